@@ -51,7 +51,7 @@ points new_points()
     const float slopes[] = {2, -3};
     kn_tensor *w = kn_from_data_with(slopes, 2, column, nullptr);
     kn_tensor *x = kn_add_scalar(kn_mul_scalar(kn_rand_with(2, wide, nullptr), 10), -5);
-    kn_tensor *noise = kn_normal_(kn_empty_with(2, tall, nullptr), 0, 2);
+    kn_tensor *noise = kn_normal_with_(kn_empty_with(2, tall, nullptr), 0, 2, nullptr);
     return {keep(x), keep(kn_add(kn_add_scalar(kn_matmul(x, w), 10), noise))};
 }
 

@@ -48,7 +48,7 @@ FUNCTIONS = {  # name: (result, arguments); tensors, modules, devices and optimi
     "kn_from_data_with": (c_void_p, [c_void_p, c_int, SHAPE, c_void_p]),
     "kn_empty_with": (c_void_p, [c_int, SHAPE, c_void_p]),
     "kn_rand_with": (c_void_p, [c_int, SHAPE, c_void_p]),
-    "kn_normal_": (c_void_p, [c_void_p, c_double, c_double]),
+    "kn_normal_with_": (c_void_p, [c_void_p, c_double, c_double, c_void_p]),
     "kn_mul_scalar_with": (c_void_p, [c_void_p, Scalar]),
     "kn_add_scalar_with": (c_void_p, [c_void_p, Scalar]),
     "kn_add": (c_void_p, [c_void_p, c_void_p]),
@@ -122,7 +122,7 @@ def new_points():
     with Scope():
         w = library.kn_from_data_with((c_float * 2)(2, -3), *shape(2, 1), None)
         x = add(multiply(library.kn_rand_with(*shape(SAMPLES, 2), None), 10), -5)
-        noise = library.kn_normal_(library.kn_empty_with(*shape(SAMPLES, 1), None), 0, 2)
+        noise = library.kn_normal_with_(library.kn_empty_with(*shape(SAMPLES, 1), None), 0, 2, None)
         y = library.kn_add(add(library.kn_matmul(x, w), 10), noise)
         return library.kn_retain(x), library.kn_retain(y)
 

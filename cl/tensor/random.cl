@@ -11,13 +11,11 @@
 #define TINY 0x1p-53
 #else
 #define LANES 4
-#ifdef KN_FOR_HALF
-#define BITS 0xffe00000u /* the upper 11 bits: as many as half holds, so that nothing rounds to 1 */
-#else
-#define BITS 0xffffffffu
+#ifndef MASK /* the bits of a word that count */
+#define MASK 0xffffffffu
 #endif
 #define UNIFORM(words, lane)                                                                                           \
-    kn_uniform_f32(BITS &((lane) == 0 ? words.x : (lane) == 1 ? words.y : (lane) == 2 ? words.z : words.w))
+    kn_uniform_f32(MASK &((lane) == 0 ? words.x : (lane) == 1 ? words.y : (lane) == 2 ? words.z : words.w))
 #define TWO_PI 6.283185307179586476925286766559f
 #define TINY 0x1p-24f
 #endif

@@ -87,14 +87,15 @@
  * terminal. */
 #define KN_WIDE (-1)
 
-typedef struct kn_device kn_device;     /* an OpenCL device, or the host; lives until the process ends */
-typedef struct kn_stream kn_stream;     /* an in-order queue of one device */
-typedef struct kn_mem_pool kn_mem_pool; /* a private pool of device memory */
-typedef struct kn_tensor kn_tensor;     /* a reference-counted, strided, typed array */
-typedef struct kn_module kn_module;     /* a layer or a network */
-typedef struct kn_optim kn_optim;       /* an optimizer */
-typedef struct kn_dataset kn_dataset;   /* samples by index */
-typedef struct kn_loader kn_loader;     /* batches of a dataset, prepared by worker threads */
-typedef struct kn_trainer kn_trainer;   /* the training loop */
+typedef struct kn_device kn_device;       /* an OpenCL device, or the host; lives until the process ends */
+typedef struct kn_stream kn_stream;       /* an in-order queue of one device */
+typedef struct kn_mem_pool kn_mem_pool;   /* a private pool of device memory */
+typedef struct kn_tensor kn_tensor;       /* a reference-counted, strided, typed array */
+typedef struct kn_generator kn_generator; /* a source of random numbers (koine/generator.h) */
+typedef struct kn_module kn_module;       /* a layer or a network */
+typedef struct kn_optim kn_optim;         /* an optimizer */
+typedef struct kn_dataset kn_dataset;     /* samples by index */
+typedef struct kn_loader kn_loader;       /* batches of a dataset, prepared by worker threads */
+typedef struct kn_trainer kn_trainer;     /* the training loop */
 
 #endif

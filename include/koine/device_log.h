@@ -15,7 +15,8 @@
  * Reading a value in each step would make the host wait for the device in each step. An update only enqueues kernels,
  * on the calling thread's current stream. All state is in one buffer on the values' device, so a read is one transfer,
  * and updates inside a captured graph are counted at each replay; one update, of any entry, must precede the capture,
- * since it allocates the buffer (KN_ERR_STATE otherwise). Dtypes are float32 and float64 (f16 gradients are converted).
+ * since it allocates the buffer (KN_ERR_STATE otherwise). Dtypes are float32 and float64 (float16 and bfloat16
+ * gradients are converted).
  * Sums are compensated and in a fixed order: the same updates give the same bits.
  *
  * A log is used by one thread at a time, and its updates by one stream (or by streams that wait for each other). */

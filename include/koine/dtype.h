@@ -12,9 +12,12 @@ typedef enum kn_dtype {
     KN_DTYPE_DEFAULT = 0, /* in options: float32, or what the function documents */
     KN_F64,
     KN_F32,
-    KN_F16, /* storage; arithmetic is in f32 if the device has none in f16 */
+    KN_F16,  /* storage; arithmetic is in float32, and results are rounded to nearest even once, when they are stored */
+    KN_BF16, /* likewise: the upper half of a float32 */
     KN_I64,
     KN_I32,
+    KN_I16,
+    KN_I8,
     KN_U8,
     KN_BOOL /* one byte, 0 or 1 */
 } kn_dtype;
@@ -23,7 +26,8 @@ KN_API const char *kn_dtype_name(kn_dtype dtype); /* PyTorch's: "float32", "int6
 KN_API size_t kn_dtype_size(kn_dtype dtype);      /* bytes of one element */
 KN_API bool kn_dtype_is_floating(kn_dtype dtype);
 
-/* The dtype of an operation on two tensors, by PyTorch's promotion table (torch.promote_types). */
+/* The dtype of an operation on two tensors, by PyTorch's promotion table (torch.promote_types): int8 and uint8 give
+ * int16, float16 and bfloat16 float32. */
 KN_API kn_dtype kn_promote_types(kn_dtype a, kn_dtype b);
 
 /* A scalar operand: an integer, exact over all of int64, or a real number. As in PyTorch the kind affects promotion: a

@@ -9,18 +9,18 @@
 
 KN_BEGIN_DECLS
 
-/* An idx file (MNIST's format), gzipped or plain: a host tensor of dtype uint8, int32, float32, float64 (int8 and int16
- * widen to int32). */
+/* An idx file (MNIST's format), gzipped or plain: a host tensor of dtype uint8, int8, int16, int32, float32 or
+ * float64. */
 KN_API kn_tensor *kn_load_idx(const char *path);
 
-/* A NumPy .npy file, versions 1.0 to 3.0, both byte orders, Fortran order: a contiguous host tensor. int16/int8/uint16
- * widen to int32, uint32 and uint64 to int64. */
+/* A NumPy .npy file, versions 1.0 to 3.0, both byte orders, Fortran order: a contiguous host tensor. uint16 widens to
+ * int32, uint32 and uint64 to int64. */
 KN_API kn_tensor *kn_load_npy(const char *path);
 KN_API kn_status kn_save_npy(const char *path, const kn_tensor *tensor); /* any device */
 
 /* A safetensors file: tensors by name, and text by key ("metadata"). Free it with kn_tensor_file_free. */
 typedef struct kn_tensor_file kn_tensor_file;
-/* of host tensors; BF16 widens to float32. NULL with an error */
+/* of host tensors; unsigned integers widen as in .npy files. NULL with an error */
 KN_API kn_tensor_file *kn_load_safetensors(const char *path);
 KN_API kn_tensor_file *kn_tensor_file_new(void);
 KN_API void kn_tensor_file_free(kn_tensor_file *file);

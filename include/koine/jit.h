@@ -14,9 +14,10 @@
  *   `T alpha`      a scalar rather than a tensor, if named in `.scalars`: T, float, double, int or long. At most 4
  *   `return`       the output, if there is one: `T f(T x)`
  *
- * Inputs broadcast as in NumPy and are converted to their promoted dtype, which is T and the dtype of the outputs; f16
- * is computed in f32. Literals like 0.5 have single precision unless T is double; where OpenCL needs arguments of the
- * same type, as in fmax and pow, write (T)0. PyTorch's spelling, `template <typename T> T f(T x)`, is accepted.
+ * Inputs broadcast as in NumPy and are converted to their promoted dtype, which is T and the dtype of the outputs;
+ * float16 and bfloat16 are computed in float32. Literals like 0.5 have single precision unless T is double; where
+ * OpenCL needs arguments of the same type, as in fmax and pow, write (T)0. PyTorch's spelling, `template <typename T> T
+ * f(T x)`, is accepted.
  *
  * Recursion is not allowed. Names that begin with jit_, JIT_, kn_ or KN_ are reserved. */
 #ifndef KOINE_JIT_H

@@ -15,7 +15,8 @@
  * share an object): KN_IN(x) and KN_OUT(y) declare them, KN_BIND_IN and KN_BIND_OUT turn them into typed pointers.
  * Elements are laid out as given by kn_stride: pass strides as numbers, or use contiguous tensors. Declare a tensor
  * that is both read and written, or that shares memory with another argument, as KN_INOUT(y), which is neither const
- * nor restrict.
+ * nor restrict. The element types are those of docs/dtypes.md; bfloat16 is ushort, which KN_BFLOAT_TO_FLOAT(bits) and
+ * kn_float_to_bfloat(value) of "common/bfloat.clh" convert.
  *
  * Kernels run on the calling thread's current stream of the tensors' device, in order with all other operations. They
  * are not recorded: no gradient flows through them. A kernel that writes outside its tensors corrupts memory, as in

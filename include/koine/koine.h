@@ -12,6 +12,8 @@
 #include <koine/dtype.h>
 #include <koine/flags.h>
 #include <koine/function.h>
+#include <koine/fused_optim.h>
+#include <koine/generator.h>
 #include <koine/graph.h>
 #include <koine/init.h>
 #include <koine/io.h>

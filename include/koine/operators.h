@@ -55,14 +55,15 @@ KN_API kn_op_input kn_op_input_at(const kn_op *op, int index);
 KN_API const char *kn_op_output_at(const kn_op *op, int index); /* its name */
 
 typedef enum kn_param_kind {
-    KN_PARAM_BOOL,   /* bool */
-    KN_PARAM_INT,    /* int */
-    KN_PARAM_INT64,  /* int64_t */
-    KN_PARAM_DOUBLE, /* double */
-    KN_PARAM_SCALAR, /* kn_scalar */
-    KN_PARAM_DTYPE,  /* kn_dtype */
-    KN_PARAM_ENUM,   /* an enum, stored as int, with names for 0, 1, ... */
-    KN_PARAM_INTS    /* kn_ints */
+    KN_PARAM_BOOL,     /* bool */
+    KN_PARAM_INT,      /* int */
+    KN_PARAM_INT64,    /* int64_t */
+    KN_PARAM_DOUBLE,   /* double */
+    KN_PARAM_SCALAR,   /* kn_scalar */
+    KN_PARAM_DTYPE,    /* kn_dtype */
+    KN_PARAM_ENUM,     /* an enum, stored as int, with names for 0, 1, ... */
+    KN_PARAM_INTS,     /* kn_ints */
+    KN_PARAM_GENERATOR /* kn_generator *, or NULL */
 } kn_param_kind;
 
 /* A list of at most KN_MAX_DIMS integers: sizes or dimensions. */

@@ -12,7 +12,8 @@ KN_BEGIN_DECLS
 /* --- arithmetic ------------------------------------------------------------------------------- *
  * Shapes broadcast as in NumPy; the result has the dtype of kn_promote_types, except that a 0-dimensional tensor does
  * not widen a tensor with dimensions of the same kind (bool < integer < floating). Operands are converted to the
- * result's dtype first, so float16 rounds integers above 2048; a 0-dimensional factor or divisor b is not rounded. */
+ * result's dtype first, so float16 rounds integers above 2048 and bfloat16 those above 256; a 0-dimensional factor or
+ * divisor b is not rounded. int8, int16 and uint8 wrap around. */
 
 KN_API kn_tensor *kn_add(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not for bool */
@@ -90,10 +91,11 @@ KN_API kn_tensor *kn_relu6(kn_tensor *x);
 KN_API kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation);
 
 /* Sets each element (dropout2d: each channel of each image) to 0 with probability p, 0 <= p <= 1, and scales the others
- * by 1 / (1 - p). The identity unless `training`. Advances the device's generator. */
+ * by 1 / (1 - p). The identity unless `training`. Advances the generator. */
 typedef struct kn_dropout_params {
-    double p;      /* default 0.5 */
-    bool training; /* default true */
+    double p;                /* default 0.5 */
+    bool training;           /* default true */
+    kn_generator *generator; /* default NULL: that of the device */
 } kn_dropout_params;
 #define KN_DROPOUT_DEFAULTS .p = 0.5, .training = true
 KN_API kn_dropout_params kn_dropout_params_init(void);

@@ -1,19 +1,19 @@
 /* koine/random.h - random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC
  * 2011).
  *
- * Each device has one generator: a 64-bit seed and a 64-bit offset. A drawn number depends only on seed, offset and the
+ * Each device has a default generator: a 64-bit seed and a 64-bit offset. More are made by koine/generator.h and given as
+ * `.generator`: kn_rand(KN_SHAPE(2, 3), .generator = g). A drawn number depends only on seed, offset and the
  * element's index, not on the device or the launch, so every device gives the same numbers (normal deviates up to the
  * rounding of log and cos). Generators are thread-safe; the order of draws from several threads is not defined. */
 #ifndef KOINE_RANDOM_H
 #define KOINE_RANDOM_H
 
 #include <koine/common.h>
+#include <koine/generator.h>
 #include <koine/status.h>
 #include <koine/tensor.h>
 
 KN_BEGIN_DECLS
-
-#define KN_RNG_STATE_SIZE 16 /* bytes: seed, offset, both little-endian */
 
 /* The host has a generator too: "every device" below includes it; kn_device_host() names it. All of these functions are
  * thread-safe. */
@@ -69,7 +69,7 @@ static inline void kn_fork_rng_leave(kn_rng_fork **fork)
     kn_fork_rng_end(*fork);
 }
 
-/* uniform [0, 1): 24 bits for f32, 11 for f16, 53 for f64 / standard normal (Box-Muller). */
+/* uniform [0, 1): 24 bits for f32, 11 for f16, 8 for bf16, 53 for f64 / standard normal (Box-Muller). */
 KN_API kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 KN_API kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 
@@ -90,9 +90,20 @@ KN_API kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options);
 
 /* Fill in place; the dtype must be floating (any for kn_bernoulli_). Return their argument, NULL on error. Not
  * recorded: fill a tensor that requires a gradient inside KN_NO_GRAD. */
-KN_API kn_tensor *kn_uniform_(kn_tensor *tensor, double low, double high);
-KN_API kn_tensor *kn_normal_(kn_tensor *tensor, double mean, double std);
-KN_API kn_tensor *kn_bernoulli_(kn_tensor *tensor, double p);
+typedef struct kn_random_params {
+    kn_generator *generator; /* default NULL: that of the tensor's device */
+} kn_random_params;
+#define KN_RANDOM_DEFAULTS .generator = NULL
+KN_API kn_random_params kn_random_params_init(void);
+KN_API kn_tensor *kn_uniform_with_(kn_tensor *tensor, double low, double high, const kn_random_params *params);
+KN_API kn_tensor *kn_normal_with_(kn_tensor *tensor, double mean, double std, const kn_random_params *params);
+KN_API kn_tensor *kn_bernoulli_with_(kn_tensor *tensor, double p, const kn_random_params *params);
+#define kn_uniform_(tensor, low, high, ...)                                                                            \
+    KN_CALL(kn_uniform_with_(tensor, low, high, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+#define kn_normal_(tensor, mean, std, ...)                                                                             \
+    KN_CALL(kn_normal_with_(tensor, mean, std, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+#define kn_bernoulli_(tensor, p, ...)                                                                                  \
+    KN_CALL(kn_bernoulli_with_(tensor, p, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
 
 KN_END_DECLS
 

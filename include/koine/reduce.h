@@ -35,10 +35,10 @@ KN_API kn_tensor *kn_amin(kn_tensor *x, const int *dims, int num_dims, bool keep
 KN_API kn_tensor *kn_prod(kn_tensor *x);
 KN_API kn_tensor *kn_prod_dim(kn_tensor *x, int dim, bool keepdim);
 
-/* The following take floating dtypes. */
-
-/* log(sum(exp(x))) without overflow; -infinity for no elements. */
+/* log(sum(exp(x))) without overflow; -infinity for no elements. Integers and bools give float32. */
 KN_API kn_tensor *kn_logsumexp(kn_tensor *x, const int *dims, int num_dims, bool keepdim);
+
+/* The following take floating dtypes. */
 
 /* Variance and standard deviation: the sum of squared deviations divided by max(n - correction, 0); kn_var and kn_std
  * use a correction of 1. */

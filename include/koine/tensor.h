@@ -70,6 +70,8 @@ typedef struct kn_tensor_options {
     kn_device *device;  /* default: the calling thread's current device */
     bool requires_grad; /* default false; floating dtypes only */
     bool pin_memory;    /* default false; host tensors only (the default device is then the host): see below */
+    /* of random numbers (koine/random.h); default NULL: that of the device */
+    kn_generator *generator;
 } kn_tensor_options;
 #define KN_TENSOR_DEFAULTS .dtype = KN_DTYPE_DEFAULT
 KN_API kn_tensor_options kn_tensor_options_init(void);

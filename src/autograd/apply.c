@@ -260,10 +260,25 @@ static void hand_out(kn_call *call, kn_tensor **outputs, int num_outputs)
     }
 }
 
+/* The rest is filled as it is counted: zeroing a kilobyte for each operation takes a while. */
+static void begin(kn_call *call, const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params)
+{
+    call->op = op;
+    call->params = params;
+    call->stream = NULL;
+    call->inputs = inputs;
+    call->num_inputs = num_inputs;
+    call->num_outputs = call->num_saved = 0;
+    call->skipped = 0;
+    call->needs_grad = false;
+    memset(call->outputs, 0, sizeof call->outputs);
+}
+
 kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                          kn_tensor **outputs, int num_outputs)
 {
-    kn_call call = {.op = op, .params = params, .inputs = inputs, .num_inputs = num_inputs};
+    kn_call call;
+    begin(&call, op, inputs, num_inputs, params);
     note_skipped(&call, outputs, num_outputs);
     kn_span span = kn_call_span(&call);
     kn_status status = run(&call, outputs, num_outputs);

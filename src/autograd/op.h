@@ -90,9 +90,9 @@ struct kn_op {
     unsigned dtypes[KN_OP_MAX_INPUTS];      /* accepted (KN_DTYPES_...); 0: as input 0, for input 0: all */
     const char *outputs[KN_OP_MAX_OUTPUTS]; /* names; none: a single output, "result" */
     kn_op_params params;                    /* KN_PARAMS */
-    bool widens_halves;                     /* float16 is computed in float32, floating results are converted back */
-    int num_widened;                        /* how many leading inputs widens_halves applies to; 0: all */
-    bool composes;                          /* `enter` creates tensors, released after the op was applied */
+    bool widens_halves; /* float16 and bfloat16 are computed in float32, floating results converted back */
+    int num_widened;    /* how many leading inputs widens_halves applies to; 0: all */
+    bool composes;      /* `enter` creates tensors, released after the op was applied */
     /* Translates the caller's inputs and parameters into the op's (ops/dispatch/invoke.h). NULL: used unchanged. */
     kn_status (*enter)(kn_entry *entry);
 
@@ -139,8 +139,8 @@ static inline const kn_op_params *kn_op_params_of(const kn_op *op)
 /* --- for descriptors ---------------------------------------------------------------------------------------------- */
 
 #define KN_DTYPES_REAL (1u << KN_F64 | 1u << KN_F32)
-#define KN_DTYPES_FLOATING (KN_DTYPES_REAL | 1u << KN_F16)
-#define KN_DTYPES_NUMBERS (KN_DTYPES_FLOATING | 1u << KN_I64 | 1u << KN_I32 | 1u << KN_U8)
+#define KN_DTYPES_FLOATING (KN_DTYPES_REAL | 1u << KN_F16 | 1u << KN_BF16)
+#define KN_DTYPES_NUMBERS (KN_DTYPES_FLOATING | KN_DTYPES_INDICES | 1u << KN_I16 | 1u << KN_I8 | 1u << KN_U8)
 #define KN_DTYPES_ALL (KN_DTYPES_NUMBERS | 1u << KN_BOOL)
 #define KN_DTYPES_INDICES (1u << KN_I64 | 1u << KN_I32)
 
@@ -177,7 +177,8 @@ static inline const kn_op_params *kn_op_params_of(const kn_op *op)
         kn_dtype: KN_PARAM_DTYPE,                                                                                      \
         kn_activation: KN_PARAM_ENUM,                                                                                  \
         kn_reduction: KN_PARAM_ENUM,                                                                                   \
-        kn_ints: KN_PARAM_INTS)
+        kn_ints: KN_PARAM_INTS,                                                                                        \
+        kn_generator *: KN_PARAM_GENERATOR)
 
 /* --- applying ----------------------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* base/half.h - IEEE 754 binary16 to and from float, on the host. */
+/* base/half.h - IEEE 754 binary16 and bfloat16 to and from float, on the host. */
 #ifndef KN_BASE_HALF_H
 #define KN_BASE_HALF_H
 
@@ -40,6 +40,22 @@ static inline uint16_t kn_float_to_half(float value)
     }
     uint32_t odd = (magnitude >> 13) & 1u;
     return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
+}
+
+static inline float kn_bfloat_to_float(uint16_t bfloat)
+{
+    const uint32_t bits = (uint32_t)bfloat << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Rounds to nearest, ties to even; as in cl/common/bfloat.clh. */
+static inline uint16_t kn_float_to_bfloat(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((value != value ? bits | 0x400000u : bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
 #endif

@@ -23,6 +23,8 @@ static tolerance tolerance_of(kn_dtype dtype)
         return (tolerance){1e-4, 2e-4};
     case KN_F16:
         return (tolerance){2e-3, 2e-3};
+    case KN_BF16:
+        return (tolerance){1.6e-2, 1.6e-2};
     default:
         return (tolerance){0, 0};
     }

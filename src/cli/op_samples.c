@@ -192,6 +192,8 @@ static void set(const kn_op_param *param, void *at, const char *text)
     case KN_PARAM_INTS:
         ((kn_ints *)at)->count = read_list(((kn_ints *)at)->values, KN_MAX_DIMS, text, &end);
         break;
+    case KN_PARAM_GENERATOR: /* the device's */
+        break;
     }
 }
 

@@ -70,6 +70,9 @@ static void append_value(kn_text *out, const kn_op_param *param, const void *at)
     case KN_PARAM_INTS:
         append_ints(out, at);
         break;
+    case KN_PARAM_GENERATOR:
+        kn_text_append(out, "none");
+        break;
     }
 }
 
@@ -170,8 +173,8 @@ static int print_page(void)
                          "(`<koine/operators.h>`), with their inputs (`?`: optional, `...`: a list),\n"
                          "parameters with defaults, outputs, the dtypes of the first input and their gradients: none, "
                          "the first, or second\n"
-                         "gradients too (`kn_autograd_grad` with `create_graph`). \"floating\" is float64, float32\n"
-                         "and float16, \"numbers\" also integers, \"all\" also bool.\n\n"
+                         "gradients too (`kn_autograd_grad` with `create_graph`). \"floating\" is float64, float32,\n"
+                         "float16 and bfloat16, \"numbers\" also integers, \"all\" also bool.\n\n"
                          "| operator | inputs | parameters | outputs | dtypes | gradient | |\n"
                          "| --- | --- | --- | --- | --- | --- | --- |\n");
     for (int i = 0; i < kn_op_count(); i++) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/order.h"
@@ -17,7 +18,7 @@ size_t kn_field_bytes(const kn_field *field) { return (size_t)kn_field_numel(fie
 
 static kn_status check_field(const kn_field *field)
 {
-    if (field->dtype < KN_F64 || field->dtype > KN_BOOL)
+    if (!kn_dtype_is_valid(field->dtype))
         return kn_fail(KN_ERR_DTYPE, "dataset: the dtype of the field \"%s\" is not set", field->name);
     if (field->ndim < 0 || field->ndim > KN_MAX_DIMS - 1) /* one dimension is for the batch */
         return kn_fail(KN_ERR_SHAPE, "dataset: the field \"%s\" of a sample has %d dimensions; it may have 0 to %d",

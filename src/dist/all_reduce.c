@@ -1,28 +1,23 @@
 /* dist/all_reduce.c - every device gets the sum, mean, maximum or minimum of all, in place. */
-#include <stdio.h>
-
 #include <koine/pointwise.h>
 
+#include "base/dtype.h"
 #include "dist/collective.h"
+#include "ops/pointwise/elementwise.h"
 
-static const char *const operations[] = {
-    [KN_REDUCE_SUM] = "sum", [KN_REDUCE_MEAN] = "sum", [KN_REDUCE_MAX] = "largest", [KN_REDUCE_MIN] = "smallest"};
+/* A sum of bools is "or": nonzero values are stored as 1. NaN wins, as all comparisons with it are false. */
+static kn_pointwise_code adding = {.name = "all_reduce_sum", .inputs = "ab", .values = {"a + b"}};
+static kn_pointwise_code larger = {.name = "all_reduce_max", .inputs = "ab", .values = {"(a >= b || a != a) ? a : b"}};
+static kn_pointwise_code smaller = {.name = "all_reduce_min", .inputs = "ab", .values = {"(a <= b || a != a) ? a : b"}};
 
-/* result = operation(result, other), elementwise; both contiguous and on one device. */
+/* result = operation(result, other), elementwise; both on one device. */
 static kn_status combine(kn_tensor *result, const kn_tensor *other, kn_reduce_op op)
 {
+    kn_pointwise_code *code = op == KN_REDUCE_MAX ? &larger : op == KN_REDUCE_MIN ? &smaller : &adding;
     kn_stream *stream = kn_tensor_stream(result);
-    if (!stream)
-        return kn_error_status();
-    char options[160];
-    bool half = result->dtype == KN_F16, logical = result->dtype == KN_BOOL;
-    snprintf(options, sizeof options, "-DT=%s%s%s%s -DOPERATION=%s", half ? "half" : kn_dtype_cl(result->dtype),
-             half ? " -DKN_HALF" : "", logical ? " -DKN_LOGICAL" : "", result->dtype == KN_F64 ? " -DKN_USE_F64" : "",
-             operations[op]);
-    int64_t n = kn_numel(result);
-    return kn_run(stream, .source = "dist/combine.cl", .options = options, .kernel = "combine",
-                  .operation = "all_reduce", .dims = 1, .global = {kn_work_items(kn_tensor_limits(result), n, 4096)},
-                  KN_ARGS(kn_arg_tensor(result), kn_arg_tensor(other), kn_arg_i64(n)));
+    return stream ? kn_elements(stream, code, "all_reduce", kn_compute_type(result->dtype), result,
+                                (const kn_tensor *const[]){result, other}, 2, NULL)
+                  : kn_error_status();
 }
 
 static kn_status divide(kn_tensor **result, int count)

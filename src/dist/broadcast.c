@@ -7,17 +7,17 @@
 /* --- without gradient ------------------------------------------------------------------------------------------- */
 
 /* Copies packed buffer b to all devices and unpacks it there. */
-static kn_status broadcast_buffer(const kn_layout *layout, int b, kn_tensor *const *tensors, kn_device *const *devices,
+static kn_status broadcast_buffer(const kn_packing *layout, int b, kn_tensor *const *tensors, kn_device *const *devices,
                                   int num_devices, kn_tensor **copies)
 {
     kn_tensor *packed = NULL, *received[KN_MAX_DEVICES] = {NULL};
-    kn_status status = kn_layout_pack(layout, b, tensors, kn_device_of(tensors[0]), &packed);
+    kn_status status = kn_packing_pack(layout, b, tensors, kn_device_of(tensors[0]), &packed);
     for (int i = 0; i < num_devices && status == KN_OK; i++)
-        status = kn_layout_new_buffer(layout, b, devices[i], &received[i]);
+        status = kn_packing_new_buffer(layout, b, devices[i], &received[i]);
     if (status == KN_OK)
         status = kn_tensor_copy_to_many(received, num_devices, packed);
     for (int i = 0; i < num_devices && status == KN_OK; i++)
-        status = kn_layout_unpack(layout, b, received[i], tensors, copies + (size_t)i * (size_t)layout->count);
+        status = kn_packing_unpack(layout, b, received[i], tensors, copies + (size_t)i * (size_t)layout->count);
     kn_release(packed);
     kn_release_all(received, num_devices);
     return status;
@@ -26,15 +26,15 @@ static kn_status broadcast_buffer(const kn_layout *layout, int b, kn_tensor *con
 kn_status kn_broadcast_list(kn_tensor *const *tensors, int count, kn_device *const *devices, int num_devices,
                             size_t buffer_size, kn_tensor **copies)
 {
-    kn_layout layout;
+    kn_packing layout;
     if (count == 0 || num_devices == 0)
         return KN_OK;
     memset(copies, 0, (size_t)count * (size_t)num_devices * sizeof(kn_tensor *));
-    KN_TRY(kn_layout_make(&layout, tensors, count, buffer_size));
+    KN_TRY(kn_packing_make(&layout, tensors, count, buffer_size));
     kn_status status = KN_OK;
     for (int b = 0; b < layout.num_buffers && status == KN_OK; b++)
         status = broadcast_buffer(&layout, b, tensors, devices, num_devices, copies);
-    kn_layout_free(&layout);
+    kn_packing_free(&layout);
     if (status != KN_OK)
         kn_release_all(copies, count * num_devices);
     return status;

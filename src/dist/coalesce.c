@@ -7,7 +7,7 @@
 /* --- the layout ------------------------------------------------------------------------------------------------- */
 
 /* The dtype's open buffer if it has room for `elements` more, otherwise a new one. */
-static int find_buffer(kn_layout *layout, kn_dtype dtype, int64_t elements, size_t buffer_size)
+static int find_buffer(kn_packing *layout, kn_dtype dtype, int64_t elements, size_t buffer_size)
 {
     int64_t most = (int64_t)(buffer_size / kn_dtype_size(dtype));
     for (int b = layout->num_buffers - 1; b >= 0; b--) {
@@ -22,13 +22,13 @@ static int find_buffer(kn_layout *layout, kn_dtype dtype, int64_t elements, size
     return layout->num_buffers++;
 }
 
-kn_status kn_layout_make(kn_layout *layout, kn_tensor *const *tensors, int count, size_t buffer_size)
+kn_status kn_packing_make(kn_packing *layout, kn_tensor *const *tensors, int count, size_t buffer_size)
 {
-    *layout = (kn_layout){.count = count};
+    *layout = (kn_packing){.count = count};
     layout->places = kn_calloc((size_t)count, sizeof *layout->places);
     layout->buffers = kn_calloc((size_t)count, sizeof *layout->buffers);
     if (!layout->places || !layout->buffers) {
-        kn_layout_free(layout);
+        kn_packing_free(layout);
         return KN_ERR_MEMORY;
     }
     for (int t = 0; t < count; t++) {
@@ -42,16 +42,16 @@ kn_status kn_layout_make(kn_layout *layout, kn_tensor *const *tensors, int count
     return KN_OK;
 }
 
-void kn_layout_free(kn_layout *layout)
+void kn_packing_free(kn_packing *layout)
 {
     kn_free(layout->places);
     kn_free(layout->buffers);
-    *layout = (kn_layout){0};
+    *layout = (kn_packing){0};
 }
 
 /* --- packing and unpacking -------------------------------------------------------------------------------------- */
 
-kn_status kn_layout_new_buffer(const kn_layout *layout, int b, kn_device *device, kn_tensor **buffer)
+kn_status kn_packing_new_buffer(const kn_packing *layout, int b, kn_device *device, kn_tensor **buffer)
 {
     int64_t elements = layout->buffers[b].elements;
     return kn_tensor_new(buffer, layout->buffers[b].dtype, 1, &elements, device);
@@ -59,20 +59,20 @@ kn_status kn_layout_new_buffer(const kn_layout *layout, int b, kn_device *device
 
 /* Can the tensor's memory serve as the buffer? It must be the only tensor, contiguous, and end where the buffer
  * ends. */
-static bool is_its_own_buffer(const kn_layout *layout, int b, const kn_tensor *tensor)
+static bool is_its_own_buffer(const kn_packing *layout, int b, const kn_tensor *tensor)
 {
     return layout->buffers[b].tensors == 1 && kn_is_contiguous(tensor) &&
            kn_numel(tensor) == layout->buffers[b].elements;
 }
 
-kn_status kn_layout_pack(const kn_layout *layout, int b, kn_tensor *const *tensors, kn_device *device,
-                         kn_tensor **packed)
+kn_status kn_packing_pack(const kn_packing *layout, int b, kn_tensor *const *tensors, kn_device *device,
+                          kn_tensor **packed)
 {
     kn_tensor *buffer = NULL;
     for (int t = 0; t < layout->count; t++)
         if (layout->places[t].buffer == b && is_its_own_buffer(layout, b, tensors[t]))
             return kn_tensor_view(packed, tensors[t], 1, &layout->buffers[b].elements, NULL, tensors[t]->offset);
-    KN_TRY(kn_layout_new_buffer(layout, b, device, &buffer));
+    KN_TRY(kn_packing_new_buffer(layout, b, device, &buffer));
     kn_status status = KN_OK;
     for (int t = 0; t < layout->count && status == KN_OK; t++) {
         kn_tensor *part = NULL;
@@ -91,7 +91,8 @@ kn_status kn_layout_pack(const kn_layout *layout, int b, kn_tensor *const *tenso
     return KN_OK;
 }
 
-kn_status kn_layout_unpack(const kn_layout *layout, int b, kn_tensor *buffer, kn_tensor *const *like, kn_tensor **parts)
+kn_status kn_packing_unpack(const kn_packing *layout, int b, kn_tensor *buffer, kn_tensor *const *like,
+                            kn_tensor **parts)
 {
     for (int t = 0; t < layout->count; t++)
         if (layout->places[t].buffer == b)

@@ -49,24 +49,24 @@ typedef struct kn_coalesced_buffer {
     int tensors; /* number of tensors in it */
 } kn_coalesced_buffer;
 
-typedef struct kn_layout {
+typedef struct kn_packing {
     kn_coalesced_place *places; /* per tensor */
     kn_coalesced_buffer *buffers;
     int count, num_buffers;
-} kn_layout;
+} kn_packing;
 
 /* `buffer_size` in bytes; 0: the default */
-kn_status kn_layout_make(kn_layout *layout, kn_tensor *const *tensors, int count, size_t buffer_size);
-void kn_layout_free(kn_layout *layout);
+kn_status kn_packing_make(kn_packing *layout, kn_tensor *const *tensors, int count, size_t buffer_size);
+void kn_packing_free(kn_packing *layout);
 
 /* Buffer b with the values of its tensors, on `device`, where they are. It may be the memory of its only tensor, so do
  * not modify it. */
-kn_status kn_layout_pack(const kn_layout *layout, int b, kn_tensor *const *tensors, kn_device *device,
-                         kn_tensor **packed);
-kn_status kn_layout_new_buffer(const kn_layout *layout, int b, kn_device *device, kn_tensor **buffer);
+kn_status kn_packing_pack(const kn_packing *layout, int b, kn_tensor *const *tensors, kn_device *device,
+                          kn_tensor **packed);
+kn_status kn_packing_new_buffer(const kn_packing *layout, int b, kn_device *device, kn_tensor **buffer);
 /* Views of `buffer` for the tensors in buffer b, in the shapes of `like`; parts[t] for each such tensor t. */
-kn_status kn_layout_unpack(const kn_layout *layout, int b, kn_tensor *buffer, kn_tensor *const *like,
-                           kn_tensor **parts);
+kn_status kn_packing_unpack(const kn_packing *layout, int b, kn_tensor *buffer, kn_tensor *const *like,
+                            kn_tensor **parts);
 
 /* --- the collectives on lists, without gradient, owned results ------------------------------------------------- */
 

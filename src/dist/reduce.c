@@ -53,21 +53,21 @@ static kn_status sum_of(kn_tensor **parts, int count, kn_device *destination, kn
     return status;
 }
 
-static kn_status reduce_buffer(const kn_layout *layout, int b, kn_tensor *const *inputs, int num_inputs,
+static kn_status reduce_buffer(const kn_packing *layout, int b, kn_tensor *const *inputs, int num_inputs,
                                kn_device *destination, kn_tensor **sums)
 {
     kn_tensor **packed = kn_calloc((size_t)num_inputs, sizeof *packed), *sum = NULL;
     kn_status status = packed ? KN_OK : KN_ERR_MEMORY;
     for (int i = 0; i < num_inputs && status == KN_OK; i++) {
         kn_tensor *const *list = inputs + (size_t)i * (size_t)layout->count;
-        status = kn_layout_pack(layout, b, list, kn_device_of(list[0]), &packed[i]);
+        status = kn_packing_pack(layout, b, list, kn_device_of(list[0]), &packed[i]);
     }
     if (status == KN_OK)
         status = sum_of(packed, num_inputs, destination, &sum);
     else if (packed)
         kn_release_all(packed, num_inputs);
     if (status == KN_OK)
-        status = kn_layout_unpack(layout, b, sum, inputs, sums);
+        status = kn_packing_unpack(layout, b, sum, inputs, sums);
     kn_release(sum);
     kn_free(packed);
     return status;
@@ -76,13 +76,13 @@ static kn_status reduce_buffer(const kn_layout *layout, int b, kn_tensor *const 
 kn_status kn_reduce_list(kn_tensor *const *inputs, int num_inputs, int count, kn_device *destination,
                          size_t buffer_size, kn_tensor **sums)
 {
-    kn_layout layout;
+    kn_packing layout;
     memset(sums, 0, (size_t)count * sizeof *sums);
-    KN_TRY(kn_layout_make(&layout, inputs, count, buffer_size));
+    KN_TRY(kn_packing_make(&layout, inputs, count, buffer_size));
     kn_status status = KN_OK;
     for (int b = 0; b < layout.num_buffers && status == KN_OK; b++)
         status = reduce_buffer(&layout, b, inputs, num_inputs, destination, sums);
-    kn_layout_free(&layout);
+    kn_packing_free(&layout);
     if (status != KN_OK)
         kn_release_all(sums, count);
     return status;

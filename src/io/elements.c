@@ -3,45 +3,43 @@
 
 #include <string.h>
 
-size_t kn_element_size(kn_element element)
-{
-    static const unsigned char sizes[] = {
-        [KN_ELEMENT_F64] = 8, [KN_ELEMENT_F32] = 4, [KN_ELEMENT_F16] = 2, [KN_ELEMENT_BF16] = 2, [KN_ELEMENT_I64] = 8,
-        [KN_ELEMENT_I32] = 4, [KN_ELEMENT_I16] = 2, [KN_ELEMENT_I8] = 1,  [KN_ELEMENT_U64] = 8,  [KN_ELEMENT_U32] = 4,
-        [KN_ELEMENT_U16] = 2, [KN_ELEMENT_U8] = 1,  [KN_ELEMENT_BOOL] = 1};
-    return sizes[element];
-}
+typedef struct element_row {
+    const char *safetensors, *npy; /* its names; NULL: the format has none */
+    size_t size;
+    kn_dtype dtype;
+} element_row;
 
-kn_dtype kn_element_dtype(kn_element element)
+static const element_row rows[] = {
+    [KN_ELEMENT_F64] = {"F64", "f8", 8, KN_F64},   [KN_ELEMENT_F32] = {"F32", "f4", 4, KN_F32},
+    [KN_ELEMENT_F16] = {"F16", "f2", 2, KN_F16},   [KN_ELEMENT_BF16] = {"BF16", NULL, 2, KN_BF16},
+    [KN_ELEMENT_I64] = {"I64", "i8", 8, KN_I64},   [KN_ELEMENT_I32] = {"I32", "i4", 4, KN_I32},
+    [KN_ELEMENT_I16] = {"I16", "i2", 2, KN_I16},   [KN_ELEMENT_I8] = {"I8", "i1", 1, KN_I8},
+    [KN_ELEMENT_U64] = {"U64", "u8", 8, KN_I64},   [KN_ELEMENT_U32] = {"U32", "u4", 4, KN_I64},
+    [KN_ELEMENT_U16] = {"U16", "u2", 2, KN_I32},   [KN_ELEMENT_U8] = {"U8", "u1", 1, KN_U8},
+    [KN_ELEMENT_BOOL] = {"BOOL", "b1", 1, KN_BOOL}};
+enum { ELEMENTS = sizeof rows / sizeof rows[0] };
+
+size_t kn_element_size(kn_element element) { return rows[element].size; }
+kn_dtype kn_element_dtype(kn_element element) { return rows[element].dtype; }
+const char *kn_element_safetensors_name(kn_element element) { return rows[element].safetensors; }
+const char *kn_element_npy_name(kn_element element) { return rows[element].npy; }
+
+bool kn_element_named(kn_element *element, const char *name, const char *(*name_of)(kn_element))
 {
-    static const kn_dtype dtypes[] = {
-        [KN_ELEMENT_F64] = KN_F64,  [KN_ELEMENT_F32] = KN_F32, [KN_ELEMENT_F16] = KN_F16, [KN_ELEMENT_BF16] = KN_F32,
-        [KN_ELEMENT_I64] = KN_I64,  [KN_ELEMENT_I32] = KN_I32, [KN_ELEMENT_I16] = KN_I32, [KN_ELEMENT_I8] = KN_I32,
-        [KN_ELEMENT_U64] = KN_I64,  [KN_ELEMENT_U32] = KN_I64, [KN_ELEMENT_U16] = KN_I32, [KN_ELEMENT_U8] = KN_U8,
-        [KN_ELEMENT_BOOL] = KN_BOOL};
-    return dtypes[element];
+    for (int i = 0; i < ELEMENTS; i++)
+        if (name_of((kn_element)i) && strcmp(name_of((kn_element)i), name) == 0) {
+            *element = (kn_element)i;
+            return true;
+        }
+    return false;
 }
 
 kn_element kn_element_of_dtype(kn_dtype dtype)
 {
-    switch (dtype) {
-    case KN_F64:
-        return KN_ELEMENT_F64;
-    case KN_F16:
-        return KN_ELEMENT_F16;
-    case KN_I64:
-        return KN_ELEMENT_I64;
-    case KN_I32:
-        return KN_ELEMENT_I32;
-    case KN_U8:
-        return KN_ELEMENT_U8;
-    case KN_BOOL:
-        return KN_ELEMENT_BOOL;
-    case KN_F32:
-    case KN_DTYPE_DEFAULT:
-        break;
-    }
-    return KN_ELEMENT_F32;
+    int i = 0;
+    while (rows[i].dtype != dtype || rows[i].size != kn_dtype_size(dtype))
+        i++;
+    return (kn_element)i;
 }
 
 bool kn_little_endian(void)
@@ -81,26 +79,12 @@ void kn_elements_swap(void *elements, uint64_t count, size_t size)
 
 /* --- widening --------------------------------------------------------------------------------- */
 
-static uint16_t load16(const unsigned char *bytes, bool swap)
-{
-    uint16_t x;
-    memcpy(&x, bytes, sizeof(x));
-    return swap ? swapped16(x) : x;
-}
-
-static void widen8_signed(unsigned char *to, const unsigned char *from, uint64_t count)
+static void widen16_unsigned(unsigned char *to, const unsigned char *from, uint64_t count, bool swap)
 {
     for (uint64_t i = 0; i < count; i++) {
-        int32_t wide = from[i] < 128 ? from[i] : (int32_t)from[i] - 256;
-        memcpy(to + i * sizeof(wide), &wide, sizeof(wide));
-    }
-}
-
-static void widen16(unsigned char *to, const unsigned char *from, uint64_t count, bool swap, bool is_signed)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        uint16_t x = load16(from + 2 * i, swap);
-        int32_t wide = is_signed && x >= 32768 ? (int32_t)x - 65536 : (int32_t)x;
+        uint16_t x;
+        memcpy(&x, from + i * sizeof(x), sizeof(x));
+        int32_t wide = swap ? swapped16(x) : x;
         memcpy(to + i * sizeof(wide), &wide, sizeof(wide));
     }
 }
@@ -112,14 +96,6 @@ static void widen32_unsigned(unsigned char *to, const unsigned char *from, uint6
         memcpy(&x, from + i * sizeof(x), sizeof(x));
         int64_t wide = swap ? swapped32(x) : x;
         memcpy(to + i * sizeof(wide), &wide, sizeof(wide));
-    }
-}
-
-static void widen_bf16(unsigned char *to, const unsigned char *from, uint64_t count, bool swap)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t bits = (uint32_t)load16(from + 2 * i, swap) << 16;
-        memcpy(to + i * sizeof(bits), &bits, sizeof(bits));
     }
 }
 
@@ -147,18 +123,11 @@ uint64_t kn_elements_decode(void *destination, const void *source, uint64_t coun
     if (count == 0)
         return 0;
     switch (element) {
-    case KN_ELEMENT_I8:
-        widen8_signed(destination, source, count);
-        break;
-    case KN_ELEMENT_I16:
     case KN_ELEMENT_U16:
-        widen16(destination, source, count, swap, element == KN_ELEMENT_I16);
+        widen16_unsigned(destination, source, count, swap);
         break;
     case KN_ELEMENT_U32:
         widen32_unsigned(destination, source, count, swap);
-        break;
-    case KN_ELEMENT_BF16:
-        widen_bf16(destination, source, count, swap);
         break;
     case KN_ELEMENT_BOOL:
         normalise_bool(destination, source, count);
@@ -174,8 +143,8 @@ uint64_t kn_elements_decode(void *destination, const void *source, uint64_t coun
 
 bool kn_elements_bytes(uint64_t *bytes, int ndim, const int64_t *shape, size_t element_size)
 {
-    /* Widening enlarges elements at most fourfold; sizes must stay below 2^63 even then, as strides must. */
-    uint64_t limit = ((uint64_t)SIZE_MAX >> 1) / 4, product = element_size;
+    /* Widening doubles the size of elements; sizes must stay below 2^63 even then, as strides must. */
+    uint64_t limit = ((uint64_t)SIZE_MAX >> 1) / 2, product = element_size;
     bool empty = false;
     for (int dim = 0; dim < ndim; dim++) {
         if (shape[dim] < 0)

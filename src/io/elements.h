@@ -10,7 +10,7 @@ typedef enum kn_element {
     KN_ELEMENT_F64,
     KN_ELEMENT_F32,
     KN_ELEMENT_F16,
-    KN_ELEMENT_BF16, /* the upper half of a float32 */
+    KN_ELEMENT_BF16,
     KN_ELEMENT_I64,
     KN_ELEMENT_I32,
     KN_ELEMENT_I16,
@@ -26,6 +26,12 @@ size_t kn_element_size(kn_element element); /* bytes in the file */
 /* The dtype that can hold every value of it; uint64 becomes int64 and may not fit. */
 kn_dtype kn_element_dtype(kn_element element);
 kn_element kn_element_of_dtype(kn_dtype dtype); /* the element type a dtype is written as */
+
+/* What the formats call it, NumPy without the byte order ("f4"); NULL: the format has none. */
+const char *kn_element_safetensors_name(kn_element element);
+const char *kn_element_npy_name(kn_element element);
+/* Finds what is called so by one of these functions; false if nothing is. */
+bool kn_element_named(kn_element *element, const char *name, const char *(*name_of)(kn_element));
 
 /* Is this machine little-endian? */
 bool kn_little_endian(void);

@@ -107,35 +107,14 @@ kn_tensor *kn_load_npy(const char *path) { return kn_load_tensor("kn_load_npy", 
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static const char *descr_of_dtype(kn_dtype dtype)
-{
-    switch (dtype) {
-    case KN_F64:
-        return "f8";
-    case KN_F16:
-        return "f2";
-    case KN_I64:
-        return "i8";
-    case KN_I32:
-        return "i4";
-    case KN_U8:
-        return "u1";
-    case KN_BOOL:
-        return "b1";
-    case KN_F32:
-    case KN_DTYPE_DEFAULT:
-        break;
-    }
-    return "f4";
-}
-
 /* Everything before the elements. Version 1.0 suffices: the header of up to 8 sizes always fits its 16-bit length. */
 static char *format_preamble(const kn_tensor *tensor, size_t *length)
 {
     kn_dtype dtype = kn_dtype_of(tensor);
     char order = kn_dtype_size(dtype) == 1 ? '|' : kn_little_endian() ? '<' : '>';
     kn_text text = {0};
-    kn_text_format(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, descr_of_dtype(dtype));
+    kn_text_format(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order,
+                   kn_element_npy_name(kn_element_of_dtype(dtype)));
     for (int dim = 0; dim < kn_ndim(tensor); dim++)
         kn_text_format(&text, "%" PRId64 "%s", kn_size(tensor, dim),
                        kn_ndim(tensor) == 1        ? ","
@@ -176,6 +155,11 @@ kn_status kn_save_npy(const char *path, const kn_tensor *tensor)
 {
     if (!path || !tensor)
         return kn_fail_argument_null("kn_save_npy", path ? "tensor" : "path");
+    if (!kn_element_npy_name(kn_element_of_dtype(kn_dtype_of(tensor))))
+        return kn_fail(KN_ERR_DTYPE,
+                       "kn_save_npy: NumPy has no %s: convert the tensor to float32 with kn_to_dtype, or "
+                       "save it as safetensors",
+                       kn_dtype_name(kn_dtype_of(tensor)));
     size_t bytes = (size_t)kn_numel(tensor) * kn_dtype_size(kn_dtype_of(tensor)), length = 0;
     void *elements = kn_malloc(bytes);
     char *preamble = elements ? format_preamble(tensor, &length) : NULL;

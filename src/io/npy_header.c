@@ -68,22 +68,6 @@ static bool scan_string(scanner *s, char *buffer, size_t size)
 
 /* --- descr ------------------------------------------------------------------------------------ */
 
-static bool element_of_descr(const char *descr, kn_element *element)
-{
-    static const struct {
-        const char *name;
-        kn_element element;
-    } types[] = {{"f8", KN_ELEMENT_F64}, {"f4", KN_ELEMENT_F32}, {"f2", KN_ELEMENT_F16}, {"i8", KN_ELEMENT_I64},
-                 {"i4", KN_ELEMENT_I32}, {"i2", KN_ELEMENT_I16}, {"i1", KN_ELEMENT_I8},  {"u8", KN_ELEMENT_U64},
-                 {"u4", KN_ELEMENT_U32}, {"u2", KN_ELEMENT_U16}, {"u1", KN_ELEMENT_U8},  {"b1", KN_ELEMENT_BOOL}};
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-        if (strcmp(descr, types[i].name) == 0) {
-            *element = types[i].element;
-            return true;
-        }
-    return false;
-}
-
 static bool scan_descr(scanner *s, kn_npy_header *header)
 {
     char descr[32];
@@ -92,7 +76,8 @@ static bool scan_descr(scanner *s, kn_npy_header *header)
     bool structured = start < s->length && s->text[start] == '[';
     if (!structured && !scan_string(s, descr, sizeof(descr)))
         return false;
-    bool known = !structured && strchr("<>|=", descr[0]) && descr[0] && element_of_descr(descr + 1, &header->element);
+    bool known = !structured && strchr("<>|=", descr[0]) && descr[0] &&
+                 kn_element_named(&header->element, descr + 1, kn_element_npy_name);
     /* '|' means "no byte order", which is valid only for single bytes. */
     if (known && descr[0] == '|' && kn_element_size(header->element) > 1)
         known = false;

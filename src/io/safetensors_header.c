@@ -57,23 +57,6 @@ static kn_status parse_json(cJSON **json, const kn_source *source, const char *t
 
 /* --- one entry -------------------------------------------------------------------------------- */
 
-static bool element_of_name(const char *name, kn_element *element)
-{
-    static const struct {
-        const char *name;
-        kn_element element;
-    } types[] = {{"F64", KN_ELEMENT_F64},  {"F32", KN_ELEMENT_F32}, {"F16", KN_ELEMENT_F16}, {"BF16", KN_ELEMENT_BF16},
-                 {"I64", KN_ELEMENT_I64},  {"I32", KN_ELEMENT_I32}, {"I16", KN_ELEMENT_I16}, {"I8", KN_ELEMENT_I8},
-                 {"U64", KN_ELEMENT_U64},  {"U32", KN_ELEMENT_U32}, {"U16", KN_ELEMENT_U16}, {"U8", KN_ELEMENT_U8},
-                 {"BOOL", KN_ELEMENT_BOOL}};
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-        if (strcmp(name, types[i].name) == 0) {
-            *element = types[i].element;
-            return true;
-        }
-    return false;
-}
-
 /* Parsed JSON has no positions: messages about an entry name the tensor and give the header's offset. */
 static kn_status fail_entry(const kn_source *source, const char *name, const char *expected)
 {
@@ -117,7 +100,7 @@ static kn_status parse_dtype(kn_safetensors_entry *entry, const kn_source *sourc
 {
     if (!cJSON_IsString(item))
         return fail_entry(source, entry->name, "\"dtype\" to be a string");
-    if (!element_of_name(item->valuestring, &entry->element))
+    if (!kn_element_named(&entry->element, item->valuestring, kn_element_safetensors_name))
         return fail_entry(source, entry->name,
                           "a dtype among F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8 and BOOL");
     return KN_OK;

@@ -65,32 +65,11 @@ static void append_string(kn_text *text, const char *string)
     kn_text_append(text, "\"");
 }
 
-static const char *dtype_name(kn_dtype dtype)
-{
-    switch (dtype) {
-    case KN_F64:
-        return "F64";
-    case KN_F16:
-        return "F16";
-    case KN_I64:
-        return "I64";
-    case KN_I32:
-        return "I32";
-    case KN_U8:
-        return "U8";
-    case KN_BOOL:
-        return "BOOL";
-    case KN_F32:
-    case KN_DTYPE_DEFAULT:
-        break;
-    }
-    return "F32";
-}
-
 static void append_tensor(kn_text *text, const kn_named_tensor *named, const placed *place)
 {
     append_string(text, named->name);
-    kn_text_format(text, ":{\"dtype\":\"%s\",\"shape\":[", dtype_name(kn_dtype_of(named->tensor)));
+    kn_text_format(text, ":{\"dtype\":\"%s\",\"shape\":[",
+                   kn_element_safetensors_name(kn_element_of_dtype(kn_dtype_of(named->tensor))));
     for (int dim = 0; dim < kn_ndim(named->tensor); dim++)
         kn_text_format(text, "%s%" PRId64, dim ? "," : "", kn_size(named->tensor, dim));
     kn_text_format(text, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", place->begin, place->end);

@@ -10,7 +10,7 @@ typedef struct kn_operand {
     const kn_buffer *buffer;
     int64_t offset; /* elements */
     kn_dtype dtype; /* in memory; 0 in a problem: unwanted output, or an input that only those need */
-    /* a dtype that values are rounded to on load (float16, when computing in float32); 0: none */
+    /* a dtype that values are rounded to on load (float16 or bfloat16, when computing in float32); 0: none */
     kn_dtype rounded;
     int64_t strides[KN_MAX_DIMS]; /* elements, along the problem's dimensions; 0 where broadcast */
 } kn_operand;

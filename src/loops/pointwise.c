@@ -166,27 +166,28 @@ static int64_t whole_within(kn_scalar number, int64_t low, int64_t high)
     return number.real < (double)high ? (int64_t)number.real : high;
 }
 
+/* A number as an element; one that a dtype of 8 or 16 bits does not hold wraps around. */
+static kn_arg element_argument(kn_dtype dtype, kn_scalar number)
+{
+    kn_arg arg = {.kind = KN_ARG_BYTES, .size = kn_dtype_size(dtype)};
+    const int64_t whole = dtype == KN_BOOL ? number.real != 0 : whole_within(number, INT64_MIN, INT64_MAX);
+    if (kn_dtype_is_floating(dtype))
+        return kn_arg_f64_or_f32(dtype == KN_F64, number.real);
+    if (dtype == KN_I64)
+        return kn_arg_i64(whole);
+    if (dtype == KN_I32)
+        return kn_arg_i32(whole_within(number, INT32_MIN, INT32_MAX));
+    if (dtype == KN_I16)
+        memcpy(&arg.value, &(int16_t){(int16_t)whole}, 2);
+    else
+        memcpy(&arg.value, &(uint8_t){(uint8_t)whole}, 1);
+    return arg;
+}
+
 static kn_arg number_argument(char type, kn_dtype dtype, kn_scalar number)
 {
-    const char of_element[] = {
-        [KN_F32] = 'f', [KN_F64] = 'd', [KN_I32] = 'i', [KN_I64] = 'l', [KN_U8] = 'u', [KN_BOOL] = 'b'};
-    kn_arg arg = {.kind = KN_ARG_BYTES, .size = 1};
-    switch (type == 'T' ? of_element[dtype] : type) {
-    case 'f':
-        return kn_arg_f32(number.real);
-    case 'd':
-        return kn_arg_f64(number.real);
-    case 'i':
-        return kn_arg_i32(whole_within(number, INT32_MIN, INT32_MAX));
-    case 'l':
-        return kn_arg_i64(whole_within(number, INT64_MIN, INT64_MAX));
-    case 'b':
-        *(uint8_t *)&arg.value = number.real != 0;
-        return arg;
-    default: /* wraps around, as in C */
-        *(uint8_t *)&arg.value = (uint8_t)whole_within(number, INT64_MIN, INT64_MAX);
-        return arg;
-    }
+    const kn_dtype own = type == 'f' ? KN_F32 : type == 'd' ? KN_F64 : type == 'i' ? KN_I32 : KN_I64;
+    return element_argument(type == 'T' ? dtype : own, number);
 }
 
 /* CPU devices get a few work-items per core with long loops. */

@@ -48,7 +48,7 @@ void kn_pointwise_code_free(kn_pointwise_code *code);
 typedef struct kn_pointwise_problem {
     kn_pointwise_code *code;
     const char *operation; /* for messages and profiles */
-    kn_dtype compute;      /* T: any dtype except float16 */
+    kn_dtype compute;      /* T: any dtype except float16 and bfloat16 */
     int ndim;
     int64_t shape[KN_MAX_DIMS];
     /* All outputs have the first one's strides. An output may be identical to an input, with the same strides;

@@ -57,14 +57,14 @@ static void write_vector_loop(const kn_writer *w, const char *begin, const char 
             continue;
         const char *step = w->form->spread[i] ? "0" : steps[w->form->lane[i]];
         kn_text_format(w->out, "const T %s%c = kn_vector_%s(%s + kn_k * %s, %s, kn_width); ", w->prefix,
-                       w->code->inputs[i], w->form->inputs[i] == KN_F16 ? "half" : "plain",
+                       w->code->inputs[i], kn_dtype_kind((kn_dtype)w->form->inputs[i]),
                        kn_writer_pointer(w, i, in, out, name), step, step);
     }
     kn_write_statements(w);
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
             kn_text_format(w->out, "kn_vector_put_%s(%s, %s%d + kn_k * %s, %s, kn_width); ",
-                           w->form->outputs[i] == KN_F16 ? "half" : "plain", w->code->values[i], out, i, steps[0],
+                           kn_dtype_kind((kn_dtype)w->form->outputs[i]), w->code->values[i], out, i, steps[0],
                            steps[0]);
     kn_text_append(w->out, "}\n");
 }

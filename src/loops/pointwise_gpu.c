@@ -4,28 +4,29 @@
 
 #include "loops/pointwise_writer.h"
 
+/* Halves are converted four at a time as they are loaded and stored. */
+static const char *type_of(int dtype) { return dtype == KN_F16 ? "float" : kn_storage_type(dtype); }
+static const char *kind_of(int dtype) { return dtype == KN_F16 ? "PLAIN" : kn_dtype_kind((kn_dtype)dtype); }
+
 /* KN_BODY: one of the four elements. */
 static void write_body(const kn_writer *w)
 {
-    char name[KN_WRITER_NAME];
     kn_text_append(w->out, "#define KN_BODY ");
     for (int i = 0; i < kn_writer_inputs(w); i++) {
         if (!kn_writer_reads(w, i))
             continue;
-        snprintf(name, KN_WRITER_NAME, "kn_v%d", i);
         const char *type = kn_writer_type(w, i);
-        kn_text_format(w->out,
-                       w->form->rounded[i] ? "const %s %s%c = (%s)kn_round_to_half((float)%s[kn_k]); "
-                                           : "const %s %s%c = (%s)%s[kn_k]; ",
-                       type, w->prefix, w->code->inputs[i], type, name);
+        kn_text_format(w->out, "const %s %s%c = (%s)KN_ROUND_%s(KN_LOAD_%s(kn_v%d, kn_k)); ", type, w->prefix,
+                       w->code->inputs[i], type, kn_dtype_kind((kn_dtype)w->form->rounded[i]),
+                       kind_of(w->form->inputs[i]), i);
     }
     kn_write_statements(w);
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
-            kn_text_format(w->out, "%s(%s, %s, kn_r%d, kn_k); ",
-                           w->form->outputs[i] == KN_F16 ? "KN_STORE_PLAIN" : kn_writer_store(w, i),
-                           w->form->outputs[i] == KN_F16 ? "float" : kn_storage_type(w->form->outputs[i]),
-                           w->code->values[i], i);
+            kn_text_format(w->out, "KN_STORE_%s(%s, %s, kn_r%d, kn_k); ",
+                           w->form->outputs[i] == KN_F16 ? "PLAIN"
+                                                         : kn_store_kind(w->form->compute, w->form->outputs[i]),
+                           type_of(w->form->outputs[i]), w->code->values[i], i);
     kn_text_append(w->out, "\n");
 }
 
@@ -57,8 +58,7 @@ void kn_write_vec4(const kn_writer *w)
     }
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
-            kn_text_format(w->out, "%s kn_r%d[4]; ",
-                           w->form->outputs[i] == KN_F16 ? "float" : kn_storage_type(w->form->outputs[i]), i);
+            kn_text_format(w->out, "%s kn_r%d[4]; ", type_of(w->form->outputs[i]), i);
     kn_text_append(w->out, "\n{ enum { kn_k = 0 }; KN_BODY } { enum { kn_k = 1 }; KN_BODY } "
                            "{ enum { kn_k = 2 }; KN_BODY } { enum { kn_k = 3 }; KN_BODY }\n");
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)

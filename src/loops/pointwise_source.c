@@ -11,18 +11,19 @@ static int count_numbers(const kn_pointwise_code *code) { return code->numbers ?
 static bool has(const char *letters, char letter) { return letters && strchr(letters, letter); }
 
 static bool is_real(int dtype) { return kn_dtype_is_floating((kn_dtype)dtype); }
+static bool is_reduced(int dtype) { return kn_dtype_is_reduced((kn_dtype)dtype); }
 
 bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form)
 {
     if (!code->vectors || !is_real(form->compute) || (code->vectors == KN_F32_VECTORS && form->compute != KN_F32))
         return false;
     for (int i = 0; code->inputs[i]; i++) {
-        const bool own = form->inputs[i] == form->compute || form->inputs[i] == KN_F16;
+        const bool own = form->inputs[i] == form->compute || is_reduced(form->inputs[i]);
         if (form->inputs[i] && (!own || form->rounded[i] || has(code->raw, code->inputs[i])))
             return false;
     }
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
-        if (form->outputs[i] && form->outputs[i] != form->compute && form->outputs[i] != KN_F16)
+        if (form->outputs[i] && form->outputs[i] != form->compute && !is_reduced(form->outputs[i]))
             return false;
     return true;
 }
@@ -34,38 +35,25 @@ const char *kn_writer_type(const kn_writer *w, int i)
 {
     if (!has(w->code->raw, w->code->inputs[i]))
         return "T";
-    return w->form->inputs[i] == KN_F16 ? "float" : kn_storage_type(w->form->inputs[i]);
+    return kn_storage_type(kn_compute_type((kn_dtype)w->form->inputs[i]));
 }
 
 /* Declares input i, read from element `at` of `pointer`. */
 void kn_write_load(const kn_writer *w, int i, const char *pointer, const char *at)
 {
     const kn_pointwise_form *f = w->form;
-    const char *type = kn_writer_type(w, i), *load = f->inputs[i] == KN_F16 ? "KN_LOAD_HALF" : "KN_LOAD_PLAIN";
-    kn_text_format(w->out, "const %s %s%c = (%s)", type, w->prefix, w->code->inputs[i], type);
-    if (f->rounded[i])
-        kn_text_format(w->out, "kn_round_to_half((float)%s(%s, %s)); ", load, pointer, at);
-    else
-        kn_text_format(w->out, "%s(%s, %s); ", load, pointer, at);
-}
-
-/* How a value is converted to output i's dtype. */
-const char *kn_writer_store(const kn_writer *w, int i)
-{
-    const int dtype = w->form->outputs[i];
-    if (dtype == KN_F16)
-        return "KN_STORE_HALF";
-    if (dtype == KN_BOOL)
-        return "KN_STORE_BOOL";
-    return is_real(w->form->compute) && !is_real(dtype) ? "KN_STORE_WHOLE" : "KN_STORE_PLAIN";
+    const char *type = kn_writer_type(w, i);
+    kn_text_format(w->out, "const %s %s%c = (%s)KN_ROUND_%s(KN_LOAD_%s(%s, %s)); ", type, w->prefix, w->code->inputs[i],
+                   type, kn_dtype_kind((kn_dtype)f->rounded[i]), kn_dtype_kind((kn_dtype)f->inputs[i]), pointer, at);
 }
 
 void kn_write_stores(const kn_writer *w, const char *pointer, const char *at)
 {
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
-            kn_text_format(w->out, "%s(%s, %s, %s%d, %s); ", kn_writer_store(w, i),
-                           kn_storage_type(w->form->outputs[i]), w->code->values[i], pointer, i, at);
+            kn_text_format(w->out, "KN_STORE_%s(%s, %s, %s%d, %s); ",
+                           kn_store_kind(w->form->compute, w->form->outputs[i]), kn_storage_type(w->form->outputs[i]),
+                           w->code->values[i], pointer, i, at);
 }
 
 void kn_write_statements(const kn_writer *w)

@@ -50,7 +50,7 @@ typedef struct kn_rows_code {
 typedef struct kn_rows_problem {
     kn_rows_code *code;
     const char *operation; /* for messages and profiles */
-    kn_dtype compute;      /* T: any dtype except float16, uint8 and bool */
+    kn_dtype compute;      /* T: float64, float32, int64 or int32 */
     int64_t outer, n, inner;
     /* All contiguous; strides are ignored. Outputs are [outer, inner]; dtype 0: unwanted. */
     kn_operand outputs[KN_ROWS_OUTPUTS];

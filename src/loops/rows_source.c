@@ -140,7 +140,7 @@ static void write_operands(const rows_writer *w)
 
 /* --- loads -------------------------------------------------------------------------------------------------------- */
 
-static const char *kind_of(const rows_input *input) { return input->dtype == KN_F16 ? "HALF" : "PLAIN"; }
+static const char *kind_of(const rows_input *input) { return kn_dtype_kind(input->dtype); }
 
 /* Loads `width` elements of input i from element `at` of `pointer`. */
 static void write_load(const rows_writer *w, int i, int width, const char *pointer, const char *at)
@@ -148,7 +148,7 @@ static void write_load(const rows_writer *w, int i, int width, const char *point
     const rows_input *input = &w->inputs[i];
     if (width == 1)
         kn_text_format(w->out, "KN_TAKE_%s(%sin%d, %s)", kind_of(input), pointer, i, at);
-    else if (w->form->is_aligned && !input->per_row && input->dtype != KN_F16)
+    else if (w->form->is_aligned && !input->per_row && !kn_dtype_is_reduced(input->dtype))
         kn_text_format(w->out, "KN_TAKE_ALIGNED_VECTOR(%d, %s, %sin%d, %s)", width, kn_dtype_cl(input->dtype), pointer,
                        i, at);
     else
@@ -310,15 +310,6 @@ static void write_targets(const rows_writer *w, bool declared)
                        declared ? ", const global long *kn_places, const long kn_inner" : ", kn_places, kn_plan.inner");
 }
 
-static const char *store_of(const rows_writer *w, kn_dtype dtype)
-{
-    if (dtype == KN_F16)
-        return "KN_STORE_HALF";
-    if (dtype == KN_BOOL)
-        return "KN_STORE_BOOL";
-    return is_real(w) && !kn_dtype_is_floating(dtype) ? "KN_STORE_WHOLE" : "KN_STORE_PLAIN";
-}
-
 static const char *place_of(const rows_writer *w)
 {
     return finds_places(w) ? "kn_places[kn_from + kn_j * kn_apart + kn_p * kn_inner]" : "kn_first + (long)kn_p";
@@ -345,8 +336,8 @@ static void write_vector_store(const rows_writer *w, int i, int width)
     if (o->is_place)
         kn_text_format(w->out, "{ const long kn_p = kn_each[kn_j]; kn_out%d[kn_to + kn_j] = %s; } ", i, place_of(w));
     else
-        kn_text_format(w->out, "%s(%s, kn_each[kn_j], kn_out%d, kn_to + kn_j); ", store_of(w, o->dtype),
-                       kn_dtype_cl(o->dtype), i);
+        kn_text_format(w->out, "KN_STORE_%s(%s, kn_each[kn_j], kn_out%d, kn_to + kn_j); ",
+                       kn_store_kind(w->form->compute, o->dtype), kn_dtype_cl(o->dtype), i);
 }
 
 static void write_store(const rows_writer *w, int i)
@@ -356,7 +347,8 @@ static void write_store(const rows_writer *w, int i)
         kn_text_format(w->out, "const long kn_p = kn_value, kn_j = 0; (void)kn_j; kn_out%d[kn_to] = %s; ", i,
                        place_of(w));
     else
-        kn_text_format(w->out, "%s(%s, kn_value, kn_out%d, kn_to); ", store_of(w, o->dtype), kn_dtype_cl(o->dtype), i);
+        kn_text_format(w->out, "KN_STORE_%s(%s, kn_value, kn_out%d, kn_to); ",
+                       kn_store_kind(w->form->compute, o->dtype), kn_dtype_cl(o->dtype), i);
 }
 
 /* kn_put: stores the results of `count` rows. The first element has index `first`; element 0 of the first row is at

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -81,4 +82,12 @@ const char *kn_written_kernel_options(bool computes_f64, bool uses_f64)
     if (computes_f64)
         return "-DKN_USE_F64";
     return uses_f64 ? "-DKN_USE_F64 -cl-single-precision-constant" : "-cl-single-precision-constant";
+}
+
+const char *kn_store_kind(int compute, int dtype)
+{
+    if (dtype == KN_BOOL)
+        return "BOOL";
+    const bool becomes_whole = kn_dtype_is_floating((kn_dtype)compute) && !kn_dtype_is_floating((kn_dtype)dtype);
+    return becomes_whole ? "WHOLE" : kn_dtype_kind((kn_dtype)dtype);
 }

@@ -34,4 +34,7 @@ void kn_written_kernels_free(kn_written_kernels *kernels);
  * with float vectors. `uses_f64`: double is also read or written. */
 const char *kn_written_kernel_options(bool computes_f64, bool uses_f64);
 
+/* The end of the name of the macro (cl/pointwise/elements.clh) that stores values of dtype `compute` as `dtype`. */
+const char *kn_store_kind(int compute, int dtype);
+
 #endif

@@ -7,62 +7,6 @@
 #include "optim/optim.h"
 #include "rt/trace/spans.h"
 
-#define CPU_SLOTS 8
-#define CPU_ELEMENTS_PER_ITEM 4096 /* at least; a few work-items per core and slot */
-#define GROUP_SIZE 256             /* work-group size on other devices; a work-item updates four elements */
-
-static int slots_on(const kn_device *device) { return kn_device_limits(device)->is_cpu ? CPU_SLOTS : KN_OPTIM_SLOTS; }
-
-/* Unused slots get the first slot's buffers and length 0. */
-static int slot_arguments(const kn_optim_group *group, kn_arg *args)
-{
-    int n = 0;
-    for (int i = 0; i < slots_on(group->bucket->device); i++) {
-        int slot = i < group->count ? i : 0;
-        args[n++] = kn_arg_tensor(group->slots[slot].parameter);
-        args[n++] = kn_arg_tensor(group->slots[slot].gradient);
-        args[n++] = kn_arg_i64(i < group->count ? kn_numel(group->slots[slot].parameter) : 0);
-        args[n++] = kn_arg_i64(group->slots[slot].start);
-    }
-    return n;
-}
-
-static kn_launch_params work_on_cpu(const kn_optim_group *group)
-{
-    int64_t longest = 0;
-    for (int i = 0; i < group->count; i++) {
-        int64_t elements = kn_numel(group->slots[i].parameter);
-        longest = elements > longest ? elements : longest;
-    }
-    size_t items = kn_work_items(kn_device_limits(group->bucket->device), longest, CPU_ELEMENTS_PER_ITEM);
-    return (kn_launch_params){.dims = 2, .global = {items, (size_t)group->count}};
-}
-
-/* On other devices the work-groups of all slots are numbered consecutively. */
-static kn_launch_params work_in_line(const kn_optim_group *group, kn_slot_ends *ends)
-{
-    const kn_limits *limits = kn_device_limits(group->bucket->device);
-    size_t local = GROUP_SIZE;
-    int64_t groups = 0;
-    while (local > limits->max_work_group_size)
-        local /= 2;
-    for (int i = 0; i < KN_OPTIM_SLOTS; i++) {
-        const int64_t elements = i < group->count ? kn_numel(group->slots[i].parameter) : 0;
-        groups += (elements + 4 * (int64_t)local - 1) / (4 * (int64_t)local);
-        ends->end[i] = (uint32_t)groups;
-    }
-    return (kn_launch_params){.dims = 1, .global = {(size_t)groups * local}, .local = {local}};
-}
-
-/* Whether vectors of four elements are aligned in all slots; states start at multiples of 16. */
-static bool are_aligned(const kn_optim_group *group)
-{
-    for (int i = 0; i < group->count; i++)
-        if (group->slots[i].parameter->offset % 4 != 0 || group->slots[i].gradient->offset % 4 != 0)
-            return false;
-    return true;
-}
-
 void kn_optim_write_scalars(void *memory, kn_dtype dtype, const double *scalars, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -78,7 +22,7 @@ static kn_status scalar_arguments(kn_optim *optim, const kn_optim_group *group, 
                                   int *count)
 {
     double scalars[KN_OPTIM_MAX_SCALARS];
-    const kn_dtype dtype = group->bucket->dtype;
+    const kn_dtype dtype = group->dtype;
     const size_t size = kn_dtype_size(dtype);
     *count = optim->algorithm->scalars(optim->hyper, group->step, scalars);
     const void *variable = NULL;
@@ -91,29 +35,10 @@ static kn_status scalar_arguments(kn_optim *optim, const kn_optim_group *group, 
 
 static kn_status launch(kn_optim *optim, const kn_optim_group *group, const int *indices)
 {
-    const bool is_cpu = kn_device_limits(group->bucket->device)->is_cpu;
-    kn_arg args[4 * KN_OPTIM_SLOTS + 2 + KN_OPTIM_MAX_STATES + KN_OPTIM_MAX_SCALARS];
-    kn_slot_ends ends;
-    kn_launch_params params = is_cpu ? work_on_cpu(group) : work_in_line(group, &ends);
-    int n = slot_arguments(group, args), scalars;
-    if (!is_cpu) {
-        args[n++] = kn_arg_struct(&ends, sizeof ends);
-        args[n++] = kn_arg_i32(are_aligned(group));
-    }
-    for (int s = 0; s < optim->num_states; s++)
-        args[n++] = kn_arg_tensor(group->bucket->states[s]);
-    KN_TRY(scalar_arguments(optim, group, indices, args + n, &scalars));
-    char options[128];
-    snprintf(options, sizeof options, "%s%s", kn_dtype_options(group->bucket->dtype),
-             optim->algorithm->flags(optim->hyper));
-
-    params.source = optim->algorithm->source;
-    params.options = options;
-    params.kernel = optim->algorithm->kernel;
-    params.operation = optim->algorithm->name;
-    params.args = args;
-    params.num_args = n + scalars;
-    return kn_launch(group->stream, &params);
+    kn_arg scalars[KN_OPTIM_MAX_SCALARS];
+    int count;
+    KN_TRY(scalar_arguments(optim, group, indices, scalars, &count));
+    return kn_optim_launch(group, scalars, count);
 }
 
 /* --- the step -------------------------------------------------------------------------------------------------- */
@@ -170,8 +95,14 @@ static kn_status add(kn_optim *optim, kn_optim_group *group, int *indices, int i
 
 static kn_status step_bucket(kn_optim *optim, int bucket)
 {
-    kn_optim_group group = {.bucket = &optim->buckets[bucket],
-                            .stream = kn_stream_current(optim->buckets[bucket].device)};
+    const kn_optim_bucket *own = &optim->buckets[bucket];
+    kn_optim_group group = {.algorithm = optim->algorithm,
+                            .hyper = optim->hyper,
+                            .device = own->device,
+                            .dtype = own->dtype,
+                            .stream = kn_stream_current(own->device),
+                            .num_states = optim->num_states,
+                            .flat = own->states};
     if (group.stream == NULL)
         return kn_error_status();
     int indices[KN_OPTIM_SLOTS];
@@ -180,7 +111,7 @@ static kn_status step_bucket(kn_optim *optim, int bucket)
         if (optim->places[i].bucket != bucket || kn_grad(optim->parameters[i]) == NULL)
             continue;
         /* A launch has one bias correction, so its parameters must be at the same step. */
-        if (group.count == slots_on(group.bucket->device) || (group.count > 0 && optim->steps[i] + 1 != group.step))
+        if (group.count == kn_optim_slots(group.device, true) || (group.count > 0 && optim->steps[i] + 1 != group.step))
             status = flush(optim, &group, indices);
         group.step = optim->steps[i] + 1;
         if (status == KN_OK)

@@ -14,7 +14,7 @@
 
 #define KN_OPTIM_MAX_STATES 3
 #define KN_OPTIM_MAX_HYPER 6
-#define KN_OPTIM_MAX_SCALARS 8
+#define KN_OPTIM_MAX_SCALARS 9
 #define KN_OPTIM_LR 0 /* the learning rate's index among the hyperparameters */
 
 typedef struct kn_optim_bucket {
@@ -30,18 +30,6 @@ typedef struct kn_optim_place {
     int64_t start; /* in elements, in each of the bucket's state tensors */
 } kn_optim_place;
 
-/* Parameters updated by one launch: from one bucket, after the same number of steps. */
-typedef struct kn_optim_group {
-    const kn_optim_bucket *bucket;
-    kn_stream *stream;
-    int64_t step; /* this step's number, from 1 */
-    int count;
-    struct {
-        kn_tensor *parameter, *gradient; /* contiguous */
-        int64_t start;
-    } slots[KN_OPTIM_SLOTS];
-} kn_optim_group;
-
 typedef struct kn_optim_algorithm {
     const char *name;                          /* "Adam" */
     const char *const *states;                 /* "exp_avg", ...; the first optim->num_states are in use */
@@ -51,9 +39,52 @@ typedef struct kn_optim_algorithm {
     double (*flops)(const double *hyper);      /* operations per element, for the profiler */
     const char *source, *kernel;               /* optim/adam.cl, "adam" */
     const char *(*flags)(const double *hyper); /* build options besides the dtype; may be "" */
-    /* The kernel's scalars for step `step` (from 1); returns how many, at most KN_OPTIM_MAX_SCALARS. */
+    /* The kernel's scalars for step `step` (from 1; 0: each slot counts its own); returns how many, at most
+     * KN_OPTIM_MAX_SCALARS. */
     int (*scalars)(const double *hyper, int64_t step, double *scalars);
 } kn_optim_algorithm;
+
+/* A parameter in a launch; all contiguous. */
+typedef struct kn_optim_slot {
+    kn_tensor *parameter, *gradient;
+    int64_t start; /* in the flat states */
+    /* Without flat states: its own, and how many steps it has made (float32, borrowed), for those who ask. */
+    kn_tensor *states[KN_OPTIM_MAX_STATES], *step;
+} kn_optim_slot;
+
+/* Parameters updated by one launch: of one device and dtype. */
+typedef struct kn_optim_group {
+    const kn_optim_algorithm *algorithm;
+    const double *hyper;
+    const char *options; /* build options besides the algorithm's; NULL: none */
+    kn_device *device;
+    kn_dtype dtype;
+    kn_stream *stream;
+    int num_states;
+    kn_tensor *const *flat; /* the bucket's states; NULL: the slots' own */
+    int64_t step;           /* this step's number, from 1, the same for all */
+    int count;
+    kn_optim_slot slots[KN_OPTIM_SLOTS];
+} kn_optim_group;
+
+/* How many parameters fit into a launch. */
+int kn_optim_slots(const kn_device *device, bool is_flat);
+kn_status kn_optim_launch(const kn_optim_group *group, const kn_arg *scalars, int num_scalars);
+
+/* A step on the caller's lists (koine/fused_optim.h): lists.c. */
+typedef struct kn_optim_lists {
+    const char *function; /* the public function, for messages */
+    const kn_optim_algorithm *algorithm;
+    const double *hyper;
+    const char *options; /* " -DOWN_STATES" and more */
+    int64_t step;        /* 0: `steps` tells */
+    bool has_steps;
+    bool clears_states; /* they hold nothing yet: zeros first */
+    int count, num_states;
+    kn_tensor *const *parameters, *const *gradients, *const *states[KN_OPTIM_MAX_STATES], *const *steps;
+    const char *names[KN_OPTIM_MAX_STATES]; /* of the lists of states */
+} kn_optim_lists;
+kn_status kn_optim_step_lists(const kn_optim_lists *lists);
 
 typedef struct kn_optim_recorded kn_optim_recorded; /* a launch that a graph replays: optim/recorded.c */
 

@@ -60,8 +60,7 @@ const void *kn_optim_record(kn_optim *optim, const kn_optim_group *group, const 
         kn_free(recorded);
         return NULL;
     }
-    *recorded =
-        (kn_optim_recorded){.optim = optim, .dtype = group->bucket->dtype, .memory = memory, .count = group->count};
+    *recorded = (kn_optim_recorded){.optim = optim, .dtype = group->dtype, .memory = memory, .count = group->count};
     for (int i = 0; i < group->count; i++)
         recorded->indices[i] = indices[i];
     kn_lock(&lists);

@@ -1,6 +1,8 @@
 /* optim/sgd.c - stochastic gradient descent with momentum, as in torch.optim.SGD. */
 #include <string.h>
 
+#include <koine/fused_optim.h>
+
 #include "base/error.h"
 #include "optim/optim.h"
 
@@ -73,4 +75,37 @@ kn_optim *kn_optim_sgd_with(kn_parameter_list parameters, const kn_sgd_params *p
         [NESTEROV] = params->nesterov ? 1 : 0,
     };
     return kn_optim_new(&sgd, parameters, hyper);
+}
+
+kn_fused_sgd_params kn_fused_sgd_params_init(void) { return (kn_fused_sgd_params){KN_FUSED_SGD_DEFAULTS}; }
+
+static kn_status step_lists(kn_optim_lists *lists, const kn_fused_sgd_params *params)
+{
+    const double hyper[KN_OPTIM_MAX_HYPER] = {
+        [LR] = params->lr,
+        [MOMENTUM] = params->momentum,
+        [DAMPENING] = params->dampening,
+        [WEIGHT_DECAY] = params->weight_decay,
+        [NESTEROV] = params->nesterov ? 1 : 0,
+    };
+    KN_TRY(check(hyper));
+    lists->hyper = hyper;
+    lists->num_states = count_states(hyper);
+    lists->step = params->is_first_step ? 1 : 2;
+    lists->clears_states = params->is_first_step;
+    lists->options = params->maximize ? " -DOWN_STATES -DMAXIMIZE" : " -DOWN_STATES";
+    return kn_optim_step_lists(lists);
+}
+
+kn_status kn_fused_sgd_with(kn_tensor *const *parameters, kn_tensor *const *gradients,
+                            kn_tensor *const *momentum_buffers, int count, const kn_fused_sgd_params *params)
+{
+    return step_lists(&(kn_optim_lists){.function = "kn_fused_sgd",
+                                        .algorithm = &sgd,
+                                        .count = count,
+                                        .parameters = parameters,
+                                        .gradients = gradients,
+                                        .states = {momentum_buffers},
+                                        .names = {"momentum_buffers"}},
+                      params ? params : &(kn_fused_sgd_params){KN_FUSED_SGD_DEFAULTS});
 }

@@ -1,6 +1,7 @@
 /* tensor/copy.c - copies between layouts and dtypes, fills, accumulation. copy_across.c copies between devices. */
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -53,7 +54,7 @@ static kn_operand operand_of(const kn_tensor *t)
 static kn_pointwise_problem problem_of(kn_pointwise_code *code, kn_dtype dtype, const kn_tensor *output)
 {
     kn_pointwise_problem p = {.code = code,
-                              .compute = dtype == KN_F16 ? KN_F32 : dtype,
+                              .compute = kn_compute_type(dtype),
                               .ndim = output->ndim,
                               .num_outputs = 1,
                               .outputs = {operand_of(output)}};
@@ -238,9 +239,7 @@ kn_status kn_tensor_fill_with(kn_tensor *tensor, kn_scalar value)
         char bytes[8];
     } pattern;
     size_t size = kn_tensor_element_size(tensor);
-    kn_element_set(&pattern, tensor->dtype, 0,
-                   (kn_element){value.real, value.is_whole ? value.whole : (int64_t)value.real},
-                   value.is_whole ? KN_I64 : KN_F64);
+    kn_element_set(&pattern, tensor->dtype, 0, (kn_element){value.real, value.whole}, value.is_whole ? KN_I64 : KN_F64);
     if (!on_host) {
         kn_stream *stream = kn_tensor_stream(tensor);
         return stream ? kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, &pattern, size,

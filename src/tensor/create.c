@@ -102,8 +102,7 @@ kn_tensor *kn_arange_with(double start, double end, double step, const kn_tensor
     if (!values)
         return finish(tensor, KN_ERR_MEMORY);
     for (int64_t i = 0; i < count; i++)
-        kn_element_set(values, tensor->dtype, i,
-                       (kn_element){start + (double)i * step, (int64_t)(start + (double)i * step)}, KN_F64);
+        kn_element_set(values, tensor->dtype, i, (kn_element){.real = start + (double)i * step}, KN_F64);
     kn_status status = kn_write(tensor, values, bytes);
     kn_free(values);
     return finish(tensor, status);
@@ -238,6 +237,6 @@ kn_status kn_item_i64(const kn_tensor *tensor, int64_t *value)
 {
     kn_element element;
     KN_TRY(read_one("kn_item_i64", tensor, value, &element));
-    *value = kn_dtype_is_floating(tensor->dtype) ? (int64_t)element.real : element.whole;
+    *value = kn_dtype_is_floating(tensor->dtype) ? kn_whole_of(element.real) : element.whole;
     return KN_OK;
 }

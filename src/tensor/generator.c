@@ -1,6 +1,7 @@
-/* tensor/generator.c - one Philox generator per device: a seed and an offset, counted in blocks of four words. */
+/* tensor/generator.c - Philox generators, one by default for each device: a seed and an offset, counted in blocks of four
+ * words. */
 #include <koine/random.h>
-#include <string.h>
+#include <stdatomic.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -9,85 +10,121 @@
 
 #define DEFAULT_SEED UINT64_C(67280421310721) /* PyTorch's default */
 
+struct kn_generator {
+    atomic_int references; /* the user's, and one for each graph that draws from it; 0: a device's default one */
+    kn_device *device;
+    kn_philox state; /* under the lock */
+};
+
+/* One lock for all: it is held for a few instructions. */
 static struct {
     kn_mutex lock;
-    bool seeded; /* false: all states are the default */
-    kn_philox states[KN_MAX_DEVICES];
-} generators = {.lock = KN_MUTEX_INIT};
+    bool ready;
+    kn_generator defaults[KN_MAX_DEVICES];
+} all = {.lock = KN_MUTEX_INIT};
 
-static kn_philox *state_locked(kn_device *device)
+/* --- making and freeing ------------------------------------------------------------------------------------------- */
+
+static void prepare_locked(void)
 {
-    if (!generators.seeded) {
-        for (int i = 0; i < KN_MAX_DEVICES; i++)
-            generators.states[i] = (kn_philox){.seed = DEFAULT_SEED};
-        generators.seeded = true;
-    }
-    return &generators.states[kn_device_slot(device)];
+    for (int i = 0; i < KN_MAX_DEVICES && !all.ready; i++)
+        all.defaults[i].state.seed = DEFAULT_SEED;
+    all.ready = true;
+}
+
+kn_generator *kn_generator_default(kn_device *device)
+{
+    if (!device && !(device = kn_device_current()))
+        return kn_error_make_sticky();
+    kn_lock(&all.lock);
+    prepare_locked();
+    kn_generator *generator = &all.defaults[kn_device_slot(device)];
+    generator->device = device;
+    kn_unlock(&all.lock);
+    return generator;
+}
+
+static kn_generator *make(kn_device *device, kn_philox state)
+{
+    kn_generator *generator = kn_calloc(1, sizeof *generator);
+    if (!generator)
+        return kn_error_make_sticky();
+    atomic_init(&generator->references, 1);
+    generator->device = device;
+    generator->state = state;
+    return generator;
+}
+
+kn_generator *kn_generator_new(kn_device *device)
+{
+    if (!device && !(device = kn_device_current()))
+        return kn_error_make_sticky();
+    return make(device, (kn_philox){.seed = DEFAULT_SEED});
+}
+
+kn_generator *kn_generator_clone(const kn_generator *generator)
+{
+    if (!generator)
+        return kn_fail_argument_null("kn_generator_clone", "generator"), kn_error_make_sticky();
+    return make(generator->device, kn_generator_state(generator));
+}
+
+static void retain(kn_generator *generator)
+{
+    if (atomic_load(&generator->references) > 0)
+        atomic_fetch_add(&generator->references, 1);
+}
+
+void kn_generator_free(kn_generator *generator)
+{
+    if (generator && atomic_load(&generator->references) > 0 && atomic_fetch_sub(&generator->references, 1) == 1)
+        kn_free(generator);
+}
+
+/* --- the state ---------------------------------------------------------------------------------------------------- */
+
+kn_device *kn_generator_device(const kn_generator *generator) { return generator ? generator->device : NULL; }
+
+kn_philox kn_generator_state(const kn_generator *generator)
+{
+    kn_lock(&all.lock);
+    const kn_philox state = generator->state;
+    kn_unlock(&all.lock);
+    return state;
+}
+
+void kn_generator_assign(kn_generator *generator, kn_philox state)
+{
+    kn_lock(&all.lock);
+    generator->state = state;
+    kn_unlock(&all.lock);
 }
 
 void kn_manual_seed(uint64_t seed)
 {
-    kn_lock(&generators.lock);
+    kn_lock(&all.lock);
     for (int i = 0; i < KN_MAX_DEVICES; i++)
-        generators.states[i] = (kn_philox){.seed = seed};
-    generators.seeded = true;
-    kn_unlock(&generators.lock);
+        all.defaults[i].state = (kn_philox){.seed = seed};
+    all.ready = true;
+    kn_unlock(&all.lock);
 }
 
-uint64_t kn_initial_seed(kn_device *device)
+kn_status kn_generator_check(const kn_generator *generator, const kn_device *device)
 {
-    if (!device) {
-        kn_fail_argument_null("kn_initial_seed", "device");
-        return 0;
-    }
-    kn_lock(&generators.lock);
-    uint64_t seed = state_locked(device)->seed;
-    kn_unlock(&generators.lock);
-    return seed;
+    if (!generator || generator->device == device)
+        return KN_OK;
+    return kn_fail(KN_ERR_DEVICE,
+                   "the generator is of %s, but the values are drawn on %s: make one there, "
+                   "kn_generator_new(device)",
+                   kn_device_string(generator->device), kn_device_string(device));
 }
 
-static void put_u64(uint8_t *bytes, uint64_t value)
+static kn_philox take(kn_generator *generator, uint64_t blocks)
 {
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(value >> 8 * i);
-}
-
-static uint64_t get_u64(const uint8_t *bytes)
-{
-    uint64_t value = 0;
-    for (int i = 7; i >= 0; i--)
-        value = value << 8 | bytes[i];
-    return value;
-}
-
-kn_status kn_get_rng_state(kn_device *device, uint8_t state[KN_RNG_STATE_SIZE])
-{
-    if (!device || !state)
-        return kn_fail_argument_null("kn_get_rng_state", device ? "state" : "device");
-    kn_lock(&generators.lock);
-    kn_philox now = *state_locked(device);
-    kn_unlock(&generators.lock);
-    put_u64(state, now.seed);
-    put_u64(state + 8, now.offset);
-    return KN_OK;
-}
-
-kn_status kn_set_rng_state(kn_device *device, const uint8_t state[KN_RNG_STATE_SIZE])
-{
-    if (!device || !state)
-        return kn_fail_argument_null("kn_set_rng_state", device ? "state" : "device");
-    kn_lock(&generators.lock);
-    *state_locked(device) = (kn_philox){.seed = get_u64(state), .offset = get_u64(state + 8)};
-    kn_unlock(&generators.lock);
-    return KN_OK;
-}
-
-static kn_philox take(kn_device *device, uint64_t blocks)
-{
-    kn_lock(&generators.lock);
-    kn_philox *state = state_locked(device), taken = *state;
-    state->offset += blocks;
-    kn_unlock(&generators.lock);
+    kn_lock(&all.lock);
+    const kn_philox taken = generator->state;
+    generator->state.offset += blocks;
+    kn_unlock(&all.lock);
     return taken;
 }
 
@@ -95,7 +132,7 @@ static kn_philox take(kn_device *device, uint64_t blocks)
  * A capture advances no generator: each replay draws what the step would have drawn. */
 
 typedef struct recorded_draw {
-    kn_device *device;
+    kn_generator *generator; /* one reference */
     uint64_t blocks;
     kn_philox *variable; /* the recording's variable */
 } recorded_draw;
@@ -103,15 +140,21 @@ typedef struct recorded_draw {
 static kn_status replay_draw(void *user)
 {
     const recorded_draw *draw = user;
-    *draw->variable = take(draw->device, draw->blocks);
+    *draw->variable = take(draw->generator, draw->blocks);
     return KN_OK;
+}
+
+static void drop_draw(void *user)
+{
+    kn_generator_free(((recorded_draw *)user)->generator);
+    kn_free(user);
 }
 
 /* If memory is short, returns the state at capture time; the capture fails then. If another thread is capturing,
  * nothing is recorded: the launch that would use the draw fails. */
-static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t blocks)
+static kn_philox record_draw(kn_stream *stream, kn_generator *generator, uint64_t blocks)
 {
-    kn_philox now = take(device, 0);
+    kn_philox now = take(generator, 0);
     recorded_draw *draw = kn_malloc(sizeof *draw);
     kn_philox *variable = draw ? kn_capture_variable(stream, sizeof *variable) : NULL;
     if (!variable) {
@@ -119,18 +162,20 @@ static kn_philox record_draw(kn_stream *stream, kn_device *device, uint64_t bloc
         kn_capture_fail(stream, kn_error_status());
         return now;
     }
-    *draw = (recorded_draw){device, blocks, variable};
+    retain(generator);
+    *draw = (recorded_draw){generator, blocks, variable};
     *variable = now;
-    if (kn_capture_on_replay(stream, replay_draw, draw, kn_free) == KN_OK)
+    if (kn_capture_on_replay(stream, replay_draw, draw, drop_draw) == KN_OK)
         now.live = variable;
     else
         kn_capture_fail(stream, kn_error_status());
     return now;
 }
 
-kn_philox kn_generator_reserve(kn_device *device, uint64_t count)
+kn_philox kn_generator_reserve(kn_generator *generator, kn_device *device, uint64_t count)
 {
     uint64_t blocks = (count + 3) / 4;
     kn_stream *stream = kn_device_is_host(device) ? NULL : kn_stream_current(device);
-    return kn_stream_is_capturing(stream) ? record_draw(stream, device, blocks) : take(device, blocks);
+    generator = generator ? generator : kn_generator_default(device);
+    return kn_stream_is_capturing(stream) ? record_draw(stream, generator, blocks) : take(generator, blocks);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "tensor/element.h"
@@ -21,10 +22,15 @@ typedef struct draw {
     double a, b;
     int64_t low;
     uint64_t range;
-    bool half; /* uniform, to be converted to half: only as many bits as half holds, so that nothing rounds to 1 */
+    uint32_t mask; /* the bits of a word that count in float32; 0: all */
+    kn_generator *generator; /* NULL: the device's */
 } draw;
 
-#define HALF_BITS 0xffe00000u /* the upper 11 bits of a word; as in cl/tensor/random.cl */
+/* Uniform numbers to be rounded to float16 or bfloat16 have as many bits as these hold, so that none rounds to 1. */
+static uint32_t mask_for(kn_dtype dtype)
+{
+    return dtype == KN_F16 ? 0xffe00000u : dtype == KN_BF16 ? 0xff000000u : UINT32_MAX;
+}
 
 /* 32-bit words per element: two for doubles and integers, else one. */
 static int words_per_element(const draw *d, kn_dtype dtype)
@@ -38,7 +44,7 @@ static int words_per_element(const draw *d, kn_dtype dtype)
 
 static void host_real_pair(double out[2], const draw *d, bool f64, const uint32_t *w)
 {
-    uint32_t bits = d->half ? HALF_BITS : UINT32_MAX;
+    const uint32_t bits = d->mask ? d->mask : UINT32_MAX;
     double u0 = f64 ? kn_uniform_f64(w[0], w[1]) : kn_uniform_f32(w[0] & bits);
     double u1 = f64 ? kn_uniform_f64(w[2], w[3]) : kn_uniform_f32(w[1] & bits);
     if (d->kind == DRAW_UNIFORM && f64) {
@@ -97,8 +103,10 @@ static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox stat
     if (whole)
         snprintf(options, sizeof options, "-DT=float -DB=%s%s", kn_dtype_cl(tensor->dtype),
                  tensor->dtype == KN_F64 ? " -DKN_USE_F64" : "");
+    else if (d->mask)
+        snprintf(options, sizeof options, "%s -DMASK=0x%xu", kn_dtype_options(tensor->dtype), (unsigned)d->mask);
     else
-        snprintf(options, sizeof options, "%s%s", kn_dtype_options(tensor->dtype), d->half ? " -DKN_FOR_HALF" : "");
+        snprintf(options, sizeof options, "%s", kn_dtype_options(tensor->dtype));
     kn_arg args[6] = {kn_arg_tensor(tensor), kn_arg_seed(&state), kn_arg_draw_offset(&state), kn_arg_i64(n)};
     int count = 4;
     if (d->kind == DRAW_RANDINT) {
@@ -122,24 +130,23 @@ static kn_status draw_contiguous(kn_tensor *tensor, const draw *d)
     int64_t n = kn_numel(tensor);
     if (n == 0)
         return KN_OK;
-    kn_philox state =
-        kn_generator_reserve(tensor->storage->device, (uint64_t)n * (uint64_t)words_per_element(d, tensor->dtype));
+    kn_philox state = kn_generator_reserve(d->generator, tensor->storage->device,
+                                           (uint64_t)n * (uint64_t)words_per_element(d, tensor->dtype));
     return kn_device_is_host(tensor->storage->device) ? draw_on_host(tensor, d, state)
                                                       : draw_on_device(tensor, d, state);
 }
 
-/* Non-contiguous tensors and half are drawn into a temporary and copied. */
+/* Non-contiguous tensors, float16 and bfloat16 are drawn into a temporary and copied. */
 static kn_status draw_into(kn_tensor *tensor, const draw *d)
 {
-    bool half = tensor->dtype == KN_F16;
+    const kn_dtype dtype = kn_compute_type(tensor->dtype);
     kn_tensor_bump_version(tensor);
-    if (kn_is_contiguous(tensor) && !half)
+    if (kn_is_contiguous(tensor) && dtype == tensor->dtype)
         return draw_contiguous(tensor, d);
     kn_tensor *temporary;
-    KN_TRY(
-        kn_tensor_new(&temporary, half ? KN_F32 : tensor->dtype, tensor->ndim, tensor->shape, tensor->storage->device));
+    KN_TRY(kn_tensor_new(&temporary, dtype, tensor->ndim, tensor->shape, tensor->storage->device));
     draw drawn = *d;
-    drawn.half = half && d->kind == DRAW_UNIFORM;
+    drawn.mask = d->kind == DRAW_UNIFORM ? mask_for(tensor->dtype) : 0;
     kn_status status = draw_contiguous(temporary, &drawn);
     if (status == KN_OK)
         status = kn_tensor_copy(tensor, temporary);
@@ -147,13 +154,18 @@ static kn_status draw_into(kn_tensor *tensor, const draw *d)
     return status;
 }
 
-static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *d, const char *function)
+static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *kind, const kn_random_params *params,
+                                const char *function)
 {
+    draw own = *kind;
+    const draw *d = &own;
+    own.generator = params ? params->generator : NULL;
     if (kn_check_tensor(function, "tensor", tensor) != KN_OK)
         return kn_error_make_sticky();
     if (kn_tensor_autograd->check_unrecorded(function, tensor) != KN_OK)
         return kn_error_make_sticky();
-    if (kn_tensor_check_no_overlap(tensor) != KN_OK) {
+    if (kn_tensor_check_no_overlap(tensor) != KN_OK ||
+        kn_generator_check(d->generator, tensor->storage->device) != KN_OK) {
         kn_error_prefix("%s", function);
         return kn_error_make_sticky();
     }
@@ -162,10 +174,19 @@ static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *d, const char *fu
     return draw_into(tensor, d) == KN_OK ? tensor : kn_error_make_sticky();
 }
 
-static kn_tensor *draw_new(int ndim, const int64_t *shape, const kn_tensor_options *options, const draw *d,
+static kn_status draw_checked(kn_tensor *tensor, const draw *d)
+{
+    KN_TRY(kn_generator_check(d->generator, tensor->storage->device));
+    return draw_into(tensor, d);
+}
+
+static kn_tensor *draw_new(int ndim, const int64_t *shape, const kn_tensor_options *options, const draw *kind,
                            kn_dtype dtype)
 {
     kn_tensor_options chosen = options ? *options : kn_tensor_options_init();
+    draw own = *kind;
+    const draw *d = &own;
+    own.generator = chosen.generator;
     if (chosen.dtype == KN_DTYPE_DEFAULT)
         chosen.dtype = dtype;
     if (d->kind != DRAW_RANDINT && !kn_dtype_is_floating(chosen.dtype))
@@ -173,26 +194,28 @@ static kn_tensor *draw_new(int ndim, const int64_t *shape, const kn_tensor_optio
                             kn_dtype_name(chosen.dtype));
     int scope = kn_scope_begin();
     kn_tensor *tensor = scope ? kn_empty_with(ndim, shape, &chosen) : NULL;
-    if (tensor && draw_into(tensor, d) != KN_OK)
+    if (tensor && draw_checked(tensor, d) != KN_OK)
         tensor = kn_error_make_sticky();
     return kn_scope_return(scope, tensor);
 }
 
-kn_tensor *kn_uniform_(kn_tensor *tensor, double low, double high)
+kn_random_params kn_random_params_init(void) { return (kn_random_params){KN_RANDOM_DEFAULTS}; }
+
+kn_tensor *kn_uniform_with_(kn_tensor *tensor, double low, double high, const kn_random_params *params)
 {
-    return draw_in_place(tensor, &(draw){.kind = DRAW_UNIFORM, .a = low, .b = high}, "kn_uniform_");
+    return draw_in_place(tensor, &(draw){.kind = DRAW_UNIFORM, .a = low, .b = high}, params, "kn_uniform_");
 }
 
-kn_tensor *kn_normal_(kn_tensor *tensor, double mean, double std)
+kn_tensor *kn_normal_with_(kn_tensor *tensor, double mean, double std, const kn_random_params *params)
 {
-    return draw_in_place(tensor, &(draw){.kind = DRAW_NORMAL, .a = mean, .b = std}, "kn_normal_");
+    return draw_in_place(tensor, &(draw){.kind = DRAW_NORMAL, .a = mean, .b = std}, params, "kn_normal_");
 }
 
-kn_tensor *kn_bernoulli_(kn_tensor *tensor, double p)
+kn_tensor *kn_bernoulli_with_(kn_tensor *tensor, double p, const kn_random_params *params)
 {
     if (!(p >= 0 && p <= 1))
         return kn_fail_null(KN_ERR_ARGUMENT, "kn_bernoulli_: probability %g is not between 0 and 1", p);
-    return draw_in_place(tensor, &(draw){.kind = DRAW_BERNOULLI, .a = p}, "kn_bernoulli_");
+    return draw_in_place(tensor, &(draw){.kind = DRAW_BERNOULLI, .a = p}, params, "kn_bernoulli_");
 }
 
 kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_options *options)
@@ -236,12 +259,12 @@ kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options)
         chosen.device = kn_device_current();
     if (n < 0)
         return kn_fail_null(KN_ERR_ARGUMENT, "kn_randperm: %" PRId64 " elements", n);
-    if (!chosen.device)
+    if (!chosen.device || kn_generator_check(chosen.generator, chosen.device) != KN_OK)
         return kn_error_make_sticky();
     int64_t *order = kn_calloc((size_t)n, sizeof *order); /* checks for overflow */
     if (!order)
         return kn_error_make_sticky();
-    kn_philox state = kn_generator_reserve(chosen.device, 2 * (uint64_t)n);
+    kn_philox state = kn_generator_reserve(chosen.generator, chosen.device, 2 * (uint64_t)n);
     for (int64_t i = 0; i < n; i++)
         order[i] = i;
     for (int64_t i = n - 1; i > 0; i--) {

@@ -127,13 +127,19 @@ void kn_storage_exchange_memory(kn_storage *a, kn_storage *b);
 void kn_tensor_bump_version(kn_tensor *tensor);
 
 /* --- generator -------------------------------------------------------------------------------- *
- * Takes `count` 32-bit words of the device's stream, rounded up to a multiple of 4: word i is lane i % 4 of
+ * Takes `count` 32-bit words of the generator's (NULL: the device's default) stream, rounded up to a multiple of 4: word i is lane i % 4 of
  * Philox4x32-10 at counter offset + i / 4. */
 typedef struct kn_philox {
     uint64_t seed, offset;        /* offset in blocks of four words */
     const struct kn_philox *live; /* in a recording: the variable that each replay sets to both; else NULL */
 } kn_philox;
-kn_philox kn_generator_reserve(kn_device *device, uint64_t count);
+kn_philox kn_generator_reserve(kn_generator *generator, kn_device *device, uint64_t count);
+
+/* KN_ERR_DEVICE for a generator of another device; NULL is the device's own. */
+kn_status kn_generator_check(const kn_generator *generator, const kn_device *device);
+
+kn_philox kn_generator_state(const kn_generator *generator);
+void kn_generator_assign(kn_generator *generator, kn_philox state);
 
 /* Seed and offset as kernels take them. In a captured graph each replay continues from the generator's state. */
 static inline kn_arg kn_arg_seed(const kn_philox *draw)

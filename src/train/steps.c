@@ -7,6 +7,7 @@
 #include <koine/autograd.h>
 #include <koine/tensor.h>
 
+#include "base/dtype.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "train/device_log.h"
@@ -117,7 +118,7 @@ static kn_status note_histograms(kn_trainer *trainer)
     kn_parameter_list list = kn_module_parameters(trainer->params.module);
     for (int i = 0; i < list.count; i++) {
         kn_tensor *gradient = kn_grad(list.tensors[i]);
-        if (gradient != NULL && kn_dtype_of(gradient) == KN_F16)
+        if (gradient != NULL && kn_dtype_is_reduced(kn_dtype_of(gradient)))
             gradient = kn_to_dtype(gradient, KN_F32);
         if (gradient != NULL)
             KN_TRY(kn_device_log_histogram(trainer->log, trainer->log_histograms + i, gradient));

@@ -47,13 +47,13 @@ TENSOR_TEST(broadcast_copies_to_every_device_and_keeps_what_is_there)
 /* 40 tensors of all dtypes, in buffers of every size: each arrives as itself. */
 TENSOR_TEST(broadcast_coalesced_brings_every_tensor_through)
 {
-    static const kn_dtype dtypes[] = {KN_F32, KN_F64, KN_I64, KN_F16, KN_U8, KN_BOOL, KN_I32};
+    static const kn_dtype dtypes[] = {KN_F32, KN_F64, KN_I64, KN_F16, KN_U8, KN_BOOL, KN_I32, KN_BF16, KN_I8, KN_I16};
     static const size_t sizes[] = {0, 1, 64, 1000};
     enum { COUNT = 40 };
     kn_device **all = devices();
     kn_tensor *tensors[COUNT], *out[COUNT * DEVICES];
     for (int t = 0; t < COUNT; t++)
-        tensors[t] = kn_full(KN_SHAPE(t % 5, 1 + t % 3), t % 2 ? 1 : t, .dtype = dtypes[t % 7], .device = all[0]);
+        tensors[t] = kn_full(KN_SHAPE(t % 5, 1 + t % 3), t % 2 ? 1 : t, .dtype = dtypes[t % 10], .device = all[0]);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         CHECK_OK(kn_comm_broadcast_coalesced(tensors, COUNT, all, DEVICES, sizes[s], out));
         for (int i = 0; i < DEVICES * COUNT; i++) {
@@ -287,7 +287,7 @@ TENSOR_TEST(a_chunk_that_is_not_used_has_no_gradient)
 
 TENSOR_TEST(all_reduce_gives_everyone_the_same)
 {
-    static const kn_dtype dtypes[] = {KN_F32, KN_F64, KN_F16, KN_I64, KN_I32, KN_U8};
+    static const kn_dtype dtypes[] = {KN_F32, KN_F64, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I8, KN_U8};
     static const double expected[] = {10, 10.0 / 3, 5, 2}; /* of 3, 5 and 2, by kn_reduce_op */
     kn_device **all = devices();
     for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
@@ -302,7 +302,9 @@ TENSOR_TEST(all_reduce_gives_everyone_the_same)
             for (int i = 0; i < DEVICES; i++) {
                 double *values = read_doubles(list[i]);
                 for (int k = 0; k < 4; k++)
-                    assert_true(fabs(values[k] - expected[op]) < (dtypes[d] == KN_F16 ? 2e-3 : 1e-6));
+                    assert_true(fabs(values[k] - expected[op]) < (dtypes[d] == KN_F16    ? 2e-3
+                                                                  : dtypes[d] == KN_BF16 ? 1.6e-2
+                                                                                         : 1e-6));
                 free(values);
                 assert_ptr_equal(kn_device_of(list[i]), all[i]);
             }

@@ -10,7 +10,8 @@ import struct
 import numpy as np
 import torch
 
-DTYPE_NAMES = {'float64': 'F64', 'float32': 'F32', 'float16': 'F16', 'int64': 'I64', 'int32': 'I32', 'uint8': 'U8', 'bool': 'BOOL'}
+DTYPE_NAMES = {'float64': 'F64', 'float32': 'F32', 'float16': 'F16', 'bfloat16': 'BF16', 'int64': 'I64', 'int32': 'I32',
+               'int16': 'I16', 'int8': 'I8', 'uint8': 'U8', 'bool': 'BOOL'}
 
 
 def save_safetensors(path, tensors, metadata):
@@ -19,9 +20,11 @@ def save_safetensors(path, tensors, metadata):
     blocks = []
     offset = 0
     for name, value in tensors.items():
-        array = value.detach().numpy() if isinstance(value, torch.Tensor) else value
+        value = value.detach() if isinstance(value, torch.Tensor) else torch.from_numpy(value)
+        dtype = str(value.dtype).replace('torch.', '')
+        array = (value.view(torch.int16) if dtype == 'bfloat16' else value).numpy()  # NumPy has no bfloat16
         block = array.tobytes()  # row-major, also for a 0-dimensional array
-        header[name] = {'dtype': DTYPE_NAMES[array.dtype.name], 'shape': list(array.shape), 'data_offsets': [offset, offset + len(block)]}
+        header[name] = {'dtype': DTYPE_NAMES[dtype], 'shape': list(array.shape), 'data_offsets': [offset, offset + len(block)]}
         offset += len(block)
         blocks.append(block)
     text = json.dumps(header, separators=(',', ':')).encode()

@@ -1,12 +1,10 @@
-"""Golden text: what PyTorch prints, and its type promotion."""
+"""Golden text: what PyTorch prints."""
 import os
 
 import numpy as np
 import torch
 
 from golden_file import save_safetensors
-
-DTYPES = ('float64', 'float32', 'float16', 'int64', 'int32', 'uint8', 'bool')
 
 
 def printing(folder):
@@ -43,6 +41,11 @@ def printing(folder):
         'float64_scientific': torch.tensor([1e-200, 1e200], dtype=torch.float64),
         'float16': torch.tensor([0.1, 2.5, 60000.0], dtype=torch.float16),
         'float16_small': torch.tensor([[1.0, 0.333]], dtype=torch.float16),
+        'bfloat16': torch.tensor([0.1, 2.5, -60000.0], dtype=torch.bfloat16),
+        'bfloat16_large': torch.tensor([1.0, 3e38, inf, nan], dtype=torch.bfloat16),
+        'bfloat16_whole': torch.tensor([[256.0, -3.0]], dtype=torch.bfloat16),
+        'int8': torch.tensor([[-128, 127], [0, 7]], dtype=torch.int8),
+        'int16': torch.tensor([-32768, 32767, 5], dtype=torch.int16),
         'scalar_float': torch.tensor(3.14159265),
         'scalar_whole': torch.tensor(3.0),
         'scalar_large': torch.tensor(123456789.0),
@@ -85,34 +88,5 @@ def printing(folder):
     save_safetensors(os.path.join(folder, 'printing.safetensors'), cases, metadata)
 
 
-def promotion(folder):
-    """Tables of dtype names: row by row, in the order of DTYPES."""
-    def name(dtype):
-        return str(dtype).replace('torch.', '')
-
-    dtypes = [getattr(torch, d) for d in DTYPES]
-    ones = {d: torch.ones(2, dtype=d) for d in dtypes}
-    zero_dim = {d: torch.ones((), dtype=d) for d in dtypes}
-    metadata = {'torch': torch.__version__, 'dtypes': ' '.join(DTYPES)}
-    metadata['promote_types'] = ' '.join(name(torch.promote_types(a, b)) for a in dtypes for b in dtypes)
-    metadata['mul'] = ' '.join(name((ones[a] * ones[b]).dtype) for a in dtypes for b in dtypes)
-    metadata['div'] = ' '.join(name((ones[a] / ones[b]).dtype) for a in dtypes for b in dtypes)
-    metadata['mul_zero_dim'] = ' '.join(name((ones[a] * zero_dim[b]).dtype) for a in dtypes for b in dtypes)
-    metadata['mul_scalar_whole'] = ' '.join(name((ones[a] * 2).dtype) for a in dtypes)
-    metadata['mul_scalar_fraction'] = ' '.join(name((ones[a] * 2.5).dtype) for a in dtypes)
-    metadata['sum'] = ' '.join(name(ones[a].sum().dtype) for a in dtypes)
-    metadata['eq'] = ' '.join(name((ones[a] == ones[b]).dtype) for a in dtypes for b in dtypes)
-    # Conversions: the same numbers in every dtype, from float64 and from int64.
-    floats = torch.tensor([0.0, -0.0, 0.5, 1.0, 1.5, 2.5, -1.5, 3.999, 100.0, 65504.0, 1e-8, 2049.0], dtype=torch.float64)
-    integers = torch.tensor([0, 1, 2, 127, 128, 200, 255])
-    tensors = {'floats': floats, 'integers': integers}
-    for d in dtypes:
-        tensors['integers_to_' + name(d)] = integers.to(d)
-        if d not in (torch.uint8,):  # negative and large floats to uint8 are undefined in C
-            tensors['floats_to_' + name(d)] = floats.to(d)
-    save_safetensors(os.path.join(folder, 'promotion.safetensors'), tensors, metadata)
-
-
 def make(folder):
     printing(folder)
-    promotion(folder)

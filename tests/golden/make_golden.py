@@ -4,7 +4,7 @@
     python3 tests/golden/make_golden.py [FOLDER]        (default: the folder of this script)
 
 The files in the repository were made on x86-64 with PyTorch 1.13.1 (Debian 12's python3-torch 1.13.1+dfsg-4, NumPy
-1.24.2), conv and pool with PyTorch 2.15.0 (NumPy 2.4.6); each file's metadata
+1.24.2), conv, pool and those of golden_dtypes.py with PyTorch 2.15.0 (NumPy 2.4.6); each file's metadata
 names the version under "torch". Inputs come from numpy.random.RandomState, whose streams never change, so another
 version of PyTorch makes the same files up to rounding.
 
@@ -13,6 +13,7 @@ Values are computed in float64 from inputs that float32 holds exactly: the tests
 import os
 import sys
 
+import golden_dtypes
 import golden_log
 import golden_norm
 import golden_ops
@@ -23,7 +24,7 @@ import golden_training
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for module in (golden_ops, golden_norm, golden_text, golden_training, golden_run, golden_log):
+    for module in (golden_ops, golden_norm, golden_text, golden_dtypes, golden_training, golden_run, golden_log):
         module.make(folder)
     total = 0
     for name in sorted(os.listdir(folder)):

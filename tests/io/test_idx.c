@@ -89,16 +89,16 @@ static void test_element_types(void **state)
     byte_block file = idx_header(0x09, 1, (const uint32_t[]){2}); /* int8 */
     append(&file, "\x80\x7f", 2);
     kn_tensor *tensor = load(&file);
-    assert_int_equal(kn_dtype_of(tensor), KN_I32);
-    assert_memory_equal(kn_data(tensor), ((const int32_t[]){-128, 127}), 8);
+    assert_int_equal(kn_dtype_of(tensor), KN_I8);
+    assert_memory_equal(kn_data(tensor), ((const int8_t[]){-128, 127}), 2);
     kn_release(tensor);
     bytes_free(&file);
 
     file = idx_header(0x0b, 1, (const uint32_t[]){2}); /* int16 */
     append(&file, "\x80\x00\x01\x02", 4);
     tensor = load(&file);
-    assert_int_equal(kn_dtype_of(tensor), KN_I32);
-    assert_memory_equal(kn_data(tensor), ((const int32_t[]){-32768, 258}), 8);
+    assert_int_equal(kn_dtype_of(tensor), KN_I16);
+    assert_memory_equal(kn_data(tensor), ((const int16_t[]){-32768, 258}), 4);
     kn_release(tensor);
     bytes_free(&file);
 

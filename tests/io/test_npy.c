@@ -65,6 +65,10 @@ static double value_of(kn_tensor *tensor, int index)
         return (double)((int64_t *)kn_data(tensor))[index];
     case KN_I32:
         return ((int32_t *)kn_data(tensor))[index];
+    case KN_I16:
+        return ((int16_t *)kn_data(tensor))[index];
+    case KN_I8:
+        return ((int8_t *)kn_data(tensor))[index];
     case KN_F16: /* as its bits */
         return ((uint16_t *)kn_data(tensor))[index];
     default:
@@ -78,9 +82,9 @@ static void test_types_and_byte_orders(void **state)
     static const type_case cases[] = {
         {"|b1", "\0\2", 2, KN_BOOL, {0, 1}},
         {"|u1", "\0\xff", 2, KN_U8, {0, 255}},
-        {"|i1", "\x80\1", 2, KN_I32, {-128, 1}},
-        {"<i2", "\1\2\0\x80", 4, KN_I32, {513, -32768}},
-        {">i2", "\2\1\x80\0", 4, KN_I32, {513, -32768}},
+        {"|i1", "\x80\1", 2, KN_I8, {-128, 1}},
+        {"<i2", "\1\2\0\x80", 4, KN_I16, {513, -32768}},
+        {">i2", "\2\1\x80\0", 4, KN_I16, {513, -32768}},
         {"<u2", "\1\2\xff\xff", 4, KN_I32, {513, 65535}},
         {">u2", "\2\1\xff\xff", 4, KN_I32, {513, 65535}},
         {"<i4", "\1\0\0\0\xff\xff\xff\xff", 8, KN_I32, {1, -1}},
@@ -138,7 +142,7 @@ static void test_fortran_order(void **state)
     assert_memory_equal(kn_data(tensor), expected, sizeof(expected));
     kn_release(tensor);
     kn_tensor *wide = load(2, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 2), }\n", "\0\1\0\2\0\3\0\4", 8);
-    assert_memory_equal(kn_data(wide), ((const int32_t[]){1, 3, 2, 4}), 16);
+    assert_memory_equal(kn_data(wide), ((const int16_t[]){1, 3, 2, 4}), 8);
     kn_release(wide);
 }
 
@@ -266,7 +270,7 @@ static kn_tensor *host_tensor(kn_dtype dtype, const void *data, int ndim, const 
 static void test_round_trip(void **state)
 {
     (void)state;
-    static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_I64, KN_I32, KN_U8, KN_BOOL};
+    static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_I64, KN_I32, KN_I16, KN_I8, KN_U8, KN_BOOL};
     unsigned char data[48];
     for (size_t i = 0; i < sizeof(data); i++)
         data[i] = i % 3 == 0;
@@ -284,6 +288,15 @@ static void test_round_trip(void **state)
             kn_release(loaded);
             kn_release(tensor);
         }
+}
+
+static void test_numpy_has_no_bfloat16(void **state)
+{
+    (void)state;
+    kn_tensor *tensor = host_tensor(KN_BF16, "\0\0", 1, (const int64_t[]){1});
+    assert_fails(kn_save_npy(temporary("bfloat.npy"), tensor), KN_ERR_DTYPE,
+                 "kn_save_npy: NumPy has no bfloat16: convert the tensor to float32 with kn_to_dtype");
+    kn_release(tensor);
 }
 
 /* The very bytes that numpy.save writes for np.array([[1, 2, 3]], dtype=np.float32). */
@@ -361,13 +374,22 @@ static void test_mutations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_versions),      cmocka_unit_test(test_types_and_byte_orders),
-        cmocka_unit_test(test_shapes),        cmocka_unit_test(test_fortran_order),
-        cmocka_unit_test(test_bad_preamble),  cmocka_unit_test(test_huge_header),
-        cmocka_unit_test(test_bad_header),    cmocka_unit_test(test_bad_types),
-        cmocka_unit_test(test_bad_shapes),    cmocka_unit_test(test_sizes_must_match),
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_bytes_are_numpys),
-        cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_types_and_byte_orders),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_fortran_order),
+        cmocka_unit_test(test_bad_preamble),
+        cmocka_unit_test(test_huge_header),
+        cmocka_unit_test(test_bad_header),
+        cmocka_unit_test(test_bad_types),
+        cmocka_unit_test(test_bad_shapes),
+        cmocka_unit_test(test_sizes_must_match),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_bytes_are_numpys),
+        cmocka_unit_test(test_numpy_has_no_bfloat16),
+        cmocka_unit_test(test_bytes_are_numpys),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_mutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

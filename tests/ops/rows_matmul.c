@@ -91,6 +91,8 @@ static const op_row rows[] = {
      .no_gradient = true, .layouts = true, .tables = "matmul_f16"},
     {"linear/f16_relu", build_linear, {WHOLE(KN_F16, -9, 9, 2, 7, 5), WHOLE(KN_F16, -9, 9, 3, 5)}, RELU,
      .no_gradient = true, .tables = "matmul_f16"},
+    {"matmul/bf16", build_matmul, {WHOLE(KN_BF16, -9, 9, 7, 5), WHOLE(KN_BF16, -9, 9, 5, 3)}, .no_gradient = true,
+     .tables = "matmul_f16"},
     {"matmul/f16", build_matmul, {WHOLE(KN_F16, -9, 9, 7, 5), WHOLE(KN_F16, -9, 9, 5, 3)}, .no_gradient = true,
      .layouts = true, .tables = "matmul_f16"},
     {"linear/relu_no_batch", build_linear, {FLOATS(0, 5), FLOATS(3, 5), FLOATS(3)}, RELU},

@@ -100,6 +100,7 @@ static const op_row rows[] = {
     {"index_select/few_columns_of_many", build_index_last, {FLOATS(600, 3), INDICES(3, 5)}},
     {"index_select/nothing", build_index_first, {FLOATS(5, 7), INDICES(5, 0)}},
     {"index_select/whole", build_index_first, {WHOLE(KN_I64, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
+    {"index_select/bf16", build_index_first, {WHOLE(KN_BF16, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
     {"index_select/f16", build_index_first, {WHOLE(KN_F16, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
     {"index_select/bool", build_index_last, {WHOLE(KN_BOOL, 0, 2, 5, 7), INDICES(7, 3)}, .no_gradient = true},
     {"as_strided/cube", build_as_strided, {FLOATS(5, 7)}},

@@ -89,6 +89,8 @@ static const op_row rows[] = {
     {"exp/eight_dimensions", build_exp, {FLOATS(2, 1, 3, 1, 2, 2, 1, 2)}},
     {"exp/int64", build_exp, {WHOLE(KN_I64, -3, 4, 31)}, .no_gradient = true},
     {"exp/f16", build_exp, {WHOLE(KN_F16, -3, 4, 31)}, .no_gradient = true},
+    {"exp/bf16", build_exp, {WHOLE(KN_BF16, -3, 4, 31)}, .no_gradient = true, .layouts = true},
+    {"neg/int8", build_neg, {WHOLE(KN_I8, -127, 128, 31)}, .no_gradient = true},
     {"neg/f16", build_neg, {WHOLE(KN_F16, -9, 9, 5, 7)}, .no_gradient = true, .layouts = true},
     {"sqrt/int32", build_sqrt, {WHOLE(KN_I32, 0, 50, 31)}, .no_gradient = true},
     {"relu/int32", build_relu, {WHOLE(KN_I32, -9, 9, 31)}, .no_gradient = true},

@@ -1,5 +1,5 @@
-/* test_f16.c - f16 is a dtype to store in: every differentiable operation takes it, computes in f32, and gives values
- * and gradients in f16, rounded once. Held against the same operation on the same values in f32. */
+/* test_f16.c - f16 and bf16 are dtypes to store in: every differentiable operation takes them, computes in f32, and gives
+ * values and gradients in the same dtype, rounded once. Held against the same operation on the same values in f32. */
 #include "support/check.h"
 
 #include <math.h>
@@ -135,7 +135,7 @@ static outcome run(const f16_case *c, kn_tensor *const *values, kn_dtype dtype)
 
 /* Rounded once where the operation is one; chains of the cases above round two or three times, cancellation included:
  * three last places of the largest. */
-static void compare(const char *name, const char *what, kn_tensor *half, kn_tensor *single)
+static void compare(const char *name, const char *what, kn_tensor *half, kn_tensor *single, kn_dtype dtype)
 {
     assert_int_equal(half == NULL, single == NULL);
     if (!half)
@@ -148,13 +148,14 @@ static void compare(const char *name, const char *what, kn_tensor *half, kn_tens
     for (int64_t i = 0; i < kn_numel(half); i++)
         largest = fmaxf(largest, fabsf(b[i]));
     for (int64_t i = 0; i < kn_numel(half); i++)
-        if (!(fabsf(a[i] - b[i]) <= 0x1.8p-10f * largest + 0x1p-24f))
-            fail_msg("%s: element %d of %s is %g in f16, %g in f32", name, (int)i, what, a[i], b[i]);
+        if (!(fabsf(a[i] - b[i]) <= (dtype == KN_F16 ? 0x1.8p-10f : 0x1.8p-7f) * largest + 0x1p-24f))
+            fail_msg("%s: element %d of %s is %g in %s, %g in f32", name, (int)i, what, a[i], kn_dtype_name(dtype),
+                     b[i]);
     free(a);
     free(b);
 }
 
-static void check_case(const f16_case *c)
+static void check_case(const f16_case *c, kn_dtype dtype)
 {
     kn_tensor *values[MAX_INPUTS + 1] = {NULL};
     KN_SCOPE;
@@ -164,19 +165,21 @@ static void check_case(const f16_case *c)
         while (ndim < 4 && c->shapes[i][ndim] > 0)
             ndim++;
         kn_tensor *uniform = kn_rand_with(ndim, c->shapes[i], &(kn_tensor_options){.dtype = KN_F32});
-        values[i] = kn_to_dtype(kn_to_dtype(kn_add_scalar(kn_mul_scalar(uniform, 2), 0.25), KN_F16), KN_F32);
+        values[i] = kn_to_dtype(kn_to_dtype(kn_add_scalar(kn_mul_scalar(uniform, 2), 0.25), dtype), KN_F32);
     }
-    const outcome half = run(c, values, KN_F16), single = run(c, values, KN_F32);
-    compare(c->name, "the result", half.y, single.y);
+    const outcome half = run(c, values, dtype), single = run(c, values, KN_F32);
+    compare(c->name, "the result", half.y, single.y, dtype);
     for (int i = 0; i < MAX_INPUTS; i++)
-        compare(c->name, "a gradient", half.gradients[i], single.gradients[i]);
+        compare(c->name, "a gradient", half.gradients[i], single.gradients[i], dtype);
 }
 
-static void every_operation_takes_f16(void **state)
+static void every_operation_takes_both(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        check_case(&cases[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        check_case(&cases[i], KN_F16);
+        check_case(&cases[i], KN_BF16);
+    }
 }
 
 /* A sum beyond f16's range on its way, and a bias that f16 alone would lose: one rounding, at the end. */
@@ -193,6 +196,15 @@ TENSOR_TEST(a_linear_layer_rounds_once)
     CHECK_VALUES(kn_to_dtype(cut, KN_F32), 6);
 }
 
+TENSOR_TEST(a_product_of_bf16_rounds_once)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(1, 1000), 1, .dtype = KN_BF16),
+              *w = kn_full(KN_SHAPE(1, 1000), 1, .dtype = KN_BF16);
+    kn_tensor *b = kn_full(KN_SHAPE(1), 3, .dtype = KN_BF16);
+    CHECK_VALUES(kn_to_dtype(kn_linear(x, w, b), KN_F32), 1004); /* 1003, where bf16 counts by fours */
+    CHECK_VALUES(kn_to_dtype(kn_matmul(x, kn_t(w)), KN_F32), 1000);
+}
+
 TENSOR_TEST(mixtures_are_refused)
 {
     kn_tensor *x = kn_ones(KN_SHAPE(2, 3), .dtype = KN_F16), *w = kn_ones(KN_SHAPE(4, 3));
@@ -201,6 +213,9 @@ TENSOR_TEST(mixtures_are_refused)
     kn_tensor *image = kn_ones(KN_SHAPE(1, 1, 3, 3), .dtype = KN_F16), *kernel = kn_ones(KN_SHAPE(1, 1, 2, 2));
     assert_null(kn_conv2d(image, kernel, NULL));
     CHECK_ERROR(KN_ERR_DTYPE, "conv2d: inputs of dtype float16 and float32");
+    kn_tensor *other = kn_ones(KN_SHAPE(1, 1, 2, 2), .dtype = KN_BF16);
+    assert_null(kn_conv2d(image, other, NULL));
+    CHECK_ERROR(KN_ERR_DTYPE, "conv2d: inputs of dtype float16 and bfloat16");
     assert_null(kn_linear(kn_ones(KN_SHAPE(2, 3), .dtype = KN_I32), kn_ones(KN_SHAPE(4, 3), .dtype = KN_I32), NULL));
     CHECK_ERROR(KN_ERR_DTYPE, "linear: input 0 is int32");
 }
@@ -208,8 +223,9 @@ TENSOR_TEST(mixtures_are_refused)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_operation_takes_f16),
+        TEST(every_operation_takes_both),
         TEST(a_linear_layer_rounds_once),
+        TEST(a_product_of_bf16_rounds_once),
         TEST(mixtures_are_refused),
     };
     obey_as_gpu(argc, argv);

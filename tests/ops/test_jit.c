@@ -137,6 +137,16 @@ TENSOR_TEST(test_dtypes)
     z = kn_jit_call(jit, KN_JIT_INPUTS(f16, i64));
     CHECK_DTYPE(z, KN_F16);
     CHECK_VALUES(z, 1.5, 4, 8.5);
+    kn_tensor *bf16 = numbers(KN_BF16, KN_SHAPE(3), 0.5, 1), *i8 = numbers(KN_I8, KN_SHAPE(3), -100, 50);
+    z = kn_jit_call(jit, KN_JIT_INPUTS(bf16, i8));
+    CHECK_DTYPE(z, KN_BF16);
+    CHECK_VALUES(z, -49, -74, 1);
+    z = kn_jit_call(jit, KN_JIT_INPUTS(i8, i8));
+    CHECK_DTYPE(z, KN_I8);
+    CHECK_VALUES(z, 17, -59, 1); /* 10001 and 2501, which wrap around */
+    z = kn_jit_call(jit, KN_JIT_INPUTS(i8, u8));
+    CHECK_DTYPE(z, KN_I16);
+    CHECK_VALUES(z, -299, -199, 1);
     z = kn_jit_call(jit, KN_JIT_INPUTS(i32, kn_full(KN_SCALAR, 0.5, .dtype = KN_F64))); /* no dimensions: float wins, */
     CHECK_DTYPE(z, KN_F64);
     z = kn_jit_call(jit, KN_JIT_INPUTS(f16, kn_full(KN_SCALAR, 2, .dtype = KN_F64))); /* but does not widen a float */

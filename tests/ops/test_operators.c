@@ -1,11 +1,13 @@
 /* test_operators.c - the list of operators is in order and whole: each has a name of its own, names its inputs, describes
  * its parameters, and has a reference unless it only moves data or is a backward pass (test_backward_operators.c). Operators called by their descriptors. */
+#include "cli/op_check.h"
 #include "cli/op_samples.h"
 #include "ops/operators.h"
 
 #include <string.h>
 
 #include "support/check.h"
+#include "support/full.h"
 
 static void each_is_found_by_its_name(void **state)
 {
@@ -106,6 +108,34 @@ TENSOR_TEST(each_takes_the_dtypes_that_it_says)
                          kn_dtype_name(dtype));
         }
     kn_op_set_dry_run(before);
+}
+
+/* Its sample's numbers, twice as large and in `dtype`, against its reference. */
+static void check_in(const kn_op *op, kn_dtype dtype)
+{
+    kn_op_check check = {0};
+    kn_op_sample sample;
+    kn_tensor *result = NULL;
+    KN_SCOPE;
+    CHECK_OK(kn_op_sample_make(&sample, op, KN_F32, false));
+    for (int i = 0; i < sample.num_inputs; i++)
+        if (sample.inputs[i] && kn_dtype_of(sample.inputs[i]) == KN_F32)
+            sample.inputs[i] = kn_to_dtype(kn_mul_scalar(sample.inputs[i], 2), dtype);
+    kn_op_check_begin(&check);
+    CHECK_OK(kn_op_call(op, sample.inputs, sample.num_inputs, sample.params, &result, 1));
+    kn_op_check_end(&check);
+    if (check.wrong[0])
+        fail_msg("%s in %s: %s", check.wrong, kn_dtype_name(dtype), check.difference);
+    kn_op_sample_free(&sample);
+}
+
+TENSOR_TEST(each_computes_in_the_dtypes_that_it_says)
+{
+    static const kn_dtype dtypes[] = {KN_BF16, KN_I8, KN_I16};
+    for (int i = 0; i < kn_op_count(); i++)
+        for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0] && test_full(); k++)
+            if (kn_op_input_at(kn_op_at(i), 0).dtypes >> dtypes[k] & 1)
+                check_in(kn_op_at(i), dtypes[k]);
 }
 
 /* --- calls ----------------------------------------------------------------------------------------------------------- */
@@ -247,6 +277,7 @@ int main(void)
         cmocka_unit_test(each_is_whole),
         cmocka_unit_test(the_rows_cover_the_struct),
         TEST(each_takes_the_dtypes_that_it_says),
+        TEST(each_computes_in_the_dtypes_that_it_says),
         TEST(an_operator_is_called_by_name),
         TEST(parameters_start_from_the_defaults),
         TEST(an_output_given_is_computed_into),

@@ -6,8 +6,8 @@ import numpy
 import torch
 import torch.nn.functional as F
 
-from koine_ctypes import (BatchNormParams, BOOL, ClampParams, ConvParams, DOUBLE, DropoutParams, I64T, LayerNormParams,
-                          PoolParams, REDUCTIONS, Scalar, VOID, dims, sizes)
+from koine_ctypes import (BatchNormParams, BOOL, ClampParams, ConvParams, DOUBLE, DropoutParams, DTYPES, F64, I64T,
+                          LayerNormParams, PoolParams, REDUCTIONS, Scalar, VOID, dims, sizes)
 
 OPS = {}
 
@@ -117,6 +117,11 @@ def draw_dim(condition=lambda t: t.dim() > 0):
         x = pick(rng, values, condition)
         return [x], (a_dim(rng, values[x]),)
     return draw
+
+
+def draw_dtype(rng, values):
+    """There and back: rounded, and its gradient too. Fractions cut off would turn on the last bit."""
+    return [pick(rng, values)], (rng.choice(("float32", "float16", "bfloat16")),)
 
 
 def draw_narrow(rng, values):
@@ -369,6 +374,8 @@ OPS["pow_scalar"] = WithNumber("pow_scalar", torch.pow, (0.0, 1.0, 2.0, 3.0, 0.5
 OPS["mul_scalar_"] = WithNumber("mul_scalar_", lambda x, n: renewed(x).mul_(n), (0.5, -2.0, 0.0))
 OPS["fill_"] = WithNumber("fill_", lambda x, n: renewed(x).fill_(n), (0.0, 1.0, 0.25))
 OPS["mul_scalar_"].weight = 3.0
+OPS["to_dtype"] = Custom(draw_dtype, lambda x, d: x.to(getattr(torch, d)).to(x.dtype),
+                         lambda k, x, d: k.call("kn_to_dtype", VOID(k.call("kn_to_dtype", VOID(x), DTYPES[d])), F64))
 OPS["zero_"] = Custom(one(), lambda x: renewed(x).zero_(), lambda k, x: k.call("kn_zero_", VOID(x)))
 OPS["clamp"] = Custom(draw_clamp, torch.clamp,
                       lambda k, x, low, high: k.call("kn_clamp_with", VOID(x), ctypes.byref(ClampParams(low, high))))

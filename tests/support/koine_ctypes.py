@@ -5,7 +5,9 @@ import os
 
 import numpy
 
-F64, I64 = 1, 4
+DTYPES = {name: i + 1 for i, name in enumerate(("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16",
+                                                "int8", "uint8", "bool"))}
+F64, I64 = DTYPES["float64"], DTYPES["int64"]
 REDUCTIONS = {"mean": 0, "sum": 1, "none": 2}
 VOID, INT, I64T, DOUBLE, BOOL = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_double, ctypes.c_bool
 

@@ -20,6 +20,14 @@ static double half_to_double(uint16_t bits)
     return (bits & 0x8000) ? -magnitude : magnitude;
 }
 
+static double bfloat_to_double(uint16_t half)
+{
+    const uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static double element_as_double(const void *bytes, int64_t i, kn_dtype dtype)
 {
     switch (dtype) {
@@ -29,10 +37,16 @@ static double element_as_double(const void *bytes, int64_t i, kn_dtype dtype)
         return ((const float *)bytes)[i];
     case KN_F16:
         return half_to_double(((const uint16_t *)bytes)[i]);
+    case KN_BF16:
+        return bfloat_to_double(((const uint16_t *)bytes)[i]);
     case KN_I64:
         return (double)((const int64_t *)bytes)[i];
     case KN_I32:
         return ((const int32_t *)bytes)[i];
+    case KN_I16:
+        return ((const int16_t *)bytes)[i];
+    case KN_I8:
+        return ((const int8_t *)bytes)[i];
     default:
         return ((const uint8_t *)bytes)[i];
     }
@@ -100,6 +114,12 @@ void *bytes_of_doubles(const double *values, int64_t count, kn_dtype dtype)
         case KN_I32:
             ((int32_t *)bytes)[i] = (int32_t)values[i];
             break;
+        case KN_I16:
+            ((int16_t *)bytes)[i] = (int16_t)values[i];
+            break;
+        case KN_I8:
+            ((int8_t *)bytes)[i] = (int8_t)values[i];
+            break;
         default:
             ((uint8_t *)bytes)[i] = (uint8_t)values[i];
         }
@@ -112,12 +132,13 @@ kn_tensor *tensor_of_doubles(const double *values, int ndim, const int64_t *shap
     int64_t count = 1;
     for (int d = 0; d < ndim; d++)
         count *= shape[d];
-    kn_dtype made = dtype == KN_F16 ? KN_F32 : dtype;
+    const bool is_reduced = dtype == KN_F16 || dtype == KN_BF16;
+    kn_dtype made = is_reduced ? KN_F32 : dtype;
     void *bytes = bytes_of_doubles(values, count, made);
     kn_tensor *tensor = kn_from_data_with(bytes, ndim, shape, &(kn_tensor_options){.dtype = made});
     free(bytes);
-    if (dtype == KN_F16)
-        tensor = kn_to_dtype(tensor, KN_F16);
+    if (is_reduced)
+        tensor = kn_to_dtype(tensor, dtype);
     if (tensor && requires_grad && kn_set_requires_grad(tensor, true) != KN_OK)
         return NULL;
     return tensor;
@@ -132,6 +153,8 @@ closeness closeness_of(kn_dtype dtype, int64_t reduction)
         return (closeness){1.3e-6 * sqrt(reduction > 1 ? (double)reduction : 1), 1e-5};
     case KN_F16:
         return (closeness){1e-3, 1e-3};
+    case KN_BF16:
+        return (closeness){8e-3, 8e-3};
     default:
         return (closeness){0, 0};
     }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const kn_dtype all_dtypes[] = {KN_F64, KN_F32, KN_F16, KN_I64, KN_I32, KN_U8, KN_BOOL};
+static const kn_dtype all_dtypes[] = {KN_F64, KN_F32, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I16, KN_I8, KN_U8, KN_BOOL};
 #define NUM_DTYPES (sizeof all_dtypes / sizeof all_dtypes[0])
 
 TENSOR_TEST(test_filled)

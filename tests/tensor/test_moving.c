@@ -19,7 +19,7 @@ TENSOR_TEST(test_to_is_the_same_tensor)
 
 TENSOR_TEST(test_to_and_back)
 {
-    static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_I64, KN_I32, KN_U8, KN_BOOL};
+    static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I16, KN_I8, KN_U8, KN_BOOL};
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
         kn_tensor *x = kn_ones(KN_SHAPE(2, 3), .dtype = dtypes[i]);
         kn_zero_(kn_select(x, 0, 1));

@@ -109,13 +109,14 @@ TENSOR_TEST(test_same_stream_everywhere)
     compare_draws(draw_randn_f64, false, 1e-12);
 }
 
-/* A half has 11 bits: what is just below 1 as a float would be 1 as a half. */
+/* float16 has 11 bits, bfloat16 8: what is just below 1 as a float would be 1. */
 TENSOR_TEST(test_halves_stay_below_one)
 {
     kn_device *const devices[] = {kn_device_current(), kn_device_host()};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         double sum = 0;
-        double *values = read_doubles(kn_rand(KN_SHAPE(50000), .device = devices[i], .dtype = KN_F16));
+        double *values =
+            read_doubles(kn_rand(KN_SHAPE(50000), .device = devices[i % 2], .dtype = i < 2 ? KN_F16 : KN_BF16));
         CHECK_TENSOR(values);
         for (int j = 0; j < 50000; j++) {
             assert_true(values[j] >= 0 && values[j] < 1);

@@ -144,7 +144,7 @@ TENSOR_TEST(test_storage_is_shared)
 
 TENSOR_TEST(test_views_of_every_dtype)
 {
-    static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_I64, KN_I32, KN_U8, KN_BOOL};
+    static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I16, KN_I8, KN_U8, KN_BOOL};
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
         const double base[] = {1, 0, 1, 1, 0, 0};
         kn_tensor *x = kn_to_dtype(kn_from_data(base, KN_SHAPE(2, 3), .dtype = KN_F64), dtypes[i]);

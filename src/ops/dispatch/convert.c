@@ -83,7 +83,7 @@ kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
 
     if (!kn_check_argument("to_dtype", "tensor", tensor))
         return NULL;
-    if (dtype <= KN_DTYPE_DEFAULT || dtype > KN_BOOL)
+    if (!kn_dtype_is_valid(dtype))
         return kn_fail_null(KN_ERR_ARGUMENT, "to_dtype: %d is no dtype", (int)dtype);
     if (dtype == tensor->dtype)
         return same(tensor);
@@ -159,7 +159,7 @@ kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
     params = params ? params : &(kn_to_params){KN_TO_DEFAULTS};
     kn_device *device = params->device ? params->device : tensor->storage->device;
     const kn_dtype dtype = params->dtype ? params->dtype : tensor->dtype;
-    if (dtype < KN_DTYPE_DEFAULT || dtype > KN_BOOL)
+    if (!kn_dtype_is_valid(dtype))
         return kn_fail_null(KN_ERR_ARGUMENT, "to: %d is no dtype", (int)dtype);
     const bool stays = device == tensor->storage->device && dtype == tensor->dtype;
     if (stays && !params->copy)

@@ -63,7 +63,7 @@ static kn_status check_param(const kn_op_param *param, const void *params)
     case KN_PARAM_ENUM:
         return check_enum(param, *(const int *)at);
     case KN_PARAM_DTYPE:
-        return *(const int *)at >= KN_DTYPE_DEFAULT && *(const int *)at <= KN_BOOL
+        return *(const int *)at == KN_DTYPE_DEFAULT || kn_dtype_is_valid(*(const kn_dtype *)at)
                    ? KN_OK
                    : kn_fail(KN_ERR_ARGUMENT, "%s: %d is not a dtype", param->name, *(const int *)at);
     case KN_PARAM_INTS:
@@ -153,7 +153,7 @@ static int widened_inputs(const kn_op *op, int num_inputs)
 static bool has_halves(const kn_op *op, kn_tensor *const *inputs, int num_inputs)
 {
     for (int i = 0; i < widened_inputs(op, num_inputs); i++)
-        if (inputs[i] && inputs[i]->dtype == KN_F16)
+        if (inputs[i] && kn_dtype_is_reduced(inputs[i]->dtype))
             return true;
     return false;
 }
@@ -165,7 +165,7 @@ static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_out
     kn_tensor *results[KN_OP_MAX_OUTPUTS] = {NULL};
 
     for (int i = 0; i < widened_inputs(entry->op, entry->num_inputs); i++)
-        if (entry->inputs[i] && entry->inputs[i]->dtype == KN_F16 &&
+        if (entry->inputs[i] && kn_dtype_is_reduced(entry->inputs[i]->dtype) &&
             !(entry->inputs[i] = kn_to_dtype(entry->inputs[i], KN_F32)))
             return kn_error_status();
     for (int i = 0; i < num_outputs; i++)
@@ -198,7 +198,10 @@ static kn_status call(const kn_op *op, kn_tensor *const *inputs, int num_inputs,
                       kn_tensor **outputs, int num_outputs)
 {
     kn_tensor *few[KN_OP_MAX_INPUTS], **many = NULL;
-    kn_entry entry = {.op = op, .inputs = few};
+    kn_entry entry; /* not all of it need be zero */
+    entry.op = op;
+    entry.inputs = few;
+    entry.result = NULL;
     if (num_inputs > KN_OP_MAX_INPUTS && !(entry.inputs = many = kn_malloc((size_t)num_inputs * sizeof *many)))
         return KN_ERR_MEMORY;
     kn_status status = enter(&entry, inputs, num_inputs, params);

@@ -2,8 +2,8 @@
  * All public functions, kn_op_call and modules come through here.
  *
  * NULL parameters become the defaults, and ranges are checked. Then the operator's `enter` may translate the
- * parameters: dimensions counted from the front, a geometry, a draw of random numbers. Then float16 is widened, if the
- * op asks for it, and the op is applied (autograd/op.h). */
+ * parameters: dimensions counted from the front, a geometry, a draw of random numbers. Then float16 and bfloat16 are
+ * widened, if the op asks for it, and the op is applied (autograd/op.h). */
 #ifndef KN_OPS_DISPATCH_INVOKE_H
 #define KN_OPS_DISPATCH_INVOKE_H
 

@@ -37,8 +37,6 @@ kn_dtype kn_result_type_scalar(kn_dtype dtype, kn_scalar number)
     return dtype == KN_BOOL ? KN_I64 : dtype;
 }
 
-kn_dtype kn_compute_type(kn_dtype dtype) { return dtype == KN_F16 ? KN_F32 : dtype; }
-
 kn_dtype kn_real_type(kn_dtype dtype) { return kn_dtype_is_floating(dtype) ? dtype : KN_F32; }
 
 bool kn_check_argument(const char *function, const char *name, const kn_tensor *tensor)

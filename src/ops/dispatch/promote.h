@@ -1,8 +1,9 @@
-/* ops/dispatch/promote.h - dtypes of expressions, with PyTorch's promotion rules; f16 is a storage type only. */
+/* ops/dispatch/promote.h - dtypes of expressions, with PyTorch's promotion rules. */
 #ifndef KN_OPS_DISPATCH_PROMOTE_H
 #define KN_OPS_DISPATCH_PROMOTE_H
 
 #include "autograd/op.h"
+#include "base/dtype.h"
 
 /* The dtype of an expression of two tensors. A 0-dimensional tensor does not widen one with dimensions within its
  * category (bool < whole < floating). */
@@ -14,9 +15,6 @@ kn_dtype kn_result_type_of(kn_tensor *const *tensors, int count);
 /* The dtype of an expression of a tensor and a number. Floating dtypes stay; integer dtypes stay with an integer and
  * become float32 with a real number; bool with an integer becomes int64. */
 kn_dtype kn_result_type_scalar(kn_dtype dtype, kn_scalar number);
-
-/* The dtype that kernels compute `dtype` in: f32 for f16, otherwise itself. */
-kn_dtype kn_compute_type(kn_dtype dtype);
 
 /* The dtype that real functions compute in: float32 for integers. */
 kn_dtype kn_real_type(kn_dtype dtype);

@@ -55,7 +55,7 @@ static kn_status matmul_shape(kn_call *call)
 {
     const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
     product_shape s;
-    if (a->dtype != KN_F16)
+    if (!kn_dtype_is_reduced(a->dtype))
         KN_TRY(kn_call_check_floating(call, 0));
     KN_TRY(kn_call_check_same_dtype(call, 0, 1));
     KN_TRY(resolve(&s, a, b));
@@ -155,7 +155,8 @@ kn_status kn_matmul_product(kn_stream *stream, const kn_matmul_problem *problem,
 
 kn_status kn_matmul_run(kn_stream *stream, const kn_matmul_problem *problem)
 {
-    return problem->y->dtype == KN_F16 ? kn_matmul_f16(stream, problem) : kn_matmul_product(stream, problem, kn_gemm);
+    return kn_dtype_is_reduced(problem->y->dtype) ? kn_matmul_f16(stream, problem)
+                                                  : kn_matmul_product(stream, problem, kn_gemm);
 }
 
 static kn_status matmul_forward(kn_call *call)

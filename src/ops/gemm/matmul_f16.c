@@ -1,4 +1,5 @@
-/* ops/gemm/matmul_f16.c - products of f16 tensors: on tensor cores directly, elsewhere converted to f32. */
+/* ops/gemm/matmul_f16.c - products of f16 tensors, on tensor cores directly, elsewhere converted to f32, as those of bf16
+ * are. */
 #include <string.h>
 
 #include "ops/gemm/blocked.h"
@@ -13,7 +14,7 @@ typedef struct matmul_f16 {
 static bool supports_tensor(const kn_limits *limits, const void *problem)
 {
     const matmul_f16 *p = problem;
-    return kn_gemm_supports_halves(limits, p->m, p->n, p->k);
+    return p->product.a->dtype == KN_F16 && kn_gemm_supports_halves(limits, p->m, p->n, p->k);
 }
 
 static bool prefers_tensor(const kn_limits *limits, const void *problem)
@@ -83,6 +84,7 @@ static int describe(const void *problem, int64_t numbers[KN_PROBLEM_NUMBERS])
     const matmul_f16 *p = problem;
     const kn_tensor *const operands[2] = {p->product.a, p->product.b};
     int count = 0;
+    numbers[count++] = p->product.a->dtype;
     numbers[count++] = p->m;
     numbers[count++] = p->n;
     numbers[count++] = p->k;

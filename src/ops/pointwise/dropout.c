@@ -106,9 +106,11 @@ static kn_status draw(kn_entry *entry, int64_t inner)
 
     if (!params->training)
         return kn_entry_return_input(entry);
+    KN_TRY(kn_generator_check(params->generator, x->storage->device));
     own->p = params->p;
     own->inner = inner;
-    own->draw = kn_generator_reserve(x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));
+    own->draw =
+        kn_generator_reserve(params->generator, x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));
     return KN_OK;
 }
 
@@ -124,7 +126,8 @@ static kn_status dropout2d_enter(kn_entry *entry)
 }
 
 static const kn_op_param dropout_rows[] = {KN_PARAM(kn_dropout_params, p, .min = 0, .max = 1),
-                                           KN_PARAM(kn_dropout_params, training)};
+                                           KN_PARAM(kn_dropout_params, training),
+                                           KN_PARAM(kn_dropout_params, generator)};
 
 #define DROPOUT_OP(op_name, enter_)                                                                                    \
     {                                                                                                                  \

@@ -36,8 +36,7 @@ static kn_scalar clip(kn_scalar number, kn_dtype dtype)
 {
     if (kn_dtype_is_floating(dtype))
         return number;
-    const int64_t low = dtype == KN_U8 ? 0 : dtype == KN_I32 ? INT32_MIN : INT64_MIN;
-    const int64_t high = dtype == KN_U8 ? UINT8_MAX : dtype == KN_I32 ? INT32_MAX : INT64_MAX;
+    const int64_t low = kn_dtype_lowest(dtype), high = kn_dtype_highest(dtype);
     if (number.is_whole ? number.whole <= low : number.real <= (double)low)
         return kn_scalar_int(low);
     if (number.is_whole ? number.whole >= high : number.real >= (double)high)
@@ -123,11 +122,11 @@ kn_operand kn_operand_of(const kn_tensor *t, int ndim, const int64_t *shape)
     return operand;
 }
 
-/* Operands are rounded to float16 before the operation, as in PyTorch. */
+/* Operands are rounded to float16 or bfloat16 before the operation, as in PyTorch. */
 static kn_dtype rounded_to(const kn_elementwise *e, const kn_tensor *operand, int index, kn_dtype joint)
 {
     const bool is_factor = e->keeps_factor && index > 0 && operand->ndim == 0;
-    return joint == KN_F16 && operand->dtype != KN_F16 && !is_factor ? KN_F16 : KN_DTYPE_DEFAULT;
+    return kn_dtype_is_reduced(joint) && operand->dtype != joint && !is_factor ? joint : KN_DTYPE_DEFAULT;
 }
 
 static void set_shape(kn_pointwise_problem *p, const kn_tensor *like)

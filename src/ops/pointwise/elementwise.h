@@ -3,7 +3,7 @@
  * broadcast operands, on any device.
  *
  * In an expression a, b, c are the operands, p, q the numbers, y is the result and g its gradient; T is the compute
- * type (float for float16). A row is written with the macros at the end:
+ * type (float for float16 and bfloat16). A row is written with the macros at the end:
  *
  *     KN_FUNCTION(sigmoid, KN_REAL, "(T)1 / ((T)1 + exp(-a))", "g * y * (1 - y)", 1 / (1 + exp(-a)))
  *
@@ -29,8 +29,8 @@ typedef enum kn_elementwise_rule {
 
 typedef struct kn_elementwise {
     kn_elementwise_rule rule;
-    /* As in PyTorch, a 0-dimensional second operand is not rounded to float16, and a 0-dimensional operand of a wider
-     * dtype keeps its precision in the gradient. */
+    /* As in PyTorch, a 0-dimensional second operand is not rounded to float16 or bfloat16, and a 0-dimensional operand
+     * of a wider dtype keeps its precision in the gradient. */
     bool keeps_factor, keeps_digits;
     bool bounds;                /* the numbers are bounds: infinite ones are absent, others are clipped to the dtype */
     int conditions;             /* how many leading operands are bool and do not affect the dtype */

@@ -108,7 +108,7 @@ static double logsumexp_reference(const double *a, int64_t n, double number)
 /* Infinities are not subtracted: their differences are NaN. */
 #define SHIFT "(fabs(m) == (T)INFINITY ? (T)0 : m)"
 
-static kn_reducer logsumexp_table = {.rule = KN_REDUCES_SAME,
+static kn_reducer logsumexp_table = {.rule = KN_REDUCES_REAL,
                                      .before = &kn_max_table.forward,
                                      .forward = {.name = "logsumexp",
                                                  .inputs = "am",
@@ -178,7 +178,7 @@ static double std_reference(const double *a, int64_t n, double correction)
         .numbers = var_numbers,                                                                                        \
         .reference = id##_reference};                                                                                  \
     const kn_op kn_##id##_op =                                                                                         \
-        KN_REDUCER_OP(#id, KN_DTYPES_ALL, KN_PARAMS(kn_var_args, var_rows, .correction = 1), &id##_table);             \
+        KN_REDUCER_OP(#id, KN_DTYPES_FLOATING, KN_PARAMS(kn_var_args, var_rows, .correction = 1), &id##_table);        \
     const kn_op kn_##id##_backward_op = KN_REDUCER_BACKWARD_OP(id);                                                    \
     kn_tensor *kn_##id(kn_tensor *x) { return kn_invoke(&kn_##id##_op, NULL, x); }                                     \
     kn_tensor *kn_##id##_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim)            \
@@ -277,7 +277,8 @@ static const kn_reducer *norm_variant(double p)
 }
 
 static const kn_reducer norm_table = {.variant = norm_variant};
-const kn_op kn_norm_op = KN_REDUCER_OP("norm", KN_DTYPES_ALL, KN_PARAMS(kn_norm_args, norm_rows, .p = 2), &norm_table);
+const kn_op kn_norm_op =
+    KN_REDUCER_OP("norm", KN_DTYPES_FLOATING, KN_PARAMS(kn_norm_args, norm_rows, .p = 2), &norm_table);
 const kn_op kn_norm_backward_op = KN_REDUCER_BACKWARD_OP(norm);
 
 kn_tensor *kn_norm_dims(kn_tensor *x, double p, const int *dims, int num_dims, bool keepdim)

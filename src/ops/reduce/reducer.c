@@ -22,12 +22,18 @@ static const kn_reduce_params *dims_of(const void *params) { return &((const kn_
 
 /* --- dtypes and shapes -------------------------------------------------------------------------------------------- */
 
+static kn_dtype result_of(const kn_reducer *r, kn_dtype dtype)
+{
+    if (kn_dtype_is_floating(dtype) || r->rule == KN_REDUCES_SAME)
+        return dtype;
+    return r->rule == KN_REDUCES_REAL ? KN_F32 : KN_I64;
+}
+
 /* The compute dtype for an input of `dtype`. */
 static kn_dtype compute_of(const kn_reducer *r, kn_dtype dtype)
 {
-    if (kn_dtype_is_floating(dtype))
-        return kn_compute_type(dtype);
-    return r->rule == KN_REDUCES_WIDE || dtype == KN_I64 ? KN_I64 : KN_I32;
+    const kn_dtype result = kn_compute_type(result_of(r, dtype));
+    return kn_dtype_is_floating(result) || result == KN_I64 ? result : KN_I32;
 }
 
 kn_status kn_reducer_shape(kn_call *call)
@@ -35,11 +41,13 @@ kn_status kn_reducer_shape(kn_call *call)
     const kn_reducer *r = table_of(call->op, call->params);
     const kn_reduce_params *dims = dims_of(call->params);
     const kn_tensor *x = call->inputs[0];
-    const bool is_real = kn_dtype_is_floating(x->dtype);
 
+    if (!(call->op->dtypes[0] >> x->dtype & 1))
+        return kn_fail(KN_ERR_DTYPE, "the input is %s: it takes floating dtypes; convert it with kn_to_dtype first",
+                       kn_dtype_name(x->dtype));
     if (r->identity && kn_reduce_count(dims, x->ndim, x->shape) == 0)
         return kn_fail(KN_ERR_SHAPE, "an empty tensor has no %s", r->identity);
-    return kn_reduce_output(call, dims, r->rule == KN_REDUCES_WIDE && !is_real ? KN_I64 : x->dtype);
+    return kn_reduce_output(call, dims, result_of(r, x->dtype));
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */

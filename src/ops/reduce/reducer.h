@@ -16,6 +16,7 @@
 /* The dtype of the result. */
 typedef enum kn_reducer_rule {
     KN_REDUCES_SAME, /* the input's */
+    KN_REDUCES_REAL, /* floating: the same; integers and bool: float32 */
     KN_REDUCES_WIDE  /* floating: the same; integers and bool: int64 */
 } kn_reducer_rule;
 

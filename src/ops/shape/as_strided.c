@@ -10,7 +10,6 @@
 #include "base/load.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/shape/views.h"
 #include "tensor/strides.h"
 

@@ -22,7 +22,7 @@ static layout layout_of(int ndim, const int64_t *shape, int dim, int64_t count)
 
 #define MAX_IN_32_BITS 0x7fffffff
 
-/* Rows are only copied: f16 is moved as 16-bit integers. */
+/* Rows are only copied: float16 is moved as 16-bit integers, as bfloat16 is. */
 static const char *options(char *buffer, size_t size, kn_dtype dtype, kn_dtype index)
 {
     snprintf(buffer, size, "%s -DINDEX=%s -DWIDE=0", dtype == KN_F16 ? "-DT=ushort" : kn_dtype_options(dtype),

@@ -7,7 +7,6 @@
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/operators.h"
 #include "ops/shape/views.h"
 
 static int dim_of(const void *params) { return ((const kn_dim_args *)params)->dim; }

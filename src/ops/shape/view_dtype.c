@@ -3,7 +3,6 @@
 #include <koine/tensor.h>
 
 #include "ops/dispatch/invoke.h"
-#include "ops/operators.h"
 #include "ops/shape/views.h"
 
 typedef struct view_dtype_record {

@@ -24,7 +24,7 @@ kn_status kn_view_shape(kn_call *call);
 kn_status kn_view_forward(kn_call *call);
 
 /* The op that narrow and select have for a gradient. */
-extern const kn_op kn_narrow_backward_op;
+extern const kn_op kn_narrow_backward_op, kn_as_strided_backward_op;
 
 /* Resolves a negative `dim`, which counts from the end of `ndim` dimensions; -1 with an error if out of range. */
 int kn_wrap_dim(const char *function, int dim, int ndim);

@@ -60,14 +60,14 @@ static kn_status run(kn_stream *stream, kn_jit_function *f, kn_pointwise_problem
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* Inputs promoted to float16 are rounded before the operation, as in PyTorch. */
+/* Inputs promoted to float16 or bfloat16 are rounded before the operation, as in PyTorch. */
 static void add_inputs(kn_pointwise_problem *p, kn_tensor *const *inputs, int count, kn_dtype joint)
 {
     for (int i = 0; i < count; i++) {
         kn_operand *operand = &p->inputs[p->num_inputs++];
         *operand = kn_operand_of(inputs[i], p->ndim, p->shape);
-        if (joint == KN_F16 && operand->dtype != KN_F16)
-            operand->rounded = KN_F16;
+        if (kn_dtype_is_reduced(joint) && operand->dtype != joint)
+            operand->rounded = joint;
     }
 }
 

@@ -1,0 +1,61 @@
+/* koine/fused_optim.h - optimizer steps on the caller's tensors: torch._fused_adam_, _fused_adamw_ and _fused_sgd_.
+ *
+ * For bindings that keep an optimizer's state themselves; programs use koine/optim.h. A step takes lists of `count` tensors
+ * each, changes parameters and states in place, and is one launch for eight parameters. Nothing is recorded, and nothing
+ * waited for. Parameters are float32 or float64, leaves or without gradients, on devices; the gradient and states of
+ * a parameter have its shape, dtype and device. No tensor stands in a list twice. Neighbours of one device and dtype share
+ * launches. A failure leaves what is wrong in the lists unchanged, and all before it in them stepped or not. */
+#ifndef KOINE_FUSED_OPTIM_H
+#define KOINE_FUSED_OPTIM_H
+
+#include <koine/common.h>
+#include <koine/status.h>
+#include <koine/tensor.h>
+
+KN_BEGIN_DECLS
+
+/* The formulas are those of torch.optim.Adam and AdamW, the bias corrections computed on the device. */
+typedef struct kn_fused_adam_params {
+    double lr;                   /* default 1e-3 */
+    double beta1, beta2;         /* default 0.9, 0.999 */
+    double eps;                  /* default 1e-8 */
+    double weight_decay;         /* default 0 */
+    bool amsgrad;                /* default false */
+    bool maximize;               /* default false: minimize */
+    bool decoupled_weight_decay; /* default false: an L2 penalty added to the gradient; true: AdamW */
+} kn_fused_adam_params;
+#define KN_FUSED_ADAM_DEFAULTS .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8
+KN_API kn_fused_adam_params kn_fused_adam_params_init(void);
+
+/* `max_exp_avg_sqs` is NULL without amsgrad. `state_steps`: a float32 tensor of one element for each parameter, on its
+ * device: the number of this step, from 1, which the caller has increased. */
+KN_API kn_status kn_fused_adam_with(kn_tensor *const *parameters, kn_tensor *const *gradients,
+                                    kn_tensor *const *exp_avgs, kn_tensor *const *exp_avg_sqs,
+                                    kn_tensor *const *max_exp_avg_sqs, kn_tensor *const *state_steps, int count,
+                                    const kn_fused_adam_params *params);
+#define kn_fused_adam(parameters, gradients, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, count, ...)          \
+    KN_CALL(kn_fused_adam_with(parameters, gradients, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, count,      \
+                               &(kn_fused_adam_params){KN_FUSED_ADAM_DEFAULTS, __VA_ARGS__}))
+
+typedef struct kn_fused_sgd_params {
+    double lr;           /* default 1e-3 */
+    double momentum;     /* default 0 */
+    double dampening;    /* default 0 */
+    double weight_decay; /* default 0: an L2 penalty added to the gradient */
+    bool nesterov;       /* default false; needs momentum > 0 and no dampening */
+    bool maximize;       /* default false: minimize */
+    bool is_first_step;  /* default false; true: the buffers, which may be uninitialised, become the gradients */
+} kn_fused_sgd_params;
+#define KN_FUSED_SGD_DEFAULTS .lr = 1e-3
+KN_API kn_fused_sgd_params kn_fused_sgd_params_init(void);
+
+/* `momentum_buffers` is NULL without momentum. */
+KN_API kn_status kn_fused_sgd_with(kn_tensor *const *parameters, kn_tensor *const *gradients,
+                                   kn_tensor *const *momentum_buffers, int count, const kn_fused_sgd_params *params);
+#define kn_fused_sgd(parameters, gradients, momentum_buffers, count, ...)                                              \
+    KN_CALL(kn_fused_sgd_with(parameters, gradients, momentum_buffers, count,                                          \
+                              &(kn_fused_sgd_params){KN_FUSED_SGD_DEFAULTS, __VA_ARGS__}))
+
+KN_END_DECLS
+
+#endif
