@@ -3,7 +3,7 @@
 
 A foreign language calls the plain functions behind the macros of koine.h, whose names end in _with. Each takes a struct
 of parameters that starts as kn_X_params_init(), which returns the defaults; None (NULL) means the defaults too. The
-library is libkoine.so.0 where the system finds it, or the file that KOINE_LIBRARY names."""
+library is libkoine.so.0.1 where the system finds it, or the file that KOINE_LIBRARY names."""
 import ctypes
 import os
 import sys
@@ -70,7 +70,7 @@ FUNCTIONS = {  # name: (result, arguments); tensors, modules, devices and optimi
     "kn_read": (c_int, [c_void_p, c_void_p, ctypes.c_size_t]),
 }
 
-library = ctypes.CDLL(os.environ.get("KOINE_LIBRARY", "libkoine.so.0"))
+library = ctypes.CDLL(os.environ.get("KOINE_LIBRARY", "libkoine.so.0.1"))
 for name, (result, arguments) in FUNCTIONS.items():
     function = getattr(library, name)
     function.restype, function.argtypes = result, arguments

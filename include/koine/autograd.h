@@ -91,11 +91,11 @@ typedef struct kn_gradcheck_params {
 KN_API kn_gradcheck_params kn_gradcheck_params_init(void);
 typedef kn_tensor *(*kn_gradcheck_function)(kn_tensor *const *inputs, void *user);
 KN_API kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
-                              const kn_gradcheck_params *options);
+                              const kn_gradcheck_params *params);
 
 /* The same for the gradients themselves (kn_autograd_grad with create_graph), by the inputs and by dL/doutput. */
 KN_API kn_status kn_gradgradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
-                                  const kn_gradcheck_params *options);
+                                  const kn_gradcheck_params *params);
 
 KN_END_DECLS
 

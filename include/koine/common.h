@@ -61,9 +61,9 @@
  *     params.p = 0.1;
  *     kn_dropout_with(x, &params)
  *
- * Every parameter struct kn_X_params (some are called kn_X_options) has a function kn_X_params_init(), and every
- * function that takes a pointer to one accepts NULL for the defaults. A zeroed struct, `{}` in C++, does not have the
- * defaults: start from kn_X_params_init(). The defaults are defined once, in the initialisers KN_X_DEFAULTS.
+ * Every parameter struct kn_X_params (and kn_tensor_options, PyTorch's term) has a function kn_X_params_init(), and
+ * every function that takes a pointer to one accepts NULL for the defaults. A zeroed struct, `{}` in C++, does not have
+ * the defaults: start from kn_X_params_init(). The defaults are defined once, in the initialisers KN_X_DEFAULTS.
  *
  * The macros override initialisers on purpose, so the compilers' warning about that is silenced for this expression
  * only. */

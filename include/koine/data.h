@@ -50,7 +50,7 @@ KN_API int kn_dataset_find_field(const kn_dataset *dataset, const char *name); /
  * torch.utils.data.TensorDataset.
  *
  *     kn_dataset *pictures = kn_tensor_dataset(images, classes);
- * kn_dataset *sentences = kn_tensor_dataset_of(KN_TENSORS(tokens, mask, labels), KN_NAMES("tokens", "mask", "target"));
+ *     kn_dataset *texts = kn_tensor_dataset_of(KN_TENSORS(tokens, mask, labels), KN_NAMES("tokens", "mask", "target"));
  *
  * `names`: one for each tensor and a final NULL; or NULL for the default names (kn_field). */
 KN_API kn_dataset *kn_tensor_dataset_of(kn_tensor *const *tensors, int count, const char *const *names);

@@ -131,8 +131,8 @@ KN_API bool kn_can_device_access_peer(const kn_device *device, const kn_device *
  * KN_ERR_DEVICE at once, and its tensors can only be released. Other devices keep working. False for NULL. */
 KN_API bool kn_device_is_lost(const kn_device *device);
 
-/* Waits for the work of all streams of the device, then reports any error detected by kernels (an index out of
- * range). */
+/* Waits for the work of all streams of the device (NULL: the current device), then reports any error detected by
+ * kernels (an index out of range). torch.accelerator.synchronize. */
 KN_API kn_status kn_synchronize(kn_device *device);
 
 KN_END_DECLS

@@ -59,7 +59,7 @@ KN_API kn_jit_params kn_jit_params_init(void);
 /* The operation of `code`. It is compiled at the first call for each dtype and device, once per process, and stored in
  * the program cache on disk. The strings are copied. The caller frees it. NULL with an error if the signatures are not
  * as described above; an error inside a function is reported by the first call, with the line. */
-KN_API kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_params *options);
+KN_API kn_jit *kn_jit_elementwise_with(const char *code, const kn_jit_params *params);
 #define kn_jit_elementwise(code, ...)                                                                                  \
     KN_CALL(kn_jit_elementwise_with(code, &(kn_jit_params){KN_JIT_DEFAULTS, __VA_ARGS__}))
 
@@ -74,8 +74,7 @@ KN_API int kn_jit_num_outputs(const kn_jit *jit);
 
 typedef struct kn_jit_call_params {
     kn_jit_scalar scalars[KN_JIT_MAX_SCALARS]; /* scalars of this call; the others have their defaults */
-    /* Receives outputs 1, 2, ..., with the ownership of results, or NULLs on failure. Default NULL: they are dropped.
-     * */
+    /* Receives outputs 1, 2, ..., owned as results are, or NULLs on failure. Default NULL: they are dropped. */
     kn_tensor **more;
 } kn_jit_call_params;
 #define KN_JIT_CALL_DEFAULTS .more = NULL
@@ -84,7 +83,7 @@ KN_API kn_jit_call_params kn_jit_call_params_init(void);
 /* A tensor expression (koine/tensor.h) that returns output 0; the others are returned in `more`. Differentiable if a
  * derivative was given. NULL for a NULL `jit` or input. */
 KN_API kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num_inputs,
-                                   const kn_jit_call_params *options);
+                                   const kn_jit_call_params *params);
 #define kn_jit_call(jit, inputs, ...)                                                                                  \
     KN_CALL(kn_jit_call_with(jit, inputs, &(kn_jit_call_params){KN_JIT_CALL_DEFAULTS, __VA_ARGS__}))
 

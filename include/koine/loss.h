@@ -1,4 +1,4 @@
-/* koine/loss.h - losses. */
+/* koine/loss.h - losses. Floating inputs. Tensor expressions (koine/tensor.h). */
 #ifndef KOINE_LOSS_H
 #define KOINE_LOSS_H
 
@@ -11,7 +11,7 @@ typedef enum kn_reduction {
     KN_REDUCTION_MEAN = 0,
     KN_REDUCTION_SUM,
     KN_REDUCTION_NONE
-} kn_reduction; /* the mean over nothing is NaN */
+} kn_reduction; /* the mean of no elements is NaN */
 
 typedef struct kn_cross_entropy_params {
     kn_tensor *weight;      /* [C], default NULL: 1; the mean is then the weighted mean */
@@ -22,9 +22,10 @@ typedef struct kn_cross_entropy_params {
 #define KN_CROSS_ENTROPY_DEFAULTS .ignore_index = -100
 KN_API kn_cross_entropy_params kn_cross_entropy_params_init(void);
 
-/* input [N, C] or [N, C, d...] logits (nll_loss: log-probabilities). target: int64 (or int32, uint8) class indices [N]
- * or [N, d...]; cross_entropy also takes probabilities of the input's shape and dtype. A class outside 0 .. C - 1 is
- * reported at the next synchronise or read. */
+/* cross_entropy: -log softmax(input)[target]; nll_loss: -input[target]. input: logits (nll_loss: log-probabilities) [N,
+ * C] or [N, C, d...]. target: class indices [N] or [N, d...], int64 (or int32, uint8); cross_entropy also takes
+ * probabilities of the input's shape and dtype. A class outside 0 .. C - 1 is reported when the device is next
+ * synchronised or read. */
 KN_API kn_tensor *kn_cross_entropy_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params);
 KN_API kn_tensor *kn_nll_loss_with(kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params);
 #define kn_cross_entropy(input, target, ...)                                                                           \
@@ -32,7 +33,8 @@ KN_API kn_tensor *kn_nll_loss_with(kn_tensor *input, kn_tensor *target, const kn
 #define kn_nll_loss(input, target, ...)                                                                                \
     KN_CALL(kn_nll_loss_with(input, target, &(kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS, __VA_ARGS__}))
 
-KN_API kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction); /* shapes broadcast */
+/* (input - target)^2; shapes broadcast. */
+KN_API kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction);
 
 /* max(x, 0) - x target + log(1 + exp(-|x|)), with pos_weight w: (1 - t) x + (1 + (w - 1) t) (log(1 + exp(-|x|)) +
  * max(-x, 0)). weight and pos_weight broadcast to the input; both may be NULL. */

@@ -1,6 +1,4 @@
-/* koine/matmul.h - matrix products.
- *
- * Tensor expressions: koine/tensor.h. */
+/* koine/matmul.h - matrix products. Tensor expressions (koine/tensor.h). */
 #ifndef KOINE_MATMUL_H
 #define KOINE_MATMUL_H
 
@@ -10,11 +8,11 @@
 
 KN_BEGIN_DECLS
 
-/* torch.matmul: vectors, matrices, and batches of matrices whose batch dimensions broadcast. Floating dtypes, both the
- * same. */
+/* torch.matmul: vectors, matrices, and batches of matrices, whose batch dimensions broadcast. Both of the same floating
+ * dtype. */
 KN_API kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b);
 
-/* y = x weight^T + bias. x [..., in], weight [out, in], bias [out] or NULL. */
+/* y = x weight^T + bias, with x [..., in], weight [out, in], bias [out] or NULL; y [..., out]. */
 KN_API kn_tensor *kn_linear(kn_tensor *x, kn_tensor *weight, kn_tensor *bias);
 
 typedef struct kn_linear_params {
@@ -22,7 +20,7 @@ typedef struct kn_linear_params {
 } kn_linear_params;
 #define KN_LINEAR_DEFAULTS .activation = KN_ACTIVATION_NONE
 KN_API kn_linear_params kn_linear_params_init(void);
-KN_API kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_params *options);
+KN_API kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_params *params);
 
 KN_END_DECLS
 

@@ -1,4 +1,5 @@
-/* koine/norm.h - normalisation: batch norm, layer norm, softmax. */
+/* koine/norm.h - normalisation: batch norm, layer norm, softmax. Tensor expressions (koine/tensor.h) of floating
+ * dtypes. */
 #ifndef KOINE_NORM_H
 #define KOINE_NORM_H
 
@@ -9,8 +10,8 @@
 KN_BEGIN_DECLS
 
 typedef struct kn_batch_norm_params {
-    kn_tensor *running_mean, *running_var; /* [C], floating; both or neither (default NULL); needed in evaluation, but
-                                              for x without elements */
+    kn_tensor *running_mean, *running_var; /* [C], floating; both or neither (default NULL); needed unless `training`
+                                              or x has no elements */
     kn_tensor *weight, *bias;              /* [C], default NULL: 1 and 0 */
     bool training;                         /* default false */
     double momentum;                       /* default 0.1 */
@@ -20,12 +21,12 @@ typedef struct kn_batch_norm_params {
 #define KN_BATCH_NORM_DEFAULTS .momentum = 0.1, .eps = 1e-5
 KN_API kn_batch_norm_params kn_batch_norm_params_init(void);
 
-/* y = (x - mean) / sqrt(variance + eps) weight + bias for x [N, C] or [N, C, d...], with mean and (biased) variance of
- * each channel over all other dimensions. In training they are the batch's, more than one value per channel is needed
- * for them, and the running estimates, where given, are changed in place on the device, r = (1 - momentum) r + momentum
- * s, running_var with the unbiased variance. In evaluation the running estimates are used as they are. A mean far from
- * 0 costs no accuracy: sums are of x less one of its values (docs/normalization.md). x without elements gives y without
- * elements and leaves the estimates. */
+/* Ioffe and Szegedy, "Batch Normalization" (2015): y = (x - mean) / sqrt(variance + eps) weight + bias, for x [N, C] or
+ * [N, C, d...], with the mean and the biased variance of each channel over all other dimensions. With `training` these
+ * are the batch's, which takes more than one value per channel, and running estimates, if given, are updated in place
+ * on the device: r = (1 - momentum) r + momentum s, where running_var takes the unbiased variance. Else the running
+ * estimates are used. A mean far from 0 costs no accuracy: sums are of differences to one of the values
+ * (docs/normalization.md). x without elements leaves the estimates unchanged. */
 KN_API kn_tensor *kn_batch_norm_with(kn_tensor *x, const kn_batch_norm_params *params);
 #define kn_batch_norm(x, ...)                                                                                          \
     KN_CALL(kn_batch_norm_with(x, &(kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS, __VA_ARGS__}))
@@ -37,13 +38,14 @@ typedef struct kn_layer_norm_params {
 #define KN_LAYER_NORM_DEFAULTS .eps = 1e-5
 KN_API kn_layer_norm_params kn_layer_norm_params_init(void);
 
-/* The same formula over the last `ndim` dimensions of x, which must be `shape`: kn_layer_norm(x, KN_SHAPE(1024),
- * .weight = w, .bias = b). */
+/* Ba et al., "Layer Normalization" (2016): the same formula over the last `ndim` dimensions of x, which must be
+ * `shape`: kn_layer_norm(x, KN_SHAPE(1024), .weight = w, .bias = b). */
 KN_API kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shape, const kn_layer_norm_params *params);
 #define kn_layer_norm(x, shape, ...)                                                                                   \
     KN_CALL(kn_layer_norm_with(x, shape, &(kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS, __VA_ARGS__}))
 
-KN_API kn_tensor *kn_softmax(kn_tensor *x, int dim); /* the maximum is subtracted first */
+/* exp(x) / sum(exp(x)) along `dim`, and its logarithm; the maximum is subtracted first. */
+KN_API kn_tensor *kn_softmax(kn_tensor *x, int dim);
 KN_API kn_tensor *kn_log_softmax(kn_tensor *x, int dim);
 
 KN_END_DECLS

@@ -1,6 +1,5 @@
-/* koine/pointwise.h - elementwise operators: arithmetic, functions, comparisons, activations, dropout.
- *
- * Tensor expressions: koine/tensor.h. */
+/* koine/pointwise.h - elementwise operators: arithmetic, functions, comparisons, activations, dropout. Tensor
+ * expressions (koine/tensor.h). */
 #ifndef KOINE_POINTWISE_H
 #define KOINE_POINTWISE_H
 
@@ -10,22 +9,23 @@
 
 KN_BEGIN_DECLS
 
-/* --- elementwise, broadcast by the NumPy rule, promoted by kn_promote_types ------------------- *
- * A tensor without dimensions does not widen one that has some within its kind (bool < whole < floating). Operands are
- * converted to the joint dtype before the operation, so float16 rounds whole numbers above 2048 first, and bfloat16
- * those above 256; only a factor or divisor b without dimensions is not rounded. int8, int16 and uint8 wrap around. */
+/* --- arithmetic ------------------------------------------------------------------------------- *
+ * Shapes broadcast as in NumPy; the result has the dtype of kn_promote_types, except that a 0-dimensional tensor does
+ * not widen a tensor with dimensions of the same kind (bool < integer < floating). Operands are converted to the
+ * result's dtype first, so float16 rounds integers above 2048 and bfloat16 those above 256; a 0-dimensional factor or
+ * divisor b is not rounded. int8, int16 and uint8 wrap around. */
 
 KN_API kn_tensor *kn_add(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not of bool tensors */
+KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not for bool */
 KN_API kn_tensor *kn_mul(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_div(kn_tensor *a, kn_tensor *b); /* whole-number operands give float32 */
+KN_API kn_tensor *kn_div(kn_tensor *a, kn_tensor *b); /* integers give float32 */
 KN_API kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b);
-/* NaN propagates; equal elements share the gradient by halves */
+/* NaN propagates; equal elements get half the gradient each */
 KN_API kn_tensor *kn_maximum(kn_tensor *a, kn_tensor *b);
 
-/* The same with a number for b: kn_add_scalar(x, 2). As in PyTorch a whole number keeps whole dtypes, exactly for
- * int64, a real one (2.0) makes them float32, and neither widens a floating dtype. The functions with _with take the
- * number as a kn_scalar (koine/dtype.h). */
+/* With a number for b: kn_add_scalar(x, 2). As in PyTorch an integer keeps integer dtypes, exactly for int64, a real
+ * number (2.0) turns them into float32, and neither widens a floating dtype. The _with functions take a kn_scalar
+ * (koine/dtype.h). */
 KN_API kn_tensor *kn_add_scalar_with(kn_tensor *a, kn_scalar b);
 KN_API kn_tensor *kn_mul_scalar_with(kn_tensor *a, kn_scalar b);
 KN_API kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b);
@@ -33,7 +33,7 @@ KN_API kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b);
 #define kn_mul_scalar(a, b) kn_mul_scalar_with(a, KN_NUMBER(b))
 #define kn_pow_scalar(a, b) kn_pow_scalar_with(a, KN_NUMBER(b))
 
-/* b broadcasts to a's shape; computed in the joint dtype and rounded to a's */
+/* In place: b broadcasts to a's shape; computed in the promoted dtype, then converted to a's. */
 KN_API kn_tensor *kn_add_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_mul_(kn_tensor *a, kn_tensor *b);
@@ -52,9 +52,9 @@ KN_API kn_tensor *kn_relu(kn_tensor *x); /* NaN propagates; gradient 0 at 0 */
 KN_API kn_tensor *kn_sigmoid(kn_tensor *x);
 KN_API kn_tensor *kn_tanh(kn_tensor *x);
 
-/* min(max(x, min), max); with min > max everything is max. A bound that is left out is none; one that is not whole
- * makes whole dtypes float32; NaN is KN_ERR_ARGUMENT. NaN propagates. The gradient passes where min <= x <= max.
- * kn_clamp(x, .min = 0) */
+/* min(max(x, min), max): kn_clamp(x, .min = 0). With min > max every element is max. A bound that is not an integer
+ * turns integer dtypes into float32; a NaN bound is KN_ERR_ARGUMENT. NaN elements stay NaN. The gradient is 1 where min
+ * <= x <= max, else 0. */
 typedef struct kn_clamp_params {
     double min; /* default -infinity */
     double max; /* default infinity */
@@ -72,25 +72,26 @@ KN_API kn_tensor *kn_le(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_gt(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_ge(kn_tensor *a, kn_tensor *b);
 
-/* a where the condition, a bool tensor, holds, else b; all three broadcast. */
+/* a where `condition` (bool) is true, else b; all three broadcast. */
 KN_API kn_tensor *kn_where(kn_tensor *condition, kn_tensor *a, kn_tensor *b);
 
-/* What an operation may do to its result before it stores it, which saves the activation's own passes over memory.
- * Results and gradients are those of kn_relu and kn_relu6 applied afterwards. Modules do it by themselves where an
- * activation follows (koine/module.h). */
+/* --- activations and dropout -------------------------------------------------------------------- */
+
+/* An activation that another operator applies to its result before storing it, which saves a pass over memory. Results
+ * and gradients are those of kn_relu or kn_relu6 applied afterwards. Modules do this themselves where an activation
+ * follows (kn_forward_activated in koine/module.h). */
 typedef enum kn_activation { KN_ACTIVATION_NONE, KN_ACTIVATION_RELU, KN_ACTIVATION_RELU6 } kn_activation;
 
-/* min_val where x < min_val, max_val where x > max_val, else x (NaN too). The gradient is 0 at the bounds themselves,
- * unlike kn_clamp's. min_val <= max_val. Not for bool. kn_relu6 is the one between 0 and 6. */
+/* min_val where x < min_val, max_val where x > max_val, else x (also NaN); min_val <= max_val. Unlike kn_clamp's, the
+ * gradient is 0 at the bounds. Not for bool. kn_relu6: hardtanh between 0 and 6. */
 KN_API kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val);
 KN_API kn_tensor *kn_relu6(kn_tensor *x);
 
-/* activation(a + b) in one pass, the end of a residual block: kn_relu(kn_add(a, b)) with the same values and gradients.
- * Floating dtypes. */
+/* activation(a + b) in one pass, as at the end of a residual block. Floating dtypes. */
 KN_API kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation);
 
-/* Each element (dropout2d: each channel of each image) is zero with probability p, else scaled by 1 / (1 - p). The
- * identity when not training. 0 <= p <= 1. The draw advances the generator. */
+/* Sets each element (dropout2d: each channel of each image) to 0 with probability p, 0 <= p <= 1, and scales the others
+ * by 1 / (1 - p). The identity unless `training`. Advances the generator. */
 typedef struct kn_dropout_params {
     double p;                /* default 0.5 */
     bool training;           /* default true */

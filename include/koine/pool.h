@@ -1,4 +1,5 @@
-/* koine/pool.h - pooling. */
+/* koine/pool.h - pooling, in one to three dimensions. Tensor expressions (koine/tensor.h); shapes, dtypes and plural
+ * fields are as in koine/conv.h. */
 #ifndef KOINE_POOL_H
 #define KOINE_POOL_H
 
@@ -9,15 +10,15 @@
 
 KN_BEGIN_DECLS
 
-/* Of all poolings but the adaptive ones. x is [N, C, L], [N, C, H, W] or [N, C, D, H, W], or without N. Along each
- * direction the result has floor((size + paddings - dilation (kernel - 1) - 1) / stride) + 1 elements; with ceil_mode
- * that is rounded up, but the last window starts inside x or the padding before it. */
+/* For all poolings but the adaptive ones. x has an N or not. In each dimension the result has floor((size + padding
+ * before and after - dilation (kernel - 1) - 1) / stride) + 1 elements; ceil_mode rounds up instead, but the last
+ * window starts inside x or the padding before it. */
 typedef struct kn_pool_params {
     int64_t kernel_size, stride, padding; /* stride 0: kernel_size; padding: at most half the kernel */
     int64_t dilation;                     /* max pooling only; default 1 */
-    int64_t kernel_sizes[3], strides[3];  /* by direction; used unless all 0 */
+    int64_t kernel_sizes[3], strides[3];  /* by dimension; used unless all 0 */
     int64_t paddings[3], dilations[3];    /* likewise */
-    int64_t paddings_after[3];            /* by direction; default KN_PADDING_SYMMETRIC */
+    int64_t paddings_after[3];            /* by dimension; default KN_PADDING_SYMMETRIC */
     bool ceil_mode;                       /* default false */
     bool count_include_pad;               /* average pooling: default true */
     int64_t divisor_override;             /* average pooling: default 0, none */
@@ -28,8 +29,8 @@ typedef struct kn_pool_params {
     .count_include_pad = true
 KN_API kn_pool_params kn_pool_params_init(void);
 
-/* Padding counts as minus infinity; NaN propagates; the gradient goes to the first maximum of each window, or to its
- * last NaN. */
+/* Max pooling: padding counts as -infinity; NaN propagates; the gradient goes to the first maximum of each window, or
+ * to its last NaN. */
 KN_API kn_tensor *kn_max_pool1d_with(kn_tensor *x, const kn_pool_params *params);
 KN_API kn_tensor *kn_max_pool2d_with(kn_tensor *x, const kn_pool_params *params);
 KN_API kn_tensor *kn_max_pool3d_with(kn_tensor *x, const kn_pool_params *params);
@@ -37,9 +38,9 @@ KN_API kn_tensor *kn_avg_pool1d_with(kn_tensor *x, const kn_pool_params *params)
 KN_API kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool_params *params);
 KN_API kn_tensor *kn_avg_pool3d_with(kn_tensor *x, const kn_pool_params *params);
 
-/* The same with where each maximum lies, i64 [result's shape] (return_indices=True): its number among the elements of
- * its channel, row by row; 0 for a window that covers nothing but padding. Takes no activation. *indices is owned as
- * the result is, and set to NULL on failure. */
+/* The same with the index of each maximum, int64 of the result's shape (return_indices=True): its position among the
+ * elements of its channel in row-major order; 0 for a window of padding alone. `indices` is owned as the result is, and
+ * NULL on failure. No activation. */
 KN_API kn_tensor *kn_max_pool1d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
 KN_API kn_tensor *kn_max_pool2d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
 KN_API kn_tensor *kn_max_pool3d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);

@@ -115,8 +115,7 @@ typedef struct kn_profiler_row {
     int64_t device_memory_usage; /* bytes allocated minus bytes freed */
 } kn_profiler_row;
 
-/* An array of *count rows, sorted by descending self device time; the caller frees it with kn_free. NULL with an
- * error. */
+/* An array of *count rows, sorted by descending self device time; free it with kn_free. NULL with an error. */
 KN_API kn_profiler_row *kn_profiler_key_averages(bool group_by_input_shape, int *count);
 
 /* Totals of all records; times in microseconds. */

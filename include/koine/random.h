@@ -73,6 +73,10 @@ static inline void kn_fork_rng_leave(kn_rng_fork **fork)
 KN_API kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 KN_API kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 
+/* The same with the shape, dtype (floating) and device of `like`. */
+KN_API kn_tensor *kn_rand_like(const kn_tensor *like);
+KN_API kn_tensor *kn_randn_like(const kn_tensor *like);
+
 /* Integers low .. high - 1 (default dtype int64) / a permutation of 0 .. n - 1. */
 KN_API kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape,
                                   const kn_tensor_options *options);

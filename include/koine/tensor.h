@@ -14,6 +14,16 @@
  *         kn_optim_step(opt);
  *     }                                // the step's temporaries are released here
  *
+ * Operators (koine/pointwise.h, reduce.h, matmul.h, shape.h, conv.h, pool.h, norm.h, loss.h, join.h) are tensor
+ * expressions: they return a new tensor, or NULL with a sticky error (koine/status.h); NULL in gives NULL out. All
+ * inputs are on one device. Work is enqueued on the calling thread's current stream of that device, and the call
+ * returns before it is done. They are differentiable unless stated otherwise. Semantics, names and dtype rules are
+ * PyTorch's.
+ *
+ * Functions whose names end in "_" change their first argument in place and return it, without a new reference. The
+ * change is recorded (koine/autograd.h). Where elements share memory (kn_expand) only kn_fill_ and kn_zero_ work; the
+ * others are KN_ERR_STATE.
+ *
  * Reference counts are atomic; a tensor's values are not protected: only one thread at a time may write them. */
 #ifndef KOINE_TENSOR_H
 #define KOINE_TENSOR_H
@@ -88,10 +98,13 @@ KN_API kn_tensor *kn_arange_with(double start, double end, double step, const kn
 #define kn_arange(start, end, step, ...)                                                                               \
     KN_CALL(kn_arange_with(start, end, step, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 
-/* Shape, dtype and device of `like`; values uninitialised, 0 or 1. */
+/* Shape, dtype and device of `like`; values uninitialised, 0, 1 or `value`, which is converted to the dtype. Random
+ * ones: kn_rand_like, kn_randn_like (koine/random.h). */
 KN_API kn_tensor *kn_empty_like(const kn_tensor *like);
 KN_API kn_tensor *kn_zeros_like(const kn_tensor *like);
 KN_API kn_tensor *kn_ones_like(const kn_tensor *like);
+KN_API kn_tensor *kn_full_like_with(const kn_tensor *like, kn_scalar value);
+#define kn_full_like(like, value) kn_full_like_with(like, KN_NUMBER(value))
 
 /* --- properties ------------------------------------------------------------------------------- */
 

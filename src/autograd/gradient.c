@@ -171,6 +171,8 @@ char *kn_to_string(const kn_tensor *tensor)
 
 kn_status kn_print(const kn_tensor *tensor, FILE *file)
 {
+    if (!file)
+        return kn_fail_argument_null("kn_print", "file");
     char *text = kn_to_string(tensor);
     if (!text)
         return kn_error_status();

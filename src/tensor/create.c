@@ -121,21 +121,17 @@ kn_tensor *kn_empty_like(const kn_tensor *like)
     return kn_empty_with(like->ndim, like->shape, &options);
 }
 
-kn_tensor *kn_zeros_like(const kn_tensor *like)
+kn_tensor *kn_full_like_with(const kn_tensor *like, kn_scalar value)
 {
-    if (kn_check_tensor("kn_zeros_like", "like", like) != KN_OK)
+    if (kn_check_tensor("kn_full_like", "like", like) != KN_OK)
         return kn_error_make_sticky();
     kn_tensor_options options = like_options(like);
-    return kn_zeros_with(like->ndim, like->shape, &options);
+    return kn_full_with(like->ndim, like->shape, value, &options);
 }
 
-kn_tensor *kn_ones_like(const kn_tensor *like)
-{
-    if (kn_check_tensor("kn_ones_like", "like", like) != KN_OK)
-        return kn_error_make_sticky();
-    kn_tensor_options options = like_options(like);
-    return kn_ones_with(like->ndim, like->shape, &options);
-}
+kn_tensor *kn_zeros_like(const kn_tensor *like) { return kn_full_like_with(like, kn_scalar_int(0)); }
+
+kn_tensor *kn_ones_like(const kn_tensor *like) { return kn_full_like_with(like, kn_scalar_int(1)); }
 
 /* --- pinned memory ---------------------------------------------------------------------------- */
 
@@ -208,10 +204,12 @@ kn_status kn_write(kn_tensor *tensor, const void *source, size_t bytes)
     return kn_tensor_copy(tensor, &view);
 }
 
-static kn_status read_one(const char *function, const kn_tensor *tensor, kn_element *element)
+static kn_status read_one(const char *function, const kn_tensor *tensor, const void *result, kn_element *element)
 {
     char bytes[8];
     KN_TRY(kn_check_tensor(function, "tensor", tensor));
+    if (!result)
+        return kn_fail_argument_null(function, "value");
     if (kn_numel(tensor) != 1) {
         char text[KN_DESCRIBE];
         return kn_fail(KN_ERR_SHAPE, "%s takes a tensor of one element, not %s", function,
@@ -230,7 +228,7 @@ static kn_status read_one(const char *function, const kn_tensor *tensor, kn_elem
 kn_status kn_item(const kn_tensor *tensor, double *value)
 {
     kn_element element;
-    KN_TRY(read_one("kn_item", tensor, &element));
+    KN_TRY(read_one("kn_item", tensor, value, &element));
     *value = element.real;
     return KN_OK;
 }
@@ -238,7 +236,7 @@ kn_status kn_item(const kn_tensor *tensor, double *value)
 kn_status kn_item_i64(const kn_tensor *tensor, int64_t *value)
 {
     kn_element element;
-    KN_TRY(read_one("kn_item_i64", tensor, &element));
+    KN_TRY(read_one("kn_item_i64", tensor, value, &element));
     *value = kn_dtype_is_floating(tensor->dtype) ? kn_whole_of(element.real) : element.whole;
     return KN_OK;
 }

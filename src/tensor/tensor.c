@@ -232,6 +232,8 @@ int64_t kn_stride(const kn_tensor *tensor, int dim)
 bool kn_is_contiguous(const kn_tensor *tensor)
 {
     int64_t step = 1;
+    if (!tensor)
+        return false;
     for (int i = tensor->ndim - 1; i >= 0; i--) {
         if (tensor->shape[i] == 0)
             return true;

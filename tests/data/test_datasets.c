@@ -200,7 +200,7 @@ static void test_mnist_bad_files(void **state)
                  "expected uint8 of 1 dimension, found uint8 [2, 1]");
     write_idx("t10k-labels-idx1-ubyte", false, 0x0b, 1, (const uint32_t[]){1}, "ab", 2);
     assert_fails(kn_status_of(dataset = kn_mnist_dataset(directory, false)), KN_ERR_FORMAT,
-                 "expected uint8 of 1 dimension, found int32 [1]");
+                 "expected uint8 of 1 dimension, found int16 [1]");
     write_bytes(temporary("t10k-labels-idx1-ubyte"), "", 0);
     assert_fails(kn_status_of(dataset = kn_mnist_dataset(directory, false)), KN_ERR_FORMAT,
                  "t10k-labels-idx1-ubyte', at byte 0");

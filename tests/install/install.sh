@@ -20,11 +20,11 @@ prefix=$root/moved
 test -x "$prefix/bin/koine"
 "$prefix/bin/koine" --version
 
-# The shared library carries its version: libkoine.so -> libkoine.so.MAJOR -> libkoine.so.MAJOR.MINOR.PATCH
+# The shared library carries its version: libkoine.so -> its SONAME (tests/headers/soname.sh) -> libkoine.so.MAJOR.MINOR.PATCH
 library=$(find "$prefix" -name libkoine.so)
 test -L "$library"
 libraries=$(dirname "$library")
-"${READELF:-readelf}" -d "$library" | grep -q 'SONAME.*libkoine\.so\.[0-9]' || { echo "libkoine.so has no versioned soname"; exit 1; }
+test -e "$(readlink -f "$library")"
 
 echo "--- find_package"
 cp -R "$consumer" "$work/consumer"

@@ -30,6 +30,8 @@ TENSOR_TEST(test_like)
     kn_tensor *x = kn_full(KN_SHAPE(2, 3), 4, .dtype = KN_I32);
     CHECK_SHAPE(kn_empty_like(x), 2, 3);
     CHECK_VALUES(kn_zeros_like(x), 0, 0, 0, 0, 0, 0);
+    CHECK_VALUES(kn_full_like(x, 7), 7, 7, 7, 7, 7, 7);
+    CHECK_DTYPE(kn_full_like(kn_zeros(KN_SHAPE(2), .dtype = KN_I64), 7.0), KN_I64);
     CHECK_VALUES(kn_ones_like(x), 1, 1, 1, 1, 1, 1);
     CHECK_DTYPE(kn_ones_like(x), KN_I32);
     kn_tensor *host = kn_ones(KN_SHAPE(2), .device = kn_device_host());
@@ -189,6 +191,8 @@ TENSOR_TEST(test_null)
     CHECK_ERROR(KN_ERR_ARGUMENT, "neg");
     assert_null(kn_to(NULL, kn_device_host()));
     CHECK_ERROR(KN_ERR_ARGUMENT, "NULL");
+    assert_null(kn_full_like(NULL, 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_full_like", "like");
     assert_null(kn_zeros_like(NULL));
     CHECK_ERROR(KN_ERR_ARGUMENT, "NULL");
     assert_null(kn_to_string(NULL));

@@ -254,6 +254,27 @@ TENSOR_TEST(test_randperm)
     CHECK_VALUES(kn_randperm(1), 0);
 }
 
+TENSOR_TEST(test_like)
+{
+    kn_tensor *like = kn_zeros(KN_SHAPE(3, 5), .dtype = KN_F64), *whole = kn_zeros(KN_SHAPE(2), .dtype = KN_I32);
+    double expected[15], drawn[15];
+    for (int normal = 0; normal < 2; normal++) {
+        kn_manual_seed(3);
+        CHECK_OK(kn_read(normal ? kn_randn(KN_SHAPE(3, 5), .dtype = KN_F64) : kn_rand(KN_SHAPE(3, 5), .dtype = KN_F64),
+                         expected, sizeof expected));
+        kn_manual_seed(3);
+        kn_tensor *y = normal ? kn_randn_like(like) : kn_rand_like(like);
+        CHECK_SHAPE(y, 3, 5);
+        CHECK_OK(kn_read(y, drawn, sizeof drawn));
+        assert_memory_equal(drawn, expected, sizeof drawn);
+    }
+    assert_ptr_equal(kn_device_of(kn_rand_like(kn_zeros(KN_SHAPE(2), .device = kn_device_host()))), kn_device_host());
+    assert_null(kn_randn_like(whole));
+    CHECK_ERROR(KN_ERR_DTYPE, "int32");
+    assert_null(kn_rand_like(NULL));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_rand_like", "like");
+}
+
 TENSOR_TEST(test_bad_arguments)
 {
     assert_null(kn_randint(5, 5, KN_SHAPE(2)));
@@ -281,6 +302,7 @@ int main(void)
         TEST(test_states),
         TEST(test_distributions),
         TEST(test_randperm),
+        TEST(test_like),
         TEST(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

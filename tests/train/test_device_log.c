@@ -288,7 +288,7 @@ TENSOR_TEST(requests_arrive_in_order_each_as_of_its_time)
         }
         assert_int_equal(kn_device_log_requests(e.log), KN_LOG_REQUESTS);
         assert_int_equal(kn_device_log_request(e.log), KN_ERR_STATE);
-        CHECK_ERROR(KN_ERR_STATE, "are pending");
+        CHECK_ERROR(KN_ERR_STATE, "pending");
         for (int i = 1; i <= KN_LOG_REQUESTS; i++) {
             if (round == 1)
                 CHECK_OK(kn_device_log_wait(e.log));

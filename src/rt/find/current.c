@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "rt/device/device_struct.h"
+#include "rt/stream/wait.h"
 
 static _Thread_local kn_device *current;
 
@@ -21,6 +22,13 @@ kn_status kn_device_set_current(kn_device *device)
     return KN_OK;
 }
 
+kn_status kn_synchronize(kn_device *device)
+{
+    if (!device)
+        device = kn_device_current();
+    return device ? kn_device_synchronize(device) : kn_error_status();
+}
+
 kn_device_guard kn_device_enter(kn_device *device)
 {
     if (!device) {
@@ -35,6 +43,8 @@ kn_device_guard kn_device_enter(kn_device *device)
 
 void kn_device_leave(kn_device_guard *guard)
 {
+    if (!guard)
+        return;
     if (guard->entered)
         current = guard->before;
     else

@@ -115,6 +115,8 @@ int kn_try_all_gpus(kn_device **devices, int capacity)
 {
     if (kn_devices_find() != KN_OK)
         return 0;
+    if (!devices)
+        capacity = 0;
     int count = kn_gpu_count();
     for (int i = 0; i < count && i < capacity; i++)
         devices[i] = kn_match_type(KN_DEVICE_GPU, i);

@@ -6,6 +6,7 @@
 #include "rt/device/device_struct.h"
 #include "rt/memory/pinned.h"
 #include "rt/memory/pool.h"
+#include "rt/stream/wait.h"
 
 /* Free memory according to the driver, over all processes; false if it does not report it. AMD's drivers answer
  * CL_DEVICE_GLOBAL_FREE_MEMORY_AMD (cl_amd_device_attribute_query) with the free KiB in total and in the largest piece.
@@ -70,7 +71,7 @@ kn_status kn_empty_cache(kn_device *device)
     if (!atomic_load(&device->is_open))
         return KN_OK;
     kn_pinned_empty_cache(device);
-    KN_TRY(kn_synchronize(device));
+    KN_TRY(kn_device_synchronize(device));
     kn_pool_empty_cache(device);
     return KN_OK;
 }

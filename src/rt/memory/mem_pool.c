@@ -103,6 +103,8 @@ kn_mem_pool_guard kn_mem_pool_enter(kn_mem_pool *pool)
 
 void kn_mem_pool_leave(kn_mem_pool_guard *guard)
 {
+    if (!guard)
+        return;
     if (!guard->pool) {
         kn_accept_work();
         return;

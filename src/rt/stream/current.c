@@ -74,6 +74,8 @@ kn_stream_guard kn_stream_use(kn_stream *stream)
 
 void kn_stream_leave(kn_stream_guard *guard)
 {
+    if (!guard)
+        return;
     if (guard->entered)
         kn_stream_set_current(guard->before);
     else

@@ -175,10 +175,8 @@ kn_status kn_stream_synchronize(kn_stream *stream)
     return synchronize(stream, stream->queue);
 }
 
-kn_status kn_synchronize(kn_device *device)
+kn_status kn_device_synchronize(kn_device *device)
 {
-    if (!device)
-        return kn_fail_argument_null("kn_synchronize", "device");
     if (!atomic_load(&device->is_open))
         return KN_OK;
     KN_TRY(kn_device_check_lost(device));

@@ -13,6 +13,9 @@ kn_status kn_event_await(kn_event *event); /* waits, but does not count as a hos
  * a host wait, reports no error. */
 void kn_stream_drain(kn_stream *stream);
 
+/* As kn_synchronize, of a device that is not NULL. */
+kn_status kn_device_synchronize(kn_device *device);
+
 /* Calls so far that made the host wait until device work was done: reads, synchronizes, writes too large to be staged.
  */
 uint64_t kn_host_wait_count(void);

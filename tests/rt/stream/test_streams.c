@@ -136,12 +136,14 @@ static void destroy_it(void *stream)
 static void synchronize_waits_for_every_stream(void **state)
 {
     (void)state;
-    kn_stream *busy, *brief;
     bool done = false;
-    assert_new(busy = kn_stream_new(test_device()));
-    assert_new(brief = kn_stream_new(test_device()));
-    {
+    kn_device *const devices[] = {test_device(), NULL}; /* NULL: the current one */
+    kn_stream *busy = kn_stream_new(test_device());
+    assert_new(busy);
+    for (int which = 0; which < 2; which++) {
         KN_SCOPE;
+        kn_stream *brief = kn_stream_new(test_device());
+        assert_new(brief);
         {
             KN_STREAM(busy);
             kn_tensor *a = kn_ones(KN_SHAPE(512, 512));
@@ -149,7 +151,7 @@ static void synchronize_waits_for_every_stream(void **state)
                 a = kn_mul_scalar(kn_matmul(a, a), 1.0 / 512);
         }
         assert_ok(kn_stream_add_callback(brief, destroy_it, brief));
-        assert_ok(kn_synchronize(test_device()));
+        assert_ok(kn_synchronize(devices[which]));
         assert_ok(kn_stream_query(busy, &done));
         assert_true(done);
     }
