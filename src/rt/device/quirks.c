@@ -27,8 +27,8 @@ static const quirk_row rows[] = {
      .first = 3.1,
      .last = 3.1,
      .quirks = {.reads_long_header = true},
-     .evidence = "PoCL 3.1 with LLVM 14 on a Xeon: a kernel of one line takes 27 ms of CPU time from PoCL's cache, with "
-                 "the declarations of cl/common/builtins.clh instead 12 ms. docs/platforms.md"},
+     .evidence = "PoCL 3.1 with LLVM 14 on a Xeon: a kernel of one line takes 27 ms of CPU time from PoCL's cache, "
+                 "with the declarations of cl/common/builtins.clh instead 12 ms. docs/platforms.md"},
     {.platform = "NVIDIA CUDA",
      .first = 520,
      .quirks = {.f16_unannounced = true},
