@@ -22,7 +22,7 @@ typedef struct draw {
     double a, b;
     int64_t low;
     uint64_t range;
-    uint32_t mask; /* the bits of a word that count in float32; 0: all */
+    uint32_t mask;           /* the bits of a word that count in float32; 0: all */
     kn_generator *generator; /* NULL: the device's */
 } draw;
 

@@ -1,6 +1,6 @@
-/* test_null_arguments.c - no public function dereferences a NULL argument. Each function of the headers (null_calls.sh)
- * is called with all its pointers NULL, and then with each of them NULL beside valid ones. A child process makes the
- * calls, and a new one goes on where one crashed. */
+/* test_null_arguments.c - no public function dereferences a NULL argument. Each function of the headers
+ * (null_calls.sh) is called with all its pointers NULL, and then with each of them NULL beside valid ones. A child
+ * process makes the calls, and a new one continues after a crash. */
 #include <koine/koine.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ typedef struct call {
 } call;
 #define NULL_AT(index) (nulls >> (index)&1U)
 
-/* --- valid arguments, new for each call: some functions take what they get ---------------------------------------- */
+/* --- valid arguments, new for each call: some functions take ownership -------------------------------------------- */
 
 static void *scratch(void) /* an output, or a struct or list of zeros */
 {
@@ -66,8 +66,7 @@ enum { COUNT = sizeof calls / sizeof calls[0], SECONDS = 60 };
 
 /* --- the calls ---------------------------------------------------------------------------------------------------- */
 
-/* Calls after which a thread, as documented, does no work, or the process works differently: each has a child of its
- * own. */
+/* Calls that, as documented, stop the thread from working or change process-wide behaviour: each has its own child. */
 static bool changes_what_follows(const char *name)
 {
     static const char *const names[] = {
