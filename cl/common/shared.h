@@ -6,7 +6,7 @@
 #ifndef KN_COMMON_SHARED_H
 #define KN_COMMON_SHARED_H
 
-#ifdef __OPENCL_VERSION__
+#if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__) /* compilers define one or both */
 typedef int kn_int;
 typedef uint kn_uint;
 typedef long kn_long;

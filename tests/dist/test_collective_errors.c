@@ -40,7 +40,7 @@ TENSOR_TEST(lists_of_devices)
     assert_int_equal(kn_comm_scatter(x, with_null, 2, NULL, 0, out), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "device 1 is NULL");
     assert_int_equal(kn_comm_broadcast(x, unknown, 2, out), KN_ERR_DEVICE);
-    CHECK_ERROR(KN_ERR_DEVICE, "device 1 is no device");
+    CHECK_ERROR(KN_ERR_DEVICE, "device 1 is not a device");
     assert_ptr_equal(out[3], x); /* untouched */
     still_works();
 }

@@ -116,7 +116,7 @@ TENSOR_TEST(wrong_numbers_are_told_and_where)
     assert_int_equal(kn_forward_many(net, KN_TENSORS(x, x, x, x), outputs, 2), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "not 4");
     assert_int_equal(kn_forward_many(net, KN_TENSORS(x, x), outputs, 3), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "makes 2 outputs, not 3");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "returns 2 outputs, not 3");
     assert_null(kn_forward(net, x));
     CHECK_ERROR(KN_ERR_ARGUMENT, "takes 2 or 3 inputs, not 1");
     /* Nor does a module with one input accept two. */

@@ -131,7 +131,7 @@ TENSOR_TEST(lists_that_do_not_do)
     CHECK_ERROR(KN_ERR_DEVICE, "cat", "input 1 is on the host");
     kn_tensor *deep = kn_zeros(KN_SHAPE(1, 1, 1, 1, 1, 1, 1, 1));
     assert_null(kn_stack(&deep, 1, 0));
-    CHECK_ERROR(KN_ERR_SHAPE, "stack", "8 dimensions already");
+    CHECK_ERROR(KN_ERR_SHAPE, "stack", "already have 8 dimensions");
     kn_tensor *large = kn_expand(kn_zeros(KN_SHAPE(1, 1)), KN_SHAPE(INT64_C(1) << 60, 1));
     assert_null(kn_cat(KN_TENSORS(large, large, large, large, large, large, large, large), 0));
     CHECK_ERROR(KN_ERR_SHAPE, "cat", "too large");
