@@ -124,7 +124,7 @@ TENSOR_TEST(wrong_numbers_are_told_and_where)
     assert_int_equal(kn_forward_many(relu, KN_TENSORS(x, x), outputs, 1), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "ReLU: takes 1 input, not 2");
     assert_int_equal(kn_forward_many(relu, KN_TENSORS(x), outputs, 2), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "ReLU: makes 1 output, not 2");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "ReLU: returns 1 output, not 2");
     CHECK_OK(kn_nn_add_module(net, "relu", relu)); /* which receives two */
     assert_null(kn_forward(net, x));
     CHECK_ERROR(KN_ERR_ARGUMENT, "Sequential: takes 2 or 3 inputs");

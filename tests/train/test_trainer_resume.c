@@ -246,7 +246,7 @@ TENSOR_TEST(callbacks_with_a_state_need_a_name_and_both_functions)
     }
     kn_callback half = {.name = "b", .save = save_nothing};
     assert_int_equal(kn_trainer_add_callback(c.trainer, &half), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "with save needs load");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "with save also needs load");
     case_free(&c);
 }
 
