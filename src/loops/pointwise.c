@@ -132,7 +132,7 @@ static kn_status get_kernel(const kn_user_source **kernel, kn_pointwise_code *co
                                        .form = form,
                                        .form_size = sizeof *form,
                                        .write = write_kernel,
-                                       .is_users = code->is_users};
+                                       .has_user_code = code->has_user_code};
     return kn_written_kernel_get(kernel, &code->kernels, &request);
 }
 

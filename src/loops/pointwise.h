@@ -38,7 +38,7 @@ typedef struct kn_pointwise_code {
     kn_vectors vectors;
     /* `functions` is user code and may define macros, so operands and numbers in statements and values are prefixed
      * with KN_POINTWISE_USERS. */
-    bool is_users;
+    bool has_user_code;
     kn_written_kernels kernels; /* one per set of dtypes and kind of strides */
 } kn_pointwise_code;
 

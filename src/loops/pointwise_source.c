@@ -100,7 +100,7 @@ static void write_types(const kn_writer *w)
                        vector);
     else
         kn_text_format(w->out, "#define T %s\n",
-                       w->form->compute == KN_BOOL && w->code->is_users ? "bool" : "KN_ELEMENT");
+                       w->form->compute == KN_BOOL && w->code->has_user_code ? "bool" : "KN_ELEMENT");
     if (w->form->walk == KN_WALK_VEC4)
         kn_text_format(w->out,
                        "#define KN_OPERANDS %d\n#include \"pointwise/elements.clh\"\n#include \"pointwise/vec4.clh\"\n",
@@ -146,7 +146,8 @@ void kn_write_numbers(const kn_writer *w)
 
 void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_pointwise_form *form)
 {
-    const kn_writer w = {.out = out, .code = code, .form = form, .prefix = code->is_users ? KN_POINTWISE_USERS : ""};
+    const kn_writer w = {
+        .out = out, .code = code, .form = form, .prefix = code->has_user_code ? KN_POINTWISE_USERS : ""};
     write_types(&w);
     write_functions(&w);
     if (form->walk == KN_WALK_VEC4)

@@ -32,7 +32,7 @@ static kn_status write_source(kn_user_source *source, const kn_kernel_request *r
     if (!finished)
         return KN_ERR_MEMORY;
     snprintf(name, sizeof name, "%s%s", r->prefix, r->name);
-    const kn_status status = kn_user_source_add(source, name, finished, r->is_users);
+    const kn_status status = kn_user_source_add(source, name, finished, r->has_user_code);
     kn_free(finished);
     return status;
 }

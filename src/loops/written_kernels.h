@@ -21,7 +21,7 @@ typedef struct kn_kernel_request {
     const void *code, *form;
     size_t form_size; /* bytes; compared bytewise */
     kn_kernel_writer write;
-    bool is_users; /* there is code of the user's in it */
+    bool has_user_code; /* there is code of the user's in it */
 } kn_kernel_request;
 
 /* The kernel, written on first request. Lives until kn_written_kernels_free. */

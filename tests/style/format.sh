@@ -7,7 +7,7 @@ cd "$1"
 
 # Tables are exempt: those of the tests' rows, and in documents rows and what programs print; so is the report that
 # koine-bench writes. Characters are counted: of UTF-8's bytes those that begin one.
-find cl src include tests examples bench docs \( -name "*.[ch]" -o -name "*.cl" -o -name "*.clh" -o -name "*.clh.in" \
+find ./*.md cl src include tests examples bench docs \( -name "*.[ch]" -o -name "*.cl" -o -name "*.clh" -o -name "*.clh.in" \
     -o -name "*.cpp" -o -name "*.md" \) ! -path "tests/ops/rows_*" ! -path tests/support/op_row.h \
     ! -path docs/performance.md -print0 |
     LC_ALL=C xargs -0 awk '

@@ -7,14 +7,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/shape/reduce.h"
 
-static kn_rows_code running_sum = {.name = "cumsum",
-                                   .inputs = "a",
-                                   .state = "s",
-                                   .init = "s = 0;",
-                                   .step = "s += a;",
-                                   .merge = "s += S;",
-                                   .values = {"s"},
-                                   .is_sum = true};
+static kn_rows_code running_sum = {.name = "cumsum", KN_SUM_TEXTS, .values = {"s"}};
 
 static kn_status cumsum_shape(kn_call *call)
 {

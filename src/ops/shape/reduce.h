@@ -38,6 +38,10 @@ static inline kn_operand kn_row_operand(const kn_tensor *t)
 kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tensor *x, int64_t outer, int64_t n,
                         int64_t inner, double divisor, kn_tensor *y);
 
+/* The texts of a sum, for a kn_rows_code. */
+#define KN_SUM_TEXTS                                                                                                   \
+    .inputs = "a", .state = "s", .init = "s = 0;", .step = "s += a;", .merge = "s += S;", .is_sum = true
+
 /* The code of that, for floating dtypes: p is the divisor. */
 extern kn_rows_code kn_mean_code;
 

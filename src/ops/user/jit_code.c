@@ -90,7 +90,7 @@ kn_status kn_jit_function_init(kn_jit_function *f, const char *helpers, const ch
     f->elements.inputs = f->inputs;
     f->elements.numbers = f->numbers;
     f->elements.number_types = f->number_types;
-    f->elements.is_users = true;
+    f->elements.has_user_code = true;
     for (int i = 0; i < (s->returns_value ? 1 : s->num_pointers); i++)
         f->elements.values[i] = results[i];
     memcpy(&f->vectors, &f->elements, sizeof f->vectors); /* neither has kernels yet */

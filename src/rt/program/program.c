@@ -259,7 +259,7 @@ static kn_status make_with(kn_device *device, kn_program *program, bool declare_
 /* User code may call any function, with any overload. */
 static bool may_declare_builtins(const kn_device *device, const kn_program *program)
 {
-    return device->quirks.reads_long_header && !kn_user_source_is_users(program->source);
+    return device->quirks.reads_long_header && !kn_user_source_has_user_code(program->source);
 }
 
 static kn_status make_either_way(kn_device *device, kn_program *program, kn_build_origin *origin)

@@ -48,10 +48,10 @@ static entry *new_entry(const char *path, const char *text)
     return e;
 }
 
-kn_status kn_user_source_add(kn_user_source *source, const char *name, const char *text, bool is_users)
+kn_status kn_user_source_add(kn_user_source *source, const char *name, const char *text, bool has_user_code)
 {
     char hash[KN_HASH_TEXT], path[sizeof((entry *)0)->path];
-    snprintf(path, sizeof path, "%s%s/%.*s", is_users ? PREFIX : WRITTEN, kn_hash_format(hash, kn_hash_text(text)),
+    snprintf(path, sizeof path, "%s%s/%.*s", has_user_code ? PREFIX : WRITTEN, kn_hash_format(hash, kn_hash_text(text)),
              NAME_LENGTH, name);
     kn_lock(&registry.lock);
     entry *e = find(path);
@@ -70,11 +70,11 @@ kn_status kn_user_source_add(kn_user_source *source, const char *name, const cha
     return KN_OK;
 }
 
-bool kn_user_source_is_users(const char *path) { return strncmp(path, PREFIX, sizeof PREFIX - 1) == 0; }
+bool kn_user_source_has_user_code(const char *path) { return strncmp(path, PREFIX, sizeof PREFIX - 1) == 0; }
 
 bool kn_user_source_is(const char *path)
 {
-    return kn_user_source_is_users(path) || strncmp(path, WRITTEN, sizeof WRITTEN - 1) == 0;
+    return kn_user_source_has_user_code(path) || strncmp(path, WRITTEN, sizeof WRITTEN - 1) == 0;
 }
 
 kn_status kn_user_source_append(kn_text *text, const char *path)

@@ -16,12 +16,12 @@ typedef struct kn_user_source {
 
 /* Registers `text`, which may include the library's headers ("common/koine.clh"). Diagnostics of the compiler count
  * lines from the text's last `#line`; `name` (shortened to 60 characters) stands for the source in messages.
- * `is_users`: there is code of the user's in it, not only what the library wrote. */
-kn_status kn_user_source_add(kn_user_source *source, const char *name, const char *text, bool is_users);
+ * `has_user_code`: not all of it was written by the library. */
+kn_status kn_user_source_add(kn_user_source *source, const char *name, const char *text, bool has_user_code);
 
 /* For rt/program/program.c: is this the path of a registered text, and if so, appends the text. */
 bool kn_user_source_is(const char *path);
-bool kn_user_source_is_users(const char *path);
+bool kn_user_source_has_user_code(const char *path);
 kn_status kn_user_source_append(kn_text *text, const char *path);
 
 /* A kernel's parameters. Memory is global or constant; what the compiler does not tell is unknown. */

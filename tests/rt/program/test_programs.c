@@ -59,6 +59,22 @@ static void a_kernel_from_the_folder_runs(void **state)
 }
 
 /* The error shows the compiler's log, not the source. */
+/* hypot is not among the functions that cl/common/builtins.clh declares. */
+static void a_function_that_is_not_declared_is_the_drivers(void **state)
+{
+    (void)state;
+    write_kernel("five.cl", "#include \"common/koine.clh\"\n"
+                            "kernel void five(KN_OUT(x), long n)\n"
+                            "{ KN_BIND_OUT(float, x); KN_FOR (i, n) x[i] = hypot(x[i] + 3, 4.0f); }\n");
+
+    KN_SCOPE;
+    float values[2];
+    kn_tensor *x = kn_zeros(KN_SHAPE(2));
+    assert_ok(launch("five.cl", "five", x));
+    assert_ok(kn_read(x, values, sizeof values));
+    assert_true(values[0] == 5 && values[1] == 5);
+}
+
 static void a_source_that_does_not_build_shows_the_log(void **state)
 {
     (void)state;
@@ -112,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(includes_are_put_in_once),
         cmocka_unit_test(a_kernel_from_the_folder_runs),
+        cmocka_unit_test(a_function_that_is_not_declared_is_the_drivers),
         cmocka_unit_test(a_source_that_does_not_build_shows_the_log),
         cmocka_unit_test(nothing_to_do_is_no_launch),
         cmocka_unit_test(a_fault_is_reported_once),
