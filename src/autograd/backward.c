@@ -34,7 +34,7 @@ static kn_status first_gradient(kn_tensor **first, const char *function, kn_tens
     return status;
 }
 
-static kn_status start_at(kn_pass_end *start, const char *function, kn_tensor *tensor, kn_tensor *gradient)
+static kn_status start_at(kn_pass_endpoint *start, const char *function, kn_tensor *tensor, kn_tensor *gradient)
 {
     if (!kn_autograd_wants(tensor))
         return kn_fail(KN_ERR_STATE,
@@ -44,7 +44,7 @@ static kn_status start_at(kn_pass_end *start, const char *function, kn_tensor *t
     kn_node *node = kn_autograd_node(tensor);
     if (!node)
         return kn_error_status();
-    *start = (kn_pass_end){.node = node, .output = tensor->autograd->output};
+    *start = (kn_pass_endpoint){.node = node, .output = tensor->autograd->output};
     return first_gradient(&start->gradient, function, tensor, gradient);
 }
 
@@ -53,7 +53,7 @@ static kn_status start_at(kn_pass_end *start, const char *function, kn_tensor *t
 static kn_status backward_from(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph)
 {
     kn_pass pass = {.retain_graph = retain_graph};
-    kn_pass_end start;
+    kn_pass_endpoint start;
     KN_TRY(start_at(&start, gradient ? "kn_backward_with" : "kn_backward", tensor, gradient));
     return kn_pass_run(&pass, &start, 1);
 }
@@ -88,7 +88,7 @@ static kn_status check_lists(kn_tensor *const *outputs, int num_outputs, kn_tens
     return KN_OK;
 }
 
-static kn_status want(kn_pass_end *wanted, kn_tensor *const *inputs, int num_inputs)
+static kn_status want(kn_pass_endpoint *wanted, kn_tensor *const *inputs, int num_inputs)
 {
     for (int i = 0; i < num_inputs; i++) {
         if (!kn_autograd_wants(inputs[i]))
@@ -112,20 +112,20 @@ static kn_status check_found(const kn_pass *pass, bool allow_unused)
     return KN_OK;
 }
 
-static kn_status find(kn_pass *pass, kn_pass_end *starts, kn_tensor *const *outputs, int num_outputs,
+static kn_status find(kn_pass *pass, kn_pass_endpoint *roots, kn_tensor *const *outputs, int num_outputs,
                       kn_tensor *const *inputs, const kn_autograd_grad_params *params)
 {
     kn_status status = want(pass->wanted, inputs, pass->num_wanted);
     int begun = 0;
     for (; status == KN_OK && begun < num_outputs; begun++)
         status =
-            start_at(&starts[begun], name, outputs[begun], params->grad_outputs ? params->grad_outputs[begun] : NULL);
+            start_at(&roots[begun], name, outputs[begun], params->grad_outputs ? params->grad_outputs[begun] : NULL);
     if (status != KN_OK) {
         for (int i = 0; i < begun; i++)
-            kn_release(starts[i].gradient);
+            kn_release(roots[i].gradient);
         return status;
     }
-    status = kn_pass_run(pass, starts, num_outputs);
+    status = kn_pass_run(pass, roots, num_outputs);
     return status == KN_OK ? check_found(pass, params->allow_unused) : status;
 }
 
@@ -139,7 +139,7 @@ kn_status kn_autograd_grad_with(kn_tensor *const *outputs, int num_outputs, kn_t
 {
     params = params ? params : &(kn_autograd_grad_params){KN_AUTOGRAD_GRAD_DEFAULTS};
     KN_TRY(check_lists(outputs, num_outputs, inputs, num_inputs, gradients));
-    kn_pass_end *ends = kn_calloc((size_t)num_outputs + (size_t)num_inputs, sizeof *ends);
+    kn_pass_endpoint *ends = kn_calloc((size_t)num_outputs + (size_t)num_inputs, sizeof *ends);
     if (!ends)
         return KN_ERR_MEMORY;
     kn_pass pass = {.retain_graph = params->retain_graph,

@@ -193,7 +193,10 @@ static kn_status make_contiguous(kn_node *node)
 }
 
 /* Does edge `i` lead to a wanted gradient? */
-static bool leads(const kn_node *node, int i) { return node->needs[i] && node->edges[i].node->way != KN_WAY_NOWHERE; }
+static bool leads(const kn_node *node, int i)
+{
+    return node->needs[i] && node->edges[i].node->mark != KN_MARK_OFF_PATH;
+}
 
 /* One node in a pass: `needs` and `results` have a place for each input. */
 typedef struct step {
@@ -365,7 +368,7 @@ static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node)
     enum { FEW = 8 };
     KN_TRY(run_hooks(node));
     keep_wanted(pass, node);
-    if (pass->num_wanted > 0 && node->way != KN_WAY_THROUGH)
+    if (pass->num_wanted > 0 && node->mark != KN_MARK_ON_PATH)
         return KN_OK;
     if (!node->op)
         return accumulate_leaf(node, pass->create_graph);
@@ -398,37 +401,37 @@ static kn_status walk(kn_queue *q, const kn_pass *pass, kn_status status)
     return status;
 }
 
-static kn_status begin(kn_queue *q, const kn_pass *pass, kn_pass_end *starts, int num_starts)
+static kn_status begin(kn_queue *q, const kn_pass *pass, kn_pass_endpoint *roots, int num_roots)
 {
     kn_status status = KN_OK;
-    for (int i = 0; i < num_starts; i++) {
-        kn_node *node = starts[i].node;
+    for (int i = 0; i < num_roots; i++) {
+        kn_node *node = roots[i].node;
         if (status == KN_OK)
-            status = add_gradient(&node->gradients[starts[i].output], starts[i].gradient, pass->create_graph);
+            status = add_gradient(&node->gradients[roots[i].output], roots[i].gradient, pass->create_graph);
         else
-            kn_release(starts[i].gradient);
+            kn_release(roots[i].gradient);
         if (status == KN_OK)
             status = kn_queue_push(q, node);
         if (status != KN_OK && !node->queued)
             drop_gradients(node);
-        starts[i].gradient = NULL;
+        roots[i].gradient = NULL;
     }
     return status;
 }
 
-kn_status kn_pass_run(kn_pass *pass, kn_pass_end *starts, int num_starts)
+kn_status kn_pass_run(kn_pass *pass, kn_pass_endpoint *roots, int num_roots)
 {
     const bool enabled = kn_set_grad_enabled(pass->create_graph), tracking = kn_view_set_tracking(pass->create_graph);
-    kn_ways ways = {0};
+    kn_pass_marks marks = {0};
     kn_queue q = {0};
-    kn_status status = pass->num_wanted > 0 ? kn_ways_find(&ways, pass, starts, num_starts) : KN_OK;
+    kn_status status = pass->num_wanted > 0 ? kn_pass_marks_set(&marks, pass, roots, num_roots) : KN_OK;
     if (status == KN_OK)
-        status = begin(&q, pass, starts, num_starts);
+        status = begin(&q, pass, roots, num_roots);
     status = walk(&q, pass, status);
-    for (int i = 0; i < num_starts; i++)
-        kn_release(starts[i].gradient);
+    for (int i = 0; i < num_roots; i++)
+        kn_release(roots[i].gradient);
     kn_free(q.items);
-    kn_ways_forget(&ways);
+    kn_pass_marks_clear(&marks);
     kn_view_set_tracking(tracking);
     kn_set_grad_enabled(enabled);
     return status;

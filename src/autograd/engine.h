@@ -5,11 +5,11 @@
 #include "autograd/tape.h"
 
 /* An output of a node and its gradient: a root of the pass, or a gradient that the pass is asked for. */
-typedef struct kn_pass_end {
+typedef struct kn_pass_endpoint {
     kn_node *node;
     int output;
     kn_tensor *gradient; /* owned */
-} kn_pass_end;
+} kn_pass_endpoint;
 
 typedef struct kn_pass {
     bool retain_graph; /* saved tensors are not freed */
@@ -17,23 +17,23 @@ typedef struct kn_pass {
 
     /* The gradients to return instead of accumulating into the leaves; NULL where none arrives. Only nodes on a path to
      * these run. None: all leaves accumulate. */
-    kn_pass_end *wanted;
+    kn_pass_endpoint *wanted;
     int num_wanted;
 } kn_pass;
 
 /* The op that adds gradients when the pass is recorded. The ops layer registers it when the library is loaded. */
 void kn_pass_set_sum(const kn_op *op);
 
-/* Takes ownership of the gradients in `starts`. */
-kn_status kn_pass_run(kn_pass *pass, kn_pass_end *starts, int num_starts);
+/* Takes ownership of the gradients in `roots`. */
+kn_status kn_pass_run(kn_pass *pass, kn_pass_endpoint *roots, int num_roots);
 
-/* Marks the nodes on paths from `starts` to the wanted outputs (kn_node.way), for kn_pass_run; kn_ways_forget clears
+/* Marks the nodes on paths from `roots` to the wanted outputs (kn_node.mark), for kn_pass_run; kn_pass_marks_clear clears
  * the marks. */
-typedef struct kn_ways {
+typedef struct kn_pass_marks {
     kn_node **nodes; /* all reachable nodes, each with a reference */
     int count, capacity;
-} kn_ways;
-kn_status kn_ways_find(kn_ways *ways, const kn_pass *pass, const kn_pass_end *starts, int num_starts);
-void kn_ways_forget(kn_ways *ways);
+} kn_pass_marks;
+kn_status kn_pass_marks_set(kn_pass_marks *marks, const kn_pass *pass, const kn_pass_endpoint *roots, int num_roots);
+void kn_pass_marks_clear(kn_pass_marks *marks);
 
 #endif

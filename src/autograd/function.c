@@ -180,7 +180,7 @@ static kn_status record(kn_function_context *context, kn_tensor *const *inputs, 
                                                 .num_outputs = context->num_outputs,
                                                 .saved = context->saved,
                                                 .num_saved = context->num_saved,
-                                                .again = context->num_saved == 0});
+                                                .reusable = context->num_saved == 0});
     kn_free(results);
     return status;
 }

@@ -14,7 +14,7 @@ void kn_node_free_saved(kn_node *node)
     for (int i = 0; i < node->num_saved; i++)
         kn_release(node->saved[i]);
     node->num_saved = 0;
-    node->released = !node->again;
+    node->released = !node->reusable;
 }
 
 static void free_hooks(kn_hook *hook)
@@ -226,7 +226,7 @@ kn_status kn_tape_begin(kn_node **begun, const kn_record *record)
     kn_node *node = new_node(record->op, record->num_inputs, record->num_outputs, record->num_saved);
     if (!node)
         return KN_ERR_MEMORY;
-    node->again = record->again;
+    node->reusable = record->reusable;
     kn_status status = connect_inputs(node, record->inputs);
     if (status == KN_OK && record->op->in_place)
         status = note_slice(node, record->inputs[0]);
@@ -275,5 +275,5 @@ kn_status kn_tape_record_many(const kn_op *op, const void *params, kn_tensor *co
                                     .num_inputs = num_inputs,
                                     .outputs = outputs,
                                     .num_outputs = num_outputs,
-                                    .again = true});
+                                    .reusable = true});
 }

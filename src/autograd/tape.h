@@ -23,12 +23,12 @@ typedef struct kn_hook {
 } kn_hook;
 
 /* Where a node leads, in a pass that computes the gradients of certain outputs only. */
-typedef enum kn_way {
-    KN_WAY_UNKNOWN, /* in a pass over all leaves */
-    KN_WAY_NOWHERE, /* to none of them */
-    KN_WAY_END,     /* it is one of them and leads to no other */
-    KN_WAY_THROUGH  /* to others further on */
-} kn_way;
+typedef enum kn_mark {
+    KN_MARK_NONE,     /* in a pass over all leaves */
+    KN_MARK_OFF_PATH, /* to none of them */
+    KN_MARK_WANTED,   /* it is one of them and leads to no other */
+    KN_MARK_ON_PATH   /* to others further on */
+} kn_mark;
 
 typedef struct kn_edge {
     kn_node *node; /* owned; NULL: no gradient needed */
@@ -45,7 +45,7 @@ struct kn_node {
     kn_slice *slice;
     void *params;
     bool released; /* a backward pass has freed what was saved */
-    bool again;    /* nothing was saved: passes from several results may run it */
+    bool reusable; /* nothing was saved: passes from several results may run it */
 
     /* The arrays follow the node in the same allocation; ops on a list of tensors have many inputs. */
     int num_inputs, num_outputs;
@@ -62,7 +62,7 @@ struct kn_node {
     /* During a backward pass only. */
     kn_tensor **gradients; /* per output */
     bool queued;
-    uint8_t way;   /* a kn_way, in a pass for certain gradients */
+    uint8_t mark;  /* a kn_mark, in a pass for certain gradients */
     kn_node *next; /* in a list of nodes to free */
 };
 
@@ -101,7 +101,7 @@ typedef struct kn_record {
     int num_outputs;
     kn_tensor *const *saved; /* NULL: an empty slot */
     int num_saved;           /* at kn_tape_begin an upper bound; KN_OP_MAX_SAVED is always allowed */
-    bool again;              /* passes from several results may run it; only if nothing is saved */
+    bool reusable;           /* passes from several results may run it; only if nothing is saved */
 } kn_record;
 
 /* Recording takes two steps. The first, before forward, makes the node (one reference, the caller's) with an edge to

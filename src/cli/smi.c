@@ -47,7 +47,7 @@ static void sleep_until(double when)
 typedef struct smi {
     kn_smi_row *rows;
     int count;
-    bool json, wide, again, redraw;
+    bool json, wide, repeats, redraw;
 } smi;
 
 static int show(const smi *s)
@@ -58,7 +58,7 @@ static int show(const smi *s)
             return kn_report_error();
     if (s->redraw)
         kn_text_append(&out, "\033[H\033[J"); /* cursor home, clear to the end of the screen */
-    if (s->json && !kn_smi_json(&out, s->rows, s->count, s->again)) {
+    if (s->json && !kn_smi_json(&out, s->rows, s->count, s->repeats)) {
         kn_text_free(&out);
         fprintf(stderr, "koine: out of host memory\n");
         return KN_EXIT_FAILED;
@@ -131,10 +131,10 @@ static int run(int argc, char **argv)
         return refuse("--count", count, "a number of readings, 1 or more");
     status = find_devices(&s, wanted);
     if (status < 0) {
-        s.again = interval || count;
-        s.redraw = s.again && !s.json && kn_terminal_redraws(STDOUT_FILENO);
+        s.repeats = interval || count;
+        s.redraw = s.repeats && !s.json && kn_terminal_redraws(STDOUT_FILENO);
         heed_signals();
-        status = s.again ? watch(&s, seconds, readings) : show(&s);
+        status = s.repeats ? watch(&s, seconds, readings) : show(&s);
     }
     kn_free(s.rows);
     return status;

@@ -73,7 +73,7 @@ static kn_status allocate(kn_loader *loader)
     loader->places = kn_calloc(slots * fields, sizeof(*loader->places));
     loader->spare = kn_calloc((size_t)loader->max_memory, sizeof(*loader->spare));
     loader->made = kn_calloc(2 * fields, sizeof(*loader->made));
-    loader->given = kn_loader_new_given(loader);
+    loader->given = kn_loader_new_yielded(loader);
     if (!loader->order || !loader->slots || !loader->places || !loader->spare || !loader->made || !loader->given)
         return KN_ERR_MEMORY;
     for (size_t i = 0; i < slots; i++)
@@ -198,7 +198,7 @@ static void make_ahead(kn_loader *loader)
         kn_loader_release(loader, slot);
 }
 
-kn_status kn_loader_give(kn_loader *loader, kn_given_batch *given, bool *more)
+kn_status kn_loader_yield(kn_loader *loader, kn_yielded_batch *given, bool *more)
 {
     if (loader->num_threads > 0 && kn_is_forked())
         return kn_fail_forked();
@@ -222,7 +222,7 @@ kn_status kn_loader_next(kn_loader *loader, const kn_batch **batch)
     if (loader->starts == 0)
         return kn_fail(KN_ERR_STATE, "kn_loader_next: call kn_loader_start first");
     bool more;
-    KN_TRY(kn_loader_give(loader, loader->given, &more));
+    KN_TRY(kn_loader_yield(loader, loader->given, &more));
     *batch = more ? &loader->given->batch : NULL;
     return KN_OK;
 }

@@ -40,13 +40,13 @@ typedef struct kn_prepared_batch {
 } kn_prepared_batch;
 
 /* The caller's batch, and the loop that it belongs to. */
-typedef struct kn_given_batch {
+typedef struct kn_yielded_batch {
     kn_batch batch; /* first: the loop functions receive a pointer to this */
     kn_loader *loader;
     int64_t starts; /* the loader's `starts` when the loop began */
     int scope;      /* scope of the iteration */
     kn_tensor *fields[];
-} kn_given_batch;
+} kn_yielded_batch;
 
 struct kn_loader {
     kn_dataset *dataset;
@@ -66,7 +66,7 @@ struct kn_loader {
     kn_prepared_batch ahead; /* that batch, if prefetched */
     kn_prepared_batch now;   /* the one being handed over */
     kn_tensor **made;        /* storage for the fields of both */
-    kn_given_batch *given;
+    kn_yielded_batch *given;
     kn_status loop_status; /* of the last loop */
 
     kn_slot *slots;
@@ -97,15 +97,15 @@ void kn_loader_free_memory(kn_loader *loader);
 
 /* loader_collate.c: collates the batch / hands it to the caller, whose current stream waits for it / drops it. */
 kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_prepared_batch *batch);
-kn_status kn_loader_hand_over(kn_loader *loader, kn_prepared_batch *batch, kn_given_batch *given);
+kn_status kn_loader_hand_over(kn_loader *loader, kn_prepared_batch *batch, kn_yielded_batch *given);
 void kn_loader_drop(kn_loader *loader, kn_prepared_batch *batch);
 
 /* loader_loop.c: the public batch with these fields. */
 kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields);
-kn_given_batch *kn_loader_new_given(kn_loader *loader); /* freed with kn_free; NULL with an error */
+kn_yielded_batch *kn_loader_new_yielded(kn_loader *loader); /* freed with kn_free; NULL with an error */
 
 /* loader.c: the next batch; `more` is false at the end of the epoch. */
-kn_status kn_loader_give(kn_loader *loader, kn_given_batch *given, bool *more);
+kn_status kn_loader_yield(kn_loader *loader, kn_yielded_batch *given, bool *more);
 
 /* loader_workers.c. Draining leaves all workers idle and all slots free; acquire waits for the slot that holds `batch`,
  * or returns NULL if it is not ready and `wait` is false; release lets a worker refill it. */

@@ -139,7 +139,7 @@ static kn_status order_after(const kn_loader *loader, const kn_prepared_batch *b
     return kn_stream_wait_event(callers, batch->made);
 }
 
-kn_status kn_loader_hand_over(kn_loader *loader, kn_prepared_batch *batch, kn_given_batch *given)
+kn_status kn_loader_hand_over(kn_loader *loader, kn_prepared_batch *batch, kn_yielded_batch *given)
 {
     kn_status status = batch->made ? order_after(loader, batch) : KN_OK;
     if (status != KN_OK) {

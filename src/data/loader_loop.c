@@ -19,9 +19,9 @@ kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields)
                       .names = dataset->names};
 }
 
-kn_given_batch *kn_loader_new_given(kn_loader *loader)
+kn_yielded_batch *kn_loader_new_yielded(kn_loader *loader)
 {
-    kn_given_batch *given = kn_calloc(1, sizeof *given + (size_t)loader->num_fields * sizeof given->fields[0]);
+    kn_yielded_batch *given = kn_calloc(1, sizeof *given + (size_t)loader->num_fields * sizeof given->fields[0]);
     if (given)
         given->loader = loader;
     return given;
@@ -44,11 +44,11 @@ kn_tensor *kn_batch_field(const kn_batch *batch, const char *name)
 /* --- the loop --------------------------------------------------------------------------------- */
 
 /* The next batch, in a new scope; NULL, with everything released, at the end and after an error. */
-static const kn_batch *begin_round(kn_given_batch *given)
+static const kn_batch *begin_round(kn_yielded_batch *given)
 {
     bool more = false;
     given->scope = kn_scope_begin();
-    kn_status status = given->scope > 0 ? kn_loader_give(given->loader, given, &more) : kn_error_status();
+    kn_status status = given->scope > 0 ? kn_loader_yield(given->loader, given, &more) : kn_error_status();
     if (status == KN_OK && more)
         return &given->batch;
     given->loader->loop_status = status;
@@ -61,7 +61,7 @@ static const kn_batch *begin_round(kn_given_batch *given)
 const kn_batch *kn_batches_begin(kn_loader *loader, int64_t epoch)
 {
     kn_status status = kn_loader_start(loader, epoch);
-    kn_given_batch *given = status == KN_OK ? kn_loader_new_given(loader) : NULL;
+    kn_yielded_batch *given = status == KN_OK ? kn_loader_new_yielded(loader) : NULL;
     if (loader)
         loader->loop_status = status == KN_OK && !given ? KN_ERR_MEMORY : status;
     if (!given)
@@ -72,7 +72,7 @@ const kn_batch *kn_batches_begin(kn_loader *loader, int64_t epoch)
 
 const kn_batch *kn_batches_next(const kn_batch *batch)
 {
-    kn_given_batch *given = (kn_given_batch *)(uintptr_t)batch;
+    kn_yielded_batch *given = (kn_yielded_batch *)(uintptr_t)batch;
     if (!given) {
         kn_fail_argument_null("kn_batches_next", "batch");
         return kn_error_make_sticky();
@@ -90,7 +90,7 @@ const kn_batch *kn_batches_next(const kn_batch *batch)
 
 void kn_batches_end(const kn_batch *batch)
 {
-    kn_given_batch *given = (kn_given_batch *)(uintptr_t)batch;
+    kn_yielded_batch *given = (kn_yielded_batch *)(uintptr_t)batch;
     if (!given)
         return;
     kn_scope_end(given->scope);

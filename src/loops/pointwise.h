@@ -18,7 +18,7 @@
 #define KN_POINTWISE_INPUTS 16
 #define KN_POINTWISE_NUMBERS 8
 
-#define KN_POINTWISE_USERS "kn_arg_"
+#define KN_POINTWISE_USER_PREFIX "kn_arg_"
 
 /* Is the text also valid for vectors of floating T, and does it call functions that are faster on vectors? */
 typedef enum kn_vectors { KN_NO_VECTORS, KN_VECTORS, KN_F32_VECTORS } kn_vectors;
@@ -37,7 +37,7 @@ typedef struct kn_pointwise_code {
     const char *raw;                          /* inputs not converted to T: conditions; NULL: none */
     kn_vectors vectors;
     /* `functions` is user code and may define macros, so operands and numbers in statements and values are prefixed
-     * with KN_POINTWISE_USERS. */
+     * with KN_POINTWISE_USER_PREFIX. */
     bool has_user_code;
     kn_written_kernels kernels; /* one per set of dtypes and kind of strides */
 } kn_pointwise_code;

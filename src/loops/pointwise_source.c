@@ -147,7 +147,7 @@ void kn_write_numbers(const kn_writer *w)
 void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_pointwise_form *form)
 {
     const kn_writer w = {
-        .out = out, .code = code, .form = form, .prefix = code->has_user_code ? KN_POINTWISE_USERS : ""};
+        .out = out, .code = code, .form = form, .prefix = code->has_user_code ? KN_POINTWISE_USER_PREFIX : ""};
     write_types(&w);
     write_functions(&w);
     if (form->walk == KN_WALK_VEC4)

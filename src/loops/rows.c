@@ -48,7 +48,7 @@ static bool are_aligned(const kn_rows_problem *p)
     return aligned;
 }
 
-static bool maps(const kn_rows_code *code) { return code->map || code->before; }
+static bool maps(const kn_rows_code *code) { return code->map || code->prepass; }
 
 static kn_rows_walk walk_of(const kn_rows_problem *p, kn_chunks chunks, const kn_limits *limits)
 {

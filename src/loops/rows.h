@@ -55,7 +55,7 @@ typedef struct kn_rows_code {
      * constants, named in `row`, from that state, and `map` is an expression of inputs, numbers, these constants and i.
      * A pass `before` comes first; step, finish and map may use its constants. All letters differ. Such rows are not
      * cut: between passes they stay in the cache or in registers. */
-    const kn_rows_pass *before;
+    const kn_rows_pass *prepass;
     const char *row, *finish, *map;
     const char *keep; /* changes the single input before the last pass's step; map uses what it became */
     kn_written_kernels kernels;

@@ -105,8 +105,8 @@ void kn_rows_write(kn_text *out, const void *code_, const void *form_)
     const kn_rows_form *form = form_;
     const kn_rows_pass last = {code->state, code->init, code->step, code->merge, code->row, code->finish, code->is_sum};
     rows_writer w = {.out = out, .code = code, .form = form, .place = {form->has_place ? code->place : '\0'}};
-    if (code->before)
-        w.passes[w.num_passes++] = code->before;
+    if (code->prepass)
+        w.passes[w.num_passes++] = code->prepass;
     w.passes[w.num_passes++] = &last;
     list_inputs(&w);
     list_outputs(&w);

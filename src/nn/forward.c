@@ -21,7 +21,7 @@ typedef struct forward_call {
     int num_outputs;
     kn_activation activation; /* applied to the result */
     struct forward_call *outer;
-    bool told; /* the error message already names the module */
+    bool reported; /* the error message already names the module */
 } forward_call;
 
 static _Thread_local forward_call *innermost;
@@ -42,13 +42,13 @@ static bool find_path(char *path, size_t size, size_t length, const kn_module *r
 }
 
 /* Appends the module's name within the outermost calling module: "... (in layer2.0.conv1)". */
-static void tell_path(const forward_call *call)
+static void report_path(const forward_call *call)
 {
     char path[256], longest[256] = "";
     for (forward_call *outer = call->outer; outer; outer = outer->outer) {
         if (find_path(path, sizeof path, 0, outer->module, call->module))
             snprintf(longest, sizeof longest, "%s", path);
-        outer->told = true;
+        outer->reported = true;
     }
     if (longest[0] != '\0')
         kn_error_suffix(" (in %s)", longest);
@@ -238,8 +238,8 @@ kn_status kn_forward_list(kn_module *module, kn_tensor *const *inputs, int num_i
     innermost = &call;
     kn_status status = call_with_all(&call, signature, outputs);
     innermost = call.outer;
-    if (status != KN_OK && !call.told)
-        tell_path(&call);
+    if (status != KN_OK && !call.reported)
+        report_path(&call);
     if (status != KN_OK)
         kn_error_make_sticky();
     return status;

@@ -215,7 +215,7 @@ static kn_status load(kn_trainer *trainer, int index, const kn_tensor_file *file
 }
 
 /* Warns about states in the file that no callback claims. */
-static void tell_unknown(const kn_trainer *trainer, const kn_tensor_file *file, const char *path)
+static void report_unknown(const kn_trainer *trainer, const kn_tensor_file *file, const char *path)
 {
     const size_t length = strlen(PREFIX);
     for (int i = 0; i < file->metadata_count; i++) {
@@ -235,6 +235,6 @@ kn_status kn_trainer_get_callbacks(kn_trainer *trainer, const kn_tensor_file *fi
         if (has_state(&trainer->callbacks[i]))
             KN_TRY(load(trainer, i, file, path));
     }
-    tell_unknown(trainer, file, path);
+    report_unknown(trainer, file, path);
     return KN_OK;
 }

@@ -33,7 +33,7 @@ static kn_status run(training *pass)
     KN_FOR_BATCHES (batch, pass->loader, pass->epoch) {
         pass->step++;
         KN_TRY(learn(pass, batch));
-        KN_TRY(kn_steps_look(&pass->watch, pass->step, kn_progress_step(progress, batch->size)));
+        KN_TRY(kn_steps_poll(&pass->watch, pass->step, kn_progress_step(progress, batch->size)));
         kn_progress_draw(progress);
         if (kn_trainer_interrupted(pass->trainer))
             return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted by %s at epoch %d, step %lld of %lld",

@@ -179,7 +179,7 @@ static char *build_line(const kn_progress *progress, const kn_build_notice *noti
     return kn_text_finish(&line);
 }
 
-static void tell_build(kn_progress *progress, const kn_build_notice *notice)
+static void report_build(kn_progress *progress, const kn_build_notice *notice)
 {
     double before_next = progress->build_told > 0 ? BUILD_AGAIN_SECONDS : BUILD_LINE_SECONDS;
     if (progress->build_seconds - progress->build_told < before_next)
@@ -204,7 +204,7 @@ static void on_build(const kn_build_notice *notice, void *user)
         draw_over(progress, build_line(progress, notice), now);
         progress->shows_build = true;
     } else if (progress->lines && !progress->bar && notice->is_over) {
-        tell_build(progress, notice);
+        report_build(progress, notice);
     }
 }
 

@@ -260,7 +260,7 @@ static kn_status ask(kn_step_watch *watch, int64_t step, bool row)
     return KN_OK;
 }
 
-kn_status kn_steps_look(kn_step_watch *watch, int64_t step, bool is_time)
+kn_status kn_steps_poll(kn_step_watch *watch, int64_t step, bool is_time)
 {
     bool row = is_row(watch, step);
     if (row || (is_time && watch->count == 0))

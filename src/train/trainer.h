@@ -137,7 +137,7 @@ typedef struct kn_step_watch {
 kn_status kn_steps_start(kn_trainer *trainer);
 kn_status kn_steps_begin_epoch(kn_step_watch *watch, kn_trainer *trainer, kn_loader *loader);
 kn_status kn_steps_note(kn_step_watch *watch, int64_t step, const kn_applied_batch *applied, int64_t samples);
-kn_status kn_steps_look(kn_step_watch *watch, int64_t step, bool is_time);
+kn_status kn_steps_poll(kn_step_watch *watch, int64_t step, bool is_time);
 kn_status kn_steps_drain(kn_step_watch *watch); /* waits for the requested figures and processes them */
 kn_status kn_steps_end_epoch(kn_step_watch *watch, kn_pass_figures *figures); /* waits for the device */
 void kn_steps_free(kn_step_watch *watch);

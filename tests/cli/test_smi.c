@@ -8,8 +8,8 @@
 #include "run_program.h"
 
 #define TWO_GPUS                                                                                                       \
-    "POCL_DEVICES='pthread pthread' OPENCL_LAYERS='" PRETEND_LAYER "' PRETEND_GPU=khr KOINE_NVML_LIBRARY='" FAKE_NVML  \
-    "' "
+    "POCL_DEVICES='pthread pthread' OPENCL_LAYERS='" SIMULATED_GPU_LAYER                                               \
+    "' SIMULATE_GPU=khr KOINE_NVML_LIBRARY='" FAKE_NVML "' "
 
 static void wrong_usage_is_status_2(void **state)
 {

@@ -88,10 +88,10 @@ static void the_doctor_tells_what_is_hidden(void **state)
 }
 
 /* GPUs are numbered as the variable orders them, not best first; UUIDs name them too. */
-static void pretended_gpus_are_ordered(void **state)
+static void simulated_gpus_are_ordered(void **state)
 {
     (void)state;
-    const char *layer = "OPENCL_LAYERS='" PRETEND_LAYER "' PRETEND_GPU=khr";
+    const char *layer = "OPENCL_LAYERS='" SIMULATED_GPU_LAYER "' SIMULATE_GPU=khr";
     run_result r = run_shell("%s '%s' devices", layer, KOINE_PROGRAM);
     bool layers = strstr(r.output, "gpu:0") != NULL;
     run_free(&r);
@@ -117,7 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_choose_and_order),   cmocka_unit_test(an_entry_that_matches_nothing_ends_the_list),
         cmocka_unit_test(everything_can_be_hidden),   cmocka_unit_test(the_doctor_tells_what_is_hidden),
-        cmocka_unit_test(pretended_gpus_are_ordered),
+        cmocka_unit_test(simulated_gpus_are_ordered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

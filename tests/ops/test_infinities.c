@@ -116,7 +116,7 @@ static void test_weight_gradients(void **state)
         for (int f64 = 0; f64 <= (has_f64 ? 1 : 0); f64++) {
             if (!can_force(table, &table->rows[i]) || (f64 && table->rows[i].works))
                 continue;
-            if (f64 && pretends_gpu() && !test_full())
+            if (f64 && simulates_gpu() && !test_full())
                 continue; /* the same loops */
             kn_force_implementation(operation, table->rows[i].name);
             check_implementation(&table->rows[i], f64 ? KN_F64 : KN_F32);

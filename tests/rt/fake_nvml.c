@@ -7,7 +7,7 @@ enum { SUCCESS = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, MAN
 enum { DEVICES = 3 };
 typedef struct device {
     const char *address, *uuid;
-    int tells_all, has_many;
+    int reports_all, has_many;
 } device;
 typedef struct process {
     unsigned pid;
@@ -67,7 +67,7 @@ int nvmlDeviceGetMemoryInfo(device *d, unsigned long long memory[3])
 
 static int tell(const device *d, unsigned *value, unsigned number)
 {
-    if (!d->tells_all)
+    if (!d->reports_all)
         return NOT_SUPPORTED;
     *value = number;
     return SUCCESS;
@@ -90,7 +90,7 @@ int nvmlDeviceGetFanSpeed(device *d, unsigned *value) { return tell(d, value, 40
 
 int nvmlDeviceGetComputeRunningProcesses_v3(device *d, unsigned *count, process *list)
 {
-    if (!d->tells_all)
+    if (!d->reports_all)
         return NOT_SUPPORTED;
     unsigned room = *count;
     *count = d->has_many ? MANY : 3;
@@ -108,7 +108,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(device *d, unsigned *count, process 
 
 int nvmlDeviceGetGraphicsRunningProcesses_v3(device *d, unsigned *count, process *list)
 {
-    if (!d->tells_all)
+    if (!d->reports_all)
         return NOT_SUPPORTED;
     list[0] = (process){100004, 1ull << 20, 0, 0};
     *count = 1;

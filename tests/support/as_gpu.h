@@ -12,7 +12,7 @@
 #include "support/full.h"
 
 /* Is the CPU device simulating a GPU? */
-static inline bool pretends_gpu(void)
+static inline bool simulates_gpu(void)
 {
     kn_device *device = kn_device_current();
     return kn_device_get_type(device) == KN_DEVICE_CPU && !kn_device_limits(device)->is_cpu;
@@ -20,11 +20,11 @@ static inline bool pretends_gpu(void)
 
 /* The step through a list of sizes: 1, or 2 if a GPU is simulated, whose kernels compile for seconds, unless
  * KOINE_TEST_FULL is set. */
-static inline int next_size(void) { return pretends_gpu() && !test_full() ? 2 : 1; }
+static inline int next_size(void) { return simulates_gpu() && !test_full() ? 2 : 1; }
 
 /* Tensor cores in TF32, for a device without them: the test's environment emulates their instructions
  * (KOINE_KERNEL_DIR, tests/ops/tensor_cores). */
-static inline void pretend_tensor_cores(kn_limits *limits)
+static inline void simulate_tensor_cores(kn_limits *limits)
 {
     if (limits->ptx_capability == 0)
         limits->ptx_capability = 80;
@@ -59,7 +59,7 @@ static inline bool can_force(const kn_implementation_table *table, const kn_impl
 }
 
 /* The portable minimum of limits. */
-static inline void pretend_gpu(kn_limits *limits)
+static inline void simulate_gpu(kn_limits *limits)
 {
     limits->is_cpu = false;
     limits->is_gpu = true;
@@ -79,14 +79,14 @@ static inline void obey_as_gpu(int argc, char **argv)
         return;
     for (int i = 0; i < kn_device_count(); i++) {
         kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_at(i));
-        pretend_gpu(limits);
+        simulate_gpu(limits);
         if (tensor_cores)
-            pretend_tensor_cores(limits);
+            simulate_tensor_cores(limits);
     }
 }
 
 /* 256-bit vectors and 16 registers, as with AVX2, or 128-bit and 32, as with NEON. */
-static inline void pretend_vectors(kn_limits *limits, bool avx2)
+static inline void simulate_vectors(kn_limits *limits, bool avx2)
 {
     limits->vector_width_f32 = avx2 ? 8 : 4;
     limits->vector_width_f64 = avx2 ? 4 : 2;
@@ -97,7 +97,7 @@ static inline void obey_vector_width(int argc, char **argv)
 {
     bool avx2 = argc > 1 && strcmp(argv[1], "--as-avx2") == 0, neon = argc > 1 && strcmp(argv[1], "--as-neon") == 0;
     for (int i = 0; (avx2 || neon) && i < kn_device_count(); i++)
-        pretend_vectors((kn_limits *)(uintptr_t)kn_device_limits(kn_device_at(i)), avx2);
+        simulate_vectors((kn_limits *)(uintptr_t)kn_device_limits(kn_device_at(i)), avx2);
 }
 
 #endif

@@ -327,11 +327,11 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
         }
         kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(device);
         if (chosen.as_gpu)
-            pretend_gpu(limits);
+            simulate_gpu(limits);
         if (chosen.tensor_cores)
-            pretend_tensor_cores(limits);
+            simulate_tensor_cores(limits);
         if (chosen.as_avx2 || chosen.as_neon)
-            pretend_vectors(limits, chosen.as_avx2);
+            simulate_vectors(limits, chosen.as_avx2);
         run_tables(&chosen, tables, device, &sum);
     }
     op_print_coverage(stdout);

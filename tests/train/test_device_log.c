@@ -21,7 +21,7 @@ static bool close_to(double a, double b, double tolerance) { return fabs(a - b) 
 static void be_busy(void)
 {
     bool gpu = kn_device_get_type(kn_device_current()) == KN_DEVICE_GPU;
-    const int64_t n = gpu ? 4096 : pretends_gpu() ? 256 : 1200; /* unoptimised kernels are slower */
+    const int64_t n = gpu ? 4096 : simulates_gpu() ? 256 : 1200; /* unoptimised kernels are slower */
     kn_tensor *x = kn_full(KN_SHAPE(n, n), 1e-3);
     for (int i = 0; i < 6; i++)
         x = kn_matmul(x, x);

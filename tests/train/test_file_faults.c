@@ -307,7 +307,7 @@ static void fail_each_load(const kind *k, const char *path)
 }
 
 /* A fake gnuplot that finishes immediately. */
-static void pretend_gnuplot(void)
+static void fake_gnuplot(void)
 {
     char line[3 * 4096], path[8192];
     snprintf(line, sizeof line, "printf '#!/bin/sh\\nexec cat\\n' >'%s/gnuplot' && chmod +x '%s/gnuplot'", folder,
@@ -328,7 +328,7 @@ static void prepare(const char *name)
 TENSOR_TEST(saving_fails_in_words_and_damages_nothing)
 {
     prepare("faults-saving");
-    pretend_gnuplot();
+    fake_gnuplot();
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         char *path = kn_path_join(folder, kinds[i].file);
         fail_each_save(&kinds[i], path, EIO, false);
@@ -447,7 +447,7 @@ static kn_status fit(trainer_case *c, int epochs, bool resume)
 TENSOR_TEST(a_training_goes_on_from_whatever_failed)
 {
     prepare("faults-training");
-    pretend_gnuplot();
+    fake_gnuplot();
     case_free(&one);
     trainer_case c = case_make(5, 0.05);
     CHECK_OK(fit(&c, 1, false));

@@ -66,7 +66,7 @@ static const kn_rows_pass average = {.state = "s",
                                      .is_sum = true};
 #define FORWARD(letters, factor, term)                                                                                 \
     {                                                                                                                  \
-        .name = "layer_norm", .inputs = letters, .per_place = "wb", .numbers = "pq", .before = &average,               \
+        .name = "layer_norm", .inputs = letters, .per_place = "wb", .numbers = "pq", .prepass = &average,              \
         .state = "uv", .init = "u = 0; v = 0;", .step = "const T d = a - h; u += d; v += d * d;",                      \
         .merge = "u += U; v += V;", .is_sum = true, .row = "lr",                                                       \
         .finish = "l = u * p; const T e = (v - u * l) * p; r = 1 / sqrt((e < 0 ? (T)0 : e) + q);",                     \

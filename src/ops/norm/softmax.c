@@ -47,7 +47,7 @@ static const kn_rows_pass maximum = {.state = "m",
 #define SUM_OF(term) .state = "s", .init = "s = 0;", .step = "s += " term ";", .merge = "s += S;", .is_sum = true
 #define FORWARD(id, ...)                                                                                               \
     {                                                                                                                  \
-        .name = id, .inputs = "a", .before = &maximum, .row = "r", __VA_ARGS__                                         \
+        .name = id, .inputs = "a", .prepass = &maximum, .row = "r", __VA_ARGS__                                        \
     }
 static kn_rows_code forward_codes[] = {
     FORWARD("softmax", SUM_OF("a"), .keep = "a = exp(a - h);", .finish = "r = 1 / s;", .map = "a * r"),

@@ -26,13 +26,13 @@ static kn_status launch(kn_stream *stream, const kn_op *op, const char *kernel, 
 
 /* --- max --------------------------------------------------------------------------------------------------------- */
 
-static bool tells_indices(const kn_call *call) { return ((const kn_pool_kind *)call->op->detail)->indices; }
+static bool returns_indices(const kn_call *call) { return ((const kn_pool_kind *)call->op->detail)->indices; }
 
 /* The indices of the maxima: the op's second output, or a tensor for backward; NULL if not needed. */
 static kn_status make_index(kn_tensor **index, kn_call *call, kn_device *device)
 {
     *index = NULL;
-    if (tells_indices(call))
+    if (returns_indices(call))
         *index = kn_retain(call->outputs[1]);
     else if (call->needs_grad)
         KN_TRY(kn_tensor_new(index, KN_I32, call->spec[0].ndim, call->spec[0].shape, device));
@@ -166,7 +166,7 @@ static kn_status reference(const kn_call *call, bool average)
     for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++) {
         const summary s = reference_window(x, &g, i / outputs, i % outputs);
         kn_reference_set(call->outputs[0], i, average ? s.sum / s.count : s.best);
-        if (tells_indices(call))
+        if (returns_indices(call))
             kn_reference_set(call->outputs[1], i, (double)s.index);
     }
     return KN_OK;

@@ -11,7 +11,7 @@
 #include "ops/pointwise/epilogue.h"
 #include "ops/pool/pool.h"
 
-static bool tells_indices(const kn_call *call) { return ((const kn_pool_kind *)call->op->detail)->indices; }
+static bool returns_indices(const kn_call *call) { return ((const kn_pool_kind *)call->op->detail)->indices; }
 
 /* The dtype of an index within a window, including "none". */
 static kn_dtype index_dtype(const kn_pool_geometry *g)
@@ -27,7 +27,7 @@ static const char *index_options(const kn_pool_geometry *g)
 static kn_status max_pool_shape(kn_call *call)
 {
     const kn_pool_params *params = call->params;
-    if (tells_indices(call) && params->activation != KN_ACTIVATION_NONE)
+    if (returns_indices(call) && params->activation != KN_ACTIVATION_NONE)
         return kn_fail(KN_ERR_ARGUMENT, "takes no activation: clamped maxima have no index");
     return kn_pool_shape(call);
 }
@@ -84,13 +84,13 @@ static kn_status max_pool_forward(kn_call *call)
     kn_status status = KN_OK;
 
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
-    if (call->needs_grad || tells_indices(call))
+    if (call->needs_grad || returns_indices(call))
         status = kn_tensor_new(&index, index_dtype(&g), call->spec[0].ndim, call->spec[0].shape, x->storage->device);
     if (status == KN_OK && call->needs_grad)
         status = kn_call_save(call, index);
     if (status == KN_OK)
         status = launch_forward(call, &g, x, index);
-    if (status == KN_OK && tells_indices(call))
+    if (status == KN_OK && returns_indices(call))
         status = launch_indices(call, index);
     kn_release(index);
     kn_release(x);
@@ -191,7 +191,7 @@ static kn_status max_pool_reference(const kn_call *call)
         int64_t index;
         const double best = reference_window(x, &g, i / outputs, i % outputs, &index);
         kn_reference_set(call->outputs[0], i, kn_clamp_value(bounds, best));
-        if (tells_indices(call))
+        if (returns_indices(call))
             kn_reference_set(call->outputs[1], i, (double)(index < 0 ? 0 : index));
     }
     return KN_OK;

@@ -48,7 +48,7 @@ static kn_rows_code counting = {.name = "count_extremes",
                     .step = "m = ((a " relation " m) | KN_NAN(a)) ? a : m;",                                           \
                     .merge = "m = ((M " relation " m) | KN_NAN(M)) ? M : m;",                                          \
                     .values = {"m"}},                                                                                  \
-        .beside = &counting,                                                                                           \
+        .row_values = &counting,                                                                                       \
         .backward = {.name = #name_ "_backward", .inputs = "gayu", .values = {IS_EXTREME " ? g / u : (T)0"}},          \
         .reference = name_##_reference};
 

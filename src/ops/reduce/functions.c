@@ -75,7 +75,7 @@ static kn_reducer prod_table = {.rule = KN_REDUCES_WIDE,
                                             .step = "s *= a;",
                                             .merge = "s *= S;",
                                             .values = {"s"}},
-                                .beside = &zeros_apart,
+                                .row_values = &zeros_apart,
                                 .backward = {.name = "prod_backward",
                                              .inputs = "gauv",
                                              .values = {"v == 0 ? g * u / a : v == 1 && a == 0 ? g * u : (T)0"}},
@@ -109,7 +109,7 @@ static double logsumexp_reference(const double *a, int64_t n, double number)
 #define SHIFT "(fabs(m) == (T)INFINITY ? (T)0 : m)"
 
 static kn_reducer logsumexp_table = {.rule = KN_REDUCES_REAL,
-                                     .before = &kn_max_table.forward,
+                                     .prepass = &kn_max_table.forward,
                                      .forward = {.name = "logsumexp",
                                                  .inputs = "am",
                                                  .per_row = "m",
@@ -163,7 +163,7 @@ static double std_reference(const double *a, int64_t n, double correction)
 #define VARIANCE_TABLE(id, value, names, gradient)                                                                     \
     static kn_reducer id##_table = {                                                                                   \
         .rule = KN_REDUCES_SAME,                                                                                       \
-        .before = &kn_mean_code,                                                                                       \
+        .prepass = &kn_mean_code,                                                                                      \
         .forward = {.name = #id,                                                                                       \
                     .inputs = "am",                                                                                    \
                     .per_row = "m",                                                                                    \
@@ -260,7 +260,7 @@ static kn_rows_code counting = {.name = "count_norms",
                     .step = "m = ((fabs(a) " relation " m) | KN_NAN(a)) ? fabs(a) : m;",                               \
                     .merge = "m = ((M " relation " m) | KN_NAN(M)) ? M : m;",                                          \
                     .values = {"m"}},                                                                                  \
-        .beside = &counting,                                                                                           \
+        .row_values = &counting,                                                                                       \
         .backward = {.name = #id "_backward",                                                                          \
                      .inputs = "gayu",                                                                                 \
                      .values = {"fabs(a) == y || (a != a && y != y) ? " SIGN_OF_A " * (g / u) : (T)0"}},               \

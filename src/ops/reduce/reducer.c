@@ -131,12 +131,12 @@ static void take_numbers(double *pq, const kn_reducer *r, const void *params, in
 static kn_status save(kn_call *call, const kn_reducer *r, kn_tensor *m)
 {
     const char *names = r->backward.inputs;
-    const bool beside_a = r->beside && strchr(r->beside->inputs, 'a'),
-               beside_y = r->beside && strchr(r->beside->inputs, 'y');
+    const bool row_values_a = r->row_values && strchr(r->row_values->inputs, 'a'),
+               row_values_y = r->row_values && strchr(r->row_values->inputs, 'y');
     if (!call->needs_grad)
         return KN_OK;
-    KN_TRY(kn_call_save(call, strchr(names, 'a') || beside_a ? call->inputs[0] : NULL));
-    KN_TRY(kn_call_save(call, strchr(names, 'y') || beside_y ? call->outputs[0] : NULL));
+    KN_TRY(kn_call_save(call, strchr(names, 'a') || row_values_a ? call->inputs[0] : NULL));
+    KN_TRY(kn_call_save(call, strchr(names, 'y') || row_values_y ? call->outputs[0] : NULL));
     return kn_call_save(call, strchr(names, 'm') ? m : NULL);
 }
 
@@ -148,7 +148,7 @@ static kn_status run_forward(kn_call *call, kn_reducer *r, const rows_of_input *
 
     take_numbers(numbers, r, call->params, rows->n);
     if (m)
-        KN_TRY(run_rows(call->stream, name, r->before, compute, rows, NULL, NULL, (const double[]){(double)rows->n, 0},
+        KN_TRY(run_rows(call->stream, name, r->prepass, compute, rows, NULL, NULL, (const double[]){(double)rows->n, 0},
                         &m, 1));
     return run_rows(call->stream, name, &r->forward, compute, rows, m, NULL, numbers, call->outputs, 1);
 }
@@ -161,7 +161,7 @@ kn_status kn_reducer_forward(kn_call *call)
     rows_of_input rows = {0};
     kn_status status = KN_OK;
 
-    if (r->before)
+    if (r->prepass)
         status = kn_tensor_new(&m, compute_of(r, x->dtype), y->ndim, y->shape, x->storage->device);
     if (status == KN_OK)
         status = save(call, r, m);
@@ -187,13 +187,13 @@ static kn_status run_beside(kn_grad_call *grad, const kn_reducer *r, const kn_re
     rows_of_input rows;
     int count = 0;
 
-    while (count < KN_ROWS_OUTPUTS && r->beside->values[count]) {
+    while (count < KN_ROWS_OUTPUTS && r->row_values->values[count]) {
         uv[count] = kn_empty_with(g->ndim, g->shape, &(kn_tensor_options){.dtype = compute, .device = kn_device_of(g)});
         if (!uv[count++])
             return kn_error_status();
     }
     KN_TRY(find_rows(&rows, saved[A], dims));
-    const kn_status status = run_rows(grad->stream, grad->op->name, r->beside, compute, &rows, saved[M], saved[Y],
+    const kn_status status = run_rows(grad->stream, grad->op->name, r->row_values, compute, &rows, saved[M], saved[Y],
                                       (const double[]){0, 0}, uv, count);
     kn_release(rows.x);
     return status;
@@ -237,7 +237,7 @@ static kn_status run_backward(kn_grad_call *grad, kn_reducer *r, const kn_reduce
     double pq[2];
     int count = 0;
 
-    if (r->beside)
+    if (r->row_values)
         KN_TRY(run_beside(grad, r, dims, uv));
     for (; r->backward.inputs[count]; count++) {
         const char name = r->backward.inputs[count];
@@ -280,7 +280,7 @@ kn_status kn_reducer_backward_recorded(kn_grad_call *grad)
         return kn_reducer_backward(grad);
     if (r->recorded)
         return r->recorded(grad);
-    if (r->beside)
+    if (r->row_values)
         KN_TRY(run_beside(grad, r, dims, uv));
     take_numbers(pq, r, grad->params, kn_reduce_count(dims, input->ndim, input->shape));
     operands[G_].tensor = spread(grad, grad->grad_outputs[0], dims);

@@ -30,9 +30,9 @@ typedef struct kn_reducer kn_reducer;
 struct kn_reducer {
     kn_reducer_rule rule;
     const char *identity;       /* what is undefined for no elements: "maximum"; NULL: defined */
-    kn_rows_code *before;       /* NULL: none */
+    kn_rows_code *prepass;      /* NULL: none */
     kn_rows_code forward;       /* inputs "a" or "am" */
-    kn_rows_code *beside;       /* inputs such as "a"; values u and v; NULL: none */
+    kn_rows_code *row_values;   /* inputs such as "a"; values u and v; NULL: none */
     kn_pointwise_code backward; /* inputs: the letters of "gaymuv" in the value; no value: not differentiable */
     kn_status (*recorded)(kn_grad_call *grad);             /* the recorded gradient; NULL: `backward`, composed */
     void (*numbers)(double *pq, double number, int64_t n); /* NULL: none */

@@ -38,7 +38,7 @@ static char *write_call(const kn_jit_signature *s)
         if (p->kind == KN_JIT_POINTER)
             kn_text_format(&out, "&kn_result%d", p->index);
         else
-            kn_text_format(&out, KN_POINTWISE_USERS "%c",
+            kn_text_format(&out, KN_POINTWISE_USER_PREFIX "%c",
                            p->kind == KN_JIT_VALUE ? input_letters[p->index] : number_letters[p->index]);
     }
     kn_text_append(&out, ");");

@@ -43,7 +43,7 @@ static bool is_name(const char *name)
 }
 
 /* Adds the option that makes the kernel's parameters queryable, to check arguments. */
-static char *with_parameters_told(const char *options)
+static char *with_parameter_info(const char *options)
 {
     kn_text text = {0};
     kn_text_format(&text, "-cl-kernel-arg-info%s%s", options && *options ? " " : "", options ? options : "");
@@ -65,7 +65,7 @@ kn_user_kernel *kn_kernel_new(const char *source, const char *name, const char *
     kn_user_kernel *kernel = check_names(source, name) == KN_OK ? kn_calloc(1, sizeof *kernel) : NULL;
     if (!kernel)
         return NULL;
-    kernel->options = with_parameters_told(options);
+    kernel->options = with_parameter_info(options);
     if (kernel->options && register_source(&kernel->source, source, name) == KN_OK)
         return kernel;
     kn_kernel_free(kernel);

@@ -85,7 +85,7 @@ static const char *source_line(const char *text, const place *wanted, size_t *le
 }
 
 /* "error: ", "Error: ", "fatal error: ": not the name of a file, such as `mirror` in "mirror:3:1: warning: ...". */
-static bool tells_of_error(const char *line, const char *end)
+static bool is_error_line(const char *line, const char *end)
 {
     for (const char *at = line; (at = strstr(at, "rror")) && at < end; at++)
         if (at > line && (at[-1] == 'e' || at[-1] == 'E') && (at - 1 == line || !isalnum((unsigned char)at[-2])) &&
@@ -102,7 +102,7 @@ static void describe_line(char *buffer, size_t size, const char *log, const char
         const char *end = line_end(line);
         place p;
         size_t length = 0;
-        if (!tells_of_error(line, end) || !find_place(&p, line, end, text))
+        if (!is_error_line(line, end) || !find_place(&p, line, end, text))
             continue;
         const char *quoted = source_line(text, &p, &length);
         if (quoted)

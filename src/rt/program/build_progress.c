@@ -25,7 +25,7 @@ static double now_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void tell(const char *kernel, bool is_over, double seconds)
+static void report(const char *kernel, bool is_over, double seconds)
 {
     if (observer.notice)
         observer.notice(&(kn_build_notice){kernel, observer.done, is_over, seconds}, observer.user);
@@ -33,7 +33,7 @@ static void tell(const char *kernel, bool is_over, double seconds)
 
 kn_build_wait kn_build_begin(const char *kernel)
 {
-    tell(kernel, false, 0);
+    report(kernel, false, 0);
     return (kn_build_wait){.kernel = kernel, .started = now_seconds()};
 }
 
@@ -41,7 +41,7 @@ double kn_build_end(kn_build_wait wait, bool is_ready)
 {
     double seconds = now_seconds() - wait.started;
     observer.done += is_ready;
-    tell(wait.kernel, true, seconds);
+    report(wait.kernel, true, seconds);
     return seconds;
 }
 

@@ -48,26 +48,27 @@ kn_status kn_fault_record_new(cl_mem *record, kn_device *device)
 /* Streams are never freed, so the pointer stays valid. */
 void kn_stream_collect_faults(kn_stream *to, kn_stream *from)
 {
-    if (!atomic_load(&from->fault_armed) && !atomic_load(&from->hears))
+    if (!atomic_load(&from->fault_armed) && !atomic_load(&from->has_fault_sources))
         return;
-    atomic_store(&to->heard[from->device->slot], from);
-    atomic_store(&to->hears, true);
+    atomic_store(&to->fault_sources[from->device->slot], from);
+    atomic_store(&to->has_fault_sources, true);
 }
 
 static kn_status check_record(kn_stream *stream);
 
 /* Values received from other streams have arrived, so the work that made them is done. Later work of those streams may
  * not be: they stay armed. */
-static kn_status check_heard(kn_stream *stream)
+static kn_status check_fault_sources(kn_stream *stream)
 {
     kn_status status = KN_OK;
-    if (!atomic_exchange(&stream->hears, false))
+    if (!atomic_exchange(&stream->has_fault_sources, false))
         return KN_OK;
     for (int slot = 1; slot < KN_MAX_DEVICES; slot++) {
-        kn_stream *from = atomic_exchange(&stream->heard[slot], NULL);
+        kn_stream *from = atomic_exchange(&stream->fault_sources[slot], NULL);
         if (!from || !atomic_load(&from->id))
             continue;
-        kn_status own = atomic_load(&from->fault_armed) ? check_record(from) : KN_OK, others = check_heard(from);
+        kn_status own = atomic_load(&from->fault_armed) ? check_record(from) : KN_OK,
+                  others = check_fault_sources(from);
         status = status != KN_OK ? status : own != KN_OK ? own : others;
     }
     return status;
@@ -96,7 +97,7 @@ static kn_status check_record(kn_stream *stream)
 
 kn_status kn_stream_check_fault(kn_stream *stream, bool armed)
 {
-    kn_status own = armed ? check_record(stream) : KN_OK, others = check_heard(stream);
+    kn_status own = armed ? check_record(stream) : KN_OK, others = check_fault_sources(stream);
     if (own != KN_OK && own != KN_ERR_ARGUMENT) /* the record must still be reported */
         atomic_store(&stream->fault_armed, true);
     return own == KN_OK ? others : own;

@@ -30,15 +30,15 @@ struct kn_stream {
     unsigned launches;                   /* since the last marker */
     cl_event markers[KN_STREAM_MARKERS]; /* a ring; the oldest is waited for when it is full */
     unsigned next_marker;
-    atomic_bool fault_armed;                    /* a launch since the last check may have written it */
-    _Atomic(kn_capture *) capture;              /* the capture that records commands; NULL: commands run */
-    _Atomic(const void *) capturer;             /* identifies the capturing thread, which alone may read `capture` */
-    _Atomic(kn_submitter *) submitter;          /* enqueues replays; created at the first replay */
-    atomic_int callbacks;                       /* not yet called */
-    _Atomic(kn_stream *) heard[KN_MAX_DEVICES]; /* by device: a stream from which possibly faulty values came */
-    atomic_bool hears;                          /* any of them */
-    atomic_bool busy;                           /* commands were enqueued since it was last known to be idle */
-    atomic_bool is_shared;                      /* other code has the queue: never known to be idle */
+    atomic_bool fault_armed;           /* a launch since the last check may have written it */
+    _Atomic(kn_capture *) capture;     /* the capture that records commands; NULL: commands run */
+    _Atomic(const void *) capturer;    /* identifies the capturing thread, which alone may read `capture` */
+    _Atomic(kn_submitter *) submitter; /* enqueues replays; created at the first replay */
+    atomic_int callbacks;              /* not yet called */
+    _Atomic(kn_stream *) fault_sources[KN_MAX_DEVICES]; /* by device: a stream from which possibly faulty values came */
+    atomic_bool has_fault_sources;                      /* any of them */
+    atomic_bool busy;                                   /* commands were enqueued since it was last known to be idle */
+    atomic_bool is_shared;                              /* other code has the queue: never known to be idle */
 };
 
 /* After a command was enqueued, too: the stream may have been found idle between kn_stream_enter and the command. */

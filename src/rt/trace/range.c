@@ -19,11 +19,11 @@ typedef struct entry {
     kn_span span;
 } entry;
 
-#define MAX_HEARD 256 /* deeper ones are counted but not recorded */
+#define MAX_REPORTED 256 /* deeper ones are counted but not recorded */
 
 static _Thread_local struct {
-    int depth, heard;
-    entry entries[MAX_HEARD];
+    int depth, reported;
+    entry entries[MAX_REPORTED];
 } here;
 
 static bool tools_listen(void)
@@ -41,9 +41,9 @@ kn_status kn_range_push(const char *name)
         return kn_fail_argument_null("kn_range_push", "name");
     here.depth++;
     bool to_tools = tools_listen(), watched = kn_is_watched();
-    if ((!to_tools && !watched) || here.heard == MAX_HEARD)
+    if ((!to_tools && !watched) || here.reported == MAX_REPORTED)
         return KN_OK;
-    entry *opened = &here.entries[here.heard++];
+    entry *opened = &here.entries[here.reported++];
     *opened = (entry){.depth = here.depth, .to_tools = to_tools};
     if (to_tools)
         kn_range_tools_push(name);
@@ -71,9 +71,9 @@ kn_status kn_range_pop(void)
     if (here.depth == 0)
         return kn_fail(KN_ERR_STATE, "kn_range_pop: no range is open on this thread: a pop too many");
     int depth = here.depth--;
-    if (here.heard == 0 || here.entries[here.heard - 1].depth != depth)
+    if (here.reported == 0 || here.entries[here.reported - 1].depth != depth)
         return KN_OK;
-    entry *closed = &here.entries[--here.heard];
+    entry *closed = &here.entries[--here.reported];
     kn_span_end(closed->span, NULL);
     if (closed->to_tools)
         kn_range_tools_pop();

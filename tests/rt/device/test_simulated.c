@@ -1,5 +1,5 @@
-/* test_pretended.c - vendor-specific driver queries, answered by the layer support/pretend_gpu.c on two PoCL devices:
- * test_pretended khr|nv|amd|amd-p2p. */
+/* test_simulated.c - vendor-specific driver queries, answered by the layer support/simulate_gpu.c on two PoCL devices:
+ * test_simulated khr|nv|amd|amd-p2p. */
 #include "rt/rt_test.h"
 
 #include <math.h>
@@ -78,8 +78,8 @@ static void usage(void **state)
 int main(int argc, char **argv)
 {
     kind = argc > 1 ? argv[1] : "khr";
-    setenv("PRETEND_GPU", kind, 1);
-    setenv("OPENCL_LAYERS", PRETEND_LAYER, 1);
+    setenv("SIMULATE_GPU", kind, 1);
+    setenv("OPENCL_LAYERS", SIMULATED_GPU_LAYER, 1);
     setenv("KOINE_NVML_LIBRARY", FAKE_NVML, 1);
     if (kn_gpu_count() != 2) {
         printf("skipped: this OpenCL loader has no layers\n");

@@ -1,5 +1,5 @@
-/* support/pretend_gpu.c - an OpenCL layer (OPENCL_LAYERS) that makes the devices of any driver look like GPUs of their
- * own on the PCI bus, so that what only GPUs tell is tested without one. PRETEND_GPU says whose queries they answer:
+/* support/simulate_gpu.c - an OpenCL layer (OPENCL_LAYERS) that makes the devices of any driver look like GPUs of their
+ * own on the PCI bus, so that what only GPUs tell is tested without one. SIMULATE_GPU says whose queries they answer:
  * "khr" (cl_khr_pci_bus_info, cl_khr_device_uuid), "nv", "amd", "amd-p2p". The first device asked is at 0000:65:00.0,
  * the next at 0000:66:00.0. Kernels still run on what is beneath. */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -91,7 +91,7 @@ static cl_int answer_nv(cl_device_id device, cl_device_info what, size_t size, v
 
 static cl_int answer_amd(cl_device_id device, cl_device_info what, size_t size, void *to, size_t *size_ret)
 {
-    int p2p = strcmp(getenv("PRETEND_GPU"), "amd-p2p") == 0;
+    int p2p = strcmp(getenv("SIMULATE_GPU"), "amd-p2p") == 0;
     unsigned char topology[24] = {1, [21] = (unsigned char)bus_of(device)};
     cl_device_id peer = device == known[0] ? known[1] : known[0];
     switch (what) {
@@ -117,7 +117,7 @@ static cl_int answer_amd(cl_device_id device, cl_device_info what, size_t size, 
 static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info what, size_t size, void *to,
                                           size_t *size_ret)
 {
-    const char *kind = getenv("PRETEND_GPU");
+    const char *kind = getenv("SIMULATE_GPU");
     cl_device_type gpu = CL_DEVICE_TYPE_GPU;
     bus_of(device);
     if (what == CL_DEVICE_TYPE)
@@ -133,7 +133,7 @@ static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info wh
 
 EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *to, size_t *size_ret)
 {
-    static const char name[] = "pretend_gpu";
+    static const char name[] = "simulate_gpu";
     if (what == CL_LAYER_API_VERSION)
         return answer_number(CL_LAYER_API_VERSION_100, size, to, size_ret);
     return what == CL_LAYER_NAME ? answer(name, sizeof name, size, to, size_ret) : CL_INVALID_VALUE;
