@@ -1,7 +1,8 @@
 /* ops/loss/recorded.c - gradients of the losses of class indices as recorded operations, for gradients of gradients.
  *
- * The loss of a row is - sum over c of q[c] log p[c], with q made of the target and the class weights, and p the
- * softmax of the logits, or given as logarithms. So its gradient is p sum(q) - q of logits, and - q of logarithms. */
+ * The loss of a row is - sum over c of q[c] log p[c], where q follows from the target and the class weights, and log p
+ * is the log-softmax of logits, or the input itself. Its gradient is p sum(q) - q for logits and -q for
+ * log-probabilities. */
 #include <koine/loss.h>
 #include <koine/norm.h>
 #include <koine/pointwise.h>
