@@ -4,7 +4,7 @@
  *
  * In the texts a is an element of the row, y the result and g its gradient; p and q are numbers. A reduction that first
  * needs a value of the whole row, such as a mean or maximum, has another one `before` it, with result m. The gradient
- * of an element may name g, a, y, m, and u and v, which a code `beside` computes from the row in the backward pass.
+ * of an element may name g, a, y, m, and u and v, which a code `row_values` computes from the row in the backward pass.
  * Only what it names is saved. */
 #ifndef KN_OPS_REDUCE_REDUCER_H
 #define KN_OPS_REDUCE_REDUCER_H
