@@ -19,7 +19,7 @@ typedef struct problem {
     int64_t classes;
 } problem;
 
-/* One number per class, or 0 .. C - 1, as an operand beside the input. */
+/* One number per class, or 0 .. C - 1, shaped to broadcast with the input. */
 static kn_tensor *of_classes(const problem *p, kn_tensor *t)
 {
     int64_t shape[KN_MAX_DIMS] = {p->classes};
