@@ -75,14 +75,14 @@ static kn_status check_wanted(const kn_call *call, int index, const kn_tensor *w
     char has[KN_DESCRIBE], takes[KN_DESCRIBE];
     KN_TRY(kn_tensor_check_live(wanted, "the output given"));
     if (wanted->storage->device != kn_stream_device(call->stream))
-        return kn_fail(KN_ERR_DEVICE, "the output given is on %s and the inputs are on %s",
+        return kn_fail(KN_ERR_DEVICE, "the given output is on %s, but the inputs are on %s: create it there",
                        kn_device_string(wanted->storage->device), kn_device_string(kn_stream_device(call->stream)));
     if (wanted->dtype == dtype && wanted->ndim == call->spec[index].ndim &&
         memcmp(wanted->shape, call->spec[index].shape, (size_t)wanted->ndim * sizeof *wanted->shape) == 0)
         return kn_tensor_check_no_overlap(wanted);
     return kn_fail(wanted->dtype == dtype ? KN_ERR_SHAPE : KN_ERR_DTYPE,
-                   "output %d given is %s, but the result is %s%s", index, kn_tensor_describe(has, sizeof has, wanted),
-                   kn_dtype_name(dtype),
+                   "the given output %d is %s, but the result is %s%s", index,
+                   kn_tensor_describe(has, sizeof has, wanted), kn_dtype_name(dtype),
                    kn_format_shape(takes, sizeof takes, call->spec[index].ndim, call->spec[index].shape));
 }
 
@@ -213,7 +213,7 @@ static kn_status check_list(const kn_op *op, const char *list, kn_tensor *const 
 {
     char name[64];
     if (num_inputs <= first)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: the list `%s` is empty: it takes one tensor or more", op->name, list);
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the list `%s` is empty; it needs at least one tensor", op->name, list);
     for (int i = first; i < num_inputs; i++) {
         if (inputs[i])
             continue;
@@ -260,7 +260,7 @@ static void return_outputs(kn_call *call, kn_tensor **outputs, int num_outputs)
     }
 }
 
-/* The rest is filled as it is counted: zeroing a kilobyte for each operation takes a while. */
+/* Leaves the other arrays uninitialised: clearing a kilobyte for each operation would take too long. */
 static void begin(kn_call *call, const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params)
 {
     call->op = op;
@@ -345,7 +345,7 @@ kn_status kn_call_check_floating(const kn_call *call, int index)
     kn_dtype dtype = call->inputs[index]->dtype;
     if (dtype == KN_F32 || dtype == KN_F64)
         return KN_OK;
-    return kn_fail(KN_ERR_DTYPE, "input %d is %s: it takes float32 or float64", index, kn_dtype_name(dtype));
+    return kn_fail(KN_ERR_DTYPE, "input %d is %s; it must be float32 or float64", index, kn_dtype_name(dtype));
 }
 
 kn_status kn_call_check_same_dtype(const kn_call *call, int first, int last)

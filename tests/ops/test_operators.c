@@ -206,9 +206,9 @@ TENSOR_TEST(an_output_that_does_not_fit_is_refused)
 {
     kn_tensor *x = matrix(), *short_one = kn_zeros(KN_SHAPE(2, 2)), *whole = kn_zeros(KN_SHAPE(2, 3), .dtype = KN_I64);
     assert_int_equal(call("neg", x, NULL, &short_one), KN_ERR_SHAPE);
-    CHECK_ERROR(KN_ERR_SHAPE, "neg: output 0 given is", "[2, 2]", "the result is float32[2, 3]");
+    CHECK_ERROR(KN_ERR_SHAPE, "neg: the given output 0 is", "[2, 2]", "the result is float32[2, 3]");
     assert_int_equal(call("neg", x, NULL, &whole), KN_ERR_DTYPE);
-    CHECK_ERROR(KN_ERR_DTYPE, "neg: output 0 given is", "int64");
+    CHECK_ERROR(KN_ERR_DTYPE, "neg: the given output 0 is", "int64");
     kn_tensor *leaf = kn_rand(KN_SHAPE(2, 3), .requires_grad = true), *y = kn_zeros(KN_SHAPE(2, 3));
     assert_int_equal(call("neg", leaf, NULL, &y), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "neg", "KN_NO_GRAD");
