@@ -3,7 +3,6 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/promote.h"
 #include "ops/shape/views.h"
 #include "tensor/strides.h"
 
