@@ -59,7 +59,7 @@ struct kn_rows_code {
      * cut: between passes they stay in the cache or in registers. */
     const kn_rows_pass *prepass;
     const char *row, *finish, *map;
-    const char *keep; /* changes the single input before the last pass's step; map uses what it became */
+    const char *keep; /* changes the single input before the last pass's step; map uses the new value */
     /* For rows with a map, a prepass or a total. `index` is an input of integers, one per row, that select an element
      * of the row: in texts the element's index, or -1 for the problem's `ignored` and for what is out of range, which is
      * reported. Of the inputs named in `picked` only that element is read, or the one of that place: a constant of the

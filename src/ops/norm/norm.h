@@ -22,7 +22,8 @@ enum {
     KN_NORM_WANTS_BIAS = 256
 };
 
-/* The maximum of a row of logits a, h, before the sum of exp(a - h). A NaN need not win: it makes the sum NaN. */
+/* The maximum of a row of logits a, h, before the sum of exp(a - h). It may ignore NaN, since the
+ * sum does not. */
 extern const kn_rows_pass kn_softmax_maximum;
 
 /* Like kn_batch_norm_with; in training also increments `counter` (int64, one element; may be NULL) on the device.

@@ -43,7 +43,8 @@ const kn_rows_pass kn_softmax_maximum = {.state = "m",
                                          .row = "h",
                                          .finish = "h = m;"};
 
-/* The maximum comes off first in the logarithm: a sum of it and the other term would be rounded to its digits. */
+/* The logarithm subtracts the maximum first: adding the other term to it would round that to the maximum's
+ * precision. */
 #define SUM_OF(term) .state = "s", .init = "s = 0;", .step = "s += " term ";", .merge = "s += S;", .is_sum = true
 #define FORWARD(id, ...)                                                                                               \
     {                                                                                                                  \
