@@ -193,6 +193,10 @@ kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs
 kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                          kn_tensor **outputs, int num_outputs);
 
+/* Copies a result to the tensor that the caller gave for output `index`: for results that are not computed there. The
+ * same checks. */
+kn_status kn_op_deliver(const kn_op *op, int index, kn_tensor *wanted, kn_tensor *result);
+
 /* Checks that no required input is missing; the error names the one that is. */
 kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_inputs);
 

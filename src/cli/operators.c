@@ -1,6 +1,4 @@
 /* cli/operators.c - `koine operators`: prints the list of operators, as a table or as the page docs/operators.md. */
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/layout.h"

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/dtype.h"
 #include "base/error.h"
 #include "loops/pointwise_source.h"
 #include "loops/vec4.h"

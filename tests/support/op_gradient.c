@@ -5,7 +5,6 @@
  * gradient times v, with L the weighted sum of the output. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "support/op_run.h"
 

@@ -2,7 +2,6 @@
  * there are two devices. */
 #include "support/check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { DRAWN = 5, MOST = 64 };

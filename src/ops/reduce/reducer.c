@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/compose.h"
 #include "ops/pointwise/elementwise.h"

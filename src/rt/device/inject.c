@@ -2,7 +2,6 @@
 #include "rt/device/inject.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"

@@ -1,7 +1,6 @@
 /* rt/find/platforms.c - enumerates the devices of all platforms once and queries them. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fork.h"

@@ -10,7 +10,6 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
