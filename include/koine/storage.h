@@ -33,6 +33,10 @@ KN_API int64_t kn_storage_offset(const kn_tensor *tensor); /* the tensor's first
 /* How often what lies in the storage was changed in place (torch.Tensor._version). */
 KN_API unsigned kn_storage_version(const kn_storage *storage);
 
+/* Sets that count back after changes that a backward pass need not notice, because the values that it saved are in
+ * place again: torch.autograd._unsafe_preserve_version_counter. If they are not, gradients are wrong. */
+KN_API kn_status kn_storage_set_version(kn_storage *storage, unsigned version);
+
 /* --- tensors on a storage ----------------------------------------------------------------------------------------- */
 
 /* A tensor on the storage: strides and offset in elements of `dtype`, `strides` NULL: contiguous. It is a leaf that
@@ -68,9 +72,13 @@ KN_API kn_storage *kn_storage_at_address(uint64_t address, size_t *byte_offset);
 /* --- resizing ----------------------------------------------------------------------------------------------------- */
 
 /* torch.UntypedStorage.resize_: other memory of `bytes` bytes under the same storage, with the old contents as far as
- * they fit; what is new is uninitialised. Tensors on it see the new memory. Making it smaller is KN_ERR_STATE while any
- * tensor uses it, resizing pinned memory and that of flattened parts always. No other thread may use the storage
- * meanwhile. Graphs that were captured with the old memory fail at their next replay. */
+ * they fit; what is new is uninitialised. Tensors on it see the new memory. No other thread may use the storage
+ * meanwhile. Graphs that were captured with the old memory fail at their next replay. The version stays.
+ *
+ * While tensors use a storage on a device, it may be resized to 0 bytes, which frees its memory, and back (to at least
+ * the former size): in between, using the tensors' elements is KN_ERR_STATE, and addresses are 0. Otherwise, making a
+ * storage smaller is KN_ERR_STATE while any tensor uses it, and so is resizing pinned memory, or memory that the library
+ * has divided among tensors. */
 KN_API kn_status kn_storage_resize(kn_storage *storage, size_t bytes);
 
 KN_END_DECLS
