@@ -27,8 +27,8 @@ void kn_pass_set_sum(const kn_op *op);
 /* Takes ownership of the gradients in `roots`. */
 kn_status kn_pass_run(kn_pass *pass, kn_pass_endpoint *roots, int num_roots);
 
-/* Marks the nodes on paths from `roots` to the wanted outputs (kn_node.mark), for kn_pass_run; kn_pass_marks_clear clears
- * the marks. */
+/* Marks the nodes on paths from `roots` to the wanted outputs (kn_node.mark), for kn_pass_run; kn_pass_marks_clear
+ * clears the marks. */
 typedef struct kn_pass_marks {
     kn_node **nodes; /* all reachable nodes, each with a reference */
     int count, capacity;

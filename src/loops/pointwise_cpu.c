@@ -93,12 +93,12 @@ static void write_run(const kn_writer *w)
 {
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
-            kn_text_format(w->out, "global %s *kn_y%d = kn_out%d + kn_c.at[0]; ", kn_storage_type(w->form->outputs[i]),
-                           i, i);
+            kn_text_format(w->out, "global %s *kn_y%d = kn_out%d + kn_c.at[0] + kn_row * kn_row_step0; ",
+                           kn_storage_type(w->form->outputs[i]), i, i);
     for (int i = 0; i < kn_writer_inputs(w); i++)
         if (kn_writer_has_parameter(w, i))
-            kn_text_format(w->out, "const global %s *kn_x%d = kn_in%d + kn_c.at[%d]; ",
-                           kn_storage_type(w->form->inputs[i]), i, i, w->form->lane[i]);
+            kn_text_format(w->out, "const global %s *kn_x%d = kn_in%d + kn_c.at[%d] + kn_row * kn_row_step%d; ",
+                           kn_storage_type(w->form->inputs[i]), i, i, w->form->lane[i], w->form->lane[i]);
     kn_text_append(w->out, "\n");
 }
 
@@ -186,9 +186,12 @@ void kn_write_runs(const kn_writer *w)
         write_tiles(w);
     for (int n = 0; n < lanes; n++) {
         snprintf(steps[n], KN_WRITER_NAME, "kn_step%d", n);
-        kn_text_format(w->out, "const long %s = kn_plan.strides[%d][kn_plan.ndim - 1]; ", steps[n], n);
+        kn_text_format(w->out,
+                       "const long %s = kn_plan.strides[%d][kn_plan.ndim - 1], "
+                       "kn_row_step%d = kn_plan.strides[%d][max(kn_plan.ndim - 2, 0L)]; ",
+                       steps[n], n, n, n);
     }
-    kn_text_append(w->out, "\nKN_RUNS(kn_plan, kn_c, kn_length) {\n");
+    kn_text_append(w->out, "\nKN_RUNS(kn_plan, kn_c, kn_row, kn_length) {\n");
     write_run(w);
     if (w->form->vector)
         write_vector_loop(w, "0", "kn_length", "kn_x", "kn_y", steps);
