@@ -26,11 +26,14 @@ koine_test_packages
 koine_build
 koine_check_drivers
 
+optimized=OFF
 if [ $full = yes ]; then
     export KOINE_TEST_FULL=1
+    optimized=ON
 else
     set -- -LE '^long$' "$@"
 fi
+cmake -DKOINE_TEST_OPTIMIZED=$optimized "$koine_build_dir" >/dev/null
 # The skipped tests and their reasons go in front of ctest's closing lines.
 result=$(mktemp)
 trap 'rm -f "$result"' EXIT

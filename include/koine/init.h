@@ -1,6 +1,6 @@
 /* koine/init.h - initialisation of parameters (torch.nn.init): in place, with random numbers from the generator of the
  * tensor's device or from `.generator`: kn_init_normal_(w, 0, 0.02, .generator = g). Functions return their argument,
- * NULL with a sticky error. */
+ * or NULL with a sticky error. */
 #ifndef KOINE_INIT_H
 #define KOINE_INIT_H
 

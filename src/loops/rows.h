@@ -57,7 +57,7 @@ typedef struct kn_rows_code {
      * cut: between passes they stay in the cache or in registers. */
     const kn_rows_pass *prepass;
     const char *row, *finish, *map;
-    const char *keep; /* changes the single input before the last pass's step; map uses what it became */
+    const char *keep; /* changes the single input before the last pass's step; map uses the new value */
     kn_written_kernels kernels;
 } kn_rows_code;
 

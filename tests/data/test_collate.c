@@ -1,11 +1,9 @@
 /* test_collate - the collate function: its inputs, results and errors; late copies; epochs abandoned and loaders freed
  * with copies in flight. */
 #include <koine/koine.h>
-#include <stdlib.h>
 
 #include "data/counted.h"
 #include "io/check.h"
-#include "tensor/host_copies.h"
 
 #define SIZE 4
 

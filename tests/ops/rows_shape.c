@@ -94,7 +94,7 @@ static const op_row rows[] = {
     {"index_select/columns", build_index_last, {FLOATS(5, 7), INDICES(7, 4)}},
     {"index_select/int32", build_index_first, {FLOATS(5, 7), WHOLE(KN_I32, 0, 5, 11)}},
     {"index_select/one_row_often", build_index_first, {FLOATS(1, 3), INDICES(1, 1031)}, .reduction = 1031},
-    {"index_select/many_rows", build_index_first, {FLOATS(2053, 5), INDICES(2053, 4099)}},
+    {"index_select/many_rows", build_index_first, {FLOATS(2053, 5), INDICES(2053, 4099)}, .on_cpu = true},
     {"index_select/wide_rows", build_index_first, {FLOATS(9, 516), INDICES(9, 37)}, .layouts = true},
     {"index_select/many_indices", build_index_first, {FLOATS(7, 2), INDICES(7, 2500)}, .reduction = 400},
     {"index_select/few_columns_of_many", build_index_last, {FLOATS(600, 3), INDICES(3, 5)}},

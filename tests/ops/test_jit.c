@@ -269,7 +269,7 @@ TENSOR_TEST(test_many_tensors_of_any_dtype)
     for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
         kn_tensor *x[9];
         for (int i = 0; i < 9; i++)
-            x[i] = kn_full(i % 2 ? 1 : 0, (const int64_t[]){2}, i, .dtype = dtypes[k]);
+            x[i] = i % 2 ? kn_full(KN_SHAPE(2), i, .dtype = dtypes[k]) : kn_full(KN_SCALAR, i, .dtype = dtypes[k]);
         kn_tensor *y = kn_jit_call_with(jit, x, 9, NULL);
         CHECK_DTYPE(y, dtypes[k]);
         CHECK_VALUES(y, 37, 37);
@@ -277,7 +277,7 @@ TENSOR_TEST(test_many_tensors_of_any_dtype)
     kn_jit_free(jit);
     jit = kn_jit_elementwise("T all(T a, T b, T c, T d, T e, T f, T g, T h, T i) { return a && b && c && d && !i; }");
     kn_tensor *yes = kn_gt(kn_ones(KN_SHAPE(2)), kn_zeros(KN_SHAPE(2)));
-    kn_tensor *x[9] = {yes, yes, yes, yes, yes, yes, yes, yes, kn_eq(kn_arange(0, 2), kn_ones(KN_SHAPE(2)))};
+    kn_tensor *x[9] = {yes, yes, yes, yes, yes, yes, yes, yes, kn_eq(kn_arange(0, 2, 1), kn_ones(KN_SHAPE(2)))};
     CHECK_DTYPE(kn_jit_call_with(jit, x, 9, NULL), KN_BOOL);
     CHECK_VALUES(kn_jit_call_with(jit, x, 9, NULL), 1, 0);
     kn_jit_free(jit);

@@ -344,7 +344,7 @@ TENSOR_TEST(statistics_by_name)
     CHECK_SHAPE(outputs[2], 2);
     kn_tensor *missing[] = {NULL, kn_zeros(KN_SHAPE(3)), KN_SKIP_OUTPUT};
     assert_int_equal(kn_op_call(op, &x, 1, &args, missing, 3), KN_ERR_SHAPE);
-    CHECK_ERROR(KN_ERR_SHAPE, "batch_norm", "output 1 given is float32 [3]");
+    CHECK_ERROR(KN_ERR_SHAPE, "batch_norm", "the given output 1 is float32 [3]");
     kn_tensor *mean = x, *rstd = x;
     assert_null(kn_batch_norm(NULL, .training = true, .mean = &mean, .rstd = &rstd));
     assert_true(!mean && !rstd);

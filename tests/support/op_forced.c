@@ -105,13 +105,8 @@ static bool check_forced(op_run *run, const op_result *chosen, const char *opera
     return count.ran + count.unsupported > 0;
 }
 
-/* In f64 a family's basic shapes, those with layouts, suffice by default: f64 uses the same kernels as f32. */
-static bool force_in(const op_run *run) { return run->dtype == KN_F32 || run->row->layouts || test_full(); }
-
 void op_check_implementations(op_run *run, const op_result *chosen)
 {
-    if (!force_in(run))
-        return;
     char operations[160], *rest = NULL;
     snprintf(operations, sizeof operations, "%s", run->row->tables ? run->row->tables : "");
     for (char *name = strtok_r(operations, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {

@@ -11,7 +11,7 @@
 
 typedef struct options {
     const char *only, *device, *dtype, *forced;
-    bool list, times, first, plain, all_operators, no_gradient, as_gpu, tensor_cores, as_avx2, as_neon;
+    bool list, times, first, all_operators, no_gradient, as_gpu, tensor_cores, as_avx2, as_neon;
     int shard, num_shards; /* tables shard, shard + num_shards, ... counted from 1; 0: all */
     const char *program;
 } options;
@@ -58,7 +58,7 @@ void op_fail(op_run *run, const char *check, const char *format, ...)
 static void compare_bits(op_run *run, const op_bytes *first, const op_bytes *second, const char *what, int index)
 {
     if (first->size != second->size || memcmp(first->data, second->data, first->size) != 0)
-        op_fail(run, "repeat", "%s %d has other bits than in the first run", what, index);
+        op_fail(run, "repeat", "%s %d differs bitwise from the first run", what, index);
 }
 
 static void check_repeat(op_run *run, const op_result *first)
@@ -108,14 +108,18 @@ static void check_f32_gradients(op_run *run, const op_result *f32)
     run->failures = fine.failures > run->failures ? fine.failures : run->failures;
 }
 
-static bool compares_gradients(const op_run *run, const options *chosen)
+/* By default f64 is for gradients, on contiguous inputs: layouts test views. Rows that force implementations differ in
+ * shapes and not in formulas, so only those with layouts are in f64, and where --no-gradient repeats the rows under
+ * other conditions, no others. */
+static bool runs_in_f64(const options *chosen, const op_row *row, kn_device *device, op_layout layout)
 {
-    return test_full() || (run->layout == LAYOUT_PLAIN && !chosen->no_gradient);
+    if (!kn_device_limits(device)->has_f64 || test_full())
+        return kn_device_limits(device)->has_f64;
+    return layout == LAYOUT_PLAIN && (row->tables ? row->layouts : !chosen->no_gradient);
 }
 
 static void check_case(op_run *run, const options *chosen)
 {
-    bool has_f64 = kn_device_limits(run->device)->has_f64;
     uint64_t violations = kn_pool_read_figures(run->device).guard_violations;
     op_result result;
     if (op_execute(run, &result, true)) {
@@ -126,10 +130,10 @@ static void check_case(op_run *run, const options *chosen)
                     (unsigned long long)kn_memory_allocated(run->device));
         if (run->dtype == KN_F64 && !run->row->no_gradient && !chosen->no_gradient)
             op_check_gradient(run);
-        if (run->dtype == KN_F32 && has_f64 && !run->row->no_gradient && compares_gradients(run, chosen))
+        if (run->dtype == KN_F32 && !run->row->no_gradient && !chosen->no_gradient &&
+            runs_in_f64(chosen, run->row, run->device, run->layout))
             check_f32_gradients(run, &result);
-        if (!chosen->plain || test_full())
-            op_check_implementations(run, &result);
+        op_check_implementations(run, &result);
         check_twin_device(run, &result);
     }
     op_result_free(&result);
@@ -145,9 +149,8 @@ static bool selected(const options *chosen, const op_row *row, op_layout layout)
 {
     char name[160];
     snprintf(name, sizeof name, "%s@%s", row->name, op_layout_name(layout));
-    if ((row->full || (row->large && (chosen->as_gpu || chosen->plain))) && !test_full())
-        return false;
-    if (chosen->plain && layout != LAYOUT_PLAIN && !test_full())
+    const bool further = row->full || (row->on_cpu && chosen->as_gpu) || (chosen->first && layout != LAYOUT_PLAIN);
+    if (further && !test_full())
         return false;
     return !chosen->only || strncmp(name, chosen->only, strlen(chosen->only)) == 0;
 }
@@ -172,16 +175,6 @@ static bool depends_on_dtype(const op_row *row)
         if (row->inputs[i].dtype == KN_DTYPE_DEFAULT)
             return true;
     return op_num_inputs(row) == 0;
-}
-
-/* Unless KOINE_TEST_FULL is set, non-contiguous layouts run only in f32, because they test views; and runs that repeat
- * the rows under other conditions use f64 only on the basic shapes, those with layouts, of families that have several
- * implementations. */
-static bool runs_in_f64(const options *chosen, const op_row *row, kn_device *device, op_layout layout)
-{
-    if (!kn_device_limits(device)->has_f64 || test_full())
-        return kn_device_limits(device)->has_f64;
-    return layout == LAYOUT_PLAIN && ((row->layouts && row->tables) || !chosen->no_gradient);
 }
 
 static void run_row(const options *chosen, const op_row *row, kn_device *device, totals *sum)
@@ -219,7 +212,7 @@ static void list_row(const options *chosen, const op_row *row)
             printf("%s@%s\n", row->name, op_layout_name((op_layout)layout));
 }
 
-/* Whether it is the first row of its family: "family/case". */
+/* Is it the first row of its family ("family/case")? */
 static bool is_first(const op_table *table, int index)
 {
     const char *name = table->rows[index].name;
@@ -263,8 +256,6 @@ static bool parse_options(options *chosen, int argc, char **argv)
             chosen->times = true;
         else if (strcmp(argv[i], "--first") == 0)
             chosen->first = true;
-        else if (strcmp(argv[i], "--plain") == 0)
-            chosen->plain = true;
         else if (strcmp(argv[i], "--all-operators") == 0)
             chosen->all_operators = true;
         else if (strcmp(argv[i], "--shard") == 0 && value && parse_shard(chosen, value))
@@ -308,7 +299,7 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
     options chosen = {.program = argv[0]};
     if (!parse_options(&chosen, argc, argv)) {
         fprintf(stderr,
-                "usage: %s [--list] [--times] [--only PREFIX] [--first] [--plain] [--shard I/N] "
+                "usage: %s [--list] [--times] [--only PREFIX] [--first] [--shard I/N] "
                 "[--all-operators] [--device NAME] [--dtype f32|f64] [--no-gradient] [--as-gpu] [--tensor-cores] "
                 "[--as-avx2] [--as-neon] [--forced IMPLEMENTATION]\n",
                 argv[0]);

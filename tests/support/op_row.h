@@ -63,7 +63,7 @@ typedef struct op_row {
     int64_t reduction;  /* terms of an element's longest sum; default: estimated from the sizes */
     bool layouts;       /* run also with strided, transposed, offset and expanded inputs */
     bool no_gradient;   /* not differentiable, or only checked forward */
-    bool large;         /* takes seconds in unoptimised kernels: by default not run with --as-gpu or --plain */
+    bool on_cpu;        /* by default not with --as-gpu, where other rows run the same kernels */
     bool full;          /* only with KOINE_TEST_FULL=1: other rows cover the same code */
     const char *tables; /* implementation tables to force, blank-separated: "gemm conv2d" */
 } op_row;
@@ -81,11 +81,10 @@ typedef struct op_table {
 
 #define OP_TABLE(name, rows) const op_table name = {rows, (int)(sizeof(rows) / sizeof((rows)[0]))}
 
-/* The program: --list, --times (CPU seconds of each case), --only PREFIX, --first (the first row of each family) and
- * --plain (contiguous layouts, no forced implementations), both unless KOINE_TEST_FULL=1, --shard 2/4 (the second
- * quarter of the tables), --device NAME, --dtype f32|f64, --no-gradient, --forced IMPLEMENTATION, and those of
- * support/as_gpu.h. With --all-operators it fails unless the rows applied exactly the operators in the list. Returns
- * the exit status. */
+/* The program: --list, --times (CPU seconds of each case), --only PREFIX, --first (the first row of each family, plain,
+ * unless KOINE_TEST_FULL=1), --shard 2/4 (the second quarter of the tables), --device NAME, --dtype f32|f64,
+ * --no-gradient, --forced IMPLEMENTATION, and those of support/as_gpu.h. With --all-operators it fails unless the rows
+ * applied exactly the operators in the list. Returns the exit status. */
 int op_test_main(int argc, char **argv, const op_table *const *tables);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "rt/device/device_struct.h"
 #include "rt/device/lost.h"
-#include "tensor/host_copies.h"
 
 enum { N = 100003 };
 

@@ -35,7 +35,7 @@ static kn_status softmax_shape(kn_call *call)
 
 /* --- what is computed of a row ------------------------------------------------------------------------------------ */
 
-/* A NaN need not win: it makes the sum NaN. */
+/* The maximum may ignore NaN, since the sum does not. */
 static const kn_rows_pass maximum = {.state = "m",
                                      .init = "m = KN_LOWEST;",
                                      .step = "m = a > m ? a : m;",
@@ -43,7 +43,8 @@ static const kn_rows_pass maximum = {.state = "m",
                                      .row = "h",
                                      .finish = "h = m;"};
 
-/* The maximum comes off first in the logarithm: a sum of it and the other term would be rounded to its digits. */
+/* The logarithm subtracts the maximum first: adding the other term to it would round that to the maximum's
+ * precision. */
 #define SUM_OF(term) .state = "s", .init = "s = 0;", .step = "s += " term ";", .merge = "s += S;", .is_sum = true
 #define FORWARD(id, ...)                                                                                               \
     {                                                                                                                  \
