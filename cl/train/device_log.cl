@@ -4,57 +4,18 @@
 
 #if defined(TARGET)
 
-#ifndef KN_CPU
-#include "reduce/max_team.clh"
-#endif
-
-/* Counts the rows of `output` [n, classes, inner] whose largest class (the first of equal ones, NaN largest, as
- * torch.argmax) is the target's [n, inner]. Each work-item adds to its own count; on GPUs each work-group does, which
- * takes a row at a time. No atomics are needed, and integer sums do not depend on the order. */
-kernel void log_accuracy(KN_IN(output), KN_IN(target), KN_INOUT(cells), const long n, const long classes,
-                         const long inner)
+/* Counts the rows whose class is the target's. Each work-item adds to its own count, so no atomics are needed. */
+kernel void log_accuracy(KN_IN(classes), KN_IN(target), KN_INOUT(cells), const long rows)
 {
-    KN_BIND_IN(T, output);
+    KN_BIND_IN(long, classes);
     KN_BIND_IN(TARGET, target);
     KN_BIND_OUT(long, cells);
-#ifdef KN_CPU
     long correct = 0;
-    KN_FOR (row, n * inner) {
-        const global T *scores = output + (row / inner) * classes * inner + row % inner;
-        T best = scores[0];
-        long winner = 0;
-        for (long c = 1; c < classes; c++) {
-            T score = scores[c * inner];
-            if (score > best || (isnan(score) && !isnan(best))) {
-                best = score;
-                winner = c;
-            }
-        }
-        correct += winner == (long)target[row];
-    }
+    KN_FOR (row, rows)
+        correct += classes[row] == (long)target[row];
     if (get_global_id(0) == 0)
-        cells[0] += n * inner;
-    cells[1 + get_global_id(0)] += correct;
-#else
-    local T best[256];
-    local int at[256];
-    const int me = get_local_id(0), size = get_local_size(0);
-    long correct = 0;
-    for (long row = get_group_id(0); row < n * inner; row += get_num_groups(0)) {
-        T score;
-        at[me] =
-            max_share(output + (row / inner) * classes * inner + row % inner, (int)classes, inner, me, size, &score);
-        best[me] = score;
-        max_merge(best, at, size);
-        if (me == 0)
-            correct += at[0] == (long)target[row];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    if (get_global_id(0) == 0)
-        cells[0] += n * inner;
-    if (me == 0)
-        cells[1 + get_group_id(0)] += correct;
-#endif
+        cells[KN_ACCURACY_ROWS] += rows;
+    cells[KN_ACCURACY_COUNTS + get_global_id(0)] += correct;
 }
 
 #elif defined(HISTOGRAM)
@@ -107,12 +68,12 @@ kernel void histogram_sum(KN_IN(parts), KN_INOUT(cells), const long n, const lon
     KN_BIND_IN(int, parts);
     KN_BIND_OUT(long, cells);
     if (get_global_id(0) == 0)
-        cells[0] += n;
+        cells[KN_HISTOGRAM_VALUES] += n;
     KN_FOR (i, places) {
         long sum = 0;
         for (long part = 0; part < count; part++)
             sum += parts[part * places + i];
-        cells[1 + i] += sum;
+        cells[KN_HISTOGRAM_OUTSIDE + i] += sum;
     }
 }
 

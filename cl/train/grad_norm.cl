@@ -54,7 +54,7 @@ kernel void norm_total(KN_IN(parts), KN_INOUT(cells), const long gradients, cons
         for (long part = 0; part < count; part++)
             KN_TWO_SUM(T, one, one_error, parts[i * count + part]);
         const T square = sum_finish(one, one_error);
-        CELL(cells, SCALAR_CELLS + i) = sqrt(square);
+        CELL(cells, KN_SCALAR_CELLS + i) = sqrt(square);
         KN_TWO_SUM(T, sum, error, square);
     }
     T total = sum_finish(sum, error);

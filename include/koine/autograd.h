@@ -25,22 +25,21 @@ KN_API kn_status kn_backward(kn_tensor *tensor);
 /* The same with dL/dtensor given (NULL: 1, for a tensor of one element), keeping the tape if `retain_graph`. */
 KN_API kn_status kn_backward_with(kn_tensor *tensor, kn_tensor *gradient, bool retain_graph);
 
-/* Gradients of `outputs` with respect to `inputs`, leaves or not: gradients[i] of inputs[i], owned as results are.
- * kn_grad of no tensor changes, and only what lies between them is gone through. What is torch.autograd.grad in
- * PyTorch:
+/* torch.autograd.grad: the gradients of `outputs` with respect to `inputs`, leaves or not; gradients[i] is that of
+ * inputs[i], owned as results are. Traverses only the operations between them, and changes kn_grad of no tensor.
  *
  *     kn_tensor *slope, *curvature;
  *     kn_autograd_grad(&y, 1, &x, 1, &slope, .create_graph = true);
  *     slope = kn_sum(slope);
  *     kn_autograd_grad(&slope, 1, &x, 1, &curvature);
  *
- * With create_graph the gradients are recorded like any results, so that they have gradients themselves. An operation
- * whose gradient has none (docs/operators.md: "first"; functions of koine/function.h that are not twice_differentiable;
- * functions of koine/jit.h) is KN_ERR_STATE, which names it.
- * An input that does not lead to the outputs is KN_ERR_STATE, or NULL with allow_unused. */
+ * With create_graph the gradients are recorded like any results, so that they have gradients themselves. If an
+ * operation does not support that (docs/operators.md: "first"; functions of koine/function.h that are not
+ * twice_differentiable; functions of koine/jit.h), the result is KN_ERR_STATE, and the message names it. An input that
+ * the outputs do not depend on is KN_ERR_STATE, or NULL with allow_unused. */
 typedef struct kn_autograd_grad_params {
-    kn_tensor *const *grad_outputs; /* dL/doutput for each output, NULL among them: 1; default NULL: all 1 */
-    bool retain_graph;              /* default false: the record is freed; true with create_graph */
+    kn_tensor *const *grad_outputs; /* dL/doutput for each output; a NULL entry means 1; default NULL: all 1 */
+    bool retain_graph;              /* default false: the tape is freed; create_graph implies true */
     bool create_graph;              /* default false */
     bool allow_unused;              /* default false */
 } kn_autograd_grad_params;
@@ -56,7 +55,7 @@ KN_API kn_tensor *kn_grad(const kn_tensor *tensor); /* borrowed; NULL, without a
 KN_API kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient); /* NULL drops it */
 KN_API bool kn_requires_grad(const kn_tensor *tensor);
 KN_API bool kn_is_leaf(const kn_tensor *tensor);
-/* for leaves of floating dtype only; an error otherwise */
+/* An error for non-leaves and non-floating dtypes. */
 KN_API kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad);
 /* Shares the storage but not the history: an in-place change of either shows in both, but is recorded only for that
  * one. */
@@ -93,7 +92,7 @@ typedef kn_tensor *(*kn_gradcheck_function)(kn_tensor *const *inputs, void *user
 KN_API kn_status kn_gradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
                               const kn_gradcheck_params *params);
 
-/* The same for the gradients themselves (kn_autograd_grad with create_graph), by the inputs and by dL/doutput. */
+/* The same for second derivatives (kn_autograd_grad with create_graph), with respect to the inputs and dL/doutput. */
 KN_API kn_status kn_gradgradcheck(kn_gradcheck_function function, void *user, kn_tensor *const *inputs, int num_inputs,
                                   const kn_gradcheck_params *params);
 

@@ -107,7 +107,7 @@ KN_API double kn_device_log_value(const kn_device_log *log, int entry, kn_log_st
  * `is_nan` may be NULL. */
 KN_API int64_t kn_device_log_first_bad(const kn_device_log *log, int entry, bool *is_nan);
 
-/* The norm of parameter `index` of a gradient norm at its latest update. */
+/* The norm of the gradient of parameter `index` at the latest update of a gradient norm. */
 KN_API double kn_device_log_parameter_norm(const kn_device_log *log, int entry, int index);
 
 /* The counts of a histogram's bins, borrowed until the next read; NULL for another kind of entry. `outside` (may be

@@ -1,11 +1,11 @@
 /* koine/fused_optim.h - optimizer steps on the caller's tensors: torch._fused_adam_, _fused_adamw_ and _fused_sgd_.
  *
  * For bindings that keep an optimizer's state themselves; programs use koine/optim.h. A step takes lists of `count`
- * tensors each, changes parameters and states in place, and is one launch for eight parameters. Nothing is recorded,
- * and nothing waited for. Parameters are float32 or float64, leaves or without gradients, on devices; the gradient and
- * states of a parameter have its shape, dtype and device. No tensor stands in a list twice. Neighbours of one device
- * and dtype share launches. A failure leaves what is wrong in the lists unchanged, and all before it in them stepped or
- * not. */
+ * tensors each and changes parameters and states in place. Nothing is recorded, and the call does not wait. One launch
+ * updates up to eight consecutive parameters of the same device and dtype. Parameters are float32 or float64, on a
+ * device, and leaves unless inside KN_NO_GRAD; the gradient and states of a parameter have its shape, dtype and device.
+ * No tensor may occur twice in a list. Invalid arguments change nothing; after any other failure, such as running out
+ * of memory, some parameters may have been updated. */
 #ifndef KOINE_FUSED_OPTIM_H
 #define KOINE_FUSED_OPTIM_H
 
@@ -15,7 +15,7 @@
 
 KN_BEGIN_DECLS
 
-/* The formulas are those of torch.optim.Adam and AdamW, the bias corrections computed on the device. */
+/* The formulas of torch.optim.Adam and AdamW; bias corrections are computed on the device. */
 typedef struct kn_fused_adam_params {
     double lr;                   /* default 1e-3 */
     double beta1, beta2;         /* default 0.9, 0.999 */
@@ -28,8 +28,8 @@ typedef struct kn_fused_adam_params {
 #define KN_FUSED_ADAM_DEFAULTS .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8
 KN_API kn_fused_adam_params kn_fused_adam_params_init(void);
 
-/* `max_exp_avg_sqs` is NULL without amsgrad. `state_steps`: a float32 tensor of one element for each parameter, on its
- * device: the number of this step, from 1, which the caller has increased. */
+/* `max_exp_avg_sqs` is NULL without amsgrad. `state_steps`: for each parameter a float32 tensor of one element on its
+ * device, the number of this step, from 1; the caller increments it before the call. */
 KN_API kn_status kn_fused_adam_with(kn_tensor *const *parameters, kn_tensor *const *gradients,
                                     kn_tensor *const *exp_avgs, kn_tensor *const *exp_avg_sqs,
                                     kn_tensor *const *max_exp_avg_sqs, kn_tensor *const *state_steps, int count,
@@ -45,7 +45,7 @@ typedef struct kn_fused_sgd_params {
     double weight_decay; /* default 0: an L2 penalty added to the gradient */
     bool nesterov;       /* default false; needs momentum > 0 and no dampening */
     bool maximize;       /* default false: minimize */
-    bool is_first_step;  /* default false; true: the buffers, which may be uninitialised, become the gradients */
+    bool is_first_step;  /* default false; true: sets the buffers, which may be uninitialised, to the gradients */
 } kn_fused_sgd_params;
 #define KN_FUSED_SGD_DEFAULTS .lr = 1e-3
 KN_API kn_fused_sgd_params kn_fused_sgd_params_init(void);

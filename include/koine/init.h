@@ -1,5 +1,5 @@
 /* koine/init.h - initialisation of parameters (torch.nn.init): in place, with random numbers from the generator of the
- * tensor's device. Functions return their argument, NULL with a sticky error. */
+ * tensor's device. Functions return their argument, or NULL with a sticky error. */
 #ifndef KOINE_INIT_H
 #define KOINE_INIT_H
 

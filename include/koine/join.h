@@ -1,9 +1,9 @@
-/* koine/join.h - joining a list of tensors. Tensor expressions: koine/tensor.h.
+/* koine/join.h - joining a list of tensors. Tensor expressions (koine/tensor.h).
  *
  *     kn_tensor *both = kn_cat(KN_TENSORS(a, b), 1);
  *
- * The list has one tensor or more, of any dtypes: the result has the dtype that kn_promote_types makes of all.
- * Differentiable, gradients of gradients included. */
+ * The list has at least one tensor. Dtypes may differ: the result has their promoted dtype (kn_promote_types).
+ * Differentiable any number of times. */
 #ifndef KOINE_JOIN_H
 #define KOINE_JOIN_H
 
@@ -12,11 +12,11 @@
 
 KN_BEGIN_DECLS
 
-/* The tensors one after the other along `dim`; in the other dimensions they have the same sizes. Tensors of shape [0]
- * are left out, whatever the shape of the others. */
+/* The tensors one after another along `dim`; their other sizes must be equal. Tensors of shape [0] are skipped,
+ * whatever the shape of the others. */
 KN_API kn_tensor *kn_cat(kn_tensor *const *tensors, int count, int dim);
 
-/* Tensors of one shape along a new dimension `dim` of size `count`. */
+/* Tensors of the same shape along a new dimension `dim` of size `count`. */
 KN_API kn_tensor *kn_stack(kn_tensor *const *tensors, int count, int dim);
 
 KN_END_DECLS

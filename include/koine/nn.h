@@ -18,15 +18,15 @@ KN_API kn_nn_linear_params kn_nn_linear_params_init(void);
 KN_API kn_module *kn_nn_linear_with(const kn_nn_linear_params *params);
 #define kn_nn_linear(...) KN_CALL(kn_nn_linear_with(&(kn_nn_linear_params){KN_NN_LINEAR_DEFAULTS, __VA_ARGS__}))
 
-/* Of all convolutions; sizes as in kn_conv_params. The weight is [out_channels, in_channels / groups, kernel...], of
- * transposed convolutions [in_channels, out_channels / groups, kernel...], the bias [out_channels]. */
+/* For all convolutions; sizes are as in kn_conv_params. The weight is [out_channels, in_channels / groups, kernel...],
+ * that of transposed convolutions [in_channels, out_channels / groups, kernel...], the bias [out_channels]. */
 typedef struct kn_nn_conv_params {
     int64_t in_channels, out_channels;
     int64_t kernel_size, stride, padding, dilation; /* stride, dilation default 1; padding may be KN_PADDING_SAME */
     int64_t output_padding;                         /* transposed convolution only; default 0 */
-    int64_t kernel_sizes[3], strides[3];            /* by direction; used unless all 0 */
+    int64_t kernel_sizes[3], strides[3];            /* by dimension; used unless all 0 */
     int64_t paddings[3], dilations[3], output_paddings[3];
-    int64_t paddings_after[3]; /* by direction; default KN_PADDING_SYMMETRIC */
+    int64_t paddings_after[3]; /* by dimension; default KN_PADDING_SYMMETRIC */
     int64_t groups;            /* default 1 */
     bool bias;                 /* default true */
 } kn_nn_conv_params;
@@ -69,18 +69,17 @@ KN_API kn_module *kn_nn_adaptive_avg_pool2d(int64_t output_height, int64_t outpu
 KN_API kn_module *kn_nn_adaptive_avg_pool3d(int64_t output_depth, int64_t output_height, int64_t output_width);
 
 /* Batch normalisation of [N, C] or [N, C, L] (1d), [N, C, H, W] (2d); kn_batch_norm has the formula. Parameters weight
- * (1) and bias (0) where `affine`; buffers running_mean (0), running_var (1) and num_batches_tracked (int64, 0) where
- * `track_running_stats`. In training a pass changes the buffers, by its kernels and in place: nothing waits, and a
- * graph's replays change them too. In evaluation the running estimates are used, or, without tracking, the batch's
- * statistics. On several devices (kn_nn_data_parallel) each normalises its own part of the batch, and the first one's
- * statistics go into the buffers, as in PyTorch. */
+ * (1) and bias (0) if `affine`; buffers running_mean (0), running_var (1) and num_batches_tracked (int64, 0) if
+ * `track_running_stats`. In training mode each pass updates the buffers in place on the device, without waiting; so
+ * does each replay of a graph. In evaluation mode the running estimates are used, or, without tracking, the batch's
+ * statistics. With kn_nn_data_parallel each device normalises its own part of the batch, and the first device's
+ * statistics update the buffers, as in PyTorch. */
 typedef struct kn_nn_batch_norm_params {
-    int64_t num_features;    /* C */
-    double eps;              /* default 1e-5 */
-    double momentum;         /* default 0.1: running = (1 - momentum) running + momentum batch */
-    bool cumulative_average; /* default false; PyTorch's momentum=None: running estimates are plain means of all batches
-                              */
-    bool affine;             /* default true */
+    int64_t num_features;     /* C */
+    double eps;               /* default 1e-5 */
+    double momentum;          /* default 0.1: running = (1 - momentum) running + momentum batch */
+    bool cumulative_average;  /* default false; PyTorch's momentum=None: running estimates are means of all batches */
+    bool affine;              /* default true */
     bool track_running_stats; /* default true */
 } kn_nn_batch_norm_params;
 #define KN_NN_BATCH_NORM_DEFAULTS .eps = 1e-5, .momentum = 0.1, .affine = true, .track_running_stats = true
@@ -123,14 +122,14 @@ KN_API kn_module *kn_nn_softmax(int dim);
 KN_API kn_module *kn_nn_log_softmax(int dim);
 KN_API kn_module *kn_nn_flatten(void); /* from dimension 1 on */
 
-/* Children named "0", "1", ... applied in order. Takes ownership of all of them, also on failure. */
+/* Applies its children, named "0", "1", ..., in order. Takes ownership of all of them, also on failure. */
 KN_API kn_module *kn_nn_sequential_of(kn_module *const *children, int count);
 #define kn_nn_sequential(...)                                                                                          \
     kn_nn_sequential_of((kn_module *const[]){__VA_ARGS__},                                                             \
                         (int)(sizeof((kn_module *[]){__VA_ARGS__}) / sizeof(kn_module *)))
 
-/* Appends a child with a name of its own ("conv1"), as Sequential.add_module; kn_nn_sequential_of(NULL, 0) starts an
- * empty one. Takes ownership, also on failure. */
+/* Appends a child with a given name ("conv1"), as Sequential.add_module; kn_nn_sequential_of(NULL, 0) is an empty
+ * Sequential. Takes ownership of the child, also on failure. */
 KN_API kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_module *child);
 
 KN_END_DECLS

@@ -1,7 +1,6 @@
 /* koine/operators.h - the list of operators: their inputs, parameters and outputs, and calling one by its descriptor.
  *
- * For bindings, importers and tools. Programs should call the equivalent functions of
- * koine/pointwise.h, koine/reduce.h and so on:
+ * For bindings, importers and tools; programs should call the functions of koine/pointwise.h, koine/reduce.h and so on.
  *
  *     const kn_op *op = kn_op_find("softmax");
  *     kn_softmax_params params;
@@ -86,14 +85,13 @@ KN_API const kn_op_param *kn_op_param_at(const kn_op *op, int index);
 KN_API void kn_op_params_init(const kn_op *op, void *params);
 
 /* --- calling ------------------------------------------------------------------------------------------------------- *
- * `inputs`: num_inputs tensors in the descriptor's order, those of a list one after the other; optional ones may be
- * NULL. `params`: the operator's struct,
- * or NULL for the defaults. `outputs`: room for the first num_outputs outputs; the others are dropped. If outputs[i] is
- * NULL the result is allocated, owned as results are. If it is KN_SKIP_OUTPUT the result is not wanted, and backward
- * passes do not compute it; outputs[i] becomes NULL. Otherwise the result is written to that
- * tensor, which must have the result's shape and dtype, may have any strides and may be an input; nothing is recorded
- * then, so inputs that require a gradient need KN_NO_GRAD. A failure changes no outputs except given tensors, whose
- * values are then undefined. */
+ * `inputs`: num_inputs tensors in the descriptor's order, those of a list one after another; optional ones may be NULL.
+ * `params`: the operator's struct, or NULL for the defaults. `outputs`: an array for the first num_outputs outputs; the
+ * others are dropped. If outputs[i] is NULL, the result is allocated, owned as results are. If it is KN_SKIP_OUTPUT,
+ * the result is not needed (backward passes do not compute it), and outputs[i] becomes NULL. Otherwise the result is
+ * written to that tensor, which must have the result's shape and dtype, may have any strides and may be an input;
+ * nothing is then recorded, so inputs that require a gradient need KN_NO_GRAD. On failure the array is unchanged, but
+ * the values of given tensors are undefined. */
 #define KN_SKIP_OUTPUT ((kn_tensor *)(uintptr_t)1)
 KN_API kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                             kn_tensor **outputs, int num_outputs);
@@ -118,7 +116,7 @@ typedef struct kn_shape_args {
 
 /* sum, mean, prod, amax, amin, logsumexp. */
 typedef struct kn_reduce_args {
-    kn_ints dims; /* none: all */
+    kn_ints dims; /* empty: all */
     bool keepdim;
 } kn_reduce_args;
 
@@ -169,7 +167,7 @@ typedef struct kn_as_strided_args {
     int64_t offset; /* from the start of the storage, in elements */
 } kn_as_strided_args;
 
-/* as_strided_backward: `size` zeros, to which the input's elements are added, in places as as_strided's. */
+/* as_strided_backward: `size` zeros, to which the input's elements are added at the positions that as_strided reads. */
 typedef struct kn_as_strided_backward_args {
     int64_t size;
     kn_ints strides;
@@ -186,7 +184,7 @@ typedef struct kn_to_dtype_args {
     kn_dtype dtype;
 } kn_to_dtype_args;
 
-/* Adaptive pooling: as many as the operator has dimensions. */
+/* Adaptive pooling: one size for each dimension of the operator. */
 typedef struct kn_adaptive_pool_args {
     kn_ints output_size;
 } kn_adaptive_pool_args;

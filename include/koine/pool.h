@@ -10,9 +10,9 @@
 
 KN_BEGIN_DECLS
 
-/* For all poolings but the adaptive ones. x has an N or not. In each dimension the result has floor((size + padding
- * before and after - dilation (kernel - 1) - 1) / stride) + 1 elements; ceil_mode rounds up instead, but the last
- * window starts inside x or the padding before it. */
+/* For all poolings except adaptive ones. x may have no batch dimension. In each dimension the result has floor((size +
+ * padding before and after - dilation (kernel - 1) - 1) / stride) + 1 elements; ceil_mode rounds up instead, as long as
+ * the last window starts inside x or the padding before it. */
 typedef struct kn_pool_params {
     int64_t kernel_size, stride, padding; /* stride 0: kernel_size; padding: at most half the kernel */
     int64_t dilation;                     /* max pooling only; default 1 */
@@ -38,9 +38,9 @@ KN_API kn_tensor *kn_avg_pool1d_with(kn_tensor *x, const kn_pool_params *params)
 KN_API kn_tensor *kn_avg_pool2d_with(kn_tensor *x, const kn_pool_params *params);
 KN_API kn_tensor *kn_avg_pool3d_with(kn_tensor *x, const kn_pool_params *params);
 
-/* The same with the index of each maximum, int64 of the result's shape (return_indices=True): its position among the
- * elements of its channel in row-major order; 0 for a window of padding alone. `indices` is owned as the result is, and
- * NULL on failure. No activation. */
+/* The same with the index of each maximum, int64 of the result's shape (return_indices=True): its position in its
+ * channel in row-major order; 0 for a window that is all padding. `indices` is owned as the result is, and NULL on
+ * failure. No activation. */
 KN_API kn_tensor *kn_max_pool1d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
 KN_API kn_tensor *kn_max_pool2d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
 KN_API kn_tensor *kn_max_pool3d_with_indices_with(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);

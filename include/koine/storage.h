@@ -1,10 +1,10 @@
-/* koine/storage.h - the memory under tensors: for bindings and importers, which view one memory in several ways.
+/* koine/storage.h - the memory of tensors, for bindings and importers that view the same memory in several ways.
  *
- * A storage is a reference-counted piece of memory of one device, or of the host; a tensor is a dtype, a shape, strides
- * and an offset on one. Views share their storage. Programs need none of this: kn_narrow, kn_transpose and the like
- * make views, and kn_as_strided any other.
+ * A storage is a reference-counted block of memory of one device or of the host; a tensor is a dtype, a shape, strides
+ * and an offset on a storage. Views share their storage. Most programs only need kn_narrow, kn_transpose and so on, and
+ * kn_as_strided for other views.
  *
- * Reference counts, addresses and all questions are thread-safe. */
+ * Reference counts, addresses and properties are thread-safe. */
 #ifndef KOINE_STORAGE_H
 #define KOINE_STORAGE_H
 
@@ -30,47 +30,47 @@ KN_API size_t kn_storage_bytes(const kn_storage *storage);
 KN_API kn_device *kn_storage_device(const kn_storage *storage);
 KN_API int64_t kn_storage_offset(const kn_tensor *tensor); /* the tensor's first element, in elements */
 
-/* How often what lies in the storage was changed in place (torch.Tensor._version). */
+/* The number of in-place changes to the storage's contents (torch.Tensor._version). */
 KN_API unsigned kn_storage_version(const kn_storage *storage);
 
 /* --- tensors on a storage ----------------------------------------------------------------------------------------- */
 
-/* A tensor on the storage: strides and offset in elements of `dtype`, `strides` NULL: contiguous. It is a leaf that
- * requires no gradient. Negative numbers, and elements beyond the storage's end, are KN_ERR_ARGUMENT. */
+/* A tensor on the storage; strides and offset are in elements of `dtype`, and `strides` NULL means contiguous. It is a
+ * leaf that does not require a gradient. Negative values, and elements beyond the storage's end, are
+ * KN_ERR_ARGUMENT. */
 KN_API kn_tensor *kn_tensor_from_storage(kn_storage *storage, kn_dtype dtype, int ndim, const int64_t *shape,
                                          const int64_t *strides, int64_t offset);
 
-/* torch.as_strided: a view of x's storage, of x's dtype, whose element (i, j, ...) lies `offset` + i strides[0] + j
- * strides[1] + ... elements after the storage's start (kn_storage_offset(x): x's own). Elements may share memory; the
- * gradient of an element of x is then the sum over those that it appears in. Differentiable, gradients of gradients
- * included, unless elements of x itself share memory. What lies outside the storage is KN_ERR_ARGUMENT. */
+/* torch.as_strided: a view of x's storage and dtype, whose element (i, j, ...) is `offset` + i strides[0] + j
+ * strides[1] + ... elements after the storage's start (kn_storage_offset(x) is x's own offset). Elements may share
+ * memory; the gradient of an element of x is then the sum over the elements that share its memory. Differentiable any
+ * number of times, unless elements of x itself share memory. Elements outside the storage are KN_ERR_ARGUMENT. */
 KN_API kn_tensor *kn_as_strided(kn_tensor *x, int ndim, const int64_t *shape, const int64_t *strides, int64_t offset);
 
-/* torch.Tensor.view(dtype): the same bytes as elements of another dtype. The last dimension, which must be contiguous,
- * becomes longer or shorter by the ratio of the sizes, which must divide it, the other strides and the offset. Not
- * differentiable. */
+/* torch.Tensor.view(dtype): the same bytes as elements of another dtype. If the element sizes differ, the last
+ * dimension must be contiguous, and its size changes by their ratio; if the new elements are larger, the ratio must
+ * divide that size, the other strides and the offset. Not differentiable. */
 KN_API kn_tensor *kn_view_dtype(kn_tensor *x, kn_dtype dtype);
 
 /* --- addresses ----------------------------------------------------------------------------------------------------- *
- * Each storage has an address, as pointers of CUDA are: address + byte offset names a byte, storages alive at a time
- * do not overlap, and the storage is found again from any address in it. On a device it is a number, where no memory of
- * the process lies; it cannot be read through. On the host it is the memory's own. It stays the same until the storage
- * is resized or released; a later storage may get it again. */
+ * Each storage has an address that can be used like a CUDA pointer: address + byte offset identifies a byte, live
+ * storages do not overlap, and the storage can be found from any address in it. On the host it is the address of the
+ * memory; on a device it is only a number, outside the memory of the process, and cannot be dereferenced. It stays the
+ * same until the storage is resized or freed; a later storage may reuse it. */
 
 KN_API uint64_t kn_storage_address(kn_storage *storage);    /* 0 for NULL */
 KN_API uint64_t kn_tensor_address(const kn_tensor *tensor); /* of its first element; 0 for NULL */
 
-/* The living storage that the address lies in, and how many bytes after its start (`byte_offset` may be NULL). Only
- * those that kn_storage_address or kn_tensor_address was called for are found. NULL, without an error, where there is
- * none. */
+/* The live storage that contains the address, and the address's offset in it (`byte_offset` may be NULL). Finds only
+ * storages for which kn_storage_address or kn_tensor_address was called. NULL, without an error, if there is none. */
 KN_API kn_storage *kn_storage_at_address(uint64_t address, size_t *byte_offset);
 
 /* --- resizing ----------------------------------------------------------------------------------------------------- */
 
-/* torch.UntypedStorage.resize_: other memory of `bytes` bytes under the same storage, with the old contents as far as
- * they fit; what is new is uninitialised. Tensors on it see the new memory. Making it smaller is KN_ERR_STATE while any
- * tensor uses it, resizing pinned memory and that of flattened parts always. No other thread may use the storage
- * meanwhile. Graphs that were captured with the old memory fail at their next replay. */
+/* torch.UntypedStorage.resize_: replaces the storage's memory by `bytes` bytes and copies as much of the contents as
+ * fits; the rest is uninitialised. Tensors on the storage use the new memory. Shrinking is KN_ERR_STATE while a tensor
+ * uses the storage; resizing pinned memory, or that of flattened parts, always is. No other thread may use the storage
+ * meanwhile. Graphs captured with the old memory fail at their next replay. */
 KN_API kn_status kn_storage_resize(kn_storage *storage, size_t bytes);
 
 KN_END_DECLS

@@ -68,22 +68,22 @@ static bool wants_record(const kn_call *call)
 
 /* --- outputs ---------------------------------------------------------------------------------------------------- */
 
-/* Checks a tensor that the caller passed to receive output `index`. */
-static kn_status check_wanted(const kn_call *call, int index, const kn_tensor *wanted)
+/* Checks a tensor that the caller passed to receive output `index` of that dtype and shape. */
+static kn_status check_wanted(const kn_tensor *wanted, int index, kn_device *device, kn_dtype dtype, int ndim,
+                              const int64_t *shape)
 {
-    const kn_dtype dtype = call->spec[index].dtype;
     char has[KN_DESCRIBE], takes[KN_DESCRIBE];
     KN_TRY(kn_tensor_check_live(wanted, "the output given"));
-    if (wanted->storage->device != kn_stream_device(call->stream))
-        return kn_fail(KN_ERR_DEVICE, "the output given is on %s and the inputs are on %s",
-                       kn_device_string(wanted->storage->device), kn_device_string(kn_stream_device(call->stream)));
-    if (wanted->dtype == dtype && wanted->ndim == call->spec[index].ndim &&
-        memcmp(wanted->shape, call->spec[index].shape, (size_t)wanted->ndim * sizeof *wanted->shape) == 0)
+    if (wanted->storage->device != device)
+        return kn_fail(KN_ERR_DEVICE, "the given output is on %s, but the inputs are on %s: create it there",
+                       kn_device_string(wanted->storage->device), kn_device_string(device));
+    if (wanted->dtype == dtype && wanted->ndim == ndim &&
+        memcmp(wanted->shape, shape, (size_t)ndim * sizeof *shape) == 0)
         return kn_tensor_check_no_overlap(wanted);
     return kn_fail(wanted->dtype == dtype ? KN_ERR_SHAPE : KN_ERR_DTYPE,
-                   "output %d given is %s, but the result is %s%s", index, kn_tensor_describe(has, sizeof has, wanted),
-                   kn_dtype_name(dtype),
-                   kn_format_shape(takes, sizeof takes, call->spec[index].ndim, call->spec[index].shape));
+                   "the given output %d is %s, but the result is %s%s", index,
+                   kn_tensor_describe(has, sizeof has, wanted), kn_dtype_name(dtype),
+                   kn_format_shape(takes, sizeof takes, ndim, shape));
 }
 
 /* Can forward write there directly? Not if it overlaps an input. */
@@ -102,7 +102,7 @@ static kn_status make_outputs(kn_call *call, kn_tensor *const *wanted, int num_w
     kn_device *device = kn_stream_device(call->stream);
     for (int i = 0; i < num_wanted && i < call->num_outputs; i++)
         if (wanted[i])
-            KN_TRY(check_wanted(call, i, wanted[i]));
+            KN_TRY(check_wanted(wanted[i], i, device, call->spec[i].dtype, call->spec[i].ndim, call->spec[i].shape));
     if (call->op->in_place) {
         call->outputs[0] = kn_retain(call->inputs[0]);
         call->num_outputs = 1;
@@ -168,13 +168,12 @@ static kn_status run_forward(kn_call *call)
     return observe(call, true);
 }
 
-static kn_status check_unrecorded(const kn_call *call, kn_tensor *const *wanted, int num_wanted)
+static kn_status check_unrecorded(const kn_tensor *wanted, bool needs_grad)
 {
-    for (int i = 0; i < num_wanted; i++)
-        if (wanted[i] && (call->needs_grad || (kn_grad_enabled() && kn_autograd_wants(wanted[i]))))
-            return kn_fail(KN_ERR_STATE, "writing into a given output is not recorded, but it or an input requires "
-                                         "gradients: do it inside KN_NO_GRAD");
-    return KN_OK;
+    if (!needs_grad && !(kn_grad_enabled() && kn_autograd_wants(wanted)))
+        return KN_OK;
+    return kn_fail(KN_ERR_STATE, "writing into a given output is not recorded, but it or an input requires gradients: "
+                                 "do it inside KN_NO_GRAD");
 }
 
 /* `wanted`: the caller's output tensors, NULL for those to be made. */
@@ -183,7 +182,9 @@ static kn_status run(kn_call *call, kn_tensor *const *wanted, int num_wanted)
     const kn_op *op = call->op;
     KN_TRY(check_devices(call));
     call->needs_grad = wants_record(call);
-    KN_TRY(check_unrecorded(call, wanted, num_wanted));
+    for (int i = 0; i < num_wanted; i++)
+        if (wanted[i])
+            KN_TRY(check_unrecorded(wanted[i], call->needs_grad));
     if (op->in_place && call->needs_grad)
         KN_TRY(kn_change_check(call->inputs[0]));
     call->stream = kn_tensor_stream(call->inputs[0]);
@@ -213,7 +214,7 @@ static kn_status check_list(const kn_op *op, const char *list, kn_tensor *const 
 {
     char name[64];
     if (num_inputs <= first)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: the list `%s` is empty: it takes one tensor or more", op->name, list);
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the list `%s` is empty; it needs at least one tensor", op->name, list);
     for (int i = first; i < num_inputs; i++) {
         if (inputs[i])
             continue;
@@ -260,7 +261,7 @@ static void return_outputs(kn_call *call, kn_tensor **outputs, int num_outputs)
     }
 }
 
-/* The rest is filled as it is counted: zeroing a kilobyte for each operation takes a while. */
+/* Leaves the other arrays uninitialised: clearing a kilobyte for each operation would take too long. */
 static void begin(kn_call *call, const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params)
 {
     call->op = op;
@@ -306,6 +307,23 @@ kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs
     return outputs[0];
 }
 
+static kn_status deliver(int index, kn_tensor *wanted, kn_tensor *result)
+{
+    KN_TRY(check_unrecorded(wanted, kn_grad_enabled() && kn_autograd_wants(result)));
+    KN_TRY(check_wanted(wanted, index, result->storage->device, result->dtype, result->ndim, result->shape));
+    KN_TRY(kn_tensor_copy(wanted, result));
+    kn_tensor_bump_version(wanted);
+    return KN_OK;
+}
+
+kn_status kn_op_deliver(const kn_op *op, int index, kn_tensor *wanted, kn_tensor *result)
+{
+    const kn_status status = deliver(index, wanted, result);
+    if (status != KN_OK)
+        kn_error_prefix("%s", op->name);
+    return status;
+}
+
 /* --- for ops ---------------------------------------------------------------------------------- */
 
 kn_status kn_call_output(kn_call *call, kn_dtype dtype, int ndim, const int64_t *shape)
@@ -345,7 +363,7 @@ kn_status kn_call_check_floating(const kn_call *call, int index)
     kn_dtype dtype = call->inputs[index]->dtype;
     if (dtype == KN_F32 || dtype == KN_F64)
         return KN_OK;
-    return kn_fail(KN_ERR_DTYPE, "input %d is %s: it takes float32 or float64", index, kn_dtype_name(dtype));
+    return kn_fail(KN_ERR_DTYPE, "input %d is %s; it must be float32 or float64", index, kn_dtype_name(dtype));
 }
 
 kn_status kn_call_check_same_dtype(const kn_call *call, int first, int last)

@@ -13,7 +13,7 @@
 
 /* --- accumulating gradients ------------------------------------------------------------------- */
 
-/* Not shared with anyone: may be changed in place. */
+/* Not shared, so that it may be changed in place. */
 static bool is_ours(const kn_tensor *tensor)
 {
     return atomic_load(&tensor->references) == 1 && atomic_load(&tensor->storage->references) == 1 &&
@@ -175,7 +175,7 @@ static kn_status check_gradient(const kn_node *node, int i, const kn_tensor *gra
         fits = gradient->shape[d] == node->input[i].shape[d];
     char text[KN_DESCRIBE];
     return fits ? KN_OK
-                : kn_fail(KN_ERR_INTERNAL, "backward of %s made a gradient for input %d that does not fit it: %s",
+                : kn_fail(KN_ERR_INTERNAL, "backward of %s returned a gradient that does not match input %d: %s",
                           node->op->name, i, kn_tensor_describe(text, sizeof text, gradient));
 }
 
@@ -231,8 +231,8 @@ static kn_status call_op(const step *s, kn_grad_call *call)
         return op->backward(call);
     return op->backward_recorded
                ? op->backward_recorded(call)
-               : kn_fail(KN_ERR_STATE, "its gradient is not differentiable, because its backward pass is not made of "
-                                       "differentiable operations; do without create_graph");
+               : kn_fail(KN_ERR_STATE,
+                         "its gradient is not differentiable: leave out create_graph, or replace the operation");
 }
 
 /* The op's backward from `gradients`; results that are not needed are dropped. */
@@ -258,8 +258,8 @@ static kn_status run_slice_backward(const step *s)
     const kn_node *node = s->node;
     kn_tensor *gradient = node->gradients[0], *whole, *part, *inside;
     if (s->pass->create_graph)
-        return kn_fail(KN_ERR_STATE, "it changed a view in place, and the gradient of that is not differentiable; do "
-                                     "without create_graph or without the change in place");
+        return kn_fail(KN_ERR_STATE, "it changed a view in place, whose gradient is not differentiable: avoid the "
+                                     "in-place change, or leave out create_graph");
     KN_TRY(kn_slice_new(node->slice, gradient->dtype, kn_device_of(gradient), &whole, &part));
     whole = kn_scope_adopt(whole);
     part = kn_scope_adopt(part);

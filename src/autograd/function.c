@@ -57,7 +57,8 @@ static kn_status check_gradient(const kn_input_spec *input, int index, const kn_
     if (fits && gradient->dtype == input->dtype)
         return KN_OK;
     kn_format_shape(wanted, sizeof wanted, input->ndim, input->shape);
-    return kn_fail(fits ? KN_ERR_DTYPE : KN_ERR_SHAPE, "it made a gradient %s for input %d, which is %s %s on %s",
+    return kn_fail(fits ? KN_ERR_DTYPE : KN_ERR_SHAPE,
+                   "its backward returned the gradient %s for input %d, which is %s %s on %s",
                    kn_tensor_describe(given, sizeof given, gradient), index, kn_dtype_name(input->dtype), wanted,
                    kn_device_string(input->device));
 }
@@ -121,7 +122,8 @@ static kn_status call_forward(kn_function_context *context, kn_tensor *const *in
     KN_TRY(leave_program(call, "forward", status));
     for (int i = 0; i < context->num_outputs; i++) {
         if (!outputs[i])
-            return kn_error_is_sticky() ? kn_error_status() : kn_fail(KN_ERR_STATE, "its forward set no output %d", i);
+            return kn_error_is_sticky() ? kn_error_status()
+                                        : kn_fail(KN_ERR_STATE, "its forward did not set output %d", i);
         KN_TRY(kn_tensor_check_live(outputs[i], "an output"));
     }
     if (sum_versions(context, inputs) != versions)
@@ -260,7 +262,8 @@ static kn_status check_arguments(const kn_function *function, kn_tensor *const *
     if (!function->forward)
         return kn_fail(KN_ERR_ARGUMENT, "the function has no forward");
     if (num_inputs < 0 || num_outputs < 0 || (num_inputs > 0 && !inputs) || (num_outputs > 0 && !outputs))
-        return kn_fail(KN_ERR_ARGUMENT, "%d inputs and %d outputs, or an array is NULL", num_inputs, num_outputs);
+        return kn_fail(KN_ERR_ARGUMENT, "invalid arguments: %d inputs and %d outputs, or an array is NULL", num_inputs,
+                       num_outputs);
     for (int i = 0; i < num_inputs; i++)
         if (!inputs[i])
             return kn_error_is_sticky() ? kn_error_status() : kn_fail(KN_ERR_ARGUMENT, "input %d is NULL", i);

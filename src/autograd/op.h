@@ -111,13 +111,13 @@ struct kn_op {
      * and kn_grad_saved_output. May be the same function as backward. NULL: create_graph through this op is an
      * error. */
     kn_status (*backward_recorded)(kn_grad_call *call);
-    /* Names of the saved tensors, slot by slot: inputs, outputs, or other names. For the next two. */
+    /* Names of the saved tensors by slot: inputs, outputs, or other names. Used by the next two. */
     const char *saved[KN_OP_MAX_SAVED];
     const kn_op *backward_operator; /* backward as a differentiable operator (ops/dispatch/backward.h), or NULL */
     const kn_op *backward_of;       /* this op is the backward pass of that one and has its parameters */
-    bool repeats_forward;           /* of such an op: what forward saves is no input, so that forward is run again */
-    kn_op_reference reference;      /* NULL for views, ops that only move data, and backward passes */
-    void *detail;                   /* per-op data for functions shared by several ops, or NULL */
+    bool repeats_forward;      /* with backward_of: runs forward again, since what it saves is not among the inputs */
+    kn_op_reference reference; /* NULL for views, ops that only move data, and backward passes */
+    void *detail;              /* per-op data for functions shared by several ops, or NULL */
 
     /* What the profiler counts, at least one read of each input and one write of each output: see autograd/work.h. */
     kn_work (*work)(const kn_call *call);               /* NULL: one operation per output element; none for views */
@@ -192,6 +192,10 @@ kn_tensor *kn_op_apply(const kn_op *op, kn_tensor *const *inputs, int num_inputs
  * (koine/operators.h: kn_op_call). The caller has called kn_op_check_given. */
 kn_status kn_op_apply_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                          kn_tensor **outputs, int num_outputs);
+
+/* Copies a result to the tensor that the caller gave for output `index`: for results that are not computed there. The
+ * same checks. */
+kn_status kn_op_deliver(const kn_op *op, int index, kn_tensor *wanted, kn_tensor *result);
 
 /* Checks that no required input is missing; the error names the one that is. */
 kn_status kn_op_check_given(const kn_op *op, kn_tensor *const *inputs, int num_inputs);

@@ -147,7 +147,7 @@ kn_status kn_error_set(kn_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    set(status, format, args);
+    set(status, format ? format : "", args);
     va_end(args);
     return status;
 }

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/gnuplot.h"
-#include "base/memory.h"
 
 /* --- the script ------------------------------------------------------------------------------------------------ */
 

@@ -1,7 +1,6 @@
 /* base/text.c - a growing string, and other text helpers. */
 #include "base/text.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,4 @@
 /* cli/operators.c - `koine operators`: prints the list of operators, as a table or as the page docs/operators.md. */
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/layout.h"
@@ -168,15 +166,17 @@ static void append_code(kn_text *out, append_part part, const kn_op *op)
 static int print_page(void)
 {
     kn_text out = {0};
-    kn_text_append(&out, "# Operators\n\n"
-                         "Printed by `koine operators --markdown`: all operators of `kn_op_find`\n"
-                         "(`<koine/operators.h>`), with their inputs (`?`: optional, `...`: a list),\n"
-                         "parameters with defaults, outputs, the dtypes of the first input and their gradients: none, "
-                         "the first, or second\n"
-                         "gradients too (`kn_autograd_grad` with `create_graph`). \"floating\" is float64, float32,\n"
-                         "float16 and bfloat16, \"numbers\" also integers, \"all\" also bool.\n\n"
-                         "| operator | inputs | parameters | outputs | dtypes | gradient | |\n"
-                         "| --- | --- | --- | --- | --- | --- | --- |\n");
+    kn_text_append(&out,
+                   "# Operators\n\n"
+                   "All operators of `kn_op_find` (`<koine/operators.h>`), printed by `koine operators --markdown`: "
+                   "their inputs (`?`:\n"
+                   "optional, `...`: a list), parameters with defaults, outputs, the dtypes of the first input "
+                   "(floating: float64, float32,\n"
+                   "float16 and bfloat16; numbers: also integers; all: also bool), and whether they have no "
+                   "gradients, first gradients, or\n"
+                   "second gradients, too (`kn_autograd_grad` with `create_graph`).\n\n"
+                   "| operator | inputs | parameters | outputs | dtypes | gradient | |\n"
+                   "| --- | --- | --- | --- | --- | --- | --- |\n");
     for (int i = 0; i < kn_op_count(); i++) {
         const kn_op *op = kn_op_at(i);
         const kn_op_info info = kn_op_describe(op);

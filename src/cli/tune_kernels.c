@@ -1,6 +1,5 @@
 /* cli/tune_kernels.c - tunes kernel parameters: each candidate is checked on a product of odd sizes, then timed. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "nn/state_dict.h"
 #include "optim/state.h"

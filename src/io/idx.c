@@ -1,7 +1,6 @@
 /* io/idx.c - the idx format of the MNIST files: two zero bytes, an element type, the number of dimensions, a 32-bit
  * size for each, the elements; all big-endian. http://yann.lecun.com/exdb/mnist/ */
 #include "base/error.h"
-#include "base/memory.h"
 #include "io/load.h"
 
 #include <koine/io.h>

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/dtype.h"
 #include "base/error.h"
 #include "loops/pointwise_source.h"
 #include "loops/vec4.h"
@@ -166,7 +165,7 @@ static int64_t whole_within(kn_scalar number, int64_t low, int64_t high)
     return number.real < (double)high ? (int64_t)number.real : high;
 }
 
-/* A number as an element; one that a dtype of 8 or 16 bits does not hold wraps around. */
+/* A number as an element; values out of range of an 8- or 16-bit dtype wrap around. */
 static kn_arg element_argument(kn_dtype dtype, kn_scalar number)
 {
     kn_arg arg = {.kind = KN_ARG_BYTES, .size = kn_dtype_size(dtype)};

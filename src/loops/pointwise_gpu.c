@@ -1,6 +1,5 @@
 /* loops/pointwise_gpu.c - kernels for GPUs: a work-item takes four elements at a time (cl/pointwise/vec4.clh), as
  * vectors where they are contiguous. */
-#include <stdio.h>
 
 #include "loops/pointwise_writer.h"
 

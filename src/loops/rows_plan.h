@@ -20,9 +20,13 @@ kn_work_size kn_work_for_groups(const kn_limits *limits, int64_t tasks);
  * if there are enough. With 16 the reduction tree costs no more than the terms. */
 int kn_team_for(int64_t n, int64_t terms, size_t local);
 
-/* How many elements of its row, each of so many inputs, a work-item of a GPU keeps in registers between the passes of a
- * map, `local` work-items at most sharing the row; 0: the row is too long for that. */
+/* How many elements of a row a GPU work-item keeps in registers between the passes of a map with `inputs` inputs, if at
+ * most `local` work-items share the row; 0: the row is too long. */
 int kn_held_of(int64_t n, int64_t inner, int inputs, size_t local);
+
+/* Parts of `rows` rows of n elements, in the order of which their totals are merged, by a second launch if there are
+ * several; a part is one task of a CPU device, and one work-group elsewhere, with a team of `lanes` for each row. */
+int64_t kn_parts_of_rows(const kn_limits *limits, int64_t rows, int64_t n, int64_t inner, int lanes);
 
 /* Work-groups for `rows` rows with a team of `lanes` each; GPUs only. */
 kn_work_size kn_work_for_teams(const kn_limits *limits, int64_t rows, int lanes);

@@ -105,7 +105,7 @@ static kn_status run_forward(kn_module *module, const kn_graphed *graphed, kn_te
         if (outputs[o] == NULL)
             return kn_error_status() != KN_OK
                        ? kn_error_status()
-                       : kn_fail(KN_ERR_STATE, "%s: its forward function made no output %d", module->type_name, o);
+                       : kn_fail(KN_ERR_STATE, "%s: its forward function did not set output %d", module->type_name, o);
     return KN_OK;
 }
 

@@ -190,7 +190,7 @@ static kn_status check_name(const kn_module *module, const char *name)
         return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is reserved for the metadata in saved files",
                        module->type_name, name);
     if (strchr(name, '.') != NULL)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" holds a dot, which separates levels in dotted names",
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" contains a dot, which separates levels in dotted names",
                        module->type_name, name);
     for (int i = 0; i < module->num_tensors; i++) {
         if (strcmp(module->tensors[i].name, name) == 0)

@@ -31,7 +31,7 @@ static kn_tensor *avg_forward(kn_module *module, kn_tensor *x)
     return self->layer->apply(x, &self->params);
 }
 
-/* Like PyTorch: one number if all directions agree, else a tuple; with `tuple` always a tuple. */
+/* Like PyTorch: one number if all dimensions agree, else a tuple; with `tuple` always a tuple. */
 static void append_size(kn_text *text, const char *name, int dims, const int64_t sizes[3], bool tuple)
 {
     for (int d = 3 - dims; d < 3; d++)
@@ -89,7 +89,7 @@ static kn_status check(const pool_layer *layer, const kn_pool_params *params)
     return status;
 }
 
-/* Does every window cover at least one input element, so that no maximum is of padding alone? Always true without
+/* Does every window cover at least one input element, so that no maximum is over padding alone? Always true without
  * dilation, because padding is at most half the window. */
 static bool meets_input(const pooling *self)
 {

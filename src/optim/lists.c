@@ -1,4 +1,4 @@
-/* optim/lists.c - a step on the caller's tensors, by the launches that kn_optim_step makes. */
+/* optim/lists.c - a step on the caller's tensors, with the same launches as kn_optim_step. */
 #include <koine/autograd.h>
 
 #include "base/error.h"
@@ -28,10 +28,11 @@ static kn_status check_changed(const char *function, const char *list, int index
     }
     return kn_is_leaf(tensor) || !kn_grad_enabled()
                ? KN_OK
-               : kn_fail(KN_ERR_STATE,
-                         "%s: %s[%d] is the result of recorded operations, and the step is not recorded: do it inside "
-                         "KN_NO_GRAD",
-                         function, list, index);
+               : kn_fail(
+                     KN_ERR_STATE,
+                     "%s: %s[%d] is the result of recorded operations, and the step is not recorded: call it inside "
+                     "KN_NO_GRAD",
+                     function, list, index);
 }
 
 static kn_status check_step(const char *function, int index, const kn_tensor *step, const kn_tensor *parameter)
@@ -49,10 +50,12 @@ static kn_status check_parameter(const char *function, int index, const kn_tenso
     char text[KN_DESCRIBE];
     KN_TRY(kn_check_tensor(function, "parameters", parameter));
     if (parameter->dtype != KN_F32 && parameter->dtype != KN_F64)
-        return kn_fail(KN_ERR_DTYPE, "%s: parameters[%d] is %s; it takes float32 and float64", function, index,
+        return kn_fail(KN_ERR_DTYPE, "%s: parameters[%d] is %s; it must be float32 or float64", function, index,
                        kn_tensor_describe(text, sizeof text, parameter));
     if (kn_device_is_host(parameter->storage->device))
-        return kn_fail(KN_ERR_DEVICE, "%s: parameters[%d] is on the host, which runs no kernels: kn_to(tensor, device)",
+        return kn_fail(KN_ERR_DEVICE,
+                       "%s: parameters[%d] is on the host, which runs no operations: move it to a device with "
+                       "kn_to(tensor, device)",
                        function, index);
     return check_changed(function, "parameters", index, parameter);
 }

@@ -48,7 +48,8 @@ typedef struct kn_optim_algorithm {
 typedef struct kn_optim_slot {
     kn_tensor *parameter, *gradient;
     int64_t start; /* in the flat states */
-    /* Without flat states: its own, and how many steps it has made (float32, borrowed), for those who ask. */
+    /* Without flat states: the parameter's own states and, if the kernel reads it, its number of steps (float32,
+     * borrowed). */
     kn_tensor *states[KN_OPTIM_MAX_STATES], *step;
 } kn_optim_slot;
 
@@ -77,9 +78,9 @@ typedef struct kn_optim_lists {
     const kn_optim_algorithm *algorithm;
     const double *hyper;
     const char *options; /* " -DOWN_STATES" and more */
-    int64_t step;        /* 0: `steps` tells */
+    int64_t step;        /* 0: `steps` has each parameter's */
     bool has_steps;
-    bool clears_states; /* they hold nothing yet: zeros first */
+    bool clears_states; /* the states are uninitialised: clear them first */
     int count, num_states;
     kn_tensor *const *parameters, *const *gradients, *const *states[KN_OPTIM_MAX_STATES], *const *steps;
     const char *names[KN_OPTIM_MAX_STATES]; /* of the lists of states */

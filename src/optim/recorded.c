@@ -27,8 +27,8 @@ static kn_status count_step(void *user)
     for (int i = 0; i < recorded->count; i++)
         if (optim->steps[recorded->indices[i]] + 1 != step)
             return kn_fail(KN_ERR_STATE,
-                           "kn_graph_replay: parameters that %s updates together are at different steps now: capture "
-                           "again",
+                           "kn_graph_replay: parameters that %s updates together are now at different steps: capture "
+                           "the graph again",
                            optim->algorithm->name);
     double scalars[KN_OPTIM_MAX_SCALARS];
     int count = optim->algorithm->scalars(optim->hyper, step, scalars);

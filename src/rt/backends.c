@@ -1,4 +1,4 @@
-/* rt/backends.c - versions of what the library stands on. */
+/* rt/backends.c - versions of the libraries that Koine is built on. */
 #include <clblast_c.h>
 #include <koine/flags.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 static const char clblast_version[] =
     TEXT(CLBLAST_VERSION_MAJOR) "." TEXT(CLBLAST_VERSION_MINOR) "." TEXT(CLBLAST_VERSION_PATCH);
 #else
-static const char clblast_version[] = "older than 1.5.3"; /* it does not say */
+static const char clblast_version[] = "older than 1.5.3"; /* older ones do not report it */
 #endif
 
 const char *kn_backend_version(const char *backend)
@@ -28,7 +28,8 @@ const char *kn_backend_version(const char *backend)
         const kn_device *device = kn_device_current();
         return device ? device->properties.opencl_version : NULL;
     }
-    kn_fail(KN_ERR_ARGUMENT, "kn_backend_version: there is no backend `%s`, but clblast and opencl", backend);
+    kn_fail(KN_ERR_ARGUMENT, "kn_backend_version: there is no backend `%s`; the backends are clblast and opencl",
+            backend);
     return NULL;
 }
 

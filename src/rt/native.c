@@ -28,13 +28,13 @@ void *kn_native_queue(kn_stream *stream)
 {
     if (!stream)
         return kn_fail_argument_null("kn_native_queue", "stream"), NULL;
-    if (kn_stream_enter(stream, "handing out the queue") != KN_OK)
+    if (kn_stream_enter(stream, "returning the queue") != KN_OK)
         return NULL;
     atomic_store(&stream->is_shared, true);
     return (void *)stream->queue;
 }
 
-/* What Koine relies on: the same context, so that memory can be shared; the same device; in order. */
+/* Koine requires the same context, so that memory can be shared, the same device, and in-order execution. */
 static kn_status check_queue(kn_device *device, cl_command_queue queue)
 {
     cl_context context;
@@ -46,15 +46,15 @@ static kn_status check_queue(kn_device *device, cl_command_queue queue)
     if (error == CL_SUCCESS)
         error = clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
     if (error != CL_SUCCESS)
-        return kn_cl_fail(error, device, "kn_stream_from_native: looking at the queue");
+        return kn_cl_fail(error, device, "kn_stream_from_native: querying the queue");
     if (context != device->context || id != device->id)
-        return kn_fail(KN_ERR_DEVICE,
-                       "kn_stream_from_native: the queue was made for another %s than %s's: use "
-                       "kn_native_context and kn_native_device",
-                       id == device->id ? "context" : "device", device->label);
+        return kn_fail(
+            KN_ERR_DEVICE,
+            "kn_stream_from_native: the queue's %s is not that of %s: use kn_native_context and kn_native_device",
+            id == device->id ? "context" : "device", device->label);
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
         return kn_fail(KN_ERR_ARGUMENT,
-                       "kn_stream_from_native: the queue runs its work out of order; a stream is in order");
+                       "kn_stream_from_native: the queue is out-of-order; a stream needs an in-order one");
     return KN_OK;
 }
 

@@ -3,7 +3,6 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "loops/pointwise.h"
 #include "tensor/copy.h"

@@ -111,7 +111,7 @@ static kn_dtype transfer_dtype(const kn_tensor *destination, const kn_tensor *so
     return kn_tensor_element_size(source) <= kn_tensor_element_size(destination) ? source->dtype : destination->dtype;
 }
 
-/* Packed before the transfer, unpacked after it. */
+/* Non-contiguous tensors are packed before the transfer and unpacked after it. */
 kn_status kn_copy_across(kn_tensor *destination, const kn_tensor *source, bool non_blocking)
 {
     const kn_dtype dtype = transfer_dtype(destination, source, non_blocking);

@@ -15,7 +15,7 @@ typedef struct kn_element {
 
 static inline kn_element kn_element_whole(int64_t value) { return (kn_element){(double)value, value}; }
 
-/* A real number as a whole one, as on devices: towards zero, the bounds of int64 beyond them, NaN as 0. */
+/* A real number as an int64, converted as on devices: truncated towards zero and clamped; NaN becomes 0. */
 static inline int64_t kn_whole_of(double real)
 {
     if (!(real > -0x1p63))
@@ -50,7 +50,7 @@ static inline kn_element kn_element_get(const void *data, kn_dtype dtype, int64_
     return (kn_element){.real = ((const float *)data)[index]};
 }
 
-/* Stores an element read as dtype `from`. What a narrower whole dtype does not hold wraps around. */
+/* Stores an element read as dtype `from`. Values out of range of a narrower integer dtype wrap around. */
 static inline void kn_element_set(void *data, kn_dtype dtype, int64_t index, kn_element value, kn_dtype from)
 {
     const bool is_real = kn_dtype_is_floating(from);

@@ -113,10 +113,10 @@ kn_status kn_generator_check(const kn_generator *generator, const kn_device *dev
 {
     if (!generator || generator->device == device)
         return KN_OK;
-    return kn_fail(KN_ERR_DEVICE,
-                   "the generator is of %s, but the values are drawn on %s: make one there, "
-                   "kn_generator_new(device)",
-                   kn_device_string(generator->device), kn_device_string(device));
+    return kn_fail(
+        KN_ERR_DEVICE,
+        "the generator belongs to %s, but the tensor is on %s: use a generator of that device (kn_generator_new)",
+        kn_device_string(generator->device), kn_device_string(device));
 }
 
 static kn_philox take(kn_generator *generator, uint64_t blocks)

@@ -144,7 +144,7 @@ static kn_status check_all(const char *function, const void *states, int count)
     if (!states)
         return kn_fail_argument_null(function, "states");
     if (count != kn_device_count())
-        return kn_fail(KN_ERR_ARGUMENT, "%s: %d states for %d devices: there is one per device, kn_device_count()",
+        return kn_fail(KN_ERR_ARGUMENT, "%s: got %d states for %d devices: pass one per device (kn_device_count)",
                        function, count, kn_device_count());
     return KN_OK;
 }

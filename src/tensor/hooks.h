@@ -8,7 +8,7 @@
 typedef struct kn_tensor_hooks {
     void (*free)(struct kn_autograd *autograd); /* frees a dying tensor's part */
     kn_status (*require)(kn_tensor *tensor);    /* makes a new tensor a leaf that requires gradients */
-    /* KN_ERR_STATE where `function`, which is not recorded, would change or read values whose gradients are wanted */
+    /* KN_ERR_STATE if `function`, which is not recorded, would change or read values that require gradients */
     kn_status (*check_unrecorded)(const char *function, const kn_tensor *tensor);
 } kn_tensor_hooks;
 

@@ -11,7 +11,7 @@
 
 typedef enum kn_host_access { KN_HOST_READ, KN_HOST_WRITE } kn_host_access;
 
-/* Allocates pinned memory for `storage` (new, on the host), suited for transfers with `device`. */
+/* Allocates pinned memory for `storage` (new, on the host), for transfers with `device`. */
 kn_status kn_storage_pin(kn_storage *storage, kn_device *device, size_t bytes);
 
 /* Frees the pinned memory of a storage that is being released: at once, or later if copies are pending. Does not

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/memory.h"
 #include "base/threads.h"
 #include "tensor/tensor.h"
 

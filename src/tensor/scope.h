@@ -22,11 +22,11 @@ int kn_scope_begin_internal(void);
 int kn_scope_enter_user_code(void);
 void kn_scope_leave_user_code(int adopter);
 
-/* Hands owned references to the scope around, as results of a public function; NULLs stay NULL. None are left to the
- * caller, also on failure, which leaves `out` as it was. */
+/* Hands owned references to the enclosing scope, as results of a public function; NULLs stay NULL. Takes all
+ * references, also on failure, which leaves `out` unchanged. */
 kn_status kn_scope_adopt_all(kn_tensor **owned, int count, kn_tensor **out);
 
-/* As kn_scope_return, for several: they go to the scope around, and to `out`. */
+/* kn_scope_return for several tensors, which go to the enclosing scope and to `out`. */
 kn_status kn_scope_return_all(int depth, kn_tensor **tensors, int count, kn_tensor **out);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/threads.h"
-#include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
 static struct {

@@ -26,8 +26,7 @@ int64_t kn_strides_extent(int ndim, const int64_t *shape, const int64_t *strides
     return counts ? last + 1 : -1;
 }
 
-/* The dimension of more than one element with the smallest stride, among those that are not `done`; -1: none is
- * left. */
+/* The dimension with the smallest stride among those not `done`, of more than one element; -1: none is left. */
 static int smallest(int ndim, const int64_t *shape, const int64_t *strides, const bool *done)
 {
     int found = -1;

@@ -8,11 +8,11 @@
 /* Row-major, without gaps. */
 void kn_strides_contiguous(int64_t *strides, int ndim, const int64_t *shape);
 
-/* Elements from the first to the last in memory; 0 where there are none, -1 where they are too many to count. */
+/* The number of elements that the layout spans in memory; 0 if it is empty, -1 on overflow. */
 int64_t kn_strides_extent(int ndim, const int64_t *shape, const int64_t *strides);
 
-/* May several elements lie in one place? No, if each stride exceeds what the dimensions of smaller strides reach; else,
- * though seldom without need, yes. */
+/* May elements share memory? False only if each stride exceeds the extent of all dimensions with smaller strides, so
+ * true is occasionally a false alarm. */
 bool kn_strides_may_overlap(int ndim, const int64_t *shape, const int64_t *strides);
 
 #endif

@@ -26,8 +26,8 @@ struct kn_storage {
     struct kn_storage *whole; /* for a part: the storage that owns the memory, one reference; else NULL */
     atomic_bool is_divided;   /* it is the `whole` of others */
     size_t bytes;
-    uint64_t address;    /* tensor/storage_address.c; 0: nobody has asked */
-    kn_treap_node place; /* among those that have one */
+    uint64_t address;    /* tensor/storage_address.c; 0: not requested yet */
+    kn_treap_node place; /* in the tree of addresses */
 };
 
 struct kn_autograd; /* the autograd layer's part of a tensor (autograd/tape.h) */
@@ -115,11 +115,13 @@ const char *kn_tensor_describe(char *buffer, size_t size, const kn_tensor *tenso
 /* Memory on `device`; with `pinned_for` on the host, pinned for transfers with that device. */
 kn_status kn_storage_make(kn_storage **storage, kn_device *device, kn_device *pinned_for, size_t bytes);
 
-/* Do all elements lie within the storage? Refuses what is negative or overflows. `strides` NULL: contiguous. */
+/* Checks that all elements are within the storage, and that nothing is negative or overflows. `strides` NULL:
+ * contiguous. */
 kn_status kn_storage_check_layout(const kn_storage *storage, kn_dtype dtype, int ndim, const int64_t *shape,
                                   const int64_t *strides, int64_t offset);
 
-/* storage_address.c: the storage is about to die; two swap what is under them, a keeping its place by address. */
+/* storage_address.c: removes a storage that is about to be freed from the tree / swaps the memory of two storages; a
+ * keeps its entry in the tree, at its new address. */
 void kn_storage_forget_address(kn_storage *storage);
 void kn_storage_exchange_memory(kn_storage *a, kn_storage *b);
 

@@ -20,10 +20,10 @@ static kn_status check_classes(kn_dtype dtype)
 {
     if (dtype == KN_I64 || dtype == KN_I32 || dtype == KN_U8)
         return KN_OK;
-    return kn_fail(KN_ERR_DTYPE,
-                   "trainer: accuracy needs integer classes, but the targets are %s; with such targets make the "
-                   "trainer with .accuracy = false",
-                   kn_dtype_name(dtype));
+    return kn_fail(
+        KN_ERR_DTYPE,
+        "trainer: accuracy needs integer classes, but the targets are %s; for such targets set .accuracy = false",
+        kn_dtype_name(dtype));
 }
 
 /* Cross entropy and accuracy do; a user's loss function looks for what it needs itself. */

@@ -41,7 +41,7 @@ static kn_status check(const kn_trainer *trainer, const kn_callback *callback)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: a callback with a state needs a unique name, in UTF-8 and without a "
                                         "dot, by which resuming finds its state");
     if (find(trainer, name) != NULL)
-        return kn_fail(KN_ERR_ARGUMENT, "trainer: there already is a callback with a state named \"%s\"", name);
+        return kn_fail(KN_ERR_ARGUMENT, "trainer: another callback already has a state named \"%s\"", name);
     return KN_OK;
 }
 

@@ -65,7 +65,7 @@ static int add(kn_device_log *log, const char *name, kn_log_entry entry)
 {
     kn_status status = log && name ? KN_OK : kn_fail_argument_null("device_log_add", log ? "name" : "log");
     if (status == KN_OK && kn_device_log_find(log, name) >= 0)
-        status = kn_fail(KN_ERR_ARGUMENT, "device_log: there already is an entry \"%s\"", name);
+        status = kn_fail(KN_ERR_ARGUMENT, "device_log: another entry is already named \"%s\"", name);
     if (status == KN_OK)
         status = grow(log);
     if (status == KN_OK && !(entry.name = kn_strdup(name)))
@@ -144,8 +144,7 @@ kn_status kn_log_check_values(const char *function, const kn_tensor *values)
     if (values->dtype != KN_F32 && values->dtype != KN_F64)
         return kn_fail(KN_ERR_DTYPE, "%s: takes float32 and float64, not %s", function, kn_dtype_name(values->dtype));
     if (kn_device_is_host(values->storage->device))
-        return kn_fail(KN_ERR_DEVICE, "%s: the values are on the host; figures accumulate on the values' device",
-                       function);
+        return kn_fail(KN_ERR_DEVICE, "%s: the values are on the host: move them to a device with kn_to", function);
     return KN_OK;
 }
 

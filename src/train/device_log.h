@@ -5,26 +5,9 @@
 #include <koine/device_log.h>
 
 #include "tensor/tensor.h"
+#include "train/cells.h"
 
 typedef enum kn_entry_kind { KN_ENTRY_SCALAR, KN_ENTRY_ACCURACY, KN_ENTRY_HISTOGRAM, KN_ENTRY_NORM } kn_entry_kind;
-
-/* The state is an array of 8-byte cells: integers, or a value of the entry's dtype at the start of the cell. A new
- * entry is all zeros. Must match cl/train/device_log.clh. */
-enum {
-    KN_CELL_COUNT,
-    KN_CELL_BAD, /* the first update with a value that is not finite; 0: none */
-    KN_CELL_BAD_IS_NAN,
-    KN_CELL_WEIGHT,
-    KN_CELL_SIZE, /* size of the following values: 4 or 8 bytes */
-    KN_CELL_LAST,
-    KN_CELL_SUM,
-    KN_CELL_ERROR, /* compensation, to be added to the sum */
-    KN_CELL_MIN,
-    KN_CELL_MAX,
-    KN_SCALAR_CELLS /* gradient norms: followed by the parameters' norms */
-};
-enum { KN_ACCURACY_ROWS, KN_ACCURACY_COUNTS };                             /* one count per work-item */
-enum { KN_HISTOGRAM_VALUES, KN_HISTOGRAM_OUTSIDE, KN_HISTOGRAM_BINS = 4 }; /* below, above, NaN; the bins */
 
 /* Counts of an accuracy: the maximum number of work-items of its kernel. */
 #define KN_ACCURACY_ITEMS 256

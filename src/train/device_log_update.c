@@ -2,6 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <koine/reduce.h>
+#include <koine/shape.h>
+
 #include "base/error.h"
 #include "train/device_log.h"
 
@@ -58,30 +61,20 @@ static kn_status check_accuracy(const kn_tensor *output, const kn_tensor *target
     return KN_OK;
 }
 
-/* Work-items per row: a power of two, about eight classes each, at most 256. */
-static size_t group_for(const kn_limits *limits, int64_t classes)
+static kn_status count_rows(kn_device_log *log, const kn_log_entry *entry, kn_tensor *output, kn_tensor *target)
 {
-    size_t local = 1;
-    while (local < 256 && 2 * local <= limits->max_work_group_size && 8 * (int64_t)local < classes)
-        local *= 2;
-    return local;
-}
-
-static kn_status count_rows(kn_device_log *log, const kn_log_entry *entry, const kn_tensor *output,
-                            const kn_tensor *target, int64_t rows)
-{
-    const kn_limits *limits = kn_tensor_limits(output);
-    size_t items =
-        limits->is_cpu ? kn_work_items(limits, rows, ROWS_PER_ITEM) : smaller((size_t)rows, KN_ACCURACY_ITEMS);
-    size_t local = limits->is_cpu ? 1 : group_for(limits, output->shape[1]);
+    KN_SCOPE;
+    const int64_t rows = kn_numel(target);
+    const size_t items = smaller(kn_work_items(kn_tensor_limits(target), rows, ROWS_PER_ITEM), KN_ACCURACY_ITEMS);
+    kn_tensor *classes;
     char options[128];
+
+    KN_TRY(kn_status_of(classes = kn_argmax(output, 1, false)));
+    KN_TRY(kn_status_of(target = kn_contiguous(target)));
     snprintf(options, sizeof options, "%s -DTARGET=%s", kn_dtype_options(output->dtype), kn_dtype_cl(target->dtype));
     return kn_run(kn_tensor_stream(output), .source = SOURCE, .options = options, .kernel = "log_accuracy",
-                  .operation = "device_log_accuracy", .dims = 1, .global = {smaller(items, KN_ACCURACY_ITEMS) * local},
-                  .local = {local},
-                  KN_ARGS(kn_arg_tensor(output), kn_arg_tensor(target), kn_log_arg(log, entry),
-                          kn_arg_i64(output->shape[0]), kn_arg_i64(output->shape[1]),
-                          kn_arg_i64(output->shape[0] > 0 ? rows / output->shape[0] : 1)));
+                  .operation = "device_log_accuracy", .dims = 1, .global = {items},
+                  KN_ARGS(kn_arg_tensor(classes), kn_arg_tensor(target), kn_log_arg(log, entry), kn_arg_i64(rows)));
 }
 
 kn_status kn_device_log_accuracy(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target)
@@ -94,16 +87,7 @@ kn_status kn_device_log_accuracy(kn_device_log *log, int entry, kn_tensor *outpu
     KN_TRY(kn_log_check_values("device_log_accuracy", output));
     KN_TRY(check_accuracy(output, target));
     KN_TRY(kn_log_prepare(log, accuracy, output->storage->device, output->dtype));
-    int64_t rows = kn_numel(target);
-    kn_tensor *scores = NULL, *classes = NULL;
-    kn_status status = kn_tensor_contiguous(&scores, output);
-    if (status == KN_OK)
-        status = kn_tensor_contiguous(&classes, target);
-    if (status == KN_OK && rows > 0)
-        status = count_rows(log, accuracy, scores, classes, rows);
-    kn_release(scores);
-    kn_release(classes);
-    return status;
+    return kn_numel(target) > 0 ? count_rows(log, accuracy, output, target) : KN_OK;
 }
 
 /* --- histograms ------------------------------------------------------------------------------------------------ */

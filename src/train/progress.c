@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/layout.h"
-#include "base/memory.h"
 #include "base/utf8.h"
 #include "train/history.h"
 

@@ -7,7 +7,6 @@
 #include <koine/random.h>
 
 #include "base/files.h"
-#include "base/memory.h"
 #include "io/checkpoint.h"
 #include "nn/module.h"
 
@@ -64,7 +63,10 @@ static kn_status read_course(const kn_trainer *trainer, const kn_tensor_file *fi
     double since = into->numbers[KN_PROGRESS_SINCE_BEST], steps = into->numbers[KN_PROGRESS_GLOBAL_STEP];
     bool whole = floor(best) == best && floor(since) == since && floor(steps) == steps && steps >= 0 && steps < 0x1p53;
     if (epoch != (double)into->epochs || !whole || !(best >= 0 && best <= epoch) || !(since >= 0 && since <= epoch))
-        return kn_fail(KN_ERR_FORMAT, "cannot resume from %s: its epoch numbers contradict each other", path);
+        return kn_fail(
+            KN_ERR_FORMAT,
+            "cannot resume from %s: its epoch numbers are inconsistent; remove the file to start from the beginning",
+            path);
     return KN_OK;
 }
 

@@ -11,7 +11,6 @@
 #include <koine/random.h>
 
 #include "base/files.h"
-#include "base/memory.h"
 #include "io/checkpoint.h"
 #include "nn/module.h"
 #include "tensor/tensor.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "data/loader.h"
 #include "nn/module.h"

@@ -2,7 +2,6 @@
  * added to the table of steps, shown in the progress bar, and checked for a loss that is not finite. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <koine/autograd.h>
 #include <koine/tensor.h>

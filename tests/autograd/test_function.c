@@ -454,7 +454,7 @@ TENSOR_TEST(errors_begin_with_the_functions_name)
     EXPECT(EXPRESSION, false, KN_ERR_SHAPE, "mistaken: matmul");
     EXPECT(MESSAGE, false, KN_ERR_NUMERIC, "mistaken: not to my liking");
     EXPECT(SILENT, false, KN_ERR_FORMAT, "mistaken: its forward failed with KN_ERR_FORMAT");
-    EXPECT(MISSING, false, KN_ERR_STATE, "mistaken: its forward set no output 0");
+    EXPECT(MISSING, false, KN_ERR_STATE, "mistaken: its forward did not set output 0");
     EXPECT(NO_SAVED, false, KN_ERR_ARGUMENT, "mistaken: kn_function_saved", "no saved tensor 3");
     EXPECT(EXPRESSION, true, KN_ERR_SHAPE, "backward of mistaken: matmul");
     EXPECT(MESSAGE, true, KN_ERR_NUMERIC, "backward of mistaken: not to my liking");

@@ -17,7 +17,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/memory.h"
 #include "base/plot.h"
 
 static char folder[] = "/tmp/koine-plots-XXXXXX", before[8192];

@@ -9,7 +9,6 @@
 
 #include "base/files.h"
 #include "base/gnuplot.h"
-#include "base/memory.h"
 #include "base/system.h"
 #include <koine/status.h>
 

@@ -1,8 +1,6 @@
 /* test_smi.c - `koine smi`: usage, the table, the JSON, repetition, Ctrl-C; on this machine's devices and on simulated
  * GPUs with a fake NVML. */
 #include <cjson/cJSON.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "run_program.h"

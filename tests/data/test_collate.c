@@ -1,12 +1,10 @@
 /* test_collate - the collate function: its inputs, results and errors; late copies; epochs abandoned and loaders freed
  * with copies in flight. */
 #include <koine/koine.h>
-#include <stdlib.h>
 
 #include "data/counted.h"
 #include "io/check.h"
 #include "support/busy.h"
-#include "tensor/host_copies.h"
 
 #define SIZE 4
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "data/dataset.h"
 #include "data/order.h"
 #include "io/check.h"

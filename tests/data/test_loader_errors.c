@@ -1,7 +1,6 @@
 /* test_loader_errors - the loader with bad parameters, failing datasets, too little memory, and abandoned epochs. */
 #include <koine/data.h>
 #include <koine/device.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/memory.h"

@@ -98,7 +98,7 @@ TENSOR_TEST(dtypes_promote_as_in_pytorch)
     assert_int_equal(failed, 0);
 }
 
-/* What stands for no dtype counts as float32, and nothing is read beside the table. */
+/* Values outside the enum count as float32; the table is not read beyond its ends. */
 TENSOR_TEST(there_are_only_these_dtypes)
 {
     assert_string_equal(kn_dtype_name((kn_dtype)(KN_BOOL + 1)), "default");
@@ -106,7 +106,7 @@ TENSOR_TEST(there_are_only_these_dtypes)
     assert_int_equal(kn_promote_types((kn_dtype)99, KN_I8), KN_F32);
     assert_int_equal(kn_promote_types(KN_F64, (kn_dtype)-1), KN_F64);
     assert_null(kn_to_dtype(kn_ones(KN_SHAPE(1)), (kn_dtype)(KN_BOOL + 1)));
-    CHECK_ERROR(KN_ERR_ARGUMENT, "to_dtype: 11 is no dtype");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "to_dtype: 11 is not a dtype");
 }
 
 /* --- conversions -------------------------------------------------------------------------------------------------- */

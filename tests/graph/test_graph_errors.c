@@ -189,7 +189,7 @@ static void calls_out_of_order(void **state)
     CHECK_ERROR(KN_ERR_STATE, "not being captured by this thread");
     CHECK_OK(kn_graph_capture_begin(graph, NULL));
     assert_int_equal(kn_graph_capture_begin(graph, NULL), KN_ERR_STATE);
-    CHECK_ERROR(KN_ERR_STATE, "is being captured already");
+    CHECK_ERROR(KN_ERR_STATE, "is already being captured");
     assert_int_equal(kn_graph_replay(graph), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "still being captured");
     assert_int_equal(kn_graph_reset(graph), KN_ERR_STATE);

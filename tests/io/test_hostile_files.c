@@ -1,6 +1,5 @@
 /* test_hostile_files - files that could hang, mislead or overwhelm the reader, and paths that could mislead the
  * writer. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 #include <zlib.h>
 
 #include "base/files.h"
-#include "base/memory.h"
 #include "io/check.h"
 #include "io/files.h"
 #include <koine/io.h>

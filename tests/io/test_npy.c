@@ -1,7 +1,6 @@
 /* test_npy - NumPy's .npy files: valid, invalid, written. */
 #include <koine/io.h>
 #include <koine/tensor.h>
-#include <stdlib.h>
 
 #include "base/memory.h"
 #include "io/check.h"

@@ -1,7 +1,6 @@
 /* test_safetensors - safetensors files, read and written; invalid ones are in test_safetensors_refused. */
 #include <koine/io.h>
 #include <koine/tensor.h>
-#include <stdlib.h>
 
 #include "base/memory.h"
 #include "io/check.h"

@@ -1,6 +1,5 @@
 /* test_safetensors_refused - damaged and malicious safetensors files. */
 #include <koine/io.h>
-#include <stdlib.h>
 
 #include "io/check.h"
 #include "io/files.h"

@@ -14,7 +14,8 @@ class ModuleParams(ctypes.Structure):
 
 
 class TensorOptions(ctypes.Structure):
-    _fields_ = [("dtype", c_int), ("device", c_void_p), ("requires_grad", c_bool), ("pin_memory", c_bool)]
+    _fields_ = [("dtype", c_int), ("device", c_void_p), ("requires_grad", c_bool), ("pin_memory", c_bool),
+                ("generator", c_void_p)]
 
 
 class Batch(ctypes.Structure):

@@ -1,7 +1,6 @@
 /* test_summary.c - a module as text: shapes and multiply-adds, folding, width; the dry run has no side effects. */
 #include "support/check.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -112,7 +112,7 @@ TENSOR_TEST(lists_that_do_not_do)
     assert_null(kn_cat(NULL, 0, 0));
     CHECK_ERROR(KN_ERR_ARGUMENT, "cat", "`tensors` is NULL");
     assert_null(kn_cat(&a, 0, 0));
-    CHECK_ERROR(KN_ERR_ARGUMENT, "cat", "`tensors` is empty", "one tensor or more");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "cat", "`tensors` is empty", "at least one tensor");
     assert_null(kn_stack(&a, -3, 0));
     CHECK_ERROR(KN_ERR_ARGUMENT, "stack", "`tensors` is empty");
     assert_null(kn_cat(hole, 3, 0));

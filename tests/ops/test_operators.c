@@ -206,9 +206,9 @@ TENSOR_TEST(an_output_that_does_not_fit_is_refused)
 {
     kn_tensor *x = matrix(), *short_one = kn_zeros(KN_SHAPE(2, 2)), *whole = kn_zeros(KN_SHAPE(2, 3), .dtype = KN_I64);
     assert_int_equal(call("neg", x, NULL, &short_one), KN_ERR_SHAPE);
-    CHECK_ERROR(KN_ERR_SHAPE, "neg: output 0 given is", "[2, 2]", "the result is float32[2, 3]");
+    CHECK_ERROR(KN_ERR_SHAPE, "neg: the given output 0 is", "[2, 2]", "the result is float32[2, 3]");
     assert_int_equal(call("neg", x, NULL, &whole), KN_ERR_DTYPE);
-    CHECK_ERROR(KN_ERR_DTYPE, "neg: output 0 given is", "int64");
+    CHECK_ERROR(KN_ERR_DTYPE, "neg: the given output 0 is", "int64");
     kn_tensor *leaf = kn_rand(KN_SHAPE(2, 3), .requires_grad = true), *y = kn_zeros(KN_SHAPE(2, 3));
     assert_int_equal(call("neg", leaf, NULL, &y), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "neg", "KN_NO_GRAD");
@@ -216,6 +216,48 @@ TENSOR_TEST(an_output_that_does_not_fit_is_refused)
     CHECK_ERROR(KN_ERR_STATE, "neg", "KN_NO_GRAD");
     KN_NO_GRAD;
     CHECK_OK(call("neg", leaf, NULL, &y));
+}
+
+/* Results that are not computed in the given tensor but copied to it. */
+TENSOR_TEST(a_copied_output_that_does_not_fit_is_refused)
+{
+    kn_tensor *x = matrix(), *half = kn_to_dtype(x, KN_F16), *whole = kn_zeros(KN_SHAPE(2, 3), .dtype = KN_I64);
+    kn_tensor *larger = kn_zeros(KN_SHAPE(4, 2, 3), .dtype = KN_F16);
+    assert_int_equal(call("softmax", half, NULL, &larger), KN_ERR_SHAPE); /* computed in float32 */
+    CHECK_ERROR(KN_ERR_SHAPE, "softmax: output 0 given is", "[4, 2, 3]", "the result is float16[2, 3]");
+    assert_int_equal(call("softmax", half, NULL, &whole), KN_ERR_DTYPE);
+    CHECK_ERROR(KN_ERR_DTYPE, "softmax: output 0 given is", "int64");
+    assert_int_equal(call("contiguous", half, NULL, &larger), KN_ERR_SHAPE); /* the input itself */
+    CHECK_ERROR(KN_ERR_SHAPE, "contiguous: output 0 given is", "[4, 2, 3]");
+    assert_int_equal(call("contiguous", x, NULL, &whole), KN_ERR_DTYPE);
+    CHECK_ERROR(KN_ERR_DTYPE, "contiguous: output 0 given is", "int64");
+    kn_tensor *leaf = kn_rand(KN_SHAPE(2, 3), .requires_grad = true), *y = kn_zeros(KN_SHAPE(2, 3));
+    assert_int_equal(call("contiguous", leaf, NULL, &y), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "contiguous", "KN_NO_GRAD");
+}
+
+/* After a call that leaves others, which do not fit, on the stack. In a dry run, without kernels. */
+TENSOR_TEST(optional_inputs_may_be_omitted_at_the_end)
+{
+    const bool before = kn_op_set_dry_run(true);
+    for (int i = 0; i < kn_op_count(); i++) {
+        KN_SCOPE;
+        const kn_op *op = kn_op_at(i);
+        kn_tensor *odd[8], *y = NULL, *z = NULL;
+        kn_op_sample sample;
+        int count = kn_op_describe(op).num_inputs;
+        for (int k = 0; k < count; k++)
+            odd[k] = kn_ones(KN_SHAPE(7, 1, 5, 1));
+        (void)kn_op_call(op, odd, count, NULL, &y, 1);
+        kn_error_clear();
+        while (count > 0 && kn_op_input_at(op, count - 1).is_optional)
+            count--;
+        CHECK_OK(kn_op_sample_make(&sample, op, KN_F32, false));
+        if (count < kn_op_describe(op).num_inputs)
+            CHECK_OK(kn_op_call(op, sample.inputs, count, sample.params, &z, 1));
+        kn_op_sample_free(&sample);
+    }
+    kn_op_set_dry_run(before);
 }
 
 TENSOR_TEST(a_call_is_recorded)
@@ -286,6 +328,8 @@ int main(void)
         TEST(parameters_start_from_the_defaults),
         TEST(an_output_given_is_computed_into),
         TEST(an_output_that_does_not_fit_is_refused),
+        TEST(a_copied_output_that_does_not_fit_is_refused),
+        TEST(optional_inputs_may_be_omitted_at_the_end),
         TEST(a_call_is_recorded),
         TEST(no_operator_takes_null),
         TEST(whole_numbers_are_exact),

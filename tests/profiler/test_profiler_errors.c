@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "profiler/training.h"
 #include "support/check.h"
 
 TENSOR_TEST(misuse_is_an_error_and_nothing_else)

@@ -1,7 +1,6 @@
 /* Ranges are forwarded to a tool in the process: test_range_tools LIBRARY [load]. The library is a fake (fake_tool.c),
  * loaded through an environment variable or, with `load`, already loaded. */
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "support/check.h"

@@ -2,11 +2,8 @@
  * enqueue on their own streams. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "profiler/training.h"
 #include "support/check.h"
 
 static void ranges_count_their_depth(void **state)

@@ -1,7 +1,6 @@
 /* The trace: it parses, events nest, arrows have two ends, device events are within their bounds. */
 #include <cjson/cJSON.h>
 #include <locale.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -74,11 +74,11 @@ static void queues_that_do_not_fit(void **state)
     kn_stream *stream = NULL;
     cl_command_queue queue = new_queue(b, 0);
     assert_int_equal(kn_status_of(stream = kn_stream_from_native(a, queue)), KN_ERR_DEVICE);
-    assert_message("was made for another device");
+    assert_message("the queue's device is not that of");
     clReleaseCommandQueue(queue);
     queue = new_queue(a, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
     assert_int_equal(kn_status_of(stream = kn_stream_from_native(a, queue)), KN_ERR_ARGUMENT);
-    assert_message("out of order");
+    assert_message("out-of-order");
     clReleaseCommandQueue(queue);
     assert_int_equal(kn_status_of(stream = kn_stream_from_native(a, NULL)), KN_ERR_ARGUMENT);
     kn_error_clear();

@@ -1,5 +1,6 @@
-/* support/as_gpu.h - "--as-gpu" for any test program: GPU kernels and launch shapes on a CPU device; "--tensor-cores":
- * those of a GPU with tensor cores, TF32 allowed; and "--as-avx2", "--as-neon": those of other processors. */
+/* support/as_gpu.h - options of all test programs: "--as-gpu" runs GPU kernels and launch shapes on a CPU device,
+ * "--tensor-cores" those of a GPU with tensor cores and TF32 allowed, "--as-avx2" and "--as-neon" those of other
+ * processors. */
 #ifndef SUPPORT_AS_GPU_H
 #define SUPPORT_AS_GPU_H
 

@@ -93,7 +93,7 @@ int check_teardown(void **state)
     uint64_t before = *(uint64_t *)*state, after = allocated_everywhere();
     free(*state);
     if (kn_error_status() != KN_OK) {
-        print_error("an error is left: %s\n", kn_error_message());
+        print_error("an error is still pending: %s\n", kn_error_message());
         return -1;
     }
     if (before != after) {

@@ -9,13 +9,13 @@
 #include <cmocka.h>
 #include <koine/koine.h>
 
-/* The call returned KN_OK / the expression is not NULL; otherwise fails the test with the library's message. */
+/* Checks that the call returned KN_OK / the expression is not NULL; otherwise fails the test with the library's
+ * message. */
 #define CHECK_OK(call) check_ok((call) == KN_OK, #call, __FILE__, __LINE__)
 #define CHECK_NEW(object) check_ok((object) != NULL, #object, __FILE__, __LINE__)
 #define CHECK_TENSOR(tensor) check_ok((tensor) != NULL, #tensor, __FILE__, __LINE__)
 
-/* The tensor's elements, in row-major order, are exactly these numbers (within 1e-6 of them, for floats that are not
- * whole). */
+/* The tensor's elements, in row-major order, are exactly these numbers (floats that are not integers: within 1e-6). */
 #define CHECK_VALUES(tensor, ...)                                                                                      \
     check_values(tensor, (const double[]){__VA_ARGS__}, (int64_t)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)),   \
                  #tensor, __FILE__, __LINE__)
@@ -33,7 +33,8 @@ void check_values(kn_tensor *tensor, const double *expected, int64_t count, cons
 void check_shape(const kn_tensor *tensor, int ndim, const int64_t *shape, const char *what, const char *file, int line);
 void check_error(kn_status status, const char *const *pieces, const char *file, int line);
 
-/* Set-up and tear-down of a test: no error is pending before or after, and device memory does not change. */
+/* Set-up and tear-down of a test: check that no error is pending before or after, and that device memory use is
+ * unchanged. */
 int check_setup(void **state);
 int check_teardown(void **state);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, check_setup, check_teardown)

@@ -17,7 +17,7 @@ class Refused(Exception):
 
 
 class TensorOptions(ctypes.Structure):
-    _fields_ = [("dtype", INT), ("device", VOID), ("requires_grad", BOOL), ("pin_memory", BOOL)]
+    _fields_ = [("dtype", INT), ("device", VOID), ("requires_grad", BOOL), ("pin_memory", BOOL), ("generator", VOID)]
 
 
 class Scalar(ctypes.Structure):
@@ -51,7 +51,7 @@ class PoolParams(ctypes.Structure):
 
 
 class DropoutParams(ctypes.Structure):
-    _fields_ = [("p", DOUBLE), ("training", BOOL)]
+    _fields_ = [("p", DOUBLE), ("training", BOOL), ("generator", VOID)]
 
 
 def sizes(shape):

@@ -5,7 +5,6 @@
  * gradient times v, with L the weighted sum of the output. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "support/op_run.h"
 
@@ -76,7 +75,7 @@ static void check_directions(op_run *run)
             double numeric = (weighted_output(run, STEP, d) - weighted_output(run, -STEP, d)) / (2 * STEP);
             double analytic = slope_by_gradients(run, &result, d);
             if (!(fabs(numeric - analytic) <= 1e-5 + 1e-4 * fabs(numeric)))
-                op_fail(run, "gradient", "along direction %d the gradients say %.9g, finite differences %.9g", d,
+                op_fail(run, "gradient", "along direction %d the gradients give %.9g, finite differences %.9g", d,
                         analytic, numeric);
         }
     op_result_free(&result);

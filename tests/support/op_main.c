@@ -58,7 +58,7 @@ void op_fail(op_run *run, const char *check, const char *format, ...)
 static void compare_bits(op_run *run, const op_bytes *first, const op_bytes *second, const char *what, int index)
 {
     if (first->size != second->size || memcmp(first->data, second->data, first->size) != 0)
-        op_fail(run, "repeat", "%s %d has other bits than in the first run", what, index);
+        op_fail(run, "repeat", "%s %d differs bitwise from the first run", what, index);
 }
 
 static void check_repeat(op_run *run, const op_result *first)
@@ -212,7 +212,7 @@ static void list_row(const options *chosen, const op_row *row)
             printf("%s@%s\n", row->name, op_layout_name((op_layout)layout));
 }
 
-/* Whether it is the first row of its family: "family/case". */
+/* Is it the first row of its family ("family/case")? */
 static bool is_first(const op_table *table, int index)
 {
     const char *name = table->rows[index].name;

@@ -40,8 +40,8 @@ void op_print_coverage(FILE *file)
     int without = 0;
     for (int i = 0; i < num_seen; i++)
         without += !seen[i].has_reference;
-    fprintf(file, "%d operations seen, %d of them held against a reference", num_seen, num_seen - without);
-    const char *separator = without > 0 ? "; only data moved by: " : "";
+    fprintf(file, "%d operations seen, %d of them compared with a reference", num_seen, num_seen - without);
+    const char *separator = without > 0 ? "; only moving data: " : "";
     for (int i = 0; i < num_seen; i++)
         if (!seen[i].has_reference) {
             fprintf(file, "%s%s", separator, seen[i].name);

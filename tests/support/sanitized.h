@@ -1,6 +1,5 @@
-/* support/sanitized.h - SANITIZED: is the address or the thread sanitizer compiled in? Their allocators keep
- * freed memory, so that what the process holds tells nothing, and their locks do not survive a fork beside other
- * threads. */
+/* support/sanitized.h - SANITIZED: is the address or the thread sanitizer compiled in? Their allocators keep freed
+ * memory, so the process's memory use is meaningless, and their locks do not survive a fork while other threads run. */
 #ifndef KN_TESTS_SANITIZED_H
 #define KN_TESTS_SANITIZED_H
 

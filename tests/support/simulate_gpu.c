@@ -1,7 +1,7 @@
-/* support/simulate_gpu.c - an OpenCL layer (OPENCL_LAYERS) that makes the devices of any driver look like GPUs of their
- * own on the PCI bus, so that what only GPUs tell is tested without one. SIMULATE_GPU says whose queries they answer:
- * "khr" (cl_khr_pci_bus_info, cl_khr_device_uuid), "nv", "amd", "amd-p2p". The first device asked is at 0000:65:00.0,
- * the next at 0000:66:00.0. Kernels still run on what is beneath. */
+/* support/simulate_gpu.c - an OpenCL layer (OPENCL_LAYERS) that makes the devices of any driver look like discrete GPUs
+ * on the PCI bus, to test queries that only GPUs answer without having one. SIMULATE_GPU selects whose queries they
+ * answer: "khr" (cl_khr_pci_bus_info, cl_khr_device_uuid), "nv", "amd", "amd-p2p". The first device queried is at
+ * 0000:65:00.0, the next at 0000:66:00.0. Kernels still run on the actual device. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_layer.h>
 #include <stdio.h>

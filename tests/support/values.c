@@ -1,4 +1,4 @@
-/* values.c - reading tensors as plain numbers, comparing them, and the numbers that tests are fed with. */
+/* values.c - reading tensors as plain numbers, comparing them, and random numbers for test inputs. */
 #include "support/values.h"
 
 #include <math.h>

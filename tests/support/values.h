@@ -1,16 +1,15 @@
-/* support/values.h - tensors as plain C numbers, and how close two lists of numbers must be. */
+/* support/values.h - tensors as plain C numbers, and comparing lists of numbers with tolerances. */
 #ifndef SUPPORT_VALUES_H
 #define SUPPORT_VALUES_H
 
 #include <koine/koine.h>
 
 /* All elements in row-major order, as doubles / as 64-bit integers (from integer and bool tensors). The caller frees
- * them with free(). NULL when reading fails: the thread's error tells why. A tensor without elements gives a valid
- * block. */
+ * them with free(). NULL with the thread's error if reading fails. An empty tensor gives a valid block. */
 double *read_doubles(const kn_tensor *tensor);
 int64_t *read_integers(const kn_tensor *tensor);
 
-/* All elements as the bytes the tensor holds; *size becomes their number. Freed with free(). */
+/* The bytes of all elements; *size becomes their number. Freed with free(). */
 void *read_bytes(const kn_tensor *tensor, size_t *size);
 
 /* Numbers in double, int64, ... converted to the bytes of `dtype` (f16 excepted). Freed with free(). */
@@ -28,12 +27,12 @@ typedef struct closeness {
     double rtol, atol;
 } closeness;
 
-/* What a result of `dtype` whose elements are sums of `reduction` terms must keep:
- * f32 rtol 1.3e-6 sqrt(reduction), atol 1e-5; f64 1e-7, 1e-7; f16 1e-3, 1e-3; whole numbers exactly. */
+/* The tolerance for a result of `dtype` whose elements are sums of `reduction` terms: f32 rtol 1.3e-6 sqrt(reduction),
+ * atol 1e-5; f64 1e-7, 1e-7; f16 1e-3, 1e-3; whole numbers exactly. */
 closeness closeness_of(kn_dtype dtype, int64_t reduction);
 
-/* Whether all numbers are close; NaN matches NaN, infinities must be equal. Else `message` (of `size` bytes) names the
- * first that is not, the worst, and how many there are. */
+/* Are all numbers close? NaN matches NaN, infinities must be equal. If not, `message` (`size` bytes) names the first
+ * that is not, the worst, and how many there are. */
 bool values_close(const double *actual, const double *expected, int64_t count, closeness limit, char *message,
                   size_t size);
 

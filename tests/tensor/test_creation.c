@@ -1,7 +1,6 @@
 /* test_creation.c - creating, filling, reading and writing tensors, on the current device and on the host. */
 #include "support/check.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -161,7 +161,7 @@ TENSOR_TEST(what_is_refused)
     kn_generator *host = kn_generator_new(kn_device_host()), *g = kn_generator_new(NULL);
     for (int i = 0; i < DRAWS; i++) {
         assert_null(draws[i](host));
-        CHECK_ERROR(KN_ERR_DEVICE, "the generator is of host", "kn_generator_new");
+        CHECK_ERROR(KN_ERR_DEVICE, "the generator belongs to host", "kn_generator_new");
     }
     kn_generator_free(NULL);
     assert_null(kn_generator_device(NULL));

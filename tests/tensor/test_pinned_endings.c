@@ -8,7 +8,6 @@
 #include "rt/device/device_struct.h"
 #include "rt/device/lost.h"
 #include "support/busy.h"
-#include "tensor/host_copies.h"
 
 enum { N = 100003 };
 

@@ -20,6 +20,10 @@ TENSOR_TEST(test_reshape)
     CHECK_SHAPE(kn_reshape(counted(KN_SHAPE(2, 0)), KN_SHAPE(0, 5)), 0, 5);
     assert_null(kn_reshape(x, KN_SHAPE(4, 2)));
     CHECK_ERROR(KN_ERR_SHAPE, "reshape", "[2, 3]", "[4, 2]");
+    assert_null(kn_reshape(counted(KN_SHAPE(0)), KN_SHAPE(1LL << 32, 1LL << 32))); /* 2^64 elements, not 0 */
+    CHECK_ERROR(KN_ERR_SHAPE, "reshape", "[4294967296, 4294967296]", "[0]");
+    assert_null(kn_reshape(counted(KN_SHAPE(0)), KN_SHAPE(0, 1LL << 32, 1LL << 32)));
+    CHECK_ERROR(KN_ERR_SHAPE, "reshape", "too large");
     assert_null(kn_reshape(x, KN_SHAPE(-1, -1)));
     assert_int_not_equal(kn_error_status(), KN_OK);
     kn_error_clear();

@@ -2,7 +2,6 @@
 #include "support/check.h"
 
 #include <locale.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * which fields go where, missing fields, resuming within an epoch. */
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "trainer_case.h"
 

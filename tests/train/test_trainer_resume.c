@@ -242,7 +242,8 @@ TENSOR_TEST(callbacks_with_a_state_need_a_name_and_both_functions)
         kn_callback bad = good;
         bad.name = names[i];
         assert_int_equal(kn_trainer_add_callback(c.trainer, &bad), KN_ERR_ARGUMENT);
-        CHECK_ERROR(KN_ERR_ARGUMENT, i < 4 ? "needs a unique name" : "already is a callback with a state named \"a\"");
+        CHECK_ERROR(KN_ERR_ARGUMENT,
+                    i < 4 ? "needs a unique name" : "another callback already has a state named \"a\"");
     }
     kn_callback half = {.name = "b", .save = save_nothing};
     assert_int_equal(kn_trainer_add_callback(c.trainer, &half), KN_ERR_ARGUMENT);

@@ -181,7 +181,7 @@ static kn_status fail_unknown_row(const kn_implementation_table *table, const ch
     char *list = kn_text_finish(&known);
     if (!list)
         return KN_ERR_MEMORY;
-    kn_status status = kn_fail(KN_ERR_ARGUMENT, "no implementation of %s is called '%s'; KOINE_IMPL may ask for %s",
+    kn_status status = kn_fail(KN_ERR_ARGUMENT, "KOINE_IMPL: %s has no implementation '%s'; choose from %s",
                                table->operation, name, list);
     kn_free(list);
     return status;
@@ -217,8 +217,8 @@ static kn_status find_forced(const kn_implementation_table *table, kn_stream *st
         *row = supported ? *row : NULL;
     } else if (!supported) {
         return kn_fail(KN_ERR_ARGUMENT,
-                       "the implementation of %s that KOINE_IMPL asks for, '%s', cannot take this problem on this "
-                       "device",
+                       "KOINE_IMPL: the implementation of %s, '%s', does not support this problem on this device: "
+                       "remove it from KOINE_IMPL",
                        table->operation, name);
     }
     return KN_OK;
@@ -240,7 +240,7 @@ static const kn_implementation *first_row(const kn_implementation_table *table, 
     return NULL;
 }
 
-/* If no deterministic row takes the problem, a nondeterministic one runs if the mode allows it. */
+/* If no deterministic row supports the problem, a nondeterministic one runs if the mode allows it. */
 static kn_status choose_usual(const kn_implementation **row, const kn_implementation_table *table, kn_stream *stream,
                               const void *problem, unsigned flags)
 {
@@ -250,7 +250,7 @@ static kn_status choose_usual(const kn_implementation **row, const kn_implementa
         if (!*row && (*row = first_row(table, stream, problem, flags & ~KN_FLAGS_DETERMINISTIC, true)))
             return kn_check_nondeterministic(table->operation);
     }
-    return *row ? KN_OK : kn_fail(KN_ERR_INTERNAL, "no implementation of %s takes this problem", table->operation);
+    return *row ? KN_OK : kn_fail(KN_ERR_INTERNAL, "no implementation of %s supports this problem", table->operation);
 }
 
 static kn_status run_row(const kn_implementation_table *table, const kn_implementation *row, kn_stream *stream,

@@ -84,7 +84,7 @@ kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
     if (!kn_check_argument("to_dtype", "tensor", tensor))
         return NULL;
     if (!kn_dtype_is_valid(dtype))
-        return kn_fail_null(KN_ERR_ARGUMENT, "to_dtype: %d is no dtype", (int)dtype);
+        return kn_fail_null(KN_ERR_ARGUMENT, "to_dtype: %d is not a dtype", (int)dtype);
     if (dtype == tensor->dtype)
         return same(tensor);
     if (!is_recorded(tensor))
@@ -160,7 +160,7 @@ kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
     kn_device *device = params->device ? params->device : tensor->storage->device;
     const kn_dtype dtype = params->dtype ? params->dtype : tensor->dtype;
     if (!kn_dtype_is_valid(dtype))
-        return kn_fail_null(KN_ERR_ARGUMENT, "to: %d is no dtype", (int)dtype);
+        return kn_fail_null(KN_ERR_ARGUMENT, "to: %d is not a dtype", (int)dtype);
     const bool stays = device == tensor->storage->device && dtype == tensor->dtype;
     if (stays && !params->copy)
         return same(tensor);

@@ -116,17 +116,27 @@ kn_status kn_entry_return_input(kn_entry *entry)
     return entry->result ? KN_OK : kn_error_status();
 }
 
+/* Prefixes an error with the op's name, also a sticky one of a public function that was called here, but not one that
+ * was pending before. */
+static kn_status name_error(const kn_op *op, bool was_pending, kn_status status)
+{
+    if (status != KN_OK && !was_pending)
+        kn_error_prefix_sticky("%s", op->name);
+    return status;
+}
+
 static kn_status enter(kn_entry *entry, kn_tensor *const *inputs, int num_inputs, const void *params)
 {
+    const bool was_pending = kn_error_is_sticky();
     memcpy(entry->inputs, inputs, (size_t)num_inputs * sizeof *inputs);
-    entry->num_inputs = num_inputs;
+    for (entry->num_inputs = num_inputs; entry->num_inputs < KN_OP_MAX_INPUTS && entry->op->inputs[entry->num_inputs];
+         entry->num_inputs++)
+        entry->inputs[entry->num_inputs] = NULL; /* omitted at the end */
     entry->params = entry->record = params ? params : kn_op_params_of(entry->op)->defaults;
     kn_status status = check_params(entry->op, entry->params);
     if (status == KN_OK && entry->op->enter)
         status = entry->op->enter(entry);
-    if (status != KN_OK)
-        kn_error_prefix("%s", entry->op->name);
-    return status;
+    return name_error(entry->op, was_pending, status);
 }
 
 kn_status kn_dim_enter(kn_entry *entry)
@@ -137,10 +147,10 @@ kn_status kn_dim_enter(kn_entry *entry)
 
 /* --- calling ------------------------------------------------------------------------------------------------------ */
 
-static kn_status deliver(kn_tensor **output, kn_tensor *result)
+static kn_status deliver(const kn_op *op, int index, kn_tensor **output, kn_tensor *result)
 {
     if (*output && *output != KN_SKIP_OUTPUT)
-        return kn_copy_(*output, result);
+        return kn_op_deliver(op, index, *output, result);
     *output = *output ? NULL : result;
     return KN_OK;
 }
@@ -162,12 +172,13 @@ static bool has_halves(const kn_op *op, kn_tensor *const *inputs, int num_inputs
 static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_outputs)
 {
     const kn_dtype dtype = entry->inputs[0]->dtype;
+    const bool was_pending = kn_error_is_sticky();
     kn_tensor *results[KN_OP_MAX_OUTPUTS] = {NULL};
 
     for (int i = 0; i < widened_inputs(entry->op, entry->num_inputs); i++)
         if (entry->inputs[i] && kn_dtype_is_reduced(entry->inputs[i]->dtype) &&
             !(entry->inputs[i] = kn_to_dtype(entry->inputs[i], KN_F32)))
-            return kn_error_status();
+            return name_error(entry->op, was_pending, kn_error_status());
     for (int i = 0; i < num_outputs; i++)
         if (outputs[i] == KN_SKIP_OUTPUT)
             results[i] = outputs[i];
@@ -180,7 +191,7 @@ static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_out
         kn_tensor *result = results[i]->dtype == KN_F32 ? kn_to_dtype(results[i], dtype) : results[i];
         if (!result)
             return kn_error_status();
-        KN_TRY(deliver(&outputs[i], result));
+        KN_TRY(deliver(entry->op, i, &outputs[i], result));
     }
     return KN_OK;
 }
@@ -188,7 +199,7 @@ static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_out
 static kn_status apply_entry(kn_entry *entry, kn_tensor **outputs, int num_outputs)
 {
     if (entry->result)
-        return num_outputs > 0 ? deliver(&outputs[0], entry->result) : KN_OK;
+        return num_outputs > 0 ? deliver(entry->op, 0, &outputs[0], entry->result) : KN_OK;
     return has_halves(entry->op, entry->inputs, entry->num_inputs)
                ? apply_widened(entry, outputs, num_outputs)
                : kn_op_apply_to(entry->op, entry->inputs, entry->num_inputs, entry->record, outputs, num_outputs);

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "base/log.h"
-#include "base/memory.h"
 #include "base/threads.h"
 #include "ops/gemm/blocked.h"
 #include "ops/gemm/gemm.h"

@@ -1,7 +1,8 @@
 /* ops/loss/recorded.c - gradients of the losses of class indices as recorded operations, for gradients of gradients.
  *
- * The loss of a row is - sum over c of q[c] log p[c], with q made of the target and the class weights, and p the
- * softmax of the logits, or given as logarithms. So its gradient is p sum(q) - q of logits, and - q of logarithms. */
+ * The loss of a row is - sum over c of q[c] log p[c], where q follows from the target and the class weights, and log p
+ * is the log-softmax of logits, or the input itself. Its gradient is p sum(q) - q for logits and -q for
+ * log-probabilities. */
 #include <koine/loss.h>
 #include <koine/norm.h>
 #include <koine/pointwise.h>
@@ -18,7 +19,7 @@ typedef struct problem {
     int64_t classes;
 } problem;
 
-/* One number per class, or 0 .. C - 1, as an operand beside the input. */
+/* One number per class, or 0 .. C - 1, shaped to broadcast with the input. */
 static kn_tensor *of_classes(const problem *p, kn_tensor *t)
 {
     int64_t shape[KN_MAX_DIMS] = {p->classes};

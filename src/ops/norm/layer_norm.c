@@ -54,8 +54,8 @@ static kn_status layer_norm_shape(kn_call *call)
 /* --- what is computed of a row ------------------------------------------------------------------------------------ */
 
 /* y = (x - mean) r * weight + bias with r = 1 / sqrt(variance + eps); p is 1 / n and q is eps. The mean is kept in two
- * parts, h + l, because rounded to T it may be off by a good part of the deviation: the second pass, of deviations from
- * the first part, adds up what that was off by, too. */
+ * parts, h + l, because rounding it to T may cost a large part of the deviation: the second pass sums deviations from
+ * h, which also gives the error of h, l. */
 #define CENTRED "((a - h) - l)"
 static const kn_rows_pass average = {.state = "s",
                                      .init = "s = 0;",

@@ -63,7 +63,7 @@ kn_status kn_layer_norm_backward_recorded(kn_grad_call *grad)
 
 /* --- batch normalisation ------------------------------------------------------------------------------------------ */
 
-/* One number per channel as an operand beside x; NULL in, NULL out. */
+/* One number per channel, shaped to broadcast with x; NULL in, NULL out. */
 static kn_tensor *of_channels(kn_tensor *t, int ndim)
 {
     int64_t shape[KN_MAX_DIMS] = {t ? kn_numel(t) : 0};
@@ -72,7 +72,7 @@ static kn_tensor *of_channels(kn_tensor *t, int ndim)
     return t ? kn_reshape(t, ndim - 1, shape) : NULL;
 }
 
-/* With the running estimates, which are constants: columns mean (in two parts) and r of what was saved. */
+/* With the running estimates, which are constants: the saved mean (in two parts) and r. */
 static normalised normalise_by(kn_tensor *x, kn_tensor *table)
 {
     kn_tensor *mean = kn_add(kn_select(table, 1, 0), kn_select(table, 1, 1));

@@ -5,7 +5,6 @@
 #include "autograd/engine.h"
 #include "autograd/work.h"
 #include "base/load.h"
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/elementwise.h"
 

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/compose.h"

@@ -1,5 +1,4 @@
 /* ops/pointwise/functions.c - functions of one tensor. */
-#include <koine/tensor.h>
 #include <math.h>
 
 #include "ops/pointwise/elementwise.h"

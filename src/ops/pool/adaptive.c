@@ -1,7 +1,6 @@
 /* ops/pool/adaptive.c - adaptive max and average pooling: window i of n covers floor(i size / n) to ceil((i + 1) size /
  * n). */
 #include <koine/pool.h>
-#include <stdio.h>
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"

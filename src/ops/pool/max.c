@@ -129,7 +129,7 @@ static kn_status max_pool_backward(kn_grad_call *grad)
                           4, &g, out, true, kn_numel(out));
 }
 
-/* The operator takes no activation: what that cut off has no place. */
+/* The backward operator has no activation; a maximum that it clamped has no index. */
 static kn_status max_pool_backward_recorded(kn_grad_call *grad)
 {
     kn_pool_params params = *(const kn_pool_params *)grad->params;

@@ -36,8 +36,8 @@ kn_work kn_adaptive_pool_average_backward_work(const kn_grad_call *grad);
 /* One addition at the maximum per output. */
 kn_work kn_pool_max_backward_work(const kn_grad_call *grad);
 
-/* Of maxima: the recorded pass, by X_with_indices_backward, from places in planes (int64, -1: none); and the gradient
- * of that operator: what lies at these places. */
+/* For max pooling: the recorded backward pass, which calls X_with_indices_backward with indices in planes (int64, -1:
+ * none); and the gradient of that operator, which selects the elements at these indices. */
 kn_status kn_pool_max_backward_recorded(kn_grad_call *grad, kn_tensor *indices, const void *params);
 kn_status kn_pool_max_backward_backward(kn_grad_call *grad);
 
@@ -46,7 +46,7 @@ kn_status kn_pool_max_backward_backward(kn_grad_call *grad);
                         .widens_halves = true, .num_widened = 2, .backward = kn_pool_max_backward_backward,            \
                         .backward_recorded = kn_pool_max_backward_backward
 
-/* The rows of kn_pool_params, shared by all poolings; each rejects those that have no meaning for it. */
+/* The rows of kn_pool_params, shared by all poolings; each rejects those that it does not support. */
 #define KN_POOL_ROWS 13
 extern const kn_op_param kn_pool_rows[KN_POOL_ROWS];
 

@@ -3,7 +3,6 @@
 
 #include "autograd/work.h"
 #include "ops/dispatch/backward.h"
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/reduce.h"
 

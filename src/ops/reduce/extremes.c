@@ -4,7 +4,6 @@
 #include <koine/shape.h>
 
 #include "autograd/work.h"
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/elementwise.h"
 #include "ops/reduce/reducer.h"

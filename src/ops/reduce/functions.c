@@ -37,8 +37,8 @@ static kn_tensor *product_over(kn_tensor *t, const int *dims, int count)
     return t;
 }
 
-/* The product of the others, from which gradients follow that are right at zeros too: y / a where a is not zero, the
- * product u of what is not where a is the only zero, and u times the other zero where it is one of two. */
+/* The product of all other elements of the row, which gives correct gradients at zeros: y / a if a is not zero, the
+ * product u of the nonzero elements if a is the only zero, and u times the other zero if there are two. */
 static kn_tensor *others_of(kn_tensor *a, const kn_reduce_params *over)
 {
     int dims[KN_MAX_DIMS], count = 0;
@@ -234,7 +234,7 @@ static void norm_numbers(double *pq, double p, int64_t n)
 
 SUM_NORM(norm_0, "a != 0 ? (T)1 : (T)0", "s", "g", "g * 0")
 SUM_NORM(norm_1, "fabs(a)", "s", "ga", "g * " SIGN_OF_A)
-SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / y)")
+SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / (y == 0 ? (T)1 : y))")
 SUM_NORM(norm_p, "KN_POWER(fabs(a), p)", "KN_POWER(s, q)", "gay",
          "a == 0 || y == 0 ? (T)0 : g * " SIGN_OF_A " * pow(fabs(a) / y, p - 1)")
 

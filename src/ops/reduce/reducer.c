@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/compose.h"
 #include "ops/pointwise/elementwise.h"
@@ -179,7 +178,7 @@ kn_status kn_reducer_forward(kn_call *call)
 enum { A, Y, M };
 
 /* u and v, in the output's shape. */
-static kn_status run_beside(kn_grad_call *grad, const kn_reducer *r, const kn_reduce_params *dims, kn_tensor **uv)
+static kn_status run_row_values(kn_grad_call *grad, const kn_reducer *r, const kn_reduce_params *dims, kn_tensor **uv)
 {
     kn_tensor *const *saved = grad->saved;
     const kn_tensor *g = grad->grad_outputs[0];
@@ -238,7 +237,7 @@ static kn_status run_backward(kn_grad_call *grad, kn_reducer *r, const kn_reduce
     int count = 0;
 
     if (r->row_values)
-        KN_TRY(run_beside(grad, r, dims, uv));
+        KN_TRY(run_row_values(grad, r, dims, uv));
     for (; r->backward.inputs[count]; count++) {
         const char name = r->backward.inputs[count];
         kn_tensor *operand = name == 'a' ? grad->saved[A] : per_row(grad, dims, name, uv);
@@ -281,7 +280,7 @@ kn_status kn_reducer_backward_recorded(kn_grad_call *grad)
     if (r->recorded)
         return r->recorded(grad);
     if (r->row_values)
-        KN_TRY(run_beside(grad, r, dims, uv));
+        KN_TRY(run_row_values(grad, r, dims, uv));
     take_numbers(pq, r, grad->params, kn_reduce_count(dims, input->ndim, input->shape));
     operands[G_].tensor = spread(grad, grad->grad_outputs[0], dims);
     operands[A_].tensor = a;

@@ -4,7 +4,7 @@
  *
  * In the texts a is an element of the row, y the result and g its gradient; p and q are numbers. A reduction that first
  * needs a value of the whole row, such as a mean or maximum, has another one `before` it, with result m. The gradient
- * of an element may name g, a, y, m, and u and v, which a code `beside` computes from the row in the backward pass.
+ * of an element may name g, a, y, m, and u and v, which a code `row_values` computes from the row in the backward pass.
  * Only what it names is saved. */
 #ifndef KN_OPS_REDUCE_REDUCER_H
 #define KN_OPS_REDUCE_REDUCER_H
@@ -60,13 +60,13 @@ extern kn_reducer kn_max_table, kn_min_table;
         .reference = kn_reducer_reference, .work = kn_work_reducing, .detail = (void *)(table)                         \
     }
 
-/* Its backward pass as an operator. The result may be left out where the gradient does not name it. */
+/* Its backward pass as an operator. The result may be omitted if the gradient does not name it. */
 #define KN_REDUCER_BACKWARD_OP(of)                                                                                     \
     {                                                                                                                  \
         KN_BACKWARD_OP(of), .inputs = {"grad", "x", "?result"}, .outputs = { "grad_x" }                                \
     }
 
-/* The rows of a kn_reduce_args, with which other parameters begin. */
+/* The rows of a kn_reduce_args, with which other parameter structs begin. */
 #define KN_REDUCE_ROWS(type) KN_PARAM(type, dims), KN_PARAM(type, keepdim)
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/divisor.h"
 #include "loops/work_size.h"
 #include "ops/dispatch/backward.h"
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/views.h"
 

@@ -3,7 +3,6 @@
 
 #include "autograd/work.h"
 #include "base/text.h"
-#include "ops/dispatch/promote.h"
 #include "ops/shape/views.h"
 #include "tensor/strides.h"
 
@@ -63,7 +62,7 @@ static bool resolve(const kn_tensor *x, int ndim, const int64_t *shape, int64_t 
         whole[i] = shape[i];
         if (shape[i] == -1 && open < 0)
             open = i;
-        else if (shape[i] < 0)
+        else if (shape[i] < 0 || (shape[i] > 0 && known > INT64_MAX / shape[i]))
             return false;
         else
             known *= shape[i];
@@ -98,6 +97,7 @@ static kn_status reshape_enter(kn_entry *entry)
         return kn_fail(KN_ERR_SHAPE, "shape %s does not fit the %lld elements of %s",
                        kn_format_shape(to, sizeof to, shape->count, shape->values), (long long)kn_numel(x),
                        kn_format_shape(from, sizeof from, x->ndim, x->shape));
+    KN_TRY(kn_tensor_check_shape(view->ndim, view->shape, x->dtype));
     if (!kn_reshape_strides(x, view->ndim, view->shape, view->strides))
         entry->op = &reshape_copy_op;
     return KN_OK;
@@ -140,6 +140,7 @@ static kn_status flatten_enter(kn_entry *entry)
     }
     if (x->ndim == 0)
         view->shape[view->ndim++] = 1;
+    KN_TRY(kn_tensor_check_shape(view->ndim, view->shape, x->dtype));
     if (!kn_reshape_strides(x, view->ndim, view->shape, view->strides))
         entry->op = &reshape_copy_op;
     return KN_OK;

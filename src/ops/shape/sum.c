@@ -2,7 +2,6 @@
 #include <koine/reduce.h>
 
 #include "autograd/work.h"
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/reduce.h"
 

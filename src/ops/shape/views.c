@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "ops/dispatch/promote.h"
 #include "ops/shape/broadcast.h"
 
 /* --- shared ------------------------------------------------------------------------------------------------------ */

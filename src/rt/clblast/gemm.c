@@ -35,8 +35,8 @@ static bool fits(const kn_gemm_params *p, size_t element)
            operand_fits(&p->c, element, p->m * p->c.ld);
 }
 
-/* A call's arguments, as CLBlast's functions take them. Plain GEMM only: GemmStridedBatched of CLBlast 1.6 and before
- * ignores offsets and strides of matrices that need no padding (its BatchedGemmIndirect uses them in place). */
+/* A call's arguments in the form that CLBlast's functions take. Only plain GEMM: GemmStridedBatched of CLBlast 1.6 and
+ * earlier ignores offsets and strides of matrices that need no padding (its BatchedGemmIndirect uses them in place). */
 #define DEFINE_GEMM(name, type, letter)                                                                                \
     static CLBlastStatusCode name(cl_command_queue *queue, const kn_gemm_call *call, cl_mem scratch, cl_event *event)  \
     {                                                                                                                  \
@@ -73,8 +73,8 @@ static kn_status fail(int code, const kn_stream *stream)
 
 /* --- memory for padded copies ------------------------------------------------------------------------------------- */
 
-/* From the pool, and back to it as soon as the call is enqueued: what is allocated next on the stream runs after it. In
- * a capture it is the graph's. */
+/* Allocated from the pool and freed as soon as the call is enqueued, since later allocations on the stream are used
+ * after it. In a capture it belongs to the graph. */
 static kn_status allocate_scratch(kn_buffer **scratch, kn_stream *stream, kn_gemm_call *call)
 {
     const kn_gemm_params *p = &call->params;
@@ -95,8 +95,8 @@ static kn_status allocate_scratch(kn_buffer **scratch, kn_stream *stream, kn_gem
     return KN_OK;
 }
 
-/* CLBlast takes a whole memory object, the pool gives a piece of one. Pieces start at multiples of 512 bytes, which
- * satisfies every driver's alignment of sub-buffers. */
+/* CLBlast takes a whole memory object, but the pool's blocks are parts of one, hence a sub-buffer. Blocks start at
+ * multiples of 512 bytes, which satisfies every driver's alignment. */
 static cl_mem scratch_of(const kn_gemm_call *call)
 {
     const cl_buffer_region region = {call->scratch_offset, call->scratch_bytes};
@@ -108,7 +108,7 @@ static cl_mem scratch_of(const kn_gemm_call *call)
 
 /* --- the product -------------------------------------------------------------------------------------------------- */
 
-/* CLBlast compiles its kernels at their first use, and reports nothing meanwhile. */
+/* CLBlast compiles its kernels on first use, without reporting it. */
 static CLBlastStatusCode run_product(kn_stream *stream, const kn_gemm_call *call, cl_mem scratch, cl_event *event)
 {
     static atomic_bool used[KN_MAX_DEVICES][2]; /* per precision */
@@ -123,7 +123,7 @@ static CLBlastStatusCode run_product(kn_stream *stream, const kn_gemm_call *call
     return code;
 }
 
-/* The event is that of the last of CLBlast's kernels. Without a sub-buffer CLBlast makes a buffer itself. */
+/* The event is that of CLBlast's last kernel. Without a sub-buffer CLBlast allocates a buffer itself. */
 kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
 {
     const kn_gemm_params *p = &call->params;
@@ -135,7 +135,7 @@ kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
     CLBlastStatusCode code = run_product(stream, call, scratch, wanted);
     kn_clblast_unlock();
     if (scratch)
-        clReleaseMemObject(scratch); /* the kernels enqueued hold it */
+        clReleaseMemObject(scratch); /* the enqueued kernels keep it alive */
     if (code != CLBlastSuccess)
         return fail((int)code, stream);
     kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = "gemm (CLBlast)", .kernel = "CLBlast GEMM",

@@ -14,8 +14,8 @@
 /* --- the sets ----------------------------------------------------------------------------------------------------- *
  * CLBlast's names. A work-group of MDIMC x NDIMC computes MWG x NWG of the result in steps of KWG, unrolled by KWI; SA,
  * SB: through local memory, filled by rows of MDIMA and NDIMB work-items; VWM, VWN: widths of vectors; STRM, STRN: a
- * work-item's columns and rows lie a group apart. Rules that CLBlast does not check: KWI divides KWG; MDIMC VWM and
- * MDIMA VWM divide MWG; NDIMC VWN and NDIMB VWN divide NWG; MDIMC NDIMC / MDIMA and / NDIMB divide KWG.
+ * work-item's columns and rows are strided by the group. Rules that CLBlast does not check: KWI divides KWG; MDIMC VWM
+ * and MDIMA VWM divide MWG; NDIMC VWN and NDIMB VWN divide NWG; MDIMC NDIMC / MDIMA and / NDIMB divide KWG.
  * tests/rt/clblast/test_clblast.c checks them. */
 #define GEMM(mwg, nwg, kwg, kwi, mdimc, ndimc, mdima, ndimb, vwm, vwn, sa, sb, str)                                    \
     "GEMMK=0 KREG=1 MWG=" #mwg " NWG=" #nwg " KWG=" #kwg " KWI=" #kwi " MDIMC=" #mdimc " NDIMC=" #ndimc                \
@@ -83,7 +83,7 @@ const char *kn_clblast_candidate(kn_clblast_kernel kernel, int index)
     return index >= 0 && index < kernels[kernel].count ? kernels[kernel].sets[index] : NULL;
 }
 
-/* 0 where the set has no such parameter. */
+/* 0 if the set has no such parameter. */
 static size_t value_of(const char *candidate, const char *name)
 {
     const size_t length = strlen(name);
@@ -111,8 +111,8 @@ bool kn_clblast_candidate_fits(const char *candidate, const kn_limits *limits, b
            elements * element <= limits->local_memory;
 }
 
-/* Neither local memory nor many work-items help a CPU device: all products go to the kernel with large vectors, the
- * smallest too, which saves compiling the other one. */
+/* Local memory and many work-items do not help on a CPU device: all products, even the smallest, use the kernel with
+ * large vectors, which saves compiling the other one. */
 const char *kn_clblast_default(const kn_limits *limits, kn_clblast_kernel kernel)
 {
     if (!limits->is_cpu || kernel == KN_CLBLAST_DIRECT)
@@ -128,8 +128,8 @@ const char *kn_clblast_question(char buffer[KN_CLBLAST_QUESTION], kn_clblast_ker
 
 /* --- application -------------------------------------------------------------------------------------------------- */
 
-/* The first use of a routine builds its programs into a cache that two threads may not fill at once, and parameters may
- * not change under it: one lock around all calls. */
+/* The first use of a routine fills a program cache, which only one thread may do at a time and during which parameters
+ * must not change: one lock guards all calls. */
 static kn_mutex lock = KN_MUTEX_INIT;
 static struct {
     bool prepared[KN_CLBLAST_KERNELS];
@@ -173,14 +173,14 @@ static kn_status use(kn_device *device, kn_clblast_kernel kernel, bool f64, cons
     if (*used == candidate && (own || candidate))
         return KN_OK;
     if (own)
-        return kn_fail(KN_ERR_STATE, "CLBlast's own parameters of %s come back with the next process only",
+        return kn_fail(KN_ERR_STATE, "CLBlast's own parameters of %s can only be restored by restarting the process",
                        kernels[kernel].name);
     if (!candidate || !kn_clblast_candidate_fits(candidate, &device->limits, f64))
-        return kn_fail(KN_ERR_ARGUMENT, "CLBlast's %s on %s takes no such parameters: %.200s", kernels[kernel].name,
-                       device->label, text);
+        return kn_fail(KN_ERR_ARGUMENT, "CLBlast's %s on %s does not accept these parameters: %.200s",
+                       kernels[kernel].name, device->label, text);
     const CLBlastStatusCode code = override(device, kernel, f64, candidate);
     if (code != CLBlastSuccess)
-        return kn_fail(KN_ERR_DEVICE, "CLBlast refuses parameters of its %s on %s: status %d", kernels[kernel].name,
+        return kn_fail(KN_ERR_DEVICE, "CLBlast rejected parameters of its %s on %s: status %d", kernels[kernel].name,
                        device->label, (int)code);
     *used = candidate;
     return KN_OK;

@@ -1,8 +1,8 @@
-/* rt/clblast/parameters.h - the parameters of CLBlast's kernels: what they may be, and which are in use.
+/* rt/clblast/parameters.h - the parameters of CLBlast's kernels: candidates, and which are in use.
  *
- * CLBlast chooses them by a table of devices that it was tuned on; devices that came later, and processors under PoCL,
- * are not in it. Here is a list of sets that are known to do well somewhere; `koine tune` finds the best of a device,
- * and the first product on the device applies it. */
+ * CLBlast chooses them by a table of devices it was tuned on, which lacks newer devices and processors under PoCL. This
+ * is a list of sets that perform well on some device; `koine tune` finds the best one for a device, and the first
+ * product on that device applies it. */
 #ifndef KN_RT_CLBLAST_PARAMETERS_H
 #define KN_RT_CLBLAST_PARAMETERS_H
 
@@ -11,13 +11,13 @@
 #include "rt/device/limits.h"
 
 typedef enum kn_clblast_kernel {
-    KN_CLBLAST_GEMM,      /* works on padded copies of its operands: the faster one for large products */
-    KN_CLBLAST_DIRECT,    /* works on the operands where they lie */
-    KN_CLBLAST_THRESHOLD, /* from what size on the first is taken */
+    KN_CLBLAST_GEMM,      /* uses padded copies of its operands: faster for large products */
+    KN_CLBLAST_DIRECT,    /* uses the operands in place */
+    KN_CLBLAST_THRESHOLD, /* the size from which the first is used */
     KN_CLBLAST_KERNELS
 } kn_clblast_kernel;
 
-#define KN_CLBLAST_OWN "CLBlast's own" /* the candidate that leaves it to CLBlast */
+#define KN_CLBLAST_OWN "CLBlast's own" /* the candidate that keeps CLBlast's choice */
 
 const char *kn_clblast_kernel_name(kn_clblast_kernel kernel); /* "Xgemm"; as CLBlast calls them */
 
@@ -30,16 +30,16 @@ size_t kn_clblast_candidate_items(const char *candidate); /* work-items of a gro
 #define KN_CLBLAST_QUESTION 64
 const char *kn_clblast_question(char buffer[KN_CLBLAST_QUESTION], kn_clblast_kernel kernel, bool f64);
 
-/* What is chosen where nothing was tuned. */
+/* The choice for an untuned device. */
 const char *kn_clblast_default(const kn_limits *limits, kn_clblast_kernel kernel);
 
-/* Gets the set in use; sets the one to use from now on, for all products on the device. KN_ERR_STATE for CLBlast's own
- * after it was replaced: only a new process gets it back. */
+/* Get the set in use; set the one for all further products on the device. KN_ERR_STATE for CLBlast's own after it was
+ * replaced: only a new process restores it. */
 const char *kn_clblast_in_use(kn_device *device, kn_clblast_kernel kernel, bool f64);
 kn_status kn_clblast_use(kn_device *device, kn_clblast_kernel kernel, bool f64, const char *candidate);
 
-/* Applies what was tuned, or the default, once per device and precision. For rt/clblast/gemm.c, with CLBlast's lock
- * held. What cannot be applied is logged, and CLBlast's own parameters stay in use. */
+/* Applies the tuned set, or the default, once per device and precision. For rt/clblast/gemm.c, with CLBlast's lock
+ * held. A set that cannot be applied is logged, and CLBlast's own parameters stay in use. */
 void kn_clblast_prepare(kn_device *device, bool f64);
 void kn_clblast_lock(void);
 void kn_clblast_unlock(void);

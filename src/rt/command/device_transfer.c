@@ -18,7 +18,7 @@
 
 #define SMALLEST ((size_t)4 << 10)
 #define LARGE ((size_t)16 << 20)
-#define KEPT ((size_t)256 << 20) /* bytes; above that, idle ones are freed before another is made */
+#define KEPT ((size_t)256 << 20) /* bytes; above that, idle transfers are freed before another is created */
 
 struct kn_device_transfer {
     kn_device *device; /* the source's: its driver made the memory */
@@ -29,7 +29,7 @@ struct kn_device_transfer {
     kn_stream *from;          /* the current transfer */
     size_t bytes;
 
-    kn_mutex lock; /* guards what follows: the callback comes on a thread of the driver's */
+    kn_mutex lock; /* guards the rest: callbacks run on the driver's threads */
     bool arrived;
     cl_int result;                    /* of the read; negative: it failed */
     cl_event waiting[KN_MAX_DEVICES]; /* user events that hold back writes until the read has arrived */
@@ -74,7 +74,7 @@ static kn_device_transfer *find_idle(const kn_device *device, size_t bytes)
     return best;
 }
 
-/* Removes idle ones, which were too small, from the list until it holds at most KEPT bytes. */
+/* Removes idle transfers, which were too small, from the list until it has at most KEPT bytes. */
 static kn_device_transfer *take_idle_beyond(size_t bytes)
 {
     kn_device_transfer *taken = NULL;
@@ -170,7 +170,7 @@ static void set_event(cl_event event, cl_int result)
 {
     const cl_int state = result < 0 ? result : CL_COMPLETE;
     if (clSetUserEventStatus(event, state) != CL_SUCCESS)
-        clSetUserEventStatus(event, state); /* whatever waits for it would wait forever */
+        clSetUserEventStatus(event, state); /* otherwise waiters would wait forever */
     clReleaseEvent(event);
 }
 
@@ -191,7 +191,7 @@ static void CL_CALLBACK arrive(cl_event event, cl_int result, void *user)
         set_event(waiting[i], result);
 }
 
-/* Tells the profiler; the event stays ours. */
+/* Reports to the profiler; keeps ownership of the event. */
 static void show(kn_stream *stream, kn_command_kind kind, size_t bytes, cl_event event)
 {
     if (!kn_is_watched() || clRetainEvent(event) != CL_SUCCESS)
@@ -209,13 +209,13 @@ static cl_int enqueue_read(kn_device_transfer *transfer, kn_stream *from, const 
     if (error != CL_SUCCESS)
         return error;
     show(from, KN_COMMAND_READ, transfer->bytes, read);
-    transfer->arrived = false; /* nobody else sees the transfer yet */
+    transfer->arrived = false; /* no other thread can access the transfer yet */
     error = clSetEventCallback(read, CL_COMPLETE, arrive, transfer);
-    if (error != CL_SUCCESS) { /* there can be no callback: the host waits instead */
+    if (error != CL_SUCCESS) { /* no callback possible: the host waits instead */
         error = clWaitForEvents(1, &read);
         arrive(read, error, transfer);
     } else {
-        error = clFlush(from->queue); /* what waits for the read must not wait for a command never submitted */
+        error = clFlush(from->queue); /* waiters must not wait for a command that was never submitted */
     }
     clReleaseEvent(read);
     return error;
@@ -281,7 +281,7 @@ kn_status kn_device_transfer_deliver(kn_device_transfer *transfer, kn_stream *to
 {
     KN_TRY(kn_stream_enter(to, "copying from another device"));
     if (transfer->num_written == KN_MAX_DEVICES)
-        return kn_fail(KN_ERR_INTERNAL, "more than %d deliveries from one device", KN_MAX_DEVICES);
+        return kn_fail(KN_ERR_INTERNAL, "more than %d deliveries of one transfer", KN_MAX_DEVICES);
     cl_int error = transfer->bytes > 0 ? enqueue_write(transfer, to, destination, offset) : CL_SUCCESS;
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, to->device, "writing %zu bytes from another device", transfer->bytes);

@@ -69,7 +69,7 @@ static void note_use(kn_stream *stream, const kn_launch_params *params)
             kn_buffer_mark_use(params->args[i].buffer, stream);
 }
 
-/* After a launch: a thread that sees the mark and then waits has waited for this launch too. */
+/* After a launch: a thread that sees the mark and then waits also waits for this launch. */
 static void note_fault(kn_stream *stream, const kn_launch_params *params)
 {
     for (int i = 0; i < params->num_args; i++)
@@ -112,7 +112,7 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
     KN_TRY(kn_kernel_set_arguments(kernel->handle, stream, params));
     note_use(stream, params);
     cl_int error = enqueue(stream, kernel, params, global, local);
-    /* drivers take memory at first use, which our cache may leave too little of */
+    /* drivers may allocate memory at first use, and our cache may leave too little */
     if (kn_cl_is_out_of_memory(error)) {
         kn_pool_empty_cache(stream->device);
         error = enqueue(stream, kernel, params, global, local);

@@ -67,7 +67,7 @@ static inline kn_arg kn_arg_fault(void) { return (kn_arg){.kind = KN_ARG_FAULT};
 
 typedef struct kn_launch_params {
     const char *source;    /* "pointwise/unary.cl" */
-    const char *options;   /* what is compiled in: "-DT=float"; NULL for nothing */
+    const char *options;   /* build options: "-DT=float"; NULL: none */
     const char *kernel;    /* "scale" */
     const char *operation; /* for messages and profiles: "conv2d"; NULL: the kernel's name */
     int dims;              /* 1 to 3 */
@@ -82,7 +82,7 @@ typedef struct kn_launch_params {
  * with at least `grain` elements; on others enough to fill the device, a multiple of 64. */
 size_t kn_work_items(const kn_limits *limits, int64_t n, int64_t grain);
 
-/* The one way to run a kernel: builds the program if need be (cached in memory and on disk), sets the arguments,
+/* The only way to run a kernel: builds the program if necessary (cached in memory and on disk), sets the arguments,
  * enqueues. */
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params);
 

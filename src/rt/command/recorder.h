@@ -1,6 +1,6 @@
 /* rt/command/recorder.h - how a command is recorded instead of enqueued.
  *
- * A capture on a stream names the functions that take its commands (rt/graph/capture.c). */
+ * A capture on a stream provides the functions that record its commands (rt/graph/capture.c). */
 #ifndef KN_RT_COMMAND_RECORDER_H
 #define KN_RT_COMMAND_RECORDER_H
 
@@ -11,7 +11,7 @@
 
 struct kn_gemm_call; /* rt/clblast/gemm_call.h */
 
-/* A copy or a fill, its memory found. */
+/* A copy or a fill, with its memory objects. */
 typedef struct kn_transfer {
     cl_mem from, to;
     size_t from_offset, to_offset, bytes;

@@ -28,7 +28,7 @@ static bool is_free(kn_staging_block *block)
     return !block->taken && (!block->copied || kn_event_has_passed(block->copied));
 }
 
-/* The smallest free block that is large enough; else any free one, to be made larger. */
+/* The smallest free block that is large enough; otherwise any free block, to be enlarged. */
 static kn_staging_block *find(kn_staging *staging, size_t bytes)
 {
     kn_staging_block *best = NULL, *any = NULL;

@@ -1,4 +1,4 @@
-/* rt/command/staging.h - pinned memory for small writes: the source may be reused at once, and nobody waits. */
+/* rt/command/staging.h - pinned memory for small writes: the source may be reused at once, without waiting. */
 #ifndef KN_RT_COMMAND_STAGING_H
 #define KN_RT_COMMAND_STAGING_H
 
@@ -6,12 +6,12 @@
 
 typedef struct kn_staging_block kn_staging_block;
 
-/* A block of at least `bytes`, the caller's until kn_staging_release. NULL without an error when there is none: the
- * write is too large, all blocks are in use by copies, or memory is short. The copy must wait then. */
+/* A block of at least `bytes`, owned by the caller until kn_staging_release. NULL, without an error, if the write is
+ * too large, all blocks are in use, or memory is short; the caller must then wait for the copy. */
 kn_staging_block *kn_staging_acquire(kn_device *device, size_t bytes);
 void *kn_staging_data(kn_staging_block *block);
 
-/* Gives the block back: to be used again once the work enqueued on the stream so far has passed. */
+/* Returns the block, which is reused once the work enqueued on the stream so far is done. */
 void kn_staging_release(kn_device *device, kn_staging_block *block, kn_stream *stream);
 
 #endif

@@ -67,7 +67,7 @@ kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, c
     KN_TRY(kn_stream_enter(stream, "copying from host memory"));
     kn_staging_block *block = kn_staging_acquire(stream->device, bytes);
     if (!block) {
-        KN_TRY(kn_note_host_wait("copying much from host memory that is not pinned"));
+        KN_TRY(kn_note_host_wait("a large copy from host memory that is not pinned"));
         return enqueue_write(stream, buffer, offset, source, bytes, CL_TRUE);
     }
     memcpy(kn_staging_data(block), source, bytes);

@@ -8,7 +8,7 @@
 
 /* waits */
 kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination, size_t bytes);
-/* source reusable on return; waits for the stream only when it is larger than KN_STAGED_BYTES */
+/* the source may be reused on return; waits for the stream only if it is larger than KN_STAGED_BYTES */
 #define KN_STAGED_BYTES ((size_t)1 << 20)
 kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes);
 kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t source_offset, kn_buffer *destination,
@@ -16,10 +16,10 @@ kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t sour
 kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *pattern, size_t pattern_bytes,
                          size_t bytes);
 
-/* returns at once: keep the source unchanged until an event after it has passed */
+/* returns at once: do not change the source before a later event has completed */
 kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t offset, kn_pinned *source,
                                  size_t source_offset, size_t bytes);
-/* returns at once: the values are there when an event after it has passed */
+/* returns at once: the values are valid once a later event has completed */
 kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
                                 size_t destination_offset, size_t bytes);
 

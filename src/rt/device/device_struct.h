@@ -1,5 +1,5 @@
 /* rt/device/device_struct.h - the fields of a device, for the runtime. Streams, memory and programs belong to other
- * folders of rt, which use this one: here they are pointers. */
+ * folders of rt, which depend on this one; here they are only pointers. */
 #ifndef KN_RT_DEVICE_DEVICE_STRUCT_H
 #define KN_RT_DEVICE_DEVICE_STRUCT_H
 
@@ -29,8 +29,8 @@ struct kn_device {
     kn_mutex lock; /* guards opening and the lists of streams */
     atomic_bool is_open;
     cl_context context;
-    cl_command_queue service; /* for the runtime's own commands; never used for the user's work */
-    cl_mem probe;             /* a few bytes, read to see whether the device still answers */
+    cl_command_queue service; /* for the runtime's own commands, never for user work */
+    cl_mem probe;             /* a few bytes, read to check whether the device still responds */
 
     kn_stream *default_stream; /* made when the device is opened */
     kn_stream *streams;        /* all of them, the default one last */

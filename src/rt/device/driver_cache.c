@@ -43,7 +43,8 @@ static bool use(const char *folder)
     if (kn_make_private_directories(folder) != KN_OK || kn_folder_objection(folder) ||
         access(folder, W_OK | X_OK) != 0 || setenv("POCL_CACHE_DIR", folder, 1) != 0)
         return false;
-    kn_log_message(KN_LOG_INFO, "PoCL keeps compiled kernels in %s, for it cannot write to its usual place", folder);
+    kn_log_message(KN_LOG_INFO, "PoCL caches compiled kernels in %s, because its default folder is not writable",
+                   folder);
     return true;
 }
 
@@ -76,7 +77,7 @@ void kn_driver_cache_prepare(void)
         return;
     char *usual = kn_driver_cache_folder();
     if (!(usual && kn_driver_cache_is_usable(usual)) && !use_own_cache() && !use_temporary_folder())
-        kn_log_message(KN_LOG_WARNING, "PoCL, the driver for CPUs, has no folder to keep compiled kernels in, and does "
-                                       "not work without: set POCL_CACHE_DIR to a folder that can be written");
+        kn_log_message(KN_LOG_WARNING, "PoCL, the driver for CPUs, needs a folder for compiled kernels and has none: "
+                                       "set POCL_CACHE_DIR to a writable folder");
     kn_free(usual);
 }

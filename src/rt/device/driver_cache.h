@@ -1,5 +1,5 @@
-/* rt/device/driver_cache.h - PoCL compiles to files. Without a folder for them it shows no device, and with an
- * unwritable one it compiles no kernel; neither error message says so. */
+/* rt/device/driver_cache.h - PoCL compiles to files. Without a folder for them it offers no device, and if the folder
+ * is not writable it compiles no kernels; its error messages do not explain that. */
 #ifndef KN_RT_DEVICE_DRIVER_CACHE_H
 #define KN_RT_DEVICE_DRIVER_CACHE_H
 

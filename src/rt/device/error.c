@@ -65,7 +65,7 @@ const char *kn_cl_error_name(cl_int error)
         if (rows[i].code == error)
             return rows[i].name;
     if (error == -9999)
-        return "NVIDIA's error for a kernel that read or wrote wildly";
+        return "NVIDIA's error for a kernel that accessed invalid memory";
     return error == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an unknown OpenCL error";
 }
 

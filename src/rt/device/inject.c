@@ -1,8 +1,7 @@
-/* rt/device/inject.c - which call fails next; see rt/device/inject.h. */
+/* rt/device/inject.c - see rt/device/inject.h. */
 #include "rt/device/inject.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -78,5 +77,5 @@ void kn_inject_from_environment(void)
                 kn_inject((kn_cl_call)kind, nth, error, true);
                 return;
             }
-    kn_log_message(KN_LOG_ERROR, "KOINE_FAIL_CL is `%s`, not KIND:N:ERROR like launch:100:-36: nothing fails", wanted);
+    kn_log_message(KN_LOG_ERROR, "KOINE_FAIL_CL is `%s`, not KIND:N:ERROR like launch:100:-36; it is ignored", wanted);
 }

@@ -15,9 +15,9 @@
 
 typedef enum kn_cl_call {
     KN_CL_LAUNCH, /* running a kernel */
-    KN_CL_READ,   /* from device to host, the fault record included */
+    KN_CL_READ,   /* from device to host, including the fault record */
     KN_CL_WRITE,
-    KN_CL_COPY, /* on the device; fills too */
+    KN_CL_COPY, /* on the device, including fills */
     KN_CL_WAIT, /* for a queue or an event */
     KN_CL_MARK, /* markers, barriers */
     KN_CL_ALLOC,
@@ -25,8 +25,8 @@ typedef enum kn_cl_call {
     KN_CL_KINDS
 } kn_cl_call;
 
-/* The `nth` call of the kind from now (1: the next) returns `error`; with `for_good` so does every call of any kind
- * after it. Ends an injection before it. */
+/* The `nth` call of the kind from now on (1: the next) returns `error`; with `for_good` so does every later call of any
+ * kind. Replaces an earlier injection. */
 void kn_inject(kn_cl_call kind, int nth, cl_int error, bool for_good);
 void kn_inject_stop(void);
 

@@ -20,7 +20,7 @@ static int parse_version(const char *text)
     return major * 100 + minor * 10;
 }
 
-/* OpenCL has no query for this. A CPU device is the processor that this runs on. */
+/* OpenCL has no query for this. A CPU device is the processor that this code runs on. */
 static int count_vector_registers(const kn_limits *limits)
 {
 #if defined(__aarch64__) || defined(_M_ARM64)

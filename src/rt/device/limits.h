@@ -1,4 +1,4 @@
-/* rt/device/limits.h - what a device can do, queried once. Ops decide by these, never by a vendor's name. */
+/* rt/device/limits.h - a device's capabilities, queried once. Ops depend on these, never on a vendor's name. */
 #ifndef KN_RT_DEVICE_LIMITS_H
 #define KN_RT_DEVICE_LIMITS_H
 
@@ -13,8 +13,8 @@ typedef struct kn_limits {
     bool unified_memory;                    /* the device's memory is the host's */
     int opencl_version;                     /* 120, 200, 300, ... */
     int capability_major, capability_minor; /* NVIDIA's compute capability; else the OpenCL C version */
-    int ptx_capability; /* of PTX that kernels may contain: 10 times NVIDIA's compute capability, 80 for 8.0; else 0 */
-    int slot;           /* the device's slot, under which measurements are kept; 0: none */
+    int ptx_capability; /* for PTX in kernels: 10 times NVIDIA's compute capability, 80 for 8.0; else 0 */
+    int slot;           /* the device's slot, under which measurements are stored; 0: none */
     int compute_units;
     int clock_mhz;
     int vector_width_f32; /* native, in elements: 16 with AVX-512, 8 with AVX2, 4 with NEON, 1 on most GPUs */

@@ -15,9 +15,9 @@
 
 typedef enum verdict { IS_LOST, ASK_IT, IS_FINE } verdict;
 
-/* A driver that calls a living queue or context invalid has dropped it; but a queue may also be invalid because the
- * user destroyed its stream. CL_OUT_OF_RESOURCES is "no memory" and, on NVIDIA, what waiting for a crashed kernel
- * returns. Work that ended abnormally may leave the context usable or not. So in doubt the device is probed. */
+/* A driver that reports a live queue or context as invalid has lost it; but a queue may also be invalid because the
+ * user destroyed its stream. CL_OUT_OF_RESOURCES means "no memory" and, on NVIDIA, is returned when waiting for a
+ * crashed kernel. Work that ended abnormally may or may not leave the context usable. In doubt the device is probed. */
 static verdict judge(cl_int error)
 {
     switch (error) {
@@ -89,7 +89,7 @@ kn_status kn_device_fail_lost(const kn_device *device)
         return kn_fail_forked();
     bool is_marked = atomic_load_explicit(&device->is_lost, memory_order_acquire);
     return kn_fail(KN_ERR_DEVICE,
-                   "%s (%s) was lost (%s): what was on it is gone, and it works again only in a new process",
+                   "%s (%s) was lost (%s): its contents are gone, and it can only be used again by a new process",
                    device->label, device->properties.name, is_marked ? device->lost_when : "it no longer answers");
 }
 

@@ -1,5 +1,5 @@
-/* rt/device/lost.h - devices that are gone: reset by the driver after a fault or a hang, unplugged, taken from a
- * virtual machine.
+/* rt/device/lost.h - lost devices: reset by the driver after a fault or a hang, unplugged, or detached from a virtual
+ * machine.
  *
  * OpenCL offers no recovery within a process: the context is dead, and a driver may do anything with further calls,
  * even wait forever. So the first error that means a lost device marks it, and from then on nothing is enqueued, waited
@@ -22,9 +22,9 @@ static inline kn_status kn_device_check_lost(const kn_device *device)
     return atomic_load_explicit(&device->is_lost, memory_order_relaxed) ? kn_device_fail_lost(device) : KN_OK;
 }
 
-/* Marks the device as lost if that is what the error of an OpenCL call on it means; `what` describes the call ("running
- * kernel `x`"). If the error may also mean something else (memory is short), probes the device. Returns whether the
- * device is lost. */
+/* Marks the device as lost if the error of an OpenCL call on it means that; `what` describes the call ("running kernel
+ * `x`"). If the error is ambiguous (it may mean out of memory), probes the device. Returns whether the device is
+ * lost. */
 bool kn_device_note_error(const kn_device *device, cl_int error, const char *what);
 
 /* Reports an OpenCL error: "WHAT failed on DEVICE: CL_NAME", as KN_ERR_MEMORY if it means that memory ran out,

@@ -177,7 +177,7 @@ static const char *query_uuid(kn_query *query, const kn_device *device)
     return keep(query, text, "UUID");
 }
 
-/* 0 on CPU devices: their work-items run one after the other. */
+/* 0 on CPU devices: their work-items run one after another. */
 static int query_warp_size(kn_query *query, const kn_device *device)
 {
     if (device->limits.is_cpu)

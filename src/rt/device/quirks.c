@@ -36,7 +36,7 @@ static const quirk_row rows[] = {
                  "listed. docs/platforms.md"},
     {.platform = "NVIDIA CUDA",
      .quirks = {.gives_larger_buffers = true},
-     .evidence = "GeForce GTX 1050: a buffer of 759 MB where 512 MB is said to be the most, "
+     .evidence = "GeForce GTX 1050: a buffer of 759 MB although the reported maximum is 512 MB, "
                  "https://github.com/adda-team/adda/issues/229"},
     {.platform = "NVIDIA CUDA",
      .quirks = {.allocates_lazily = true},

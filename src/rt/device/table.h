@@ -7,7 +7,7 @@
 
 typedef struct kn_device_table {
     kn_device *devices[KN_MAX_DEVICES]; /* slot 0: the host */
-    int count;                          /* 0 before the devices have been looked for */
+    int count;                          /* 0 before the devices have been enumerated */
     kn_device *hidden[KN_MAX_DEVICES];  /* by KOINE_VISIBLE_DEVICES */
     int num_hidden;
 } kn_device_table;

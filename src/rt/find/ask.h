@@ -1,4 +1,4 @@
-/* rt/find/ask.h - queries the OpenCL platforms anew, for diagnosis. The list of devices is made only once and does not
+/* rt/find/ask.h - queries the OpenCL platforms again, for diagnosis. The list of devices is created once and does not
  * change. */
 #ifndef KN_RT_FIND_ASK_H
 #define KN_RT_FIND_ASK_H
@@ -9,7 +9,7 @@ typedef struct kn_platform_answer {
     const char *error; /* the OpenCL error of enumerating its devices, or NULL */
 } kn_platform_answer;
 
-int kn_platform_count(void); /* 0 if asking fails, too */
+int kn_platform_count(void); /* 0 also if the query fails */
 kn_platform_answer kn_platform_ask(int index);
 
 #endif

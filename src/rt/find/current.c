@@ -1,4 +1,4 @@
-/* rt/find/current.c - the device that the calling thread's work goes to. */
+/* rt/find/current.c - the calling thread's current device. */
 #include <koine/device.h>
 
 #include "base/error.h"

@@ -127,7 +127,7 @@ kn_device *kn_match_name(const char *text)
     return *text ? by_part_of_name(text) : NULL;
 }
 
-/* Is it that very device's UUID, with or without what NVIDIA's tools put before it? */
+/* Is it the device's UUID, with or without the prefix of NVIDIA's tools? */
 static bool is_uuid(const kn_device *device, const char *text)
 {
     if (strncmp(text, "GPU-", 4) == 0)

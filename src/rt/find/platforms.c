@@ -1,7 +1,6 @@
 /* rt/find/platforms.c - enumerates the devices of all platforms once and queries them. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fork.h"
@@ -47,7 +46,7 @@ static kn_device host = {
 
 /* --- what cannot be used ---------------------------------------------------------------------- */
 
-/* Logs that a platform or device is left out, and keeps the message for the error when no device is found. */
+/* Logs that a platform or device is skipped, and keeps the message for the error if no device is found. */
 static void KN_PRINTF(1, 2) leave_out(const char *format, ...)
 {
     char what[sizeof found.trouble];
@@ -91,7 +90,7 @@ static void free_device(kn_device *device)
     kn_free(device);
 }
 
-/* NULL if it does not answer, which is logged, or on lack of memory, as *status then says. */
+/* NULL if a query fails, which is logged, or with *status set if memory is short. */
 static kn_device *new_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id,
                              int device_index, kn_status *status)
 {
@@ -120,7 +119,7 @@ static kn_device *new_device(cl_platform_id platform, const char *platform_name,
     if (query.error == CL_SUCCESS)
         return device;
     free_device(device);
-    leave_out("device %d of platform %d (%s) is left out: the question %s failed with %s", device_index, platform_index,
+    leave_out("device %d of platform %d (%s) is skipped: the query %s failed with %s", device_index, platform_index,
               platform_name, query.failed, kn_cl_error_name(query.error));
     return NULL;
 }
@@ -130,7 +129,7 @@ static kn_status add_device(cl_platform_id platform, const char *platform_name, 
 {
     kn_status status = KN_OK;
     if (kn_devices.count >= KN_MAX_DEVICES) {
-        kn_log_message(KN_LOG_WARNING, "more than %d OpenCL devices: the rest are left out", KN_MAX_DEVICES - 1);
+        kn_log_message(KN_LOG_WARNING, "more than %d OpenCL devices: the rest are skipped", KN_MAX_DEVICES - 1);
         return KN_OK;
     }
     kn_device *device = new_device(platform, platform_name, platform_index, id, device_index, &status);
@@ -167,7 +166,7 @@ static kn_status add_devices(cl_platform_id platform, const char *name, int inde
         return KN_OK;
     }
     if (error != CL_SUCCESS) {
-        leave_out("platform %d (%s) is left out: asking for its devices failed with %s", index, name,
+        leave_out("platform %d (%s) is skipped: querying its devices failed with %s", index, name,
                   kn_cl_error_name(error));
         return KN_OK;
     }
@@ -183,7 +182,7 @@ static kn_status add_platform(cl_platform_id platform, int index)
     cl_int error;
     char *name = platform_name(platform, &error);
     if (!name) {
-        leave_out("platform %d is left out: asking for its name failed with %s", index, kn_cl_error_name(error));
+        leave_out("platform %d is skipped: querying its name failed with %s", index, kn_cl_error_name(error));
         return KN_OK;
     }
     kn_status status = add_devices(platform, name, index);
@@ -196,15 +195,14 @@ static kn_status add_platform(cl_platform_id platform, int index)
     return status;
 }
 
-/* A guess at how fast a GPU is, from what all drivers report. Its own memory counts for more than a share of the
- * host's. */
+/* Estimates a GPU's speed from what all drivers report. Dedicated memory ranks above shared host memory. */
 static double gpu_score(const kn_device *device)
 {
     double score = (double)device->limits.compute_units * (device->limits.clock_mhz ? device->limits.clock_mhz : 1);
     return device->limits.unified_memory ? score : score * 100;
 }
 
-/* GPUs are numbered best first, or, where the user ordered the devices, in that order. */
+/* GPUs are numbered best first, or in the user's order if there is one. */
 static void rank_and_label(bool ordered)
 {
     int gpus = 0, cpus = 0;
@@ -234,7 +232,7 @@ static void rank_and_label(bool ordered)
 }
 
 /* Keeps the devices that KOINE_VISIBLE_DEVICES names, in its order. */
-static void heed_visible_devices(void)
+static void apply_visible_devices(void)
 {
     kn_device *chosen[KN_MAX_DEVICES];
     int count = kn_visible_choose(chosen);
@@ -267,7 +265,7 @@ static void explain_no_device(cl_uint platforms)
 {
     char *folder = platforms > 0 ? kn_driver_cache_folder() : NULL;
     if (folder && !kn_driver_cache_is_usable(folder))
-        leave_out("'%s' cannot be written, and PoCL, the driver for CPUs, needs a folder that can: set POCL_CACHE_DIR",
+        leave_out("'%s' is not writable, and PoCL, the driver for CPUs, needs a writable folder: set POCL_CACHE_DIR",
                   folder);
     kn_free(folder);
 }
@@ -278,7 +276,7 @@ static kn_status check_platforms(cl_int error)
     const cl_int platform_not_found_khr = -1001;
     if (error == CL_SUCCESS || error == platform_not_found_khr)
         return KN_OK;
-    leave_out("asking for the OpenCL platforms failed with %s", kn_cl_error_name(error));
+    leave_out("querying the OpenCL platforms failed with %s", kn_cl_error_name(error));
     return KN_ERR_DEVICE;
 }
 
@@ -300,13 +298,14 @@ static kn_status find_all(void)
     if (kn_devices.count == 1 && !found.trouble[0])
         explain_no_device(count);
     if (status == KN_OK && kn_devices.count == 1 && found.trouble[0])
-        status = kn_fail(KN_ERR_DEVICE, "no OpenCL device can be used: %s; `koine doctor` tells more", found.trouble);
+        status =
+            kn_fail(KN_ERR_DEVICE, "no OpenCL device can be used: %s; run `koine doctor` for details", found.trouble);
     if (status != KN_OK) { /* the next call tries again */
         forget_all();
         return status;
     }
     rank_and_label(false);
-    heed_visible_devices();
+    apply_visible_devices();
     for (int slot = 0; slot < kn_devices.count; slot++)
         kn_devices.devices[slot]->limits.slot = slot;
     return KN_OK;

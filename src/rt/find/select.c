@@ -12,12 +12,12 @@ kn_status kn_fail_no_device(void)
 {
     if (kn_devices_hidden() > 0)
         return kn_fail(KN_ERR_DEVICE,
-                       "no OpenCL device is visible: KOINE_VISIBLE_DEVICES is `%s` and hides %s; unset it, or name "
-                       "devices as `koine devices` shows them without it",
+                       "no OpenCL device is visible: KOINE_VISIBLE_DEVICES is `%s` and hides %s; unset it, or use "
+                       "names that `koine devices` shows without it",
                        getenv("KOINE_VISIBLE_DEVICES"), kn_devices_hidden() > 1 ? "all there are" : "the only one");
     return kn_fail(KN_ERR_DEVICE, "no OpenCL device: install a driver, for a CPU `apt-get install pocl-opencl-icd`, "
                                   "for a GPU its vendor's OpenCL package; "
-                                  "`koine doctor` tells what is wrong");
+                                  "run `koine doctor` for details");
 }
 
 kn_status kn_init(void)

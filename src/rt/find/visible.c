@@ -54,7 +54,8 @@ int kn_visible_choose(kn_device *chosen[KN_MAX_DEVICES])
         int found = fits ? kn_match_all(entry, matches) : 0;
         if (found == 0) {
             kn_log_message(KN_LOG_WARNING,
-                           "KOINE_VISIBLE_DEVICES: no device matches `%s`; it and what follows it are left out", entry);
+                           "KOINE_VISIBLE_DEVICES: no device matches `%s`; it and all later entries are ignored",
+                           entry);
             break;
         }
         for (int i = 0; i < found; i++) /* a device named twice keeps its first place */

@@ -73,7 +73,7 @@ static kn_status note_buffer(const kn_graph_capture *capture, const kn_buffer *u
 
 /* --- variables -------------------------------------------------------------------------------- */
 
-/* Takes over a reference, also on failure. */
+/* Takes ownership of a reference, also on failure. */
 static kn_status add_variable(kn_recording *recording, const void *memory)
 {
     size_t size = kn_variable_size(memory);
@@ -151,7 +151,7 @@ static kn_status note_arguments(const kn_graph_capture *capture, kn_command *com
     return KN_OK;
 }
 
-/* A kernel object of the command's own keeps the arguments set. */
+/* Each command has its own kernel object, which keeps its arguments. */
 static kn_status new_kernel(kn_command *command, const kn_device *device, const kn_kernel *kernel)
 {
     cl_program program;

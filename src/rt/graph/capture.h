@@ -1,10 +1,10 @@
 /* rt/graph/capture.h - what other layers add to a recording.
  *
- * Some arguments of a recorded launch change from replay to replay: where random numbers go on, the step of an
- * optimizer. They live in variables of the recording. While a stream is captured, kn_capture_variable gives memory that
- * stays where it is as long as the graph (and whoever holds it by rt/graph/variable.h); an argument made by
- * kn_arg_variable has at each replay the value that is there once the functions given to kn_capture_on_replay have run,
- * in their order, on the thread that replays. */
+ * Some arguments of a recorded launch change with each replay, such as a generator's offset or an optimizer's step.
+ * They are stored in variables of the recording. While a stream is captured, kn_capture_variable returns memory that is
+ * valid as long as the graph (and other users, see rt/graph/variable.h). At each replay the functions passed to
+ * kn_capture_on_replay run first, in order, on the replaying thread; arguments made by kn_arg_variable then have the
+ * variables' current values. */
 #ifndef KN_RT_GRAPH_CAPTURE_H
 #define KN_RT_GRAPH_CAPTURE_H
 

@@ -1,4 +1,4 @@
-/* rt/graph/graph.c - graphs as koine/graph.h gives them: a recording, the pool that its memory comes from, its replays.
+/* rt/graph/graph.c - graphs (koine/graph.h): a recording, its memory pool, its replays.
  */
 #include <koine/graph.h>
 #include <stdio.h>
@@ -18,19 +18,19 @@ struct kn_graph {
     kn_recording *recording; /* NULL: empty */
     kn_mem_pool *pool;
     kn_stream *capturing; /* the stream; NULL: no capture in progress */
-    kn_graph *outer;      /* while captured: the thread's capture begun before */
-    kn_stream *last;      /* where the last replay went */
+    kn_graph *outer;      /* while captured: the thread's enclosing capture */
+    kn_stream *last;      /* the stream of the last replay */
     uint64_t last_id;
     bool has_run;
-    char failure[512]; /* of the last capture; "": it went well */
+    char failure[512]; /* of the last capture; "": it succeeded */
 };
 
 kn_graph *kn_graph_new(void) { return kn_calloc(1, sizeof(kn_graph)); }
 
 /* --- the capture ------------------------------------------------------------------------------ */
 
-/* The thread's open captures. A graph may be freed inside the block that captures it: then the end of the block does
- * not find it here, and leaves it alone. */
+/* The thread's open captures. A graph may be freed inside the block that captures it: the end of the block then does
+ * not find it here, and does nothing. */
 static _Thread_local kn_graph *captures;
 
 static kn_graph **find_capture(const kn_graph *graph)
@@ -47,7 +47,7 @@ static kn_status prepare_pool(kn_graph *graph, kn_device *device)
         return kn_status_of(graph->pool = kn_mem_pool_new(device));
     if (kn_mem_pool_device(graph->pool) == device)
         return KN_OK;
-    return kn_fail(KN_ERR_DEVICE, "kn_graph_capture_begin: the graph's pool is of %s, the stream of %s",
+    return kn_fail(KN_ERR_DEVICE, "kn_graph_capture_begin: the graph's pool is on %s, but the stream on %s",
                    kn_device_string(kn_mem_pool_device(graph->pool)), kn_device_string(device));
 }
 
@@ -78,7 +78,7 @@ kn_status kn_graph_capture_begin(kn_graph *graph, kn_stream *stream)
         return kn_fail_argument_null("kn_graph_capture_begin", "graph");
     if (graph->capturing || graph->recording)
         return kn_fail(KN_ERR_STATE, "kn_graph_capture_begin: the graph %s",
-                       graph->capturing ? "is being captured already" : "holds a recording: kn_graph_reset it first");
+                       graph->capturing ? "is already being captured" : "holds a recording: kn_graph_reset it first");
     if (!stream) {
         kn_device *device = kn_device_current();
         stream = device ? kn_stream_current(device) : NULL;
@@ -101,8 +101,8 @@ static kn_status outcome(kn_graph_capture *capture)
     if (base->failure != KN_OK)
         return kn_fail(base->failure, "the capture failed: %s", base->message);
     if (kn_recording_lost_memory(capture->recording))
-        return kn_fail(KN_ERR_STATE, "the capture failed: a tensor made before it was used and then freed in it; keep "
-                                     "what a graph works on as long as the graph");
+        return kn_fail(KN_ERR_STATE, "the capture failed: a tensor created before it was used and then freed in it; "
+                                     "keep the tensors that a graph uses as long as the graph");
     return KN_OK;
 }
 
@@ -150,12 +150,13 @@ static kn_status check_replayable(const kn_graph *graph)
         return kn_fail(KN_ERR_STATE, "kn_graph_replay: the graph is empty%s%s", graph->failure[0] ? ": " : "",
                        graph->failure);
     if (kn_recording_lost_memory(graph->recording))
-        return kn_fail(KN_ERR_STATE, "kn_graph_replay: a tensor made before the capture, which the graph works on, has "
-                                     "been freed: capture again");
+        return kn_fail(
+            KN_ERR_STATE,
+            "kn_graph_replay: a tensor that the graph uses, created before the capture, has been freed: capture again");
     return KN_OK;
 }
 
-/* Replays of one graph use the same memory, so they run one after the other whatever their streams. */
+/* Replays of one graph use the same memory, so they run one after another, whatever their streams. */
 static kn_status follow_last(kn_graph *graph, kn_stream *stream)
 {
     if (graph->last && graph->last != stream && kn_stream_id(graph->last) == graph->last_id) {

@@ -73,7 +73,8 @@ static kn_status run(kn_stream *stream, void *subject, const unsigned char *snap
     return status;
 }
 
-/* The hooks change state: generators advance, optimizers count a step. So nothing may run out of memory afterwards. */
+/* The hooks change state: generators advance, optimizers count a step. So nothing after them may fail for lack of
+ * memory. */
 static kn_status take_snapshot(void *subject, unsigned char *snapshot)
 {
     const kn_recording *recording = subject;

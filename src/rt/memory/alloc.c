@@ -8,7 +8,7 @@
 #include "rt/memory/blocks.h"
 #include "rt/stream/open.h"
 
-/* torch.cuda.caching_allocator_enable: off, every block comes from the driver and goes back to it. */
+/* torch.cuda.caching_allocator_enable: when off, each block is allocated from the driver and returned to it. */
 static atomic_bool caching = true;
 
 void kn_caching_allocator_enable(bool enabled) { atomic_store(&caching, enabled); }
@@ -47,7 +47,7 @@ static kn_status fail_out_of_memory(kn_stream *stream, size_t bytes)
                    kn_format_bytes(total_text, sizeof total_text, total), share, largest);
 }
 
-/* Waits for queued work, so that the memory it uses comes back too. */
+/* Waits for queued work, so that its memory is freed, too. */
 static void empty_locked(kn_device *device)
 {
     KN_PRESERVE_ERROR;
@@ -58,7 +58,7 @@ static void empty_locked(kn_device *device)
     kn_pool_release_unused_segments(pool);
 }
 
-/* The driver refused, or the limit is reached: frees the cache and retries once, for no more than needed. */
+/* After a failed driver allocation, or at the limit: frees the cache and retries once, with exactly the size needed. */
 static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_segment_kind room)
 {
     kn_pool *pool = stream->device->pool;

@@ -12,7 +12,7 @@ static kn_status check_stream(const kn_stream *stream, const kn_device *device)
     if (kn_stream_id(stream) == 0)
         return kn_fail(KN_ERR_STATE, "kn_caching_allocator_alloc: the stream has been freed");
     if (stream->device != device)
-        return kn_fail(KN_ERR_DEVICE, "kn_caching_allocator_alloc: the stream is of %s, the block would be of %s",
+        return kn_fail(KN_ERR_DEVICE, "kn_caching_allocator_alloc: the stream is on %s, but the block would be on %s",
                        stream->device->label, device->label);
     return KN_OK;
 }

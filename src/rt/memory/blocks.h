@@ -10,7 +10,7 @@
 #define KN_MIB ((size_t)1 << 20)
 #define KN_MIN_BLOCK 512        /* every size is a multiple; also NVIDIA's alignment of sub-buffers */
 #define KN_SMALL_REQUEST KN_MIB /* requests up to this come from small segments */
-#define KN_GUARD_BYTES 512      /* in guard mode, before and after the bytes asked for */
+#define KN_GUARD_BYTES 512      /* in guard mode, before and after the requested bytes */
 #define KN_MAX_OTHER_STREAMS 4
 
 struct kn_segment {
@@ -146,7 +146,7 @@ kn_status kn_pool_alloc_new(kn_buffer **block, kn_stream *stream, kn_mem_pool *o
 /* If the segment belongs to a destroyed stream and is entirely free, any stream may use it from now on. */
 void kn_pool_offer_unused(kn_pool *pool, kn_segment *segment);
 
-/* Back to the free blocks, merged with its free neighbours. */
+/* Returns a block to the free ones, merged with its free neighbours. */
 void kn_pool_free_block(kn_pool *pool, kn_buffer *block);
 
 /* Frees segments without live blocks to the driver; not those of private pools, whose owners rely on their

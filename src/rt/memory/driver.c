@@ -14,7 +14,7 @@ static struct {
     kn_pluggable_allocator allocator;
 } current = {.lock = KN_MUTEX_INIT};
 
-/* Some drivers take memory only at the first use (rt/device/quirks.h), so it is used here: then a request fails while
+/* Some drivers allocate memory only at first use (rt/device/quirks.h), so it is used here: a request then fails while
  * the pool can still free its cache. */
 static cl_int use_memory(const kn_segment *segment)
 {
@@ -103,7 +103,7 @@ kn_status kn_change_current_allocator(const kn_pluggable_allocator *allocator)
         kn_device *device = kn_device_slot_at(slot);
         if (kn_memory_reserved(device) > 0)
             return kn_fail(KN_ERR_STATE,
-                           "kn_change_current_allocator: %s has memory of the present allocator; change it before the "
+                           "kn_change_current_allocator: %s has memory of the current allocator; change it before the "
                            "first tensor, or free all tensors and call kn_empty_cache",
                            device->label);
     }

@@ -29,7 +29,7 @@ typedef enum kn_pool_stat {
     KN_STAT_RESERVED_BYTES,
     KN_STAT_ACTIVE_BYTES,
     KN_STAT_INACTIVE_SPLIT_BYTES,
-    KN_STAT_REQUESTED_BYTES, /* what active blocks were asked for, before rounding */
+    KN_STAT_REQUESTED_BYTES, /* requested sizes of active blocks, before rounding */
     KN_POOL_STATS,
     KN_STAT_BYTES = KN_STAT_ALLOCATED_BYTES
 } kn_pool_stat;

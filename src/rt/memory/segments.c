@@ -91,7 +91,7 @@ static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-/* Splits off what a block has beyond `size` as a free block, if that is large enough to be useful. */
+/* Splits off a block's bytes beyond `size` as a free block, if these are large enough to be useful. */
 static void split(kn_pool *pool, kn_buffer *block, size_t size)
 {
     size_t rest = block->size - size;

@@ -47,6 +47,6 @@ kn_status kn_statistic_list_find(const kn_statistic_list *list, const char *func
             *value = list->entries[i].value;
             return KN_OK;
         }
-    return kn_fail(KN_ERR_ARGUMENT, "%s: there is no figure `%s`; the keys look like `allocated_bytes.all.peak`",
+    return kn_fail(KN_ERR_ARGUMENT, "%s: there is no statistic `%s`; keys look like `allocated_bytes.all.peak`",
                    function, key);
 }

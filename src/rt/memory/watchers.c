@@ -8,7 +8,7 @@ kn_status kn_buffer_watch(kn_buffer *buffer, kn_buffer_watcher *watcher)
     kn_status status = KN_OK;
     kn_lock(&pool->lock);
     if (watcher->link) {
-        status = kn_fail(KN_ERR_STATE, "a buffer watcher already watches a buffer; end that with kn_buffer_unwatch");
+        status = kn_fail(KN_ERR_STATE, "the watcher already watches a buffer: call kn_buffer_unwatch first");
     } else {
         watcher->device = kn_buffer_device(buffer);
         watcher->next = buffer->watchers;

@@ -1,5 +1,5 @@
-/* rt/program/build_log.c - what to say when a kernel source does not build: the offending line, and what the compiler
- * says. */
+/* rt/program/build_log.c - the message for a kernel source that does not build: the offending line and the compiler's
+ * message. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,8 +64,8 @@ static bool find_place(place *found, const char *line, const char *end, const ch
     return false;
 }
 
-/* The text of line `wanted->line` of file `wanted->file` inside `text`; its length in *length; NULL where it has none.
- */
+/* The text of line `wanted->line` of file `wanted->file` inside `text`; its length in *length; NULL if there is
+ * none. */
 static const char *source_line(const char *text, const place *wanted, size_t *length)
 {
     place here = {.file = "", .line = 1};
@@ -94,7 +94,7 @@ static bool is_error_line(const char *line, const char *end)
     return false;
 }
 
-/* "line 3 of `gelu`, `return x * bogus;`; " for the first error that names a line; "" where none does. */
+/* "line 3 of `gelu`, `return x * bogus;`; " for the first error that names a line; "" if none does. */
 static void describe_line(char *buffer, size_t size, const char *log, const char *text)
 {
     buffer[0] = '\0';
@@ -122,8 +122,8 @@ static char *read_log(kn_device *device, cl_program handle)
     return log;
 }
 
-/* Errors that are not the source's fault: the driver ran out of something, or cannot write its files. KN_OK: the source
- * is at fault. */
+/* Errors not caused by the source: the driver ran out of resources, or cannot write its files. KN_OK: the source is at
+ * fault. */
 static kn_status fail_driver(kn_device *device, const char *source, cl_int error)
 {
     if (error != CL_BUILD_PROGRAM_FAILURE)

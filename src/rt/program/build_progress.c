@@ -47,7 +47,7 @@ double kn_build_end(kn_build_wait wait, bool is_ready)
 
 /* --- the log ------------------------------------------------------------------------------------------------------ */
 
-/* "softmax;softmax_backward"; the caller frees it. NULL where the driver does not tell. */
+/* "softmax;softmax_backward"; the caller frees it. NULL if the driver does not report them. */
 static char *kernel_names(cl_program program)
 {
     size_t size = 0;

@@ -1,8 +1,7 @@
-/* rt/program/build_progress.h - reports about kernels being built: to the log at level debug, and to those who wait for
- * them.
+/* rt/program/build_progress.h - reports about kernels being built: to the log, at level debug, and to waiting threads.
  *
- * Building takes time in two places: when a program is made and, with drivers that compile only then, at the first
- * launch of each kernel. */
+ * Building takes time in two places: when a program is created and, with drivers that compile late, at the first launch
+ * of each kernel. */
 #ifndef KN_RT_PROGRAM_BUILD_PROGRESS_H
 #define KN_RT_PROGRAM_BUILD_PROGRESS_H
 
@@ -25,7 +24,7 @@ typedef struct kn_build_observer {
     int done; /* counted here */
 } kn_build_observer;
 
-/* Sets the thread's observer and returns the one before, to be set again. */
+/* Sets the thread's observer and returns the previous one, to be restored. */
 kn_build_observer kn_build_observe(kn_build_observer observer);
 
 /* --- for the runtime: around what takes the time ------------------------------------------------------------------ */

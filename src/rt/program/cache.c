@@ -1,7 +1,7 @@
 /* rt/program/cache.c - program binaries on disk: CACHE/programs/KEY.bin, a header with the key and the hash of the
  * binary, then the binary.
  *
- * A binary is code that this process runs, so it is taken only from folders that nobody else can write to. Files are
+ * A binary is code that this process runs, so it is only read from folders that nobody else can write to. Files are
  * written under a temporary name and renamed, so that a reader sees a whole file or none; they are checked against key
  * and hash when read, and removed when these do not match. A failure here costs a compilation and is not an error. */
 #include <stdio.h>
@@ -30,12 +30,12 @@ static bool is_trusted(const char *folder)
     const char *objection = kn_folder_objection(folder);
     if (objection && !atomic_exchange(&warned, true))
         kn_log_message(KN_LOG_WARNING,
-                       "compiled kernels are not kept in '%s', since %s: set KOINE_CACHE_DIR to a folder of your own",
+                       "compiled kernels are not cached in '%s', because %s: set KOINE_CACHE_DIR to a private folder",
                        folder, objection);
     return !objection;
 }
 
-/* The path of `key`'s file; creates the folder if `create`. The caller frees it. NULL where there can be none. */
+/* The path of `key`'s file; creates the folder if `create`. The caller frees it. NULL if there is none. */
 static char *file_of(const char *key, bool create)
 {
     char *root = kn_cache_directory();
@@ -66,8 +66,8 @@ static bool is_whole(const char *data, size_t bytes, const char *key)
     return memcmp(data, &wanted, sizeof wanted) == 0;
 }
 
-/* Only damaged files are removed. One that cannot be opened or read now (no descriptors, permission or memory left) may
- * be good. */
+/* Only damaged files are removed. One that cannot be opened or read now (no descriptors, permission or memory) may be
+ * valid. */
 static char *read_entry(const char *path, const char *key, size_t *bytes)
 {
     char *data = NULL;
@@ -76,10 +76,10 @@ static char *read_entry(const char *path, const char *key, size_t *bytes)
         return data;
     kn_free(data);
     if (status == KN_OK || status == KN_ERR_FORMAT) {
-        kn_log_message(KN_LOG_WARNING, "the cached program %s is damaged: building it again", path);
+        kn_log_message(KN_LOG_WARNING, "the cached program %s is damaged: rebuilding it", path);
         unlink(path);
     } else {
-        kn_log_message(KN_LOG_INFO, "a cached program is built again: %s", kn_error_message());
+        kn_log_message(KN_LOG_INFO, "rebuilding a cached program: %s", kn_error_message());
     }
     return NULL;
 }

@@ -68,7 +68,7 @@ static bool included_before(include_list *seen, const char *path, size_t length)
     return false;
 }
 
-/* Is the end of [line, line + length) inside a comment of several lines, whose beginning may be `inside` it? */
+/* Does the line end inside a multi-line comment? `inside`: it starts inside one. */
 static bool ends_in_comment(const char *line, size_t length, bool inside)
 {
     char quote = 0;
@@ -92,8 +92,8 @@ static bool ends_in_comment(const char *line, size_t length, bool inside)
     return inside;
 }
 
-/* Replaces each `#include "path"` by the file's text, once per path. We do it ourselves: the driver needs no -I, and
- * the cache's key covers all that is compiled. Lines are counted from the source's last `#line`, if it has one
+/* Replaces each `#include "path"` by the file's text, once per path. Done here so that the driver needs no -I, and the
+ * cache's key covers everything that is compiled. Lines are counted from the source's last `#line`, if it has one
  * (rt/program/user_source.h). */
 static kn_status expand(kn_text *out, const char *path, include_list *seen)
 {
@@ -116,8 +116,9 @@ static kn_status expand(kn_text *out, const char *path, include_list *seen)
             if (!included_before(seen, included, strlen(included)))
                 status = expand(out, included, seen);
             if (status == KN_ERR_INTERNAL && kn_user_source_is(path)) /* the user's mistake, not ours */
-                status = kn_fail(KN_ERR_ARGUMENT, "line %d of `%s` includes \"%s\", which is no header of the library",
-                                 line_number, name, included);
+                status =
+                    kn_fail(KN_ERR_ARGUMENT, "line %d of `%s` includes \"%s\", which is not a header of the library",
+                            line_number, name, included);
             kn_text_format(out, "#line %d \"%s\"\n", line_number + 1, name);
         } else {
             if (directive && sscanf(line, "#line %d \"%127[^\"]\"", &line_number, name) == 2)
@@ -165,7 +166,7 @@ static cl_program build_from_binary(kn_device *device, const kn_program *program
         return handle;
     if (handle)
         clReleaseProgram(handle);
-    kn_log_message(KN_LOG_INFO, "the cached binary of %s is refused by the driver: building again", program->source);
+    kn_log_message(KN_LOG_INFO, "the driver rejected the cached binary of %s: rebuilding it", program->source);
     return NULL;
 }
 
@@ -186,7 +187,7 @@ static kn_status build_from_source(cl_program *result, kn_device *device, const 
     cl_int error;
     cl_program handle = clCreateProgramWithSource(device->context, 1, &text, NULL, &error);
     if (error != CL_SUCCESS)
-        return kn_cl_fail(error, device, "making a program of %s", program->source);
+        return kn_cl_fail(error, device, "creating a program from %s", program->source);
     error = clBuildProgram(handle, 1, &device->id, program->options, NULL, NULL);
     if (error != CL_SUCCESS) {
         kn_status status = kn_fail_build(device, program, handle, error, text);
@@ -215,7 +216,7 @@ static void cache_key(char key[KN_HASH_TEXT], const kn_device *device, const kn_
     kn_hash_format(key, hash);
 }
 
-/* From the disk cache, else from the source. */
+/* Builds it from the disk cache, otherwise from the source. */
 static kn_status make(kn_device *device, kn_program *program, const char *text, kn_build_origin *origin)
 {
     char key[KN_HASH_TEXT];
@@ -356,7 +357,7 @@ static kn_status new_kernel(kn_kernel **result, kn_device *device, kn_program *p
     if (error != CL_SUCCESS) {
         kn_free(kernel);
         kn_free(copy);
-        return kn_cl_fail(error, device, "taking kernel `%s` of %s", name, program->source);
+        return kn_cl_fail(error, device, "creating kernel `%s` of %s", name, program->source);
     }
     kernel->name = copy;
     kn_mutex_init(&kernel->lock);

@@ -1,4 +1,4 @@
-/* rt/program/program.h - programs: built at first use, kept in memory per device, and on disk per source, options,
+/* rt/program/program.h - programs: built on first use, cached in memory per device, and on disk per source, options,
  * device and driver. */
 #ifndef KN_RT_PROGRAM_PROGRAM_H
 #define KN_RT_PROGRAM_PROGRAM_H
@@ -33,7 +33,7 @@ struct kn_program_table {
 
 kn_program_table *kn_program_table_new(void); /* NULL with an error */
 
-/* The kernel, built if need be. */
+/* The kernel, built if necessary. */
 kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
                         const char *name);
 

@@ -1,4 +1,4 @@
-/* rt/program/user_build.c - building a kernel given at run time ahead of its launch. */
+/* rt/program/user_build.c - building a user-defined kernel before its first launch. */
 #include "rt/device/lost.h"
 #include "rt/program/program.h"
 #include "rt/program/user_source.h"

@@ -1,4 +1,4 @@
-/* rt/program/user_source.c - the registry of kernel sources given at run time. */
+/* rt/program/user_source.c - the registry of user-defined kernel sources. */
 #include "rt/program/user_source.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ typedef struct entry {
     struct entry *next;
 } entry;
 
-/* Programs build rarely and hold few texts of their own: a list will do. */
+/* There are few such texts, and they are rarely looked up: a list is enough. */
 static struct {
     kn_mutex lock;
     entry *first;
@@ -57,7 +57,7 @@ kn_status kn_user_source_add(kn_user_source *source, const char *name, const cha
     entry *e = find(path);
     if (e && strcmp(e->text, text) != 0) { /* the hash is not cryptographic */
         kn_unlock(&registry.lock);
-        return kn_fail(KN_ERR_STATE, "another source has the same hash as `%s`: change a blank in it", name);
+        return kn_fail(KN_ERR_STATE, "another source has the same hash as `%s`: add a space to it", name);
     }
     if (!e && (e = new_entry(path, text))) {
         e->next = registry.first;
@@ -81,7 +81,7 @@ kn_status kn_user_source_append(kn_text *text, const char *path)
 {
     kn_lock(&registry.lock);
     const entry *e = find(path);
-    kn_unlock(&registry.lock); /* entries never change and never go */
+    kn_unlock(&registry.lock); /* entries are never changed or removed */
     if (!e)
         return kn_fail(KN_ERR_INTERNAL, "there is no kernel source `%s`", path);
     kn_text_append(text, e->text);

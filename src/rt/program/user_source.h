@@ -1,9 +1,8 @@
-/* rt/program/user_source.h - kernel sources that come from the program that uses the library, not from its files under
- * cl/.
+/* rt/program/user_source.h - kernel sources of the program that uses the library, in addition to the files under cl/.
  *
- * A text is registered once and has a path from then on, "user/HASH/NAME", which is launched like any other source
- * (kn_launch_params.source). Texts are kept until the process ends, as the programs made of them are; the same text
- * under the same name is kept once. Thread-safe. */
+ * A registered text has a path, "user/HASH/NAME", which is launched like any other source (kn_launch_params.source).
+ * Texts are kept until the process ends, like their programs; the same text under the same name is stored once.
+ * Thread-safe. */
 #ifndef KN_RT_PROGRAM_USER_SOURCE_H
 #define KN_RT_PROGRAM_USER_SOURCE_H
 
@@ -24,7 +23,7 @@ bool kn_user_source_is(const char *path);
 bool kn_user_source_has_user_code(const char *path);
 kn_status kn_user_source_append(kn_text *text, const char *path);
 
-/* A kernel's parameters. Memory is global or constant; what the compiler does not tell is unknown. */
+/* A kernel's parameters. Memory is global or constant; a kind that the compiler does not report is unknown. */
 typedef enum kn_parameter_kind {
     KN_PARAMETER_UNKNOWN,
     KN_PARAMETER_MEMORY,
@@ -38,12 +37,12 @@ typedef struct kn_parameters {
     kn_parameter_kind kinds[KN_MAX_PARAMETERS]; /* of the first ones */
 } kn_parameters;
 
-/* Builds the kernel without running it, and tells what its parameters are (NULL: not asked): of what kind only with the
- * option -cl-kernel-arg-info. A buffer argument is two of them. */
+/* Builds the kernel without running it and describes its parameters (unless NULL); their kinds are known only with the
+ * option -cl-kernel-arg-info. A buffer argument is two parameters. */
 kn_status kn_user_source_build(kn_device *device, const char *path, const char *options, const char *kernel,
                                kn_parameters *parameters);
 
-/* Does it build? The thread's last error stays what it was. */
+/* Does it build? Leaves the thread's last error unchanged. */
 bool kn_user_source_tries(kn_device *device, const char *path, const char *options, const char *kernel);
 
 #endif

@@ -53,7 +53,7 @@ static void *execute(void *unused)
 static void CL_CALLBACK work_done(cl_event marker, cl_int state, void *user)
 {
     (void)marker;
-    (void)state; /* also after an error, so that nobody waits for the callback forever */
+    (void)state; /* also after an error, so that no thread waits for the callback forever */
     callback *call = user;
     call->next = NULL;
     kn_lock(&executor.lock);

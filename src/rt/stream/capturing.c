@@ -53,7 +53,7 @@ kn_status kn_capture_note(kn_capture *capture, kn_status status)
     if (status != KN_OK && capture->failure == KN_OK) {
         capture->failure = status;
         snprintf(capture->message, sizeof capture->message, "%s", kn_error_message());
-        kn_fail(status, "%s", capture->message); /* reading it took it away */
+        kn_fail(status, "%s", capture->message); /* sets it again: reading the message cleared it */
     }
     return status;
 }

@@ -1,6 +1,6 @@
 /* rt/stream/capturing.h - captures: while a thread captures a graph on a stream, commands enqueued there are recorded.
  *
- * Only that thread may use the stream meanwhile, and read the capture: it may end and be freed at any time. */
+ * Meanwhile only that thread may use the stream or access the capture, which it may end and free at any time. */
 #ifndef KN_RT_STREAM_CAPTURING_H
 #define KN_RT_STREAM_CAPTURING_H
 

@@ -37,7 +37,7 @@ kn_stream *kn_stream_current(kn_device *device)
     if (!device)
         return NULL;
     if (refusals > 0)
-        return kn_fail_null(KN_ERR_STATE, "no work is done here: the guard of this block could not be entered");
+        return kn_fail_null(KN_ERR_STATE, "no work is done in this block, because its guard failed");
     kn_stream *stream = current[device->slot].stream;
     if (!stream)
         return kn_stream_default(device);

@@ -76,8 +76,8 @@ static kn_status check_device(const kn_event *event, const kn_stream *stream, co
 {
     if (event->device == stream->device)
         return KN_OK;
-    return kn_fail(KN_ERR_DEVICE, "%s: the event is of %s, the stream of %s: an event orders work of one device", what,
-                   event->device->label, stream->device->label);
+    return kn_fail(KN_ERR_DEVICE, "%s: the event is on %s, but the stream on %s: an event orders work on one device",
+                   what, event->device->label, stream->device->label);
 }
 
 kn_status kn_event_record(kn_event *event, kn_stream *stream)
@@ -178,7 +178,7 @@ kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *do
     *done = !atomic_load(&stream->busy) && !atomic_load(&stream->is_shared);
     if (*done)
         return KN_OK;
-    KN_TRY(kn_stream_enter(stream, "asking whether a stream is idle"));
+    KN_TRY(kn_stream_enter(stream, "querying whether a stream is idle"));
     kn_event *event;
     KN_TRY(kn_event_new_recorded(&event, stream));
     atomic_store(&stream->busy, false);
@@ -217,7 +217,8 @@ kn_status kn_event_elapsed_time(kn_event *start, kn_event *end, double *millisec
     if (!start || !end || !milliseconds)
         return kn_fail_argument_null("kn_event_elapsed_time", !start ? "start" : !end ? "end" : "milliseconds");
     if (start->device != end->device)
-        return kn_fail(KN_ERR_DEVICE, "kn_event_elapsed_time: one event is of %s, the other of %s: their clocks differ",
+        return kn_fail(KN_ERR_DEVICE,
+                       "kn_event_elapsed_time: one event is on %s, the other on %s, and their clocks differ",
                        start->device->label, end->device->label);
     const kn_event *events[] = {start, end};
     cl_ulong times[2];
@@ -226,7 +227,7 @@ kn_status kn_event_elapsed_time(kn_event *start, kn_event *end, double *millisec
         KN_TRY(progress(events[i], &done));
         if (!events[i]->handle || !done)
             return kn_fail(KN_ERR_STATE, "kn_event_elapsed_time: the %s event %s", i == 0 ? "start" : "end",
-                           done ? "was never recorded" : "is still to come: kn_event_synchronize it first");
+                           done ? "was never recorded" : "is not done yet: call kn_event_synchronize first");
         cl_int error =
             clGetEventProfilingInfo(events[i]->handle, CL_PROFILING_COMMAND_END, sizeof times[i], &times[i], NULL);
         if (error != CL_SUCCESS)

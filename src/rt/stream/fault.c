@@ -40,7 +40,7 @@ kn_status kn_fault_record_new(cl_mem *record, kn_device *device)
 {
     cl_int error, zeros[FAULT_INTS] = {0};
     *record = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, &error);
-    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "making a stream's fault record");
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "creating a stream's fault record");
 }
 
 /* --- of other devices ------------------------------------------------------------------------- */
@@ -56,8 +56,8 @@ void kn_stream_collect_faults(kn_stream *to, kn_stream *from)
 
 static kn_status check_record(kn_stream *stream);
 
-/* Values received from other streams have arrived, so the work that made them is done. Later work of those streams may
- * not be: they stay armed. */
+/* Values received from other streams have arrived, so the work that produced them is done. Later work of those streams
+ * may not be, so they stay armed. */
 static kn_status check_fault_sources(kn_stream *stream)
 {
     kn_status status = KN_OK;

@@ -15,11 +15,12 @@ int kn_operation_number(const char *name);
  * waited for and left to the next check. */
 static inline bool kn_stream_take_armed(kn_stream *stream) { return atomic_exchange(&stream->fault_armed, false); }
 
-/* Reports a fault that kernels of the stream, or of one whose values came here, found; its work so far must be done.
- * Costs nothing if no launch could have found one. */
+/* Reports a fault found by kernels of the stream, or of a stream whose values it received; its work so far must be
+ * done. Costs nothing if no launch could have found one. */
 kn_status kn_stream_check_fault(kn_stream *stream, bool armed);
 
-/* Values of `from` came to `to`: if its kernels may have found a fault, the next check of `to` reports that too. */
+/* `to` received values of `from`: if kernels of `from` may have found a fault, the next check of `to` also reports
+ * it. */
 void kn_stream_collect_faults(kn_stream *to, kn_stream *from);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <koine/status.h>
 
-/* Counts a call, named for the message; an error where kn_set_sync_debug_mode asks for one. */
+/* Counts a call; `what` is for the message. An error if kn_set_sync_debug_mode demands one. */
 kn_status kn_note_host_wait(const char *what);
 
 #endif

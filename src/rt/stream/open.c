@@ -15,8 +15,8 @@ static atomic_ullong last_id;
 
 /* --- a stream --------------------------------------------------------------------------------- */
 
-/* Profiling is always on: events are then timed on the device's clock. It costs nothing as long as no event is asked
- * for (docs/streams.md). The OpenCL 1.2 call is deprecated but works on every version; no other property: in order. */
+/* Profiling is always on: events are then timed on the device's clock. It costs nothing unless an event is requested
+ * (docs/streams.md). The OpenCL 1.2 call is deprecated but works on every version; no other property: in order. */
 static cl_command_queue new_queue(kn_device *device, int priority, cl_int *error)
 {
     if (priority != 0) {
@@ -40,7 +40,7 @@ static kn_status open_queue(kn_stream *stream, kn_device *device, int priority, 
         error = clRetainCommandQueue(theirs);
     cl_command_queue queue = theirs ? theirs : new_queue(device, priority, &error);
     if (error != CL_SUCCESS)
-        return kn_cl_fail(error, device, "making a stream");
+        return kn_cl_fail(error, device, "creating a stream");
     stream->queue = queue;
     return KN_OK;
 }
@@ -87,7 +87,7 @@ void kn_device_finish_streams(kn_device *device)
     kn_unlock(&device->lock);
 }
 
-/* At exit: queued work must end before the drivers are unloaded. */
+/* At exit: queued work must finish before the drivers are unloaded. */
 static void finish_all_devices(void)
 {
     if (kn_is_forked()) /* the queues exist, the driver's threads do not */
@@ -108,7 +108,7 @@ static kn_status open_service(kn_device *device)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* as for a stream, above */
     device->service = clCreateCommandQueue(device->context, device->id, 0, &error);
 #pragma GCC diagnostic pop
-    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "making a queue for host memory");
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "creating a queue for host memory");
 }
 
 static kn_status open_default_stream(kn_device *device)
@@ -137,7 +137,7 @@ static kn_status open_locked(kn_device *device)
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
     device->context = clCreateContext(properties, 1, &device->id, NULL, NULL, &error);
     if (error != CL_SUCCESS)
-        return kn_cl_fail(error, device, "making an OpenCL context");
+        return kn_cl_fail(error, device, "creating an OpenCL context");
     kn_status status = open_default_stream(device);
     if (status == KN_OK)
         status = open_service(device);

@@ -186,8 +186,8 @@ kn_status kn_device_synchronize(kn_device *device)
     cl_command_queue queue;
     unsigned long long id = 0;
     while ((stream = kn_device_next_stream(device, &id, &queue))) {
-        kn_status one = queue ? synchronize(stream, queue)
-                              : kn_cl_fail(CL_OUT_OF_RESOURCES, device, "taking hold of a stream's queue");
+        kn_status one =
+            queue ? synchronize(stream, queue) : kn_cl_fail(CL_OUT_OF_RESOURCES, device, "retaining a stream's queue");
         status = status == KN_OK ? one : status;
         if (queue)
             clReleaseCommandQueue(queue);

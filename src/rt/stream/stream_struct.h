@@ -23,7 +23,7 @@ struct kn_stream {
     atomic_ullong id;       /* unique in the process; 0 once destroyed */
     bool is_default;
     int priority;
-    kn_mem_pool *redirected_to;          /* where allocations on the stream come from; NULL: no redirection */
+    kn_mem_pool *redirected_to;          /* the pool of allocations on the stream; NULL: no redirection */
     kn_stream *next;                     /* the device's list of streams, or of destroyed ones */
     cl_mem fault;                        /* four ints: code, value, limit, operation; see cl/common/koine.clh */
     kn_mutex lock;                       /* guards what follows: a stream may be shared by threads */
@@ -38,7 +38,7 @@ struct kn_stream {
     _Atomic(kn_stream *) fault_sources[KN_MAX_DEVICES]; /* by device: a stream from which possibly faulty values came */
     atomic_bool has_fault_sources;                      /* any of them */
     atomic_bool busy;                                   /* commands were enqueued since it was last known to be idle */
-    atomic_bool is_shared;                              /* other code has the queue: never known to be idle */
+    atomic_bool is_shared;                              /* other code uses the queue, so it is never known to be idle */
 };
 
 /* After a command was enqueued, too: the stream may have been found idle between kn_stream_enter and the command. */

@@ -9,11 +9,11 @@ bool kn_event_has_passed(kn_event *event);                            /* does no
 bool kn_event_has_failed(const kn_event *event);                      /* the work before it; or the device was lost */
 kn_status kn_event_await(kn_event *event); /* waits, but does not count as a host wait (kn_host_wait_count) */
 
-/* Waits for all that was enqueued on the stream, for memory that is about to be freed. Never refused, does not count as
- * a host wait, reports no error. */
+/* Waits for all work enqueued on the stream, before memory is freed. Never rejected, not counted as a host wait,
+ * reports no errors. */
 void kn_stream_drain(kn_stream *stream);
 
-/* As kn_synchronize, of a device that is not NULL. */
+/* Like kn_synchronize, for a non-NULL device. */
 kn_status kn_device_synchronize(kn_device *device);
 
 /* Calls so far that made the host wait until device work was done: reads, synchronizes, writes too large to be staged.

@@ -1,4 +1,4 @@
-/* rt/trace/clock.c - how far a device's clock is from the host's. */
+/* rt/trace/clock.c - the offset between a device's clock and the host's. */
 #include "rt/device/device_struct.h"
 #include "rt/trace/profile.h"
 
@@ -23,8 +23,8 @@ static bool ask_device(kn_device *device, int64_t *offset)
     return true;
 }
 
-/* The commands' own times bound the distance from above, to within the few microseconds that enqueueing took. The timer
- * is more exact, unless it contradicts that bound: then it is not the clock of the events. */
+/* The commands' times bound the offset from above, to within the few microseconds of an enqueue. The timer is more
+ * exact, unless it contradicts that bound: then it is not the events' clock. */
 int64_t kn_profile_clock_offset(const kn_profile *profile, kn_device *device)
 {
     const int64_t slack = 1000000; /* 1 ms */

@@ -1,4 +1,4 @@
-/* rt/trace/profile.c - the one profile: its lists, and the flags that say whether it records. */
+/* rt/trace/profile.c - the process's profile: its lists, and its recording flags. */
 #include "rt/trace/profile.h"
 
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-/* rt/trace/profile.h - what is recorded while the profiler runs, and the one profile of the process.
+/* rt/trace/profile.h - the process's profile: what is recorded while the profiler runs.
  *
  * Host side: spans (rt/trace/spans.h), appended under the profile's lock as they begin. Device side: commands; their
  * OpenCL events wait in a list and are read in batches once they have completed (rt/trace/watch.c), so that a long run
@@ -26,7 +26,7 @@ typedef struct kn_span_record {
     int64_t start, end;
     kn_work work; /* of operations, when asked for */
     uint64_t memory_before;
-    int64_t memory; /* bytes allocated less bytes freed meanwhile */
+    int64_t memory; /* bytes allocated minus bytes freed meanwhile */
 } kn_span_record;
 
 typedef struct kn_command_record {
@@ -43,7 +43,7 @@ typedef struct kn_command_record {
 
 /* A stream that commands were enqueued on. */
 typedef struct kn_track {
-    uint64_t stream; /* its number, of no other stream of the process */
+    uint64_t stream; /* its id, unique in the process */
     kn_device *device;
     int number; /* among the device's tracks, from 0 */
 } kn_track;
@@ -76,7 +76,7 @@ typedef struct kn_profile {
     bool is_changing; /* a start, step or stop is in progress, including the user's on_trace_ready */
     bool is_emitting, emits_shapes;
     bool has_results;
-    uint64_t session; /* changes whenever the records are thrown away */
+    uint64_t session; /* changes whenever the records are discarded */
     int64_t started, stopped;
     int step; /* of the schedule, from 0 */
     int64_t step_started;
@@ -91,10 +91,11 @@ typedef struct kn_profile {
     size_t num_spans, num_commands, num_steps, num_memory, num_tracks, num_pending;
     size_t spans_capacity, commands_capacity, steps_capacity, memory_capacity, tracks_capacity, pending_capacity;
     int64_t cut, dropped;
-    size_t last_memory[KN_MAX_DEVICES]; /* per device slot: the place of its latest in `memory`, from 1; 0: none */
+    size_t
+        last_memory[KN_MAX_DEVICES]; /* per device slot: the index of its latest entry in `memory`, from 1; 0: none */
 
-    /* Per device slot: the least that host time was ahead of a command's queued time just after it was enqueued. The
-     * command was queued a moment earlier, so it bounds the distance of the clocks from above, closely. */
+    /* Per device slot: the smallest difference between the host time just after a command was enqueued and the
+     * command's queued time, a close upper bound on the offset between the clocks. */
     int64_t clock_bound[KN_MAX_DEVICES];
     bool clock_known[KN_MAX_DEVICES];
 } kn_profile;
@@ -124,7 +125,7 @@ static inline bool kn_profile_records(const kn_profile *profile)
 void kn_profile_forget(kn_profile *profile); /* frees all records and releases the events; a new session */
 void kn_profile_update_watching(kn_profile *profile);
 
-/* The calling thread's number and, of the present session, its innermost open span (-1: none). spans.c */
+/* The calling thread's number, and its innermost open span in this session (-1: none). spans.c */
 int kn_profile_thread(void);
 int64_t kn_profile_innermost(const kn_profile *profile);
 void kn_profile_close_open_spans(kn_profile *profile, int64_t now);

@@ -10,7 +10,7 @@
 
 /* --- the schedule ----------------------------------------------------------------------------- */
 
-/* What torch.profiler.schedule says of a step. `last`: the cycle ends with it. */
+/* The step's phase by torch.profiler.schedule. `last`: it is the last one of its cycle. */
 static kn_phase phase_of_step(const kn_profiler_params *p, int step, bool *last)
 {
     *last = false;
@@ -30,7 +30,7 @@ static kn_phase phase_of_step(const kn_profiler_params *p, int step, bool *last)
 /* The lock is held. */
 static void enter_phase(kn_profile *profile, kn_phase phase)
 {
-    if (phase != profile->phase && phase != KN_PHASE_WAIT) { /* warm-up or recording begins, from nothing */
+    if (phase != profile->phase && phase != KN_PHASE_WAIT) { /* warm-up or recording begins, without records */
         kn_profile_forget(profile);
         profile->has_results = false;
         profile->started = kn_clock_now();
@@ -46,8 +46,8 @@ static void note_step(kn_profile *profile, int64_t now)
         profile->steps[profile->num_steps++] = (kn_step_record){profile->step, profile->step_started, now};
 }
 
-/* Replays are enqueued by threads of their own (rt/stream/submit.h): what was handed to them so far is recorded. No
- * lock is held while waiting: those threads take it. */
+/* Other threads enqueue replays (rt/stream/submit.h): waits for them, so that all replays so far are recorded. No lock
+ * may be held, since those threads take it. */
 static void await_replays(void)
 {
     for (int slot = 1; slot < kn_device_slots(); slot++) {
@@ -61,8 +61,8 @@ static void await_replays(void)
     }
 }
 
-/* Ends the recording and calls the user's function. The lock is held, but not meanwhile: `is_changing` keeps others
- * out. */
+/* Ends the recording and calls the user's function. The lock is held on entry and return, but not during the call, when
+ * `is_changing` keeps other threads out. */
 static void finish_recording(kn_profile *profile)
 {
     kn_unlock(&kn_profile_lock);

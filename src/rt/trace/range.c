@@ -1,5 +1,5 @@
-/* rt/trace/range.c - the user's ranges and marks: to the profiler while it runs, and to NVTX or ITT where there is a
- * tool. */
+/* rt/trace/range.c - user ranges and marks, for the profiler while it runs, and for NVTX or ITT if a tool is
+ * present. */
 #include <inttypes.h>
 #include <koine/profiler.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 #include "rt/trace/range_tools.h"
 #include "rt/trace/spans.h"
 
-/* The thread's open ranges. `depth` counts them all; entries[] has only those that were opened while the profiler or a
- * tool was listening, with their depths. */
+/* The thread's open ranges. `depth` counts them all; entries[] has those opened while the profiler or a tool was
+ * active, with their depths. */
 typedef struct entry {
     int depth;
     bool to_tools;
@@ -56,7 +56,7 @@ kn_status kn_range_push_format(const char *format, ...)
 {
     if (!format)
         return kn_fail_argument_null("kn_range_push_format", "format");
-    if (!tools_listen() && !kn_is_watched()) /* no text is formatted that nobody reads */
+    if (!tools_listen() && !kn_is_watched()) /* nobody would read the text */
         return kn_range_push("");
     char name[512];
     va_list args;
@@ -102,7 +102,7 @@ typedef struct started {
     struct started *next;
 } started;
 
-/* Few are ever open at once: a list will do. */
+/* Few are open at a time: a list is enough. */
 static struct {
     kn_mutex lock;
     started *first;

@@ -1,6 +1,6 @@
 /* rt/trace/range_tools.c - finding NVTX and ITT in the process, and calling them.
  *
- * NVTX comes in two shapes. Version 2 is a library, libnvToolsExt, whose functions are looked up by name: in the
+ * There are two versions of NVTX. Version 2 is a library, libnvToolsExt, whose functions are looked up by name: in the
  * process, in libnvToolsExt.so.1 if it is loaded, or in the library that KOINE_NVTX_LIBRARY names. Version 3 has no
  * library: the tool names its own in NVTX_INJECTION64_PATH, and that library fills a table of functions which the
  * program gives it (NVTX's nvtxTypes.h has the layout). ITT's functions are those of the collector that VTune names in
@@ -10,7 +10,6 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -53,7 +52,7 @@ static bool find_nvtx_in(void *library)
     return true;
 }
 
-/* What an injected library asks of the program: pointers to the function pointers that it may set. */
+/* Called by an injected library to get pointers to the function pointers that it may set. */
 static int nvtx_module_functions(int module, any_function ***table, unsigned *size)
 {
     static any_function *places[NVTX_CORE_SIZE + 1]; /* the last is NULL */
@@ -160,8 +159,8 @@ static bool find_itt(void *process)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-/* What was found stays: tools do not go away, and open ranges must be closed by the tool that opened them. The tables
- * are complete before the state says so. */
+/* A tool that was found is kept: tools are not unloaded, and ranges must be closed by the tool that opened them. The
+ * tables are complete before the state changes. */
 void kn_range_tools_find(void)
 {
     static kn_mutex lock = KN_MUTEX_INIT;

@@ -1,19 +1,19 @@
-/* rt/trace/range_tools.h - NVTX and Intel ITT: the libraries by which a timeline tool learns of ranges. Koine links
- * neither; it calls what a tool has brought into the process. */
+/* rt/trace/range_tools.h - NVTX and Intel ITT: the libraries through which timeline tools receive ranges. Koine links
+ * neither; it calls the one that a tool has loaded into the process. */
 #ifndef KN_RT_TRACE_RANGE_TOOLS_H
 #define KN_RT_TRACE_RANGE_TOOLS_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Whether a call of a range has anything to do here: KN_TOOLS_UNKNOWN before the first look for libraries. */
+/* Is there a tool? KN_TOOLS_UNKNOWN before the first search for libraries. */
 enum { KN_TOOLS_UNKNOWN, KN_TOOLS_NONE, KN_TOOLS_PRESENT };
 extern atomic_int kn_range_tools;
 
-/* Looks for the libraries, once they may have been loaded: at the first range, and whenever the profiler starts. */
+/* Searches for the libraries: at the first range, and whenever the profiler starts, since they may be loaded later. */
 void kn_range_tools_find(void);
 
-/* Nothing where no tool is present. */
+/* These do nothing if no tool is present. */
 void kn_range_tools_push(const char *name);
 void kn_range_tools_pop(void);
 void kn_range_tools_mark(const char *name);

@@ -10,7 +10,7 @@
 #include "rt/trace/profile.h"
 #include "rt/trace/range_tools.h"
 
-/* The thread's place. Of another session: nothing is open. */
+/* The thread's state; if it is from another session, no span is open. */
 static _Thread_local struct {
     uint64_t session;
     int64_t innermost;
@@ -79,8 +79,8 @@ static kn_span append(kn_profile *profile, const kn_span_info *info)
     return (kn_span){.session = profile->session, .index = index};
 }
 
-/* Closes the span, and before it any span still open inside (ranges that a callback pushed and never popped), so that
- * the records always nest. */
+/* Closes the span and any span still open inside it (ranges that a callback did not pop), so that the records always
+ * nest. */
 static void close_down_to(kn_profile *profile, int64_t index, int64_t now)
 {
     int64_t at = kn_profile_innermost(profile);
@@ -94,7 +94,7 @@ static void close_down_to(kn_profile *profile, int64_t index, int64_t now)
     }
     kn_span_record *span = &profile->spans[index];
     if (!span->is_open)
-        return; /* its outer span has ended before it */
+        return; /* the enclosing span has already closed it */
     span->is_open = false;
     span->end = now;
     if (at == index)
@@ -116,7 +116,7 @@ void kn_profile_close_open_spans(kn_profile *profile, int64_t now)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-/* Before the profile's lock is taken: the pool's lock must not be taken inside it. */
+/* Called without the profile's lock: the pool's lock must not be taken inside it. */
 static kn_device *look_at_memory(kn_device *device, memory_now *memory)
 {
     if (!device || kn_device_is_host(device) || !kn_profiler_wants(KN_WANTS_MEMORY))
@@ -127,7 +127,7 @@ static kn_device *look_at_memory(kn_device *device, memory_now *memory)
     return device;
 }
 
-/* As torch.autograd.profiler.emit_nvtx names it. */
+/* Named as by torch.autograd.profiler.emit_nvtx. */
 static bool emit(const kn_span_info *info)
 {
     char name[512];

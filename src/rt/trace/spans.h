@@ -1,7 +1,7 @@
-/* rt/trace/spans.h - for the layers above: telling the profiler what the host is doing.
+/* rt/trace/spans.h - for the layers above: reports to the profiler what the host is doing.
  *
- * A span is a stretch of a thread's time with a name: an operation, a user's range. Spans nest; a command enqueued
- * while one is open belongs to it. While nobody watches, the cost is the relaxed load of kn_is_watched. */
+ * A span is a named interval of a thread's time: an operation, or a user range. Spans nest; a command enqueued while
+ * one is open belongs to it. If the profiler is off, the cost is the relaxed load of kn_is_watched. */
 #ifndef KN_RT_TRACE_SPANS_H
 #define KN_RT_TRACE_SPANS_H
 
@@ -20,7 +20,7 @@ typedef enum kn_span_kind {
 typedef struct kn_span {
     uint64_t session; /* 0: not recorded */
     int64_t index;
-    kn_device *device; /* whose memory is looked at again at the end */
+    kn_device *device; /* whose memory use is read again at the end */
     bool is_emitted;   /* also open as a range of NVTX or ITT */
 } kn_span;
 #define KN_NO_SPAN ((kn_span){0, 0, NULL, false})
@@ -31,14 +31,14 @@ typedef struct kn_span_info {
     kn_span_kind kind;
     const char *name;
     const char *shapes, *dtypes; /* of an operation's inputs: "[[2, 3], [3]]", "[float32, float32]" */
-    kn_device *device;           /* whose memory is looked at; the host: none */
+    kn_device *device;           /* whose memory use is read; the host: none */
 } kn_span_info;
 
 /* How much an operation does; known at its end. */
 typedef struct kn_work {
     double flops, bytes;
     double multiply_adds; /* of products and convolutions, which are among the flops */
-    bool is_f64;          /* which peak of arithmetic it is held against */
+    bool is_f64;          /* which arithmetic peak it is compared with */
 } kn_work;
 
 /* Opens a span on the calling thread. Each span begun must be ended, on the same thread unless it is KN_SPAN_ASYNC. */

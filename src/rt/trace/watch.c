@@ -1,5 +1,5 @@
-/* rt/trace/watch.c - commands on their way: each is noted when it is enqueued; its event waits in a list until it has
- * completed, and is read with others then. */
+/* rt/trace/watch.c - pending commands: each is recorded when it is enqueued; its event stays in a list until it has
+ * completed, and is then read in a batch. */
 #include "rt/trace/watch.h"
 
 #include "base/intern.h"
@@ -7,8 +7,8 @@
 #include "rt/stream/stream_struct.h"
 #include "rt/trace/profile.h"
 
-/* With that many waiting events, the completed ones are read. The host runs at most a few hundred launches ahead of
- * each stream, so not many more ever wait. */
+/* With this many pending events, the completed ones are read. The host runs at most a few hundred launches ahead of
+ * each stream, so there are never many more. */
 #define BATCH 256
 
 /* --- noting a command; the lock is held ------------------------------------------------------- */
@@ -53,7 +53,7 @@ static bool note(kn_profile *profile, kn_stream *stream, const kn_command_info *
 
 /* --- reading events --------------------------------------------------------------------------- */
 
-/* What was read from one event. */
+/* The data read from one event. */
 typedef struct reading {
     kn_pending of;
     const kn_device *device;
@@ -80,7 +80,7 @@ static void read_event(reading *r, bool wait)
     if (wait && !kn_device_is_lost(r->device)) /* its events may never complete */
         clWaitForEvents(1, &event);
     cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-    r->is_done = wait || error != CL_SUCCESS || status <= CL_COMPLETE; /* below: it failed */
+    r->is_done = wait || error != CL_SUCCESS || status <= CL_COMPLETE; /* negative: it failed */
     if (!r->is_done)
         return;
     r->is_timed = error == CL_SUCCESS && status == CL_COMPLETE && read_times(r);
@@ -111,8 +111,9 @@ static void store(kn_profile *profile, const reading *r)
     profile->clock_known[slot] = true;
 }
 
-/* Takes the waiting events and reads those that have completed (all of them, if `wait`); the others go back. The
- * driver is not called under the profile's lock: other threads enqueue meanwhile. The caller holds kn_profile_harvest.
+/* Takes the pending events, reads those that have completed (all, if `wait`) and returns the others to the list. Does
+ * not call the driver under the profile's lock, so other threads can enqueue meanwhile. The caller holds
+ * kn_profile_harvest.
  */
 static void harvest(kn_profile *profile, bool wait)
 {

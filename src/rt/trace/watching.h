@@ -28,7 +28,7 @@ typedef struct kn_command_info {
 extern atomic_bool kn_watching;
 static inline bool kn_is_watched(void) { return atomic_load_explicit(&kn_watching, memory_order_relaxed); }
 
-/* What is worth finding out for a span. */
+/* The details that are recorded for a span. */
 enum { KN_WANTS_SHAPES = 1, KN_WANTS_MEMORY = 2, KN_WANTS_WORK = 4, KN_WANTS_RANGES = 8 };
 extern atomic_uint kn_profiler_wishes;
 static inline bool kn_profiler_wants(unsigned wish)

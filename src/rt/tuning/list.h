@@ -15,7 +15,7 @@ typedef struct kn_tuning_list {
 
 kn_tuning_result *kn_tuning_in_list(const kn_tuning_list *list, const char *question); /* NULL: it is not */
 kn_status kn_tuning_put(kn_tuning_list *list, const kn_tuning_result *result); /* a copy, instead of an older one */
-/* Both: KN_ERR_STATE where there would be more than KN_TUNING_MAX_RESULTS. */
+/* Both: KN_ERR_STATE if there would be more than KN_TUNING_MAX_RESULTS. */
 kn_status kn_tuning_merge(kn_tuning_list *list, const kn_tuning_list *more);
 void kn_tuning_list_free(kn_tuning_list *list);
 kn_status kn_tuning_copy(kn_tuning_result *copy, const kn_tuning_result *result);

@@ -6,7 +6,6 @@
 #include "base/files.h"
 #include "base/plot.h"
 #include "base/text.h"
-#include "rt/device/device.h"
 #include "rt/memory/snapshot.h"
 #include "watch/memory/snapshot_read.h"
 

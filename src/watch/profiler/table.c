@@ -1,7 +1,6 @@
 /* watch/profiler/table.c - the table that torch.profiler prints. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"

@@ -1,8 +1,6 @@
 /* test_growth.c - creating, using and destroying objects repeatedly does not leak: neither host heap, including the
  * driver's, nor device memory reserved by the pool. */
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "rt/rt_test.h"
 

@@ -81,7 +81,7 @@ static void the_keys_are_pytorchs(void **state)
     assert_string_equal(entries[count - 1].key, "num_host_free");
     int64_t value;
     assert_int_equal(kn_host_memory_stat("allocations", &value), KN_ERR_ARGUMENT);
-    assert_message("there is no figure `allocations`");
+    assert_message("there is no statistic `allocations`");
     assert_int_equal(kn_host_memory_stat(NULL, &value), KN_ERR_ARGUMENT);
     assert_message("key");
     assert_int_equal(kn_host_memory_stats(NULL, 3), 0);

@@ -6,7 +6,6 @@
  */
 #include "rt/rt_test.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "support/as_gpu.h"

@@ -1,6 +1,5 @@
 /* test_limit_sweep.c - training under many memory limits: what runs under a limit runs under larger ones, and the pool
  * never exceeds the limit. */
-#include <stdio.h>
 
 #include "rt/device/device_struct.h"
 #include "rt/memory/pool.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "base/memory.h"
 #include "rt/device/device.h"
 #include "rt/memory/pool.h"
 

@@ -139,7 +139,7 @@ static void misuse_is_refused(void **state)
     (void)state;
     int64_t value;
     assert_int_equal(kn_memory_stat(test_device(), "allocated_bytes", &value), KN_ERR_ARGUMENT);
-    assert_message("there is no figure `allocated_bytes`");
+    assert_message("there is no statistic `allocated_bytes`");
     assert_int_equal(kn_memory_stat(NULL, "num_ooms", &value), KN_ERR_ARGUMENT);
     assert_message("device");
     assert_int_equal(kn_memory_stats(NULL, NULL, 0), 0);

@@ -26,7 +26,7 @@ static void events_time_the_device(void **state)
     assert_ok(kn_event_query(end, &done));
     assert_false(done);
     assert_int_equal(kn_event_elapsed_time(start, end, &milliseconds), KN_ERR_STATE);
-    assert_message("still to come");
+    assert_message("is not done yet");
     assert_ok(kn_event_synchronize(end));
     assert_ok(kn_event_query(end, &done));
     assert_true(done);
@@ -100,11 +100,11 @@ static void two_devices_have_their_own_events(void **state)
     assert_new(there = kn_event_new(b));
     assert_ok(kn_event_record(here, kn_stream_default(a)));
     assert_int_equal(kn_event_record(here, kn_stream_default(b)), KN_ERR_DEVICE);
-    assert_message("an event orders work of one device");
+    assert_message("an event orders work on one device");
     assert_int_equal(kn_stream_wait_event(kn_stream_default(b), here), KN_ERR_DEVICE);
-    assert_message("an event orders work of one device");
+    assert_message("an event orders work on one device");
     assert_int_equal(kn_stream_wait_stream(kn_stream_default(b), kn_stream_default(a)), KN_ERR_DEVICE);
-    assert_message("an event orders work of one device");
+    assert_message("an event orders work on one device");
     assert_ok(kn_event_record(there, kn_stream_default(b)));
     assert_int_equal(kn_event_elapsed_time(here, there, &milliseconds), KN_ERR_DEVICE);
     assert_message("their clocks differ");

@@ -5,7 +5,6 @@
 #include "rt/stream/stress.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 

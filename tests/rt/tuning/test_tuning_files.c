@@ -13,8 +13,6 @@
 #include <errno.h>
 
 #include "base/files.h"
-#include "base/log.h"
-#include "base/memory.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "rt/tuning/file.h"
