@@ -75,17 +75,6 @@ static const kn_rows_pass average = {.state = "s",
 static kn_rows_code forward_codes[2][2] = {{FORWARD("a", "", ""), FORWARD("ab", "", " + b")},
                                            {FORWARD("aw", " * w", ""), FORWARD("awb", " * w", " + b")}};
 
-/* With c = x - mean and d = g weight: dx = r (d - sum d / n - c r^2 sum d c / n). */
-#define BACKWARD(letters, factor)                                                                                      \
-    {                                                                                                                  \
-        .name = "layer_norm_backward", .inputs = letters, .per_place = "w", .per_row = "hlr", .numbers = "p",          \
-        .state = "uv", .init = "u = 0; v = 0;",                                                                        \
-        .step = "const T c = " CENTRED "; const T d = g" factor "; u += d; v += d * c;", .merge = "u += U; v += V;",   \
-        .is_sum = true, .row = "xy", .finish = "x = u * p; y = v * p * r * r;",                                        \
-        .map = "(g" factor " - x - " CENTRED " * y) * r"                                                               \
-    }
-static kn_rows_code backward_codes[2] = {BACKWARD("gahlr", ""), BACKWARD("gahlrw", " * w")};
-
 /* Over the rows: dweight = sum g c r, dbias = sum g. */
 static kn_rows_code sums_over_rows = {.name = "layer_norm_sums",
                                       .inputs = "gahlr",
@@ -96,6 +85,17 @@ static kn_rows_code sums_over_rows = {.name = "layer_norm_sums",
                                       .merge = "u += U; v += V;",
                                       .values = {"u", "v"},
                                       .is_sum = true};
+
+/* With c = x - mean and d = g weight: dx = r (d - sum d / n - c r^2 sum d c / n). */
+#define BACKWARD(letters, factor)                                                                                      \
+    {                                                                                                                  \
+        .name = "layer_norm_backward", .inputs = letters, .per_place = "w", .per_row = "hlr", .numbers = "p",          \
+        .state = "uv", .init = "u = 0; v = 0;",                                                                        \
+        .step = "const T c = " CENTRED "; const T d = g" factor "; u += d; v += d * c;", .merge = "u += U; v += V;",   \
+        .is_sum = true, .row = "xy", .finish = "x = u * p; y = v * p * r * r;",                                        \
+        .map = "(g" factor " - x - " CENTRED " * y) * r", .columns = &sums_over_rows                                   \
+    }
+static kn_rows_code backward_codes[2] = {BACKWARD("gahlr", ""), BACKWARD("gahlrw", " * w")};
 
 /* h, l or r of all rows: table [3, rows]. */
 static kn_operand part_of(const kn_tensor *table, int part, int64_t rows)
@@ -167,20 +167,11 @@ static kn_status run_backward(kn_grad_call *grad, kn_rows r)
                          .numbers = {1 / (double)r.n}};
     if (weight)
         p.inputs[5] = kn_row_operand(weight);
-    if (grad->needs[X]) {
+    if (grad->needs[X])
         p.mapped = kn_row_operand(grad->grad_inputs[X]);
-        KN_TRY(kn_rows_run(grad->stream, &p));
-    }
-    if (!grad->needs[WEIGHT] && !grad->needs[BIAS])
-        return KN_OK;
-    p.code = &sums_over_rows;
-    p.mapped.dtype = KN_DTYPE_DEFAULT;
-    p.outer = 1;
-    p.n = r.rows;
-    p.inner = r.n;
     for (int i = WEIGHT; i <= BIAS; i++)
         if (grad->needs[i])
-            p.outputs[i - WEIGHT] = kn_row_operand(grad->grad_inputs[i]);
+            p.columns[i - WEIGHT] = kn_row_operand(grad->grad_inputs[i]);
     return kn_rows_run(grad->stream, &p);
 }
 
