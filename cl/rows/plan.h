@@ -5,7 +5,7 @@
 #include "common/divisor.h"
 #include "common/shared.h"
 
-/* A row has `chunks` chunks, one per task. */
+/* A row has `chunks` chunks, one per task; with a total the rows have `chunks` parts. */
 typedef struct kn_rows_plan {
     kn_long outer, n, inner;
     kn_long length, chunks;

@@ -8,9 +8,10 @@
 #include "loops/rows_source.h"
 #include "rows/plan.h"
 
-enum { FEW_ROWS = 16, MAX_ARGS = 2 * KN_ROWS_STATE + KN_ROWS_INPUTS + 6 + KN_ROWS_NUMBERS };
+enum { FEW_ROWS = 16, MAX_ARGS = 2 * KN_ROWS_STATE + KN_ROWS_INPUTS + KN_ROWS_OUTPUTS + 6 + KN_ROWS_NUMBERS };
 
-/* What the first of two launches passes to the second: for each field an array over all chunks, the place last. */
+/* What the first of two launches passes to the second: for each field an array over all chunks or parts, the place
+ * last. */
 typedef struct rows_fields {
     kn_buffer *buffer;
     int64_t count; /* [outer, chunks, inner] */
@@ -19,7 +20,7 @@ typedef struct rows_fields {
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-static size_t count_letters(const char *text) { return text ? strlen(text) : 0; }
+static bool is_in(const char *letters, char letter) { return letters && strchr(letters, letter); }
 static int count_fields(const kn_rows_code *code) { return (int)strlen(code->state); }
 
 /* --- the form ----------------------------------------------------------------------------------------------------- */
@@ -48,7 +49,32 @@ static bool are_aligned(const kn_rows_problem *p)
     return aligned;
 }
 
-static bool maps(const kn_rows_code *code) { return code->map || code->prepass; }
+static bool maps(const kn_rows_code *code) { return code->map || code->prepass || code->total; }
+
+static bool wants_total(const kn_rows_problem *p)
+{
+    return p->totals[0].dtype || p->totals[1].dtype || p->totals[2].dtype;
+}
+
+/* kn_held_of the inputs that have one element per index. */
+static int held_of(const kn_rows_problem *p, const kn_limits *limits)
+{
+    const kn_rows_code *code = p->code;
+    int loaded = -(code->index != '\0');
+    for (int i = 0; code->inputs[i]; i++)
+        loaded += p->inputs[i].dtype && !is_in(code->per_row, code->inputs[i]) &&
+                  !is_in(code->single, code->inputs[i]) && !is_in(code->picked, code->inputs[i]);
+    return kn_held_of(p->n, p->inner, loaded, kn_work_for_groups(limits, 1).local);
+}
+
+/* Work-items of a GPU that share a row with a map. */
+static int lanes_of(const kn_rows_problem *p, const kn_limits *limits)
+{
+    const int held = held_of(p, limits);
+    return p->inner > 1 || !(p->code->step || p->code->map)
+               ? 1
+               : kn_team_for(p->n, held > 0 ? held : 16, kn_work_for_groups(limits, 1).local);
+}
 
 static kn_rows_walk walk_of(const kn_rows_problem *p, kn_chunks chunks, const kn_limits *limits)
 {
@@ -73,11 +99,12 @@ static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_ch
     form.has_place = wants_place(p);
     form.mapped = (uint8_t)p->mapped.dtype;
     if (stage == KN_ROWS_MAP && !limits->is_cpu)
-        form.held =
-            (uint8_t)kn_held_of(p->n, p->inner, (int)(strlen(p->code->inputs) - count_letters(p->code->per_row)),
-                                kn_work_for_groups(limits, 1).local);
-    for (int i = 0; i < KN_ROWS_OUTPUTS && stage != KN_ROWS_PARTIAL; i++)
+        form.held = (uint8_t)held_of(p, limits);
+    form.in_parts = stage == KN_ROWS_MAP && chunks.count > 1;
+    for (int i = 0; i < KN_ROWS_OUTPUTS && stage != KN_ROWS_PARTIAL; i++) {
         form.outputs[i] = (uint8_t)p->outputs[i].dtype;
+        form.totals[i] = (uint8_t)p->totals[i].dtype;
+    }
     for (int i = 0; p->code->inputs[i]; i++)
         form.inputs[i] = (uint8_t)p->inputs[i].dtype;
     return form;
@@ -101,30 +128,39 @@ static kn_arg field_argument(const kn_rows_problem *p, const rows_fields *fields
     return kn_arg_buffer(fields->buffer, i * fields->count * (int64_t)kn_dtype_size(p->compute));
 }
 
+static int add_values(kn_arg *args, const kn_operand *values)
+{
+    int count = 0;
+    for (int i = 0; i < KN_ROWS_OUTPUTS; i++)
+        if (values[i].dtype)
+            args[count++] = kn_operand_argument(&values[i]);
+    return count;
+}
+
+static int add_fields(kn_arg *args, const kn_rows_problem *p, const rows_fields *fields, int count)
+{
+    for (int i = 0; i < count; i++)
+        args[i] = field_argument(p, fields, i);
+    return count;
+}
+
 static int add_outputs(kn_arg *args, const kn_rows_problem *p, const rows_fields *fields, const kn_rows_form *form)
 {
     int count = 0;
     if (form->mapped)
         args[count++] = kn_operand_argument(&p->mapped);
-    if (form->stage == KN_ROWS_PARTIAL) {
-        while (count < count_fields(p->code) + form->has_place) {
-            args[count] = field_argument(p, fields, count);
-            count++;
-        }
-        return count;
-    }
-    for (int i = 0; i < KN_ROWS_OUTPUTS; i++)
-        if (p->outputs[i].dtype)
-            args[count++] = kn_operand_argument(&p->outputs[i]);
-    return count;
+    if (form->stage == KN_ROWS_PARTIAL)
+        return count + add_fields(args + count, p, fields, count_fields(p->code) + form->has_place);
+    count += add_values(args + count, p->outputs);
+    if (form->in_parts)
+        return count + add_fields(args + count, p, fields, count_fields(p->code->total));
+    return count + add_values(args + count, p->totals);
 }
 
 static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields *fields, const kn_rows_form *form)
 {
     const bool combines = form->stage == KN_ROWS_COMBINED;
-    int count = 0;
-    for (int i = 0; combines && i < count_fields(p->code); i++)
-        args[count++] = field_argument(p, fields, i);
+    int count = combines ? add_fields(args, p, fields, count_fields(p->code)) : 0;
     if (form->stage == KN_ROWS_SCAN) {
         args[count++] = kn_operand_argument(&p->inputs[0]);
         for (int i = 0; i < count_fields(p->code); i++) /* ignored if nothing is cut */
@@ -132,7 +168,7 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
         return count;
     }
     for (int i = 0; p->code->inputs[i]; i++)
-        if (!combines || (p->code->per_row && strchr(p->code->per_row, p->code->inputs[i])))
+        if (p->inputs[i].dtype && (!combines || is_in(p->code->per_row, p->code->inputs[i])))
             args[count++] = kn_operand_argument(&p->inputs[i]);
     if (combines && form->has_place)
         args[count++] = field_argument(p, fields, count_fields(p->code));
@@ -144,7 +180,8 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
 /* Tasks of a CPU device's kernel; a few work-items per core. */
 static kn_work_size work_on_cpu(const kn_limits *limits, const kn_rows_problem *p, kn_chunks chunks)
 {
-    const int64_t tasks = p->outer * chunks.count * (p->inner == 1 ? 1 : ceil_div(p->inner, 64));
+    const int64_t tasks =
+        wants_total(p) ? chunks.count : p->outer * chunks.count * (p->inner == 1 ? 1 : ceil_div(p->inner, 64));
     const size_t items =
         kn_work_items(limits, p->outer * (p->n > 0 ? p->n : 1) * p->inner * (maps(p->code) ? 4 : 1), 4096);
     return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
@@ -156,9 +193,9 @@ static kn_work_size work_on_gpu(const kn_limits *limits, const kn_rows_problem *
 {
     const int64_t pieces = p->outer * chunks.count, across = p->inner / form->width;
     if (form->stage == KN_ROWS_MAP) {
-        const size_t local = kn_work_for_groups(limits, 1).local;
-        plan->lanes = p->inner > 1 ? 1 : kn_team_for(p->n, form->held > 0 ? form->held : 16, local);
-        return kn_work_for_teams(limits, p->outer * p->inner, plan->lanes);
+        plan->lanes = lanes_of(p, limits);
+        return wants_total(p) ? kn_work_for_groups(limits, chunks.count)
+                              : kn_work_for_teams(limits, p->outer * p->inner, plan->lanes);
     }
     if (form->walk == KN_ALONG_ROWS && form->stage != KN_ROWS_SCAN) {
         plan->lanes = kn_team_for(chunks.length, 16, kn_work_for_groups(limits, 1).local);
@@ -204,38 +241,68 @@ static kn_status launch(kn_stream *stream, const kn_rows_problem *p, kn_rows_sta
     args[count++] = kn_arg_struct(&plan, sizeof plan);
     for (int i = 0; p->code->numbers && p->code->numbers[i]; i++)
         args[count++] = kn_arg_f64_or_f32(p->compute == KN_F64, p->numbers[i]);
+    if (p->code->index) {
+        args[count++] = kn_arg_i64(p->ignored);
+        args[count++] = kn_arg_fault();
+    }
     return kn_run(stream, .source = kernel->path,
                   .options = kn_written_kernel_options(p->compute == KN_F64, uses_f64(p)), .kernel = kernel->name,
                   .operation = p->operation, .dims = 1, .global = {work.global}, .local = {work.local}, .args = args,
                   .num_args = count);
 }
 
-static kn_status run_in_chunks(kn_stream *stream, const kn_rows_problem *p, kn_chunks chunks)
+/* The first of two launches leaves `count` states of the rest's code, which the second merges. */
+static kn_status launch_twice(kn_stream *stream, const kn_rows_problem *p, kn_rows_stage stage, kn_chunks chunks,
+                              const kn_rows_problem *rest, int64_t count)
 {
-    rows_fields fields = {.count = (p->outer * chunks.count * p->inner + 1) / 2 * 2}; /* int64 after float is aligned */
-    const size_t size = (size_t)fields.count * ((size_t)count_fields(p->code) * kn_dtype_size(p->compute) +
-                                                (wants_place(p) ? sizeof(int64_t) : 0));
-    kn_rows_problem rest = *p;
+    rows_fields fields = {.count = (count + 1) / 2 * 2}; /* int64 after float is aligned */
+    const size_t size = (size_t)fields.count * ((size_t)count_fields(rest->code) * kn_dtype_size(p->compute) +
+                                                (wants_place(rest) ? sizeof(int64_t) : 0));
 
     KN_TRY(kn_buffer_alloc(&fields.buffer, stream, size));
-    kn_status status = launch(stream, p, KN_ROWS_PARTIAL, chunks, &fields);
-    rest.n = chunks.count;
+    kn_status status = launch(stream, p, stage, chunks, &fields);
     if (status == KN_OK && p->scans)
         status = launch(stream, p, KN_ROWS_SCAN, chunks, &fields);
     else if (status == KN_OK)
-        status = launch(stream, &rest, KN_ROWS_COMBINED, (kn_chunks){.length = chunks.count, .count = 1}, &fields);
+        status = launch(stream, rest, KN_ROWS_COMBINED, (kn_chunks){.length = rest->n, .count = 1}, &fields);
     kn_buffer_free(fields.buffer);
     return status;
+}
+
+static kn_status run_in_chunks(kn_stream *stream, const kn_rows_problem *p, kn_chunks chunks)
+{
+    kn_rows_problem rest = *p;
+    rest.n = chunks.count;
+    return launch_twice(stream, p, KN_ROWS_PARTIAL, chunks, &rest, p->outer * chunks.count * p->inner);
+}
+
+static kn_status run_map(kn_stream *stream, const kn_rows_problem *p)
+{
+    kn_chunks parts = {.length = p->n, .count = 1};
+    if (wants_total(p)) {
+        const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+        parts.count = kn_parts_of_rows(limits, p->outer * p->inner, p->n, p->inner, lanes_of(p, limits));
+    }
+    if (parts.count == 1)
+        return launch(stream, p, KN_ROWS_MAP, parts, NULL);
+    kn_rows_problem rest = {.code = p->code->total,
+                            .operation = p->operation,
+                            .compute = p->compute,
+                            .outer = 1,
+                            .n = parts.count,
+                            .inner = 1};
+    memcpy(rest.outputs, p->totals, sizeof rest.outputs);
+    return launch_twice(stream, p, KN_ROWS_MAP, parts, &rest, parts.count);
 }
 
 kn_status kn_rows_run(kn_stream *stream, const kn_rows_problem *problem)
 {
     if (problem->outer * problem->inner == 0 || (problem->scans && problem->n == 0))
         return KN_OK;
+    if (maps(problem->code))
+        return run_map(stream, problem);
     if (problem->n == 0)
         return launch(stream, problem, KN_ROWS_WHOLE, (kn_chunks){.length = 1, .count = 1}, NULL);
-    if (maps(problem->code))
-        return launch(stream, problem, KN_ROWS_MAP, (kn_chunks){.length = problem->n, .count = 1}, NULL);
     const kn_chunks chunks = kn_split_middle(problem->outer, problem->n, problem->inner);
     return chunks.count == 1 ? launch(stream, problem, problem->scans ? KN_ROWS_SCAN : KN_ROWS_WHOLE, chunks, NULL)
                              : run_in_chunks(stream, problem, chunks);

@@ -22,7 +22,7 @@
 #include "loops/written_kernels.h"
 
 #define KN_ROWS_OUTPUTS 3
-#define KN_ROWS_INPUTS 6
+#define KN_ROWS_INPUTS 9
 #define KN_ROWS_STATE 4
 #define KN_ROWS_NUMBERS 2
 
@@ -36,11 +36,13 @@ typedef struct kn_rows_pass {
  * texts must be valid for both: conditions are comparisons joined by & and |, stored in type C, and both sides of `x ?
  * y : z` are of type T. KN_LOWEST and KN_HIGHEST are the least and greatest values of T; KN_NAN(x) tests for NaN;
  * KN_POWER(a, p) is pow. Strings must live as long as the process. */
-typedef struct kn_rows_code {
+typedef struct kn_rows_code kn_rows_code;
+struct kn_rows_code {
     const char *name;                    /* of the kernels */
     const char *inputs;                  /* one letter per operand: "ab" */
     const char *per_row;                 /* those with one element per row; NULL: none */
     const char *per_place;               /* those with one element per index, the same for all rows; NULL: none */
+    const char *single;                  /* those with one element, the same for all rows; NULL: none */
     const char *numbers;                 /* scalars, the same for all rows: "pq"; NULL: none */
     const char *state;                   /* the fields, of type T: "uv" */
     char place;                          /* a further field, an index in the row, from 0; 0: none */
@@ -58,8 +60,16 @@ typedef struct kn_rows_code {
     const kn_rows_pass *prepass;
     const char *row, *finish, *map;
     const char *keep; /* changes the single input before the last pass's step; map uses the new value */
+    /* For rows with a map, a prepass or a total. `index` is an input of integers, one per row, that select an element
+     * of the row: in texts the element's index, or -1 for the problem's `ignored` and for what is out of range, which is
+     * reported. Of the inputs named in `picked` only that element is read, or the one of that place: a constant of the
+     * row, 0 if there is none. Without a step the other elements are not read for the state. */
+    char index;
+    const char *picked;
+    /* Reduces all rows to one, in the same launches: its inputs are constants of this code's rows. */
+    kn_rows_code *total;
     kn_written_kernels kernels;
-} kn_rows_code;
+};
 
 typedef struct kn_rows_problem {
     kn_rows_code *code;
@@ -68,8 +78,11 @@ typedef struct kn_rows_problem {
     int64_t outer, n, inner;
     /* All contiguous; strides are ignored. Outputs are [outer, inner]; dtype 0: unwanted. */
     kn_operand outputs[KN_ROWS_OUTPUTS];
-    kn_operand mapped;                 /* [outer, n, inner], of type T; dtype 0: unwanted */
-    kn_operand inputs[KN_ROWS_INPUTS]; /* [outer, n, inner]; [outer, inner] if in per_row, [n] if in per_place */
+    kn_operand mapped; /* [outer, n, inner], of type T; dtype 0: unwanted */
+    /* [outer, n, inner]; [outer, inner] if in per_row, [n] if in per_place; dtype 0: missing, all of them are 1 */
+    kn_operand inputs[KN_ROWS_INPUTS];
+    kn_operand totals[KN_ROWS_OUTPUTS]; /* values of the total, of one element; dtype 0: unwanted */
+    int64_t ignored;                    /* an index that selects nothing */
     double numbers[KN_ROWS_NUMBERS];
     /* A scan: one value per element, of the row up to it or, backwards, from it on; the output is [outer, n, inner].
      * For codes without a place and without per_row inputs. */

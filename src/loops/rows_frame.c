@@ -3,6 +3,7 @@
 #include "loops/rows_writer.h"
 
 static bool compensates(const rows_writer *w) { return w->code->is_sum && is_real(w); }
+static bool picks(const rows_writer *w) { return w->code->index && w->form->stage == KN_ROWS_MAP; }
 
 static const char *bounds_of(int dtype)
 {
@@ -42,6 +43,10 @@ void kn_rows_write_definitions(const rows_writer *w)
         kn_text_format(w->out, "#define KN_KEPT(e) (e).%c\n", w->code->inputs[0]);
     if (f->stage == KN_ROWS_MAP)
         kn_text_format(w->out, "#define KN_PASSES %d\n#define KN_HELD %d\n", w->num_passes, f->held);
+    if (w->code->step)
+        kn_text_append(w->out, "#define KN_VISITS\n");
+    if (has_total(w))
+        kn_text_format(w->out, "#define KN_TOTAL %d\n", w->num_passes);
     if (f->width != 16 || f->stage == KN_ROWS_SCAN)
         kn_text_format(w->out, "#define KN_W %d\n", f->width);
     kn_text_append(w->out, "#include \"rows/rows.clh\"\n");
@@ -64,6 +69,8 @@ void kn_rows_write_parameters(const rows_writer *w)
     kn_text_append(w->out, "const kn_rows_plan kn_given");
     for (int i = 0; letters(w->code->numbers)[i]; i++)
         kn_text_format(w->out, ", const %s kn_number%d", w->form->compute == KN_F64 ? "double" : "float", i);
+    if (picks(w))
+        kn_text_append(w->out, ", const long kn_ignored, KN_FAULT");
     kn_text_append(w->out, "\n#define KN_BIND ");
     if (w->form->mapped)
         kn_text_format(w->out, "KN_BIND_OUT(%s, kn_mapped); ", kn_dtype_cl((kn_dtype)w->form->mapped));
@@ -88,21 +95,35 @@ void kn_rows_write_fix(const rows_writer *w, const char *name, rows_width v, boo
     char type[40] = "KN_ELEMENT";
     if (v.width > 1)
         snprintf(type, sizeof type, "KN_VECTOR_OF(KN_ELEMENT, %d)", v.width);
-    kn_text_format(w->out, "#define %s ((kn_fixed%s){0, ", name, v.suffix);
+    kn_text_format(w->out, "#define %s ", name);
+    if (picks(w))
+        kn_text_format(w->out, "kn_pick%s(", v.suffix);
+    kn_text_format(w->out, "((kn_fixed%s){0, ", v.suffix);
     for (int i = 0; letters(w->code->numbers)[i]; i++)
         kn_text_format(w->out, "(%s)kn_number%d, ", type, i);
     for (int i = 0; i < w->num_inputs; i++) {
-        if (w->inputs[i].extent != PER_ROW)
+        const rows_extent extent = w->inputs[i].extent;
+        if (!is_fixed(&w->inputs[i]))
             continue;
-        if (!across && v.width > 1)
+        if (extent == INDEX)
+            kn_text_format(w->out, "(kn_place%s)", v.suffix);
+        else if (!across || extent != PER_ROW)
             kn_text_format(w->out, "(%s)", type);
-        if (across && v.width == 16)
+        if (extent == INDEX || is_picked(&w->inputs[i]))
+            kn_text_append(w->out, "0");
+        else if (extent == SINGLE)
+            kn_rows_write_load(w, i, 1, "kn_", "0");
+        else if (across && v.width == 16)
             kn_text_format(w->out, "kn_part%d(kn_in%d, kn_row, 1, kn_count, kn_count)", i, i);
         else
             kn_rows_write_load(w, i, across ? v.width : 1, "kn_", "(kn_row)");
         kn_text_append(w->out, ", ");
     }
-    kn_text_append(w->out, "})\n");
+    kn_text_append(w->out, "})");
+    if (picks(w))
+        kn_text_format(w->out, ", &kn_x, &kn_plan, kn_row, %s, kn_ignored, fault, fault_operation)",
+                       across && v.width == 16 ? "kn_count" : "1");
+    kn_text_append(w->out, "\n");
 }
 
 void kn_rows_write_earlier(const rows_writer *w)

@@ -5,18 +5,23 @@
 
 static bool compensates(const rows_writer *w, int pass) { return w->passes[pass]->is_sum && is_real(w); }
 
-static bool compensates_any(const rows_writer *w) { return compensates(w, 0) || compensates(w, w->num_passes - 1); }
-
-/* What follows is for that pass only. */
-static void begin_pass(const rows_writer *w, int pass)
+static bool compensates_any(const rows_writer *w)
 {
-    if (w->num_passes > 1)
+    bool any = false;
+    for (int pass = 0; pass < w->num_all_passes; pass++)
+        any |= compensates(w, pass);
+    return any;
+}
+
+void kn_rows_begin_pass(const rows_writer *w, int pass)
+{
+    if (w->num_all_passes > 1)
         kn_text_format(w->out, "if (kn_pass == %d) { ", pass);
 }
 
-static void end_pass(const rows_writer *w)
+void kn_rows_end_pass(const rows_writer *w)
 {
-    if (w->num_passes > 1)
+    if (w->num_all_passes > 1)
         kn_text_append(w->out, "} ");
 }
 
@@ -30,25 +35,26 @@ void kn_rows_write_types(const rows_writer *w, rows_width v)
     else
         kn_text_format(w->out, "#define T KN_VECTOR_OF(KN_ELEMENT, %d)\n#define C %s%d\ntypedef C kn_place%s;\n",
                        v.width, is_long ? "long" : "int", v.width, v.suffix);
+    int fields = 0;
     kn_text_append(w->out, "typedef struct { ");
-    for (int pass = 0; pass < w->num_passes; pass++)
-        for (int i = 0; w->passes[pass]->state[i]; i++)
+    for (int pass = 0; pass < w->num_all_passes; pass++)
+        for (int i = 0; w->passes[pass]->state[i]; i++, fields++)
             kn_text_format(w->out, "T %c; ", w->passes[pass]->state[i]);
     if (w->place[0])
         kn_text_format(w->out, "kn_place%s %s; ", v.suffix, w->place);
-    kn_text_format(w->out, "} kn_state%s;\n", v.suffix);
+    kn_text_format(w->out, "%s} kn_state%s;\n", fields ? "" : "int kn_unused; ", v.suffix);
 }
 
 void kn_rows_write_end_of_types(const rows_writer *w) { kn_text_append(w->out, "#undef T\n#undef C\n"); }
 
-/* The letters of a row's constants that are known before `pass`: numbers, per-row inputs, results of earlier passes. */
+/* The letters of a row's constants that are known before `pass`: numbers, inputs, results of earlier passes. */
 static void list_fixed(const rows_writer *w, int pass, char letters_[32])
 {
     int count = 0;
     for (int i = 0; letters(w->code->numbers)[i]; i++)
         letters_[count++] = w->code->numbers[i];
     for (int i = 0; i < w->num_inputs; i++)
-        if (w->inputs[i].extent == PER_ROW)
+        if (is_fixed(&w->inputs[i]))
             letters_[count++] = w->inputs[i].letter;
     for (int p = 0; p < pass; p++)
         for (int i = 0; letters(w->passes[p]->row)[i]; i++)
@@ -56,18 +62,22 @@ static void list_fixed(const rows_writer *w, int pass, char letters_[32])
     letters_[count] = '\0';
 }
 
-static void write_fixed(const rows_writer *w, rows_width v)
+/* The type of a row's constant. */
+static char type_of(const rows_writer *w, char letter) { return letter == w->code->index ? 'C' : 'T'; }
+
+void kn_rows_write_fixed(const rows_writer *w, rows_width v)
 {
     char fixed[32];
+    int loaded = 0;
     list_fixed(w, w->num_passes, fixed);
     kn_text_append(w->out, "typedef struct { int kn_unused; ");
     for (int i = 0; fixed[i]; i++)
-        kn_text_format(w->out, "T %c; ", fixed[i]);
+        kn_text_format(w->out, "%c %c; ", type_of(w, fixed[i]), fixed[i]);
     kn_text_format(w->out, "} kn_fixed%s;\ntypedef struct { ", v.suffix);
     for (int i = 0; i < w->num_inputs; i++)
-        if (is_loaded(&w->inputs[i]))
+        if (is_loaded(&w->inputs[i]) && ++loaded)
             kn_text_format(w->out, "T %c; ", w->inputs[i].letter);
-    kn_text_format(w->out, "} kn_element%s;\n", v.suffix);
+    kn_text_format(w->out, "%s} kn_element%s;\n", loaded ? "" : "int kn_unused; ", v.suffix);
 }
 
 /* --- locals ------------------------------------------------------------------------------------------------------- */
@@ -98,10 +108,12 @@ void kn_rows_write_fixed_locals(const rows_writer *w, int pass)
     char fixed[32];
     list_fixed(w, pass, fixed);
     for (int i = 0; fixed[i]; i++)
-        kn_text_format(w->out, "const T %c = kn_f->%c; ", fixed[i], fixed[i]);
+        kn_text_format(w->out, "const %c %c = kn_f->%c; ", type_of(w, fixed[i]), fixed[i], fixed[i]);
+    for (int i = 0; w->missing[i]; i++)
+        kn_text_format(w->out, "const T %c = 1; ", w->missing[i]);
 }
 
-static void write_element_locals(const rows_writer *w)
+void kn_rows_write_element_locals(const rows_writer *w)
 {
     for (int i = 0; i < w->num_inputs; i++)
         if (is_loaded(&w->inputs[i]))
@@ -156,15 +168,15 @@ static void write_element_load(const rows_writer *w, rows_width v, bool part)
 static void write_init(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out, "KN_INLINE void kn_init%s(const int kn_pass, kn_state%s *kn_s) { ", v.suffix, v.suffix);
-    for (int pass = 0; pass < w->num_passes; pass++) {
-        begin_pass(w, pass);
+    for (int pass = 0; pass < w->num_all_passes; pass++) {
+        kn_rows_begin_pass(w, pass);
         for (int i = 0; w->passes[pass]->state[i]; i++)
             kn_text_format(w->out, "T %c; ", w->passes[pass]->state[i]);
         if (w->code->place)
             kn_text_format(w->out, "kn_place%s %c; ", v.suffix, w->code->place);
         kn_text_format(w->out, "%s ", w->passes[pass]->init);
         write_fields_back(w, pass);
-        end_pass(w);
+        kn_rows_end_pass(w);
     }
     kn_text_append(w->out, "}\n");
 }
@@ -173,9 +185,9 @@ static void write_merge(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out, "KN_INLINE void kn_merge%s(const int kn_pass, kn_state%s *kn_s, const kn_state%s *kn_o) { ",
                    v.suffix, v.suffix, v.suffix);
-    for (int pass = 0; pass < w->num_passes; pass++) {
+    for (int pass = 0; pass < w->num_all_passes; pass++) {
         const char *state = w->passes[pass]->state;
-        begin_pass(w, pass);
+        kn_rows_begin_pass(w, pass);
         kn_rows_write_fields(w, v, pass);
         for (int i = 0; state[i]; i++)
             kn_text_format(w->out, "const T %c = kn_o->%c; ", toupper(state[i]), state[i]);
@@ -184,7 +196,7 @@ static void write_merge(const rows_writer *w, rows_width v)
                            v.suffix, toupper(w->code->place), w->place);
         kn_text_format(w->out, "%s ", w->passes[pass]->merge);
         write_fields_back(w, pass);
-        end_pass(w);
+        kn_rows_end_pass(w);
     }
     kn_text_append(w->out, "}\n");
 }
@@ -197,12 +209,13 @@ static void write_step(const rows_writer *w, rows_width v)
                    "KN_INLINE void kn_step%s(const int kn_pass, kn_state%s *kn_s, const kn_fixed%s *kn_f, "
                    "kn_element%s *kn_e, const kn_place%s i) { ",
                    v.suffix, v.suffix, v.suffix, v.suffix, v.suffix);
-    for (int pass = 0; pass < w->num_passes; pass++) {
+    for (int pass = 0; pass < w->num_all_passes; pass++) {
         const bool keeps = w->code->keep && pass + 1 == w->num_passes;
-        begin_pass(w, pass);
+        kn_rows_begin_pass(w, pass);
         kn_rows_write_fields(w, v, pass);
         kn_rows_write_fixed_locals(w, pass);
-        write_element_locals(w);
+        if (pass < w->num_passes)
+            kn_rows_write_element_locals(w);
         if (combines && w->code->place)
             kn_text_format(w->out, "const kn_place%s %c = i; ", v.suffix, toupper(w->code->place));
         kn_text_format(w->out, "%s %s ", keeps ? w->code->keep : "",
@@ -211,7 +224,7 @@ static void write_step(const rows_writer *w, rows_width v)
         for (int i = 0; keeps && i < w->num_inputs; i++)
             if (is_loaded(&w->inputs[i]))
                 kn_text_format(w->out, "kn_e->%c = %c; ", w->inputs[i].letter, w->inputs[i].letter);
-        end_pass(w);
+        kn_rows_end_pass(w);
     }
     kn_text_append(w->out, "}\n");
 }
@@ -250,127 +263,49 @@ static void write_total(const rows_writer *w, rows_width v)
                    "{ kn_init%s(kn_pass, &kn_t->sum); kn_init%s(kn_pass, &kn_t->error); }\n"
                    "KN_INLINE void kn_add%s(const int kn_pass, kn_total%s *kn_t, const kn_state%s *kn_o) { ",
                    s, s, s, s, s, s, s, s, s);
-    for (int pass = 0; pass < w->num_passes; pass++) {
+    for (int pass = 0; pass < w->num_all_passes; pass++) {
         const char *state = w->passes[pass]->state;
-        begin_pass(w, pass);
+        kn_rows_begin_pass(w, pass);
         if (!compensates(w, pass))
             kn_text_format(w->out, "kn_merge%s(kn_pass, &kn_t->sum, kn_o); ", s);
         for (int i = 0; compensates(w, pass) && state[i]; i++)
             kn_text_format(w->out, "KN_TWO_SUM(T, kn_t->sum.%c, kn_t->error.%c, kn_o->%c); ", state[i], state[i],
                            state[i]);
-        end_pass(w);
+        kn_rows_end_pass(w);
     }
     kn_text_format(w->out,
                    "}\nKN_INLINE void kn_settle%s(const int kn_pass, const kn_total%s *kn_t, kn_state%s *kn_s) { ", s,
                    s, s);
-    for (int pass = 0; pass < w->num_passes; pass++) {
+    for (int pass = 0; pass < w->num_all_passes; pass++) {
         const char *state = w->passes[pass]->state;
-        begin_pass(w, pass);
+        kn_rows_begin_pass(w, pass);
         if (!compensates(w, pass))
             kn_text_append(w->out, "*kn_s = kn_t->sum; ");
         for (int i = 0; compensates(w, pass) && state[i]; i++)
             kn_text_format(w->out, "kn_s->%c = KN_SUM_AND_ERROR(kn_t->sum.%c, kn_t->error.%c); ", state[i], state[i],
                            state[i]);
-        end_pass(w);
-    }
-    kn_text_append(w->out, "}\n");
-}
-
-/* --- maps --------------------------------------------------------------------------------------------------------- */
-
-/* kn_finish: the row's constants, from the state of the whole row. */
-static void write_finish(const rows_writer *w, rows_width v)
-{
-    kn_text_format(w->out, "KN_INLINE void kn_finish%s(const int kn_pass, const kn_state%s *kn_s, kn_fixed%s *kn_f) { ",
-                   v.suffix, v.suffix, v.suffix);
-    for (int pass = 0; pass < w->num_passes; pass++) {
-        const char *row = letters(w->passes[pass]->row);
-        begin_pass(w, pass);
-        kn_rows_write_fields(w, v, pass);
-        kn_rows_write_fixed_locals(w, pass);
-        for (int i = 0; row[i]; i++)
-            kn_text_format(w->out, "T %c; ", row[i]);
-        kn_text_format(w->out, "%s ", letters(w->passes[pass]->finish));
-        for (int i = 0; row[i]; i++)
-            kn_text_format(w->out, "kn_f->%c = %c; ", row[i], row[i]);
-        end_pass(w);
-    }
-    kn_text_append(w->out, "}\n");
-}
-
-/* kn_map: the result of the element with index i; `kept`: the element is as the last pass left it. */
-static void write_map(const rows_writer *w, rows_width v)
-{
-    kn_text_format(w->out,
-                   "KN_INLINE T kn_map%s(const kn_fixed%s *kn_f, const kn_element%s *kn_e, const kn_place%s i, "
-                   "const int kn_kept) { ",
-                   v.suffix, v.suffix, v.suffix, v.suffix);
-    kn_rows_write_fixed_locals(w, w->num_passes);
-    write_element_locals(w);
-    if (w->code->keep)
-        kn_text_format(w->out, "if (!kn_kept) { %s } ", w->code->keep);
-    kn_text_format(w->out, "return %s; }\n", w->code->map);
-}
-
-/* kn_choose: takes the other state in the lanes that exist. */
-static void write_choose(const rows_writer *w, rows_width v)
-{
-    kn_text_format(w->out,
-                   "KN_INLINE void kn_choose%s(const int kn_pass, kn_state%s *kn_s, const kn_state%s *kn_o, "
-                   "const C kn_there) { ",
-                   v.suffix, v.suffix, v.suffix);
-    for (int pass = 0; pass < w->num_passes; pass++) {
-        begin_pass(w, pass);
-        for (int i = 0; w->passes[pass]->state[i]; i++)
-            kn_text_format(w->out, "kn_s->%c = select(kn_s->%c, kn_o->%c, kn_there); ", w->passes[pass]->state[i],
-                           w->passes[pass]->state[i], w->passes[pass]->state[i]);
-        end_pass(w);
-    }
-    kn_text_append(w->out, "}\n");
-}
-
-/* kn_conclude: the constants of one row in vectors of 4, since functions are fast on vectors and divisions on short
- * ones, and from there in all 16 lanes. */
-static void write_conclude(const rows_writer *w, rows_width four)
-{
-    write_fixed(w, four);
-    write_finish(w, four);
-    kn_text_append(w->out, "KN_INLINE void kn_conclude(const int kn_pass, const kn_state1 *kn_o, kn_fixed4 *kn_few, "
-                           "kn_fixed16 *kn_f) { kn_state4 kn_s; ");
-    for (int pass = 0; pass < w->num_passes; pass++) {
-        const char *row = letters(w->passes[pass]->row);
-        begin_pass(w, pass);
-        for (int i = 0; w->passes[pass]->state[i]; i++)
-            kn_text_format(w->out, "kn_s.%c = (T)(kn_o->%c); ", w->passes[pass]->state[i], w->passes[pass]->state[i]);
-        kn_text_append(w->out, "kn_finish4(kn_pass, &kn_s, kn_few); ");
-        for (int i = 0; row[i]; i++)
-            kn_text_format(w->out, "kn_f->%c = kn_few->%c.x; ", row[i], row[i]);
-        end_pass(w);
+        kn_rows_end_pass(w);
     }
     kn_text_append(w->out, "}\n");
 }
 
 void kn_rows_write_functions(const rows_writer *w, rows_width v)
 {
-    const bool maps = w->form->stage == KN_ROWS_MAP;
+    const bool in_parts = v.width == 16 || w->form->stage == KN_ROWS_SCAN;
     kn_rows_write_types(w, v);
     write_init(w, v);
     write_merge(w, v);
-    write_fixed(w, v);
+    kn_rows_write_fixed(w, v);
     write_element_load(w, v, false);
-    if (v.width == 16 || w->form->stage == KN_ROWS_SCAN)
+    if (in_parts)
         write_element_load(w, v, true);
     write_step(w, v);
     write_take(w, v, false);
-    if (v.width == 16 || w->form->stage == KN_ROWS_SCAN)
+    if (in_parts)
         write_take(w, v, true);
     write_total(w, v);
-    if (maps) {
-        write_finish(w, v);
-        write_map(w, v);
-        if (v.width == 16)
-            write_choose(w, v);
-    }
+    if (w->form->stage == KN_ROWS_MAP)
+        kn_rows_write_map(w, v);
     kn_rows_write_put(w, v);
     kn_rows_write_end_of_types(w);
 }
@@ -383,7 +318,7 @@ void kn_rows_write_join(const rows_writer *w)
         kn_rows_write_types(w, (rows_width){width, suffix});
         write_merge(w, (rows_width){width, suffix});
         if (width == 4 && w->form->stage == KN_ROWS_MAP)
-            write_conclude(w, (rows_width){width, suffix});
+            kn_rows_write_conclude(w, (rows_width){width, suffix});
         kn_rows_write_end_of_types(w);
     }
     kn_text_append(w->out, "KN_INLINE void kn_join(const int kn_pass, const kn_state16 *kn_v, kn_state1 *kn_s) { "
@@ -391,7 +326,7 @@ void kn_rows_write_join(const rows_writer *w)
     for (int width = 8; width > 0; width /= 2) {
         for (int half = 0; half < 2; half++) {
             kn_text_format(w->out, "%skn_state%d kn_%d%s = { ", half ? "const " : "", width, width, half ? "b" : "");
-            for (int pass = 0; pass < w->num_passes; pass++)
+            for (int pass = 0; pass < w->num_all_passes; pass++)
                 for (int i = 0; w->passes[pass]->state[i]; i++)
                     kn_text_format(w->out, "kn_%d.%c.%s, ", 2 * width, w->passes[pass]->state[i], half ? "hi" : "lo");
             if (w->place[0])

@@ -59,6 +59,16 @@ int kn_held_of(int64_t n, int64_t inner, int inputs, size_t local)
     return n <= most * (inner > 1 ? 1 : (int64_t)local) ? most : 0;
 }
 
+int64_t kn_parts_of_rows(const kn_limits *limits, int64_t rows, int64_t n, int64_t inner, int lanes)
+{
+    if (limits->is_cpu)
+        return ceil_div(rows, inner == 1 && n >= 128 ? 16 : 128);
+    if (inner == 1 && rows * n <= 32768) /* a second launch would take longer */
+        return 1;
+    const kn_work_size work = kn_work_for_teams(limits, rows, lanes);
+    return (int64_t)(work.global / work.local);
+}
+
 kn_work_size kn_work_for_teams(const kn_limits *limits, int64_t rows, int lanes)
 {
     const int64_t local = (int64_t)kn_work_for_groups(limits, 1).local;

@@ -1,10 +1,12 @@
 /* loops/rows_results.c - stores the results of rows, converted to the outputs' dtypes. */
 #include "loops/rows_writer.h"
 
-/* The destinations of results, as parameters (`declared`) or as arguments. */
-static void write_targets(const rows_writer *w, bool declared)
+/* The destinations of a row's results or of totals, as parameters (`declared`) or as arguments. */
+static void write_targets(const rows_writer *w, bool of_total, bool declared)
 {
     for (int i = 0; i < w->num_outputs; i++) {
+        if (w->outputs[i].is_total != of_total)
+            continue;
         if (declared)
             kn_text_format(w->out, ", global %s *kn_out%d", kn_dtype_cl(w->outputs[i].dtype), i);
         else
@@ -56,20 +58,12 @@ static void write_store(const rows_writer *w, int i)
                        kn_store_kind(w->form->compute, o->dtype), kn_dtype_cl(o->dtype), i);
 }
 
-/* kn_put: stores the results of `count` rows. The first element has index `first`; element 0 of the first row is at
- * `from`, that of the next row `apart` further. */
-void kn_rows_write_put(const rows_writer *w, rows_width v)
+/* The results of a row, or a total. */
+static void write_values(const rows_writer *w, rows_width v, bool of_total)
 {
-    kn_text_format(w->out,
-                   "KN_INLINE void kn_put%s(const kn_state%s *kn_s, const kn_fixed%s *kn_f, const long kn_to, "
-                   "const long kn_count, const long kn_first, const long kn_from, const long kn_apart",
-                   v.suffix, v.suffix, v.suffix);
-    write_targets(w, true);
-    kn_text_append(w->out, ") { ");
-    kn_rows_write_fields(w, v, w->num_passes - 1);
-    if (w->form->stage != KN_ROWS_PARTIAL)
-        kn_rows_write_fixed_locals(w, w->num_passes);
     for (int i = 0; i < w->num_outputs; i++) {
+        if (w->outputs[i].is_total != of_total)
+            continue;
         if (w->outputs[i].is_place)
             kn_text_format(w->out, "{ const kn_place%s kn_value = %.*s; ", v.suffix, w->outputs[i].length,
                            w->outputs[i].value);
@@ -84,6 +78,34 @@ void kn_rows_write_put(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
+void kn_rows_write_put_total(const rows_writer *w, rows_width v)
+{
+    kn_text_format(w->out, "KN_INLINE void kn_put_total(const kn_state%s *kn_s, const long kn_to", v.suffix);
+    write_targets(w, true, true);
+    kn_text_append(w->out, ") { ");
+    kn_rows_write_fields(w, v, w->num_passes);
+    write_values(w, v, true);
+    kn_text_append(w->out, "#define KN_PUT_TOTAL(kn_s, kn_to) kn_put_total(&(kn_s), kn_to");
+    write_targets(w, true, false);
+    kn_text_append(w->out, ")\n");
+}
+
+/* kn_put: stores the results of `count` rows. The first element has index `first`; element 0 of the first row is at
+ * `from`, that of the next row `apart` further. */
+void kn_rows_write_put(const rows_writer *w, rows_width v)
+{
+    kn_text_format(w->out,
+                   "KN_INLINE void kn_put%s(const kn_state%s *kn_s, const kn_fixed%s *kn_f, const long kn_to, "
+                   "const long kn_count, const long kn_first, const long kn_from, const long kn_apart",
+                   v.suffix, v.suffix, v.suffix);
+    write_targets(w, false, true);
+    kn_text_append(w->out, ") { ");
+    kn_rows_write_fields(w, v, w->num_passes - 1);
+    if (w->form->stage != KN_ROWS_PARTIAL)
+        kn_rows_write_fixed_locals(w, w->num_passes);
+    write_values(w, v, false);
+}
+
 void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts)
 {
     kn_text_format(w->out,
@@ -92,6 +114,6 @@ void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts)
                    v.suffix, counts ? "kn_count, " : "", counts ? ", kn_apart" : "", v.suffix);
     kn_text_format(w->out, counts ? "kn_count, " : "%d, ", v.width);
     kn_text_append(w->out, counts ? "kn_first, kn_from, kn_apart" : "kn_first, kn_from, 1");
-    write_targets(w, false);
+    write_targets(w, false, false);
     kn_text_append(w->out, ")\n");
 }

@@ -14,39 +14,66 @@ static void list_fields(rows_writer *w)
                          .extent = w->form->stage == KN_ROWS_SCAN ? FIELD_BEFORE : PER_ELEMENT};
 }
 
+static rows_extent extent_of(const kn_rows_code *code, char letter)
+{
+    if (letter == code->index)
+        return INDEX;
+    if (has(code->picked, letter))
+        return has(code->per_place, letter) ? PICKED_PLACE : PICKED;
+    return has(code->per_row, letter)     ? PER_ROW
+           : has(code->single, letter)    ? SINGLE
+           : has(code->per_place, letter) ? PER_PLACE
+                                          : PER_ELEMENT;
+}
+
 static void list_inputs(rows_writer *w)
 {
     const kn_rows_code *code = w->code;
     const bool combines = w->form->stage == KN_ROWS_COMBINED;
     if (combines)
         list_fields(w);
-    for (int i = 0; code->inputs[i]; i++) {
+    for (int i = 0, missing = 0; code->inputs[i]; i++) {
         const char letter = code->inputs[i];
-        const rows_extent extent = has(code->per_row, letter)     ? PER_ROW
-                                   : has(code->per_place, letter) ? PER_PLACE
-                                                                  : PER_ELEMENT;
-        if (!combines || extent == PER_ROW)
+        const rows_extent extent = extent_of(code, letter);
+        if (combines && extent != PER_ROW)
+            continue;
+        if (!w->form->inputs[i])
+            w->missing[missing++] = letter;
+        else
             w->inputs[w->num_inputs++] = (rows_input){letter, (kn_dtype)w->form->inputs[i], extent};
     }
     if (w->form->stage == KN_ROWS_SCAN)
         list_fields(w);
 }
 
+/* The values of a code, or the fields of its state. */
+static void list_values(rows_writer *w, const kn_rows_code *code, const uint8_t *dtypes, bool is_total)
+{
+    for (int i = 0; i < KN_ROWS_OUTPUTS; i++)
+        if (dtypes[i])
+            w->outputs[w->num_outputs++] =
+                (rows_output){code->values[i], (int)strlen(code->values[i]), (kn_dtype)dtypes[i],
+                              w->place[0] && strcmp(code->values[i], w->place) == 0, is_total};
+}
+
+static void list_state(rows_writer *w, const kn_rows_code *code, bool is_total)
+{
+    for (int i = 0; code->state[i]; i++)
+        w->outputs[w->num_outputs++] = (rows_output){code->state + i, 1, (kn_dtype)w->form->compute, false, is_total};
+    if (w->place[0])
+        w->outputs[w->num_outputs++] = (rows_output){w->place, 1, KN_I64, true, is_total};
+}
+
 static void list_outputs(rows_writer *w)
 {
-    const kn_rows_code *code = w->code;
-    if (w->form->stage != KN_ROWS_PARTIAL) {
-        for (int i = 0; i < KN_ROWS_OUTPUTS; i++)
-            if (w->form->outputs[i])
-                w->outputs[w->num_outputs++] =
-                    (rows_output){code->values[i], (int)strlen(code->values[i]), (kn_dtype)w->form->outputs[i],
-                                  w->place[0] && strcmp(code->values[i], w->place) == 0};
-        return;
-    }
-    for (int i = 0; code->state[i]; i++)
-        w->outputs[w->num_outputs++] = (rows_output){code->state + i, 1, (kn_dtype)w->form->compute, false};
-    if (w->place[0])
-        w->outputs[w->num_outputs++] = (rows_output){w->place, 1, KN_I64, true};
+    if (w->form->stage == KN_ROWS_PARTIAL)
+        list_state(w, w->code, false);
+    else
+        list_values(w, w->code, w->form->outputs, false);
+    if (has_total(w) && w->form->in_parts)
+        list_state(w, w->code->total, true);
+    else if (has_total(w))
+        list_values(w, w->code->total, w->form->totals, true);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -66,7 +93,7 @@ static void write_for_cpu(const rows_writer *w)
     write_parts(w);
     kn_rows_write_functions(w, one);
     kn_rows_write_functions(w, lanes);
-    if (w->form->walk == KN_ALONG_ROWS)
+    if (w->form->walk == KN_ALONG_ROWS || has_total(w))
         kn_rows_write_join(w);
     kn_rows_write_fix(w, "KN_FIX1(kn_row)", one, true);
     kn_rows_write_fix(w, "KN_FIX4(kn_row)", (rows_width){4, "4"}, false);
@@ -99,15 +126,26 @@ static void write_for_gpu(const rows_writer *w)
     kn_text_append(w->out, maps ? "#include \"rows/map_gpu.clh\"\n" : "#include \"rows/gpu.clh\"\n");
 }
 
+static kn_rows_pass pass_of(const kn_rows_code *code)
+{
+    return (kn_rows_pass){letters(code->state), letters(code->init), letters(code->step),
+                          letters(code->merge), code->row,           code->finish,
+                          code->is_sum};
+}
+
+/* The launch that merges the parts' totals is one of the total's own code. */
 void kn_rows_write(kn_text *out, const void *code_, const void *form_)
 {
     const kn_rows_code *code = code_;
     const kn_rows_form *form = form_;
-    const kn_rows_pass last = {code->state, code->init, code->step, code->merge, code->row, code->finish, code->is_sum};
+    const bool has_total = form->totals[0] || form->totals[1] || form->totals[2];
+    const kn_rows_pass last = pass_of(code), total = pass_of(has_total ? code->total : code);
     rows_writer w = {.out = out, .code = code, .form = form, .place = {form->has_place ? code->place : '\0'}};
     if (code->prepass)
         w.passes[w.num_passes++] = code->prepass;
     w.passes[w.num_passes++] = &last;
+    w.passes[w.num_passes] = &total;
+    w.num_all_passes = w.num_passes + has_total;
     list_inputs(&w);
     list_outputs(&w);
     kn_rows_write_definitions(&w);

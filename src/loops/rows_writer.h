@@ -11,10 +11,19 @@
 #include "base/dtype.h"
 #include "loops/rows_source.h"
 
-enum { MAX_INPUTS = KN_ROWS_STATE + KN_ROWS_INPUTS, MAX_OUTPUTS = KN_ROWS_STATE + 1, MAX_PASSES = 2 };
+enum { MAX_INPUTS = KN_ROWS_STATE + KN_ROWS_INPUTS, MAX_OUTPUTS = KN_ROWS_OUTPUTS + KN_ROWS_STATE + 1, MAX_PASSES = 3 };
 
 /* Where an input's elements are. */
-typedef enum rows_extent { PER_ELEMENT, PER_ROW, PER_PLACE, FIELD_BEFORE } rows_extent;
+typedef enum rows_extent {
+    PER_ELEMENT,
+    PER_PLACE,
+    PER_ROW,
+    SINGLE,
+    INDEX,
+    PICKED,
+    PICKED_PLACE,
+    FIELD_BEFORE
+} rows_extent;
 
 /* A kernel input. */
 typedef struct rows_input {
@@ -28,18 +37,19 @@ typedef struct rows_output {
     const char *value;
     int length; /* of its text */
     kn_dtype dtype;
-    bool is_place;
+    bool is_place, is_total;
 } rows_output;
 
 typedef struct rows_writer {
     kn_text *out;
     const kn_rows_code *code;
     const kn_rows_form *form;
-    const kn_rows_pass *passes[MAX_PASSES];
+    const kn_rows_pass *passes[MAX_PASSES]; /* over the elements of a row, and over the rows for the total */
     rows_input inputs[MAX_INPUTS];
     rows_output outputs[MAX_OUTPUTS];
-    int num_passes, num_inputs, num_outputs;
-    char place[2]; /* as a string; empty: unwanted */
+    int num_passes, num_all_passes, num_inputs, num_outputs;
+    char missing[KN_ROWS_INPUTS + 1]; /* the letters of missing inputs */
+    char place[2];                    /* as a string; empty: unwanted */
 } rows_writer;
 
 /* Functions and types of one width. */
@@ -53,10 +63,16 @@ static inline bool has(const char *text, char letter) { return strchr(letters(te
 static inline bool is_real(const rows_writer *w) { return kn_dtype_is_floating((kn_dtype)w->form->compute); }
 static inline bool finds_places(const rows_writer *w) { return w->place[0] && w->form->stage == KN_ROWS_COMBINED; }
 
+static inline bool has_total(const rows_writer *w) { return w->num_all_passes > w->num_passes; }
+
 /* An element, or one for each place of the row: what kn_load loads. */
-static inline bool is_loaded(const rows_input *input)
+static inline bool is_loaded(const rows_input *input) { return input->extent <= PER_PLACE; }
+
+/* One of the row's constants. */
+static inline bool is_fixed(const rows_input *input) { return !is_loaded(input) && input->extent != FIELD_BEFORE; }
+static inline bool is_picked(const rows_input *input)
 {
-    return input->extent == PER_ELEMENT || input->extent == PER_PLACE;
+    return input->extent == PICKED || input->extent == PICKED_PLACE;
 }
 
 /* --- rows_functions.c --------------------------------------------------------------------------------------------- */
@@ -71,9 +87,17 @@ void kn_rows_write_load(const rows_writer *w, int i, int width, const char *poin
 /* The macro that loads an input: KN_TAKE_ and this. */
 const char *kn_rows_kind_of(const rows_input *input);
 
-/* Declares as locals the fields of a pass, and the row's constants that are known before it. */
+/* What is written between these is for one pass only. */
+void kn_rows_begin_pass(const rows_writer *w, int pass);
+void kn_rows_end_pass(const rows_writer *w);
+
+/* kn_fixed and kn_element: the constants of a row, and its inputs. */
+void kn_rows_write_fixed(const rows_writer *w, rows_width v);
+
+/* Declares as locals the fields of a pass, the row's constants that are known before it, and the element. */
 void kn_rows_write_fields(const rows_writer *w, rows_width v, int pass);
 void kn_rows_write_fixed_locals(const rows_writer *w, int pass);
+void kn_rows_write_element_locals(const rows_writer *w);
 
 /* All functions of single elements, or of vectors. */
 void kn_rows_write_functions(const rows_writer *w, rows_width v);
@@ -81,10 +105,21 @@ void kn_rows_write_functions(const rows_writer *w, rows_width v);
 /* kn_join: merges a vector's halves repeatedly, down to one lane. */
 void kn_rows_write_join(const rows_writer *w);
 
+/* --- rows_map.c --------------------------------------------------------------------------------------------------- */
+
+/* The functions of rows with a map, a prepass or a total. */
+void kn_rows_write_map(const rows_writer *w, rows_width v);
+
+/* kn_conclude: the constants of one row in vectors of 4, since functions are fast on vectors and divisions on short
+ * ones, and from there in all 16 lanes. */
+void kn_rows_write_conclude(const rows_writer *w, rows_width four);
+
 /* --- rows_results.c ----------------------------------------------------------------------------------------------- */
 
-/* kn_put, and KN_PUT, which calls it; for vectors with the element count and the distance between rows. */
+/* kn_put, and KN_PUT, which calls it; for vectors with the element count and the distance between rows. KN_PUT_TOTAL:
+ * stores a total, as element `to`. */
 void kn_rows_write_put(const rows_writer *w, rows_width v);
+void kn_rows_write_put_total(const rows_writer *w, rows_width v);
 void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts);
 
 /* --- rows_frame.c ------------------------------------------------------------------------------------------------- */

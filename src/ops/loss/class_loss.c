@@ -1,58 +1,31 @@
-/* ops/loss/class_loss.c - cross entropy of logits and negative log-likelihood of log-probabilities, with class indices:
- * one launch forward for a few hundred rows, two for more, and one backward. The formulas are in
- * cl/loss/class_loss.cl. */
+/* ops/loss/class_loss.c - cross entropy of logits and negative log-likelihood of log-probabilities, with class
+ * indices. */
 #include "ops/loss/class_loss.h"
 
-#include <stdio.h>
+#include <math.h>
+#include <string.h>
 
 #include "autograd/work.h"
 #include "base/text.h"
-#include "loss/class_loss.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
+#include "ops/norm/norm.h"
 #include "ops/shape/reduce.h"
 
-/* On non-CPU devices: the work-items that share a row. */
-static int lanes_of(const kn_class_loss_layout *p, size_t local)
-{
-    return p->inner > 1 ? 1 : kn_team_for(p->classes, 16, local);
-}
+enum { X, TARGET, WEIGHT, INPUTS };
 
-/* How rows are grouped depends on the shape only, so that the order of the sum is the same on all CPU devices, and on
- * all others. */
-static int64_t rows_per_block(const kn_class_loss_layout *p, const kn_limits *limits)
-{
-    if (limits->is_cpu)
-        return p->inner == 1 && p->classes >= 128 ? 16 : 128;
-    if (p->inner == 1 && p->rows * p->classes <= 32768) /* a second launch would take longer */
-        return p->rows > 256 ? p->rows : 256;
-    return 256 / lanes_of(p, 256);
-}
+/* The input as [outer, classes, inner]. */
+typedef struct class_layout {
+    int64_t outer, classes, inner, rows;
+} class_layout;
 
-static kn_class_loss_layout layout_of(const kn_class_loss_params *params, const kn_limits *limits, int ndim,
-                                      const int64_t *shape, bool has_weight)
+static class_layout layout_of(int ndim, const int64_t *shape)
 {
-    kn_class_loss_layout p = {.classes = shape[ndim == 1 ? 0 : 1],
-                              .inner = ndim > 2 ? kn_shape_numel(ndim - 2, shape + 2) : 1,
-                              .ignore = params->ignore_index,
-                              .logits = params->logits,
-                              .reduction = (int32_t)params->reduction,
-                              .has_weight = has_weight};
-    p.rows = (ndim == 1 ? 1 : shape[0]) * p.inner;
-    p.rows_per_block = rows_per_block(&p, limits);
-    p.blocks = (p.rows + p.rows_per_block - 1) / p.rows_per_block;
-    return p;
-}
-
-static const char *target_options(char *buffer, size_t size, kn_dtype dtype, kn_dtype target)
-{
-    snprintf(buffer, size, "%s -DTARGET=%s", kn_dtype_options(dtype), kn_dtype_cl(target));
-    return buffer;
-}
-
-static const char *source_for(const kn_limits *limits)
-{
-    return limits->is_cpu ? "loss/class_loss.cl" : "loss/class_loss_gpu.cl";
+    class_layout l = {.outer = ndim == 1 ? 1 : shape[0],
+                      .classes = shape[ndim == 1 ? 0 : 1],
+                      .inner = ndim > 2 ? kn_shape_numel(ndim - 2, shape + 2) : 1};
+    l.rows = l.outer * l.inner;
+    return l;
 }
 
 /* --- shape ------------------------------------------------------------------------------------------------------- */
@@ -120,94 +93,147 @@ void kn_class_loss_enter(kn_entry *entry, bool logits)
                                   .logits = logits};
 }
 
+/* --- what is computed of a row ------------------------------------------------------------------------------------ */
+
+/* With logits a, h = max a and r = log sum exp(a - h), class weights v and smoothing q per class, p of the target, which
+ * is class t with weight w and logit x: log-probabilities are a - h - r, kept apart because h + r would be rounded to
+ * h's precision; or x itself. The loss and the weight of a row are l and k, both 0 if it does not count:
+ *
+ *     l = - p w (x - h - r) - q sum v (a - h - r)
+ *     dl/da = (p w + q sum v) exp(a - h - r) - q v - [i = t] p w; of log-probabilities - [i = t] w
+ *
+ * The mean divides by the sum of the weights. */
+static kn_rows_code sum_of_rows = {.name = "class_loss_sum",
+                                   .inputs = "lk",
+                                   .state = "yz",
+                                   .init = "y = 0; z = 0;",
+                                   .step = "y += l; z += k;",
+                                   .merge = "y += Y; z += Z;",
+                                   .is_sum = true,
+                                   .values = {"y / z", "y", "z"}};
+
+enum { OF_LIKELIHOOD, OF_LOGITS, SMOOTHED, KINDS };
+#define WEIGHT_OF_ROW "k = t < 0 ? (T)0 : w;"
+#define LOSS_OF_TARGET "-w * (x - h - r)"
+#define FORWARD(letters, row_, ...)                                                                                    \
+    {                                                                                                                  \
+        .name = "class_loss", .inputs = letters, .index = 't', .picked = "xw", .per_place = "wv", .row = row_ "lk",    \
+        .total = &sum_of_rows, __VA_ARGS__                                                                             \
+    }
+static kn_rows_code forward_codes[KINDS] = {
+    FORWARD("txw", "", .finish = "l = t < 0 ? (T)0 : -w * x; " WEIGHT_OF_ROW, .values = {"l"}),
+    FORWARD("txwa", "r", .prepass = &kn_softmax_maximum, .state = "s", .init = "s = 0;", .step = "s += exp(a - h);",
+            .merge = "s += S;", .is_sum = true,
+            .finish = "r = log(s); l = t < 0 ? (T)0 : " LOSS_OF_TARGET "; " WEIGHT_OF_ROW, .values = {"l", "h", "r"}),
+    FORWARD("txwav", "r", .prepass = &kn_softmax_maximum, .numbers = "pq", .state = "sbu",
+            .init = "s = 0; b = 0; u = 0;", .step = "s += exp(a - h); b += v * (a - h); u += v;",
+            .merge = "s += S; b += B; u += U;", .is_sum = true,
+            .finish = "r = log(s); l = t < 0 ? (T)0 : p * (" LOSS_OF_TARGET ") - q * (b - r * u); " WEIGHT_OF_ROW,
+            .values = {"l", "h", "r"})};
+
+/* g is the gradient of each row, o that of their sum, or of their mean, with d, the sum of the weights. */
+#define BACKWARD(letters, ...)                                                                                         \
+    {                                                                                                                  \
+        .name = "class_loss_backward", .inputs = letters, .index = 't', .picked = "w", .per_place = "wv",              \
+        .per_row = "ghr", .single = "od", __VA_ARGS__                                                                  \
+    }
+static kn_rows_code backward_codes[KINDS] = {
+    BACKWARD("twgod", .row = "k", .finish = "k = g * o / d * w;", .map = "i == t ? -k : (T)0"),
+    BACKWARD("twgodhra", .row = "k", .finish = "k = g * o / d * w;",
+             .map = "t < 0 ? (T)0 : k * exp(a - h - r) - (i == t ? k : (T)0)"),
+    BACKWARD("twgodhrav", .numbers = "pq", .state = "s", .init = "s = 0;", .step = "s += v;", .merge = "s += S;",
+             .is_sum = true, .row = "kmn", .finish = "n = g * o / d; m = n * p * w; n = n * q; k = m + n * s;",
+             .map = "t < 0 ? (T)0 : k * exp(a - h - r) - n * v - (i == t ? m : (T)0)")};
+
+static int kind_of(const kn_class_loss_params *params)
+{
+    return !params->logits ? OF_LIKELIHOOD : params->label_smoothing != 0 ? SMOOTHED : OF_LOGITS;
+}
+
+static kn_rows_problem problem_of(kn_rows_code *codes, const kn_op *op, const kn_class_loss_params *params,
+                                  kn_dtype compute, const class_layout *l)
+{
+    return (kn_rows_problem){.code = &codes[kind_of(params)],
+                             .operation = op->name,
+                             .compute = compute,
+                             .outer = l->outer,
+                             .n = l->classes,
+                             .inner = l->inner,
+                             .ignored = params->ignore_index,
+                             .numbers = {1 - params->label_smoothing, params->label_smoothing / (double)l->classes}};
+}
+
+static kn_operand operand_of(const kn_tensor *t) { return t ? kn_row_operand(t) : (kn_operand){.buffer = NULL}; }
+
+/* h or r of all rows: norms [2, rows], NULL without logits. */
+static kn_operand norm_of(const kn_tensor *norms, int64_t part, int64_t rows)
+{
+    kn_operand operand = operand_of(norms);
+    operand.offset += part * rows;
+    return operand;
+}
+
 /* --- forward ----------------------------------------------------------------------------------------------------- */
 
-/* Contiguous inputs and the temporaries of forward. */
-typedef struct class_loss_data {
-    kn_tensor *x, *target, *weight; /* weight NULL: none */
-    kn_tensor *norms, *totals, *parts;
-} class_loss_data;
-
-static void release(class_loss_data *data)
-{
-    kn_tensor *const all[] = {data->x, data->target, data->weight, data->norms, data->totals, data->parts};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        kn_release(all[i]);
-}
-
-static kn_status prepare(class_loss_data *data, kn_call *call, const kn_class_loss_layout *p)
-{
-    const kn_dtype dtype = call->inputs[0]->dtype;
-    kn_device *device = call->inputs[0]->storage->device;
-
-    KN_TRY(kn_tensor_contiguous(&data->x, call->inputs[0]));
-    KN_TRY(kn_tensor_contiguous(&data->target, call->inputs[1]));
-    if (p->has_weight)
-        KN_TRY(kn_tensor_contiguous(&data->weight, call->inputs[2]));
-    KN_TRY(kn_tensor_new(&data->norms, dtype, 1, (const int64_t[]){p->logits ? 2 * p->rows : 2}, device));
-    KN_TRY(kn_tensor_new(&data->totals, dtype, 1, (const int64_t[]){1}, device));
-    return kn_tensor_new(&data->parts, dtype, 1, (const int64_t[]){2 * p->blocks}, device);
-}
-
-static kn_status launch_forward(kn_call *call, const kn_class_loss_layout *p, const class_loss_data *data)
+static kn_status run_forward(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor *norms, const kn_tensor *total)
 {
     const kn_class_loss_params *params = call->params;
-    const kn_dtype dtype = data->x->dtype;
-    const kn_limits *limits = kn_tensor_limits(data->x);
-    const kn_work_size work = kn_work_for_groups(limits, p->blocks);
-    const kn_arg args[] = {kn_arg_tensor(data->x),
-                           kn_arg_tensor(data->target),
-                           kn_arg_tensor(data->weight ? data->weight : data->x),
-                           kn_arg_tensor(call->outputs[0]),
-                           kn_arg_tensor(data->norms),
-                           kn_arg_tensor(data->totals),
-                           kn_arg_tensor(data->parts),
-                           kn_arg_struct(p, sizeof *p),
-                           kn_arg_real(dtype, params->label_smoothing),
-                           kn_arg_fault(),
-                           kn_arg_i32(lanes_of(p, work.local))}; /* CPU devices have no teams */
-    char options[96];
+    const class_layout l = layout_of(in[X]->ndim, in[X]->shape);
+    kn_rows_problem p = problem_of(forward_codes, call->op, params, in[X]->dtype, &l);
+    const kn_operand x = operand_of(in[X]), weight = operand_of(in[WEIGHT]), y = operand_of(call->outputs[0]);
+    const kn_operand inputs[] = {operand_of(in[TARGET]), x, weight, x, weight};
 
-    KN_TRY(kn_run(call->stream, .source = source_for(limits),
-                  .options = target_options(options, sizeof options, dtype, data->target->dtype),
-                  .kernel = "class_loss_forward", .operation = call->op->name, .dims = 1, .global = {work.global},
-                  .local = {work.local}, .args = args, .num_args = limits->is_cpu ? 10 : 11));
-    if (p->blocks == 1 || params->reduction == KN_REDUCTION_NONE)
-        return KN_OK;
-    const kn_work_size one = kn_work_for_groups(limits, 1);
-    return kn_run(call->stream, .source = source_for(limits), .options = options, .kernel = "class_loss_finish",
-                  .operation = call->op->name, .dims = 1, .global = {one.global}, .local = {one.local},
-                  KN_ARGS(kn_arg_tensor(data->parts), kn_arg_tensor(call->outputs[0]), kn_arg_tensor(data->totals),
-                          kn_arg_struct(p, sizeof *p)));
+    memcpy(p.inputs, inputs, strlen(p.code->inputs) * sizeof inputs[0]);
+    if (params->reduction == KN_REDUCTION_NONE)
+        p.outputs[0] = y;
+    for (int i = 0; i < 2; i++)
+        p.outputs[1 + i] = norm_of(norms, i, l.rows);
+    if (params->reduction != KN_REDUCTION_NONE)
+        p.totals[params->reduction == KN_REDUCTION_MEAN ? 0 : 1] = y;
+    p.totals[2] = operand_of(total);
+    return kn_rows_run(call->stream, &p);
 }
 
-static kn_status save(kn_call *call, const class_loss_data *data)
+/* The norms of logits, the sum of weights for the mean; what is not needed stays NULL. */
+static kn_status make_results(kn_call *call, int64_t rows, kn_tensor **norms, kn_tensor **total)
 {
-    if (!call->needs_grad)
-        return KN_OK;
-    KN_TRY(kn_call_save(call, data->x));
-    KN_TRY(kn_call_save(call, data->target));
-    KN_TRY(kn_call_save(call, data->norms));
-    KN_TRY(kn_call_save(call, data->totals));
-    return data->weight ? kn_call_save(call, data->weight) : KN_OK;
+    const kn_class_loss_params *params = call->params;
+    const kn_dtype dtype = call->inputs[X]->dtype;
+    kn_device *device = call->inputs[X]->storage->device;
+    if (params->logits)
+        KN_TRY(kn_tensor_new(norms, dtype, 2, (const int64_t[]){2, rows}, device));
+    return params->reduction == KN_REDUCTION_MEAN ? kn_tensor_new(total, dtype, 0, NULL, device) : KN_OK;
+}
+
+/* Saves the input, the target, the norms, the sum of weights, the weight. */
+static kn_status save(kn_call *call, kn_tensor *const in[INPUTS], kn_tensor *norms, kn_tensor *total)
+{
+    kn_tensor *const saved[] = {in[X], in[TARGET], norms, total, in[WEIGHT]};
+    for (size_t i = 0; i < sizeof saved / sizeof saved[0] && call->needs_grad; i++)
+        KN_TRY(kn_call_save(call, saved[i]));
+    return KN_OK;
 }
 
 kn_status kn_class_loss_forward(kn_call *call)
 {
     const kn_class_loss_params *params = call->params;
-    const bool has_weight = call->num_inputs > 2 && call->inputs[2];
-    const kn_class_loss_layout p =
-        layout_of(params, kn_tensor_limits(call->inputs[0]), call->inputs[0]->ndim, call->inputs[0]->shape, has_weight);
-    class_loss_data data = {.x = NULL};
-    kn_status status = prepare(&data, call, &p);
+    const int64_t rows = kn_numel(call->inputs[TARGET]);
+    kn_tensor *in[INPUTS] = {NULL}, *norms = NULL, *total = NULL;
+    kn_status status = make_results(call, rows, &norms, &total);
 
+    for (int i = X; i < call->num_inputs && status == KN_OK; i++)
+        if (call->inputs[i])
+            status = kn_tensor_contiguous(&in[i], call->inputs[i]);
     if (status == KN_OK)
-        status = save(call, &data);
-    if (status == KN_OK && p.rows > 0)
-        status = launch_forward(call, &p, &data);
+        status = save(call, in, norms, total);
+    if (status == KN_OK && rows > 0)
+        status = run_forward(call, in, norms, total);
     else if (status == KN_OK && params->reduction != KN_REDUCTION_NONE) /* no rows: the mean is NaN */
         status = kn_tensor_fill(call->outputs[0], params->reduction == KN_REDUCTION_MEAN ? NAN : 0);
-    release(&data);
+    for (int i = X; i < INPUTS; i++)
+        kn_release(in[i]);
+    kn_release(norms);
+    kn_release(total);
     return status;
 }
 
@@ -216,41 +242,35 @@ kn_status kn_class_loss_forward(kn_call *call)
 kn_status kn_class_loss_backward(kn_grad_call *grad)
 {
     const kn_class_loss_params *params = grad->params;
-    kn_tensor *const *saved = grad->saved;
-    const bool has_weight = grad->num_saved > 4;
-    const kn_class_loss_layout p =
-        layout_of(params, kn_tensor_limits(saved[0]), grad->input[0].ndim, grad->input[0].shape, has_weight);
-    const kn_limits *limits = kn_tensor_limits(saved[0]);
-    kn_work_size work = kn_work_for(limits, p.rows * p.classes * 4);
-    const int lanes = lanes_of(&p, work.local);
-    kn_tensor *out = kn_grad_new(grad, 0);
-    char options[96];
+    const class_layout l = layout_of(grad->input[X].ndim, grad->input[X].shape);
+    const bool per_row = params->reduction == KN_REDUCTION_NONE;
+    const kn_operand given = operand_of(grad->grad_outputs[0]), none = {.buffer = NULL};
+    const kn_operand x = operand_of(grad->saved[0]), weight = operand_of(grad->saved[4]);
+    const kn_tensor *norms = grad->saved[2];
+    const kn_operand inputs[] = {operand_of(grad->saved[1]),
+                                 weight,
+                                 per_row ? given : none,
+                                 per_row ? none : given,
+                                 operand_of(grad->saved[3]),
+                                 norm_of(norms, 0, l.rows),
+                                 norm_of(norms, 1, l.rows),
+                                 x,
+                                 weight};
+    kn_tensor *out = kn_grad_new(grad, X);
 
     if (!out)
         return kn_error_status();
     if (kn_numel(out) == 0)
         return KN_OK;
-    if (!limits->is_cpu)
-        work = kn_work_for_teams(limits, p.rows, lanes);
-    const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]),
-                           kn_arg_tensor(saved[0]),
-                           kn_arg_tensor(saved[1]),
-                           kn_arg_tensor(has_weight ? saved[4] : saved[0]),
-                           kn_arg_tensor(saved[2]),
-                           kn_arg_tensor(saved[3]),
-                           kn_arg_tensor(out),
-                           kn_arg_struct(&p, sizeof p),
-                           kn_arg_real(out->dtype, params->label_smoothing),
-                           kn_arg_i32(lanes)};
-    return kn_run(grad->stream, .source = source_for(limits),
-                  .options = target_options(options, sizeof options, out->dtype, saved[1]->dtype),
-                  .kernel = "class_loss_backward", .operation = grad->op->name, .dims = 1, .global = {work.global},
-                  .local = {work.local}, .args = args, .num_args = limits->is_cpu ? 9 : 10);
+    kn_rows_problem p = problem_of(backward_codes, grad->op, params, out->dtype, &l);
+    memcpy(p.inputs, inputs, strlen(p.code->inputs) * sizeof inputs[0]);
+    p.mapped = kn_row_operand(out);
+    return kn_rows_run(grad->stream, &p);
 }
 
 /* --- reference --------------------------------------------------------------------------------------------------- */
 
-static double reference_lse(const kn_tensor *x, const kn_class_loss_layout *p, int64_t from)
+static double reference_lse(const kn_tensor *x, const class_layout *p, int64_t from)
 {
     double largest = -INFINITY, sum = 0;
     for (int64_t c = 0; c < p->classes; c++)
@@ -264,16 +284,15 @@ kn_status kn_class_loss_reference(const kn_call *call)
 {
     const kn_class_loss_params *params = call->params;
     const kn_tensor *x = call->inputs[0], *weight = call->num_inputs > 2 ? call->inputs[2] : NULL;
-    const kn_class_loss_layout p =
-        layout_of(params, &(const kn_limits){.is_cpu = true}, x->ndim, x->shape, weight != NULL);
+    const class_layout p = layout_of(x->ndim, x->shape);
     double sum = 0, total = 0;
 
     for (int64_t row = 0; row < p.rows; row++) {
         const int64_t from = row / p.inner * p.classes * p.inner + row % p.inner;
         const int64_t t = (int64_t)kn_reference_get(call->inputs[1], row);
-        const double lse = p.logits ? reference_lse(x, &p, from) : 0;
+        const double lse = params->logits ? reference_lse(x, &p, from) : 0;
         double loss = 0, smooth = 0;
-        if (t != p.ignore) {
+        if (t != params->ignore_index) {
             const double w = weight ? kn_reference_get(weight, t) : 1;
             for (int64_t c = 0; c < p.classes; c++)
                 smooth += (weight ? kn_reference_get(weight, c) : 1) * (lse - kn_reference_get(x, from + c * p.inner));

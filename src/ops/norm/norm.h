@@ -6,6 +6,7 @@
 #include <koine/pointwise.h>
 
 #include "autograd/op.h"
+#include "loops/rows.h"
 #include "ops/pointwise/epilogue.h"
 
 /* Which optional arguments and results are present; must match cl/norm/moments.clh. */
@@ -20,6 +21,10 @@ enum {
     KN_NORM_WANTS_WEIGHT = 128,
     KN_NORM_WANTS_BIAS = 256
 };
+
+/* The maximum of a row of logits a, h, before the sum of exp(a - h). It may ignore NaN, since the
+ * sum does not. */
+extern const kn_rows_pass kn_softmax_maximum;
 
 /* Like kn_batch_norm_with; in training also increments `counter` (int64, one element; may be NULL) on the device.
  * `cumulative`: the running estimates use the factor 1 / counter instead of the momentum, which makes them plain means

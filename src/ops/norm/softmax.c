@@ -7,6 +7,7 @@
 #include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
+#include "ops/norm/norm.h"
 #include "ops/shape/reduce.h"
 #include "ops/shape/views.h"
 
@@ -35,20 +36,19 @@ static kn_status softmax_shape(kn_call *call)
 
 /* --- what is computed of a row ------------------------------------------------------------------------------------ */
 
-/* The maximum may ignore NaN, since the sum does not. */
-static const kn_rows_pass maximum = {.state = "m",
-                                     .init = "m = KN_LOWEST;",
-                                     .step = "m = a > m ? a : m;",
-                                     .merge = "m = M > m ? M : m;",
-                                     .row = "h",
-                                     .finish = "h = m;"};
+const kn_rows_pass kn_softmax_maximum = {.state = "m",
+                                         .init = "m = KN_LOWEST;",
+                                         .step = "m = a > m ? a : m;",
+                                         .merge = "m = M > m ? M : m;",
+                                         .row = "h",
+                                         .finish = "h = m;"};
 
 /* The logarithm subtracts the maximum first: adding the other term to it would round that to the maximum's
  * precision. */
 #define SUM_OF(term) .state = "s", .init = "s = 0;", .step = "s += " term ";", .merge = "s += S;", .is_sum = true
 #define FORWARD(id, ...)                                                                                               \
     {                                                                                                                  \
-        .name = id, .inputs = "a", .prepass = &maximum, .row = "r", __VA_ARGS__                                        \
+        .name = id, .inputs = "a", .prepass = &kn_softmax_maximum, .row = "r", __VA_ARGS__                             \
     }
 static kn_rows_code forward_codes[] = {
     FORWARD("softmax", SUM_OF("a"), .keep = "a = exp(a - h);", .finish = "r = 1 / s;", .map = "a * r"),

@@ -234,7 +234,7 @@ static void norm_numbers(double *pq, double p, int64_t n)
 
 SUM_NORM(norm_0, "a != 0 ? (T)1 : (T)0", "s", "g", "g * 0")
 SUM_NORM(norm_1, "fabs(a)", "s", "ga", "g * " SIGN_OF_A)
-SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / y)")
+SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / (y == 0 ? (T)1 : y))")
 SUM_NORM(norm_p, "KN_POWER(fabs(a), p)", "KN_POWER(s, q)", "gay",
          "a == 0 || y == 0 ? (T)0 : g * " SIGN_OF_A " * pow(fabs(a) / y, p - 1)")
 

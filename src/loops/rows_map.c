@@ -1,0 +1,132 @@
+/* loops/rows_map.c - writes the functions of rows whose elements have results of their own, or that have a total:
+ * finish, map, choose, and pick, which selects elements by an index. */
+#include "loops/rows_writer.h"
+
+/* kn_finish: the row's constants, from the state of the whole row. */
+static void write_finish(const rows_writer *w, rows_width v)
+{
+    kn_text_format(w->out, "KN_INLINE void kn_finish%s(const int kn_pass, const kn_state%s *kn_s, kn_fixed%s *kn_f) { ",
+                   v.suffix, v.suffix, v.suffix);
+    for (int pass = 0; pass < w->num_passes; pass++) {
+        const char *row = letters(w->passes[pass]->row);
+        kn_rows_begin_pass(w, pass);
+        kn_rows_write_fields(w, v, pass);
+        kn_rows_write_fixed_locals(w, pass);
+        for (int i = 0; row[i]; i++)
+            kn_text_format(w->out, "T %c; ", row[i]);
+        kn_text_format(w->out, "%s ", letters(w->passes[pass]->finish));
+        for (int i = 0; row[i]; i++)
+            kn_text_format(w->out, "kn_f->%c = %c; ", row[i], row[i]);
+        kn_rows_end_pass(w);
+    }
+    kn_text_append(w->out, "}\n");
+}
+
+/* kn_map: the result of the element with index i; `kept`: the element is as the last pass left it. */
+static void write_map(const rows_writer *w, rows_width v)
+{
+    kn_text_format(w->out,
+                   "KN_INLINE T kn_map%s(const kn_fixed%s *kn_f, const kn_element%s *kn_e, const kn_place%s i, "
+                   "const int kn_kept) { ",
+                   v.suffix, v.suffix, v.suffix, v.suffix);
+    kn_rows_write_fixed_locals(w, w->num_passes);
+    kn_rows_write_element_locals(w);
+    if (w->code->keep)
+        kn_text_format(w->out, "if (!kn_kept) { %s } ", w->code->keep);
+    kn_text_format(w->out, "return %s; }\n", w->code->map);
+}
+
+/* kn_choose: takes the other state in the lanes that exist. */
+static void write_choose(const rows_writer *w, rows_width v)
+{
+    kn_text_format(w->out,
+                   "KN_INLINE void kn_choose%s(const int kn_pass, kn_state%s *kn_s, const kn_state%s *kn_o, "
+                   "const C kn_there) { ",
+                   v.suffix, v.suffix, v.suffix);
+    for (int pass = 0; pass < w->num_all_passes; pass++) {
+        kn_rows_begin_pass(w, pass);
+        for (int i = 0; w->passes[pass]->state[i]; i++)
+            kn_text_format(w->out, "kn_s->%c = select(kn_s->%c, kn_o->%c, kn_there); ", w->passes[pass]->state[i],
+                           w->passes[pass]->state[i], w->passes[pass]->state[i]);
+        kn_rows_end_pass(w);
+    }
+    kn_text_append(w->out, "}\n");
+}
+
+/* kn_pick: the index of each of `count` neighbouring rows, and the elements that it selects; along rows that of one row
+ * in all lanes. */
+static void write_pick(const rows_writer *w, rows_width v)
+{
+    const char *s = v.suffix, *place = kn_dtype_size((kn_dtype)w->form->compute) == 8 && v.width > 1 ? "long" : "int";
+    const int rows = w->form->walk == KN_ALONG_ROWS ? 1 : v.width;
+    kn_text_format(w->out,
+                   "KN_INLINE kn_fixed%s kn_pick%s(kn_fixed%s kn_f, const kn_operands *kn_x, const kn_rows_plan *kn_p, "
+                   "const long kn_row, const long kn_count, const long kn_ignored, KN_FAULT) { "
+                   "const long kn_first = kn_start(kn_p, kn_row); ",
+                   s, s, s);
+    for (int i = 0; i < w->num_inputs; i++)
+        if (is_picked(&w->inputs[i]) || w->inputs[i].extent == INDEX)
+            kn_text_format(w->out, "%s kn_own_%c[%d]; ", w->inputs[i].extent == INDEX ? place : "KN_ELEMENT",
+                           w->inputs[i].letter, rows);
+    kn_text_format(
+        w->out, "for (int kn_j = 0; kn_j < %d; kn_j++) { const long kn_next = min((long)kn_j, kn_count - 1); ", rows);
+    for (int i = 0; i < w->num_inputs; i++)
+        if (w->inputs[i].extent == INDEX)
+            kn_text_format(w->out,
+                           "const long kn_i = kn_index(kn_x->in%d[kn_row + kn_next], kn_p->n, kn_ignored, fault, "
+                           "fault_operation); kn_own_%c[kn_j] = kn_i; ",
+                           i, w->inputs[i].letter);
+    for (int i = 0; i < w->num_inputs; i++) {
+        if (!is_picked(&w->inputs[i]))
+            continue;
+        kn_text_format(w->out, "kn_own_%c[kn_j] = kn_i < 0 ? (KN_ELEMENT)0 : ", w->inputs[i].letter);
+        kn_rows_write_load(w, i, 1, "kn_x->",
+                           w->inputs[i].extent == PICKED ? "kn_first + kn_next + kn_i * kn_p->inner" : "kn_i");
+        kn_text_append(w->out, "; ");
+    }
+    kn_text_append(w->out, "} ");
+    for (int i = 0; i < w->num_inputs; i++) {
+        const char letter = w->inputs[i].letter;
+        if (!is_picked(&w->inputs[i]) && w->inputs[i].extent != INDEX)
+            continue;
+        if (rows > 1)
+            kn_text_format(w->out, "kn_f.%c = vload%d(0, kn_own_%c); ", letter, rows, letter);
+        else
+            kn_text_format(w->out, "kn_f.%c = kn_own_%c[0]; ", letter, letter);
+    }
+    kn_text_append(w->out, "return kn_f; }\n");
+}
+
+void kn_rows_write_map(const rows_writer *w, rows_width v)
+{
+    write_finish(w, v);
+    if (w->code->map)
+        write_map(w, v);
+    if (w->code->index)
+        write_pick(w, v);
+    if (v.width == 16)
+        write_choose(w, v);
+    if (v.width == 1 && has_total(w))
+        kn_rows_write_put_total(w, v);
+}
+
+void kn_rows_write_conclude(const rows_writer *w, rows_width four)
+{
+    kn_rows_write_fixed(w, four);
+    write_finish(w, four);
+    if (w->code->index)
+        write_pick(w, four);
+    kn_text_append(w->out, "KN_INLINE void kn_conclude(const int kn_pass, const kn_state1 *kn_o, kn_fixed4 *kn_few, "
+                           "kn_fixed16 *kn_f) { kn_state4 kn_s; ");
+    for (int pass = 0; pass < w->num_passes; pass++) {
+        const char *row = letters(w->passes[pass]->row);
+        kn_rows_begin_pass(w, pass);
+        for (int i = 0; w->passes[pass]->state[i]; i++)
+            kn_text_format(w->out, "kn_s.%c = (T)(kn_o->%c); ", w->passes[pass]->state[i], w->passes[pass]->state[i]);
+        kn_text_append(w->out, "kn_finish4(kn_pass, &kn_s, kn_few); ");
+        for (int i = 0; row[i]; i++)
+            kn_text_format(w->out, "kn_f->%c = kn_few->%c.x; ", row[i], row[i]);
+        kn_rows_end_pass(w);
+    }
+    kn_text_append(w->out, "}\n");
+}
