@@ -129,8 +129,9 @@ int main(int argc, char **argv)
         {"--batch-size", "N", OPTION_WHOLE, &batch_size, 1, 65536, "images per step (128)"},
         {"--seed", "N", OPTION_WHOLE, &seed, 0, 9e15, "seed of weights, images and dropout (1)"},
     };
-    int status = options_parse("graph", "Trains the seeds' network step by step, then the same steps from a graph.",
-                               options, OPTION_COUNT(options), argc, argv);
+    int status =
+        options_parse("graph", "Trains the examples' network step by step, then replays the same steps from a graph.",
+                      options, OPTION_COUNT(options), argc, argv);
     if (status != OPTIONS_GO_ON)
         return status;
     kn_device *device = kn_device_open(name);

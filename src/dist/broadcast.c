@@ -48,7 +48,7 @@ typedef struct broadcast_params {
 } broadcast_params;
 
 /* Sums the gradients of those copies of input t that have one. */
-static kn_status sum_those_there(const kn_grad_call *grad, int t)
+static kn_status sum_present_gradients(const kn_grad_call *grad, int t)
 {
     int count = grad->num_inputs, there = 0;
     kn_tensor *few[KN_MAX_DEVICES];
@@ -105,7 +105,7 @@ static kn_status broadcast_backward(kn_grad_call *grad)
         status = sum_packed(grad, whole, found, block);
     for (int t = 0; t < grad->num_inputs && status == KN_OK; t++)
         if (grad->needs[t] && !grad->grad_inputs[t])
-            status = sum_those_there(grad, t);
+            status = sum_present_gradients(grad, t);
     kn_free(whole);
     kn_free(block);
     return status;

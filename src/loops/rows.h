@@ -68,6 +68,9 @@ struct kn_rows_code {
     const char *picked;
     /* Reduces all rows to one, in the same launches: its inputs are constants of this code's rows. */
     kn_rows_code *total;
+    /* Of a map along rows, without a total: reduces each of the rows' columns, [1, outer, n], from the same inputs under
+     * the same letters. CPU devices do so in the same pass. */
+    kn_rows_code *columns;
     kn_written_kernels kernels;
 };
 
@@ -81,8 +84,9 @@ typedef struct kn_rows_problem {
     kn_operand mapped; /* [outer, n, inner], of type T; dtype 0: unwanted */
     /* [outer, n, inner]; [outer, inner] if in per_row, [n] if in per_place; dtype 0: missing, all of them are 1 */
     kn_operand inputs[KN_ROWS_INPUTS];
-    kn_operand totals[KN_ROWS_OUTPUTS]; /* values of the total, of one element; dtype 0: unwanted */
-    int64_t ignored;                    /* an index that selects nothing */
+    kn_operand totals[KN_ROWS_OUTPUTS];  /* values of the total, of one element; dtype 0: unwanted */
+    kn_operand columns[KN_ROWS_OUTPUTS]; /* values of the columns' code, [n]; dtype 0: unwanted */
+    int64_t ignored;                     /* an index that selects nothing */
     double numbers[KN_ROWS_NUMBERS];
     /* A scan: one value per element, of the row up to it or, backwards, from it on; the output is [outer, n, inner].
      * For codes without a place and without per_row inputs. */

@@ -45,6 +45,8 @@ void kn_rows_write_definitions(const rows_writer *w)
         kn_text_format(w->out, "#define KN_PASSES %d\n#define KN_HELD %d\n", w->num_passes, f->held);
     if (w->code->step)
         kn_text_append(w->out, "#define KN_VISITS\n");
+    if (f->has_columns)
+        kn_text_append(w->out, "#define KN_COLUMNS\n");
     if (has_total(w))
         kn_text_format(w->out, "#define KN_TOTAL %d\n", w->num_passes);
     if (f->width != 16 || f->stage == KN_ROWS_SCAN)

@@ -98,6 +98,35 @@ static void write_pick(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "return kn_f; }\n");
 }
 
+/* kn_add_columns: adds the elements of 16 neighbouring columns to the columns' states in memory. */
+static void write_columns(const rows_writer *w, rows_width v)
+{
+    const kn_rows_code *code = w->code->columns;
+    kn_text_format(w->out,
+                   "KN_INLINE void kn_add_columns(const kn_fixed%s *kn_f, const kn_element%s *kn_e, "
+                   "const int kn_is_first, const long kn_at, const long kn_count",
+                   v.suffix, v.suffix);
+    kn_rows_write_targets(w, OF_COLUMNS, true);
+    kn_text_append(w->out, ") { ");
+    kn_rows_write_fixed_locals(w, w->num_passes);
+    kn_rows_write_element_locals(w);
+    for (int i = 0; code->state[i]; i++)
+        kn_text_format(w->out, "T %c; ", code->state[i]);
+    kn_text_format(w->out, "if (kn_is_first) { %s } else { ", code->init);
+    for (int i = 0; i < w->num_outputs; i++)
+        if (w->outputs[i].target == OF_COLUMNS)
+            kn_text_format(w->out, "%c = vload%d(0, kn_out%d + kn_at); ", *w->outputs[i].value, v.width, i);
+    kn_text_format(w->out, "} %s ", code->step);
+    for (int i = 0; i < w->num_outputs; i++)
+        if (w->outputs[i].target == OF_COLUMNS)
+            kn_text_format(w->out, "kn_store_first%d(%c, kn_out%d + kn_at, kn_count); ", v.width, *w->outputs[i].value,
+                           i);
+    kn_text_append(w->out, "}\n#define KN_ADD_COLUMNS(kn_f, kn_e, kn_is_first, kn_at, kn_count) "
+                           "kn_add_columns(&(kn_f), &(kn_e), kn_is_first, kn_at, kn_count");
+    kn_rows_write_targets(w, OF_COLUMNS, false);
+    kn_text_append(w->out, ");\n");
+}
+
 void kn_rows_write_map(const rows_writer *w, rows_width v)
 {
     write_finish(w, v);
@@ -107,6 +136,8 @@ void kn_rows_write_map(const rows_writer *w, rows_width v)
         write_pick(w, v);
     if (v.width == 16)
         write_choose(w, v);
+    if (v.width == 16 && w->form->has_columns)
+        write_columns(w, v);
     if (v.width == 1 && has_total(w))
         kn_rows_write_put_total(w, v);
 }

@@ -28,6 +28,9 @@ int kn_held_of(int64_t n, int64_t inner, int inputs, size_t local);
  * several; a part is one task of a CPU device, and one work-group elsewhere, with a team of `lanes` for each row. */
 int64_t kn_parts_of_rows(const kn_limits *limits, int64_t rows, int64_t n, int64_t inner, int lanes);
 
+/* Parts of `rows` rows, one task each, whose sums down the columns are added by a second launch. */
+int64_t kn_parts_of_columns(int64_t rows);
+
 /* Work-groups for `rows` rows with a team of `lanes` each; GPUs only. */
 kn_work_size kn_work_for_teams(const kn_limits *limits, int64_t rows, int lanes);
 

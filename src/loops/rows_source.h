@@ -28,6 +28,7 @@ typedef struct kn_rows_form {
     uint8_t in_parts;                 /* the fields of the total are wanted, for each part of the rows */
     uint8_t outputs[KN_ROWS_OUTPUTS]; /* kn_dtype; 0: not wanted */
     uint8_t totals[KN_ROWS_OUTPUTS];
+    uint8_t has_columns;            /* the fields of the columns' code are wanted, for each part of the rows */
     uint8_t inputs[KN_ROWS_INPUTS]; /* 0: missing */
 } kn_rows_form;
 

@@ -32,12 +32,16 @@ typedef struct rows_input {
     rows_extent extent;
 } rows_input;
 
-/* A kernel output with one element per row; the place is stored as int64. */
+/* What an output belongs to. */
+typedef enum rows_target { OF_ROW, OF_TOTAL, OF_COLUMNS } rows_target;
+
+/* A kernel output, one element for each of these; the place is stored as int64. */
 typedef struct rows_output {
     const char *value;
     int length; /* of its text */
     kn_dtype dtype;
-    bool is_place, is_total;
+    rows_target target;
+    bool is_place;
 } rows_output;
 
 typedef struct rows_writer {
@@ -115,6 +119,9 @@ void kn_rows_write_map(const rows_writer *w, rows_width v);
 void kn_rows_write_conclude(const rows_writer *w, rows_width four);
 
 /* --- rows_results.c ----------------------------------------------------------------------------------------------- */
+
+/* The outputs of `target`, as parameters (`declared`) or as arguments, each after a comma. */
+void kn_rows_write_targets(const rows_writer *w, rows_target target, bool declared);
 
 /* kn_put, and KN_PUT, which calls it; for vectors with the element count and the distance between rows. KN_PUT_TOTAL:
  * stores a total, as element `to`. */

@@ -50,7 +50,7 @@ static void it_goes_on_where_it_stopped(void **state)
         run_free(&r);
     }
     assert_true(found);
-    run_result r = tune("--budget 2 gemm");
+    run_result r = tune("--budget 1 gemm");
     assert_status(r, 0);
     assert_contains(r.output, "gemm 64x64x64");
     assert_contains(r.errors, "known from earlier runs");
@@ -67,7 +67,7 @@ static void it_goes_on_where_it_stopped(void **state)
 static void it_may_be_interrupted(void **state)
 {
     (void)state;
-    run_result r = run_shell("KOINE_CACHE_DIR='%s' timeout --preserve-status -s INT 4 '%s' tune --budget 3600 "
+    run_result r = run_shell("KOINE_CACHE_DIR='%s' timeout --preserve-status -s INT 2 '%s' tune --budget 3600 "
                              "clblast,blocked,gemm,conv",
                              cache, KOINE_PROGRAM);
     assert_status(r, 1);
@@ -100,11 +100,11 @@ static void results_can_be_shared(void **state)
     assert_status(r, 0);
     assert_contains(r.errors, "are saved in ");
     run_free(&r);
-    r = run_shell("KOINE_CACHE_DIR='%s' '%s' tune --budget 3 gemm", other, KOINE_PROGRAM);
+    r = run_shell("KOINE_CACHE_DIR='%s' '%s' tune --budget 1 gemm", other, KOINE_PROGRAM);
     assert_status(r, 0);
     assert_lacks(r.errors, " 0 known from earlier runs");
     run_free(&r);
-    r = run_shell("KOINE_CACHE_DIR='%s' KOINE_TUNE_FILE='%s' '%s' tune --budget 3 gemm", fresh_folder("tune-third"),
+    r = run_shell("KOINE_CACHE_DIR='%s' KOINE_TUNE_FILE='%s' '%s' tune --budget 1 gemm", fresh_folder("tune-third"),
                   shared, KOINE_PROGRAM);
     assert_status(r, 0);
     assert_lacks(r.errors, " 0 known from earlier runs");

@@ -38,6 +38,7 @@ int num_devices;
 int find_devices(void **state)
 {
     (void)state;
+    num_devices = 0; /* each group of tests calls this */
     devices[num_devices++] = kn_device_host();
     if (kn_is_available())
         devices[num_devices++] = kn_device_current();

@@ -1,16 +1,19 @@
 #!/bin/sh
-# Compiles each public header by itself, as C99, C11, C17 and C++17, without a warning: headers.sh INCLUDE_DIR GENERATED_INCLUDE_DIR CC CXX
-# With the compilers given, and with gcc and clang where they are.
+# Compiles each public header by itself, as C99 and as C++17, and all of them as C11 and C17, without a warning:
+# headers.sh INCLUDE_DIR GENERATED_INCLUDE_DIR CC CXX. With the compilers given, and with gcc and clang where they are.
 set -u
 include=$1 generated=$2 cc=$3 cxx=$4
 flags="-Wall -Wextra -Wpedantic -Wshadow -Werror -fsyntax-only -I$include -I$generated"
 count=0 failed=0
 
-check() { # check HEADER STANDARD LANGUAGE COMPILER
+check() { # check STANDARD LANGUAGE COMPILER HEADER...
+    standard=$1 language=$2 compiler=$3
+    shift 3
     # Twice, since a header must also guard itself; the declaration keeps the translation unit from being empty.
     # shellcheck disable=SC2086 # the flags are words
-    printf '#include <koine/%s>\n#include <koine/%s>\nint nothing;\n' "$1" "$1" | "$4" "-std=$2" $flags -x "$3" - || {
-        echo "FAILED: koine/$1 does not compile alone as $2 with $4"
+    { printf '#include <koine/%s>\n' "$@" "$@"; echo 'int nothing;'; } |
+        "$compiler" "-std=$standard" $flags -x "$language" - || {
+        echo "FAILED: as $standard with $compiler: $*"
         failed=$((failed + 1))
     }
     count=$((count + 1))
@@ -27,15 +30,19 @@ compilers() {
 
 c_compilers=$(compilers "$cc" gcc clang)
 cxx_compilers=$(compilers "$cxx" g++ clang++)
-for path in "$include"/koine/*.h "$generated"/koine/*.h; do
-    header=${path##*/}
-    for compiler in $c_compilers; do
-        for standard in c99 c11 c17; do
-            check "$header" $standard c "$compiler"
-        done
+headers=$(for path in "$include"/koine/*.h "$generated"/koine/*.h; do echo "${path##*/}"; done)
+for compiler in $c_compilers; do
+    for header in $headers; do
+        check c99 c "$compiler" "$header"
     done
-    for compiler in $cxx_compilers; do
-        check "$header" c++17 c++ "$compiler"
+    # shellcheck disable=SC2086 # the headers are words
+    for standard in c11 c17; do
+        check $standard c "$compiler" $headers
+    done
+done
+for compiler in $cxx_compilers; do
+    for header in $headers; do
+        check c++17 c++ "$compiler" "$header"
     done
 done
 

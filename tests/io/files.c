@@ -105,7 +105,7 @@ void write_gzip(const char *path, const void *data, size_t size)
         stop("cannot write", path);
 }
 
-byte_block read_bytes(const char *path)
+byte_block bytes_of_file(const char *path)
 {
     byte_block content = {0};
     char chunk[4096];
@@ -121,7 +121,7 @@ byte_block read_bytes(const char *path)
 
 bool file_is(const char *path, const void *data, size_t size)
 {
-    byte_block content = read_bytes(path);
+    byte_block content = bytes_of_file(path);
     bool same = content.size == size && memcmp(content.data, data, size) == 0;
     bytes_free(&content);
     return same;

@@ -22,7 +22,7 @@ const char *temporary(const char *name);
 
 void write_bytes(const char *path, const void *data, size_t size);
 void write_gzip(const char *path, const void *data, size_t size);
-byte_block read_bytes(const char *path);
+byte_block bytes_of_file(const char *path);
 bool file_is(const char *path, const void *data, size_t size);
 
 /* The number of files in the folder of `path`, including itself: detects leftover temporary files. */

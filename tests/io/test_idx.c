@@ -62,7 +62,7 @@ static void test_two_members(void **state)
     const char *first = temporary("first.gz"), *second = temporary("second.gz"), *both = temporary("both.gz");
     write_gzip(first, file.data, 7);
     write_gzip(second, file.data + 7, file.size - 7);
-    byte_block joined = read_bytes(first), rest = read_bytes(second);
+    byte_block joined = bytes_of_file(first), rest = bytes_of_file(second);
     append(&joined, rest.data, rest.size);
     write_bytes(both, joined.data, joined.size);
     kn_tensor *tensor = kn_load_idx(both);
@@ -212,7 +212,7 @@ static void test_trailing_bytes(void **state)
     refuse(path, "at byte 18 of the decompressed data: expected the end of the file");
     file.size--;
     write_gzip(path, file.data, file.size);
-    byte_block packed = read_bytes(path); /* bytes after the gzip data itself, which zlib's own reader ignores */
+    byte_block packed = bytes_of_file(path); /* bytes after the gzip data itself, which zlib's own reader ignores */
     append(&packed, "garbage", 7);
     write_bytes(path, packed.data, packed.size);
     refuse(path, "of the gzip file");
@@ -268,7 +268,7 @@ static void test_damaged_gzip(void **state)
     byte_block file = small_file();
     const char *path = temporary("damaged.gz");
     write_gzip(path, file.data, file.size);
-    byte_block packed = read_bytes(path);
+    byte_block packed = bytes_of_file(path);
     write_bytes(path, packed.data, packed.size - 5); /* checksum and length missing */
     refuse(path, "the gzip data is truncated");
     write_bytes(path, packed.data, 12); /* within the data */
@@ -338,7 +338,7 @@ static void test_mutations(void **state)
     byte_block plain = small_file();
     const char *path = temporary("seed.gz");
     write_gzip(path, plain.data, plain.size);
-    byte_block packed = read_bytes(path);
+    byte_block packed = bytes_of_file(path);
     try_damaged(&plain, 0, 3000);
     try_damaged(&packed, 3000, 3000);
     bytes_free(&packed);

@@ -179,7 +179,7 @@ static void test_round_trip(void **state)
     assert_same_files(file, loaded);
     assert_string_equal(kn_tensor_file_metadata(loaded, "epoch"), "3");
     assert_string_equal(kn_tensor_file_metadata(loaded, "\"quoted\""), "a\\b\x01");
-    byte_block content = read_bytes(path);
+    byte_block content = bytes_of_file(path);
     assert_int_equal(content.data[0] % 8, 0); /* the data is aligned to 8 bytes */
     assert_int_equal(content.data[8], '{');
     bytes_free(&content);

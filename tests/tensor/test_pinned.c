@@ -7,22 +7,14 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "support/busy.h"
 #include "tensor/host_copies.h"
 
 enum { N = 100003 };
 
-/* Keeps the current stream busy for some tens of milliseconds. */
-static void be_busy(void)
-{
-    bool gpu = kn_device_get_type(kn_device_current()) == KN_DEVICE_GPU;
-    kn_tensor *x = kn_full(KN_SHAPE(gpu ? 4096 : 1000, gpu ? 4096 : 1000), 1e-3);
-    for (int i = 0; i < 6; i++)
-        x = kn_matmul(x, x);
-}
-
 static void warm_up(void)
 {
-    be_busy();
+    keep_busy(kn_device_current());
     CHECK_OK(kn_synchronize(kn_device_current()));
 }
 
@@ -139,7 +131,7 @@ TENSOR_TEST(overwriting_the_source_waits_for_the_copy)
 {
     warm_up();
     kn_tensor *source = pinned_values(7);
-    be_busy();
+    keep_busy(kn_device_current());
     kn_tensor *y = kn_to_device(source, kn_device_current(), .non_blocking = true);
     assert_true(under_way(source));
     float *data = kn_data(source); /* waits */
@@ -152,7 +144,7 @@ TENSOR_TEST(overwriting_the_source_waits_for_the_copy)
     for (int way = 0; way < 4; way++) {
         source = pinned_values((float)way);
         kn_tensor *whole = kn_from_data(zeros, KN_SHAPE(N), .device = kn_device_host());
-        be_busy();
+        keep_busy(kn_device_current());
         y = kn_to_device(source, kn_device_current(), .non_blocking = true);
         assert_true(under_way(source));
         if (way == 0)
@@ -173,7 +165,7 @@ TENSOR_TEST(reading_the_source_does_not_wait)
 {
     warm_up();
     kn_tensor *source = pinned_values(3);
-    be_busy();
+    keep_busy(kn_device_current());
     kn_tensor *y = kn_to_device(source, kn_device_current(), .non_blocking = true);
     assert_int_equal(wrong_on_device(source, 3), 0); /* kn_read of the host tensor */
     assert_true(under_way(source));
@@ -185,7 +177,7 @@ TENSOR_TEST(releasing_the_source_keeps_its_memory)
     warm_up();
     kn_tensor *copies[4];
     for (int i = 0; i < 4; i++) {
-        be_busy();
+        keep_busy(kn_device_current());
 
         KN_SCOPE;
         kn_tensor *source = pinned_values((float)i);
@@ -205,7 +197,7 @@ TENSOR_TEST(a_pageable_source_is_read_before_the_call_returns)
     for (int i = 0; i < N; i++)
         values[i] = 5 + (float)i;
     kn_tensor *source = kn_from_data(values, KN_SHAPE(N), .device = kn_device_host());
-    be_busy();
+    keep_busy(kn_device_current());
     kn_tensor *y = kn_to_device(source, kn_device_current(), .non_blocking = true);
     memset(kn_data(source), 0, N * sizeof *values);
     assert_int_equal(wrong_on_device(y, 5), 0);
@@ -213,7 +205,7 @@ TENSOR_TEST(a_pageable_source_is_read_before_the_call_returns)
     kn_tensor *wide = kn_pin_memory(kn_arange(0, 6, 1, .dtype = KN_F32, .device = kn_device_host()));
     kn_tensor *every_second;
     CHECK_OK(kn_tensor_view(&every_second, wide, 1, (const int64_t[]){3}, (const int64_t[]){2}, 0));
-    be_busy();
+    keep_busy(kn_device_current());
     y = kn_to_device(every_second, kn_device_current(), .non_blocking = true);
     memset(kn_data(wide), 0, 6 * sizeof(float));
     CHECK_VALUES(y, 0, 2, 4);
@@ -229,7 +221,7 @@ TENSOR_TEST(what_arrives_is_complete_however_it_is_read)
     for (int way = 0; way < 5; way++) {
         kn_tensor *source = kn_to(pinned_values((float)way), kn_device_current());
         CHECK_OK(kn_synchronize(kn_device_current()));
-        be_busy();
+        keep_busy(kn_device_current());
         kn_tensor *y = kn_to_device(source, kn_device_host(), .non_blocking = true);
         assert_true(kn_is_pinned(y));
         assert_true(under_way(y));
@@ -265,7 +257,7 @@ TENSOR_TEST(releasing_the_destination_keeps_its_memory)
 {
     warm_up();
     for (int i = 0; i < 4; i++) {
-        be_busy();
+        keep_busy(kn_device_current());
         {
             KN_SCOPE;
             kn_tensor *y = kn_to_device(kn_full(KN_SHAPE(N), 1), kn_device_host(), .non_blocking = true);
@@ -282,7 +274,7 @@ TENSOR_TEST(copies_into_ones_own_pinned_tensor)
     warm_up();
     kn_tensor *mailbox = kn_empty(KN_SHAPE(4), .pin_memory = true);
     for (int i = 0; i < 20; i++) {
-        be_busy();
+        keep_busy(kn_device_current());
         CHECK_OK(kn_copy(mailbox, kn_full(KN_SHAPE(4), i), .non_blocking = true));
         CHECK_OK(kn_copy(mailbox, kn_full(KN_SCALAR, i + 100), .non_blocking = true)); /* broadcast, after the first */
         if (i % 5 == 0)

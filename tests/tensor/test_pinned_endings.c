@@ -7,17 +7,9 @@
 
 #include "rt/device/device_struct.h"
 #include "rt/device/lost.h"
+#include "support/busy.h"
 
 enum { N = 100003 };
-
-/* Keeps the current stream of `device` busy for some tens of milliseconds. */
-static void be_busy(kn_device *device)
-{
-    bool gpu = kn_device_get_type(device) == KN_DEVICE_GPU;
-    kn_tensor *x = kn_full(KN_SHAPE(gpu ? 4096 : 1000, gpu ? 4096 : 1000), 1e-3, .device = device);
-    for (int i = 0; i < 6; i++)
-        x = kn_matmul(x, x);
-}
 
 static kn_tensor *pinned_values(float first)
 {
@@ -44,12 +36,12 @@ TENSOR_TEST(a_lost_device_is_told_by_what_it_was_to_send)
 {
     kn_device *device = kn_device_current();
     float *values = malloc(N * sizeof *values);
-    be_busy(device);
+    keep_busy(device);
     CHECK_OK(kn_synchronize(device));
     for (int way = 0; way < 4; way++) {
         kn_tensor *source = pinned_values((float)way);
         kn_tensor *y = kn_to_device(source, device, .non_blocking = true);
-        be_busy(device);
+        keep_busy(device);
         kn_tensor *back = kn_to_device(y, kn_device_host(), .non_blocking = true);
         CHECK_TENSOR(back);
         kn_device_note_error(device, CL_DEVICE_NOT_AVAILABLE, "testing");
@@ -76,9 +68,9 @@ TENSOR_TEST(a_wait_that_is_refused_is_made_later)
 {
     kn_device *device = kn_device_current();
     kn_tensor *y = kn_to(pinned_values(4), device);
-    be_busy(device);
+    keep_busy(device);
     CHECK_OK(kn_synchronize(device));
-    be_busy(device);
+    keep_busy(device);
     kn_tensor *back = kn_to_device(y, kn_device_host(), .non_blocking = true);
     kn_set_sync_debug_mode(KN_SYNC_DEBUG_ERROR);
     assert_null(kn_data(back));
@@ -100,7 +92,7 @@ TENSOR_TEST(copies_from_two_devices_or_streams_keep_their_order)
         kn_tensor *news = kn_to(pinned_values(50 + (float)i), other);
         CHECK_OK(kn_synchronize(one));
         CHECK_OK(kn_synchronize(other));
-        be_busy(one);
+        keep_busy(one);
         kn_tensor *y = kn_to_device(shared, one, .non_blocking = true);
         CHECK_OK(kn_stream_set_current(stream));
         CHECK_OK(kn_copy(shared, news, .non_blocking = true));
@@ -121,9 +113,9 @@ TENSOR_TEST(a_dataset_reads_what_has_arrived)
     kn_tensor *news = kn_reshape(kn_to(pinned_values(9), device), 2, (const int64_t[]){N, 1});
     kn_dataset *dataset = kn_tensor_dataset(x, labels);
     CHECK_NEW(dataset);
-    be_busy(device);
+    keep_busy(device);
     CHECK_OK(kn_synchronize(device));
-    be_busy(device);
+    keep_busy(device);
     CHECK_OK(kn_copy(x, news, .non_blocking = true));
     float sample = 0;
     int64_t label;

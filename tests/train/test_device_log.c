@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "rt/rt.h"
 #include "support/as_gpu.h"
+#include "support/busy.h"
 #include "support/values.h"
 
 static double value(const kn_device_log *log, int entry, kn_log_statistic figure)
@@ -16,16 +17,6 @@ static double value(const kn_device_log *log, int entry, kn_log_statistic figure
 }
 
 static bool close_to(double a, double b, double tolerance) { return fabs(a - b) <= tolerance * (1 + fabs(b)); }
-
-/* Some tens of milliseconds of work on the current stream. */
-static void be_busy(void)
-{
-    bool gpu = kn_device_get_type(kn_device_current()) == KN_DEVICE_GPU;
-    const int64_t n = gpu ? 4096 : simulates_gpu() ? 256 : 1200; /* unoptimised kernels are slower */
-    kn_tensor *x = kn_full(KN_SHAPE(n, n), 1e-3);
-    for (int i = 0; i < 6; i++)
-        x = kn_matmul(x, x);
-}
 
 /* --- scalars --------------------------------------------------------------------------------------------------- */
 
@@ -277,7 +268,7 @@ TENSOR_TEST(requests_arrive_in_order_each_as_of_its_time)
     CHECK_OK(kn_synchronize(kn_device_current()));
     for (int round = 0; round < 3; round++) {
         CHECK_OK(kn_device_log_reset(e.log));
-        be_busy();
+        keep_busy(kn_device_current());
         for (int i = 1; i <= KN_LOG_REQUESTS; i++) {
             note_everything(&e, i);
             CHECK_OK(kn_device_log_request(e.log));
@@ -299,7 +290,7 @@ TENSOR_TEST(requests_arrive_in_order_each_as_of_its_time)
         }
         assert_int_equal(kn_device_log_requests(e.log), 0);
     }
-    be_busy(); /* freed with a pending request */
+    keep_busy(kn_device_current()); /* freed with a pending request */
     CHECK_OK(kn_device_log_request(e.log));
     kn_device_log_free(e.log);
 }

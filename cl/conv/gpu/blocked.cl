@@ -4,7 +4,7 @@
  *     forward, backward-data:  y[channel, pixel] = sum over taps of w[channel, tap] x[tap, pixel]
  *     backward-weights:        dw[channel, tap]  = sum over pixels of dy[channel, pixel] x[tap, pixel]
  *
- * with the pixels of all images; those summed over come in shares, then summed in orderwards.
+ * over the pixels of all images; backward-weights splits them into shares, whose sums are then added in order.
  *
  * Backward-data is the correlation of dy with the residues of the kernel (src/ops/conv/common/correlation.h), whose
  * weights conv/gpu/pack_taps.cl has packed.

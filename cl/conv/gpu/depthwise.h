@@ -5,9 +5,9 @@
 #include "common/divisor.h"
 #include "common/shared.h"
 
-/* Planes, images of one channel, of x are height x width, those of y out_height x out_width; plane k of y comes of
- * plane k / multiplier of x. Work-items go along a row, `strips` to each, then along the `blocks` of rows of a plane,
- * then the planes. The last four: where the kernel's size is not compiled in. */
+/* Planes, images of one channel, of x are height x width, those of y out_height x out_width; plane k of y is computed
+ * from plane k / multiplier of x. Work-items go along a row, `strips` to each, then along the `blocks` of rows of a
+ * plane, then the planes. The last four fields are for kernels whose size is not compiled in. */
 typedef struct kn_depthwise_shape {
     kn_int height, width, out_height, out_width, top, left;
     kn_uint items;

@@ -15,6 +15,7 @@
 
 typedef bool kn_implementation_predicate(const kn_limits *limits, const void *problem);
 typedef bool kn_implementation_check(kn_stream *stream);
+typedef kn_status kn_implementation_run(kn_stream *stream, const void *problem);
 
 /* On which devices benchmark mode (koine/flags.h) times a row that is not preferred: a kernel written for CPUs may take
  * minutes on a GPU, and vice versa. */
@@ -30,7 +31,7 @@ typedef struct kn_implementation {
     /* speed and kind of device; called for any problem, also for unsupported ones. NULL: always */
     kn_implementation_predicate *prefers;
     kn_implementation_check *works; /* called before it runs; may wait. NULL: works wherever supported */
-    kn_status (*run)(kn_stream *stream, const void *problem);
+    kn_implementation_run *run;
     kn_timed_on timed_on;
     unsigned reduced_precision; /* KN_USES_... */
     bool nondeterministic;      /* equal inputs may give different bits */

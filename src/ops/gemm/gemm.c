@@ -6,30 +6,20 @@
 
 #include "ops/gemm/blocked.h"
 
+#define ROW(id, devices)                                                                                               \
+    {                                                                                                                  \
+        .name = #id, .supports = kn_gemm_supports_##id, .prefers = kn_gemm_prefers_##id, .run = kn_gemm_##id,          \
+        .timed_on = devices                                                                                            \
+    }
+
 static const kn_implementation rows[] = {
-    {.name = "skinny",
-     .supports = kn_gemm_supports_skinny,
-     .prefers = kn_gemm_prefers_skinny,
-     .run = kn_gemm_skinny,
-     .timed_on = KN_TIMED_ON_CPUS},
-    {.name = "row",
-     .supports = kn_gemm_supports_row,
-     .prefers = kn_gemm_prefers_row,
-     .run = kn_gemm_row,
-     .timed_on = KN_TIMED_ON_CPUS},
-    {.name = "split", .supports = kn_gemm_supports_split, .prefers = kn_gemm_prefers_split, .run = kn_gemm_split},
-    {.name = "dots",
-     .supports = kn_gemm_supports_dots,
-     .prefers = kn_gemm_prefers_dots,
-     .run = kn_gemm_dots,
-     .timed_on = KN_TIMED_ON_CPUS},
+    ROW(skinny, KN_TIMED_ON_CPUS),
+    ROW(row, KN_TIMED_ON_CPUS),
+    ROW(split, KN_TIMED_ANYWHERE),
+    ROW(dots, KN_TIMED_ON_CPUS),
     {.name = "direct", .prefers = kn_gemm_prefers_direct, .run = kn_gemm_direct, .timed_on = KN_TIMED_ON_CPUS},
     {.name = "packed", .prefers = kn_gemm_prefers_packed, .run = kn_gemm_packed, .timed_on = KN_TIMED_ON_CPUS},
-    {.name = "thin",
-     .supports = kn_gemm_supports_thin,
-     .prefers = kn_gemm_prefers_thin,
-     .run = kn_gemm_thin,
-     .timed_on = KN_TIMED_ON_OTHERS},
+    ROW(thin, KN_TIMED_ON_OTHERS),
     {.name = "tensor",
      .supports = kn_gemm_supports_tensor,
      .prefers = kn_gemm_prefers_blocked,
@@ -37,11 +27,7 @@ static const kn_implementation rows[] = {
      .run = kn_gemm_tensor,
      .timed_on = KN_TIMED_ON_OTHERS,
      .reduced_precision = KN_USES_TF32},
-    {.name = "blocked",
-     .supports = kn_gemm_supports_blocked,
-     .prefers = kn_gemm_prefers_blocked,
-     .run = kn_gemm_blocked,
-     .timed_on = KN_TIMED_ON_OTHERS},
+    ROW(blocked, KN_TIMED_ON_OTHERS),
     {.name = "clblast", .supports = kn_gemm_supports_clblast, .run = kn_gemm_clblast, .timed_on = KN_TIMED_ON_OTHERS},
     {.name = "reference", .run = kn_gemm_reference, .timed_on = KN_TIMED_ON_OTHERS},
 };

@@ -58,38 +58,35 @@ kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_bu
 
 /* cpu.c: from packed panels; one launch that reads the operands in place. */
 kn_implementation_predicate kn_gemm_prefers_packed, kn_gemm_prefers_direct;
-kn_status kn_gemm_packed(kn_stream *stream, const void *problem);
-kn_status kn_gemm_direct(kn_stream *stream, const void *problem);
+kn_implementation_run kn_gemm_packed, kn_gemm_direct;
 
 /* skinny.c: one row times a tall matrix; tiny results of long sums. */
 kn_implementation_predicate kn_gemm_supports_skinny, kn_gemm_prefers_skinny;
-kn_status kn_gemm_skinny(kn_stream *stream, const void *problem);
+kn_implementation_run kn_gemm_skinny;
 
 /* row.c: one row, or one column, times a matrix that is contiguous along the result. */
 kn_implementation_predicate kn_gemm_supports_row, kn_gemm_prefers_row;
-kn_status kn_gemm_row(kn_stream *stream, const void *problem);
+kn_implementation_run kn_gemm_row;
 
 /* dots.c: few rows, or few results, times a transposed matrix, in place. */
 kn_implementation_predicate kn_gemm_supports_dots, kn_gemm_prefers_dots;
-kn_status kn_gemm_dots(kn_stream *stream, const void *problem);
+kn_implementation_run kn_gemm_dots;
 
 /* split.c: k in parts that run in parallel. */
 kn_implementation_predicate kn_gemm_supports_split, kn_gemm_prefers_split;
-kn_status kn_gemm_split(kn_stream *stream, const void *problem);
+kn_implementation_run kn_gemm_split;
 
 /* thin.c: GPUs; few columns, or few rows. */
 kn_implementation_predicate kn_gemm_supports_thin, kn_gemm_prefers_thin;
-kn_status kn_gemm_thin(kn_stream *stream, const void *problem);
+kn_implementation_run kn_gemm_thin;
 
 /* blocked_gemm.c: GPUs; work-groups compute blocks of C through local memory; the same on tensor cores, in TF32. */
 kn_implementation_predicate kn_gemm_supports_blocked, kn_gemm_supports_tensor, kn_gemm_prefers_blocked;
-kn_status kn_gemm_blocked(kn_stream *stream, const void *problem);
-kn_status kn_gemm_tensor(kn_stream *stream, const void *problem);
+kn_implementation_run kn_gemm_blocked, kn_gemm_tensor;
 
 /* any.c: any device. The reference computes one sum per element. */
 kn_implementation_predicate kn_gemm_supports_clblast;
-kn_status kn_gemm_clblast(kn_stream *stream, const void *problem);
-kn_status kn_gemm_reference(kn_stream *stream, const void *problem);
+kn_implementation_run kn_gemm_clblast, kn_gemm_reference;
 
 /* halves.c, of the table "matmul_f16" (ops/gemm/matmul.h): A, B, C and the bias in f16, sums in f32; GPUs with tensor
  * cores. */

@@ -232,7 +232,7 @@ static void rank_and_label(bool ordered)
 }
 
 /* Keeps the devices that KOINE_VISIBLE_DEVICES names, in its order. */
-static void heed_visible_devices(void)
+static void apply_visible_devices(void)
 {
     kn_device *chosen[KN_MAX_DEVICES];
     int count = kn_visible_choose(chosen);
@@ -305,7 +305,7 @@ static kn_status find_all(void)
         return status;
     }
     rank_and_label(false);
-    heed_visible_devices();
+    apply_visible_devices();
     for (int slot = 0; slot < kn_devices.count; slot++)
         kn_devices.devices[slot]->limits.slot = slot;
     return KN_OK;

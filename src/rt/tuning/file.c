@@ -28,7 +28,9 @@
 
 #define FORMAT "koine tuning 1"
 #define MAX_FILE_BYTES ((size_t)16 << 20)
-enum { MAX_FIGURES = 256, MAX_TEXT = 1024, LOCK_SECONDS = 10 };
+enum { MAX_FIGURES = 256, MAX_TEXT = 1024 };
+
+int kn_tuning_lock_seconds = 10;
 
 /* --- whose results they are --------------------------------------------------------------------------------------- */
 
@@ -264,14 +266,14 @@ static int lock_file(const char *path)
     char *file = kn_text_finish(&name);
     int descriptor = file ? kn_sys_open(file, O_CREAT | O_RDWR | O_NOFOLLOW, 0666) : -1;
     bool busy = true;
-    for (int i = 0; descriptor >= 0 && busy && i < LOCK_SECONDS * 50; i++) {
+    for (int i = 0; descriptor >= 0 && busy && i < kn_tuning_lock_seconds * 50; i++) {
         busy = kn_sys_lock(descriptor, false) != 0 && errno == EWOULDBLOCK;
         if (busy)
             nanosleep(&pause, NULL);
     }
     if (descriptor >= 0 && busy)
         kn_log_message(KN_LOG_WARNING, "%s is locked by another process for %d seconds now: not waiting for it", file,
-                       LOCK_SECONDS);
+                       kn_tuning_lock_seconds);
     kn_free(file);
     return descriptor;
 }

@@ -9,6 +9,9 @@
  * device. */
 kn_status kn_tuning_read(kn_tuning_list *list, const kn_device *device, const char *path, bool own);
 
+/* How long a lock of another process is waited for. Tests shorten it. */
+extern int kn_tuning_lock_seconds;
+
 /* Writes a file; with `merge` it keeps results that the list does not have. */
 kn_status kn_tuning_write(const kn_tuning_list *list, const kn_device *device, const char *path, bool merge);
 

@@ -1,7 +1,7 @@
 /* All of a device's memory: buffers larger than a quarter of it, offsets and counts beyond 32 bits, and training with a
  * growing batch until memory is exhausted.
  *
- *     test_large_memory [--as-gpu]            as if the device had 256 MiB, or 32 (or what KOINE_MEMORY_LIMIT says)
+ *     test_large_memory [--as-gpu]            as if the device had 128 MiB, or 16 (or what KOINE_MEMORY_LIMIT says)
  *     test_large_memory [--as-gpu] --full     with all its memory: tools/gpu-check.sh, part "big"
  */
 #include "rt/rt_test.h"
@@ -239,7 +239,7 @@ static kn_status step(training *t, int64_t batch, double *loss)
 }
 
 #define STEPS 3
-#define SMALL_BATCH 64
+#define SMALL_BATCH 16
 
 static void train(double losses[STEPS])
 {
@@ -303,7 +303,7 @@ int main(int argc, char **argv)
     };
     full = argc > 1 && strcmp(argv[argc - 1], "--full") == 0;
     if (!full) /* less for GPU kernels, which are unoptimised here */
-        setenv("KOINE_MEMORY_LIMIT", argc > 1 ? "33554432" : "268435456", 0);
+        setenv("KOINE_MEMORY_LIMIT", argc > 1 ? "16777216" : "134217728", 0);
     obey_as_gpu(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,21 +6,7 @@
 #include <stdlib.h>
 
 #include "rt/rt.h"
-
-/* Keeps the current stream busy for at least tens of milliseconds. */
-static kn_tensor *keep_busy(void)
-{
-    kn_tensor *result = NULL;
-    {
-        KN_SCOPE;
-        kn_tensor *a = kn_full(KN_SHAPE(600, 600), 1e-3), *x = a;
-        for (int i = 0; i < 120 && x; i++)
-            x = kn_matmul(x, a);
-        result = kn_retain(x);
-    }
-    assert_non_null(result);
-    return result;
-}
+#include "support/busy.h"
 
 static void events_time_the_device(void **state)
 {
@@ -31,12 +17,11 @@ static void events_time_the_device(void **state)
     bool done;
     assert_new(start = kn_event_new(device));
     assert_new(end = kn_event_new(device));
-    kn_tensor *first = keep_busy(); /* compiles the kernels before timing */
-    kn_release(first);
+    keep_busy(device); /* compiles the kernels before timing */
     assert_ok(kn_synchronize(device));
 
     assert_ok(kn_event_record(start, NULL));
-    kn_tensor *work = keep_busy();
+    keep_busy(device);
     assert_ok(kn_event_record(end, NULL));
     assert_ok(kn_event_query(end, &done));
     assert_false(done);
@@ -54,7 +39,6 @@ static void events_time_the_device(void **state)
     assert_ok(kn_event_synchronize(start));
     assert_ok(kn_event_elapsed_time(start, end, &milliseconds));
     assert_true(milliseconds < 0);
-    kn_release(work);
     kn_event_free(start);
     kn_event_free(end);
     kn_event_free(NULL);
@@ -135,17 +119,14 @@ static void a_busy_stream_is_not_destroyed(void **state)
     (void)state;
     kn_device *device = test_device();
     kn_stream *side;
-    kn_tensor *work = NULL;
     bool done;
     assert_new(side = kn_stream_new(device));
     assert_ok(kn_stream_query(side, &done));
     assert_true(done);
     {
         KN_STREAM(side);
-        for (int i = 0; i < 4; i++) {
-            kn_release(work);
-            work = keep_busy();
-        }
+        for (int i = 0; i < 4; i++)
+            keep_busy(device);
     }
     assert_ok(kn_stream_query(side, &done));
     assert_false(done);
@@ -154,7 +135,6 @@ static void a_busy_stream_is_not_destroyed(void **state)
     assert_ok(kn_stream_synchronize(side));
     assert_ok(kn_stream_query(side, &done));
     assert_true(done);
-    kn_release(work);
     assert_ok(kn_stream_free(side));
 }
 
@@ -287,13 +267,12 @@ static void callbacks_come_after_the_work(void **state)
     kn_device *device = test_device();
     journal j = {.count = 0};
     assert_new(j.event = kn_event_new(device));
-    kn_tensor *work = keep_busy();
+    keep_busy(device);
     assert_ok(kn_event_record(j.event, NULL));
     assert_ok(kn_stream_add_callback(kn_stream_default(device), look_at_event, &j));
     assert_ok(kn_synchronize(device));
     assert_int_equal(j.count, 1);
     assert_true(j.event_was_done);
-    kn_release(work);
     kn_event_free(j.event);
 }
 
@@ -332,8 +311,9 @@ static void staged_writes_keep_their_values(void **state)
 {
     (void)state;
     enum { WRITES = 60, ELEMENTS = 5000 };
-    kn_tensor *tensors[WRITES], *work = keep_busy();
+    kn_tensor *tensors[WRITES];
     float *values = malloc(ELEMENTS * sizeof *values);
+    keep_busy(test_device());
     for (int w = 0; w < WRITES; w++) {
         for (int i = 0; i < ELEMENTS; i++)
             values[i] = (float)w;
@@ -347,7 +327,6 @@ static void staged_writes_keep_their_values(void **state)
         kn_release(tensors[w]);
     }
     free(values);
-    kn_release(work);
 }
 
 int main(void)

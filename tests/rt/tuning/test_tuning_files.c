@@ -203,6 +203,7 @@ static void a_lock_that_stays_is_told_of(void **state)
     FILE *other = fopen(name, "w");
     assert_non_null(other);
     assert_int_equal(flock(fileno(other), LOCK_EX), 0);
+    kn_tuning_lock_seconds = 1;
     assert_int_equal(store("new", "c"), KN_OK);
     fclose(other);
     assert_non_null(strstr(said, "is locked by another process"));

@@ -90,96 +90,67 @@ static inline bool kn_conv_is_flat(const kn_conv_shape *s)
 
 /* cpu/winograd.c: CPU devices, f32, 3 x 3 and 5 x 5 kernels; a fraction of the multiplications. */
 kn_implementation_predicate kn_conv_supports_winograd, kn_conv_prefers_winograd, kn_conv_prefers_winograd_data;
-kn_status kn_conv_winograd_forward(kn_stream *stream, const void *problem);
-kn_status kn_conv_winograd_backward_data(kn_stream *stream, const void *problem);
+kn_implementation_run kn_conv_winograd_forward, kn_conv_winograd_backward_data;
 
 /* cpu/direct.c, cpu/weights.c: CPU devices, vectors along the output channels. */
-kn_implementation_predicate kn_conv_supports_direct, kn_conv_prefers_direct;
-kn_status kn_conv_direct_forward(kn_stream *stream, const void *problem);
-kn_implementation_predicate kn_conv_supports_direct_data, kn_conv_prefers_direct_data;
-kn_status kn_conv_direct_backward_data(kn_stream *stream, const void *problem);
-kn_implementation_predicate kn_conv_supports_direct_weights, kn_conv_prefers_direct_weights;
-kn_status kn_conv_direct_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_predicate kn_conv_supports_direct, kn_conv_prefers_direct, kn_conv_supports_direct_data,
+    kn_conv_prefers_direct_data, kn_conv_supports_direct_weights, kn_conv_prefers_direct_weights;
+kn_implementation_run kn_conv_direct_forward, kn_conv_direct_backward_data, kn_conv_direct_backward_weights;
 
 /* cpu/rows.c, cpu/weights_rows.c: CPU devices, vectors along the rows of the image; few channels or few taps. */
-kn_implementation_predicate kn_conv_supports_rows, kn_conv_prefers_rows;
-kn_status kn_conv_rows_forward(kn_stream *stream, const void *problem);
-kn_implementation_predicate kn_conv_supports_rows_data, kn_conv_prefers_rows_data;
-kn_status kn_conv_rows_backward_data(kn_stream *stream, const void *problem);
-kn_implementation_predicate kn_conv_supports_rows_weights, kn_conv_prefers_rows_weights;
-kn_status kn_conv_rows_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_predicate kn_conv_supports_rows, kn_conv_prefers_rows, kn_conv_supports_rows_data,
+    kn_conv_prefers_rows_data, kn_conv_supports_rows_weights, kn_conv_prefers_rows_weights;
+kn_implementation_run kn_conv_rows_forward, kn_conv_rows_backward_data, kn_conv_rows_backward_weights;
 
 /* cpu/bands.c: CPU devices, vectors along the pixels of a band of rows; 1 x 1, few channels, few taps. */
-kn_implementation_predicate kn_conv_supports_bands, kn_conv_prefers_bands;
-kn_status kn_conv_bands_forward(kn_stream *stream, const void *problem);
-kn_implementation_predicate kn_conv_supports_bands_data, kn_conv_prefers_bands_data;
-kn_status kn_conv_bands_backward_data(kn_stream *stream, const void *problem);
+kn_implementation_predicate kn_conv_supports_bands, kn_conv_prefers_bands, kn_conv_supports_bands_data,
+    kn_conv_prefers_bands_data;
+kn_implementation_run kn_conv_bands_forward, kn_conv_bands_backward_data;
 
 /* cpu/planes.c: CPU devices, a channel's image at a time; depthwise. */
-kn_implementation_predicate kn_conv_supports_planes, kn_conv_prefers_planes;
-kn_status kn_conv_planes_forward(kn_stream *stream, const void *problem);
-kn_implementation_predicate kn_conv_supports_planes_data;
-kn_status kn_conv_planes_backward_data(kn_stream *stream, const void *problem);
-kn_status kn_conv_planes_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_predicate kn_conv_supports_planes, kn_conv_prefers_planes, kn_conv_supports_planes_data;
+kn_implementation_run kn_conv_planes_forward, kn_conv_planes_backward_data, kn_conv_planes_backward_weights;
 
 /* cpu/channels.c: CPU devices, vectors along the channels; depthwise, small images. */
-kn_implementation_predicate kn_conv_supports_channels, kn_conv_prefers_channels, kn_conv_prefers_channels_weights;
-kn_status kn_conv_channels_forward(kn_stream *stream, const void *problem);
-kn_implementation_predicate kn_conv_supports_channels_data;
-kn_status kn_conv_channels_backward_data(kn_stream *stream, const void *problem);
-kn_status kn_conv_channels_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_predicate kn_conv_supports_channels, kn_conv_prefers_channels, kn_conv_prefers_channels_weights,
+    kn_conv_supports_channels_data;
+kn_implementation_run kn_conv_channels_forward, kn_conv_channels_backward_data, kn_conv_channels_backward_weights;
 
 /* gpu/depthwise.c: GPUs, strips of a channel's image in registers; depthwise. */
 kn_implementation_predicate kn_conv_supports_depthwise, kn_conv_supports_depthwise_weights, kn_conv_prefers_depthwise;
-kn_status kn_conv_depthwise_forward(kn_stream *stream, const void *problem);
-kn_status kn_conv_depthwise_backward_data(kn_stream *stream, const void *problem);
-kn_status kn_conv_depthwise_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_run kn_conv_depthwise_forward, kn_conv_depthwise_backward_data, kn_conv_depthwise_backward_weights;
 
 /* cpu/pointwise.c: CPU devices, matrix products over the pixels of all images; 1 x 1. */
-kn_implementation_predicate kn_conv_supports_pointwise, kn_conv_prefers_pointwise;
-kn_status kn_conv_pointwise_forward(kn_stream *stream, const void *problem);
-kn_implementation_predicate kn_conv_supports_pointwise_data, kn_conv_prefers_pointwise_data;
-kn_status kn_conv_pointwise_backward_data(kn_stream *stream, const void *problem);
-kn_implementation_predicate kn_conv_supports_pointwise_weights, kn_conv_prefers_pointwise_weights;
-kn_status kn_conv_pointwise_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_predicate kn_conv_supports_pointwise, kn_conv_prefers_pointwise, kn_conv_supports_pointwise_data,
+    kn_conv_prefers_pointwise_data, kn_conv_supports_pointwise_weights, kn_conv_prefers_pointwise_weights;
+kn_implementation_run kn_conv_pointwise_forward, kn_conv_pointwise_backward_data, kn_conv_pointwise_backward_weights;
 
 /* cpu/images.c: CPU devices, the same pixel of several images; small images with much padding. */
-kn_implementation_predicate kn_conv_supports_images, kn_conv_prefers_images;
-kn_status kn_conv_images_forward(kn_stream *stream, const void *problem);
-kn_implementation_predicate kn_conv_prefers_images_data;
-kn_status kn_conv_images_backward_data(kn_stream *stream, const void *problem);
+kn_implementation_predicate kn_conv_supports_images, kn_conv_prefers_images, kn_conv_prefers_images_data;
+kn_implementation_run kn_conv_images_forward, kn_conv_images_backward_data;
 
 /* cpu/winograd_weights.c: CPU devices, 3 x 3 and 5 x 5 with stride 1 and many channels. */
 kn_implementation_predicate kn_conv_supports_winograd_weights, kn_conv_prefers_winograd_weights;
-kn_status kn_conv_winograd_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_run kn_conv_winograd_backward_weights;
 
 /* gpu/winograd.c: GPUs, 3 x 3 and 5 x 5 with stride 1; matrix products of transformed tiles. */
 kn_implementation_predicate kn_conv_supports_winograd_gpu, kn_conv_prefers_winograd_gpu,
     kn_conv_supports_winograd_gpu_data, kn_conv_prefers_winograd_gpu_data, kn_conv_supports_winograd_gpu_weights,
     kn_conv_prefers_winograd_gpu_weights;
-kn_status kn_conv_winograd_gpu_forward(kn_stream *stream, const void *problem);
-kn_status kn_conv_winograd_gpu_backward_data(kn_stream *stream, const void *problem);
-kn_status kn_conv_winograd_gpu_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_run kn_conv_winograd_gpu_forward, kn_conv_winograd_gpu_backward_data,
+    kn_conv_winograd_gpu_backward_weights;
 
 /* gpu/blocked.c: GPUs; implicit GEMM through local memory; the same on tensor cores, in TF32. */
 kn_implementation_predicate kn_conv_supports_blocked, kn_conv_supports_tensor, kn_conv_prefers_blocked;
-kn_status kn_conv_blocked_forward(kn_stream *stream, const void *problem);
-kn_status kn_conv_blocked_backward_data(kn_stream *stream, const void *problem);
-kn_status kn_conv_blocked_backward_weights(kn_stream *stream, const void *problem);
-kn_status kn_conv_tensor_forward(kn_stream *stream, const void *problem);
-kn_status kn_conv_tensor_backward_data(kn_stream *stream, const void *problem);
-kn_status kn_conv_tensor_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_run kn_conv_blocked_forward, kn_conv_blocked_backward_data, kn_conv_blocked_backward_weights,
+    kn_conv_tensor_forward, kn_conv_tensor_backward_data, kn_conv_tensor_backward_weights;
 
 /* any/lowered.c: GEMM, after im2col unless the kernel is 1 x 1; any device. */
 kn_implementation_predicate kn_conv_supports_lowered, kn_conv_prefers_lowered;
-kn_status kn_conv_lowered_forward(kn_stream *stream, const void *problem);
-kn_status kn_conv_lowered_backward_data(kn_stream *stream, const void *problem);
-kn_status kn_conv_lowered_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_run kn_conv_lowered_forward, kn_conv_lowered_backward_data, kn_conv_lowered_backward_weights;
 
 /* any/reference.c: one sum per element; any device. */
-kn_status kn_conv_reference_forward(kn_stream *stream, const void *problem);
-kn_status kn_conv_reference_backward_data(kn_stream *stream, const void *problem);
-kn_status kn_conv_reference_backward_weights(kn_stream *stream, const void *problem);
+kn_implementation_run kn_conv_reference_forward, kn_conv_reference_backward_data, kn_conv_reference_backward_weights;
 
 /* Work-items for `elements` results, each computed by itself. */
 size_t kn_conv_work_items(kn_stream *stream, int64_t elements);
