@@ -1,5 +1,5 @@
-/* loops/rows_map.c - writes the functions of rows whose elements have results of their own, or that have a total:
- * finish, map, choose, and pick, which selects elements by an index. */
+/* loops/rows_map.c - writes the functions of rows with a map or a total: finish, map, choose, and pick, which selects
+ * elements by an index. */
 #include "loops/rows_writer.h"
 
 /* kn_finish: the row's constants, from the state of the whole row. */
@@ -53,8 +53,8 @@ static void write_choose(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
-/* kn_pick: the indices of `count` neighbouring rows, and the elements that they select; for a map along rows those of
- * one row, in all lanes. */
+/* kn_pick: the indices of `count` neighbouring rows, or along rows that of one row in all lanes, and the selected
+ * elements. */
 static void write_pick(const rows_writer *w, rows_width v)
 {
     const char *s = v.suffix, *place = kn_dtype_size((kn_dtype)w->form->compute) == 8 && v.width > 1 ? "long" : "int";

@@ -132,7 +132,7 @@ static kn_rows_code forward_codes[KINDS] = {
             .finish = "r = log(s); l = t < 0 ? (T)0 : p * (" LOSS_OF_TARGET ") - q * (b - r * u); " WEIGHT_OF_ROW,
             .values = {"l", "h", "r"})};
 
-/* g is the gradient of each row, o that of their sum, or of their mean, with d, the sum of the weights. */
+/* g is the gradient of each row, o that of their sum or, with the sum d of the weights, of their mean. */
 #define BACKWARD(letters, ...)                                                                                         \
     {                                                                                                                  \
         .name = "class_loss_backward", .inputs = letters, .index = 't', .picked = "w", .per_place = "wv",              \
@@ -195,7 +195,7 @@ static kn_status run_forward(kn_call *call, kn_tensor *const in[INPUTS], const k
     return kn_rows_run(call->stream, &p);
 }
 
-/* The norms of logits, the sum of weights for the mean; what is not needed stays NULL. */
+/* Allocates the norms of logits, and the sum of weights for the mean; unneeded ones stay NULL. */
 static kn_status make_results(kn_call *call, int64_t rows, kn_tensor **norms, kn_tensor **total)
 {
     const kn_class_loss_params *params = call->params;
