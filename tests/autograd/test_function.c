@@ -480,9 +480,9 @@ TENSOR_TEST(wrong_arguments)
     assert_null(kn_function_apply(&(kn_function){0}, KN_TENSORS(x), NULL));
     CHECK_ERROR(KN_ERR_ARGUMENT, "no forward");
     assert_null(kn_function_apply(&split, NULL, 1, NULL));
-    CHECK_ERROR(KN_ERR_ARGUMENT, "split: 1 inputs");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "split: invalid arguments: 1 inputs");
     assert_int_equal(kn_function_apply_many(&split, KN_TENSORS(x), NULL, &y, -1), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, "split: 1 inputs and -1 outputs");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "split: invalid arguments: 1 inputs and -1 outputs");
     /* NULL in, NULL out: the first error is reported */
     assert_null(kn_function_apply(&split, KN_TENSORS(kn_matmul(x, kn_ones(KN_SHAPE(5)))), NULL));
     CHECK_ERROR(KN_ERR_SHAPE, "matmul");
