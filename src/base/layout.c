@@ -23,19 +23,6 @@ int kn_text_width(const char *text) { return width_of(text, strlen(text)); }
 
 /* --- filling a table in ------------------------------------------------------------------------------------------- */
 
-static bool make_room(kn_table *table)
-{
-    if (table->num_cells < table->capacity)
-        return true;
-    int capacity = table->capacity > 0 ? 2 * table->capacity : 64;
-    char **cells = kn_realloc(table->cells, (size_t)capacity * sizeof *cells);
-    if (!cells)
-        return false;
-    table->cells = cells;
-    table->capacity = capacity;
-    return true;
-}
-
 void kn_table_put(kn_table *table, const char *format, ...)
 {
     char text[512];
@@ -46,7 +33,9 @@ void kn_table_put(kn_table *table, const char *format, ...)
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == '\x7f')
             *c = ' ';
-    char *cell = !table->failed && make_room(table) ? kn_strdup(text) : NULL;
+    char *cell = NULL;
+    if (!table->failed && KN_GROW(table->cells, table->num_cells, table->capacity) == KN_OK)
+        cell = kn_strdup(text);
     if (cell)
         table->cells[table->num_cells++] = cell;
     else

@@ -1,6 +1,7 @@
 /* base/memory.c - host allocation that sets an error on failure, with fault injection for tests. */
 #include "base/memory.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -65,6 +66,23 @@ void *kn_realloc(void *block, size_t bytes)
     if (!grown)
         kn_fail_host_memory(bytes, "a host block");
     return grown;
+}
+
+kn_status kn_grow(void *items, int count, int *capacity, size_t element)
+{
+    void *block; /* copied, because `items` points to a pointer of another type */
+    if (count < *capacity)
+        return KN_OK;
+    if (*capacity > INT_MAX / 2)
+        return kn_fail_host_memory(SIZE_MAX, "a list");
+    const int larger = *capacity ? 2 * *capacity : 16;
+    memcpy(&block, items, sizeof block);
+    block = kn_realloc(block, (size_t)larger * element);
+    if (!block)
+        return KN_ERR_MEMORY;
+    memcpy(items, &block, sizeof block);
+    *capacity = larger;
+    return KN_OK;
 }
 
 char *kn_strdup(const char *text)

@@ -1,7 +1,6 @@
 /* io/tensor_file.c - named tensors and metadata in memory: the content of safetensors files. */
 #include "io/tensor_file.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -67,27 +66,9 @@ const char *kn_tensor_file_metadata(const kn_tensor_file *file, const char *key)
 
 /* --- putting ---------------------------------------------------------------------------------- */
 
-/* Makes room for one more element of `size` bytes in *array. */
-static kn_status reserve(void **array, int count, int *capacity, size_t size)
-{
-    if (count < *capacity)
-        return KN_OK;
-    if (*capacity > INT_MAX / 2)
-        return kn_fail_host_memory((size_t)*capacity * size, "names of tensors");
-    int larger = *capacity ? *capacity * 2 : 16;
-    void *moved = kn_realloc(*array, (size_t)larger * size);
-    if (!moved)
-        return KN_ERR_MEMORY;
-    *array = moved;
-    *capacity = larger;
-    return KN_OK;
-}
-
 kn_status kn_tensor_file_append(kn_tensor_file *file, const char *name, kn_tensor *tensor)
 {
-    void *array = file->tensors;
-    KN_TRY(reserve(&array, file->count, &file->capacity, sizeof(*file->tensors)));
-    file->tensors = array;
+    KN_TRY(KN_GROW(file->tensors, file->count, file->capacity));
     char *copy = kn_strdup(name);
     if (!copy || kn_name_index_add(&file->index, name, file->count) != KN_OK) {
         kn_free(copy);
@@ -99,9 +80,7 @@ kn_status kn_tensor_file_append(kn_tensor_file *file, const char *name, kn_tenso
 
 kn_status kn_tensor_file_append_metadata(kn_tensor_file *file, const char *key, const char *value)
 {
-    void *array = file->metadata;
-    KN_TRY(reserve(&array, file->metadata_count, &file->metadata_capacity, sizeof(*file->metadata)));
-    file->metadata = array;
+    KN_TRY(KN_GROW(file->metadata, file->metadata_count, file->metadata_capacity));
     kn_metadata_entry entry = {.key = kn_strdup(key), .value = kn_strdup(value)};
     if (!entry.key || !entry.value) {
         kn_free(entry.key);

@@ -162,22 +162,6 @@ bool kn_module_is_training(const kn_module *module) { return module != NULL && m
 
 /* --- registering ----------------------------------------------------------------------------------------------- */
 
-/* Grows an array of `size`-byte elements by at least one. */
-static kn_status grow(void **array, int *capacity, int count, size_t size)
-{
-    if (count < *capacity)
-        return KN_OK;
-    if (count > INT32_MAX / 2)
-        return kn_fail(KN_ERR_ARGUMENT, "a module cannot hold more than %d entries", count);
-    int wider = *capacity > 0 ? 2 * *capacity : 4;
-    void *grown = kn_realloc(*array, (size_t)wider * size);
-    if (grown == NULL)
-        return KN_ERR_MEMORY;
-    *array = grown;
-    *capacity = wider;
-    return KN_OK;
-}
-
 static kn_status check_name(const kn_module *module, const char *name)
 {
     if (name == NULL || name[0] == '\0')
@@ -206,7 +190,7 @@ static kn_status check_name(const kn_module *module, const char *name)
 static kn_status register_tensor(kn_module *module, const char *name, kn_tensor *tensor, bool is_buffer)
 {
     KN_TRY(check_name(module, name));
-    KN_TRY(grow((void **)&module->tensors, &module->tensor_capacity, module->num_tensors, sizeof *module->tensors));
+    KN_TRY(KN_GROW(module->tensors, module->num_tensors, module->tensor_capacity));
     char *copy = kn_strdup(name);
     if (copy == NULL)
         return KN_ERR_MEMORY;
@@ -266,7 +250,7 @@ static kn_status register_child(kn_module *module, const char *name, kn_module *
         return kn_fail(KN_ERR_ARGUMENT, "%s: a module cannot contain itself (child \"%s\")", module->type_name,
                        name != NULL ? name : "");
     KN_TRY(check_name(module, name));
-    KN_TRY(grow((void **)&module->children, &module->child_capacity, module->num_children, sizeof *module->children));
+    KN_TRY(KN_GROW(module->children, module->num_children, module->child_capacity));
     char *copy = kn_strdup(name);
     if (copy == NULL)
         return KN_ERR_MEMORY;

@@ -32,14 +32,7 @@ static kn_status add_pair(moving *move, kn_tensor *tensor)
     kn_dtype dtype = convert ? move->dtype : tensor->dtype;
     if (device == tensor->storage->device && dtype == tensor->dtype)
         return KN_OK;
-    if (move->count == move->capacity) {
-        int capacity = move->capacity > 0 ? 2 * move->capacity : 32;
-        moved *pairs = kn_realloc(move->pairs, (size_t)capacity * sizeof *pairs);
-        if (pairs == NULL)
-            return KN_ERR_MEMORY;
-        move->pairs = pairs;
-        move->capacity = capacity;
-    }
+    KN_TRY(KN_GROW(move->pairs, move->count, move->capacity));
     kn_tensor *copy = NULL;
     KN_TRY(kn_tensor_cast(&copy, tensor, dtype, device));
     move->pairs[move->count++] = (moved){tensor, copy};

@@ -18,14 +18,7 @@ typedef struct replicas {
 
 static kn_status note(replicas *all, kn_module *original, kn_module *replica)
 {
-    if (all->count == all->capacity) {
-        int capacity = all->capacity > 0 ? 2 * all->capacity : 16;
-        struct pair *pairs = kn_realloc(all->pairs, (size_t)capacity * sizeof *pairs);
-        if (pairs == NULL)
-            return KN_ERR_MEMORY;
-        all->pairs = pairs;
-        all->capacity = capacity;
-    }
+    KN_TRY(KN_GROW(all->pairs, all->count, all->capacity));
     all->pairs[all->count++] = (struct pair){original, replica};
     return KN_OK;
 }

@@ -43,15 +43,9 @@ static int64_t own_count(const kn_module *module)
 /* Finishes a line whose text, from `start` on, has been appended. */
 static void end_line(summary *out, summary_line line)
 {
-    if (out->count == out->capacity) {
-        int capacity = out->capacity > 0 ? 2 * out->capacity : 32;
-        summary_line *lines = kn_realloc(out->lines, (size_t)capacity * sizeof *lines);
-        if (lines == NULL) {
-            out->failed = true;
-            return;
-        }
-        out->lines = lines;
-        out->capacity = capacity;
+    if (KN_GROW(out->lines, out->count, out->capacity) != KN_OK) {
+        out->failed = true;
+        return;
     }
     line.length = out->tree.length - line.start;
     line.repeats = 1;

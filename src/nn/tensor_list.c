@@ -1,21 +1,14 @@
 /* nn/tensor_list.c - tensors by name. */
 #include "nn/tensor_list.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 
 static kn_status grow(kn_tensor_list *list)
 {
-    int capacity = list->capacity > 0 ? 2 * list->capacity : 16;
-    kn_tensor **tensors = kn_realloc(list->tensors, (size_t)capacity * sizeof *tensors);
-    if (tensors == NULL)
-        return KN_ERR_MEMORY;
-    list->tensors = tensors;
-    char **names = kn_realloc(list->names, (size_t)capacity * sizeof *names);
-    if (names == NULL)
-        return KN_ERR_MEMORY;
-    list->names = names;
-    list->capacity = capacity;
-    return KN_OK;
+    int capacity = list->capacity;
+    KN_TRY(KN_GROW(list->tensors, list->count, capacity));
+    return KN_GROW(list->names, list->count, list->capacity);
 }
 
 static const char *name_at(const void *list, int position) { return ((const kn_tensor_list *)list)->names[position]; }

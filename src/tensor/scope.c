@@ -8,7 +8,7 @@
 
 typedef struct scope {
     kn_tensor **tensors;
-    size_t count, capacity;
+    int count, capacity;
     bool is_internal;
     int adopter_before;
 } scope;
@@ -50,16 +50,10 @@ static scope_stack *thread_stack(void)
 
 static kn_status make_room(scope_stack *scopes)
 {
-    if (scopes->depth < scopes->made)
-        return KN_OK;
-    int wanted = scopes->made ? 2 * scopes->made : 8;
-    scope *grown = kn_realloc(scopes->scopes, (size_t)wanted * sizeof *grown);
-    if (!grown)
-        return KN_ERR_MEMORY;
-    for (int i = scopes->made; i < wanted; i++)
-        grown[i] = (scope){0};
-    scopes->scopes = grown;
-    scopes->made = wanted;
+    int made = scopes->made;
+    KN_TRY(KN_GROW(scopes->scopes, scopes->depth, scopes->made));
+    for (; made < scopes->made; made++)
+        scopes->scopes[made] = (scope){0};
     return KN_OK;
 }
 
@@ -117,14 +111,7 @@ kn_tensor *kn_scope_return(int depth, kn_tensor *tensor)
 
 static kn_status add(scope *owner, kn_tensor *tensor)
 {
-    if (owner->count == owner->capacity) {
-        size_t capacity = owner->capacity ? 2 * owner->capacity : 32;
-        kn_tensor **grown = kn_realloc(owner->tensors, capacity * sizeof *grown);
-        if (!grown)
-            return KN_ERR_MEMORY;
-        owner->tensors = grown;
-        owner->capacity = capacity;
-    }
+    KN_TRY(KN_GROW(owner->tensors, owner->count, owner->capacity));
     owner->tensors[owner->count++] = tensor;
     return KN_OK;
 }

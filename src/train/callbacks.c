@@ -50,14 +50,7 @@ kn_status kn_trainer_add_callback(kn_trainer *trainer, const kn_callback *callba
     if (trainer == NULL || callback == NULL)
         return kn_fail_argument_null("trainer_add_callback", trainer == NULL ? "trainer" : "callback");
     KN_TRY(check(trainer, callback));
-    if (trainer->num_callbacks == trainer->callback_capacity) {
-        int capacity = trainer->callback_capacity > 0 ? 2 * trainer->callback_capacity : 4;
-        kn_callback *callbacks = kn_realloc(trainer->callbacks, (size_t)capacity * sizeof *callbacks);
-        if (callbacks == NULL)
-            return KN_ERR_MEMORY;
-        trainer->callbacks = callbacks;
-        trainer->callback_capacity = capacity;
-    }
+    KN_TRY(KN_GROW(trainer->callbacks, trainer->num_callbacks, trainer->callback_capacity));
     char *name = callback->name != NULL ? kn_strdup(callback->name) : NULL;
     if (callback->name != NULL && name == NULL)
         return KN_ERR_MEMORY;

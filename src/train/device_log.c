@@ -47,19 +47,6 @@ int kn_device_log_find(const kn_device_log *log, const char *name)
     return -1;
 }
 
-static kn_status grow(kn_device_log *log)
-{
-    if (log->count < log->capacity)
-        return KN_OK;
-    int capacity = log->capacity ? 2 * log->capacity : 8;
-    kn_log_entry *entries = kn_realloc(log->entries, (size_t)capacity * sizeof *entries);
-    if (!entries)
-        return KN_ERR_MEMORY;
-    log->entries = entries;
-    log->capacity = capacity;
-    return KN_OK;
-}
-
 /* Takes ownership of the entry; on failure releases what it holds and returns -1. */
 static int add(kn_device_log *log, const char *name, kn_log_entry entry)
 {
@@ -67,7 +54,7 @@ static int add(kn_device_log *log, const char *name, kn_log_entry entry)
     if (status == KN_OK && kn_device_log_find(log, name) >= 0)
         status = kn_fail(KN_ERR_ARGUMENT, "device_log: another entry is already named \"%s\"", name);
     if (status == KN_OK)
-        status = grow(log);
+        status = KN_GROW(log->entries, log->count, log->capacity);
     if (status == KN_OK && !(entry.name = kn_strdup(name)))
         status = KN_ERR_MEMORY;
     if (status != KN_OK) {

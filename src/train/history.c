@@ -47,16 +47,9 @@ kn_status kn_history_start(kn_history *history, bool accuracy, bool validation, 
 
 kn_status kn_history_append(kn_history *history, const double *row)
 {
-    if (history->epochs == history->capacity) {
-        int capacity = history->capacity > 0 ? 2 * history->capacity : 16;
-        double *values = kn_realloc(history->values, (size_t)capacity * (size_t)history->columns * sizeof *values);
-        if (values == NULL)
-            return KN_ERR_MEMORY;
-        history->values = values;
-        history->capacity = capacity;
-    }
-    memcpy(history->values + (size_t)history->epochs * (size_t)history->columns, row,
-           (size_t)history->columns * sizeof *row);
+    const size_t bytes = (size_t)history->columns * sizeof *row;
+    KN_TRY(kn_grow(&history->values, history->epochs, &history->capacity, bytes));
+    memcpy(history->values + (size_t)history->epochs * (size_t)history->columns, row, bytes);
     history->epochs++;
     return KN_OK;
 }

@@ -95,10 +95,10 @@ void kn_class_loss_enter(kn_entry *entry, bool logits)
 
 /* --- what is computed of a row ------------------------------------------------------------------------------------ */
 
-/* With logits a, h = max a, r = log sum exp(a - h), class weights v, smoothing q for each class and p for the target,
- * which is class t with weight w and logit x. Log-probabilities are a - h - r, with h and r kept apart because h + r
- * would be rounded to h's precision; or the input itself. The loss and the weight of a row are l and k, both 0 if it is
- * ignored:
+/* Of logits a, with h = max a and r = log sum exp(a - h), the log-probabilities are a - h - r; h and r are kept apart
+ * because their sum would be rounded to h's precision. The target is class t, with input x and weight w; v are the
+ * weights of all classes. Smoothing takes p of the target and q of each class. The loss of a row is l, and its weight
+ * k, both 0 if it does not count:
  *
  *     l = - p w (x - h - r) - q sum v (a - h - r)
  *     dl/da = (p w + q sum v) exp(a - h - r) - q v - [i = t] p w; of log-probabilities - [i = t] w

@@ -96,15 +96,7 @@ static kn_status grow(kn_tuning_list *list)
                        "there are %d tuning results of the device, more than which are not kept: delete them (the "
                        "folder `tuning` in the cache) and tune again what is needed",
                        list->count);
-    if (list->count < list->capacity)
-        return KN_OK;
-    const int capacity = list->capacity ? 2 * list->capacity : 16;
-    kn_tuning_result *results = kn_realloc(list->results, (size_t)capacity * sizeof *results);
-    if (!results)
-        return KN_ERR_MEMORY;
-    list->results = results;
-    list->capacity = capacity;
-    return KN_OK;
+    return KN_GROW(list->results, list->count, list->capacity);
 }
 
 kn_status kn_tuning_put(kn_tuning_list *list, const kn_tuning_result *result)

@@ -57,15 +57,7 @@ static void trim_end(char *text)
 
 void kn_diagnosis_add(kn_diagnosis *diagnosis, kn_finding_kind kind, char *what, char *remedy)
 {
-    if (what && diagnosis->count == diagnosis->capacity) {
-        int capacity = diagnosis->capacity ? 2 * diagnosis->capacity : 16;
-        kn_finding *findings = kn_realloc(diagnosis->findings, (size_t)capacity * sizeof *findings);
-        if (findings) {
-            diagnosis->findings = findings;
-            diagnosis->capacity = capacity;
-        }
-    }
-    if (!what || diagnosis->count == diagnosis->capacity) {
+    if (!what || KN_GROW(diagnosis->findings, diagnosis->count, diagnosis->capacity) != KN_OK) {
         diagnosis->failed = true;
         kn_free(what);
         kn_free(remedy);

@@ -19,7 +19,7 @@ typedef struct row {
 /* Rows, and a hash table of their numbers (plus 1) by name and shapes; names are interned, so pointers are compared. */
 typedef struct builder {
     row *rows;
-    size_t count, capacity;
+    int count, capacity;
     uint32_t *slots;
     size_t num_slots; /* a power of two */
 } builder;
@@ -52,14 +52,8 @@ static row *row_of(builder *b, const char *name, const char *shapes, bool on_dev
     size_t at = slot_of(b, name, shapes, on_device);
     if (b->slots[at])
         return &b->rows[b->slots[at] - 1];
-    if (b->count == b->capacity) {
-        size_t capacity = b->capacity ? 2 * b->capacity : 64;
-        row *rows = kn_realloc(b->rows, capacity * sizeof *rows);
-        if (!rows)
-            return NULL;
-        b->rows = rows;
-        b->capacity = capacity;
-    }
+    if (KN_GROW(b->rows, b->count, b->capacity) != KN_OK)
+        return NULL;
     row *made = &b->rows[b->count++];
     *made = (row){.shown = {.name = name, .input_shapes = shapes, .on_device = on_device}};
     b->slots[at] = (uint32_t)b->count;
@@ -162,19 +156,19 @@ static int by_device_time(const void *a, const void *b)
 
 static kn_status take_rows(kn_profiler_row **rows, int *count, const builder *b)
 {
-    kn_profiler_row *taken = kn_calloc(b->count + 1, sizeof *taken);
+    kn_profiler_row *taken = kn_calloc((size_t)b->count + 1, sizeof *taken);
     if (!taken)
         return KN_ERR_MEMORY;
-    for (size_t i = 0; i < b->count; i++) {
+    for (int i = 0; i < b->count; i++) {
         const row *r = &b->rows[i];
         double ideal = r->ideal_compute > r->ideal_memory ? r->ideal_compute : r->ideal_memory;
         taken[i] = r->shown;
         taken[i].input_shapes = r->shown.input_shapes ? r->shown.input_shapes : "";
         taken[i].fraction_of_peak = r->shown.device_time_total > 0 ? ideal / r->shown.device_time_total : 0;
     }
-    qsort(taken, b->count, sizeof *taken, by_device_time);
+    qsort(taken, (size_t)b->count, sizeof *taken, by_device_time);
     *rows = taken;
-    *count = (int)b->count;
+    *count = b->count;
     return KN_OK;
 }
 
