@@ -42,6 +42,7 @@
 /* One element, in place. */
 #define STEP(parameter, gradient, m, v, largest)                                        \
     {                                                                                   \
+        KN_UNSCALE(gradient)                                                            \
         T g = TOWARDS(gradient);                                                        \
         DECAY(parameter, g)                                                             \
         T mean = beta1 * m + rest1 * g;                                                 \
@@ -90,5 +91,8 @@ kernel void adam(KN_SLOTS, const T beta1, const T rest1, const T beta2, const T 
     store_vec4(most, state2 + i, count, aligned);
 #endif
     store_vec4(p, parameter + i, count, aligned);
+#ifdef SCALED
+    store_vec4(g4, gradient + i, count, aligned);
+#endif
 #endif
 }

@@ -35,6 +35,7 @@
 /* One element, in place. */
 #define STEP(parameter, gradient, buffer)                                          \
     {                                                                              \
+        KN_UNSCALE(gradient)                                                       \
         T g = TOWARDS(gradient);                                                   \
         g = weight_decay != 0 ? g + weight_decay * parameter : g;                  \
         FOLLOW(g, buffer)                                                          \
@@ -63,5 +64,8 @@ kernel void sgd(KN_SLOTS, const T lr, const T momentum, const T decay, const T s
     store_vec4(b4, state0 + i, count, aligned);
 #endif
     store_vec4(p, parameter + i, count, aligned);
+#ifdef SCALED
+    store_vec4(g4, gradient + i, count, aligned);
+#endif
 #endif
 }

@@ -16,10 +16,9 @@
 KN_BEGIN_DECLS
 
 /* --- collectives ------------------------------------------------------------------------------ *
- * Differentiable,
- * except kn_comm_all_reduce. Results are owned like those of any tensor expression; `out` is unchanged on failure.
- * Errors: KN_ERR_ARGUMENT for NULL, no devices or a duplicate device; KN_ERR_DEVICE for the host where a device is
- * needed; KN_ERR_SHAPE and KN_ERR_DTYPE for tensors that do not match. */
+ * Differentiable, except kn_comm_all_reduce. Results are owned like those of any tensor expression; `out` is unchanged
+ * on failure. Errors: KN_ERR_ARGUMENT for NULL, no devices or a duplicate device; KN_ERR_DEVICE for the host where a
+ * device is needed; KN_ERR_SHAPE and KN_ERR_DTYPE for tensors that do not match. */
 
 /* A copy of `tensor`, which may be on the host, on each device: out[i] on devices[i], or `tensor` itself on its own
  * device. It is read once, whatever the number of devices. */

@@ -5,7 +5,11 @@
  * updates up to eight consecutive parameters of the same device and dtype. Parameters are float32 or float64, on a
  * device, and leaves unless inside KN_NO_GRAD; the gradient and states of a parameter have its shape, dtype and device.
  * No tensor may occur twice in a list. Invalid arguments change nothing; after any other failure, such as running out
- * of memory, some parameters may have been updated. */
+ * of memory, some parameters may have been updated.
+ *
+ * For mixed precision, `grad_scale` and `found_inf` are tensors of one float32 element on the parameters' device, which
+ * is read there, without waiting. The step divides the gradients by `grad_scale`, in place. If `found_inf` is not 0, it
+ * changes nothing, except that buffers of SGD's first step become 0. */
 #ifndef KOINE_FUSED_OPTIM_H
 #define KOINE_FUSED_OPTIM_H
 
@@ -24,6 +28,8 @@ typedef struct kn_fused_adam_params {
     bool amsgrad;                /* default false */
     bool maximize;               /* default false: minimize */
     bool decoupled_weight_decay; /* default false: an L2 penalty added to the gradient; true: AdamW */
+    kn_tensor *grad_scale;       /* default NULL; see above */
+    kn_tensor *found_inf;        /* default NULL; see above */
 } kn_fused_adam_params;
 #define KN_FUSED_ADAM_DEFAULTS .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8
 KN_API kn_fused_adam_params kn_fused_adam_params_init(void);
@@ -39,13 +45,15 @@ KN_API kn_status kn_fused_adam_with(kn_tensor *const *parameters, kn_tensor *con
                                &(kn_fused_adam_params){KN_FUSED_ADAM_DEFAULTS, __VA_ARGS__}))
 
 typedef struct kn_fused_sgd_params {
-    double lr;           /* default 1e-3 */
-    double momentum;     /* default 0 */
-    double dampening;    /* default 0 */
-    double weight_decay; /* default 0: an L2 penalty added to the gradient */
-    bool nesterov;       /* default false; needs momentum > 0 and no dampening */
-    bool maximize;       /* default false: minimize */
-    bool is_first_step;  /* default false; true: sets the buffers, which may be uninitialised, to the gradients */
+    double lr;             /* default 1e-3 */
+    double momentum;       /* default 0 */
+    double dampening;      /* default 0 */
+    double weight_decay;   /* default 0: an L2 penalty added to the gradient */
+    bool nesterov;         /* default false; needs momentum > 0 and no dampening */
+    bool maximize;         /* default false: minimize */
+    bool is_first_step;    /* default false; true: sets the buffers, which may be uninitialised, to the gradients */
+    kn_tensor *grad_scale; /* default NULL; see above */
+    kn_tensor *found_inf;  /* default NULL; see above */
 } kn_fused_sgd_params;
 #define KN_FUSED_SGD_DEFAULTS .lr = 1e-3
 KN_API kn_fused_sgd_params kn_fused_sgd_params_init(void);

@@ -9,10 +9,13 @@
  * The code is OpenCL C, in which T stands for the dtype of the tensors. Its last function is the operation; it may use
  * the helper functions and macros before it:
  *
- *   `T x`          an input: an element of a tensor. 1 to 8 of them
- *   `T *y`         an output, if there are several: `void f(T x, T y, T *sum, T *difference)`. At most 8
- *   `T alpha`      a scalar rather than a tensor, if named in `.scalars`: T, float, double, int or long. At most 4
+ *   `T x`          an input: an element of a tensor. One or more
+ *   `T *y`         an output, if there are several: `void f(T x, T y, T *sum, T *difference)`
+ *   `T alpha`      a scalar rather than a tensor, if named in `.scalars`: T, float, double, int or long. At most 8
  *   `return`       the output, if there is one: `T f(T x)`
+ *
+ * A function has up to 512 parameters. One with more than 8 inputs or outputs copies its inputs first, and its outputs
+ * are views of one tensor.
  *
  * Inputs broadcast as in NumPy and are converted to their promoted dtype, which is T and the dtype of the outputs;
  * float16 and bfloat16 are computed in float32. Literals like 0.5 have single precision unless T is double; where
@@ -28,9 +31,7 @@
 
 KN_BEGIN_DECLS
 
-#define KN_JIT_MAX_INPUTS 8
-#define KN_JIT_MAX_OUTPUTS 8
-#define KN_JIT_MAX_SCALARS 4
+#define KN_JIT_MAX_SCALARS 8
 
 /* An operation. Immutable: any number of threads may call it at once. */
 typedef struct kn_jit kn_jit;

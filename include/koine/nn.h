@@ -105,6 +105,8 @@ KN_API kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn
 
 typedef struct kn_nn_dropout_params {
     double p; /* default 0.5 */
+    /* of the masks; default NULL: that of x's device. Borrowed: it must live as long as the module and its copies. */
+    kn_generator *generator;
 } kn_nn_dropout_params;
 #define KN_NN_DROPOUT_DEFAULTS .p = 0.5
 KN_API kn_nn_dropout_params kn_nn_dropout_params_init(void);

@@ -17,6 +17,9 @@ typedef struct kn_batch_norm_params {
     double momentum;          /* default 0.1 */
     double eps;               /* default 1e-5 */
     kn_activation activation; /* of the result; default none */
+    /* Receive the statistics used, [C], without gradients: the mean and 1 / sqrt(variance + eps); NaN if x has no
+     * elements. For float16 and bfloat16 they are float32. Owned as the result is; NULL on failure. Default NULL. */
+    kn_tensor **mean, **rstd;
 } kn_batch_norm_params;
 #define KN_BATCH_NORM_DEFAULTS .momentum = 0.1, .eps = 1e-5
 KN_API kn_batch_norm_params kn_batch_norm_params_init(void);
@@ -34,6 +37,8 @@ KN_API kn_tensor *kn_batch_norm_with(kn_tensor *x, const kn_batch_norm_params *p
 typedef struct kn_layer_norm_params {
     kn_tensor *weight, *bias; /* of the normalised shape, default NULL: 1 and 0 */
     double eps;               /* default 1e-5 */
+    /* Receive the statistics as those of kn_batch_norm_params do, in x's shape with 1 for the normalised dimensions. */
+    kn_tensor **mean, **rstd;
 } kn_layer_norm_params;
 #define KN_LAYER_NORM_DEFAULTS .eps = 1e-5
 KN_API kn_layer_norm_params kn_layer_norm_params_init(void);

@@ -73,10 +73,6 @@ static inline void kn_fork_rng_leave(kn_rng_fork **fork)
 KN_API kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 KN_API kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 
-/* The same with the shape, dtype (floating) and device of `like`. */
-KN_API kn_tensor *kn_rand_like(const kn_tensor *like);
-KN_API kn_tensor *kn_randn_like(const kn_tensor *like);
-
 /* Integers low .. high - 1 (default dtype int64) / a permutation of 0 .. n - 1. */
 KN_API kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape,
                                   const kn_tensor_options *options);
@@ -88,13 +84,20 @@ KN_API kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options);
     KN_CALL(kn_randint_with(low, high, shape, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 #define kn_randperm(n, ...) KN_CALL(kn_randperm_with(n, &(kn_tensor_options){KN_TENSOR_DEFAULTS, __VA_ARGS__}))
 
-/* Fill in place; the dtype must be floating (any for kn_bernoulli_). Return their argument, NULL on error. Not
- * recorded: fill a tensor that requires a gradient inside KN_NO_GRAD. */
 typedef struct kn_random_params {
     kn_generator *generator; /* default NULL: that of the tensor's device */
 } kn_random_params;
 #define KN_RANDOM_DEFAULTS .generator = NULL
 KN_API kn_random_params kn_random_params_init(void);
+
+/* kn_rand and kn_randn with the shape, dtype (floating) and device of `like`. */
+KN_API kn_tensor *kn_rand_like_with(const kn_tensor *like, const kn_random_params *params);
+KN_API kn_tensor *kn_randn_like_with(const kn_tensor *like, const kn_random_params *params);
+#define kn_rand_like(like, ...) KN_CALL(kn_rand_like_with(like, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+#define kn_randn_like(like, ...) KN_CALL(kn_randn_like_with(like, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+
+/* Fill in place; the dtype must be floating (any for kn_bernoulli_). Return their argument, NULL on error. Not
+ * recorded: fill a tensor that requires a gradient inside KN_NO_GRAD. */
 KN_API kn_tensor *kn_uniform_with_(kn_tensor *tensor, double low, double high, const kn_random_params *params);
 KN_API kn_tensor *kn_normal_with_(kn_tensor *tensor, double mean, double std, const kn_random_params *params);
 KN_API kn_tensor *kn_bernoulli_with_(kn_tensor *tensor, double p, const kn_random_params *params);

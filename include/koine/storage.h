@@ -33,6 +33,10 @@ KN_API int64_t kn_storage_offset(const kn_tensor *tensor); /* the tensor's first
 /* The number of in-place changes to the storage's contents (torch.Tensor._version). */
 KN_API unsigned kn_storage_version(const kn_storage *storage);
 
+/* Sets that count back after changes that a backward pass need not notice, because the values that it saved are in
+ * place again: torch.autograd._unsafe_preserve_version_counter. If they are not, gradients are wrong. */
+KN_API kn_status kn_storage_set_version(kn_storage *storage, unsigned version);
+
 /* --- tensors on a storage ----------------------------------------------------------------------------------------- */
 
 /* A tensor on the storage; strides and offset are in elements of `dtype`, and `strides` NULL means contiguous. It is a
@@ -68,9 +72,12 @@ KN_API kn_storage *kn_storage_at_address(uint64_t address, size_t *byte_offset);
 /* --- resizing ----------------------------------------------------------------------------------------------------- */
 
 /* torch.UntypedStorage.resize_: replaces the storage's memory by `bytes` bytes and copies as much of the contents as
- * fits; the rest is uninitialised. Tensors on the storage use the new memory. Shrinking is KN_ERR_STATE while a tensor
- * uses the storage; resizing pinned memory, or that of flattened parts, always is. No other thread may use the storage
- * meanwhile. Graphs captured with the old memory fail at their next replay. */
+ * fits; the rest is uninitialised. Tensors on the storage use the new memory. The version does not change. No other
+ * thread may use the storage meanwhile. Graphs captured with the old memory fail at their next replay.
+ *
+ * While tensors use a storage on a device, it may be resized to 0 bytes, which frees its memory, and back, to at least
+ * the former size: in between, using the tensors' elements is KN_ERR_STATE, and addresses are 0. Otherwise, shrinking
+ * is KN_ERR_STATE while a tensor uses the storage; resizing pinned memory, or that of flattened parts, always is. */
 KN_API kn_status kn_storage_resize(kn_storage *storage, size_t bytes);
 
 KN_END_DECLS

@@ -47,6 +47,8 @@ static kn_status check_devices(const kn_call *call)
             return kn_fail(
                 KN_ERR_DEVICE,
                 "input %d is on the host, which runs no operations: move it to a device with kn_to(tensor, device)", i);
+        if (!call->op->is_view)
+            KN_TRY(kn_tensor_check_memory(input));
         if (first && first->storage->device != input->storage->device)
             return kn_fail(KN_ERR_DEVICE,
                            "the inputs are on two devices, %s and %s: move one with kn_to(tensor, device)",
@@ -74,6 +76,7 @@ static kn_status check_wanted(const kn_tensor *wanted, int index, kn_device *dev
 {
     char has[KN_DESCRIBE], takes[KN_DESCRIBE];
     KN_TRY(kn_tensor_check_live(wanted, "the output given"));
+    KN_TRY(kn_tensor_check_memory(wanted));
     if (wanted->storage->device != device)
         return kn_fail(KN_ERR_DEVICE, "the given output is on %s, but the inputs are on %s: create it there",
                        kn_device_string(wanted->storage->device), kn_device_string(device));
@@ -81,7 +84,7 @@ static kn_status check_wanted(const kn_tensor *wanted, int index, kn_device *dev
         memcmp(wanted->shape, shape, (size_t)ndim * sizeof *shape) == 0)
         return kn_tensor_check_no_overlap(wanted);
     return kn_fail(wanted->dtype == dtype ? KN_ERR_SHAPE : KN_ERR_DTYPE,
-                   "the given output %d is %s, but the result is %s%s", index,
+                   "the given output %d is %s, but the result is %s %s", index,
                    kn_tensor_describe(has, sizeof has, wanted), kn_dtype_name(dtype),
                    kn_format_shape(takes, sizeof takes, ndim, shape));
 }
@@ -111,7 +114,7 @@ static kn_status make_outputs(kn_call *call, kn_tensor *const *wanted, int num_w
     if (call->op->is_view)
         return KN_OK;
     for (int i = 0; i < call->num_outputs; i++) {
-        if (call->op->skips_outputs && call->skipped >> i & 1)
+        if (call->op->skips_outputs && i >= call->op->first_statistic && call->skipped >> i & 1)
             continue;
         if (i < num_wanted && wanted[i] && can_write_to(call, wanted[i]))
             call->outputs[i] = kn_retain(wanted[i]);

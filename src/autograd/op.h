@@ -89,20 +89,22 @@ struct kn_op {
     const char *inputs[KN_OP_MAX_INPUTS];
     unsigned dtypes[KN_OP_MAX_INPUTS];      /* accepted (KN_DTYPES_...); 0: as input 0, for input 0: all */
     const char *outputs[KN_OP_MAX_OUTPUTS]; /* names; none: a single output, "result" */
-    kn_op_params params;                    /* KN_PARAMS */
-    bool widens_halves; /* float16 and bfloat16 are computed in float32, floating results converted back */
-    int num_widened;    /* how many leading inputs widens_halves applies to; 0: all */
-    bool composes;      /* `enter` creates tensors, released after the op was applied */
+    int first_statistic; /* outputs from this one on have no gradients, and are float32 for halves; 0: none */
+    kn_op_params params; /* KN_PARAMS */
+    bool widens_halves;  /* float16 and bfloat16 are computed in float32, floating results converted back */
+    int num_widened;     /* how many leading inputs widens_halves applies to; 0: all */
+    bool composes;       /* `enter` creates tensors, released after the op was applied */
     /* Translates the caller's inputs and parameters into the op's (ops/dispatch/invoke.h). NULL: used unchanged. */
     kn_status (*enter)(kn_entry *entry);
 
-    size_t record_size;                        /* bytes of call->params, copied onto the tape; 0: params.size */
-    void (*record_keep)(void *params);         /* called on that copy: retains what it points to; NULL: plain data */
-    void (*record_drop)(void *params);         /* releases those references, possibly the op's own last one */
-    bool is_view;                              /* forward sets the outputs itself, sharing input 0's storage */
-    bool strided_outputs;                      /* forward accepts outputs with any strides */
-    bool in_place;                             /* output 0 is input 0, changed */
-    bool skips_outputs;                        /* unwanted outputs stay NULL; shape rules may add to call->skipped */
+    size_t record_size;                /* bytes of call->params, copied onto the tape; 0: params.size */
+    void (*record_keep)(void *params); /* called on that copy: retains what it points to; NULL: plain data */
+    void (*record_drop)(void *params); /* releases those references, possibly the op's own last one */
+    bool is_view;                      /* forward sets the outputs itself, sharing input 0's storage */
+    bool strided_outputs;              /* forward accepts outputs with any strides */
+    bool in_place;                     /* output 0 is input 0, changed */
+    /* unwanted outputs stay NULL, of ops with statistics only these; shape rules may add to call->skipped */
+    bool skips_outputs;
     bool nondeterministic;                     /* equal inputs may give different bits: see koine/flags.h */
     kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
     kn_status (*forward)(kn_call *call);       /* enqueues the work */

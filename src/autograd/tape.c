@@ -202,7 +202,8 @@ static void detach_node(kn_node *node)
  * alive. */
 static kn_status attach_outputs(kn_node *node, kn_tensor *const *outputs)
 {
-    for (int i = 0; i < node->num_outputs; i++) {
+    const int count = node->op->first_statistic ? node->op->first_statistic : node->num_outputs;
+    for (int i = 0; i < count; i++) {
         kn_tensor *output = outputs[i];
         if (!output || !kn_dtype_is_floating(output->dtype))
             continue;

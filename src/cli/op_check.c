@@ -112,6 +112,8 @@ static kn_status repeat_and_compare(kn_op_check *check, const kn_call *call, con
         status = call->op->reference(&reference);
     for (int i = 0; i < reference.num_outputs && status == KN_OK; i++) {
         kn_tensor *actual = NULL;
+        if (!call->outputs[i])
+            continue;
         status = to_host(&actual, call->outputs[i]);
         if (status == KN_OK)
             compare(check, call, actual, reference.outputs[i], call->outputs[i]->dtype);

@@ -183,7 +183,7 @@ static kn_arg element_argument(kn_dtype dtype, kn_scalar number)
     return arg;
 }
 
-static kn_arg number_argument(char type, kn_dtype dtype, kn_scalar number)
+kn_arg kn_number_argument(char type, kn_dtype dtype, kn_scalar number)
 {
     const kn_dtype own = type == 'f' ? KN_F32 : type == 'd' ? KN_F64 : type == 'i' ? KN_I32 : KN_I64;
     return element_argument(type == 'T' ? dtype : own, number);
@@ -241,7 +241,7 @@ static kn_status launch(kn_stream *stream, const kn_pointwise_problem *p, const 
     const int plan = count++;
     for (int i = 0; p->code->numbers && p->code->numbers[i]; i++)
         args[count++] =
-            number_argument(p->code->number_types ? p->code->number_types[i] : 'T', p->compute, p->numbers[i]);
+            kn_number_argument(p->code->number_types ? p->code->number_types[i] : 'T', p->compute, p->numbers[i]);
     kn_launch_params params = {.source = kernel->path,
                                .options = options_of(form),
                                .kernel = kernel->name,

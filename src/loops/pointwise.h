@@ -62,6 +62,9 @@ typedef struct kn_pointwise_problem {
 
 kn_status kn_pointwise_run(kn_stream *stream, const kn_pointwise_problem *problem);
 
+/* A number as a kernel's argument, of a type as in number_types; 'T' is `dtype`. */
+kn_arg kn_number_argument(char type, kn_dtype dtype, kn_scalar number);
+
 /* Does the code compile for this element type? KN_OK or the compiler's message. */
 kn_status kn_pointwise_build(kn_device *device, kn_pointwise_code *code, kn_dtype compute);
 

@@ -74,9 +74,9 @@ const char *kn_writer_pointer(const kn_writer *w, int i, const char *in, const c
 
 /* --- kernel head -------------------------------------------------------------------------------------------------- */
 
-static const char *number_type(const kn_writer *w, int i)
+const char *kn_number_type(char type)
 {
-    switch (w->code->number_types ? w->code->number_types[i] : 'T') {
+    switch (type) {
     case 'f':
         return "float";
     case 'd':
@@ -88,6 +88,11 @@ static const char *number_type(const kn_writer *w, int i)
     default:
         return "KN_ELEMENT";
     }
+}
+
+static const char *number_type(const kn_writer *w, int i)
+{
+    return kn_number_type(w->code->number_types ? w->code->number_types[i] : 'T');
 }
 
 static void write_types(const kn_writer *w)

@@ -51,10 +51,7 @@ static bool are_aligned(const kn_rows_problem *p)
 
 static bool maps(const kn_rows_code *code) { return code->map || code->prepass || code->total; }
 
-static bool wants_total(const kn_rows_problem *p)
-{
-    return p->totals[0].dtype || p->totals[1].dtype || p->totals[2].dtype;
-}
+static bool wants_any(const kn_operand *outputs) { return outputs[0].dtype || outputs[1].dtype || outputs[2].dtype; }
 
 /* kn_held_of the inputs that have one element per index. */
 static int held_of(const kn_rows_problem *p, const kn_limits *limits)
@@ -100,7 +97,8 @@ static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_ch
     form.mapped = (uint8_t)p->mapped.dtype;
     if (stage == KN_ROWS_MAP && !limits->is_cpu)
         form.held = (uint8_t)held_of(p, limits);
-    form.in_parts = stage == KN_ROWS_MAP && chunks.count > 1;
+    form.has_columns = stage == KN_ROWS_MAP && wants_any(p->columns);
+    form.in_parts = stage == KN_ROWS_MAP && chunks.count > 1 && !form.has_columns;
     for (int i = 0; i < KN_ROWS_OUTPUTS && stage != KN_ROWS_PARTIAL; i++) {
         form.outputs[i] = (uint8_t)p->outputs[i].dtype;
         form.totals[i] = (uint8_t)p->totals[i].dtype;
@@ -152,6 +150,8 @@ static int add_outputs(kn_arg *args, const kn_rows_problem *p, const rows_fields
     if (form->stage == KN_ROWS_PARTIAL)
         return count + add_fields(args + count, p, fields, count_fields(p->code) + form->has_place);
     count += add_values(args + count, p->outputs);
+    if (form->has_columns)
+        return count + add_fields(args + count, p, fields, count_fields(p->code->columns));
     if (form->in_parts)
         return count + add_fields(args + count, p, fields, count_fields(p->code->total));
     return count + add_values(args + count, p->totals);
@@ -180,8 +180,9 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
 /* Tasks of a CPU device's kernel; a few work-items per core. */
 static kn_work_size work_on_cpu(const kn_limits *limits, const kn_rows_problem *p, kn_chunks chunks)
 {
-    const int64_t tasks =
-        wants_total(p) ? chunks.count : p->outer * chunks.count * (p->inner == 1 ? 1 : ceil_div(p->inner, 64));
+    const int64_t tasks = wants_any(p->totals) || wants_any(p->columns)
+                              ? chunks.count
+                              : p->outer * chunks.count * (p->inner == 1 ? 1 : ceil_div(p->inner, 64));
     const size_t items =
         kn_work_items(limits, p->outer * (p->n > 0 ? p->n : 1) * p->inner * (maps(p->code) ? 4 : 1), 4096);
     return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
@@ -194,8 +195,8 @@ static kn_work_size work_on_gpu(const kn_limits *limits, const kn_rows_problem *
     const int64_t pieces = p->outer * chunks.count, across = p->inner / form->width;
     if (form->stage == KN_ROWS_MAP) {
         plan->lanes = lanes_of(p, limits);
-        return wants_total(p) ? kn_work_for_groups(limits, chunks.count)
-                              : kn_work_for_teams(limits, p->outer * p->inner, plan->lanes);
+        return wants_any(p->totals) ? kn_work_for_groups(limits, chunks.count)
+                                    : kn_work_for_teams(limits, p->outer * p->inner, plan->lanes);
     }
     if (form->walk == KN_ALONG_ROWS && form->stage != KN_ROWS_SCAN) {
         plan->lanes = kn_team_for(chunks.length, 16, kn_work_for_groups(limits, 1).local);
@@ -251,13 +252,17 @@ static kn_status launch(kn_stream *stream, const kn_rows_problem *p, kn_rows_sta
                   .num_args = count);
 }
 
+/* Kernels load fields in vectors of up to 16, and so beyond the last. */
+#define WHOLE_VECTOR (16 * sizeof(double))
+
 /* The first of two launches leaves `count` states of the rest's code, which the second merges. */
 static kn_status launch_twice(kn_stream *stream, const kn_rows_problem *p, kn_rows_stage stage, kn_chunks chunks,
                               const kn_rows_problem *rest, int64_t count)
 {
     rows_fields fields = {.count = (count + 1) / 2 * 2}; /* int64 after float is aligned */
-    const size_t size = (size_t)fields.count * ((size_t)count_fields(rest->code) * kn_dtype_size(p->compute) +
-                                                (wants_place(rest) ? sizeof(int64_t) : 0));
+    const size_t size =
+        WHOLE_VECTOR + (size_t)fields.count * ((size_t)count_fields(rest->code) * kn_dtype_size(p->compute) +
+                                               (wants_place(rest) ? sizeof(int64_t) : 0));
 
     KN_TRY(kn_buffer_alloc(&fields.buffer, stream, size));
     kn_status status = launch(stream, p, stage, chunks, &fields);
@@ -276,10 +281,44 @@ static kn_status run_in_chunks(kn_stream *stream, const kn_rows_problem *p, kn_c
     return launch_twice(stream, p, KN_ROWS_PARTIAL, chunks, &rest, p->outer * chunks.count * p->inner);
 }
 
+/* What p->columns asks for, on its own. */
+static kn_rows_problem problem_of_columns(const kn_rows_problem *p)
+{
+    const kn_rows_code *code = p->code->columns;
+    kn_rows_problem columns = {.code = p->code->columns,
+                               .operation = p->operation,
+                               .compute = p->compute,
+                               .outer = 1,
+                               .n = p->outer,
+                               .inner = p->n};
+    memcpy(columns.outputs, p->columns, sizeof columns.outputs);
+    for (int i = 0; code->inputs[i]; i++)
+        columns.inputs[i] = p->inputs[strchr(p->code->inputs, code->inputs[i]) - p->code->inputs];
+    return columns;
+}
+
+static kn_status run_map(kn_stream *stream, const kn_rows_problem *p);
+
+static kn_status run_with_columns(kn_stream *stream, const kn_rows_problem *p)
+{
+    kn_rows_problem columns = problem_of_columns(p), map = *p;
+    const kn_chunks parts = {.length = p->n, .count = kn_parts_of_columns(p->outer)};
+    if (p->mapped.dtype && kn_device_limits(kn_stream_device(stream))->is_cpu) {
+        columns.n = parts.count;
+        return launch_twice(stream, p, KN_ROWS_MAP, parts, &columns, parts.count * p->n);
+    }
+    memset(map.columns, 0, sizeof map.columns);
+    if (p->mapped.dtype)
+        KN_TRY(run_map(stream, &map));
+    return kn_rows_run(stream, &columns);
+}
+
 static kn_status run_map(kn_stream *stream, const kn_rows_problem *p)
 {
+    if (wants_any(p->columns))
+        return run_with_columns(stream, p);
     kn_chunks parts = {.length = p->n, .count = 1};
-    if (wants_total(p)) {
+    if (wants_any(p->totals)) {
         const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
         parts.count = kn_parts_of_rows(limits, p->outer * p->inner, p->n, p->inner, lanes_of(p, limits));
     }

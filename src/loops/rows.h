@@ -55,19 +55,22 @@ struct kn_rows_code {
     bool is_sum;
     /* Elements may have results of their own that depend on the state of the whole row. `finish` then sets the row's
      * constants, named in `row`, from that state, and `map` is an expression of inputs, numbers, these constants and i.
-     * A pass `before` comes first; step, finish and map may use its constants. All letters differ. Such rows are not
-     * cut: between passes they stay in the cache or in registers. */
+     * A `prepass` runs first; step, finish and map may use its constants. All letters differ. Such rows are not cut:
+     * between passes they stay in the cache or in registers. */
     const kn_rows_pass *prepass;
     const char *row, *finish, *map;
     const char *keep; /* changes the single input before the last pass's step; map uses the new value */
-    /* For rows with a map, a prepass or a total. `index` is an input of integers, one per row, that select an element
-     * of the row: in texts the element's index, or -1 for the problem's `ignored` and for what is out of range, which is
-     * reported. Of the inputs named in `picked` only that element is read, or the one of that place: a constant of the
-     * row, 0 if there is none. Without a step the other elements are not read for the state. */
+    /* For rows with a map, a prepass or a total. `index` is an input with one integer per row, which selects an element
+     * of the row. In texts it is the element's index, or -1 if it equals the problem's `ignored` or is out of range,
+     * which is reported. Of the inputs named in `picked` only the selected element is read: a constant of the row, 0 if
+     * there is none. Without a step no other elements are read for the state. */
     char index;
     const char *picked;
     /* Reduces all rows to one, in the same launches: its inputs are constants of this code's rows. */
     kn_rows_code *total;
+    /* For a map along rows without a total: reduces the columns of the rows, [1, outer, n], from the same inputs with
+     * the same letters. CPU devices do this in the same pass. */
+    kn_rows_code *columns;
     kn_written_kernels kernels;
 };
 
@@ -81,8 +84,9 @@ typedef struct kn_rows_problem {
     kn_operand mapped; /* [outer, n, inner], of type T; dtype 0: unwanted */
     /* [outer, n, inner]; [outer, inner] if in per_row, [n] if in per_place; dtype 0: missing, all of them are 1 */
     kn_operand inputs[KN_ROWS_INPUTS];
-    kn_operand totals[KN_ROWS_OUTPUTS]; /* values of the total, of one element; dtype 0: unwanted */
-    int64_t ignored;                    /* an index that selects nothing */
+    kn_operand totals[KN_ROWS_OUTPUTS];  /* values of the total, of one element; dtype 0: unwanted */
+    kn_operand columns[KN_ROWS_OUTPUTS]; /* values of the columns' code, [n]; dtype 0: unwanted */
+    int64_t ignored;                     /* an index that selects nothing */
     double numbers[KN_ROWS_NUMBERS];
     /* A scan: one value per element, of the row up to it or, backwards, from it on; the output is [outer, n, inner].
      * For codes without a place and without per_row inputs. */

@@ -69,6 +69,12 @@ int64_t kn_parts_of_rows(const kn_limits *limits, int64_t rows, int64_t n, int64
     return (int64_t)(work.global / work.local);
 }
 
+int64_t kn_parts_of_columns(int64_t rows)
+{
+    const int64_t shares = ceil_div(rows, 64);
+    return ceil_div(rows, shares < 16 ? 16 : smaller(shares, 256));
+}
+
 kn_work_size kn_work_for_teams(const kn_limits *limits, int64_t rows, int lanes)
 {
     const int64_t local = (int64_t)kn_work_for_groups(limits, 1).local;

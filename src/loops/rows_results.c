@@ -1,11 +1,10 @@
 /* loops/rows_results.c - stores the results of rows, converted to the outputs' dtypes. */
 #include "loops/rows_writer.h"
 
-/* The destinations of a row's results or of totals, as parameters (`declared`) or as arguments. */
-static void write_targets(const rows_writer *w, bool of_total, bool declared)
+void kn_rows_write_targets(const rows_writer *w, rows_target target, bool declared)
 {
     for (int i = 0; i < w->num_outputs; i++) {
-        if (w->outputs[i].is_total != of_total)
+        if (w->outputs[i].target != target)
             continue;
         if (declared)
             kn_text_format(w->out, ", global %s *kn_out%d", kn_dtype_cl(w->outputs[i].dtype), i);
@@ -59,10 +58,10 @@ static void write_store(const rows_writer *w, int i)
 }
 
 /* The results of a row, or a total. */
-static void write_values(const rows_writer *w, rows_width v, bool of_total)
+static void write_values(const rows_writer *w, rows_width v, rows_target target)
 {
     for (int i = 0; i < w->num_outputs; i++) {
-        if (w->outputs[i].is_total != of_total)
+        if (w->outputs[i].target != target)
             continue;
         if (w->outputs[i].is_place)
             kn_text_format(w->out, "{ const kn_place%s kn_value = %.*s; ", v.suffix, w->outputs[i].length,
@@ -81,12 +80,12 @@ static void write_values(const rows_writer *w, rows_width v, bool of_total)
 void kn_rows_write_put_total(const rows_writer *w, rows_width v)
 {
     kn_text_format(w->out, "KN_INLINE void kn_put_total(const kn_state%s *kn_s, const long kn_to", v.suffix);
-    write_targets(w, true, true);
+    kn_rows_write_targets(w, OF_TOTAL, true);
     kn_text_append(w->out, ") { ");
     kn_rows_write_fields(w, v, w->num_passes);
-    write_values(w, v, true);
+    write_values(w, v, OF_TOTAL);
     kn_text_append(w->out, "#define KN_PUT_TOTAL(kn_s, kn_to) kn_put_total(&(kn_s), kn_to");
-    write_targets(w, true, false);
+    kn_rows_write_targets(w, OF_TOTAL, false);
     kn_text_append(w->out, ")\n");
 }
 
@@ -98,12 +97,12 @@ void kn_rows_write_put(const rows_writer *w, rows_width v)
                    "KN_INLINE void kn_put%s(const kn_state%s *kn_s, const kn_fixed%s *kn_f, const long kn_to, "
                    "const long kn_count, const long kn_first, const long kn_from, const long kn_apart",
                    v.suffix, v.suffix, v.suffix);
-    write_targets(w, false, true);
+    kn_rows_write_targets(w, OF_ROW, true);
     kn_text_append(w->out, ") { ");
     kn_rows_write_fields(w, v, w->num_passes - 1);
     if (w->form->stage != KN_ROWS_PARTIAL)
         kn_rows_write_fixed_locals(w, w->num_passes);
-    write_values(w, v, false);
+    write_values(w, v, OF_ROW);
 }
 
 void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts)
@@ -114,6 +113,6 @@ void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts)
                    v.suffix, counts ? "kn_count, " : "", counts ? ", kn_apart" : "", v.suffix);
     kn_text_format(w->out, counts ? "kn_count, " : "%d, ", v.width);
     kn_text_append(w->out, counts ? "kn_first, kn_from, kn_apart" : "kn_first, kn_from, 1");
-    write_targets(w, false, false);
+    kn_rows_write_targets(w, OF_ROW, false);
     kn_text_append(w->out, ")\n");
 }

@@ -47,33 +47,35 @@ static void list_inputs(rows_writer *w)
 }
 
 /* The values of a code, or the fields of its state. */
-static void list_values(rows_writer *w, const kn_rows_code *code, const uint8_t *dtypes, bool is_total)
+static void list_values(rows_writer *w, const kn_rows_code *code, const uint8_t *dtypes, rows_target target)
 {
     for (int i = 0; i < KN_ROWS_OUTPUTS; i++)
         if (dtypes[i])
             w->outputs[w->num_outputs++] =
-                (rows_output){code->values[i], (int)strlen(code->values[i]), (kn_dtype)dtypes[i],
-                              w->place[0] && strcmp(code->values[i], w->place) == 0, is_total};
+                (rows_output){code->values[i], (int)strlen(code->values[i]), (kn_dtype)dtypes[i], target,
+                              w->place[0] && strcmp(code->values[i], w->place) == 0};
 }
 
-static void list_state(rows_writer *w, const kn_rows_code *code, bool is_total)
+static void list_state(rows_writer *w, const kn_rows_code *code, rows_target target)
 {
     for (int i = 0; code->state[i]; i++)
-        w->outputs[w->num_outputs++] = (rows_output){code->state + i, 1, (kn_dtype)w->form->compute, false, is_total};
+        w->outputs[w->num_outputs++] = (rows_output){code->state + i, 1, (kn_dtype)w->form->compute, target, false};
     if (w->place[0])
-        w->outputs[w->num_outputs++] = (rows_output){w->place, 1, KN_I64, true, is_total};
+        w->outputs[w->num_outputs++] = (rows_output){w->place, 1, KN_I64, target, true};
 }
 
 static void list_outputs(rows_writer *w)
 {
     if (w->form->stage == KN_ROWS_PARTIAL)
-        list_state(w, w->code, false);
+        list_state(w, w->code, OF_ROW);
     else
-        list_values(w, w->code, w->form->outputs, false);
+        list_values(w, w->code, w->form->outputs, OF_ROW);
     if (has_total(w) && w->form->in_parts)
-        list_state(w, w->code->total, true);
+        list_state(w, w->code->total, OF_TOTAL);
     else if (has_total(w))
-        list_values(w, w->code->total, w->form->totals, true);
+        list_values(w, w->code->total, w->form->totals, OF_TOTAL);
+    if (w->form->has_columns)
+        list_state(w, w->code->columns, OF_COLUMNS);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -133,7 +135,7 @@ static kn_rows_pass pass_of(const kn_rows_code *code)
                           code->is_sum};
 }
 
-/* The launch that merges the parts' totals is one of the total's own code. */
+/* The parts' totals are merged by a launch of the total's own code. */
 void kn_rows_write(kn_text *out, const void *code_, const void *form_)
 {
     const kn_rows_code *code = code_;

@@ -28,15 +28,16 @@ typedef struct kn_rows_form {
     uint8_t in_parts;                 /* the fields of the total are wanted, for each part of the rows */
     uint8_t outputs[KN_ROWS_OUTPUTS]; /* kn_dtype; 0: not wanted */
     uint8_t totals[KN_ROWS_OUTPUTS];
+    uint8_t has_columns;            /* the fields of the columns' code are wanted, for each part of the rows */
     uint8_t inputs[KN_ROWS_INPUTS]; /* 0: missing */
 } kn_rows_form;
 
 #define KN_ROWS_PREFIX "rows_"
 
 /* The kernel is named KN_ROWS_PREFIX plus the code's name. Its parameters: the map's output, if wanted; the wanted
- * outputs, or every field of the state; the same of the total; the inputs, or in the second stage every field and the per-row inputs, or in a
- * scan the inputs and every field; the kn_rows_plan of cl/rows/rows.clh; the numbers; if there is an index, the ignored one and KN_FAULT. Fields have the compute type; the
- * place comes last and is int64. */
+ * outputs, or every field of the state; the same of the total; the inputs, or in the second stage every field and the
+ * per-row inputs, or in a scan the inputs and every field; the kn_rows_plan of cl/rows/rows.clh; the numbers; if there
+ * is an index, the ignored one and KN_FAULT. Fields have the compute type; the place comes last and is int64. */
 void kn_rows_write(kn_text *out, const void *code, const void *form);
 
 #endif

@@ -1,6 +1,6 @@
-/* loops/rows_writer.h - what the parts of the writer of kernels for rows share: rows_source.c lists inputs and
- * outputs and puts the kernel together, rows_functions.c writes a code's texts as functions of one width,
- * rows_results.c stores results, rows_frame.c writes the kernel's parameters and the row's constants. */
+/* loops/rows_writer.h - shared by the writers of kernels for rows: rows_source.c lists inputs and outputs and assembles
+ * the kernel, rows_functions.c writes a code's texts as functions of one width, rows_results.c stores results,
+ * rows_frame.c writes the kernel's parameters and the row's constants. */
 #ifndef KN_LOOPS_ROWS_WRITER_H
 #define KN_LOOPS_ROWS_WRITER_H
 
@@ -32,12 +32,16 @@ typedef struct rows_input {
     rows_extent extent;
 } rows_input;
 
-/* A kernel output with one element per row; the place is stored as int64. */
+/* What an output is a result of. */
+typedef enum rows_target { OF_ROW, OF_TOTAL, OF_COLUMNS } rows_target;
+
+/* A kernel output, one element for each of these; the place is stored as int64. */
 typedef struct rows_output {
     const char *value;
     int length; /* of its text */
     kn_dtype dtype;
-    bool is_place, is_total;
+    rows_target target;
+    bool is_place;
 } rows_output;
 
 typedef struct rows_writer {
@@ -65,10 +69,10 @@ static inline bool finds_places(const rows_writer *w) { return w->place[0] && w-
 
 static inline bool has_total(const rows_writer *w) { return w->num_all_passes > w->num_passes; }
 
-/* An element, or one for each place of the row: what kn_load loads. */
+/* Is it loaded by kn_load, as one element per index? */
 static inline bool is_loaded(const rows_input *input) { return input->extent <= PER_PLACE; }
 
-/* One of the row's constants. */
+/* Is it a constant of the row? */
 static inline bool is_fixed(const rows_input *input) { return !is_loaded(input) && input->extent != FIELD_BEFORE; }
 static inline bool is_picked(const rows_input *input)
 {
@@ -87,7 +91,7 @@ void kn_rows_write_load(const rows_writer *w, int i, int width, const char *poin
 /* The macro that loads an input: KN_TAKE_ and this. */
 const char *kn_rows_kind_of(const rows_input *input);
 
-/* What is written between these is for one pass only. */
+/* Text written between these is for one pass only. */
 void kn_rows_begin_pass(const rows_writer *w, int pass);
 void kn_rows_end_pass(const rows_writer *w);
 
@@ -115,6 +119,9 @@ void kn_rows_write_map(const rows_writer *w, rows_width v);
 void kn_rows_write_conclude(const rows_writer *w, rows_width four);
 
 /* --- rows_results.c ----------------------------------------------------------------------------------------------- */
+
+/* The outputs of `target`, as parameters (`declared`) or as arguments, each after a comma. */
+void kn_rows_write_targets(const rows_writer *w, rows_target target, bool declared);
 
 /* kn_put, and KN_PUT, which calls it; for vectors with the element count and the distance between rows. KN_PUT_TOTAL:
  * stores a total, as element `to`. */

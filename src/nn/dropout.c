@@ -7,7 +7,7 @@ static kn_tensor *element_forward(kn_module *module, kn_tensor *x)
     const kn_nn_dropout_params *self = module->self;
     if (!module->training)
         return x;
-    return kn_dropout_with(x, &(kn_dropout_params){.p = self->p, .training = true});
+    return kn_dropout_with(x, &(kn_dropout_params){.p = self->p, .training = true, .generator = self->generator});
 }
 
 static kn_tensor *channel_forward(kn_module *module, kn_tensor *x)
@@ -15,7 +15,7 @@ static kn_tensor *channel_forward(kn_module *module, kn_tensor *x)
     const kn_nn_dropout_params *self = module->self;
     if (!module->training)
         return x;
-    return kn_dropout2d_with(x, &(kn_dropout_params){.p = self->p, .training = true});
+    return kn_dropout2d_with(x, &(kn_dropout_params){.p = self->p, .training = true, .generator = self->generator});
 }
 
 static void describe(kn_module *module, kn_text *text)

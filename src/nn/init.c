@@ -1,4 +1,4 @@
-/* nn/init.c - torch.nn.init: random initialisation in place, with the generator of the tensor's device. */
+/* nn/init.c - torch.nn.init: random initialisation in place. */
 #include <math.h>
 
 #include <koine/autograd.h>
@@ -11,20 +11,18 @@
 #include "tensor/tensor.h"
 
 /* Initialising a parameter is not recorded. */
-static kn_tensor *fill_uniform(kn_tensor *tensor, double low, double high)
+kn_tensor *kn_init_uniform_with_(kn_tensor *tensor, double low, double high, const kn_random_params *params)
 {
     bool enabled = kn_set_grad_enabled(false);
-    kn_tensor *result = kn_uniform_(tensor, low, high);
+    kn_tensor *result = kn_uniform_with_(tensor, low, high, params);
     kn_set_grad_enabled(enabled);
     return result;
 }
 
-kn_tensor *kn_init_uniform_(kn_tensor *tensor, double low, double high) { return fill_uniform(tensor, low, high); }
-
-kn_tensor *kn_init_normal_(kn_tensor *tensor, double mean, double std)
+kn_tensor *kn_init_normal_with_(kn_tensor *tensor, double mean, double std, const kn_random_params *params)
 {
     bool enabled = kn_set_grad_enabled(false);
-    kn_tensor *result = kn_normal_(tensor, mean, std);
+    kn_tensor *result = kn_normal_with_(tensor, mean, std, params);
     kn_set_grad_enabled(enabled);
     return result;
 }
@@ -46,7 +44,7 @@ static kn_status fans(const kn_tensor *tensor, const char *function, double *fan
     return KN_OK;
 }
 
-kn_tensor *kn_init_kaiming_uniform_(kn_tensor *tensor, double a)
+kn_tensor *kn_init_kaiming_uniform_with_(kn_tensor *tensor, double a, const kn_random_params *params)
 {
     double fan_in = 0, fan_out = 0;
     if (fans(tensor, "init_kaiming_uniform_", &fan_in, &fan_out) != KN_OK)
@@ -54,10 +52,10 @@ kn_tensor *kn_init_kaiming_uniform_(kn_tensor *tensor, double a)
     if (kn_numel(tensor) == 0)
         return tensor;
     double bound = sqrt(6 / ((1 + a * a) * fan_in));
-    return fill_uniform(tensor, -bound, bound);
+    return kn_init_uniform_with_(tensor, -bound, bound, params);
 }
 
-kn_tensor *kn_init_xavier_uniform_(kn_tensor *tensor, double gain)
+kn_tensor *kn_init_xavier_uniform_with_(kn_tensor *tensor, double gain, const kn_random_params *params)
 {
     double fan_in = 0, fan_out = 0;
     if (fans(tensor, "init_xavier_uniform_", &fan_in, &fan_out) != KN_OK)
@@ -65,5 +63,5 @@ kn_tensor *kn_init_xavier_uniform_(kn_tensor *tensor, double gain)
     if (kn_numel(tensor) == 0)
         return tensor;
     double bound = gain * sqrt(6 / (fan_in + fan_out));
-    return fill_uniform(tensor, -bound, bound);
+    return kn_init_uniform_with_(tensor, -bound, bound, params);
 }

@@ -108,6 +108,8 @@ static kn_status step_lists(kn_optim_lists *lists, const kn_fused_adam_params *p
     if (params->decoupled_weight_decay)
         hyper[WEIGHT_DECAY] = 1 - params->lr * params->weight_decay;
     lists->hyper = hyper;
+    lists->grad_scale = params->grad_scale;
+    lists->found_inf = params->found_inf;
     lists->num_states = count_states(hyper);
     lists->options = options[params->decoupled_weight_decay][params->maximize];
     return kn_optim_step_lists(lists);

@@ -75,7 +75,8 @@ static bool are_aligned(const kn_optim_group *group)
 kn_status kn_optim_launch(const kn_optim_group *group, const kn_arg *scalars, int num_scalars)
 {
     const bool is_cpu = kn_device_limits(group->device)->is_cpu;
-    kn_arg args[KN_OPTIM_SLOTS * (4 + KN_OPTIM_MAX_STATES) + 2 + KN_OPTIM_MAX_STATES + KN_OPTIM_MAX_SCALARS];
+    const bool is_scaled = group->grad_scale || group->found_inf;
+    kn_arg args[KN_OPTIM_SLOTS * (4 + KN_OPTIM_MAX_STATES) + 5 + KN_OPTIM_MAX_STATES + KN_OPTIM_MAX_SCALARS];
     kn_slot_ends ends;
     kn_launch_params params = is_cpu ? work_on_cpu(group) : work_in_line(group, &ends);
     int n = slot_arguments(group, args);
@@ -85,11 +86,16 @@ kn_status kn_optim_launch(const kn_optim_group *group, const kn_arg *scalars, in
     }
     for (int s = 0; group->flat && s < group->num_states; s++)
         args[n++] = kn_arg_tensor(group->flat[s]);
+    if (is_scaled) { /* a missing tensor may be any buffer: the kernel does not read it */
+        args[n++] = kn_arg_tensor(group->grad_scale ? group->grad_scale : group->found_inf);
+        args[n++] = kn_arg_tensor(group->found_inf ? group->found_inf : group->grad_scale);
+        args[n++] = kn_arg_i32((group->grad_scale != NULL) | (group->found_inf != NULL) << 1);
+    }
     for (int i = 0; i < num_scalars; i++)
         args[n++] = scalars[i];
     char options[160];
-    snprintf(options, sizeof options, "%s%s%s", kn_dtype_options(group->dtype), group->algorithm->flags(group->hyper),
-             group->options ? group->options : "");
+    snprintf(options, sizeof options, "%s%s%s%s", kn_dtype_options(group->dtype), group->algorithm->flags(group->hyper),
+             group->options ? group->options : "", is_scaled ? " -DSCALED" : "");
 
     params.source = group->algorithm->source;
     params.options = options;

@@ -1,5 +1,6 @@
 /* optim/lists.c - a step on the caller's tensors, with the same launches as kn_optim_step. */
 #include <koine/autograd.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "optim/optim.h"
@@ -35,14 +36,18 @@ static kn_status check_changed(const char *function, const char *list, int index
                      function, list, index);
 }
 
-static kn_status check_step(const char *function, int index, const kn_tensor *step, const kn_tensor *parameter)
+/* `index`: the place in the list `name`, or -1 for a single tensor. */
+static kn_status check_number(const char *function, const char *name, int index, const kn_tensor *number,
+                              const kn_tensor *parameter)
 {
-    char text[KN_DESCRIBE];
-    KN_TRY(kn_check_tensor(function, "state_steps", step));
-    if (step->dtype == KN_F32 && kn_numel(step) == 1 && step->storage->device == parameter->storage->device)
+    char text[KN_DESCRIBE], at[16] = "";
+    KN_TRY(kn_check_tensor(function, name, number));
+    if (number->dtype == KN_F32 && kn_numel(number) == 1 && number->storage->device == parameter->storage->device)
         return KN_OK;
-    return kn_fail(KN_ERR_ARGUMENT, "%s: state_steps[%d] is %s: it must be one float32 element on %s", function, index,
-                   kn_tensor_describe(text, sizeof text, step), kn_device_string(parameter->storage->device));
+    if (index >= 0)
+        snprintf(at, sizeof at, "[%d]", index);
+    return kn_fail(KN_ERR_ARGUMENT, "%s: %s%s is %s: it must be one float32 element on %s", function, name, at,
+                   kn_tensor_describe(text, sizeof text, number), kn_device_string(parameter->storage->device));
 }
 
 static kn_status check_parameter(const char *function, int index, const kn_tensor *parameter)
@@ -86,7 +91,13 @@ static kn_status check_all(const kn_optim_lists *lists)
             KN_TRY(check_changed(lists->function, lists->names[s], i, lists->states[s][i]));
         }
         if (lists->has_steps)
-            KN_TRY(check_step(lists->function, i, lists->steps[i], parameter));
+            KN_TRY(check_number(lists->function, "state_steps", i, lists->steps[i], parameter));
+        if (lists->grad_scale)
+            KN_TRY(check_number(lists->function, "grad_scale", -1, lists->grad_scale, parameter));
+        if (lists->grad_scale)
+            KN_TRY(check_changed(lists->function, "gradients", i, lists->gradients[i]));
+        if (lists->found_inf)
+            KN_TRY(check_number(lists->function, "found_inf", -1, lists->found_inf, parameter));
     }
     return KN_OK;
 }
@@ -121,6 +132,8 @@ static kn_status flush(const kn_optim_lists *lists, kn_optim_group *group, int f
     for (int i = 0; i < group->count; i++) {
         if (status == KN_OK)
             status = write_back(lists->parameters[first + i], group->slots[i].parameter);
+        if (status == KN_OK && lists->grad_scale)
+            status = write_back(lists->gradients[first + i], group->slots[i].gradient);
         for (int s = 0; s < lists->num_states && status == KN_OK; s++)
             status = write_back(lists->states[s][first + i], group->slots[i].states[s]);
         release_slot(&group->slots[i]);
@@ -159,6 +172,8 @@ static kn_status step_all(const kn_optim_lists *lists)
     kn_optim_group group = {.algorithm = lists->algorithm,
                             .hyper = lists->hyper,
                             .options = lists->options,
+                            .grad_scale = lists->grad_scale,
+                            .found_inf = lists->found_inf,
                             .num_states = lists->num_states};
     kn_status status = KN_OK;
     for (int i = 0; i < lists->count && status == KN_OK; i++) {

@@ -62,8 +62,9 @@ typedef struct kn_optim_group {
     kn_dtype dtype;
     kn_stream *stream;
     int num_states;
-    kn_tensor *const *flat; /* the bucket's states; NULL: the slots' own */
-    int64_t step;           /* this step's number, from 1, the same for all */
+    kn_tensor *const *flat;                  /* the bucket's states; NULL: the slots' own */
+    const kn_tensor *grad_scale, *found_inf; /* as in kn_optim_lists */
+    int64_t step;                            /* this step's number, from 1, the same for all */
     int count;
     kn_optim_slot slots[KN_OPTIM_SLOTS];
 } kn_optim_group;
@@ -80,7 +81,8 @@ typedef struct kn_optim_lists {
     const char *options; /* " -DOWN_STATES" and more */
     int64_t step;        /* 0: `steps` has each parameter's */
     bool has_steps;
-    bool clears_states; /* the states are uninitialised: clear them first */
+    bool clears_states;                      /* the states are uninitialised: clear them first */
+    const kn_tensor *grad_scale, *found_inf; /* one float32 element each, or NULL (cl/optim/slots.clh) */
     int count, num_states;
     kn_tensor *const *parameters, *const *gradients, *const *states[KN_OPTIM_MAX_STATES], *const *steps;
     const char *names[KN_OPTIM_MAX_STATES]; /* of the lists of states */

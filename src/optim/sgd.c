@@ -90,6 +90,8 @@ static kn_status step_lists(kn_optim_lists *lists, const kn_fused_sgd_params *pa
     };
     KN_TRY(check(hyper));
     lists->hyper = hyper;
+    lists->grad_scale = params->grad_scale;
+    lists->found_inf = params->found_inf;
     lists->num_states = count_states(hyper);
     lists->step = params->is_first_step ? 1 : 2;
     lists->clears_states = params->is_first_step;

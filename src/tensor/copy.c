@@ -138,6 +138,8 @@ kn_status kn_tensor_copy_with(kn_tensor *destination, const kn_tensor *source, b
     }
     if (kn_numel(source) == 0)
         return KN_OK;
+    KN_TRY(kn_tensor_check_memory(source));
+    KN_TRY(kn_tensor_check_memory(destination));
     if (source->storage == destination->storage)
         return copy_within(destination, source);
     if (source->storage->device != destination->storage->device)
@@ -231,6 +233,7 @@ kn_status kn_tensor_fill_with(kn_tensor *tensor, kn_scalar value)
     const bool on_host = kn_device_is_host(tensor->storage->device);
     if (numel == 0)
         return KN_OK;
+    KN_TRY(kn_tensor_check_memory(tensor));
     if (!kn_is_contiguous(tensor))
         return on_host ? fill_strided_on_host(tensor, value) : fill_strided(tensor, value);
     union {

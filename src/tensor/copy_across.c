@@ -135,6 +135,9 @@ kn_status kn_tensor_copy_to_many(kn_tensor *const *destinations, int count, kn_t
     if (count == 0 || kn_numel(source) == 0)
         return KN_OK;
     kn_tensor *sent = NULL;
+    KN_TRY(kn_tensor_check_memory(source));
+    for (int i = 0; i < count; i++)
+        KN_TRY(kn_tensor_check_memory(destinations[i]));
     KN_TRY(kn_tensor_packed(&sent, source, source->dtype));
     kn_status status = KN_OK;
     if (!kn_device_is_host(sent->storage->device))

@@ -12,6 +12,10 @@ static kn_status check_on_device(const kn_tensor *tensor, const char *function)
         return kn_fail(KN_ERR_DEVICE,
                        "%s: the tensor is on the host, so it has no OpenCL memory object; move it to a device",
                        function);
+    if (kn_tensor_check_memory(tensor) != KN_OK) {
+        kn_error_prefix("%s", function);
+        return kn_error_status();
+    }
     return KN_OK;
 }
 

@@ -228,17 +228,24 @@ kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options
     return draw_new(ndim, shape, options, &(draw){.kind = DRAW_NORMAL, .a = 0, .b = 1}, KN_F32);
 }
 
-static kn_tensor *draw_like(const kn_tensor *like, draw_kind kind, const char *function)
+static kn_tensor *draw_like(const kn_tensor *like, draw_kind kind, const kn_random_params *params, const char *function)
 {
     if (kn_check_tensor(function, "like", like) != KN_OK)
         return kn_error_make_sticky();
-    kn_tensor_options options = {.dtype = like->dtype, .device = like->storage->device};
+    kn_tensor_options options = {
+        .dtype = like->dtype, .device = like->storage->device, .generator = params ? params->generator : NULL};
     return draw_new(like->ndim, like->shape, &options, &(draw){.kind = kind, .a = 0, .b = 1}, KN_F32);
 }
 
-kn_tensor *kn_rand_like(const kn_tensor *like) { return draw_like(like, DRAW_UNIFORM, "kn_rand_like"); }
+kn_tensor *kn_rand_like_with(const kn_tensor *like, const kn_random_params *params)
+{
+    return draw_like(like, DRAW_UNIFORM, params, "kn_rand_like");
+}
 
-kn_tensor *kn_randn_like(const kn_tensor *like) { return draw_like(like, DRAW_NORMAL, "kn_randn_like"); }
+kn_tensor *kn_randn_like_with(const kn_tensor *like, const kn_random_params *params)
+{
+    return draw_like(like, DRAW_NORMAL, params, "kn_randn_like");
+}
 
 kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape, const kn_tensor_options *options)
 {

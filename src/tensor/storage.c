@@ -86,6 +86,14 @@ kn_device *kn_storage_device(const kn_storage *storage) { return storage ? stora
 int64_t kn_storage_offset(const kn_tensor *tensor) { return tensor ? tensor->offset : 0; }
 unsigned kn_storage_version(const kn_storage *storage) { return storage ? atomic_load(&storage->version) : 0; }
 
+kn_status kn_storage_set_version(kn_storage *storage, unsigned version)
+{
+    if (!storage)
+        return kn_fail_argument_null("kn_storage_set_version", "storage");
+    atomic_store(&storage->version, version);
+    return KN_OK;
+}
+
 /* --- tensors on a storage ----------------------------------------------------------------------------------------- */
 
 /* Strides are limited even along dimensions of size 0 or 1, so that products with sizes and dtype sizes do not
@@ -136,6 +144,9 @@ kn_tensor *kn_tensor_from_storage(kn_storage *storage, kn_dtype dtype, int ndim,
 
 /* --- resizing ----------------------------------------------------------------------------------------------------- */
 
+/* By tensors, or by others who hold a reference. */
+static bool is_used(const kn_storage *storage) { return atomic_load(&storage->references) > 1; }
+
 static kn_status check_resize(const kn_storage *storage, size_t bytes)
 {
     if (bytes > INT64_MAX)
@@ -144,9 +155,18 @@ static kn_status check_resize(const kn_storage *storage, size_t bytes)
         return kn_fail(KN_ERR_STATE, "pinned memory cannot be resized: make a new storage and copy");
     if (storage->whole || atomic_load(&storage->is_divided))
         return kn_fail(KN_ERR_STATE, "the library has split this memory among tensors: make a new storage and copy");
-    if (bytes < storage->bytes && atomic_load(&storage->references) > 1)
-        return kn_fail(KN_ERR_STATE, "tensors may use the bytes to be cut off: release them first");
-    return KN_OK;
+    const size_t needed = storage->needed ? storage->needed : storage->bytes;
+    if (bytes >= needed || !is_used(storage) || (bytes == 0 && !kn_device_is_host(storage->device)))
+        return KN_OK;
+    return kn_fail(KN_ERR_STATE, "tensors may use the bytes to be cut off: release them first");
+}
+
+kn_status kn_storage_fail_emptied(const kn_storage *storage)
+{
+    return kn_fail(KN_ERR_STATE,
+                   "the storage of a tensor was resized to 0 bytes; first resize it to %zu bytes with "
+                   "kn_storage_resize",
+                   storage->needed);
 }
 
 /* Copies as many bytes as fit, in stream order. */
@@ -154,6 +174,8 @@ static kn_status copy_bytes(kn_storage *to, kn_storage *from)
 {
     const int64_t count = (int64_t)(to->bytes < from->bytes ? to->bytes : from->bytes);
     kn_tensor *source = NULL, *destination = NULL;
+    if (count == 0)
+        return KN_OK;
     kn_status status = kn_tensor_on(&source, from, KN_U8, 1, &count, NULL, 0);
     if (status == KN_OK)
         status = kn_tensor_on(&destination, to, KN_U8, 1, &count, NULL, 0);
@@ -170,9 +192,14 @@ static kn_status resize(kn_storage *storage, size_t bytes)
     KN_TRY(check_resize(storage, bytes));
     KN_TRY(kn_storage_make(&other, storage->device, NULL, bytes));
     const kn_status status = copy_bytes(other, storage);
+    const size_t needed = bytes > 0 || !is_used(storage) ? 0 : storage->needed ? storage->needed : storage->bytes;
+    if (status == KN_OK && needed > 0) { /* without memory, so that no tensor can use it */
+        kn_buffer_free(other->buffer);
+        other->buffer = NULL;
+    }
     if (status == KN_OK) {
         kn_storage_exchange_memory(storage, other);
-        atomic_fetch_add(&storage->version, 1);
+        storage->needed = needed;
     }
     kn_storage_release(other);
     return status;

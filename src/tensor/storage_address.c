@@ -24,7 +24,8 @@ static bool comes_before(const kn_treap_node *a, const kn_treap_node *b)
 static void enter(kn_storage *storage)
 {
     storage->address = storage->buffer ? kn_buffer_address(storage->buffer) : (uint64_t)(uintptr_t)storage->host;
-    kn_treap_insert(&known.root, &storage->place, storage->address, comes_before);
+    if (storage->address != 0) /* 0: it was resized to 0 bytes */
+        kn_treap_insert(&known.root, &storage->place, storage->address, comes_before);
 }
 
 uint64_t kn_storage_address(kn_storage *storage)

@@ -26,6 +26,7 @@ struct kn_storage {
     struct kn_storage *whole; /* for a part: the storage that owns the memory, one reference; else NULL */
     atomic_bool is_divided;   /* it is the `whole` of others */
     size_t bytes;
+    size_t needed;       /* resized to 0 bytes while tensors used this many: `buffer` is NULL. 0: it has its memory */
     uint64_t address;    /* tensor/storage_address.c; 0: not requested yet */
     kn_treap_node place; /* in the tree of addresses */
 };
@@ -68,6 +69,12 @@ int64_t kn_shape_numel(int ndim, const int64_t *shape);
 /* KN_ERR_STATE if several elements share memory, as after kn_expand: an in-place change would change all of them */
 kn_status kn_tensor_check_no_overlap(const kn_tensor *tensor);
 bool kn_same_shape(const kn_tensor *a, const kn_tensor *b);
+/* KN_ERR_STATE if the storage was resized to 0 bytes */
+kn_status kn_storage_fail_emptied(const kn_storage *storage);
+static inline kn_status kn_tensor_check_memory(const kn_tensor *t)
+{
+    return t->storage->needed == 0 ? KN_OK : kn_storage_fail_emptied(t->storage);
+}
 
 /* Registers an owned reference with the innermost scope, if any, and returns it: the last step of every public function
  * that creates a tensor. If the registration fails, releases the tensor and returns NULL (sticky error). For NULL

@@ -38,6 +38,34 @@ static kn_tensor *build_layer_norm_bias(kn_tensor *const *x, const void *params)
                               &(kn_layer_norm_params){.bias = x[1], .eps = c->eps});
 }
 
+/* The statistics too, which the harness compares with the reference's. */
+static kn_tensor *build_batch_norm_statistics(kn_tensor *const *x, const void *params)
+{
+    kn_batch_norm_params own = *(const kn_batch_norm_params *)params;
+    kn_tensor *mean, *rstd;
+    own.running_mean = x[1];
+    own.running_var = x[2];
+    own.mean = &mean;
+    own.rstd = &rstd;
+    return kn_batch_norm_with(x[0], &own);
+}
+
+static kn_tensor *build_layer_norm_statistics(kn_tensor *const *x, const void *params)
+{
+    const layer_case *c = params;
+    kn_tensor *mean, *rstd;
+    return kn_layer_norm_with(x[0], c->ndim, kn_shape(x[0]) + kn_ndim(x[0]) - c->ndim,
+                              &(kn_layer_norm_params){.eps = c->eps, .mean = &mean, .rstd = &rstd});
+}
+
+static kn_tensor *build_layer_norm_rstd(kn_tensor *const *x, const void *params)
+{
+    const layer_case *c = params;
+    kn_tensor *rstd;
+    return kn_layer_norm_with(x[0], c->ndim, kn_shape(x[0]) + kn_ndim(x[0]) - c->ndim,
+                              &(kn_layer_norm_params){.eps = c->eps, .rstd = &rstd});
+}
+
 /* clang-format off */
 #define BN(...) &(const kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS, __VA_ARGS__}
 #define TRAIN BN(.training = true)
@@ -98,6 +126,16 @@ static const op_row rows[] = {
     {"batch_norm/empty_batch", build_batch_norm, {X(0, 3, 4), W(3), B(3)}, TRAIN},
     {"batch_norm/empty_plane", build_batch_norm, {X(2, 3, 0), W(3), B(3), MEAN(3), VAR(3)}, EVAL},
     {"batch_norm/no_channels", build_batch_norm, {X(2, 0), W(0), B(0)}, TRAIN},
+    {"batch_norm/statistics", build_batch_norm_statistics, {X(5, 3, 7)}, TRAIN, 35, .layouts = true},
+    {"batch_norm/statistics_planes", build_batch_norm_statistics, {X(3, 5, 17, 19)}, TRAIN, 969},
+    {"batch_norm/statistics_eval", build_batch_norm_statistics, {X(5, 3, 7), MEAN(3), VAR(3)}, EVAL, 35},
+    {"batch_norm/statistics_empty", build_batch_norm_statistics, {X(0, 3, 4)}, TRAIN},
+    {"layer_norm/statistics", build_layer_norm_statistics, {X(5, 3, 7)}, LN(1), 7, .layouts = true},
+    {"layer_norm/statistics_two_dims", build_layer_norm_statistics, {X(5, 3, 7)}, LN(2), 21},
+    {"layer_norm/statistics_long", build_layer_norm_statistics, {X(3, 9001)}, LN(1), 9001},
+    {"layer_norm/statistics_no_rows", build_layer_norm_statistics, {X(0, 4)}, LN(1)},
+    {"layer_norm/statistics_no_columns", build_layer_norm_statistics, {X(3, 0)}, LN(1)},
+    {"layer_norm/rstd", build_layer_norm_rstd, {X(5, 3)}, LN(1), 3},
     {"layer_norm/plain", build_layer_norm, {X(5, 3)}, LN(1), 3},
     {"layer_norm/weight", build_layer_norm, {X(5, 3), W(3)}, LN(1), 3},
     {"layer_norm/bias", build_layer_norm_bias, {X(5, 3), B(3)}, LN(1), 5},

@@ -13,7 +13,7 @@
 
 /* Fewer unless KOINE_TEST_FULL is set. */
 enum { MAX_CASES = 150, FEW_CASES = 60, MAX_DRAWS = 3 };
-static int num_cases(void) { return test_full() ? MAX_CASES : FEW_CASES; }
+static int num_cases(void) { return (test_full() ? MAX_CASES : FEW_CASES) / next_size(); }
 
 /* One matrix: its elements on the host, and the same on the device. */
 typedef struct matrix {
@@ -208,7 +208,7 @@ static void test_large_sizes(void **state)
     int64_t computed[16] = {0};
     test_random random = test_random_from("gemm large");
     (void)state;
-    for (int i = 0; i < MAX_DRAWS * LARGE_SIZES; i += test_full() ? 1 : MAX_DRAWS) {
+    for (int i = 0; i < MAX_DRAWS * LARGE_SIZES; i += test_full() ? 1 : MAX_DRAWS * next_size()) {
         KN_SCOPE;
         check_case(&random, has_f64 && i % 4 == 3, i, large_sizes[i / MAX_DRAWS], computed);
     }

@@ -97,6 +97,44 @@ TENSOR_TEST(test_gradients_and_versions)
     kn_kernel_free(scale);
 }
 
+TENSOR_TEST(test_many_arguments)
+{
+    enum { TENSORS = 20, NUMBERS = 80 };
+    char text[8192];
+    kn_kernel_arg args[TENSORS + NUMBERS];
+    int length = snprintf(text, sizeof text, "#include \"common/koine.clh\"\nkernel void total(KN_OUT(t0)");
+    for (int i = 1; i < TENSORS; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, ", KN_IN(t%d)", i);
+    for (int i = 0; i < NUMBERS; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, ", int n%d", i);
+    length += snprintf(text + length, sizeof text - (size_t)length, ")\n{ KN_BIND_OUT(float, t0); t0[0] = 0");
+    for (int i = 1; i < TENSORS; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length,
+                           " + *(const global float *)(t%d_base + t%d_offset)", i, i);
+    for (int i = 0; i < NUMBERS; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, " + n%d", i);
+    snprintf(text + length, sizeof text - (size_t)length, "; }");
+    kn_tensor *y = kn_zeros(KN_SHAPE(1));
+    args[0] = kn_kernel_output(y);
+    for (int i = 1; i < TENSORS; i++)
+        args[i] = kn_kernel_input(kn_full(KN_SHAPE(1), 1000 * i));
+    for (int i = 0; i < NUMBERS; i++)
+        args[TENSORS + i] = kn_kernel_i32(i);
+    kn_user_kernel *total = kn_kernel_new(text, "total", NULL);
+    CHECK_OK(kn_kernel_run(total, .args = args, .num_args = TENSORS + NUMBERS, .global = {1}));
+    CHECK_VALUES(y, 1000 * (TENSORS - 1) * TENSORS / 2 + NUMBERS * (NUMBERS - 1) / 2);
+    args[1] = kn_kernel_i32(1);
+    assert_int_equal(kn_kernel_run(total, .args = args, .num_args = TENSORS + NUMBERS, .global = {1}), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "the kernel has 120 parameters", "19 tensors");
+    static const char big[1 << 17];
+    assert_int_equal(kn_kernel_run(total, KN_KERNEL_ARGS(args[0], kn_kernel_struct(big, sizeof big)), .global = {1}),
+                     KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "2 arguments of 131088 bytes, 16 for each tensor", "the device takes at most");
+    assert_int_equal(kn_kernel_run(total, .args = NULL, .num_args = 3, .global = {1}), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "`args` is NULL");
+    kn_kernel_free(total);
+}
+
 TENSOR_TEST(test_misuse)
 {
     kn_user_kernel *scale = kernel_of("scale", "-DT=float"), *other = NULL;
@@ -240,6 +278,7 @@ int main(int argc, char **argv)
         TEST(test_run),
         TEST(test_local_memory_and_dimensions),
         TEST(test_gradients_and_versions),
+        TEST(test_many_arguments),
         TEST(test_misuse),
         TEST(test_wrong_sources),
         TEST(test_kept_on_disk),

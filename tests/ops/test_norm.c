@@ -304,6 +304,53 @@ TENSOR_TEST(layer_norm_refuses)
     CHECK_TENSOR(kn_layer_norm(x, KN_SHAPE(4, 3)));
 }
 
+/* --- mean and rstd ------------------------------------------------------------------------------------------------ */
+
+TENSOR_TEST(statistics_of_a_layer)
+{
+    kn_tensor *x = kn_from_data(((float[]){1, 3, -2, 2}), KN_SHAPE(2, 2), .requires_grad = true);
+    kn_tensor *mean, *rstd, *y = kn_layer_norm(x, KN_SHAPE(2), .eps = 0, .mean = &mean, .rstd = &rstd);
+    CHECK_VALUES(kn_detach(y), -1, 1, -1, 1);
+    CHECK_SHAPE(mean, 2, 1);
+    CHECK_VALUES(mean, 2, 0);
+    CHECK_VALUES(rstd, 1, 0.5);
+    assert_true(kn_requires_grad(y) && !kn_requires_grad(mean) && !kn_requires_grad(rstd));
+    CHECK_OK(kn_backward(kn_sum(kn_mul(y, y))));
+    CHECK_TENSOR(kn_layer_norm(kn_ones(KN_SHAPE(2, 3, 5)), KN_SHAPE(3, 5), .mean = &mean));
+    CHECK_SHAPE(mean, 2, 1, 1);
+}
+
+TENSOR_TEST(statistics_of_half_precision_are_float32)
+{
+    kn_tensor *x = kn_from_data(((float[]){1, 3, 5, 9}), KN_SHAPE(2, 2));
+    kn_tensor *mean, *rstd,
+        *y = kn_batch_norm(kn_to_dtype(x, KN_F16), .training = true, .eps = 0, .mean = &mean, .rstd = &rstd);
+    CHECK_DTYPE(y, KN_F16);
+    CHECK_DTYPE(mean, KN_F32);
+    CHECK_VALUES(mean, 3, 6);
+    CHECK_DTYPE(rstd, KN_F32);
+}
+
+/* By the list: into given tensors, and one alone. */
+TENSOR_TEST(statistics_by_name)
+{
+    const kn_op *op = kn_op_find("batch_norm");
+    const kn_batch_norm_args args = {KN_BATCH_NORM_DEFAULTS, .training = true};
+    kn_tensor *x = kn_from_data(((float[]){1, 3, 5, 9}), KN_SHAPE(2, 2));
+    kn_tensor *wide = kn_zeros(KN_SHAPE(2, 2)), *outputs[] = {KN_SKIP_OUTPUT, kn_select(wide, 1, 0), NULL};
+    CHECK_OK(kn_op_call(op, &x, 1, &args, outputs, 3));
+    assert_null(outputs[0]);
+    CHECK_VALUES(wide, 3, 0, 6, 0);
+    CHECK_SHAPE(outputs[2], 2);
+    kn_tensor *missing[] = {NULL, kn_zeros(KN_SHAPE(3)), KN_SKIP_OUTPUT};
+    assert_int_equal(kn_op_call(op, &x, 1, &args, missing, 3), KN_ERR_SHAPE);
+    CHECK_ERROR(KN_ERR_SHAPE, "batch_norm", "the given output 1 is float32 [3]");
+    kn_tensor *mean = x, *rstd = x;
+    assert_null(kn_batch_norm(NULL, .training = true, .mean = &mean, .rstd = &rstd));
+    assert_true(!mean && !rstd);
+    kn_error_clear();
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
@@ -320,6 +367,9 @@ int main(int argc, char **argv)
         TEST(bits_do_not_depend_on_the_number_of_cores),
         TEST(batch_norm_refuses),
         TEST(layer_norm_refuses),
+        TEST(statistics_of_a_layer),
+        TEST(statistics_of_half_precision_are_float32),
+        TEST(statistics_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

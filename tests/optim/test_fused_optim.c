@@ -183,6 +183,98 @@ TENSOR_TEST(adam_as_the_optimizers)
     kn_optim_free(optim);
 }
 
+/* --- mixed precision ---------------------------------------------------------------------------------------------- */
+
+static void check_same(kn_tensor *a, kn_tensor *b)
+{
+    double distance = 0;
+    assert_int_equal(kn_numel(a), kn_numel(b));
+    if (kn_numel(a) > 0)
+        CHECK_OK(kn_item(kn_max(kn_abs(kn_sub(a, b))), &distance));
+    assert_true(distance == 0);
+}
+
+static void check_same_lists(const lists *a, const lists *b)
+{
+    for (int i = 0; i < MANY; i++) {
+        check_same(a->parameters[i], b->parameters[i]);
+        check_same(a->gradients[i], b->gradients[i]);
+        for (int s = 0; s < STATES; s++)
+            check_same(a->states[s][i], b->states[s][i]);
+    }
+}
+
+/* Powers of two: the division is exact. */
+static kn_tensor *scale_gradients(lists *l)
+{
+    for (int i = 0; i < MANY; i++)
+        CHECK_TENSOR(kn_mul_scalar_(l->gradients[i], 1024));
+    return kn_full(KN_SCALAR, 1024);
+}
+
+static void check_scaled_adam(bool amsgrad, kn_dtype dtype)
+{
+    KN_SCOPE;
+    lists plain, scaled;
+    kn_fused_adam_params params = kn_fused_adam_params_init();
+    params.amsgrad = amsgrad;
+    make_lists(&plain, dtype);
+    make_lists(&scaled, dtype);
+    CHECK_OK(adam_step(&plain, &params));
+    params.grad_scale = scale_gradients(&scaled);
+    CHECK_OK(adam_step(&scaled, &params));
+    check_same_lists(&scaled, &plain);
+    params.grad_scale = NULL;
+    CHECK_OK(adam_step(&plain, &params));
+    params.found_inf = kn_zeros(KN_SCALAR);
+    CHECK_OK(adam_step(&scaled, &params));
+    check_same_lists(&scaled, &plain);
+}
+
+static void check_scaled_sgd(kn_fused_sgd_params params, kn_dtype dtype)
+{
+    KN_SCOPE;
+    lists plain, scaled;
+    make_lists(&plain, dtype);
+    make_lists(&scaled, dtype);
+    kn_tensor *const *plain_buffers = params.momentum != 0 ? plain.states[0] : NULL;
+    kn_tensor *const *buffers = params.momentum != 0 ? scaled.states[0] : NULL;
+    CHECK_OK(kn_fused_sgd_with(plain.parameters, plain.gradients, plain_buffers, MANY, &params));
+    params.grad_scale = scale_gradients(&scaled);
+    params.found_inf = kn_zeros(KN_SHAPE(1));
+    CHECK_OK(kn_fused_sgd_with(scaled.parameters, scaled.gradients, buffers, MANY, &params));
+    check_same_lists(&scaled, &plain);
+}
+
+TENSOR_TEST(gradients_are_divided_by_the_scale)
+{
+    check_scaled_adam(false, KN_F32);
+    check_scaled_adam(true, KN_F64);
+    check_scaled_sgd((kn_fused_sgd_params){.lr = 0.1, .weight_decay = 0.1}, KN_F64);
+    check_scaled_sgd((kn_fused_sgd_params){.lr = 0.1, .momentum = 0.9, .maximize = true}, KN_F32);
+}
+
+TENSOR_TEST(an_infinity_skips_the_step)
+{
+    lists stepped, kept;
+    make_lists(&stepped, KN_F32);
+    make_lists(&kept, KN_F32);
+    kn_tensor *found = kn_ones(KN_SCALAR), *scale = kn_full(KN_SCALAR, 2);
+    CHECK_OK(kn_fused_adam(stepped.parameters, stepped.gradients, stepped.states[0], stepped.states[1], NULL,
+                           stepped.states[3], MANY, .grad_scale = scale, .found_inf = found));
+    CHECK_OK(kn_fused_sgd(stepped.parameters, stepped.gradients, stepped.states[0], MANY, .momentum = 0.9,
+                          .found_inf = found));
+    check_same_lists(&stepped, &kept);
+}
+
+TENSOR_TEST(strided_gradients_are_divided)
+{
+    kn_tensor *p = kn_ones(KN_SHAPE(2, 3)), *g = kn_t(kn_full(KN_SHAPE(3, 2), 8));
+    CHECK_OK(kn_fused_sgd(&p, &g, NULL, 1, .lr = 0.5, .grad_scale = kn_full(KN_SCALAR, 4)));
+    CHECK_VALUES(p, 0, 0, 0, 0, 0, 0);
+    CHECK_VALUES(g, 2, 2, 2, 2, 2, 2);
+}
+
 /* --- layouts and dtypes ------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(strided_tensors_and_both_dtypes_in_one_list)
@@ -251,6 +343,12 @@ TENSOR_TEST(lists_that_do_not_do)
     REFUSED(KN_ERR_ARGUMENT, kn_fused_adam(p, g, g, g, NULL, wide, 2), "state_steps[1] is float32 [2]");
     REFUSED(KN_ERR_ARGUMENT, kn_fused_adam(p, g, g, g, NULL, whole, 2), "state_steps[1] is int64");
     REFUSED(KN_ERR_ARGUMENT, kn_fused_adam(p, g, g, g, NULL, step, 2, .beta1 = 1), "Adam", "beta1");
+    kn_tensor *scale = kn_ones(KN_SCALAR), *shared[] = {kn_expand(kn_ones(KN_SCALAR), KN_SHAPE(3))};
+    REFUSED(KN_ERR_ARGUMENT, kn_fused_sgd(p, g, NULL, 2, .grad_scale = p[0]), "kn_fused_sgd: grad_scale is float32 [3]",
+            "one float32 element");
+    REFUSED(KN_ERR_ARGUMENT, kn_fused_sgd(p, g, NULL, 2, .found_inf = kn_ones(KN_SCALAR, .dtype = KN_F64)),
+            "found_inf is float64");
+    REFUSED(KN_ERR_STATE, kn_fused_sgd(p, shared, NULL, 1, .grad_scale = scale), "gradients[0]", "share memory");
     CHECK_VALUES(p[0], 1, 1, 1);
     CHECK_VALUES(p[1], 1, 1);
 }
@@ -259,9 +357,15 @@ int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
-        TEST(adam_as_its_formula),       TEST(sgd_as_its_formula),
-        TEST(adam_as_the_optimizers),    TEST(strided_tensors_and_both_dtypes_in_one_list),
-        TEST(a_step_counts_as_a_change), TEST(lists_that_do_not_do),
+        TEST(adam_as_its_formula),
+        TEST(sgd_as_its_formula),
+        TEST(adam_as_the_optimizers),
+        TEST(strided_tensors_and_both_dtypes_in_one_list),
+        TEST(a_step_counts_as_a_change),
+        TEST(lists_that_do_not_do),
+        TEST(gradients_are_divided_by_the_scale),
+        TEST(an_infinity_skips_the_step),
+        TEST(strided_gradients_are_divided),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,16 @@ CALLS(kn_uniform_, kn_random_params, show_tensor, kn_uniform_with_(matrix(), 0, 
 CALLS(kn_normal_, kn_random_params, show_tensor, kn_normal_with_(matrix(), 0, 1, params), kn_normal_(matrix(), 0, 1))
 CALLS(kn_bernoulli_, kn_random_params, show_tensor, kn_bernoulli_with_(matrix(), 0.5, params),
       kn_bernoulli_(matrix(), 0.5))
+CALLS(kn_rand_like, kn_random_params, show_tensor, kn_rand_like_with(matrix(), params), kn_rand_like(matrix()))
+CALLS(kn_randn_like, kn_random_params, show_tensor, kn_randn_like_with(matrix(), params), kn_randn_like(matrix()))
+CALLS(kn_init_uniform_, kn_random_params, show_tensor, kn_init_uniform_with_(matrix(), 0, 1, params),
+      kn_init_uniform_(matrix(), 0, 1))
+CALLS(kn_init_normal_, kn_random_params, show_tensor, kn_init_normal_with_(matrix(), 0, 1, params),
+      kn_init_normal_(matrix(), 0, 1))
+CALLS(kn_init_kaiming_uniform_, kn_random_params, show_tensor, kn_init_kaiming_uniform_with_(matrix(), 0, params),
+      kn_init_kaiming_uniform_(matrix(), 0))
+CALLS(kn_init_xavier_uniform_, kn_random_params, show_tensor, kn_init_xavier_uniform_with_(matrix(), 1, params),
+      kn_init_xavier_uniform_(matrix(), 1))
 CALLS(kn_randint, kn_tensor_options, show_tensor, kn_randint_with(0, 9, 2, shape23, params),
       kn_randint(0, 9, KN_SHAPE(2, 3)))
 CALLS(kn_randperm, kn_tensor_options, show_tensor, kn_randperm_with(11, params), kn_randperm(11))
@@ -458,6 +468,12 @@ static const row rows[] = {
     ROW(kn_uniform_),
     ROW(kn_normal_),
     ROW(kn_bernoulli_),
+    ROW(kn_rand_like),
+    ROW(kn_randn_like),
+    ROW(kn_init_uniform_),
+    ROW(kn_init_normal_),
+    ROW(kn_init_kaiming_uniform_),
+    ROW(kn_init_xavier_uniform_),
     ROW(kn_randperm),
     ROW(kn_to),
     ROW(kn_copy),

@@ -9,6 +9,8 @@
 #include "support/as_gpu.h"
 #include "support/op_run.h"
 
+#define LONG_ELEMENTS 1000
+
 typedef struct options {
     const char *only, *device, *dtype, *forced;
     bool list, times, first, all_operators, no_gradient, as_gpu, tensor_cores, as_avx2, as_neon;
@@ -108,14 +110,16 @@ static void check_f32_gradients(op_run *run, const op_result *f32)
     run->failures = fine.failures > run->failures ? fine.failures : run->failures;
 }
 
-/* By default f64 is for gradients, on contiguous inputs: layouts test views. Rows that force implementations differ in
- * shapes and not in formulas, so only those with layouts are in f64, and where --no-gradient repeats the rows under
- * other conditions, no others. */
+/* By default f64 is for gradients, on contiguous inputs: layouts test views. Long inputs, and rows that force
+ * implementations, differ from others in shape and not in formula: of the latter only those with layouts are in f64,
+ * and where --no-gradient repeats the rows under other conditions, no others. */
 static bool runs_in_f64(const options *chosen, const op_row *row, kn_device *device, op_layout layout)
 {
     if (!kn_device_limits(device)->has_f64 || test_full())
         return kn_device_limits(device)->has_f64;
-    return layout == LAYOUT_PLAIN && (row->tables ? row->layouts : !chosen->no_gradient);
+    if (layout != LAYOUT_PLAIN || op_differentiable_elements(row, layout) > LONG_ELEMENTS)
+        return false;
+    return row->tables ? row->layouts : !chosen->no_gradient;
 }
 
 static void check_case(op_run *run, const options *chosen)

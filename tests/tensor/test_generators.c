@@ -26,9 +26,38 @@ static kn_tensor *draw_dropout2d(kn_generator *g)
     return kn_dropout2d(kn_ones(KN_SHAPE(1, DRAWN, 1)), .generator = g);
 }
 
-static kn_tensor *(*const draws[])(kn_generator *) = {draw_rand,      draw_randn,   draw_randint,
-                                                      draw_randperm,  draw_uniform, draw_normal,
-                                                      draw_bernoulli, draw_dropout, draw_dropout2d};
+static kn_tensor *draw_rand_like(kn_generator *g) { return kn_rand_like(kn_empty(KN_SHAPE(DRAWN)), .generator = g); }
+static kn_tensor *draw_randn_like(kn_generator *g) { return kn_randn_like(kn_empty(KN_SHAPE(DRAWN)), .generator = g); }
+static kn_tensor *draw_init_uniform(kn_generator *g)
+{
+    return kn_init_uniform_(kn_empty(KN_SHAPE(DRAWN)), -1, 1, .generator = g);
+}
+static kn_tensor *draw_init_normal(kn_generator *g)
+{
+    return kn_init_normal_(kn_empty(KN_SHAPE(DRAWN)), 2, 3, .generator = g);
+}
+static kn_tensor *draw_kaiming(kn_generator *g)
+{
+    return kn_init_kaiming_uniform_(kn_empty(KN_SHAPE(DRAWN, 2)), 0, .generator = g);
+}
+static kn_tensor *draw_xavier(kn_generator *g)
+{
+    return kn_init_xavier_uniform_(kn_empty(KN_SHAPE(DRAWN, 2)), 1, .generator = g);
+}
+static kn_tensor *draw_by_module(kn_generator *g, bool planes)
+{
+    kn_module *module = planes ? kn_nn_dropout2d(.generator = g) : kn_nn_dropout(.generator = g);
+    kn_tensor *y = kn_forward(module, kn_ones(KN_SHAPE(1, DRAWN, 1, 1)));
+    kn_module_free(module);
+    return y;
+}
+static kn_tensor *draw_nn_dropout(kn_generator *g) { return draw_by_module(g, false); }
+static kn_tensor *draw_nn_dropout2d(kn_generator *g) { return draw_by_module(g, true); }
+
+static kn_tensor *(*const draws[])(kn_generator *) = {
+    draw_rand,        draw_randn,   draw_randint,   draw_randperm,   draw_uniform,     draw_normal,
+    draw_bernoulli,   draw_dropout, draw_dropout2d, draw_rand_like,  draw_randn_like,  draw_init_uniform,
+    draw_init_normal, draw_kaiming, draw_xavier,    draw_nn_dropout, draw_nn_dropout2d};
 enum { DRAWS = sizeof draws / sizeof draws[0] };
 
 static bool are_equal(kn_tensor *a, kn_tensor *b)

@@ -333,6 +333,84 @@ TENSOR_TEST(a_storage_grows)
     kn_storage_release(storage);
 }
 
+static void check_unusable(kn_tensor *x, kn_tensor *other)
+{
+    double value;
+    float values[3];
+    assert_null(kn_neg(x));
+    CHECK_ERROR(KN_ERR_STATE, "neg", "resized to 0 bytes", "12 bytes with kn_storage_resize");
+    assert_int_equal(kn_copy_(x, other), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "resized to 0 bytes");
+    assert_int_equal(kn_copy_(other, x), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "resized to 0 bytes");
+    assert_int_equal(kn_read(x, values, sizeof values), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "resized to 0 bytes");
+    assert_int_equal(kn_write(x, values, sizeof values), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "resized to 0 bytes");
+    assert_int_equal(kn_item(kn_narrow(x, 0, 1, 1), &value), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "resized to 0 bytes");
+    assert_null(kn_uniform_(x, 0, 1));
+    CHECK_ERROR(KN_ERR_STATE, "resized to 0 bytes");
+    assert_null(kn_fill_(x, 1));
+    CHECK_ERROR(KN_ERR_STATE, "resized to 0 bytes");
+    assert_null(kn_to(x, kn_device_host()));
+    CHECK_ERROR(KN_ERR_STATE, "resized to 0 bytes");
+    size_t offset;
+    assert_null(kn_native_memory(x, &offset));
+    CHECK_ERROR(KN_ERR_STATE, "kn_native_memory", "resized to 0 bytes");
+}
+
+TENSOR_TEST(a_storage_gives_up_its_memory_and_gets_it_back)
+{
+    kn_tensor *x = kn_from_data(((float[]){1, 2, 3}), KN_SHAPE(3)), *other = kn_ones(KN_SHAPE(3));
+    kn_storage *storage = kn_storage_of(x);
+    const uint64_t address = kn_storage_address(storage);
+    CHECK_OK(kn_storage_resize(storage, 0));
+    assert_true(kn_storage_bytes(storage) == 0 && kn_storage_address(storage) == 0 && kn_tensor_address(x) == 0);
+    kn_storage *found = kn_storage_at_address(address, NULL);
+    assert_true(found != storage);
+    kn_storage_release(found);
+    check_unusable(x, other);
+    CHECK_OK(kn_storage_resize(storage, 0));
+    assert_int_equal(kn_storage_resize(storage, 8), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "tensors may use the bytes");
+    CHECK_OK(kn_storage_resize(storage, 12));
+    CHECK_OK(kn_copy_(x, other));
+    CHECK_VALUES(kn_add(x, other), 2, 2, 2);
+    found = kn_storage_at_address(kn_storage_address(storage), NULL);
+    assert_ptr_equal(found, storage);
+    kn_storage_release(found);
+    CHECK_OK(kn_storage_resize(storage, 0)); /* and is released so */
+    kn_storage_release(storage);
+    storage = kn_storage_of(kn_to(other, kn_device_host()));
+    assert_int_equal(kn_storage_resize(storage, 0), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "tensors may use the bytes");
+    kn_storage_release(storage);
+}
+
+/* As FSDP does: a weight is freed after forward, and there again for backward. */
+TENSOR_TEST(a_weight_comes_back_for_backward)
+{
+    kn_tensor *w = kn_from_data(((float[]){2, 3}), KN_SHAPE(2)), *x = kn_ones(KN_SHAPE(2), .requires_grad = true);
+    kn_tensor *kept = kn_clone(w), *y = kn_sum(kn_mul(x, w));
+    kn_storage *storage = kn_storage_of(w);
+    const unsigned version = kn_storage_version(storage);
+    CHECK_OK(kn_storage_resize(storage, 0));
+    assert_int_equal(kn_backward_with(y, NULL, true), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "resized to 0 bytes");
+    CHECK_OK(kn_storage_resize(storage, 8));
+    assert_int_equal(kn_storage_version(storage), version);
+    CHECK_OK(kn_copy_(w, kept));
+    assert_int_equal(kn_backward_with(y, NULL, true), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "changed in place");
+    CHECK_OK(kn_storage_set_version(storage, version));
+    CHECK_OK(kn_backward(y));
+    CHECK_VALUES(kn_grad(x), 2, 3);
+    kn_storage_release(storage);
+    assert_int_equal(kn_storage_set_version(NULL, 0), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "`storage` is NULL");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +429,8 @@ int main(void)
         TEST(a_storage_that_is_gone_is_not_found),
         TEST(threads_look_up_what_others_release),
         TEST(a_storage_grows),
+        TEST(a_storage_gives_up_its_memory_and_gets_it_back),
+        TEST(a_weight_comes_back_for_backward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

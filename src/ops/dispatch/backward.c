@@ -215,6 +215,7 @@ static kn_status repeat_forward(pass *p, const kn_call *call)
                  .stream = call->stream,
                  .inputs = given,
                  .num_inputs = inputs_of(given, call->op, call->inputs, call->num_inputs),
+                 .skipped = ~1u,
                  .needs_grad = true};
     kn_status status = x.op->shape(&x);
     for (int i = 0; status == KN_OK && i < x.num_outputs; i++)

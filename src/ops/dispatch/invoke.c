@@ -168,6 +168,12 @@ static bool has_halves(const kn_op *op, kn_tensor *const *inputs, int num_inputs
     return false;
 }
 
+/* Is output `index`, computed in float32 for a half, returned as a half? */
+static bool is_rounded(const kn_op *op, int index, const kn_tensor *result)
+{
+    return result->dtype == KN_F32 && !(op->first_statistic && index >= op->first_statistic);
+}
+
 /* Computes in float32: widens the inputs and rounds the floating results to input 0's dtype. */
 static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_outputs)
 {
@@ -188,7 +194,7 @@ static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_out
             outputs[i] = NULL;
             continue;
         }
-        kn_tensor *result = results[i]->dtype == KN_F32 ? kn_to_dtype(results[i], dtype) : results[i];
+        kn_tensor *result = is_rounded(entry->op, i, results[i]) ? kn_to_dtype(results[i], dtype) : results[i];
         if (!result)
             return kn_error_status();
         KN_TRY(deliver(entry->op, i, &outputs[i], result));

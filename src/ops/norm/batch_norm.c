@@ -70,7 +70,8 @@ static kn_status batch_norm_shape(kn_call *call)
     if (params->training && x->shape[0] * kn_shape_numel(x->ndim - 2, x->shape + 2) == 1)
         return kn_fail(KN_ERR_SHAPE, "expected more than 1 value per channel when training, got input %s",
                        kn_tensor_describe(text, sizeof text, x));
-    return kn_call_output(call, x->dtype, x->ndim, x->shape);
+    KN_TRY(kn_call_output(call, x->dtype, x->ndim, x->shape));
+    return kn_norm_statistics_shape(call, 1, &x->shape[1]);
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
@@ -160,6 +161,8 @@ static kn_status batch_norm_forward(kn_call *call)
         status = save(call, in, table);
     if (status == KN_OK)
         status = run(call, in, table);
+    if (status == KN_OK && call->num_outputs > 1)
+        status = kn_norm_statistics_forward(call, table, 3, 1);
     for (int i = 0; i < INPUTS; i++)
         kn_release(in[i]);
     kn_release(table);
@@ -221,18 +224,20 @@ static kn_status batch_norm_reference(const kn_call *call)
     const int64_t inner = kn_shape_numel(x->ndim - 2, x->shape + 2), channels = x->shape[1];
     const kn_bounds bounds = kn_bounds_of(params->activation);
 
-    if (kn_numel(x) == 0)
-        return KN_OK;
     for (int64_t c = 0; c < channels; c++) {
-        double mean, variance;
-        if (params->training) {
+        double mean = (double)NAN, variance = (double)NAN;
+        if (kn_numel(x) > 0 && params->training) {
             channel_moments(x, c, &mean, &variance);
-        } else {
+        } else if (kn_numel(x) > 0) {
             mean = kn_reference_get(call->inputs[RUNNING_MEAN], c);
             variance = kn_reference_get(call->inputs[RUNNING_VAR], c);
         }
-        const double scale =
-            (call->inputs[WEIGHT] ? kn_reference_get(call->inputs[WEIGHT], c) : 1) / sqrt(variance + params->eps);
+        const double rstd = 1 / sqrt(variance + params->eps);
+        const double scale = (call->inputs[WEIGHT] ? kn_reference_get(call->inputs[WEIGHT], c) : 1) * rstd;
+        if (call->num_outputs > 1) {
+            kn_reference_set(call->outputs[1], c, mean);
+            kn_reference_set(call->outputs[2], c, rstd);
+        }
         const double bias = call->inputs[BIAS] ? kn_reference_get(call->inputs[BIAS], c) : 0;
         for (int64_t i = 0; i < x->shape[0] * inner; i++) {
             const int64_t at = (i / inner * channels + c) * inner + i % inner;
@@ -282,6 +287,7 @@ const kn_op kn_batch_norm_op = {
     .name = "batch_norm",
     .inputs = {"x", "?weight", "?bias", "?running_mean", "?running_var", "?num_batches_tracked"},
     .dtypes = {KN_DTYPES_FLOATING, 0, 0, 0, 0, KN_DTYPES_INDICES},
+    KN_NORM_OUTPUTS,
     .params = KN_PARAMS(kn_batch_norm_args, batch_norm_rows, KN_BATCH_NORM_DEFAULTS),
     .widens_halves = true,
     .num_widened = BIAS + 1, /* in-place operands keep their dtype */
@@ -312,8 +318,9 @@ kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulati
                                      .momentum = params->momentum,
                                      .eps = params->eps,
                                      .activation = params->activation};
-    return kn_invoke(&kn_batch_norm_op, &args, x, params->weight, params->bias, params->running_mean,
-                     params->running_var, counter);
+    kn_tensor *const inputs[INPUTS] = {x,      params->weight, params->bias, params->running_mean, params->running_var,
+                                       counter};
+    return kn_norm_invoke(&kn_batch_norm_op, inputs, INPUTS, &args, params->mean, params->rstd);
 }
 
 kn_tensor *kn_batch_norm_with(kn_tensor *x, const kn_batch_norm_params *params)

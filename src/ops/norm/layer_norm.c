@@ -48,7 +48,11 @@ static kn_status layer_norm_shape(kn_call *call)
             return kn_fail(KN_ERR_SHAPE, "%s must have the normalised shape %s, not %s",
                            i == WEIGHT ? "weight" : "bias", wanted,
                            kn_tensor_describe(text, sizeof text, call->inputs[i]));
-    return kn_call_output(call, x->dtype, x->ndim, x->shape);
+    KN_TRY(kn_call_output(call, x->dtype, x->ndim, x->shape));
+    int64_t shape[KN_MAX_DIMS];
+    for (int d = 0; d < x->ndim; d++)
+        shape[d] = d < x->ndim - params->shape.count ? x->shape[d] : 1;
+    return kn_norm_statistics_shape(call, x->ndim, shape);
 }
 
 /* --- what is computed of a row ------------------------------------------------------------------------------------ */
@@ -75,17 +79,6 @@ static const kn_rows_pass average = {.state = "s",
 static kn_rows_code forward_codes[2][2] = {{FORWARD("a", "", ""), FORWARD("ab", "", " + b")},
                                            {FORWARD("aw", " * w", ""), FORWARD("awb", " * w", " + b")}};
 
-/* With c = x - mean and d = g weight: dx = r (d - sum d / n - c r^2 sum d c / n). */
-#define BACKWARD(letters, factor)                                                                                      \
-    {                                                                                                                  \
-        .name = "layer_norm_backward", .inputs = letters, .per_place = "w", .per_row = "hlr", .numbers = "p",          \
-        .state = "uv", .init = "u = 0; v = 0;",                                                                        \
-        .step = "const T c = " CENTRED "; const T d = g" factor "; u += d; v += d * c;", .merge = "u += U; v += V;",   \
-        .is_sum = true, .row = "xy", .finish = "x = u * p; y = v * p * r * r;",                                        \
-        .map = "(g" factor " - x - " CENTRED " * y) * r"                                                               \
-    }
-static kn_rows_code backward_codes[2] = {BACKWARD("gahlr", ""), BACKWARD("gahlrw", " * w")};
-
 /* Over the rows: dweight = sum g c r, dbias = sum g. */
 static kn_rows_code sums_over_rows = {.name = "layer_norm_sums",
                                       .inputs = "gahlr",
@@ -96,6 +89,17 @@ static kn_rows_code sums_over_rows = {.name = "layer_norm_sums",
                                       .merge = "u += U; v += V;",
                                       .values = {"u", "v"},
                                       .is_sum = true};
+
+/* With c = x - mean and d = g weight: dx = r (d - sum d / n - c r^2 sum d c / n). */
+#define BACKWARD(letters, factor)                                                                                      \
+    {                                                                                                                  \
+        .name = "layer_norm_backward", .inputs = letters, .per_place = "w", .per_row = "hlr", .numbers = "p",          \
+        .state = "uv", .init = "u = 0; v = 0;",                                                                        \
+        .step = "const T c = " CENTRED "; const T d = g" factor "; u += d; v += d * c;", .merge = "u += U; v += V;",   \
+        .is_sum = true, .row = "xy", .finish = "x = u * p; y = v * p * r * r;",                                        \
+        .map = "(g" factor " - x - " CENTRED " * y) * r", .columns = &sums_over_rows                                   \
+    }
+static kn_rows_code backward_codes[2] = {BACKWARD("gahlr", ""), BACKWARD("gahlrw", " * w")};
 
 /* h, l or r of all rows: table [3, rows]. */
 static kn_operand part_of(const kn_tensor *table, int part, int64_t rows)
@@ -145,6 +149,8 @@ static kn_status layer_norm_forward(kn_call *call)
     }
     if (status == KN_OK && r.rows * r.n > 0)
         status = run_forward(call, in, table, r);
+    if (status == KN_OK && call->num_outputs > 1)
+        status = kn_norm_statistics_forward(call, table, 1, r.rows);
     for (int i = X; i < INPUTS; i++)
         kn_release(in[i]);
     kn_release(table);
@@ -167,20 +173,11 @@ static kn_status run_backward(kn_grad_call *grad, kn_rows r)
                          .numbers = {1 / (double)r.n}};
     if (weight)
         p.inputs[5] = kn_row_operand(weight);
-    if (grad->needs[X]) {
+    if (grad->needs[X])
         p.mapped = kn_row_operand(grad->grad_inputs[X]);
-        KN_TRY(kn_rows_run(grad->stream, &p));
-    }
-    if (!grad->needs[WEIGHT] && !grad->needs[BIAS])
-        return KN_OK;
-    p.code = &sums_over_rows;
-    p.mapped.dtype = KN_DTYPE_DEFAULT;
-    p.outer = 1;
-    p.n = r.rows;
-    p.inner = r.n;
     for (int i = WEIGHT; i <= BIAS; i++)
         if (grad->needs[i])
-            p.outputs[i - WEIGHT] = kn_row_operand(grad->grad_inputs[i]);
+            p.columns[i - WEIGHT] = kn_row_operand(grad->grad_inputs[i]);
     return kn_rows_run(grad->stream, &p);
 }
 
@@ -207,13 +204,17 @@ static kn_status layer_norm_reference(const kn_call *call)
     const kn_tensor *x = call->inputs[X];
     const kn_rows r = rows_of(params, x->ndim, x->shape);
 
-    for (int64_t row = 0; row < r.rows && r.n > 0; row++) {
+    for (int64_t row = 0; row < r.rows; row++) {
         double mean = 0, variance = 0;
         for (int64_t k = 0; k < r.n; k++)
             mean += kn_reference_get(x, row * r.n + k) / (double)r.n;
         for (int64_t k = 0; k < r.n; k++) {
             const double d = kn_reference_get(x, row * r.n + k) - mean;
             variance += d * d / (double)r.n;
+        }
+        if (call->num_outputs > 1) {
+            kn_reference_set(call->outputs[1], row, r.n > 0 ? mean : (double)NAN);
+            kn_reference_set(call->outputs[2], row, r.n > 0 ? 1 / sqrt(variance + params->eps) : (double)NAN);
         }
         for (int64_t k = 0; k < r.n; k++) {
             const double weight = call->inputs[WEIGHT] ? kn_reference_get(call->inputs[WEIGHT], k) : 1;
@@ -259,6 +260,7 @@ static const kn_op_param layer_norm_rows[] = {KN_PARAM(kn_layer_norm_args, shape
 const kn_op kn_layer_norm_op = {.name = "layer_norm",
                                 .inputs = {"x", "?weight", "?bias"},
                                 .dtypes = {KN_DTYPES_FLOATING},
+                                KN_NORM_OUTPUTS,
                                 .params = KN_PARAMS(kn_layer_norm_args, layer_norm_rows, KN_LAYER_NORM_DEFAULTS),
                                 .widens_halves = true,
                                 .enter = layer_norm_enter,
@@ -281,6 +283,7 @@ kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shape, cons
     params = params ? params : &(kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS};
     kn_layer_norm_args args = {.eps = params->eps};
     return kn_ints_of(&args.shape, kn_layer_norm_op.name, "shape", ndim, shape)
-               ? kn_invoke(&kn_layer_norm_op, &args, x, params->weight, params->bias)
+               ? kn_norm_invoke(&kn_layer_norm_op, (kn_tensor *[]){x, params->weight, params->bias}, INPUTS, &args,
+                                params->mean, params->rstd)
                : NULL;
 }

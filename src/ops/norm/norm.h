@@ -31,6 +31,15 @@ extern const kn_rows_pass kn_softmax_maximum;
  * over all batches so far; ignored without a counter. */
 kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulative, const kn_batch_norm_params *params);
 
+/* Mean and rstd as outputs 1 and 2 (ops/norm/statistics.c): for shape rules; for forward, of a table whose elements
+ * `part` and `stride` apart are the mean's two parts and rstd, and those of the next row or channel; and for public
+ * functions, where NULL skips one. */
+#define KN_NORM_OUTPUTS .outputs = {"result", "mean", "rstd"}, .skips_outputs = true, .first_statistic = 1
+kn_status kn_norm_statistics_shape(kn_call *call, int ndim, const int64_t *shape);
+kn_status kn_norm_statistics_forward(kn_call *call, const kn_tensor *table, int64_t stride, int64_t part);
+kn_tensor *kn_norm_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                          kn_tensor **mean, kn_tensor **rstd);
+
 /* The record of a batch normalisation's call. */
 typedef struct kn_batch_norm_op_params {
     double momentum, eps;

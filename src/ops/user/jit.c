@@ -1,10 +1,12 @@
 /* ops/user/jit.c - creating and calling a kn_jit. See koine/jit.h. */
 #include "ops/user/jit.h"
 
+#include <koine/shape.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "ops/dispatch/promote.h"
+#include "ops/shape/broadcast.h"
 #include "tensor/liveness.h"
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
@@ -50,12 +52,8 @@ static kn_status check_forward(kn_jit *jit)
     const kn_jit_signature *s = &jit->forward.signature;
     jit->num_inputs = s->num_values;
     jit->num_outputs = s->returns_value ? 1 : s->num_pointers;
-    if (jit->num_inputs < 1 || jit->num_inputs > KN_JIT_MAX_INPUTS)
-        return kn_fail(KN_ERR_ARGUMENT, "`%s` takes %d tensors; it may take 1 to %d", s->name, jit->num_inputs,
-                       KN_JIT_MAX_INPUTS);
-    if (jit->num_outputs > KN_JIT_MAX_OUTPUTS)
-        return kn_fail(KN_ERR_ARGUMENT, "`%s` gives %d results; at most %d are allowed", s->name, jit->num_outputs,
-                       KN_JIT_MAX_OUTPUTS);
+    if (jit->num_inputs < 1)
+        return kn_fail(KN_ERR_ARGUMENT, "`%s` takes 0 tensors; it must take one or more", s->name);
     return check_scalars(jit);
 }
 
@@ -84,19 +82,23 @@ static kn_status set_up_derivative(kn_jit *jit, const char *forward, char *deriv
         return kn_fail(KN_ERR_ARGUMENT, "the derivative is called `%s` like the function; it needs another name",
                        s->name);
     KN_TRY(check_derivative(jit));
-    return kn_jit_function_init(&jit->derivative, forward, jit->forward.signature.name, derivative);
+    return kn_jit_function_init(&jit->derivative, kn_jit_is_packed(jit), forward, jit->forward.signature.name,
+                                derivative);
 }
 
 static void set_up_op(kn_jit *jit, bool differentiable)
 {
+    const bool packed = kn_jit_is_packed(jit);
     jit->op = (kn_op){.name = jit->forward.name,
                       .inputs = {"*tensors"},
                       .record_size = sizeof(kn_jit_record),
                       .record_keep = kn_jit_record_keep,
                       .record_drop = kn_jit_record_drop,
-                      .shape = kn_jit_shape,
-                      .forward = kn_jit_forward,
-                      .backward = differentiable ? kn_jit_backward : NULL};
+                      .shape = packed ? kn_jit_packed_shape : kn_jit_shape,
+                      .forward = packed ? kn_jit_packed_forward : kn_jit_forward,
+                      .backward = !differentiable ? NULL
+                                  : packed        ? kn_jit_packed_backward
+                                                  : kn_jit_backward};
 }
 
 /* `code` and `derivative` (or NULL) are copies that the parser may write to. */
@@ -105,7 +107,7 @@ static kn_status set_up(kn_jit *jit, char *code, char *derivative, const kn_jit_
     KN_TRY(take_scalars(jit, options->scalars));
     KN_TRY(kn_jit_parse(&jit->forward.signature, code, options->scalars, jit->num_scalars));
     KN_TRY(check_forward(jit));
-    KN_TRY(kn_jit_function_init(&jit->forward, NULL, NULL, code));
+    KN_TRY(kn_jit_function_init(&jit->forward, kn_jit_is_packed(jit), NULL, NULL, code));
     if (derivative)
         KN_TRY(set_up_derivative(jit, code, derivative, options->scalars));
     set_up_op(jit, derivative != NULL);
@@ -185,12 +187,25 @@ static kn_status check_inputs(const kn_jit *jit, kn_tensor *const *inputs, int n
     return KN_OK;
 }
 
+/* The rows of a packed output, in the inputs' joint shape. */
+static kn_tensor *unpack(kn_tensor *packed, kn_tensor *const *inputs, int num_inputs, kn_tensor **more, int count)
+{
+    int64_t shape[KN_MAX_DIMS];
+    int ndim;
+    if (!packed || kn_broadcast_all(&ndim, shape, inputs, num_inputs) != KN_OK)
+        return NULL;
+    for (int i = 1; i < count; i++)
+        if (!(more[i - 1] = kn_reshape(kn_select(packed, 0, i), ndim, shape)))
+            return NULL;
+    return kn_reshape(kn_select(packed, 0, 0), ndim, shape);
+}
+
 kn_jit_call_params kn_jit_call_params_init(void) { return (kn_jit_call_params){KN_JIT_CALL_DEFAULTS}; }
 
 kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num_inputs,
                             const kn_jit_call_params *options)
 {
-    kn_tensor *more[KN_JIT_MAX_OUTPUTS] = {NULL};
+    kn_tensor *more[KN_JIT_MAX_PARAMETERS];
     kn_jit_record params = {.jit = (kn_jit *)(uintptr_t)jit}; /* its reference count changes */
     options = options ? options : &(kn_jit_call_params){KN_JIT_CALL_DEFAULTS};
     if (!jit) {
@@ -204,7 +219,9 @@ kn_tensor *kn_jit_call_with(const kn_jit *jit, kn_tensor *const *inputs, int num
     const int depth = kn_scope_begin();
     if (depth == 0)
         return kn_error_make_sticky();
-    kn_tensor *first = kn_op_apply(&jit->op, inputs, num_inputs, &params, more);
+    kn_tensor *first = kn_op_apply(&jit->op, inputs, num_inputs, &params, kn_jit_is_packed(jit) ? NULL : more);
+    if (kn_jit_is_packed(jit))
+        first = unpack(first, inputs, num_inputs, more, options->more ? jit->num_outputs : 1);
     const int kept = first && options->more ? jit->num_outputs - 1 : 0;
     for (int i = 0; i < kept; i++)
         kn_retain(more[i]);

@@ -8,14 +8,15 @@
 #include "ops/user/jit.h"
 #include "rt/program/user_source.h"
 
-static const char input_letters[] = "abcdefghijklmnop", number_letters[] = "wxyz";
+static const char input_letters[] = "abcdefghijklmnop", number_letters[] = "stuvwxyz";
 static const char *const results[] = {"kn_result0", "kn_result1", "kn_result2", "kn_result3",
                                       "kn_result4", "kn_result5", "kn_result6", "kn_result7"};
 
-static void name_operands(kn_jit_function *f)
+static void name_operands(kn_jit_function *f, bool is_packed)
 {
     const kn_jit_signature *s = &f->signature;
-    memcpy(f->inputs, input_letters, (size_t)s->num_values);
+    if (!is_packed)
+        memcpy(f->inputs, input_letters, (size_t)s->num_values);
     for (int i = 0; i < s->num_parameters; i++) {
         const kn_jit_parameter *p = &s->parameters[i];
         if (p->kind == KN_JIT_NUMBER)
@@ -25,21 +26,29 @@ static void name_operands(kn_jit_function *f)
         f->numbers[i] = number_letters[i];
 }
 
+static void write_argument(kn_text *out, const kn_jit_parameter *p, bool is_packed)
+{
+    if (p->kind == KN_JIT_POINTER)
+        kn_text_format(out, "&kn_result%d", p->index);
+    else if (!is_packed)
+        kn_text_format(out, KN_POINTWISE_USER_PREFIX "%c",
+                       p->kind == KN_JIT_VALUE ? input_letters[p->index] : number_letters[p->index]);
+    else if (p->kind == KN_JIT_VALUE)
+        kn_text_format(out, "(T)kn_values[%d * kn_n + kn_i]", p->index);
+    else
+        kn_text_format(out, "(%s)kn_scalar%d", p->type, p->index);
+}
+
 /* Declares the variables that the function writes, and calls it. */
-static char *write_call(const kn_jit_signature *s)
+static char *write_call(const kn_jit_signature *s, bool is_packed)
 {
     kn_text out = {0};
     for (int i = 0; i < s->num_pointers; i++)
         kn_text_format(&out, "T kn_result%d = (T)0; ", i);
     kn_text_format(&out, "%s%s(", s->returns_value ? "const T kn_result0 = " : "", s->name);
     for (int i = 0; i < s->num_parameters; i++) {
-        const kn_jit_parameter *p = &s->parameters[i];
         kn_text_append(&out, i ? ", " : "");
-        if (p->kind == KN_JIT_POINTER)
-            kn_text_format(&out, "&kn_result%d", p->index);
-        else
-            kn_text_format(&out, KN_POINTWISE_USER_PREFIX "%c",
-                           p->kind == KN_JIT_VALUE ? input_letters[p->index] : number_letters[p->index]);
+        write_argument(&out, &s->parameters[i], is_packed);
     }
     kn_text_append(&out, ");");
     return kn_text_finish(&out);
@@ -74,17 +83,20 @@ static char *join(const char *helpers, const char *helpers_name, const char *cod
     return kn_text_finish(&out);
 }
 
-kn_status kn_jit_function_init(kn_jit_function *f, const char *helpers, const char *helpers_name, const char *code)
+kn_status kn_jit_function_init(kn_jit_function *f, bool is_packed, const char *helpers, const char *helpers_name,
+                               const char *code)
 {
     const kn_jit_signature *s = &f->signature;
     kn_user_source source;
-    name_operands(f);
+    name_operands(f, is_packed);
     f->functions = join(helpers, helpers_name, code, s->name);
-    f->statements = f->functions ? write_call(s) : NULL;
+    f->statements = f->functions ? write_call(s, is_packed) : NULL;
     if (!f->statements)
         return KN_ERR_MEMORY;
     KN_TRY(kn_user_source_add(&source, s->name, f->functions, true));
     f->elements.name = f->name = source.name;
+    if (is_packed)
+        return KN_OK;
     f->elements.functions = f->functions;
     f->elements.statements = f->statements;
     f->elements.inputs = f->inputs;
@@ -102,6 +114,7 @@ void kn_jit_function_free(kn_jit_function *f)
 {
     kn_pointwise_code_free(&f->elements);
     kn_pointwise_code_free(&f->vectors);
+    kn_written_kernels_free(&f->packed);
     kn_free(f->functions);
     kn_free(f->statements);
 }

@@ -11,7 +11,7 @@
 
 /* --- finding the function ----------------------------------------------------------------------------------------- */
 
-enum { MAX_HEAD = 512 };
+enum { MAX_HEAD = 5 * KN_JIT_MAX_PARAMETERS };
 
 /* The tokens before a `{` at the outermost level. */
 typedef struct head {

@@ -6,9 +6,7 @@
 
 #include "base/error.h"
 
-/* A derivative takes inputs and gradients by value, and returns gradients by pointer. */
-#define KN_JIT_MAX_VALUES (KN_JIT_MAX_INPUTS + KN_JIT_MAX_OUTPUTS)
-#define KN_JIT_MAX_PARAMETERS (KN_JIT_MAX_VALUES + KN_JIT_MAX_INPUTS + KN_JIT_MAX_SCALARS)
+#define KN_JIT_MAX_PARAMETERS 512
 #define KN_JIT_NAME 64
 
 typedef enum kn_jit_kind { KN_JIT_VALUE, KN_JIT_POINTER, KN_JIT_NUMBER } kn_jit_kind;

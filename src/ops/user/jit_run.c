@@ -8,6 +8,14 @@
 #include "ops/user/jit.h"
 #include "rt/program/user_source.h"
 
+kn_status kn_jit_check_dtype(const kn_call *call)
+{
+    if (kn_result_type_of(call->inputs, call->num_inputs) != KN_F64 || kn_tensor_limits(call->inputs[0])->has_f64)
+        return KN_OK;
+    return kn_fail(KN_ERR_DTYPE, "%s has no double arithmetic: convert the inputs to float32",
+                   kn_device_string(call->inputs[0]->storage->device));
+}
+
 kn_status kn_jit_shape(kn_call *call)
 {
     const kn_dtype joint = kn_result_type_of(call->inputs, call->num_inputs);
@@ -15,9 +23,7 @@ kn_status kn_jit_shape(kn_call *call)
     int64_t shape[KN_MAX_DIMS];
     int ndim;
 
-    if (joint == KN_F64 && !kn_tensor_limits(call->inputs[0])->has_f64)
-        return kn_fail(KN_ERR_DTYPE, "%s has no double arithmetic: convert the inputs to float32",
-                       kn_device_string(call->inputs[0]->storage->device));
+    KN_TRY(kn_jit_check_dtype(call));
     KN_TRY(kn_broadcast_all(&ndim, shape, call->inputs, call->num_inputs));
     for (int i = 0; i < outputs; i++)
         KN_TRY(kn_call_output(call, joint, ndim, shape));
@@ -117,7 +123,7 @@ static kn_tensor *new_gradient(const kn_pointwise_problem *p, const kn_grad_call
 kn_status kn_jit_backward(kn_grad_call *grad)
 {
     const kn_jit_record *params = grad->params;
-    kn_tensor *gradients[KN_JIT_MAX_OUTPUTS], *made[KN_JIT_MAX_INPUTS] = {NULL};
+    kn_tensor *gradients[KN_JIT_FEW], *made[KN_JIT_FEW] = {NULL};
 
     KN_TRY(complete_gradients(grad, gradients));
     const kn_dtype joint = gradients[0]->dtype;

@@ -12,8 +12,6 @@
 #include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
-enum { MAX_ARGS = KN_MAX_PARAMETERS / 2 };
-
 struct kn_user_kernel {
     kn_user_source source; /* its name is the kernel's, and outlives it: records and profiles use it */
     char *options;
@@ -147,9 +145,10 @@ static kn_status check_kinds(const kn_kernel_run_params *launch, const kn_parame
     return KN_OK;
 }
 
-static kn_status check_parameters(const kn_user_kernel *kernel, const kn_kernel_run_params *launch, kn_device *device)
+static kn_status check_parameters(const kn_user_kernel *kernel, const kn_kernel_run_params *launch, kn_device *device,
+                                  kn_parameter_kind *kinds)
 {
-    kn_parameters parameters;
+    kn_parameters parameters = {.room = 2 * launch->num_args, .kinds = kinds};
     int tensors = 0;
     KN_TRY(kn_user_source_build(device, kernel->source.path, kernel->options, kernel->source.name, &parameters));
     for (int i = 0; i < launch->num_args; i++)
@@ -162,9 +161,11 @@ static kn_status check_parameters(const kn_user_kernel *kernel, const kn_kernel_
                    parameters.count, tensors, launch->num_args - tensors, launch->num_args + tensors);
 }
 
+enum { TENSOR_BYTES = 16 }; /* of a tensor's two parameters */
+
 static kn_status check_sizes(const kn_kernel_run_params *launch, int dims, const kn_limits *limits)
 {
-    size_t group = 1, local_memory = 0;
+    size_t group = 1, local_memory = 0, bytes = 0;
     for (int d = 0; d < dims; d++) {
         const size_t size = launch->local[d] ? launch->local[d] : 1;
         if (size > limits->max_work_group_size / group)
@@ -176,6 +177,7 @@ static kn_status check_sizes(const kn_kernel_run_params *launch, int dims, const
     }
     for (int i = 0; i < launch->num_args; i++) {
         const kn_kernel_arg *arg = &launch->args[i];
+        bytes += is_tensor(arg) ? TENSOR_BYTES : arg->kind == KN_KERNEL_NUMBER ? arg->size : 0;
         if (is_tensor(arg))
             continue;
         if (arg->size == 0)
@@ -189,6 +191,10 @@ static kn_status check_sizes(const kn_kernel_run_params *launch, int dims, const
                            local_memory, arg->size, limits->local_memory);
         local_memory += arg->size;
     }
+    if (limits->argument_bytes > 0 && bytes > limits->argument_bytes)
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "%d arguments of %zu bytes, %d for each tensor: the device takes at most %zu bytes",
+                       launch->num_args, bytes, TENSOR_BYTES, limits->argument_bytes);
     return KN_OK;
 }
 
@@ -216,17 +222,14 @@ static kn_arg argument(const kn_kernel_arg *arg)
     return number;
 }
 
-static kn_status run(const kn_user_kernel *kernel, const kn_kernel_run_params *launch)
+static kn_status run(const kn_user_kernel *kernel, const kn_kernel_run_params *launch, kn_arg *args,
+                     kn_parameter_kind *kinds)
 {
     kn_device *device;
-    kn_arg args[MAX_ARGS];
     const int dims = count_dims(launch);
-    if (launch->num_args < 0 || launch->num_args > MAX_ARGS || dims > 3 || (launch->num_args > 0 && !launch->args))
-        return kn_fail(KN_ERR_ARGUMENT, "%d arguments in %d dimensions: at most %d and 3", launch->num_args, dims,
-                       (int)MAX_ARGS);
     KN_TRY(check_tensors(launch, &device));
     KN_TRY(check_sizes(launch, dims, kn_device_limits(device)));
-    KN_TRY(check_parameters(kernel, launch, device));
+    KN_TRY(check_parameters(kernel, launch, device, kinds));
     kn_stream *stream = kn_stream_current(device);
     if (!stream)
         return kn_error_status();
@@ -242,6 +245,30 @@ static kn_status run(const kn_user_kernel *kernel, const kn_kernel_run_params *l
                   .num_args = launch->num_args);
 }
 
+/* With memory for the arguments: on the stack, if they are few. */
+static kn_status run_in_memory(const kn_user_kernel *kernel, const kn_kernel_run_params *launch)
+{
+    enum { FEW = 32 };
+    kn_arg few[FEW], *args = few;
+    kn_parameter_kind few_kinds[2 * FEW], *kinds = few_kinds;
+    const size_t count = (size_t)launch->num_args;
+    if (launch->num_args < 0 || count_dims(launch) > 3 || (count > 0 && !launch->args))
+        return kn_fail(KN_ERR_ARGUMENT, "%d arguments in %d dimensions%s", launch->num_args, count_dims(launch),
+                       count_dims(launch) > 3 ? ": at most 3"
+                       : launch->num_args > 0 ? ", but `args` is NULL"
+                                              : "");
+    if (count > FEW) {
+        args = kn_malloc(count * sizeof *args);
+        kinds = kn_malloc(2 * count * sizeof *kinds);
+    }
+    kn_status status = args && kinds ? run(kernel, launch, args, kinds) : KN_ERR_MEMORY;
+    if (args != few)
+        kn_free(args);
+    if (kinds != few_kinds)
+        kn_free(kinds);
+    return status;
+}
+
 kn_kernel_run_params kn_kernel_run_params_init(void) { return (kn_kernel_run_params){KN_KERNEL_RUN_DEFAULTS}; }
 
 kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_run_params *launch)
@@ -251,7 +278,7 @@ kn_status kn_kernel_run_with(const kn_user_kernel *kernel, const kn_kernel_run_p
         return kn_fail_argument_null("kn_kernel_run", "kernel");
     if (kn_op_is_dry_run())
         return KN_OK;
-    kn_status status = run(kernel, launch);
+    kn_status status = run_in_memory(kernel, launch);
     if (status != KN_OK)
         kn_error_prefix("%s", kernel->source.name);
     return status;

@@ -27,8 +27,8 @@ kn_status kn_user_source_build(kn_device *device, const char *path, const char *
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, device, "counting the parameters of kernel `%s`", kernel);
     parameters->count = (int)count;
-    for (cl_uint i = 0; i < count && i < KN_MAX_PARAMETERS; i++)
-        parameters->kinds[i] = kind_of(built->handle, i);
+    for (int i = 0; i < parameters->count && i < parameters->room; i++)
+        parameters->kinds[i] = kind_of(built->handle, (cl_uint)i);
     return KN_OK;
 }
 

@@ -23,7 +23,7 @@ bool kn_user_source_is(const char *path);
 bool kn_user_source_has_user_code(const char *path);
 kn_status kn_user_source_append(kn_text *text, const char *path);
 
-/* A kernel's parameters. Memory is global or constant; a kind that the compiler does not report is unknown. */
+/* Memory is global or constant; a kind that the compiler does not report is unknown. */
 typedef enum kn_parameter_kind {
     KN_PARAMETER_UNKNOWN,
     KN_PARAMETER_MEMORY,
@@ -31,10 +31,10 @@ typedef enum kn_parameter_kind {
     KN_PARAMETER_VALUE
 } kn_parameter_kind;
 
-#define KN_MAX_PARAMETERS 128
+/* A kernel's parameters. The caller makes room for `room` kinds. */
 typedef struct kn_parameters {
-    int count;
-    kn_parameter_kind kinds[KN_MAX_PARAMETERS]; /* of the first ones */
+    int count, room;
+    kn_parameter_kind *kinds; /* of the first `room` ones */
 } kn_parameters;
 
 /* Builds the kernel without running it and describes its parameters (unless NULL); their kinds are known only with the
