@@ -14,7 +14,7 @@
  *   `T alpha`      a scalar rather than a tensor, if named in `.scalars`: T, float, double, int or long. At most 8
  *   `return`       the output, if there is one: `T f(T x)`
  *
- * A function has up to 512 parameters. Those of more than 8 inputs or outputs copy their inputs first, and their outputs
+ * A function has up to 512 parameters. One with more than 8 inputs or outputs copies its inputs first, and its outputs
  * are views of one tensor.
  *
  * Inputs broadcast as in NumPy and are converted to their promoted dtype, which is T and the dtype of the outputs;

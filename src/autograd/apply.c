@@ -84,7 +84,7 @@ static kn_status check_wanted(const kn_tensor *wanted, int index, kn_device *dev
         memcmp(wanted->shape, shape, (size_t)ndim * sizeof *shape) == 0)
         return kn_tensor_check_no_overlap(wanted);
     return kn_fail(wanted->dtype == dtype ? KN_ERR_SHAPE : KN_ERR_DTYPE,
-                   "the given output %d is %s, but the result is %s%s", index,
+                   "the given output %d is %s, but the result is %s %s", index,
                    kn_tensor_describe(has, sizeof has, wanted), kn_dtype_name(dtype),
                    kn_format_shape(takes, sizeof takes, ndim, shape));
 }

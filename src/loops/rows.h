@@ -55,21 +55,21 @@ struct kn_rows_code {
     bool is_sum;
     /* Elements may have results of their own that depend on the state of the whole row. `finish` then sets the row's
      * constants, named in `row`, from that state, and `map` is an expression of inputs, numbers, these constants and i.
-     * A pass `before` comes first; step, finish and map may use its constants. All letters differ. Such rows are not
-     * cut: between passes they stay in the cache or in registers. */
+     * A `prepass` runs first; step, finish and map may use its constants. All letters differ. Such rows are not cut:
+     * between passes they stay in the cache or in registers. */
     const kn_rows_pass *prepass;
     const char *row, *finish, *map;
     const char *keep; /* changes the single input before the last pass's step; map uses the new value */
-    /* For rows with a map, a prepass or a total. `index` is an input of integers, one per row, that select an element
-     * of the row: in texts the element's index, or -1 for the problem's `ignored` and for what is out of range, which is
-     * reported. Of the inputs named in `picked` only that element is read, or the one of that place: a constant of the
-     * row, 0 if there is none. Without a step the other elements are not read for the state. */
+    /* For rows with a map, a prepass or a total. `index` is an input of integers, one per row, each of which selects an
+     * element of its row: in texts that element's index, or -1 for the problem's `ignored` and for one out of range,
+     * which is reported. Of the inputs named in `picked` only that element is read: a constant of the row, for finish
+     * and map, 0 if there is none. Codes without a step have no state. */
     char index;
     const char *picked;
     /* Reduces all rows to one, in the same launches: its inputs are constants of this code's rows. */
     kn_rows_code *total;
-    /* Of a map along rows, without a total: reduces each of the rows' columns, [1, outer, n], from the same inputs under
-     * the same letters. CPU devices do so in the same pass. */
+    /* For a map along rows without a total: reduces the columns of the rows, [1, outer, n], from the same inputs with
+     * the same letters. CPU devices do this in the same pass. */
     kn_rows_code *columns;
     kn_written_kernels kernels;
 };

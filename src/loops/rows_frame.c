@@ -97,8 +97,9 @@ void kn_rows_write_fix(const rows_writer *w, const char *name, rows_width v, boo
     char type[40] = "KN_ELEMENT";
     if (v.width > 1)
         snprintf(type, sizeof type, "KN_VECTOR_OF(KN_ELEMENT, %d)", v.width);
+    const bool picked = picks(w) && (across || w->form->mapped); /* finish and map need them */
     kn_text_format(w->out, "#define %s ", name);
-    if (picks(w))
+    if (picked)
         kn_text_format(w->out, "kn_pick%s(", v.suffix);
     kn_text_format(w->out, "((kn_fixed%s){0, ", v.suffix);
     for (int i = 0; letters(w->code->numbers)[i]; i++)
@@ -122,7 +123,7 @@ void kn_rows_write_fix(const rows_writer *w, const char *name, rows_width v, boo
         kn_text_append(w->out, ", ");
     }
     kn_text_append(w->out, "})");
-    if (picks(w))
+    if (picked)
         kn_text_format(w->out, ", &kn_x, &kn_plan, kn_row, %s, kn_ignored, fault, fault_operation)",
                        across && v.width == 16 ? "kn_count" : "1");
     kn_text_append(w->out, "\n");

@@ -1,5 +1,5 @@
-/* loops/rows_map.c - writes the functions of rows whose elements have results of their own, or that have a total:
- * finish, map, choose, and pick, which selects elements by an index. */
+/* loops/rows_map.c - writes the functions of rows with a map or a total: finish, map, choose, and pick, which selects
+ * elements by an index. */
 #include "loops/rows_writer.h"
 
 /* kn_finish: the row's constants, from the state of the whole row. */
@@ -53,16 +53,16 @@ static void write_choose(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
-/* kn_pick: the index of each of `count` neighbouring rows, and the elements that it selects; along rows that of one row
- * in all lanes. */
+/* kn_pick: the indices of `count` neighbouring rows, and the elements that they select; for a map along rows those of
+ * one row, in all lanes. */
 static void write_pick(const rows_writer *w, rows_width v)
 {
     const char *s = v.suffix, *place = kn_dtype_size((kn_dtype)w->form->compute) == 8 && v.width > 1 ? "long" : "int";
-    const int rows = w->form->walk == KN_ALONG_ROWS ? 1 : v.width;
+    const int rows = w->form->walk == KN_ALONG_ROWS && w->form->mapped ? 1 : v.width;
     kn_text_format(w->out,
                    "KN_INLINE kn_fixed%s kn_pick%s(kn_fixed%s kn_f, const kn_operands *kn_x, const kn_rows_plan *kn_p, "
                    "const long kn_row, const long kn_count, const long kn_ignored, KN_FAULT) { "
-                   "const long kn_first = kn_start(kn_p, kn_row); ",
+                   "const long kn_first = kn_start(kn_p, kn_row), kn_apart = kn_p->inner == 1 ? kn_p->n : 1; ",
                    s, s, s);
     for (int i = 0; i < w->num_inputs; i++)
         if (is_picked(&w->inputs[i]) || w->inputs[i].extent == INDEX)
@@ -81,7 +81,8 @@ static void write_pick(const rows_writer *w, rows_width v)
             continue;
         kn_text_format(w->out, "kn_own_%c[kn_j] = kn_i < 0 ? (KN_ELEMENT)0 : ", w->inputs[i].letter);
         kn_rows_write_load(w, i, 1, "kn_x->",
-                           w->inputs[i].extent == PICKED ? "kn_first + kn_next + kn_i * kn_p->inner" : "kn_i");
+                           w->inputs[i].extent == PICKED ? "kn_first + kn_next * kn_apart + kn_i * kn_p->inner"
+                                                         : "kn_i");
         kn_text_append(w->out, "; ");
     }
     kn_text_append(w->out, "} ");
@@ -145,7 +146,7 @@ void kn_rows_write_conclude(const rows_writer *w, rows_width four)
 {
     kn_rows_write_fixed(w, four);
     write_finish(w, four);
-    if (w->code->index)
+    if (w->code->index && w->form->mapped)
         write_pick(w, four);
     kn_text_append(w->out, "KN_INLINE void kn_conclude(const int kn_pass, const kn_state1 *kn_o, kn_fixed4 *kn_few, "
                            "kn_fixed16 *kn_f) { kn_state4 kn_s; ");

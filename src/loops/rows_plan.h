@@ -24,11 +24,11 @@ int kn_team_for(int64_t n, int64_t terms, size_t local);
  * most `local` work-items share the row; 0: the row is too long. */
 int kn_held_of(int64_t n, int64_t inner, int inputs, size_t local);
 
-/* Parts of `rows` rows of n elements, in the order of which their totals are merged, by a second launch if there are
- * several; a part is one task of a CPU device, and one work-group elsewhere, with a team of `lanes` for each row. */
+/* The number of parts of `rows` rows of n elements, whose totals are merged in order, by a second launch if there are
+ * several. A part is a task of a CPU device, elsewhere a work-group, with a team of `lanes` for each row. */
 int64_t kn_parts_of_rows(const kn_limits *limits, int64_t rows, int64_t n, int64_t inner, int lanes);
 
-/* Parts of `rows` rows, one task each, whose sums down the columns are added by a second launch. */
+/* The number of parts of `rows` rows, one task each, whose column sums are added by a second launch. */
 int64_t kn_parts_of_columns(int64_t rows);
 
 /* Work-groups for `rows` rows with a team of `lanes` each; GPUs only. */

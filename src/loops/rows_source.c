@@ -135,7 +135,7 @@ static kn_rows_pass pass_of(const kn_rows_code *code)
                           code->is_sum};
 }
 
-/* The launch that merges the parts' totals is one of the total's own code. */
+/* The parts' totals are merged by a launch of the total's own code. */
 void kn_rows_write(kn_text *out, const void *code_, const void *form_)
 {
     const kn_rows_code *code = code_;

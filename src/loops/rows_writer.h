@@ -1,6 +1,6 @@
-/* loops/rows_writer.h - what the parts of the writer of kernels for rows share: rows_source.c lists inputs and
- * outputs and puts the kernel together, rows_functions.c writes a code's texts as functions of one width,
- * rows_results.c stores results, rows_frame.c writes the kernel's parameters and the row's constants. */
+/* loops/rows_writer.h - shared by the writers of kernels for rows: rows_source.c lists inputs and outputs and assembles
+ * the kernel, rows_functions.c writes a code's texts as functions of one width, rows_results.c stores results,
+ * rows_frame.c writes the kernel's parameters and the row's constants. */
 #ifndef KN_LOOPS_ROWS_WRITER_H
 #define KN_LOOPS_ROWS_WRITER_H
 
@@ -32,7 +32,7 @@ typedef struct rows_input {
     rows_extent extent;
 } rows_input;
 
-/* What an output belongs to. */
+/* What an output is a result of. */
 typedef enum rows_target { OF_ROW, OF_TOTAL, OF_COLUMNS } rows_target;
 
 /* A kernel output, one element for each of these; the place is stored as int64. */
@@ -69,10 +69,10 @@ static inline bool finds_places(const rows_writer *w) { return w->place[0] && w-
 
 static inline bool has_total(const rows_writer *w) { return w->num_all_passes > w->num_passes; }
 
-/* An element, or one for each place of the row: what kn_load loads. */
+/* Is it loaded by kn_load, as one element per index? */
 static inline bool is_loaded(const rows_input *input) { return input->extent <= PER_PLACE; }
 
-/* One of the row's constants. */
+/* Is it a constant of the row? */
 static inline bool is_fixed(const rows_input *input) { return !is_loaded(input) && input->extent != FIELD_BEFORE; }
 static inline bool is_picked(const rows_input *input)
 {
@@ -91,7 +91,7 @@ void kn_rows_write_load(const rows_writer *w, int i, int width, const char *poin
 /* The macro that loads an input: KN_TAKE_ and this. */
 const char *kn_rows_kind_of(const rows_input *input);
 
-/* What is written between these is for one pass only. */
+/* Text written between these is for one pass only. */
 void kn_rows_begin_pass(const rows_writer *w, int pass);
 void kn_rows_end_pass(const rows_writer *w);
 

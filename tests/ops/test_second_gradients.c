@@ -262,6 +262,20 @@ TENSOR_TEST(products_with_zeros)
     CHECK_VALUES(second, 50, 5, 0, 230, 3, 2);
 }
 
+/* Both gradients of a norm are 0 at a zero vector. */
+TENSOR_TEST(norms_of_zeros)
+{
+    for (int p = 2; p <= 3; p++) {
+        kn_tensor *x = kn_zeros(KN_SHAPE(3), .dtype = KN_F64, .requires_grad = true);
+        kn_tensor *y = kn_norm(x, p), *first, *second;
+        CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first, .create_graph = true));
+        CHECK_VALUES(first, 0, 0, 0);
+        y = kn_sum(first);
+        CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &second));
+        CHECK_VALUES(second, 0, 0, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +289,7 @@ int main(void)
         TEST(every_operator_has_the_gradients_that_it_says),
         TEST(with_parameters),
         TEST(products_with_zeros),
+        TEST(norms_of_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,9 +95,10 @@ void kn_class_loss_enter(kn_entry *entry, bool logits)
 
 /* --- what is computed of a row ------------------------------------------------------------------------------------ */
 
-/* With logits a, h = max a and r = log sum exp(a - h), class weights v and smoothing q per class, p of the target, which
- * is class t with weight w and logit x: log-probabilities are a - h - r, kept apart because h + r would be rounded to
- * h's precision; or x itself. The loss and the weight of a row are l and k, both 0 if it does not count:
+/* Of logits a, with h = max a and r = log sum exp(a - h), the log-probabilities are a - h - r; h and r are kept apart
+ * because their sum would be rounded to h's precision. The target is class t, with input x and weight w; v are the
+ * weights of all classes. Smoothing takes p of the target and q of each class. The loss of a row is l, and its weight
+ * k, both 0 if it does not count:
  *
  *     l = - p w (x - h - r) - q sum v (a - h - r)
  *     dl/da = (p w + q sum v) exp(a - h - r) - q v - [i = t] p w; of log-probabilities - [i = t] w
@@ -131,7 +132,7 @@ static kn_rows_code forward_codes[KINDS] = {
             .finish = "r = log(s); l = t < 0 ? (T)0 : p * (" LOSS_OF_TARGET ") - q * (b - r * u); " WEIGHT_OF_ROW,
             .values = {"l", "h", "r"})};
 
-/* g is the gradient of each row, o that of their sum, or of their mean, with d, the sum of the weights. */
+/* g is the gradient of each row, o that of their sum or, with the sum d of the weights, of their mean. */
 #define BACKWARD(letters, ...)                                                                                         \
     {                                                                                                                  \
         .name = "class_loss_backward", .inputs = letters, .index = 't', .picked = "w", .per_place = "wv",              \
@@ -194,7 +195,7 @@ static kn_status run_forward(kn_call *call, kn_tensor *const in[INPUTS], const k
     return kn_rows_run(call->stream, &p);
 }
 
-/* The norms of logits, the sum of weights for the mean; what is not needed stays NULL. */
+/* Allocates the norms of logits, and the sum of weights for the mean; unneeded ones stay NULL. */
 static kn_status make_results(kn_call *call, int64_t rows, kn_tensor **norms, kn_tensor **total)
 {
     const kn_class_loss_params *params = call->params;

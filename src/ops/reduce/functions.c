@@ -232,11 +232,12 @@ static void norm_numbers(double *pq, double p, int64_t n)
 
 #define SIGN_OF_A "(a < 0 ? (T)-1 : a > 0 ? (T)1 : a * 0)"
 
+/* The divisors are never 0, so that at a norm of 0 the gradients of these gradients are 0, not NaN. */
 SUM_NORM(norm_0, "a != 0 ? (T)1 : (T)0", "s", "g", "g * 0")
 SUM_NORM(norm_1, "fabs(a)", "s", "ga", "g * " SIGN_OF_A)
 SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / (y == 0 ? (T)1 : y))")
 SUM_NORM(norm_p, "KN_POWER(fabs(a), p)", "KN_POWER(s, q)", "gay",
-         "a == 0 || y == 0 ? (T)0 : g * " SIGN_OF_A " * pow(fabs(a) / y, p - 1)")
+         "a == 0 || y == 0 ? (T)0 : g * " SIGN_OF_A " * pow(a == 0 ? (T)1 : fabs(a) / (y == 0 ? (T)1 : y), p - 1)")
 
 /* Equal extremes share the gradient evenly. */
 static kn_rows_code counting = {.name = "count_norms",

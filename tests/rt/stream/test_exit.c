@@ -28,7 +28,7 @@ static void replay_and_exit(void)
 {
     static kn_graph *graph; /* static: not a leak at exit */
     static kn_tensor *x, *y;
-    x = kn_ones(KN_SHAPE(256, 256));
+    x = kn_ones(KN_SHAPE(128, 128));
     bool fine = (graph = kn_graph_new()) != NULL;
     {
         KN_GRAPH_CAPTURE(graph, NULL);

@@ -165,7 +165,7 @@ kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_c
                   .global = {kn_conv_work_items(stream, s->images * channels * pixels)},
                   KN_ARGS(kn_conv_arg(s, has_bias ? problem->bias : y), kn_conv_arg(s, y), kn_arg_i64(s->images),
                           kn_arg_i64(channels), kn_arg_i64(pixels), kn_arg_i32(has_bias),
-                          KN_CONV_CUT_ARGS(s->f64, problem->activation)));
+                          KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
 }
 
 kn_status kn_conv_lowered_forward(kn_stream *stream, const void *problem_)

@@ -50,7 +50,7 @@ kn_status kn_conv_reference_forward(kn_stream *stream, const void *problem_)
                   .global = {kn_conv_work_items(stream, s->images * s->out_channels * kn_conv_volume(s->out_size))},
                   KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->weight), kn_conv_arg(s, bias),
                           kn_conv_arg(s, problem->y), kn_arg_struct(&shape, sizeof shape),
-                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_CUT_ARGS(s->f64, problem->activation)));
+                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
 }
 
 kn_status kn_conv_reference_backward_data(kn_stream *stream, const void *problem_)

@@ -83,7 +83,7 @@ static inline bool kn_conv_is_flat(const kn_conv_shape *s)
 }
 
 /* The bounds of the activation as two arguments of the forward kernels, T low and T high. */
-#define KN_CONV_CUT_ARGS(f64, activation)                                                                              \
+#define KN_CONV_BOUND_ARGS(f64, activation)                                                                            \
     kn_arg_f64_or_f32(f64, kn_bounds_of(activation).low), kn_arg_f64_or_f32(f64, kn_bounds_of(activation).high)
 
 /* Rows of the tables, with their predicates (ops/dispatch/choice.h); none: always true. */

@@ -160,7 +160,7 @@ static kn_status correlate(const bands_pass *p, kn_stream *stream)
                           kn_arg_struct(&b->layout, sizeof b->layout), kn_arg_struct(&b->rows, sizeof b->rows),
                           kn_arg_struct(&b->columns, sizeof b->columns), kn_arg_struct(&p->weights, sizeof p->weights),
                           kn_arg_i64(p->units_per_item), kn_arg_i64(p->scratch_size), kn_arg_i64(p->table_size),
-                          kn_arg_i64(b->length), kn_arg_i32(has_bias), KN_CONV_CUT_ARGS(s->f64, activation)));
+                          kn_arg_i64(b->length), kn_arg_i32(has_bias), KN_CONV_BOUND_ARGS(s->f64, activation)));
 }
 
 static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)

@@ -23,7 +23,7 @@ static kn_status launch(kn_stream *stream, const kn_conv_correlation *c, const k
                   KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
                           kn_arg_buffer(bias.buffer, bias.offset * element),
                           kn_arg_buffer(c->y.buffer, c->y.offset * element), kn_arg_struct(&grid, sizeof grid),
-                          kn_arg_i32(c->bias.buffer != NULL), KN_CONV_CUT_ARGS(c->f64, c->activation)));
+                          kn_arg_i32(c->bias.buffer != NULL), KN_CONV_BOUND_ARGS(c->f64, c->activation)));
 }
 
 /* With 32 registers: the number of vectors that wastes the fewest channels in the last block; among equals the largest,

@@ -42,7 +42,7 @@ static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, cons
                 kn_arg_struct(&c->grid, sizeof c->grid), kn_arg_struct(&taps, sizeof taps),
                 kn_arg_i64(c->padding.height), kn_arg_i64(c->padding.width), kn_arg_i64(c->grid.x_row / taps.pitch),
                 kn_arg_i64(c->grid.x_column), kn_arg_i64(c->grid.groups * taps.inner),
-                kn_arg_i32(c->bias.buffer != NULL), KN_CONV_CUT_ARGS(c->f64, c->activation)));
+                kn_arg_i32(c->bias.buffer != NULL), KN_CONV_BOUND_ARGS(c->f64, c->activation)));
 }
 
 static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)

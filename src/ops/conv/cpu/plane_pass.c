@@ -70,7 +70,7 @@ kn_status kn_conv_run_planes(kn_stream *stream, kn_conv_plane_pass *p, bool back
                 kn_conv_arg(s, has_bias ? problem->bias : problem->weight),
                 kn_conv_arg(s, backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
                 kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(p->per_item), kn_arg_i64(p->scratch_size),
-                kn_arg_i32(has_bias), KN_CONV_CUT_ARGS(s->f64, activation)));
+                kn_arg_i32(has_bias), KN_CONV_BOUND_ARGS(s->f64, activation)));
     kn_buffer_free(p->scratch);
     return status;
 }

@@ -124,7 +124,7 @@ static kn_status multiply(pointwise *p, kn_stream *stream)
                 kn_conv_arg(s, problem->weight), kn_conv_arg(s, has_bias ? problem->bias : problem->weight),
                 kn_conv_arg(s, p->backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
                 kn_arg_struct(&p->grid, sizeof p->grid), kn_arg_struct(&p->shape, sizeof p->shape),
-                kn_arg_i32(has_bias), KN_CONV_CUT_ARGS(s->f64, activation)));
+                kn_arg_i32(has_bias), KN_CONV_BOUND_ARGS(s->f64, activation)));
 }
 
 static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)

@@ -124,7 +124,7 @@ kn_status kn_conv_depthwise_forward(kn_stream *stream, const void *problem_)
                   .local = {choose_group(stream)},
                   KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->weight), kn_conv_arg(s, bias),
                           kn_conv_arg(s, problem->y), kn_arg_struct(&d, sizeof d),
-                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_CUT_ARGS(s->f64, problem->activation)));
+                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
 }
 
 kn_status kn_conv_depthwise_backward_data(kn_stream *stream, const void *problem_)

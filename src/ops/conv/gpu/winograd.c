@@ -84,7 +84,7 @@ static kn_status finish_tiles(kn_stream *stream, const winograd *w, int64_t firs
         .dims = 2, .global = {image.tiles, (size_t)image.channels}, .local = {group_of(stream, image.tiles), 1},
         KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv_arg(&problem->shape, has_bias ? problem->bias : problem->weight),
                 kn_winograd_tiles_arg(&w->plan, w->tiles, first), kn_arg_struct(&image, sizeof image),
-                kn_arg_i32(has_bias), KN_CONV_CUT_ARGS(w->plan.f64, activation)));
+                kn_arg_i32(has_bias), KN_CONV_BOUND_ARGS(w->plan.f64, activation)));
 }
 
 /* Small work-groups: with few weights few work-items sum many shares, and these should spread over all compute
