@@ -7,9 +7,9 @@
  * No tensor may occur twice in a list. Invalid arguments change nothing; after any other failure, such as running out
  * of memory, some parameters may have been updated.
  *
- * For mixed precision, `grad_scale` and `found_inf` are tensors of one float32 element on the parameters' device, which
- * is read there, without waiting. The step divides the gradients by `grad_scale`, in place. If `found_inf` is not 0, it
- * changes nothing, except that buffers of SGD's first step become 0. */
+ * For mixed precision, `grad_scale` and `found_inf` are tensors of one float32 element on the parameters' device, read
+ * there without waiting. The step divides the gradients by `grad_scale`, in place. If `found_inf` is not 0, it changes
+ * nothing, except that buffers of SGD's first step become 0. */
 #ifndef KOINE_FUSED_OPTIM_H
 #define KOINE_FUSED_OPTIM_H
 

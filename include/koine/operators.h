@@ -89,9 +89,9 @@ KN_API void kn_op_params_init(const kn_op *op, void *params);
  * `params`: the operator's struct, or NULL for the defaults. `outputs`: an array for the first num_outputs outputs; the
  * others are dropped. If outputs[i] is NULL, the result is allocated, owned as results are. If it is KN_SKIP_OUTPUT,
  * the result is not needed (backward passes do not compute it), and outputs[i] becomes NULL. Otherwise the result is
- * written to that tensor, which must have the result's shape and dtype, may have any strides and may be an input;
- * nothing is then recorded, so inputs that require a gradient need KN_NO_GRAD. On failure the array is unchanged, but
- * the values of given tensors are undefined. */
+ * written to that tensor, which must have the result's shape and dtype, may have any strides and may be an input, but
+ * must not share memory with another output; nothing is then recorded, so inputs that require a gradient need
+ * KN_NO_GRAD. On failure the array is unchanged, but the values of given tensors are undefined. */
 #define KN_SKIP_OUTPUT ((kn_tensor *)(uintptr_t)1)
 KN_API kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                             kn_tensor **outputs, int num_outputs);

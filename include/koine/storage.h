@@ -33,8 +33,8 @@ KN_API int64_t kn_storage_offset(const kn_tensor *tensor); /* the tensor's first
 /* The number of in-place changes to the storage's contents (torch.Tensor._version). */
 KN_API unsigned kn_storage_version(const kn_storage *storage);
 
-/* Sets that count back after changes that a backward pass need not notice, because the values that it saved are in
- * place again: torch.autograd._unsafe_preserve_version_counter. If they are not, gradients are wrong. */
+/* Resets that number after changes that do not matter to a backward pass, because the values it needs have been
+ * restored: torch.autograd._unsafe_preserve_version_counter. If they have not, gradients are wrong. */
 KN_API kn_status kn_storage_set_version(kn_storage *storage, unsigned version);
 
 /* --- tensors on a storage ----------------------------------------------------------------------------------------- */

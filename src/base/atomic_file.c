@@ -84,6 +84,18 @@ static kn_status begin(kn_atomic_file *file, const char *path)
     return KN_OK;
 }
 
+static void clear(kn_atomic_file *file)
+{
+    if (file->temporary)
+        kn_sys_unlink(file->temporary);
+    if (file->descriptor > 0)
+        kn_sys_close(file->descriptor);
+    kn_free(file->temporary);
+    kn_free(file->path);
+    kn_free(file->buffer);
+    *file = (kn_atomic_file){0};
+}
+
 kn_status kn_file_begin(kn_atomic_file *file, const char *path)
 {
     *file = (kn_atomic_file){0};
@@ -91,7 +103,7 @@ kn_status kn_file_begin(kn_atomic_file *file, const char *path)
         return kn_fail(KN_ERR_ARGUMENT, "cannot write a file: its path is empty");
     kn_status status = begin(file, path);
     if (status != KN_OK)
-        kn_file_abandon(file);
+        clear(file);
     return status;
 }
 
@@ -153,34 +165,17 @@ static kn_status put_in_place(kn_atomic_file *file)
     return KN_OK;
 }
 
-kn_status kn_file_commit(kn_atomic_file *file)
+kn_status kn_file_end(kn_atomic_file *file, kn_status status)
 {
-    kn_status status = put_in_place(file);
-    if (status == KN_OK)
+    if (status == KN_OK && (status = put_in_place(file)) == KN_OK)
         sync_directory_of(file->path);
-    kn_file_abandon(file);
+    clear(file);
     return status;
-}
-
-void kn_file_abandon(kn_atomic_file *file)
-{
-    if (file->temporary)
-        kn_sys_unlink(file->temporary);
-    if (file->descriptor > 0)
-        kn_sys_close(file->descriptor);
-    kn_free(file->temporary);
-    kn_free(file->path);
-    kn_free(file->buffer);
-    *file = (kn_atomic_file){0};
 }
 
 kn_status kn_file_save_text(const char *path, const char *text)
 {
     kn_atomic_file file;
     KN_TRY(kn_file_begin(&file, path));
-    kn_status status = kn_file_write(&file, text, strlen(text));
-    if (status == KN_OK)
-        return kn_file_commit(&file);
-    kn_file_abandon(&file);
-    return status;
+    return kn_file_end(&file, kn_file_write(&file, text, strlen(text)));
 }

@@ -7,8 +7,9 @@
 #include <koine/status.h>
 #include <stddef.h>
 
-/* A file being written under a temporary name in its target's folder. kn_file_commit flushes, fsyncs and renames it;
- * kn_file_abandon removes it. Either ends the use of the struct. A crash or a full disk leaves the old file unchanged.
+/* A file being written under a temporary name in its target's folder. kn_file_end flushes, fsyncs and renames it if
+ * `status` is KN_OK, else removes it, and returns the status; the struct is empty then, and ending it again has no
+ * effect on a failure. A crash or a full disk leaves the old file unchanged.
  *
  * The temporary has an unpredictable name, is newly created (O_EXCL), and stays locked while its process lives. One
  * left behind by a killed process is removed when its folder is next written to (base/temporaries.c).
@@ -25,8 +26,7 @@ typedef struct kn_atomic_file {
 
 kn_status kn_file_begin(kn_atomic_file *file, const char *path);
 kn_status kn_file_write(kn_atomic_file *file, const void *data, size_t bytes); /* checks for a full disk */
-kn_status kn_file_commit(kn_atomic_file *file);
-void kn_file_abandon(kn_atomic_file *file);
+kn_status kn_file_end(kn_atomic_file *file, kn_status status);
 
 /* Writes a file with this content, the same way. */
 kn_status kn_file_save_text(const char *path, const char *text);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/system.h"
 
@@ -21,13 +22,6 @@ extern char **environ;
 /* A plot takes a fraction of a second; the first on a machine takes some seconds (font search). */
 #define LIMIT_SECONDS 30
 #define HURRIED_SECONDS 5
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* --- starting ----------------------------------------------------------------------------------------------------- */
 
@@ -81,7 +75,7 @@ static int start(pid_t *pid, int script, int picture, int messages)
 /* False on a timeout: gnuplot and its children are killed then. */
 static bool wait_for(pid_t pid, int *status, bool (*is_exiting)(void))
 {
-    const double started = now();
+    const double started = kn_clock_seconds();
     for (long pause = 1000000;; pause = pause < 20000000 ? pause * 2 : pause) { /* nanoseconds */
         const pid_t waited = waitpid(pid, status, WNOHANG);
         if (waited == pid)
@@ -90,7 +84,7 @@ static bool wait_for(pid_t pid, int *status, bool (*is_exiting)(void))
             *status = 0;
             return true;
         }
-        if (now() - started > (is_exiting && is_exiting() ? HURRIED_SECONDS : LIMIT_SECONDS))
+        if (kn_clock_seconds() - started > (is_exiting && is_exiting() ? HURRIED_SECONDS : LIMIT_SECONDS))
             break;
         const struct timespec time = {0, pause};
         nanosleep(&time, NULL);

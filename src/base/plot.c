@@ -54,11 +54,7 @@ static kn_status draw(const char *script, const kn_plot *plot, const char *path)
 {
     kn_atomic_file file;
     KN_TRY(kn_file_begin(&file, path));
-    kn_status status = kn_gnuplot_run(script, file.descriptor, plot->is_exiting);
-    if (status == KN_OK)
-        return kn_file_commit(&file);
-    kn_file_abandon(&file);
-    return status;
+    return kn_file_end(&file, kn_gnuplot_run(script, file.descriptor, plot->is_exiting));
 }
 
 kn_status kn_plot_check_path(const char *path)

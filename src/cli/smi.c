@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "rt/rt.h"
 
@@ -26,17 +27,10 @@ static void heed_signals(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-static double now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* In slices: a signal that arrives just before a sleep does not interrupt it. */
 static void sleep_until(double when)
 {
-    for (double left = when - now_seconds(); left > 0 && !stopped; left = when - now_seconds()) {
+    for (double left = when - kn_clock_seconds(); left > 0 && !stopped; left = when - kn_clock_seconds()) {
         double slice = left < 0.1 ? left : 0.1;
         nanosleep(&(struct timespec){.tv_nsec = (long)(slice * 1e9)}, NULL);
     }
@@ -72,7 +66,7 @@ static int show(const smi *s)
 
 static int watch(const smi *s, double seconds, long readings)
 {
-    double next = now_seconds();
+    double next = kn_clock_seconds();
     int status = KN_EXIT_DONE;
     for (long shown = 0; status == KN_EXIT_DONE && !stopped; shown++) {
         if (shown > 0 && !s->json && !s->redraw)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/layout.h"
 #include "base/memory.h"
@@ -43,16 +44,9 @@ static bool asked_to_stop(void)
     return stopped;
 }
 
-double kn_tune_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 bool kn_tune_should_stop(kn_tuner *tuner)
 {
-    if (asked_to_stop() || kn_tune_now() >= tuner->deadline)
+    if (asked_to_stop() || kn_clock_seconds() >= tuner->deadline)
         tuner->is_over = true;
     return tuner->is_over;
 }
@@ -260,7 +254,7 @@ static int run(int argc, char **argv)
     if (status >= 0)
         return status;
     block_signals();
-    kn_tuner tuner = {.out = r.out, .quiet = r.quiet, .deadline = kn_tune_now() + r.seconds};
+    kn_tuner tuner = {.out = r.out, .quiet = r.quiet, .deadline = kn_clock_seconds() + r.seconds};
     if (find_device(&tuner, r.device) != KN_OK)
         return kn_report_error();
     char *path = kn_tuning_path(tuner.device);

@@ -17,7 +17,7 @@ typedef struct kn_tuner {
     kn_stream *stream;
     const kn_limits *limits;
     const char *out; /* a file also written after every step; may be NULL */
-    double deadline; /* on the clock of kn_tune_now */
+    double deadline; /* of kn_clock_seconds */
     bool quiet;
     bool is_over;           /* out of time, or stopped by the user: start nothing more */
     bool was_busy;          /* other programs used the processors; the user has been warned */
@@ -26,8 +26,6 @@ typedef struct kn_tuner {
     kn_tune_line *lines;
     int num_lines;
 } kn_tuner;
-
-double kn_tune_now(void);
 
 /* True once the time is up or the user has asked to stop. Call it before anything slow. */
 bool kn_tune_should_stop(kn_tuner *tuner);

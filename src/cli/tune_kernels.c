@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "cli/tune.h"
 #include "ops/gemm/blocked.h"
@@ -139,12 +140,12 @@ static kn_status time_size(double *seconds, const tunable *t, kn_tuner *tuner, i
             status = t->multiply(tuner->stream, &p.params);
         for (int run = 0; run < RUNS && status == KN_OK; run++) {
             status = kn_synchronize(tuner->device);
-            const double start = kn_tune_now();
+            const double start = kn_clock_seconds();
             for (int64_t i = 0; i < repeats && status == KN_OK; i++)
                 status = t->multiply(tuner->stream, &p.params);
             if (status == KN_OK)
                 status = kn_synchronize(tuner->device);
-            fastest = fmin(fastest, kn_tune_now() - start);
+            fastest = fmin(fastest, kn_clock_seconds() - start);
             if (fastest > hopeless * best)
                 break;
         }

@@ -145,10 +145,7 @@ static kn_status write_file(const char *path, const char *preamble, size_t lengt
     kn_status status = kn_file_write(&file, preamble, length);
     if (status == KN_OK)
         status = kn_file_write(&file, elements, bytes);
-    if (status == KN_OK)
-        return kn_file_commit(&file);
-    kn_file_abandon(&file);
-    return status;
+    return kn_file_end(&file, status);
 }
 
 kn_status kn_save_npy(const char *path, const kn_tensor *tensor)

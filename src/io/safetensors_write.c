@@ -153,13 +153,8 @@ static kn_status write_file(const char *path, const kn_tensor_file *file, placed
     KN_TRY(format_header(&header, &length, file, by_name));
     kn_atomic_file output;
     kn_status status = kn_file_begin(&output, path);
-    if (status == KN_OK) {
-        status = write_contents(&output, file, by_data, header, length);
-        if (status == KN_OK)
-            status = kn_file_commit(&output);
-        else
-            kn_file_abandon(&output);
-    }
+    if (status == KN_OK)
+        status = kn_file_end(&output, write_contents(&output, file, by_data, header, length));
     kn_free(header);
     return status;
 }

@@ -60,10 +60,10 @@ struct kn_rows_code {
     const kn_rows_pass *prepass;
     const char *row, *finish, *map;
     const char *keep; /* changes the single input before the last pass's step; map uses the new value */
-    /* For rows with a map, a prepass or a total. `index` is an input with one integer per row, which selects an element
-     * of the row. In texts it is the element's index, or -1 if it equals the problem's `ignored` or is out of range,
-     * which is reported. Of the inputs named in `picked` only the selected element is read: a constant of the row, 0 if
-     * there is none. Without a step no other elements are read for the state. */
+    /* For rows with a map, a prepass or a total. `index` is an input of integers, one per row, each of which selects an
+     * element of its row: in texts that element's index, or -1 for the problem's `ignored` and for one out of range,
+     * which is reported. Of the inputs named in `picked` only that element is read: a constant of the row, for finish
+     * and map, 0 if there is none. Codes without a step have no state. */
     char index;
     const char *picked;
     /* Reduces all rows to one, in the same launches: its inputs are constants of this code's rows. */

@@ -53,8 +53,8 @@ static void write_choose(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
-/* kn_pick: the indices of `count` neighbouring rows, or along rows that of one row in all lanes, and the selected
- * elements. */
+/* kn_pick: the indices of `count` neighbouring rows, and the elements that they select; for a map along rows those of
+ * one row, in all lanes. */
 static void write_pick(const rows_writer *w, rows_width v)
 {
     const char *s = v.suffix, *place = kn_dtype_size((kn_dtype)w->form->compute) == 8 && v.width > 1 ? "long" : "int";

@@ -36,8 +36,8 @@ typedef struct kn_rows_form {
 
 /* The kernel is named KN_ROWS_PREFIX plus the code's name. Its parameters: the map's output, if wanted; the wanted
  * outputs, or every field of the state; the same of the total; the inputs, or in the second stage every field and the
- * per-row inputs, or in a scan the inputs and every field; the kn_rows_plan of cl/rows/rows.clh; the numbers; if there
- * is an index, the ignored one and KN_FAULT. Fields have the compute type; the place comes last and is int64. */
+ * per-row inputs, or in a scan the inputs and every field; the kn_rows_plan of cl/rows/rows.clh; the numbers; with an
+ * index, the ignored one and KN_FAULT. Fields have the compute type; the place comes last and is int64. */
 void kn_rows_write(kn_text *out, const void *code, const void *form);
 
 #endif

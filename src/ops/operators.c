@@ -99,10 +99,17 @@ kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, 
         return kn_fail_argument_null(op->name, "inputs");
     if (num_outputs > 0 && !outputs)
         return kn_fail_argument_null(op->name, "outputs");
-    kn_tensor *all[KN_OP_MAX_INPUTS] = {NULL}; /* those omitted at the end, too */
-    if (is_list || num_inputs == info.num_inputs)
-        return kn_op_invoke_to(op, inputs, num_inputs, params, outputs, num_outputs);
-    for (int i = 0; i < num_inputs; i++)
-        all[i] = inputs[i];
-    return kn_op_invoke_to(op, all, info.num_inputs, params, outputs, num_outputs);
+    kn_tensor *all[KN_OP_MAX_INPUTS] = {NULL}, *given[KN_OP_MAX_OUTPUTS];
+    if (!is_list) { /* those omitted at the end, too */
+        for (int i = 0; i < num_inputs; i++)
+            all[i] = inputs[i];
+        inputs = all;
+        num_inputs = info.num_inputs;
+    }
+    for (int i = 0; i < num_outputs; i++)
+        given[i] = outputs[i];
+    const kn_status status = kn_op_invoke_to(op, inputs, num_inputs, params, outputs, num_outputs);
+    for (int i = 0; status != KN_OK && i < num_outputs; i++)
+        outputs[i] = given[i];
+    return status;
 }

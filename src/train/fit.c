@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "data/loader.h"
 #include "nn/module.h"
 #include "train/interrupt.h"
@@ -115,14 +116,14 @@ static kn_status run_epoch(kn_trainer *trainer, kn_loader *train, kn_loader *val
     KN_TRY(kn_trainer_call(trainer, KN_EPOCH_START, trainer->epoch + 1, 0, NULL));
     kn_pass_figures figures, validated = {.loss = (double)NAN, .accuracy = (double)NAN};
     KN_TRY(kn_trainer_train_epoch(trainer, train, &figures));
-    double training_seconds = kn_clock() - progress->started;
+    double training_seconds = kn_clock_seconds() - progress->started;
     if (validation != NULL)
         KN_TRY(validate(trainer, validation, &validated));
     KN_TRY(append_row(trainer, &figures, &validated));
     trainer->epoch++;
     bool is_best;
     KN_TRY(kn_trainer_note_epoch(trainer, &is_best));
-    kn_progress_epoch_line(progress, &trainer->history, kn_clock() - progress->epoch_started,
+    kn_progress_epoch_line(progress, &trainer->history, kn_clock_seconds() - progress->epoch_started,
                            (double)kn_loader_samples(train) / training_seconds, is_best);
     /* Before saving: changes by a callback, such as the learning rate, are part of what the next epoch starts from. */
     KN_TRY(kn_trainer_call(trainer, KN_EPOCH_END, trainer->epoch, 0, NULL));

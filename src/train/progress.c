@@ -5,9 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/layout.h"
 #include "base/utf8.h"
 #include "train/history.h"
@@ -17,13 +17,6 @@
 #define LOOK_SECONDS_QUIET 2.0 /* otherwise: only to detect a loss that is not finite */
 #define BAR_CELLS 28
 #define NARROWEST_BAR 5
-
-double kn_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* --- phases ---------------------------------------------------------------------------------------------------- */
 
@@ -47,7 +40,7 @@ void kn_progress_epoch(kn_progress *progress, int epoch, int epochs)
 {
     progress->epoch = epoch;
     progress->epochs = epochs;
-    progress->epoch_started = kn_clock();
+    progress->epoch_started = kn_clock_seconds();
 }
 
 void kn_progress_phase(kn_progress *progress, const char *phase, int64_t steps)
@@ -55,7 +48,7 @@ void kn_progress_phase(kn_progress *progress, const char *phase, int64_t steps)
     progress->phase = phase;
     progress->steps = steps;
     progress->steps_done = progress->samples_done = 0;
-    progress->started = progress->looked = kn_clock();
+    progress->started = progress->looked = kn_clock_seconds();
     progress->drawn = 0;
     progress->loss = progress->accuracy = (double)NAN;
 }
@@ -64,7 +57,7 @@ bool kn_progress_step(kn_progress *progress, int64_t samples)
 {
     progress->steps_done++;
     progress->samples_done += samples;
-    double now = kn_clock();
+    double now = kn_clock_seconds();
     if (now - progress->looked < (progress->bar ? LOOK_SECONDS : LOOK_SECONDS_QUIET))
         return false;
     progress->looked = now;
@@ -148,7 +141,7 @@ static void draw_over(kn_progress *progress, char *line, double now)
 
 void kn_progress_draw(kn_progress *progress)
 {
-    double now = progress->bar ? kn_clock() : 0;
+    double now = progress->bar ? kn_clock_seconds() : 0;
     if (progress->bar && (progress->shows_build || now - progress->drawn >= DRAW_SECONDS))
         draw_over(progress, bar_line(progress, now), now);
     progress->shows_build = false;
@@ -198,7 +191,7 @@ static void on_build(const kn_build_notice *notice, void *user)
         progress->build_seconds += notice->seconds;
         progress->started += notice->seconds;
     }
-    double now = kn_clock();
+    double now = kn_clock_seconds();
     if (progress->bar && now - progress->drawn >= DRAW_SECONDS) {
         draw_over(progress, build_line(progress, notice), now);
         progress->shows_build = true;

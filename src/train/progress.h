@@ -14,7 +14,7 @@ typedef struct kn_progress {
     const char *phase; /* "" or "validation" */
     int64_t steps, steps_done;
     int64_t samples_done;
-    double started; /* start of the phase, in seconds of kn_clock */
+    double started; /* start of the phase, in seconds of kn_clock_seconds */
     double epoch_started;
     double drawn;          /* when the bar was last drawn */
     double looked;         /* when the figures were last read */
@@ -29,8 +29,6 @@ typedef struct kn_progress {
 
     bool is_table; /* epochs are table rows; the headings have been printed */
 } kn_progress;
-
-double kn_clock(void); /* monotonic, in seconds */
 
 /* From start to stop the bar also shows the compilation of kernels and how many are done; without a bar a line is
  * printed after some seconds. Start and stop on the same thread. */

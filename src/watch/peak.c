@@ -5,8 +5,8 @@
 #include <koine/stream.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "rt/command/transfer.h"
@@ -21,13 +21,6 @@ typedef enum peak { PEAK_F32, PEAK_F64, PEAK_BYTES, PEAKS } peak;
 /* 0: not measured yet. The lock is held while measuring: two measurements at once would share the machine. */
 static _Atomic double peaks[KN_MAX_DEVICES][PEAKS];
 static kn_mutex lock = KN_MUTEX_INIT;
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static int vector_width(const kn_limits *limits, bool f64)
 {
@@ -52,11 +45,11 @@ static kn_status best_rate(kn_stream *stream, const kn_launch_params *launch, do
     double best = 0;
     int launches = 1;
     for (int repetition = 0; repetition < REPETITIONS; repetition++) {
-        double start = seconds_now();
+        double start = kn_clock_seconds();
         for (int i = 0; i < launches; i++)
             KN_TRY(kn_launch(stream, launch));
         KN_TRY(kn_stream_synchronize(stream));
-        double seconds = seconds_now() - start, one = work * launches / seconds;
+        double seconds = kn_clock_seconds() - start, one = work * launches / seconds;
         best = one > best ? one : best;
         launches = seconds < LONG_ENOUGH ? 4 * launches : launches;
     }

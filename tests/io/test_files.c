@@ -40,7 +40,7 @@ static void test_replaces(void **state)
     assert_ok(kn_file_begin(&file, path));
     assert_ok(kn_file_write(&file, "new", 3));
     assert_true(file_is(path, old_content, strlen(old_content))); /* until the commit */
-    assert_ok(kn_file_commit(&file));
+    assert_ok(kn_file_end(&file, KN_OK));
     assert_true(file_is(path, "new", 3));
     assert_int_equal(count_files_beside(path), files);
 }
@@ -53,8 +53,8 @@ static void test_abandons(void **state)
     kn_atomic_file file;
     assert_ok(kn_file_begin(&file, path));
     assert_ok(kn_file_write(&file, "new", 3));
-    kn_file_abandon(&file);
-    kn_file_abandon(&file); /* already finished: no effect */
+    kn_file_end(&file, KN_ERR_STATE);
+    kn_file_end(&file, KN_ERR_STATE); /* already finished: no effect */
     assert_old(path, files);
 }
 
@@ -69,7 +69,7 @@ static void test_keeps_permissions_and_links(void **state)
     kn_atomic_file file;
     assert_ok(kn_file_begin(&file, link_path));
     assert_ok(kn_file_write(&file, "new", 3));
-    assert_ok(kn_file_commit(&file));
+    assert_ok(kn_file_end(&file, KN_OK));
     struct stat info;
     assert_int_equal(lstat(link_path, &info), 0);
     assert_true(S_ISLNK(info.st_mode));
@@ -99,10 +99,7 @@ static kn_status write_large(const char *path)
         return status;
     for (int i = 0; i < 64 && status == KN_OK; i++)
         status = kn_file_write(&file, chunk, sizeof(chunk));
-    if (status == KN_OK)
-        return kn_file_commit(&file);
-    kn_file_abandon(&file);
-    return status;
+    return kn_file_end(&file, status);
 }
 
 static void set_file_limit(rlim_t bytes)
@@ -136,7 +133,7 @@ static void test_full_disk_at_commit(void **state)
     assert_ok(kn_file_begin(&file, path));
     assert_ok(kn_file_write(&file, "0123456789", 10));
     set_file_limit(5);
-    kn_status status = kn_file_commit(&file);
+    kn_status status = kn_file_end(&file, KN_OK);
     set_file_limit(RLIM_INFINITY);
     assert_fails(status, KN_ERR_IO, "full2");
     assert_old(path, files);
@@ -156,7 +153,7 @@ static void test_failed_write_is_remembered(void **state)
     kn_error_clear();
     set_file_limit(RLIM_INFINITY);
     assert_fails(kn_file_write(&file, "x", 1), KN_ERR_IO, "full3");
-    assert_fails(kn_file_commit(&file), KN_ERR_IO, "full3");
+    assert_fails(kn_file_end(&file, KN_OK), KN_ERR_IO, "full3");
     assert_old(path, files);
 }
 

@@ -37,11 +37,13 @@ static kn_tensor *build_bce_weighted(kn_tensor *const *x, const void *reduction)
 #define LOGITS(...) FLOATS_IN(-3, 3, __VA_ARGS__)
 #define WEIGHTS(...) CONSTANTS_IN(0.2, 2, __VA_ARGS__)
 
-/* The three reductions of one case. */
+/* The three reductions of one case, or the mean alone. */
 #define THREE(name, build, inputs, ...)                                                                                \
     {name "/mean", build, inputs, CE(.reduction = KN_REDUCTION_MEAN, __VA_ARGS__)},                                    \
         {name "/sum", build, inputs, CE(.reduction = KN_REDUCTION_SUM, __VA_ARGS__)},                                  \
         {name "/none", build, inputs, CE(.reduction = KN_REDUCTION_NONE, __VA_ARGS__)}
+#define MEAN(name, build, inputs, ...)                                                                                 \
+    {name "/mean", build, inputs, CE(.reduction = KN_REDUCTION_MEAN, __VA_ARGS__), .on_cpu = true}
 #define BOTH(a, b) {a, b}
 #define ALL_THREE(a, b, c) {a, b, c}
 #define SMOOTH .label_smoothing = 0.2
@@ -49,24 +51,26 @@ static kn_tensor *build_bce_weighted(kn_tensor *const *x, const void *reduction)
 OP_ROWS_BEGIN
 static const op_row rows[] = {
     THREE("cross_entropy/indices", build_cross_entropy, BOTH(LOGITS(7, 5), INDICES(5, 7)), .label_smoothing = 0),
-    THREE("cross_entropy/weighted", build_cross_entropy, ALL_THREE(LOGITS(7, 5), INDICES(5, 7), WEIGHTS(5)),
-          .label_smoothing = 0),
-    THREE("cross_entropy/ignored", build_cross_entropy, ALL_THREE(LOGITS(7, 5), INDICES(5, 7), WEIGHTS(5)),
-          .ignore_index = 2),
-    THREE("cross_entropy/smoothed", build_cross_entropy, BOTH(LOGITS(7, 5), INDICES(5, 7)), SMOOTH),
+    MEAN("cross_entropy/weighted", build_cross_entropy, ALL_THREE(LOGITS(7, 5), INDICES(5, 7), WEIGHTS(5)),
+         .label_smoothing = 0),
+    MEAN("cross_entropy/ignored", build_cross_entropy, ALL_THREE(LOGITS(7, 5), INDICES(5, 7), WEIGHTS(5)),
+         .ignore_index = 2),
+    MEAN("cross_entropy/smoothed", build_cross_entropy, BOTH(LOGITS(7, 5), INDICES(5, 7)), SMOOTH),
     THREE("cross_entropy/all", build_cross_entropy, ALL_THREE(LOGITS(7, 5), INDICES(5, 7), WEIGHTS(5)),
           SMOOTH, .ignore_index = 1),
-    THREE("cross_entropy/spatial", build_cross_entropy, ALL_THREE(LOGITS(2, 4, 3, 2), INDICES(4, 2, 3, 2), WEIGHTS(4)),
-          SMOOTH),
-    THREE("cross_entropy/shares", build_cross_entropy, BOTH(LOGITS(7, 5), SHARES(7, 5)), .label_smoothing = 0),
+    MEAN("cross_entropy/spatial", build_cross_entropy, ALL_THREE(LOGITS(2, 4, 3, 2), INDICES(4, 2, 3, 2), WEIGHTS(4)),
+         SMOOTH),
+    MEAN("cross_entropy/shares", build_cross_entropy, BOTH(LOGITS(7, 5), SHARES(7, 5)), .label_smoothing = 0),
     THREE("cross_entropy/shares_all", build_cross_entropy, ALL_THREE(LOGITS(2, 4, 3), SHARES(2, 4, 3), WEIGHTS(4)),
           SMOOTH),
     {"cross_entropy/layouts", build_cross_entropy, {LOGITS(7, 5), INDICES(5, 7), WEIGHTS(5)}, CE(SMOOTH),
      .layouts = true},
-    {"cross_entropy/int32", build_cross_entropy, {LOGITS(7, 5), WHOLE(KN_I32, 0, 5, 7)}, CE(SMOOTH)},
-    {"cross_entropy/uint8", build_cross_entropy, {LOGITS(7, 5), WHOLE(KN_U8, 0, 5, 7)}, CE(SMOOTH)},
-    {"cross_entropy/one_class", build_cross_entropy, {LOGITS(7, 1), INDICES(1, 7)}, CE(.label_smoothing = 0)},
-    {"cross_entropy/batch", build_cross_entropy, {LOGITS(128, 10), INDICES(10, 128)}, CE(.label_smoothing = 0)},
+    {"cross_entropy/int32", build_cross_entropy, {LOGITS(7, 5), WHOLE(KN_I32, 0, 5, 7)}, CE(SMOOTH), .on_cpu = true},
+    {"cross_entropy/uint8", build_cross_entropy, {LOGITS(7, 5), WHOLE(KN_U8, 0, 5, 7)}, CE(SMOOTH), .on_cpu = true},
+    {"cross_entropy/one_class", build_cross_entropy, {LOGITS(7, 1), INDICES(1, 7)}, CE(.label_smoothing = 0),
+     .on_cpu = true},
+    {"cross_entropy/batch", build_cross_entropy, {LOGITS(128, 10), INDICES(10, 128)}, CE(.label_smoothing = 0),
+     .on_cpu = true},
     {"cross_entropy/many", build_cross_entropy, {LOGITS(2053, 3), INDICES(3, 2053)}, CE(.label_smoothing = 0)},
     {"cross_entropy/many_classes", build_cross_entropy, {LOGITS(3, 5003), INDICES(5003, 3)}, CE(SMOOTH), 5003},
     {"cross_entropy/blocks", build_cross_entropy, {LOGITS(701, 100), INDICES(100, 701), WEIGHTS(100)}, CE(SMOOTH, .ignore_index = 3), 701},
@@ -77,26 +81,26 @@ static const op_row rows[] = {
     {"cross_entropy/empty_sum", build_cross_entropy, {LOGITS(0, 5), INDICES(5, 0)}, CE(.reduction = KN_REDUCTION_SUM)},
     {"cross_entropy/empty_none", build_cross_entropy, {LOGITS(0, 5), INDICES(5, 0)},
      CE(.reduction = KN_REDUCTION_NONE)},
-    THREE("nll_loss/indices", build_nll, BOTH(LOGITS(7, 5), INDICES(5, 7)), .label_smoothing = 0),
+    MEAN("nll_loss/indices", build_nll, BOTH(LOGITS(7, 5), INDICES(5, 7)), .label_smoothing = 0),
     THREE("nll_loss/weighted", build_nll, ALL_THREE(LOGITS(7, 5), INDICES(5, 7), WEIGHTS(5)), .ignore_index = 3),
-    THREE("nll_loss/spatial", build_nll, ALL_THREE(LOGITS(2, 4, 3, 2), INDICES(4, 2, 3, 2), WEIGHTS(4)),
-          .label_smoothing = 0),
+    MEAN("nll_loss/spatial", build_nll, ALL_THREE(LOGITS(2, 4, 3, 2), INDICES(4, 2, 3, 2), WEIGHTS(4)),
+         .label_smoothing = 0),
     {"nll_loss/layouts", build_nll, {LOGITS(7, 5), INDICES(5, 7), WEIGHTS(5)}, CE(.label_smoothing = 0),
      .layouts = true},
     {"mse_loss/mean", build_mse, {FLOATS(7, 5), FLOATS(7, 5)}, REDUCE(MEAN), .layouts = true},
     {"mse_loss/sum", build_mse, {FLOATS(7, 5), FLOATS(7, 5)}, REDUCE(SUM)},
-    {"mse_loss/none", build_mse, {FLOATS(7, 5), FLOATS(7, 5)}, REDUCE(NONE)},
-    {"mse_loss/broadcast", build_mse, {FLOATS(7, 5), FLOATS(5)}, REDUCE(MEAN)},
+    {"mse_loss/none", build_mse, {FLOATS(7, 5), FLOATS(7, 5)}, REDUCE(NONE), .on_cpu = true},
+    {"mse_loss/broadcast", build_mse, {FLOATS(7, 5), FLOATS(5)}, REDUCE(MEAN), .on_cpu = true},
     {"mse_loss/long", build_mse, {FLOATS(65537, 1), FLOATS(65537, 1)}, REDUCE(MEAN)},
     {"mse_loss/empty", build_mse, {FLOATS(0, 5), FLOATS(0, 5)}, REDUCE(SUM)},
     {"mse_loss/empty_mean", build_mse, {FLOATS(0, 5), FLOATS(0, 5)}, REDUCE(MEAN), .no_gradient = true},
     {"bce_with_logits/mean", build_bce, {LOGITS(7, 5), CONSTANTS_IN(0, 1, 7, 5)}, REDUCE(MEAN), .layouts = true},
-    {"bce_with_logits/sum", build_bce, {LOGITS(7, 5), CONSTANTS_IN(0, 1, 7, 5)}, REDUCE(SUM)},
-    {"bce_with_logits/none", build_bce, {LOGITS(7, 5), CONSTANTS_IN(0, 1, 7, 5)}, REDUCE(NONE)},
+    {"bce_with_logits/sum", build_bce, {LOGITS(7, 5), CONSTANTS_IN(0, 1, 7, 5)}, REDUCE(SUM), .on_cpu = true},
+    {"bce_with_logits/none", build_bce, {LOGITS(7, 5), CONSTANTS_IN(0, 1, 7, 5)}, REDUCE(NONE), .on_cpu = true},
     {"bce_with_logits/weighted", build_bce_weighted, {LOGITS(7, 5), CONSTANTS_IN(0, 1, 7, 5), WEIGHTS(7, 1), WEIGHTS(5)},
      REDUCE(MEAN), .layouts = true},
     {"bce_with_logits/weighted_none", build_bce_weighted, {LOGITS(7, 5), CONSTANTS_IN(0, 1, 7, 5), WEIGHTS(5), WEIGHTS(1)},
-     REDUCE(NONE)},
+     REDUCE(NONE), .on_cpu = true},
     {"bce_with_logits/long", build_bce, {LOGITS(4099, 3), CONSTANTS_IN(0, 1, 4099, 3)}, REDUCE(MEAN)},
     {"bce_with_logits/empty", build_bce, {LOGITS(0, 5), CONSTANTS_IN(0, 1, 0, 5)}, REDUCE(SUM)},
 };

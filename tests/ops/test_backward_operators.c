@@ -153,6 +153,29 @@ TENSOR_TEST(what_does_not_fit_is_refused)
     CHECK_ERROR(KN_ERR_ARGUMENT, "conv1d_backward", "needs the result");
 }
 
+/* It is an error where the gradient is computed from it, else it may be absent. */
+TENSOR_TEST(the_result_may_be_missing)
+{
+    int refused = 0;
+    for (int i = 0; i < kn_op_count(); i++) {
+        KN_SCOPE;
+        const kn_op *op = kn_op_at(i);
+        const int last = kn_op_describe(op).num_inputs - 1;
+        kn_op_sample sample;
+        kn_tensor *y = NULL;
+        if (!op->backward_of || strcmp(op->inputs[last], "?result") != 0)
+            continue;
+        CHECK_OK(kn_op_sample_make(&sample, op, KN_F32, false));
+        if (kn_op_call(op, sample.inputs, last < sample.num_inputs ? last : sample.num_inputs, sample.params, &y, 1) !=
+            KN_OK) {
+            CHECK_ERROR(KN_ERR_ARGUMENT, op->name, "`result` is NULL");
+            refused++;
+        }
+        kn_op_sample_free(&sample);
+    }
+    assert_int_equal(refused, 7); /* amax, amin, logsumexp, max, min, norm, std */
+}
+
 /* Indices that no window has are ignored, and nothing is written elsewhere. */
 TENSOR_TEST(places_outside_are_passed_over)
 {
@@ -173,6 +196,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(each_gives_what_the_tape_gives),
         TEST(what_does_not_fit_is_refused),
+        TEST(the_result_may_be_missing),
         TEST(places_outside_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

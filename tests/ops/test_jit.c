@@ -265,7 +265,7 @@ TENSOR_TEST(test_many_tensors_of_any_dtype)
         kn_jit_elementwise("#define NINE a + b + c + d + e + f + g + h + i\n"
                            "T sum(T a, T b, T c, T d, T e, T f, T g, T h, T i, int n) { return NINE + (T)n; }",
                            .scalars = {{"n", 1}});
-    static const kn_dtype dtypes[] = {KN_F32, KN_F64, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I16, KN_I8, KN_U8};
+    static const kn_dtype dtypes[] = {KN_F32, KN_BF16, KN_I64, KN_I8};
     for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
         kn_tensor *x[9];
         for (int i = 0; i < 9; i++)

@@ -209,6 +209,10 @@ TENSOR_TEST(an_output_that_does_not_fit_is_refused)
     CHECK_ERROR(KN_ERR_SHAPE, "neg: the given output 0 is", "[2, 2]", "the result is float32 [2, 3]");
     assert_int_equal(call("neg", x, NULL, &whole), KN_ERR_DTYPE);
     CHECK_ERROR(KN_ERR_DTYPE, "neg: the given output 0 is", "int64");
+    kn_tensor *outputs[] = {short_one, KN_SKIP_OUTPUT};
+    assert_int_equal(kn_op_call(kn_op_find("max_dim"), &x, 1, NULL, outputs, 2), KN_ERR_SHAPE);
+    CHECK_ERROR(KN_ERR_SHAPE, "max_dim: output 0 given is");
+    assert_true(outputs[0] == short_one && outputs[1] == KN_SKIP_OUTPUT);
     kn_tensor *leaf = kn_rand(KN_SHAPE(2, 3), .requires_grad = true), *y = kn_zeros(KN_SHAPE(2, 3));
     assert_int_equal(call("neg", leaf, NULL, &y), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "neg", "KN_NO_GRAD");

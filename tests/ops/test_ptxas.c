@@ -114,7 +114,7 @@ static void assemble(const char *name, const char *what, int capability)
 }
 
 /* Assembles for the oldest processor known to ptxas from capability `least` on; with KOINE_TEST_FULL=1 also for the
- * newest; with `all` also for those between. */
+ * newest, and with `all` for those between. */
 static void check(const char *source, const char *options, int least, bool all)
 {
     char what[KN_BLOCK_OPTIONS + 64], with_keyword[KN_BLOCK_OPTIONS + 64], *text;
@@ -135,7 +135,7 @@ static void check(const char *source, const char *options, int least, bool all)
     while (first < CAPABILITIES - 1 && (!known[first] || capabilities[first] < least))
         first++;
     for (int i = first; compiled && i < CAPABILITIES; i++)
-        if (known[i] && (all || i == first || (test_full() && i == CAPABILITIES - 1)))
+        if (known[i] && (i == first || (test_full() && (all || i == CAPABILITIES - 1))))
             assemble("kernel", what, capabilities[i]);
 }
 

@@ -105,6 +105,15 @@ static bool check_forced(op_run *run, const op_result *chosen, const char *opera
     return count.ran + count.unsupported > 0;
 }
 
+/* The reference, the last row, is the same code for all shapes: forced on a family's basic rows, those with layouts. */
+static bool force_on(const op_run *run, const kn_implementation_table *table, int index)
+{
+    const kn_implementation *row = &table->rows[index];
+    const bool further = index == table->count - 1 && !run->row->layouts && !run->only_forced;
+    return can_force(table, row) && (!further || test_full()) &&
+           (!run->only_forced || strcmp(run->only_forced, row->name) == 0);
+}
+
 void op_check_implementations(op_run *run, const op_result *chosen)
 {
     char operations[160], *rest = NULL;
@@ -115,8 +124,7 @@ void op_check_implementations(op_run *run, const op_result *chosen)
             op_fail(run, "forced", "the row names a table, '%s', that ops/dispatch/choice.h does not have", name);
         bool reached = table != NULL;
         for (int i = 0; reached && i < table->count; i++)
-            if (can_force(table, &table->rows[i]) &&
-                (!run->only_forced || strcmp(run->only_forced, table->rows[i].name) == 0))
+            if (force_on(run, table, i))
                 reached = check_forced(run, chosen, table->operation, table->rows[i].name);
     }
 }

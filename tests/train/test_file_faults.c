@@ -67,10 +67,7 @@ static kn_status save_idx(const char *path, int version)
     kn_status status = kn_file_begin(&file, path);
     if (status == KN_OK)
         status = kn_file_write(&file, content, sizeof content);
-    if (status == KN_OK)
-        return kn_file_commit(&file);
-    kn_file_abandon(&file);
-    return status;
+    return kn_file_end(&file, status);
 }
 
 static kn_status save_tensors(const char *path, int version)

@@ -177,6 +177,14 @@ kn_status kn_reducer_forward(kn_call *call)
 
 enum { A, Y, M };
 
+/* The operator of the pass may be called without the result. */
+static kn_status check_result(const kn_grad_call *grad, const char *names)
+{
+    return !strchr(names, 'y') || grad->saved[Y]
+               ? KN_OK
+               : kn_fail(KN_ERR_ARGUMENT, "argument `result` is NULL: the gradient is computed from it");
+}
+
 /* u and v, in the output's shape. */
 static kn_status run_row_values(kn_grad_call *grad, const kn_reducer *r, const kn_reduce_params *dims, kn_tensor **uv)
 {
@@ -186,6 +194,7 @@ static kn_status run_row_values(kn_grad_call *grad, const kn_reducer *r, const k
     rows_of_input rows;
     int count = 0;
 
+    KN_TRY(check_result(grad, r->row_values->inputs));
     while (count < KN_ROWS_OUTPUTS && r->row_values->values[count]) {
         uv[count] = kn_empty_with(g->ndim, g->shape, &(kn_tensor_options){.dtype = compute, .device = kn_device_of(g)});
         if (!uv[count++])
@@ -217,8 +226,6 @@ static kn_tensor *mean_of(kn_tensor *x, const kn_reduce_params *dims)
 /* The per-row operand named `name`. */
 static kn_tensor *per_row(const kn_grad_call *grad, const kn_reduce_params *dims, char name, kn_tensor *const *uv)
 {
-    if (name == 'y' && !grad->saved[Y])
-        return kn_fail(KN_ERR_ARGUMENT, "the backward pass needs the result"), NULL;
     if (name == 'm' && !grad->saved[M])
         return mean_of(grad->saved[A], dims);
     return name == 'g'   ? grad->grad_outputs[0]
@@ -236,6 +243,7 @@ static kn_status run_backward(kn_grad_call *grad, kn_reducer *r, const kn_reduce
     double pq[2];
     int count = 0;
 
+    KN_TRY(check_result(grad, r->backward.inputs));
     if (r->row_values)
         KN_TRY(run_row_values(grad, r, dims, uv));
     for (; r->backward.inputs[count]; count++) {

@@ -1,8 +1,7 @@
 /* rt/program/build_progress.c - see rt/program/build_progress.h. */
 #include "rt/program/build_progress.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "rt/program/program.h"
@@ -18,13 +17,6 @@ kn_build_observer kn_build_observe(kn_build_observer wanted)
     return before;
 }
 
-static double now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void report(const char *kernel, bool is_over, double seconds)
 {
     if (observer.notice)
@@ -34,12 +26,12 @@ static void report(const char *kernel, bool is_over, double seconds)
 kn_build_wait kn_build_begin(const char *kernel)
 {
     report(kernel, false, 0);
-    return (kn_build_wait){.kernel = kernel, .started = now_seconds()};
+    return (kn_build_wait){.kernel = kernel, .started = kn_clock_seconds()};
 }
 
 double kn_build_end(kn_build_wait wait, bool is_ready)
 {
-    double seconds = now_seconds() - wait.started;
+    double seconds = kn_clock_seconds() - wait.started;
     observer.done += is_ready;
     report(wait.kernel, true, seconds);
     return seconds;

@@ -106,10 +106,7 @@ static kn_status store(const char *path, const char *key, const unsigned char *b
     kn_status status = kn_file_write(&file, &head, sizeof head);
     if (status == KN_OK)
         status = kn_file_write(&file, binary, size);
-    if (status == KN_OK)
-        return kn_file_commit(&file);
-    kn_file_abandon(&file);
-    return status;
+    return kn_file_end(&file, status);
 }
 
 void kn_program_cache_store(const char *key, const unsigned char *binary, size_t size)

@@ -3,8 +3,8 @@
 #include "rt/stream/event.h"
 
 #include <sched.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/fork.h"
 #include "base/memory.h"
 #include "rt/device/inject.h"
@@ -162,12 +162,10 @@ bool kn_event_has_passed(kn_event *event)
 /* OpenCL cannot query whether a queue is idle, and a marker needs a moment to pass even an idle one. */
 static kn_status progress_within(const kn_event *event, long nanoseconds, bool *done)
 {
-    struct timespec start, now;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    const int64_t start = kn_clock_now();
     for (;;) {
         KN_TRY(progress(event, done));
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (*done || (now.tv_sec - start.tv_sec) * 1000000000L + now.tv_nsec - start.tv_nsec > nanoseconds)
+        if (*done || kn_clock_now() - start > nanoseconds)
             return KN_OK;
         sched_yield();
     }

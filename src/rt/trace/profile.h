@@ -8,8 +8,8 @@
 #define KN_RT_TRACE_PROFILE_H
 
 #include <koine/profiler.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/intern.h"
 #include "base/threads.h"
 #include "rt/device/device.h"
@@ -103,13 +103,6 @@ typedef struct kn_profile {
 extern kn_profile kn_the_profile;
 extern kn_mutex kn_profile_lock;    /* guards it */
 extern kn_mutex kn_profile_harvest; /* held while events are read; taken before kn_profile_lock */
-
-static inline int64_t kn_clock_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* The lock is held for these. */
 

@@ -291,13 +291,8 @@ static kn_status write_file(const kn_profile *profile, const char *path)
     KN_TRY(kn_profile_check_results(profile, "kn_profiler_export_chrome_trace"));
     KN_TRY(kn_profile_analyse(&analysis, profile, profile->params.with_flops));
     kn_status status = kn_file_begin(&t.file, path);
-    if (status == KN_OK) {
-        status = write_events(&t);
-        if (status == KN_OK)
-            status = kn_file_commit(&t.file);
-        else
-            kn_file_abandon(&t.file);
-    }
+    if (status == KN_OK)
+        status = kn_file_end(&t.file, write_events(&t));
     kn_analysis_free(&analysis);
     return status;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/system.h"
 #include "base/threads.h"
@@ -30,13 +31,6 @@ static struct {
     reading last;
     double load, power; /* from the last two readings */
 } meter = {.lock = KN_MUTEX_INIT};
-
-static double now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* "cpu  user nice system idle iowait irq softirq steal guest guest_nice": idle and iowait are rest; guest time is in
  * user time already. */
@@ -70,7 +64,7 @@ static void read_energy(reading *r, const char *root)
 
 static reading read_counters(const char *root)
 {
-    reading r = {.seconds = now_seconds()};
+    reading r = {.seconds = kn_clock_seconds()};
     snprintf(r.root, sizeof r.root, "%s", root);
     read_times(&r, root);
     read_energy(&r, root);
@@ -94,7 +88,7 @@ static void read_meters(kn_usage *usage, const char *root)
         meter.last = read_counters(root);
         nanosleep(&(struct timespec){.tv_nsec = (long)(INTERVAL * 1e9)}, NULL);
     }
-    if (now_seconds() - meter.last.seconds >= 0.9 * INTERVAL) {
+    if (kn_clock_seconds() - meter.last.seconds >= 0.9 * INTERVAL) {
         reading current = read_counters(root);
         compare(&meter.last, &current);
         meter.last = current;

@@ -24,7 +24,7 @@ static void put(const char *path, const char *text)
     kn_atomic_file file;
     assert_ok(kn_file_begin(&file, path));
     assert_ok(kn_file_write(&file, text, strlen(text)));
-    assert_ok(kn_file_commit(&file));
+    assert_ok(kn_file_end(&file, KN_OK));
 }
 
 static cJSON *snapshot(void)
