@@ -98,14 +98,7 @@ kn_status kn_function_save(kn_function_context *context, kn_tensor *tensor)
         return kn_fail(KN_ERR_STATE, "kn_function_save: only forward may save tensors, not backward");
     if (!context->recorded)
         return KN_OK;
-    if (context->num_saved == context->capacity) {
-        int capacity = context->capacity ? 2 * context->capacity : 4;
-        kn_tensor **grown = kn_realloc(context->saved, (size_t)capacity * sizeof *grown);
-        if (!grown)
-            return KN_ERR_MEMORY;
-        context->saved = grown;
-        context->capacity = capacity;
-    }
+    KN_TRY(KN_GROW(context->saved, context->num_saved, context->capacity));
     context->saved[context->num_saved++] = kn_retain(tensor);
     return KN_OK;
 }

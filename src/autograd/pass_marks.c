@@ -8,14 +8,7 @@ static kn_status visit(kn_pass_marks *marks, kn_node *node)
 {
     if (!node || node->mark != KN_MARK_NONE)
         return KN_OK;
-    if (marks->count == marks->capacity) {
-        const int capacity = marks->capacity ? 2 * marks->capacity : 64;
-        kn_node **nodes = kn_realloc(marks->nodes, (size_t)capacity * sizeof *nodes);
-        if (!nodes)
-            return KN_ERR_MEMORY;
-        marks->nodes = nodes;
-        marks->capacity = capacity;
-    }
+    KN_TRY(KN_GROW(marks->nodes, marks->count, marks->capacity));
     atomic_fetch_add(&node->references, 1);
     node->mark = KN_MARK_OFF_PATH;
     marks->nodes[marks->count++] = node;

@@ -7,14 +7,7 @@ kn_status kn_queue_push(kn_queue *q, kn_node *node)
 {
     if (node->queued)
         return KN_OK;
-    if (q->count == q->capacity) {
-        int capacity = q->capacity ? 2 * q->capacity : 64;
-        kn_node **items = kn_realloc(q->items, (size_t)capacity * sizeof *items);
-        if (!items)
-            return KN_ERR_MEMORY;
-        q->items = items;
-        q->capacity = capacity;
-    }
+    KN_TRY(KN_GROW(q->items, q->count, q->capacity));
     atomic_fetch_add(&node->references, 1);
     node->queued = true;
     int at = q->count++;

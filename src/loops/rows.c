@@ -51,7 +51,10 @@ static bool are_aligned(const kn_rows_problem *p)
 
 static bool maps(const kn_rows_code *code) { return code->map || code->prepass || code->total; }
 
-static bool wants_any(const kn_operand *outputs) { return outputs[0].dtype || outputs[1].dtype || outputs[2].dtype; }
+static bool wants_any(const kn_rows_operand *outputs)
+{
+    return outputs[0].dtype || outputs[1].dtype || outputs[2].dtype;
+}
 
 /* kn_held_of the inputs that have one element per index. */
 static int held_of(const kn_rows_problem *p, const kn_limits *limits)
@@ -120,18 +123,23 @@ static bool uses_f64(const kn_rows_problem *p)
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
+static kn_arg operand_argument(const kn_rows_operand *operand)
+{
+    return kn_arg_buffer(operand->buffer, operand->offset * (int64_t)kn_dtype_size(operand->dtype));
+}
+
 /* Field i; the place follows the last field. */
 static kn_arg field_argument(const kn_rows_problem *p, const rows_fields *fields, int i)
 {
     return kn_arg_buffer(fields->buffer, i * fields->count * (int64_t)kn_dtype_size(p->compute));
 }
 
-static int add_values(kn_arg *args, const kn_operand *values)
+static int add_values(kn_arg *args, const kn_rows_operand *values)
 {
     int count = 0;
     for (int i = 0; i < KN_ROWS_OUTPUTS; i++)
         if (values[i].dtype)
-            args[count++] = kn_operand_argument(&values[i]);
+            args[count++] = operand_argument(&values[i]);
     return count;
 }
 
@@ -146,7 +154,7 @@ static int add_outputs(kn_arg *args, const kn_rows_problem *p, const rows_fields
 {
     int count = 0;
     if (form->mapped)
-        args[count++] = kn_operand_argument(&p->mapped);
+        args[count++] = operand_argument(&p->mapped);
     if (form->stage == KN_ROWS_PARTIAL)
         return count + add_fields(args + count, p, fields, count_fields(p->code) + form->has_place);
     count += add_values(args + count, p->outputs);
@@ -162,14 +170,14 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
     const bool combines = form->stage == KN_ROWS_COMBINED;
     int count = combines ? add_fields(args, p, fields, count_fields(p->code)) : 0;
     if (form->stage == KN_ROWS_SCAN) {
-        args[count++] = kn_operand_argument(&p->inputs[0]);
+        args[count++] = operand_argument(&p->inputs[0]);
         for (int i = 0; i < count_fields(p->code); i++) /* ignored if nothing is cut */
-            args[count++] = fields ? field_argument(p, fields, i) : kn_operand_argument(&p->inputs[0]);
+            args[count++] = fields ? field_argument(p, fields, i) : operand_argument(&p->inputs[0]);
         return count;
     }
     for (int i = 0; p->code->inputs[i]; i++)
         if (p->inputs[i].dtype && (!combines || is_in(p->code->per_row, p->code->inputs[i])))
-            args[count++] = kn_operand_argument(&p->inputs[i]);
+            args[count++] = operand_argument(&p->inputs[i]);
     if (combines && form->has_place)
         args[count++] = field_argument(p, fields, count_fields(p->code));
     return count;

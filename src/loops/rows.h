@@ -17,9 +17,10 @@
 #ifndef KN_LOOPS_ROWS_H
 #define KN_LOOPS_ROWS_H
 
-#include "loops/operand.h"
+#include "base/dtype.h"
 #include "loops/rows_plan.h"
 #include "loops/written_kernels.h"
+#include "rt/rt.h"
 
 #define KN_ROWS_OUTPUTS 3
 #define KN_ROWS_INPUTS 9
@@ -74,19 +75,26 @@ struct kn_rows_code {
     kn_written_kernels kernels;
 };
 
+/* A contiguous tensor, or part of one. */
+typedef struct kn_rows_operand {
+    const kn_buffer *buffer;
+    int64_t offset; /* elements */
+    kn_dtype dtype; /* in memory; 0: see kn_rows_problem */
+} kn_rows_operand;
+
 typedef struct kn_rows_problem {
     kn_rows_code *code;
     const char *operation; /* for messages and profiles */
     kn_dtype compute;      /* T: float64, float32, int64 or int32 */
     int64_t outer, n, inner;
-    /* All contiguous; strides are ignored. Outputs are [outer, inner]; dtype 0: unwanted. */
-    kn_operand outputs[KN_ROWS_OUTPUTS];
-    kn_operand mapped; /* [outer, n, inner], of type T; dtype 0: unwanted */
+    /* Outputs are [outer, inner]; dtype 0: unwanted. */
+    kn_rows_operand outputs[KN_ROWS_OUTPUTS];
+    kn_rows_operand mapped; /* [outer, n, inner], of type T; dtype 0: unwanted */
     /* [outer, n, inner]; [outer, inner] if in per_row, [n] if in per_place; dtype 0: missing, all of them are 1 */
-    kn_operand inputs[KN_ROWS_INPUTS];
-    kn_operand totals[KN_ROWS_OUTPUTS];  /* values of the total, of one element; dtype 0: unwanted */
-    kn_operand columns[KN_ROWS_OUTPUTS]; /* values of the columns' code, [n]; dtype 0: unwanted */
-    int64_t ignored;                     /* an index that selects nothing */
+    kn_rows_operand inputs[KN_ROWS_INPUTS];
+    kn_rows_operand totals[KN_ROWS_OUTPUTS];  /* values of the total, of one element; dtype 0: unwanted */
+    kn_rows_operand columns[KN_ROWS_OUTPUTS]; /* values of the columns' code, [n]; dtype 0: unwanted */
+    int64_t ignored;                          /* an index that selects nothing */
     double numbers[KN_ROWS_NUMBERS];
     /* A scan: one value per element, of the row up to it or, backwards, from it on; the output is [outer, n, inner].
      * For codes without a place and without per_row inputs. */

@@ -86,9 +86,13 @@ void kn_rows_write_parameters(const rows_writer *w)
     kn_text_append(w->out, "const kn_rows_plan kn_plan = kn_given; const kn_operands kn_x = {");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "kn_in%d, ", i);
-    kn_text_append(w->out, "};\n#define KN_FROM_PLACE(kn_first) {");
+    kn_text_append(w->out, "};\n#define KN_FROM(kn_element, kn_first) {");
     for (int i = 0; i < w->num_inputs; i++)
-        kn_text_format(w->out, w->inputs[i].extent == PER_PLACE ? "kn_in%d + kn_first, " : "kn_in%d, ", i);
+        kn_text_format(w->out,
+                       w->inputs[i].extent == PER_PLACE     ? "kn_in%d + kn_first, "
+                       : w->inputs[i].extent == PER_ELEMENT ? "kn_in%d + kn_element, "
+                                                            : "kn_in%d, ",
+                       i);
     kn_text_append(w->out, "}\n");
 }
 

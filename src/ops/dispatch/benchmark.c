@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -135,13 +135,6 @@ static const kn_implementation *row_called(const contest *c, const char *name)
 
 /* --- timing ------------------------------------------------------------------------------------------------------- */
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static _Thread_local kn_benchmark_observer *observer;
 static _Thread_local bool (*observer_is_over)(void *user);
 static _Thread_local void *observer_user;
@@ -166,11 +159,11 @@ static double time_row(contest *c, const kn_implementation *row, double best)
     if (status == KN_OK)
         status = kn_stream_synchronize(c->stream);
     for (int i = 0; i < RUNS && status == KN_OK && !is_over(); i++) {
-        const double start = seconds_now();
+        const double start = kn_clock_seconds();
         status = c->run(c->table, row, c->stream, c->problem);
         if (status == KN_OK)
             status = kn_stream_synchronize(c->stream);
-        fastest = status == KN_OK ? fmin(fastest, seconds_now() - start) : HUGE_VAL;
+        fastest = status == KN_OK ? fmin(fastest, kn_clock_seconds() - start) : HUGE_VAL;
         if (fastest > hopeless * best)
             break;
     }

@@ -40,25 +40,4 @@ static inline int64_t kn_reference_index(const kn_tensor *x, const kn_tensor *y,
     return index;
 }
 
-/* Output 0 = function(input 0), or function(input 0, input 1) with broadcasting. */
-static inline kn_status kn_reference_unary(const kn_call *call, double (*function)(double))
-{
-    const int64_t n = kn_numel(call->outputs[0]);
-    for (int64_t i = 0; i < n; i++)
-        kn_reference_set(call->outputs[0], i, function(kn_reference_get(call->inputs[0], i)));
-    return KN_OK;
-}
-
-static inline kn_status kn_reference_binary(const kn_call *call, double (*function)(double, double))
-{
-    kn_tensor *y = call->outputs[0];
-    const int64_t n = kn_numel(y);
-    for (int64_t i = 0; i < n; i++) {
-        const double a = kn_reference_get(call->inputs[0], kn_reference_index(call->inputs[0], y, i));
-        const double b = kn_reference_get(call->inputs[1], kn_reference_index(call->inputs[1], y, i));
-        kn_reference_set(y, i, function(a, b));
-    }
-    return KN_OK;
-}
-
 #endif

@@ -164,12 +164,15 @@ static kn_rows_problem problem_of(kn_rows_code *codes, const kn_op *op, const kn
                              .numbers = {1 - params->label_smoothing, params->label_smoothing / (double)l->classes}};
 }
 
-static kn_operand operand_of(const kn_tensor *t) { return t ? kn_row_operand(t) : (kn_operand){.buffer = NULL}; }
+static kn_rows_operand operand_of(const kn_tensor *t)
+{
+    return t ? kn_row_operand(t) : (kn_rows_operand){.buffer = NULL};
+}
 
 /* h or r of all rows: norms [2, rows], NULL without logits. */
-static kn_operand norm_of(const kn_tensor *norms, int64_t part, int64_t rows)
+static kn_rows_operand norm_of(const kn_tensor *norms, int64_t part, int64_t rows)
 {
-    kn_operand operand = operand_of(norms);
+    kn_rows_operand operand = operand_of(norms);
     operand.offset += part * rows;
     return operand;
 }
@@ -181,8 +184,8 @@ static kn_status run_forward(kn_call *call, kn_tensor *const in[INPUTS], const k
     const kn_class_loss_params *params = call->params;
     const class_layout l = layout_of(in[X]->ndim, in[X]->shape);
     kn_rows_problem p = problem_of(forward_codes, call->op, params, in[X]->dtype, &l);
-    const kn_operand x = operand_of(in[X]), weight = operand_of(in[WEIGHT]), y = operand_of(call->outputs[0]);
-    const kn_operand inputs[] = {operand_of(in[TARGET]), x, weight, x, weight};
+    const kn_rows_operand x = operand_of(in[X]), weight = operand_of(in[WEIGHT]), y = operand_of(call->outputs[0]);
+    const kn_rows_operand inputs[] = {operand_of(in[TARGET]), x, weight, x, weight};
 
     memcpy(p.inputs, inputs, strlen(p.code->inputs) * sizeof inputs[0]);
     if (params->reduction == KN_REDUCTION_NONE)
@@ -245,18 +248,18 @@ kn_status kn_class_loss_backward(kn_grad_call *grad)
     const kn_class_loss_params *params = grad->params;
     const class_layout l = layout_of(grad->input[X].ndim, grad->input[X].shape);
     const bool per_row = params->reduction == KN_REDUCTION_NONE;
-    const kn_operand given = operand_of(grad->grad_outputs[0]), none = {.buffer = NULL};
-    const kn_operand x = operand_of(grad->saved[0]), weight = operand_of(grad->saved[4]);
+    const kn_rows_operand given = operand_of(grad->grad_outputs[0]), none = {.buffer = NULL};
+    const kn_rows_operand x = operand_of(grad->saved[0]), weight = operand_of(grad->saved[4]);
     const kn_tensor *norms = grad->saved[2];
-    const kn_operand inputs[] = {operand_of(grad->saved[1]),
-                                 weight,
-                                 per_row ? given : none,
-                                 per_row ? none : given,
-                                 operand_of(grad->saved[3]),
-                                 norm_of(norms, 0, l.rows),
-                                 norm_of(norms, 1, l.rows),
-                                 x,
-                                 weight};
+    const kn_rows_operand inputs[] = {operand_of(grad->saved[1]),
+                                      weight,
+                                      per_row ? given : none,
+                                      per_row ? none : given,
+                                      operand_of(grad->saved[3]),
+                                      norm_of(norms, 0, l.rows),
+                                      norm_of(norms, 1, l.rows),
+                                      x,
+                                      weight};
     kn_tensor *out = kn_grad_new(grad, X);
 
     if (!out)

@@ -102,9 +102,9 @@ static kn_rows_code sums_over_rows = {.name = "layer_norm_sums",
 static kn_rows_code backward_codes[2] = {BACKWARD("gahlr", ""), BACKWARD("gahlrw", " * w")};
 
 /* h, l or r of all rows: table [3, rows]. */
-static kn_operand part_of(const kn_tensor *table, int part, int64_t rows)
+static kn_rows_operand part_of(const kn_tensor *table, int part, int64_t rows)
 {
-    kn_operand operand = kn_row_operand(table);
+    kn_rows_operand operand = kn_row_operand(table);
     operand.offset += part * rows;
     return operand;
 }

@@ -28,9 +28,9 @@ int64_t kn_reduce_count(const kn_reduce_params *params, int ndim, const int64_t 
 kn_tensor *kn_reduce_spread(kn_tensor *gradient, const kn_reduce_params *params, int ndim, const int64_t *shape);
 
 /* A contiguous tensor as an operand of the engine for rows. */
-static inline kn_operand kn_row_operand(const kn_tensor *t)
+static inline kn_rows_operand kn_row_operand(const kn_tensor *t)
 {
-    return (kn_operand){.buffer = t->storage->buffer, .offset = t->offset, .dtype = t->dtype};
+    return (kn_rows_operand){.buffer = t->storage->buffer, .offset = t->offset, .dtype = t->dtype};
 }
 
 /* y [outer, inner] = sums over the middle of contiguous x [outer, n, inner], divided by `divisor`; at most two

@@ -297,18 +297,7 @@ kn_program_table *kn_program_table_new(void)
     return table;
 }
 
-/* FNV-1a over both strings: short keys, looked up at every launch. */
-static uint64_t lookup_key(const char *source, const char *options)
-{
-    uint64_t key = 0xcbf29ce484222325u;
-    for (const char *c = source; *c; c++)
-        key = (key ^ (unsigned char)*c) * 0x100000001b3u;
-    for (const char *c = options; *c; c++)
-        key = (key ^ (unsigned char)*c) * 0x100000001b3u;
-    return key;
-}
-
-static kn_program *new_program(const char *source, const char *options, uint64_t key)
+static kn_program *new_program(const char *source, const char *options, uint32_t key)
 {
     kn_program *program = kn_calloc(1, sizeof *program);
     if (!program)
@@ -328,7 +317,7 @@ static kn_program *new_program(const char *source, const char *options, uint64_t
 static kn_program *find_program(kn_device *device, const char *source, const char *options)
 {
     kn_program_table *table = device->programs;
-    uint64_t key = lookup_key(source, options);
+    const uint32_t key = kn_hash_name(options, kn_hash_name(source, 0));
     kn_lock(&table->lock);
     kn_program **bucket = &table->buckets[key % KN_PROGRAM_BUCKETS];
     kn_program *program = *bucket;

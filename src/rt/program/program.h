@@ -17,7 +17,7 @@ typedef struct kn_kernel {
 typedef struct kn_program {
     char *source;
     char *asked_options, *options; /* the caller's; and, once built, the driver's */
-    uint64_t key;
+    uint32_t key;
     cl_program handle;
     kn_mutex lock; /* held while building and while kernels are added */
     kn_kernel *kernels;
