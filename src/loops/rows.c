@@ -289,42 +289,8 @@ static kn_status run_in_chunks(kn_stream *stream, const kn_rows_problem *p, kn_c
     return launch_twice(stream, p, KN_ROWS_PARTIAL, chunks, &rest, p->outer * chunks.count * p->inner);
 }
 
-/* What p->columns asks for, on its own. */
-static kn_rows_problem problem_of_columns(const kn_rows_problem *p)
-{
-    const kn_rows_code *code = p->code->columns;
-    kn_rows_problem columns = {.code = p->code->columns,
-                               .operation = p->operation,
-                               .compute = p->compute,
-                               .outer = 1,
-                               .n = p->outer,
-                               .inner = p->n};
-    memcpy(columns.outputs, p->columns, sizeof columns.outputs);
-    for (int i = 0; code->inputs[i]; i++)
-        columns.inputs[i] = p->inputs[strchr(p->code->inputs, code->inputs[i]) - p->code->inputs];
-    return columns;
-}
-
-static kn_status run_map(kn_stream *stream, const kn_rows_problem *p);
-
-static kn_status run_with_columns(kn_stream *stream, const kn_rows_problem *p)
-{
-    kn_rows_problem columns = problem_of_columns(p), map = *p;
-    const kn_chunks parts = {.length = p->n, .count = kn_parts_of_columns(p->outer)};
-    if (p->mapped.dtype && kn_device_limits(kn_stream_device(stream))->is_cpu) {
-        columns.n = parts.count;
-        return launch_twice(stream, p, KN_ROWS_MAP, parts, &columns, parts.count * p->n);
-    }
-    memset(map.columns, 0, sizeof map.columns);
-    if (p->mapped.dtype)
-        KN_TRY(run_map(stream, &map));
-    return kn_rows_run(stream, &columns);
-}
-
 static kn_status run_map(kn_stream *stream, const kn_rows_problem *p)
 {
-    if (wants_any(p->columns))
-        return run_with_columns(stream, p);
     kn_chunks parts = {.length = p->n, .count = 1};
     if (wants_any(p->totals)) {
         const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
@@ -342,12 +308,38 @@ static kn_status run_map(kn_stream *stream, const kn_rows_problem *p)
     return launch_twice(stream, p, KN_ROWS_MAP, parts, &rest, parts.count);
 }
 
+/* What p->columns asks for, on its own. */
+static kn_rows_problem problem_of_columns(const kn_rows_problem *p)
+{
+    kn_rows_code *code = p->code->columns;
+    kn_rows_problem columns = {
+        .code = code, .operation = p->operation, .compute = p->compute, .outer = 1, .n = p->outer, .inner = p->n};
+    memcpy(columns.outputs, p->columns, sizeof columns.outputs);
+    for (int i = 0; code->inputs[i]; i++)
+        columns.inputs[i] = p->inputs[strchr(p->code->inputs, code->inputs[i]) - p->code->inputs];
+    return columns;
+}
+
+static kn_status run_with_columns(kn_stream *stream, const kn_rows_problem *p)
+{
+    kn_rows_problem columns = problem_of_columns(p), map = *p;
+    const kn_chunks parts = {.length = p->n, .count = kn_parts_of_columns(p->outer)};
+    if (p->mapped.dtype && kn_device_limits(kn_stream_device(stream))->is_cpu) {
+        columns.n = parts.count;
+        return launch_twice(stream, p, KN_ROWS_MAP, parts, &columns, parts.count * p->n);
+    }
+    memset(map.columns, 0, sizeof map.columns);
+    if (p->mapped.dtype)
+        KN_TRY(run_map(stream, &map));
+    return kn_rows_run(stream, &columns);
+}
+
 kn_status kn_rows_run(kn_stream *stream, const kn_rows_problem *problem)
 {
     if (problem->outer * problem->inner == 0 || (problem->scans && problem->n == 0))
         return KN_OK;
     if (maps(problem->code))
-        return run_map(stream, problem);
+        return wants_any(problem->columns) ? run_with_columns(stream, problem) : run_map(stream, problem);
     if (problem->n == 0)
         return launch(stream, problem, KN_ROWS_WHOLE, (kn_chunks){.length = 1, .count = 1}, NULL);
     const kn_chunks chunks = kn_split_middle(problem->outer, problem->n, problem->inner);

@@ -52,6 +52,9 @@ kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_
     cl_uint index = 0;
     for (int i = 0; i < params->num_args; i++) {
         const kn_arg *arg = &params->args[i];
+        if (arg->kind == KN_ARG_BUFFER && !arg->buffer) /* kn_storage_resize */
+            return kn_fail(KN_ERR_STATE, "%s: the storage of a tensor was resized to 0 bytes; resize it back first",
+                           operation_of(params));
         int number = arg->kind == KN_ARG_FAULT ? kn_operation_number(operation_of(params)) : 0;
         cl_int error = set_argument(handle, &index, arg, stream, number);
         if (error != CL_SUCCESS)
@@ -145,22 +148,11 @@ static kn_status record(kn_stream *stream, kn_kernel *kernel, const kn_launch_pa
     return capture ? capture->recorder->kernel(capture, stream, kernel, params, global, local) : KN_ERR_STATE;
 }
 
-/* A storage that was resized to 0 bytes has no buffer (kn_storage_resize). */
-static kn_status check_buffers(const kn_launch_params *params)
-{
-    for (int i = 0; i < params->num_args; i++)
-        if (params->args[i].kind == KN_ARG_BUFFER && !params->args[i].buffer)
-            return kn_fail(KN_ERR_STATE, "%s: the storage of a tensor was resized to 0 bytes; resize it back first",
-                           operation_of(params));
-    return KN_OK;
-}
-
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
 {
     size_t global[3] = {0}, local[3] = {0};
     if (!work_sizes(stream->device, params, global, local))
         return KN_OK;
-    KN_TRY(check_buffers(params));
     kn_kernel *kernel;
     KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
     KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
