@@ -1,6 +1,5 @@
 /* bench.h - a benchmark: its set-up, one repetition, its work, and what a peer needs to do the same. */
-#ifndef KOINE_BENCH_H
-#define KOINE_BENCH_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -136,5 +135,3 @@ int bench_serve(kn_device *device);
 /* koine-bench --first-step: one training step, for the startup benchmarks (startup.c). Returns the exit status. */
 int bench_first_step(kn_device *device);
 extern const char *bench_program; /* argv[0] */
-
-#endif

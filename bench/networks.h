@@ -1,6 +1,5 @@
 /* networks.h - whole networks, built layer by layer while counting their work. */
-#ifndef KOINE_BENCH_NETWORKS_H
-#define KOINE_BENCH_NETWORKS_H
+#pragma once
 
 #include "bench.h"
 
@@ -26,5 +25,3 @@ kn_module *bench_children(kn_module *parent, const char *const *names, kn_module
 kn_module *bench_resnet18(bench_flow *flow);
 kn_module *bench_resnet50(bench_flow *flow);
 kn_module *bench_mobilenetv2(bench_flow *flow);
-
-#endif

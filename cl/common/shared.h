@@ -3,8 +3,7 @@
  *
  * Their members have the types below, which are the same in both languages, larger ones first, so that there is no
  * padding, which KN_SHARED_SIZE checks. */
-#ifndef KN_COMMON_SHARED_H
-#define KN_COMMON_SHARED_H
+#pragma once
 
 #if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__) /* compilers define one or both */
 typedef int kn_int;
@@ -22,5 +21,3 @@ typedef int64_t kn_long;
 #endif
 
 #define KN_SHARED_SIZE(type, bytes) typedef char type##_has_no_padding[sizeof(type) == (bytes) ? 1 : -1]
-
-#endif

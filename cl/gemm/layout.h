@@ -1,6 +1,5 @@
 /* gemm/layout.h - operands and results of matrix products. */
-#ifndef KN_GEMM_LAYOUT_H
-#define KN_GEMM_LAYOUT_H
+#pragma once
 
 #include "common/shared.h"
 
@@ -17,5 +16,3 @@ KN_SHARED_SIZE(kn_gemm_layout, 3 * 8);
         kn_int has_bias, unused;                                                                                       \
     } name;                                                                                                            \
     KN_SHARED_SIZE(name, 4 * sizeof(T) + 2 * 4)
-
-#endif

@@ -1,6 +1,5 @@
 /* gemm/thin.h - matrix products on GPUs with few columns, or few rows (gemm/thin.cl). */
-#ifndef KN_GEMM_THIN_H
-#define KN_GEMM_THIN_H
+#pragma once
 
 #include "common/shared.h"
 
@@ -16,5 +15,3 @@ typedef struct kn_gemm_thin_size {
     kn_int columns, team;
 } kn_gemm_thin_size;
 KN_SHARED_SIZE(kn_gemm_thin_size, 3 * 8 + 2 * 4);
-
-#endif

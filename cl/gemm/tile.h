@@ -1,6 +1,5 @@
 /* gemm/tile.h - matrix products on CPU devices, in tiles (gemm/tile.cl). */
-#ifndef KN_GEMM_TILE_H
-#define KN_GEMM_TILE_H
+#pragma once
 
 #include "common/shared.h"
 
@@ -19,5 +18,3 @@ typedef struct kn_gemm_tile_plan {
     kn_int a_packed, b_packed, b_staged, unused;
 } kn_gemm_tile_plan;
 KN_SHARED_SIZE(kn_gemm_tile_plan, 14 * 8 + 4 * 4);
-
-#endif

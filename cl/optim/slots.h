@@ -1,6 +1,5 @@
 /* optim/slots.h - the parameters of one launch of an optimizer (optim/slots.clh). */
-#ifndef KN_OPTIM_SLOTS_H
-#define KN_OPTIM_SLOTS_H
+#pragma once
 
 #include "common/shared.h"
 
@@ -11,5 +10,3 @@ typedef struct kn_slot_ends {
     kn_uint end[KN_OPTIM_SLOTS];
 } kn_slot_ends;
 KN_SHARED_SIZE(kn_slot_ends, KN_OPTIM_SLOTS * 4);
-
-#endif

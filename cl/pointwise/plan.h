@@ -1,7 +1,6 @@
 /* pointwise/plan.h - the iteration space of elementwise kernels. Operands with equal strides share a lane; lane 0 is
  * that of the outputs. */
-#ifndef KN_POINTWISE_PLAN_H
-#define KN_POINTWISE_PLAN_H
+#pragma once
 
 #include "common/divisor.h"
 #include "common/shared.h"
@@ -32,5 +31,3 @@ typedef struct kn_vec4_plan {
     kn_uint unused;
 } kn_vec4_plan;
 KN_SHARED_SIZE(kn_vec4_plan, 4 * (5 + 3 * (KN_MAX_DIMS - 1) + (KN_MAX_DIMS + 2) * KN_LAYOUT_LANES));
-
-#endif

@@ -1,6 +1,5 @@
 /* pool/pool.h - the geometry of pooling (pool/pool.clh), and its work division on GPUs (pool/windows.clh). */
-#ifndef KN_POOL_POOL_H
-#define KN_POOL_POOL_H
+#pragma once
 
 #include "common/divisor.h"
 #include "common/shared.h"
@@ -24,5 +23,3 @@ typedef struct kn_pool_blocking {
     kn_uint items;
 } kn_pool_blocking;
 KN_SHARED_SIZE(kn_pool_blocking, 8 + 3 * 12 + 4);
-
-#endif

@@ -1,6 +1,5 @@
 /* rows/plan.h - how work on rows is divided (rows/rows.clh). */
-#ifndef KN_ROWS_PLAN_H
-#define KN_ROWS_PLAN_H
+#pragma once
 
 #include "common/divisor.h"
 #include "common/shared.h"
@@ -14,5 +13,3 @@ typedef struct kn_rows_plan {
     kn_int backwards; /* scans: from the last element on */
 } kn_rows_plan;
 KN_SHARED_SIZE(kn_rows_plan, 5 * 8 + 2 * 4 + 12 + 4);
-
-#endif

@@ -1,6 +1,5 @@
 /* tensor/transpose.h - copies between layouts whose dense dimensions differ (tensor/transpose.cl). */
-#ifndef KN_TENSOR_TRANSPOSE_H
-#define KN_TENSOR_TRANSPOSE_H
+#pragma once
 
 #include "common/divisor.h"
 #include "common/shared.h"
@@ -20,5 +19,3 @@ typedef struct kn_transpose_tiles {
     kn_int ps, qs, ndim, unused;
 } kn_transpose_tiles;
 KN_SHARED_SIZE(kn_transpose_tiles, (2 + 2 * KN_MAX_DIMS) * 8 + (KN_MAX_DIMS + 2) * 12 + 4 * 4);
-
-#endif

@@ -1,7 +1,6 @@
 /* train/cells.h - an entry of the log of figures on the device: an array of 8-byte cells, which hold integers, or a
  * value of the entry's dtype at the start of the cell. A new entry is all zeros. */
-#ifndef KN_TRAIN_CELLS_H
-#define KN_TRAIN_CELLS_H
+#pragma once
 
 /* Scalars, and gradient norms, which are followed by the parameters' norms. */
 enum {
@@ -19,5 +18,3 @@ enum {
 };
 enum { KN_ACCURACY_ROWS, KN_ACCURACY_COUNTS };                             /* one count per work-item */
 enum { KN_HISTOGRAM_VALUES, KN_HISTOGRAM_OUTSIDE, KN_HISTOGRAM_BINS = 4 }; /* below, above, NaN; the bins */
-
-#endif

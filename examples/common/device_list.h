@@ -1,6 +1,5 @@
 /* common/device_list.h - the devices that an option names: "gpu:0,gpu:1", "all". */
-#ifndef EXAMPLES_COMMON_DEVICE_LIST_H
-#define EXAMPLES_COMMON_DEVICE_LIST_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -8,5 +7,3 @@
 
 /* Opens the devices named in `list`, separated by commas; "all" is every GPU, or the CPU device if there is none. */
 kn_status device_list(kn_device *devices[LONGEST_LIST], int *count, const char *list);
-
-#endif

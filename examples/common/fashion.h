@@ -1,6 +1,5 @@
 /* common/fashion.h - shared by the Fashion-MNIST examples: the network, the data, and a truncated data set. */
-#ifndef EXAMPLES_COMMON_FASHION_H
-#define EXAMPLES_COMMON_FASHION_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -19,5 +18,3 @@ typedef struct first_samples {
  * fashion_close frees both. */
 kn_status fashion_open(kn_dataset **dataset, first_samples *cut, const char *directory, bool train, int64_t limit);
 void fashion_close(kn_dataset *dataset, first_samples *cut);
-
-#endif

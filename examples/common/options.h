@@ -1,7 +1,6 @@
 /* common/options.h - command-line options of the examples: a table, parsed strictly, and the usage text generated from
  * it. */
-#ifndef EXAMPLES_COMMON_OPTIONS_H
-#define EXAMPLES_COMMON_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ int options_parse(const char *program, const char *purpose, const option *option
 int options_finish(const char *program, int status);
 
 #define OPTION_COUNT(options) ((int)(sizeof(options) / sizeof(options)[0]))
-
-#endif

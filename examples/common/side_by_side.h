@@ -1,6 +1,5 @@
 /* common/side_by_side.h - which devices an example compares, and a clock to compare them with. */
-#ifndef EXAMPLES_COMMON_SIDE_BY_SIDE_H
-#define EXAMPLES_COMMON_SIDE_BY_SIDE_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -11,5 +10,3 @@
 int devices_to_compare(kn_device *devices[MAX_DEVICES], const char *name);
 
 double seconds_now(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* common/step_profile.h - a profile of a few training steps of a trainer: a table on stdout and a trace in a folder. */
-#ifndef EXAMPLES_COMMON_STEP_PROFILE_H
-#define EXAMPLES_COMMON_STEP_PROFILE_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -17,5 +16,3 @@ kn_status step_profile_begin(step_profile *profile, kn_trainer *trainer);
 
 /* Stops the profiler; returns the status of writing the profile. */
 kn_status step_profile_end(step_profile *profile);
-
-#endif

@@ -1,6 +1,5 @@
 /* autograd/engine.h - one backward pass over the tape, starting from given gradients of some nodes' outputs. */
-#ifndef KN_AUTOGRAD_ENGINE_H
-#define KN_AUTOGRAD_ENGINE_H
+#pragma once
 
 #include "autograd/tape.h"
 
@@ -35,5 +34,3 @@ typedef struct kn_pass_marks {
 } kn_pass_marks;
 kn_status kn_pass_marks_set(kn_pass_marks *marks, const kn_pass *pass, const kn_pass_endpoint *roots, int num_roots);
 void kn_pass_marks_clear(kn_pass_marks *marks);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Each has its own descriptor (kn_op). Both the call and the tape node hold a reference; the node's parameters are the
  * pointer to it. */
-#ifndef KN_AUTOGRAD_FUNCTION_CONTEXT_H
-#define KN_AUTOGRAD_FUNCTION_CONTEXT_H
+#pragma once
 
 #include <koine/function.h>
 
@@ -35,5 +34,3 @@ kn_function_context *kn_function_context_new(const kn_function *function, int nu
                                              int num_outputs, kn_status (*backward)(kn_grad_call *call));
 void kn_function_context_release(kn_function_context *context);
 void kn_function_context_drop_saved(kn_function_context *context);
-
-#endif

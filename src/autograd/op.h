@@ -3,8 +3,7 @@
  * An op is one descriptor. kn_op_apply checks the inputs, calls the shape rule, makes the outputs, calls forward, and
  * records the call on the tape when a gradient may be needed. A descriptor is a constant in its family's file under
  * src/ops and is listed in ops/dispatch/operators.h. */
-#ifndef KN_AUTOGRAD_OP_H
-#define KN_AUTOGRAD_OP_H
+#pragma once
 
 #include <koine/operators.h>
 
@@ -249,5 +248,3 @@ kn_tensor *kn_grad_saved_output(const kn_grad_call *call, int slot, int output);
 kn_status kn_call_check_floating(const kn_call *call, int index);
 /* All non-NULL inputs from `first` to `last` share one dtype. */
 kn_status kn_call_check_same_dtype(const kn_call *call, int first, int last);
-
-#endif

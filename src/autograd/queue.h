@@ -1,6 +1,5 @@
 /* autograd/queue.h - the nodes that a backward pass has yet to run, by descending number. */
-#ifndef KN_AUTOGRAD_QUEUE_H
-#define KN_AUTOGRAD_QUEUE_H
+#pragma once
 
 #include "autograd/tape.h"
 
@@ -11,5 +10,3 @@ typedef struct kn_queue {
 
 kn_status kn_queue_push(kn_queue *q, kn_node *node); /* queued once, however often it is pushed */
 kn_node *kn_queue_pop(kn_queue *q);                  /* a reference for the caller; NULL: empty */
-
-#endif

@@ -4,8 +4,7 @@
  * one edge per input to the node that made it. A leaf that requires gradients has a node without an op, which
  * accumulates into kn_grad. Nodes are numbered in order of creation, so a node's inputs have smaller numbers:
  * descending number is a topological order. */
-#ifndef KN_AUTOGRAD_TAPE_H
-#define KN_AUTOGRAD_TAPE_H
+#pragma once
 
 #include <koine/autograd.h>
 
@@ -122,5 +121,3 @@ kn_status kn_tape_record_many(const kn_op *op, const void *params, kn_tensor *co
 
 void kn_node_release(kn_node *node); /* NULL allowed; does not recurse, however long the tape */
 void kn_node_free_saved(kn_node *node);
-
-#endif

@@ -6,8 +6,7 @@
  * on next use: as_strided of the current base.
  *
  * A view holds a reference to its base, and nothing reachable from a base holds a view: there are no cycles. */
-#ifndef KN_AUTOGRAD_VIEW_H
-#define KN_AUTOGRAD_VIEW_H
+#pragma once
 
 #include "autograd/op.h"
 
@@ -69,5 +68,3 @@ kn_status kn_slice_new(const kn_slice *slice, kn_dtype dtype, kn_device *device,
 /* The op of a regenerated view: input 0 is the base, the params are a kn_slice. The ops layer registers it when the
  * library is loaded. */
 void kn_view_set_op(const kn_op *as_strided);
-
-#endif

@@ -3,8 +3,7 @@
  * Work is what the mathematics requires, not what an implementation happens to do: each input read once, each output
  * written once, a multiplication and an addition as two operations, a comparison or a transcendental function as
  * one. */
-#ifndef KN_AUTOGRAD_WORK_H
-#define KN_AUTOGRAD_WORK_H
+#pragma once
 
 #include "autograd/op.h"
 
@@ -55,5 +54,3 @@ static inline void kn_grad_call_span_end(kn_span span, const kn_grad_call *call)
     if (kn_span_is_open(span))
         kn_grad_call_span_report(span, call);
 }
-
-#endif

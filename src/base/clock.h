@@ -1,6 +1,5 @@
 /* base/clock.h - CLOCK_MONOTONIC, the clock of all measurements. */
-#ifndef KN_BASE_CLOCK_H
-#define KN_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -13,5 +12,3 @@ static inline int64_t kn_clock_now(void) /* nanoseconds */
 }
 
 static inline double kn_clock_seconds(void) { return 1e-9 * (double)kn_clock_now(); }
-
-#endif

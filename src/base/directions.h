@@ -1,7 +1,6 @@
 /* base/directions.h - sizes that are given once for all directions or for each: {depth, height, width}, as the
  * convolutions and poolings of one to three dimensions take them. */
-#ifndef KN_BASE_DIRECTIONS_H
-#define KN_BASE_DIRECTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ static inline void kn_directions(int64_t sizes[3], int dims, int64_t all, const 
     for (int i = 0; i < dims; i++)
         sizes[kn_direction_of(dims, i)] = given ? each[i] : all;
 }
-
-#endif

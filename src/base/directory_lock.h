@@ -1,6 +1,5 @@
 /* base/directory_lock.h - exclusive access to a directory. */
-#ifndef KN_BASE_DIRECTORY_LOCK_H
-#define KN_BASE_DIRECTORY_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@
  * is held elsewhere. If the file system cannot lock directories, returns true with *lock KN_NOT_LOCKED. */
 bool kn_directory_lock(const char *path, int *lock);
 void kn_directory_unlock(int *lock); /* accepts KN_NOT_LOCKED; sets *lock to it */
-
-#endif

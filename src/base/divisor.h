@@ -1,6 +1,5 @@
 /* base/divisor.h - what kernels need for fast integer division; cl/common/divide.clh has the formula. */
-#ifndef KN_BASE_DIVISOR_H
-#define KN_BASE_DIVISOR_H
+#pragma once
 
 #include "common/divisor.h"
 
@@ -19,5 +18,3 @@ static inline uint32_t kn_quotient(uint32_t n, kn_divisor d)
 {
     return ((uint32_t)((uint64_t)n * d.multiplier >> 32) + n) >> d.shift;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* base/dtype.h - what dtypes are to kernels and to the host. */
-#ifndef KN_BASE_DTYPE_H
-#define KN_BASE_DTYPE_H
+#pragma once
 
 #include <koine/dtype.h>
 
@@ -25,5 +24,3 @@ kn_dtype kn_compute_type(kn_dtype dtype);
 /* The bounds of a whole dtype. */
 int64_t kn_dtype_lowest(kn_dtype dtype);
 int64_t kn_dtype_highest(kn_dtype dtype);
-
-#endif

@@ -1,7 +1,6 @@
 /* base/error.h - how the library reports errors, internally and to its user. See koine/status.h for the two kinds of
  * functions. */
-#ifndef KN_BASE_ERROR_H
-#define KN_BASE_ERROR_H
+#pragma once
 
 #include <koine/status.h>
 
@@ -73,5 +72,3 @@ kn_status kn_fail_host_memory(size_t bytes, const char *what);
         if (try_status_ != KN_OK)                                                                                      \
             return try_status_;                                                                                        \
     } while (0)
-
-#endif

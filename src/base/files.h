@@ -1,7 +1,6 @@
 /* base/files.h - reading whole files, atomic writes, directories. Errors name the file and quote the operating system's
  * message. */
-#ifndef KN_BASE_FILES_H
-#define KN_BASE_FILES_H
+#pragma once
 
 #include <koine/common.h>
 #include <koine/status.h>
@@ -57,5 +56,3 @@ const char *kn_folder_objection(const char *path);
 /* Where compiled kernels and tuning results are stored: $KOINE_CACHE_DIR, else $XDG_CACHE_HOME/koine, else
  * ~/.cache/koine. The caller frees it. */
 char *kn_cache_directory(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* base/flags.h - the process-wide flags of koine/flags.h in one word, for the code that reads them. */
-#ifndef KN_BASE_FLAGS_H
-#define KN_BASE_FLAGS_H
+#pragma once
 
 #include <koine/flags.h>
 
@@ -19,5 +18,3 @@ unsigned kn_flags(void);
 /* To be called before running a nondeterministic algorithm that has no alternative: an error, a logged warning or
  * nothing, as the flags say. */
 kn_status kn_check_nondeterministic(const char *what);
-
-#endif

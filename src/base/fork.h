@@ -1,8 +1,7 @@
 /* base/fork.h - fork. A child has its parent's memory but only the thread that forked: not the library's or the
  * drivers' threads, and whatever mutexes those held stay locked. So calls that need them fail instead of blocking
  * forever, and memory they would free is left until the process ends. */
-#ifndef KN_BASE_FORK_H
-#define KN_BASE_FORK_H
+#pragma once
 
 #include <koine/common.h>
 #include <koine/status.h>
@@ -19,5 +18,3 @@ static inline bool kn_is_forked(void) { return atomic_load_explicit(&kn_forked, 
 
 /* KN_ERR_DEVICE: "this process was forked after Koine's first use ...", with the way out. */
 kn_status kn_fail_forked(void);
-
-#endif

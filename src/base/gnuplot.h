@@ -1,6 +1,5 @@
 /* base/gnuplot.h - running gnuplot. */
-#ifndef KN_BASE_GNUPLOT_H
-#define KN_BASE_GNUPLOT_H
+#pragma once
 
 #include <koine/common.h>
 #include <koine/status.h>
@@ -9,5 +8,3 @@
  * is not installed, fails (with its message) or draws nothing. It is killed after 30 seconds, or after 5 once
  * `is_exiting` (may be NULL) returns true. */
 kn_status kn_gnuplot_run(const char *script, int picture, bool (*is_exiting)(void));
-
-#endif

@@ -1,6 +1,5 @@
 /* base/half.h - IEEE 754 binary16 and bfloat16 to and from float, on the host. */
-#ifndef KN_BASE_HALF_H
-#define KN_BASE_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -57,5 +56,3 @@ static inline uint16_t kn_float_to_bfloat(float value)
     memcpy(&bits, &value, sizeof bits);
     return (uint16_t)((value != value ? bits | 0x400000u : bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* base/hash.h - 128-bit content hashes (XXH3) as 32 hexadecimal digits. Not cryptographic. */
-#ifndef KN_BASE_HASH_H
-#define KN_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ kn_hash kn_hash_text(const char *text);
 uint32_t kn_hash_name(const char *name, uint64_t seed); /* for hash tables */
 kn_hash kn_hash_combine(kn_hash a, kn_hash b);
 const char *kn_hash_format(char buffer[KN_HASH_TEXT], kn_hash hash);
-
-#endif

@@ -1,11 +1,8 @@
 /* base/integer.h - small arithmetic on sizes. */
-#ifndef KN_BASE_INTEGER_H
-#define KN_BASE_INTEGER_H
+#pragma once
 
 #include <stdint.h>
 
 static inline int64_t kn_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; } /* a >= 0, b > 0 */
 static inline int64_t kn_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t kn_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
-
-#endif

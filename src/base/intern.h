@@ -1,6 +1,5 @@
 /* base/intern.h - interned strings: each is stored once, so pointers can be kept and compared. Not thread-safe. */
-#ifndef KN_BASE_INTERN_H
-#define KN_BASE_INTERN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ typedef struct kn_intern_table {
 /* The table's copy of `text`, valid until kn_intern_free; NULL if out of memory. */
 const char *kn_intern(kn_intern_table *table, const char *text);
 void kn_intern_free(kn_intern_table *table);
-
-#endif

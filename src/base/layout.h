@@ -1,6 +1,5 @@
 /* base/layout.h - text layout for a given page width: tables that drop columns that do not fit, and wrapped lines. */
-#ifndef KN_BASE_LAYOUT_H
-#define KN_BASE_LAYOUT_H
+#pragma once
 
 #include "base/terminal.h"
 #include "base/text.h"
@@ -46,5 +45,3 @@ void kn_append_usage(kn_text *out, const char *usage, int width);
 
 /* The number of characters, not bytes, of a UTF-8 text. */
 int kn_text_width(const char *text);
-
-#endif

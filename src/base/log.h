@@ -1,6 +1,5 @@
 /* base/log.h - log messages; see koine/status.h for where they are sent. */
-#ifndef KN_BASE_LOG_H
-#define KN_BASE_LOG_H
+#pragma once
 
 #include <koine/status.h>
 
@@ -9,5 +8,3 @@ void kn_log_message(kn_log_level level, const char *format, ...) KN_PRINTF(2, 3)
 /* Multi-line text, such as compiler output, below a title. */
 void kn_log_lines(kn_log_level level, const char *title, const char *lines);
 bool kn_log_enabled(kn_log_level level);
-
-#endif

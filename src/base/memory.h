@@ -1,7 +1,6 @@
 /* base/memory.h - host allocation. Every allocation of the library goes through here, so that tests can make the n-th
  * one fail (KOINE_FAIL_ALLOC=n, or kn_fail_alloc_after). On failure the thread's error is set. */
-#ifndef KN_BASE_MEMORY_H
-#define KN_BASE_MEMORY_H
+#pragma once
 
 #include <koine/status.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ kn_status kn_grow(void *items, int count, int *capacity, size_t element);
 
 /* Test hook: the n-th allocation from now fails, and if `sticky` every later one too; 0 turns it off. */
 void kn_fail_alloc_after(long n, int sticky);
-
-#endif

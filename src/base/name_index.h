@@ -1,6 +1,5 @@
 /* base/name_index.h - looks up names in constant time. */
-#ifndef KN_BASE_NAME_INDEX_H
-#define KN_BASE_NAME_INDEX_H
+#pragma once
 
 #include <koine/common.h>
 #include <koine/status.h>
@@ -18,5 +17,3 @@ int kn_name_index_find(const kn_name_index *index, const char *name, kn_name_at 
                        const void *list);                                          /* -1: not found */
 kn_status kn_name_index_add(kn_name_index *index, const char *name, int position); /* must not be there yet */
 void kn_name_index_free(kn_name_index *index);                                     /* leaves it empty */
-
-#endif

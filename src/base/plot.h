@@ -1,6 +1,5 @@
 /* base/plot.h - plots drawn by gnuplot. If it is not installed, the error names the package to install. */
-#ifndef KN_BASE_PLOT_H
-#define KN_BASE_PLOT_H
+#pragma once
 
 #include "base/text.h"
 
@@ -19,5 +18,3 @@ kn_status kn_plot_check_path(const char *path);
 /* Draws the plot; the file is written completely or not at all. KN_ERR_IO if gnuplot is missing, hangs or fails (with
  * its message). No part of `path` reaches gnuplot. */
 kn_status kn_plot_save(const kn_plot *plot, const char *path);
-
-#endif

@@ -3,8 +3,7 @@
  * Descriptors are 3 or more and close-on-exec: if the program's standard streams are closed, its output must not end up
  * in a file. Calls interrupted by a signal are retried. Tests can make the n-th call fail: KOINE_FAIL_IO=n, or n:ERRNO.
  * Failures are -1 or NULL with errno, as in the C library. */
-#ifndef KN_BASE_SYSTEM_H
-#define KN_BASE_SYSTEM_H
+#pragma once
 
 #include <dirent.h>
 #include <koine/common.h>
@@ -43,5 +42,3 @@ const char *kn_trusted_environment(const char *name);
  * kn_fail_io_left: the calls left until then, 0 once it has failed. */
 void kn_fail_io_after(long n, int error, bool sticky);
 long kn_fail_io_left(void);
-
-#endif

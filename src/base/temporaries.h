@@ -1,6 +1,5 @@
 /* base/temporaries.h - temporary files that are renamed to their targets; shared by atomic_file.c and temporaries.c. */
-#ifndef KN_BASE_TEMPORARIES_H
-#define KN_BASE_TEMPORARIES_H
+#pragma once
 
 #include <koine/status.h>
 #include <sys/types.h>
@@ -10,5 +9,3 @@ kn_status kn_temporary_open(int *descriptor, char **name, const char *path, mode
 
 /* The folder of `path`: "." if it names none. The caller frees it. */
 char *kn_folder_of(const char *path);
-
-#endif

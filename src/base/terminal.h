@@ -1,6 +1,5 @@
 /* base/terminal.h - properties of the output: its width, whether it shows colours, whether lines can be redrawn. */
-#ifndef KN_BASE_TERMINAL_H
-#define KN_BASE_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ typedef enum kn_colour { KN_COLOUR_BOLD, KN_COLOUR_GOOD, KN_COLOUR_WARNING, KN_C
 /* The escape sequences that turn a colour on, and all colours off; "" on a page without colours. */
 const char *kn_colour_on(kn_page page, kn_colour colour);
 const char *kn_colour_off(kn_page page);
-
-#endif

@@ -1,6 +1,5 @@
 /* base/text.h - a growing string, and other text helpers. */
-#ifndef KN_BASE_TEXT_H
-#define KN_BASE_TEXT_H
+#pragma once
 
 #include <koine/common.h>
 #include <koine/status.h>
@@ -29,5 +28,3 @@ const char *kn_format_bytes(char *buffer, size_t size, uint64_t bytes);
 
 /* "[2, 3, 4]" into `buffer`; returns buffer. */
 const char *kn_format_shape(char *buffer, size_t size, int ndim, const int64_t *shape);
-
-#endif

@@ -1,6 +1,5 @@
 /* base/threads.h - the few thread primitives the library uses, over pthreads. */
-#ifndef KN_BASE_THREADS_H
-#define KN_BASE_THREADS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,5 +11,3 @@ static inline void kn_mutex_init(kn_mutex *mutex) { pthread_mutex_init(mutex, NU
 static inline void kn_mutex_destroy(kn_mutex *mutex) { pthread_mutex_destroy(mutex); }
 static inline void kn_lock(kn_mutex *mutex) { pthread_mutex_lock(mutex); }
 static inline void kn_unlock(kn_mutex *mutex) { pthread_mutex_unlock(mutex); }
-
-#endif

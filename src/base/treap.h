@@ -2,8 +2,7 @@
  *
  * A treap: a search tree by the caller's order, and a heap by priorities that are hashes of keys. So its shape depends
  * on what is in it alone, and its depth stays near 2 ln n without rebalancing. No two nodes are equal in the order. */
-#ifndef KN_BASE_TREAP_H
-#define KN_BASE_TREAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ static inline void kn_treap_remove(kn_treap_node **root, kn_treap_node *node, kn
     *root = left ? left : right;
     node->left = node->right = NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* base/utf8.h - text from untrusted sources: files, the environment, names. */
-#ifndef KN_BASE_UTF8_H
-#define KN_BASE_UTF8_H
+#pragma once
 
 #include "base/text.h"
 
@@ -20,5 +19,3 @@ void kn_make_printable(char *text, size_t size, bool keep_lines);
 
 /* Appends `piece`, made safe the same way. */
 void kn_text_append_printable(kn_text *text, const char *piece, bool keep_lines);
-
-#endif

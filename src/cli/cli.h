@@ -1,6 +1,5 @@
 /* cli/cli.h - shared by the subcommands of `koine`. Results are printed to stdout, everything else to stderr. */
-#ifndef KN_CLI_CLI_H
-#define KN_CLI_CLI_H
+#pragma once
 
 #include <koine/koine.h>
 #include <stdio.h>
@@ -48,5 +47,3 @@ int kn_print_text(kn_text *text);
 
 /* Prints the command's usage, wrapped for the terminal. */
 void kn_print_usage(FILE *file, const kn_command *command);
-
-#endif

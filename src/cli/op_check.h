@@ -1,7 +1,6 @@
 /* cli/op_check.h - checks every operation that runs on this thread against its plain C reference; used by `koine
  * doctor`. */
-#ifndef KN_CLI_OP_CHECK_H
-#define KN_CLI_OP_CHECK_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -25,5 +24,3 @@ typedef struct kn_op_check {
 /* Checks this thread's ops until kn_op_check_end. */
 void kn_op_check_begin(kn_op_check *check);
 void kn_op_check_end(kn_op_check *check);
-
-#endif

@@ -1,7 +1,6 @@
 /* cli/op_samples.h - small inputs and parameters for each operator of the list, with which it computes something: what
  * `koine doctor` runs, and the tests that go through the whole list. */
-#ifndef KN_CLI_OP_SAMPLES_H
-#define KN_CLI_OP_SAMPLES_H
+#pragma once
 
 #include <koine/operators.h>
 
@@ -17,5 +16,3 @@ typedef struct kn_op_sample {
  * `gradients`. Free the parameters with kn_op_sample_free. */
 kn_status kn_op_sample_make(kn_op_sample *sample, const kn_op *op, kn_dtype dtype, bool gradients);
 void kn_op_sample_free(kn_op_sample *sample);
-
-#endif

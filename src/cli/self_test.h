@@ -1,6 +1,5 @@
 /* cli/self_test.h - does a device compute correct results? */
-#ifndef KN_CLI_SELF_TEST_H
-#define KN_CLI_SELF_TEST_H
+#pragma once
 
 #include <koine/device.h>
 
@@ -9,5 +8,3 @@
 /* Copies data to the device and back, checks a few operations of every kind against their plain C references, and, if
  * the device has f64, a gradient. Adds one finding per failure, or one saying that all passed. */
 void kn_self_test(kn_diagnosis *diagnosis, kn_device *device);
-
-#endif

@@ -1,6 +1,5 @@
 /* cli/smi.h - formats the readings of `koine smi`. */
-#ifndef KN_CLI_SMI_H
-#define KN_CLI_SMI_H
+#pragma once
 
 #include <stdio.h>
 
@@ -22,5 +21,3 @@ void kn_smi_table(kn_text *out, const kn_smi_row *rows, int count, kn_page page)
 /* Appends the reading as one JSON object, on one line if `compact`; unknown figures are null. False if out of
  * memory. */
 bool kn_smi_json(kn_text *out, const kn_smi_row *rows, int count, bool compact);
-
-#endif

@@ -1,6 +1,5 @@
 /* cli/tune.h - `koine tune`: shared by its parts. */
-#ifndef KN_CLI_TUNE_H
-#define KN_CLI_TUNE_H
+#pragma once
 
 #include "cli/cli.h"
 #include "rt/rt.h"
@@ -51,5 +50,3 @@ kn_status kn_tune_blocks(kn_tuner *tuner);
 /* tune_shapes.c: the fastest implementations for common shapes, after checking all of them against the reference. */
 kn_status kn_tune_gemm(kn_tuner *tuner);
 kn_status kn_tune_conv(kn_tuner *tuner);
-
-#endif

@@ -1,6 +1,5 @@
 /* data/dataset.h - internals of datasets. */
-#ifndef KN_DATA_DATASET_H
-#define KN_DATA_DATASET_H
+#pragma once
 
 #include <koine/data.h>
 
@@ -28,5 +27,3 @@ const char *kn_describe_names(char *text, size_t size, const char *const *names,
 /* Elements and bytes of the field per sample. The field was checked when its dataset was created. */
 int64_t kn_field_numel(const kn_field *field);
 size_t kn_field_bytes(const kn_field *field);
-
-#endif

@@ -6,8 +6,7 @@
  * the loader's own stream. This is prefetched one batch ahead if a worker has it ready, so that it overlaps the
  * caller's step; an event makes the caller's stream wait for it. The host tensors are reused once their copies are done
  * (loader_memory.c). */
-#ifndef KN_DATA_LOADER_H
-#define KN_DATA_LOADER_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -115,5 +114,3 @@ void kn_loader_drain(kn_loader *loader);
 void kn_loader_begin_epoch(kn_loader *loader);
 kn_slot *kn_loader_acquire(kn_loader *loader, int64_t batch, bool wait);
 void kn_loader_release(kn_loader *loader, kn_slot *slot);
-
-#endif

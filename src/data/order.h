@@ -2,8 +2,7 @@
  * of threads and devices.
  *
  * All come from Philox4x32-10 (Salmon et al., SC 2011) with the seed as key and (index, epoch, purpose) as counter. */
-#ifndef KN_DATA_ORDER_H
-#define KN_DATA_ORDER_H
+#pragma once
 
 #include <koine/common.h>
 
@@ -15,5 +14,3 @@ uint64_t kn_sample_random(uint64_t seed, int64_t epoch, int64_t index);
 
 /* A number derived from `random`, practically independent of it. */
 uint64_t kn_next_random(uint64_t random);
-
-#endif

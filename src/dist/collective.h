@@ -1,7 +1,6 @@
 /* dist/collective.h - shared by the collectives: argument checks, and packing of tensors into few buffers. References
  * are owned unless stated otherwise. */
-#ifndef KN_DIST_COLLECTIVE_H
-#define KN_DIST_COLLECTIVE_H
+#pragma once
 
 #include <koine/autograd.h>
 #include <koine/dist.h>
@@ -81,5 +80,3 @@ kn_status kn_reduce_list(kn_tensor *const *inputs, int num_inputs, int count, kn
 /* The recorded form of kn_broadcast_list, for tensors of which all or none require gradients. */
 kn_status kn_broadcast_recorded(kn_tensor *const *tensors, int count, kn_device *const *devices, int num_devices,
                                 size_t buffer_size, kn_tensor **copies);
-
-#endif

@@ -1,6 +1,5 @@
 /* dist/replicate.h - a module's replicas on other devices. */
-#ifndef KN_DIST_REPLICATE_H
-#define KN_DIST_REPLICATE_H
+#pragma once
 
 #include "dist/collective.h"
 #include "nn/replica.h"
@@ -9,5 +8,3 @@
  * kn_module_free. `function` is for messages. */
 kn_status kn_replicate(const char *function, kn_module *module, kn_device *const *devices, int num_devices, int first,
                        kn_module **replicas);
-
-#endif

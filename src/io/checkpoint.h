@@ -1,7 +1,6 @@
 /* io/checkpoint.h - the state of modules and optimizers in tensor files; several can share a file under different
  * prefixes. */
-#ifndef KN_IO_CHECKPOINT_H
-#define KN_IO_CHECKPOINT_H
+#pragma once
 
 #include <koine/io.h>
 #include <koine/module.h>
@@ -19,5 +18,3 @@ kn_status kn_checkpoint_put_optim(kn_tensor_file *file, const char *prefix, kn_o
  * changes nothing. */
 kn_status kn_checkpoint_get_module(const kn_tensor_file *file, const char *prefix, kn_module *module, const char *path);
 kn_status kn_checkpoint_get_optim(const kn_tensor_file *file, const char *prefix, kn_optim *optim, const char *path);
-
-#endif

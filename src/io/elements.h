@@ -1,6 +1,5 @@
 /* io/elements.h - element types as stored in files, and their conversion to tensor dtypes. */
-#ifndef KN_IO_ELEMENTS_H
-#define KN_IO_ELEMENTS_H
+#pragma once
 
 #include <koine/common.h>
 #include <koine/dtype.h>
@@ -47,5 +46,3 @@ void kn_elements_swap(void *elements, uint64_t count, size_t size);
 /* The size in bytes of an array of this shape as stored. False if that, or the product of the nonzero sizes, exceeds
  * the address space. */
 bool kn_elements_bytes(uint64_t *bytes, int ndim, const int64_t *shape, size_t element_size);
-
-#endif

@@ -1,6 +1,5 @@
 /* io/foreign.h - recognises known file formats that Koine does not read, for better messages. */
-#ifndef KN_IO_FOREIGN_H
-#define KN_IO_FOREIGN_H
+#pragma once
 
 #include <koine/common.h>
 #include <stddef.h>
@@ -9,5 +8,3 @@
 
 /* What a file with these first bytes is and what to do with it, as a continuation of "'PATH' is "; NULL if unknown. */
 const char *kn_foreign_format(const unsigned char *bytes, size_t count);
-
-#endif

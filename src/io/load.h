@@ -1,6 +1,5 @@
 /* io/load.h - shared by the readers: makes host tensors from stored elements. */
-#ifndef KN_IO_LOAD_H
-#define KN_IO_LOAD_H
+#pragma once
 
 #include "io/elements.h"
 #include "io/source.h"
@@ -15,5 +14,3 @@ kn_status kn_tensor_from_stored(kn_tensor **tensor, const kn_source *source, uin
  * passes that to the caller's scope. NULL with a sticky error. */
 kn_tensor *kn_load_tensor(const char *function, const char *path, bool may_be_gzipped,
                           kn_status (*read)(kn_tensor **tensor, kn_source *source));
-
-#endif

@@ -1,6 +1,5 @@
 /* io/npy_header.h - the header of a NumPy .npy file: a Python dictionary in text. */
-#ifndef KN_IO_NPY_HEADER_H
-#define KN_IO_NPY_HEADER_H
+#pragma once
 
 #include <koine/tensor.h>
 
@@ -22,5 +21,3 @@ typedef struct kn_npy_error {
 /* Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }` and the spaces and newline after it. On failure
  * it returns false and sets *error to where and what was expected. */
 bool kn_npy_parse_header(kn_npy_header *header, const char *text, size_t length, kn_npy_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * The format (https://github.com/huggingface/safetensors): 8 bytes, the header's length N as a little-endian integer; N
  * bytes of JSON, padded with spaces; the tensors' elements, little-endian, row-major, without gaps. The header maps
  * each name to its dtype, shape and [begin, end) within the elements. */
-#ifndef KN_IO_SAFETENSORS_H
-#define KN_IO_SAFETENSORS_H
+#pragma once
 
 #include "base/error.h"
 #include "io/elements.h"
@@ -34,5 +33,3 @@ typedef struct kn_safetensors_header {
 kn_status kn_safetensors_parse(kn_safetensors_header *header, const kn_source *source, const char *text, size_t length,
                                uint64_t data_bytes);
 void kn_safetensors_header_free(kn_safetensors_header *header);
-
-#endif

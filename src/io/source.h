@@ -1,6 +1,5 @@
 /* io/source.h - sequential reading of a file, plain or gzip; errors name the file and the offset. */
-#ifndef KN_IO_SOURCE_H
-#define KN_IO_SOURCE_H
+#pragma once
 
 #include <koine/common.h>
 #include <koine/status.h>
@@ -34,5 +33,3 @@ kn_status kn_source_expect_end(kn_source *source, const char *after_what);
 
 /* KN_ERR_FORMAT: "'PATH', at byte OFFSET[ of the decompressed data]: ..." */
 kn_status kn_source_fail(const kn_source *source, uint64_t offset, const char *format, ...) KN_PRINTF(3, 4);
-
-#endif

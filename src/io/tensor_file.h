@@ -1,6 +1,5 @@
 /* io/tensor_file.h - the contents of a safetensors file in memory. */
-#ifndef KN_IO_TENSOR_FILE_H
-#define KN_IO_TENSOR_FILE_H
+#pragma once
 
 #include <koine/io.h>
 
@@ -26,5 +25,3 @@ struct kn_tensor_file {
 /* Append without checking for duplicate names, for names known to be unique; the tensor gets one more reference. */
 kn_status kn_tensor_file_append(kn_tensor_file *file, const char *name, kn_tensor *tensor);
 kn_status kn_tensor_file_append_metadata(kn_tensor_file *file, const char *key, const char *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* loops/layout.h - operands with any strides over one shape, collapsed to as few dimensions as possible. */
-#ifndef KN_LOOPS_LAYOUT_H
-#define KN_LOOPS_LAYOUT_H
+#pragma once
 
 #include <koine/dtype.h>
 
@@ -21,5 +20,3 @@ int64_t kn_layout_count(const kn_layout *layout);
 
 /* Is there a single dimension, with stride 1 or 0 in each lane? */
 bool kn_layout_is_flat(const kn_layout *layout);
-
-#endif

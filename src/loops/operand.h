@@ -1,6 +1,5 @@
 /* loops/operand.h - tensor operands of the engines. */
-#ifndef KN_LOOPS_OPERAND_H
-#define KN_LOOPS_OPERAND_H
+#pragma once
 
 #include <koine/dtype.h>
 
@@ -19,5 +18,3 @@ static inline kn_arg kn_operand_argument(const kn_operand *operand)
 {
     return kn_arg_buffer(operand->buffer, operand->offset * (int64_t)kn_dtype_size(operand->dtype));
 }
-
-#endif

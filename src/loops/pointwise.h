@@ -7,8 +7,7 @@
  *
  *     static kn_pointwise_code sigmoid = {.name = "sigmoid", .inputs = "a", .values = {"1 / (1 + exp(-a))"}};
  */
-#ifndef KN_LOOPS_POINTWISE_H
-#define KN_LOOPS_POINTWISE_H
+#pragma once
 
 #include "loops/layout.h"
 #include "loops/operand.h"
@@ -67,5 +66,3 @@ kn_arg kn_number_argument(char type, kn_dtype dtype, kn_scalar number);
 
 /* Does the code compile for this element type? KN_OK or the compiler's message. */
 kn_status kn_pointwise_build(kn_device *device, kn_pointwise_code *code, kn_dtype compute);
-
-#endif

@@ -1,6 +1,5 @@
 /* loops/pointwise_source.h - the OpenCL C of a pointwise kernel. */
-#ifndef KN_LOOPS_POINTWISE_SOURCE_H
-#define KN_LOOPS_POINTWISE_SOURCE_H
+#pragma once
 
 #include "base/text.h"
 #include "loops/pointwise.h"
@@ -35,5 +34,3 @@ const char *kn_number_type(char type);
 /* The kernel is named KN_POINTWISE_PREFIX plus the code's name. Its parameters: the wanted outputs, the inputs that are
  * read and not aliased, the number of elements (flat) or a kn_runs or kn_vec4_plan, the numbers. */
 void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_pointwise_form *form);
-
-#endif

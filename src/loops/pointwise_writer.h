@@ -1,6 +1,5 @@
 /* loops/pointwise_writer.h - shared by the kernel writers for CPU devices and GPUs. */
-#ifndef KN_LOOPS_POINTWISE_WRITER_H
-#define KN_LOOPS_POINTWISE_WRITER_H
+#pragma once
 
 #include <string.h>
 
@@ -47,5 +46,3 @@ void kn_write_numbers(const kn_writer *w);
 void kn_write_flat(const kn_writer *w);
 void kn_write_runs(const kn_writer *w);
 void kn_write_vec4(const kn_writer *w);
-
-#endif

@@ -14,8 +14,7 @@
  *                                    .merge = "m = ((M > m) | KN_NAN(M)) ? M : m;",
  *                                    .values = {"m"}};
  */
-#ifndef KN_LOOPS_ROWS_H
-#define KN_LOOPS_ROWS_H
+#pragma once
 
 #include "base/dtype.h"
 #include "loops/rows_plan.h"
@@ -103,5 +102,3 @@ typedef struct kn_rows_problem {
 
 /* At most two launches. Empty rows give the state set by `init`. */
 kn_status kn_rows_run(kn_stream *stream, const kn_rows_problem *problem);
-
-#endif

@@ -1,7 +1,6 @@
 /* loops/rows_plan.h - how work on rows is divided: by the sizes alone where the order of a sum depends on it, so that
  * equal inputs give equal bits on all devices of a kind. */
-#ifndef KN_LOOPS_ROWS_PLAN_H
-#define KN_LOOPS_ROWS_PLAN_H
+#pragma once
 
 #include "loops/work_size.h"
 
@@ -33,5 +32,3 @@ int64_t kn_parts_of_columns(int64_t rows);
 
 /* Work-groups for `rows` rows with a team of `lanes` each; GPUs only. */
 kn_work_size kn_work_for_teams(const kn_limits *limits, int64_t rows, int lanes);
-
-#endif

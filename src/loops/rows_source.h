@@ -1,6 +1,5 @@
 /* loops/rows_source.h - the OpenCL C of a kernel for rows. */
-#ifndef KN_LOOPS_ROWS_SOURCE_H
-#define KN_LOOPS_ROWS_SOURCE_H
+#pragma once
 
 #include "loops/rows.h"
 
@@ -39,5 +38,3 @@ typedef struct kn_rows_form {
  * per-row inputs, or in a scan the inputs and every field; the kn_rows_plan of cl/rows/rows.clh; the numbers; with an
  * index, the ignored one and KN_FAULT. Fields have the compute type; the place comes last and is int64. */
 void kn_rows_write(kn_text *out, const void *code, const void *form);
-
-#endif

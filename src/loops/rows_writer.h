@@ -1,8 +1,7 @@
 /* loops/rows_writer.h - shared by the writers of kernels for rows: rows_source.c lists inputs and outputs and assembles
  * the kernel, rows_functions.c writes a code's texts as functions of one width, rows_results.c stores results,
  * rows_frame.c writes the kernel's parameters and the row's constants. */
-#ifndef KN_LOOPS_ROWS_WRITER_H
-#define KN_LOOPS_ROWS_WRITER_H
+#pragma once
 
 #include <ctype.h>
 #include <stdio.h>
@@ -139,5 +138,3 @@ void kn_rows_write_fix(const rows_writer *w, const char *name, rows_width v, boo
 
 /* KN_EARLIER: loads a state of the earlier launch, from element `at` of the fields. */
 void kn_rows_write_earlier(const rows_writer *w);
-
-#endif

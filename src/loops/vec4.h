@@ -1,7 +1,6 @@
 /* loops/vec4.h - launches over operands with any strides on GPUs: four elements per work-item and step
  * (cl/pointwise/vec4.clh). */
-#ifndef KN_LOOPS_VEC4_H
-#define KN_LOOPS_VEC4_H
+#pragma once
 
 #include "loops/layout.h"
 #include "rt/rt.h"
@@ -17,5 +16,3 @@ typedef struct kn_vec4_operands {
  * launches for 2^31 elements or more. */
 kn_status kn_launch_vec4(kn_stream *stream, const kn_limits *limits, const kn_launch_params *params, int plan,
                          const kn_vec4_operands *operands);
-
-#endif

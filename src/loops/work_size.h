@@ -1,6 +1,5 @@
 /* loops/work_size.h - the number of work-items for a loop. */
-#ifndef KN_LOOPS_WORK_SIZE_H
-#define KN_LOOPS_WORK_SIZE_H
+#pragma once
 
 #include "rt/rt.h"
 
@@ -12,5 +11,3 @@ typedef struct kn_work_size {
 /* For `count` cheap elements: a few work-items per core with long loops on CPU devices, elsewhere enough to fill the
  * device. Kernels loop over the rest (KN_FOR). */
 kn_work_size kn_work_for(const kn_limits *limits, int64_t count);
-
-#endif

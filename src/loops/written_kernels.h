@@ -1,6 +1,5 @@
 /* loops/written_kernels.h - cache of the kernels that the engines write at run time, keyed by form. */
-#ifndef KN_LOOPS_WRITTEN_KERNELS_H
-#define KN_LOOPS_WRITTEN_KERNELS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -36,5 +35,3 @@ const char *kn_written_kernel_options(bool computes_f64, bool uses_f64);
 
 /* The end of the name of the macro (cl/pointwise/elements.clh) that stores values of dtype `compute` as `dtype`. */
 const char *kn_store_kind(int compute, int dtype);
-
-#endif

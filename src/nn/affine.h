@@ -1,7 +1,6 @@
 /* nn/affine.h - what linear and convolution layers share: a weight and an optional bias with PyTorch's initial values.
  */
-#ifndef KN_NN_AFFINE_H
-#define KN_NN_AFFINE_H
+#pragma once
 
 #include "nn/module.h"
 
@@ -13,5 +12,3 @@ typedef struct kn_affine {
  * uniform in +-1/sqrt(fan_in), and registers them. This is PyTorch's reset_parameters, kaiming_uniform(a = sqrt(5));
  * fan_in is the number of elements of weight[0]. */
 kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, int64_t bias_size);
-
-#endif

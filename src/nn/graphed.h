@@ -1,6 +1,5 @@
 /* nn/graphed.h - modules whose passes are replayed from graphs (kn_make_graphed_callable). */
-#ifndef KN_NN_GRAPHED_H
-#define KN_NN_GRAPHED_H
+#pragma once
 
 #include <koine/graph.h>
 #include <stdatomic.h>
@@ -38,5 +37,3 @@ static inline int kn_graphed_block_length(const kn_graphed *graphed)
 kn_status kn_graphed_forward(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs);
 
 void kn_graphed_release(kn_graphed *graphed); /* NULL allowed */
-
-#endif

@@ -1,6 +1,5 @@
 /* nn/module.h - the module struct, internal to the nn layer. See koine/module.h for what modules are. */
-#ifndef KN_NN_MODULE_H
-#define KN_NN_MODULE_H
+#pragma once
 
 #include <koine/nn.h>
 
@@ -129,5 +128,3 @@ kn_module *kn_layer_new_activated(const char *type_name, kn_activated_function a
 
 /* For constructors: frees `module`, makes the thread's error sticky and returns NULL. */
 kn_module *kn_layer_failed(kn_module *module);
-
-#endif

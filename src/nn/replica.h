@@ -1,6 +1,5 @@
 /* nn/replica.h - copies of modules for other devices; replicas are explained in koine/module.h. */
-#ifndef KN_NN_REPLICA_H
-#define KN_NN_REPLICA_H
+#pragma once
 
 #include "nn/module.h"
 
@@ -11,5 +10,3 @@ typedef struct kn_replica_map {
     int count;
 } kn_replica_map;
 kn_status kn_module_replica_new(kn_module **replica, kn_module *module, const kn_replica_map *map);
-
-#endif

@@ -1,6 +1,5 @@
 /* nn/state_dict.h - a module's state by name, for saving and loading (io/checkpoint.c). */
-#ifndef KN_NN_STATE_DICT_H
-#define KN_NN_STATE_DICT_H
+#pragma once
 
 #include "nn/module.h"
 
@@ -14,5 +13,3 @@ kn_status kn_state_dict_list(kn_module *module, kn_tensor_list *list);
  * changed on failure. */
 kn_status kn_state_dict_load(kn_module *module, const kn_tensor_list *state, bool strict, const char *prefix,
                              kn_incompatible_keys *keys, const char *origin);
-
-#endif

@@ -1,6 +1,5 @@
 /* nn/summary.h - per-module figures from a dry run of a network. */
-#ifndef KN_NN_SUMMARY_H
-#define KN_NN_SUMMARY_H
+#pragma once
 
 #include "nn/module.h"
 
@@ -26,5 +25,3 @@ char *kn_describe_shapes(kn_tensor *const *tensors, int count);
 
 /* NULL if the module was not applied. */
 const kn_module_figures *kn_figures_find(const kn_figures_list *list, const kn_module *module);
-
-#endif

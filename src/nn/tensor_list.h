@@ -1,6 +1,5 @@
 /* nn/tensor_list.h - tensors by name: the parameters of a module, the state of an optimizer. */
-#ifndef KN_NN_TENSOR_LIST_H
-#define KN_NN_TENSOR_LIST_H
+#pragma once
 
 #include <koine/tensor.h>
 
@@ -21,5 +20,3 @@ kn_status kn_tensor_list_append(kn_tensor_list *list, const char *name, kn_tenso
 kn_tensor *kn_tensor_list_find(const kn_tensor_list *list,
                                const char *name); /* borrowed; NULL (no error) when absent */
 void kn_tensor_list_free(kn_tensor_list *list);   /* and empties it */
-
-#endif

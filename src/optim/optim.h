@@ -3,8 +3,7 @@
  * Parameters of one device and dtype form a bucket, whose state lies in one flat tensor per kind of state ("exp_avg").
  * A step walks each bucket and updates up to KN_OPTIM_SLOTS parameters per launch: OpenCL 1.2 cannot pass an array of
  * pointers, so each slot has its own arguments (cl/optim/slots.clh). */
-#ifndef KN_OPTIM_OPTIM_H
-#define KN_OPTIM_OPTIM_H
+#pragma once
 
 #include <koine/optim.h>
 
@@ -123,5 +122,3 @@ void kn_optim_forget_recorded(kn_optim *optim);
 
 /* Stores the step's scalars as an array of the kernel's T. */
 void kn_optim_write_scalars(void *memory, kn_dtype dtype, const double *scalars, int count);
-
-#endif

@@ -1,6 +1,5 @@
 /* optim/state.h - an optimizer's state by name, for saving and loading (io/checkpoint.c). */
-#ifndef KN_OPTIM_STATE_H
-#define KN_OPTIM_STATE_H
+#pragma once
 
 #include "optim/optim.h"
 
@@ -14,5 +13,3 @@ kn_status kn_optim_state_list(kn_optim *optim, kn_tensor_list *list);
 kn_status kn_optim_state_load(kn_optim *optim, const kn_tensor_list *state, const char *origin);
 
 const char *kn_optim_type_name(const kn_optim *optim);
-
-#endif

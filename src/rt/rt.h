@@ -1,7 +1,6 @@
 /* rt/rt.h - the runtime as the layers above see it: devices, streams, buffers, launches, transfers, graphs. Only src/rt
  * calls OpenCL. */
-#ifndef KN_RT_RT_H
-#define KN_RT_RT_H
+#pragma once
 
 #include <koine/device.h>
 #include <koine/graph.h>
@@ -16,5 +15,3 @@
 #include "rt/graph/capture.h"
 #include "rt/memory/buffer.h"
 #include "rt/stream/wait.h"
-
-#endif

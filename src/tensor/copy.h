@@ -1,7 +1,6 @@
 /* tensor/copy.h - the parts of kn_tensor_copy. Source and destination have the same shape, at least one element, and
  * different storages. */
-#ifndef KN_TENSOR_COPY_H
-#define KN_TENSOR_COPY_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -28,5 +27,3 @@ kn_status kn_copy_across(kn_tensor *destination, const kn_tensor *source, bool n
 
 /* A contiguous tensor of `tensor`'s values in `dtype` on its device: itself if it already is one. */
 kn_status kn_tensor_packed(kn_tensor **result, const kn_tensor *tensor, kn_dtype dtype);
-
-#endif

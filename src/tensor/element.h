@@ -1,6 +1,5 @@
 /* tensor/element.h - single elements of host memory, of any dtype. */
-#ifndef KN_TENSOR_ELEMENT_H
-#define KN_TENSOR_ELEMENT_H
+#pragma once
 
 #include <koine/dtype.h>
 #include <string.h>
@@ -90,5 +89,3 @@ static inline void kn_element_set(void *data, kn_dtype dtype, int64_t index, kn_
         break;
     }
 }
-
-#endif

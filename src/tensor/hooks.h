@@ -1,6 +1,5 @@
 /* tensor/hooks.h - the interface between the tensor layer, which knows nothing of gradients, and the autograd layer. */
-#ifndef KN_TENSOR_HOOKS_H
-#define KN_TENSOR_HOOKS_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -16,5 +15,3 @@ extern const kn_tensor_hooks *kn_tensor_autograd;
 
 /* The text of kn_to_string, ending in `suffix` ("requires_grad=True", or NULL). The caller frees it. */
 char *kn_tensor_format(const kn_tensor *tensor, const char *suffix);
-
-#endif

@@ -4,8 +4,7 @@
  * that conflict: a reader for those that write it, a writer (and kn_data, whose caller may write) for all. So no
  * pending copy can read overwritten data, and its result cannot be read too early. Pageable storages have no
  * asynchronous copies, and `copies` is NULL. */
-#ifndef KN_TENSOR_HOST_COPIES_H
-#define KN_TENSOR_HOST_COPIES_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -40,5 +39,3 @@ typedef struct kn_copy_mark kn_copy_mark;
 kn_status kn_storage_begin_copy(const kn_storage *storage, kn_stream *stream, kn_host_access access,
                                 kn_copy_mark **mark);
 kn_status kn_storage_end_copy(const kn_storage *storage, kn_stream *stream, kn_copy_mark *mark, kn_status status);
-
-#endif

@@ -1,7 +1,6 @@
 /* tensor/liveness.h - checks tensor arguments; in guard mode (KOINE_GUARD=1) also detects tensors used after their last
  * reference was released. */
-#ifndef KN_TENSOR_LIVENESS_H
-#define KN_TENSOR_LIVENESS_H
+#pragma once
 
 #include <koine/tensor.h>
 
@@ -17,5 +16,3 @@ bool kn_tensors_are_guarded(void);
 
 /* Guard mode's replacement for freeing a tensor: keeps it for a while, so that its use is detected. */
 void kn_tensor_keep_released(kn_tensor *tensor, kn_device *device);
-
-#endif

@@ -1,6 +1,5 @@
 /* tensor/philox.h - Philox4x32-10 (Salmon et al., SC 2011) on the host; the same bits as cl/common/philox.clh. */
-#ifndef KN_TENSOR_PHILOX_H
-#define KN_TENSOR_PHILOX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ static inline double kn_uniform_f64(uint32_t low, uint32_t high)
 {
     return (double)((((uint64_t)high << 32) | low) >> 11) * 0x1p-53;
 }
-
-#endif

@@ -11,8 +11,7 @@
  *     return kn_scope_return(depth, y);
  *
  * If the program has no open scope, they belong to the outermost internal one: something has to release them. */
-#ifndef KN_TENSOR_SCOPE_H
-#define KN_TENSOR_SCOPE_H
+#pragma once
 
 #include <koine/tensor.h>
 
@@ -28,5 +27,3 @@ kn_status kn_scope_adopt_all(kn_tensor **owned, int count, kn_tensor **out);
 
 /* kn_scope_return for several tensors, which go to the enclosing scope and to `out`. */
 kn_status kn_scope_return_all(int depth, kn_tensor **tensors, int count, kn_tensor **out);
-
-#endif

@@ -1,6 +1,5 @@
 /* tensor/strides.h - where the elements of a strided layout lie. Sizes and strides are 0 or more. */
-#ifndef KN_TENSOR_STRIDES_H
-#define KN_TENSOR_STRIDES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ int64_t kn_strides_extent(int ndim, const int64_t *shape, const int64_t *strides
 /* May elements share memory? False only if each stride exceeds the extent of all dimensions with smaller strides, so
  * true is occasionally a false alarm. */
 bool kn_strides_may_overlap(int ndim, const int64_t *shape, const int64_t *strides);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Ownership inside the library: functions named kn_tensor_... return an owned reference (release it, or pass it to a
  * scope with kn_scope_adopt); for public functions see koine/tensor.h. */
-#ifndef KN_TENSOR_TENSOR_H
-#define KN_TENSOR_TENSOR_H
+#pragma once
 
 #include <koine/storage.h>
 #include <koine/tensor.h>
@@ -161,5 +160,3 @@ static inline kn_arg kn_arg_draw_offset(const kn_philox *draw)
     return draw->live ? kn_arg_variable(draw->live, offsetof(kn_philox, offset), sizeof(uint64_t))
                       : kn_arg_i64((int64_t)draw->offset);
 }
-
-#endif

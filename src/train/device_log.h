@@ -1,6 +1,5 @@
 /* train/device_log.h - internals of the log of figures on the device. */
-#ifndef KN_TRAIN_DEVICE_LOG_H
-#define KN_TRAIN_DEVICE_LOG_H
+#pragma once
 
 #include <koine/device_log.h>
 
@@ -61,5 +60,3 @@ kn_status kn_log_await(kn_device_log *log);
 
 /* Checks for float32 or float64 values on a device; the error names `function`. */
 kn_status kn_log_check_values(const char *function, const kn_tensor *values);
-
-#endif

@@ -1,6 +1,5 @@
 /* train/history.h - the figures of each epoch, or of each logged step, as filled in by the trainer. */
-#ifndef KN_TRAIN_HISTORY_H
-#define KN_TRAIN_HISTORY_H
+#pragma once
 
 #include <koine/train.h>
 
@@ -25,5 +24,3 @@ void kn_history_clear(kn_history *history);                       /* frees rows 
 
 /* The shortest text that parses back to exactly `value`, with a decimal point in any locale. Returns buffer. */
 const char *kn_format_number(char buffer[KN_NUMBER_TEXT], double value);
-
-#endif

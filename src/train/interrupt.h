@@ -1,6 +1,5 @@
 /* train/interrupt.h - SIGINT and SIGTERM as a flag that is checked between steps. */
-#ifndef KN_TRAIN_INTERRUPT_H
-#define KN_TRAIN_INTERRUPT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ void kn_interrupt_begin(void);
 int kn_interrupt_end(void);    /* returns the last value of kn_interrupt_signal */
 int kn_interrupt_signal(void); /* the first signal received; 0: none */
 bool kn_interrupted(void);     /* was one received? */
-
-#endif

@@ -1,7 +1,6 @@
 /* train/progress.h - the output on stderr: on a terminal a progress bar with rate, time left and running figures,
  * elsewhere a line per epoch. */
-#ifndef KN_TRAIN_PROGRESS_H
-#define KN_TRAIN_PROGRESS_H
+#pragma once
 
 #include <koine/train.h>
 
@@ -47,5 +46,3 @@ void kn_progress_clear(kn_progress *progress);
  * terminal it is a table row with the columns that fit. */
 void kn_progress_epoch_line(kn_progress *progress, const kn_history *history, double seconds, double rate, bool best);
 void kn_progress_note(kn_progress *progress, const char *format, ...) KN_PRINTF(2, 3); /* on its own line */
-
-#endif

@@ -1,6 +1,5 @@
 /* train/resume.h - the layout of last.safetensors, for the files that write and read it. */
-#ifndef KN_TRAIN_RESUME_H
-#define KN_TRAIN_RESUME_H
+#pragma once
 
 #include "train/trainer.h"
 
@@ -22,5 +21,3 @@ enum {
     KN_PROGRESS_GLOBAL_STEP,
     KN_PROGRESS_NUMBERS
 };
-
-#endif

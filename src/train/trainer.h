@@ -1,6 +1,5 @@
 /* train/trainer.h - internals of the trainer. */
-#ifndef KN_TRAIN_TRAINER_H
-#define KN_TRAIN_TRAINER_H
+#pragma once
 
 #include <koine/device_log.h>
 #include <koine/train.h>
@@ -156,5 +155,3 @@ kn_status kn_trainer_save_last(kn_trainer *trainer);             /* last.safeten
 kn_status kn_trainer_save_tables(kn_trainer *trainer);           /* history.csv, steps.csv, histograms.csv */
 kn_status kn_trainer_save_plot(kn_trainer *trainer);             /* history.svg; prints a note if gnuplot is missing */
 kn_status kn_trainer_resume(kn_trainer *trainer, bool *resumed); /* from last.safetensors, if it exists (resume.c) */
-
-#endif

@@ -1,6 +1,5 @@
 /* watch/peak.h - the measured peak performance of a device, for benchmarks and profiles. */
-#ifndef KN_WATCH_PEAK_H
-#define KN_WATCH_PEAK_H
+#pragma once
 
 #include "rt/command/launch.h"
 
@@ -14,5 +13,3 @@ kn_status kn_peak_bytes(kn_device *device, double *bytes_per_second);
 /* The cached value, or 0; takes no lock. */
 double kn_peak_known_flops(const kn_device *device, bool f64);
 double kn_peak_known_bytes(const kn_device *device);
-
-#endif

@@ -1,6 +1,5 @@
 /* tests/cli/run_program.h - runs a command line and keeps what it printed. */
-#ifndef KN_TESTS_CLI_RUN_PROGRAM_H
-#define KN_TESTS_CLI_RUN_PROGRAM_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ bool has_script(void);
             fail_msg("exit status %d, expected %d; output:\n%s%s", (result).status, expected, (result).output,         \
                      (result).errors);                                                                                 \
     } while (0)
-
-#endif

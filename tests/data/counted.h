@@ -1,6 +1,5 @@
 /* data/counted.h - a dataset that counts its calls and fails on request, and checks of its batches. */
-#ifndef TESTS_DATA_COUNTED_H
-#define TESTS_DATA_COUNTED_H
+#pragma once
 
 #include <koine/data.h>
 #include <koine/device.h>
@@ -32,5 +31,3 @@ void assert_batch(kn_tensor *input, kn_tensor *target, const int64_t *order, int
 
 /* Runs an epoch and compares it with the seed's order. */
 void assert_epoch(kn_loader *loader, const kn_loader_params *params, int64_t length, int64_t epoch);
-
-#endif

@@ -1,6 +1,5 @@
 /* dist_case.h - networks and batches for the tests of data parallelism, and comparison of two runs. */
-#ifndef DIST_CASE_H
-#define DIST_CASE_H
+#pragma once
 
 #include "support/check.h"
 
@@ -22,5 +21,3 @@ double case_step(kn_module *net, kn_optim *optim, int64_t size, kn_dtype dtype, 
  */
 double case_parameters_differ(kn_module *a, kn_module *b);
 double case_gradients_differ(kn_module *a, kn_module *b);
-
-#endif

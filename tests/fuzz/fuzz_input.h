@@ -1,6 +1,5 @@
 /* fuzz_input.h - libFuzzer's bytes as a file, since the parsers read files. */
-#ifndef TESTS_FUZZ_INPUT_H
-#define TESTS_FUZZ_INPUT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ const char *fuzz_input_file(const uint8_t *data, size_t size);
 
 /* The call must have failed with a message, which is cleared; stops the fuzzer otherwise. */
 void fuzz_expect_message(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* golden/golden_ops.h - how each operation named in the golden files is called. */
-#ifndef GOLDEN_GOLDEN_OPS_H
-#define GOLDEN_GOLDEN_OPS_H
+#pragma once
 
 #include "support/golden.h"
 
@@ -8,5 +7,3 @@
 
 /* The case's expression on its inputs; sets *second to a second result, if the case has one. NULL with an error. */
 kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor **second);
-
-#endif

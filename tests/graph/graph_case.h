@@ -1,6 +1,5 @@
 /* graph_case.h - a small network in training, stepped eagerly and in graphs. */
-#ifndef GRAPH_CASE_H
-#define GRAPH_CASE_H
+#pragma once
 
 #include "support/check.h"
 #include "support/values.h"
@@ -32,5 +31,3 @@ void check_same_parameters(const graph_case *a, const graph_case *b);
 
 kn_optim *adam(kn_parameter_list parameters);
 kn_optim *sgd(kn_parameter_list parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* tests/io/check.h - cmocka, with checks of the library's errors. */
-#ifndef TESTS_IO_CHECK_H
-#define TESTS_IO_CHECK_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,5 +34,3 @@ static inline void check_error(kn_status status, kn_status expected, const char 
     kn_error_clear();
 }
 #define assert_fails(call, expected, piece) check_error((call), expected, piece, __FILE__, __LINE__)
-
-#endif

@@ -1,6 +1,5 @@
 /* tests/io/files.h - files for tests: a folder removed at exit, reading and writing bytes, deterministic damage. */
-#ifndef TESTS_IO_FILES_H
-#define TESTS_IO_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ int count_files_beside(const char *path);
 /* The n-th damaged copy of `original`, the same in every run: bytes changed, truncated, repeated or inserted. The
  * caller frees it. */
 byte_block mutated(const byte_block *original, uint64_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* outcome.h - the outcome of a call as text for comparison: exact values, or the error. The caller frees texts. */
-#ifndef PARAMS_OUTCOME_H
-#define PARAMS_OUTCOME_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -21,5 +20,3 @@ kn_module *some_module(void);
 kn_optim *some_optim(void); /* of some_module()'s parameters; call that first */
 kn_dataset *some_data(void);
 void forget_outcomes(void); /* frees what is left */
-
-#endif

@@ -1,6 +1,5 @@
 /* profiler/training.h - steps of the examples' network, for tests of the profiler. */
-#ifndef PROFILER_TRAINING_H
-#define PROFILER_TRAINING_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -20,5 +19,3 @@ bool has_row(const kn_profiler_row *rows, int count, const char *name);
 
 /* The whole file, to be freed with free. */
 char *read_text(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt_test.h - shared by the runtime's tests. */
-#ifndef RT_TEST_H
-#define RT_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,5 +45,3 @@ static inline bool two_cpu_devices(void)
         cpus = strncmp(kn_device_string(kn_device_at(i)), "cpu:", 4) == 0;
     return cpus;
 }
-
-#endif

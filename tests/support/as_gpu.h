@@ -1,8 +1,7 @@
 /* support/as_gpu.h - options of all test programs: "--as-gpu" runs GPU kernels and launch shapes on a CPU device,
  * "--tensor-cores" those of a GPU with tensor cores and TF32 allowed, "--as-avx2" and "--as-neon" those of other
  * processors. */
-#ifndef SUPPORT_AS_GPU_H
-#define SUPPORT_AS_GPU_H
+#pragma once
 
 #include <koine/flags.h>
 #include <stdint.h>
@@ -100,5 +99,3 @@ static inline void obey_vector_width(int argc, char **argv)
     for (int i = 0; (avx2 || neon) && i < kn_device_count(); i++)
         simulate_vectors((kn_limits *)(uintptr_t)kn_device_limits(kn_device_at(i)), avx2);
 }
-
-#endif

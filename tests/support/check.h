@@ -1,6 +1,5 @@
 /* support/check.h - cmocka, with assertions for tensor tests. */
-#ifndef SUPPORT_CHECK_H
-#define SUPPORT_CHECK_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,5 +48,3 @@ int check_teardown(void **state);
         name##_body();                                                                                                 \
     }                                                                                                                  \
     static void name##_body(void)
-
-#endif

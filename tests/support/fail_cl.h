@@ -5,8 +5,7 @@
  * A program under test is controlled by FAIL_CL=NAME:N:ERROR[:on] (`on`: that call and all later ones of the name), and
  * writes its call counts to the file FAIL_CL_COUNTS at exit. A test with the layer in its own process uses the
  * functions below, found with fail_cl_open. */
-#ifndef SUPPORT_FAIL_CL_H
-#define SUPPORT_FAIL_CL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ static inline long fail_cl_next(long n, long count, bool all)
     long step = all || n < 3 ? 1 : (count + 5) / 6;
     return n < count && n + step > count ? count : n + step;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* support/faults.h - running work under faults, one after the other, with the checks common to all such tests. */
-#ifndef SUPPORT_FAULTS_H
-#define SUPPORT_FAULTS_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -25,5 +24,3 @@ void fault_none(fault_work work, void *user, const char *when);
  * are no more. The work may recover from a failure (the pool retries); otherwise it must fail with KN_ERR_MEMORY, which
  * must happen at least `failures` times. Before and after, the work must succeed without a fault. */
 void fault_each_allocation(fault_work work, void *user, long dense, long step, int failures);
-
-#endif

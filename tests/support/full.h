@@ -1,7 +1,6 @@
 /* support/full.h - KOINE_TEST_FULL=1, which `sh tests/run.sh --full` sets: runs all cases of a test, including slow
  * ones that differ from the others only in sizes. */
-#ifndef SUPPORT_FULL_H
-#define SUPPORT_FULL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,5 +11,3 @@ static inline bool test_full(void)
     const char *value = getenv("KOINE_TEST_FULL");
     return value && strcmp(value, "1") == 0;
 }
-
-#endif

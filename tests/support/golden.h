@@ -1,7 +1,6 @@
 /* support/golden.h - files made by tests/golden/make_golden.py: cases with inputs, outputs, gradients and
  * parameters. */
-#ifndef SUPPORT_GOLDEN_H
-#define SUPPORT_GOLDEN_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -33,5 +32,3 @@ kn_tensor *golden_tensor(const golden_case *c, const char *role, int number);
 
 /* The same on the current device; floating ones as `dtype`. */
 kn_tensor *golden_on_device(kn_tensor *host, kn_dtype dtype);
-
-#endif

@@ -16,8 +16,7 @@
  *
  *     {"tanh/matrix", build_tanh, {FLOATS(13, 17)}},
  */
-#ifndef SUPPORT_OP_ROW_H
-#define SUPPORT_OP_ROW_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -86,5 +85,3 @@ typedef struct op_table {
  * --no-gradient, --forced IMPLEMENTATION, and those of support/as_gpu.h. With --all-operators it fails unless the rows
  * applied exactly the operators in the list. Returns the exit status. */
 int op_test_main(int argc, char **argv, const op_table *const *tables);
-
-#endif

@@ -1,6 +1,5 @@
 /* support/op_run.h - shared by the files of the harness: one run of a row. */
-#ifndef SUPPORT_OP_RUN_H
-#define SUPPORT_OP_RUN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -87,5 +86,3 @@ void op_compare_gradients(op_run *run, const op_result *result, const op_result 
 void op_check_implementations(op_run *run, const op_result *chosen);
 void op_print_forced(FILE *file);
 bool op_forced_any(void); /* did any forced implementation compute anything? */
-
-#endif

@@ -1,7 +1,6 @@
 /* support/sanitized.h - SANITIZED: is the address or the thread sanitizer compiled in? Their allocators keep freed
  * memory, so the process's memory use is meaningless, and their locks do not survive a fork while other threads run. */
-#ifndef KN_TESTS_SANITIZED_H
-#define KN_TESTS_SANITIZED_H
+#pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
@@ -12,6 +11,4 @@
 #endif
 #ifndef SANITIZED
 #define SANITIZED false
-#endif
-
 #endif

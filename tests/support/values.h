@@ -1,6 +1,5 @@
 /* support/values.h - tensors as plain C numbers, and comparing lists of numbers with tolerances. */
-#ifndef SUPPORT_VALUES_H
-#define SUPPORT_VALUES_H
+#pragma once
 
 #include <koine/koine.h>
 
@@ -44,5 +43,3 @@ typedef struct test_random {
 test_random test_random_from(const char *text);
 uint64_t test_random_next(test_random *random);
 double test_random_uniform(test_random *random, double low, double high); /* exact in float32 */
-
-#endif

@@ -1,7 +1,6 @@
 /* trainer_case.h - a small training problem for the trainer's tests: points in the plane, in two classes nearly
  * separated by a line. */
-#ifndef TRAINER_CASE_H
-#define TRAINER_CASE_H
+#pragma once
 
 #include "support/check.h"
 
@@ -33,5 +32,3 @@ bool case_same_weights(kn_module *a, kn_module *b);
 
 /* The parameters of a module as one block of bytes; freed with free(). */
 void *case_weights(kn_module *module, size_t *size);
-
-#endif

@@ -1,6 +1,5 @@
 /* conv/common/correlation.h - the structs of the convolution kernels for CPU devices. */
-#ifndef KN_CONV_COMMON_CORRELATION_H
-#define KN_CONV_COMMON_CORRELATION_H
+#pragma once
 
 #include "common/shared.h"
 
@@ -52,5 +51,3 @@ typedef struct kn_conv_gradient_layout {
     kn_long sum_outer, sum_tap; /* strides of the sums per channel of dy and per tap */
 } kn_conv_gradient_layout;
 KN_SHARED_SIZE(kn_conv_gradient_layout, 14 * 8);
-
-#endif

@@ -1,6 +1,5 @@
 /* conv/common/shape.h - the shape of a convolution, for kernels that take any shape (conv/common/shape.clh). */
-#ifndef KN_CONV_COMMON_SHAPE_H
-#define KN_CONV_COMMON_SHAPE_H
+#pragma once
 
 #include "common/shared.h"
 
@@ -11,5 +10,3 @@ typedef struct kn_conv_kernel_shape {
     kn_long dilation_depth, dilation_height, dilation_width, groups;
 } kn_conv_kernel_shape;
 KN_SHARED_SIZE(kn_conv_kernel_shape, 22 * 8);
-
-#endif

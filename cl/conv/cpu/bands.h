@@ -1,6 +1,5 @@
 /* conv/cpu/bands.h - a band of rows of the input images (conv/cpu/bands.clh). */
-#ifndef KN_CONV_CPU_BANDS_H
-#define KN_CONV_CPU_BANDS_H
+#pragma once
 
 #include "common/shared.h"
 
@@ -46,5 +45,3 @@ KN_SHARED_SIZE(kn_conv_band_weights, 6 * 8);
 
 /* Blocks per packing work-item. */
 #define KN_CONV_BAND_BLOCKS 4
-
-#endif

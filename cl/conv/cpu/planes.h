@@ -1,6 +1,5 @@
 /* conv/cpu/planes.h - depthwise convolution on CPU devices as a correlation of planes (conv/cpu/planes.clh). */
-#ifndef KN_CONV_CPU_PLANES_H
-#define KN_CONV_CPU_PLANES_H
+#pragma once
 
 #include "common/shared.h"
 
@@ -18,5 +17,3 @@ typedef struct kn_conv_plane_shape {
     kn_long gradient_line;     /* planes.cl, gradients of the weights: elements of the line of dy */
 } kn_conv_plane_shape;
 KN_SHARED_SIZE(kn_conv_plane_shape, 23 * 8);
-
-#endif

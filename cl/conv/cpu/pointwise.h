@@ -1,6 +1,5 @@
 /* conv/cpu/pointwise.h - 1 x 1 convolutions on CPU devices (conv/cpu/pointwise.cl). */
-#ifndef KN_CONV_CPU_POINTWISE_H
-#define KN_CONV_CPU_POINTWISE_H
+#pragma once
 
 #include "common/shared.h"
 
@@ -32,5 +31,3 @@ typedef struct kn_conv_pointwise_product {
     kn_long tiles, chunk, scratch;     /* row tiles per block; pixels per step */
 } kn_conv_pointwise_product;
 KN_SHARED_SIZE(kn_conv_pointwise_product, 9 * 8);
-
-#endif

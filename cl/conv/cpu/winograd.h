@@ -1,6 +1,5 @@
 /* conv/cpu/winograd.h - Winograd's convolution on CPU devices (conv/cpu/winograd.cl, winograd_weights.cl). */
-#ifndef KN_CONV_CPU_WINOGRAD_H
-#define KN_CONV_CPU_WINOGRAD_H
+#pragma once
 
 #include "common/shared.h"
 
@@ -36,5 +35,3 @@ typedef struct kn_winograd_sharing {
     kn_long c_blocks, k_blocks, add, bias_channels, bias_strips;
 } kn_winograd_sharing;
 KN_SHARED_SIZE(kn_winograd_sharing, 5 * 8);
-
-#endif

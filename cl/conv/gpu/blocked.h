@@ -1,7 +1,6 @@
 /* conv/gpu/blocked.h - convolution on GPUs as implicit GEMM (conv/gpu/blocked.cl, pack_taps.cl). Positions are 32-bit
  * offsets from a nearby image. */
-#ifndef KN_CONV_GPU_BLOCKED_H
-#define KN_CONV_GPU_BLOCKED_H
+#pragma once
 
 #include "common/divisor.h"
 #include "common/shared.h"
@@ -53,5 +52,3 @@ typedef struct kn_conv_pack_layout {
     kn_divisor area, columns;      /* taps per channel; per kernel row */
 } kn_conv_pack_layout;
 KN_SHARED_SIZE(kn_conv_pack_layout, 3 * 8 + 4 * 4 + 4 * 12);
-
-#endif

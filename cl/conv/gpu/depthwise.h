@@ -1,6 +1,5 @@
 /* conv/gpu/depthwise.h - depthwise convolution on GPUs (conv/gpu/depthwise.clh). */
-#ifndef KN_CONV_GPU_DEPTHWISE_H
-#define KN_CONV_GPU_DEPTHWISE_H
+#pragma once
 
 #include "common/divisor.h"
 #include "common/shared.h"
@@ -24,5 +23,3 @@ typedef struct kn_depthwise_shares {
     kn_int units, units_per_share, walkers;
 } kn_depthwise_shares;
 KN_SHARED_SIZE(kn_depthwise_shares, 4 * 12 + 3 * 4);
-
-#endif

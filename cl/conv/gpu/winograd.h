@@ -1,6 +1,5 @@
 /* conv/gpu/winograd.h - Winograd's convolution on GPUs (conv/gpu/winograd.cl). */
-#ifndef KN_CONV_GPU_WINOGRAD_H
-#define KN_CONV_GPU_WINOGRAD_H
+#pragma once
 
 #include "common/divisor.h"
 #include "common/shared.h"
@@ -13,5 +12,3 @@ typedef struct kn_winograd_image {
     kn_divisor share, columns, rows; /* width of a share; tiles per row, rows per image */
 } kn_winograd_image;
 KN_SHARED_SIZE(kn_winograd_image, 8 + 7 * 4 + 3 * 12);
-
-#endif

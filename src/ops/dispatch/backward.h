@@ -12,8 +12,7 @@
  * If forward saves tensors that no caller has, such as statistics, `.repeats_forward = true` computes them again.
  *
  * If it is differentiable itself, X may have KN_RECORDED_AS(avg_pool2d_backward), for second gradients. */
-#ifndef KN_OPS_DISPATCH_BACKWARD_H
-#define KN_OPS_DISPATCH_BACKWARD_H
+#pragma once
 
 #include "ops/dispatch/invoke.h"
 
@@ -37,5 +36,3 @@ kn_status kn_backward_recorded(kn_grad_call *grad);
 kn_status kn_backward_recorded_with(kn_grad_call *grad, kn_tensor *gradient, const void *params);
 
 #define KN_RECORDED_AS(operator_) .backward_operator = &kn_##operator_##_op, .backward_recorded = kn_backward_recorded
-
-#endif

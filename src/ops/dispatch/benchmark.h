@@ -1,8 +1,7 @@
 /* ops/dispatch/benchmark.h - benchmark mode (koine/flags.h): finds the fastest row of a table for a problem by timing.
  *
  * Winners are stored with rt/tuning/tuning.h. Thread-safe: one thread times at a time. */
-#ifndef KN_OPS_DISPATCH_BENCHMARK_H
-#define KN_OPS_DISPATCH_BENCHMARK_H
+#pragma once
 
 #include "base/hash.h"
 #include "ops/dispatch/choice.h"
@@ -24,5 +23,3 @@ void kn_benchmark_observe(kn_benchmark_observer *function, bool (*is_over)(void 
 
 /* For tests: how many problems this process has timed. */
 int64_t kn_benchmark_count_timed(void);
-
-#endif

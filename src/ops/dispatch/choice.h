@@ -7,8 +7,7 @@
  *
  * KOINE_IMPL="conv2d:reference,gemm:clblast" forces rows by name, and then only `supports` counts: a row that is rarely
  * preferred can be tried, and is tested, on everything it supports. */
-#ifndef KN_OPS_DISPATCH_CHOICE_H
-#define KN_OPS_DISPATCH_CHOICE_H
+#pragma once
 
 #include "base/error.h"
 #include "rt/rt.h"
@@ -88,5 +87,3 @@ typedef struct kn_forced_count {
     int64_t ran, unsupported; /* run by the forced row; run by another because it does not support them */
 } kn_forced_count;
 kn_forced_count kn_count_forced(const char *operation);
-
-#endif

@@ -4,8 +4,7 @@
  * NULL parameters become the defaults, and ranges are checked. Then the operator's `enter` may translate the
  * parameters: dimensions counted from the front, a geometry, a draw of random numbers. Then float16 and bfloat16 are
  * widened, if the op asks for it, and the op is applied (autograd/op.h). */
-#ifndef KN_OPS_DISPATCH_INVOKE_H
-#define KN_OPS_DISPATCH_INVOKE_H
+#pragma once
 
 #include "autograd/op.h"
 
@@ -47,5 +46,3 @@ kn_status kn_op_invoke_to(const kn_op *op, kn_tensor *const *inputs, int num_inp
 #define kn_invoke(op, params, ...)                                                                                     \
     kn_op_invoke(op, (kn_tensor *const[]){__VA_ARGS__},                                                                \
                  (int)(sizeof((kn_tensor *[]){__VA_ARGS__}) / sizeof(kn_tensor *)), params)
-
-#endif

@@ -1,7 +1,6 @@
 /* ops/dispatch/operators.h - the list of operators by name: every op applied with kn_op_apply. An op that is not listed
  * cannot be called by name (koine/operators.h) and has no tests. */
-#ifndef KN_OPS_DISPATCH_OPERATORS_H
-#define KN_OPS_DISPATCH_OPERATORS_H
+#pragma once
 
 #include "autograd/op.h"
 
@@ -37,5 +36,3 @@
 #define KN_DECLARE_OPERATOR(name) extern const kn_op kn_##name##_op;
 KN_OPERATORS(KN_DECLARE_OPERATOR)
 #undef KN_DECLARE_OPERATOR
-
-#endif

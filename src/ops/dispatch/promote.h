@@ -1,6 +1,5 @@
 /* ops/dispatch/promote.h - dtypes of expressions, with PyTorch's promotion rules. */
-#ifndef KN_OPS_DISPATCH_PROMOTE_H
-#define KN_OPS_DISPATCH_PROMOTE_H
+#pragma once
 
 #include "autograd/op.h"
 #include "base/dtype.h"
@@ -22,5 +21,3 @@ kn_dtype kn_real_type(kn_dtype dtype);
 /* Is `tensor` non-NULL? If not, sets the sticky error of a NULL argument; for functions that read an argument before
  * kn_op_apply. */
 bool kn_check_argument(const char *function, const char *name, const kn_tensor *tensor);
-
-#endif

@@ -1,7 +1,6 @@
 /* ops/dispatch/reference.h - shared by the plain C references: element access on contiguous host tensors, floating ones
  * in f64, all others in i64. */
-#ifndef KN_OPS_DISPATCH_REFERENCE_H
-#define KN_OPS_DISPATCH_REFERENCE_H
+#pragma once
 
 #include <math.h>
 
@@ -39,5 +38,3 @@ static inline int64_t kn_reference_index(const kn_tensor *x, const kn_tensor *y,
     }
     return index;
 }
-
-#endif

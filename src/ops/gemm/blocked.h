@@ -1,6 +1,5 @@
 /* ops/gemm/blocked.h - block shapes of products and convolutions on GPUs (cl/gemm/blocked.clh), and their choice. */
-#ifndef KN_OPS_GEMM_BLOCKED_H
-#define KN_OPS_GEMM_BLOCKED_H
+#pragma once
 
 #include "base/integer.h"
 #include "rt/rt.h"
@@ -75,5 +74,3 @@ bool kn_block_pays(const kn_limits *limits, int64_t rows, int64_t columns);
  * logged once. */
 bool kn_tensor_cores_work(kn_stream *stream);
 bool kn_tensor_cores_work_in_f16(kn_stream *stream);
-
-#endif

@@ -5,8 +5,7 @@
  * uninitialised then. A batch stride of 0 in A or B repeats that matrix. C overlaps neither A nor B.
  *
  * The implementation is chosen from the table "gemm" (ops/dispatch/choice.h). */
-#ifndef KN_OPS_GEMM_GEMM_H
-#define KN_OPS_GEMM_GEMM_H
+#pragma once
 
 #include "base/integer.h"
 #include "gemm/layout.h"
@@ -92,5 +91,3 @@ kn_implementation_run kn_gemm_clblast, kn_gemm_reference;
  * cores. */
 bool kn_gemm_supports_halves(const kn_limits *limits, int64_t m, int64_t n, int64_t k);
 kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem);
-
-#endif

@@ -1,6 +1,5 @@
 /* ops/gemm/matmul.h - the product of two tensors of any dtype, for kn_matmul and kn_linear. */
-#ifndef KN_OPS_GEMM_MATMUL_H
-#define KN_OPS_GEMM_MATMUL_H
+#pragma once
 
 #include "ops/gemm/gemm.h"
 #include "tensor/tensor.h"
@@ -25,5 +24,3 @@ kn_status kn_matmul_product(kn_stream *stream, const kn_matmul_problem *problem,
 kn_status kn_matmul_f16(kn_stream *stream, const kn_matmul_problem *problem);
 
 extern const kn_implementation_table kn_matmul_f16_implementations;
-
-#endif

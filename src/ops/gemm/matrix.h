@@ -1,6 +1,5 @@
 /* ops/gemm/matrix.h - tensors as operands of matrix products. */
-#ifndef KN_OPS_GEMM_MATRIX_H
-#define KN_OPS_GEMM_MATRIX_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -13,5 +12,3 @@ typedef struct kn_matrix_operand {
  * all batch dimensions (0 if they broadcast one matrix); else a contiguous copy. Release `copy` once the product is
  * enqueued. */
 kn_status kn_matrix_operand_of(kn_matrix_operand *result, kn_tensor *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* ops/gemm/tile.h - products in tiles (cl/gemm/tile.cl), for the implementations based on them. */
-#ifndef KN_OPS_GEMM_TILE_H
-#define KN_OPS_GEMM_TILE_H
+#pragma once
 
 #include "ops/gemm/gemm.h"
 
@@ -42,5 +41,3 @@ typedef struct kn_tile_blocking {
 } kn_tile_blocking;
 
 kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut);
-
-#endif

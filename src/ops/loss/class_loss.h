@@ -1,6 +1,5 @@
 /* ops/loss/class_loss.h - shared by cross entropy and negative log-likelihood with class indices. */
-#ifndef KN_OPS_LOSS_CLASS_LOSS_H
-#define KN_OPS_LOSS_CLASS_LOSS_H
+#pragma once
 
 #include <koine/loss.h>
 
@@ -48,5 +47,3 @@ extern const kn_op_param kn_class_loss_rows[3];
 
 /* The body of the public functions. params NULL: the defaults. */
 kn_tensor *kn_class_loss(const kn_op *op, kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params);
-
-#endif

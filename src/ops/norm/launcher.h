@@ -1,7 +1,6 @@
 /* ops/norm/launcher.h - builds the argument lists of normalisation kernels, for CPU devices (batch_norm_run.c) and
  * others (batch_norm_gpu.c). */
-#ifndef KN_OPS_NORM_LAUNCHER_H
-#define KN_OPS_NORM_LAUNCHER_H
+#pragma once
 
 #include "ops/norm/norm.h"
 #include "ops/pointwise/epilogue.h"
@@ -54,5 +53,3 @@ static inline kn_status kn_norm_launch(kn_norm_launcher *l, const char *kernel, 
     return kn_run(l->stream, .source = l->source, .options = l->options, .kernel = kernel, .operation = l->operation,
                   .dims = 1, .global = {work.global}, .local = {work.local}, .args = l->args, .num_args = count);
 }
-
-#endif

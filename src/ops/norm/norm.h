@@ -1,6 +1,5 @@
 /* ops/norm/norm.h - shared by the normalisations, their kernels (cl/norm) and the modules. */
-#ifndef KN_OPS_NORM_NORM_H
-#define KN_OPS_NORM_NORM_H
+#pragma once
 
 #include <koine/norm.h>
 #include <koine/pointwise.h>
@@ -93,5 +92,3 @@ kn_status kn_batch_norm_backward_on_gpu(kn_stream *stream, const kn_batch_backwa
 
 /* counter += 1 */
 kn_status kn_batch_norm_count(kn_stream *stream, const kn_tensor *counter);
-
-#endif

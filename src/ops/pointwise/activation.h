@@ -1,7 +1,6 @@
 /* ops/pointwise/activation.h - fused activations (kn_activation) outside the kernels: names and gradients. Their
  * formulas are in ops/pointwise/epilogue.h. Defined in bounds.c. */
-#ifndef KN_OPS_POINTWISE_ACTIVATION_H
-#define KN_OPS_POINTWISE_ACTIVATION_H
+#pragma once
 
 #include "autograd/op.h"
 #include "ops/pointwise/epilogue.h"
@@ -16,5 +15,3 @@ kn_tensor *kn_activation_gradient(const kn_grad_call *grad, kn_activation activa
 
 /* The same with recorded operations, from the gradient of y. */
 kn_tensor *kn_activation_gradient_recorded(kn_tensor *gradient, kn_activation activation, kn_tensor *y);
-
-#endif

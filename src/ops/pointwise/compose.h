@@ -1,7 +1,6 @@
 /* ops/pointwise/compose.h - evaluates an expression of the elementwise engine with recorded public operations, one
  * after the other, for gradients of gradients. */
-#ifndef KN_OPS_POINTWISE_COMPOSE_H
-#define KN_OPS_POINTWISE_COMPOSE_H
+#pragma once
 
 #include <koine/tensor.h>
 
@@ -14,5 +13,3 @@ typedef struct kn_composed {
 /* Evaluates `text`, C without assignments, with operands named by the characters of `letters`. Functions are exp, sqrt
  * and the like. Owned like a public operation's result; NULL with an error. */
 kn_tensor *kn_compose(const char *text, const char *letters, const kn_composed *operands);
-
-#endif

@@ -10,8 +10,7 @@
  * defines kn_sigmoid_op and kn_sigmoid; the last argument is the reference, plain C in double. A derivative names what
  * it needs: operands and the result are saved only for those that do. On CPU devices, expressions that call functions
  * are computed with explicit vectors, so `x ? y : z` must be valid for vectors: x a comparison, y and z of type T. */
-#ifndef KN_OPS_POINTWISE_ELEMENTWISE_H
-#define KN_OPS_POINTWISE_ELEMENTWISE_H
+#pragma once
 
 #include "autograd/op.h"
 #include "loops/pointwise.h"
@@ -117,5 +116,3 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
     KN_UNARY_(name, rule, KN_NO_VECTORS, value, gradient, reference)
 #define KN_FUNCTION(name, rule, value, gradient, reference)                                                            \
     KN_UNARY_(name, rule, KN_VECTORS, value, gradient, reference)
-
-#endif

@@ -6,8 +6,7 @@
  * (KN_CLAMP in common/koine.clh for scalars and vectors), which is free next to the store. The gradient is 0 where the
  * result is <= low or >= high. Absent bounds are NaN: comparisons with NaN are false, so the same kernel works, forward
  * and backward, with and without an activation. */
-#ifndef KN_OPS_POINTWISE_EPILOGUE_H
-#define KN_OPS_POINTWISE_EPILOGUE_H
+#pragma once
 
 #include <koine/pointwise.h>
 #include <math.h>
@@ -32,5 +31,3 @@ static inline kn_bounds kn_bounds_of(kn_activation activation)
         return (kn_bounds){NAN, NAN};
     }
 }
-
-#endif

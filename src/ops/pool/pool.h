@@ -1,7 +1,6 @@
 /* ops/pool/pool.h - the geometry of pooling in one to three dimensions, from the caller's parameters to the kernel
  * argument. */
-#ifndef KN_OPS_POOL_POOL_H
-#define KN_OPS_POOL_POOL_H
+#pragma once
 
 #include <koine/pool.h>
 
@@ -61,5 +60,3 @@ kn_status kn_pool_launch(kn_stream *stream, const kn_launch_params *params, int 
 
 /* Body of the public functions that return the indices of the maxima. */
 kn_tensor *kn_pool_with_indices(const kn_op *op, kn_tensor *x, const void *params, kn_tensor **indices);
-
-#endif

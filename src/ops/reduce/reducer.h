@@ -6,8 +6,7 @@
  * needs a value of the whole row, such as a mean or maximum, has another one `before` it, with result m. The gradient
  * of an element may name g, a, y, m, and u and v, which a code `row_values` computes from the row in the backward pass.
  * Only what it names is saved. */
-#ifndef KN_OPS_REDUCE_REDUCER_H
-#define KN_OPS_REDUCE_REDUCER_H
+#pragma once
 
 #include "loops/pointwise.h"
 #include "ops/dispatch/backward.h"
@@ -68,5 +67,3 @@ extern kn_reducer kn_max_table, kn_min_table;
 
 /* The rows of a kn_reduce_args, with which other parameter structs begin. */
 #define KN_REDUCE_ROWS(type) KN_PARAM(type, dims), KN_PARAM(type, keepdim)
-
-#endif

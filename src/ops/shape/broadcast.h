@@ -1,6 +1,5 @@
 /* ops/shape/broadcast.h - NumPy broadcasting, and its counterpart for gradients. */
-#ifndef KN_OPS_SHAPE_BROADCAST_H
-#define KN_OPS_SHAPE_BROADCAST_H
+#pragma once
 
 #include "autograd/op.h"
 
@@ -17,5 +16,3 @@ kn_tensor *kn_sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *shape);
 /* Passes `gradient`, in the output's shape, to input `i`: summed over broadcast dimensions and converted to the input's
  * dtype. */
 kn_status kn_give_gradient(kn_grad_call *grad, int i, kn_tensor *gradient);
-
-#endif

@@ -1,6 +1,5 @@
 /* ops/shape/reduce.h - shared by reductions and losses: resolving dimensions, and sums of contiguous data. */
-#ifndef KN_OPS_SHAPE_REDUCE_H
-#define KN_OPS_SHAPE_REDUCE_H
+#pragma once
 
 #include "loops/rows.h"
 #include "ops/dispatch/invoke.h"
@@ -56,5 +55,3 @@ kn_status kn_sum_divided(kn_call *call, double divisor);
 kn_status kn_sum_reference(const kn_call *call);
 
 kn_tensor *kn_sum_invoke(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim);
-
-#endif

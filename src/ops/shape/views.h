@@ -1,6 +1,5 @@
 /* ops/shape/views.h - shared by the view ops. */
-#ifndef KN_OPS_SHAPE_VIEWS_H
-#define KN_OPS_SHAPE_VIEWS_H
+#pragma once
 
 #include "ops/dispatch/invoke.h"
 
@@ -32,5 +31,3 @@ bool kn_ints_of(kn_ints *list, const char *function, const char *name, int count
 
 /* Can x be reshaped to `shape`, of the same number of elements, without a copy? Sets `strides` if so. */
 bool kn_reshape_strides(const kn_tensor *x, int ndim, const int64_t *shape, int64_t strides[KN_MAX_DIMS]);
-
-#endif

@@ -1,7 +1,6 @@
 /* ops/user/jit.h - user-defined elementwise operations: the object (jit.c), its code for the pointwise engine
  * (jit_code.c), running it (jit_run.c), and running functions of many tensors (jit_packed.c). */
-#ifndef KN_OPS_USER_JIT_H
-#define KN_OPS_USER_JIT_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -65,5 +64,3 @@ kn_status kn_jit_backward(kn_grad_call *grad);
 kn_status kn_jit_packed_shape(kn_call *call);
 kn_status kn_jit_packed_forward(kn_call *call);
 kn_status kn_jit_packed_backward(kn_grad_call *grad);
-
-#endif

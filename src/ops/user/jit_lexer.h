@@ -1,6 +1,5 @@
 /* ops/user/jit_lexer.h - the tokens of a user's code, without comments, preprocessor lines and blanks. */
-#ifndef KN_OPS_USER_JIT_LEXER_H
-#define KN_OPS_USER_JIT_LEXER_H
+#pragma once
 
 #include "base/error.h"
 
@@ -26,5 +25,3 @@ kn_status kn_jit_next_token(kn_jit_lexer *lexer, kn_jit_token *token);
 bool kn_jit_token_is(const kn_jit_token *token, const char *text);
 bool kn_jit_token_is_one_of(const kn_jit_token *token, const char *const *words); /* NULL-terminated */
 bool kn_jit_token_is_word(const kn_jit_token *token);
-
-#endif

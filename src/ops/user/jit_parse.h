@@ -1,6 +1,5 @@
 /* ops/user/jit_parse.h - the signature of a user's function (include/koine/jit.h). */
-#ifndef KN_OPS_USER_JIT_PARSE_H
-#define KN_OPS_USER_JIT_PARSE_H
+#pragma once
 
 #include <koine/jit.h>
 
@@ -32,5 +31,3 @@ kn_status kn_jit_parse(kn_jit_signature *signature, char *code, const kn_jit_sca
 /* jit_vectors.c: does the code have the same meaning, element by element, if T is a vector of floats or doubles,
  * provided that it compiles? Returns false if in doubt. */
 bool kn_jit_suits_vectors(char *code);
-
-#endif

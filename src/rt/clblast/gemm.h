@@ -2,8 +2,7 @@
  *
  * Row-major C[m,n] = alpha op(A) op(B) + beta C, `batch` times at the given element strides; f32 or f64. Offsets in
  * elements. */
-#ifndef KN_RT_CLBLAST_GEMM_H
-#define KN_RT_CLBLAST_GEMM_H
+#pragma once
 
 #include "rt/memory/buffer.h"
 
@@ -23,5 +22,3 @@ typedef struct kn_gemm_params {
 } kn_gemm_params;
 
 kn_status kn_clblast_gemm(kn_stream *stream, const kn_gemm_params *params);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/clblast/gemm_call.h - a matrix product ready to be enqueued, at once or at each replay. */
-#ifndef KN_RT_CLBLAST_GEMM_CALL_H
-#define KN_RT_CLBLAST_GEMM_CALL_H
+#pragma once
 
 #include "rt/clblast/gemm.h"
 #include "rt/stream/stream_struct.h"
@@ -16,5 +15,3 @@ typedef struct kn_gemm_call {
 
 /* The profiler gets the event of CLBlast's last kernel. */
 kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call);
-
-#endif

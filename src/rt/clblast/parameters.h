@@ -3,8 +3,7 @@
  * CLBlast chooses them by a table of devices it was tuned on, which lacks newer devices and processors under PoCL. This
  * is a list of sets that perform well on some device; `koine tune` finds the best one for a device, and the first
  * product on that device applies it. */
-#ifndef KN_RT_CLBLAST_PARAMETERS_H
-#define KN_RT_CLBLAST_PARAMETERS_H
+#pragma once
 
 #include <koine/status.h>
 
@@ -43,5 +42,3 @@ kn_status kn_clblast_use(kn_device *device, kn_clblast_kernel kernel, bool f64, 
 void kn_clblast_prepare(kn_device *device, bool f64);
 void kn_clblast_lock(void);
 void kn_clblast_unlock(void);
-
-#endif

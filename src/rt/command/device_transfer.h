@@ -2,8 +2,7 @@
  *
  * Each device has its own context, so the bytes go through pinned host memory: the source's stream fills it, and the
  * streams of any number of other devices read it, each in its own order. The host never waits. */
-#ifndef KN_RT_COMMAND_DEVICE_TRANSFER_H
-#define KN_RT_COMMAND_DEVICE_TRANSFER_H
+#pragma once
 
 #include "rt/memory/buffer.h"
 
@@ -15,5 +14,3 @@ kn_status kn_device_transfer_deliver(kn_device_transfer *transfer, kn_stream *to
                                      size_t offset);
 /* after the last delivery: the memory is used again once all are done; NULL allowed */
 void kn_device_transfer_end(kn_device_transfer *transfer);
-
-#endif

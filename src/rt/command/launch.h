@@ -11,8 +11,7 @@
  *         for (long i = get_global_id(0); i < n; i += get_global_size(0)) y[i] = a * x[i];
  *     }
  */
-#ifndef KN_RT_COMMAND_LAUNCH_H
-#define KN_RT_COMMAND_LAUNCH_H
+#pragma once
 
 #include "rt/device/device.h"
 #include "rt/memory/buffer.h"
@@ -90,5 +89,3 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params);
 #define KN_ARGS(...)                                                                                                   \
     .args = (const kn_arg[]){__VA_ARGS__}, .num_args = (int)(sizeof((kn_arg[]){__VA_ARGS__}) / sizeof(kn_arg))
 #define kn_run(stream, ...) kn_launch(stream, &(const kn_launch_params){__VA_ARGS__})
-
-#endif

@@ -1,8 +1,7 @@
 /* rt/command/recorder.h - how a command is recorded instead of enqueued.
  *
  * A capture on a stream provides the functions that record its commands (rt/graph/capture.c). */
-#ifndef KN_RT_COMMAND_RECORDER_H
-#define KN_RT_COMMAND_RECORDER_H
+#pragma once
 
 #include "rt/command/launch.h"
 #include "rt/program/program.h"
@@ -30,5 +29,3 @@ typedef struct kn_recorder {
 
 /* Sets the arguments of a kernel. */
 kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_launch_params *params);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/command/staging.h - pinned memory for small writes: the source may be reused at once, without waiting. */
-#ifndef KN_RT_COMMAND_STAGING_H
-#define KN_RT_COMMAND_STAGING_H
+#pragma once
 
 #include <koine/status.h>
 
@@ -13,5 +12,3 @@ void *kn_staging_data(kn_staging_block *block);
 
 /* Returns the block, which is reused once the work enqueued on the stream so far is done. */
 void kn_staging_release(kn_device *device, kn_staging_block *block, kn_stream *stream);
-
-#endif

@@ -1,8 +1,7 @@
 /* rt/command/transfer.h - copies between host and device, and on a device.
  *
  * Offsets and sizes in bytes. In stream order. */
-#ifndef KN_RT_COMMAND_TRANSFER_H
-#define KN_RT_COMMAND_TRANSFER_H
+#pragma once
 
 #include "rt/memory/buffer.h"
 
@@ -22,5 +21,3 @@ kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t of
 /* returns at once: the values are valid once a later event has completed */
 kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
                                 size_t destination_offset, size_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/device/device.h - device queries for all layers, in addition to koine/device.h. */
-#ifndef KN_RT_DEVICE_DEVICE_H
-#define KN_RT_DEVICE_DEVICE_H
+#pragma once
 
 #include <koine/device.h>
 
@@ -15,5 +14,3 @@ const char *kn_device_extensions(const kn_device *device); /* OpenCL's list, sep
 
 /* How to get buffers larger than limits.max_allocation, for a message; NULL if impossible. */
 const char *kn_device_larger_buffers(const kn_device *device);
-
-#endif

@@ -1,7 +1,6 @@
 /* rt/device/device_struct.h - the fields of a device, for the runtime. Streams, memory and programs belong to other
  * folders of rt, which depend on this one; here they are only pointers. */
-#ifndef KN_RT_DEVICE_DEVICE_STRUCT_H
-#define KN_RT_DEVICE_DEVICE_STRUCT_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -45,5 +44,3 @@ struct kn_device {
     atomic_bool is_losing; /* lost_when is being written */
     char lost_when[192];   /* "running kernel `x` failed with CL_OUT_OF_RESOURCES, -5" */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* rt/device/driver_cache.h - PoCL compiles to files. Without a folder for them it offers no device, and if the folder
  * is not writable it compiles no kernels; its error messages do not explain that. */
-#ifndef KN_RT_DEVICE_DRIVER_CACHE_H
-#define KN_RT_DEVICE_DRIVER_CACHE_H
+#pragma once
 
 #include <koine/common.h>
 
@@ -15,5 +14,3 @@ char *kn_driver_cache_folder(void);
 
 /* May this process write to it, or create it? */
 bool kn_driver_cache_is_usable(const char *folder);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/device/error.h - OpenCL's error codes: their names, and which of them mean that memory ran out. */
-#ifndef KN_RT_DEVICE_ERROR_H
-#define KN_RT_DEVICE_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@
 const char *kn_cl_error_name(cl_int error);
 
 bool kn_cl_is_out_of_memory(cl_int error);
-
-#endif

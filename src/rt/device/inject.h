@@ -5,8 +5,7 @@
  *
  * A call that is made to fail does not reach OpenCL. Whole programs: KOINE_FAIL_CL=launch:100:-36 makes the hundredth
  * launch and every later call fail with CL_INVALID_COMMAND_QUEUE, as after a device was lost. */
-#ifndef KN_RT_DEVICE_INJECT_H
-#define KN_RT_DEVICE_INJECT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ cl_int kn_injected_error(void);
 
 #define KN_CL(kind, call)                                                                                              \
     (atomic_load_explicit(&kn_injecting, memory_order_relaxed) && kn_inject_hits(kind) ? kn_injected_error() : (call))
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/device/limits.h - a device's capabilities, queried once. Ops depend on these, never on a vendor's name. */
-#ifndef KN_RT_DEVICE_LIMITS_H
-#define KN_RT_DEVICE_LIMITS_H
+#pragma once
 
 #include <koine/common.h>
 
@@ -34,5 +33,3 @@ static inline int kn_limits_vector_width(const kn_limits *limits, bool f64)
     int width = f64 ? limits->vector_width_f64 : limits->vector_width_f32, widest = f64 ? 8 : 16;
     return width >= widest ? widest : width >= widest / 2 ? widest / 2 : widest / 4;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * OpenCL offers no recovery within a process: the context is dead, and a driver may do anything with further calls,
  * even wait forever. So the first error that means a lost device marks it, and from then on nothing is enqueued, waited
  * for or allocated on it: such calls return KN_ERR_DEVICE immediately. Releasing is still allowed. */
-#ifndef KN_RT_DEVICE_LOST_H
-#define KN_RT_DEVICE_LOST_H
+#pragma once
 
 #include "base/error.h"
 #include "rt/device/device_struct.h"
@@ -30,5 +29,3 @@ bool kn_device_note_error(const kn_device *device, cl_int error, const char *wha
 /* Reports an OpenCL error: "WHAT failed on DEVICE: CL_NAME", as KN_ERR_MEMORY if it means that memory ran out,
  * otherwise KN_ERR_DEVICE. An error that means a lost device marks the device, and the message says so instead. */
 kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...) KN_PRINTF(3, 4);
-
-#endif

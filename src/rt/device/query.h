@@ -1,7 +1,6 @@
 /* rt/device/query.h - querying a device. The answers affect how it computes, so a device that fails a query is not
  * used: with guesses the results could be wrong. */
-#ifndef KN_RT_DEVICE_QUERY_H
-#define KN_RT_DEVICE_QUERY_H
+#pragma once
 
 #include "rt/device/device_struct.h"
 
@@ -38,5 +37,3 @@ void kn_query_limits(kn_query *query, kn_device *device);
 /* Sets the rest of device->properties: those from the limits, and those for users only: PCI address, UUID, caches,
  * work-group sizes. Needs the limits. */
 void kn_query_properties(kn_query *query, kn_device *device);
-
-#endif

@@ -1,7 +1,6 @@
 /* rt/device/quirks.h - driver behaviour that no query reports. The only place where drivers are distinguished by
  * name. */
-#ifndef KN_RT_DEVICE_QUIRKS_H
-#define KN_RT_DEVICE_QUIRKS_H
+#pragma once
 
 #include <koine/common.h>
 
@@ -42,5 +41,3 @@ uint64_t kn_quirk_buffer_flags(const kn_quirks *quirks, uint64_t bytes, uint64_t
 /* How to get buffers larger than max_allocation on a device with this much memory, for a message; NULL if
  * impossible. */
 const char *kn_quirk_larger_buffers(const kn_quirks *quirks, uint64_t max_allocation, uint64_t memory);
-
-#endif

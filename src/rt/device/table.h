@@ -1,7 +1,6 @@
 /* rt/device/table.h - the devices of this process, by their slots. rt/find fills the table once; it never changes
  * afterwards, and devices are never freed. */
-#ifndef KN_RT_DEVICE_TABLE_H
-#define KN_RT_DEVICE_TABLE_H
+#pragma once
 
 #include "rt/device/device.h"
 
@@ -19,5 +18,3 @@ int kn_device_slots(void);              /* host included */
 
 int kn_devices_hidden(void); /* how many KOINE_VISIBLE_DEVICES hides */
 const kn_device *kn_device_hidden_at(int i);
-
-#endif

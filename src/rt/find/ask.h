@@ -1,7 +1,6 @@
 /* rt/find/ask.h - queries the OpenCL platforms again, for diagnosis. The list of devices is created once and does not
  * change. */
-#ifndef KN_RT_FIND_ASK_H
-#define KN_RT_FIND_ASK_H
+#pragma once
 
 typedef struct kn_platform_answer {
     char name[256];    /* "": unknown */
@@ -11,5 +10,3 @@ typedef struct kn_platform_answer {
 
 int kn_platform_count(void); /* 0 also if the query fails */
 kn_platform_answer kn_platform_ask(int index);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/find/find.h - enumerating devices. */
-#ifndef KN_RT_FIND_FIND_H
-#define KN_RT_FIND_FIND_H
+#pragma once
 
 #include <koine/device.h>
 
@@ -15,5 +14,3 @@ bool kn_devices_are_found(void);
 
 /* KN_ERR_DEVICE: there is no device; says which package to install, or which variable hides them. */
 kn_status kn_fail_no_device(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/find/match.h - matching device strings with the devices found. */
-#ifndef KN_RT_FIND_MATCH_H
-#define KN_RT_FIND_MATCH_H
+#pragma once
 
 #include "rt/device/device.h"
 
@@ -12,5 +11,3 @@ kn_device *kn_match_name(const char *text);
 
 /* The devices that an entry of KOINE_VISIBLE_DEVICES means, in their order; returns how many. */
 int kn_match_all(const char *entry, kn_device *matches[KN_MAX_DEVICES]);
-
-#endif

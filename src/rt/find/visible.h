@@ -4,13 +4,10 @@
  * ("gpu:1", "pocl:0", "0:1"), a UUID, or, for all devices that it describes, "gpu", "cpu", a vendor, a platform or part
  * of a name. The named devices are numbered in the order of the entries, others are hidden. As with
  * CUDA_VISIBLE_DEVICES, an entry that matches nothing ends the list; "", "none" and "-1" hide everything. */
-#ifndef KN_RT_FIND_VISIBLE_H
-#define KN_RT_FIND_VISIBLE_H
+#pragma once
 
 #include "rt/device/device.h"
 
 /* Writes the visible devices, in order; returns their number, or -1 if the variable is not set. The table already has
  * all devices, with their usual labels. */
 int kn_visible_choose(kn_device *chosen[KN_MAX_DEVICES]);
-
-#endif

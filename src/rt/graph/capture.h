@@ -5,8 +5,7 @@
  * valid as long as the graph (and other users, see rt/graph/variable.h). At each replay the functions passed to
  * kn_capture_on_replay run first, in order, on the replaying thread; arguments made by kn_arg_variable then have the
  * variables' current values. */
-#ifndef KN_RT_GRAPH_CAPTURE_H
-#define KN_RT_GRAPH_CAPTURE_H
+#pragma once
 
 #include <koine/graph.h>
 
@@ -17,5 +16,3 @@ kn_status kn_capture_fail(kn_stream *stream, kn_status status);
 /* `drop` (NULL allowed) is called with `user` when the graph is gone, also when this fails */
 kn_status kn_capture_on_replay(kn_stream *stream, kn_status (*prepare)(void *user), void *user,
                                void (*drop)(void *user));
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Each recorded launch has its own kernel object, whose arguments are set once; a replay sets only those that change
  * (variables, the fault record of another stream) and enqueues. */
-#ifndef KN_RT_GRAPH_RECORDING_H
-#define KN_RT_GRAPH_RECORDING_H
+#pragma once
 
 #include "rt/clblast/gemm_call.h"
 #include "rt/command/recorder.h"
@@ -75,5 +74,3 @@ bool kn_recording_lost_memory(const kn_recording *recording); /* has a buffer fr
 
 void kn_command_free(kn_command *command);                   /* what it holds, not the struct */
 const char *kn_command_operation(const kn_command *command); /* "conv2d", "copy"; lives as long as the command */
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/graph/replay.h - running a recording. */
-#ifndef KN_RT_GRAPH_REPLAY_H
-#define KN_RT_GRAPH_REPLAY_H
+#pragma once
 
 #include "rt/graph/recording.h"
 
@@ -8,5 +7,3 @@
  * nothing else can run out of memory. Waits only when several replays are not enqueued yet. With `here` the calling
  * thread enqueues it before returning. */
 kn_status kn_recording_replay(kn_stream *stream, kn_recording *recording, bool here);
-
-#endif

@@ -1,7 +1,6 @@
 /* rt/graph/variable.h - memory from which kernel arguments are read at each replay. Reference-counted: held by the
  * recording and by other users, such as the record of a dropout whose backward pass draws the same mask. */
-#ifndef KN_RT_GRAPH_VARIABLE_H
-#define KN_RT_GRAPH_VARIABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@ void *kn_variable_new(size_t bytes);         /* zeroed, one reference; NULL with
 void kn_variable_keep(const void *variable); /* NULL allowed, as below */
 void kn_variable_drop(const void *variable);
 size_t kn_variable_size(const void *variable);
-
-#endif

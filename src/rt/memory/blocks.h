@@ -1,7 +1,6 @@
 /* rt/memory/blocks.h - segments and blocks, shared by the pool's files. Unless stated otherwise, the caller holds the
  * pool's lock. */
-#ifndef KN_RT_MEMORY_BLOCKS_H
-#define KN_RT_MEMORY_BLOCKS_H
+#pragma once
 
 #include "rt/memory/place.h"
 #include "rt/memory/pool.h"
@@ -182,5 +181,3 @@ void kn_guard_fill(kn_buffer *block, kn_stream *stream);
 
 /* Checks the sentinels; counts and logs it if they were overwritten. */
 void kn_guard_check(kn_pool *pool, kn_buffer *block);
-
-#endif

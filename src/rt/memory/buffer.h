@@ -3,8 +3,7 @@
  * A buffer is a block of memory from the device's caching pool. It belongs to the stream that it was allocated on: once
  * freed, later work on that stream may reuse it immediately. Launches and transfers on other streams are recorded, and
  * the block waits for them before it is reused. */
-#ifndef KN_RT_MEMORY_BUFFER_H
-#define KN_RT_MEMORY_BUFFER_H
+#pragma once
 
 #include <koine/status.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ typedef struct kn_pinned kn_pinned;
 kn_status kn_pinned_alloc(kn_pinned **pinned, kn_device *device, size_t bytes);
 void *kn_pinned_data(kn_pinned *pinned);
 void kn_pinned_free(kn_pinned *pinned); /* NULL allowed; no copy from it may be in flight */
-
-#endif

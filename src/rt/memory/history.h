@@ -1,6 +1,5 @@
 /* rt/memory/history.h - the recorded history of a pool: what was allocated and freed when. */
-#ifndef KN_RT_MEMORY_HISTORY_H
-#define KN_RT_MEMORY_HISTORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ typedef struct kn_memory_trace {
 
 /* "alloc", "free_requested", ...: PyTorch's names */
 const char *kn_trace_action_name(kn_trace_action action);
-
-#endif

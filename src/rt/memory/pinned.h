@@ -1,6 +1,5 @@
 /* rt/memory/pinned.h - pinned memory, for the runtime; rt/memory/buffer.h has what all layers use. */
-#ifndef KN_RT_MEMORY_PINNED_H
-#define KN_RT_MEMORY_PINNED_H
+#pragma once
 
 #include "rt/memory/buffer.h"
 #include "rt/memory/statistics.h"
@@ -12,5 +11,3 @@ typedef struct kn_pinned_figures {
 
 /* Frees the device's unused blocks to the driver. */
 void kn_pinned_empty_cache(const kn_device *device);
-
-#endif

@@ -1,11 +1,8 @@
 /* rt/memory/place.h - a buffer's memory object and offset, for enqueueing commands. */
-#ifndef KN_RT_MEMORY_PLACE_H
-#define KN_RT_MEMORY_PLACE_H
+#pragma once
 
 #include "rt/device/opencl.h"
 #include "rt/memory/buffer.h"
 
 cl_mem kn_buffer_memory(const kn_buffer *buffer);
 size_t kn_buffer_offset(const kn_buffer *buffer); /* in the memory object, in bytes */
-
-#endif

@@ -5,8 +5,7 @@
  * separate segment, rounded to 2 MiB. A freed block merges with its free neighbours and serves later requests of the
  * same stream. OpenCL's sub-buffers are not used: a block is a memory object and an offset, which every kernel takes
  * anyway because tensors may be views. */
-#ifndef KN_RT_MEMORY_POOL_H
-#define KN_RT_MEMORY_POOL_H
+#pragma once
 
 #include <koine/memory.h>
 
@@ -115,5 +114,3 @@ void kn_pool_empty_cache(kn_device *device);
 /* A finished stream is being destroyed: any stream may use its segments without live blocks from now on. The others
  * keep belonging to it until their last block is freed, or until another stream reuses the struct. */
 void kn_pool_leave_stream(kn_stream *gone);
-
-#endif

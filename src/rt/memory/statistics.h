@@ -1,6 +1,5 @@
 /* rt/memory/statistics.h - a statistic as in torch.cuda.memory_stats, and lists of them for the user. */
-#ifndef KN_RT_MEMORY_STATISTICS_H
-#define KN_RT_MEMORY_STATISTICS_H
+#pragma once
 
 #include <koine/memory.h>
 
@@ -42,5 +41,3 @@ void kn_statistic_list_sort(kn_statistic_list *list);
 
 /* The value of `key`; KN_ERR_ARGUMENT, naming `function`, when the list has none. */
 kn_status kn_statistic_list_find(const kn_statistic_list *list, const char *function, const char *key, int64_t *value);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Building takes time in two places: when a program is created and, with drivers that compile late, at the first launch
  * of each kernel. */
-#ifndef KN_RT_PROGRAM_BUILD_PROGRESS_H
-#define KN_RT_PROGRAM_BUILD_PROGRESS_H
+#pragma once
 
 #include <koine/common.h>
 
@@ -42,5 +41,3 @@ typedef enum kn_build_origin { KN_BUILT_FROM_SOURCE, KN_BUILT_FROM_CACHE } kn_bu
 void kn_build_log_program(const kn_device *device, const struct kn_program *program, kn_build_origin origin,
                           double seconds);
 void kn_build_log_launch(const kn_device *device, const char *source, const char *kernel, double seconds);
-
-#endif

@@ -1,7 +1,6 @@
 /* rt/program/kernel_sources.h - the kernel sources embedded in the library, by their path under cl/; made by
  * cmake/embed_kernels.cmake. */
-#ifndef KN_RT_PROGRAM_KERNEL_SOURCES_H
-#define KN_RT_PROGRAM_KERNEL_SOURCES_H
+#pragma once
 
 typedef struct kn_kernel_source {
     const char *path;
@@ -9,5 +8,3 @@ typedef struct kn_kernel_source {
 } kn_kernel_source;
 
 extern const kn_kernel_source kn_kernel_sources[]; /* ended by a NULL path */
-
-#endif

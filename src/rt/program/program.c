@@ -17,7 +17,7 @@
 #include "rt/program/user_source.h"
 
 #define MAX_SOURCE_BYTES ((size_t)16 << 20)
-#define MAX_INCLUDES 32
+#define MAX_INCLUDES 64
 
 /* --- source text ------------------------------------------------------------------------------ */
 
@@ -120,6 +120,8 @@ static kn_status expand(kn_text *out, const char *path, include_list *seen)
                     kn_fail(KN_ERR_ARGUMENT, "line %d of `%s` includes \"%s\", which is not a header of the library",
                             line_number, name, included);
             kn_text_format(out, "#line %d \"%s\"\n", line_number + 1, name);
+        } else if (directive && strncmp(line, "#pragma once", 12) == 0) {
+            kn_text_append_bytes(out, "\n", 1); /* true of every file; compilers warn of it outside of headers */
         } else {
             if (directive && sscanf(line, "#line %d \"%127[^\"]\"", &line_number, name) == 2)
                 line_number--;

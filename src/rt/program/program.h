@@ -1,7 +1,6 @@
 /* rt/program/program.h - programs: built on first use, cached in memory per device, and on disk per source, options,
  * device and driver. */
-#ifndef KN_RT_PROGRAM_PROGRAM_H
-#define KN_RT_PROGRAM_PROGRAM_H
+#pragma once
 
 #include "base/threads.h"
 #include "rt/device/device_struct.h"
@@ -49,5 +48,3 @@ kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program
  * to store is logged; it is not an error. */
 unsigned char *kn_program_cache_load(const char *key, size_t *size); /* NULL when absent; the caller frees it */
 void kn_program_cache_store(const char *key, const unsigned char *binary, size_t size);
-
-#endif

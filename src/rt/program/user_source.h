@@ -3,8 +3,7 @@
  * A registered text has a path, "user/HASH/NAME", which is launched like any other source (kn_launch_params.source).
  * Texts are kept until the process ends, like their programs; the same text under the same name is stored once.
  * Thread-safe. */
-#ifndef KN_RT_PROGRAM_USER_SOURCE_H
-#define KN_RT_PROGRAM_USER_SOURCE_H
+#pragma once
 
 #include "base/text.h"
 
@@ -44,5 +43,3 @@ kn_status kn_user_source_build(kn_device *device, const char *path, const char *
 
 /* Does it build? Leaves the thread's last error unchanged. */
 bool kn_user_source_tries(kn_device *device, const char *path, const char *options, const char *kernel);
-
-#endif

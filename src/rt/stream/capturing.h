@@ -1,8 +1,7 @@
 /* rt/stream/capturing.h - captures: while a thread captures a graph on a stream, commands enqueued there are recorded.
  *
  * Meanwhile only that thread may use the stream or access the capture, which it may end and free at any time. */
-#ifndef KN_RT_STREAM_CAPTURING_H
-#define KN_RT_STREAM_CAPTURING_H
+#pragma once
 
 #include "rt/stream/stream_struct.h"
 
@@ -35,5 +34,3 @@ kn_status kn_capture_note(kn_capture *capture, kn_status status);
 
 /* KN_ERR_STATE when the stream is being captured: "WHAT cannot be part of a graph". Fails the capture too. */
 kn_status kn_stream_refuse_capture(kn_stream *stream, const char *what);
-
-#endif

@@ -1,7 +1,6 @@
 /* rt/stream/fault.h - faults that kernels report: each stream has a record that a kernel writes instead of accessing
  * memory out of bounds, and that the host reads once the stream's work is done. */
-#ifndef KN_RT_STREAM_FAULT_H
-#define KN_RT_STREAM_FAULT_H
+#pragma once
 
 #include "rt/stream/stream_struct.h"
 
@@ -22,5 +21,3 @@ kn_status kn_stream_check_fault(kn_stream *stream, bool armed);
 /* `to` received values of `from`: if kernels of `from` may have found a fault, the next check of `to` also reports
  * it. */
 void kn_stream_collect_faults(kn_stream *to, kn_stream *from);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/stream/open.h - opening devices and streams: their contexts, queues and fault records. */
-#ifndef KN_RT_STREAM_OPEN_H
-#define KN_RT_STREAM_OPEN_H
+#pragma once
 
 #include "rt/stream/stream_struct.h"
 
@@ -18,5 +17,3 @@ kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_c
 
 /* Waits for the work of all streams, ignoring errors, and not for callbacks. */
 void kn_device_finish_streams(kn_device *device);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/stream/queue.h - called before and after a command is enqueued on a stream. */
-#ifndef KN_RT_STREAM_QUEUE_H
-#define KN_RT_STREAM_QUEUE_H
+#pragma once
 
 #include "rt/stream/stream_struct.h"
 
@@ -17,5 +16,3 @@ kn_status kn_stream_count_launch(kn_stream *stream);
  * queue of a stream that may be destroyed meanwhile (kn_device_next_stream). */
 cl_int kn_stream_finish(kn_stream *stream);
 cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue);
-
-#endif

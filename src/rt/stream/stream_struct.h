@@ -1,6 +1,5 @@
 /* rt/stream/stream_struct.h - the stream struct, internal to the runtime. */
-#ifndef KN_RT_STREAM_STREAM_STRUCT_H
-#define KN_RT_STREAM_STREAM_STRUCT_H
+#pragma once
 
 #include <koine/stream.h>
 
@@ -49,5 +48,3 @@ static inline void kn_stream_note_busy(kn_stream *stream)
 
 /* A stream on an in-order queue created by others. */
 kn_stream *kn_stream_adopt_queue(kn_device *device, cl_command_queue queue);
-
-#endif

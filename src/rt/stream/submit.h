@@ -1,7 +1,6 @@
 /* rt/stream/submit.h - a thread per stream that enqueues work on its queue, so that the caller only pays for submitting
  * it. The work is graph replays (rt/graph/replay.c). */
-#ifndef KN_RT_STREAM_SUBMIT_H
-#define KN_RT_STREAM_SUBMIT_H
+#pragma once
 
 #include "rt/stream/stream_struct.h"
 
@@ -33,5 +32,3 @@ static inline void kn_submitter_drain(kn_stream *stream)
 
 /* The first error of work enqueued since the last call, reported; KN_OK when there is none. */
 kn_status kn_submitter_report(kn_stream *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/stream/wait.h - waiting for streams and events, for any layer; koine/stream.h has what users call. */
-#ifndef KN_RT_STREAM_WAIT_H
-#define KN_RT_STREAM_WAIT_H
+#pragma once
 
 #include <koine/stream.h>
 
@@ -19,5 +18,3 @@ kn_status kn_device_synchronize(kn_device *device);
 /* Calls so far that made the host wait until device work was done: reads, synchronizes, writes too large to be staged.
  */
 uint64_t kn_host_wait_count(void);
-
-#endif

@@ -4,8 +4,7 @@
  * OpenCL events wait in a list and are read in batches once they have completed (rt/trace/watch.c), so that a long run
  * holds few of them. Both kinds are kept by index: the arrays move when they grow. All times are nanoseconds of
  * CLOCK_MONOTONIC; those of devices stay on the device's clock until kn_profile_clock_offset is added. */
-#ifndef KN_RT_TRACE_PROFILE_H
-#define KN_RT_TRACE_PROFILE_H
+#pragma once
 
 #include <koine/profiler.h>
 
@@ -128,5 +127,3 @@ void kn_profile_drain(kn_profile *profile);
 
 /* Device time + offset = host time. clock.c */
 int64_t kn_profile_clock_offset(const kn_profile *profile, kn_device *device);
-
-#endif

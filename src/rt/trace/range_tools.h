@@ -1,7 +1,6 @@
 /* rt/trace/range_tools.h - NVTX and Intel ITT: the libraries through which timeline tools receive ranges. Koine links
  * neither; it calls the one that a tool has loaded into the process. */
-#ifndef KN_RT_TRACE_RANGE_TOOLS_H
-#define KN_RT_TRACE_RANGE_TOOLS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void kn_range_tools_mark(const char *name);
 /* A range that any thread may end: `number` is Koine's for it, the result NVTX's. */
 uint64_t kn_range_tools_start(uint64_t number, const char *name);
 void kn_range_tools_end(uint64_t number, uint64_t id);
-
-#endif

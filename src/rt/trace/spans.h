@@ -2,8 +2,7 @@
  *
  * A span is a named interval of a thread's time: an operation, or a user range. Spans nest; a command enqueued while
  * one is open belongs to it. If the profiler is off, the cost is the relaxed load of kn_is_watched. */
-#ifndef KN_RT_TRACE_SPANS_H
-#define KN_RT_TRACE_SPANS_H
+#pragma once
 
 #include <koine/common.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ static inline kn_span kn_phase_span(const char *name)
 {
     return kn_is_watched() ? kn_span_begin(&(kn_span_info){.kind = KN_SPAN_RANGE, .name = name}) : KN_NO_SPAN;
 }
-
-#endif

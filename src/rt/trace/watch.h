@@ -1,6 +1,5 @@
 /* rt/trace/watch.h - reports commands to the profiler as they are enqueued. */
-#ifndef KN_RT_TRACE_WATCH_H
-#define KN_RT_TRACE_WATCH_H
+#pragma once
 
 #include <koine/common.h>
 
@@ -22,5 +21,3 @@ static inline cl_event *kn_watch_event(cl_event *event)
         if (event)                                                                                                     \
             kn_watch_command(stream, &(kn_command_info){__VA_ARGS__}, event);                                          \
     } while (0)
-
-#endif

@@ -1,7 +1,6 @@
 /* rt/trace/watching.h - whether the profiler, or a tool to which ranges are forwarded, is watching; and notifications
  * of a command. */
-#ifndef KN_RT_TRACE_WATCHING_H
-#define KN_RT_TRACE_WATCHING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ static inline bool kn_profiler_wants(unsigned wish)
 {
     return atomic_load_explicit(&kn_profiler_wishes, memory_order_relaxed) & wish;
 }
-
-#endif

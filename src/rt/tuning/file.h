@@ -1,6 +1,5 @@
 /* rt/tuning/file.h - files of tuning results. */
-#ifndef KN_RT_TUNING_FILE_H
-#define KN_RT_TUNING_FILE_H
+#pragma once
 
 #include "rt/tuning/list.h"
 
@@ -14,5 +13,3 @@ extern int kn_tuning_lock_seconds;
 
 /* Writes a file; with `merge` it keeps results that the list does not have. */
 kn_status kn_tuning_write(const kn_tuning_list *list, const kn_device *device, const char *path, bool merge);
-
-#endif

@@ -1,6 +1,5 @@
 /* rt/tuning/list.h - lists of results, found by their questions. */
-#ifndef KN_RT_TUNING_LIST_H
-#define KN_RT_TUNING_LIST_H
+#pragma once
 
 #include "base/name_index.h"
 #include "rt/tuning/tuning.h"
@@ -20,5 +19,3 @@ kn_status kn_tuning_merge(kn_tuning_list *list, const kn_tuning_list *more);
 void kn_tuning_list_free(kn_tuning_list *list);
 kn_status kn_tuning_copy(kn_tuning_result *copy, const kn_tuning_result *result);
 kn_status kn_tuning_append(kn_tuning_result *result, const char *name, double seconds);
-
-#endif

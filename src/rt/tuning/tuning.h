@@ -6,8 +6,7 @@
  * use and may be copied to another machine with such a device: the file named by KOINE_TUNE_FILE is read too, with
  * priority. File contents are not trusted: callers know the possible choices and accept no others. Safe for many
  * threads and, because writes merge under a lock, for many processes. */
-#ifndef KN_RT_TUNING_TUNING_H
-#define KN_RT_TUNING_TUNING_H
+#pragma once
 
 #include <koine/status.h>
 
@@ -49,5 +48,3 @@ kn_status kn_tuning_import(kn_device *device, const char *path);
 /* Clears the results in memory; and, on disk, those of all devices whose questions begin with `prefix`. */
 void kn_tuning_forget(void);
 kn_status kn_tuning_clear_disk(const char *prefix);
-
-#endif

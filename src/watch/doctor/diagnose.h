@@ -3,8 +3,7 @@
  * A diagnosis is a list of findings. The probes read files and query the loader; they change nothing. The environment
  * variable KOINE_DOCTOR_ROOT is prepended to the paths they read (/etc, /dev, /sys, /usr/lib), so that tests can
  * simulate any machine. */
-#ifndef KN_WATCH_DOCTOR_DIAGNOSE_H
-#define KN_WATCH_DOCTOR_DIAGNOSE_H
+#pragma once
 
 #include <koine/status.h>
 
@@ -71,5 +70,3 @@ const char *kn_probe_path(char buffer[KN_PROBE_PATH], const char *path);
 
 /* Reads the first line of a small file, trimmed, into `line`; false if it cannot be read or is empty. */
 bool kn_probe_first_line(const char *path, char *line, size_t size);
-
-#endif

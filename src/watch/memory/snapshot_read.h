@@ -1,6 +1,5 @@
 /* watch/memory/snapshot_read.h - reading memory snapshots back from JSON. */
-#ifndef KN_WATCH_MEMORY_SNAPSHOT_READ_H
-#define KN_WATCH_MEMORY_SNAPSHOT_READ_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <koine/status.h>
@@ -23,5 +22,3 @@ typedef struct kn_snapshot_figures {
 /* Reads the figures of a snapshot in PyTorch's format: of the first device with a history, otherwise of the first one.
  * KN_ERR_FORMAT, naming `what`, if the format is wrong. The caller frees figures->points. */
 kn_status kn_snapshot_read(kn_snapshot_figures *figures, const cJSON *root, const char *what);
-
-#endif

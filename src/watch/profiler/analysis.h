@@ -1,6 +1,5 @@
 /* watch/profiler/analysis.h - figures of a profile's records, and the rows shown. */
-#ifndef KN_WATCH_PROFILER_ANALYSIS_H
-#define KN_WATCH_PROFILER_ANALYSIS_H
+#pragma once
 
 #include "rt/trace/profile.h"
 
@@ -50,5 +49,3 @@ kn_status kn_profile_sort_rows(kn_profiler_row *rows, int count, const kn_profil
 
 /* "Memcpy HtoD" etc., or a kernel's name. */
 const char *kn_command_name(const kn_command_record *command);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * `root` is prepended to /proc and /sys, so that tests can simulate any machine; "" means this one. Each source fills
  * in what it knows and leaves the rest as set by kn_usage_clear. */
-#ifndef KN_WATCH_USAGE_USAGE_H
-#define KN_WATCH_USAGE_USAGE_H
+#pragma once
 
 #include <koine/usage.h>
 
@@ -47,5 +46,3 @@ double kn_usage_read_scaled(const char *path, double unit);
 
 /* The name of a process, from /proc/PID/comm; "" when it cannot be read. */
 void kn_usage_process_name(char name[64], const char *root, int64_t pid);
-
-#endif

@@ -1,6 +1,5 @@
 /* stress.h - a thread's course of random actions: its values and streams, and the possible actions. */
-#ifndef STRESS_H
-#define STRESS_H
+#pragma once
 
 #include "rt/rt_test.h"
 
@@ -46,5 +45,3 @@ void put(course *c, int v, kn_tensor *tensor);
 typedef void (*stress_choice)(course *c, int a, int b, int to);
 extern const stress_choice stress_choices[];
 extern const int stress_num_choices;
-
-#endif

@@ -11,8 +11,7 @@
  *
  * The tables are "conv2d", "conv2d_backward_data" and "conv2d_backward_weights" (ops/dispatch/choice.h), for any number
  * of dimensions. */
-#ifndef KN_OPS_CONV_COMMON_CONV_H
-#define KN_OPS_CONV_COMMON_CONV_H
+#pragma once
 
 #include <koine/conv.h>
 #include <koine/pointwise.h>
@@ -198,5 +197,3 @@ bool kn_conv_row_is_wide(const kn_limits *limits, bool f64, int64_t columns);
 
 /* Do the 32-bit offsets in the tables of taps and starts reach all of an image of `channels` channels? */
 bool kn_conv_table_fits(const kn_conv_shape *s, int64_t channels);
-
-#endif

@@ -4,8 +4,7 @@
  * Forward is one correlation. Backward-data with stride 1 is the correlation of the padded dy with the flipped kernel.
  * With stride s, the rows of dx fall into s residue classes (row + padding) mod s; each reads only the taps r with r *
  * dilation in the same class, and is again a dense correlation. */
-#ifndef KN_OPS_CONV_COMMON_CORRELATION_H
-#define KN_OPS_CONV_COMMON_CORRELATION_H
+#pragma once
 
 #include "ops/conv/common/conv.h"
 
@@ -49,5 +48,3 @@ kn_status kn_conv_correlate_backward(kn_stream *stream, const kn_conv_problem *p
 
 /* In one dimension: the number of pairs of output row and tap that read inside the image, and of all pairs. */
 void kn_conv_count_pairs(const kn_conv_shape *s, int dimension, bool backward, int64_t *inside, int64_t *all);
-
-#endif

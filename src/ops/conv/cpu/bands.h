@@ -1,6 +1,5 @@
 /* ops/conv/cpu/bands.h - bands of rows, for the kernels of cl/conv/cpu/bands.cl. */
-#ifndef KN_OPS_CONV_CPU_BANDS_H
-#define KN_OPS_CONV_CPU_BANDS_H
+#pragma once
 
 #include "conv/cpu/bands.h"
 
@@ -25,5 +24,3 @@ static inline int64_t kn_conv_band_planes(const kn_conv_bands *b) /* per channel
 {
     return (int64_t)b->rows.phases * b->columns.phases;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* ops/conv/cpu/planes.h - depthwise convolution as correlation of planes, for its two implementations: vectors along a
  * plane's pixels (ops/conv/cpu/planes.c) and along the channels (ops/conv/cpu/channels.c). */
-#ifndef KN_OPS_CONV_CPU_PLANES_H
-#define KN_OPS_CONV_CPU_PLANES_H
+#pragma once
 
 #include "conv/cpu/planes.h"
 
@@ -28,5 +27,3 @@ typedef struct kn_conv_plane_pass {
 
 kn_status kn_conv_run_planes(kn_stream *stream, kn_conv_plane_pass *pass, bool backward);
 kn_status kn_conv_run_plane_weights(kn_stream *stream, kn_conv_plane_pass *pass);
-
-#endif

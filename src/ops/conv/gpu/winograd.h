@@ -7,8 +7,7 @@
  *     backward-weights  m[p] = d[p] v[p]^T      v from x, d from dy, dw from m
  *
  * The products are one call of kn_gemm, never in TF32: the transforms would amplify its error six to eleven times. */
-#ifndef KN_OPS_CONV_GPU_WINOGRAD_H
-#define KN_OPS_CONV_GPU_WINOGRAD_H
+#pragma once
 
 #include "base/divisor.h"
 #include "conv/gpu/winograd.h"
@@ -56,5 +55,3 @@ const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan, kn_c
 
 /* Work-group size along the tiles. */
 size_t kn_winograd_group(kn_stream *stream, int64_t most);
-
-#endif
