@@ -1,37 +1,36 @@
-/* norm/batch.cl - batch normalisation, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias, with mean and
- * variance of each channel over all dimensions but 1, clamped by the activation.
- *
- * Steps: moments (per chunk of a channel), finish (per channel: statistics, running estimates), apply. On CPU devices
- * with enough channels batch_forward does all steps for a channel while it is in cache. statistics [channels][3],
- * partial [chunks][channels][2]. */
+/* norm/batch.cl - batch normalisation on CPU devices, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias,
+ * with mean and variance of each channel over all dimensions but 1, clamped by the activation. The sums are moments. */
 #include "norm/batch.clh"
 
-#define FORWARD_PARAMETERS \
-    KN_INOUT(running_mean), KN_INOUT(running_var), KN_INOUT(counter)
-
-/* The channel's statistics from its chunks' moments; one work-item per channel, so that the running estimates and the
- * counter are written once. */
-static void finish_channel(long channel, const global T *x, const global T *partial, global T *table,
-                           global T *running_mean, global T *running_var, global long *counter, SHAPE_PARAMETERS,
-                           T eps, T momentum, int flags)
+/* The number of a channel's elements in a chunk. */
+static long elements_of(long chunk, kn_batch_shape s)
 {
-    T mean = partial[2 * channel], m2 = partial[2 * channel + 1], count = elements_of(0, SHAPE);
+    return s.tile > 1 ? min(s.length, s.outer - chunk * s.length) * s.inner
+                      : min(s.length, s.outer * s.inner - chunk * s.length);
+}
 
-    for (long chunk = 1; chunk < chunks; chunk++) {
-        const global T *p = partial + 2 * (chunk * channels + channel);
-        const long more = elements_of(chunk, SHAPE);
+/* The channel's statistics from its chunks' moments. */
+static void finish_channel(long channel, operands in, kn_batch_shape s)
+{
+    if (!(s.flags & KN_NORM_TRAINING)) {
+        store_statistics(in.table + 3 * channel, running_statistics(channel, in));
+        return;
+    }
+    T mean = in.partial[2 * channel], m2 = in.partial[2 * channel + 1], count = elements_of(0, s);
+    for (long chunk = 1; chunk < s.chunks; chunk++) {
+        const global T *p = in.partial + 2 * (chunk * s.channels + channel);
+        const long more = elements_of(chunk, s);
         KN_MERGE(T, mean, m2, count, p[0], p[1], more);
         count += more;
     }
-    const T n = outer * inner;
-    const statistics s = finish_moments(x[channel * inner], mean, m2, n, eps);
-    keep_statistics(channel, s, m2, n, table, running_mean, running_var, counter, momentum, flags);
+    const T n = s.outer * s.inner;
+    keep_statistics(channel, finish_moments(in.x[channel * s.inner], mean, m2, n, in.eps), m2, n, in, s);
 }
 
-static void moments_of_group(long first, long chunk, const global T *x, global T *partial, SHAPE_PARAMETERS)
+static void sums_of_group(long first, long chunk, operands in, kn_batch_shape s)
 {
-    const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
-    const long some = min(group, channels - first);
+    const long from = chunk * s.length, to = min(from + s.length, s.outer * s.inner);
+    const long some = min(s.group, s.channels - first), all = s.outer * s.channels * s.inner;
     run_moments m[MAX_IN_GROUP];
 
     for (long c = 0; c < some; c++)
@@ -39,15 +38,15 @@ static void moments_of_group(long first, long chunk, const global T *x, global T
     FOR_PIECES(from, to)
     {
         for (long c = 0; c < some; c++) {
-            const long start = (row * channels + first + c) * inner + column;
-            add_run(&m[c], x + start, run, all - start, x[(first + c) * inner]);
+            const long start = (row * s.channels + first + c) * s.inner + column;
+            add_run(&m[c], in.x + start, run, all - start, in.x[(first + c) * s.inner]);
         }
     }
     for (long c = 0; c < some; c++) {
         T mean, m2;
         join_moments(&m[c], &mean, &m2);
-        partial[2 * (chunk * channels + first + c)] = mean;
-        partial[2 * (chunk * channels + first + c) + 1] = m2;
+        in.partial[2 * (chunk * s.channels + first + c)] = mean;
+        in.partial[2 * (chunk * s.channels + first + c) + 1] = m2;
     }
 }
 
@@ -80,171 +79,73 @@ static void moments_down(const global T *x, long from, long to, long stride, lon
     }
 }
 
-static void moments_of_tile(long first, long chunk, const global T *x, global T *partial, SHAPE_PARAMETERS)
+static void sums_of_tile(long first, long chunk, operands in, kn_batch_shape s)
 {
-    const long from = chunk * length, to = min(from + length, outer), some = min(tile, channels - first);
-    const long line = some * inner, stride = channels * inner, start = first * inner;
+    const long from = chunk * s.length, to = min(from + s.length, s.outer), some = min(s.tile, s.channels - first);
+    const long line = some * s.inner, stride = s.channels * s.inner, start = first * s.inner;
     TV mean[TILE_VECTORS], m2[TILE_VECTORS];
 
     for (long v = 0; v < (line + 15) / 16; v++)
         mean[v] = m2[v] = 0;
-    moments_down(x + start, from, to, stride, line, outer * stride - start, mean, m2);
+    moments_down(in.x + start, from, to, stride, line, s.outer * stride - start, mean, m2);
     for (long c = 0; c < some; c++) {
-        const global T *shifts = x + start + c * inner;
-        const private T *means = (const private T *)mean + c * inner, *m2s = (const private T *)m2 + c * inner;
+        const global T *shifts = in.x + start + c * s.inner;
+        const private T *means = (const private T *)mean + c * s.inner, *m2s = (const private T *)m2 + c * s.inner;
         T middle = 0, total = 0, between = 0;
-        for (long e = 0; e < inner; e++) {
+        for (long e = 0; e < s.inner; e++) {
             middle += (shifts[e] - shifts[0]) + means[e];
             total += m2s[e];
         }
-        middle /= inner;
-        for (long e = 0; e < inner; e++) {
+        middle /= s.inner;
+        for (long e = 0; e < s.inner; e++) {
             const T apart = (shifts[e] - shifts[0]) + means[e] - middle;
             between += apart * apart;
         }
-        partial[2 * (chunk * channels + first + c)] = middle;
-        partial[2 * (chunk * channels + first + c) + 1] = total + between * (to - from);
+        in.partial[2 * (chunk * s.channels + first + c)] = middle;
+        in.partial[2 * (chunk * s.channels + first + c) + 1] = total + between * (to - from);
     }
-}
-
-static void moments_of(long task, long chunk, const global T *x, global T *partial, SHAPE_PARAMETERS)
-{
-    if (tile > 1)
-        moments_of_tile(task * tile, chunk, x, partial, SHAPE);
-    else
-        moments_of_group(task * group, chunk, x, partial, SHAPE);
 }
 
 /* One channel: y = (x - mean) scale + bias, clamped. */
-static void apply_to_run(const global T *x, global T *y, long run, long room, statistics s, T scale, T bias, cut c)
+static void apply_to_run(const global T *x, global T *y, long run, long room, statistics stats, T scale, T bias, cut c)
 {
-    long k = 0;
-
-    for (; k + 16 <= run; k += 16)
-        KN_VSTORE(cut_off(KN_CENTRED(KN_VLOAD(x + k), s) * scale + bias, c), y + k);
-    if (k < run)
-        store_part(cut_off(KN_CENTRED(load_part(x + k, run - k, room - k, 0), s) * scale + bias, c), y + k, run - k);
+#define STEP(LOAD, STORE) STORE(cut_off(KN_CENTRED(LOAD(x), stats) * scale + bias, c), y)
+    FOR_VECTORS(STEP, run, room);
+#undef STEP
 }
 
-static void apply_to_group(long first, long chunk, const global T *x, global T *y, const global T *weight,
-                           const global T *bias, const global T *table, cut c, SHAPE_PARAMETERS, int flags)
+static void apply_to_group(long first, long chunk, operands in, kn_batch_shape s)
 {
-    const long from = chunk * length, to = min(from + length, outer * inner), all = outer * channels * inner;
+    const long from = chunk * s.length, to = min(from + s.length, s.outer * s.inner);
+    const long all = s.outer * s.channels * s.inner;
 
     FOR_PIECES(from, to)
     {
-        for (long channel = first; channel < min(first + group, channels); channel++) {
-            const long start = (row * channels + channel) * inner + column;
-            const statistics s = load_statistics(table + 3 * channel);
-            apply_to_run(x + start, y + start, run, all - start, s,
-                         flags & HAS_WEIGHT ? weight[channel] * s.inverse : s.inverse,
-                         flags & HAS_BIAS ? bias[channel] : 0, c);
+        for (long channel = first; channel < min(first + s.group, s.channels); channel++) {
+            const long start = (row * s.channels + channel) * s.inner + column;
+            const statistics stats = load_statistics(in.table + 3 * channel);
+            apply_to_run(in.x + start, in.y + start, run, all - start, stats, scale_of(stats.inverse, channel, in, s),
+                         bias_of(channel, in, s), in.bounds);
         }
     }
 }
 
-static void apply_to_tile(long first, long chunk, const global T *x, global T *y, const global T *weight,
-                          const global T *bias, const global T *table, cut c, SHAPE_PARAMETERS, int flags)
+static void apply_to_tile(long first, long chunk, operands in, kn_batch_shape s)
 {
-    const long from = chunk * length, to = min(from + length, outer), line = min(tile, channels - first) * inner;
-    const long stride = channels * inner, start = first * inner, all = outer * stride;
+    const long from = chunk * s.length, to = min(from + s.length, s.outer);
+    const long line = min(s.tile, s.channels - first) * s.inner;
+    const long stride = s.channels * s.inner, start = first * s.inner, all = s.outer * stride;
     TV high[TILE_VECTORS], low[TILE_VECTORS], scale[TILE_VECTORS], add[TILE_VECTORS];
 
-    SPREAD(high, line, first, table[3 * channel]);
-    SPREAD(low, line, first, table[3 * channel + 1]);
-    SPREAD(scale, line, first, table[3 * channel + 2] * (flags & HAS_WEIGHT ? weight[channel] : 1));
-    SPREAD(add, line, first, flags & HAS_BIAS ? bias[channel] : 0);
+    SPREAD(high, line, first, in.table[3 * channel]);
+    SPREAD(low, line, first, in.table[3 * channel + 1]);
+    SPREAD(scale, line, first, scale_of(in.table[3 * channel + 2], channel, in, s));
+    SPREAD(add, line, first, bias_of(channel, in, s));
+#define STEP(LOAD, STORE)                                                                                      \
+    STORE(cut_off((LOAD(in.x + at) - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], in.bounds), in.y + at)
     for (long row = from; row < to; row++) {
         const long at = row * stride + start;
-        long k = 0;
-        for (; k + 16 <= line; k += 16)
-            KN_VSTORE(cut_off((KN_VLOAD(x + at + k) - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], c),
-                      y + at + k);
-        if (k < line) {
-            const TV v = load_part(x + at + k, line - k, all - at - k, 0);
-            store_part(cut_off((v - high[k / 16] - low[k / 16]) * scale[k / 16] + add[k / 16], c), y + at + k,
-                       line - k);
-        }
+        FOR_VECTORS(STEP, line, all - at);
     }
-}
-
-static void apply_to(long task, long chunk, const global T *x, global T *y, const global T *weight,
-                     const global T *bias, const global T *table, cut c, SHAPE_PARAMETERS, int flags)
-{
-    if (tile > 1)
-        apply_to_tile(task * tile, chunk, x, y, weight, bias, table, c, SHAPE, flags);
-    else
-        apply_to_group(task * group, chunk, x, y, weight, bias, table, c, SHAPE, flags);
-}
-
-kernel void batch_moments(KN_IN(x), KN_OUT(partial), SHAPE_PARAMETERS)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, partial);
-    KN_FOR(i, TASKS * chunks) { moments_of(i / chunks, i % chunks, x, partial, SHAPE); }
-}
-
-kernel void batch_apply(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), KN_IN(table), SHAPE_PARAMETERS,
-                        const int flags, const T cut_low, const T cut_high)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, y);
-    KN_BIND_IN(T, weight);
-    KN_BIND_IN(T, bias);
-    KN_BIND_IN(T, table);
-    const cut c = {cut_low, cut_high};
-    KN_FOR(i, TASKS * chunks) { apply_to(i / chunks, i % chunks, x, y, weight, bias, table, c, SHAPE, flags); }
-}
-
-kernel void batch_forward(KN_IN(x), KN_OUT(y), KN_IN(weight), KN_IN(bias), FORWARD_PARAMETERS, KN_INOUT(partial),
-                          KN_INOUT(table), SHAPE_PARAMETERS, const T eps, const T momentum, const int flags,
-                          const T cut_low, const T cut_high)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, y);
-    KN_BIND_IN(T, weight);
-    KN_BIND_IN(T, bias);
-    KN_BIND_OUT(T, running_mean);
-    KN_BIND_OUT(T, running_var);
-    KN_BIND_OUT(long, counter);
-    KN_BIND_OUT(T, partial);
-    KN_BIND_OUT(T, table);
-    const cut c = {cut_low, cut_high};
-    KN_FOR(task, TASKS)
-    {
-        for (long chunk = 0; chunk < chunks; chunk++)
-            moments_of(task, chunk, x, partial, SHAPE);
-        for (long channel = task * PER_TASK; channel < min((task + 1) * PER_TASK, channels); channel++)
-            finish_channel(channel, x, partial, table, running_mean, running_var, counter, SHAPE, eps, momentum, flags);
-        for (long chunk = 0; chunk < chunks; chunk++)
-            apply_to(task, chunk, x, y, weight, bias, table, c, SHAPE, flags);
-    }
-}
-
-kernel void batch_finish(KN_IN(x), FORWARD_PARAMETERS, KN_IN(partial), KN_OUT(table), SHAPE_PARAMETERS, const T eps,
-                         const T momentum, const int flags)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, running_mean);
-    KN_BIND_OUT(T, running_var);
-    KN_BIND_OUT(long, counter);
-    KN_BIND_IN(T, partial);
-    KN_BIND_OUT(T, table);
-    KN_FOR(channel, channels)
-    {
-        finish_channel(channel, x, partial, table, running_mean, running_var, counter, SHAPE, eps, momentum, flags);
-    }
-}
-
-/* Statistics of evaluation mode. */
-kernel void batch_running(KN_IN(running_mean), KN_IN(running_var), KN_OUT(table), const long channels, const T eps)
-{
-    KN_BIND_IN(T, running_mean);
-    KN_BIND_IN(T, running_var);
-    KN_BIND_OUT(T, table);
-    KN_FOR(channel, channels)
-    {
-        const statistics s = {running_mean[channel], 0, 1 / sqrt(running_var[channel] + eps)};
-        store_statistics(table + 3 * channel, s);
-    }
+#undef STEP
 }

@@ -2,6 +2,7 @@
 #include <koine/autograd.h>
 #include <koine/norm.h>
 #include <koine/pointwise.h>
+#include <string.h>
 
 #include "autograd/view.h"
 #include "autograd/work.h"
@@ -103,25 +104,34 @@ static kn_status return_running(kn_call *call, int index, kn_tensor *running)
     return KN_OK;
 }
 
+static int flag_if(const void *operand, int flag) { return operand ? flag : 0; }
+
+/* What both passes have in common. */
+static kn_batch_pass pass_of(const kn_batch_norm_op_params *params, const kn_tensor *x, const kn_tensor *const *tensors)
+{
+    kn_batch_pass pass = {.x = x,
+                          .flags = flag_if(tensors[0], KN_NORM_HAS_WEIGHT) | flag_if(tensors[1], KN_NORM_HAS_BIAS) |
+                                   (params->training ? KN_NORM_TRAINING : 0),
+                          .eps = params->eps,
+                          .momentum = params->momentum,
+                          .activation = params->activation};
+    memcpy(pass.tensors, tensors, sizeof pass.tensors);
+    return pass;
+}
+
 static kn_status run(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor *table)
 {
     const kn_batch_norm_op_params *params = call->params;
-    const kn_batch_forward forward = {.x = in[X],
-                                      .weight = in[WEIGHT],
-                                      .bias = in[BIAS],
-                                      .running_mean = in[RUNNING_MEAN],
-                                      .running_var = in[RUNNING_VAR],
-                                      .counter = in[COUNTER],
-                                      .y = call->outputs[0],
-                                      .table = table,
-                                      .eps = params->eps,
-                                      .momentum = params->momentum,
-                                      .training = params->training,
-                                      .cumulative = params->cumulative,
-                                      .activation = params->activation};
+    const kn_tensor *tensors[KN_BATCH_TENSORS] = {in[WEIGHT],       in[BIAS],        table,      call->outputs[0],
+                                                  in[RUNNING_MEAN], in[RUNNING_VAR], in[COUNTER]};
+    kn_batch_pass pass = pass_of(params, in[X], tensors);
 
+    pass.flags |= KN_NORM_WANTS_X;
+    if (params->training)
+        pass.flags |= flag_if(in[RUNNING_MEAN], KN_NORM_HAS_RUNNING) |
+                      flag_if(in[COUNTER], params->cumulative ? KN_NORM_CUMULATIVE : KN_NORM_COUNTS);
     if (kn_numel(in[X]) > 0)
-        KN_TRY(kn_batch_norm_run(call->stream, &forward));
+        KN_TRY(kn_batch_norm_run(call->stream, &pass));
     else if (params->training && in[COUNTER])
         KN_TRY(kn_batch_norm_count(call->stream, in[COUNTER]));
     if (!params->training)
@@ -174,7 +184,7 @@ static kn_status batch_norm_forward(kn_call *call)
 static kn_status batch_norm_backward(kn_grad_call *grad)
 {
     const kn_batch_norm_op_params *params = grad->params;
-    const kn_tensor *x = grad->saved[0], *table = grad->saved[1];
+    const kn_tensor *x = grad->saved[0];
 
     for (int i = X; i <= BIAS; i++) {
         if (!grad->needs[i])
@@ -186,17 +196,14 @@ static kn_status batch_norm_backward(kn_grad_call *grad)
     }
     if (kn_numel(x) == 0)
         return KN_OK;
-    const kn_batch_backward backward = {.gradient = grad->grad_outputs[0],
-                                        .x = x,
-                                        .weight = grad->saved[2],
-                                        .bias = grad->saved[3],
-                                        .table = table,
-                                        .grad_x = grad->grad_inputs[X],
-                                        .grad_weight = grad->grad_inputs[WEIGHT],
-                                        .grad_bias = grad->grad_inputs[BIAS],
-                                        .training = params->training,
-                                        .activation = params->activation};
-    return kn_batch_norm_run_backward(grad->stream, &backward);
+    kn_tensor *const *saved = grad->saved, *const *grads = grad->grad_inputs;
+    const kn_tensor *tensors[KN_BATCH_TENSORS] = {saved[2], saved[3],      saved[1],   grad->grad_outputs[0],
+                                                  grads[X], grads[WEIGHT], grads[BIAS]};
+    kn_batch_pass pass = pass_of(params, x, tensors);
+    pass.is_backward = true;
+    pass.flags |= flag_if(grads[X], KN_NORM_WANTS_X) | flag_if(grads[WEIGHT], KN_NORM_WANTS_WEIGHT) |
+                  flag_if(grads[BIAS], KN_NORM_WANTS_BIAS);
+    return kn_batch_norm_run(grad->stream, &pass);
 }
 
 /* --- reference ---------------------------------------------------------------------------------------------------- */

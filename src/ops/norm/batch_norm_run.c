@@ -1,8 +1,9 @@
-/* ops/norm/batch_norm_run.c - batch normalisation on CPU devices: how channels are split, and the launches. See
- * ops/norm/norm.h. */
+/* ops/norm/batch_norm_run.c - batch normalisation: how channels are split, and the launches. See ops/norm/norm.h. */
 #include <stdio.h>
 
-#include "ops/norm/launcher.h"
+#include "loops/rows_plan.h"
+#include "ops/norm/norm.h"
+#include "ops/pointwise/epilogue.h"
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -14,9 +15,8 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
  * enough that plain sums of a chunk lose only a few roundings. */
 #define MAX_IN_CHUNK 16384
 #define WIDEST_LINE 512
-static void cut_for_cpu(const kn_limits *limits, kn_batch_shape *s)
+static void split_on_cpu(const kn_limits *limits, kn_batch_shape *s)
 {
-    s->tile = 1;
     if (s->inner >= 64) {
         s->length = s->inner <= MAX_IN_CHUNK ? MAX_IN_CHUNK / s->inner * s->inner : MAX_IN_CHUNK;
         s->chunks = ceil_div(s->outer * s->inner, s->length);
@@ -30,24 +30,6 @@ static void cut_for_cpu(const kn_limits *limits, kn_batch_shape *s)
     s->chunks = ceil_div(s->outer, s->length);
 }
 
-kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_t *shape)
-{
-    kn_batch_shape s = {
-        .outer = shape[0], .channels = shape[1], .inner = kn_shape_numel(ndim - 2, shape + 2), .tile = 1, .group = 1};
-
-    if (s.channels == 1) { /* contiguous as a whole */
-        s.inner *= s.outer;
-        s.outer = 1;
-    }
-    if (s.outer * s.channels * s.inner == 0)
-        return s;
-    if (limits->is_cpu)
-        cut_for_cpu(limits, &s);
-    else
-        kn_batch_split_on_gpu(&s);
-    return s;
-}
-
 /* Channels processed together: as many as stay in the L2 cache between the two passes, but few enough to leave work for
  * all cores. `bytes`: per element, over all tensors read. */
 #define CACHE_BYTES (512 * 1024)
@@ -57,9 +39,42 @@ static int64_t group_of(const kn_limits *limits, const kn_batch_shape *s, int64_
     const int64_t fitting = CACHE_BYTES / larger(s->outer * s->inner * bytes, 1);
     const int64_t shared = s->channels / (4 * (int64_t)limits->compute_units);
 
-    if (s->tile > 1)
-        return 1;
-    return larger(smaller(smaller(fitting, shared), MAX_IN_GROUP), 1);
+    return s->tile > 1 ? 1 : larger(smaller(smaller(fitting, shared), MAX_IN_GROUP), 1);
+}
+
+/* Enough work-groups for a large device, at least eight elements per work-item, and chunks short enough that their
+ * plain sums lose only a few roundings. A channel that takes no longer than a launch is one chunk. */
+#define MAX_IN_WHOLE 8192
+static void split_on_gpu(kn_batch_shape *s)
+{
+    const int64_t n = s->outer * s->inner, wanted = ceil_div(ceil_div(n * s->channels, 1024), 1024) * 1024;
+
+    s->length = n <= MAX_IN_WHOLE ? n : smaller(larger(wanted, 2048), MAX_IN_CHUNK);
+    s->chunks = ceil_div(n, s->length);
+}
+
+static kn_batch_shape shape_of(const kn_limits *limits, const kn_batch_pass *pass)
+{
+    const kn_tensor *x = pass->x;
+    const bool is_summed = (pass->flags & (KN_NORM_WANTS_WEIGHT | KN_NORM_WANTS_BIAS)) ||
+                           ((pass->flags & KN_NORM_TRAINING) && (pass->flags & KN_NORM_WANTS_X));
+    kn_batch_shape s = {.outer = x->shape[0],
+                        .channels = x->shape[1],
+                        .inner = kn_shape_numel(x->ndim - 2, x->shape + 2),
+                        .tile = 1,
+                        .flags = pass->flags};
+
+    if (s.channels == 1) { /* contiguous as a whole */
+        s.inner *= s.outer;
+        s.outer = 1;
+    }
+    if (limits->is_cpu)
+        split_on_cpu(limits, &s);
+    else
+        split_on_gpu(&s);
+    s.group = group_of(limits, &s, (pass->is_backward ? 2 : 1) * (int64_t)kn_dtype_size(x->dtype));
+    s.summed = is_summed ? s.chunks : 0;
+    return s;
 }
 
 static int64_t tasks_of(const kn_batch_shape *s) { return ceil_div(s->channels, s->tile > 1 ? s->tile : s->group); }
@@ -67,147 +82,114 @@ static int64_t tasks_of(const kn_batch_shape *s) { return ceil_div(s->channels, 
 /* A single launch for all steps is preferred if whole channels keep all cores busy. */
 static bool is_whole(const kn_limits *limits, const kn_batch_shape *s)
 {
-    return s->chunks == 1 || tasks_of(s) >= 2 * (int64_t)limits->compute_units;
+    return s->summed > 0 && (s->chunks == 1 || (limits->is_cpu && tasks_of(s) >= 2 * (int64_t)limits->compute_units));
 }
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
-static kn_norm_launcher launcher_of(kn_stream *stream, const kn_tensor *x, const char *source)
+#define MAX_ARGS (KN_BATCH_TENSORS + 7)
+
+/* The kernels of a pass have the same arguments: tensors, the shape, and numbers. */
+typedef struct batch_launcher {
+    kn_stream *stream;
+    const kn_limits *limits;
+    const kn_batch_shape *shape;
+    const char *source;
+    char options[80];
+    kn_arg args[MAX_ARGS];
+} batch_launcher;
+
+static void add_args(batch_launcher *l, const kn_batch_pass *pass, const kn_tensor *scratch)
 {
-    kn_norm_launcher l = {.stream = stream,
-                          .limits = kn_tensor_limits(x),
-                          .dtype = x->dtype,
-                          .source = source,
-                          .operation = "batch_norm"};
-    snprintf(l.options, sizeof l.options, "%s", kn_dtype_options(x->dtype));
-    return l;
+    const kn_bounds bounds = kn_bounds_of(pass->activation);
+    const double numbers[] = {pass->eps, pass->momentum, bounds.low, bounds.high};
+    int n = 0;
+
+    l->args[n++] = kn_arg_tensor(pass->x);
+    for (int i = 0; i < KN_BATCH_TENSORS; i++) /* a missing tensor may be any buffer: the kernel does not read it */
+        l->args[n++] = kn_arg_tensor(pass->tensors[i] ? pass->tensors[i] : pass->x);
+    l->args[n++] = kn_arg_tensor(scratch ? scratch : pass->x);
+    l->args[n++] = kn_arg_struct(l->shape, sizeof *l->shape);
+    for (int i = 0; i < 4; i++)
+        l->args[n++] = kn_arg_real(pass->x->dtype, numbers[i]);
 }
 
-static void add_shape(kn_norm_launcher *l, const kn_batch_shape *s)
+static kn_status launch(const batch_launcher *l, const char *kernel, kn_work_size work)
 {
-    kn_norm_add(l, kn_arg_i64(s->outer));
-    kn_norm_add(l, kn_arg_i64(s->channels));
-    kn_norm_add(l, kn_arg_i64(s->inner));
-    kn_norm_add(l, kn_arg_i64(s->tile));
-    kn_norm_add(l, kn_arg_i64(s->group));
-    kn_norm_add(l, kn_arg_i64(s->length));
-    kn_norm_add(l, kn_arg_i64(s->chunks));
+    return kn_run(l->stream, .source = l->source, .options = l->options, .kernel = kernel, .operation = "batch_norm",
+                  .dims = 1, .global = {work.global}, .local = {work.local}, .args = l->args, .num_args = MAX_ARGS);
 }
 
-/* Work-items for `tasks` tasks over all elements: few if there is little work. */
-static kn_work_size work_of(const kn_norm_launcher *l, const kn_batch_shape *s, int64_t tasks)
+/* CPU devices: work-items for `tasks` tasks over all elements, few if there is little work. */
+static kn_work_size work_of(const batch_launcher *l, int64_t tasks)
 {
+    const kn_batch_shape *s = l->shape;
     const size_t items = kn_work_items(l->limits, 2 * s->outer * s->channels * s->inner, 4096);
     return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
 }
 
-static kn_work_size work_per_channel(const kn_norm_launcher *l, const kn_batch_shape *s)
+static kn_status launch_on_cpu(const batch_launcher *l, bool is_backward)
 {
-    return kn_work_for(l->limits, s->channels * 16 * s->chunks);
+    const kn_batch_shape *s = l->shape;
+    const kn_work_size by_chunk = work_of(l, tasks_of(s) * s->chunks);
+
+    if (is_whole(l->limits, s))
+        return launch(l, "batch_whole", work_of(l, tasks_of(s)));
+    if (s->summed > 0)
+        KN_TRY(launch(l, "batch_sums", by_chunk));
+    if (s->summed > 0 || !is_backward) /* in evaluation the statistics follow from the running estimates */
+        KN_TRY(launch(l, "batch_finish", kn_work_for(l->limits, s->channels * 16 * larger(s->summed, 1))));
+    return s->flags & KN_NORM_WANTS_X ? launch(l, "batch_apply", by_chunk) : KN_OK;
 }
 
-static kn_status new_partial(kn_tensor **partial, const kn_tensor *x, int64_t pairs)
+static kn_status launch_on_gpu(const batch_launcher *l)
 {
-    return kn_tensor_new(partial, x->dtype, 1, (const int64_t[]){2 * pairs}, x->storage->device);
+    const kn_batch_shape *s = l->shape;
+    const kn_work_size by_channel = kn_work_for_groups(l->limits, s->channels);
+    const kn_work_size by_chunk = kn_work_for_groups(l->limits, s->channels * s->chunks);
+
+    if (is_whole(l->limits, s))
+        return launch(l, "batch_whole", by_channel);
+    if (s->summed > 0)
+        KN_TRY(launch(l, "batch_sums", by_chunk));
+    return launch(l, "batch_apply", s->flags & KN_NORM_WANTS_X ? by_chunk : by_channel);
 }
 
-/* --- forward ------------------------------------------------------------------------------------------------------ */
-
-int kn_batch_forward_flags(const kn_batch_forward *f)
+/* GPUs load vectors if the shape permits, by elements if a tensor is not aligned. */
+static void write_options(batch_launcher *l, const kn_batch_pass *pass)
 {
-    return (f->weight ? KN_NORM_HAS_WEIGHT : 0) | (f->bias ? KN_NORM_HAS_BIAS : 0) |
-           (f->running_mean ? KN_NORM_HAS_RUNNING : 0) | (f->cumulative ? KN_NORM_CUMULATIVE : 0) |
-           (f->counter && !f->cumulative ? KN_NORM_COUNTS : 0);
+    const bool wide = l->shape->inner % 4 == 0;
+    int64_t offsets = pass->x->offset;
+
+    for (int i = 0; i < KN_BATCH_TENSORS; i++)
+        if (pass->tensors[i] && pass->tensors[i]->ndim == pass->x->ndim)
+            offsets |= pass->tensors[i]->offset;
+    snprintf(l->options, sizeof l->options, "%s -DWIDTH=%d%s", kn_dtype_options(pass->x->dtype), wide ? 4 : 1,
+             wide && offsets % 4 != 0 ? " -DUNALIGNED" : "");
 }
 
-static void add_running(kn_norm_launcher *l, const kn_batch_forward *f)
+kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_pass *pass)
 {
-    kn_norm_add_tensor(l, f->running_mean, f->table);
-    kn_norm_add_tensor(l, f->running_var, f->table);
-    kn_norm_add_tensor(l, f->counter, f->table);
-}
+    static const char *const sources[2][2] = {{"norm/batch_gpu.cl", "norm/batch_gpu_backward.cl"},
+                                              {"norm/batch.cl", "norm/batch_backward.cl"}};
+    const kn_limits *limits = kn_tensor_limits(pass->x);
+    const kn_batch_shape shape = shape_of(limits, pass);
+    batch_launcher l = {
+        .stream = stream, .limits = limits, .shape = &shape, .source = sources[limits->is_cpu][pass->is_backward]};
+    kn_tensor *scratch = NULL;
 
-static void add_forward_numbers(kn_norm_launcher *l, const kn_batch_forward *f)
-{
-    kn_norm_add(l, kn_arg_real(l->dtype, f->eps));
-    kn_norm_add(l, kn_arg_real(l->dtype, f->momentum));
-    kn_norm_add(l, kn_arg_i32(kn_batch_forward_flags(f)));
-}
-
-static kn_status launch_apply(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
-{
-    kn_norm_add_tensor(l, f->x, NULL);
-    kn_norm_add_tensor(l, f->y, NULL);
-    kn_norm_add_tensor(l, f->weight, f->x);
-    kn_norm_add_tensor(l, f->bias, f->x);
-    kn_norm_add_tensor(l, f->table, NULL);
-    add_shape(l, s);
-    kn_norm_add(l, kn_arg_i32(kn_batch_forward_flags(f)));
-    kn_norm_add_bounds(l, f->activation);
-    return kn_norm_launch(l, "batch_apply", work_of(l, s, tasks_of(s) * s->chunks));
-}
-
-static kn_status launch_whole(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s,
-                              const kn_tensor *partial)
-{
-    kn_norm_add_tensor(l, f->x, NULL);
-    kn_norm_add_tensor(l, f->y, NULL);
-    kn_norm_add_tensor(l, f->weight, f->x);
-    kn_norm_add_tensor(l, f->bias, f->x);
-    add_running(l, f);
-    kn_norm_add_tensor(l, partial, NULL);
-    kn_norm_add_tensor(l, f->table, NULL);
-    add_shape(l, s);
-    add_forward_numbers(l, f);
-    kn_norm_add_bounds(l, f->activation);
-    return kn_norm_launch(l, "batch_forward", work_of(l, s, tasks_of(s)));
-}
-
-static kn_status launch_steps(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s,
-                              const kn_tensor *partial)
-{
-    kn_norm_add_tensor(l, f->x, NULL);
-    kn_norm_add_tensor(l, partial, NULL);
-    add_shape(l, s);
-    KN_TRY(kn_norm_launch(l, "batch_moments", work_of(l, s, tasks_of(s) * s->chunks)));
-    kn_norm_add_tensor(l, f->x, NULL);
-    add_running(l, f);
-    kn_norm_add_tensor(l, partial, NULL);
-    kn_norm_add_tensor(l, f->table, NULL);
-    add_shape(l, s);
-    add_forward_numbers(l, f);
-    KN_TRY(kn_norm_launch(l, "batch_finish", work_per_channel(l, s)));
-    return launch_apply(l, f, s);
-}
-
-static kn_status run_evaluation(kn_norm_launcher *l, const kn_batch_forward *f, const kn_batch_shape *s)
-{
-    kn_norm_add_tensor(l, f->running_mean, NULL);
-    kn_norm_add_tensor(l, f->running_var, NULL);
-    kn_norm_add_tensor(l, f->table, NULL);
-    kn_norm_add(l, kn_arg_i64(s->channels));
-    kn_norm_add(l, kn_arg_real(l->dtype, f->eps));
-    KN_TRY(kn_norm_launch(l, "batch_running", kn_work_for(l->limits, s->channels)));
-    return launch_apply(l, f, s);
-}
-
-kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_forward *f)
-{
-    kn_norm_launcher l = launcher_of(stream, f->x, "norm/batch.cl");
-    kn_batch_shape s = kn_batch_shape_of(l.limits, f->x->ndim, f->x->shape);
-    kn_tensor *partial;
-    kn_status status;
-
-    if (!l.limits->is_cpu)
-        return kn_batch_norm_run_on_gpu(stream, f, &s);
-    s.group = group_of(l.limits, &s, (int64_t)kn_dtype_size(l.dtype));
-    if (!f->training)
-        return run_evaluation(&l, f, &s);
-    if (f->cumulative)
-        KN_TRY(kn_batch_norm_count(stream, f->counter));
-    KN_TRY(new_partial(&partial, f->x, s.chunks * s.channels));
-    status = is_whole(l.limits, &s) ? launch_whole(&l, f, &s, partial) : launch_steps(&l, f, &s, partial);
-    kn_release(partial);
+    if (pass->flags & KN_NORM_CUMULATIVE)
+        KN_TRY(kn_batch_norm_count(stream, pass->tensors[KN_BATCH_COUNTER]));
+    if (shape.summed > 0 && (limits->is_cpu || shape.chunks > 1))
+        KN_TRY(kn_tensor_new(&scratch, pass->x->dtype, 1, (const int64_t[]){2 * (shape.chunks + 1) * shape.channels},
+                             pass->x->storage->device));
+    add_args(&l, pass, scratch);
+    if (limits->is_cpu)
+        snprintf(l.options, sizeof l.options, "%s", kn_dtype_options(pass->x->dtype));
+    else
+        write_options(&l, pass);
+    const kn_status status = limits->is_cpu ? launch_on_cpu(&l, pass->is_backward) : launch_on_gpu(&l);
+    kn_release(scratch);
     return status;
 }
 
@@ -215,80 +197,4 @@ kn_status kn_batch_norm_count(kn_stream *stream, const kn_tensor *counter)
 {
     return kn_run(stream, .source = "norm/batch_count.cl", .kernel = "batch_count", .operation = "batch_norm",
                   .dims = 1, .global = {1}, KN_ARGS(kn_arg_tensor(counter)));
-}
-
-/* --- backward ----------------------------------------------------------------------------------------------------- */
-
-int kn_batch_backward_flags(const kn_batch_backward *b)
-{
-    return (b->weight ? KN_NORM_HAS_WEIGHT : 0) | (b->bias ? KN_NORM_HAS_BIAS : 0) |
-           (b->training ? KN_NORM_TRAINING : 0) | (b->grad_x ? KN_NORM_WANTS_X : 0) |
-           (b->grad_weight ? KN_NORM_WANTS_WEIGHT : 0) | (b->grad_bias ? KN_NORM_WANTS_BIAS : 0);
-}
-
-static kn_status launch_backward_whole(kn_norm_launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
-                                       const kn_tensor *partial, const kn_tensor *sums)
-{
-    kn_norm_add_operands(l, b);
-    kn_norm_add_tensor(l, b->grad_x, sums);
-    kn_norm_add_tensor(l, partial, NULL);
-    kn_norm_add_tensor(l, sums, NULL);
-    kn_norm_add_tensor(l, b->grad_weight, sums);
-    kn_norm_add_tensor(l, b->grad_bias, sums);
-    add_shape(l, s);
-    return kn_norm_launch(l, "batch_backward", work_of(l, s, tasks_of(s)));
-}
-
-static kn_status launch_sums(kn_norm_launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
-                             const kn_tensor *partial, const kn_tensor *sums)
-{
-    kn_norm_add_operands(l, b);
-    kn_norm_add_tensor(l, partial, NULL);
-    add_shape(l, s);
-    KN_TRY(kn_norm_launch(l, "batch_sums", work_of(l, s, tasks_of(s) * s->chunks)));
-    kn_norm_add_tensor(l, partial, NULL);
-    kn_norm_add_tensor(l, b->table, NULL);
-    kn_norm_add_tensor(l, sums, NULL);
-    kn_norm_add_tensor(l, b->grad_weight, sums);
-    kn_norm_add_tensor(l, b->grad_bias, sums);
-    kn_norm_add(l, kn_arg_i64(s->channels));
-    kn_norm_add(l, kn_arg_i64(s->chunks));
-    kn_norm_add(l, kn_arg_i32(kn_batch_backward_flags(b)));
-    return kn_norm_launch(l, "batch_backward_finish", work_per_channel(l, s));
-}
-
-static kn_status launch_backward_apply(kn_norm_launcher *l, const kn_batch_backward *b, const kn_batch_shape *s,
-                                       const kn_tensor *sums)
-{
-    kn_norm_add_operands(l, b);
-    kn_norm_add_tensor(l, b->grad_x, NULL);
-    kn_norm_add_tensor(l, sums, NULL);
-    add_shape(l, s);
-    return kn_norm_launch(l, "batch_backward_apply", work_of(l, s, tasks_of(s) * s->chunks));
-}
-
-kn_status kn_batch_norm_run_backward(kn_stream *stream, const kn_batch_backward *b)
-{
-    kn_norm_launcher l = launcher_of(stream, b->x, "norm/batch_backward.cl");
-    kn_batch_shape s = kn_batch_shape_of(l.limits, b->x->ndim, b->x->shape);
-    const bool needs_sums = b->grad_weight || b->grad_bias || (b->training && b->grad_x);
-    kn_tensor *partial, *sums = NULL;
-    kn_status status;
-
-    if (!l.limits->is_cpu)
-        return kn_batch_norm_backward_on_gpu(stream, b, &s);
-    s.group = group_of(l.limits, &s, 2 * (int64_t)kn_dtype_size(l.dtype));
-    KN_TRY(new_partial(&partial, b->x, s.chunks * s.channels));
-    status = new_partial(&sums, b->x, s.channels);
-    if (status == KN_OK && needs_sums && is_whole(l.limits, &s)) {
-        status = launch_backward_whole(&l, b, &s, partial, sums);
-    } else if (status == KN_OK) {
-        if (needs_sums)
-            status = launch_sums(&l, b, &s, partial, sums);
-        if (status == KN_OK && b->grad_x)
-            status = launch_backward_apply(&l, b, &s, sums);
-    }
-    kn_release(partial);
-    kn_release(sums);
-    return status;
 }

@@ -6,20 +6,8 @@
 
 #include "autograd/op.h"
 #include "loops/rows.h"
+#include "norm/batch.h"
 #include "ops/pointwise/epilogue.h"
-
-/* Which optional arguments and results are present; must match cl/norm/moments.clh. */
-enum {
-    KN_NORM_HAS_WEIGHT = 1,
-    KN_NORM_HAS_BIAS = 2,
-    KN_NORM_HAS_RUNNING = 4,
-    KN_NORM_COUNTS = 8,
-    KN_NORM_CUMULATIVE = 16,
-    KN_NORM_TRAINING = 32,
-    KN_NORM_WANTS_X = 64,
-    KN_NORM_WANTS_WEIGHT = 128,
-    KN_NORM_WANTS_BIAS = 256
-};
 
 /* The maximum of a row of logits a, h, before the sum of exp(a - h). It may ignore NaN, since the
  * sum does not. */
@@ -50,45 +38,20 @@ typedef struct kn_batch_norm_op_params {
 kn_status kn_layer_norm_backward_recorded(kn_grad_call *grad);
 kn_status kn_batch_norm_backward_recorded(kn_grad_call *grad);
 
-/* --- batch normalisation: work division and launches (ops/norm/batch_norm_run.c) -------------------------------- */
-
-/* Contiguous x as [outer, channels, inner], and how its channels are split: see cl/norm/batch.clh. Depends only on the
- * shape and on whether the device is a CPU, so that the order of a sum is the same on all CPUs, and on all others. */
-typedef struct kn_batch_shape {
-    int64_t outer, channels, inner, tile, length, chunks;
-    int64_t group; /* channels that a CPU device processes together; does not affect any sum */
-} kn_batch_shape;
-kn_batch_shape kn_batch_shape_of(const kn_limits *limits, int ndim, const int64_t *shape);
-
-/* Missing tensors are NULL. All contiguous, of one dtype; counter int64. */
-typedef struct kn_batch_forward {
-    const kn_tensor *x, *weight, *bias, *running_mean, *running_var, *counter;
-    const kn_tensor *y;
-    const kn_tensor *table; /* [channels, 3], the statistics, for backward */
+/* A pass of batch normalisation over contiguous x [N, C, ...] with elements (ops/norm/batch_norm_run.c). The tensors
+ * are contiguous and of x's dtype; missing ones are NULL. */
+enum { KN_BATCH_COUNTER = 6, KN_BATCH_TENSORS };
+typedef struct kn_batch_pass {
+    const kn_tensor *x;
+    /* weight, bias and the statistics [C, 3]; forward: y, running_mean, running_var, the counter (int64); backward: the
+     * gradient and those of x, weight and bias. In the order of the kernels' parameters: cl/norm/batch_shared.clh. */
+    const kn_tensor *tensors[KN_BATCH_TENSORS];
+    bool is_backward;
+    int flags; /* KN_NORM_... */
     double eps, momentum;
-    bool training, cumulative;
     kn_activation activation;
-} kn_batch_forward;
-kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_forward *forward);
-
-/* Unwanted gradients are NULL. */
-typedef struct kn_batch_backward {
-    const kn_tensor *gradient, *x, *weight, *bias, *table; /* bias: read only with an activation */
-    const kn_tensor *grad_x, *grad_weight, *grad_bias;
-    bool training;
-    kn_activation activation;
-} kn_batch_backward;
-kn_status kn_batch_norm_run_backward(kn_stream *stream, const kn_batch_backward *backward);
-
-/* KN_NORM_... flags of the optional arguments and results present. */
-int kn_batch_forward_flags(const kn_batch_forward *forward);
-int kn_batch_backward_flags(const kn_batch_backward *backward);
-
-/* The same by work-groups (ops/norm/batch_norm_gpu.c), for a shape from kn_batch_shape_of. */
-void kn_batch_split_on_gpu(kn_batch_shape *shape);
-kn_status kn_batch_norm_run_on_gpu(kn_stream *stream, const kn_batch_forward *forward, const kn_batch_shape *shape);
-kn_status kn_batch_norm_backward_on_gpu(kn_stream *stream, const kn_batch_backward *backward,
-                                        const kn_batch_shape *shape);
+} kn_batch_pass;
+kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_pass *pass);
 
 /* counter += 1 */
 kn_status kn_batch_norm_count(kn_stream *stream, const kn_tensor *counter);
