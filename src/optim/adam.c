@@ -62,6 +62,7 @@ static double flops(const double *hyper) { return 13 + (hyper[WEIGHT_DECAY] != 0
 
 static const kn_optim_algorithm adam = {
     .name = "Adam",
+    .step = "Optimizer.step#Adam.step",
     .states = state_names,
     .hyper = hyper_names,
     .check = check,
@@ -73,19 +74,19 @@ static const kn_optim_algorithm adam = {
     .scalars = scalars,
 };
 
+/* Of a kn_adam_params or kn_fused_adam_params. */
+#define HYPER(params)                                                                                                  \
+    {                                                                                                                  \
+        [LR] = (params)->lr, [BETA1] = (params)->beta1, [BETA2] = (params)->beta2, [EPS] = (params)->eps,              \
+        [WEIGHT_DECAY] = (params)->weight_decay, [AMSGRAD] = (params)->amsgrad                                         \
+    }
+
 kn_adam_params kn_adam_params_init(void) { return (kn_adam_params){KN_ADAM_DEFAULTS}; }
 
 kn_optim *kn_optim_adam_with(kn_parameter_list parameters, const kn_adam_params *params)
 {
     params = params ? params : &(kn_adam_params){KN_ADAM_DEFAULTS};
-    const double hyper[KN_OPTIM_MAX_HYPER] = {
-        [LR] = params->lr,
-        [BETA1] = params->beta1,
-        [BETA2] = params->beta2,
-        [EPS] = params->eps,
-        [WEIGHT_DECAY] = params->weight_decay,
-        [AMSGRAD] = params->amsgrad ? 1 : 0,
-    };
+    const double hyper[KN_OPTIM_MAX_HYPER] = HYPER(params);
     return kn_optim_new(&adam, parameters, hyper);
 }
 
@@ -94,14 +95,7 @@ kn_fused_adam_params kn_fused_adam_params_init(void) { return (kn_fused_adam_par
 /* Decoupled decay is a factor of the parameters, in place of the decay. */
 static kn_status step_lists(kn_optim_lists *lists, const kn_fused_adam_params *params)
 {
-    double hyper[KN_OPTIM_MAX_HYPER] = {
-        [LR] = params->lr,
-        [BETA1] = params->beta1,
-        [BETA2] = params->beta2,
-        [EPS] = params->eps,
-        [WEIGHT_DECAY] = params->weight_decay,
-        [AMSGRAD] = params->amsgrad ? 1 : 0,
-    };
+    double hyper[KN_OPTIM_MAX_HYPER] = HYPER(params);
     static const char *const options[2][2] = {{" -DOWN_STATES", " -DOWN_STATES -DMAXIMIZE"},
                                               {" -DOWN_STATES -DDECOUPLED", " -DOWN_STATES -DDECOUPLED -DMAXIMIZE"}};
     KN_TRY(check(hyper));

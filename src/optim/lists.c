@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "optim/optim.h"
-#include "rt/trace/spans.h"
 #include "tensor/liveness.h"
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
@@ -102,107 +101,23 @@ static kn_status check_all(const kn_optim_lists *lists)
     return KN_OK;
 }
 
-/* --- groups ------------------------------------------------------------------------------------------------------- */
+/* --- the step ----------------------------------------------------------------------------------------------------- */
 
-static void release_slot(kn_optim_slot *slot)
+static kn_status add_all(const kn_optim_lists *lists, kn_optim_group *group)
 {
-    kn_release(slot->parameter);
-    kn_release(slot->gradient);
-    for (int s = 0; s < KN_OPTIM_MAX_STATES; s++)
-        kn_release(slot->states[s]);
-    *slot = (kn_optim_slot){.parameter = NULL};
-}
-
-static kn_status write_back(kn_tensor *tensor, const kn_tensor *changed)
-{
-    kn_tensor_bump_version(tensor);
-    return tensor == changed ? KN_OK : kn_tensor_copy(tensor, changed);
-}
-
-/* Launches the group, whose slots are those of the parameters from `first` on, and empties it. Slots of tensors that
- * are not contiguous hold copies. */
-static kn_status flush(const kn_optim_lists *lists, kn_optim_group *group, int first)
-{
-    double values[KN_OPTIM_MAX_SCALARS];
-    kn_arg scalars[KN_OPTIM_MAX_SCALARS];
-    const int count = lists->algorithm->scalars(lists->hyper, lists->step, values);
-    for (int i = 0; i < count; i++)
-        scalars[i] = kn_arg_real(group->dtype, values[i]);
-    kn_status status = group->count > 0 ? kn_optim_launch(group, scalars, count) : KN_OK;
-    for (int i = 0; i < group->count; i++) {
-        if (status == KN_OK)
-            status = write_back(lists->parameters[first + i], group->slots[i].parameter);
-        if (status == KN_OK && lists->grad_scale)
-            status = write_back(lists->gradients[first + i], group->slots[i].gradient);
-        for (int s = 0; s < lists->num_states && status == KN_OK; s++)
-            status = write_back(lists->states[s][first + i], group->slots[i].states[s]);
-        release_slot(&group->slots[i]);
-    }
-    group->count = 0;
-    return status;
-}
-
-static kn_status add(const kn_optim_lists *lists, kn_optim_group *group, int index)
-{
-    kn_optim_slot *slot = &group->slots[group->count];
-    *slot = (kn_optim_slot){.step = lists->has_steps ? lists->steps[index] : NULL};
-    kn_status status = kn_tensor_contiguous(&slot->parameter, lists->parameters[index]);
-    if (status == KN_OK)
-        status = kn_tensor_contiguous(&slot->gradient, lists->gradients[index]);
-    for (int s = 0; s < lists->num_states && status == KN_OK; s++) {
-        status = lists->clears_states ? kn_tensor_fill(lists->states[s][index], 0) : KN_OK;
-        if (status == KN_OK)
-            status = kn_tensor_contiguous(&slot->states[s], lists->states[s][index]);
-    }
-    if (status == KN_OK)
-        group->count++;
-    else
-        release_slot(slot);
-    return status;
-}
-
-static bool belongs(const kn_optim_group *group, const kn_tensor *parameter)
-{
-    return group->count == 0 || (group->count < kn_optim_slots(group->device, false) &&
-                                 group->dtype == parameter->dtype && group->device == parameter->storage->device);
-}
-
-static kn_status step_all(const kn_optim_lists *lists)
-{
-    kn_optim_group group = {.algorithm = lists->algorithm,
-                            .hyper = lists->hyper,
-                            .options = lists->options,
-                            .grad_scale = lists->grad_scale,
-                            .found_inf = lists->found_inf,
-                            .num_states = lists->num_states};
-    kn_status status = KN_OK;
-    for (int i = 0; i < lists->count && status == KN_OK; i++) {
-        const kn_tensor *parameter = lists->parameters[i];
-        if (!belongs(&group, parameter))
-            status = flush(lists, &group, i - group.count);
-        group.device = parameter->storage->device;
-        group.dtype = parameter->dtype;
-        group.stream = kn_tensor_stream(parameter);
-        if (status == KN_OK)
-            status = group.stream ? add(lists, &group, i) : kn_error_status();
-        if (status == KN_OK && i == lists->count - 1)
-            status = flush(lists, &group, lists->count - group.count);
-    }
-    for (int i = 0; i < group.count; i++) /* left over after a failure */
-        release_slot(&group.slots[i]);
-    return status;
-}
-
-/* Reads parameters, gradients and states; writes parameters and states. */
-static kn_work work_of(const kn_optim_lists *lists)
-{
-    kn_work work = {.is_f64 = lists->parameters[0]->dtype == KN_F64};
     for (int i = 0; i < lists->count; i++) {
-        const double elements = (double)kn_numel(lists->parameters[i]);
-        work.flops += elements * lists->algorithm->flops(lists->hyper);
-        work.bytes += elements * (double)kn_tensor_element_size(lists->parameters[i]) * (3 + 2 * lists->num_states);
+        kn_optim_slot given = {.parameter = lists->parameters[i],
+                               .gradient = lists->gradients[i],
+                               .index = i,
+                               .step = lists->has_steps ? lists->steps[i] : NULL};
+        for (int s = 0; s < lists->num_states; s++) {
+            given.states[s] = lists->states[s][i];
+            if (lists->clears_states)
+                KN_TRY(kn_tensor_fill(given.states[s], 0));
+        }
+        KN_TRY(kn_optim_add(group, &given, NULL, lists->step));
     }
-    return work;
+    return KN_OK;
 }
 
 kn_status kn_optim_step_lists(const kn_optim_lists *lists)
@@ -210,14 +125,13 @@ kn_status kn_optim_step_lists(const kn_optim_lists *lists)
     KN_TRY(check_all(lists));
     if (lists->count == 0)
         return KN_OK;
-    kn_span span = kn_is_watched() ? kn_span_begin(&(kn_span_info){.kind = KN_SPAN_OP,
-                                                                   .name = lists->function,
-                                                                   .device = lists->parameters[0]->storage->device})
-                                   : KN_NO_SPAN;
-    const kn_status status = step_all(lists);
-    if (kn_span_is_open(span)) {
-        const kn_work work = work_of(lists);
-        kn_span_end(span, &work);
-    }
-    return status;
+    kn_optim_group group = {.algorithm = lists->algorithm,
+                            .hyper = lists->hyper,
+                            .options = lists->options,
+                            .num_states = lists->num_states,
+                            .grad_scale = lists->grad_scale,
+                            .found_inf = lists->found_inf,
+                            .work = {.is_f64 = lists->parameters[0]->dtype == KN_F64}};
+    const kn_span span = kn_optim_begin(lists->function, lists->parameters[0]);
+    return kn_optim_end(&group, add_all(lists, &group), span);
 }

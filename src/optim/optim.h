@@ -9,6 +9,7 @@
 
 #include "nn/tensor_list.h"
 #include "optim/slots.h"
+#include "rt/trace/spans.h"
 #include "tensor/tensor.h"
 
 #define KN_OPTIM_MAX_STATES 3
@@ -31,6 +32,7 @@ typedef struct kn_optim_place {
 
 typedef struct kn_optim_algorithm {
     const char *name;                          /* "Adam" */
+    const char *step;                          /* as PyTorch's profiler names it: "Optimizer.step#Adam.step" */
     const char *const *states;                 /* "exp_avg", ...; the first optim->num_states are in use */
     const char *const *hyper;                  /* names of the hyperparameters, lr first; NULL-terminated */
     kn_status (*check)(const double *hyper);   /* checks the ranges */
@@ -43,9 +45,10 @@ typedef struct kn_optim_algorithm {
     int (*scalars)(const double *hyper, int64_t step, double *scalars);
 } kn_optim_algorithm;
 
-/* A parameter in a launch; all contiguous. */
+/* A parameter of a step. */
 typedef struct kn_optim_slot {
     kn_tensor *parameter, *gradient;
+    int index;     /* in the optimizer or the lists */
     int64_t start; /* in the flat states */
     /* Without flat states: the parameter's own states and, if the kernel reads it, its number of steps (float32,
      * borrowed). */
@@ -57,20 +60,24 @@ typedef struct kn_optim_group {
     const kn_optim_algorithm *algorithm;
     const double *hyper;
     const char *options; /* build options besides the algorithm's; NULL: none */
+    int num_states;
+    const kn_tensor *grad_scale, *found_inf; /* as in kn_optim_lists */
+    kn_optim *optim;                         /* whose steps are counted; NULL: the caller's lists */
+    kn_work work;                            /* of all parameters so far */
     kn_device *device;
     kn_dtype dtype;
     kn_stream *stream;
-    int num_states;
-    kn_tensor *const *flat;                  /* the bucket's states; NULL: the slots' own */
-    const kn_tensor *grad_scale, *found_inf; /* as in kn_optim_lists */
-    int64_t step;                            /* this step's number, from 1, the same for all */
+    kn_tensor *const *flat; /* the bucket's states; NULL: the slots' own */
+    int64_t step;           /* this step's number, from 1, the same for all */
     int count;
-    kn_optim_slot slots[KN_OPTIM_SLOTS];
+    kn_optim_slot given[KN_OPTIM_SLOTS], slots[KN_OPTIM_SLOTS]; /* slots: contiguous, with references of their own */
 } kn_optim_group;
 
-/* How many parameters fit into a launch. */
-int kn_optim_slots(const kn_device *device, bool is_flat);
-kn_status kn_optim_launch(const kn_optim_group *group, const kn_arg *scalars, int num_scalars);
+/* A step: begins a span named `name`; adds parameters, launching whenever the next one does not fit; and ends with the
+ * last launch or, if `status` is a failure, without. */
+kn_span kn_optim_begin(const char *name, const kn_tensor *parameter);
+kn_status kn_optim_add(kn_optim_group *group, const kn_optim_slot *given, kn_tensor *const *flat, int64_t step);
+kn_status kn_optim_end(kn_optim_group *group, kn_status status, kn_span span);
 
 /* A step on the caller's lists (koine/fused_optim.h): lists.c. */
 typedef struct kn_optim_lists {
@@ -114,11 +121,8 @@ void kn_optim_free_buckets(kn_optim_bucket *buckets, int count);
 kn_status kn_optim_state_view(kn_optim *optim, int index, int state, kn_tensor **view);
 
 /* For a launch that is being captured: returns memory for its scalars, which each replay computes again. Each replay
- * counts a step for the parameters `indices`. NULL with an error. */
-const void *kn_optim_record(kn_optim *optim, const kn_optim_group *group, const int *indices);
+ * counts a step for the group's parameters. NULL with an error. */
+const void *kn_optim_record(const kn_optim_group *group);
 
 /* The optimizer is being freed: graphs that step it fail from now on. */
 void kn_optim_forget_recorded(kn_optim *optim);
-
-/* Stores the step's scalars as an array of the kernel's T. */
-void kn_optim_write_scalars(void *memory, kn_dtype dtype, const double *scalars, int count);

@@ -32,7 +32,12 @@ static kn_status count_step(void *user)
                            optim->algorithm->name);
     double scalars[KN_OPTIM_MAX_SCALARS];
     int count = optim->algorithm->scalars(optim->hyper, step, scalars);
-    kn_optim_write_scalars(recorded->memory, recorded->dtype, scalars, count);
+    for (int i = 0; i < count; i++) {
+        if (recorded->dtype == KN_F64)
+            ((double *)recorded->memory)[i] = scalars[i];
+        else
+            ((float *)recorded->memory)[i] = (float)scalars[i];
+    }
     for (int i = 0; i < recorded->count; i++)
         optim->steps[recorded->indices[i]] = step;
     return KN_OK;
@@ -52,8 +57,9 @@ static void drop(void *user)
     kn_free(recorded);
 }
 
-const void *kn_optim_record(kn_optim *optim, const kn_optim_group *group, const int *indices)
+const void *kn_optim_record(const kn_optim_group *group)
 {
+    kn_optim *optim = group->optim;
     kn_optim_recorded *recorded = kn_calloc(1, sizeof *recorded);
     void *memory = recorded == NULL ? NULL : kn_capture_variable(group->stream, KN_OPTIM_MAX_SCALARS * sizeof(double));
     if (memory == NULL) {
@@ -62,7 +68,7 @@ const void *kn_optim_record(kn_optim *optim, const kn_optim_group *group, const 
     }
     *recorded = (kn_optim_recorded){.optim = optim, .dtype = group->dtype, .memory = memory, .count = group->count};
     for (int i = 0; i < group->count; i++)
-        recorded->indices[i] = indices[i];
+        recorded->indices[i] = group->given[i].index;
     kn_lock(&lists);
     recorded->next = optim->recorded;
     optim->recorded = recorded;

@@ -51,6 +51,7 @@ static double flops(const double *hyper)
 
 static const kn_optim_algorithm sgd = {
     .name = "SGD",
+    .step = "Optimizer.step#SGD.step",
     .states = state_names,
     .hyper = hyper_names,
     .check = check,
@@ -62,18 +63,19 @@ static const kn_optim_algorithm sgd = {
     .scalars = scalars,
 };
 
+/* Of a kn_sgd_params or kn_fused_sgd_params. */
+#define HYPER(params)                                                                                                  \
+    {                                                                                                                  \
+        [LR] = (params)->lr, [MOMENTUM] = (params)->momentum, [DAMPENING] = (params)->dampening,                       \
+        [WEIGHT_DECAY] = (params)->weight_decay, [NESTEROV] = (params)->nesterov                                       \
+    }
+
 kn_sgd_params kn_sgd_params_init(void) { return (kn_sgd_params){KN_SGD_DEFAULTS}; }
 
 kn_optim *kn_optim_sgd_with(kn_parameter_list parameters, const kn_sgd_params *params)
 {
     params = params ? params : &(kn_sgd_params){KN_SGD_DEFAULTS};
-    const double hyper[KN_OPTIM_MAX_HYPER] = {
-        [LR] = params->lr,
-        [MOMENTUM] = params->momentum,
-        [DAMPENING] = params->dampening,
-        [WEIGHT_DECAY] = params->weight_decay,
-        [NESTEROV] = params->nesterov ? 1 : 0,
-    };
+    const double hyper[KN_OPTIM_MAX_HYPER] = HYPER(params);
     return kn_optim_new(&sgd, parameters, hyper);
 }
 
@@ -81,13 +83,7 @@ kn_fused_sgd_params kn_fused_sgd_params_init(void) { return (kn_fused_sgd_params
 
 static kn_status step_lists(kn_optim_lists *lists, const kn_fused_sgd_params *params)
 {
-    const double hyper[KN_OPTIM_MAX_HYPER] = {
-        [LR] = params->lr,
-        [MOMENTUM] = params->momentum,
-        [DAMPENING] = params->dampening,
-        [WEIGHT_DECAY] = params->weight_decay,
-        [NESTEROV] = params->nesterov ? 1 : 0,
-    };
+    const double hyper[KN_OPTIM_MAX_HYPER] = HYPER(params);
     KN_TRY(check(hyper));
     lists->hyper = hyper;
     lists->grad_scale = params->grad_scale;
