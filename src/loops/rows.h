@@ -74,6 +74,12 @@ struct kn_rows_code {
     kn_written_kernels kernels;
 };
 
+/* The texts of a sum s and of two sums u and v, for a kn_rows_code or kn_rows_pass. */
+#define KN_SUM_BY(step_) .state = "s", .init = "s = 0;", .step = step_, .merge = "s += S;", .is_sum = true
+#define KN_SUM_OF(term) KN_SUM_BY("s += " term ";")
+#define KN_TWO_SUMS_BY(step_)                                                                                          \
+    .state = "uv", .init = "u = 0; v = 0;", .step = step_, .merge = "u += U; v += V;", .is_sum = true
+
 /* A contiguous tensor, or part of one. */
 typedef struct kn_rows_operand {
     const kn_buffer *buffer;

@@ -7,27 +7,9 @@
 #include "base/text.h"
 #include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
-#include "ops/dispatch/reference.h"
-#include "ops/loss/class_loss.h"
-#include "ops/pointwise/elementwise.h"
-#include "ops/shape/reduce.h"
+#include "ops/loss/element_loss.h"
 
-/* Inputs: logits, targets, element weights or NULL, positive weights or NULL; all of the same shape. */
-enum { LOGITS, TARGET, WEIGHT, POSITIVE, INPUTS };
-
-static kn_status bce_shape(kn_call *call)
-{
-    const kn_reduction_args *params = call->params;
-    const kn_tensor *x = call->inputs[LOGITS];
-
-    KN_TRY(kn_call_check_floating(call, LOGITS));
-    KN_TRY(kn_call_check_same_dtype(call, 0, call->num_inputs - 1));
-    if (params->reduction == KN_REDUCTION_NONE)
-        return kn_call_output(call, x->dtype, x->ndim, x->shape);
-    return kn_call_output(call, x->dtype, 0, NULL);
-}
-
-/* --- what is computed --------------------------------------------------------------------------------------------- */
+enum { LOGITS, TARGET, WEIGHT, POSITIVE };
 
 /* With weights w of the elements and v of the positives, and log(1 + exp(-x)) written so that it cannot overflow:
  *
@@ -38,11 +20,6 @@ static kn_status bce_shape(kn_call *call)
 #define LOSS(w, v) w "(((T)1 - t) * x + " v " * " SOFTPLUS ")"
 #define WEIGHT_OF_POSITIVE "((T)1 + (v - (T)1) * t)"
 
-typedef struct bce_codes {
-    kn_rows_code sum; /* divided by p */
-    kn_pointwise_code each, of_input, of_target;
-} bce_codes;
-
 #define PASS(id, letters, value)                                                                                       \
     {                                                                                                                  \
         .name = id, .inputs = letters, .numbers = "p", .vectors = KN_VECTORS, .values = { value }                      \
@@ -52,93 +29,26 @@ typedef struct bce_codes {
         .sum = {.name = "bce",                                                                                         \
                 .inputs = "xt" letters,                                                                                \
                 .numbers = "p",                                                                                        \
-                .state = "s",                                                                                          \
-                .init = "s = 0;",                                                                                      \
-                .step = "const T l = " LOSS(w, v) "; s += l;",                                                         \
-                .merge = "s += S;",                                                                                    \
-                .values = {"s / p"},                                                                                   \
-                .is_sum = true},                                                                                       \
-        .each = PASS("bce_elements", "xt" letters, LOSS(w, v)),                                                        \
-        .of_input = PASS("bce_backward", "gxt" letters, "p * g * " w "(((T)1 - t) - " v " / ((T)1 + exp(x)))"),        \
-        .of_target = PASS("bce_target", "gxt" letters, "p * g * " w "(" slope_of_target ")")                           \
+                KN_SUM_BY("const T l = " LOSS(w, v) "; s += l;"),                                                      \
+                .values = {"s / p"}},                                                                                  \
+        .each = PASS("bce_elements", "xt" letters, LOSS(w, v)), .slopes = {                                            \
+            PASS("bce_backward", "gxt" letters, "p * g * " w "(((T)1 - t) - " v " / ((T)1 + exp(x)))"),                \
+            PASS("bce_target", "gxt" letters, "p * g * " w "(" slope_of_target ")")                                    \
+        }                                                                                                              \
     }
 #define TARGET_SLOPE "v * fmax(-x, (T)0) - fmax(x, (T)0) + (v - (T)1) * log1p(exp(-fabs(x)))"
 
-/* By whether there is a weight, and one of the positives. */
-static bce_codes codes[2][2] = {
-    {CODES("", "", "(T)1", "-x"), CODES("v", "", WEIGHT_OF_POSITIVE, TARGET_SLOPE)},
-    {CODES("w", "w * ", "(T)1", "-x"), CODES("wv", "w * ", WEIGHT_OF_POSITIVE, TARGET_SLOPE)}};
+static kn_element_codes codes[] = {CODES("", "", "(T)1", "-x"), CODES("v", "", WEIGHT_OF_POSITIVE, TARGET_SLOPE),
+                                   CODES("w", "w * ", "(T)1", "-x"),
+                                   CODES("wv", "w * ", WEIGHT_OF_POSITIVE, TARGET_SLOPE)};
 
-static double divisor_of(const kn_reduction_args *params, int64_t n)
+static double bce_term(const double *in)
 {
-    return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
+    const double x = in[LOGITS], t = in[TARGET];
+    return in[WEIGHT] * ((1 - t) * x + (1 + (in[POSITIVE] - 1) * t) * (log1p(exp(-fabs(x))) + fmax(-x, 0)));
 }
 
-static kn_status bce_of(kn_call *call, kn_tensor *const in[INPUTS])
-{
-    const kn_reduction_args *params = call->params;
-    const kn_tensor *x = in[LOGITS], *given[INPUTS];
-    bce_codes *c = &codes[in[WEIGHT] != NULL][in[POSITIVE] != NULL];
-    const kn_scalar unused = kn_scalar_real(1);
-    kn_rows_problem p = {.code = &c->sum,
-                         .operation = call->op->name,
-                         .compute = x->dtype,
-                         .outer = 1,
-                         .n = kn_numel(x),
-                         .inner = 1,
-                         .outputs = {kn_row_operand(call->outputs[0])},
-                         .numbers = {divisor_of(params, kn_numel(x))}};
-    int count = 0;
-
-    for (int i = LOGITS; i < INPUTS; i++)
-        if (in[i])
-            given[count++] = in[i];
-    if (params->reduction == KN_REDUCTION_NONE)
-        return kn_elements(call->stream, &c->each, call->op->name, x->dtype, call->outputs[0], given, count, &unused);
-    for (int i = 0; i < count; i++)
-        p.inputs[i] = kn_row_operand(given[i]);
-    return kn_rows_run(call->stream, &p);
-}
-
-/* Saves all inputs. */
-static kn_status bce_forward(kn_call *call)
-{
-    kn_tensor *in[INPUTS] = {NULL};
-    kn_status status = KN_OK;
-
-    for (int i = 0; i < INPUTS && status == KN_OK; i++) {
-        if (call->inputs[i])
-            status = kn_tensor_contiguous(&in[i], call->inputs[i]);
-        if (status == KN_OK && call->needs_grad)
-            status = kn_call_save(call, in[i]);
-    }
-    if (status == KN_OK)
-        status = bce_of(call, in);
-    for (int i = 0; i < INPUTS; i++)
-        kn_release(in[i]);
-    return status;
-}
-
-static kn_status bce_backward(kn_grad_call *grad)
-{
-    const kn_tensor *x = grad->saved[LOGITS], *operands[INPUTS + 1] = {grad->grad_outputs[0]};
-    bce_codes *c = &codes[grad->saved[WEIGHT] != NULL][grad->saved[POSITIVE] != NULL];
-    const kn_scalar scale = kn_scalar_real(1 / divisor_of(grad->params, kn_numel(x)));
-    int count = 1;
-
-    for (int i = LOGITS; i < INPUTS; i++)
-        if (grad->saved[i])
-            operands[count++] = grad->saved[i];
-    for (int i = LOGITS; i <= TARGET; i++) {
-        if (!grad->needs[i])
-            continue;
-        if (!kn_grad_new(grad, i))
-            return kn_error_status();
-        KN_TRY(kn_elements(grad->stream, i == LOGITS ? &c->of_input : &c->of_target, grad->op->name, x->dtype,
-                           grad->grad_inputs[i], operands, count, &scale));
-    }
-    return KN_OK;
-}
+static const kn_element_loss bce = {.codes = codes, .factor = 1, .term = bce_term};
 
 /* log(1 + exp(-x)), of any x. */
 static kn_tensor *softplus_of_negative(kn_tensor *x)
@@ -154,7 +64,7 @@ static kn_status bce_backward_recorded(kn_grad_call *grad)
     kn_tensor *x = kn_grad_saved_input(grad, LOGITS, LOGITS), *t = kn_grad_saved_input(grad, TARGET, TARGET);
     kn_tensor *weight = grad->saved[WEIGHT], *v = grad->saved[POSITIVE], *g = grad->grad_outputs[0];
     v = v ? kn_add_scalar(v, -1) : kn_zeros_like(grad->saved[LOGITS]); /* v - 1 */
-    g = kn_mul_scalar(g, 1 / divisor_of(grad->params, kn_shape_numel(input->ndim, input->shape)));
+    g = kn_mul_scalar(g, 1 / kn_loss_divisor(grad->params, kn_shape_numel(input->ndim, input->shape)));
     g = weight ? kn_mul(g, weight) : g;
     if (grad->needs[LOGITS]) {
         kn_tensor *l = kn_add_scalar(kn_mul(v, t), 1);
@@ -166,26 +76,6 @@ static kn_status bce_backward_recorded(kn_grad_call *grad)
     for (int i = LOGITS; i <= TARGET; i++)
         if (grad->needs[i] && !grad->grad_inputs[i])
             return kn_error_status();
-    return KN_OK;
-}
-
-static kn_status bce_reference(const kn_call *call)
-{
-    const kn_reduction_args *params = call->params;
-    const int64_t n = kn_numel(call->inputs[LOGITS]);
-    double sum = 0;
-
-    for (int64_t i = 0; i < n; i++) {
-        const double x = kn_reference_get(call->inputs[LOGITS], i), t = kn_reference_get(call->inputs[TARGET], i);
-        const double w = call->inputs[WEIGHT] ? kn_reference_get(call->inputs[WEIGHT], i) : 1;
-        const double v = call->inputs[POSITIVE] ? kn_reference_get(call->inputs[POSITIVE], i) : 1;
-        const double loss = w * ((1 - t) * x + (1 + (v - 1) * t) * (log1p(exp(-fabs(x))) + fmax(-x, 0)));
-        if (params->reduction == KN_REDUCTION_NONE)
-            kn_reference_set(call->outputs[0], i, loss);
-        sum += loss;
-    }
-    if (params->reduction != KN_REDUCTION_NONE)
-        kn_reference_set(call->outputs[0], 0, sum / divisor_of(params, n));
     return KN_OK;
 }
 
@@ -218,21 +108,14 @@ static kn_status bce_enter(kn_entry *entry)
     return KN_OK;
 }
 
-static const kn_op_param rows[] = {KN_PARAM(kn_reduction_args, reduction, .values = kn_reduction_names)};
 const kn_op kn_binary_cross_entropy_with_logits_op = {
     .name = "binary_cross_entropy_with_logits",
     .inputs = {"input", "target", "?weight", "?pos_weight"},
     .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_ALL, KN_DTYPES_ALL, KN_DTYPES_ALL},
-    .params = KN_PARAMS(kn_reduction_args, rows, .reduction = KN_REDUCTION_MEAN),
-    .widens_halves = true,
-    .composes = true,
+    KN_ELEMENT_LOSS(&bce),
     .enter = bce_enter,
-    .shape = bce_shape,
-    .forward = bce_forward,
-    .backward = bce_backward,
     .backward_recorded = bce_backward_recorded,
     .saved = {"input", "target", "weight", "pos_weight"},
-    .reference = bce_reference,
     .work = bce_work,
     .backward_work = bce_backward_work};
 

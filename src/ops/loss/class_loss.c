@@ -15,18 +15,7 @@
 enum { X, TARGET, WEIGHT, INPUTS };
 
 /* The input as [outer, classes, inner]. */
-typedef struct class_layout {
-    int64_t outer, classes, inner, rows;
-} class_layout;
-
-static class_layout layout_of(int ndim, const int64_t *shape)
-{
-    class_layout l = {.outer = ndim == 1 ? 1 : shape[0],
-                      .classes = shape[ndim == 1 ? 0 : 1],
-                      .inner = ndim > 2 ? kn_shape_numel(ndim - 2, shape + 2) : 1};
-    l.rows = l.outer * l.inner;
-    return l;
-}
+static kn_along layout_of(int ndim, const int64_t *shape) { return kn_along_dim(ndim, shape, ndim == 1 ? 0 : 1); }
 
 /* --- shape ------------------------------------------------------------------------------------------------------- */
 
@@ -123,8 +112,7 @@ enum { OF_LIKELIHOOD, OF_LOGITS, SMOOTHED, KINDS };
     }
 static kn_rows_code forward_codes[KINDS] = {
     FORWARD("txw", "", .finish = "l = t < 0 ? (T)0 : -w * x; " WEIGHT_OF_ROW, .values = {"l"}),
-    FORWARD("txwa", "r", .prepass = &kn_softmax_maximum, .state = "s", .init = "s = 0;", .step = "s += exp(a - h);",
-            .merge = "s += S;", .is_sum = true,
+    FORWARD("txwa", "r", .prepass = &kn_softmax_maximum, KN_SUM_OF("exp(a - h)"),
             .finish = "r = log(s); l = t < 0 ? (T)0 : " LOSS_OF_TARGET "; " WEIGHT_OF_ROW, .values = {"l", "h", "r"}),
     FORWARD("txwav", "r", .prepass = &kn_softmax_maximum, .numbers = "pq", .state = "sbu",
             .init = "s = 0; b = 0; u = 0;", .step = "s += exp(a - h); b += v * (a - h); u += v;",
@@ -142,8 +130,8 @@ static kn_rows_code backward_codes[KINDS] = {
     BACKWARD("twgod", .row = "k", .finish = "k = g * o / d * w;", .map = "i == t ? -k : (T)0"),
     BACKWARD("twgodhra", .row = "k", .finish = "k = g * o / d * w;",
              .map = "t < 0 ? (T)0 : k * exp(a - h - r) - (i == t ? k : (T)0)"),
-    BACKWARD("twgodhrav", .numbers = "pq", .state = "s", .init = "s = 0;", .step = "s += v;", .merge = "s += S;",
-             .is_sum = true, .row = "kmn", .finish = "n = g * o / d; m = n * p * w; n = n * q; k = m + n * s;",
+    BACKWARD("twgodhrav", .numbers = "pq", KN_SUM_OF("v"), .row = "kmn",
+             .finish = "n = g * o / d; m = n * p * w; n = n * q; k = m + n * s;",
              .map = "t < 0 ? (T)0 : k * exp(a - h - r) - n * v - (i == t ? m : (T)0)")};
 
 static int kind_of(const kn_class_loss_params *params)
@@ -152,16 +140,16 @@ static int kind_of(const kn_class_loss_params *params)
 }
 
 static kn_rows_problem problem_of(kn_rows_code *codes, const kn_op *op, const kn_class_loss_params *params,
-                                  kn_dtype compute, const class_layout *l)
+                                  kn_dtype compute, const kn_along *l)
 {
     return (kn_rows_problem){.code = &codes[kind_of(params)],
                              .operation = op->name,
                              .compute = compute,
                              .outer = l->outer,
-                             .n = l->classes,
+                             .n = l->n,
                              .inner = l->inner,
                              .ignored = params->ignore_index,
-                             .numbers = {1 - params->label_smoothing, params->label_smoothing / (double)l->classes}};
+                             .numbers = {1 - params->label_smoothing, params->label_smoothing / (double)l->n}};
 }
 
 static kn_rows_operand operand_of(const kn_tensor *t)
@@ -182,7 +170,7 @@ static kn_rows_operand norm_of(const kn_tensor *norms, int64_t part, int64_t row
 static kn_status run_forward(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor *norms, const kn_tensor *total)
 {
     const kn_class_loss_params *params = call->params;
-    const class_layout l = layout_of(in[X]->ndim, in[X]->shape);
+    const kn_along l = layout_of(in[X]->ndim, in[X]->shape);
     kn_rows_problem p = problem_of(forward_codes, call->op, params, in[X]->dtype, &l);
     const kn_rows_operand x = operand_of(in[X]), weight = operand_of(in[WEIGHT]), y = operand_of(call->outputs[0]);
     const kn_rows_operand inputs[] = {operand_of(in[TARGET]), x, weight, x, weight};
@@ -191,7 +179,7 @@ static kn_status run_forward(kn_call *call, kn_tensor *const in[INPUTS], const k
     if (params->reduction == KN_REDUCTION_NONE)
         p.outputs[0] = y;
     for (int i = 0; i < 2; i++)
-        p.outputs[1 + i] = norm_of(norms, i, l.rows);
+        p.outputs[1 + i] = norm_of(norms, i, l.outer * l.inner);
     if (params->reduction != KN_REDUCTION_NONE)
         p.totals[params->reduction == KN_REDUCTION_MEAN ? 0 : 1] = y;
     p.totals[2] = operand_of(total);
@@ -246,7 +234,7 @@ kn_status kn_class_loss_forward(kn_call *call)
 kn_status kn_class_loss_backward(kn_grad_call *grad)
 {
     const kn_class_loss_params *params = grad->params;
-    const class_layout l = layout_of(grad->input[X].ndim, grad->input[X].shape);
+    const kn_along l = layout_of(grad->input[X].ndim, grad->input[X].shape);
     const bool per_row = params->reduction == KN_REDUCTION_NONE;
     const kn_rows_operand given = operand_of(grad->grad_outputs[0]), none = {.buffer = NULL};
     const kn_rows_operand x = operand_of(grad->saved[0]), weight = operand_of(grad->saved[4]);
@@ -256,8 +244,8 @@ kn_status kn_class_loss_backward(kn_grad_call *grad)
                                       per_row ? given : none,
                                       per_row ? none : given,
                                       operand_of(grad->saved[3]),
-                                      norm_of(norms, 0, l.rows),
-                                      norm_of(norms, 1, l.rows),
+                                      norm_of(norms, 0, l.outer * l.inner),
+                                      norm_of(norms, 1, l.outer * l.inner),
                                       x,
                                       weight};
     kn_tensor *out = kn_grad_new(grad, X);
@@ -274,12 +262,12 @@ kn_status kn_class_loss_backward(kn_grad_call *grad)
 
 /* --- reference --------------------------------------------------------------------------------------------------- */
 
-static double reference_lse(const kn_tensor *x, const class_layout *p, int64_t from)
+static double reference_lse(const kn_tensor *x, const kn_along *p, int64_t from)
 {
     double largest = -INFINITY, sum = 0;
-    for (int64_t c = 0; c < p->classes; c++)
+    for (int64_t c = 0; c < p->n; c++)
         largest = fmax(largest, kn_reference_get(x, from + c * p->inner));
-    for (int64_t c = 0; c < p->classes; c++)
+    for (int64_t c = 0; c < p->n; c++)
         sum += exp(kn_reference_get(x, from + c * p->inner) - largest);
     return largest + log(sum);
 }
@@ -288,20 +276,20 @@ kn_status kn_class_loss_reference(const kn_call *call)
 {
     const kn_class_loss_params *params = call->params;
     const kn_tensor *x = call->inputs[0], *weight = call->num_inputs > 2 ? call->inputs[2] : NULL;
-    const class_layout p = layout_of(x->ndim, x->shape);
+    const kn_along p = layout_of(x->ndim, x->shape);
     double sum = 0, total = 0;
 
-    for (int64_t row = 0; row < p.rows; row++) {
-        const int64_t from = row / p.inner * p.classes * p.inner + row % p.inner;
+    for (int64_t row = 0; row < p.outer * p.inner; row++) {
+        const int64_t from = row / p.inner * p.n * p.inner + row % p.inner;
         const int64_t t = (int64_t)kn_reference_get(call->inputs[1], row);
         const double lse = params->logits ? reference_lse(x, &p, from) : 0;
         double loss = 0, smooth = 0;
         if (t != params->ignore_index) {
             const double w = weight ? kn_reference_get(weight, t) : 1;
-            for (int64_t c = 0; c < p.classes; c++)
+            for (int64_t c = 0; c < p.n; c++)
                 smooth += (weight ? kn_reference_get(weight, c) : 1) * (lse - kn_reference_get(x, from + c * p.inner));
             loss = (1 - params->label_smoothing) * w * (lse - kn_reference_get(x, from + t * p.inner)) +
-                   (params->label_smoothing != 0 ? params->label_smoothing / (double)p.classes * smooth : 0);
+                   (params->label_smoothing != 0 ? params->label_smoothing / (double)p.n * smooth : 0);
             total += w;
         }
         if (params->reduction == KN_REDUCTION_NONE)

@@ -6,98 +6,21 @@
 #include "autograd/work.h"
 #include "ops/dispatch/backward.h"
 #include "ops/dispatch/promote.h"
-#include "ops/dispatch/reference.h"
-#include "ops/loss/class_loss.h"
-#include "ops/pointwise/elementwise.h"
-#include "ops/shape/reduce.h"
-
-static kn_status mse_shape(kn_call *call)
-{
-    KN_TRY(kn_call_check_floating(call, 0));
-    KN_TRY(kn_call_check_same_dtype(call, 0, 1));
-    return kn_call_output(call, call->inputs[0]->dtype, 0, NULL);
-}
-
-static double divisor_of(const kn_reduction_args *params, int64_t n)
-{
-    return params->reduction == KN_REDUCTION_MEAN ? (double)n : 1;
-}
+#include "ops/loss/element_loss.h"
 
 /* Separate statements, so that the product is not contracted to an FMA, which rounds differently. */
-static kn_rows_code squared_error = {.name = "mse",
-                                     .inputs = "ab",
-                                     .numbers = "p",
-                                     .state = "s",
-                                     .init = "s = 0;",
-                                     .step = "const T d = a - b; const T e = d * d; s += e;",
-                                     .merge = "s += S;",
-                                     .values = {"s / p"},
-                                     .is_sum = true};
-static kn_pointwise_code squared_error_backward = {
-    .name = "mse_backward", .inputs = "gab", .numbers = "p", .values = {"p * g * (a - b)"}};
+static kn_element_codes codes = {
+    .sum = {.name = "mse",
+            .inputs = "ab",
+            .numbers = "p",
+            KN_SUM_BY("const T d = a - b; const T e = d * d; s += e;"),
+            .values = {"s / p"}},
+    .slopes = {{.name = "mse_backward", .inputs = "gab", .numbers = "p", .values = {"p * g * (a - b)"}},
+               {.name = "mse_target", .inputs = "gab", .numbers = "p", .values = {"-p * g * (a - b)"}}}};
 
-static kn_status mse_of(kn_call *call, const kn_tensor *a, const kn_tensor *b)
-{
-    const kn_rows_problem p = {.code = &squared_error,
-                               .operation = "mse_loss",
-                               .compute = a->dtype,
-                               .outer = 1,
-                               .n = kn_numel(a),
-                               .inner = 1,
-                               .outputs = {kn_row_operand(call->outputs[0])},
-                               .inputs = {kn_row_operand(a), kn_row_operand(b)},
-                               .numbers = {divisor_of(call->params, kn_numel(a))}};
-    return kn_rows_run(call->stream, &p);
-}
+static double mse_term(const double *in) { return (in[0] - in[1]) * (in[0] - in[1]); }
 
-static kn_status mse_forward(kn_call *call)
-{
-    kn_tensor *a = NULL, *b = NULL;
-    kn_status status = kn_tensor_contiguous(&a, call->inputs[0]);
-
-    if (status == KN_OK)
-        status = kn_tensor_contiguous(&b, call->inputs[1]);
-    if (status == KN_OK && call->needs_grad)
-        status = kn_call_save(call, a);
-    if (status == KN_OK && call->needs_grad)
-        status = kn_call_save(call, b);
-    if (status == KN_OK)
-        status = mse_of(call, a, b);
-    kn_release(a);
-    kn_release(b);
-    return status;
-}
-
-static kn_status mse_backward(kn_grad_call *grad)
-{
-    kn_tensor *const *saved = grad->saved;
-    const double scale = 2 / divisor_of(grad->params, kn_numel(saved[0]));
-    const kn_tensor *operands[] = {grad->grad_outputs[0], saved[0], saved[1]};
-
-    for (int i = 0; i < 2; i++) { /* d/db = -d/da */
-        const kn_scalar number = kn_scalar_real(i ? -scale : scale);
-        if (!grad->needs[i])
-            continue;
-        if (!kn_grad_new(grad, i))
-            return kn_error_status();
-        KN_TRY(kn_elements(grad->stream, &squared_error_backward, "mse_loss", saved[0]->dtype, grad->grad_inputs[i],
-                           operands, 3, &number));
-    }
-    return KN_OK;
-}
-
-static kn_status mse_reference(const kn_call *call)
-{
-    const int64_t n = kn_numel(call->inputs[0]);
-    double sum = 0;
-
-    for (int64_t i = 0; i < n; i++) {
-        const double difference = kn_reference_get(call->inputs[0], i) - kn_reference_get(call->inputs[1], i);
-        sum += difference * difference;
-    }
-    kn_reference_set(call->outputs[0], 0, sum / divisor_of(call->params, n));
-    return KN_OK;
-}
+static const kn_element_loss mse = {.codes = &codes, .factor = 2, .term = mse_term};
 
 /* Difference, square, sum; difference and factor for each gradient. */
 static kn_work mse_work(const kn_call *call) { return kn_work_of_input(call, 3); }
@@ -134,26 +57,19 @@ static kn_status mse_backward_recorded(kn_grad_call *grad)
     const double n = (double)kn_shape_numel(grad->input[0].ndim, grad->input[0].shape);
     kn_tensor *x = kn_grad_saved_input(grad, 0, 0), *target = kn_grad_saved_input(grad, 1, 1);
     kn_tensor *slope =
-        kn_mul(kn_mul_scalar(kn_sub(x, target), 2 / divisor_of(grad->params, (int64_t)n)), grad->grad_outputs[0]);
+        kn_mul(kn_mul_scalar(kn_sub(x, target), 2 / kn_loss_divisor(grad->params, (int64_t)n)), grad->grad_outputs[0]);
     for (int i = 0; i < 2; i++)
         if (grad->needs[i] && !(grad->grad_inputs[i] = i == 0 ? slope : kn_neg(slope)))
             return kn_error_status();
     return KN_OK;
 }
 
-static const kn_op_param rows[] = {KN_PARAM(kn_reduction_args, reduction, .values = kn_reduction_names)};
 const kn_op kn_mse_loss_op = {.name = "mse_loss",
                               .inputs = {"input", "target"},
-                              .params = KN_PARAMS(kn_reduction_args, rows, .reduction = KN_REDUCTION_MEAN),
-                              .widens_halves = true,
-                              .composes = true,
+                              KN_ELEMENT_LOSS(&mse),
                               .enter = mse_enter,
-                              .shape = mse_shape,
-                              .forward = mse_forward,
-                              .backward = mse_backward,
                               .backward_recorded = mse_backward_recorded,
                               .saved = {"input", "target"},
-                              .reference = mse_reference,
                               .work = mse_work,
                               .backward_work = mse_backward_work};
 

@@ -61,18 +61,11 @@ static kn_status layer_norm_shape(kn_call *call)
  * parts, h + l, because rounding it to T may cost a large part of the deviation: the second pass sums deviations from
  * h, which also gives the error of h, l. */
 #define CENTRED "((a - h) - l)"
-static const kn_rows_pass average = {.state = "s",
-                                     .init = "s = 0;",
-                                     .step = "s += a;",
-                                     .merge = "s += S;",
-                                     .row = "h",
-                                     .finish = "h = s * p;",
-                                     .is_sum = true};
+static const kn_rows_pass average = {KN_SUM_OF("a"), .row = "h", .finish = "h = s * p;"};
 #define FORWARD(letters, factor, term)                                                                                 \
     {                                                                                                                  \
         .name = "layer_norm", .inputs = letters, .per_place = "wb", .numbers = "pq", .prepass = &average,              \
-        .state = "uv", .init = "u = 0; v = 0;", .step = "const T d = a - h; u += d; v += d * d;",                      \
-        .merge = "u += U; v += V;", .is_sum = true, .row = "lr",                                                       \
+        KN_TWO_SUMS_BY("const T d = a - h; u += d; v += d * d;"), .row = "lr",                                         \
         .finish = "l = u * p; const T e = (v - u * l) * p; r = 1 / sqrt((e < 0 ? (T)0 : e) + q);",                     \
         .values = {"h", "l", "r"}, .map = CENTRED " * r" factor term                                                   \
     }
@@ -83,21 +76,16 @@ static kn_rows_code forward_codes[2][2] = {{FORWARD("a", "", ""), FORWARD("ab", 
 static kn_rows_code sums_over_rows = {.name = "layer_norm_sums",
                                       .inputs = "gahlr",
                                       .per_place = "hlr",
-                                      .state = "uv",
-                                      .init = "u = 0; v = 0;",
-                                      .step = "u += g * (" CENTRED " * r); v += g;",
-                                      .merge = "u += U; v += V;",
-                                      .values = {"u", "v"},
-                                      .is_sum = true};
+                                      KN_TWO_SUMS_BY("u += g * (" CENTRED " * r); v += g;"),
+                                      .values = {"u", "v"}};
 
 /* With c = x - mean and d = g weight: dx = r (d - sum d / n - c r^2 sum d c / n). */
 #define BACKWARD(letters, factor)                                                                                      \
     {                                                                                                                  \
         .name = "layer_norm_backward", .inputs = letters, .per_place = "w", .per_row = "hlr", .numbers = "p",          \
-        .state = "uv", .init = "u = 0; v = 0;",                                                                        \
-        .step = "const T c = " CENTRED "; const T d = g" factor "; u += d; v += d * c;", .merge = "u += U; v += V;",   \
-        .is_sum = true, .row = "xy", .finish = "x = u * p; y = v * p * r * r;",                                        \
-        .map = "(g" factor " - x - " CENTRED " * y) * r", .columns = &sums_over_rows                                   \
+        KN_TWO_SUMS_BY("const T c = " CENTRED "; const T d = g" factor "; u += d; v += d * c;"), .row = "xy",          \
+        .finish = "x = u * p; y = v * p * r * r;", .map = "(g" factor " - x - " CENTRED " * y) * r",                   \
+        .columns = &sums_over_rows                                                                                     \
     }
 static kn_rows_code backward_codes[2] = {BACKWARD("gahlr", ""), BACKWARD("gahlrw", " * w")};
 

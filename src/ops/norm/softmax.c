@@ -16,18 +16,6 @@ typedef struct kn_softmax_params {
     bool logarithm;
 } kn_softmax_params;
 
-/* The input as [outer, n, inner] around the dimension. */
-typedef struct kn_softmax_layout {
-    int64_t outer, n, inner;
-} kn_softmax_layout;
-
-static kn_softmax_layout layout_of(int ndim, const int64_t *shape, int dim)
-{
-    if (ndim == 0)
-        return (kn_softmax_layout){1, 1, 1};
-    return (kn_softmax_layout){kn_shape_numel(dim, shape), shape[dim], kn_shape_numel(ndim - dim - 1, shape + dim + 1)};
-}
-
 static kn_status softmax_shape(kn_call *call)
 {
     KN_TRY(kn_call_check_floating(call, 0));
@@ -45,27 +33,26 @@ const kn_rows_pass kn_softmax_maximum = {.state = "m",
 
 /* The logarithm subtracts the maximum first: adding the other term to it would round that to the maximum's
  * precision. */
-#define SUM_OF(term) .state = "s", .init = "s = 0;", .step = "s += " term ";", .merge = "s += S;", .is_sum = true
 #define FORWARD(id, ...)                                                                                               \
     {                                                                                                                  \
         .name = id, .inputs = "a", .prepass = &kn_softmax_maximum, .row = "r", __VA_ARGS__                             \
     }
 static kn_rows_code forward_codes[] = {
-    FORWARD("softmax", SUM_OF("a"), .keep = "a = exp(a - h);", .finish = "r = 1 / s;", .map = "a * r"),
-    FORWARD("log_softmax", SUM_OF("exp(a - h)"), .finish = "r = log(s);", .map = "a - h - r")};
+    FORWARD("softmax", KN_SUM_OF("a"), .keep = "a = exp(a - h);", .finish = "r = 1 / s;", .map = "a * r"),
+    FORWARD("log_softmax", KN_SUM_OF("exp(a - h)"), .finish = "r = log(s);", .map = "a - h - r")};
 
 /* dx = y (g - sum g y); of the logarithm: g - exp(y) sum g. */
 #define BACKWARD(id, ...)                                                                                              \
     {                                                                                                                  \
         .name = id "_backward", .inputs = "gy", .row = "r", .finish = "r = s;", __VA_ARGS__                            \
     }
-static kn_rows_code backward_codes[] = {BACKWARD("softmax", SUM_OF("g * y"), .map = "y * (g - r)"),
-                                        BACKWARD("log_softmax", SUM_OF("g"), .map = "g - exp(y) * r")};
+static kn_rows_code backward_codes[] = {BACKWARD("softmax", KN_SUM_OF("g * y"), .map = "y * (g - r)"),
+                                        BACKWARD("log_softmax", KN_SUM_OF("g"), .map = "g - exp(y) * r")};
 
 static kn_status run(kn_stream *stream, kn_rows_code *codes, const kn_softmax_params *params, const kn_tensor *a,
                      const kn_tensor *b, kn_tensor *out)
 {
-    const kn_softmax_layout l = layout_of(out->ndim, out->shape, params->dim);
+    const kn_along l = kn_along_dim(out->ndim, out->shape, params->dim);
     const kn_rows_problem p = {.code = &codes[params->logarithm],
                                .operation = params->logarithm ? "log_softmax" : "softmax",
                                .compute = out->dtype,
@@ -101,7 +88,7 @@ static kn_status softmax_reference(const kn_call *call)
 {
     const kn_softmax_params *params = call->params;
     const kn_tensor *x = call->inputs[0];
-    const kn_softmax_layout l = layout_of(x->ndim, x->shape, params->dim);
+    const kn_along l = kn_along_dim(x->ndim, x->shape, params->dim);
 
     for (int64_t i = 0; i < l.outer * l.inner; i++) {
         const int64_t from = i / l.inner * l.n * l.inner + i % l.inner;

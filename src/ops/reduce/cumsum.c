@@ -6,7 +6,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/shape/reduce.h"
 
-static kn_rows_code running_sum = {.name = "cumsum", KN_SUM_TEXTS, .values = {"s"}};
+static kn_rows_code running_sum = {.name = "cumsum", .inputs = "a", KN_SUM_OF("a"), .values = {"s"}};
 
 static kn_status cumsum_shape(kn_call *call)
 {
@@ -18,12 +18,13 @@ static kn_status cumsum_shape(kn_call *call)
 static kn_status run(kn_stream *stream, kn_tensor *x, int dim, bool backwards, const kn_tensor *y)
 {
     const bool is_real = kn_dtype_is_floating(x->dtype);
+    const kn_along l = kn_along_dim(x->ndim, x->shape, dim);
     kn_rows_problem p = {.code = &running_sum,
                          .operation = "cumsum",
                          .compute = is_real ? kn_compute_type(x->dtype) : KN_I64,
-                         .outer = kn_shape_numel(dim, x->shape),
-                         .n = x->ndim ? x->shape[dim] : 1,
-                         .inner = x->ndim ? kn_shape_numel(x->ndim - dim - 1, x->shape + dim + 1) : 1,
+                         .outer = l.outer,
+                         .n = l.n,
+                         .inner = l.inner,
                          .outputs = {kn_row_operand(y)},
                          .scans = true,
                          .backwards = backwards};
@@ -53,12 +54,10 @@ static kn_status cumsum_backward(kn_grad_call *grad)
 static kn_status cumsum_reference(const kn_call *call)
 {
     const kn_tensor *x = call->inputs[0];
-    const int dim = ((const kn_dim_args *)call->params)->dim;
-    const int64_t n = x->ndim ? x->shape[dim] : 1;
-    const int64_t inner = x->ndim ? kn_shape_numel(x->ndim - dim - 1, x->shape + dim + 1) : 1;
+    const kn_along l = kn_along_dim(x->ndim, x->shape, ((const kn_dim_args *)call->params)->dim);
 
     for (int64_t i = 0; i < kn_numel(x); i++) {
-        const double before = i / inner % n > 0 ? kn_reference_get(call->outputs[0], i - inner) : 0;
+        const double before = i / l.inner % l.n > 0 ? kn_reference_get(call->outputs[0], i - l.inner) : 0;
         kn_reference_set(call->outputs[0], i, before + kn_reference_get(x, i));
     }
     return KN_OK;

@@ -17,16 +17,8 @@ static bool is_below(double v, double best) { return v < best || (isnan(v) && !i
 /* Is an element the extreme y? NaN matches NaN. */
 #define IS_EXTREME "(a == y || (a != a && y != y))"
 
-/* Equal extremes share the gradient evenly. Selected, not multiplied by a mask: infinities and NaN would spread. */
-static kn_rows_code counting = {.name = "count_extremes",
-                                .inputs = "ay",
-                                .per_row = "y",
-                                .state = "u",
-                                .init = "u = 0;",
-                                .step = "u += ((a == y) | (KN_NAN(a) & KN_NAN(y))) ? (T)1 : (T)0;",
-                                .merge = "u += U;",
-                                .values = {"u"},
-                                .is_sum = true};
+/* The gradient is selected, not multiplied by a mask: infinities and NaN would spread. */
+static kn_rows_code counting = KN_COUNT_OF("count_extremes", "a");
 
 #define EXTREME_TABLE(name_, noun, relation, first, is_better)                                                         \
     static double name_##_reference(const double *a, int64_t n, double number)                                         \
@@ -40,13 +32,7 @@ static kn_rows_code counting = {.name = "count_extremes",
     kn_reducer kn_##name_##_table = {                                                                                  \
         .rule = KN_REDUCES_SAME,                                                                                       \
         .identity = noun,                                                                                              \
-        .forward = {.name = #name_,                                                                                    \
-                    .inputs = "a",                                                                                     \
-                    .state = "m",                                                                                      \
-                    .init = "m = " first ";",                                                                          \
-                    .step = "m = ((a " relation " m) | KN_NAN(a)) ? a : m;",                                           \
-                    .merge = "m = ((M " relation " m) | KN_NAN(M)) ? M : m;",                                          \
-                    .values = {"m"}},                                                                                  \
+        .forward = KN_EXTREME_OF(#name_, "a", relation, first),                                                        \
         .row_values = &counting,                                                                                       \
         .backward = {.name = #name_ "_backward", .inputs = "gayu", .values = {IS_EXTREME " ? g / u : (T)0"}},          \
         .reference = name_##_reference};
@@ -137,27 +123,22 @@ static kn_status extreme_forward(kn_call *call)
 {
     kn_extreme *e = call->op->detail;
     const kn_tensor *x = call->inputs[0];
-    const int dim = ((const kn_extreme_params *)call->params)->dim;
+    const kn_along l = kn_along_dim(x->ndim, x->shape, ((const kn_extreme_params *)call->params)->dim);
     const bool is_real = kn_dtype_is_floating(x->dtype);
     kn_rows_problem p = {.code = &e->code,
                          .operation = call->op->name,
                          .compute = is_real              ? kn_compute_type(x->dtype)
                                     : x->dtype == KN_I64 ? KN_I64
                                                          : KN_I32,
-                         .outer = 1,
-                         .n = 1,
-                         .inner = 1};
+                         .outer = l.outer,
+                         .n = l.n,
+                         .inner = l.inner};
     kn_tensor *contiguous;
 
     if (call->needs_grad)
         KN_TRY(kn_call_save(call, call->outputs[1]));
     if (kn_numel(x) == 0)
         return KN_OK;
-    if (x->ndim > 0) {
-        p.outer = kn_shape_numel(dim, x->shape);
-        p.n = x->shape[dim];
-        p.inner = kn_shape_numel(x->ndim - dim - 1, x->shape + dim + 1);
-    }
     KN_TRY(kn_tensor_contiguous(&contiguous, call->inputs[0]));
     p.inputs[0] = kn_row_operand(contiguous);
     if (!e->only_place)
@@ -227,18 +208,16 @@ static kn_status extreme_reference(const kn_call *call)
 {
     const kn_extreme *e = call->op->detail;
     const kn_tensor *x = call->inputs[0];
-    const int dim = ((const kn_extreme_params *)call->params)->dim;
-    const int64_t n = x->ndim ? x->shape[dim] : 1;
-    const int64_t inner = x->ndim ? kn_shape_numel(x->ndim - dim - 1, x->shape + dim + 1) : 1;
+    const kn_along l = kn_along_dim(x->ndim, x->shape, ((const kn_extreme_params *)call->params)->dim);
 
-    for (int64_t i = 0; i < kn_numel(x) / n; i++) {
-        const int64_t from = i / inner * n * inner + i % inner;
+    for (int64_t i = 0; i < l.outer * l.inner; i++) {
+        const int64_t from = i / l.inner * l.n * l.inner + i % l.inner;
         int64_t at = 0;
-        for (int64_t k = 1; k < n; k++)
-            if (e->is_better(kn_reference_get(x, from + k * inner), kn_reference_get(x, from + at * inner)))
+        for (int64_t k = 1; k < l.n; k++)
+            if (e->is_better(kn_reference_get(x, from + k * l.inner), kn_reference_get(x, from + at * l.inner)))
                 at = k;
         if (!e->only_place)
-            kn_reference_set(call->outputs[0], i, kn_reference_get(x, from + at * inner));
+            kn_reference_set(call->outputs[0], i, kn_reference_get(x, from + at * l.inner));
         kn_reference_set(call->outputs[e->only_place ? 0 : 1], i, (double)at);
     }
     return KN_OK;

@@ -113,12 +113,8 @@ static kn_reducer logsumexp_table = {.rule = KN_REDUCES_REAL,
                                      .forward = {.name = "logsumexp",
                                                  .inputs = "am",
                                                  .per_row = "m",
-                                                 .state = "s",
-                                                 .init = "s = 0;",
-                                                 .step = "s += exp(a - " SHIFT ");",
-                                                 .merge = "s += S;",
-                                                 .values = {SHIFT " + log(s)"},
-                                                 .is_sum = true},
+                                                 KN_SUM_OF("exp(a - " SHIFT ")"),
+                                                 .values = {SHIFT " + log(s)"}},
                                      .backward = {.name = "logsumexp_backward",
                                                   .inputs = "gay",
                                                   .vectors = KN_VECTORS,
@@ -168,12 +164,8 @@ static double std_reference(const double *a, int64_t n, double correction)
                     .inputs = "am",                                                                                    \
                     .per_row = "m",                                                                                    \
                     .numbers = "pq",                                                                                   \
-                    .state = "uv",                                                                                     \
-                    .init = "u = 0; v = 0;",                                                                           \
-                    .step = "const T d = a - m; u += d; v += d * d;",                                                  \
-                    .merge = "u += U; v += V;",                                                                        \
-                    .values = {value},                                                                                 \
-                    .is_sum = true},                                                                                   \
+                    KN_TWO_SUMS_BY("const T d = a - m; u += d; v += d * d;"),                                          \
+                    .values = {value}},                                                                                \
         .backward = {.name = #id "_backward", .inputs = names, .numbers = "pq", .values = {gradient}},                 \
         .numbers = var_numbers,                                                                                        \
         .reference = id##_reference};                                                                                  \
@@ -217,15 +209,7 @@ static void norm_numbers(double *pq, double p, int64_t n)
 #define SUM_NORM(id, term, value, names, gradient)                                                                     \
     static kn_reducer id##_table = {                                                                                   \
         .rule = KN_REDUCES_SAME,                                                                                       \
-        .forward = {.name = #id,                                                                                       \
-                    .inputs = "a",                                                                                     \
-                    .numbers = "pq",                                                                                   \
-                    .state = "s",                                                                                      \
-                    .init = "s = 0;",                                                                                  \
-                    .step = "s += " term ";",                                                                          \
-                    .merge = "s += S;",                                                                                \
-                    .values = {value},                                                                                 \
-                    .is_sum = true},                                                                                   \
+        .forward = {.name = #id, .inputs = "a", .numbers = "pq", KN_SUM_OF(term), .values = {value}},                  \
         .backward = {.name = #id "_backward", .inputs = names, .numbers = "pq", .values = {gradient}},                 \
         .numbers = norm_numbers,                                                                                       \
         .reference = norm_reference};
@@ -239,28 +223,13 @@ SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / (y == 0 ? 
 SUM_NORM(norm_p, "KN_POWER(fabs(a), p)", "KN_POWER(s, q)", "gay",
          "a == 0 || y == 0 ? (T)0 : g * " SIGN_OF_A " * pow(a == 0 ? (T)1 : fabs(a) / (y == 0 ? (T)1 : y), p - 1)")
 
-/* Equal extremes share the gradient evenly. */
-static kn_rows_code counting = {.name = "count_norms",
-                                .inputs = "ay",
-                                .per_row = "y",
-                                .state = "u",
-                                .init = "u = 0;",
-                                .step = "u += ((fabs(a) == y) | (KN_NAN(a) & KN_NAN(y))) ? (T)1 : (T)0;",
-                                .merge = "u += U;",
-                                .values = {"u"},
-                                .is_sum = true};
+static kn_rows_code counting = KN_COUNT_OF("count_norms", "fabs(a)");
 
 #define EXTREME_NORM(id, noun, relation, first)                                                                        \
     static kn_reducer id##_table = {                                                                                   \
         .rule = KN_REDUCES_SAME,                                                                                       \
         .identity = noun,                                                                                              \
-        .forward = {.name = #id,                                                                                       \
-                    .inputs = "a",                                                                                     \
-                    .state = "m",                                                                                      \
-                    .init = "m = " first ";",                                                                          \
-                    .step = "m = ((fabs(a) " relation " m) | KN_NAN(a)) ? fabs(a) : m;",                               \
-                    .merge = "m = ((M " relation " m) | KN_NAN(M)) ? M : m;",                                          \
-                    .values = {"m"}},                                                                                  \
+        .forward = KN_EXTREME_OF(#id, "fabs(a)", relation, first),                                                     \
         .row_values = &counting,                                                                                       \
         .backward = {.name = #id "_backward",                                                                          \
                      .inputs = "gayu",                                                                                 \

@@ -48,6 +48,20 @@ kn_status kn_reducer_backward(kn_grad_call *grad);
 kn_status kn_reducer_backward_recorded(kn_grad_call *grad);
 kn_status kn_reducer_reference(const kn_call *call);
 
+/* The codes of the extreme of `value`, an expression of a, and of the number of elements whose value is the extreme y,
+ * which share the gradient evenly. NaN matches NaN. */
+#define KN_EXTREME_OF(id, value, relation, first)                                                                      \
+    {                                                                                                                  \
+        .name = id, .inputs = "a", .values = {"m"}, .state = "m", .init = "m = " first ";",                            \
+        .step = "m = ((" value " " relation " m) | KN_NAN(a)) ? " value " : m;",                                       \
+        .merge = "m = ((M " relation " m) | KN_NAN(M)) ? M : m;"                                                       \
+    }
+#define KN_COUNT_OF(id, value)                                                                                         \
+    {                                                                                                                  \
+        .name = id, .inputs = "ay", .per_row = "y", .values = {"s"},                                                   \
+        KN_SUM_OF("(((" value " == y) | (KN_NAN(a) & KN_NAN(y))) ? (T)1 : (T)0)")                                      \
+    }
+
 /* Reducers of all elements, which others build on: the maximum and the minimum. */
 extern kn_reducer kn_max_table, kn_min_table;
 

@@ -68,3 +68,10 @@ kn_tensor *kn_reduce_spread(kn_tensor *gradient, const kn_reduce_params *params,
         kept[d] = params->over[d] ? 1 : shape[d];
     return kn_expand(kn_reshape(gradient, ndim, kept), ndim, shape);
 }
+
+kn_along kn_along_dim(int ndim, const int64_t *shape, int dim)
+{
+    if (ndim == 0)
+        return (kn_along){1, 1, 1};
+    return (kn_along){kn_shape_numel(dim, shape), shape[dim], kn_shape_numel(ndim - dim - 1, shape + dim + 1)};
+}

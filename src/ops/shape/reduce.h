@@ -26,6 +26,12 @@ int64_t kn_reduce_count(const kn_reduce_params *params, int ndim, const int64_t 
 /* The gradient of a reduction, broadcast from the output's to the input's shape: a view. */
 kn_tensor *kn_reduce_spread(kn_tensor *gradient, const kn_reduce_params *params, int ndim, const int64_t *shape);
 
+/* Contiguous data as [outer, n, inner] round dimension `dim`; without dimensions it is one element. */
+typedef struct kn_along {
+    int64_t outer, n, inner;
+} kn_along;
+kn_along kn_along_dim(int ndim, const int64_t *shape, int dim);
+
 /* A contiguous tensor as an operand of the engine for rows. */
 static inline kn_rows_operand kn_row_operand(const kn_tensor *t)
 {
@@ -36,10 +42,6 @@ static inline kn_rows_operand kn_row_operand(const kn_tensor *t)
  * launches. y's dtype is x's for floating dtypes, otherwise int64. */
 kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tensor *x, int64_t outer, int64_t n,
                         int64_t inner, double divisor, kn_tensor *y);
-
-/* The texts of a sum, for a kn_rows_code. */
-#define KN_SUM_TEXTS                                                                                                   \
-    .inputs = "a", .state = "s", .init = "s = 0;", .step = "s += a;", .merge = "s += S;", .is_sum = true
 
 /* The code of that, for floating dtypes: p is the divisor. */
 extern kn_rows_code kn_mean_code;

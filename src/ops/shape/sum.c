@@ -7,8 +7,8 @@
 
 /* --- along the middle of [outer, n, inner] ------------------------------------------------------------------------ */
 
-kn_rows_code kn_mean_code = {.name = "sum", KN_SUM_TEXTS, .numbers = "p", .values = {"s / p"}};
-static kn_rows_code of_whole_numbers = {.name = "sum", KN_SUM_TEXTS, .values = {"s"}};
+kn_rows_code kn_mean_code = {.name = "sum", .inputs = "a", KN_SUM_OF("a"), .numbers = "p", .values = {"s / p"}};
+static kn_rows_code of_whole_numbers = {.name = "sum", .inputs = "a", KN_SUM_OF("a"), .values = {"s"}};
 
 kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tensor *x, int64_t outer, int64_t n,
                         int64_t inner, double divisor, kn_tensor *y)
