@@ -6,29 +6,16 @@
 #include "base/error.h"
 #include "nn/module.h"
 
-static kn_tensor *relu_forward(kn_module *module, kn_tensor *x)
-{
-    (void)module;
-    return kn_relu(x);
-}
-
-static kn_tensor *relu6_forward(kn_module *module, kn_tensor *x)
-{
-    (void)module;
-    return kn_relu6(x);
-}
-
-static kn_tensor *sigmoid_forward(kn_module *module, kn_tensor *x)
-{
-    (void)module;
-    return kn_sigmoid(x);
-}
-
-static kn_tensor *tanh_forward(kn_module *module, kn_tensor *x)
-{
-    (void)module;
-    return kn_tanh(x);
-}
+#define FORWARD(id)                                                                                                    \
+    static kn_tensor *id##_forward(kn_module *module, kn_tensor *x)                                                    \
+    {                                                                                                                  \
+        (void)module;                                                                                                  \
+        return kn_##id(x);                                                                                             \
+    }
+FORWARD(relu)
+FORWARD(relu6)
+FORWARD(sigmoid)
+FORWARD(tanh)
 
 static kn_tensor *flatten_forward(kn_module *module, kn_tensor *x)
 {

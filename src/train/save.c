@@ -148,16 +148,20 @@ static kn_status fill_last(kn_trainer *trainer, kn_tensor_file *file)
     return kn_trainer_put_callbacks(trainer, file);
 }
 
-static kn_status save_table(kn_trainer *trainer, const kn_history *table, const char *name)
+static kn_status save_history(kn_trainer *trainer, const kn_history *table, const char *name,
+                              kn_status (*write)(const kn_history *table, const char *path))
 {
-    if (table->columns == 0)
-        return KN_OK;
     char *path = kn_path_join(trainer->params.output, name);
     if (path == NULL)
         return KN_ERR_MEMORY;
-    kn_status status = kn_history_save_csv(table, path);
+    kn_status status = write(table, path);
     kn_free(path);
     return note_written(trainer, name, status);
+}
+
+static kn_status save_table(kn_trainer *trainer, const kn_history *table, const char *name)
+{
+    return table->columns > 0 ? save_history(trainer, table, name, kn_history_save_csv) : KN_OK;
 }
 
 kn_status kn_trainer_save_tables(kn_trainer *trainer)
@@ -196,14 +200,7 @@ void kn_trainer_close_output(kn_trainer *trainer) { kn_directory_unlock(&trainer
 
 static kn_status save_plot(kn_trainer *trainer, const kn_history *table, const char *name)
 {
-    if (table->epochs == 0)
-        return KN_OK;
-    char *path = kn_path_join(trainer->params.output, name);
-    if (path == NULL)
-        return KN_ERR_MEMORY;
-    kn_status status = kn_history_save_plot(table, path);
-    kn_free(path);
-    return note_written(trainer, name, status);
+    return table->epochs > 0 ? save_history(trainer, table, name, kn_history_save_plot) : KN_OK;
 }
 
 kn_status kn_trainer_save_plot(kn_trainer *trainer)

@@ -186,14 +186,7 @@ static kn_status batch_norm_backward(kn_grad_call *grad)
     const kn_batch_norm_op_params *params = grad->params;
     const kn_tensor *x = grad->saved[0];
 
-    for (int i = X; i <= BIAS; i++) {
-        if (!grad->needs[i])
-            continue;
-        if (!kn_grad_new(grad, i))
-            return kn_error_status();
-        if (kn_numel(x) == 0) /* sums of nothing */
-            KN_TRY(kn_tensor_fill(grad->grad_inputs[i], 0));
-    }
+    KN_TRY(kn_norm_new_gradients(grad));
     if (kn_numel(x) == 0)
         return KN_OK;
     kn_tensor *const *saved = grad->saved, *const *grads = grad->grad_inputs;

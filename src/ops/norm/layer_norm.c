@@ -173,14 +173,7 @@ static kn_status layer_norm_backward(kn_grad_call *grad)
 {
     const kn_tensor *x = grad->saved[0];
 
-    for (int i = X; i < INPUTS; i++) {
-        if (!grad->needs[i])
-            continue;
-        if (!kn_grad_new(grad, i))
-            return kn_error_status();
-        if (kn_numel(x) == 0)
-            KN_TRY(kn_tensor_fill(grad->grad_inputs[i], 0));
-    }
+    KN_TRY(kn_norm_new_gradients(grad));
     return kn_numel(x) == 0 ? KN_OK : run_backward(grad, rows_of(grad->params, x->ndim, x->shape));
 }
 

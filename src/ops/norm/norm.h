@@ -34,6 +34,9 @@ typedef struct kn_batch_norm_op_params {
     kn_activation activation;
 } kn_batch_norm_op_params;
 
+/* Allocates the wanted gradients of x, weight and bias: 0 if x, which is saved first, has no elements. */
+kn_status kn_norm_new_gradients(kn_grad_call *grad);
+
 /* The recorded gradients (ops/norm/recorded.c). Saved are x, the statistics, the weight and the bias. */
 kn_status kn_layer_norm_backward_recorded(kn_grad_call *grad);
 kn_status kn_batch_norm_backward_recorded(kn_grad_call *grad);

@@ -1,4 +1,5 @@
-/* ops/norm/recorded.c - gradients of the normalisations as recorded operations, for gradients of gradients. */
+/* ops/norm/recorded.c - gradients of the normalisations: allocated, and as recorded operations, for gradients of
+ * gradients. */
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
@@ -30,6 +31,19 @@ static kn_tensor *gradient_of_x(normalised n, kn_tensor *g, const int *dims, int
 static kn_tensor *times(kn_tensor *g, kn_tensor *weight) { return weight ? kn_mul(g, weight) : g; }
 
 enum { X, WEIGHT, BIAS, INPUTS };
+
+kn_status kn_norm_new_gradients(kn_grad_call *grad)
+{
+    for (int i = X; i < INPUTS; i++) {
+        if (!grad->needs[i])
+            continue;
+        if (!kn_grad_new(grad, i))
+            return kn_error_status();
+        if (kn_numel(grad->saved[0]) == 0) /* sums of nothing */
+            KN_TRY(kn_tensor_fill(grad->grad_inputs[i], 0));
+    }
+    return KN_OK;
+}
 
 static kn_status check_made(const kn_grad_call *grad)
 {
