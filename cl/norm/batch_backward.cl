@@ -206,7 +206,7 @@ static void apply_to_tile(long first, long chunk, operands in, kn_batch_shape s)
     SPREAD(slope, line, first, slope_of(channel, in, s));
 #define STEP(LOAD, STORE)                                                              \
     do {                                                                               \
-        const long v = k / 16;                                                         \
+        const long v = k >> 4;                                                         \
         const TV c_ = LOAD(in.x + at) - high[v] - low[v];                              \
         const TV g_ = let_through(LOAD(in.g + at), c_ * scale[v] + bias[v], in.bounds); \
         STORE((g_ - middle[v] - c_ * slope[v]) * scale[v], in.grad_x + at);            \
