@@ -121,9 +121,9 @@ static bool is_first(const op_table *table, const op_row *row)
     return true;
 }
 
-/* By default f64 is for gradients, on contiguous inputs: layouts test views. Long inputs, and rows that force
- * implementations, differ from others in shape and not in formula: of the latter only those with layouts are in f64,
- * and where --no-gradient repeats the rows under other conditions, no others. */
+/* By default f64 is for gradients, on contiguous inputs: layouts test views. Rows after a family's first differ from it
+ * in shape, as do long inputs, and not in formula: of them only those with layouts are in f64, and where --no-gradient
+ * repeats the rows under other conditions, only those that force implementations. */
 static bool runs_in_f64(const options *chosen, const op_row *row, kn_device *device, op_layout layout)
 {
     if (!kn_device_limits(device)->has_f64 || test_full())
