@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "rt/device/query.h"
 
 /* From cl_ext.h; named here because older headers lack them. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "rt/device/query.h"
 
 /* From cl_ext.h; named here because older headers lack them. */
@@ -87,15 +88,6 @@ void kn_ask_bytes(kn_query *query, cl_device_info what, size_t size, void *to, c
     if (error != CL_SUCCESS)
         memset(to, 0, size);
     note(query, error, name);
-}
-
-bool kn_has_word(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
-        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
-            return true;
-    return false;
 }
 
 /* --- the PCI address -------------------------------------------------------------------------- */

@@ -28,9 +28,6 @@ uint64_t kn_ask_number_if_known(kn_query *query, cl_device_info what, const char
 #define kn_query_bytes(query, what, size, to) kn_ask_bytes(query, what, size, to, #what)
 void kn_ask_bytes(kn_query *query, cl_device_info what, size_t size, void *to, const char *name);
 
-/* Is `word` one of the words of `list`, which blanks separate? */
-bool kn_has_word(const char *list, const char *word);
-
 /* Sets device->limits; needs properties, extensions and quirks. */
 void kn_query_limits(kn_query *query, kn_device *device);
 
