@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "rt/device/device_struct.h"
-#include "rt/memory/pinned.h"
 #include "rt/memory/pool.h"
 #include "rt/stream/wait.h"
 
