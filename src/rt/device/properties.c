@@ -65,19 +65,11 @@ static uint64_t ask_number(cl_device_id id, cl_device_info what, cl_int *error)
     return size == sizeof value.u32 ? value.u32 : value.u64;
 }
 
-uint64_t kn_ask_number(kn_query *query, cl_device_info what, const char *name)
+uint64_t kn_ask_number(kn_query *query, cl_device_info what, const char *name, bool if_known)
 {
     cl_int error;
     uint64_t number = ask_number(query->id, what, &error);
-    note(query, error, name);
-    return number;
-}
-
-uint64_t kn_ask_number_if_known(kn_query *query, cl_device_info what, const char *name)
-{
-    cl_int error;
-    uint64_t number = ask_number(query->id, what, &error);
-    note(query, error == CL_INVALID_VALUE ? CL_SUCCESS : error, name);
+    note(query, if_known && error == CL_INVALID_VALUE ? CL_SUCCESS : error, name);
     return number;
 }
 

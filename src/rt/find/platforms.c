@@ -12,7 +12,7 @@
 #include "rt/device/query.h"
 #include "rt/device/table.h"
 #include "rt/find/find.h"
-#include "rt/find/visible.h"
+#include "rt/find/match.h"
 #include "rt/memory/pool.h"
 #include "rt/program/program.h"
 

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/system.h"
 #include "rt/device/device_struct.h"
-#include "rt/tuning/file.h"
 #include "rt/tuning/list.h"
 
 static kn_mutex lock = KN_MUTEX_INIT;

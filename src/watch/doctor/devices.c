@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "rt/device/device.h"
 #include "rt/device/table.h"
-#include "rt/find/ask.h"
+#include "rt/find/find.h"
 #include "watch/doctor/diagnose.h"
 
 /* --- nodes ------------------------------------------------------------------------------------ */
