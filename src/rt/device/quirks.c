@@ -30,7 +30,7 @@ static const quirk_row rows[] = {
      .last = 3.1,
      QUIRK(reads_long_header),
      .evidence = "PoCL 3.1 with LLVM 15 on a Xeon: a one-line kernel takes 27 ms of CPU time from PoCL's cache, 12 ms "
-                 "with the declarations of cl/common/builtins.clh instead. docs/platforms.md"},
+                 "with the declarations of src/rt/program/builtins.c instead. docs/platforms.md"},
     {.platform = "NVIDIA CUDA",
      .first = 520,
      QUIRK(f16_unannounced),
