@@ -11,7 +11,6 @@
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
 #include "rt/program/build_progress.h"
-#include "rt/stream/capturing.h"
 #include "rt/stream/queue.h"
 #include "rt/trace/watch.h"
 

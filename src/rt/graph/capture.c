@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "rt/clblast/gemm_call.h"
-#include "rt/command/recorder.h"
 #include "rt/device/lost.h"
 #include "rt/graph/recording.h"
 #include "rt/graph/variable.h"
-#include "rt/memory/blocks.h"
 
 #define APPEND(recording, list, count, value)                                                                          \
     append((void **)&(recording)->list, &(recording)->count, sizeof *(recording)->list, value)

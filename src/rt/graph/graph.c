@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "rt/graph/recording.h"
-#include "rt/memory/blocks.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/wait.h"
 

@@ -1,7 +1,6 @@
 /* rt/graph/recording.c - see rt/graph/recording.h. */
 #include "rt/graph/recording.h"
 
-#include "base/memory.h"
 #include "rt/graph/variable.h"
 
 void kn_command_free(kn_command *command)

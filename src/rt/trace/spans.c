@@ -1,10 +1,8 @@
 /* rt/trace/spans.c - see rt/trace/spans.h. */
 #include "rt/trace/spans.h"
 
-#include <koine/memory.h>
 #include <stdio.h>
 
-#include "base/intern.h"
 #include "rt/device/device_struct.h"
 #include "rt/memory/pool.h"
 #include "rt/trace/profile.h"

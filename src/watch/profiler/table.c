@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/layout.h"
 #include "base/memory.h"
-#include "rt/trace/profile.h"
 #include "watch/profiler/analysis.h"
 
 #define COLUMN_WIDTH 12 /* at least; as PyTorch's */
