@@ -85,10 +85,8 @@ static bool lists_peer(const kn_device *device, cl_device_id peer)
 
 bool kn_can_device_access_peer(const kn_device *device, const kn_device *peer)
 {
-    if (!device || !peer) {
-        kn_fail_argument_null("kn_can_device_access_peer", device ? "peer" : "device");
-        return false;
-    }
+    if (!device || !peer)
+        return kn_fail_argument_null("kn_can_device_access_peer", device ? "peer" : "device"), false;
     if (device == peer || kn_device_is_host(device) || kn_device_is_host(peer) || device->platform != peer->platform)
         return false;
     if (device->limits.unified_memory && peer->limits.unified_memory)

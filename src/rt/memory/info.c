@@ -53,10 +53,8 @@ kn_status kn_set_per_process_memory_fraction(kn_device *device, double fraction)
 
 double kn_get_per_process_memory_fraction(kn_device *device)
 {
-    if (!device) {
-        kn_fail_argument_null("kn_get_per_process_memory_fraction", "device");
-        return 0;
-    }
+    if (!device)
+        return kn_fail_argument_null("kn_get_per_process_memory_fraction", "device"), 0;
     kn_lock(&device->pool->lock);
     double fraction = device->pool->fraction;
     kn_unlock(&device->pool->lock);

@@ -185,10 +185,8 @@ static const char *const figure_names[] = {"allocations", "allocated_bytes", "ac
 
 int kn_host_memory_stats(kn_memory_stat_entry *entries, int capacity)
 {
-    if (!entries && capacity > 0) {
-        kn_fail_argument_null("kn_host_memory_stats", "entries");
-        return 0;
-    }
+    if (!entries && capacity > 0)
+        return kn_fail_argument_null("kn_host_memory_stats", "entries"), 0;
     kn_statistic_list list = {.entries = entries, .capacity = capacity};
     kn_lock(&pool.lock);
     for (size_t i = 0; i < FIGURES; i++)

@@ -91,10 +91,8 @@ static void list_figures(kn_statistic_list *list, const kn_pool_figures *figures
 
 int kn_memory_stats(kn_device *device, kn_memory_stat_entry *entries, int capacity)
 {
-    if (!device || (!entries && capacity > 0)) {
-        kn_fail_argument_null("kn_memory_stats", device ? "entries" : "device");
-        return 0;
-    }
+    if (!device || (!entries && capacity > 0))
+        return kn_fail_argument_null("kn_memory_stats", device ? "entries" : "device"), 0;
     kn_pool_figures figures = kn_pool_read_figures(device);
     kn_statistic_list list = {.entries = entries, .capacity = capacity};
     list_figures(&list, &figures);
@@ -115,10 +113,8 @@ kn_status kn_memory_stat(kn_device *device, const char *key, int64_t *value)
 
 static kn_statistic figure_of(kn_device *device, const char *function, kn_pool_stat what)
 {
-    if (!device) {
-        kn_fail_argument_null(function, "device");
-        return (kn_statistic){0};
-    }
+    if (!device)
+        return kn_fail_argument_null(function, "device"), (kn_statistic){0};
     return kn_pool_read_figures(device).stats[what][KN_PART_ALL];
 }
 
