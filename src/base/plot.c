@@ -25,7 +25,7 @@ extern char **environ;
 #define LIMIT_SECONDS 30
 #define HURRIED_SECONDS 5
 
-/* --- starting gnuplot ----------------------------------------------------------------------------------------------------- */
+/* --- starting gnuplot --------------------------------------------------------------------------------------------- */
 
 /* Its own process group: Ctrl-C, which ends a training run that then plots its history, does not reach it, and its
  * children can be killed with it. Signal dispositions and the mask are reset to their defaults. */
@@ -72,7 +72,7 @@ static int start(pid_t *pid, int script, int picture, int messages)
     return error;
 }
 
-/* --- waiting for it ------------------------------------------------------------------------------------------------------ */
+/* --- waiting for it ----------------------------------------------------------------------------------------------- */
 
 /* False on a timeout: gnuplot and its children are killed then. */
 static bool wait_for(pid_t pid, int *status, bool (*is_exiting)(void))
@@ -145,7 +145,7 @@ kn_status kn_gnuplot_run(const char *script, int picture, bool (*is_exiting)(voi
     return status;
 }
 
-/* --- the script ------------------------------------------------------------------------------------------------ */
+/* --- the script --------------------------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -172,7 +172,7 @@ static void append_terminal(kn_text *script, bool png, int width, int height)
                            "set key noautotitle samplen 2 textcolor rgb '#333333'\n");
 }
 
-/* --- the picture ----------------------------------------------------------------------------------------------- */
+/* --- the picture -------------------------------------------------------------------------------------------------- */
 
 static char *script_of(const kn_plot *plot, bool png)
 {

@@ -71,9 +71,9 @@ kn_graph_capture *kn_graph_capture_new(kn_device *device, kn_mem_pool *pool);
 void kn_recording_free(kn_recording *recording);              /* drops hooks, kernels, watches; NULL allowed */
 bool kn_recording_lost_memory(const kn_recording *recording); /* has a buffer from outside been freed? */
 
-/* replay.c: enqueues the recording on the stream, with the values that its hooks give the variables now: they are called
- * once nothing else can run out of memory. Waits only when several replays are not enqueued yet. With `here` the calling
- * thread enqueues it before returning. */
+/* replay.c: enqueues the recording on the stream, with the values that its hooks give the variables now: they are
+ * called once nothing else can run out of memory. Waits only when several replays are not enqueued yet. With `here` the
+ * calling thread enqueues it before returning. */
 kn_status kn_recording_replay(kn_stream *stream, kn_recording *recording, bool here);
 
 void kn_command_free(kn_command *command);                   /* what it holds, not the struct */
