@@ -129,7 +129,7 @@ static kn_device *look_at_memory(kn_device *device, memory_now *memory)
 static bool emit(const kn_span_info *info)
 {
     char name[512];
-    if (info->kind != KN_SPAN_OP || !kn_profiler_wants(KN_WANTS_RANGES))
+    if (info->kind != KN_SPAN_OP || !kn_profiler_wants(KN_WANTS_RANGES) || !kn_has_range_tools())
         return false;
     snprintf(name, sizeof name, "%s%s%s", info->name, info->shapes ? ", sizes = " : "",
              info->shapes ? info->shapes : "");
