@@ -70,8 +70,8 @@ static kn_status run_sample(const kn_op *op)
     return status;
 }
 
-/* The cases, then the operators of the list, each with its sample. */
-static kn_status run_number(int number, kn_device *device)
+/* The cases above, then the operators of the list, each with its sample. */
+static kn_status run_case(int number, kn_device *device)
 {
     KN_SCOPE;
     if (number >= CASES)
@@ -129,11 +129,11 @@ static bool test_copies(kn_diagnosis *diagnosis, kn_device *device)
 }
 
 /* Returns how many ops were compared, -1 after a problem. */
-static int test_number(kn_diagnosis *diagnosis, kn_device *device, int number)
+static int test_case(kn_diagnosis *diagnosis, kn_device *device, int number)
 {
     kn_op_check check = {0};
     kn_op_check_begin(&check);
-    const kn_status status = run_number(number, device);
+    const kn_status status = run_case(number, device);
     kn_op_check_end(&check);
     if (status != KN_OK)
         add_problem(diagnosis, device, "an operation fails", kn_error_message(),
@@ -189,7 +189,7 @@ void kn_self_test(kn_diagnosis *diagnosis, kn_device *device)
     kn_manual_seed(1); /* reproducible findings */
     bool good = test_copies(diagnosis, device);
     for (int i = 0; i < CASES + kn_op_count() && !kn_device_is_lost(device); i++) {
-        int count = test_number(diagnosis, device, i);
+        int count = test_case(diagnosis, device, i);
         good = good && count >= 0;
         compared += count > 0 ? count : 0;
     }
