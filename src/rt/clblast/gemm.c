@@ -7,7 +7,6 @@
 #include "rt/clblast/gemm_call.h"
 #include "rt/clblast/parameters.h"
 #include "rt/command/recorder.h"
-#include "rt/device/error.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
 #include "rt/program/build_progress.h"

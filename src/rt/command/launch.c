@@ -2,7 +2,6 @@
 #include "rt/command/launch.h"
 
 #include "rt/command/recorder.h"
-#include "rt/device/error.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"

@@ -1,6 +1,5 @@
 /* rt/find/ask.c - queries the OpenCL platforms again, for diagnosis. */
-#include "rt/device/device.h"
-#include "rt/device/error.h"
+#include "rt/device/lost.h"
 #include "rt/find/find.h"
 
 int kn_platform_count(void)

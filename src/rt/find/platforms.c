@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "rt/device/driver_cache.h"
-#include "rt/device/error.h"
 #include "rt/device/lost.h"
 #include "rt/device/query.h"
 #include "rt/device/table.h"
