@@ -132,9 +132,10 @@ static kn_status save(kn_call *call)
 static kn_status run_transposed(kn_stream *stream, const kn_conv_problem *problem)
 {
     kn_conv_problem sums = *problem;
+    sums.pass = KN_CONV_DATA;
     sums.bias = (kn_conv_operand){0};
     sums.activation = KN_ACTIVATION_NONE;
-    KN_TRY(kn_conv_run_backward_data(stream, &sums));
+    KN_TRY(kn_conv_run(stream, &sums));
     return kn_conv_finish(stream, problem, problem->x, problem->shape.in_channels,
                           kn_conv_volume(problem->shape.in_size));
 }
@@ -154,7 +155,7 @@ static kn_status conv_forward(kn_call *call)
         *output_of(&problem, transposed) = operand(call->outputs[0]);
         problem.weight = operand(inputs[1]);
         problem.bias = operand(inputs[2]);
-        status = (transposed ? run_transposed : kn_conv_run_forward)(call->stream, &problem);
+        status = (transposed ? run_transposed : kn_conv_run)(call->stream, &problem);
     }
     release_all(inputs, 3);
     return status == KN_OK && call->needs_grad ? save(call) : status;
@@ -175,7 +176,8 @@ static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
     KN_TRY(new_gradient(grad, 0, input_of(&problem, transposed)));
     if (kn_numel(grad->grad_inputs[0]) == 0)
         return KN_OK;
-    return (transposed ? kn_conv_run_forward : kn_conv_run_backward_data)(grad->stream, &problem);
+    problem.pass = transposed ? KN_CONV_FORWARD : KN_CONV_DATA;
+    return kn_conv_run(grad->stream, &problem);
 }
 
 /* Sums the gradient of the op's output, which is either side of the problem. */
@@ -206,7 +208,8 @@ static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem)
         return kn_tensor_fill(grad->grad_inputs[1], 0); /* the empty sum */
     if (bias && !apart)
         KN_TRY(new_gradient(grad, 2, &problem.bias));
-    return kn_conv_run_backward_weights(grad->stream, &problem);
+    problem.pass = KN_CONV_WEIGHTS;
+    return kn_conv_run(grad->stream, &problem);
 }
 
 static kn_status conv_backward(kn_grad_call *grad)

@@ -3,12 +3,13 @@
 
 static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
 
-bool kn_conv_bands_fit(const kn_conv_shape *s, bool backward)
+bool kn_conv_bands_fit(const kn_conv_problem *problem)
 {
+    const kn_conv_shape *s = &problem->shape;
     const double most = 1 << 30;
     for (int d = 1; d < 3; d++) {
         double reach = (double)s->kernel_size[d] * (double)s->dilation[d];
-        if (backward && s->stride[d] > KN_CONV_BAND_CLASSES)
+        if (problem->pass == KN_CONV_DATA && s->stride[d] > KN_CONV_BAND_CLASSES)
             return false;
         if ((double)s->in_size[d] + 2 * (double)s->padding[d] + reach + (double)s->stride[d] > most ||
             (double)s->out_size[d] * (double)s->stride[d] + reach > most)
@@ -64,14 +65,17 @@ static void split_by_step(kn_conv_band_axis *a)
     a->halo /= a->step;
 }
 
-void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_shape *s, bool backward)
+void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_problem *problem)
 {
-    int64_t in = s->in_channels / s->groups, out = s->out_channels / s->groups;
-    *b = (kn_conv_bands){
-        .rows = backward ? backward_axis(s, 1) : forward_axis(s, 1),
-        .columns = backward ? backward_axis(s, 2) : forward_axis(s, 2),
-        .layout = {
-            .images = s->images, .groups = s->groups, .inner = backward ? out : in, .outer = backward ? in : out}};
+    const kn_conv_shape *s = &problem->shape;
+    kn_conv_band_axis (*axis)(const kn_conv_shape *, int) =
+        problem->pass == KN_CONV_DATA ? backward_axis : forward_axis;
+    *b = (kn_conv_bands){.rows = axis(s, 1),
+                         .columns = axis(s, 2),
+                         .layout = {.images = s->images,
+                                    .groups = s->groups,
+                                    .inner = kn_conv_from(problem).channels,
+                                    .outer = kn_conv_to(problem).channels}};
     kn_conv_band_axis *r = &b->rows, *c = &b->columns;
     bool all = r->halo == 0 && c->halo == 0 && r->step == 1 && c->step == 1 && r->classes == 1 && c->classes == 1 &&
                r->low == 0 && c->low == 0 && r->in == r->rows && c->in == c->rows;

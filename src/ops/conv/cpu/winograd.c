@@ -10,54 +10,49 @@ enum { MAX_TILES = 160 }; /* per block, so that its products stay in the L2 cach
 
 /* A run: shape, operands and compile-time parameters. */
 typedef struct winograd {
+    const kn_conv_problem *problem;
     kn_winograd_shape shape;
-    kn_conv_operand x, weight, bias, y;
+    kn_arg x, weight, bias, y;
     kn_bounds bounds;
     int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
     int64_t items;                            /* work-items: one per core, because each has its own scratch memory */
-    bool has_bias;
 } winograd;
 
 static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
 
-static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem *problem, bool backward)
+static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
-    int64_t inner = s->in_channels / s->groups, outer = s->out_channels / s->groups,
-            area = s->kernel_size[1] * s->kernel_size[2];
-    *w = (winograd){.x = backward ? problem->y : problem->x,
-                    .weight = problem->weight,
-                    .bias = backward               ? problem->weight
-                            : problem->bias.buffer ? problem->bias
-                                                   : problem->weight,
-                    .y = backward ? problem->x : problem->y,
-                    .bounds = kn_bounds_of(backward ? KN_ACTIVATION_NONE : problem->activation),
+    const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
+    const bool data = problem->pass == KN_CONV_DATA;
+    const int64_t kernel = s->kernel_size[1], area = kernel * s->kernel_size[2], step = 7 - kernel;
+    *w = (winograd){.problem = problem,
+                    .x = kn_conv_arg(s, from.operand),
+                    .weight = kn_conv_arg(s, problem->weight),
+                    .bias = kn_conv_bias_arg(problem),
+                    .y = kn_conv_arg(s, to.operand),
+                    .bounds = kn_bounds_of(problem->activation),
                     .vector_width = kn_conv_vector_width(limits, false),
-                    .kernel = (int)s->kernel_size[1],
+                    .kernel = (int)kernel,
                     .tiles = kn_conv_many_registers(limits) ? 14 : 6,
-                    .vectors = 2,
-                    .has_bias = !backward && problem->bias.buffer != NULL};
-    const int64_t *from = backward ? s->out_size : s->in_size, *to = backward ? s->in_size : s->out_size;
-    int64_t step = 7 - w->kernel;
+                    .vectors = 2};
     w->shape = (kn_winograd_shape){.groups = s->groups,
                                    .images = s->images,
-                                   .inner = backward ? outer : inner,
-                                   .outer = backward ? inner : outer,
-                                   .height = from[1],
-                                   .width = from[2],
-                                   .out_height = to[1],
-                                   .out_width = to[2],
-                                   .top = backward ? s->padding[1] - w->kernel + 1 : -s->padding[1],
-                                   .left = backward ? s->padding[2] - w->kernel + 1 : -s->padding[2],
-                                   .tile_rows = kn_div_up(to[1], step),
-                                   .tile_columns = kn_div_up(to[2], step),
-                                   .group_stride = inner * outer * area,
-                                   .outer_stride = backward ? area : inner * area,
-                                   .inner_stride = backward ? inner * area : area,
-                                   .flipped = backward};
+                                   .inner = from.channels,
+                                   .outer = to.channels,
+                                   .height = from.size[1],
+                                   .width = from.size[2],
+                                   .out_height = to.size[1],
+                                   .out_width = to.size[2],
+                                   .top = data ? s->padding[1] - kernel + 1 : -s->padding[1],
+                                   .left = data ? s->padding[2] - kernel + 1 : -s->padding[2],
+                                   .tile_rows = kn_div_up(to.size[1], step),
+                                   .tile_columns = kn_div_up(to.size[2], step),
+                                   .group_stride = from.channels * to.channels * area,
+                                   .outer_stride = data ? area : from.channels * area,
+                                   .inner_stride = data ? to.channels * area : area,
+                                   .flipped = data};
 }
-
-static kn_arg operand(kn_conv_operand o) { return kn_arg_buffer(o.buffer, o.offset * 4); }
 
 static int64_t tiles_of(const kn_winograd_shape *s) { return s->images * s->tile_rows * s->tile_columns; }
 static int64_t blocks_of(const winograd *w) /* output channel blocks */
@@ -100,13 +95,14 @@ static kn_status launch_many(kn_stream *stream, const winograd *w, const char *o
                   .options = options, .dims = 2,
                   .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_div_up(s->inner, s->chunk)},
                   .local = {1, 1},
-                  KN_ARGS(operand(w->weight), kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0),
-                          kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)))));
+                  KN_ARGS(w->weight, kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
+                          kn_arg_i64(u_pitch(w)))));
     return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_many", .operation = "conv2d",
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
-                  KN_ARGS(operand(w->x), kn_arg_buffer(u, 0), operand(w->bias), operand(w->y),
-                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)),
-                          kn_arg_i32(w->has_bias), kn_arg_f32(w->bounds.low), kn_arg_f32(w->bounds.high)));
+                  KN_ARGS(w->x, kn_arg_buffer(u, 0), w->bias, w->y, kn_arg_buffer(scratch, 0),
+                          kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)),
+                          kn_arg_i32(w->problem->bias.buffer != NULL), kn_arg_f32(w->bounds.low),
+                          kn_arg_f32(w->bounds.high)));
 }
 
 static kn_status run_many(kn_stream *stream, const winograd *w, const char *options)
@@ -149,12 +145,12 @@ static kn_status launch_few(kn_stream *stream, const winograd *w, const char *op
     KN_TRY(kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_transform", .operation = "conv2d",
                   .options = options, .dims = 2,
                   .global = {(size_t)kn_div_up(s->inner, w->vector_width), (size_t)s->groups}, .local = {1, 1},
-                  KN_ARGS(operand(w->x), kn_arg_buffer(v, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
+                  KN_ARGS(w->x, kn_arg_buffer(v, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
                           kn_arg_i64(window_size(w, tiles_of(s))))));
     return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_few", .operation = "conv2d",
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
-                  KN_ARGS(kn_arg_buffer(v, 0), operand(w->weight), operand(w->bias), operand(w->y),
-                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i32(w->has_bias),
+                  KN_ARGS(kn_arg_buffer(v, 0), w->weight, w->bias, w->y, kn_arg_buffer(scratch, 0),
+                          kn_arg_struct(s, sizeof *s), kn_arg_i32(w->problem->bias.buffer != NULL),
                           kn_arg_f32(w->bounds.low), kn_arg_f32(w->bounds.high)));
 }
 
@@ -187,12 +183,12 @@ static bool is_few(const winograd *w)
     return v_bytes <= 16 << 20 && (tiles <= MAX_TILES || u_bytes > kn_max_i64(v_bytes, 4 << 20));
 }
 
-static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
+kn_status kn_conv_run_winograd(kn_stream *stream, const void *problem)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     char options[KN_CONV_OPTIONS];
     winograd w;
-    describe(&w, limits, problem, backward);
+    describe(&w, limits, problem);
     bool few = is_few(&w);
     if (few)
         choose_few(&w, limits);
@@ -225,30 +221,14 @@ static double gain(const kn_conv_shape *s, const int64_t *to)
 
 /* Transforming weights needs several tiles to pay off, transforming tiles several channels; with relatively much
  * padding, implementations that skip it do less work. */
-static bool prefers(const kn_limits *limits, const kn_conv_shape *s, bool backward)
+bool kn_conv_prefers_winograd(const kn_limits *limits, const void *problem)
 {
-    const int64_t *to = backward ? s->in_size : s->out_size;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
     if (s->kernel_size[1] != 3 && s->kernel_size[1] != 5)
         return false;
     int64_t step = 7 - s->kernel_size[1];
-    int64_t tiles = s->images * kn_div_up(to[1], step) * kn_div_up(to[2], step);
-    double without_padding = 1;
-    for (int d = 1; d < 3; d++) {
-        int64_t inside, all;
-        kn_conv_count_pairs(s, d, backward, &inside, &all);
-        without_padding *= (double)all / (double)kn_max_i64(inside, 1);
-    }
-    return limits->is_cpu && s->in_channels / s->groups >= 32 && s->out_channels / s->groups >= 32 && tiles >= 16 &&
-           gain(s, to) > 1.3 * without_padding;
+    int64_t tiles = s->images * kn_div_up(to.size[1], step) * kn_div_up(to.size[2], step);
+    return limits->is_cpu && from.channels >= 32 && to.channels >= 32 && tiles >= 16 &&
+           gain(s, to.size) > 1.3 * kn_conv_padding_factor(problem);
 }
-
-bool kn_conv_prefers_winograd(const kn_limits *limits, const void *problem)
-{
-    return prefers(limits, &((const kn_conv_problem *)problem)->shape, false);
-}
-bool kn_conv_prefers_winograd_data(const kn_limits *limits, const void *problem)
-{
-    return prefers(limits, &((const kn_conv_problem *)problem)->shape, true);
-}
-kn_status kn_conv_winograd_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv_winograd_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }
