@@ -8,8 +8,6 @@ enum { VECTORS = 4 };             /* at a time: VX in cl/conv/cpu/planes.cl */
 enum { RUN = 1024 };              /* elements of the masks, which should stay in the L1 cache */
 enum { PLANE_BYTES = 256 << 10 }; /* longer lines do not fit the L2 cache */
 
-static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
-
 /* Zeros before and after the line, for taps outside the image. */
 static void choose_margins(kn_conv_plane_shape *p, int64_t rows, int64_t vector_width)
 {
@@ -18,9 +16,9 @@ static void choose_margins(kn_conv_plane_shape *p, int64_t rows, int64_t vector_
     int64_t low = kn_min_i64(p->row_shift, last_row) * p->width + kn_min_i64(p->column_shift, last_column),
             high = kn_max_i64(p->row_shift, last_row) * p->width + kn_max_i64(p->column_shift, last_column);
     int64_t filled = ((p->read_rows - 1) * p->spread_rows + 1) * p->width;
-    p->before = round_up(kn_max_i64(0, -low), vector_width);
+    p->before = kn_round_up_i64(kn_max_i64(0, -low), vector_width);
     p->line = p->before + kn_max_i64(filled, rows * p->width + kn_max_i64(0, high)) + VECTORS * vector_width;
-    p->line = round_up(p->line, vector_width);
+    p->line = kn_round_up_i64(p->line, vector_width);
 }
 
 /* Output rows processed at a time: several, as one line, if they correspond to the line's rows. */
@@ -28,7 +26,7 @@ static void choose_run(kn_conv_plane_shape *p, int64_t vector_width)
 {
     bool same = p->step_rows == 1 && p->step_columns == 1 && p->columns == p->width;
     p->rows_per_run = same ? kn_max_i64(1, kn_min_i64(p->rows, RUN / p->width)) : 1;
-    p->run = round_up(p->rows_per_run * p->width, VECTORS * vector_width);
+    p->run = kn_round_up_i64(p->rows_per_run * p->width, VECTORS * vector_width);
 }
 
 static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
@@ -57,7 +55,8 @@ kn_status kn_conv_run_planes(kn_stream *stream, const void *problem_)
     if (problem->pass == KN_CONV_WEIGHTS) {
         p.kernel = "conv_planes_weights";
         p.tasks = s->out_channels;
-        p.shape.gradient_line = round_up(p.shape.rows * s->stride[1] * p.shape.width, p.vector_width) + p.vector_width;
+        p.shape.gradient_line =
+            kn_round_up_i64(p.shape.rows * s->stride[1] * p.shape.width, p.vector_width) + p.vector_width;
         p.scratch_size = p.shape.line + p.shape.gradient_line + kn_conv_taps(s) * p.vector_width +
                          p.shape.kernel_columns * p.shape.run;
     }

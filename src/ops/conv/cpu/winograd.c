@@ -18,8 +18,6 @@ typedef struct winograd {
     int64_t items;                            /* work-items: one per core, because each has its own scratch memory */
 } winograd;
 
-static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
-
 static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
@@ -78,13 +76,13 @@ static void choose_many(winograd *w, const kn_limits *limits)
     s->panels = kn_min_i64(2, blocks_of(w));
     s->chunk = width;
     w->items = kn_min_i64(kn_div_up(tiles_of(s), s->tiles), limits->compute_units);
-    s->scratch = 36 * s->tiles * (round_up(s->inner, width) + s->panels * block) + window_size(w, s->tiles);
+    s->scratch = 36 * s->tiles * (kn_round_up_i64(s->inner, width) + s->panels * block) + window_size(w, s->tiles);
 }
 
 /* Stride of u from one p to the next: not a power of 2, so that the vectors of all p fit in the L1 cache. */
 static int64_t u_pitch(const winograd *w)
 {
-    return round_up(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
+    return kn_round_up_i64(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
 }
 
 static kn_status launch_many(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
@@ -132,9 +130,9 @@ static void choose_few(winograd *w, const kn_limits *limits)
     int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
     int64_t tile_blocks = kn_div_up(tiles, MAX_TILES), tiles_each = kn_div_up(tiles, tile_blocks);
     w->tiles = (int)kn_max_i64(4, kn_div_up(tiles_each, kn_div_up(tiles_each, w->tiles)));
-    s->tiles = round_up(tiles_each, w->tiles);
+    s->tiles = kn_round_up_i64(tiles_each, w->tiles);
     s->panels = 1;
-    s->chunk = kn_max_i64(width, kn_min_i64(32, round_up(s->inner, width)));
+    s->chunk = kn_max_i64(width, kn_min_i64(32, kn_round_up_i64(s->inner, width)));
     w->items = kn_min_i64(kn_div_up(tiles, s->tiles) * blocks_of(w), limits->compute_units);
     s->scratch = 36 * (s->chunk * block + s->chunk + s->tiles * block) + taps_size(w);
 }
@@ -160,7 +158,8 @@ static kn_status run_few(kn_stream *stream, const winograd *w, const char *optio
     kn_buffer *v = NULL, *scratch = NULL;
     int64_t windows = window_size(w, tiles_of(s)) * s->groups * kn_div_up(s->inner, w->vector_width),
             blocks = w->items * s->groups * s->scratch;
-    int64_t v_size = s->groups * 36 * round_up(s->inner, w->vector_width) * round_up(tiles_of(s), w->tiles);
+    int64_t v_size =
+        s->groups * 36 * kn_round_up_i64(s->inner, w->vector_width) * kn_round_up_i64(tiles_of(s), w->tiles);
     kn_status status = kn_buffer_alloc(&v, stream, (size_t)(v_size * 4));
     if (status == KN_OK)
         status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(windows, blocks) * 4));
@@ -178,7 +177,7 @@ static kn_status run_few(kn_stream *stream, const winograd *w, const char *optio
  * one block holds them all, so that no weight is transformed twice. */
 static bool is_few(const winograd *w)
 {
-    int64_t tiles = tiles_of(&w->shape), inner = round_up(w->shape.inner, w->vector_width);
+    int64_t tiles = tiles_of(&w->shape), inner = kn_round_up_i64(w->shape.inner, w->vector_width);
     int64_t v_bytes = 36 * 4 * inner * tiles, u_bytes = 36 * 4 * inner * w->shape.outer;
     return v_bytes <= 16 << 20 && (tiles <= MAX_TILES || u_bytes > kn_max_i64(v_bytes, 4 << 20));
 }

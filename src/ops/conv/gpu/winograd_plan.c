@@ -22,8 +22,6 @@ int64_t kn_winograd_limit_chunks(int64_t bytes)
  * enough for any device. Constant, so that the order of the sums does not depend on the device. */
 enum { BLOCK = 64, BLOCKS = 1024, MIN_TILES = 256 };
 
-static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
-
 static int64_t tiles_of(const kn_winograd_plan *plan, int64_t images)
 {
     return images * plan->tile_rows * plan->tile_columns;
@@ -47,7 +45,7 @@ static void choose_shares(kn_winograd_plan *plan)
     const int64_t tiles = tiles_of(plan, plan->chunk), matrices = KN_WINOGRAD_VALUES * plan->groups,
                   blocks = matrices * kn_div_up(plan->inner, BLOCK) * kn_div_up(plan->outer, BLOCK);
     int64_t shares = is_weights(plan) ? kn_min_i64(kn_div_up(BLOCKS, blocks), tiles / MIN_TILES) : 1;
-    plan->share = round_up(kn_div_up(tiles, kn_max_i64(1, shares)), LINE);
+    plan->share = kn_round_up_i64(kn_div_up(tiles, kn_max_i64(1, shares)), LINE);
     plan->shares = kn_div_up(tiles, plan->share);
 }
 
@@ -93,7 +91,7 @@ static kn_winograd_image image_of(const kn_winograd_plan *plan, int64_t images, 
                                .height = (int32_t)side->size[1],
                                .width = (int32_t)side->size[2],
                                .tiles = (uint32_t)tiles_of(plan, images),
-                               .places = (uint32_t)round_up(tiles_of(plan, images), plan->share),
+                               .places = (uint32_t)kn_round_up_i64(tiles_of(plan, images), plan->share),
                                .share = kn_divisor_of(plan->share),
                                .columns = kn_divisor_of(plan->tile_columns),
                                .rows = kn_divisor_of(plan->tile_rows)};
