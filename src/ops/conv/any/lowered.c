@@ -15,7 +15,6 @@
 
 typedef struct lowered {
     const kn_conv_problem *problem;
-    kn_conv_kernel_shape kernel;
     int64_t element, pixels, taps, outer; /* taps and output channels of one group */
     int64_t chunk;                        /* images per chunk */
     bool in_place;                        /* x itself is the matrix X */
@@ -29,7 +28,6 @@ static kn_status begin(lowered *l, kn_stream *stream, const kn_conv_problem *pro
     const bool weights = problem->pass == KN_CONV_WEIGHTS;
     int64_t limit = (int64_t)(kn_device_limits(kn_stream_device(stream))->max_allocation / 4);
     *l = (lowered){.problem = problem,
-                   .kernel = kn_conv_describe(s),
                    .element = s->f64 ? 8 : 4,
                    .pixels = kn_conv_volume(s->out_size),
                    .taps = kn_conv_taps(s),
@@ -68,7 +66,7 @@ bool kn_conv_prefers_lowered(const kn_limits *limits, const void *problem)
 static kn_gemm_operand columns_operand(const lowered *l, int64_t first, bool transposed)
 {
     const kn_conv_operand *x = &l->problem->x;
-    int64_t offset = l->in_place ? x->offset + first * l->kernel.groups * l->taps * l->pixels : 0;
+    int64_t offset = l->in_place ? x->offset + first * l->problem->shape.groups * l->taps * l->pixels : 0;
     return (kn_gemm_operand){l->in_place ? x->buffer : l->columns, offset, l->pixels, 0, transposed};
 }
 
@@ -82,8 +80,8 @@ static kn_status launch_columns(const lowered *l, kn_stream *stream, const char 
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = kernel, .operation = "conv2d",
                   .options = kn_conv_volume_options(&l->problem->shape), .dims = 1,
                   .global = {kn_conv_work_items(stream, items)},
-                  KN_ARGS(forward ? x : columns, forward ? columns : x, kn_arg_struct(&l->kernel, sizeof l->kernel),
-                          kn_arg_i64(first), kn_arg_i64(images)));
+                  KN_ARGS(forward ? x : columns, forward ? columns : x, kn_arg_struct(s, sizeof *s), kn_arg_i64(first),
+                          kn_arg_i64(images)));
 }
 
 /* One product per image of the chunk and group. Each operand has its own stride per image and per group. */
@@ -94,7 +92,7 @@ typedef struct distances {
 static kn_status multiply(const lowered *l, kn_stream *stream, kn_gemm_params p, int64_t images, distances a,
                           distances b, distances c)
 {
-    int64_t groups = l->kernel.groups, outer = kn_min_i64(images, groups);
+    int64_t groups = l->problem->shape.groups, outer = kn_min_i64(images, groups);
     bool batch_is_images = images >= groups;
     const int64_t a0 = p.a.offset, b0 = p.b.offset, c0 = p.c.offset;
     p.f64 = l->element == 8;
@@ -115,11 +113,11 @@ static kn_status multiply(const lowered *l, kn_stream *stream, kn_gemm_params p,
 static distances weight_distances(const lowered *l) { return (distances){0, l->outer * l->taps}; }
 static distances y_distances(const lowered *l)
 {
-    return (distances){l->kernel.groups * l->outer * l->pixels, l->outer * l->pixels};
+    return (distances){l->problem->shape.groups * l->outer * l->pixels, l->outer * l->pixels};
 }
 static distances column_distances(const lowered *l)
 {
-    return (distances){l->kernel.groups * l->taps * l->pixels, l->taps * l->pixels};
+    return (distances){l->problem->shape.groups * l->taps * l->pixels, l->taps * l->pixels};
 }
 
 /* --- the passes --------------------------------------------------------------------------------------------------- */

@@ -23,15 +23,6 @@
 #include "ops/pointwise/epilogue.h"
 #include "rt/rt.h"
 
-/* Arrays are {depth, height, width}. The padding after the data follows from the output size. */
-typedef struct kn_conv_shape {
-    bool f64;
-    int64_t images, in_channels, in_size[3];
-    int64_t out_channels, kernel_size[3], out_size[3];
-    int64_t stride[3], padding[3], dilation[3];
-    int64_t groups;
-} kn_conv_shape;
-
 typedef struct kn_conv_operand {
     kn_buffer *buffer; /* NULL: absent */
     int64_t offset;    /* elements */
@@ -176,8 +167,7 @@ kn_status kn_conv_bias_gradient(kn_stream *stream, const kn_conv_problem *proble
 kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_conv_operand y, int64_t channels,
                          int64_t pixels);
 
-/* The shape as kernels take it, and the options for it and its dtype: T, VOLUME. */
-kn_conv_kernel_shape kn_conv_describe(const kn_conv_shape *shape);
+/* Options for kernels that take any shape, and its dtype: T, VOLUME. */
 const char *kn_conv_volume_options(const kn_conv_shape *shape);
 
 /* Sums `shares` partial gradients, in order, to weight (`sums` NULL: already done) and, unless absent or bias_part is
