@@ -1,6 +1,6 @@
 /* ops/pool/reference.c - all poolings in plain C. */
-#include "base/integer.h"
 #include "ops/dispatch/reference.h"
+#include "base/integer.h"
 #include "ops/pointwise/epilogue.h"
 #include "ops/pool/pool.h"
 

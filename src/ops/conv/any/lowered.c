@@ -148,8 +148,7 @@ kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_c
                   .options = kn_conv_volume_options(s), .dims = 1,
                   .global = {kn_conv_work_items(stream, s->images * channels * pixels)},
                   KN_ARGS(kn_conv_arg(s, has_bias ? problem->bias : y), kn_conv_arg(s, y), kn_arg_i64(s->images),
-                          kn_arg_i64(channels), kn_arg_i64(pixels), kn_arg_i32(has_bias),
-                          KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
+                          kn_arg_i64(channels), kn_arg_i64(pixels), KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 static kn_status backward_data_chunk(const lowered *l, kn_stream *stream, int64_t first, int64_t images)

@@ -21,13 +21,7 @@ kn_status kn_conv_run_reference(kn_stream *stream, const void *problem_)
                   results = s->images * s->groups * to.channels * kn_conv_volume(to.size);
     const kn_arg x = kn_conv_arg(s, problem->x), y = kn_conv_arg(s, problem->y), w = kn_conv_arg(s, problem->weight),
                  by_shape = kn_arg_struct(s, sizeof *s);
-    const kn_arg forward[] = {x,
-                              w,
-                              kn_conv_bias_arg(problem),
-                              y,
-                              by_shape,
-                              kn_arg_i32(problem->bias.buffer != NULL),
-                              KN_CONV_BOUND_ARGS(s->f64, problem->activation)};
+    const kn_arg forward[] = {x, w, kn_conv_bias_arg(problem), y, by_shape, KN_CONV_EPILOGUE_ARGS(problem)};
     const kn_arg data[] = {y, w, x, by_shape},
                  gradient[] = {x, y, w, by_shape}, *const args[] = {forward, data, gradient};
     KN_TRY(kn_run(stream, .source = "conv/any/reference.cl", .kernel = kernels[problem->pass],

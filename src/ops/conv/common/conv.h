@@ -41,11 +41,6 @@ typedef struct kn_conv_problem {
 
 extern const kn_implementation_table kn_conv_implementations[KN_CONV_PASSES];
 
-static inline const char *kn_conv_operation(const kn_conv_problem *p)
-{
-    return kn_conv_implementations[p->pass].operation;
-}
-
 /* Chooses an implementation of the problem's pass and enqueues it. */
 kn_status kn_conv_run(kn_stream *stream, const kn_conv_problem *problem);
 
@@ -60,7 +55,17 @@ typedef struct kn_conv_kind {
 kn_status kn_conv_resolve(kn_conv_shape *s, const kn_conv_kind *kind, const kn_conv_params *params, kn_dtype dtype,
                           int input_ndim, const int64_t *input, int weight_ndim, const int64_t *weight);
 
+/* The same for an op, with its bias. */
+struct kn_call;
+kn_status kn_conv_shape_rule(struct kn_call *call);
+
 /* --- between the files of this op --------------------------------------------------------------------------------- */
+
+static inline const char *kn_conv_operation(const kn_conv_problem *p)
+{
+    static const char *const names[] = {"conv2d", "conv2d_backward_data", "conv2d_backward_weights"}; /* the tables' */
+    return names[p->pass];
+}
 
 static inline int64_t kn_conv_volume(const int64_t size[3]) { return size[0] * size[1] * size[2]; }
 static inline int64_t kn_conv_taps(const kn_conv_shape *s) /* per group */
@@ -115,9 +120,11 @@ static inline bool kn_conv_reads_each_pixel_once(const kn_conv_shape *s)
     return true;
 }
 
-/* The bounds of the activation as two arguments of the forward kernels, T low and T high. */
-#define KN_CONV_BOUND_ARGS(f64, activation)                                                                            \
-    kn_arg_f64_or_f32(f64, kn_bounds_of(activation).low), kn_arg_f64_or_f32(f64, kn_bounds_of(activation).high)
+/* The last arguments of the forward kernels, int has_bias, T low and T high: the bounds of the activation. */
+#define KN_CONV_EPILOGUE_ARGS(problem) kn_arg_i32((problem)->bias.buffer != NULL), KN_CONV_BOUND_ARGS(problem)
+#define KN_CONV_BOUND_ARGS(problem)                                                                                    \
+    kn_arg_f64_or_f32((problem)->shape.f64, kn_bounds_of((problem)->activation).low),                                  \
+        kn_arg_f64_or_f32((problem)->shape.f64, kn_bounds_of((problem)->activation).high)
 
 /* Rows of the tables (ops/dispatch/choice.h), with their predicates; those named _weights, from files of their own, are
  * for backward-weights. */

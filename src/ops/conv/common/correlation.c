@@ -288,7 +288,7 @@ kn_status kn_conv_launch_correlation(kn_stream *stream, const kn_conv_correlatio
                   .global = {(size_t)kn_div_up(tiles, grid.tiles_per_item), (size_t)blocks}, .local = {1, 1},
                   KN_ARGS(kn_conv_arg_or(w->padded, s, c->x), kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
                           kn_conv_bias_arg(problem), kn_conv_arg(s, c->y), kn_arg_struct(&grid, sizeof grid),
-                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
+                          KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 kn_status kn_conv_correlate(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile)

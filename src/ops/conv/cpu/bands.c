@@ -157,7 +157,7 @@ static kn_status correlate(const bands_pass *p, kn_stream *stream)
                           kn_arg_struct(&b->rows, sizeof b->rows), kn_arg_struct(&b->columns, sizeof b->columns),
                           kn_arg_struct(&p->weights, sizeof p->weights), kn_arg_i64(p->units_per_item),
                           kn_arg_i64(p->scratch_size), kn_arg_i64(p->table_size), kn_arg_i64(b->length),
-                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
+                          KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 kn_status kn_conv_run_bands(kn_stream *stream, const void *problem)

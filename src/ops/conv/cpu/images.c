@@ -41,8 +41,7 @@ static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, cons
         KN_ARGS(kn_arg_buffer(w->repacked, 0), kn_arg_buffer(w->packed, 0), kn_conv_bias_arg(problem),
                 kn_conv_arg(s, c->y), kn_arg_struct(&c->grid, sizeof c->grid), kn_arg_struct(&taps, sizeof taps),
                 kn_arg_i64(c->padding.height), kn_arg_i64(c->padding.width), kn_arg_i64(c->grid.x_row / taps.pitch),
-                kn_arg_i64(c->grid.x_column), kn_arg_i64(c->grid.groups * taps.inner),
-                kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
+                kn_arg_i64(c->grid.x_column), kn_arg_i64(c->grid.groups * taps.inner), KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 kn_status kn_conv_run_images(kn_stream *stream, const void *problem_)

@@ -71,13 +71,13 @@ static kn_status run_correlation(kn_stream *stream, kn_conv_plane_pass *p)
     const kn_conv_problem *problem = p->problem;
     const kn_conv_shape *s = &problem->shape;
     KN_TRY(start_items(p, stream, p->tasks));
-    kn_status status = kn_run(
-        stream, .source = p->source, .kernel = p->kernel, .operation = kn_conv_operation(problem),
-        .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
-        KN_ARGS(kn_conv_arg(s, kn_conv_from(problem).operand), kn_conv_arg(s, problem->weight),
-                kn_conv_bias_arg(problem), kn_conv_arg(s, kn_conv_to(problem).operand), kn_arg_buffer(p->scratch, 0),
-                kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(p->per_item), kn_arg_i64(p->scratch_size),
-                kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
+    kn_status status =
+        kn_run(stream, .source = p->source, .kernel = p->kernel, .operation = kn_conv_operation(problem),
+               .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
+               KN_ARGS(kn_conv_arg(s, kn_conv_from(problem).operand), kn_conv_arg(s, problem->weight),
+                       kn_conv_bias_arg(problem), kn_conv_arg(s, kn_conv_to(problem).operand),
+                       kn_arg_buffer(p->scratch, 0), kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(p->per_item),
+                       kn_arg_i64(p->scratch_size), KN_CONV_EPILOGUE_ARGS(problem)));
     kn_buffer_free(p->scratch);
     return status;
 }

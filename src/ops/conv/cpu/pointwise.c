@@ -111,8 +111,7 @@ static kn_status multiply(pointwise *p, kn_stream *stream)
                   KN_ARGS(kn_conv_arg_or(p->panels, s, kn_conv_from(problem).operand), kn_conv_arg(s, problem->weight),
                           kn_conv_bias_arg(problem), kn_conv_arg(s, kn_conv_to(problem).operand),
                           kn_arg_buffer(p->scratch, 0), kn_arg_struct(&p->grid, sizeof p->grid),
-                          kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i32(problem->bias.buffer != NULL),
-                          KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
+                          kn_arg_struct(&p->shape, sizeof p->shape), KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 static kn_status correlate(kn_stream *stream, const kn_conv_problem *problem)

@@ -13,7 +13,6 @@ typedef struct winograd {
     const kn_conv_problem *problem;
     kn_winograd_shape shape;
     kn_arg x, weight, bias, y;
-    kn_bounds bounds;
     int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
     int64_t items;                            /* work-items: one per core, because each has its own scratch memory */
 } winograd;
@@ -29,7 +28,6 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem
                     .weight = kn_conv_arg(s, problem->weight),
                     .bias = kn_conv_bias_arg(problem),
                     .y = kn_conv_arg(s, to.operand),
-                    .bounds = kn_bounds_of(problem->activation),
                     .vector_width = kn_conv_vector_width(limits, false),
                     .kernel = (int)kernel,
                     .tiles = kn_conv_many_registers(limits) ? 14 : 6,
@@ -98,9 +96,7 @@ static kn_status launch_many(kn_stream *stream, const winograd *w, const char *o
     return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_many", .operation = "conv2d",
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(w->x, kn_arg_buffer(u, 0), w->bias, w->y, kn_arg_buffer(scratch, 0),
-                          kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)),
-                          kn_arg_i32(w->problem->bias.buffer != NULL), kn_arg_f32(w->bounds.low),
-                          kn_arg_f32(w->bounds.high)));
+                          kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)), KN_CONV_EPILOGUE_ARGS(w->problem)));
 }
 
 static kn_status run_many(kn_stream *stream, const winograd *w, const char *options)
@@ -148,8 +144,7 @@ static kn_status launch_few(kn_stream *stream, const winograd *w, const char *op
     return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_few", .operation = "conv2d",
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(kn_arg_buffer(v, 0), w->weight, w->bias, w->y, kn_arg_buffer(scratch, 0),
-                          kn_arg_struct(s, sizeof *s), kn_arg_i32(w->problem->bias.buffer != NULL),
-                          kn_arg_f32(w->bounds.low), kn_arg_f32(w->bounds.high)));
+                          kn_arg_struct(s, sizeof *s), KN_CONV_EPILOGUE_ARGS(w->problem)));
 }
 
 static kn_status run_few(kn_stream *stream, const winograd *w, const char *options)

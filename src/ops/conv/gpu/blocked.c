@@ -150,7 +150,7 @@ static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, kn_b
         KN_ARGS(kn_conv_arg(&problem->shape, c->x), kn_conv_arg(&problem->shape, m.weight), kn_conv_bias_arg(problem),
                 kn_conv_arg(&problem->shape, c->y), kn_arg_struct(&pixels, sizeof pixels),
                 kn_arg_struct(&taps, sizeof taps), kn_arg_struct(&m.layout, sizeof m.layout),
-                kn_arg_struct(&result, sizeof result), KN_CONV_BOUND_ARGS(problem->shape.f64, problem->activation)));
+                kn_arg_struct(&result, sizeof result), KN_CONV_BOUND_ARGS(problem)));
     kn_buffer_free(m.packed);
     return status;
 }

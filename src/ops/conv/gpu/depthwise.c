@@ -118,13 +118,7 @@ static kn_status correlate(kn_stream *stream, const kn_conv_problem *problem)
     const kn_depthwise_shape d = cut_result(problem, &cut);
     const kn_arg from = kn_conv_arg(s, kn_conv_from(problem).operand), weight = kn_conv_arg(s, problem->weight),
                  to = kn_conv_arg(s, kn_conv_to(problem).operand), shape = kn_arg_struct(&d, sizeof d);
-    const kn_arg forward_args[] = {from,
-                                   weight,
-                                   kn_conv_bias_arg(problem),
-                                   to,
-                                   shape,
-                                   kn_arg_i32(problem->bias.buffer != NULL),
-                                   KN_CONV_BOUND_ARGS(s->f64, problem->activation)};
+    const kn_arg forward_args[] = {from, weight, kn_conv_bias_arg(problem), to, shape, KN_CONV_EPILOGUE_ARGS(problem)};
     const kn_arg data_args[] = {from, weight, to, shape};
     char options[OPTIONS];
     return kn_run(stream, .source = source_of(&cut), .kernel = data ? "conv_depthwise_data" : "conv_depthwise",

@@ -57,8 +57,7 @@ static kn_status finish_tiles(kn_stream *stream, const winograd *w, int64_t firs
                   .operation = kn_conv_operation(w->plan.problem), .options = w->options, .dims = 2,
                   .global = {image.tiles, (size_t)image.channels}, .local = {group_of(stream, image.tiles), 1},
                   KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv_bias_arg(problem), kn_winograd_tiles_arg(&w->plan, first),
-                          kn_arg_struct(&image, sizeof image), kn_arg_i32(problem->bias.buffer != NULL),
-                          KN_CONV_BOUND_ARGS(w->plan.f64, problem->activation)));
+                          kn_arg_struct(&image, sizeof image), KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 /* Small work-groups: with few weights few work-items sum many shares, and these should spread over all compute
