@@ -7,6 +7,7 @@
  * The implementation is chosen from the table "gemm" (ops/dispatch/choice.h). */
 #pragma once
 
+#include "base/dtype.h"
 #include "base/integer.h"
 #include "gemm/layout.h"
 #include "ops/dispatch/choice.h"

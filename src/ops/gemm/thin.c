@@ -108,8 +108,8 @@ static kn_status launch(kn_stream *stream, const kn_gemm_problem *problem, const
         columns *= 2;
     kn_gemm_finish finish;
     char options[KN_GEMM_OPTIONS];
-    snprintf(options, sizeof options, "%s -DCOLUMNS=%d -DALONG_K=%d -DGROUP=%d",
-             p->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", columns, along_k, (int)group);
+    snprintf(options, sizeof options, "%s -DCOLUMNS=%d -DALONG_K=%d -DGROUP=%d", kn_options_f64_or_f32(p->f64), columns,
+             along_k, (int)group);
     return kn_run(
         stream, .source = "gemm/thin.cl", .kernel = "gemm_thin", .operation = "gemm", .options = options, .dims = 3,
         .global = {(size_t)(kn_div_up(t->size.rows, group / t->size.team) * group), (size_t)t->parts, (size_t)p->batch},

@@ -50,8 +50,8 @@ kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x)
 
 const char *kn_tile_options(char *buffer, kn_tile_shape tile, bool f64)
 {
-    snprintf(buffer, KN_GEMM_OPTIONS, "%s -DVW=%d -DNV=%d -DMR=%d", f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
-             tile.vector_width, tile.vectors, tile.rows);
+    snprintf(buffer, KN_GEMM_OPTIONS, "%s -DVW=%d -DNV=%d -DMR=%d", kn_options_f64_or_f32(f64), tile.vector_width,
+             tile.vectors, tile.rows);
     return buffer;
 }
 

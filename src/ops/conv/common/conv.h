@@ -16,6 +16,7 @@
 #include <koine/conv.h>
 #include <koine/pointwise.h>
 
+#include "base/dtype.h"
 #include "base/integer.h"
 #include "conv/common/correlation.h"
 #include "conv/common/shape.h"

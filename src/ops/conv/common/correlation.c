@@ -13,7 +13,7 @@ bool kn_conv_many_registers(const kn_limits *limits) { return limits->vector_reg
 const char *kn_conv_options(char *buffer, const kn_limits *limits, bool f64, int vectors, const char *rows_name,
                             int rows)
 {
-    snprintf(buffer, KN_CONV_OPTIONS, "%s -DVW=%d -DKV=%d -D%s=%d", f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
+    snprintf(buffer, KN_CONV_OPTIONS, "%s -DVW=%d -DKV=%d -D%s=%d", kn_options_f64_or_f32(f64),
              kn_conv_vector_width(limits, f64), vectors, rows_name, rows);
     return buffer;
 }
@@ -265,7 +265,7 @@ static kn_status prepare(kn_stream *stream, const kn_conv_correlation *c, const 
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int64_t items =
         kn_conv_pad_items(&c->padding) + c->grid.groups * kn_div_up(c->grid.outer, block) * c->taps.inner + 1;
-    snprintf(options, sizeof options, "%s -DVW=%d -DKB=%d", s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
+    snprintf(options, sizeof options, "%s -DVW=%d -DKB=%d", kn_options_f64_or_f32(s->f64),
              kn_conv_vector_width(limits, s->f64), (int)block);
     return kn_run(stream, .source = "conv/common/prepare.cl", .kernel = "conv_prepare", .operation = "conv2d",
                   .options = options, .dims = 1, .global = {(size_t)items}, .local = {1},

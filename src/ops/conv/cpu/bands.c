@@ -115,8 +115,8 @@ static void describe(bands_pass *p, const kn_limits *limits)
 
 static const char *options_of(char *buffer, const bands_pass *p)
 {
-    snprintf(buffer, KN_CONV_OPTIONS, "%s -DVW=%d -DKX=%d -DVX=%d",
-             p->element == 8 ? "-DT=double -DKN_USE_F64" : "-DT=float", p->vector_width, p->channels, p->vectors);
+    snprintf(buffer, KN_CONV_OPTIONS, "%s -DVW=%d -DKX=%d -DVX=%d", kn_options_f64_or_f32(p->element == 8),
+             p->vector_width, p->channels, p->vectors);
     return buffer;
 }
 

@@ -55,8 +55,8 @@ static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
     p->scratch_size = (shape.line + pixels + taps + 1) * p->vector_width; /* plus tables of 32-bit integers */
     p->scratch_size += shape.read_rows * shape.read_columns + 2 * pixels + taps;
     p->scratch_size = kn_div_up(p->scratch_size, p->vector_width) * p->vector_width;
-    snprintf(p->options, sizeof p->options, "%s -DVW=%d -DTAPS=%d", s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
-             (int)p->vector_width, (int)taps_at_a_time(s));
+    snprintf(p->options, sizeof p->options, "%s -DVW=%d -DTAPS=%d", kn_options_f64_or_f32(s->f64), (int)p->vector_width,
+             (int)taps_at_a_time(s));
 }
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */

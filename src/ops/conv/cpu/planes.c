@@ -38,8 +38,7 @@ static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
     p->vector_width = kn_conv_vector_width(limits, s->f64);
     choose_run(&p->shape, p->vector_width);
     choose_margins(&p->shape, (shape.rows - 1) * shape.step_rows + 1, p->vector_width);
-    snprintf(p->options, sizeof p->options, "%s -DVW=%d", s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
-             (int)p->vector_width);
+    snprintf(p->options, sizeof p->options, "%s -DVW=%d", kn_options_f64_or_f32(s->f64), (int)p->vector_width);
 }
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */

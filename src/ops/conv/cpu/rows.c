@@ -12,8 +12,8 @@ static kn_status launch(kn_stream *stream, const kn_conv_correlation *c, const k
     const int64_t strips = kn_div_up(g->columns, (int64_t)tile->columns * tile->vector_width);
     const int64_t blocks = g->groups * kn_div_up(g->outer, tile->block);
     snprintf(options, sizeof options, "%s -DVW=%d -DKX=%d -DRX=%d -DVX=%d",
-             c->problem->shape.f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", tile->vector_width, tile->channels,
-             tile->rows, tile->columns);
+             kn_options_f64_or_f32(c->problem->shape.f64), tile->vector_width, tile->channels, tile->rows,
+             tile->columns);
     return kn_conv_launch_correlation(stream, c, w, "conv/cpu/rows.cl", "conv_rows", options,
                                       strips * kn_div_up(g->rows, tile->rows) * blocks * g->images, 1);
 }

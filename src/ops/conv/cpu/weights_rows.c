@@ -46,9 +46,8 @@ static void describe(rows_pass *w, const kn_limits *limits)
     shares = kn_max_i64(shares, kn_min_i64(16, s->images));
     w->images_per_share = kn_div_up(s->images, shares);
     w->layout.shares = kn_div_up(s->images, w->images_per_share);
-    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DKX=%d -DTAPS=%d",
-             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", kn_conv_row_vector_width(limits, s->f64, s->out_size[2]),
-             (int)w->channels_per_tile, TAPS);
+    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DKX=%d -DTAPS=%d", kn_options_f64_or_f32(s->f64),
+             kn_conv_row_vector_width(limits, s->f64, s->out_size[2]), (int)w->channels_per_tile, TAPS);
 }
 
 static kn_status alloc_buffers(rows_pass *w, kn_stream *stream)

@@ -15,6 +15,7 @@ typedef struct winograd {
     kn_arg x, weight, bias, y;
     int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
     int64_t items;                            /* work-items: one per core, because each has its own scratch memory */
+    int64_t transformed, preparing; /* elements of the transformed weights or tiles, and of scratch memory for them */
 } winograd;
 
 static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem *problem)
@@ -66,6 +67,12 @@ static int64_t taps_size(const winograd *w) { return w->kernel * w->kernel * w->
 
 /* --- many tiles --------------------------------------------------------------------------------------------------- */
 
+/* Stride of u from one p to the next: not a power of 2, so that the vectors of all p fit in the L1 cache. */
+static int64_t u_pitch(const winograd *w)
+{
+    return kn_round_up_i64(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
+}
+
 static void choose_many(winograd *w, const kn_limits *limits)
 {
     kn_winograd_shape *s = &w->shape;
@@ -75,12 +82,8 @@ static void choose_many(winograd *w, const kn_limits *limits)
     s->chunk = width;
     w->items = kn_min_i64(kn_div_up(tiles_of(s), s->tiles), limits->compute_units);
     s->scratch = 36 * s->tiles * (kn_round_up_i64(s->inner, width) + s->panels * block) + window_size(w, s->tiles);
-}
-
-/* Stride of u from one p to the next: not a power of 2, so that the vectors of all p fit in the L1 cache. */
-static int64_t u_pitch(const winograd *w)
-{
-    return kn_round_up_i64(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
+    w->transformed = s->groups * blocks_of(w) * 36 * u_pitch(w);
+    w->preparing = taps_size(w) * s->groups * blocks_of(w) * kn_div_up(s->inner, s->chunk);
 }
 
 static kn_status launch_many(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
@@ -99,23 +102,6 @@ static kn_status launch_many(kn_stream *stream, const winograd *w, const char *o
                           kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)), KN_CONV_EPILOGUE_ARGS(w->problem)));
 }
 
-static kn_status run_many(kn_stream *stream, const winograd *w, const char *options)
-{
-    const kn_winograd_shape *s = &w->shape;
-    kn_buffer *u = NULL, *scratch = NULL;
-    int64_t taps = taps_size(w) * s->groups * blocks_of(w) * kn_div_up(s->inner, s->chunk),
-            blocks = w->items * s->groups * s->scratch;
-    int64_t u_size = s->groups * blocks_of(w) * 36 * u_pitch(w);
-    kn_status status = kn_buffer_alloc(&u, stream, (size_t)(u_size * 4));
-    if (status == KN_OK)
-        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(taps, blocks) * 4));
-    if (status == KN_OK)
-        status = launch_many(stream, w, options, u, scratch);
-    kn_buffer_free(u);
-    kn_buffer_free(scratch);
-    return status;
-}
-
 /* --- few tiles ---------------------------------------------------------------------------------------------------- */
 
 /* As many tiles per block as keep its products in the L2 cache, and register tiles that waste little of the last
@@ -131,6 +117,8 @@ static void choose_few(winograd *w, const kn_limits *limits)
     s->chunk = kn_max_i64(width, kn_min_i64(32, kn_round_up_i64(s->inner, width)));
     w->items = kn_min_i64(kn_div_up(tiles, s->tiles) * blocks_of(w), limits->compute_units);
     s->scratch = 36 * (s->chunk * block + s->chunk + s->tiles * block) + taps_size(w);
+    w->transformed = s->groups * 36 * kn_round_up_i64(s->inner, width) * kn_round_up_i64(tiles, w->tiles);
+    w->preparing = window_size(w, tiles) * s->groups * kn_div_up(s->inner, width);
 }
 
 static kn_status launch_few(kn_stream *stream, const winograd *w, const char *options, kn_buffer *v, kn_buffer *scratch)
@@ -145,24 +133,6 @@ static kn_status launch_few(kn_stream *stream, const winograd *w, const char *op
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(kn_arg_buffer(v, 0), w->weight, w->bias, w->y, kn_arg_buffer(scratch, 0),
                           kn_arg_struct(s, sizeof *s), KN_CONV_EPILOGUE_ARGS(w->problem)));
-}
-
-static kn_status run_few(kn_stream *stream, const winograd *w, const char *options)
-{
-    const kn_winograd_shape *s = &w->shape;
-    kn_buffer *v = NULL, *scratch = NULL;
-    int64_t windows = window_size(w, tiles_of(s)) * s->groups * kn_div_up(s->inner, w->vector_width),
-            blocks = w->items * s->groups * s->scratch;
-    int64_t v_size =
-        s->groups * 36 * kn_round_up_i64(s->inner, w->vector_width) * kn_round_up_i64(tiles_of(s), w->tiles);
-    kn_status status = kn_buffer_alloc(&v, stream, (size_t)(v_size * 4));
-    if (status == KN_OK)
-        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(windows, blocks) * 4));
-    if (status == KN_OK)
-        status = launch_few(stream, w, options, v, scratch);
-    kn_buffer_free(v);
-    kn_buffer_free(scratch);
-    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
@@ -183,14 +153,20 @@ kn_status kn_conv_run_winograd(kn_stream *stream, const void *problem)
     char options[KN_CONV_OPTIONS];
     winograd w;
     describe(&w, limits, problem);
-    bool few = is_few(&w);
-    if (few)
-        choose_few(&w, limits);
-    else
-        choose_many(&w, limits);
+    const bool few = is_few(&w);
+    (few ? choose_few : choose_many)(&w, limits);
     snprintf(options, sizeof options, "-DT=float -DVW=%d -DWR=%d -DMT=%d -DKV=%d", w.vector_width, w.kernel, w.tiles,
              w.vectors);
-    return few ? run_few(stream, &w, options) : run_many(stream, &w, options);
+    kn_buffer *transformed = NULL, *scratch = NULL;
+    const int64_t blocks = w.items * w.shape.groups * w.shape.scratch;
+    kn_status status = kn_buffer_alloc(&transformed, stream, (size_t)(w.transformed * 4));
+    if (status == KN_OK)
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(w.preparing, blocks) * 4));
+    if (status == KN_OK)
+        status = (few ? launch_few : launch_many)(stream, &w, options, transformed, scratch);
+    kn_buffer_free(transformed);
+    kn_buffer_free(scratch);
+    return status;
 }
 
 bool kn_conv_supports_winograd(const kn_limits *limits, const void *problem)

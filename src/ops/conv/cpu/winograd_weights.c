@@ -91,9 +91,8 @@ static void describe(winograd_pass *w, const kn_limits *limits)
                                     .k_blocks = w->at_once ? 2 : 4,
                                     .bias_channels = w->problem->bias.buffer ? s->out_channels : 0,
                                     .bias_strips = w->all_strips};
-    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DWR=%d -DCT=%d",
-             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", (int)w->width, (int)s->kernel_size[1],
-             (int)kn_min_i64(w->width, kn_conv_many_registers(limits) ? 8 : 4));
+    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DWR=%d -DCT=%d", kn_options_f64_or_f32(s->f64), (int)w->width,
+             (int)s->kernel_size[1], (int)kn_min_i64(w->width, kn_conv_many_registers(limits) ? 8 : 4));
 }
 
 static int64_t room_of_pairs(const winograd_pass *w, int64_t pairs)

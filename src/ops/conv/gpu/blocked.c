@@ -84,8 +84,7 @@ static kn_status pack(kn_stream *stream, const kn_conv_correlation *c, matrix *m
     if (count == 0)
         return KN_OK;
     return kn_run(stream, .source = "conv/gpu/pack_taps.cl", .kernel = "conv_pack_taps", .operation = "conv2d",
-                  .options = s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", .dims = 1, .global = {work.global},
-                  .local = {work.local},
+                  .options = kn_options_f64_or_f32(s->f64), .dims = 1, .global = {work.global}, .local = {work.local},
                   KN_ARGS(kn_conv_arg(s, c->problem->weight), kn_arg_buffer(m->packed, 0), kn_arg_struct(&p, sizeof p),
                           kn_arg_i32(w->outer)));
 }

@@ -64,7 +64,7 @@ static depthwise_cut choose_cut(const kn_conv_problem *problem)
 static const char *format_options(char *buffer, const kn_conv_shape *s, const depthwise_cut *cut)
 {
     snprintf(buffer, OPTIONS, "%s -DC=%d -DKERNEL=%d -DSTRIDE=%d -DROWS=%d -DLEFT=%d -DGROUP=%d",
-             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", cut->vector, cut->kernel, cut->stride, cut->rows,
+             kn_options_f64_or_f32(s->f64), cut->vector, cut->kernel, cut->stride, cut->rows,
              cut->kernel ? (int)s->padding[2] : 0, cut->group);
     return buffer;
 }

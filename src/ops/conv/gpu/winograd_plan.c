@@ -139,8 +139,8 @@ const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan)
 {
     const int x = vector_of(plan, &plan->windows), y = vector_of(plan, &plan->tiles);
     const int phase = (int)((plan->left % x + x) % x);
-    snprintf(buffer, KN_WINOGRAD_OPTIONS, "%s -DWR=%d -DXN=%d -DXPHASE=%d -DYN=%d",
-             plan->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", (int)plan->kernel, x, phase, y);
+    snprintf(buffer, KN_WINOGRAD_OPTIONS, "%s -DWR=%d -DXN=%d -DXPHASE=%d -DYN=%d", kn_options_f64_or_f32(plan->f64),
+             (int)plan->kernel, x, phase, y);
     return buffer;
 }
 
