@@ -201,7 +201,7 @@ static void the_devices_compute_right(void **state)
         run_shell("KOINE_LOG=debug KOINE_DOCTOR_ROOT='%s' '%s' doctor 2>&1", machine("numbers"), KOINE_PROGRAM);
     assert_status(r, 0);
     assert_contains(r.output, "operations agree with their references");
-    assert_null(strstr(r.output, "is rebuilt with")); /* cl/common/builtins.clh declares all that operators call */
+    assert_null(strstr(r.output, "is rebuilt with")); /* src/rt/program/builtins.c declares all that operators call */
     run_free(&r);
 }
 

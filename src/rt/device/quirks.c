@@ -28,7 +28,7 @@ static const quirk_row rows[] = {
      .last = 3.1,
      .quirks = {.reads_long_header = true},
      .evidence = "PoCL 3.1 with LLVM 15 on a Xeon: a one-line kernel takes 27 ms of CPU time from PoCL's cache, 12 ms "
-                 "with the declarations of cl/common/builtins.clh instead. docs/platforms.md"},
+                 "with the declarations of src/rt/program/builtins.c instead. docs/platforms.md"},
     {.platform = "NVIDIA CUDA",
      .first = 520,
      .quirks = {.f16_unannounced = true},

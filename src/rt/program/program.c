@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "rt/device/lost.h"
 #include "rt/program/build_progress.h"
+#include "rt/program/builtins.h"
 #include "rt/program/kernel_sources.h"
 #include "rt/program/user_source.h"
 
@@ -133,13 +134,11 @@ static kn_status expand(kn_text *out, const char *path, include_list *seen)
     return status;
 }
 
-static kn_status expand_all(char **text, const char *path, bool declare_builtins)
+kn_status kn_kernel_source_text(char **text, const char *path)
 {
     kn_text whole = {0};
     include_list seen = {.count = 0};
-    kn_status status = declare_builtins ? expand(&whole, "common/builtins.clh", &seen) : KN_OK;
-    if (status == KN_OK)
-        status = expand(&whole, path, &seen);
+    kn_status status = expand(&whole, path, &seen);
     if (status != KN_OK) {
         kn_text_free(&whole);
         return status;
@@ -148,7 +147,19 @@ static kn_status expand_all(char **text, const char *path, bool declare_builtins
     return *text ? KN_OK : KN_ERR_MEMORY;
 }
 
-kn_status kn_kernel_source_text(char **text, const char *path) { return expand_all(text, path, false); }
+/* The text that is compiled. */
+static kn_status program_text(char **text, const kn_program *program, bool declare_builtins)
+{
+    KN_TRY(kn_kernel_source_text(text, program->source));
+    if (!declare_builtins)
+        return KN_OK;
+    kn_text whole = {0};
+    kn_declare_builtins(&whole, *text, program->options);
+    kn_text_append(&whole, *text);
+    kn_free(*text);
+    *text = kn_text_finish(&whole);
+    return *text ? KN_OK : KN_ERR_MEMORY;
+}
 
 /* --- building --------------------------------------------------------------------------------- */
 
@@ -241,8 +252,8 @@ static char *full_options(const kn_device *device, const char *options, bool dec
 {
     kn_text text = {0};
     kn_text_format(&text, "-cl-std=CL1.2%s%s%s%s%s", device->limits.is_cpu ? " -DKN_CPU" : "",
-                   kn_quirk_build_option(&device->quirks),
-                   declare_builtins ? " -DKN_DECLARE_BUILTINS " KN_QUIRK_NO_HEADER : "", *options ? " " : "", options);
+                   kn_quirk_build_option(&device->quirks), declare_builtins ? " " KN_QUIRK_NO_HEADER : "",
+                   *options ? " " : "", options);
     return kn_text_finish(&text);
 }
 
@@ -253,7 +264,7 @@ static kn_status make_with(kn_device *device, kn_program *program, bool declare_
     program->options = full_options(device, program->asked_options, declare_builtins);
     if (!program->options)
         return KN_ERR_MEMORY;
-    KN_TRY(expand_all(&text, program->source, declare_builtins));
+    KN_TRY(program_text(&text, program, declare_builtins));
     kn_status status = make(device, program, text, origin);
     kn_free(text);
     return status;

@@ -59,7 +59,7 @@ static void a_kernel_from_the_folder_runs(void **state)
 }
 
 /* The error shows the compiler's log, not the source. */
-/* hypot is not among the functions that cl/common/builtins.clh declares. */
+/* hypot is not among the functions that src/rt/program/builtins.c declares. */
 static void a_function_that_is_not_declared_is_the_drivers(void **state)
 {
     (void)state;
