@@ -125,9 +125,12 @@ static void move_to_column(const kn_pool_geometry *p, box *windows, int w)
     windows->right = span_end(w, p->size[2], p->out_size[2]);
 }
 
+#define AND_CUT
+
 #else
 #define KERNEL 0
 #include "pool/windows.clh"
+#define AND_CUT , const kn_pool_blocking cut /* the last argument on GPUs */
 #endif
 
 kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p,

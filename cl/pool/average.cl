@@ -123,7 +123,7 @@ static T average(const kn_pool_geometry *p, int row, int column, T sum)
     return is_empty(&b) ? (T)0 : sum / divisor;
 }
 
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p AND_CUT)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -161,7 +161,7 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p AND_C
 #endif
 }
 
-kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p AND_CUT)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
