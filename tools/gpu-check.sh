@@ -152,7 +152,7 @@ part_ops() { run_tests -R '^(test_ops|test_random_ops|test_gemm)'; }
 # PoCL, and with PoCL on this machine if it is there.
 part_curve() {
     for length in early whole; do
-        arguments="--epochs 6 --limit 2560" allowed=
+        arguments="--epochs 4 --limit 640" allowed=
         [ $length = early ] || arguments="--epochs 4" allowed="0.05 0.05 0.015"
         # shellcheck disable=SC2086
         train $arguments --out "$reports/$length" ${KOINE_GPU_CHECK_DEVICE:+--device "$KOINE_GPU_CHECK_DEVICE"} >/dev/null || return 1

@@ -8,7 +8,7 @@
 # 1e-6 in the loss after 20 steps, by 0.01 after 100, by 0.03 after 1500; the accuracy by up to 0.012 on 2560 images,
 # 0.004 on 10000. A history may be longer than the reference, which is made with
 #
-#     build/bin/train_fashion_mnist --quiet --epochs 6 --limit 2560 --out early
+#     build/bin/train_fashion_mnist --quiet --epochs 4 --limit 640 --out early
 #     build/bin/train_fashion_mnist --quiet --epochs 4 --out whole
 #
 # early/history.csv is tests/examples/curve-early.csv, whole/history.csv is tests/examples/curve-whole.csv (compared with

@@ -1,6 +1,7 @@
 /* base/files.c - reading whole files; directories. */
 #include "base/files.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -106,6 +107,22 @@ kn_status kn_file_read_all(char **data, size_t *size, const char *path, size_t l
         status = read_content(descriptor, path, expected, limit, data, size);
     kn_sys_close(descriptor);
     return status;
+}
+
+bool kn_file_first_line(const char *path, char *line, size_t size)
+{
+    FILE *file = kn_sys_open_lines(path);
+    const bool read = file && fgets(line, (int)size, file);
+    if (file)
+        fclose(file);
+    if (!read)
+        return false;
+    size_t start = strspn(line, " \t\r\n"), end = strlen(line);
+    while (end > start && isspace((unsigned char)line[end - 1]))
+        end--;
+    memmove(line, line + start, end - start);
+    line[end - start] = '\0';
+    return end > start;
 }
 
 /* --- directories and paths -------------------------------------------------------------------- */

@@ -38,6 +38,10 @@ kn_status kn_file_open(int *descriptor, uint64_t *size, const char *path);
  * than `limit` bytes. */
 kn_status kn_file_read_all(char **data, size_t *size, const char *path, size_t limit);
 
+/* The first line of a small file, as those of /proc and /sys are, without blanks around it; false, without setting an
+ * error, if it cannot be read or is empty. */
+bool kn_file_first_line(const char *path, char *line, size_t size);
+
 bool kn_file_exists(const char *path);
 /* Whether anything has this name, broken links included. An error if that cannot be determined. */
 kn_status kn_file_look_up(const char *path, bool *exists);

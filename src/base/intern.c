@@ -1,53 +1,32 @@
-/* base/intern.c - a hash table with open addressing, never more than half full. */
+/* base/intern.c - see base/intern.h. */
 #include "base/intern.h"
 
-#include <string.h>
-
-#include <koine/status.h>
-
-#include "base/hash.h"
 #include "base/memory.h"
 
-/* The slot that holds `text`, or the empty one where it belongs. */
-static char **find(char **slots, size_t capacity, const char *text)
+static const char *name_at(const void *table, int position)
 {
-    size_t at = (size_t)kn_hash_text(text).low & (capacity - 1);
-    while (slots[at] && strcmp(slots[at], text) != 0)
-        at = (at + 1) & (capacity - 1);
-    return &slots[at];
-}
-
-static int grow(kn_intern_table *table)
-{
-    size_t capacity = table->capacity ? 2 * table->capacity : 256; /* a power of two */
-    char **slots = kn_calloc(capacity, sizeof *slots);
-    if (!slots)
-        return 0;
-    for (size_t i = 0; i < table->capacity; i++)
-        if (table->slots[i])
-            *find(slots, capacity, table->slots[i]) = table->slots[i];
-    kn_free(table->slots);
-    table->slots = slots;
-    table->capacity = capacity;
-    return 1;
+    return ((const kn_intern_table *)table)->names[position];
 }
 
 const char *kn_intern(kn_intern_table *table, const char *text)
 {
-    if (2 * (table->count + 1) > table->capacity && !grow(table))
+    const int found = kn_name_index_find(&table->index, text, name_at, table);
+    if (found >= 0)
+        return table->names[found];
+    char *copy = kn_strdup(text);
+    if (!copy || KN_GROW(table->names, table->count, table->capacity) != KN_OK ||
+        kn_name_index_add(&table->index, copy, table->count) != KN_OK) {
+        kn_free(copy);
         return NULL;
-    char **slot = find(table->slots, table->capacity, text);
-    if (!*slot) {
-        *slot = kn_strdup(text);
-        table->count += *slot != NULL;
     }
-    return *slot;
+    return table->names[table->count++] = copy;
 }
 
 void kn_intern_free(kn_intern_table *table)
 {
-    for (size_t i = 0; i < table->capacity; i++)
-        kn_free(table->slots[i]);
-    kn_free(table->slots);
+    for (int i = 0; i < table->count; i++)
+        kn_free(table->names[i]);
+    kn_free(table->names);
+    kn_name_index_free(&table->index);
     *table = (kn_intern_table){0};
 }

@@ -1,12 +1,13 @@
 /* base/intern.h - interned strings: each is stored once, so pointers can be kept and compared. Not thread-safe. */
 #pragma once
 
-#include <stddef.h>
+#include "base/name_index.h"
 
 /* Start with `kn_intern_table table = {0}`. */
 typedef struct kn_intern_table {
-    char **slots;
-    size_t capacity, count;
+    char **names;
+    int count, capacity;
+    kn_name_index index;
 } kn_intern_table;
 
 /* The table's copy of `text`, valid until kn_intern_free; NULL if out of memory. */

@@ -69,19 +69,11 @@ static const char *cell_at(const kn_table *table, int row, int column)
 static int larger(int a, int b) { return a > b ? a : b; }
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-static int total_width(const kn_table *table, const fit *f)
+static int total_width(const kn_table *table, const fit *f, bool smallest)
 {
     int sum = -GAP;
     for (int c = 0; c < table->num_columns; c++)
-        sum += f[c].shown ? f[c].width + GAP : 0;
-    return sum;
-}
-
-static int smallest_width(const kn_table *table, const fit *f)
-{
-    int sum = -GAP;
-    for (int c = 0; c < table->num_columns; c++)
-        sum += f[c].shown ? f[c].smallest + GAP : 0;
+        sum += f[c].shown ? (smallest ? f[c].smallest : f[c].width) + GAP : 0;
     return sum;
 }
 
@@ -116,9 +108,9 @@ static bool drop_one(fit *f, const kn_table *table)
 /* The remaining width goes to the columns that were cut, from the left. */
 static void fit_to(fit *f, const kn_table *table, int page)
 {
-    while (smallest_width(table, f) > page && drop_one(f, table))
+    while (total_width(table, f, true) > page && drop_one(f, table))
         ;
-    int spare = page - smallest_width(table, f);
+    int spare = page - total_width(table, f, true);
     for (int c = 0; c < table->num_columns; c++) {
         f[c].width = f[c].smallest;
         if (!f[c].shown || spare <= 0)
@@ -200,7 +192,7 @@ int kn_table_append(kn_text *out, const kn_table *table, kn_page page)
     if (!f)
         return 0;
     measure(f, table);
-    if (page.width > 0 && total_width(table, f) > page.width)
+    if (page.width > 0 && total_width(table, f, false) > page.width)
         fit_to(f, table, page.width);
     if (table->has_rules)
         append_rule(out, table, f);

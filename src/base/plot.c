@@ -1,14 +1,151 @@
-/* base/plot.c - plots drawn by gnuplot, written atomically like all files (base/files.h). */
+/* base/plot.c - plots drawn by gnuplot, written atomically like all files (base/files.h).
+ *
+ * gnuplot reads the script from memory on its standard input and draws to its standard output, a file that is already
+ * open: no path is ever part of its commands. */
 #include "base/plot.h"
 
+#include <errno.h>
 #include <locale.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/gnuplot.h"
+#include "base/system.h"
 
-/* --- the script ------------------------------------------------------------------------------------------------ */
+extern char **environ;
+
+/* A plot takes a fraction of a second; the first on a machine takes some seconds (font search). */
+#define LIMIT_SECONDS 30
+#define HURRIED_SECONDS 5
+
+/* --- starting gnuplot --------------------------------------------------------------------------------------------- */
+
+/* Its own process group: Ctrl-C, which ends a training run that then plots its history, does not reach it, and its
+ * children can be killed with it. Signal dispositions and the mask are reset to their defaults. */
+static int set_signals(posix_spawnattr_t *attributes)
+{
+    sigset_t none, usual;
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    const int numbers[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGPIPE, SIGCHLD};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaddset(&usual, numbers[i]);
+    posix_spawnattr_setpgroup(attributes, 0);
+    posix_spawnattr_setsigmask(attributes, &none);
+    posix_spawnattr_setsigdefault(attributes, &usual);
+    return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+static int spawn(pid_t *pid, posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes)
+{
+    /* Plots must not depend on the user's gnuplot settings. */
+    char *arguments[] = {(char[]){"gnuplot"}, (char[]){"--default-settings"}, NULL};
+    const int error = set_signals(attributes);
+    return error != 0 ? error : posix_spawnp(pid, arguments[0], actions, attributes, arguments, environ);
+}
+
+/* Returns an errno value: ENOENT if gnuplot is not installed. */
+static int start(pid_t *pid, int script, int picture, int messages)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0)
+        return error;
+    error = posix_spawnattr_init(&attributes);
+    if (error == 0) {
+        const int from[] = {script, picture, messages};
+        for (int i = 0; i < 3 && error == 0; i++)
+            error = posix_spawn_file_actions_adddup2(&actions, from[i], i);
+        if (error == 0)
+            error = spawn(pid, &actions, &attributes);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+/* --- waiting for it ----------------------------------------------------------------------------------------------- */
+
+/* False on a timeout: gnuplot and its children are killed then. */
+static bool wait_for(pid_t pid, int *status, bool (*is_exiting)(void))
+{
+    const double started = kn_clock_seconds();
+    for (long pause = 1000000;; pause = pause < 20000000 ? pause * 2 : pause) { /* nanoseconds */
+        const pid_t waited = waitpid(pid, status, WNOHANG);
+        if (waited == pid)
+            return true;
+        if (waited < 0 && errno == ECHILD) { /* the host program ignores SIGCHLD: judge by the output */
+            *status = 0;
+            return true;
+        }
+        if (kn_clock_seconds() - started > (is_exiting && is_exiting() ? HURRIED_SECONDS : LIMIT_SECONDS))
+            break;
+        const struct timespec time = {0, pause};
+        nanosleep(&time, NULL);
+    }
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        ;
+    return false;
+}
+
+static kn_status fail_with_messages(int messages)
+{
+    char said[300];
+    const ssize_t length = kn_sys_read(messages, said, sizeof said - 1, 0);
+    said[length > 0 ? length : 0] = '\0';
+    for (char *c = said; *c != '\0'; c++)
+        *c = *c == '\n' ? ' ' : *c;
+    return kn_fail(KN_ERR_IO, "plot: gnuplot failed: %s", length > 0 ? said : "it printed no message");
+}
+
+static kn_status run(const char *script, int input, int picture, int messages, bool (*is_exiting)(void))
+{
+    struct stat info;
+    pid_t pid;
+    int ended = 0;
+    if (kn_sys_write(input, script, strlen(script)) != 0 || lseek(input, 0, SEEK_SET) != 0)
+        return kn_fail(KN_ERR_IO, "plot: writing gnuplot's script failed: %s", strerror(errno));
+    const int error = start(&pid, input, picture, messages);
+    if (error == ENOENT)
+        return kn_fail(KN_ERR_IO, "plot: gnuplot is not installed; install the package gnuplot-nox (or gnuplot)");
+    if (error != 0)
+        return kn_fail(KN_ERR_IO, "plot: gnuplot could not be started: %s", strerror(error));
+    if (!wait_for(pid, &ended, is_exiting))
+        return kn_fail(KN_ERR_IO, "plot: gnuplot did not finish in time and was killed");
+    if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
+        return fail_with_messages(messages);
+    if (kn_sys_fstat(picture, &info) != 0)
+        return kn_fail(KN_ERR_IO, "plot: the picture cannot be read: %s", strerror(errno));
+    return info.st_size > 0 ? KN_OK : kn_fail(KN_ERR_IO, "plot: gnuplot drew nothing");
+}
+
+kn_status kn_gnuplot_run(const char *script, int picture, bool (*is_exiting)(void))
+{
+    if (!kn_trusted_environment("PATH"))
+        return kn_fail(KN_ERR_IO, "plot: gnuplot is not searched for: PATH is not set, or the program runs with more "
+                                  "privileges than its user");
+    const int input = kn_sys_memory_file("gnuplot script"), messages = kn_sys_memory_file("gnuplot messages");
+    kn_status status = input >= 0 && messages >= 0
+                           ? run(script, input, picture, messages, is_exiting)
+                           : kn_fail(KN_ERR_IO, "plot: no memory for gnuplot's script: %s", strerror(errno));
+    if (input >= 0)
+        kn_sys_close(input);
+    if (messages >= 0)
+        kn_sys_close(messages);
+    return status;
+}
+
+/* --- the script --------------------------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -35,7 +172,7 @@ static void append_terminal(kn_text *script, bool png, int width, int height)
                            "set key noautotitle samplen 2 textcolor rgb '#333333'\n");
 }
 
-/* --- the picture ----------------------------------------------------------------------------------------------- */
+/* --- the picture -------------------------------------------------------------------------------------------------- */
 
 static char *script_of(const kn_plot *plot, bool png)
 {

@@ -67,6 +67,7 @@ static void remove_if_abandoned(const char *path)
 
 static void sweep(const char *folder)
 {
+    KN_PRESERVE_ERROR;
     DIR *list = kn_sys_opendir(folder);
     for (struct dirent *entry; list && (entry = readdir(list));) {
         char *path = is_temporary(entry->d_name) ? kn_path_join(folder, entry->d_name) : NULL;
@@ -152,12 +153,8 @@ kn_status kn_temporary_open(int *descriptor, char **name, const char *path, mode
     char *folder = kn_folder_of(path);
     if (!folder)
         return KN_ERR_MEMORY;
-    if (is_first_use(folder)) {
-        kn_error_state before;
-        kn_error_save(&before);
+    if (is_first_use(folder))
         sweep(folder);
-        kn_error_restore(&before);
-    }
     kn_status status = open_in(descriptor, name, folder, path, mode);
     kn_free(folder);
     return status;

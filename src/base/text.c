@@ -84,6 +84,15 @@ bool kn_text_contains_nocase(const char *haystack, const char *needle)
     return length == 0;
 }
 
+bool kn_has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
 const char *kn_format_bytes(char *buffer, size_t size, uint64_t bytes)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};

@@ -23,6 +23,9 @@ void kn_text_free(kn_text *text);
 bool kn_text_contains_nocase(const char *haystack, const char *needle);
 bool kn_text_equals_nocase(const char *a, const char *b);
 
+/* Is `word` one of the words of `list`, which blanks separate? */
+bool kn_has_word(const char *list, const char *word);
+
 /* "1.5 GiB" and the like, into `buffer`; returns buffer. */
 const char *kn_format_bytes(char *buffer, size_t size, uint64_t bytes);
 

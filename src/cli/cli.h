@@ -2,6 +2,7 @@
 #pragma once
 
 #include <koine/koine.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/text.h"
@@ -34,8 +35,11 @@ typedef struct kn_option {
 int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_option *options, int num_options,
                      const char **positional);
 
-/* Prints a line such as "koine tune: ..." on stderr, with unprintable characters escaped, then `usage` unless it is
- * NULL. Returns KN_EXIT_USAGE. */
+/* Prints a line on stderr, with unprintable characters escaped. */
+void kn_print_line(const char *format, va_list arguments) KN_PRINTF(1, 0);
+
+/* Prints a line such as "koine tune: ..." that way, then `usage`, wrapped for the terminal, unless it is NULL. Returns
+ * KN_EXIT_USAGE. */
 int kn_usage_error(const char *usage, const char *format, ...) KN_PRINTF(2, 3);
 
 /* Prints this thread's last error on stderr; returns KN_EXIT_FAILED. */
@@ -44,6 +48,3 @@ int kn_report_error(void);
 /* Prints the text on stdout, flushes and frees it. Returns KN_EXIT_DONE, or KN_EXIT_FAILED if memory is short (reported
  * here) or writing fails (reported by main). */
 int kn_print_text(kn_text *text);
-
-/* Prints the command's usage, wrapped for the terminal. */
-void kn_print_usage(FILE *file, const kn_command *command);

@@ -67,16 +67,6 @@ static void put_row(kn_table *table, const kn_device *device, const kn_device_pr
     kn_table_put(table, "%s", p->has_subgroups ? "yes" : "no");
 }
 
-/* Is `name` in the space-separated `list`? */
-static bool lists(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = strstr(list, name); at; at = strstr(at + 1, name))
-        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
-            return true;
-    return false;
-}
-
 /* A line of the details, wrapped: "  driver      3.1 (OpenCL 3.0)". */
 enum { DETAIL_INDENT = 14 };
 static void detail(kn_text *out, kn_page page, const char *label, const char *format, ...) KN_PRINTF(4, 5);
@@ -113,7 +103,7 @@ static void append_extensions(kn_text *out, kn_page page, const kn_device *devic
     char names[1024] = "";
     size_t length = 0;
     for (size_t i = 0; i < sizeof extensions_that_matter / sizeof extensions_that_matter[0]; i++)
-        if (lists(kn_device_extensions(device), extensions_that_matter[i]))
+        if (kn_has_word(kn_device_extensions(device), extensions_that_matter[i]))
             length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? " " : "",
                                        extensions_that_matter[i]);
     detail(out, page, "extensions", "%s", names);

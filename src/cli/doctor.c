@@ -28,16 +28,21 @@ static void append_finding(kn_text *out, const kn_finding *finding, kn_page page
     kn_text_append(out, "\n");
 }
 
-/* Prints the findings from `first` on. Done after each step rather than at the end, since a driver may crash the
- * process. */
-static void print_findings(kn_diagnosis *diagnosis, int first, bool quiet)
+typedef struct report {
+    kn_diagnosis diagnosis;
+    int printed; /* findings */
+    bool quiet;
+} report;
+
+/* Prints the new findings. Done after each step rather than at the end, since a driver may crash the process. */
+static void print_findings(report *r)
 {
     kn_page page = kn_page_of(STDOUT_FILENO);
     kn_text out = {0};
-    for (int i = first; i < diagnosis->count; i++)
-        if (!quiet || diagnosis->findings[i].kind != KN_FINDING_GOOD)
-            append_finding(&out, &diagnosis->findings[i], page);
-    diagnosis->failed |= out.failed;
+    for (; r->printed < r->diagnosis.count; r->printed++)
+        if (!r->quiet || r->diagnosis.findings[r->printed].kind != KN_FINDING_GOOD)
+            append_finding(&out, &r->diagnosis.findings[r->printed], page);
+    r->diagnosis.failed |= out.failed;
     kn_print_text(&out);
 }
 
@@ -50,18 +55,13 @@ static void print_verdict(const kn_diagnosis *diagnosis)
         printf("%d problem%s found.\n", problems, problems == 1 ? "" : "s");
 }
 
-static void test_device(kn_diagnosis *diagnosis, kn_device *device, bool quiet)
-{
-    int before = diagnosis->count;
-    kn_self_test(diagnosis, device);
-    print_findings(diagnosis, before, quiet);
-}
-
 /* One device by name, or all of them. */
-static kn_status test_devices(kn_diagnosis *diagnosis, const char *wanted, bool quiet)
+static kn_status test_devices(report *r, const char *wanted)
 {
-    for (int i = 0; !wanted && i < kn_device_count(); i++)
-        test_device(diagnosis, kn_device_at(i), quiet);
+    for (int i = 0; !wanted && i < kn_device_count(); i++) {
+        kn_self_test(&r->diagnosis, kn_device_at(i));
+        print_findings(r);
+    }
     if (!wanted)
         return KN_OK;
     kn_device *device = kn_device_open(wanted);
@@ -70,49 +70,49 @@ static kn_status test_devices(kn_diagnosis *diagnosis, const char *wanted, bool 
     if (kn_device_get_type(device) == KN_DEVICE_HOST)
         return kn_error_set(KN_ERR_ARGUMENT,
                             "operations do not run on the host: nothing to test; choose an OpenCL device");
-    test_device(diagnosis, device, quiet);
+    kn_self_test(&r->diagnosis, device);
+    print_findings(r);
     return KN_OK;
 }
 
 /* In order from causes to consequences. */
-static void examine_system(kn_diagnosis *diagnosis, bool quiet)
+static void examine_system(report *r)
 {
     static void (*const steps[])(kn_diagnosis *) = {
         kn_diagnose_environment, kn_diagnose_cache, kn_diagnose_nodes, kn_diagnose_drivers, kn_diagnose_devices,
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        int before = diagnosis->count;
-        steps[i](diagnosis);
-        print_findings(diagnosis, before, quiet);
+        steps[i](&r->diagnosis);
+        print_findings(r);
     }
 }
 
 static int run(int argc, char **argv)
 {
-    bool system_only = false, quiet = false;
+    report r = {0};
+    bool system_only = false;
     const char *wanted = NULL;
     const kn_option options[] = {
         {.name = "--system", .flag = &system_only},
-        {.name = "--quiet", .flag = &quiet},
+        {.name = "--quiet", .flag = &r.quiet},
         {.name = "--device", .value = &wanted},
     };
     int status = kn_parse_options(&kn_command_doctor, argc, argv, options, 3, NULL);
     if (status >= 0)
         return status;
 
-    kn_diagnosis diagnosis = {0};
-    examine_system(&diagnosis, quiet);
-    kn_status tested = system_only ? KN_OK : test_devices(&diagnosis, wanted, quiet);
-    if (!quiet && tested == KN_OK)
-        print_verdict(&diagnosis);
-    status = kn_diagnosis_problems(&diagnosis) > 0 ? KN_EXIT_FAILED : KN_EXIT_DONE;
+    examine_system(&r);
+    kn_status tested = system_only ? KN_OK : test_devices(&r, wanted);
+    if (!r.quiet && tested == KN_OK)
+        print_verdict(&r.diagnosis);
+    status = kn_diagnosis_problems(&r.diagnosis) > 0 ? KN_EXIT_FAILED : KN_EXIT_DONE;
     if (tested != KN_OK)
         status = kn_report_error();
-    if (diagnosis.failed) {
+    if (r.diagnosis.failed) {
         fprintf(stderr, "koine: out of host memory: the list above is incomplete\n");
         status = KN_EXIT_FAILED;
     }
-    kn_diagnosis_free(&diagnosis);
+    kn_diagnosis_free(&r.diagnosis);
     return status;
 }
 

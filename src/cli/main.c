@@ -27,17 +27,20 @@ static void show_usage(FILE *file, const char *usage)
     kn_free(wrapped);
 }
 
-void kn_print_usage(FILE *file, const kn_command *command) { show_usage(file, command->usage); }
+void kn_print_line(const char *format, va_list arguments)
+{
+    char line[1024];
+    vsnprintf(line, sizeof line, format, arguments);
+    kn_make_printable(line, sizeof line, false);
+    fprintf(stderr, "%s\n", line);
+}
 
 int kn_usage_error(const char *usage, const char *format, ...)
 {
-    char line[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    kn_print_line(format, arguments);
     va_end(arguments);
-    kn_make_printable(line, sizeof line, false);
-    fprintf(stderr, "%s\n", line);
     if (usage)
         show_usage(stderr, usage);
     return KN_EXIT_USAGE;
@@ -85,7 +88,7 @@ int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];
         if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
-            kn_print_usage(stdout, command);
+            show_usage(stdout, command->usage);
             return KN_EXIT_DONE;
         }
         if (argument[0] != '-') {

@@ -10,11 +10,8 @@ static int run(int argc, char **argv)
     int status = kn_parse_options(&kn_command_memory, argc, argv, options, 1, &snapshot);
     if (status >= 0)
         return status;
-    if (!snapshot) {
-        fprintf(stderr, "koine memory: no snapshot file is given\n");
-        kn_print_usage(stderr, &kn_command_memory);
-        return KN_EXIT_USAGE;
-    }
+    if (!snapshot)
+        return kn_usage_error(kn_command_memory.usage, "koine memory: no snapshot file is given");
     char *summary = kn_memory_snapshot_summary(snapshot);
     if (!summary)
         return kn_report_error();

@@ -27,18 +27,10 @@ static void append_scalar(kn_text *out, kn_scalar scalar)
         kn_text_format(out, "%g", scalar.real);
 }
 
-static void append_ints(kn_text *out, const kn_ints *list)
-{
-    kn_text_append(out, "[");
-    for (int i = 0; i < list->count; i++)
-        kn_text_format(out, "%s%lld", i > 0 ? ", " : "", (long long)list->values[i]);
-    kn_text_append(out, "]");
-}
-
-static void append_int64(kn_text *out, const int64_t *values, int count)
+static void append_numbers(kn_text *out, const int64_t *values, int count, const char *between)
 {
     for (int i = 0; i < count; i++)
-        kn_text_format(out, "%s%lld", i > 0 ? " " : "", (long long)values[i]);
+        kn_text_format(out, "%s%lld", i > 0 ? between : "", (long long)values[i]);
 }
 
 static void append_value(kn_text *out, const kn_op_param *param, const void *at)
@@ -51,7 +43,7 @@ static void append_value(kn_text *out, const kn_op_param *param, const void *at)
         kn_text_format(out, "%d", *(const int *)at);
         break;
     case KN_PARAM_INT64:
-        append_int64(out, at, (int)(param->size / sizeof(int64_t)));
+        append_numbers(out, at, (int)(param->size / sizeof(int64_t)), " ");
         break;
     case KN_PARAM_DOUBLE:
         kn_text_format(out, "%g", *(const double *)at);
@@ -66,7 +58,9 @@ static void append_value(kn_text *out, const kn_op_param *param, const void *at)
         kn_text_append(out, param->values[*(const int *)at]);
         break;
     case KN_PARAM_INTS:
-        append_ints(out, at);
+        kn_text_append(out, "[");
+        append_numbers(out, ((const kn_ints *)at)->values, ((const kn_ints *)at)->count, ", ");
+        kn_text_append(out, "]");
         break;
     case KN_PARAM_GENERATOR:
         kn_text_append(out, "none");

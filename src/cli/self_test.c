@@ -58,6 +58,28 @@ static kn_tensor *run_indexing(void)
 static kn_tensor *(*const cases[])(void) = {
     run_elementwise, run_reduction, run_matmul, run_conv2d, run_pooling, run_softmax, run_loss, run_indexing,
 };
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+static kn_status run_sample(const kn_op *op)
+{
+    kn_op_sample sample;
+    kn_tensor *result = NULL;
+    KN_TRY(kn_op_sample_make(&sample, op, KN_F32, false));
+    kn_status status = kn_op_call(op, sample.inputs, sample.num_inputs, sample.params, &result, 1);
+    kn_op_sample_free(&sample);
+    return status;
+}
+
+/* The cases above, then the operators of the list, each with its sample. */
+static kn_status run_case(int number, kn_device *device)
+{
+    KN_SCOPE;
+    if (number >= CASES)
+        KN_TRY(run_sample(kn_op_at(number - CASES)));
+    else if (!cases[number]())
+        return kn_error_status();
+    return kn_synchronize(device);
+}
 
 /* --- how it is judged --------------------------------------------------------------------------------------------- */
 
@@ -107,53 +129,22 @@ static bool test_copies(kn_diagnosis *diagnosis, kn_device *device)
 }
 
 /* Returns how many ops were compared, -1 after a problem. */
-static int judge(kn_diagnosis *diagnosis, kn_device *device, const kn_op_check *check, kn_status status)
+static int test_case(kn_diagnosis *diagnosis, kn_device *device, int number)
 {
+    kn_op_check check = {0};
+    kn_op_check_begin(&check);
+    const kn_status status = run_case(number, device);
+    kn_op_check_end(&check);
     if (status != KN_OK)
         add_problem(diagnosis, device, "an operation fails", kn_error_message(),
                     "update the driver if it is the cause; report this output if a kernel does not build");
-    else if (check->wrong[0]) {
+    else if (check.wrong[0]) {
         char what[64];
-        snprintf(what, sizeof what, "wrong results from %s", check->wrong);
-        add_problem(diagnosis, device, what, check->difference, REMEDY_NUMBERS);
+        snprintf(what, sizeof what, "wrong results from %s", check.wrong);
+        add_problem(diagnosis, device, what, check.difference, REMEDY_NUMBERS);
     }
     kn_error_clear();
-    return status != KN_OK || check->wrong[0] ? -1 : check->checked;
-}
-
-static int test_case(kn_diagnosis *diagnosis, kn_device *device, kn_tensor *(*test)(void))
-{
-    kn_op_check check = {0};
-    kn_status status = KN_OK;
-    kn_op_check_begin(&check);
-    {
-        KN_SCOPE;
-        kn_tensor *result = test();
-        status = result ? kn_synchronize(device) : kn_error_status();
-    }
-    kn_op_check_end(&check);
-    return judge(diagnosis, device, &check, status);
-}
-
-static kn_status run_sample(const kn_op *op, kn_device *device)
-{
-    kn_op_sample sample;
-    kn_tensor *result = NULL;
-    KN_SCOPE;
-    KN_TRY(kn_op_sample_make(&sample, op, KN_F32, false));
-    kn_status status = kn_op_call(op, sample.inputs, sample.num_inputs, sample.params, &result, 1);
-    kn_op_sample_free(&sample);
-    return status == KN_OK ? kn_synchronize(device) : status;
-}
-
-/* An operator of the list, with its sample. */
-static int test_operator(kn_diagnosis *diagnosis, kn_device *device, const kn_op *op)
-{
-    kn_op_check check = {0};
-    kn_op_check_begin(&check);
-    const kn_status status = run_sample(op, device);
-    kn_op_check_end(&check);
-    return judge(diagnosis, device, &check, status);
+    return status != KN_OK || check.wrong[0] ? -1 : check.checked;
 }
 
 /* A small network: convolution, ReLU, pooling, a linear layer and a softmax. */
@@ -197,13 +188,8 @@ void kn_self_test(kn_diagnosis *diagnosis, kn_device *device)
     }
     kn_manual_seed(1); /* reproducible findings */
     bool good = test_copies(diagnosis, device);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && !kn_device_is_lost(device); i++) {
-        int count = test_case(diagnosis, device, cases[i]);
-        good = good && count >= 0;
-        compared += count > 0 ? count : 0;
-    }
-    for (int i = 0; i < kn_op_count() && !kn_device_is_lost(device); i++) {
-        int count = test_operator(diagnosis, device, kn_op_at(i));
+    for (int i = 0; i < CASES + kn_op_count() && !kn_device_is_lost(device); i++) {
+        int count = test_case(diagnosis, device, i);
         good = good && count >= 0;
         compared += count > 0 ? count : 0;
     }

@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/layout.h"
 #include "base/memory.h"
-#include "base/utf8.h"
 
 /* --- stopping ----------------------------------------------------------------------------------------------------- */
 
@@ -57,13 +56,10 @@ void kn_tune_print(const kn_tuner *tuner, const char *format, ...)
 {
     if (tuner->quiet)
         return;
-    char line[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    kn_print_line(format, arguments);
     va_end(arguments);
-    kn_make_printable(line, sizeof line, false);
-    fprintf(stderr, "%s\n", line);
 }
 
 static double rate(double flops, double seconds) { return seconds > 0 && seconds < HUGE_VAL ? flops / seconds : 0; }

@@ -87,29 +87,24 @@ static kn_status compare(const tunable *t, const product *p, const double *a, co
 }
 
 /* A product slightly smaller than the timed one, so that it takes the same path, of sizes no tile divides. */
+static kn_status check_with(const tunable *t, kn_tuner *tuner, int64_t m, int64_t n, int64_t k, double *numbers)
+{
+    double *a = numbers, *b = a + m * k, *c = b + k * n;
+    product p;
+    KN_SCOPE;
+    KN_TRY(make_product(&p, t, tuner, m, n, k));
+    KN_TRY(t->multiply(tuner->stream, &p.params));
+    KN_TRY(kn_read(kn_to_dtype(p.a, KN_F64), a, (size_t)(m * k) * sizeof *a));
+    KN_TRY(kn_read(kn_to_dtype(p.b, KN_F64), b, (size_t)(k * n) * sizeof *b));
+    KN_TRY(kn_read(kn_to_dtype(p.c, KN_F64), c, (size_t)(m * n) * sizeof *c));
+    return compare(t, &p, a, b, c);
+}
+
 static kn_status check(const tunable *t, kn_tuner *tuner, int64_t size)
 {
     const int64_t m = size - 59, n = size - 27, k = size - 5;
     double *numbers = kn_malloc((size_t)(m * k + k * n + m * n) * sizeof *numbers);
-    if (!numbers)
-        return KN_ERR_MEMORY;
-    double *a = numbers, *b = a + m * k, *c = b + k * n;
-    kn_status status = KN_OK;
-    {
-        KN_SCOPE;
-        product p;
-        status = make_product(&p, t, tuner, m, n, k);
-        if (status == KN_OK)
-            status = t->multiply(tuner->stream, &p.params);
-        if (status == KN_OK)
-            status = kn_read(kn_to_dtype(p.a, KN_F64), a, (size_t)(m * k) * sizeof *a);
-        if (status == KN_OK)
-            status = kn_read(kn_to_dtype(p.b, KN_F64), b, (size_t)(k * n) * sizeof *b);
-        if (status == KN_OK)
-            status = kn_read(kn_to_dtype(p.c, KN_F64), c, (size_t)(m * n) * sizeof *c);
-        if (status == KN_OK)
-            status = compare(t, &p, a, b, c);
-    }
+    kn_status status = numbers ? check_with(t, tuner, m, n, k, numbers) : KN_ERR_MEMORY;
     kn_free(numbers);
     return status;
 }
@@ -130,28 +125,23 @@ static kn_status time_size(double *seconds, const tunable *t, kn_tuner *tuner, i
                            double best)
 {
     const int64_t repeats = largest / size * (largest / size) * (largest / size);
-    kn_status status = KN_OK;
     double fastest = HUGE_VAL;
-    {
-        KN_SCOPE;
-        product p;
-        status = make_product(&p, t, tuner, size, size, size);
-        if (status == KN_OK)
-            status = t->multiply(tuner->stream, &p.params);
-        for (int run = 0; run < RUNS && status == KN_OK; run++) {
-            status = kn_synchronize(tuner->device);
-            const double start = kn_clock_seconds();
-            for (int64_t i = 0; i < repeats && status == KN_OK; i++)
-                status = t->multiply(tuner->stream, &p.params);
-            if (status == KN_OK)
-                status = kn_synchronize(tuner->device);
-            fastest = fmin(fastest, kn_clock_seconds() - start);
-            if (fastest > hopeless * best)
-                break;
-        }
+    product p;
+    KN_SCOPE;
+    KN_TRY(make_product(&p, t, tuner, size, size, size));
+    KN_TRY(t->multiply(tuner->stream, &p.params));
+    for (int run = 0; run < RUNS; run++) {
+        KN_TRY(kn_synchronize(tuner->device));
+        const double start = kn_clock_seconds();
+        for (int64_t i = 0; i < repeats; i++)
+            KN_TRY(t->multiply(tuner->stream, &p.params));
+        KN_TRY(kn_synchronize(tuner->device));
+        fastest = fmin(fastest, kn_clock_seconds() - start);
+        if (fastest > hopeless * best)
+            break;
     }
     *seconds += fastest;
-    return status;
+    return KN_OK;
 }
 
 /* HUGE_VAL for a candidate that fails or is wrong, which is reported as progress. */

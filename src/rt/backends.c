@@ -18,10 +18,8 @@ static const char clblast_version[] = "older than 1.5.3"; /* older ones do not r
 
 const char *kn_backend_version(const char *backend)
 {
-    if (!backend) {
-        kn_fail_argument_null("kn_backend_version", "backend");
-        return NULL;
-    }
+    if (!backend)
+        return kn_fail_argument_null("kn_backend_version", "backend"), NULL;
     if (strcmp(backend, "clblast") == 0)
         return clblast_version;
     if (strcmp(backend, "opencl") == 0) {

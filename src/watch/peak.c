@@ -38,16 +38,21 @@ static void vector_options(char options[96], const kn_limits *limits, bool f64)
         snprintf(options, 96, "-DT=%s%s -DV=%s", type, needed, type);
 }
 
-/* The best rate of several runs, each repeating `work` for LONG_ENOUGH: on a large GPU a copy takes 0.12 ms, the launch
- * and the wait 0.02 ms. */
-static kn_status best_rate(kn_stream *stream, const kn_launch_params *launch, double work, double *rate)
+/* The best rate of several runs of a kernel of cl/device/peak.cl, each repeating `work` for LONG_ENOUGH: on a large GPU
+ * a copy takes 0.12 ms, the launch and the wait 0.02 ms. */
+static kn_status best_rate(kn_device *device, const char *kernel, bool f64, size_t items, const kn_arg args[3],
+                           double work, double *rate)
 {
+    kn_stream *stream = kn_stream_current(device);
+    char options[96];
     double best = 0;
     int launches = 1;
+    vector_options(options, kn_device_limits(device), f64);
     for (int repetition = 0; repetition < REPETITIONS; repetition++) {
         double start = kn_clock_seconds();
         for (int i = 0; i < launches; i++)
-            KN_TRY(kn_launch(stream, launch));
+            KN_TRY(kn_run(stream, .source = "device/peak.cl", .options = options, .kernel = kernel, .dims = 1,
+                          .global = {items}, .args = args, .num_args = 3));
         KN_TRY(kn_stream_synchronize(stream));
         double seconds = kn_clock_seconds() - start, one = work * launches / seconds;
         best = one > best ? one : best;
@@ -63,43 +68,23 @@ static kn_status measure_flops(kn_device *device, bool f64, double *rate)
     kn_stream *stream = kn_stream_current(device);
     size_t items = limits->is_cpu ? (size_t)limits->compute_units : (size_t)limits->compute_units * 1024;
     int64_t steps = limits->is_cpu ? 4000000 : 20000;
-    char options[96];
     kn_buffer *sink;
     if (!stream)
         return kn_error_status();
-    vector_options(options, limits, f64);
     KN_TRY(kn_buffer_alloc(&sink, stream, items * (f64 ? sizeof(double) : sizeof(float))));
     const kn_arg args[] = {kn_arg_buffer(sink, 0), kn_arg_i64(steps), kn_arg_f32(0.5)};
-    const kn_launch_params launch = {.source = "device/peak.cl",
-                                     .options = options,
-                                     .kernel = "fma_peak",
-                                     .dims = 1,
-                                     .global = {items},
-                                     .args = args,
-                                     .num_args = 3};
     double work = 2.0 * CHAINS * vector_width(limits, f64) * (double)steps * (double)items;
-    kn_status status = best_rate(stream, &launch, work, rate);
+    kn_status status = best_rate(device, "fma_peak", f64, items, args, work, rate);
     kn_buffer_free(sink);
     return status;
 }
 
-static kn_status measure_copy(kn_stream *stream, const kn_limits *limits, const kn_buffer *from, kn_buffer *to,
-                              size_t bytes, double *rate)
+static kn_status measure_copy(kn_device *device, const kn_buffer *from, kn_buffer *to, size_t bytes, double *rate)
 {
-    const float zero = 0;
+    const kn_limits *limits = kn_device_limits(device);
     int64_t vectors = (int64_t)(bytes / sizeof(float)) / vector_width(limits, false);
-    char options[96];
-    vector_options(options, limits, false);
-    KN_TRY(kn_buffer_fill(stream, to, 0, &zero, sizeof zero, bytes)); /* its pages must exist before the first run */
     const kn_arg args[] = {kn_arg_buffer(from, 0), kn_arg_buffer(to, 0), kn_arg_i64(vectors)};
-    const kn_launch_params launch = {.source = "device/peak.cl",
-                                     .options = options,
-                                     .kernel = "copy_peak",
-                                     .dims = 1,
-                                     .global = {kn_work_items(limits, vectors, 1)},
-                                     .args = args,
-                                     .num_args = 3};
-    return best_rate(stream, &launch, 2.0 * (double)bytes, rate);
+    return best_rate(device, "copy_peak", false, kn_work_items(limits, vectors, 1), args, 2.0 * (double)bytes, rate);
 }
 
 /* Bytes that the pool may still allocate within the device's limit and the process's fraction. */
@@ -132,8 +117,10 @@ static kn_status measure_bytes(kn_device *device, double *rate)
         status = kn_buffer_alloc(&to, stream, bytes);
     if (status == KN_OK)
         status = kn_buffer_fill(stream, from, 0, &zero, sizeof zero, bytes);
+    if (status == KN_OK) /* its pages must exist before the first run */
+        status = kn_buffer_fill(stream, to, 0, &zero, sizeof zero, bytes);
     if (status == KN_OK)
-        status = measure_copy(stream, limits, from, to, bytes, rate);
+        status = measure_copy(device, from, to, bytes, rate);
     kn_buffer_free(from);
     kn_buffer_free(to);
     return status;

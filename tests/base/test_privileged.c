@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "base/gnuplot.h"
+#include "base/plot.h"
 #include "base/system.h"
 #include <koine/status.h>
 

@@ -15,6 +15,7 @@ typedef struct options {
     const char *only, *device, *dtype, *forced;
     bool list, times, first, all_operators, no_gradient, as_gpu, tensor_cores, as_avx2, as_neon;
     int shard, num_shards; /* tables shard, shard + num_shards, ... counted from 1; 0: all */
+    const op_table *table; /* the one that is running */
     const char *program;
 } options;
 
@@ -110,16 +111,26 @@ static void check_f32_gradients(op_run *run, const op_result *f32)
     run->failures = fine.failures > run->failures ? fine.failures : run->failures;
 }
 
-/* By default f64 is for gradients, on contiguous inputs: layouts test views. Long inputs, and rows that force
- * implementations, differ from others in shape and not in formula: of the latter only those with layouts are in f64,
- * and where --no-gradient repeats the rows under other conditions, no others. */
+/* Is it the first row of its family ("family/case")? */
+static bool is_first(const op_table *table, const op_row *row)
+{
+    const size_t length = strcspn(row->name, "/") + 1;
+    for (const op_row *before = table->rows; before < row; before++)
+        if (strncmp(before->name, row->name, length) == 0)
+            return false;
+    return true;
+}
+
+/* By default f64 is for gradients, on contiguous inputs: layouts test views. Rows after a family's first differ from it
+ * in shape, as do long inputs, and not in formula: of them only those with layouts are in f64, and where --no-gradient
+ * repeats the rows under other conditions, only those that force implementations. */
 static bool runs_in_f64(const options *chosen, const op_row *row, kn_device *device, op_layout layout)
 {
     if (!kn_device_limits(device)->has_f64 || test_full())
         return kn_device_limits(device)->has_f64;
     if (layout != LAYOUT_PLAIN || op_differentiable_elements(row, layout) > LONG_ELEMENTS)
         return false;
-    return row->tables ? row->layouts : !chosen->no_gradient;
+    return (row->layouts || is_first(chosen->table, row)) && (row->tables || !chosen->no_gradient);
 }
 
 static void check_case(op_run *run, const options *chosen)
@@ -216,24 +227,14 @@ static void list_row(const options *chosen, const op_row *row)
             printf("%s@%s\n", row->name, op_layout_name((op_layout)layout));
 }
 
-/* Is it the first row of its family ("family/case")? */
-static bool is_first(const op_table *table, int index)
-{
-    const char *name = table->rows[index].name;
-    const size_t length = strcspn(name, "/") + 1;
-    for (int i = 0; i < index; i++)
-        if (strncmp(table->rows[i].name, name, length) == 0)
-            return false;
-    return true;
-}
-
-static void run_tables(const options *chosen, const op_table *const *tables, kn_device *device, totals *sum)
+static void run_tables(options *chosen, const op_table *const *tables, kn_device *device, totals *sum)
 {
     for (int t = 0; tables[t]; t++) {
         if (chosen->num_shards > 0 && t % chosen->num_shards != chosen->shard - 1)
             continue;
+        chosen->table = tables[t];
         for (int i = 0; i < tables[t]->count; i++) {
-            if (chosen->first && !test_full() && !is_first(tables[t], i))
+            if (chosen->first && !test_full() && !is_first(tables[t], &tables[t]->rows[i]))
                 continue;
             if (chosen->list)
                 list_row(chosen, &tables[t]->rows[i]);

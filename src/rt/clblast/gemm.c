@@ -7,11 +7,9 @@
 #include "rt/clblast/gemm_call.h"
 #include "rt/clblast/parameters.h"
 #include "rt/command/recorder.h"
-#include "rt/device/error.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
 #include "rt/program/build_progress.h"
-#include "rt/stream/capturing.h"
 #include "rt/stream/queue.h"
 #include "rt/trace/watch.h"
 
@@ -143,17 +141,13 @@ kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
     return kn_stream_count_launch(stream);
 }
 
-static kn_status record(kn_stream *stream, const kn_gemm_call *call)
-{
-    kn_capture *capture = kn_stream_require_capture(stream);
-    return capture ? capture->recorder->gemm(capture, call) : KN_ERR_STATE;
-}
-
 static kn_status enqueue_or_record(kn_stream *stream, const kn_gemm_call *call)
 {
     const kn_gemm_params *p = &call->params;
-    if (kn_stream_has_capture(stream))
-        return record(stream, call);
+    if (kn_stream_has_capture(stream)) {
+        kn_capture *capture = kn_stream_require_capture(stream);
+        return capture ? capture->recorder->gemm(capture, call) : KN_ERR_STATE;
+    }
     kn_buffer_mark_use(p->a.buffer, stream);
     kn_buffer_mark_use(p->b.buffer, stream);
     kn_buffer_mark_use(p->c.buffer, stream);

@@ -2,7 +2,6 @@
 #include "rt/command/launch.h"
 
 #include "rt/command/recorder.h"
-#include "rt/device/error.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
@@ -141,13 +140,6 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     return status;
 }
 
-static kn_status record(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params, const size_t global[3],
-                        const size_t local[3])
-{
-    kn_capture *capture = kn_stream_require_capture(stream);
-    return capture ? capture->recorder->kernel(capture, stream, kernel, params, global, local) : KN_ERR_STATE;
-}
-
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
 {
     size_t global[3] = {0}, local[3] = {0};
@@ -156,8 +148,10 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     kn_kernel *kernel;
     KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
     KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
-    if (kn_stream_has_capture(stream))
-        return record(stream, kernel, params, global, local);
+    if (kn_stream_has_capture(stream)) {
+        kn_capture *capture = kn_stream_require_capture(stream);
+        return capture ? capture->recorder->kernel(capture, stream, kernel, params, global, local) : KN_ERR_STATE;
+    }
     KN_TRY(kn_stream_enter(stream, operation_of(params)));
     kn_lock(&kernel->lock);
     kn_status status = kernel->launched ? launch_locked(stream, kernel, params, global, local)

@@ -27,5 +27,8 @@ typedef struct kn_recorder {
     kn_status (*gemm)(kn_capture *capture, const struct kn_gemm_call *call);
 } kn_recorder;
 
+/* Enqueues a copy or a fill. */
+cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer, cl_event *event);
+
 /* Sets the arguments of a kernel. */
 kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_launch_params *params);

@@ -9,13 +9,28 @@
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
 #include "rt/stream/fault.h"
-#include "rt/stream/host_wait.h"
 #include "rt/stream/queue.h"
+#include "rt/stream/wait.h"
 #include "rt/trace/watch.h"
 
 static kn_status fail(cl_int error, const kn_stream *stream, const char *what, size_t bytes)
 {
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "%s %zu bytes", what, bytes);
+}
+
+/* --- from and to the host --------------------------------------------------------------------- */
+
+static kn_status enqueue_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination,
+                              size_t bytes, cl_bool wait)
+{
+    cl_event event;
+    kn_buffer_mark_use(buffer, stream);
+    cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), wait,
+                                                         kn_buffer_offset(buffer) + offset, bytes, destination, 0, NULL,
+                                                         kn_watch_event(&event)));
+    KN_TRY(fail(error, stream, "reading", bytes));
+    kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
+    return KN_OK;
 }
 
 kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination, size_t bytes)
@@ -24,26 +39,14 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
     KN_TRY(kn_note_host_wait("reading a tensor"));
     bool armed = bytes > 0 && kn_stream_take_armed(stream);
     if (bytes > 0) {
-        cl_event event;
-        kn_buffer_mark_use(buffer, stream);
         atomic_store(&stream->busy, false); /* once this returns */
-        cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_TRUE,
-                                                             kn_buffer_offset(buffer) + offset, bytes, destination, 0,
-                                                             NULL, kn_watch_event(&event)));
-        if (error != CL_SUCCESS && armed)
+        kn_status status = enqueue_read(stream, buffer, offset, destination, bytes, CL_TRUE);
+        if (status != KN_OK && armed)
             atomic_store(&stream->fault_armed, true);
-        KN_TRY(fail(error, stream, "reading", bytes));
-        kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
+        KN_TRY(status);
     }
     /* A blocking read has waited for all that was enqueued before: report what its kernels found. */
     return kn_stream_check_fault(stream, armed);
-}
-
-static kn_status record(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer, const kn_buffer *from,
-                        const kn_buffer *to)
-{
-    kn_capture *capture = kn_stream_require_capture(stream);
-    return capture ? capture->recorder->transfer(capture, stream, kind, transfer, from, to) : KN_ERR_STATE;
 }
 
 static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes,
@@ -76,6 +79,59 @@ kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, c
     return status == KN_OK ? kn_stream_count_launch(stream) : status;
 }
 
+kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t offset, kn_pinned *source,
+                                 size_t source_offset, size_t bytes)
+{
+    if (bytes == 0)
+        return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "copying from host memory"));
+    KN_TRY(enqueue_write(stream, buffer, offset, (char *)kn_pinned_data(source) + source_offset, bytes, CL_FALSE));
+    kn_stream_note_busy(stream);
+    return fail(clFlush(stream->queue), stream, "writing from pinned memory", bytes);
+}
+
+kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
+                                size_t destination_offset, size_t bytes)
+{
+    if (bytes == 0)
+        return KN_OK;
+    KN_TRY(kn_stream_enter(stream, "copying to host memory"));
+    KN_TRY(enqueue_read(stream, buffer, offset, (char *)kn_pinned_data(destination) + destination_offset, bytes,
+                        CL_FALSE));
+    kn_stream_note_busy(stream);
+    return fail(clFlush(stream->queue), stream, "reading into pinned memory", bytes);
+}
+
+/* --- on the device ---------------------------------------------------------------------------- */
+
+cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *t, cl_event *event)
+{
+    if (kind == KN_COMMAND_FILL)
+        return KN_CL(KN_CL_COPY, clEnqueueFillBuffer(stream->queue, t->to, t->pattern, t->pattern_bytes, t->to_offset,
+                                                     t->bytes, 0, NULL, event));
+    return KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(stream->queue, t->from, t->to, t->from_offset, t->to_offset, t->bytes,
+                                                 0, NULL, event));
+}
+
+/* Enqueues or records a copy, or a fill: then `from` is NULL. */
+static kn_status transfer(kn_stream *stream, const kn_transfer *t, const kn_buffer *from, const kn_buffer *to)
+{
+    const kn_command_kind kind = from ? KN_COMMAND_COPY : KN_COMMAND_FILL;
+    cl_event event;
+    if (kn_stream_has_capture(stream)) {
+        kn_capture *capture = kn_stream_require_capture(stream);
+        return capture ? capture->recorder->transfer(capture, stream, kind, t, from, to) : KN_ERR_STATE;
+    }
+    KN_TRY(kn_stream_enter(stream, from ? "a copy" : "a fill"));
+    if (from)
+        kn_buffer_mark_use(from, stream);
+    kn_buffer_mark_use(to, stream);
+    cl_int error = kn_transfer_enqueue(stream, kind, t, kn_watch_event(&event));
+    KN_TRY(fail(error, stream, from ? "copying" : "filling", t->bytes));
+    kn_watch(stream, event, .kind = kind, .operation = from ? "copy" : "fill", .bytes = t->bytes);
+    return kn_stream_count_launch(stream);
+}
+
 kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t source_offset, kn_buffer *destination,
                          size_t destination_offset, size_t bytes)
 {
@@ -86,17 +142,7 @@ kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t sour
                            .from_offset = kn_buffer_offset(source) + source_offset,
                            .to_offset = kn_buffer_offset(destination) + destination_offset,
                            .bytes = bytes};
-    if (kn_stream_has_capture(stream))
-        return record(stream, KN_COMMAND_COPY, &t, source, destination);
-    KN_TRY(kn_stream_enter(stream, "a copy"));
-    cl_event event;
-    kn_buffer_mark_use(source, stream);
-    kn_buffer_mark_use(destination, stream);
-    cl_int error = KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(stream->queue, t.from, t.to, t.from_offset, t.to_offset, bytes,
-                                                         0, NULL, kn_watch_event(&event)));
-    KN_TRY(fail(error, stream, "copying", bytes));
-    kn_watch(stream, event, .kind = KN_COMMAND_COPY, .operation = "copy", .bytes = bytes);
-    return kn_stream_count_launch(stream);
+    return transfer(stream, &t, source, destination);
 }
 
 kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *pattern, size_t pattern_bytes,
@@ -109,44 +155,5 @@ kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, co
                      .bytes = bytes,
                      .pattern_bytes = pattern_bytes};
     memcpy(t.pattern, pattern, pattern_bytes);
-    if (kn_stream_has_capture(stream))
-        return record(stream, KN_COMMAND_FILL, &t, NULL, buffer);
-    KN_TRY(kn_stream_enter(stream, "a fill"));
-    cl_event event;
-    kn_buffer_mark_use(buffer, stream);
-    cl_int error = KN_CL(KN_CL_COPY, clEnqueueFillBuffer(stream->queue, t.to, pattern, pattern_bytes, t.to_offset,
-                                                         bytes, 0, NULL, kn_watch_event(&event)));
-    KN_TRY(fail(error, stream, "filling", bytes));
-    kn_watch(stream, event, .kind = KN_COMMAND_FILL, .operation = "fill", .bytes = bytes);
-    return kn_stream_count_launch(stream);
-}
-
-kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t offset, kn_pinned *source,
-                                 size_t source_offset, size_t bytes)
-{
-    if (bytes == 0)
-        return KN_OK;
-    KN_TRY(kn_stream_enter(stream, "copying from host memory"));
-    KN_TRY(enqueue_write(stream, buffer, offset, (char *)kn_pinned_data(source) + source_offset, bytes, CL_FALSE));
-    kn_stream_note_busy(stream);
-    cl_int error = clFlush(stream->queue);
-    return fail(error, stream, "writing from pinned memory", bytes);
-}
-
-kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
-                                size_t destination_offset, size_t bytes)
-{
-    if (bytes == 0)
-        return KN_OK;
-    KN_TRY(kn_stream_enter(stream, "copying to host memory"));
-    cl_event event;
-    kn_buffer_mark_use(buffer, stream);
-    cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), CL_FALSE,
-                                                         kn_buffer_offset(buffer) + offset, bytes,
-                                                         (char *)kn_pinned_data(destination) + destination_offset, 0,
-                                                         NULL, kn_watch_event(&event)));
-    KN_TRY(fail(error, stream, "reading", bytes));
-    kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
-    kn_stream_note_busy(stream);
-    return fail(clFlush(stream->queue), stream, "reading into pinned memory", bytes);
+    return transfer(stream, &t, NULL, buffer);
 }

@@ -1,5 +1,5 @@
-/* rt/device/error.c - see rt/device/error.h. */
-#include "rt/device/error.h"
+/* rt/device/error.c - OpenCL's error codes: their names, and which of them mean that memory ran out. */
+#include "rt/device/lost.h"
 
 typedef struct error_row {
     cl_int code;

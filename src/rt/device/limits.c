@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "rt/device/query.h"
 
 /* From cl_ext.h; named here because older headers lack them. */
@@ -30,6 +31,8 @@ static int count_vector_registers(const kn_limits *limits)
 #endif
     return limits->is_cpu && (arm || limits->vector_width_f32 >= 16) ? 32 : 16;
 }
+
+static int at_least_one(uint64_t number) { return number < 1 ? 1 : (int)number; }
 
 static void query_capability(kn_query *query, kn_device *device)
 {
@@ -59,22 +62,16 @@ void kn_query_limits(kn_query *query, kn_device *device)
     limits->has_subgroups = kn_has_word(device->extensions, "cl_khr_subgroups");
     limits->unified_memory = kn_query_number_if_known(query, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0; /* not in 2.0 */
     limits->opencl_version = parse_version(device->properties.opencl_version);
-    limits->compute_units = (int)kn_query_number(query, CL_DEVICE_MAX_COMPUTE_UNITS);
+    limits->compute_units = at_least_one(kn_query_number(query, CL_DEVICE_MAX_COMPUTE_UNITS));
     limits->clock_mhz = (int)kn_query_number(query, CL_DEVICE_MAX_CLOCK_FREQUENCY);
-    limits->vector_width_f32 = (int)kn_query_number(query, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
-    limits->vector_width_f64 = (int)kn_query_number(query, CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE);
+    limits->vector_width_f32 = at_least_one(kn_query_number(query, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
+    limits->vector_width_f64 = at_least_one(kn_query_number(query, CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE));
     limits->max_work_group_size = (size_t)kn_query_number(query, CL_DEVICE_MAX_WORK_GROUP_SIZE);
     limits->local_memory = (size_t)kn_query_number(query, CL_DEVICE_LOCAL_MEM_SIZE);
     limits->argument_bytes = (size_t)kn_query_number_if_known(query, CL_DEVICE_MAX_PARAMETER_SIZE);
     limits->address_align = (size_t)kn_query_number(query, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
     limits->global_memory = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_SIZE);
     limits->max_allocation = kn_query_number(query, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-    query_capability(query, device);
-    if (limits->vector_width_f32 < 1)
-        limits->vector_width_f32 = 1;
-    if (limits->vector_width_f64 < 1)
-        limits->vector_width_f64 = 1;
     limits->vector_registers = count_vector_registers(limits);
-    if (limits->compute_units < 1)
-        limits->compute_units = 1;
+    query_capability(query, device);
 }

@@ -6,7 +6,6 @@
 
 #include "base/fork.h"
 #include "base/log.h"
-#include "rt/device/error.h"
 #include "rt/device/inject.h"
 #include "rt/device/table.h"
 

@@ -1,5 +1,5 @@
-/* rt/device/lost.h - lost devices: reset by the driver after a fault or a hang, unplugged, or detached from a virtual
- * machine.
+/* rt/device/lost.h - OpenCL's errors, and lost devices: reset by the driver after a fault or a hang, unplugged, or
+ * detached from a virtual machine.
  *
  * OpenCL offers no recovery within a process: the context is dead, and a driver may do anything with further calls,
  * even wait forever. So the first error that means a lost device marks it, and from then on nothing is enqueued, waited
@@ -8,6 +8,10 @@
 
 #include "base/error.h"
 #include "rt/device/device_struct.h"
+
+/* "CL_OUT_OF_RESOURCES" for -5. */
+const char *kn_cl_error_name(cl_int error);
+bool kn_cl_is_out_of_memory(cl_int error);
 
 /* KN_ERR_DEVICE: "gpu:0 (NAME) was lost (running kernel `x` failed with ...): ...". */
 kn_status kn_device_fail_lost(const kn_device *device);

@@ -19,31 +19,24 @@ typedef struct named_version { /* cl_name_version */
     char name[64];
 } named_version;
 
-static void append_word(kn_text *text, const char *word)
-{
-    kn_text_format(text, "%s%s", text->length > 0 ? " " : "", word);
-}
+/* Before the next word. */
+static const char *blank(const kn_text *text) { return text->length > 0 ? " " : ""; }
 
 static void append_opencl_c(kn_text *text, const kn_device *device)
 {
     named_version versions[32];
     size_t size = 0;
-    char word[32];
     if (device->limits.opencl_version >= 300 &&
         clGetDeviceInfo(device->id, OPENCL_C_ALL_VERSIONS, sizeof versions, versions, &size) == CL_SUCCESS) {
-        for (size_t i = 0; i < size / sizeof versions[0]; i++) {
-            snprintf(word, sizeof word, "CL%u.%u", versions[i].version >> 22, versions[i].version >> 12 & 1023);
-            append_word(text, word);
-        }
+        for (size_t i = 0; i < size / sizeof versions[0]; i++)
+            kn_text_format(text, "%sCL%u.%u", blank(text), versions[i].version >> 22, versions[i].version >> 12 & 1023);
         return;
     }
     char version[128] = "";
     unsigned major = 1, minor = 0;
     clGetDeviceInfo(device->id, CL_DEVICE_OPENCL_C_VERSION, sizeof version, version, NULL);
-    if (sscanf(version, "OpenCL C %u.%u", &major, &minor) == 2) {
-        snprintf(word, sizeof word, "CL%u.%u", major, minor);
-        append_word(text, word);
-    }
+    if (sscanf(version, "OpenCL C %u.%u", &major, &minor) == 2)
+        kn_text_format(text, "%sCL%u.%u", blank(text), major, minor);
 }
 
 char *kn_device_arch_list(const kn_device *device)
@@ -57,12 +50,10 @@ char *kn_device_arch_list(const kn_device *device)
     char languages[256] = "";
     clGetDeviceInfo(device->id, IL_VERSION, sizeof languages, languages, NULL);
     if (*languages)
-        append_word(&text, languages);
-    if (kn_has_word(device->extensions, "cl_nv_device_attribute_query")) {
-        char word[32];
-        snprintf(word, sizeof word, "sm_%d%d", device->limits.capability_major, device->limits.capability_minor);
-        append_word(&text, word);
-    }
+        kn_text_format(&text, "%s%s", blank(&text), languages);
+    if (kn_has_word(device->extensions, "cl_nv_device_attribute_query"))
+        kn_text_format(&text, "%ssm_%d%d", blank(&text), device->limits.capability_major,
+                       device->limits.capability_minor);
     return kn_text_finish(&text);
 }
 
@@ -85,10 +76,8 @@ static bool lists_peer(const kn_device *device, cl_device_id peer)
 
 bool kn_can_device_access_peer(const kn_device *device, const kn_device *peer)
 {
-    if (!device || !peer) {
-        kn_fail_argument_null("kn_can_device_access_peer", device ? "peer" : "device");
-        return false;
-    }
+    if (!device || !peer)
+        return kn_fail_argument_null("kn_can_device_access_peer", device ? "peer" : "device"), false;
     if (device == peer || kn_device_is_host(device) || kn_device_is_host(peer) || device->platform != peer->platform)
         return false;
     if (device->limits.unified_memory && peer->limits.unified_memory)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "rt/device/query.h"
 
 /* From cl_ext.h; named here because older headers lack them. */
@@ -64,19 +65,11 @@ static uint64_t ask_number(cl_device_id id, cl_device_info what, cl_int *error)
     return size == sizeof value.u32 ? value.u32 : value.u64;
 }
 
-uint64_t kn_ask_number(kn_query *query, cl_device_info what, const char *name)
+uint64_t kn_ask_number(kn_query *query, cl_device_info what, const char *name, bool if_known)
 {
     cl_int error;
     uint64_t number = ask_number(query->id, what, &error);
-    note(query, error, name);
-    return number;
-}
-
-uint64_t kn_ask_number_if_known(kn_query *query, cl_device_info what, const char *name)
-{
-    cl_int error;
-    uint64_t number = ask_number(query->id, what, &error);
-    note(query, error == CL_INVALID_VALUE ? CL_SUCCESS : error, name);
+    note(query, if_known && error == CL_INVALID_VALUE ? CL_SUCCESS : error, name);
     return number;
 }
 
@@ -87,15 +80,6 @@ void kn_ask_bytes(kn_query *query, cl_device_info what, size_t size, void *to, c
     if (error != CL_SUCCESS)
         memset(to, 0, size);
     note(query, error, name);
-}
-
-bool kn_has_word(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
-        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
-            return true;
-    return false;
 }
 
 /* --- the PCI address -------------------------------------------------------------------------- */

@@ -16,20 +16,15 @@ typedef struct kn_query {
 char *kn_ask_string(kn_query *query, cl_device_info what, const char *name);
 void kn_query_free(const char *text);
 
-/* A number of four or eight bytes; 0 after a failure. */
-#define kn_query_number(query, what) kn_ask_number(query, what, #what)
-uint64_t kn_ask_number(kn_query *query, cl_device_info what, const char *name);
-
-/* The same, but 0 without a failure if the driver does not know the query (CL_INVALID_VALUE). */
-#define kn_query_number_if_known(query, what) kn_ask_number_if_known(query, what, #what)
-uint64_t kn_ask_number_if_known(kn_query *query, cl_device_info what, const char *name);
+/* A number of four or eight bytes; 0 after a failure, and without one if the driver need not know the query
+ * (CL_INVALID_VALUE). */
+#define kn_query_number(query, what) kn_ask_number(query, what, #what, false)
+#define kn_query_number_if_known(query, what) kn_ask_number(query, what, #what, true)
+uint64_t kn_ask_number(kn_query *query, cl_device_info what, const char *name, bool if_known);
 
 /* `size` bytes; all 0 after a failure. */
 #define kn_query_bytes(query, what, size, to) kn_ask_bytes(query, what, size, to, #what)
 void kn_ask_bytes(kn_query *query, cl_device_info what, size_t size, void *to, const char *name);
-
-/* Is `word` one of the words of `list`, which blanks separate? */
-bool kn_has_word(const char *list, const char *word);
 
 /* Sets device->limits; needs properties, extensions and quirks. */
 void kn_query_limits(kn_query *query, kn_device *device);

@@ -1,54 +1,56 @@
 /* rt/device/quirks.c - the table of quirks: which drivers, which versions, and the evidence. */
 #include "rt/device/quirks.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "rt/device/opencl.h"
 
 typedef struct quirk_row {
     const char *platform; /* part of the platform's name */
     double first, last;   /* driver versions it holds for; 0: open */
-    kn_quirks quirks;
+    size_t quirk;         /* which member of kn_quirks: all are bools */
     const char *evidence;
 } quirk_row;
 
+#define QUIRK(member) .quirk = offsetof(kn_quirks, member) / sizeof(bool)
+
 static const quirk_row rows[] = {
     {.platform = "Portable Computing Language",
-     .quirks = {.caches_programs = true},
+     QUIRK(caches_programs),
      .evidence = "PoCL 3.1: a 30-kernel program builds from PoCL's cache in 18 ms; fetching its binary first compiles "
                  "every kernel for all local sizes, 925 ms. docs/platforms.md"},
     {.platform = "Portable Computing Language",
-     .quirks = {.compiles_at_first_launch = true},
+     QUIRK(compiles_at_first_launch),
      .evidence = "PoCL 3.1: a program that launches one new kernel and returns from main ended in SIGSEGV, 40 times "
                  "of 40, inside clang in a thread of PoCL's. tests/rt/stream/test_exit.c, docs/platforms.md"},
     {.platform = "Portable Computing Language",
      .first = 3.1,
      .last = 3.1,
-     .quirks = {.reads_long_header = true},
+     QUIRK(reads_long_header),
      .evidence = "PoCL 3.1 with LLVM 15 on a Xeon: a one-line kernel takes 27 ms of CPU time from PoCL's cache, 12 ms "
                  "with the declarations of src/rt/program/builtins.c instead. docs/platforms.md"},
     {.platform = "NVIDIA CUDA",
      .first = 520,
-     .quirks = {.f16_unannounced = true},
+     QUIRK(f16_unannounced),
      .evidence = "Half arithmetic works with `#define cl_khr_fp16` from driver 520 on though the extension is not "
                  "listed. docs/platforms.md"},
     {.platform = "NVIDIA CUDA",
-     .quirks = {.gives_larger_buffers = true},
+     QUIRK(gives_larger_buffers),
      .evidence = "GeForce GTX 1050: a buffer of 759 MB although the reported maximum is 512 MB, "
                  "https://github.com/adda-team/adda/issues/229"},
     {.platform = "NVIDIA CUDA",
-     .quirks = {.allocates_lazily = true},
+     QUIRK(allocates_lazily),
      .evidence = "Out of memory comes from clEnqueueNDRangeKernel, as CL_MEM_OBJECT_ALLOCATION_FAILURE, not from "
                  "clCreateBuffer, https://github.com/hashcat/hashcat/issues/1640"},
     {.platform = "Intel(R) OpenCL",
-     .quirks = {.large_buffers_on_demand = true},
+     QUIRK(large_buffers_on_demand),
      .evidence = "Arc: no buffer above 4 GiB without CL_MEM_ALLOW_UNRESTRICTED_SIZE_INTEL, and wrong results without "
                  "-cl-intel-greater-than-4GB-buffer-required, which costs speed, "
                  "https://github.com/intel/compute-runtime/issues/627"},
     {.platform = "AMD Accelerated Parallel Processing",
-     .quirks = {.allocation_limit_by_environment = true},
+     QUIRK(allocation_limit_by_environment),
      .evidence = "8 GB cards: less than 4 GB in one buffer, 4 GB with GPU_SINGLE_ALLOC_PERCENT and "
                  "GPU_MAX_ALLOC_PERCENT at 100, https://github.com/ethereum-mining/ethminer/issues/1966"},
 };
@@ -63,14 +65,7 @@ kn_quirks kn_quirks_of(const char *platform, const char *driver_version)
             continue;
         if ((row->first > 0 && version < row->first) || (row->last > 0 && version > row->last))
             continue;
-        found.caches_programs |= row->quirks.caches_programs;
-        found.compiles_at_first_launch |= row->quirks.compiles_at_first_launch;
-        found.f16_unannounced |= row->quirks.f16_unannounced;
-        found.gives_larger_buffers |= row->quirks.gives_larger_buffers;
-        found.allocates_lazily |= row->quirks.allocates_lazily;
-        found.large_buffers_on_demand |= row->quirks.large_buffers_on_demand;
-        found.reads_long_header |= row->quirks.reads_long_header;
-        found.allocation_limit_by_environment |= row->quirks.allocation_limit_by_environment;
+        ((bool *)&found)[row->quirk] = true;
     }
     return found;
 }

@@ -1,8 +1,6 @@
-/* rt/find/ask.c - see rt/find/ask.h. */
-#include "rt/find/ask.h"
-
-#include "rt/device/device.h"
-#include "rt/device/error.h"
+/* rt/find/ask.c - queries the OpenCL platforms again, for diagnosis. */
+#include "rt/device/lost.h"
+#include "rt/find/find.h"
 
 int kn_platform_count(void)
 {

@@ -2,7 +2,6 @@
 #include <koine/device.h>
 
 #include "base/error.h"
-#include "rt/device/device_struct.h"
 #include "rt/stream/wait.h"
 
 static _Thread_local kn_device *current;

@@ -1,4 +1,4 @@
-/* rt/find/match.c - what device strings mean; see kn_device_open in koine/device.h. */
+/* rt/find/match.c - what device strings mean (kn_device_open in koine/device.h), and KOINE_VISIBLE_DEVICES. */
 #include "rt/find/match.h"
 
 #include <ctype.h>
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "rt/device/device_struct.h"
 #include "rt/device/table.h"
@@ -127,6 +128,8 @@ kn_device *kn_match_name(const char *text)
     return *text ? by_part_of_name(text) : NULL;
 }
 
+/* --- KOINE_VISIBLE_DEVICES -------------------------------------------------------------------- */
+
 /* Is it the device's UUID, with or without the prefix of NVIDIA's tools? */
 static bool is_uuid(const kn_device *device, const char *text)
 {
@@ -144,7 +147,8 @@ static bool is_described(const kn_device *device, const char *text)
            kn_text_contains_nocase(device->properties.name, text);
 }
 
-int kn_match_all(const char *entry, kn_device *matches[KN_MAX_DEVICES])
+/* The devices that an entry means, in their order; returns how many. */
+static int match_all(const char *entry, kn_device *matches[KN_MAX_DEVICES])
 {
     int count = 0;
     kn_device *one = NULL;
@@ -163,5 +167,60 @@ int kn_match_all(const char *entry, kn_device *matches[KN_MAX_DEVICES])
     }
     if (one)
         matches[count++] = one;
+    return count;
+}
+
+#define ENTRY_SIZE 128
+
+/* The next entry, trimmed; `list` moves past it, to NULL after the last. False when it is too long to be any device's
+ * name. */
+static bool next_entry(const char **list, char entry[ENTRY_SIZE])
+{
+    const char *start = *list + strspn(*list, " \t"), *end = start + strcspn(start, ",");
+    *list = *end == ',' ? end + 1 : NULL;
+    while (end > start && isspace((unsigned char)end[-1]))
+        end--;
+    size_t length = (size_t)(end - start);
+    bool fits = length < ENTRY_SIZE;
+    if (!fits)
+        length = ENTRY_SIZE - 1;
+    memcpy(entry, start, length);
+    entry[length] = '\0';
+    return fits;
+}
+
+static bool is_among(kn_device *const *devices, int count, const kn_device *device)
+{
+    for (int i = 0; i < count; i++)
+        if (devices[i] == device)
+            return true;
+    return false;
+}
+
+int kn_visible_choose(kn_device *chosen[KN_MAX_DEVICES])
+{
+    const char *list = getenv("KOINE_VISIBLE_DEVICES");
+    if (!list)
+        return -1;
+    int count = 0;
+    if (*list == '\0' || kn_text_equals_nocase(list, "none"))
+        return 0;
+    while (list) {
+        char entry[ENTRY_SIZE];
+        kn_device *matches[KN_MAX_DEVICES];
+        bool fits = next_entry(&list, entry);
+        if (strcmp(entry, "-1") == 0)
+            break;
+        int found = fits ? match_all(entry, matches) : 0;
+        if (found == 0) {
+            kn_log_message(KN_LOG_WARNING,
+                           "KOINE_VISIBLE_DEVICES: no device matches `%s`; it and all later entries are ignored",
+                           entry);
+            break;
+        }
+        for (int i = 0; i < found; i++) /* a device named twice keeps its first place */
+            if (!is_among(chosen, count, matches[i]))
+                chosen[count++] = matches[i];
+    }
     return count;
 }

@@ -7,12 +7,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "rt/device/driver_cache.h"
-#include "rt/device/error.h"
 #include "rt/device/lost.h"
 #include "rt/device/query.h"
 #include "rt/device/table.h"
 #include "rt/find/find.h"
-#include "rt/find/visible.h"
+#include "rt/find/match.h"
 #include "rt/memory/pool.h"
 #include "rt/program/program.h"
 
@@ -90,19 +89,10 @@ static void free_device(kn_device *device)
     kn_free(device);
 }
 
-/* NULL if a query fails, which is logged, or with *status set if memory is short. */
-static kn_device *new_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id,
-                             int device_index, kn_status *status)
+/* False if a query fails, which is logged. */
+static bool describe_device(kn_device *device, const char *platform_name, int platform_index, int device_index)
 {
-    kn_query query = {.id = id};
-    kn_device *device = kn_calloc(1, sizeof *device);
-    if (!device) {
-        *status = KN_ERR_MEMORY;
-        return NULL;
-    }
-    device->gpu_rank = -1;
-    device->platform = platform;
-    device->id = id;
+    kn_query query = {.id = device->id};
     device->extensions = kn_query_string(&query, CL_DEVICE_EXTENSIONS);
     device->properties = (kn_device_properties){
         .name = kn_query_string(&query, CL_DEVICE_NAME),
@@ -116,29 +106,30 @@ static kn_device *new_device(cl_platform_id platform, const char *platform_name,
     device->quirks = kn_quirks_of(platform_name, device->properties.driver_version);
     kn_query_limits(&query, device);
     kn_query_properties(&query, device);
-    if (query.error == CL_SUCCESS)
-        return device;
-    free_device(device);
-    leave_out("device %d of platform %d (%s) is skipped: the query %s failed with %s", device_index, platform_index,
-              platform_name, query.failed, kn_cl_error_name(query.error));
-    return NULL;
+    if (query.error != CL_SUCCESS)
+        leave_out("device %d of platform %d (%s) is skipped: the query %s failed with %s", device_index, platform_index,
+                  platform_name, query.failed, kn_cl_error_name(query.error));
+    return query.error == CL_SUCCESS;
 }
 
 static kn_status add_device(cl_platform_id platform, const char *platform_name, int platform_index, cl_device_id id,
                             int device_index)
 {
-    kn_status status = KN_OK;
     if (kn_devices.count >= KN_MAX_DEVICES) {
         kn_log_message(KN_LOG_WARNING, "more than %d OpenCL devices: the rest are skipped", KN_MAX_DEVICES - 1);
         return KN_OK;
     }
-    kn_device *device = new_device(platform, platform_name, platform_index, id, device_index, &status);
+    kn_device *device = kn_calloc(1, sizeof *device);
     if (!device)
-        return status;
-    device->slot = kn_devices.count;
+        return KN_ERR_MEMORY;
+    *device = (kn_device){
+        .slot = kn_devices.count, .gpu_rank = -1, .platform = platform, .id = id, .leave_pool = kn_pool_leave_stream};
+    if (!describe_device(device, platform_name, platform_index, device_index)) {
+        free_device(device);
+        return KN_OK;
+    }
     kn_mutex_init(&device->lock);
     kn_mutex_init(&device->staging_lock);
-    device->leave_pool = kn_pool_leave_stream;
     device->pool = kn_pool_new();
     device->programs = kn_program_table_new();
     if (!device->pool || !device->programs) {

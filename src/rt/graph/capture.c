@@ -4,26 +4,17 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "rt/clblast/gemm_call.h"
-#include "rt/command/recorder.h"
 #include "rt/device/lost.h"
 #include "rt/graph/recording.h"
 #include "rt/graph/variable.h"
-#include "rt/memory/blocks.h"
-
-/* Makes room for one more element in an array whose capacity is the next power of two. NULL with an error. */
-static void *grow(void *array, int count, size_t element)
-{
-    if (count != 0 && (count & (count - 1)) != 0)
-        return array;
-    return kn_realloc(array, (count ? (size_t)count * 2 : 1) * element);
-}
 
 #define APPEND(recording, list, count, value)                                                                          \
     append((void **)&(recording)->list, &(recording)->count, sizeof *(recording)->list, value)
+/* The capacity is the next power of two. */
 static kn_status append(void **array, int *count, size_t element, const void *value)
 {
-    void *grown = grow(*array, *count, element);
+    const bool is_full = (*count & (*count - 1)) == 0;
+    void *grown = is_full ? kn_realloc(*array, (*count ? (size_t)*count * 2 : 1) * element) : *array;
     if (!grown)
         return KN_ERR_MEMORY;
     *array = grown;
@@ -224,12 +215,13 @@ static kn_status take_gemm(kn_capture *capture, const kn_gemm_call *call)
 kn_graph_capture *kn_graph_capture_new(kn_device *device, kn_mem_pool *pool)
 {
     static const kn_recorder recorder = {.kernel = take_kernel, .transfer = take_transfer, .gemm = take_gemm};
-    kn_recording *recording = kn_recording_new(device);
-    kn_graph_capture *capture = recording ? kn_calloc(1, sizeof *capture) : NULL;
-    if (!capture) {
-        kn_recording_free(recording);
+    kn_graph_capture *capture = kn_calloc(1, sizeof *capture);
+    kn_recording *recording = capture ? kn_calloc(1, sizeof *recording) : NULL;
+    if (!recording) {
+        kn_free(capture);
         return NULL;
     }
+    recording->device = device;
     capture->base = (kn_capture){.recorder = &recorder, .blind = kn_error_is_sticky()};
     capture->recording = recording;
     capture->pool = pool;

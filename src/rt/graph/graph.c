@@ -1,5 +1,4 @@
-/* rt/graph/graph.c - graphs (koine/graph.h): a recording, its memory pool, its replays.
- */
+/* rt/graph/graph.c - graphs (koine/graph.h): a recording, its memory pool, its replays. */
 #include <koine/graph.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +8,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "rt/graph/recording.h"
-#include "rt/graph/replay.h"
-#include "rt/memory/blocks.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/wait.h"
 

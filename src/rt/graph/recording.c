@@ -1,16 +1,7 @@
 /* rt/graph/recording.c - see rt/graph/recording.h. */
 #include "rt/graph/recording.h"
 
-#include "base/memory.h"
 #include "rt/graph/variable.h"
-
-kn_recording *kn_recording_new(kn_device *device)
-{
-    kn_recording *recording = kn_calloc(1, sizeof *recording);
-    if (recording)
-        recording->device = device;
-    return recording;
-}
 
 void kn_command_free(kn_command *command)
 {

@@ -68,9 +68,13 @@ typedef struct kn_graph_capture {
 /* A capture, not begun yet, into a new recording whose memory comes from the pool; NULL with an error. */
 kn_graph_capture *kn_graph_capture_new(kn_device *device, kn_mem_pool *pool);
 
-kn_recording *kn_recording_new(kn_device *device);            /* NULL with an error */
 void kn_recording_free(kn_recording *recording);              /* drops hooks, kernels, watches; NULL allowed */
 bool kn_recording_lost_memory(const kn_recording *recording); /* has a buffer from outside been freed? */
+
+/* replay.c: enqueues the recording on the stream, with the values that its hooks give the variables now: they are
+ * called once nothing else can run out of memory. Waits only when several replays are not enqueued yet. With `here` the
+ * calling thread enqueues it before returning. */
+kn_status kn_recording_replay(kn_stream *stream, kn_recording *recording, bool here);
 
 void kn_command_free(kn_command *command);                   /* what it holds, not the struct */
 const char *kn_command_operation(const kn_command *command); /* "conv2d", "copy"; lives as long as the command */

@@ -1,5 +1,5 @@
-/* rt/graph/replay.c - see rt/graph/replay.h. */
-#include "rt/graph/replay.h"
+/* rt/graph/replay.c - running a recording. */
+#include "rt/graph/recording.h"
 
 #include <string.h>
 
@@ -25,16 +25,6 @@ static cl_int set_variables(kn_stream *stream, const kn_recording *recording, co
     return error;
 }
 
-static cl_int run_transfer(kn_stream *stream, const kn_command *command, cl_event *event)
-{
-    const kn_transfer *t = &command->transfer;
-    if (command->kind == KN_COMMAND_FILL)
-        return KN_CL(KN_CL_COPY, clEnqueueFillBuffer(stream->queue, t->to, t->pattern, t->pattern_bytes, t->to_offset,
-                                                     t->bytes, 0, NULL, event));
-    return KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(stream->queue, t->from, t->to, t->from_offset, t->to_offset, t->bytes,
-                                                 0, NULL, event));
-}
-
 static kn_status run_command(kn_stream *stream, const kn_recording *recording, const kn_command *command,
                              const unsigned char *snapshot)
 {
@@ -48,7 +38,7 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
                                                            command->global, command->local[0] ? command->local : NULL,
                                                            0, NULL, kn_watch_event(&event)));
     else if (error == CL_SUCCESS)
-        error = run_transfer(stream, command, kn_watch_event(&event));
+        error = kn_transfer_enqueue(stream, command->kind, &command->transfer, kn_watch_event(&event));
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "replaying %s", kn_command_operation(command));
     kn_watch(stream, event, .kind = command->kind, .operation = kn_command_operation(command),

@@ -104,9 +104,9 @@ kn_status kn_buffer_alloc(kn_buffer **buffer, kn_stream *stream, size_t bytes)
     kn_status status = size ? take_block(&block, stream, size) : KN_ERR_MEMORY;
     if (status == KN_OK) {
         block->requested = bytes;
-        kn_pool_count_in(pool, block->segment, KN_STAT_ALLOCATION, block->size);
-        kn_pool_count_in(pool, block->segment, KN_STAT_ACTIVE, block->size);
-        kn_pool_count_requested(pool, block, true);
+        kn_pool_count_one(pool, block->segment, KN_STAT_ALLOCATION, block->size, true);
+        kn_pool_count_one(pool, block->segment, KN_STAT_ACTIVE, block->size, true);
+        kn_pool_count(pool, block->segment, KN_STAT_REQUESTED_BYTES, bytes, true);
         kn_pool_trace(pool, KN_TRACE_ALLOC, block, block->size);
         if (pool->guard)
             kn_guard_fill(block, stream);
@@ -128,7 +128,7 @@ void kn_buffer_free(kn_buffer *buffer)
     kn_lock(&pool->lock);
     if (buffer->watchers)
         kn_pool_tell_watchers(buffer);
-    kn_pool_count_out(pool, buffer->segment, KN_STAT_ALLOCATION, buffer->size);
+    kn_pool_count_one(pool, buffer->segment, KN_STAT_ALLOCATION, buffer->size, false);
     kn_pool_trace(pool, KN_TRACE_FREE_REQUESTED, buffer, buffer->size);
     kn_pool_settle_wide_use(buffer);
     if (pool->guard)

@@ -56,39 +56,26 @@ static inline size_t kn_round_up(size_t value, size_t unit) { return (value + un
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-static inline kn_pool_part kn_part_of(const kn_segment *segment)
+/* `amount` more of `what`, or fewer. */
+static inline void kn_pool_count(kn_pool *pool, const kn_segment *segment, int what, size_t amount, bool more)
 {
-    return segment->small ? KN_PART_SMALL : KN_PART_LARGE;
+    const kn_pool_part parts[] = {KN_PART_ALL, segment->small ? KN_PART_SMALL : KN_PART_LARGE};
+    for (int i = 0; i < 2; i++)
+        (more ? kn_statistic_add : kn_statistic_subtract)(&pool->figures.stats[what][parts[i]], (int64_t)amount);
 }
 
 /* One more, or one less, of `what` (KN_STAT_ALLOCATION to KN_STAT_INACTIVE_SPLIT), of that many bytes. */
-static inline void kn_pool_count_in(kn_pool *pool, const kn_segment *segment, kn_pool_stat what, size_t bytes)
+static inline void kn_pool_count_one(kn_pool *pool, const kn_segment *segment, kn_pool_stat what, size_t bytes,
+                                     bool more)
 {
-    kn_pool_part parts[] = {KN_PART_ALL, kn_part_of(segment)};
-    for (int i = 0; i < 2; i++) {
-        kn_statistic_add(&pool->figures.stats[what][parts[i]], 1);
-        kn_statistic_add(&pool->figures.stats[what + KN_STAT_BYTES][parts[i]], (int64_t)bytes);
-    }
-}
-
-static inline void kn_pool_count_out(kn_pool *pool, const kn_segment *segment, kn_pool_stat what, size_t bytes)
-{
-    kn_pool_part parts[] = {KN_PART_ALL, kn_part_of(segment)};
-    for (int i = 0; i < 2; i++) {
-        kn_statistic_subtract(&pool->figures.stats[what][parts[i]], 1);
-        kn_statistic_subtract(&pool->figures.stats[what + KN_STAT_BYTES][parts[i]], (int64_t)bytes);
-    }
-}
-
-static inline void kn_pool_count_requested(kn_pool *pool, const kn_buffer *block, bool more)
-{
-    kn_pool_part parts[] = {KN_PART_ALL, kn_part_of(block->segment)};
-    for (int i = 0; i < 2; i++)
-        (more ? kn_statistic_add : kn_statistic_subtract)(&pool->figures.stats[KN_STAT_REQUESTED_BYTES][parts[i]],
-                                                          (int64_t)block->requested);
+    kn_pool_count(pool, segment, what, 1, more);
+    kn_pool_count(pool, segment, what + KN_STAT_BYTES, bytes, more);
 }
 
 /* --- history.c -------------------------------------------------------------------------------- */
+
+/* "alloc", "free_requested", ...: PyTorch's names. */
+const char *kn_trace_action_name(kn_trace_action action);
 
 /* Appends to the recorded history; `block` NULL: the entry has none. */
 void kn_trace_append(kn_pool *pool, kn_trace_action action, const kn_buffer *block, const kn_stream *stream,

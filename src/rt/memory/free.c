@@ -26,7 +26,7 @@ static kn_treap_node **root_of(kn_pool *pool, const kn_segment *segment)
 static void count_split(kn_pool *pool, const kn_buffer *block, bool more)
 {
     if (block->before || block->after)
-        (more ? kn_pool_count_in : kn_pool_count_out)(pool, block->segment, KN_STAT_INACTIVE_SPLIT, block->size);
+        kn_pool_count_one(pool, block->segment, KN_STAT_INACTIVE_SPLIT, block->size, more);
 }
 
 void kn_free_insert(kn_pool *pool, kn_buffer *block)

@@ -1,6 +1,4 @@
 /* rt/memory/history.c - recording a pool's actions (torch.cuda.memory._record_memory_history). */
-#include "rt/memory/history.h"
-
 #include <koine/memory.h>
 #include <time.h>
 

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "rt/device/device_struct.h"
-#include "rt/memory/pinned.h"
 #include "rt/memory/pool.h"
 #include "rt/stream/wait.h"
 
@@ -54,10 +53,8 @@ kn_status kn_set_per_process_memory_fraction(kn_device *device, double fraction)
 
 double kn_get_per_process_memory_fraction(kn_device *device)
 {
-    if (!device) {
-        kn_fail_argument_null("kn_get_per_process_memory_fraction", "device");
-        return 0;
-    }
+    if (!device)
+        return kn_fail_argument_null("kn_get_per_process_memory_fraction", "device"), 0;
     kn_lock(&device->pool->lock);
     double fraction = device->pool->fraction;
     kn_unlock(&device->pool->lock);

@@ -78,10 +78,8 @@ uint64_t kn_mem_pool_id(const kn_mem_pool *pool)
 
 int kn_mem_pool_use_count(kn_mem_pool *pool)
 {
-    if (!pool) {
-        kn_fail_argument_null("kn_mem_pool_use_count", "pool");
-        return 0;
-    }
+    if (!pool)
+        return kn_fail_argument_null("kn_mem_pool_use_count", "pool"), 0;
     kn_lock(&pool->device->pool->lock);
     int count = pool->references;
     kn_unlock(&pool->device->pool->lock);

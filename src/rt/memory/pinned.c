@@ -3,11 +3,10 @@
  * Mapping a buffer costs a driver call and page faults, so freed blocks stay mapped and are cached for the next request
  * of their size; sizes are powers of two, as in PyTorch's host allocator. kn_empty_cache releases them. Mapping and
  * unmapping use the service queue, which never waits for the user's work. */
-#include "rt/memory/pinned.h"
-
 #include "base/fork.h"
 #include "base/memory.h"
 #include "rt/device/lost.h"
+#include "rt/memory/pool.h"
 #include "rt/stream/open.h"
 
 struct kn_pinned {
@@ -21,7 +20,10 @@ struct kn_pinned {
 static struct {
     kn_mutex lock;
     kn_pinned *idle; /* of all devices, most recently freed first */
-    kn_pinned_figures figures;
+    struct {
+        kn_statistic allocations, allocated_bytes; /* blocks allocated by the driver, in use or cached */
+        kn_statistic active_requests, active_bytes;
+    } figures;
 } pool = {.lock = KN_MUTEX_INIT};
 
 static size_t rounded(size_t bytes)
@@ -183,10 +185,8 @@ static const char *const figure_names[] = {"allocations", "allocated_bytes", "ac
 
 int kn_host_memory_stats(kn_memory_stat_entry *entries, int capacity)
 {
-    if (!entries && capacity > 0) {
-        kn_fail_argument_null("kn_host_memory_stats", "entries");
-        return 0;
-    }
+    if (!entries && capacity > 0)
+        return kn_fail_argument_null("kn_host_memory_stats", "entries"), 0;
     kn_statistic_list list = {.entries = entries, .capacity = capacity};
     kn_lock(&pool.lock);
     for (size_t i = 0; i < FIGURES; i++)
@@ -208,18 +208,13 @@ kn_status kn_host_memory_stat(const char *key, int64_t *value)
     return kn_statistic_list_find(&list, "kn_host_memory_stat", key, value);
 }
 
-void kn_reset_peak_host_memory_stats(void)
+static void reset_all(void (*reset)(kn_statistic *))
 {
     kn_lock(&pool.lock);
     for (size_t i = 0; i < FIGURES; i++)
-        kn_statistic_reset_peak(figures[i]);
+        reset(figures[i]);
     kn_unlock(&pool.lock);
 }
 
-void kn_reset_accumulated_host_memory_stats(void)
-{
-    kn_lock(&pool.lock);
-    for (size_t i = 0; i < FIGURES; i++)
-        kn_statistic_reset_accumulated(figures[i]);
-    kn_unlock(&pool.lock);
-}
+void kn_reset_peak_host_memory_stats(void) { reset_all(kn_statistic_reset_peak); }
+void kn_reset_accumulated_host_memory_stats(void) { reset_all(kn_statistic_reset_accumulated); }

@@ -12,7 +12,6 @@
 #include "base/threads.h"
 #include "base/treap.h"
 #include "rt/memory/buffer.h"
-#include "rt/memory/history.h"
 #include "rt/memory/statistics.h"
 
 typedef struct kn_segment kn_segment;
@@ -44,8 +43,35 @@ typedef struct kn_pool_figures {
     uint64_t guard_violations; /* writes outside a buffer found in guard mode */
 } kn_pool_figures;
 
-/* The free blocks of the ordinary pool, or of a private one: a tree for large segments and one for small (free.c).
- */
+/* The recorded history: what was allocated and freed when. */
+typedef enum kn_trace_action {
+    KN_TRACE_ALLOC,
+    KN_TRACE_FREE_REQUESTED,
+    KN_TRACE_FREE_COMPLETED,
+    KN_TRACE_SEGMENT_ALLOC,
+    KN_TRACE_SEGMENT_FREE,
+    KN_TRACE_OOM,
+    KN_TRACE_SNAPSHOT,
+    KN_TRACE_ACTIONS
+} kn_trace_action;
+
+typedef struct kn_trace_entry {
+    uint64_t address; /* of KN_TRACE_OOM: the bytes that were still free */
+    uint64_t size;
+    uint64_t stream; /* 0: the default one */
+    uint64_t pool;   /* id of the private pool; 0: the ordinary one */
+    int64_t time_us; /* since 1970 */
+    kn_trace_action action;
+} kn_trace_entry;
+
+/* A growable ring of up to `limit` entries, which overwrites the oldest when full. Zero while nothing is recorded. */
+typedef struct kn_memory_trace {
+    kn_trace_entry *entries;
+    size_t limit, capacity, count;
+    size_t next; /* the next slot once it is full */
+} kn_memory_trace;
+
+/* The free blocks of the ordinary pool, or of a private one: a tree for large segments and one for small (free.c). */
 typedef struct kn_free_blocks {
     kn_treap_node *roots[2];
 } kn_free_blocks;
@@ -110,6 +136,9 @@ uint64_t kn_pool_allowed(const kn_device *device);
 /* Waits for the work of all streams, not for callbacks, and frees unused memory to the driver. Reports no errors and
  * does not count as a host wait. Used by the runtime when memory is short. */
 void kn_pool_empty_cache(kn_device *device);
+
+/* Frees the device's unused blocks of pinned memory to the driver. */
+void kn_pinned_empty_cache(const kn_device *device);
 
 /* A finished stream is being destroyed: any stream may use its segments without live blocks from now on. The others
  * keep belonging to it until their last block is freed, or until another stream reuses the struct. */

@@ -37,7 +37,7 @@ static void release_segment(kn_pool *pool, kn_segment *segment)
     *segment->link = segment->next;
     if (segment->next)
         segment->next->link = segment->link;
-    kn_pool_count_out(pool, segment, KN_STAT_SEGMENT, segment->size);
+    kn_pool_count_one(pool, segment, KN_STAT_SEGMENT, segment->size, false);
     kn_pool_trace(pool, KN_TRACE_SEGMENT_FREE, segment->first, segment->size);
     pool->figures.driver_frees++;
     kn_driver_free(segment);
@@ -83,7 +83,7 @@ static kn_status new_segment(kn_buffer **block, kn_stream *stream, kn_mem_pool *
     *whole = (kn_buffer){.segment = segment, .stream = stream, .size = size};
     link_segment(pool, segment);
     pool->figures.driver_allocations++;
-    kn_pool_count_in(pool, segment, KN_STAT_SEGMENT, size);
+    kn_pool_count_one(pool, segment, KN_STAT_SEGMENT, size, true);
     kn_pool_trace(pool, KN_TRACE_SEGMENT_ALLOC, whole, size);
     *block = whole;
     return KN_OK;
@@ -209,8 +209,8 @@ static void merge_right(kn_buffer *block)
 
 void kn_pool_free_block(kn_pool *pool, kn_buffer *block)
 {
-    kn_pool_count_out(pool, block->segment, KN_STAT_ACTIVE, block->size);
-    kn_pool_count_requested(pool, block, false);
+    kn_pool_count_one(pool, block->segment, KN_STAT_ACTIVE, block->size, false);
+    kn_pool_count(pool, block->segment, KN_STAT_REQUESTED_BYTES, block->requested, false);
     kn_pool_trace(pool, KN_TRACE_FREE_COMPLETED, block, block->size);
     block->requested = 0;
     if (block->segment->uncached) {

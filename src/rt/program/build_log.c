@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "rt/device/driver_cache.h"
-#include "rt/device/error.h"
 #include "rt/device/lost.h"
 #include "rt/program/program.h"
 #include "rt/program/user_source.h"

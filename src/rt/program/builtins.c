@@ -2,6 +2,7 @@
 #include "rt/program/builtins.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 /* --- what can be declared ---------------------------------------------------------------------------------------- */
@@ -141,9 +142,15 @@ static const char *token_end(const char *at)
 
 static void note_all(needed *needs, const char *text)
 {
+    bool begins[UCHAR_MAX + 1] = {false}; /* a word that is looked for */
+    for (int i = 0; i < BUILTINS; i++)
+        begins[(unsigned char)*builtins[i].name] = true;
+    for (int i = 0; i < WORDS; i++)
+        begins[(unsigned char)*words[i].name] = true;
     for (const char *at = text, *end; *at; at = end) {
         end = token_end(at);
-        note(needs, at, (size_t)(end - at));
+        if (begins[(unsigned char)*at])
+            note(needs, at, (size_t)(end - at));
     }
 }
 

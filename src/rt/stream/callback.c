@@ -1,7 +1,5 @@
 /* rt/stream/callback.c - functions called when a stream's work so far is done. A driver may call back from any of its
  * threads, in which OpenCL allows almost nothing, so our callback only passes the function to our own thread. */
-#include "rt/stream/callback.h"
-
 #include <time.h>
 
 #include "base/fork.h"

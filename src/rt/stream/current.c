@@ -1,6 +1,4 @@
 /* rt/stream/current.c - the calling thread's current streams, one per device. */
-#include "rt/stream/current.h"
-
 #include "base/error.h"
 #include "rt/stream/open.h"
 

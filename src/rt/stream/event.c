@@ -1,6 +1,6 @@
 /* rt/stream/event.c - points in a stream's work: other streams and the host wait for them, and they have device
  * timestamps. */
-#include "rt/stream/event.h"
+#include "rt/stream/wait.h"
 
 #include <sched.h>
 
@@ -9,11 +9,9 @@
 #include "base/memory.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
-#include "rt/stream/host_wait.h"
 #include "rt/stream/open.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
-#include "rt/stream/wait.h"
 
 struct kn_event {
     kn_device *device;

@@ -1,11 +1,10 @@
 /* rt/stream/host_wait.c - counting and, on request, rejecting calls that make the host wait for a device. */
-#include "rt/stream/host_wait.h"
+#include "rt/stream/wait.h"
 
 #include <stdatomic.h>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "rt/stream/wait.h"
 
 static atomic_ullong waits;
 static atomic_int mode = KN_SYNC_DEBUG_OFF;

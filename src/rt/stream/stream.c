@@ -6,12 +6,8 @@
 #include "base/fork.h"
 #include "base/memory.h"
 #include "rt/device/lost.h"
-#include "rt/stream/callback.h"
 #include "rt/stream/capturing.h"
-#include "rt/stream/current.h"
-#include "rt/stream/event.h"
 #include "rt/stream/fault.h"
-#include "rt/stream/host_wait.h"
 #include "rt/stream/open.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
@@ -95,11 +91,9 @@ static kn_status check_destroyable(kn_stream *stream)
     if (kn_stream_has_capture(stream))
         return kn_fail(KN_ERR_STATE, "kn_stream_free: a graph is being captured on this stream of %s: end it first",
                        label);
-    if (kn_device_is_lost(stream->device)) { /* its work is over */
-        kn_submitter_drain(stream);
-        return KN_OK;
-    }
     kn_submitter_drain(stream);
+    if (kn_device_is_lost(stream->device)) /* its work is over */
+        return KN_OK;
     KN_TRY(kn_stream_is_idle_within(stream, 50000000, &done)); /* work that is about to finish is not an error */
     if (!done)
         return kn_fail(KN_ERR_STATE,

@@ -48,3 +48,14 @@ static inline void kn_stream_note_busy(kn_stream *stream)
 
 /* A stream on an in-order queue created by others. */
 kn_stream *kn_stream_adopt_queue(kn_device *device, cl_command_queue queue);
+
+/* --- what destroying a stream needs of the other files ---------------------------------------- */
+
+/* event.c: is all the stream's work done, or will it be within that time? */
+kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *done);
+
+/* callback.c: waits until the stream's callbacks have run; returns at once when called from one. */
+void kn_stream_await_callbacks(kn_stream *stream);
+
+/* current.c: the stream is no longer the calling thread's current one. */
+void kn_stream_forget_current(const kn_stream *stream);

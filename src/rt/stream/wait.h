@@ -18,3 +18,6 @@ kn_status kn_device_synchronize(kn_device *device);
 /* Calls so far that made the host wait until device work was done: reads, synchronizes, writes too large to be staged.
  */
 uint64_t kn_host_wait_count(void);
+
+/* Counts a call; `what` is for the message. An error if kn_set_sync_debug_mode demands one. */
+kn_status kn_note_host_wait(const char *what);

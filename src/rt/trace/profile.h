@@ -125,5 +125,5 @@ void kn_profile_close_open_spans(kn_profile *profile, int64_t now);
 /* Waits for the pending events and reads them; `lock` is not held. watch.c */
 void kn_profile_drain(kn_profile *profile);
 
-/* Device time + offset = host time. clock.c */
+/* Device time + offset = host time. */
 int64_t kn_profile_clock_offset(const kn_profile *profile, kn_device *device);

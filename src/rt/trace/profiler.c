@@ -208,9 +208,9 @@ bool kn_emit_ranges(bool enabled, bool record_shapes)
     if (enabled)
         kn_range_tools_find();
     kn_lock(&kn_profile_lock);
-    kn_the_profile.is_emitting = enabled && atomic_load(&kn_range_tools) == KN_TOOLS_PRESENT;
+    kn_the_profile.is_emitting = enabled && kn_has_range_tools();
     kn_the_profile.emits_shapes = enabled && record_shapes;
     kn_profile_update_watching(&kn_the_profile);
     kn_unlock(&kn_profile_lock);
-    return atomic_load(&kn_range_tools) == KN_TOOLS_PRESENT;
+    return kn_has_range_tools();
 }

@@ -30,7 +30,7 @@ static bool tools_listen(void)
 {
     if (atomic_load_explicit(&kn_range_tools, memory_order_relaxed) == KN_TOOLS_UNKNOWN)
         kn_range_tools_find();
-    return atomic_load_explicit(&kn_range_tools, memory_order_relaxed) == KN_TOOLS_PRESENT;
+    return kn_has_range_tools();
 }
 
 /* --- push and pop ----------------------------------------------------------------------------- */

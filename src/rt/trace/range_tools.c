@@ -8,7 +8,6 @@
 #include "rt/trace/range_tools.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -175,12 +174,8 @@ void kn_range_tools_find(void)
     kn_unlock(&lock);
 }
 
-static bool present(void) { return atomic_load(&kn_range_tools) == KN_TOOLS_PRESENT; }
-
 void kn_range_tools_push(const char *name)
 {
-    if (!present())
-        return;
     if (nvtx[NVTX_PUSH])
         ((int (*)(const char *))nvtx[NVTX_PUSH])(name);
     if (itt.domain)
@@ -189,8 +184,6 @@ void kn_range_tools_push(const char *name)
 
 void kn_range_tools_pop(void)
 {
-    if (!present())
-        return;
     if (itt.domain)
         itt.end(itt.domain);
     if (nvtx[NVTX_POP])
@@ -199,8 +192,6 @@ void kn_range_tools_pop(void)
 
 void kn_range_tools_mark(const char *name)
 {
-    if (!present())
-        return;
     if (nvtx[NVTX_MARK])
         ((void (*)(const char *))nvtx[NVTX_MARK])(name);
     if (itt.domain && itt.marker)
@@ -209,8 +200,6 @@ void kn_range_tools_mark(const char *name)
 
 uint64_t kn_range_tools_start(uint64_t number, const char *name)
 {
-    if (!present())
-        return 0;
     if (itt.domain && itt.begin_overlapped && itt.end_overlapped)
         itt.begin_overlapped(itt.domain, (itt_id){number, 1, 0}, itt_null, itt.string(name));
     return nvtx[NVTX_RANGE_START] ? ((uint64_t(*)(const char *))nvtx[NVTX_RANGE_START])(name) : 0;
@@ -218,8 +207,6 @@ uint64_t kn_range_tools_start(uint64_t number, const char *name)
 
 void kn_range_tools_end(uint64_t number, uint64_t id)
 {
-    if (!present())
-        return;
     if (nvtx[NVTX_RANGE_END] && nvtx[NVTX_RANGE_START])
         ((void (*)(uint64_t))nvtx[NVTX_RANGE_END])(id);
     if (itt.domain && itt.begin_overlapped && itt.end_overlapped)

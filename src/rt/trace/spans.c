@@ -1,10 +1,8 @@
 /* rt/trace/spans.c - see rt/trace/spans.h. */
 #include "rt/trace/spans.h"
 
-#include <koine/memory.h>
 #include <stdio.h>
 
-#include "base/intern.h"
 #include "rt/device/device_struct.h"
 #include "rt/memory/pool.h"
 #include "rt/trace/profile.h"
@@ -131,7 +129,7 @@ static kn_device *look_at_memory(kn_device *device, memory_now *memory)
 static bool emit(const kn_span_info *info)
 {
     char name[512];
-    if (info->kind != KN_SPAN_OP || !kn_profiler_wants(KN_WANTS_RANGES))
+    if (info->kind != KN_SPAN_OP || !kn_profiler_wants(KN_WANTS_RANGES) || !kn_has_range_tools())
         return false;
     snprintf(name, sizeof name, "%s%s%s", info->name, info->shapes ? ", sizes = " : "",
              info->shapes ? info->shapes : "");

@@ -2,7 +2,6 @@
  * completed, and is then read in a batch. */
 #include "rt/trace/watch.h"
 
-#include "base/intern.h"
 #include "base/memory.h"
 #include "rt/stream/stream_struct.h"
 #include "rt/trace/profile.h"

@@ -5,7 +5,7 @@
  *      "results": [{"question": "...", "choice": "...", "complete": true, "seconds": {"...": 0.0012, "...": null}}]}
  *
  * null means a candidate that failed. Files may come from anywhere: an invalid one is rejected as a whole. */
-#include "rt/tuning/file.h"
+#include "rt/tuning/list.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* rt/tuning/list.h - lists of results, found by their questions. */
+/* rt/tuning/list.h - lists of results, found by their questions, and their files. */
 #pragma once
 
 #include "base/name_index.h"
@@ -19,3 +19,16 @@ kn_status kn_tuning_merge(kn_tuning_list *list, const kn_tuning_list *more);
 void kn_tuning_list_free(kn_tuning_list *list);
 kn_status kn_tuning_copy(kn_tuning_result *copy, const kn_tuning_result *result);
 kn_status kn_tuning_append(kn_tuning_result *result, const char *name, double seconds);
+
+/* --- files: file.c ------------------------------------------------------------------------------------------------ */
+
+/* Reads a file of results: for exactly this driver and library version if it is the device's `own` file, otherwise for
+ * any device of that name. KN_ERR_FORMAT for a file that is not a tuning file, is damaged, or is about another
+ * device. */
+kn_status kn_tuning_read(kn_tuning_list *list, const kn_device *device, const char *path, bool own);
+
+/* How long a lock of another process is waited for. Tests shorten it. */
+extern int kn_tuning_lock_seconds;
+
+/* Writes a file; with `merge` it keeps results that the list does not have. */
+kn_status kn_tuning_write(const kn_tuning_list *list, const kn_device *device, const char *path, bool merge);

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/system.h"
 #include "rt/device/device_struct.h"
-#include "rt/tuning/file.h"
 #include "rt/tuning/list.h"
 
 static kn_mutex lock = KN_MUTEX_INIT;
@@ -33,9 +32,8 @@ static void load_file(kn_tuning_list *list, kn_device *device, const char *path,
 
 static void load(struct known *known, kn_device *device)
 {
+    KN_PRESERVE_ERROR;
     const char *shared = kn_trusted_environment("KOINE_TUNE_FILE");
-    kn_error_state before;
-    kn_error_save(&before);
     known->loaded = true;
     char *path = kn_tuning_path(device);
     bool exists;
@@ -46,7 +44,6 @@ static void load(struct known *known, kn_device *device)
     if (shared && *shared)
         load_file(&known->list, device, shared, false);
     kn_free(path);
-    kn_error_restore(&before);
 }
 
 /* Called with the lock held. */
@@ -60,14 +57,12 @@ static kn_tuning_list *list_of(kn_device *device)
 
 bool kn_tuning_find(kn_tuning_result *result, kn_device *device, const char *question)
 {
-    kn_error_state before;
+    KN_PRESERVE_ERROR;
     *result = (kn_tuning_result){0};
-    kn_error_save(&before);
     kn_lock(&lock);
     const kn_tuning_result *found = kn_tuning_in_list(list_of(device), question);
     const bool copied = found && kn_tuning_copy(result, found) == KN_OK;
     kn_unlock(&lock);
-    kn_error_restore(&before);
     return copied;
 }
 

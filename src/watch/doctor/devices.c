@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "rt/device/device.h"
 #include "rt/device/table.h"
-#include "rt/find/ask.h"
+#include "rt/find/find.h"
 #include "watch/doctor/diagnose.h"
 
 /* --- nodes ------------------------------------------------------------------------------------ */
@@ -104,7 +104,7 @@ static unsigned long read_number(const char *folder, const char *name, const cha
     char relative[512], path[KN_PROBE_PATH], line[64];
     int written = snprintf(relative, sizeof relative, "%s/%s/%s", folder, name, file);
     if (written < 0 || written >= (int)sizeof relative ||
-        !kn_probe_first_line(kn_probe_path(path, relative), line, sizeof line))
+        !kn_file_first_line(kn_probe_path(path, relative), line, sizeof line))
         return 0;
     return strtoul(line, NULL, 16);
 }

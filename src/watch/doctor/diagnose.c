@@ -147,20 +147,3 @@ const char *kn_probe_path(char buffer[KN_PROBE_PATH], const char *path)
         buffer[0] = '\0';
     return buffer;
 }
-
-bool kn_probe_first_line(const char *path, char *line, size_t size)
-{
-    FILE *file = kn_sys_open_lines(path);
-    if (!file)
-        return false;
-    char *read = fgets(line, (int)size, file);
-    fclose(file);
-    if (!read)
-        return false;
-    size_t start = strspn(line, " \t\r\n"), end = strlen(line);
-    while (end > start && isspace((unsigned char)line[end - 1]))
-        end--;
-    memmove(line, line + start, end - start);
-    line[end - start] = '\0';
-    return end > start;
-}

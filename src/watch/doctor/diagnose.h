@@ -67,6 +67,3 @@ extern const kn_driver_row kn_driver_rows[]; /* terminated by a NULL name */
 
 /* KOINE_DOCTOR_ROOT followed by `path`, into `buffer`; returns buffer. A path that is too long becomes "". */
 const char *kn_probe_path(char buffer[KN_PROBE_PATH], const char *path);
-
-/* Reads the first line of a small file, trimmed, into `line`; false if it cannot be read or is empty. */
-bool kn_probe_first_line(const char *path, char *line, size_t size);

@@ -103,7 +103,7 @@ static void check_icd_file(vendors *all, const char *path)
                          kn_formatted("as root: chmod a+r %s", path));
         return;
     }
-    if (!kn_probe_first_line(path, library, sizeof library)) {
+    if (!kn_file_first_line(path, library, sizeof library)) {
         kn_diagnosis_add(all->diagnosis, KN_FINDING_PROBLEM,
                          kn_formatted("%s is empty: it must hold the name of a driver's library", path),
                          kn_formatted("reinstall the driver's package, or remove the file"));

@@ -93,10 +93,8 @@ static void table(kn_text *text, const kn_pool_figures *f, bool abbreviated)
 
 static char *summary(kn_device *device, bool abbreviated)
 {
-    if (!device) {
-        kn_fail_argument_null("kn_memory_summary", "device");
-        return NULL;
-    }
+    if (!device)
+        return kn_fail_argument_null("kn_memory_summary", "device"), NULL;
     kn_pool_figures f = kn_pool_read_figures(device);
     kn_text text = {0};
     rule(&text, '=');

@@ -41,11 +41,5 @@ kn_status kn_profile_check_results(const kn_profile *profile, const char *functi
 kn_status kn_profile_rows(kn_profiler_row **rows, int *count, const kn_profile *profile, const kn_analysis *analysis,
                           bool by_shapes);
 
-/* The key that rows are sorted by, found by PyTorch's name for it (NULL: there is none), and sorting: largest first,
- * but names in alphabetical order; stable. watch/profiler/sort.c */
-typedef struct kn_profiler_sort_key kn_profiler_sort_key;
-const kn_profiler_sort_key *kn_profile_find_sort_key(const char *name);
-kn_status kn_profile_sort_rows(kn_profiler_row *rows, int count, const kn_profiler_sort_key *key);
-
 /* "Memcpy HtoD" etc., or a kernel's name. */
 const char *kn_command_name(const kn_command_record *command);

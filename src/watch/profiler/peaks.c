@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "rt/device/device.h"
-#include "rt/trace/profile.h"
-#include "rt/trace/spans.h"
 #include "watch/peak.h"
 #include "watch/profiler/analysis.h"
 

@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "rt/trace/profile.h"
-#include "rt/trace/spans.h"
 #include "watch/profiler/analysis.h"
 
 /* --- the rows while they are being made ------------------------------------------------------- */

@@ -1,18 +1,17 @@
 /* watch/profiler/table.c - the table that torch.profiler prints. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/layout.h"
-#include "base/terminal.h"
-#include "base/text.h"
-#include "rt/trace/profile.h"
+#include "base/memory.h"
 #include "watch/profiler/analysis.h"
 
 #define COLUMN_WIDTH 12 /* at least; as PyTorch's */
-#define MAX_COLUMNS 20
-#define MAX_SHAPES 80 /* characters shown of a list of shapes */
+#define MAX_SHAPES 80   /* characters shown of a list of shapes */
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
@@ -56,11 +55,18 @@ static cell format_number(double value)
     return c;
 }
 
-static cell format_memory(int64_t bytes)
+static cell format_count(double count)
+{
+    cell c;
+    snprintf(c.text, sizeof c.text, "%.0f", count);
+    return c;
+}
+
+static cell format_memory(double bytes)
 {
     cell c;
     char text[32];
-    kn_format_bytes(text, sizeof text, (uint64_t)(bytes < 0 ? -bytes : bytes));
+    kn_format_bytes(text, sizeof text, (uint64_t)fabs(bytes));
     snprintf(c.text, sizeof c.text, "%s%s", bytes < 0 ? "-" : "", text);
     return c;
 }
@@ -79,8 +85,6 @@ static cell format_text(const char *text, int width)
     return c;
 }
 
-static cell no_cell(void) { return (cell){""}; }
-
 static double average(double total, int64_t count) { return count > 0 ? total / (double)count : 0; }
 
 static double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -88,141 +92,145 @@ static double share(double part, double whole) { return whole > 0 ? part / whole
 /* Rates are relative to device time; host-only time has none. */
 static double rate(double amount, double device_us) { return device_us > 0 ? amount / device_us * 1e-3 : 0; }
 
-static cell of_name(const table *t, const kn_profiler_row *r)
-{
-    return format_text(r->name, t->params->max_name_column_width);
-}
-static cell of_self_cpu_share(const table *t, const kn_profiler_row *r)
-{
-    return format_percent(share(r->self_cpu_time_total, t->analysis->self_cpu));
-}
-static cell of_self_cpu(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return format_time(r->self_cpu_time_total);
-}
-static cell of_cpu_share(const table *t, const kn_profiler_row *r)
-{
-    return format_percent(share(r->cpu_time_total, t->analysis->self_cpu));
-}
-static cell of_cpu(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return format_time(r->cpu_time_total);
-}
-static cell of_cpu_average(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return format_time(average(r->cpu_time_total, r->count));
-}
-static cell of_self_device(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return format_time(r->self_device_time_total);
-}
-static cell of_self_device_share(const table *t, const kn_profiler_row *r)
-{
-    return format_percent(share(r->self_device_time_total, t->analysis->device));
-}
-static cell of_device(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return format_time(r->device_time_total);
-}
-static cell of_device_average(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return format_time(average(r->device_time_total, r->count));
-}
-static cell of_memory(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return r->on_device ? no_cell() : format_memory(r->device_memory_usage);
-}
-static cell of_count(const table *t, const kn_profiler_row *r)
-{
-    cell c;
-    (void)t;
-    snprintf(c.text, sizeof c.text, "%" PRId64, r->count);
-    return c;
-}
-static cell of_shapes(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return format_text(r->input_shapes, MAX_SHAPES);
-}
-static cell of_flops(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return format_number(r->flops * 1e-9);
-}
-static cell of_flop_rate(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return format_number(rate(r->flops, r->device_time_total));
-}
-static cell of_byte_rate(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return format_number(rate(r->bytes, r->device_time_total));
-}
-static cell of_peak(const table *t, const kn_profiler_row *r)
-{
-    (void)t;
-    return r->fraction_of_peak > 0 ? format_percent(r->fraction_of_peak) : no_cell();
-}
-
 /* --- columns ---------------------------------------------------------------------------------- */
 
-typedef cell (*cell_function)(const table *t, const kn_profiler_row *row);
+static double self_cpu(const kn_profiler_row *r) { return r->self_cpu_time_total; }
+static double cpu(const kn_profiler_row *r) { return r->cpu_time_total; }
+static double cpu_average(const kn_profiler_row *r) { return average(r->cpu_time_total, r->count); }
+static double self_device(const kn_profiler_row *r) { return r->self_device_time_total; }
+static double device(const kn_profiler_row *r) { return r->device_time_total; }
+static double device_average(const kn_profiler_row *r) { return average(r->device_time_total, r->count); }
+static double memory(const kn_profiler_row *r) { return (double)r->device_memory_usage; }
+static double calls(const kn_profiler_row *r) { return (double)r->count; }
+static double flops(const kn_profiler_row *r) { return r->flops; }
+static double flop_rate(const kn_profiler_row *r) { return rate(r->flops, r->device_time_total); }
+static double byte_rate(const kn_profiler_row *r) { return rate(r->bytes, r->device_time_total); }
+static double of_peak(const kn_profiler_row *r) { return r->fraction_of_peak; }
 
-typedef struct columns {
-    kn_table_column look[MAX_COLUMNS];
-    cell_function cell[MAX_COLUMNS];
-    int count;
-} columns;
+typedef enum form { NAME, SHAPES, TIME, SHARE_OF_CPU, SHARE_OF_DEVICE, SHARE_OF_PEAK, BYTES, COUNT, NUMBER, GIGA } form;
+typedef enum condition { ALWAYS, WITH_MEMORY, WITH_SHAPES, WITH_FLOPS, WITH_PEAK } condition;
 
 /* The ranks determine which columns are dropped first on a narrow page: those derived from others, then the least
  * informative ones. */
-static void choose_columns(columns *chosen, const table *t)
+typedef struct column {
+    const char *title;
+    const char *key; /* PyTorch's name for sorting by it; NULL: rows are not sorted by it */
+    form form;
+    double (*value)(const kn_profiler_row *row); /* NULL of texts */
+    condition shown;
+    int rank, shortest;
+} column;
+
+static const column columns[] = {
+    {"Name", "name", NAME, NULL, ALWAYS, 0, 20},
+    {"Self CPU %", NULL, SHARE_OF_CPU, self_cpu, ALWAYS, 10, 0},
+    {"Self CPU", "self_cpu_time_total", TIME, self_cpu, ALWAYS, 2, 0},
+    {"CPU total %", NULL, SHARE_OF_CPU, cpu, ALWAYS, 12, 0},
+    {"CPU total", "cpu_time_total", TIME, cpu, ALWAYS, 7, 0},
+    {"CPU time avg", "cpu_time", TIME, cpu_average, ALWAYS, 11, 0},
+    {"Self Device", "self_device_time_total", TIME, self_device, ALWAYS, 0, 0},
+    {"Self Device %", NULL, SHARE_OF_DEVICE, self_device, ALWAYS, 4, 0},
+    {"Device total", "device_time_total", TIME, device, ALWAYS, 6, 0},
+    {"Device time avg", "device_time", TIME, device_average, ALWAYS, 9, 0},
+    {"Device Mem", "device_memory_usage", BYTES, memory, WITH_MEMORY, 5, 0},
+    {"# of Calls", "count", COUNT, calls, ALWAYS, 1, 0},
+    {"Input Shapes", NULL, SHAPES, NULL, WITH_SHAPES, 0, 24},
+    {"GFLOPs", "flops", GIGA, flops, WITH_FLOPS, 13, 0},
+    {"GFLOP/s", NULL, NUMBER, flop_rate, WITH_FLOPS, 5, 0},
+    {"GB/s", NULL, NUMBER, byte_rate, WITH_FLOPS, 8, 0},
+    {"% of peak", NULL, SHARE_OF_PEAK, of_peak, WITH_PEAK, 3, 0},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static bool is_shown(const column *c, const table *t)
 {
     const kn_profiler_params *p = &t->profile->params;
-    const struct {
-        const char *title;
-        cell_function cell;
-        bool shown;
-        int rank, shortest;
-    } all[] = {
-        {"Name", of_name, true, 0, 20},
-        {"Self CPU %", of_self_cpu_share, true, 10, 0},
-        {"Self CPU", of_self_cpu, true, 2, 0},
-        {"CPU total %", of_cpu_share, true, 12, 0},
-        {"CPU total", of_cpu, true, 7, 0},
-        {"CPU time avg", of_cpu_average, true, 11, 0},
-        {"Self Device", of_self_device, true, 0, 0},
-        {"Self Device %", of_self_device_share, true, 4, 0},
-        {"Device total", of_device, true, 6, 0},
-        {"Device time avg", of_device_average, true, 9, 0},
-        {"Device Mem", of_memory, p->profile_memory, 5, 0},
-        {"# of Calls", of_count, true, 1, 0},
-        {"Input Shapes", of_shapes, t->params->group_by_input_shape, 0, 24},
-        {"GFLOPs", of_flops, p->with_flops, 13, 0},
-        {"GFLOP/s", of_flop_rate, p->with_flops, 5, 0},
-        {"GB/s", of_byte_rate, p->with_flops, 8, 0},
-        {"% of peak", of_peak, p->with_flops && t->params->peak, 3, 0},
+    const bool conditions[] = {
+        [ALWAYS] = true,
+        [WITH_MEMORY] = p->profile_memory,
+        [WITH_SHAPES] = t->params->group_by_input_shape,
+        [WITH_FLOPS] = p->with_flops,
+        [WITH_PEAK] = p->with_flops && t->params->peak,
     };
-    chosen->count = 0;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (!all[i].shown)
-            continue;
-        chosen->look[chosen->count] = (kn_table_column){.title = all[i].title,
-                                                        .is_number = true,
-                                                        .least = COLUMN_WIDTH,
-                                                        .shortest = all[i].shortest,
-                                                        .rank = all[i].rank};
-        chosen->cell[chosen->count++] = all[i].cell;
-    }
+    return conditions[c->shown];
 }
+
+static cell cell_of(const column *c, const table *t, const kn_profiler_row *r)
+{
+    const double value = c->value ? c->value(r) : 0;
+    switch (c->form) {
+    case NAME:
+        return format_text(r->name, t->params->max_name_column_width);
+    case SHAPES:
+        return format_text(r->input_shapes, MAX_SHAPES);
+    case TIME:
+        return format_time(value);
+    case SHARE_OF_CPU:
+        return format_percent(share(value, t->analysis->self_cpu));
+    case SHARE_OF_DEVICE:
+        return format_percent(share(value, t->analysis->device));
+    case SHARE_OF_PEAK:
+        return value > 0 ? format_percent(value) : (cell){""};
+    case BYTES:
+        return r->on_device ? (cell){""} : format_memory(value);
+    case COUNT:
+        return format_count(value);
+    case NUMBER:
+        return format_number(value);
+    case GIGA:
+        return format_number(value * 1e-9);
+    }
+    return (cell){""};
+}
+
+/* --- the order of the rows -------------------------------------------------------------------- */
+
+/* PyTorch's older names say cuda where the newer ones say device. */
+static const column *find_key(const char *name)
+{
+    char plain[64];
+    const char *cuda = strstr(name, "cuda");
+    snprintf(plain, sizeof plain, "%.*s%s%s", cuda ? (int)(cuda - name) : 60, name, cuda ? "device" : "",
+             cuda ? cuda + 4 : "");
+    for (int i = 0; i < COLUMNS; i++)
+        if (columns[i].key && strcmp(columns[i].key, plain) == 0)
+            return &columns[i];
+    return NULL;
+}
+
+typedef struct ranked {
+    kn_profiler_row row;
+    const column *key;
+    int place; /* by device time: the order among equals */
+} ranked;
+
+/* Largest first, but names in alphabetical order. */
+static int by_key(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (!x->key->value) {
+        int names = strcmp(x->row.name, y->row.name);
+        return names ? names : x->place - y->place;
+    }
+    double first = x->key->value(&x->row), second = x->key->value(&y->row);
+    return first != second ? (first < second ? 1 : -1) : x->place - y->place;
+}
+
+static kn_status sort_rows(kn_profiler_row *rows, int count, const column *key)
+{
+    ranked *order = kn_calloc((size_t)count + 1, sizeof *order);
+    if (!order)
+        return KN_ERR_MEMORY;
+    for (int i = 0; i < count; i++)
+        order[i] = (ranked){rows[i], key, i};
+    qsort(order, (size_t)count, sizeof *order, by_key);
+    for (int i = 0; i < count; i++)
+        rows[i] = order[i].row;
+    kn_free(order);
+    return KN_OK;
+}
+
+/* --- the text --------------------------------------------------------------------------------- */
 
 static void append_notes(kn_text *text, const table *t)
 {
@@ -245,13 +253,18 @@ static void append_notes(kn_text *text, const table *t)
 
 static void append_table(kn_text *text, const table *t)
 {
-    columns chosen;
-    choose_columns(&chosen, t);
+    const column *chosen[COLUMNS];
+    kn_table_column look[COLUMNS];
     kn_page page = kn_page_for(t->params->width);
-    kn_table shown = {.columns = chosen.look, .num_columns = chosen.count, .has_rules = true};
+    kn_table shown = {.columns = look, .has_rules = true};
+    for (const column *c = columns; c < columns + COLUMNS; c++)
+        if (is_shown(c, t)) {
+            look[shown.num_columns] = (kn_table_column){c->title, true, COLUMN_WIDTH, c->shortest, c->rank};
+            chosen[shown.num_columns++] = c;
+        }
     for (int r = 0; r < t->count; r++)
-        for (int c = 0; c < chosen.count; c++)
-            kn_table_put(&shown, "%s", chosen.cell[c](t, &t->rows[r]).text);
+        for (int c = 0; c < shown.num_columns; c++)
+            kn_table_put(&shown, "%s", cell_of(chosen[c], t, &t->rows[r]).text);
     int hidden = kn_table_append(text, &shown, page);
     kn_table_free(&shown);
     append_notes(text, t);
@@ -261,10 +274,9 @@ static void append_table(kn_text *text, const table *t)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-static const kn_profiler_sort_key *check_params(const kn_profiler_table_params *p)
+static const column *check_params(const kn_profiler_table_params *p)
 {
-    const kn_profiler_sort_key *key =
-        p->sort_by ? kn_profile_find_sort_key(p->sort_by) : kn_profile_find_sort_key("self_device_time_total");
+    const column *key = find_key(p->sort_by ? p->sort_by : "self_device_time_total");
     if (!key)
         return kn_fail_null(KN_ERR_ARGUMENT,
                             "kn_profiler_table: sort_by `%s` is not known; there are self_device_time_total, "
@@ -280,7 +292,7 @@ static const kn_profiler_sort_key *check_params(const kn_profiler_table_params *
 
 /* The lock is held. */
 static kn_status make_table(kn_text *text, const kn_profile *profile, const kn_profiler_table_params *params,
-                            const kn_profiler_sort_key *key)
+                            const column *key)
 {
     kn_analysis analysis = {0};
     kn_profiler_row *rows = NULL;
@@ -289,7 +301,7 @@ static kn_status make_table(kn_text *text, const kn_profile *profile, const kn_p
     KN_TRY(kn_profile_analyse(&analysis, profile, profile->params.with_flops && params->peak));
     kn_status status = kn_profile_rows(&rows, &count, profile, &analysis, params->group_by_input_shape);
     if (status == KN_OK)
-        status = kn_profile_sort_rows(rows, count, key);
+        status = sort_rows(rows, count, key);
     if (status == KN_OK) {
         if (params->row_limit > 0 && count > params->row_limit)
             count = params->row_limit;
@@ -309,7 +321,7 @@ char *kn_profiler_table_with(const kn_profiler_table_params *params)
 {
     kn_text text = {0};
     params = params ? params : &(kn_profiler_table_params){KN_PROFILER_TABLE_DEFAULTS};
-    const kn_profiler_sort_key *key = check_params(params);
+    const column *key = check_params(params);
     if (!key)
         return NULL;
     if (params->peak)

@@ -15,8 +15,6 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "rt/device/device.h"
-#include "rt/trace/profile.h"
-#include "rt/trace/spans.h"
 #include "watch/profiler/analysis.h"
 
 #define HOST_PROCESS 0

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/system.h"
+#include "base/files.h"
 #include "base/utf8.h"
 #include "watch/usage/usage.h"
 
@@ -75,16 +75,10 @@ const char *kn_usage_path(char path[KN_USAGE_PATH], const char *root, const char
 
 bool kn_usage_read_line(const char *path, char *line, size_t size)
 {
-    FILE *file = kn_sys_open_lines(path);
-    if (!file)
+    if (!kn_file_first_line(path, line, size))
         return false;
-    bool read = fgets(line, (int)size, file) != NULL;
-    fclose(file);
-    if (read) {
-        line[strcspn(line, "\n")] = '\0';
-        kn_make_printable(line, size, false); /* process names are arbitrary */
-    }
-    return read && *line;
+    kn_make_printable(line, size, false); /* process names are arbitrary */
+    return true;
 }
 
 int64_t kn_usage_read_number(const char *path)

@@ -121,39 +121,29 @@ static void read_memory(kn_usage *usage, const char *root)
 
 typedef struct probe {
     const char *root;
-    double value; /* NAN: nothing found yet */
+    const char *folder, *kind, *degrees; /* of sensors, and the files of one: what it is, and its millidegrees */
+    double value;                        /* NAN: nothing found yet */
     double sum;
     int count;
 } probe;
 
-static bool is_one_of(const char *name, const char *const *names)
+static bool is_of_processor(const char *kind)
 {
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0)
+    static const char *const kinds[] = {"coretemp",    "k10temp",      "zenpower",   "cpu_thermal",
+                                        "cpu-thermal", "x86_pkg_temp", "soc-thermal"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kind, kinds[i]) == 0)
             return true;
     return false;
 }
 
-static void visit_hwmon(const char *name, void *user)
+static void visit_sensor(const char *name, void *user)
 {
-    static const char *const processors[] = {"coretemp", "k10temp", "zenpower", "cpu_thermal", NULL};
     probe *p = user;
     char path[KN_USAGE_PATH], kind[64];
-    if (isnan(p->value) &&
-        kn_usage_read_line(kn_usage_path(path, p->root, "/sys/class/hwmon/%s/name", name), kind, sizeof kind) &&
-        is_one_of(kind, processors))
-        p->value = kn_usage_read_scaled(kn_usage_path(path, p->root, "/sys/class/hwmon/%s/temp1_input", name), 1e-3);
-}
-
-static void visit_thermal_zone(const char *name, void *user)
-{
-    static const char *const processors[] = {"x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal", NULL};
-    probe *p = user;
-    char path[KN_USAGE_PATH], kind[64];
-    if (isnan(p->value) &&
-        kn_usage_read_line(kn_usage_path(path, p->root, "/sys/class/thermal/%s/type", name), kind, sizeof kind) &&
-        is_one_of(kind, processors))
-        p->value = kn_usage_read_scaled(kn_usage_path(path, p->root, "/sys/class/thermal/%s/temp", name), 1e-3);
+    kn_usage_path(path, p->root, "%s/%s/%s", p->folder, name, p->kind);
+    if (isnan(p->value) && kn_usage_read_line(path, kind, sizeof kind) && is_of_processor(kind))
+        p->value = kn_usage_read_scaled(kn_usage_path(path, p->root, "%s/%s/%s", p->folder, name, p->degrees), 1e-3);
 }
 
 static void visit_cpu(const char *name, void *user)
@@ -190,10 +180,11 @@ static double read_clock(const char *root)
 void kn_usage_from_host(kn_usage *usage, const char *root)
 {
     char path[KN_USAGE_PATH];
-    probe temperature = {.root = root, .value = NAN};
-    kn_visit_directory(kn_usage_path(path, root, "/sys/class/hwmon"), visit_hwmon, &temperature);
-    kn_visit_directory(kn_usage_path(path, root, "/sys/class/thermal"), visit_thermal_zone, &temperature);
-    usage->temperature = temperature.value;
+    probe chips = {root, "/sys/class/hwmon", "name", "temp1_input", .value = NAN},
+          zones = {root, "/sys/class/thermal", "type", "temp", .value = NAN};
+    kn_visit_directory(kn_usage_path(path, root, "%s", chips.folder), visit_sensor, &chips);
+    kn_visit_directory(kn_usage_path(path, root, "%s", zones.folder), visit_sensor, &zones);
+    usage->temperature = isnan(chips.value) ? zones.value : chips.value;
     usage->clock = read_clock(root);
     read_memory(usage, root);
     read_meters(usage, root);

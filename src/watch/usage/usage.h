@@ -38,7 +38,7 @@ const char *kn_usage_path(char path[KN_USAGE_PATH], const char *root, const char
 /* The integer in a small file; -1 if there is none. */
 int64_t kn_usage_read_number(const char *path);
 
-/* The first line of a small file without its newline; false when it cannot be read or is empty. */
+/* The first line of a small file, printable and without blanks around it; false when it cannot be read or is empty. */
 bool kn_usage_read_line(const char *path, char *line, size_t size);
 
 /* A number in a file times `unit`; NAN if there is none. */

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rt/memory/pinned.h"
+#include "rt/memory/pool.h"
 #include "rt/rt_test.h"
 #include "support/sanitized.h"
 

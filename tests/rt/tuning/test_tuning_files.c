@@ -15,7 +15,7 @@
 #include "base/files.h"
 #include "base/system.h"
 #include "base/text.h"
-#include "rt/tuning/file.h"
+#include "rt/tuning/list.h"
 
 static char folder[] = "/tmp/koine-tuning-XXXXXX";
 static char said[4096]; /* the warnings of a test */
