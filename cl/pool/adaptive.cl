@@ -18,43 +18,31 @@ static int scale_up(int i, int a, int b)
     return IS_SHORT(a, b) ? (int)((uint)(i * a + b - 1) / (uint)b) : (int)(((long)i * a + b - 1) / b);
 }
 
-static int window_start(int i, int n, int size) { return scale_down(i, size, n); }
-static int window_end(int i, int n, int size) { return scale_up(i + 1, size, n); }
+/* Element `at` of `count`, and the elements of `size` that it spans: an output's window over the inputs or, exchanged,
+ * the outputs whose windows cover an input. */
+static int span_start(int at, int count, int size) { return scale_down(at, size, count); }
+static int span_end(int at, int count, int size) { return scale_up(at + 1, size, count); }
 
-/* Windows that cover `at`: from the first that ends after it to the last that starts at or before it. */
-static int covering_start(int at, int n, int size) { return scale_down(at, n, size); }
-static int covering_end(int at, int n, int size) { return scale_up(at + 1, n, size); }
-
-/* The window of an output, ends exclusive. */
-typedef struct box {
-    int front, back, top, bottom, left, right;
-} box;
+static box span_of(const int *count, const int *size, int slice, int row, int column)
+{
+    return (box){.front = SLICE(span_start(slice, count[0], size[0])),
+                 .back = DEPTH(span_end(slice, count[0], size[0])),
+                 .top = span_start(row, count[1], size[1]),
+                 .bottom = span_end(row, count[1], size[1]),
+                 .left = span_start(column, count[2], size[2]),
+                 .right = span_end(column, count[2], size[2])};
+}
 
 static box window(const kn_pool_geometry *p, int slice, int row, int column)
 {
-    return (box){.front = SLICE(window_start(slice, p->out_size[0], p->size[0])),
-                 .back = DEPTH(window_end(slice, p->out_size[0], p->size[0])),
-                 .top = window_start(row, p->out_size[1], p->size[1]),
-                 .bottom = window_end(row, p->out_size[1], p->size[1]),
-                 .left = window_start(column, p->out_size[2], p->size[2]),
-                 .right = window_end(column, p->out_size[2], p->size[2])};
+    return span_of(p->out_size, p->size, slice, row, column);
 }
 
 /* The windows that cover an input. */
-static box covering_windows(const kn_pool_geometry *p, int slice, int row, int column)
+static box windows_at(const kn_pool_geometry *p, int slice, int row, int column)
 {
-    return (box){.front = SLICE(covering_start(slice, p->out_size[0], p->size[0])),
-                 .back = DEPTH(covering_end(slice, p->out_size[0], p->size[0])),
-                 .top = covering_start(row, p->out_size[1], p->size[1]),
-                 .bottom = covering_end(row, p->out_size[1], p->size[1]),
-                 .left = covering_start(column, p->out_size[2], p->size[2]),
-                 .right = covering_end(column, p->out_size[2], p->size[2])};
+    return span_of(p->size, p->out_size, slice, row, column);
 }
-
-#define FOR_BOX(b, d, h, w)                       \
-    for (int d = (b).front; d < (b).back; d++)    \
-        for (int h = (b).top; h < (b).bottom; h++) \
-            for (int w = (b).left; w < (b).right; w++)
 
 /* One output element of a plane. The last NaN wins, as in PyTorch. */
 static T window_max(const kn_pool_geometry *p, const global T *plane, int slice, int row, int column, int *index)
@@ -103,8 +91,8 @@ static T gather_average(const kn_pool_geometry *p, const global T *gradient, box
             const box line = window(p, slice, row, 0);
             const long area = (long)(line.back - line.front) * (line.bottom - line.top);
             for (int column = windows.left; column < windows.right; column++) {
-                const int start = window_start(column, p->out_size[2], p->size[2]);
-                const int wide = window_end(column, p->out_size[2], p->size[2]) - start;
+                const int start = span_start(column, p->out_size[2], p->size[2]);
+                const int wide = span_end(column, p->out_size[2], p->size[2]) - start;
                 sum += gradient[(SLICE(slice) * p->out_size[1] + row) * p->out_size[2] + column] / (T)(area * wide);
             }
         }
@@ -123,11 +111,35 @@ static bool is_one_window(const kn_pool_geometry *p)
 #define WINDOW(i) \
     SLICE((i) / p.out_size[2] / p.out_size[1] % p.out_size[0]), (i) / p.out_size[2] % p.out_size[1], (i) % p.out_size[2]
 
-kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p, const int save)
+/* The windows that cover an input row, in depth and height. With a single window along the width there is no division
+ * per element. */
+static box covering_row(const kn_pool_geometry *p, long line)
+{
+    return windows_at(p, SLICE(line / p->size[1] % p->size[0]), line % p->size[1], 0);
+}
+static void move_to_column(const kn_pool_geometry *p, box *windows, int w)
+{
+    if (p->out_size[2] == 1)
+        return;
+    windows->left = span_start(w, p->size[2], p->out_size[2]);
+    windows->right = span_end(w, p->size[2], p->out_size[2]);
+}
+
+#define AND_CUT
+
+#else
+#define KERNEL 0
+#include "pool/windows.clh"
+#define AND_CUT , const kn_pool_blocking cut /* the last argument on GPUs */
+#endif
+
+kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p,
+                                      const int save AND_CUT)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
+#ifdef KN_CPU
     const long size = volume_of(&p);
     if (is_one_window(&p) && size >= 16) { /* the window is the plane, a contiguous run */
         KN_FOR(plane, p.planes)
@@ -151,27 +163,22 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
         if (save)
             index[i] = at;
     }
+#else
+    FIND_PLACE(place);
+    const long to = place.plane * out_volume_of(&p) + find_output(&p, place);
+    int at;
+    y[to] = window_max(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column, &at);
+    if (save)
+        index[to] = at;
+#endif
 }
 
-/* The windows that cover an input row, in depth and height. With a single window along the width there is no division
- * per element. */
-static box covering_row(const kn_pool_geometry *p, long line)
-{
-    return covering_windows(p, SLICE(line / p->size[1] % p->size[0]), line % p->size[1], 0);
-}
-static void move_to_column(const kn_pool_geometry *p, box *windows, int w)
-{
-    if (p->out_size[2] == 1)
-        return;
-    windows->left = covering_start(w, p->out_size[2], p->size[2]);
-    windows->right = covering_end(w, p->out_size[2], p->size[2]);
-}
-
-kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p)
+kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p AND_CUT)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, out);
+#ifdef KN_CPU
     if (is_one_window(&p)) { /* one window: no search */
         const int size = p.size[1] * p.size[2];
         KN_FOR(plane, p.planes)
@@ -193,22 +200,36 @@ kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out
             out[line * p.size[2] + w] = gather_max(&p, gradient + from, index + from, windows, own + w);
         }
     }
+#else
+    FIND_PLACE(place);
+    const long from = place.plane * out_volume_of(&p);
+    const int own = find_input(&p, place);
+    const box windows = windows_at(&p, place.slice, place.block, place.column);
+    out[place.plane * volume_of(&p) + own] = gather_max(&p, gradient + from, index + from, windows, own);
+#endif
 }
 
-kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p)
+kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p AND_CUT)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
+#ifdef KN_CPU
     KN_FOR(i, p.planes * out_volume_of(&p))
     {
         y[i] = window_average(&p, PLANE(i), WINDOW(i));
     }
+#else
+    FIND_PLACE(place);
+    y[place.plane * out_volume_of(&p) + find_output(&p, place)] =
+        window_average(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column);
+#endif
 }
 
-kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p)
+kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p AND_CUT)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
+#ifdef KN_CPU
     if (is_one_window(&p)) {
         const int size = p.size[1] * p.size[2];
         KN_FOR(plane, p.planes)
@@ -228,69 +249,14 @@ kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_po
             out[line * p.size[2] + w] = gather_average(&p, plane, windows);
         }
     }
-}
-
 #else
-#define KERNEL 0
-#include "pool/windows.clh"
-
-kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p,
-                                      const kn_pool_blocking cut, const int save)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, y);
-    KN_BIND_OUT(INDEX, index);
-    if (get_global_id(0) >= cut.items)
-        return;
-    const pool_place place = find_place(&cut);
-    const long to = place.plane * out_volume_of(&p) + find_output(&p, place);
-    int at;
-    y[to] = window_max(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column, &at);
-    if (save)
-        index[to] = at;
-}
-
-kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p,
-                                       const kn_pool_blocking cut)
-{
-    KN_BIND_IN(T, gradient);
-    KN_BIND_IN(INDEX, index);
-    KN_BIND_OUT(T, out);
-    if (get_global_id(0) >= cut.items)
-        return;
-    const pool_place place = find_place(&cut);
-    const long from = place.plane * out_volume_of(&p);
-    const int own = find_input(&p, place);
-    const box windows = covering_windows(&p, place.slice, place.block, place.column);
-    out[place.plane * volume_of(&p) + own] = gather_max(&p, gradient + from, index + from, windows, own);
-}
-
-kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, y);
-    if (get_global_id(0) >= cut.items)
-        return;
-    const pool_place place = find_place(&cut);
-    y[place.plane * out_volume_of(&p) + find_output(&p, place)] =
-        window_average(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column);
-}
-
-kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p,
-                                       const kn_pool_blocking cut)
-{
-    KN_BIND_IN(T, gradient);
-    KN_BIND_OUT(T, out);
-    if (get_global_id(0) >= cut.items)
-        return;
-    const pool_place place = find_place(&cut);
+    FIND_PLACE(place);
     const long to = place.plane * volume_of(&p) + find_input(&p, place);
     if (is_one_window(&p)) {
         out[to] = gradient[place.plane] / (T)(p.size[1] * p.size[2]);
         return;
     }
-    const box windows = covering_windows(&p, place.slice, place.block, place.column);
+    const box windows = windows_at(&p, place.slice, place.block, place.column);
     out[to] = gather_average(&p, gradient + place.plane * out_volume_of(&p), windows);
-}
-
 #endif
+}

@@ -2,11 +2,6 @@
  * padded input, that inside the input, or a given number, as in PyTorch. */
 #include "pool/pool.clh"
 
-/* The part of a window inside the input: from `front`, `top`, `left` to `back`, `bottom`, `right`, exclusive. */
-typedef struct box {
-    int front, back, top, bottom, left, right;
-} box;
-
 /* One dimension of the window that starts at `at`: the part inside, and its factor of the divisor. */
 static int cut_window(const kn_pool_geometry *p, int d, int at, int size, int *first, int *end)
 {
@@ -16,7 +11,7 @@ static int cut_window(const kn_pool_geometry *p, int d, int at, int size, int *f
     return p->count_include_pad ? window_end - at : *end - *first;
 }
 
-/* The window of an output; returns its divisor. */
+/* The part inside the input of an output's window; returns its divisor. */
 static T window(const kn_pool_geometry *p, int slice, int row, int column, box *b)
 {
     long places = 1;
@@ -94,14 +89,6 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p)
     }
 }
 
-static void spread(const kn_pool_geometry *p, box b, T share, global T *volume)
-{
-    for (int d = b.front; d < b.back; d++)
-        for (int h = b.top; h < b.bottom; h++)
-            for (int w = b.left; w < b.right; w++)
-                volume[((long)SLICE(d) * p->size[1] + h) * p->size[2] + w] += share;
-}
-
 /* A work-item owns whole planes and adds in the order of the outputs. */
 kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p)
 {
@@ -118,7 +105,8 @@ kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geomet
             for (int column = 0; column < p.out_size[2]; column++) {
                 box b;
                 const T divisor = window(&p, slice, row, column, &b);
-                spread(&p, b, g[(long)rows * p.out_size[2] + column] / divisor, volume);
+                const T share = g[(long)rows * p.out_size[2] + column] / divisor;
+                FOR_BOX(b, d, h, w) volume[((long)SLICE(d) * p.size[1] + h) * p.size[2] + w] += share;
             }
         }
     }
@@ -135,15 +123,12 @@ static T average(const kn_pool_geometry *p, int row, int column, T sum)
     return is_empty(&b) ? (T)0 : sum / divisor;
 }
 
-#if KERNEL > 0
-
 kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    if (get_global_id(0) >= cut.items)
-        return;
-    const pool_place place = find_place(&cut);
+    FIND_PLACE(place);
+#if KERNEL > 0
     const int first = place.block * ROWS, upper = first * STRIDE - LEFT, outer = place.column * STRIDE - LEFT;
     const global T *from = x + place.plane * (p.size[1] * p.size[2]) + (upper * p.size[2] + outer);
     T sum[ROWS];
@@ -166,71 +151,39 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, cons
     for (int r = 0; r < ROWS; r++)
         if (first + r < p.out_size[1])
             y[r * p.out_size[2]] = average(&p, first + r, place.column, sum[r]);
-}
-
-kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p, const kn_pool_blocking cut)
-{
-    KN_BIND_IN(T, gradient);
-    KN_BIND_OUT(T, out);
-    if (get_global_id(0) >= cut.items)
-        return;
-    const pool_place place = find_place(&cut);
-    T sums[ROWS * STRIDE][STRIDE];
-    gradient += place.plane * (p.out_size[1] * p.out_size[2]);
-    LOAD_WINDOWS(T, g, gradient, 0)
-#pragma unroll
-    for (int at = 0; at < ROWS * STRIDE; at++)
-#pragma unroll
-        for (int c = 0; c < STRIDE; c++)
-            sums[at][c] = 0;
-    FOR_WINDOWS(const T share = average(&p, row, column, g[i][j]); FOR_PLACES(sums[at][c] += share))
-    store_block(sums, out + place.plane * (p.size[1] * p.size[2]), place, p.size[1], p.size[2]);
-}
-
 #else
-
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut)
-{
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, y);
-    if (get_global_id(0) >= cut.items)
-        return;
-    const pool_place place = find_place(&cut);
     const global T *volume = x + place.plane * volume_of(&p);
     box b;
     const T divisor = window(&p, place.slice, place.block, place.column, &b);
     T sum = 0;
-    for (int d = b.front; d < b.back; d++)
-        for (int h = b.top; h < b.bottom; h++)
-            for (int w = b.left; w < b.right; w++)
-                sum += volume[(SLICE(d) * p.size[1] + h) * p.size[2] + w];
+    FOR_BOX(b, d, h, w) sum += volume[(SLICE(d) * p.size[1] + h) * p.size[2] + w];
     y[place.plane * out_volume_of(&p) + find_output(&p, place)] = is_empty(&b) ? (T)0 : sum / divisor;
+#endif
 }
 
 kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
-    if (get_global_id(0) >= cut.items)
-        return;
-    const pool_place place = find_place(&cut);
-    const global T *from = gradient + place.plane * out_volume_of(&p);
-    int first_slice = 0, last_slice = 0, first_row, last_row, first_column, last_column;
+    FIND_PLACE(place);
+    gradient += place.plane * out_volume_of(&p);
+#if KERNEL > 0
+    T sums[ROWS * STRIDE][STRIDE];
+    LOAD_WINDOWS(T, g, gradient, 0)
+    CLEAR_BLOCK(sums)
+    FOR_WINDOWS(const T share = average(&p, row, column, g[i][j]); FOR_PLACES(sums[at][c] += share))
+    store_block(sums, out + place.plane * (p.size[1] * p.size[2]), place, p.size[1], p.size[2]);
+#else
+    const box windows = covering_windows(&p, place);
     T sum = 0;
-#if VOLUME
-    covering(place.slice, p.padding[0], p.stride[0], p.kernel_size[0], p.out_size[0], &first_slice, &last_slice);
-#endif
-    covering(place.block, p.padding[1], p.stride[1], p.kernel_size[1], p.out_size[1], &first_row, &last_row);
-    covering(place.column, p.padding[2], p.stride[2], p.kernel_size[2], p.out_size[2], &first_column, &last_column);
-    for (int slice = first_slice; slice <= last_slice; slice++)
-        for (int row = first_row; row <= last_row; row++)
-            for (int column = first_column; column <= last_column; column++) {
-                box b;
-                const T divisor = window(&p, slice, row, column, &b);
-                sum += from[(slice * p.out_size[1] + row) * p.out_size[2] + column] / divisor;
-            }
+    FOR_BOX(windows, slice, row, column)
+    {
+        box b;
+        const T divisor = window(&p, slice, row, column, &b);
+        sum += gradient[(slice * p.out_size[1] + row) * p.out_size[2] + column] / divisor;
+    }
     out[place.plane * volume_of(&p) + find_input(&p, place)] = sum;
+#endif
 }
 
-#endif
 #endif

@@ -7,6 +7,18 @@
 
 #define NO_PLACE ((INDEX)-1)
 
+/* The index in its plane of element `place` of an output's window; -1 in the padding and for NO_PLACE. */
+static long find_in_plane(const kn_pool_geometry *p, int slice, int row, int column, INDEX place)
+{
+    const int area = p->kernel_size[1] * p->kernel_size[2], t = SLICE(place / area), rest = place - t * area;
+    const int d = SLICE(slice * p->stride[0] - p->padding[0] + t * p->dilation[0]);
+    const int h = row * p->stride[1] - p->padding[1] + rest / p->kernel_size[2] * p->dilation[1];
+    const int w = column * p->stride[2] - p->padding[2] + rest % p->kernel_size[2] * p->dilation[2];
+    const bool inside = place != NO_PLACE && is_within(d, DEPTH(p->size[0])) && is_within(h, p->size[1]) &&
+                        is_within(w, p->size[2]);
+    return inside ? ((long)d * p->size[1] + h) * p->size[2] + w : -1;
+}
+
 #ifdef KN_CPU
 
 #ifdef KN_USE_F64
@@ -165,20 +177,15 @@ kernel void max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_g
 static void volume_backward(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index,
                             global T *volume)
 {
-    const int area = p->kernel_size[1] * p->kernel_size[2];
     for (long i = 0; i < volume_of(p); i++)
         volume[i] = 0;
     for (int rows = 0; rows < DEPTH(p->out_size[0]) * p->out_size[1]; rows++) {
         const int slice = SLICE(rows / p->out_size[1]), row = rows - slice * p->out_size[1];
         for (int column = 0; column < p->out_size[2]; column++) {
             const long from = (long)rows * p->out_size[2] + column;
-            const int t = SLICE(index[from] / area), place = index[from] - t * area;
-            const int d = SLICE(slice * p->stride[0] - p->padding[0] + t * p->dilation[0]);
-            const int h = row * p->stride[1] - p->padding[1] + place / p->kernel_size[2] * p->dilation[1];
-            const int w = column * p->stride[2] - p->padding[2] + place % p->kernel_size[2] * p->dilation[2];
-            if (index[from] != NO_PLACE && is_within(d, DEPTH(p->size[0])) && is_within(h, p->size[1]) &&
-                is_within(w, p->size[2]))
-                volume[((long)d * p->size[1] + h) * p->size[2] + w] += gradient[from];
+            const long at = find_in_plane(p, slice, row, column, index[from]);
+            if (at >= 0)
+                volume[at] += gradient[from];
         }
     }
 }
@@ -222,18 +229,11 @@ kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geomet
 {
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(long, indices);
-    const int area = p.kernel_size[1] * p.kernel_size[2];
     KN_FOR(i, p.planes * out_volume_of(&p))
     {
-        const int t = SLICE(index[i] / area), place = index[i] - t * area;
-        const int column = i % p.out_size[2], row = i / p.out_size[2] % p.out_size[1];
         const int slice = SLICE(i / p.out_size[2] / p.out_size[1] % p.out_size[0]);
-        const int d = SLICE(slice * p.stride[0] - p.padding[0] + t * p.dilation[0]);
-        const int h = row * p.stride[1] - p.padding[1] + place / p.kernel_size[2] * p.dilation[1];
-        const int w = column * p.stride[2] - p.padding[2] + place % p.kernel_size[2] * p.dilation[2];
-        const bool inside = index[i] != NO_PLACE && is_within(d, DEPTH(p.size[0])) && is_within(h, p.size[1]) &&
-                            is_within(w, p.size[2]);
-        indices[i] = inside ? ((long)d * p.size[1] + h) * p.size[2] + w : none;
+        const long at = find_in_plane(&p, slice, i / p.out_size[2] % p.out_size[1], i % p.out_size[2], index[i]);
+        indices[i] = at >= 0 ? at : none;
     }
 }
 

@@ -7,6 +7,7 @@
  * define T as it ("-DT=float", "-DT=double -DKN_USE_F64"). Static strings. */
 const char *kn_dtype_cl(kn_dtype dtype);
 const char *kn_dtype_options(kn_dtype dtype);
+static inline const char *kn_options_f64_or_f32(bool f64) { return kn_dtype_options(f64 ? KN_F64 : KN_F32); }
 
 /* The end of the names of the macros that load a dtype as what it is computed in (cl/pointwise/elements.clh): "PLAIN"
  * where that is how it is stored, "HALF", "BFLOAT". */

@@ -79,7 +79,8 @@ static kn_status check(const pool_layer *layer, const kn_pool_params *params)
 {
     static const int64_t sizes[3][5] = {{1, 1, 1 << 28}, {1, 1, 1 << 15, 1 << 15}, {1, 1, 1 << 10, 1 << 10, 1 << 10}};
     kn_pool_geometry g;
-    kn_status status = kn_pool_resolve(&g, layer->dims, params, layer->dims + 2, sizes[layer->dims - 1]);
+    kn_status status =
+        kn_pool_resolve(&g, &(kn_pool_kind){.dims = layer->dims}, params, layer->dims + 2, sizes[layer->dims - 1]);
     if (status == KN_ERR_SHAPE) { /* the window is larger; a real input may still hold it */
         kn_error_clear();
         return KN_OK;

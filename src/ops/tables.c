@@ -8,9 +8,9 @@
 static const kn_implementation_table *const tables[] = {
     &kn_gemm_implementations,
     &kn_matmul_f16_implementations,
-    &kn_conv_implementations,
-    &kn_conv_backward_data_implementations,
-    &kn_conv_backward_weights_implementations,
+    &kn_conv_implementations[KN_CONV_FORWARD],
+    &kn_conv_implementations[KN_CONV_DATA],
+    &kn_conv_implementations[KN_CONV_WEIGHTS],
     NULL,
 };
 

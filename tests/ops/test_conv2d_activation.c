@@ -103,7 +103,7 @@ static double *convolve(kn_conv_problem problem, kn_activation activation, const
     problem.y = operand(y);
     problem.activation = activation;
     kn_force_implementation("conv2d", row);
-    CHECK_OK(kn_conv_run_forward(kn_tensor_stream(y), &problem));
+    CHECK_OK(kn_conv_run(kn_tensor_stream(y), &problem));
     *ran += kn_count_forced("conv2d").ran;
     kn_force_implementation("conv2d", NULL);
     double *values = read_doubles(y);
@@ -147,7 +147,7 @@ static void check_row(const kn_conv_problem *problem, int number, const char *ro
 
 static void check_case(test_random *random, int number, bool f64, bool bias, int64_t *ran)
 {
-    const kn_implementation_table *table = &kn_conv_implementations;
+    const kn_implementation_table *table = &kn_conv_implementations[KN_CONV_FORWARD];
     kn_conv_problem problem = {.shape = shapes[number]};
     kn_conv_shape *s = &problem.shape;
     kn_dtype dtype = f64 ? KN_F64 : KN_F32;
@@ -166,6 +166,7 @@ static void check_case(test_random *random, int number, bool f64, bool bias, int
 
 static void test_all_implementations(void **state)
 {
+    const kn_implementation_table *table = &kn_conv_implementations[KN_CONV_FORWARD];
     bool has_f64 = kn_device_limits(kn_device_current())->has_f64;
     int64_t ran[32] = {0};
     test_random random = test_random_from("conv2d activation");
@@ -176,9 +177,9 @@ static void test_all_implementations(void **state)
                 KN_SCOPE;
                 check_case(&random, i, f64, bias, ran);
             }
-    for (int i = 0; i < kn_conv_implementations.count; i++) /* none was skipped */
-        if (ran[i] == 0 && can_force(&kn_conv_implementations, &kn_conv_implementations.rows[i]))
-            fail_msg("%s supported none of the shapes", kn_conv_implementations.rows[i].name);
+    for (int i = 0; i < table->count; i++) /* none was skipped */
+        if (ran[i] == 0 && can_force(table, &table->rows[i]))
+            fail_msg("%s supported none of the shapes", table->rows[i].name);
 }
 
 int main(int argc, char **argv)

@@ -157,21 +157,20 @@ static void test_choice(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const int64_t w = sizes[i].width, k = sizes[i].kernel;
-        const kn_conv_problem problem = {.shape = {.images = sizes[i].images,
-                                                   .in_channels = sizes[i].in_channels,
-                                                   .in_size = {1, w, w},
-                                                   .out_channels = sizes[i].out_channels,
-                                                   .kernel_size = {1, k, k},
-                                                   .out_size = {1, w, w},
-                                                   .stride = {1, 1, 1},
-                                                   .padding = {0, k / 2, k / 2},
-                                                   .dilation = {1, 1, 1},
-                                                   .groups = 1}};
-        for (int cpu = 0; cpu < 2; cpu++) {
-            limits.is_cpu = cpu;
-            assert_int_equal(kn_conv_prefers_winograd_gpu(&limits, &problem), sizes[i].pays && !cpu);
-            assert_int_equal(kn_conv_prefers_winograd_gpu_data(&limits, &problem), sizes[i].pays && !cpu);
-            assert_int_equal(kn_conv_prefers_winograd_gpu_weights(&limits, &problem), sizes[i].pays && !cpu);
+        kn_conv_problem problem = {.shape = {.images = sizes[i].images,
+                                             .in_channels = sizes[i].in_channels,
+                                             .in_size = {1, w, w},
+                                             .out_channels = sizes[i].out_channels,
+                                             .kernel_size = {1, k, k},
+                                             .out_size = {1, w, w},
+                                             .stride = {1, 1, 1},
+                                             .padding = {0, k / 2, k / 2},
+                                             .dilation = {1, 1, 1},
+                                             .groups = 1}};
+        for (int run = 0; run < 2 * KN_CONV_PASSES; run++) {
+            problem.pass = (kn_conv_pass)(run / 2);
+            limits.is_cpu = run % 2;
+            assert_int_equal(kn_conv_prefers_winograd_gpu(&limits, &problem), sizes[i].pays && !limits.is_cpu);
         }
     }
 }

@@ -9,77 +9,77 @@
 #include "conv/common/shape.clh"
 
 /* The element that tap `tap` of an image reads for the output's slice o, row p, column q. */
-static inline T read_tap(const global T *restrict x, const kn_conv_kernel_shape s, long image, long tap, long o, long p,
+static inline T read_tap(const global T *restrict x, const kn_conv_shape s, long image, long tap, long o, long p,
                          long q)
 {
-    const long t = tap % s.kernel_width, r = tap / s.kernel_width % s.kernel_height;
-    const long u = SLICE(tap / s.kernel_width / s.kernel_height % s.kernel_depth);
-    const long channel = tap / s.kernel_width / s.kernel_height / DEPTH(s.kernel_depth);
-    const long slice = SLICE(o * s.stride_depth - s.front + u * s.dilation_depth);
-    const long row = p * s.stride_height - s.top + r * s.dilation_height,
-               column = q * s.stride_width - s.left + t * s.dilation_width;
-    const bool inside = is_within(slice, DEPTH(s.depth)) && is_within(row, s.height) && is_within(column, s.width);
-    const long volume = (image * s.in_channels + channel) * DEPTH(s.depth);
-    return inside ? x[((volume + slice) * s.height + row) * s.width + column] : (T)0;
+    const long t = tap % s.kernel_size[2], r = tap / s.kernel_size[2] % s.kernel_size[1];
+    const long u = SLICE(tap / s.kernel_size[2] / s.kernel_size[1] % s.kernel_size[0]);
+    const long channel = tap / s.kernel_size[2] / s.kernel_size[1] / DEPTH(s.kernel_size[0]);
+    const long slice = SLICE(find_read(&s, 0, o, u));
+    const long row = find_read(&s, 1, p, r), column = find_read(&s, 2, q, t);
+    const bool inside =
+        is_within(slice, DEPTH(s.in_size[0])) && is_within(row, s.in_size[1]) && is_within(column, s.in_size[2]);
+    const long volume = (image * s.in_channels + channel) * DEPTH(s.in_size[0]);
+    return inside ? x[((volume + slice) * s.in_size[1] + row) * s.in_size[2] + column] : (T)0;
 }
 
 /* columns [images][in_channels * U * R * S][O * P * Q], of `images` images from `first` on: one row of pixels at a time
  * on CPU devices, elsewhere one pixel. */
-kernel void conv_im2col(KN_IN(x), KN_OUT(columns), kn_conv_kernel_shape s, long first, long images)
+kernel void conv_im2col(KN_IN(x), KN_OUT(columns), kn_conv_shape s, long first, long images)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, columns);
-    const long taps = s.in_channels * DEPTH(s.kernel_depth) * s.kernel_height * s.kernel_width;
-    const long lines = images * taps * DEPTH(s.out_depth) * s.out_height;
+    const long taps = s.in_channels * DEPTH(s.kernel_size[0]) * s.kernel_size[1] * s.kernel_size[2];
+    const long lines = images * taps * DEPTH(s.out_size[0]) * s.out_size[1];
 #ifdef KN_CPU
     KN_FOR (line, lines) {
-        const long p = line % s.out_height, o = SLICE(line / s.out_height % s.out_depth);
-        const long at = line / s.out_height / DEPTH(s.out_depth), tap = at % taps, image = at / taps;
-        for (long q = 0; q < s.out_width; q++)
-            columns[line * s.out_width + q] = read_tap(x, s, first + image, tap, o, p, q);
+        const long p = line % s.out_size[1], o = SLICE(line / s.out_size[1] % s.out_size[0]);
+        const long at = line / s.out_size[1] / DEPTH(s.out_size[0]), tap = at % taps, image = at / taps;
+        for (long q = 0; q < s.out_size[2]; q++)
+            columns[line * s.out_size[2] + q] = read_tap(x, s, first + image, tap, o, p, q);
     }
 #else
-    KN_FOR (i, lines * s.out_width) {
-        const long q = i % s.out_width, line = i / s.out_width;
-        const long at = line / s.out_height / DEPTH(s.out_depth);
-        columns[i] = read_tap(x, s, first + at / taps, at % taps, SLICE(line / s.out_height % s.out_depth),
-                              line % s.out_height, q);
+    KN_FOR (i, lines * s.out_size[2]) {
+        const long q = i % s.out_size[2], line = i / s.out_size[2];
+        const long at = line / s.out_size[1] / DEPTH(s.out_size[0]);
+        columns[i] = read_tap(x, s, first + at / taps, at % taps, SLICE(line / s.out_size[1] % s.out_size[0]),
+                              line % s.out_size[1], q);
     }
 #endif
 }
 
 /* The taps of one slice of the kernel, whose columns `from` points to, for a row and column of dx. */
-static inline T gather_slice(const global T *from, const kn_conv_kernel_shape s, long pixels, long row, long column,
-                             T sum)
+static inline T gather_slice(const global T *from, const kn_conv_shape s, long pixels, long row, long column, T sum)
 {
-    for (long r = 0; r < s.kernel_height; r++) {
-        const long p = find_reader(row, s.top, r, s.dilation_height, s.stride_height, s.out_height);
+    for (long r = 0; r < s.kernel_size[1]; r++) {
+        const long p = find_reader(&s, 1, row, r);
         if (p < 0)
             continue;
-        for (long t = 0; t < s.kernel_width; t++) {
-            const long q = find_reader(column, s.left, t, s.dilation_width, s.stride_width, s.out_width);
+        for (long t = 0; t < s.kernel_size[2]; t++) {
+            const long q = find_reader(&s, 2, column, t);
             if (q >= 0)
-                sum += from[(r * s.kernel_width + t) * pixels + p * s.out_width + q];
+                sum += from[(r * s.kernel_size[2] + t) * pixels + p * s.out_size[2] + q];
         }
     }
     return sum;
 }
 
-kernel void conv_col2im(KN_IN(columns), KN_OUT(dx), kn_conv_kernel_shape s, long first, long images)
+kernel void conv_col2im(KN_IN(columns), KN_OUT(dx), kn_conv_shape s, long first, long images)
 {
     KN_BIND_IN(T, columns);
     KN_BIND_OUT(T, dx);
-    const long plane = s.out_height * s.out_width, pixels = DEPTH(s.out_depth) * plane;
-    const long image_size = s.in_channels * DEPTH(s.depth) * s.height * s.width;
+    const long plane = s.out_size[1] * s.out_size[2], pixels = DEPTH(s.out_size[0]) * plane;
+    const long image_size = s.in_channels * DEPTH(s.in_size[0]) * s.in_size[1] * s.in_size[2];
     KN_FOR (i, images * image_size) {
-        const long column = i % s.width, row = i / s.width % s.height, slice = SLICE(i / s.width / s.height % s.depth);
-        const long channel = i / s.width / s.height / DEPTH(s.depth); /* counted over all images */
+        const long column = i % s.in_size[2], row = i / s.in_size[2] % s.in_size[1];
+        const long slice = SLICE(i / s.in_size[2] / s.in_size[1] % s.in_size[0]);
+        const long channel = i / s.in_size[2] / s.in_size[1] / DEPTH(s.in_size[0]); /* counted over all images */
         T sum = 0;
-        for (long u = 0; u < DEPTH(s.kernel_depth); u++) {
-            const long o = SLICE(find_reader(slice, s.front, u, s.dilation_depth, s.stride_depth, s.out_depth));
+        for (long u = 0; u < DEPTH(s.kernel_size[0]); u++) {
+            const long o = SLICE(find_reader(&s, 0, slice, u));
             if (o < 0)
                 continue;
-            const long tap = (channel * DEPTH(s.kernel_depth) + u) * s.kernel_height * s.kernel_width;
+            const long tap = (channel * DEPTH(s.kernel_size[0]) + u) * s.kernel_size[1] * s.kernel_size[2];
             sum = gather_slice(columns + tap * pixels + o * plane, s, pixels, row, column, sum);
         }
         dx[first * image_size + i] = sum;

@@ -1,12 +1,15 @@
-/* conv/common/shape.h - the shape of a convolution, for kernels that take any shape (conv/common/shape.clh). */
+/* conv/common/shape.h - the shape of a convolution, as the library describes it and as kernels that take any shape read
+ * it (conv/common/shape.clh). */
 #pragma once
 
 #include "common/shared.h"
 
-typedef struct kn_conv_kernel_shape {
-    kn_long images, in_channels, depth, height, width;
-    kn_long out_channels, kernel_depth, kernel_height, kernel_width, out_depth, out_height, out_width;
-    kn_long stride_depth, stride_height, stride_width, front, top, left;
-    kn_long dilation_depth, dilation_height, dilation_width, groups;
-} kn_conv_kernel_shape;
-KN_SHARED_SIZE(kn_conv_kernel_shape, 22 * 8);
+/* Arrays are {depth, height, width}. The padding after the data follows from the output size. */
+typedef struct kn_conv_shape {
+    kn_long f64; /* float64, otherwise float32 */
+    kn_long images, in_channels, in_size[3];
+    kn_long out_channels, kernel_size[3], out_size[3];
+    kn_long stride[3], padding[3], dilation[3];
+    kn_long groups;
+} kn_conv_shape;
+KN_SHARED_SIZE(kn_conv_shape, 23 * 8);

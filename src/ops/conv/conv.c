@@ -19,40 +19,10 @@
 static const kn_conv_params *params_of(const kn_call *call) { return call->params; }
 static bool is_transposed(const kn_op *op) { return ((const kn_conv_kind *)op->detail)->transposed; }
 
-/* --- shape rule --------------------------------------------------------------------------------------------------- */
-
 static kn_status resolve(kn_conv_shape *s, const kn_call *call, kn_dtype dtype)
 {
     const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
     return kn_conv_resolve(s, call->op->detail, call->params, dtype, x->ndim, x->shape, weight->ndim, weight->shape);
-}
-
-static kn_status check_bias(const kn_call *call, int64_t channels)
-{
-    const kn_tensor *weight = call->inputs[1], *bias = call->num_inputs > 2 ? call->inputs[2] : NULL;
-    char bias_text[KN_DESCRIBE], weight_text[KN_DESCRIBE];
-    if (!bias || (bias->ndim == 1 && bias->shape[0] == channels))
-        return KN_OK;
-    return kn_fail(KN_ERR_SHAPE, "the bias must be [%lld] for the weight %s, not %s", (long long)channels,
-                   kn_format_shape(weight_text, sizeof weight_text, weight->ndim, weight->shape),
-                   kn_format_shape(bias_text, sizeof bias_text, bias->ndim, bias->shape));
-}
-
-static kn_status conv_shape(kn_call *call)
-{
-    const kn_tensor *x = call->inputs[0];
-    const kn_conv_kind *kind = call->op->detail;
-    kn_conv_shape s;
-    KN_TRY(kn_call_check_floating(call, 0));
-    KN_TRY(resolve(&s, call, x->dtype));
-    const int64_t channels = kind->transposed ? s.in_channels : s.out_channels;
-    const int64_t *size = (kind->transposed ? s.in_size : s.out_size) + 3 - kind->dims;
-    KN_TRY(check_bias(call, channels));
-    int64_t shape[KN_MAX_DIMS] = {s.images, channels};
-    memcpy(shape + 2, size, (size_t)kind->dims * sizeof *size);
-    if (x->ndim == kind->dims + 1)
-        return kn_call_output(call, x->dtype, x->ndim, shape + 1);
-    return kn_call_output(call, x->dtype, x->ndim, shape);
 }
 
 /* --- work --------------------------------------------------------------------------------------------------------- */
@@ -109,14 +79,10 @@ static void flatten(kn_conv_shape *s)
     s->in_size[0] = s->out_size[0] = 1;
 }
 
-/* The op's input and output in the problem. */
-static kn_conv_operand *input_of(kn_conv_problem *problem, bool transposed)
+/* The op's input in the problem, or its output. */
+static kn_conv_operand *operand_of(kn_conv_problem *problem, const kn_op *op, bool output)
 {
-    return transposed ? &problem->y : &problem->x;
-}
-static kn_conv_operand *output_of(kn_conv_problem *problem, bool transposed)
-{
-    return transposed ? &problem->x : &problem->y;
+    return output == is_transposed(op) ? &problem->x : &problem->y;
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
@@ -132,16 +98,16 @@ static kn_status save(kn_call *call)
 static kn_status run_transposed(kn_stream *stream, const kn_conv_problem *problem)
 {
     kn_conv_problem sums = *problem;
+    sums.pass = KN_CONV_DATA;
     sums.bias = (kn_conv_operand){0};
     sums.activation = KN_ACTIVATION_NONE;
-    KN_TRY(kn_conv_run_backward_data(stream, &sums));
+    KN_TRY(kn_conv_run(stream, &sums));
     return kn_conv_finish(stream, problem, problem->x, problem->shape.in_channels,
                           kn_conv_volume(problem->shape.in_size));
 }
 
 static kn_status conv_forward(kn_call *call)
 {
-    const bool transposed = is_transposed(call->op);
     kn_tensor *inputs[3] = {NULL, NULL, NULL}; /* contiguous */
     kn_conv_problem problem = {.activation = params_of(call)->activation};
     kn_status status = resolve(&problem.shape, call, call->inputs[0]->dtype);
@@ -150,11 +116,11 @@ static kn_status conv_forward(kn_call *call)
         if (call->inputs[i])
             status = kn_tensor_contiguous(&inputs[i], call->inputs[i]);
     if (status == KN_OK && kn_numel(call->outputs[0]) > 0) {
-        *input_of(&problem, transposed) = operand(inputs[0]);
-        *output_of(&problem, transposed) = operand(call->outputs[0]);
+        *operand_of(&problem, call->op, false) = operand(inputs[0]);
+        *operand_of(&problem, call->op, true) = operand(call->outputs[0]);
         problem.weight = operand(inputs[1]);
         problem.bias = operand(inputs[2]);
-        status = (transposed ? run_transposed : kn_conv_run_forward)(call->stream, &problem);
+        status = (is_transposed(call->op) ? run_transposed : kn_conv_run)(call->stream, &problem);
     }
     release_all(inputs, 3);
     return status == KN_OK && call->needs_grad ? save(call) : status;
@@ -171,11 +137,11 @@ static kn_status new_gradient(kn_grad_call *grad, int index, kn_conv_operand *ta
 
 static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
 {
-    const bool transposed = is_transposed(grad->op);
-    KN_TRY(new_gradient(grad, 0, input_of(&problem, transposed)));
+    KN_TRY(new_gradient(grad, 0, operand_of(&problem, grad->op, false)));
     if (kn_numel(grad->grad_inputs[0]) == 0)
         return KN_OK;
-    return (transposed ? kn_conv_run_forward : kn_conv_run_backward_data)(grad->stream, &problem);
+    problem.pass = is_transposed(grad->op) ? KN_CONV_FORWARD : KN_CONV_DATA;
+    return kn_conv_run(grad->stream, &problem);
 }
 
 /* Sums the gradient of the op's output, which is either side of the problem. */
@@ -206,14 +172,14 @@ static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem)
         return kn_tensor_fill(grad->grad_inputs[1], 0); /* the empty sum */
     if (bias && !apart)
         KN_TRY(new_gradient(grad, 2, &problem.bias));
-    return kn_conv_run_backward_weights(grad->stream, &problem);
+    problem.pass = KN_CONV_WEIGHTS;
+    return kn_conv_run(grad->stream, &problem);
 }
 
 static kn_status conv_backward(kn_grad_call *grad)
 {
     const kn_conv_params *params = grad->params;
     const kn_input_spec *x = &grad->input[0], *weight = &grad->input[1];
-    const bool transposed = is_transposed(grad->op);
     kn_tensor *inputs[2] = {NULL, NULL}; /* contiguous */
     kn_tensor *gradient = kn_activation_gradient(grad, params->activation, grad->saved[2]);
     if (!gradient)
@@ -225,8 +191,8 @@ static kn_status conv_backward(kn_grad_call *grad)
     for (int i = 0; status == KN_OK && i < 2; i++)
         status = kn_tensor_contiguous(&inputs[i], grad->saved[i]);
     if (status == KN_OK) {
-        *input_of(&problem, transposed) = operand(inputs[0]);
-        *output_of(&problem, transposed) = operand(gradient);
+        *operand_of(&problem, grad->op, false) = operand(inputs[0]);
+        *operand_of(&problem, grad->op, true) = operand(gradient);
         problem.weight = operand(inputs[1]);
     }
     if (status == KN_OK && grad->needs[0])
@@ -394,7 +360,7 @@ static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
                                 .params = KN_PARAMS(kn_conv_params, conv_rows, KN_CONV_DEFAULTS),                      \
                                 .widens_halves = true,                                                                 \
                                 .enter = conv_enter,                                                                   \
-                                .shape = conv_shape,                                                                   \
+                                .shape = kn_conv_shape_rule,                                                           \
                                 .forward = conv_forward,                                                               \
                                 .backward = conv_backward,                                                             \
                                 .backward_recorded = conv_backward_recorded,                                           \

@@ -1,4 +1,7 @@
 /* ops/conv/shape.c - the shape rule of convolutions: computes the problem's shape from parameters and sizes. */
+#include <string.h>
+
+#include "autograd/op.h"
 #include "base/directions.h"
 #include "base/text.h"
 #include "ops/conv/common/conv.h"
@@ -186,4 +189,32 @@ kn_status kn_conv_resolve(kn_conv_shape *s, const kn_conv_kind *kind, const kn_c
     for (int d = 3 - dims; d < 3; d++)
         KN_TRY(kind->transposed ? choose_transposed_size(&r, d) : choose_out_size(&r, d));
     return KN_OK;
+}
+
+/* --- the rule of the ops ------------------------------------------------------------------------------------------ */
+
+static kn_status check_bias(const kn_call *call, int64_t channels)
+{
+    const kn_tensor *weight = call->inputs[1], *bias = call->num_inputs > 2 ? call->inputs[2] : NULL;
+    char bias_text[KN_DESCRIBE], weight_text[KN_DESCRIBE];
+    if (!bias || (bias->ndim == 1 && bias->shape[0] == channels))
+        return KN_OK;
+    return kn_fail(KN_ERR_SHAPE, "the bias must be [%lld] for the weight %s, not %s", (long long)channels,
+                   kn_format_shape(weight_text, sizeof weight_text, weight->ndim, weight->shape),
+                   kn_format_shape(bias_text, sizeof bias_text, bias->ndim, bias->shape));
+}
+
+kn_status kn_conv_shape_rule(kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
+    const kn_conv_kind *kind = call->op->detail;
+    kn_conv_shape s;
+    KN_TRY(kn_call_check_floating(call, 0));
+    KN_TRY(kn_conv_resolve(&s, kind, call->params, x->dtype, x->ndim, x->shape, weight->ndim, weight->shape));
+    const int64_t channels = kind->transposed ? s.in_channels : s.out_channels;
+    const int64_t *size = (kind->transposed ? s.in_size : s.out_size) + 3 - kind->dims;
+    KN_TRY(check_bias(call, channels));
+    int64_t shape[KN_MAX_DIMS] = {s.images, channels};
+    memcpy(shape + 2, size, (size_t)kind->dims * sizeof *size);
+    return kn_call_output(call, x->dtype, x->ndim, x->ndim == kind->dims + 1 ? shape + 1 : shape);
 }

@@ -3,8 +3,6 @@
 
 #include <limits.h>
 
-static const char *type_options(bool f64) { return f64 ? "-DT=double -DKN_USE_F64" : "-DT=float"; }
-
 static size_t choose_items(kn_stream *stream, const kn_gemm_params *p)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
@@ -17,19 +15,15 @@ kn_status kn_gemm_reference(kn_stream *stream, const void *problem_)
 {
     const kn_gemm_problem *problem = problem_;
     const kn_gemm_params *p = &problem->product;
-    int64_t element = p->f64 ? 8 : 4;
     kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b),
                    c = kn_gemm_operand_layout(&p->c);
-    kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
     kn_gemm_finish finish;
-    return kn_run(
-        stream, .source = "gemm/reference.cl", .kernel = "gemm_reference", .operation = "gemm",
-        .options = type_options(p->f64), .dims = 1, .global = {choose_items(stream, p)},
-        KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element), kn_arg_buffer(p->b.buffer, p->b.offset * element),
-                kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
-                kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k),
-                kn_arg_i64(p->batch), kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b),
-                kn_arg_struct(&c, sizeof c), kn_gemm_finish_arg(&finish, problem)));
+    return kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_reference", .operation = "gemm",
+                  .options = kn_options_f64_or_f32(p->f64), .dims = 1, .global = {choose_items(stream, p)},
+                  KN_ARGS(kn_gemm_arg(p, &p->a), kn_gemm_arg(p, &p->b), kn_gemm_bias_arg(problem),
+                          kn_gemm_arg(p, &p->c), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k),
+                          kn_arg_i64(p->batch), kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b),
+                          kn_arg_struct(&c, sizeof c), kn_gemm_finish_arg(&finish, problem)));
 }
 
 /* --- CLBlast ------------------------------------------------------------------------------------------------------ */
@@ -58,10 +52,10 @@ static kn_status cut_result(kn_stream *stream, const kn_gemm_problem *problem)
     kn_gemm_layout c = kn_gemm_operand_layout(&p->c);
     kn_bounds bounds = kn_bounds_of(problem->activation);
     return kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_cut", .operation = "gemm",
-                  .options = type_options(p->f64), .dims = 1, .global = {choose_items(stream, p)},
-                  KN_ARGS(kn_arg_buffer(p->c.buffer, p->c.offset * (p->f64 ? 8 : 4)), kn_arg_i64(p->m),
-                          kn_arg_i64(p->n), kn_arg_i64(p->batch), kn_arg_struct(&c, sizeof c),
-                          kn_arg_f64_or_f32(p->f64, bounds.low), kn_arg_f64_or_f32(p->f64, bounds.high)));
+                  .options = kn_options_f64_or_f32(p->f64), .dims = 1, .global = {choose_items(stream, p)},
+                  KN_ARGS(kn_gemm_arg(p, &p->c), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->batch),
+                          kn_arg_struct(&c, sizeof c), kn_arg_f64_or_f32(p->f64, bounds.low),
+                          kn_arg_f64_or_f32(p->f64, bounds.high)));
 }
 
 kn_status kn_gemm_clblast(kn_stream *stream, const void *problem_)
@@ -71,12 +65,10 @@ kn_status kn_gemm_clblast(kn_stream *stream, const void *problem_)
     if (p.k == 0) /* CLBlast does not accept empty sums */
         return kn_gemm_reference(stream, problem);
     if (problem->bias) { /* CLBlast has no bias: C is set to beta C + bias first */
-        int64_t element = p.f64 ? 8 : 4;
         kn_gemm_layout c = kn_gemm_operand_layout(&p.c);
         KN_TRY(kn_run(stream, .source = "gemm/reference.cl", .kernel = "gemm_start_with_bias", .operation = "gemm",
-                      .options = type_options(p.f64), .dims = 1, .global = {choose_items(stream, &p)},
-                      KN_ARGS(kn_arg_buffer(problem->bias, problem->bias_offset * element),
-                              kn_arg_buffer(p.c.buffer, p.c.offset * element), kn_arg_i64(p.m), kn_arg_i64(p.n),
+                      .options = kn_options_f64_or_f32(p.f64), .dims = 1, .global = {choose_items(stream, &p)},
+                      KN_ARGS(kn_gemm_bias_arg(problem), kn_gemm_arg(&p, &p.c), kn_arg_i64(p.m), kn_arg_i64(p.n),
                               kn_arg_i64(p.batch), kn_arg_struct(&c, sizeof c), kn_arg_f64_or_f32(p.f64, p.beta))));
         p.beta = 1;
     }

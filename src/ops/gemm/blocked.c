@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/dtype.h"
+
 /* 128 x 128 results in f32 take 17 KiB of local memory and, on NVIDIA GPUs from capability 8.6 on, 125 to 129 registers
  * (tests/ops/test_ptxas.c): with at most 128, two groups of 256 work-items fit on a multiprocessor. On tensor cores
  * they take 40 KiB and 125 to 164 registers, in f16 48 KiB and 125. All sizes are multiples of 4, in f16 of 16, as
@@ -108,9 +110,9 @@ const char *kn_block_options(char *buffer, const kn_block_shape *s, kn_block_ari
     const bool warps = s->tensor_cores;
     snprintf(buffer, KN_BLOCK_OPTIONS,
              "%s -DQ=%d -DBM=%d -DBN=%d -DBK=%d -D%s=%d -D%s=%d -DA_ALONG_K=%d -DB_ALONG_K=%d -DTENSOR_CORES=%d%s",
-             arithmetic == KN_BLOCK_F64 ? "-DT=double -DKN_USE_F64" : "-DT=float", kn_block_quantum(arithmetic),
-             s->rows, s->columns, s->k_step, warps ? "WARP_M" : "TM", s->item_rows, warps ? "WARP_N" : "TN",
-             s->item_columns, a_along_k, b_along_k, warps, more);
+             kn_options_f64_or_f32(arithmetic == KN_BLOCK_F64), kn_block_quantum(arithmetic), s->rows, s->columns,
+             s->k_step, warps ? "WARP_M" : "TM", s->item_rows, warps ? "WARP_N" : "TN", s->item_columns, a_along_k,
+             b_along_k, warps, more);
     return buffer;
 }
 

@@ -37,17 +37,14 @@ kn_status kn_gemm_dots(kn_stream *stream, const void *problem_)
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     char options[KN_GEMM_OPTIONS];
     kn_gemm_finish finish;
-    int64_t element = p->f64 ? 8 : 4, columns = choose_columns_per_item(limits, p);
+    int64_t columns = choose_columns_per_item(limits, p);
     kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
-    kn_arg bias = problem->bias ? kn_arg_buffer(problem->bias, problem->bias_offset * element)
-                                : kn_arg_buffer(p->b.buffer, p->b.offset * element);
     return kn_run(stream, .source = "gemm/dots.cl", .kernel = "gemm_dots", .operation = "gemm",
                   .options = kn_gemm_vector_options(options, limits, p->f64), .dims = 2,
                   .global = {(size_t)((p->n + columns - 1) / columns), (size_t)p->batch}, .local = {1, 1},
-                  KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element),
-                          kn_arg_buffer(p->b.buffer, p->b.offset * element), bias,
-                          kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n),
-                          kn_arg_i64(p->k), kn_arg_i64(a.row_stride), kn_arg_i64(a.batch_stride),
-                          kn_arg_i64(b.col_stride), kn_arg_i64(b.batch_stride), kn_arg_i64(p->c.ld),
-                          kn_arg_i64(p->c.batch_stride), kn_arg_i64(columns), kn_gemm_finish_arg(&finish, problem)));
+                  KN_ARGS(kn_gemm_arg(p, &p->a), kn_gemm_arg(p, &p->b), kn_gemm_bias_arg(problem),
+                          kn_gemm_arg(p, &p->c), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k),
+                          kn_arg_i64(a.row_stride), kn_arg_i64(a.batch_stride), kn_arg_i64(b.col_stride),
+                          kn_arg_i64(b.batch_stride), kn_arg_i64(p->c.ld), kn_arg_i64(p->c.batch_stride),
+                          kn_arg_i64(columns), kn_gemm_finish_arg(&finish, problem)));
 }

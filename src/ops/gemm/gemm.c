@@ -74,7 +74,7 @@ kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand)
 
 const char *kn_gemm_vector_options(char *buffer, const kn_limits *limits, bool f64)
 {
-    snprintf(buffer, KN_GEMM_OPTIONS, "%s -DVW=%d -DREGISTERS=%d", f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
+    snprintf(buffer, KN_GEMM_OPTIONS, "%s -DVW=%d -DREGISTERS=%d", kn_options_f64_or_f32(f64),
              kn_limits_vector_width(limits, f64), limits->vector_registers);
     return buffer;
 }

@@ -7,6 +7,7 @@
  * The implementation is chosen from the table "gemm" (ops/dispatch/choice.h). */
 #pragma once
 
+#include "base/dtype.h"
 #include "base/integer.h"
 #include "gemm/layout.h"
 #include "ops/dispatch/choice.h"
@@ -29,6 +30,18 @@ kn_status kn_gemm(kn_stream *stream, const kn_gemm_problem *problem);
 /* --- between the files of this op --------------------------------------------------------------------------------- */
 
 kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand);
+
+/* Operands as kernel arguments; the bias, or some buffer if there is none. */
+static inline kn_arg kn_gemm_arg(const kn_gemm_params *p, const kn_gemm_operand *x)
+{
+    return kn_arg_buffer(x->buffer, x->offset * (p->f64 ? 8 : 4));
+}
+static inline kn_arg kn_gemm_bias_arg(const kn_gemm_problem *problem)
+{
+    const kn_gemm_params *p = &problem->product;
+    return problem->bias ? kn_arg_buffer(problem->bias, problem->bias_offset * (p->f64 ? 8 : 4))
+                         : kn_gemm_arg(p, &p->b);
+}
 
 /* The kernel argument that says whether vectors of `quantum` elements are aligned. */
 static inline kn_arg kn_gemm_aligned(const kn_gemm_operand *x, int quantum)

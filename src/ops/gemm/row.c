@@ -50,9 +50,8 @@ kn_status kn_gemm_row(kn_stream *stream, const void *problem_)
         stream, .source = "gemm/row.cl", .kernel = "gemm_row_sums", .operation = "gemm",
         .options = kn_gemm_vector_options(options, kn_device_limits(kn_stream_device(stream)), p->f64), .dims = 2,
         .global = {(size_t)kn_div_up(r.n, COLUMNS), (size_t)slices}, .local = {1, 1},
-        KN_ARGS(kn_arg_buffer(r.x->buffer, r.x->offset * element), kn_arg_buffer(r.b->buffer, r.b->offset * element),
-                kn_arg_buffer(part, 0), kn_arg_i64(r.n), kn_arg_i64(p->k), kn_arg_i64(r.x_stride),
-                kn_arg_i64(r.b_stride), kn_arg_i64(COLUMNS), kn_arg_i64(slice)));
+        KN_ARGS(kn_gemm_arg(p, r.x), kn_gemm_arg(p, r.b), kn_arg_buffer(part, 0), kn_arg_i64(r.n), kn_arg_i64(p->k),
+                kn_arg_i64(r.x_stride), kn_arg_i64(r.b_stride), kn_arg_i64(COLUMNS), kn_arg_i64(slice)));
     if (status == KN_OK)
         status = kn_gemm_total(stream, problem, part, slices);
     kn_buffer_free(part);

@@ -57,18 +57,6 @@ bool kn_gemm_prefers_skinny(const kn_limits *limits, const void *problem)
     return limits->is_cpu && long_enough;
 }
 
-static kn_arg arg_operand(const kn_gemm_operand *operand, bool f64)
-{
-    return kn_arg_buffer(operand->buffer, operand->offset * (f64 ? 8 : 4));
-}
-
-static kn_arg arg_bias(const kn_gemm_problem *problem)
-{
-    bool f64 = problem->product.f64;
-    return problem->bias ? kn_arg_buffer(problem->bias, problem->bias_offset * (f64 ? 8 : 4))
-                         : arg_operand(&problem->product.b, f64);
-}
-
 static kn_status run_rows(kn_stream *stream, const kn_gemm_problem *problem, const skinny_product *s,
                           const char *options)
 {
@@ -78,14 +66,13 @@ static kn_status run_rows(kn_stream *stream, const kn_gemm_problem *problem, con
     if (s->kind == SHORT_ROWS)
         return kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_short_rows", .operation = "gemm",
                       .options = options, .dims = 1, .global = {items},
-                      KN_ARGS(arg_operand(s->from_a, p->f64), arg_operand(s->from_b, p->f64), arg_bias(problem),
-                              arg_operand(&p->c, p->f64), kn_arg_i64(s->n), kn_arg_i32(s->k),
-                              kn_arg_i64(s->a.col_stride), kn_arg_i64(s->bias_stride),
-                              kn_gemm_finish_arg(&finish, problem)));
+                      KN_ARGS(kn_gemm_arg(p, s->from_a), kn_gemm_arg(p, s->from_b), kn_gemm_bias_arg(problem),
+                              kn_gemm_arg(p, &p->c), kn_arg_i64(s->n), kn_arg_i32(s->k), kn_arg_i64(s->a.col_stride),
+                              kn_arg_i64(s->bias_stride), kn_gemm_finish_arg(&finish, problem)));
     return kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_dot_rows", .operation = "gemm",
                   .options = options, .dims = 1, .global = {items},
-                  KN_ARGS(arg_operand(s->from_a, p->f64), arg_operand(s->from_b, p->f64), arg_bias(problem),
-                          arg_operand(&p->c, p->f64), kn_arg_i64(s->n), kn_arg_i64(s->k), kn_arg_i64(s->b.col_stride),
+                  KN_ARGS(kn_gemm_arg(p, s->from_a), kn_gemm_arg(p, s->from_b), kn_gemm_bias_arg(problem),
+                          kn_gemm_arg(p, &p->c), kn_arg_i64(s->n), kn_arg_i64(s->k), kn_arg_i64(s->b.col_stride),
                           kn_arg_i64(s->bias_stride), kn_gemm_finish_arg(&finish, problem)));
 }
 
@@ -97,19 +84,19 @@ static kn_status run_long_sums(kn_stream *stream, const kn_gemm_problem *problem
     kn_buffer *part = NULL;
     kn_gemm_finish finish;
     KN_TRY(kn_buffer_alloc(&part, stream, (size_t)(slices * s->m * s->n) * (p->f64 ? 8 : 4)));
-    kn_status status = kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_long_sums", .operation = "gemm",
-                              .options = options, .dims = 1, .global = {(size_t)slices}, .local = {1},
-                              KN_ARGS(arg_operand(s->from_a, p->f64), arg_operand(s->from_b, p->f64),
-                                      kn_arg_buffer(part, 0), kn_arg_i32(s->m), kn_arg_i32(s->n), kn_arg_i64(s->k),
-                                      kn_arg_i64(s->a.row_stride), kn_arg_i64(s->a.col_stride),
-                                      kn_arg_i64(s->b.row_stride), kn_arg_i64(s->b.col_stride), kn_arg_i64(slice)));
+    kn_status status =
+        kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_long_sums", .operation = "gemm", .options = options,
+               .dims = 1, .global = {(size_t)slices}, .local = {1},
+               KN_ARGS(kn_gemm_arg(p, s->from_a), kn_gemm_arg(p, s->from_b), kn_arg_buffer(part, 0), kn_arg_i32(s->m),
+                       kn_arg_i32(s->n), kn_arg_i64(s->k), kn_arg_i64(s->a.row_stride), kn_arg_i64(s->a.col_stride),
+                       kn_arg_i64(s->b.row_stride), kn_arg_i64(s->b.col_stride), kn_arg_i64(slice)));
     /* With one column the product was transposed: the bias is the same for all results. */
     if (status == KN_OK)
         status = kn_run(stream, .source = "gemm/skinny.cl", .kernel = "gemm_long_total", .operation = "gemm",
                         .options = options, .dims = 1, .global = {1}, .local = {1},
-                        KN_ARGS(kn_arg_buffer(part, 0), arg_bias(problem), arg_operand(&p->c, p->f64), kn_arg_i32(s->m),
-                                kn_arg_i32(s->n), kn_arg_i64(slices), kn_arg_i64(p->c.ld), kn_arg_i64(s->bias_stride),
-                                kn_gemm_finish_arg(&finish, problem)));
+                        KN_ARGS(kn_arg_buffer(part, 0), kn_gemm_bias_arg(problem), kn_gemm_arg(p, &p->c),
+                                kn_arg_i32(s->m), kn_arg_i32(s->n), kn_arg_i64(slices), kn_arg_i64(p->c.ld),
+                                kn_arg_i64(s->bias_stride), kn_gemm_finish_arg(&finish, problem)));
     kn_buffer_free(part);
     return status;
 }

@@ -62,19 +62,17 @@ kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_bu
     const kn_gemm_params *p = &problem->product;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     char options[KN_GEMM_OPTIONS];
-    int64_t element = p->f64 ? 8 : 4, results = p->m * p->n;
+    int64_t results = p->m * p->n;
     int64_t chunk = limits->is_cpu ? (results / (32 * limits->compute_units) / CHUNK + 1) * CHUNK
                                    : kn_limits_vector_width(limits, p->f64);
     const size_t group = limits->is_cpu ? 1 : 64, items = (size_t)kn_div_up(results, chunk);
-    kn_buffer *bias = problem->bias ? problem->bias : products;
     kn_gemm_finish finish;
-    return kn_run(
-        stream, .source = "gemm/total.cl", .kernel = "gemm_total", .operation = "gemm",
-        .options = kn_gemm_vector_options(options, limits, p->f64), .dims = 1,
-        .global = {(items + group - 1) / group * group}, .local = {group},
-        KN_ARGS(kn_arg_buffer(products, 0), kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
-                kn_arg_buffer(p->c.buffer, p->c.offset * element), kn_arg_i64(p->m), kn_arg_i64(p->n),
-                kn_arg_i64(count), kn_arg_i64(p->c.ld), kn_arg_i64(chunk), kn_gemm_finish_arg(&finish, problem)));
+    return kn_run(stream, .source = "gemm/total.cl", .kernel = "gemm_total", .operation = "gemm",
+                  .options = kn_gemm_vector_options(options, limits, p->f64), .dims = 1,
+                  .global = {(items + group - 1) / group * group}, .local = {group},
+                  KN_ARGS(kn_arg_buffer(products, 0), kn_gemm_bias_arg(problem), kn_gemm_arg(p, &p->c),
+                          kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(count), kn_arg_i64(p->c.ld), kn_arg_i64(chunk),
+                          kn_gemm_finish_arg(&finish, problem)));
 }
 
 kn_status kn_gemm_split(kn_stream *stream, const void *problem_)

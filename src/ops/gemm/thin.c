@@ -101,23 +101,20 @@ bool kn_gemm_prefers_thin(const kn_limits *limits, const void *problem)
 static kn_status launch(kn_stream *stream, const kn_gemm_problem *problem, const thin_product *t, kn_arg c)
 {
     const kn_gemm_params *p = &problem->product;
-    const int64_t element = p->f64 ? 8 : 4, group = group_of(kn_device_limits(kn_stream_device(stream)));
+    const int64_t group = group_of(kn_device_limits(kn_stream_device(stream)));
     const bool along_k = t->layout.a_step == 1 && t->size.team > 1;
     int columns = 1;
     while (columns < t->size.columns)
         columns *= 2;
     kn_gemm_finish finish;
-    kn_buffer *bias = problem->bias ? problem->bias : t->b->buffer;
     char options[KN_GEMM_OPTIONS];
-    snprintf(options, sizeof options, "%s -DCOLUMNS=%d -DALONG_K=%d -DGROUP=%d",
-             p->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", columns, along_k, (int)group);
+    snprintf(options, sizeof options, "%s -DCOLUMNS=%d -DALONG_K=%d -DGROUP=%d", kn_options_f64_or_f32(p->f64), columns,
+             along_k, (int)group);
     return kn_run(
         stream, .source = "gemm/thin.cl", .kernel = "gemm_thin", .operation = "gemm", .options = options, .dims = 3,
         .global = {(size_t)(kn_div_up(t->size.rows, group / t->size.team) * group), (size_t)t->parts, (size_t)p->batch},
         .local = {(size_t)group, 1, 1},
-        KN_ARGS(kn_arg_buffer(t->a->buffer, t->a->offset * element),
-                kn_arg_buffer(t->b->buffer, t->b->offset * element),
-                kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0), c,
+        KN_ARGS(kn_gemm_arg(p, t->a), kn_gemm_arg(p, t->b), kn_gemm_bias_arg(problem), c,
                 kn_arg_struct(&t->layout, sizeof t->layout), kn_arg_struct(&t->size, sizeof t->size),
                 kn_gemm_finish_arg(&finish, problem)));
 }
@@ -127,15 +124,15 @@ kn_status kn_gemm_thin(kn_stream *stream, const void *problem_)
     const kn_gemm_problem *problem = problem_;
     const kn_gemm_params *p = &problem->product;
     thin_product t = describe(kn_device_limits(kn_stream_device(stream)), p);
-    const int64_t element = p->f64 ? 8 : 4;
     if (t.parts == 1)
-        return launch(stream, problem, &t, kn_arg_buffer(p->c.buffer, p->c.offset * element));
+        return launch(stream, problem, &t, kn_gemm_arg(p, &p->c));
     kn_buffer *products = NULL;
-    KN_TRY(kn_buffer_alloc(&products, stream, (size_t)(t.parts * p->m * p->n * element)));
+    KN_TRY(kn_buffer_alloc(&products, stream, (size_t)(t.parts * p->m * p->n) * (p->f64 ? 8 : 4)));
     t.layout.c_row = t.transposed ? 1 : p->n;
     t.layout.c_column = t.transposed ? p->n : 1;
     t.layout.c_part = p->m * p->n;
-    const kn_gemm_problem plain = {.product = {.f64 = p->f64, .m = p->m, .n = p->n, .k = p->k, .batch = 1, .alpha = 1}};
+    const kn_gemm_problem plain = {
+        .product = {.f64 = p->f64, .m = p->m, .n = p->n, .k = p->k, .batch = 1, .alpha = 1, .b = p->b}};
     kn_status status = launch(stream, &plain, &t, kn_arg_buffer(products, 0));
     if (status == KN_OK)
         status = kn_gemm_total(stream, problem, products, t.parts);

@@ -50,8 +50,8 @@ kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x)
 
 const char *kn_tile_options(char *buffer, kn_tile_shape tile, bool f64)
 {
-    snprintf(buffer, KN_GEMM_OPTIONS, "%s -DVW=%d -DNV=%d -DMR=%d", f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
-             tile.vector_width, tile.vectors, tile.rows);
+    snprintf(buffer, KN_GEMM_OPTIONS, "%s -DVW=%d -DNV=%d -DMR=%d", kn_options_f64_or_f32(f64), tile.vector_width,
+             tile.vectors, tile.rows);
     return buffer;
 }
 
@@ -122,7 +122,7 @@ kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_
     kn_gemm_tile_plan plan = make_plan(x, tile, cut);
     int64_t element = x->f64 ? 8 : 4, items = kn_div_up(plan.units, plan.units_per_item);
     bool stages = !plan.b_packed && (plan.b_staged || x->n % kn_tile_columns(tile) != 0);
-    kn_buffer *bias = problem->bias ? problem->bias : x->b.buffer, *scratch = NULL;
+    kn_buffer *scratch = NULL;
     if (stages)
         KN_TRY(kn_buffer_alloc(&scratch, stream,
                                (size_t)(items * kn_min_i64(plan.k, plan.k_block) * kn_tile_columns(tile) * element)));
@@ -130,8 +130,7 @@ kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_
         stream, .source = "gemm/tile.cl", .kernel = "gemm_tiles", .operation = "gemm",
         .options = kn_tile_options(options, tile, x->f64), .dims = 1, .global = {(size_t)items}, .local = {1},
         KN_ARGS(kn_arg_buffer(x->a.buffer, x->a.offset * element), kn_arg_buffer(x->b.buffer, x->b.offset * element),
-                kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
-                kn_arg_buffer(problem->product.c.buffer, problem->product.c.offset * element),
+                kn_gemm_bias_arg(problem), kn_gemm_arg(&problem->product, &problem->product.c),
                 kn_arg_buffer(scratch ? scratch : x->b.buffer, 0), kn_arg_struct(&plan, sizeof plan),
                 kn_arg_struct(&x->a.layout, sizeof x->a.layout), kn_arg_struct(&x->b.layout, sizeof x->b.layout),
                 kn_arg_struct(&x->c, sizeof x->c), kn_gemm_finish_arg(&finish, problem)));

@@ -24,12 +24,8 @@ static bool is_compiled_in(const kn_pool_geometry *g)
            g->stride[2] == stride && g->padding[1] == g->padding[2] && g->dilation[1] == 1 && g->dilation[2] == 1;
 }
 
-/* Options of all kernels, and further ones for GPUs. */
-static void format_options(char *buffer, size_t size, const char *given, const kn_pool_geometry *g, const kn_tensor *to)
-{
-    snprintf(buffer, size, "%s -DVOLUME=%d%s", kn_dtype_options(to->dtype), !is_flat(g), given);
-}
-static void append_cut(char *buffer, size_t size, const kn_pool_geometry *g, const kn_tensor *to)
+/* The further options of kernels for GPUs. */
+static void append_windows(char *buffer, size_t size, const kn_pool_geometry *g, const kn_tensor *to)
 {
     const size_t length = strlen(buffer);
     const int stride = g->stride[1];
@@ -53,7 +49,7 @@ static int64_t cut_plane(kn_pool_blocking *cut, const kn_pool_geometry *g, bool 
     return columns * blocks * size[0];
 }
 
-static kn_status launch_blocks(kn_stream *stream, kn_launch_params *params, int argument, const kn_pool_geometry *g,
+static kn_status launch_blocks(kn_stream *stream, kn_launch_params *params, const kn_pool_geometry *g,
                                const kn_tensor *to, bool backward)
 {
     const size_t group = kn_tensor_limits(to)->max_work_group_size;
@@ -63,7 +59,7 @@ static kn_status launch_blocks(kn_stream *stream, kn_launch_params *params, int 
     const int64_t most = per_plane > 0 ? kn_max_i64(1, MAX_ITEMS / per_plane) : g->planes;
 
     memcpy(args, params->args, (size_t)params->num_args * sizeof *args);
-    args[argument] = kn_arg_struct(&cut, sizeof cut);
+    args[params->num_args++] = kn_arg_struct(&cut, sizeof cut);
     params->args = args;
     params->local[0] = group < GROUP ? group : GROUP;
     for (; cut.first < g->planes; cut.first += most) {
@@ -74,24 +70,19 @@ static kn_status launch_blocks(kn_stream *stream, kn_launch_params *params, int 
     return KN_OK;
 }
 
-kn_status kn_pool_launch(kn_stream *stream, const kn_launch_params *params, int argument, const kn_pool_geometry *g,
+kn_status kn_pool_launch(kn_stream *stream, const kn_launch_params *params, const kn_pool_geometry *g,
                          const kn_tensor *to, bool backward, int64_t count)
 {
     kn_launch_params launch = *params;
-    kn_arg args[12];
     char options[192];
 
-    format_options(options, sizeof options, params->options, g, to);
+    snprintf(options, sizeof options, "%s -DVOLUME=%d%s", kn_dtype_options(to->dtype), !is_flat(g), params->options);
     launch.options = options;
     launch.dims = 1;
     if (!kn_tensor_limits(to)->is_cpu) {
-        append_cut(options, sizeof options, g, to);
-        return launch_blocks(stream, &launch, argument, g, to, backward);
+        append_windows(options, sizeof options, g, to);
+        return launch_blocks(stream, &launch, g, to, backward);
     }
-    memcpy(args, params->args, (size_t)argument * sizeof *args);
-    memcpy(args + argument, params->args + argument + 1, (size_t)(params->num_args - argument - 1) * sizeof *args);
-    launch.args = args;
-    launch.num_args--;
     launch.global[0] = kn_work_for(kn_tensor_limits(to), count).global;
     return kn_launch(stream, &launch);
 }

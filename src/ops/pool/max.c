@@ -7,11 +7,8 @@
 
 #include "loops/work_size.h"
 #include "ops/dispatch/invoke.h"
-#include "ops/dispatch/reference.h"
 #include "ops/pointwise/epilogue.h"
 #include "ops/pool/pool.h"
-
-static bool returns_indices(const kn_call *call) { return ((const kn_pool_kind *)call->op->detail)->indices; }
 
 /* The dtype of an index within a window, including "none". */
 static kn_dtype index_dtype(const kn_pool_geometry *g)
@@ -27,7 +24,7 @@ static const char *index_options(const kn_pool_geometry *g)
 static kn_status max_pool_shape(kn_call *call)
 {
     const kn_pool_params *params = call->params;
-    if (returns_indices(call) && params->activation != KN_ACTIVATION_NONE)
+    if (kn_pool_kind_of(call->op)->indices && params->activation != KN_ACTIVATION_NONE)
         return kn_fail(KN_ERR_ARGUMENT, "takes no activation: clamped maxima have no index");
     return kn_pool_shape(call);
 }
@@ -45,9 +42,9 @@ static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const 
                             .kernel = "max_pool_forward",
                             .operation = call->op->name,
                             KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y),
-                                    kn_arg_pool(g), {0}, kn_arg_i32(index != NULL), kn_arg_real(x->dtype, bounds.low),
+                                    kn_arg_pool(g), kn_arg_i32(index != NULL), kn_arg_real(x->dtype, bounds.low),
                                     kn_arg_real(x->dtype, bounds.high))},
-        4, g, y, false, kn_numel(y));
+        g, y, false, kn_numel(y));
 }
 
 /* Converts indices within windows to indices within planes or back, of volumes before flattening: the kernels
@@ -61,7 +58,7 @@ static kn_status convert_places(kn_stream *stream, const kn_op *op, const void *
 
     if (kn_numel(to) == 0)
         return KN_OK;
-    KN_TRY(kn_pool_resolve(&g, ((const kn_pool_kind *)op->detail)->dims, params, x->ndim, x->shape));
+    KN_TRY(kn_pool_resolve(&g, op->detail, params, x->ndim, x->shape));
     snprintf(options, sizeof options, "%s -DKERNEL=0 -DVOLUME=1%s", kn_dtype_options(x->dtype), index_options(&g));
     const kn_arg args[] = {kn_arg_tensor(from), kn_arg_tensor(to), kn_arg_pool(&g), kn_arg_i32(none)};
     return kn_run(stream, .source = "pool/max.cl", .options = options, .kernel = kernel, .operation = op->name,
@@ -79,18 +76,18 @@ static kn_status launch_indices(kn_call *call, const kn_tensor *index)
 
 static kn_status max_pool_forward(kn_call *call)
 {
-    const kn_pool_geometry g = kn_pool_of_call(call, false);
+    const kn_pool_geometry g = kn_pool_of_call(call);
     kn_tensor *x, *index = NULL;
     kn_status status = KN_OK;
 
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
-    if (call->needs_grad || returns_indices(call))
+    if (call->needs_grad || kn_pool_kind_of(call->op)->indices)
         status = kn_tensor_new(&index, index_dtype(&g), call->spec[0].ndim, call->spec[0].shape, x->storage->device);
     if (status == KN_OK && call->needs_grad)
         status = kn_call_save(call, index);
     if (status == KN_OK)
         status = launch_forward(call, &g, x, index);
-    if (status == KN_OK && returns_indices(call))
+    if (status == KN_OK && kn_pool_kind_of(call->op)->indices)
         status = launch_indices(call, index);
     kn_release(index);
     kn_release(x);
@@ -104,7 +101,7 @@ static kn_tensor *empty_like(const kn_tensor *t, kn_dtype dtype)
 
 static kn_status max_pool_backward(kn_grad_call *grad)
 {
-    const kn_pool_geometry g = kn_pool_of_gradient(grad, false);
+    const kn_pool_geometry g = kn_pool_of_gradient(grad);
     kn_tensor *index = grad->saved[0], *out;
 
     if (!grad->grad_outputs[0])
@@ -125,8 +122,8 @@ static kn_status max_pool_backward(kn_grad_call *grad)
                                               .kernel = "max_pool_backward",
                                               .operation = grad->op->name,
                                               KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(index),
-                                                      kn_arg_tensor(out), kn_arg_pool(&g), {0})},
-                          4, &g, out, true, kn_numel(out));
+                                                      kn_arg_tensor(out), kn_arg_pool(&g))},
+                          &g, out, true, kn_numel(out));
 }
 
 /* The backward operator has no activation; a maximum that it clamped has no index. */
@@ -143,79 +140,19 @@ static kn_status max_pool_backward_recorded(kn_grad_call *grad)
     return kn_pool_max_backward_recorded(grad, indices, &params);
 }
 
-/* --- the plain C reference ---------------------------------------------------------------------------------------- */
-
-/* The offset in the plane of element `place` of output `i`'s window, both in row-major order; -1 in the padding. */
-static int64_t reference_place(const kn_pool_geometry *g, int64_t i, int64_t place)
-{
-    int64_t at[3];
-    for (int d = 2; d >= 0; d--) {
-        at[d] = i % g->out_size[d] * g->stride[d] - g->padding[d] + place % g->kernel_size[d] * g->dilation[d];
-        i /= g->out_size[d];
-        place /= g->kernel_size[d];
-        if (at[d] < 0 || at[d] >= g->size[d])
-            return -1;
-    }
-    return (at[0] * g->size[1] + at[1]) * g->size[2] + at[2];
-}
-
-/* The maximum of one window; padding counts as minus infinity and is skipped. */
-static double reference_window(const kn_tensor *x, const kn_pool_geometry *g, int64_t plane, int64_t i, int64_t *index)
-{
-    const int64_t places = (int64_t)g->kernel_size[0] * g->kernel_size[1] * g->kernel_size[2];
-    const int64_t first = plane * g->size[0] * g->size[1] * g->size[2];
-    double best = -INFINITY;
-
-    *index = -1;
-    for (int64_t place = 0; place < places; place++) {
-        const int64_t at = reference_place(g, i, place);
-        const double v = at < 0 ? 0 : kn_reference_get(x, first + at);
-        if (at < 0 || (*index >= 0 && !(v > best) && !isnan(v)))
-            continue;
-        best = v;
-        *index = at;
-    }
-    return best;
-}
-
-static kn_status max_pool_reference(const kn_call *call)
-{
-    const kn_tensor *x = call->inputs[0];
-    const kn_pool_params *params = call->params;
-    const kn_bounds bounds = kn_bounds_of(params->activation);
-    kn_pool_geometry g;
-
-    KN_TRY(kn_pool_resolve(&g, ((const kn_pool_kind *)call->op->detail)->dims, params, x->ndim, x->shape));
-    const int64_t outputs = (int64_t)g.out_size[0] * g.out_size[1] * g.out_size[2];
-    for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++) {
-        int64_t index;
-        const double best = reference_window(x, &g, i / outputs, i % outputs, &index);
-        kn_reference_set(call->outputs[0], i, kn_clamp_value(bounds, best));
-        if (returns_indices(call))
-            kn_reference_set(call->outputs[1], i, (double)(index < 0 ? 0 : index));
-    }
-    return KN_OK;
-}
-
 /* --- the ops ------------------------------------------------------------------------------------------------------ */
 
 #define MAX_POOL(op, count, with_indices, ...)                                                                         \
-    const kn_op kn_##op##_op = {.name = #op,                                                                           \
-                                .inputs = {"x"},                                                                       \
-                                .dtypes = {KN_DTYPES_FLOATING},                                                        \
+    const kn_op kn_##op##_op = {KN_POOL_OP(op, .dims = count, .indices = with_indices),                                \
                                 .outputs = {__VA_ARGS__},                                                              \
                                 .params = KN_PARAMS(kn_pool_params, kn_pool_rows, KN_POOL_DEFAULTS),                   \
-                                .widens_halves = true,                                                                 \
                                 .shape = max_pool_shape,                                                               \
                                 .forward = max_pool_forward,                                                           \
                                 .backward = max_pool_backward,                                                         \
                                 .backward_recorded = max_pool_backward_recorded,                                       \
                                 .saved = {"indices"},                                                                  \
                                 .backward_operator = &kn_max_pool##count##d_with_indices_backward_op,                  \
-                                .reference = max_pool_reference,                                                       \
-                                .work = kn_pool_work,                                                                  \
-                                .backward_work = kn_pool_max_backward_work,                                            \
-                                .detail = &(kn_pool_kind){.dims = count, .indices = with_indices}};
+                                .backward_work = kn_pool_max_backward_work};
 #define MAX_POOLS(count)                                                                                               \
     extern const kn_op kn_max_pool##count##d_with_indices_backward_op;                                                 \
     MAX_POOL(max_pool##count##d, count, false, "result")                                                               \

@@ -14,14 +14,12 @@
 
 /* --- the input ---------------------------------------------------------------------------------------------------- */
 
-static kn_status set_input(kn_pool_geometry *g, int dims, int ndim, const int64_t *shape)
+static kn_status set_input(kn_pool_geometry *g, int dims, int ndim, const int64_t *shape, const char *text)
 {
     static const char *const sizes[3] = {"L", "H, W", "D, H, W"};
     const int64_t *size = shape + ndim - dims;
     double pixels = 1;
-    char text[KN_DESCRIBE];
 
-    kn_format_shape(text, sizeof text, ndim, shape);
     if (ndim != dims + 1 && ndim != dims + 2)
         return kn_fail(KN_ERR_SHAPE, "expected [N, C, %s] or [C, %s], got %s", sizes[dims - 1], sizes[dims - 1], text);
     *g = (kn_pool_geometry){.planes = kn_shape_numel(ndim - dims, shape), .size = {1, 1, 1}, .out_size = {1, 1, 1}};
@@ -108,11 +106,10 @@ const kn_op_param kn_pool_rows[KN_POOL_ROWS] = {
 
 kn_pool_params kn_pool_params_init(void) { return (kn_pool_params){KN_POOL_DEFAULTS}; }
 
-kn_status kn_pool_resolve(kn_pool_geometry *g, int dims, const kn_pool_params *params, int ndim, const int64_t *shape)
+static kn_status set_windows(kn_pool_geometry *g, int dims, const kn_pool_params *params)
 {
     int64_t kernel[3], stride[3], padding[3], dilation[3];
 
-    KN_TRY(set_input(g, dims, ndim, shape));
     g->count_include_pad = params->count_include_pad;
     g->divisor = params->divisor_override;
     kn_directions(kernel, dims, params->kernel_size, params->kernel_sizes, 1);
@@ -131,12 +128,10 @@ kn_status kn_pool_resolve(kn_pool_geometry *g, int dims, const kn_pool_params *p
     return KN_OK;
 }
 
-kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adaptive_pool_args *params, int ndim,
-                                   const int64_t *shape)
+static kn_status set_output_size(kn_pool_geometry *g, int dims, const kn_adaptive_pool_args *params, const char *input)
 {
     char text[KN_DESCRIBE];
 
-    KN_TRY(set_input(g, dims, ndim, shape));
     if (params->output_size.count != dims)
         return kn_fail(KN_ERR_ARGUMENT, "output_size has %d values; it needs %d", params->output_size.count, dims);
     for (int i = 0; i < dims; i++) {
@@ -145,11 +140,20 @@ kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adapt
             return kn_fail(KN_ERR_ARGUMENT, "the output size %s must be 1 or more",
                            kn_format_shape(text, sizeof text, dims, params->output_size.values));
         if (g->size[kn_direction_of(dims, i)] == 0)
-            return kn_fail(KN_ERR_SHAPE, "the input's images are empty: %s",
-                           kn_format_shape(text, sizeof text, ndim, shape));
+            return kn_fail(KN_ERR_SHAPE, "the input's images are empty: %s", input);
         g->out_size[kn_direction_of(dims, i)] = (int32_t)size;
     }
     return KN_OK;
+}
+
+kn_status kn_pool_resolve(kn_pool_geometry *g, const kn_pool_kind *kind, const void *params, int ndim,
+                          const int64_t *shape)
+{
+    char input[KN_DESCRIBE];
+
+    kn_format_shape(input, sizeof input, ndim, shape);
+    KN_TRY(set_input(g, kind->dims, ndim, shape, input));
+    return kind->adaptive ? set_output_size(g, kind->dims, params, input) : set_windows(g, kind->dims, params);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
@@ -168,63 +172,39 @@ static void flatten(kn_pool_geometry *g, bool adaptive)
     }
 }
 
-static int dims_of(const kn_op *op) { return ((const kn_pool_kind *)op->detail)->dims; }
-
 /* Shapes that were checked do not fail. */
-static kn_pool_geometry geometry_of(const kn_op *op, const void *params, int ndim, const int64_t *shape, bool adaptive)
+static kn_pool_geometry geometry_of(const kn_op *op, const void *params, int ndim, const int64_t *shape)
 {
     kn_pool_geometry g = {0};
-    if (adaptive)
-        (void)kn_adaptive_pool_resolve(&g, dims_of(op), params, ndim, shape);
-    else
-        (void)kn_pool_resolve(&g, dims_of(op), params, ndim, shape);
-    flatten(&g, adaptive);
+    (void)kn_pool_resolve(&g, op->detail, params, ndim, shape);
+    flatten(&g, kn_pool_kind_of(op)->adaptive);
     return g;
 }
 
-kn_pool_geometry kn_pool_of_call(const kn_call *call, bool adaptive)
+kn_pool_geometry kn_pool_of_call(const kn_call *call)
 {
-    return geometry_of(call->op, call->params, call->inputs[0]->ndim, call->inputs[0]->shape, adaptive);
+    return geometry_of(call->op, call->params, call->inputs[0]->ndim, call->inputs[0]->shape);
 }
 
-kn_pool_geometry kn_pool_of_gradient(const kn_grad_call *grad, bool adaptive)
+kn_pool_geometry kn_pool_of_gradient(const kn_grad_call *grad)
 {
-    return geometry_of(grad->op, grad->params, grad->input[0].ndim, grad->input[0].shape, adaptive);
-}
-
-static kn_status declare_outputs(kn_call *call, const kn_pool_geometry *g)
-{
-    const kn_pool_kind *kind = call->op->detail;
-    const kn_tensor *x = call->inputs[0];
-    int64_t shape[KN_MAX_DIMS];
-
-    for (int d = 0; d < x->ndim - kind->dims; d++)
-        shape[d] = x->shape[d];
-    for (int i = 0; i < kind->dims; i++)
-        shape[x->ndim - kind->dims + i] = g->out_size[kn_direction_of(kind->dims, i)];
-    KN_TRY(kn_call_output(call, x->dtype, x->ndim, shape));
-    return kind->indices ? kn_call_output(call, KN_I64, x->ndim, shape) : KN_OK;
+    return geometry_of(grad->op, grad->params, grad->input[0].ndim, grad->input[0].shape);
 }
 
 kn_status kn_pool_shape(kn_call *call)
 {
-    const kn_pool_params *params = call->params;
+    const kn_pool_kind *kind = kn_pool_kind_of(call->op);
     const kn_tensor *x = call->inputs[0];
+    const int first = x->ndim - kind->dims;
     kn_pool_geometry g;
+    int64_t shape[KN_MAX_DIMS];
 
     KN_TRY(kn_call_check_floating(call, 0));
-    KN_TRY(kn_pool_resolve(&g, dims_of(call->op), params, x->ndim, x->shape));
-    return declare_outputs(call, &g);
-}
-
-kn_status kn_adaptive_pool_shape(kn_call *call)
-{
-    const kn_tensor *x = call->inputs[0];
-    kn_pool_geometry g;
-
-    KN_TRY(kn_call_check_floating(call, 0));
-    KN_TRY(kn_adaptive_pool_resolve(&g, dims_of(call->op), call->params, x->ndim, x->shape));
-    return declare_outputs(call, &g);
+    KN_TRY(kn_pool_resolve(&g, kind, call->params, x->ndim, x->shape));
+    for (int d = 0; d < x->ndim; d++)
+        shape[d] = d < first ? x->shape[d] : g.out_size[kn_direction_of(kind->dims, d - first)];
+    KN_TRY(kn_call_output(call, x->dtype, x->ndim, shape));
+    return kind->indices ? kn_call_output(call, KN_I64, x->ndim, shape) : KN_OK;
 }
 
 kn_tensor *kn_pool_with_indices(const kn_op *op, kn_tensor *x, const void *params, kn_tensor **indices)
@@ -263,7 +243,7 @@ static kn_tensor *take(kn_tensor *t, kn_tensor *places, int64_t planes)
 kn_status kn_pool_max_backward_backward(kn_grad_call *grad)
 {
     const kn_input_spec *gradient = &grad->input[0], *x = &grad->input[1];
-    const int before = gradient->ndim - ((const kn_pool_kind *)grad->op->backward_of->detail)->dims;
+    const int before = gradient->ndim - kn_pool_kind_of(grad->op->backward_of)->dims;
     const int64_t planes = kn_shape_numel(before, x->shape),
                   volume = kn_shape_numel(x->ndim - before, x->shape + before),
                   outputs = kn_shape_numel(gradient->ndim - before, gradient->shape + before);
@@ -289,23 +269,17 @@ static double window_elements(const kn_pool_geometry *g)
     return outputs > 0 ? product_of(g->size) / outputs : 0;
 }
 
-static kn_work forward_work(const kn_call *call, bool adaptive)
+kn_work kn_pool_work(const kn_call *call)
 {
-    const kn_pool_geometry g = kn_pool_of_call(call, adaptive);
+    const kn_pool_geometry g = kn_pool_of_call(call);
     return kn_work_of_outputs(call, window_elements(&g));
 }
 
-static kn_work average_backward_work(const kn_grad_call *grad, bool adaptive)
+kn_work kn_pool_average_backward_work(const kn_grad_call *grad)
 {
-    const kn_pool_geometry g = kn_pool_of_gradient(grad, adaptive);
+    const kn_pool_geometry g = kn_pool_of_gradient(grad);
     return kn_grad_work(grad, (double)kn_numel(grad->grad_outputs[0]) * window_elements(&g));
 }
-
-kn_work kn_pool_work(const kn_call *call) { return forward_work(call, false); }
-kn_work kn_adaptive_pool_work(const kn_call *call) { return forward_work(call, true); }
-
-kn_work kn_pool_average_backward_work(const kn_grad_call *grad) { return average_backward_work(grad, false); }
-kn_work kn_adaptive_pool_average_backward_work(const kn_grad_call *grad) { return average_backward_work(grad, true); }
 
 kn_work kn_pool_max_backward_work(const kn_grad_call *grad)
 {

@@ -7,31 +7,33 @@
 #include "ops/dispatch/backward.h"
 #include "pool/pool.h"
 
-/* A pooling op's `detail`: the number of dimensions, and whether it returns the indices of the maxima. */
+/* A pooling op's `detail`. Its params are a kn_pool_params or, if adaptive, a kn_adaptive_pool_args. */
 typedef struct kn_pool_kind {
     int dims;
-    bool indices;
+    bool adaptive, average;
+    bool indices; /* returns the indices of the maxima */
 } kn_pool_kind;
 
+static inline const kn_pool_kind *kn_pool_kind_of(const kn_op *op) { return op->detail; }
+
 /* From the parameters and the input's shape. */
-kn_status kn_pool_resolve(kn_pool_geometry *g, int dims, const kn_pool_params *params, int ndim, const int64_t *shape);
-kn_status kn_adaptive_pool_resolve(kn_pool_geometry *g, int dims, const kn_adaptive_pool_args *params, int ndim,
-                                   const int64_t *shape);
+kn_status kn_pool_resolve(kn_pool_geometry *g, const kn_pool_kind *kind, const void *params, int ndim,
+                          const int64_t *shape);
 
 /* The same for an op's call and its backward pass, whose shapes were checked; volumes become images where possible. */
-kn_pool_geometry kn_pool_of_call(const kn_call *call, bool adaptive);
-kn_pool_geometry kn_pool_of_gradient(const kn_grad_call *grad, bool adaptive);
+kn_pool_geometry kn_pool_of_call(const kn_call *call);
+kn_pool_geometry kn_pool_of_gradient(const kn_grad_call *grad);
 
-/* Shape rules: output 0 and, for ops that return them, the indices. */
+/* Shape rule: output 0 and, for ops that return them, the indices. */
 kn_status kn_pool_shape(kn_call *call);
-kn_status kn_adaptive_pool_shape(kn_call *call);
+
+/* The plain C reference of all poolings (reference.c). */
+kn_status kn_pool_reference(const kn_call *call);
 
 /* Work: a comparison or addition per element of a window; for averages the same in backward. Windows of adaptive
  * pooling overlap by less than an element per dimension and count as covering the input once. */
 kn_work kn_pool_work(const kn_call *call);
-kn_work kn_adaptive_pool_work(const kn_call *call);
 kn_work kn_pool_average_backward_work(const kn_grad_call *grad);
-kn_work kn_adaptive_pool_average_backward_work(const kn_grad_call *grad);
 /* One addition at the maximum per output. */
 kn_work kn_pool_max_backward_work(const kn_grad_call *grad);
 
@@ -45,6 +47,17 @@ kn_status kn_pool_max_backward_backward(kn_grad_call *grad);
                         .widens_halves = true, .num_widened = 2, .backward = kn_pool_max_backward_backward,            \
                         .backward_recorded = kn_pool_max_backward_backward
 
+/* What all poolings have in common; the arguments are of a kn_pool_kind. */
+#define KN_POOL_OP(op, ...)                                                                                            \
+    .name = #op, .inputs = {"x"}, .dtypes = {KN_DTYPES_FLOATING}, .widens_halves = true,                               \
+    .reference = kn_pool_reference, .work = kn_pool_work, .detail = &(kn_pool_kind)                                    \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+
+#define KN_POOL_AVERAGE_BACKWARD_OP(of)                                                                                \
+    KN_LINEAR_BACKWARD_OP(of), .inputs = {"grad", "x"}, .outputs = {"grad_x"}, .widens_halves = true
+
 /* The rows of kn_pool_params, shared by all poolings; each rejects those that it does not support. */
 #define KN_POOL_ROWS 13
 extern const kn_op_param kn_pool_rows[KN_POOL_ROWS];
@@ -53,9 +66,9 @@ extern const kn_op_param kn_pool_rows[KN_POOL_ROWS];
 static inline kn_arg kn_arg_pool(const kn_pool_geometry *g) { return kn_arg_struct(g, sizeof *g); }
 
 /* Launches a pooling kernel with the given options and arguments, and sets its sizes: on CPU devices for `count`
- * elements (kn_work_for), without argument number `cut`; on others that argument becomes the work division, and options
- * are added (cl/pool/windows.clh). Writes `to`: the outputs or, if `backward`, the input's gradient. */
-kn_status kn_pool_launch(kn_stream *stream, const kn_launch_params *params, int cut, const kn_pool_geometry *g,
+ * elements (kn_work_for); on others the work division is one more argument, and options are added
+ * (cl/pool/windows.clh). Writes `to`: the outputs or, if `backward`, the input's gradient. */
+kn_status kn_pool_launch(kn_stream *stream, const kn_launch_params *params, const kn_pool_geometry *g,
                          const kn_tensor *to, bool backward, int64_t count);
 
 /* Body of the public functions that return the indices of the maxima. */

@@ -15,7 +15,6 @@
 
 typedef struct lowered {
     const kn_conv_problem *problem;
-    kn_conv_kernel_shape kernel;
     int64_t element, pixels, taps, outer; /* taps and output channels of one group */
     int64_t chunk;                        /* images per chunk */
     bool in_place;                        /* x itself is the matrix X */
@@ -23,26 +22,17 @@ typedef struct lowered {
     kn_buffer *products;                  /* backward-weights: [chunk][groups][outer][taps] */
 } lowered;
 
-/* Is x the matrix X? */
-static bool reads_each_pixel_once(const kn_conv_shape *s)
-{
-    for (int d = 0; d < 3; d++)
-        if (s->kernel_size[d] != 1 || s->stride[d] != 1 || s->padding[d] != 0 || s->out_size[d] != s->in_size[d])
-            return false;
-    return true;
-}
-
-static kn_status begin(lowered *l, kn_stream *stream, const kn_conv_problem *problem, bool weights)
+static kn_status begin(lowered *l, kn_stream *stream, const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
+    const bool weights = problem->pass == KN_CONV_WEIGHTS;
     int64_t limit = (int64_t)(kn_device_limits(kn_stream_device(stream))->max_allocation / 4);
     *l = (lowered){.problem = problem,
-                   .kernel = kn_conv_describe(s),
                    .element = s->f64 ? 8 : 4,
                    .pixels = kn_conv_volume(s->out_size),
                    .taps = kn_conv_taps(s),
                    .outer = s->out_channels / s->groups};
-    l->in_place = reads_each_pixel_once(s);
+    l->in_place = kn_conv_is_flat(s) && kn_conv_reads_each_pixel_once(s);
     int64_t columns = l->in_place ? 0 : s->groups * l->taps * l->pixels,
             products = weights ? s->out_channels * l->taps : 0;
     int64_t bytes = kn_max_i64(1, (columns + products) * l->element);
@@ -72,17 +62,11 @@ bool kn_conv_prefers_lowered(const kn_limits *limits, const void *problem)
     return s->groups == 1 || (s->in_channels != s->groups && s->out_channels != s->groups);
 }
 
-static void end(lowered *l)
-{
-    kn_buffer_free(l->columns);
-    kn_buffer_free(l->products);
-}
-
 /* The matrix X of a chunk that starts at image `first`. */
 static kn_gemm_operand columns_operand(const lowered *l, int64_t first, bool transposed)
 {
     const kn_conv_operand *x = &l->problem->x;
-    int64_t offset = l->in_place ? x->offset + first * l->kernel.groups * l->taps * l->pixels : 0;
+    int64_t offset = l->in_place ? x->offset + first * l->problem->shape.groups * l->taps * l->pixels : 0;
     return (kn_gemm_operand){l->in_place ? x->buffer : l->columns, offset, l->pixels, 0, transposed};
 }
 
@@ -96,8 +80,8 @@ static kn_status launch_columns(const lowered *l, kn_stream *stream, const char 
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = kernel, .operation = "conv2d",
                   .options = kn_conv_volume_options(&l->problem->shape), .dims = 1,
                   .global = {kn_conv_work_items(stream, items)},
-                  KN_ARGS(forward ? x : columns, forward ? columns : x, kn_arg_struct(&l->kernel, sizeof l->kernel),
-                          kn_arg_i64(first), kn_arg_i64(images)));
+                  KN_ARGS(forward ? x : columns, forward ? columns : x, kn_arg_struct(s, sizeof *s), kn_arg_i64(first),
+                          kn_arg_i64(images)));
 }
 
 /* One product per image of the chunk and group. Each operand has its own stride per image and per group. */
@@ -108,7 +92,7 @@ typedef struct distances {
 static kn_status multiply(const lowered *l, kn_stream *stream, kn_gemm_params p, int64_t images, distances a,
                           distances b, distances c)
 {
-    int64_t groups = l->kernel.groups, outer = kn_min_i64(images, groups);
+    int64_t groups = l->problem->shape.groups, outer = kn_min_i64(images, groups);
     bool batch_is_images = images >= groups;
     const int64_t a0 = p.a.offset, b0 = p.b.offset, c0 = p.c.offset;
     p.f64 = l->element == 8;
@@ -129,11 +113,11 @@ static kn_status multiply(const lowered *l, kn_stream *stream, kn_gemm_params p,
 static distances weight_distances(const lowered *l) { return (distances){0, l->outer * l->taps}; }
 static distances y_distances(const lowered *l)
 {
-    return (distances){l->kernel.groups * l->outer * l->pixels, l->outer * l->pixels};
+    return (distances){l->problem->shape.groups * l->outer * l->pixels, l->outer * l->pixels};
 }
 static distances column_distances(const lowered *l)
 {
-    return (distances){l->kernel.groups * l->taps * l->pixels, l->taps * l->pixels};
+    return (distances){l->problem->shape.groups * l->taps * l->pixels, l->taps * l->pixels};
 }
 
 /* --- the passes --------------------------------------------------------------------------------------------------- */
@@ -164,21 +148,7 @@ kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_c
                   .options = kn_conv_volume_options(s), .dims = 1,
                   .global = {kn_conv_work_items(stream, s->images * channels * pixels)},
                   KN_ARGS(kn_conv_arg(s, has_bias ? problem->bias : y), kn_conv_arg(s, y), kn_arg_i64(s->images),
-                          kn_arg_i64(channels), kn_arg_i64(pixels), kn_arg_i32(has_bias),
-                          KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
-}
-
-kn_status kn_conv_lowered_forward(kn_stream *stream, const void *problem_)
-{
-    const kn_conv_problem *problem = problem_;
-    lowered l;
-    kn_status status = begin(&l, stream, problem, false);
-    for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
-        status = forward_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
-    if (status == KN_OK)
-        status = kn_conv_finish(stream, problem, problem->y, problem->shape.out_channels, l.pixels);
-    end(&l);
-    return status;
+                          kn_arg_i64(channels), kn_arg_i64(pixels), KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 static kn_status backward_data_chunk(const lowered *l, kn_stream *stream, int64_t first, int64_t images)
@@ -192,17 +162,6 @@ static kn_status backward_data_chunk(const lowered *l, kn_stream *stream, int64_
                         .c = columns_operand(l, first, false)};
     KN_TRY(multiply(l, stream, p, images, weight_distances(l), y_distances(l), column_distances(l)));
     return l->in_place ? KN_OK : launch_columns(l, stream, "conv_col2im", first, images);
-}
-
-kn_status kn_conv_lowered_backward_data(kn_stream *stream, const void *problem_)
-{
-    const kn_conv_problem *problem = problem_;
-    lowered l;
-    kn_status status = begin(&l, stream, problem, false);
-    for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
-        status = backward_data_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
-    end(&l);
-    return status;
 }
 
 static kn_status backward_weights_chunk(const lowered *l, kn_stream *stream, int64_t first, int64_t images)
@@ -226,15 +185,26 @@ static kn_status backward_weights_chunk(const lowered *l, kn_stream *stream, int
                           kn_arg_i64(weights), kn_arg_i64(images), kn_arg_i32(first > 0)));
 }
 
-kn_status kn_conv_lowered_backward_weights(kn_stream *stream, const void *problem_)
+static kn_status finish(const lowered *l, kn_stream *stream)
 {
+    const kn_conv_problem *problem = l->problem;
+    if (problem->pass == KN_CONV_FORWARD)
+        return kn_conv_finish(stream, problem, problem->y, problem->shape.out_channels, l->pixels);
+    return problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : KN_OK;
+}
+
+kn_status kn_conv_run_lowered(kn_stream *stream, const void *problem_)
+{
+    static kn_status (*const chunks[])(const lowered *, kn_stream *, int64_t first,
+                                       int64_t images) = {forward_chunk, backward_data_chunk, backward_weights_chunk};
     const kn_conv_problem *problem = problem_;
     lowered l;
-    kn_status status = begin(&l, stream, problem, true);
+    kn_status status = begin(&l, stream, problem);
     for (int64_t i = 0; status == KN_OK && i < problem->shape.images; i += l.chunk)
-        status = backward_weights_chunk(&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
-    if (status == KN_OK && problem->bias.buffer)
-        status = kn_conv_bias_gradient(stream, problem);
-    end(&l);
+        status = chunks[problem->pass](&l, stream, i, kn_min_i64(l.chunk, problem->shape.images - i));
+    if (status == KN_OK)
+        status = finish(&l, stream);
+    kn_buffer_free(l.columns);
+    kn_buffer_free(l.products);
     return status;
 }

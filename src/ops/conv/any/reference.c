@@ -2,34 +2,6 @@
  */
 #include "ops/conv/common/conv.h"
 
-kn_conv_kernel_shape kn_conv_describe(const kn_conv_shape *s)
-{
-    return (kn_conv_kernel_shape){
-        .images = s->images,
-        .in_channels = s->in_channels,
-        .depth = s->in_size[0],
-        .height = s->in_size[1],
-        .width = s->in_size[2],
-        .out_channels = s->out_channels,
-        .kernel_depth = s->kernel_size[0],
-        .kernel_height = s->kernel_size[1],
-        .kernel_width = s->kernel_size[2],
-        .out_depth = s->out_size[0],
-        .out_height = s->out_size[1],
-        .out_width = s->out_size[2],
-        .stride_depth = s->stride[0],
-        .stride_height = s->stride[1],
-        .stride_width = s->stride[2],
-        .front = s->padding[0],
-        .top = s->padding[1],
-        .left = s->padding[2],
-        .dilation_depth = s->dilation[0],
-        .dilation_height = s->dilation[1],
-        .dilation_width = s->dilation[2],
-        .groups = s->groups,
-    };
-}
-
 const char *kn_conv_volume_options(const kn_conv_shape *s)
 {
     static const char *const options[2][2] = {
@@ -39,41 +11,22 @@ const char *kn_conv_volume_options(const kn_conv_shape *s)
     return options[s->f64][!kn_conv_is_flat(s)];
 }
 
-kn_status kn_conv_reference_forward(kn_stream *stream, const void *problem_)
+kn_status kn_conv_run_reference(kn_stream *stream, const void *problem_)
 {
+    static const char *const kernels[] = {"conv_reference_forward", "conv_reference_data", "conv_reference_weights"};
     const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
-    kn_conv_kernel_shape shape = kn_conv_describe(s);
-    kn_conv_operand bias = problem->bias.buffer ? problem->bias : problem->weight;
-    return kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_reference_forward", .operation = "conv2d",
-                  .options = kn_conv_volume_options(s), .dims = 1,
-                  .global = {kn_conv_work_items(stream, s->images * s->out_channels * kn_conv_volume(s->out_size))},
-                  KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->weight), kn_conv_arg(s, bias),
-                          kn_conv_arg(s, problem->y), kn_arg_struct(&shape, sizeof shape),
-                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
-}
-
-kn_status kn_conv_reference_backward_data(kn_stream *stream, const void *problem_)
-{
-    const kn_conv_problem *problem = problem_;
-    const kn_conv_shape *s = &problem->shape;
-    kn_conv_kernel_shape shape = kn_conv_describe(s);
-    return kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_reference_data",
-                  .operation = "conv2d_backward_data", .options = kn_conv_volume_options(s), .dims = 1,
-                  .global = {kn_conv_work_items(stream, s->images * s->in_channels * kn_conv_volume(s->in_size))},
-                  KN_ARGS(kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->weight), kn_conv_arg(s, problem->x),
-                          kn_arg_struct(&shape, sizeof shape)));
-}
-
-kn_status kn_conv_reference_backward_weights(kn_stream *stream, const void *problem_)
-{
-    const kn_conv_problem *problem = problem_;
-    const kn_conv_shape *s = &problem->shape;
-    kn_conv_kernel_shape shape = kn_conv_describe(s);
-    KN_TRY(kn_run(stream, .source = "conv/any/reference.cl", .kernel = "conv_reference_weights",
-                  .operation = "conv2d_backward_weights", .options = kn_conv_volume_options(s), .dims = 1,
-                  .global = {kn_conv_work_items(stream, s->out_channels * kn_conv_taps(s))},
-                  KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->weight),
-                          kn_arg_struct(&shape, sizeof shape))));
-    return problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : KN_OK;
+    const kn_conv_side to = kn_conv_to(problem);
+    const int64_t weights = s->out_channels * kn_conv_taps(s),
+                  results = s->images * s->groups * to.channels * kn_conv_volume(to.size);
+    const kn_arg x = kn_conv_arg(s, problem->x), y = kn_conv_arg(s, problem->y), w = kn_conv_arg(s, problem->weight),
+                 by_shape = kn_arg_struct(s, sizeof *s);
+    const kn_arg forward[] = {x, w, kn_conv_bias_arg(problem), y, by_shape, KN_CONV_EPILOGUE_ARGS(problem)};
+    const kn_arg data[] = {y, w, x, by_shape},
+                 gradient[] = {x, y, w, by_shape}, *const args[] = {forward, data, gradient};
+    KN_TRY(kn_run(stream, .source = "conv/any/reference.cl", .kernel = kernels[problem->pass],
+                  .operation = kn_conv_operation(problem), .options = kn_conv_volume_options(s), .dims = 1,
+                  .global = {kn_conv_work_items(stream, problem->pass == KN_CONV_WEIGHTS ? weights : results)},
+                  .args = args[problem->pass], .num_args = problem->pass == KN_CONV_FORWARD ? 8 : 4));
+    return problem->pass == KN_CONV_WEIGHTS && problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : KN_OK;
 }

@@ -16,6 +16,7 @@
 #include <koine/conv.h>
 #include <koine/pointwise.h>
 
+#include "base/dtype.h"
 #include "base/integer.h"
 #include "conv/common/correlation.h"
 #include "conv/common/shape.h"
@@ -23,34 +24,26 @@
 #include "ops/pointwise/epilogue.h"
 #include "rt/rt.h"
 
-/* Arrays are {depth, height, width}. The padding after the data follows from the output size. */
-typedef struct kn_conv_shape {
-    bool f64;
-    int64_t images, in_channels, in_size[3];
-    int64_t out_channels, kernel_size[3], out_size[3];
-    int64_t stride[3], padding[3], dilation[3];
-    int64_t groups;
-} kn_conv_shape;
-
 typedef struct kn_conv_operand {
     kn_buffer *buffer; /* NULL: absent */
     int64_t offset;    /* elements */
 } kn_conv_operand;
 
+typedef enum kn_conv_pass { KN_CONV_FORWARD, KN_CONV_DATA, KN_CONV_WEIGHTS, KN_CONV_PASSES } kn_conv_pass;
+
 /* Forward writes y. Backward-data reads dy in y and writes dx to x; backward-weights writes dw to weight and, unless
  * absent, db to bias. */
 typedef struct kn_conv_problem {
+    kn_conv_pass pass;
     kn_conv_shape shape;
-    kn_conv_operand x, weight, bias, y;
-    kn_activation activation; /* forward only: applied to the sum including bias */
+    kn_conv_operand x, weight, bias, y; /* bias: absent in backward-data */
+    kn_activation activation;           /* forward only: applied to the sum including bias */
 } kn_conv_problem;
 
-extern const kn_implementation_table kn_conv_implementations, kn_conv_backward_data_implementations,
-    kn_conv_backward_weights_implementations;
+extern const kn_implementation_table kn_conv_implementations[KN_CONV_PASSES];
 
-kn_status kn_conv_run_forward(kn_stream *stream, const kn_conv_problem *problem);
-kn_status kn_conv_run_backward_data(kn_stream *stream, const kn_conv_problem *problem);
-kn_status kn_conv_run_backward_weights(kn_stream *stream, const kn_conv_problem *problem);
+/* Chooses an implementation of the problem's pass and enqueues it. */
+kn_status kn_conv_run(kn_stream *stream, const kn_conv_problem *problem);
 
 /* The convolution of an op: number of dimensions, and whether transposed. */
 typedef struct kn_conv_kind {
@@ -63,17 +56,55 @@ typedef struct kn_conv_kind {
 kn_status kn_conv_resolve(kn_conv_shape *s, const kn_conv_kind *kind, const kn_conv_params *params, kn_dtype dtype,
                           int input_ndim, const int64_t *input, int weight_ndim, const int64_t *weight);
 
+/* The same for an op, with its bias. */
+struct kn_call;
+kn_status kn_conv_shape_rule(struct kn_call *call);
+
 /* --- between the files of this op --------------------------------------------------------------------------------- */
+
+static inline const char *kn_conv_operation(const kn_conv_problem *p)
+{
+    static const char *const names[] = {"conv2d", "conv2d_backward_data", "conv2d_backward_weights"}; /* the tables' */
+    return names[p->pass];
+}
 
 static inline int64_t kn_conv_volume(const int64_t size[3]) { return size[0] * size[1] * size[2]; }
 static inline int64_t kn_conv_taps(const kn_conv_shape *s) /* per group */
 {
     return s->in_channels / s->groups * kn_conv_volume(s->kernel_size);
 }
+static inline int64_t kn_conv_element(const kn_conv_shape *s) { return s->f64 ? 8 : 4; } /* bytes */
 static inline kn_arg kn_conv_arg(const kn_conv_shape *s, kn_conv_operand operand)
 {
-    return kn_arg_buffer(operand.buffer, operand.offset * (s->f64 ? 8 : 4));
+    return kn_arg_buffer(operand.buffer, operand.offset * kn_conv_element(s));
 }
+
+static inline kn_arg kn_conv_arg_or(kn_buffer *buffer, const kn_conv_shape *s, kn_conv_operand operand)
+{
+    return buffer ? kn_arg_buffer(buffer, 0) : kn_conv_arg(s, operand);
+}
+static inline kn_arg kn_conv_bias_arg(const kn_conv_problem *p) /* some buffer if there is no bias */
+{
+    return kn_conv_arg(&p->shape, p->bias.buffer ? p->bias : p->weight);
+}
+
+/* The images that a pass reads, x or dy, and those that it writes, y or dx; of backward-weights x and dy. */
+typedef struct kn_conv_side {
+    kn_conv_operand operand;
+    int64_t channels; /* of one group */
+    const int64_t *size;
+} kn_conv_side;
+static inline kn_conv_side kn_conv_side_of(const kn_conv_problem *p, bool y)
+{
+    const kn_conv_shape *s = &p->shape;
+    return y ? (kn_conv_side){p->y, s->out_channels / s->groups, s->out_size}
+             : (kn_conv_side){p->x, s->in_channels / s->groups, s->in_size};
+}
+static inline kn_conv_side kn_conv_from(const kn_conv_problem *p)
+{
+    return kn_conv_side_of(p, p->pass == KN_CONV_DATA);
+}
+static inline kn_conv_side kn_conv_to(const kn_conv_problem *p) { return kn_conv_side_of(p, p->pass != KN_CONV_DATA); }
 
 /* Images or signals, which the implementations for images support. */
 static inline bool kn_conv_is_flat(const kn_conv_shape *s)
@@ -81,75 +112,57 @@ static inline bool kn_conv_is_flat(const kn_conv_shape *s)
     return s->in_size[0] == 1 && s->out_size[0] == 1 && s->kernel_size[0] == 1 && s->padding[0] == 0;
 }
 
-/* The bounds of the activation as two arguments of the forward kernels, T low and T high. */
-#define KN_CONV_BOUND_ARGS(f64, activation)                                                                            \
-    kn_arg_f64_or_f32(f64, kn_bounds_of(activation).low), kn_arg_f64_or_f32(f64, kn_bounds_of(activation).high)
+/* Of images: a 1 x 1 kernel with stride 1 and no padding. */
+static inline bool kn_conv_reads_each_pixel_once(const kn_conv_shape *s)
+{
+    for (int d = 1; d < 3; d++)
+        if (s->kernel_size[d] != 1 || s->stride[d] != 1 || s->padding[d] != 0 || s->in_size[d] != s->out_size[d])
+            return false;
+    return true;
+}
 
-/* Rows of the tables, with their predicates (ops/dispatch/choice.h); none: always true. */
+/* The last arguments of the forward kernels, int has_bias, T low and T high: the bounds of the activation. */
+#define KN_CONV_EPILOGUE_ARGS(problem) kn_arg_i32((problem)->bias.buffer != NULL), KN_CONV_BOUND_ARGS(problem)
+#define KN_CONV_BOUND_ARGS(problem)                                                                                    \
+    kn_arg_f64_or_f32((problem)->shape.f64, kn_bounds_of((problem)->activation).low),                                  \
+        kn_arg_f64_or_f32((problem)->shape.f64, kn_bounds_of((problem)->activation).high)
 
-/* cpu/winograd.c: CPU devices, f32, 3 x 3 and 5 x 5 kernels; a fraction of the multiplications. */
-kn_implementation_predicate kn_conv_supports_winograd, kn_conv_prefers_winograd, kn_conv_prefers_winograd_data;
-kn_implementation_run kn_conv_winograd_forward, kn_conv_winograd_backward_data;
+/* Rows of the tables (ops/dispatch/choice.h), with their predicates; those named _weights, from files of their own, are
+ * for backward-weights. */
+#define KN_CONV_ROW(id)                                                                                                \
+    kn_implementation_predicate kn_conv_supports_##id, kn_conv_prefers_##id;                                           \
+    kn_implementation_run kn_conv_run_##id
 
-/* cpu/direct.c, cpu/weights.c: CPU devices, vectors along the output channels. */
-kn_implementation_predicate kn_conv_supports_direct, kn_conv_prefers_direct, kn_conv_supports_direct_data,
-    kn_conv_prefers_direct_data, kn_conv_supports_direct_weights, kn_conv_prefers_direct_weights;
-kn_implementation_run kn_conv_direct_forward, kn_conv_direct_backward_data, kn_conv_direct_backward_weights;
-
-/* cpu/rows.c, cpu/weights_rows.c: CPU devices, vectors along the rows of the image; few channels or few taps. */
-kn_implementation_predicate kn_conv_supports_rows, kn_conv_prefers_rows, kn_conv_supports_rows_data,
-    kn_conv_prefers_rows_data, kn_conv_supports_rows_weights, kn_conv_prefers_rows_weights;
-kn_implementation_run kn_conv_rows_forward, kn_conv_rows_backward_data, kn_conv_rows_backward_weights;
-
-/* cpu/bands.c: CPU devices, vectors along the pixels of a band of rows; 1 x 1, few channels, few taps. */
-kn_implementation_predicate kn_conv_supports_bands, kn_conv_prefers_bands, kn_conv_supports_bands_data,
-    kn_conv_prefers_bands_data;
-kn_implementation_run kn_conv_bands_forward, kn_conv_bands_backward_data;
-
-/* cpu/planes.c: CPU devices, a channel's image at a time; depthwise. */
-kn_implementation_predicate kn_conv_supports_planes, kn_conv_prefers_planes, kn_conv_supports_planes_data;
-kn_implementation_run kn_conv_planes_forward, kn_conv_planes_backward_data, kn_conv_planes_backward_weights;
-
-/* cpu/channels.c: CPU devices, vectors along the channels; depthwise, small images. */
-kn_implementation_predicate kn_conv_supports_channels, kn_conv_prefers_channels, kn_conv_prefers_channels_weights,
-    kn_conv_supports_channels_data;
-kn_implementation_run kn_conv_channels_forward, kn_conv_channels_backward_data, kn_conv_channels_backward_weights;
-
-/* gpu/depthwise.c: GPUs, strips of a channel's image in registers; depthwise. */
-kn_implementation_predicate kn_conv_supports_depthwise, kn_conv_supports_depthwise_weights, kn_conv_prefers_depthwise;
-kn_implementation_run kn_conv_depthwise_forward, kn_conv_depthwise_backward_data, kn_conv_depthwise_backward_weights;
-
-/* cpu/pointwise.c: CPU devices, matrix products over the pixels of all images; 1 x 1. */
-kn_implementation_predicate kn_conv_supports_pointwise, kn_conv_prefers_pointwise, kn_conv_supports_pointwise_data,
-    kn_conv_prefers_pointwise_data, kn_conv_supports_pointwise_weights, kn_conv_prefers_pointwise_weights;
-kn_implementation_run kn_conv_pointwise_forward, kn_conv_pointwise_backward_data, kn_conv_pointwise_backward_weights;
-
-/* cpu/images.c: CPU devices, the same pixel of several images; small images with much padding. */
-kn_implementation_predicate kn_conv_supports_images, kn_conv_prefers_images, kn_conv_prefers_images_data;
-kn_implementation_run kn_conv_images_forward, kn_conv_images_backward_data;
-
-/* cpu/winograd_weights.c: CPU devices, 3 x 3 and 5 x 5 with stride 1 and many channels. */
-kn_implementation_predicate kn_conv_supports_winograd_weights, kn_conv_prefers_winograd_weights;
-kn_implementation_run kn_conv_winograd_backward_weights;
-
-/* gpu/winograd.c: GPUs, 3 x 3 and 5 x 5 with stride 1; matrix products of transformed tiles. */
-kn_implementation_predicate kn_conv_supports_winograd_gpu, kn_conv_prefers_winograd_gpu,
-    kn_conv_supports_winograd_gpu_data, kn_conv_prefers_winograd_gpu_data, kn_conv_supports_winograd_gpu_weights,
-    kn_conv_prefers_winograd_gpu_weights;
-kn_implementation_run kn_conv_winograd_gpu_forward, kn_conv_winograd_gpu_backward_data,
-    kn_conv_winograd_gpu_backward_weights;
-
-/* gpu/blocked.c: GPUs; implicit GEMM through local memory; the same on tensor cores, in TF32. */
-kn_implementation_predicate kn_conv_supports_blocked, kn_conv_supports_tensor, kn_conv_prefers_blocked;
-kn_implementation_run kn_conv_blocked_forward, kn_conv_blocked_backward_data, kn_conv_blocked_backward_weights,
-    kn_conv_tensor_forward, kn_conv_tensor_backward_data, kn_conv_tensor_backward_weights;
-
-/* any/lowered.c: GEMM, after im2col unless the kernel is 1 x 1; any device. */
-kn_implementation_predicate kn_conv_supports_lowered, kn_conv_prefers_lowered;
-kn_implementation_run kn_conv_lowered_forward, kn_conv_lowered_backward_data, kn_conv_lowered_backward_weights;
-
-/* any/reference.c: one sum per element; any device. */
-kn_implementation_run kn_conv_reference_forward, kn_conv_reference_backward_data, kn_conv_reference_backward_weights;
+/* CPU devices, f32, 3 x 3 and 5 x 5 kernels with stride 1; a fraction of the multiplications. */
+KN_CONV_ROW(winograd);
+KN_CONV_ROW(winograd_weights);
+/* CPU devices, vectors along the output channels. */
+KN_CONV_ROW(direct);
+KN_CONV_ROW(direct_weights);
+/* CPU devices, vectors along the rows of the image; few channels or few taps. */
+KN_CONV_ROW(rows);
+KN_CONV_ROW(rows_weights);
+/* CPU devices, vectors along the pixels of a band of rows; 1 x 1, few channels, few taps. Not backward-weights. */
+KN_CONV_ROW(bands);
+/* CPU devices, a channel's image at a time; depthwise. */
+KN_CONV_ROW(planes);
+/* CPU devices, vectors along the channels; depthwise, small images. */
+KN_CONV_ROW(channels);
+/* CPU devices, matrix products over the pixels of all images; 1 x 1. */
+KN_CONV_ROW(pointwise);
+/* CPU devices, the same pixel of several images; small images with much padding. Not backward-weights. */
+KN_CONV_ROW(images);
+/* GPUs, strips of a channel's image in registers; depthwise. */
+KN_CONV_ROW(depthwise);
+/* GPUs, 3 x 3 and 5 x 5 with stride 1; matrix products of transformed tiles. */
+KN_CONV_ROW(winograd_gpu);
+/* GPUs, implicit GEMM through local memory; the same on tensor cores, in TF32. */
+KN_CONV_ROW(blocked);
+KN_CONV_ROW(tensor);
+/* Any device, GEMM, after im2col unless the kernel is 1 x 1. */
+KN_CONV_ROW(lowered);
+/* Any device, one sum per element; supports everything. */
+kn_implementation_run kn_conv_run_reference;
 
 /* Work-items for `elements` results, each computed by itself. */
 size_t kn_conv_work_items(kn_stream *stream, int64_t elements);
@@ -162,13 +175,8 @@ kn_status kn_conv_bias_gradient(kn_stream *stream, const kn_conv_problem *proble
 kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_conv_operand y, int64_t channels,
                          int64_t pixels);
 
-/* The shape as kernels take it, and the options for it and its dtype: T, VOLUME. */
-kn_conv_kernel_shape kn_conv_describe(const kn_conv_shape *shape);
+/* Options for kernels that take any shape, and its dtype: T, VOLUME. */
 const char *kn_conv_volume_options(const kn_conv_shape *shape);
-
-/* Describes backward-weights; the caller chooses pixels_per_share and shares. */
-void kn_conv_describe_gradient(const kn_conv_shape *s, const kn_limits *limits, kn_conv_padding *padding,
-                               kn_conv_tap_list *taps, kn_conv_gradient_layout *layout);
 
 /* Sums `shares` partial gradients, in order, to weight (`sums` NULL: already done) and, unless absent or bias_part is
  * NULL, bias_parts partial ones of groups * padded_outer channels each to bias. */
@@ -195,5 +203,5 @@ bool kn_conv_many_registers(const kn_limits *limits);        /* 32 vector regist
 int kn_conv_row_vector_width(const kn_limits *limits, bool f64, int64_t columns);
 bool kn_conv_row_is_wide(const kn_limits *limits, bool f64, int64_t columns);
 
-/* Do the 32-bit offsets in the tables of taps and starts reach all of an image of `channels` channels? */
-bool kn_conv_table_fits(const kn_conv_shape *s, int64_t channels);
+/* Do the 32-bit offsets in the tables of taps and starts reach all of a group's image that the pass reads? */
+bool kn_conv_table_fits(const kn_conv_problem *problem);

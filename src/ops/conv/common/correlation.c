@@ -13,7 +13,7 @@ bool kn_conv_many_registers(const kn_limits *limits) { return limits->vector_reg
 const char *kn_conv_options(char *buffer, const kn_limits *limits, bool f64, int vectors, const char *rows_name,
                             int rows)
 {
-    snprintf(buffer, KN_CONV_OPTIONS, "%s -DVW=%d -DKV=%d -D%s=%d", f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
+    snprintf(buffer, KN_CONV_OPTIONS, "%s -DVW=%d -DKV=%d -D%s=%d", kn_options_f64_or_f32(f64),
              kn_conv_vector_width(limits, f64), vectors, rows_name, rows);
     return buffer;
 }
@@ -62,86 +62,14 @@ static double padded_size(const kn_conv_shape *s, int d)
     return (double)read + 2.0 * (double)(s->kernel_size[d] * s->dilation[d] + s->padding[d]);
 }
 
-bool kn_conv_table_fits(const kn_conv_shape *s, int64_t channels)
-{
-    return kn_conv_is_flat(s) && (double)(channels / s->groups) * padded_size(s, 1) * padded_size(s, 2) < 2147483647.0;
-}
-
-/* What forward and backward-weights read of x. */
-static void describe_reading(const kn_conv_shape *s, const kn_limits *limits, kn_conv_padding *padding,
-                             kn_conv_tap_list *taps)
-{
-    int64_t low[3], high[3];
-    for (int d = 1; d < 3; d++) {
-        low[d] = -s->padding[d];
-        high[d] = low[d] + (s->out_size[d] - 1) * s->stride[d] + (s->kernel_size[d] - 1) * s->dilation[d];
-    }
-    *padding = kn_conv_choose_padding(limits, s->in_size, s->images * s->in_channels, low, high);
-    *taps = (kn_conv_tap_list){.inner = s->in_channels / s->groups,
-                               .rows = s->kernel_size[1],
-                               .columns = s->kernel_size[2],
-                               .plane = padding->padded_height * padding->padded_width,
-                               .pitch = padding->padded_width,
-                               .row_distance = s->dilation[1],
-                               .column_distance = s->dilation[2]};
-}
-
-void kn_conv_describe_gradient(const kn_conv_shape *s, const kn_limits *limits, kn_conv_padding *padding,
-                               kn_conv_tap_list *taps, kn_conv_gradient_layout *layout)
-{
-    describe_reading(s, limits, padding, taps);
-    *layout = (kn_conv_gradient_layout){.images = s->images,
-                                        .rows = s->out_size[1],
-                                        .columns = s->out_size[2],
-                                        .groups = s->groups,
-                                        .outer = s->out_channels / s->groups,
-                                        .taps = kn_conv_taps(s),
-                                        .x_image = s->in_channels * taps->plane,
-                                        .x_group = taps->inner * taps->plane,
-                                        .x_row = s->stride[1] * taps->pitch,
-                                        .x_column = s->stride[2]};
-}
-
-/* --- forward ------------------------------------------------------------------------------------------------------ */
-
-void kn_conv_describe_forward(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem)
+bool kn_conv_table_fits(const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
-    int64_t inner = s->in_channels / s->groups, outer = s->out_channels / s->groups;
-    int64_t kernel_area = s->kernel_size[1] * s->kernel_size[2], out_area = s->out_size[1] * s->out_size[2];
-    *c = (kn_conv_correlation){.f64 = s->f64,
-                               .x = problem->x,
-                               .weight = problem->weight,
-                               .bias = problem->bias,
-                               .y = problem->y,
-                               .activation = problem->activation};
-    describe_reading(s, limits, &c->padding, &c->taps);
-    const int64_t pitch = c->taps.pitch, plane = c->taps.plane;
-    c->weights = (kn_conv_weight_layout){.groups = s->groups,
-                                         .outer = outer,
-                                         .group_stride = outer * inner * kernel_area,
-                                         .outer_stride = inner * kernel_area,
-                                         .inner_stride = kernel_area,
-                                         .row_step = 1,
-                                         .column_step = 1,
-                                         .kernel_columns = s->kernel_size[2]};
-    c->grid = (kn_conv_grid){.images = s->images,
-                             .rows = s->out_size[1],
-                             .columns = s->out_size[2],
-                             .x_image = s->in_channels * plane,
-                             .x_group = inner * plane,
-                             .x_row = s->stride[1] * pitch,
-                             .x_column = s->stride[2],
-                             .y_image = s->out_channels * out_area,
-                             .y_channel = out_area,
-                             .y_row = s->out_size[2],
-                             .y_column = 1,
-                             .taps = inner * kernel_area,
-                             .outer = outer,
-                             .groups = s->groups};
+    const double channels = (double)kn_conv_from(problem).channels;
+    return kn_conv_is_flat(s) && channels * padded_size(s, 1) * padded_size(s, 2) < 2147483647.0;
 }
 
-/* --- backward-data ------------------------------------------------------------------------------------------------ */
+/* --- descriptions ----------------------------------------------------------------------------------------------- */
 
 static int64_t greatest_common_divisor(int64_t a, int64_t b)
 {
@@ -166,10 +94,28 @@ kn_conv_residue_class kn_conv_choose_residue(const kn_conv_shape *s, int d, int6
     return r;
 }
 
-/* The range of rows of dy that dx reads, including rows in the padding. */
-static void range_read(const kn_conv_shape *s, int d, int64_t *low, int64_t *high)
+static kn_conv_residue_class choose_class(const kn_conv_problem *problem, int d, int64_t residue)
 {
+    const kn_conv_shape *s = &problem->shape;
+    if (problem->pass == KN_CONV_DATA)
+        return kn_conv_choose_residue(s, d, residue);
+    return (kn_conv_residue_class){.rows = s->out_size[d],
+                                   .step = 1,
+                                   .taps = s->kernel_size[d],
+                                   .origin = -s->padding[d],
+                                   .distance = s->dilation[d]};
+}
+
+/* The range of rows that all correlations of a problem read, including rows in the padding. */
+static void range_read(const kn_conv_problem *problem, int d, int64_t *low, int64_t *high)
+{
+    const kn_conv_shape *s = &problem->shape;
     *low = *high = 0;
+    if (problem->pass != KN_CONV_DATA) {
+        *low = -s->padding[d];
+        *high = *low + (s->out_size[d] - 1) * s->stride[d] + (s->kernel_size[d] - 1) * s->dilation[d];
+        return;
+    }
     for (int64_t residue = 0; residue < s->stride[d]; residue++) {
         kn_conv_residue_class r = kn_conv_choose_residue(s, d, residue);
         if (r.taps == 0 || r.rows == 0)
@@ -179,23 +125,28 @@ static void range_read(const kn_conv_shape *s, int d, int64_t *low, int64_t *hig
     }
 }
 
-int64_t kn_conv_residues(const kn_conv_shape *s) { return s->stride[1] * s->stride[2]; }
+int64_t kn_conv_correlations(const kn_conv_problem *problem)
+{
+    return problem->pass == KN_CONV_DATA ? problem->shape.stride[1] * problem->shape.stride[2] : 1;
+}
 
-bool kn_conv_describe_residue(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem,
-                              int64_t residue)
+bool kn_conv_describe_correlation(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem,
+                                  int64_t i)
 {
     const kn_conv_shape *s = &problem->shape;
-    int64_t row = residue / s->stride[2], column = residue % s->stride[2], low[3], high[3];
-    kn_conv_residue_class r[2] = {kn_conv_choose_residue(s, 1, row), kn_conv_choose_residue(s, 2, column)};
+    const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
+    const bool data = problem->pass == KN_CONV_DATA;
+    const int64_t row = i / s->stride[2], column = i % s->stride[2];
+    const kn_conv_residue_class r[2] = {choose_class(problem, 1, row), choose_class(problem, 2, column)};
+    const int64_t area = s->kernel_size[1] * s->kernel_size[2], to_area = to.size[1] * to.size[2];
+    int64_t low[3], high[3];
     for (int d = 1; d < 3; d++)
-        range_read(s, d, &low[d], &high[d]);
-    int64_t inner = s->out_channels / s->groups, outer = s->in_channels / s->groups;
-    int64_t kernel_area = s->kernel_size[1] * s->kernel_size[2], in_area = s->in_size[1] * s->in_size[2];
-    *c = (kn_conv_correlation){.f64 = s->f64, .x = problem->y, .weight = problem->weight};
-    c->y = (kn_conv_operand){problem->x.buffer, problem->x.offset + row * s->in_size[2] + column};
-    c->padding = kn_conv_choose_padding(limits, s->out_size, s->images * s->out_channels, low, high);
-    int64_t pitch = c->padding.padded_width, plane = c->padding.padded_height * pitch;
-    c->taps = (kn_conv_tap_list){.inner = inner,
+        range_read(problem, d, &low[d], &high[d]);
+    *c = (kn_conv_correlation){.problem = problem, .x = from.operand, .y = to.operand};
+    c->y.offset += row * to.size[2] + column;
+    c->padding = kn_conv_choose_padding(limits, from.size, s->images * s->groups * from.channels, low, high);
+    const int64_t pitch = c->padding.padded_width, plane = c->padding.padded_height * pitch;
+    c->taps = (kn_conv_tap_list){.inner = from.channels,
                                  .rows = r[0].taps,
                                  .columns = r[1].taps,
                                  .plane = plane,
@@ -205,10 +156,10 @@ bool kn_conv_describe_residue(kn_conv_correlation *c, const kn_limits *limits, c
                                  .column_origin = c->padding.left + r[1].origin,
                                  .column_distance = r[1].distance};
     c->weights = (kn_conv_weight_layout){.groups = s->groups,
-                                         .outer = outer,
-                                         .group_stride = inner * outer * kernel_area,
-                                         .outer_stride = kernel_area,
-                                         .inner_stride = outer * kernel_area,
+                                         .outer = to.channels,
+                                         .group_stride = to.channels * from.channels * area,
+                                         .outer_stride = data ? area : from.channels * area,
+                                         .inner_stride = data ? to.channels * area : area,
                                          .row_first = r[0].first,
                                          .row_step = r[0].step,
                                          .column_first = r[1].first,
@@ -217,22 +168,40 @@ bool kn_conv_describe_residue(kn_conv_correlation *c, const kn_limits *limits, c
     c->grid = (kn_conv_grid){.images = s->images,
                              .rows = r[0].rows,
                              .columns = r[1].rows,
-                             .x_image = s->out_channels * plane,
-                             .x_group = inner * plane,
-                             .x_row = pitch,
-                             .x_column = 1,
-                             .y_image = s->in_channels * in_area,
-                             .y_channel = in_area,
-                             .y_row = s->stride[1] * s->in_size[2],
-                             .y_column = s->stride[2],
-                             .taps = inner * r[0].taps * r[1].taps,
-                             .outer = outer,
+                             .x_image = s->groups * from.channels * plane,
+                             .x_group = from.channels * plane,
+                             .x_row = data ? pitch : s->stride[1] * pitch,
+                             .x_column = data ? 1 : s->stride[2],
+                             .y_image = s->groups * to.channels * to_area,
+                             .y_channel = to_area,
+                             .y_row = data ? s->stride[1] * to.size[2] : to.size[2],
+                             .y_column = data ? s->stride[2] : 1,
+                             .taps = from.channels * r[0].taps * r[1].taps,
+                             .outer = to.channels,
                              .groups = s->groups};
     return r[0].rows > 0 && r[1].rows > 0;
 }
 
-void kn_conv_count_pairs(const kn_conv_shape *s, int d, bool backward, int64_t *inside, int64_t *all)
+kn_conv_gradient_layout kn_conv_gradient_layout_of(const kn_conv_correlation *c)
 {
+    const kn_conv_grid *g = &c->grid;
+    return (kn_conv_gradient_layout){.images = g->images,
+                                     .rows = g->rows,
+                                     .columns = g->columns,
+                                     .groups = g->groups,
+                                     .outer = g->outer,
+                                     .taps = g->taps,
+                                     .x_image = g->x_image,
+                                     .x_group = g->x_group,
+                                     .x_row = g->x_row,
+                                     .x_column = g->x_column};
+}
+
+/* In one dimension: the number of pairs of output row and tap that read inside the image, and of all pairs. */
+static void count_pairs(const kn_conv_problem *problem, int d, int64_t *inside, int64_t *all)
+{
+    const kn_conv_shape *s = &problem->shape;
+    const bool backward = problem->pass == KN_CONV_DATA;
     *inside = 0;
     *all = backward ? 0 : s->out_size[d] * s->kernel_size[d];
     for (int64_t r = 0; r < s->kernel_size[d]; r++) {
@@ -248,6 +217,17 @@ void kn_conv_count_pairs(const kn_conv_shape *s, int d, bool backward, int64_t *
     }
 }
 
+double kn_conv_padding_factor(const kn_conv_problem *problem)
+{
+    double factor = 1;
+    for (int d = 1; d < 3; d++) {
+        int64_t inside, all;
+        count_pairs(problem, d, &inside, &all);
+        factor *= (double)all / (double)kn_max_i64(inside, 1);
+    }
+    return factor;
+}
+
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
 static void free_workspace(kn_conv_workspace *w)
@@ -257,62 +237,70 @@ static void free_workspace(kn_conv_workspace *w)
     kn_buffer_free(w->table);
 }
 
-/* `taps` is per group; output channels are padded to whole blocks. */
-static kn_status alloc_workspace(kn_conv_workspace *w, kn_stream *stream, const kn_conv_correlation *c, int64_t block,
-                                 int64_t taps)
+kn_status kn_conv_alloc_padded(kn_buffer **padded, kn_stream *stream, const kn_conv_correlation *c)
 {
-    int64_t element = c->f64 ? 8 : 4, channels = c->grid.groups * kn_div_up(c->grid.outer, block) * block;
+    const kn_conv_shape *s = &c->problem->shape;
     const kn_conv_padding *p = &c->padding;
-    if (p->planes > 0)
-        KN_TRY(kn_buffer_alloc(&w->padded, stream, (size_t)(p->planes * p->padded_height * p->padded_width * element)));
-    KN_TRY(kn_buffer_alloc(&w->packed, stream, (size_t)(channels * taps * element)));
+    if (p->planes == 0)
+        return KN_OK;
+    return kn_buffer_alloc(padded, stream,
+                           (size_t)(p->planes * p->padded_height * p->padded_width * kn_conv_element(s)));
+}
+
+/* For all correlations of the problem; output channels are padded to whole blocks. */
+static kn_status alloc_workspace(kn_conv_workspace *w, kn_stream *stream, const kn_conv_correlation *c, int64_t block)
+{
+    const kn_conv_shape *s = &c->problem->shape;
+    const int64_t taps = c->taps.inner * s->kernel_size[1] * s->kernel_size[2];
+    const int64_t channels = c->grid.groups * kn_div_up(c->grid.outer, block) * block;
+    KN_TRY(kn_conv_alloc_padded(&w->padded, stream, c));
+    KN_TRY(kn_buffer_alloc(&w->packed, stream, (size_t)(channels * taps * kn_conv_element(s))));
     return kn_buffer_alloc(&w->table, stream, (size_t)taps * sizeof(int32_t));
 }
 
 static kn_status prepare(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w, int64_t block)
 {
     char options[KN_CONV_OPTIONS];
+    const kn_conv_shape *s = &c->problem->shape;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    int64_t element = c->f64 ? 8 : 4;
     int64_t items =
         kn_conv_pad_items(&c->padding) + c->grid.groups * kn_div_up(c->grid.outer, block) * c->taps.inner + 1;
-    snprintf(options, sizeof options, "%s -DVW=%d -DKB=%d", c->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
-             kn_conv_vector_width(limits, c->f64), (int)block);
+    snprintf(options, sizeof options, "%s -DVW=%d -DKB=%d", kn_options_f64_or_f32(s->f64),
+             kn_conv_vector_width(limits, s->f64), (int)block);
     return kn_run(stream, .source = "conv/common/prepare.cl", .kernel = "conv_prepare", .operation = "conv2d",
                   .options = options, .dims = 1, .global = {(size_t)items}, .local = {1},
-                  KN_ARGS(kn_arg_buffer(c->x.buffer, c->x.offset * element),
-                          kn_arg_buffer(c->weight.buffer, c->weight.offset * element),
+                  KN_ARGS(kn_conv_arg(s, c->x), kn_conv_arg(s, c->problem->weight),
                           kn_arg_buffer(w->padded ? w->padded : w->packed, 0), kn_arg_buffer(w->packed, 0),
                           kn_arg_buffer(w->table, 0), kn_arg_struct(&c->padding, sizeof c->padding),
                           kn_arg_struct(&c->weights, sizeof c->weights), kn_arg_struct(&c->taps, sizeof c->taps)));
 }
 
-kn_status kn_conv_correlate_forward(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile)
+kn_status kn_conv_launch_correlation(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
+                                     const char *source, const char *kernel, const char *options, int64_t tiles,
+                                     int64_t blocks)
 {
-    kn_conv_correlation c;
-    kn_conv_workspace w = {0};
-    kn_conv_describe_forward(&c, kn_device_limits(kn_stream_device(stream)), problem);
-    kn_status status = alloc_workspace(&w, stream, &c, tile->block, c.grid.taps);
-    if (status == KN_OK)
-        status = prepare(stream, &c, &w, tile->block);
-    if (status == KN_OK)
-        status = tile->launch(stream, &c, &w, tile);
-    free_workspace(&w);
-    return status;
+    const kn_conv_problem *problem = c->problem;
+    const kn_conv_shape *s = &problem->shape;
+    const int64_t wanted = 32 * kn_device_limits(kn_stream_device(stream))->compute_units;
+    kn_conv_grid grid = c->grid;
+    grid.tiles_per_item = kn_max_i64(1, tiles * blocks / wanted);
+    return kn_run(stream, .source = source, .kernel = kernel, .operation = "conv2d", .options = options, .dims = 2,
+                  .global = {(size_t)kn_div_up(tiles, grid.tiles_per_item), (size_t)blocks}, .local = {1, 1},
+                  KN_ARGS(kn_conv_arg_or(w->padded, s, c->x), kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
+                          kn_conv_bias_arg(problem), kn_conv_arg(s, c->y), kn_arg_struct(&grid, sizeof grid),
+                          KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
-kn_status kn_conv_correlate_backward(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile)
+kn_status kn_conv_correlate(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile)
 {
-    const kn_conv_shape *s = &problem->shape;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     kn_conv_correlation c;
     kn_conv_workspace w = {0};
-    kn_conv_describe_residue(&c, limits, problem, 0);
-    kn_status status = alloc_workspace(&w, stream, &c, tile->block,
-                                       s->out_channels / s->groups * s->kernel_size[1] * s->kernel_size[2]);
+    kn_conv_describe_correlation(&c, limits, problem, 0);
+    kn_status status = alloc_workspace(&w, stream, &c, tile->block);
     bool padded = false;
-    for (int64_t i = 0; status == KN_OK && i < kn_conv_residues(s); i++) {
-        if (!kn_conv_describe_residue(&c, limits, problem, i))
+    for (int64_t i = 0; status == KN_OK && i < kn_conv_correlations(problem); i++) {
+        if (!kn_conv_describe_correlation(&c, limits, problem, i))
             continue;
         if (padded)
             c.padding.planes = 0; /* dy is padded once for all residues */

@@ -9,16 +9,13 @@
 #include "ops/conv/common/conv.h"
 
 typedef struct kn_conv_correlation {
-    bool f64;
-    kn_conv_operand x, weight, bias, y; /* x is read, y is written: in backward-data dy and dx */
+    const kn_conv_problem *problem;
+    kn_conv_operand x, y; /* x is read, y is written: in backward-data dy and dx */
     kn_conv_padding padding;
     kn_conv_tap_list taps;
     kn_conv_weight_layout weights;
     kn_conv_grid grid;
-    kn_activation activation;
 } kn_conv_correlation;
-
-void kn_conv_describe_forward(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem);
 
 /* In one dimension, the rows of dx with row mod stride = residue: row = stride * i + residue reads dy's rows i + origin
  * + u * distance through the kernel's rows first + u * step, u < taps. */
@@ -27,10 +24,17 @@ typedef struct kn_conv_residue_class {
 } kn_conv_residue_class;
 kn_conv_residue_class kn_conv_choose_residue(const kn_conv_shape *s, int dimension, int64_t residue);
 
-/* Backward-data is kn_conv_residues correlations; false for one that writes nothing. All read the same padded dy. */
-int64_t kn_conv_residues(const kn_conv_shape *s);
-bool kn_conv_describe_residue(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem,
-                              int64_t residue);
+/* Number and description of the problem's correlations: backward-data has several, others one. false for one that
+ * writes nothing. All read the same padded x. The problem must outlive the description. */
+int64_t kn_conv_correlations(const kn_conv_problem *problem);
+bool kn_conv_describe_correlation(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem,
+                                  int64_t i);
+
+/* The same for backward-weights' sums; the caller chooses pixels_per_share and shares. */
+kn_conv_gradient_layout kn_conv_gradient_layout_of(const kn_conv_correlation *c);
+
+/* The padded x; NULL if no padding is needed. */
+kn_status kn_conv_alloc_padded(kn_buffer **padded, kn_stream *stream, const kn_conv_correlation *c);
 
 /* How to run a correlation: conv_prepare packs the weights in blocks of `block` output channels, then `launch` enqueues
  * the kernel. */
@@ -43,8 +47,12 @@ typedef struct kn_conv_tile {
     kn_status (*launch)(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
                         const struct kn_conv_tile *tile);
 } kn_conv_tile;
-kn_status kn_conv_correlate_forward(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile);
-kn_status kn_conv_correlate_backward(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile);
+kn_status kn_conv_correlate(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile);
 
-/* In one dimension: the number of pairs of output row and tap that read inside the image, and of all pairs. */
-void kn_conv_count_pairs(const kn_conv_shape *s, int dimension, bool backward, int64_t *inside, int64_t *all);
+/* For `launch`: `blocks` blocks of channels, each of `tiles` tiles, divided into enough work-items for load balance. */
+kn_status kn_conv_launch_correlation(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
+                                     const char *source, const char *kernel, const char *options, int64_t tiles,
+                                     int64_t blocks);
+
+/* The ratio of all pairs of output pixel and tap to those that read inside the image. */
+double kn_conv_padding_factor(const kn_conv_problem *problem);

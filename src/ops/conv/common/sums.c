@@ -4,8 +4,6 @@
 
 enum { GROUP = 256, TOTAL_GROUP = 64 };
 
-static const char *type_options(const kn_conv_shape *s) { return s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float"; }
-
 size_t kn_conv_work_items(kn_stream *stream, int64_t elements)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
@@ -28,7 +26,7 @@ kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *probl
         return KN_OK;
     return kn_run(stream, .source = "conv/common/sums.cl",
                   .kernel = limits->is_cpu ? "conv_total_on_cpu" : "conv_total", .operation = "conv2d_backward_weights",
-                  .options = type_options(s), .dims = 1,
+                  .options = kn_options_f64_or_f32(s->f64), .dims = 1,
                   .global = {(size_t)(limits->is_cpu ? 8 * limits->compute_units : weights + channels)},
                   .local = {limits->is_cpu       ? 1
                             : most < TOTAL_GROUP ? most
@@ -59,12 +57,13 @@ static kn_status sum_bias_by_groups(kn_stream *stream, const kn_conv_problem *pr
     kn_buffer *part = NULL;
     if (shares > 1)
         KN_TRY(kn_buffer_alloc(&part, stream, (size_t)(shares * s->out_channels * (s->f64 ? 8 : 4))));
-    kn_status status = kn_run(
-        stream, .source = "conv/common/sums.cl", .kernel = "conv_bias_shares", .operation = "conv2d_backward_bias",
-        .options = type_options(s), .dims = 1, .global = {(size_t)(shares * s->out_channels * GROUP)}, .local = {GROUP},
-        KN_ARGS(kn_conv_arg(s, problem->y), part ? kn_arg_buffer(part, 0) : kn_conv_arg(s, problem->bias),
-                kn_arg_i32((int32_t)all), kn_arg_i32((int32_t)per_share),
-                kn_arg_struct(&by_channels, sizeof by_channels), kn_arg_struct(&by_pixels, sizeof by_pixels)));
+    kn_status status =
+        kn_run(stream, .source = "conv/common/sums.cl", .kernel = "conv_bias_shares",
+               .operation = "conv2d_backward_bias", .options = kn_options_f64_or_f32(s->f64), .dims = 1,
+               .global = {(size_t)(shares * s->out_channels * GROUP)}, .local = {GROUP},
+               KN_ARGS(kn_conv_arg(s, problem->y), part ? kn_arg_buffer(part, 0) : kn_conv_arg(s, problem->bias),
+                       kn_arg_i32((int32_t)all), kn_arg_i32((int32_t)per_share),
+                       kn_arg_struct(&by_channels, sizeof by_channels), kn_arg_struct(&by_pixels, sizeof by_pixels)));
     if (status == KN_OK && part) {
         kn_conv_problem whole = *problem; /* as one group: part is [shares][channels] */
         whole.shape.groups = 1;
@@ -82,7 +81,7 @@ kn_status kn_conv_bias_gradient(kn_stream *stream, const kn_conv_problem *proble
     if (!limits->is_cpu && limits->max_work_group_size >= GROUP && all < 1 << 30 && s->out_channels > 0)
         return sum_bias_by_groups(stream, problem);
     return kn_run(stream, .source = "conv/common/sums.cl", .kernel = "conv_bias_gradient",
-                  .operation = "conv2d_backward_bias", .options = type_options(s), .dims = 1,
+                  .operation = "conv2d_backward_bias", .options = kn_options_f64_or_f32(s->f64), .dims = 1,
                   .global = {kn_conv_work_items(stream, s->out_channels)},
                   KN_ARGS(kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->bias), kn_arg_i64(s->images),
                           kn_arg_i64(s->out_channels), kn_arg_i64(kn_conv_volume(s->out_size))));

@@ -1,14 +1,13 @@
 /* ops/conv/cpu/band_layout.c - splits images into bands of rows (cl/conv/cpu/bands.clh). */
 #include "ops/conv/cpu/bands.h"
 
-static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
-
-bool kn_conv_bands_fit(const kn_conv_shape *s, bool backward)
+bool kn_conv_bands_fit(const kn_conv_problem *problem)
 {
+    const kn_conv_shape *s = &problem->shape;
     const double most = 1 << 30;
     for (int d = 1; d < 3; d++) {
         double reach = (double)s->kernel_size[d] * (double)s->dilation[d];
-        if (backward && s->stride[d] > KN_CONV_BAND_CLASSES)
+        if (problem->pass == KN_CONV_DATA && s->stride[d] > KN_CONV_BAND_CLASSES)
             return false;
         if ((double)s->in_size[d] + 2 * (double)s->padding[d] + reach + (double)s->stride[d] > most ||
             (double)s->out_size[d] * (double)s->stride[d] + reach > most)
@@ -64,14 +63,17 @@ static void split_by_step(kn_conv_band_axis *a)
     a->halo /= a->step;
 }
 
-void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_shape *s, bool backward)
+void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_problem *problem)
 {
-    int64_t in = s->in_channels / s->groups, out = s->out_channels / s->groups;
-    *b = (kn_conv_bands){
-        .rows = backward ? backward_axis(s, 1) : forward_axis(s, 1),
-        .columns = backward ? backward_axis(s, 2) : forward_axis(s, 2),
-        .layout = {
-            .images = s->images, .groups = s->groups, .inner = backward ? out : in, .outer = backward ? in : out}};
+    const kn_conv_shape *s = &problem->shape;
+    kn_conv_band_axis (*axis)(const kn_conv_shape *, int) =
+        problem->pass == KN_CONV_DATA ? backward_axis : forward_axis;
+    *b = (kn_conv_bands){.rows = axis(s, 1),
+                         .columns = axis(s, 2),
+                         .layout = {.images = s->images,
+                                    .groups = s->groups,
+                                    .inner = kn_conv_from(problem).channels,
+                                    .outer = kn_conv_to(problem).channels}};
     kn_conv_band_axis *r = &b->rows, *c = &b->columns;
     bool all = r->halo == 0 && c->halo == 0 && r->step == 1 && c->step == 1 && r->classes == 1 && c->classes == 1 &&
                r->low == 0 && c->low == 0 && r->in == r->rows && c->in == c->rows;
@@ -92,13 +94,13 @@ void kn_conv_split_bands(kn_conv_bands *b, int64_t most, int64_t tile)
     most = kn_max_i64(1, most / tile) * tile;
     /* The last row of a band needs only its own pixels, and an image's last row also those read past it. */
     int64_t per_band = kn_max_i64(0, most - b->columns.rows) / g->pitch + 1;
-    g->in_place = g->flat && rows >= tile && 10 * round_up(rows, tile) <= 11 * rows && rows % 512 != 0;
+    g->in_place = g->flat && rows >= tile && 10 * kn_round_up_i64(rows, tile) <= 11 * rows && rows % 512 != 0;
     g->bands_per_image = 0;
     if (per_band < rows && (halo > 0 || g->in_place)) {
         g->bands_per_image = kn_div_up(rows, per_band);
         g->rows_per_band = kn_div_up(rows, g->bands_per_image);
         if (g->in_place)
-            g->rows_per_band = round_up(g->rows_per_band, tile);
+            g->rows_per_band = kn_round_up_i64(g->rows_per_band, tile);
         g->bands_per_image = kn_div_up(rows, g->rows_per_band);
         g->bands = g->images * g->bands_per_image;
     } else if (g->in_place) {
@@ -113,6 +115,6 @@ void kn_conv_split_bands(kn_conv_bands *b, int64_t most, int64_t tile)
         g->bands = kn_div_up(all, g->rows_per_band);
     }
     int64_t segments = (g->rows_per_band + 2 * rows - 2) / rows;
-    b->length = round_up((g->rows_per_band + (segments - 1) * halo) * g->pitch, tile);
-    g->plane = round_up(b->length + halo * g->pitch + b->columns.halo, 16);
+    b->length = kn_round_up_i64((g->rows_per_band + (segments - 1) * halo) * g->pitch, tile);
+    g->plane = kn_round_up_i64(b->length + halo * g->pitch + b->columns.halo, 16);
 }

@@ -12,7 +12,6 @@ typedef struct bands_pass {
     const kn_conv_problem *problem;
     kn_conv_bands bands;
     kn_conv_band_weights weights;
-    bool backward;
     int vector_width, channels, vectors;                                      /* of a tile */
     int64_t element, blocks, items, units_per_item, table_size, scratch_size; /* sizes in elements */
     kn_buffer *scratch, *packed;
@@ -68,10 +67,11 @@ static void describe_weights(bands_pass *p)
 {
     const kn_conv_shape *s = &p->problem->shape;
     const kn_conv_band_layout *g = &p->bands.layout;
+    const bool data = p->problem->pass == KN_CONV_DATA;
     int64_t area = s->kernel_size[1] * s->kernel_size[2];
     p->weights = (kn_conv_band_weights){.group = g->inner * g->outer * area,
-                                        .outer = p->backward ? area : g->inner * area,
-                                        .inner = p->backward ? g->outer * area : area,
+                                        .outer = data ? area : g->inner * area,
+                                        .inner = data ? g->outer * area : area,
                                         .row = s->kernel_size[2],
                                         .column = 1};
     p->weights.block = p->channels * p->weights.outer;
@@ -107,7 +107,7 @@ static void describe(bands_pass *p, const kn_limits *limits)
     const kn_conv_shape *s = &p->problem->shape;
     p->element = s->f64 ? 8 : 4;
     p->vector_width = kn_conv_vector_width(limits, s->f64);
-    kn_conv_describe_bands(&p->bands, s, p->backward);
+    kn_conv_describe_bands(&p->bands, p->problem);
     choose_tile(p, limits);
     p->blocks = kn_div_up(p->bands.layout.outer, p->channels);
     choose_items(p, limits);
@@ -115,8 +115,8 @@ static void describe(bands_pass *p, const kn_limits *limits)
 
 static const char *options_of(char *buffer, const bands_pass *p)
 {
-    snprintf(buffer, KN_CONV_OPTIONS, "%s -DVW=%d -DKX=%d -DVX=%d",
-             p->element == 8 ? "-DT=double -DKN_USE_F64" : "-DT=float", p->vector_width, p->channels, p->vectors);
+    snprintf(buffer, KN_CONV_OPTIONS, "%s -DVW=%d -DKX=%d -DVX=%d", kn_options_f64_or_f32(p->element == 8),
+             p->vector_width, p->channels, p->vectors);
     return buffer;
 }
 
@@ -125,7 +125,7 @@ static bool wants_packing(const bands_pass *p)
     const kn_conv_shape *s = &p->problem->shape;
     const kn_conv_band_layout *g = &p->bands.layout;
     int64_t bytes = g->inner * g->outer * s->kernel_size[1] * s->kernel_size[2] * p->element;
-    return p->backward && g->outer >= p->channels && bytes > PACK_BYTES;
+    return p->problem->pass == KN_CONV_DATA && g->outer >= p->channels && bytes > PACK_BYTES;
 }
 
 static kn_status pack(bands_pass *p, kn_stream *stream)
@@ -149,23 +149,20 @@ static kn_status correlate(const bands_pass *p, kn_stream *stream)
     const kn_conv_problem *problem = p->problem;
     const kn_conv_shape *s = &problem->shape;
     const kn_conv_bands *b = &p->bands;
-    bool has_bias = !p->backward && problem->bias.buffer;
-    kn_activation activation = p->backward ? KN_ACTIVATION_NONE : problem->activation;
     return kn_run(stream, .source = "conv/cpu/bands.cl", .kernel = "conv_bands", .operation = "conv2d",
                   .options = options_of(options, p), .dims = 1, .global = {(size_t)p->items}, .local = {1},
-                  KN_ARGS(kn_conv_arg(s, p->backward ? problem->y : problem->x),
-                          p->packed ? kn_arg_buffer(p->packed, 0) : kn_conv_arg(s, problem->weight),
-                          kn_conv_arg(s, has_bias ? problem->bias : problem->weight),
-                          kn_conv_arg(s, p->backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
-                          kn_arg_struct(&b->layout, sizeof b->layout), kn_arg_struct(&b->rows, sizeof b->rows),
-                          kn_arg_struct(&b->columns, sizeof b->columns), kn_arg_struct(&p->weights, sizeof p->weights),
-                          kn_arg_i64(p->units_per_item), kn_arg_i64(p->scratch_size), kn_arg_i64(p->table_size),
-                          kn_arg_i64(b->length), kn_arg_i32(has_bias), KN_CONV_BOUND_ARGS(s->f64, activation)));
+                  KN_ARGS(kn_conv_arg(s, kn_conv_from(problem).operand), kn_conv_arg_or(p->packed, s, problem->weight),
+                          kn_conv_bias_arg(problem), kn_conv_arg(s, kn_conv_to(problem).operand),
+                          kn_arg_buffer(p->scratch, 0), kn_arg_struct(&b->layout, sizeof b->layout),
+                          kn_arg_struct(&b->rows, sizeof b->rows), kn_arg_struct(&b->columns, sizeof b->columns),
+                          kn_arg_struct(&p->weights, sizeof p->weights), kn_arg_i64(p->units_per_item),
+                          kn_arg_i64(p->scratch_size), kn_arg_i64(p->table_size), kn_arg_i64(b->length),
+                          KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
-static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
+kn_status kn_conv_run_bands(kn_stream *stream, const void *problem)
 {
-    bands_pass p = {.problem = problem, .backward = backward};
+    bands_pass p = {.problem = problem};
     describe(&p, kn_device_limits(kn_stream_device(stream)));
     kn_status status = kn_buffer_alloc(&p.scratch, stream, (size_t)(p.items * p.scratch_size * p.element));
     if (status == KN_OK && wants_packing(&p))
@@ -180,60 +177,43 @@ static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool bac
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
-static bool supports(const kn_limits *limits, const kn_conv_problem *problem, bool backward)
+bool kn_conv_supports_bands(const kn_limits *limits, const void *problem)
 {
-    if (!kn_conv_bands_fit(&problem->shape, backward))
+    if (!kn_conv_bands_fit(problem))
         return false;
-    bands_pass p = {.problem = problem, .backward = backward};
+    bands_pass p = {.problem = problem};
     describe(&p, limits);
     double planes = (double)kn_conv_band_planes(&p.bands) * (double)p.bands.layout.plane;
     return planes < 2147483647.0 &&
            (double)p.items * (double)p.scratch_size * (double)p.element <= (double)limits->max_allocation;
 }
 
-bool kn_conv_supports_bands(const kn_limits *limits, const void *problem) { return supports(limits, problem, false); }
-bool kn_conv_supports_bands_data(const kn_limits *limits, const void *problem)
-{
-    return supports(limits, problem, true);
-}
-
 /* A 1 x 1 kernel that reads every pixel. */
-static bool is_pointwise(const kn_conv_shape *s)
+static bool is_pointwise(const kn_conv_problem *problem)
 {
-    kn_conv_bands b;
-    kn_conv_describe_bands(&b, s, false);
-    return b.layout.flat && s->groups == 1 && s->in_channels >= 16 && s->out_channels >= 16;
+    const kn_conv_shape *s = &problem->shape;
+    return kn_conv_reads_each_pixel_once(s) && s->groups == 1 && s->in_channels >= 16 && s->out_channels >= 16;
 }
 
 /* Fewer output channels than half a vector, which other implementations pad, and enough taps to pay for copying the
  * band; with a stride, which vectors along image rows do not support, any number of taps. */
-static bool few_channels(const kn_limits *limits, const kn_conv_shape *s, int64_t inner, int64_t outer)
+static bool few_channels(const kn_limits *limits, const kn_conv_problem *problem)
 {
+    const kn_conv_shape *s = &problem->shape;
     bool strided = s->stride[1] > 1 || s->stride[2] > 1;
-    return 2 * outer <= kn_conv_vector_width(limits, s->f64) &&
-           (strided || inner * s->kernel_size[1] * s->kernel_size[2] >= 64);
+    return 2 * kn_conv_to(problem).channels <= kn_conv_vector_width(limits, s->f64) &&
+           (strided || kn_conv_from(problem).channels * s->kernel_size[1] * s->kernel_size[2] >= 64);
 }
 
-bool kn_conv_prefers_bands(const kn_limits *limits, const void *problem)
-{
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    return limits->is_cpu &&
-           (is_pointwise(s) || few_channels(limits, s, s->in_channels / s->groups, s->out_channels / s->groups));
-}
-
-/* Images too small to be read in place need weights with whole vectors of contiguous channels. */
-bool kn_conv_prefers_bands_data(const kn_limits *limits, const void *problem_)
+/* Backward-data of images too small to be read in place needs weights with whole vectors of contiguous channels. */
+bool kn_conv_prefers_bands(const kn_limits *limits, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
-    const kn_conv_shape *s = &problem->shape;
-    if (!limits->is_cpu)
-        return false;
-    if (!is_pointwise(s))
-        return few_channels(limits, s, s->out_channels / s->groups, s->in_channels / s->groups);
-    bands_pass p = {.problem = problem, .backward = true};
+    if (!limits->is_cpu || !is_pointwise(problem))
+        return limits->is_cpu && few_channels(limits, problem);
+    if (problem->pass == KN_CONV_FORWARD)
+        return true;
+    bands_pass p = {.problem = problem};
     describe(&p, limits);
     return p.bands.layout.in_place;
 }
-
-kn_status kn_conv_bands_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv_bands_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }

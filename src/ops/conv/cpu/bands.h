@@ -12,10 +12,10 @@ typedef struct kn_conv_bands {
 } kn_conv_bands;
 
 /* Does the problem fit the bands' int fields? */
-bool kn_conv_bands_fit(const kn_conv_shape *s, bool backward);
+bool kn_conv_bands_fit(const kn_conv_problem *problem);
 
 /* Sets all but the layout's sizes; a 1 x 1 kernel that reads all pixels treats each as a row of one. */
-void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_shape *s, bool backward);
+void kn_conv_describe_bands(kn_conv_bands *b, const kn_conv_problem *problem);
 
 /* Chooses the rows per band for about `most` elements in tiles of `tile`, and sets the dependent sizes. */
 void kn_conv_split_bands(kn_conv_bands *b, int64_t most, int64_t tile);

@@ -9,8 +9,6 @@ enum { MAX_TAPS = 9 }; /* at a time: their weights or sums are in registers */
  * much for the weights. Grids scale with the device's vector width, and so, roughly, do the caches. */
 enum { GRID_BYTES = 288 << 10, WEIGHTS_GRID_BYTES = 1 << 20 };
 
-static const char source[] = "conv/cpu/channels.cl";
-
 /* Rows or columns of zeros before the image, for the first tap of the first pixel; and the grid's total: image, margins
  * and the reach of the last pixel's last tap. */
 static int64_t margin(int64_t shift, int64_t distance, int64_t taps)
@@ -44,9 +42,10 @@ static int64_t taps_at_a_time(const kn_conv_shape *s)
     return most;
 }
 
-static void describe(kn_conv_plane_pass *p, const kn_limits *limits, kn_conv_plane_shape shape)
+static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
 {
     const kn_conv_shape *s = &p->problem->shape;
+    kn_conv_plane_shape shape = kn_conv_plane_shape_of(p->problem);
     int64_t taps = kn_conv_taps(s), pixels = shape.rows * shape.columns;
     choose_grid(&shape);
     p->shape = shape;
@@ -56,31 +55,21 @@ static void describe(kn_conv_plane_pass *p, const kn_limits *limits, kn_conv_pla
     p->scratch_size = (shape.line + pixels + taps + 1) * p->vector_width; /* plus tables of 32-bit integers */
     p->scratch_size += shape.read_rows * shape.read_columns + 2 * pixels + taps;
     p->scratch_size = kn_div_up(p->scratch_size, p->vector_width) * p->vector_width;
-    snprintf(p->options, sizeof p->options, "%s -DVW=%d -DTAPS=%d", s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
-             (int)p->vector_width, (int)taps_at_a_time(s));
+    snprintf(p->options, sizeof p->options, "%s -DVW=%d -DTAPS=%d", kn_options_f64_or_f32(s->f64), (int)p->vector_width,
+             (int)taps_at_a_time(s));
 }
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */
 
-static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
-{
-    const kn_conv_shape *s = &problem->shape;
-    kn_conv_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_channels"};
-    describe(&p, kn_device_limits(kn_stream_device(stream)),
-             backward ? kn_conv_plane_shape_of_backward(s) : kn_conv_plane_shape_of_forward(s));
-    p.tasks *= p.shape.images;
-    return kn_conv_run_planes(stream, &p, backward);
-}
-
-kn_status kn_conv_channels_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv_channels_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }
-
-kn_status kn_conv_channels_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_run_channels(kn_stream *stream, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
-    kn_conv_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_channels_weights"};
-    describe(&p, kn_device_limits(kn_stream_device(stream)), kn_conv_plane_shape_of_forward(&problem->shape));
-    return kn_conv_run_plane_weights(stream, &p);
+    kn_conv_plane_pass p = {.problem = problem, .source = "conv/cpu/channels.cl"};
+    p.kernel = problem->pass == KN_CONV_WEIGHTS ? "conv_channels_weights" : "conv_channels";
+    describe(&p, kn_device_limits(kn_stream_device(stream)));
+    if (problem->pass != KN_CONV_WEIGHTS)
+        p.tasks *= p.shape.images;
+    return kn_conv_run_plane_pass(stream, &p);
 }
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
@@ -96,31 +85,18 @@ bool kn_conv_supports_channels(const kn_limits *limits, const void *problem)
     for (int d = 1; d < 3; d++)
         size *= (double)s->in_size[d] + (double)s->out_size[d] * (double)s->stride[d] +
                 2 * (double)s->kernel_size[d] * (double)s->dilation[d] + 2 * (double)s->padding[d];
-    return kn_conv_is_flat(s) && s->groups == s->in_channels && size < most;
+    return kn_conv_is_depthwise(problem) && size < most;
 }
 
-bool kn_conv_supports_channels_data(const kn_limits *limits, const void *problem)
+bool kn_conv_prefers_channels(const kn_limits *limits, const void *problem_)
 {
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    return kn_conv_supports_channels(limits, problem) && s->out_channels == s->groups;
-}
-
-static bool prefers(const kn_limits *limits, const kn_conv_shape *s, int64_t most_bytes)
-{
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
     kn_conv_plane_shape p = kn_conv_plane_shape_of_forward(s);
     int64_t lanes = kn_conv_vector_width(limits, s->f64), pixels = p.rows * p.columns;
     if (!limits->is_cpu || s->groups < lanes || kn_min_i64(p.read_rows * p.read_columns, pixels) < lanes)
         return false;
     choose_grid(&p);
-    return (p.line + pixels) * lanes * (s->f64 ? 8 : 4) <= most_bytes;
-}
-
-bool kn_conv_prefers_channels(const kn_limits *limits, const void *problem)
-{
-    return prefers(limits, &((const kn_conv_problem *)problem)->shape, GRID_BYTES);
-}
-
-bool kn_conv_prefers_channels_weights(const kn_limits *limits, const void *problem)
-{
-    return prefers(limits, &((const kn_conv_problem *)problem)->shape, WEIGHTS_GRID_BYTES);
+    return (p.line + pixels) * lanes * kn_conv_element(s) <=
+           (problem->pass == KN_CONV_WEIGHTS ? WEIGHTS_GRID_BYTES : GRID_BYTES);
 }

@@ -8,22 +8,12 @@ static kn_status launch(kn_stream *stream, const kn_conv_correlation *c, const k
                         const kn_conv_tile *tile)
 {
     char options[KN_CONV_OPTIONS];
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    int64_t element = c->f64 ? 8 : 4;
-    kn_conv_grid grid = c->grid;
-    int64_t tiles = kn_div_up(grid.images * grid.rows * grid.columns, tile->columns);
-    int64_t blocks = grid.groups * kn_div_up(grid.outer, tile->block);
-    grid.tiles_per_item = kn_max_i64(1, tiles * blocks / (32 * limits->compute_units));
-    kn_arg x = w->padded ? kn_arg_buffer(w->padded, 0) : kn_arg_buffer(c->x.buffer, c->x.offset * element);
-    kn_conv_operand bias = c->bias.buffer ? c->bias : c->weight;
-    kn_conv_options(options, limits, c->f64, tile->channels, "PX", tile->columns);
-    return kn_run(stream, .source = "conv/cpu/direct.cl", .kernel = "conv_direct", .operation = "conv2d",
-                  .options = options, .dims = 2,
-                  .global = {(size_t)kn_div_up(tiles, grid.tiles_per_item), (size_t)blocks}, .local = {1, 1},
-                  KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
-                          kn_arg_buffer(bias.buffer, bias.offset * element),
-                          kn_arg_buffer(c->y.buffer, c->y.offset * element), kn_arg_struct(&grid, sizeof grid),
-                          kn_arg_i32(c->bias.buffer != NULL), KN_CONV_BOUND_ARGS(c->f64, c->activation)));
+    const kn_conv_grid *g = &c->grid;
+    kn_conv_options(options, kn_device_limits(kn_stream_device(stream)), c->problem->shape.f64, tile->channels, "PX",
+                    tile->columns);
+    return kn_conv_launch_correlation(stream, c, w, "conv/cpu/direct.cl", "conv_direct", options,
+                                      kn_div_up(g->images * g->rows * g->columns, tile->columns),
+                                      g->groups * kn_div_up(g->outer, tile->block));
 }
 
 /* With 32 registers: the number of vectors that wastes the fewest channels in the last block; among equals the largest,
@@ -50,40 +40,18 @@ static kn_conv_tile choose_tile(kn_stream *stream, bool f64, int64_t outer)
 
 bool kn_conv_supports_direct(const kn_limits *limits, const void *problem)
 {
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
-    return kn_conv_table_fits(s, s->in_channels);
+    return kn_conv_table_fits(problem);
 }
 
 bool kn_conv_prefers_direct(const kn_limits *limits, const void *problem)
 {
-    (void)problem;
-    return limits->is_cpu;
+    return limits->is_cpu && kn_conv_correlations(problem) <= 16; /* two launches each */
 }
 
-kn_status kn_conv_direct_forward(kn_stream *stream, const void *problem_)
+kn_status kn_conv_run_direct(kn_stream *stream, const void *problem)
 {
-    const kn_conv_problem *problem = problem_;
-    kn_conv_tile tile = choose_tile(stream, problem->shape.f64, problem->shape.out_channels / problem->shape.groups);
-    return kn_conv_correlate_forward(stream, problem, &tile);
-}
-
-bool kn_conv_supports_direct_data(const kn_limits *limits, const void *problem)
-{
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    (void)limits;
-    return kn_conv_table_fits(s, s->out_channels);
-}
-
-bool kn_conv_prefers_direct_data(const kn_limits *limits, const void *problem)
-{
-    bool few_residues = kn_conv_residues(&((const kn_conv_problem *)problem)->shape) <= 16; /* two launches each */
-    return limits->is_cpu && few_residues;
-}
-
-kn_status kn_conv_direct_backward_data(kn_stream *stream, const void *problem_)
-{
-    const kn_conv_problem *problem = problem_;
-    kn_conv_tile tile = choose_tile(stream, problem->shape.f64, problem->shape.in_channels / problem->shape.groups);
-    return kn_conv_correlate_backward(stream, problem, &tile);
+    const bool f64 = ((const kn_conv_problem *)problem)->shape.f64;
+    const kn_conv_tile tile = choose_tile(stream, f64, kn_conv_to(problem).channels);
+    return kn_conv_correlate(stream, problem, &tile);
 }

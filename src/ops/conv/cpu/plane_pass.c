@@ -28,9 +28,12 @@ kn_conv_plane_shape kn_conv_plane_shape_of_forward(const kn_conv_shape *s)
                                  .column_distance = s->dilation[2]};
 }
 
-kn_conv_plane_shape kn_conv_plane_shape_of_backward(const kn_conv_shape *s)
+kn_conv_plane_shape kn_conv_plane_shape_of(const kn_conv_problem *problem)
 {
+    const kn_conv_shape *s = &problem->shape;
     kn_conv_plane_shape p = kn_conv_plane_shape_of_forward(s);
+    if (problem->pass != KN_CONV_DATA)
+        return p;
     p.read_rows = s->out_size[1];
     p.read_columns = s->out_size[2];
     p.rows = s->in_size[1];
@@ -45,6 +48,13 @@ kn_conv_plane_shape kn_conv_plane_shape_of_backward(const kn_conv_shape *s)
     return p;
 }
 
+bool kn_conv_is_depthwise(const kn_conv_problem *problem)
+{
+    const kn_conv_shape *s = &problem->shape;
+    return kn_conv_is_flat(s) && s->groups == s->in_channels &&
+           (problem->pass != KN_CONV_DATA || s->groups == s->out_channels);
+}
+
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
 /* Enough work-items for load balance, each with several of `tasks` to amortise its preparation. */
@@ -56,21 +66,18 @@ static kn_status start_items(kn_conv_plane_pass *p, kn_stream *stream, int64_t t
     return kn_buffer_alloc(&p->scratch, stream, (size_t)(p->items * p->scratch_size * p->element));
 }
 
-kn_status kn_conv_run_planes(kn_stream *stream, kn_conv_plane_pass *p, bool backward)
+static kn_status run_correlation(kn_stream *stream, kn_conv_plane_pass *p)
 {
     const kn_conv_problem *problem = p->problem;
     const kn_conv_shape *s = &problem->shape;
-    bool has_bias = !backward && problem->bias.buffer;
-    kn_activation activation = backward ? KN_ACTIVATION_NONE : problem->activation;
     KN_TRY(start_items(p, stream, p->tasks));
-    kn_status status = kn_run(
-        stream, .source = p->source, .kernel = p->kernel, .operation = backward ? "conv2d_backward_data" : "conv2d",
-        .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
-        KN_ARGS(kn_conv_arg(s, backward ? problem->y : problem->x), kn_conv_arg(s, problem->weight),
-                kn_conv_arg(s, has_bias ? problem->bias : problem->weight),
-                kn_conv_arg(s, backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
-                kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(p->per_item), kn_arg_i64(p->scratch_size),
-                kn_arg_i32(has_bias), KN_CONV_BOUND_ARGS(s->f64, activation)));
+    kn_status status =
+        kn_run(stream, .source = p->source, .kernel = p->kernel, .operation = kn_conv_operation(problem),
+               .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
+               KN_ARGS(kn_conv_arg(s, kn_conv_from(problem).operand), kn_conv_arg(s, problem->weight),
+                       kn_conv_bias_arg(problem), kn_conv_arg(s, kn_conv_to(problem).operand),
+                       kn_arg_buffer(p->scratch, 0), kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(p->per_item),
+                       kn_arg_i64(p->scratch_size), KN_CONV_EPILOGUE_ARGS(problem)));
     kn_buffer_free(p->scratch);
     return status;
 }
@@ -97,55 +104,38 @@ static kn_status choose_shares(plane_shares *b, kn_stream *stream, const kn_conv
     return kn_buffer_alloc(&b->bias_part, stream, (size_t)(b->shares * s->out_channels * element));
 }
 
-static kn_arg sums_of(const plane_shares *b, const kn_conv_problem *problem)
-{
-    return b->sums ? kn_arg_buffer(b->sums, 0) : kn_conv_arg(&problem->shape, problem->weight);
-}
-
-static kn_arg bias_sums_of(const plane_shares *b, const kn_conv_problem *problem)
-{
-    return b->bias_part ? kn_arg_buffer(b->bias_part, 0)
-                        : kn_conv_arg(&problem->shape, problem->bias.buffer ? problem->bias : problem->weight);
-}
-
-static kn_status total_shares(const plane_shares *b, kn_stream *stream, const kn_conv_problem *problem)
-{
-    const kn_conv_shape *s = &problem->shape;
-    return b->shares == 1 ? KN_OK
-                          : kn_conv_total_gradient(stream, problem, b->sums, b->shares, b->bias_part, b->shares,
-                                                   s->out_channels / s->groups);
-}
-
-static void free_shares(const plane_shares *b)
-{
-    kn_buffer_free(b->sums);
-    kn_buffer_free(b->bias_part);
-}
-
 static kn_status launch_weights(const kn_conv_plane_pass *p, kn_stream *stream, const plane_shares *b)
 {
     const kn_conv_problem *problem = p->problem;
     const kn_conv_shape *s = &problem->shape;
-    return kn_run(stream, .source = p->source, .kernel = p->kernel, .operation = "conv2d_backward_weights",
-                  .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
-                  KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->y), sums_of(b, problem),
-                          bias_sums_of(b, problem), kn_arg_buffer(p->scratch, 0),
-                          kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(b->images_per_share),
-                          kn_arg_i64(b->shares), kn_arg_i64(p->per_item), kn_arg_i64(p->scratch_size),
-                          kn_arg_i32(problem->bias.buffer != NULL)));
+    return kn_run(
+        stream, .source = p->source, .kernel = p->kernel, .operation = "conv2d_backward_weights", .options = p->options,
+        .dims = 1, .global = {(size_t)p->items}, .local = {1},
+        KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->y), kn_conv_arg_or(b->sums, s, problem->weight),
+                b->sums ? kn_arg_buffer(b->bias_part, 0) : kn_conv_bias_arg(problem), kn_arg_buffer(p->scratch, 0),
+                kn_arg_struct(&p->shape, sizeof p->shape), kn_arg_i64(b->images_per_share), kn_arg_i64(b->shares),
+                kn_arg_i64(p->per_item), kn_arg_i64(p->scratch_size), kn_arg_i32(problem->bias.buffer != NULL)));
 }
 
-kn_status kn_conv_run_plane_weights(kn_stream *stream, kn_conv_plane_pass *p)
+static kn_status run_weights(kn_stream *stream, kn_conv_plane_pass *p)
 {
-    plane_shares shares = {0};
-    kn_status status = choose_shares(&shares, stream, p->problem, p->tasks);
+    const kn_conv_shape *s = &p->problem->shape;
+    plane_shares b = {0};
+    kn_status status = choose_shares(&b, stream, p->problem, p->tasks);
     if (status == KN_OK)
-        status = start_items(p, stream, p->tasks * shares.shares);
+        status = start_items(p, stream, p->tasks * b.shares);
     if (status == KN_OK)
-        status = launch_weights(p, stream, &shares);
-    if (status == KN_OK)
-        status = total_shares(&shares, stream, p->problem);
+        status = launch_weights(p, stream, &b);
+    if (status == KN_OK && b.sums)
+        status = kn_conv_total_gradient(stream, p->problem, b.sums, b.shares, b.bias_part, b.shares,
+                                        s->out_channels / s->groups);
     kn_buffer_free(p->scratch);
-    free_shares(&shares);
+    kn_buffer_free(b.sums);
+    kn_buffer_free(b.bias_part);
     return status;
+}
+
+kn_status kn_conv_run_plane_pass(kn_stream *stream, kn_conv_plane_pass *p)
+{
+    return p->problem->pass == KN_CONV_WEIGHTS ? run_weights(stream, p) : run_correlation(stream, p);
 }

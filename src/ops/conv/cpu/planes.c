@@ -8,10 +8,6 @@ enum { VECTORS = 4 };             /* at a time: VX in cl/conv/cpu/planes.cl */
 enum { RUN = 1024 };              /* elements of the masks, which should stay in the L1 cache */
 enum { PLANE_BYTES = 256 << 10 }; /* longer lines do not fit the L2 cache */
 
-static const char source[] = "conv/cpu/planes.cl";
-
-static int64_t round_up(int64_t n, int64_t step) { return kn_div_up(n, step) * step; }
-
 /* Zeros before and after the line, for taps outside the image. */
 static void choose_margins(kn_conv_plane_shape *p, int64_t rows, int64_t vector_width)
 {
@@ -20,9 +16,9 @@ static void choose_margins(kn_conv_plane_shape *p, int64_t rows, int64_t vector_
     int64_t low = kn_min_i64(p->row_shift, last_row) * p->width + kn_min_i64(p->column_shift, last_column),
             high = kn_max_i64(p->row_shift, last_row) * p->width + kn_max_i64(p->column_shift, last_column);
     int64_t filled = ((p->read_rows - 1) * p->spread_rows + 1) * p->width;
-    p->before = round_up(kn_max_i64(0, -low), vector_width);
+    p->before = kn_round_up_i64(kn_max_i64(0, -low), vector_width);
     p->line = p->before + kn_max_i64(filled, rows * p->width + kn_max_i64(0, high)) + VECTORS * vector_width;
-    p->line = round_up(p->line, vector_width);
+    p->line = kn_round_up_i64(p->line, vector_width);
 }
 
 /* Output rows processed at a time: several, as one line, if they correspond to the line's rows. */
@@ -30,48 +26,40 @@ static void choose_run(kn_conv_plane_shape *p, int64_t vector_width)
 {
     bool same = p->step_rows == 1 && p->step_columns == 1 && p->columns == p->width;
     p->rows_per_run = same ? kn_max_i64(1, kn_min_i64(p->rows, RUN / p->width)) : 1;
-    p->run = round_up(p->rows_per_run * p->width, VECTORS * vector_width);
+    p->run = kn_round_up_i64(p->rows_per_run * p->width, VECTORS * vector_width);
 }
 
-static void describe(kn_conv_plane_pass *p, const kn_limits *limits, kn_conv_plane_shape shape)
+static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
 {
     const kn_conv_shape *s = &p->problem->shape;
+    const kn_conv_plane_shape shape = kn_conv_plane_shape_of(p->problem);
     p->shape = shape;
     p->element = s->f64 ? 8 : 4;
     p->vector_width = kn_conv_vector_width(limits, s->f64);
     choose_run(&p->shape, p->vector_width);
     choose_margins(&p->shape, (shape.rows - 1) * shape.step_rows + 1, p->vector_width);
-    snprintf(p->options, sizeof p->options, "%s -DVW=%d", s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float",
-             (int)p->vector_width);
+    snprintf(p->options, sizeof p->options, "%s -DVW=%d", kn_options_f64_or_f32(s->f64), (int)p->vector_width);
 }
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */
 
-static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
-{
-    const kn_conv_shape *s = &problem->shape;
-    kn_conv_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_planes"};
-    describe(&p, kn_device_limits(kn_stream_device(stream)),
-             backward ? kn_conv_plane_shape_of_backward(s) : kn_conv_plane_shape_of_forward(s));
-    p.tasks = p.shape.images * p.shape.channels;
-    p.scratch_size = p.shape.line + p.shape.run * (1 + p.shape.kernel_columns);
-    return kn_conv_run_planes(stream, &p, backward);
-}
-
-kn_status kn_conv_planes_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv_planes_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }
-
-kn_status kn_conv_planes_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_run_planes(kn_stream *stream, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
-    kn_conv_plane_pass p = {.problem = problem, .source = source, .kernel = "conv_planes_weights"};
-    describe(&p, kn_device_limits(kn_stream_device(stream)), kn_conv_plane_shape_of_forward(s));
-    p.tasks = s->out_channels;
-    p.shape.gradient_line = round_up(p.shape.rows * s->stride[1] * p.shape.width, p.vector_width) + p.vector_width;
-    p.scratch_size =
-        p.shape.line + p.shape.gradient_line + kn_conv_taps(s) * p.vector_width + p.shape.kernel_columns * p.shape.run;
-    return kn_conv_run_plane_weights(stream, &p);
+    kn_conv_plane_pass p = {.problem = problem, .source = "conv/cpu/planes.cl", .kernel = "conv_planes"};
+    describe(&p, kn_device_limits(kn_stream_device(stream)));
+    p.tasks = p.shape.images * p.shape.channels;
+    p.scratch_size = p.shape.line + p.shape.run * (1 + p.shape.kernel_columns);
+    if (problem->pass == KN_CONV_WEIGHTS) {
+        p.kernel = "conv_planes_weights";
+        p.tasks = s->out_channels;
+        p.shape.gradient_line =
+            kn_round_up_i64(p.shape.rows * s->stride[1] * p.shape.width, p.vector_width) + p.vector_width;
+        p.scratch_size = p.shape.line + p.shape.gradient_line + kn_conv_taps(s) * p.vector_width +
+                         p.shape.kernel_columns * p.shape.run;
+    }
+    return kn_conv_run_plane_pass(stream, &p);
 }
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
@@ -85,14 +73,7 @@ bool kn_conv_supports_planes(const kn_limits *limits, const void *problem)
                   2 * (double)s->kernel_size[1] * (double)s->dilation[1] + 2 * (double)s->padding[1];
     double width = (double)s->in_size[2] + 2 * (double)s->kernel_size[2] * (double)s->dilation[2];
     (void)limits;
-    return kn_conv_is_flat(s) && s->groups == s->in_channels && (s->out_size[2] - 1) * s->stride[2] < s->in_size[2] &&
-           rows * width < most;
-}
-
-bool kn_conv_supports_planes_data(const kn_limits *limits, const void *problem)
-{
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    return kn_conv_supports_planes(limits, problem) && s->out_channels == s->groups;
+    return kn_conv_is_depthwise(problem) && (s->out_size[2] - 1) * s->stride[2] < s->in_size[2] && rows * width < most;
 }
 
 bool kn_conv_prefers_planes(const kn_limits *limits, const void *problem)

@@ -8,8 +8,11 @@
 
 /* Forward and backward-weights read x, and the result (dy) is every stride-th pixel. Backward-data reads dy, spread out
  * by the stride. `width` is the image's; the fields from `before` on are 0. */
+kn_conv_plane_shape kn_conv_plane_shape_of(const kn_conv_problem *problem);
 kn_conv_plane_shape kn_conv_plane_shape_of_forward(const kn_conv_shape *s);
-kn_conv_plane_shape kn_conv_plane_shape_of_backward(const kn_conv_shape *s);
+
+/* One input channel per group; in backward-data also one output channel. */
+bool kn_conv_is_depthwise(const kn_conv_problem *problem);
 
 /* A pass (plane_pass.c): first what the implementation sets, then what running it sets. The kernels of both take the
  * same arguments. */
@@ -25,5 +28,4 @@ typedef struct kn_conv_plane_pass {
     kn_buffer *scratch;
 } kn_conv_plane_pass;
 
-kn_status kn_conv_run_planes(kn_stream *stream, kn_conv_plane_pass *pass, bool backward);
-kn_status kn_conv_run_plane_weights(kn_stream *stream, kn_conv_plane_pass *pass);
+kn_status kn_conv_run_plane_pass(kn_stream *stream, kn_conv_plane_pass *pass);

@@ -9,7 +9,6 @@ enum { BLOCK_BYTES = 128 << 10 }; /* of results, likewise */
 
 typedef struct pointwise {
     const kn_conv_problem *problem;
-    bool backward;
     kn_conv_pointwise_grid grid;
     kn_conv_pointwise_shape shape;
     bool in_place;                              /* tiles of pixels are read without packing */
@@ -45,14 +44,6 @@ static kn_conv_pointwise_grid whole_grid(const kn_conv_shape *s)
                                     .column_step = 1};
 }
 
-static bool reads_all(const kn_conv_shape *s)
-{
-    for (int d = 1; d < 3; d++)
-        if (s->stride[d] != 1 || s->padding[d] != 0 || s->in_size[d] != s->out_size[d])
-            return false;
-    return true;
-}
-
 /* Tiles per block: as many as fit in cache, but few enough that the pairs of tile block and channel block spread evenly
  * over the cores. */
 static int64_t choose_tiles(const kn_limits *limits, int64_t tiles, int64_t tile_bytes, int64_t channel_blocks,
@@ -74,20 +65,20 @@ static int64_t choose_chunk(int64_t inner, int64_t bytes)
     return kn_max_i64(1, kn_div_up(kn_div_up(inner, chunks), 16)) * 16;
 }
 
-static void describe(pointwise *p, const kn_limits *limits, const kn_conv_problem *problem, bool backward)
+static void describe(pointwise *p, const kn_limits *limits, const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
-    bool all = reads_all(s);
+    const bool all = kn_conv_reads_each_pixel_once(s), data = problem->pass == KN_CONV_DATA;
     int64_t width = kn_conv_vector_width(limits, s->f64);
-    *p = (pointwise){.problem = problem, .backward = backward, .element = s->f64 ? 8 : 4, .block = VECTORS * width};
+    *p = (pointwise){.problem = problem, .element = s->f64 ? 8 : 4, .block = VECTORS * width};
     p->tile = tile_rows(limits);
     p->grid = all ? whole_grid(s) : strided_grid(s);
     p->tiles = kn_div_up(s->images * s->out_size[1] * s->out_size[2], p->tile);
-    p->shape = (kn_conv_pointwise_shape){.inner = backward ? s->out_channels : s->in_channels,
-                                         .outer = backward ? s->in_channels : s->out_channels,
-                                         .inner_stride = backward ? s->in_channels : 1,
-                                         .outer_stride = backward ? 1 : s->in_channels,
-                                         .spread = backward && !all};
+    p->shape = (kn_conv_pointwise_shape){.inner = kn_conv_from(problem).channels,
+                                         .outer = kn_conv_to(problem).channels,
+                                         .inner_stride = data ? s->in_channels : 1,
+                                         .outer_stride = data ? 1 : s->in_channels,
+                                         .spread = data && !all};
     p->in_place = s->out_size[1] * s->out_size[2] % p->tile == 0;
     p->shape.a_step = p->in_place ? s->out_size[1] * s->out_size[2] : p->tile;
     p->shape.chunk = choose_chunk(p->shape.inner, p->block * p->element);
@@ -106,7 +97,7 @@ static kn_status pack(pointwise *p, kn_stream *stream)
     return kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_pack", .operation = "conv2d",
                   .options = p->options, .dims = 2,
                   .global = {(size_t)kn_div_up(p->tiles, TILES), (size_t)kn_div_up(inner, CHANNELS)}, .local = {1, 1},
-                  KN_ARGS(kn_conv_arg(s, p->backward ? problem->y : problem->x), kn_arg_buffer(p->panels, 0),
+                  KN_ARGS(kn_conv_arg(s, kn_conv_from(problem).operand), kn_arg_buffer(p->panels, 0),
                           kn_arg_i64(s->images), kn_arg_i64(s->out_size[1] * s->out_size[2]), kn_arg_i64(inner),
                           kn_arg_i64(CHANNELS)));
 }
@@ -115,22 +106,18 @@ static kn_status multiply(pointwise *p, kn_stream *stream)
 {
     const kn_conv_problem *problem = p->problem;
     const kn_conv_shape *s = &problem->shape;
-    bool has_bias = !p->backward && problem->bias.buffer;
-    kn_activation activation = p->backward ? KN_ACTIVATION_NONE : problem->activation;
-    return kn_run(
-        stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_multiply", .operation = "conv2d",
-        .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
-        KN_ARGS(p->in_place ? kn_conv_arg(s, p->backward ? problem->y : problem->x) : kn_arg_buffer(p->panels, 0),
-                kn_conv_arg(s, problem->weight), kn_conv_arg(s, has_bias ? problem->bias : problem->weight),
-                kn_conv_arg(s, p->backward ? problem->x : problem->y), kn_arg_buffer(p->scratch, 0),
-                kn_arg_struct(&p->grid, sizeof p->grid), kn_arg_struct(&p->shape, sizeof p->shape),
-                kn_arg_i32(has_bias), KN_CONV_BOUND_ARGS(s->f64, activation)));
+    return kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_multiply", .operation = "conv2d",
+                  .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
+                  KN_ARGS(kn_conv_arg_or(p->panels, s, kn_conv_from(problem).operand), kn_conv_arg(s, problem->weight),
+                          kn_conv_bias_arg(problem), kn_conv_arg(s, kn_conv_to(problem).operand),
+                          kn_arg_buffer(p->scratch, 0), kn_arg_struct(&p->grid, sizeof p->grid),
+                          kn_arg_struct(&p->shape, sizeof p->shape), KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
-static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
+static kn_status correlate(kn_stream *stream, const kn_conv_problem *problem)
 {
     pointwise p;
-    describe(&p, kn_device_limits(kn_stream_device(stream)), problem, backward);
+    describe(&p, kn_device_limits(kn_stream_device(stream)), problem);
     kn_status status = KN_OK;
     if (!p.in_place)
         status = kn_buffer_alloc(&p.panels, stream, (size_t)(p.tiles * p.tile * p.shape.inner * p.element));
@@ -161,9 +148,8 @@ static bool rows_are_of_x(const kn_conv_shape *s, int64_t tile, int64_t block)
     return out < tile || (in >= tile && cost_of(in, out, tile, block) < cost_of(out, in, tile, block));
 }
 
-kn_status kn_conv_pointwise_backward_weights(kn_stream *stream, const void *problem_)
+static kn_status run_weights(kn_stream *stream, const kn_conv_problem *problem)
 {
-    const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int64_t tile = tile_rows(limits), block = VECTORS * kn_conv_vector_width(limits, s->f64), items;
@@ -193,18 +179,25 @@ kn_status kn_conv_pointwise_backward_weights(kn_stream *stream, const void *prob
     return status == KN_OK && problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : status;
 }
 
+kn_status kn_conv_run_pointwise(kn_stream *stream, const void *problem_)
+{
+    const kn_conv_problem *problem = problem_;
+    return problem->pass == KN_CONV_WEIGHTS ? run_weights(stream, problem) : correlate(stream, problem);
+}
+
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
-bool kn_conv_supports_pointwise_data(const kn_limits *limits, const void *problem)
+/* For the gradient of the weights, tiles of rows must be full. */
+bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem_)
 {
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    (void)limits;
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
+    if (problem->pass == KN_CONV_WEIGHTS && (s->in_channels == 0 || s->out_channels == 0 ||
+                                             kn_max_i64(s->in_channels, s->out_channels) < tile_rows(limits)))
+        return false;
     return kn_conv_is_flat(s) && s->kernel_size[1] == 1 && s->kernel_size[2] == 1 && s->groups == 1 &&
-           (double)s->out_size[1] * (double)s->out_size[2] < (double)(1 << 26);
-}
-bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem)
-{
-    return kn_conv_supports_pointwise_data(limits, problem) && reads_all(&((const kn_conv_problem *)problem)->shape);
+           (double)s->out_size[1] * (double)s->out_size[2] < (double)(1 << 26) &&
+           (problem->pass == KN_CONV_DATA || kn_conv_reads_each_pixel_once(s));
 }
 
 /* Sums long enough to amortise the transpose, and full channel blocks. Bands (bands.c) also read larger images in place
@@ -216,32 +209,14 @@ static bool beats_bands(int64_t inner, int64_t outer, int64_t block, int64_t pix
     return outer > 2 * block && (inner >= 256 || pixels >= 2048);
 }
 
-static bool prefers(const kn_limits *limits, const kn_conv_problem *problem, bool backward)
+bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem_)
 {
+    const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
-    int64_t inner = backward ? s->out_channels : s->in_channels, outer = backward ? s->in_channels : s->out_channels;
-    int64_t block = VECTORS * kn_conv_vector_width(limits, s->f64), pixels = s->out_size[1] * s->out_size[2];
+    const int64_t inner = kn_conv_from(problem).channels, outer = kn_conv_to(problem).channels;
+    const int64_t block = VECTORS * kn_conv_vector_width(limits, s->f64), pixels = s->out_size[1] * s->out_size[2];
+    if (problem->pass == KN_CONV_WEIGHTS)
+        return limits->is_cpu && inner >= 48 && outer >= 48;
     return limits->is_cpu && inner >= 48 && 5 * kn_div_up(outer, block) * block <= 6 * outer &&
-           (pixels < 512 || !reads_all(s) || beats_bands(inner, outer, block, pixels));
-}
-
-bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem) { return prefers(limits, problem, false); }
-bool kn_conv_prefers_pointwise_data(const kn_limits *limits, const void *problem)
-{
-    return prefers(limits, problem, true);
-}
-kn_status kn_conv_pointwise_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv_pointwise_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }
-
-/* Tiles of rows must be full. */
-bool kn_conv_supports_pointwise_weights(const kn_limits *limits, const void *problem)
-{
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    return kn_conv_supports_pointwise(limits, problem) && s->in_channels > 0 && s->out_channels > 0 &&
-           kn_max_i64(s->in_channels, s->out_channels) >= tile_rows(limits);
-}
-bool kn_conv_prefers_pointwise_weights(const kn_limits *limits, const void *problem)
-{
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    return limits->is_cpu && s->in_channels >= 48 && s->out_channels >= 48;
+           (pixels < 512 || !kn_conv_reads_each_pixel_once(s) || beats_bands(inner, outer, block, pixels));
 }

@@ -8,25 +8,14 @@ static kn_status launch(kn_stream *stream, const kn_conv_correlation *c, const k
                         const kn_conv_tile *tile)
 {
     char options[KN_CONV_OPTIONS];
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    int64_t element = c->f64 ? 8 : 4;
-    kn_conv_grid grid = c->grid;
-    int64_t strips = kn_div_up(grid.columns, (int64_t)tile->columns * tile->vector_width);
-    int64_t blocks = grid.groups * kn_div_up(grid.outer, tile->block);
-    int64_t tiles = strips * kn_div_up(grid.rows, tile->rows) * blocks * grid.images;
-    grid.tiles_per_item = kn_max_i64(1, tiles / (32 * limits->compute_units));
-    kn_arg x = w->padded ? kn_arg_buffer(w->padded, 0) : kn_arg_buffer(c->x.buffer, c->x.offset * element);
-    kn_conv_operand bias = c->bias.buffer ? c->bias : c->weight;
+    const kn_conv_grid *g = &c->grid;
+    const int64_t strips = kn_div_up(g->columns, (int64_t)tile->columns * tile->vector_width);
+    const int64_t blocks = g->groups * kn_div_up(g->outer, tile->block);
     snprintf(options, sizeof options, "%s -DVW=%d -DKX=%d -DRX=%d -DVX=%d",
-             c->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", tile->vector_width, tile->channels, tile->rows,
+             kn_options_f64_or_f32(c->problem->shape.f64), tile->vector_width, tile->channels, tile->rows,
              tile->columns);
-    return kn_run(stream, .source = "conv/cpu/rows.cl", .kernel = "conv_rows", .operation = "conv2d",
-                  .options = options, .dims = 1, .global = {(size_t)kn_div_up(tiles, grid.tiles_per_item)},
-                  .local = {1},
-                  KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
-                          kn_arg_buffer(bias.buffer, bias.offset * element),
-                          kn_arg_buffer(c->y.buffer, c->y.offset * element), kn_arg_struct(&grid, sizeof grid),
-                          kn_arg_i32(c->bias.buffer != NULL), KN_CONV_BOUND_ARGS(c->f64, c->activation)));
+    return kn_conv_launch_correlation(stream, c, w, "conv/cpu/rows.cl", "conv_rows", options,
+                                      strips * kn_div_up(g->rows, tile->rows) * blocks * g->images, 1);
 }
 
 /* Channels by rows by vectors: about 16 accumulators, with each load used for as many channels as possible. */
@@ -50,49 +39,32 @@ static bool few(const kn_limits *limits, bool f64, int64_t outer, int64_t taps)
     return 2 * outer <= kn_conv_vector_width(limits, f64) || taps <= 48;
 }
 
+/* Of dx, each correlation computes every stride-th pixel of a row. */
+static int64_t shortest_row(const kn_conv_problem *problem)
+{
+    const kn_conv_shape *s = &problem->shape;
+    return problem->pass == KN_CONV_DATA ? s->in_size[2] / s->stride[2] : s->out_size[2];
+}
+
 bool kn_conv_supports_rows(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    return s->stride[2] == 1 && kn_conv_row_vector_width(limits, s->f64, s->out_size[2]) > 0 &&
-           kn_conv_table_fits(s, s->in_channels);
+    return (s->stride[2] == 1 || ((const kn_conv_problem *)problem)->pass == KN_CONV_DATA) &&
+           kn_conv_row_vector_width(limits, s->f64, shortest_row(problem)) > 0 && kn_conv_table_fits(problem);
 }
 
 bool kn_conv_prefers_rows(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    return limits->is_cpu && kn_conv_row_is_wide(limits, s->f64, s->out_size[2]) &&
-           few(limits, s->f64, s->out_channels / s->groups, kn_conv_taps(s));
+    const int64_t correlations = kn_conv_correlations(problem),
+                  taps = kn_conv_from(problem).channels * s->kernel_size[1] * s->kernel_size[2] / correlations;
+    return limits->is_cpu && correlations <= 16 && kn_conv_row_is_wide(limits, s->f64, shortest_row(problem)) &&
+           few(limits, s->f64, kn_conv_to(problem).channels, taps);
 }
 
-kn_status kn_conv_rows_forward(kn_stream *stream, const void *problem_)
+kn_status kn_conv_run_rows(kn_stream *stream, const void *problem)
 {
-    const kn_conv_problem *problem = problem_;
-    const kn_conv_shape *s = &problem->shape;
-    kn_conv_tile tile = choose_tile(stream, s->f64, s->out_channels / s->groups, s->out_size[2]);
-    return kn_conv_correlate_forward(stream, problem, &tile);
-}
-
-/* Each correlation computes every stride-th pixel of a row of dx. */
-static int64_t shortest_row(const kn_conv_shape *s) { return s->in_size[2] / s->stride[2]; }
-
-bool kn_conv_supports_rows_data(const kn_limits *limits, const void *problem)
-{
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    return kn_conv_row_vector_width(limits, s->f64, shortest_row(s)) > 0 && kn_conv_table_fits(s, s->out_channels);
-}
-
-bool kn_conv_prefers_rows_data(const kn_limits *limits, const void *problem)
-{
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    int64_t taps = s->out_channels / s->groups * s->kernel_size[1] * s->kernel_size[2] / kn_conv_residues(s);
-    return limits->is_cpu && kn_conv_residues(s) <= 16 && kn_conv_row_is_wide(limits, s->f64, shortest_row(s)) &&
-           few(limits, s->f64, s->in_channels / s->groups, taps);
-}
-
-kn_status kn_conv_rows_backward_data(kn_stream *stream, const void *problem_)
-{
-    const kn_conv_problem *problem = problem_;
-    const kn_conv_shape *s = &problem->shape;
-    kn_conv_tile tile = choose_tile(stream, s->f64, s->in_channels / s->groups, shortest_row(s));
-    return kn_conv_correlate_backward(stream, problem, &tile);
+    const kn_conv_tile tile = choose_tile(stream, ((const kn_conv_problem *)problem)->shape.f64,
+                                          kn_conv_to(problem).channels, shortest_row(problem));
+    return kn_conv_correlate(stream, problem, &tile);
 }

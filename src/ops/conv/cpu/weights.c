@@ -1,5 +1,5 @@
 /* ops/conv/cpu/weights.c - the gradient of a convolution's weights and bias on CPU devices (cl/conv/cpu/weights.cl). */
-#include "ops/conv/common/conv.h"
+#include "ops/conv/common/correlation.h"
 
 /* A tile: VECTORS vectors along the channels by `taps`. */
 enum { VECTORS = 2, TAPS_OF_32_REGISTERS = 10, TAPS_OF_16_REGISTERS = 5 };
@@ -9,9 +9,8 @@ enum { MIN_PIXELS = 256 };           /* smaller shares are mostly overhead */
 
 typedef struct weights_pass {
     const kn_conv_problem *problem;
-    kn_conv_problem swapped; /* `problem` points to this if x and dy are swapped */
-    kn_conv_padding padding;
-    kn_conv_tap_list taps;
+    kn_conv_problem swapped;  /* `problem` points to this if x and dy are swapped */
+    kn_conv_correlation read; /* what forward reads of x */
     kn_conv_gradient_layout layout;
     int64_t element, block, blocks, taps_per_tile, num_weights;
     char options[KN_CONV_OPTIONS];
@@ -21,9 +20,8 @@ typedef struct weights_pass {
 
 bool kn_conv_supports_direct_weights(const kn_limits *limits, const void *problem)
 {
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
-    return kn_conv_table_fits(s, s->in_channels);
+    return kn_conv_table_fits(problem);
 }
 
 /* For a 1 x 1 kernel with a stride the im2col matrix is no larger than dy, and GEMM on it is faster than strided
@@ -55,9 +53,7 @@ static void choose_shares(weights_pass *w)
 static bool swap_sides(weights_pass *w)
 {
     const kn_conv_shape *s = &w->problem->shape;
-    bool pointwise = s->kernel_size[1] == 1 && s->kernel_size[2] == 1 && s->stride[1] == 1 && s->stride[2] == 1 &&
-                     s->in_size[1] == s->out_size[1] && s->in_size[2] == s->out_size[2];
-    if (!pointwise || s->padding[1] != 0 || s->padding[2] != 0 || s->groups != 1 || w->problem->bias.buffer ||
+    if (!kn_conv_reads_each_pixel_once(s) || s->groups != 1 || w->problem->bias.buffer ||
         s->in_channels >= s->out_channels)
         return false;
     w->swapped = *w->problem;
@@ -65,7 +61,7 @@ static bool swap_sides(weights_pass *w)
     w->swapped.shape.out_channels = s->in_channels;
     w->swapped.x = w->problem->y;
     w->swapped.y = w->problem->x;
-    if (!kn_conv_table_fits(&w->swapped.shape, s->out_channels))
+    if (!kn_conv_table_fits(&w->swapped))
         return false;
     w->problem = &w->swapped;
     return true;
@@ -75,7 +71,8 @@ static void describe(weights_pass *w, const kn_limits *limits)
 {
     bool swapped = swap_sides(w);
     const kn_conv_shape *s = &w->problem->shape;
-    kn_conv_describe_gradient(s, limits, &w->padding, &w->taps, &w->layout);
+    kn_conv_describe_correlation(&w->read, limits, w->problem, 0);
+    w->layout = kn_conv_gradient_layout_of(&w->read);
     w->layout.sum_outer = swapped ? 1 : w->layout.taps;
     w->layout.sum_tap = swapped ? w->layout.outer : 1;
     w->element = s->f64 ? 8 : 4;
@@ -90,11 +87,8 @@ static void describe(weights_pass *w, const kn_limits *limits)
 static kn_status alloc_buffers(weights_pass *w, kn_stream *stream)
 {
     const kn_conv_gradient_layout *g = &w->layout;
-    const kn_conv_padding *p = &w->padding;
     int64_t pixels = g->rows * g->columns, channels = w->blocks * w->block;
-    if (p->planes > 0)
-        KN_TRY(
-            kn_buffer_alloc(&w->padded, stream, (size_t)(p->planes * p->padded_height * p->padded_width * w->element)));
+    KN_TRY(kn_conv_alloc_padded(&w->padded, stream, &w->read));
     KN_TRY(kn_buffer_alloc(&w->packed, stream, (size_t)(g->images * pixels * channels * w->element)));
     KN_TRY(kn_buffer_alloc(&w->bias_part, stream, (size_t)(g->images * channels * w->element)));
     KN_TRY(kn_buffer_alloc(&w->table, stream, (size_t)g->taps * sizeof(int32_t)));
@@ -117,32 +111,33 @@ static void free_buffers(weights_pass *w)
 static kn_status launch_prepare(weights_pass *w, kn_stream *stream)
 {
     const kn_conv_problem *problem = w->problem;
-    int64_t items = kn_conv_pad_items(&w->padding) + w->blocks * w->layout.images + 1;
+    int64_t items = kn_conv_pad_items(&w->read.padding) + w->blocks * w->layout.images + 1;
     return kn_run(stream, .source = "conv/cpu/weights.cl", .kernel = "conv_weights_prepare",
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 1, .global = {(size_t)items},
                   .local = {1},
                   KN_ARGS(kn_conv_arg(&problem->shape, problem->x), kn_conv_arg(&problem->shape, problem->y),
                           kn_arg_buffer(w->padded ? w->padded : w->packed, 0), kn_arg_buffer(w->packed, 0),
                           kn_arg_buffer(w->bias_part, 0), kn_arg_buffer(w->table, 0), kn_arg_buffer(w->starts, 0),
-                          kn_arg_struct(&w->padding, sizeof w->padding), kn_arg_struct(&w->taps, sizeof w->taps),
+                          kn_arg_struct(&w->read.padding, sizeof w->read.padding),
+                          kn_arg_struct(&w->read.taps, sizeof w->read.taps),
                           kn_arg_struct(&w->layout, sizeof w->layout)));
 }
 
 static kn_status launch_sums(weights_pass *w, kn_stream *stream)
 {
     const kn_conv_problem *problem = w->problem;
-    kn_arg x = w->padded ? kn_arg_buffer(w->padded, 0) : kn_conv_arg(&problem->shape, problem->x);
-    kn_arg sums = w->sums ? kn_arg_buffer(w->sums, 0) : kn_conv_arg(&problem->shape, problem->weight);
+    const kn_conv_shape *s = &problem->shape;
     return kn_run(
         stream, .source = "conv/cpu/weights.cl", .kernel = "conv_weights_sums", .operation = "conv2d_backward_weights",
         .options = w->options, .dims = 3,
         .global = {(size_t)kn_div_up(w->layout.taps, w->taps_per_tile), (size_t)w->blocks, (size_t)w->layout.shares},
         .local = {1, 1, 1},
-        KN_ARGS(x, kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0), kn_arg_buffer(w->starts, 0), sums,
+        KN_ARGS(kn_conv_arg_or(w->padded, s, problem->x), kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
+                kn_arg_buffer(w->starts, 0), kn_conv_arg_or(w->sums, s, problem->weight),
                 kn_arg_struct(&w->layout, sizeof w->layout)));
 }
 
-kn_status kn_conv_direct_backward_weights(kn_stream *stream, const void *problem)
+kn_status kn_conv_run_direct_weights(kn_stream *stream, const void *problem)
 {
     weights_pass w = {.problem = problem};
     describe(&w, kn_device_limits(kn_stream_device(stream)));

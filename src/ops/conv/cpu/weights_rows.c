@@ -1,6 +1,6 @@
 /* ops/conv/cpu/weights_rows.c - the gradient of a convolution's weights and bias on CPU devices with vectors along the
  * rows (cl/conv/cpu/weights_rows.cl): for few taps or few channels. */
-#include "ops/conv/common/conv.h"
+#include "ops/conv/common/correlation.h"
 
 #include <stdio.h>
 
@@ -11,8 +11,7 @@ enum {
 
 typedef struct rows_pass {
     const kn_conv_problem *problem;
-    kn_conv_padding padding;
-    kn_conv_tap_list taps;
+    kn_conv_correlation read; /* what forward reads of x */
     kn_conv_gradient_layout layout;
     int64_t element, channels_per_tile, blocks, images_per_share;
     char options[KN_CONV_OPTIONS];
@@ -36,7 +35,8 @@ bool kn_conv_prefers_rows_weights(const kn_limits *limits, const void *problem)
 static void describe(rows_pass *w, const kn_limits *limits)
 {
     const kn_conv_shape *s = &w->problem->shape;
-    kn_conv_describe_gradient(s, limits, &w->padding, &w->taps, &w->layout);
+    kn_conv_describe_correlation(&w->read, limits, w->problem, 0);
+    w->layout = kn_conv_gradient_layout_of(&w->read);
     w->element = s->f64 ? 8 : 4;
     w->channels_per_tile = kn_conv_many_registers(limits) && w->layout.outer > 1 ? 2 : 1;
     w->blocks = s->groups * kn_div_up(w->layout.outer, w->channels_per_tile);
@@ -46,18 +46,14 @@ static void describe(rows_pass *w, const kn_limits *limits)
     shares = kn_max_i64(shares, kn_min_i64(16, s->images));
     w->images_per_share = kn_div_up(s->images, shares);
     w->layout.shares = kn_div_up(s->images, w->images_per_share);
-    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DKX=%d -DTAPS=%d",
-             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", kn_conv_row_vector_width(limits, s->f64, s->out_size[2]),
-             (int)w->channels_per_tile, TAPS);
+    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DKX=%d -DTAPS=%d", kn_options_f64_or_f32(s->f64),
+             kn_conv_row_vector_width(limits, s->f64, s->out_size[2]), (int)w->channels_per_tile, TAPS);
 }
 
 static kn_status alloc_buffers(rows_pass *w, kn_stream *stream)
 {
-    const kn_conv_padding *p = &w->padding;
     int64_t channels = w->problem->shape.out_channels;
-    if (p->planes > 0)
-        KN_TRY(
-            kn_buffer_alloc(&w->padded, stream, (size_t)(p->planes * p->padded_height * p->padded_width * w->element)));
+    KN_TRY(kn_conv_alloc_padded(&w->padded, stream, &w->read));
     KN_TRY(kn_buffer_alloc(&w->sums, stream, (size_t)(w->layout.shares * channels * w->layout.taps * w->element)));
     return kn_buffer_alloc(&w->bias_part, stream, (size_t)(w->layout.shares * channels * w->element));
 }
@@ -66,9 +62,9 @@ static kn_status launch_padding(rows_pass *w, kn_stream *stream)
 {
     return kn_run(stream, .source = "conv/cpu/weights_rows.cl", .kernel = "conv_pad",
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 1,
-                  .global = {(size_t)kn_conv_pad_items(&w->padding)}, .local = {1},
+                  .global = {(size_t)kn_conv_pad_items(&w->read.padding)}, .local = {1},
                   KN_ARGS(kn_conv_arg(&w->problem->shape, w->problem->x), kn_arg_buffer(w->padded, 0),
-                          kn_arg_struct(&w->padding, sizeof w->padding)));
+                          kn_arg_struct(&w->read.padding, sizeof w->read.padding)));
 }
 
 static kn_status launch_sums(rows_pass *w, kn_stream *stream)
@@ -78,13 +74,13 @@ static kn_status launch_sums(rows_pass *w, kn_stream *stream)
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 3,
                   .global = {(size_t)kn_div_up(w->layout.taps, TAPS), (size_t)w->blocks, (size_t)w->layout.shares},
                   .local = {1, 1, 1},
-                  KN_ARGS(w->padded ? kn_arg_buffer(w->padded, 0) : kn_conv_arg(s, w->problem->x),
-                          kn_conv_arg(s, w->problem->y), kn_arg_buffer(w->sums, 0), kn_arg_buffer(w->bias_part, 0),
-                          kn_arg_struct(&w->layout, sizeof w->layout), kn_arg_struct(&w->taps, sizeof w->taps),
-                          kn_arg_i64(w->images_per_share)));
+                  KN_ARGS(kn_conv_arg_or(w->padded, s, w->problem->x), kn_conv_arg(s, w->problem->y),
+                          kn_arg_buffer(w->sums, 0), kn_arg_buffer(w->bias_part, 0),
+                          kn_arg_struct(&w->layout, sizeof w->layout),
+                          kn_arg_struct(&w->read.taps, sizeof w->read.taps), kn_arg_i64(w->images_per_share)));
 }
 
-kn_status kn_conv_rows_backward_weights(kn_stream *stream, const void *problem_)
+kn_status kn_conv_run_rows_weights(kn_stream *stream, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
     rows_pass w = {.problem = problem};

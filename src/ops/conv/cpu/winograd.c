@@ -10,54 +10,46 @@ enum { MAX_TILES = 160 }; /* per block, so that its products stay in the L2 cach
 
 /* A run: shape, operands and compile-time parameters. */
 typedef struct winograd {
+    const kn_conv_problem *problem;
     kn_winograd_shape shape;
-    kn_conv_operand x, weight, bias, y;
-    kn_bounds bounds;
+    kn_arg x, weight, bias, y;
     int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
     int64_t items;                            /* work-items: one per core, because each has its own scratch memory */
-    bool has_bias;
+    int64_t transformed, preparing; /* elements of the transformed weights or tiles, and of scratch memory for them */
 } winograd;
 
-static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
-
-static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem *problem, bool backward)
+static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
-    int64_t inner = s->in_channels / s->groups, outer = s->out_channels / s->groups,
-            area = s->kernel_size[1] * s->kernel_size[2];
-    *w = (winograd){.x = backward ? problem->y : problem->x,
-                    .weight = problem->weight,
-                    .bias = backward               ? problem->weight
-                            : problem->bias.buffer ? problem->bias
-                                                   : problem->weight,
-                    .y = backward ? problem->x : problem->y,
-                    .bounds = kn_bounds_of(backward ? KN_ACTIVATION_NONE : problem->activation),
+    const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
+    const bool data = problem->pass == KN_CONV_DATA;
+    const int64_t kernel = s->kernel_size[1], area = kernel * s->kernel_size[2], step = 7 - kernel;
+    *w = (winograd){.problem = problem,
+                    .x = kn_conv_arg(s, from.operand),
+                    .weight = kn_conv_arg(s, problem->weight),
+                    .bias = kn_conv_bias_arg(problem),
+                    .y = kn_conv_arg(s, to.operand),
                     .vector_width = kn_conv_vector_width(limits, false),
-                    .kernel = (int)s->kernel_size[1],
+                    .kernel = (int)kernel,
                     .tiles = kn_conv_many_registers(limits) ? 14 : 6,
-                    .vectors = 2,
-                    .has_bias = !backward && problem->bias.buffer != NULL};
-    const int64_t *from = backward ? s->out_size : s->in_size, *to = backward ? s->in_size : s->out_size;
-    int64_t step = 7 - w->kernel;
+                    .vectors = 2};
     w->shape = (kn_winograd_shape){.groups = s->groups,
                                    .images = s->images,
-                                   .inner = backward ? outer : inner,
-                                   .outer = backward ? inner : outer,
-                                   .height = from[1],
-                                   .width = from[2],
-                                   .out_height = to[1],
-                                   .out_width = to[2],
-                                   .top = backward ? s->padding[1] - w->kernel + 1 : -s->padding[1],
-                                   .left = backward ? s->padding[2] - w->kernel + 1 : -s->padding[2],
-                                   .tile_rows = kn_div_up(to[1], step),
-                                   .tile_columns = kn_div_up(to[2], step),
-                                   .group_stride = inner * outer * area,
-                                   .outer_stride = backward ? area : inner * area,
-                                   .inner_stride = backward ? inner * area : area,
-                                   .flipped = backward};
+                                   .inner = from.channels,
+                                   .outer = to.channels,
+                                   .height = from.size[1],
+                                   .width = from.size[2],
+                                   .out_height = to.size[1],
+                                   .out_width = to.size[2],
+                                   .top = data ? s->padding[1] - kernel + 1 : -s->padding[1],
+                                   .left = data ? s->padding[2] - kernel + 1 : -s->padding[2],
+                                   .tile_rows = kn_div_up(to.size[1], step),
+                                   .tile_columns = kn_div_up(to.size[2], step),
+                                   .group_stride = from.channels * to.channels * area,
+                                   .outer_stride = data ? area : from.channels * area,
+                                   .inner_stride = data ? to.channels * area : area,
+                                   .flipped = data};
 }
-
-static kn_arg operand(kn_conv_operand o) { return kn_arg_buffer(o.buffer, o.offset * 4); }
 
 static int64_t tiles_of(const kn_winograd_shape *s) { return s->images * s->tile_rows * s->tile_columns; }
 static int64_t blocks_of(const winograd *w) /* output channel blocks */
@@ -75,6 +67,12 @@ static int64_t taps_size(const winograd *w) { return w->kernel * w->kernel * w->
 
 /* --- many tiles --------------------------------------------------------------------------------------------------- */
 
+/* Stride of u from one p to the next: not a power of 2, so that the vectors of all p fit in the L1 cache. */
+static int64_t u_pitch(const winograd *w)
+{
+    return kn_round_up_i64(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
+}
+
 static void choose_many(winograd *w, const kn_limits *limits)
 {
     kn_winograd_shape *s = &w->shape;
@@ -83,13 +81,9 @@ static void choose_many(winograd *w, const kn_limits *limits)
     s->panels = kn_min_i64(2, blocks_of(w));
     s->chunk = width;
     w->items = kn_min_i64(kn_div_up(tiles_of(s), s->tiles), limits->compute_units);
-    s->scratch = 36 * s->tiles * (round_up(s->inner, width) + s->panels * block) + window_size(w, s->tiles);
-}
-
-/* Stride of u from one p to the next: not a power of 2, so that the vectors of all p fit in the L1 cache. */
-static int64_t u_pitch(const winograd *w)
-{
-    return round_up(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
+    s->scratch = 36 * s->tiles * (kn_round_up_i64(s->inner, width) + s->panels * block) + window_size(w, s->tiles);
+    w->transformed = s->groups * blocks_of(w) * 36 * u_pitch(w);
+    w->preparing = taps_size(w) * s->groups * blocks_of(w) * kn_div_up(s->inner, s->chunk);
 }
 
 static kn_status launch_many(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
@@ -100,30 +94,12 @@ static kn_status launch_many(kn_stream *stream, const winograd *w, const char *o
                   .options = options, .dims = 2,
                   .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_div_up(s->inner, s->chunk)},
                   .local = {1, 1},
-                  KN_ARGS(operand(w->weight), kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0),
-                          kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)))));
+                  KN_ARGS(w->weight, kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
+                          kn_arg_i64(u_pitch(w)))));
     return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_many", .operation = "conv2d",
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
-                  KN_ARGS(operand(w->x), kn_arg_buffer(u, 0), operand(w->bias), operand(w->y),
-                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)),
-                          kn_arg_i32(w->has_bias), kn_arg_f32(w->bounds.low), kn_arg_f32(w->bounds.high)));
-}
-
-static kn_status run_many(kn_stream *stream, const winograd *w, const char *options)
-{
-    const kn_winograd_shape *s = &w->shape;
-    kn_buffer *u = NULL, *scratch = NULL;
-    int64_t taps = taps_size(w) * s->groups * blocks_of(w) * kn_div_up(s->inner, s->chunk),
-            blocks = w->items * s->groups * s->scratch;
-    int64_t u_size = s->groups * blocks_of(w) * 36 * u_pitch(w);
-    kn_status status = kn_buffer_alloc(&u, stream, (size_t)(u_size * 4));
-    if (status == KN_OK)
-        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(taps, blocks) * 4));
-    if (status == KN_OK)
-        status = launch_many(stream, w, options, u, scratch);
-    kn_buffer_free(u);
-    kn_buffer_free(scratch);
-    return status;
+                  KN_ARGS(w->x, kn_arg_buffer(u, 0), w->bias, w->y, kn_arg_buffer(scratch, 0),
+                          kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)), KN_CONV_EPILOGUE_ARGS(w->problem)));
 }
 
 /* --- few tiles ---------------------------------------------------------------------------------------------------- */
@@ -136,11 +112,13 @@ static void choose_few(winograd *w, const kn_limits *limits)
     int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
     int64_t tile_blocks = kn_div_up(tiles, MAX_TILES), tiles_each = kn_div_up(tiles, tile_blocks);
     w->tiles = (int)kn_max_i64(4, kn_div_up(tiles_each, kn_div_up(tiles_each, w->tiles)));
-    s->tiles = round_up(tiles_each, w->tiles);
+    s->tiles = kn_round_up_i64(tiles_each, w->tiles);
     s->panels = 1;
-    s->chunk = kn_max_i64(width, kn_min_i64(32, round_up(s->inner, width)));
+    s->chunk = kn_max_i64(width, kn_min_i64(32, kn_round_up_i64(s->inner, width)));
     w->items = kn_min_i64(kn_div_up(tiles, s->tiles) * blocks_of(w), limits->compute_units);
     s->scratch = 36 * (s->chunk * block + s->chunk + s->tiles * block) + taps_size(w);
+    w->transformed = s->groups * 36 * kn_round_up_i64(s->inner, width) * kn_round_up_i64(tiles, w->tiles);
+    w->preparing = window_size(w, tiles) * s->groups * kn_div_up(s->inner, width);
 }
 
 static kn_status launch_few(kn_stream *stream, const winograd *w, const char *options, kn_buffer *v, kn_buffer *scratch)
@@ -149,30 +127,12 @@ static kn_status launch_few(kn_stream *stream, const winograd *w, const char *op
     KN_TRY(kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_transform", .operation = "conv2d",
                   .options = options, .dims = 2,
                   .global = {(size_t)kn_div_up(s->inner, w->vector_width), (size_t)s->groups}, .local = {1, 1},
-                  KN_ARGS(operand(w->x), kn_arg_buffer(v, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
+                  KN_ARGS(w->x, kn_arg_buffer(v, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
                           kn_arg_i64(window_size(w, tiles_of(s))))));
     return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_few", .operation = "conv2d",
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
-                  KN_ARGS(kn_arg_buffer(v, 0), operand(w->weight), operand(w->bias), operand(w->y),
-                          kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s), kn_arg_i32(w->has_bias),
-                          kn_arg_f32(w->bounds.low), kn_arg_f32(w->bounds.high)));
-}
-
-static kn_status run_few(kn_stream *stream, const winograd *w, const char *options)
-{
-    const kn_winograd_shape *s = &w->shape;
-    kn_buffer *v = NULL, *scratch = NULL;
-    int64_t windows = window_size(w, tiles_of(s)) * s->groups * kn_div_up(s->inner, w->vector_width),
-            blocks = w->items * s->groups * s->scratch;
-    int64_t v_size = s->groups * 36 * round_up(s->inner, w->vector_width) * round_up(tiles_of(s), w->tiles);
-    kn_status status = kn_buffer_alloc(&v, stream, (size_t)(v_size * 4));
-    if (status == KN_OK)
-        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(windows, blocks) * 4));
-    if (status == KN_OK)
-        status = launch_few(stream, w, options, v, scratch);
-    kn_buffer_free(v);
-    kn_buffer_free(scratch);
-    return status;
+                  KN_ARGS(kn_arg_buffer(v, 0), w->weight, w->bias, w->y, kn_arg_buffer(scratch, 0),
+                          kn_arg_struct(s, sizeof *s), KN_CONV_EPILOGUE_ARGS(w->problem)));
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
@@ -182,25 +142,31 @@ static kn_status run_few(kn_stream *stream, const winograd *w, const char *optio
  * one block holds them all, so that no weight is transformed twice. */
 static bool is_few(const winograd *w)
 {
-    int64_t tiles = tiles_of(&w->shape), inner = round_up(w->shape.inner, w->vector_width);
+    int64_t tiles = tiles_of(&w->shape), inner = kn_round_up_i64(w->shape.inner, w->vector_width);
     int64_t v_bytes = 36 * 4 * inner * tiles, u_bytes = 36 * 4 * inner * w->shape.outer;
     return v_bytes <= 16 << 20 && (tiles <= MAX_TILES || u_bytes > kn_max_i64(v_bytes, 4 << 20));
 }
 
-static kn_status run(kn_stream *stream, const kn_conv_problem *problem, bool backward)
+kn_status kn_conv_run_winograd(kn_stream *stream, const void *problem)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     char options[KN_CONV_OPTIONS];
     winograd w;
-    describe(&w, limits, problem, backward);
-    bool few = is_few(&w);
-    if (few)
-        choose_few(&w, limits);
-    else
-        choose_many(&w, limits);
+    describe(&w, limits, problem);
+    const bool few = is_few(&w);
+    (few ? choose_few : choose_many)(&w, limits);
     snprintf(options, sizeof options, "-DT=float -DVW=%d -DWR=%d -DMT=%d -DKV=%d", w.vector_width, w.kernel, w.tiles,
              w.vectors);
-    return few ? run_few(stream, &w, options) : run_many(stream, &w, options);
+    kn_buffer *transformed = NULL, *scratch = NULL;
+    const int64_t blocks = w.items * w.shape.groups * w.shape.scratch;
+    kn_status status = kn_buffer_alloc(&transformed, stream, (size_t)(w.transformed * 4));
+    if (status == KN_OK)
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(w.preparing, blocks) * 4));
+    if (status == KN_OK)
+        status = (few ? launch_few : launch_many)(stream, &w, options, transformed, scratch);
+    kn_buffer_free(transformed);
+    kn_buffer_free(scratch);
+    return status;
 }
 
 bool kn_conv_supports_winograd(const kn_limits *limits, const void *problem)
@@ -225,30 +191,14 @@ static double gain(const kn_conv_shape *s, const int64_t *to)
 
 /* Transforming weights needs several tiles to pay off, transforming tiles several channels; with relatively much
  * padding, implementations that skip it do less work. */
-static bool prefers(const kn_limits *limits, const kn_conv_shape *s, bool backward)
+bool kn_conv_prefers_winograd(const kn_limits *limits, const void *problem)
 {
-    const int64_t *to = backward ? s->in_size : s->out_size;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
     if (s->kernel_size[1] != 3 && s->kernel_size[1] != 5)
         return false;
     int64_t step = 7 - s->kernel_size[1];
-    int64_t tiles = s->images * kn_div_up(to[1], step) * kn_div_up(to[2], step);
-    double without_padding = 1;
-    for (int d = 1; d < 3; d++) {
-        int64_t inside, all;
-        kn_conv_count_pairs(s, d, backward, &inside, &all);
-        without_padding *= (double)all / (double)kn_max_i64(inside, 1);
-    }
-    return limits->is_cpu && s->in_channels / s->groups >= 32 && s->out_channels / s->groups >= 32 && tiles >= 16 &&
-           gain(s, to) > 1.3 * without_padding;
+    int64_t tiles = s->images * kn_div_up(to.size[1], step) * kn_div_up(to.size[2], step);
+    return limits->is_cpu && from.channels >= 32 && to.channels >= 32 && tiles >= 16 &&
+           gain(s, to.size) > 1.3 * kn_conv_padding_factor(problem);
 }
-
-bool kn_conv_prefers_winograd(const kn_limits *limits, const void *problem)
-{
-    return prefers(limits, &((const kn_conv_problem *)problem)->shape, false);
-}
-bool kn_conv_prefers_winograd_data(const kn_limits *limits, const void *problem)
-{
-    return prefers(limits, &((const kn_conv_problem *)problem)->shape, true);
-}
-kn_status kn_conv_winograd_forward(kn_stream *stream, const void *problem) { return run(stream, problem, false); }
-kn_status kn_conv_winograd_backward_data(kn_stream *stream, const void *problem) { return run(stream, problem, true); }

@@ -91,9 +91,8 @@ static void describe(winograd_pass *w, const kn_limits *limits)
                                     .k_blocks = w->at_once ? 2 : 4,
                                     .bias_channels = w->problem->bias.buffer ? s->out_channels : 0,
                                     .bias_strips = w->all_strips};
-    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DWR=%d -DCT=%d",
-             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", (int)w->width, (int)s->kernel_size[1],
-             (int)kn_min_i64(w->width, kn_conv_many_registers(limits) ? 8 : 4));
+    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DWR=%d -DCT=%d", kn_options_f64_or_f32(s->f64), (int)w->width,
+             (int)s->kernel_size[1], (int)kn_min_i64(w->width, kn_conv_many_registers(limits) ? 8 : 4));
 }
 
 static int64_t room_of_pairs(const winograd_pass *w, int64_t pairs)
@@ -125,11 +124,6 @@ static void free_buffers(winograd_pass *w)
     kn_buffer_free(w->du);
     kn_buffer_free(w->bias_part);
     kn_buffer_free(w->stages);
-}
-
-static kn_arg db_arg(const kn_conv_problem *problem)
-{
-    return kn_conv_arg(&problem->shape, problem->bias.buffer ? problem->bias : problem->weight);
 }
 
 static kn_status launch_transform(winograd_pass *w, kn_stream *stream)
@@ -165,7 +159,7 @@ static kn_status launch_finish(winograd_pass *w, kn_stream *stream)
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 1,
                   .global = {(size_t)w->items}, .local = {1},
                   KN_ARGS(kn_arg_buffer(w->du, 0), kn_arg_buffer(w->bias_part, 0),
-                          kn_conv_arg(&w->problem->shape, w->problem->weight), db_arg(w->problem),
+                          kn_conv_arg(&w->problem->shape, w->problem->weight), kn_conv_bias_arg(w->problem),
                           kn_arg_buffer(w->stages, 0), kn_arg_struct(&w->x, sizeof w->x),
                           kn_arg_struct(&w->dy, sizeof w->dy), kn_arg_struct(&w->plan, sizeof w->plan)));
 }
@@ -176,7 +170,7 @@ static kn_status launch_at_once(winograd_pass *w, kn_stream *stream)
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 1,
                   .global = {(size_t)w->items}, .local = {1},
                   KN_ARGS(kn_arg_buffer(w->v, 0), kn_arg_buffer(w->m, 0), kn_arg_buffer(w->bias_part, 0),
-                          kn_conv_arg(&w->problem->shape, w->problem->weight), db_arg(w->problem),
+                          kn_conv_arg(&w->problem->shape, w->problem->weight), kn_conv_bias_arg(w->problem),
                           kn_arg_buffer(w->stages, 0), kn_arg_struct(&w->x, sizeof w->x),
                           kn_arg_struct(&w->dy, sizeof w->dy), kn_arg_struct(&w->chunk, sizeof w->chunk),
                           kn_arg_struct(&w->plan, sizeof w->plan)));
@@ -205,7 +199,7 @@ static kn_status run_chunks(winograd_pass *w, kn_stream *stream)
     return launch_finish(w, stream);
 }
 
-kn_status kn_conv_winograd_backward_weights(kn_stream *stream, const void *problem)
+kn_status kn_conv_run_winograd_weights(kn_stream *stream, const void *problem)
 {
     winograd_pass w = {.problem = problem};
     describe(&w, kn_device_limits(kn_stream_device(stream)));

@@ -64,7 +64,8 @@ static kn_status pack(kn_stream *stream, const kn_conv_correlation *c, matrix *m
 {
     const kn_conv_weight_layout *w = &c->weights;
     const kn_conv_tap_list *t = &c->taps;
-    const int64_t element = c->f64 ? 8 : 4, taps = t->inner * t->rows * t->columns, count = w->groups * taps * pitch;
+    const kn_conv_shape *s = &c->problem->shape;
+    const int64_t taps = t->inner * t->rows * t->columns, count = w->groups * taps * pitch;
     const kn_conv_pack_layout p = {.group = w->group_stride,
                                    .channel = w->outer_stride,
                                    .inner = w->inner_stride,
@@ -77,31 +78,31 @@ static kn_status pack(kn_stream *stream, const kn_conv_correlation *c, matrix *m
                                    .area = kn_divisor_of(t->rows * t->columns),
                                    .columns = kn_divisor_of(t->columns)};
     const kn_work_size work = kn_work_for(kn_device_limits(kn_stream_device(stream)), count);
-    KN_TRY(kn_buffer_alloc(&m->packed, stream, (size_t)(kn_max_i64(1, count) * element)));
+    KN_TRY(kn_buffer_alloc(&m->packed, stream, (size_t)(kn_max_i64(1, count) * kn_conv_element(s))));
     m->weight = (kn_conv_operand){m->packed, 0};
     m->layout = (kn_conv_weight_matrix){.channel = 1, .tap = pitch, .group = taps * pitch, .aligned = 1};
     if (count == 0)
         return KN_OK;
     return kn_run(stream, .source = "conv/gpu/pack_taps.cl", .kernel = "conv_pack_taps", .operation = "conv2d",
-                  .options = c->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", .dims = 1, .global = {work.global},
-                  .local = {work.local},
-                  KN_ARGS(kn_arg_buffer(c->weight.buffer, c->weight.offset * element), kn_arg_buffer(m->packed, 0),
-                          kn_arg_struct(&p, sizeof p), kn_arg_i32(w->outer)));
+                  .options = kn_options_f64_or_f32(s->f64), .dims = 1, .global = {work.global}, .local = {work.local},
+                  KN_ARGS(kn_conv_arg(s, c->problem->weight), kn_arg_buffer(m->packed, 0), kn_arg_struct(&p, sizeof p),
+                          kn_arg_i32(w->outer)));
 }
 
 static kn_status make_matrix(kn_stream *stream, const kn_conv_correlation *c, int quantum, matrix *m)
 {
     const kn_conv_weight_layout *w = &c->weights;
-    *m = (matrix){.weight = c->weight, .along_taps = lies_along_taps(c)};
+    const kn_conv_operand weight = c->problem->weight;
+    *m = (matrix){.weight = weight, .along_taps = lies_along_taps(c)};
     m->layout = (kn_conv_weight_matrix){.channel = w->outer_stride, .tap = 1, .group = w->group_stride};
     if (m->along_taps) {
-        m->layout.aligned = is_multiple(quantum, c->weight.offset, w->outer_stride, w->group_stride);
+        m->layout.aligned = is_multiple(quantum, weight.offset, w->outer_stride, w->group_stride);
         return KN_OK;
     }
     if (w->outer_stride != 1)
         return pack(stream, c, m, kn_div_up(w->outer, quantum) * quantum);
     m->layout.tap = w->inner_stride;
-    m->layout.aligned = is_multiple(quantum, c->weight.offset, w->inner_stride, w->group_stride);
+    m->layout.aligned = is_multiple(quantum, weight.offset, w->inner_stride, w->group_stride);
     return KN_OK;
 }
 
@@ -118,7 +119,7 @@ static kn_conv_result describe_result(const kn_conv_correlation *c, const kn_con
                             .row = g->y_row,
                             .column = g->y_column,
                             .channels = (int32_t)g->outer,
-                            .has_bias = c->bias.buffer != NULL,
+                            .has_bias = c->problem->bias.buffer != NULL,
                             .dense = whole && g->y_column == 1 && g->y_row == g->columns &&
                                      g->y_channel == g->rows * g->columns && c->y.offset % quantum == 0,
                             .pointwise = whole && t->rows == 1 && t->columns == 1 && p->row_origin == 0 &&
@@ -128,6 +129,7 @@ static kn_conv_result describe_result(const kn_conv_correlation *c, const kn_con
 
 static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, kn_block_arithmetic arithmetic)
 {
+    const kn_conv_problem *problem = c->problem;
     const int quantum = kn_block_quantum(arithmetic);
     const kn_conv_pixels pixels = number_pixels(c);
     const kn_conv_tap_numbers taps = number_taps(c);
@@ -135,9 +137,6 @@ static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, kn_b
     const kn_block_shape *s = kn_choose_block(kn_device_limits(kn_stream_device(stream)), arithmetic, c->grid.outer,
                                               pixels.all, c->grid.groups);
     const size_t items = (size_t)kn_block_items(s);
-    const int64_t element = c->f64 ? 8 : 4;
-    const kn_conv_operand bias = c->bias.buffer ? c->bias : c->weight;
-    const kn_bounds bounds = kn_bounds_of(c->activation);
     char options[KN_BLOCK_OPTIONS];
     matrix m;
     KN_TRY(make_matrix(stream, c, quantum, &m));
@@ -147,30 +146,20 @@ static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, kn_b
         .global = {(size_t)kn_div_up(pixels.all, s->columns) * items, (size_t)kn_div_up(c->grid.outer, s->rows),
                    (size_t)c->grid.groups},
         .local = {items, 1, 1},
-        KN_ARGS(kn_arg_buffer(c->x.buffer, c->x.offset * element),
-                kn_arg_buffer(m.weight.buffer, m.weight.offset * element),
-                kn_arg_buffer(bias.buffer, bias.offset * element), kn_arg_buffer(c->y.buffer, c->y.offset * element),
-                kn_arg_struct(&pixels, sizeof pixels), kn_arg_struct(&taps, sizeof taps),
-                kn_arg_struct(&m.layout, sizeof m.layout), kn_arg_struct(&result, sizeof result),
-                kn_arg_f64_or_f32(c->f64, bounds.low), kn_arg_f64_or_f32(c->f64, bounds.high)));
+        KN_ARGS(kn_conv_arg(&problem->shape, c->x), kn_conv_arg(&problem->shape, m.weight), kn_conv_bias_arg(problem),
+                kn_conv_arg(&problem->shape, c->y), kn_arg_struct(&pixels, sizeof pixels),
+                kn_arg_struct(&taps, sizeof taps), kn_arg_struct(&m.layout, sizeof m.layout),
+                kn_arg_struct(&result, sizeof result), KN_CONV_BOUND_ARGS(problem)));
     kn_buffer_free(m.packed);
     return status;
 }
 
-static kn_status forward(kn_stream *stream, const kn_conv_problem *problem, kn_block_arithmetic arithmetic)
-{
-    kn_conv_correlation c;
-    kn_conv_describe_forward(&c, kn_device_limits(kn_stream_device(stream)), problem);
-    return correlate(stream, &c, arithmetic);
-}
-
-static kn_status backward_data(kn_stream *stream, const kn_conv_problem *problem, kn_block_arithmetic arithmetic)
+static kn_status correlate_all(kn_stream *stream, const kn_conv_problem *problem, kn_block_arithmetic arithmetic)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    const int64_t residues = kn_conv_residues(&problem->shape);
     kn_conv_correlation c;
-    for (int64_t i = 0; i < residues; i++)
-        if (kn_conv_describe_residue(&c, limits, problem, i))
+    for (int64_t i = 0; i < kn_conv_correlations(problem); i++)
+        if (kn_conv_describe_correlation(&c, limits, problem, i))
             KN_TRY(correlate(stream, &c, arithmetic));
     return KN_OK;
 }
@@ -206,7 +195,7 @@ static kn_status sum_shares(kn_stream *stream, const kn_conv_problem *problem, i
 {
     kn_conv_correlation c;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    kn_conv_describe_forward(&c, limits, problem);
+    kn_conv_describe_correlation(&c, limits, problem, 0);
     const kn_conv_pixels pixels = number_pixels(&c);
     const kn_conv_tap_numbers taps = number_taps(&c);
     const int64_t groups = c.grid.groups, channels = c.grid.outer;
@@ -238,8 +227,8 @@ static kn_status backward_weights(kn_stream *stream, const kn_conv_problem *prob
     kn_buffer *sums = NULL;
     if (shares > 1)
         KN_TRY(kn_buffer_alloc(&sums, stream, (size_t)(shares * weights * element)));
-    kn_status status = sum_shares(stream, problem, per_share, shares,
-                                  sums ? kn_arg_buffer(sums, 0) : kn_conv_arg(s, problem->weight), arithmetic);
+    kn_status status =
+        sum_shares(stream, problem, per_share, shares, kn_conv_arg_or(sums, s, problem->weight), arithmetic);
     kn_conv_problem weights_only = *problem;
     weights_only.bias.buffer = NULL;
     if (status == KN_OK && sums)
@@ -252,35 +241,13 @@ static kn_status backward_weights(kn_stream *stream, const kn_conv_problem *prob
 
 static kn_block_arithmetic plain(const kn_conv_problem *problem) { return kn_block_plain(problem->shape.f64); }
 
-kn_status kn_conv_blocked_forward(kn_stream *stream, const void *problem)
+static kn_status run(kn_stream *stream, const kn_conv_problem *problem, kn_block_arithmetic arithmetic)
 {
-    return forward(stream, problem, plain(problem));
+    return (problem->pass == KN_CONV_WEIGHTS ? backward_weights : correlate_all)(stream, problem, arithmetic);
 }
 
-kn_status kn_conv_blocked_backward_data(kn_stream *stream, const void *problem)
-{
-    return backward_data(stream, problem, plain(problem));
-}
-
-kn_status kn_conv_blocked_backward_weights(kn_stream *stream, const void *problem)
-{
-    return backward_weights(stream, problem, plain(problem));
-}
-
-kn_status kn_conv_tensor_forward(kn_stream *stream, const void *problem)
-{
-    return forward(stream, problem, KN_BLOCK_TF32);
-}
-
-kn_status kn_conv_tensor_backward_data(kn_stream *stream, const void *problem)
-{
-    return backward_data(stream, problem, KN_BLOCK_TF32);
-}
-
-kn_status kn_conv_tensor_backward_weights(kn_stream *stream, const void *problem)
-{
-    return backward_weights(stream, problem, KN_BLOCK_TF32);
-}
+kn_status kn_conv_run_blocked(kn_stream *stream, const void *problem) { return run(stream, problem, plain(problem)); }
+kn_status kn_conv_run_tensor(kn_stream *stream, const void *problem) { return run(stream, problem, KN_BLOCK_TF32); }
 
 /* Pixels of all images, taps and weights must have 32-bit indices; the images that a block of pixels touches must be
  * within 32-bit offsets; the work-group must fit the device. */
@@ -316,4 +283,9 @@ bool kn_conv_prefers_blocked(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     return !limits->is_cpu && (s->groups == 1 || (s->in_channels != s->groups && s->out_channels != s->groups));
+}
+
+bool kn_conv_prefers_tensor(const kn_limits *limits, const void *problem)
+{
+    return kn_conv_prefers_blocked(limits, problem);
 }

@@ -42,9 +42,10 @@ static int choose_rows(int64_t n, int64_t more)
     return of_7 <= of_4 ? 7 : 4;
 }
 
-static depthwise_cut choose_cut(const kn_conv_problem *problem, bool data)
+static depthwise_cut choose_cut(const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
+    const bool data = problem->pass == KN_CONV_DATA;
     if (!is_compiled_in(s))
         return (depthwise_cut){.vector = 1, .rows = data ? 1 : ROWS_OF_ANY, .group = GROUP};
     const int64_t more = s->kernel_size[1] - s->stride[1];
@@ -53,7 +54,7 @@ static depthwise_cut choose_cut(const kn_conv_problem *problem, bool data)
     /* Limits registers: with whole vectors a work-item has enough results. With stride 2, dx has four results per
      * element of dy. */
     bool many = s->f64 || cut.vector == VECTOR_BYTES / 4;
-    cut.rows = many || (data && cut.stride == 2) ? 4 : choose_rows(data ? s->in_size[1] : s->out_size[1], more);
+    cut.rows = many || (data && cut.stride == 2) ? 4 : choose_rows(kn_conv_to(problem).size[1], more);
     if (many && data && cut.stride == 2)
         cut.rows = 2;
     return cut;
@@ -63,7 +64,7 @@ static depthwise_cut choose_cut(const kn_conv_problem *problem, bool data)
 static const char *format_options(char *buffer, const kn_conv_shape *s, const depthwise_cut *cut)
 {
     snprintf(buffer, OPTIONS, "%s -DC=%d -DKERNEL=%d -DSTRIDE=%d -DROWS=%d -DLEFT=%d -DGROUP=%d",
-             s->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", cut->vector, cut->kernel, cut->stride, cut->rows,
+             kn_options_f64_or_f32(s->f64), cut->vector, cut->kernel, cut->stride, cut->rows,
              cut->kernel ? (int)s->padding[2] : 0, cut->group);
     return buffer;
 }
@@ -92,56 +93,38 @@ static kn_depthwise_shape describe(const kn_conv_shape *s)
                                 .stride_width = kn_divisor_of(s->stride[2])};
 }
 
-/* Each work-item computes block[0] x block[1] of a plane of the result; there are `planes` planes of `channels`
- * channels. */
-static void cut_result(kn_depthwise_shape *d, int64_t planes, int64_t channels, const int64_t size[3],
-                       const int64_t block[2])
+/* Each work-item computes a block of a plane of the result, `times` rows and columns for each of the cut. */
+static kn_depthwise_shape cut_result(const kn_conv_problem *problem, const depthwise_cut *cut)
 {
-    const int64_t blocks = kn_div_up(size[1], block[0]), strips = kn_div_up(size[2], block[1]);
-    d->blocks = kn_divisor_of(blocks);
-    d->strips = kn_divisor_of(strips);
-    d->channels = kn_divisor_of(channels);
-    d->items = (uint32_t)(planes * blocks * strips);
+    const kn_conv_shape *s = &problem->shape;
+    const kn_conv_side to = kn_conv_to(problem);
+    const int64_t times = problem->pass == KN_CONV_DATA && cut->kernel ? cut->stride : 1;
+    const int64_t blocks = kn_div_up(to.size[1], times * cut->rows),
+                  strips = kn_div_up(to.size[2], times * cut->vector);
+    kn_depthwise_shape d = describe(s);
+    d.blocks = kn_divisor_of(blocks);
+    d.strips = kn_divisor_of(strips);
+    d.channels = kn_divisor_of(s->groups * to.channels);
+    d.items = (uint32_t)(s->images * s->groups * to.channels * blocks * strips);
+    return d;
 }
 
-static size_t choose_group(kn_stream *stream)
+static kn_status correlate(kn_stream *stream, const kn_conv_problem *problem)
 {
+    const kn_conv_shape *s = &problem->shape;
+    const bool data = problem->pass == KN_CONV_DATA;
     const size_t most = kn_device_limits(kn_stream_device(stream))->max_work_group_size;
-    return most < GROUP ? most : GROUP;
-}
-
-kn_status kn_conv_depthwise_forward(kn_stream *stream, const void *problem_)
-{
-    const kn_conv_problem *problem = problem_;
-    const kn_conv_shape *s = &problem->shape;
-    const depthwise_cut cut = choose_cut(problem, false);
-    const kn_conv_operand bias = problem->bias.buffer ? problem->bias : problem->weight;
-    kn_depthwise_shape d = describe(s);
+    const depthwise_cut cut = choose_cut(problem);
+    const kn_depthwise_shape d = cut_result(problem, &cut);
+    const kn_arg from = kn_conv_arg(s, kn_conv_from(problem).operand), weight = kn_conv_arg(s, problem->weight),
+                 to = kn_conv_arg(s, kn_conv_to(problem).operand), shape = kn_arg_struct(&d, sizeof d);
+    const kn_arg forward_args[] = {from, weight, kn_conv_bias_arg(problem), to, shape, KN_CONV_EPILOGUE_ARGS(problem)};
+    const kn_arg data_args[] = {from, weight, to, shape};
     char options[OPTIONS];
-    cut_result(&d, s->images * s->out_channels, s->out_channels, s->out_size, (int64_t[]){cut.rows, cut.vector});
-    return kn_run(stream, .source = source_of(&cut), .kernel = "conv_depthwise", .operation = "conv2d",
-                  .options = format_options(options, s, &cut), .dims = 1, .global = {d.items},
-                  .local = {choose_group(stream)},
-                  KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->weight), kn_conv_arg(s, bias),
-                          kn_conv_arg(s, problem->y), kn_arg_struct(&d, sizeof d),
-                          kn_arg_i32(problem->bias.buffer != NULL), KN_CONV_BOUND_ARGS(s->f64, problem->activation)));
-}
-
-kn_status kn_conv_depthwise_backward_data(kn_stream *stream, const void *problem_)
-{
-    const kn_conv_problem *problem = problem_;
-    const kn_conv_shape *s = &problem->shape;
-    const depthwise_cut cut = choose_cut(problem, true);
-    const int64_t times = cut.kernel ? cut.stride : 1;
-    kn_depthwise_shape d = describe(s);
-    char options[OPTIONS];
-    cut_result(&d, s->images * s->in_channels, s->in_channels, s->in_size,
-               (int64_t[]){times * cut.rows, times * cut.vector});
-    return kn_run(stream, .source = source_of(&cut), .kernel = "conv_depthwise_data",
-                  .operation = "conv2d_backward_data", .options = format_options(options, s, &cut), .dims = 1,
-                  .global = {d.items}, .local = {choose_group(stream)},
-                  KN_ARGS(kn_conv_arg(s, problem->y), kn_conv_arg(s, problem->weight), kn_conv_arg(s, problem->x),
-                          kn_arg_struct(&d, sizeof d)));
+    return kn_run(stream, .source = source_of(&cut), .kernel = data ? "conv_depthwise_data" : "conv_depthwise",
+                  .operation = kn_conv_operation(problem), .options = format_options(options, s, &cut), .dims = 1,
+                  .global = {d.items}, .local = {most < GROUP ? most : GROUP}, .args = data ? data_args : forward_args,
+                  .num_args = data ? 4 : 8);
 }
 
 /* --- backward-weights --------------------------------------------------------------------------------------------- */
@@ -184,7 +167,7 @@ static void choose_shares(depthwise_weights_pass *w)
 static void cut_weights(depthwise_weights_pass *w)
 {
     const kn_conv_shape *s = &w->problem->shape;
-    w->cut = choose_cut(w->problem, false);
+    w->cut = choose_cut(w->problem);
     w->cut.vector = 1;
     w->cut.rows = s->f64 ? 4 : s->out_size[1] % 7 == 0 ? 7 : s->out_size[1] % 8 == 0 ? 8 : 4;
     w->cut.group = s->out_size[2] <= SMALL_GROUP ? SMALL_GROUP : GROUP;
@@ -202,11 +185,6 @@ static kn_status alloc_sums(depthwise_weights_pass *w, kn_stream *stream)
     return kn_buffer_alloc(&w->bias_sums, stream, (size_t)bytes);
 }
 
-static kn_conv_operand bias_or_weight(const kn_conv_problem *problem)
-{
-    return problem->bias.buffer ? problem->bias : problem->weight;
-}
-
 static kn_status launch_sums(const depthwise_weights_pass *w, kn_stream *stream)
 {
     const kn_conv_problem *problem = w->problem;
@@ -217,15 +195,14 @@ static kn_status launch_sums(const depthwise_weights_pass *w, kn_stream *stream)
                   .operation = "conv2d_backward_weights", .options = format_options(options, s, &w->cut), .dims = 1,
                   .global = {(size_t)(groups * w->cut.group)}, .local = {(size_t)w->cut.group},
                   KN_ARGS(kn_conv_arg(s, problem->x), kn_conv_arg(s, problem->y),
-                          w->sums ? kn_arg_buffer(w->sums, 0) : kn_conv_arg(s, problem->weight),
-                          w->sums ? kn_arg_buffer(w->bias_sums, 0) : kn_conv_arg(s, bias_or_weight(problem)),
+                          kn_conv_arg_or(w->sums, s, problem->weight),
+                          w->sums ? kn_arg_buffer(w->bias_sums, 0) : kn_conv_bias_arg(problem),
                           kn_arg_struct(&w->shape, sizeof w->shape), kn_arg_struct(&w->cut_up, sizeof w->cut_up),
                           kn_arg_i32(problem->bias.buffer != NULL)));
 }
 
-kn_status kn_conv_depthwise_backward_weights(kn_stream *stream, const void *problem_)
+static kn_status run_weights(kn_stream *stream, const kn_conv_problem *problem)
 {
-    const kn_conv_problem *problem = problem_;
     depthwise_weights_pass w = {.problem = problem};
     cut_weights(&w);
     kn_status status = alloc_sums(&w, stream);
@@ -239,6 +216,12 @@ kn_status kn_conv_depthwise_backward_weights(kn_stream *stream, const void *prob
     return status;
 }
 
+kn_status kn_conv_run_depthwise(kn_stream *stream, const void *problem_)
+{
+    const kn_conv_problem *problem = problem_;
+    return problem->pass == KN_CONV_WEIGHTS ? run_weights(stream, problem) : correlate(stream, problem);
+}
+
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
 /* Offsets in a plane, and planes, blocks and work-items, must have 32-bit indices. */
@@ -249,25 +232,22 @@ static bool is_numbered(const kn_conv_shape *s, int d)
            1 << 28;
 }
 
-bool kn_conv_supports_depthwise(const kn_limits *limits, const void *problem)
-{
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    const double most = 2147483647.0, in = (double)s->in_size[1] * (double)s->in_size[2],
-                 out = (double)s->out_size[1] * (double)s->out_size[2];
-    const double planes = (double)s->images * (double)s->out_channels;
-    (void)limits;
-    return kn_conv_is_flat(s) && s->groups == s->in_channels && is_numbered(s, 1) && is_numbered(s, 2) && in < most &&
-           out < most && planes * in < most && planes * out < most;
-}
-
 static bool holds_weights_group(const kn_limits *limits)
 {
     return limits->max_work_group_size >= GROUP && limits->local_memory >= (size_t)16 << 10;
 }
 
-bool kn_conv_supports_depthwise_weights(const kn_limits *limits, const void *problem)
+bool kn_conv_supports_depthwise(const kn_limits *limits, const void *problem_)
 {
-    return kn_conv_supports_depthwise(limits, problem) && holds_weights_group(limits);
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
+    const double most = 2147483647.0, in = (double)s->in_size[1] * (double)s->in_size[2],
+                 out = (double)s->out_size[1] * (double)s->out_size[2];
+    const double planes = (double)s->images * (double)s->out_channels;
+    if (problem->pass == KN_CONV_WEIGHTS && !holds_weights_group(limits))
+        return false;
+    return kn_conv_is_flat(s) && s->groups == s->in_channels && is_numbered(s, 1) && is_numbered(s, 2) && in < most &&
+           out < most && planes * in < most && planes * out < most;
 }
 
 bool kn_conv_prefers_depthwise(const kn_limits *limits, const void *problem)

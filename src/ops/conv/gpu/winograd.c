@@ -10,37 +10,13 @@ enum { MAX_ROWS = 4096 }; /* of work-items for weights: they loop over more weig
 
 typedef struct winograd {
     kn_winograd_plan plan;
-    const kn_conv_problem *problem;
-    kn_conv_operand windows, tiles; /* x and y, or dy and dx */
-    bool data;                      /* backward-data */
-    const char *operation;
     kn_buffer *u, *v, *m; /* u: transformed weights or, in backward-weights, dy */
     char options[KN_WINOGRAD_OPTIONS];
 } winograd;
 
-static winograd begin(const kn_conv_problem *problem, kn_winograd_pass pass, const char *operation)
-{
-    const bool data = pass == KN_WINOGRAD_DATA;
-    winograd w = {.plan = kn_winograd_plan_of(&problem->shape, pass),
-                  .problem = problem,
-                  .windows = data ? problem->y : problem->x,
-                  .tiles = data ? problem->x : problem->y,
-                  .data = data,
-                  .operation = operation};
-    kn_winograd_options(w.options, &w.plan, w.windows, w.tiles);
-    return w;
-}
-
 static kn_status alloc(kn_buffer **buffer, kn_stream *stream, const winograd *w, int64_t elements)
 {
     return kn_buffer_alloc(buffer, stream, (size_t)(elements * w->plan.element));
-}
-
-static void end(winograd *w)
-{
-    kn_buffer_free(w->u);
-    kn_buffer_free(w->v);
-    kn_buffer_free(w->m);
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
@@ -53,48 +29,46 @@ static kn_status make_factors(kn_stream *stream, const winograd *w, int64_t firs
 {
     const kn_winograd_image image = kn_winograd_windows(&w->plan, images);
     const int64_t rows = first > 0 ? 0 : kn_min_i64(MAX_ROWS, kn_div_up(w->plan.pairs, image.places));
-    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_factors", .operation = w->operation,
-                  .options = w->options, .dims = 2, .global = {image.places, (size_t)(image.channels + rows)},
-                  .local = {group_of(stream, image.places), 1},
-                  KN_ARGS(kn_winograd_windows_arg(&w->plan, w->windows, first),
-                          kn_conv_arg(&w->problem->shape, w->problem->weight), kn_arg_buffer(w->v, 0),
-                          kn_arg_buffer(w->u, 0), kn_arg_struct(&image, sizeof image), kn_arg_i64(w->plan.pairs),
-                          kn_arg_i32(w->data)));
+    return kn_run(
+        stream, .source = SOURCE, .kernel = "winograd_gpu_factors", .operation = kn_conv_operation(w->plan.problem),
+        .options = w->options, .dims = 2, .global = {image.places, (size_t)(image.channels + rows)},
+        .local = {group_of(stream, image.places), 1},
+        KN_ARGS(kn_winograd_windows_arg(&w->plan, first), kn_conv_arg(&w->plan.problem->shape, w->plan.problem->weight),
+                kn_arg_buffer(w->v, 0), kn_arg_buffer(w->u, 0), kn_arg_struct(&image, sizeof image),
+                kn_arg_i64(w->plan.pairs), kn_arg_i32(w->plan.data)));
 }
 
 static kn_status make_gradient_factors(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
 {
     const kn_winograd_image x = kn_winograd_windows(&w->plan, images), dy = kn_winograd_tiles(&w->plan, images);
-    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_gradient_factors", .operation = w->operation,
-                  .options = w->options, .dims = 2, .global = {x.places, (size_t)x.channels + dy.channels},
-                  .local = {group_of(stream, x.places), 1},
-                  KN_ARGS(kn_winograd_windows_arg(&w->plan, w->windows, first),
-                          kn_winograd_tiles_arg(&w->plan, w->tiles, first), kn_arg_buffer(w->v, 0),
-                          kn_arg_buffer(w->u, 0), kn_arg_struct(&x, sizeof x), kn_arg_struct(&dy, sizeof dy)));
+    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_gradient_factors",
+                  .operation = kn_conv_operation(w->plan.problem), .options = w->options, .dims = 2,
+                  .global = {x.places, (size_t)x.channels + dy.channels}, .local = {group_of(stream, x.places), 1},
+                  KN_ARGS(kn_winograd_windows_arg(&w->plan, first), kn_winograd_tiles_arg(&w->plan, first),
+                          kn_arg_buffer(w->v, 0), kn_arg_buffer(w->u, 0), kn_arg_struct(&x, sizeof x),
+                          kn_arg_struct(&dy, sizeof dy)));
 }
 
 static kn_status finish_tiles(kn_stream *stream, const winograd *w, int64_t first, int64_t images)
 {
-    const kn_conv_problem *problem = w->problem;
-    const bool has_bias = !w->data && problem->bias.buffer != NULL;
-    const kn_activation activation = w->data ? KN_ACTIVATION_NONE : problem->activation;
+    const kn_conv_problem *problem = w->plan.problem;
     const kn_winograd_image image = kn_winograd_tiles(&w->plan, images);
-    return kn_run(
-        stream, .source = SOURCE, .kernel = "winograd_gpu_output", .operation = w->operation, .options = w->options,
-        .dims = 2, .global = {image.tiles, (size_t)image.channels}, .local = {group_of(stream, image.tiles), 1},
-        KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv_arg(&problem->shape, has_bias ? problem->bias : problem->weight),
-                kn_winograd_tiles_arg(&w->plan, w->tiles, first), kn_arg_struct(&image, sizeof image),
-                kn_arg_i32(has_bias), KN_CONV_BOUND_ARGS(w->plan.f64, activation)));
+    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_output",
+                  .operation = kn_conv_operation(w->plan.problem), .options = w->options, .dims = 2,
+                  .global = {image.tiles, (size_t)image.channels}, .local = {group_of(stream, image.tiles), 1},
+                  KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv_bias_arg(problem), kn_winograd_tiles_arg(&w->plan, first),
+                          kn_arg_struct(&image, sizeof image), KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 /* Small work-groups: with few weights few work-items sum many shares, and these should spread over all compute
  * units. */
 static kn_status finish_weights(kn_stream *stream, const winograd *w)
 {
-    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_finish", .operation = w->operation,
-                  .options = w->options, .dims = 1, .global = {(size_t)w->plan.pairs},
+    return kn_run(stream, .source = SOURCE, .kernel = "winograd_gpu_finish",
+                  .operation = kn_conv_operation(w->plan.problem), .options = w->options, .dims = 1,
+                  .global = {(size_t)w->plan.pairs},
                   .local = {kn_winograd_group(stream, w->plan.shares > 1 ? 32 : 256)},
-                  KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv_arg(&w->problem->shape, w->problem->weight),
+                  KN_ARGS(kn_arg_buffer(w->m, 0), kn_conv_arg(&w->plan.problem->shape, w->plan.problem->weight),
                           kn_arg_i64(w->plan.pairs), kn_arg_i32(w->plan.shares)));
 }
 
@@ -111,7 +85,7 @@ static kn_status multiply(kn_stream *stream, const winograd *w, int64_t images)
         .k = p->inner,
         .batch = KN_WINOGRAD_VALUES * p->groups,
         .alpha = 1,
-        .a = {w->u, 0, w->data ? p->outer : p->inner, p->inner * p->outer, w->data},
+        .a = {w->u, 0, w->plan.data ? p->outer : p->inner, p->inner * p->outer, w->plan.data},
         .b = {w->v, 0, p->share, p->inner * p->share, false},
         .c = {w->m, 0, p->share, p->outer * p->share, false},
     };
@@ -131,22 +105,6 @@ static kn_status correlate_chunks(kn_stream *stream, winograd *w)
         KN_TRY(finish_tiles(stream, w, first, images));
     }
     return KN_OK;
-}
-
-kn_status kn_conv_winograd_gpu_forward(kn_stream *stream, const void *problem)
-{
-    winograd w = begin(problem, KN_WINOGRAD_FORWARD, "conv2d");
-    kn_status status = correlate_chunks(stream, &w);
-    end(&w);
-    return status;
-}
-
-kn_status kn_conv_winograd_gpu_backward_data(kn_stream *stream, const void *problem)
-{
-    winograd w = begin(problem, KN_WINOGRAD_DATA, "conv2d_backward_data");
-    kn_status status = correlate_chunks(stream, &w);
-    end(&w);
-    return status;
 }
 
 /* --- backward-weights --------------------------------------------------------------------------------------------- */
@@ -185,11 +143,18 @@ static kn_status sum_chunks(kn_stream *stream, winograd *w)
     return finish_weights(stream, w);
 }
 
-kn_status kn_conv_winograd_gpu_backward_weights(kn_stream *stream, const void *problem_)
+/* --- all passes --------------------------------------------------------------------------------------------------- */
+
+kn_status kn_conv_run_winograd_gpu(kn_stream *stream, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
-    winograd w = begin(problem, KN_WINOGRAD_WEIGHTS, "conv2d_backward_weights");
-    kn_status status = sum_chunks(stream, &w);
-    end(&w);
-    return status == KN_OK && problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : status;
+    winograd w = {.plan = kn_winograd_plan_of(problem)};
+    kn_winograd_options(w.options, &w.plan);
+    kn_status status = problem->pass == KN_CONV_WEIGHTS ? sum_chunks(stream, &w) : correlate_chunks(stream, &w);
+    kn_buffer_free(w.u);
+    kn_buffer_free(w.v);
+    kn_buffer_free(w.m);
+    if (status == KN_OK && problem->pass == KN_CONV_WEIGHTS && problem->bias.buffer)
+        return kn_conv_bias_gradient(stream, problem);
+    return status;
 }

@@ -15,23 +15,22 @@
 
 enum { KN_WINOGRAD_VALUES = 36 }; /* per transformed tile or kernel */
 
-typedef enum kn_winograd_pass { KN_WINOGRAD_FORWARD, KN_WINOGRAD_DATA, KN_WINOGRAD_WEIGHTS } kn_winograd_pass;
-
-/* The parameters of a pass depend on the shape alone, and so does the order of its sums. Channels are per group:
- * `inner` for the image read in windows of 6 x 6, `outer` for the image divided into tiles. */
+/* The parameters of a pass depend on the shape alone, and so does the order of its sums. `windows` is the image read
+ * in windows of 6 x 6, with `inner` channels per group, `tiles` the one divided into tiles, with `outer`. */
 typedef struct kn_winograd_plan {
-    bool f64;
+    const kn_conv_problem *problem;
+    kn_conv_side windows, tiles; /* x and y, or dy and dx */
+    bool f64, data;              /* data: backward-data */
     int64_t element, groups, inner, outer;
-    int64_t pairs;                          /* channel pairs of all groups, one kernel each */
-    int64_t kernel, tile;                   /* height and width of a kernel and of a tile */
-    int64_t windows_size[2], tiles_size[2]; /* of the two images */
-    int64_t top, left;                      /* start of the first tile's window in the first image */
-    int64_t tile_rows, tile_columns;        /* per image */
-    int64_t images, chunk;                  /* total, and per chunk */
-    int64_t shares, share;                  /* number and width of the shares of a chunk's tiles */
+    int64_t pairs;                   /* channel pairs of all groups, one kernel each */
+    int64_t kernel, tile;            /* height and width of a kernel and of a tile */
+    int64_t top, left;               /* start of the first tile's window in the first image */
+    int64_t tile_rows, tile_columns; /* per image */
+    int64_t images, chunk;           /* total, and per chunk */
+    int64_t shares, share;           /* number and width of the shares of a chunk's tiles */
 } kn_winograd_plan;
 
-kn_winograd_plan kn_winograd_plan_of(const kn_conv_shape *shape, kn_winograd_pass pass);
+kn_winograd_plan kn_winograd_plan_of(const kn_conv_problem *problem);
 
 /* Limits the calling thread's transformed tiles to `bytes`, but at least one image; returns the previous limit. For
  * tests. */
@@ -44,14 +43,13 @@ int64_t kn_winograd_workspace(const kn_winograd_plan *plan, int64_t channels);
 kn_winograd_image kn_winograd_windows(const kn_winograd_plan *plan, int64_t images);
 kn_winograd_image kn_winograd_tiles(const kn_winograd_plan *plan, int64_t images);
 
-/* The operand from image `first` on. */
-kn_arg kn_winograd_windows_arg(const kn_winograd_plan *plan, kn_conv_operand operand, int64_t first);
-kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, kn_conv_operand operand, int64_t first);
+/* The same operands from image `first` on. */
+kn_arg kn_winograd_windows_arg(const kn_winograd_plan *plan, int64_t first);
+kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, int64_t first);
 
 /* Build options: "-DT=float -DWR=3 ..."; `buffer` has KN_WINOGRAD_OPTIONS bytes. Returns buffer. */
 #define KN_WINOGRAD_OPTIONS 96
-const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan, kn_conv_operand windows,
-                                kn_conv_operand tiles);
+const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan);
 
 /* Work-group size along the tiles. */
 size_t kn_winograd_group(kn_stream *stream, int64_t most);

@@ -22,8 +22,6 @@ int64_t kn_winograd_limit_chunks(int64_t bytes)
  * enough for any device. Constant, so that the order of the sums does not depend on the device. */
 enum { BLOCK = 64, BLOCKS = 1024, MIN_TILES = 256 };
 
-static int64_t round_up(int64_t a, int64_t b) { return kn_div_up(a, b) * b; }
-
 static int64_t tiles_of(const kn_winograd_plan *plan, int64_t images)
 {
     return images * plan->tile_rows * plan->tile_columns;
@@ -40,38 +38,42 @@ static void choose_chunk(kn_winograd_plan *plan)
     plan->chunk = kn_div_up(plan->images, chunks);
 }
 
-static void choose_shares(kn_winograd_plan *plan, kn_winograd_pass pass)
+static bool is_weights(const kn_winograd_plan *plan) { return plan->problem->pass == KN_CONV_WEIGHTS; }
+
+static void choose_shares(kn_winograd_plan *plan)
 {
     const int64_t tiles = tiles_of(plan, plan->chunk), matrices = KN_WINOGRAD_VALUES * plan->groups,
                   blocks = matrices * kn_div_up(plan->inner, BLOCK) * kn_div_up(plan->outer, BLOCK);
-    int64_t shares = pass == KN_WINOGRAD_WEIGHTS ? kn_min_i64(kn_div_up(BLOCKS, blocks), tiles / MIN_TILES) : 1;
-    plan->share = round_up(kn_div_up(tiles, kn_max_i64(1, shares)), LINE);
+    int64_t shares = is_weights(plan) ? kn_min_i64(kn_div_up(BLOCKS, blocks), tiles / MIN_TILES) : 1;
+    plan->share = kn_round_up_i64(kn_div_up(tiles, kn_max_i64(1, shares)), LINE);
     plan->shares = kn_div_up(tiles, plan->share);
 }
 
-kn_winograd_plan kn_winograd_plan_of(const kn_conv_shape *s, kn_winograd_pass pass)
+kn_winograd_plan kn_winograd_plan_of(const kn_conv_problem *problem)
 {
-    const bool data = pass == KN_WINOGRAD_DATA;
-    const int64_t in = s->in_channels / s->groups, out = s->out_channels / s->groups, kernel = s->kernel_size[1];
-    const int64_t *from = data ? s->out_size : s->in_size, *to = data ? s->in_size : s->out_size;
-    const int64_t reach = data ? kernel - 1 : 0; /* the flipped kernel's first tap */
-    kn_winograd_plan plan = {.f64 = s->f64,
-                             .element = s->f64 ? 8 : 4,
+    const kn_conv_shape *s = &problem->shape;
+    const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
+    const bool data = problem->pass == KN_CONV_DATA;
+    const int64_t kernel = s->kernel_size[1], reach = data ? kernel - 1 : 0; /* the flipped kernel's first tap */
+    kn_winograd_plan plan = {.problem = problem,
+                             .windows = from,
+                             .tiles = to,
+                             .f64 = s->f64,
+                             .data = data,
+                             .element = kn_conv_element(s),
                              .groups = s->groups,
-                             .inner = data ? out : in,
-                             .outer = data ? in : out,
-                             .pairs = s->groups * in * out,
+                             .inner = from.channels,
+                             .outer = to.channels,
+                             .pairs = s->groups * from.channels * to.channels,
                              .kernel = kernel,
                              .tile = WINDOW + 1 - kernel,
-                             .windows_size = {from[1], from[2]},
-                             .tiles_size = {to[1], to[2]},
                              .top = data ? s->padding[1] - reach : -s->padding[1],
                              .left = data ? s->padding[2] - reach : -s->padding[2],
                              .images = s->images};
-    plan.tile_rows = kn_div_up(to[1], plan.tile);
-    plan.tile_columns = kn_div_up(to[2], plan.tile);
+    plan.tile_rows = kn_div_up(to.size[1], plan.tile);
+    plan.tile_columns = kn_div_up(to.size[2], plan.tile);
     choose_chunk(&plan);
-    choose_shares(&plan, pass);
+    choose_shares(&plan);
     return plan;
 }
 
@@ -82,14 +84,14 @@ int64_t kn_winograd_workspace(const kn_winograd_plan *plan, int64_t channels)
 
 /* --- kernel arguments --------------------------------------------------------------------------------------------- */
 
-static kn_winograd_image image_of(const kn_winograd_plan *plan, int64_t images, int64_t channels, const int64_t size[2])
+static kn_winograd_image image_of(const kn_winograd_plan *plan, int64_t images, const kn_conv_side *side)
 {
-    return (kn_winograd_image){.plane = size[0] * size[1],
-                               .channels = (uint32_t)(plan->groups * channels),
-                               .height = (int32_t)size[0],
-                               .width = (int32_t)size[1],
+    return (kn_winograd_image){.plane = side->size[1] * side->size[2],
+                               .channels = (uint32_t)(plan->groups * side->channels),
+                               .height = (int32_t)side->size[1],
+                               .width = (int32_t)side->size[2],
                                .tiles = (uint32_t)tiles_of(plan, images),
-                               .places = (uint32_t)round_up(tiles_of(plan, images), plan->share),
+                               .places = (uint32_t)kn_round_up_i64(tiles_of(plan, images), plan->share),
                                .share = kn_divisor_of(plan->share),
                                .columns = kn_divisor_of(plan->tile_columns),
                                .rows = kn_divisor_of(plan->tile_rows)};
@@ -97,7 +99,7 @@ static kn_winograd_image image_of(const kn_winograd_plan *plan, int64_t images, 
 
 kn_winograd_image kn_winograd_windows(const kn_winograd_plan *plan, int64_t images)
 {
-    kn_winograd_image image = image_of(plan, images, plan->inner, plan->windows_size);
+    kn_winograd_image image = image_of(plan, images, &plan->windows);
     image.top = (int32_t)plan->top;
     image.left = (int32_t)plan->left;
     return image;
@@ -105,42 +107,40 @@ kn_winograd_image kn_winograd_windows(const kn_winograd_plan *plan, int64_t imag
 
 kn_winograd_image kn_winograd_tiles(const kn_winograd_plan *plan, int64_t images)
 {
-    return image_of(plan, images, plan->outer, plan->tiles_size);
+    return image_of(plan, images, &plan->tiles);
 }
 
-static kn_arg operand_arg(const kn_winograd_plan *plan, kn_conv_operand operand, int64_t channels,
-                          const int64_t size[2], int64_t first)
+static kn_arg operand_arg(const kn_winograd_plan *plan, const kn_conv_side *side, int64_t first)
 {
-    const int64_t image = plan->groups * channels * size[0] * size[1];
-    return kn_arg_buffer(operand.buffer, (operand.offset + first * image) * plan->element);
+    const int64_t image = plan->groups * side->channels * side->size[1] * side->size[2];
+    return kn_arg_buffer(side->operand.buffer, (side->operand.offset + first * image) * plan->element);
 }
 
-kn_arg kn_winograd_windows_arg(const kn_winograd_plan *plan, kn_conv_operand operand, int64_t first)
+kn_arg kn_winograd_windows_arg(const kn_winograd_plan *plan, int64_t first)
 {
-    return operand_arg(plan, operand, plan->inner, plan->windows_size, first);
+    return operand_arg(plan, &plan->windows, first);
 }
 
-kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, kn_conv_operand operand, int64_t first)
+kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, int64_t first)
 {
-    return operand_arg(plan, operand, plan->outer, plan->tiles_size, first);
+    return operand_arg(plan, &plan->tiles, first);
 }
 
 /* The widest vectors, of 4, 2 or 1, to which rows, tiles and the operand are aligned. */
-static int vector_of(const kn_winograd_plan *plan, int64_t width, kn_conv_operand operand)
+static int vector_of(const kn_winograd_plan *plan, const kn_conv_side *side)
 {
     int vector = 4;
-    while (width % vector != 0 || operand.offset % vector != 0 || plan->tile % vector != 0)
+    while (side->size[2] % vector != 0 || side->operand.offset % vector != 0 || plan->tile % vector != 0)
         vector /= 2;
     return vector;
 }
 
-const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan, kn_conv_operand windows,
-                                kn_conv_operand tiles)
+const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan)
 {
-    const int x = vector_of(plan, plan->windows_size[1], windows), y = vector_of(plan, plan->tiles_size[1], tiles);
+    const int x = vector_of(plan, &plan->windows), y = vector_of(plan, &plan->tiles);
     const int phase = (int)((plan->left % x + x) % x);
-    snprintf(buffer, KN_WINOGRAD_OPTIONS, "%s -DWR=%d -DXN=%d -DXPHASE=%d -DYN=%d",
-             plan->f64 ? "-DT=double -DKN_USE_F64" : "-DT=float", (int)plan->kernel, x, phase, y);
+    snprintf(buffer, KN_WINOGRAD_OPTIONS, "%s -DWR=%d -DXN=%d -DXPHASE=%d -DYN=%d", kn_options_f64_or_f32(plan->f64),
+             (int)plan->kernel, x, phase, y);
     return buffer;
 }
 
@@ -155,8 +155,9 @@ size_t kn_winograd_group(kn_stream *stream, int64_t most)
 
 /* Tiles, pixels of an image and channels must have 32-bit indices; channels (in and out) and products are launch
  * dimensions, limited to 65535. */
-static bool fits(const kn_limits *limits, const kn_conv_shape *s, kn_winograd_pass pass)
+static bool fits(const kn_limits *limits, const kn_conv_problem *problem)
 {
+    const kn_conv_shape *s = &problem->shape;
     enum { MOST = 30000, MAX_GROUPS = 1024 };
     const double most = 1 << 30;
     const double images = (double)s->images, out = (double)s->out_size[1] * (double)s->out_size[2],
@@ -164,13 +165,13 @@ static bool fits(const kn_limits *limits, const kn_conv_shape *s, kn_winograd_pa
     if (images * out >= most || images * in >= most || s->in_channels > MOST || s->out_channels > MOST ||
         s->groups > MAX_GROUPS)
         return false;
-    const kn_winograd_plan plan = kn_winograd_plan_of(s, pass);
+    const kn_winograd_plan plan = kn_winograd_plan_of(problem);
     const int64_t room = kn_max_i64(kn_winograd_workspace(&plan, kn_max_i64(plan.inner, plan.outer)),
                                     KN_WINOGRAD_VALUES * plan.shares * plan.pairs);
     return (uint64_t)(room * plan.element) <= limits->max_allocation;
 }
 
-static bool supports(const kn_limits *limits, const void *problem, kn_winograd_pass pass)
+bool kn_conv_supports_winograd_gpu(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     for (int d = 1; d < 3; d++)
@@ -178,7 +179,7 @@ static bool supports(const kn_limits *limits, const void *problem, kn_winograd_p
             s->out_size[d] < 1)
             return false;
     return kn_conv_is_flat(s) && (s->kernel_size[1] == 3 || s->kernel_size[1] == 5) && s->images > 0 &&
-           s->in_channels > 0 && s->out_channels > 0 && fits(limits, s, pass);
+           s->in_channels > 0 && s->out_channels > 0 && fits(limits, problem);
 }
 
 /* Costs are in flops of a fully used device. FLOPS_PER_BYTE is its compute to bandwidth ratio (12 to 14 on data-centre
@@ -208,75 +209,49 @@ static double cost_of_blocks(const kn_limits *limits, bool f64, int64_t rows, in
 
 /* The same for the pass: weight gradients are summed over enough shares of the pixels to fill the device in any
  * implementation. */
-static double cost_of_products(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass, int64_t k,
-                               int64_t columns, int64_t batch)
+static double cost_of_products(const kn_limits *limits, const kn_winograd_plan *plan, int64_t k, int64_t columns,
+                               int64_t batch)
 {
-    if (pass == KN_WINOGRAD_WEIGHTS)
+    if (is_weights(plan))
         return 2.0 * (double)plan->outer * (double)columns * (double)k * (double)batch;
     return cost_of_blocks(limits, plan->f64, plan->outer, columns, k, batch);
 }
 
 /* The transforms are limited by memory; the products may be too. */
-static double cost_of_winograd(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass)
+static double cost_of_winograd(const kn_limits *limits, const kn_winograd_plan *plan)
 {
     const double element = (double)plan->element, images = (double)plan->images * (double)plan->groups;
     const double tiles = (double)tiles_of(plan, 1) * images * KN_WINOGRAD_VALUES,
                  v = tiles * (double)plan->inner * element, m = tiles * (double)plan->outer * element;
-    const double x = images * (double)(plan->inner * plan->windows_size[0] * plan->windows_size[1]) * element,
-                 y = images * (double)(plan->outer * plan->tiles_size[0] * plan->tiles_size[1]) * element;
+    const double x = images * (double)(plan->inner * plan->windows.size[1] * plan->windows.size[2]) * element,
+                 y = images * (double)(plan->outer * plan->tiles.size[1] * plan->tiles.size[2]) * element;
     const double kernels = (double)plan->pairs * (double)(plan->kernel * plan->kernel + KN_WINOGRAD_VALUES) * element,
                  chunks = (double)kn_div_up(plan->images, plan->chunk);
-    const double sums = pass == KN_WINOGRAD_WEIGHTS ? kernels * (double)plan->shares * chunks : kernels;
-    const double products = chunks * cost_of_products(limits, plan, pass, plan->inner, tiles_of(plan, plan->chunk),
+    const double sums = is_weights(plan) ? kernels * (double)plan->shares * chunks : kernels;
+    const double products = chunks * cost_of_products(limits, plan, plan->inner, tiles_of(plan, plan->chunk),
                                                       KN_WINOGRAD_VALUES * plan->groups);
     return slower_of(products, v + m + sums) + (x + v + m + y + sums) * FLOPS_PER_BYTE + LAUNCH * 3 * chunks;
 }
 
-static double cost_of_direct(const kn_limits *limits, const kn_winograd_plan *plan, kn_winograd_pass pass)
+static double cost_of_direct(const kn_limits *limits, const kn_winograd_plan *plan)
 {
-    const int64_t pixels = plan->images * plan->tiles_size[0] * plan->tiles_size[1];
+    const int64_t pixels = plan->images * plan->tiles.size[1] * plan->tiles.size[2];
     const double bytes = (double)(plan->element * plan->groups) *
-                         ((double)plan->images * (double)(plan->windows_size[0] * plan->windows_size[1] * plan->inner) +
+                         ((double)plan->images * (double)(plan->windows.size[1] * plan->windows.size[2] * plan->inner) +
                           (double)pixels * (double)plan->outer);
-    return slower_of(
-               cost_of_products(limits, plan, pass, plan->inner * plan->kernel * plan->kernel, pixels, plan->groups),
-               bytes) +
+    return slower_of(cost_of_products(limits, plan, plan->inner * plan->kernel * plan->kernel, pixels, plan->groups),
+                     bytes) +
            LAUNCH;
 }
 
 /* A margin: Winograd has larger rounding errors, and the cost model is approximate. */
 #define WORTH 0.85
 
-static bool prefers(const kn_limits *limits, const void *problem, kn_winograd_pass pass)
-{
-    if (limits->is_cpu || !supports(limits, problem, pass))
-        return false;
-    const kn_winograd_plan plan = kn_winograd_plan_of(&((const kn_conv_problem *)problem)->shape, pass);
-    return kn_block_pays(limits, plan.inner, plan.outer) &&
-           cost_of_winograd(limits, &plan, pass) < WORTH * cost_of_direct(limits, &plan, pass);
-}
-
-bool kn_conv_supports_winograd_gpu(const kn_limits *limits, const void *problem)
-{
-    return supports(limits, problem, KN_WINOGRAD_FORWARD);
-}
-bool kn_conv_supports_winograd_gpu_data(const kn_limits *limits, const void *problem)
-{
-    return supports(limits, problem, KN_WINOGRAD_DATA);
-}
-bool kn_conv_supports_winograd_gpu_weights(const kn_limits *limits, const void *problem)
-{
-    return supports(limits, problem, KN_WINOGRAD_WEIGHTS);
-}
 bool kn_conv_prefers_winograd_gpu(const kn_limits *limits, const void *problem)
 {
-    return prefers(limits, problem, KN_WINOGRAD_FORWARD);
-}
-bool kn_conv_prefers_winograd_gpu_data(const kn_limits *limits, const void *problem)
-{
-    return prefers(limits, problem, KN_WINOGRAD_DATA);
-}
-bool kn_conv_prefers_winograd_gpu_weights(const kn_limits *limits, const void *problem)
-{
-    return prefers(limits, problem, KN_WINOGRAD_WEIGHTS);
+    if (limits->is_cpu || !kn_conv_supports_winograd_gpu(limits, problem))
+        return false;
+    const kn_winograd_plan plan = kn_winograd_plan_of(problem);
+    return kn_block_pays(limits, plan.inner, plan.outer) &&
+           cost_of_winograd(limits, &plan) < WORTH * cost_of_direct(limits, &plan);
 }
