@@ -86,11 +86,11 @@ static kn_tensor *build_twice(kn_tensor *const *x, const void *params) { return 
 OP_ROWS_BEGIN
 static const op_row rows[] = {
     {"twice/right", build_twice, {FLOATS(3, 5)}, MISTAKE(RIGHT), .layouts = true},
-    {"twice/right_large", build_twice, {FLOATS(29, 31)}, MISTAKE(RIGHT)},
+    {"right_large/gradient", build_twice, {FLOATS(29, 31)}, MISTAKE(RIGHT)},
     {"twice/wrong_value", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_VALUE)},
-    {"twice/wrong_gradient", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_GRADIENT)},
-    {"twice/wrong_gradient_large", build_twice, {FLOATS(29, 31)}, MISTAKE(WRONG_GRADIENT)},
-    {"twice/wrong_f32_gradient", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_F32_GRADIENT)},
+    {"wrong/gradient", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_GRADIENT)},
+    {"wrong_large/gradient", build_twice, {FLOATS(29, 31)}, MISTAKE(WRONG_GRADIENT)},
+    {"wrong_f32/gradient", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_F32_GRADIENT)},
     {"twice/unsteady", build_twice, {FLOATS(3, 5)}, MISTAKE(UNSTEADY)},
     {"twice/leak", build_twice, {FLOATS(3, 5)}, MISTAKE(LEAK)},
 };
@@ -113,7 +113,7 @@ static void test_right_passes(void **state)
 {
     (void)state;
     assert_int_equal(run("twice/right", "f32"), 0);
-    assert_int_equal(run("twice/right_large", "f32"), 0);
+    assert_int_equal(run("right_large/gradient", "f32"), 0);
 }
 
 static void test_mistakes_fail(void **state)
@@ -135,10 +135,10 @@ static void test_wrong_gradients_fail(void **state)
     CHECK_OK(kn_device_get_properties(kn_device_current(), &properties));
     if (!properties.has_f64)
         skip();
-    assert_int_equal(run("twice/wrong_gradient", "f64"), 1);
-    assert_int_equal(run("twice/wrong_gradient_large", "f64"), 1);
-    assert_int_equal(run("twice/wrong_f32_gradient", "f32"), 1);
-    assert_int_equal(run("twice/right_large", "f64"), 0);
+    assert_int_equal(run("wrong/gradient", "f64"), 1);
+    assert_int_equal(run("wrong_large/gradient", "f64"), 1);
+    assert_int_equal(run("wrong_f32/gradient", "f32"), 1);
+    assert_int_equal(run("right_large/gradient", "f64"), 0);
 }
 
 /* A prefix that matches nothing is not a success, and wrong usage is reported. */
