@@ -94,21 +94,25 @@ static void test_what_suits_vectors(void **state)
     check_suits(false, "return vec_step(T) * x;");
 }
 
-/* Names in user code cannot clash with those of the surrounding loops. */
+/* Names in user code cannot clash with those of the surrounding loops: of the function, of its helpers, of macros. */
 TENSOR_TEST(test_names)
 {
     static const char *const names[] = {"run",  "at",      "last",  "end",   "position", "cursor", "chunk",
                                         "k",    "element", "plan",  "width", "count",    "value",  "koine",
                                         "name", "kernel_", "index", "step",  "y",        "mirror"};
     enum { NAMES = sizeof names / sizeof *names };
-    char code[160], macros[32 * NAMES];
-    int length = 0;
+    char functions[2][80 * NAMES], macros[32 * NAMES];
+    size_t used[2] = {0, 0}, length = 0;
     for (int i = 0; i < NAMES; i++) { /* alternately one that suits vectors and one that does not */
-        snprintf(code, sizeof code, "T %s(T a) { %s return 2 * a; }", names[i], i % 2 ? "if (a < 0) a = 0;" : "");
-        check_code(code, KN_F32, twice);
-        length += snprintf(macros + length, sizeof macros - (size_t)length, "#define %s 2\n", names[i]);
+        const int branches = i % 2;
+        used[branches] +=
+            (size_t)snprintf(functions[branches] + used[branches], sizeof functions[0] - used[branches],
+                             "T %s(T a) { %s return 2 * a; }\n", names[i], branches ? "if (a < 0) a = 0;" : "");
+        length += (size_t)snprintf(macros + length, sizeof macros - length, "#define %s 2\n", names[i]);
     }
-    snprintf(macros + length, sizeof macros - (size_t)length, "T f(T a) { return count * a; }");
+    snprintf(macros + length, sizeof macros - length, "T f(T a) { return count * a; }");
+    check_code(functions[0], KN_F32, twice);
+    check_code(functions[1], KN_F32, twice);
     check_code(macros, KN_F32, twice);
 }
 

@@ -18,9 +18,11 @@ static inline bool simulates_gpu(void)
     return kn_device_get_type(device) == KN_DEVICE_CPU && !kn_device_limits(device)->is_cpu;
 }
 
-/* The step through a list of sizes: 1, or 2 if a GPU is simulated, whose kernels compile for seconds, unless
- * KOINE_TEST_FULL is set. */
-static inline int next_size(void) { return simulates_gpu() && !test_full() ? 2 : 1; }
+static bool simulates_vectors; /* of another processor */
+
+/* The step through a list of sizes: 1, or 2 if a GPU or another processor is simulated, whose kernels no other test
+ * compiles, unless KOINE_TEST_FULL is set. */
+static inline int next_size(void) { return (simulates_gpu() || simulates_vectors) && !test_full() ? 2 : 1; }
 
 /* Tensor cores in TF32, for a device without them: the test's environment emulates their instructions
  * (KOINE_KERNEL_DIR, tests/ops/tensor_cores). */
@@ -96,6 +98,7 @@ static inline void simulate_vectors(kn_limits *limits, bool avx2)
 static inline void obey_vector_width(int argc, char **argv)
 {
     bool avx2 = argc > 1 && strcmp(argv[1], "--as-avx2") == 0, neon = argc > 1 && strcmp(argv[1], "--as-neon") == 0;
-    for (int i = 0; (avx2 || neon) && i < kn_device_count(); i++)
+    simulates_vectors = avx2 || neon;
+    for (int i = 0; simulates_vectors && i < kn_device_count(); i++)
         simulate_vectors((kn_limits *)(uintptr_t)kn_device_limits(kn_device_at(i)), avx2);
 }
