@@ -43,14 +43,43 @@ KN_API kn_tensor *kn_fill_with_(kn_tensor *a, kn_scalar value);
 #define kn_fill_(a, value) kn_fill_with_(a, KN_NUMBER(value))
 KN_API kn_tensor *kn_zero_(kn_tensor *a);
 
+/* Functions of real numbers compute integers and bools in float32. */
 KN_API kn_tensor *kn_neg(kn_tensor *x);
-KN_API kn_tensor *kn_exp(kn_tensor *x);
-KN_API kn_tensor *kn_log(kn_tensor *x);
-KN_API kn_tensor *kn_sqrt(kn_tensor *x);
 KN_API kn_tensor *kn_abs(kn_tensor *x);  /* gradient 0 at 0 */
+KN_API kn_tensor *kn_sign(kn_tensor *x); /* NaN: 0; gradient 0 */
+KN_API kn_tensor *kn_square(kn_tensor *x);
+KN_API kn_tensor *kn_reciprocal(kn_tensor *x);
+KN_API kn_tensor *kn_sqrt(kn_tensor *x);
+KN_API kn_tensor *kn_rsqrt(kn_tensor *x);
+KN_API kn_tensor *kn_exp(kn_tensor *x);
+KN_API kn_tensor *kn_exp2(kn_tensor *x);
+KN_API kn_tensor *kn_expm1(kn_tensor *x);
+KN_API kn_tensor *kn_log(kn_tensor *x);
+KN_API kn_tensor *kn_log2(kn_tensor *x);
+KN_API kn_tensor *kn_log10(kn_tensor *x);
+KN_API kn_tensor *kn_log1p(kn_tensor *x);
+KN_API kn_tensor *kn_sin(kn_tensor *x);
+KN_API kn_tensor *kn_cos(kn_tensor *x);
+KN_API kn_tensor *kn_tan(kn_tensor *x);
+KN_API kn_tensor *kn_asin(kn_tensor *x);
+KN_API kn_tensor *kn_acos(kn_tensor *x);
+KN_API kn_tensor *kn_atan(kn_tensor *x);
+KN_API kn_tensor *kn_sinh(kn_tensor *x);
+KN_API kn_tensor *kn_cosh(kn_tensor *x);
+KN_API kn_tensor *kn_tanh(kn_tensor *x);
+KN_API kn_tensor *kn_asinh(kn_tensor *x);
+KN_API kn_tensor *kn_acosh(kn_tensor *x);
+KN_API kn_tensor *kn_atanh(kn_tensor *x);
+KN_API kn_tensor *kn_erf(kn_tensor *x);
+KN_API kn_tensor *kn_erfc(kn_tensor *x);
 KN_API kn_tensor *kn_relu(kn_tensor *x); /* NaN propagates; gradient 0 at 0 */
 KN_API kn_tensor *kn_sigmoid(kn_tensor *x);
-KN_API kn_tensor *kn_tanh(kn_tensor *x);
+KN_API kn_tensor *kn_logsigmoid(kn_tensor *x);  /* log(sigmoid(x)) */
+KN_API kn_tensor *kn_silu(kn_tensor *x);        /* x sigmoid(x) */
+KN_API kn_tensor *kn_softsign(kn_tensor *x);    /* x / (1 + |x|) */
+KN_API kn_tensor *kn_tanhshrink(kn_tensor *x);  /* x - tanh(x) */
+KN_API kn_tensor *kn_hardsigmoid(kn_tensor *x); /* min(max(x / 6 + 1/2, 0), 1) */
+KN_API kn_tensor *kn_hardswish(kn_tensor *x);   /* x hardsigmoid(x) */
 
 /* min(max(x, min), max): kn_clamp(x, .min = 0). With min > max every element is max. A bound that is not an integer
  * turns integer dtypes into float32; a NaN bound is KN_ERR_ARGUMENT. NaN elements stay NaN. The gradient is 1 where min

@@ -8,12 +8,14 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* One word per input: "2,3" a floating tensor of that shape, "5:4" five indices below 4, "2,3:b" conditions, "-"
- * omitted, "." a 0-dimensional floating tensor. Parameters as "name=value", lists as "dims=1,0". Operators not listed
- * have inputs of [2, 3] and default parameters. */
+/* One word per input: "2,3" a floating tensor of that shape, "2,3<" and "2,3>" with elements below and above 1, "5:4"
+ * five indices below 4, "2,3:b" conditions, "-" omitted, "." a 0-dimensional floating tensor. Parameters as
+ * "name=value", lists as "dims=1,0". Operators not listed have inputs of [2, 3] and default parameters. */
 static const struct {
     const char *op, *inputs, *params;
 } samples[] = {
+    {"acos", "2,3<", NULL},
+    {"acosh", "2,3>", NULL},
     {"adaptive_avg_pool1d", "1,2,6", "output_size=2"},
     {"adaptive_avg_pool1d_backward", "1,2,2 1,2,6", "output_size=2"},
     {"adaptive_avg_pool2d", "1,2,4,4", "output_size=2,2"},
@@ -33,6 +35,8 @@ static const struct {
     {"amin_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
     {"as_strided", "2,3", "shape=2,4 strides=2,1"},
     {"as_strided_backward", "2,3", "size=7 strides=2,1 offset=1"},
+    {"asin", "2,3<", NULL},
+    {"atanh", "2,3<", NULL},
     {"avg_pool1d", "1,2,6", "kernel_size=2"},
     {"avg_pool1d_backward", "1,2,3 1,2,6", "kernel_size=2"},
     {"avg_pool2d", "1,2,4,4", "kernel_size=2"},
@@ -127,13 +131,15 @@ static int read_list(int64_t *values, int most, const char *text, const char **r
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-static kn_tensor *floating(int ndim, const int64_t *shape, kn_dtype dtype, bool gradients)
+/* Numbers from 0.25 to 1.25; if `range` is '<' from 0 to 0.95, if '>' from 1.25 to 2.25. */
+static kn_tensor *floating(int ndim, const int64_t *shape, char range, kn_dtype dtype, bool gradients)
 {
     kn_tensor *values = kn_rand_with(ndim, shape, &(kn_tensor_options){.dtype = dtype});
     if (!values)
         return NULL;
     KN_NO_GRAD;
-    values = kn_detach(kn_add_scalar(values, 0.25));
+    values = range == '<' ? kn_mul_scalar(values, 0.95) : kn_add_scalar(values, range == '>' ? 1.25 : 0.25);
+    values = kn_detach(values);
     return values && (!gradients || kn_set_requires_grad(values, true) == KN_OK) ? values : NULL;
 }
 
@@ -142,10 +148,10 @@ static kn_tensor *input_of(const char *word, kn_dtype dtype, bool gradients)
     int64_t shape[KN_MAX_DIMS];
     const char *end;
     if (*word == '.')
-        return floating(0, NULL, dtype, gradients);
+        return floating(0, NULL, word[1], dtype, gradients);
     const int ndim = read_list(shape, KN_MAX_DIMS, word, &end);
     if (*end != ':')
-        return floating(ndim, shape, dtype, gradients);
+        return floating(ndim, shape, *end, dtype, gradients);
     if (end[1] == 'b')
         return kn_to_dtype(kn_randint_with(0, 2, ndim, shape, NULL), KN_BOOL);
     return kn_randint_with(0, strtoll(end + 1, NULL, 10), ndim, shape, NULL);

@@ -173,6 +173,20 @@ def poolings(folder):
     f.save(folder)
 
 
+def functions(folder):
+    f = GoldenFile('functions', 11)
+    special = exact([-INF, -88.0, -3.0, -1.0, -0.5, -0.0, 0.0, 1e-12, 0.5, 1.0, 3.0, 88.0, INF, NAN])
+    for name in ('square', 'sign', 'reciprocal', 'rsqrt', 'exp2', 'expm1', 'log2', 'log10', 'log1p', 'sin', 'cos', 'tan', 'asin', 'acos',
+                 'atan', 'sinh', 'cosh', 'asinh', 'acosh', 'atanh', 'erf', 'erfc', 'logsigmoid', 'silu', 'softsign', 'tanhshrink',
+                 'hardsigmoid', 'hardswish'):
+        function = getattr(torch, name, None) or getattr(F, name)
+        f.case(name, name, [f.uniform(3, 7, low=-0.9, high=0.9)], function)
+        f.case(name + '_wide', name, [f.uniform(3, 7, low=-6, high=6)], function)
+        # PyTorch's gradient of softsign is NaN at infinity; ours is 0
+        f.case(name + '_special', name, [special], function, gradient=name != 'softsign')
+    f.save(folder)
+
+
 def activations(folder):
     f = GoldenFile('activation', 3)
     special = exact([-INF, -100.0, -1.5, -0.0, 0.0, 0.25, 3.0, 88.0, INF, NAN])
@@ -393,5 +407,5 @@ def products(folder):
 
 
 def make(folder):
-    for family in (convolution, convolutions, pooling, poolings, activations, losses, elementwise, reductions, rows, products):
+    for family in (convolution, convolutions, pooling, poolings, functions, activations, losses, elementwise, reductions, rows, products):
         family(folder)

@@ -149,9 +149,9 @@ int main(int argc, char **argv)
     only_file = argc > 1 ? argv[1] : NULL;
     only_case = argc > 2 ? argv[2] : NULL;
     const struct CMUnitTest tests[] = {
-        FAMILY("conv2d"),     FAMILY("conv"),   FAMILY("pool2d"),      FAMILY("pool"),
-        FAMILY("activation"), FAMILY("loss"),   FAMILY("elementwise"), FAMILY("reduction"),
-        FAMILY("rows"),       FAMILY("matmul"), FAMILY("norm"),
+        FAMILY("conv2d"),    FAMILY("conv"),       FAMILY("pool2d"), FAMILY("pool"),
+        FAMILY("functions"), FAMILY("activation"), FAMILY("loss"),   FAMILY("elementwise"),
+        FAMILY("reduction"), FAMILY("rows"),       FAMILY("matmul"), FAMILY("norm"),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

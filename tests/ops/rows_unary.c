@@ -17,6 +17,34 @@ UNARY(relu)
 UNARY(sigmoid)
 UNARY(tanh)
 UNARY(relu6)
+UNARY(square)
+UNARY(sign)
+UNARY(reciprocal)
+UNARY(rsqrt)
+UNARY(exp2)
+UNARY(expm1)
+UNARY(log2)
+UNARY(log10)
+UNARY(log1p)
+UNARY(sin)
+UNARY(cos)
+UNARY(tan)
+UNARY(asin)
+UNARY(acos)
+UNARY(atan)
+UNARY(sinh)
+UNARY(cosh)
+UNARY(asinh)
+UNARY(acosh)
+UNARY(atanh)
+UNARY(erf)
+UNARY(erfc)
+UNARY(logsigmoid)
+UNARY(silu)
+UNARY(softsign)
+UNARY(tanhshrink)
+UNARY(hardsigmoid)
+UNARY(hardswish)
 
 #define BETWEEN(...) (&(const kn_clamp_params){.min = -INFINITY, .max = INFINITY, __VA_ARGS__})
 
@@ -107,6 +135,34 @@ static const op_row rows[] = {
     {"relu/empty", build_relu, {FLOATS(0, 5)}},
     {"sigmoid/matrix", build_sigmoid, {FLOATS_IN(-6, 6, 7, 11)}, .layouts = true, .on_cpu = true},
     {"tanh/matrix", build_tanh, {FLOATS_IN(-3, 3, 7, 11)}, .layouts = true, .on_cpu = true},
+    {"square/matrix", build_square, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"sign/matrix", build_sign, {DISTINCT(7, 11)}},
+    {"reciprocal/matrix", build_reciprocal, {FLOATS_IN(0.1, 3, 7, 11)}},
+    {"rsqrt/matrix", build_rsqrt, {FLOATS_IN(0.1, 3, 7, 11)}},
+    {"exp2/matrix", build_exp2, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"expm1/matrix", build_expm1, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"log2/matrix", build_log2, {FLOATS_IN(0.1, 3, 7, 11)}},
+    {"log10/matrix", build_log10, {FLOATS_IN(0.1, 3, 7, 11)}},
+    {"log1p/matrix", build_log1p, {FLOATS_IN(-0.9, 3, 7, 11)}},
+    {"sin/matrix", build_sin, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"cos/matrix", build_cos, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"tan/matrix", build_tan, {FLOATS_IN(-1.5, 1.5, 7, 11)}},
+    {"asin/matrix", build_asin, {FLOATS_IN(-0.9, 0.9, 7, 11)}},
+    {"acos/matrix", build_acos, {FLOATS_IN(-0.9, 0.9, 7, 11)}},
+    {"atan/matrix", build_atan, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"sinh/matrix", build_sinh, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"cosh/matrix", build_cosh, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"asinh/matrix", build_asinh, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"acosh/matrix", build_acosh, {FLOATS_IN(1.1, 9, 7, 11)}},
+    {"atanh/matrix", build_atanh, {FLOATS_IN(-0.9, 0.9, 7, 11)}},
+    {"erf/matrix", build_erf, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"erfc/matrix", build_erfc, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"logsigmoid/matrix", build_logsigmoid, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"silu/matrix", build_silu, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"softsign/matrix", build_softsign, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"tanhshrink/matrix", build_tanhshrink, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"hardsigmoid/matrix", build_hardsigmoid, {FLOATS_IN(-4, 4, 7, 11)}},
+    {"hardswish/matrix", build_hardswish, {FLOATS_IN(-4, 4, 7, 11)}},
     {"relu6/matrix", build_relu6, {BEYOND_SIX(77, 38, 7, 11)}, .layouts = true, .on_cpu = true},
     {"relu6/four_dimensions", build_relu6, {BEYOND_SIX(210, 104, 2, 3, 5, 7)}, .on_cpu = true},
     {"relu6/long", build_relu6, {FLOATS_IN(-3, 9, 65537)}, .no_gradient = true, .on_cpu = true},

@@ -161,8 +161,8 @@ static value function(parser *p, const char *name, const value *operand)
     static const struct {
         const char *name;
         kn_tensor *(*apply)(kn_tensor *x);
-    } functions[] = {{"abs", kn_abs}, {"fabs", kn_abs},  {"exp", kn_exp},
-                     {"log", kn_log}, {"sqrt", kn_sqrt}, {"tanh", kn_tanh}};
+    } functions[] = {{"abs", kn_abs}, {"cos", kn_cos}, {"cosh", kn_cosh}, {"exp", kn_exp},   {"fabs", kn_abs},
+                     {"log", kn_log}, {"sin", kn_sin}, {"sinh", kn_sinh}, {"sqrt", kn_sqrt}, {"tanh", kn_tanh}};
     for (size_t i = 0; operand->tensor && i < sizeof functions / sizeof functions[0]; i++)
         if (strcmp(functions[i].name, name) == 0)
             return of_tensor(p, functions[i].apply(operand->tensor));

@@ -62,9 +62,11 @@ typedef struct declaration {
 
 /* clang-format off */
 static const declaration builtins[] = {
-    UNARY(ceil, REAL) UNARY(cos, REAL) UNARY(exp, REAL) UNARY(exp2, REAL) UNARY(expm1, REAL) UNARY(fabs, REAL)
-    UNARY(floor, REAL) UNARY(log, REAL) UNARY(log1p, REAL) UNARY(log2, REAL) UNARY(rint, REAL) UNARY(round, REAL)
-    UNARY(rsqrt, REAL) UNARY(sin, REAL) UNARY(sqrt, REAL) UNARY(tanh, REAL) UNARY(trunc, REAL) UNARY(popcount, WHOLE)
+    UNARY(acos, REAL) UNARY(acosh, REAL) UNARY(asin, REAL) UNARY(asinh, REAL) UNARY(atan, REAL) UNARY(atanh, REAL)
+    UNARY(ceil, REAL) UNARY(cos, REAL) UNARY(cosh, REAL) UNARY(erf, REAL) UNARY(erfc, REAL) UNARY(exp, REAL)
+    UNARY(exp2, REAL) UNARY(expm1, REAL) UNARY(fabs, REAL) UNARY(floor, REAL) UNARY(log, REAL) UNARY(log10, REAL)
+    UNARY(log1p, REAL) UNARY(log2, REAL) UNARY(rint, REAL) UNARY(round, REAL) UNARY(rsqrt, REAL) UNARY(sin, REAL)
+    UNARY(sinh, REAL) UNARY(sqrt, REAL) UNARY(tan, REAL) UNARY(tanh, REAL) UNARY(trunc, REAL) UNARY(popcount, WHOLE)
     BINARY(copysign, REAL) BINARY(fmax, REAL) BINARY(fmin, REAL) BINARY(fmod, REAL) BINARY(pow, REAL)
     BINARY(max, ANY) BINARY(min, ANY) BINARY(mul_hi, WHOLE)
     TERNARY(fma, REAL) TERNARY(mad, REAL) TERNARY(clamp, ANY)
