@@ -1,6 +1,7 @@
 /* base/text.c - a growing string, and other text helpers. */
 #include "base/text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,6 +72,14 @@ void kn_text_free(kn_text *text)
 {
     kn_free(text->data);
     *text = (kn_text){0};
+}
+
+size_t kn_identifier_length(const char *text)
+{
+    size_t length = 0;
+    while (isalnum((unsigned char)text[length]) || text[length] == '_')
+        length++;
+    return length;
 }
 
 bool kn_text_equals_nocase(const char *a, const char *b) { return strcasecmp(a, b) == 0; }

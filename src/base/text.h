@@ -20,6 +20,9 @@ void kn_text_format(kn_text *text, const char *format, ...) KN_PRINTF(2, 3);
 char *kn_text_finish(kn_text *text);
 void kn_text_free(kn_text *text);
 
+/* How many letters, digits and underscores the text begins with. */
+size_t kn_identifier_length(const char *text);
+
 bool kn_text_contains_nocase(const char *haystack, const char *needle);
 bool kn_text_equals_nocase(const char *a, const char *b);
 

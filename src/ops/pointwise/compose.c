@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "tensor/tensor.h"
 
 typedef kn_composed value;
@@ -187,9 +188,7 @@ static value call(parser *p, const char *name)
 static value name_or_call(parser *p)
 {
     char name[32];
-    size_t length = 0;
-    while (isalnum((unsigned char)p->at[length]) || p->at[length] == '_')
-        length++;
+    const size_t length = kn_identifier_length(p->at);
     if (length == 0 || length >= sizeof name)
         return fail(p, "no operand");
     memcpy(name, p->at, length);

@@ -1,6 +1,5 @@
 /* ops/user/jit_code.c - turns a user's function into code for the pointwise engine: a call with the engine's names of
  * operands and numbers. */
-#include <ctype.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -62,9 +61,7 @@ static void end_macros(kn_text *out, const char *code)
         if (strncmp(at, "define", 6) != 0)
             continue;
         at += 6 + strspn(at + 6, " \t\\\n");
-        size_t length = 0;
-        while (isalnum((unsigned char)at[length]) || at[length] == '_')
-            length++;
+        const size_t length = kn_identifier_length(at);
         if (length > 0)
             kn_text_format(out, "#undef %.*s\n", (int)length, at);
     }

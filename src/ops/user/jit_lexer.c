@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/text.h"
+
 bool kn_jit_token_is(const kn_jit_token *t, const char *text)
 {
     return t->length == (int)strlen(text) && strncmp(t->start, text, (size_t)t->length) == 0;
@@ -125,9 +127,9 @@ kn_status kn_jit_next_token(kn_jit_lexer *l, kn_jit_token *t)
     KN_TRY(skip_space(l));
     *t = (kn_jit_token){.start = l->at, .line = l->line};
     l->line_start = false;
-    if (isalnum((unsigned char)*l->at) || *l->at == '_') {
-        while (isalnum((unsigned char)*l->at) || *l->at == '_')
-            l->at++;
+    const size_t length = kn_identifier_length(l->at);
+    if (length > 0) {
+        l->at += length;
     } else if (*l->at == '"' || *l->at == '\'') {
         KN_TRY(skip_quotation(l));
     } else if (*l->at) {

@@ -131,15 +131,14 @@ static void note(needed *needs, const char *identifier, size_t length)
 /* The end of the comment, the identifier or the character that begins here. */
 static const char *token_end(const char *at)
 {
-    const char *end = at + 1;
     if (at[0] == '/' && at[1] == '/')
         return at + strcspn(at, "\n");
-    if (at[0] == '/' && at[1] == '*')
-        return (end = strstr(at + 2, "*/")) ? end + 2 : at + strlen(at);
-    if (isalnum((unsigned char)*at) || *at == '_')
-        while (isalnum((unsigned char)*end) || *end == '_')
-            end++;
-    return end;
+    if (at[0] == '/' && at[1] == '*') {
+        const char *end = strstr(at + 2, "*/");
+        return end ? end + 2 : at + strlen(at);
+    }
+    const size_t length = kn_identifier_length(at);
+    return at + (length > 0 ? length : 1);
 }
 
 static void note_all(needed *needs, const char *text)
@@ -187,7 +186,7 @@ static void declare_widths(kn_text *out, const declaration *builtin, int type, i
         declare(out, builtin, type, from, widths[w]);
 }
 
-/* All that takes or gives a type, apart from those declared with an earlier one. */
+/* The functions that are needed, for one type. */
 static void declare_type(kn_text *out, const needed *needs, int type)
 {
     for (int i = 0; i < BUILTINS; i++) {
