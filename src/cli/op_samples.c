@@ -1,19 +1,12 @@
-/* cli/op_samples.c - see op_samples.h. */
+/* cli/op_samples.c - the table of samples: see op_samples.h. */
 #include "cli/op_samples.h"
 
-#include <koine/koine.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/error.h"
-#include "base/memory.h"
 
 /* One word per input: "2,3" a floating tensor of that shape, "2,3<" and "2,3>" with elements below and above 1, "5:4"
  * five indices below 4, "2,3:b" conditions, "-" omitted, "." a 0-dimensional floating tensor. Parameters as
  * "name=value", lists as "dims=1,0". Operators not listed have inputs of [2, 3] and default parameters. */
-static const struct {
-    const char *op, *inputs, *params;
-} samples[] = {
+static const kn_op_sample_row samples[] = {
     {"acos", "2,3<", NULL},
     {"acosh", "2,3>", NULL},
     {"adaptive_avg_pool1d", "1,2,6", "output_size=2"},
@@ -68,7 +61,7 @@ static const struct {
     {"index_select_backward", "5,3 4,3 5:4", "dim=0"},
     {"layer_norm", "2,3 3 3", "shape=3"},
     {"layer_norm_backward", "2,3 2,3 3 3", "shape=3"},
-    {"linear", "2,3 4,3 4", "activation=1"},
+    {"linear", "2,3 4,3 4", "activation=relu"},
     {"linear_backward", "2,4 2,3 4,3 4", NULL},
     {"logsumexp_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
     {"matmul", "2,3 3,4", NULL},
@@ -101,153 +94,16 @@ static const struct {
     {"squeeze", "2,1", "dim=1"},
     {"stack", "2,3 2,3 2,3", "dim=1"},
     {"std_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
-    {"to_dtype", "2,3", "dtype=1"},
+    {"to_dtype", "2,3", "dtype=float64"},
     {"var_backward", "1,1 2,3", "dims=0,1 keepdim=1"},
-    {"view_dtype", "2,8", "dtype=1"},
+    {"view_dtype", "2,8", "dtype=float64"},
     {"where", "2,3:b 2,3 2,3", NULL},
 };
-enum { COUNT = sizeof samples / sizeof samples[0] };
 
-static int find(const char *op)
+const kn_op_sample_row *kn_op_sample_find(const char *op)
 {
-    int i = 0;
-    while (i < COUNT && strcmp(samples[i].op, op) != 0)
-        i++;
-    return i;
-}
-
-/* Parses comma-separated numbers; returns their count and, in `rest`, where they end. */
-static int read_list(int64_t *values, int most, const char *text, const char **rest)
-{
-    char *end = (char *)(uintptr_t)text;
-    int count = 0;
-    do {
-        values[count] = strtoll(count > 0 ? end + 1 : end, &end, 10);
-        count++;
-    } while (*end == ',' && count < most);
-    *rest = end;
-    return count;
-}
-
-/* --- inputs ------------------------------------------------------------------------------------------------------- */
-
-/* Numbers from 0.25 to 1.25; if `range` is '<' from 0 to 0.95, if '>' from 1.25 to 2.25. */
-static kn_tensor *floating(int ndim, const int64_t *shape, char range, kn_dtype dtype, bool gradients)
-{
-    kn_tensor *values = kn_rand_with(ndim, shape, &(kn_tensor_options){.dtype = dtype});
-    if (!values)
-        return NULL;
-    KN_NO_GRAD;
-    values = range == '<' ? kn_mul_scalar(values, 0.95) : kn_add_scalar(values, range == '>' ? 1.25 : 0.25);
-    values = kn_detach(values);
-    return values && (!gradients || kn_set_requires_grad(values, true) == KN_OK) ? values : NULL;
-}
-
-static kn_tensor *input_of(const char *word, kn_dtype dtype, bool gradients)
-{
-    int64_t shape[KN_MAX_DIMS];
-    const char *end;
-    if (*word == '.')
-        return floating(0, NULL, word[1], dtype, gradients);
-    const int ndim = read_list(shape, KN_MAX_DIMS, word, &end);
-    if (*end != ':')
-        return floating(ndim, shape, *end, dtype, gradients);
-    if (end[1] == 'b')
-        return kn_to_dtype(kn_randint_with(0, 2, ndim, shape, NULL), KN_BOOL);
-    return kn_randint_with(0, strtoll(end + 1, NULL, 10), ndim, shape, NULL);
-}
-
-static kn_status make_inputs(kn_op_sample *sample, const kn_op *op, const char *words, kn_dtype dtype, bool gradients)
-{
-    const kn_op_info info = kn_op_describe(op);
-    const bool is_list = kn_op_input_at(op, info.num_inputs - 1).is_list;
-    for (int i = 0; i < info.num_inputs || (is_list && words && *words != '-'); i++) {
-        const char *word = words ? words : "2,3";
-        if (words)
-            words = strchr(words, ' ') ? strchr(words, ' ') + 1 : "-";
-        else if (kn_op_input_at(op, i).is_optional)
-            break;
-        sample->num_inputs = i + 1;
-        if (*word == '-')
-            continue;
-        sample->inputs[i] = input_of(word, dtype, gradients);
-        if (!sample->inputs[i])
-            return kn_error_status();
-    }
-    return KN_OK;
-}
-
-/* --- parameters --------------------------------------------------------------------------------------------------- */
-
-static void set(const kn_op_param *param, void *at, const char *text)
-{
-    const char *end;
-    switch (param->kind) {
-    case KN_PARAM_BOOL:
-        *(bool *)at = *text == '1';
-        break;
-    case KN_PARAM_INT:
-    case KN_PARAM_ENUM:
-    case KN_PARAM_DTYPE:
-        *(int *)at = atoi(text);
-        break;
-    case KN_PARAM_INT64:
-        read_list(at, (int)(param->size / sizeof(int64_t)), text, &end);
-        break;
-    case KN_PARAM_DOUBLE:
-        *(double *)at = atof(text);
-        break;
-    case KN_PARAM_SCALAR:
-        *(kn_scalar *)at = strchr(text, '.') ? kn_scalar_real(atof(text)) : kn_scalar_int(atoi(text));
-        break;
-    case KN_PARAM_INTS:
-        ((kn_ints *)at)->count = read_list(((kn_ints *)at)->values, KN_MAX_DIMS, text, &end);
-        break;
-    case KN_PARAM_GENERATOR: /* the device's */
-        break;
-    }
-}
-
-/* Sets the parameters named in `words`. */
-static kn_status set_params(const kn_op *op, char *params, const char *words)
-{
-    while (words && *words) {
-        const size_t length = strcspn(words, "=");
-        const kn_op_param *param = NULL;
-        for (int i = 0; i < kn_op_describe(op).num_params && !param; i++)
-            if (strlen(kn_op_param_at(op, i)->name) == length &&
-                strncmp(kn_op_param_at(op, i)->name, words, length) == 0)
-                param = kn_op_param_at(op, i);
-        if (!param)
-            return kn_fail(KN_ERR_INTERNAL, "the sample of %s sets an unknown parameter: %s", kn_op_describe(op).name,
-                           words);
-        set(param, params + param->offset, words + length + 1);
-        words = strchr(words, ' ');
-        words += words != NULL;
-    }
-    return KN_OK;
-}
-
-/* --- samples ------------------------------------------------------------------------------------------------------ */
-
-kn_status kn_op_sample_make(kn_op_sample *sample, const kn_op *op, kn_dtype dtype, bool gradients)
-{
-    const kn_op_info info = kn_op_describe(op);
-    const int row = find(info.name);
-    *sample = (kn_op_sample){.params = info.params_size > 0 ? kn_malloc(info.params_size) : NULL};
-    if (info.params_size > 0 && !sample->params)
-        return KN_ERR_MEMORY;
-    kn_op_params_init(op, sample->params);
-    kn_status status = set_params(op, sample->params, row < COUNT ? samples[row].params : NULL);
-    if (status == KN_OK)
-        status = make_inputs(sample, op, row < COUNT ? samples[row].inputs : NULL, dtype, gradients);
-    if (status != KN_OK)
-        kn_op_sample_free(sample);
-    return status;
-}
-
-void kn_op_sample_free(kn_op_sample *sample)
-{
-    kn_free(sample->params);
-    sample->params = NULL;
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++)
+        if (strcmp(samples[i].op, op) == 0)
+            return &samples[i];
+    return NULL;
 }

@@ -16,3 +16,9 @@ typedef struct kn_op_sample {
  * `gradients`. Free the parameters with kn_op_sample_free. */
 kn_status kn_op_sample_make(kn_op_sample *sample, const kn_op *op, kn_dtype dtype, bool gradients);
 void kn_op_sample_free(kn_op_sample *sample);
+
+/* A row of the table. */
+typedef struct kn_op_sample_row {
+    const char *op, *inputs, *params;
+} kn_op_sample_row;
+const kn_op_sample_row *kn_op_sample_find(const char *op); /* NULL: the operator has none */

@@ -4,6 +4,7 @@
 #include "base/layout.h"
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "ops/dispatch/params_text.h"
 
 /* --- one operator in words ---------------------------------------------------------------------------------------- */
 
@@ -19,55 +20,6 @@ static void append_inputs(kn_text *out, const kn_op *op)
     }
 }
 
-static void append_scalar(kn_text *out, kn_scalar scalar)
-{
-    if (scalar.is_whole)
-        kn_text_format(out, "%lld", (long long)scalar.whole);
-    else
-        kn_text_format(out, "%g", scalar.real);
-}
-
-static void append_numbers(kn_text *out, const int64_t *values, int count, const char *between)
-{
-    for (int i = 0; i < count; i++)
-        kn_text_format(out, "%s%lld", i > 0 ? between : "", (long long)values[i]);
-}
-
-static void append_value(kn_text *out, const kn_op_param *param, const void *at)
-{
-    switch (param->kind) {
-    case KN_PARAM_BOOL:
-        kn_text_append(out, *(const bool *)at ? "true" : "false");
-        break;
-    case KN_PARAM_INT:
-        kn_text_format(out, "%d", *(const int *)at);
-        break;
-    case KN_PARAM_INT64:
-        append_numbers(out, at, (int)(param->size / sizeof(int64_t)), " ");
-        break;
-    case KN_PARAM_DOUBLE:
-        kn_text_format(out, "%g", *(const double *)at);
-        break;
-    case KN_PARAM_SCALAR:
-        append_scalar(out, *(const kn_scalar *)at);
-        break;
-    case KN_PARAM_DTYPE:
-        kn_text_append(out, kn_dtype_name(*(const kn_dtype *)at));
-        break;
-    case KN_PARAM_ENUM:
-        kn_text_append(out, param->values[*(const int *)at]);
-        break;
-    case KN_PARAM_INTS:
-        kn_text_append(out, "[");
-        append_numbers(out, ((const kn_ints *)at)->values, ((const kn_ints *)at)->count, ", ");
-        kn_text_append(out, "]");
-        break;
-    case KN_PARAM_GENERATOR:
-        kn_text_append(out, "none");
-        break;
-    }
-}
-
 static void append_params(kn_text *out, const kn_op *op)
 {
     const kn_op_info info = kn_op_describe(op);
@@ -79,7 +31,7 @@ static void append_params(kn_text *out, const kn_op *op)
     for (int i = 0; i < info.num_params; i++) {
         const kn_op_param *param = kn_op_param_at(op, i);
         kn_text_format(out, "%s%s=", i > 0 ? ", " : "", param->name);
-        append_value(out, param, defaults + param->offset);
+        kn_param_append(out, param, defaults + param->offset, false);
     }
     kn_free(defaults);
 }

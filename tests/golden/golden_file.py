@@ -1,7 +1,8 @@
 """A golden file: cases of operations with inputs, outputs and gradients, in the safetensors format.
 
 Tensors are named CASE/in0, CASE/in1, ... (inputs), CASE/out, CASE/out1 (outputs), CASE/gout (the gradient of the first output) and CASE/grad0, ...
-(the gradients of the inputs). The metadata holds "cases", the names in order, and for each case "op=NAME key=value ...".
+(the gradients of the inputs). The metadata holds "cases", the names in order, and for each case "op=NAME key=value ..." or
+"operator=NAME parameter=value ..." (golden_ops.c).
 """
 import json
 import os
@@ -68,6 +69,10 @@ class GoldenFile:
     def integers(self, low, high, *shape):
         return torch.from_numpy(self.random.randint(low, high, shape).astype(np.int64))
 
+    def listed(self, name, operator, inputs, function, gradient=True, **params):
+        """The same for an operator of Koine's list, with its parameters' names. `terms`: the length of its longest sum."""
+        self.case(name, None, inputs, function, gradient, operator=operator, **params)
+
     def case(self, name, op, inputs, function, gradient=True, **params):
         """Runs function(*inputs) and its backward pass with random gradients; stores everything."""
         assert name not in self.cases, name
@@ -75,7 +80,7 @@ class GoldenFile:
         outputs = function(*inputs)
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         self.cases.append(name)
-        self.metadata[name] = ' '.join(['op=' + op] + ['%s=%s' % (key, text(value)) for key, value in params.items()])
+        self.metadata[name] = ' '.join((['op=' + op] if op else []) + ['%s=%s' % (key, text(value)) for key, value in params.items()])
         for i, x in enumerate(inputs):
             if x is not None:
                 self.tensors['%s/in%d' % (name, i)] = stored(x)

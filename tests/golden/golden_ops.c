@@ -1,7 +1,11 @@
-/* golden_ops.c - the table from an operation's name in the golden files to a call of the public interface. */
+/* golden_ops.c - from an operation's name in the golden files to a call. Cases with "operator=" name an operator of the
+ * list and its parameters; those with "op=" go through the functions below. */
 #include "golden/golden_ops.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "ops/dispatch/params_text.h"
 
 /* "stride=2" sets all directions, "stride=2,1" each its own. */
 static void read_sizes(const golden_case *c, const char *key, int64_t *all, int64_t each[3])
@@ -171,19 +175,45 @@ static kn_tensor *apply_norm(const golden_case *c, const char *op, kn_tensor *co
                                                             .eps = golden_number(c, "eps", 1e-5)});
 }
 
-/* By name, with the parameters' defaults. */
-static kn_tensor *apply_listed(const char *name, kn_tensor *const *x)
+/* The words of the case that are parameters: all but "op", "operator" and "terms". */
+static void parameters_of(const golden_case *c, char *words, size_t size)
 {
-    const kn_op *op = kn_op_find(name);
-    kn_tensor *result = NULL;
-    if (!op)
-        kn_error_set(KN_ERR_ARGUMENT, "the golden tests know no operation %s", name);
-    else
-        kn_op_call(op, (kn_tensor **)(uintptr_t)x, kn_op_describe(op).num_inputs, NULL, &result, 1);
-    return result;
+    size_t length = 0;
+    for (const char *at = c->text; *at;) {
+        const size_t word = strcspn(at, " ");
+        const bool is_parameter = strncmp(at, "op", 2) != 0 && strncmp(at, "terms=", 6) != 0;
+        if (is_parameter)
+            length += (size_t)snprintf(words + length, length < size ? size - length : 0, "%.*s ", (int)word, at);
+        at += word + strspn(at + word, " ");
+    }
 }
 
-static kn_tensor *apply_other(const golden_case *c, const char *op, kn_tensor *const *x)
+/* By name, with the given parameters. */
+static kn_tensor *apply_listed(const char *name, const char *words, kn_tensor *const *x, kn_tensor *more[GOLDEN_MORE])
+{
+    const kn_op *op = kn_op_find(name);
+    const kn_op_info info = kn_op_describe(op);
+    char params[sizeof(kn_ints) * 8];
+    kn_tensor *results[1 + GOLDEN_MORE] = {NULL};
+    int inputs = GOLDEN_MAX_INPUTS;
+
+    if (!op) {
+        kn_error_set(KN_ERR_ARGUMENT, "the golden tests know no operation %s", name);
+        return NULL;
+    }
+    while (inputs > 0 && !x[inputs - 1])
+        inputs--;
+    kn_op_params_init(op, params);
+    if (kn_op_params_read(op, params, words) != KN_OK)
+        return NULL;
+    if (kn_op_call(op, x, inputs, params, results,
+                   info.num_outputs < 1 + GOLDEN_MORE ? info.num_outputs : 1 + GOLDEN_MORE) != KN_OK)
+        return NULL;
+    memcpy(more, results + 1, sizeof results - sizeof results[0]);
+    return results[0];
+}
+
+static kn_tensor *apply_other(const golden_case *c, const char *op, kn_tensor *const *x, kn_tensor **more)
 {
     if (strcmp(op, "linear") == 0)
         return kn_linear(x[0], x[1], x[2]);
@@ -203,22 +233,26 @@ static kn_tensor *apply_other(const golden_case *c, const char *op, kn_tensor *c
         return kn_mul_scalar(x[0], golden_number(c, "value", 0));
     if (strcmp(op, "index_select") == 0)
         return kn_index_select(x[0], (int)golden_whole(c, "dim", 0), x[1]);
-    return apply_listed(op, x);
+    return apply_listed(op, "", x, more);
 }
 
-kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor **second)
+kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor *more[GOLDEN_MORE])
 {
-    char op[64] = "";
+    char op[64] = "", words[512] = "";
+    if (golden_text(c, "operator", op, sizeof op)) {
+        parameters_of(c, words, sizeof words);
+        return apply_listed(op, words, x, more);
+    }
     golden_text(c, "op", op, sizeof op);
     if (strstr(op, "_norm"))
-        return apply_norm(c, op, x, second);
+        return apply_norm(c, op, x, more);
     if (strncmp(op, "conv", 4) == 0)
         return apply_conv(c, op, x);
     if (strstr(op, "_pool"))
-        return apply_pool(c, op, x, second);
+        return apply_pool(c, op, x, more);
     if (strcmp(op, "cross_entropy") == 0 || strcmp(op, "nll_loss") == 0)
         return apply_classes(c, op, x);
     if (golden_number(c, "keepdim", -1) >= 0 || strstr(op, "softmax"))
-        return apply_dims(c, op, x, second);
-    return apply_other(c, op, x);
+        return apply_dims(c, op, x, more);
+    return apply_other(c, op, x, more);
 }

@@ -3,7 +3,9 @@
 
 #include "support/golden.h"
 
-#define GOLDEN_MAX_INPUTS 5
+#define GOLDEN_MAX_INPUTS 8
 
-/* The case's expression on its inputs; sets *second to a second result, if the case has one. NULL with an error. */
-kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor **second);
+#define GOLDEN_MORE 4
+
+/* The case's expression on its inputs; sets `more` to further results, if the case has any. NULL with an error. */
+kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor *more[GOLDEN_MORE]);

@@ -9,7 +9,7 @@ trap 'rm -rf "$folder"' EXIT
 nm -D --defined-only "$library" | awk '{print $3}' | sed 's/@.*//' | sort -u >"$folder/exported"
 for include; do
     # The first kn_name( after KN_API is the function's own name: a parameter that is a function pointer comes later.
-    sed -n 's/^KN_API [^(]*[ *]\(kn_[a-z0-9_]*\)(.*/\1/p' "$include"/koine/*.h
+    sed -n 's/^KN_API [^(]*[ *]\(kn_[a-z0-9_]*\)(.*/\1/p' $(find "$include/koine" -name "*.h")
 done | sort -u >"$folder/declared"
 
 comm -13 "$folder/declared" "$folder/exported" >"$folder/undeclared"

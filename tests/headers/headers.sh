@@ -30,7 +30,7 @@ compilers() {
 
 c_compilers=$(compilers "$cc" gcc clang)
 cxx_compilers=$(compilers "$cxx" g++ clang++)
-headers=$(for path in "$include"/koine/*.h "$generated"/koine/*.h; do echo "${path##*/}"; done)
+headers=$(for path in "$include"/koine/*.h "$include"/koine/nn/*.h "$generated"/koine/*.h; do echo "${path##*/koine/}"; done)
 for compiler in $c_compilers; do
     for header in $headers; do
         check c99 c "$compiler" "$header"

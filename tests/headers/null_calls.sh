@@ -3,7 +3,7 @@
 # null_calls.sh INCLUDE_DIR... >null_calls.h. See test_null_arguments.c.
 set -eu
 for include; do
-    cat "$include"/koine/*.h
+    cat $(find "$include/koine" -name "*.h")
 done | awk '/^#/ || more { more = /\\$/; next } 1' | tr '\n' ' ' | sed 's|/\*|\n/*|g; s|\*/|*/\n|g' | sed '/^\/\*/d' | tr '\n' ' ' | sed 's/KN_API/\n&/g' | awk '
     BEGIN {
         list = "device stream event graph mem_pool module optim dataset loader trainer tensor tensor_file user_kernel jit " \

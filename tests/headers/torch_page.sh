@@ -26,7 +26,7 @@ while IFS='|' read -r before theirs ours test after; do
     for name in $(printf '%s\n' "$ours" | grep -o -E '\b(kn_[a-z0-9_]+|KN_[A-Z0-9_]+|KOINE_[A-Z_]+)' || true); do
         case $name in
         KOINE_*) grep -rq "\"$name\"" src || complain "$row: no $name in src/" ;;
-        *) grep -q -E "\b$name\b" include/koine/*.h || complain "$row: no $name in include/" ;;
+        *) grep -q -E "\b$name\b" include/koine/*.h include/koine/nn/*.h || complain "$row: no $name in include/" ;;
         esac
     done
     case $ours in

@@ -80,7 +80,7 @@ static kn_status check_param(const kn_op_param *param, const void *params)
     return KN_OK;
 }
 
-static kn_status check_params(const kn_op *op, const void *params)
+kn_status kn_op_check_params(const kn_op *op, const void *params)
 {
     for (int i = 0; i < kn_op_params_of(op)->count; i++)
         KN_TRY(check_param(&kn_op_params_of(op)->rows[i], params));
@@ -133,7 +133,7 @@ static kn_status enter(kn_entry *entry, kn_tensor *const *inputs, int num_inputs
          entry->num_inputs++)
         entry->inputs[entry->num_inputs] = NULL; /* omitted at the end */
     entry->params = entry->record = params ? params : kn_op_params_of(entry->op)->defaults;
-    kn_status status = check_params(entry->op, entry->params);
+    kn_status status = kn_op_check_params(entry->op, entry->params);
     if (status == KN_OK && entry->op->enter)
         status = entry->op->enter(entry);
     return name_error(entry->op, was_pending, status);

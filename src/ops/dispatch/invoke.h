@@ -30,6 +30,9 @@ void *kn_entry_record(kn_entry *entry, size_t size);
 /* *from_front = `dim` of `ndim` dimensions; negative ones count from the end. */
 kn_status kn_dim_from_front(int *from_front, int64_t dim, int ndim);
 
+/* Are the values of an operator's parameters in range? The error names the parameter, its value and the range. */
+kn_status kn_op_check_params(const kn_op *op, const void *params);
+
 /* Rows shared by several operators, and the `enter` of those along one dimension: its record is a kn_dim_args with the
  * dimension counted from the front. */
 extern const kn_op_param kn_dim_rows[1], kn_shape_rows[1], kn_value_rows[1];

@@ -1,0 +1,89 @@
+/* nn/operator_layer.c - see operator_layer.h. */
+#include "nn/operator_layer.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/params_text.h"
+
+/* The self of such a layer. */
+typedef struct operator_layer {
+    const kn_op *op;
+    const char *shown;
+    _Alignas(max_align_t) unsigned char params[];
+} operator_layer;
+
+static kn_tensor *forward(kn_module *module, kn_tensor *x)
+{
+    const operator_layer *self = module->self;
+    return kn_invoke(self->op, self->params, x);
+}
+
+static kn_status forward_many(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    const operator_layer *self = module->self;
+    outputs[0] = kn_op_invoke(self->op, inputs, module->kind.signature.inputs, self->params);
+    return outputs[0] ? KN_OK : kn_error_status();
+}
+
+static const kn_op_param *param_called(const kn_op *op, const char *name, size_t length)
+{
+    for (int i = 0; i < kn_op_params_of(op)->count; i++) {
+        const kn_op_param *param = &kn_op_params_of(op)->rows[i];
+        if (strlen(param->name) == length && memcmp(param->name, name, length) == 0)
+            return param;
+    }
+    return NULL;
+}
+
+static void describe(kn_module *module, kn_text *text)
+{
+    const operator_layer *self = module->self;
+    for (const char *at = self->shown; at && *at;) {
+        const size_t length = strcspn(at, " ");
+        const kn_op_param *param = param_called(self->op, at, length);
+        kn_text_format(text, "%s%.*s=", at > self->shown ? ", " : "", (int)length, at);
+        if (param)
+            kn_param_append(text, param, self->params + param->offset, true);
+        at += length + strspn(at + length, " ");
+    }
+}
+
+static kn_signature signature_of(const kn_op *op)
+{
+    const int inputs = kn_op_describe(op).num_inputs;
+    int optional = 0;
+    while (optional < inputs && kn_op_input_at(op, inputs - 1 - optional).is_optional)
+        optional++;
+    return (kn_signature){.inputs = inputs, .optional = optional, .outputs = 1};
+}
+
+kn_module *kn_layer_of_operator(const char *type_name, const kn_op *op, const void *params, const char *shown)
+{
+    const kn_op_params *of = kn_op_params_of(op);
+    const kn_signature signature = signature_of(op);
+    const bool is_many = signature.inputs > 1;
+    const kn_module_kind kind = {.forward = is_many ? NULL : forward,
+                                 .forward_many = is_many ? forward_many : NULL,
+                                 .signature = signature,
+                                 .describe = shown ? describe : NULL,
+                                 .is_layer = true};
+    const size_t size = sizeof(operator_layer) + of->size;
+    operator_layer *self = kn_malloc(size);
+    if (!self)
+        return kn_error_make_sticky();
+    self->op = op;
+    self->shown = shown;
+    if (of->size > 0)
+        memcpy(self->params, params ? params : of->defaults, of->size);
+    if (kn_op_check_params(op, self->params) != KN_OK) {
+        kn_free(self);
+        kn_error_prefix("%s", type_name);
+        return kn_error_make_sticky();
+    }
+    kn_module *module = kn_layer_new_kind(type_name, &kind, self, size);
+    kn_free(self);
+    return module;
+}

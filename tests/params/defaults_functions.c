@@ -1,0 +1,101 @@
+/* defaults_functions.c - operators. */
+#include "defaults.h"
+
+static const int64_t shape23[] = {2, 3};
+
+CALLS(kn_clamp, kn_clamp_params, show_tensor, kn_clamp_with(matrix(), params), kn_clamp(matrix()))
+CALLS(kn_linear, kn_linear_params, show_tensor, kn_linear_with(matrix(), matrix(), NULL, params),
+      kn_linear(matrix(), matrix(), NULL))
+CALLS(kn_conv2d, kn_conv_params, show_tensor, kn_conv2d_with(image(), weight(), NULL, params),
+      kn_conv2d(image(), weight(), NULL))
+CALLS(kn_conv1d, kn_conv_params, show_tensor, kn_conv1d_with(signal(), weight1d(), NULL, params),
+      kn_conv1d(signal(), weight1d(), NULL))
+CALLS(kn_conv3d, kn_conv_params, show_tensor, kn_conv3d_with(volume(), weight3d(), NULL, params),
+      kn_conv3d(volume(), weight3d(), NULL))
+CALLS(kn_conv_transpose1d, kn_conv_params, show_tensor, kn_conv_transpose1d_with(signal(), weight1d(), NULL, params),
+      kn_conv_transpose1d(signal(), weight1d(), NULL))
+CALLS(kn_conv_transpose2d, kn_conv_params, show_tensor,
+      kn_conv_transpose2d_with(image(), kn_transpose(weight(), 0, 1), NULL, params),
+      kn_conv_transpose2d(image(), kn_transpose(weight(), 0, 1), NULL))
+CALLS(kn_conv_transpose3d, kn_conv_params, show_tensor, kn_conv_transpose3d_with(volume(), weight3d(), NULL, params),
+      kn_conv_transpose3d(volume(), weight3d(), NULL))
+CALLS(kn_max_pool1d, kn_pool_params, show_tensor, kn_max_pool1d_with(signal(), params), kn_max_pool1d(signal()))
+CALLS(kn_max_pool3d, kn_pool_params, show_tensor, kn_max_pool3d_with(volume(), params), kn_max_pool3d(volume()))
+CALLS(kn_avg_pool1d, kn_pool_params, show_tensor, kn_avg_pool1d_with(signal(), params), kn_avg_pool1d(signal()))
+CALLS(kn_avg_pool3d, kn_pool_params, show_tensor, kn_avg_pool3d_with(volume(), params), kn_avg_pool3d(volume()))
+static kn_tensor *places;
+CALLS(kn_max_pool1d_with_indices, kn_pool_params, show_tensor,
+      kn_max_pool1d_with_indices_with(signal(), &places, params), kn_max_pool1d_with_indices(signal(), &places))
+CALLS(kn_max_pool2d_with_indices, kn_pool_params, show_tensor,
+      kn_max_pool2d_with_indices_with(image(), &places, params), kn_max_pool2d_with_indices(image(), &places))
+CALLS(kn_max_pool3d_with_indices, kn_pool_params, show_tensor,
+      kn_max_pool3d_with_indices_with(volume(), &places, params), kn_max_pool3d_with_indices(volume(), &places))
+CALLS(max_pool1d_of_2, kn_pool_params, show_tensor, kn_max_pool1d_with(signal(), params),
+      kn_max_pool1d(signal(), .kernel_size = 2))
+CALLS(max_pool3d_of_2, kn_pool_params, show_tensor, kn_max_pool3d_with(volume(), params),
+      kn_max_pool3d(volume(), .kernel_size = 2))
+CALLS(avg_pool1d_of_3, kn_pool_params, show_tensor, kn_avg_pool1d_with(signal(), params),
+      kn_avg_pool1d(signal(), .kernel_size = 3, .padding = 1))
+CALLS(avg_pool3d_of_3, kn_pool_params, show_tensor, kn_avg_pool3d_with(volume(), params),
+      kn_avg_pool3d(volume(), .kernel_size = 3, .padding = 1))
+CALLS(places_of_2, kn_pool_params, show_tensor, kn_max_pool2d_with_indices_with(image(), &places, params),
+      kn_max_pool2d_with_indices(image(), &places, .kernel_size = 2))
+CALLS(kn_max_pool2d, kn_pool_params, show_tensor, kn_max_pool2d_with(image(), params), kn_max_pool2d(image()))
+CALLS(kn_avg_pool2d, kn_pool_params, show_tensor, kn_avg_pool2d_with(image(), params), kn_avg_pool2d(image()))
+CALLS(max_pool2d_of_2, kn_pool_params, show_tensor, kn_max_pool2d_with(image(), params),
+      kn_max_pool2d(image(), .kernel_size = 2))
+CALLS(avg_pool2d_of_3, kn_pool_params, show_tensor, kn_avg_pool2d_with(image(), params),
+      kn_avg_pool2d(image(), .kernel_size = 3, .padding = 1))
+CALLS(kn_batch_norm, kn_batch_norm_params, show_tensor, kn_batch_norm_with(image(), params), kn_batch_norm(image()))
+CALLS(batch_norm_training, kn_batch_norm_params, show_tensor, kn_batch_norm_with(image(), params),
+      kn_batch_norm(image(), .training = true, .running_mean = mean(), .running_var = mean()))
+static void give_training(void *params)
+{
+    kn_batch_norm_params *p = params;
+    p->training = true;
+    p->running_mean = mean();
+    p->running_var = mean();
+}
+CALLS(kn_layer_norm, kn_layer_norm_params, show_tensor, kn_layer_norm_with(matrix(), 1, shape23 + 1, params),
+      kn_layer_norm(matrix(), KN_SHAPE(3)))
+CALLS(kn_dropout, kn_dropout_params, show_tensor, kn_dropout_with(matrix(), params), kn_dropout(matrix()))
+CALLS(kn_dropout2d, kn_dropout_params, show_tensor, kn_dropout2d_with(image(), params), kn_dropout2d(image()))
+CALLS(kn_cross_entropy, kn_cross_entropy_params, show_tensor, kn_cross_entropy_with(matrix(), classes(), params),
+      kn_cross_entropy(matrix(), classes()))
+CALLS(kn_nll_loss, kn_cross_entropy_params, show_tensor, kn_nll_loss_with(matrix(), classes(), params),
+      kn_nll_loss(matrix(), classes()))
+
+/* clang-format off */
+DEFAULTS(functions_defaults,
+         ROW(kn_clamp),
+         ROW(kn_linear),
+         ROW(kn_conv1d),
+         ROW(kn_conv2d),
+         ROW(kn_conv3d),
+         ROW(kn_conv_transpose1d),
+         ROW(kn_conv_transpose2d),
+         ROW(kn_conv_transpose3d),
+         NEEDS(kn_max_pool1d),
+         NEEDS(kn_max_pool3d),
+         NEEDS(kn_avg_pool1d),
+         NEEDS(kn_avg_pool3d),
+         NEEDS(kn_max_pool1d_with_indices),
+         NEEDS(kn_max_pool2d_with_indices),
+         NEEDS(kn_max_pool3d_with_indices),
+         GIVEN(max_pool1d_of_2, give_2),
+         GIVEN(max_pool3d_of_2, give_2),
+         GIVEN(avg_pool1d_of_3, give_3),
+         GIVEN(avg_pool3d_of_3, give_3),
+         GIVEN(places_of_2, give_2),
+         NEEDS(kn_max_pool2d),
+         NEEDS(kn_avg_pool2d),
+         GIVEN(max_pool2d_of_2, give_2),
+         GIVEN(avg_pool2d_of_3, give_3),
+         NEEDS(kn_batch_norm),
+         GIVEN(batch_norm_training, give_training),
+         ROW(kn_layer_norm),
+         ROW(kn_dropout),
+         ROW(kn_dropout2d),
+         ROW(kn_cross_entropy),
+         ROW(kn_nll_loss))
+/* clang-format on */

@@ -1,0 +1,129 @@
+/* defaults_modules.c - modules and optimizers. */
+#include "defaults.h"
+
+static const int64_t shape23[] = {2, 3};
+
+CALLS(kn_nn_linear, kn_nn_linear_params, show_module, kn_nn_linear_with(params), kn_nn_linear())
+CALLS(linear_of_3, kn_nn_linear_params, show_module, kn_nn_linear_with(params),
+      kn_nn_linear(.in_features = 3, .out_features = 2))
+static void give_features(void *params)
+{
+    ((kn_nn_linear_params *)params)->in_features = 3;
+    ((kn_nn_linear_params *)params)->out_features = 2;
+}
+CALLS(kn_nn_conv2d, kn_nn_conv_params, show_module, kn_nn_conv2d_with(params), kn_nn_conv2d())
+CALLS(conv2d_of_3, kn_nn_conv_params, show_module, kn_nn_conv2d_with(params),
+      kn_nn_conv2d(.in_channels = 2, .out_channels = 4, .kernel_size = 3))
+static void give_channels(void *params)
+{
+    ((kn_nn_conv_params *)params)->in_channels = 2;
+    ((kn_nn_conv_params *)params)->out_channels = 4;
+    ((kn_nn_conv_params *)params)->kernel_size = 3;
+}
+CALLS(kn_nn_conv1d, kn_nn_conv_params, show_module, kn_nn_conv1d_with(params), kn_nn_conv1d())
+CALLS(kn_nn_conv3d, kn_nn_conv_params, show_module, kn_nn_conv3d_with(params), kn_nn_conv3d())
+CALLS(kn_nn_conv_transpose1d, kn_nn_conv_params, show_module, kn_nn_conv_transpose1d_with(params),
+      kn_nn_conv_transpose1d())
+CALLS(kn_nn_conv_transpose2d, kn_nn_conv_params, show_module, kn_nn_conv_transpose2d_with(params),
+      kn_nn_conv_transpose2d())
+CALLS(kn_nn_conv_transpose3d, kn_nn_conv_params, show_module, kn_nn_conv_transpose3d_with(params),
+      kn_nn_conv_transpose3d())
+CALLS(conv1d_of_3, kn_nn_conv_params, show_module, kn_nn_conv1d_with(params),
+      kn_nn_conv1d(.in_channels = 2, .out_channels = 4, .kernel_size = 3))
+CALLS(conv_transpose3d_of_3, kn_nn_conv_params, show_module, kn_nn_conv_transpose3d_with(params),
+      kn_nn_conv_transpose3d(.in_channels = 2, .out_channels = 4, .kernel_size = 3))
+CALLS(kn_nn_max_pool1d, kn_pool_params, show_module, kn_nn_max_pool1d_with(params), kn_nn_max_pool1d())
+CALLS(kn_nn_max_pool3d, kn_pool_params, show_module, kn_nn_max_pool3d_with(params), kn_nn_max_pool3d())
+CALLS(kn_nn_avg_pool1d, kn_pool_params, show_module, kn_nn_avg_pool1d_with(params), kn_nn_avg_pool1d())
+CALLS(kn_nn_avg_pool3d, kn_pool_params, show_module, kn_nn_avg_pool3d_with(params), kn_nn_avg_pool3d())
+CALLS(kn_nn_max_pool2d, kn_pool_params, show_module, kn_nn_max_pool2d_with(params), kn_nn_max_pool2d())
+CALLS(kn_nn_avg_pool2d, kn_pool_params, show_module, kn_nn_avg_pool2d_with(params), kn_nn_avg_pool2d())
+CALLS(nn_max_pool2d_of_2, kn_pool_params, show_module, kn_nn_max_pool2d_with(params),
+      kn_nn_max_pool2d(.kernel_size = 2))
+CALLS(nn_avg_pool2d_of_2, kn_pool_params, show_module, kn_nn_avg_pool2d_with(params),
+      kn_nn_avg_pool2d(.kernel_size = 2))
+CALLS(kn_nn_batch_norm1d, kn_nn_batch_norm_params, show_module, kn_nn_batch_norm1d_with(params), kn_nn_batch_norm1d())
+CALLS(kn_nn_batch_norm2d, kn_nn_batch_norm_params, show_module, kn_nn_batch_norm2d_with(params), kn_nn_batch_norm2d())
+CALLS(batch_norm1d_of_2, kn_nn_batch_norm_params, show_module, kn_nn_batch_norm1d_with(params),
+      kn_nn_batch_norm1d(.num_features = 2))
+CALLS(batch_norm2d_of_2, kn_nn_batch_norm_params, show_module, kn_nn_batch_norm2d_with(params),
+      kn_nn_batch_norm2d(.num_features = 2))
+static void give_num_features(void *params) { ((kn_nn_batch_norm_params *)params)->num_features = 2; }
+CALLS(kn_nn_layer_norm, kn_nn_layer_norm_params, show_module, kn_nn_layer_norm_with(2, shape23, params),
+      kn_nn_layer_norm(KN_SHAPE(2, 3)))
+CALLS(kn_nn_dropout, kn_nn_dropout_params, show_module, kn_nn_dropout_with(params), kn_nn_dropout())
+CALLS(kn_nn_dropout2d, kn_nn_dropout_params, show_module, kn_nn_dropout2d_with(params), kn_nn_dropout2d())
+CALLS(kn_nn_data_parallel, kn_data_parallel_params, show_module, kn_nn_data_parallel_with(kn_nn_relu(), params),
+      kn_nn_data_parallel(kn_nn_relu()))
+
+CALLS(kn_optim_sgd, kn_sgd_params, show_optim, kn_optim_sgd_with(some_parameters(), params),
+      kn_optim_sgd(some_parameters()))
+CALLS(kn_optim_adam, kn_adam_params, show_optim, kn_optim_adam_with(some_parameters(), params),
+      kn_optim_adam(some_parameters()))
+
+static char *show_made(kn_module *module)
+{
+    if (module == NULL)
+        return show_error();
+    static char text[64];
+    snprintf(text, sizeof text, "%d in, %d out", kn_module_input_count(module), kn_module_output_count(module));
+    kn_module_free(module);
+    return strdup(text);
+}
+static kn_status pass_on(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    (void)module;
+    outputs[0] = inputs[0];
+    return KN_OK;
+}
+CALLS(kn_module_new_many, kn_module_new_many_params, show_made, kn_module_new_many_with("Any", pass_on, params),
+      kn_module_new_many("Any", pass_on))
+
+/* Neither function has a macro with options: uses the plain call instead. */
+CALLS(kn_module_summary, kn_module_summary_params, show_text, kn_module_summary_with(some_module(), params),
+      kn_module_summary(some_module()))
+static char *load_module(const kn_module_load_params *params)
+{
+    return kn_module_load_with(some_module(), "/nowhere/net.safetensors", params) == KN_OK ? NULL : show_error();
+}
+static char *load_module_by_macro(void)
+{
+    return kn_module_load(some_module(), "/nowhere/net.safetensors") == KN_OK ? NULL : show_error();
+}
+CALLS(kn_module_load, kn_module_load_params, , load_module(params), load_module_by_macro())
+
+/* clang-format off */
+DEFAULTS(modules_defaults,
+         NEEDS(kn_nn_linear),
+         GIVEN(linear_of_3, give_features),
+         NEEDS(kn_nn_conv1d),
+         NEEDS(kn_nn_conv2d),
+         NEEDS(kn_nn_conv3d),
+         NEEDS(kn_nn_conv_transpose1d),
+         NEEDS(kn_nn_conv_transpose2d),
+         NEEDS(kn_nn_conv_transpose3d),
+         GIVEN(conv1d_of_3, give_channels),
+         GIVEN(conv_transpose3d_of_3, give_channels),
+         NEEDS(kn_nn_max_pool1d),
+         NEEDS(kn_nn_max_pool3d),
+         NEEDS(kn_nn_avg_pool1d),
+         NEEDS(kn_nn_avg_pool3d),
+         GIVEN(conv2d_of_3, give_channels),
+         NEEDS(kn_nn_max_pool2d),
+         NEEDS(kn_nn_avg_pool2d),
+         GIVEN(nn_max_pool2d_of_2, give_2),
+         GIVEN(nn_avg_pool2d_of_2, give_2),
+         NEEDS(kn_nn_batch_norm1d),
+         NEEDS(kn_nn_batch_norm2d),
+         GIVEN(batch_norm1d_of_2, give_num_features),
+         GIVEN(batch_norm2d_of_2, give_num_features),
+         ROW(kn_nn_layer_norm),
+         ROW(kn_nn_dropout),
+         ROW(kn_nn_dropout2d),
+         ROW(kn_nn_data_parallel),
+         ROW(kn_module_summary),
+         ROW(kn_module_new_many),
+         NEEDS(kn_module_load),
+         ROW(kn_optim_sgd),
+         ROW(kn_optim_adam))
+/* clang-format on */

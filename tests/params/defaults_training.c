@@ -1,0 +1,86 @@
+/* defaults_training.c - datasets, the trainer, the profiler. */
+#include "defaults.h"
+/* --- data and training --- */
+
+static kn_loader *load(bool with, const kn_loader_params *params)
+{
+    return with ? kn_loader_new_with(some_data(), params) : kn_loader_new(some_data());
+}
+/* The transform adds one. */
+static kn_status add_one(void *value, const kn_field *field, uint64_t random, void *user)
+{
+    (void)field, (void)random, (void)user;
+    *(float *)value += 1;
+    return KN_OK;
+}
+static char *transformed(bool with, const kn_transform_dataset_params *params)
+{
+    float x[2];
+    int64_t y;
+    static char text[64];
+    KN_SCOPE;
+    kn_tensor *rows = kn_ones(KN_SHAPE(1, 2), .device = kn_device_host());
+    kn_dataset *base = kn_tensor_dataset(rows, kn_zeros(KN_SHAPE(1), .dtype = KN_I64, .device = kn_device_host()));
+    kn_dataset *dataset =
+        with ? kn_transform_dataset_with(base, add_one, NULL, params) : kn_transform_dataset(base, add_one, NULL);
+    if (kn_dataset_get(dataset, 0, (void *[]){x, &y}) != KN_OK)
+        return show_error();
+    snprintf(text, sizeof text, "%g %g %d", (double)x[0], (double)x[1], (int)y);
+    kn_dataset_free(dataset);
+    return strdup(text);
+}
+CALLS(kn_transform_dataset, kn_transform_dataset_params, , transformed(true, params), transformed(false, NULL))
+
+CALLS(kn_loader_new, kn_loader_params, show_loader, load(true, params), load(false, NULL))
+
+static kn_trainer *train(bool with, bool given, const kn_trainer_params *params)
+{
+    return with    ? kn_trainer_new_with(params)
+           : given ? kn_trainer_new(.module = some_module(), .optim = some_optim(), .quiet = true)
+                   : kn_trainer_new();
+}
+CALLS(kn_trainer_new, kn_trainer_params, show_trainer, train(true, false, params), train(false, false, NULL))
+CALLS(trainer_of_a_module, kn_trainer_params, show_trainer, train(true, true, params), train(false, true, NULL))
+static void give_module(void *params)
+{
+    ((kn_trainer_params *)params)->module = some_module();
+    ((kn_trainer_params *)params)->optim = some_optim();
+    ((kn_trainer_params *)params)->quiet = true;
+}
+
+/* --- the profiler --- */
+
+static char *profiled(kn_status started)
+{
+    if (started != KN_OK)
+        return show_error();
+    kn_sum(matrix());
+    return kn_profiler_stop() == KN_OK ? show_profile() : show_error();
+}
+CALLS(kn_profiler_start, kn_profiler_params, profiled, kn_profiler_start_with(params), kn_profiler_start())
+static char *enter(const kn_profiler_params *params)
+{
+    return profiled(kn_profiler_enter(params) ? KN_OK : kn_error_status());
+}
+static char *enter_by_macro(void)
+{
+    {
+        KN_PROFILE();
+        kn_sum(matrix());
+    }
+    return show_profile();
+}
+CALLS(kn_profiler_enter, kn_profiler_params, , enter(params), enter_by_macro())
+/* For the recording left by the previous rows. */
+CALLS(kn_profiler_table, kn_profiler_table_params, show_text, kn_profiler_table_with(params), kn_profiler_table())
+
+/* clang-format off */
+DEFAULTS(training_defaults,
+         ROW(kn_transform_dataset),
+         ROW(kn_loader_new),
+         NEEDS(kn_trainer_new),
+         GIVEN(trainer_of_a_module, give_module),
+         ROW(kn_profiler_start),
+         ROW(kn_profiler_enter),
+         ROW(kn_profiler_table))
+/* clang-format on */
