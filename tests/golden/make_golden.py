@@ -21,10 +21,20 @@ import golden_run
 import golden_text
 import golden_training
 
+MODULES = (
+    golden_ops,
+    golden_norm,
+    golden_text,
+    golden_dtypes,
+    golden_training,
+    golden_run,
+    golden_log,
+)
+
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for module in (golden_ops, golden_norm, golden_text, golden_dtypes, golden_training, golden_run, golden_log):
+    for module in MODULES:
         module.make(folder)
     total = 0
     for name in sorted(os.listdir(folder)):

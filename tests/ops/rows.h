@@ -1,8 +1,24 @@
-/* ops/rows.h - the tables of rows, one per family of operations. */
+/* ops/rows.h - the tables of rows, one per family of operations: X(conv) for rows_conv.c. */
 #pragma once
 
 #include "support/op_row.h"
 
-extern const op_table unary_rows, binary_rows, reduction_rows, matmul_rows, shape_rows;
-extern const op_table conv2d_rows, conv_rows, pool2d_rows, pool_rows, activation_rows, loss_rows, norm_rows,
-    alignment_rows;
+/* clang-format off */
+#define OP_TABLES(X) \
+    X(activation) \
+    X(alignment) \
+    X(binary) \
+    X(conv) \
+    X(conv2d) \
+    X(loss) \
+    X(matmul) \
+    X(norm) \
+    X(pool) \
+    X(pool2d) \
+    X(reduction) \
+    X(shape) \
+    X(unary)
+/* clang-format on */
+
+#define OP_TABLE_DECLARED(family) extern const op_table family##_rows;
+OP_TABLES(OP_TABLE_DECLARED)
