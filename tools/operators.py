@@ -192,12 +192,8 @@ and the file in `tests/golden` with PyTorch's values.
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 '''
 
-MISSING = '''
-## What has no counterpart
-
-Names of PyTorch %s that Koine has not, found by comparing `tools/torch_names.txt` with the headers. In-place forms are
-listed with a trailing underscore.
-'''
+MISSING = ('Names of PyTorch %s that Koine has not, found by comparing `tools/torch_names.txt` with the headers. In-place '
+           'forms end with an underscore.')
 
 
 def wrapped(text):
@@ -214,7 +210,7 @@ def page(program):
         operator = re.match(r'\| `(\w+)`', line).group(1)
         out.append('| %s %s %s |\n' % (torch_name_of(operator, sections), line.rstrip(), tests_of(operator, rows, golden)))
     version = re.search(r'PyTorch (\d[\d.]*\d)', read('tools', 'torch_names.txt')).group(1)
-    out.append(MISSING % version)
+    out.append('\n## What has no counterpart\n\n' + wrapped(MISSING % version))
     missing, counts = missing_names(declared, counterparts, reasons)
     for section, groups in missing.items():
         count = sum(map(len, groups.values()))
