@@ -23,6 +23,7 @@ def draw_case(rng, operator):
     return CASES[operator.name](Draw(rng, operator))
 
 
+import index  # noqa: E402,F401
 import layers  # noqa: E402,F401
 import pointwise  # noqa: E402,F401
 import rows  # noqa: E402,F401
