@@ -73,6 +73,8 @@
     X(cross_entropy_backward) \
     X(cumsum) \
     X(cumsum_backward) \
+    X(diagonal) \
+    X(diagonal_backward) \
     X(div) \
     X(dropout) \
     X(dropout2d) \
@@ -86,6 +88,7 @@
     X(expm1) \
     X(fill_) \
     X(flatten) \
+    X(flip) \
     X(gather) \
     X(ge) \
     X(gt) \
@@ -166,6 +169,7 @@
     X(relu) \
     X(relu6) \
     X(reshape) \
+    X(roll) \
     X(rsqrt) \
     X(scatter) \
     X(scatter_) \
@@ -179,6 +183,7 @@
     X(silu) \
     X(sin) \
     X(sinh) \
+    X(slice) \
     X(softmax) \
     X(softmax_backward) \
     X(softsign) \
@@ -200,6 +205,9 @@
     X(threshold_backward) \
     X(to_dtype) \
     X(transpose) \
+    X(tril) \
+    X(triu) \
+    X(unfold) \
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
