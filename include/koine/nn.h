@@ -10,5 +10,6 @@
 #include <koine/nn/normalization.h>
 #include <koine/nn/pooling.h>
 #include <koine/nn/shape.h>
+#include <koine/nn/sparse.h>
 
 #endif

@@ -30,15 +30,22 @@ KN_API kn_tensor *kn_slice(kn_tensor *x, int dim, int64_t start, int64_t stop, i
 /* The diagonal of the planes of two dimensions, as the last dimension: a view. */
 typedef struct kn_diagonal_params {
     int64_t offset; /* columns to the right of the main diagonal; negative: rows below; default 0 */
-    int dim1, dim2; /* default 0 and 1; of kn_diag_embed -2 and -1 */
+    int dim1, dim2; /* default 0 and 1 */
 } kn_diagonal_params;
-#define KN_DIAGONAL_DEFAULTS .offset = 0, .dim1 = 0, .dim2 = 1
+#define KN_DIAGONAL_DEFAULTS .dim2 = 1
 KN_API kn_diagonal_params kn_diagonal_params_init(void);
 KN_API kn_tensor *kn_diagonal_with(kn_tensor *x, const kn_diagonal_params *params);
 #define kn_diagonal(x, ...) KN_CALL(kn_diagonal_with(x, &(kn_diagonal_params){KN_DIAGONAL_DEFAULTS, __VA_ARGS__}))
-/* Zeros with the last dimension of x as that diagonal. The function without the macro takes NULL for the defaults. */
-KN_API kn_tensor *kn_diag_embed_with(kn_tensor *x, const kn_diagonal_params *params);
-#define kn_diag_embed(x, ...) KN_CALL(kn_diag_embed_with(x, &(kn_diagonal_params){.dim1 = -2, .dim2 = -1, __VA_ARGS__}))
+/* Zeros with the last dimension of x as that diagonal of two new dimensions. */
+typedef struct kn_diag_embed_params {
+    int64_t offset; /* default 0 */
+    int dim1, dim2; /* of the result; default -2 and -1 */
+} kn_diag_embed_params;
+#define KN_DIAG_EMBED_DEFAULTS .dim1 = -2, .dim2 = -1
+KN_API kn_diag_embed_params kn_diag_embed_params_init(void);
+KN_API kn_tensor *kn_diag_embed_with(kn_tensor *x, const kn_diag_embed_params *params);
+#define kn_diag_embed(x, ...)                                                                                          \
+    KN_CALL(kn_diag_embed_with(x, &(kn_diag_embed_params){KN_DIAG_EMBED_DEFAULTS, __VA_ARGS__}))
 KN_API kn_tensor *kn_diag(kn_tensor *x, int64_t diagonal);   /* of a matrix its diagonal, of a vector such a matrix */
 KN_API kn_tensor *kn_diagflat(kn_tensor *x, int64_t offset); /* the matrix of all elements */
 

@@ -301,9 +301,11 @@ kn_tensor *kn_cartesian_prod(kn_tensor *const *tensors, int count)
 
 /* --- diagonals ---------------------------------------------------------------------------------------------------- */
 
-kn_tensor *kn_diag_embed_with(kn_tensor *x, const kn_diagonal_params *params)
+kn_diag_embed_params kn_diag_embed_params_init(void) { return (kn_diag_embed_params){KN_DIAG_EMBED_DEFAULTS}; }
+
+kn_tensor *kn_diag_embed_with(kn_tensor *x, const kn_diag_embed_params *params)
 {
-    const kn_diagonal_params p = params ? *params : (kn_diagonal_params){.dim1 = -2, .dim2 = -1};
+    const kn_diag_embed_params p = params ? *params : kn_diag_embed_params_init();
     kn_diagonal_backward_args args = {.offset = p.offset};
 
     if (!kn_check_argument("diag_embed", "x", x))
