@@ -24,6 +24,7 @@
 #include <koine/loss.h>
 #include <koine/matmul.h>
 #include <koine/memory.h>
+#include <koine/models.h>
 #include <koine/module.h>
 #include <koine/native.h>
 #include <koine/nn.h>
