@@ -11,11 +11,13 @@
 #include <koine/device_log.h>
 #include <koine/dist.h>
 #include <koine/dtype.h>
+#include <koine/embedding.h>
 #include <koine/flags.h>
 #include <koine/function.h>
 #include <koine/fused_optim.h>
 #include <koine/generator.h>
 #include <koine/graph.h>
+#include <koine/index.h>
 #include <koine/init.h>
 #include <koine/io.h>
 #include <koine/jit.h>
