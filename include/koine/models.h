@@ -22,11 +22,14 @@ typedef struct kn_models_params {
     int64_t num_classes; /* default 1000 */
     int64_t in_channels; /* default 3 */
     double dropout;      /* of the classifier; default -1: the network's own */
+    /* EfficientNet: the probability of leaving out the last block's branch, which grows linearly from the first; default
+     * -1: the network's own */
+    double stochastic_depth;
     /* default false; true: a stem that keeps the size of images of about 32 pixels, as usual for CIFAR: ResNets and
      * DenseNets begin with a 3x3 convolution without pooling, mobile networks with stride 1 */
     bool small_images;
 } kn_models_params;
-#define KN_MODELS_DEFAULTS .num_classes = 1000, .in_channels = 3, .dropout = -1
+#define KN_MODELS_DEFAULTS .num_classes = 1000, .in_channels = 3, .dropout = -1, .stochastic_depth = -1
 #define KN_MODELS_PARAMS(...)                                                                                          \
     &(kn_models_params) { KN_MODELS_DEFAULTS, __VA_ARGS__ }
 KN_API kn_models_params kn_models_params_init(void);

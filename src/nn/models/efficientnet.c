@@ -54,15 +54,16 @@ kn_module *kn_models_efficientnet_b0_with(const kn_models_params *params)
     } stages[] = {{1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2}, {6, 3, 2, 80, 3},
                   {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1}};
     params = kn_models_params_of(params);
+    const double depth = params->stochastic_depth >= 0 ? params->stochastic_depth : 0.2;
     kn_module *features = kn_model_sequence();
     features = kn_model_append(features, conv_silu(params->in_channels, 32, 3, params->small_images ? 1 : 2, 1));
     int64_t channels = 32;
     for (int s = 0, number = 0; s < KN_COUNT(stages); s++) {
         kn_module *stage = kn_model_sequence();
         for (int64_t i = 0; i < stages[s].blocks; i++, number++) {
-            stage = kn_model_append(stage,
-                                    mb_conv(channels, stages[s].channels, stages[s].kernel,
-                                            i > 0 ? 1 : stages[s].stride, stages[s].expansion, 0.2 * number / BLOCKS));
+            stage = kn_model_append(stage, mb_conv(channels, stages[s].channels, stages[s].kernel,
+                                                   i > 0 ? 1 : stages[s].stride, stages[s].expansion,
+                                                   depth * number / BLOCKS));
             channels = stages[s].channels;
         }
         features = kn_model_append(features, stage);
