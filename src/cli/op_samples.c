@@ -90,6 +90,7 @@ static const kn_op_sample_row samples[] = {
     {"pow_scalar", "2,3", "exponent=2.5"},
     {"prod_backward", "1,1 2,3", "dims=0,1 keepdim=1"},
     {"reshape", "2,3", "shape=3,2"},
+    {"scaled_dot_product_attention", "2,3,4 2,5,4 2,5,3 3,5", NULL},
     {"select", "2,3", "dim=1 index=2"},
     {"squeeze", "2,1", "dim=1"},
     {"stack", "2,3 2,3 2,3", "dim=1"},

@@ -7,6 +7,7 @@
 #define OP_TABLES(X) \
     X(activation) \
     X(alignment) \
+    X(attention) \
     X(binary) \
     X(conv) \
     X(conv2d) \

@@ -152,6 +152,7 @@
     X(relu6) \
     X(reshape) \
     X(rsqrt) \
+    X(scaled_dot_product_attention) \
     X(select) \
     X(sigmoid) \
     X(sigmoid_backward) \
