@@ -16,6 +16,7 @@
     X(norm) \
     X(pool) \
     X(pool2d) \
+    X(products) \
     X(reduction) \
     X(shape) \
     X(unary)

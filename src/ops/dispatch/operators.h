@@ -29,6 +29,10 @@
     X(add_) \
     X(add_activated) \
     X(add_scalar) \
+    X(addbmm) \
+    X(addmm) \
+    X(addmv) \
+    X(addr) \
     X(amax) \
     X(amax_backward) \
     X(amin) \
@@ -47,10 +51,12 @@
     X(avg_pool2d_backward) \
     X(avg_pool3d) \
     X(avg_pool3d_backward) \
+    X(baddbmm) \
     X(batch_norm) \
     X(batch_norm_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
+    X(bmm) \
     X(cat) \
     X(clamp) \
     X(clone) \
@@ -74,6 +80,7 @@
     X(cumsum) \
     X(cumsum_backward) \
     X(div) \
+    X(dot) \
     X(dropout) \
     X(dropout2d) \
     X(eq) \
@@ -86,6 +93,7 @@
     X(fill_) \
     X(flatten) \
     X(ge) \
+    X(ger) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
@@ -93,6 +101,7 @@
     X(hardtanh_backward) \
     X(index_select) \
     X(index_select_backward) \
+    X(inner) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(le) \
@@ -128,12 +137,14 @@
     X(min_backward) \
     X(min_dim) \
     X(min_dim_backward) \
+    X(mm) \
     X(mse_loss) \
     X(mse_loss_backward) \
     X(mul) \
     X(mul_) \
     X(mul_scalar) \
     X(mul_scalar_) \
+    X(mv) \
     X(narrow) \
     X(narrow_backward) \
     X(ne) \
@@ -142,6 +153,7 @@
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
+    X(outer) \
     X(permute) \
     X(pow) \
     X(pow_scalar) \
@@ -183,6 +195,7 @@
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
+    X(vdot) \
     X(view_dtype) \
     X(where)
 /* clang-format on */
