@@ -51,4 +51,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(attention_rows, rows);
+OP_TABLE(attention_rows, rows, .has_golden = true);

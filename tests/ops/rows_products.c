@@ -95,4 +95,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(products_rows, rows);
+OP_TABLE(products_rows, rows, .has_golden = true);
