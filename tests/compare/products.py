@@ -56,4 +56,5 @@ def attention(d):
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             return F.scaled_dot_product_attention(q, k, v, m, is_causal=causal, scale=scale, enable_gqa=group > 1)
 
-    return Case([q, k, v, mask], params, function)
+    # A row with one visible key has gradient 0 exactly in PyTorch; here it is a difference of two sums.
+    return Case([q, k, v, mask], params, function, tolerance=2e-5 if q.dtype == torch.float32 else 0)
