@@ -3,6 +3,7 @@
 #define KOINE_KOINE_H
 
 #include <koine/amp.h>
+#include <koine/attention.h>
 #include <koine/autograd.h>
 #include <koine/common.h>
 #include <koine/conv.h>

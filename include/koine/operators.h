@@ -245,6 +245,15 @@ typedef struct kn_reduction_args {
     kn_reduction reduction; /* default mean */
 } kn_reduction_args;
 
+/* scaled_dot_product_attention: as kn_scaled_dot_product_attention_params, whose mask is an input here. */
+typedef struct kn_attention_args {
+    double dropout_p;        /* default 0 */
+    bool is_causal;          /* default false */
+    double scale;            /* default 0: 1 / sqrt(E) */
+    bool enable_gqa;         /* default false */
+    kn_generator *generator; /* default NULL: the device's */
+} kn_attention_args;
+
 typedef struct kn_activation_args {
     kn_activation activation;
 } kn_activation_args;

@@ -7,6 +7,7 @@
 #define OP_TABLES(X) \
     X(activation) \
     X(alignment) \
+    X(attention) \
     X(binary) \
     X(conv) \
     X(conv2d) \
@@ -16,6 +17,7 @@
     X(norm) \
     X(pool) \
     X(pool2d) \
+    X(products) \
     X(reduction) \
     X(shape) \
     X(unary)

@@ -29,6 +29,10 @@
     X(add_) \
     X(add_activated) \
     X(add_scalar) \
+    X(addbmm) \
+    X(addmm) \
+    X(addmv) \
+    X(addr) \
     X(amax) \
     X(amax_backward) \
     X(amin) \
@@ -47,10 +51,12 @@
     X(avg_pool2d_backward) \
     X(avg_pool3d) \
     X(avg_pool3d_backward) \
+    X(baddbmm) \
     X(batch_norm) \
     X(batch_norm_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
+    X(bmm) \
     X(cat) \
     X(clamp) \
     X(clone) \
@@ -74,6 +80,7 @@
     X(cumsum) \
     X(cumsum_backward) \
     X(div) \
+    X(dot) \
     X(dropout) \
     X(dropout2d) \
     X(embedding) \
@@ -88,6 +95,7 @@
     X(flatten) \
     X(gather) \
     X(ge) \
+    X(ger) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
@@ -104,6 +112,8 @@
     X(index_put_) \
     X(index_reduce) \
     X(index_select) \
+    X(index_select_backward) \
+    X(inner) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(le) \
@@ -141,12 +151,14 @@
     X(min_backward) \
     X(min_dim) \
     X(min_dim_backward) \
+    X(mm) \
     X(mse_loss) \
     X(mse_loss_backward) \
     X(mul) \
     X(mul_) \
     X(mul_scalar) \
     X(mul_scalar_) \
+    X(mv) \
     X(narrow) \
     X(narrow_backward) \
     X(ne) \
@@ -155,6 +167,7 @@
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
+    X(outer) \
     X(permute) \
     X(pow) \
     X(pow_scalar) \
@@ -172,6 +185,7 @@
     X(scatter_add) \
     X(scatter_add_) \
     X(scatter_reduce) \
+    X(scaled_dot_product_attention) \
     X(select) \
     X(sigmoid) \
     X(sigmoid_backward) \
@@ -203,6 +217,7 @@
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
+    X(vdot) \
     X(view_dtype) \
     X(where)
 /* clang-format on */
