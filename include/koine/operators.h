@@ -105,7 +105,8 @@ typedef struct kn_scalar_args {
     kn_scalar values[2];
 } kn_scalar_args;
 
-/* softmax, log_softmax, unsqueeze, squeeze, index_select, gather, scatter_add, index_copy, cat, stack: the dimension. */
+/* softmax, log_softmax, unsqueeze, squeeze, index_select, gather, scatter_add, index_copy, cat, stack: the
+ * dimension. */
 typedef struct kn_dim_args {
     int dim; /* negative: from the end */
 } kn_dim_args;

@@ -112,7 +112,6 @@
     X(index_put_) \
     X(index_reduce) \
     X(index_select) \
-    X(index_select_backward) \
     X(inner) \
     X(layer_norm) \
     X(layer_norm_backward) \
@@ -180,12 +179,12 @@
     X(relu6) \
     X(reshape) \
     X(rsqrt) \
+    X(scaled_dot_product_attention) \
     X(scatter) \
     X(scatter_) \
     X(scatter_add) \
     X(scatter_add_) \
     X(scatter_reduce) \
-    X(scaled_dot_product_attention) \
     X(select) \
     X(sigmoid) \
     X(sigmoid_backward) \
