@@ -16,6 +16,7 @@
     X(pool) \
     X(pool2d) \
     X(reduction) \
+    X(rnn) \
     X(shape) \
     X(unary)
 /* clang-format on */

@@ -86,6 +86,8 @@
     X(fill_) \
     X(flatten) \
     X(ge) \
+    X(gru) \
+    X(gru_cell) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
@@ -107,6 +109,8 @@
     X(logsigmoid) \
     X(logsumexp) \
     X(logsumexp_backward) \
+    X(lstm) \
+    X(lstm_cell) \
     X(lt) \
     X(matmul) \
     X(max) \
@@ -151,6 +155,10 @@
     X(relu) \
     X(relu6) \
     X(reshape) \
+    X(rnn_relu) \
+    X(rnn_relu_cell) \
+    X(rnn_tanh) \
+    X(rnn_tanh_cell) \
     X(rsqrt) \
     X(select) \
     X(sigmoid) \
