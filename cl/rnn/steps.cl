@@ -93,16 +93,24 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void rnn_pack(KN_IN(weight
 #endif
 }
 
-/* The rows and the panel of this work-item, dim 0. */
+/* The rows and the panels of this work-item, dim 0. */
 typedef struct part_of_step {
-    long panel, first_row, end;
+    long row, end_row, panel, end_panel;
 } part_of_step;
 
 static part_of_step part_of(kn_rnn_step s)
 {
-    const long item = get_global_id(0), first = item / s.panels * s.rows_per_item;
-    return (part_of_step){item % s.panels, first, min(first + s.rows_per_item, s.batch)};
+    const long groups = (s.panels + s.panels_per_item - 1) / s.panels_per_item;
+    const long row = get_global_id(0) / groups * s.rows_per_item;
+    const long panel = get_global_id(0) % groups * s.panels_per_item;
+    return (part_of_step){row, min(row + s.rows_per_item, s.batch), panel,
+                          min(panel + s.panels_per_item, s.panels)};
 }
+
+/* A loop over its tiles: along the panels, which stay in cache, and whose elements in a row are neighbours. */
+#define FOR_TILES(row, panel, part)                                \
+    for (long row = (part).row; row < (part).end_row; row += MR) \
+        for (long panel = (part).panel; panel < (part).end_panel; panel++)
 
 #if BACKWARD
 
@@ -128,12 +136,13 @@ rnn_backward(KN_IN(after), KN_IN(panels), KN_IN(gates), KN_IN(state), KN_IN(cell
                                   d_cell, d_gates, d_products, lengths};
     const part_of_step part = part_of(s);
     T sums[MR * NV * VW];
-    for (long row = part.first_row; row < part.end; row += MR) {
-        const int rows = (int)min((long)MR, part.end - row);
-        multiply(sums, after + row * s.depth, s.depth, panels + part.panel * s.depth * UNITS, s.depth, rows);
+    FOR_TILES(row, panel, part)
+    {
+        const int rows = (int)min((long)MR, part.end_row - row);
+        multiply(sums, after + row * s.depth, s.depth, panels + panel * s.depth * UNITS, s.depth, rows);
         for (int i = 0; i < rows; i++)
             for (int v = 0; v < NV; v++) {
-                const long column = part.panel * UNITS + v * VW;
+                const long column = panel * UNITS + v * VW;
                 if (column < s.hidden)
                     cell_backward(to, s, row + i, column, VLOAD(0, sums + (i * NV + v) * VW),
                                   (int)min((long)VW, s.hidden - column));
@@ -160,21 +169,23 @@ rnn_forward(KN_INOUT(gates), KN_IN(panels), KN_IN(bias), KN_IN(state), KN_OUT(ne
     const forward_operands to = {gates, bias, state, next, output, cell, extra, lengths};
     const part_of_step part = part_of(s);
     T sums[MR * NV * VW];
-    for (long row = part.first_row; row < part.end; row += MR) {
-        const int rows = (int)min((long)MR, part.end - row);
-        multiply(sums, state + row * s.depth, s.depth, panels + part.panel * PARTS * s.depth * UNITS, s.depth, rows);
-        for (int i = 0; i < rows; i++) {
-            if (s.has_lengths && s.time == 0 && (lengths[row + i] < 0 || lengths[row + i] > s.steps))
-                kn_report_index(fault, lengths[row + i], s.steps + 1);
+    if (s.has_lengths && s.time == 0)
+        for (long row = part.row; row < part.end_row; row++)
+            if (lengths[row] < 0 || lengths[row] > s.steps)
+                kn_report_index(fault, lengths[row], s.steps + 1);
+    FOR_TILES(row, panel, part)
+    {
+        const int rows = (int)min((long)MR, part.end_row - row);
+        multiply(sums, state + row * s.depth, s.depth, panels + panel * PARTS * s.depth * UNITS, s.depth, rows);
+        for (int i = 0; i < rows; i++)
             for (int v = 0; v < PER_PART; v++) {
-                const long column = part.panel * UNITS + v * VW;
+                const long column = panel * UNITS + v * VW;
                 V sum[GATES];
                 for (int g = 0; g < GATES; g++)
                     sum[g] = VLOAD(0, sums + (i * NV + g * PER_PART + v) * VW);
                 if (column < s.hidden)
                     cell_forward(to, s, row + i, column, sum, (int)min((long)VW, s.hidden - column));
             }
-        }
     }
 }
 

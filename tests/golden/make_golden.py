@@ -17,6 +17,7 @@ import golden_dtypes
 import golden_log
 import golden_norm
 import golden_ops
+import golden_rnn
 import golden_run
 import golden_text
 import golden_training
@@ -27,6 +28,7 @@ MODULES = (
     golden_text,
     golden_dtypes,
     golden_training,
+    golden_rnn,
     golden_run,
     golden_log,
 )

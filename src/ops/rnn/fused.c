@@ -7,6 +7,7 @@
 #include "ops/rnn/rnn.h"
 
 enum { SUMS_OF_32_REGISTERS = 24, SUMS_OF_16_REGISTERS = 12, ITEMS_PER_CORE = 8 };
+enum { GROUP_BYTES = 1 << 19 };
 
 /* A tile is `rows` by `vectors`; `units` of the hidden state are in a panel of the packed weight. */
 typedef struct tile {
@@ -73,15 +74,19 @@ static kn_status pack(kn_buffer **panels, kn_stream *stream, const kn_rnn_pass *
                kn_arg_i64(pass->size.hidden), kn_arg_i64(t.depth));
 }
 
-/* The rows in pieces of whole tiles, enough of them to keep the cores busy; returns the number of work-items. */
-static int64_t divide(kn_rnn_step *s, const kn_limits *limits, tile t)
+/* Work-items of whole tiles: so many panels that they stay in the level-2 cache for all rows, and enough items to keep
+ * the cores busy. Returns their number. */
+static int64_t divide(kn_rnn_step *s, const kn_limits *limits, const kn_rnn_pass *pass, tile t)
 {
     const int64_t tiles = kn_div_up(s->batch, t.rows), wanted = (int64_t)ITEMS_PER_CORE * limits->compute_units;
-    const int64_t pieces = kn_min_i64(tiles, kn_div_up(wanted, t.panels));
+    const int64_t panel = t.vectors * t.width * t.depth * (int64_t)kn_dtype_size(pass->gates->dtype);
+    const int64_t most = kn_min_i64(kn_max_i64(1, GROUP_BYTES / panel), kn_max_i64(1, t.panels * tiles / wanted));
 
     s->panels = t.panels;
-    s->rows_per_item = kn_div_up(tiles, pieces) * t.rows;
-    return t.panels * kn_div_up(s->batch, s->rows_per_item);
+    s->panels_per_item = kn_div_up(t.panels, kn_div_up(t.panels, most)); /* nearly equal */
+    const int64_t groups = kn_div_up(t.panels, s->panels_per_item);
+    s->rows_per_item = kn_div_up(tiles, kn_min_i64(tiles, kn_div_up(wanted, groups))) * t.rows;
+    return groups * kn_div_up(s->batch, s->rows_per_item);
 }
 
 static kn_status step_forward(kn_stream *stream, const kn_rnn_pass *pass, const kn_buffer *panels, tile t,
@@ -89,7 +94,7 @@ static kn_status step_forward(kn_stream *stream, const kn_rnn_pass *pass, const 
 {
     const kn_tensor *gates = pass->gates;
     kn_rnn_step s = kn_rnn_step_of(pass, at);
-    const int64_t items = divide(&s, kn_tensor_limits(gates), t);
+    const int64_t items = divide(&s, kn_tensor_limits(gates), pass, t);
 
     s.depth = t.depth;
     return RUN(stream, pass, t, "rnn_forward", items, kn_rnn_row(gates, at.time, NULL), kn_arg_buffer(panels, 0),
@@ -106,7 +111,7 @@ static kn_status step_backward(kn_stream *stream, const kn_rnn_pass *pass, const
 {
     const kn_tensor *gates = pass->gates;
     kn_rnn_step s = kn_rnn_step_of(pass, at);
-    const int64_t items = divide(&s, kn_tensor_limits(gates), t);
+    const int64_t items = divide(&s, kn_tensor_limits(gates), pass, t);
 
     s.depth = after < 0 ? 0 : t.depth;
     return RUN(stream, pass, t, "rnn_backward", items, kn_rnn_row(pass->d_products, after < 0 ? 0 : after, NULL),
