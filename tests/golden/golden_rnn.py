@@ -1,7 +1,9 @@
-"""rnn.safetensors: recurrent layers of one direction, and cells. The input and the weights are those of torch's functions; lengths
+"""rnn.safetensors and rnn_modules.safetensors: recurrent layers of one direction, and cells. The input and the weights are those of torch's functions; lengths
 are those of packed sequences."""
+import os
+
 import torch
-from golden_file import GoldenFile
+from golden_file import GoldenFile, save_safetensors
 from torch import nn
 
 MODULES = {'rnn_tanh': (lambda i, h, **k: nn.RNN(i, h, **k), 1), 'rnn_relu': (lambda i, h, **k: nn.RNN(i, h, nonlinearity='relu', **k), 1),
@@ -81,8 +83,47 @@ def cells(f):
                  call, terms=10)
 
 
+LAYERS = (('rnn', nn.RNN, dict(num_layers=2, nonlinearity='relu')), ('gru', nn.GRU, dict(num_layers=2, bidirectional=True)),
+          ('lstm', nn.LSTM, dict(num_layers=2, bidirectional=True, batch_first=True)), ('proj', nn.LSTM, dict(num_layers=2, proj_size=2, bias=False)))
+
+
+def modules(folder):
+    """rnn_modules.safetensors: for each layer its state dict, as "NAME.weight_ih_l0", and as "NAME:..." two calls, of all states and without
+    any but with lengths: what goes in and comes out, and the gradients of the sum of squares of all results."""
+    torch.manual_seed(32)
+    tensors, lengths = {'lengths': torch.tensor([2, 4, 1])}, torch.tensor([2, 4, 1])
+    for name, kind, options in LAYERS:
+        module = kind(3, 4, **options)
+        tensors.update(('%s.%s' % (name, key), value.clone()) for key, value in module.state_dict().items())
+        first = options.get('batch_first', False)
+        x = torch.randn((3, 4, 3) if first else (4, 3, 3)).requires_grad_()
+        rows = 2 * (2 if options.get('bidirectional') else 1)
+        states = [torch.randn(rows, 3, options.get('proj_size', 4)).requires_grad_()]
+        if kind is nn.LSTM:
+            states.append(torch.randn(rows, 3, 4).requires_grad_())
+        for call in ('states', 'lengths'):
+            module.zero_grad()
+            x.grad = None
+            if call == 'states':
+                output, last = module(x, tuple(states) if len(states) > 1 else states[0])
+            else:
+                packed, last = module(nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=first, enforce_sorted=False))
+                output, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=first, total_length=4)
+            results = (output,) + (last if isinstance(last, tuple) else (last,))
+            sum((r * r).sum() for r in results).backward()
+            tensors.update(('%s:%s.out%d' % (name, call, i), r) for i, r in enumerate(results))
+            tensors['%s:%s.grad_x' % (name, call)] = x.grad.clone()
+            tensors.update(('%s:%s.grad.%s' % (name, call, key), p.grad.clone()) for key, p in module.named_parameters())
+        tensors['%s:x' % name] = x
+        for i, state in enumerate(states):
+            tensors['%s:state%d' % (name, i)] = state
+            tensors['%s:grad_state%d' % (name, i)] = state.grad
+    save_safetensors(os.path.join(folder, 'rnn_modules.safetensors'), tensors, {'torch': torch.__version__})
+
+
 def make(folder):
     f = GoldenFile('rnn', 31)
     layers(f)
     cells(f)
     f.save(folder)
+    modules(folder)
