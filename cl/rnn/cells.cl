@@ -54,7 +54,7 @@ kernel void rnn_backward(KN_IN(gates), KN_IN(state), KN_IN(cell), KN_IN(extra), 
     }
 }
 
-/* --- projected states, [batch, hidden], whose rows stay past their sequence's end ---------------------------------- */
+/* --- projected states, [batch, hidden], whose rows stay past their sequence's end --------------------------------- */
 
 /* next holds the projection. */
 kernel void rnn_keep(KN_IN(state), KN_INOUT(next), KN_OUT(output), KN_IN(lengths), const kn_rnn_step s)

@@ -75,8 +75,8 @@ static inline void multiply(T *sums, const global T *restrict a, long stride, co
             VSTORE(sum[i][v], 0, sums + (i * NV + v) * VW);
 }
 
-/* dim 0: panels. Forward the matrices are those of the gates, of the weight [GATES * hidden, depth] transposed; backward
- * it is the weight [depth, hidden]. */
+/* dim 0: panels. Forward the matrices are those of the gates, of the weight [GATES * hidden, depth] transposed;
+ * backward it is the weight [depth, hidden]. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void rnn_pack(KN_IN(weight), KN_OUT(panels), const long hidden,
                                                                     const long depth)
 {

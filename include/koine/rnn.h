@@ -1,9 +1,9 @@
-/* koine/rnn.h - recurrent layers as functions: one layer, in one direction, and one step of it. koine/nn/rnn.h has modules
- * of several layers, in both directions. Tensor expressions (koine/tensor.h) of floating dtypes; float16 and bfloat16 are
- * computed in float32.
+/* koine/rnn.h - recurrent layers as functions: one layer, in one direction, and one step of it. koine/nn/rnn.h has
+ * modules of several layers, in both directions. Tensor expressions (koine/tensor.h) of floating dtypes; float16 and
+ * bfloat16 are computed in float32.
  *
- * The gates of a cell, each a row of `hidden` elements of weight_ih x + bias_ih + weight_hh h + bias_hh, in the order of
- * PyTorch (s is the sigmoid):
+ * The gates of a cell, each a row of `hidden` elements of weight_ih x + bias_ih + weight_hh h + bias_hh, in the order
+ * of PyTorch (s is the sigmoid):
  *
  *     rnn    1     h' = tanh(...) or relu(...)
  *     gru    r z n    h' = (1 - z) n + z h with r, z = s(...), n = tanh(weight_in x + bias_in + r (weight_hn h + bias_hn))
@@ -20,9 +20,9 @@ typedef struct kn_rnn_params {
     kn_tensor *bias_ih, *bias_hh; /* [gates * hidden]; default NULL: none */
     kn_tensor *h0;                /* the initial state, [batch, hidden]; default NULL: zeros */
     /* [batch], int64 or int32, on x's device, from 0 to the number of steps: the length of each sequence, in any order;
-     * default NULL: all steps. As with PyTorch's packed sequences, the last state is that of a sequence's last step, the
-     * reverse direction begins there, and the output is 0 past it. A length out of range is reported when the device is
-     * synchronised or read. */
+     * default NULL: all steps. As with PyTorch's packed sequences, the last state is that of a sequence's last step,
+     * the reverse direction begins there, and the output is 0 past it. A length out of range is reported when the
+     * device is synchronised or read. */
     kn_tensor *lengths;
     bool reverse; /* default false; true: from the last step to the first, with the output in the order of x */
     /* Of an lstm: the initial cell, [batch, hidden], default NULL: zeros; and the projection of the state to another

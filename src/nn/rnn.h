@@ -7,8 +7,8 @@
 
 enum { KN_WEIGHT_IH, KN_WEIGHT_HH, KN_BIAS_IH, KN_BIAS_HH, KN_WEIGHT_HR, KN_RNN_PARAMETERS };
 
-/* Registers the parameters of one layer in one direction, named with `suffix` ("_l0_reverse"), and stores them, borrowed,
- * in `to`; those that it does not have are NULL. */
+/* Registers the parameters of one layer in one direction, named with `suffix` ("_l0_reverse"), and stores them,
+ * borrowed, in `to`; those that it does not have are NULL. */
 typedef struct kn_rnn_dimensions {
     int64_t input, hidden, proj; /* proj 0: no projection */
     int gates;

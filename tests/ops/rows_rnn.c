@@ -1,4 +1,5 @@
-/* rows_rnn.c - recurrent layers and their cells. All results are joined, so that gradients reach the last states too. */
+/* rows_rnn.c - recurrent layers and their cells. All results are joined, so that gradients reach the last states too.
+ */
 #include <string.h>
 
 #include "ops/rows.h"

@@ -1,5 +1,5 @@
-/* koine/nn/rnn.h - recurrent layers, and cells, which are one step. Constructors as in koine/module.h; the formulas are in
- * koine/rnn.h. Parameters have PyTorch's names (weight_ih_l0, bias_hh_l1_reverse, weight_hr_l0) and begin uniform in
+/* koine/nn/rnn.h - recurrent layers, and cells, which are one step. Constructors as in koine/module.h; the formulas are
+ * in koine/rnn.h. Parameters have PyTorch's names (weight_ih_l0, bias_hh_l1_reverse, weight_hr_l0) and begin uniform in
  * +-1/sqrt(hidden_size).
  *
  *     kn_module *lstm = kn_nn_lstm(.input_size = 10, .hidden_size = 20, .num_layers = 2);
@@ -49,8 +49,8 @@ KN_API kn_module *kn_nn_gru_with(const kn_nn_rnn_params *params);
 #define kn_nn_lstm(...) KN_CALL(kn_nn_lstm_with(&(kn_nn_rnn_params){KN_NN_RNN_DEFAULTS, __VA_ARGS__}))
 #define kn_nn_gru(...) KN_CALL(kn_nn_gru_with(&(kn_nn_rnn_params){KN_NN_RNN_DEFAULTS, __VA_ARGS__}))
 
-/* Inputs: x, [batch, input_size] or [input_size], and optionally the state h, [batch, hidden_size] or [hidden_size], and
- * for an LSTMCell c, zeros by default. Output: h', and of an LSTMCell c'. */
+/* Inputs: x, [batch, input_size] or [input_size], and optionally the state h, [batch, hidden_size] or [hidden_size],
+ * and for an LSTMCell c, zeros by default. Output: h', and of an LSTMCell c'. */
 typedef struct kn_nn_rnn_cell_params {
     int64_t input_size, hidden_size;
     bool bias;                        /* default true */

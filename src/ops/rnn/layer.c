@@ -1,4 +1,5 @@
-/* ops/rnn/layer.c - forward and backward of a recurrent layer: the products over all steps, around the steps (rnn.h). */
+/* ops/rnn/layer.c - forward and backward of a recurrent layer: the products over all steps, around the steps (rnn.h).
+ */
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
@@ -310,7 +311,7 @@ kn_status kn_rnn_backward(kn_grad_call *grad)
     return KN_OK;
 }
 
-/* --- work: multiply-adds of the two products and, with a projection, of its ---------------------------------------- */
+/* --- work: multiply-adds of the two products and, with a projection, of its --------------------------------------- */
 
 static double products(kn_rnn_sizes size, int cell)
 {

@@ -29,4 +29,4 @@ kn_status kn_rnn_forward(kn_call *call); /* layer.c */
 kn_status kn_rnn_backward(kn_grad_call *grad);
 kn_work kn_rnn_work(const kn_call *call);
 kn_work kn_rnn_backward_work(const kn_grad_call *grad);
-kn_status kn_rnn_reference(const kn_call *call);        /* reference.c */
+kn_status kn_rnn_reference(const kn_call *call); /* reference.c */

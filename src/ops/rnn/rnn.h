@@ -1,5 +1,5 @@
-/* ops/rnn/rnn.h - one layer of a recurrent network, in one direction: torch.nn.RNN, GRU and LSTM, and their cells, which
- * are layers of one step. The formulas are in cl/rnn/cells.clh.
+/* ops/rnn/rnn.h - one layer of a recurrent network, in one direction: torch.nn.RNN, GRU and LSTM, and their cells,
+ * which are layers of one step. The formulas are in cl/rnn/cells.clh.
  *
  * Of all steps at once are the input's projection, gates = x weight_ih^T + bias_ih, and in the backward pass the
  * gradients of the weights, the biases and x; a pass (below) is what is left: the steps, one after the other. */
@@ -66,7 +66,7 @@ typedef struct kn_rnn_pass {
 kn_status kn_rnn_run(kn_stream *stream, const kn_rnn_pass *pass);
 extern const kn_implementation_table kn_rnn_implementations;
 
-/* --- between the files of these operators -------------------------------------------------------------------------- */
+/* --- between the files of these operators ------------------------------------------------------------------------- */
 
 /* Which rows of the pass's tensors a step has. */
 typedef struct kn_rnn_place_in_time {
