@@ -6,7 +6,8 @@
  * of PyTorch (s is the sigmoid):
  *
  *     rnn    1     h' = tanh(...) or relu(...)
- *     gru    r z n    h' = (1 - z) n + z h with r, z = s(...), n = tanh(weight_in x + bias_in + r (weight_hn h + bias_hn))
+ *     gru    r z n    h' = (1 - z) n + z h with r, z = s(...) and
+ *                     n = tanh(weight_in x + bias_in + r (weight_hn h + bias_hn))
  *     lstm   i f g o  c' = f c + i g, h' = o tanh(c') with i, f, o = s(...), g = tanh(...) */
 #ifndef KOINE_RNN_H
 #define KOINE_RNN_H

@@ -93,4 +93,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(rnn_rows, rows);
+OP_TABLE(rnn_rows, rows, .has_golden = true);
