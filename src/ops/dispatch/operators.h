@@ -96,6 +96,8 @@
     X(gather) \
     X(ge) \
     X(ger) \
+    X(gru) \
+    X(gru_cell) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
@@ -127,6 +129,8 @@
     X(logsigmoid) \
     X(logsumexp) \
     X(logsumexp_backward) \
+    X(lstm) \
+    X(lstm_cell) \
     X(lt) \
     X(masked_fill) \
     X(masked_fill_) \
@@ -178,6 +182,10 @@
     X(relu) \
     X(relu6) \
     X(reshape) \
+    X(rnn_relu) \
+    X(rnn_relu_cell) \
+    X(rnn_tanh) \
+    X(rnn_tanh_cell) \
     X(rsqrt) \
     X(scaled_dot_product_attention) \
     X(scatter) \
