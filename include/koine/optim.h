@@ -233,6 +233,11 @@ typedef struct kn_optim_option {
 KN_API kn_status kn_optim_add_group_with(kn_optim *optim, kn_parameter_list parameters, const kn_optim_option *options);
 #define kn_optim_add_group(optim, parameters, ...)                                                                     \
     kn_optim_add_group_with(optim, parameters, (const kn_optim_option[KN_OPTIM_MAX_OPTIONS + 2]){{"", 0}, __VA_ARGS__})
+/* An optimizer by its name, PyTorch's ("AdamW"), with options in place of some defaults: kn_optim_named("SGD", list,
+ * {"lr", 0.1}, {"momentum", 0.9}). */
+KN_API kn_optim *kn_optim_named_with(const char *name, kn_parameter_list parameters, const kn_optim_option *options);
+#define kn_optim_named(name, parameters, ...)                                                                          \
+    kn_optim_named_with(name, parameters, (const kn_optim_option[KN_OPTIM_MAX_OPTIONS + 2]){{"", 0}, __VA_ARGS__})
 KN_API int kn_optim_num_groups(const kn_optim *optim);
 /* Borrowed, without names; valid until a group is added. Empty if there is no such group. */
 KN_API kn_parameter_list kn_optim_group_parameters(const kn_optim *optim, int group);

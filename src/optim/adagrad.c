@@ -37,7 +37,8 @@ static int adagrad_scalars(const double *hyper, kn_optim_course *course, double 
     return 3;
 }
 
-static const kn_optim_algorithm adagrad = {
+const kn_optim_algorithm kn_optim_row_adagrad = {
+    KN_OPTIM_PARAMS(kn_adagrad_params, KN_ADAGRAD_DEFAULTS),
     .name = "Adagrad",
     .step = "Optimizer.step#Adagrad.step",
     .hyper = adagrad_rows,
@@ -50,13 +51,7 @@ static const kn_optim_algorithm adagrad = {
     .scalars = adagrad_scalars,
 };
 
-kn_adagrad_params kn_adagrad_params_init(void) { return (kn_adagrad_params){KN_ADAGRAD_DEFAULTS}; }
-
-kn_optim *kn_optim_adagrad_with(kn_parameter_list parameters, const kn_adagrad_params *params)
-{
-    params = params ? params : &(kn_adagrad_params){KN_ADAGRAD_DEFAULTS};
-    return kn_optim_new(&adagrad, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(adagrad, kn_adagrad_params, KN_ADAGRAD_DEFAULTS)
 
 /* --- Adadelta ----------------------------------------------------------------------------------------------------- */
 
@@ -86,7 +81,8 @@ static int adadelta_scalars(const double *hyper, kn_optim_course *course, double
     return sizeof values / sizeof values[0];
 }
 
-static const kn_optim_algorithm adadelta = {
+const kn_optim_algorithm kn_optim_row_adadelta = {
+    KN_OPTIM_PARAMS(kn_adadelta_params, KN_ADADELTA_DEFAULTS),
     .name = "Adadelta",
     .step = "Optimizer.step#Adadelta.step",
     .hyper = adadelta_rows,
@@ -100,13 +96,7 @@ static const kn_optim_algorithm adadelta = {
     .scalars = adadelta_scalars,
 };
 
-kn_adadelta_params kn_adadelta_params_init(void) { return (kn_adadelta_params){KN_ADADELTA_DEFAULTS}; }
-
-kn_optim *kn_optim_adadelta_with(kn_parameter_list parameters, const kn_adadelta_params *params)
-{
-    params = params ? params : &(kn_adadelta_params){KN_ADADELTA_DEFAULTS};
-    return kn_optim_new(&adadelta, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(adadelta, kn_adadelta_params, KN_ADADELTA_DEFAULTS)
 
 /* --- RMSprop ------------------------------------------------------------------------------------------------------ */
 
@@ -132,7 +122,8 @@ static int rmsprop_scalars(const double *hyper, kn_optim_course *course, double 
     return sizeof values / sizeof values[0];
 }
 
-static const kn_optim_algorithm rmsprop = {
+const kn_optim_algorithm kn_optim_row_rmsprop = {
+    KN_OPTIM_PARAMS(kn_rmsprop_params, KN_RMSPROP_DEFAULTS),
     .name = "RMSprop",
     .step = "Optimizer.step#RMSprop.step",
     .hyper = rmsprop_rows,
@@ -146,10 +137,4 @@ static const kn_optim_algorithm rmsprop = {
     .scalars = rmsprop_scalars,
 };
 
-kn_rmsprop_params kn_rmsprop_params_init(void) { return (kn_rmsprop_params){KN_RMSPROP_DEFAULTS}; }
-
-kn_optim *kn_optim_rmsprop_with(kn_parameter_list parameters, const kn_rmsprop_params *params)
-{
-    params = params ? params : &(kn_rmsprop_params){KN_RMSPROP_DEFAULTS};
-    return kn_optim_new(&rmsprop, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(rmsprop, kn_rmsprop_params, KN_RMSPROP_DEFAULTS)

@@ -59,34 +59,24 @@ static int scalars(const double *hyper, kn_optim_course *course, double *out)
 }
 
 /* Two moments (3 and 4), the root, quotient and eps (3), the update (3). */
-#define ALGORITHM(title)                                                                                               \
+#define ALGORITHM(title, type, values)                                                                                               \
     {                                                                                                                  \
-        .name = title, .step = "Optimizer.step#" title ".step", .hyper = hyper_rows, .states = states,                 \
+        KN_OPTIM_PARAMS(type, values), .name = title, .step = "Optimizer.step#" title ".step", .hyper = hyper_rows, .states = states,                 \
         .source = "optim/adam.cl", .kernel = "adam", .flops = 13, .counts_steps = true, .counts_on_device = true,      \
         .scalars = scalars                                                                                             \
     }
-static const kn_optim_algorithm adam = ALGORITHM("Adam"), adamw = ALGORITHM("AdamW");
+const kn_optim_algorithm kn_optim_row_adam = ALGORITHM("Adam", kn_adam_params, KN_ADAM_DEFAULTS);
+const kn_optim_algorithm kn_optim_row_adamw = ALGORITHM("AdamW", kn_adamw_params, KN_ADAMW_DEFAULTS);
 
-kn_adam_params kn_adam_params_init(void) { return (kn_adam_params){KN_ADAM_DEFAULTS}; }
-kn_adamw_params kn_adamw_params_init(void) { return (kn_adamw_params){KN_ADAMW_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(adam, kn_adam_params, KN_ADAM_DEFAULTS)
 
-kn_optim *kn_optim_adam_with(kn_parameter_list parameters, const kn_adam_params *params)
-{
-    params = params ? params : &(kn_adam_params){KN_ADAM_DEFAULTS};
-    return kn_optim_new(&adam, parameters, params, params->master_weights);
-}
-
-kn_optim *kn_optim_adamw_with(kn_parameter_list parameters, const kn_adamw_params *params)
-{
-    params = params ? params : &(kn_adamw_params){KN_ADAMW_DEFAULTS};
-    return kn_optim_new(&adamw, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(adamw, kn_adamw_params, KN_ADAMW_DEFAULTS)
 
 kn_fused_adam_params kn_fused_adam_params_init(void) { return (kn_fused_adam_params){KN_FUSED_ADAM_DEFAULTS}; }
 
 static kn_status step_lists(kn_optim_lists *lists, const kn_fused_adam_params *params)
 {
-    kn_optim_algorithm algorithm = adam;
+    kn_optim_algorithm algorithm = kn_optim_row_adam;
     double hyper[KN_OPTIM_MAX_HYPER];
     int rows[KN_OPTIM_OWN_STATES];
     algorithm.hyper = fused_hyper_rows;

@@ -39,7 +39,8 @@ static int asgd_scalars(const double *hyper, kn_optim_course *course, double *ou
     return sizeof values / sizeof values[0];
 }
 
-static const kn_optim_algorithm asgd = {
+const kn_optim_algorithm kn_optim_row_asgd = {
+    KN_OPTIM_PARAMS(kn_asgd_params, KN_ASGD_DEFAULTS),
     .name = "ASGD",
     .step = "Optimizer.step#ASGD.step",
     .hyper = asgd_rows,
@@ -53,13 +54,7 @@ static const kn_optim_algorithm asgd = {
     .scalars = asgd_scalars,
 };
 
-kn_asgd_params kn_asgd_params_init(void) { return (kn_asgd_params){KN_ASGD_DEFAULTS}; }
-
-kn_optim *kn_optim_asgd_with(kn_parameter_list parameters, const kn_asgd_params *params)
-{
-    params = params ? params : &(kn_asgd_params){KN_ASGD_DEFAULTS};
-    return kn_optim_new(&asgd, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(asgd, kn_asgd_params, KN_ASGD_DEFAULTS)
 
 /* --- Rprop -------------------------------------------------------------------------------------------------------- */
 
@@ -97,7 +92,8 @@ static int rprop_scalars(const double *hyper, kn_optim_course *course, double *o
     return 4;
 }
 
-static const kn_optim_algorithm rprop = {
+const kn_optim_algorithm kn_optim_row_rprop = {
+    KN_OPTIM_PARAMS(kn_rprop_params, KN_RPROP_DEFAULTS),
     .name = "Rprop",
     .step = "Optimizer.step#Rprop.step",
     .hyper = rprop_rows,
@@ -112,13 +108,7 @@ static const kn_optim_algorithm rprop = {
     .scalars = rprop_scalars,
 };
 
-kn_rprop_params kn_rprop_params_init(void) { return (kn_rprop_params){KN_RPROP_DEFAULTS}; }
-
-kn_optim *kn_optim_rprop_with(kn_parameter_list parameters, const kn_rprop_params *params)
-{
-    params = params ? params : &(kn_rprop_params){KN_RPROP_DEFAULTS};
-    return kn_optim_new(&rprop, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(rprop, kn_rprop_params, KN_RPROP_DEFAULTS)
 
 /* --- Lion --------------------------------------------------------------------------------------------------------- */
 
@@ -142,7 +132,8 @@ static int lion_scalars(const double *hyper, kn_optim_course *course, double *ou
     return sizeof values / sizeof values[0];
 }
 
-static const kn_optim_algorithm lion = {
+const kn_optim_algorithm kn_optim_row_lion = {
+    KN_OPTIM_PARAMS(kn_lion_params, KN_LION_DEFAULTS),
     .name = "Lion",
     .step = "Optimizer.step#Lion.step",
     .hyper = lion_rows,
@@ -154,10 +145,4 @@ static const kn_optim_algorithm lion = {
     .scalars = lion_scalars,
 };
 
-kn_lion_params kn_lion_params_init(void) { return (kn_lion_params){KN_LION_DEFAULTS}; }
-
-kn_optim *kn_optim_lion_with(kn_parameter_list parameters, const kn_lion_params *params)
-{
-    params = params ? params : &(kn_lion_params){KN_LION_DEFAULTS};
-    return kn_optim_new(&lion, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(lion, kn_lion_params, KN_LION_DEFAULTS)

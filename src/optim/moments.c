@@ -64,7 +64,8 @@ static int nadam_scalars(const double *hyper, kn_optim_course *course, double *o
     return n;
 }
 
-static const kn_optim_algorithm nadam = {
+const kn_optim_algorithm kn_optim_row_nadam = {
+    KN_OPTIM_PARAMS(kn_nadam_params, KN_NADAM_DEFAULTS),
     .name = "NAdam",
     .step = "Optimizer.step#NAdam.step",
     .hyper = nadam_rows,
@@ -78,13 +79,7 @@ static const kn_optim_algorithm nadam = {
     .scalars = nadam_scalars,
 };
 
-kn_nadam_params kn_nadam_params_init(void) { return (kn_nadam_params){KN_NADAM_DEFAULTS}; }
-
-kn_optim *kn_optim_nadam_with(kn_parameter_list parameters, const kn_nadam_params *params)
-{
-    params = params ? params : &(kn_nadam_params){KN_NADAM_DEFAULTS};
-    return kn_optim_new(&nadam, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(nadam, kn_nadam_params, KN_NADAM_DEFAULTS)
 
 /* --- RAdam -------------------------------------------------------------------------------------------------------- */
 
@@ -105,7 +100,8 @@ static int radam_scalars(const double *hyper, kn_optim_course *course, double *o
     return n;
 }
 
-static const kn_optim_algorithm radam = {
+const kn_optim_algorithm kn_optim_row_radam = {
+    KN_OPTIM_PARAMS(kn_radam_params, KN_RADAM_DEFAULTS),
     .name = "RAdam",
     .step = "Optimizer.step#RAdam.step",
     .hyper = radam_rows,
@@ -117,13 +113,7 @@ static const kn_optim_algorithm radam = {
     .scalars = radam_scalars,
 };
 
-kn_radam_params kn_radam_params_init(void) { return (kn_radam_params){KN_RADAM_DEFAULTS}; }
-
-kn_optim *kn_optim_radam_with(kn_parameter_list parameters, const kn_radam_params *params)
-{
-    params = params ? params : &(kn_radam_params){KN_RADAM_DEFAULTS};
-    return kn_optim_new(&radam, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(radam, kn_radam_params, KN_RADAM_DEFAULTS)
 
 /* --- Adamax ------------------------------------------------------------------------------------------------------- */
 
@@ -137,7 +127,8 @@ static int adamax_scalars(const double *hyper, kn_optim_course *course, double *
     return sizeof values / sizeof values[0];
 }
 
-static const kn_optim_algorithm adamax = {
+const kn_optim_algorithm kn_optim_row_adamax = {
+    KN_OPTIM_PARAMS(kn_adamax_params, KN_ADAMAX_DEFAULTS),
     .name = "Adamax",
     .step = "Optimizer.step#Adamax.step",
     .hyper = adamax_rows,
@@ -149,13 +140,7 @@ static const kn_optim_algorithm adamax = {
     .scalars = adamax_scalars,
 };
 
-kn_adamax_params kn_adamax_params_init(void) { return (kn_adamax_params){KN_ADAMAX_DEFAULTS}; }
-
-kn_optim *kn_optim_adamax_with(kn_parameter_list parameters, const kn_adamax_params *params)
-{
-    params = params ? params : &(kn_adamax_params){KN_ADAMAX_DEFAULTS};
-    return kn_optim_new(&adamax, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(adamax, kn_adamax_params, KN_ADAMAX_DEFAULTS)
 
 /* --- LAMB --------------------------------------------------------------------------------------------------------- */
 
@@ -178,7 +163,8 @@ static int lamb_scalars(const double *hyper, kn_optim_course *course, double *ou
     return sizeof values / sizeof values[0];
 }
 
-static const kn_optim_algorithm lamb = {
+const kn_optim_algorithm kn_optim_row_lamb = {
+    KN_OPTIM_PARAMS(kn_lamb_params, KN_LAMB_DEFAULTS),
     .name = "LAMB",
     .step = "Optimizer.step#LAMB.step",
     .hyper = lamb_rows,
@@ -191,10 +177,4 @@ static const kn_optim_algorithm lamb = {
     .scalars = lamb_scalars,
 };
 
-kn_lamb_params kn_lamb_params_init(void) { return (kn_lamb_params){KN_LAMB_DEFAULTS}; }
-
-kn_optim *kn_optim_lamb_with(kn_parameter_list parameters, const kn_lamb_params *params)
-{
-    params = params ? params : &(kn_lamb_params){KN_LAMB_DEFAULTS};
-    return kn_optim_new(&lamb, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(lamb, kn_lamb_params, KN_LAMB_DEFAULTS)

@@ -144,6 +144,20 @@ static int find_hyper(const char *function, const kn_optim *optim, const char *n
     return -1;
 }
 
+static kn_status take_options(const char *function, const kn_optim *optim, const kn_optim_option *options,
+                              double *hyper)
+{
+    for (; options != NULL && options->name != NULL; options++) {
+        if (options->name[0] == '\0')
+            continue;
+        const int at = find_hyper(function, optim, options->name);
+        if (at < 0)
+            return kn_error_status();
+        hyper[at] = options->value;
+    }
+    return KN_OK;
+}
+
 kn_status kn_optim_add_group_with(kn_optim *optim, kn_parameter_list parameters, const kn_optim_option *options)
 {
     if (optim == NULL)
@@ -154,13 +168,7 @@ kn_status kn_optim_add_group_with(kn_optim *optim, kn_parameter_list parameters,
         KN_TRY(kn_optim_fetch_steps(optim));
     double hyper[KN_OPTIM_MAX_HYPER];
     memcpy(hyper, optim->defaults, sizeof hyper);
-    for (; options != NULL && options->name != NULL; options++) {
-        const int at = options->name[0] != '\0' ? find_hyper("optim_add_group", optim, options->name) : -2;
-        if (at == -1)
-            return kn_error_status();
-        if (at >= 0)
-            hyper[at] = options->value;
-    }
+    KN_TRY(take_options("optim_add_group", optim, options, hyper));
     KN_TRY(add_group(optim, parameters, hyper));
     kn_release(optim->device_steps); /* made again with the next step, longer */
     optim->device_steps = NULL;
@@ -228,19 +236,35 @@ kn_status kn_optim_set_lr(kn_optim *optim, double lr)
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 kn_optim *kn_optim_new(const kn_optim_algorithm *algorithm, kn_parameter_list parameters, const void *params,
-                       bool master_weights)
+                       const kn_optim_option *options)
 {
     kn_optim *optim = kn_calloc(1, sizeof *optim);
     if (optim == NULL)
         return kn_error_make_sticky();
+    params = params != NULL ? params : algorithm->params;
     optim->algorithm = algorithm;
-    optim->master_weights = master_weights;
+    optim->master_weights = *(const bool *)((const char *)params + algorithm->master_at);
     kn_optim_take_hyper(algorithm, params, optim->defaults);
-    if (add_group(optim, parameters, optim->defaults) != KN_OK) {
+    if (take_options("optim_named", optim, options, optim->defaults) != KN_OK ||
+        add_group(optim, parameters, optim->defaults) != KN_OK) {
         kn_optim_free(optim);
         return kn_error_make_sticky();
     }
     return optim;
+}
+
+kn_optim *kn_optim_named_with(const char *name, kn_parameter_list parameters, const kn_optim_option *options)
+{
+    static const kn_optim_algorithm *const all[] = {
+        &kn_optim_row_sgd,   &kn_optim_row_adam,   &kn_optim_row_adamw, &kn_optim_row_rmsprop, &kn_optim_row_adagrad,
+        &kn_optim_row_adadelta, &kn_optim_row_nadam, &kn_optim_row_radam, &kn_optim_row_adamax, &kn_optim_row_asgd,
+        &kn_optim_row_rprop, &kn_optim_row_lamb,   &kn_optim_row_lion,
+    };
+    for (size_t i = 0; name != NULL && i < sizeof all / sizeof all[0]; i++)
+        if (strcmp(all[i]->name, name) == 0)
+            return kn_optim_new(all[i], parameters, NULL, options);
+    kn_fail(KN_ERR_ARGUMENT, "optim_named: there is no optimizer \"%s\"", name != NULL ? name : "NULL");
+    return kn_error_make_sticky();
 }
 
 void kn_optim_free_buckets(kn_optim_bucket *buckets, int count)

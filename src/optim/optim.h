@@ -54,6 +54,8 @@ typedef struct kn_optim_course {
 } kn_optim_course;
 
 typedef struct kn_optim_algorithm {
+    const void *params; /* the parameter struct with its defaults: KN_OPTIM_PARAMS */
+    size_t master_at;   /* in it: master_weights */
     const char *name;               /* "Adam" */
     const char *step;               /* as PyTorch's profiler names it: "Optimizer.step#Adam.step" */
     const kn_optim_hyper *hyper;    /* lr first; the last has no name */
@@ -72,6 +74,21 @@ typedef struct kn_optim_algorithm {
      * KN_OPTIM_MAX_SCALARS; updates what is carried. Returns how many. */
     int (*scalars)(const double *hyper, kn_optim_course *course, double *scalars);
 } kn_optim_algorithm;
+
+#define KN_OPTIM_PARAMS(type, ...) .params = &(const type){__VA_ARGS__}, .master_at = offsetof(type, master_weights)
+
+/* The rows of all optimizers, which optim.c lists by name. */
+extern const kn_optim_algorithm kn_optim_row_sgd, kn_optim_row_adam, kn_optim_row_adamw, kn_optim_row_rmsprop,
+    kn_optim_row_adagrad, kn_optim_row_adadelta, kn_optim_row_nadam, kn_optim_row_radam, kn_optim_row_adamax,
+    kn_optim_row_asgd, kn_optim_row_rprop, kn_optim_row_lamb, kn_optim_row_lion;
+
+/* The public functions of the row kn_optim_row_NAME. */
+#define KN_OPTIM_CONSTRUCTOR(name, type, ...)                                                                          \
+    type kn_##name##_params_init(void) { return (type){__VA_ARGS__}; }                                                 \
+    kn_optim *kn_optim_##name##_with(kn_parameter_list parameters, const type *params)                                 \
+    {                                                                                                                  \
+        return kn_optim_new(&kn_optim_row_##name, parameters, params, NULL);                                           \
+    }
 
 int kn_optim_hyper_count(const kn_optim_algorithm *algorithm);
 /* Fills `hyper` from a parameter struct. */
@@ -182,10 +199,10 @@ struct kn_optim {
     kn_lbfgs *lbfgs;             /* NULL for all others */
 };
 
-/* Creates an optimizer with one group; `params` is the parameter struct of the algorithm's row. NULL with a sticky
- * error. */
+/* Creates an optimizer with one group; `params` is the parameter struct of the algorithm's row, NULL: the defaults.
+ * `options` replace some of them. NULL with a sticky error. */
 kn_optim *kn_optim_new(const kn_optim_algorithm *algorithm, kn_parameter_list parameters, const void *params,
-                       bool master_weights);
+                       const kn_optim_option *options);
 
 /* Allocates the buckets, again if a parameter has changed device or dtype or a group was added; existing state is moved
  * (optim/layout.c). */

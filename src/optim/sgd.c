@@ -41,7 +41,8 @@ static int scalars(const double *hyper, kn_optim_course *course, double *out)
     return sizeof values / sizeof values[0];
 }
 
-static const kn_optim_algorithm sgd = {
+const kn_optim_algorithm kn_optim_row_sgd = {
+    KN_OPTIM_PARAMS(kn_sgd_params, KN_SGD_DEFAULTS),
     .name = "SGD",
     .step = "Optimizer.step#SGD.step",
     .hyper = hyper_rows,
@@ -54,19 +55,13 @@ static const kn_optim_algorithm sgd = {
     .scalars = scalars,
 };
 
-kn_sgd_params kn_sgd_params_init(void) { return (kn_sgd_params){KN_SGD_DEFAULTS}; }
-
-kn_optim *kn_optim_sgd_with(kn_parameter_list parameters, const kn_sgd_params *params)
-{
-    params = params ? params : &(kn_sgd_params){KN_SGD_DEFAULTS};
-    return kn_optim_new(&sgd, parameters, params, params->master_weights);
-}
+KN_OPTIM_CONSTRUCTOR(sgd, kn_sgd_params, KN_SGD_DEFAULTS)
 
 kn_fused_sgd_params kn_fused_sgd_params_init(void) { return (kn_fused_sgd_params){KN_FUSED_SGD_DEFAULTS}; }
 
 static kn_status step_lists(kn_optim_lists *lists, const kn_fused_sgd_params *params)
 {
-    kn_optim_algorithm algorithm = sgd;
+    kn_optim_algorithm algorithm = kn_optim_row_sgd;
     double hyper[KN_OPTIM_MAX_HYPER];
     int rows[KN_OPTIM_OWN_STATES];
     algorithm.hyper = fused_hyper_rows;
