@@ -131,6 +131,69 @@ def optimizers(folder):
     save_safetensors(os.path.join(folder, 'optimizers.safetensors'), tensors, metadata)
 
 
+def by_lambda(epoch):
+    return 1 / (1 + 0.1 * epoch)
+
+
+LR = torch.optim.lr_scheduler
+SCHEDULES = {
+    'lambda': lambda o: LR.LambdaLR(o, [by_lambda, lambda epoch: 0.95 ** epoch]),
+    'multiplicative': lambda o: LR.MultiplicativeLR(o, lambda epoch: 0.9 if epoch % 3 == 0 else 1.0),
+    'step': lambda o: LR.StepLR(o, 7),
+    'step_gamma': lambda o: LR.StepLR(o, 30, gamma=0.5),
+    'multi_step': lambda o: LR.MultiStepLR(o, [3, 50, 50, 120], gamma=0.3),
+    'constant': lambda o: LR.ConstantLR(o),
+    'constant_factor': lambda o: LR.ConstantLR(o, factor=0.7, total_iters=40),
+    'linear': lambda o: LR.LinearLR(o),
+    'linear_down': lambda o: LR.LinearLR(o, start_factor=0.9, end_factor=0.1, total_iters=150),
+    'exponential': lambda o: LR.ExponentialLR(o, 0.97),
+    'polynomial': lambda o: LR.PolynomialLR(o, total_iters=100, power=2.0),
+    'polynomial_default': lambda o: LR.PolynomialLR(o),
+    'cosine': lambda o: LR.CosineAnnealingLR(o, 30, eta_min=0.001),
+    'cosine_once': lambda o: LR.CosineAnnealingLR(o, 200),
+    'restarts': lambda o: LR.CosineAnnealingWarmRestarts(o, 11, T_mult=2, eta_min=0.01),
+    'restarts_equal': lambda o: LR.CosineAnnealingWarmRestarts(o, 40),
+    'cyclic': lambda o: LR.CyclicLR(o, 0.01, 0.2, step_size_up=20),
+    'cyclic_triangular2': lambda o: LR.CyclicLR(o, [0.01, 0.02], [0.2, 0.3], step_size_up=15, step_size_down=25,
+                                                mode='triangular2', base_momentum=0.6, max_momentum=0.95),
+    'cyclic_exp_range': lambda o: LR.CyclicLR(o, 0.01, 0.2, step_size_up=10, mode='exp_range', gamma=0.99,
+                                              cycle_momentum=False),
+    'one_cycle': lambda o: LR.OneCycleLR(o, 0.3, total_steps=200),
+    'one_cycle_linear': lambda o: LR.OneCycleLR(o, [0.3, 0.6], total_steps=201, anneal_strategy='linear', pct_start=0.2),
+    'one_cycle_three_phase': lambda o: LR.OneCycleLR(o, 0.3, total_steps=210, three_phase=True, div_factor=10.0,
+                                                     final_div_factor=100.0, base_momentum=0.7, max_momentum=0.9),
+    'plateau': lambda o: LR.ReduceLROnPlateau(o, patience=3),
+    'plateau_max': lambda o: LR.ReduceLROnPlateau(o, mode='max', factor=0.5, patience=2, threshold=0.01, cooldown=4,
+                                                  threshold_mode='abs', min_lr=[0.01, 0.002]),
+    'sequential': lambda o: LR.SequentialLR(o, [LR.LinearLR(o, total_iters=10), LR.CosineAnnealingLR(o, 100),
+                                                LR.ExponentialLR(o, 0.9)], [10, 110]),
+    'sequential_restarts': lambda o: LR.SequentialLR(o, [LR.ConstantLR(o, factor=0.1, total_iters=20),
+                                                         LR.CosineAnnealingWarmRestarts(o, 30, T_mult=2)], [20]),
+    'chained': lambda o: LR.ChainedScheduler([LR.ConstantLR(o, factor=0.1, total_iters=20), LR.ExponentialLR(o, 0.97)]),
+}
+
+
+def metric(step):
+    """What the plateau schedules watch: falls, with plateaus and bumps."""
+    return 1 / (1 + 0.05 * (step // 9)) + (0.02 if step % 7 == 0 else 0)
+
+
+def schedules(folder):
+    """The learning rates and momenta of two groups, at first and after each of 200 steps."""
+    tensors, steps = {'metric': torch.tensor([metric(i) for i in range(200)], dtype=torch.float64)}, 200
+    for name, make in SCHEDULES.items():
+        p, q = torch.zeros(1, requires_grad=True), torch.zeros(1, requires_grad=True)
+        o = torch.optim.SGD([{'params': [p], 'lr': 0.5}, {'params': [q], 'lr': 0.1}], lr=1, momentum=0.9)
+        schedule, path = make(o), []
+        for i in range(steps + 1):
+            path.append([g[key] for g in o.param_groups for key in ('lr', 'momentum')])
+            o.step()
+            if i < steps:
+                schedule.step(metric(i)) if name.startswith('plateau') else schedule.step()
+        tensors[name] = torch.tensor(path, dtype=torch.float64)
+    save_safetensors(os.path.join(folder, 'schedules.safetensors'), tensors, {'torch': torch.__version__})
+
+
 def initialisation(folder):
     """Each layer's weight and bias: mean, standard deviation and largest magnitude over many draws, in this order."""
     layers = {
@@ -159,4 +222,5 @@ def initialisation(folder):
 
 def make(folder):
     optimizers(folder)
+    schedules(folder)
     initialisation(folder)
