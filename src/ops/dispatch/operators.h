@@ -76,6 +76,7 @@
     X(div) \
     X(dropout) \
     X(dropout2d) \
+    X(embedding) \
     X(eq) \
     X(erf) \
     X(erfc) \
@@ -85,14 +86,24 @@
     X(expm1) \
     X(fill_) \
     X(flatten) \
+    X(gather) \
     X(ge) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
     X(hardtanh) \
     X(hardtanh_backward) \
+    X(index) \
+    X(index_add) \
+    X(index_add_) \
+    X(index_copy) \
+    X(index_copy_) \
+    X(index_fill) \
+    X(index_fill_) \
+    X(index_put) \
+    X(index_put_) \
+    X(index_reduce) \
     X(index_select) \
-    X(index_select_backward) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(le) \
@@ -108,6 +119,8 @@
     X(logsumexp) \
     X(logsumexp_backward) \
     X(lt) \
+    X(masked_fill) \
+    X(masked_fill_) \
     X(matmul) \
     X(max) \
     X(max_backward) \
@@ -147,11 +160,18 @@
     X(pow_scalar) \
     X(prod) \
     X(prod_backward) \
+    X(put) \
+    X(put_) \
     X(reciprocal) \
     X(relu) \
     X(relu6) \
     X(reshape) \
     X(rsqrt) \
+    X(scatter) \
+    X(scatter_) \
+    X(scatter_add) \
+    X(scatter_add_) \
+    X(scatter_reduce) \
     X(select) \
     X(sigmoid) \
     X(sigmoid_backward) \
@@ -172,6 +192,7 @@
     X(sub_) \
     X(sum) \
     X(t) \
+    X(take) \
     X(tan) \
     X(tanh) \
     X(tanh_backward) \
