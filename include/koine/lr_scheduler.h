@@ -144,9 +144,8 @@ typedef struct kn_cosine_annealing_warm_restarts_params {
 KN_API kn_cosine_annealing_warm_restarts_params kn_cosine_annealing_warm_restarts_params_init(void);
 /* CosineAnnealingWarmRestarts (Loshchilov and Hutter, "SGDR", 2017): the same curve over T_0 epochs, then from the
  * start. */
-KN_API kn_lr_scheduler *
-kn_cosine_annealing_warm_restarts_with(kn_optim *optim, int64_t T_0,
-                                       const kn_cosine_annealing_warm_restarts_params *params);
+KN_API kn_lr_scheduler *kn_cosine_annealing_warm_restarts_with(kn_optim *optim, int64_t T_0,
+                                                               const kn_cosine_annealing_warm_restarts_params *params);
 #define kn_cosine_annealing_warm_restarts(optim, T_0, ...)                                                             \
     KN_CALL(kn_cosine_annealing_warm_restarts_with(                                                                    \
         optim, T_0,                                                                                                    \
@@ -157,17 +156,17 @@ kn_cosine_annealing_warm_restarts_with(kn_optim *optim, int64_t T_0,
 typedef enum kn_cyclic_mode { KN_TRIANGULAR = 0, KN_TRIANGULAR2, KN_EXP_RANGE } kn_cyclic_mode;
 typedef enum kn_cyclic_scale_mode { KN_SCALE_CYCLE = 0, KN_SCALE_ITERATIONS } kn_cyclic_scale_mode;
 typedef struct kn_cyclic_lr_params {
-    int64_t step_size_up;   /* default 2000 */
-    int64_t step_size_down; /* default 0: step_size_up */
-    kn_cyclic_mode mode;    /* default triangular; ignored with scale_fn */
-    double gamma;           /* default 1: of KN_EXP_RANGE */
+    int64_t step_size_up;                     /* default 2000 */
+    int64_t step_size_down;                   /* default 0: step_size_up */
+    kn_cyclic_mode mode;                      /* default triangular; ignored with scale_fn */
+    double gamma;                             /* default 1: of KN_EXP_RANGE */
     double (*scale_fn)(double x, void *user); /* default NULL; of the cycle, from 1, or of the iteration: scale_mode */
     void *scale_user;
-    kn_cyclic_scale_mode scale_mode;          /* default cycle; with scale_fn only */
-    bool cycle_momentum;                      /* default true: momentum or beta1 goes the other way */
-    double base_momentum, max_momentum;       /* default 0.8, 0.9 */
-    const double *base_lrs, *max_lrs;         /* default NULL; one number for each group, in place of the arguments */
-    int64_t last_epoch;                       /* default -1 */
+    kn_cyclic_scale_mode scale_mode;    /* default cycle; with scale_fn only */
+    bool cycle_momentum;                /* default true: momentum or beta1 goes the other way */
+    double base_momentum, max_momentum; /* default 0.8, 0.9 */
+    const double *base_lrs, *max_lrs;   /* default NULL; one number for each group, in place of the arguments */
+    int64_t last_epoch;                 /* default -1 */
 } kn_cyclic_lr_params;
 #define KN_CYCLIC_LR_DEFAULTS                                                                                          \
     .step_size_up = 2000, .gamma = 1, .cycle_momentum = true, .base_momentum = 0.8, .max_momentum = 0.9,               \
@@ -204,15 +203,15 @@ KN_API kn_lr_scheduler *kn_one_cycle_lr_with(kn_optim *optim, double max_lr, int
 /* --- by a metric -------------------------------------------------------------------------------------------------- */
 
 typedef struct kn_reduce_lr_on_plateau_params {
-    bool mode_max;          /* default false: the metric should fall; true: rise */
-    double factor;          /* default 0.1; below 1 */
-    int64_t patience;       /* default 10: epochs without improvement that are tolerated */
-    double threshold;       /* default 1e-4 */
-    bool absolute;          /* default false: threshold_mode 'rel', relative to the best value; true: 'abs' */
-    int64_t cooldown;       /* default 0: epochs after a reduction that do not count */
-    double min_lr;          /* default 0 */
-    const double *min_lrs;  /* default NULL; one number for each group, in place of min_lr */
-    double eps;             /* default 1e-8: smaller changes are not made */
+    bool mode_max;         /* default false: the metric should fall; true: rise */
+    double factor;         /* default 0.1; below 1 */
+    int64_t patience;      /* default 10: epochs without improvement that are tolerated */
+    double threshold;      /* default 1e-4 */
+    bool absolute;         /* default false: threshold_mode 'rel', relative to the best value; true: 'abs' */
+    int64_t cooldown;      /* default 0: epochs after a reduction that do not count */
+    double min_lr;         /* default 0 */
+    const double *min_lrs; /* default NULL; one number for each group, in place of min_lr */
+    double eps;            /* default 1e-8: smaller changes are not made */
 } kn_reduce_lr_on_plateau_params;
 #define KN_REDUCE_LR_ON_PLATEAU_DEFAULTS .factor = 0.1, .patience = 10, .threshold = 1e-4, .eps = 1e-8
 KN_API kn_reduce_lr_on_plateau_params kn_reduce_lr_on_plateau_params_init(void);

@@ -165,8 +165,8 @@ kn_status kn_checkpoint_get_optim(const kn_tensor_file *file, const char *prefix
     KN_TRY(get_metadata(file, prefix, "param_groups", &groups));
     if (type == NULL && groups == NULL)
         return kn_fail(KN_ERR_FORMAT,
-                       "%s holds no optimizer state (no metadata \"%soptimizer\" and \"%sparam_groups\")", path,
-                       prefix, prefix);
+                       "%s holds no optimizer state (no metadata \"%soptimizer\" and \"%sparam_groups\")", path, prefix,
+                       prefix);
     if (type != NULL && strcmp(type, kn_optim_type_name(optim)) != 0)
         return kn_fail(KN_ERR_FORMAT, "%s holds the state of %s, but this optimizer is %s", path, type,
                        kn_optim_type_name(optim));

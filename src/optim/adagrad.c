@@ -51,19 +51,17 @@ const kn_optim_algorithm kn_optim_row_adagrad = {
     .scalars = adagrad_scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(adagrad, kn_adagrad_params, KN_ADAGRAD_DEFAULTS)
+kn_adagrad_params kn_adagrad_params_init(void) { return (kn_adagrad_params){KN_ADAGRAD_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(adagrad)
 
 /* --- Adadelta ----------------------------------------------------------------------------------------------------- */
 
 enum { RHO = 1, ADADELTA_EPS, ADADELTA_DECAY };
 
 static const kn_optim_hyper adadelta_rows[] = {
-    KN_HYPER(kn_adadelta_params, lr),
-    KN_HYPER(kn_adadelta_params, rho, .kind = KN_HYPER_NUMBER),
-    KN_HYPER(kn_adadelta_params, eps),
-    KN_HYPER(kn_adadelta_params, weight_decay, .flops = 2),
-    MAXIMIZE_ROW(kn_adadelta_params),
-    {0},
+    KN_HYPER(kn_adadelta_params, lr),  KN_HYPER(kn_adadelta_params, rho, .kind = KN_HYPER_NUMBER),
+    KN_HYPER(kn_adadelta_params, eps), KN_HYPER(kn_adadelta_params, weight_decay, .flops = 2),
+    MAXIMIZE_ROW(kn_adadelta_params),  {0},
 };
 
 static kn_status adadelta_check(const double *hyper)
@@ -96,7 +94,8 @@ const kn_optim_algorithm kn_optim_row_adadelta = {
     .scalars = adadelta_scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(adadelta, kn_adadelta_params, KN_ADADELTA_DEFAULTS)
+kn_adadelta_params kn_adadelta_params_init(void) { return (kn_adadelta_params){KN_ADADELTA_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(adadelta)
 
 /* --- RMSprop ------------------------------------------------------------------------------------------------------ */
 
@@ -127,8 +126,7 @@ const kn_optim_algorithm kn_optim_row_rmsprop = {
     .name = "RMSprop",
     .step = "Optimizer.step#RMSprop.step",
     .hyper = rmsprop_rows,
-    .states =
-        (const kn_optim_state[]){{"square_avg", 0}, {"momentum_buffer", MOMENTUM}, {"grad_avg", CENTERED}, {0}},
+    .states = (const kn_optim_state[]){{"square_avg", 0}, {"momentum_buffer", MOMENTUM}, {"grad_avg", CENTERED}, {0}},
     .source = "optim/rmsprop.cl",
     .kernel = "rmsprop",
     .flops = 9,
@@ -137,4 +135,5 @@ const kn_optim_algorithm kn_optim_row_rmsprop = {
     .scalars = rmsprop_scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(rmsprop, kn_rmsprop_params, KN_RMSPROP_DEFAULTS)
+kn_rmsprop_params kn_rmsprop_params_init(void) { return (kn_rmsprop_params){KN_RMSPROP_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(rmsprop)

@@ -59,18 +59,20 @@ static int scalars(const double *hyper, kn_optim_course *course, double *out)
 }
 
 /* Two moments (3 and 4), the root, quotient and eps (3), the update (3). */
-#define ALGORITHM(title, type, values)                                                                                               \
+#define ALGORITHM(title, type, values)                                                                                 \
     {                                                                                                                  \
-        KN_OPTIM_PARAMS(type, values), .name = title, .step = "Optimizer.step#" title ".step", .hyper = hyper_rows, .states = states,                 \
-        .source = "optim/adam.cl", .kernel = "adam", .flops = 13, .counts_steps = true, .counts_on_device = true,      \
-        .scalars = scalars                                                                                             \
+        KN_OPTIM_PARAMS(type, values), .name = title, .step = "Optimizer.step#" title ".step", .hyper = hyper_rows,    \
+                                       .states = states, .source = "optim/adam.cl", .kernel = "adam", .flops = 13,     \
+                                       .counts_steps = true, .counts_on_device = true, .scalars = scalars              \
     }
 const kn_optim_algorithm kn_optim_row_adam = ALGORITHM("Adam", kn_adam_params, KN_ADAM_DEFAULTS);
 const kn_optim_algorithm kn_optim_row_adamw = ALGORITHM("AdamW", kn_adamw_params, KN_ADAMW_DEFAULTS);
 
-KN_OPTIM_CONSTRUCTOR(adam, kn_adam_params, KN_ADAM_DEFAULTS)
+kn_adam_params kn_adam_params_init(void) { return (kn_adam_params){KN_ADAM_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(adam)
 
-KN_OPTIM_CONSTRUCTOR(adamw, kn_adamw_params, KN_ADAMW_DEFAULTS)
+kn_adamw_params kn_adamw_params_init(void) { return (kn_adamw_params){KN_ADAMW_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(adamw)
 
 kn_fused_adam_params kn_fused_adam_params_init(void) { return (kn_fused_adam_params){KN_FUSED_ADAM_DEFAULTS}; }
 

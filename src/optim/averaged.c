@@ -54,7 +54,8 @@ const kn_optim_algorithm kn_optim_row_asgd = {
     .scalars = asgd_scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(asgd, kn_asgd_params, KN_ASGD_DEFAULTS)
+kn_asgd_params kn_asgd_params_init(void) { return (kn_asgd_params){KN_ASGD_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(asgd)
 
 /* --- Rprop -------------------------------------------------------------------------------------------------------- */
 
@@ -73,9 +74,8 @@ static const kn_optim_hyper rprop_rows[] = {
 static kn_status rprop_check(const double *hyper)
 {
     if (!(hyper[ETAMINUS] > 0 && hyper[ETAMINUS] < 1 && hyper[ETAPLUS] > 1))
-        return kn_fail(KN_ERR_ARGUMENT,
-                       "Rprop: etaminus (%g) must be above 0 and below 1, etaplus (%g) above 1", hyper[ETAMINUS],
-                       hyper[ETAPLUS]);
+        return kn_fail(KN_ERR_ARGUMENT, "Rprop: etaminus (%g) must be above 0 and below 1, etaplus (%g) above 1",
+                       hyper[ETAMINUS], hyper[ETAPLUS]);
     if (!(hyper[SMALLEST] <= hyper[LARGEST]))
         return kn_fail(KN_ERR_ARGUMENT, "Rprop: step_size_min (%g) is above step_size_max (%g)", hyper[SMALLEST],
                        hyper[LARGEST]);
@@ -108,7 +108,8 @@ const kn_optim_algorithm kn_optim_row_rprop = {
     .scalars = rprop_scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(rprop, kn_rprop_params, KN_RPROP_DEFAULTS)
+kn_rprop_params kn_rprop_params_init(void) { return (kn_rprop_params){KN_RPROP_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(rprop)
 
 /* --- Lion --------------------------------------------------------------------------------------------------------- */
 
@@ -145,4 +146,5 @@ const kn_optim_algorithm kn_optim_row_lion = {
     .scalars = lion_scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(lion, kn_lion_params, KN_LION_DEFAULTS)
+kn_lion_params kn_lion_params_init(void) { return (kn_lion_params){KN_LION_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(lion)

@@ -29,11 +29,11 @@ static kn_status step_bucket(kn_optim *optim, int b, kn_optim_batch *batch)
     for (int i = group->first; i < group->first + group->count; i++) {
         const kn_optim_place *place = &optim->places[i];
         const kn_optim_slot given = {.parameter = optim->parameters[i],
-                               .gradient = kn_grad(optim->parameters[i]),
-                               .index = i,
-                               .start = place->start,
-                               .step = optim->device_steps,
-                               .step_at = i};
+                                     .gradient = kn_grad(optim->parameters[i]),
+                                     .index = i,
+                                     .start = place->start,
+                                     .step = optim->device_steps,
+                                     .step_at = i};
         if (place->bucket != b || !given.gradient)
             continue;
         kn_optim_course course = optim->courses[i];

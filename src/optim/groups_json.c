@@ -23,9 +23,8 @@ static bool add_hyper(cJSON *into, const kn_optim_algorithm *algorithm, const do
         cJSON *list = row->list != NULL ? cJSON_GetObjectItemCaseSensitive(into, row->list) : NULL;
         if (row->list != NULL && list == NULL)
             list = cJSON_AddArrayToObject(into, row->list);
-        good = value != NULL &&
-               (row->list != NULL ? list != NULL && cJSON_AddItemToArray(list, value) != 0
-                                  : cJSON_AddItemToObject(into, row->name, value) != 0);
+        good = value != NULL && (row->list != NULL ? list != NULL && cJSON_AddItemToArray(list, value) != 0
+                                                   : cJSON_AddItemToObject(into, row->name, value) != 0);
         if (!good)
             cJSON_Delete(value);
     }

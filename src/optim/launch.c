@@ -249,9 +249,8 @@ static void count_work(kn_optim_batch *batch, const kn_tensor *parameter)
     for (int i = 0; batch->algorithm->hyper[i].name; i++)
         flops += batch->hyper[i] != 0 ? batch->algorithm->hyper[i].flops : 0;
     batch->work.flops += elements * flops;
-    batch->work.bytes +=
-        elements * (3 * (double)kn_tensor_element_size(parameter) +
-                    2 * batch->num_states * (double)kn_dtype_size(kn_compute_type(parameter->dtype)));
+    batch->work.bytes += elements * (3 * (double)kn_tensor_element_size(parameter) +
+                                     2 * batch->num_states * (double)kn_dtype_size(kn_compute_type(parameter->dtype)));
 }
 
 kn_status kn_optim_add(kn_optim_batch *batch, const kn_optim_slot *given, kn_tensor *const *flat,

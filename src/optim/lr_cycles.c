@@ -82,8 +82,12 @@ kn_lr_scheduler *kn_cyclic_lr_with(kn_optim *optim, double base_lr, double max_l
         return kn_fail_null(KN_ERR_ARGUMENT, "CyclicLR: mode (%d) is none of kn_cyclic_mode", (int)params->mode);
     const double up = (double)params->step_size_up;
     const double total = up + (params->step_size_down > 0 ? (double)params->step_size_down : up);
-    const double numbers[] = {total,         up / total,           params->mode,
-                              params->gamma, params->scale_mode,   params->base_momentum,
+    const double numbers[] = {total,
+                              up / total,
+                              params->mode,
+                              params->gamma,
+                              params->scale_mode,
+                              params->base_momentum,
                               params->max_momentum};
     kn_lr_scheduler *s = kn_lr_new(&cyclic_row, optim, params->last_epoch, numbers, COUNT(numbers));
     if (s == NULL)
@@ -127,7 +131,8 @@ static double one_cycle_lr(const kn_lr_scheduler *s, int group, double lr)
     (void)lr;
     double part;
     const int phase = phase_at(s, &part);
-    const double most = s->max_lrs[group], first = most / s->numbers[DIVISOR], least = first / s->numbers[FINAL_DIVISOR];
+    const double most = s->max_lrs[group], first = most / s->numbers[DIVISOR],
+                 least = first / s->numbers[FINAL_DIVISOR];
     const bool three = s->numbers[THREE_PHASE] != 0;
     const double from = phase == 1 ? most : first, to = phase == 0 ? most : phase == 1 && three ? first : least;
     return anneal(s, from, to, part);
@@ -157,12 +162,12 @@ kn_lr_scheduler *kn_one_cycle_lr_with(kn_optim *optim, double max_lr, int64_t to
 {
     params = params ? params : &(kn_one_cycle_lr_params){KN_ONE_CYCLE_LR_DEFAULTS};
     if (total_steps < 1)
-        return kn_fail_null(KN_ERR_ARGUMENT, "OneCycleLR: total_steps (%lld) must be 1 or more", (long long)total_steps);
+        return kn_fail_null(KN_ERR_ARGUMENT, "OneCycleLR: total_steps (%lld) must be 1 or more",
+                            (long long)total_steps);
     if (!(params->pct_start >= 0 && params->pct_start <= 1))
         return kn_fail_null(KN_ERR_ARGUMENT, "OneCycleLR: pct_start (%g) must be between 0 and 1", params->pct_start);
-    const double numbers[] = {(double)total_steps,   params->pct_start,    params->anneal_linearly,
-                              params->base_momentum, params->max_momentum, params->div_factor,
-                              params->final_div_factor, params->three_phase};
+    const double numbers[] = {(double)total_steps,  params->pct_start,  params->anneal_linearly,  params->base_momentum,
+                              params->max_momentum, params->div_factor, params->final_div_factor, params->three_phase};
     kn_lr_scheduler *s = kn_lr_new(&one_cycle_row, optim, params->last_epoch, numbers, COUNT(numbers));
     if (s == NULL)
         return NULL;

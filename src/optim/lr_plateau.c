@@ -20,8 +20,9 @@ kn_lr_scheduler *kn_reduce_lr_on_plateau_with(kn_optim *optim, const kn_reduce_l
     params = params ? params : &(kn_reduce_lr_on_plateau_params){KN_REDUCE_LR_ON_PLATEAU_DEFAULTS};
     if (!(params->factor < 1))
         return kn_fail_null(KN_ERR_ARGUMENT, "ReduceLROnPlateau: factor (%g) must be below 1", params->factor);
-    const double numbers[] = {params->mode_max,  params->factor,           (double)params->patience, params->threshold,
-                              params->absolute, (double)params->cooldown, params->eps};
+    const double numbers[] = {params->mode_max,  params->factor,   (double)params->patience,
+                              params->threshold, params->absolute, (double)params->cooldown,
+                              params->eps};
     kn_lr_scheduler *s = kn_lr_new(&kn_lr_plateau, optim, -1, numbers, sizeof numbers / sizeof numbers[0]);
     if (s == NULL)
         return NULL;

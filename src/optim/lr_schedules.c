@@ -99,8 +99,7 @@ static double multi_step_closed(const kn_lr_scheduler *s, int group)
 }
 
 static const kn_lr_row step_row = {.name = "StepLR", .chained = step_lr, .closed = step_closed},
-                       multi_step_row = {
-                           .name = "MultiStepLR", .chained = multi_step_lr, .closed = multi_step_closed};
+                       multi_step_row = {.name = "MultiStepLR", .chained = multi_step_lr, .closed = multi_step_closed};
 
 kn_step_lr_params kn_step_lr_params_init(void) { return (kn_step_lr_params){KN_STEP_LR_DEFAULTS}; }
 
@@ -118,7 +117,8 @@ kn_lr_scheduler *kn_multi_step_lr_with(kn_optim *optim, const int64_t *milestone
 {
     params = params ? params : &(kn_step_lr_params){KN_STEP_LR_DEFAULTS};
     if (count < 0 || (count > 0 && milestones == NULL))
-        return kn_fail_null(KN_ERR_ARGUMENT, "MultiStepLR: %d milestones at %s", count, milestones ? "an array" : "NULL");
+        return kn_fail_null(KN_ERR_ARGUMENT, "MultiStepLR: %d milestones at %s", count,
+                            milestones ? "an array" : "NULL");
     kn_lr_scheduler *s = kn_lr_new(&multi_step_row, optim, params->last_epoch, &params->gamma, 1);
     if (s == NULL)
         return NULL;
@@ -179,8 +179,7 @@ static double polynomial_closed(const kn_lr_scheduler *s, int group)
 
 static const kn_lr_row constant_row = {.name = "ConstantLR", .chained = constant_lr, .closed = constant_closed},
                        linear_row = {.name = "LinearLR", .chained = linear_lr, .closed = linear_closed},
-                       polynomial_row = {
-                           .name = "PolynomialLR", .chained = polynomial_lr, .closed = polynomial_closed};
+                       polynomial_row = {.name = "PolynomialLR", .chained = polynomial_lr, .closed = polynomial_closed};
 
 kn_constant_lr_params kn_constant_lr_params_init(void) { return (kn_constant_lr_params){KN_CONSTANT_LR_DEFAULTS}; }
 kn_linear_lr_params kn_linear_lr_params_init(void) { return (kn_linear_lr_params){KN_LINEAR_LR_DEFAULTS}; }
@@ -222,7 +221,10 @@ kn_lr_scheduler *kn_polynomial_lr_with(kn_optim *optim, const kn_polynomial_lr_p
 enum { T_MAX, ETA_MIN, T_MULT };
 enum { T_CUR, T_I }; /* of the state of restarts */
 
-static double cosine(double base, double least, double part) { return least + (base - least) * (1 + cos(PI * part)) / 2; }
+static double cosine(double base, double least, double part)
+{
+    return least + (base - least) * (1 + cos(PI * part)) / 2;
+}
 
 static double cosine_closed(const kn_lr_scheduler *s, int group)
 {
@@ -272,7 +274,8 @@ kn_cosine_annealing_warm_restarts_params kn_cosine_annealing_warm_restarts_param
     return (kn_cosine_annealing_warm_restarts_params){KN_COSINE_ANNEALING_WARM_RESTARTS_DEFAULTS};
 }
 
-kn_lr_scheduler *kn_cosine_annealing_lr_with(kn_optim *optim, int64_t T_max, const kn_cosine_annealing_lr_params *params)
+kn_lr_scheduler *kn_cosine_annealing_lr_with(kn_optim *optim, int64_t T_max,
+                                             const kn_cosine_annealing_lr_params *params)
 {
     params = params ? params : &(kn_cosine_annealing_lr_params){KN_COSINE_ANNEALING_LR_DEFAULTS};
     if (T_max < 1)
@@ -284,10 +287,10 @@ kn_lr_scheduler *kn_cosine_annealing_lr_with(kn_optim *optim, int64_t T_max, con
 kn_lr_scheduler *kn_cosine_annealing_warm_restarts_with(kn_optim *optim, int64_t T_0,
                                                         const kn_cosine_annealing_warm_restarts_params *params)
 {
-    params =
-        params ? params : &(kn_cosine_annealing_warm_restarts_params){KN_COSINE_ANNEALING_WARM_RESTARTS_DEFAULTS};
+    params = params ? params : &(kn_cosine_annealing_warm_restarts_params){KN_COSINE_ANNEALING_WARM_RESTARTS_DEFAULTS};
     if (T_0 < 1 || params->T_mult < 1)
-        return kn_fail_null(KN_ERR_ARGUMENT, "CosineAnnealingWarmRestarts: T_0 (%lld) and T_mult (%lld) must be 1 or more",
+        return kn_fail_null(KN_ERR_ARGUMENT,
+                            "CosineAnnealingWarmRestarts: T_0 (%lld) and T_mult (%lld) must be 1 or more",
                             (long long)T_0, (long long)params->T_mult);
     const double numbers[] = {(double)T_0, params->eta_min, (double)params->T_mult};
     kn_lr_scheduler *s = kn_lr_new(&restarts_row, optim, params->last_epoch, numbers, COUNT(numbers));

@@ -15,8 +15,7 @@ enum { LR = KN_OPTIM_LR, BETA1, BETA2, EPS, WEIGHT_DECAY, MAXIMIZE, OWN };
         KN_HYPER(type, beta2, .kind = KN_HYPER_BELOW_1, .list = "betas"), KN_HYPER(type, eps),                         \
         KN_HYPER(type, weight_decay, .flops = 2),                                                                      \
         KN_HYPER(type, maximize, .kind = KN_HYPER_FLAG, .define = " -DMAXIMIZE")
-#define DECOUPLED_ROW(type)                                                                                            \
-    KN_HYPER(type, decoupled_weight_decay, .kind = KN_HYPER_FLAG, .define = " -DDECOUPLED")
+#define DECOUPLED_ROW(type) KN_HYPER(type, decoupled_weight_decay, .kind = KN_HYPER_FLAG, .define = " -DDECOUPLED")
 #define DECOUPLED OWN
 
 static const kn_optim_state two_moments[] = {{"exp_avg", 0}, {"exp_avg_sq", 0}, {0}};
@@ -25,9 +24,9 @@ static const kn_optim_state two_moments[] = {{"exp_avg", 0}, {"exp_avg_sq", 0}, 
 static int common_scalars(const double *hyper, double *out)
 {
     const bool decoupled = hyper[DECOUPLED] != 0;
-    const double values[] = {hyper[BETA1],     1 - hyper[BETA1],
-                             hyper[BETA2],     1 - hyper[BETA2],
-                             hyper[EPS],       decoupled ? 1 - hyper[LR] * hyper[WEIGHT_DECAY] : hyper[WEIGHT_DECAY]};
+    const double values[] = {hyper[BETA1], 1 - hyper[BETA1],
+                             hyper[BETA2], 1 - hyper[BETA2],
+                             hyper[EPS],   decoupled ? 1 - hyper[LR] * hyper[WEIGHT_DECAY] : hyper[WEIGHT_DECAY]};
     memcpy(out, values, sizeof values);
     return sizeof values / sizeof values[0];
 }
@@ -79,7 +78,8 @@ const kn_optim_algorithm kn_optim_row_nadam = {
     .scalars = nadam_scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(nadam, kn_nadam_params, KN_NADAM_DEFAULTS)
+kn_nadam_params kn_nadam_params_init(void) { return (kn_nadam_params){KN_NADAM_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(nadam)
 
 /* --- RAdam -------------------------------------------------------------------------------------------------------- */
 
@@ -91,8 +91,7 @@ static int radam_scalars(const double *hyper, kn_optim_course *course, double *o
     const double correction2 = correction(hyper[BETA2], course->step), most = 2 / (1 - hyper[BETA2]) - 1;
     const double rho = most - 2 * (double)course->step * (1 - correction2) / correction2;
     const bool rectified = rho > 5;
-    const double rectification =
-        rectified ? sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) : 1;
+    const double rectification = rectified ? sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) : 1;
     int n = common_scalars(hyper, out);
     out[n++] = hyper[LR] / correction(hyper[BETA1], course->step) * rectification;
     out[n++] = sqrt(correction2);
@@ -113,7 +112,8 @@ const kn_optim_algorithm kn_optim_row_radam = {
     .scalars = radam_scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(radam, kn_radam_params, KN_RADAM_DEFAULTS)
+kn_radam_params kn_radam_params_init(void) { return (kn_radam_params){KN_RADAM_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(radam)
 
 /* --- Adamax ------------------------------------------------------------------------------------------------------- */
 
@@ -140,7 +140,8 @@ const kn_optim_algorithm kn_optim_row_adamax = {
     .scalars = adamax_scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(adamax, kn_adamax_params, KN_ADAMAX_DEFAULTS)
+kn_adamax_params kn_adamax_params_init(void) { return (kn_adamax_params){KN_ADAMAX_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(adamax)
 
 /* --- LAMB --------------------------------------------------------------------------------------------------------- */
 
@@ -177,4 +178,5 @@ const kn_optim_algorithm kn_optim_row_lamb = {
     .scalars = lamb_scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(lamb, kn_lamb_params, KN_LAMB_DEFAULTS)
+kn_lamb_params kn_lamb_params_init(void) { return (kn_lamb_params){KN_LAMB_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(lamb)

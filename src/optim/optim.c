@@ -256,9 +256,9 @@ kn_optim *kn_optim_new(const kn_optim_algorithm *algorithm, kn_parameter_list pa
 kn_optim *kn_optim_named_with(const char *name, kn_parameter_list parameters, const kn_optim_option *options)
 {
     static const kn_optim_algorithm *const all[] = {
-        &kn_optim_row_sgd,   &kn_optim_row_adam,   &kn_optim_row_adamw, &kn_optim_row_rmsprop, &kn_optim_row_adagrad,
-        &kn_optim_row_adadelta, &kn_optim_row_nadam, &kn_optim_row_radam, &kn_optim_row_adamax, &kn_optim_row_asgd,
-        &kn_optim_row_rprop, &kn_optim_row_lamb,   &kn_optim_row_lion,
+        &kn_optim_row_sgd,      &kn_optim_row_adam,  &kn_optim_row_adamw, &kn_optim_row_rmsprop, &kn_optim_row_adagrad,
+        &kn_optim_row_adadelta, &kn_optim_row_nadam, &kn_optim_row_radam, &kn_optim_row_adamax,  &kn_optim_row_asgd,
+        &kn_optim_row_rprop,    &kn_optim_row_lamb,  &kn_optim_row_lion,
     };
     for (size_t i = 0; name != NULL && i < sizeof all / sizeof all[0]; i++)
         if (strcmp(all[i]->name, name) == 0)

@@ -16,7 +16,7 @@
 #include "rt/trace/spans.h"
 #include "tensor/tensor.h"
 
-#define KN_OPTIM_OWN_STATES 3                        /* of an algorithm, at most */
+#define KN_OPTIM_OWN_STATES 3                         /* of an algorithm, at most */
 #define KN_OPTIM_MAX_STATES (KN_OPTIM_OWN_STATES + 1) /* and the master weights */
 #define KN_OPTIM_MAX_HYPER 12
 #define KN_OPTIM_MAX_SCALARS 9
@@ -40,7 +40,10 @@ typedef struct kn_optim_hyper {
     const char *define; /* unless it is 0: a build option of the kernel, " -DAMSGRAD" / */
     double flops;       /* operations per element, for the profiler */
 } kn_optim_hyper;
-#define KN_HYPER(type, field, ...) {.name = #field, .at = offsetof(type, field), __VA_ARGS__}
+#define KN_HYPER(type, field, ...)                                                                                     \
+    {                                                                                                                  \
+        .name = #field, .at = offsetof(type, field), __VA_ARGS__                                                       \
+    }
 
 typedef struct kn_optim_state {
     const char *name; /* PyTorch's, "exp_avg" */
@@ -54,22 +57,22 @@ typedef struct kn_optim_course {
 } kn_optim_course;
 
 typedef struct kn_optim_algorithm {
-    const void *params; /* the parameter struct with its defaults: KN_OPTIM_PARAMS */
-    size_t master_at;   /* in it: master_weights */
-    const char *name;               /* "Adam" */
-    const char *step;               /* as PyTorch's profiler names it: "Optimizer.step#Adam.step" */
-    const kn_optim_hyper *hyper;    /* lr first; the last has no name */
-    const kn_optim_state *states;   /* the last has no name */
-    const char *const *carried;     /* names of the carried numbers; NULL-terminated; NULL: none */
-    const char *source, *kernel;    /* optim/adam.cl, "adam" */
-    double flops;                   /* operations per element besides those of hyperparameters */
-    bool counts_steps;              /* PyTorch's state has a "step" */
-    bool counts_on_device;          /* the kernel can compute its scalars from a count of steps on the device */
-    bool is_same_each_step;         /* the scalars do not depend on the step */
-    bool measures;                  /* the kernel NAME_measure runs first: cl/optim/measure.clh */
-    kn_status (*check)(const double *hyper);              /* besides the ranges; NULL: nothing */
-    double (*initial)(const double *hyper, int state);    /* of a state's elements; NULL: 0 */
-    void (*start)(const double *hyper, double *carried);  /* before the first step; NULL: 0 */
+    const void *params;           /* the parameter struct with its defaults: KN_OPTIM_PARAMS */
+    size_t master_at;             /* in it: master_weights */
+    const char *name;             /* "Adam" */
+    const char *step;             /* as PyTorch's profiler names it: "Optimizer.step#Adam.step" */
+    const kn_optim_hyper *hyper;  /* lr first; the last has no name */
+    const kn_optim_state *states; /* the last has no name */
+    const char *const *carried;   /* names of the carried numbers; NULL-terminated; NULL: none */
+    const char *source, *kernel;  /* optim/adam.cl, "adam" */
+    double flops;                 /* operations per element besides those of hyperparameters */
+    bool counts_steps;            /* PyTorch's state has a "step" */
+    bool counts_on_device;        /* the kernel can compute its scalars from a count of steps on the device */
+    bool is_same_each_step;       /* the scalars do not depend on the step */
+    bool measures;                /* the kernel NAME_measure runs first: cl/optim/measure.clh */
+    kn_status (*check)(const double *hyper);             /* besides the ranges; NULL: nothing */
+    double (*initial)(const double *hyper, int state);   /* of a state's elements; NULL: 0 */
+    void (*start)(const double *hyper, double *carried); /* before the first step; NULL: 0 */
     /* The kernel's scalars for the step `course->step` (from 1; 0: each slot counts its own), at most
      * KN_OPTIM_MAX_SCALARS; updates what is carried. Returns how many. */
     int (*scalars)(const double *hyper, kn_optim_course *course, double *scalars);
@@ -82,10 +85,9 @@ extern const kn_optim_algorithm kn_optim_row_sgd, kn_optim_row_adam, kn_optim_ro
     kn_optim_row_adagrad, kn_optim_row_adadelta, kn_optim_row_nadam, kn_optim_row_radam, kn_optim_row_adamax,
     kn_optim_row_asgd, kn_optim_row_rprop, kn_optim_row_lamb, kn_optim_row_lion;
 
-/* The public functions of the row kn_optim_row_NAME. */
-#define KN_OPTIM_CONSTRUCTOR(name, type, ...)                                                                          \
-    type kn_##name##_params_init(void) { return (type){__VA_ARGS__}; }                                                 \
-    kn_optim *kn_optim_##name##_with(kn_parameter_list parameters, const type *params)                                 \
+/* The public constructor of the row kn_optim_row_NAME. */
+#define KN_OPTIM_CONSTRUCTOR(name)                                                                                     \
+    kn_optim *kn_optim_##name##_with(kn_parameter_list parameters, const kn_##name##_params *params)                   \
     {                                                                                                                  \
         return kn_optim_new(&kn_optim_row_##name, parameters, params, NULL);                                           \
     }
@@ -120,7 +122,8 @@ typedef struct kn_optim_slot {
     int64_t start; /* in the flat states */
     /* Without flat states: the parameter's own states. */
     kn_tensor *states[KN_OPTIM_OWN_STATES];
-    kn_tensor *step; /* if the kernel reads it: the tensor that has its number of steps (float32, borrowed), and where */
+    kn_tensor
+        *step; /* if the kernel reads it: the tensor that has its number of steps (float32, borrowed), and where */
     int64_t step_at;
 } kn_optim_slot;
 

@@ -8,7 +8,7 @@ struct kn_optim_recorded {
     kn_optim *optim; /* NULL: freed */
     kn_dtype dtype;
     bool has_own_steps; /* the kernel reads the steps from the device */
-    void *memory; /* the recording's variable: the kernel's scalars */
+    void *memory;       /* the recording's variable: the kernel's scalars */
     int count;
     int indices[KN_OPTIM_SLOTS];
     kn_optim_recorded *next;

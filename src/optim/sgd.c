@@ -55,7 +55,8 @@ const kn_optim_algorithm kn_optim_row_sgd = {
     .scalars = scalars,
 };
 
-KN_OPTIM_CONSTRUCTOR(sgd, kn_sgd_params, KN_SGD_DEFAULTS)
+kn_sgd_params kn_sgd_params_init(void) { return (kn_sgd_params){KN_SGD_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(sgd)
 
 kn_fused_sgd_params kn_fused_sgd_params_init(void) { return (kn_fused_sgd_params){KN_FUSED_SGD_DEFAULTS}; }
 

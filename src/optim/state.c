@@ -85,9 +85,9 @@ static kn_status fetch(restored *into, const char *name, int ndim, const int64_t
 {
     kn_tensor *tensor = *found = kn_tensor_list_find(into->from, name);
     if (tensor == NULL)
-        return optional ? KN_OK
-                        : kn_fail(KN_ERR_FORMAT, "%s does not fit this optimizer: \"%s\" is missing", into->origin,
-                                  name);
+        return optional
+                   ? KN_OK
+                   : kn_fail(KN_ERR_FORMAT, "%s does not fit this optimizer: \"%s\" is missing", into->origin, name);
     bool same = tensor->ndim == ndim;
     for (int d = 0; same && d < ndim; d++)
         same = tensor->shape[d] == shape[d];
@@ -122,8 +122,8 @@ static kn_status fetch_state(restored *into, const kn_optim *optim, const char *
     KN_TRY(fetch(into, name, parameter->ndim, parameter->shape, optional, &found));
     if (found == NULL)
         return KN_OK;
-    return kn_tensor_cast(&into->tensors[index * KN_OPTIM_MAX_STATES + state], found,
-                          kn_compute_type(parameter->dtype), parameter->storage->device);
+    return kn_tensor_cast(&into->tensors[index * KN_OPTIM_MAX_STATES + state], found, kn_compute_type(parameter->dtype),
+                          parameter->storage->device);
 }
 
 /* A parameter without any state had no step. */
@@ -145,8 +145,8 @@ static kn_status read_parameter(const kn_optim *optim, restored *into, int index
     const kn_optim_algorithm *algorithm = optim->algorithm;
     if (!has_any(optim, into, index))
         return KN_OK;
-    KN_TRY(fetch_numbers(into, state_name(name, index, "step"), 0, 1, algorithm->counts_steps ? NULL : &is_there,
-                         &step));
+    KN_TRY(
+        fetch_numbers(into, state_name(name, index, "step"), 0, 1, algorithm->counts_steps ? NULL : &is_there, &step));
     if (!(step >= 0 && step < 0x1p53))
         return kn_fail(KN_ERR_FORMAT, "%s: the step of parameter %d, %g, is not a count", into->origin, index, step);
     course->step = (int64_t)step;

@@ -51,13 +51,11 @@ SCHEDULE(cyclic_exp_range,
 SCHEDULE(one_cycle, kn_one_cycle_lr(o, 0.3, 200))
 SCHEDULE(one_cycle_linear,
          kn_one_cycle_lr(o, 0, 201, .max_lrs = (double[]){0.3, 0.6}, .anneal_linearly = true, .pct_start = 0.2))
-SCHEDULE(one_cycle_three_phase,
-         kn_one_cycle_lr(o, 0.3, 210, .three_phase = true, .div_factor = 10, .final_div_factor = 100,
-                         .base_momentum = 0.7, .max_momentum = 0.9))
+SCHEDULE(one_cycle_three_phase, kn_one_cycle_lr(o, 0.3, 210, .three_phase = true, .div_factor = 10,
+                                                .final_div_factor = 100, .base_momentum = 0.7, .max_momentum = 0.9))
 SCHEDULE(plateau, kn_reduce_lr_on_plateau(o, .patience = 3))
-SCHEDULE(plateau_max,
-         kn_reduce_lr_on_plateau(o, .mode_max = true, .factor = 0.5, .patience = 2, .threshold = 0.01, .cooldown = 4,
-                                 .absolute = true, .min_lrs = (double[]){0.01, 0.002}))
+SCHEDULE(plateau_max, kn_reduce_lr_on_plateau(o, .mode_max = true, .factor = 0.5, .patience = 2, .threshold = 0.01,
+                                              .cooldown = 4, .absolute = true, .min_lrs = (double[]){0.01, 0.002}))
 #define SEQUENCE(...) ((kn_lr_scheduler *[]){__VA_ARGS__})
 static kn_lr_scheduler *sequential(kn_optim *o)
 {
@@ -76,18 +74,41 @@ static kn_lr_scheduler *chained(kn_optim *o)
     return kn_chained_scheduler(SEQUENCE(first, kn_exponential_lr(o, 0.97)), 2);
 }
 
-#define ROW(name) {#name, name}
+#define ROW(name)                                                                                                      \
+    {                                                                                                                  \
+#name, name                                                                                                    \
+    }
 static const struct schedule_row {
     const char *name;
     make_schedule make;
 } rows[] = {
-    ROW(lambda),           ROW(multiplicative),      ROW(step),          ROW(step_gamma),
-    ROW(multi_step),       ROW(constant),            ROW(constant_factor), ROW(linear),
-    ROW(linear_down),      ROW(exponential),         ROW(polynomial),    ROW(polynomial_default),
-    ROW(cosine),           ROW(cosine_once),         ROW(restarts),      ROW(restarts_equal),
-    ROW(cyclic),           ROW(cyclic_triangular2),  ROW(cyclic_exp_range), ROW(one_cycle),
-    ROW(one_cycle_linear), ROW(one_cycle_three_phase), ROW(plateau),     ROW(plateau_max),
-    ROW(sequential),       ROW(sequential_restarts), ROW(chained),
+    ROW(lambda),
+    ROW(multiplicative),
+    ROW(step),
+    ROW(step_gamma),
+    ROW(multi_step),
+    ROW(constant),
+    ROW(constant_factor),
+    ROW(linear),
+    ROW(linear_down),
+    ROW(exponential),
+    ROW(polynomial),
+    ROW(polynomial_default),
+    ROW(cosine),
+    ROW(cosine_once),
+    ROW(restarts),
+    ROW(restarts_equal),
+    ROW(cyclic),
+    ROW(cyclic_triangular2),
+    ROW(cyclic_exp_range),
+    ROW(one_cycle),
+    ROW(one_cycle_linear),
+    ROW(one_cycle_three_phase),
+    ROW(plateau),
+    ROW(plateau_max),
+    ROW(sequential),
+    ROW(sequential_restarts),
+    ROW(chained),
 };
 
 static kn_optim *two_groups(kn_tensor *p, kn_tensor *q)
@@ -112,8 +133,8 @@ static bool is_close(const struct schedule_row *row, const kn_optim *optim, int 
         assert_int_equal(kn_optim_get(optim, k / 2, k % 2 ? "momentum" : "lr", &value), KN_OK);
         if (fabs(value - expected[k]) <= 1e-12 * fabs(expected[k]) + 1e-17)
             continue;
-        print_error("%s, step %d: %s of group %d is %.17g, expected %.17g\n", row->name, at,
-                    k % 2 ? "momentum" : "lr", k / 2, value, expected[k]);
+        print_error("%s, step %d: %s of group %d is %.17g, expected %.17g\n", row->name, at, k % 2 ? "momentum" : "lr",
+                    k / 2, value, expected[k]);
         close = false;
     }
     return close;
