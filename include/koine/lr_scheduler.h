@@ -128,12 +128,12 @@ typedef struct kn_cosine_annealing_lr_params {
 #define KN_COSINE_ANNEALING_LR_DEFAULTS .eta_min = 0, .last_epoch = -1
 KN_API kn_cosine_annealing_lr_params kn_cosine_annealing_lr_params_init(void);
 /* CosineAnnealingLR (Loshchilov and Hutter, "SGDR", 2017, without restarts): eta_min + (base_lr - eta_min) (1 + cos(pi
- * epoch / T_max)) / 2. */
-KN_API kn_lr_scheduler *kn_cosine_annealing_lr_with(kn_optim *optim, int64_t T_max,
+ * epoch / t_max)) / 2. */
+KN_API kn_lr_scheduler *kn_cosine_annealing_lr_with(kn_optim *optim, int64_t t_max,
                                                     const kn_cosine_annealing_lr_params *params);
-#define kn_cosine_annealing_lr(optim, T_max, ...)                                                                      \
+#define kn_cosine_annealing_lr(optim, t_max, ...)                                                                      \
     KN_CALL(kn_cosine_annealing_lr_with(                                                                               \
-        optim, T_max, &(kn_cosine_annealing_lr_params){KN_COSINE_ANNEALING_LR_DEFAULTS, __VA_ARGS__}))
+        optim, t_max, &(kn_cosine_annealing_lr_params){KN_COSINE_ANNEALING_LR_DEFAULTS, __VA_ARGS__}))
 
 typedef struct kn_cosine_annealing_warm_restarts_params {
     int64_t T_mult;     /* default 1; 1 or more: factor of the length after each restart */
@@ -142,13 +142,13 @@ typedef struct kn_cosine_annealing_warm_restarts_params {
 } kn_cosine_annealing_warm_restarts_params;
 #define KN_COSINE_ANNEALING_WARM_RESTARTS_DEFAULTS .T_mult = 1, .last_epoch = -1
 KN_API kn_cosine_annealing_warm_restarts_params kn_cosine_annealing_warm_restarts_params_init(void);
-/* CosineAnnealingWarmRestarts (Loshchilov and Hutter, "SGDR", 2017): the same curve over T_0 epochs, then from the
+/* CosineAnnealingWarmRestarts (Loshchilov and Hutter, "SGDR", 2017): the same curve over t_0 epochs, then from the
  * start. */
-KN_API kn_lr_scheduler *kn_cosine_annealing_warm_restarts_with(kn_optim *optim, int64_t T_0,
+KN_API kn_lr_scheduler *kn_cosine_annealing_warm_restarts_with(kn_optim *optim, int64_t t_0,
                                                                const kn_cosine_annealing_warm_restarts_params *params);
-#define kn_cosine_annealing_warm_restarts(optim, T_0, ...)                                                             \
+#define kn_cosine_annealing_warm_restarts(optim, t_0, ...)                                                             \
     KN_CALL(kn_cosine_annealing_warm_restarts_with(                                                                    \
-        optim, T_0,                                                                                                    \
+        optim, t_0,                                                                                                    \
         &(kn_cosine_annealing_warm_restarts_params){KN_COSINE_ANNEALING_WARM_RESTARTS_DEFAULTS, __VA_ARGS__}))
 
 /* --- cycles ------------------------------------------------------------------------------------------------------- */

@@ -274,29 +274,29 @@ kn_cosine_annealing_warm_restarts_params kn_cosine_annealing_warm_restarts_param
     return (kn_cosine_annealing_warm_restarts_params){KN_COSINE_ANNEALING_WARM_RESTARTS_DEFAULTS};
 }
 
-kn_lr_scheduler *kn_cosine_annealing_lr_with(kn_optim *optim, int64_t T_max,
+kn_lr_scheduler *kn_cosine_annealing_lr_with(kn_optim *optim, int64_t t_max,
                                              const kn_cosine_annealing_lr_params *params)
 {
     params = params ? params : &(kn_cosine_annealing_lr_params){KN_COSINE_ANNEALING_LR_DEFAULTS};
-    if (T_max < 1)
-        return kn_fail_null(KN_ERR_ARGUMENT, "CosineAnnealingLR: T_max (%lld) must be 1 or more", (long long)T_max);
-    const double numbers[] = {(double)T_max, params->eta_min};
+    if (t_max < 1)
+        return kn_fail_null(KN_ERR_ARGUMENT, "CosineAnnealingLR: T_max (%lld) must be 1 or more", (long long)t_max);
+    const double numbers[] = {(double)t_max, params->eta_min};
     return kn_lr_start(kn_lr_new(&cosine_row, optim, params->last_epoch, numbers, COUNT(numbers)));
 }
 
-kn_lr_scheduler *kn_cosine_annealing_warm_restarts_with(kn_optim *optim, int64_t T_0,
+kn_lr_scheduler *kn_cosine_annealing_warm_restarts_with(kn_optim *optim, int64_t t_0,
                                                         const kn_cosine_annealing_warm_restarts_params *params)
 {
     params = params ? params : &(kn_cosine_annealing_warm_restarts_params){KN_COSINE_ANNEALING_WARM_RESTARTS_DEFAULTS};
-    if (T_0 < 1 || params->T_mult < 1)
+    if (t_0 < 1 || params->T_mult < 1)
         return kn_fail_null(KN_ERR_ARGUMENT,
                             "CosineAnnealingWarmRestarts: T_0 (%lld) and T_mult (%lld) must be 1 or more",
-                            (long long)T_0, (long long)params->T_mult);
-    const double numbers[] = {(double)T_0, params->eta_min, (double)params->T_mult};
+                            (long long)t_0, (long long)params->T_mult);
+    const double numbers[] = {(double)t_0, params->eta_min, (double)params->T_mult};
     kn_lr_scheduler *s = kn_lr_new(&restarts_row, optim, params->last_epoch, numbers, COUNT(numbers));
     if (s != NULL) {
         s->state[T_CUR] = (double)params->last_epoch;
-        s->state[T_I] = (double)T_0;
+        s->state[T_I] = (double)t_0;
     }
     return kn_lr_start(s);
 }

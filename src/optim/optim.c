@@ -188,6 +188,8 @@ kn_parameter_list kn_optim_group_parameters(const kn_optim *optim, int group)
 kn_status kn_optim_get(const kn_optim *optim, int group, const char *name, double *value)
 {
     KN_TRY(check_group("optim_get", optim, group));
+    if (value == NULL)
+        return kn_fail_argument_null("optim_get", "value");
     if (name != NULL && strcmp(name, "initial_lr") == 0) {
         *value = optim->groups[group].initial_lr;
         return KN_OK;
