@@ -7,8 +7,8 @@
  * Options of all optimizers:
  * - maximize: false; true: ascends instead of descending.
  * - master_weights: false; true: for float16 and bfloat16 parameters the optimizer keeps float32 copies, which its
- *   steps change, and of which the parameters are the roundings. They are taken from the parameters when state is first made
- *   (the first step): loading other weights into a module later needs a new optimizer, or kn_optim_load. */
+ *   steps change, and of which the parameters are the roundings. They are taken from the parameters when state is
+ *   first made (the first step): loading other weights into a module later needs a new optimizer, or kn_optim_load. */
 #ifndef KOINE_OPTIM_H
 #define KOINE_OPTIM_H
 
