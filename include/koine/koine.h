@@ -2,6 +2,7 @@
 #ifndef KOINE_KOINE_H
 #define KOINE_KOINE_H
 
+#include <koine/activation.h>
 #include <koine/autograd.h>
 #include <koine/common.h>
 #include <koine/conv.h>
@@ -9,6 +10,7 @@
 #include <koine/device.h>
 #include <koine/device_log.h>
 #include <koine/dist.h>
+#include <koine/dropout.h>
 #include <koine/dtype.h>
 #include <koine/flags.h>
 #include <koine/function.h>
@@ -20,6 +22,7 @@
 #include <koine/jit.h>
 #include <koine/join.h>
 #include <koine/kernel.h>
+#include <koine/logic.h>
 #include <koine/loss.h>
 #include <koine/matmul.h>
 #include <koine/memory.h>
@@ -35,6 +38,7 @@
 #include <koine/random.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
+#include <koine/special.h>
 #include <koine/status.h>
 #include <koine/storage.h>
 #include <koine/stream.h>

@@ -173,6 +173,10 @@ int main(int argc, char **argv)
         FAMILY("rows"),
         FAMILY("matmul"),
         FAMILY("norm"),
+        FAMILY("activations"),
+        FAMILY("binary"),
+        FAMILY("logic"),
+        FAMILY("special"),
     };
     /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);
