@@ -3,6 +3,8 @@
 #define KOINE_KOINE_H
 
 #include <koine/activation.h>
+#include <koine/amp.h>
+#include <koine/attention.h>
 #include <koine/autograd.h>
 #include <koine/common.h>
 #include <koine/conv.h>
@@ -12,11 +14,13 @@
 #include <koine/dist.h>
 #include <koine/dropout.h>
 #include <koine/dtype.h>
+#include <koine/embedding.h>
 #include <koine/flags.h>
 #include <koine/function.h>
 #include <koine/fused_optim.h>
 #include <koine/generator.h>
 #include <koine/graph.h>
+#include <koine/index.h>
 #include <koine/init.h>
 #include <koine/io.h>
 #include <koine/jit.h>
@@ -26,6 +30,7 @@
 #include <koine/loss.h>
 #include <koine/matmul.h>
 #include <koine/memory.h>
+#include <koine/models.h>
 #include <koine/module.h>
 #include <koine/native.h>
 #include <koine/nn.h>

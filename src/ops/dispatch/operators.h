@@ -36,6 +36,10 @@
     X(addcmul) \
     X(addcmul_) \
     X(alpha_dropout) \
+    X(addbmm) \
+    X(addmm) \
+    X(addmv) \
+    X(addr) \
     X(amax) \
     X(amax_backward) \
     X(amin) \
@@ -55,6 +59,7 @@
     X(avg_pool2d_backward) \
     X(avg_pool3d) \
     X(avg_pool3d_backward) \
+    X(baddbmm) \
     X(batch_norm) \
     X(batch_norm_backward) \
     X(binary_cross_entropy_with_logits) \
@@ -70,6 +75,7 @@
     X(bitwise_right_shift_scalar) \
     X(bitwise_xor) \
     X(bitwise_xor_scalar) \
+    X(bmm) \
     X(cat) \
     X(ceil) \
     X(ceil_) \
@@ -104,12 +110,14 @@
     X(div_mode) \
     X(div_scalar) \
     X(div_scalar_) \
+    X(dot) \
     X(dropout) \
     X(dropout1d) \
     X(dropout2d) \
     X(dropout3d) \
     X(elu) \
     X(entr) \
+    X(embedding) \
     X(eq) \
     X(eq_scalar) \
     X(erf) \
@@ -139,6 +147,9 @@
     X(ge_scalar) \
     X(gelu) \
     X(glu) \
+    X(gather) \
+    X(ge) \
+    X(ger) \
     X(gt) \
     X(gt_scalar) \
     X(hardshrink) \
@@ -160,6 +171,19 @@
     X(isnan) \
     X(isneginf) \
     X(isposinf) \
+    X(index) \
+    X(index_add) \
+    X(index_add_) \
+    X(index_copy) \
+    X(index_copy_) \
+    X(index_fill) \
+    X(index_fill_) \
+    X(index_put) \
+    X(index_put_) \
+    X(index_reduce) \
+    X(index_select) \
+    X(index_select_backward) \
+    X(inner) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(lcm) \
@@ -194,6 +218,8 @@
     X(logsumexp_backward) \
     X(lt) \
     X(lt_scalar) \
+    X(masked_fill) \
+    X(masked_fill_) \
     X(matmul) \
     X(max) \
     X(max_backward) \
@@ -216,6 +242,7 @@
     X(min_dim_backward) \
     X(minimum) \
     X(mish) \
+    X(mm) \
     X(mse_loss) \
     X(mse_loss_backward) \
     X(mul) \
@@ -223,6 +250,7 @@
     X(mul_scalar) \
     X(mul_scalar_) \
     X(nan_to_num) \
+    X(mv) \
     X(narrow) \
     X(narrow_backward) \
     X(ndtr) \
@@ -236,6 +264,7 @@
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
+    X(outer) \
     X(permute) \
     X(polygamma) \
     X(pow) \
@@ -247,6 +276,8 @@
     X(prod_backward) \
     X(rad2deg) \
     X(rdiv_scalar) \
+    X(put) \
+    X(put_) \
     X(reciprocal) \
     X(reciprocal_) \
     X(relu) \
@@ -263,6 +294,12 @@
     X(rsqrt) \
     X(rsqrt_) \
     X(rsub_scalar) \
+    X(scatter) \
+    X(scatter_) \
+    X(scatter_add) \
+    X(scatter_add_) \
+    X(scatter_reduce) \
+    X(scaled_dot_product_attention) \
     X(select) \
     X(selu) \
     X(selu_) \
@@ -295,6 +332,7 @@
     X(sub_scalar_) \
     X(sum) \
     X(t) \
+    X(take) \
     X(tan) \
     X(tanh) \
     X(tanh_) \
@@ -309,6 +347,7 @@
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
+    X(vdot) \
     X(view_dtype) \
     X(where) \
     X(xlog1py) \
