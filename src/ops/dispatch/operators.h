@@ -164,7 +164,6 @@
     X(i1) \
     X(i1e) \
     X(index_select) \
-    X(index_select_backward) \
     X(isclose) \
     X(isfinite) \
     X(isinf) \
@@ -182,7 +181,6 @@
     X(index_put_) \
     X(index_reduce) \
     X(index_select) \
-    X(index_select_backward) \
     X(inner) \
     X(layer_norm) \
     X(layer_norm_backward) \
