@@ -212,4 +212,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(elementwise_rows, rows);
+OP_TABLE(elementwise_rows, rows, .has_golden = true);

@@ -31,15 +31,15 @@
     X(add_activated) \
     X(add_scalar) \
     X(add_scalar_) \
+    X(addbmm) \
     X(addcdiv) \
     X(addcdiv_) \
     X(addcmul) \
     X(addcmul_) \
-    X(alpha_dropout) \
-    X(addbmm) \
     X(addmm) \
     X(addmv) \
     X(addr) \
+    X(alpha_dropout) \
     X(amax) \
     X(amax_backward) \
     X(amin) \
@@ -116,8 +116,8 @@
     X(dropout2d) \
     X(dropout3d) \
     X(elu) \
-    X(entr) \
     X(embedding) \
+    X(entr) \
     X(eq) \
     X(eq_scalar) \
     X(erf) \
@@ -142,14 +142,13 @@
     X(fmod) \
     X(fmod_scalar) \
     X(frac) \
+    X(gather) \
     X(gcd) \
     X(ge) \
     X(ge_scalar) \
     X(gelu) \
-    X(glu) \
-    X(gather) \
-    X(ge) \
     X(ger) \
+    X(glu) \
     X(gt) \
     X(gt_scalar) \
     X(hardshrink) \
@@ -163,13 +162,6 @@
     X(i0e) \
     X(i1) \
     X(i1e) \
-    X(index_select) \
-    X(isclose) \
-    X(isfinite) \
-    X(isinf) \
-    X(isnan) \
-    X(isneginf) \
-    X(isposinf) \
     X(index) \
     X(index_add) \
     X(index_add_) \
@@ -182,6 +174,12 @@
     X(index_reduce) \
     X(index_select) \
     X(inner) \
+    X(isclose) \
+    X(isfinite) \
+    X(isinf) \
+    X(isnan) \
+    X(isneginf) \
+    X(isposinf) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(lcm) \
@@ -247,8 +245,8 @@
     X(mul_) \
     X(mul_scalar) \
     X(mul_scalar_) \
-    X(nan_to_num) \
     X(mv) \
+    X(nan_to_num) \
     X(narrow) \
     X(narrow_backward) \
     X(ndtr) \
@@ -272,10 +270,10 @@
     X(prelu) \
     X(prod) \
     X(prod_backward) \
-    X(rad2deg) \
-    X(rdiv_scalar) \
     X(put) \
     X(put_) \
+    X(rad2deg) \
+    X(rdiv_scalar) \
     X(reciprocal) \
     X(reciprocal_) \
     X(relu) \
@@ -292,12 +290,12 @@
     X(rsqrt) \
     X(rsqrt_) \
     X(rsub_scalar) \
+    X(scaled_dot_product_attention) \
     X(scatter) \
     X(scatter_) \
     X(scatter_add) \
     X(scatter_add_) \
     X(scatter_reduce) \
-    X(scaled_dot_product_attention) \
     X(select) \
     X(selu) \
     X(selu_) \

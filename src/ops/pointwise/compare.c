@@ -72,14 +72,12 @@ kn_tensor *kn_isclose_with(kn_tensor *a, kn_tensor *b, const kn_isclose_params *
 }
 
 /* Is every element of a bool tensor true? Waits for the answer. */
-static kn_status all_true(const char *function, kn_tensor *answers, bool *all)
+static kn_status all_true(kn_tensor *answers, bool *all)
 {
     kn_tensor *differences = answers ? kn_sum(kn_logical_not(answers)) : NULL;
     int64_t count = 0;
     const kn_status status = differences ? kn_item_i64(differences, &count) : kn_error_status();
     *all = status == KN_OK && count == 0;
-    if (status != KN_OK)
-        kn_error_prefix("%s", function);
     return status;
 }
 
@@ -88,7 +86,7 @@ kn_status kn_allclose_with(kn_tensor *a, kn_tensor *b, bool *result, const kn_is
     KN_SCOPE;
     if (!result)
         return kn_fail_argument_null("allclose", "result");
-    return all_true("allclose", kn_isclose_with(a, b, params), result);
+    return all_true(kn_isclose_with(a, b, params), result);
 }
 
 kn_status kn_equal(kn_tensor *a, kn_tensor *b, bool *result)
@@ -99,5 +97,5 @@ kn_status kn_equal(kn_tensor *a, kn_tensor *b, bool *result)
     *result = false;
     KN_TRY(kn_check_tensor("equal", "a", a));
     KN_TRY(kn_check_tensor("equal", "b", b));
-    return kn_same_shape(a, b) ? all_true("equal", kn_eq(a, b), result) : KN_OK;
+    return kn_same_shape(a, b) ? all_true(kn_eq(a, b), result) : KN_OK;
 }
