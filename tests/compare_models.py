@@ -63,10 +63,9 @@ class Network:
 
     def __init__(self, k, name, path):
         self.k = k
-        k.lib[f"kn_models_{name}_with"].restype = VOID
         k.lib.kn_module_parameters.restype = ParameterList
         # no dropout: masks differ
-        self.module = VOID(k.call(f"kn_models_{name}_with", ctypes.byref(ModelsParams(11, 3, 0.0, 0.0, False))))
+        self.module = VOID(k.call("kn_models_new_with", name.encode(), ctypes.byref(ModelsParams(11, 3, 0.0, 0.0, False))))
         k.do("kn_module_load_with", self.module, path.encode(), None)
 
     def forward(self, x, training):

@@ -28,6 +28,7 @@
 #include <koine/kernel.h>
 #include <koine/logic.h>
 #include <koine/loss.h>
+#include <koine/lr_scheduler.h>
 #include <koine/matmul.h>
 #include <koine/memory.h>
 #include <koine/models.h>
@@ -42,6 +43,7 @@
 #include <koine/profiler.h>
 #include <koine/random.h>
 #include <koine/reduce.h>
+#include <koine/rnn.h>
 #include <koine/shape.h>
 #include <koine/special.h>
 #include <koine/status.h>

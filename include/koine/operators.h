@@ -111,7 +111,8 @@ typedef struct kn_rounding_args {
     kn_rounding rounding_mode;
 } kn_rounding_args;
 
-/* softmax, log_softmax, unsqueeze, squeeze, index_select, gather, scatter_add, index_copy, cat, stack: the dimension. */
+/* softmax, log_softmax, unsqueeze, squeeze, index_select, gather, scatter_add, index_copy, cat, stack: the
+ * dimension. */
 typedef struct kn_dim_args {
     int dim; /* negative: from the end */
 } kn_dim_args;
@@ -259,6 +260,11 @@ typedef struct kn_attention_args {
     bool enable_gqa;         /* default false */
     kn_generator *generator; /* default NULL: the device's */
 } kn_attention_args;
+
+/* rnn_tanh, rnn_relu, gru, lstm: as kn_rnn_params, whose tensors are inputs here. */
+typedef struct kn_rnn_args {
+    bool reverse;
+} kn_rnn_args;
 
 typedef struct kn_activation_args {
     kn_activation activation;

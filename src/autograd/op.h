@@ -11,9 +11,9 @@
 #include "rt/trace/spans.h"
 #include "tensor/tensor.h"
 
-#define KN_OP_MAX_INPUTS 8 /* that have names; a list has any number of tensors */
+#define KN_OP_MAX_INPUTS 10 /* that have names; a list has any number of tensors */
 #define KN_OP_MAX_OUTPUTS 8
-#define KN_OP_MAX_SAVED 8
+#define KN_OP_MAX_SAVED 12
 
 typedef struct kn_entry kn_entry; /* ops/dispatch/invoke.h */
 

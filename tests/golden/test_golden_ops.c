@@ -179,6 +179,7 @@ int main(int argc, char **argv)
         FAMILY("binary"),
         FAMILY("logic"),
         FAMILY("special"),
+        FAMILY("rnn"),
     };
     /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@
     X(pool2d) \
     X(products) \
     X(reduction) \
+    X(rnn) \
     X(shape) \
     X(unary)
 /* clang-format on */

@@ -88,13 +88,9 @@ kn_module *kn_model_linear(int64_t in, int64_t out, double std)
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
 
-static const kn_models_params defaults = {KN_MODELS_DEFAULTS};
-
 kn_models_params kn_models_params_init(void) { return (kn_models_params){KN_MODELS_DEFAULTS}; }
 
-const kn_models_params *kn_models_params_of(const kn_models_params *params) { return params ? params : &defaults; }
-
-double kn_models_dropout(const kn_models_params *params, double own)
+double kn_model_dropout(const kn_models_params *params, double own)
 {
     return params->dropout >= 0 ? params->dropout : own;
 }

@@ -46,6 +46,41 @@ static inline kn_tensor *kn_apply_child(kn_module *module, int index, kn_tensor 
     return kn_forward(kn_module_child(module, index), x);
 }
 
-/* params, or the defaults. */
-const kn_models_params *kn_models_params_of(const kn_models_params *params);
-double kn_models_dropout(const kn_models_params *params, double own); /* the caller's, or the network's own */
+double kn_model_dropout(const kn_models_params *params, double own); /* the caller's, or the network's own */
+
+/* --- the networks ------------------------------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define KN_MODELS(X) \
+    X(alexnet) \
+    X(densenet121) \
+    X(densenet161) \
+    X(densenet169) \
+    X(densenet201) \
+    X(efficientnet_b0) \
+    X(lenet5) \
+    X(mobilenet_v2) \
+    X(mobilenet_v3_large) \
+    X(mobilenet_v3_small) \
+    X(resnet18) \
+    X(resnet34) \
+    X(resnet50) \
+    X(resnet101) \
+    X(resnet152) \
+    X(resnext50_32x4d) \
+    X(resnext101_32x8d) \
+    X(unet) \
+    X(vgg11) \
+    X(vgg11_bn) \
+    X(vgg13) \
+    X(vgg13_bn) \
+    X(vgg16) \
+    X(vgg16_bn) \
+    X(vgg19) \
+    X(vgg19_bn) \
+    X(wide_resnet50_2) \
+    X(wide_resnet101_2)
+/* clang-format on */
+
+#define KN_MODEL_DECLARED(name) kn_module *kn_model_##name(const kn_models_params *params);
+KN_MODELS(KN_MODEL_DECLARED)

@@ -47,13 +47,12 @@ static kn_tensor *forward(kn_module *m, kn_tensor *x)
     return kn_apply_child(m, 2, kn_flatten(x, 1, -1));
 }
 
-kn_module *kn_models_efficientnet_b0_with(const kn_models_params *params)
+kn_module *kn_model_efficientnet_b0(const kn_models_params *params)
 {
     static const struct {
         int64_t expansion, kernel, stride, channels, blocks;
     } stages[] = {{1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2}, {6, 3, 2, 80, 3},
                   {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1}};
-    params = kn_models_params_of(params);
     const double depth = params->stochastic_depth >= 0 ? params->stochastic_depth : 0.2;
     kn_module *features = kn_model_sequence();
     features = kn_model_append(features, conv_silu(params->in_channels, 32, 3, params->small_images ? 1 : 2, 1));
@@ -71,5 +70,5 @@ kn_module *kn_models_efficientnet_b0_with(const kn_models_params *params)
     features = kn_model_append(features, conv_silu(channels, 1280, 1, 1, 1));
     kn_module *last = kn_nn_linear(.in_features = 1280, .out_features = params->num_classes);
     return KN_MODEL_OF("EfficientNet", forward, {"features", features}, {"avgpool", kn_nn_adaptive_avg_pool2d(1, 1)},
-                       {"classifier", kn_nn_sequential(kn_nn_dropout(.p = kn_models_dropout(params, 0.2)), last)});
+                       {"classifier", kn_nn_sequential(kn_nn_dropout(.p = kn_model_dropout(params, 0.2)), last)});
 }

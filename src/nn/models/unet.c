@@ -69,9 +69,8 @@ static kn_tensor *forward(kn_module *m, kn_tensor *x)
     return kn_apply_child(m, 1 + 2 * LEVELS, x);
 }
 
-kn_module *kn_models_unet_with(const kn_models_params *params)
+kn_module *kn_model_unet(const kn_models_params *params)
 {
-    params = kn_models_params_of(params);
     kn_module *last =
         KN_MODEL_OF("OutConv", plain_forward,
                     {"conv", kn_nn_conv2d(.in_channels = 64, .out_channels = params->num_classes, .kernel_size = 1)});

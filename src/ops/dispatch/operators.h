@@ -149,6 +149,8 @@
     X(gelu) \
     X(ger) \
     X(glu) \
+    X(gru) \
+    X(gru_cell) \
     X(gt) \
     X(gt_scalar) \
     X(hardshrink) \
@@ -212,6 +214,8 @@
     X(logsigmoid) \
     X(logsumexp) \
     X(logsumexp_backward) \
+    X(lstm) \
+    X(lstm_cell) \
     X(lt) \
     X(lt_scalar) \
     X(masked_fill) \
@@ -290,6 +294,11 @@
     X(rsqrt) \
     X(rsqrt_) \
     X(rsub_scalar) \
+    X(rnn_relu) \
+    X(rnn_relu_cell) \
+    X(rnn_tanh) \
+    X(rnn_tanh_cell) \
+    X(rsqrt) \
     X(scaled_dot_product_attention) \
     X(scatter) \
     X(scatter_) \
