@@ -100,10 +100,16 @@ KN_API kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_i
 /* --- parameters of operators whose C function takes them as arguments ------------------------------------------- *
  * The defaults are kn_op_params_init's. */
 
-/* add_scalar, mul_scalar, pow_scalar, mul_scalar_, fill_: {value}. clamp, hardtanh: {min, max}. */
+/* add_scalar and the like, fill_: {value}. clamp, hardtanh: {min, max}. threshold: {threshold, value}. polygamma: {n}.
+ * lerp_scalar: {weight}. */
 typedef struct kn_scalar_args {
-    kn_scalar values[2];
+    kn_scalar values[3];
 } kn_scalar_args;
+
+/* div_mode. */
+typedef struct kn_rounding_args {
+    kn_rounding rounding_mode;
+} kn_rounding_args;
 
 /* softmax, log_softmax, unsqueeze, squeeze, index_select, gather, scatter_add, index_copy, cat, stack: the
  * dimension. */

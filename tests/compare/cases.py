@@ -23,6 +23,7 @@ def draw_case(rng, operator):
     return CASES[operator.name](Draw(rng, operator))
 
 
+import elementwise  # noqa: E402,F401
 import layers  # noqa: E402,F401
 import pointwise  # noqa: E402,F401
 import products  # noqa: E402,F401

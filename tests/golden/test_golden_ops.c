@@ -175,6 +175,10 @@ int main(int argc, char **argv)
         FAMILY("rows"),
         FAMILY("matmul"),
         FAMILY("norm"),
+        FAMILY("activations"),
+        FAMILY("binary"),
+        FAMILY("logic"),
+        FAMILY("special"),
         FAMILY("rnn"),
     };
     /* clang-format on */
