@@ -2,7 +2,9 @@
 #ifndef KOINE_KOINE_H
 #define KOINE_KOINE_H
 
+#include <koine/activation.h>
 #include <koine/amp.h>
+#include <koine/attention.h>
 #include <koine/autograd.h>
 #include <koine/common.h>
 #include <koine/conv.h>
@@ -11,6 +13,7 @@
 #include <koine/device.h>
 #include <koine/device_log.h>
 #include <koine/dist.h>
+#include <koine/dropout.h>
 #include <koine/dtype.h>
 #include <koine/embedding.h>
 #include <koine/flags.h>
@@ -24,9 +27,12 @@
 #include <koine/jit.h>
 #include <koine/join.h>
 #include <koine/kernel.h>
+#include <koine/logic.h>
 #include <koine/loss.h>
+#include <koine/lr_scheduler.h>
 #include <koine/matmul.h>
 #include <koine/memory.h>
+#include <koine/models.h>
 #include <koine/module.h>
 #include <koine/native.h>
 #include <koine/nn.h>
@@ -38,7 +44,9 @@
 #include <koine/profiler.h>
 #include <koine/random.h>
 #include <koine/reduce.h>
+#include <koine/rnn.h>
 #include <koine/shape.h>
+#include <koine/special.h>
 #include <koine/status.h>
 #include <koine/storage.h>
 #include <koine/stream.h>

@@ -101,12 +101,19 @@ KN_API kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_i
 /* --- parameters of operators whose C function takes them as arguments ------------------------------------------- *
  * The defaults are kn_op_params_init's. */
 
-/* add_scalar, mul_scalar, pow_scalar, mul_scalar_, fill_: {value}. clamp, hardtanh: {min, max}. */
+/* add_scalar and the like, fill_: {value}. clamp, hardtanh: {min, max}. threshold: {threshold, value}. polygamma: {n}.
+ * lerp_scalar: {weight}. */
 typedef struct kn_scalar_args {
-    kn_scalar values[2];
+    kn_scalar values[3];
 } kn_scalar_args;
 
-/* softmax, log_softmax, unsqueeze, squeeze, index_select, gather, scatter_add, index_copy, cat, stack: the dimension. */
+/* div_mode. */
+typedef struct kn_rounding_args {
+    kn_rounding rounding_mode;
+} kn_rounding_args;
+
+/* softmax, log_softmax, unsqueeze, squeeze, index_select, gather, scatter_add, index_copy, cat, stack: the
+ * dimension. */
 typedef struct kn_dim_args {
     int dim; /* negative: from the end */
 } kn_dim_args;
@@ -273,6 +280,20 @@ typedef struct kn_class_loss_args {
 typedef struct kn_reduction_args {
     kn_reduction reduction; /* default mean */
 } kn_reduction_args;
+
+/* scaled_dot_product_attention: as kn_scaled_dot_product_attention_params, whose mask is an input here. */
+typedef struct kn_attention_args {
+    double dropout_p;        /* default 0 */
+    bool is_causal;          /* default false */
+    double scale;            /* default 0: 1 / sqrt(E) */
+    bool enable_gqa;         /* default false */
+    kn_generator *generator; /* default NULL: the device's */
+} kn_attention_args;
+
+/* rnn_tanh, rnn_relu, gru, lstm: as kn_rnn_params, whose tensors are inputs here. */
+typedef struct kn_rnn_args {
+    bool reverse;
+} kn_rnn_args;
 
 typedef struct kn_activation_args {
     kn_activation activation;

@@ -163,6 +163,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         FAMILY("conv2d"),
         FAMILY("conv"),
+        FAMILY("attention"),
+        FAMILY("products"),
         FAMILY("pool2d"),
         FAMILY("pool"),
         FAMILY("functions"),
@@ -173,6 +175,11 @@ int main(int argc, char **argv)
         FAMILY("rows"),
         FAMILY("matmul"),
         FAMILY("norm"),
+        FAMILY("activations"),
+        FAMILY("binary"),
+        FAMILY("logic"),
+        FAMILY("special"),
+        FAMILY("rnn"),
     };
     /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);
