@@ -9,6 +9,7 @@
 #include <koine/device.h>
 #include <koine/device_log.h>
 #include <koine/dist.h>
+#include <koine/distance.h>
 #include <koine/dtype.h>
 #include <koine/flags.h>
 #include <koine/function.h>

@@ -211,10 +211,28 @@ typedef struct kn_class_loss_args {
     kn_reduction reduction; /* default mean */
 } kn_class_loss_args;
 
-/* mse_loss, binary_cross_entropy_with_logits. */
+/* l1_loss, mse_loss, binary_cross_entropy, binary_cross_entropy_with_logits, soft_margin_loss, multilabel_margin_loss,
+ * multilabel_soft_margin_loss. */
 typedef struct kn_reduction_args {
     kn_reduction reduction; /* default mean */
 } kn_reduction_args;
+
+/* As kn_huber_loss_params and kn_multi_margin_loss_params, whose tensors are inputs here. */
+typedef struct kn_huber_loss_args {
+    kn_reduction reduction; /* default mean */
+    double delta;           /* default 1 */
+} kn_huber_loss_args;
+
+typedef struct kn_multi_margin_loss_args {
+    int p;                  /* default 1 */
+    kn_reduction reduction; /* default mean */
+    double margin;          /* default 1 */
+} kn_multi_margin_loss_args;
+
+/* cdist, pdist. */
+typedef struct kn_distance_args {
+    double p; /* default 2 */
+} kn_distance_args;
 
 typedef struct kn_activation_args {
     kn_activation activation;

@@ -24,7 +24,7 @@
 #define KN_ROWS_OUTPUTS 3
 #define KN_ROWS_INPUTS 9
 #define KN_ROWS_STATE 4
-#define KN_ROWS_NUMBERS 2
+#define KN_ROWS_NUMBERS 3
 
 /* One pass over a row: its state, and the constants of the row that are computed from it. */
 typedef struct kn_rows_pass {

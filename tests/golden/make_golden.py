@@ -15,6 +15,7 @@ import sys
 
 import golden_dtypes
 import golden_log
+import golden_losses
 import golden_norm
 import golden_ops
 import golden_run
@@ -23,6 +24,7 @@ import golden_training
 
 MODULES = (
     golden_ops,
+    golden_losses,
     golden_norm,
     golden_text,
     golden_dtypes,

@@ -168,6 +168,7 @@ int main(int argc, char **argv)
         FAMILY("functions"),
         FAMILY("activation"),
         FAMILY("loss"),
+        FAMILY("losses"),
         FAMILY("elementwise"),
         FAMILY("reduction"),
         FAMILY("rows"),

@@ -49,6 +49,8 @@
     X(avg_pool3d_backward) \
     X(batch_norm) \
     X(batch_norm_backward) \
+    X(binary_cross_entropy) \
+    X(binary_cross_entropy_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
     X(cat) \
@@ -69,6 +71,8 @@
     X(conv_transpose3d_backward) \
     X(cos) \
     X(cosh) \
+    X(cosine_embedding_loss) \
+    X(cosine_similarity) \
     X(cross_entropy) \
     X(cross_entropy_backward) \
     X(cumsum) \
@@ -85,14 +89,24 @@
     X(expm1) \
     X(fill_) \
     X(flatten) \
+    X(gaussian_nll_loss) \
+    X(gaussian_nll_loss_backward) \
     X(ge) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
     X(hardtanh) \
     X(hardtanh_backward) \
+    X(hinge_embedding_loss) \
+    X(hinge_embedding_loss_backward) \
+    X(huber_loss) \
+    X(huber_loss_backward) \
     X(index_select) \
     X(index_select_backward) \
+    X(kl_div) \
+    X(kl_div_backward) \
+    X(l1_loss) \
+    X(l1_loss_backward) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(le) \
@@ -108,6 +122,8 @@
     X(logsumexp) \
     X(logsumexp_backward) \
     X(lt) \
+    X(margin_ranking_loss) \
+    X(margin_ranking_loss_backward) \
     X(matmul) \
     X(max) \
     X(max_backward) \
@@ -134,6 +150,9 @@
     X(mul_) \
     X(mul_scalar) \
     X(mul_scalar_) \
+    X(multi_margin_loss) \
+    X(multilabel_margin_loss) \
+    X(multilabel_soft_margin_loss) \
     X(narrow) \
     X(narrow_backward) \
     X(ne) \
@@ -142,7 +161,10 @@
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
+    X(pairwise_distance) \
     X(permute) \
+    X(poisson_nll_loss) \
+    X(poisson_nll_loss_backward) \
     X(pow) \
     X(pow_scalar) \
     X(prod) \
@@ -159,6 +181,10 @@
     X(silu) \
     X(sin) \
     X(sinh) \
+    X(smooth_l1_loss) \
+    X(smooth_l1_loss_backward) \
+    X(soft_margin_loss) \
+    X(soft_margin_loss_backward) \
     X(softmax) \
     X(softmax_backward) \
     X(softsign) \
@@ -179,6 +205,7 @@
     X(threshold_backward) \
     X(to_dtype) \
     X(transpose) \
+    X(triplet_margin_loss) \
     X(unsqueeze) \
     X(var) \
     X(var_backward) \

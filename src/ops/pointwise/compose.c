@@ -17,6 +17,7 @@ typedef kn_composed value;
 typedef struct parser {
     const char *text, *at, *letters;
     const value *operands;
+    kn_dtype dtype; /* of numbers beside conditions */
     bool failed;
 } parser;
 
@@ -39,9 +40,9 @@ static value of_tensor(parser *p, kn_tensor *tensor)
 }
 
 /* A number as an operand of a tensor: 0-dimensional and of its dtype, so that it does not affect promotion. */
-static kn_tensor *beside(const value *v, const kn_tensor *other)
+static kn_tensor *beside(const parser *p, const value *v, const kn_tensor *other)
 {
-    const kn_dtype dtype = kn_dtype_is_floating(other->dtype) ? other->dtype : KN_F32;
+    const kn_dtype dtype = kn_dtype_is_floating(other->dtype) ? other->dtype : p->dtype;
     return v->tensor ? v->tensor
                      : kn_full_with(0, NULL, kn_scalar_real(v->number),
                                     &(kn_tensor_options){.dtype = dtype, .device = other->storage->device});
@@ -113,7 +114,7 @@ static value binary(parser *p, char sign, value a, value b)
     if (!a.tensor && !b.tensor)
         return (value){.number = fold(sign, a.number, b.number)};
     return of_tensor(
-        p, combine(sign, beside(&a, b.tensor ? b.tensor : a.tensor), beside(&b, a.tensor ? a.tensor : b.tensor)));
+        p, combine(sign, beside(p, &a, b.tensor ? b.tensor : a.tensor), beside(p, &b, a.tensor ? a.tensor : b.tensor)));
 }
 
 static value choose(parser *p, value condition, value yes, value no)
@@ -123,7 +124,7 @@ static value choose(parser *p, value condition, value yes, value no)
     if (!condition.tensor)
         return condition.number != 0 ? yes : no;
     const kn_tensor *like = yes.tensor ? yes.tensor : no.tensor ? no.tensor : condition.tensor;
-    return of_tensor(p, kn_where(condition.tensor, beside(&yes, like), beside(&no, like)));
+    return of_tensor(p, kn_where(condition.tensor, beside(p, &yes, like), beside(p, &no, like)));
 }
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
@@ -154,7 +155,7 @@ static value power(parser *p, value base, value exponent)
         return (value){.number = pow(base.number, exponent.number)};
     if (!exponent.tensor)
         return of_tensor(p, kn_pow_scalar(base.tensor, exponent.number));
-    return of_tensor(p, kn_pow(beside(&base, exponent.tensor), exponent.tensor));
+    return of_tensor(p, kn_pow(beside(p, &base, exponent.tensor), exponent.tensor));
 }
 
 static value function(parser *p, const char *name, const value *operand)
@@ -162,8 +163,9 @@ static value function(parser *p, const char *name, const value *operand)
     static const struct {
         const char *name;
         kn_tensor *(*apply)(kn_tensor *x);
-    } functions[] = {{"abs", kn_abs}, {"cos", kn_cos}, {"cosh", kn_cosh}, {"exp", kn_exp},   {"fabs", kn_abs},
-                     {"log", kn_log}, {"sin", kn_sin}, {"sinh", kn_sinh}, {"sqrt", kn_sqrt}, {"tanh", kn_tanh}};
+    } functions[] = {{"abs", kn_abs},   {"cos", kn_cos},   {"cosh", kn_cosh},         {"exp", kn_exp},
+                     {"fabs", kn_abs},  {"log", kn_log},   {"sin", kn_sin},           {"sinh", kn_sinh},
+                     {"sqrt", kn_sqrt}, {"tanh", kn_tanh}, {"KN_SIGMOID", kn_sigmoid}};
     for (size_t i = 0; operand->tensor && i < sizeof functions / sizeof functions[0]; i++)
         if (strcmp(functions[i].name, name) == 0)
             return of_tensor(p, functions[i].apply(operand->tensor));
@@ -292,9 +294,19 @@ static value ternary(parser *p)
     return choose(p, condition, yes, no);
 }
 
+/* That of the first floating tensor. */
+static kn_dtype dtype_of(const char *letters, const kn_composed *operands)
+{
+    for (int i = 0; letters[i]; i++)
+        if (operands[i].tensor && kn_dtype_is_floating(operands[i].tensor->dtype))
+            return operands[i].tensor->dtype;
+    return KN_F32;
+}
+
 kn_tensor *kn_compose(const char *text, const char *letters, const kn_composed *operands)
 {
-    parser p = {.text = text, .at = text, .letters = letters, .operands = operands};
+    parser p = {
+        .text = text, .at = text, .letters = letters, .operands = operands, .dtype = dtype_of(letters, operands)};
     const value result = ternary(&p);
     while (isspace((unsigned char)*p.at))
         p.at++;
