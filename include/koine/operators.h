@@ -195,6 +195,24 @@ typedef struct kn_layer_norm_args {
     double eps; /* default 1e-5 */
 } kn_layer_norm_args;
 
+/* group_norm: as kn_group_norm_params, whose tensors are inputs here. */
+typedef struct kn_group_norm_args {
+    int64_t num_groups;
+    double eps; /* default 1e-5 */
+} kn_group_norm_args;
+
+/* instance_norm: as kn_instance_norm_params, whose tensors are inputs here. */
+typedef struct kn_instance_norm_args {
+    bool use_input_stats; /* default true */
+    double momentum;      /* default 0.1 */
+    double eps;           /* default 1e-5 */
+} kn_instance_norm_args;
+
+typedef struct kn_local_response_norm_args {
+    int64_t size;
+    double alpha, beta, k; /* default 1e-4, 0.75, 1 */
+} kn_local_response_norm_args;
+
 /* batch_norm: as kn_batch_norm_params, whose tensors are inputs here. */
 typedef struct kn_batch_norm_args {
     bool training;            /* default false */

@@ -17,6 +17,7 @@ import golden_dtypes
 import golden_log
 import golden_losses
 import golden_norm
+import golden_norms
 import golden_ops
 import golden_run
 import golden_text
@@ -26,6 +27,7 @@ MODULES = (
     golden_ops,
     golden_losses,
     golden_norm,
+    golden_norms,
     golden_text,
     golden_dtypes,
     golden_training,

@@ -92,7 +92,10 @@
     X(gaussian_nll_loss) \
     X(gaussian_nll_loss_backward) \
     X(ge) \
+    X(group_norm) \
+    X(group_norm_backward) \
     X(gt) \
+    X(gumbel_softmax) \
     X(hardsigmoid) \
     X(hardswish) \
     X(hardtanh) \
@@ -103,6 +106,7 @@
     X(huber_loss_backward) \
     X(index_select) \
     X(index_select_backward) \
+    X(instance_norm) \
     X(kl_div) \
     X(kl_div_backward) \
     X(l1_loss) \
@@ -112,6 +116,7 @@
     X(le) \
     X(linear) \
     X(linear_backward) \
+    X(local_response_norm) \
     X(log) \
     X(log10) \
     X(log1p) \
@@ -161,6 +166,7 @@
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
+    X(normalize) \
     X(pairwise_distance) \
     X(permute) \
     X(poisson_nll_loss) \
@@ -173,6 +179,8 @@
     X(relu) \
     X(relu6) \
     X(reshape) \
+    X(rms_norm) \
+    X(rms_norm_backward) \
     X(rsqrt) \
     X(select) \
     X(sigmoid) \
@@ -187,6 +195,7 @@
     X(soft_margin_loss_backward) \
     X(softmax) \
     X(softmax_backward) \
+    X(softmin) \
     X(softsign) \
     X(sqrt) \
     X(square) \
