@@ -2,6 +2,8 @@
 #ifndef KOINE_KOINE_H
 #define KOINE_KOINE_H
 
+#include <koine/amp.h>
+#include <koine/attention.h>
 #include <koine/autograd.h>
 #include <koine/common.h>
 #include <koine/conv.h>
@@ -11,19 +13,23 @@
 #include <koine/dist.h>
 #include <koine/distance.h>
 #include <koine/dtype.h>
+#include <koine/embedding.h>
 #include <koine/flags.h>
 #include <koine/function.h>
 #include <koine/fused_optim.h>
 #include <koine/generator.h>
 #include <koine/graph.h>
+#include <koine/index.h>
 #include <koine/init.h>
 #include <koine/io.h>
 #include <koine/jit.h>
 #include <koine/join.h>
 #include <koine/kernel.h>
 #include <koine/loss.h>
+#include <koine/lr_scheduler.h>
 #include <koine/matmul.h>
 #include <koine/memory.h>
+#include <koine/models.h>
 #include <koine/module.h>
 #include <koine/native.h>
 #include <koine/nn.h>
@@ -35,6 +41,7 @@
 #include <koine/profiler.h>
 #include <koine/random.h>
 #include <koine/reduce.h>
+#include <koine/rnn.h>
 #include <koine/shape.h>
 #include <koine/status.h>
 #include <koine/storage.h>

@@ -13,12 +13,15 @@ Values are computed in float64 from inputs that float32 holds exactly: the tests
 import os
 import sys
 
+import golden_attention
 import golden_dtypes
 import golden_log
 import golden_losses
 import golden_norm
 import golden_norms
 import golden_ops
+import golden_products
+import golden_rnn
 import golden_run
 import golden_text
 import golden_training
@@ -31,8 +34,11 @@ MODULES = (
     golden_text,
     golden_dtypes,
     golden_training,
+    golden_rnn,
     golden_run,
     golden_log,
+    golden_attention,
+    golden_products,
 )
 
 

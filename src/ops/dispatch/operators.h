@@ -29,6 +29,10 @@
     X(add_) \
     X(add_activated) \
     X(add_scalar) \
+    X(addbmm) \
+    X(addmm) \
+    X(addmv) \
+    X(addr) \
     X(amax) \
     X(amax_backward) \
     X(amin) \
@@ -47,12 +51,14 @@
     X(avg_pool2d_backward) \
     X(avg_pool3d) \
     X(avg_pool3d_backward) \
+    X(baddbmm) \
     X(batch_norm) \
     X(batch_norm_backward) \
     X(binary_cross_entropy) \
     X(binary_cross_entropy_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
+    X(bmm) \
     X(cat) \
     X(clamp) \
     X(clone) \
@@ -78,8 +84,10 @@
     X(cumsum) \
     X(cumsum_backward) \
     X(div) \
+    X(dot) \
     X(dropout) \
     X(dropout2d) \
+    X(embedding) \
     X(eq) \
     X(erf) \
     X(erfc) \
@@ -89,11 +97,15 @@
     X(expm1) \
     X(fill_) \
     X(flatten) \
+    X(gather) \
     X(gaussian_nll_loss) \
     X(gaussian_nll_loss_backward) \
     X(ge) \
+    X(ger) \
     X(group_norm) \
     X(group_norm_backward) \
+    X(gru) \
+    X(gru_cell) \
     X(gt) \
     X(gumbel_softmax) \
     X(hardsigmoid) \
@@ -104,8 +116,18 @@
     X(hinge_embedding_loss_backward) \
     X(huber_loss) \
     X(huber_loss_backward) \
+    X(index) \
+    X(index_add) \
+    X(index_add_) \
+    X(index_copy) \
+    X(index_copy_) \
+    X(index_fill) \
+    X(index_fill_) \
+    X(index_put) \
+    X(index_put_) \
+    X(index_reduce) \
     X(index_select) \
-    X(index_select_backward) \
+    X(inner) \
     X(instance_norm) \
     X(kl_div) \
     X(kl_div_backward) \
@@ -126,9 +148,13 @@
     X(logsigmoid) \
     X(logsumexp) \
     X(logsumexp_backward) \
+    X(lstm) \
+    X(lstm_cell) \
     X(lt) \
     X(margin_ranking_loss) \
     X(margin_ranking_loss_backward) \
+    X(masked_fill) \
+    X(masked_fill_) \
     X(matmul) \
     X(max) \
     X(max_backward) \
@@ -149,6 +175,7 @@
     X(min_backward) \
     X(min_dim) \
     X(min_dim_backward) \
+    X(mm) \
     X(mse_loss) \
     X(mse_loss_backward) \
     X(mul) \
@@ -158,6 +185,7 @@
     X(multi_margin_loss) \
     X(multilabel_margin_loss) \
     X(multilabel_soft_margin_loss) \
+    X(mv) \
     X(narrow) \
     X(narrow_backward) \
     X(ne) \
@@ -167,6 +195,7 @@
     X(norm) \
     X(norm_backward) \
     X(normalize) \
+    X(outer) \
     X(pairwise_distance) \
     X(permute) \
     X(poisson_nll_loss) \
@@ -175,13 +204,25 @@
     X(pow_scalar) \
     X(prod) \
     X(prod_backward) \
+    X(put) \
+    X(put_) \
     X(reciprocal) \
     X(relu) \
     X(relu6) \
     X(reshape) \
     X(rms_norm) \
     X(rms_norm_backward) \
+    X(rnn_relu) \
+    X(rnn_relu_cell) \
+    X(rnn_tanh) \
+    X(rnn_tanh_cell) \
     X(rsqrt) \
+    X(scaled_dot_product_attention) \
+    X(scatter) \
+    X(scatter_) \
+    X(scatter_add) \
+    X(scatter_add_) \
+    X(scatter_reduce) \
     X(select) \
     X(sigmoid) \
     X(sigmoid_backward) \
@@ -207,6 +248,7 @@
     X(sub_) \
     X(sum) \
     X(t) \
+    X(take) \
     X(tan) \
     X(tanh) \
     X(tanh_backward) \
@@ -218,6 +260,7 @@
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
+    X(vdot) \
     X(view_dtype) \
     X(where)
 /* clang-format on */
