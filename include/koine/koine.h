@@ -12,6 +12,7 @@
 #include <koine/device.h>
 #include <koine/device_log.h>
 #include <koine/dist.h>
+#include <koine/distance.h>
 #include <koine/dropout.h>
 #include <koine/dtype.h>
 #include <koine/embedding.h>

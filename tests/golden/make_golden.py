@@ -17,7 +17,9 @@ import golden_attention
 import golden_dtypes
 import golden_elementwise
 import golden_log
+import golden_losses
 import golden_norm
+import golden_norms
 import golden_ops
 import golden_products
 import golden_rnn
@@ -27,7 +29,9 @@ import golden_training
 
 MODULES = (
     golden_ops,
+    golden_losses,
     golden_norm,
+    golden_norms,
     golden_text,
     golden_dtypes,
     golden_training,

@@ -170,6 +170,7 @@ int main(int argc, char **argv)
         FAMILY("functions"),
         FAMILY("activation"),
         FAMILY("loss"),
+        FAMILY("losses"),
         FAMILY("elementwise"),
         FAMILY("reduction"),
         FAMILY("rows"),
@@ -179,6 +180,7 @@ int main(int argc, char **argv)
         FAMILY("binary"),
         FAMILY("logic"),
         FAMILY("special"),
+        FAMILY("norms"),
         FAMILY("rnn"),
     };
     /* clang-format on */

@@ -40,9 +40,10 @@ static void each_is_whole(void **state)
     for (int i = 0; i < kn_op_count(); i++) {
         const kn_op *op = kn_op_at(i);
         bool optional = false;
-        if (!op->inputs[0] || !op->shape || !op->forward)
+        const bool composed = kn_op_is_composition(op);
+        if (!op->inputs[0] || (composed ? !op->enter || !op->composes : !op->shape))
             fail_msg("%s has no inputs, shape rule or forward", op->name);
-        if (!op->reference && !op->is_view && !op->backward_of && !only_moves_data(op->name))
+        if (!composed && !op->reference && !op->is_view && !op->backward_of && !only_moves_data(op->name))
             fail_msg("%s has no reference", op->name);
         for (int k = 0; k < KN_OP_MAX_INPUTS && op->inputs[k]; k++) {
             if (k > 0 && op->inputs[k - 1][0] == '*')

@@ -62,6 +62,8 @@
     X(baddbmm) \
     X(batch_norm) \
     X(batch_norm_backward) \
+    X(binary_cross_entropy) \
+    X(binary_cross_entropy_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
     X(bitwise_and) \
@@ -99,6 +101,8 @@
     X(copysign) \
     X(cos) \
     X(cosh) \
+    X(cosine_embedding_loss) \
+    X(cosine_similarity) \
     X(cross_entropy) \
     X(cross_entropy_backward) \
     X(cumsum) \
@@ -143,22 +147,31 @@
     X(fmod_scalar) \
     X(frac) \
     X(gather) \
+    X(gaussian_nll_loss) \
+    X(gaussian_nll_loss_backward) \
     X(gcd) \
     X(ge) \
     X(ge_scalar) \
     X(gelu) \
     X(ger) \
     X(glu) \
+    X(group_norm) \
+    X(group_norm_backward) \
     X(gru) \
     X(gru_cell) \
     X(gt) \
     X(gt_scalar) \
+    X(gumbel_softmax) \
     X(hardshrink) \
     X(hardsigmoid) \
     X(hardswish) \
     X(hardtanh) \
     X(hardtanh_backward) \
     X(heaviside) \
+    X(hinge_embedding_loss) \
+    X(hinge_embedding_loss_backward) \
+    X(huber_loss) \
+    X(huber_loss_backward) \
     X(hypot) \
     X(i0) \
     X(i0e) \
@@ -176,12 +189,17 @@
     X(index_reduce) \
     X(index_select) \
     X(inner) \
+    X(instance_norm) \
     X(isclose) \
     X(isfinite) \
     X(isinf) \
     X(isnan) \
     X(isneginf) \
     X(isposinf) \
+    X(kl_div) \
+    X(kl_div_backward) \
+    X(l1_loss) \
+    X(l1_loss_backward) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(lcm) \
@@ -196,6 +214,7 @@
     X(lgamma) \
     X(linear) \
     X(linear_backward) \
+    X(local_response_norm) \
     X(log) \
     X(log10) \
     X(log1p) \
@@ -218,6 +237,8 @@
     X(lstm_cell) \
     X(lt) \
     X(lt_scalar) \
+    X(margin_ranking_loss) \
+    X(margin_ranking_loss_backward) \
     X(masked_fill) \
     X(masked_fill_) \
     X(matmul) \
@@ -249,6 +270,9 @@
     X(mul_) \
     X(mul_scalar) \
     X(mul_scalar_) \
+    X(multi_margin_loss) \
+    X(multilabel_margin_loss) \
+    X(multilabel_soft_margin_loss) \
     X(mv) \
     X(nan_to_num) \
     X(narrow) \
@@ -264,8 +288,12 @@
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
+    X(normalize) \
     X(outer) \
+    X(pairwise_distance) \
     X(permute) \
+    X(poisson_nll_loss) \
+    X(poisson_nll_loss_backward) \
     X(polygamma) \
     X(pow) \
     X(pow_) \
@@ -287,6 +315,8 @@
     X(remainder_) \
     X(remainder_scalar) \
     X(reshape) \
+    X(rms_norm) \
+    X(rms_norm_backward) \
     X(rnn_relu) \
     X(rnn_relu_cell) \
     X(rnn_tanh) \
@@ -317,8 +347,13 @@
     X(sin) \
     X(sinc) \
     X(sinh) \
+    X(smooth_l1_loss) \
+    X(smooth_l1_loss_backward) \
+    X(soft_margin_loss) \
+    X(soft_margin_loss_backward) \
     X(softmax) \
     X(softmax_backward) \
+    X(softmin) \
     X(softplus) \
     X(softshrink) \
     X(softsign) \
@@ -346,6 +381,7 @@
     X(threshold_backward) \
     X(to_dtype) \
     X(transpose) \
+    X(triplet_margin_loss) \
     X(trunc) \
     X(trunc_) \
     X(unsqueeze) \
