@@ -287,6 +287,10 @@
     X(remainder_) \
     X(remainder_scalar) \
     X(reshape) \
+    X(rnn_relu) \
+    X(rnn_relu_cell) \
+    X(rnn_tanh) \
+    X(rnn_tanh_cell) \
     X(round) \
     X(round_) \
     X(rpow_scalar) \
@@ -294,11 +298,6 @@
     X(rsqrt) \
     X(rsqrt_) \
     X(rsub_scalar) \
-    X(rnn_relu) \
-    X(rnn_relu_cell) \
-    X(rnn_tanh) \
-    X(rnn_tanh_cell) \
-    X(rsqrt) \
     X(scaled_dot_product_attention) \
     X(scatter) \
     X(scatter_) \
