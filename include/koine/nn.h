@@ -10,6 +10,7 @@
 #include <koine/nn/linear.h>
 #include <koine/nn/normalization.h>
 #include <koine/nn/pooling.h>
+#include <koine/nn/rnn.h>
 #include <koine/nn/shape.h>
 #include <koine/nn/transformer.h>
 

@@ -11,6 +11,7 @@
     X(binary) \
     X(conv) \
     X(conv2d) \
+    X(index) \
     X(loss) \
     X(matmul) \
     X(norm) \
@@ -18,6 +19,7 @@
     X(pool2d) \
     X(products) \
     X(reduction) \
+    X(rnn) \
     X(shape) \
     X(unary)
 /* clang-format on */

@@ -83,6 +83,7 @@
     X(dot) \
     X(dropout) \
     X(dropout2d) \
+    X(embedding) \
     X(eq) \
     X(erf) \
     X(erfc) \
@@ -92,15 +93,27 @@
     X(expm1) \
     X(fill_) \
     X(flatten) \
+    X(gather) \
     X(ge) \
     X(ger) \
+    X(gru) \
+    X(gru_cell) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
     X(hardtanh) \
     X(hardtanh_backward) \
+    X(index) \
+    X(index_add) \
+    X(index_add_) \
+    X(index_copy) \
+    X(index_copy_) \
+    X(index_fill) \
+    X(index_fill_) \
+    X(index_put) \
+    X(index_put_) \
+    X(index_reduce) \
     X(index_select) \
-    X(index_select_backward) \
     X(inner) \
     X(layer_norm) \
     X(layer_norm_backward) \
@@ -116,7 +129,11 @@
     X(logsigmoid) \
     X(logsumexp) \
     X(logsumexp_backward) \
+    X(lstm) \
+    X(lstm_cell) \
     X(lt) \
+    X(masked_fill) \
+    X(masked_fill_) \
     X(matmul) \
     X(max) \
     X(max_backward) \
@@ -159,12 +176,23 @@
     X(pow_scalar) \
     X(prod) \
     X(prod_backward) \
+    X(put) \
+    X(put_) \
     X(reciprocal) \
     X(relu) \
     X(relu6) \
     X(reshape) \
+    X(rnn_relu) \
+    X(rnn_relu_cell) \
+    X(rnn_tanh) \
+    X(rnn_tanh_cell) \
     X(rsqrt) \
     X(scaled_dot_product_attention) \
+    X(scatter) \
+    X(scatter_) \
+    X(scatter_add) \
+    X(scatter_add_) \
+    X(scatter_reduce) \
     X(select) \
     X(sigmoid) \
     X(sigmoid_backward) \
@@ -185,6 +213,7 @@
     X(sub_) \
     X(sum) \
     X(t) \
+    X(take) \
     X(tan) \
     X(tanh) \
     X(tanh_backward) \
