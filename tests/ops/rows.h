@@ -17,7 +17,8 @@
     X(pool2d) \
     X(reduction) \
     X(shape) \
-    X(unary)
+    X(unary) \
+    X(vision)
 /* clang-format on */
 
 #define OP_TABLE_DECLARED(family) extern const op_table family##_rows;

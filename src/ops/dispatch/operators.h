@@ -85,7 +85,13 @@
     X(expm1) \
     X(fill_) \
     X(flatten) \
+    X(fold) \
+    X(fold_backward) \
+    X(fractional_max_pool2d) \
+    X(fractional_max_pool3d) \
     X(ge) \
+    X(grid_sample) \
+    X(grid_sample_backward) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
@@ -93,6 +99,8 @@
     X(hardtanh_backward) \
     X(index_select) \
     X(index_select_backward) \
+    X(interpolate) \
+    X(interpolate_backward) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(le) \
@@ -122,6 +130,9 @@
     X(max_pool3d) \
     X(max_pool3d_with_indices) \
     X(max_pool3d_with_indices_backward) \
+    X(max_unpool1d) \
+    X(max_unpool2d) \
+    X(max_unpool3d) \
     X(maximum) \
     X(mean) \
     X(min) \
@@ -142,6 +153,8 @@
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
+    X(pad) \
+    X(pad_backward) \
     X(permute) \
     X(pow) \
     X(pow_scalar) \
@@ -179,6 +192,8 @@
     X(threshold_backward) \
     X(to_dtype) \
     X(transpose) \
+    X(unfold) \
+    X(unfold_backward) \
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
