@@ -3,8 +3,14 @@
 #include "common/koine.clh"
 #include "vision/pad.h"
 
+/* What repeats in circular padding: the elements that are not cropped. */
+static long period_of(long size, long out_size, long before)
+{
+    return size - max(-before, 0L) - max(size + before - out_size, 0L);
+}
+
 /* The element that place `at` is a copy of; places 0 .. size - 1 are the elements themselves. */
-static long original(long at, long size, int mode)
+static long original(long at, long size, long period, int mode)
 {
     if (at >= 0 && at < size)
         return at;
@@ -12,7 +18,7 @@ static long original(long at, long size, int mode)
         return at < 0 ? -at : 2 * (size - 1) - at;
     if (mode == KN_PADS_BY_EDGE)
         return at < 0 ? 0 : size - 1;
-    return at < 0 ? at + size : at - size;
+    return at < 0 ? at + period : at - period;
 }
 
 #ifndef PAD_BACKWARD
@@ -22,8 +28,8 @@ static long row_start(const kn_pad_geometry *p, long row)
 {
     long start = 0, step = p->size[p->ndim - 1];
     for (int d = p->ndim - 2; d >= 0; d--) {
-        const long next = row / p->out_size[d];
-        start += step * original(row - next * p->out_size[d] - p->before[d], p->size[d], p->mode);
+        const long next = row / p->out_size[d], period = period_of(p->size[d], p->out_size[d], p->before[d]);
+        start += step * original(row - next * p->out_size[d] - p->before[d], p->size[d], period, p->mode);
         step *= p->size[d];
         row = next;
     }
@@ -35,6 +41,7 @@ kernel void pad(KN_IN(x), KN_OUT(y), const kn_pad_geometry p)
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     const long width = p.out_size[p.ndim - 1], size = p.size[p.ndim - 1], before = p.before[p.ndim - 1];
+    const long period = period_of(size, width, before);
 #ifdef KN_CPU
     const long first = clamp(before, 0L, width), end = clamp(before + size, first, width);
     KN_FOR(row, p.rows)
@@ -42,17 +49,17 @@ kernel void pad(KN_IN(x), KN_OUT(y), const kn_pad_geometry p)
         const global T *from = x + row_start(&p, row);
         global T *to = y + row * width;
         for (long i = 0; i < first; i++)
-            to[i] = from[original(i - before, size, p.mode)];
+            to[i] = from[original(i - before, size, period, p.mode)];
         for (long i = first; i < end; i++)
             to[i] = from[i - before];
         for (long i = end; i < width; i++)
-            to[i] = from[original(i - before, size, p.mode)];
+            to[i] = from[original(i - before, size, period, p.mode)];
     }
 #else
     KN_FOR(i, p.rows * width)
     {
         const long row = i / width;
-        y[i] = x[row_start(&p, row) + original(i - row * width - before, size, p.mode)];
+        y[i] = x[row_start(&p, row) + original(i - row * width - before, size, period, p.mode)];
     }
 #endif
 }
@@ -69,8 +76,9 @@ static void copies_of(const kn_pad_axis *a, long j, bool behind, long *first, lo
         *end = j == (behind ? a->size - 1 : 0) ? high : low;
         return;
     }
+    const long period = period_of(a->size, a->out_size, a->before);
     const long at = a->mode == KN_PADS_BY_MIRROR ? a->before - j + (behind ? 2 * (a->size - 1) : 0)
-                                                 : a->before + j + (behind ? a->size : -a->size);
+                                                 : a->before + j + (behind ? period : -period);
     const bool is_copy = at >= low && at < high;
     *first = at, *end = is_copy ? at + 1 : at;
 }
@@ -111,6 +119,7 @@ static void sum_lines(const kn_pad_axis *a, long j, const global T *g, global T 
 static void sum_row(const kn_pad_axis *a, const global T *g, global T *to)
 {
     const long first = clamp(-a->before, 0L, a->size), end = clamp(a->out_size - a->before, first, a->size);
+    const long period = period_of(a->size, a->out_size, a->before);
     for (long j = 0; j < first; j++)
         to[j] = 0;
     for (long j = first; j < end; j++)
@@ -118,9 +127,9 @@ static void sum_row(const kn_pad_axis *a, const global T *g, global T *to)
     for (long j = end; j < a->size; j++)
         to[j] = 0;
     for (long i = 0; i < min(a->before, a->out_size); i++)
-        to[original(i - a->before, a->size, a->mode)] += g[i];
+        to[original(i - a->before, a->size, period, a->mode)] += g[i];
     for (long i = max(a->before + a->size, 0L); i < a->out_size; i++)
-        to[original(i - a->before, a->size, a->mode)] += g[i];
+        to[original(i - a->before, a->size, period, a->mode)] += g[i];
 }
 
 #endif

@@ -157,7 +157,7 @@ static void make_row_of_pairs(const global int *places, const global T *weights,
         const int at = places[2 * i], next = at + (places[2 * i + 1] > 1);
         const T w = weights[2 * i], other = weights[2 * i + 1];
         const T sum = w * from[at], more = other * from[next];
-        to[i] = places[2 * i + 1] > 1 ? sum + more : sum;
+        to[i] = places[2 * i + 1] > 1 ? sum + more : places[2 * i + 1] > 0 ? sum : (T)0;
     }
 }
 

@@ -20,6 +20,7 @@ import golden_ops
 import golden_run
 import golden_text
 import golden_training
+import golden_vision
 
 MODULES = (
     golden_ops,
@@ -29,6 +30,7 @@ MODULES = (
     golden_training,
     golden_run,
     golden_log,
+    golden_vision,
 )
 
 

@@ -173,6 +173,8 @@ int main(int argc, char **argv)
         FAMILY("rows"),
         FAMILY("matmul"),
         FAMILY("norm"),
+        FAMILY("vision"),
+        FAMILY("pool_more"),
     };
     /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);

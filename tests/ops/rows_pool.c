@@ -67,6 +67,10 @@ static kn_tensor *build_max_unpool2d(kn_tensor *const *x, const void *params)
     (void)kn_max_pool2d_with_indices(x[1], &indices, .kernel_sizes = {2, 3});
     return kn_max_unpool2d_with(x[0], indices, params);
 }
+static kn_tensor *build_max_unpool2d_at(kn_tensor *const *x, const void *params)
+{
+    return kn_max_unpool2d_with(x[0], x[1], params);
+}
 static kn_tensor *build_max_unpool3d(kn_tensor *const *x, const void *params)
 {
     kn_tensor *indices = NULL;
@@ -89,6 +93,7 @@ static kn_tensor *build_fractional_max_pool3d(kn_tensor *const *x, const void *p
 
 /* clang-format off */
 #define LP(p, ...) &(const lp_params){{KN_POOL_DEFAULTS, __VA_ARGS__}, p}
+#define PLACED(...) {.fill = FILL_DISTINCT, .low = -2, .high = 2, .constant = true, OP_SHAPE(__VA_ARGS__)}
 #define UNPOOL(...) &(const kn_max_unpool_params){__VA_ARGS__}
 #define FRACTIONAL(...) &(const kn_fractional_max_pool_params){__VA_ARGS__}
 #define POOL(...) &(const kn_pool_params){KN_POOL_DEFAULTS, __VA_ARGS__}
@@ -161,11 +166,12 @@ static const op_row rows[] = {
     {"adaptive_avg_pool3d/keeping", build_adaptive_avg_pool3d, {FLOATS(2, 3, 5, 7, 4)}, SIZE(-1, 2, -1)},
     {"adaptive_avg_pool3d/no_batch", build_adaptive_avg_pool3d, {FLOATS(0, 2, 3, 4, 5)}, SIZE(2, 2, 2)},
 
-    {"max_unpool1d/sizes", build_max_unpool1d, {FLOATS(2, 3, 4), DISTINCT(2, 3, 9)}, UNPOOL(.kernel_size = 2, .output_sizes = {9})},
-    {"max_unpool2d/sizes", build_max_unpool2d, {FLOATS(2, 3, 4, 3), DISTINCT(2, 3, 8, 9)}, UNPOOL(.kernel_sizes = {2, 3})},
-    {"max_unpool2d/without_batch", build_max_unpool2d, {FLOATS(3, 4, 3), DISTINCT(3, 8, 9)}, UNPOOL(.kernel_sizes = {2, 3}), .full = true},
-    {"max_unpool2d/no_batch", build_max_unpool2d, {FLOATS(0, 3, 4, 3), FLOATS(0, 3, 8, 9)}, UNPOOL(.kernel_sizes = {2, 3}), .full = true},
-    {"max_unpool3d/sizes", build_max_unpool3d, {FLOATS(2, 1, 2, 3, 2), DISTINCT(2, 1, 4, 6, 4)}, UNPOOL(.kernel_size = 2)},
+    {"max_unpool1d/sizes", build_max_unpool1d, {FLOATS(2, 3, 4), PLACED(2, 3, 9)}, UNPOOL(.kernel_size = 2, .output_sizes = {9})},
+    {"max_unpool2d/sizes", build_max_unpool2d, {FLOATS(2, 3, 4, 3), PLACED(2, 3, 8, 9)}, UNPOOL(.kernel_sizes = {2, 3})},
+    {"max_unpool2d/without_batch", build_max_unpool2d, {FLOATS(3, 4, 3), PLACED(3, 8, 9)}, UNPOOL(.kernel_sizes = {2, 3}), .full = true},
+    {"max_unpool2d/no_batch", build_max_unpool2d, {FLOATS(0, 3, 4, 3), PLACED(0, 3, 8, 9)}, UNPOOL(.kernel_sizes = {2, 3}), .full = true},
+    {"max_unpool2d/one_place", build_max_unpool2d_at, {FLOATS(2, 3, 7, 9), INDICES(5, 2, 3, 7, 9)}, UNPOOL(.kernel_size = 2), .no_gradient = true},
+    {"max_unpool3d/sizes", build_max_unpool3d, {FLOATS(2, 1, 2, 3, 2), PLACED(2, 1, 4, 6, 4)}, UNPOOL(.kernel_size = 2)},
     {"lp_pool1d/2", build_lp_pool1d, {FLOATS_IN(0.5, 2, 2, 3, 9)}, LP(2, .kernel_size = 3, .stride = 2, .ceil_mode = true)},
     {"lp_pool2d/3", build_lp_pool2d, {FLOATS_IN(0.5, 2, 2, 3, 6, 5)}, LP(3, .kernel_sizes = {2, 3}), .full = true},
     {"lp_pool3d/1", build_lp_pool3d, {FLOATS_IN(0.5, 2, 1, 2, 4, 5, 4)}, LP(1, .kernel_size = 2), .full = true},

@@ -80,7 +80,7 @@ static const op_row rows[] = {
     {"pad/replicate_crop", build_pad, {FLOATS(2, 3, 4)}, PAD(REPLICATE, -3, 5, -5, 7), .full = true},
     {"pad/replicate_3d", build_pad, {FLOATS(1, 2, 3, 4)}, PAD(REPLICATE, 1, 2, 3, 0, 5, 5), .full = true},
     {"pad/circular", build_pad, {FLOATS(2, 3, 5, 7)}, PAD(CIRCULAR, 7, 2, 0, 5)},
-    {"pad/circular_crop", build_pad, {FLOATS(2, 5, 7)}, PAD(CIRCULAR, -1, 2, 5, -3), .full = true},
+    {"pad/circular_crop", build_pad, {FLOATS(2, 5, 7)}, PAD(CIRCULAR, -1, 2, 2, -3), .full = true},
     {"pad/circular_large", build_pad, {FLOATS(5, 37, 67)}, PAD(CIRCULAR, 3, 3, 2, 2), .full = true},
     {"pad/nothing", build_pad, {FLOATS(2, 5, 7)}, PAD(REFLECT, 0, 0, 0, 0), .full = true},
 

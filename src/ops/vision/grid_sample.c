@@ -185,7 +185,7 @@ static double reference_weight(const kn_grid_sample_params *params, double place
     }
     for (double k = floor(x) - 1; k <= floor(x) + 2; k++) {
         const double s = fabs(x - k), c = -0.75;
-        if (inside(params, k, n) == (double)j)
+        if (fabs(inside(params, k, n) - (double)j) < 0.25)
             sum += s <= 1 ? (c + 2) * s * s * s - (c + 3) * s * s + 1 : c * (s * s * s - 5 * s * s + 8 * s - 4);
     }
     return sum;

@@ -30,7 +30,8 @@ static bool pads_nothing(const kn_pad_args *args)
 
 static kn_status check_dimension(const kn_pad_args *args, int64_t size, int64_t before, int64_t after, int dim)
 {
-    const int64_t limit = args->mode == KN_PAD_REFLECT ? size - 1 : size;
+    const int64_t kept = size + (before < 0 ? before : 0) + (after < 0 ? after : 0);
+    const int64_t limit = args->mode == KN_PAD_REFLECT ? size - 1 : kept;
     const bool is_constant = args->mode == KN_PAD_CONSTANT;
     if (before > INT64_MAX / 4 || after > INT64_MAX / 4 || before < -(INT64_MAX / 4) || after < -(INT64_MAX / 4) ||
         size + before + after < (is_constant ? 0 : 1))
@@ -230,14 +231,16 @@ static kn_status pad_backward_backward(kn_grad_call *grad)
 /* --- reference ---------------------------------------------------------------------------------------------------- */
 
 /* The place along a dimension that place `at` repeats; -1: none. */
-static int64_t repeated(int64_t at, int64_t size, kn_padding_mode mode)
+static int64_t repeated(int64_t at, int64_t size, int64_t before, int64_t after, kn_padding_mode mode)
 {
+    if (mode == KN_PAD_CIRCULAR) { /* what is not cropped repeats */
+        const int64_t first = before < 0 ? -before : 0, period = size - first + (after < 0 ? after : 0);
+        return first + (at - first + period) % period;
+    }
     if (mode == KN_PAD_CONSTANT)
         return at < 0 || at >= size ? -1 : at;
     if (mode == KN_PAD_REPLICATE)
         return at < 0 ? 0 : at >= size ? size - 1 : at;
-    if (mode == KN_PAD_CIRCULAR)
-        return (at + size) % size;
     at = at < 0 ? -at : at;
     return at >= size ? 2 * (size - 1) - at : at;
 }
@@ -251,7 +254,8 @@ static kn_status pad_reference(const kn_call *call)
         int64_t rest = i, from = 0, step = 1;
         bool inside = true;
         for (int d = x->ndim - 1; d >= 0; d--) {
-            const int64_t at = repeated(rest % y->shape[d] - pad_of(args, x->ndim, d, false), x->shape[d], args->mode);
+            const int64_t before = pad_of(args, x->ndim, d, false), after = pad_of(args, x->ndim, d, true);
+            const int64_t at = repeated(rest % y->shape[d] - before, x->shape[d], before, after, args->mode);
             inside = inside && at >= 0;
             from += at * step;
             step *= x->shape[d];
