@@ -116,8 +116,9 @@ typedef struct bench_list {
 } bench_list;
 
 /* The families, in the order in which they run. */
-extern const bench_list bench_seeds, bench_gemm, bench_conv, bench_pooling, bench_networks, bench_elementwise,
-    bench_reduce, bench_softmax, bench_norm, bench_move, bench_launch, bench_profiler, bench_transfer, bench_startup;
+extern const bench_list bench_seeds, bench_attention, bench_gemm, bench_conv, bench_pooling, bench_networks,
+    bench_elementwise, bench_reduce, bench_softmax, bench_norm, bench_move, bench_launch, bench_profiler,
+    bench_transfer, bench_startup;
 extern const bench_list *const bench_families[];
 extern const int bench_family_count;
 

@@ -38,8 +38,9 @@ double bench_now(void)
 }
 
 const bench_list *const bench_families[] = {
-    &bench_seeds,   &bench_networks, &bench_gemm, &bench_conv,   &bench_pooling,  &bench_elementwise, &bench_reduce,
-    &bench_softmax, &bench_norm,     &bench_move, &bench_launch, &bench_profiler, &bench_transfer,    &bench_startup,
+    &bench_seeds,       &bench_networks, &bench_gemm,     &bench_conv,      &bench_pooling,
+    &bench_elementwise, &bench_reduce,   &bench_softmax,  &bench_attention, &bench_norm,
+    &bench_move,        &bench_launch,   &bench_profiler, &bench_transfer,  &bench_startup,
 };
 const int bench_family_count = sizeof bench_families / sizeof bench_families[0];
 

@@ -184,6 +184,7 @@ static inline const kn_op_params *kn_op_params_of(const kn_op *op)
         kn_interpolate_mode: KN_PARAM_ENUM,                                                                            \
         kn_grid_mode: KN_PARAM_ENUM,                                                                                   \
         kn_grid_padding: KN_PARAM_ENUM,                                                                                \
+        kn_scatter_reduction: KN_PARAM_ENUM,                                                                            \
         kn_ints: KN_PARAM_INTS,                                                                                        \
         kn_generator *: KN_PARAM_GENERATOR)
 

@@ -13,10 +13,12 @@ Values are computed in float64 from inputs that float32 holds exactly: the tests
 import os
 import sys
 
+import golden_attention
 import golden_dtypes
 import golden_log
 import golden_norm
 import golden_ops
+import golden_products
 import golden_run
 import golden_text
 import golden_training
@@ -31,6 +33,8 @@ MODULES = (
     golden_run,
     golden_log,
     golden_vision,
+    golden_attention,
+    golden_products,
 )
 
 

@@ -163,6 +163,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         FAMILY("conv2d"),
         FAMILY("conv"),
+        FAMILY("attention"),
+        FAMILY("products"),
         FAMILY("pool2d"),
         FAMILY("pool"),
         FAMILY("functions"),

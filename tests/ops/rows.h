@@ -7,14 +7,17 @@
 #define OP_TABLES(X) \
     X(activation) \
     X(alignment) \
+    X(attention) \
     X(binary) \
     X(conv) \
     X(conv2d) \
+    X(index) \
     X(loss) \
     X(matmul) \
     X(norm) \
     X(pool) \
     X(pool2d) \
+    X(products) \
     X(reduction) \
     X(shape) \
     X(unary) \

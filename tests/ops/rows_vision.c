@@ -134,4 +134,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(vision_rows, rows);
+OP_TABLE(vision_rows, rows, .has_golden = true);

@@ -53,6 +53,7 @@ CALLS(kn_nn_layer_norm, kn_nn_layer_norm_params, show_module, kn_nn_layer_norm_w
       kn_nn_layer_norm(KN_SHAPE(2, 3)))
 CALLS(kn_nn_dropout, kn_nn_dropout_params, show_module, kn_nn_dropout_with(params), kn_nn_dropout())
 CALLS(kn_nn_dropout2d, kn_nn_dropout_params, show_module, kn_nn_dropout2d_with(params), kn_nn_dropout2d())
+CALLS(kn_models_new, kn_models_params, show_module, kn_models_new_with("lenet5", params), kn_models_new("lenet5"))
 CALLS(kn_nn_data_parallel, kn_data_parallel_params, show_module, kn_nn_data_parallel_with(kn_nn_relu(), params),
       kn_nn_data_parallel(kn_nn_relu()))
 
@@ -120,6 +121,7 @@ DEFAULTS(modules_defaults,
          ROW(kn_nn_layer_norm),
          ROW(kn_nn_dropout),
          ROW(kn_nn_dropout2d),
+         ROW(kn_models_new),
          ROW(kn_nn_data_parallel),
          ROW(kn_module_summary),
          ROW(kn_module_new_many),

@@ -29,6 +29,10 @@
     X(add_) \
     X(add_activated) \
     X(add_scalar) \
+    X(addbmm) \
+    X(addmm) \
+    X(addmv) \
+    X(addr) \
     X(amax) \
     X(amax_backward) \
     X(amin) \
@@ -47,10 +51,12 @@
     X(avg_pool2d_backward) \
     X(avg_pool3d) \
     X(avg_pool3d_backward) \
+    X(baddbmm) \
     X(batch_norm) \
     X(batch_norm_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
+    X(bmm) \
     X(cat) \
     X(clamp) \
     X(clone) \
@@ -74,8 +80,10 @@
     X(cumsum) \
     X(cumsum_backward) \
     X(div) \
+    X(dot) \
     X(dropout) \
     X(dropout2d) \
+    X(embedding) \
     X(eq) \
     X(erf) \
     X(erfc) \
@@ -92,15 +100,28 @@
     X(ge) \
     X(grid_sample) \
     X(grid_sample_backward) \
+    X(gather) \
+    X(ge) \
+    X(ger) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
     X(hardtanh) \
     X(hardtanh_backward) \
+    X(index) \
+    X(index_add) \
+    X(index_add_) \
+    X(index_copy) \
+    X(index_copy_) \
+    X(index_fill) \
+    X(index_fill_) \
+    X(index_put) \
+    X(index_put_) \
+    X(index_reduce) \
     X(index_select) \
-    X(index_select_backward) \
     X(interpolate) \
     X(interpolate_backward) \
+    X(inner) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(le) \
@@ -116,6 +137,8 @@
     X(logsumexp) \
     X(logsumexp_backward) \
     X(lt) \
+    X(masked_fill) \
+    X(masked_fill_) \
     X(matmul) \
     X(max) \
     X(max_backward) \
@@ -139,12 +162,14 @@
     X(min_backward) \
     X(min_dim) \
     X(min_dim_backward) \
+    X(mm) \
     X(mse_loss) \
     X(mse_loss_backward) \
     X(mul) \
     X(mul_) \
     X(mul_scalar) \
     X(mul_scalar_) \
+    X(mv) \
     X(narrow) \
     X(narrow_backward) \
     X(ne) \
@@ -155,16 +180,25 @@
     X(norm_backward) \
     X(pad) \
     X(pad_backward) \
+    X(outer) \
     X(permute) \
     X(pow) \
     X(pow_scalar) \
     X(prod) \
     X(prod_backward) \
+    X(put) \
+    X(put_) \
     X(reciprocal) \
     X(relu) \
     X(relu6) \
     X(reshape) \
     X(rsqrt) \
+    X(scaled_dot_product_attention) \
+    X(scatter) \
+    X(scatter_) \
+    X(scatter_add) \
+    X(scatter_add_) \
+    X(scatter_reduce) \
     X(select) \
     X(sigmoid) \
     X(sigmoid_backward) \
@@ -185,6 +219,7 @@
     X(sub_) \
     X(sum) \
     X(t) \
+    X(take) \
     X(tan) \
     X(tanh) \
     X(tanh_backward) \
@@ -197,6 +232,7 @@
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
+    X(vdot) \
     X(view_dtype) \
     X(where)
 /* clang-format on */

@@ -1,5 +1,5 @@
 /* ops/pool/fractional.c - fractional max pooling. */
-#include <koine/pointwise.h>
+#include <koine/index.h>
 #include <koine/pool.h>
 #include <koine/random.h>
 #include <koine/shape.h>
@@ -11,8 +11,6 @@
 #include "loops/work_size.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pool/pool.h"
-
-extern const kn_op kn_index_select_backward_op;
 
 static int dims_of(const kn_op *op) { return *(const int *)op->detail; }
 
@@ -104,24 +102,20 @@ static kn_status fractional_forward(kn_call *call)
     return status;
 }
 
-/* Windows may overlap: index_select's backward pass sums in a fixed order. */
+/* Windows may overlap: what they add to an element is summed in a fixed order. */
 static kn_status fractional_backward(kn_grad_call *grad)
 {
     const int dims = dims_of(grad->op);
     const kn_input_spec *x = &grad->input[0];
     kn_tensor *g = grad->grad_outputs[0];
-    const int64_t planes = kn_shape_numel(x->ndim - dims, x->shape), volume = kn_shape_numel(x->ndim, x->shape);
 
     if (!g || !grad->needs[0])
         return KN_OK;
-    kn_tensor *first = kn_arange_with(0, (double)planes, 1, &(kn_tensor_options){.dtype = KN_I64, .device = x->device});
-    kn_tensor *begin = kn_mul_scalar(first, planes > 0 ? volume / planes : 0);
-    kn_tensor *places =
-        kn_add(kn_reshape(grad->saved[0], 2, (const int64_t[]){planes, planes > 0 ? -1 : 0}), kn_unsqueeze(begin, 1));
-    kn_tensor *like = kn_empty_with(1, &volume, &(kn_tensor_options){.dtype = x->dtype, .device = x->device});
-    kn_tensor *flat = kn_reshape(g, 1, (const int64_t[]){kn_numel(g)});
-    kn_tensor *sums = kn_invoke(&kn_index_select_backward_op, &(kn_dim_args){0}, flat, like,
-                                kn_reshape(places, 1, (const int64_t[]){kn_numel(g)}));
+    const int first = x->ndim - dims;
+    const int64_t planes = kn_shape_numel(first, x->shape), outputs = kn_shape_numel(dims, g->shape + first);
+    const int64_t volume[] = {planes, kn_shape_numel(dims, x->shape + first)}, places[] = {planes, outputs};
+    kn_tensor *zeros = kn_zeros_with(2, volume, &(kn_tensor_options){.dtype = x->dtype, .device = x->device});
+    kn_tensor *sums = kn_scatter_add(zeros, 1, kn_reshape(grad->saved[0], 2, places), kn_reshape(g, 2, places));
     grad->grad_inputs[0] = kn_reshape(sums, x->ndim, x->shape);
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }

@@ -2,6 +2,7 @@
 #include "ops/pool/pool.h"
 
 #include <koine/conv.h>
+#include <koine/index.h>
 #include <koine/pointwise.h>
 #include <koine/pool.h>
 #include <koine/shape.h>
@@ -228,16 +229,13 @@ kn_status kn_pool_max_backward_recorded(kn_grad_call *grad, kn_tensor *indices, 
     return indices ? kn_backward_recorded_with(&call, grad->grad_outputs[0], params) : kn_error_status();
 }
 
-kn_tensor *kn_pool_take(kn_tensor *t, kn_tensor *places, int64_t planes)
+/* The elements of t [planes, volume] at these places [planes, outputs] of each plane, 0 at negative ones. */
+static kn_tensor *take(kn_tensor *t, kn_tensor *places)
 {
     kn_device *device = kn_device_of(t);
     kn_tensor *zero = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = KN_I64, .device = device});
     kn_tensor *nothing = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = t->dtype, .device = device});
-    kn_tensor *first = kn_arange_with(0, (double)planes, 1, &(kn_tensor_options){.dtype = KN_I64, .device = device});
-    kn_tensor *at = kn_add(kn_maximum(places, zero), kn_unsqueeze(kn_mul_scalar(first, t->shape[1]), 1));
-    kn_tensor *taken =
-        kn_index_select(kn_reshape(t, 1, (const int64_t[]){-1}), 0, kn_reshape(at, 1, (const int64_t[]){-1}));
-    return kn_where(kn_ge(places, zero), kn_reshape(taken, 2, places->shape), nothing);
+    return kn_where(kn_ge(places, zero), kn_gather(t, 1, kn_maximum(places, zero)), nothing);
 }
 
 kn_status kn_pool_max_backward_backward(kn_grad_call *grad)
@@ -253,7 +251,7 @@ kn_status kn_pool_max_backward_backward(kn_grad_call *grad)
     kn_tensor *t = kn_reshape(grad->grad_outputs[0], 2, (const int64_t[]){planes, volume});
     if (!places || !t)
         return kn_error_status();
-    grad->grad_inputs[0] = kn_reshape(kn_pool_take(t, places, planes), gradient->ndim, gradient->shape);
+    grad->grad_inputs[0] = kn_reshape(take(t, places), gradient->ndim, gradient->shape);
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 

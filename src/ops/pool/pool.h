@@ -42,9 +42,6 @@ kn_work kn_pool_max_backward_work(const kn_grad_call *grad);
 kn_status kn_pool_max_backward_recorded(kn_grad_call *grad, kn_tensor *indices, const void *params);
 kn_status kn_pool_max_backward_backward(kn_grad_call *grad);
 
-/* The elements of t [planes, volume] at these places, int64 [planes, outputs], of each plane, 0 at negative ones. */
-kn_tensor *kn_pool_take(kn_tensor *t, kn_tensor *places, int64_t planes);
-
 /* The parameters of fractional max pooling, for an input with these last dimensions. */
 kn_status kn_fractional_args(kn_fractional_pool_args *args, const kn_fractional_max_pool_params *params, int dims,
                              const int64_t *size);

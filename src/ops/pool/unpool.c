@@ -1,4 +1,5 @@
 /* ops/pool/unpool.c - max unpooling: the inverse of max pooling with indices, zeros elsewhere. */
+#include <koine/index.h>
 #include <koine/pool.h>
 #include <koine/shape.h>
 #include <limits.h>
@@ -132,7 +133,7 @@ static kn_status max_unpool_backward(kn_grad_call *grad)
 
     if (!places || !t)
         return kn_error_status();
-    grad->grad_inputs[0] = kn_reshape(kn_pool_take(t, places, planes), x->ndim, x->shape);
+    grad->grad_inputs[0] = kn_reshape(kn_gather(t, 1, places), x->ndim, x->shape);
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
