@@ -40,6 +40,7 @@
 #include <koine/profiler.h>
 #include <koine/random.h>
 #include <koine/reduce.h>
+#include <koine/rnn.h>
 #include <koine/shape.h>
 #include <koine/status.h>
 #include <koine/storage.h>

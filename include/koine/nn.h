@@ -12,6 +12,7 @@
 #include <koine/nn/padding.h>
 #include <koine/nn/pixelshuffle.h>
 #include <koine/nn/pooling.h>
+#include <koine/nn/rnn.h>
 #include <koine/nn/shape.h>
 #include <koine/nn/upsampling.h>
 

@@ -275,6 +275,11 @@ typedef struct kn_attention_args {
     kn_generator *generator; /* default NULL: the device's */
 } kn_attention_args;
 
+/* rnn_tanh, rnn_relu, gru, lstm: as kn_rnn_params, whose tensors are inputs here. */
+typedef struct kn_rnn_args {
+    bool reverse;
+} kn_rnn_args;
+
 typedef struct kn_activation_args {
     kn_activation activation;
 } kn_activation_args;

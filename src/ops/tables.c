@@ -5,6 +5,7 @@
 #include "ops/dispatch/choice.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/matmul.h"
+#include "ops/rnn/rnn.h"
 
 static const kn_implementation_table *const tables[] = {
     &kn_attention_implementations,
@@ -14,6 +15,7 @@ static const kn_implementation_table *const tables[] = {
     &kn_conv_implementations[KN_CONV_FORWARD],
     &kn_conv_implementations[KN_CONV_DATA],
     &kn_conv_implementations[KN_CONV_WEIGHTS],
+    &kn_rnn_implementations,
     NULL,
 };
 

@@ -19,6 +19,7 @@ import golden_log
 import golden_norm
 import golden_ops
 import golden_products
+import golden_rnn
 import golden_run
 import golden_text
 import golden_training
@@ -30,6 +31,7 @@ MODULES = (
     golden_text,
     golden_dtypes,
     golden_training,
+    golden_rnn,
     golden_run,
     golden_log,
     golden_vision,

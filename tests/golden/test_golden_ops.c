@@ -177,6 +177,7 @@ int main(int argc, char **argv)
         FAMILY("norm"),
         FAMILY("vision"),
         FAMILY("pool_more"),
+        FAMILY("rnn"),
     };
     /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);

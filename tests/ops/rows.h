@@ -19,6 +19,7 @@
     X(pool2d) \
     X(products) \
     X(reduction) \
+    X(rnn) \
     X(shape) \
     X(unary) \
     X(vision)

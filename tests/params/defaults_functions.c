@@ -71,6 +71,18 @@ static void give_training(void *params)
     p->running_mean = mean();
     p->running_var = mean();
 }
+CALLS(kn_lstm, kn_rnn_params, show_tensor,
+      kn_lstm_with(signal(), kn_ones(KN_SHAPE(8, kn_size(signal(), 2))), kn_ones(KN_SHAPE(8, 2)), params),
+      kn_lstm(signal(), kn_ones(KN_SHAPE(8, kn_size(signal(), 2))), kn_ones(KN_SHAPE(8, 2))))
+CALLS(kn_gru, kn_rnn_params, show_tensor,
+      kn_gru_with(signal(), kn_ones(KN_SHAPE(6, kn_size(signal(), 2))), kn_ones(KN_SHAPE(6, 2)), params),
+      kn_gru(signal(), kn_ones(KN_SHAPE(6, kn_size(signal(), 2))), kn_ones(KN_SHAPE(6, 2))))
+CALLS(kn_rnn_tanh, kn_rnn_params, show_tensor,
+      kn_rnn_tanh_with(signal(), kn_ones(KN_SHAPE(2, kn_size(signal(), 2))), kn_ones(KN_SHAPE(2, 2)), params),
+      kn_rnn_tanh(signal(), kn_ones(KN_SHAPE(2, kn_size(signal(), 2))), kn_ones(KN_SHAPE(2, 2))))
+CALLS(kn_rnn_relu, kn_rnn_params, show_tensor,
+      kn_rnn_relu_with(signal(), kn_ones(KN_SHAPE(2, kn_size(signal(), 2))), kn_ones(KN_SHAPE(2, 2)), params),
+      kn_rnn_relu(signal(), kn_ones(KN_SHAPE(2, kn_size(signal(), 2))), kn_ones(KN_SHAPE(2, 2))))
 CALLS(kn_layer_norm, kn_layer_norm_params, show_tensor, kn_layer_norm_with(matrix(), 1, shape23 + 1, params),
       kn_layer_norm(matrix(), KN_SHAPE(3)))
 CALLS(kn_dropout, kn_dropout_params, show_tensor, kn_dropout_with(matrix(), params), kn_dropout(matrix()))
@@ -82,7 +94,7 @@ CALLS(kn_nll_loss, kn_cross_entropy_params, show_tensor, kn_nll_loss_with(matrix
 
 /* clang-format off */
 DEFAULTS(functions_defaults,
-         ROW(kn_clamp),
+         ROW(kn_lstm), ROW(kn_gru), ROW(kn_rnn_tanh), ROW(kn_rnn_relu), ROW(kn_clamp),
          ROW(kn_linear),
          ROW(kn_addmm),
          ROW(kn_addmv),

@@ -97,12 +97,13 @@
     X(fold_backward) \
     X(fractional_max_pool2d) \
     X(fractional_max_pool3d) \
-    X(ge) \
-    X(grid_sample) \
-    X(grid_sample_backward) \
     X(gather) \
     X(ge) \
     X(ger) \
+    X(grid_sample) \
+    X(grid_sample_backward) \
+    X(gru) \
+    X(gru_cell) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
@@ -119,9 +120,9 @@
     X(index_put_) \
     X(index_reduce) \
     X(index_select) \
+    X(inner) \
     X(interpolate) \
     X(interpolate_backward) \
-    X(inner) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(le) \
@@ -136,6 +137,8 @@
     X(logsigmoid) \
     X(logsumexp) \
     X(logsumexp_backward) \
+    X(lstm) \
+    X(lstm_cell) \
     X(lt) \
     X(masked_fill) \
     X(masked_fill_) \
@@ -178,9 +181,9 @@
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
+    X(outer) \
     X(pad) \
     X(pad_backward) \
-    X(outer) \
     X(permute) \
     X(pow) \
     X(pow_scalar) \
@@ -192,6 +195,10 @@
     X(relu) \
     X(relu6) \
     X(reshape) \
+    X(rnn_relu) \
+    X(rnn_relu_cell) \
+    X(rnn_tanh) \
+    X(rnn_tanh_cell) \
     X(rsqrt) \
     X(scaled_dot_product_attention) \
     X(scatter) \
