@@ -93,7 +93,7 @@ static const kn_op_sample_row samples[] = {
     {"linear", "2,3 4,3 4", "activation=relu"},
     {"linear_backward", "2,4 2,3 4,3 4", NULL},
     {"logsumexp_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
-    {"lstm", "3,2,4 20,4 20,3 20 20 2,3 2,5 3,5 2:4", NULL},
+    {"lstm", "3,2,4 20,4 20,5 20 20 2,5 2,5 - 2:4", NULL},
     {"lstm_cell", "2,4 20,4 20,5 20 20 2,5 2,5", NULL},
     {"masked_fill", "2,3 2,3:b", "value=2"},
     {"masked_fill_", "2,3 2,3:b", "value=2"},
