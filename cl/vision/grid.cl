@@ -1,9 +1,9 @@
 /* vision/grid.cl - sampling at the places of a grid.
  *
- * Along each dimension a place has TAPS elements with weights: 1 nearest, 2 linear, 4 cubic; a value is the sum over all
- * combinations of them, PLACES in DIMS dimensions. Places are taken in blocks, whose sums over channels vectorise on CPU
- * devices. The input's gradient is not scattered: a work-item owns some channels of a strip of a sample, goes through
- * all places in order, and adds what falls into its strip. */
+ * Along each dimension a place has TAPS elements with weights: 1 nearest, 2 linear, 4 cubic; a value is the sum over
+ * all combinations of them, PLACES in DIMS dimensions. Places are taken in blocks, whose sums over channels vectorise
+ * on CPU devices. The input's gradient is not scattered: a work-item owns some channels of a strip of a sample, goes
+ * through all places in order, and adds what falls into its strip. */
 #include "common/koine.clh"
 #include "vision/grid.h"
 
@@ -65,7 +65,8 @@ static T cubic(T s)
 
 static T cubic_slope(T s)
 {
-    const T c = (T)-0.75f, a = fabs(s), slope = a <= 1 ? (3 * (c + 2) * a - 2 * (c + 3)) * a : (3 * c * a - 10 * c) * a + 8 * c;
+    const T c = (T)-0.75f, a = fabs(s);
+    const T slope = a <= 1 ? (3 * (c + 2) * a - 2 * (c + 3)) * a : (3 * c * a - 10 * c) * a + 8 * c;
     return s < 0 ? -slope : slope;
 }
 #endif
@@ -113,8 +114,7 @@ static void find_all_taps(const kn_grid_geometry *p, const global T *place, taps
 #endif
 }
 
-/* For each of the `count` places of a block, the elements that it takes, as offsets in a volume or -1, and weights; with
- * `slopes` the weights' derivatives by each coordinate instead. */
+/* For each of the `count` places of a block, the elements that it takes, as offsets in a volume or -1, and weights. */
 static void find_block(const kn_grid_geometry *p, const global T *grid, int count, int at[PLACES][BLOCK],
                        T weight[PLACES][BLOCK])
 {

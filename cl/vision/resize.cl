@@ -16,10 +16,6 @@ static T centre(const kn_resize_axis *a, T scale, int i)
 /* As PyTorch does it, in float32 for every dtype: another rounding would take another element. */
 static int nearest(const kn_resize_axis *a, T scale, int i)
 {
-    if (a->size == a->out_size)
-        return i;
-    if (a->out_size == 2 * a->size)
-        return i / 2;
     const float step = (float)scale, at = a->kind == KN_RESIZE_NEAREST ? i * step : (i + 0.5f) * step;
     return min((int)floor(at), a->size - 1);
 }
@@ -127,7 +123,8 @@ kernel void resize_table(KN_OUT(places), KN_OUT(weights), const kn_resize_axis a
             const int made = a.transposed ? begin + k : i, from = a.transposed ? i : begin + k;
             int first, last;
             window(&a, scale, made, &first, &last);
-            weights[(long)i * a.most + k] = from >= first && from <= last ? weight(&a, scale, made, from, first, last) : 0;
+            const bool takes = from >= first && from <= last;
+            weights[(long)i * a.most + k] = takes ? weight(&a, scale, made, from, first, last) : 0;
         }
     }
 }

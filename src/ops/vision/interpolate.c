@@ -218,7 +218,7 @@ static kn_status resize(kn_stream *stream, const kn_resize_record *r, int i, int
 static bool keeps(const kn_resize_record *r, int i, int64_t size)
 {
     const bool own_step = r->factor[i] > 0 && r->factor[i] != 1;
-    return size == r->out_size[i] && (!own_step || r->kind <= KN_RESIZE_LINEAR);
+    return size == r->out_size[i] && (!own_step || r->kind == KN_RESIZE_LINEAR);
 }
 
 /* The dimensions in the order in which they are resized. The last one, whose elements are adjacent and are picked one by
@@ -293,8 +293,7 @@ static double reference_weight(const kn_resize_axis *a, double scale, int64_t i,
 {
     if (a->kind <= KN_RESIZE_NEAREST_EXACT) {
         const float at = ((float)i + (a->kind == KN_RESIZE_NEAREST ? 0.0f : 0.5f)) * (float)scale;
-        const int64_t from = a->size == a->out_size ? i : (int64_t)floorf(at);
-        return j == (from < a->size ? from : a->size - 1);
+        return j == (at < (float)a->size ? (int64_t)floorf(at) : a->size - 1);
     }
     if (a->kind >= KN_RESIZE_LINEAR_SMOOTH) {
         const double wide = scale > 1 ? scale : 1, half = (a->kind == KN_RESIZE_CUBIC_SMOOTH ? 2 : 1) * wide;
