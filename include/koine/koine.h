@@ -39,6 +39,7 @@
 #include <koine/norm.h>
 #include <koine/operators.h>
 #include <koine/optim.h>
+#include <koine/pad.h>
 #include <koine/pointwise.h>
 #include <koine/pool.h>
 #include <koine/profiler.h>
@@ -54,5 +55,6 @@
 #include <koine/train.h>
 #include <koine/usage.h>
 #include <koine/version.h>
+#include <koine/vision.h>
 
 #endif

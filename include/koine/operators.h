@@ -18,9 +18,11 @@
 #include <koine/dtype.h>
 #include <koine/index.h>
 #include <koine/loss.h>
+#include <koine/pad.h>
 #include <koine/pointwise.h>
 #include <koine/status.h>
 #include <koine/tensor.h>
+#include <koine/vision.h>
 
 KN_BEGIN_DECLS
 
@@ -224,6 +226,24 @@ typedef struct kn_to_dtype_args {
 typedef struct kn_adaptive_pool_args {
     kn_ints output_size;
 } kn_adaptive_pool_args;
+
+/* pad: two numbers per dimension, from the last one on. */
+typedef struct kn_pad_args {
+    kn_ints pad;
+    kn_padding_mode mode; /* default constant */
+    kn_scalar value;      /* default 0 */
+} kn_pad_args;
+
+/* fold: as kn_fold_params, with the size of the images. */
+typedef struct kn_fold_args {
+    kn_ints output_size, kernel_size;
+    kn_ints dilation, padding, stride; /* default 1, 0, 1; one number for both dimensions */
+} kn_fold_args;
+
+/* fractional_max_pool: one size for each dimension of the operator. */
+typedef struct kn_fractional_pool_args {
+    kn_ints kernel_size, output_size;
+} kn_fractional_pool_args;
 
 /* layer_norm: over the last dimensions, which are `shape`. */
 typedef struct kn_layer_norm_args {

@@ -180,6 +180,7 @@ static inline const kn_op_params *kn_op_params_of(const kn_op *op)
         int64_t: KN_PARAM_INT64,                                                                                       \
         int64_t *: KN_PARAM_INT64,                                                                                     \
         double: KN_PARAM_DOUBLE,                                                                                       \
+        double *: KN_PARAM_DOUBLE,                                                                                     \
         kn_scalar: KN_PARAM_SCALAR,                                                                                    \
         kn_dtype: KN_PARAM_DTYPE,                                                                                      \
         kn_ints: KN_PARAM_INTS,                                                                                        \

@@ -31,3 +31,4 @@ import pointwise  # noqa: E402,F401
 import products  # noqa: E402,F401
 import rows  # noqa: E402,F401
 import shapes  # noqa: E402,F401
+import vision  # noqa: E402,F401

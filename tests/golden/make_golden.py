@@ -26,6 +26,7 @@ import golden_rnn
 import golden_run
 import golden_text
 import golden_training
+import golden_vision
 
 MODULES = (
     golden_ops,
@@ -39,6 +40,7 @@ MODULES = (
     golden_run,
     golden_log,
     golden_elementwise,
+    golden_vision,
     golden_attention,
     golden_products,
 )

@@ -181,6 +181,8 @@ int main(int argc, char **argv)
         FAMILY("logic"),
         FAMILY("special"),
         FAMILY("norms"),
+        FAMILY("vision"),
+        FAMILY("pool_more"),
         FAMILY("rnn"),
     };
     /* clang-format on */

@@ -22,7 +22,8 @@
     X(reduction) \
     X(rnn) \
     X(shape) \
-    X(unary)
+    X(unary) \
+    X(vision)
 /* clang-format on */
 
 #define OP_TABLE_DECLARED(family) extern const op_table family##_rows;

@@ -145,7 +145,11 @@
     X(fmin) \
     X(fmod) \
     X(fmod_scalar) \
+    X(fold) \
+    X(fold_backward) \
     X(frac) \
+    X(fractional_max_pool2d) \
+    X(fractional_max_pool3d) \
     X(gather) \
     X(gaussian_nll_loss) \
     X(gaussian_nll_loss_backward) \
@@ -155,6 +159,8 @@
     X(gelu) \
     X(ger) \
     X(glu) \
+    X(grid_sample) \
+    X(grid_sample_backward) \
     X(group_norm) \
     X(group_norm_backward) \
     X(gru) \
@@ -190,6 +196,8 @@
     X(index_select) \
     X(inner) \
     X(instance_norm) \
+    X(interpolate) \
+    X(interpolate_backward) \
     X(isclose) \
     X(isfinite) \
     X(isinf) \
@@ -255,6 +263,9 @@
     X(max_pool3d) \
     X(max_pool3d_with_indices) \
     X(max_pool3d_with_indices_backward) \
+    X(max_unpool1d) \
+    X(max_unpool2d) \
+    X(max_unpool3d) \
     X(maximum) \
     X(mean) \
     X(min) \
@@ -290,6 +301,8 @@
     X(norm_backward) \
     X(normalize) \
     X(outer) \
+    X(pad) \
+    X(pad_backward) \
     X(pairwise_distance) \
     X(permute) \
     X(poisson_nll_loss) \
@@ -384,6 +397,8 @@
     X(triplet_margin_loss) \
     X(trunc) \
     X(trunc_) \
+    X(unfold) \
+    X(unfold_backward) \
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
