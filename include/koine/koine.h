@@ -35,6 +35,7 @@
 #include <koine/random.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
+#include <koine/sort.h>
 #include <koine/status.h>
 #include <koine/storage.h>
 #include <koine/stream.h>

@@ -133,11 +133,23 @@ typedef struct kn_norm_args {
     double p; /* default 2 */
 } kn_norm_args;
 
-/* max_dim, min_dim, argmax, argmin: along one dimension. */
+/* max_dim, min_dim, argmax, argmin, median_dim, nanmedian_dim, mode: along one dimension. */
 typedef struct kn_along_args {
-    int dim;
+    int dim; /* default -1 of median_dim, nanmedian_dim, mode, else 0 */
     bool keepdim;
 } kn_along_args;
+
+typedef struct kn_topk_args {
+    int64_t k;            /* default 1 */
+    int dim;              /* default -1 */
+    bool largest, sorted; /* default true */
+} kn_topk_args;
+
+typedef struct kn_kthvalue_args {
+    int64_t k; /* from 1; default 1 */
+    int dim;   /* default -1 */
+    bool keepdim;
+} kn_kthvalue_args;
 
 typedef struct kn_permute_args {
     kn_ints dims;

@@ -17,6 +17,7 @@
     X(pool2d) \
     X(reduction) \
     X(shape) \
+    X(sort) \
     X(unary)
 /* clang-format on */
 

@@ -35,6 +35,7 @@
     X(amin_backward) \
     X(argmax) \
     X(argmin) \
+    X(argsort) \
     X(as_strided) \
     X(as_strided_backward) \
     X(asin) \
@@ -93,6 +94,8 @@
     X(hardtanh_backward) \
     X(index_select) \
     X(index_select_backward) \
+    X(kthvalue) \
+    X(kthvalue_backward) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(le) \
@@ -124,16 +127,22 @@
     X(max_pool3d_with_indices_backward) \
     X(maximum) \
     X(mean) \
+    X(median_dim) \
+    X(median_dim_backward) \
     X(min) \
     X(min_backward) \
     X(min_dim) \
     X(min_dim_backward) \
+    X(mode) \
+    X(mode_backward) \
     X(mse_loss) \
     X(mse_loss_backward) \
     X(mul) \
     X(mul_) \
     X(mul_scalar) \
     X(mul_scalar_) \
+    X(nanmedian_dim) \
+    X(nanmedian_dim_backward) \
     X(narrow) \
     X(narrow_backward) \
     X(ne) \
@@ -162,6 +171,8 @@
     X(softmax) \
     X(softmax_backward) \
     X(softsign) \
+    X(sort) \
+    X(sort_backward) \
     X(sqrt) \
     X(square) \
     X(squeeze) \
@@ -178,6 +189,8 @@
     X(tanhshrink) \
     X(threshold_backward) \
     X(to_dtype) \
+    X(topk) \
+    X(topk_backward) \
     X(transpose) \
     X(unsqueeze) \
     X(var) \

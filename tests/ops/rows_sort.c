@@ -1,0 +1,86 @@
+/* rows_sort.c - sorting, selecting, and what searches sorted rows. */
+#include "ops/rows.h"
+
+typedef struct sort_case {
+    int dim;
+    bool descending;
+    int64_t k;
+} sort_case;
+
+/* clang-format off */
+#define ALONG(...) &(const sort_case){__VA_ARGS__}
+/* clang-format on */
+
+/* The values, and the indices of `id`. */
+#define WITH_INDICES(id, call)                                                                                         \
+    static kn_tensor *build_##id(kn_tensor *const *x, const void *params)                                              \
+    {                                                                                                                  \
+        const sort_case *c = params;                                                                                   \
+        kn_tensor *indices = NULL;                                                                                     \
+        return call;                                                                                                   \
+    }                                                                                                                  \
+    static kn_tensor *build_##id##_indices(kn_tensor *const *x, const void *params)                                    \
+    {                                                                                                                  \
+        const sort_case *c = params;                                                                                   \
+        kn_tensor *indices = NULL;                                                                                     \
+        return (call) ? indices : NULL;                                                                                \
+    }
+
+WITH_INDICES(sort, kn_sort(x[0], &indices, .dim = c->dim, .descending = c->descending))
+WITH_INDICES(topk, kn_topk(x[0], c->k, &indices, .dim = c->dim, .largest = c->descending))
+WITH_INDICES(kthvalue, kn_kthvalue(x[0], c->k, &indices, .dim = c->dim, .keepdim = c->descending))
+WITH_INDICES(median_dim, kn_median_dim(x[0], c->dim, c->descending, &indices))
+WITH_INDICES(nanmedian_dim, kn_nanmedian_dim(x[0], c->dim, c->descending, &indices))
+WITH_INDICES(mode, kn_mode(x[0], &indices, .dim = c->dim, .keepdim = c->descending))
+
+static kn_tensor *build_argsort(kn_tensor *const *x, const void *params)
+{
+    const sort_case *c = params;
+    return kn_argsort(x[0], .dim = c->dim, .descending = c->descending);
+}
+
+/* clang-format off */
+OP_ROWS_BEGIN
+static const op_row rows[] = {
+    {"sort/last", build_sort, {DISTINCT(7, 11)}, ALONG(-1), .layouts = true},
+    {"sort/middle", build_sort, {DISTINCT(3, 53, 4)}, ALONG(1, true)},
+    {"sort/ties", build_sort_indices, {WHOLE(KN_F32, -9, 9, 5, 301)}, ALONG(1), .no_gradient = true},
+    {"sort/long", build_sort, {DISTINCT(40009)}, ALONG(0)},
+    {"sort/long_ties", build_sort_indices, {WHOLE(KN_F32, -99, 99, 33000)}, ALONG(0, true), .no_gradient = true},
+    {"sort/scalar", build_sort, {FLOAT_SCALAR(-1, 1)}, ALONG(0), .full = true},
+    {"sort/empty", build_sort, {FLOATS(3, 0)}, ALONG(1)},
+    {"sort/one", build_sort, {FLOATS(3, 1)}, ALONG(1), .full = true},
+    {"sort/two", build_sort, {DISTINCT(3, 2)}, ALONG(1), .full = true},
+    {"sort/2047", build_sort, {DISTINCT(2, 2047)}, ALONG(1), .full = true},
+    {"sort/2049", build_sort, {DISTINCT(2, 2049)}, ALONG(1), .full = true},
+    {"sort/uint8", build_sort_indices, {WHOLE(KN_U8, 0, 255, 3, 301)}, ALONG(1, true), .no_gradient = true},
+    {"sort/int64", build_sort_indices, {WHOLE(KN_I64, -9, 9, 3, 301)}, ALONG(1), .no_gradient = true},
+    {"sort/int64_long", build_sort_indices, {WHOLE(KN_I64, -9999, 9999, 33000)}, ALONG(0), .no_gradient = true},
+    {"sort/int32", build_sort, {WHOLE(KN_I32, -999, 999, 3, 301)}, ALONG(1), .no_gradient = true, .full = true},
+    {"sort/int16", build_sort, {WHOLE(KN_I16, -999, 999, 3, 301)}, ALONG(1), .no_gradient = true, .full = true},
+    {"sort/int8", build_sort, {WHOLE(KN_I8, -128, 127, 3, 301)}, ALONG(1), .no_gradient = true},
+    {"sort/bool", build_sort_indices, {WHOLE(KN_BOOL, 0, 2, 3, 301)}, ALONG(1), .no_gradient = true, .full = true},
+    {"sort/f16", build_sort, {WHOLE(KN_F16, -99, 99, 3, 301)}, ALONG(1), .no_gradient = true},
+    {"sort/bf16", build_sort, {WHOLE(KN_BF16, -99, 99, 3, 301)}, ALONG(0, true), .no_gradient = true},
+    {"argsort/last", build_argsort, {WHOLE(KN_F32, -9, 9, 5, 67)}, ALONG(1), .no_gradient = true},
+    {"topk/last", build_topk, {DISTINCT(7, 41)}, ALONG(1, true, 3)},
+    {"topk/first", build_topk, {DISTINCT(41, 7)}, ALONG(0, false, 5)},
+    {"topk/all", build_topk, {DISTINCT(3, 41)}, ALONG(1, true, 41), .full = true},
+    {"topk/none", build_topk, {DISTINCT(3, 41)}, ALONG(1, true, 0)},
+    {"topk/ties", build_topk_indices, {WHOLE(KN_F32, -9, 9, 3, 20011)}, ALONG(1, true, 301), .no_gradient = true},
+    {"topk/long", build_topk_indices, {WHOLE(KN_F32, -9999, 9999, 70001)}, ALONG(0, false, 17), .no_gradient = true},
+    {"topk/falling", build_topk, {DISTINCT(2, 5003)}, ALONG(1, false, 700), .full = true},
+    {"kthvalue/last", build_kthvalue, {DISTINCT(7, 41)}, ALONG(1, false, 3)},
+    {"kthvalue/first", build_kthvalue, {DISTINCT(41, 7)}, ALONG(0, true, 30), .full = true},
+    {"kthvalue/ties", build_kthvalue_indices, {WHOLE(KN_F32, -9, 9, 3, 301)}, ALONG(1, true, 7), .no_gradient = true},
+    {"median_dim/last", build_median_dim, {DISTINCT(7, 41)}, ALONG(1)},
+    {"median_dim/even", build_median_dim_indices, {WHOLE(KN_I64, -9, 9, 10, 7)}, ALONG(0, true), .no_gradient = true},
+    {"nanmedian_dim/last", build_nanmedian_dim, {DISTINCT(7, 41)}, ALONG(1)},
+    {"nanmedian_dim/ties", build_nanmedian_dim_indices, {WHOLE(KN_F32, -9, 9, 3, 40)}, ALONG(1), .no_gradient = true, .full = true},
+    {"mode/last", build_mode, {DISTINCT(7, 41)}, ALONG(1)},
+    {"mode/ties", build_mode_indices, {WHOLE(KN_F32, 0, 9, 7, 41)}, ALONG(0, true), .no_gradient = true},
+};
+OP_ROWS_END
+/* clang-format on */
+
+OP_TABLE(sort_rows, rows);
