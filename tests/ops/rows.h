@@ -10,6 +10,7 @@
     X(binary) \
     X(conv) \
     X(conv2d) \
+    X(cumulative) \
     X(loss) \
     X(matmul) \
     X(norm) \

@@ -29,10 +29,12 @@
     X(add_) \
     X(add_activated) \
     X(add_scalar) \
+    X(all) \
     X(amax) \
     X(amax_backward) \
     X(amin) \
     X(amin_backward) \
+    X(any) \
     X(argmax) \
     X(argmin) \
     X(argsort) \
@@ -70,8 +72,15 @@
     X(conv_transpose3d_backward) \
     X(cos) \
     X(cosh) \
+    X(count_nonzero) \
     X(cross_entropy) \
     X(cross_entropy_backward) \
+    X(cummax) \
+    X(cummax_backward) \
+    X(cummin) \
+    X(cummin_backward) \
+    X(cumprod) \
+    X(cumprod_backward) \
     X(cumsum) \
     X(cumsum_backward) \
     X(div) \
@@ -107,6 +116,8 @@
     X(log2) \
     X(log_softmax) \
     X(log_softmax_backward) \
+    X(logcumsumexp) \
+    X(logcumsumexp_backward) \
     X(logsigmoid) \
     X(logsumexp) \
     X(logsumexp_backward) \
@@ -141,8 +152,12 @@
     X(mul_) \
     X(mul_scalar) \
     X(mul_scalar_) \
+    X(nanmean) \
+    X(nanmean_backward) \
     X(nanmedian_dim) \
     X(nanmedian_dim_backward) \
+    X(nansum) \
+    X(nansum_backward) \
     X(narrow) \
     X(narrow_backward) \
     X(ne) \
