@@ -2,6 +2,7 @@
 #ifndef KOINE_KOINE_H
 #define KOINE_KOINE_H
 
+#include <koine/amp.h>
 #include <koine/autograd.h>
 #include <koine/common.h>
 #include <koine/conv.h>

@@ -67,6 +67,13 @@ KN_API void kn_module_free(kn_module *module); /* NULL allowed */
 KN_API void kn_module_train(kn_module *module, bool training);
 KN_API bool kn_module_is_training(const kn_module *module);
 
+/* Activation checkpointing (torch.utils.checkpoint), of this module and not of its children alone: from now on, forward
+ * passes that gradients flow through keep only the module's inputs, and the backward pass computes everything inside a
+ * second time: less memory, about a third more time. For the blocks of a deep network, for example. Results and
+ * gradients have the same bits: the second pass draws the same random numbers and leaves running estimates unchanged.
+ * Until the backward pass the module must exist, and its parameters must not change. create_graph is an error. */
+KN_API kn_status kn_module_checkpoint(kn_module *module, bool checkpoint);
+
 /* Move or convert parameters, buffers and gradients in place: the tensors keep their identity, so existing optimizers
  * stay valid (their state follows at the next step). Only floating tensors are converted. A NULL device and
  * KN_DTYPE_DEFAULT change nothing. */

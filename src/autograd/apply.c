@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "autograd/autocast.h"
 #include "autograd/tape.h"
 #include "autograd/work.h"
 #include "base/flags.h"
@@ -167,8 +168,10 @@ static kn_status perform(kn_call *call)
 static kn_status run_forward(kn_call *call)
 {
     KN_TRY(observe(call, false));
-    KN_TRY(perform(call));
-    return observe(call, true);
+    const kn_dtype autocast = kn_autocast_pause();
+    const kn_status status = perform(call);
+    kn_autocast_resume(autocast);
+    return status == KN_OK ? observe(call, true) : status;
 }
 
 static kn_status check_unrecorded(const kn_tensor *wanted, bool needs_grad)

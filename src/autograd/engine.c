@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "autograd/autocast.h"
 #include "autograd/queue.h"
 #include "autograd/work.h"
 #include "base/memory.h"
@@ -308,7 +309,9 @@ static kn_status call_backward(step *s)
     int scope = kn_scope_begin_internal();
     if (!scope)
         return KN_ERR_MEMORY;
+    const kn_dtype autocast = kn_autocast_pause();
     kn_status status = backward_in_scope(s);
+    kn_autocast_resume(autocast);
     kn_scope_end(scope);
     for (int i = 0; i < s->node->num_inputs && status != KN_OK; i++)
         s->results[i] = NULL;

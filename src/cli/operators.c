@@ -1,4 +1,4 @@
-/* cli/operators.c - `koine operators`: prints the list of operators, as a table or as the page docs/operators.md. */
+/* cli/operators.c - `koine operators`: prints the list of operators, as a table for the terminal or in Markdown. */
 #include <unistd.h>
 
 #include "base/layout.h"
@@ -109,20 +109,11 @@ static void append_code(kn_text *out, append_part part, const kn_op *op)
     kn_free(cell);
 }
 
-static int print_page(void)
+static int print_markdown(void)
 {
     kn_text out = {0};
-    kn_text_append(&out,
-                   "# Operators\n\n"
-                   "All operators of `kn_op_find` (`<koine/operators.h>`), printed by `koine operators --markdown`: "
-                   "their inputs (`?`:\n"
-                   "optional, `...`: a list), parameters with defaults, outputs, the dtypes of the first input "
-                   "(floating: float64, float32,\n"
-                   "float16 and bfloat16; numbers: also integers; all: also bool), and whether they have no "
-                   "gradients, first gradients, or\n"
-                   "second gradients, too (`kn_autograd_grad` with `create_graph`).\n\n"
-                   "| operator | inputs | parameters | outputs | dtypes | gradient | |\n"
-                   "| --- | --- | --- | --- | --- | --- | --- |\n");
+    kn_text_append(&out, "| operator | inputs | parameters | outputs | dtypes | gradient | |\n"
+                         "| --- | --- | --- | --- | --- | --- | --- |\n");
     for (int i = 0; i < kn_op_count(); i++) {
         const kn_op *op = kn_op_at(i);
         const kn_op_info info = kn_op_describe(op);
@@ -142,7 +133,7 @@ static int run(int argc, char **argv)
     const int status = kn_parse_options(&kn_command_operators, argc, argv, options, 1, NULL);
     if (status >= 0)
         return status;
-    return markdown ? print_page() : print_table();
+    return markdown ? print_markdown() : print_table();
 }
 
 const kn_command kn_command_operators = {
@@ -150,6 +141,6 @@ const kn_command kn_command_operators = {
     .summary = "list the operators, their inputs, parameters and defaults",
     .usage = "usage: koine operators [--markdown]\n\n"
              "Lists the operators of <koine/operators.h>. Inputs with ? are optional, those with ... lists.\n"
-             "  --markdown   print the page docs/operators.md\n",
+             "  --markdown   print a Markdown table; tools/operators.py makes docs/operators.md from it\n",
     .run = run,
 };

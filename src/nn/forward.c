@@ -1,4 +1,5 @@
 /* nn/forward.c - applying a module to tensors. */
+#include <koine/autograd.h>
 #include <koine/flags.h>
 #include <koine/pointwise.h>
 #include <stdio.h>
@@ -6,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "nn/graphed.h"
+#include "nn/recompute.h"
 #include "tensor/liveness.h"
 #include "tensor/scope.h"
 #include "tensor/tensor.h"
@@ -131,6 +133,8 @@ static kn_status run(const forward_call *call)
     kn_status status = KN_OK;
     if (module->graphed != NULL && watcher.applied == NULL) {
         status = kn_graphed_forward(module, call->inputs, call->outputs);
+    } else if (module->is_checkpointed && watcher.applied == NULL && kn_grad_enabled()) {
+        status = kn_recomputed_forward(module, call->inputs, call->outputs);
     } else if (activation != KN_ACTIVATION_NONE && module->kind.activated != NULL && kn_forward_fuses()) {
         call->outputs[0] = module->kind.activated(module, call->inputs[0], activation);
         activation = KN_ACTIVATION_NONE;

@@ -54,7 +54,8 @@ struct kn_module {
     size_t self_size;
     void (*destroy)(void *self);
     bool training;
-    bool owned; /* registered in another module, which frees it */
+    bool owned;           /* registered in another module, which frees it */
+    bool is_checkpointed; /* runs without a record, again in the backward pass: nn/recompute.h */
 
     /* For a wrapper that runs another module on several devices (dist/data_parallel.c): */
     kn_module *wrapped; /* the wrapped module, its child; NULL: not a wrapper */

@@ -46,7 +46,7 @@ static void help_and_version_go_to_stdout(void **state)
     run_free(&r);
 }
 
-static void operators_are_listed_and_the_page_is_current(void **state)
+static void operators_are_listed(void **state)
 {
     (void)state;
     run_result r = run_shell("COLUMNS=100 '%s' operators", KOINE_PROGRAM);
@@ -54,10 +54,6 @@ static void operators_are_listed_and_the_page_is_current(void **state)
     assert_contains(r.output, "p=0.5, training=true");
     for (const char *line = r.output; *line; line = strchr(line, '\n') + 1)
         assert_true(strcspn(line, "\n") <= 100);
-    run_free(&r);
-    r = run_shell("'%s' operators --markdown | diff - '%s/docs/operators.md'", KOINE_PROGRAM, KOINE_SOURCE_DIR);
-    if (r.status != 0)
-        fail_msg("docs/operators.md is not what `koine operators --markdown` prints:\n%s", r.output);
     run_free(&r);
 }
 
@@ -290,7 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_usage_is_status_2),
         cmocka_unit_test(help_and_version_go_to_stdout),
-        cmocka_unit_test(operators_are_listed_and_the_page_is_current),
+        cmocka_unit_test(operators_are_listed),
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(the_table_names_each_device),
         cmocka_unit_test(output_fits_the_width),

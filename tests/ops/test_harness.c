@@ -97,7 +97,7 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-static const op_table table = {rows, (int)(sizeof rows / sizeof rows[0])};
+static const op_table table = {.rows = rows, .count = (int)(sizeof rows / sizeof rows[0])};
 
 static int run(const char *only, const char *dtype)
 {

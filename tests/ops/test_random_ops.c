@@ -461,7 +461,7 @@ int main(int argc, char **argv)
     add_family("broadcast", draw_broadcast, 2 * count, seed ? seed : "");
     add_family("reduction", draw_reduction, 2 * count, seed ? seed : "");
     add_family("cross_entropy", draw_cross_entropy, count, seed ? seed : "");
-    const op_table table = {rows, num_rows};
+    const op_table table = {.rows = rows, .count = num_rows};
     const op_table *const tables[] = {&table, NULL};
     int status = op_test_main(argc, argv, tables);
     free(rows);

@@ -1,4 +1,4 @@
-"""The operations of tests/compare_torch.py: their PyTorch and Koine functions, and random arguments."""
+"""The operations of tests/compare_graphs.py: their PyTorch and Koine functions, and random arguments."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""libkoine.so through ctypes: float64 tensors and the operations of tests/compare_torch.py."""
+"""libkoine.so through ctypes: float64 tensors and the operations of tests/compare_graphs.py."""
 
 import ctypes
 import os

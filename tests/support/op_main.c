@@ -121,6 +121,12 @@ static bool is_first(const op_table *table, const op_row *row)
     return true;
 }
 
+/* A row of a table with golden values, which by default leaves f32 and GPU kernels to other tests. */
+static bool is_golden(const options *chosen, const op_row *row)
+{
+    return chosen->table->has_golden && row > chosen->table->rows && !row->tables && !test_full();
+}
+
 /* By default f64 is for gradients, on contiguous inputs: layouts test views. Rows after a family's first differ from it
  * in shape, as do long inputs, and not in formula: of them only those with layouts are in f64, and where --no-gradient
  * repeats the rows under other conditions, only those that force implementations. */
@@ -199,7 +205,10 @@ static void run_row(const options *chosen, const op_row *row, kn_device *device,
         if (!selected(chosen, row, (op_layout)layout))
             continue;
         for (int d = 0; d < (depends_on_dtype(row) ? 2 : 1); d++) {
-            if (dtypes[d] == KN_F64 && !runs_in_f64(chosen, row, device, (op_layout)layout))
+            const bool in_f64 = runs_in_f64(chosen, row, device, (op_layout)layout);
+            if (dtypes[d] == KN_F64 && !in_f64)
+                continue;
+            if (dtypes[d] == KN_F32 && is_golden(chosen, row) && (in_f64 || chosen->as_gpu) && !chosen->dtype)
                 continue;
             if (chosen->dtype && strcmp(chosen->dtype, op_short_dtype(dtypes[d])) != 0)
                 continue;

@@ -70,6 +70,9 @@ typedef struct op_row {
 typedef struct op_table {
     const op_row *rows;
     int count;
+    /* tests/golden has every operator of the table in f32, and other tables test the engine that writes its kernels: by
+     * default its rows run in f64 alone, and of those with another dtype or for simulated GPUs the first */
+    bool has_golden;
 } op_table;
 
 /* Around a table: rows omit fields and override defaults by name, which compilers warn about. */
@@ -78,7 +81,8 @@ typedef struct op_table {
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")
 #define OP_ROWS_END _Pragma("GCC diagnostic pop") KN_OVERRIDE_END
 
-#define OP_TABLE(name, rows) const op_table name = {rows, (int)(sizeof(rows) / sizeof((rows)[0]))}
+#define OP_TABLE(name, table, ...)                                                                                     \
+    const op_table name = {.rows = table, .count = (int)(sizeof(table) / sizeof((table)[0])), __VA_ARGS__}
 
 /* The program: --list, --times (CPU seconds of each case), --only PREFIX, --first (the first row of each family, plain,
  * unless KOINE_TEST_FULL=1), --shard 2/4 (the second quarter of the tables), --device NAME, --dtype f32|f64,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "ops/dispatch/autocast.h"
 #include "ops/dispatch/promote.h"
 #include "tensor/scope.h"
 
@@ -132,6 +133,8 @@ static kn_status enter(kn_entry *entry, kn_tensor *const *inputs, int num_inputs
     for (entry->num_inputs = num_inputs; entry->num_inputs < KN_OP_MAX_INPUTS && entry->op->inputs[entry->num_inputs];
          entry->num_inputs++)
         entry->inputs[entry->num_inputs] = NULL; /* omitted at the end */
+    if (entry->autocast)
+        KN_TRY(kn_autocast_inputs(entry->inputs, entry->num_inputs, entry->autocast));
     entry->params = entry->record = params ? params : kn_op_params_of(entry->op)->defaults;
     kn_status status = kn_op_check_params(entry->op, entry->params);
     if (status == KN_OK && entry->op->enter)
@@ -211,12 +214,13 @@ static kn_status apply_entry(kn_entry *entry, kn_tensor **outputs, int num_outpu
                : kn_op_apply_to(entry->op, entry->inputs, entry->num_inputs, entry->record, outputs, num_outputs);
 }
 
-static kn_status call(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+static kn_status call(const kn_op *op, kn_dtype autocast, kn_tensor *const *inputs, int num_inputs, const void *params,
                       kn_tensor **outputs, int num_outputs)
 {
     kn_tensor *few[KN_OP_MAX_INPUTS], **many = NULL;
     kn_entry entry; /* not all of it need be zero */
     entry.op = op;
+    entry.autocast = autocast;
     entry.inputs = few;
     entry.result = NULL;
     if (num_inputs > KN_OP_MAX_INPUTS && !(entry.inputs = many = kn_malloc((size_t)num_inputs * sizeof *many)))
@@ -229,8 +233,8 @@ static kn_status call(const kn_op *op, kn_tensor *const *inputs, int num_inputs,
 }
 
 /* The same for ops that create temporaries: the results outlive the scope that releases those. */
-static kn_status call_in_scope(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
-                               kn_tensor **outputs, int num_outputs)
+static kn_status call_in_scope(const kn_op *op, kn_dtype autocast, kn_tensor *const *inputs, int num_inputs,
+                               const void *params, kn_tensor **outputs, int num_outputs)
 {
     bool is_made[KN_OP_MAX_OUTPUTS] = {false};
     const int depth = kn_scope_begin();
@@ -238,7 +242,7 @@ static kn_status call_in_scope(const kn_op *op, kn_tensor *const *inputs, int nu
         return kn_error_status();
     for (int i = 0; i < num_outputs; i++)
         is_made[i] = !outputs[i];
-    const kn_status status = call(op, inputs, num_inputs, params, outputs, num_outputs);
+    const kn_status status = call(op, autocast, inputs, num_inputs, params, outputs, num_outputs);
     for (int i = 0; status == KN_OK && i < num_outputs; i++)
         if (is_made[i])
             kn_retain(outputs[i]);
@@ -253,8 +257,9 @@ kn_status kn_op_invoke_to(const kn_op *op, kn_tensor *const *inputs, int num_inp
                           kn_tensor **outputs, int num_outputs)
 {
     KN_TRY(kn_op_check_given(op, inputs, num_inputs));
-    const bool scoped = op->composes || has_halves(op, inputs, num_inputs);
-    return (scoped ? call_in_scope : call)(op, inputs, num_inputs, params, outputs, num_outputs);
+    const kn_dtype autocast = kn_autocast_type(op, inputs, num_inputs);
+    const bool scoped = op->composes || autocast || has_halves(op, inputs, num_inputs);
+    return (scoped ? call_in_scope : call)(op, autocast, inputs, num_inputs, params, outputs, num_outputs);
 }
 
 kn_tensor *kn_op_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params)

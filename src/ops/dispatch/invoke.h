@@ -14,6 +14,7 @@
 struct kn_entry {
     const kn_op *op;    /* `enter` may substitute an equivalent one */
     const void *params; /* the caller's, or the defaults */
+    kn_dtype autocast;  /* what floating inputs are converted to before `enter`; KN_DTYPE_DEFAULT: nothing */
     kn_tensor **inputs; /* the entry's own array: `enter` may change it */
     int num_inputs;
     const void *record; /* the op's parameters: `params`, unless `enter` makes a record */

@@ -1,0 +1,92 @@
+"""Reductions, scans and everything else along dimensions."""
+
+import torch
+import torch.nn.functional as F
+
+from cases import cases
+from draw import Case
+
+
+@cases("sum", "mean", "amax", "amin", "logsumexp")
+def over_dims(d):
+    x = d.tensor() if d.name in ("sum", "amax", "amin") else d.floats()
+    dims, keepdim = d.dims(x), d.chance(0.5)
+    functions = {"logsumexp": lambda t: torch.logsumexp(t, dims or tuple(range(t.ndim)), keepdim)}
+    function = getattr(torch, d.name)
+    return Case([x], {"dims": dims, "keepdim": keepdim},
+                functions.get(d.name, lambda t: function(t, dims or tuple(range(t.ndim)), keepdim=keepdim)))
+
+
+@cases("max", "min")
+def extreme_of_all(d):
+    return Case([d.tensor()], function=getattr(torch, d.name))
+
+
+@cases("prod")
+def product(d):
+    x = d.tensor(low=0.5, high=1.5, special=False, most=2)
+    if d.chance(0.5) or x.ndim == 0:
+        return Case([x], {"keepdim": False}, torch.prod)
+    dim, keepdim = d.dim(x), d.chance(0.5)
+    return Case([x], {"dims": (dim,), "keepdim": keepdim}, lambda t: torch.prod(t, dim, keepdim))
+
+
+@cases("var", "std")
+def spread(d):
+    x = d.floats(special=False)
+    dims, keepdim, correction = d.dims(x), d.chance(0.5), d.one_of(0, 1)
+    function = getattr(torch, d.name)
+    return Case([x], {"dims": dims, "keepdim": keepdim, "correction": correction},
+                lambda t: function(t, dims or None, correction=correction, keepdim=keepdim))
+
+
+@cases("norm")
+def vector_norm(d):
+    x = d.floats(special=False)
+    dims, keepdim, p = d.dims(x), d.chance(0.5), d.one_of(0, 1, 2, 3, float("inf"), float("-inf"))
+    return Case([x], {"dims": dims, "keepdim": keepdim, "p": p},
+                lambda t: torch.linalg.vector_norm(t, p, dims or None, keepdim))
+
+
+@cases("max_dim", "min_dim", "argmax", "argmin")
+def along_one(d):
+    x = d.tensor()
+    dim, keepdim = d.dim(x), d.chance(0.5)
+    function = getattr(torch, d.name.replace("_dim", ""))
+    return Case([x], {"dim": dim, "keepdim": keepdim}, lambda t: function(t, dim, keepdim))
+
+
+@cases("cumsum")
+def scan(d):
+    x = d.tensor(special=False)
+    dim = d.dim(x)
+    return Case([x], {"dim": dim}, lambda t: getattr(torch, d.name)(t, dim))
+
+
+@cases("softmax", "log_softmax")
+def softmax(d):
+    x = d.floats()
+    dim = d.dim(x)
+    return Case([x], {"dim": dim}, lambda t: getattr(F, d.name)(t, dim))
+
+
+@cases("layer_norm")
+def layer_norm(d):
+    x = d.floats(least=1, special=False, layout="distinct")
+    shape = x.shape[d.integer(0, x.ndim - 1):]
+    weight = d.like(x, shape, special=False) if d.chance(0.7) else None
+    bias = d.like(x, shape, special=False) if weight and d.chance(0.7) else None
+    return Case([x, weight, bias], {"shape": shape}, lambda t, w, b: F.layer_norm(t, shape, w, b))
+
+
+@cases("batch_norm")
+def batch_norm(d):
+    x = d.floats(shape=d.shape(2, 5), special=False, layout="distinct")
+    channels = (x.shape[1],)
+    training = d.chance(0.5)
+    mean = d.like(x, channels, grad=False, special=False, layout=False)
+    var = d.like(x, channels, low=0.5, high=2, grad=False, special=False, layout=False)
+    weight = d.like(x, channels, special=False) if d.chance(0.7) else None
+    bias = d.like(x, channels, special=False) if weight and d.chance(0.7) else None
+    return Case([x, weight, bias, mean, var], {"training": training},
+                lambda t, w, b, m, v: F.batch_norm(t, m.clone(), v.clone(), w, b, training))

@@ -1,0 +1,120 @@
+"""Views, joining, indexing."""
+
+import torch
+
+from cases import cases
+from draw import Case
+
+
+@cases("reshape")
+def reshape(d):
+    x = d.tensor()
+    count = torch.Size(x.shape).numel()
+    shape = d.one_of((count,), x.shape + (1,), (1, count), (-1,) if count else (count,))
+    return Case([x], {"shape": shape}, lambda t: t.reshape(shape))
+
+
+@cases("expand")
+def expand(d):
+    x = d.tensor(most=3)
+    shape = tuple(d.integer(1, 3) if n == 1 else n for n in x.shape)
+    shape = ((2,) + shape) if d.chance(0.3) else shape
+    return Case([x], {"shape": shape}, lambda t: t.expand(shape))
+
+
+@cases("permute")
+def permute(d):
+    x = d.tensor()
+    dims = list(range(x.ndim))
+    d.rng.shuffle(dims)
+    return Case([x], {"dims": tuple(dims)}, lambda t: t.permute(dims))
+
+
+@cases("transpose")
+def transpose(d):
+    x = d.tensor(least=1)
+    a, b = d.dim(x), d.dim(x)
+    return Case([x], {"dim0": a, "dim1": b}, lambda t: t.transpose(a, b))
+
+
+@cases("t")
+def matrix_transpose(d):
+    return Case([d.tensor(most=2)], function=torch.t)
+
+
+@cases("flatten")
+def flatten(d):
+    x = d.tensor()
+    a, b = sorted((d.integer(0, max(x.ndim - 1, 0)), d.integer(0, max(x.ndim - 1, 0))))
+    return Case([x], {"start_dim": a, "end_dim": b}, lambda t: t.flatten(a, b))
+
+
+@cases("squeeze")
+def squeeze(d):
+    x = d.tensor(least=1)
+    dim = d.dim(x)
+    return Case([x], {"dim": dim}, lambda t: t.squeeze(dim))
+
+
+@cases("unsqueeze")
+def unsqueeze(d):
+    x = d.tensor(most=3)
+    dim = d.integer(-x.ndim - 1, x.ndim)
+    return Case([x], {"dim": dim}, lambda t: t.unsqueeze(dim))
+
+
+@cases("narrow")
+def narrow(d):
+    x = d.tensor(least=1)
+    dim = d.dim(x)
+    start = d.integer(0, x.shape[dim])
+    length = d.integer(0, x.shape[dim] - start)
+    return Case([x], {"dim": dim, "start": start, "length": length}, lambda t: t.narrow(dim, start, length))
+
+
+@cases("select")
+def select(d):
+    x = d.tensor(least=1)
+    dim = d.dim(x)
+    index = d.integer(-x.shape[dim], x.shape[dim] - 1) if x.shape[dim] else 0
+    return Case([x], {"dim": dim, "index": index}, lambda t: t.select(dim, index))
+
+
+@cases("as_strided")
+def as_strided(d):
+    x = d.tensor((24,), layout=False)
+    shape, strides, offset = d.one_of(((3, 4), (4, 1), 2), ((2, 3), (1, 2), 0), ((4, 4), (1, 1), 5), ((2, 2), (0, 3), 1))
+    return Case([x], {"shape": shape, "strides": strides, "offset": offset},
+                lambda t: torch.as_strided(t, shape, strides, offset))
+
+
+@cases("view_dtype")
+def view_dtype(d):
+    x = d.tensor((4, 8), torch.float32, grad=False, layout=False)
+    dtype = d.one_of(torch.int32, torch.int64, torch.int16, torch.float64, torch.uint8)
+    return Case([x], {"dtype": dtype}, lambda t: t.float().contiguous().view(dtype))
+
+
+@cases("cat")
+def cat(d):
+    x = d.tensor(least=1)
+    dim = d.dim(x)
+    others = [d.like(x, tuple(d.size() if i == dim % x.ndim else n for i, n in enumerate(x.shape)))
+              for _ in range(d.integer(0, 3))]
+    return Case([x] + others, {"dim": dim}, lambda *t: torch.cat(t, dim))
+
+
+@cases("stack")
+def stack(d):
+    x = d.tensor(most=3)
+    dim = d.integer(-x.ndim - 1, x.ndim)
+    return Case([x] + [d.like(x) for _ in range(d.integer(0, 3))], {"dim": dim}, lambda *t: torch.stack(t, dim))
+
+
+@cases("index_select")
+def index_select(d):
+    x = d.tensor(least=1)
+    dim = d.dim(x)
+    count = x.shape[dim]
+    index = d.indices(count, (d.integer(0, 5) if count else 0,), d.one_of(torch.int64, torch.int32))
+    return Case([x, index], {"dim": dim}, lambda t, i: torch.index_select(t, dim, i))
