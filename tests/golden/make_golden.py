@@ -18,6 +18,7 @@ import golden_log
 import golden_norm
 import golden_ops
 import golden_run
+import golden_sort
 import golden_text
 import golden_training
 
@@ -29,6 +30,7 @@ MODULES = (
     golden_training,
     golden_run,
     golden_log,
+    golden_sort,
 )
 
 

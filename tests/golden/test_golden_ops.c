@@ -173,6 +173,7 @@ int main(int argc, char **argv)
         FAMILY("rows"),
         FAMILY("matmul"),
         FAMILY("norm"),
+        FAMILY("sort"),
     };
     /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);

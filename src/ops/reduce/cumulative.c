@@ -120,8 +120,11 @@ static kn_rows_code log_sum = {
 
 static kn_status logcumsumexp_shape(kn_call *call)
 {
-    KN_TRY(kn_call_check_floating(call, 0));
-    return kn_call_output(call, call->inputs[0]->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
+    const kn_dtype dtype = call->inputs[0]->dtype;
+    return kn_dtype_is_floating(dtype)
+               ? kn_scan_shape_wide(call)
+               : kn_fail(KN_ERR_DTYPE, "the input is %s: it takes floating dtypes; convert it with kn_to_dtype first",
+                         kn_dtype_name(dtype));
 }
 
 static kn_status logcumsumexp_forward(kn_call *call)

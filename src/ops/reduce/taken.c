@@ -47,9 +47,9 @@ static kn_tensor *flat_places(const kn_grad_call *grad, kn_tensor *indices, int 
     const kn_tensor_options options = {.dtype = KN_I64, .device = input->device};
     const int64_t k = l.outer * l.inner > 0 ? kn_numel(indices) / (l.outer * l.inner) : 0;
     const int64_t outer[] = {l.outer, 1, 1}, inner[] = {1, 1, l.inner}, shape[] = {l.outer, k, l.inner};
-    kn_tensor *row = kn_mul_scalar(kn_arange_with(0, (double)l.outer, 1, &options), (double)(l.n * l.inner));
+    kn_tensor *row = kn_mul_scalar(kn_arange_with(0, (double)l.outer, 1, &options), l.n * l.inner);
     kn_tensor *column = kn_arange_with(0, (double)l.inner, 1, &options);
-    kn_tensor *along = kn_mul_scalar(kn_reshape(indices, 3, shape), (double)l.inner);
+    kn_tensor *along = kn_mul_scalar(kn_reshape(indices, 3, shape), l.inner);
     kn_tensor *places = kn_add(kn_add(along, kn_reshape(row, 3, outer)), kn_reshape(column, 3, inner));
     return kn_reshape(places, 1, (const int64_t[]){kn_numel(indices)});
 }

@@ -1,0 +1,121 @@
+"""Golden cases of sorting and selecting, and of cumulative operators and reductions that go with them."""
+import math
+
+import torch
+
+from golden_file import GoldenFile, exact
+
+NAN = float('nan')
+INF = float('inf')
+
+
+def special(*shape):
+    """Ties, NaN, infinities and zeros of both signs."""
+    values = torch.tensor([1.0, NAN, -0.0, 0.0, INF, 1.0, -INF, NAN, 0.0, -0.0, -1.0, 2.0, -INF, INF, 0.5], dtype=torch.float64)
+    count = math.prod(shape)
+    return values.repeat(count // len(values) + 1)[:count].reshape(shape)
+
+
+def ties(f, *shape):
+    return exact(f.random.randint(-3, 4, shape))
+
+
+def numbers(f, *shape):
+    """Without NaN."""
+    x = special(*shape)
+    return torch.where(torch.isnan(x), torch.full_like(x, 3.0), x)
+
+
+def sorting(f):
+    inputs = [('plain', f.distinct(4, 7)), ('ties', ties(f, 3, 41)), ('special', special(2, 15)), ('one', f.uniform(3, 1)), ('empty', f.uniform(3, 0)),
+              ('scalar', f.uniform()), ('long_ties', ties(f, 400))]
+    for name, x in inputs:
+        for descending in (False, True):
+            for dim in (0, -1) if x.dim() == 2 else (-1,):
+                case = 'sort_%s_%d%s' % (name, dim % max(x.dim(), 1), '_descending' if descending else '')
+                f.listed(case, 'sort', [x], lambda x: torch.sort(x, dim=dim, descending=descending, stable=True), dim=dim, descending=descending)
+        f.listed('argsort_' + name, 'argsort', [x], lambda x: torch.argsort(x, stable=True), gradient=False)
+    for dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool):
+        x = ties(f, 3, 50).abs().to(dtype) if dtype in (torch.uint8, torch.bool) else ties(f, 3, 50).to(dtype)
+        f.listed('sort_' + str(dtype)[6:], 'sort', [x], lambda x: torch.sort(x, descending=True, stable=True), gradient=False, descending=True)
+    big = torch.tensor([2**63 - 1, -2**63, 0, -1, 2**62, 2**63 - 1])
+    f.listed('sort_extremes_int64', 'sort', [big], lambda x: torch.sort(x, stable=True), gradient=False)
+
+
+def selecting(f):
+    for name, x, k in (('few', f.distinct(4, 31), 3), ('one', f.distinct(4, 31), 1), ('all', f.distinct(4, 9), 9), ('none', f.distinct(4, 9), 0),
+                       ('most', f.distinct(3, 30), 25), ('long', f.distinct(500), 7)):
+        for largest in (True, False):
+            f.listed('topk_%s_%s' % (name, 'largest' if largest else 'smallest'), 'topk', [x], lambda x: torch.topk(x, k, largest=largest), k=k, largest=largest,
+                     gradient=k > 0)
+    f.listed('topk_columns', 'topk', [f.distinct(31, 4)], lambda x: torch.topk(x, 4, dim=0), k=4, dim=0)
+    values = lambda x, k, **params: torch.topk(x, k, **params).values
+    f.listed('topk_special', 'topk', [special(2, 15)], lambda x: values(x, 6), k=6, gradient=False)
+    f.listed('topk_special_smallest', 'topk', [special(2, 15)], lambda x: values(x, 14, largest=False), k=14, largest=False, gradient=False)
+    for name, x, k, dim, keepdim in (('first', f.distinct(4, 31), 1, -1, False), ('middle', f.distinct(4, 31), 16, 1, True), ('last', f.distinct(31, 3), 31, 0, False),
+                                     ('scalar', f.uniform(), 1, -1, False)):
+        f.listed('kthvalue_' + name, 'kthvalue', [x], lambda x: torch.kthvalue(x, k, dim=dim, keepdim=keepdim), k=k, dim=dim, keepdim=keepdim)
+    f.listed('kthvalue_nan', 'kthvalue', [special(15)], lambda x: torch.kthvalue(x, 14).values, k=14, gradient=False)
+    for op, function in (('median_dim', torch.median), ('nanmedian_dim', torch.nanmedian)):
+        for name, x, dim, keepdim in (('odd', f.distinct(4, 7), -1, False), ('even', f.distinct(8, 3), 0, True), ('one', f.distinct(3, 1), 1, False)):
+            f.listed('%s_%s' % (op, name), op, [x], lambda x: function(x, dim=dim, keepdim=keepdim), dim=dim, keepdim=keepdim)
+        nan = f.distinct(3, 5)
+        nan[0, 3] = nan[2, 1] = nan[2, 4] = NAN
+        f.listed(op + '_nan', op, [nan], lambda x: function(x, dim=1), dim=1)
+    f.listed('nanmedian_dim_all_nan', 'nanmedian_dim', [torch.full((2, 3), NAN, dtype=torch.float64)], lambda x: torch.nanmedian(x, 1).values, gradient=False)
+    # PyTorch's index of a mode is that of any of the equal elements.
+    f.listed('mode', 'mode', [f.distinct(5, 9)], lambda x: torch.mode(x))
+    f.listed('mode_ties', 'mode', [ties(f, 5, 21)], lambda x: torch.mode(x).values, gradient=False)
+    f.listed('mode_columns', 'mode', [ties(f, 21, 5)], lambda x: torch.mode(x, 0, True).values, dim=0, keepdim=True, gradient=False)
+    f.listed('mode_int64', 'mode', [ties(f, 5, 21).long()], lambda x: torch.mode(x).values, gradient=False)
+    f.listed('mode_nan', 'mode', [torch.tensor([NAN, NAN, NAN, 2, 2], dtype=torch.float64)], lambda x: torch.mode(x).values, gradient=False)
+
+
+def cumulative(f):
+    zeros = f.uniform(4, 6)
+    zeros[1, 2] = zeros[2, 1] = zeros[2, 4] = zeros[3, 0] = 0
+    low = f.uniform(3, 5)
+    low[0, :2] = -INF
+    low[1] = f.uniform(5, low=-200.0, high=200.0)
+    for op, function, inputs in (('cumsum', torch.cumsum, (('numbers', numbers(f, 3, 5)), ('nan', special(2, 8)))),
+                                 ('cumprod', torch.cumprod, (('zeros', zeros), ('one', f.uniform(3, 1)), ('empty', f.uniform(3, 0)), ('scalar', f.uniform()))),
+                                 ('logcumsumexp', torch.logcumsumexp, (('extreme', low), ('one', f.uniform(3, 1)), ('large', f.uniform(2, 5, low=-60.0, high=60.0))))):
+        for name, x in inputs:
+            f.listed('%s_%s' % (op, name), op, [x], lambda x: function(x, x.dim() - 1), dim=max(x.dim() - 1, 0), terms=5,
+                     gradient=not bool(torch.isnan(function(x, x.dim() - 1)).any()) and name != 'numbers')
+        f.listed(op + '_columns', op, [f.uniform(6, 4)], lambda x: function(x, 0), dim=0, terms=6)
+    f.listed('cumprod_int32', 'cumprod', [torch.tensor([[2, -3, 4], [0, 5, 6]], dtype=torch.int32)], lambda x: torch.cumprod(x, 1), gradient=False, dim=1)
+    special_log = torch.tensor([[-INF, -INF, 1, INF, 2], [1, NAN, 2, -INF, 0], [INF, -INF, 1, 0, 0]], dtype=torch.float64)
+    f.listed('logcumsumexp_special', 'logcumsumexp', [special_log], lambda x: torch.logcumsumexp(x, 1), gradient=False, dim=1)
+    for op, function in (('cummax', torch.cummax), ('cummin', torch.cummin)):
+        for name, x, dim in (('plain', f.distinct(4, 9), 1), ('ties', ties(f, 3, 21), 1), ('ties_columns', ties(f, 21, 3), 0), ('special', special(2, 15), 1),
+                             ('infinite', numbers(f, 15, 2), 0), ('empty', f.uniform(0, 3), 0)):
+            f.listed('%s_%s' % (op, name), op, [x], lambda x: function(x, dim), dim=dim)
+        f.listed(op + '_int64', op, [ties(f, 3, 21).long()], lambda x: function(x, 1), dim=1, gradient=False)
+
+
+def reducing(f):
+    for op, function in (('any', torch.any), ('all', torch.all)):
+        for name, x in (('special', special(3, 5)), ('zeros', torch.zeros(2, 3, dtype=torch.float64)), ('bool', ties(f, 3, 9) > 2), ('int64', ties(f, 9, 3).long()),
+                        ('uint8', ties(f, 9, 3).abs().to(torch.uint8)), ('empty', f.uniform(0, 2))):
+            f.listed('%s_%s' % (op, name), op, [x], lambda x: function(x), gradient=False)
+            f.listed('%s_%s_rows' % (op, name), op, [x], lambda x: function(x, 1, True), gradient=False, dims=1, keepdim=True)
+    for name, x in (('special', special(3, 5)), ('bool', ties(f, 3, 9) > 2), ('int32', ties(f, 9, 3).int()), ('empty', f.uniform(0, 2))):
+        f.listed('count_nonzero_' + name, 'count_nonzero', [x], lambda x: torch.count_nonzero(x), gradient=False)
+        f.listed('count_nonzero_%s_rows' % name, 'count_nonzero', [x], lambda x: torch.count_nonzero(x, 1), gradient=False, dims=1)
+    nan = f.uniform(4, 5)
+    nan[0, 1] = nan[2, 0] = nan[2, 4] = nan[3, :] = NAN
+    for op, function in (('nansum', torch.nansum), ('nanmean', torch.nanmean)):
+        f.listed(op + '_all', op, [nan], lambda x: function(x), terms=20)
+        f.listed(op + '_rows', op, [nan[:3].clone()], lambda x: function(x, 1, True), dims=1, keepdim=True, terms=5)
+        f.listed(op + '_no_number', op, [nan], lambda x: function(x, 1), dims=1, gradient=False, terms=5)
+    f.listed('nansum_int32', 'nansum', [torch.tensor([3, 4], dtype=torch.int32)], lambda x: torch.nansum(x), gradient=False)
+
+
+def make(folder):
+    f = GoldenFile('sort', 31)
+    sorting(f)
+    selecting(f)
+    cumulative(f)
+    reducing(f)
+    f.save(folder)
