@@ -9,15 +9,13 @@
 #define NANMEDIAN 2
 #define MODE 3
 
-static inline bool kn_is_nan(const BITS bits) { return INFINITE && kn_key(bits, 0) == ALL; }
-
 /* How many numbers precede the NaNs. */
 static inline long kn_count_numbers(const global BITS *row, const long n)
 {
     long low = 0, high = n;
     while (low < high) {
         const long middle = (low + high) / 2;
-        if (kn_is_nan(row[middle]))
+        if (kn_is_nan(kn_key(row[middle], 0)))
             high = middle;
         else
             low = middle + 1;
@@ -31,7 +29,7 @@ static inline long kn_mode(const global BITS *row, const long n)
     long best = 0, most = 0, first = 0;
     for (long i = 0; i < n; i++) {
         const KEY key = kn_key(row[i], 0);
-        if (i > first && (key != kn_key(row[first], 0) || (INFINITE && key == ALL)))
+        if (i > first && (key != kn_key(row[first], 0) || kn_is_nan(key)))
             first = i;
         if (i - first + 1 > most) {
             most = i - first + 1;

@@ -18,6 +18,7 @@
 #include <koine/dtype.h>
 #include <koine/loss.h>
 #include <koine/pointwise.h>
+#include <koine/sort.h>
 #include <koine/status.h>
 #include <koine/tensor.h>
 
@@ -144,6 +145,27 @@ typedef struct kn_topk_args {
     int dim;              /* default -1 */
     bool largest, sorted; /* default true */
 } kn_topk_args;
+
+/* quantile, nanquantile. */
+typedef struct kn_quantile_args {
+    kn_ints dim; /* one, or none: all elements */
+    bool keepdim;
+    kn_quantile_interpolation interpolation; /* default linear */
+} kn_quantile_args;
+
+/* unique, unique_consecutive. */
+typedef struct kn_unique_args {
+    kn_ints dim; /* one, or none: all elements */
+} kn_unique_args;
+
+/* searchsorted, bucketize. */
+typedef struct kn_search_args {
+    bool out_int32, right;
+} kn_search_args;
+
+typedef struct kn_bincount_args {
+    int64_t minlength;
+} kn_bincount_args;
 
 typedef struct kn_kthvalue_args {
     int64_t k; /* from 1; default 1 */

@@ -112,10 +112,74 @@ def reducing(f):
     f.listed('nansum_int32', 'nansum', [torch.tensor([3, 4], dtype=torch.int32)], lambda x: torch.nansum(x), gradient=False)
 
 
+def distinct(f):
+    inputs = (('plain', ties(f, 4, 9)), ('special', numbers(f, 3, 8)), ('empty', f.uniform(0, 3)), ('one', f.uniform(1)), ('scalar', f.uniform()),
+              ('int32', ties(f, 50).int()), ('bool', ties(f, 5, 3) > 0), ('uint8', ties(f, 31).abs().to(torch.uint8)))
+    for op, function in (('unique', torch.unique), ('unique_consecutive', torch.unique_consecutive)):
+        for name, x in inputs:
+            f.listed('%s_%s' % (op, name), op, [x], lambda x: function(x, return_inverse=True, return_counts=True), gradient=False)
+        for name, x, dim in (('rows', ties(f, 30, 2).sign(), 0), ('columns', ties(f, 2, 30).sign(), -1), ('middle', (ties(f, 2, 31, 2) > 0).int(), 1),
+                             ('one', f.uniform(1, 3), 0)):
+            f.listed('%s_dim_%s' % (op, name), op, [x], lambda x: function(x, return_inverse=True, return_counts=True, dim=dim), gradient=False, dim=dim)
+        f.listed(op + '_nan', op, [special(15)], lambda x: function(x), gradient=False)
+
+
+def searching(f):
+    rows = torch.sort(ties(f, 3, 11)).values
+    values = torch.cat([ties(f, 3, 5), torch.tensor([[INF, -INF, 0.5]] * 3, dtype=torch.float64)], 1)
+    nan = torch.tensor([-INF, -1, -0.0, 0.0, 2, 2, INF, NAN, NAN], dtype=torch.float64)
+    for right in (False, True):
+        side = '_right' if right else ''
+        f.listed('searchsorted' + side, 'searchsorted', [rows, values], lambda s, v: torch.searchsorted(s, v, right=right), gradient=False, right=right)
+        f.listed('searchsorted_one_row' + side, 'searchsorted', [rows[0], values], lambda s, v: torch.searchsorted(s, v, right=right, out_int32=True), gradient=False,
+                 right=right, out_int32=True)
+        f.listed('searchsorted_special' + side, 'searchsorted', [nan, special(3, 5)], lambda s, v: torch.searchsorted(s, v, right=right), gradient=False, right=right)
+        f.listed('searchsorted_empty' + side, 'searchsorted', [f.uniform(0), f.uniform(3)], lambda s, v: torch.searchsorted(s, v, right=right), gradient=False, right=right)
+        f.listed('bucketize' + side, 'bucketize', [values, rows[1]], lambda v, s: torch.bucketize(v, s, right=right), gradient=False, right=right)
+    mixed = ties(f, 3, 11)
+    f.listed('searchsorted_sorter', 'searchsorted', [mixed, values, torch.argsort(mixed)], lambda s, v, o: torch.searchsorted(s, v, sorter=o), gradient=False)
+    for invert in (False, True):
+        for name, a, b in (('plain', ties(f, 4, 9), exact(torch.tensor([1.0, -2.0, 7.0]))), ('special', special(15), special(6)), ('int64', ties(f, 31).long(), ties(f, 3).long()),
+                           ('empty', f.uniform(3), f.uniform(0))):
+            f.listed('isin_%s%s' % (name, '_inverted' if invert else ''), 'isin', [a, b], lambda a, b: torch.isin(a, b, invert=invert), gradient=False, invert=invert)
+
+
+def counting(f):
+    x = ties(f, 100).abs().long()
+    f.listed('bincount', 'bincount', [x], lambda x: torch.bincount(x), gradient=False)
+    f.listed('bincount_minlength', 'bincount', [x.to(torch.uint8)], lambda x: torch.bincount(x, minlength=9), gradient=False, minlength=9)
+    f.listed('bincount_weights', 'bincount', [x, f.uniform(100)], lambda x, w: torch.bincount(x, w, 5), gradient=False, minlength=5, terms=100)
+    f.listed('bincount_empty', 'bincount', [x[:0]], lambda x: torch.bincount(x, minlength=3), gradient=False, minlength=3)
+    for name, x, params in (('plain', f.uniform(11, 13, low=-3, high=3), {'bins': 7, 'min': -2, 'max': 2}), ('found', ties(f, 101), {'bins': 5}),
+                            ('default', ties(f, 31), {}), ('special', special(30), {'bins': 4, 'min': -1, 'max': 2}), ('equal', torch.ones(5, dtype=torch.float64), {'bins': 3}),
+                            ('empty', f.uniform(0), {'bins': 3})):
+        f.listed('histc_' + name, 'histc', [x], lambda x: torch.histc(x, **params), gradient=False, **params)
+
+
+def quantiles(f):
+    q = exact(torch.tensor([0.25, 0.0, 1.0, 0.6, 0.5]))
+    nan = f.distinct(4, 9)
+    nan[0, 3] = nan[2, 1] = nan[2, 4] = NAN
+    nan[3] = NAN
+    for op, function in (('quantile', torch.quantile), ('nanquantile', torch.nanquantile)):
+        for how in ('linear', 'lower', 'higher', 'midpoint', 'nearest'):
+            f.listed('%s_%s' % (op, how), op, [f.distinct(4, 9), q], lambda x, q: function(x, q, 1, interpolation=how), dim=1, interpolation=how)
+        f.listed(op + '_all', op, [f.distinct(4, 9), q[0]], lambda x, q: function(x, q))
+        f.listed(op + '_columns', op, [f.distinct(9, 3), q[3]], lambda x, q: function(x, q, 0, True), dim=0, keepdim=True)
+        f.listed(op + '_one', op, [f.distinct(3, 1), q], lambda x, q: function(x, q, 1), dim=1)
+        f.listed(op + '_nan', op, [nan, q], lambda x, q: function(x, q, 1), dim=1, gradient=False)
+        f.listed(op + '_infinite', op, [torch.tensor([INF, -INF, 0, INF, INF], dtype=torch.float64), q], lambda x, q: function(x, q, 0, interpolation='lower'), dim=0,
+                 gradient=False, interpolation='lower')
+
+
 def make(folder):
     f = GoldenFile('sort', 31)
     sorting(f)
     selecting(f)
     cumulative(f)
     reducing(f)
+    distinct(f)
+    searching(f)
+    counting(f)
+    quantiles(f)
     f.save(folder)

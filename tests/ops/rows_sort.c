@@ -39,6 +39,68 @@ static kn_tensor *build_argsort(kn_tensor *const *x, const void *params)
     return kn_argsort(x[0], .dim = c->dim, .descending = c->descending);
 }
 
+/* The values, inverse indices and counts of unique. */
+#define OUTPUT_OF(id, call)                                                                                            \
+    static kn_tensor *build_##id(kn_tensor *const *x, const void *params)                                              \
+    {                                                                                                                  \
+        const sort_case *c = params;                                                                                   \
+        kn_tensor *inverse = NULL, *counts = NULL;                                                                     \
+        kn_tensor *values = call;                                                                                      \
+        (void)c;                                                                                                       \
+        return !values ? NULL : c->k == 0 ? values : c->k == 1 ? inverse : counts;                                     \
+    }
+OUTPUT_OF(unique, kn_unique(x[0], &inverse, &counts))
+OUTPUT_OF(unique_dim, kn_unique_dim(x[0], c->dim, &inverse, &counts))
+OUTPUT_OF(unique_consecutive, kn_unique_consecutive(x[0], &inverse, &counts))
+OUTPUT_OF(unique_consecutive_dim, kn_unique_consecutive_dim(x[0], c->dim, &inverse, &counts))
+
+static kn_tensor *build_searchsorted(kn_tensor *const *x, const void *params)
+{
+    const sort_case *c = params;
+    return kn_searchsorted(kn_sort(x[0], NULL), x[1], .right = c->descending, .out_int32 = c->k == 1);
+}
+
+static kn_tensor *build_searchsorted_sorter(kn_tensor *const *x, const void *params)
+{
+    const sort_case *c = params;
+    return kn_searchsorted(x[0], x[1], .right = c->descending, .sorter = kn_argsort(x[0]));
+}
+
+static kn_tensor *build_bucketize(kn_tensor *const *x, const void *params)
+{
+    const sort_case *c = params;
+    return kn_bucketize(x[0], kn_sort(x[1], NULL), .right = c->descending);
+}
+
+static kn_tensor *build_isin(kn_tensor *const *x, const void *params)
+{
+    return kn_isin(x[0], x[1], .invert = ((const sort_case *)params)->descending);
+}
+
+static kn_tensor *build_bincount(kn_tensor *const *x, const void *params)
+{
+    return kn_bincount(x[0], .weights = x[1], .minlength = ((const sort_case *)params)->k);
+}
+
+static kn_tensor *build_histc(kn_tensor *const *x, const void *params)
+{
+    const sort_case *c = params;
+    return kn_histc(x[0], .bins = c->k, .min = c->dim, .max = -c->dim);
+}
+
+static kn_tensor *build_quantile(kn_tensor *const *x, const void *params)
+{
+    const sort_case *c = params;
+    return kn_quantile(x[0], x[1], .dim = c->dim, .keepdim = c->descending,
+                       .interpolation = (kn_quantile_interpolation)c->k);
+}
+
+static kn_tensor *build_nanquantile(kn_tensor *const *x, const void *params)
+{
+    const sort_case *c = params;
+    return kn_nanquantile(x[0], x[1], .dim = c->dim, .interpolation = (kn_quantile_interpolation)c->k);
+}
+
 /* clang-format off */
 OP_ROWS_BEGIN
 static const op_row rows[] = {
@@ -79,6 +141,30 @@ static const op_row rows[] = {
     {"nanmedian_dim/ties", build_nanmedian_dim_indices, {WHOLE(KN_F32, -9, 9, 3, 40)}, ALONG(1), .no_gradient = true, .full = true},
     {"mode/last", build_mode, {DISTINCT(7, 41)}, ALONG(1)},
     {"mode/ties", build_mode_indices, {WHOLE(KN_F32, 0, 9, 7, 41)}, ALONG(0, true), .no_gradient = true},
+    {"unique/values", build_unique, {WHOLE(KN_F32, -9, 9, 7, 41)}, ALONG(0), .no_gradient = true},
+    {"unique/inverse", build_unique, {WHOLE(KN_I64, -9, 9, 7, 41)}, ALONG(0, false, 1), .no_gradient = true},
+    {"unique/counts_of_long", build_unique, {WHOLE(KN_F32, -999, 999, 20011)}, ALONG(0, false, 2), .no_gradient = true},
+    {"unique/empty", build_unique, {FLOATS(0, 3)}, ALONG(0), .no_gradient = true},
+    {"unique/dim", build_unique_dim, {WHOLE(KN_I32, 0, 2, 41, 3, 2)}, ALONG(0, false, 1), .no_gradient = true},
+    {"unique/middle", build_unique_dim, {WHOLE(KN_F32, 0, 2, 2, 41, 2)}, ALONG(1), .no_gradient = true},
+    {"unique/last", build_unique_dim, {WHOLE(KN_BOOL, 0, 2, 3, 41)}, ALONG(1, false, 2), .no_gradient = true, .full = true},
+    {"unique_consecutive/values", build_unique_consecutive, {WHOLE(KN_F32, 0, 2, 7, 41)}, ALONG(0), .no_gradient = true},
+    {"unique_consecutive/inverse", build_unique_consecutive, {WHOLE(KN_U8, 0, 2, 7, 41)}, ALONG(0, false, 1), .no_gradient = true},
+    {"unique_consecutive/dim", build_unique_consecutive_dim, {WHOLE(KN_I64, 0, 2, 2, 41)}, ALONG(1), .no_gradient = true},
+    {"searchsorted/one_row", build_searchsorted, {WHOLE(KN_F32, -9, 9, 31), WHOLE(KN_F32, -12, 12, 5, 7)}, ALONG(0), .no_gradient = true},
+    {"searchsorted/rows", build_searchsorted, {WHOLE(KN_I64, -9, 9, 5, 31), WHOLE(KN_I64, -12, 12, 5, 7)}, ALONG(0, true, 1), .no_gradient = true},
+    {"searchsorted/sorter", build_searchsorted_sorter, {WHOLE(KN_F32, -9, 9, 5, 31), WHOLE(KN_F32, -12, 12, 5, 7)}, ALONG(0, true), .no_gradient = true},
+    {"bucketize/right", build_bucketize, {WHOLE(KN_F32, -12, 12, 5, 7), WHOLE(KN_F32, -9, 9, 31)}, ALONG(0, true), .no_gradient = true},
+    {"isin/floats", build_isin, {WHOLE(KN_F32, -99, 99, 5, 61), WHOLE(KN_F32, -99, 99, 31)}, ALONG(0), .no_gradient = true},
+    {"isin/inverted", build_isin, {WHOLE(KN_I64, -99, 99, 5, 61), WHOLE(KN_I32, -99, 99, 31)}, ALONG(0, true), .no_gradient = true},
+    {"bincount/plain", build_bincount, {WHOLE(KN_I64, 0, 31, 1031)}, ALONG(0), .no_gradient = true},
+    {"bincount/chunks", build_bincount, {WHOLE(KN_U8, 0, 99, 40009)}, ALONG(0, false, 200), .no_gradient = true},
+    {"bincount/weights", build_bincount, {WHOLE(KN_I32, 0, 31, 1031), FLOATS(1031)}, ALONG(0), .no_gradient = true},
+    {"histc/given", build_histc, {FLOATS_IN(-3, 3, 41, 31)}, ALONG(-2, false, 7), .no_gradient = true},
+    {"histc/found", build_histc, {FLOATS_IN(-3, 3, 20011)}, ALONG(0, false, 16), .no_gradient = true},
+    {"quantile/last", build_quantile, {DISTINCT(5, 41), CONSTANTS_IN(0, 1, 3)}, ALONG(1)},
+    {"quantile/all", build_quantile, {DISTINCT(5, 41), CONSTANTS_IN(0, 1, 1)}, ALONG(KN_ALL_DIMS, true, 3)},
+    {"nanquantile/first", build_nanquantile, {DISTINCT(41, 5), CONSTANTS_IN(0, 1, 3)}, ALONG(0)},
 };
 OP_ROWS_END
 /* clang-format on */

@@ -54,6 +54,8 @@
     X(batch_norm_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
+    X(bincount) \
+    X(bucketize) \
     X(cat) \
     X(clamp) \
     X(clone) \
@@ -101,8 +103,10 @@
     X(hardswish) \
     X(hardtanh) \
     X(hardtanh_backward) \
+    X(histc) \
     X(index_select) \
     X(index_select_backward) \
+    X(isin) \
     X(kthvalue) \
     X(kthvalue_backward) \
     X(layer_norm) \
@@ -156,6 +160,7 @@
     X(nanmean_backward) \
     X(nanmedian_dim) \
     X(nanmedian_dim_backward) \
+    X(nanquantile) \
     X(nansum) \
     X(nansum_backward) \
     X(narrow) \
@@ -171,11 +176,13 @@
     X(pow_scalar) \
     X(prod) \
     X(prod_backward) \
+    X(quantile) \
     X(reciprocal) \
     X(relu) \
     X(relu6) \
     X(reshape) \
     X(rsqrt) \
+    X(searchsorted) \
     X(select) \
     X(sigmoid) \
     X(sigmoid_backward) \
@@ -207,6 +214,8 @@
     X(topk) \
     X(topk_backward) \
     X(transpose) \
+    X(unique) \
+    X(unique_consecutive) \
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
