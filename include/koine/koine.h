@@ -3,6 +3,7 @@
 #define KOINE_KOINE_H
 
 #include <koine/amp.h>
+#include <koine/attention.h>
 #include <koine/autograd.h>
 #include <koine/common.h>
 #include <koine/conv.h>
@@ -11,11 +12,13 @@
 #include <koine/device_log.h>
 #include <koine/dist.h>
 #include <koine/dtype.h>
+#include <koine/embedding.h>
 #include <koine/flags.h>
 #include <koine/function.h>
 #include <koine/fused_optim.h>
 #include <koine/generator.h>
 #include <koine/graph.h>
+#include <koine/index.h>
 #include <koine/init.h>
 #include <koine/io.h>
 #include <koine/jit.h>
@@ -24,6 +27,7 @@
 #include <koine/loss.h>
 #include <koine/matmul.h>
 #include <koine/memory.h>
+#include <koine/models.h>
 #include <koine/module.h>
 #include <koine/native.h>
 #include <koine/nn.h>
@@ -35,6 +39,7 @@
 #include <koine/profiler.h>
 #include <koine/random.h>
 #include <koine/reduce.h>
+#include <koine/rnn.h>
 #include <koine/shape.h>
 #include <koine/sort.h>
 #include <koine/status.h>

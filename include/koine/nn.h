@@ -9,6 +9,7 @@
 #include <koine/nn/linear.h>
 #include <koine/nn/normalization.h>
 #include <koine/nn/pooling.h>
+#include <koine/nn/rnn.h>
 #include <koine/nn/shape.h>
 
 #endif

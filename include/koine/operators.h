@@ -16,6 +16,7 @@
 
 #include <koine/common.h>
 #include <koine/dtype.h>
+#include <koine/index.h>
 #include <koine/loss.h>
 #include <koine/pointwise.h>
 #include <koine/sort.h>
@@ -105,7 +106,8 @@ typedef struct kn_scalar_args {
     kn_scalar values[2];
 } kn_scalar_args;
 
-/* softmax, log_softmax, unsqueeze, squeeze, index_select, cat, stack: the dimension. */
+/* softmax, log_softmax, unsqueeze, squeeze, index_select, gather, scatter_add, index_copy, cat, stack: the
+ * dimension. */
 typedef struct kn_dim_args {
     int dim; /* negative: from the end */
 } kn_dim_args;
@@ -213,6 +215,34 @@ typedef struct kn_select_args {
     int64_t index;
 } kn_select_args;
 
+/* scatter, index_fill: the number that is written where no tensor of values is given. */
+typedef struct kn_scatter_args {
+    int dim;
+    kn_scalar value; /* default 0 */
+} kn_scatter_args;
+
+typedef struct kn_masked_fill_args {
+    kn_scalar value; /* default 0 */
+} kn_masked_fill_args;
+
+typedef struct kn_index_add_args {
+    int dim;
+    double alpha; /* default 1 */
+} kn_index_add_args;
+
+/* index, index_put: the dimension of x that each index is along, one for each; empty: 0, 1, ... */
+typedef struct kn_index_args {
+    kn_ints dims;
+    bool accumulate; /* index_put: add instead of writing; default false */
+} kn_index_args;
+
+/* scatter_reduce, index_reduce. */
+typedef struct kn_scatter_reduce_args {
+    int dim;
+    kn_scatter_reduction reduce; /* default sum */
+    bool include_self;           /* default true */
+} kn_scatter_reduce_args;
+
 /* to_dtype, view_dtype. */
 typedef struct kn_to_dtype_args {
     kn_dtype dtype;
@@ -249,6 +279,20 @@ typedef struct kn_class_loss_args {
 typedef struct kn_reduction_args {
     kn_reduction reduction; /* default mean */
 } kn_reduction_args;
+
+/* scaled_dot_product_attention: as kn_scaled_dot_product_attention_params, whose mask is an input here. */
+typedef struct kn_attention_args {
+    double dropout_p;        /* default 0 */
+    bool is_causal;          /* default false */
+    double scale;            /* default 0: 1 / sqrt(E) */
+    bool enable_gqa;         /* default false */
+    kn_generator *generator; /* default NULL: the device's */
+} kn_attention_args;
+
+/* rnn_tanh, rnn_relu, gru, lstm: as kn_rnn_params, whose tensors are inputs here. */
+typedef struct kn_rnn_args {
+    bool reverse;
+} kn_rnn_args;
 
 typedef struct kn_activation_args {
     kn_activation activation;

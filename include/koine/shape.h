@@ -1,4 +1,4 @@
-/* koine/shape.h - shapes: views, copies, selection by index. Tensor expressions (koine/tensor.h).
+/* koine/shape.h - shapes: views and copies. Tensor expressions (koine/tensor.h).
  *
  * Views share memory with their argument. */
 #ifndef KOINE_SHAPE_H
@@ -23,10 +23,6 @@ KN_API kn_tensor *kn_narrow(kn_tensor *x, int dim, int64_t start, int64_t length
 KN_API kn_tensor *kn_select(kn_tensor *x, int dim, int64_t index);                 /* a view without that dimension */
 KN_API kn_tensor *kn_contiguous(kn_tensor *x);                                     /* x itself if it is contiguous */
 KN_API kn_tensor *kn_clone(kn_tensor *x);                                          /* a contiguous copy */
-
-/* The slices of x along `dim` with the given indices, a vector of int64 or int32. An index out of range is reported
- * when the device is next synchronised or read. */
-KN_API kn_tensor *kn_index_select(kn_tensor *x, int dim, kn_tensor *index);
 
 KN_END_DECLS
 

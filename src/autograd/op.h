@@ -11,9 +11,9 @@
 #include "rt/trace/spans.h"
 #include "tensor/tensor.h"
 
-#define KN_OP_MAX_INPUTS 8 /* that have names; a list has any number of tensors */
+#define KN_OP_MAX_INPUTS 10 /* that have names; a list has any number of tensors */
 #define KN_OP_MAX_OUTPUTS 8
-#define KN_OP_MAX_SAVED 8
+#define KN_OP_MAX_SAVED 12
 
 typedef struct kn_entry kn_entry; /* ops/dispatch/invoke.h */
 
@@ -180,6 +180,7 @@ static inline const kn_op_params *kn_op_params_of(const kn_op *op)
         kn_activation: KN_PARAM_ENUM,                                                                                  \
         kn_reduction: KN_PARAM_ENUM,                                                                                   \
         kn_quantile_interpolation: KN_PARAM_ENUM,                                                                      \
+        kn_scatter_reduction: KN_PARAM_ENUM,                                                                           \
         kn_ints: KN_PARAM_INTS,                                                                                        \
         kn_generator *: KN_PARAM_GENERATOR)
 

@@ -25,5 +25,6 @@ def draw_case(rng, operator):
 
 import layers  # noqa: E402,F401
 import pointwise  # noqa: E402,F401
+import products  # noqa: E402,F401
 import rows  # noqa: E402,F401
 import shapes  # noqa: E402,F401

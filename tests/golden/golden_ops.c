@@ -213,6 +213,29 @@ static kn_tensor *apply_listed(const char *name, const char *words, kn_tensor *c
     return results[0];
 }
 
+/* Blanks are underscores. */
+static kn_tensor *apply_einsum(const golden_case *c, kn_tensor *const *x, int count)
+{
+    char equation[64] = "";
+    golden_text(c, "equation", equation, sizeof equation);
+    for (char *at = equation; *at; at++)
+        *at = *at == '_' ? ' ' : *at;
+    return kn_einsum(equation, x, count);
+}
+
+/* Functions of products that are no operators. */
+static kn_tensor *apply_product(const golden_case *c, const char *op, kn_tensor *const *x)
+{
+    int count = 0;
+    while (count < GOLDEN_MAX_INPUTS && x[count])
+        count++;
+    return strcmp(op, "kron") == 0        ? kn_kron(x[0], x[1])
+           : strcmp(op, "einsum") == 0    ? apply_einsum(c, x, count)
+           : strcmp(op, "multi_dot") == 0 ? kn_linalg_multi_dot(x, count)
+           : strcmp(op, "tensordot") == 0 ? kn_tensordot_last(x[0], x[1], (int)golden_whole(c, "n", 0))
+                                          : kn_matrix_power(x[0], golden_whole(c, "n", 0));
+}
+
 static kn_tensor *apply_other(const golden_case *c, const char *op, kn_tensor *const *x, kn_tensor **more)
 {
     if (strcmp(op, "linear") == 0)
@@ -233,6 +256,9 @@ static kn_tensor *apply_other(const golden_case *c, const char *op, kn_tensor *c
         return kn_mul_scalar(x[0], golden_number(c, "value", 0));
     if (strcmp(op, "index_select") == 0)
         return kn_index_select(x[0], (int)golden_whole(c, "dim", 0), x[1]);
+    if (strcmp(op, "kron") == 0 || strcmp(op, "einsum") == 0 || strcmp(op, "multi_dot") == 0 ||
+        strcmp(op, "tensordot") == 0 || strcmp(op, "matrix_power") == 0)
+        return apply_product(c, op, x);
     return apply_listed(op, "", x, more);
 }
 

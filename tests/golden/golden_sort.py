@@ -63,6 +63,12 @@ def selecting(f):
         nan[0, 3] = nan[2, 1] = nan[2, 4] = NAN
         f.listed(op + '_nan', op, [nan], lambda x: function(x, dim=1), dim=1)
     f.listed('nanmedian_dim_all_nan', 'nanmedian_dim', [torch.full((2, 3), NAN, dtype=torch.float64)], lambda x: torch.nanmedian(x, 1).values, gradient=False)
+    nan = f.distinct(3, 5)
+    nan[0, 3] = nan[2, 1] = nan[2, 4] = NAN
+    for op, function in (('median', torch.median), ('nanmedian', torch.nanmedian)):
+        for name, x in (('odd', f.distinct(3, 5)), ('ties', ties(f, 4, 6)), ('nan', nan), ('scalar', f.uniform()), ('empty', f.uniform(0, 2))):
+            f.listed('%s_%s' % (op, name), op, [x], lambda x: function(x), gradient=name != 'empty')
+        f.listed(op + '_int64', op, [ties(f, 31).long()], lambda x: function(x), gradient=False)
     # PyTorch's index of a mode is that of any of the equal elements.
     f.listed('mode', 'mode', [f.distinct(5, 9)], lambda x: torch.mode(x))
     f.listed('mode_ties', 'mode', [ties(f, 5, 21)], lambda x: torch.mode(x).values, gradient=False)

@@ -13,10 +13,13 @@ Values are computed in float64 from inputs that float32 holds exactly: the tests
 import os
 import sys
 
+import golden_attention
 import golden_dtypes
 import golden_log
 import golden_norm
 import golden_ops
+import golden_products
+import golden_rnn
 import golden_run
 import golden_sort
 import golden_text
@@ -28,9 +31,12 @@ MODULES = (
     golden_text,
     golden_dtypes,
     golden_training,
+    golden_rnn,
     golden_run,
     golden_log,
     golden_sort,
+    golden_attention,
+    golden_products,
 )
 
 

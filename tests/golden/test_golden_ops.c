@@ -163,6 +163,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         FAMILY("conv2d"),
         FAMILY("conv"),
+        FAMILY("attention"),
+        FAMILY("products"),
         FAMILY("pool2d"),
         FAMILY("pool"),
         FAMILY("functions"),
@@ -174,6 +176,7 @@ int main(int argc, char **argv)
         FAMILY("matmul"),
         FAMILY("norm"),
         FAMILY("sort"),
+        FAMILY("rnn"),
     };
     /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,16 +7,20 @@
 #define OP_TABLES(X) \
     X(activation) \
     X(alignment) \
+    X(attention) \
     X(binary) \
     X(conv) \
     X(conv2d) \
     X(cumulative) \
+    X(index) \
     X(loss) \
     X(matmul) \
     X(norm) \
     X(pool) \
     X(pool2d) \
+    X(products) \
     X(reduction) \
+    X(rnn) \
     X(shape) \
     X(sort) \
     X(unary)

@@ -22,8 +22,6 @@ SHAPE_ROW(select, kn_select(x[0], 1, -2))
 SHAPE_ROW(contiguous, kn_contiguous(kn_t(kn_mul_scalar(x[0], 2))))
 SHAPE_ROW(there_and_back, kn_to_dtype(kn_to_dtype(kn_mul_scalar(x[0], 2), KN_F64), kn_dtype_of(x[0])))
 SHAPE_ROW(clone, kn_clone(x[0]))
-SHAPE_ROW(index_first, kn_index_select(x[0], 0, x[1]))
-SHAPE_ROW(index_last, kn_index_select(x[0], -1, x[1]))
 static kn_tensor *build_narrow_backward(kn_tensor *const *x, const void *params)
 {
     kn_tensor *whole = NULL;
@@ -90,19 +88,6 @@ static const op_row rows[] = {
     {"to_dtype/there_and_back", build_there_and_back, {FLOATS(5, 7)}, .layouts = true},
     {"clone/matrix", build_clone, {FLOATS(5, 7)}, .layouts = true},
     {"clone/empty", build_clone, {FLOATS(5, 0)}},
-    {"index_select/rows", build_index_first, {FLOATS(5, 7), INDICES(5, 11)}, .layouts = true},
-    {"index_select/columns", build_index_last, {FLOATS(5, 7), INDICES(7, 4)}},
-    {"index_select/int32", build_index_first, {FLOATS(5, 7), WHOLE(KN_I32, 0, 5, 11)}},
-    {"index_select/one_row_often", build_index_first, {FLOATS(1, 3), INDICES(1, 1031)}, .reduction = 1031},
-    {"index_select/many_rows", build_index_first, {FLOATS(2053, 5), INDICES(2053, 4099)}, .on_cpu = true},
-    {"index_select/wide_rows", build_index_first, {FLOATS(9, 516), INDICES(9, 37)}, .layouts = true},
-    {"index_select/many_indices", build_index_first, {FLOATS(7, 2), INDICES(7, 2500)}, .reduction = 400},
-    {"index_select/few_columns_of_many", build_index_last, {FLOATS(600, 3), INDICES(3, 5)}},
-    {"index_select/nothing", build_index_first, {FLOATS(5, 7), INDICES(5, 0)}},
-    {"index_select/whole", build_index_first, {WHOLE(KN_I64, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
-    {"index_select/bf16", build_index_first, {WHOLE(KN_BF16, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
-    {"index_select/f16", build_index_first, {WHOLE(KN_F16, -9, 9, 5, 7), INDICES(5, 3)}, .no_gradient = true},
-    {"index_select/bool", build_index_last, {WHOLE(KN_BOOL, 0, 2, 5, 7), INDICES(7, 3)}, .no_gradient = true},
     {"as_strided/cube", build_as_strided, {FLOATS(5, 7)}},
     {"as_strided/windows", build_windows, {FLOATS(4, 9)}},
     {"as_strided/windows_of_a_view", build_windows_of_t, {FLOATS(5, 7)}},

@@ -54,6 +54,9 @@ OUTPUT_OF(unique_dim, kn_unique_dim(x[0], c->dim, &inverse, &counts))
 OUTPUT_OF(unique_consecutive, kn_unique_consecutive(x[0], &inverse, &counts))
 OUTPUT_OF(unique_consecutive_dim, kn_unique_consecutive_dim(x[0], c->dim, &inverse, &counts))
 
+static kn_tensor *build_median(kn_tensor *const *x, const void *params) { return (void)params, kn_median(x[0]); }
+static kn_tensor *build_nanmedian(kn_tensor *const *x, const void *params) { return (void)params, kn_nanmedian(x[0]); }
+
 static kn_tensor *build_searchsorted(kn_tensor *const *x, const void *params)
 {
     const sort_case *c = params;
@@ -139,6 +142,8 @@ static const op_row rows[] = {
     {"median_dim/even", build_median_dim_indices, {WHOLE(KN_I64, -9, 9, 10, 7)}, ALONG(0, true), .no_gradient = true},
     {"nanmedian_dim/last", build_nanmedian_dim, {DISTINCT(7, 41)}, ALONG(1)},
     {"nanmedian_dim/ties", build_nanmedian_dim_indices, {WHOLE(KN_F32, -9, 9, 3, 40)}, ALONG(1), .no_gradient = true, .full = true},
+    {"median/matrix", build_median, {DISTINCT(7, 5)}},
+    {"nanmedian/even", build_nanmedian, {DISTINCT(6, 5)}},
     {"mode/last", build_mode, {DISTINCT(7, 41)}, ALONG(1)},
     {"mode/ties", build_mode_indices, {WHOLE(KN_F32, 0, 9, 7, 41)}, ALONG(0, true), .no_gradient = true},
     {"unique/values", build_unique, {WHOLE(KN_F32, -9, 9, 7, 41)}, ALONG(0), .no_gradient = true},

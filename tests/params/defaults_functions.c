@@ -2,10 +2,25 @@
 #include "defaults.h"
 
 static const int64_t shape23[] = {2, 3};
+static kn_tensor *square(void) { return ramp(KN_SHAPE(2, 2)); }
+static kn_tensor *batch(void) { return ramp(KN_SHAPE(3, 2, 2)); }
 
 CALLS(kn_clamp, kn_clamp_params, show_tensor, kn_clamp_with(matrix(), params), kn_clamp(matrix()))
 CALLS(kn_linear, kn_linear_params, show_tensor, kn_linear_with(matrix(), matrix(), NULL, params),
       kn_linear(matrix(), matrix(), NULL))
+CALLS(kn_addmm, kn_addmm_params, show_tensor, kn_addmm_with(mean(), square(), square(), params),
+      kn_addmm(mean(), square(), square()))
+CALLS(kn_addmv, kn_addmm_params, show_tensor, kn_addmv_with(mean(), square(), mean(), params),
+      kn_addmv(mean(), square(), mean()))
+CALLS(kn_addr, kn_addmm_params, show_tensor, kn_addr_with(mean(), mean(), mean(), params),
+      kn_addr(mean(), mean(), mean()))
+CALLS(kn_baddbmm, kn_addmm_params, show_tensor, kn_baddbmm_with(mean(), batch(), batch(), params),
+      kn_baddbmm(mean(), batch(), batch()))
+CALLS(kn_addbmm, kn_addmm_params, show_tensor, kn_addbmm_with(mean(), batch(), batch(), params),
+      kn_addbmm(mean(), batch(), batch()))
+CALLS(kn_scaled_dot_product_attention, kn_scaled_dot_product_attention_params, show_tensor,
+      kn_scaled_dot_product_attention_with(matrix(), matrix(), matrix(), params),
+      kn_scaled_dot_product_attention(matrix(), matrix(), matrix()))
 CALLS(kn_conv2d, kn_conv_params, show_tensor, kn_conv2d_with(image(), weight(), NULL, params),
       kn_conv2d(image(), weight(), NULL))
 CALLS(kn_conv1d, kn_conv_params, show_tensor, kn_conv1d_with(signal(), weight1d(), NULL, params),
@@ -56,6 +71,18 @@ static void give_training(void *params)
     p->running_mean = mean();
     p->running_var = mean();
 }
+CALLS(kn_lstm, kn_rnn_params, show_tensor,
+      kn_lstm_with(signal(), kn_ones(KN_SHAPE(8, kn_size(signal(), 2))), kn_ones(KN_SHAPE(8, 2)), params),
+      kn_lstm(signal(), kn_ones(KN_SHAPE(8, kn_size(signal(), 2))), kn_ones(KN_SHAPE(8, 2))))
+CALLS(kn_gru, kn_rnn_params, show_tensor,
+      kn_gru_with(signal(), kn_ones(KN_SHAPE(6, kn_size(signal(), 2))), kn_ones(KN_SHAPE(6, 2)), params),
+      kn_gru(signal(), kn_ones(KN_SHAPE(6, kn_size(signal(), 2))), kn_ones(KN_SHAPE(6, 2))))
+CALLS(kn_rnn_tanh, kn_rnn_params, show_tensor,
+      kn_rnn_tanh_with(signal(), kn_ones(KN_SHAPE(2, kn_size(signal(), 2))), kn_ones(KN_SHAPE(2, 2)), params),
+      kn_rnn_tanh(signal(), kn_ones(KN_SHAPE(2, kn_size(signal(), 2))), kn_ones(KN_SHAPE(2, 2))))
+CALLS(kn_rnn_relu, kn_rnn_params, show_tensor,
+      kn_rnn_relu_with(signal(), kn_ones(KN_SHAPE(2, kn_size(signal(), 2))), kn_ones(KN_SHAPE(2, 2)), params),
+      kn_rnn_relu(signal(), kn_ones(KN_SHAPE(2, kn_size(signal(), 2))), kn_ones(KN_SHAPE(2, 2))))
 CALLS(kn_layer_norm, kn_layer_norm_params, show_tensor, kn_layer_norm_with(matrix(), 1, shape23 + 1, params),
       kn_layer_norm(matrix(), KN_SHAPE(3)))
 CALLS(kn_dropout, kn_dropout_params, show_tensor, kn_dropout_with(matrix(), params), kn_dropout(matrix()))
@@ -67,8 +94,14 @@ CALLS(kn_nll_loss, kn_cross_entropy_params, show_tensor, kn_nll_loss_with(matrix
 
 /* clang-format off */
 DEFAULTS(functions_defaults,
-         ROW(kn_clamp),
+         ROW(kn_lstm), ROW(kn_gru), ROW(kn_rnn_tanh), ROW(kn_rnn_relu), ROW(kn_clamp),
          ROW(kn_linear),
+         ROW(kn_addmm),
+         ROW(kn_addmv),
+         ROW(kn_addr),
+         ROW(kn_baddbmm),
+         ROW(kn_addbmm),
+         ROW(kn_scaled_dot_product_attention),
          ROW(kn_conv1d),
          ROW(kn_conv2d),
          ROW(kn_conv3d),

@@ -53,8 +53,29 @@ CALLS(kn_nn_layer_norm, kn_nn_layer_norm_params, show_module, kn_nn_layer_norm_w
       kn_nn_layer_norm(KN_SHAPE(2, 3)))
 CALLS(kn_nn_dropout, kn_nn_dropout_params, show_module, kn_nn_dropout_with(params), kn_nn_dropout())
 CALLS(kn_nn_dropout2d, kn_nn_dropout_params, show_module, kn_nn_dropout2d_with(params), kn_nn_dropout2d())
+CALLS(kn_models_new, kn_models_params, show_module, kn_models_new_with("lenet5", params), kn_models_new("lenet5"))
 CALLS(kn_nn_data_parallel, kn_data_parallel_params, show_module, kn_nn_data_parallel_with(kn_nn_relu(), params),
       kn_nn_data_parallel(kn_nn_relu()))
+
+CALLS(kn_nn_rnn, kn_nn_rnn_params, show_module, kn_nn_rnn_with(params), kn_nn_rnn())
+CALLS(kn_nn_lstm, kn_nn_rnn_params, show_module, kn_nn_lstm_with(params), kn_nn_lstm())
+CALLS(kn_nn_gru, kn_nn_rnn_params, show_module, kn_nn_gru_with(params), kn_nn_gru())
+CALLS(kn_nn_rnn_cell, kn_nn_rnn_cell_params, show_module, kn_nn_rnn_cell_with(params), kn_nn_rnn_cell())
+CALLS(kn_nn_lstm_cell, kn_nn_rnn_cell_params, show_module, kn_nn_lstm_cell_with(params), kn_nn_lstm_cell())
+CALLS(kn_nn_gru_cell, kn_nn_rnn_cell_params, show_module, kn_nn_gru_cell_with(params), kn_nn_gru_cell())
+CALLS(lstm_of_2, kn_nn_rnn_params, show_module, kn_nn_lstm_with(params), kn_nn_lstm(.input_size = 2, .hidden_size = 3))
+CALLS(gru_cell_of_2, kn_nn_rnn_cell_params, show_module, kn_nn_gru_cell_with(params),
+      kn_nn_gru_cell(.input_size = 2, .hidden_size = 3))
+static void give_rnn_sizes(void *params)
+{
+    ((kn_nn_rnn_params *)params)->input_size = 2;
+    ((kn_nn_rnn_params *)params)->hidden_size = 3;
+}
+static void give_cell_sizes(void *params)
+{
+    ((kn_nn_rnn_cell_params *)params)->input_size = 2;
+    ((kn_nn_rnn_cell_params *)params)->hidden_size = 3;
+}
 
 CALLS(kn_optim_sgd, kn_sgd_params, show_optim, kn_optim_sgd_with(some_parameters(), params),
       kn_optim_sgd(some_parameters()))
@@ -115,11 +136,14 @@ DEFAULTS(modules_defaults,
          GIVEN(nn_avg_pool2d_of_2, give_2),
          NEEDS(kn_nn_batch_norm1d),
          NEEDS(kn_nn_batch_norm2d),
+         NEEDS(kn_nn_rnn), NEEDS(kn_nn_lstm), NEEDS(kn_nn_gru), NEEDS(kn_nn_rnn_cell), NEEDS(kn_nn_lstm_cell),
+         NEEDS(kn_nn_gru_cell), GIVEN(lstm_of_2, give_rnn_sizes), GIVEN(gru_cell_of_2, give_cell_sizes),
          GIVEN(batch_norm1d_of_2, give_num_features),
          GIVEN(batch_norm2d_of_2, give_num_features),
          ROW(kn_nn_layer_norm),
          ROW(kn_nn_dropout),
          ROW(kn_nn_dropout2d),
+         ROW(kn_models_new),
          ROW(kn_nn_data_parallel),
          ROW(kn_module_summary),
          ROW(kn_module_new_many),

@@ -29,6 +29,10 @@
     X(add_) \
     X(add_activated) \
     X(add_scalar) \
+    X(addbmm) \
+    X(addmm) \
+    X(addmv) \
+    X(addr) \
     X(all) \
     X(amax) \
     X(amax_backward) \
@@ -50,11 +54,13 @@
     X(avg_pool2d_backward) \
     X(avg_pool3d) \
     X(avg_pool3d_backward) \
+    X(baddbmm) \
     X(batch_norm) \
     X(batch_norm_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
     X(bincount) \
+    X(bmm) \
     X(bucketize) \
     X(cat) \
     X(clamp) \
@@ -86,8 +92,10 @@
     X(cumsum) \
     X(cumsum_backward) \
     X(div) \
+    X(dot) \
     X(dropout) \
     X(dropout2d) \
+    X(embedding) \
     X(eq) \
     X(erf) \
     X(erfc) \
@@ -97,15 +105,29 @@
     X(expm1) \
     X(fill_) \
     X(flatten) \
+    X(gather) \
     X(ge) \
+    X(ger) \
+    X(gru) \
+    X(gru_cell) \
     X(gt) \
     X(hardsigmoid) \
     X(hardswish) \
     X(hardtanh) \
     X(hardtanh_backward) \
     X(histc) \
+    X(index) \
+    X(index_add) \
+    X(index_add_) \
+    X(index_copy) \
+    X(index_copy_) \
+    X(index_fill) \
+    X(index_fill_) \
+    X(index_put) \
+    X(index_put_) \
+    X(index_reduce) \
     X(index_select) \
-    X(index_select_backward) \
+    X(inner) \
     X(isin) \
     X(kthvalue) \
     X(kthvalue_backward) \
@@ -125,7 +147,11 @@
     X(logsigmoid) \
     X(logsumexp) \
     X(logsumexp_backward) \
+    X(lstm) \
+    X(lstm_cell) \
     X(lt) \
+    X(masked_fill) \
+    X(masked_fill_) \
     X(matmul) \
     X(max) \
     X(max_backward) \
@@ -142,12 +168,14 @@
     X(max_pool3d_with_indices_backward) \
     X(maximum) \
     X(mean) \
+    X(median) \
     X(median_dim) \
     X(median_dim_backward) \
     X(min) \
     X(min_backward) \
     X(min_dim) \
     X(min_dim_backward) \
+    X(mm) \
     X(mode) \
     X(mode_backward) \
     X(mse_loss) \
@@ -156,8 +184,10 @@
     X(mul_) \
     X(mul_scalar) \
     X(mul_scalar_) \
+    X(mv) \
     X(nanmean) \
     X(nanmean_backward) \
+    X(nanmedian) \
     X(nanmedian_dim) \
     X(nanmedian_dim_backward) \
     X(nanquantile) \
@@ -171,17 +201,30 @@
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
+    X(outer) \
     X(permute) \
     X(pow) \
     X(pow_scalar) \
     X(prod) \
     X(prod_backward) \
+    X(put) \
+    X(put_) \
     X(quantile) \
     X(reciprocal) \
     X(relu) \
     X(relu6) \
     X(reshape) \
+    X(rnn_relu) \
+    X(rnn_relu_cell) \
+    X(rnn_tanh) \
+    X(rnn_tanh_cell) \
     X(rsqrt) \
+    X(scaled_dot_product_attention) \
+    X(scatter) \
+    X(scatter_) \
+    X(scatter_add) \
+    X(scatter_add_) \
+    X(scatter_reduce) \
     X(searchsorted) \
     X(select) \
     X(sigmoid) \
@@ -205,6 +248,7 @@
     X(sub_) \
     X(sum) \
     X(t) \
+    X(take) \
     X(tan) \
     X(tanh) \
     X(tanh_backward) \
@@ -219,6 +263,7 @@
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
+    X(vdot) \
     X(view_dtype) \
     X(where)
 /* clang-format on */

@@ -2,6 +2,7 @@
 #include "ops/pool/pool.h"
 
 #include <koine/conv.h>
+#include <koine/index.h>
 #include <koine/pointwise.h>
 #include <koine/pool.h>
 #include <koine/shape.h>

@@ -1,8 +1,8 @@
 /* ops/sort/along.h - sorting along a dimension of tensors of any strides. */
 #pragma once
 
-#include "ops/reduce/taken.h"
 #include "ops/sort/engine.h"
+#include "ops/sort/taken.h"
 
 /* A tensor with one dimension moved last, contiguous: rows of n. Owned. */
 typedef struct kn_sorted_rows {

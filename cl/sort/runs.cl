@@ -1,4 +1,4 @@
-/* reduce/runs.cl - sums over runs of equal indices along the middle of [outer, n, inner]: element i of a row is the sum of
+/* sort/runs.cl - sums over runs of equal indices along the middle of [outer, n, inner]: element i of a row is the sum of
  * x over the run whose index is i, 0 if there is none. A run begins at its own index or after it. */
 #include "common/koine.clh"
 

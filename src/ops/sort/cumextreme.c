@@ -1,4 +1,4 @@
-/* ops/reduce/cumextreme.c - cummax, cummin: running extremes and the indices of the last of equal ones. NaN is both the
+/* ops/sort/cumextreme.c - cummax, cummin: running extremes and the indices of the last of equal ones. NaN is both the
  * largest and the smallest. */
 #include <koine/reduce.h>
 #include <koine/shape.h>
@@ -8,7 +8,7 @@
 #include "loops/work_size.h"
 #include "ops/dispatch/reference.h"
 #include "ops/reduce/scan.h"
-#include "ops/reduce/taken.h"
+#include "ops/sort/taken.h"
 
 typedef struct cumextreme {
     kn_rows_code code;
@@ -64,7 +64,7 @@ static kn_status cumextreme_backward(kn_grad_call *grad)
         return kn_error_status();
     const kn_work_size work = kn_work_for(kn_tensor_limits(out), kn_numel(out));
     if (kn_numel(out) > 0)
-        KN_TRY(kn_run(grad->stream, .source = "reduce/runs.cl", .options = kn_dtype_options(compute),
+        KN_TRY(kn_run(grad->stream, .source = "sort/runs.cl", .options = kn_dtype_options(compute),
                       .kernel = "sum_runs", .operation = grad->op->name, .dims = 1, .global = {work.global},
                       .local = {work.local},
                       KN_ARGS(kn_arg_tensor(gradient), kn_arg_tensor(indices), kn_arg_tensor(out),

@@ -1,4 +1,4 @@
-/* reduce/taken.cl - moves elements [outer, k, inner] to their places in [outer, n, inner]; no two go to one place. An index
+/* sort/taken.cl - moves elements [outer, k, inner] to their places in [outer, n, inner]; no two go to one place. An index
  * out of range is reported. Compiled in: BITS, an unsigned type as wide as an element. */
 #include "common/koine.clh"
 

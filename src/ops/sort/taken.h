@@ -1,4 +1,4 @@
-/* ops/reduce/taken.h - operators along a dimension whose results are elements of their input, given back with int64
+/* ops/sort/taken.h - operators along a dimension whose results are elements of their input, given back with int64
  * indices: maxima, cumulative ones, sorted elements. */
 #pragma once
 

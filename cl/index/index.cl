@@ -1,0 +1,278 @@
+/* index/index.cl - gathering from a table by index, and scattering into it. An index out of range is reported; gathered
+ * it gives zero, scattered it is left out. Compiled in: T; INDEX (long or int); of a scatter MODE; of a gather on GPUs
+ * WIDE: 2^31 elements or more. */
+#include "common/koine.clh"
+#include "index/index.h"
+
+#ifdef MODE
+/* What becomes of an element and a value, by mode (kn_index_mode). */
+#if MODE == 1
+#define COMBINE(a, b) ((a) + (b))
+#elif MODE == 2
+#define COMBINE(a, b) ((a) * (b))
+#elif MODE == 3
+#define COMBINE(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
+#elif MODE == 4
+#define COMBINE(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
+#else
+#define COMBINE(a, b) (b)
+#endif
+#endif
+
+static inline long kn_index_at(long at, const kn_index_walk *w) { return w->wraps && at < 0 ? at + w->size : at; }
+
+/* Where a line starts in each lane. */
+static inline void kn_index_start(long start[KN_INDEX_LANES], long line, const kn_index_walk *w)
+{
+    start[0] = start[1] = start[2] = 0;
+    for (long d = w->ndim - 1; d >= 0; d--) {
+        const long rest = d > 0 ? line / w->shape[d] : 0, at = line - rest * w->shape[d];
+        for (int lane = 0; lane < KN_INDEX_LANES; lane++)
+            start[lane] += at * w->strides[lane][d];
+        line = rest;
+    }
+}
+
+#ifndef MODE
+
+#ifdef KN_CPU
+
+kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
+{
+    KN_BIND_IN(T, table);
+    KN_BIND_IN(INDEX, index);
+    KN_BIND_OUT(T, values);
+    const long length = (w.inner + w.parts - 1) / w.parts;
+    const long to_step = w.inner_strides[0], from_step = w.inner_strides[1], index_step = w.inner_strides[2];
+    KN_FOR (task, w.lines * w.parts) {
+        const long line = w.parts > 1 ? task / w.parts : task, first = (task - line * w.parts) * length;
+        const long n = min(length, w.inner - first);
+        long start[KN_INDEX_LANES];
+        kn_index_start(start, line, &w);
+        global T *to = values + start[0] + first * to_step;
+        const global T *from = table + start[1] + first * from_step;
+        const global INDEX *of = index + start[2] + first * index_step;
+        if (index_step == 0 && n > 0) {
+            const long at = kn_index_at(*of, &w);
+            const bool inside = at >= 0 && at < w.size;
+            if (!inside)
+                kn_report_index(fault, *of, w.size);
+            from += inside ? at * w.step : 0;
+            if (!inside)
+                for (long i = 0; i < n; i++)
+                    to[i * to_step] = (T)0;
+            else if (to_step == 1 && from_step == 1)
+                for (long i = 0; i < n; i++)
+                    to[i] = from[i];
+            else
+                for (long i = 0; i < n; i++)
+                    to[i * to_step] = from[i * from_step];
+        } else {
+            for (long i = 0; i < n; i++) {
+                const long at = kn_index_at(of[i * index_step], &w);
+                T value = (T)0;
+                if (at >= 0 && at < w.size)
+                    value = from[i * from_step + at * w.step];
+                else
+                    kn_report_index(fault, of[i * index_step], w.size);
+                to[i * to_step] = value;
+            }
+        }
+    }
+}
+
+#else
+
+#include "common/divide.clh"
+
+#if WIDE
+typedef long number;
+#define QUOTIENT(n, d, by) ((n) / (d))
+#else
+typedef uint number;
+#define QUOTIENT(n, d, by) kn_quotient(n, by)
+#endif
+
+kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
+{
+    KN_BIND_IN(T, table);
+    KN_BIND_IN(INDEX, index);
+    KN_BIND_OUT(T, values);
+    const number all = (number)(w.lines * w.inner);
+    for (number i = (number)get_global_id(0); i < all; i += (number)get_global_size(0)) {
+        number line = QUOTIENT(i, w.inner, w.by_inner);
+        const long inside_line = i - line * (number)w.inner;
+        long to = inside_line * w.inner_strides[0], from = inside_line * w.inner_strides[1];
+        long of = inside_line * w.inner_strides[2];
+        for (int d = (int)w.ndim - 1; d >= 0; d--) {
+            const number rest = QUOTIENT(line, w.shape[d], w.by[d]);
+            const long place = line - rest * (number)w.shape[d];
+            to += place * w.strides[0][d];
+            from += place * w.strides[1][d];
+            of += place * w.strides[2][d];
+            line = rest;
+        }
+        const long at = kn_index_at(index[of], &w);
+        T value = (T)0;
+        if (at >= 0 && at < w.size)
+            value = table[from + at * w.step];
+        else
+            kn_report_index(fault, index[of], w.size);
+        values[to] = value;
+    }
+}
+
+#endif
+
+#else
+
+/* A work-item owns the elements of a part of a line whose index is in one range, and goes through all indices in order:
+ * there are no conflicts, and of several values for one element the order is fixed, however the work is divided. On
+ * GPUs a part is one element. */
+kernel void index_scatter(KN_INOUT(table), KN_IN(index), KN_IN(values), const kn_index_walk w, KN_FAULT)
+{
+    KN_BIND_OUT(T, table);
+    KN_BIND_IN(INDEX, index);
+    KN_BIND_IN(T, values);
+    const long length = (w.inner + w.parts - 1) / w.parts, range = (w.size + w.ranges - 1) / w.ranges;
+    const long to_step = w.inner_strides[1], from_step = w.inner_strides[0], index_step = w.inner_strides[2];
+    KN_FOR (task, w.lines * w.ranges * w.parts) {
+        const long block = w.parts > 1 ? task / w.parts : task, line = w.ranges > 1 ? block / w.ranges : block;
+        const long first = (task - block * w.parts) * length, low = (block - line * w.ranges) * range;
+        const long n = min(length, w.inner - first), high = min(low + range, (long)w.size);
+        const bool reports = low == 0 && (index_step != 0 || first == 0);
+        long start[KN_INDEX_LANES];
+        kn_index_start(start, line, &w);
+        global T *to = table + start[1] + first * to_step;
+        const global T *from = values + start[0] + first * from_step;
+        const global INDEX *of = index + start[2] + first * index_step;
+        if (n <= 0)
+            continue;
+        for (long p = 0; p < w.places; p++, from += w.place_strides[0], of += w.place_strides[2]) {
+            if (index_step == 0 || n == 1) {
+                const long at = kn_index_at(*of, &w);
+                if (at < low || at >= high) {
+                    if (reports && (at < 0 || at >= w.size))
+                        kn_report_index(fault, *of, w.size);
+                    continue;
+                }
+                global T *row = to + at * w.step;
+                if (to_step == 1 && from_step == 1)
+                    for (long i = 0; i < n; i++)
+                        row[i] = COMBINE(row[i], from[i]);
+                else
+                    for (long i = 0; i < n; i++)
+                        row[i * to_step] = COMBINE(row[i * to_step], from[i * from_step]);
+                continue;
+            }
+            for (long i = 0; i < n; i++) {
+                const long at = kn_index_at(of[i * index_step], &w), element = i * to_step + at * w.step;
+                if (at >= low && at < high)
+                    to[element] = COMBINE(to[element], from[i * from_step]);
+                else if (reports && (at < 0 || at >= w.size))
+                    kn_report_index(fault, of[i * index_step], w.size);
+            }
+        }
+    }
+}
+
+#ifndef KN_CPU
+
+/* The same for few lines, whose elements share their indices: all indices are read once by a work-group, which owns a
+ * range of them and `lanes` elements, a power of two. The work-items test SCAN indices each and list those of the
+ * group's range in order; then groups of LANES neighbours each take the elements of one index, distributed modulo
+ * GROUP / lanes. A work-item keeps the element that it changes in a register. */
+#define GROUP 256
+#define SCAN 4
+#define WORDS (GROUP * SCAN / 32)
+#define AHEAD 4 /* values in flight */
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void index_scatter_listed(KN_INOUT(table), KN_IN(index),
+                                                                                    KN_IN(values),
+                                                                                    const kn_index_walk w,
+                                                                                    const int lanes, KN_FAULT)
+{
+    KN_BIND_OUT(T, table);
+    KN_BIND_IN(INDEX, index);
+    KN_BIND_IN(T, values);
+    local uint found[WORDS];
+    local int list[GROUP * SCAN], row[GROUP * SCAN];
+    const int chunks = (int)((w.inner + GROUP - 1) / GROUP), ranges = (int)w.ranges;
+    const int me = get_local_id(0), group = (int)get_group_id(0), part = group / chunks % ranges;
+    const long range = (w.size + ranges - 1) / ranges, low = part * range;
+    const int mine = me / lanes, apart = GROUP / lanes, column = group % chunks * GROUP + me % lanes;
+    const bool idle = column >= w.inner;
+    const bool reports = part == 0 && group % chunks == 0;
+    const long to_step = w.step, from_step = w.place_strides[0], of_step = w.place_strides[2];
+    int current = -1;
+    T kept = 0;
+    long begins[KN_INDEX_LANES];
+    kn_index_start(begins, group / chunks / ranges, &w);
+    values += begins[0] + column * w.inner_strides[0];
+    table += begins[1] + column * w.inner_strides[1] + low * to_step;
+    index += begins[2];
+    for (long start = 0; start < w.places; start += GROUP * SCAN) {
+        int at[SCAN];
+        if (me < WORDS)
+            found[me] = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (int i = 0; i < SCAN; i++) {
+            const long j = start + i * GROUP + me, value = j < w.places ? kn_index_at(index[j * of_step], &w) : 0;
+            const long of = value - low;
+            if (reports && (value < 0 || value >= w.size))
+                kn_report_index(fault, index[j * of_step], w.size);
+            at[i] = j < w.places && of >= 0 && of < range && value < w.size ? (int)of : -1;
+            if (at[i] >= 0)
+                atomic_or(&found[(i * GROUP + me) / 32], 1u << me % 32);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int hits = 0;
+#pragma unroll
+        for (int i = 0; i < SCAN; i++) {
+            const int word = me / 32;
+            int place = hits;
+#pragma unroll
+            for (int v = 0; v < GROUP / 32; v++) {
+                const int bits = popcount(found[i * (GROUP / 32) + v]);
+                place += v < word ? bits : 0;
+                hits += bits;
+            }
+            if (at[i] >= 0) {
+                place += popcount(found[i * (GROUP / 32) + word] & ((1u << me % 32) - 1));
+                list[place] = i * GROUP + me;
+                row[place] = at[i];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = 0; k < hits; k += AHEAD) {
+            T next[AHEAD];
+            int to[AHEAD];
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) {
+                to[i] = k + i < hits && !idle ? row[k + i] : -1;
+                if (to[i] >= 0 && (to[i] & (apart - 1)) != mine)
+                    to[i] = -1;
+                next[i] = to[i] >= 0 ? values[(start + list[k + i]) * from_step] : (T)0;
+            }
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) {
+                if (to[i] < 0)
+                    continue;
+                if (to[i] != current) {
+                    if (current >= 0)
+                        table[current * to_step] = kept;
+                    kept = table[to[i] * to_step];
+                    current = to[i];
+                }
+                kept = COMBINE(kept, next[i]);
+            }
+        }
+    }
+    if (current >= 0)
+        table[current * to_step] = kept;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,39 @@
+/* index/keys.cl - several indices as one, and the places of the true elements of a mask. */
+#include "common/koine.clh"
+
+/* key = key + factor * index, or factor * index if it is the first; -1 if an index is out of range, which is reported.
+ * Negative indices count from the end. */
+kernel void index_key(KN_IN(index), KN_INOUT(key), const long n, const long size, const long factor, const int first,
+                      KN_FAULT)
+{
+    KN_BIND_IN(INDEX, index);
+    KN_BIND_OUT(long, key);
+    KN_FOR (i, n) {
+        const long given = index[i], at = given < 0 ? given + size : given, before = first ? 0 : key[i];
+        const bool inside = at >= 0 && at < size;
+        if (!inside)
+            kn_report_index(fault, given, size);
+        key[i] = inside && before >= 0 ? before + at * factor : -1;
+    }
+}
+
+/* `counts` holds how many elements of the mask are true up to each. */
+kernel void index_places(KN_IN(mask), KN_IN(counts), KN_OUT(places), const long n)
+{
+    KN_BIND_IN(uchar, mask);
+    KN_BIND_IN(long, counts);
+    KN_BIND_OUT(long, places);
+    KN_FOR (i, n)
+        if (mask[i])
+            places[counts[i] - 1] = i;
+}
+
+/* The coordinate along one dimension of size `size`, with `inner` elements per step, of each place. */
+kernel void index_coordinate(KN_IN(places), KN_OUT(coordinates), const long n, const long size, const long inner,
+                             const long stride)
+{
+    KN_BIND_IN(long, places);
+    KN_BIND_OUT(long, coordinates);
+    KN_FOR (i, n)
+        coordinates[i * stride] = places[i] / inner % size;
+}
