@@ -25,6 +25,7 @@
 #include <koine/join.h>
 #include <koine/kernel.h>
 #include <koine/loss.h>
+#include <koine/lr_scheduler.h>
 #include <koine/matmul.h>
 #include <koine/memory.h>
 #include <koine/models.h>
