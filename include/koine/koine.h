@@ -47,6 +47,7 @@
 #include <koine/reduce.h>
 #include <koine/rnn.h>
 #include <koine/shape.h>
+#include <koine/sort.h>
 #include <koine/special.h>
 #include <koine/status.h>
 #include <koine/storage.h>

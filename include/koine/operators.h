@@ -20,6 +20,7 @@
 #include <koine/loss.h>
 #include <koine/pad.h>
 #include <koine/pointwise.h>
+#include <koine/sort.h>
 #include <koine/status.h>
 #include <koine/tensor.h>
 #include <koine/vision.h>
@@ -143,11 +144,44 @@ typedef struct kn_norm_args {
     double p; /* default 2 */
 } kn_norm_args;
 
-/* max_dim, min_dim, argmax, argmin: along one dimension. */
+/* max_dim, min_dim, argmax, argmin, median_dim, nanmedian_dim, mode: along one dimension. */
 typedef struct kn_along_args {
-    int dim;
+    int dim; /* default -1 of median_dim, nanmedian_dim, mode, else 0 */
     bool keepdim;
 } kn_along_args;
+
+typedef struct kn_topk_args {
+    int64_t k;            /* default 1 */
+    int dim;              /* default -1 */
+    bool largest, sorted; /* default true */
+} kn_topk_args;
+
+/* quantile, nanquantile. */
+typedef struct kn_quantile_args {
+    kn_ints dim; /* one, or none: all elements */
+    bool keepdim;
+    kn_quantile_interpolation interpolation; /* default linear */
+} kn_quantile_args;
+
+/* unique, unique_consecutive. */
+typedef struct kn_unique_args {
+    kn_ints dim; /* one, or none: all elements */
+} kn_unique_args;
+
+/* searchsorted, bucketize. */
+typedef struct kn_search_args {
+    bool out_int32, right;
+} kn_search_args;
+
+typedef struct kn_bincount_args {
+    int64_t minlength;
+} kn_bincount_args;
+
+typedef struct kn_kthvalue_args {
+    int64_t k; /* from 1; default 1 */
+    int dim;   /* default -1 */
+    bool keepdim;
+} kn_kthvalue_args;
 
 typedef struct kn_permute_args {
     kn_ints dims;

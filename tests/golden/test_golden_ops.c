@@ -183,6 +183,7 @@ int main(int argc, char **argv)
         FAMILY("norms"),
         FAMILY("vision"),
         FAMILY("pool_more"),
+        FAMILY("sort"),
         FAMILY("rnn"),
     };
     /* clang-format on */
