@@ -6,8 +6,8 @@
 #include "defaults.h"
 
 static const defaults_table *const tables[] = {
-    &tensors_defaults, &functions_defaults, &user_code_defaults, &modules_defaults, &training_defaults, &sort_defaults,
-    &tensors_defaults, &functions_defaults, &user_code_defaults, &modules_defaults, &training_defaults, &optim_defaults,
+    &tensors_defaults,  &functions_defaults, &user_code_defaults, &modules_defaults,
+    &training_defaults, &optim_defaults,     &sort_defaults,
 };
 
 static char *seeded(char *(*with)(const void *params), char *(*macro)(void), const void *params)
