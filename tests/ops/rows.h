@@ -12,6 +12,7 @@
     X(conv) \
     X(conv2d) \
     X(cumulative) \
+    X(elementwise) \
     X(index) \
     X(loss) \
     X(matmul) \
@@ -23,7 +24,8 @@
     X(rnn) \
     X(shape) \
     X(sort) \
-    X(unary)
+    X(unary) \
+    X(vision)
 /* clang-format on */
 
 #define OP_TABLE_DECLARED(family) extern const op_table family##_rows;

@@ -40,6 +40,7 @@ typedef struct defaults_table {
 } defaults_table;
 extern const defaults_table tensors_defaults, functions_defaults, user_code_defaults, modules_defaults,
     training_defaults, optim_defaults, sort_defaults;
+    training_defaults, vision_defaults, optim_defaults;
 
 #define ENTRY(name, give, fails)                                                                                       \
     {                                                                                                                  \
