@@ -174,4 +174,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(sort_rows, rows);
+OP_TABLE(sort_rows, rows, .has_golden = true);
