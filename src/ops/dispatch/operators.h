@@ -430,6 +430,7 @@
     X(tanh_) \
     X(tanh_backward) \
     X(tanhshrink) \
+    X(tensor_unfold) \
     X(threshold) \
     X(threshold_backward) \
     X(to_dtype) \
