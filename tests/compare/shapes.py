@@ -148,7 +148,7 @@ def diagonal_backward(d):
                 lambda t: torch.ops.aten.diagonal_backward(t, shape, offset, a, b))
 
 
-@cases("unfold")
+@cases("unfold_dim")
 def unfold(d):
     x = d.tensor(least=1, most=3)
     dim, step = d.dim(x), d.integer(1, 3)
