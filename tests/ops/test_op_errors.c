@@ -24,6 +24,90 @@ TENSOR_TEST(test_elementwise)
     kn_error_clear();
 }
 
+TENSOR_TEST(test_activations)
+{
+    kn_tensor *x = ones(KN_SHAPE(2, 3)), *whole = kn_ones(KN_SHAPE(2), .dtype = KN_I64);
+    assert_null(kn_elu(whole));
+    CHECK_ERROR(KN_ERR_DTYPE, "elu: not defined for int64 tensors");
+    assert_null(kn_hardshrink(whole));
+    CHECK_ERROR(KN_ERR_DTYPE, "hardshrink: not defined for int64 tensors");
+    assert_null(kn_celu(x, .alpha = 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "celu: alpha must not be 0");
+    assert_null(kn_softshrink(x, .lambd = -0.5));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "softshrink: lambd must be at least 0, not -0.5");
+    assert_null(kn_rrelu(x, .lower = 1, .upper = 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "rrelu: lower (1) must not be greater than upper (0)");
+    assert_null(kn_prelu(x, ones(KN_SHAPE(2))));
+    CHECK_ERROR(KN_ERR_SHAPE, "prelu: weight is", "[2]", "1 element or one for each of the 3 channels", "[2, 3]");
+    assert_null(kn_glu(x, 1));
+    CHECK_ERROR(KN_ERR_SHAPE, "glu: dimension 1 of", "[2, 3]", "even");
+    assert_null(kn_glu(x, 2));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "glu: dimension 2 is out of range");
+    assert_null(kn_dropout1d(ones(KN_SHAPE(4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "dropout1d: expected [N, C, L] or [C, L]", "[4]");
+    assert_null(kn_dropout3d(ones(KN_SHAPE(2, 3, 4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "dropout3d: expected [N, C, D, H, W] or [C, D, H, W]", "[2, 3, 4]");
+    assert_null(kn_feature_alpha_dropout(ones(KN_SHAPE(4)), .training = true));
+    CHECK_ERROR(KN_ERR_SHAPE, "feature_alpha_dropout: expected [N, C, ...]", "[4]");
+    assert_null(kn_alpha_dropout(x, .p = 2));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "alpha_dropout: p must be from 0 to 1, not 2");
+}
+
+TENSOR_TEST(test_whole_numbers_and_logic)
+{
+    kn_tensor *x = ones(KN_SHAPE(2)), *whole = kn_ones(KN_SHAPE(2), .dtype = KN_I64),
+              *truth = kn_ones(KN_SHAPE(2), .dtype = KN_BOOL);
+    bool result = true;
+    assert_null(kn_bitwise_and(whole, x));
+    CHECK_ERROR(KN_ERR_DTYPE, "bitwise_and: not defined for float32 tensors");
+    assert_null(kn_bitwise_left_shift(truth, truth));
+    CHECK_ERROR(KN_ERR_DTYPE, "bitwise_left_shift: not defined for bool tensors");
+    assert_null(kn_floor_divide(truth, truth));
+    CHECK_ERROR(KN_ERR_DTYPE, "floor_divide: not defined for bool tensors");
+    assert_null(kn_div_(whole, whole));
+    CHECK_ERROR(KN_ERR_DTYPE, "div_: a result of dtype float32 cannot be stored in place in a int64 tensor");
+    assert_null(kn_round(whole, .decimals = 2));
+    CHECK_ERROR(KN_ERR_DTYPE, "round: decimals must be 0, not 2, for int64 tensors");
+    assert_null(kn_heaviside(x, whole));
+    CHECK_ERROR(KN_ERR_DTYPE, "heaviside: the tensors are float32 and int64");
+    assert_null(kn_polygamma(-1, x));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "polygamma: n must be an integer from 0 on, not -1");
+    assert_null(kn_positive(truth));
+    CHECK_ERROR(KN_ERR_DTYPE, "positive: not defined for bool tensors");
+    assert_null(kn_isclose(x, x, .rtol = -1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "isclose: rtol must be at least 0, not -1");
+    assert_int_equal(kn_allclose(x, ones(KN_SHAPE(3)), &result), KN_ERR_SHAPE);
+    CHECK_ERROR(KN_ERR_SHAPE, "isclose", "[2]", "[3]");
+    assert_int_equal(kn_equal(x, NULL, &result), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "equal", "`b` is NULL");
+    assert_int_equal(kn_equal(x, x, NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "equal", "`result` is NULL");
+}
+
+TENSOR_TEST(equal_and_close_tensors)
+{
+    kn_tensor *x = kn_from_data(((float[]){1, 2}), KN_SHAPE(2)),
+              *y = kn_from_data(((float[]){1, 2.000001f}), KN_SHAPE(2));
+    bool result = false;
+    CHECK_OK(kn_equal(x, kn_clone(x), &result));
+    assert_true(result);
+    CHECK_OK(kn_equal(x, y, &result));
+    assert_false(result);
+    CHECK_OK(kn_allclose(x, y, &result));
+    assert_true(result);
+    CHECK_OK(kn_allclose(x, y, &result, .rtol = 0, .atol = 1e-9));
+    assert_false(result);
+    CHECK_OK(kn_equal(x, ones(KN_SHAPE(2, 1)), &result)); /* another shape */
+    assert_false(result);
+    CHECK_OK(kn_equal(ones(KN_SHAPE(0)), ones(KN_SHAPE(0)), &result));
+    assert_true(result);
+    CHECK_VALUES(kn_div_mode(kn_full(KN_SHAPE(1), -7, .dtype = KN_I64), kn_zeros(KN_SHAPE(1), .dtype = KN_I64),
+                             KN_ROUNDING_FLOOR),
+                 0);
+    CHECK_VALUES(kn_remainder(kn_full(KN_SHAPE(1), -7, .dtype = KN_I32), kn_zeros(KN_SHAPE(1), .dtype = KN_I32)), 0);
+    assert_ptr_equal(kn_positive(x), x);
+}
+
 TENSOR_TEST(test_matmul)
 {
     assert_null(kn_matmul(ones(KN_SHAPE(2, 3)), ones(KN_SHAPE(4, 5))));
@@ -279,10 +363,24 @@ TENSOR_TEST(test_class_out_of_range)
 
 int main(void)
 {
+    /* clang-format off */
     const struct CMUnitTest tests[] = {
-        TEST(test_elementwise), TEST(test_matmul),     TEST(test_conv2d),       TEST(test_products),
-        TEST(test_einsum),      TEST(test_attention),  TEST(test_convolutions), TEST(test_pools),
-        TEST(test_pool2d),      TEST(test_reductions), TEST(test_losses),       TEST(test_class_out_of_range),
+        TEST(test_elementwise),
+        TEST(test_activations),
+        TEST(test_whole_numbers_and_logic),
+        TEST(equal_and_close_tensors),
+        TEST(test_matmul),
+        TEST(test_conv2d),
+        TEST(test_convolutions),
+        TEST(test_pools),
+        TEST(test_pool2d),
+        TEST(test_reductions),
+        TEST(test_losses),
+        TEST(test_class_out_of_range),
+        TEST(test_products),
+        TEST(test_einsum),
+        TEST(test_attention),
     };
+    /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

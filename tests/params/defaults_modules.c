@@ -87,6 +87,20 @@ CALLS(kn_nn_layer_norm, kn_nn_layer_norm_params, show_module, kn_nn_layer_norm_w
       kn_nn_layer_norm(KN_SHAPE(2, 3)))
 CALLS(kn_nn_dropout, kn_nn_dropout_params, show_module, kn_nn_dropout_with(params), kn_nn_dropout())
 CALLS(kn_nn_dropout2d, kn_nn_dropout_params, show_module, kn_nn_dropout2d_with(params), kn_nn_dropout2d())
+CALLS(kn_nn_elu, kn_elu_params, show_module, kn_nn_elu_with(params), kn_nn_elu())
+CALLS(kn_nn_celu, kn_celu_params, show_module, kn_nn_celu_with(params), kn_nn_celu())
+CALLS(kn_nn_leaky_relu, kn_leaky_relu_params, show_module, kn_nn_leaky_relu_with(params), kn_nn_leaky_relu())
+CALLS(kn_nn_softplus, kn_softplus_params, show_module, kn_nn_softplus_with(params), kn_nn_softplus())
+CALLS(kn_nn_hardshrink, kn_hardshrink_params, show_module, kn_nn_hardshrink_with(params), kn_nn_hardshrink())
+CALLS(kn_nn_softshrink, kn_softshrink_params, show_module, kn_nn_softshrink_with(params), kn_nn_softshrink())
+CALLS(kn_nn_gelu, kn_gelu_params, show_module, kn_nn_gelu_with(params), kn_nn_gelu())
+CALLS(kn_nn_rrelu, kn_rrelu_params, show_module, kn_nn_rrelu_with(params), kn_nn_rrelu())
+CALLS(kn_nn_prelu, kn_nn_prelu_params, show_module, kn_nn_prelu_with(params), kn_nn_prelu())
+CALLS(kn_nn_dropout1d, kn_nn_dropout_params, show_module, kn_nn_dropout1d_with(params), kn_nn_dropout1d())
+CALLS(kn_nn_dropout3d, kn_nn_dropout_params, show_module, kn_nn_dropout3d_with(params), kn_nn_dropout3d())
+CALLS(kn_nn_alpha_dropout, kn_nn_dropout_params, show_module, kn_nn_alpha_dropout_with(params), kn_nn_alpha_dropout())
+CALLS(kn_nn_feature_alpha_dropout, kn_nn_dropout_params, show_module, kn_nn_feature_alpha_dropout_with(params),
+      kn_nn_feature_alpha_dropout())
 CALLS(kn_models_new, kn_models_params, show_module, kn_models_new_with("lenet5", params), kn_models_new("lenet5"))
 CALLS(kn_nn_data_parallel, kn_data_parallel_params, show_module, kn_nn_data_parallel_with(kn_nn_relu(), params),
       kn_nn_data_parallel(kn_nn_relu()))
@@ -177,6 +191,19 @@ DEFAULTS(modules_defaults,
          ROW(kn_nn_layer_norm), NEEDS(kn_nn_multihead_attention), NEEDS(kn_nn_transformer_encoder_layer), NEEDS(kn_nn_transformer_decoder_layer), NEEDS(kn_nn_transformer_encoder), NEEDS(kn_nn_transformer_decoder), GIVEN(small_transformer, give_small), ROW(kn_multihead_attention), ROW(kn_nn_square_subsequent_mask),
          ROW(kn_nn_dropout),
          ROW(kn_nn_dropout2d),
+         ROW(kn_nn_elu),
+         ROW(kn_nn_celu),
+         ROW(kn_nn_leaky_relu),
+         ROW(kn_nn_softplus),
+         ROW(kn_nn_hardshrink),
+         ROW(kn_nn_softshrink),
+         ROW(kn_nn_gelu),
+         ROW(kn_nn_rrelu),
+         ROW(kn_nn_prelu),
+         ROW(kn_nn_dropout1d),
+         ROW(kn_nn_dropout3d),
+         ROW(kn_nn_alpha_dropout),
+         ROW(kn_nn_feature_alpha_dropout),
          ROW(kn_models_new),
          ROW(kn_nn_data_parallel),
          ROW(kn_module_summary),
