@@ -21,10 +21,10 @@ static kn_tensor *build_dropout(kn_tensor *const *x, const void *params)
 #define CAUSAL &(const kn_scaled_dot_product_attention_params){.is_causal = true}
 #define GROUPED &(const kn_scaled_dot_product_attention_params){.enable_gqa = true, .scale = 0.7}
 #define TABLES .tables = "attention attention_backward"
-#define ROW(name, parameters, is_full, ...) {"attention/" name, build_attention, {__VA_ARGS__}, parameters, \
-    .reduction = 64, TABLES, .full = is_full}
-#define CASE(name, parameters, ...) ROW(name, parameters, false, __VA_ARGS__)
-#define FULL(name, parameters, ...) ROW(name, parameters, true, __VA_ARGS__)
+#define CASE(name, parameters, ...) \
+    {"attention/" name, build_attention, {__VA_ARGS__}, parameters, .reduction = 64, TABLES}
+#define FULL(name, parameters, ...) \
+    {"attention/" name, build_attention, {__VA_ARGS__}, parameters, .reduction = 64, TABLES, .full = true}
 
 OP_ROWS_BEGIN
 static const op_row rows[] = {
