@@ -2,6 +2,7 @@
 #ifndef KOINE_KOINE_H
 #define KOINE_KOINE_H
 
+#include <koine/activation.h>
 #include <koine/amp.h>
 #include <koine/attention.h>
 #include <koine/autograd.h>
@@ -11,6 +12,8 @@
 #include <koine/device.h>
 #include <koine/device_log.h>
 #include <koine/dist.h>
+#include <koine/distance.h>
+#include <koine/dropout.h>
 #include <koine/dtype.h>
 #include <koine/embedding.h>
 #include <koine/flags.h>
@@ -24,6 +27,7 @@
 #include <koine/jit.h>
 #include <koine/join.h>
 #include <koine/kernel.h>
+#include <koine/logic.h>
 #include <koine/loss.h>
 #include <koine/lr_scheduler.h>
 #include <koine/matmul.h>
@@ -43,6 +47,7 @@
 #include <koine/reduce.h>
 #include <koine/rnn.h>
 #include <koine/shape.h>
+#include <koine/special.h>
 #include <koine/status.h>
 #include <koine/storage.h>
 #include <koine/stream.h>

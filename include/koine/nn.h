@@ -3,6 +3,7 @@
 #define KOINE_NN_H
 
 #include <koine/nn/activation.h>
+#include <koine/nn/attention.h>
 #include <koine/nn/container.h>
 #include <koine/nn/convolution.h>
 #include <koine/nn/dropout.h>
@@ -14,6 +15,7 @@
 #include <koine/nn/pooling.h>
 #include <koine/nn/rnn.h>
 #include <koine/nn/shape.h>
+#include <koine/nn/transformer.h>
 #include <koine/nn/upsampling.h>
 
 #endif

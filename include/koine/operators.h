@@ -102,10 +102,16 @@ KN_API kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_i
 /* --- parameters of operators whose C function takes them as arguments ------------------------------------------- *
  * The defaults are kn_op_params_init's. */
 
-/* add_scalar, mul_scalar, pow_scalar, mul_scalar_, fill_: {value}. clamp, hardtanh: {min, max}. */
+/* add_scalar and the like, fill_: {value}. clamp, hardtanh: {min, max}. threshold: {threshold, value}. polygamma: {n}.
+ * lerp_scalar: {weight}. */
 typedef struct kn_scalar_args {
-    kn_scalar values[2];
+    kn_scalar values[3];
 } kn_scalar_args;
+
+/* div_mode. */
+typedef struct kn_rounding_args {
+    kn_rounding rounding_mode;
+} kn_rounding_args;
 
 /* softmax, log_softmax, unsqueeze, squeeze, index_select, gather, scatter_add, index_copy, cat, stack: the
  * dimension. */
@@ -245,6 +251,24 @@ typedef struct kn_layer_norm_args {
     double eps; /* default 1e-5 */
 } kn_layer_norm_args;
 
+/* group_norm: as kn_group_norm_params, whose tensors are inputs here. */
+typedef struct kn_group_norm_args {
+    int64_t num_groups;
+    double eps; /* default 1e-5 */
+} kn_group_norm_args;
+
+/* instance_norm: as kn_instance_norm_params, whose tensors are inputs here. */
+typedef struct kn_instance_norm_args {
+    bool use_input_stats; /* default true */
+    double momentum;      /* default 0.1 */
+    double eps;           /* default 1e-5 */
+} kn_instance_norm_args;
+
+typedef struct kn_local_response_norm_args {
+    int64_t size;
+    double alpha, beta, k; /* default 1e-4, 0.75, 1 */
+} kn_local_response_norm_args;
+
 /* batch_norm: as kn_batch_norm_params, whose tensors are inputs here. */
 typedef struct kn_batch_norm_args {
     bool training;            /* default false */
@@ -261,10 +285,28 @@ typedef struct kn_class_loss_args {
     kn_reduction reduction; /* default mean */
 } kn_class_loss_args;
 
-/* mse_loss, binary_cross_entropy_with_logits. */
+/* l1_loss, mse_loss, binary_cross_entropy, binary_cross_entropy_with_logits, soft_margin_loss, multilabel_margin_loss,
+ * multilabel_soft_margin_loss. */
 typedef struct kn_reduction_args {
     kn_reduction reduction; /* default mean */
 } kn_reduction_args;
+
+/* As kn_huber_loss_params and kn_multi_margin_loss_params, whose tensors are inputs here. */
+typedef struct kn_huber_loss_args {
+    kn_reduction reduction; /* default mean */
+    double delta;           /* default 1 */
+} kn_huber_loss_args;
+
+typedef struct kn_multi_margin_loss_args {
+    int p;                  /* default 1 */
+    kn_reduction reduction; /* default mean */
+    double margin;          /* default 1 */
+} kn_multi_margin_loss_args;
+
+/* cdist, pdist. */
+typedef struct kn_distance_args {
+    double p; /* default 2 */
+} kn_distance_args;
 
 /* scaled_dot_product_attention: as kn_scaled_dot_product_attention_params, whose mask is an input here. */
 typedef struct kn_attention_args {

@@ -237,7 +237,12 @@ static kn_status launch(kn_stream *stream, const kn_rows_problem *p, kn_rows_sta
                          .length = chunks.length,
                          .chunks = chunks.count,
                          .lanes = 1,
-                         .backwards = p->backwards};
+                         .backwards = p->backwards,
+                         .small = p->outer * p->n * p->inner <= INT32_MAX,
+                         .by_segment = kn_divisor_of(p->segment),
+                         .by_segments = kn_divisor_of(p->segments),
+                         .segment = p->segment,
+                         .segments = p->segments};
     const kn_user_source *kernel;
     kn_arg args[MAX_ARGS];
     int count;

@@ -56,10 +56,11 @@ void kn_rows_write_definitions(const rows_writer *w)
 
 void kn_rows_write_parameters(const rows_writer *w)
 {
+    const bool by_segment = w->code->per_segment && w->form->stage == KN_ROWS_MAP;
     kn_text_append(w->out, "typedef struct kn_operands { ");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "const global %s *in%d; ", kn_dtype_cl(w->inputs[i].dtype), i);
-    kn_text_append(w->out, "} kn_operands;\n#define KN_PARAMETERS ");
+    kn_text_format(w->out, "%s} kn_operands;\n#define KN_PARAMETERS ", by_segment ? "kn_segments segments; " : "");
     if (w->form->mapped)
         kn_text_append(w->out, "KN_OUT(kn_mapped), ");
     for (int i = 0; i < w->num_outputs; i++)
@@ -86,7 +87,8 @@ void kn_rows_write_parameters(const rows_writer *w)
     kn_text_append(w->out, "const kn_rows_plan kn_plan = kn_given; const kn_operands kn_x = {");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "kn_in%d, ", i);
-    kn_text_append(w->out, "};\n#define KN_FROM(kn_element, kn_first) {");
+    kn_text_format(w->out, "%s};\n#define KN_FROM(kn_element, kn_first) {",
+                   by_segment ? "KN_SEGMENTS_OF(kn_plan)" : "");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out,
                        w->inputs[i].extent == PER_PLACE     ? "kn_in%d + kn_first, "

@@ -170,6 +170,7 @@ int main(int argc, char **argv)
         FAMILY("functions"),
         FAMILY("activation"),
         FAMILY("loss"),
+        FAMILY("losses"),
         FAMILY("elementwise"),
         FAMILY("reduction"),
         FAMILY("rows"),
@@ -177,6 +178,11 @@ int main(int argc, char **argv)
         FAMILY("norm"),
         FAMILY("vision"),
         FAMILY("pool_more"),
+        FAMILY("activations"),
+        FAMILY("binary"),
+        FAMILY("logic"),
+        FAMILY("special"),
+        FAMILY("norms"),
         FAMILY("rnn"),
     };
     /* clang-format on */

@@ -11,6 +11,7 @@
     X(binary) \
     X(conv) \
     X(conv2d) \
+    X(elementwise) \
     X(index) \
     X(loss) \
     X(matmul) \

@@ -1,6 +1,8 @@
 /* ops/dispatch/params_text.c - see params_text.h. */
 #include "ops/dispatch/params_text.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +23,39 @@ static void append_list(kn_text *out, const kn_ints *list, bool python)
     kn_text_append(out, python && list->count == 1 ? ",)" : python ? ")" : "]");
 }
 
-static void append_scalar(kn_text *out, kn_scalar scalar)
+/* As Python's repr: the fewest digits that give the same number, and always a point or an exponent. */
+static void append_repr(kn_text *out, double value)
+{
+    char digits[32];
+    int count = 0;
+    if (!isfinite(value)) {
+        kn_text_format(out, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+        return;
+    }
+    do
+        snprintf(digits, sizeof digits, "%.*e", count, value);
+    while (strtod(digits, NULL) != value && ++count < 17);
+    const int exponent = atoi(strchr(digits, 'e') + 1);
+    if (exponent < -4 || exponent >= 16)
+        kn_text_format(out, "%.*g", count + 1, value);
+    else
+        kn_text_format(out, "%.*f", count - exponent > 1 ? count - exponent : 1, value);
+}
+
+static void append_real(kn_text *out, double value, bool python)
+{
+    if (python)
+        append_repr(out, value);
+    else
+        kn_text_format(out, "%g", value);
+}
+
+static void append_scalar(kn_text *out, kn_scalar scalar, bool python)
 {
     if (scalar.is_whole)
         kn_text_format(out, "%lld", (long long)scalar.whole);
     else
-        kn_text_format(out, "%g", scalar.real);
+        append_real(out, scalar.real, python);
 }
 
 void kn_param_append(kn_text *out, const kn_op_param *param, const void *at, bool python)
@@ -42,11 +71,13 @@ void kn_param_append(kn_text *out, const kn_op_param *param, const void *at, boo
         append_numbers(out, at, (int)(param->size / sizeof(int64_t)), " ");
         break;
     case KN_PARAM_DOUBLE:
-        for (size_t i = 0; i < param->size / sizeof(double); i++)
-            kn_text_format(out, "%s%g", i > 0 ? " " : "", ((const double *)at)[i]);
+        for (size_t i = 0; i < param->size / sizeof(double); i++) {
+            kn_text_append(out, i > 0 ? " " : "");
+            append_real(out, ((const double *)at)[i], python);
+        }
         break;
     case KN_PARAM_SCALAR:
-        append_scalar(out, *(const kn_scalar *)at);
+        append_scalar(out, *(const kn_scalar *)at, python);
         break;
     case KN_PARAM_DTYPE:
         kn_text_append(out, kn_dtype_name(*(const kn_dtype *)at));
