@@ -21,7 +21,7 @@ typedef enum bench_fill { BENCH_NORMAL, BENCH_UNIFORM, BENCH_ZEROS, BENCH_ONES }
 
 typedef struct bench_input {
     int ndim; /* 0: no such input */
-    int64_t shape[4];
+    int64_t shape[5];
     bench_fill fill;
     bool transposed; /* a column-major matrix */
 } bench_input;
@@ -123,12 +123,14 @@ typedef struct bench_list {
     X(sequence_networks) \
     X(gemm) \
     X(conv) \
+    X(conv_nd) \
     X(pooling) \
     X(elementwise) \
     X(reduce) \
     X(softmax) \
     X(attention) \
     X(norm) \
+    X(vision) \
     X(move) \
     X(launch) \
     X(profiler) \
