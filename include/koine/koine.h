@@ -8,6 +8,7 @@
 #include <koine/autograd.h>
 #include <koine/common.h>
 #include <koine/conv.h>
+#include <koine/create.h>
 #include <koine/data.h>
 #include <koine/device.h>
 #include <koine/device_log.h>
@@ -47,6 +48,7 @@
 #include <koine/reduce.h>
 #include <koine/rnn.h>
 #include <koine/shape.h>
+#include <koine/sort.h>
 #include <koine/special.h>
 #include <koine/status.h>
 #include <koine/storage.h>

@@ -20,6 +20,8 @@
 #include <koine/loss.h>
 #include <koine/pad.h>
 #include <koine/pointwise.h>
+#include <koine/shape.h>
+#include <koine/sort.h>
 #include <koine/status.h>
 #include <koine/tensor.h>
 #include <koine/vision.h>
@@ -143,11 +145,44 @@ typedef struct kn_norm_args {
     double p; /* default 2 */
 } kn_norm_args;
 
-/* max_dim, min_dim, argmax, argmin: along one dimension. */
+/* max_dim, min_dim, argmax, argmin, median_dim, nanmedian_dim, mode: along one dimension. */
 typedef struct kn_along_args {
-    int dim;
+    int dim; /* default -1 of median_dim, nanmedian_dim, mode, else 0 */
     bool keepdim;
 } kn_along_args;
+
+typedef struct kn_topk_args {
+    int64_t k;            /* default 1 */
+    int dim;              /* default -1 */
+    bool largest, sorted; /* default true */
+} kn_topk_args;
+
+/* quantile, nanquantile. */
+typedef struct kn_quantile_args {
+    kn_ints dim; /* one, or none: all elements */
+    bool keepdim;
+    kn_quantile_interpolation interpolation; /* default linear */
+} kn_quantile_args;
+
+/* unique, unique_consecutive. */
+typedef struct kn_unique_args {
+    kn_ints dim; /* one, or none: all elements */
+} kn_unique_args;
+
+/* searchsorted, bucketize. */
+typedef struct kn_search_args {
+    bool out_int32, right;
+} kn_search_args;
+
+typedef struct kn_bincount_args {
+    int64_t minlength;
+} kn_bincount_args;
+
+typedef struct kn_kthvalue_args {
+    int64_t k; /* from 1; default 1 */
+    int dim;   /* default -1 */
+    bool keepdim;
+} kn_kthvalue_args;
 
 typedef struct kn_permute_args {
     kn_ints dims;
@@ -166,11 +201,39 @@ typedef struct kn_narrow_args {
     int64_t start, length;
 } kn_narrow_args;
 
-/* narrow_backward: zeros of size `size` along dim, with the input from `start` on. */
+/* narrow_backward: zeros of size `size` along dim, with the input at every step-th place from `start` on. */
 typedef struct kn_narrow_backward_args {
     int dim;
     int64_t start, size;
+    int64_t step; /* default 1 */
 } kn_narrow_backward_args;
+
+typedef struct kn_slice_args {
+    int dim;
+    int64_t start, stop, step; /* default 0, the end, 1 */
+} kn_slice_args;
+
+/* diagonal_backward: zeros of that shape, with the input as the diagonal. */
+typedef struct kn_diagonal_backward_args {
+    kn_ints shape;
+    int64_t offset;
+    int dim1, dim2; /* default 0 and 1 */
+} kn_diagonal_backward_args;
+
+typedef struct kn_tensor_unfold_args {
+    int dimension;
+    int64_t size, step; /* default 1 and 1 */
+} kn_tensor_unfold_args;
+
+/* roll: as many shifts as dims; without dims one, of all elements in a row. */
+typedef struct kn_roll_args {
+    kn_ints shifts, dims;
+} kn_roll_args;
+
+/* tril, triu. */
+typedef struct kn_triangle_args {
+    int64_t diagonal; /* default 0 */
+} kn_triangle_args;
 
 typedef struct kn_as_strided_args {
     kn_ints shape, strides;

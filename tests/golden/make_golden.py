@@ -24,6 +24,7 @@ import golden_ops
 import golden_products
 import golden_rnn
 import golden_run
+import golden_sort
 import golden_text
 import golden_training
 import golden_vision
@@ -39,8 +40,9 @@ MODULES = (
     golden_rnn,
     golden_run,
     golden_log,
-    golden_vision,
     golden_elementwise,
+    golden_vision,
+    golden_sort,
     golden_attention,
     golden_products,
 )

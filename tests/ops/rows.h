@@ -11,6 +11,7 @@
     X(binary) \
     X(conv) \
     X(conv2d) \
+    X(cumulative) \
     X(elementwise) \
     X(index) \
     X(loss) \
@@ -22,6 +23,7 @@
     X(reduction) \
     X(rnn) \
     X(shape) \
+    X(sort) \
     X(unary) \
     X(vision)
 /* clang-format on */

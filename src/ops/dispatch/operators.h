@@ -39,13 +39,16 @@
     X(addmm) \
     X(addmv) \
     X(addr) \
+    X(all) \
     X(alpha_dropout) \
     X(amax) \
     X(amax_backward) \
     X(amin) \
     X(amin_backward) \
+    X(any) \
     X(argmax) \
     X(argmin) \
+    X(argsort) \
     X(as_strided) \
     X(as_strided_backward) \
     X(asin) \
@@ -66,6 +69,7 @@
     X(binary_cross_entropy_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
+    X(bincount) \
     X(bitwise_and) \
     X(bitwise_and_scalar) \
     X(bitwise_left_shift) \
@@ -78,6 +82,7 @@
     X(bitwise_xor) \
     X(bitwise_xor_scalar) \
     X(bmm) \
+    X(bucketize) \
     X(cat) \
     X(ceil) \
     X(ceil_) \
@@ -103,11 +108,20 @@
     X(cosh) \
     X(cosine_embedding_loss) \
     X(cosine_similarity) \
+    X(count_nonzero) \
     X(cross_entropy) \
     X(cross_entropy_backward) \
+    X(cummax) \
+    X(cummax_backward) \
+    X(cummin) \
+    X(cummin_backward) \
+    X(cumprod) \
+    X(cumprod_backward) \
     X(cumsum) \
     X(cumsum_backward) \
     X(deg2rad) \
+    X(diagonal) \
+    X(diagonal_backward) \
     X(digamma) \
     X(div) \
     X(div_) \
@@ -135,6 +149,7 @@
     X(feature_alpha_dropout) \
     X(fill_) \
     X(flatten) \
+    X(flip) \
     X(float_power) \
     X(floor) \
     X(floor_) \
@@ -176,6 +191,7 @@
     X(heaviside) \
     X(hinge_embedding_loss) \
     X(hinge_embedding_loss_backward) \
+    X(histc) \
     X(huber_loss) \
     X(huber_loss_backward) \
     X(hypot) \
@@ -200,12 +216,15 @@
     X(interpolate_backward) \
     X(isclose) \
     X(isfinite) \
+    X(isin) \
     X(isinf) \
     X(isnan) \
     X(isneginf) \
     X(isposinf) \
     X(kl_div) \
     X(kl_div_backward) \
+    X(kthvalue) \
+    X(kthvalue_backward) \
     X(l1_loss) \
     X(l1_loss_backward) \
     X(layer_norm) \
@@ -233,6 +252,8 @@
     X(log_softmax_backward) \
     X(logaddexp) \
     X(logaddexp2) \
+    X(logcumsumexp) \
+    X(logcumsumexp_backward) \
     X(logical_and) \
     X(logical_not) \
     X(logical_or) \
@@ -268,6 +289,9 @@
     X(max_unpool3d) \
     X(maximum) \
     X(mean) \
+    X(median) \
+    X(median_dim) \
+    X(median_dim_backward) \
     X(min) \
     X(min_backward) \
     X(min_dim) \
@@ -275,6 +299,8 @@
     X(minimum) \
     X(mish) \
     X(mm) \
+    X(mode) \
+    X(mode_backward) \
     X(mse_loss) \
     X(mse_loss_backward) \
     X(mul) \
@@ -286,6 +312,14 @@
     X(multilabel_soft_margin_loss) \
     X(mv) \
     X(nan_to_num) \
+    X(nanmean) \
+    X(nanmean_backward) \
+    X(nanmedian) \
+    X(nanmedian_dim) \
+    X(nanmedian_dim_backward) \
+    X(nanquantile) \
+    X(nansum) \
+    X(nansum_backward) \
     X(narrow) \
     X(narrow_backward) \
     X(ndtr) \
@@ -317,6 +351,7 @@
     X(prod_backward) \
     X(put) \
     X(put_) \
+    X(quantile) \
     X(rad2deg) \
     X(rdiv_scalar) \
     X(reciprocal) \
@@ -334,6 +369,7 @@
     X(rnn_relu_cell) \
     X(rnn_tanh) \
     X(rnn_tanh_cell) \
+    X(roll) \
     X(round) \
     X(round_) \
     X(rpow_scalar) \
@@ -347,6 +383,7 @@
     X(scatter_add) \
     X(scatter_add_) \
     X(scatter_reduce) \
+    X(searchsorted) \
     X(select) \
     X(selu) \
     X(selu_) \
@@ -360,6 +397,7 @@
     X(sin) \
     X(sinc) \
     X(sinh) \
+    X(slice) \
     X(smooth_l1_loss) \
     X(smooth_l1_loss_backward) \
     X(soft_margin_loss) \
@@ -370,6 +408,8 @@
     X(softplus) \
     X(softshrink) \
     X(softsign) \
+    X(sort) \
+    X(sort_backward) \
     X(sqrt) \
     X(sqrt_) \
     X(square) \
@@ -390,15 +430,22 @@
     X(tanh_) \
     X(tanh_backward) \
     X(tanhshrink) \
+    X(tensor_unfold) \
     X(threshold) \
     X(threshold_backward) \
     X(to_dtype) \
+    X(topk) \
+    X(topk_backward) \
     X(transpose) \
+    X(tril) \
     X(triplet_margin_loss) \
+    X(triu) \
     X(trunc) \
     X(trunc_) \
     X(unfold) \
     X(unfold_backward) \
+    X(unique) \
+    X(unique_consecutive) \
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
