@@ -23,6 +23,7 @@
 #include <koine/jit.h>
 #include <koine/join.h>
 #include <koine/kernel.h>
+#include <koine/linalg.h>
 #include <koine/loss.h>
 #include <koine/matmul.h>
 #include <koine/memory.h>

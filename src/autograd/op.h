@@ -179,6 +179,7 @@ static inline const kn_op_params *kn_op_params_of(const kn_op *op)
         kn_dtype: KN_PARAM_DTYPE,                                                                                      \
         kn_activation: KN_PARAM_ENUM,                                                                                  \
         kn_reduction: KN_PARAM_ENUM,                                                                                   \
+        kn_qr_mode: KN_PARAM_ENUM,                                                                                      \
         kn_scatter_reduction: KN_PARAM_ENUM,                                                                            \
         kn_ints: KN_PARAM_INTS,                                                                                        \
         kn_generator *: KN_PARAM_GENERATOR)

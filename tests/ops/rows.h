@@ -11,6 +11,7 @@
     X(conv) \
     X(conv2d) \
     X(index) \
+    X(linalg) \
     X(loss) \
     X(matmul) \
     X(norm) \
