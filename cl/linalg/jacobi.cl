@@ -34,17 +34,30 @@ static inline bool is_negative(const global T *x, long count, long stride)
     return most < 0;
 }
 
-/* --- eigh: a [n, n], whose lower triangle counts, is destroyed; values ascend; v's columns are the vectors ------------ */
+static inline void exchange(global T *x, global T *y, long count, long stride)
+{
+    for (long k = 0; k < count; k++) {
+        const T before = x[k * stride];
+        x[k * stride] = y[k * stride];
+        y[k * stride] = before;
+    }
+}
 
-kernel void linalg_eigh(KN_INOUT(a), KN_INOUT(values), KN_INOUT(v), const long n, const T tolerance)
+static inline void scale_by(global T *x, T factor, long count, long stride)
+{
+    for (long k = 0; k < count; k++)
+        x[k * stride] *= factor;
+}
+
+/* --- eigh: a [n, n], whose lower triangle counts, becomes diagonal; v's columns are the vectors ----------------------- */
+
+kernel void linalg_eigh(KN_INOUT(a), KN_INOUT(v), const long n, const T tolerance)
 {
     KN_BIND_OUT(T, a);
-    KN_BIND_OUT(T, values);
     KN_BIND_OUT(T, v);
     bool changed = true;
     a += MATRIX * n * n;
     v += MATRIX * n * n;
-    values += MATRIX * n;
     FOR_LANES(i, 0, n)
     {
         for (long j = 0; j < n; j++) {
@@ -80,35 +93,27 @@ kernel void linalg_eigh(KN_INOUT(a), KN_INOUT(values), KN_INOUT(v), const long n
                 SYNC();
             }
     }
-    FOR_LANES(i, 0, n)
+}
+
+/* What is left of a diagonal a [n, n]: the values in order, and the signs of the vectors. One work-item per matrix. */
+kernel void linalg_eigh_finish(KN_IN(a), KN_INOUT(values), KN_INOUT(v), const long n, const long count)
+{
+    KN_BIND_IN(T, a);
+    KN_BIND_OUT(T, values);
+    KN_BIND_OUT(T, v);
+    KN_FOR(m, count)
     {
-        values[i] = AT(a, i, i);
-    }
-    SYNC();
-    for (long i = 0; i < n - 1; i++) {
-        long least = i;
-        for (long j = i + 1; j < n; j++)
-            least = values[j] < values[least] ? j : least;
-        const T value = values[least];
-        SYNC();
-        if (LANE == 0) {
-            values[least] = values[i];
-            values[i] = value;
-        }
-        FOR_LANES(k, 0, n)
-        {
-            const T before = AT(v, k, i);
-            AT(v, k, i) = AT(v, k, least);
-            AT(v, k, least) = before;
-        }
-        SYNC();
-    }
-    for (long i = 0; i < n; i++) {
-        const bool turns = is_negative(v + i, n, n);
-        SYNC();
-        FOR_LANES(k, 0, n)
-        {
-            AT(v, k, i) = turns ? -AT(v, k, i) : AT(v, k, i);
+        global T *value = values + m * n, *vectors = v + m * n * n;
+        for (long i = 0; i < n; i++)
+            value[i] = a[(m * n + i) * n + i];
+        for (long i = 0; i < n; i++) {
+            long least = i;
+            for (long j = i + 1; j < n; j++)
+                least = value[j] < value[least] ? j : least;
+            exchange(value + i, value + least, 1, 1);
+            exchange(vectors + i, vectors + least, n, n);
+            if (is_negative(vectors + i, n, n))
+                scale_by(vectors + i, -1, n, n);
         }
     }
 }
@@ -123,52 +128,16 @@ static inline T dot(const global T *x, const global T *y, long count)
     return sum;
 }
 
-/* Row `row` of u becomes a unit vector orthogonal to those before it: the first axis that is far enough from their
- * span, made orthogonal twice. */
-static inline void complete(global T *u, long row, long m)
-{
-    global T *x = u + row * m;
-    for (long axis = 0; axis < m; axis++) {
-        SYNC();
-        FOR_LANES(k, 0, m)
-        {
-            x[k] = k == axis;
-        }
-        for (int pass = 0; pass < 2; pass++)
-            for (long i = 0; i < row; i++) {
-                SYNC();
-                const T along = dot(u + i * m, x, m);
-                SYNC();
-                FOR_LANES(k, 0, m)
-                {
-                    x[k] -= along * u[i * m + k];
-                }
-            }
-        SYNC();
-        const T square = dot(x, x, m);
-        SYNC();
-        if (square * m < (T)0.5 && axis + 1 < m)
-            continue;
-        FOR_LANES(k, 0, m)
-        {
-            x[k] /= sqrt(square);
-        }
-        return;
-    }
-}
-
-/* u has `rows` rows, n of them from a; w is its first part, in the same place. */
-kernel void linalg_svd(KN_INOUT(u), KN_INOUT(values), KN_INOUT(v), const long m, const long n_, const long rows,
+/* u has `rows` rows, n of them from a; they become orthogonal. */
+kernel void linalg_svd(KN_INOUT(u), KN_INOUT(v), const long m, const long n_, const long rows,
                        const T tolerance)
 {
     KN_BIND_OUT(T, u);
-    KN_BIND_OUT(T, values);
     KN_BIND_OUT(T, v);
     const long n = n_;
     bool changed = true;
     u += MATRIX * rows * m;
     v += MATRIX * n * n;
-    values += MATRIX * n;
     FOR_LANES(i, 0, n)
     {
         for (long j = 0; j < n; j++)
@@ -197,53 +166,54 @@ kernel void linalg_svd(KN_INOUT(u), KN_INOUT(values), KN_INOUT(v), const long m,
                 SYNC();
             }
     }
-    FOR_LANES(i, 0, n)
+}
+
+/* Row `row` of u becomes a unit vector orthogonal to those before it: the first axis that is far enough from their
+ * span, made orthogonal twice. */
+static inline void complete(global T *u, long row, long m)
+{
+    global T *x = u + row * m;
+    T square = 0;
+    for (long axis = 0; axis < m && square * m < (T)0.5; axis++) {
+        for (long k = 0; k < m; k++)
+            x[k] = k == axis;
+        for (long i = 0; i < 2 * row; i++) {
+            const global T *other = u + i % row * m;
+            const T along = dot(other, x, m);
+            for (long k = 0; k < m; k++)
+                x[k] -= along * other[k];
+        }
+        square = dot(x, x, m);
+    }
+    scale_by(x, 1 / sqrt(square), m, 1);
+}
+
+/* The singular values, from the lengths of u's rows, in order, unit vectors with their signs, and the vectors that no
+ * row gives. One work-item per matrix. */
+kernel void linalg_svd_finish(KN_INOUT(u), KN_INOUT(values), KN_INOUT(v), const long m, const long n, const long rows,
+                              const long count, const T tolerance)
+{
+    KN_BIND_OUT(T, u);
+    KN_BIND_OUT(T, values);
+    KN_BIND_OUT(T, v);
+    KN_FOR(matrix, count)
     {
-        values[i] = sqrt(dot(u + i * m, u + i * m, m));
+        global T *left = u + matrix * rows * m, *right = v + matrix * n * n, *value = values + matrix * n;
+        for (long i = 0; i < n; i++)
+            value[i] = sqrt(dot(left + i * m, left + i * m, m));
+        for (long i = 0; i < n; i++) {
+            long most = i;
+            for (long j = i + 1; j < n; j++)
+                most = value[j] > value[most] ? j : most;
+            exchange(value + i, value + most, 1, 1);
+            exchange(left + i * m, left + most * m, m, 1);
+            exchange(right + i * n, right + most * n, n, 1);
+            const T sign = is_negative(left + i * m, m, 1) ? -1 : 1;
+            scale_by(left + i * m, value[i] > 0 ? sign / value[i] : sign, m, 1);
+            scale_by(right + i * n, sign, n, 1);
+        }
+        for (long i = 0; i < rows; i++)
+            if (i >= n || value[i] <= value[0] * tolerance * (T)0.01)
+                complete(left, i, m);
     }
-    SYNC();
-    for (long i = 0; i < n; i++) {
-        long most = i;
-        for (long j = i + 1; j < n; j++)
-            most = values[j] > values[most] ? j : most;
-        const T value = values[most];
-        SYNC();
-        if (LANE == 0) {
-            values[most] = values[i];
-            values[i] = value;
-        }
-        FOR_LANES(k, 0, m)
-        {
-            const T before = u[i * m + k];
-            u[i * m + k] = u[most * m + k] / (value > 0 ? value : (T)1);
-            if (most != i)
-                u[most * m + k] = before;
-        }
-        FOR_LANES(k, 0, n)
-        {
-            const T before = AT(v, i, k);
-            AT(v, i, k) = AT(v, most, k);
-            AT(v, most, k) = before;
-        }
-        SYNC();
-    }
-    for (long i = 0; i < n; i++) {
-        const bool turns = is_negative(u + i * m, m, 1);
-        SYNC();
-        FOR_LANES(k, 0, m)
-        {
-            u[i * m + k] = turns ? -u[i * m + k] : u[i * m + k];
-        }
-        FOR_LANES(k, 0, n)
-        {
-            AT(v, i, k) = turns ? -AT(v, i, k) : AT(v, i, k);
-        }
-        SYNC();
-    }
-    const T least = values[0] * tolerance * (T)0.01;
-    for (long i = 0; i < rows; i++)
-        if (i >= n || values[i] <= least) {
-            complete(u, i, m);
-            SYNC();
-        }
 }

@@ -14,6 +14,7 @@ import os
 import sys
 
 import golden_dtypes
+import golden_linalg
 import golden_log
 import golden_norm
 import golden_ops
@@ -28,6 +29,7 @@ MODULES = (
     golden_text,
     golden_dtypes,
     golden_training,
+    golden_linalg,
     golden_rnn,
     golden_run,
     golden_log,

@@ -167,6 +167,7 @@ int main(int argc, char **argv)
         FAMILY("pool"),
         FAMILY("functions"),
         FAMILY("activation"),
+        FAMILY("linalg"),
         FAMILY("loss"),
         FAMILY("elementwise"),
         FAMILY("reduction"),

@@ -31,15 +31,19 @@ static kn_status eigh_shape(kn_call *call)
 static kn_status eigh_forward(kn_call *call)
 {
     const kn_tensor *a = call->inputs[0];
-    const kn_linalg_launch launch = {"linalg/jacobi.cl", "linalg_eigh", call->op->name, a->dtype, kn_matrices(a), 0};
+    const kn_linalg_launch sweeps = {"linalg/jacobi.cl", "linalg_eigh", call->op->name, a->dtype, kn_matrices(a), 0};
+    const kn_linalg_launch finish = {"linalg/jacobi.cl", "linalg_eigh_finish", call->op->name, a->dtype, 0,
+                                     kn_matrices(a)};
     kn_tensor *work;
 
     KN_TRY(kn_tensor_new(&work, a->dtype, a->ndim, a->shape, a->storage->device));
     kn_status status = kn_tensor_copy(work, a);
     if (status == KN_OK && kn_numel(a) > 0)
-        status = KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(work), kn_arg_tensor(call->outputs[0]),
-                               kn_arg_tensor(call->outputs[1]), kn_arg_i64(kn_rows(a)),
-                               kn_arg_real(a->dtype, tolerance_of(a->dtype)));
+        status = KN_LINALG_RUN(call->stream, &sweeps, kn_arg_tensor(work), kn_arg_tensor(call->outputs[1]),
+                               kn_arg_i64(kn_rows(a)), kn_arg_real(a->dtype, tolerance_of(a->dtype)));
+    if (status == KN_OK && kn_numel(a) > 0)
+        status = KN_LINALG_RUN(call->stream, &finish, kn_arg_tensor(work), kn_arg_tensor(call->outputs[0]),
+                               kn_arg_tensor(call->outputs[1]), kn_arg_i64(kn_rows(a)), kn_arg_i64(kn_matrices(a)));
     kn_release(work);
     for (int i = 0; status == KN_OK && call->needs_grad && i < 2; i++)
         status = kn_call_save(call, call->outputs[i]);
@@ -146,13 +150,18 @@ static kn_status run_svd(kn_call *call, kn_tensor *left, kn_tensor *right)
 {
     kn_tensor *a = call->inputs[0];
     const bool is_tall = kn_rows(a) >= kn_columns(a);
-    const kn_linalg_launch launch = {"linalg/jacobi.cl", "linalg_svd", call->op->name, a->dtype, left->shape[0], 0};
+    const int64_t rows = left->shape[1], m = left->shape[2], n = right->shape[1];
+    const kn_linalg_launch sweeps = {"linalg/jacobi.cl", "linalg_svd", call->op->name, a->dtype, left->shape[0], 0};
+    const kn_linalg_launch finish = {"linalg/jacobi.cl", "linalg_svd_finish", call->op->name, a->dtype, 0,
+                                     left->shape[0]};
+    const kn_arg tolerance = kn_arg_real(a->dtype, tolerance_of(a->dtype));
 
-    KN_TRY(fill_rows(left, a, right->shape[1], is_tall));
-    KN_TRY(KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(left), kn_arg_tensor(call->outputs[1]),
-                         kn_arg_tensor(right), kn_arg_i64(left->shape[2]), kn_arg_i64(right->shape[1]),
-                         kn_arg_i64(left->shape[1]), kn_arg_real(a->dtype, tolerance_of(a->dtype))));
-    return KN_OK;
+    KN_TRY(fill_rows(left, a, n, is_tall));
+    KN_TRY(KN_LINALG_RUN(call->stream, &sweeps, kn_arg_tensor(left), kn_arg_tensor(right), kn_arg_i64(m), kn_arg_i64(n),
+                         kn_arg_i64(rows), tolerance));
+    return KN_LINALG_RUN(call->stream, &finish, kn_arg_tensor(left), kn_arg_tensor(call->outputs[1]),
+                         kn_arg_tensor(right), kn_arg_i64(m), kn_arg_i64(n), kn_arg_i64(rows),
+                         kn_arg_i64(left->shape[0]), tolerance);
 }
 
 /* A [count, rows, columns] tensor as an output's values: the output has the same elements in a batch's shape. */
