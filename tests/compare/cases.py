@@ -24,6 +24,8 @@ def draw_case(rng, operator):
 
 
 import layers  # noqa: E402,F401
+import linalg  # noqa: E402,F401
 import pointwise  # noqa: E402,F401
+import recurrent  # noqa: E402,F401
 import rows  # noqa: E402,F401
 import shapes  # noqa: E402,F401
