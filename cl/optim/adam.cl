@@ -13,9 +13,6 @@
 #else
 #define KN_STATES 2
 #endif
-#ifdef OWN_STATES
-#define KN_STEPS
-#endif
 #include "optim/slots.clh"
 
 #ifdef AMSGRAD

@@ -36,8 +36,16 @@
         parameter -= lr * g;                                       \
     }
 
-kernel void sgd(KN_SLOTS, const T lr, const T momentum, const T decay, const T scale, const T weight_decay)
+/* With a count of steps on the device, its first is known here. */
+#ifdef KN_STEPS
+#define BIND_FIRST() const T decay = steps == 1 ? (T)0 : decay_later, scale = steps == 1 ? (T)1 : scale_later
+#else
+#define BIND_FIRST() const T decay = decay_later, scale = scale_later
+#endif
+
+kernel void sgd(KN_SLOTS, const T lr, const T momentum, const T decay_later, const T scale_later, const T weight_decay)
 {
     KN_BIND_SLOT();
+    BIND_FIRST();
     KN_UPDATE(STEP);
 }

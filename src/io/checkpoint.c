@@ -119,22 +119,38 @@ kn_status(kn_module_load)(kn_module *module, const char *path) { return kn_modul
 
 /* --- optimizers ------------------------------------------------------------------------------------------------ */
 
-/* The metadata key that names the optimizer: the prefix and "optimizer". */
-static char *type_key(const char *prefix)
+/* Metadata under the prefix and "optimizer" or "param_groups". */
+static char *prefixed(const char *prefix, const char *name)
 {
     kn_text key = {0};
-    kn_text_format(&key, "%soptimizer", prefix);
+    kn_text_format(&key, "%s%s", prefix, name);
     return kn_text_finish(&key);
+}
+
+static kn_status put_metadata(kn_tensor_file *file, const char *prefix, const char *name, const char *value)
+{
+    char *key = prefixed(prefix, name);
+    kn_status status = key != NULL ? kn_tensor_file_set_metadata(file, key, value) : KN_ERR_MEMORY;
+    kn_free(key);
+    return status;
+}
+
+static kn_status get_metadata(const kn_tensor_file *file, const char *prefix, const char *name, const char **value)
+{
+    char *key = prefixed(prefix, name);
+    *value = key != NULL ? kn_tensor_file_metadata(file, key) : NULL;
+    kn_status status = key != NULL ? KN_OK : KN_ERR_MEMORY;
+    kn_free(key);
+    return status;
 }
 
 kn_status kn_checkpoint_put_optim(kn_tensor_file *file, const char *prefix, kn_optim *optim)
 {
-    char *key = type_key(prefix);
-    if (key == NULL)
-        return KN_ERR_MEMORY;
-    kn_status status = kn_tensor_file_set_metadata(file, key, kn_optim_type_name(optim));
-    kn_free(key);
+    char *groups = kn_optim_groups_to_json(optim);
+    kn_status status = groups != NULL ? put_metadata(file, prefix, "param_groups", groups) : KN_ERR_MEMORY;
+    kn_free(groups);
     KN_TRY(status);
+    KN_TRY(put_metadata(file, prefix, "optimizer", kn_optim_type_name(optim)));
     kn_tensor_list list;
     KN_TRY(kn_optim_state_list(optim, &list));
     status = kn_checkpoint_put_list(file, prefix, &list);
@@ -144,21 +160,19 @@ kn_status kn_checkpoint_put_optim(kn_tensor_file *file, const char *prefix, kn_o
 
 kn_status kn_checkpoint_get_optim(const kn_tensor_file *file, const char *prefix, kn_optim *optim, const char *path)
 {
-    char *key = type_key(prefix);
-    if (key == NULL)
-        return KN_ERR_MEMORY;
-    const char *type = kn_tensor_file_metadata(file, key);
-    kn_status status = KN_OK;
-    if (type == NULL)
-        status = kn_fail(KN_ERR_FORMAT, "%s holds no optimizer state (no metadata \"%s\")", path, key);
-    else if (strcmp(type, kn_optim_type_name(optim)) != 0)
-        status = kn_fail(KN_ERR_FORMAT, "%s holds the state of %s, but this optimizer is %s", path, type,
-                         kn_optim_type_name(optim));
-    kn_free(key);
-    KN_TRY(status);
+    const char *type, *groups;
+    KN_TRY(get_metadata(file, prefix, "optimizer", &type));
+    KN_TRY(get_metadata(file, prefix, "param_groups", &groups));
+    if (type == NULL && groups == NULL)
+        return kn_fail(KN_ERR_FORMAT,
+                       "%s holds no optimizer state (no metadata \"%soptimizer\" and \"%sparam_groups\")", path, prefix,
+                       prefix);
+    if (type != NULL && strcmp(type, kn_optim_type_name(optim)) != 0)
+        return kn_fail(KN_ERR_FORMAT, "%s holds the state of %s, but this optimizer is %s", path, type,
+                       kn_optim_type_name(optim));
     kn_tensor_list list;
     KN_TRY(get_list(file, prefix, &list));
-    status = kn_optim_state_load(optim, &list, path);
+    kn_status status = kn_optim_state_load(optim, &list, groups, path);
     kn_tensor_list_free(&list);
     return status;
 }

@@ -1,5 +1,5 @@
-/* optim/adam.c - Kingma and Ba, "Adam: A Method for Stochastic Optimization" (ICLR 2015), with torch.optim.Adam's
- * defaults and formulas. */
+/* optim/adam.c - Kingma and Ba, "Adam: A Method for Stochastic Optimization" (ICLR 2015), and AdamW (Loshchilov and
+ * Hutter, "Decoupled Weight Decay Regularization", ICLR 2019), with torch.optim's defaults and formulas. */
 #include <math.h>
 #include <string.h>
 
@@ -8,30 +8,35 @@
 #include "base/error.h"
 #include "optim/optim.h"
 
-enum { LR = KN_OPTIM_LR, BETA1, BETA2, EPS, WEIGHT_DECAY, AMSGRAD };
+enum { LR = KN_OPTIM_LR, BETA1, BETA2, EPS, WEIGHT_DECAY, AMSGRAD, MAXIMIZE, DECOUPLED };
 
-static const char *const hyper_names[] = {"lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", NULL};
-static const char *const state_names[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
+#define ROWS(type)                                                                                                     \
+    {                                                                                                                  \
+        KN_HYPER(type, lr), KN_HYPER(type, beta1, .kind = KN_HYPER_BELOW_1, .list = "betas"),                          \
+            KN_HYPER(type, beta2, .kind = KN_HYPER_BELOW_1, .list = "betas"), KN_HYPER(type, eps),                     \
+            KN_HYPER(type, weight_decay, .flops = 2),                                                                  \
+            KN_HYPER(type, amsgrad, .kind = KN_HYPER_FLAG, .define = " -DAMSGRAD", .flops = 1),                        \
+            KN_HYPER(type, maximize, .kind = KN_HYPER_FLAG, .define = " -DMAXIMIZE"),                                  \
+            KN_HYPER(type, decoupled_weight_decay, .kind = KN_HYPER_FLAG, .define = " -DDECOUPLED"),                   \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+static const kn_optim_hyper hyper_rows[] = ROWS(kn_adam_params), fused_hyper_rows[] = ROWS(kn_fused_adam_params);
+static const kn_optim_state states[] = {{"exp_avg", 0}, {"exp_avg_sq", 0}, {"max_exp_avg_sq", AMSGRAD}, {0}};
 
-static kn_status check(const double *hyper)
+/* Decoupled decay is a factor of the parameters, in place of the decay. */
+static double decay(const double *hyper)
 {
-    if (!(hyper[LR] >= 0) || !(hyper[EPS] >= 0) || !(hyper[WEIGHT_DECAY] >= 0))
-        return kn_fail(KN_ERR_ARGUMENT, "Adam: lr (%g), eps (%g) and weight_decay (%g) must be 0 or more", hyper[LR],
-                       hyper[EPS], hyper[WEIGHT_DECAY]);
-    if (!(hyper[BETA1] >= 0 && hyper[BETA1] < 1) || !(hyper[BETA2] >= 0 && hyper[BETA2] < 1))
-        return kn_fail(KN_ERR_ARGUMENT, "Adam: beta1 (%g) and beta2 (%g) must be at least 0 and below 1", hyper[BETA1],
-                       hyper[BETA2]);
-    return KN_OK;
+    return hyper[DECOUPLED] != 0 ? 1 - hyper[LR] * hyper[WEIGHT_DECAY] : hyper[WEIGHT_DECAY];
 }
-
-static int count_states(const double *hyper) { return hyper[AMSGRAD] != 0 ? 3 : 2; }
 
 /* The kernel makes -expm1(step log(beta)) = 1 - beta^step of these, which is exact near 0 too. */
 static int scalars_of_own_steps(const double *hyper, double *out)
 {
     const double values[] = {
-        hyper[BETA1],      1 - hyper[BETA1],  hyper[BETA2], 1 - hyper[BETA2],    hyper[LR],
-        log(hyper[BETA1]), log(hyper[BETA2]), hyper[EPS],   hyper[WEIGHT_DECAY],
+        hyper[BETA1],      1 - hyper[BETA1],  hyper[BETA2], 1 - hyper[BETA2], hyper[LR],
+        log(hyper[BETA1]), log(hyper[BETA2]), hyper[EPS],   decay(hyper),
     };
     memcpy(out, values, sizeof values);
     return sizeof values / sizeof values[0];
@@ -39,73 +44,52 @@ static int scalars_of_own_steps(const double *hyper, double *out)
 
 /* The bias corrections 1 - beta^step are near 0 in the first steps, so they are computed here in double, whatever the
  * parameters' dtype. */
-static int scalars(const double *hyper, int64_t step, double *out)
+static int scalars(const double *hyper, kn_optim_course *course, double *out)
 {
-    if (step == 0)
+    if (course->step == 0)
         return scalars_of_own_steps(hyper, out);
-    double correction1 = 1 - pow(hyper[BETA1], (double)step);
-    double correction2 = 1 - pow(hyper[BETA2], (double)step);
+    double correction1 = 1 - pow(hyper[BETA1], (double)course->step);
+    double correction2 = 1 - pow(hyper[BETA2], (double)course->step);
     const double values[] = {
-        hyper[BETA1],      1 - hyper[BETA1], hyper[BETA2],        1 - hyper[BETA2], hyper[LR] / correction1,
-        sqrt(correction2), hyper[EPS],       hyper[WEIGHT_DECAY],
+        hyper[BETA1],      1 - hyper[BETA1], hyper[BETA2], 1 - hyper[BETA2], hyper[LR] / correction1,
+        sqrt(correction2), hyper[EPS],       decay(hyper),
     };
     memcpy(out, values, sizeof values);
     return sizeof values / sizeof values[0];
 }
 
-static const char *flags(const double *hyper) { return hyper[AMSGRAD] != 0 ? " -DAMSGRAD" : ""; }
-
-/* Two moments (3 and 4), the root, quotient and eps (3), the update (3); weight decay 2 more, the largest second
- * moment 1.
- */
-static double flops(const double *hyper) { return 13 + (hyper[WEIGHT_DECAY] != 0 ? 2 : 0) + (hyper[AMSGRAD] != 0); }
-
-static const kn_optim_algorithm adam = {
-    .name = "Adam",
-    .step = "Optimizer.step#Adam.step",
-    .states = state_names,
-    .hyper = hyper_names,
-    .check = check,
-    .count_states = count_states,
-    .flops = flops,
-    .source = "optim/adam.cl",
-    .kernel = "adam",
-    .flags = flags,
-    .scalars = scalars,
-};
-
-/* Of a kn_adam_params or kn_fused_adam_params. */
-#define HYPER(params)                                                                                                  \
+/* Two moments (3 and 4), the root, quotient and eps (3), the update (3). */
+#define ALGORITHM(title, type, values)                                                                                 \
     {                                                                                                                  \
-        [LR] = (params)->lr, [BETA1] = (params)->beta1, [BETA2] = (params)->beta2, [EPS] = (params)->eps,              \
-        [WEIGHT_DECAY] = (params)->weight_decay, [AMSGRAD] = (params)->amsgrad                                         \
+        KN_OPTIM_PARAMS(type, values), .name = title, .step = "Optimizer.step#" title ".step", .hyper = hyper_rows,    \
+                                       .states = states, .source = "optim/adam.cl", .kernel = "adam", .flops = 13,     \
+                                       .counts_steps = true, .counts_on_device = true, .scalars = scalars              \
     }
+const kn_optim_algorithm kn_optim_row_adam = ALGORITHM("Adam", kn_adam_params, KN_ADAM_DEFAULTS);
+const kn_optim_algorithm kn_optim_row_adamw = ALGORITHM("AdamW", kn_adamw_params, KN_ADAMW_DEFAULTS);
 
 kn_adam_params kn_adam_params_init(void) { return (kn_adam_params){KN_ADAM_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(adam)
 
-kn_optim *kn_optim_adam_with(kn_parameter_list parameters, const kn_adam_params *params)
-{
-    params = params ? params : &(kn_adam_params){KN_ADAM_DEFAULTS};
-    const double hyper[KN_OPTIM_MAX_HYPER] = HYPER(params);
-    return kn_optim_new(&adam, parameters, hyper);
-}
+kn_adamw_params kn_adamw_params_init(void) { return (kn_adamw_params){KN_ADAMW_DEFAULTS}; }
+KN_OPTIM_CONSTRUCTOR(adamw)
 
 kn_fused_adam_params kn_fused_adam_params_init(void) { return (kn_fused_adam_params){KN_FUSED_ADAM_DEFAULTS}; }
 
-/* Decoupled decay is a factor of the parameters, in place of the decay. */
 static kn_status step_lists(kn_optim_lists *lists, const kn_fused_adam_params *params)
 {
-    double hyper[KN_OPTIM_MAX_HYPER] = HYPER(params);
-    static const char *const options[2][2] = {{" -DOWN_STATES", " -DOWN_STATES -DMAXIMIZE"},
-                                              {" -DOWN_STATES -DDECOUPLED", " -DOWN_STATES -DDECOUPLED -DMAXIMIZE"}};
-    KN_TRY(check(hyper));
-    if (params->decoupled_weight_decay)
-        hyper[WEIGHT_DECAY] = 1 - params->lr * params->weight_decay;
+    kn_optim_algorithm algorithm = kn_optim_row_adam;
+    double hyper[KN_OPTIM_MAX_HYPER];
+    int rows[KN_OPTIM_OWN_STATES];
+    algorithm.hyper = fused_hyper_rows;
+    kn_optim_take_hyper(&algorithm, params, hyper);
+    KN_TRY(kn_optim_check_hyper(&algorithm, hyper));
+    lists->algorithm = &algorithm;
     lists->hyper = hyper;
     lists->grad_scale = params->grad_scale;
     lists->found_inf = params->found_inf;
-    lists->num_states = count_states(hyper);
-    lists->options = options[params->decoupled_weight_decay][params->maximize];
+    lists->num_states = kn_optim_states_in_use(&algorithm, hyper, rows);
+    lists->options = " -DOWN_STATES";
     return kn_optim_step_lists(lists);
 }
 
@@ -114,7 +98,6 @@ kn_status kn_fused_adam_with(kn_tensor *const *parameters, kn_tensor *const *gra
                              kn_tensor *const *state_steps, int count, const kn_fused_adam_params *params)
 {
     return step_lists(&(kn_optim_lists){.function = "kn_fused_adam",
-                                        .algorithm = &adam,
                                         .has_steps = true,
                                         .count = count,
                                         .parameters = parameters,

@@ -1,5 +1,5 @@
-/* optim/layout.c - the layout of the optimizer's state: buckets of one device and dtype, with one flat tensor per kind
- * of state. */
+/* optim/layout.c - the layout of the optimizer's state: buckets of one group, device and dtype, with one flat tensor
+ * per kind of state. */
 #include <string.h>
 
 #include "base/error.h"
@@ -11,9 +11,28 @@
 
 static int64_t rounded(int64_t elements) { return (elements + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS; }
 
-static bool belongs(const kn_tensor *parameter, const kn_optim_bucket *bucket)
+static bool belongs(const kn_optim *optim, int index, const kn_optim_bucket *bucket)
 {
-    return parameter->storage->device == bucket->device && parameter->dtype == bucket->dtype;
+    const kn_tensor *parameter = optim->parameters[index];
+    return optim->group_of[index] == bucket->group && parameter->storage->device == bucket->device &&
+           parameter->dtype == bucket->dtype;
+}
+
+bool kn_optim_has_master(const kn_optim *optim, kn_dtype dtype)
+{
+    return optim->master_weights && kn_dtype_is_reduced(dtype);
+}
+
+int kn_optim_state_count(const kn_optim *optim, int index)
+{
+    return optim->groups[optim->group_of[index]].num_states +
+           kn_optim_has_master(optim, optim->parameters[index]->dtype);
+}
+
+const char *kn_optim_state_name(const kn_optim *optim, int index, int state)
+{
+    const kn_optim_group *group = &optim->groups[optim->group_of[index]];
+    return state < group->num_states ? optim->algorithm->states[group->states[state]].name : "master_param";
 }
 
 /* A view of `elements` elements of a bucket's flat state, in the shape of `parameter`. */
@@ -36,34 +55,48 @@ static int assign(const kn_optim *optim, kn_optim_bucket *buckets, kn_optim_plac
     for (int i = 0; i < optim->count; i++) {
         const kn_tensor *parameter = optim->parameters[i];
         int b = 0;
-        while (b < count && !belongs(parameter, &buckets[b]))
+        while (b < count && !belongs(optim, i, &buckets[b]))
             b++;
         if (b == count)
-            buckets[count++] = (kn_optim_bucket){.device = parameter->storage->device, .dtype = parameter->dtype};
+            buckets[count++] = (kn_optim_bucket){
+                .group = optim->group_of[i], .device = parameter->storage->device, .dtype = parameter->dtype};
         places[i] = (kn_optim_place){b, buckets[b].elements};
         buckets[b].elements += rounded(kn_numel(parameter));
     }
     return count;
 }
 
-/* All state starts at zero. The padding between parameters is never read. */
+/* States start at zero, or what the algorithm says; the master weights are set from the parameters. The padding between
+ * parameters is never read. */
 static kn_status allocate(const kn_optim *optim, kn_optim_bucket *bucket)
 {
-    for (int s = 0; s < optim->num_states; s++) {
-        KN_TRY(kn_tensor_new(&bucket->states[s], bucket->dtype, 1, &bucket->elements, bucket->device));
-        KN_TRY(kn_tensor_fill(bucket->states[s], 0));
+    const kn_optim_group *group = &optim->groups[bucket->group];
+    const int states = group->num_states + kn_optim_has_master(optim, bucket->dtype);
+    for (int s = 0; s < states; s++) {
+        const bool has_start = s < group->num_states && optim->algorithm->initial;
+        KN_TRY(kn_tensor_new(&bucket->states[s], kn_compute_type(bucket->dtype), 1, &bucket->elements, bucket->device));
+        KN_TRY(kn_tensor_fill(bucket->states[s],
+                              has_start ? optim->algorithm->initial(group->hyper, group->states[s]) : 0));
     }
     return KN_OK;
 }
 
-/* Copies the state of parameter `index` from its old place to the new one. */
+/* Fills the state of parameter `index` at its new place from its old one, which new parameters do not have: their
+ * master weights are the parameters. */
 static kn_status carry_over(kn_optim *optim, int index, const kn_optim_bucket *buckets, const kn_optim_place *places)
 {
-    for (int s = 0; s < optim->num_states; s++) {
-        kn_tensor *from = NULL, *to = NULL;
-        kn_status status = kn_optim_state_view(optim, index, s, &from);
+    const bool is_new = optim->buckets == NULL || optim->places[index].bucket < 0;
+    const kn_optim_bucket *bucket = &buckets[places[index].bucket];
+    const int states = kn_optim_state_count(optim, index);
+    const kn_optim_group *group = &optim->groups[bucket->group];
+    for (int s = is_new ? group->num_states : 0; s < states; s++) {
+        const bool had = !is_new && optim->buckets[optim->places[index].bucket].states[s];
+        if (!had && s < group->num_states)
+            continue;
+        kn_tensor *from = had ? NULL : kn_retain(optim->parameters[index]), *to = NULL;
+        kn_status status = had ? kn_optim_state_view(optim, index, s, &from) : KN_OK;
         if (status == KN_OK)
-            status = view_state(&buckets[places[index].bucket], s, places[index].start, optim->parameters[index], &to);
+            status = view_state(bucket, s, places[index].start, optim->parameters[index], &to);
         if (status == KN_OK)
             status = kn_tensor_copy(to, from);
         kn_release(from);
@@ -77,7 +110,7 @@ static kn_status fill_buckets(kn_optim *optim, kn_optim_bucket *buckets, int cou
 {
     for (int b = 0; b < count; b++)
         KN_TRY(allocate(optim, &buckets[b]));
-    for (int i = 0; optim->buckets != NULL && i < optim->count; i++)
+    for (int i = 0; i < optim->count; i++)
         KN_TRY(carry_over(optim, i, buckets, places));
     return KN_OK;
 }
@@ -87,7 +120,7 @@ static bool up_to_date(const kn_optim *optim)
     if (optim->buckets == NULL)
         return false;
     for (int i = 0; i < optim->count; i++) {
-        if (!belongs(optim->parameters[i], &optim->buckets[optim->places[i].bucket]))
+        if (optim->places[i].bucket < 0 || !belongs(optim, i, &optim->buckets[optim->places[i].bucket]))
             return false;
     }
     return true;

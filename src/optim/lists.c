@@ -103,8 +103,9 @@ static kn_status check_all(const kn_optim_lists *lists)
 
 /* --- the step ----------------------------------------------------------------------------------------------------- */
 
-static kn_status add_all(const kn_optim_lists *lists, kn_optim_group *group)
+static kn_status add_all(const kn_optim_lists *lists, kn_optim_batch *batch)
 {
+    const kn_optim_course course = {.step = lists->step};
     for (int i = 0; i < lists->count; i++) {
         kn_optim_slot given = {.parameter = lists->parameters[i],
                                .gradient = lists->gradients[i],
@@ -115,7 +116,7 @@ static kn_status add_all(const kn_optim_lists *lists, kn_optim_group *group)
             if (lists->clears_states)
                 KN_TRY(kn_tensor_fill(given.states[s], 0));
         }
-        KN_TRY(kn_optim_add(group, &given, NULL, lists->step));
+        KN_TRY(kn_optim_add(batch, &given, NULL, &course));
     }
     return KN_OK;
 }
@@ -125,7 +126,7 @@ kn_status kn_optim_step_lists(const kn_optim_lists *lists)
     KN_TRY(check_all(lists));
     if (lists->count == 0)
         return KN_OK;
-    kn_optim_group group = {.algorithm = lists->algorithm,
+    kn_optim_batch batch = {.algorithm = lists->algorithm,
                             .hyper = lists->hyper,
                             .options = lists->options,
                             .num_states = lists->num_states,
@@ -133,5 +134,5 @@ kn_status kn_optim_step_lists(const kn_optim_lists *lists)
                             .found_inf = lists->found_inf,
                             .work = {.is_f64 = lists->parameters[0]->dtype == KN_F64}};
     const kn_span span = kn_optim_begin(lists->function, lists->parameters[0]);
-    return kn_optim_end(&group, add_all(lists, &group), span);
+    return kn_optim_end(&batch, add_all(lists, &batch), span);
 }

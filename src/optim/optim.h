@@ -1,27 +1,112 @@
 /* optim/optim.h - the optimizer's internals. See koine/optim.h for the interface.
  *
- * Parameters of one device and dtype form a bucket, whose state lies in one flat tensor per kind of state ("exp_avg").
- * A step walks each bucket and updates up to KN_OPTIM_SLOTS parameters per launch: OpenCL 1.2 cannot pass an array of
- * pointers, so each slot has its own arguments (cl/optim/slots.clh). */
+ * An optimizer is a row: the names and ranges of its hyperparameters, the kinds of state that it keeps for each
+ * parameter, the scalars of a step, and a kernel of a few lines (cl/optim/NAME.cl). All else is common.
+ *
+ * Parameters of one group, device and dtype form a bucket, whose state lies in one flat tensor per kind of state
+ * ("exp_avg"). A step walks each bucket and updates up to KN_OPTIM_SLOTS parameters per launch: OpenCL 1.2 cannot pass
+ * an array of pointers, so each slot has its own arguments (cl/optim/slots.clh). */
 #pragma once
 
 #include <koine/optim.h>
+#include <stddef.h>
 
 #include "nn/tensor_list.h"
 #include "optim/slots.h"
 #include "rt/trace/spans.h"
 #include "tensor/tensor.h"
 
-#define KN_OPTIM_MAX_STATES 3
-#define KN_OPTIM_MAX_HYPER 6
+#define KN_OPTIM_OWN_STATES 3                         /* of an algorithm, at most */
+#define KN_OPTIM_MAX_STATES (KN_OPTIM_OWN_STATES + 1) /* and the master weights */
+#define KN_OPTIM_MAX_HYPER 12
 #define KN_OPTIM_MAX_SCALARS 9
+#define KN_OPTIM_MAX_CARRIED 2
 #define KN_OPTIM_LR 0 /* the learning rate's index among the hyperparameters */
 
+/* --- the row of an optimizer -------------------------------------------------------------------------------------- */
+
+typedef enum kn_hyper_kind {
+    KN_HYPER_FROM_0,  /* 0 or more */
+    KN_HYPER_BELOW_1, /* at least 0 and below 1 */
+    KN_HYPER_NUMBER,  /* any number but NaN */
+    KN_HYPER_FLAG     /* 0 or 1 */
+} kn_hyper_kind;
+
+typedef struct kn_optim_hyper {
+    const char *name;
+    size_t at; /* in the parameter struct: a double, or a bool for flags */
+    kn_hyper_kind kind;
+    const char *list;   /* in PyTorch's state_dict: the list that has it and its neighbours, such as "betas" */
+    const char *define; /* unless it is 0: a build option of the kernel, " -DAMSGRAD" / */
+    double flops;       /* operations per element, for the profiler */
+} kn_optim_hyper;
+#define KN_HYPER(type, field, ...)                                                                                     \
+    {                                                                                                                  \
+        .name = #field, .at = offsetof(type, field), __VA_ARGS__                                                       \
+    }
+
+typedef struct kn_optim_state {
+    const char *name; /* PyTorch's, "exp_avg" */
+    int needs;        /* kept only if this hyperparameter is not 0; 0: always */
+} kn_optim_state;
+
+/* How far a parameter is. */
+typedef struct kn_optim_course {
+    int64_t step;                         /* steps so far; a step without a gradient does not count */
+    double carried[KN_OPTIM_MAX_CARRIED]; /* numbers that the algorithm carries from step to step */
+} kn_optim_course;
+
+typedef struct kn_optim_algorithm {
+    const void *params;           /* the parameter struct with its defaults: KN_OPTIM_PARAMS */
+    size_t master_at;             /* in it: master_weights */
+    const char *name;             /* "Adam" */
+    const char *step;             /* as PyTorch's profiler names it: "Optimizer.step#Adam.step" */
+    const kn_optim_hyper *hyper;  /* lr first; the last has no name */
+    const kn_optim_state *states; /* the last has no name */
+    const char *const *carried;   /* names of the carried numbers; NULL-terminated; NULL: none */
+    const char *source, *kernel;  /* optim/adam.cl, "adam" */
+    double flops;                 /* operations per element besides those of hyperparameters */
+    bool counts_steps;            /* PyTorch's state has a "step" */
+    bool counts_on_device;        /* the kernel can compute its scalars from a count of steps on the device */
+    bool is_same_each_step;       /* the scalars do not depend on the step */
+    bool measures;                /* the kernel NAME_measure runs first: cl/optim/measure.clh */
+    kn_status (*check)(const double *hyper);             /* besides the ranges; NULL: nothing */
+    double (*initial)(const double *hyper, int state);   /* of a state's elements; NULL: 0 */
+    void (*start)(const double *hyper, double *carried); /* before the first step; NULL: 0 */
+    /* The kernel's scalars for the step `course->step` (from 1; 0: each slot counts its own), at most
+     * KN_OPTIM_MAX_SCALARS; updates what is carried. Returns how many. */
+    int (*scalars)(const double *hyper, kn_optim_course *course, double *scalars);
+} kn_optim_algorithm;
+
+#define KN_OPTIM_PARAMS(type, ...) .params = &(const type){__VA_ARGS__}, .master_at = offsetof(type, master_weights)
+
+/* The rows of all optimizers, which optim.c lists by name. */
+extern const kn_optim_algorithm kn_optim_row_sgd, kn_optim_row_adam, kn_optim_row_adamw, kn_optim_row_rmsprop,
+    kn_optim_row_adagrad, kn_optim_row_adadelta, kn_optim_row_nadam, kn_optim_row_radam, kn_optim_row_adamax,
+    kn_optim_row_asgd, kn_optim_row_rprop, kn_optim_row_lamb, kn_optim_row_lion;
+
+/* The public constructor of the row kn_optim_row_NAME. */
+#define KN_OPTIM_CONSTRUCTOR(name)                                                                                     \
+    kn_optim *kn_optim_##name##_with(kn_parameter_list parameters, const kn_##name##_params *params)                   \
+    {                                                                                                                  \
+        return kn_optim_new(&kn_optim_row_##name, parameters, params, NULL);                                           \
+    }
+
+int kn_optim_hyper_count(const kn_optim_algorithm *algorithm);
+/* Fills `hyper` from a parameter struct. */
+void kn_optim_take_hyper(const kn_optim_algorithm *algorithm, const void *params, double *hyper);
+kn_status kn_optim_check_hyper(const kn_optim_algorithm *algorithm, const double *hyper);
+/* The rows of the states that are kept; returns how many. */
+int kn_optim_states_in_use(const kn_optim_algorithm *algorithm, const double *hyper, int rows[KN_OPTIM_OWN_STATES]);
+
+/* --- launches ----------------------------------------------------------------------------------------------------- */
+
 typedef struct kn_optim_bucket {
+    int group;
     kn_device *device;
     kn_dtype dtype;
     int64_t elements; /* of each state tensor: the sum of the parameters' sizes, each rounded up */
-    kn_tensor *states[KN_OPTIM_MAX_STATES];
+    kn_tensor *states[KN_OPTIM_MAX_STATES]; /* in the order of the group's states; then the master weights, if any */
 } kn_optim_bucket;
 
 /* Where a parameter's state is. */
@@ -30,54 +115,45 @@ typedef struct kn_optim_place {
     int64_t start; /* in elements, in each of the bucket's state tensors */
 } kn_optim_place;
 
-typedef struct kn_optim_algorithm {
-    const char *name;                          /* "Adam" */
-    const char *step;                          /* as PyTorch's profiler names it: "Optimizer.step#Adam.step" */
-    const char *const *states;                 /* "exp_avg", ...; the first optim->num_states are in use */
-    const char *const *hyper;                  /* names of the hyperparameters, lr first; NULL-terminated */
-    kn_status (*check)(const double *hyper);   /* checks the ranges */
-    int (*count_states)(const double *hyper);  /* how many of `states` are in use */
-    double (*flops)(const double *hyper);      /* operations per element, for the profiler */
-    const char *source, *kernel;               /* optim/adam.cl, "adam" */
-    const char *(*flags)(const double *hyper); /* build options besides the dtype; may be "" */
-    /* The kernel's scalars for step `step` (from 1; 0: each slot counts its own); returns how many, at most
-     * KN_OPTIM_MAX_SCALARS. */
-    int (*scalars)(const double *hyper, int64_t step, double *scalars);
-} kn_optim_algorithm;
-
 /* A parameter of a step. */
 typedef struct kn_optim_slot {
     kn_tensor *parameter, *gradient;
     int index;     /* in the optimizer or the lists */
     int64_t start; /* in the flat states */
-    /* Without flat states: the parameter's own states and, if the kernel reads it, its number of steps (float32,
-     * borrowed). */
-    kn_tensor *states[KN_OPTIM_MAX_STATES], *step;
+    /* Without flat states: the parameter's own states. */
+    kn_tensor *states[KN_OPTIM_OWN_STATES];
+    kn_tensor
+        *step; /* if the kernel reads it: the tensor that has its number of steps (float32, borrowed), and where */
+    int64_t step_at;
 } kn_optim_slot;
 
-/* Parameters updated by one launch: of one device and dtype. */
-typedef struct kn_optim_group {
+/* Parameters updated by one launch: of one group, device and dtype. */
+typedef struct kn_optim_batch {
     const kn_optim_algorithm *algorithm;
     const double *hyper;
     const char *options; /* build options besides the algorithm's; NULL: none */
     int num_states;
+    bool has_master;
     const kn_tensor *grad_scale, *found_inf; /* as in kn_optim_lists */
     kn_optim *optim;                         /* whose steps are counted; NULL: the caller's lists */
+    int group;                               /* of the optimizer */
     kn_work work;                            /* of all parameters so far */
     kn_device *device;
     kn_dtype dtype;
     kn_stream *stream;
     kn_tensor *const *flat; /* the bucket's states; NULL: the slots' own */
-    int64_t step;           /* this step's number, from 1, the same for all */
+    kn_optim_course course; /* with this step's number, from 1, the same for all; what is carried into it */
     int count;
     kn_optim_slot given[KN_OPTIM_SLOTS], slots[KN_OPTIM_SLOTS]; /* slots: contiguous, with references of their own */
-} kn_optim_group;
+} kn_optim_batch;
 
 /* A step: begins a span named `name`; adds parameters, launching whenever the next one does not fit; and ends with the
- * last launch or, if `status` is a failure, without. */
+ * last launch or, if `status` is a failure, without. kn_optim_flush launches what has been added. */
 kn_span kn_optim_begin(const char *name, const kn_tensor *parameter);
-kn_status kn_optim_add(kn_optim_group *group, const kn_optim_slot *given, kn_tensor *const *flat, int64_t step);
-kn_status kn_optim_end(kn_optim_group *group, kn_status status, kn_span span);
+kn_status kn_optim_add(kn_optim_batch *batch, const kn_optim_slot *given, kn_tensor *const *flat,
+                       const kn_optim_course *course);
+kn_status kn_optim_flush(kn_optim_batch *batch, kn_status status);
+kn_status kn_optim_end(kn_optim_batch *batch, kn_status status, kn_span span);
 
 /* A step on the caller's lists (koine/fused_optim.h): lists.c. */
 typedef struct kn_optim_lists {
@@ -90,39 +166,73 @@ typedef struct kn_optim_lists {
     bool clears_states;                      /* the states are uninitialised: clear them first */
     const kn_tensor *grad_scale, *found_inf; /* one float32 element each, or NULL (cl/optim/slots.clh) */
     int count, num_states;
-    kn_tensor *const *parameters, *const *gradients, *const *states[KN_OPTIM_MAX_STATES], *const *steps;
-    const char *names[KN_OPTIM_MAX_STATES]; /* of the lists of states */
+    kn_tensor *const *parameters, *const *gradients, *const *states[KN_OPTIM_OWN_STATES], *const *steps;
+    const char *names[KN_OPTIM_OWN_STATES]; /* of the lists of states */
 } kn_optim_lists;
 kn_status kn_optim_step_lists(const kn_optim_lists *lists);
 
+/* --- the optimizer ------------------------------------------------------------------------------------------------ */
+
 typedef struct kn_optim_recorded kn_optim_recorded; /* a launch that a graph replays: optim/recorded.c */
+typedef struct kn_lbfgs kn_lbfgs;                   /* optim/lbfgs.c */
+
+/* Parameters with hyperparameters of their own: those numbered first .. first + count - 1. */
+typedef struct kn_optim_group {
+    double hyper[KN_OPTIM_MAX_HYPER];
+    double initial_lr; /* set by schedules; NaN: not */
+    int first, count;
+    int states[KN_OPTIM_OWN_STATES], num_states; /* rows of the algorithm's states that are kept */
+} kn_optim_group;
 
 struct kn_optim {
     const kn_optim_algorithm *algorithm;
-    double hyper[KN_OPTIM_MAX_HYPER];
-    int num_states;
+    double defaults[KN_OPTIM_MAX_HYPER]; /* of groups to be added */
+    bool master_weights;
+    kn_optim_group *groups;
+    int num_groups;
     int count;
     kn_tensor **parameters; /* one reference each */
-    int64_t *steps;         /* steps so far; a step without a gradient does not count */
+    int *group_of;          /* each parameter's group */
+    kn_optim_course *courses;
     kn_optim_place *places;
     kn_optim_bucket *buckets; /* NULL until the first step */
     int num_buckets;
+    kn_tensor *device_steps; /* float32 [count], once steps may be skipped on the device (optim/fused.c); else NULL */
     kn_optim_recorded *recorded; /* its launches in graphs, notified when the optimizer is freed */
+    kn_lbfgs *lbfgs;             /* NULL for all others */
 };
 
-/* Creates an optimizer; `hyper` is in the order of the algorithm's names. NULL with a sticky error. */
-kn_optim *kn_optim_new(const kn_optim_algorithm *algorithm, kn_parameter_list parameters, const double *hyper);
+/* Creates an optimizer with one group; `params` is the parameter struct of the algorithm's row, NULL: the defaults.
+ * `options` replace some of them. NULL with a sticky error. */
+kn_optim *kn_optim_new(const kn_optim_algorithm *algorithm, kn_parameter_list parameters, const void *params,
+                       const kn_optim_option *options);
 
-/* Allocates the buckets, again if a parameter has changed device or dtype; existing state is moved (optim/layout.c). */
+/* Allocates the buckets, again if a parameter has changed device or dtype or a group was added; existing state is moved
+ * (optim/layout.c). */
 kn_status kn_optim_lay_out(kn_optim *optim);
 void kn_optim_free_buckets(kn_optim_bucket *buckets, int count);
 
-/* An owned view of state `state` of parameter `index`, with the parameter's shape. */
+/* An owned view of state `state` of parameter `index`, with the parameter's shape: one of its group's states, or, after
+ * those, the master weights. */
 kn_status kn_optim_state_view(kn_optim *optim, int index, int state, kn_tensor **view);
+/* How many a parameter has. */
+int kn_optim_state_count(const kn_optim *optim, int index);
+/* The name of such a state. */
+const char *kn_optim_state_name(const kn_optim *optim, int index, int state);
+bool kn_optim_has_master(const kn_optim *optim, kn_dtype dtype);
+
+/* A step with gradients divided by *grad_scale, skipped on the device if *found_inf is not 0 (either may be NULL). */
+kn_status kn_optim_step_scaled(kn_optim *optim, const kn_tensor *grad_scale, const kn_tensor *found_inf);
+
+/* Steps counted on the device (optim/fused.c): starts, counts one for each parameter with a gradient unless *found_inf,
+ * and brings the host's counts up to date, which waits. */
+kn_status kn_optim_count_on_device(kn_optim *optim, const kn_tensor *found_inf);
+kn_status kn_optim_fetch_steps(kn_optim *optim);
 
 /* For a launch that is being captured: returns memory for its scalars, which each replay computes again. Each replay
- * counts a step for the group's parameters. NULL with an error. */
-const void *kn_optim_record(const kn_optim_group *group);
+ * counts a step for the batch's parameters. NULL with an error. */
+const void *kn_optim_record(const kn_optim_batch *batch);
 
 /* The optimizer is being freed: graphs that step it fail from now on. */
 void kn_optim_forget_recorded(kn_optim *optim);
+void kn_lbfgs_free(kn_lbfgs *lbfgs);

@@ -3,13 +3,21 @@
 
 #include "optim/optim.h"
 
-/* "step" (int64, one per parameter), "hyperparameters" (float64: lr and the rest in the algorithm's order), and
- * "exp_avg.0", "exp_avg_sq.0", ...: views of the state of parameter 0, 1, ... Free with kn_tensor_list_free. On failure
- * the list is empty. */
+/* "state.0.step", "state.0.exp_avg", ...: PyTorch's state_dict()["state"], flattened. Tensors are views, numbers are
+ * tensors without dimensions. Free with kn_tensor_list_free. On failure the list is empty. */
 kn_status kn_optim_state_list(kn_optim *optim, kn_tensor_list *list);
 
-/* Restores a state from kn_optim_state_list; names, shapes and the kind of optimizer must match. `origin` names the
- * source in messages. A failure changes nothing. */
-kn_status kn_optim_state_load(kn_optim *optim, const kn_tensor_list *state, const char *origin);
+/* PyTorch's state_dict()["param_groups"] as JSON; the caller frees it with kn_free. NULL with an error. */
+char *kn_optim_groups_to_json(const kn_optim *optim);
+
+/* Restores a state; names, shapes, groups and the kind of optimizer must match. `groups`: the JSON; NULL: a state of
+ * earlier versions, "step" (int64, one per parameter), "hyperparameters" (float64) and "exp_avg.0", ... `origin` names
+ * the source in messages. A failure changes nothing. */
+kn_status kn_optim_state_load(kn_optim *optim, const kn_tensor_list *state, const char *groups, const char *origin);
 
 const char *kn_optim_type_name(const kn_optim *optim);
+
+/* groups_json.c: reads the hyperparameters of all groups, [group][KN_OPTIM_MAX_HYPER], and their initial learning rates
+ * (NaN where there is none); values that the JSON does not have are left. */
+kn_status kn_optim_groups_from_json(const kn_optim *optim, const char *json, const char *origin,
+                                    double (*hyper)[KN_OPTIM_MAX_HYPER], double *initial_lr);

@@ -34,11 +34,12 @@ static void add_flag(kn_settings *settings, const char *name, bool value)
     add(settings, name, "%s", value ? "true" : "false");
 }
 
+/* Those of the first group; further groups are only in the optimizer's state. */
 static void add_optimizer(kn_settings *settings, const kn_optim *optim)
 {
     char number[KN_NUMBER_TEXT];
-    for (int i = 0; optim->algorithm->hyper[i] != NULL; i++) {
-        add(settings, optim->algorithm->hyper[i], "%s", kn_format_number(number, optim->hyper[i]));
+    for (int i = 0; optim->algorithm->hyper[i].name != NULL; i++) {
+        add(settings, optim->algorithm->hyper[i].name, "%s", kn_format_number(number, optim->groups[0].hyper[i]));
         settings->all[settings->count - 1].is_optimizer = true;
     }
 }
@@ -115,7 +116,7 @@ kn_status kn_trainer_compare_settings(kn_trainer *trainer, const kn_tensor_file 
         char *key = key_of(setting);
         const char *saved = key != NULL ? kn_tensor_file_metadata(file, key) : NULL;
         if (saved != NULL && setting->is_optimizer) /* these come first, in the optimizer's order */
-            compare_hyperparameter(&optimizer, setting, saved, trainer->params.optim->hyper[i]);
+            compare_hyperparameter(&optimizer, setting, saved, trainer->params.optim->groups[0].hyper[i]);
         else if (saved != NULL)
             compare(&others, setting, saved);
         status = key != NULL ? KN_OK : KN_ERR_MEMORY;

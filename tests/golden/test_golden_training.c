@@ -1,4 +1,4 @@
-/* test_golden_training.c - optimizers against PyTorch's trajectories of ten steps, and the statistics of the default
+/* test_golden_training.c - optimizers against PyTorch's trajectories of twenty steps, and the statistics of the default
  * initialisation. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,18 +15,19 @@
 
 /* --- optimizers ------------------------------------------------------------------------------------------ */
 
+/* The case's words: "op=AdamW lr=0.1 amsgrad=1". */
 static kn_optim *make_optimizer(const golden_case *c, kn_parameter_list parameters)
 {
-    char op[16] = "";
-    golden_text(c, "op", op, sizeof op);
-    double lr = golden_number(c, "lr", 0), weight_decay = golden_number(c, "weight_decay", 0);
-    if (strcmp(op, "sgd") == 0)
-        return kn_optim_sgd(parameters, .lr = lr, .weight_decay = weight_decay,
-                            .momentum = golden_number(c, "momentum", 0), .dampening = golden_number(c, "dampening", 0),
-                            .nesterov = golden_whole(c, "nesterov", 0) != 0);
-    return kn_optim_adam(parameters, .lr = lr, .weight_decay = weight_decay, .beta1 = golden_number(c, "beta1", 0.9),
-                         .beta2 = golden_number(c, "beta2", 0.999), .eps = golden_number(c, "eps", 1e-8),
-                         .amsgrad = golden_whole(c, "amsgrad", 0) != 0);
+    char text[400], *rest = NULL;
+    kn_optim_option options[KN_OPTIM_MAX_OPTIONS] = {{0}};
+    snprintf(text, sizeof text, "%s", c->text);
+    const char *op = strtok_r(text, " ", &rest) + strlen("op=");
+    for (int i = 0; (options[i].name = strtok_r(NULL, " ", &rest)) != NULL; i++) {
+        char *equals = strchr(options[i].name, '=');
+        *equals = '\0';
+        options[i].value = atof(equals + 1);
+    }
+    return kn_optim_named_with(op, parameters, options);
 }
 
 static kn_tensor *leaf_from(const kn_tensor_file *file, const char *name, kn_dtype dtype)

@@ -15,7 +15,7 @@ typedef struct progress {
 
 static progress progress_of(const graph_case *c)
 {
-    progress now = {.steps = c->optim->steps[0]};
+    progress now = {.steps = c->optim->courses[0].step};
     CHECK_OK(kn_get_rng_state(kn_device_current(), now.generator));
     return now;
 }

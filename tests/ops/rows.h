@@ -7,9 +7,12 @@
 #define OP_TABLES(X) \
     X(activation) \
     X(alignment) \
+    X(attention) \
     X(binary) \
     X(conv) \
     X(conv2d) \
+    X(cumulative) \
+    X(elementwise) \
     X(index) \
     X(linalg) \
     X(loss) \
@@ -17,10 +20,13 @@
     X(norm) \
     X(pool) \
     X(pool2d) \
+    X(products) \
     X(reduction) \
     X(rnn) \
     X(shape) \
-    X(unary)
+    X(sort) \
+    X(unary) \
+    X(vision)
 /* clang-format on */
 
 #define OP_TABLE_DECLARED(family) extern const op_table family##_rows;

@@ -1,0 +1,30 @@
+/* optim/scaler.cl - counts of steps that may be skipped, and the state of a gradient scaler. */
+#include "common/koine.clh"
+
+/* Counts a step for parameters first .. end - 1, unless an infinity was found (has_found: found_inf is there). */
+kernel void count_steps(KN_INOUT(steps), KN_IN(found_inf), const long first, const long end, const int has_found)
+{
+    KN_BIND_OUT(float, steps);
+    const long i = first + (long)get_global_id(0);
+    if (i < end && !(has_found && *(const global float *)(found_inf_base + found_inf_offset) != 0))
+        steps[i] += 1;
+}
+
+/* state: scale, growth tracker, found_inf. As torch._amp_update_scale_, and found_inf is cleared. */
+kernel void update_scale(KN_INOUT(state), const float growth, const float backoff, const int interval)
+{
+    KN_BIND_OUT(float, state);
+    if (get_global_id(0) != 0)
+        return;
+    if (state[2] != 0) {
+        state[0] *= backoff;
+        state[1] = 0;
+    } else if (state[1] + 1 >= interval) {
+        const float grown = state[0] * growth;
+        state[0] = isinf(grown) ? state[0] : grown; /* a scale stays finite */
+        state[1] = 0;
+    } else {
+        state[1] += 1;
+    }
+    state[2] = 0;
+}
