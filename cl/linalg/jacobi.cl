@@ -49,7 +49,7 @@ static inline void scale_by(global T *x, T factor, long count, long stride)
         x[k * stride] *= factor;
 }
 
-/* --- eigh: a [n, n], whose lower triangle counts, becomes diagonal; v's columns are the vectors ----------------------- */
+/* --- eigh: a [n, n], whose lower triangle counts, becomes diagonal; v's columns are the vectors ------------------- */
 
 kernel void linalg_eigh(KN_INOUT(a), KN_INOUT(v), const long n, const T tolerance)
 {
@@ -118,7 +118,7 @@ kernel void linalg_eigh_finish(KN_IN(a), KN_INOUT(values), KN_INOUT(v), const lo
     }
 }
 
-/* --- svd: of a tall a [m, n], given as its transpose w [n, m]: the rows of u [m or n, m] and v [n, n] are the vectors -- */
+/* --- svd: of a tall a [m, n], given as its transpose: the rows of u [m or n, m] and v [n, n] are the vectors --------- */
 
 static inline T dot(const global T *x, const global T *y, long count)
 {

@@ -4,7 +4,7 @@
  * With `reports` a matrix without a factorisation is a fault. */
 #include "linalg/lanes.clh"
 
-/* --- Cholesky: a = l l^T, of the lower triangle, in place ----------------------------------------------------------- */
+/* --- Cholesky: a = l l^T, of the lower triangle, in place --------------------------------------------------------- */
 
 static inline T row_product(const global T *a, long i, long j, long count, long n)
 {
@@ -44,7 +44,7 @@ kernel void linalg_cholesky(KN_INOUT(a), KN_OUT(info), const long n, const int r
     }
 }
 
-/* --- LU: p a = l u with the largest pivot of each column, in place; a is m by n ------------------------------------- */
+/* --- LU: p a = l u with the largest pivot of each column, in place; a is m by n ----------------------------------- */
 
 static inline long largest_below(const global T *a, long k, long m, long n)
 {
@@ -101,7 +101,7 @@ kernel void linalg_lu(KN_INOUT(a), KN_OUT(pivots), KN_OUT(info), const long m, c
     }
 }
 
-/* --- triangular systems: b [n, columns] = a^-1 b, each lane some columns -------------------------------------------- */
+/* --- triangular systems: b [n, columns] = a^-1 b, each lane some columns ------------------------------------------ */
 
 static inline void substitute(const global T *a, global T *b, long n, long columns, int upper, int unit)
 {
@@ -152,7 +152,7 @@ kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n,
     substitute(lu, b, n, columns, 1, 0);
 }
 
-/* --- determinants from LU: one work-item per matrix ---------------------------------------------------------------- */
+/* --- determinants from LU: one work-item per matrix --------------------------------------------------------------- */
 
 kernel void linalg_determinant(KN_IN(lu), KN_IN(pivots), KN_OUT(sign), KN_OUT(logarithm), const long n,
                                const long count, const int is_product)

@@ -14,7 +14,7 @@
 
 KN_BEGIN_DECLS
 
-/* --- positive definite matrices ------------------------------------------------------------------------------------ */
+/* --- positive definite matrices ----------------------------------------------------------------------------------- */
 
 /* a = l l^T of a symmetric a, whose lower triangle is read; or with `upper` u of a = u^T u, from its upper one. info:
  * the order of the first leading minor that is not positive. */
@@ -23,7 +23,7 @@ KN_API kn_tensor *kn_linalg_cholesky_ex(kn_tensor *a, bool upper, kn_tensor **in
 /* a^-1 b of a's Cholesky factor; b [..., n, k] */
 KN_API kn_tensor *kn_cholesky_solve(kn_tensor *b, kn_tensor *factor, bool upper);
 
-/* --- systems of equations ------------------------------------------------------------------------------------------ */
+/* --- systems of equations ----------------------------------------------------------------------------------------- */
 
 /* a^-1 b, or b a^-1 unless `left`, of a triangular a, whose other triangle is not read, nor with `unitriangular` its
  * diagonal. b [..., n, k], or [..., k, n]. */
@@ -43,14 +43,14 @@ KN_API kn_tensor *kn_linalg_inv_ex(kn_tensor *a, kn_tensor **info);
 /* The x that minimises |a x - b|, and |x| if there are several, of an a of full rank; b [..., m, k]. */
 KN_API kn_tensor *kn_linalg_lstsq(kn_tensor *a, kn_tensor *b);
 
-/* --- determinants: gradients of matrices with an inverse ------------------------------------------------------------ */
+/* --- determinants: gradients of matrices with an inverse ---------------------------------------------------------- */
 
 KN_API kn_tensor *kn_linalg_det(kn_tensor *a);
 /* the sign, and the logarithm of the magnitude; 0 and -inf for a singular matrix */
 KN_API kn_tensor *kn_linalg_slogdet(kn_tensor *a, kn_tensor **logabsdet);
 KN_API kn_tensor *kn_logdet(kn_tensor *a); /* NaN if the determinant is negative */
 
-/* --- factorisations ------------------------------------------------------------------------------------------------ */
+/* --- factorisations ----------------------------------------------------------------------------------------------- */
 
 /* a = q r with orthonormal columns of q and an upper triangular r, whose signs are LAPACK's. REDUCED: q [m, k], r [k,
  * n] with k = min(m, n); COMPLETE: q [m, m], r [m, n]; R: r as with REDUCED, and a q without elements. */
@@ -72,7 +72,7 @@ KN_API kn_tensor *kn_linalg_svdvals(kn_tensor *a);
 KN_API kn_tensor *kn_linalg_pinv(kn_tensor *a);
 KN_API kn_tensor *kn_linalg_matrix_rank(kn_tensor *a);
 
-/* --- norms and products -------------------------------------------------------------------------------------------- */
+/* --- norms and products ------------------------------------------------------------------------------------------- */
 
 /* Of the last two dimensions: the root of the sum of squares; the sum of the singular values; the largest and the
  * smallest of them; those of the sums of magnitudes of columns (1) and of rows (inf). */

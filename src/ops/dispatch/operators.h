@@ -229,6 +229,13 @@
     X(lcm) \
     X(ldexp) \
     X(le) \
+    X(le_scalar) \
+    X(leaky_relu) \
+    X(lerp) \
+    X(lerp_) \
+    X(lerp_scalar) \
+    X(lerp_scalar_) \
+    X(lgamma) \
     X(linalg_cholesky) \
     X(linalg_cholesky_ex) \
     X(linalg_det) \
@@ -241,13 +248,6 @@
     X(linalg_solve_ex) \
     X(linalg_solve_triangular) \
     X(linalg_svd) \
-    X(le_scalar) \
-    X(leaky_relu) \
-    X(lerp) \
-    X(lerp_) \
-    X(lerp_scalar) \
-    X(lerp_scalar_) \
-    X(lgamma) \
     X(linear) \
     X(linear_backward) \
     X(local_response_norm) \

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "ops/linalg/linalg.h"
 
-/* --- Cholesky: linalg_cholesky reports a failure, linalg_cholesky_ex has a second output for it ---------------------- */
+/* --- Cholesky: linalg_cholesky reports a failure, linalg_cholesky_ex has a second output for it ------------------- */
 
 static kn_status cholesky_shape(kn_call *call)
 {

@@ -122,7 +122,7 @@ kn_tensor *kn_linalg_invoke(const kn_op *op, kn_tensor *const *inputs, int num_i
     return status == KN_OK ? outputs[0] : kn_error_make_sticky();
 }
 
-/* --- recorded operations on matrices ------------------------------------------------------------------------------- */
+/* --- recorded operations on matrices ------------------------------------------------------------------------------ */
 
 kn_tensor *kn_matrix_transpose(kn_tensor *x) { return kn_transpose(x, -2, -1); }
 

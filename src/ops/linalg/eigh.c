@@ -17,7 +17,7 @@ static kn_tensor *inverse_gaps(kn_tensor *x)
     return kn_sub(kn_reciprocal(kn_add(gaps, ones)), ones);
 }
 
-/* --- eigh ---------------------------------------------------------------------------------------------------------- */
+/* --- eigh --------------------------------------------------------------------------------------------------------- */
 
 static kn_status eigh_shape(kn_call *call)
 {
@@ -84,7 +84,7 @@ kn_tensor *kn_linalg_eigh(kn_tensor *a, bool upper, kn_tensor **vectors)
 
 kn_tensor *kn_linalg_eigvalsh(kn_tensor *a, bool upper) { return kn_linalg_eigh(a, upper, NULL); }
 
-/* --- svd ------------------------------------------------------------------------------------------------------------ */
+/* --- svd ---------------------------------------------------------------------------------------------------------- */
 
 static kn_status svd_shape(kn_call *call)
 {

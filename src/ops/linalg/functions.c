@@ -31,7 +31,7 @@ static kn_tensor *number(double value, const kn_tensor *s)
                         &(kn_tensor_options){.dtype = kn_dtype_of(s), .device = kn_device_of(s)});
 }
 
-/* --- singular values ------------------------------------------------------------------------------------------------ */
+/* --- singular values ---------------------------------------------------------------------------------------------- */
 
 /* Which of a's singular values s count: those above max(m, n) eps times the largest. */
 static kn_tensor *that_count(kn_tensor *s, const kn_tensor *a)
@@ -80,7 +80,7 @@ kn_tensor *kn_linalg_lstsq(kn_tensor *a, kn_tensor *b)
     return kn_matmul(q, kn_linalg_solve_triangular(kn_matrix_transpose(r), b, false, true, false));
 }
 
-/* --- norms ---------------------------------------------------------------------------------------------------------- */
+/* --- norms -------------------------------------------------------------------------------------------------------- */
 
 /* The sum, largest or smallest of the singular values. */
 static kn_tensor *norm_of_values(kn_tensor *a, kn_matrix_norm norm, bool keepdim)
@@ -114,7 +114,7 @@ kn_tensor *kn_linalg_matrix_norm(kn_tensor *a, kn_matrix_norm norm, bool keepdim
     return (is_largest ? kn_amax : kn_amin)(sums, (int[]){-2, -1}, 2, keepdim);
 }
 
-/* --- products ------------------------------------------------------------------------------------------------------- */
+/* --- products ----------------------------------------------------------------------------------------------------- */
 
 kn_tensor *kn_trace(kn_tensor *a)
 {

@@ -6,7 +6,7 @@
 #include "autograd/op.h"
 #include "ops/dispatch/invoke.h"
 
-/* --- shapes -------------------------------------------------------------------------------------------------------- */
+/* --- shapes ------------------------------------------------------------------------------------------------------- */
 
 static inline int64_t kn_rows(const kn_tensor *t) { return t->shape[t->ndim - 2]; }
 static inline int64_t kn_columns(const kn_tensor *t) { return t->shape[t->ndim - 1]; }
@@ -22,7 +22,7 @@ kn_status kn_linalg_output(kn_call *call, kn_dtype dtype, int count, int64_t fir
 /* For `enter` of two operands, matrices: expands their batches to a common shape. */
 kn_status kn_linalg_broadcast(kn_entry *entry);
 
-/* --- launches: one work-group per matrix, or `count` independent elements ------------------------------------------- */
+/* --- launches: one work-group per matrix, or `count` independent elements ----------------------------------------- */
 
 typedef struct kn_linalg_launch {
     const char *source, *kernel, *operation;
@@ -34,7 +34,7 @@ kn_status kn_linalg_run(kn_stream *stream, const kn_linalg_launch *launch, const
     kn_linalg_run(stream, launch, (const kn_arg[]){__VA_ARGS__},                                                       \
                   (int)(sizeof((kn_arg[]){__VA_ARGS__}) / sizeof(kn_arg)))
 
-/* --- for gradients: recorded operations on batches of matrices ------------------------------------------------------ */
+/* --- for gradients: recorded operations on batches of matrices ---------------------------------------------------- */
 
 kn_tensor *kn_matrix_transpose(kn_tensor *x);
 /* The part of x below the diagonal, with it or `strict`ly without, or above it; else 0. */

@@ -15,7 +15,7 @@ static void copy(kn_tensor *to, const kn_tensor *from)
     memcpy(kn_reference_values(to), kn_reference_values(from), (size_t)kn_numel(from) * sizeof(double));
 }
 
-/* --- Cholesky and triangular systems ------------------------------------------------------------------------------- */
+/* --- Cholesky and triangular systems ------------------------------------------------------------------------------ */
 
 static int64_t cholesky(double *l, const double *a, int64_t n)
 {
@@ -67,7 +67,7 @@ kn_status kn_solve_triangular_reference(const kn_call *call)
     return KN_OK;
 }
 
-/* --- LU -------------------------------------------------------------------------------------------------------------- */
+/* --- LU ----------------------------------------------------------------------------------------------------------- */
 
 static void swap_rows(double *a, int64_t i, int64_t k, int64_t n)
 {
@@ -179,7 +179,7 @@ kn_status kn_det_reference(const kn_call *call)
     return KN_OK;
 }
 
-/* --- QR: reflections of whole matrices ------------------------------------------------------------------------------ */
+/* --- QR: reflections of whole matrices ---------------------------------------------------------------------------- */
 
 /* x [rows, columns] -= 2 v (v^T x) if `left`, else 2 (x v) v^T, with a unit vector v. */
 static void reflect(double *x, const double *v, int64_t rows, int64_t columns, bool left)
@@ -240,7 +240,7 @@ kn_status kn_qr_reference(const kn_call *call)
     return KN_OK;
 }
 
-/* --- symmetric eigenvalues: rotations until all other elements are 0 ------------------------------------------------- */
+/* --- symmetric eigenvalues: rotations until all other elements are 0 ---------------------------------------------- */
 
 static void rotate(double *a, double *v, int64_t p, int64_t q, int64_t n)
 {
@@ -323,7 +323,7 @@ kn_status kn_eigh_reference(const kn_call *call)
     return KN_OK;
 }
 
-/* --- singular values: the eigenvectors of x^T x, for a tall x, are its right vectors ---------------------------------- */
+/* --- singular values: the eigenvectors of x^T x, for a tall x, are its right vectors ------------------------------ */
 
 /* One matrix x [m, n], m >= n, with row and column strides. u [m, count] of which n columns are computed, s [n], v [n,
  * n] as columns; work has room for 2 n n. */
