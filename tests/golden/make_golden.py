@@ -40,9 +40,9 @@ MODULES = (
     golden_rnn,
     golden_run,
     golden_log,
-    golden_sort,
     golden_elementwise,
     golden_vision,
+    golden_sort,
     golden_attention,
     golden_products,
 )

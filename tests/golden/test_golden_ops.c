@@ -176,7 +176,6 @@ int main(int argc, char **argv)
         FAMILY("rows"),
         FAMILY("matmul"),
         FAMILY("norm"),
-        FAMILY("sort"),
         FAMILY("activations"),
         FAMILY("binary"),
         FAMILY("logic"),
@@ -184,6 +183,7 @@ int main(int argc, char **argv)
         FAMILY("norms"),
         FAMILY("vision"),
         FAMILY("pool_more"),
+        FAMILY("sort"),
         FAMILY("rnn"),
     };
     /* clang-format on */

@@ -105,6 +105,8 @@ static kn_status bincount_enter(kn_entry *entry)
     bincount_record *record = kn_entry_record(entry, sizeof *record);
     const kn_tensor *x = entry->inputs[0], *weights = entry->inputs[1];
     kn_status status = KN_OK;
+    if (kn_dtype_is_floating(x->dtype) || x->dtype == KN_BOOL)
+        return kn_fail(KN_ERR_DTYPE, "x must consist of integers, not %s", kn_dtype_name(x->dtype));
     if (x->ndim != 1)
         return kn_fail(KN_ERR_SHAPE, "x has %d dimensions; it must have 1", x->ndim);
     if (!(entry->op->dtypes[0] >> x->dtype & 1))
