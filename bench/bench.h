@@ -127,6 +127,7 @@ typedef struct bench_list {
     X(elementwise) \
     X(reduce) \
     X(softmax) \
+    X(sort) \
     X(attention) \
     X(norm) \
     X(move) \
