@@ -34,4 +34,5 @@ import losses  # noqa: E402,F401
 import products  # noqa: E402,F401
 import rows  # noqa: E402,F401
 import shapes  # noqa: E402,F401
+import sort  # noqa: E402,F401
 import vision  # noqa: E402,F401
