@@ -4,6 +4,7 @@
 
 #include <koine/amp.h>
 #include <koine/autograd.h>
+#include <koine/clip_grad.h>
 #include <koine/common.h>
 #include <koine/conv.h>
 #include <koine/data.h>
@@ -16,6 +17,7 @@
 #include <koine/function.h>
 #include <koine/fused_optim.h>
 #include <koine/generator.h>
+#include <koine/grad_scaler.h>
 #include <koine/graph.h>
 #include <koine/index.h>
 #include <koine/init.h>
