@@ -93,8 +93,8 @@ kernel void multinomial_with(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset
     }
 }
 
-/* Without replacement: the categories with the largest weight / exponential deviate, in that order, which draws one after
- * the other by weight among those left (Efraimidis and Spirakis 2006). */
+/* Without replacement: the categories with the largest weight / exponential deviate, in that order, which draws one
+ * after the other by weight among those left (Efraimidis and Spirakis 2006). */
 kernel void multinomial_without(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples,
                                 long rows)
 {

@@ -4,6 +4,7 @@
 
 #include <koine/amp.h>
 #include <koine/autograd.h>
+#include <koine/averaged_model.h>
 #include <koine/clip_grad.h>
 #include <koine/common.h>
 #include <koine/conv.h>

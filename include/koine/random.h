@@ -161,8 +161,7 @@ KN_API kn_multinomial_params kn_multinomial_params_init(void);
  * last. A row whose weights are not finite or have no positive one gives index 0. */
 KN_API kn_tensor *kn_multinomial_with(kn_tensor *weights, int64_t num_samples, const kn_multinomial_params *params);
 #define kn_multinomial(weights, num_samples, ...)                                                                      \
-    KN_CALL(kn_multinomial_with(weights, num_samples,                                                                  \
-                                &(kn_multinomial_params){KN_MULTINOMIAL_DEFAULTS, __VA_ARGS__}))
+    KN_CALL(kn_multinomial_with(weights, num_samples, &(kn_multinomial_params){KN_MULTINOMIAL_DEFAULTS, __VA_ARGS__}))
 
 KN_END_DECLS
 

@@ -306,9 +306,8 @@ kn_tensor *kn_truncated_normal_with_(kn_tensor *tensor, double mean, double std,
         return kn_fail_null(KN_ERR_ARGUMENT, "kn_truncated_normal_: std (%g) must be above 0, and a (%g) below b (%g)",
                             std, a, b);
     const double low = erfc(-(a - mean) / std / sqrt(2)) / 2, high = erfc(-(b - mean) / std / sqrt(2)) / 2;
-    return draw_in_place(
-        tensor, &(draw){.kind = DRAW_TRUNCATED, .a = mean, .b = std, .cut = low, .share = high - low}, params,
-        "kn_truncated_normal_");
+    return draw_in_place(tensor, &(draw){.kind = DRAW_TRUNCATED, .a = mean, .b = std, .cut = low, .share = high - low},
+                         params, "kn_truncated_normal_");
 }
 
 kn_tensor *kn_random_with_(kn_tensor *tensor, int64_t low, int64_t high, const kn_random_params *params)
@@ -316,9 +315,8 @@ kn_tensor *kn_random_with_(kn_tensor *tensor, int64_t low, int64_t high, const k
     if (high <= low)
         return kn_fail_null(KN_ERR_ARGUMENT, "kn_random_: there is no integer from %" PRId64 " to below %" PRId64, low,
                             high);
-    return draw_in_place(tensor,
-                         &(draw){.kind = DRAW_RANDINT, .low = low, .range = (uint64_t)high - (uint64_t)low}, params,
-                         "kn_random_");
+    return draw_in_place(tensor, &(draw){.kind = DRAW_RANDINT, .low = low, .range = (uint64_t)high - (uint64_t)low},
+                         params, "kn_random_");
 }
 
 kn_tensor *kn_randint_like_with(const kn_tensor *like, int64_t low, int64_t high, const kn_random_params *params)

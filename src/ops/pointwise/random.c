@@ -16,8 +16,7 @@ static kn_status check(const char *function, const char *name, const kn_tensor *
 {
     KN_TRY(kn_check_tensor(function, name, tensor));
     if (!kn_dtype_is_floating(tensor->dtype))
-        return kn_fail(KN_ERR_DTYPE, "%s: %s is %s; it must be floating", function, name,
-                       kn_dtype_name(tensor->dtype));
+        return kn_fail(KN_ERR_DTYPE, "%s: %s is %s; it must be floating", function, name, kn_dtype_name(tensor->dtype));
     if (kn_device_is_host(tensor->storage->device))
         return kn_fail(KN_ERR_DEVICE, "%s: %s is on the host; move it to a device with kn_to", function, name);
     return KN_OK;
