@@ -16,7 +16,6 @@
 #define KOINE_GRAD_SCALER_H
 
 #include <koine/common.h>
-#include <koine/io.h>
 #include <koine/optim.h>
 
 KN_BEGIN_DECLS
@@ -44,7 +43,7 @@ KN_API kn_status kn_grad_scaler_step(kn_grad_scaler *scaler, kn_optim *optim); /
 KN_API kn_status kn_grad_scaler_update(kn_grad_scaler *scaler);                /* once after all optimizers' steps */
 
 KN_API kn_status kn_grad_scaler_get_scale(const kn_grad_scaler *scaler, double *scale); /* waits */
-/* The state (scale and growth tracker) to and from a file of tensors: "scale", "_growth_tracker". */
+/* The state (scale and growth tracker) to and from a safetensors file: "scale", "_growth_tracker". */
 KN_API kn_status kn_grad_scaler_save(const kn_grad_scaler *scaler, const char *path);
 KN_API kn_status kn_grad_scaler_load(kn_grad_scaler *scaler, const char *path);
 

@@ -1,6 +1,5 @@
 /* optim/averaged_model.c - averages of parameters, updated by the launches of optimizers (optim/launch.c). */
 #include <koine/averaged_model.h>
-#include <koine/io.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "optim/optim.h"
+#include "optim/training_state.h"
 #include "tensor/liveness.h"
 
 struct kn_averaged_model {
@@ -147,7 +147,7 @@ kn_status kn_averaged_model_swap(kn_averaged_model *model)
     return KN_OK;
 }
 
-/* --- files -------------------------------------------------------------------------------------------------------- */
+/* --- state -------------------------------------------------------------------------------------------------------- */
 
 static const char *name_of(char name[32], int index)
 {
@@ -155,67 +155,35 @@ static const char *name_of(char name[32], int index)
     return name;
 }
 
-static kn_status put(kn_tensor_file *file, const char *name, kn_tensor *tensor)
-{
-    kn_tensor *host = NULL;
-    kn_status status = kn_tensor_cast(&host, tensor, tensor->dtype, kn_device_host());
-    if (status == KN_OK)
-        status = kn_tensor_file_put(file, name, host);
-    kn_release(host);
-    return status;
-}
-
-kn_status kn_averaged_model_save(const kn_averaged_model *model, const char *path)
+kn_status kn_averaged_model_state_list(const kn_averaged_model *model, kn_tensor_list *list)
 {
     char name[32];
     kn_tensor *updates = NULL;
-    if (!model || !path)
-        return kn_fail_argument_null("averaged_model_save", model ? "path" : "model");
-    kn_tensor_file *file = kn_tensor_file_new();
-    kn_status status = file ? kn_tensor_new(&updates, KN_I64, 0, NULL, kn_device_host()) : KN_ERR_MEMORY;
-    if (status == KN_OK) {
-        *(int64_t *)kn_data(updates) = model->updates;
-        status = put(file, "n_averaged", updates);
-    }
-    for (int i = 0; i < model->count && status == KN_OK; i++)
-        status = put(file, name_of(name, i), model->averages[i]);
-    if (status == KN_OK)
-        status = kn_save_safetensors(path, file);
+    KN_TRY(kn_tensor_new(&updates, KN_I64, 0, NULL, kn_device_host()));
+    *(int64_t *)kn_data(updates) = model->updates;
+    kn_status status = kn_tensor_list_append(list, "n_averaged", updates);
     kn_release(updates);
-    kn_tensor_file_free(file);
+    for (int i = 0; i < model->count && status == KN_OK; i++)
+        status = kn_tensor_list_append(list, name_of(name, i), model->averages[i]);
     return status;
 }
 
-static kn_status check_file(const kn_averaged_model *model, const kn_tensor_file *file, const char *path)
+kn_status kn_averaged_model_state_load(kn_averaged_model *model, const kn_tensor_list *list, const char *origin)
 {
     char name[32];
-    const kn_tensor *updates = kn_tensor_file_get(file, "n_averaged");
+    int64_t count;
+    const kn_tensor *updates = kn_tensor_list_find(list, "n_averaged");
     if (!updates || kn_numel(updates) != 1)
-        return kn_fail(KN_ERR_FORMAT, "%s holds no averages: no number \"n_averaged\"", path);
+        return kn_fail(KN_ERR_FORMAT, "%s holds no averages: no number \"n_averaged\"", origin);
     for (int i = 0; i < model->count; i++) {
-        const kn_tensor *tensor = kn_tensor_file_get(file, name_of(name, i));
+        const kn_tensor *tensor = kn_tensor_list_find(list, name_of(name, i));
         if (!tensor || !kn_same_shape(tensor, model->averages[i]))
             return kn_fail(KN_ERR_FORMAT, "%s does not fit these averages: \"%s\" is missing or has another shape",
-                           path, name);
+                           origin, name);
     }
+    KN_TRY(kn_item_i64(updates, &count));
+    for (int i = 0; i < model->count; i++)
+        KN_TRY(kn_tensor_copy(model->averages[i], kn_tensor_list_find(list, name_of(name, i))));
+    model->updates = count;
     return KN_OK;
-}
-
-kn_status kn_averaged_model_load(kn_averaged_model *model, const char *path)
-{
-    char name[32];
-    if (!model || !path)
-        return kn_fail_argument_null("averaged_model_load", model ? "path" : "model");
-    kn_tensor_file *file;
-    KN_TRY(kn_status_of(file = kn_load_safetensors(path)));
-    kn_status status = check_file(model, file, path);
-    int64_t updates = 0;
-    if (status == KN_OK)
-        status = kn_item_i64(kn_tensor_file_get(file, "n_averaged"), &updates);
-    for (int i = 0; i < model->count && status == KN_OK; i++)
-        status = kn_tensor_copy(model->averages[i], kn_tensor_file_get(file, name_of(name, i)));
-    if (status == KN_OK)
-        model->updates = updates;
-    kn_tensor_file_free(file);
-    return status;
 }

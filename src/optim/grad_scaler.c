@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "optim/gradients.h"
 #include "optim/optim.h"
+#include "optim/training_state.h"
 #include "tensor/liveness.h"
 
 #define MAX_OPTIMIZERS 16
@@ -199,45 +200,32 @@ kn_status kn_grad_scaler_get_scale(const kn_grad_scaler *scaler, double *scale)
 
 static const char *const names[] = {"scale", "_growth_tracker"};
 
-kn_status kn_grad_scaler_save(const kn_grad_scaler *scaler, const char *path)
+kn_status kn_grad_scaler_state_list(const kn_grad_scaler *scaler, kn_tensor_list *list)
 {
     double values[2];
-    if (scaler == NULL || path == NULL)
-        return kn_fail_argument_null("grad_scaler_save", scaler == NULL ? "scaler" : "path");
     KN_TRY(read_state(scaler, &values[0], &values[1]));
-    kn_tensor_file *file = kn_tensor_file_new();
-    kn_status status = file != NULL ? KN_OK : KN_ERR_MEMORY;
+    kn_status status = KN_OK;
     for (int i = 0; i < 2 && status == KN_OK; i++) {
         kn_tensor *tensor = NULL;
         status = kn_tensor_new(&tensor, KN_F64, 0, NULL, kn_device_host());
         if (status == KN_OK)
             status = kn_tensor_fill(tensor, values[i]);
         if (status == KN_OK)
-            status = kn_tensor_file_put(file, names[i], tensor);
+            status = kn_tensor_list_append(list, names[i], tensor);
         kn_release(tensor);
     }
-    if (status == KN_OK)
-        status = kn_save_safetensors(path, file);
-    kn_tensor_file_free(file);
     return status;
 }
 
-kn_status kn_grad_scaler_load(kn_grad_scaler *scaler, const char *path)
+kn_status kn_grad_scaler_state_load(kn_grad_scaler *scaler, const kn_tensor_list *list, const char *origin)
 {
     double values[2];
-    if (scaler == NULL || path == NULL)
-        return kn_fail_argument_null("grad_scaler_load", scaler == NULL ? "scaler" : "path");
-    kn_tensor_file *file;
-    KN_TRY(kn_status_of(file = kn_load_safetensors(path)));
-    kn_status status = KN_OK;
-    for (int i = 0; i < 2 && status == KN_OK; i++) {
-        const kn_tensor *tensor = kn_tensor_file_get(file, names[i]);
-        status = tensor != NULL && kn_numel(tensor) == 1
-                     ? kn_item(tensor, &values[i])
-                     : kn_fail(KN_ERR_FORMAT, "%s holds no state of a GradScaler: no number \"%s\"", path, names[i]);
+    for (int i = 0; i < 2; i++) {
+        const kn_tensor *tensor = kn_tensor_list_find(list, names[i]);
+        if (tensor == NULL || kn_numel(tensor) != 1)
+            return kn_fail(KN_ERR_FORMAT, "%s holds no state of a GradScaler: no number \"%s\"", origin, names[i]);
+        KN_TRY(kn_item(tensor, &values[i]));
     }
-    kn_tensor_file_free(file);
-    KN_TRY(status);
     scaler->scale = values[0];
     scaler->tracker = values[1];
     kn_release(scaler->state); /* made again with the next loss */
