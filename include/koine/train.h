@@ -125,7 +125,8 @@ typedef struct kn_trainer_params {
     int accumulate;
     double clip_grad_norm; /* default 0: none; else kn_clip_grad_norm_ before each step and on_before_optimizer_step */
 } kn_trainer_params;
-#define KN_TRAINER_DEFAULTS .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss", .log_range = 1, .accumulate = 1
+#define KN_TRAINER_DEFAULTS                                                                                            \
+    .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss", .log_range = 1, .accumulate = 1
 KN_API kn_trainer_params kn_trainer_params_init(void);
 
 KN_API kn_trainer *kn_trainer_new_with(const kn_trainer_params *params);

@@ -67,7 +67,8 @@ static kn_status check_params(const kn_trainer_params *params)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: accumulate (%d) must be 1 or more, clip_grad_norm (%g) 0 or more",
                        params->accumulate, params->clip_grad_norm);
     if (params->scheduler != NULL && params->scheduler_per_step && kn_lr_scheduler_takes_metric(params->scheduler))
-        return kn_fail(KN_ERR_ARGUMENT, "trainer: ReduceLROnPlateau needs a figure of the epoch: no scheduler_per_step");
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "trainer: ReduceLROnPlateau needs a figure of the epoch: no scheduler_per_step");
     if (params->resume && params->output == NULL)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: resume needs an output directory to resume from");
     return check_monitor(params);

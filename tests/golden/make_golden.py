@@ -17,6 +17,7 @@ import golden_dtypes
 import golden_log
 import golden_norm
 import golden_ops
+import golden_optim_state
 import golden_run
 import golden_text
 import golden_training
@@ -26,6 +27,7 @@ MODULES = (
     golden_norm,
     golden_text,
     golden_dtypes,
+    golden_optim_state,
     golden_training,
     golden_run,
     golden_log,
