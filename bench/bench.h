@@ -115,9 +115,29 @@ typedef struct bench_list {
     int count;
 } bench_list;
 
+/* clang-format off */
 /* The families, in the order in which they run. */
-extern const bench_list bench_seeds, bench_gemm, bench_conv, bench_pooling, bench_networks, bench_elementwise,
-    bench_reduce, bench_softmax, bench_norm, bench_move, bench_launch, bench_profiler, bench_transfer, bench_startup;
+#define BENCH_FAMILIES(X) \
+    X(seeds) \
+    X(networks) \
+    X(sequence_networks) \
+    X(gemm) \
+    X(conv) \
+    X(pooling) \
+    X(elementwise) \
+    X(reduce) \
+    X(softmax) \
+    X(attention) \
+    X(norm) \
+    X(move) \
+    X(launch) \
+    X(profiler) \
+    X(transfer) \
+    X(startup)
+/* clang-format on */
+
+#define BENCH_DECLARED(family) extern const bench_list bench_##family;
+BENCH_FAMILIES(BENCH_DECLARED)
 extern const bench_list *const bench_families[];
 extern const int bench_family_count;
 

@@ -37,10 +37,8 @@ double bench_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-const bench_list *const bench_families[] = {
-    &bench_seeds,   &bench_networks, &bench_gemm, &bench_conv,   &bench_pooling,  &bench_elementwise, &bench_reduce,
-    &bench_softmax, &bench_norm,     &bench_move, &bench_launch, &bench_profiler, &bench_transfer,    &bench_startup,
-};
+#define ADDRESS(family) &bench_##family,
+const bench_list *const bench_families[] = {BENCH_FAMILIES(ADDRESS)};
 const int bench_family_count = sizeof bench_families / sizeof bench_families[0];
 
 static int by_value(const void *a, const void *b)

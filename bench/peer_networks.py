@@ -141,6 +141,18 @@ class MobileNetV2(nn.Module):
         return self.classifier(torch.flatten(x, 1))
 
 
+class SequenceClassifier(nn.Module):
+    """Two layers of `kind`, and a linear layer after the last step."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.rnn = kind(256, 256, 2, batch_first=True)
+        self.fc = nn.Linear(256, 10)
+
+    def forward(self, x):
+        return self.fc(self.rnn(x)[0][:, -1])
+
+
 def adam(rate):
     return lambda parameters, recorded: torch.optim.Adam(parameters, lr=rate, capturable=recorded)
 
@@ -157,5 +169,7 @@ TRAINING = {
     'lenet': (lenet, adam(0.001), nn.functional.cross_entropy, False),
     'resnet18': (resnet18, sgd(0.01), nn.functional.cross_entropy, False),
     'resnet50': (resnet50, sgd(0.0001), nn.functional.cross_entropy, False),
+    'lstm': (lambda: SequenceClassifier(nn.LSTM), adam(0.001), nn.functional.cross_entropy, False),
+    'gru': (lambda: SequenceClassifier(nn.GRU), adam(0.001), nn.functional.cross_entropy, False),
     'mobilenetv2': (MobileNetV2, sgd(0.01), nn.functional.cross_entropy, False),
 }

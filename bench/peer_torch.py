@@ -84,6 +84,7 @@ OPERATIONS = {
     'max': lambda x, p: torch.max(x[0]),
     'sum_dim': lambda x, p: torch.sum(x[0], int(p[0])),
     'max_dim': lambda x, p: torch.max(x[0], int(p[0])).values,
+    'attention': lambda x, p: F.scaled_dot_product_attention(x[0], x[1], x[2], is_causal=p[0] != 0),
     'softmax': lambda x, p: torch.softmax(x[0], int(p[0])),
     'log_softmax': lambda x, p: torch.log_softmax(x[0], int(p[0])),
     'layer_norm': lambda x, p: F.layer_norm(x[0], x[1].shape, x[1], x[2], 1e-5),

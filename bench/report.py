@@ -27,6 +27,7 @@ SECTIONS = (
     ('Pooling', ('pool/',), 'bytes'),
     ('Elementwise', ('elementwise/', 'dropout'), 'bytes'),
     ('Reductions', ('reduce/',), 'bytes'),
+    ('Attention', ('attention/',), 'flops'),
     ('Softmax', ('softmax/', 'log_softmax/'), 'bytes'),
     ('Normalisation', ('batch_norm/', 'layer_norm/'), 'bytes'),
     ('Transposition', ('transpose/',), 'bytes'),

@@ -1,6 +1,6 @@
 /* index/index.cl - gathering from a table by index, and scattering into it. An index out of range is reported; gathered
- * it gives zero, scattered it is left out. Compiled in: T; INDEX (long or int); of a scatter MODE; of a gather on GPUs WIDE,
- * 2^31 elements or more. */
+ * it gives zero, scattered it is left out. Compiled in: T; INDEX (long or int); of a scatter MODE; of a gather on GPUs
+ * WIDE: 2^31 elements or more. */
 #include "common/koine.clh"
 #include "index/index.h"
 

@@ -17,10 +17,10 @@ typedef struct kn_index_walk {
     kn_long inner_strides[KN_INDEX_LANES];
     kn_long places; /* of a scatter: how many indices in turn move each element, and their strides */
     kn_long place_strides[KN_INDEX_LANES];
-    kn_long size, step; /* indices are below `size` */
-    kn_long wraps;      /* negative ones count from the end */
-    kn_long parts;      /* into which a line is divided among work-items */
-    kn_long ranges;     /* of a scatter: into which the indices are divided */
+    kn_long size, step;                       /* indices are below `size` */
+    kn_long wraps;                            /* negative ones count from the end */
+    kn_long parts;                            /* into which a line is divided among work-items */
+    kn_long ranges;                           /* of a scatter: into which the indices are divided */
     kn_divisor by_inner, by[KN_MAX_DIMS + 1]; /* for fewer than 2^31 elements */
     kn_int unused[2];
 } kn_index_walk;

@@ -2,7 +2,9 @@
 #ifndef KOINE_KOINE_H
 #define KOINE_KOINE_H
 
+#include <koine/activation.h>
 #include <koine/amp.h>
+#include <koine/attention.h>
 #include <koine/autograd.h>
 #include <koine/averaged_model.h>
 #include <koine/clip_grad.h>
@@ -12,6 +14,8 @@
 #include <koine/device.h>
 #include <koine/device_log.h>
 #include <koine/dist.h>
+#include <koine/distance.h>
+#include <koine/dropout.h>
 #include <koine/dtype.h>
 #include <koine/embedding.h>
 #include <koine/flags.h>
@@ -26,6 +30,7 @@
 #include <koine/jit.h>
 #include <koine/join.h>
 #include <koine/kernel.h>
+#include <koine/logic.h>
 #include <koine/loss.h>
 #include <koine/lr_scheduler.h>
 #include <koine/matmul.h>
@@ -37,12 +42,16 @@
 #include <koine/norm.h>
 #include <koine/operators.h>
 #include <koine/optim.h>
+#include <koine/pad.h>
 #include <koine/pointwise.h>
 #include <koine/pool.h>
 #include <koine/profiler.h>
 #include <koine/random.h>
 #include <koine/reduce.h>
+#include <koine/rnn.h>
 #include <koine/shape.h>
+#include <koine/sort.h>
+#include <koine/special.h>
 #include <koine/status.h>
 #include <koine/storage.h>
 #include <koine/stream.h>
@@ -50,5 +59,6 @@
 #include <koine/train.h>
 #include <koine/usage.h>
 #include <koine/version.h>
+#include <koine/vision.h>
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <koine/operators.h>
 
-#define KN_SAMPLE_INPUTS 8
+#define KN_SAMPLE_INPUTS 16
 
 typedef struct kn_op_sample {
     int num_inputs;

@@ -3,7 +3,7 @@
 
 #include "support/golden.h"
 
-#define GOLDEN_MAX_INPUTS 8
+#define GOLDEN_MAX_INPUTS 10
 
 #define GOLDEN_MORE 4
 

@@ -163,16 +163,28 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         FAMILY("conv2d"),
         FAMILY("conv"),
+        FAMILY("attention"),
+        FAMILY("products"),
         FAMILY("pool2d"),
         FAMILY("pool"),
         FAMILY("functions"),
         FAMILY("activation"),
         FAMILY("loss"),
+        FAMILY("losses"),
         FAMILY("elementwise"),
         FAMILY("reduction"),
         FAMILY("rows"),
         FAMILY("matmul"),
         FAMILY("norm"),
+        FAMILY("activations"),
+        FAMILY("binary"),
+        FAMILY("logic"),
+        FAMILY("special"),
+        FAMILY("norms"),
+        FAMILY("vision"),
+        FAMILY("pool_more"),
+        FAMILY("sort"),
+        FAMILY("rnn"),
     };
     /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);

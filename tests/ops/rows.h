@@ -7,18 +7,25 @@
 #define OP_TABLES(X) \
     X(activation) \
     X(alignment) \
+    X(attention) \
     X(binary) \
     X(conv) \
     X(conv2d) \
+    X(cumulative) \
+    X(elementwise) \
     X(index) \
     X(loss) \
     X(matmul) \
     X(norm) \
     X(pool) \
     X(pool2d) \
+    X(products) \
     X(reduction) \
+    X(rnn) \
     X(shape) \
-    X(unary)
+    X(sort) \
+    X(unary) \
+    X(vision)
 /* clang-format on */
 
 #define OP_TABLE_DECLARED(family) extern const op_table family##_rows;

@@ -8,9 +8,10 @@
 
 #include "base/error.h"
 
-kn_module *kn_model_of(const char *type_name, kn_forward_function forward, const kn_part *parts, int count)
+kn_module *kn_model_of_kind(const char *type_name, const kn_module_kind *kind, const void *self, size_t self_size,
+                            const kn_part *parts, int count)
 {
-    kn_module *model = kn_layer_new(type_name, forward, NULL, NULL, 0);
+    kn_module *model = kn_layer_new_kind(type_name, kind, self, self_size);
     for (int i = 0; i < count; i++) {
         if (!parts[i].name)
             continue;
@@ -21,6 +22,12 @@ kn_module *kn_model_of(const char *type_name, kn_forward_function forward, const
         model = kn_layer_failed(model);
     }
     return model;
+}
+
+kn_module *kn_model_of(const char *type_name, kn_forward_function forward, const kn_part *parts, int count)
+{
+    const kn_module_kind kind = KN_ONE_TO_ONE(forward);
+    return kn_model_of_kind(type_name, &kind, NULL, 0, parts, count);
 }
 
 kn_module *kn_model_sequence(void) { return kn_nn_sequential_of(NULL, 0); }
@@ -88,13 +95,9 @@ kn_module *kn_model_linear(int64_t in, int64_t out, double std)
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
 
-static const kn_models_params defaults = {KN_MODELS_DEFAULTS};
-
 kn_models_params kn_models_params_init(void) { return (kn_models_params){KN_MODELS_DEFAULTS}; }
 
-const kn_models_params *kn_models_params_of(const kn_models_params *params) { return params ? params : &defaults; }
-
-double kn_models_dropout(const kn_models_params *params, double own)
+double kn_model_dropout(const kn_models_params *params, double own)
 {
     return params->dropout >= 0 ? params->dropout : own;
 }

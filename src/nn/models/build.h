@@ -14,10 +14,25 @@ typedef struct kn_part {
     kn_module *module;
 } kn_part;
 
+#define KN_PARTS(...) (const kn_part[]){__VA_ARGS__}, KN_COUNT(((const kn_part[]){__VA_ARGS__}))
+
 /* A network whose forward function finds its children by index, in this order. */
 kn_module *kn_model_of(const char *type_name, kn_forward_function forward, const kn_part *parts, int count);
-#define KN_MODEL_OF(type_name, forward, ...)                                                                           \
-    kn_model_of(type_name, forward, (const kn_part[]){__VA_ARGS__}, KN_COUNT(((const kn_part[]){__VA_ARGS__})))
+#define KN_MODEL_OF(type_name, forward, ...) kn_model_of(type_name, forward, KN_PARTS(__VA_ARGS__))
+
+/* The same for a forward function with parameters (`self`, copied), or of several inputs or outputs. */
+kn_module *kn_model_of_kind(const char *type_name, const kn_module_kind *kind, const void *self, size_t self_size,
+                            const kn_part *parts, int count);
+
+/* The kinds: one tensor to one; the second of two inputs optional or not. */
+#define KN_ONE_TO_ONE(function)                                                                                        \
+    {                                                                                                                  \
+        .forward = function, .signature = {.inputs = 1, .outputs = 1}, .is_layer = true                                \
+    }
+#define KN_TWO_TO_ONE(function, optional_)                                                                             \
+    {                                                                                                                  \
+        .forward_many = function, .signature = {.inputs = 2, .optional = optional_, .outputs = 1}, .is_layer = true    \
+    }
 
 /* Appends to a Sequential; children are named by index. Returns the Sequential. */
 kn_module *kn_model_append(kn_module *sequence, kn_module *child);
@@ -46,6 +61,41 @@ static inline kn_tensor *kn_apply_child(kn_module *module, int index, kn_tensor 
     return kn_forward(kn_module_child(module, index), x);
 }
 
-/* params, or the defaults. */
-const kn_models_params *kn_models_params_of(const kn_models_params *params);
-double kn_models_dropout(const kn_models_params *params, double own); /* the caller's, or the network's own */
+double kn_model_dropout(const kn_models_params *params, double own); /* the caller's, or the network's own */
+
+/* --- the networks ------------------------------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define KN_MODELS(X) \
+    X(alexnet) \
+    X(densenet121) \
+    X(densenet161) \
+    X(densenet169) \
+    X(densenet201) \
+    X(efficientnet_b0) \
+    X(lenet5) \
+    X(mobilenet_v2) \
+    X(mobilenet_v3_large) \
+    X(mobilenet_v3_small) \
+    X(resnet18) \
+    X(resnet34) \
+    X(resnet50) \
+    X(resnet101) \
+    X(resnet152) \
+    X(resnext50_32x4d) \
+    X(resnext101_32x8d) \
+    X(unet) \
+    X(vgg11) \
+    X(vgg11_bn) \
+    X(vgg13) \
+    X(vgg13_bn) \
+    X(vgg16) \
+    X(vgg16_bn) \
+    X(vgg19) \
+    X(vgg19_bn) \
+    X(wide_resnet50_2) \
+    X(wide_resnet101_2)
+/* clang-format on */
+
+#define KN_MODEL_DECLARED(name) kn_module *kn_model_##name(const kn_models_params *params);
+KN_MODELS(KN_MODEL_DECLARED)

@@ -12,7 +12,7 @@ enum { EXPANSION = 4 }; /* of the growth rate, between a layer's two convolution
 
 static kn_module *norm(int64_t channels) { return kn_nn_batch_norm2d(.num_features = channels); }
 
-/* --- a layer: [x, conv2(relu(norm2(conv1(relu(norm1(x))))))] ------------------------------------------------------- */
+/* --- a layer: [x, conv2(relu(norm2(conv1(relu(norm1(x))))))] -------------------------------------------------- */
 
 static kn_tensor *layer_forward(kn_module *m, kn_tensor *x)
 {
@@ -69,7 +69,6 @@ static kn_tensor *forward(kn_module *m, kn_tensor *x)
 
 static kn_module *densenet(const kn_models_params *params, int64_t growth, int64_t channels, const int blocks[4])
 {
-    params = kn_models_params_of(params);
     const bool small = params->small_images;
     kn_module *features = add(kn_model_sequence(), "conv0",
                               kn_model_conv(params->in_channels, channels, small ? 3 : 7, small ? 1 : 2, 1));
@@ -94,7 +93,7 @@ static kn_module *densenet(const kn_models_params *params, int64_t growth, int64
 }
 
 #define DENSENET(name, growth, channels, ...)                                                                          \
-    kn_module *kn_models_##name##_with(const kn_models_params *params)                                                 \
+    kn_module *kn_model_##name(const kn_models_params *params)                                                         \
     {                                                                                                                  \
         return densenet(params, growth, channels, (const int[])__VA_ARGS__);                                           \
     }

@@ -31,12 +31,8 @@ static kn_module *mb_conv(int64_t in, int64_t out, int64_t kernel, int64_t strid
     block = kn_model_append(block, conv_silu(hidden, hidden, kernel, stride, hidden));
     block = kn_model_append(block, kn_model_squeeze(hidden, in / 4 > 1 ? in / 4 : 1, kn_nn_silu, kn_nn_sigmoid));
     block = kn_model_append(block, kn_model_conv_norm(&(kn_conv_norm){hidden, out, 1, 1, 1, .activation = NULL}));
-    kn_module *made = kn_layer_new("MBConv", block_forward, NULL, &drop, sizeof drop);
-    if (!made) {
-        kn_module_free(block);
-        return NULL;
-    }
-    return kn_module_register_module(made, "block", block) ? made : kn_layer_failed(made);
+    const kn_module_kind kind = KN_ONE_TO_ONE(block_forward);
+    return kn_model_of_kind("MBConv", &kind, &drop, sizeof drop, KN_PARTS({"block", block}));
 }
 
 /* --- the network -------------------------------------------------------------------------------------------------- */
@@ -47,22 +43,22 @@ static kn_tensor *forward(kn_module *m, kn_tensor *x)
     return kn_apply_child(m, 2, kn_flatten(x, 1, -1));
 }
 
-kn_module *kn_models_efficientnet_b0_with(const kn_models_params *params)
+kn_module *kn_model_efficientnet_b0(const kn_models_params *params)
 {
     static const struct {
         int64_t expansion, kernel, stride, channels, blocks;
     } stages[] = {{1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2}, {6, 3, 2, 80, 3},
                   {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1}};
-    params = kn_models_params_of(params);
+    const double depth = params->stochastic_depth >= 0 ? params->stochastic_depth : 0.2;
     kn_module *features = kn_model_sequence();
     features = kn_model_append(features, conv_silu(params->in_channels, 32, 3, params->small_images ? 1 : 2, 1));
     int64_t channels = 32;
     for (int s = 0, number = 0; s < KN_COUNT(stages); s++) {
         kn_module *stage = kn_model_sequence();
         for (int64_t i = 0; i < stages[s].blocks; i++, number++) {
-            stage = kn_model_append(stage,
-                                    mb_conv(channels, stages[s].channels, stages[s].kernel,
-                                            i > 0 ? 1 : stages[s].stride, stages[s].expansion, 0.2 * number / BLOCKS));
+            stage = kn_model_append(stage, mb_conv(channels, stages[s].channels, stages[s].kernel,
+                                                   i > 0 ? 1 : stages[s].stride, stages[s].expansion,
+                                                   depth * number / BLOCKS));
             channels = stages[s].channels;
         }
         features = kn_model_append(features, stage);
@@ -70,5 +66,5 @@ kn_module *kn_models_efficientnet_b0_with(const kn_models_params *params)
     features = kn_model_append(features, conv_silu(channels, 1280, 1, 1, 1));
     kn_module *last = kn_nn_linear(.in_features = 1280, .out_features = params->num_classes);
     return KN_MODEL_OF("EfficientNet", forward, {"features", features}, {"avgpool", kn_nn_adaptive_avg_pool2d(1, 1)},
-                       {"classifier", kn_nn_sequential(kn_nn_dropout(.p = kn_models_dropout(params, 0.2)), last)});
+                       {"classifier", kn_nn_sequential(kn_nn_dropout(.p = kn_model_dropout(params, 0.2)), last)});
 }

@@ -37,13 +37,12 @@ static kn_module *inverted_residual(int64_t in, int64_t out, int64_t stride, int
     return KN_MODEL_OF("InvertedResidual", stride == 1 && in == out ? residual_forward : plain_forward, {"conv", conv});
 }
 
-kn_module *kn_models_mobilenet_v2_with(const kn_models_params *params)
+kn_module *kn_model_mobilenet_v2(const kn_models_params *params)
 {
     static const struct {
         int64_t expansion, channels, blocks, stride;
     } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                   {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-    params = kn_models_params_of(params);
     const bool small = params->small_images;
     kn_module *features = kn_model_sequence();
     features = kn_model_append(features, conv_relu6(params->in_channels, 32, 3, small ? 1 : 2, 1));
@@ -57,7 +56,7 @@ kn_module *kn_models_mobilenet_v2_with(const kn_models_params *params)
         }
     features = kn_model_append(features, conv_relu6(channels, 1280, 1, 1, 1));
     return KN_MODEL_OF("MobileNetV2", forward, {"features", features},
-                       {"classifier", kn_nn_sequential(kn_nn_dropout(.p = kn_models_dropout(params, 0.2)),
+                       {"classifier", kn_nn_sequential(kn_nn_dropout(.p = kn_model_dropout(params, 0.2)),
                                                        kn_model_linear(1280, params->num_classes, 0.01))});
 }
 
@@ -104,7 +103,6 @@ static kn_module *block_of(const bottleneck *b)
 
 static kn_module *version3(const kn_models_params *params, const bottleneck *blocks, int count, int64_t last)
 {
-    params = kn_models_params_of(params);
     kn_module *features = kn_model_sequence();
     features = kn_model_append(
         features, conv_norm(params->in_channels, blocks[0].in, 3, params->small_images ? 1 : 2, 1, kn_nn_hardswish));
@@ -114,16 +112,16 @@ static kn_module *version3(const kn_models_params *params, const bottleneck *blo
     features = kn_model_append(features, conv_norm(out, 6 * out, 1, 1, 1, kn_nn_hardswish));
     return KN_MODEL_OF("MobileNetV3", forward, {"features", features},
                        {"classifier", kn_nn_sequential(kn_model_linear(6 * out, last, 0.01), kn_nn_hardswish(),
-                                                       kn_nn_dropout(.p = kn_models_dropout(params, 0.2)),
+                                                       kn_nn_dropout(.p = kn_model_dropout(params, 0.2)),
                                                        kn_model_linear(last, params->num_classes, 0.01))});
 }
 
-kn_module *kn_models_mobilenet_v3_large_with(const kn_models_params *params)
+kn_module *kn_model_mobilenet_v3_large(const kn_models_params *params)
 {
     return version3(params, large, KN_COUNT(large), 1280);
 }
 
-kn_module *kn_models_mobilenet_v3_small_with(const kn_models_params *params)
+kn_module *kn_model_mobilenet_v3_small(const kn_models_params *params)
 {
     return version3(params, small, KN_COUNT(small), 1024);
 }

@@ -52,9 +52,8 @@ static kn_module *add_pool(kn_module *sequence, int64_t kernel)
 
 /* --- LeNet-5 ------------------------------------------------------------------------------------------------------ */
 
-kn_module *kn_models_lenet5_with(const kn_models_params *params)
+kn_module *kn_model_lenet5(const kn_models_params *params)
 {
-    params = kn_models_params_of(params);
     kn_module *features = add_pool(add_conv(kn_model_sequence(), params->in_channels, 6, 5, 1, 2), 2);
     features = add_pool(add_conv(features, 6, 16, 5, 1, 0), 2);
     return classified("LeNet5", features, 5,
@@ -65,10 +64,9 @@ kn_module *kn_models_lenet5_with(const kn_models_params *params)
 
 /* --- AlexNet ------------------------------------------------------------------------------------------------------ */
 
-kn_module *kn_models_alexnet_with(const kn_models_params *params)
+kn_module *kn_model_alexnet(const kn_models_params *params)
 {
-    params = kn_models_params_of(params);
-    const double p = kn_models_dropout(params, 0.5);
+    const double p = kn_model_dropout(params, 0.5);
     kn_module *features = add_pool(add_conv(kn_model_sequence(), params->in_channels, 64, 11, 4, 2), 3);
     features = add_pool(add_conv(features, 64, 192, 5, 1, 2), 3);
     features = add_conv(features, 192, 384, 3, 1, 1);
@@ -102,8 +100,7 @@ static kn_module *vgg_conv(int64_t in, int64_t out)
 
 static kn_module *vgg(const kn_models_params *params, const short *layers, int count, bool norms)
 {
-    params = kn_models_params_of(params);
-    const double p = kn_models_dropout(params, 0.5);
+    const double p = kn_model_dropout(params, 0.5);
     int64_t channels = params->in_channels;
     kn_module *features = kn_model_sequence();
     for (int i = 0; i < count; i++) {
@@ -124,14 +121,8 @@ static kn_module *vgg(const kn_models_params *params, const short *layers, int c
 }
 
 #define VGG(name)                                                                                                      \
-    kn_module *kn_models_##name##_with(const kn_models_params *params)                                                 \
-    {                                                                                                                  \
-        return vgg(params, name, KN_COUNT(name), false);                                                               \
-    }                                                                                                                  \
-    kn_module *kn_models_##name##_bn_with(const kn_models_params *params)                                              \
-    {                                                                                                                  \
-        return vgg(params, name, KN_COUNT(name), true);                                                                \
-    }
+    kn_module *kn_model_##name(const kn_models_params *params) { return vgg(params, name, KN_COUNT(name), false); }    \
+    kn_module *kn_model_##name##_bn(const kn_models_params *params) { return vgg(params, name, KN_COUNT(name), true); }
 VGG(vgg11)
 VGG(vgg13)
 VGG(vgg16)

@@ -95,7 +95,6 @@ static kn_module *resnet(const kn_models_params *params, const kind *k)
 {
     int64_t channels = 64;
     kn_module *stages[4];
-    params = kn_models_params_of(params);
     for (int i = 0; i < 4; i++)
         stages[i] = stage(k, i, &channels);
     const bool small = params->small_images;
@@ -109,10 +108,7 @@ static kn_module *resnet(const kn_models_params *params, const kind *k)
 }
 
 #define RESNET(name, ...)                                                                                              \
-    kn_module *kn_models_##name##_with(const kn_models_params *params)                                                 \
-    {                                                                                                                  \
-        return resnet(params, &(const kind){__VA_ARGS__});                                                             \
-    }
+    kn_module *kn_model_##name(const kn_models_params *params) { return resnet(params, &(const kind){__VA_ARGS__}); }
 RESNET(resnet18, false, {2, 2, 2, 2}, 1, 64)
 RESNET(resnet34, false, {3, 4, 6, 3}, 1, 64)
 RESNET(resnet50, true, {3, 4, 6, 3}, 1, 64)

@@ -51,7 +51,7 @@ static kn_status resolve(product_shape *s, const kn_tensor *a, const kn_tensor *
     return KN_OK;
 }
 
-static kn_status matmul_shape(kn_call *call)
+kn_status kn_matmul_shape(kn_call *call)
 {
     const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
     product_shape s;
@@ -72,13 +72,13 @@ static kn_status matmul_shape(kn_call *call)
 /* --- work --------------------------------------------------------------------------------------------------------- */
 
 /* k multiplications and additions per element; each gradient is a product of the same size. */
-static kn_work matmul_work(const kn_call *call)
+kn_work kn_matmul_work(const kn_call *call)
 {
     const kn_tensor *a = call->inputs[0];
     return kn_work_of_products(call, (double)a->shape[a->ndim - 1], 0);
 }
 
-static kn_work matmul_backward_work(const kn_grad_call *grad)
+kn_work kn_matmul_backward_work(const kn_grad_call *grad)
 {
     const int64_t k = grad->input[0].shape[grad->input[0].ndim - 1];
     return kn_grad_work(grad,
@@ -127,7 +127,8 @@ kn_status kn_matmul_product(kn_stream *stream, const kn_matmul_problem *problem,
                         .n = s.n,
                         .k = s.k,
                         .batch = kn_shape_numel(s.batch_ndim, s.batch),
-                        .alpha = 1,
+                        .alpha = problem->factors ? problem->factors->alpha : 1,
+                        .beta = problem->factors ? problem->factors->beta : 0,
                         .c = {y->storage->buffer, y->offset, s.n, s.m * s.n, false}};
     kn_matrix_operand left = {0}, right = {0};
     kn_status status = as_matrices(&a, problem->a, true, &s);
@@ -159,7 +160,7 @@ kn_status kn_matmul_run(kn_stream *stream, const kn_matmul_problem *problem)
                                                   : kn_matmul_product(stream, problem, kn_gemm);
 }
 
-static kn_status matmul_forward(kn_call *call)
+kn_status kn_matmul_forward(kn_call *call)
 {
     kn_status status = kn_matmul_run(
         call->stream, &(kn_matmul_problem){.y = call->outputs[0], .a = call->inputs[0], .b = call->inputs[1]});
@@ -208,37 +209,41 @@ static void as_matrix(matrix_shape *result, const kn_input_spec *input, bool row
     result->shape[row ? 1 : 0] = input->shape[0];
 }
 
-static kn_status matmul_backward(kn_grad_call *grad)
+kn_status kn_matmul_gradients(kn_tensor *a, kn_tensor *b, kn_tensor *gradient, const kn_input_spec *inputs,
+                              const bool *needs, kn_tensor **results)
 {
-    kn_tensor *a = kn_grad_saved_input(grad, 0, 0), *b = kn_grad_saved_input(grad, 1, 1); /* each NULL if not needed */
-    kn_tensor *gradient = grad->grad_outputs[0];
     matrix_shape first, second;
-    if (grad->needs[1] && grad->input[0].ndim == 1)
+    if (needs[1] && inputs[0].ndim == 1)
         a = kn_unsqueeze(a, 0);
-    if (grad->needs[0] && grad->input[1].ndim == 1)
+    if (needs[0] && inputs[1].ndim == 1)
         b = kn_unsqueeze(b, -1);
-    if (grad->input[1].ndim == 1)
+    if (inputs[1].ndim == 1)
         gradient = kn_unsqueeze(gradient, -1);
-    if (grad->input[0].ndim == 1)
+    if (inputs[0].ndim == 1)
         gradient = kn_unsqueeze(gradient, -2);
-    if ((grad->needs[1] && !a) || (grad->needs[0] && !b) || !gradient)
+    if ((needs[1] && !a) || (needs[0] && !b) || !gradient)
         return kn_error_status();
-    as_matrix(&first, &grad->input[0], true);
-    as_matrix(&second, &grad->input[1], false);
-    if (grad->needs[0])
-        grad->grad_inputs[0] = sum_to_shape(kn_matmul(gradient, transpose_last(b)), first.ndim, first.shape);
-    if (grad->needs[1]) {
+    as_matrix(&first, &inputs[0], true);
+    as_matrix(&second, &inputs[1], false);
+    if (needs[0])
+        results[0] = sum_to_shape(kn_matmul(gradient, transpose_last(b)), first.ndim, first.shape);
+    if (needs[1]) {
         kn_tensor *single = second.ndim == 2 && first.ndim > 2 ? gradient_of_single(a, gradient) : NULL;
-        grad->grad_inputs[1] =
-            single ? single : sum_to_shape(kn_matmul(transpose_last(a), gradient), second.ndim, second.shape);
+        results[1] = single ? single : sum_to_shape(kn_matmul(transpose_last(a), gradient), second.ndim, second.shape);
     }
     for (int i = 0; i < 2; i++) {
-        if (grad->needs[i] && grad->input[i].ndim == 1)
-            grad->grad_inputs[i] = kn_reshape(grad->grad_inputs[i], 1, grad->input[i].shape);
-        if (grad->needs[i] && !grad->grad_inputs[i])
+        if (needs[i] && inputs[i].ndim == 1)
+            results[i] = kn_reshape(results[i], 1, inputs[i].shape);
+        if (needs[i] && !results[i])
             return kn_error_status();
     }
     return KN_OK;
+}
+
+kn_status kn_matmul_backward(kn_grad_call *grad)
+{
+    kn_tensor *a = kn_grad_saved_input(grad, 0, 0), *b = kn_grad_saved_input(grad, 1, 1); /* each NULL if not needed */
+    return kn_matmul_gradients(a, b, grad->grad_outputs[0], grad->input, grad->needs, grad->grad_inputs);
 }
 
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
@@ -259,7 +264,7 @@ static int64_t reference_matrix(const kn_tensor *t, const product_shape *s, int6
     return index;
 }
 
-static kn_status matmul_reference(const kn_call *call)
+kn_status kn_matmul_reference(const kn_call *call)
 {
     const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
     product_shape s;
@@ -279,13 +284,7 @@ const kn_op kn_matmul_op = {
     .name = "matmul",
     .inputs = {"a", "b"},
     .dtypes = {KN_DTYPES_FLOATING},
-    .shape = matmul_shape,
-    .forward = matmul_forward,
-    .backward = matmul_backward,
-    .backward_recorded = matmul_backward,
-    .reference = matmul_reference,
-    .work = matmul_work,
-    .backward_work = matmul_backward_work,
+    KN_MATMUL_PASSES,
 };
 
 kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_matmul_op, NULL, a, b); }

@@ -41,7 +41,7 @@ kn_status kn_index_gather(kn_stream *stream, const char *operation, const kn_ind
 kn_status kn_index_scatter(kn_stream *stream, const char *operation, const kn_index_map *map, kn_tensor *table,
                            kn_tensor *index, kn_tensor *values);
 
-/* --- the parts of operators: inputs {x, index} of gathers, {x, index, source} of scatters --------------------------- */
+/* --- the parts of operators: inputs {x, index} of gathers, {x, index, source} of scatters ------------------------- */
 
 kn_status kn_index_gather_shape(kn_call *call);
 kn_status kn_index_gather_forward(kn_call *call);

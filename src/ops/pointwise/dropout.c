@@ -1,29 +1,21 @@
 /* ops/pointwise/dropout.c - dropout of elements and of whole channels. The mask is a function of the generator's state,
  * which is in the parameters: no tensor is saved. */
-#include <koine/pointwise.h>
+#include <koine/dropout.h>
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
+#include "ops/pointwise/dropout.h"
 #include "ops/shape/reduce.h"
 #include "rt/graph/variable.h"
 #include "tensor/philox.h"
 
-typedef struct kn_dropout_record {
-    kn_philox draw;
-    double p;
-    int64_t inner; /* elements that share a random word: 1, or a channel's */
-} kn_dropout_record;
+extern const kn_op kn_dropout_op;
 
 static kn_status dropout_shape(kn_call *call)
 {
     KN_TRY(kn_call_check_floating(call, 0));
     return kn_call_output(call, call->inputs[0]->dtype, call->inputs[0]->ndim, call->inputs[0]->shape);
 }
-
-/* An element is dropped if its word's upper 24 bits are below this, that is, if (word >> 8) / 2^24 < p. */
-static uint32_t threshold_of(double p) { return (uint32_t)ceil(p * 0x1p24); }
-
-static double scale_of(double p) { return p < 1 ? 1 / (1 - p) : 0; }
 
 /* y = x times the mask. */
 static kn_status launch(kn_stream *stream, const kn_dropout_record *params, const kn_tensor *x, kn_tensor *y)
@@ -43,8 +35,8 @@ static kn_status launch(kn_stream *stream, const kn_dropout_record *params, cons
         args[count++] = kn_arg_i64(params->inner);
     args[count++] = kn_arg_seed(&params->draw);
     args[count++] = kn_arg_draw_offset(&params->draw);
-    args[count++] = kn_arg_i32(threshold_of(params->p));
-    args[count++] = kn_arg_real(y->dtype, scale_of(params->p));
+    args[count++] = kn_arg_i32(kn_dropout_threshold(params->p));
+    args[count++] = kn_arg_real(y->dtype, kn_dropout_scale(params->p));
     if (planes && !is_cpu) { /* a team of work-items per plane */
         const int lanes = kn_team_for(params->inner, 16, work.local);
         work = kn_work_for_teams(kn_tensor_limits(y), n / params->inner, lanes);
@@ -88,8 +80,9 @@ static kn_status dropout_reference(const kn_call *call)
         const int64_t word = i / params->inner;
         uint32_t words[4];
         kn_philox_block(words, params->draw.seed, params->draw.offset, (uint64_t)word / 4);
-        const bool keep = (words[word % 4] >> 8) >= threshold_of(params->p);
-        kn_reference_set(call->outputs[0], i, kn_reference_get(call->inputs[0], i) * (keep ? scale_of(params->p) : 0));
+        const bool keep = (words[word % 4] >> 8) >= kn_dropout_threshold(params->p);
+        kn_reference_set(call->outputs[0], i,
+                         kn_reference_get(call->inputs[0], i) * (keep ? kn_dropout_scale(params->p) : 0));
     }
     return KN_OK;
 }
@@ -116,13 +109,25 @@ static kn_status draw(kn_entry *entry, int64_t inner)
 
 static kn_status dropout_enter(kn_entry *entry) { return draw(entry, 1); }
 
-static kn_status dropout2d_enter(kn_entry *entry)
+/* Of channels: [N, C, ...] or, with fewer dimensions than a batch has, [C, ...]. */
+static kn_status draw_channels(kn_entry *entry, int unbatched, const char *expected)
 {
     const kn_tensor *x = entry->inputs[0];
+    const int leading = x->ndim == unbatched ? 1 : 2;
     char text[KN_DESCRIBE];
-    if (x->ndim < 2)
-        return kn_fail(KN_ERR_SHAPE, "expected [N, C, ...], got %s", kn_tensor_describe(text, sizeof text, x));
-    return draw(entry, kn_shape_numel(x->ndim - 2, x->shape + 2));
+    if (x->ndim < 2 || (unbatched > 0 && x->ndim != unbatched && x->ndim != unbatched + 1))
+        return kn_fail(KN_ERR_SHAPE, "expected %s, got %s", expected, kn_tensor_describe(text, sizeof text, x));
+    return draw(entry, kn_shape_numel(x->ndim - leading, x->shape + leading));
+}
+
+static kn_status dropout1d_enter(kn_entry *entry) { return draw_channels(entry, 2, "[N, C, L] or [C, L]"); }
+static kn_status dropout2d_enter(kn_entry *entry) { return draw_channels(entry, 0, "[N, C, ...]"); }
+static kn_status dropout3d_enter(kn_entry *entry) { return draw_channels(entry, 4, "[N, C, D, H, W] or [C, D, H, W]"); }
+
+kn_tensor *kn_dropout_again(kn_tensor *x, const kn_philox *draw, double p)
+{
+    const kn_dropout_record record = {*draw, p, 1};
+    return kn_apply(&kn_dropout_op, &record, x);
 }
 
 static const kn_op_param dropout_rows[] = {KN_PARAM(kn_dropout_params, p, .min = 0, .max = 1),
@@ -138,16 +143,18 @@ static const kn_op_param dropout_rows[] = {KN_PARAM(kn_dropout_params, p, .min =
         .backward_recorded = dropout_backward_recorded, .reference = dropout_reference                                 \
     }
 const kn_op kn_dropout_op = DROPOUT_OP("dropout", dropout_enter);
+const kn_op kn_dropout1d_op = DROPOUT_OP("dropout1d", dropout1d_enter);
 const kn_op kn_dropout2d_op = DROPOUT_OP("dropout2d", dropout2d_enter);
+const kn_op kn_dropout3d_op = DROPOUT_OP("dropout3d", dropout3d_enter);
 
 kn_dropout_params kn_dropout_params_init(void) { return (kn_dropout_params){KN_DROPOUT_DEFAULTS}; }
 
-kn_tensor *kn_dropout_with(kn_tensor *x, const kn_dropout_params *params)
-{
-    return kn_invoke(&kn_dropout_op, params, x);
-}
-
-kn_tensor *kn_dropout2d_with(kn_tensor *x, const kn_dropout_params *params)
-{
-    return kn_invoke(&kn_dropout2d_op, params, x);
-}
+#define WITH(name)                                                                                                     \
+    kn_tensor *kn_##name##_with(kn_tensor *x, const kn_dropout_params *params)                                         \
+    {                                                                                                                  \
+        return kn_invoke(&kn_##name##_op, params, x);                                                                  \
+    }
+WITH(dropout)
+WITH(dropout1d)
+WITH(dropout2d)
+WITH(dropout3d)

@@ -1,0 +1,404 @@
+/* ops/attention/attention.c - torch.nn.functional.scaled_dot_product_attention. */
+#include <koine/attention.h>
+#include <koine/autograd.h>
+#include <koine/pointwise.h>
+#include <koine/shape.h>
+#include <math.h>
+#include <string.h>
+
+#include "autograd/work.h"
+#include "base/memory.h"
+#include "ops/attention/attention.h"
+#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/reference.h"
+#include "ops/pointwise/dropout.h"
+#include "rt/graph/variable.h"
+#include "tensor/philox.h"
+
+enum { MASK = KN_ATTENTION_OPERANDS, INPUTS, RESULT = INPUTS, LSE, SAVED };
+
+typedef struct attention_record {
+    kn_philox draw;
+    double scale, dropout_p;
+    bool is_causal;
+} attention_record;
+
+static const char *const names[] = {"query", "key", "value", "attn_mask"};
+
+/* --- implementations ---------------------------------------------------------------------------------------------- */
+
+#define ROWS(list, pass)                                                                                               \
+    static const kn_implementation list[] = {                                                                          \
+        {.name = "tiles",                                                                                              \
+         .prefers = kn_attention_prefers_tiles,                                                                        \
+         .run = kn_attention_tiles##pass,                                                                              \
+         .timed_on = KN_TIMED_ON_CPUS},                                                                                \
+        {.name = "reference", .run = kn_attention_reference##pass},                                                    \
+    }
+ROWS(forward_rows, );
+ROWS(backward_rows, _backward);
+
+const kn_implementation_table kn_attention_implementations =
+                                  KN_IMPLEMENTATION_TABLE("attention", forward_rows, KN_FAMILY_MATMUL, NULL),
+                              kn_attention_backward_implementations =
+                                  KN_IMPLEMENTATION_TABLE("attention_backward", backward_rows, KN_FAMILY_MATMUL, NULL);
+
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
+
+static kn_status check_operands(kn_tensor *const *in)
+{
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+    for (int i = 0; i < KN_ATTENTION_OPERANDS; i++) {
+        if (in[i]->ndim < 2)
+            return kn_fail(KN_ERR_SHAPE, "%s must have at least 2 dimensions, [..., length, size], not %s", names[i],
+                           kn_tensor_describe(a, sizeof a, in[i]));
+        if (in[i]->dtype != in[0]->dtype)
+            return kn_fail(KN_ERR_DTYPE, "query, key and value must have the same dtype, but %s is %s and query is %s",
+                           names[i], kn_dtype_name(in[i]->dtype), kn_dtype_name(in[0]->dtype));
+    }
+    const kn_tensor *query = in[KN_QUERY], *key = in[KN_KEY], *value = in[KN_VALUE];
+    if (query->shape[query->ndim - 1] != key->shape[key->ndim - 1])
+        return kn_fail(KN_ERR_SHAPE, "the last dimensions of query %s and key %s must be the same",
+                       kn_tensor_describe(a, sizeof a, query), kn_tensor_describe(b, sizeof b, key));
+    if (key->shape[key->ndim - 2] != value->shape[value->ndim - 2])
+        return kn_fail(KN_ERR_SHAPE, "key %s and value %s must have the same length, their second-to-last dimension",
+                       kn_tensor_describe(a, sizeof a, key), kn_tensor_describe(b, sizeof b, value));
+    return KN_OK;
+}
+
+static kn_status check_mask(const kn_tensor *mask, const kn_tensor *query, int64_t keys, bool is_causal)
+{
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+    bool fits = mask->ndim <= query->ndim;
+    if (is_causal)
+        return kn_fail(KN_ERR_ARGUMENT, "attn_mask must not be given if is_causal is true");
+    if (mask->dtype != KN_BOOL && mask->dtype != query->dtype)
+        return kn_fail(KN_ERR_DTYPE, "attn_mask must be bool or of the query's dtype, %s, not %s",
+                       kn_dtype_name(query->dtype), kn_dtype_name(mask->dtype));
+    for (int d = 1; fits && d <= mask->ndim; d++) {
+        const int64_t size = mask->shape[mask->ndim - d], wanted = d == 1 ? keys : query->shape[query->ndim - d];
+        fits = size == 1 || size == wanted;
+    }
+    return fits ? KN_OK
+                : kn_fail(KN_ERR_SHAPE, "attn_mask %s does not broadcast to the scores of query %s and %lld keys",
+                          kn_tensor_describe(a, sizeof a, mask), kn_tensor_describe(b, sizeof b, query),
+                          (long long)keys);
+}
+
+/* The size that dimension d before the last `fixed` must have in all operands; -1 if they do not broadcast. */
+static int64_t common_size(kn_tensor *const *in, int d, int fixed)
+{
+    int64_t size = 1;
+    for (int i = 0; i < KN_ATTENTION_OPERANDS; i++) {
+        const int own = in[i]->ndim - fixed - 1 - d;
+        const int64_t n = own >= 0 ? in[i]->shape[own] : 1;
+        if (n != 1 && size != 1 && n != size)
+            return -1;
+        size = n == 1 ? size : n;
+    }
+    return size;
+}
+
+static kn_status fail_leading(kn_tensor *const *in, const char *why)
+{
+    char a[KN_DESCRIBE], b[KN_DESCRIBE], c[KN_DESCRIBE];
+    return kn_fail(KN_ERR_SHAPE, "query %s, key %s and value %s: %s", kn_tensor_describe(a, sizeof a, in[KN_QUERY]),
+                   kn_tensor_describe(b, sizeof b, in[KN_KEY]), kn_tensor_describe(c, sizeof c, in[KN_VALUE]), why);
+}
+
+/* Grouped queries: the heads, dimension -3, need not be the same. */
+static kn_status check_heads(kn_tensor *const *in)
+{
+    for (int i = 0; i < KN_ATTENTION_OPERANDS; i++)
+        if (in[i]->ndim < 3)
+            return fail_leading(in, "enable_gqa needs at least 3 dimensions, [..., heads, length, size]");
+    const int64_t heads = in[KN_QUERY]->shape[in[KN_QUERY]->ndim - 3], shared = in[KN_KEY]->shape[in[KN_KEY]->ndim - 3];
+    if (in[KN_VALUE]->shape[in[KN_VALUE]->ndim - 3] != shared || (shared == 0 ? heads != 0 : heads % shared != 0))
+        return fail_leading(in, "with enable_gqa key and value must have the same number of heads, dimension -3, and "
+                                "the query's number must be a multiple of it");
+    return KN_OK;
+}
+
+/* Expands the operands to common leading dimensions. */
+static kn_status broadcast(kn_tensor **in, bool grouped)
+{
+    const int fixed = grouped ? 3 : 2;
+    int64_t shape[KN_MAX_DIMS];
+    int ndim = 0;
+    if (grouped)
+        KN_TRY(check_heads(in));
+    for (int i = 0; i < KN_ATTENTION_OPERANDS; i++)
+        ndim = in[i]->ndim > ndim ? in[i]->ndim : ndim;
+    for (int d = 0; d < ndim - fixed; d++)
+        if ((shape[ndim - fixed - 1 - d] = common_size(in, d, fixed)) < 0)
+            return fail_leading(in, "the dimensions before the last two must broadcast (enable_gqa allows different "
+                                    "numbers of heads)");
+    for (int i = 0; i < KN_ATTENTION_OPERANDS; i++) {
+        const int own = in[i]->ndim;
+        bool same = own == ndim;
+        for (int d = 0; same && d < ndim - fixed; d++)
+            same = in[i]->shape[d] == shape[d];
+        memcpy(shape + ndim - fixed, in[i]->shape + own - fixed, (size_t)fixed * sizeof shape[0]);
+        if (!same && !(in[i] = kn_expand(in[i], ndim, shape)))
+            return kn_error_status();
+    }
+    return KN_OK;
+}
+
+/* 0 where the mask is true, else -infinity. */
+static kn_tensor *as_terms(kn_tensor *mask, kn_dtype dtype)
+{
+    const kn_tensor_options options = {.dtype = dtype, .device = mask->storage->device};
+    return kn_where(mask, kn_zeros_with(0, NULL, &options),
+                    kn_full_with(0, NULL, kn_scalar_real(-(double)INFINITY), &options));
+}
+
+static kn_attention_problem problem_of(const attention_record *record, kn_tensor *const *in)
+{
+    return (kn_attention_problem){.operands = {in[KN_QUERY], in[KN_KEY], in[KN_VALUE]},
+                                  .mask = in[MASK],
+                                  .scale = record->scale,
+                                  .dropout_p = record->dropout_p,
+                                  .draw = record->draw,
+                                  .is_causal = record->is_causal};
+}
+
+/* A mask that needs a gradient: of recorded operators. */
+static kn_status compose(kn_entry *entry)
+{
+    const kn_dtype dtype = entry->inputs[0]->dtype;
+    kn_tensor *in[INPUTS];
+    for (int i = 0; i < INPUTS; i++)
+        in[i] = kn_dtype_is_reduced(dtype) ? kn_to_dtype(entry->inputs[i], KN_F32) : entry->inputs[i];
+    if (!in[MASK])
+        return kn_error_status();
+    const kn_attention_problem problem = problem_of(entry->record, in);
+    kn_tensor *result = kn_attention_composed(&problem);
+    entry->result = kn_dtype_is_reduced(dtype) ? kn_to_dtype(result, dtype) : result;
+    return entry->result ? KN_OK : kn_error_status();
+}
+
+static kn_status attention_enter(kn_entry *entry)
+{
+    const kn_attention_args *args = entry->params;
+    kn_tensor **in = entry->inputs;
+    attention_record *record = kn_entry_record(entry, sizeof *record);
+    KN_TRY(check_operands(in));
+    KN_TRY(broadcast(in, args->enable_gqa));
+    const kn_tensor *query = in[KN_QUERY], *key = in[KN_KEY];
+    record->is_causal = args->is_causal;
+    record->dropout_p = args->dropout_p;
+    record->scale = args->scale != 0 ? args->scale : 1 / sqrt((double)query->shape[query->ndim - 1]);
+    if (args->dropout_p > 0) {
+        KN_TRY(kn_generator_check(args->generator, query->storage->device));
+        record->draw = kn_generator_reserve(args->generator, query->storage->device,
+                                            (uint64_t)kn_attention_draw_blocks(query, key) * 4);
+    }
+    if (!in[MASK])
+        return KN_OK;
+    KN_TRY(check_mask(in[MASK], query, key->shape[key->ndim - 2], args->is_causal));
+    if (in[MASK]->dtype == KN_BOOL && !(in[MASK] = as_terms(in[MASK], query->dtype)))
+        return kn_error_status();
+    return kn_grad_enabled() && kn_requires_grad(in[MASK]) ? compose(entry) : KN_OK;
+}
+
+static void keep_draw(void *record) { kn_variable_keep(((attention_record *)record)->draw.live); }
+static void drop_draw(void *record) { kn_variable_drop(((attention_record *)record)->draw.live); }
+
+/* --- shape and work ----------------------------------------------------------------------------------------------- */
+
+static kn_status attention_shape(kn_call *call)
+{
+    const kn_tensor *query = call->inputs[KN_QUERY], *value = call->inputs[KN_VALUE];
+    int64_t shape[KN_MAX_DIMS];
+    KN_TRY(kn_call_check_floating(call, 0));
+    KN_TRY(kn_call_check_same_dtype(call, 0, MASK));
+    memcpy(shape, query->shape, sizeof shape);
+    shape[query->ndim - 1] = value->shape[value->ndim - 1];
+    return kn_call_output(call, query->dtype, query->ndim, shape);
+}
+
+/* Two products of the same size; five in backward. */
+static kn_work attention_work(const kn_call *call)
+{
+    const kn_tensor *query = call->inputs[KN_QUERY], *value = call->inputs[KN_VALUE];
+    const double keys = (double)value->shape[value->ndim - 2], width = (double)query->shape[query->ndim - 1],
+                 value_width = (double)value->shape[value->ndim - 1];
+    return kn_work_of_products(call, value_width > 0 ? keys * (1 + width / value_width) : 0, 0);
+}
+
+static kn_work attention_backward_work(const kn_grad_call *grad)
+{
+    const kn_input_spec *query = &grad->input[KN_QUERY], *value = &grad->input[KN_VALUE];
+    const double scores = (double)kn_shape_numel(query->ndim - 1, query->shape) * (double)value->shape[value->ndim - 2];
+    return kn_grad_work(
+        grad, 2 * scores * (3 * (double)query->shape[query->ndim - 1] + 2 * (double)value->shape[value->ndim - 1]));
+}
+
+/* --- forward and backward ----------------------------------------------------------------------------------------- */
+
+static kn_status save(kn_call *call, kn_tensor *lse)
+{
+    for (int i = 0; i < INPUTS; i++)
+        KN_TRY(kn_call_save(call, call->inputs[i]));
+    KN_TRY(kn_call_save(call, call->outputs[0]));
+    return kn_call_save(call, lse);
+}
+
+static kn_status attention_forward(kn_call *call)
+{
+    const kn_tensor *query = call->inputs[KN_QUERY];
+    kn_attention_problem problem = problem_of(call->params, call->inputs);
+    problem.result = call->outputs[0];
+    KN_TRY(kn_tensor_new(&problem.lse, query->dtype, query->ndim - 1, query->shape, query->storage->device));
+    kn_status status = call->needs_grad ? save(call, problem.lse) : KN_OK;
+    if (status == KN_OK && kn_numel(problem.lse) > 0)
+        status = kn_run_implementation(&kn_attention_implementations, call->stream, &problem);
+    kn_release(problem.lse);
+    return status;
+}
+
+/* The gradients that are not needed are computed too: they cost less than another kernel would. */
+static kn_status make_gradients(kn_grad_call *grad, kn_attention_problem *problem, kn_tensor **own)
+{
+    for (int i = 0; i < KN_ATTENTION_OPERANDS; i++) {
+        const kn_input_spec *spec = &grad->input[i];
+        if (grad->needs[i])
+            problem->gradients[i] = kn_grad_new(grad, i);
+        else if (kn_tensor_new(&own[i], spec->dtype, spec->ndim, spec->shape, spec->device) == KN_OK)
+            problem->gradients[i] = own[i];
+        if (!problem->gradients[i])
+            return kn_error_status();
+    }
+    return KN_OK;
+}
+
+static kn_status attention_backward(kn_grad_call *grad)
+{
+    kn_attention_problem problem = problem_of(grad->params, grad->saved);
+    kn_tensor *own[KN_ATTENTION_OPERANDS] = {NULL};
+    problem.result = grad->saved[RESULT];
+    problem.lse = grad->saved[LSE];
+    problem.gradient = grad->grad_outputs[0];
+    kn_status status = make_gradients(grad, &problem, own);
+    if (status == KN_OK && kn_numel(problem.lse) > 0 && kn_numel(problem.operands[KN_KEY]) > 0)
+        status = kn_run_implementation(&kn_attention_backward_implementations, grad->stream, &problem);
+    else
+        for (int i = 0; status == KN_OK && i < KN_ATTENTION_OPERANDS; i++)
+            status = kn_tensor_fill(problem.gradients[i], 0);
+    for (int i = 0; i < KN_ATTENTION_OPERANDS; i++)
+        kn_release(own[i]);
+    return status;
+}
+
+static kn_status attention_backward_recorded(kn_grad_call *grad)
+{
+    kn_tensor *in[INPUTS];
+    for (int i = 0; i < INPUTS; i++)
+        in[i] = kn_grad_saved_input(grad, i, i);
+    kn_attention_problem problem = problem_of(grad->params, in);
+    problem.gradient = grad->grad_outputs[0];
+    return kn_attention_gradients_composed(&problem, grad->needs, grad->grad_inputs);
+}
+
+/* --- the plain C reference ---------------------------------------------------------------------------------------- */
+
+/* One row of probabilities; `row` counts the queries of all heads. */
+static void reference_row(double *p, const kn_call *call, const attention_record *record, int64_t row, int64_t head)
+{
+    const kn_tensor *query = call->inputs[KN_QUERY], *key = call->inputs[KN_KEY], *mask = call->inputs[MASK];
+    const int64_t queries = query->shape[query->ndim - 2], keys = key->shape[key->ndim - 2],
+                  width = query->shape[query->ndim - 1];
+    kn_tensor scores = *query; /* its shape only */
+    double highest = -INFINITY, sum = 0;
+    scores.shape[scores.ndim - 1] = keys;
+    for (int64_t k = 0; k < keys; k++) {
+        p[k] = 0;
+        for (int64_t e = 0; e < width; e++)
+            p[k] += kn_reference_get(query, row * width + e) * kn_reference_get(key, (head * keys + k) * width + e);
+        p[k] = record->scale * p[k] +
+               (mask ? kn_reference_get(mask, kn_reference_index(mask, &scores, row * keys + k)) : 0);
+        if (record->is_causal && k > row % queries)
+            p[k] = -INFINITY;
+        highest = fmax(highest, p[k]);
+    }
+    for (int64_t k = 0; k < keys; k++) {
+        p[k] = highest == -INFINITY ? 0 : exp(p[k] - highest);
+        sum += p[k];
+    }
+    for (int64_t k = 0; k < keys; k++) {
+        const uint64_t block = (uint64_t)((row / queries * ((keys + 3) / 4) + k / 4) * queries + row % queries);
+        uint32_t words[4] = {0};
+        if (record->dropout_p > 0)
+            kn_philox_block(words, record->draw.seed, record->draw.offset, block);
+        const bool kept = record->dropout_p <= 0 || (words[k % 4] >> 8) >= kn_dropout_threshold(record->dropout_p);
+        p[k] *= kept ? kn_dropout_scale(record->dropout_p) / (sum == 0 ? 1 : sum) : 0;
+    }
+}
+
+static kn_status attention_reference(const kn_call *call)
+{
+    const attention_record *record = call->params;
+    const kn_tensor *query = call->inputs[KN_QUERY], *key = call->inputs[KN_KEY], *value = call->inputs[KN_VALUE];
+    const int64_t queries = query->shape[query->ndim - 2], keys = key->shape[key->ndim - 2],
+                  value_width = value->shape[value->ndim - 1], rows = kn_shape_numel(query->ndim - 1, query->shape);
+    const int64_t group = query->ndim > 2 && key->shape[key->ndim - 3] > 0
+                              ? query->shape[query->ndim - 3] / key->shape[key->ndim - 3]
+                              : 1;
+    double *p = kn_malloc((size_t)(keys + 1) * sizeof *p);
+    if (!p)
+        return KN_ERR_MEMORY;
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t head = row / queries / group;
+        reference_row(p, call, record, row, head);
+        for (int64_t f = 0; f < value_width; f++) {
+            double sum = 0;
+            for (int64_t k = 0; k < keys; k++)
+                sum += p[k] == 0 ? 0 : p[k] * kn_reference_get(value, (head * keys + k) * value_width + f);
+            kn_reference_set(call->outputs[0], row * value_width + f, sum);
+        }
+    }
+    kn_free(p);
+    return KN_OK;
+}
+
+/* --- descriptor and public function ------------------------------------------------------------------------------- */
+
+static const kn_op_param rows[] = {KN_PARAM(kn_attention_args, dropout_p, .min = 0, .max = 1),
+                                   KN_PARAM(kn_attention_args, is_causal), KN_PARAM(kn_attention_args, scale),
+                                   KN_PARAM(kn_attention_args, enable_gqa), KN_PARAM(kn_attention_args, generator)};
+
+const kn_op kn_scaled_dot_product_attention_op = {
+    .name = "scaled_dot_product_attention",
+    .inputs = {"query", "key", "value", "?attn_mask"},
+    .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_FLOATING, KN_DTYPES_FLOATING, KN_DTYPES_FLOATING | 1u << KN_BOOL},
+    .params = KN_PARAMS(kn_attention_args, rows, .dropout_p = 0),
+    .widens_halves = true,
+    .composes = true,
+    .enter = attention_enter,
+    .record_size = sizeof(attention_record),
+    .record_keep = keep_draw,
+    .record_drop = drop_draw,
+    .shape = attention_shape,
+    .forward = attention_forward,
+    .backward = attention_backward,
+    .backward_recorded = attention_backward_recorded,
+    .saved = {"query", "key", "value", "attn_mask", "result"},
+    .reference = attention_reference,
+    .work = attention_work,
+    .backward_work = attention_backward_work,
+};
+
+kn_scaled_dot_product_attention_params kn_scaled_dot_product_attention_params_init(void)
+{
+    return (kn_scaled_dot_product_attention_params){KN_SCALED_DOT_PRODUCT_ATTENTION_DEFAULTS};
+}
+
+kn_tensor *kn_scaled_dot_product_attention_with(kn_tensor *query, kn_tensor *key, kn_tensor *value,
+                                                const kn_scaled_dot_product_attention_params *params)
+{
+    params = params ? params : &(kn_scaled_dot_product_attention_params){KN_SCALED_DOT_PRODUCT_ATTENTION_DEFAULTS};
+    const kn_attention_args args = {params->dropout_p, params->is_causal, params->scale, params->enable_gqa,
+                                    params->generator};
+    return kn_invoke(&kn_scaled_dot_product_attention_op, &args, query, key, value, params->attn_mask);
+}

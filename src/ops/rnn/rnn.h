@@ -1,0 +1,84 @@
+/* ops/rnn/rnn.h - one layer of a recurrent network, in one direction: torch.nn.RNN, GRU and LSTM, and their cells,
+ * which are layers of one step. The formulas are in cl/rnn/cells.clh.
+ *
+ * Of all steps at once are the input's projection, gates = x weight_ih^T + bias_ih, and in the backward pass the
+ * gradients of the weights, the biases and x; a pass (below) is what is left: the steps, one after the other. */
+#pragma once
+
+#include <koine/rnn.h>
+
+#include "autograd/op.h"
+#include "ops/dispatch/choice.h"
+#include "rnn/rnn.h"
+
+/* Of an operator, its `detail`. */
+typedef struct kn_rnn_kind {
+    int cell;       /* KN_RNN_... */
+    bool is_single; /* one step: x [batch, input], without lengths and direction */
+} kn_rnn_kind;
+
+static inline int kn_rnn_gates(int cell) { return cell == KN_RNN_LSTM ? 4 : cell == KN_RNN_GRU ? 3 : 1; }
+
+/* The inputs by meaning; those that the operator does not have are NULL. */
+enum {
+    KN_RNN_X,
+    KN_RNN_WEIGHT_IH,
+    KN_RNN_WEIGHT_HH,
+    KN_RNN_BIAS_IH,
+    KN_RNN_BIAS_HH,
+    KN_RNN_H0,
+    KN_RNN_C0,
+    KN_RNN_WEIGHT_HR,
+    KN_RNN_LENGTHS,
+    KN_RNN_INPUTS
+};
+/* The place of an input among the operator's, -1 if it has none. */
+int kn_rnn_place(const kn_rnn_kind *kind, int input);
+
+/* outputs: the size of the output and the state, `hidden` unless it is projected. */
+typedef struct kn_rnn_sizes {
+    int64_t steps, batch, input, hidden, outputs;
+} kn_rnn_sizes;
+
+/* All contiguous and of one floating dtype, f32 or f64 (lengths: i64); NULL if there is none. The states and cells
+ * have one row more than steps: the initial one is the first, or in reverse the last. */
+typedef struct kn_rnn_pass {
+    const char *operation;
+    int cell;
+    bool is_backward, reverse;
+    kn_rnn_sizes size;
+    kn_tensor *weight_hh, *bias_hh, *weight_hr, *lengths;
+    kn_tensor
+        *gates; /* [steps, batch, gates * hidden]: the projected input; after the forward pass the gates' values */
+    kn_tensor *states; /* [steps + 1, batch, outputs] */
+    kn_tensor *cells;  /* lstm: [steps + 1, batch, hidden] */
+    kn_tensor *news;   /* gru: [steps, batch, hidden], the product for the new state */
+    kn_tensor *output; /* forward: [steps, batch, outputs]; backward: its gradient, or NULL */
+    kn_tensor *raw;    /* with weight_hr: [batch, hidden], the state to be projected; backward: its gradient */
+    /* Backward: the gradients of the projected input and of the product with the state (but for the gru the same
+     * tensor), of the projected states [steps, batch, outputs], and of the last state and cell, which become those of
+     * the initial ones. */
+    kn_tensor *d_gates, *d_products, *d_projected, *d_state, *d_cell;
+} kn_rnn_pass;
+
+/* Enqueues the steps, with an implementation of the table "rnn": fused on CPU devices, else with the products of
+ * ops/gemm. */
+kn_status kn_rnn_run(kn_stream *stream, const kn_rnn_pass *pass);
+extern const kn_implementation_table kn_rnn_implementations;
+
+/* --- between the files of these operators ------------------------------------------------------------------------- */
+
+/* Which rows of the pass's tensors a step has. */
+typedef struct kn_rnn_place_in_time {
+    int64_t time;        /* of gates and output */
+    int64_t state, next; /* of states and cells: before and after it */
+} kn_rnn_place_in_time;
+kn_rnn_place_in_time kn_rnn_step_at(const kn_rnn_pass *pass, int64_t step); /* the step-th of the pass */
+
+/* The kernels' arguments for it. */
+kn_rnn_step kn_rnn_step_of(const kn_rnn_pass *pass, kn_rnn_place_in_time at);
+/* Row `row` of a tensor [rows, ...]; of `instead` if it is NULL. */
+kn_arg kn_rnn_row(const kn_tensor *t, int64_t row, const kn_tensor *instead);
+
+kn_implementation_predicate kn_rnn_supports_fused, kn_rnn_prefers_fused; /* fused.c */
+kn_implementation_run kn_rnn_fused, kn_rnn_by_products;                  /* fused.c, products.c */
