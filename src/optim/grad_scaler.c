@@ -153,8 +153,6 @@ kn_status kn_grad_scaler_step(kn_grad_scaler *scaler, kn_optim *optim)
     KN_TRY(check("grad_scaler_step", scaler, optim));
     if (scaler->params.disabled)
         return kn_optim_step(optim);
-    if (optim->lbfgs != NULL)
-        return kn_fail(KN_ERR_STATE, "grad_scaler_step: LBFGS evaluates its closure itself and cannot be scaled");
     if (!is_unscaled(scaler, optim))
         KN_TRY(kn_grad_scaler_unscale_(scaler, optim));
     return scaler->state != NULL ? step_checked(scaler, optim) : kn_optim_step(optim);
