@@ -108,7 +108,7 @@ TENSOR_TEST(initialisers_of_matrices)
     kn_manual_seed(14);
     const int64_t shapes[][2] = {{3, 5}, {5, 3}, {4, 4}};
     for (int s = 0; s < 3; s++) {
-        kn_tensor *m = kn_init_orthogonal_(kn_empty(2, shapes[s]), 2);
+        kn_tensor *m = kn_init_orthogonal_(kn_empty_with(2, shapes[s], NULL), 2);
         kn_tensor *product = shapes[s][0] <= shapes[s][1] ? kn_matmul(m, kn_t(m)) : kn_matmul(kn_t(m), m);
         const int n = (int)kn_size(product, 0);
         double *values = read_doubles(product);
