@@ -10,6 +10,7 @@
 #include <koine/clip_grad.h>
 #include <koine/common.h>
 #include <koine/conv.h>
+#include <koine/create.h>
 #include <koine/data.h>
 #include <koine/device.h>
 #include <koine/device_log.h>
@@ -30,6 +31,7 @@
 #include <koine/jit.h>
 #include <koine/join.h>
 #include <koine/kernel.h>
+#include <koine/linalg.h>
 #include <koine/logic.h>
 #include <koine/loss.h>
 #include <koine/lr_scheduler.h>
