@@ -32,6 +32,12 @@ kernel void uniform(KN_OUT(x), ulong seed, ulong offset, long n, T low, T range)
     }
 }
 
+#ifdef LOG_NORMAL
+#define OF_NORMAL(v) exp(v)
+#else
+#define OF_NORMAL(v) v
+#endif
+
 /* Box-Muller: sqrt(-2 ln u1) cos(2 pi u2) and ... sin(2 pi u2), u1 in (0, 1]. */
 kernel void normal(KN_OUT(x), ulong seed, ulong offset, long n, T mean, T std)
 {
@@ -44,9 +50,9 @@ kernel void normal(KN_OUT(x), ulong seed, ulong offset, long n, T mean, T std)
                     angle = (T)TWO_PI * UNIFORM(words, pair + 1);
             const long i = b * LANES + pair;
             if (i < n)
-                x[i] = fma(radius * cos(angle), std, mean);
+                x[i] = OF_NORMAL(fma(radius * cos(angle), std, mean));
             if (i + 1 < n)
-                x[i + 1] = fma(radius * sin(angle), std, mean);
+                x[i + 1] = OF_NORMAL(fma(radius * sin(angle), std, mean));
         }
     }
 }
@@ -76,6 +82,60 @@ kernel void randint(KN_OUT(x), ulong seed, ulong offset, long n, long low, ulong
         x[b * 2] = (B)(low + (long)mul_hi(((ulong)words.y << 32) | words.x, range));
         if (b * 2 + 1 < n)
             x[b * 2 + 1] = (B)(low + (long)mul_hi(((ulong)words.w << 32) | words.z, range));
+    }
+}
+#endif
+
+/* --- functions of one uniform number u in (0, 1] --- */
+#ifdef DEVIATE
+
+/* The inverse of erf: Giles, "Approximating the erfinv function" (2010); in double with two of Newton's steps. */
+static inline T erf_inverse(const T x)
+{
+    const float f = (float)x;
+    float w = (float)(-log((T)(1 - x) * (T)(1 + x))), p;
+    if (w < 5) {
+        w -= 2.5f;
+        p = 2.81022636e-08f;
+        p = 3.43273939e-07f + p * w, p = -3.5233877e-06f + p * w, p = -4.39150654e-06f + p * w;
+        p = 0.00021858087f + p * w, p = -0.00125372503f + p * w, p = -0.00417768164f + p * w;
+        p = 0.246640727f + p * w, p = 1.50140941f + p * w;
+    } else {
+        w = sqrt(w) - 3;
+        p = -0.000200214257f;
+        p = 0.000100950558f + p * w, p = 0.00134934322f + p * w, p = -0.00367342844f + p * w;
+        p = 0.00573950773f + p * w, p = -0.0076224613f + p * w, p = 0.00943887047f + p * w;
+        p = 1.00167406f + p * w, p = 2.83297682f + p * w;
+    }
+    T y = p * f;
+#ifdef KN_USE_F64
+    for (int i = 0; i < 2; i++)
+        y -= (erf(y) - x) / ((T)1.1283791670955126 * exp(-y * y));
+#endif
+    return y;
+}
+
+/* DEVIATE: 0 exponential(rate a), 1 geometric(log(1 - p) = a), 2 cauchy(median a, sigma b), 3 normal(a, b) with u
+ * scaled to low .. low + range of its distribution. */
+kernel void deviate(KN_OUT(x), ulong seed, ulong offset, long n, T a, T b, T low, T range)
+{
+    KN_BIND_OUT(T, x);
+    const long blocks = (n + LANES - 1) / LANES;
+    KN_FOR (block, blocks) {
+        const uint4 words = kn_philox_block(seed, offset, block);
+        for (int lane = 0; lane < LANES && block * LANES + lane < n; lane++) {
+            const T u = UNIFORM(words, lane) + TINY;
+#if DEVIATE == 0
+            const T v = -log(u) / a;
+#elif DEVIATE == 1
+            const T v = fmax(ceil(log(u) / a), (T)1);
+#elif DEVIATE == 2
+            const T v = a + b * tan((T)TWO_PI / 2 * (u - (T)0.5));
+#else
+            const T v = a + b * (T)1.4142135623730951 * erf_inverse(2 * (low + u * range) - 1);
+#endif
+            x[block * LANES + lane] = v;
+        }
     }
 }
 #endif

@@ -6,6 +6,8 @@
 #include <koine/amp.h>
 #include <koine/attention.h>
 #include <koine/autograd.h>
+#include <koine/averaged_model.h>
+#include <koine/clip_grad.h>
 #include <koine/common.h>
 #include <koine/conv.h>
 #include <koine/create.h>
@@ -21,6 +23,7 @@
 #include <koine/function.h>
 #include <koine/fused_optim.h>
 #include <koine/generator.h>
+#include <koine/grad_scaler.h>
 #include <koine/graph.h>
 #include <koine/index.h>
 #include <koine/init.h>

@@ -108,6 +108,61 @@ KN_API kn_tensor *kn_bernoulli_with_(kn_tensor *tensor, double p, const kn_rando
 #define kn_bernoulli_(tensor, p, ...)                                                                                  \
     KN_CALL(kn_bernoulli_with_(tensor, p, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
 
+/* exp of a normal deviate / density lambd exp(-lambd x), x > 0 / the number of trials up to the first success, 1, 2, ...
+ * (any dtype) / median + sigma tan(pi (u - 1/2)) / normal, but only from a to b / integers low .. high - 1 (any
+ * dtype). */
+KN_API kn_tensor *kn_log_normal_with_(kn_tensor *tensor, double mean, double std, const kn_random_params *params);
+KN_API kn_tensor *kn_exponential_with_(kn_tensor *tensor, double lambd, const kn_random_params *params);
+KN_API kn_tensor *kn_geometric_with_(kn_tensor *tensor, double p, const kn_random_params *params);
+KN_API kn_tensor *kn_cauchy_with_(kn_tensor *tensor, double median, double sigma, const kn_random_params *params);
+KN_API kn_tensor *kn_truncated_normal_with_(kn_tensor *tensor, double mean, double std, double a, double b,
+                                            const kn_random_params *params);
+KN_API kn_tensor *kn_random_with_(kn_tensor *tensor, int64_t low, int64_t high, const kn_random_params *params);
+#define kn_log_normal_(tensor, mean, std, ...)                                                                         \
+    KN_CALL(kn_log_normal_with_(tensor, mean, std, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+#define kn_exponential_(tensor, lambd, ...)                                                                            \
+    KN_CALL(kn_exponential_with_(tensor, lambd, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+#define kn_geometric_(tensor, p, ...)                                                                                  \
+    KN_CALL(kn_geometric_with_(tensor, p, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+#define kn_cauchy_(tensor, median, sigma, ...)                                                                         \
+    KN_CALL(kn_cauchy_with_(tensor, median, sigma, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+#define kn_truncated_normal_(tensor, mean, std, a, b, ...)                                                             \
+    KN_CALL(kn_truncated_normal_with_(tensor, mean, std, a, b, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+#define kn_random_(tensor, low, high, ...)                                                                             \
+    KN_CALL(kn_random_with_(tensor, low, high, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+
+/* Integers low .. high - 1 with the shape, dtype and device of `like`. */
+KN_API kn_tensor *kn_randint_like_with(const kn_tensor *like, int64_t low, int64_t high,
+                                       const kn_random_params *params);
+#define kn_randint_like(like, low, high, ...)                                                                          \
+    KN_CALL(kn_randint_like_with(like, low, high, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+
+/* --- with parameters in tensors, on a device ---------------------------------------------------------------------- *
+ * The results have the shape, dtype and device of the parameters; nothing is recorded. */
+
+/* torch.normal: mean and std are broadcast against each other / torch.bernoulli: 1 with probability p, else 0 /
+ * torch.poisson: counts with these rates, 0 or more (a NaN for others). */
+KN_API kn_tensor *kn_normal_with(kn_tensor *mean, kn_tensor *std, const kn_random_params *params);
+KN_API kn_tensor *kn_bernoulli_with(kn_tensor *p, const kn_random_params *params);
+KN_API kn_tensor *kn_poisson_with(kn_tensor *rates, const kn_random_params *params);
+#define kn_normal(mean, std, ...)                                                                                      \
+    KN_CALL(kn_normal_with(mean, std, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+#define kn_bernoulli(p, ...) KN_CALL(kn_bernoulli_with(p, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+#define kn_poisson(rates, ...) KN_CALL(kn_poisson_with(rates, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+
+typedef struct kn_multinomial_params {
+    bool replacement;        /* default false */
+    kn_generator *generator; /* default NULL: that of the tensor's device */
+} kn_multinomial_params;
+#define KN_MULTINOMIAL_DEFAULTS .replacement = false
+KN_API kn_multinomial_params kn_multinomial_params_init(void);
+/* torch.multinomial: `num_samples` indices (int64) of each row of weights [C] or [N, C], which are 0 or more and need not
+ * sum to 1. Without replacement an index is drawn once only; num_samples is then at most C, and indices of weight 0 come
+ * last. A row whose weights are not finite or have no positive one gives index 0. */
+KN_API kn_tensor *kn_multinomial_with(kn_tensor *weights, int64_t num_samples, const kn_multinomial_params *params);
+#define kn_multinomial(weights, num_samples, ...)                                                                      \
+    KN_CALL(kn_multinomial_with(weights, num_samples, &(kn_multinomial_params){KN_MULTINOMIAL_DEFAULTS, __VA_ARGS__}))
+
 KN_END_DECLS
 
 #endif

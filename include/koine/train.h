@@ -6,6 +6,7 @@
 #include <koine/common.h>
 #include <koine/data.h>
 #include <koine/io.h>
+#include <koine/lr_scheduler.h>
 #include <koine/module.h>
 #include <koine/optim.h>
 
@@ -115,8 +116,17 @@ typedef struct kn_trainer_params {
      * restarted (SA_RESTART); the program's own handlers are restored when fit returns. true: the program's handlers
      * stay */
     bool keep_interrupt;
+    /* default NULL; a schedule of the optimizer, stepped after each epoch (kn_reduce_lr_on_plateau with the monitored
+     * figure) or, with scheduler_per_step, after each step of the optimizer. Its state is part of last.safetensors */
+    kn_lr_scheduler *scheduler;
+    bool scheduler_per_step; /* default false */
+    /* default 1; n: gradients of n batches are added up, each loss divided by n, for one step of the optimizer (at the
+     * end of an epoch of what there is). The callbacks around steps are called for these steps only */
+    int accumulate;
+    double clip_grad_norm; /* default 0: none; else kn_clip_grad_norm_ before each step and on_before_optimizer_step */
 } kn_trainer_params;
-#define KN_TRAINER_DEFAULTS .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss", .log_range = 1
+#define KN_TRAINER_DEFAULTS                                                                                            \
+    .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss", .log_range = 1, .accumulate = 1
 KN_API kn_trainer_params kn_trainer_params_init(void);
 
 KN_API kn_trainer *kn_trainer_new_with(const kn_trainer_params *params);

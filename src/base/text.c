@@ -3,8 +3,10 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -126,5 +128,22 @@ const char *kn_format_shape(char *buffer, size_t size, int ndim, const int64_t *
         used += (size_t)snprintf(buffer + used, size - used, "%s%" PRId64, i ? ", " : "", shape[i]);
     if (used < size)
         snprintf(buffer + used, size - used, "]");
+    return buffer;
+}
+
+const char *kn_format_number(char buffer[KN_NUMBER_TEXT], double value)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(buffer, KN_NUMBER_TEXT, "%.*g", digits, value);
+        if (strtod(buffer, NULL) == value)
+            break; /* NaN never compares equal and ends up as "nan" */
+    }
+    /* printf and strtod follow the program's locale; files must not. */
+    const char *point = localeconv()->decimal_point;
+    char *found = point[0] != '.' ? strstr(buffer, point) : NULL;
+    if (found != NULL) {
+        *found = '.';
+        memmove(found + 1, found + strlen(point), strlen(found + strlen(point)) + 1);
+    }
     return buffer;
 }

@@ -33,7 +33,7 @@ kn_status kn_checkpoint_put_list(kn_tensor_file *file, const char *prefix, const
     return KN_OK;
 }
 
-static kn_status get_list(const kn_tensor_file *file, const char *prefix, kn_tensor_list *list)
+kn_status kn_checkpoint_get_list(const kn_tensor_file *file, const char *prefix, kn_tensor_list *list)
 {
     *list = (kn_tensor_list){0};
     size_t length = strlen(prefix);
@@ -65,7 +65,7 @@ static kn_status get_module(const kn_tensor_file *file, kn_module *module, const
 {
     const char *prefix = params->prefix != NULL ? params->prefix : "";
     kn_tensor_list list;
-    KN_TRY(get_list(file, prefix, &list));
+    KN_TRY(kn_checkpoint_get_list(file, prefix, &list));
     kn_status status = KN_OK;
     if (!params->strict && list.count == 0 && kn_tensor_file_count(file) > 0)
         status = kn_fail(KN_ERR_FORMAT, "%s has no tensor whose name begins with \"%s\"; its first is \"%s\"", path,
@@ -171,7 +171,7 @@ kn_status kn_checkpoint_get_optim(const kn_tensor_file *file, const char *prefix
         return kn_fail(KN_ERR_FORMAT, "%s holds the state of %s, but this optimizer is %s", path, type,
                        kn_optim_type_name(optim));
     kn_tensor_list list;
-    KN_TRY(get_list(file, prefix, &list));
+    KN_TRY(kn_checkpoint_get_list(file, prefix, &list));
     kn_status status = kn_optim_state_load(optim, &list, groups, path);
     kn_tensor_list_free(&list);
     return status;

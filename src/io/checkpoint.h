@@ -16,5 +16,7 @@ kn_status kn_checkpoint_put_optim(kn_tensor_file *file, const char *prefix, kn_o
 
 /* Restores it, strictly, from the file's tensors whose names start with `prefix`. `path` is for messages. A failure
  * changes nothing. */
+/* The tensors whose names start with `prefix`, without it; free with kn_tensor_list_free. */
+kn_status kn_checkpoint_get_list(const kn_tensor_file *file, const char *prefix, kn_tensor_list *list);
 kn_status kn_checkpoint_get_module(const kn_tensor_file *file, const char *prefix, kn_module *module, const char *path);
 kn_status kn_checkpoint_get_optim(const kn_tensor_file *file, const char *prefix, kn_optim *optim, const char *path);

@@ -82,8 +82,6 @@ kn_status kn_optim_step(kn_optim *optim)
 {
     if (optim == NULL)
         return kn_fail_argument_null("optim_step", "optim");
-    if (optim->lbfgs != NULL)
-        return kn_fail(KN_ERR_STATE, "LBFGS: a step evaluates the loss several times: use kn_optim_step_closure");
     return kn_optim_step_scaled(optim, NULL, NULL);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "base/text.h"
 #include "optim/state.h"
 
 /* Settings of PyTorch's optimizers that Koine's do not have, so that PyTorch finds what it expects. */
@@ -13,13 +13,20 @@ static const char *const absent[] = {"foreach", "fused"}, *const refused[] = {"c
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
+/* cJSON itself would round. JSON has no infinity and no NaN: null. */
+static cJSON *number(double value)
+{
+    char text[KN_NUMBER_TEXT];
+    return isfinite(value) ? cJSON_CreateRaw(kn_format_number(text, value)) : cJSON_CreateNull();
+}
+
 /* Hyperparameters with the same list are one entry. */
 static bool add_hyper(cJSON *into, const kn_optim_algorithm *algorithm, const double *hyper)
 {
     bool good = true;
     for (int i = 0; good && algorithm->hyper[i].name != NULL; i++) {
         const kn_optim_hyper *row = &algorithm->hyper[i];
-        cJSON *value = row->kind == KN_HYPER_FLAG ? cJSON_CreateBool(hyper[i] != 0) : cJSON_CreateNumber(hyper[i]);
+        cJSON *value = row->kind == KN_HYPER_FLAG ? cJSON_CreateBool(hyper[i] != 0) : number(hyper[i]);
         cJSON *list = row->list != NULL ? cJSON_GetObjectItemCaseSensitive(into, row->list) : NULL;
         if (row->list != NULL && list == NULL)
             list = cJSON_AddArrayToObject(into, row->list);
@@ -40,7 +47,7 @@ static bool add_group(cJSON *groups, const kn_optim *optim, const kn_optim_group
     }
     bool good = add_hyper(into, optim->algorithm, group->hyper);
     if (good && group->initial_lr == group->initial_lr)
-        good = cJSON_AddNumberToObject(into, "initial_lr", group->initial_lr) != NULL;
+        good = cJSON_AddItemToObject(into, "initial_lr", number(group->initial_lr)) != 0;
     for (int i = 0; i < 2 && good; i++)
         good = cJSON_AddNullToObject(into, absent[i]) != NULL && cJSON_AddFalseToObject(into, refused[i]) != NULL;
     cJSON *numbers = good ? cJSON_AddArrayToObject(into, "params") : NULL;

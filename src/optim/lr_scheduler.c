@@ -1,4 +1,4 @@
-/* optim/lr_scheduler.c - what all schedules do: steps, state, files. */
+/* optim/lr_scheduler.c - what all schedules do: steps and state. */
 #include "optim/lr_scheduler.h"
 
 #include <math.h>
@@ -162,7 +162,7 @@ static char *part_name(const char *name, int part)
     return kn_text_finish(&text);
 }
 
-kn_status kn_lr_put(const kn_lr_scheduler *s, kn_tensor_file *file, const char *name)
+kn_status kn_lr_state_list(const kn_lr_scheduler *s, const char *name, kn_tensor_list *list)
 {
     const int64_t count = FIXED + 2 * (int64_t)s->groups;
     kn_tensor *tensor = NULL;
@@ -173,35 +173,36 @@ kn_status kn_lr_put(const kn_lr_scheduler *s, kn_tensor_file *file, const char *
     memcpy(values + 2, s->state, sizeof s->state);
     memcpy(values + FIXED, s->base_lrs, (size_t)s->groups * sizeof *values);
     memcpy(values + FIXED + s->groups, s->last_lrs, (size_t)s->groups * sizeof *values);
-    kn_status status = kn_tensor_file_put(file, name, tensor);
+    kn_status status = kn_tensor_list_append(list, name, tensor);
     kn_release(tensor);
     for (int i = 0; i < s->num_parts && status == KN_OK; i++) {
         char *part = part_name(name, i);
-        status = part != NULL ? kn_lr_put(s->parts[i], file, part) : KN_ERR_MEMORY;
+        status = part != NULL ? kn_lr_state_list(s->parts[i], part, list) : KN_ERR_MEMORY;
         kn_free(part);
     }
     return status;
 }
 
 /* All tensors are checked before any is taken over. */
-static kn_status check_tensors(const kn_lr_scheduler *s, const kn_tensor_file *file, const char *name, const char *path)
+static kn_status check_tensors(const kn_lr_scheduler *s, const kn_tensor_list *list, const char *name,
+                               const char *origin)
 {
-    const kn_tensor *tensor = kn_tensor_file_get(file, name);
+    const kn_tensor *tensor = kn_tensor_list_find(list, name);
     if (tensor == NULL || kn_dtype_of(tensor) != KN_F64 || kn_numel(tensor) != FIXED + 2 * s->groups)
-        return kn_fail(KN_ERR_FORMAT, "%s: \"%s\" is not the state of a %s of %d groups", path, name, s->row->name,
+        return kn_fail(KN_ERR_FORMAT, "%s: \"%s\" is not the state of a %s of %d groups", origin, name, s->row->name,
                        s->groups);
     kn_status status = KN_OK;
     for (int i = 0; i < s->num_parts && status == KN_OK; i++) {
         char *part = part_name(name, i);
-        status = part != NULL ? check_tensors(s->parts[i], file, part, path) : KN_ERR_MEMORY;
+        status = part != NULL ? check_tensors(s->parts[i], list, part, origin) : KN_ERR_MEMORY;
         kn_free(part);
     }
     return status;
 }
 
-static kn_status take_over(kn_lr_scheduler *s, const kn_tensor_file *file, const char *name)
+static kn_status take_over(kn_lr_scheduler *s, const kn_tensor_list *list, const char *name)
 {
-    const double *values = kn_data(kn_tensor_file_get(file, name));
+    const double *values = kn_data(kn_tensor_list_find(list, name));
     s->last_epoch = (int64_t)values[0];
     s->step_count = (int64_t)values[1];
     memcpy(s->state, values + 2, sizeof s->state);
@@ -210,45 +211,14 @@ static kn_status take_over(kn_lr_scheduler *s, const kn_tensor_file *file, const
     kn_status status = KN_OK;
     for (int i = 0; i < s->num_parts && status == KN_OK; i++) {
         char *part = part_name(name, i);
-        status = part != NULL ? take_over(s->parts[i], file, part) : KN_ERR_MEMORY;
+        status = part != NULL ? take_over(s->parts[i], list, part) : KN_ERR_MEMORY;
         kn_free(part);
     }
     return status;
 }
 
-kn_status kn_lr_get(kn_lr_scheduler *s, const kn_tensor_file *file, const char *name, const char *path)
+kn_status kn_lr_state_load(kn_lr_scheduler *s, const char *name, const kn_tensor_list *list, const char *origin)
 {
-    KN_TRY(check_tensors(s, file, name, path));
-    return take_over(s, file, name);
-}
-
-kn_status kn_lr_scheduler_save(const kn_lr_scheduler *s, const char *path)
-{
-    if (s == NULL || path == NULL)
-        return kn_fail_argument_null("lr_scheduler_save", s == NULL ? "scheduler" : "path");
-    kn_tensor_file *file = kn_tensor_file_new();
-    kn_status status = file != NULL ? kn_tensor_file_set_metadata(file, "lr_scheduler", s->row->name) : KN_ERR_MEMORY;
-    if (status == KN_OK)
-        status = kn_lr_put(s, file, "state");
-    if (status == KN_OK)
-        status = kn_save_safetensors(path, file);
-    kn_tensor_file_free(file);
-    return status;
-}
-
-kn_status kn_lr_scheduler_load(kn_lr_scheduler *s, const char *path)
-{
-    if (s == NULL || path == NULL)
-        return kn_fail_argument_null("lr_scheduler_load", s == NULL ? "scheduler" : "path");
-    kn_tensor_file *file;
-    KN_TRY(kn_status_of(file = kn_load_safetensors(path)));
-    const char *name = kn_tensor_file_metadata(file, "lr_scheduler");
-    kn_status status = KN_OK;
-    if (name == NULL || strcmp(name, s->row->name) != 0)
-        status = kn_fail(KN_ERR_FORMAT, "%s holds the state of %s, but this schedule is %s", path,
-                         name != NULL ? name : "no schedule", s->row->name);
-    if (status == KN_OK)
-        status = kn_lr_get(s, file, "state", path);
-    kn_tensor_file_free(file);
-    return status;
+    KN_TRY(check_tensors(s, list, name, origin));
+    return take_over(s, list, name);
 }

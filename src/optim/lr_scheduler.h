@@ -3,7 +3,7 @@
 
 #include <koine/lr_scheduler.h>
 
-#include "io/tensor_file.h"
+#include "nn/tensor_list.h"
 #include "optim/optim.h"
 
 #define KN_LR_NUMBERS 10 /* parameters, at most */
@@ -56,6 +56,7 @@ kn_status kn_lr_step_parts(kn_lr_scheduler *s);
 /* lr_plateau.c */
 extern const kn_lr_row kn_lr_plateau;
 
-/* The state as tensors of a file, under `name` (and `name`.0, ... for those of several), and back. */
-kn_status kn_lr_put(const kn_lr_scheduler *s, kn_tensor_file *file, const char *name);
-kn_status kn_lr_get(kn_lr_scheduler *s, const kn_tensor_file *file, const char *name, const char *path);
+/* The state as host tensors, appended under `name` (and `name`.0, ... for those of several), and back; for
+ * io/training_state.c. `origin` names the source in messages; a failure changes nothing. */
+kn_status kn_lr_state_list(const kn_lr_scheduler *s, const char *name, kn_tensor_list *list);
+kn_status kn_lr_state_load(kn_lr_scheduler *s, const char *name, const kn_tensor_list *list, const char *origin);

@@ -162,8 +162,6 @@ kn_status kn_optim_add_group_with(kn_optim *optim, kn_parameter_list parameters,
 {
     if (optim == NULL)
         return kn_fail_argument_null("optim_add_group", "optim");
-    if (optim->lbfgs != NULL)
-        return kn_fail(KN_ERR_STATE, "LBFGS: takes one group of parameters");
     if (optim->device_steps != NULL)
         KN_TRY(kn_optim_fetch_steps(optim));
     double hyper[KN_OPTIM_MAX_HYPER];
@@ -283,7 +281,6 @@ void kn_optim_free(kn_optim *optim)
     if (optim == NULL)
         return;
     kn_optim_forget_recorded(optim);
-    kn_lbfgs_free(optim->lbfgs);
     kn_optim_free_buckets(optim->buckets, optim->num_buckets);
     for (int i = 0; i < optim->count; i++)
         kn_release(optim->parameters[i]);

@@ -174,7 +174,6 @@ kn_status kn_optim_step_lists(const kn_optim_lists *lists);
 /* --- the optimizer ------------------------------------------------------------------------------------------------ */
 
 typedef struct kn_optim_recorded kn_optim_recorded; /* a launch that a graph replays: optim/recorded.c */
-typedef struct kn_lbfgs kn_lbfgs;                   /* optim/lbfgs.c */
 
 /* Parameters with hyperparameters of their own: those numbered first .. first + count - 1. */
 typedef struct kn_optim_group {
@@ -199,7 +198,6 @@ struct kn_optim {
     int num_buckets;
     kn_tensor *device_steps; /* float32 [count], once steps may be skipped on the device (optim/fused.c); else NULL */
     kn_optim_recorded *recorded; /* its launches in graphs, notified when the optimizer is freed */
-    kn_lbfgs *lbfgs;             /* NULL for all others */
 };
 
 /* Creates an optimizer with one group; `params` is the parameter struct of the algorithm's row, NULL: the defaults.
@@ -235,4 +233,3 @@ const void *kn_optim_record(const kn_optim_batch *batch);
 
 /* The optimizer is being freed: graphs that step it fail from now on. */
 void kn_optim_forget_recorded(kn_optim *optim);
-void kn_lbfgs_free(kn_lbfgs *lbfgs);

@@ -14,12 +14,24 @@
 #include "tensor/philox.h"
 #include "tensor/tensor.h"
 
-typedef enum draw_kind { DRAW_UNIFORM, DRAW_NORMAL, DRAW_BERNOULLI, DRAW_RANDINT } draw_kind;
+typedef enum draw_kind {
+    DRAW_UNIFORM,
+    DRAW_NORMAL,
+    DRAW_LOG_NORMAL,
+    DRAW_BERNOULLI,
+    DRAW_RANDINT,
+    DRAW_EXPONENTIAL, /* from here on: functions of one uniform number, DEVIATE in the kernel */
+    DRAW_GEOMETRIC,
+    DRAW_CAUCHY,
+    DRAW_TRUNCATED
+} draw_kind;
 
-/* uniform: low `a`, high `b`; normal: mean `a`, deviation `b`; bernoulli: probability `a`; randint: `low`, `range`. */
+/* uniform: low `a`, high `b`; normal and log normal: mean `a`, deviation `b`; bernoulli: probability `a`; randint:
+ * `low`, `range`; exponential: rate `a`; geometric: log(1 - p) `a`; cauchy: median `a`, sigma `b`; truncated: normal,
+ * and the part `cut` .. `cut` + `share` of its distribution. */
 typedef struct draw {
     draw_kind kind;
-    double a, b;
+    double a, b, cut, share;
     int64_t low;
     uint64_t range;
     uint32_t mask;           /* the bits of a word that count in float32; 0: all */
@@ -42,21 +54,49 @@ static int words_per_element(const draw *d, kn_dtype dtype)
 
 /* --- on the host ------------------------------------------------------------------------------ */
 
+/* By bisection and Newton's steps, which is exact enough for any dtype. */
+static double erf_inverse(double x)
+{
+    double low = -6, high = 6;
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        *(erf(middle) < x ? &low : &high) = middle;
+    }
+    return (low + high) / 2;
+}
+
+static double host_deviate(const draw *d, double u)
+{
+    if (d->kind == DRAW_EXPONENTIAL)
+        return -log(u) / d->a;
+    if (d->kind == DRAW_GEOMETRIC)
+        return fmax(ceil(log(u) / d->a), 1);
+    if (d->kind == DRAW_CAUCHY)
+        return d->a + d->b * tan(3.14159265358979323846 * (u - 0.5));
+    return d->a + d->b * 1.4142135623730951 * erf_inverse(2 * (d->cut + u * d->share) - 1);
+}
+
 static void host_real_pair(double out[2], const draw *d, bool f64, const uint32_t *w)
 {
     const uint32_t bits = d->mask ? d->mask : UINT32_MAX;
     double u0 = f64 ? kn_uniform_f64(w[0], w[1]) : kn_uniform_f32(w[0] & bits);
     double u1 = f64 ? kn_uniform_f64(w[2], w[3]) : kn_uniform_f32(w[1] & bits);
-    if (d->kind == DRAW_UNIFORM && f64) {
+    const double tiny = f64 ? 0x1p-53 : 0x1p-24;
+    if (d->kind >= DRAW_EXPONENTIAL) {
+        out[0] = host_deviate(d, u0 + tiny);
+        out[1] = host_deviate(d, u1 + tiny);
+    } else if (d->kind == DRAW_UNIFORM && f64) {
         out[0] = fma(u0, d->b - d->a, d->a);
         out[1] = fma(u1, d->b - d->a, d->a);
     } else if (d->kind == DRAW_UNIFORM) {
         out[0] = fmaf((float)u0, (float)(d->b - d->a), (float)d->a);
         out[1] = fmaf((float)u1, (float)(d->b - d->a), (float)d->a);
     } else {
-        double radius = sqrt(-2 * log(u0 + (f64 ? 0x1p-53 : 0x1p-24))), angle = 6.283185307179586476925286766559 * u1;
+        double radius = sqrt(-2 * log(u0 + tiny)), angle = 6.283185307179586476925286766559 * u1;
         out[0] = fma(radius * cos(angle), d->b, d->a);
         out[1] = fma(radius * sin(angle), d->b, d->a);
+        for (int i = 0; i < 2 && d->kind == DRAW_LOG_NORMAL; i++)
+            out[i] = exp(out[i]);
     }
 }
 
@@ -93,7 +133,8 @@ static kn_status draw_on_host(kn_tensor *tensor, const draw *d, kn_philox state)
 
 static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox state)
 {
-    static const char *const kernels[] = {"uniform", "normal", "bernoulli", "randint"};
+    static const char *const kernels[] = {"uniform", "normal",  "normal",  "bernoulli", "randint",
+                                          "deviate", "deviate", "deviate", "deviate"};
     bool whole = d->kind == DRAW_BERNOULLI || d->kind == DRAW_RANDINT;
     kn_stream *stream = kn_tensor_stream(tensor);
     if (!stream)
@@ -103,11 +144,16 @@ static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox stat
     if (whole)
         snprintf(options, sizeof options, "-DT=float -DB=%s%s", kn_dtype_cl(tensor->dtype),
                  tensor->dtype == KN_F64 ? " -DKN_USE_F64" : "");
+    else if (d->kind == DRAW_LOG_NORMAL)
+        snprintf(options, sizeof options, "%s -DLOG_NORMAL", kn_dtype_options(tensor->dtype));
+    else if (d->kind >= DRAW_EXPONENTIAL)
+        snprintf(options, sizeof options, "%s -DDEVIATE=%d", kn_dtype_options(tensor->dtype),
+                 d->kind - DRAW_EXPONENTIAL);
     else if (d->mask)
         snprintf(options, sizeof options, "%s -DMASK=0x%xu", kn_dtype_options(tensor->dtype), (unsigned)d->mask);
     else
         snprintf(options, sizeof options, "%s", kn_dtype_options(tensor->dtype));
-    kn_arg args[6] = {kn_arg_tensor(tensor), kn_arg_seed(&state), kn_arg_draw_offset(&state), kn_arg_i64(n)};
+    kn_arg args[8] = {kn_arg_tensor(tensor), kn_arg_seed(&state), kn_arg_draw_offset(&state), kn_arg_i64(n)};
     int count = 4;
     if (d->kind == DRAW_RANDINT) {
         args[count++] = kn_arg_i64(d->low);
@@ -117,6 +163,10 @@ static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox stat
     } else {
         args[count++] = kn_arg_real(tensor->dtype, d->a);
         args[count++] = kn_arg_real(tensor->dtype, d->kind == DRAW_UNIFORM ? d->b - d->a : d->b);
+        if (d->kind >= DRAW_EXPONENTIAL) {
+            args[count++] = kn_arg_real(tensor->dtype, d->cut);
+            args[count++] = kn_arg_real(tensor->dtype, d->share);
+        }
     }
     return kn_run(stream, .source = "tensor/random.cl", .options = options, .kernel = kernels[d->kind], .dims = 1,
                   .global = {kn_work_items(kn_tensor_limits(tensor), (n + 3) / 4, 1024)}, .args = args,
@@ -136,10 +186,12 @@ static kn_status draw_contiguous(kn_tensor *tensor, const draw *d)
                                                       : draw_on_device(tensor, d, state);
 }
 
-/* Non-contiguous tensors, float16 and bfloat16 are drawn into a temporary and copied. */
+/* Non-contiguous tensors, float16 and bfloat16, and integers that are made from real numbers, are drawn into a temporary
+ * and copied. */
 static kn_status draw_into(kn_tensor *tensor, const draw *d)
 {
-    const kn_dtype dtype = kn_compute_type(tensor->dtype);
+    const bool is_real = kn_dtype_is_floating(tensor->dtype) || d->kind != DRAW_GEOMETRIC;
+    const kn_dtype dtype = is_real ? kn_compute_type(tensor->dtype) : KN_F32;
     kn_tensor_bump_version(tensor);
     if (kn_is_contiguous(tensor) && dtype == tensor->dtype)
         return draw_contiguous(tensor, d);
@@ -169,7 +221,8 @@ static kn_tensor *draw_in_place(kn_tensor *tensor, const draw *kind, const kn_ra
         kn_error_prefix("%s", function);
         return kn_error_make_sticky();
     }
-    if (d->kind != DRAW_BERNOULLI && !kn_dtype_is_floating(tensor->dtype))
+    const bool any = d->kind == DRAW_BERNOULLI || d->kind == DRAW_RANDINT || d->kind == DRAW_GEOMETRIC;
+    if (!any && !kn_dtype_is_floating(tensor->dtype))
         return kn_fail_null(KN_ERR_DTYPE, "%s takes a floating dtype, not %s", function, kn_dtype_name(tensor->dtype));
     return draw_into(tensor, d) == KN_OK ? tensor : kn_error_make_sticky();
 }
@@ -216,6 +269,63 @@ kn_tensor *kn_bernoulli_with_(kn_tensor *tensor, double p, const kn_random_param
     if (!(p >= 0 && p <= 1))
         return kn_fail_null(KN_ERR_ARGUMENT, "kn_bernoulli_: probability %g is not between 0 and 1", p);
     return draw_in_place(tensor, &(draw){.kind = DRAW_BERNOULLI, .a = p}, params, "kn_bernoulli_");
+}
+
+kn_tensor *kn_log_normal_with_(kn_tensor *tensor, double mean, double std, const kn_random_params *params)
+{
+    if (!(std > 0))
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_log_normal_: std (%g) must be above 0", std);
+    return draw_in_place(tensor, &(draw){.kind = DRAW_LOG_NORMAL, .a = mean, .b = std}, params, "kn_log_normal_");
+}
+
+kn_tensor *kn_exponential_with_(kn_tensor *tensor, double lambd, const kn_random_params *params)
+{
+    if (!(lambd > 0))
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_exponential_: lambd (%g) must be above 0", lambd);
+    return draw_in_place(tensor, &(draw){.kind = DRAW_EXPONENTIAL, .a = lambd}, params, "kn_exponential_");
+}
+
+kn_tensor *kn_geometric_with_(kn_tensor *tensor, double p, const kn_random_params *params)
+{
+    if (!(p > 0 && p < 1))
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_geometric_: p (%g) must be above 0 and below 1", p);
+    return draw_in_place(tensor, &(draw){.kind = DRAW_GEOMETRIC, .a = log1p(-p)}, params, "kn_geometric_");
+}
+
+kn_tensor *kn_cauchy_with_(kn_tensor *tensor, double median, double sigma, const kn_random_params *params)
+{
+    if (!(sigma > 0))
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_cauchy_: sigma (%g) must be above 0", sigma);
+    return draw_in_place(tensor, &(draw){.kind = DRAW_CAUCHY, .a = median, .b = sigma}, params, "kn_cauchy_");
+}
+
+kn_tensor *kn_truncated_normal_with_(kn_tensor *tensor, double mean, double std, double a, double b,
+                                     const kn_random_params *params)
+{
+    if (!(std > 0) || !(a < b))
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_truncated_normal_: std (%g) must be above 0, and a (%g) below b (%g)",
+                            std, a, b);
+    const double low = erfc(-(a - mean) / std / sqrt(2)) / 2, high = erfc(-(b - mean) / std / sqrt(2)) / 2;
+    return draw_in_place(tensor, &(draw){.kind = DRAW_TRUNCATED, .a = mean, .b = std, .cut = low, .share = high - low},
+                         params, "kn_truncated_normal_");
+}
+
+kn_tensor *kn_random_with_(kn_tensor *tensor, int64_t low, int64_t high, const kn_random_params *params)
+{
+    if (high <= low)
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_random_: there is no integer from %" PRId64 " to below %" PRId64, low,
+                            high);
+    return draw_in_place(tensor, &(draw){.kind = DRAW_RANDINT, .low = low, .range = (uint64_t)high - (uint64_t)low},
+                         params, "kn_random_");
+}
+
+kn_tensor *kn_randint_like_with(const kn_tensor *like, int64_t low, int64_t high, const kn_random_params *params)
+{
+    if (kn_check_tensor("kn_randint_like", "like", like) != KN_OK)
+        return kn_error_make_sticky();
+    kn_tensor_options options = {
+        .dtype = like->dtype, .device = like->storage->device, .generator = params ? params->generator : NULL};
+    return kn_randint_with(low, high, like->ndim, like->shape, &options);
 }
 
 kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_options *options)

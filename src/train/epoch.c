@@ -1,5 +1,7 @@
 /* train/epoch.c - one pass over the training data. */
 #include <koine/autograd.h>
+#include <koine/clip_grad.h>
+#include <koine/pointwise.h>
 
 #include "train/trainer.h"
 
@@ -12,19 +14,41 @@ typedef struct training {
     kn_step_watch watch;
 } training;
 
-/* One step: gradients, update, figures. Does not wait for the device. */
+/* The gradients of one batch, or its part of those of several. */
+static kn_status add_gradients(const kn_trainer *trainer, kn_tensor *loss)
+{
+    const int batches = trainer->params.accumulate;
+    return kn_backward(batches > 1 ? kn_mul_scalar(loss, 1.0 / batches) : loss);
+}
+
+/* A step with the gradients that have been added up. */
+static kn_status update(training *pass, kn_tensor *loss)
+{
+    kn_trainer *trainer = pass->trainer;
+    const double max_norm = trainer->params.clip_grad_norm;
+    if (max_norm > 0 && kn_clip_grad_norm_(kn_module_parameters(trainer->params.module), max_norm) == NULL)
+        return kn_error_status();
+    KN_TRY(kn_trainer_call(trainer, KN_BEFORE_OPTIMIZER_STEP, pass->epoch, pass->step, loss));
+    KN_TRY(kn_optim_step(trainer->params.optim));
+    trainer->global_step++;
+    if (trainer->params.scheduler != NULL && trainer->params.scheduler_per_step)
+        KN_TRY(kn_lr_scheduler_step(trainer->params.scheduler));
+    return kn_trainer_call(trainer, KN_STEP_END, pass->epoch, pass->step, loss);
+}
+
+/* One batch: gradients, figures, and a step, if it is time. Does not wait for the device. */
 static kn_status learn(training *pass, const kn_batch *batch)
 {
     kn_trainer *trainer = pass->trainer;
     kn_applied_batch applied;
-    kn_optim_zero_grad(trainer->params.optim);
+    const int64_t batches = trainer->params.accumulate;
+    if ((pass->step - 1) % batches == 0)
+        kn_optim_zero_grad(trainer->params.optim);
     KN_TRY(kn_trainer_apply(trainer, batch, trainer->params.accuracy, &applied));
-    KN_TRY(kn_backward(applied.loss));
+    KN_TRY(add_gradients(trainer, applied.loss));
     KN_TRY(kn_steps_note(&pass->watch, pass->step, &applied, batch->size));
-    KN_TRY(kn_trainer_call(trainer, KN_BEFORE_OPTIMIZER_STEP, pass->epoch, pass->step, applied.loss));
-    KN_TRY(kn_optim_step(trainer->params.optim));
-    trainer->global_step++;
-    return kn_trainer_call(trainer, KN_STEP_END, pass->epoch, pass->step, applied.loss);
+    const bool is_time = pass->step % batches == 0 || pass->step == kn_loader_batches(pass->loader);
+    return is_time ? update(pass, applied.loss) : KN_OK;
 }
 
 static kn_status run(training *pass)

@@ -109,6 +109,18 @@ static kn_status append_row(kn_trainer *trainer, const kn_pass_figures *training
     return kn_history_append(&trainer->history, row);
 }
 
+/* After an epoch; a plateau is one of the monitored figure. */
+static kn_status step_schedule(kn_trainer *trainer)
+{
+    kn_lr_scheduler *scheduler = trainer->params.scheduler;
+    if (scheduler == NULL || trainer->params.scheduler_per_step)
+        return KN_OK;
+    if (!kn_lr_scheduler_takes_metric(scheduler))
+        return kn_lr_scheduler_step(scheduler);
+    return kn_lr_scheduler_step_metric(
+        scheduler, kn_history_value(&trainer->history, trainer->history.epochs - 1, trainer->monitor_column));
+}
+
 static kn_status run_epoch(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
 {
     kn_progress *progress = &trainer->progress;
@@ -125,6 +137,7 @@ static kn_status run_epoch(kn_trainer *trainer, kn_loader *train, kn_loader *val
     KN_TRY(kn_trainer_note_epoch(trainer, &is_best));
     kn_progress_epoch_line(progress, &trainer->history, kn_clock_seconds() - progress->epoch_started,
                            (double)kn_loader_samples(train) / training_seconds, is_best);
+    KN_TRY(step_schedule(trainer));
     /* Before saving: changes by a callback, such as the learning rate, are part of what the next epoch starts from. */
     KN_TRY(kn_trainer_call(trainer, KN_EPOCH_END, trainer->epoch, 0, NULL));
     return kn_trainer_save_last(trainer);

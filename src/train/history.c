@@ -1,7 +1,6 @@
 /* train/history.c - the figures of each epoch, as CSV and as a table. */
 #include "train/history.h"
 
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,23 +85,6 @@ double kn_history_value(const kn_history *history, int epoch, int column)
 {
     bool there = history != NULL && epoch >= 0 && epoch < history->epochs && column >= 0 && column < history->columns;
     return there ? history->values[(size_t)epoch * (size_t)history->columns + (size_t)column] : 0;
-}
-
-const char *kn_format_number(char buffer[KN_NUMBER_TEXT], double value)
-{
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(buffer, KN_NUMBER_TEXT, "%.*g", digits, value);
-        if (strtod(buffer, NULL) == value)
-            break; /* NaN never compares equal and ends up as "nan" */
-    }
-    /* printf and strtod follow the program's locale; files must not. */
-    const char *point = localeconv()->decimal_point;
-    char *found = point[0] != '.' ? strstr(buffer, point) : NULL;
-    if (found != NULL) {
-        *found = '.';
-        memmove(found + 1, found + strlen(point), strlen(found + strlen(point)) + 1);
-    }
-    return buffer;
 }
 
 static char *csv_of(const kn_history *history)

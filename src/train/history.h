@@ -3,8 +3,9 @@
 
 #include <koine/train.h>
 
+#include "base/text.h"
+
 #define KN_HISTORY_EPOCH_COLUMNS 7 /* maximum number of columns per epoch */
-#define KN_NUMBER_TEXT 40
 
 struct kn_history {
     char **names;
@@ -21,6 +22,3 @@ kn_status kn_history_add_column(kn_history *history, const char *name);
 kn_status kn_history_append(kn_history *history, const double *row);
 int kn_history_find(const kn_history *history, const char *name); /* the column's index, or -1 */
 void kn_history_clear(kn_history *history);                       /* frees rows and columns */
-
-/* The shortest text that parses back to exactly `value`, with a decimal point in any locale. Returns buffer. */
-const char *kn_format_number(char buffer[KN_NUMBER_TEXT], double value);

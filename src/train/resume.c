@@ -7,8 +7,10 @@
 #include <koine/random.h>
 
 #include "base/files.h"
+#include "base/log.h"
 #include "io/checkpoint.h"
 #include "nn/module.h"
+#include "optim/lr_scheduler.h"
 
 /* Gets a tensor from the file, which must have exactly this dtype and shape. */
 static kn_status fetch(const kn_tensor_file *file, const char *path, const char *name, kn_dtype dtype, int ndim,
@@ -109,6 +111,22 @@ static kn_status restore_rows(kn_history *table, const kn_tensor_file *file, con
     return KN_OK;
 }
 
+/* After the optimizer, whose learning rates are its own state. */
+static kn_status restore_schedule(kn_trainer *trainer, const kn_tensor_file *file, const char *path)
+{
+    if (trainer->params.scheduler == NULL)
+        return KN_OK;
+    kn_tensor_list list;
+    KN_TRY(kn_checkpoint_get_list(file, "scheduler.", &list));
+    kn_status status = KN_OK;
+    if (list.count > 0)
+        status = kn_lr_state_load(trainer->params.scheduler, "state", &list, path);
+    else
+        kn_log_message(KN_LOG_WARNING, "%s has no state of a schedule: it starts from its beginning", path);
+    kn_tensor_list_free(&list);
+    return status;
+}
+
 static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, const char *path)
 {
     fit_course course;
@@ -128,6 +146,7 @@ static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, cons
     KN_TRY(kn_set_rng_state(kn_trainer_device(trainer), course.rng));
     KN_TRY(restore_replica_states(trainer, file, path));
     KN_TRY(kn_trainer_compare_settings(trainer, file, path));
+    KN_TRY(restore_schedule(trainer, file, path));
     return kn_trainer_get_callbacks(trainer, file, path); /* last: callbacks may read everything else */
 }
 

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "io/checkpoint.h"
 #include "nn/module.h"
+#include "optim/lr_scheduler.h"
 #include "tensor/tensor.h"
 #include "train/resume.h"
 
@@ -134,6 +135,18 @@ static kn_status put_course(kn_trainer *trainer, kn_tensor_file *file)
     return put_replica_states(trainer, file);
 }
 
+static kn_status put_schedule(const kn_trainer *trainer, kn_tensor_file *file)
+{
+    if (trainer->params.scheduler == NULL)
+        return KN_OK;
+    kn_tensor_list list = {0};
+    kn_status status = kn_lr_state_list(trainer->params.scheduler, "state", &list);
+    if (status == KN_OK)
+        status = kn_checkpoint_put_list(file, "scheduler.", &list);
+    kn_tensor_list_free(&list);
+    return status;
+}
+
 static kn_status fill_last(kn_trainer *trainer, kn_tensor_file *file)
 {
     KN_TRY(kn_tensor_file_set_metadata(file, "koine", KN_LAST_FORMAT));
@@ -145,6 +158,7 @@ static kn_status fill_last(kn_trainer *trainer, kn_tensor_file *file)
     if (trainer->best_epoch > 0)
         KN_TRY(kn_checkpoint_put_list(file, "best.", &trainer->best));
     KN_TRY(kn_trainer_put_settings(trainer, file));
+    KN_TRY(put_schedule(trainer, file));
     return kn_trainer_put_callbacks(trainer, file);
 }
 

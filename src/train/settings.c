@@ -52,6 +52,8 @@ void kn_trainer_note_settings(kn_trainer *trainer, const kn_loader *train, const
     add(settings, "batch_size", "%lld", (long long)train->params.batch_size);
     add_flag(settings, "shuffle", train->params.shuffle);
     add_flag(settings, "drop_last", train->params.drop_last);
+    if (trainer->params.accumulate > 1)
+        add(settings, "accumulate", "%d", trainer->params.accumulate);
     add(settings, "seed", "%llu", (unsigned long long)train->params.seed);
     add(settings, "samples", "%lld", (long long)train->length);
     if (validation != NULL) {

@@ -280,7 +280,8 @@ kn_status kn_steps_begin_epoch(kn_step_watch *watch, kn_trainer *trainer, kn_loa
     *watch = (kn_step_watch){.trainer = trainer,
                              .epoch = trainer->epoch + 1,
                              .steps = kn_loader_batches(loader),
-                             .steps_before = trainer->global_step};
+                             .steps_before = trainer->params.accumulate > 1 ? trainer->epoch * kn_loader_batches(loader)
+                                                                            : trainer->global_step};
     KN_TRY(kn_device_log_reset(trainer->log));
     if (trainer->log_histograms < 0)
         return KN_OK;

@@ -63,6 +63,12 @@ static kn_status check_params(const kn_trainer_params *params)
         return kn_fail(KN_ERR_ARGUMENT,
                        "trainer: log_histograms needs log_every and a log_range above 0, not %d and %g",
                        params->log_every, params->log_range);
+    if (params->accumulate < 1 || !(params->clip_grad_norm >= 0))
+        return kn_fail(KN_ERR_ARGUMENT, "trainer: accumulate (%d) must be 1 or more, clip_grad_norm (%g) 0 or more",
+                       params->accumulate, params->clip_grad_norm);
+    if (params->scheduler != NULL && params->scheduler_per_step && kn_lr_scheduler_takes_metric(params->scheduler))
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "trainer: ReduceLROnPlateau needs a figure of the epoch: no scheduler_per_step");
     if (params->resume && params->output == NULL)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: resume needs an output directory to resume from");
     return check_monitor(params);

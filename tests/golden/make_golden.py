@@ -22,6 +22,7 @@ import golden_losses
 import golden_norm
 import golden_norms
 import golden_ops
+import golden_optim_state
 import golden_products
 import golden_rnn
 import golden_run
@@ -37,6 +38,7 @@ MODULES = (
     golden_norms,
     golden_text,
     golden_dtypes,
+    golden_optim_state,
     golden_training,
     golden_linalg,
     golden_rnn,

@@ -35,6 +35,11 @@ static kn_tensor *make_kn_tensor(void) { return kn_ones(KN_SHAPE(1, 1)); }
 static kn_storage *make_kn_storage(void) { return kn_storage_of(make_kn_tensor()); }
 static kn_module *make_kn_module(void) { return kn_nn_sequential(kn_nn_linear(.in_features = 1, .out_features = 1)); }
 static kn_optim *make_kn_optim(void) { return kn_optim_sgd(kn_module_parameters(make_kn_module())); }
+static kn_grad_scaler *make_kn_grad_scaler(void) { return kn_grad_scaler_new(); }
+static kn_averaged_model *make_kn_averaged_model(void)
+{
+    return kn_averaged_model_new(kn_module_parameters(make_kn_module()));
+}
 static kn_lr_scheduler *make_kn_lr_scheduler(void) { return kn_step_lr(make_kn_optim(), 1); }
 static kn_dataset *make_kn_dataset(void)
 {

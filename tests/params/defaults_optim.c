@@ -1,4 +1,4 @@
-/* defaults_optim.c - further optimizers, and learning rate schedules. */
+/* defaults_optim.c - further optimizers, schedules, random numbers, initialisation, gradients. */
 #include "defaults.h"
 
 CALLS(kn_optim_adamw, kn_adamw_params, show_optim, kn_optim_adamw_with(some_parameters(), params),
@@ -81,9 +81,86 @@ CALLS(kn_one_cycle_lr, kn_one_cycle_lr_params, show_schedule, kn_one_cycle_lr_wi
 CALLS(kn_reduce_lr_on_plateau, kn_reduce_lr_on_plateau_params, show_schedule,
       kn_reduce_lr_on_plateau_with(momentum(), params), kn_reduce_lr_on_plateau(momentum()))
 
-DEFAULTS(optim_defaults, ROW(kn_optim_adamw), ROW(kn_optim_rmsprop), ROW(kn_optim_adagrad), ROW(kn_optim_adadelta),
-         ROW(kn_optim_nadam), ROW(kn_optim_radam), ROW(kn_optim_adamax), ROW(kn_optim_asgd), ROW(kn_optim_rprop),
-         ROW(kn_optim_lamb), ROW(kn_optim_lion), ROW(kn_lambda_lr), ROW(kn_multiplicative_lr), ROW(kn_exponential_lr),
-         ROW(kn_step_lr), ROW(kn_multi_step_lr), ROW(kn_constant_lr), ROW(kn_linear_lr), ROW(kn_polynomial_lr),
-         ROW(kn_cosine_annealing_lr), ROW(kn_cosine_annealing_warm_restarts), NEEDS(kn_cyclic_lr),
-         NEEDS(kn_one_cycle_lr), ROW(kn_reduce_lr_on_plateau))
+/* --- random numbers, initialisation, gradients --- */
+
+CALLS(kn_log_normal_, kn_random_params, show_tensor, kn_log_normal_with_(matrix(), 0, 1, params),
+      kn_log_normal_(matrix(), 0, 1))
+CALLS(kn_exponential_, kn_random_params, show_tensor, kn_exponential_with_(matrix(), 2, params),
+      kn_exponential_(matrix(), 2))
+CALLS(kn_geometric_, kn_random_params, show_tensor, kn_geometric_with_(matrix(), 0.4, params),
+      kn_geometric_(matrix(), 0.4))
+CALLS(kn_cauchy_, kn_random_params, show_tensor, kn_cauchy_with_(matrix(), 0, 1, params), kn_cauchy_(matrix(), 0, 1))
+CALLS(kn_truncated_normal_, kn_random_params, show_tensor, kn_truncated_normal_with_(matrix(), 0, 1, -1, 2, params),
+      kn_truncated_normal_(matrix(), 0, 1, -1, 2))
+CALLS(kn_random_, kn_random_params, show_tensor, kn_random_with_(matrix(), 2, 9, params), kn_random_(matrix(), 2, 9))
+CALLS(kn_randint_like, kn_random_params, show_tensor, kn_randint_like_with(matrix(), 2, 9, params),
+      kn_randint_like(matrix(), 2, 9))
+CALLS(kn_init_xavier_normal_, kn_random_params, show_tensor, kn_init_xavier_normal_with_(matrix(), 1, params),
+      kn_init_xavier_normal_(matrix(), 1))
+CALLS(kn_init_trunc_normal_, kn_random_params, show_tensor, kn_init_trunc_normal_with_(matrix(), 0, 1, -2, 2, params),
+      kn_init_trunc_normal_(matrix(), 0, 1, -2, 2))
+CALLS(kn_init_orthogonal_, kn_random_params, show_tensor, kn_init_orthogonal_with_(matrix(), 1, params),
+      kn_init_orthogonal_(matrix(), 1))
+CALLS(kn_init_sparse_, kn_random_params, show_tensor, kn_init_sparse_with_(matrix(), 0.5, 1, params),
+      kn_init_sparse_(matrix(), 0.5, 1))
+CALLS(kn_init_kaiming_normal_, kn_init_kaiming_params, show_tensor, kn_init_kaiming_normal_with_(matrix(), 0, params),
+      kn_init_kaiming_normal_(matrix(), 0))
+static kn_tensor *halves(void) { return kn_full(KN_SHAPE(4, 3), 0.5); }
+CALLS(kn_normal, kn_random_params, show_tensor, kn_normal_with(matrix(), halves(), params),
+      kn_normal(matrix(), halves()))
+CALLS(kn_bernoulli, kn_random_params, show_tensor, kn_bernoulli_with(halves(), params), kn_bernoulli(halves()))
+CALLS(kn_poisson, kn_random_params, show_tensor, kn_poisson_with(halves(), params), kn_poisson(halves()))
+CALLS(kn_multinomial, kn_multinomial_params, show_tensor, kn_multinomial_with(halves(), 2, params),
+      kn_multinomial(halves(), 2))
+static kn_tensor *const *list(void)
+{
+    static kn_tensor *tensors[1];
+    tensors[0] = matrix();
+    return tensors;
+}
+CALLS(kn_get_total_norm, kn_clip_grad_params, show_tensor, kn_get_total_norm_with(list(), 1, params),
+      kn_get_total_norm(list(), 1))
+static kn_parameter_list with_gradient(void)
+{
+    static kn_tensor *tensors[1];
+    tensors[0] = kn_zeros(KN_SHAPE(4, 3), .requires_grad = true);
+    return kn_set_grad(tensors[0], matrix()) == KN_OK ? (kn_parameter_list){tensors, NULL, 1} : (kn_parameter_list){0};
+}
+CALLS(kn_clip_grad_norm_, kn_clip_grad_params, show_tensor, kn_clip_grad_norm_with_(with_gradient(), 1, params),
+      kn_clip_grad_norm_(with_gradient(), 1))
+static char *show_scaler(kn_grad_scaler *scaler)
+{
+    double scale = 0;
+    char text[40];
+    if (kn_grad_scaler_get_scale(scaler, &scale) != KN_OK)
+        return show_error();
+    kn_grad_scaler_free(scaler);
+    snprintf(text, sizeof text, "%g", scale);
+    return strdup(text);
+}
+static char *show_average(kn_averaged_model *model)
+{
+    for (int i = 0; i < 2; i++) {
+        kn_fill_(kn_averaged_model_parameter(model, 0), i);
+        if (kn_averaged_model_update(model) != KN_OK)
+            return show_error();
+    }
+    char *text = show_tensor(kn_averaged_model_parameter(model, 0));
+    kn_averaged_model_free(model);
+    return text;
+}
+CALLS(kn_averaged_model_new, kn_averaged_model_params, show_average,
+      kn_averaged_model_new_with(some_parameters(), params), kn_averaged_model_new(some_parameters()))
+CALLS(kn_grad_scaler_new, kn_grad_scaler_params, show_scaler, kn_grad_scaler_new_with(params), kn_grad_scaler_new())
+
+DEFAULTS(optim_defaults, ROW(kn_log_normal_), ROW(kn_exponential_), ROW(kn_geometric_), ROW(kn_cauchy_),
+         ROW(kn_truncated_normal_), ROW(kn_random_), ROW(kn_randint_like), ROW(kn_init_xavier_normal_),
+         ROW(kn_init_trunc_normal_), ROW(kn_init_orthogonal_), ROW(kn_init_sparse_), ROW(kn_init_kaiming_normal_),
+         ROW(kn_normal), ROW(kn_bernoulli), ROW(kn_poisson), ROW(kn_multinomial), ROW(kn_get_total_norm),
+         ROW(kn_clip_grad_norm_), ROW(kn_grad_scaler_new), ROW(kn_averaged_model_new), ROW(kn_optim_adamw),
+         ROW(kn_optim_rmsprop), ROW(kn_optim_adagrad), ROW(kn_optim_adadelta), ROW(kn_optim_nadam), ROW(kn_optim_radam),
+         ROW(kn_optim_adamax), ROW(kn_optim_asgd), ROW(kn_optim_rprop), ROW(kn_optim_lamb), ROW(kn_optim_lion),
+         ROW(kn_lambda_lr), ROW(kn_multiplicative_lr), ROW(kn_exponential_lr), ROW(kn_step_lr), ROW(kn_multi_step_lr),
+         ROW(kn_constant_lr), ROW(kn_linear_lr), ROW(kn_polynomial_lr), ROW(kn_cosine_annealing_lr),
+         ROW(kn_cosine_annealing_warm_restarts), NEEDS(kn_cyclic_lr), NEEDS(kn_one_cycle_lr),
+         ROW(kn_reduce_lr_on_plateau))

@@ -24,7 +24,7 @@ CALLS(kn_init_uniform_, kn_random_params, show_tensor, kn_init_uniform_with_(mat
       kn_init_uniform_(matrix(), 0, 1))
 CALLS(kn_init_normal_, kn_random_params, show_tensor, kn_init_normal_with_(matrix(), 0, 1, params),
       kn_init_normal_(matrix(), 0, 1))
-CALLS(kn_init_kaiming_uniform_, kn_random_params, show_tensor, kn_init_kaiming_uniform_with_(matrix(), 0, params),
+CALLS(kn_init_kaiming_uniform_, kn_init_kaiming_params, show_tensor, kn_init_kaiming_uniform_with_(matrix(), 0, params),
       kn_init_kaiming_uniform_(matrix(), 0))
 CALLS(kn_init_xavier_uniform_, kn_random_params, show_tensor, kn_init_xavier_uniform_with_(matrix(), 1, params),
       kn_init_xavier_uniform_(matrix(), 1))

@@ -1,0 +1,12 @@
+/* optim/average.cl - moves averages towards tensors: a += weight (x - a). The averages are the parameters of a launch,
+ * the tensors its gradients. */
+#define KN_STATES 0
+#include "optim/slots.clh"
+
+#define STEP(average, value, unused0, unused1, unused2) average += weight * (value - average);
+
+kernel void average(KN_SLOTS, const T weight)
+{
+    KN_BIND_SLOT();
+    KN_UPDATE(STEP);
+}

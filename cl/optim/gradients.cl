@@ -1,0 +1,147 @@
+/* optim/gradients.cl - norms and changes of many tensors, up to eight per launch: dimension 1 of the launch is the
+ * slot. P: the type of an element; T: what it is computed in; S: the type of the norm.
+ *
+ * NORM 0: the infinity norm, 1, 2, or 3: the p-norm of any p. */
+#include "pointwise/elements.clh"
+
+#ifdef KN_HALF
+#define P half
+#define GET KN_LOAD_HALF
+#define PUT KN_STORE_HALF
+#elif defined(KN_BFLOAT)
+#define P ushort
+#define GET KN_LOAD_BFLOAT
+#define PUT KN_STORE_BFLOAT
+#else
+#define P T
+#define GET KN_LOAD_PLAIN
+#define PUT KN_STORE_PLAIN
+#endif
+
+#define SLOT(i) KN_INOUT(x##i), const long length##i
+#define SLOTS SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLOT(6), SLOT(7)
+#define SLOT_CASE(i)                                                            \
+    case i:                                                                     \
+        x = (global P *)(x##i##_base + x##i##_offset);                          \
+        n = length##i;                                                          \
+        break;
+#define BIND_SLOT()                                                             \
+    global P *x = 0;                                                            \
+    long n = 0;                                                                 \
+    switch (get_global_id(1)) {                                                 \
+        SLOT_CASE(0) SLOT_CASE(1) SLOT_CASE(2) SLOT_CASE(3)                     \
+        SLOT_CASE(4) SLOT_CASE(5) SLOT_CASE(6) SLOT_CASE(7)                     \
+    }
+
+/* --- norms ---------------------------------------------------------------------------------------- */
+
+#ifdef NORM
+/* NaN stays. */
+static S larger(const S a, const S b) { return b > a || b != b ? b : a; }
+
+#if NORM == 0
+#define ADD(sum, v) sum = larger(sum, v)
+#define TERM(v) (S) fabs(v)
+#define ROOT(sum, p) sum
+#elif NORM == 1
+#define ADD(sum, v) sum += v
+#define TERM(v) (S) fabs(v)
+#define ROOT(sum, p) sum
+#elif NORM == 2
+#define ADD(sum, v) sum += v
+#define TERM(v) (S)(v) * (S)(v)
+#define ROOT(sum, p) sqrt(sum)
+#else
+#define ADD(sum, v) sum += v
+#define TERM(v) (S) pow((float)fabs(v), (float)p)
+#define ROOT(sum, p) (S) pow((float)sum, 1 / (float)p)
+#endif
+
+/* parts [tensors][count]: a contiguous share of each tensor per work-item. Sixteen sums, so that the loop is not one
+ * chain of additions. */
+kernel void norm_parts(SLOTS, KN_OUT(parts), const long first, const long count, const float p)
+{
+    KN_BIND_OUT(S, parts);
+    BIND_SLOT();
+    const long part = get_global_id(0);
+    if (part >= count)
+        return;
+    const long share = (n + count - 1) / count, end = min((part + 1) * share, n);
+    long i = min(part * share, n);
+    S sum = 0;
+#if defined(KN_CPU) && !defined(KN_HALF) && !defined(KN_BFLOAT) && (NORM == 1 || NORM == 2)
+    TV wide = 0;
+    for (; i + KN_LANES <= end; i += KN_LANES) {
+        const TV v = KN_VLOAD(x + i);
+#if NORM == 1
+        wide += fabs(v);
+#else
+        wide += v * v;
+#endif
+    }
+    for (int lane = 0; lane < KN_LANES; lane++)
+        sum += (S)((const T *)&wide)[lane];
+#endif
+    for (; i < end; i++) {
+        const T v = GET(x, i);
+        ADD(sum, TERM(v));
+    }
+    parts[(first + (long)get_global_id(1)) * count + part] = sum;
+}
+
+kernel void norm_total(KN_IN(parts), KN_OUT(norm), const long n, const float p)
+{
+    KN_BIND_IN(S, parts);
+    KN_BIND_OUT(S, norm);
+    if (get_global_id(0) != 0)
+        return;
+    S sum = 0;
+    for (long i = 0; i < n; i++)
+        ADD(sum, parts[i]);
+    *norm = ROOT(sum, p);
+}
+#endif
+
+/* --- changes -------------------------------------------------------------------------------------- */
+
+/* x *= min(1, max_norm / (*norm + 1e-6)). */
+kernel void clip_to_norm(SLOTS, KN_IN(norm), const S max_norm)
+{
+    BIND_SLOT();
+    const S ratio = max_norm / (*(const global S *)(norm_base + norm_offset) + (S)1e-6);
+    if (ratio >= 1)
+        return;
+    const T factor = (T)ratio;
+    KN_FOR(i, n)
+    {
+        PUT(P, factor * GET(x, i), x, i);
+    }
+}
+
+/* Between -limit and limit; NaN stays. */
+kernel void clip_to_value(SLOTS, const T limit)
+{
+    BIND_SLOT();
+    KN_FOR(i, n)
+    {
+        const T v = GET(x, i);
+        PUT(P, KN_CLAMP(v, -limit, limit), x, i);
+    }
+}
+
+/* Divides by the scale; found_inf becomes 1 if a quotient is not finite. state: as in optim/scaler.cl. */
+kernel void unscale(SLOTS, KN_INOUT(state))
+{
+    BIND_SLOT();
+    global float *scaler = (global float *)(state_base + state_offset);
+    const T factor = (T)(1 / scaler[0]);
+    int bad = 0;
+    KN_FOR(i, n)
+    {
+        const T v = factor * GET(x, i);
+        bad |= !(v - v == 0);
+        PUT(P, v, x, i);
+    }
+    if (bad)
+        scaler[2] = 1;
+}

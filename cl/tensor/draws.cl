@@ -1,0 +1,121 @@
+/* tensor/draws.cl - random numbers with parameters in tensors. An element or row has its own counters: words of block
+ * (offset + index, sub), so it depends only on seed, offset and its index. */
+#include "common/koine.clh"
+#include "common/philox.clh"
+
+static inline uint4 block_of(const ulong seed, const ulong offset, const ulong index, const uint sub)
+{
+    const ulong at = offset + index;
+    return kn_philox4x32((uint4)((uint)at, (uint)(at >> 32), sub, 1), (uint2)((uint)seed, (uint)(seed >> 32)));
+}
+static inline float open_uniform(const uint word) { return (float)(word >> 8) * 0x1p-24f + 0x1p-25f; } /* (0, 1) */
+
+kernel void bernoulli_of(KN_IN(p), KN_OUT(x), ulong seed, ulong offset, long n)
+{
+    KN_BIND_IN(T, p);
+    KN_BIND_OUT(T, x);
+    const long blocks = (n + 3) / 4;
+    KN_FOR (b, blocks) {
+        const uint4 words = kn_philox_block(seed, offset, b);
+        for (int lane = 0; lane < 4 && b * 4 + lane < n; lane++) {
+            const uint word = lane == 0 ? words.x : lane == 1 ? words.y : lane == 2 ? words.z : words.w;
+            x[b * 4 + lane] = (T)(kn_uniform_f32(word) < p[b * 4 + lane]);
+        }
+    }
+}
+
+/* log(k!), by Stirling's series from 10 on. */
+static float log_factorial(const float k)
+{
+    float shift = 0, x = k + 1;
+    for (; x < 10; x += 1)
+        shift += log(x);
+    return (x - 0.5f) * log(x) - x + 0.9189385332046727f + 1 / (12 * x) - 1 / (360 * x * x * x) - shift;
+}
+
+/* Small rates: products of uniform numbers (Knuth); others: Hoermann's PTRS (1993). */
+static float poisson_of_rate(const float rate, const ulong seed, const ulong offset, const ulong index)
+{
+    if (!(rate > 0))
+        return rate == 0 ? 0 : NAN;
+    if (rate < 10) {
+        const float limit = exp(-rate);
+        float product = 1;
+        for (uint k = 0;; k++) {
+            const uint4 words = block_of(seed, offset, index, k / 4);
+            product *= open_uniform(k % 4 == 0 ? words.x : k % 4 == 1 ? words.y : k % 4 == 2 ? words.z : words.w);
+            if (product <= limit)
+                return k;
+        }
+    }
+    const float b = 0.931f + 2.53f * sqrt(rate), a = -0.059f + 0.02483f * b;
+    const float inverse = 1.1239f + 1.1328f / (b - 3.4f), edge = 0.9277f - 3.6224f / (b - 2);
+    for (uint k = 0;; k++) {
+        const uint4 words = block_of(seed, offset, index, k);
+        const float u = open_uniform(words.x) - 0.5f, v = open_uniform(words.y), us = 0.5f - fabs(u);
+        const float count = floor((2 * a / us + b) * u + rate + 0.43f);
+        if ((us >= 0.07f && v <= edge) || k > 1000)
+            return fmax(count, 0.0f);
+        if (count < 0 || (us < 0.013f && v > us))
+            continue;
+        if (log(v * inverse / (a / (us * us) + b)) <= count * log(rate) - rate - log_factorial(count))
+            return count;
+    }
+}
+
+kernel void poisson(KN_IN(rates), KN_OUT(x), ulong seed, ulong offset, long n)
+{
+    KN_BIND_IN(T, rates);
+    KN_BIND_OUT(T, x);
+    KN_FOR (i, n) {
+        x[i] = (T)poisson_of_rate((float)rates[i], seed, offset, i);
+    }
+}
+
+/* Each index of x [rows][samples]: the first whose sum of weights exceeds a uniform part of the total. */
+kernel void multinomial_with(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples, long n)
+{
+    KN_BIND_IN(T, weights);
+    KN_BIND_OUT(long, x);
+    KN_FOR (i, n) {
+        const global T *row = weights + i / samples * categories;
+        T total = 0, sum = 0;
+        for (long c = 0; c < categories; c++)
+            total += row[c];
+        const uint4 words = block_of(seed, offset, i, 0);
+        const T target = total * ((T)words.x * (T)0x1p-32f + (T)words.y * (T)0x1p-64f);
+        long found = 0;
+        for (long c = 0; c < categories && !(sum > target); c++) {
+            sum += row[c];
+            found = row[c] > 0 ? c : found;
+        }
+        x[i] = total - total == 0 ? found : 0;
+    }
+}
+
+/* Without replacement: the categories with the largest weight / exponential deviate, in that order, which draws one
+ * after the other by weight among those left (Efraimidis and Spirakis 2006). */
+kernel void multinomial_without(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples,
+                                long rows)
+{
+    KN_BIND_IN(T, weights);
+    KN_BIND_OUT(long, x);
+    KN_FOR (r, rows) {
+        const global T *row = weights + r * categories;
+        T last = INFINITY;
+        long last_index = -1;
+        for (long s = 0; s < samples; s++) {
+            T best = -1;
+            long best_index = 0;
+            for (long c = 0; c < categories; c++) {
+                const uint4 words = block_of(seed, offset, r * categories + c, 0);
+                const T u = (T)words.x * (T)0x1p-32f + (T)0x1p-33f, key = row[c] / -log(u);
+                const int is_left = key < last || (key == last && c > last_index);
+                if (is_left && key > best)
+                    best = key, best_index = c;
+            }
+            x[r * samples + s] = best_index;
+            last = best, last_index = best_index;
+        }
+    }
+}

@@ -1,0 +1,300 @@
+/* test_optim_groups.c - groups, master weights, PyTorch's state files, clipping, gradient scalers, averages. */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "support/golden.h"
+#include "support/values.h"
+
+#define FOLDER KOINE_BINARY_DIR "/tests/optim_groups"
+
+static kn_parameter_list one(kn_tensor **tensor) { return (kn_parameter_list){tensor, NULL, 1}; }
+
+static kn_tensor *leaf(double value, kn_dtype dtype)
+{
+    return kn_full(KN_SHAPE(3), value, .dtype = dtype, .requires_grad = true);
+}
+
+static double first_of(const kn_tensor *tensor)
+{
+    double *values = read_doubles(tensor), first = values[0];
+    free(values);
+    return first;
+}
+
+/* --- groups ---------------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(groups_have_their_own_hyperparameters)
+{
+    kn_tensor *p = leaf(1, KN_F64), *q = leaf(1, KN_F64);
+    kn_optim *optim = kn_optim_sgd(one(&p), .lr = 0.5);
+    double value;
+    CHECK_OK(kn_optim_add_group(optim, one(&q), {"lr", 0.25}, {"weight_decay", 1}, {"maximize", 1}));
+    assert_int_equal(kn_optim_num_groups(optim), 2);
+    assert_ptr_equal(kn_optim_group_parameters(optim, 1).tensors[0], q);
+    CHECK_OK(kn_set_grad(p, kn_ones(KN_SHAPE(3), .dtype = KN_F64)));
+    CHECK_OK(kn_set_grad(q, kn_ones(KN_SHAPE(3), .dtype = KN_F64)));
+    CHECK_OK(kn_optim_step(optim));
+    CHECK_VALUES(p, 0.5, 0.5, 0.5);
+    CHECK_VALUES(q, 1, 1, 1); /* -1 and the decay of 1 */
+    CHECK_OK(kn_optim_set(optim, 1, "weight_decay", 0));
+    CHECK_OK(kn_optim_get(optim, 1, "lr", &value));
+    assert_true(value == 0.25);
+    CHECK_OK(kn_optim_step(optim));
+    CHECK_VALUES(q, 1.25, 1.25, 1.25);
+    CHECK_OK(kn_optim_set_lr(optim, 1));
+    CHECK_OK(kn_optim_get(optim, 1, "lr", &value));
+    assert_true(value == 1 && kn_optim_lr(optim) == 1);
+    kn_optim_free(optim);
+}
+
+#define EXPECT(status, call, ...)                                                                                      \
+    do {                                                                                                               \
+        assert_int_equal(call, status);                                                                                \
+        CHECK_ERROR(status, __VA_ARGS__);                                                                              \
+        kn_error_clear();                                                                                              \
+    } while (0)
+
+TENSOR_TEST(groups_and_options_that_do_not_do)
+{
+    kn_tensor *p = leaf(1, KN_F32), *q = leaf(1, KN_F32);
+    kn_optim *optim = kn_optim_adamw(one(&p));
+    EXPECT(KN_ERR_ARGUMENT, kn_optim_add_group(optim, one(&p)), "0 and 1 are the same");
+    EXPECT(KN_ERR_ARGUMENT, kn_optim_add_group(optim, one(&q), {"momentum", 0.5}), "AdamW", "\"momentum\"");
+    EXPECT(KN_ERR_ARGUMENT, kn_optim_add_group(optim, one(&q), {"beta1", 1}), "beta1 (1)");
+    EXPECT(KN_ERR_ARGUMENT, kn_optim_set(optim, 1, "lr", 1), "no group 1");
+    EXPECT(KN_ERR_ARGUMENT, kn_optim_set(optim, 0, "lr", -1), "lr (-1)");
+    EXPECT(KN_ERR_STATE, kn_optim_set(optim, 0, "amsgrad", 1), "amsgrad", "other state");
+    EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_named("Adamm", one(&p))), "\"Adamm\"");
+    EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_adadelta(one(&p), .rho = 2)), "rho (2)");
+    EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_rprop(one(&p), .etaplus = 0.5)), "etaplus (0.5)");
+    EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_rmsprop(one(&p), .eps = -1)), "eps (-1)");
+    EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_lion(one(&p), .beta2 = -0.1)), "beta2 (-0.1)");
+    kn_optim_free(optim);
+}
+
+/* --- half precision -------------------------------------------------------------------------------------------- */
+
+/* Steps of 1e-4 are below the resolution of float16 near 1; their sum is not. */
+TENSOR_TEST(master_weights_add_up_small_steps)
+{
+    const kn_dtype dtypes[] = {KN_F16, KN_BF16};
+    for (int i = 0; i < 2; i++)
+        for (int master = 0; master < 2; master++) {
+            kn_tensor *p = leaf(1, dtypes[i]);
+            kn_optim *optim = kn_optim_sgd(one(&p), .lr = 1e-4, .momentum = 0.5, .master_weights = master != 0);
+            CHECK_OK(kn_set_grad(p, kn_ones(KN_SHAPE(3), .dtype = dtypes[i])));
+            for (int step = 0; step < 200; step++) {
+                if (step == 100) { /* through a file */
+                    CHECK_OK(kn_optim_save(optim, FOLDER "/master.safetensors"));
+                    CHECK_OK(kn_optim_load(optim, FOLDER "/master.safetensors"));
+                }
+                CHECK_OK(kn_optim_step(optim));
+            }
+            const double expected = master ? 1 - 1e-4 * (2 * 200 - 2) : 1, found = first_of(p);
+            if (!(fabs(found - expected) <= (i == 0 ? 5e-4 : 4e-3)))
+                fail_msg("master weights %d: %g, expected %g", master, found, expected);
+            kn_optim_free(optim);
+        }
+}
+
+/* --- PyTorch's state files ------------------------------------------------------------------------------------- */
+
+static kn_tensor *golden_leaf(const kn_tensor_file *file, const char *name)
+{
+    kn_tensor *tensor = kn_clone(golden_on_device(kn_tensor_file_get(file, name), KN_F64));
+    CHECK_OK(kn_set_requires_grad(tensor, true));
+    return tensor;
+}
+
+static void continue_from(const char *name)
+{
+    char path[300], part[80];
+    snprintf(part, sizeof part, "optim_path_%s", name);
+    snprintf(path, sizeof path, KOINE_SOURCE_DIR "/tests/golden/optim_state_%s.safetensors", name);
+    kn_tensor_file *file = golden_open(part);
+    CHECK_NEW(file);
+    kn_tensor *p = golden_leaf(file, "p"), *q = golden_leaf(file, "q");
+    kn_tensor *gradients = golden_on_device(kn_tensor_file_get(file, "gradients"), KN_F64);
+    const kn_optim_option none[] = {{NULL, 0}}, state[] = {{"amsgrad", 1}, {NULL, 0}},
+                          momentum[] = {{"momentum", 0.9}, {NULL, 0}};
+    const kn_optim_option centered[] = {{"centered", 1}, {"momentum", 0.5}, {NULL, 0}};
+    const bool is_sgd = strcmp(name, "SGD") == 0, is_rmsprop = strcmp(name, "RMSprop") == 0;
+    kn_optim *optim = kn_optim_named_with(name, one(&p),
+                                          is_sgd                       ? momentum
+                                          : is_rmsprop                 ? centered
+                                          : strcmp(name, "AdamW") == 0 ? state
+                                                                       : none);
+    CHECK_NEW(optim);
+    CHECK_OK(kn_optim_add_group_with(optim, one(&q), NULL));
+    CHECK_OK(kn_optim_load(optim, path));
+    for (int step = 3; step < 6; step++) {
+        CHECK_OK(kn_set_grad(p, kn_clone(kn_select(gradients, 0, step))));
+        CHECK_OK(kn_set_grad(q, kn_clone(kn_select(gradients, 0, 5 - step))));
+        CHECK_OK(kn_optim_step(optim));
+    }
+    const kn_tensor *found[] = {p, q};
+    for (int i = 0; i < 2; i++) {
+        double *values = read_doubles(found[i]);
+        double *expected = read_doubles(kn_tensor_file_get(file, i == 0 ? "p_after" : "q_after"));
+        for (int k = 0; k < 6; k++)
+            if (!(fabs(values[k] - expected[k]) <= 1e-12))
+                fail_msg("%s: %.17g, expected %.17g", name, values[k], expected[k]);
+        free(values);
+        free(expected);
+    }
+    kn_optim_free(optim);
+    kn_tensor_file_free(file);
+}
+
+TENSOR_TEST(state_made_by_pytorch_is_continued)
+{
+    static const char *const names[] = {"AdamW", "SGD", "NAdam", "ASGD", "RMSprop", "Rprop"};
+    kn_device_properties properties;
+    CHECK_OK(kn_device_get_properties(kn_device_current(), &properties));
+    if (!properties.has_f64)
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        continue_from(names[i]);
+}
+
+/* --- clipping -------------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(gradients_are_clipped_to_a_norm)
+{
+    kn_tensor *w[3] = {leaf(0, KN_F32), leaf(0, KN_F16), leaf(0, KN_F32)}; /* the last has no gradient */
+    const kn_parameter_list list = {w, NULL, 3};
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(kn_set_grad(w[i], kn_full(KN_SHAPE(3), i == 0 ? 2 : -4, .dtype = kn_dtype_of(w[i]))));
+    assert_true(fabs(first_of(kn_clip_grad_norm_(list, 100, .norm_type = INFINITY)) - 4) < 1e-6);
+    assert_true(fabs(first_of(kn_clip_grad_norm_(list, 100, .norm_type = 1)) - 18) < 1e-5);
+    assert_true(fabs(first_of(kn_clip_grad_norm_(list, 100, .norm_type = 3)) - pow(3 * 8 + 3 * 64, 1.0 / 3)) < 1e-4);
+    assert_true(fabs(first_of(kn_clip_grad_norm_(list, 1)) - sqrt(60)) < 1e-5);
+    assert_true(fabs(first_of(kn_grad(w[0])) - 2 / (sqrt(60) + 1e-6)) < 1e-6);
+    assert_true(fabs(first_of(kn_grad(w[1])) + 4 / (sqrt(60) + 1e-6)) < 5e-4);
+    CHECK_OK(kn_clip_grad_value_(list, 0.3));
+    assert_true(fabs(first_of(kn_grad(w[0])) - 2 / sqrt(60)) < 1e-5 && fabs(first_of(kn_grad(w[1])) + 0.3) < 5e-4);
+    kn_tensor *both[] = {kn_grad(w[0]), kn_grad(w[1])};
+    assert_true(first_of(kn_get_total_norm(both, 0)) == 0 && first_of(kn_get_total_norm(both, 2)) > 0);
+    EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_clip_grad_norm_(list, 1, .norm_type = 0)), "norm_type (0)");
+    EXPECT(KN_ERR_ARGUMENT, kn_clip_grad_value_(list, -1), "clip_value (-1)");
+    CHECK_OK(kn_set_grad(w[0], kn_full(KN_SHAPE(3), NAN)));
+    EXPECT(KN_ERR_NUMERIC, kn_status_of(kn_clip_grad_norm_(list, 1, .error_if_nonfinite = true)), "nan");
+    assert_true(isnan(first_of(kn_clip_grad_norm_(list, 1))) && isnan(first_of(kn_grad(w[1]))));
+}
+
+/* --- the gradient scaler --------------------------------------------------------------------------------------- */
+
+/* Steps with and without infinities: as many as are finite, and the scale of each moment. */
+static void scale_steps(const char *name)
+{
+    kn_tensor *p = leaf(1, KN_F32);
+    kn_optim *optim = kn_optim_named(name, one(&p), {"lr", 0.1}), *plain;
+    kn_grad_scaler *scaler = kn_grad_scaler_new(.init_scale = 1024, .growth_interval = 2);
+    const double scales[] = {1024, 2048, 1024, 1024, 2048};
+    for (int step = 0; step < 5; step++) {
+        double scale;
+        CHECK_OK(kn_grad_scaler_get_scale(scaler, &scale));
+        CHECK_OK(kn_set_grad(p, kn_full(KN_SHAPE(3), step == 2 ? INFINITY : scale)));
+        CHECK_OK(kn_grad_scaler_step(scaler, optim));
+        CHECK_OK(kn_grad_scaler_update(scaler));
+        CHECK_OK(kn_grad_scaler_get_scale(scaler, &scale));
+        assert_true(scale == scales[step]);
+        CHECK_OK(kn_grad_scaler_save(scaler, FOLDER "/scaler.safetensors"));
+        CHECK_OK(kn_grad_scaler_load(scaler, FOLDER "/scaler.safetensors"));
+    }
+
+    /* The same as four steps without. */
+    kn_tensor *q = leaf(1, KN_F32);
+    plain = kn_optim_named(name, one(&q), {"lr", 0.1});
+    CHECK_OK(kn_set_grad(q, kn_ones(KN_SHAPE(3))));
+    for (int step = 0; step < 4; step++)
+        CHECK_OK(kn_optim_step(plain));
+    if (!(fabs(first_of(p) - first_of(q)) < 1e-6))
+        fail_msg("%s: %g, expected %g", name, first_of(p), first_of(q));
+    /* The skipped step is not counted in the file either. */
+    CHECK_OK(kn_optim_save(optim, FOLDER "/scaled.safetensors"));
+    CHECK_OK(kn_optim_load(plain, FOLDER "/scaled.safetensors"));
+    CHECK_OK(kn_optim_step(plain));
+    CHECK_OK(kn_set_grad(p, kn_ones(KN_SHAPE(3))));
+    CHECK_OK(kn_optim_step(optim));
+    if (!(fabs(first_of(p) - first_of(q)) < 1e-6))
+        fail_msg("%s after the file: %g, expected %g", name, first_of(p), first_of(q));
+    kn_grad_scaler_free(scaler);
+    kn_optim_free(optim);
+    kn_optim_free(plain);
+}
+
+TENSOR_TEST(an_infinity_skips_the_step_of_any_optimizer)
+{
+    scale_steps("AdamW");
+    scale_steps("SGD");
+    scale_steps("RMSprop");
+    scale_steps("NAdam");
+}
+
+TENSOR_TEST(the_scaled_loss_has_scaled_gradients)
+{
+    kn_tensor *p = leaf(1, KN_F32);
+    kn_optim *optim = kn_optim_sgd(one(&p), .lr = 1);
+    kn_grad_scaler *scaler = kn_grad_scaler_new(.init_scale = 8);
+    CHECK_OK(kn_backward(kn_grad_scaler_scale(scaler, kn_sum(p))));
+    CHECK_VALUES(kn_grad(p), 8, 8, 8);
+    CHECK_OK(kn_grad_scaler_unscale_(scaler, optim));
+    CHECK_VALUES(kn_grad(p), 1, 1, 1);
+    EXPECT(KN_ERR_STATE, kn_grad_scaler_unscale_(scaler, optim), "already");
+    CHECK_OK(kn_grad_scaler_step(scaler, optim));
+    CHECK_VALUES(p, 0, 0, 0);
+    kn_grad_scaler_free(scaler);
+    EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_grad_scaler_new(.growth_factor = 1)), "growth_factor (1)");
+    EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_grad_scaler_new(.backoff_factor = 1)), "backoff_factor (1)");
+    kn_optim_free(optim);
+}
+
+/* --- averages -------------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(averages_of_both_kinds)
+{
+    for (int ema = 0; ema < 2; ema++) {
+        kn_tensor *p = leaf(1, KN_F32);
+        kn_averaged_model *model = kn_averaged_model_new(one(&p), .decay = ema ? 0.9 : 0);
+        double expected = 1;
+        for (int i = 0; i < 4; i++) {
+            KN_NO_GRAD;
+            kn_fill_(p, i + 1);
+            CHECK_OK(kn_averaged_model_update(model));
+            expected = i == 0 ? 1 : ema ? 0.9 * expected + 0.1 * (i + 1) : expected + (i + 1 - expected) / (i + 1);
+        }
+        assert_true(kn_averaged_model_n_averaged(model) == 4);
+        assert_true(fabs(first_of(kn_averaged_model_parameter(model, 0)) - expected) < 1e-6);
+        CHECK_OK(kn_averaged_model_save(model, FOLDER "/average.safetensors"));
+        CHECK_OK(kn_averaged_model_swap(model));
+        assert_true(fabs(first_of(p) - expected) < 1e-6);
+        assert_true(first_of(kn_averaged_model_parameter(model, 0)) == 4);
+        CHECK_OK(kn_averaged_model_load(model, FOLDER "/average.safetensors"));
+        assert_true(fabs(first_of(kn_averaged_model_parameter(model, 0)) - expected) < 1e-6);
+        kn_averaged_model_free(model);
+    }
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    mkdir(KOINE_BINARY_DIR "/tests", 0777);
+    mkdir(FOLDER, 0777);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(groups_have_their_own_hyperparameters), TEST(groups_and_options_that_do_not_do),
+        TEST(master_weights_add_up_small_steps),     TEST(state_made_by_pytorch_is_continued),
+        TEST(gradients_are_clipped_to_a_norm),       TEST(an_infinity_skips_the_step_of_any_optimizer),
+        TEST(the_scaled_loss_has_scaled_gradients),  TEST(averages_of_both_kinds),
+    };
+    return cmocka_run_group_tests(tests, make_folder, NULL);
+}
