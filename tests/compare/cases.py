@@ -31,7 +31,6 @@ import linalg  # noqa: E402,F401
 import pointwise  # noqa: E402,F401
 import recurrent  # noqa: E402,F401
 import losses  # noqa: E402,F401
-import pointwise  # noqa: E402,F401
 import products  # noqa: E402,F401
 import rows  # noqa: E402,F401
 import shapes  # noqa: E402,F401
