@@ -64,8 +64,8 @@ def interpolate(d):
         sizes, factors = [d.integer(1, 13) for _ in range(n)], None
     else:
         sizes, factors = None, [d.one_of(1.0, 1.3, 2.0, 3.7) for _ in range(n)]
-        if mode == "bicubic":  # PyTorch's gradient for equal sizes is that of a copy
-            factors = [2.0, 3.7]
+        if mode == "bicubic" or "nearest" in mode:  # PyTorch's gradient for equal sizes is that of a copy
+            factors = [d.one_of(2.0, 3.7) for _ in range(n)]
     params = {"sizes": sizes} if sizes else {"scale_factors": factors}
     return Case([x], dict(params, mode=mode, **more),
                 lambda t: F.interpolate(t, sizes, factors, mode, **more), tolerance=1e-5)

@@ -27,7 +27,7 @@ static kn_status read_pair(int32_t pair[2], const char *name, const kn_ints *fro
 
 kn_status kn_fold_resolve(kn_fold_geometry *g, const kn_fold_args *args, int64_t planes, const int64_t *size)
 {
-    *g = (kn_fold_geometry){.planes = planes};
+    *g = (kn_fold_geometry){.planes = planes, .kernel_size = {1, 1}, .dilation = {1, 1}, .stride = {1, 1}};
     KN_TRY(read_pair(g->kernel_size, "kernel_size", &args->kernel_size, 1));
     KN_TRY(read_pair(g->dilation, "dilation", &args->dilation, 1));
     KN_TRY(read_pair(g->padding, "padding", &args->padding, 0));
@@ -112,7 +112,7 @@ static kn_status unfold_backward(kn_grad_call *grad)
 
 static kn_status fold_geometry(kn_fold_geometry *g, const kn_fold_args *args, int ndim, const int64_t *shape)
 {
-    *g = (kn_fold_geometry){0};
+    *g = (kn_fold_geometry){.kernel_size = {1, 1}};
     if (args->output_size.count != 2)
         return kn_fail(KN_ERR_ARGUMENT, "output_size has %d numbers; it needs 2", args->output_size.count);
     KN_TRY(kn_fold_resolve(g, args, 0, args->output_size.values));

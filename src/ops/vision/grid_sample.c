@@ -183,9 +183,9 @@ static double reference_weight(const kn_grid_sample_params *params, double place
         x = inside(params, x, n);
         return params->mode == KN_GRID_NEAREST ? nearbyint(x) == (double)j : fmax(1 - fabs(x - (double)j), 0);
     }
-    for (double k = floor(x) - 1; k <= floor(x) + 2; k++) {
-        const double s = fabs(x - k), c = -0.75;
-        if (fabs(inside(params, k, n) - (double)j) < 0.25)
+    for (int k = -1; k <= 2; k++) {
+        const double s = fabs(x - floor(x) - k), c = -0.75;
+        if (fabs(inside(params, floor(x) + k, n) - (double)j) < 0.25)
             sum += s <= 1 ? (c + 2) * s * s * s - (c + 3) * s * s + 1 : c * (s * s * s - 5 * s * s + 8 * s - 4);
     }
     return sum;

@@ -297,23 +297,23 @@ static double reference_weight(const kn_resize_axis *a, double scale, int64_t i,
     }
     if (a->kind >= KN_RESIZE_LINEAR_SMOOTH) {
         const double wide = scale > 1 ? scale : 1, half = (a->kind == KN_RESIZE_CUBIC_SMOOTH ? 2 : 1) * wide;
-        const double middle = scale * ((double)i + 0.5), first = floor(fmax(middle - half + 0.5, 0)),
-                     end = fmin(floor(middle + half + 0.5), a->size);
+        const double middle = scale * ((double)i + 0.5);
+        const int64_t first = (int64_t)fmax(middle - half + 0.5, 0), end = (int64_t)fmin(middle + half + 0.5, a->size);
         double sum = 0, own = 0;
-        for (double k = first; k < end; k++) {
-            const double at = (k - middle + 0.5) / wide,
+        for (int64_t k = first; k < end; k++) {
+            const double at = ((double)k - middle + 0.5) / wide,
                          w = a->kind == KN_RESIZE_CUBIC_SMOOTH ? keys(at, -0.5) : fmax(1 - fabs(at), 0);
             sum += w;
-            own += k == (double)j ? w : 0;
+            own += k == j ? w : 0;
         }
         return own / sum;
     }
     double at = a->align_corners ? scale * (double)i : scale * ((double)i + 0.5) - 0.5, sum = 0;
-    const bool cubic = a->kind == KN_RESIZE_CUBIC;
-    at = cubic ? at : fmax(at, 0);
-    for (double k = floor(at) - cubic; k <= floor(at) + 1 + cubic; k++)
-        if (fmin(fmax(k, 0), a->size - 1) == (double)j)
-            sum += cubic ? keys(at - k, -0.75) : 1 - fabs(at - k);
+    const int around = a->kind == KN_RESIZE_CUBIC ? 1 : 0;
+    at = around ? at : fmax(at, 0);
+    for (int64_t k = (int64_t)floor(at) - around; k <= (int64_t)floor(at) + 1 + around; k++)
+        if ((k < 0 ? 0 : k < a->size ? k : a->size - 1) == j)
+            sum += around ? keys(at - (double)k, -0.75) : 1 - fabs(at - (double)k);
     return sum;
 }
 
