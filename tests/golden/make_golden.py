@@ -16,6 +16,7 @@ import sys
 import golden_attention
 import golden_dtypes
 import golden_elementwise
+import golden_index
 import golden_log
 import golden_losses
 import golden_norm
@@ -39,6 +40,7 @@ MODULES = (
     golden_training,
     golden_rnn,
     golden_run,
+    golden_index,
     golden_log,
     golden_elementwise,
     golden_vision,
