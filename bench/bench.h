@@ -130,6 +130,7 @@ typedef struct bench_list {
     X(reduce) \
     X(index) \
     X(softmax) \
+    X(sort) \
     X(attention) \
     X(norm) \
     X(vision) \

@@ -28,6 +28,7 @@ SECTIONS = (
     ('Elementwise', ('elementwise/', 'dropout'), 'bytes'),
     ('Reductions', ('reduce/',), 'bytes'),
     ('Indices', ('gather/', 'embedding/'), 'bytes'),
+    ('Sorting and scans', ('sort/',), 'bytes'),
     ('Attention', ('attention/',), 'flops'),
     ('Softmax', ('softmax/', 'log_softmax/'), 'bytes'),
     ('Normalisation', ('batch_norm/', 'layer_norm/'), 'bytes'),

@@ -27,9 +27,12 @@ def draw_case(rng, operator):
 import index  # noqa: E402,F401
 import elementwise  # noqa: E402,F401
 import layers  # noqa: E402,F401
-import losses  # noqa: E402,F401
+import linalg  # noqa: E402,F401
 import pointwise  # noqa: E402,F401
+import recurrent  # noqa: E402,F401
+import losses  # noqa: E402,F401
 import products  # noqa: E402,F401
 import rows  # noqa: E402,F401
 import shapes  # noqa: E402,F401
+import sort  # noqa: E402,F401
 import vision  # noqa: E402,F401

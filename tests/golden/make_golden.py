@@ -15,6 +15,7 @@ import sys
 
 import golden_attention
 import golden_dtypes
+import golden_linalg
 import golden_elementwise
 import golden_index
 import golden_log
@@ -38,6 +39,7 @@ MODULES = (
     golden_text,
     golden_dtypes,
     golden_training,
+    golden_linalg,
     golden_rnn,
     golden_run,
     golden_index,

@@ -109,6 +109,8 @@ static kn_status bincount_enter(kn_entry *entry)
         return kn_fail(KN_ERR_DTYPE, "x must consist of integers, not %s", kn_dtype_name(x->dtype));
     if (x->ndim != 1)
         return kn_fail(KN_ERR_SHAPE, "x has %d dimensions; it must have 1", x->ndim);
+    if (!(entry->op->dtypes[0] >> x->dtype & 1))
+        return kn_fail(KN_ERR_DTYPE, "x is %s; it must be of integers", kn_dtype_name(x->dtype));
     if (weights && !kn_same_shape(x, weights)) {
         char text[KN_DESCRIBE];
         return kn_fail(KN_ERR_SHAPE, "the weights must have x's shape, [%lld], not %s", (long long)x->shape[0],

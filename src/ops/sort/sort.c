@@ -22,10 +22,10 @@ static kn_status order_enter(kn_entry *entry, int dim, bool descending, int64_t 
     record->descending = descending;
     KN_TRY(kn_dim_from_front(&record->dim, dim, x->ndim));
     const int64_t n = x->ndim ? x->shape[record->dim] : 1;
-    record->k = k < 0 ? n : k;
-    return record->k <= n ? KN_OK
-                          : kn_fail(KN_ERR_ARGUMENT, "k is %lld, but dimension %d has %lld elements", (long long)k,
-                                    record->dim, (long long)n);
+    record->k = k < 0 || x->ndim == 0 ? n : k; /* a 0-dimensional result has an element */
+    return k <= n ? KN_OK
+                  : kn_fail(KN_ERR_ARGUMENT, "k is %lld, but dimension %d has %lld elements", (long long)k, record->dim,
+                            (long long)n);
 }
 
 static kn_status sort_enter(kn_entry *entry)
