@@ -1,4 +1,5 @@
-/* test_arrange.c - functions composed of views, gathers and scatters, against PyTorch's results; and what they refuse. */
+/* test_arrange.c - functions composed of views, gathers and scatters, against PyTorch's results; and what they
+ * refuse. */
 #include "support/check.h"
 
 static kn_tensor *counted(int ndim, const int64_t *shape)

@@ -117,6 +117,8 @@ static kn_tensor *repeat(kn_tensor *x, int ndim, const int64_t *repeats)
     for (int d = 0; d < ndim; d++)
         shape[d] = d < added ? 1 : x->shape[d - added];
     x = kn_reshape(x, ndim, shape);
+    if (!x)
+        return NULL;
     for (int d = 0; d < ndim && x; d++) { /* in turn, as there are not twice as many dimensions */
         int64_t wide[KN_MAX_DIMS], joined[KN_MAX_DIMS];
         if (repeats[d] == 1)

@@ -1,5 +1,5 @@
-/* ops/shape/parts.c - views of a part: narrow, select, slice, diagonal, unfold. Gradients are zeros with the part in its
- * place. */
+/* ops/shape/parts.c - views of a part: narrow, select, slice, diagonal, unfold. Gradients are zeros with the part in
+ * its place. */
 #include <koine/shape.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* ops/shape/split.c - taking a tensor apart along a dimension: unbind, split, chunk, tensor_split. The parts are views. */
+/* ops/shape/split.c - taking a tensor apart along a dimension: unbind, split, chunk, tensor_split. The parts are
+ * views. */
 #include <koine/join.h>
 #include <koine/shape.h>
 
