@@ -1,5 +1,5 @@
-/* index.c - gathers and scatters of matrices by element and by row, and embeddings of a small and of GPT-2's vocabulary,
- * with their gradients. */
+/* index.c - gathers and scatters of matrices by element and by row, and embeddings of a small and of GPT-2's
+ * vocabulary, with their gradients. */
 #include "bench.h"
 
 static kn_tensor *gather(kn_tensor *const *x, const double *p) { return kn_gather(x[0], (int)p[0], x[1]); }

@@ -1,5 +1,5 @@
-/* koine/create.h - tensors with regular values. Options as in koine/tensor.h; without a device the current one, without a
- * dtype float32, of indices int64. Not recorded. */
+/* koine/create.h - tensors with regular values. Options as in koine/tensor.h; without a device the current one, without
+ * a dtype float32, of indices int64. Not recorded. */
 #ifndef KOINE_CREATE_H
 #define KOINE_CREATE_H
 

@@ -22,8 +22,8 @@ KN_API kn_tensor *kn_expand(kn_tensor *x, int ndim, const int64_t *shape); /* a 
 KN_API kn_tensor *kn_narrow(kn_tensor *x, int dim, int64_t start, int64_t length); /* a view */
 KN_API kn_tensor *kn_select(kn_tensor *x, int dim, int64_t index);                 /* a view without that dimension */
 
-/* x[start:stop:step] along `dim`, as in Python: negative bounds count from the end, and all are cut to the size; the step
- * is 1 or more. A view: kn_copy_(kn_slice(x, 0, 1, KN_SLICE_END, 2), y) writes every other row. */
+/* x[start:stop:step] along `dim`, as in Python: negative bounds count from the end, and all are cut to the size; the
+ * step is 1 or more. A view: kn_copy_(kn_slice(x, 0, 1, KN_SLICE_END, 2), y) writes every other row. */
 #define KN_SLICE_END INT64_MAX
 KN_API kn_tensor *kn_slice(kn_tensor *x, int dim, int64_t start, int64_t stop, int64_t step);
 
@@ -81,8 +81,8 @@ KN_API kn_status kn_tensor_split_at(kn_tensor *x, const int64_t *indices, int co
 
 /* The tensors expanded to their joint shape. */
 KN_API kn_status kn_broadcast_tensors(kn_tensor *const *tensors, int count, kn_tensor **results);
-/* Vectors as coordinates of a grid, each expanded to its shape: dimension i is that of tensor i, or with `xy` dimensions
- * 0 and 1 are exchanged. */
+/* Vectors as coordinates of a grid, each expanded to its shape: dimension i is that of tensor i, or with `xy`
+ * dimensions 0 and 1 are exchanged. */
 KN_API kn_status kn_meshgrid(kn_tensor *const *tensors, int count, bool xy, kn_tensor **results);
 
 /* --- copies ------------------------------------------------------------------------------------------------------- */
@@ -98,8 +98,8 @@ KN_API kn_tensor *kn_rot90(kn_tensor *x, int k, int dim0, int dim1);    /* k qua
 /* Elements shifted along `dims`, those beyond the end to the front; dims NULL: one shift of all elements in a row. */
 KN_API kn_tensor *kn_roll(kn_tensor *x, int num_shifts, const int64_t *shifts, const int *dims);
 
-/* x repeated along each dimension; kn_repeat needs at least as many numbers as x has dimensions, kn_tile fills up with 1
- * in front. */
+/* x repeated along each dimension; kn_repeat needs at least as many numbers as x has dimensions, kn_tile fills up with
+ * 1 in front. */
 KN_API kn_tensor *kn_repeat(kn_tensor *x, int ndim, const int64_t *repeats);
 KN_API kn_tensor *kn_tile(kn_tensor *x, int ndim, const int64_t *repeats);
 /* Each slice along `dim` so many times; as many as the tensor `repeats` says, for which the call waits. A repeats of
@@ -107,8 +107,8 @@ KN_API kn_tensor *kn_tile(kn_tensor *x, int ndim, const int64_t *repeats);
 KN_API kn_tensor *kn_repeat_interleave(kn_tensor *x, int64_t repeats, int dim);
 KN_API kn_tensor *kn_repeat_interleave_each(kn_tensor *x, kn_tensor *repeats, int dim);
 
-/* The lower or upper triangle of the matrices of the last two dimensions, up to or from the diagonal that starts so many
- * columns to the right; the others are 0. */
+/* The lower or upper triangle of the matrices of the last two dimensions, up to or from the diagonal that starts so
+ * many columns to the right; the others are 0. */
 KN_API kn_tensor *kn_tril(kn_tensor *x, int64_t diagonal);
 KN_API kn_tensor *kn_triu(kn_tensor *x, int64_t diagonal);
 

@@ -17,6 +17,7 @@ import golden_attention
 import golden_dtypes
 import golden_linalg
 import golden_elementwise
+import golden_index
 import golden_log
 import golden_losses
 import golden_norm
@@ -43,6 +44,7 @@ MODULES = (
     golden_linalg,
     golden_rnn,
     golden_run,
+    golden_index,
     golden_log,
     golden_elementwise,
     golden_vision,

@@ -181,6 +181,7 @@ int main(int argc, char **argv)
         FAMILY("binary"),
         FAMILY("logic"),
         FAMILY("special"),
+        FAMILY("index"),
         FAMILY("norms"),
         FAMILY("vision"),
         FAMILY("pool_more"),

@@ -183,7 +183,7 @@ static bool should_list(const kn_limits *limits, const kn_index_walk *walk)
            walk->places > 1 && walk->size <= MAX_IN_32_BITS;
 }
 
-static kn_status launch_listed(kn_stream *stream, kn_launch_params *launch, kn_index_walk *walk, const kn_arg *first)
+static kn_status launch_listed(kn_stream *stream, kn_launch_params launch, kn_index_walk *walk, const kn_arg *first)
 {
     int64_t lanes = 1;
 
@@ -193,18 +193,18 @@ static kn_status launch_listed(kn_stream *stream, kn_launch_params *launch, kn_i
     while (lanes < walk->inner && lanes < GROUP)
         lanes *= 2;
     walk->ranges = between(1, GROUPS / (walk->lines * chunks), walk->size);
-    launch->kernel = "index_scatter_listed";
-    launch->global[0] = (size_t)(walk->lines * chunks * walk->ranges * GROUP);
-    launch->local[0] = GROUP;
+    launch.kernel = "index_scatter_listed";
+    launch.global[0] = (size_t)(walk->lines * chunks * walk->ranges * GROUP);
+    launch.local[0] = GROUP;
     const kn_arg arguments[] = {first[0],          first[1],      first[2], kn_arg_struct(walk, sizeof *walk),
                                 kn_arg_i32(lanes), kn_arg_fault()};
-    launch->args = arguments;
-    launch->num_args = 6;
-    return kn_launch(stream, launch);
+    launch.args = arguments;
+    launch.num_args = 6;
+    return kn_launch(stream, &launch);
 }
 
 /* Every task reads all indices: only as many ranges as fill the device. */
-static kn_status launch_items(kn_stream *stream, kn_launch_params *launch, const kn_limits *limits, kn_index_walk *walk,
+static kn_status launch_items(kn_stream *stream, kn_launch_params launch, const kn_limits *limits, kn_index_walk *walk,
                               const kn_arg *first)
 {
     const int64_t wanted = limits->is_cpu ? (int64_t)limits->compute_units : ITEMS;
@@ -216,13 +216,13 @@ static kn_status launch_items(kn_stream *stream, kn_launch_params *launch, const
     const int64_t tasks = walk->lines * walk->parts * walk->ranges;
     const kn_work_size work =
         kn_work_for(limits, limits->is_cpu ? tasks * walk->places * (walk->inner / walk->parts) : tasks);
-    launch->kernel = "index_scatter";
-    launch->global[0] = limits->is_cpu && (int64_t)work.global > tasks ? (size_t)tasks : work.global;
-    launch->local[0] = work.local;
+    launch.kernel = "index_scatter";
+    launch.global[0] = limits->is_cpu && (int64_t)work.global > tasks ? (size_t)tasks : work.global;
+    launch.local[0] = work.local;
     const kn_arg arguments[] = {first[0], first[1], first[2], kn_arg_struct(walk, sizeof *walk), kn_arg_fault()};
-    launch->args = arguments;
-    launch->num_args = 5;
-    return kn_launch(stream, launch);
+    launch.args = arguments;
+    launch.num_args = 5;
+    return kn_launch(stream, &launch);
 }
 
 /* Of bools a sum is "or", which is the larger one, and a product "and", the smaller one. */
@@ -248,8 +248,8 @@ static kn_status launch_scatter(kn_stream *stream, const char *operation, const 
              kn_dtype_cl(index->dtype), mode_for(map->mode, table->dtype));
     kn_launch_params launch = {.source = "index/index.cl", .options = options, .operation = operation, .dims = 1};
     const kn_arg first[] = {kn_arg_tensor(table), kn_arg_tensor(index), kn_arg_tensor(values)};
-    return should_list(limits, &walk) ? launch_listed(stream, &launch, &walk, first)
-                                      : launch_items(stream, &launch, limits, &walk, first);
+    return should_list(limits, &walk) ? launch_listed(stream, launch, &walk, first)
+                                      : launch_items(stream, launch, limits, &walk, first);
 }
 
 /* The dimensions of places are one if those of index and values are contiguous. */

@@ -50,6 +50,8 @@ kn_tensor *kn_unflatten(kn_tensor *x, int dim, int ndim, const int64_t *sizes)
 
     if (!kn_check_argument("unflatten", "x", x))
         return NULL;
+    if (!sizes)
+        return kn_fail_argument_null("unflatten", "sizes"), kn_error_make_sticky();
     if (kn_dim_from_front(&from_front, dim, x->ndim) != KN_OK)
         return failed("unflatten");
     if (ndim < 1 || x->ndim - 1 + ndim > KN_MAX_DIMS)
@@ -82,11 +84,17 @@ kn_tensor *kn_atleast_1d(kn_tensor *x) { return x && x->ndim > 0 ? itself(x) : k
 kn_tensor *kn_atleast_2d(kn_tensor *x) { return x && x->ndim > 1 ? itself(x) : kn_unsqueeze(kn_atleast_1d(x), 0); }
 kn_tensor *kn_atleast_3d(kn_tensor *x) { return x && x->ndim > 2 ? itself(x) : kn_unsqueeze(kn_atleast_2d(x), -1); }
 
+static kn_status check_lists(const char *function, kn_tensor *const *tensors, kn_tensor **results)
+{
+    return tensors && results ? KN_OK : kn_fail_argument_null(function, tensors ? "results" : "tensors");
+}
+
 kn_status kn_broadcast_tensors(kn_tensor *const *tensors, int count, kn_tensor **results)
 {
     int64_t shape[KN_MAX_DIMS];
     int ndim;
 
+    KN_TRY(check_lists("broadcast_tensors", tensors, results));
     for (int i = 0; i < count; i++)
         if (!kn_check_argument("broadcast_tensors", "tensors", tensors[i]))
             return kn_error_status();
@@ -109,6 +117,8 @@ static kn_tensor *repeat(kn_tensor *x, int ndim, const int64_t *repeats)
     for (int d = 0; d < ndim; d++)
         shape[d] = d < added ? 1 : x->shape[d - added];
     x = kn_reshape(x, ndim, shape);
+    if (!x)
+        return NULL;
     for (int d = 0; d < ndim && x; d++) { /* in turn, as there are not twice as many dimensions */
         int64_t wide[KN_MAX_DIMS], joined[KN_MAX_DIMS];
         if (repeats[d] == 1)
@@ -145,7 +155,7 @@ kn_tensor *kn_tile(kn_tensor *x, int ndim, const int64_t *repeats)
     int64_t all[KN_MAX_DIMS];
     const int missing = x ? x->ndim - ndim : 0;
 
-    if (missing <= 0)
+    if (missing <= 0 || !repeats || ndim < 0)
         return kn_repeat(x, ndim, repeats);
     for (int d = 0; d < x->ndim; d++)
         all[d] = d < missing ? 1 : repeats[d - missing];
@@ -260,6 +270,7 @@ kn_status kn_meshgrid(kn_tensor *const *tensors, int count, bool xy, kn_tensor *
 {
     int64_t shape[KN_MAX_DIMS];
 
+    KN_TRY(check_lists("meshgrid", tensors, results));
     if (count < 1 || count > KN_MAX_DIMS)
         return kn_fail(KN_ERR_ARGUMENT, "meshgrid: takes 1 to %d tensors, not %d", KN_MAX_DIMS, count);
     for (int i = 0; i < count; i++) {

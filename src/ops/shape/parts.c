@@ -1,5 +1,5 @@
-/* ops/shape/parts.c - views of a part: narrow, select, slice, diagonal, unfold. Gradients are zeros with the part in its
- * place. */
+/* ops/shape/parts.c - views of a part: narrow, select, slice, diagonal, unfold. Gradients are zeros with the part in
+ * its place. */
 #include <koine/shape.h>
 #include <string.h>
 
@@ -224,7 +224,8 @@ static const kn_op_param unfold_rows[] = {KN_PARAM(kn_tensor_unfold_args, dimens
                                           KN_PARAM(kn_tensor_unfold_args, size, .max = 9e15),
                                           KN_PARAM(kn_tensor_unfold_args, step, .min = 1, .max = 9e15)};
 const kn_op kn_tensor_unfold_op =
-    KN_VIEW_OP("tensor_unfold", KN_PARAMS(kn_tensor_unfold_args, unfold_rows, .size = 1, .step = 1), unfold_enter, unfold_backward);
+    KN_VIEW_OP("tensor_unfold", KN_PARAMS(kn_tensor_unfold_args, unfold_rows, .size = 1, .step = 1), unfold_enter,
+               unfold_backward);
 
 kn_tensor *kn_tensor_unfold(kn_tensor *x, int dimension, int64_t size, int64_t step)
 {

@@ -1,4 +1,5 @@
-/* ops/shape/split.c - taking a tensor apart along a dimension: unbind, split, chunk, tensor_split. The parts are views. */
+/* ops/shape/split.c - taking a tensor apart along a dimension: unbind, split, chunk, tensor_split. The parts are
+ * views. */
 #include <koine/join.h>
 #include <koine/shape.h>
 
@@ -63,6 +64,8 @@ kn_status kn_split_with_sizes(kn_tensor *x, const int64_t *sizes, int count, int
     int64_t size = 0, at = 0, sum = 0;
 
     KN_TRY(begin("split_with_sizes", x, &dim, &size, parts));
+    if (!sizes)
+        return kn_fail_argument_null("split_with_sizes", "sizes");
     for (int i = 0; i < count; i++) {
         if (sizes[i] < 0)
             return kn_fail(KN_ERR_ARGUMENT, "split_with_sizes: sizes[%d] is negative: %lld", i, (long long)sizes[i]);
@@ -113,6 +116,8 @@ kn_status kn_tensor_split_at(kn_tensor *x, const int64_t *indices, int count, in
     int64_t size = 0, at = 0;
 
     KN_TRY(begin("tensor_split", x, &dim, &size, parts));
+    if (!indices && count > 0)
+        return kn_fail_argument_null("tensor_split", "indices");
     for (int i = 0; i <= count; i++) {
         int64_t end = i < count ? indices[i] : size;
         end += end < 0 ? size : 0;

@@ -1,0 +1,128 @@
+/* test_arrange.c - functions composed of views, gathers and scatters, against PyTorch's results; and what they
+ * refuse. */
+#include "support/check.h"
+
+static kn_tensor *counted(int ndim, const int64_t *shape)
+{
+    int64_t count = 1;
+    for (int d = 0; d < ndim; d++)
+        count *= shape[d];
+    return kn_reshape(kn_arange(0, (double)count, 1), ndim, shape);
+}
+#define WHOLE(...)                                                                                                     \
+    kn_from_data(((int64_t[]){__VA_ARGS__}), KN_SHAPE(sizeof((int64_t[]){__VA_ARGS__}) / 8), .dtype = KN_I64)
+static kn_tensor *matrix(void) { return counted(KN_SHAPE(2, 3)); }
+static kn_tensor *real(int ndim, const int64_t *shape) { return kn_to_dtype(counted(ndim, shape), KN_F32); }
+
+TENSOR_TEST(test_turning_and_repeating)
+{
+    CHECK_VALUES(kn_rot90(matrix(), 1, 0, 1), 2, 5, 1, 4, 0, 3);
+    CHECK_VALUES(kn_rot90(matrix(), -1, 0, 1), 3, 0, 4, 1, 5, 2);
+    CHECK_VALUES(kn_repeat_interleave_each(matrix(), WHOLE(2, 0, 1), 1), 0, 0, 2, 3, 3, 5);
+    CHECK_VALUES(kn_repeat_interleave(matrix(), 2, 0), 0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5);
+    CHECK_VALUES(kn_tile(matrix(), 1, (const int64_t[]){2}), 0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5);
+    CHECK_SHAPE(kn_repeat(matrix(), 3, (const int64_t[]){2, 0, 1}), 2, 0, 3);
+    CHECK_VALUES(kn_movedim(matrix(), 0, -1), 0, 3, 1, 4, 2, 5);
+    CHECK_SHAPE(kn_unflatten(counted(KN_SHAPE(2, 6)), -1, KN_SHAPE(3, -1)), 2, 3, 2);
+    CHECK_VALUES(kn_slice(matrix(), 1, -100, KN_SLICE_END, 2), 0, 2, 3, 5);
+    CHECK_OK(kn_copy_(kn_slice(matrix(), 1, 1, 3, 1), kn_zeros(KN_SHAPE(1))));
+}
+
+TENSOR_TEST(test_splitting)
+{
+    kn_tensor *x = counted(KN_SHAPE(7)), *parts[7];
+    CHECK_OK(kn_tensor_split(x, 3, 0, parts));
+    CHECK_VALUES(parts[0], 0, 1, 2);
+    CHECK_VALUES(parts[2], 5, 6);
+    assert_int_equal(kn_chunk(x, 5, 0, parts), 4);
+    CHECK_VALUES(parts[3], 6);
+    CHECK_OK(kn_tensor_split_at(x, (const int64_t[]){2, 9, -1}, 3, 0, parts));
+    CHECK_SHAPE(parts[1], 5);
+    CHECK_SHAPE(parts[2], 0);
+    CHECK_VALUES(parts[3], 6);
+    CHECK_OK(kn_unbind(matrix(), 1, parts));
+    CHECK_VALUES(parts[2], 2, 5);
+    assert_int_equal(kn_split(x, 2, 0, parts, 3), 0);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "split", "4 parts");
+    assert_int_equal(kn_split_with_sizes(x, (const int64_t[]){2, 4}, 2, 0, parts), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "split_with_sizes", "6", "7");
+}
+
+TENSOR_TEST(test_grids_and_joining)
+{
+    kn_tensor *grid[2], *two = counted(KN_SHAPE(2)), *three = counted(KN_SHAPE(3));
+    CHECK_OK(kn_meshgrid(KN_TENSORS(two, three), true, grid));
+    CHECK_VALUES(grid[0], 0, 1, 0, 1, 0, 1);
+    CHECK_VALUES(kn_cartesian_prod(KN_TENSORS(two, three)), 0, 0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 2);
+    CHECK_VALUES(kn_block_diag(KN_TENSORS(matrix(), kn_full(KN_SCALAR, 9))), 0, 1, 2, 0, 3, 4, 5, 0, 0, 0, 0, 9);
+    CHECK_VALUES(kn_hstack(KN_TENSORS(three, two)), 0, 1, 2, 0, 1);
+    CHECK_SHAPE(kn_vstack(KN_TENSORS(three, matrix())), 3, 3);
+    CHECK_SHAPE(kn_dstack(KN_TENSORS(matrix(), matrix())), 2, 3, 2);
+    CHECK_VALUES(kn_column_stack(KN_TENSORS(two, matrix())), 0, 0, 1, 2, 1, 3, 4, 5);
+    CHECK_VALUES(kn_linspace(-1, 2, 4), -1, 0, 1, 2);
+    CHECK_VALUES(kn_logspace(0, 3, 4, 2), 1, 2, 4, 8);
+    CHECK_VALUES(kn_eye(2, 3), 1, 0, 0, 0, 1, 0);
+    CHECK_VALUES(kn_tril_indices(3, 3, -1), 1, 2, 2, 0, 0, 1);
+    CHECK_VALUES(kn_triu_indices(2, 3, 1), 0, 0, 1, 1, 2, 2);
+}
+
+TENSOR_TEST(test_masks)
+{
+    kn_tensor *x = matrix(), *odd = kn_from_data(((uint8_t[]){0, 1, 0, 1, 0, 1}), KN_SHAPE(2, 3), .dtype = KN_BOOL);
+    CHECK_VALUES(kn_nonzero(odd), 0, 1, 1, 0, 1, 2);
+    CHECK_SHAPE(kn_nonzero(kn_zeros(KN_SHAPE(2, 3))), 0, 2);
+    CHECK_VALUES(kn_masked_select(x, odd), 1, 3, 5);
+    CHECK_VALUES(kn_index(x, KN_TENSORS(NULL, WHOLE(-1, 0))), 2, 0, 5, 3);
+    CHECK_VALUES(kn_masked_scatter(x, odd, WHOLE(7, 8, 9)), 0, 7, 2, 8, 4, 9);
+    CHECK_VALUES(kn_one_hot(WHOLE(2, 0), -1), 0, 0, 1, 1, 0, 0);
+    CHECK_VALUES(kn_scatter(kn_zeros(KN_SHAPE(2), .dtype = KN_I64), 0, WHOLE(1, 1, 1), WHOLE(3, 4, 5)), 0, 5);
+    assert_null(kn_masked_fill(x, x, 0));
+    CHECK_ERROR(KN_ERR_DTYPE, "masked_fill", "int64", "bool");
+    assert_null(kn_index(x, KN_TENSORS(kn_ne(WHOLE(1, 0, 1), WHOLE(0, 0, 0)))));
+    CHECK_ERROR(KN_ERR_SHAPE, "index", "mask", "[3]", "[2, 3]");
+    assert_null(kn_scatter_add(x, 0, WHOLE(0), WHOLE(1)));
+    CHECK_ERROR(KN_ERR_SHAPE, "scatter_add", "[1]", "[2, 3]");
+    assert_null(kn_gather(x, 0, real(KN_SHAPE(1, 1))));
+    CHECK_ERROR(KN_ERR_DTYPE, "gather", "float32");
+    assert_null(kn_index_add(x, 1, WHOLE(0), real(KN_SHAPE(2, 1))));
+    CHECK_ERROR(KN_ERR_DTYPE, "index_add", "int64", "float32");
+    CHECK_TENSOR(kn_scatter_value(x, 1, kn_full(KN_SHAPE(1, 1), 3, .dtype = KN_I64), 1)); /* 3 of 0 .. 2 */
+    assert_int_equal(kn_synchronize(NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "scatter", "3");
+}
+
+TENSOR_TEST(test_embedding)
+{
+    kn_tensor *weight = real(KN_SHAPE(4, 2));
+    CHECK_VALUES(
+        kn_embedding_bag(WHOLE(0, 3, 3, 1), weight, .offsets = WHOLE(0, 0, 3), .mode = KN_BAG_SUM, .padding_idx = 3), 0,
+        0, 0, 1, 2, 3);
+    CHECK_VALUES(kn_embedding_bag(WHOLE(0, 3, 3, 1), weight, .offsets = WHOLE(0, 1, 4), .mode = KN_BAG_MAX,
+                                  .include_last_offset = true),
+                 0, 1, 6, 7);
+    kn_tensor *table = kn_from_data(((float[]){3, 4, 0.25F, 0.25F}), KN_SHAPE(2, 2));
+    CHECK_TENSOR(kn_embedding(WHOLE(0, 1, 0), table, .max_norm = 2.5));
+    CHECK_VALUES(kn_mul_scalar(table, 4), 6, 8, 1, 1);
+    assert_null(kn_embedding(WHOLE(0), weight, .padding_idx = 4));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "embedding", "padding_idx", "4");
+    assert_null(kn_embedding(WHOLE(0), WHOLE(0)));
+    CHECK_ERROR(KN_ERR_SHAPE, "embedding", "[rows, columns]");
+    assert_null(kn_embedding_bag(WHOLE(0), weight));
+    CHECK_ERROR(KN_ERR_SHAPE, "embedding_bag", "[bags, indices]");
+    kn_module *layer = kn_nn_embedding(.num_embeddings = 4, .embedding_dim = 2, .padding_idx = -1);
+    CHECK_SHAPE(kn_forward(layer, WHOLE(0, 3)), 2, 2);
+    CHECK_VALUES(kn_forward(layer, WHOLE(3)), 0, 0);
+    kn_module_free(layer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_turning_and_repeating),
+        TEST(test_splitting),
+        TEST(test_grids_and_joining),
+        TEST(test_masks),
+        TEST(test_embedding),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
