@@ -13,7 +13,13 @@
     "static T kn_fmod(T a, T b) { return kn_traps(b) ? (T)0 : (T)(a % b); }\n"                                         \
     "#else\n"                                                                                                          \
     "#define kn_div_trunc(a, b) trunc((a) / (b))\n"                                                                    \
-    "#define kn_fmod(a, b) fmod(a, b)\n"                                                                               \
+    "static T kn_fmod(T a, T b)\n" /* exact, as fma is; fmod takes ten times as long */                                \
+    "{\n"                                                                                                              \
+    "    const T q = trunc(a / b), r = fma(-q, b, a);\n"                                                               \
+    "    if (!(fabs(q) < (T)4194304 && b - b == 0))\n"                                                                 \
+    "        return fmod(a, b);\n"                                                                                     \
+    "    return r == 0 ? copysign(r, a) : (r < 0) == (a < 0) ? r : r + copysign(b, a);\n"                              \
+    "}\n"                                                                                                              \
     "#endif\n"                                                                                                         \
     "static T kn_remainder(T a, T b)\n"                                                                                \
     "{\n"                                                                                                              \

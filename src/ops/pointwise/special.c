@@ -35,8 +35,8 @@ static double ndtri_of(double p)
     return p > 0 && p < 1 ? inverse_of(ndtr_of, p, -40, 10) : p == 0 || p == 1 ? (p - 0.5) / 0.0 : NAN;
 }
 
-KN_UNARY(erfinv, KN_REAL, "kn_erfinv(a)", "g * " HALF_SQRT_PI " * exp(y * y)", erfinv_of(a),
-         .forward.functions = NORMAL)
+KN_FUNCTION(erfinv, KN_REAL, "kn_erfinv(a)", "g * " HALF_SQRT_PI " * exp(y * y)", erfinv_of(a),
+            .forward.functions = "#include \"pointwise/erfinv.clh\"\n")
 KN_FUNCTION(ndtr, KN_REAL, "(T)0.5 * erfc(a * (T)-0.707106781186547524401)", "g * exp(a * a / -2) / " SQRT_2_PI,
             ndtr_of(a))
 KN_UNARY(log_ndtr, KN_REAL, "kn_log_ndtr(a)", "g * kn_log_ndtr_slope(a)", log(ndtr_of(a)), .forward.functions = NORMAL,
