@@ -1,5 +1,5 @@
 /* ops/pointwise/special.c - special functions of one tensor: torch.special. Their kernels, cl/pointwise/gamma.clh and
- * others, loop, so they run element by element. */
+ * others, loop; most run element by element. */
 #include <koine/special.h>
 #include <math.h>
 
@@ -39,8 +39,9 @@ KN_FUNCTION(erfinv, KN_REAL, "kn_erfinv(a)", "g * " HALF_SQRT_PI " * exp(y * y)"
             .forward.functions = "#include \"pointwise/erfinv.clh\"\n")
 KN_FUNCTION(ndtr, KN_REAL, "(T)0.5 * erfc(a * (T)-0.707106781186547524401)", "g * exp(a * a / -2) / " SQRT_2_PI,
             ndtr_of(a))
-KN_UNARY(log_ndtr, KN_REAL, "kn_log_ndtr(a)", "g * kn_log_ndtr_slope(a)", log(ndtr_of(a)), .forward.functions = NORMAL,
-         .backward.functions = NORMAL, .recorded = {"g * exp(a * a / -2 - kn_log_ndtr(a)) / " SQRT_2_PI})
+KN_FUNCTION(log_ndtr, KN_REAL, "kn_log_ndtr(a)", "g * kn_log_ndtr_slope(a)", log(ndtr_of(a)),
+            .forward.functions = NORMAL, .backward.functions = NORMAL,
+            .recorded = {"g * exp(a * a / -2 - kn_log_ndtr(a)) / " SQRT_2_PI})
 KN_UNARY(ndtri, KN_REAL, "kn_ndtri(a)", "g * " SQRT_2_PI " * exp(y * y / 2)", ndtri_of(a), .forward.functions = NORMAL)
 
 /* --- the gamma function ------------------------------------------------------------------------------------------- */
