@@ -11,5 +11,7 @@ typedef struct kn_rows_plan {
     kn_int lanes, small; /* GPUs: work-items per row; all offsets are below 2^31 */
     kn_divisor by_columns;
     kn_int backwards; /* scans: from the last element on */
+    kn_divisor by_segment, by_segments;
+    kn_long segment, segments; /* elements per segment, and the number of segments after which their inputs repeat */
 } kn_rows_plan;
-KN_SHARED_SIZE(kn_rows_plan, 5 * 8 + 2 * 4 + 12 + 4);
+KN_SHARED_SIZE(kn_rows_plan, 5 * 8 + 2 * 4 + 12 + 4 + 2 * 12 + 2 * 8);

@@ -135,9 +135,6 @@ KN_API kn_tensor *kn_prelu(kn_tensor *x, kn_tensor *weight);
 /* a sigmoid(b) of the halves a and b of x along `dim`, whose size must be even; negative: from the end. */
 KN_API kn_tensor *kn_glu(kn_tensor *x, int dim);
 
-/* softmax(-x) along `dim` (kn_softmax in koine/norm.h). */
-KN_API kn_tensor *kn_softmin(kn_tensor *x, int dim);
-
 KN_END_DECLS
 
 #endif

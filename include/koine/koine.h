@@ -12,6 +12,7 @@
 #include <koine/device.h>
 #include <koine/device_log.h>
 #include <koine/dist.h>
+#include <koine/distance.h>
 #include <koine/dropout.h>
 #include <koine/dtype.h>
 #include <koine/embedding.h>
@@ -38,6 +39,7 @@
 #include <koine/norm.h>
 #include <koine/operators.h>
 #include <koine/optim.h>
+#include <koine/pad.h>
 #include <koine/pointwise.h>
 #include <koine/pool.h>
 #include <koine/profiler.h>
@@ -45,6 +47,7 @@
 #include <koine/reduce.h>
 #include <koine/rnn.h>
 #include <koine/shape.h>
+#include <koine/sort.h>
 #include <koine/special.h>
 #include <koine/status.h>
 #include <koine/storage.h>
@@ -53,5 +56,6 @@
 #include <koine/train.h>
 #include <koine/usage.h>
 #include <koine/version.h>
+#include <koine/vision.h>
 
 #endif

@@ -18,9 +18,12 @@
 #include <koine/dtype.h>
 #include <koine/index.h>
 #include <koine/loss.h>
+#include <koine/pad.h>
 #include <koine/pointwise.h>
+#include <koine/sort.h>
 #include <koine/status.h>
 #include <koine/tensor.h>
+#include <koine/vision.h>
 
 KN_BEGIN_DECLS
 
@@ -141,11 +144,44 @@ typedef struct kn_norm_args {
     double p; /* default 2 */
 } kn_norm_args;
 
-/* max_dim, min_dim, argmax, argmin: along one dimension. */
+/* max_dim, min_dim, argmax, argmin, median_dim, nanmedian_dim, mode: along one dimension. */
 typedef struct kn_along_args {
-    int dim;
+    int dim; /* default -1 of median_dim, nanmedian_dim, mode, else 0 */
     bool keepdim;
 } kn_along_args;
+
+typedef struct kn_topk_args {
+    int64_t k;            /* default 1 */
+    int dim;              /* default -1 */
+    bool largest, sorted; /* default true */
+} kn_topk_args;
+
+/* quantile, nanquantile. */
+typedef struct kn_quantile_args {
+    kn_ints dim; /* one, or none: all elements */
+    bool keepdim;
+    kn_quantile_interpolation interpolation; /* default linear */
+} kn_quantile_args;
+
+/* unique, unique_consecutive. */
+typedef struct kn_unique_args {
+    kn_ints dim; /* one, or none: all elements */
+} kn_unique_args;
+
+/* searchsorted, bucketize. */
+typedef struct kn_search_args {
+    bool out_int32, right;
+} kn_search_args;
+
+typedef struct kn_bincount_args {
+    int64_t minlength;
+} kn_bincount_args;
+
+typedef struct kn_kthvalue_args {
+    int64_t k; /* from 1; default 1 */
+    int dim;   /* default -1 */
+    bool keepdim;
+} kn_kthvalue_args;
 
 typedef struct kn_permute_args {
     kn_ints dims;
@@ -225,11 +261,47 @@ typedef struct kn_adaptive_pool_args {
     kn_ints output_size;
 } kn_adaptive_pool_args;
 
+/* pad: two numbers per dimension, from the last one on. */
+typedef struct kn_pad_args {
+    kn_ints pad;
+    kn_padding_mode mode; /* default constant */
+    kn_scalar value;      /* default 0 */
+} kn_pad_args;
+
+/* fold: as kn_fold_params, with the size of the images. */
+typedef struct kn_fold_args {
+    kn_ints output_size, kernel_size;
+    kn_ints dilation, padding, stride; /* default 1, 0, 1; one number for both dimensions */
+} kn_fold_args;
+
+/* fractional_max_pool: one size for each dimension of the operator. */
+typedef struct kn_fractional_pool_args {
+    kn_ints kernel_size, output_size;
+} kn_fractional_pool_args;
+
 /* layer_norm: over the last dimensions, which are `shape`. */
 typedef struct kn_layer_norm_args {
     kn_ints shape;
     double eps; /* default 1e-5 */
 } kn_layer_norm_args;
+
+/* group_norm: as kn_group_norm_params, whose tensors are inputs here. */
+typedef struct kn_group_norm_args {
+    int64_t num_groups;
+    double eps; /* default 1e-5 */
+} kn_group_norm_args;
+
+/* instance_norm: as kn_instance_norm_params, whose tensors are inputs here. */
+typedef struct kn_instance_norm_args {
+    bool use_input_stats; /* default true */
+    double momentum;      /* default 0.1 */
+    double eps;           /* default 1e-5 */
+} kn_instance_norm_args;
+
+typedef struct kn_local_response_norm_args {
+    int64_t size;
+    double alpha, beta, k; /* default 1e-4, 0.75, 1 */
+} kn_local_response_norm_args;
 
 /* batch_norm: as kn_batch_norm_params, whose tensors are inputs here. */
 typedef struct kn_batch_norm_args {
@@ -247,10 +319,28 @@ typedef struct kn_class_loss_args {
     kn_reduction reduction; /* default mean */
 } kn_class_loss_args;
 
-/* mse_loss, binary_cross_entropy_with_logits. */
+/* l1_loss, mse_loss, binary_cross_entropy, binary_cross_entropy_with_logits, soft_margin_loss, multilabel_margin_loss,
+ * multilabel_soft_margin_loss. */
 typedef struct kn_reduction_args {
     kn_reduction reduction; /* default mean */
 } kn_reduction_args;
+
+/* As kn_huber_loss_params and kn_multi_margin_loss_params, whose tensors are inputs here. */
+typedef struct kn_huber_loss_args {
+    kn_reduction reduction; /* default mean */
+    double delta;           /* default 1 */
+} kn_huber_loss_args;
+
+typedef struct kn_multi_margin_loss_args {
+    int p;                  /* default 1 */
+    kn_reduction reduction; /* default mean */
+    double margin;          /* default 1 */
+} kn_multi_margin_loss_args;
+
+/* cdist, pdist. */
+typedef struct kn_distance_args {
+    double p; /* default 2 */
+} kn_distance_args;
 
 /* scaled_dot_product_attention: as kn_scaled_dot_product_attention_params, whose mask is an input here. */
 typedef struct kn_attention_args {

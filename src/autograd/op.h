@@ -93,7 +93,8 @@ struct kn_op {
     bool widens_halves;  /* float16 and bfloat16 are computed in float32, floating results converted back */
     int num_widened;     /* how many leading inputs widens_halves applies to; 0: all */
     bool composes;       /* `enter` creates tensors, released after the op was applied */
-    /* Translates the caller's inputs and parameters into the op's (ops/dispatch/invoke.h). NULL: used unchanged. */
+    /* Translates the caller's inputs and parameters into the op's (ops/dispatch/invoke.h). NULL: used unchanged. Of a
+     * composition, this is all there is. */
     kn_status (*enter)(kn_entry *entry);
 
     size_t record_size;                /* bytes of call->params, copied onto the tape; 0: params.size */
@@ -124,6 +125,10 @@ struct kn_op {
     kn_work (*work)(const kn_call *call);               /* NULL: one operation per output element; none for views */
     kn_work (*backward_work)(const kn_grad_call *call); /* NULL: one per gradient element; none for views */
 };
+
+/* Is it a composition of other operators? Then `enter` gives the result, and shape, forward, backward and reference are
+ * NULL: gradients are those of the operators in it. */
+static inline bool kn_op_is_composition(const kn_op *op) { return !op->forward; }
 
 /* Size in bytes of what call->params points to. */
 static inline size_t kn_op_record_size(const kn_op *op)
@@ -175,8 +180,19 @@ static inline const kn_op_params *kn_op_params_of(const kn_op *op)
         int64_t: KN_PARAM_INT64,                                                                                       \
         int64_t *: KN_PARAM_INT64,                                                                                     \
         double: KN_PARAM_DOUBLE,                                                                                       \
+        double *: KN_PARAM_DOUBLE,                                                                                     \
         kn_scalar: KN_PARAM_SCALAR,                                                                                    \
         kn_dtype: KN_PARAM_DTYPE,                                                                                      \
+<<<<<<< HEAD
+=======
+<<<<<<< HEAD
+        kn_activation: KN_PARAM_ENUM,                                                                                  \
+        kn_reduction: KN_PARAM_ENUM,                                                                                   \
+        kn_quantile_interpolation: KN_PARAM_ENUM,                                                                      \
+        kn_scatter_reduction: KN_PARAM_ENUM,                                                                           \
+=======
+>>>>>>> mechanisms
+>>>>>>> hb
         kn_ints: KN_PARAM_INTS,                                                                                        \
         kn_generator *: KN_PARAM_GENERATOR,                                                                            \
         default: KN_PARAM_ENUM)

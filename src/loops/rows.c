@@ -171,7 +171,7 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
     int count = combines ? add_fields(args, p, fields, count_fields(p->code)) : 0;
     if (form->stage == KN_ROWS_SCAN) {
         args[count++] = operand_argument(&p->inputs[0]);
-        for (int i = 0; i < count_fields(p->code); i++) /* ignored if nothing is cut */
+        for (int i = 0; i < count_fields(p->code) + form->has_place; i++) /* ignored if nothing is cut */
             args[count++] = fields ? field_argument(p, fields, i) : operand_argument(&p->inputs[0]);
         return count;
     }
@@ -237,7 +237,12 @@ static kn_status launch(kn_stream *stream, const kn_rows_problem *p, kn_rows_sta
                          .length = chunks.length,
                          .chunks = chunks.count,
                          .lanes = 1,
-                         .backwards = p->backwards};
+                         .backwards = p->backwards,
+                         .small = p->outer * p->n * p->inner <= INT32_MAX,
+                         .by_segment = kn_divisor_of(p->segment),
+                         .by_segments = kn_divisor_of(p->segments),
+                         .segment = p->segment,
+                         .segments = p->segments};
     const kn_user_source *kernel;
     kn_arg args[MAX_ARGS];
     int count;

@@ -24,7 +24,7 @@
 #define KN_ROWS_OUTPUTS 3
 #define KN_ROWS_INPUTS 9
 #define KN_ROWS_STATE 4
-#define KN_ROWS_NUMBERS 2
+#define KN_ROWS_NUMBERS 3
 
 /* One pass over a row: its state, and the constants of the row that are computed from it. */
 typedef struct kn_rows_pass {
@@ -43,6 +43,7 @@ struct kn_rows_code {
     const char *per_row;                 /* those with one element per row; NULL: none */
     const char *per_place;               /* those with one element per index, the same for all rows; NULL: none */
     const char *single;                  /* those with one element, the same for all rows; NULL: none */
+    const char *per_segment;             /* for maps along rows: those with one element per segment; NULL: none */
     const char *numbers;                 /* scalars, the same for all rows: "pq"; NULL: none */
     const char *state;                   /* the fields, of type T: "uv" */
     char place;                          /* a further field, an index in the row, from 0; 0: none */
@@ -92,17 +93,19 @@ typedef struct kn_rows_problem {
     const char *operation; /* for messages and profiles */
     kn_dtype compute;      /* T: float64, float32, int64 or int32 */
     int64_t outer, n, inner;
+    int64_t segment, segments; /* neighbouring elements that share one of inputs in per_segment; how many those have */
     /* Outputs are [outer, inner]; dtype 0: unwanted. */
     kn_rows_operand outputs[KN_ROWS_OUTPUTS];
     kn_rows_operand mapped; /* [outer, n, inner], of type T; dtype 0: unwanted */
-    /* [outer, n, inner]; [outer, inner] if in per_row, [n] if in per_place; dtype 0: missing, all of them are 1 */
+    /* [outer, n, inner]; [outer, inner] if in per_row, [n] if in per_place; if in per_segment, [segments], cyclically:
+     * element i of all rows together has number (i / segment) % segments; dtype 0: missing, all of them are 1 */
     kn_rows_operand inputs[KN_ROWS_INPUTS];
     kn_rows_operand totals[KN_ROWS_OUTPUTS];  /* values of the total, of one element; dtype 0: unwanted */
     kn_rows_operand columns[KN_ROWS_OUTPUTS]; /* values of the columns' code, [n]; dtype 0: unwanted */
     int64_t ignored;                          /* an index that selects nothing */
     double numbers[KN_ROWS_NUMBERS];
-    /* A scan: one value per element, of the row up to it or, backwards, from it on; the output is [outer, n, inner].
-     * For codes without a place and without per_row inputs. */
+    /* A scan: one value per element, of the row up to it or, backwards, from it on; the outputs are [outer, n, inner].
+     * For codes without per_row inputs. */
     bool scans, backwards;
 } kn_rows_problem;
 

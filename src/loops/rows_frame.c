@@ -56,17 +56,18 @@ void kn_rows_write_definitions(const rows_writer *w)
 
 void kn_rows_write_parameters(const rows_writer *w)
 {
+    const bool by_segment = w->code->per_segment && w->form->stage == KN_ROWS_MAP;
     kn_text_append(w->out, "typedef struct kn_operands { ");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "const global %s *in%d; ", kn_dtype_cl(w->inputs[i].dtype), i);
-    kn_text_append(w->out, "} kn_operands;\n#define KN_PARAMETERS ");
+    kn_text_format(w->out, "%s} kn_operands;\n#define KN_PARAMETERS ", by_segment ? "kn_segments segments; " : "");
     if (w->form->mapped)
         kn_text_append(w->out, "KN_OUT(kn_mapped), ");
     for (int i = 0; i < w->num_outputs; i++)
         kn_text_format(w->out, "KN_OUT(kn_out%d), ", i);
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "KN_IN(kn_in%d), ", i);
-    if (finds_places(w))
+    if (finds_places(w) || scans_places(w))
         kn_text_append(w->out, "KN_IN(kn_places), ");
     kn_text_append(w->out, "const kn_rows_plan kn_given");
     for (int i = 0; letters(w->code->numbers)[i]; i++)
@@ -80,13 +81,14 @@ void kn_rows_write_parameters(const rows_writer *w)
         kn_text_format(w->out, "KN_BIND_OUT(%s, kn_out%d); ", kn_dtype_cl(w->outputs[i].dtype), i);
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "KN_BIND_IN(%s, kn_in%d); ", kn_dtype_cl(w->inputs[i].dtype), i);
-    if (finds_places(w))
+    if (finds_places(w) || scans_places(w))
         kn_text_append(w->out, "KN_BIND_IN(long, kn_places); ");
     /* A copy that no store can alias: its fields stay in registers. */
     kn_text_append(w->out, "const kn_rows_plan kn_plan = kn_given; const kn_operands kn_x = {");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "kn_in%d, ", i);
-    kn_text_append(w->out, "};\n#define KN_FROM(kn_element, kn_first) {");
+    kn_text_format(w->out, "%s};\n#define KN_FROM(kn_element, kn_first) {",
+                   by_segment ? "KN_SEGMENTS_OF(kn_plan)" : "");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out,
                        w->inputs[i].extent == PER_PLACE     ? "kn_in%d + kn_first, "
@@ -145,5 +147,13 @@ void kn_rows_write_earlier(const rows_writer *w)
         else
             kn_text_format(w->out, "kn_in%d[kn_at]; ", i);
     }
+    if (w->place[0] && w->form->width > 1)
+        kn_text_format(
+            w->out,
+            "{ %s kn_each[KN_W]; for (long kn_j = 0; kn_j < KN_W; kn_j++) kn_each[kn_j] = "
+            "kn_places[(kn_at) + min(kn_j, (kn_count) - 1)]; (kn_s).%s = KN_JOIN(vload, KN_W)(0, kn_each); }",
+            kn_dtype_size((kn_dtype)w->form->compute) == 8 ? "long" : "int", w->place);
+    else if (w->place[0])
+        kn_text_format(w->out, "(kn_s).%s = kn_places[kn_at]; ", w->place);
     kn_text_append(w->out, "\n");
 }

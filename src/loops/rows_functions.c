@@ -137,6 +137,15 @@ void kn_rows_write_load(const rows_writer *w, int i, int width, const char *poin
         kn_text_format(w->out, "KN_TAKE_%s_VECTOR(%d, %sin%d, %s)", kn_rows_kind_of(input), width, pointer, i, at);
 }
 
+/* Neighbouring elements are mostly of one segment. */
+static void write_segment_load(const rows_writer *w, int i, int width, bool part)
+{
+    if (width == 1)
+        kn_rows_write_load(w, i, 1, "kn_x->", "kn_number_of(&kn_x->segments, kn_segment_at(&kn_x->segments, kn_at))");
+    else
+        kn_text_format(w->out, "kn_segments%d(kn_x->in%d, &kn_x->segments, kn_at, %s)", i, i, part ? "kn_count" : "16");
+}
+
 /* kn_load: the element at `at`, index `k` of its row; kn_load_part: `count` of them, `step` apart, where `room`
  * elements may be read. Down columns all lanes have the same index. */
 static void write_element_load(const rows_writer *w, rows_width v, bool part)
@@ -153,7 +162,9 @@ static void write_element_load(const rows_writer *w, rows_width v, bool part)
         if (!is_loaded(input))
             continue;
         kn_text_format(w->out, "kn_e->%c = ", input->letter);
-        if (part && varies && v.width > 1)
+        if (input->extent == PER_SEGMENT)
+            write_segment_load(w, i, v.width, part);
+        else if (part && varies && v.width > 1)
             kn_text_format(w->out, "kn_part%d(kn_x->in%d, %s, kn_step, kn_count, %s)", i, i, at,
                            input->extent == PER_ELEMENT ? "kn_room" : "kn_count");
         else

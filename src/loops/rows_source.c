@@ -20,10 +20,11 @@ static rows_extent extent_of(const kn_rows_code *code, char letter)
         return INDEX;
     if (has(code->picked, letter))
         return has(code->per_place, letter) ? PICKED_PLACE : PICKED;
-    return has(code->per_row, letter)     ? PER_ROW
-           : has(code->single, letter)    ? SINGLE
-           : has(code->per_place, letter) ? PER_PLACE
-                                          : PER_ELEMENT;
+    return has(code->per_row, letter)       ? PER_ROW
+           : has(code->single, letter)      ? SINGLE
+           : has(code->per_place, letter)   ? PER_PLACE
+           : has(code->per_segment, letter) ? PER_SEGMENT
+                                            : PER_ELEMENT;
 }
 
 static void list_inputs(rows_writer *w)
@@ -80,12 +81,16 @@ static void list_outputs(rows_writer *w)
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-/* Partial vector loads, for each input. */
+/* Partial vector loads, and loads by segments, for each input. */
 static void write_parts(const rows_writer *w)
 {
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "KN_DEFINE_PART(kn_part%d, 16, %s, KN_TAKE_%s, KN_TAKE_%s_VECTOR)\n", i,
                        kn_dtype_cl(w->inputs[i].dtype), kn_rows_kind_of(&w->inputs[i]), kn_rows_kind_of(&w->inputs[i]));
+    for (int i = 0; i < w->num_inputs; i++)
+        if (w->inputs[i].extent == PER_SEGMENT)
+            kn_text_format(w->out, "KN_DEFINE_SEGMENTS(kn_segments%d, 16, %s, KN_TAKE_%s)\n", i,
+                           kn_dtype_cl(w->inputs[i].dtype), kn_rows_kind_of(&w->inputs[i]));
 }
 
 static void write_for_cpu(const rows_writer *w)

@@ -16,6 +16,7 @@ enum { MAX_INPUTS = KN_ROWS_STATE + KN_ROWS_INPUTS, MAX_OUTPUTS = KN_ROWS_OUTPUT
 typedef enum rows_extent {
     PER_ELEMENT,
     PER_PLACE,
+    PER_SEGMENT,
     PER_ROW,
     SINGLE,
     INDEX,
@@ -66,10 +67,12 @@ static inline bool has(const char *text, char letter) { return strchr(letters(te
 static inline bool is_real(const rows_writer *w) { return kn_dtype_is_floating((kn_dtype)w->form->compute); }
 static inline bool finds_places(const rows_writer *w) { return w->place[0] && w->form->stage == KN_ROWS_COMBINED; }
 
+static inline bool scans_places(const rows_writer *w) { return w->place[0] && w->form->stage == KN_ROWS_SCAN; }
+
 static inline bool has_total(const rows_writer *w) { return w->num_all_passes > w->num_passes; }
 
-/* Is it loaded by kn_load, as one element per index? */
-static inline bool is_loaded(const rows_input *input) { return input->extent <= PER_PLACE; }
+/* Is it loaded by kn_load, for each index? */
+static inline bool is_loaded(const rows_input *input) { return input->extent <= PER_SEGMENT; }
 
 /* Is it a constant of the row? */
 static inline bool is_fixed(const rows_input *input) { return !is_loaded(input) && input->extent != FIELD_BEFORE; }

@@ -96,16 +96,12 @@ kn_module *kn_nn_log_softmax(int dim)
     return kn_layer_of_operator("LogSoftmax", &kn_log_softmax_op, &(kn_dim_args){dim}, "dim");
 }
 
-/* --- with a forward function of their own ------------------------------------------------------------------------- */
-
-static kn_tensor *softmin_forward(kn_module *module, kn_tensor *x) { return kn_softmin(x, *(const int *)module->self); }
-
-static void describe_dim(kn_module *module, kn_text *text)
+kn_module *kn_nn_softmin(int dim)
 {
-    kn_text_format(text, "dim=%d", *(const int *)module->self);
+    return kn_layer_of_operator("Softmin", &kn_softmin_op, &(kn_dim_args){dim}, "dim");
 }
 
-kn_module *kn_nn_softmin(int dim) { return kn_layer_new("Softmin", softmin_forward, describe_dim, &dim, sizeof dim); }
+/* --- with a forward function of their own ------------------------------------------------------------------------- */
 
 static kn_tensor *softmax2d_forward(kn_module *module, kn_tensor *x)
 {

@@ -46,8 +46,8 @@ kn_op_info kn_op_describe(const kn_op *op)
                         .num_outputs = outputs > 0 ? outputs : 1,
                         .num_params = params->count,
                         .params_size = params->size,
-                        .is_differentiable = op->backward != NULL,
-                        .is_twice_differentiable = op->backward_recorded != NULL,
+                        .is_differentiable = op->backward != NULL || kn_op_is_composition(op),
+                        .is_twice_differentiable = op->backward_recorded != NULL || kn_op_is_composition(op),
                         .is_view = op->is_view,
                         .in_place = op->in_place};
 }

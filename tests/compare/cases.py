@@ -6,6 +6,7 @@ CASES = {}
 UNLIKE = {
     "add_activated": "PyTorch has no such function; add and relu are compared",
     "contiguous": "a copy",
+    "gumbel_softmax": "random numbers",
 }
 
 
@@ -25,7 +26,9 @@ def draw_case(rng, operator):
 
 import elementwise  # noqa: E402,F401
 import layers  # noqa: E402,F401
+import losses  # noqa: E402,F401
 import pointwise  # noqa: E402,F401
 import products  # noqa: E402,F401
 import rows  # noqa: E402,F401
 import shapes  # noqa: E402,F401
+import vision  # noqa: E402,F401

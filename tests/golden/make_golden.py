@@ -17,17 +17,23 @@ import golden_attention
 import golden_dtypes
 import golden_elementwise
 import golden_log
+import golden_losses
 import golden_norm
+import golden_norms
 import golden_ops
 import golden_products
 import golden_rnn
 import golden_run
+import golden_sort
 import golden_text
 import golden_training
+import golden_vision
 
 MODULES = (
     golden_ops,
+    golden_losses,
     golden_norm,
+    golden_norms,
     golden_text,
     golden_dtypes,
     golden_training,
@@ -35,6 +41,8 @@ MODULES = (
     golden_run,
     golden_log,
     golden_elementwise,
+    golden_vision,
+    golden_sort,
     golden_attention,
     golden_products,
 )

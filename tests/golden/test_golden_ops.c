@@ -170,6 +170,7 @@ int main(int argc, char **argv)
         FAMILY("functions"),
         FAMILY("activation"),
         FAMILY("loss"),
+        FAMILY("losses"),
         FAMILY("elementwise"),
         FAMILY("reduction"),
         FAMILY("rows"),
@@ -179,6 +180,10 @@ int main(int argc, char **argv)
         FAMILY("binary"),
         FAMILY("logic"),
         FAMILY("special"),
+        FAMILY("norms"),
+        FAMILY("vision"),
+        FAMILY("pool_more"),
+        FAMILY("sort"),
         FAMILY("rnn"),
     };
     /* clang-format on */

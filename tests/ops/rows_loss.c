@@ -31,7 +31,51 @@ static kn_tensor *build_bce_weighted(kn_tensor *const *x, const void *reduction)
     return kn_binary_cross_entropy_with_logits(x[0], x[1], x[2], x[3], *(const kn_reduction *)reduction);
 }
 
+static kn_tensor *build_l1(kn_tensor *const *x, const void *reduction)
+{
+    return kn_l1_loss(x[0], x[1], *(const kn_reduction *)reduction);
+}
+
+static kn_tensor *build_soft_margin(kn_tensor *const *x, const void *reduction)
+{
+    return kn_soft_margin_loss(x[0], x[1], *(const kn_reduction *)reduction);
+}
+
+static kn_tensor *build_bce_of_probabilities(kn_tensor *const *x, const void *reduction)
+{
+    return kn_binary_cross_entropy(x[0], x[1], .weight = x[2], .reduction = *(const kn_reduction *)reduction);
+}
+
+#define BUILD(name)                                                                                                    \
+    static kn_tensor *build_##name(kn_tensor *const *x, const void *params)                                            \
+    {                                                                                                                  \
+        return kn_##name##_with(x[0], x[1], params);                                                                   \
+    }
+BUILD(smooth_l1_loss)
+BUILD(huber_loss)
+BUILD(kl_div)
+BUILD(poisson_nll_loss)
+BUILD(hinge_embedding_loss)
+
+static kn_tensor *build_gaussian(kn_tensor *const *x, const void *params)
+{
+    return kn_gaussian_nll_loss_with(x[0], x[1], x[2], params);
+}
+
+static kn_tensor *build_ranking(kn_tensor *const *x, const void *params)
+{
+    return kn_margin_ranking_loss_with(x[0], x[1], x[2], params);
+}
+
 /* clang-format off */
+#define SMOOTH_L1(...) &(const kn_smooth_l1_loss_params){KN_SMOOTH_L1_LOSS_DEFAULTS, __VA_ARGS__}
+#define HUBER(...) &(const kn_huber_loss_params){KN_HUBER_LOSS_DEFAULTS, __VA_ARGS__}
+#define KL(...) &(const kn_kl_div_params){KN_KL_DIV_DEFAULTS, __VA_ARGS__}
+#define POISSON(...) &(const kn_poisson_nll_loss_params){KN_POISSON_NLL_LOSS_DEFAULTS, __VA_ARGS__}
+#define GAUSS(...) &(const kn_gaussian_nll_loss_params){KN_GAUSSIAN_NLL_LOSS_DEFAULTS, __VA_ARGS__}
+#define HINGE(...) &(const kn_hinge_embedding_loss_params){KN_HINGE_EMBEDDING_LOSS_DEFAULTS, __VA_ARGS__}
+#define RANKING(...) &(const kn_margin_ranking_loss_params){KN_MARGIN_RANKING_LOSS_DEFAULTS, __VA_ARGS__}
+#define EACH .reduction = KN_REDUCTION_NONE
 #define CE(...) &(const kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS, __VA_ARGS__}
 #define REDUCE(how) &(const kn_reduction){KN_REDUCTION_##how}
 #define LOGITS(...) FLOATS_IN(-3, 3, __VA_ARGS__)
@@ -102,6 +146,27 @@ static const op_row rows[] = {
     {"bce_with_logits/weighted_none", build_bce_weighted, {LOGITS(7, 5), CONSTANTS_IN(0, 1, 7, 5), WEIGHTS(5), WEIGHTS(1)},
      REDUCE(NONE), .on_cpu = true},
     {"bce_with_logits/long", build_bce, {LOGITS(4099, 3), CONSTANTS_IN(0, 1, 4099, 3)}, REDUCE(MEAN)},
+    {"l1_loss/mean", build_l1, {DISTINCT(7, 5), FLOATS_IN(-0.02, 0.02, 7, 5)}, REDUCE(MEAN)},
+    {"l1_loss/none", build_l1, {DISTINCT(7, 5), FLOATS_IN(-0.02, 0.02, 7, 5)}, REDUCE(NONE), .full = true},
+    {"l1_loss/long", build_l1, {DISTINCT(65537), CONSTANTS_IN(-1e-6, 1e-6, 65537)}, REDUCE(MEAN), .no_gradient = true, .full = true},
+    {"smooth_l1_loss/mean", build_smooth_l1_loss, {LOGITS(7, 5), LOGITS(7, 5)}, SMOOTH_L1(.beta = 0.75)},
+    {"smooth_l1_loss/none", build_smooth_l1_loss, {LOGITS(7, 5), LOGITS(5)}, SMOOTH_L1(EACH), .full = true},
+    {"huber_loss/mean", build_huber_loss, {LOGITS(7, 5), LOGITS(7, 5)}, HUBER(.delta = 1.5)},
+    {"huber_loss/none", build_huber_loss, {LOGITS(7, 5), LOGITS(5)}, HUBER(EACH), .full = true},
+    {"binary_cross_entropy/mean", build_bce_of_probabilities, {FLOATS_IN(0.1, 0.9, 7, 5), CONSTANTS_IN(0, 1, 7, 5)}, REDUCE(MEAN)},
+    {"binary_cross_entropy/weighted", build_bce_of_probabilities,
+     {FLOATS_IN(0.1, 0.9, 7, 5), FLOATS_IN(0, 1, 7, 5), WEIGHTS(5)}, REDUCE(NONE), .full = true},
+    {"kl_div/mean", build_kl_div, {LOGITS(7, 5), FLOATS_IN(0.1, 0.9, 7, 5)}, KL(.reduction = KN_REDUCTION_BATCHMEAN)},
+    {"kl_div/log_target", build_kl_div, {LOGITS(7, 5), LOGITS(7, 5)}, KL(.log_target = true, EACH), .full = true},
+    {"poisson_nll_loss/log", build_poisson_nll_loss, {LOGITS(7, 5), FLOATS_IN(1.1, 4, 7, 5)}, POISSON(.full = true)},
+    {"poisson_nll_loss/rate", build_poisson_nll_loss, {FLOATS_IN(0.5, 3, 7, 5), FLOATS_IN(1.1, 4, 7, 5)},
+     POISSON(.log_input = false, .full = true, EACH), .full = true},
+    {"gaussian_nll_loss/mean", build_gaussian, {LOGITS(7, 5), LOGITS(7, 5), FLOATS_IN(0.5, 2, 7, 5)}, GAUSS(.full = true)},
+    {"gaussian_nll_loss/columns", build_gaussian, {LOGITS(7, 5), LOGITS(7, 5), FLOATS_IN(0.5, 2, 7)}, GAUSS(EACH), .full = true},
+    {"soft_margin_loss/mean", build_soft_margin, {LOGITS(7, 5), LOGITS(7, 5)}, REDUCE(MEAN)},
+    {"soft_margin_loss/none", build_soft_margin, {LOGITS(7, 5), LOGITS(7, 5)}, REDUCE(NONE), .full = true},
+    {"hinge_embedding_loss/mean", build_hinge_embedding_loss, {LOGITS(7, 5), WHOLE(KN_I64, -1, 2, 7, 5)}, HINGE(.margin = 4)},
+    {"margin_ranking_loss/mean", build_ranking, {LOGITS(7, 5), LOGITS(7, 5), CONSTANTS_IN(0.5, 1, 7, 5)}, RANKING(.margin = 0.5)},
     {"bce_with_logits/empty", build_bce, {LOGITS(0, 5), CONSTANTS_IN(0, 1, 0, 5)}, REDUCE(SUM)},
 };
 OP_ROWS_END

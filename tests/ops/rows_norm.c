@@ -38,6 +38,24 @@ static kn_tensor *build_layer_norm_bias(kn_tensor *const *x, const void *params)
                               &(kn_layer_norm_params){.bias = x[1], .eps = c->eps});
 }
 
+typedef struct group_case {
+    int64_t groups;
+    double eps;
+} group_case;
+
+static kn_tensor *build_group_norm(kn_tensor *const *x, const void *params)
+{
+    const group_case *c = params;
+    return kn_group_norm(x[0], c->groups, .weight = x[1], .bias = x[2], .eps = c->eps);
+}
+
+static kn_tensor *build_rms_norm(kn_tensor *const *x, const void *params)
+{
+    const layer_case *c = params;
+    return kn_rms_norm_with(x[0], c->ndim, kn_shape(x[0]) + kn_ndim(x[0]) - c->ndim,
+                            &(kn_rms_norm_params){.weight = x[1], .eps = c->eps});
+}
+
 /* The statistics too, which the harness compares with the reference's. */
 static kn_tensor *build_batch_norm_statistics(kn_tensor *const *x, const void *params)
 {
@@ -72,6 +90,7 @@ static kn_tensor *build_layer_norm_rstd(kn_tensor *const *x, const void *params)
 #define TRAIN_RELU BN(.training = true, .activation = KN_ACTIVATION_RELU)
 #define TRAIN_RELU6 BN(.training = true, .activation = KN_ACTIVATION_RELU6)
 #define EVAL BN(.training = false)
+#define GN(count) &(const group_case){.groups = count, .eps = 1e-5}
 #define LN(dims) &(const layer_case){.ndim = dims, .eps = 1e-5}
 #define X(...) FLOATS_IN(-2, 3, __VA_ARGS__)
 #define W(...) FLOATS_IN(0.2, 2, __VA_ARGS__)
@@ -156,6 +175,23 @@ static const op_row rows[] = {
     {"layer_norm/long", build_layer_norm, {X(3, 9001), W(9001), B(9001)}, LN(1), 9001},
     {"layer_norm/many_rows", build_layer_norm, {X(17000, 3), W(3), B(3)}, LN(1), 17000},
     {"layer_norm/no_rows", build_layer_norm, {X(0, 4), W(4), B(4)}, LN(1)},
+    {"rms_norm/matrix", build_rms_norm, {X(4, 7), W(7)}, LN(1), 7, .layouts = true},
+    {"rms_norm/plain", build_rms_norm, {X(5, 3)}, LN(1), 3, .full = true},
+    {"rms_norm/two_dims", build_rms_norm, {X(3, 2, 5), W(2, 5)}, LN(2), 10, .full = true},
+    {"rms_norm/row_of_259", build_rms_norm, {X(70, 259), W(259)}, LN(1), 259, .on_cpu = true},
+    {"rms_norm/long", build_rms_norm, {X(3, 9001), W(9001)}, LN(1), 9001, .full = true},
+    {"rms_norm/no_rows", build_rms_norm, {X(0, 4), W(4)}, LN(1)},
+    {"group_norm/images", build_group_norm, {X(3, 6, 5, 7), W(6), B(6)}, GN(3), 105, .layouts = true},
+    {"group_norm/plain", build_group_norm, {X(3, 6, 5)}, GN(2), 15},
+    {"group_norm/weight", build_group_norm, {X(3, 6, 5), W(6)}, GN(3), 15, .full = true},
+    {"group_norm/instances", build_group_norm, {X(2, 5, 37), W(5), B(5)}, GN(5), 74},
+    {"group_norm/one_group", build_group_norm, {X(2, 5, 64), W(5), B(5)}, GN(1), 320},
+    {"group_norm/rows", build_group_norm, {X(7, 12), W(12), B(12)}, GN(4), 7},
+    {"group_norm/pairs", build_group_norm, {X(3, 34, 2), W(34), B(34)}, GN(2), 34, .full = true},
+    {"group_norm/long", build_group_norm, {X(2, 4, 3001), W(4), B(4)}, GN(2), 6002},
+    {"group_norm/many", build_group_norm, {X(300, 8, 9), W(8), B(8)}, GN(4), 2700, .full = true},
+    {"group_norm/empty_batch", build_group_norm, {X(0, 4, 3), W(4), B(4)}, GN(2)},
+    {"group_norm/empty_plane", build_group_norm, {X(2, 4, 0), W(4), B(4)}, GN(2)},
     {"layer_norm/no_columns", build_layer_norm, {X(3, 0), W(0), B(0)}, LN(1)},
 };
 OP_ROWS_END

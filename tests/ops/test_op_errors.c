@@ -128,6 +128,79 @@ TENSOR_TEST(test_matmul)
     CHECK_ERROR(KN_ERR_SHAPE, "linear", "[4]");
 }
 
+TENSOR_TEST(test_products)
+{
+    kn_tensor *matrix = ones(KN_SHAPE(2, 3)), *vector = ones(KN_SHAPE(3)), *batch = ones(KN_SHAPE(4, 2, 3));
+    assert_null(kn_mm(batch, matrix));
+    CHECK_ERROR(KN_ERR_SHAPE, "mm", "a must be a matrix", "[4, 2, 3]");
+    assert_null(kn_bmm(batch, ones(KN_SHAPE(5, 3, 2))));
+    CHECK_ERROR(KN_ERR_SHAPE, "bmm", "batch size", "4", "5");
+    assert_null(kn_dot(vector, matrix));
+    CHECK_ERROR(KN_ERR_SHAPE, "dot", "b must be a vector", "[2, 3]");
+    assert_null(kn_inner(matrix, ones(KN_SHAPE(2, 4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "inner", "[2, 3]", "[2, 4]");
+    assert_null(kn_addmm(ones(KN_SHAPE(3, 3)), matrix, ones(KN_SHAPE(3, 4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "addmm", "input", "[3, 3]");
+    assert_null(kn_addbmm(matrix, batch, matrix));
+    CHECK_ERROR(KN_ERR_SHAPE, "addbmm", "b must be a batch of matrices", "[2, 3]");
+    assert_null(kn_matrix_power(matrix, 2));
+    CHECK_ERROR(KN_ERR_SHAPE, "matrix_power", "square", "[2, 3]");
+    assert_null(kn_matrix_power(ones(KN_SHAPE(2, 2)), -1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "matrix_power", "-1");
+    assert_null(kn_linalg_multi_dot(KN_TENSORS(matrix, matrix)));
+    CHECK_ERROR(KN_ERR_SHAPE, "multi_dot", "2 rows", "3 columns");
+    assert_null(kn_chain_matmul(KN_TENSORS(vector, matrix)));
+    CHECK_ERROR(KN_ERR_SHAPE, "chain_matmul", "a matrix", "[3]");
+    assert_null(kn_tensordot_last(matrix, matrix, 1));
+    CHECK_ERROR(KN_ERR_SHAPE, "tensordot", "size 3", "2");
+    assert_null(kn_tensordot(matrix, matrix, (const int[]){0, 0}, (const int[]){0, 1}, 2));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "tensordot", "dimension 0", "twice");
+}
+
+TENSOR_TEST(test_einsum)
+{
+    kn_tensor *matrix = ones(KN_SHAPE(2, 3));
+    assert_null(kn_einsum("ij,jk->ik", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "einsum", "1 operands", "more");
+    assert_null(kn_einsum("ij->ik", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "einsum", "'k'", "no operand");
+    assert_null(kn_einsum("ij->ii", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "einsum", "'i'", "twice");
+    assert_null(kn_einsum("i->i", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_SHAPE, "einsum", "operand 0", "2 dimensions", "1");
+    assert_null(kn_einsum("ij,ij->i", KN_TENSORS(matrix, ones(KN_SHAPE(2, 4)))));
+    CHECK_ERROR(KN_ERR_SHAPE, "einsum", "size 4", "3");
+    assert_null(kn_einsum("ii->i", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_SHAPE, "einsum", "2", "3");
+    assert_null(kn_einsum("i*->i", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "einsum", "'*'");
+}
+
+TENSOR_TEST(test_attention)
+{
+    kn_tensor *q = ones(KN_SHAPE(2, 4, 5, 3)), *k = ones(KN_SHAPE(2, 4, 6, 3)), *few = ones(KN_SHAPE(2, 3, 6, 3));
+    assert_null(kn_scaled_dot_product_attention(ones(KN_SHAPE(3)), k, k));
+    CHECK_ERROR(KN_ERR_SHAPE, "scaled_dot_product_attention", "query", "[3]");
+    assert_null(kn_scaled_dot_product_attention(q, k, kn_ones(KN_SHAPE(2, 4, 6, 3), .dtype = KN_F64)));
+    CHECK_ERROR(KN_ERR_DTYPE, "value", "float64", "float32");
+    assert_null(kn_scaled_dot_product_attention(q, ones(KN_SHAPE(2, 4, 6, 2)), k));
+    CHECK_ERROR(KN_ERR_SHAPE, "last dimensions", "[2, 4, 5, 3]", "[2, 4, 6, 2]");
+    assert_null(kn_scaled_dot_product_attention(q, k, q));
+    CHECK_ERROR(KN_ERR_SHAPE, "the same length", "[2, 4, 6, 3]", "[2, 4, 5, 3]");
+    assert_null(kn_scaled_dot_product_attention(q, few, few));
+    CHECK_ERROR(KN_ERR_SHAPE, "broadcast", "[2, 3, 6, 3]", "enable_gqa");
+    assert_null(kn_scaled_dot_product_attention(q, few, few, .enable_gqa = true));
+    CHECK_ERROR(KN_ERR_SHAPE, "multiple", "[2, 3, 6, 3]");
+    assert_null(kn_scaled_dot_product_attention(q, k, k, .attn_mask = ones(KN_SHAPE(5, 6)), .is_causal = true));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "attn_mask", "is_causal");
+    assert_null(kn_scaled_dot_product_attention(q, k, k, .attn_mask = ones(KN_SHAPE(5, 5))));
+    CHECK_ERROR(KN_ERR_SHAPE, "attn_mask", "[5, 5]", "6 keys");
+    assert_null(kn_scaled_dot_product_attention(q, k, k, .attn_mask = kn_ones(KN_SHAPE(5, 6), .dtype = KN_I64)));
+    CHECK_ERROR(KN_ERR_DTYPE, "attn_mask", "int64");
+    assert_null(kn_scaled_dot_product_attention(q, k, k, .dropout_p = 1.5));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "dropout_p", "1.5");
+}
+
 TENSOR_TEST(test_conv2d)
 {
     kn_tensor *x = ones(KN_SHAPE(1, 3, 8, 8)), *w = ones(KN_SHAPE(4, 3, 3, 3));
@@ -290,11 +363,24 @@ TENSOR_TEST(test_class_out_of_range)
 
 int main(void)
 {
+    /* clang-format off */
     const struct CMUnitTest tests[] = {
-        TEST(test_elementwise),        TEST(test_activations), TEST(test_whole_numbers_and_logic),
-        TEST(equal_and_close_tensors), TEST(test_matmul),      TEST(test_conv2d),
-        TEST(test_convolutions),       TEST(test_pools),       TEST(test_pool2d),
-        TEST(test_reductions),         TEST(test_losses),      TEST(test_class_out_of_range),
+        TEST(test_elementwise),
+        TEST(test_activations),
+        TEST(test_whole_numbers_and_logic),
+        TEST(equal_and_close_tensors),
+        TEST(test_matmul),
+        TEST(test_conv2d),
+        TEST(test_convolutions),
+        TEST(test_pools),
+        TEST(test_pool2d),
+        TEST(test_reductions),
+        TEST(test_losses),
+        TEST(test_class_out_of_range),
+        TEST(test_products),
+        TEST(test_einsum),
+        TEST(test_attention),
     };
+    /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,6 +126,17 @@ static kn_status name_error(const kn_op *op, bool was_pending, kn_status status)
     return status;
 }
 
+/* Compositions have no shape rule that does this. */
+static kn_status check_dtypes(const kn_entry *entry)
+{
+    for (int i = 0; i < entry->num_inputs; i++) {
+        const kn_op_input input = kn_op_input_at(entry->op, i);
+        if (entry->inputs[i] && input.name && !(input.dtypes >> entry->inputs[i]->dtype & 1))
+            return kn_fail(KN_ERR_DTYPE, "%s must not be %s", input.name, kn_dtype_name(entry->inputs[i]->dtype));
+    }
+    return KN_OK;
+}
+
 static kn_status enter(kn_entry *entry, kn_tensor *const *inputs, int num_inputs, const void *params)
 {
     const bool was_pending = kn_error_is_sticky();
@@ -137,6 +148,8 @@ static kn_status enter(kn_entry *entry, kn_tensor *const *inputs, int num_inputs
         KN_TRY(kn_autocast_inputs(entry->inputs, entry->num_inputs, entry->autocast));
     entry->params = entry->record = params ? params : kn_op_params_of(entry->op)->defaults;
     kn_status status = kn_op_check_params(entry->op, entry->params);
+    if (status == KN_OK && kn_op_is_composition(entry->op))
+        status = check_dtypes(entry);
     if (status == KN_OK && entry->op->enter)
         status = entry->op->enter(entry);
     return name_error(entry->op, was_pending, status);

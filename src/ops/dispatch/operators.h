@@ -39,13 +39,16 @@
     X(addmm) \
     X(addmv) \
     X(addr) \
+    X(all) \
     X(alpha_dropout) \
     X(amax) \
     X(amax_backward) \
     X(amin) \
     X(amin_backward) \
+    X(any) \
     X(argmax) \
     X(argmin) \
+    X(argsort) \
     X(as_strided) \
     X(as_strided_backward) \
     X(asin) \
@@ -62,8 +65,11 @@
     X(baddbmm) \
     X(batch_norm) \
     X(batch_norm_backward) \
+    X(binary_cross_entropy) \
+    X(binary_cross_entropy_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
+    X(bincount) \
     X(bitwise_and) \
     X(bitwise_and_scalar) \
     X(bitwise_left_shift) \
@@ -76,6 +82,7 @@
     X(bitwise_xor) \
     X(bitwise_xor_scalar) \
     X(bmm) \
+    X(bucketize) \
     X(cat) \
     X(ceil) \
     X(ceil_) \
@@ -99,8 +106,17 @@
     X(copysign) \
     X(cos) \
     X(cosh) \
+    X(cosine_embedding_loss) \
+    X(cosine_similarity) \
+    X(count_nonzero) \
     X(cross_entropy) \
     X(cross_entropy_backward) \
+    X(cummax) \
+    X(cummax_backward) \
+    X(cummin) \
+    X(cummin_backward) \
+    X(cumprod) \
+    X(cumprod_backward) \
     X(cumsum) \
     X(cumsum_backward) \
     X(deg2rad) \
@@ -141,24 +157,40 @@
     X(fmin) \
     X(fmod) \
     X(fmod_scalar) \
+    X(fold) \
+    X(fold_backward) \
     X(frac) \
+    X(fractional_max_pool2d) \
+    X(fractional_max_pool3d) \
     X(gather) \
+    X(gaussian_nll_loss) \
+    X(gaussian_nll_loss_backward) \
     X(gcd) \
     X(ge) \
     X(ge_scalar) \
     X(gelu) \
     X(ger) \
     X(glu) \
+    X(grid_sample) \
+    X(grid_sample_backward) \
+    X(group_norm) \
+    X(group_norm_backward) \
     X(gru) \
     X(gru_cell) \
     X(gt) \
     X(gt_scalar) \
+    X(gumbel_softmax) \
     X(hardshrink) \
     X(hardsigmoid) \
     X(hardswish) \
     X(hardtanh) \
     X(hardtanh_backward) \
     X(heaviside) \
+    X(hinge_embedding_loss) \
+    X(hinge_embedding_loss_backward) \
+    X(histc) \
+    X(huber_loss) \
+    X(huber_loss_backward) \
     X(hypot) \
     X(i0) \
     X(i0e) \
@@ -176,12 +208,22 @@
     X(index_reduce) \
     X(index_select) \
     X(inner) \
+    X(instance_norm) \
+    X(interpolate) \
+    X(interpolate_backward) \
     X(isclose) \
     X(isfinite) \
+    X(isin) \
     X(isinf) \
     X(isnan) \
     X(isneginf) \
     X(isposinf) \
+    X(kl_div) \
+    X(kl_div_backward) \
+    X(kthvalue) \
+    X(kthvalue_backward) \
+    X(l1_loss) \
+    X(l1_loss_backward) \
     X(layer_norm) \
     X(layer_norm_backward) \
     X(lcm) \
@@ -196,6 +238,7 @@
     X(lgamma) \
     X(linear) \
     X(linear_backward) \
+    X(local_response_norm) \
     X(log) \
     X(log10) \
     X(log1p) \
@@ -206,6 +249,8 @@
     X(log_softmax_backward) \
     X(logaddexp) \
     X(logaddexp2) \
+    X(logcumsumexp) \
+    X(logcumsumexp_backward) \
     X(logical_and) \
     X(logical_not) \
     X(logical_or) \
@@ -218,6 +263,8 @@
     X(lstm_cell) \
     X(lt) \
     X(lt_scalar) \
+    X(margin_ranking_loss) \
+    X(margin_ranking_loss_backward) \
     X(masked_fill) \
     X(masked_fill_) \
     X(matmul) \
@@ -234,8 +281,14 @@
     X(max_pool3d) \
     X(max_pool3d_with_indices) \
     X(max_pool3d_with_indices_backward) \
+    X(max_unpool1d) \
+    X(max_unpool2d) \
+    X(max_unpool3d) \
     X(maximum) \
     X(mean) \
+    X(median) \
+    X(median_dim) \
+    X(median_dim_backward) \
     X(min) \
     X(min_backward) \
     X(min_dim) \
@@ -243,14 +296,27 @@
     X(minimum) \
     X(mish) \
     X(mm) \
+    X(mode) \
+    X(mode_backward) \
     X(mse_loss) \
     X(mse_loss_backward) \
     X(mul) \
     X(mul_) \
     X(mul_scalar) \
     X(mul_scalar_) \
+    X(multi_margin_loss) \
+    X(multilabel_margin_loss) \
+    X(multilabel_soft_margin_loss) \
     X(mv) \
     X(nan_to_num) \
+    X(nanmean) \
+    X(nanmean_backward) \
+    X(nanmedian) \
+    X(nanmedian_dim) \
+    X(nanmedian_dim_backward) \
+    X(nanquantile) \
+    X(nansum) \
+    X(nansum_backward) \
     X(narrow) \
     X(narrow_backward) \
     X(ndtr) \
@@ -264,8 +330,14 @@
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
+    X(normalize) \
     X(outer) \
+    X(pad) \
+    X(pad_backward) \
+    X(pairwise_distance) \
     X(permute) \
+    X(poisson_nll_loss) \
+    X(poisson_nll_loss_backward) \
     X(polygamma) \
     X(pow) \
     X(pow_) \
@@ -276,6 +348,7 @@
     X(prod_backward) \
     X(put) \
     X(put_) \
+    X(quantile) \
     X(rad2deg) \
     X(rdiv_scalar) \
     X(reciprocal) \
@@ -287,6 +360,8 @@
     X(remainder_) \
     X(remainder_scalar) \
     X(reshape) \
+    X(rms_norm) \
+    X(rms_norm_backward) \
     X(rnn_relu) \
     X(rnn_relu_cell) \
     X(rnn_tanh) \
@@ -304,6 +379,7 @@
     X(scatter_add) \
     X(scatter_add_) \
     X(scatter_reduce) \
+    X(searchsorted) \
     X(select) \
     X(selu) \
     X(selu_) \
@@ -317,11 +393,18 @@
     X(sin) \
     X(sinc) \
     X(sinh) \
+    X(smooth_l1_loss) \
+    X(smooth_l1_loss_backward) \
+    X(soft_margin_loss) \
+    X(soft_margin_loss_backward) \
     X(softmax) \
     X(softmax_backward) \
+    X(softmin) \
     X(softplus) \
     X(softshrink) \
     X(softsign) \
+    X(sort) \
+    X(sort_backward) \
     X(sqrt) \
     X(sqrt_) \
     X(square) \
@@ -345,9 +428,16 @@
     X(threshold) \
     X(threshold_backward) \
     X(to_dtype) \
+    X(topk) \
+    X(topk_backward) \
     X(transpose) \
+    X(triplet_margin_loss) \
     X(trunc) \
     X(trunc_) \
+    X(unfold) \
+    X(unfold_backward) \
+    X(unique) \
+    X(unique_consecutive) \
     X(unsqueeze) \
     X(var) \
     X(var_backward) \

@@ -71,7 +71,10 @@ void kn_param_append(kn_text *out, const kn_op_param *param, const void *at, boo
         append_numbers(out, at, (int)(param->size / sizeof(int64_t)), " ");
         break;
     case KN_PARAM_DOUBLE:
-        append_real(out, *(const double *)at, python);
+        for (size_t i = 0; i < param->size / sizeof(double); i++) {
+            kn_text_append(out, i > 0 ? " " : "");
+            append_real(out, ((const double *)at)[i], python);
+        }
         break;
     case KN_PARAM_SCALAR:
         append_scalar(out, *(const kn_scalar *)at, python);
@@ -107,10 +110,16 @@ static bool read_bool(bool *value, word w)
     return *value || equals(w, "0") || equals(w, "false");
 }
 
-static bool read_double(double *value, word w)
+/* At most `most` numbers, separated by commas. */
+static bool read_doubles(double *values, int most, word w)
 {
-    char *end;
-    *value = strtod(w.text, &end);
+    char *end = (char *)(uintptr_t)w.text;
+    for (int i = 0; i < most && (i == 0 || *end == ','); i++) {
+        const char *start = i > 0 ? end + 1 : end;
+        values[i] = strtod(start, &end);
+        if (end == start)
+            return false;
+    }
     return w.length > 0 && end == w.text + w.length;
 }
 
@@ -151,7 +160,7 @@ static bool read_scalar(kn_scalar *value, word w)
     double real;
     if (read_list(&whole, 1, w) == 1)
         *value = kn_scalar_int(whole);
-    else if (read_double(&real, w))
+    else if (read_doubles(&real, 1, w))
         *value = kn_scalar_real(real);
     else
         return false;
@@ -172,7 +181,7 @@ static bool read_value(const kn_op_param *param, void *at, word w)
     case KN_PARAM_INT64:
         return read_list(at, (int)(param->size / sizeof(int64_t)), w) > 0;
     case KN_PARAM_DOUBLE:
-        return read_double(at, w);
+        return read_doubles(at, (int)(param->size / sizeof(double)), w);
     case KN_PARAM_SCALAR:
         return read_scalar(at, w);
     case KN_PARAM_DTYPE:

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
+#include "ops/loss/element_loss.h"
 #include "ops/norm/norm.h"
 #include "ops/shape/reduce.h"
 
@@ -69,8 +70,6 @@ kn_work kn_class_loss_backward_work(const kn_grad_call *grad)
     double rows = (double)kn_shape_numel(grad->input[1].ndim, grad->input[1].shape);
     return kn_grad_work(grad, params->logits ? 4 * kn_grad_work_elements(grad, 0) : rows);
 }
-
-const char *const kn_reduction_names[] = {"mean", "sum", "none", NULL};
 
 void kn_class_loss_enter(kn_entry *entry, bool logits)
 {
@@ -305,7 +304,7 @@ kn_status kn_class_loss_reference(const kn_call *call)
 
 const kn_op_param kn_class_loss_rows[] = {KN_PARAM(kn_class_loss_args, ignore_index),
                                           KN_PARAM(kn_class_loss_args, label_smoothing, .min = 0, .max = 1),
-                                          KN_PARAM(kn_class_loss_args, reduction, .values = kn_reduction_names)};
+                                          KN_REDUCTION_ROW(kn_class_loss_args)};
 
 kn_tensor *kn_class_loss(const kn_op *op, kn_tensor *input, kn_tensor *target, const kn_cross_entropy_params *params)
 {

@@ -12,8 +12,6 @@ typedef struct kn_class_loss_params {
     bool logits; /* cross entropy; false: the input is log-probabilities */
 } kn_class_loss_params;
 
-extern const char *const kn_reduction_names[];
-
 /* The functions of both descriptors. Inputs: x [N, C, ...], target [N, ...] of class indices, class weights [C] or
  * NULL. */
 kn_status kn_class_loss_shape(kn_call *call);

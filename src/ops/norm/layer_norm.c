@@ -1,4 +1,4 @@
-/* ops/norm/layer_norm.c - layer normalisation. */
+/* ops/norm/layer_norm.c - layer normalisation, and RMS normalisation, which subtracts no mean. */
 #include <koine/norm.h>
 #include <string.h>
 
@@ -11,17 +11,12 @@
 #include "ops/shape/reduce.h"
 #include "ops/shape/views.h"
 
-enum { X, WEIGHT, BIAS, INPUTS };
+enum { X = KN_NORM_X, WEIGHT = KN_NORM_WEIGHT, BIAS = KN_NORM_BIAS };
 
-/* x as [rows, n]. */
-typedef struct kn_rows {
-    int64_t rows, n;
-} kn_rows;
-
-static kn_rows rows_of(const kn_layer_norm_args *params, int ndim, const int64_t *shape)
+static kn_norm_rows rows_of(const kn_layer_norm_args *params, int ndim, const int64_t *shape)
 {
-    return (kn_rows){kn_shape_numel(ndim - params->shape.count, shape),
-                     kn_shape_numel(params->shape.count, params->shape.values)};
+    return (kn_norm_rows){.rows = kn_shape_numel(ndim - params->shape.count, shape),
+                          .n = kn_shape_numel(params->shape.count, params->shape.values)};
 }
 
 static bool has_shape(const kn_tensor *t, int from, const kn_layer_norm_args *params)
@@ -31,25 +26,33 @@ static bool has_shape(const kn_tensor *t, int from, const kn_layer_norm_args *pa
                   (size_t)params->shape.count * sizeof params->shape.values[0]) == 0;
 }
 
-static kn_status layer_norm_shape(kn_call *call)
+static kn_status check_shape(kn_call *call)
 {
     const kn_layer_norm_args *params = call->params;
     const kn_tensor *x = call->inputs[X];
     char text[KN_DESCRIBE], wanted[KN_DESCRIBE];
 
     KN_TRY(kn_call_check_floating(call, X));
-    KN_TRY(kn_call_check_same_dtype(call, X, BIAS));
+    KN_TRY(kn_call_check_same_dtype(call, X, call->num_inputs - 1));
     kn_format_shape(wanted, sizeof wanted, params->shape.count, params->shape.values);
     if (x->ndim < params->shape.count || !has_shape(x, x->ndim - params->shape.count, params))
         return kn_fail(KN_ERR_SHAPE, "the normalised shape is %s, but the input %s does not end with it", wanted,
                        kn_tensor_describe(text, sizeof text, x));
-    for (int i = WEIGHT; i <= BIAS; i++)
+    for (int i = WEIGHT; i < call->num_inputs; i++)
         if (call->inputs[i] && !has_shape(call->inputs[i], 0, params))
             return kn_fail(KN_ERR_SHAPE, "%s must have the normalised shape %s, not %s",
                            i == WEIGHT ? "weight" : "bias", wanted,
                            kn_tensor_describe(text, sizeof text, call->inputs[i]));
-    KN_TRY(kn_call_output(call, x->dtype, x->ndim, x->shape));
+    return kn_call_output(call, x->dtype, x->ndim, x->shape);
+}
+
+static kn_status layer_norm_shape(kn_call *call)
+{
+    const kn_layer_norm_args *params = call->params;
+    const kn_tensor *x = call->inputs[X];
     int64_t shape[KN_MAX_DIMS];
+
+    KN_TRY(check_shape(call));
     for (int d = 0; d < x->ndim; d++)
         shape[d] = d < x->ndim - params->shape.count ? x->shape[d] : 1;
     return kn_norm_statistics_shape(call, x->ndim, shape);
@@ -57,125 +60,76 @@ static kn_status layer_norm_shape(kn_call *call)
 
 /* --- what is computed of a row ------------------------------------------------------------------------------------ */
 
-/* y = (x - mean) r * weight + bias with r = 1 / sqrt(variance + eps); p is 1 / n and q is eps. The mean is kept in two
- * parts, h + l, because rounding it to T may cost a large part of the deviation: the second pass sums deviations from
- * h, which also gives the error of h, l. */
-#define CENTRED "((a - h) - l)"
-static const kn_rows_pass average = {KN_SUM_OF("a"), .row = "h", .finish = "h = s * p;"};
-#define FORWARD(letters, factor, term)                                                                                 \
+#define LAYER(letters, factor, term) KN_ROW_NORM("layer_norm", letters, per_place, factor, term)
+static kn_rows_code layer_codes[2][2] = {{LAYER("a", "", ""), LAYER("ab", "", " + b")},
+                                         {LAYER("aw", " * w", ""), LAYER("awb", " * w", " + b")}};
+static const kn_row_norm layer = {layer_codes, 3};
+
+/* y = x r weight with r = 1 / sqrt(sum x^2 / n + eps). */
+#define RMS(letters, factor)                                                                                           \
     {                                                                                                                  \
-        .name = "layer_norm", .inputs = letters, .per_place = "wb", .numbers = "pq", .prepass = &average,              \
-        KN_TWO_SUMS_BY("const T d = a - h; u += d; v += d * d;"), .row = "lr",                                         \
-        .finish = "l = u * p; const T e = (v - u * l) * p; r = 1 / sqrt((e < 0 ? (T)0 : e) + q);",                     \
-        .values = {"h", "l", "r"}, .map = CENTRED " * r" factor term                                                   \
+        .name = "rms_norm", .inputs = letters, .per_place = "w", .numbers = "pq", KN_SUM_OF("a * a"), .row = "r",      \
+        .finish = "r = 1 / sqrt(s * p + q);", .values = {"r"}, .map = "a * r" factor                                   \
     }
-static kn_rows_code forward_codes[2][2] = {{FORWARD("a", "", ""), FORWARD("ab", "", " + b")},
-                                           {FORWARD("aw", " * w", ""), FORWARD("awb", " * w", " + b")}};
+static kn_rows_code rms_codes[2][2] = {{RMS("a", "")}, {RMS("aw", " * w")}};
+static const kn_row_norm rms = {rms_codes, 1};
 
 /* Over the rows: dweight = sum g c r, dbias = sum g. */
-static kn_rows_code sums_over_rows = {.name = "layer_norm_sums",
-                                      .inputs = "gahlr",
-                                      .per_place = "hlr",
-                                      KN_TWO_SUMS_BY("u += g * (" CENTRED " * r); v += g;"),
-                                      .values = {"u", "v"}};
+static kn_rows_code layer_columns = {.name = "layer_norm_sums",
+                                     .inputs = "gahlr",
+                                     .per_place = "hlr",
+                                     KN_TWO_SUMS_BY("u += g * (" KN_CENTRED " * r); v += g;"),
+                                     .values = {"u", "v"}};
+static kn_rows_code rms_columns = {
+    .name = "rms_norm_sums", .inputs = "gar", .per_place = "r", KN_SUM_OF("g * (a * r)"), .values = {"s"}};
 
-/* With c = x - mean and d = g weight: dx = r (d - sum d / n - c r^2 sum d c / n). */
-#define BACKWARD(letters, factor)                                                                                      \
+#define LAYER_BACKWARD(letters, factor)                                                                                \
+    KN_ROW_NORM_BACKWARD("layer_norm_backward", letters, per_place, factor, .columns = &layer_columns)
+static kn_rows_code layer_backward[2] = {LAYER_BACKWARD("gahlr", ""), LAYER_BACKWARD("gahlrw", " * w")};
+
+/* dx = r (d - x r^2 sum d x / n). */
+#define RMS_BACKWARD(letters, factor)                                                                                  \
     {                                                                                                                  \
-        .name = "layer_norm_backward", .inputs = letters, .per_place = "w", .per_row = "hlr", .numbers = "p",          \
-        KN_TWO_SUMS_BY("const T c = " CENTRED "; const T d = g" factor "; u += d; v += d * c;"), .row = "xy",          \
-        .finish = "x = u * p; y = v * p * r * r;", .map = "(g" factor " - x - " CENTRED " * y) * r",                   \
-        .columns = &sums_over_rows                                                                                     \
+        .name = "rms_norm_backward", .inputs = letters, .per_place = "w", .per_row = "r", .numbers = "p",              \
+        KN_SUM_OF("g" factor " * a"), .row = "y", .finish = "y = s * p * r * r;", .map = "(g" factor " - a * y) * r",  \
+        .columns = &rms_columns                                                                                        \
     }
-static kn_rows_code backward_codes[2] = {BACKWARD("gahlr", ""), BACKWARD("gahlrw", " * w")};
+static kn_rows_code rms_backward[2] = {RMS_BACKWARD("gar", ""), RMS_BACKWARD("garw", " * w")};
 
-/* h, l or r of all rows: table [3, rows]. */
-static kn_rows_operand part_of(const kn_tensor *table, int part, int64_t rows)
-{
-    kn_rows_operand operand = kn_row_operand(table);
-    operand.offset += part * rows;
-    return operand;
-}
-
-static kn_status run_forward(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor *table, kn_rows r)
-{
-    const bool has_weight = in[WEIGHT], has_bias = in[BIAS];
-    kn_rows_problem p = {.code = &forward_codes[has_weight][has_bias],
-                         .operation = call->op->name,
-                         .compute = in[X]->dtype,
-                         .outer = r.rows,
-                         .n = r.n,
-                         .inner = 1,
-                         .mapped = kn_row_operand(call->outputs[0]),
-                         .numbers = {1 / (double)r.n, ((const kn_layer_norm_args *)call->params)->eps}};
-    int count = 0;
-    for (int i = 0; i < 3; i++)
-        p.outputs[i] = part_of(table, i, r.rows);
-    for (int i = X; i < INPUTS; i++)
-        if (in[i])
-            p.inputs[count++] = kn_row_operand(in[i]);
-    return kn_rows_run(call->stream, &p);
-}
-
-/* Saves x, the statistics and the weight, if given. */
 static kn_status layer_norm_forward(kn_call *call)
 {
+    const kn_layer_norm_args *params = call->params;
     const kn_tensor *x = call->inputs[X];
-    const kn_rows r = rows_of(call->params, x->ndim, x->shape);
-    kn_tensor *in[INPUTS] = {NULL}, *table = NULL;
-    kn_status status = kn_tensor_new(&table, x->dtype, 2, (const int64_t[]){3, r.rows}, x->storage->device);
+    return kn_row_norm_forward(call, &layer, rows_of(params, x->ndim, x->shape), params->eps);
+}
 
-    for (int i = X; i < INPUTS && status == KN_OK; i++)
-        if (call->inputs[i])
-            status = kn_tensor_contiguous(&in[i], call->inputs[i]);
-    if (status == KN_OK && call->needs_grad) {
-        status = kn_call_save(call, in[X]);
-        if (status == KN_OK)
-            status = kn_call_save(call, table);
-        if (status == KN_OK && in[WEIGHT])
-            status = kn_call_save(call, in[WEIGHT]);
-    }
-    if (status == KN_OK && r.rows * r.n > 0)
-        status = run_forward(call, in, table, r);
-    if (status == KN_OK && call->num_outputs > 1)
-        status = kn_norm_statistics_forward(call, table, 1, r.rows);
-    for (int i = X; i < INPUTS; i++)
-        kn_release(in[i]);
-    kn_release(table);
-    return status;
+static kn_status rms_norm_forward(kn_call *call)
+{
+    const kn_layer_norm_args *params = call->params;
+    const kn_tensor *x = call->inputs[X];
+    return kn_row_norm_forward(call, &rms, rows_of(params, x->ndim, x->shape), params->eps);
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-static kn_status run_backward(kn_grad_call *grad, kn_rows r)
+static kn_status backward(kn_grad_call *grad, kn_rows_code *codes, int statistics)
 {
-    const kn_tensor *x = grad->saved[0], *table = grad->saved[1], *weight = grad->num_saved > 2 ? grad->saved[2] : NULL;
-    kn_rows_problem p = {.code = &backward_codes[weight != NULL],
-                         .operation = grad->op->name,
-                         .compute = x->dtype,
-                         .outer = r.rows,
-                         .n = r.n,
-                         .inner = 1,
-                         .inputs = {kn_row_operand(grad->grad_outputs[0]), kn_row_operand(x), part_of(table, 0, r.rows),
-                                    part_of(table, 1, r.rows), part_of(table, 2, r.rows)},
-                         .numbers = {1 / (double)r.n}};
-    if (weight)
-        p.inputs[5] = kn_row_operand(weight);
+    const kn_tensor *x = grad->saved[0];
+
+    KN_TRY(kn_norm_new_gradients(grad));
+    if (kn_numel(x) == 0)
+        return KN_OK;
+    kn_rows_problem p = kn_row_norm_backward(grad, codes, statistics, rows_of(grad->params, x->ndim, x->shape));
     if (grad->needs[X])
         p.mapped = kn_row_operand(grad->grad_inputs[X]);
-    for (int i = WEIGHT; i <= BIAS; i++)
+    for (int i = WEIGHT; i < grad->num_inputs; i++)
         if (grad->needs[i])
             p.columns[i - WEIGHT] = kn_row_operand(grad->grad_inputs[i]);
     return kn_rows_run(grad->stream, &p);
 }
 
-static kn_status layer_norm_backward(kn_grad_call *grad)
-{
-    const kn_tensor *x = grad->saved[0];
-
-    KN_TRY(kn_norm_new_gradients(grad));
-    return kn_numel(x) == 0 ? KN_OK : run_backward(grad, rows_of(grad->params, x->ndim, x->shape));
-}
+static kn_status layer_norm_backward(kn_grad_call *grad) { return backward(grad, layer_backward, layer.statistics); }
+static kn_status rms_norm_backward(kn_grad_call *grad) { return backward(grad, rms_backward, rms.statistics); }
 
 /* --- reference and op --------------------------------------------------------------------------------------------- */
 
@@ -183,7 +137,7 @@ static kn_status layer_norm_reference(const kn_call *call)
 {
     const kn_layer_norm_args *params = call->params;
     const kn_tensor *x = call->inputs[X];
-    const kn_rows r = rows_of(params, x->ndim, x->shape);
+    const kn_norm_rows r = rows_of(params, x->ndim, x->shape);
 
     for (int64_t row = 0; row < r.rows; row++) {
         double mean = 0, variance = 0;
@@ -207,6 +161,24 @@ static kn_status layer_norm_reference(const kn_call *call)
     return KN_OK;
 }
 
+static kn_status rms_norm_reference(const kn_call *call)
+{
+    const kn_layer_norm_args *params = call->params;
+    const kn_tensor *x = call->inputs[X];
+    const kn_norm_rows r = rows_of(params, x->ndim, x->shape);
+
+    for (int64_t row = 0; row < r.rows; row++) {
+        double squares = 0;
+        for (int64_t k = 0; k < r.n; k++)
+            squares += pow(kn_reference_get(x, row * r.n + k), 2) / (double)r.n;
+        for (int64_t k = 0; k < r.n; k++)
+            kn_reference_set(call->outputs[0], row * r.n + k,
+                             kn_reference_get(x, row * r.n + k) / sqrt(squares + params->eps) *
+                                 (call->inputs[WEIGHT] ? kn_reference_get(call->inputs[WEIGHT], k) : 1));
+    }
+    return KN_OK;
+}
+
 /* Sum, difference, sum of squares; difference, two products, sum. */
 static kn_work layer_norm_work(const kn_call *call) { return kn_work_of_input(call, 8); }
 
@@ -215,10 +187,14 @@ static kn_work layer_norm_work(const kn_call *call) { return kn_work_of_input(ca
 static kn_work layer_norm_backward_work(const kn_grad_call *grad)
 {
     const double n = (double)kn_shape_numel(grad->input[X].ndim, grad->input[X].shape);
-    const double each = (grad->needs[X] ? 10 : 0) + (grad->needs[WEIGHT] ? 4 : 0) + (grad->needs[BIAS] ? 1 : 0);
+    const double each = (grad->needs[X] ? 10 : 0) + (grad->needs[WEIGHT] ? 4 : 0) +
+                        (grad->num_inputs > BIAS && grad->needs[BIAS] ? 1 : 0);
 
     return kn_grad_work(grad, each * n);
 }
+
+/* Sum of squares; two products. */
+static kn_work rms_norm_work(const kn_call *call) { return kn_work_of_input(call, 4); }
 
 static kn_status layer_norm_enter(kn_entry *entry)
 {
@@ -233,6 +209,17 @@ static kn_status layer_norm_enter(kn_entry *entry)
             return kn_fail(KN_ERR_DTYPE, "%s is %s and the input is %s: convert one with kn_to_dtype",
                            i == WEIGHT ? "weight" : "bias", kn_dtype_name(entry->inputs[i]->dtype),
                            kn_dtype_name(x->dtype));
+    return KN_OK;
+}
+
+/* The machine epsilon, of float32 for halves, unless there is an eps. */
+static kn_status rms_norm_enter(kn_entry *entry)
+{
+    KN_TRY(layer_norm_enter(entry));
+    kn_layer_norm_args *own = kn_entry_record(entry, sizeof *own);
+    *own = *(const kn_layer_norm_args *)entry->params;
+    if (own->eps < 0)
+        own->eps = entry->inputs[X]->dtype == KN_F64 ? 0x1p-52 : 0x1p-23;
     return KN_OK;
 }
 
@@ -257,6 +244,25 @@ const kn_op kn_layer_norm_backward_op = {KN_BACKWARD_OP(layer_norm), .inputs = {
                                          .outputs = {"grad_x", "grad_weight", "grad_bias"}, .widens_halves = true,
                                          .repeats_forward = true};
 
+static const kn_op_param rms_norm_rows[] = {KN_PARAM(kn_layer_norm_args, shape), KN_PARAM(kn_layer_norm_args, eps)};
+const kn_op kn_rms_norm_op = {.name = "rms_norm",
+                              .inputs = {"x", "?weight"},
+                              .dtypes = {KN_DTYPES_FLOATING},
+                              .params = KN_PARAMS(kn_layer_norm_args, rms_norm_rows, KN_RMS_NORM_DEFAULTS),
+                              .widens_halves = true,
+                              .enter = rms_norm_enter,
+                              .shape = check_shape,
+                              .forward = rms_norm_forward,
+                              .backward = rms_norm_backward,
+                              .backward_recorded = kn_rms_norm_backward_recorded,
+                              .reference = rms_norm_reference,
+                              .work = rms_norm_work,
+                              .backward_work = layer_norm_backward_work};
+
+const kn_op kn_rms_norm_backward_op = {KN_BACKWARD_OP(rms_norm), .inputs = {"grad", "x", "?weight"},
+                                       .outputs = {"grad_x", "grad_weight"}, .widens_halves = true,
+                                       .repeats_forward = true};
+
 kn_layer_norm_params kn_layer_norm_params_init(void) { return (kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS}; }
 
 kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shape, const kn_layer_norm_params *params)
@@ -264,7 +270,18 @@ kn_tensor *kn_layer_norm_with(kn_tensor *x, int ndim, const int64_t *shape, cons
     params = params ? params : &(kn_layer_norm_params){KN_LAYER_NORM_DEFAULTS};
     kn_layer_norm_args args = {.eps = params->eps};
     return kn_ints_of(&args.shape, kn_layer_norm_op.name, "shape", ndim, shape)
-               ? kn_norm_invoke(&kn_layer_norm_op, (kn_tensor *[]){x, params->weight, params->bias}, INPUTS, &args,
-                                params->mean, params->rstd)
+               ? kn_norm_invoke(&kn_layer_norm_op, (kn_tensor *[]){x, params->weight, params->bias}, KN_NORM_INPUTS,
+                                &args, params->mean, params->rstd)
+               : NULL;
+}
+
+kn_rms_norm_params kn_rms_norm_params_init(void) { return (kn_rms_norm_params){KN_RMS_NORM_DEFAULTS}; }
+
+kn_tensor *kn_rms_norm_with(kn_tensor *x, int ndim, const int64_t *shape, const kn_rms_norm_params *params)
+{
+    params = params ? params : &(kn_rms_norm_params){KN_RMS_NORM_DEFAULTS};
+    kn_layer_norm_args args = {.eps = params->eps};
+    return kn_ints_of(&args.shape, kn_rms_norm_op.name, "shape", ndim, shape)
+               ? kn_invoke(&kn_rms_norm_op, &args, x, params->weight)
                : NULL;
 }

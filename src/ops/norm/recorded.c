@@ -34,7 +34,7 @@ enum { X, WEIGHT, BIAS, INPUTS };
 
 kn_status kn_norm_new_gradients(kn_grad_call *grad)
 {
-    for (int i = X; i < INPUTS; i++) {
+    for (int i = X; i < INPUTS && i < grad->num_inputs; i++) {
         if (!grad->needs[i])
             continue;
         if (!kn_grad_new(grad, i))
@@ -47,7 +47,7 @@ kn_status kn_norm_new_gradients(kn_grad_call *grad)
 
 static kn_status check_made(const kn_grad_call *grad)
 {
-    for (int i = X; i < INPUTS; i++)
+    for (int i = X; i < INPUTS && i < grad->num_inputs; i++)
         if (grad->needs[i] && !grad->grad_inputs[i])
             return kn_error_status();
     return KN_OK;
@@ -72,6 +72,69 @@ kn_status kn_layer_norm_backward_recorded(kn_grad_call *grad)
         grad->grad_inputs[WEIGHT] = kn_sum_to_shape(kn_mul(g, n.x_hat), in[WEIGHT].ndim, in[WEIGHT].shape);
     if (grad->needs[BIAS])
         grad->grad_inputs[BIAS] = kn_sum_to_shape(g, in[BIAS].ndim, in[BIAS].shape);
+    return check_made(grad);
+}
+
+/* dx = r (d - x_hat mean(d x_hat)) with x_hat = x r, r = 1 / sqrt(mean(x^2) + eps) and d = g weight. */
+kn_status kn_rms_norm_backward_recorded(kn_grad_call *grad)
+{
+    const kn_layer_norm_args *params = grad->params;
+    const kn_input_spec *in = grad->input;
+    const int count = params->shape.count;
+    kn_tensor *x = kn_grad_saved_input(grad, X, X), *weight = kn_grad_saved_input(grad, 2, WEIGHT);
+    kn_tensor *g = grad->grad_outputs[0];
+    int dims[KN_MAX_DIMS];
+
+    if (kn_shape_numel(in[X].ndim, in[X].shape) == 0)
+        return grad->op->backward(grad);
+    for (int i = 0; i < count; i++)
+        dims[i] = in[X].ndim - count + i;
+    kn_tensor *r = kn_rsqrt(kn_add_scalar(kn_mean_dims(kn_square(x), dims, count, true), params->eps));
+    kn_tensor *x_hat = kn_mul(x, r), *d = times(g, weight);
+    if (grad->needs[X])
+        grad->grad_inputs[X] = kn_mul(r, kn_sub(d, kn_mul(x_hat, kn_mean_dims(kn_mul(d, x_hat), dims, count, true))));
+    if (grad->needs[WEIGHT])
+        grad->grad_inputs[WEIGHT] = kn_sum_to_shape(kn_mul(g, x_hat), in[WEIGHT].ndim, in[WEIGHT].shape);
+    return check_made(grad);
+}
+
+/* --- group normalisation ------------------------------------------------------------------------------------------ */
+
+/* x [N, C, ...] as [N, groups, C / groups, rest], and one number per channel beside it. */
+static kn_tensor *in_groups(kn_tensor *x, int64_t groups)
+{
+    const int64_t channels = x->shape[1];
+    const int64_t shape[] = {x->shape[0], groups, channels / groups, kn_numel(x) / (x->shape[0] * channels)};
+    return kn_reshape(x, 4, shape);
+}
+
+static kn_tensor *beside_groups(kn_tensor *t, int64_t groups)
+{
+    const int64_t shape[] = {groups, t ? kn_numel(t) / groups : 0, 1};
+    return t ? kn_reshape(t, 3, shape) : NULL;
+}
+
+kn_status kn_group_norm_backward_recorded(kn_grad_call *grad)
+{
+    const kn_group_norm_args *params = grad->params;
+    const kn_input_spec *in = grad->input;
+    const int of_group[] = {2, 3}, of_channel[] = {0, 3};
+
+    if (kn_shape_numel(in[X].ndim, in[X].shape) == 0)
+        return grad->op->backward(grad);
+    kn_tensor *x = in_groups(kn_grad_saved_input(grad, X, X), params->num_groups);
+    kn_tensor *weight = beside_groups(kn_grad_saved_input(grad, 2, WEIGHT), params->num_groups);
+    kn_tensor *g = in_groups(grad->grad_outputs[0], params->num_groups);
+    if (!x || !g)
+        return kn_error_status();
+    const normalised n = normalise(x, of_group, 2, params->eps);
+    if (grad->needs[X])
+        grad->grad_inputs[X] = kn_reshape(gradient_of_x(n, times(g, weight), of_group, 2), in[X].ndim, in[X].shape);
+    if (grad->needs[WEIGHT])
+        grad->grad_inputs[WEIGHT] =
+            kn_reshape(kn_sum_dims(kn_mul(g, n.x_hat), of_channel, 2, false), 1, in[WEIGHT].shape);
+    if (grad->needs[BIAS])
+        grad->grad_inputs[BIAS] = kn_reshape(kn_sum_dims(g, of_channel, 2, false), 1, in[BIAS].shape);
     return check_made(grad);
 }
 

@@ -152,5 +152,4 @@ const kn_op kn_softmax_backward_op = SOFTMAX_BACKWARD(softmax),
             kn_log_softmax_backward_op = SOFTMAX_BACKWARD(log_softmax);
 
 kn_tensor *kn_softmax(kn_tensor *x, int dim) { return kn_invoke(&kn_softmax_op, &(kn_dim_args){dim}, x); }
-kn_tensor *kn_softmin(kn_tensor *x, int dim) { return kn_softmax(kn_neg(x), dim); }
 kn_tensor *kn_log_softmax(kn_tensor *x, int dim) { return kn_invoke(&kn_log_softmax_op, &(kn_dim_args){dim}, x); }

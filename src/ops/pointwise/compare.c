@@ -42,8 +42,8 @@ static kn_status check_condition(const kn_call *call)
 KN_ELEMENTWISE_TABLE(where, KN_ANY, "abc", NULL, KN_NO_VECTORS, "a ? b : c",
                      KN_GRADIENTS(NULL, "a ? g : (T)0", "a ? (T)0 : g"), a != 0 ? b : c, .conditions = 1,
                      .forward.raw = "a", .backward.raw = "a", .check = check_condition);
-const kn_op kn_where_op =
-    KN_ELEMENTWISE_OP("where", false, true, &where_table, KN_DTYPES_ALL, KN_NO_PARAMS, "condition", "a", "b");
+const kn_op kn_where_op = {KN_ELEMENTWISE_FIELDS("where", false, true, &where_table), .inputs = {"condition", "a", "b"},
+                           .dtypes = {1u << KN_BOOL, KN_DTYPES_ALL, KN_DTYPES_ALL}};
 
 kn_tensor *kn_where(kn_tensor *condition, kn_tensor *a, kn_tensor *b)
 {

@@ -18,6 +18,7 @@ typedef kn_composed value;
 typedef struct parser {
     const char *text, *at, *letters;
     const value *operands;
+    kn_dtype dtype; /* of numbers beside conditions */
     bool failed;
 } parser;
 
@@ -40,9 +41,9 @@ static value of_tensor(parser *p, kn_tensor *tensor)
 }
 
 /* A number as an operand of a tensor: 0-dimensional and of its dtype, so that it does not affect promotion. */
-static kn_tensor *beside(const value *v, const kn_tensor *other)
+static kn_tensor *beside(const parser *p, const value *v, const kn_tensor *other)
 {
-    const kn_dtype dtype = kn_dtype_is_floating(other->dtype) ? other->dtype : KN_F32;
+    const kn_dtype dtype = kn_dtype_is_floating(other->dtype) ? other->dtype : p->dtype;
     return v->tensor ? v->tensor
                      : kn_full_with(0, NULL, kn_scalar_real(v->number),
                                     &(kn_tensor_options){.dtype = dtype, .device = other->storage->device});
@@ -118,7 +119,7 @@ static value binary(parser *p, char sign, value a, value b)
         return (number.number != 0) == (sign == '&') ? other : number;
     }
     return of_tensor(
-        p, combine(sign, beside(&a, b.tensor ? b.tensor : a.tensor), beside(&b, a.tensor ? a.tensor : b.tensor)));
+        p, combine(sign, beside(p, &a, b.tensor ? b.tensor : a.tensor), beside(p, &b, a.tensor ? a.tensor : b.tensor)));
 }
 
 static value choose(parser *p, value condition, value yes, value no)
@@ -128,7 +129,7 @@ static value choose(parser *p, value condition, value yes, value no)
     if (!condition.tensor)
         return condition.number != 0 ? yes : no;
     const kn_tensor *like = yes.tensor ? yes.tensor : no.tensor ? no.tensor : condition.tensor;
-    return of_tensor(p, kn_where(condition.tensor, beside(&yes, like), beside(&no, like)));
+    return of_tensor(p, kn_where(condition.tensor, beside(p, &yes, like), beside(p, &no, like)));
 }
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
@@ -152,31 +153,37 @@ static void expect(parser *p, const char *token)
 /* --- functions ---------------------------------------------------------------------------------------------------- */
 
 /* A function of two values, of which one is a tensor. */
-static kn_tensor *power(const value *base, const value *exponent)
+static kn_tensor *power(const parser *p, const value *base, const value *exponent)
 {
+    (void)p;
     if (!exponent->tensor)
         return kn_pow_scalar(base->tensor, exponent->number);
     return base->tensor ? kn_pow(base->tensor, exponent->tensor) : kn_rpow_scalar(exponent->tensor, base->number);
 }
 
-static kn_tensor *floor_divide(const value *a, const value *b)
+static kn_tensor *floor_divide(const parser *p, const value *a, const value *b)
 {
-    return b->tensor ? kn_floor_divide(beside(a, b->tensor), b->tensor) : kn_floor_divide_scalar(a->tensor, b->number);
+    return b->tensor ? kn_floor_divide(beside(p, a, b->tensor), b->tensor)
+                     : kn_floor_divide_scalar(a->tensor, b->number);
 }
 
-static kn_tensor *div_trunc(const value *a, const value *b)
+static kn_tensor *div_trunc(const parser *p, const value *a, const value *b)
 {
     const kn_tensor *like = b->tensor ? b->tensor : a->tensor;
-    return kn_div_mode(beside(a, like), beside(b, like), KN_ROUNDING_TRUNC);
+    return kn_div_mode(beside(p, a, like), beside(p, b, like), KN_ROUNDING_TRUNC);
 }
 
-static kn_tensor *polygamma(const value *n, const value *x) { return kn_polygamma((int)n->number, x->tensor); }
+static kn_tensor *polygamma(const parser *p, const value *n, const value *x)
+{
+    (void)p;
+    return kn_polygamma((int)n->number, x->tensor);
+}
 
 static value function_of_two(parser *p, const char *name, const value *a, const value *b)
 {
     static const struct {
         const char *name;
-        kn_tensor *(*apply)(const value *a, const value *b);
+        kn_tensor *(*apply)(const parser *p, const value *a, const value *b);
     } functions[] = {{"pow", power},
                      {"kn_power_of", power},
                      {"kn_floor_divide", floor_divide},
@@ -186,7 +193,7 @@ static value function_of_two(parser *p, const char *name, const value *a, const 
         return *a;
     for (size_t i = 0; (a->tensor || b->tensor) && i < sizeof functions / sizeof functions[0]; i++)
         if (strcmp(functions[i].name, name) == 0)
-            return of_tensor(p, functions[i].apply(a, b));
+            return of_tensor(p, functions[i].apply(p, a, b));
     return fail(p, "an unknown function of two values");
 }
 
@@ -197,7 +204,8 @@ static value function(parser *p, const char *name, const value *operand)
     static const struct {
         const char *name;
         kn_tensor *(*apply)(kn_tensor *x);
-    } functions[] = {{"abs", kn_abs},
+    } functions[] = {{"KN_SIGMOID", kn_sigmoid},
+                     {"abs", kn_abs},
                      {"cos", kn_cos},
                      {"cosh", kn_cosh},
                      {"erfc", kn_erfc},
@@ -346,9 +354,19 @@ static value ternary(parser *p)
     return choose(p, condition, yes, no);
 }
 
+/* That of the first floating tensor. */
+static kn_dtype dtype_of(const char *letters, const kn_composed *operands)
+{
+    for (int i = 0; letters[i]; i++)
+        if (operands[i].tensor && kn_dtype_is_floating(operands[i].tensor->dtype))
+            return operands[i].tensor->dtype;
+    return KN_F32;
+}
+
 kn_tensor *kn_compose(const char *text, const char *letters, const kn_composed *operands)
 {
-    parser p = {.text = text, .at = text, .letters = letters, .operands = operands};
+    parser p = {
+        .text = text, .at = text, .letters = letters, .operands = operands, .dtype = dtype_of(letters, operands)};
     const value result = ternary(&p);
     while (isspace((unsigned char)*p.at))
         p.at++;

@@ -82,7 +82,8 @@ static const declaration builtins[] = {
     STORE_ONE_HALF(global, 0) STORE_ONE_HALF(local, LOCAL) STORE_ONE_HALF(private, 0)
     STORE_HALF(vstore_half, global, 0) STORE_HALF(vstore_half, local, LOCAL) STORE_HALF(vstore_half, private, 0)
     STORE_HALF(vstorea_half, global, 0) STORE_HALF(vstorea_half, local, LOCAL) STORE_HALF(vstorea_half, private, 0)
-    ATOMIC(atomic_inc, "") ATOMIC(atomic_add, ", T") ATOMIC(atomic_or, ", T") ATOMIC(atomic_cmpxchg, ", T, T")
+    ATOMIC(atomic_inc, "") ATOMIC(atomic_add, ", T") ATOMIC(atomic_max, ", T") ATOMIC(atomic_or, ", T")
+    ATOMIC(atomic_cmpxchg, ", T, T")
 };
 /* clang-format on */
 enum { BUILTINS = sizeof builtins / sizeof builtins[0] };

@@ -1,0 +1,188 @@
+/* ops/loss/class_margin.c - margins between the scores of classes: compositions. */
+#include <koine/loss.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
+
+#include "base/text.h"
+#include "ops/loss/distance.h"
+
+enum { X, TARGET, WEIGHT };
+
+static kn_tensor *like(const kn_tensor *x, kn_dtype dtype, double value)
+{
+    return kn_full_with(0, NULL, kn_scalar_real(value),
+                        &(kn_tensor_options){.dtype = dtype, .device = x->storage->device});
+}
+
+/* 0 .. C - 1. */
+static kn_tensor *classes_of(const kn_tensor *x, int64_t count)
+{
+    return kn_arange_with(0, (double)count, 1, &(kn_tensor_options){.dtype = KN_I64, .device = x->storage->device});
+}
+
+/* [C] as [1, C]. */
+static kn_tensor *as_rows(kn_tensor *x) { return x->ndim == 1 ? kn_unsqueeze(x, 0) : x; }
+
+/* --- one class per row -------------------------------------------------------------------------------------------- */
+
+static kn_status check_multi(const kn_entry *entry)
+{
+    const kn_tensor *x = entry->inputs[X], *target = entry->inputs[TARGET], *weight = entry->inputs[WEIGHT];
+    const kn_multi_margin_loss_args *args = entry->params;
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+    if (args->p != 1 && args->p != 2)
+        return kn_fail(KN_ERR_ARGUMENT, "p must be 1 or 2, not %d", args->p);
+    const bool fits = x->ndim == 1 ? kn_numel(target) == 1 : target->ndim == 1 && target->shape[0] == x->shape[0];
+    if (x->ndim < 1 || x->ndim > 2 || !fits || x->shape[x->ndim - 1] == 0)
+        return kn_fail(KN_ERR_SHAPE, "target %s does not fit input %s: [N, C] needs [N], [C] one class",
+                       kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, x));
+    if (weight && (weight->ndim != 1 || weight->shape[0] != x->shape[x->ndim - 1]))
+        return kn_fail(KN_ERR_SHAPE, "weight %s must hold one number for each of the %lld classes",
+                       kn_tensor_describe(a, sizeof a, weight), (long long)x->shape[x->ndim - 1]);
+    return KN_OK;
+}
+
+/* The negative log-likelihood without a logarithm selects by class, and reports one out of range. */
+static kn_tensor *of_target(kn_tensor *x, kn_tensor *target, kn_tensor *weight)
+{
+    return kn_unsqueeze(
+        kn_neg(kn_nll_loss(x, target, .weight = weight, .ignore_index = INT64_MIN, .reduction = KN_REDUCTION_NONE)), 1);
+}
+
+static kn_status multi_margin_enter(kn_entry *entry)
+{
+    const kn_multi_margin_loss_args *args = entry->params;
+    KN_TRY(check_multi(entry));
+    kn_tensor *x = as_rows(entry->inputs[X]), *target = kn_reshape(entry->inputs[TARGET], 1, (const int64_t[]){-1});
+    kn_tensor *weight = entry->inputs[WEIGHT];
+    const int64_t classes = entry->inputs[X]->shape[entry->inputs[X]->ndim - 1];
+    const int last = 1;
+    if (!x || !target)
+        return kn_error_status();
+    kn_tensor *above = kn_add_scalar(kn_sub(x, of_target(x, target, NULL)), args->margin);
+    kn_tensor *hinge = kn_relu(above);
+    hinge = args->p == 2 ? kn_square(hinge) : hinge;
+    kn_tensor *hot = kn_eq(kn_unsqueeze(kn_to_dtype(target, KN_I64), 1), classes_of(x, classes));
+    hinge = kn_where(hot, like(x, x->dtype, 0), hinge);
+    if (weight)
+        hinge = kn_mul(hinge, of_target(kn_ones_like(x), target, weight));
+    kn_tensor *loss = kn_mul_scalar(kn_sum_dims(hinge, &last, 1, false), 1.0 / (double)classes);
+    if (entry->inputs[X]->ndim == 1)
+        loss = kn_reshape(loss, 0, NULL);
+    return kn_composed_give(entry, kn_loss_reduced(loss, args->reduction));
+}
+
+static const kn_op_param multi_margin_rows[] = {KN_PARAM(kn_multi_margin_loss_args, p),
+                                                KN_REDUCTION_ROW(kn_multi_margin_loss_args),
+                                                KN_PARAM(kn_multi_margin_loss_args, margin)};
+const kn_op kn_multi_margin_loss_op = {.name = "multi_margin_loss",
+                                       .inputs = {"input", "target", "?weight"},
+                                       .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_INDICES | 1u << KN_U8},
+                                       .dtypes[WEIGHT] = KN_DTYPES_FLOATING,
+                                       .params =
+                                           KN_PARAMS(kn_multi_margin_loss_args, multi_margin_rows, .p = 1, .margin = 1),
+                                       .composes = true,
+                                       .enter = multi_margin_enter};
+
+kn_multi_margin_loss_params kn_multi_margin_loss_params_init(void)
+{
+    return (kn_multi_margin_loss_params){KN_MULTI_MARGIN_LOSS_DEFAULTS};
+}
+
+kn_tensor *kn_multi_margin_loss_with(kn_tensor *input, kn_tensor *target, const kn_multi_margin_loss_params *params)
+{
+    params = params ? params : &(kn_multi_margin_loss_params){KN_MULTI_MARGIN_LOSS_DEFAULTS};
+    const kn_multi_margin_loss_args args = {params->p, params->reduction, params->margin};
+    return kn_invoke(&kn_multi_margin_loss_op, &args, input, target, params->weight);
+}
+
+/* --- several classes per row -------------------------------------------------------------------------------------- */
+
+static kn_status check_rows(const kn_entry *entry)
+{
+    const kn_tensor *x = entry->inputs[X], *target = entry->inputs[TARGET];
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+    if (x->ndim >= 1 && x->ndim <= 2 && kn_same_shape(x, target) && x->shape[x->ndim - 1] > 0)
+        return KN_OK;
+    return kn_fail(KN_ERR_SHAPE, "target %s does not fit input %s: both are [N, C] or [C]",
+                   kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, x));
+}
+
+/* How often each class is a target of its row, [N, C], from targets [N, C] up to the first negative one. A class out of
+ * range is reported by index_select. */
+static kn_tensor *count_targets(const kn_tensor *x, kn_tensor *target, int64_t classes)
+{
+    const int last = 1;
+    kn_tensor *ends = kn_to_dtype(kn_lt(target, like(x, KN_I64, 0)), KN_I64);
+    kn_tensor *counts = kn_eq(kn_cumsum(ends, 1), like(x, KN_I64, 0));
+    kn_tensor *inside = kn_clamp(kn_reshape(target, 1, (const int64_t[]){-1}), .min = 0);
+    kn_tensor *ones = kn_ones_with(1, &classes, &(kn_tensor_options){.dtype = KN_I64, .device = x->storage->device});
+    kn_tensor *taken = kn_mul(counts, kn_reshape(kn_index_select(ones, 0, inside), 2, (const int64_t[]){-1, classes}));
+    kn_tensor *hot = kn_eq(kn_unsqueeze(target, 2), classes_of(x, classes));
+    return kn_sum_dims(kn_mul(hot, kn_unsqueeze(taken, 2)), &last, 1, false);
+}
+
+static kn_status multilabel_enter(kn_entry *entry)
+{
+    KN_TRY(check_rows(entry));
+    kn_tensor *x = as_rows(entry->inputs[X]), *target = as_rows(kn_to_dtype(entry->inputs[TARGET], KN_I64));
+    const int64_t classes = entry->inputs[X]->shape[entry->inputs[X]->ndim - 1];
+    if (!x || !target)
+        return kn_error_status();
+    kn_tensor *count = count_targets(x, target, classes);
+    kn_tensor *others = kn_eq(count, like(x, KN_I64, 0));
+    kn_tensor *hinge =
+        kn_relu(kn_add_scalar(kn_sub(kn_unsqueeze(x, 1), kn_unsqueeze(x, 2)), 1)); /* [N, target, other] */
+    kn_tensor *pairs = kn_mul(kn_to_dtype(kn_unsqueeze(count, 2), x->dtype), kn_unsqueeze(others, 1));
+    hinge = kn_where(kn_ne(pairs, like(x, x->dtype, 0)), hinge, like(x, x->dtype, 0)); /* without 0 * inf */
+    kn_tensor *loss = kn_sum_dims(kn_mul(hinge, pairs), (const int[]){1, 2}, 2, false);
+    loss = kn_mul_scalar(loss, 1.0 / (double)classes);
+    if (entry->inputs[X]->ndim == 1)
+        loss = kn_reshape(loss, 0, NULL);
+    return kn_composed_give(entry, kn_loss_reduced(loss, ((const kn_reduction_args *)entry->params)->reduction));
+}
+
+const kn_op kn_multilabel_margin_loss_op = {
+    .name = "multilabel_margin_loss",
+    .inputs = {"input", "target"},
+    .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_INDICES},
+    .params = KN_PARAMS(kn_reduction_args, kn_reduction_rows, .reduction = KN_REDUCTION_MEAN),
+    .composes = true,
+    .enter = multilabel_enter};
+
+kn_tensor *kn_multilabel_margin_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction)
+{
+    return kn_invoke(&kn_multilabel_margin_loss_op, &(kn_reduction_args){reduction}, input, target);
+}
+
+/* The mean over the last dimension of binary cross entropies, which have no targets -1. */
+static kn_status soft_enter(kn_entry *entry)
+{
+    const kn_reduction reduction = ((const kn_reduction_args *)entry->params)->reduction;
+    kn_tensor *x = entry->inputs[X], *target = entry->inputs[TARGET], *weight = entry->inputs[WEIGHT];
+    const int last = -1;
+    KN_TRY(check_rows(entry));
+    if (reduction != KN_REDUCTION_NONE) {
+        kn_tensor *loss = kn_binary_cross_entropy_with_logits(x, target, weight, NULL, reduction);
+        return kn_composed_give(
+            entry, reduction == KN_REDUCTION_MEAN ? loss : kn_mul_scalar(loss, 1.0 / (double)x->shape[x->ndim - 1]));
+    }
+    return kn_composed_give(
+        entry, kn_mean_dims(kn_binary_cross_entropy_with_logits(x, target, weight, NULL, reduction), &last, 1, false));
+}
+
+const kn_op kn_multilabel_soft_margin_loss_op = {
+    .name = "multilabel_soft_margin_loss",
+    .inputs = {"input", "target", "?weight"},
+    .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_ALL, KN_DTYPES_FLOATING},
+    .params = KN_PARAMS(kn_reduction_args, kn_reduction_rows, .reduction = KN_REDUCTION_MEAN),
+    .composes = true,
+    .enter = soft_enter};
+
+kn_tensor *kn_multilabel_soft_margin_loss_with(kn_tensor *input, kn_tensor *target, const kn_loss_params *params)
+{
+    params = params ? params : &(kn_loss_params){KN_LOSS_DEFAULTS};
+    return kn_invoke(&kn_multilabel_soft_margin_loss_op, &(kn_reduction_args){params->reduction}, input, target,
+                     params->weight);
+}
