@@ -183,16 +183,6 @@ static inline const kn_op_params *kn_op_params_of(const kn_op *op)
         double *: KN_PARAM_DOUBLE,                                                                                     \
         kn_scalar: KN_PARAM_SCALAR,                                                                                    \
         kn_dtype: KN_PARAM_DTYPE,                                                                                      \
-<<<<<<< HEAD
-=======
-<<<<<<< HEAD
-        kn_activation: KN_PARAM_ENUM,                                                                                  \
-        kn_reduction: KN_PARAM_ENUM,                                                                                   \
-        kn_quantile_interpolation: KN_PARAM_ENUM,                                                                      \
-        kn_scatter_reduction: KN_PARAM_ENUM,                                                                           \
-=======
->>>>>>> mechanisms
->>>>>>> hb
         kn_ints: KN_PARAM_INTS,                                                                                        \
         kn_generator *: KN_PARAM_GENERATOR,                                                                            \
         default: KN_PARAM_ENUM)

@@ -98,25 +98,7 @@ static bool takes(const kn_op *op, kn_dtype dtype)
     return taken;
 }
 
-<<<<<<< HEAD
 /* The first input's dtypes in the descriptor, with the other inputs of its dtype. In a dry run, without
-=======
-<<<<<<< HEAD
-/* Does the sample's first input have a dtype of its own, as conditions and indices do? */
-static bool is_fixed(const kn_op *op)
-{
-    kn_op_sample sample;
-    CHECK_OK(kn_op_sample_make(&sample, op, KN_F32, false));
-    const bool fixed = sample.inputs[0] && kn_dtype_of(sample.inputs[0]) != KN_F32;
-    kn_op_sample_free(&sample);
-    return fixed;
-}
-
-/* The first input's dtypes in the descriptor, with the other floating inputs of the same dtype. In a dry run, without
-=======
-/* The first input's dtypes in the descriptor, with the other inputs of its dtype. In a dry run, without
->>>>>>> mechanisms
->>>>>>> hb
  * kernels. */
 TENSOR_TEST(each_takes_the_dtypes_that_it_says)
 {

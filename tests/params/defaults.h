@@ -53,9 +53,6 @@ typedef struct defaults_table {
 
 #define DEFAULTS_DECLARED(family) extern const defaults_table family##_defaults;
 DEFAULTS_TABLES(DEFAULTS_DECLARED)
-extern const defaults_table tensors_defaults, functions_defaults, user_code_defaults, modules_defaults,
-    training_defaults, optim_defaults, sort_defaults;
-    training_defaults, vision_defaults, optim_defaults;
 
 #define ENTRY(name, give, fails)                                                                                       \
     {                                                                                                                  \

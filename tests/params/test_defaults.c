@@ -7,11 +7,6 @@
 
 #define ADDRESS(family) &family##_defaults,
 static const defaults_table *const tables[] = {DEFAULTS_TABLES(ADDRESS)};
-static const defaults_table *const tables[] = {
-    &tensors_defaults,  &functions_defaults, &user_code_defaults, &modules_defaults,
-    &training_defaults, &optim_defaults,     &sort_defaults,
-    &training_defaults, &vision_defaults,    &optim_defaults,
-};
 
 static char *seeded(char *(*with)(const void *params), char *(*macro)(void), const void *params)
 {
