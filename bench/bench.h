@@ -21,7 +21,7 @@ typedef enum bench_fill { BENCH_NORMAL, BENCH_UNIFORM, BENCH_ZEROS, BENCH_ONES, 
 
 typedef struct bench_input {
     int ndim; /* 0: no such input */
-    int64_t shape[4];
+    int64_t shape[5];
     bench_fill fill;
     int64_t below;   /* of indices, which are int64: 0 .. below - 1 */
     bool transposed; /* a column-major matrix */
@@ -124,6 +124,7 @@ typedef struct bench_list {
     X(sequence_networks) \
     X(gemm) \
     X(conv) \
+    X(conv_nd) \
     X(pooling) \
     X(elementwise) \
     X(reduce) \
@@ -131,6 +132,7 @@ typedef struct bench_list {
     X(softmax) \
     X(attention) \
     X(norm) \
+    X(vision) \
     X(move) \
     X(launch) \
     X(profiler) \

@@ -28,6 +28,7 @@
 #include <koine/jit.h>
 #include <koine/join.h>
 #include <koine/kernel.h>
+#include <koine/linalg.h>
 #include <koine/logic.h>
 #include <koine/loss.h>
 #include <koine/lr_scheduler.h>

@@ -17,6 +17,7 @@
 #include <koine/common.h>
 #include <koine/dtype.h>
 #include <koine/index.h>
+#include <koine/linalg.h>
 #include <koine/loss.h>
 #include <koine/pad.h>
 #include <koine/pointwise.h>
@@ -384,6 +385,17 @@ typedef struct kn_attention_args {
 typedef struct kn_rnn_args {
     bool reverse;
 } kn_rnn_args;
+
+/* linalg_solve_triangular; linalg_qr; linalg_svd. */
+typedef struct kn_solve_triangular_args {
+    bool upper, unitriangular; /* default false */
+} kn_solve_triangular_args;
+typedef struct kn_qr_args {
+    kn_qr_mode mode; /* default reduced */
+} kn_qr_args;
+typedef struct kn_svd_args {
+    bool full_matrices; /* default true */
+} kn_svd_args;
 
 typedef struct kn_activation_args {
     kn_activation activation;

@@ -27,6 +27,9 @@ def draw_case(rng, operator):
 import index  # noqa: E402,F401
 import elementwise  # noqa: E402,F401
 import layers  # noqa: E402,F401
+import linalg  # noqa: E402,F401
+import pointwise  # noqa: E402,F401
+import recurrent  # noqa: E402,F401
 import losses  # noqa: E402,F401
 import pointwise  # noqa: E402,F401
 import products  # noqa: E402,F401

@@ -15,6 +15,7 @@ import sys
 
 import golden_attention
 import golden_dtypes
+import golden_linalg
 import golden_elementwise
 import golden_log
 import golden_losses
@@ -37,6 +38,7 @@ MODULES = (
     golden_text,
     golden_dtypes,
     golden_training,
+    golden_linalg,
     golden_rnn,
     golden_run,
     golden_log,

@@ -169,6 +169,7 @@ int main(int argc, char **argv)
         FAMILY("pool"),
         FAMILY("functions"),
         FAMILY("activation"),
+        FAMILY("linalg"),
         FAMILY("loss"),
         FAMILY("losses"),
         FAMILY("elementwise"),

@@ -14,6 +14,7 @@
     X(cumulative) \
     X(elementwise) \
     X(index) \
+    X(linalg) \
     X(loss) \
     X(matmul) \
     X(norm) \

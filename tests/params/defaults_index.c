@@ -11,8 +11,7 @@ static kn_tensor *square(void) { return ramp(KN_SHAPE(2, 2)); }
     CALLS(kn_index_add##suffix, kn_index_add_params, show_tensor,                                                      \
           kn_index_add_with##suffix(matrix(), 0, rows_of(), matrix(), params),                                         \
           kn_index_add##suffix(matrix(), 0, rows_of(), matrix()))                                                      \
-    CALLS(kn_put##suffix, kn_put_params, show_tensor,                                                                  \
-          kn_put_with##suffix(matrix(), places(), square(), params),                                                   \
+    CALLS(kn_put##suffix, kn_put_params, show_tensor, kn_put_with##suffix(matrix(), places(), square(), params),       \
           kn_put##suffix(matrix(), places(), square()))                                                                \
     CALLS(kn_index_put##suffix, kn_put_params, show_tensor,                                                            \
           kn_index_put_with##suffix(matrix(), KN_TENSORS(places()), mean1(), params),                                  \

@@ -37,8 +37,10 @@ static const char *const lower[] = {
     "mm",
     "mv",
     "prelu",
-    "rnn",
-    "rnn_cell",
+    "rnn_relu",
+    "rnn_relu_cell",
+    "rnn_tanh",
+    "rnn_tanh_cell",
     "scaled_dot_product_attention",
 };
 

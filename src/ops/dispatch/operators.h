@@ -239,6 +239,18 @@
     X(lerp_scalar) \
     X(lerp_scalar_) \
     X(lgamma) \
+    X(linalg_cholesky) \
+    X(linalg_cholesky_ex) \
+    X(linalg_det) \
+    X(linalg_eigh) \
+    X(linalg_lu_factor) \
+    X(linalg_lu_factor_ex) \
+    X(linalg_qr) \
+    X(linalg_slogdet) \
+    X(linalg_solve) \
+    X(linalg_solve_ex) \
+    X(linalg_solve_triangular) \
+    X(linalg_svd) \
     X(linear) \
     X(linear_backward) \
     X(local_response_norm) \

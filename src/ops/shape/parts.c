@@ -159,8 +159,8 @@ static kn_status diagonal_backward(kn_grad_call *grad)
 
 static const kn_op_param diagonal_rows[] = {KN_PARAM(kn_diagonal_params, offset), KN_PARAM(kn_diagonal_params, dim1),
                                             KN_PARAM(kn_diagonal_params, dim2)};
-const kn_op kn_diagonal_op =
-    KN_VIEW_OP("diagonal", KN_PARAMS(kn_diagonal_params, diagonal_rows, KN_DIAGONAL_DEFAULTS), diagonal_enter, diagonal_backward);
+const kn_op kn_diagonal_op = KN_VIEW_OP("diagonal", KN_PARAMS(kn_diagonal_params, diagonal_rows, KN_DIAGONAL_DEFAULTS),
+                                        diagonal_enter, diagonal_backward);
 
 kn_tensor *kn_diagonal_with(kn_tensor *x, const kn_diagonal_params *params)
 {

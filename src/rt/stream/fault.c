@@ -76,6 +76,26 @@ static kn_status check_fault_sources(kn_stream *stream)
 
 /* --- of the stream itself --------------------------------------------------------------------- */
 
+/* The codes of cl/common/koine.clh. */
+enum { NOT_POSITIVE = 2, SINGULAR = 3 };
+
+static kn_status report(const kn_stream *stream, const cl_int record[FAULT_INTS])
+{
+    const char *operation = operation_name(record[3]), *device = stream->device->label;
+
+    if (record[0] == NOT_POSITIVE)
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "%s: matrix %d of the batch is not positive definite: its leading minor of order %d is not "
+                       "positive (found by the kernel on %s)",
+                       operation, record[1], record[2], device);
+    if (record[0] == SINGULAR)
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "%s: matrix %d of the batch is singular: pivot %d is 0 (found by the kernel on %s)", operation,
+                       record[1], record[2], device);
+    return kn_fail(KN_ERR_ARGUMENT, "%s: index %d is out of range for size %d (found by the kernel on %s)", operation,
+                   record[1], record[2], device);
+}
+
 static kn_status check_record(kn_stream *stream)
 {
     KN_TRY(kn_device_check_lost(stream->device));
@@ -91,8 +111,7 @@ static kn_status check_record(kn_stream *stream)
         clEnqueueWriteBuffer(stream->device->service, stream->fault, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "clearing the fault record");
-    return kn_fail(KN_ERR_ARGUMENT, "%s: index %d is out of range for size %d (found by the kernel on %s)",
-                   operation_name(record[3]), record[1], record[2], stream->device->label);
+    return report(stream, record);
 }
 
 kn_status kn_stream_check_fault(kn_stream *stream, bool armed)

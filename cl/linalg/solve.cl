@@ -1,0 +1,180 @@
+/* linalg/solve.cl - Cholesky and LU factorisation, determinants, and solving with triangular matrices.
+ *
+ * info: 0, or the order of the first leading minor that is not positive, or the place of the first pivot that is 0.
+ * With `reports` a matrix without a factorisation is a fault. */
+#include "linalg/lanes.clh"
+
+/* --- Cholesky: a = l l^T, of the lower triangle, in place --------------------------------------------------------- */
+
+static inline T row_product(const global T *a, long i, long j, long count, long n)
+{
+    T sum = 0;
+    for (long k = 0; k < count; k++)
+        sum += AT(a, i, k) * AT(a, j, k);
+    return sum;
+}
+
+kernel void linalg_cholesky(KN_INOUT(a), KN_OUT(info), const long n, const int reports, KN_FAULT)
+{
+    KN_BIND_OUT(T, a);
+    KN_BIND_OUT(int, info);
+    int failed = 0;
+    a += MATRIX * n * n;
+    for (long k = 0; k < n && !failed; k++) {
+        const T square = AT(a, k, k) - row_product(a, k, k, k, n), root = sqrt(square);
+        SYNC();
+        failed = square > 0 ? 0 : (int)k + 1;
+        if (LANE == 0)
+            AT(a, k, k) = root;
+        FOR_LANES(i, k + 1, n)
+        {
+            AT(a, i, k) = (AT(a, i, k) - row_product(a, i, k, k, n)) / root;
+        }
+        SYNC();
+    }
+    FOR_LANES(i, 0, n)
+    {
+        for (long j = i + 1; j < n; j++)
+            AT(a, i, j) = 0;
+    }
+    if (LANE == 0) {
+        info[MATRIX] = failed;
+        if (failed && reports)
+            kn_report_matrix(fault, KN_FAULT_NOT_POSITIVE, MATRIX, failed);
+    }
+}
+
+/* --- LU: p a = l u with the largest pivot of each column, in place; a is m by n ----------------------------------- */
+
+static inline long largest_below(const global T *a, long k, long m, long n)
+{
+    long best = k;
+    T most = fabs(AT(a, k, k));
+    for (long i = k + 1; i < m; i++)
+        if (fabs(AT(a, i, k)) > most) {
+            most = fabs(AT(a, i, k));
+            best = i;
+        }
+    return best;
+}
+
+/* pivots: the row, from 1, that was exchanged with each. */
+kernel void linalg_lu(KN_INOUT(a), KN_OUT(pivots), KN_OUT(info), const long m, const long n, const int reports,
+                      KN_FAULT)
+{
+    KN_BIND_OUT(T, a);
+    KN_BIND_OUT(int, pivots);
+    KN_BIND_OUT(int, info);
+    const long count = min(m, n);
+    int singular = 0;
+    a += MATRIX * m * n;
+    for (long k = 0; k < count; k++) {
+        const long p = largest_below(a, k, m, n);
+        const T pivot = AT(a, p, k);
+        SYNC();
+        if (LANE == 0)
+            pivots[MATRIX * count + k] = (int)p + 1;
+        FOR_LANES(j, 0, n)
+        {
+            const T before = AT(a, k, j);
+            AT(a, k, j) = AT(a, p, j);
+            AT(a, p, j) = before;
+        }
+        SYNC();
+        if (pivot == 0) {
+            singular = singular ? singular : (int)k + 1;
+            continue;
+        }
+        FOR_LANES(i, k + 1, m)
+        {
+            const T factor = AT(a, i, k) / pivot;
+            AT(a, i, k) = factor;
+            for (long j = k + 1; j < n; j++)
+                AT(a, i, j) -= factor * AT(a, k, j);
+        }
+        SYNC();
+    }
+    if (LANE == 0) {
+        info[MATRIX] = singular;
+        if (singular && reports)
+            kn_report_matrix(fault, KN_FAULT_SINGULAR, MATRIX, singular);
+    }
+}
+
+/* --- triangular systems: b [n, columns] = a^-1 b, each lane some columns ------------------------------------------ */
+
+static inline void substitute(const global T *a, global T *b, long n, long columns, int upper, int unit)
+{
+    for (long step = 0; step < n; step++) {
+        const long i = upper ? n - 1 - step : step, from = upper ? i + 1 : 0, to = upper ? n : i;
+        for (long k = from; k < to; k++) {
+            const T factor = AT(a, i, k);
+            FOR_LANES(c, 0, columns)
+            {
+                b[i * columns + c] -= factor * b[k * columns + c];
+            }
+        }
+        if (!unit) {
+            const T pivot = AT(a, i, i);
+            FOR_LANES(c, 0, columns)
+            {
+                b[i * columns + c] /= pivot;
+            }
+        }
+    }
+}
+
+kernel void linalg_solve_triangular(KN_IN(a), KN_INOUT(b), const long n, const long columns, const int upper,
+                                    const int unit)
+{
+    KN_BIND_IN(T, a);
+    KN_BIND_OUT(T, b);
+    substitute(a + MATRIX * n * n, b + MATRIX * n * columns, n, columns, upper, unit);
+}
+
+kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n, const long columns)
+{
+    KN_BIND_IN(T, lu);
+    KN_BIND_IN(int, pivots);
+    KN_BIND_OUT(T, b);
+    lu += MATRIX * n * n;
+    b += MATRIX * n * columns;
+    for (long k = 0; k < n; k++) {
+        const long p = pivots[MATRIX * n + k] - 1;
+        FOR_LANES(c, 0, columns)
+        {
+            const T before = b[k * columns + c];
+            b[k * columns + c] = b[p * columns + c];
+            b[p * columns + c] = before;
+        }
+    }
+    substitute(lu, b, n, columns, 0, 1);
+    substitute(lu, b, n, columns, 1, 0);
+}
+
+/* --- determinants from LU: one work-item per matrix --------------------------------------------------------------- */
+
+kernel void linalg_determinant(KN_IN(lu), KN_IN(pivots), KN_OUT(sign), KN_OUT(logarithm), const long n,
+                               const long count, const int is_product)
+{
+    KN_BIND_IN(T, lu);
+    KN_BIND_IN(int, pivots);
+    KN_BIND_OUT(T, sign);
+    KN_BIND_OUT(T, logarithm);
+    KN_FOR(m, count)
+    {
+        T product = 1, sum = 0;
+        for (long k = 0; k < n; k++) {
+            const T pivot = lu[(m * n + k) * n + k];
+            const bool is_exchanged = pivots[m * n + k] != k + 1;
+            if (is_product)
+                product *= is_exchanged ? -pivot : pivot;
+            else
+                product *= pivot == 0 ? (T)0 : (pivot < 0) != is_exchanged ? (T)-1 : (T)1;
+            sum += log(fabs(pivot));
+        }
+        sign[m] = product;
+        if (!is_product)
+            logarithm[m] = sum;
+    }
+}

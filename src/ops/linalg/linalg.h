@@ -1,0 +1,59 @@
+/* ops/linalg/linalg.h - what the files of linear algebra share. */
+#pragma once
+
+#include <koine/linalg.h>
+
+#include "autograd/op.h"
+#include "ops/dispatch/invoke.h"
+
+/* --- shapes ------------------------------------------------------------------------------------------------------- */
+
+static inline int64_t kn_rows(const kn_tensor *t) { return t->shape[t->ndim - 2]; }
+static inline int64_t kn_columns(const kn_tensor *t) { return t->shape[t->ndim - 1]; }
+static inline int64_t kn_matrices(const kn_tensor *t) { return kn_shape_numel(t->ndim - 2, t->shape); }
+
+/* For shape rules: input `index` is a batch of matrices, of square ones. */
+kn_status kn_check_matrices(const kn_call *call, int index);
+kn_status kn_check_square(const kn_call *call, int index);
+
+/* Declares an output of input 0's batch shape and these further sizes: count of them. */
+kn_status kn_linalg_output(kn_call *call, kn_dtype dtype, int count, int64_t first, int64_t second);
+
+/* For `enter` of two operands, matrices: expands their batches to a common shape. */
+kn_status kn_linalg_broadcast(kn_entry *entry);
+
+/* --- launches: one work-group per matrix, or `count` independent elements ----------------------------------------- */
+
+typedef struct kn_linalg_launch {
+    const char *source, *kernel, *operation;
+    kn_dtype dtype;
+    int64_t matrices, count; /* one of them */
+} kn_linalg_launch;
+kn_status kn_linalg_run(kn_stream *stream, const kn_linalg_launch *launch, const kn_arg *args, int num_args);
+#define KN_LINALG_RUN(stream, launch, ...)                                                                             \
+    kn_linalg_run(stream, launch, (const kn_arg[]){__VA_ARGS__},                                                       \
+                  (int)(sizeof((kn_arg[]){__VA_ARGS__}) / sizeof(kn_arg)))
+
+/* --- for gradients: recorded operations on batches of matrices ---------------------------------------------------- */
+
+kn_tensor *kn_matrix_transpose(kn_tensor *x);
+/* The part of x below the diagonal, with it or `strict`ly without, or above it; else 0. */
+kn_tensor *kn_lower_part(kn_tensor *x, bool strict);
+kn_tensor *kn_upper_part(kn_tensor *x, bool strict);
+/* [..., n] as diagonal matrices; the identity, [n, n]. */
+kn_tensor *kn_diagonal_matrix(kn_tensor *x);
+kn_tensor *kn_identity(int64_t n, kn_dtype dtype, kn_device *device);
+
+/* Invokes an operator; further results go to second and third, NULL for those that are not wanted. */
+kn_tensor *kn_linalg_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                            kn_tensor **second, kn_tensor **third);
+
+/* The plain C references (reference.c). */
+kn_status kn_cholesky_reference(const kn_call *call);
+kn_status kn_solve_triangular_reference(const kn_call *call);
+kn_status kn_lu_reference(const kn_call *call);
+kn_status kn_solve_reference(const kn_call *call);
+kn_status kn_det_reference(const kn_call *call);
+kn_status kn_qr_reference(const kn_call *call);
+kn_status kn_eigh_reference(const kn_call *call);
+kn_status kn_svd_reference(const kn_call *call);

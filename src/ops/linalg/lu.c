@@ -1,0 +1,246 @@
+/* ops/linalg/lu.c - LU factorisation with partial pivoting, and what follows from it: solutions and determinants. */
+#include <koine/matmul.h>
+#include <koine/pointwise.h>
+#include <koine/shape.h>
+#include <math.h>
+
+#include "base/text.h"
+#include "ops/linalg/linalg.h"
+
+/* Factors `lu`, a contiguous copy of the matrices, in place. info may be NULL; then `reports` says whether a singular
+ * matrix is a fault. */
+static kn_status factor(kn_call *call, kn_tensor *lu, kn_tensor *pivots, kn_tensor *info, bool reports)
+{
+    const int64_t matrices = kn_matrices(lu);
+    const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_lu", call->op->name, lu->dtype, matrices, 0};
+    kn_tensor *own = kn_retain(info);
+    kn_status status = own ? KN_OK : kn_tensor_new(&own, KN_I32, 1, &matrices, lu->storage->device);
+
+    if (status == KN_OK && kn_numel(lu) > 0)
+        status = KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(pivots), kn_arg_tensor(own),
+                               kn_arg_i64(kn_rows(lu)), kn_arg_i64(kn_columns(lu)), kn_arg_i32(reports && !info),
+                               kn_arg_fault());
+    else if (status == KN_OK)
+        status = kn_tensor_fill(own, 0);
+    kn_release(own);
+    return status;
+}
+
+/* New factors of input 0. */
+static kn_status factored(kn_call *call, kn_tensor **lu, kn_tensor **pivots, kn_tensor *info, bool reports)
+{
+    const kn_tensor *a = call->inputs[0];
+    const int64_t shape[] = {kn_matrices(a), kn_rows(a)};
+    kn_status status = kn_tensor_new(lu, a->dtype, a->ndim, a->shape, a->storage->device);
+
+    if (status == KN_OK)
+        status = kn_tensor_copy(*lu, a);
+    if (status == KN_OK)
+        status = kn_tensor_new(pivots, KN_I32, 2, shape, a->storage->device);
+    return status == KN_OK ? factor(call, *lu, *pivots, info, reports) : status;
+}
+
+/* --- lu_factor ---------------------------------------------------------------------------------------------------- */
+
+static kn_status lu_factor_shape(kn_call *call)
+{
+    const kn_tensor *a = call->inputs[0];
+
+    KN_TRY(kn_check_matrices(call, 0));
+    KN_TRY(kn_call_output(call, a->dtype, a->ndim, a->shape));
+    KN_TRY(kn_linalg_output(call, KN_I32, 1, kn_rows(a) < kn_columns(a) ? kn_rows(a) : kn_columns(a), 0));
+    return call->op->outputs[2] ? kn_linalg_output(call, KN_I32, 0, 0, 0) : KN_OK;
+}
+
+static kn_status lu_factor_forward(kn_call *call)
+{
+    KN_TRY(kn_tensor_copy(call->outputs[0], call->inputs[0]));
+    return factor(call, call->outputs[0], call->outputs[1], call->num_outputs > 2 ? call->outputs[2] : NULL, true);
+}
+
+#define LU_FACTOR(op_name, ...)                                                                                        \
+    {                                                                                                                  \
+        .name = op_name, .inputs = {"a"}, .dtypes = {KN_DTYPES_FLOATING}, .outputs = {__VA_ARGS__},                    \
+        .first_statistic = 1, .widens_halves = true, .shape = lu_factor_shape, .forward = lu_factor_forward,           \
+        .reference = kn_lu_reference                                                                                   \
+    }
+const kn_op kn_linalg_lu_factor_op = LU_FACTOR("linalg_lu_factor", "result", "pivots");
+const kn_op kn_linalg_lu_factor_ex_op = LU_FACTOR("linalg_lu_factor_ex", "result", "pivots", "info");
+
+kn_tensor *kn_linalg_lu_factor(kn_tensor *a, kn_tensor **pivots)
+{
+    return kn_linalg_invoke(&kn_linalg_lu_factor_op, &a, 1, NULL, pivots, NULL);
+}
+
+kn_tensor *kn_linalg_lu_factor_ex(kn_tensor *a, kn_tensor **pivots, kn_tensor **info)
+{
+    return kn_linalg_invoke(&kn_linalg_lu_factor_ex_op, &a, 1, NULL, pivots, info);
+}
+
+/* --- solve -------------------------------------------------------------------------------------------------------- */
+
+static kn_status solve_shape(kn_call *call)
+{
+    const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
+    char text_a[KN_DESCRIBE], text_b[KN_DESCRIBE];
+
+    KN_TRY(kn_check_square(call, 0));
+    KN_TRY(kn_check_matrices(call, 1));
+    KN_TRY(kn_call_check_same_dtype(call, 0, 1));
+    if (kn_rows(a) != kn_rows(b))
+        return kn_fail(KN_ERR_SHAPE, "a, %s, and b, %s, differ in the number of rows",
+                       kn_tensor_describe(text_a, sizeof text_a, a), kn_tensor_describe(text_b, sizeof text_b, b));
+    KN_TRY(kn_call_output(call, b->dtype, b->ndim, b->shape));
+    return call->op->outputs[1] ? kn_linalg_output(call, KN_I32, 0, 0, 0) : KN_OK;
+}
+
+static kn_status solve_forward(kn_call *call)
+{
+    kn_tensor *x = call->outputs[0], *lu = NULL, *pivots = NULL;
+    const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_lu_solve", call->op->name, x->dtype, kn_matrices(x), 0};
+    kn_status status = factored(call, &lu, &pivots, call->num_outputs > 1 ? call->outputs[1] : NULL, true);
+
+    if (status == KN_OK)
+        status = kn_tensor_copy(x, call->inputs[1]);
+    if (status == KN_OK && kn_numel(x) > 0)
+        status = KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(pivots), kn_arg_tensor(x),
+                               kn_arg_i64(kn_rows(x)), kn_arg_i64(kn_columns(x)));
+    kn_release(lu);
+    kn_release(pivots);
+    if (status == KN_OK && call->needs_grad)
+        status = kn_call_save(call, call->inputs[0]);
+    return status == KN_OK && call->needs_grad ? kn_call_save(call, x) : status;
+}
+
+/* db = a^-T dx, da = -db x^T. */
+static kn_status solve_backward(kn_grad_call *grad)
+{
+    kn_tensor *a = kn_grad_saved_input(grad, 0, 0), *x = kn_grad_saved_output(grad, 1, 0), *info;
+
+    if (!grad->grad_outputs[0])
+        return KN_OK;
+    kn_tensor *db = kn_linalg_solve_ex(kn_matrix_transpose(a), grad->grad_outputs[0], &info);
+    if (grad->needs[0])
+        grad->grad_inputs[0] = kn_neg(kn_matmul(db, kn_matrix_transpose(x)));
+    if (grad->needs[1])
+        grad->grad_inputs[1] = db;
+    return db && (!grad->needs[0] || grad->grad_inputs[0]) ? KN_OK : kn_error_status();
+}
+
+#define SOLVE(op_name, ...)                                                                                            \
+    {                                                                                                                  \
+        .name = op_name, .inputs = {"a", "b"}, .dtypes = {KN_DTYPES_FLOATING}, .outputs = {__VA_ARGS__},               \
+        .first_statistic = 1, .composes = true, .widens_halves = true, .enter = kn_linalg_broadcast,                   \
+        .shape = solve_shape, .forward = solve_forward, .backward = solve_backward,                                    \
+        .backward_recorded = solve_backward, .reference = kn_solve_reference                                           \
+    }
+const kn_op kn_linalg_solve_op = SOLVE("linalg_solve", "result");
+const kn_op kn_linalg_solve_ex_op = SOLVE("linalg_solve_ex", "result", "info");
+
+/* b is a batch of vectors if it has a's batch, and no columns, or is one vector. */
+static kn_tensor *solve(const kn_op *op, kn_tensor *a, kn_tensor *b, kn_tensor **info)
+{
+    bool is_vector = a && b && (b->ndim == 1 || b->ndim == a->ndim - 1);
+
+    for (int d = 0; is_vector && b->ndim > 1 && d < b->ndim; d++)
+        is_vector = b->shape[d] == a->shape[d];
+    kn_tensor *x = kn_linalg_invoke(op, (kn_tensor *[]){a, is_vector ? kn_unsqueeze(b, -1) : b}, 2, NULL, info, NULL);
+    return is_vector ? kn_squeeze(x, -1) : x;
+}
+
+kn_tensor *kn_linalg_solve(kn_tensor *a, kn_tensor *b) { return solve(&kn_linalg_solve_op, a, b, NULL); }
+kn_tensor *kn_linalg_solve_ex(kn_tensor *a, kn_tensor *b, kn_tensor **info)
+{
+    return solve(&kn_linalg_solve_ex_op, a, b, info);
+}
+
+/* The right-hand sides whose solution is the inverse. */
+static kn_tensor *identity_for(const kn_tensor *a)
+{
+    return a && a->ndim >= 2 ? kn_identity(kn_rows(a), a->dtype, kn_device_of(a)) : NULL;
+}
+
+kn_tensor *kn_linalg_inv(kn_tensor *a)
+{
+    return a && a->ndim < 2
+               ? kn_fail_null(KN_ERR_SHAPE, "linalg_inv: a must have at least 2 dimensions")
+               : kn_linalg_invoke(&kn_linalg_solve_op, (kn_tensor *[]){a, identity_for(a)}, 2, NULL, NULL, NULL);
+}
+
+kn_tensor *kn_linalg_inv_ex(kn_tensor *a, kn_tensor **info)
+{
+    return a && a->ndim < 2
+               ? kn_fail_null(KN_ERR_SHAPE, "linalg_inv_ex: a must have at least 2 dimensions")
+               : kn_linalg_invoke(&kn_linalg_solve_ex_op, (kn_tensor *[]){a, identity_for(a)}, 2, NULL, info, NULL);
+}
+
+/* --- determinants ------------------------------------------------------------------------------------------------- */
+
+static kn_status det_shape(kn_call *call)
+{
+    const kn_dtype dtype = call->inputs[0]->dtype;
+
+    KN_TRY(kn_check_square(call, 0));
+    KN_TRY(kn_linalg_output(call, dtype, 0, 0, 0));
+    return call->op->outputs[1] ? kn_linalg_output(call, dtype, 0, 0, 0) : KN_OK;
+}
+
+static kn_status det_forward(kn_call *call)
+{
+    const kn_tensor *a = call->inputs[0], *logarithm = call->num_outputs > 1 ? call->outputs[1] : NULL;
+    const bool is_product = !call->op->outputs[1];
+    kn_tensor *lu = NULL, *pivots = NULL;
+    const int64_t matrices = kn_matrices(a);
+    const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_determinant", call->op->name, a->dtype, 0, matrices};
+    kn_status status = factored(call, &lu, &pivots, NULL, false);
+
+    if (status == KN_OK && matrices > 0)
+        status = KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(pivots),
+                               kn_arg_tensor(call->outputs[0]), kn_arg_tensor(logarithm ? logarithm : lu),
+                               kn_arg_i64(kn_rows(a)), kn_arg_i64(matrices), kn_arg_i32(is_product));
+    kn_release(lu);
+    kn_release(pivots);
+    if (status == KN_OK && call->needs_grad)
+        status = kn_call_save(call, call->inputs[0]);
+    return status == KN_OK && call->needs_grad ? kn_call_save(call, call->outputs[0]) : status;
+}
+
+/* d log |det a| = a^-T; for the determinant that times it. */
+static kn_status det_backward(kn_grad_call *grad)
+{
+    const bool is_product = !grad->op->outputs[1];
+    kn_tensor *a = kn_grad_saved_input(grad, 0, 0), *g = grad->grad_outputs[is_product ? 0 : 1], *info;
+
+    if (!g) /* the sign's gradient is 0 */
+        g = kn_zeros_with(a->ndim - 2, a->shape, &(kn_tensor_options){.dtype = a->dtype, .device = kn_device_of(a)});
+    kn_tensor *inverse = kn_matrix_transpose(kn_linalg_inv_ex(a, &info));
+    if (is_product)
+        g = kn_mul(g, kn_grad_saved_output(grad, 1, 0));
+    grad->grad_inputs[0] = kn_mul(kn_unsqueeze(kn_unsqueeze(g, -1), -1), inverse);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
+#define DET(op_name, ...)                                                                                              \
+    {                                                                                                                  \
+        .name = op_name, .inputs = {"a"}, .dtypes = {KN_DTYPES_FLOATING}, .outputs = {__VA_ARGS__},                    \
+        .widens_halves = true, .shape = det_shape, .forward = det_forward, .backward = det_backward,                   \
+        .backward_recorded = det_backward, .reference = kn_det_reference                                               \
+    }
+const kn_op kn_linalg_det_op = DET("linalg_det", "result");
+const kn_op kn_linalg_slogdet_op = DET("linalg_slogdet", "sign", "logabsdet");
+
+kn_tensor *kn_linalg_det(kn_tensor *a) { return kn_invoke(&kn_linalg_det_op, NULL, a); }
+kn_tensor *kn_linalg_slogdet(kn_tensor *a, kn_tensor **logabsdet)
+{
+    return kn_linalg_invoke(&kn_linalg_slogdet_op, &a, 1, NULL, logabsdet, NULL);
+}
+
+kn_tensor *kn_logdet(kn_tensor *a)
+{
+    kn_tensor *logabsdet, *sign = kn_linalg_slogdet(a, &logabsdet);
+    if (!sign)
+        return NULL;
+    const kn_tensor_options options = {.dtype = sign->dtype, .device = kn_device_of(sign)};
+    kn_tensor *zero = kn_full_with(0, NULL, kn_scalar_real(0), &options);
+    return kn_where(kn_lt(sign, zero), kn_full_with(0, NULL, kn_scalar_real((double)NAN), &options), logabsdet);
+}
