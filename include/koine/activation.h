@@ -7,8 +7,8 @@
 
 KN_BEGIN_DECLS
 
-/* Functions of real numbers compute integers and bools in float32; those with parameters or of the exponential kind take
- * floating dtypes only, as in PyTorch. NaN stays NaN. */
+/* kn_relu, kn_hardtanh, kn_relu6 and kn_threshold take integers; kn_sigmoid to kn_hardswish compute integers and bools
+ * in float32; all others take floating dtypes only. NaN stays NaN. */
 
 KN_API kn_tensor *kn_relu(kn_tensor *x); /* NaN propagates; gradient 0 at 0 */
 KN_API kn_tensor *kn_relu_(kn_tensor *x);

@@ -43,8 +43,8 @@ KN_API kn_module *kn_nn_rrelu_with(const kn_rrelu_params *params);
     KN_CALL(kn_nn_softshrink_with(&(kn_softshrink_params){KN_SOFTSHRINK_DEFAULTS, __VA_ARGS__}))
 #define kn_nn_gelu(...) KN_CALL(kn_nn_gelu_with(&(kn_gelu_params){KN_GELU_DEFAULTS, __VA_ARGS__}))
 #define kn_nn_rrelu(...) KN_CALL(kn_nn_rrelu_with(&(kn_rrelu_params){KN_RRELU_DEFAULTS, __VA_ARGS__}))
-/* kn_nn_rrelu draws slopes in training mode; `training` of its parameters has no effect, and `generator` is borrowed: it
- * must live as long as the module and its copies. */
+/* kn_nn_rrelu draws slopes in training mode; `training` of its parameters has no effect, and `generator` is borrowed:
+ * it must live as long as the module and its copies. */
 
 /* The slope below 0 is a parameter: weight, of one element or of one for each channel. */
 typedef struct kn_nn_prelu_params {

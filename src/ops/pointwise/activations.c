@@ -82,9 +82,10 @@ KN_FUNCTION(mish, KN_FLOATS, "kn_mish(a)", "a != a ? a : g * kn_mish_slope(a)", 
 #define DENSITY "(T)0.398942280401432677940 * exp(a * a * (T)-0.5)"
 #define INNER "(T)1.595769121605730711760 * (a + (T)0.044715 * a * a * a)"
 #define INNER_SLOPE "((T)1.595769121605730711760 * (1 + (T)0.134145 * a * a))"
-KN_ELEMENTWISE_TABLE(gelu, KN_FLOATS, "a", NULL, KN_VECTORS, "(T)0.5 * a * erfc(-a * " HALF_ROOT ")",
-                     KN_GRADIENTS("g * ((T)0.5 * erfc(-a * " HALF_ROOT ") + a * " DENSITY ")"),
-                     0.5 * a * erfc(-a * sqrt(0.5)));
+#define GELU "#include \"pointwise/gelu.clh\"\n"
+KN_ELEMENTWISE_TABLE(gelu, KN_FLOATS, "a", NULL, KN_VECTORS, "kn_gelu(a)", KN_GRADIENTS("g * kn_gelu_slope(a)"),
+                     0.5 * a * erfc(-a * sqrt(0.5)), .forward.functions = GELU, .backward.functions = GELU,
+                     .recorded = {"g * ((T)0.5 * erfc(-a * " HALF_ROOT ") + a * " DENSITY ")"});
 KN_ELEMENTWISE_TABLE(gelu_tanh, KN_FLOATS, "a", NULL, KN_VECTORS, "a * kn_sigmoid(" INNER ")",
                      KN_GRADIENTS("g * kn_sigmoid(" INNER ") * (1 + a * " INNER_SLOPE " * (1 - kn_sigmoid(" INNER
                                   ")))"),

@@ -182,7 +182,8 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
 
 /* --- two operands ------------------------------------------------------------------------------------------------- */
 
-/* Tables of one row: #define DIV KN_REAL, kn_vectors, value, gradient of a, gradient of b, reference, further fields. */
+/* Tables of one row: #define DIV KN_REAL, kn_vectors, value, gradient of a, gradient of b, reference, further
+ * fields. */
 #define KN_TWO_TENSORS(id, ...) KN_TWO_TENSORS_(id, __VA_ARGS__, )
 #define KN_NUMBER_AFTER(id, ...) KN_NUMBER_AFTER_(id, __VA_ARGS__, )
 #define KN_NUMBER_BEFORE(id, ...) KN_NUMBER_BEFORE_(id, __VA_ARGS__, )

@@ -1,5 +1,5 @@
 /* ops/pointwise/special.c - special functions of one tensor: torch.special. Their kernels, cl/pointwise/gamma.clh and
- * others, loop, so they run element by element. */
+ * others, loop; most run element by element. */
 #include <koine/special.h>
 #include <math.h>
 
@@ -13,7 +13,7 @@
 #define TWO_OVER_SQRT_PI "(T)1.128379167095512573896"
 #define HALF_SQRT_PI "(T)0.886226925452758013649"
 #define SQRT_2_PI "(T)2.506628274631000502416"
-#define NORMAL "#include \"pointwise/normal.clh\"\n"
+#define LOG_NDTR "#include \"pointwise/log_ndtr.clh\"\n"
 
 KN_FUNCTION(erf, KN_REAL, "erf(a)", "g * " TWO_OVER_SQRT_PI " * exp(-a * a)", erf(a))
 KN_FUNCTION(erfc, KN_REAL, "erfc(a)", "-g * " TWO_OVER_SQRT_PI " * exp(-a * a)", erfc(a))
@@ -35,13 +35,15 @@ static double ndtri_of(double p)
     return p > 0 && p < 1 ? inverse_of(ndtr_of, p, -40, 10) : p == 0 || p == 1 ? (p - 0.5) / 0.0 : NAN;
 }
 
-KN_UNARY(erfinv, KN_REAL, "kn_erfinv(a)", "g * " HALF_SQRT_PI " * exp(y * y)", erfinv_of(a),
-         .forward.functions = NORMAL)
+KN_FUNCTION(erfinv, KN_REAL, "kn_erfinv(a)", "g * " HALF_SQRT_PI " * exp(y * y)", erfinv_of(a),
+            .forward.functions = "#include \"pointwise/erfinv.clh\"\n")
 KN_FUNCTION(ndtr, KN_REAL, "(T)0.5 * erfc(a * (T)-0.707106781186547524401)", "g * exp(a * a / -2) / " SQRT_2_PI,
             ndtr_of(a))
-KN_UNARY(log_ndtr, KN_REAL, "kn_log_ndtr(a)", "g * kn_log_ndtr_slope(a)", log(ndtr_of(a)), .forward.functions = NORMAL,
-         .backward.functions = NORMAL, .recorded = {"g * exp(a * a / -2 - kn_log_ndtr(a)) / " SQRT_2_PI})
-KN_UNARY(ndtri, KN_REAL, "kn_ndtri(a)", "g * " SQRT_2_PI " * exp(y * y / 2)", ndtri_of(a), .forward.functions = NORMAL)
+KN_FUNCTION(log_ndtr, KN_REAL, "kn_log_ndtr(a)", "g * kn_log_ndtr_slope(a)", log(ndtr_of(a)),
+            .forward.functions = LOG_NDTR, .backward.functions = LOG_NDTR,
+            .recorded = {"g * exp(a * a / -2 - kn_log_ndtr(a)) / " SQRT_2_PI})
+KN_UNARY(ndtri, KN_REAL, "kn_ndtri(a)", "g * " SQRT_2_PI " * exp(y * y / 2)", ndtri_of(a),
+         .forward.functions = "#include \"pointwise/ndtri.clh\"\n")
 
 /* --- the gamma function ------------------------------------------------------------------------------------------- */
 
