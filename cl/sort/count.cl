@@ -1,6 +1,6 @@
-/* sort/count.cl - how often each of `bins` numbers occurs. On CPU devices each of `chunks` chunks has its own counts, on
- * others there is one set: integers may be added in any order. Compiled in: X, the elements' type in memory, LOAD, and for
- * histograms T, the type to compute in. */
+/* sort/count.cl - how often each of `bins` numbers occurs. On CPU devices each of `chunks` chunks has its own counts,
+ * on others there is one set: integers may be added in any order. Compiled in: X, the elements' type in memory, LOAD,
+ * and for histograms T, the type to compute in. */
 #include "pointwise/elements.clh"
 
 static inline void kn_count(global uint *counts, const long bin)

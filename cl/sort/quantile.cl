@@ -57,7 +57,8 @@ kernel void take_quantiles(KN_IN(sorted), KN_IN(q), KN_OUT(y), const long rows, 
             continue;
         }
         const T low = row[b.low], high = row[b.high];
-        y[i] = low == high ? low : b.weight < (T)0.5 ? low + b.weight * (high - low) : high - (high - low) * (1 - b.weight);
+        const T near_low = low + b.weight * (high - low), near_high = high - (high - low) * (1 - b.weight);
+        y[i] = low == high ? low : b.weight < (T)0.5 ? near_low : near_high;
     }
 }
 

@@ -1,5 +1,5 @@
-/* sort/runs.cl - sums over runs of equal indices along the middle of [outer, n, inner]: element i of a row is the sum of
- * x over the run whose index is i, 0 if there is none. A run begins at its own index or after it. */
+/* sort/runs.cl - sums over runs of equal indices along the middle of [outer, n, inner]: element i of a row is the sum
+ * of x over the run whose index is i, 0 if there is none. A run begins at its own index or after it. */
 #include "common/koine.clh"
 
 kernel void sum_runs(KN_IN(x), KN_IN(indices), KN_OUT(y), const long count, const long n, const long inner)

@@ -3,8 +3,8 @@
 #include "sort/keys.clh"
 
 /* How many of n elements precede `key`, or, `right`, precede or equal it. `order`: the elements' places in order; NULL:
- * they are in order. `plain`: NaN is the largest, as in sorting; otherwise it is neither equal nor greater, as in C, so that
- * all elements precede it, and it precedes all. */
+ * they are in order. `plain`: NaN is the largest, as in sorting; otherwise it is neither equal nor greater, as in C, so
+ * that all elements precede it, and it precedes all. */
 static inline long kn_search(const global BITS *row, const global long *order, const long n, const KEY key,
                              const bool right, const bool plain)
 {

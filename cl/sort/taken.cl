@@ -1,5 +1,5 @@
-/* sort/taken.cl - moves elements [outer, k, inner] to their places in [outer, n, inner]; no two go to one place. An index
- * out of range is reported. Compiled in: BITS, an unsigned type as wide as an element. */
+/* sort/taken.cl - moves elements [outer, k, inner] to their places in [outer, n, inner]; no two go to one place. An
+ * index out of range is reported. Compiled in: BITS, an unsigned type as wide as an element. */
 #include "common/koine.clh"
 
 kernel void place_taken(KN_IN(x), KN_IN(indices), KN_INOUT(y), const long count, const long k, const long n,

@@ -41,7 +41,8 @@ kernel void sum_runs_before(KN_INOUT(counts), const long chunks)
     }
 }
 
-/* starts: the first row of each run. inverse: the run of each row, at its place before sorting, if `order` has those. */
+/* starts: the first row of each run. inverse: the run of each row, at its place before sorting, if `order` has those.
+ */
 kernel void mark_runs(KN_IN(x), KN_IN(counts), KN_IN(order), KN_OUT(starts), KN_OUT(inverse), const long n,
                       const long m, const long length, const long chunks, const int has_order, const int has_inverse)
 {

@@ -3,8 +3,8 @@
  *
  * All dtypes. Equal elements keep their order, whether or not a stable sort is asked for. Every NaN is larger than all
  * numbers and equal to other NaNs, and -0.0 is equal to 0.0. A row has at most 2^31 - 1 elements. Indices are int64,
- * those of the elements along the dimension, owned as the result is; NULL: unwanted. The gradient of a value goes to the
- * element that it is a copy of. */
+ * those of the elements along the dimension, owned as the result is; NULL: unwanted. The gradient of a value goes to
+ * the element that it is a copy of. */
 #ifndef KOINE_SORT_H
 #define KOINE_SORT_H
 
@@ -82,8 +82,8 @@ KN_API kn_tensor *kn_mode_with(kn_tensor *x, kn_tensor **indices, const kn_mode_
     &(kn_mode_params) { KN_MODE_DEFAULTS, __VA_ARGS__ }
 #define kn_mode(x, indices, ...) KN_CALL(kn_mode_with(x, indices, KN_MODE_PARAMS(__VA_ARGS__)))
 
-/* The order in which a quantile between two neighbours is chosen: on the line between them, the lower, the higher, their
- * mean, or the nearest (the even one of two). */
+/* The order in which a quantile between two neighbours is chosen: on the line between them, the lower, the higher,
+ * their mean, or the nearest (the even one of two). */
 typedef enum kn_quantile_interpolation {
     KN_QUANTILE_LINEAR,
     KN_QUANTILE_LOWER,
@@ -179,9 +179,9 @@ typedef struct kn_bincount_params {
 #define KN_BINCOUNT_DEFAULTS .minlength = 0
 KN_API kn_bincount_params kn_bincount_params_init(void);
 
-/* How often, or with what sum of weights, each number from 0 to the largest, or minlength - 1, occurs in x, integers of one
- * dimension: int64; with weights of float32 that, of others float64, added in the order of x. Reads the largest number:
- * a wait, and an error while a graph is captured. */
+/* How often, or with what sum of weights, each number from 0 to the largest, or minlength - 1, occurs in x, integers of
+ * one dimension: int64; with weights of float32 that, of others float64, added in the order of x. Reads the largest
+ * number: a wait, and an error while a graph is captured. */
 KN_API kn_tensor *kn_bincount_with(kn_tensor *x, const kn_bincount_params *params);
 #define KN_BINCOUNT_PARAMS(...)                                                                                        \
     &(kn_bincount_params) { KN_BINCOUNT_DEFAULTS, __VA_ARGS__ }
@@ -194,8 +194,8 @@ typedef struct kn_histc_params {
 #define KN_HISTC_DEFAULTS .bins = 100
 KN_API kn_histc_params kn_histc_params_init(void);
 
-/* How many elements are in each of `bins` equal intervals from min to max, of x's dtype, which is floating. Those outside
- * are not counted, nor is NaN; if min and max are equal and x has NaN, none is. */
+/* How many elements are in each of `bins` equal intervals from min to max, of x's dtype, which is floating. Those
+ * outside are not counted, nor is NaN; if min and max are equal and x has NaN, none is. */
 KN_API kn_tensor *kn_histc_with(kn_tensor *x, const kn_histc_params *params);
 #define KN_HISTC_PARAMS(...)                                                                                           \
     &(kn_histc_params) { KN_HISTC_DEFAULTS, __VA_ARGS__ }

@@ -1,5 +1,5 @@
-/* rows_cumulative.c - running products, extremes and logarithms of sums; conditions, counts, what is not NaN; functions that
- * others make up. */
+/* rows_cumulative.c - running products, extremes and logarithms of sums; conditions, counts, what is not NaN; functions
+ * that others make up. */
 #include "ops/rows.h"
 
 #define ALONG_DIM(function, call)                                                                                      \

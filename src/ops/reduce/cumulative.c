@@ -1,4 +1,5 @@
-/* ops/reduce/cumulative.c - cumprod and logcumsumexp: running products, and logarithms of running sums of exponentials. */
+/* ops/reduce/cumulative.c - cumprod and logcumsumexp: running products, and logarithms of running sums of exponentials.
+ */
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
@@ -37,8 +38,8 @@ static kn_status cumprod_forward(kn_call *call)
     return kn_scan_forward(call, &product);
 }
 
-/* Sums over j of g y / x are the gradients before the first zero of a row. That of the first zero is the same of the row
- * in which it is a one; after it they are 0. */
+/* Sums over j of g y / x are the gradients before the first zero of a row. That of the first zero is the same of the
+ * row in which it is a one; after it they are 0. */
 static kn_status cumprod_backward(kn_grad_call *grad)
 {
     const int dim = dim_of(grad->params);
@@ -136,7 +137,8 @@ static kn_status logcumsumexp_forward(kn_call *call)
     return kn_scan_forward(call, &log_sum);
 }
 
-/* exp(x) times the sums over j of g exp(-y), for gradients of one sign in logarithms: neither exponential may overflow. */
+/* exp(x) times the sums over j of g exp(-y), for gradients of one sign in logarithms: neither exponential may overflow.
+ */
 static kn_tensor *gradient_of_sign(kn_grad_call *grad, bool positive)
 {
     kn_tensor *x = grad->saved[0], *y = grad->saved[1], *g = grad->grad_outputs[0];

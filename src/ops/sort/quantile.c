@@ -1,4 +1,5 @@
-/* ops/sort/quantile.c - quantile and nanquantile: x is sorted before, by the operator for that, which has the gradient. */
+/* ops/sort/quantile.c - quantile and nanquantile: x is sorted before, by the operator for that, which has the gradient.
+ */
 #include <koine/reduce.h>
 #include <koine/shape.h>
 #include <koine/sort.h>

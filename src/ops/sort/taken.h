@@ -5,8 +5,8 @@
 #include "ops/dispatch/backward.h"
 #include "ops/shape/reduce.h"
 
-/* The gradient of outputs whose elements were taken from input 0 along a dimension, at int64 `indices` of the gradient's
- * shape: all different in each row, so that each gradient goes to one place, the other places are 0. */
+/* The gradient of outputs whose elements were taken from input 0 along a dimension, at int64 `indices` of the
+ * gradient's shape: all different in each row, so that each gradient goes to one place, the other places are 0. */
 kn_status kn_taken_backward(kn_grad_call *grad, kn_tensor *gradient, kn_tensor *indices, int dim);
 
 /* The same of recorded operations. */

@@ -1,5 +1,5 @@
-/* ops/sort/unique.c - unique and unique_consecutive: distinct elements, or slices along a dimension. The number of them is
- * read from the device, once, between two halves of the work. */
+/* ops/sort/unique.c - unique and unique_consecutive: distinct elements, or slices along a dimension. The number of them
+ * is read from the device, once, between two halves of the work. */
 #include <koine/autograd.h>
 #include <koine/shape.h>
 #include <koine/sort.h>
