@@ -64,6 +64,7 @@ static const kn_op_sample_row samples[] = {
     {"cosine_embedding_loss", "2,3 2,3 2:2", NULL},
     {"cross_entropy", "4,3 4:3", NULL},
     {"cross_entropy_backward", ". 4,3 4:3", NULL},
+    {"ctc_loss", "6,3,3 3,1:3 3:7 3:2", "zero_infinity=1"},
     {"dot", "3 3", NULL},
     {"embedding", "4,3 5:4", NULL},
     {"expand", "2,1", "shape=2,3"},

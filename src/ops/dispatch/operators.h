@@ -81,6 +81,7 @@
     X(cosine_similarity) \
     X(cross_entropy) \
     X(cross_entropy_backward) \
+    X(ctc_loss) \
     X(cumsum) \
     X(cumsum_backward) \
     X(div) \
