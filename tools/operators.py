@@ -18,12 +18,12 @@ import textwrap
 
 TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PREFIXES = {
-    'torch.nn': ('kn_nn_', 'kn_nn_%s_loss'),
+    'torch.nn': ('kn_nn_',),
     'torch.nn.functional': ('kn_',),
     'torch.nn.init': ('kn_init_',),
     'torch.nn.utils': ('kn_', 'kn_nn_', 'kn_nn_utils_'),
     'torch.optim': ('kn_optim_',),
-    'torch.optim.lr_scheduler': ('kn_lr_scheduler_', 'kn_lr_'),
+    'torch.optim.lr_scheduler': ('kn_',),
     'torch.Tensor': ('kn_', 'kn_tensor_', 'kn_linalg_'),
 }
 
@@ -84,12 +84,7 @@ def counterpart(section, name, declared, counterparts):
     full = section + '.' + name
     if full in counterparts:
         return counterparts[full]
-    short = name[:-2] if section.endswith('lr_scheduler') and name.endswith('LR') else name
-    for prefix in PREFIXES[section]:
-        found = declared.get(plain(prefix + short)) or declared.get(plain(prefix + name))
-        if found:
-            return found
-    return None
+    return next((declared[plain(prefix + name)] for prefix in PREFIXES[section] if plain(prefix + name) in declared), None)
 
 
 def missing_names(declared, counterparts, reasons):

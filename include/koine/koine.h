@@ -2,16 +2,19 @@
 #ifndef KOINE_KOINE_H
 #define KOINE_KOINE_H
 
+#include <koine/activation.h>
 #include <koine/amp.h>
 #include <koine/attention.h>
 #include <koine/autograd.h>
 #include <koine/common.h>
 #include <koine/conv.h>
+#include <koine/create.h>
 #include <koine/data.h>
 #include <koine/device.h>
 #include <koine/device_log.h>
 #include <koine/dist.h>
 #include <koine/distance.h>
+#include <koine/dropout.h>
 #include <koine/dtype.h>
 #include <koine/embedding.h>
 #include <koine/flags.h>
@@ -25,6 +28,7 @@
 #include <koine/jit.h>
 #include <koine/join.h>
 #include <koine/kernel.h>
+#include <koine/logic.h>
 #include <koine/loss.h>
 #include <koine/lr_scheduler.h>
 #include <koine/matmul.h>
@@ -36,6 +40,7 @@
 #include <koine/norm.h>
 #include <koine/operators.h>
 #include <koine/optim.h>
+#include <koine/pad.h>
 #include <koine/pointwise.h>
 #include <koine/pool.h>
 #include <koine/profiler.h>
@@ -43,6 +48,8 @@
 #include <koine/reduce.h>
 #include <koine/rnn.h>
 #include <koine/shape.h>
+#include <koine/sort.h>
+#include <koine/special.h>
 #include <koine/status.h>
 #include <koine/storage.h>
 #include <koine/stream.h>
@@ -50,5 +57,6 @@
 #include <koine/train.h>
 #include <koine/usage.h>
 #include <koine/version.h>
+#include <koine/vision.h>
 
 #endif

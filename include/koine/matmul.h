@@ -81,6 +81,9 @@ typedef struct kn_linear_params {
 KN_API kn_linear_params kn_linear_params_init(void);
 KN_API kn_tensor *kn_linear_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, const kn_linear_params *params);
 
+/* y = x1 A x2 + bias for each row, with x1 [..., in1], x2 [..., in2], weight [out, in1, in2], bias [out] or NULL. */
+KN_API kn_tensor *kn_bilinear(kn_tensor *x1, kn_tensor *x2, kn_tensor *weight, kn_tensor *bias);
+
 KN_END_DECLS
 
 #endif

@@ -18,9 +18,13 @@
 #include <koine/dtype.h>
 #include <koine/index.h>
 #include <koine/loss.h>
+#include <koine/pad.h>
 #include <koine/pointwise.h>
+#include <koine/shape.h>
+#include <koine/sort.h>
 #include <koine/status.h>
 #include <koine/tensor.h>
+#include <koine/vision.h>
 
 KN_BEGIN_DECLS
 
@@ -100,10 +104,16 @@ KN_API kn_status kn_op_call(const kn_op *op, kn_tensor *const *inputs, int num_i
 /* --- parameters of operators whose C function takes them as arguments ------------------------------------------- *
  * The defaults are kn_op_params_init's. */
 
-/* add_scalar, mul_scalar, pow_scalar, mul_scalar_, fill_: {value}. clamp, hardtanh: {min, max}. */
+/* add_scalar and the like, fill_: {value}. clamp, hardtanh: {min, max}. threshold: {threshold, value}. polygamma: {n}.
+ * lerp_scalar: {weight}. */
 typedef struct kn_scalar_args {
-    kn_scalar values[2];
+    kn_scalar values[3];
 } kn_scalar_args;
+
+/* div_mode. */
+typedef struct kn_rounding_args {
+    kn_rounding rounding_mode;
+} kn_rounding_args;
 
 /* softmax, log_softmax, unsqueeze, squeeze, index_select, gather, scatter_add, index_copy, cat, stack: the
  * dimension. */
@@ -135,11 +145,44 @@ typedef struct kn_norm_args {
     double p; /* default 2 */
 } kn_norm_args;
 
-/* max_dim, min_dim, argmax, argmin: along one dimension. */
+/* max_dim, min_dim, argmax, argmin, median_dim, nanmedian_dim, mode: along one dimension. */
 typedef struct kn_along_args {
-    int dim;
+    int dim; /* default -1 of median_dim, nanmedian_dim, mode, else 0 */
     bool keepdim;
 } kn_along_args;
+
+typedef struct kn_topk_args {
+    int64_t k;            /* default 1 */
+    int dim;              /* default -1 */
+    bool largest, sorted; /* default true */
+} kn_topk_args;
+
+/* quantile, nanquantile. */
+typedef struct kn_quantile_args {
+    kn_ints dim; /* one, or none: all elements */
+    bool keepdim;
+    kn_quantile_interpolation interpolation; /* default linear */
+} kn_quantile_args;
+
+/* unique, unique_consecutive. */
+typedef struct kn_unique_args {
+    kn_ints dim; /* one, or none: all elements */
+} kn_unique_args;
+
+/* searchsorted, bucketize. */
+typedef struct kn_search_args {
+    bool out_int32, right;
+} kn_search_args;
+
+typedef struct kn_bincount_args {
+    int64_t minlength;
+} kn_bincount_args;
+
+typedef struct kn_kthvalue_args {
+    int64_t k; /* from 1; default 1 */
+    int dim;   /* default -1 */
+    bool keepdim;
+} kn_kthvalue_args;
 
 typedef struct kn_permute_args {
     kn_ints dims;
@@ -158,11 +201,39 @@ typedef struct kn_narrow_args {
     int64_t start, length;
 } kn_narrow_args;
 
-/* narrow_backward: zeros of size `size` along dim, with the input from `start` on. */
+/* narrow_backward: zeros of size `size` along dim, with the input at every step-th place from `start` on. */
 typedef struct kn_narrow_backward_args {
     int dim;
     int64_t start, size;
+    int64_t step; /* default 1 */
 } kn_narrow_backward_args;
+
+typedef struct kn_slice_args {
+    int dim;
+    int64_t start, stop, step; /* default 0, the end, 1 */
+} kn_slice_args;
+
+/* diagonal_backward: zeros of that shape, with the input as the diagonal. */
+typedef struct kn_diagonal_backward_args {
+    kn_ints shape;
+    int64_t offset;
+    int dim1, dim2; /* default 0 and 1 */
+} kn_diagonal_backward_args;
+
+typedef struct kn_unfold_args {
+    int dimension;
+    int64_t size, step; /* default 1 and 1 */
+} kn_unfold_args;
+
+/* roll: as many shifts as dims; without dims one, of all elements in a row. */
+typedef struct kn_roll_args {
+    kn_ints shifts, dims;
+} kn_roll_args;
+
+/* tril, triu. */
+typedef struct kn_triangle_args {
+    int64_t diagonal; /* default 0 */
+} kn_triangle_args;
 
 typedef struct kn_as_strided_args {
     kn_ints shape, strides;
@@ -218,6 +289,24 @@ typedef struct kn_to_dtype_args {
 typedef struct kn_adaptive_pool_args {
     kn_ints output_size;
 } kn_adaptive_pool_args;
+
+/* pad: two numbers per dimension, from the last one on. */
+typedef struct kn_pad_args {
+    kn_ints pad;
+    kn_padding_mode mode; /* default constant */
+    kn_scalar value;      /* default 0 */
+} kn_pad_args;
+
+/* fold: as kn_fold_params, with the size of the images. */
+typedef struct kn_fold_args {
+    kn_ints output_size, kernel_size;
+    kn_ints dilation, padding, stride; /* default 1, 0, 1; one number for both dimensions */
+} kn_fold_args;
+
+/* fractional_max_pool: one size for each dimension of the operator. */
+typedef struct kn_fractional_pool_args {
+    kn_ints kernel_size, output_size;
+} kn_fractional_pool_args;
 
 /* layer_norm: over the last dimensions, which are `shape`. */
 typedef struct kn_layer_norm_args {

@@ -6,9 +6,9 @@
  *
  * Options of all optimizers:
  * - maximize: false; true: ascends instead of descending.
- * - master_weights: false; true: for float16 and bfloat16 parameters the optimizer keeps float32 copies, which its steps
- *   change, and of which the parameters are the roundings. They are taken from the parameters when state is first made
- *   (the first step): loading other weights into a module later needs a new optimizer, or kn_optim_load. */
+ * - master_weights: false; true: for float16 and bfloat16 parameters the optimizer keeps float32 copies, which its
+ *   steps change, and of which the parameters are the roundings. They are taken from the parameters when state is
+ *   first made (the first step): loading other weights into a module later needs a new optimizer, or kn_optim_load. */
 #ifndef KOINE_OPTIM_H
 #define KOINE_OPTIM_H
 
@@ -50,7 +50,8 @@ KN_API kn_optim *kn_optim_adam_with(kn_parameter_list parameters, const kn_adam_
 #define kn_optim_adam(parameters, ...)                                                                                 \
     KN_CALL(kn_optim_adam_with(parameters, &(kn_adam_params){KN_ADAM_DEFAULTS, __VA_ARGS__}))
 
-/* Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (2019): p *= 1 - lr weight_decay before Adam's step. */
+/* Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (2019): p *= 1 - lr weight_decay before Adam's
+ * step. */
 typedef kn_adam_params kn_adamw_params;
 #define KN_ADAMW_DEFAULTS KN_ADAM_DEFAULTS, .weight_decay = 1e-2, .decoupled_weight_decay = true
 KN_API kn_adamw_params kn_adamw_params_init(void);

@@ -1,9 +1,13 @@
-/* koine/pointwise.h - elementwise operators: arithmetic, functions, comparisons, activations, dropout. Tensor
- * expressions (koine/tensor.h). */
+/* koine/pointwise.h - arithmetic and elementary functions of each element, and the headers of the other elementwise
+ * operators. Tensor expressions (koine/tensor.h). */
 #ifndef KOINE_POINTWISE_H
 #define KOINE_POINTWISE_H
 
+#include <koine/activation.h>
 #include <koine/common.h>
+#include <koine/dropout.h>
+#include <koine/logic.h>
+#include <koine/special.h>
 #include <koine/tensor.h>
 #include <math.h>
 
@@ -20,28 +24,114 @@ KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not for bool */
 KN_API kn_tensor *kn_mul(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_div(kn_tensor *a, kn_tensor *b); /* integers give float32 */
 KN_API kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_float_power(kn_tensor *a, kn_tensor *b); /* pow in float64 */
 /* NaN propagates; equal elements get half the gradient each */
 KN_API kn_tensor *kn_maximum(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_minimum(kn_tensor *a, kn_tensor *b);
+/* likewise, but where only one operand is NaN, the other one */
+KN_API kn_tensor *kn_fmax(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_fmin(kn_tensor *a, kn_tensor *b);
+
+/* Quotients rounded to integers, in the joint dtype, and remainders: kn_floor_divide and kn_remainder round down, as
+ * Python's // and %, so that a remainder has the sign of b; kn_fmod's has that of a. Not for bool. Of integers, a
+ * quotient by 0 and its remainder are 0 (PyTorch fails on CPUs). */
+KN_API kn_tensor *kn_floor_divide(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_remainder(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_fmod(kn_tensor *a, kn_tensor *b);
+
+/* a / b rounded: not (as kn_div), towards 0, or down. torch.div(a, b, rounding_mode='floor'). */
+typedef enum kn_rounding { KN_ROUNDING_NONE, KN_ROUNDING_TRUNC, KN_ROUNDING_FLOOR } kn_rounding;
+KN_API kn_tensor *kn_div_mode(kn_tensor *a, kn_tensor *b, kn_rounding rounding_mode);
+
+/* Integers are computed in float32 by kn_copysign, kn_atan2 and kn_ldexp; the others take floating dtypes. */
+KN_API kn_tensor *kn_copysign(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_hypot(kn_tensor *a, kn_tensor *b);      /* sqrt(a^2 + b^2), without overflow */
+KN_API kn_tensor *kn_atan2(kn_tensor *a, kn_tensor *b);      /* the angle of the point (b, a) */
+KN_API kn_tensor *kn_ldexp(kn_tensor *a, kn_tensor *b);      /* a 2^b */
+KN_API kn_tensor *kn_logaddexp(kn_tensor *a, kn_tensor *b);  /* log(exp(a) + exp(b)) */
+KN_API kn_tensor *kn_logaddexp2(kn_tensor *a, kn_tensor *b); /* log2(2^a + 2^b) */
+
+/* Not differentiable. */
+KN_API kn_tensor *kn_nextafter(kn_tensor *a, kn_tensor *b); /* the number next to a towards b; float32, float64 */
+KN_API kn_tensor *kn_heaviside(kn_tensor *a, kn_tensor *b); /* 0 where a < 0, b where a is 0, else 1; of one dtype */
+
+/* a + weight (b - a). Floating. */
+KN_API kn_tensor *kn_lerp(kn_tensor *a, kn_tensor *b, kn_tensor *weight);
+KN_API kn_tensor *kn_lerp_scalar(kn_tensor *a, kn_tensor *b, double weight);
+
+/* a + value b c, not for bool; a + value b / c, floating: kn_addcmul(a, b, c, .value = 0.5). */
+typedef struct kn_addcmul_params {
+    double value; /* default 1 */
+} kn_addcmul_params;
+#define KN_ADDCMUL_DEFAULTS .value = 1
+KN_API kn_addcmul_params kn_addcmul_params_init(void);
+KN_API kn_tensor *kn_addcmul_with(kn_tensor *a, kn_tensor *b, kn_tensor *c, const kn_addcmul_params *params);
+KN_API kn_tensor *kn_addcdiv_with(kn_tensor *a, kn_tensor *b, kn_tensor *c, const kn_addcmul_params *params);
+#define kn_addcmul(a, b, c, ...)                                                                                       \
+    KN_CALL(kn_addcmul_with(a, b, c, &(kn_addcmul_params){KN_ADDCMUL_DEFAULTS, __VA_ARGS__}))
+#define kn_addcdiv(a, b, c, ...)                                                                                       \
+    KN_CALL(kn_addcdiv_with(a, b, c, &(kn_addcmul_params){KN_ADDCMUL_DEFAULTS, __VA_ARGS__}))
 
 /* With a number for b: kn_add_scalar(x, 2). As in PyTorch an integer keeps integer dtypes, exactly for int64, a real
  * number (2.0) turns them into float32, and neither widens a floating dtype. The _with functions take a kn_scalar
  * (koine/dtype.h). */
 KN_API kn_tensor *kn_add_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_sub_scalar_with(kn_tensor *a, kn_scalar b);
 KN_API kn_tensor *kn_mul_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_div_scalar_with(kn_tensor *a, kn_scalar b);
 KN_API kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_floor_divide_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_remainder_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_fmod_scalar_with(kn_tensor *a, kn_scalar b);
 #define kn_add_scalar(a, b) kn_add_scalar_with(a, KN_NUMBER(b))
+#define kn_sub_scalar(a, b) kn_sub_scalar_with(a, KN_NUMBER(b))
 #define kn_mul_scalar(a, b) kn_mul_scalar_with(a, KN_NUMBER(b))
+#define kn_div_scalar(a, b) kn_div_scalar_with(a, KN_NUMBER(b))
 #define kn_pow_scalar(a, b) kn_pow_scalar_with(a, KN_NUMBER(b))
+#define kn_floor_divide_scalar(a, b) kn_floor_divide_scalar_with(a, KN_NUMBER(b))
+#define kn_remainder_scalar(a, b) kn_remainder_scalar_with(a, KN_NUMBER(b))
+#define kn_fmod_scalar(a, b) kn_fmod_scalar_with(a, KN_NUMBER(b))
 
-/* In place: b broadcasts to a's shape; computed in the promoted dtype, then converted to a's. */
+/* With the number first: b - a, b / a, b^a. */
+KN_API kn_tensor *kn_rsub_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_rdiv_scalar_with(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_rpow_scalar_with(kn_tensor *a, kn_scalar b);
+#define kn_rsub_scalar(a, b) kn_rsub_scalar_with(a, KN_NUMBER(b))
+#define kn_rdiv_scalar(a, b) kn_rdiv_scalar_with(a, KN_NUMBER(b))
+#define kn_rpow_scalar(a, b) kn_rpow_scalar_with(a, KN_NUMBER(b))
+
+/* In place: b broadcasts to a's shape; computed in the promoted dtype, then converted to a's, which must be of the same
+ * kind or wider (bool < integer < floating). */
 KN_API kn_tensor *kn_add_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_mul_(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_div_(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_pow_(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_floor_divide_(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_remainder_(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_lerp_(kn_tensor *a, kn_tensor *b, kn_tensor *weight);
+KN_API kn_tensor *kn_lerp_scalar_(kn_tensor *a, kn_tensor *b, double weight);
+KN_API kn_tensor *kn_addcmul_with_(kn_tensor *a, kn_tensor *b, kn_tensor *c, const kn_addcmul_params *params);
+KN_API kn_tensor *kn_addcdiv_with_(kn_tensor *a, kn_tensor *b, kn_tensor *c, const kn_addcmul_params *params);
+#define kn_addcmul_(a, b, c, ...)                                                                                      \
+    KN_CALL(kn_addcmul_with_(a, b, c, &(kn_addcmul_params){KN_ADDCMUL_DEFAULTS, __VA_ARGS__}))
+#define kn_addcdiv_(a, b, c, ...)                                                                                      \
+    KN_CALL(kn_addcdiv_with_(a, b, c, &(kn_addcmul_params){KN_ADDCMUL_DEFAULTS, __VA_ARGS__}))
+KN_API kn_tensor *kn_add_scalar_with_(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_sub_scalar_with_(kn_tensor *a, kn_scalar b);
 KN_API kn_tensor *kn_mul_scalar_with_(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_div_scalar_with_(kn_tensor *a, kn_scalar b);
+KN_API kn_tensor *kn_pow_scalar_with_(kn_tensor *a, kn_scalar b);
 KN_API kn_tensor *kn_fill_with_(kn_tensor *a, kn_scalar value);
+#define kn_add_scalar_(a, b) kn_add_scalar_with_(a, KN_NUMBER(b))
+#define kn_sub_scalar_(a, b) kn_sub_scalar_with_(a, KN_NUMBER(b))
 #define kn_mul_scalar_(a, b) kn_mul_scalar_with_(a, KN_NUMBER(b))
+#define kn_div_scalar_(a, b) kn_div_scalar_with_(a, KN_NUMBER(b))
+#define kn_pow_scalar_(a, b) kn_pow_scalar_with_(a, KN_NUMBER(b))
 #define kn_fill_(a, value) kn_fill_with_(a, KN_NUMBER(value))
 KN_API kn_tensor *kn_zero_(kn_tensor *a);
+
+/* --- functions of one tensor -------------------------------------------------------------------------------------- */
 
 /* Functions of real numbers compute integers and bools in float32. */
 KN_API kn_tensor *kn_neg(kn_tensor *x);
@@ -70,17 +160,51 @@ KN_API kn_tensor *kn_tanh(kn_tensor *x);
 KN_API kn_tensor *kn_asinh(kn_tensor *x);
 KN_API kn_tensor *kn_acosh(kn_tensor *x);
 KN_API kn_tensor *kn_atanh(kn_tensor *x);
-KN_API kn_tensor *kn_erf(kn_tensor *x);
-KN_API kn_tensor *kn_erfc(kn_tensor *x);
-KN_API kn_tensor *kn_relu(kn_tensor *x); /* NaN propagates; gradient 0 at 0 */
-KN_API kn_tensor *kn_sigmoid(kn_tensor *x);
-KN_API kn_tensor *kn_logsigmoid(kn_tensor *x);  /* log(sigmoid(x)) */
-KN_API kn_tensor *kn_silu(kn_tensor *x);        /* x sigmoid(x) */
-KN_API kn_tensor *kn_softsign(kn_tensor *x);    /* x / (1 + |x|) */
-KN_API kn_tensor *kn_tanhshrink(kn_tensor *x);  /* x - tanh(x) */
-KN_API kn_tensor *kn_hardsigmoid(kn_tensor *x); /* min(max(x / 6 + 1/2, 0), 1) */
-KN_API kn_tensor *kn_hardswish(kn_tensor *x);   /* x hardsigmoid(x) */
+KN_API kn_tensor *kn_sgn(kn_tensor *x);      /* kn_sign */
+KN_API kn_tensor *kn_positive(kn_tensor *x); /* x itself; not for bool */
 
+/* Rounding; integers stay as they are, and the gradient is 0. Not for bool. */
+KN_API kn_tensor *kn_ceil(kn_tensor *x);
+KN_API kn_tensor *kn_floor(kn_tensor *x);
+KN_API kn_tensor *kn_trunc(kn_tensor *x);
+KN_API kn_tensor *kn_frac(kn_tensor *x); /* x - trunc(x); floating */
+
+/* To the nearest integer or, with decimals, multiple of 10^-decimals; halfway cases to the even one. */
+typedef struct kn_round_params {
+    int decimals; /* default 0; may be negative; 0 for integers */
+} kn_round_params;
+#define KN_ROUND_DEFAULTS .decimals = 0
+KN_API kn_round_params kn_round_params_init(void);
+KN_API kn_tensor *kn_round_with(kn_tensor *x, const kn_round_params *params);
+KN_API kn_tensor *kn_round_with_(kn_tensor *x, const kn_round_params *params);
+#define kn_round(x, ...) KN_CALL(kn_round_with(x, &(kn_round_params){KN_ROUND_DEFAULTS, __VA_ARGS__}))
+#define kn_round_(x, ...) KN_CALL(kn_round_with_(x, &(kn_round_params){KN_ROUND_DEFAULTS, __VA_ARGS__}))
+
+/* Replaces what is not finite. */
+typedef struct kn_nan_to_num_params {
+    double nan;    /* for NaN: default 0 */
+    double posinf; /* for infinity: default infinity, the dtype's largest number */
+    double neginf; /* for -infinity: default -infinity, the dtype's lowest number */
+} kn_nan_to_num_params;
+#define KN_NAN_TO_NUM_DEFAULTS .posinf = (double)INFINITY, .neginf = -(double)INFINITY
+KN_API kn_nan_to_num_params kn_nan_to_num_params_init(void);
+KN_API kn_tensor *kn_nan_to_num_with(kn_tensor *x, const kn_nan_to_num_params *params);
+#define kn_nan_to_num(x, ...)                                                                                          \
+    KN_CALL(kn_nan_to_num_with(x, &(kn_nan_to_num_params){KN_NAN_TO_NUM_DEFAULTS, __VA_ARGS__}))
+
+/* In place. */
+KN_API kn_tensor *kn_neg_(kn_tensor *x);
+KN_API kn_tensor *kn_abs_(kn_tensor *x);
+KN_API kn_tensor *kn_square_(kn_tensor *x);
+KN_API kn_tensor *kn_reciprocal_(kn_tensor *x);
+KN_API kn_tensor *kn_sqrt_(kn_tensor *x);
+KN_API kn_tensor *kn_rsqrt_(kn_tensor *x);
+KN_API kn_tensor *kn_exp_(kn_tensor *x);
+KN_API kn_tensor *kn_log_(kn_tensor *x);
+KN_API kn_tensor *kn_tanh_(kn_tensor *x);
+KN_API kn_tensor *kn_ceil_(kn_tensor *x);
+KN_API kn_tensor *kn_floor_(kn_tensor *x);
+KN_API kn_tensor *kn_trunc_(kn_tensor *x);
 /* min(max(x, min), max): kn_clamp(x, .min = 0). With min > max every element is max. A bound that is not an integer
  * turns integer dtypes into float32; a NaN bound is KN_ERR_ARGUMENT. NaN elements stay NaN. The gradient is 1 where min
  * <= x <= max, else 0. */
@@ -91,47 +215,11 @@ typedef struct kn_clamp_params {
 #define KN_CLAMP_DEFAULTS .min = -(double)INFINITY, .max = (double)INFINITY
 KN_API kn_clamp_params kn_clamp_params_init(void);
 KN_API kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params);
+KN_API kn_tensor *kn_clamp_with_(kn_tensor *x, const kn_clamp_params *params); /* in place */
 #define kn_clamp(x, ...) KN_CALL(kn_clamp_with(x, &(kn_clamp_params){KN_CLAMP_DEFAULTS, __VA_ARGS__}))
-
-/* Comparisons: bool results, not differentiable. */
-KN_API kn_tensor *kn_eq(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_ne(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_lt(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_le(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_gt(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_ge(kn_tensor *a, kn_tensor *b);
-
-/* a where `condition` (bool) is true, else b; all three broadcast. */
-KN_API kn_tensor *kn_where(kn_tensor *condition, kn_tensor *a, kn_tensor *b);
-
-/* --- activations and dropout -------------------------------------------------------------------- */
-
-/* An activation that another operator applies to its result before storing it, which saves a pass over memory. Results
- * and gradients are those of kn_relu or kn_relu6 applied afterwards. Modules do this themselves where an activation
- * follows (kn_forward_activated in koine/module.h). */
-typedef enum kn_activation { KN_ACTIVATION_NONE, KN_ACTIVATION_RELU, KN_ACTIVATION_RELU6 } kn_activation;
-
-/* min_val where x < min_val, max_val where x > max_val, else x (also NaN); min_val <= max_val. Unlike kn_clamp's, the
- * gradient is 0 at the bounds. Not for bool. kn_relu6: hardtanh between 0 and 6. */
-KN_API kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val);
-KN_API kn_tensor *kn_relu6(kn_tensor *x);
-
-/* activation(a + b) in one pass, as at the end of a residual block. Floating dtypes. */
-KN_API kn_tensor *kn_add_activated(kn_tensor *a, kn_tensor *b, kn_activation activation);
-
-/* Sets each element (dropout2d: each channel of each image) to 0 with probability p, 0 <= p <= 1, and scales the others
- * by 1 / (1 - p). The identity unless `training`. Advances the generator. */
-typedef struct kn_dropout_params {
-    double p;                /* default 0.5 */
-    bool training;           /* default true */
-    kn_generator *generator; /* default NULL: that of the device */
-} kn_dropout_params;
-#define KN_DROPOUT_DEFAULTS .p = 0.5, .training = true
-KN_API kn_dropout_params kn_dropout_params_init(void);
-KN_API kn_tensor *kn_dropout_with(kn_tensor *x, const kn_dropout_params *params);
-KN_API kn_tensor *kn_dropout2d_with(kn_tensor *x, const kn_dropout_params *params);
-#define kn_dropout(x, ...) KN_CALL(kn_dropout_with(x, &(kn_dropout_params){KN_DROPOUT_DEFAULTS, __VA_ARGS__}))
-#define kn_dropout2d(x, ...) KN_CALL(kn_dropout2d_with(x, &(kn_dropout_params){KN_DROPOUT_DEFAULTS, __VA_ARGS__}))
+#define kn_clamp_(x, ...) KN_CALL(kn_clamp_with_(x, &(kn_clamp_params){KN_CLAMP_DEFAULTS, __VA_ARGS__}))
+#define kn_clip kn_clamp
+#define kn_clip_ kn_clamp_
 
 KN_END_DECLS
 

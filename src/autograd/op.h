@@ -180,13 +180,12 @@ static inline const kn_op_params *kn_op_params_of(const kn_op *op)
         int64_t: KN_PARAM_INT64,                                                                                       \
         int64_t *: KN_PARAM_INT64,                                                                                     \
         double: KN_PARAM_DOUBLE,                                                                                       \
+        double *: KN_PARAM_DOUBLE,                                                                                     \
         kn_scalar: KN_PARAM_SCALAR,                                                                                    \
         kn_dtype: KN_PARAM_DTYPE,                                                                                      \
-        kn_activation: KN_PARAM_ENUM,                                                                                  \
-        kn_reduction: KN_PARAM_ENUM,                                                                                   \
-        kn_scatter_reduction: KN_PARAM_ENUM,                                                                           \
         kn_ints: KN_PARAM_INTS,                                                                                        \
-        kn_generator *: KN_PARAM_GENERATOR)
+        kn_generator *: KN_PARAM_GENERATOR,                                                                            \
+        default: KN_PARAM_ENUM)
 
 /* --- applying ----------------------------------------------------------------------------------------------------- */
 

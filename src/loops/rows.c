@@ -171,7 +171,7 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
     int count = combines ? add_fields(args, p, fields, count_fields(p->code)) : 0;
     if (form->stage == KN_ROWS_SCAN) {
         args[count++] = operand_argument(&p->inputs[0]);
-        for (int i = 0; i < count_fields(p->code); i++) /* ignored if nothing is cut */
+        for (int i = 0; i < count_fields(p->code) + form->has_place; i++) /* ignored if nothing is cut */
             args[count++] = fields ? field_argument(p, fields, i) : operand_argument(&p->inputs[0]);
         return count;
     }

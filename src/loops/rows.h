@@ -104,8 +104,8 @@ typedef struct kn_rows_problem {
     kn_rows_operand columns[KN_ROWS_OUTPUTS]; /* values of the columns' code, [n]; dtype 0: unwanted */
     int64_t ignored;                          /* an index that selects nothing */
     double numbers[KN_ROWS_NUMBERS];
-    /* A scan: one value per element, of the row up to it or, backwards, from it on; the output is [outer, n, inner].
-     * For codes without a place and without per_row inputs. */
+    /* A scan: one value per element, of the row up to it or, backwards, from it on; the outputs are [outer, n, inner].
+     * For codes without per_row inputs. */
     bool scans, backwards;
 } kn_rows_problem;
 

@@ -67,7 +67,7 @@ void kn_rows_write_parameters(const rows_writer *w)
         kn_text_format(w->out, "KN_OUT(kn_out%d), ", i);
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "KN_IN(kn_in%d), ", i);
-    if (finds_places(w))
+    if (finds_places(w) || scans_places(w))
         kn_text_append(w->out, "KN_IN(kn_places), ");
     kn_text_append(w->out, "const kn_rows_plan kn_given");
     for (int i = 0; letters(w->code->numbers)[i]; i++)
@@ -81,7 +81,7 @@ void kn_rows_write_parameters(const rows_writer *w)
         kn_text_format(w->out, "KN_BIND_OUT(%s, kn_out%d); ", kn_dtype_cl(w->outputs[i].dtype), i);
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "KN_BIND_IN(%s, kn_in%d); ", kn_dtype_cl(w->inputs[i].dtype), i);
-    if (finds_places(w))
+    if (finds_places(w) || scans_places(w))
         kn_text_append(w->out, "KN_BIND_IN(long, kn_places); ");
     /* A copy that no store can alias: its fields stay in registers. */
     kn_text_append(w->out, "const kn_rows_plan kn_plan = kn_given; const kn_operands kn_x = {");
@@ -147,5 +147,13 @@ void kn_rows_write_earlier(const rows_writer *w)
         else
             kn_text_format(w->out, "kn_in%d[kn_at]; ", i);
     }
+    if (w->place[0] && w->form->width > 1)
+        kn_text_format(
+            w->out,
+            "{ %s kn_each[KN_W]; for (long kn_j = 0; kn_j < KN_W; kn_j++) kn_each[kn_j] = "
+            "kn_places[(kn_at) + min(kn_j, (kn_count) - 1)]; (kn_s).%s = KN_JOIN(vload, KN_W)(0, kn_each); }",
+            kn_dtype_size((kn_dtype)w->form->compute) == 8 ? "long" : "int", w->place);
+    else if (w->place[0])
+        kn_text_format(w->out, "(kn_s).%s = kn_places[kn_at]; ", w->place);
     kn_text_append(w->out, "\n");
 }

@@ -67,6 +67,8 @@ static inline bool has(const char *text, char letter) { return strchr(letters(te
 static inline bool is_real(const rows_writer *w) { return kn_dtype_is_floating((kn_dtype)w->form->compute); }
 static inline bool finds_places(const rows_writer *w) { return w->place[0] && w->form->stage == KN_ROWS_COMBINED; }
 
+static inline bool scans_places(const rows_writer *w) { return w->place[0] && w->form->stage == KN_ROWS_SCAN; }
+
 static inline bool has_total(const rows_writer *w) { return w->num_all_passes > w->num_passes; }
 
 /* Is it loaded by kn_load, for each index? */

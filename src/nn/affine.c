@@ -21,7 +21,12 @@ kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const i
     double fan_in = 1;
     for (int i = 1; i < ndim; i++)
         fan_in *= (double)shape[i];
-    double bound = 1 / sqrt(fan_in);
+    return kn_affine_make_within(module, affine, ndim, shape, bias_size, 1 / sqrt(fan_in));
+}
+
+kn_status kn_affine_make_within(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, int64_t bias_size,
+                                double bound)
+{
     /* The scope releases its references, the module keeps its own. */
     int depth = kn_scope_begin();
     if (depth == 0)

@@ -12,3 +12,7 @@ typedef struct kn_affine {
  * uniform in +-1/sqrt(fan_in), and registers them. This is PyTorch's reset_parameters, kaiming_uniform(a = sqrt(5));
  * fan_in is the number of elements of weight[0]. */
 kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, int64_t bias_size);
+
+/* The same, uniform in +-bound. */
+kn_status kn_affine_make_within(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, int64_t bias_size,
+                                double bound);

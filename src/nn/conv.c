@@ -1,4 +1,5 @@
 /* nn/conv.c - convolution and transposed convolution in one to three dimensions, with weight and bias. */
+#include <koine/operators.h>
 #include <string.h>
 
 #include "base/directions.h"
@@ -18,6 +19,7 @@ typedef struct conv {
     kn_affine affine;
     kn_nn_conv_params params;
     kn_conv_params call; /* the same, as kn_conv takes it */
+    kn_ints pad;         /* with a padding mode: as kn_pad takes it; `call` then has no padding */
 } conv;
 
 static kn_tensor *forward(kn_module *module, kn_tensor *x, kn_activation activation)
@@ -25,6 +27,8 @@ static kn_tensor *forward(kn_module *module, kn_tensor *x, kn_activation activat
     conv *self = module->self;
     kn_conv_params call = self->call;
     call.activation = activation;
+    if (self->pad.count > 0)
+        x = kn_pad_with(x, self->pad.count, self->pad.values, &(kn_pad_params){.mode = self->params.padding_mode});
     return self->layer->apply(x, self->affine.weight, self->affine.bias, &call);
 }
 
@@ -71,6 +75,8 @@ static void append_padding(kn_text *text, int dims, const kn_nn_conv_params *p)
         append_sizes(text, "padding_after", dims, after);
 }
 
+static const char *const padding_modes[] = {"zeros", "reflect", "replicate", "circular"};
+
 /* Like print(nn.Conv2d(...)): omits defaults, except kernel size and stride. */
 static void describe(kn_module *module, kn_text *text)
 {
@@ -87,6 +93,8 @@ static void describe(kn_module *module, kn_text *text)
         kn_text_format(text, ", groups=%lld", (long long)p->groups);
     if (!p->bias)
         kn_text_append(text, ", bias=False");
+    if (p->padding_mode != KN_PAD_CONSTANT)
+        kn_text_format(text, ", padding_mode=%s", padding_modes[p->padding_mode]);
 }
 
 /* --- construction ------------------------------------------------------------------------------------------------- */
@@ -104,6 +112,32 @@ static kn_conv_params call_params(const kn_nn_conv_params *p)
     memcpy(call.dilations, p->dilations, sizeof call.dilations);
     memcpy(call.output_paddings, p->output_paddings, sizeof call.output_paddings);
     return call;
+}
+
+/* Moves the padding, where it is not of zeros, from the convolution's parameters to those of kn_pad. */
+static void separate_padding(conv *self)
+{
+    const kn_nn_conv_params *p = &self->params;
+    const int dims = self->layer->kind.dims;
+    int64_t kernel[3], dilation[3], padding[3];
+
+    if (p->padding_mode == KN_PAD_CONSTANT)
+        return;
+    kn_directions(kernel, dims, p->kernel_size, p->kernel_sizes, 1);
+    kn_directions(dilation, dims, p->dilation, p->dilations, 1);
+    kn_directions(padding, dims, p->padding, p->paddings, 0);
+    for (int d = 2; d >= 3 - dims; d--) {
+        const int64_t same = dilation[d] * (kernel[d] - 1), after = p->paddings_after[d - (3 - dims)];
+        const bool is_same = padding[d] == KN_PADDING_SAME;
+        self->pad.values[self->pad.count++] = is_same ? same / 2 : padding[d];
+        self->pad.values[self->pad.count++] = is_same                         ? same - same / 2
+                                              : after == KN_PADDING_SYMMETRIC ? padding[d]
+                                                                              : after;
+    }
+    self->call.padding = 0;
+    memset(self->call.paddings, 0, sizeof self->call.paddings);
+    for (int d = 0; d < 3; d++)
+        self->call.paddings_after[d] = KN_PADDING_SYMMETRIC;
 }
 
 /* [out, in / groups, kernel...], transposed [in, out / groups, kernel...]. */
@@ -126,6 +160,12 @@ static kn_status check_sizes(const kn_conv_kind *kind, const kn_nn_conv_params *
     if (p->in_channels % p->groups != 0 || p->out_channels % p->groups != 0)
         return kn_fail(KN_ERR_ARGUMENT, "groups (%lld) must divide in_channels (%lld) and out_channels (%lld)",
                        (long long)p->groups, (long long)p->in_channels, (long long)p->out_channels);
+    if ((unsigned)p->padding_mode >= sizeof padding_modes / sizeof *padding_modes)
+        return kn_fail(KN_ERR_ARGUMENT, "padding_mode %d is none of zeros, reflect, replicate, circular",
+                       (int)p->padding_mode);
+    if (kind->transposed && p->padding_mode != KN_PAD_CONSTANT)
+        return kn_fail(KN_ERR_ARGUMENT, "padding_mode must be zeros for transposed convolution, not %s",
+                       padding_modes[p->padding_mode]);
     kn_directions(kernel, kind->dims, p->kernel_size, p->kernel_sizes, 1);
     for (int d = 3 - kind->dims; d < 3; d++)
         if (kernel[d] < 1)
@@ -158,6 +198,7 @@ static kn_module *make(const conv_layer *layer, const kn_nn_conv_params *params)
     conv self = {.layer = layer, .params = *params, .call = call_params(params)};
     if (check(layer, params, &self.call) != KN_OK)
         return kn_error_make_sticky();
+    separate_padding(&self);
     kn_module *module = kn_layer_new_activated(layer->name, forward, describe, &self, sizeof self);
     if (module == NULL)
         return NULL;

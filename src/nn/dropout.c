@@ -1,41 +1,54 @@
-/* nn/dropout.c - dropout of elements and of channels; the identity in evaluation mode. */
+/* nn/dropout.c - dropout of elements and of channels, also for SELU; the identity in evaluation mode. */
 #include "base/error.h"
 #include "nn/module.h"
 
-static kn_tensor *element_forward(kn_module *module, kn_tensor *x)
+typedef kn_tensor *(*dropout_function)(kn_tensor *x, const kn_dropout_params *params);
+
+typedef struct dropout_layer {
+    kn_nn_dropout_params params;
+    dropout_function apply;
+} dropout_layer;
+
+static kn_tensor *forward(kn_module *module, kn_tensor *x)
 {
-    const kn_nn_dropout_params *self = module->self;
+    const dropout_layer *self = module->self;
     if (!module->training)
         return x;
-    return kn_dropout_with(x, &(kn_dropout_params){.p = self->p, .training = true, .generator = self->generator});
+    return self->apply(
+        x, &(kn_dropout_params){.p = self->params.p, .training = true, .generator = self->params.generator});
 }
 
-static kn_tensor *channel_forward(kn_module *module, kn_tensor *x)
+/* The functions for SELU have parameters with the same fields. */
+static kn_tensor *alpha(kn_tensor *x, const kn_dropout_params *p)
 {
-    const kn_nn_dropout_params *self = module->self;
-    if (!module->training)
-        return x;
-    return kn_dropout2d_with(x, &(kn_dropout_params){.p = self->p, .training = true, .generator = self->generator});
+    return kn_alpha_dropout(x, .p = p->p, .training = p->training, .generator = p->generator);
+}
+
+static kn_tensor *feature_alpha(kn_tensor *x, const kn_dropout_params *p)
+{
+    return kn_feature_alpha_dropout(x, .p = p->p, .training = p->training, .generator = p->generator);
 }
 
 static void describe(kn_module *module, kn_text *text)
 {
-    kn_text_format(text, "p=%g, inplace=False", ((const kn_nn_dropout_params *)module->self)->p);
+    kn_text_format(text, "p=%g, inplace=False", ((const dropout_layer *)module->self)->params.p);
 }
 
 kn_nn_dropout_params kn_nn_dropout_params_init(void) { return (kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS}; }
 
-static kn_module *make(const char *name, kn_forward_function forward, const kn_nn_dropout_params *params)
+static kn_module *make(const char *name, dropout_function apply, const kn_nn_dropout_params *params)
 {
-    params = params ? params : &(kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS};
-    if (!(params->p >= 0 && params->p <= 1))
-        return kn_fail_null(KN_ERR_ARGUMENT, "%s: p must be a probability from 0 to 1, not %g", name, params->p);
-    return kn_layer_new(name, forward, describe, params, sizeof *params);
+    dropout_layer self = {params ? *params : (kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS}, apply};
+    if (!(self.params.p >= 0 && self.params.p <= 1))
+        return kn_fail_null(KN_ERR_ARGUMENT, "%s: p must be a probability from 0 to 1, not %g", name, self.params.p);
+    return kn_layer_new(name, forward, describe, &self, sizeof self);
 }
 
-kn_module *kn_nn_dropout_with(const kn_nn_dropout_params *params) { return make("Dropout", element_forward, params); }
-
-kn_module *kn_nn_dropout2d_with(const kn_nn_dropout_params *params)
-{
-    return make("Dropout2d", channel_forward, params);
-}
+#define DROPOUT(id, type_name, apply)                                                                                  \
+    kn_module *kn_nn_##id##_with(const kn_nn_dropout_params *params) { return make(type_name, apply, params); }
+DROPOUT(dropout, "Dropout", kn_dropout_with)
+DROPOUT(dropout1d, "Dropout1d", kn_dropout1d_with)
+DROPOUT(dropout2d, "Dropout2d", kn_dropout2d_with)
+DROPOUT(dropout3d, "Dropout3d", kn_dropout3d_with)
+DROPOUT(alpha_dropout, "AlphaDropout", alpha)
+DROPOUT(feature_alpha_dropout, "FeatureAlphaDropout", feature_alpha)

@@ -49,13 +49,17 @@ static const kn_op_param *param_called(const kn_op *op, const char *name, size_t
 static void describe(kn_module *module, kn_text *text)
 {
     const operator_layer *self = module->self;
-    for (const char *at = self->shown; at && *at;) {
-        const size_t length = strcspn(at, " ");
-        const kn_op_param *param = param_called(self->op, at, length);
-        kn_text_format(text, "%s%.*s=", at > self->shown ? ", " : "", (int)length, at);
+    for (const char *at = self->shown; *at;) {
+        const bool is_named = *at != '=';
+        const char *name = at + !is_named;
+        const size_t length = strcspn(name, " ");
+        const kn_op_param *param = param_called(self->op, name, length);
+        kn_text_append(text, at > self->shown ? ", " : "");
+        if (is_named)
+            kn_text_format(text, "%.*s=", (int)length, name);
         if (param)
             kn_param_append(text, param, self->params + param->offset, true);
-        at += length + strspn(at + length, " ");
+        at = name + length + strspn(name + length, " ");
     }
 }
 

@@ -7,7 +7,7 @@
 /* A layer that applies `op` with a copy of `params`, of the operator's own struct (NULL: the defaults), to as many
  * tensors as the operator has inputs, and returns its first output. Parameters out of range are KN_ERR_ARGUMENT here,
  * with the layer's name. The layer is printed with the parameters named in `shown`, blank-separated, in that order:
- * "kernel_size stride"; NULL: none. */
+ * "kernel_size stride", or "=lambd" for the value alone; NULL: none. */
 kn_module *kn_layer_of_operator(const char *type_name, const kn_op *op, const void *params, const char *shown);
 
 /* The same for an operator whose last `count` inputs are tensors of the layer: buffers with the inputs' names. NULL ones

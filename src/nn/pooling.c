@@ -9,6 +9,7 @@ typedef struct pool_layer {
     const char *name;
     int dims;
     kn_tensor *(*apply)(kn_tensor *x, const kn_pool_params *params);
+    kn_tensor *(*with_indices)(kn_tensor *x, kn_tensor **indices, const kn_pool_params *params);
 } pool_layer;
 
 typedef struct pooling {
@@ -110,6 +111,26 @@ static kn_module *make_max(const pool_layer *layer, const kn_pool_params *params
     return module;
 }
 
+static kn_status indices_forward(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    const pooling *self = module->self;
+    outputs[0] = self->layer->with_indices(inputs[0], &outputs[1], &self->params);
+    return outputs[0] != NULL ? KN_OK : kn_error_status();
+}
+
+static kn_module *make_with_indices(const pool_layer *layer, const kn_pool_params *params)
+{
+    const pooling self = {layer, params ? *params : (kn_pool_params){KN_POOL_DEFAULTS}};
+    if (check(layer, &self.params) != KN_OK)
+        return kn_error_make_sticky();
+    return kn_layer_new_kind(layer->name,
+                             &(kn_module_kind){.forward_many = indices_forward,
+                                               .signature = {.inputs = 1, .outputs = 2},
+                                               .describe = describe_max,
+                                               .is_layer = true},
+                             &self, sizeof self);
+}
+
 static kn_module *make_avg(const pool_layer *layer, const kn_pool_params *params)
 {
     const pooling self = {layer, params ? *params : (kn_pool_params){KN_POOL_DEFAULTS}};
@@ -121,12 +142,18 @@ static kn_module *make_avg(const pool_layer *layer, const kn_pool_params *params
 #define POOLINGS(count)                                                                                                \
     kn_module *kn_nn_max_pool##count##d_with(const kn_pool_params *params)                                             \
     {                                                                                                                  \
-        static const pool_layer layer = {"MaxPool" #count "d", count, kn_max_pool##count##d_with};                     \
+        static const pool_layer layer = {"MaxPool" #count "d", count, .apply = kn_max_pool##count##d_with};            \
         return make_max(&layer, params);                                                                               \
+    }                                                                                                                  \
+    kn_module *kn_nn_max_pool##count##d_with_indices_with(const kn_pool_params *params)                                \
+    {                                                                                                                  \
+        static const pool_layer layer = {"MaxPool" #count "d", count,                                                  \
+                                         .with_indices = kn_max_pool##count##d_with_indices_with};                     \
+        return make_with_indices(&layer, params);                                                                      \
     }                                                                                                                  \
     kn_module *kn_nn_avg_pool##count##d_with(const kn_pool_params *params)                                             \
     {                                                                                                                  \
-        static const pool_layer layer = {"AvgPool" #count "d", count, kn_avg_pool##count##d_with};                     \
+        static const pool_layer layer = {"AvgPool" #count "d", count, .apply = kn_avg_pool##count##d_with};            \
         return make_avg(&layer, params);                                                                               \
     }
 
@@ -138,8 +165,8 @@ POOLINGS(3)
 
 typedef struct adaptive_pooling {
     int dims;
-    bool average;
-    int64_t size[3]; /* the last `dims` are used */
+    bool average, indices; /* indices: a second output */
+    int64_t size[3];       /* the last `dims` are used */
 } adaptive_pooling;
 
 static kn_tensor *adaptive_forward(kn_module *module, kn_tensor *x)
@@ -157,47 +184,66 @@ static kn_tensor *adaptive_forward(kn_module *module, kn_tensor *x)
     }
 }
 
+static kn_status adaptive_indices_forward(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    const adaptive_pooling *self = module->self;
+    const int64_t *n = self->size;
+    kn_tensor *x = inputs[0], **indices = &outputs[1];
+    outputs[0] = self->dims == 1   ? kn_adaptive_max_pool1d_with_indices(x, n[2], indices)
+                 : self->dims == 2 ? kn_adaptive_max_pool2d_with_indices(x, n[1], n[2], indices)
+                                   : kn_adaptive_max_pool3d_with_indices(x, n[0], n[1], n[2], indices);
+    return outputs[0] != NULL ? KN_OK : kn_error_status();
+}
+
+/* -1 is None. */
 static void describe_adaptive(kn_module *module, kn_text *text)
 {
     const adaptive_pooling *self = module->self;
-    append_size(text, "output_size", self->dims, self->size, self->dims > 1);
+    kn_text_append(text, self->dims > 1 ? "output_size=(" : "output_size=");
+    for (int d = 3 - self->dims; d < 3; d++) {
+        if (self->size[d] == -1)
+            kn_text_append(text, "None");
+        else
+            kn_text_format(text, "%lld", (long long)self->size[d]);
+        kn_text_append(text, d < 2 ? ", " : self->dims > 1 ? ")" : "");
+    }
 }
 
 static kn_module *adaptive(const char *name, adaptive_pooling self)
 {
     for (int d = 3 - self.dims; d < 3; d++)
-        if (self.size[d] < 1)
-            return kn_fail_null(KN_ERR_ARGUMENT, "%s: output_size (%lld, %s) must be at least 1", name,
-                                (long long)self.size[d], kn_direction_name(self.dims, d));
-    return kn_layer_new(name, adaptive_forward, describe_adaptive, &self, sizeof self);
+        if (self.size[d] < 1 && self.size[d] != -1)
+            return kn_fail_null(KN_ERR_ARGUMENT, "%s: output_size (%lld, %s) must be at least 1, or -1 for the input's",
+                                name, (long long)self.size[d], kn_direction_name(self.dims, d));
+    if (!self.indices)
+        return kn_layer_new(name, adaptive_forward, describe_adaptive, &self, sizeof self);
+    return kn_layer_new_kind(name,
+                             &(kn_module_kind){.forward_many = adaptive_indices_forward,
+                                               .signature = {.inputs = 1, .outputs = 2},
+                                               .describe = describe_adaptive,
+                                               .is_layer = true},
+                             &self, sizeof self);
 }
 
-kn_module *kn_nn_adaptive_max_pool1d(int64_t output_length)
-{
-    return adaptive("AdaptiveMaxPool1d", (adaptive_pooling){1, false, {1, 1, output_length}});
-}
+#define SIZES_1 int64_t length
+#define SIZES_2 int64_t height, int64_t width
+#define SIZES_3 int64_t depth, SIZES_2
+#define ADAPTIVES(count, ...)                                                                                          \
+    kn_module *kn_nn_adaptive_max_pool##count##d(SIZES_##count)                                                        \
+    {                                                                                                                  \
+        return adaptive("AdaptiveMaxPool" #count "d", (adaptive_pooling){.dims = count, .size = {__VA_ARGS__}});       \
+    }                                                                                                                  \
+    kn_module *kn_nn_adaptive_max_pool##count##d_with_indices(SIZES_##count)                                           \
+    {                                                                                                                  \
+        return adaptive("AdaptiveMaxPool" #count "d",                                                                  \
+                        (adaptive_pooling){.dims = count, .indices = true, .size = {__VA_ARGS__}});                    \
+    }                                                                                                                  \
+    kn_module *kn_nn_adaptive_avg_pool##count##d(SIZES_##count)                                                        \
+    {                                                                                                                  \
+        return adaptive("AdaptiveAvgPool" #count "d",                                                                  \
+                        (adaptive_pooling){.dims = count, .average = true, .size = {__VA_ARGS__}});                    \
+    }
 
-kn_module *kn_nn_adaptive_max_pool2d(int64_t output_height, int64_t output_width)
-{
-    return adaptive("AdaptiveMaxPool2d", (adaptive_pooling){2, false, {1, output_height, output_width}});
-}
-
-kn_module *kn_nn_adaptive_max_pool3d(int64_t output_depth, int64_t output_height, int64_t output_width)
-{
-    return adaptive("AdaptiveMaxPool3d", (adaptive_pooling){3, false, {output_depth, output_height, output_width}});
-}
-
-kn_module *kn_nn_adaptive_avg_pool1d(int64_t output_length)
-{
-    return adaptive("AdaptiveAvgPool1d", (adaptive_pooling){1, true, {1, 1, output_length}});
-}
-
-kn_module *kn_nn_adaptive_avg_pool2d(int64_t output_height, int64_t output_width)
-{
-    return adaptive("AdaptiveAvgPool2d", (adaptive_pooling){2, true, {1, output_height, output_width}});
-}
-
-kn_module *kn_nn_adaptive_avg_pool3d(int64_t output_depth, int64_t output_height, int64_t output_width)
-{
-    return adaptive("AdaptiveAvgPool3d", (adaptive_pooling){3, true, {output_depth, output_height, output_width}});
-}
+ADAPTIVES(1, 1, 1, length)
+ADAPTIVES(2, 1, height, width)
+ADAPTIVES(3, depth, height, width)

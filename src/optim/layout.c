@@ -1,5 +1,5 @@
-/* optim/layout.c - the layout of the optimizer's state: buckets of one group, device and dtype, with one flat tensor per
- * kind of state. */
+/* optim/layout.c - the layout of the optimizer's state: buckets of one group, device and dtype, with one flat tensor
+ * per kind of state. */
 #include <string.h>
 
 #include "base/error.h"

@@ -24,9 +24,12 @@ def draw_case(rng, operator):
     return CASES[operator.name](Draw(rng, operator))
 
 
+import index  # noqa: E402,F401
+import elementwise  # noqa: E402,F401
 import layers  # noqa: E402,F401
 import losses  # noqa: E402,F401
 import pointwise  # noqa: E402,F401
 import products  # noqa: E402,F401
 import rows  # noqa: E402,F401
 import shapes  # noqa: E402,F401
+import vision  # noqa: E402,F401

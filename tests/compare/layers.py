@@ -34,7 +34,7 @@ def convolution(d):
     kernel = tuple(d.integer(1, 3) for _ in range(n))
     stride = tuple(d.integer(1, 2) for _ in range(n))
     dilation = tuple(d.integer(1, 2) for _ in range(n))
-    padding = tuple(d.integer(0, 2) for _ in range(n))
+    padding = tuple(d.integer(0, 1 if transposed else 2) for _ in range(n))
     x = d.floats(shape=(d.integer(1, 2), c) + tuple(d.integer(4, 7) for _ in range(n)), special=False)
     weight = d.like(x, ((c, k // groups) if transposed else (k, c // groups)) + kernel, special=False)
     bias = d.like(x, (k,), special=False) if d.chance(0.6) else None

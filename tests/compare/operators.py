@@ -77,6 +77,8 @@ class Operator:
             raw = Scalar(isinstance(value, int), int(value) if isinstance(value, int) else 0, float(value))
         elif kind == "dtype":
             raw = INT(DTYPES.index(value))
+        elif kind == "double" and isinstance(value, (tuple, list)):
+            raw = (DOUBLE * len(value))(*value)
         else:
             raw = {"bool": BOOL, "int": INT, "double": DOUBLE}[kind](value)
         ctypes.memmove(ctypes.addressof(buffer) + param.offset, ctypes.addressof(raw), ctypes.sizeof(raw))

@@ -1,7 +1,8 @@
 """Golden cases of scaled dot-product attention, and modules with it: weights as PyTorch saves them, inputs and outputs.
 
 attention.safetensors          cases of the operator
-attention_modules.safetensors  for each module NAME/weights..., NAME/in0, ..., NAME/out, NAME/out1
+attention_weights.safetensors  the state dict of a ModuleDict, as PyTorch saves it
+attention_run.safetensors      cases of its modules: inputs, outputs, the gradient of the first input
 """
 import os
 
@@ -56,5 +57,82 @@ def operator(folder):
     f.save(folder)
 
 
+def network():
+    n = torch.nn
+    layer = {'d_model': 8, 'nhead': 2, 'dim_feedforward': 12, 'dropout': 0.0}
+    return n.ModuleDict({
+        'plain': n.MultiheadAttention(8, 2),
+        'other_sizes': n.MultiheadAttention(6, 3, add_bias_kv=True, add_zero_attn=True, kdim=5, vdim=7, batch_first=True),
+        'no_bias': n.MultiheadAttention(6, 2, bias=False, batch_first=True),
+        'encoder': n.TransformerEncoder(n.TransformerEncoderLayer(**layer, batch_first=True), 2, norm=n.LayerNorm(8), enable_nested_tensor=False),
+        'first': n.TransformerEncoderLayer(**layer, activation='gelu', norm_first=True, bias=False),
+        'decoder': n.TransformerDecoder(n.TransformerDecoderLayer(**layer), 2),
+        'transformer': n.Transformer(8, 2, 1, 1, 12, 0.0, batch_first=True),
+    })
+
+
+def modules(folder):
+    """NAME of the ModuleDict's `module` is called with in0, in1, ..., where the omitted ones are missing."""
+    f = GoldenFile('unused', 73)
+    torch.manual_seed(3)
+    nets = network()
+    with torch.no_grad():
+        for p in nets.parameters():
+            p += 0.1 * f.uniform(*p.shape).float()
+    save_safetensors(os.path.join(folder, 'attention_weights.safetensors'), nets.state_dict(), {'format': 'pt'})
+    nets = nets.double()
+    tensors, metadata = {}, {'torch': torch.__version__}
+
+    def case(name, module, inputs, call):
+        nets.zero_grad()
+        inputs = [x if x is None else x.clone().requires_grad_(x.is_floating_point()) for x in inputs]
+        outputs = call(nets[module], *inputs)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        gout = f.uniform(*outputs[0].shape)
+        outputs[0].backward(gout)
+        metadata[name] = 'module=' + module
+        tensors[name + '/gout'] = gout.float()
+        for i, x in enumerate(inputs):
+            if x is not None:
+                tensors['%s/in%d' % (name, i)] = x.float() if x.is_floating_point() else x
+        tensors[name + '/grad0'] = inputs[0].grad
+        for i, y in enumerate(outputs):
+            tensors[name + '/out%s' % (i or '')] = y
+
+    def masked(*shape):
+        mask = torch.from_numpy(f.random.rand(*shape) < 0.4)
+        mask[..., 0] = False
+        return mask
+
+    causal = torch.triu(torch.ones(4, 4, dtype=torch.bool), 1)
+    u = f.uniform
+    three = (u(4, 2, 8), u(5, 2, 8), u(5, 2, 8))
+    case('plain', 'plain', three, lambda m, q, k, v: m(q, k, v, need_weights=False)[0])
+    case('weights', 'plain', three, lambda m, q, k, v: m(q, k, v))
+    case('weights_of_heads', 'plain', three, lambda m, q, k, v: m(q, k, v, average_attn_weights=False))
+    case('masks', 'plain', three + (masked(2, 5), masked(4, 4, 5).reshape(4, 4, 5)),
+         lambda m, q, k, v, p, a: m(q, k, v, key_padding_mask=p, attn_mask=a, need_weights=False)[0])
+    case('terms', 'plain', three + (None, u(4, 5)), lambda m, q, k, v, p, a: m(q, k, v, attn_mask=a, need_weights=False)[0])
+    case('self', 'plain', (u(4, 2, 8),), lambda m, x: m(x, x, x, need_weights=False)[0])
+    case('no_batch', 'plain', (u(4, 8), u(5, 8), u(5, 8)), lambda m, q, k, v: m(q, k, v))
+    other = (u(2, 4, 6), u(2, 5, 5), u(2, 5, 7), masked(2, 5))
+    case('other_sizes', 'other_sizes', other, lambda m, q, k, v, p: m(q, k, v, key_padding_mask=p, need_weights=False)[0])
+    case('no_bias', 'no_bias', (u(2, 4, 6), u(2, 3, 6), u(2, 3, 6)), lambda m, q, k, v: m(q, k, v, need_weights=False)[0])
+    case('encoder', 'encoder', (u(2, 4, 8),), lambda m, x: m(x))
+    case('encoder_masks', 'encoder', (u(2, 4, 8), causal, masked(2, 4)), lambda m, x, a, p: m(x, a, p))
+    case('causal', 'encoder', (u(2, 4, 8),), lambda m, x: m(x, causal))
+    case('first', 'first', (u(4, 2, 8),), lambda m, x: m(x))
+    case('decoder', 'decoder', (u(4, 2, 8), u(5, 2, 8)), lambda m, x, y: m(x, y))
+    case('decoder_masks', 'decoder', (u(4, 2, 8), u(5, 2, 8), causal, masked(4, 5), masked(2, 4), masked(2, 5)),
+         lambda m, x, y, a, b, p, r: m(x, y, a, b, p, r))
+    case('transformer', 'transformer', (u(2, 3, 8), u(2, 4, 8)), lambda m, x, y: m(x, y))
+    case('transformer_masks', 'transformer', (u(2, 3, 8), u(2, 4, 8), None, causal, None, masked(2, 3), None, masked(2, 3)),
+         lambda m, x, y, a, b, c, p, r, s: m(x, y, tgt_mask=b, src_key_padding_mask=p, memory_key_padding_mask=s))
+    metadata['cases'] = ' '.join(metadata.keys() - {'torch'})
+    metadata['cases'] = ' '.join(sorted(metadata['cases'].split()))
+    save_safetensors(os.path.join(folder, 'attention_run.safetensors'), tensors, metadata)
+
+
 def make(folder):
     operator(folder)
+    modules(folder)

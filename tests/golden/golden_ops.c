@@ -175,6 +175,34 @@ static kn_tensor *apply_norm(const golden_case *c, const char *op, kn_tensor *co
                                                             .eps = golden_number(c, "eps", 1e-5)});
 }
 
+/* Functions that compose operators. */
+static bool is_composed(const char *op)
+{
+    return strstr(op, "_shuffle") || strstr(op, "_unshuffle") || strncmp(op, "lp_pool", 7) == 0 ||
+           strcmp(op, "affine_grid") == 0 || strcmp(op, "bilinear") == 0;
+}
+
+static kn_tensor *apply_composed(const golden_case *c, const char *op, kn_tensor *const *x)
+{
+    static kn_tensor *(*const norms[3])(kn_tensor *, double, const kn_pool_params *) = {
+        kn_lp_pool1d_with, kn_lp_pool2d_with, kn_lp_pool3d_with};
+    const int64_t factor = golden_whole(c, "factor", 2);
+    int64_t size[5] = {0};
+    const int ndim = golden_list(c, "size", size, 5);
+    const kn_pool_params params = read_pool(c);
+    if (strcmp(op, "pixel_shuffle") == 0)
+        return kn_pixel_shuffle(x[0], factor);
+    if (strcmp(op, "pixel_unshuffle") == 0)
+        return kn_pixel_unshuffle(x[0], factor);
+    if (strcmp(op, "channel_shuffle") == 0)
+        return kn_channel_shuffle(x[0], factor);
+    if (strcmp(op, "affine_grid") == 0)
+        return kn_affine_grid(x[0], ndim, size, golden_whole(c, "align_corners", 0) != 0);
+    if (strcmp(op, "bilinear") == 0)
+        return kn_bilinear(x[0], x[1], x[2], x[3]);
+    return norms[op[7] - '1'](x[0], golden_number(c, "norm_type", 2), &params);
+}
+
 /* The words of the case that are parameters: all but "op", "operator" and "terms". */
 static void parameters_of(const golden_case *c, char *words, size_t size)
 {
@@ -270,6 +298,8 @@ kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor *mo
         return apply_listed(op, words, x, more);
     }
     golden_text(c, "op", op, sizeof op);
+    if (is_composed(op))
+        return apply_composed(c, op, x);
     if (strstr(op, "_norm"))
         return apply_norm(c, op, x, more);
     if (strncmp(op, "conv", 4) == 0)

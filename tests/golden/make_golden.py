@@ -4,7 +4,7 @@
     python3 tests/golden/make_golden.py [FOLDER]        (default: the folder of this script)
 
 The files in the repository were made on x86-64 with PyTorch 1.13.1 (Debian 12's python3-torch 1.13.1+dfsg-4, NumPy
-1.24.2), conv, pool and those of golden_dtypes.py with PyTorch 2.15.0 (NumPy 2.4.6); each file's metadata
+1.24.2), conv, pool and those of golden_dtypes.py and golden_elementwise.py with PyTorch 2.15.0 (NumPy 2.4.6); each file's metadata
 names the version under "torch". Inputs come from numpy.random.RandomState, whose streams never change, so another
 version of PyTorch makes the same files up to rounding.
 
@@ -15,6 +15,7 @@ import sys
 
 import golden_attention
 import golden_dtypes
+import golden_elementwise
 import golden_log
 import golden_losses
 import golden_norm
@@ -23,8 +24,10 @@ import golden_ops
 import golden_products
 import golden_rnn
 import golden_run
+import golden_sort
 import golden_text
 import golden_training
+import golden_vision
 
 MODULES = (
     golden_ops,
@@ -37,6 +40,9 @@ MODULES = (
     golden_rnn,
     golden_run,
     golden_log,
+    golden_elementwise,
+    golden_vision,
+    golden_sort,
     golden_attention,
     golden_products,
 )

@@ -176,7 +176,14 @@ int main(int argc, char **argv)
         FAMILY("rows"),
         FAMILY("matmul"),
         FAMILY("norm"),
+        FAMILY("activations"),
+        FAMILY("binary"),
+        FAMILY("logic"),
+        FAMILY("special"),
         FAMILY("norms"),
+        FAMILY("vision"),
+        FAMILY("pool_more"),
+        FAMILY("sort"),
         FAMILY("rnn"),
     };
     /* clang-format on */

@@ -344,7 +344,7 @@ TENSOR_TEST(a_summary_is_print_net_with_counts)
         " 33,000\n",
         "    (1): Softmax(dim=1)\n",
         "    (2): ReLU6()\n",
-        "    (3): Hardtanh(min_val=-1, max_val=2)\n",
+        "    (3): Hardtanh(min_val=-1.0, max_val=2.0)\n",
         "  )\n)\n",
         "Parameters: 33,320 (",
         NULL,

@@ -11,6 +11,8 @@
     X(binary) \
     X(conv) \
     X(conv2d) \
+    X(cumulative) \
+    X(elementwise) \
     X(index) \
     X(loss) \
     X(matmul) \
@@ -21,7 +23,9 @@
     X(reduction) \
     X(rnn) \
     X(shape) \
-    X(unary)
+    X(sort) \
+    X(unary) \
+    X(vision)
 /* clang-format on */
 
 #define OP_TABLE_DECLARED(family) extern const op_table family##_rows;

@@ -39,7 +39,63 @@ BUILD_ADAPTIVE_WITH_INDICES(adaptive_max_pool1d, n[0])
 BUILD_ADAPTIVE_WITH_INDICES(adaptive_max_pool2d, n[0], n[1])
 BUILD_ADAPTIVE_WITH_INDICES(adaptive_max_pool3d, n[0], n[1], n[2])
 
+/* lp_pool, with the norm's type behind the parameters. */
+typedef struct lp_params {
+    kn_pool_params pool;
+    double norm_type;
+} lp_params;
+#define BUILD_LP(op)                                                                                                   \
+    static kn_tensor *build_##op(kn_tensor *const *x, const void *params)                                              \
+    {                                                                                                                  \
+        const lp_params *p = params;                                                                                   \
+        return kn_##op##_with(x[0], p->norm_type, &p->pool);                                                           \
+    }
+BUILD_LP(lp_pool1d)
+BUILD_LP(lp_pool2d)
+BUILD_LP(lp_pool3d)
+
+/* Places that are all different: those of a max pooling. */
+static kn_tensor *build_max_unpool1d(kn_tensor *const *x, const void *params)
+{
+    kn_tensor *indices = NULL;
+    (void)kn_max_pool1d_with_indices(x[1], &indices, .kernel_size = 2);
+    return kn_max_unpool1d_with(x[0], indices, params);
+}
+static kn_tensor *build_max_unpool2d(kn_tensor *const *x, const void *params)
+{
+    kn_tensor *indices = NULL;
+    (void)kn_max_pool2d_with_indices(x[1], &indices, .kernel_sizes = {2, 3});
+    return kn_max_unpool2d_with(x[0], indices, params);
+}
+static kn_tensor *build_max_unpool2d_at(kn_tensor *const *x, const void *params)
+{
+    return kn_max_unpool2d_with(x[0], x[1], params);
+}
+static kn_tensor *build_max_unpool3d(kn_tensor *const *x, const void *params)
+{
+    kn_tensor *indices = NULL;
+    (void)kn_max_pool3d_with_indices(x[1], &indices, .kernel_size = 2);
+    return kn_max_unpool3d_with(x[0], indices, params);
+}
+
+static kn_tensor *build_fractional_max_pool2d(kn_tensor *const *x, const void *params)
+{
+    kn_fractional_max_pool_params p = *(const kn_fractional_max_pool_params *)params;
+    p.samples = x[1];
+    return kn_fractional_max_pool2d_with(x[0], &p);
+}
+static kn_tensor *build_fractional_max_pool3d(kn_tensor *const *x, const void *params)
+{
+    kn_fractional_max_pool_params p = *(const kn_fractional_max_pool_params *)params;
+    p.samples = x[1];
+    return kn_fractional_max_pool3d_with(x[0], &p);
+}
+
 /* clang-format off */
+#define LP(p, ...) &(const lp_params){{KN_POOL_DEFAULTS, __VA_ARGS__}, p}
+#define PLACED(...) {.fill = FILL_DISTINCT, .low = -2, .high = 2, .constant = true, OP_SHAPE(__VA_ARGS__)}
+#define UNPOOL(...) &(const kn_max_unpool_params){__VA_ARGS__}
+#define FRACTIONAL(...) &(const kn_fractional_max_pool_params){__VA_ARGS__}
 #define POOL(...) &(const kn_pool_params){KN_POOL_DEFAULTS, __VA_ARGS__}
 #define SIZE(...) (const int64_t[]){__VA_ARGS__}
 #define EVERYTHING_1D .kernel_size = 3, .stride = 2, .padding = 1, .paddings_after = {0}, .ceil_mode = true
@@ -107,7 +163,21 @@ static const op_row rows[] = {
     {"adaptive_avg_pool3d/uneven", build_adaptive_avg_pool3d, {FLOATS(2, 3, 5, 7, 4)}, SIZE(3, 2, 3), .layouts = true},
     {"adaptive_avg_pool3d/to_1", build_adaptive_avg_pool3d, {FLOATS(2, 3, 3, 4, 5)}, SIZE(1, 1, 1)},
     {"adaptive_avg_pool3d/enlarge", build_adaptive_avg_pool3d, {FLOATS(1, 2, 1, 2, 3)}, SIZE(3, 5, 4)},
+    {"adaptive_avg_pool3d/keeping", build_adaptive_avg_pool3d, {FLOATS(2, 3, 5, 7, 4)}, SIZE(-1, 2, -1)},
     {"adaptive_avg_pool3d/no_batch", build_adaptive_avg_pool3d, {FLOATS(0, 2, 3, 4, 5)}, SIZE(2, 2, 2)},
+
+    {"max_unpool1d/sizes", build_max_unpool1d, {FLOATS(2, 3, 4), PLACED(2, 3, 9)}, UNPOOL(.kernel_size = 2, .output_sizes = {9})},
+    {"max_unpool2d/sizes", build_max_unpool2d, {FLOATS(2, 3, 4, 3), PLACED(2, 3, 8, 9)}, UNPOOL(.kernel_sizes = {2, 3})},
+    {"max_unpool2d/without_batch", build_max_unpool2d, {FLOATS(3, 4, 3), PLACED(3, 8, 9)}, UNPOOL(.kernel_sizes = {2, 3}), .full = true},
+    {"max_unpool2d/no_batch", build_max_unpool2d, {FLOATS(0, 3, 4, 3), PLACED(0, 3, 8, 9)}, UNPOOL(.kernel_sizes = {2, 3}), .full = true},
+    {"max_unpool2d/one_place", build_max_unpool2d_at, {FLOATS(2, 3, 7, 9), INDICES(5, 2, 3, 7, 9)}, UNPOOL(.kernel_size = 2), .no_gradient = true},
+    {"max_unpool3d/sizes", build_max_unpool3d, {FLOATS(2, 1, 2, 3, 2), PLACED(2, 1, 4, 6, 4)}, UNPOOL(.kernel_size = 2)},
+    {"lp_pool1d/2", build_lp_pool1d, {FLOATS_IN(0.5, 2, 2, 3, 9)}, LP(2, .kernel_size = 3, .stride = 2, .ceil_mode = true)},
+    {"lp_pool2d/3", build_lp_pool2d, {FLOATS_IN(0.5, 2, 2, 3, 6, 5)}, LP(3, .kernel_sizes = {2, 3}), .full = true},
+    {"lp_pool3d/1", build_lp_pool3d, {FLOATS_IN(0.5, 2, 1, 2, 4, 5, 4)}, LP(1, .kernel_size = 2), .full = true},
+    {"fractional_max_pool2d/size", build_fractional_max_pool2d, {DISTINCT(2, 3, 9, 11), CONSTANTS_IN(0, 1, 2, 3, 2)}, FRACTIONAL(.kernel_sizes = {2, 3}, .output_sizes = {5, 7})},
+    {"fractional_max_pool2d/whole", build_fractional_max_pool2d, {DISTINCT(2, 3, 4, 5), CONSTANTS_IN(0, 1, 2, 3, 2)}, FRACTIONAL(.kernel_sizes = {4, 1}, .output_sizes = {1, 5}), .full = true},
+    {"fractional_max_pool3d/ratio", build_fractional_max_pool3d, {DISTINCT(2, 1, 6, 7, 8), CONSTANTS_IN(0, 1, 2, 1, 3)}, FRACTIONAL(.kernel_size = 2, .output_ratio = 0.7)},
 };
 OP_ROWS_END
 /* clang-format on */

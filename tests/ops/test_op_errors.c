@@ -24,6 +24,90 @@ TENSOR_TEST(test_elementwise)
     kn_error_clear();
 }
 
+TENSOR_TEST(test_activations)
+{
+    kn_tensor *x = ones(KN_SHAPE(2, 3)), *whole = kn_ones(KN_SHAPE(2), .dtype = KN_I64);
+    assert_null(kn_elu(whole));
+    CHECK_ERROR(KN_ERR_DTYPE, "elu: not defined for int64 tensors");
+    assert_null(kn_hardshrink(whole));
+    CHECK_ERROR(KN_ERR_DTYPE, "hardshrink: not defined for int64 tensors");
+    assert_null(kn_celu(x, .alpha = 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "celu: alpha must not be 0");
+    assert_null(kn_softshrink(x, .lambd = -0.5));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "softshrink: lambd must be at least 0, not -0.5");
+    assert_null(kn_rrelu(x, .lower = 1, .upper = 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "rrelu: lower (1) must not be greater than upper (0)");
+    assert_null(kn_prelu(x, ones(KN_SHAPE(2))));
+    CHECK_ERROR(KN_ERR_SHAPE, "prelu: weight is", "[2]", "1 element or one for each of the 3 channels", "[2, 3]");
+    assert_null(kn_glu(x, 1));
+    CHECK_ERROR(KN_ERR_SHAPE, "glu: dimension 1 of", "[2, 3]", "even");
+    assert_null(kn_glu(x, 2));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "glu: dimension 2 is out of range");
+    assert_null(kn_dropout1d(ones(KN_SHAPE(4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "dropout1d: expected [N, C, L] or [C, L]", "[4]");
+    assert_null(kn_dropout3d(ones(KN_SHAPE(2, 3, 4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "dropout3d: expected [N, C, D, H, W] or [C, D, H, W]", "[2, 3, 4]");
+    assert_null(kn_feature_alpha_dropout(ones(KN_SHAPE(4)), .training = true));
+    CHECK_ERROR(KN_ERR_SHAPE, "feature_alpha_dropout: expected [N, C, ...]", "[4]");
+    assert_null(kn_alpha_dropout(x, .p = 2));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "alpha_dropout: p must be from 0 to 1, not 2");
+}
+
+TENSOR_TEST(test_whole_numbers_and_logic)
+{
+    kn_tensor *x = ones(KN_SHAPE(2)), *whole = kn_ones(KN_SHAPE(2), .dtype = KN_I64),
+              *truth = kn_ones(KN_SHAPE(2), .dtype = KN_BOOL);
+    bool result = true;
+    assert_null(kn_bitwise_and(whole, x));
+    CHECK_ERROR(KN_ERR_DTYPE, "bitwise_and: not defined for float32 tensors");
+    assert_null(kn_bitwise_left_shift(truth, truth));
+    CHECK_ERROR(KN_ERR_DTYPE, "bitwise_left_shift: not defined for bool tensors");
+    assert_null(kn_floor_divide(truth, truth));
+    CHECK_ERROR(KN_ERR_DTYPE, "floor_divide: not defined for bool tensors");
+    assert_null(kn_div_(whole, whole));
+    CHECK_ERROR(KN_ERR_DTYPE, "div_: a result of dtype float32 cannot be stored in place in a int64 tensor");
+    assert_null(kn_round(whole, .decimals = 2));
+    CHECK_ERROR(KN_ERR_DTYPE, "round: decimals must be 0, not 2, for int64 tensors");
+    assert_null(kn_heaviside(x, whole));
+    CHECK_ERROR(KN_ERR_DTYPE, "heaviside: the tensors are float32 and int64");
+    assert_null(kn_polygamma(-1, x));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "polygamma: n must be an integer from 0 on, not -1");
+    assert_null(kn_positive(truth));
+    CHECK_ERROR(KN_ERR_DTYPE, "positive: not defined for bool tensors");
+    assert_null(kn_isclose(x, x, .rtol = -1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "isclose: rtol must be at least 0, not -1");
+    assert_int_equal(kn_allclose(x, ones(KN_SHAPE(3)), &result), KN_ERR_SHAPE);
+    CHECK_ERROR(KN_ERR_SHAPE, "isclose", "[2]", "[3]");
+    assert_int_equal(kn_equal(x, NULL, &result), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "equal", "`b` is NULL");
+    assert_int_equal(kn_equal(x, x, NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "equal", "`result` is NULL");
+}
+
+TENSOR_TEST(equal_and_close_tensors)
+{
+    kn_tensor *x = kn_from_data(((float[]){1, 2}), KN_SHAPE(2)),
+              *y = kn_from_data(((float[]){1, 2.000001f}), KN_SHAPE(2));
+    bool result = false;
+    CHECK_OK(kn_equal(x, kn_clone(x), &result));
+    assert_true(result);
+    CHECK_OK(kn_equal(x, y, &result));
+    assert_false(result);
+    CHECK_OK(kn_allclose(x, y, &result));
+    assert_true(result);
+    CHECK_OK(kn_allclose(x, y, &result, .rtol = 0, .atol = 1e-9));
+    assert_false(result);
+    CHECK_OK(kn_equal(x, ones(KN_SHAPE(2, 1)), &result)); /* another shape */
+    assert_false(result);
+    CHECK_OK(kn_equal(ones(KN_SHAPE(0)), ones(KN_SHAPE(0)), &result));
+    assert_true(result);
+    CHECK_VALUES(kn_div_mode(kn_full(KN_SHAPE(1), -7, .dtype = KN_I64), kn_zeros(KN_SHAPE(1), .dtype = KN_I64),
+                             KN_ROUNDING_FLOOR),
+                 0);
+    CHECK_VALUES(kn_remainder(kn_full(KN_SHAPE(1), -7, .dtype = KN_I32), kn_zeros(KN_SHAPE(1), .dtype = KN_I32)), 0);
+    assert_ptr_equal(kn_positive(x), x);
+}
+
 TENSOR_TEST(test_matmul)
 {
     assert_null(kn_matmul(ones(KN_SHAPE(2, 3)), ones(KN_SHAPE(4, 5))));
@@ -42,6 +126,79 @@ TENSOR_TEST(test_matmul)
     CHECK_ERROR(KN_ERR_SHAPE, "linear", "[2, 3]", "[5, 4]");
     assert_null(kn_linear(ones(KN_SHAPE(2, 4)), ones(KN_SHAPE(5, 4)), ones(KN_SHAPE(4))));
     CHECK_ERROR(KN_ERR_SHAPE, "linear", "[4]");
+}
+
+TENSOR_TEST(test_products)
+{
+    kn_tensor *matrix = ones(KN_SHAPE(2, 3)), *vector = ones(KN_SHAPE(3)), *batch = ones(KN_SHAPE(4, 2, 3));
+    assert_null(kn_mm(batch, matrix));
+    CHECK_ERROR(KN_ERR_SHAPE, "mm", "a must be a matrix", "[4, 2, 3]");
+    assert_null(kn_bmm(batch, ones(KN_SHAPE(5, 3, 2))));
+    CHECK_ERROR(KN_ERR_SHAPE, "bmm", "batch size", "4", "5");
+    assert_null(kn_dot(vector, matrix));
+    CHECK_ERROR(KN_ERR_SHAPE, "dot", "b must be a vector", "[2, 3]");
+    assert_null(kn_inner(matrix, ones(KN_SHAPE(2, 4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "inner", "[2, 3]", "[2, 4]");
+    assert_null(kn_addmm(ones(KN_SHAPE(3, 3)), matrix, ones(KN_SHAPE(3, 4))));
+    CHECK_ERROR(KN_ERR_SHAPE, "addmm", "input", "[3, 3]");
+    assert_null(kn_addbmm(matrix, batch, matrix));
+    CHECK_ERROR(KN_ERR_SHAPE, "addbmm", "b must be a batch of matrices", "[2, 3]");
+    assert_null(kn_matrix_power(matrix, 2));
+    CHECK_ERROR(KN_ERR_SHAPE, "matrix_power", "square", "[2, 3]");
+    assert_null(kn_matrix_power(ones(KN_SHAPE(2, 2)), -1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "matrix_power", "-1");
+    assert_null(kn_linalg_multi_dot(KN_TENSORS(matrix, matrix)));
+    CHECK_ERROR(KN_ERR_SHAPE, "multi_dot", "2 rows", "3 columns");
+    assert_null(kn_chain_matmul(KN_TENSORS(vector, matrix)));
+    CHECK_ERROR(KN_ERR_SHAPE, "chain_matmul", "a matrix", "[3]");
+    assert_null(kn_tensordot_last(matrix, matrix, 1));
+    CHECK_ERROR(KN_ERR_SHAPE, "tensordot", "size 3", "2");
+    assert_null(kn_tensordot(matrix, matrix, (const int[]){0, 0}, (const int[]){0, 1}, 2));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "tensordot", "dimension 0", "twice");
+}
+
+TENSOR_TEST(test_einsum)
+{
+    kn_tensor *matrix = ones(KN_SHAPE(2, 3));
+    assert_null(kn_einsum("ij,jk->ik", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "einsum", "1 operands", "more");
+    assert_null(kn_einsum("ij->ik", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "einsum", "'k'", "no operand");
+    assert_null(kn_einsum("ij->ii", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "einsum", "'i'", "twice");
+    assert_null(kn_einsum("i->i", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_SHAPE, "einsum", "operand 0", "2 dimensions", "1");
+    assert_null(kn_einsum("ij,ij->i", KN_TENSORS(matrix, ones(KN_SHAPE(2, 4)))));
+    CHECK_ERROR(KN_ERR_SHAPE, "einsum", "size 4", "3");
+    assert_null(kn_einsum("ii->i", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_SHAPE, "einsum", "2", "3");
+    assert_null(kn_einsum("i*->i", KN_TENSORS(matrix)));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "einsum", "'*'");
+}
+
+TENSOR_TEST(test_attention)
+{
+    kn_tensor *q = ones(KN_SHAPE(2, 4, 5, 3)), *k = ones(KN_SHAPE(2, 4, 6, 3)), *few = ones(KN_SHAPE(2, 3, 6, 3));
+    assert_null(kn_scaled_dot_product_attention(ones(KN_SHAPE(3)), k, k));
+    CHECK_ERROR(KN_ERR_SHAPE, "scaled_dot_product_attention", "query", "[3]");
+    assert_null(kn_scaled_dot_product_attention(q, k, kn_ones(KN_SHAPE(2, 4, 6, 3), .dtype = KN_F64)));
+    CHECK_ERROR(KN_ERR_DTYPE, "value", "float64", "float32");
+    assert_null(kn_scaled_dot_product_attention(q, ones(KN_SHAPE(2, 4, 6, 2)), k));
+    CHECK_ERROR(KN_ERR_SHAPE, "last dimensions", "[2, 4, 5, 3]", "[2, 4, 6, 2]");
+    assert_null(kn_scaled_dot_product_attention(q, k, q));
+    CHECK_ERROR(KN_ERR_SHAPE, "the same length", "[2, 4, 6, 3]", "[2, 4, 5, 3]");
+    assert_null(kn_scaled_dot_product_attention(q, few, few));
+    CHECK_ERROR(KN_ERR_SHAPE, "broadcast", "[2, 3, 6, 3]", "enable_gqa");
+    assert_null(kn_scaled_dot_product_attention(q, few, few, .enable_gqa = true));
+    CHECK_ERROR(KN_ERR_SHAPE, "multiple", "[2, 3, 6, 3]");
+    assert_null(kn_scaled_dot_product_attention(q, k, k, .attn_mask = ones(KN_SHAPE(5, 6)), .is_causal = true));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "attn_mask", "is_causal");
+    assert_null(kn_scaled_dot_product_attention(q, k, k, .attn_mask = ones(KN_SHAPE(5, 5))));
+    CHECK_ERROR(KN_ERR_SHAPE, "attn_mask", "[5, 5]", "6 keys");
+    assert_null(kn_scaled_dot_product_attention(q, k, k, .attn_mask = kn_ones(KN_SHAPE(5, 6), .dtype = KN_I64)));
+    CHECK_ERROR(KN_ERR_DTYPE, "attn_mask", "int64");
+    assert_null(kn_scaled_dot_product_attention(q, k, k, .dropout_p = 1.5));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "dropout_p", "1.5");
 }
 
 TENSOR_TEST(test_conv2d)
@@ -206,10 +363,24 @@ TENSOR_TEST(test_class_out_of_range)
 
 int main(void)
 {
+    /* clang-format off */
     const struct CMUnitTest tests[] = {
-        TEST(test_elementwise),  TEST(test_matmul), TEST(test_conv2d),
-        TEST(test_convolutions), TEST(test_pools),  TEST(test_pool2d),
-        TEST(test_reductions),   TEST(test_losses), TEST(test_class_out_of_range),
+        TEST(test_elementwise),
+        TEST(test_activations),
+        TEST(test_whole_numbers_and_logic),
+        TEST(equal_and_close_tensors),
+        TEST(test_matmul),
+        TEST(test_conv2d),
+        TEST(test_convolutions),
+        TEST(test_pools),
+        TEST(test_pool2d),
+        TEST(test_reductions),
+        TEST(test_losses),
+        TEST(test_class_out_of_range),
+        TEST(test_products),
+        TEST(test_einsum),
+        TEST(test_attention),
     };
+    /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,22 @@ typedef struct defaults_table {
     const defaults_row *rows;
     int count;
 } defaults_table;
-extern const defaults_table tensors_defaults, functions_defaults, user_code_defaults, modules_defaults,
-    training_defaults, optim_defaults;
+/* clang-format off */
+#define DEFAULTS_TABLES(X) \
+    X(functions) \
+    X(index) \
+    X(losses) \
+    X(modules) \
+    X(optim) \
+    X(sort) \
+    X(tensors) \
+    X(training) \
+    X(user_code) \
+    X(vision)
+/* clang-format on */
+
+#define DEFAULTS_DECLARED(family) extern const defaults_table family##_defaults;
+DEFAULTS_TABLES(DEFAULTS_DECLARED)
 
 #define ENTRY(name, give, fails)                                                                                       \
     {                                                                                                                  \

@@ -87,6 +87,39 @@ CALLS(kn_layer_norm, kn_layer_norm_params, show_tensor, kn_layer_norm_with(matri
       kn_layer_norm(matrix(), KN_SHAPE(3)))
 CALLS(kn_dropout, kn_dropout_params, show_tensor, kn_dropout_with(matrix(), params), kn_dropout(matrix()))
 CALLS(kn_dropout2d, kn_dropout_params, show_tensor, kn_dropout2d_with(image(), params), kn_dropout2d(image()))
+CALLS(kn_elu, kn_elu_params, show_tensor, kn_elu_with(matrix(), params), kn_elu(matrix()))
+CALLS(kn_celu, kn_celu_params, show_tensor, kn_celu_with(matrix(), params), kn_celu(matrix()))
+CALLS(kn_leaky_relu, kn_leaky_relu_params, show_tensor, kn_leaky_relu_with(matrix(), params), kn_leaky_relu(matrix()))
+CALLS(kn_softplus, kn_softplus_params, show_tensor, kn_softplus_with(matrix(), params), kn_softplus(matrix()))
+CALLS(kn_hardshrink, kn_hardshrink_params, show_tensor, kn_hardshrink_with(matrix(), params), kn_hardshrink(matrix()))
+CALLS(kn_softshrink, kn_softshrink_params, show_tensor, kn_softshrink_with(matrix(), params), kn_softshrink(matrix()))
+CALLS(kn_gelu, kn_gelu_params, show_tensor, kn_gelu_with(matrix(), params), kn_gelu(matrix()))
+CALLS(kn_rrelu, kn_rrelu_params, show_tensor, kn_rrelu_with(matrix(), params), kn_rrelu(matrix()))
+CALLS(kn_logit, kn_logit_params, show_tensor, kn_logit_with(matrix(), params), kn_logit(matrix()))
+CALLS(kn_round, kn_round_params, show_tensor, kn_round_with(matrix(), params), kn_round(matrix()))
+CALLS(kn_nan_to_num, kn_nan_to_num_params, show_tensor, kn_nan_to_num_with(matrix(), params), kn_nan_to_num(matrix()))
+CALLS(kn_dropout1d, kn_dropout_params, show_tensor, kn_dropout1d_with(signal(), params), kn_dropout1d(signal()))
+CALLS(kn_dropout3d, kn_dropout_params, show_tensor, kn_dropout3d_with(volume(), params), kn_dropout3d(volume()))
+CALLS(kn_alpha_dropout, kn_alpha_dropout_params, show_tensor, kn_alpha_dropout_with(image(), params),
+      kn_alpha_dropout(image()))
+CALLS(kn_feature_alpha_dropout, kn_alpha_dropout_params, show_tensor, kn_feature_alpha_dropout_with(image(), params),
+      kn_feature_alpha_dropout(image()))
+CALLS(kn_addcmul, kn_addcmul_params, show_tensor, kn_addcmul_with(matrix(), matrix(), matrix(), params),
+      kn_addcmul(matrix(), matrix(), matrix()))
+CALLS(kn_addcdiv, kn_addcmul_params, show_tensor, kn_addcdiv_with(matrix(), matrix(), matrix(), params),
+      kn_addcdiv(matrix(), matrix(), matrix()))
+static bool is_close;
+static kn_tensor *answer(kn_status status) { return status == KN_OK ? kn_full(KN_SCALAR, is_close) : NULL; }
+CALLS(kn_allclose, kn_isclose_params, show_tensor, answer(kn_allclose_with(matrix(), matrix(), &is_close, params)),
+      answer(kn_allclose(matrix(), matrix(), &is_close)))
+CALLS(kn_isclose, kn_isclose_params, show_tensor, kn_isclose_with(matrix(), matrix(), params),
+      kn_isclose(matrix(), matrix()))
+CALLS(kn_clamp_, kn_clamp_params, show_tensor, kn_clamp_with_(matrix(), params), kn_clamp_(matrix()))
+CALLS(kn_round_, kn_round_params, show_tensor, kn_round_with_(matrix(), params), kn_round_(matrix()))
+CALLS(kn_addcmul_, kn_addcmul_params, show_tensor, kn_addcmul_with_(matrix(), matrix(), matrix(), params),
+      kn_addcmul_(matrix(), matrix(), matrix()))
+CALLS(kn_addcdiv_, kn_addcmul_params, show_tensor, kn_addcdiv_with_(matrix(), matrix(), matrix(), params),
+      kn_addcdiv_(matrix(), matrix(), matrix()))
 CALLS(kn_cross_entropy, kn_cross_entropy_params, show_tensor, kn_cross_entropy_with(matrix(), classes(), params),
       kn_cross_entropy(matrix(), classes()))
 CALLS(kn_nll_loss, kn_cross_entropy_params, show_tensor, kn_nll_loss_with(matrix(), classes(), params),
@@ -94,6 +127,31 @@ CALLS(kn_nll_loss, kn_cross_entropy_params, show_tensor, kn_nll_loss_with(matrix
 
 /* clang-format off */
 DEFAULTS(functions_defaults,
+         ROW(kn_clamp),
+         ROW(kn_elu),
+         ROW(kn_celu),
+         ROW(kn_leaky_relu),
+         ROW(kn_softplus),
+         ROW(kn_hardshrink),
+         ROW(kn_softshrink),
+         ROW(kn_gelu),
+         ROW(kn_rrelu),
+         ROW(kn_logit),
+         ROW(kn_round),
+         ROW(kn_nan_to_num),
+         ROW(kn_dropout1d),
+         ROW(kn_dropout3d),
+         ROW(kn_alpha_dropout),
+         ROW(kn_feature_alpha_dropout),
+         ROW(kn_addcmul),
+         ROW(kn_addcdiv),
+         ROW(kn_isclose),
+         ROW(kn_allclose),
+         ROW(kn_clamp_),
+         ROW(kn_round_),
+         ROW(kn_addcmul_),
+         ROW(kn_addcdiv_),
+         ROW(kn_linear), ROW(kn_addmm), ROW(kn_addmv), ROW(kn_addr), ROW(kn_baddbmm), ROW(kn_addbmm), ROW(kn_scaled_dot_product_attention),
          ROW(kn_lstm), ROW(kn_gru), ROW(kn_rnn_tanh), ROW(kn_rnn_relu), ROW(kn_clamp),
          ROW(kn_linear),
          ROW(kn_addmm),

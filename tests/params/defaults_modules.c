@@ -49,10 +49,58 @@ CALLS(batch_norm1d_of_2, kn_nn_batch_norm_params, show_module, kn_nn_batch_norm1
 CALLS(batch_norm2d_of_2, kn_nn_batch_norm_params, show_module, kn_nn_batch_norm2d_with(params),
       kn_nn_batch_norm2d(.num_features = 2))
 static void give_num_features(void *params) { ((kn_nn_batch_norm_params *)params)->num_features = 2; }
+CALLS(kn_nn_multihead_attention, kn_nn_multihead_attention_params, show_module, kn_nn_multihead_attention_with(params),
+      kn_nn_multihead_attention())
+CALLS(kn_nn_transformer_encoder_layer, kn_nn_transformer_layer_params, show_module,
+      kn_nn_transformer_encoder_layer_with(params), kn_nn_transformer_encoder_layer())
+CALLS(kn_nn_transformer_decoder_layer, kn_nn_transformer_layer_params, show_module,
+      kn_nn_transformer_decoder_layer_with(params), kn_nn_transformer_decoder_layer())
+CALLS(kn_nn_transformer_encoder, kn_nn_transformer_layer_params, show_module,
+      kn_nn_transformer_encoder_with(1, NULL, params), kn_nn_transformer_encoder(1, NULL))
+CALLS(kn_nn_transformer_decoder, kn_nn_transformer_layer_params, show_module,
+      kn_nn_transformer_decoder_with(1, NULL, params), kn_nn_transformer_decoder(1, NULL))
+CALLS(kn_nn_square_subsequent_mask, kn_tensor_options, show_tensor, kn_nn_square_subsequent_mask_with(3, params),
+      kn_nn_square_subsequent_mask(3))
+CALLS(small_transformer, kn_nn_transformer_params, show_module, kn_nn_transformer_with(params),
+      kn_nn_transformer(.d_model = 8, .num_encoder_layers = 1, .num_decoder_layers = 1, .dim_feedforward = 4))
+static void give_small(void *params)
+{
+    kn_nn_transformer_params *p = params;
+    p->d_model = 8;
+    p->num_encoder_layers = p->num_decoder_layers = 1;
+    p->dim_feedforward = 4;
+}
+static kn_module *small_attention(void) { return kn_nn_multihead_attention(.embed_dim = 4, .num_heads = 2); }
+static kn_tensor *attended(const kn_multihead_attention_params *params)
+{
+    kn_module *module = small_attention();
+    kn_init_uniform_with_(kn_module_get(module, "in_proj_weight"), 0.5, 0.5, NULL);
+    kn_init_uniform_with_(kn_module_get(module, "out_proj.weight"), 0.5, 0.5, NULL);
+    kn_tensor *x = ramp(KN_SHAPE(2, 3, 4));
+    kn_tensor *y =
+        params ? kn_multihead_attention_with(module, x, x, x, params) : kn_multihead_attention(module, x, x, x);
+    kn_module_free(module);
+    return y;
+}
+CALLS(kn_multihead_attention, kn_multihead_attention_params, show_tensor, attended(params), attended(NULL))
 CALLS(kn_nn_layer_norm, kn_nn_layer_norm_params, show_module, kn_nn_layer_norm_with(2, shape23, params),
       kn_nn_layer_norm(KN_SHAPE(2, 3)))
 CALLS(kn_nn_dropout, kn_nn_dropout_params, show_module, kn_nn_dropout_with(params), kn_nn_dropout())
 CALLS(kn_nn_dropout2d, kn_nn_dropout_params, show_module, kn_nn_dropout2d_with(params), kn_nn_dropout2d())
+CALLS(kn_nn_elu, kn_elu_params, show_module, kn_nn_elu_with(params), kn_nn_elu())
+CALLS(kn_nn_celu, kn_celu_params, show_module, kn_nn_celu_with(params), kn_nn_celu())
+CALLS(kn_nn_leaky_relu, kn_leaky_relu_params, show_module, kn_nn_leaky_relu_with(params), kn_nn_leaky_relu())
+CALLS(kn_nn_softplus, kn_softplus_params, show_module, kn_nn_softplus_with(params), kn_nn_softplus())
+CALLS(kn_nn_hardshrink, kn_hardshrink_params, show_module, kn_nn_hardshrink_with(params), kn_nn_hardshrink())
+CALLS(kn_nn_softshrink, kn_softshrink_params, show_module, kn_nn_softshrink_with(params), kn_nn_softshrink())
+CALLS(kn_nn_gelu, kn_gelu_params, show_module, kn_nn_gelu_with(params), kn_nn_gelu())
+CALLS(kn_nn_rrelu, kn_rrelu_params, show_module, kn_nn_rrelu_with(params), kn_nn_rrelu())
+CALLS(kn_nn_prelu, kn_nn_prelu_params, show_module, kn_nn_prelu_with(params), kn_nn_prelu())
+CALLS(kn_nn_dropout1d, kn_nn_dropout_params, show_module, kn_nn_dropout1d_with(params), kn_nn_dropout1d())
+CALLS(kn_nn_dropout3d, kn_nn_dropout_params, show_module, kn_nn_dropout3d_with(params), kn_nn_dropout3d())
+CALLS(kn_nn_alpha_dropout, kn_nn_dropout_params, show_module, kn_nn_alpha_dropout_with(params), kn_nn_alpha_dropout())
+CALLS(kn_nn_feature_alpha_dropout, kn_nn_dropout_params, show_module, kn_nn_feature_alpha_dropout_with(params),
+      kn_nn_feature_alpha_dropout())
 CALLS(kn_models_new, kn_models_params, show_module, kn_models_new_with("lenet5", params), kn_models_new("lenet5"))
 CALLS(kn_nn_data_parallel, kn_data_parallel_params, show_module, kn_nn_data_parallel_with(kn_nn_relu(), params),
       kn_nn_data_parallel(kn_nn_relu()))
@@ -140,9 +188,22 @@ DEFAULTS(modules_defaults,
          NEEDS(kn_nn_gru_cell), GIVEN(lstm_of_2, give_rnn_sizes), GIVEN(gru_cell_of_2, give_cell_sizes),
          GIVEN(batch_norm1d_of_2, give_num_features),
          GIVEN(batch_norm2d_of_2, give_num_features),
-         ROW(kn_nn_layer_norm),
+         ROW(kn_nn_layer_norm), NEEDS(kn_nn_multihead_attention), NEEDS(kn_nn_transformer_encoder_layer), NEEDS(kn_nn_transformer_decoder_layer), NEEDS(kn_nn_transformer_encoder), NEEDS(kn_nn_transformer_decoder), GIVEN(small_transformer, give_small), ROW(kn_multihead_attention), ROW(kn_nn_square_subsequent_mask),
          ROW(kn_nn_dropout),
          ROW(kn_nn_dropout2d),
+         ROW(kn_nn_elu),
+         ROW(kn_nn_celu),
+         ROW(kn_nn_leaky_relu),
+         ROW(kn_nn_softplus),
+         ROW(kn_nn_hardshrink),
+         ROW(kn_nn_softshrink),
+         ROW(kn_nn_gelu),
+         ROW(kn_nn_rrelu),
+         ROW(kn_nn_prelu),
+         ROW(kn_nn_dropout1d),
+         ROW(kn_nn_dropout3d),
+         ROW(kn_nn_alpha_dropout),
+         ROW(kn_nn_feature_alpha_dropout),
          ROW(kn_models_new),
          ROW(kn_nn_data_parallel),
          ROW(kn_module_summary),

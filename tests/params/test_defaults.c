@@ -5,9 +5,8 @@
 
 #include "defaults.h"
 
-static const defaults_table *const tables[] = {
-    &tensors_defaults, &functions_defaults, &user_code_defaults, &modules_defaults, &training_defaults, &optim_defaults,
-};
+#define ADDRESS(family) &family##_defaults,
+static const defaults_table *const tables[] = {DEFAULTS_TABLES(ADDRESS)};
 
 static char *seeded(char *(*with)(const void *params), char *(*macro)(void), const void *params)
 {

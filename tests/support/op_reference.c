@@ -9,7 +9,7 @@
 #include "ops/dispatch/operators.h"
 #include "support/op_run.h"
 
-#define MAX_OPS 200
+#define MAX_OPS 1000
 #define MAX_NESTED 8
 
 static struct {

@@ -17,6 +17,23 @@ KN_API kn_module *kn_nn_sequential_of(kn_module *const *children, int count);
  * Sequential. Takes ownership of the child, also on failure. */
 KN_API kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_module *child);
 
+/* Modules in a list, named "0", "1", ..., which has no forward of its own: kn_module_child(list, i), and
+ * kn_module_child_count. Takes ownership of all of them, also on failure. */
+KN_API kn_module *kn_nn_module_list_of(kn_module *const *modules, int count);
+#define kn_nn_module_list(...)                                                                                         \
+    kn_nn_module_list_of((kn_module *const[]){__VA_ARGS__},                                                            \
+                         (int)(sizeof((kn_module *[]){__VA_ARGS__}) / sizeof(kn_module *)))
+
+/* Adds a module at the end of a ModuleList or Sequential, with the next number as its name. Takes ownership. */
+KN_API kn_status kn_nn_append(kn_module *list, kn_module *module);
+
+/* Modules with names, without a forward of its own: kn_module_named_child(dict, "encoder"); kn_nn_add_module adds
+ * another. Takes ownership of all of them, also on failure. */
+KN_API kn_module *kn_nn_module_dict_of(const char *const *names, kn_module *const *modules, int count);
+
+/* The child of that name, borrowed; NULL with an error that names the module. Of any module. */
+KN_API kn_module *kn_module_named_child(kn_module *module, const char *name);
+
 KN_END_DECLS
 
 #endif

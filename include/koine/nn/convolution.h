@@ -5,6 +5,7 @@
 #include <koine/common.h>
 #include <koine/conv.h>
 #include <koine/module.h>
+#include <koine/pad.h>
 
 KN_BEGIN_DECLS
 
@@ -19,6 +20,9 @@ typedef struct kn_nn_conv_params {
     int64_t paddings_after[3]; /* by dimension; default KN_PADDING_SYMMETRIC */
     int64_t groups;            /* default 1 */
     bool bias;                 /* default true */
+    kn_padding_mode
+        padding_mode; /* what the padding repeats: default KN_PAD_CONSTANT, zeros, the only one for transposed
+                                     convolution; with another, forward pads, then convolves */
 } kn_nn_conv_params;
 #define KN_NN_CONV_DEFAULTS                                                                                            \
     .stride = 1, .dilation = 1, .paddings_after = {KN_PADDING_SYMMETRIC, KN_PADDING_SYMMETRIC, KN_PADDING_SYMMETRIC},  \

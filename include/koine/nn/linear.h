@@ -16,6 +16,16 @@ KN_API kn_nn_linear_params kn_nn_linear_params_init(void);
 KN_API kn_module *kn_nn_linear_with(const kn_nn_linear_params *params);
 #define kn_nn_linear(...) KN_CALL(kn_nn_linear_with(&(kn_nn_linear_params){KN_NN_LINEAR_DEFAULTS, __VA_ARGS__}))
 
+/* A module of two inputs (kn_bilinear); weight [out_features, in1_features, in2_features]. */
+typedef struct kn_nn_bilinear_params {
+    int64_t in1_features, in2_features, out_features;
+    bool bias; /* default true */
+} kn_nn_bilinear_params;
+#define KN_NN_BILINEAR_DEFAULTS .bias = true
+KN_API kn_nn_bilinear_params kn_nn_bilinear_params_init(void);
+KN_API kn_module *kn_nn_bilinear_with(const kn_nn_bilinear_params *params);
+#define kn_nn_bilinear(...) KN_CALL(kn_nn_bilinear_with(&(kn_nn_bilinear_params){KN_NN_BILINEAR_DEFAULTS, __VA_ARGS__}))
+
 KN_END_DECLS
 
 #endif

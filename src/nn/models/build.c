@@ -8,9 +8,10 @@
 
 #include "base/error.h"
 
-kn_module *kn_model_of(const char *type_name, kn_forward_function forward, const kn_part *parts, int count)
+kn_module *kn_model_of_kind(const char *type_name, const kn_module_kind *kind, const void *self, size_t self_size,
+                            const kn_part *parts, int count)
 {
-    kn_module *model = kn_layer_new(type_name, forward, NULL, NULL, 0);
+    kn_module *model = kn_layer_new_kind(type_name, kind, self, self_size);
     for (int i = 0; i < count; i++) {
         if (!parts[i].name)
             continue;
@@ -21,6 +22,12 @@ kn_module *kn_model_of(const char *type_name, kn_forward_function forward, const
         model = kn_layer_failed(model);
     }
     return model;
+}
+
+kn_module *kn_model_of(const char *type_name, kn_forward_function forward, const kn_part *parts, int count)
+{
+    const kn_module_kind kind = KN_ONE_TO_ONE(forward);
+    return kn_model_of_kind(type_name, &kind, NULL, 0, parts, count);
 }
 
 kn_module *kn_model_sequence(void) { return kn_nn_sequential_of(NULL, 0); }

@@ -14,10 +14,25 @@ typedef struct kn_part {
     kn_module *module;
 } kn_part;
 
+#define KN_PARTS(...) (const kn_part[]){__VA_ARGS__}, KN_COUNT(((const kn_part[]){__VA_ARGS__}))
+
 /* A network whose forward function finds its children by index, in this order. */
 kn_module *kn_model_of(const char *type_name, kn_forward_function forward, const kn_part *parts, int count);
-#define KN_MODEL_OF(type_name, forward, ...)                                                                           \
-    kn_model_of(type_name, forward, (const kn_part[]){__VA_ARGS__}, KN_COUNT(((const kn_part[]){__VA_ARGS__})))
+#define KN_MODEL_OF(type_name, forward, ...) kn_model_of(type_name, forward, KN_PARTS(__VA_ARGS__))
+
+/* The same for a forward function with parameters (`self`, copied), or of several inputs or outputs. */
+kn_module *kn_model_of_kind(const char *type_name, const kn_module_kind *kind, const void *self, size_t self_size,
+                            const kn_part *parts, int count);
+
+/* The kinds: one tensor to one; the second of two inputs optional or not. */
+#define KN_ONE_TO_ONE(function)                                                                                        \
+    {                                                                                                                  \
+        .forward = function, .signature = {.inputs = 1, .outputs = 1}, .is_layer = true                                \
+    }
+#define KN_TWO_TO_ONE(function, optional_)                                                                             \
+    {                                                                                                                  \
+        .forward_many = function, .signature = {.inputs = 2, .optional = optional_, .outputs = 1}, .is_layer = true    \
+    }
 
 /* Appends to a Sequential; children are named by index. Returns the Sequential. */
 kn_module *kn_model_append(kn_module *sequence, kn_module *child);

@@ -31,12 +31,8 @@ static kn_module *mb_conv(int64_t in, int64_t out, int64_t kernel, int64_t strid
     block = kn_model_append(block, conv_silu(hidden, hidden, kernel, stride, hidden));
     block = kn_model_append(block, kn_model_squeeze(hidden, in / 4 > 1 ? in / 4 : 1, kn_nn_silu, kn_nn_sigmoid));
     block = kn_model_append(block, kn_model_conv_norm(&(kn_conv_norm){hidden, out, 1, 1, 1, .activation = NULL}));
-    kn_module *made = kn_layer_new("MBConv", block_forward, NULL, &drop, sizeof drop);
-    if (!made) {
-        kn_module_free(block);
-        return NULL;
-    }
-    return kn_module_register_module(made, "block", block) ? made : kn_layer_failed(made);
+    const kn_module_kind kind = KN_ONE_TO_ONE(block_forward);
+    return kn_model_of_kind("MBConv", &kind, &drop, sizeof drop, KN_PARTS({"block", block}));
 }
 
 /* --- the network -------------------------------------------------------------------------------------------------- */

@@ -25,29 +25,19 @@ static kn_module *down(int64_t in, int64_t out)
 
 /* --- up: of the smaller image and the one from the way down ------------------------------------------------------- */
 
-static kn_tensor *joined(kn_module *m, kn_tensor *x, kn_tensor *skipped)
-{
-    kn_tensor *larger = kn_apply_child(m, 0, x);
-    return kn_apply_child(m, 1, kn_cat(KN_TENSORS(skipped, larger), 1));
-}
-
 static kn_status up_forward(kn_module *m, kn_tensor *const *inputs, kn_tensor **outputs)
 {
-    outputs[0] = joined(m, inputs[0], inputs[1]);
+    kn_tensor *larger = kn_apply_child(m, 0, inputs[0]);
+    outputs[0] = kn_apply_child(m, 1, kn_cat(KN_TENSORS(inputs[1], larger), 1));
     return KN_OK;
 }
 
 static kn_module *up(int64_t in, int64_t out)
 {
-    const kn_module_kind kind = {
-        .forward_many = up_forward, .signature = {.inputs = 2, .outputs = 1}, .is_layer = true};
-    kn_module *made = kn_layer_new_kind("Up", &kind, NULL, 0);
+    const kn_module_kind kind = KN_TWO_TO_ONE(up_forward, 0);
     kn_module *larger =
         kn_nn_conv_transpose2d(.in_channels = in, .out_channels = in / 2, .kernel_size = 2, .stride = 2);
-    kn_module *conv = double_conv(in, out);
-    if (made && kn_module_register_module(made, "up", larger) && kn_module_register_module(made, "conv", conv))
-        return made;
-    return made ? kn_layer_failed(made) : NULL;
+    return kn_model_of_kind("Up", &kind, NULL, 0, KN_PARTS({"up", larger}, {"conv", double_conv(in, out)}));
 }
 
 /* --- the network: inc, down1 to down4, up1 to up4, outc ----------------------------------------------------------- */

@@ -8,6 +8,7 @@
 /* Sorted by name, one per line. */
 #define KN_OPERATORS(X) \
     X(abs) \
+    X(abs_) \
     X(acos) \
     X(acosh) \
     X(adaptive_avg_pool1d) \
@@ -29,21 +30,31 @@
     X(add_) \
     X(add_activated) \
     X(add_scalar) \
+    X(add_scalar_) \
     X(addbmm) \
+    X(addcdiv) \
+    X(addcdiv_) \
+    X(addcmul) \
+    X(addcmul_) \
     X(addmm) \
     X(addmv) \
     X(addr) \
+    X(all) \
+    X(alpha_dropout) \
     X(amax) \
     X(amax_backward) \
     X(amin) \
     X(amin_backward) \
+    X(any) \
     X(argmax) \
     X(argmin) \
+    X(argsort) \
     X(as_strided) \
     X(as_strided_backward) \
     X(asin) \
     X(asinh) \
     X(atan) \
+    X(atan2) \
     X(atanh) \
     X(avg_pool1d) \
     X(avg_pool1d_backward) \
@@ -58,9 +69,26 @@
     X(binary_cross_entropy_backward) \
     X(binary_cross_entropy_with_logits) \
     X(binary_cross_entropy_with_logits_backward) \
+    X(bincount) \
+    X(bitwise_and) \
+    X(bitwise_and_scalar) \
+    X(bitwise_left_shift) \
+    X(bitwise_left_shift_scalar) \
+    X(bitwise_not) \
+    X(bitwise_or) \
+    X(bitwise_or_scalar) \
+    X(bitwise_right_shift) \
+    X(bitwise_right_shift_scalar) \
+    X(bitwise_xor) \
+    X(bitwise_xor_scalar) \
     X(bmm) \
+    X(bucketize) \
     X(cat) \
+    X(ceil) \
+    X(ceil_) \
+    X(celu) \
     X(clamp) \
+    X(clamp_) \
     X(clone) \
     X(contiguous) \
     X(conv1d) \
@@ -75,48 +103,103 @@
     X(conv_transpose2d_backward) \
     X(conv_transpose3d) \
     X(conv_transpose3d_backward) \
+    X(copysign) \
     X(cos) \
     X(cosh) \
     X(cosine_embedding_loss) \
     X(cosine_similarity) \
+    X(count_nonzero) \
     X(cross_entropy) \
     X(cross_entropy_backward) \
     X(ctc_loss) \
+    X(cummax) \
+    X(cummax_backward) \
+    X(cummin) \
+    X(cummin_backward) \
+    X(cumprod) \
+    X(cumprod_backward) \
     X(cumsum) \
     X(cumsum_backward) \
+    X(deg2rad) \
+    X(diagonal) \
+    X(diagonal_backward) \
+    X(digamma) \
     X(div) \
+    X(div_) \
+    X(div_mode) \
+    X(div_scalar) \
+    X(div_scalar_) \
     X(dot) \
     X(dropout) \
+    X(dropout1d) \
     X(dropout2d) \
+    X(dropout3d) \
+    X(elu) \
     X(embedding) \
+    X(entr) \
     X(eq) \
+    X(eq_scalar) \
     X(erf) \
     X(erfc) \
+    X(erfinv) \
     X(exp) \
     X(exp2) \
+    X(exp_) \
     X(expand) \
     X(expm1) \
+    X(feature_alpha_dropout) \
     X(fill_) \
     X(flatten) \
+    X(flip) \
+    X(float_power) \
+    X(floor) \
+    X(floor_) \
+    X(floor_divide) \
+    X(floor_divide_) \
+    X(floor_divide_scalar) \
+    X(fmax) \
+    X(fmin) \
+    X(fmod) \
+    X(fmod_scalar) \
+    X(fold) \
+    X(fold_backward) \
+    X(frac) \
+    X(fractional_max_pool2d) \
+    X(fractional_max_pool3d) \
     X(gather) \
     X(gaussian_nll_loss) \
     X(gaussian_nll_loss_backward) \
+    X(gcd) \
     X(ge) \
+    X(ge_scalar) \
+    X(gelu) \
     X(ger) \
+    X(glu) \
+    X(grid_sample) \
+    X(grid_sample_backward) \
     X(group_norm) \
     X(group_norm_backward) \
     X(gru) \
     X(gru_cell) \
     X(gt) \
+    X(gt_scalar) \
     X(gumbel_softmax) \
+    X(hardshrink) \
     X(hardsigmoid) \
     X(hardswish) \
     X(hardtanh) \
     X(hardtanh_backward) \
+    X(heaviside) \
     X(hinge_embedding_loss) \
     X(hinge_embedding_loss_backward) \
+    X(histc) \
     X(huber_loss) \
     X(huber_loss_backward) \
+    X(hypot) \
+    X(i0) \
+    X(i0e) \
+    X(i1) \
+    X(i1e) \
     X(index) \
     X(index_add) \
     X(index_add_) \
@@ -130,13 +213,33 @@
     X(index_select) \
     X(inner) \
     X(instance_norm) \
+    X(interpolate) \
+    X(interpolate_backward) \
+    X(isclose) \
+    X(isfinite) \
+    X(isin) \
+    X(isinf) \
+    X(isnan) \
+    X(isneginf) \
+    X(isposinf) \
     X(kl_div) \
     X(kl_div_backward) \
+    X(kthvalue) \
+    X(kthvalue_backward) \
     X(l1_loss) \
     X(l1_loss_backward) \
     X(layer_norm) \
     X(layer_norm_backward) \
+    X(lcm) \
+    X(ldexp) \
     X(le) \
+    X(le_scalar) \
+    X(leaky_relu) \
+    X(lerp) \
+    X(lerp_) \
+    X(lerp_scalar) \
+    X(lerp_scalar_) \
+    X(lgamma) \
     X(linear) \
     X(linear_backward) \
     X(local_response_norm) \
@@ -144,14 +247,26 @@
     X(log10) \
     X(log1p) \
     X(log2) \
+    X(log_) \
+    X(log_ndtr) \
     X(log_softmax) \
     X(log_softmax_backward) \
+    X(logaddexp) \
+    X(logaddexp2) \
+    X(logcumsumexp) \
+    X(logcumsumexp_backward) \
+    X(logical_and) \
+    X(logical_not) \
+    X(logical_or) \
+    X(logical_xor) \
+    X(logit) \
     X(logsigmoid) \
     X(logsumexp) \
     X(logsumexp_backward) \
     X(lstm) \
     X(lstm_cell) \
     X(lt) \
+    X(lt_scalar) \
     X(margin_ranking_loss) \
     X(margin_ranking_loss_backward) \
     X(masked_fill) \
@@ -170,13 +285,23 @@
     X(max_pool3d) \
     X(max_pool3d_with_indices) \
     X(max_pool3d_with_indices_backward) \
+    X(max_unpool1d) \
+    X(max_unpool2d) \
+    X(max_unpool3d) \
     X(maximum) \
     X(mean) \
+    X(median) \
+    X(median_dim) \
+    X(median_dim_backward) \
     X(min) \
     X(min_backward) \
     X(min_dim) \
     X(min_dim_backward) \
+    X(minimum) \
+    X(mish) \
     X(mm) \
+    X(mode) \
+    X(mode_backward) \
     X(mse_loss) \
     X(mse_loss_backward) \
     X(mul) \
@@ -187,29 +312,57 @@
     X(multilabel_margin_loss) \
     X(multilabel_soft_margin_loss) \
     X(mv) \
+    X(nan_to_num) \
+    X(nanmean) \
+    X(nanmean_backward) \
+    X(nanmedian) \
+    X(nanmedian_dim) \
+    X(nanmedian_dim_backward) \
+    X(nanquantile) \
+    X(nansum) \
+    X(nansum_backward) \
     X(narrow) \
     X(narrow_backward) \
+    X(ndtr) \
+    X(ndtri) \
     X(ne) \
+    X(ne_scalar) \
     X(neg) \
+    X(neg_) \
+    X(nextafter) \
     X(nll_loss) \
     X(nll_loss_backward) \
     X(norm) \
     X(norm_backward) \
     X(normalize) \
     X(outer) \
+    X(pad) \
+    X(pad_backward) \
     X(pairwise_distance) \
     X(permute) \
     X(poisson_nll_loss) \
     X(poisson_nll_loss_backward) \
+    X(polygamma) \
     X(pow) \
+    X(pow_) \
     X(pow_scalar) \
+    X(pow_scalar_) \
+    X(prelu) \
     X(prod) \
     X(prod_backward) \
     X(put) \
     X(put_) \
+    X(quantile) \
+    X(rad2deg) \
+    X(rdiv_scalar) \
     X(reciprocal) \
+    X(reciprocal_) \
     X(relu) \
     X(relu6) \
+    X(relu_) \
+    X(remainder) \
+    X(remainder_) \
+    X(remainder_scalar) \
     X(reshape) \
     X(rms_norm) \
     X(rms_norm_backward) \
@@ -217,20 +370,35 @@
     X(rnn_relu_cell) \
     X(rnn_tanh) \
     X(rnn_tanh_cell) \
+    X(roll) \
+    X(round) \
+    X(round_) \
+    X(rpow_scalar) \
+    X(rrelu) \
     X(rsqrt) \
+    X(rsqrt_) \
+    X(rsub_scalar) \
     X(scaled_dot_product_attention) \
     X(scatter) \
     X(scatter_) \
     X(scatter_add) \
     X(scatter_add_) \
     X(scatter_reduce) \
+    X(searchsorted) \
     X(select) \
+    X(selu) \
+    X(selu_) \
+    X(sgn) \
     X(sigmoid) \
+    X(sigmoid_) \
     X(sigmoid_backward) \
     X(sign) \
+    X(signbit) \
     X(silu) \
     X(sin) \
+    X(sinc) \
     X(sinh) \
+    X(slice) \
     X(smooth_l1_loss) \
     X(smooth_l1_loss_backward) \
     X(soft_margin_loss) \
@@ -238,32 +406,54 @@
     X(softmax) \
     X(softmax_backward) \
     X(softmin) \
+    X(softplus) \
+    X(softshrink) \
     X(softsign) \
+    X(sort) \
+    X(sort_backward) \
     X(sqrt) \
+    X(sqrt_) \
     X(square) \
+    X(square_) \
     X(squeeze) \
     X(stack) \
     X(std) \
     X(std_backward) \
     X(sub) \
     X(sub_) \
+    X(sub_scalar) \
+    X(sub_scalar_) \
     X(sum) \
     X(t) \
     X(take) \
     X(tan) \
     X(tanh) \
+    X(tanh_) \
     X(tanh_backward) \
     X(tanhshrink) \
+    X(threshold) \
     X(threshold_backward) \
     X(to_dtype) \
+    X(topk) \
+    X(topk_backward) \
     X(transpose) \
+    X(tril) \
     X(triplet_margin_loss) \
+    X(triu) \
+    X(trunc) \
+    X(trunc_) \
+    X(unfold) \
+    X(unfold_backward) \
+    X(unique) \
+    X(unique_consecutive) \
     X(unsqueeze) \
     X(var) \
     X(var_backward) \
     X(vdot) \
     X(view_dtype) \
-    X(where)
+    X(where) \
+    X(xlog1py) \
+    X(xlogy)
 /* clang-format on */
 
 #define KN_DECLARE_OPERATOR(name) extern const kn_op kn_##name##_op;

@@ -1,6 +1,8 @@
 /* ops/dispatch/params_text.c - see params_text.h. */
 #include "ops/dispatch/params_text.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +23,39 @@ static void append_list(kn_text *out, const kn_ints *list, bool python)
     kn_text_append(out, python && list->count == 1 ? ",)" : python ? ")" : "]");
 }
 
-static void append_scalar(kn_text *out, kn_scalar scalar)
+/* As Python's repr: the fewest digits that give the same number, and always a point or an exponent. */
+static void append_repr(kn_text *out, double value)
+{
+    char digits[32];
+    int count = 0;
+    if (!isfinite(value)) {
+        kn_text_format(out, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+        return;
+    }
+    do
+        snprintf(digits, sizeof digits, "%.*e", count, value);
+    while (strtod(digits, NULL) != value && ++count < 17);
+    const int exponent = atoi(strchr(digits, 'e') + 1);
+    if (exponent < -4 || exponent >= 16)
+        kn_text_format(out, "%.*g", count + 1, value);
+    else
+        kn_text_format(out, "%.*f", count - exponent > 1 ? count - exponent : 1, value);
+}
+
+static void append_real(kn_text *out, double value, bool python)
+{
+    if (python)
+        append_repr(out, value);
+    else
+        kn_text_format(out, "%g", value);
+}
+
+static void append_scalar(kn_text *out, kn_scalar scalar, bool python)
 {
     if (scalar.is_whole)
         kn_text_format(out, "%lld", (long long)scalar.whole);
     else
-        kn_text_format(out, "%g", scalar.real);
+        append_real(out, scalar.real, python);
 }
 
 void kn_param_append(kn_text *out, const kn_op_param *param, const void *at, bool python)
@@ -42,10 +71,13 @@ void kn_param_append(kn_text *out, const kn_op_param *param, const void *at, boo
         append_numbers(out, at, (int)(param->size / sizeof(int64_t)), " ");
         break;
     case KN_PARAM_DOUBLE:
-        kn_text_format(out, "%g", *(const double *)at);
+        for (size_t i = 0; i < param->size / sizeof(double); i++) {
+            kn_text_append(out, i > 0 ? " " : "");
+            append_real(out, ((const double *)at)[i], python);
+        }
         break;
     case KN_PARAM_SCALAR:
-        append_scalar(out, *(const kn_scalar *)at);
+        append_scalar(out, *(const kn_scalar *)at, python);
         break;
     case KN_PARAM_DTYPE:
         kn_text_append(out, kn_dtype_name(*(const kn_dtype *)at));
@@ -78,10 +110,16 @@ static bool read_bool(bool *value, word w)
     return *value || equals(w, "0") || equals(w, "false");
 }
 
-static bool read_double(double *value, word w)
+/* At most `most` numbers, separated by commas. */
+static bool read_doubles(double *values, int most, word w)
 {
-    char *end;
-    *value = strtod(w.text, &end);
+    char *end = (char *)(uintptr_t)w.text;
+    for (int i = 0; i < most && (i == 0 || *end == ','); i++) {
+        const char *start = i > 0 ? end + 1 : end;
+        values[i] = strtod(start, &end);
+        if (end == start)
+            return false;
+    }
     return w.length > 0 && end == w.text + w.length;
 }
 
@@ -122,7 +160,7 @@ static bool read_scalar(kn_scalar *value, word w)
     double real;
     if (read_list(&whole, 1, w) == 1)
         *value = kn_scalar_int(whole);
-    else if (read_double(&real, w))
+    else if (read_doubles(&real, 1, w))
         *value = kn_scalar_real(real);
     else
         return false;
@@ -143,7 +181,7 @@ static bool read_value(const kn_op_param *param, void *at, word w)
     case KN_PARAM_INT64:
         return read_list(at, (int)(param->size / sizeof(int64_t)), w) > 0;
     case KN_PARAM_DOUBLE:
-        return read_double(at, w);
+        return read_doubles(at, (int)(param->size / sizeof(double)), w);
     case KN_PARAM_SCALAR:
         return read_scalar(at, w);
     case KN_PARAM_DTYPE:

@@ -33,6 +33,8 @@ static kn_status tensordot(kn_tensor **result, kn_tensor *a, kn_tensor *b, const
 {
     int order_a[KN_MAX_DIMS], order_b[KN_MAX_DIMS];
     int64_t shape[2 * KN_MAX_DIMS], inside = 1;
+    if (count > 0 && (!dims_a || !dims_b))
+        return kn_fail(KN_ERR_ARGUMENT, "%s is NULL", dims_a ? "dims_b" : "dims_a");
     if (count < 0 || count > a->ndim || count > b->ndim)
         return kn_fail(KN_ERR_ARGUMENT, "%d dimensions to sum over, of tensors with %d and %d", count, a->ndim,
                        b->ndim);
@@ -247,7 +249,7 @@ kn_composition kn_composition_begin(const char *name, kn_tensor *const *operands
 {
     kn_composition c = {.name = name, .was_pending = kn_error_is_sticky()};
     for (int i = 0; i < count && c.status == KN_OK; i++)
-        if (!operands[i])
+        if (!operands || !operands[i])
             c.status = kn_fail_argument_null(name, "operand");
     c.scope = c.status == KN_OK ? kn_scope_begin_internal() : 0;
     if (c.status == KN_OK && c.scope == 0)

@@ -1,11 +1,10 @@
-/* ops/pointwise/arithmetic.c - arithmetic of two tensors, of a tensor and a number, and the same in place. */
+/* ops/pointwise/arithmetic.c - arithmetic and extremes of two tensors, of a tensor and a number, and the same in
+ * place. */
 #include <koine/pointwise.h>
 #include <math.h>
 
 #include "autograd/engine.h"
-#include "autograd/work.h"
 #include "base/load.h"
-#include "ops/dispatch/reference.h"
 #include "ops/pointwise/elementwise.h"
 
 static kn_status check_sub(const kn_call *call)
@@ -18,39 +17,58 @@ static kn_status check_sub(const kn_call *call)
 }
 
 /* bool + bool is "or": any nonzero value is stored as 1. */
-KN_ELEMENTWISE_TABLE(add, KN_ANY, "ab", NULL, KN_NO_VECTORS, "a + b", KN_GRADIENTS("g", "g"), a + b);
-KN_ELEMENTWISE_TABLE(sub, KN_ANY, "ab", NULL, KN_NO_VECTORS, "a - b", KN_GRADIENTS("g", "-g"), a - b,
-                     .check = check_sub);
-KN_ELEMENTWISE_TABLE(mul, KN_ANY, "ab", NULL, KN_NO_VECTORS, "a * b", KN_GRADIENTS("g * b", "g * a"), a *b,
-                     .keeps_factor = true);
-KN_ELEMENTWISE_TABLE(div, KN_REAL, "ab", NULL, KN_NO_VECTORS, "a / b", KN_GRADIENTS("g / b", "-g * (a / b / b)"), a / b,
-                     .keeps_factor = true);
-KN_ELEMENTWISE_TABLE(maximum, KN_ANY, "ab", NULL, KN_NO_VECTORS, "(a > b || a != a) ? a : b", /* NaN wins */
-                     KN_GRADIENTS("a < b ? (T)0 : a == b ? g / 2 : g", "a > b ? (T)0 : a == b ? g / 2 : g"),
-                     a > b || isnan(a) ? a : b);
-KN_ELEMENTWISE_TABLE(add_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a + p", KN_GRADIENTS("g"), a + p);
-KN_ELEMENTWISE_TABLE(mul_scalar, KN_ANY, "a", "p", KN_NO_VECTORS, "a * p", KN_GRADIENTS("g * p"), a *p);
+#define ADD KN_ANY, KN_NO_VECTORS, "a + b", "g", "g", a + b
+#define SUB KN_ANY, KN_NO_VECTORS, "a - b", "g", "-g", a - b, .check = check_sub
+#define MUL KN_ANY, KN_NO_VECTORS, "a * b", "g * b", "g * a", a *b, .keeps_factor = true
+#define DIV KN_REAL, KN_NO_VECTORS, "a / b", "g / b", "-g * (a / b / b)", a / b, .keeps_factor = true
 
-#define BINARY(name, op_name, in_place, dtypes)                                                                        \
-    const kn_op kn_##op_name##_op =                                                                                    \
-        KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, dtypes, KN_NO_PARAMS, "a", "b");                    \
-    kn_tensor *kn_##op_name(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_##op_name##_op, NULL, a, b); }
+KN_TWO_TENSORS(add, ADD);
+KN_TWO_TENSORS(sub, SUB);
+KN_TWO_TENSORS(mul, MUL);
+KN_TWO_TENSORS(div, DIV);
+KN_NUMBER_AFTER(add_scalar, ADD);
+KN_NUMBER_AFTER(sub_scalar, SUB);
+KN_NUMBER_AFTER(mul_scalar, MUL);
+KN_NUMBER_AFTER(div_scalar, DIV);
+KN_NUMBER_BEFORE(rsub_scalar, SUB);
+KN_NUMBER_BEFORE(rdiv_scalar, DIV);
 
-#define WITH_NUMBER(name, op_name, in_place, dtypes, function)                                                         \
-    const kn_op kn_##op_name##_op = KN_ELEMENTWISE_OP(#op_name, in_place, true, &name##_table, dtypes,                 \
-                                                      KN_PARAMS(kn_scalar_args, kn_value_rows), "a");                  \
-    kn_tensor *function(kn_tensor *a, kn_scalar b) { return kn_invoke(&kn_##op_name##_op, &(kn_scalar_args){{b}}, a); }
+KN_OF_TWO(add, add, false, true, KN_DTYPES_ALL)
+KN_OF_TWO(sub, sub, false, true, KN_DTYPES_NUMBERS)
+KN_OF_TWO(mul, mul, false, true, KN_DTYPES_ALL)
+KN_OF_TWO(div, div, false, true, KN_DTYPES_ALL)
+KN_OF_NUMBER(add_scalar, add_scalar, false, true, KN_DTYPES_ALL, kn_add_scalar_with)
+KN_OF_NUMBER(sub_scalar, sub_scalar, false, true, KN_DTYPES_NUMBERS, kn_sub_scalar_with)
+KN_OF_NUMBER(mul_scalar, mul_scalar, false, true, KN_DTYPES_ALL, kn_mul_scalar_with)
+KN_OF_NUMBER(div_scalar, div_scalar, false, true, KN_DTYPES_ALL, kn_div_scalar_with)
+KN_OF_NUMBER(rsub_scalar, rsub_scalar, false, true, KN_DTYPES_NUMBERS, kn_rsub_scalar_with)
+KN_OF_NUMBER(rdiv_scalar, rdiv_scalar, false, true, KN_DTYPES_ALL, kn_rdiv_scalar_with)
 
-BINARY(add, add, false, KN_DTYPES_ALL)
-BINARY(sub, sub, false, KN_DTYPES_NUMBERS)
-BINARY(mul, mul, false, KN_DTYPES_ALL)
-BINARY(div, div, false, KN_DTYPES_ALL)
-BINARY(maximum, maximum, false, KN_DTYPES_ALL)
-BINARY(add, add_, true, KN_DTYPES_ALL)
-BINARY(sub, sub_, true, KN_DTYPES_NUMBERS)
-BINARY(mul, mul_, true, KN_DTYPES_ALL)
-WITH_NUMBER(add_scalar, add_scalar, false, KN_DTYPES_ALL, kn_add_scalar_with)
-WITH_NUMBER(mul_scalar, mul_scalar, false, KN_DTYPES_ALL, kn_mul_scalar_with)
-WITH_NUMBER(mul_scalar, mul_scalar_, true, KN_DTYPES_NUMBERS, kn_mul_scalar_with_)
+KN_OF_TWO(add, add_, true, true, KN_DTYPES_ALL)
+KN_OF_TWO(sub, sub_, true, true, KN_DTYPES_NUMBERS)
+KN_OF_TWO(mul, mul_, true, true, KN_DTYPES_ALL)
+KN_OF_TWO(div, div_, true, true, KN_DTYPES_FLOATING)
+KN_OF_NUMBER(add_scalar, add_scalar_, true, true, KN_DTYPES_NUMBERS, kn_add_scalar_with_)
+KN_OF_NUMBER(sub_scalar, sub_scalar_, true, true, KN_DTYPES_NUMBERS, kn_sub_scalar_with_)
+KN_OF_NUMBER(mul_scalar, mul_scalar_, true, true, KN_DTYPES_NUMBERS, kn_mul_scalar_with_)
+KN_OF_NUMBER(div_scalar, div_scalar_, true, true, KN_DTYPES_FLOATING, kn_div_scalar_with_)
 
 KN_AT_LOAD register_sum(void) { kn_pass_set_sum(&kn_add_op); }
+
+/* --- extremes ----------------------------------------------------------------------------------------------------- */
+
+/* maximum, minimum: NaN wins. fmax, fmin: NaN loses. Equal operands share the gradient. */
+KN_TWO_TENSORS(maximum, KN_ANY, KN_NO_VECTORS, "(a > b || a != a) ? a : b", "a < b ? (T)0 : a == b ? g / 2 : g",
+               "a > b ? (T)0 : a == b ? g / 2 : g", a > b || isnan(a) ? a : b);
+KN_TWO_TENSORS(minimum, KN_ANY, KN_NO_VECTORS, "(a < b || a != a) ? a : b", "a > b ? (T)0 : a == b ? g / 2 : g",
+               "a < b ? (T)0 : a == b ? g / 2 : g", a < b || isnan(a) ? a : b);
+KN_TWO_TENSORS(fmax, KN_ANY, KN_NO_VECTORS, "(a >= b || b != b) ? a : b",
+               "a == b ? g / 2 : (a > b || b != b) ? g : (T)0", "a == b ? g / 2 : (a > b || b != b) ? (T)0 : g",
+               fmax(a, b));
+KN_TWO_TENSORS(fmin, KN_ANY, KN_NO_VECTORS, "(a <= b || b != b) ? a : b",
+               "a == b ? g / 2 : (a < b || b != b) ? g : (T)0", "a == b ? g / 2 : (a < b || b != b) ? (T)0 : g",
+               fmin(a, b));
+KN_OF_TWO(maximum, maximum, false, true, KN_DTYPES_ALL)
+KN_OF_TWO(minimum, minimum, false, true, KN_DTYPES_ALL)
+KN_OF_TWO(fmax, fmax, false, true, KN_DTYPES_ALL)
+KN_OF_TWO(fmin, fmin, false, true, KN_DTYPES_ALL)

@@ -66,42 +66,41 @@ static kn_status relu6_enter(kn_entry *entry)
     return KN_OK;
 }
 
-#define BOUNDED(op_name, table, params_, enter_)                                                                       \
+#define BOUNDED(op_name, in_place_, table, params_, enter_)                                                            \
     {                                                                                                                  \
-        KN_ELEMENTWISE_FIELDS(op_name, false, true, table), .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS},            \
-                                                            .params = params_, .enter = enter_                         \
+        KN_ELEMENTWISE_FIELDS(op_name, in_place_, true, table), .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS},        \
+                                                                .params = params_, .enter = enter_                     \
     }
 #define INFINITE                                                                                                       \
     {                                                                                                                  \
         false, 0, (double)INFINITY                                                                                     \
     }
-const kn_op kn_clamp_op =
-    BOUNDED("clamp", &clamp_table, KN_PARAMS(kn_scalar_args, clamp_rows, {{false, 0, -(double)INFINITY}, INFINITE}),
-            clamp_enter);
+#define CLAMP_OP(op_name, in_place_)                                                                                   \
+    BOUNDED(op_name, in_place_, &clamp_table,                                                                          \
+            KN_PARAMS(kn_scalar_args, clamp_rows, {{false, 0, -(double)INFINITY}, INFINITE}), clamp_enter)
+const kn_op kn_clamp_op = CLAMP_OP("clamp", false);
+const kn_op kn_clamp__op = CLAMP_OP("clamp_", true);
 const kn_op kn_hardtanh_op =
-    BOUNDED("hardtanh", &hardtanh_table, KN_PARAMS(kn_scalar_args, hardtanh_rows, {{true, -1, -1}, {true, 1, 1}}),
-            hardtanh_enter);
-const kn_op kn_relu6_op = BOUNDED("relu6", &hardtanh_table, KN_NO_PARAMS, relu6_enter);
+    BOUNDED("hardtanh", false, &hardtanh_table,
+            KN_PARAMS(kn_scalar_args, hardtanh_rows, {{true, -1, -1}, {true, 1, 1}}), hardtanh_enter);
+const kn_op kn_relu6_op = BOUNDED("relu6", false, &hardtanh_table, KN_NO_PARAMS, relu6_enter);
 
 kn_clamp_params kn_clamp_params_init(void) { return (kn_clamp_params){KN_CLAMP_DEFAULTS}; }
 
-/* A bound given as a double becomes an integer if it is integral. */
-static kn_scalar bound(double value)
-{
-    return fabs(value) < 0x1p63 && value == floor(value) ? kn_scalar_int((int64_t)value) : kn_scalar_real(value);
-}
-
 static kn_tensor *bounded(const kn_op *op, kn_tensor *x, double low, double high)
 {
-    const kn_scalar_args params = {.values = {bound(low), bound(high)}};
+    const kn_scalar_args params = {.values = {kn_scalar_nearest(low), kn_scalar_nearest(high)}};
     return kn_invoke(op, &params, x);
 }
 
-kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params)
+static kn_tensor *clamp(const kn_op *op, kn_tensor *x, const kn_clamp_params *params)
 {
     params = params ? params : &(kn_clamp_params){KN_CLAMP_DEFAULTS};
-    return bounded(&kn_clamp_op, x, params->min, params->max);
+    return bounded(op, x, params->min, params->max);
 }
+
+kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params) { return clamp(&kn_clamp_op, x, params); }
+kn_tensor *kn_clamp_with_(kn_tensor *x, const kn_clamp_params *params) { return clamp(&kn_clamp__op, x, params); }
 
 kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val)
 {

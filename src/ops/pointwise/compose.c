@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <koine/pointwise.h>
+#include <koine/special.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,10 @@ static value binary(parser *p, char sign, value a, value b)
         return a;
     if (!a.tensor && !b.tensor)
         return (value){.number = fold(sign, a.number, b.number)};
+    if ((sign == '&' || sign == '|') && !(a.tensor && b.tensor)) { /* a number decides, or says nothing */
+        const value number = a.tensor ? b : a, other = a.tensor ? a : b;
+        return (number.number != 0) == (sign == '&') ? other : number;
+    }
     return of_tensor(
         p, combine(sign, beside(p, &a, b.tensor ? b.tensor : a.tensor), beside(p, &b, a.tensor ? a.tensor : b.tensor)));
 }
@@ -147,25 +152,81 @@ static void expect(parser *p, const char *token)
 
 /* --- functions ---------------------------------------------------------------------------------------------------- */
 
-static value power(parser *p, value base, value exponent)
+/* A function of two values, of which one is a tensor. */
+static kn_tensor *power(const parser *p, const value *base, const value *exponent)
 {
-    if (p->failed)
-        return base;
-    if (!base.tensor && !exponent.tensor)
-        return (value){.number = pow(base.number, exponent.number)};
-    if (!exponent.tensor)
-        return of_tensor(p, kn_pow_scalar(base.tensor, exponent.number));
-    return of_tensor(p, kn_pow(beside(p, &base, exponent.tensor), exponent.tensor));
+    (void)p;
+    if (!exponent->tensor)
+        return kn_pow_scalar(base->tensor, exponent->number);
+    return base->tensor ? kn_pow(base->tensor, exponent->tensor) : kn_rpow_scalar(exponent->tensor, base->number);
 }
+
+static kn_tensor *floor_divide(const parser *p, const value *a, const value *b)
+{
+    return b->tensor ? kn_floor_divide(beside(p, a, b->tensor), b->tensor)
+                     : kn_floor_divide_scalar(a->tensor, b->number);
+}
+
+static kn_tensor *div_trunc(const parser *p, const value *a, const value *b)
+{
+    const kn_tensor *like = b->tensor ? b->tensor : a->tensor;
+    return kn_div_mode(beside(p, a, like), beside(p, b, like), KN_ROUNDING_TRUNC);
+}
+
+static kn_tensor *polygamma(const parser *p, const value *n, const value *x)
+{
+    (void)p;
+    return kn_polygamma((int)n->number, x->tensor);
+}
+
+static value function_of_two(parser *p, const char *name, const value *a, const value *b)
+{
+    static const struct {
+        const char *name;
+        kn_tensor *(*apply)(const parser *p, const value *a, const value *b);
+    } functions[] = {{"pow", power},
+                     {"kn_power_of", power},
+                     {"kn_floor_divide", floor_divide},
+                     {"kn_div_trunc", div_trunc},
+                     {"kn_polygamma", polygamma}};
+    if (p->failed)
+        return *a;
+    for (size_t i = 0; (a->tensor || b->tensor) && i < sizeof functions / sizeof functions[0]; i++)
+        if (strcmp(functions[i].name, name) == 0)
+            return of_tensor(p, functions[i].apply(p, a, b));
+    return fail(p, "an unknown function of two values");
+}
+
+static kn_tensor *softplus(kn_tensor *x) { return kn_softplus(x); }
 
 static value function(parser *p, const char *name, const value *operand)
 {
     static const struct {
         const char *name;
         kn_tensor *(*apply)(kn_tensor *x);
-    } functions[] = {{"abs", kn_abs},   {"cos", kn_cos},   {"cosh", kn_cosh},         {"exp", kn_exp},
-                     {"fabs", kn_abs},  {"log", kn_log},   {"sin", kn_sin},           {"sinh", kn_sinh},
-                     {"sqrt", kn_sqrt}, {"tanh", kn_tanh}, {"KN_SIGMOID", kn_sigmoid}};
+    } functions[] = {{"KN_SIGMOID", kn_sigmoid},
+                     {"abs", kn_abs},
+                     {"cos", kn_cos},
+                     {"cosh", kn_cosh},
+                     {"erfc", kn_erfc},
+                     {"exp", kn_exp},
+                     {"fabs", kn_abs},
+                     {"kn_digamma", kn_digamma},
+                     {"kn_i0", kn_i0},
+                     {"kn_i0e", kn_i0e},
+                     {"kn_i1", kn_i1},
+                     {"kn_i1e", kn_i1e},
+                     {"kn_log_ndtr", kn_log_ndtr},
+                     {"kn_sigmoid", kn_sigmoid},
+                     {"kn_softplus", softplus},
+                     {"log", kn_log},
+                     {"log1p", kn_log1p},
+                     {"sin", kn_sin},
+                     {"sinh", kn_sinh},
+                     {"sqrt", kn_sqrt},
+                     {"tanh", kn_tanh}};
+    if (!operand->tensor && strcmp(name, "log") == 0)
+        return (value){.number = log(operand->number)};
     for (size_t i = 0; operand->tensor && i < sizeof functions / sizeof functions[0]; i++)
         if (strcmp(functions[i].name, name) == 0)
             return of_tensor(p, functions[i].apply(operand->tensor));
@@ -174,12 +235,11 @@ static value function(parser *p, const char *name, const value *operand)
 
 static value call(parser *p, const char *name)
 {
-    value first = ternary(p);
-    if (strcmp(name, "pow") == 0 || strcmp(name, "kn_power_of") == 0) {
-        expect(p, ",");
+    const value first = ternary(p);
+    if (accept(p, ",")) {
         const value second = ternary(p);
         expect(p, ")");
-        return power(p, first, second);
+        return function_of_two(p, name, &first, &second);
     }
     expect(p, ")");
     return p->failed ? first : function(p, name, &first);

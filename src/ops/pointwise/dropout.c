@@ -1,6 +1,6 @@
 /* ops/pointwise/dropout.c - dropout of elements and of whole channels. The mask is a function of the generator's state,
  * which is in the parameters: no tensor is saved. */
-#include <koine/pointwise.h>
+#include <koine/dropout.h>
 
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
@@ -109,14 +109,20 @@ static kn_status draw(kn_entry *entry, int64_t inner)
 
 static kn_status dropout_enter(kn_entry *entry) { return draw(entry, 1); }
 
-static kn_status dropout2d_enter(kn_entry *entry)
+/* Of channels: [N, C, ...] or, with fewer dimensions than a batch has, [C, ...]. */
+static kn_status draw_channels(kn_entry *entry, int unbatched, const char *expected)
 {
     const kn_tensor *x = entry->inputs[0];
+    const int leading = x->ndim == unbatched ? 1 : 2;
     char text[KN_DESCRIBE];
-    if (x->ndim < 2)
-        return kn_fail(KN_ERR_SHAPE, "expected [N, C, ...], got %s", kn_tensor_describe(text, sizeof text, x));
-    return draw(entry, kn_shape_numel(x->ndim - 2, x->shape + 2));
+    if (x->ndim < 2 || (unbatched > 0 && x->ndim != unbatched && x->ndim != unbatched + 1))
+        return kn_fail(KN_ERR_SHAPE, "expected %s, got %s", expected, kn_tensor_describe(text, sizeof text, x));
+    return draw(entry, kn_shape_numel(x->ndim - leading, x->shape + leading));
 }
+
+static kn_status dropout1d_enter(kn_entry *entry) { return draw_channels(entry, 2, "[N, C, L] or [C, L]"); }
+static kn_status dropout2d_enter(kn_entry *entry) { return draw_channels(entry, 0, "[N, C, ...]"); }
+static kn_status dropout3d_enter(kn_entry *entry) { return draw_channels(entry, 4, "[N, C, D, H, W] or [C, D, H, W]"); }
 
 kn_tensor *kn_dropout_again(kn_tensor *x, const kn_philox *draw, double p)
 {
@@ -137,16 +143,18 @@ static const kn_op_param dropout_rows[] = {KN_PARAM(kn_dropout_params, p, .min =
         .backward_recorded = dropout_backward_recorded, .reference = dropout_reference                                 \
     }
 const kn_op kn_dropout_op = DROPOUT_OP("dropout", dropout_enter);
+const kn_op kn_dropout1d_op = DROPOUT_OP("dropout1d", dropout1d_enter);
 const kn_op kn_dropout2d_op = DROPOUT_OP("dropout2d", dropout2d_enter);
+const kn_op kn_dropout3d_op = DROPOUT_OP("dropout3d", dropout3d_enter);
 
 kn_dropout_params kn_dropout_params_init(void) { return (kn_dropout_params){KN_DROPOUT_DEFAULTS}; }
 
-kn_tensor *kn_dropout_with(kn_tensor *x, const kn_dropout_params *params)
-{
-    return kn_invoke(&kn_dropout_op, params, x);
-}
-
-kn_tensor *kn_dropout2d_with(kn_tensor *x, const kn_dropout_params *params)
-{
-    return kn_invoke(&kn_dropout2d_op, params, x);
-}
+#define WITH(name)                                                                                                     \
+    kn_tensor *kn_##name##_with(kn_tensor *x, const kn_dropout_params *params)                                         \
+    {                                                                                                                  \
+        return kn_invoke(&kn_##name##_op, params, x);                                                                  \
+    }
+WITH(dropout)
+WITH(dropout1d)
+WITH(dropout2d)
+WITH(dropout3d)

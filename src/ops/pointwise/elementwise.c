@@ -17,6 +17,13 @@ static kn_elementwise *table_of(const kn_op *op) { return op->detail; }
 
 static int count_numbers(const kn_elementwise *e) { return e->forward.numbers ? (int)strlen(e->forward.numbers) : 0; }
 
+/* Can the integer dtype not hold the integer? A comparison with it is right nevertheless. */
+static bool is_beyond(kn_dtype dtype, kn_scalar number)
+{
+    return number.is_whole && !kn_dtype_is_floating(dtype) &&
+           (number.whole < kn_dtype_lowest(dtype) || number.whole > kn_dtype_highest(dtype));
+}
+
 /* The dtype of the expression, including its numbers but not its conditions. */
 static kn_dtype joint_dtype(const kn_elementwise *e, kn_tensor *const *operands, int count,
                             const kn_scalar_args *params)
@@ -24,8 +31,26 @@ static kn_dtype joint_dtype(const kn_elementwise *e, kn_tensor *const *operands,
     kn_dtype joint = kn_result_type_of(operands + e->conditions, count - e->conditions);
     for (int i = 0; i < count_numbers(e); i++)
         if (!e->bounds || !isinf(params->values[i].real))
-            joint = kn_result_type_scalar(joint, params->values[i]);
-    return e->rule == KN_REAL ? kn_real_type(joint) : joint;
+            joint = e->rule == KN_COMPARES && is_beyond(joint, params->values[i])
+                        ? KN_I64
+                        : kn_result_type_scalar(joint, params->values[i]);
+    return e->rule == KN_REAL || e->rule == KN_REAL_COMPARES ? kn_real_type(joint) : joint;
+}
+
+static kn_dtype result_dtype(const kn_elementwise *e, kn_dtype joint)
+{
+    return e->rule == KN_COMPARES || e->rule == KN_REAL_COMPARES ? KN_BOOL : joint;
+}
+
+/* --- letters ------------------------------------------------------------------------------------------------------ */
+
+/* The place of operand i among a, b, c; the operand at that place, or -1. */
+static int place_of(const kn_elementwise *e, int i) { return e->forward.inputs[i] - 'a'; }
+
+static int operand_at(const kn_elementwise *e, int place)
+{
+    const char *at = strchr(e->forward.inputs, 'a' + place);
+    return at ? (int)(at - e->forward.inputs) : -1;
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
@@ -49,15 +74,44 @@ static void take_numbers(kn_pointwise_problem *p, const kn_elementwise *e, const
         p->numbers[i] = e->bounds ? clip(params->values[i], p->compute) : params->values[i];
 }
 
+kn_status kn_elementwise_enter(kn_entry *entry)
+{
+    const kn_op_params *of = kn_op_params_of(entry->op);
+    kn_scalar_args *own = kn_entry_record(entry, sizeof *own);
+    for (int i = 0; i < of->count; i++) {
+        const void *at = (const char *)entry->params + of->rows[i].offset;
+        own->values[i] = kn_scalar_nearest(of->rows[i].kind == KN_PARAM_DOUBLE ? *(const double *)at
+                                           : of->rows[i].kind == KN_PARAM_BOOL ? *(const bool *)at
+                                                                               : *(const int *)at);
+    }
+    return KN_OK;
+}
+
+kn_scalar kn_scalar_nearest(double value)
+{
+    return fabs(value) < 0x1p63 && value == floor(value) ? kn_scalar_int((int64_t)value) : kn_scalar_real(value);
+}
+
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
+
+static kn_status check_rule(const kn_elementwise *e, kn_dtype joint, const kn_call *call)
+{
+    const bool is_floating = kn_dtype_is_floating(joint), /* perhaps only because a number is real */
+        has_floats = kn_dtype_is_floating(kn_result_type_of(call->inputs, call->num_inputs));
+    for (int i = 0; e->rule == KN_NUMBERS && i < call->num_inputs; i++)
+        if (call->inputs[i]->dtype == KN_BOOL)
+            return kn_fail(KN_ERR_DTYPE, "not defined for bool tensors; convert with kn_to_dtype first");
+    if ((e->rule == KN_FLOATS && !has_floats) || ((e->rule == KN_WHOLES || e->rule == KN_INTS) && is_floating) ||
+        (e->rule == KN_INTS && joint == KN_BOOL))
+        return kn_fail(KN_ERR_DTYPE, "not defined for %s tensors; convert with kn_to_dtype first",
+                       kn_dtype_name(has_floats ? joint : call->inputs[0]->dtype));
+    return KN_OK;
+}
 
 static kn_status check(const kn_call *call, kn_dtype joint)
 {
     const kn_elementwise *e = table_of(call->op);
-    if (e->rule == KN_NUMBERS)
-        for (int i = 0; i < call->num_inputs; i++)
-            if (call->inputs[i]->dtype == KN_BOOL)
-                return kn_fail(KN_ERR_DTYPE, "not defined for bool tensors; convert with kn_to_dtype first");
+    KN_TRY(check_rule(e, joint, call));
     if (joint == KN_F64 && !kn_tensor_limits(call->inputs[0])->has_f64)
         return kn_fail(KN_ERR_DTYPE, "%s has no double arithmetic: convert the inputs to float32",
                        kn_device_string(call->inputs[0]->storage->device));
@@ -73,7 +127,7 @@ kn_status kn_elementwise_shape(kn_call *call)
 
     KN_TRY(check(call, joint));
     KN_TRY(kn_broadcast_all(&ndim, shape, call->inputs, call->num_inputs));
-    return kn_call_output(call, e->rule == KN_COMPARES ? KN_BOOL : joint, ndim, shape);
+    return kn_call_output(call, result_dtype(e, joint), ndim, shape);
 }
 
 /* As in PyTorch, a change in place is computed in the joint dtype and rounded to that of operand 0, but not from
@@ -97,7 +151,7 @@ kn_status kn_elementwise_shape_in_place(kn_call *call)
     int ndim;
 
     KN_TRY(check(call, joint));
-    KN_TRY(check_result(call, e->rule == KN_COMPARES ? KN_BOOL : joint));
+    KN_TRY(check_result(call, result_dtype(e, joint)));
     KN_TRY(kn_tensor_check_no_overlap(a));
     for (int i = 1; i < call->num_inputs; i++) {
         KN_TRY(kn_broadcast_shapes(&ndim, shape, a, call->inputs[i]));
@@ -147,13 +201,20 @@ static bool mentions(const char *expression, char letter)
     return false;
 }
 
+/* Is `letter` a tensor, not a number? */
+static bool is_tensor(const kn_elementwise *e, char letter)
+{
+    return letter == 'g' || letter == 'y' || strchr(e->forward.inputs, letter);
+}
+
 /* Which of backward's inputs "gabcy" the gradients of the operands in `wanted` need, as bits. */
 static unsigned needed(const kn_elementwise *e, unsigned wanted)
 {
     unsigned bits = 0;
     for (int i = 0; i < KN_ELEMENTWISE_OPERANDS; i++)
         for (int k = 0; wanted >> i & 1 && e->backward.inputs[k]; k++)
-            bits |= (unsigned)mentions(e->backward.values[i], e->backward.inputs[k]) << k;
+            if (is_tensor(e, e->backward.inputs[k]))
+                bits |= (unsigned)mentions(e->backward.values[i], e->backward.inputs[k]) << k;
     return bits;
 }
 
@@ -177,8 +238,9 @@ static kn_status save(kn_call *call)
     for (int i = 0; i < call->num_inputs; i++)
         wanted |= (unsigned)kn_call_needs(call, i) << i;
     const unsigned bits = needed(e, wanted);
-    for (int i = 0; i < KN_ELEMENTWISE_OPERANDS; i++) {
-        const bool is_needed = bits >> (1 + i) & 1 && i < call->num_inputs;
+    for (int place = 0; place < KN_ELEMENTWISE_OPERANDS; place++) {
+        const int i = operand_at(e, place);
+        const bool is_needed = bits >> (1 + place) & 1;
         const bool changes = call->op->in_place && is_needed && call->inputs[i]->storage == call->inputs[0]->storage;
         KN_TRY(changes ? save_copy(call, call->inputs[i]) : kn_call_save(call, is_needed ? call->inputs[i] : NULL));
     }
@@ -290,28 +352,32 @@ kn_status kn_elementwise_backward(kn_grad_call *grad)
 
 /* --- backward, recorded ------------------------------------------------------------------------------------------- */
 
-/* The values of the letters "gabcypq". */
-static void operands_of(const kn_grad_call *grad, kn_composed operands[3 + KN_ELEMENTWISE_OPERANDS + 2])
+static const char letters[] = "gabcypqr";
+
+/* The values of the letters. */
+static void operands_of(const kn_grad_call *grad, kn_composed operands[sizeof letters])
 {
+    const kn_elementwise *e = table_of(grad->op);
     const kn_scalar_args *params = grad->params;
     operands[0].tensor = grad->grad_outputs[0];
-    for (int i = 0; i < KN_ELEMENTWISE_OPERANDS; i++)
-        operands[1 + i].tensor = i < grad->num_inputs ? kn_grad_saved_input(grad, i, i) : NULL;
+    for (int i = 0; i < grad->num_inputs; i++)
+        operands[1 + place_of(e, i)].tensor = kn_grad_saved_input(grad, place_of(e, i), i);
     operands[1 + KN_ELEMENTWISE_OPERANDS].tensor = kn_grad_saved_output(grad, KN_ELEMENTWISE_OPERANDS, 0);
-    for (int i = 0; params && i < 2; i++)
-        operands[2 + KN_ELEMENTWISE_OPERANDS + i].number = params->values[i].real;
+    for (int i = 0; i < count_numbers(e); i++)
+        operands[strchr(letters, e->forward.numbers[i]) - letters].number = params->values[i].real;
 }
 
 kn_status kn_elementwise_backward_recorded(kn_grad_call *grad)
 {
     const kn_elementwise *e = table_of(grad->op);
-    kn_composed operands[3 + KN_ELEMENTWISE_OPERANDS + 2] = {{NULL, 0}};
+    kn_composed operands[sizeof letters] = {{NULL, 0}};
 
     operands_of(grad, operands);
     for (int i = 0; i < grad->num_inputs; i++) {
         if (!grad->needs[i] || !e->backward.values[i])
             continue;
-        kn_tensor *gradient = kn_compose(e->backward.values[i], "gabcypq", operands);
+        const char *text = e->recorded[i] ? e->recorded[i] : e->backward.values[i];
+        kn_tensor *gradient = kn_compose(text, letters, operands);
         KN_TRY(gradient ? kn_give_gradient(grad, i, gradient) : kn_error_status());
     }
     return KN_OK;
@@ -339,13 +405,15 @@ kn_status kn_elementwise_reference(const kn_call *call)
     const kn_elementwise *e = table_of(call->op);
     const kn_scalar_args *params = call->params;
     kn_tensor *y = call->outputs[0];
-    const double p[2] = {params ? params->values[0].real : 0, params ? params->values[1].real : 0};
+    static const char names[] = "abcpqr";
+    double values[sizeof names] = {0};
 
+    for (int i = 0; i < count_numbers(e); i++)
+        values[strchr(names, e->forward.numbers[i]) - names] = params->values[i].real;
     for (int64_t i = 0; i < kn_numel(y); i++) {
-        double x[KN_ELEMENTWISE_OPERANDS] = {0};
         for (int k = 0; k < call->num_inputs; k++)
-            x[k] = kn_reference_get(call->inputs[k], kn_reference_index(call->inputs[k], y, i));
-        const double value = e->reference(x, p);
+            values[place_of(e, k)] = kn_reference_get(call->inputs[k], kn_reference_index(call->inputs[k], y, i));
+        const double value = e->reference(values);
         kn_reference_set(y, i, call->spec[0].dtype == KN_BOOL ? value != 0 : value);
     }
     return KN_OK;

@@ -2,14 +2,17 @@
  * these the engine (loops/pointwise.h) generates forward and backward, in place or not, for any dtypes, strides and
  * broadcast operands, on any device.
  *
- * In an expression a, b, c are the operands, p, q the numbers, y is the result and g its gradient; T is the compute
+ * In an expression a, b, c are the operands, p, q, r the numbers, y is the result and g its gradient; T is the compute
  * type (float for float16 and bfloat16). A row is written with the macros at the end:
  *
  *     KN_FUNCTION(sigmoid, KN_REAL, "(T)1 / ((T)1 + exp(-a))", "g * y * (1 - y)", 1 / (1 + exp(-a)))
  *
  * defines kn_sigmoid_op and kn_sigmoid; the last argument is the reference, plain C in double. A derivative names what
  * it needs: operands and the result are saved only for those that do. On CPU devices, expressions that call functions
- * are computed with explicit vectors, so `x ? y : z` must be valid for vectors: x a comparison, y and z of type T. */
+ * are computed with explicit vectors, so `x ? y : z` must be valid for vectors: x a comparison, y and z of type T.
+ *
+ * A row of two operands serves numbers too: in kn_div_scalar's table b is a number, in kn_rdiv_scalar's a is
+ * (KN_TWO_TENSORS, KN_NUMBER_AFTER, KN_NUMBER_BEFORE). */
 #pragma once
 
 #include "autograd/op.h"
@@ -17,13 +20,18 @@
 #include "ops/dispatch/invoke.h"
 
 #define KN_ELEMENTWISE_OPERANDS 3
+#define KN_ELEMENTWISE_NUMBERS 3
 
 /* The result dtype and compute dtype of an operator. */
 typedef enum kn_elementwise_rule {
-    KN_ANY,     /* the joint dtype of the operands */
-    KN_NUMBERS, /* likewise, without bool */
-    KN_REAL,    /* likewise, integers as float32 */
-    KN_COMPARES /* bool, computed in the joint dtype */
+    KN_ANY,          /* the joint dtype of the operands */
+    KN_NUMBERS,      /* likewise, without bool */
+    KN_REAL,         /* likewise, integers as float32 */
+    KN_FLOATS,       /* likewise, without integers */
+    KN_WHOLES,       /* likewise, without floating dtypes */
+    KN_INTS,         /* likewise, without bool */
+    KN_COMPARES,     /* bool, computed in the joint dtype */
+    KN_REAL_COMPARES /* bool, computed in float32 for integers */
 } kn_elementwise_rule;
 
 typedef struct kn_elementwise {
@@ -33,20 +41,27 @@ typedef struct kn_elementwise {
     bool keeps_factor, keeps_digits;
     bool bounds;                /* the numbers are bounds: infinite ones are absent, others are clipped to the dtype */
     int conditions;             /* how many leading operands are bool and do not affect the dtype */
-    kn_pointwise_code forward;  /* inputs "abc" and numbers "pq", as many as the operator has */
+    kn_pointwise_code forward;  /* operands of "abc", numbers of "pqr" or of "abc": those that the operator has */
     kn_pointwise_code backward; /* inputs "gabcy"; one value per operand, NULL: no gradient */
-    bool differentiable;        /* set by the macros: does `backward` have a value? */
-    double (*reference)(const double *x, const double *p);
+    /* `backward` in terms that kn_compose knows, where it calls functions of its own; NULL: the same. */
+    const char *recorded[KN_ELEMENTWISE_OPERANDS];
+    double (*reference)(const double *x);    /* of a, b, c, p, q, r */
     kn_status (*check)(const kn_call *call); /* further checks of numbers and dtypes, or NULL */
 } kn_elementwise;
 
-/* The op's functions; `detail` of the op is its kn_elementwise, p and q are the values of its kn_scalar_args. */
+/* The op's functions; `detail` of the op is its kn_elementwise, the numbers are the values of its kn_scalar_args. */
 kn_status kn_elementwise_shape(kn_call *call);
 kn_status kn_elementwise_shape_in_place(kn_call *call);
 kn_status kn_elementwise_forward(kn_call *call);
 kn_status kn_elementwise_backward(kn_grad_call *grad);
 kn_status kn_elementwise_backward_recorded(kn_grad_call *grad);
 kn_status kn_elementwise_reference(const kn_call *call);
+
+/* An `enter`: the numbers are the caller's parameters (double, int or bool), in the order of their rows. */
+kn_status kn_elementwise_enter(kn_entry *entry);
+
+/* An integral number as an integer, which keeps integer dtypes; another as a real one. */
+kn_scalar kn_scalar_nearest(double value);
 
 /* A tensor as an operand, broadcast to `shape`. */
 kn_operand kn_operand_of(const kn_tensor *t, int ndim, const int64_t *shape);
@@ -66,10 +81,10 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
 /* The table of `id`: rule, letters of operands and numbers, kn_vectors, value, gradients, reference, and further fields
  * by name. */
 #define KN_ELEMENTWISE_TABLE(id, rule_, operands_, numbers_, vectors_, value, gradients, reference_, ...)              \
-    static double id##_reference(const double *x, const double *n)                                                     \
+    static double id##_reference(const double *x)                                                                      \
     {                                                                                                                  \
-        const double a = x[0], b = x[1], c = x[2], p = n[0], q = n[1];                                                 \
-        (void)a, (void)b, (void)c, (void)p, (void)q;                                                                   \
+        const double a = x[0], b = x[1], c = x[2], p = x[3], q = x[4], r = x[5];                                       \
+        (void)a, (void)b, (void)c, (void)p, (void)q, (void)r;                                                          \
         return reference_;                                                                                             \
     }                                                                                                                  \
     static kn_elementwise id##_table = {                                                                               \
@@ -87,7 +102,11 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
 #define KN_TAKES_KN_ANY KN_DTYPES_ALL
 #define KN_TAKES_KN_NUMBERS KN_DTYPES_NUMBERS
 #define KN_TAKES_KN_REAL KN_DTYPES_ALL
+#define KN_TAKES_KN_FLOATS KN_DTYPES_FLOATING
+#define KN_TAKES_KN_WHOLES (KN_DTYPES_ALL & ~KN_DTYPES_FLOATING)
+#define KN_TAKES_KN_INTS (KN_DTYPES_NUMBERS & ~KN_DTYPES_FLOATING)
 #define KN_TAKES_KN_COMPARES KN_DTYPES_ALL
+#define KN_TAKES_KN_REAL_COMPARES KN_DTYPES_ALL
 
 /* The op, with its accepted dtypes, parameters (KN_PARAMS of kn_scalar_args, or KN_NO_PARAMS) and operand names. */
 #define KN_ELEMENTWISE_OP(op_name, in_place_, differentiable, table, dtypes_, params_, ...)                            \
@@ -106,13 +125,80 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
     .backward_recorded = differentiable ? kn_elementwise_backward_recorded : NULL,                                     \
     .reference = kn_elementwise_reference, .detail = table
 
-/* A function of one tensor: arithmetic (KN_UNARY), or one that calls OpenCL's functions (KN_FUNCTION). */
-#define KN_UNARY_(name, rule, vectors, value, gradient, reference)                                                     \
-    KN_ELEMENTWISE_TABLE(name, rule, "a", NULL, vectors, value, KN_GRADIENTS(gradient), reference);                    \
+/* A macro of the code's functions: one text for integers and bool, another for floating dtypes. */
+#define KN_BY_DTYPE(signature, whole, real)                                                                            \
+    "#ifdef KN_WHOLE\n#define " signature " (" whole ")\n#else\n#define " signature " (" real ")\n#endif\n"
+
+/* Functions and constants for several rows. kn_compose knows kn_sigmoid too. */
+#define KN_SIGMOID "#define kn_sigmoid(x) ((T)1 / ((T)1 + exp(-(x))))\n"
+#define KN_LN_2 "(T)0.693147180559945309417"
+#define KN_1_LN_2 "(T)1.442695040888963407360"
+
+/* --- one tensor --------------------------------------------------------------------------------------------------- */
+
+/* kn_NAME(x) of a table: not differentiable, or differentiable; in place with another name. */
+#define KN_OF_ONE(table, name, in_place_, differentiable, dtypes)                                                      \
     const kn_op kn_##name##_op =                                                                                       \
-        KN_ELEMENTWISE_OP(#name, false, true, &name##_table, KN_TAKES_##rule, KN_NO_PARAMS, "x");                      \
+        KN_ELEMENTWISE_OP(#name, in_place_, differentiable, &table##_table, dtypes, KN_NO_PARAMS, "x");                \
     kn_tensor *kn_##name(kn_tensor *x) { return kn_invoke(&kn_##name##_op, NULL, x); }
-#define KN_UNARY(name, rule, value, gradient, reference)                                                               \
-    KN_UNARY_(name, rule, KN_NO_VECTORS, value, gradient, reference)
-#define KN_FUNCTION(name, rule, value, gradient, reference)                                                            \
-    KN_UNARY_(name, rule, KN_VECTORS, value, gradient, reference)
+
+/* A function of one tensor: arithmetic (KN_UNARY), or one that calls OpenCL's functions (KN_FUNCTION). Further fields
+ * of the table by name. */
+#define KN_UNARY_(name, rule, vectors, value, gradient, reference, ...)                                                \
+    KN_ELEMENTWISE_TABLE(name, rule, "a", NULL, vectors, value, KN_GRADIENTS(gradient), reference, __VA_ARGS__);       \
+    KN_OF_ONE(name, name, false, true, KN_TAKES_##rule)
+#define KN_UNARY(name, rule, value, gradient, ...) KN_UNARY_(name, rule, KN_NO_VECTORS, value, gradient, __VA_ARGS__, )
+#define KN_FUNCTION(name, rule, value, gradient, ...) KN_UNARY_(name, rule, KN_VECTORS, value, gradient, __VA_ARGS__, )
+
+/* A question: the result is bool, without a gradient. */
+#define KN_TEST(name, rule, value, ...)                                                                                \
+    KN_ELEMENTWISE_TABLE(name, rule, "a", NULL, KN_NO_VECTORS, value, KN_GRADIENTS(NULL), __VA_ARGS__, );              \
+    KN_OF_ONE(name, name, false, false, KN_TAKES_##rule)
+
+/* A function of one tensor and of numbers that have defaults: kn_NAME_params, KN_ID_DEFAULTS. The operator's texts are
+ * arguments as in KN_ELEMENTWISE_TABLE; the last are the rows of parameters, in the order of the letters:
+ *
+ *     KN_FUNCTION_OF(elu, ELU, KN_FLOATS, "p", KN_VECTORS, "a > 0 ? a : p * expm1(a)", "a > 0 ? g : g * (y + p)",
+ *                    a > 0 ? a : p * expm1(a), KN_PARAM(kn_elu_params, alpha)) */
+#define KN_FUNCTION_OF(name, ID, rule, numbers, vectors, value, gradient, reference, ...)                              \
+    KN_ELEMENTWISE_TABLE(name, rule, "a", numbers, vectors, value, KN_GRADIENTS(gradient), reference);                 \
+    KN_WITH_PARAMS(name, ID, KN_TAKES_##rule, __VA_ARGS__)
+
+/* The same of a table that exists. */
+#define KN_WITH_PARAMS(name, ID, dtypes_, ...)                                                                         \
+    static const kn_op_param name##_rows[] = {__VA_ARGS__};                                                            \
+    const kn_op kn_##name##_op = {                                                                                     \
+        KN_ELEMENTWISE_FIELDS(#name, false, true, &name##_table), .inputs = {"x"}, .dtypes = {dtypes_},                \
+        .params = KN_PARAMS(kn_##name##_params, name##_rows, KN_##ID##_DEFAULTS), .enter = kn_elementwise_enter};      \
+    KN_PARAMS_FUNCTIONS(name, ID)
+
+/* kn_NAME_params_init, kn_NAME_with. */
+#define KN_PARAMS_FUNCTIONS(name, ID)                                                                                  \
+    kn_##name##_params kn_##name##_params_init(void) { return (kn_##name##_params){KN_##ID##_DEFAULTS}; }              \
+    kn_tensor *kn_##name##_with(kn_tensor *x, const kn_##name##_params *params)                                        \
+    {                                                                                                                  \
+        return kn_invoke(&kn_##name##_op, params, x);                                                                  \
+    }
+
+/* --- two operands ------------------------------------------------------------------------------------------------- */
+
+/* Tables of one row: #define DIV KN_REAL, kn_vectors, value, gradient of a, gradient of b, reference, further fields. */
+#define KN_TWO_TENSORS(id, ...) KN_TWO_TENSORS_(id, __VA_ARGS__, )
+#define KN_NUMBER_AFTER(id, ...) KN_NUMBER_AFTER_(id, __VA_ARGS__, )
+#define KN_NUMBER_BEFORE(id, ...) KN_NUMBER_BEFORE_(id, __VA_ARGS__, )
+#define KN_TWO_TENSORS_(id, rule, vectors, value, to_a, to_b, ...)                                                     \
+    KN_ELEMENTWISE_TABLE(id, rule, "ab", NULL, vectors, value, KN_GRADIENTS(to_a, to_b), __VA_ARGS__)
+#define KN_NUMBER_AFTER_(id, rule, vectors, value, to_a, to_b, ...)                                                    \
+    KN_ELEMENTWISE_TABLE(id, rule, "a", "b", vectors, value, KN_GRADIENTS(to_a), __VA_ARGS__)
+#define KN_NUMBER_BEFORE_(id, rule, vectors, value, to_a, to_b, ...)                                                   \
+    KN_ELEMENTWISE_TABLE(id, rule, "b", "a", vectors, value, KN_GRADIENTS(to_b), __VA_ARGS__)
+
+/* kn_NAME(a, b) of a table; kn_NAME_with(a, number), which kn_NAME calls. */
+#define KN_OF_TWO(table, name, in_place_, differentiable, dtypes)                                                      \
+    const kn_op kn_##name##_op =                                                                                       \
+        KN_ELEMENTWISE_OP(#name, in_place_, differentiable, &table##_table, dtypes, KN_NO_PARAMS, "a", "b");           \
+    kn_tensor *kn_##name(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_##name##_op, NULL, a, b); }
+#define KN_OF_NUMBER(table, name, in_place_, differentiable, dtypes, function)                                         \
+    const kn_op kn_##name##_op = KN_ELEMENTWISE_OP(#name, in_place_, differentiable, &table##_table, dtypes,           \
+                                                   KN_PARAMS(kn_scalar_args, kn_value_rows), "a");                     \
+    kn_tensor *function(kn_tensor *a, kn_scalar b) { return kn_invoke(&kn_##name##_op, &(kn_scalar_args){{b}}, a); }

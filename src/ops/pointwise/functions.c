@@ -6,9 +6,6 @@
 KN_UNARY(neg, KN_NUMBERS, "-a", "-g", -a)
 KN_UNARY(abs, KN_NUMBERS, "a < 0 ? -a : a == 0 ? (T)0 : a", /* |-0| = 0 */
          "a > 0 ? g : a < 0 ? -g : g * 0", fabs(a))
-KN_UNARY(relu, KN_NUMBERS, "a < 0 ? (T)0 : a", /* NaN passes */
-         "y <= 0 ? (T)0 : g", a < 0 ? 0 : a)
-
 KN_UNARY(square, KN_NUMBERS, "a * a", "2 * g * a", a *a)
 KN_UNARY(sign, KN_NUMBERS, "a > 0 ? (T)1 : a < 0 ? -(T)1 : (T)0", "g * 0", (a > 0) - (a < 0))
 
@@ -16,16 +13,27 @@ KN_FUNCTION(sqrt, KN_REAL, "sqrt(a)", "g / (2 * y)", sqrt(a))
 KN_FUNCTION(rsqrt, KN_REAL, "(T)1 / sqrt(a)", "-g * y * y * y / 2", 1 / sqrt(a))
 KN_FUNCTION(reciprocal, KN_REAL, "(T)1 / a", "-g * y * y", 1 / a)
 
+KN_OF_ONE(sign, sgn, false, true, KN_DTYPES_NUMBERS)
+
+/* In place; real functions cannot be stored in integers. */
+KN_OF_ONE(neg, neg_, true, true, KN_DTYPES_NUMBERS)
+KN_OF_ONE(abs, abs_, true, true, KN_DTYPES_NUMBERS)
+KN_OF_ONE(square, square_, true, true, KN_DTYPES_NUMBERS)
+KN_OF_ONE(sqrt, sqrt_, true, true, KN_DTYPES_FLOATING)
+KN_OF_ONE(rsqrt, rsqrt_, true, true, KN_DTYPES_FLOATING)
+KN_OF_ONE(reciprocal, reciprocal_, true, true, KN_DTYPES_FLOATING)
+
 /* --- exponentials and logarithms ---------------------------------------------------------------------------------- */
 
-#define LN_2 "(T)0.693147180559945309417"
 #define LN_10 "(T)2.302585092994045684018"
 
 KN_FUNCTION(exp, KN_REAL, "exp(a)", "g * y", exp(a))
-KN_FUNCTION(exp2, KN_REAL, "exp2(a)", "g * y * " LN_2, exp2(a))
+KN_FUNCTION(exp2, KN_REAL, "exp2(a)", "g * y * " KN_LN_2, exp2(a))
 KN_FUNCTION(expm1, KN_REAL, "expm1(a)", "g * (y + 1)", expm1(a))
 KN_FUNCTION(log, KN_REAL, "log(a)", "g / a", log(a))
-KN_FUNCTION(log2, KN_REAL, "log2(a)", "g / (a * " LN_2 ")", log2(a))
+KN_OF_ONE(exp, exp_, true, true, KN_DTYPES_FLOATING)
+KN_OF_ONE(log, log_, true, true, KN_DTYPES_FLOATING)
+KN_FUNCTION(log2, KN_REAL, "log2(a)", "g / (a * " KN_LN_2 ")", log2(a))
 KN_FUNCTION(log10, KN_REAL, "log10(a)", "g / (a * " LN_10 ")", log10(a))
 KN_FUNCTION(log1p, KN_REAL, "log1p(a)", "g / (a + 1)", log1p(a))
 
@@ -42,31 +50,10 @@ KN_FUNCTION(atan, KN_REAL, "atan(a)", "g / (1 + a * a)", atan(a))
 KN_FUNCTION(sinh, KN_REAL, "sinh(a)", "g * cosh(a)", sinh(a))
 KN_FUNCTION(cosh, KN_REAL, "cosh(a)", "g * sinh(a)", cosh(a))
 KN_FUNCTION(tanh, KN_REAL, "tanh(a)", "g * (1 - y * y)", tanh(a))
+KN_OF_ONE(tanh, tanh_, true, true, KN_DTYPES_FLOATING)
 KN_FUNCTION(asinh, KN_REAL, "asinh(a)", "g / sqrt(a * a + 1)", asinh(a))
 KN_FUNCTION(acosh, KN_REAL, "acosh(a)", "g / sqrt(a * a - 1)", acosh(a))
 KN_FUNCTION(atanh, KN_REAL, "atanh(a)", "g / (1 - a * a)", atanh(a))
-
-/* --- the error function ------------------------------------------------------------------------------------------- */
-
-#define TWO_OVER_SQRT_PI "(T)1.128379167095512573896"
-
-KN_FUNCTION(erf, KN_REAL, "erf(a)", "g * " TWO_OVER_SQRT_PI " * exp(-a * a)", erf(a))
-KN_FUNCTION(erfc, KN_REAL, "erfc(a)", "-g * " TWO_OVER_SQRT_PI " * exp(-a * a)", erfc(a))
-
-/* --- activations -------------------------------------------------------------------------------------------------- */
-
-#define SIGMOID "((T)1 / ((T)1 + exp(-a)))"
-
-KN_FUNCTION(sigmoid, KN_REAL, "(T)1 / ((T)1 + exp(-a))", "g * y * (1 - y)", 1 / (1 + exp(-a)))
-KN_FUNCTION(logsigmoid, KN_REAL, "(a < 0 ? a : (T)0) - log1p(exp(-fabs(a)))", "g / ((T)1 + exp(a))",
-            fmin(a, 0) - log1p(exp(-fabs(a))))
-KN_FUNCTION(silu, KN_REAL, "a / ((T)1 + exp(-a))", "g * " SIGMOID " * (1 + a * (1 - " SIGMOID "))", a / (1 + exp(-a)))
-KN_FUNCTION(softsign, KN_REAL, "a / ((T)1 + fabs(a))", "g / ((1 + fabs(a)) * (1 + fabs(a)))", a / (1 + fabs(a)))
-KN_FUNCTION(tanhshrink, KN_REAL, "a - tanh(a)", "g * tanh(a) * tanh(a)", a - tanh(a))
-KN_UNARY(hardsigmoid, KN_REAL, "a <= -3 ? (T)0 : a >= 3 ? (T)1 : a / 6 + (T)0.5", "a > -3 && a < 3 ? g / 6 : g * 0",
-         a != a ? a : fmin(fmax(a / 6 + 0.5, 0), 1))
-KN_UNARY(hardswish, KN_REAL, "a * (a <= -3 ? (T)0 : a >= 3 ? (T)6 : a + 3) / 6",
-         "a <= -3 ? g * 0 : a < 3 ? g * (2 * a + 3) / 6 : g", a *fmin(fmax(a + 3, 0), 6) / 6)
 
 /* --- backward functions that PyTorch has by name ------------------------------------------------------------------ */
 

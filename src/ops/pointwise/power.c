@@ -55,37 +55,73 @@ POWER_ROW(root, KN_F32_VECTORS, "sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(reciprocal_root, KN_F32_VECTORS, "(T)1 / sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 
-#define POWER_OP(table, enter_)                                                                                        \
+/* A number to the power of a tensor: integers with wrap-around too. */
+KN_ELEMENTWISE_TABLE(rpow_scalar, KN_NUMBERS, "b", "a", KN_NO_VECTORS, "kn_power(a, b)",
+                     KN_GRADIENTS("g * (a == 0 && b >= 0 ? (T)0 : y * log(a))"), pow(a, b), .forward.functions = POWER,
+                     .keeps_digits = true);
+
+#define POWER_OP(op_name, in_place_, table, enter_)                                                                    \
     {                                                                                                                  \
-        KN_ELEMENTWISE_FIELDS("pow_scalar", false, true, table), .inputs = {"a"}, .dtypes = {KN_DTYPES_NUMBERS},       \
-                                                                 .params = KN_PARAMS(kn_scalar_args, exponent_row),    \
-                                                                 .enter = enter_                                       \
+        KN_ELEMENTWISE_FIELDS(op_name, in_place_, true, table), .inputs = {"a"}, .dtypes = {KN_DTYPES_NUMBERS},        \
+                                                                .params = KN_PARAMS(kn_scalar_args, exponent_row),     \
+                                                                .enter = enter_                                        \
     }
 static const kn_op_param exponent_row[] = {KN_PARAM_NAMED("exponent", kn_scalar_args, values[0])};
-static const kn_op square_op = POWER_OP(&square_table, NULL), cube_op = POWER_OP(&cube_table, NULL),
-                   reciprocal_op = POWER_OP(&reciprocal_table, NULL), root_op = POWER_OP(&root_table, NULL),
-                   reciprocal_root_op = POWER_OP(&reciprocal_root_table, NULL);
+
+/* Each plain and in place. */
+#define POWER_OPS(table)                                                                                               \
+    {                                                                                                                  \
+        POWER_OP("pow_scalar", false, table, NULL), POWER_OP("pow_scalar_", true, table, NULL)                         \
+    }
+static const kn_op square_ops[] = POWER_OPS(&square_table), cube_ops[] = POWER_OPS(&cube_table),
+                   reciprocal_ops[] = POWER_OPS(&reciprocal_table), root_ops[] = POWER_OPS(&root_table),
+                   reciprocal_root_ops[] = POWER_OPS(&reciprocal_root_table);
 
 static kn_status choose_by_exponent(kn_entry *entry)
 {
     const double exponent = ((const kn_scalar_args *)entry->params)->values[0].real;
-    if (!kn_dtype_is_floating(entry->inputs[0]->dtype))
-        return KN_OK;
-    entry->op = exponent == 2      ? &square_op
-                : exponent == 3    ? &cube_op
-                : exponent == -1   ? &reciprocal_op
-                : exponent == 0.5  ? &root_op
-                : exponent == -0.5 ? &reciprocal_root_op
-                                   : entry->op;
+    const kn_op *ops = exponent == 2      ? square_ops
+                       : exponent == 3    ? cube_ops
+                       : exponent == -1   ? reciprocal_ops
+                       : exponent == 0.5  ? root_ops
+                       : exponent == -0.5 ? reciprocal_root_ops
+                                          : NULL;
+    if (ops && kn_dtype_is_floating(entry->inputs[0]->dtype))
+        entry->op = &ops[entry->op->in_place];
     return KN_OK;
 }
 
-const kn_op kn_pow_scalar_op = POWER_OP(&power_table, choose_by_exponent);
-const kn_op kn_pow_op = KN_ELEMENTWISE_OP("pow", false, true, &pow_table, KN_DTYPES_NUMBERS, KN_NO_PARAMS, "a", "b");
-
-kn_tensor *kn_pow(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_pow_op, NULL, a, b); }
+const kn_op kn_pow_scalar_op = POWER_OP("pow_scalar", false, &power_table, choose_by_exponent);
+const kn_op kn_pow_scalar__op = POWER_OP("pow_scalar_", true, &power_table, choose_by_exponent);
+KN_OF_TWO(pow, pow, false, true, KN_DTYPES_NUMBERS)
+KN_OF_TWO(pow, pow_, true, true, KN_DTYPES_NUMBERS)
+KN_OF_NUMBER(rpow_scalar, rpow_scalar, false, true, KN_DTYPES_NUMBERS, kn_rpow_scalar_with)
 
 kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b)
 {
     return kn_invoke(&kn_pow_scalar_op, &(kn_scalar_args){{b}}, a);
 }
+
+kn_tensor *kn_pow_scalar_with_(kn_tensor *a, kn_scalar b)
+{
+    return kn_invoke(&kn_pow_scalar__op, &(kn_scalar_args){{b}}, a);
+}
+
+/* --- float_power, ldexp ------------------------------------------------------------------------------------------- */
+
+static kn_status widen(kn_entry *entry)
+{
+    for (int i = 0; i < 2; i++) {
+        entry->inputs[i] = kn_to_dtype(entry->inputs[i], KN_F64);
+        if (!entry->inputs[i])
+            return kn_error_status();
+    }
+    return KN_OK;
+}
+
+const kn_op kn_float_power_op = {KN_ELEMENTWISE_FIELDS("float_power", false, true, &pow_table), .inputs = {"a", "b"},
+                                 .dtypes = {KN_DTYPES_ALL}, .composes = true, .enter = widen};
+kn_tensor *kn_float_power(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_float_power_op, NULL, a, b); }
+
+KN_TWO_TENSORS(ldexp, KN_REAL, KN_NO_VECTORS, "a * pow((T)2, b)", "g * pow((T)2, b)", "g * y * " KN_LN_2, a *exp2(b));
+KN_OF_TWO(ldexp, ldexp, false, true, KN_DTYPES_ALL)

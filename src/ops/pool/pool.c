@@ -136,12 +136,13 @@ static kn_status set_output_size(kn_pool_geometry *g, int dims, const kn_adaptiv
     if (params->output_size.count != dims)
         return kn_fail(KN_ERR_ARGUMENT, "output_size has %d values; it needs %d", params->output_size.count, dims);
     for (int i = 0; i < dims; i++) {
-        const int64_t size = params->output_size.values[i];
-        if (size < 1 || size > INT_MAX / 2)
-            return kn_fail(KN_ERR_ARGUMENT, "the output size %s must be 1 or more",
-                           kn_format_shape(text, sizeof text, dims, params->output_size.values));
+        const int64_t given = params->output_size.values[i],
+                      size = given == -1 ? g->size[kn_direction_of(dims, i)] : given;
         if (g->size[kn_direction_of(dims, i)] == 0)
             return kn_fail(KN_ERR_SHAPE, "the input's images are empty: %s", input);
+        if (size < 1 || size > INT_MAX / 2)
+            return kn_fail(KN_ERR_ARGUMENT, "the output size %s must be 1 or more, or -1 for the input's",
+                           kn_format_shape(text, sizeof text, dims, params->output_size.values));
         g->out_size[kn_direction_of(dims, i)] = (int32_t)size;
     }
     return KN_OK;
@@ -229,16 +230,12 @@ kn_status kn_pool_max_backward_recorded(kn_grad_call *grad, kn_tensor *indices, 
 }
 
 /* The elements of t [planes, volume] at these places [planes, outputs] of each plane, 0 at negative ones. */
-static kn_tensor *take(kn_tensor *t, kn_tensor *places, int64_t planes)
+static kn_tensor *take(kn_tensor *t, kn_tensor *places)
 {
     kn_device *device = kn_device_of(t);
     kn_tensor *zero = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = KN_I64, .device = device});
     kn_tensor *nothing = kn_zeros_with(0, NULL, &(kn_tensor_options){.dtype = t->dtype, .device = device});
-    kn_tensor *first = kn_arange_with(0, (double)planes, 1, &(kn_tensor_options){.dtype = KN_I64, .device = device});
-    kn_tensor *at = kn_add(kn_maximum(places, zero), kn_unsqueeze(kn_mul_scalar(first, t->shape[1]), 1));
-    kn_tensor *taken =
-        kn_index_select(kn_reshape(t, 1, (const int64_t[]){-1}), 0, kn_reshape(at, 1, (const int64_t[]){-1}));
-    return kn_where(kn_ge(places, zero), kn_reshape(taken, 2, places->shape), nothing);
+    return kn_where(kn_ge(places, zero), kn_gather(t, 1, kn_maximum(places, zero)), nothing);
 }
 
 kn_status kn_pool_max_backward_backward(kn_grad_call *grad)
@@ -254,7 +251,7 @@ kn_status kn_pool_max_backward_backward(kn_grad_call *grad)
     kn_tensor *t = kn_reshape(grad->grad_outputs[0], 2, (const int64_t[]){planes, volume});
     if (!places || !t)
         return kn_error_status();
-    grad->grad_inputs[0] = kn_reshape(take(t, places, planes), gradient->ndim, gradient->shape);
+    grad->grad_inputs[0] = kn_reshape(take(t, places), gradient->ndim, gradient->shape);
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 

@@ -42,6 +42,10 @@ kn_work kn_pool_max_backward_work(const kn_grad_call *grad);
 kn_status kn_pool_max_backward_recorded(kn_grad_call *grad, kn_tensor *indices, const void *params);
 kn_status kn_pool_max_backward_backward(kn_grad_call *grad);
 
+/* The parameters of fractional max pooling, for an input with these last dimensions. */
+kn_status kn_fractional_args(kn_fractional_pool_args *args, const kn_fractional_max_pool_params *params, int dims,
+                             const int64_t *size);
+
 #define KN_POOL_MAX_BACKWARD_OP(of)                                                                                    \
     KN_BACKWARD_OP(of), .inputs = {"grad", "x", "indices"}, .dtypes[2] = 1u << KN_I64, .outputs = {"grad_x"},          \
                         .widens_halves = true, .num_widened = 2, .backward = kn_pool_max_backward_backward,            \

@@ -4,51 +4,19 @@
 #include "autograd/work.h"
 #include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
-#include "ops/shape/reduce.h"
+#include "ops/reduce/scan.h"
 
-static kn_rows_code running_sum = {.name = "cumsum", .inputs = "a", KN_SUM_OF("a"), .values = {"s"}};
+kn_rows_code kn_running_sum = {.name = "cumsum", .inputs = "a", KN_SUM_OF("a"), .values = {"s"}};
 
-static kn_status cumsum_shape(kn_call *call)
-{
-    const kn_tensor *x = call->inputs[0];
-    return kn_call_output(call, kn_dtype_is_floating(x->dtype) ? x->dtype : KN_I64, x->ndim, x->shape);
-}
-
-/* y = running sums of x, from the front or from the back. */
-static kn_status run(kn_stream *stream, kn_tensor *x, int dim, bool backwards, const kn_tensor *y)
-{
-    const bool is_real = kn_dtype_is_floating(x->dtype);
-    const kn_along l = kn_along_dim(x->ndim, x->shape, dim);
-    kn_rows_problem p = {.code = &running_sum,
-                         .operation = "cumsum",
-                         .compute = is_real ? kn_compute_type(x->dtype) : KN_I64,
-                         .outer = l.outer,
-                         .n = l.n,
-                         .inner = l.inner,
-                         .outputs = {kn_row_operand(y)},
-                         .scans = true,
-                         .backwards = backwards};
-    kn_tensor *contiguous;
-
-    KN_TRY(kn_tensor_contiguous(&contiguous, x));
-    p.inputs[0] = kn_row_operand(contiguous);
-    const kn_status status = kn_rows_run(stream, &p);
-    kn_release(contiguous);
-    return status;
-}
-
-static kn_status cumsum_forward(kn_call *call)
-{
-    return run(call->stream, call->inputs[0], ((const kn_dim_args *)call->params)->dim, false, call->outputs[0]);
-}
+static kn_status cumsum_forward(kn_call *call) { return kn_scan_forward(call, &kn_running_sum); }
 
 /* An element is part of all sums from its own on. */
 static kn_status cumsum_backward(kn_grad_call *grad)
 {
     if (!kn_grad_new(grad, 0))
         return kn_error_status();
-    return run(grad->stream, grad->grad_outputs[0], ((const kn_dim_args *)grad->params)->dim, true,
-               grad->grad_inputs[0]);
+    return kn_scan_run(grad->stream, &kn_running_sum, grad->op->name, grad->grad_outputs[0],
+                       ((const kn_dim_args *)grad->params)->dim, true, grad->grad_inputs[0], NULL);
 }
 
 static kn_status cumsum_reference(const kn_call *call)
@@ -68,7 +36,7 @@ const kn_op kn_cumsum_op = {.name = "cumsum",
                             .inputs = {"x"},
                             .params = KN_PARAMS(kn_dim_args, kn_dim_rows),
                             .enter = kn_dim_enter,
-                            .shape = cumsum_shape,
+                            .shape = kn_scan_shape_wide,
                             .forward = cumsum_forward,
                             .backward = cumsum_backward,
                             KN_RECORDED_AS(cumsum_backward),

@@ -23,6 +23,10 @@ static const kn_reduce_params *dims_of(const void *params) { return &((const kn_
 
 static kn_dtype result_of(const kn_reducer *r, kn_dtype dtype)
 {
+    if (r->rule == KN_REDUCES_BOOL)
+        return dtype == KN_U8 ? KN_U8 : KN_BOOL;
+    if (r->rule == KN_REDUCES_COUNT)
+        return KN_I64;
     if (kn_dtype_is_floating(dtype) || r->rule == KN_REDUCES_SAME)
         return dtype;
     return r->rule == KN_REDUCES_REAL ? KN_F32 : KN_I64;
@@ -31,8 +35,8 @@ static kn_dtype result_of(const kn_reducer *r, kn_dtype dtype)
 /* The compute dtype for an input of `dtype`. */
 static kn_dtype compute_of(const kn_reducer *r, kn_dtype dtype)
 {
-    const kn_dtype result = kn_compute_type(result_of(r, dtype));
-    return kn_dtype_is_floating(result) || result == KN_I64 ? result : KN_I32;
+    const kn_dtype result = kn_compute_type(kn_dtype_is_floating(dtype) ? dtype : result_of(r, dtype));
+    return kn_dtype_is_floating(result) ? result : result == KN_I64 || dtype == KN_I64 ? KN_I64 : KN_I32;
 }
 
 kn_status kn_reducer_shape(kn_call *call)

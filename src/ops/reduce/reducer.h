@@ -16,7 +16,9 @@
 typedef enum kn_reducer_rule {
     KN_REDUCES_SAME, /* the input's */
     KN_REDUCES_REAL, /* floating: the same; integers and bool: float32 */
-    KN_REDUCES_WIDE  /* floating: the same; integers and bool: int64 */
+    KN_REDUCES_WIDE, /* floating: the same; integers and bool: int64 */
+    KN_REDUCES_BOOL, /* bool; uint8: uint8 */
+    KN_REDUCES_COUNT /* int64 */
 } kn_reducer_rule;
 
 /* The parameters of all reductions. */
@@ -65,12 +67,22 @@ kn_status kn_reducer_reference(const kn_call *call);
 /* Reducers of all elements, which others build on: the maximum and the minimum. */
 extern kn_reducer kn_max_table, kn_min_table;
 
+#define KN_REDUCER_FIELDS(op_name, dtypes_, table)                                                                     \
+    .name = op_name, .inputs = {"x"}, .dtypes = {dtypes_}, .enter = kn_reducer_enter,                                  \
+    .record_size = sizeof(kn_reducer_params), .shape = kn_reducer_shape, .forward = kn_reducer_forward,                \
+    .reference = kn_reducer_reference, .work = kn_work_reducing, .detail = (void *)(table)
 #define KN_REDUCER_OP(op_name, dtypes_, params_, table)                                                                \
     {                                                                                                                  \
-        .name = op_name, .inputs = {"x"}, .dtypes = {dtypes_}, .params = params_, .enter = kn_reducer_enter,           \
-        .record_size = sizeof(kn_reducer_params), .shape = kn_reducer_shape, .forward = kn_reducer_forward,            \
-        .backward = kn_reducer_backward, .backward_recorded = kn_reducer_backward_recorded, .saved = {"x", "result"},  \
-        .reference = kn_reducer_reference, .work = kn_work_reducing, .detail = (void *)(table)                         \
+        KN_REDUCER_FIELDS(op_name, dtypes_, table), .params = params_, .backward = kn_reducer_backward,                \
+                                                    .backward_recorded = kn_reducer_backward_recorded, .saved = {      \
+                                                        "x",                                                           \
+                                                        "result"                                                       \
+                                                    }                                                                  \
+    }
+/* Without a gradient, for all dtypes. */
+#define KN_REDUCER_PLAIN_OP(op_name, params_, table)                                                                   \
+    {                                                                                                                  \
+        KN_REDUCER_FIELDS(op_name, KN_DTYPES_ALL, table), .params = params_                                            \
     }
 
 /* Its backward pass as an operator. The result may be omitted if the gradient does not name it. */

@@ -65,9 +65,9 @@ static const declaration builtins[] = {
     UNARY(acos, REAL) UNARY(acosh, REAL) UNARY(asin, REAL) UNARY(asinh, REAL) UNARY(atan, REAL) UNARY(atanh, REAL)
     UNARY(ceil, REAL) UNARY(cos, REAL) UNARY(cosh, REAL) UNARY(erf, REAL) UNARY(erfc, REAL) UNARY(exp, REAL)
     UNARY(exp2, REAL) UNARY(expm1, REAL) UNARY(fabs, REAL) UNARY(floor, REAL) UNARY(log, REAL) UNARY(log10, REAL)
-    UNARY(log1p, REAL) UNARY(log2, REAL) UNARY(rint, REAL) UNARY(round, REAL) UNARY(rsqrt, REAL) UNARY(sin, REAL)
+    UNARY(lgamma, REAL) UNARY(log1p, REAL) UNARY(log2, REAL) UNARY(rint, REAL) UNARY(round, REAL) UNARY(rsqrt, REAL) UNARY(sin, REAL)
     UNARY(sinh, REAL) UNARY(sqrt, REAL) UNARY(tan, REAL) UNARY(tanh, REAL) UNARY(trunc, REAL) UNARY(popcount, WHOLE)
-    BINARY(copysign, REAL) BINARY(fmax, REAL) BINARY(fmin, REAL) BINARY(fmod, REAL) BINARY(pow, REAL)
+    BINARY(atan2, REAL) BINARY(copysign, REAL) BINARY(fmax, REAL) BINARY(fmin, REAL) BINARY(fmod, REAL) BINARY(nextafter, REAL) BINARY(pow, REAL)
     BINARY(max, ANY) BINARY(min, ANY) BINARY(mul_hi, WHOLE)
     TERNARY(fma, REAL) TERNARY(mad, REAL) TERNARY(clamp, ANY)
     TEST(isfinite) TEST(isinf) TEST(isnan) TEST(signbit) ANY_OF(any) ANY_OF(all)
@@ -82,7 +82,8 @@ static const declaration builtins[] = {
     STORE_ONE_HALF(global, 0) STORE_ONE_HALF(local, LOCAL) STORE_ONE_HALF(private, 0)
     STORE_HALF(vstore_half, global, 0) STORE_HALF(vstore_half, local, LOCAL) STORE_HALF(vstore_half, private, 0)
     STORE_HALF(vstorea_half, global, 0) STORE_HALF(vstorea_half, local, LOCAL) STORE_HALF(vstorea_half, private, 0)
-    ATOMIC(atomic_inc, "") ATOMIC(atomic_add, ", T") ATOMIC(atomic_or, ", T") ATOMIC(atomic_cmpxchg, ", T, T")
+    ATOMIC(atomic_inc, "") ATOMIC(atomic_add, ", T") ATOMIC(atomic_max, ", T") ATOMIC(atomic_or, ", T")
+    ATOMIC(atomic_cmpxchg, ", T, T")
 };
 /* clang-format on */
 enum { BUILTINS = sizeof builtins / sizeof builtins[0] };

@@ -1,0 +1,241 @@
+/* vision/grid.cl - sampling at the places of a grid.
+ *
+ * Along each dimension a place has TAPS elements with weights: 1 nearest, 2 linear, 4 cubic; a value is the sum over
+ * all combinations of them, PLACES in DIMS dimensions. Places are taken in blocks, whose sums over channels vectorise
+ * on CPU devices. The input's gradient is not scattered: a work-item owns some channels of a strip of a sample, goes
+ * through all places in order, and adds what falls into its strip. */
+#include "common/koine.clh"
+#include "vision/grid.h"
+
+#if DIMS == 3
+#define PLACES (TAPS * TAPS * TAPS)
+#else
+#define PLACES (TAPS * TAPS)
+#endif
+
+#ifdef KN_CPU
+#define BLOCK 32
+#else
+#define BLOCK 1
+#endif
+
+/* The elements of a place along one dimension, -1 outside; their weights; the weights' derivatives by the place. */
+typedef struct taps {
+    int at[TAPS];
+    T weight[TAPS], slope[TAPS];
+} taps;
+
+/* A coordinate brought inside, with its derivative. */
+static T clip(T x, int size, T *slope)
+{
+    *slope = x > 0 && x < size - 1 ? *slope : (T)0;
+    return x >= size - 1 ? (T)(size - 1) : x > 0 ? x : (T)0; /* NaN: 0 */
+}
+
+static T reflect(T x, int size, int align_corners, T *slope)
+{
+    const T low = align_corners ? (T)0 : (T)-0.5f, span = align_corners ? (T)(size - 1) : (T)size;
+    if (span == 0) {
+        *slope = 0;
+        return 0;
+    }
+    const T distance = fabs(x - low), rest = fmod(distance, span), flips = floor(distance / span);
+    const bool turned = fmod(flips, (T)2) != 0;
+    *slope = (x < low) != turned ? -*slope : *slope;
+    return turned ? span - rest + low : rest + low;
+}
+
+static T bring_inside(const kn_grid_geometry *p, T x, int size, T *slope)
+{
+    if (p->padding == KN_GRID_PADS_REFLECTION)
+        x = reflect(x, size, p->align_corners, slope);
+    return p->padding == KN_GRID_PADS_ZEROS ? x : clip(x, size, slope);
+}
+
+/* NaN and what does not fit an int are outside. */
+static int index_of(T x, int size) { return x >= 0 && x <= size - 1 ? (int)x : -1; }
+
+#if TAPS == 4
+static T cubic(T s)
+{
+    const T c = (T)-0.75f;
+    s = fabs(s);
+    return s <= 1 ? ((c + 2) * s - (c + 3)) * s * s + 1 : ((c * s - 5 * c) * s + 8 * c) * s - 4 * c;
+}
+
+static T cubic_slope(T s)
+{
+    const T c = (T)-0.75f, a = fabs(s);
+    const T slope = a <= 1 ? (3 * (c + 2) * a - 2 * (c + 3)) * a : (3 * c * a - 10 * c) * a + 8 * c;
+    return s < 0 ? -slope : slope;
+}
+#endif
+
+static void find_taps(const kn_grid_geometry *p, int size, T place, taps *t)
+{
+    T slope = p->align_corners ? (T)(size - 1) / 2 : (T)size / 2;
+    T x = p->align_corners ? (place + 1) / 2 * (size - 1) : ((place + 1) * size - 1) / 2;
+#if TAPS == 4
+    const T left = floor(x), rest = x - left;
+    for (int k = 0; k < 4; k++) {
+        T ignored = 1;
+        t->at[k] = index_of(bring_inside(p, left - 1 + k, size, &ignored), size);
+        t->weight[k] = cubic(rest + 1 - k);
+        t->slope[k] = slope * cubic_slope(rest + 1 - k);
+    }
+#else
+    x = bring_inside(p, x, size, &slope);
+#if TAPS == 2
+    const T left = floor(x);
+    t->at[0] = index_of(left, size);
+    t->at[1] = index_of(left + 1, size);
+    t->weight[1] = x - left;
+    t->weight[0] = left + 1 - x;
+    t->slope[0] = -slope;
+    t->slope[1] = slope;
+#else
+    t->at[0] = index_of(rint(x), size);
+    t->weight[0] = 1;
+    t->slope[0] = 0;
+#endif
+#endif
+}
+
+/* The grid lists coordinates from the last dimension on: (x, y, z). */
+static void find_all_taps(const kn_grid_geometry *p, const global T *place, taps t[3])
+{
+    find_taps(p, p->size[2], place[0], &t[2]);
+    find_taps(p, p->size[1], place[1], &t[1]);
+#if DIMS == 3
+    find_taps(p, p->size[0], place[2], &t[0]);
+#else
+    t[0].at[0] = 0;
+    t[0].weight[0] = 1;
+#endif
+}
+
+/* For each of the `count` places of a block, the elements that it takes, as offsets in a volume or -1, and weights. */
+static void find_block(const kn_grid_geometry *p, const global T *grid, int count, int at[PLACES][BLOCK],
+                       T weight[PLACES][BLOCK])
+{
+    for (int b = 0; b < count; b++) {
+        taps t[3];
+        find_all_taps(p, grid + b * DIMS, t);
+        for (int k = 0; k < PLACES; k++) {
+            const int i = k % TAPS, j = k / TAPS % TAPS, l = k / (TAPS * TAPS);
+            const bool inside = t[2].at[i] >= 0 && t[1].at[j] >= 0 && t[0].at[l] >= 0;
+            at[k][b] = inside ? (t[0].at[l] * p->size[1] + t[1].at[j]) * p->size[2] + t[2].at[i] : -1;
+            weight[k][b] = t[2].weight[i] * t[1].weight[j] * t[0].weight[l];
+        }
+    }
+}
+
+static long volume_of(const kn_grid_geometry *p) { return (long)p->size[0] * p->size[1] * p->size[2]; }
+
+kernel void grid_sample(KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry p)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, grid);
+    KN_BIND_OUT(T, y);
+    const long blocks = (p.points + BLOCK - 1) / BLOCK, volume = volume_of(&p);
+    KN_FOR(i, p.batch * blocks)
+    {
+        const long sample = i / blocks, first = (i - sample * blocks) * BLOCK;
+        const int count = (int)min((long)BLOCK, p.points - first);
+        int at[PLACES][BLOCK];
+        T weight[PLACES][BLOCK];
+        find_block(&p, grid + (sample * p.points + first) * DIMS, count, at, weight);
+        for (long c = sample * p.channels; c < (sample + 1) * p.channels; c++) {
+            const global T *from = x + c * volume;
+            T sum[BLOCK];
+            for (int b = 0; b < count; b++)
+                sum[b] = 0;
+            for (int k = 0; k < PLACES; k++)
+                for (int b = 0; b < count; b++) {
+                    const T v = from[max(at[k][b], 0)];
+                    sum[b] += weight[k][b] * (at[k][b] >= 0 ? v : (T)0);
+                }
+            for (int b = 0; b < count; b++)
+                y[c * p.points + first + b] = sum[b];
+        }
+    }
+}
+
+/* Strips are of whole rows of the first dimension that has more than one. */
+kernel void grid_sample_backward(KN_IN(gradient), KN_IN(grid), KN_OUT(out), const kn_grid_geometry p)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_IN(T, grid);
+    KN_BIND_OUT(T, out);
+    const long volume = volume_of(&p), length = (volume + p.strips - 1) / p.strips;
+    const long channels = (p.channels + p.parts - 1) / p.parts;
+    KN_FOR(i, p.batch * p.parts * p.strips)
+    {
+        const long strip = i % p.strips, part = i / p.strips % p.parts, sample = i / p.strips / p.parts;
+        const int low = (int)min(strip * length, volume), high = (int)min(low + length, volume);
+        const long first_channel = sample * p.channels + min(part * channels, p.channels);
+        const long end_channel = sample * p.channels + min((part + 1) * channels, p.channels);
+        for (long c = first_channel; c < end_channel; c++)
+            for (int e = low; e < high; e++)
+                out[c * volume + e] = 0;
+        for (long first = 0; first < p.points; first += BLOCK) {
+            const int count = (int)min((long)BLOCK, p.points - first);
+            int at[PLACES][BLOCK];
+            T weight[PLACES][BLOCK];
+            find_block(&p, grid + (sample * p.points + first) * DIMS, count, at, weight);
+            for (long c = first_channel; c < end_channel; c++) {
+                const global T *g = gradient + c * p.points + first;
+                global T *to = out + c * volume;
+                for (int b = 0; b < count; b++)
+                    for (int k = 0; k < PLACES; k++)
+                        if (at[k][b] >= low && at[k][b] < high)
+                            to[at[k][b]] += weight[k][b] * g[b];
+            }
+        }
+    }
+}
+
+/* The sums over channels of gradient times value, for each element that a place takes; then the coordinates'. */
+kernel void grid_sample_places(KN_IN(gradient), KN_IN(x), KN_IN(grid), KN_OUT(out), const kn_grid_geometry p)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, grid);
+    KN_BIND_OUT(T, out);
+    const long blocks = (p.points + BLOCK - 1) / BLOCK, volume = volume_of(&p);
+    KN_FOR(i, p.batch * blocks)
+    {
+        const long sample = i / blocks, first = (i - sample * blocks) * BLOCK;
+        const int count = (int)min((long)BLOCK, p.points - first);
+        const global T *places = grid + (sample * p.points + first) * DIMS;
+        int at[PLACES][BLOCK];
+        T sum[PLACES][BLOCK];
+        find_block(&p, places, count, at, sum);
+        for (int k = 0; k < PLACES; k++)
+            for (int b = 0; b < count; b++)
+                sum[k][b] = 0;
+        for (long c = sample * p.channels; c < (sample + 1) * p.channels; c++) {
+            const global T *from = x + c * volume, *g = gradient + c * p.points + first;
+            for (int k = 0; k < PLACES; k++)
+                for (int b = 0; b < count; b++) {
+                    const T v = from[max(at[k][b], 0)];
+                    sum[k][b] += g[b] * (at[k][b] >= 0 ? v : (T)0);
+                }
+        }
+        for (int b = 0; b < count; b++) {
+            taps t[3];
+            T slope[3] = {0, 0, 0};
+            find_all_taps(&p, places + b * DIMS, t);
+            for (int k = 0; k < PLACES; k++) {
+                const int u = k % TAPS, v = k / TAPS % TAPS, w = k / (TAPS * TAPS);
+                slope[0] += sum[k][b] * t[2].slope[u] * t[1].weight[v] * t[0].weight[w];
+                slope[1] += sum[k][b] * t[2].weight[u] * t[1].slope[v] * t[0].weight[w];
+#if DIMS == 3
+                slope[2] += sum[k][b] * t[2].weight[u] * t[1].weight[v] * t[0].slope[w];
+#endif
+            }
+            for (int d = 0; d < DIMS; d++)
+                out[(sample * p.points + first + b) * DIMS + d] = slope[d];
+        }
+    }
+}

@@ -1,0 +1,88 @@
+/* nn/containers.c - lists and dictionaries of modules: their children have names and are saved; a program applies them
+ * itself. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "nn/module.h"
+
+static kn_status forward(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
+{
+    (void)inputs;
+    (void)outputs;
+    return kn_fail(KN_ERR_STATE, "%s: it has no forward; apply its modules, which kn_module_child returns",
+                   module->type_name);
+}
+
+static kn_module *new_container(const char *type_name)
+{
+    static const kn_module_kind kind = {
+        .forward_many = forward, .signature = {.inputs = 1, .outputs = 1}, .is_layer = true};
+    return kn_layer_new_kind(type_name, &kind, NULL, 0);
+}
+
+/* Ownership passes on failure too. */
+static void drop(kn_module *module)
+{
+    if (module && !module->owned)
+        kn_module_free(module);
+}
+
+/* names NULL: numbers. */
+static kn_module *make(const char *type_name, const char *const *names, kn_module *const *modules, int count)
+{
+    const bool valid = count >= 0 && (count == 0 || modules);
+    if (!valid)
+        kn_fail(KN_ERR_ARGUMENT, "%s: %d modules, or the array of modules is NULL", type_name, count);
+    kn_module *container = valid ? new_container(type_name) : kn_error_make_sticky();
+    bool failed = !container;
+    for (int i = 0; i < count && valid; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", i);
+        const char *name = names ? names[i] : number;
+        if (failed) {
+            drop(modules[i]);
+        } else if (!modules[i] || !name) {
+            kn_fail_argument_null(type_name, name ? name : "name");
+            drop(modules[i]);
+            failed = true;
+        } else {
+            failed = !kn_module_register_module(container, name, modules[i]);
+        }
+    }
+    return failed ? kn_layer_failed(container) : container;
+}
+
+kn_module *kn_nn_module_list_of(kn_module *const *modules, int count)
+{
+    return make("ModuleList", NULL, modules, count);
+}
+
+kn_module *kn_nn_module_dict_of(const char *const *names, kn_module *const *modules, int count)
+{
+    if (!names && count > 0) {
+        for (int i = 0; modules && i < count; i++)
+            drop(modules[i]);
+        return kn_fail_null(KN_ERR_ARGUMENT, "ModuleDict: the array of names is NULL");
+    }
+    return make("ModuleDict", names, modules, count);
+}
+
+kn_status kn_nn_append(kn_module *list, kn_module *module)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%d", kn_module_child_count(list));
+    return kn_nn_add_module(list, name, module);
+}
+
+kn_module *kn_module_named_child(kn_module *module, const char *name)
+{
+    if (!module || !name) {
+        kn_fail_argument_null("module_named_child", module ? "name" : "module");
+        return kn_error_make_sticky();
+    }
+    for (int i = 0; i < module->num_children; i++)
+        if (strcmp(module->children[i].name, name) == 0)
+            return module->children[i].module;
+    return kn_fail_null(KN_ERR_ARGUMENT, "%s has no module \"%s\"", module->type_name, name);
+}

@@ -1,0 +1,175 @@
+/* ops/reduce/composed.c - functions that others make up: pairs of reductions, distances, renorm, differences and
+ * integrals. */
+#include <koine/join.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
+#include <koine/tensor.h>
+
+#include "base/error.h"
+#include "ops/dispatch/invoke.h"
+#include "tensor/liveness.h"
+
+static kn_tensor_options like(const kn_tensor *t)
+{
+    return (kn_tensor_options){.dtype = t->dtype, .device = kn_device_of(t)};
+}
+
+/* --- pairs -------------------------------------------------------------------------------------------------------- */
+
+/* The first result; the second goes to `second`, NULL on failure. */
+static kn_tensor *pair(kn_tensor *first, kn_tensor **second, kn_tensor *result)
+{
+    if (second)
+        *second = first ? result : NULL;
+    return first && (result || !second) ? first : NULL;
+}
+
+kn_tensor *kn_aminmax(kn_tensor *x, kn_tensor **max) { return kn_aminmax_dims(x, NULL, 0, false, max); }
+
+kn_tensor *kn_aminmax_dims(kn_tensor *x, const int *dims, int num_dims, bool keepdim, kn_tensor **max)
+{
+    return pair(kn_amin(x, dims, num_dims, keepdim), max, max ? kn_amax(x, dims, num_dims, keepdim) : NULL);
+}
+
+kn_tensor *kn_var_mean(kn_tensor *x, kn_tensor **mean) { return kn_var_mean_dims(x, NULL, 0, 1, false, mean); }
+kn_tensor *kn_std_mean(kn_tensor *x, kn_tensor **mean) { return kn_std_mean_dims(x, NULL, 0, 1, false, mean); }
+
+kn_tensor *kn_var_mean_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim,
+                            kn_tensor **mean)
+{
+    return pair(kn_var_dims(x, dims, num_dims, correction, keepdim), mean,
+                mean ? kn_mean_dims(x, dims, num_dims, keepdim) : NULL);
+}
+
+kn_tensor *kn_std_mean_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim,
+                            kn_tensor **mean)
+{
+    return pair(kn_std_dims(x, dims, num_dims, correction, keepdim), mean,
+                mean ? kn_mean_dims(x, dims, num_dims, keepdim) : NULL);
+}
+
+/* --- norms -------------------------------------------------------------------------------------------------------- */
+
+kn_tensor *kn_dist(kn_tensor *a, kn_tensor *b, double p) { return kn_norm(kn_sub(a, b), p); }
+
+kn_tensor *kn_renorm(kn_tensor *x, double p, int dim, double maxnorm)
+{
+    int others[KN_MAX_DIMS], at, count = 0;
+    if (!x)
+        return kn_norm(x, p);
+    if (x->ndim < 2)
+        return kn_fail_null(KN_ERR_SHAPE, "renorm: x has %d dimensions; it must have at least 2", x->ndim);
+    if (!(p > 0))
+        return kn_fail_null(KN_ERR_ARGUMENT, "renorm: p must be greater than 0, not %g", p);
+    if (!(maxnorm >= 0))
+        return kn_fail_null(KN_ERR_ARGUMENT, "renorm: maxnorm must be at least 0, not %g", maxnorm);
+    if (kn_dim_from_front(&at, dim, x->ndim) != KN_OK) {
+        kn_error_prefix("renorm");
+        return kn_error_make_sticky();
+    }
+    for (int d = 0; d < x->ndim; d++)
+        if (d != at)
+            others[count++] = d;
+    kn_tensor *norm = kn_norm_dims(x, p, others, count, true);
+    if (!norm)
+        return NULL;
+    const kn_tensor_options options = like(norm);
+    kn_tensor *limit = kn_full_with(0, NULL, kn_scalar_real(maxnorm), &options), *one = kn_ones_with(0, NULL, &options);
+    kn_tensor *factor = kn_div(limit, kn_add_scalar(norm, 1e-7));
+    return kn_mul(x, kn_where(kn_gt(norm, limit), factor, one));
+}
+
+/* --- differences -------------------------------------------------------------------------------------------------- */
+
+/* x with `before` and `after`, which may be NULL, along `dim`. */
+static kn_tensor *with_ends(kn_tensor *x, int dim, kn_tensor *before, kn_tensor *after)
+{
+    kn_tensor *parts[3];
+    int count = 0;
+    if (before)
+        parts[count++] = before;
+    parts[count++] = x;
+    if (after)
+        parts[count++] = after;
+    return count > 1 ? kn_cat(parts, count, dim) : x;
+}
+
+static kn_tensor *difference(kn_tensor *x, int dim)
+{
+    const int64_t n = x->shape[dim], left = n > 1 ? n - 1 : 0, start = n > 1 ? 1 : 0;
+    kn_tensor *later = kn_narrow(x, dim, start, left), *earlier = kn_narrow(x, dim, 0, left);
+    return x->dtype == KN_BOOL ? kn_ne(later, earlier) : kn_sub(later, earlier);
+}
+
+kn_diff_params kn_diff_params_init(void) { return (kn_diff_params){KN_DIFF_DEFAULTS}; }
+
+kn_tensor *kn_diff_with(kn_tensor *x, const kn_diff_params *params)
+{
+    const kn_diff_params p = params ? *params : kn_diff_params_init();
+    int dim;
+    if (kn_check_tensor("diff", "x", x) != KN_OK)
+        return kn_error_make_sticky();
+    if (x->ndim == 0)
+        return kn_fail_null(KN_ERR_SHAPE, "diff: x has no dimensions; it must have at least 1");
+    if (p.n < 0)
+        return kn_fail_null(KN_ERR_ARGUMENT, "diff: n must be at least 0, not %lld", (long long)p.n);
+    if (kn_dim_from_front(&dim, p.dim, x->ndim) != KN_OK) {
+        kn_error_prefix("diff");
+        return kn_error_make_sticky();
+    }
+    kn_tensor *result = with_ends(x, dim, p.prepend, p.append);
+    for (int64_t i = 0; i < p.n && result; i++)
+        result = difference(result, dim);
+    return result;
+}
+
+/* --- integrals ---------------------------------------------------------------------------------------------------- */
+
+kn_trapezoid_params kn_trapezoid_params_init(void) { return (kn_trapezoid_params){KN_TRAPEZOID_DEFAULTS}; }
+
+/* The areas between neighbours along `*dim`, counted from the front. */
+static kn_tensor *areas(const char *function, kn_tensor *y, const kn_trapezoid_params *params, int *dim)
+{
+    const kn_trapezoid_params p = params ? *params : kn_trapezoid_params_init();
+    int64_t shape[KN_MAX_DIMS];
+    if (kn_check_tensor(function, "y", y) != KN_OK)
+        return kn_error_make_sticky();
+    if (y->ndim == 0)
+        return kn_fail_null(KN_ERR_SHAPE, "%s: y has no dimensions; it must have at least 1", function);
+    if (kn_dim_from_front(dim, p.dim, y->ndim) != KN_OK) {
+        kn_error_prefix(function);
+        return kn_error_make_sticky();
+    }
+    const int64_t n = y->shape[*dim], left = n > 1 ? n - 1 : 0;
+    kn_tensor *sums = kn_add(kn_narrow(y, *dim, 0, left), kn_narrow(y, *dim, n > 1, left));
+    if (!p.x)
+        return kn_mul_scalar(sums, p.dx / 2);
+    if (p.x->ndim != 1 && p.x->ndim != y->ndim)
+        return kn_fail_null(KN_ERR_SHAPE, "%s: x has %d dimensions; it must have 1, or %d as y", function, p.x->ndim,
+                            y->ndim);
+    const int of_x = p.x->ndim == 1 ? 0 : *dim;
+    if (p.x->shape[of_x] != n)
+        return kn_fail_null(KN_ERR_SHAPE, "%s: x has %lld places along dimension %d, but y has %lld", function,
+                            (long long)p.x->shape[of_x], of_x, (long long)n);
+    kn_tensor *steps = difference(p.x, of_x);
+    for (int d = 0; d < y->ndim && steps && p.x->ndim == 1; d++)
+        shape[d] = d == *dim ? left : 1;
+    if (steps && p.x->ndim == 1)
+        steps = kn_reshape(steps, y->ndim, shape);
+    return kn_mul_scalar(kn_mul(sums, steps), 0.5);
+}
+
+kn_tensor *kn_trapezoid_with(kn_tensor *y, const kn_trapezoid_params *params)
+{
+    int dim;
+    kn_tensor *parts = areas("trapezoid", y, params, &dim);
+    return parts ? kn_sum_dims(parts, &dim, 1, false) : NULL;
+}
+
+kn_tensor *kn_cumulative_trapezoid_with(kn_tensor *y, const kn_trapezoid_params *params)
+{
+    int dim;
+    kn_tensor *parts = areas("cumulative_trapezoid", y, params, &dim);
+    return parts ? kn_cumsum(parts, dim) : NULL;
+}

@@ -1,0 +1,236 @@
+/* ops/sort/engine.c - plans and launches. See engine.h. */
+#include "ops/sort/engine.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "loops/rows_plan.h"
+#include "loops/work_size.h"
+#include "sort/plan.h"
+
+/* TILE: items in a GPU's local memory. CHUNK: elements for which a work-item of a CPU device is worth starting. FEW: a
+ * selection of up to 1 in FEW elements is faster than a sort. */
+enum { TILE = 2048, CHUNK = 16384, FEW = 4, CPU_DIGIT = 8, GPU_DIGIT = 4 };
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static int group_of(const kn_limits *limits) { return (int)kn_work_for_groups(limits, 1).local; }
+static size_t item_size(kn_dtype dtype) { return kn_dtype_size(dtype) == 8 ? 16 : 8; }
+
+const char *kn_sort_options(char *buffer, size_t size, kn_dtype dtype, const kn_limits *limits)
+{
+    static const char *const bits[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong"};
+    const size_t bytes = kn_dtype_size(dtype);
+    const char *infinite = dtype == KN_F64    ? "0x7ff0000000000000UL"
+                           : dtype == KN_F32  ? "0x7f800000u"
+                           : dtype == KN_F16  ? "0x7c00u"
+                           : dtype == KN_BF16 ? "0x7f80u"
+                                              : "0";
+    const int length =
+        snprintf(buffer, size, "-DBITS=%s -DKEY=%s -DWIDTH=%d -DINFINITE=%s -DSIGNED=%d", bits[bytes],
+                 bytes == 8 ? "ulong" : "uint", (int)(8 * bytes), infinite, dtype != KN_BOOL && dtype != KN_U8);
+    if (!limits->is_cpu)
+        snprintf(buffer + length, size - (size_t)length, " -DTILE=%d -DGROUP=%d", TILE, group_of(limits));
+    return buffer;
+}
+
+/* --- launching ---------------------------------------------------------------------------------------------------- */
+
+/* A problem on its way: its stream, limits, options and plan. */
+typedef struct work {
+    const kn_sort_problem *problem;
+    kn_stream *stream;
+    const kn_limits *limits;
+    char options[160];
+    kn_sort_plan plan;
+} work;
+
+static kn_status launch(work *w, const char *kernel, kn_work_size size, const kn_arg *args, int num_args)
+{
+    return kn_run(w->stream, .source = "sort/sort.cl", .options = w->options, .kernel = kernel,
+                  .operation = w->problem->operation, .dims = 1, .global = {size.global}, .local = {size.local},
+                  .args = args, .num_args = num_args);
+}
+
+#define LAUNCH(w, kernel, size, ...)                                                                                   \
+    launch(w, kernel, size, (const kn_arg[]){__VA_ARGS__, kn_arg_struct(&(w)->plan, sizeof(w)->plan)},                 \
+           (int)(sizeof((const kn_arg[]){__VA_ARGS__}) / sizeof(kn_arg)) + 1)
+
+/* Unwanted outputs are passed as the input and not written. */
+static kn_arg output(const work *w, const kn_tensor *t) { return kn_arg_tensor(t ? t : w->problem->x); }
+static kn_arg whole(const kn_buffer *buffer) { return kn_arg_buffer(buffer, 0); }
+
+static kn_status allocate(kn_buffer **buffer, work *w, int64_t items)
+{
+    return kn_buffer_alloc(buffer, w->stream, (size_t)items * item_size(w->problem->x->dtype));
+}
+
+/* The first k of each `length` items are the results. */
+static kn_status finish(work *w, const kn_buffer *items, int64_t length)
+{
+    const kn_sort_problem *p = w->problem;
+    w->plan.n = p->n;
+    w->plan.k = p->k;
+    w->plan.length = length;
+    return LAUNCH(w, "sort_finish", kn_work_for(w->limits, p->rows * p->k), kn_arg_tensor(p->x), whole(items),
+                  output(w, p->values), output(w, p->indices));
+}
+
+/* --- a work-item or a work-group per row ------------------------------------------------------------------------- */
+
+static kn_status sort_rows(work *w)
+{
+    const kn_sort_problem *p = w->problem;
+    const int64_t fill = kn_work_items(w->limits, p->rows * p->n * 8, 4096);
+    const kn_work_size size = {.global = (size_t)smaller(p->rows, fill)};
+    kn_buffer *scratch;
+    KN_TRY(allocate(&scratch, w, (int64_t)size.global * 2 * p->n));
+    const kn_status status =
+        LAUNCH(w, "sort_rows", size, kn_arg_tensor(p->x), whole(scratch), output(w, p->values), output(w, p->indices));
+    kn_buffer_free(scratch);
+    return status;
+}
+
+/* --- selecting ---------------------------------------------------------------------------------------------------- */
+
+/* Cuts rows of plan.n into chunks, of which each gives k. */
+static void cut(work *w)
+{
+    kn_sort_plan *plan = &w->plan;
+    int64_t chunks;
+    if (w->limits->is_cpu)
+        chunks = smaller(ceil_div(2 * w->limits->compute_units, plan->rows), plan->n / larger(CHUNK, FEW * plan->k));
+    else
+        chunks = ceil_div(plan->n, TILE);
+    plan->length = w->limits->is_cpu ? ceil_div(plan->n, larger(chunks, 1)) : smaller(TILE, plan->n);
+    plan->chunks = ceil_div(plan->n, plan->length);
+    for (plan->segment = 2; plan->segment < plan->length;)
+        plan->segment *= 2;
+}
+
+static kn_status select_on_cpu(work *w, const kn_buffer *items, const kn_buffer *chosen)
+{
+    const int64_t tasks = w->plan.rows * w->plan.chunks, room = w->plan.k + larger(w->plan.k, 40);
+    const int64_t fill = kn_work_items(w->limits, w->plan.rows * w->plan.n, 4096);
+    const kn_work_size size = {.global = (size_t)smaller(tasks, fill)};
+    kn_buffer *scratch;
+    KN_TRY(allocate(&scratch, w, (int64_t)size.global * 2 * room));
+    const kn_arg args[] = {kn_arg_tensor(w->problem->x),
+                           items ? whole(items) : kn_arg_tensor(w->problem->x),
+                           whole(scratch),
+                           whole(chosen),
+                           kn_arg_struct(&w->plan, sizeof w->plan),
+                           kn_arg_i64(room)};
+    const kn_status status = launch(w, "sort_select", size, args, 6);
+    kn_buffer_free(scratch);
+    return status;
+}
+
+static kn_status select_on_gpu(work *w, const kn_buffer *items, const kn_buffer *chosen)
+{
+    const kn_sort_problem *p = w->problem;
+    const int64_t groups = ceil_div(w->plan.rows * w->plan.chunks, TILE / w->plan.segment);
+    return LAUNCH(w, "sort_tiles", kn_work_for_groups(w->limits, groups), kn_arg_tensor(p->x),
+                  items ? whole(items) : kn_arg_tensor(p->x), output(w, p->values), output(w, p->indices),
+                  chosen ? whole(chosen) : kn_arg_tensor(p->x));
+}
+
+/* Stage after stage, each on what the one before has chosen, until a row is one chunk. */
+static kn_status select_first(work *w)
+{
+    kn_sort_plan *plan = &w->plan;
+    kn_buffer *items = NULL;
+    kn_status status = KN_OK;
+    for (bool is_last = false; status == KN_OK && !is_last;) {
+        kn_buffer *chosen = NULL;
+        cut(w);
+        is_last = plan->chunks == 1;
+        plan->has_items = items != NULL;
+        if (w->limits->is_cpu || items || !is_last)
+            status = allocate(&chosen, w, plan->rows * plan->chunks * plan->k);
+        if (status == KN_OK)
+            status = (w->limits->is_cpu ? select_on_cpu : select_on_gpu)(w, items, chosen);
+        kn_buffer_free(items);
+        items = chosen;
+        plan->n = plan->chunks * plan->k;
+    }
+    if (status == KN_OK && (w->limits->is_cpu || plan->has_items))
+        status = finish(w, items, plan->k);
+    kn_buffer_free(items);
+    return status;
+}
+
+/* --- all together ------------------------------------------------------------------------------------------------- */
+
+static kn_work_size work_on_chunks(const work *w)
+{
+    const int64_t tasks = w->plan.rows * w->plan.chunks;
+    return w->limits->is_cpu ? (kn_work_size){.global = (size_t)tasks} : kn_work_for_groups(w->limits, tasks);
+}
+
+/* One digit: counts them, and moves `from` to `to`. */
+static kn_status pass(work *w, const kn_buffer *from, const kn_buffer *to, const kn_buffer *counts)
+{
+    KN_TRY(LAUNCH(w, "sort_count", work_on_chunks(w), whole(from), whole(counts)));
+    if (!w->limits->is_cpu)
+        KN_TRY(LAUNCH(w, "sort_scan", kn_work_for_groups(w->limits, w->plan.rows), whole(counts)));
+    return LAUNCH(w, "sort_scatter", work_on_chunks(w), whole(from), whole(counts), whole(to));
+}
+
+static kn_status sort_together(work *w)
+{
+    const kn_sort_problem *p = w->problem;
+    kn_sort_plan *plan = &w->plan;
+    const bool cpu = w->limits->is_cpu;
+    const int digit = cpu ? CPU_DIGIT : GPU_DIGIT, width = (int)(8 * kn_dtype_size(p->x->dtype));
+    kn_buffer *items[2] = {NULL, NULL}, *counts = NULL;
+    int from = 0;
+
+    plan->length = cpu ? ceil_div(p->n, ceil_div(2 * w->limits->compute_units, p->rows)) : TILE;
+    plan->chunks = ceil_div(p->n, plan->length);
+    const size_t table = (size_t)(p->rows * plan->chunks) * ((size_t)1 << digit) * sizeof(uint32_t);
+    kn_status status = kn_buffer_alloc(&counts, w->stream, table);
+    for (int i = 0; i < 2 && status == KN_OK; i++)
+        status = allocate(&items[i], w, p->rows * p->n);
+    if (status == KN_OK)
+        status = LAUNCH(w, "sort_keys", kn_work_for(w->limits, p->rows * p->n), kn_arg_tensor(p->x), whole(items[0]));
+    for (plan->shift = 0; plan->shift < width && status == KN_OK; plan->shift += digit) {
+        status = pass(w, items[from], items[!from], counts);
+        from = !from;
+    }
+    if (status == KN_OK)
+        status = finish(w, items[from], p->n);
+    kn_buffer_free(counts);
+    kn_buffer_free(items[0]);
+    kn_buffer_free(items[1]);
+    return status;
+}
+
+kn_status kn_sort_run(kn_stream *stream, const kn_sort_problem *problem)
+{
+    work w = {.problem = problem,
+              .stream = stream,
+              .limits = kn_tensor_limits(problem->x),
+              .plan = {.rows = problem->rows,
+                       .n = problem->n,
+                       .chunks = 1,
+                       .length = problem->n,
+                       .k = problem->k,
+                       .descending = problem->descending,
+                       .has_values = problem->values != NULL,
+                       .has_indices = problem->indices != NULL}};
+    if (problem->rows * problem->k == 0)
+        return KN_OK;
+    if (problem->n > INT32_MAX)
+        return kn_fail(KN_ERR_SHAPE, "a row has %lld elements; at most %d are sorted", (long long)problem->n,
+                       INT32_MAX);
+    kn_sort_options(w.options, sizeof w.options, problem->x->dtype, w.limits);
+    const bool few = problem->k * FEW <= problem->n;
+    if (w.limits->is_cpu)
+        return few                                                                           ? select_first(&w)
+               : problem->rows >= w.limits->compute_units || problem->n < 2 * (int64_t)CHUNK ? sort_rows(&w)
+                                                                                             : sort_together(&w);
+    return problem->n <= TILE || (few && problem->k * FEW <= TILE) ? select_first(&w) : sort_together(&w);
+}

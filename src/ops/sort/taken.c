@@ -1,0 +1,72 @@
+/* ops/sort/taken.c - see taken.h. */
+#include "ops/sort/taken.h"
+
+#include <koine/index.h>
+#include <koine/shape.h>
+#include <stdio.h>
+
+#include "loops/work_size.h"
+
+kn_status kn_taken_backward(kn_grad_call *grad, kn_tensor *gradient, kn_tensor *indices, int dim)
+{
+    const kn_input_spec *input = &grad->input[0];
+    const kn_along l = kn_along_dim(input->ndim, input->shape, dim);
+    kn_tensor *out;
+    char options[64];
+
+    if (!gradient)
+        return KN_OK;
+    out = kn_grad_new(grad, 0);
+    if (!out)
+        return kn_error_status();
+    const int64_t taken = kn_numel(gradient), k = l.outer * l.inner > 0 ? taken / (l.outer * l.inner) : 0;
+    if (k < l.n)
+        KN_TRY(kn_tensor_fill(out, 0));
+    if (taken == 0)
+        return KN_OK;
+    indices = kn_contiguous(indices);
+    if (!indices)
+        return kn_error_status();
+    snprintf(options, sizeof options, "-DBITS=%s",
+             kn_dtype_size(out->dtype) == 2   ? "ushort"
+             : kn_dtype_size(out->dtype) == 4 ? "uint"
+                                              : "ulong");
+    const kn_work_size work = kn_work_for(kn_tensor_limits(out), taken);
+    return kn_run(grad->stream, .source = "sort/taken.cl", .options = options, .kernel = "place_taken",
+                  .operation = grad->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
+                  KN_ARGS(kn_arg_tensor(gradient), kn_arg_tensor(indices), kn_arg_tensor(out), kn_arg_i64(taken),
+                          kn_arg_i64(k), kn_arg_i64(l.n), kn_arg_i64(l.inner), kn_arg_fault()));
+}
+
+kn_status kn_taken_backward_recorded(kn_grad_call *grad, kn_tensor *gradient, kn_tensor *indices, int dim)
+{
+    const kn_input_spec *input = &grad->input[0];
+    int64_t shape[KN_MAX_DIMS];
+
+    if (!gradient)
+        return KN_OK;
+    kn_tensor *zeros =
+        kn_zeros_with(input->ndim, input->shape, &(kn_tensor_options){.dtype = input->dtype, .device = input->device});
+    if (kn_shape_numel(input->ndim, input->shape) == 0 || kn_numel(gradient) == 0) {
+        grad->grad_inputs[0] = zeros;
+        return zeros ? KN_OK : kn_error_status();
+    }
+    const int64_t all = kn_shape_numel(input->ndim, input->shape), n = input->ndim ? input->shape[dim] : 1;
+    for (int d = 0; d < input->ndim; d++)
+        shape[d] = d == dim ? kn_numel(gradient) / (all / n) : input->shape[d];
+    grad->grad_inputs[0] =
+        kn_scatter_add(zeros, dim, kn_reshape(indices, input->ndim, shape), kn_reshape(gradient, input->ndim, shape));
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
+kn_tensor *kn_invoke_with_indices(const kn_op *op, kn_tensor *x, const void *params, kn_tensor **indices)
+{
+    kn_tensor *outputs[2] = {NULL, NULL};
+    if (indices)
+        *indices = NULL;
+    if (kn_op_invoke_to(op, &x, 1, params, outputs, indices ? 2 : 1) != KN_OK)
+        return kn_error_make_sticky();
+    if (indices)
+        *indices = outputs[1];
+    return outputs[0];
+}

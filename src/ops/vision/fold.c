@@ -1,0 +1,255 @@
+/* ops/vision/fold.c - unfold (im2col) and fold (col2im): each is the other's gradient. */
+#include <koine/vision.h>
+#include <limits.h>
+
+#include "autograd/work.h"
+#include "loops/work_size.h"
+#include "ops/dispatch/backward.h"
+#include "ops/dispatch/reference.h"
+#include "ops/vision/fold.h"
+
+/* --- geometry ----------------------------------------------------------------------------------------------------- */
+
+/* One of two numbers; a single one is for both. */
+static kn_status read_pair(int32_t pair[2], const char *name, const kn_ints *from, int64_t least)
+{
+    if (from->count != 1 && from->count != 2)
+        return kn_fail(KN_ERR_ARGUMENT, "%s has %d numbers; it needs 1 or 2", name, from->count);
+    for (int i = 0; i < 2; i++) {
+        const int64_t value = from->values[from->count == 1 ? 0 : i];
+        if (value < least || value > INT_MAX / 4)
+            return kn_fail(KN_ERR_ARGUMENT, "%s (%lld) must be at least %lld", name, (long long)value,
+                           (long long)least);
+        pair[i] = (int32_t)value;
+    }
+    return KN_OK;
+}
+
+kn_status kn_fold_resolve(kn_fold_geometry *g, const kn_fold_args *args, int64_t planes, const int64_t *size)
+{
+    *g = (kn_fold_geometry){.planes = planes};
+    KN_TRY(read_pair(g->kernel_size, "kernel_size", &args->kernel_size, 1));
+    KN_TRY(read_pair(g->dilation, "dilation", &args->dilation, 1));
+    KN_TRY(read_pair(g->padding, "padding", &args->padding, 0));
+    KN_TRY(read_pair(g->stride, "stride", &args->stride, 1));
+    for (int i = 0; i < 2; i++) {
+        const int64_t extent = (int64_t)g->dilation[i] * (g->kernel_size[i] - 1) + 1;
+        const int64_t room = size[i] + 2 * (int64_t)g->padding[i] - extent;
+        if (size[i] > INT_MAX / 4 || extent > INT_MAX / 4)
+            return kn_fail(KN_ERR_SHAPE, "images or windows of more than %d pixels per side are not supported",
+                           INT_MAX / 4);
+        if (size[i] < 1 || room < 0)
+            return kn_fail(KN_ERR_SHAPE, "no window of %s %d (dilation %d) fits into images of %s %lld (padding %d)",
+                           i ? "width" : "height", (int)g->kernel_size[i], (int)g->dilation[i], i ? "width" : "height",
+                           (long long)size[i], (int)g->padding[i]);
+        g->size[i] = (int32_t)size[i];
+        g->windows[i] = (int32_t)(room / g->stride[i] + 1);
+    }
+    return KN_OK;
+}
+
+static int64_t area_of(const kn_fold_geometry *g) { return (int64_t)g->kernel_size[0] * g->kernel_size[1]; }
+
+/* --- unfold ------------------------------------------------------------------------------------------------------- */
+
+/* The op has no output_size: its images are the input. */
+static kn_status unfold_geometry(kn_fold_geometry *g, const void *params, const kn_tensor *x)
+{
+    return kn_fold_resolve(g, params, kn_shape_numel(x->ndim - 2, x->shape), x->shape + x->ndim - 2);
+}
+
+static kn_status unfold_shape(kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0];
+    kn_fold_geometry g;
+    char text[KN_DESCRIBE];
+
+    KN_TRY(kn_call_check_floating(call, 0));
+    if (x->ndim != 3 && x->ndim != 4)
+        return kn_fail(KN_ERR_SHAPE, "expected [N, C, H, W] or [C, H, W], got %s",
+                       kn_tensor_describe(text, sizeof text, x));
+    KN_TRY(unfold_geometry(&g, call->params, x));
+    const int64_t shape[] = {x->shape[0], x->shape[x->ndim - 3] * area_of(&g), (int64_t)g.windows[0] * g.windows[1]};
+    return kn_call_output(call, x->dtype, x->ndim - 1, shape + 4 - x->ndim);
+}
+
+static kn_status launch(kn_stream *stream, const char *kernel, const kn_fold_geometry *g, kn_tensor *from,
+                        kn_tensor *to)
+{
+    const kn_work_size work = kn_work_for(kn_tensor_limits(to), kn_numel(to));
+    kn_tensor *x;
+
+    if (kn_numel(to) == 0)
+        return KN_OK;
+    KN_TRY(kn_tensor_contiguous(&x, from));
+    const kn_status status =
+        kn_run(stream, .source = "vision/fold.cl", .options = kn_dtype_options(to->dtype), .kernel = kernel,
+               .operation = kernel, .dims = 1, .global = {work.global}, .local = {work.local},
+               KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(to), kn_arg_struct(g, sizeof *g)));
+    kn_release(x);
+    return status;
+}
+
+static kn_status unfold_forward(kn_call *call)
+{
+    kn_fold_geometry g;
+    KN_TRY(unfold_geometry(&g, call->params, call->inputs[0]));
+    return launch(call->stream, "unfold", &g, call->inputs[0], call->outputs[0]);
+}
+
+static kn_status unfold_backward(kn_grad_call *grad)
+{
+    const kn_input_spec *x = &grad->input[0];
+    kn_tensor *out = kn_grad_new(grad, 0);
+    kn_fold_geometry g;
+    if (!out)
+        return kn_error_status();
+    KN_TRY(kn_fold_resolve(&g, grad->params, kn_shape_numel(x->ndim - 2, x->shape), x->shape + x->ndim - 2));
+    return launch(grad->stream, "fold", &g, grad->grad_outputs[0], out);
+}
+
+/* --- fold --------------------------------------------------------------------------------------------------------- */
+
+static kn_status fold_geometry(kn_fold_geometry *g, const kn_fold_args *args, int ndim, const int64_t *shape)
+{
+    *g = (kn_fold_geometry){0};
+    if (args->output_size.count != 2)
+        return kn_fail(KN_ERR_ARGUMENT, "output_size has %d numbers; it needs 2", args->output_size.count);
+    KN_TRY(kn_fold_resolve(g, args, 0, args->output_size.values));
+    g->planes = kn_shape_numel(ndim - 1, shape) / area_of(g);
+    return KN_OK;
+}
+
+static kn_status fold_shape(kn_call *call)
+{
+    const kn_fold_args *args = call->params;
+    const kn_tensor *x = call->inputs[0];
+    kn_fold_geometry g;
+    char text[KN_DESCRIBE];
+
+    KN_TRY(kn_call_check_floating(call, 0));
+    kn_tensor_describe(text, sizeof text, x);
+    if (x->ndim != 2 && x->ndim != 3)
+        return kn_fail(KN_ERR_SHAPE, "expected [N, C kernel height kernel width, L], or the same without N, got %s",
+                       text);
+    KN_TRY(fold_geometry(&g, args, x->ndim, x->shape));
+    const int64_t channels = x->shape[x->ndim - 2], windows = (int64_t)g.windows[0] * g.windows[1];
+    if (channels % area_of(&g) != 0)
+        return kn_fail(KN_ERR_SHAPE, "dimension %d of %s must be divisible by the product of kernel_size (%d, %d)",
+                       x->ndim - 2, text, (int)g.kernel_size[0], (int)g.kernel_size[1]);
+    if (x->shape[x->ndim - 1] != windows)
+        return kn_fail(
+            KN_ERR_SHAPE, "images of %lld x %lld have %lld windows, %d x %d, but the last dimension of %s has %lld",
+            (long long)args->output_size.values[0], (long long)args->output_size.values[1], (long long)windows,
+            (int)g.windows[0], (int)g.windows[1], text, (long long)x->shape[x->ndim - 1]);
+    const int64_t shape[] = {x->shape[0], channels / area_of(&g), g.size[0], g.size[1]};
+    return kn_call_output(call, x->dtype, x->ndim + 1, shape + 3 - x->ndim);
+}
+
+static kn_status fold_forward(kn_call *call)
+{
+    const kn_tensor *x = call->inputs[0];
+    kn_fold_geometry g;
+    KN_TRY(fold_geometry(&g, call->params, x->ndim, x->shape));
+    return launch(call->stream, "fold", &g, call->inputs[0], call->outputs[0]);
+}
+
+static kn_status fold_backward(kn_grad_call *grad)
+{
+    kn_tensor *out = kn_grad_new(grad, 0);
+    kn_fold_geometry g;
+    if (!out)
+        return kn_error_status();
+    KN_TRY(fold_geometry(&g, grad->params, grad->input[0].ndim, grad->input[0].shape));
+    return launch(grad->stream, "unfold", &g, grad->grad_outputs[0], out);
+}
+
+/* --- reference ---------------------------------------------------------------------------------------------------- */
+
+/* Every place of every window, as a pair of an element of the columns and one of the images. */
+static void move(const kn_fold_geometry *g, const kn_tensor *from, kn_tensor *to, bool folds)
+{
+    const int64_t area = area_of(g), windows = (int64_t)g->windows[0] * g->windows[1];
+    for (int64_t i = 0; i < g->planes * area * windows; i++) {
+        const int64_t window = i % windows, place = i / windows % area, plane = i / windows / area;
+        const int64_t row =
+            window / g->windows[1] * g->stride[0] - g->padding[0] + place / g->kernel_size[1] * g->dilation[0];
+        const int64_t column =
+            window % g->windows[1] * g->stride[1] - g->padding[1] + place % g->kernel_size[1] * g->dilation[1];
+        const int64_t at = (plane * g->size[0] + row) * g->size[1] + column;
+        if (row < 0 || row >= g->size[0] || column < 0 || column >= g->size[1])
+            continue;
+        if (folds)
+            kn_reference_set(to, at, kn_reference_get(to, at) + kn_reference_get(from, i));
+        else
+            kn_reference_set(to, i, kn_reference_get(from, at));
+    }
+}
+
+static kn_status unfold_reference(const kn_call *call)
+{
+    kn_fold_geometry g;
+    KN_TRY(unfold_geometry(&g, call->params, call->inputs[0]));
+    move(&g, call->inputs[0], call->outputs[0], false);
+    return KN_OK;
+}
+
+static kn_status fold_reference(const kn_call *call)
+{
+    kn_fold_geometry g;
+    KN_TRY(fold_geometry(&g, call->params, call->inputs[0]->ndim, call->inputs[0]->shape));
+    move(&g, call->inputs[0], call->outputs[0], true);
+    return KN_OK;
+}
+
+/* --- the ops ------------------------------------------------------------------------------------------------------ */
+
+static const kn_op_param rows[] = {KN_PARAM(kn_fold_args, output_size), KN_PARAM(kn_fold_args, kernel_size),
+                                   KN_PARAM(kn_fold_args, dilation), KN_PARAM(kn_fold_args, padding),
+                                   KN_PARAM(kn_fold_args, stride)};
+
+#define FOLD_OP(op)                                                                                                    \
+    {                                                                                                                  \
+        .name = #op, .inputs = {"x"}, .dtypes = {KN_DTYPES_FLOATING}, .widens_halves = true,                           \
+        .params = KN_PARAMS(kn_fold_args, rows, .dilation = {1, {1}}, .padding = {1, {0}}, .stride = {1, {1}}),        \
+        .shape = op##_shape, .forward = op##_forward, .backward = op##_backward, KN_RECORDED_AS(op##_backward),        \
+        .reference = op##_reference, .work = kn_work_memory_bound, .backward_work = kn_grad_work_memory_bound          \
+    }
+#define FOLD_BACKWARD_OP(op)                                                                                           \
+    {                                                                                                                  \
+        KN_LINEAR_BACKWARD_OP(op), .inputs = {"grad", "x"}, .outputs = {"grad_x"}, .widens_halves = true               \
+    }
+extern const kn_op kn_unfold_backward_op, kn_fold_backward_op;
+const kn_op kn_unfold_op = FOLD_OP(unfold);
+const kn_op kn_fold_op = FOLD_OP(fold);
+const kn_op kn_unfold_backward_op = FOLD_BACKWARD_OP(unfold);
+const kn_op kn_fold_backward_op = FOLD_BACKWARD_OP(fold);
+
+kn_fold_params kn_fold_params_init(void) { return (kn_fold_params){KN_FOLD_DEFAULTS}; }
+
+static kn_ints pair_of(int64_t both, const int64_t each[2])
+{
+    return each[0] != 0 || each[1] != 0 ? (kn_ints){2, {each[0], each[1]}} : (kn_ints){1, {both}};
+}
+
+kn_fold_args kn_fold_args_of(const kn_fold_params *params)
+{
+    params = params ? params : &(kn_fold_params){KN_FOLD_DEFAULTS};
+    return (kn_fold_args){.kernel_size = pair_of(params->kernel_size, params->kernel_sizes),
+                          .dilation = pair_of(params->dilation, params->dilations),
+                          .padding = pair_of(params->padding, params->paddings),
+                          .stride = pair_of(params->stride, params->strides)};
+}
+
+kn_tensor *kn_unfold_with(kn_tensor *x, const kn_fold_params *params)
+{
+    const kn_fold_args args = kn_fold_args_of(params);
+    return kn_invoke(&kn_unfold_op, &args, x);
+}
+
+kn_tensor *kn_fold_with(kn_tensor *x, int64_t output_height, int64_t output_width, const kn_fold_params *params)
+{
+    kn_fold_args args = kn_fold_args_of(params);
+    args.output_size = (kn_ints){2, {output_height, output_width}};
+    return kn_invoke(&kn_fold_op, &args, x);
+}

@@ -1,0 +1,263 @@
+"""Elementwise operators with parameters, of numbers, in place; activations; logic and bits; special functions."""
+
+import torch
+import torch.nn.functional as F
+
+from cases import cases
+from draw import Case
+from pointwise import number, torch_function
+
+
+def named(d, x, function=None, tolerance=0, **params):
+    """PyTorch's function with the same parameters."""
+    function = function or torch_function(d.name)
+    return Case([x], params, lambda t: function(t, **params), tolerance)
+
+
+@cases("mish", "selu", "ceil", "floor", "trunc", "frac", "sgn", "signbit", "isnan", "isinf", "isfinite", "isposinf",
+       "isneginf", "logical_not", "bitwise_not", "erfinv", "deg2rad", "rad2deg", "entr")
+def plain(d):
+    return Case([d.tensor()], function=torch_function(d.name))
+
+
+@cases("i0", "i0e", "i1", "i1e", "ndtr", "log_ndtr", "sinc", "lgamma", "digamma")
+def special(d):
+    low = 0.25 if d.name in ("lgamma", "digamma") else -3
+    return Case([d.tensor(low=low, special=False)], function=torch_function(d.name), tolerance=1e-5)
+
+
+@cases("ndtri")
+def quantile(d):
+    return Case([d.floats(low=0.01, high=0.99, special=False)], function=torch.special.ndtri, tolerance=1e-5)
+
+
+@cases("logit")
+def logit(d):
+    return named(d, d.floats(low=0.02, high=0.98, special=False), torch.logit, eps=d.one_of(0.1, 0.25), tolerance=1e-5)
+
+
+@cases("polygamma")
+def polygamma(d):
+    n = d.integer(0, 3)
+    return Case([d.tensor(low=0.5, special=False)], {"n": n}, lambda t: torch.polygamma(n, t), 1e-5)
+
+
+@cases("elu", "celu")
+def elu(d):
+    return named(d, d.floats(), alpha=d.one_of(0.5, 1.0, 2.0))
+
+
+@cases("leaky_relu")
+def leaky_relu(d):
+    return named(d, d.floats(), negative_slope=d.one_of(0.01, 0.5, 2.0))
+
+
+@cases("softplus")
+def softplus(d):
+    return named(d, d.floats(), beta=d.one_of(0.5, 1.0, 2.0), threshold=d.one_of(1.0, 20.0))
+
+
+@cases("hardshrink", "softshrink")
+def shrink(d):
+    return named(d, d.floats(), lambd=d.one_of(0.0, 0.5, 1.25))
+
+
+@cases("gelu")
+def gelu(d):
+    return named(d, d.floats(special=False), approximate=d.one_of("none", "tanh"), tolerance=1e-6)
+
+
+@cases("threshold")
+def threshold(d):
+    x = d.tensor()
+    return named(d, x, F.threshold, threshold=d.integer(-2, 2), value=d.integer(-2, 2))
+
+
+@cases("rrelu")
+def rrelu(d):
+    return named(d, d.floats(), F.rrelu, lower=0.25, upper=0.5)
+
+
+@cases("prelu")
+def prelu(d):
+    x = d.floats(least=1)
+    channels = x.shape[1] if x.ndim > 1 and d.chance(0.5) else 1
+    return Case([x, d.like(x, (channels,), special=False)], function=F.prelu)
+
+
+@cases("glu")
+def glu(d):
+    shape = d.shape(1)
+    dim = d.integer(0, len(shape) - 1)
+    x = d.floats(shape=shape[:dim] + (2 * shape[dim],) + shape[dim + 1:])
+    return Case([x], {"dim": dim}, lambda t: F.glu(t, dim))
+
+
+@cases("dropout1d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+def dropout(d):
+    ndim = {"dropout1d": 3, "dropout3d": 5, "feature_alpha_dropout": 4}.get(d.name)
+    x = d.floats(shape=d.shape(ndim, ndim) if ndim else None, special=False)
+    p = d.one_of(0.0, 1.0)
+    return Case([x], {"p": p, "training": True}, lambda t: getattr(F, d.name)(t, p, True))
+
+
+@cases("round")
+def rounding(d):
+    x = d.tensor()
+    decimals = d.integer(-1, 2) if x.dtype in (torch.float32, torch.float64) else 0
+    return Case([x], {"decimals": decimals}, lambda t: torch.round(t, decimals=decimals), 1e-6)
+
+
+@cases("nan_to_num")
+def nan_to_num(d):
+    return named(d, d.tensor(), torch.nan_to_num, nan=2.0, posinf=7.0, neginf=-7.0)
+
+
+@cases("relu_", "sigmoid_", "selu_", "ceil_", "floor_", "trunc_", "round_", "neg_", "abs_", "square_", "sqrt_", "rsqrt_",
+       "reciprocal_", "exp_", "log_", "tanh_")
+def in_place(d):
+    function = F.selu_ if d.name == "selu_" else getattr(torch.Tensor, d.name)
+    return Case([d.tensor()], function=lambda t: function(t.clone()))
+
+
+@cases("clamp_")
+def clamp_in_place(d):
+    low, high = d.integer(-2, 1), d.integer(-1, 2)
+    return Case([d.tensor()], {"min": low, "max": high}, lambda t: t.clone().clamp_(low, high))
+
+
+# --- two operands ---
+
+@cases("minimum", "fmax", "fmin", "copysign", "hypot", "atan2", "logaddexp", "logaddexp2", "logical_and", "logical_or",
+       "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")
+def binary(d):
+    a = d.tensor(special=False)
+    return Case([a, d.like(a, d.broadcasting(a.shape), special=False)], function=torch_function(d.name))
+
+
+@cases("nextafter", "heaviside")
+def of_one_dtype(d):
+    a = d.tensor(grad=False)
+    return Case([a, d.like(a, d.broadcasting(a.shape), grad=False)], function=torch_function(d.name))
+
+
+@cases("xlogy", "xlog1py", "float_power")
+def of_positive(d):
+    a = d.tensor(low=1, special=False)
+    return Case([a, d.like(a, d.broadcasting(a.shape), low=1, special=False)], function=torch_function(d.name))
+
+
+@cases("ldexp")
+def ldexp(d):
+    a = d.floats()
+    return Case([a, d.like(a, d.broadcasting(a.shape), special=False)], function=torch.ldexp, tolerance=1e-5)
+
+
+@cases("floor_divide", "remainder", "fmod", "floor_divide_", "remainder_")
+def division(d):
+    a = d.tensor(special=False)
+    b = d.like(a, d.broadcasting(a.shape), low=1, special=False, grad=False)
+    function = getattr(torch, d.name.rstrip("_"))
+    return Case([a, b], function=function)
+
+
+@cases("div_mode")
+def div_mode(d):
+    a = d.tensor(dtype=d.one_of(torch.float32, torch.float64, torch.int64, torch.int32), special=False)
+    b = d.like(a, d.broadcasting(a.shape), low=1, special=False)
+    mode = d.one_of("none", "trunc", "floor")
+    return Case([a, b], {"rounding_mode": mode}, lambda x, y: torch.div(x, y, rounding_mode=None if mode == "none" else mode))
+
+
+@cases("gcd", "lcm")
+def divisors(d):
+    a = d.tensor()
+    return Case([a, d.like(a, d.broadcasting(a.shape))], function=getattr(torch, d.name))
+
+
+@cases("bitwise_left_shift", "bitwise_right_shift")
+def shift(d):
+    a = d.tensor(low=0)
+    return Case([a, d.like(a, d.broadcasting(a.shape), low=0)], function=getattr(torch, d.name))
+
+
+@cases("isclose")
+def isclose(d):
+    a = d.tensor()
+    equal_nan = d.chance(0.5)
+    return Case([a, d.like(a, d.broadcasting(a.shape))], {"rtol": 0.25, "atol": 0.5, "equal_nan": equal_nan},
+                lambda x, y: torch.isclose(x, y, 0.25, 0.5, equal_nan))
+
+
+@cases("div_", "pow_")
+def binary_in_place(d):
+    a = d.floats(low=0.5, special=False)
+    b = d.like(a, d.broadcasting(a.shape), low=0.5, special=False)
+    return Case([a, b], function=lambda x, y: getattr(x.clone(), d.name)(y))
+
+
+@cases("lerp", "lerp_")
+def lerp(d):
+    a = d.floats(special=False)
+    b, weight = d.like(a, d.broadcasting(a.shape), special=False), d.like(a, d.broadcasting(a.shape), special=False)
+    return Case([a, b, weight], function=lambda x, y, w: torch.lerp(x, y, w), tolerance=1e-5)
+
+
+@cases("lerp_scalar", "lerp_scalar_")
+def lerp_scalar(d):
+    a, weight = d.floats(special=False), d.one_of(0.0, 0.25, 0.75, 1.0)
+    b = d.like(a, d.broadcasting(a.shape), special=False)
+    return Case([a, b], {"weight": weight}, lambda x, y: torch.lerp(x, y, weight), 1e-5)
+
+
+@cases("addcmul", "addcmul_", "addcdiv", "addcdiv_")
+def mixture(d):
+    a, value = d.floats(special=False), d.one_of(0.5, 1.0, 2.0)
+    b = d.like(a, d.broadcasting(a.shape), special=False)
+    c = d.like(a, d.broadcasting(a.shape), low=0.5, special=False)
+    function = getattr(torch, d.name.rstrip("_"))
+    return Case([a, b, c], {"value": value}, lambda x, y, z: function(x, y, z, value=value), 1e-5)
+
+
+# --- a tensor and a number ---
+
+@cases("sub_scalar", "div_scalar", "add_scalar_", "sub_scalar_", "div_scalar_", "eq_scalar", "ne_scalar", "lt_scalar",
+       "le_scalar", "gt_scalar", "ge_scalar")
+def with_number(d):
+    x = d.tensor()
+    value = number(d, x) if not x.dtype == torch.uint8 else d.integer(1, 3)
+    value = value or 1
+    name = d.name.replace("_scalar", "")
+    function = getattr(torch, name.rstrip("_"))
+    return Case([x], {"value": value}, lambda t: function(t, value))
+
+
+@cases("rsub_scalar", "rdiv_scalar")
+def number_first(d):
+    x = d.tensor(low=1, special=False)
+    value = number(d, x)
+    function = torch.rsub if d.name == "rsub_scalar" else lambda t, v: v / t
+    return Case([x], {"value": value}, lambda t: function(t, value))
+
+
+@cases("rpow_scalar")
+def power(d):
+    x = d.tensor(low=0, special=False)
+    value = d.integer(1, 3)
+    return Case([x], {"value": value}, lambda t: torch.pow(value, t), 1e-5)
+
+
+@cases("pow_scalar_")
+def power_in_place(d):
+    x = d.tensor(low=0.25, high=2, special=False)
+    value = d.one_of(0, 1, 2, 3)
+    return Case([x], {"exponent": value}, lambda t: torch.pow(t, value))
+
+
+@cases("floor_divide_scalar", "remainder_scalar", "fmod_scalar", "bitwise_and_scalar", "bitwise_or_scalar",
+       "bitwise_xor_scalar", "bitwise_left_shift_scalar", "bitwise_right_shift_scalar")
+def whole_number(d):
+    x = d.tensor(special=False)
+    value = d.integer(1, 3)
+    function = getattr(torch, d.name.replace("_scalar", ""))
+    return Case([x], {"value": value}, lambda t: function(t, value))
