@@ -220,10 +220,10 @@ typedef struct kn_diagonal_backward_args {
     int dim1, dim2; /* default 0 and 1 */
 } kn_diagonal_backward_args;
 
-typedef struct kn_unfold_args {
+typedef struct kn_tensor_unfold_args {
     int dimension;
     int64_t size, step; /* default 1 and 1 */
-} kn_unfold_args;
+} kn_tensor_unfold_args;
 
 /* roll: as many shifts as dims; without dims one, of all elements in a row. */
 typedef struct kn_roll_args {

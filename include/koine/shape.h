@@ -50,7 +50,7 @@ KN_API kn_tensor *kn_diag(kn_tensor *x, int64_t diagonal);   /* of a matrix its 
 KN_API kn_tensor *kn_diagflat(kn_tensor *x, int64_t offset); /* the matrix of all elements */
 
 /* Windows of `size` elements, `step` apart, along a dimension, as a new last dimension: a view. torch.Tensor.unfold. */
-KN_API kn_tensor *kn_unfold(kn_tensor *x, int dimension, int64_t size, int64_t step);
+KN_API kn_tensor *kn_tensor_unfold(kn_tensor *x, int dimension, int64_t size, int64_t step);
 
 /* Views under PyTorch's other names. kn_view_as and kn_ravel copy where kn_reshape does. */
 KN_API kn_tensor *kn_movedim(kn_tensor *x, int source, int destination);

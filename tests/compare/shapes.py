@@ -148,8 +148,8 @@ def diagonal_backward(d):
                 lambda t: torch.ops.aten.diagonal_backward(t, shape, offset, a, b))
 
 
-@cases("unfold")
-def unfold(d):
+@cases("tensor_unfold")
+def tensor_unfold(d):
     x = d.tensor(least=1, most=3)
     dim, step = d.dim(x), d.integer(1, 3)
     size = d.integer(0, x.shape[dim])

@@ -28,7 +28,7 @@ SHAPE_ROW(diagonal_of_cube, kn_diagonal(x[0], .offset = -1, .dim1 = 2, .dim2 = 0
 SHAPE_ROW(diagonal_beyond, kn_diagonal(x[0], .offset = 9))
 SHAPE_ROW(diag_embed, kn_diag_embed(x[0], .offset = -2, .dim1 = 0, .dim2 = 2))
 SHAPE_ROW(diag, kn_diag(kn_diag(x[0], 1), 1))
-SHAPE_ROW(windows_along, kn_unfold(x[0], 1, 3, 2))
+SHAPE_ROW(windows_along, kn_tensor_unfold(x[0], 1, 3, 2))
 SHAPE_ROW(flip, kn_flip(x[0], (const int[]){0, -1}, 2))
 SHAPE_ROW(fliplr, kn_fliplr(kn_t(x[0])))
 SHAPE_ROW(roll, kn_roll(x[0], 2, (const int64_t[]){1, -9}, (const int[]){0, 1}))
@@ -114,7 +114,7 @@ static const op_row rows[] = {
     {"diagonal/beyond", build_diagonal_beyond, {FLOATS(5, 7)}},
     {"diagonal/embedded", build_diag_embed, {FLOATS(3, 5)}},
     {"diagonal/there_and_back", build_diag, {FLOATS(5)}},
-    {"unfold/matrix", build_windows_along, {FLOATS(3, 8)}, .layouts = true},
+    {"tensor_unfold/matrix", build_windows_along, {FLOATS(3, 8)}, .layouts = true},
     {"flip/matrix", build_flip, {FLOATS(5, 7)}, .layouts = true},
     {"flip/large", build_flip, {FLOATS(67, 131)}, .full = true},
     {"flip/rows", build_fliplr, {FLOATS(5, 8)}},

@@ -431,6 +431,7 @@
     X(tanh_) \
     X(tanh_backward) \
     X(tanhshrink) \
+    X(tensor_unfold) \
     X(threshold) \
     X(threshold_backward) \
     X(to_dtype) \
@@ -444,6 +445,7 @@
     X(trunc_) \
     X(unfold) \
     X(unfold_backward) \
+    X(unfold_dim) \
     X(unique) \
     X(unique_consecutive) \
     X(unsqueeze) \

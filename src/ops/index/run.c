@@ -94,7 +94,7 @@ static int64_t widen(kn_index_walk *walk, const kn_tensor *table, const kn_tenso
 static kn_status launch_gather(kn_stream *stream, const char *operation, const kn_index_map *map,
                                const kn_tensor *table, const kn_tensor *index, const kn_tensor *values)
 {
-    static const char *const words[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "uint2", [16] = "uint4"};
+    static const char *const words[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong", [16] = "uint4"};
     const kn_limits *limits = kn_tensor_limits(table);
     const kn_layout layout = lay_out(map, values, table, index);
     kn_index_walk walk = begin(map, table);

@@ -159,8 +159,8 @@ static kn_status diagonal_backward(kn_grad_call *grad)
 
 static const kn_op_param diagonal_rows[] = {KN_PARAM(kn_diagonal_params, offset), KN_PARAM(kn_diagonal_params, dim1),
                                             KN_PARAM(kn_diagonal_params, dim2)};
-const kn_op kn_diagonal_op =
-    KN_VIEW_OP("diagonal", KN_PARAMS(kn_diagonal_params, diagonal_rows, KN_DIAGONAL_DEFAULTS), diagonal_enter, diagonal_backward);
+const kn_op kn_diagonal_op = KN_VIEW_OP("diagonal", KN_PARAMS(kn_diagonal_params, diagonal_rows, KN_DIAGONAL_DEFAULTS),
+                                        diagonal_enter, diagonal_backward);
 
 kn_tensor *kn_diagonal_with(kn_tensor *x, const kn_diagonal_params *params)
 {
@@ -183,7 +183,7 @@ kn_status kn_diagonal_of_whole(kn_tensor **part, kn_tensor *whole, const kn_diag
 
 static kn_status unfold_enter(kn_entry *entry)
 {
-    const kn_unfold_args *params = entry->params;
+    const kn_tensor_unfold_args *params = entry->params;
     const kn_tensor *x = entry->inputs[0];
     kn_view_params *view = kn_view_enter(entry);
 
@@ -220,14 +220,14 @@ static kn_status unfold_backward(kn_grad_call *grad)
     return kn_view_give(grad, kn_reshape(whole, x->ndim, x->shape));
 }
 
-static const kn_op_param unfold_rows[] = {KN_PARAM(kn_unfold_args, dimension),
-                                          KN_PARAM(kn_unfold_args, size, .max = 9e15),
-                                          KN_PARAM(kn_unfold_args, step, .min = 1, .max = 9e15)};
-const kn_op kn_unfold_op =
-    KN_VIEW_OP("unfold", KN_PARAMS(kn_unfold_args, unfold_rows, .size = 1, .step = 1), unfold_enter, unfold_backward);
+static const kn_op_param unfold_rows[] = {KN_PARAM(kn_tensor_unfold_args, dimension),
+                                          KN_PARAM(kn_tensor_unfold_args, size, .max = 9e15),
+                                          KN_PARAM(kn_tensor_unfold_args, step, .min = 1, .max = 9e15)};
+const kn_op kn_tensor_unfold_op =
+    KN_VIEW_OP("tensor_unfold", KN_PARAMS(kn_tensor_unfold_args, unfold_rows, .size = 1, .step = 1), unfold_enter, unfold_backward);
 
-kn_tensor *kn_unfold(kn_tensor *x, int dimension, int64_t size, int64_t step)
+kn_tensor *kn_tensor_unfold(kn_tensor *x, int dimension, int64_t size, int64_t step)
 {
-    const kn_unfold_args params = {dimension, size, step};
-    return kn_invoke(&kn_unfold_op, &params, x);
+    const kn_tensor_unfold_args params = {dimension, size, step};
+    return kn_invoke(&kn_tensor_unfold_op, &params, x);
 }
