@@ -239,7 +239,6 @@ static const kn_op_sample_row samples[] = {
     {"triu", "3,4", "diagonal=1"},
     {"unfold", "1,2,4,4", "kernel_size=2"},
     {"unfold_backward", "1,8,9 1,2,4,4", "kernel_size=2"},
-    {"unfold_dim", "2,6", "dimension=1 size=3 step=2"},
     {"var_backward", "1,1 2,3", "dims=0,1 keepdim=1"},
     {"vdot", "3 3", NULL},
     {"view_dtype", "2,8", "dtype=float64"},

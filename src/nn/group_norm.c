@@ -201,5 +201,5 @@ kn_module *kn_nn_local_response_norm_with(int64_t size, const kn_local_response_
 {
     params = params ? params : &(kn_local_response_norm_params){KN_LOCAL_RESPONSE_NORM_DEFAULTS};
     const kn_local_response_norm_args args = {size, params->alpha, params->beta, params->k};
-    return kn_layer_of_operator("LocalResponseNorm", &kn_local_response_norm_op, &args, "size alpha beta k");
+    return kn_layer_of_operator("LocalResponseNorm", &kn_local_response_norm_op, &args, "=size alpha beta k");
 }

@@ -28,8 +28,8 @@ TENSOR_TEST(losses_are_their_functions)
 {
     kn_tensor *x = scores(), *t = targets();
     kn_module *mse = kn_nn_mse_loss(KN_REDUCTION_SUM), *huber = kn_nn_huber_loss(.delta = 0.5);
-    assert_float_equal(value_of(apply(mse, KN_TENSORS(x, t), 2)), value_of(kn_mse_loss(x, t, KN_REDUCTION_SUM)), 0);
-    assert_float_equal(value_of(apply(huber, KN_TENSORS(x, t), 2)), value_of(kn_huber_loss(x, t, .delta = 0.5)), 0);
+    assert_float_equal(value_of(apply(mse, KN_TENSORS(x, t))), value_of(kn_mse_loss(x, t, KN_REDUCTION_SUM)), 0);
+    assert_float_equal(value_of(apply(huber, KN_TENSORS(x, t))), value_of(kn_huber_loss(x, t, .delta = 0.5)), 0);
     assert_int_equal(kn_module_output_count(mse), 1);
     kn_module_free(mse);
     kn_module_free(huber);
@@ -44,13 +44,13 @@ TENSOR_TEST(weights_are_buffers)
     assert_int_equal(kn_module_parameters(loss).count, 0);
     assert_int_equal(kn_module_buffers(loss).count, 1);
     assert_string_equal(kn_module_buffers(loss).names[0], "weight");
-    assert_float_equal(value_of(apply(loss, KN_TENSORS(x, classes()), 2)),
+    assert_float_equal(value_of(apply(loss, KN_TENSORS(x, classes()))),
                        value_of(kn_cross_entropy(x, classes(), .weight = weight, .label_smoothing = 0.1)), 0);
     kn_module_free(loss);
     kn_module *bce = kn_nn_bce_with_logits_loss(.pos_weight = weight);
     assert_int_equal(kn_module_buffers(bce).count, 1);
     assert_string_equal(kn_module_buffers(bce).names[0], "pos_weight");
-    assert_float_equal(value_of(apply(bce, KN_TENSORS(x, targets()), 2)),
+    assert_float_equal(value_of(apply(bce, KN_TENSORS(x, targets()))),
                        value_of(kn_binary_cross_entropy_with_logits(x, targets(), NULL, weight, KN_REDUCTION_MEAN)), 0);
     kn_module_free(bce);
 }
@@ -67,7 +67,7 @@ TENSOR_TEST(triplets_take_any_distance)
     kn_tensor *a = scores(), *p = kn_add_scalar(a, 1), *n = kn_add_scalar(a, 2);
     kn_module *loss = kn_nn_triplet_margin_with_distance_loss(.distance_function = squared_distance, .user = &half,
                                                               .margin = 10, .reduction = KN_REDUCTION_NONE);
-    CHECK_VALUES(apply(loss, KN_TENSORS(a, p, n), 3), 5.5, 5.5); /* 3/2 - 12/2 + 10 */
+    CHECK_VALUES(apply(loss, KN_TENSORS(a, p, n)), 5.5, 5.5); /* 3/2 - 12/2 + 10 */
     kn_module_free(loss);
     assert_null(kn_nn_triplet_margin_with_distance_loss(.margin = 0));
     CHECK_ERROR(KN_ERR_ARGUMENT, "TripletMarginWithDistanceLoss", "margin (0)");

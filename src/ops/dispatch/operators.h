@@ -445,7 +445,6 @@
     X(trunc_) \
     X(unfold) \
     X(unfold_backward) \
-    X(unfold_dim) \
     X(unique) \
     X(unique_consecutive) \
     X(unsqueeze) \
