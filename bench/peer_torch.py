@@ -93,6 +93,8 @@ OPERATIONS = {
     'softmax': lambda x, p: torch.softmax(x[0], int(p[0])),
     'log_softmax': lambda x, p: torch.log_softmax(x[0], int(p[0])),
     'layer_norm': lambda x, p: F.layer_norm(x[0], x[1].shape, x[1], x[2], 1e-5),
+    'rms_norm': lambda x, p: F.rms_norm(x[0], x[1].shape, x[1], 1e-5),
+    'group_norm': lambda x, p: F.group_norm(x[0], int(p[0]), x[1], x[2], 1e-5),
     'batch_norm': lambda x, p: F.batch_norm(x[0], x[3], x[4], x[1], x[2], True, 0.1, 1e-5),
     'transpose': lambda x, p: x[0].transpose(int(p[0]), int(p[1])).contiguous(),
     'channels_last': lambda x, p: x[0].permute(0, 2, 3, 1).contiguous(),

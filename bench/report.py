@@ -30,7 +30,7 @@ SECTIONS = (
     ('Indices', ('gather/', 'embedding/'), 'bytes'),
     ('Attention', ('attention/',), 'flops'),
     ('Softmax', ('softmax/', 'log_softmax/'), 'bytes'),
-    ('Normalisation', ('batch_norm/', 'layer_norm/'), 'bytes'),
+    ('Normalisation', ('batch_norm/', 'layer_norm/', 'group_norm/', 'rms_norm/'), 'bytes'),
     ('Transposition', ('transpose/',), 'bytes'),
     ('Start', ('startup/',), None),
 )
