@@ -1,4 +1,4 @@
-/* norm.c - batch normalisation in training and layer normalisation, forward and backward (gradients of the input, the
+/* norm.c - normalisation of batches in training, of layers, root mean squares and groups, forward and backward (gradients of the input, the
  * weight and the bias). Bytes: forward reads the input and writes the output; backward reads the input and the gradient
  * and writes a gradient. A second pass over the input, unavoidable if it does not fit in the cache, is not counted. */
 #include "bench.h"
@@ -13,6 +13,16 @@ static kn_tensor *batch_norm(kn_tensor *const *x, const double *p)
 static kn_tensor *layer_norm(kn_tensor *const *x, const double *p)
 {
     return kn_layer_norm(x[0], KN_SHAPE((int64_t)p[0]), .weight = x[1], .bias = x[2]);
+}
+
+static kn_tensor *rms_norm(kn_tensor *const *x, const double *p)
+{
+    return kn_rms_norm(x[0], KN_SHAPE((int64_t)p[0]), .weight = x[1], .eps = 1e-5);
+}
+
+static kn_tensor *group_norm(kn_tensor *const *x, const double *p)
+{
+    return kn_group_norm(x[0], (int64_t)p[0], .weight = x[1], .bias = x[2]);
 }
 
 #define CASE(group, function, text, label, count, passes, each, wanted, parameter, ...)                                \
@@ -41,6 +51,12 @@ static kn_tensor *layer_norm(kn_tensor *const *x, const double *p)
 /* clang-format on */
 
 /* clang-format off */
+#define RMS(rows, columns)                                                                                             \
+    BOTH("", rms_norm, #rows "x" #columns, (double)rows * columns, columns,                                            \
+         {.ndim = 2, .shape = {rows, columns}}, CHANNELS(columns, BENCH_UNIFORM))
+#define GROUP(n, c, h, w, groups)                                                                                      \
+    BOTH("", group_norm, #n "x" #c "x" #h "x" #w, (double)n * c * h * w, groups, {.ndim = 4, .shape = {n, c, h, w}},   \
+         CHANNELS(c, BENCH_UNIFORM), CHANNELS(c, BENCH_NORMAL))
 #define ROWS_OF_BATCH(n, c)                                                                                            \
     BOTH("", batch_norm, #n "x" #c, (double)n * c, 0, {.ndim = 2, .shape = {n, c}},                                    \
          CHANNELS(c, BENCH_UNIFORM), CHANNELS(c, BENCH_NORMAL), CHANNELS(c, BENCH_ZEROS), CHANNELS(c, BENCH_ONES))
@@ -58,6 +74,10 @@ static const bench_case cases[] = {
     LAYER("", 4096, 1024),
     LAYER("", 16384, 64),
     LAYER("", 64, 4096),
+    RMS(4096, 1024),
+    RMS(1024, 256),
+    GROUP(32, 64, 32, 32, 8),
+    GROUP(8, 256, 56, 56, 32),
     BATCH("gpu/", 64, 64, 112, 112),
     BATCH("gpu/", 64, 256, 56, 56),
     BATCH("gpu/", 128, 1024, 14, 14),

@@ -106,6 +106,8 @@ OPERATIONS = {
     'vision_unfold': lambda x, p: F.unfold(x[0], int(p[0]), 1, int(p[1])),
     'vision_bilinear': lambda x, p: F.interpolate(x[0], scale_factor=2, mode='bilinear'),
     'vision_grid_sample': lambda x, p: F.grid_sample(x[0], x[1], align_corners=False),
+    'rms_norm': lambda x, p: F.rms_norm(x[0], x[1].shape, x[1], 1e-5),
+    'group_norm': lambda x, p: F.group_norm(x[0], int(p[0]), x[1], x[2], 1e-5),
     'batch_norm': lambda x, p: F.batch_norm(x[0], x[3], x[4], x[1], x[2], True, 0.1, 1e-5),
     'transpose': lambda x, p: x[0].transpose(int(p[0]), int(p[1])).contiguous(),
     'channels_last': lambda x, p: x[0].permute(0, 2, 3, 1).contiguous(),

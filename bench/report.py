@@ -31,7 +31,7 @@ SECTIONS = (
     ('Sorting and scans', ('sort/',), 'bytes'),
     ('Attention', ('attention/',), 'flops'),
     ('Softmax', ('softmax/', 'log_softmax/'), 'bytes'),
-    ('Normalisation', ('batch_norm/', 'layer_norm/'), 'bytes'),
+    ('Normalisation', ('batch_norm/', 'layer_norm/', 'group_norm/', 'rms_norm/'), 'bytes'),
     ('Transposition', ('transpose/',), 'bytes'),
     ('Start', ('startup/',), None),
 )

@@ -253,6 +253,30 @@ KN_API kn_tensor *kn_triplet_margin_with_distance_loss_with(kn_tensor *anchor, k
         anchor, positive, negative,                                                                                    \
         &(kn_triplet_margin_with_distance_loss_params){KN_TRIPLET_MARGIN_WITH_DISTANCE_LOSS_DEFAULTS, __VA_ARGS__}))
 
+/* --- of sequences ------------------------------------------------------------------------------------------------- */
+
+typedef struct kn_ctc_loss_params {
+    int64_t blank;          /* default 0: the class that stands for no label */
+    kn_reduction reduction; /* default mean: over the batch, of the losses divided by the target lengths */
+    bool zero_infinity; /* default false; true: losses of targets that no alignment gives, and their gradients, are 0 */
+} kn_ctc_loss_params;
+#define KN_CTC_LOSS_DEFAULTS .blank = 0
+KN_API kn_ctc_loss_params kn_ctc_loss_params_init(void);
+
+/* Graves et al., "Connectionist Temporal Classification" (2006): minus the logarithm of the probability of a target
+ * sequence, summed over all its alignments with the input. log_probs [T, N, C] or [T, C]: log-probabilities, as from
+ * kn_log_softmax. target: labels (int64 or int32), [N, S], padded, or all targets one after another in one dimension.
+ * input_lengths and target_lengths [N], or one number: integers, at most T and S. A label outside 0 .. C - 1, or a length
+ * that does not fit, is reported when the device is next synchronised or read. Targets one after another make the
+ * function wait for target_lengths; otherwise everything stays on the device. A loss without an alignment is infinite,
+ * its gradient NaN. The gradient is that of log_probs; PyTorch's, which is only right for those of a softmax, adds
+ * exp(log_probs), which the gradient of kn_log_softmax removes. */
+KN_API kn_tensor *kn_ctc_loss_with(kn_tensor *log_probs, kn_tensor *target, kn_tensor *input_lengths,
+                                   kn_tensor *target_lengths, const kn_ctc_loss_params *params);
+#define kn_ctc_loss(log_probs, target, input_lengths, target_lengths, ...)                                             \
+    KN_CALL(kn_ctc_loss_with(log_probs, target, input_lengths, target_lengths,                                         \
+                             &(kn_ctc_loss_params){KN_CTC_LOSS_DEFAULTS, __VA_ARGS__}))
+
 KN_END_DECLS
 
 #endif

@@ -6,9 +6,11 @@
 #include <koine/nn/attention.h>
 #include <koine/nn/container.h>
 #include <koine/nn/convolution.h>
+#include <koine/nn/distance.h>
 #include <koine/nn/dropout.h>
 #include <koine/nn/fold.h>
 #include <koine/nn/linear.h>
+#include <koine/nn/loss.h>
 #include <koine/nn/normalization.h>
 #include <koine/nn/padding.h>
 #include <koine/nn/pixelshuffle.h>

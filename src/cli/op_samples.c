@@ -79,6 +79,7 @@ static const kn_op_sample_row samples[] = {
     {"cosine_embedding_loss", "2,3 2,3 2:2", NULL},
     {"cross_entropy", "4,3 4:3", NULL},
     {"cross_entropy_backward", ". 4,3 4:3", NULL},
+    {"ctc_loss", "6,3,3 3,1:3 3:7 3:2", "zero_infinity=1"},
     {"cummax_backward", "2,1 2,1 2,1:1", "dim=1"},
     {"cummin_backward", "2,1 2,1 2,1:1", "dim=1"},
     {"diagonal", "3,4", "offset=1"},

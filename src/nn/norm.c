@@ -1,17 +1,14 @@
 /* nn/norm.c - batch and layer normalisation with their parameters and buffers. */
-#include "ops/norm/norm.h"
+#include "nn/norm.h"
 
 #include <string.h>
 
 #include "base/error.h"
-#include "nn/module.h"
+#include "ops/norm/norm.h"
 #include "tensor/tensor.h"
 
-static const char *python_bool(bool value) { return value ? "True" : "False"; }
-
-/* Registers a tensor filled with `value`; false on failure. `slot` borrows it. */
-static bool add(kn_module *module, kn_tensor **slot, const char *name, bool is_buffer, kn_dtype dtype, int ndim,
-                const int64_t *shape, double value)
+bool kn_norm_add(kn_module *module, kn_tensor **slot, const char *name, bool is_buffer, kn_dtype dtype, int ndim,
+                 const int64_t *shape, double value)
 {
     kn_tensor *tensor = kn_full_with(ndim, shape, kn_scalar_real(value), &(kn_tensor_options){.dtype = dtype});
 
@@ -22,7 +19,7 @@ static bool add(kn_module *module, kn_tensor **slot, const char *name, bool is_b
     return *slot != NULL;
 }
 
-static kn_status check_eps(const char *name, double eps)
+kn_status kn_norm_check_eps(const char *name, double eps)
 {
     if (eps >= 0)
         return KN_OK;
@@ -45,7 +42,9 @@ static kn_status check_dims(const kn_module *module, const batch_norm *self, con
     if (x->ndim >= self->least_dims && x->ndim <= self->most_dims)
         return KN_OK;
     return kn_fail(KN_ERR_SHAPE, "%s: expected %s input, got %s", module->type_name,
-                   self->most_dims == 4 ? "4-dimensional" : "2- or 3-dimensional",
+                   self->most_dims == 5   ? "5-dimensional"
+                   : self->most_dims == 4 ? "4-dimensional"
+                                          : "2- or 3-dimensional",
                    kn_tensor_describe(text, sizeof text, x));
 }
 
@@ -76,8 +75,8 @@ static void describe_batch(kn_module *module, kn_text *text)
         kn_text_append(text, "None");
     else
         kn_text_format(text, "%g", p->momentum);
-    kn_text_format(text, ", affine=%s, track_running_stats=%s", python_bool(p->affine),
-                   python_bool(p->track_running_stats));
+    kn_text_format(text, ", affine=%s, track_running_stats=%s", kn_python_bool(p->affine),
+                   kn_python_bool(p->track_running_stats));
 }
 
 static kn_status check_batch(const char *name, const kn_nn_batch_norm_params *p)
@@ -88,7 +87,7 @@ static kn_status check_batch(const char *name, const kn_nn_batch_norm_params *p)
         return kn_fail(KN_ERR_ARGUMENT,
                        "%s: momentum must not be negative: %g; for plain means set .cumulative_average = true", name,
                        p->momentum);
-    return check_eps(name, p->eps);
+    return kn_norm_check_eps(name, p->eps);
 }
 
 static bool add_batch_tensors(kn_module *module)
@@ -96,17 +95,17 @@ static bool add_batch_tensors(kn_module *module)
     batch_norm *self = module->self;
     const int64_t shape[] = {self->params.num_features};
 
-    if (self->params.affine && (!add(module, &self->weight, "weight", false, KN_F32, 1, shape, 1) ||
-                                !add(module, &self->bias, "bias", false, KN_F32, 1, shape, 0)))
+    if (self->params.affine && (!kn_norm_add(module, &self->weight, "weight", false, KN_F32, 1, shape, 1) ||
+                                !kn_norm_add(module, &self->bias, "bias", false, KN_F32, 1, shape, 0)))
         return false;
     if (!self->params.track_running_stats)
         return true;
-    return add(module, &self->running_mean, "running_mean", true, KN_F32, 1, shape, 0) &&
-           add(module, &self->running_var, "running_var", true, KN_F32, 1, shape, 1) &&
-           add(module, &self->num_batches_tracked, "num_batches_tracked", true, KN_I64, 0, NULL, 0);
+    return kn_norm_add(module, &self->running_mean, "running_mean", true, KN_F32, 1, shape, 0) &&
+           kn_norm_add(module, &self->running_var, "running_var", true, KN_F32, 1, shape, 1) &&
+           kn_norm_add(module, &self->num_batches_tracked, "num_batches_tracked", true, KN_I64, 0, NULL, 0);
 }
 
-static kn_module *finish(kn_module *module, bool (*add_tensors)(kn_module *module))
+kn_module *kn_norm_finish(kn_module *module, bool (*add_tensors)(kn_module *module))
 {
     /* The scope releases its references, the module keeps its own. */
     const int depth = module != NULL ? kn_scope_begin() : 0;
@@ -134,7 +133,8 @@ static kn_module *make_batch(const char *name, int least_dims, int most_dims, co
     batch_norm self = {.params = *params, .least_dims = least_dims, .most_dims = most_dims};
     if (params->cumulative_average)
         self.params.momentum = 0; /* ignored */
-    return finish(kn_layer_new_activated(name, batch_forward, describe_batch, &self, sizeof self), add_batch_tensors);
+    return kn_norm_finish(kn_layer_new_activated(name, batch_forward, describe_batch, &self, sizeof self),
+                          add_batch_tensors);
 }
 
 kn_module *kn_nn_batch_norm1d_with(const kn_nn_batch_norm_params *params)
@@ -145,6 +145,11 @@ kn_module *kn_nn_batch_norm1d_with(const kn_nn_batch_norm_params *params)
 kn_module *kn_nn_batch_norm2d_with(const kn_nn_batch_norm_params *params)
 {
     return make_batch("BatchNorm2d", 4, 4, params);
+}
+
+kn_module *kn_nn_batch_norm3d_with(const kn_nn_batch_norm_params *params)
+{
+    return make_batch("BatchNorm3d", 5, 5, params);
 }
 
 /* --- layer normalisation ------------------------------------------------------------------------------------------ */
@@ -172,7 +177,7 @@ static void describe_layer(kn_module *module, kn_text *text)
     for (int i = 0; i < self->ndim; i++)
         kn_text_format(text, "%s%lld", i > 0 ? ", " : "", (long long)self->shape[i]);
     kn_text_format(text, "%s), eps=%g, elementwise_affine=%s", self->ndim == 1 ? "," : "", self->params.eps,
-                   python_bool(self->params.elementwise_affine));
+                   kn_python_bool(self->params.elementwise_affine));
 }
 
 static bool add_layer_tensors(kn_module *module)
@@ -181,9 +186,23 @@ static bool add_layer_tensors(kn_module *module)
 
     if (!self->params.elementwise_affine)
         return true;
-    if (!add(module, &self->weight, "weight", false, KN_F32, self->ndim, self->shape, 1))
+    if (!kn_norm_add(module, &self->weight, "weight", false, KN_F32, self->ndim, self->shape, 1))
         return false;
-    return !self->params.bias || add(module, &self->bias, "bias", false, KN_F32, self->ndim, self->shape, 0);
+    return !self->params.bias || kn_norm_add(module, &self->bias, "bias", false, KN_F32, self->ndim, self->shape, 0);
+}
+
+kn_status kn_norm_check_shape(const char *name, int ndim, const int64_t *shape)
+{
+    if (shape == NULL)
+        return kn_fail_argument_null(name, "shape");
+    if (ndim < 1 || ndim > KN_MAX_DIMS)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the normalised shape has %d dimensions; it must have 1 to %d", name, ndim,
+                       KN_MAX_DIMS);
+    for (int i = 0; i < ndim; i++)
+        if (shape[i] < 1)
+            return kn_fail(KN_ERR_ARGUMENT, "%s: size %d of the normalised shape (%lld) must be at least 1", name, i,
+                           (long long)shape[i]);
+    return KN_OK;
 }
 
 kn_nn_layer_norm_params kn_nn_layer_norm_params_init(void)
@@ -196,20 +215,11 @@ kn_module *kn_nn_layer_norm_with(int ndim, const int64_t *shape, const kn_nn_lay
     static const char name[] = "LayerNorm";
 
     params = params ? params : &(kn_nn_layer_norm_params){KN_NN_LAYER_NORM_DEFAULTS};
-    if (shape == NULL) {
-        kn_fail_argument_null(name, "shape");
+    if (kn_norm_check_shape(name, ndim, shape) != KN_OK)
         return kn_error_make_sticky();
-    }
-    if (ndim < 1 || ndim > KN_MAX_DIMS)
-        return kn_fail_null(KN_ERR_ARGUMENT, "%s: the normalised shape has %d dimensions; it must have 1 to %d", name,
-                            ndim, KN_MAX_DIMS);
-    for (int i = 0; i < ndim; i++)
-        if (shape[i] < 1)
-            return kn_fail_null(KN_ERR_ARGUMENT, "%s: size %d of the normalised shape (%lld) must be at least 1", name,
-                                i, (long long)shape[i]);
-    if (check_eps(name, params->eps) != KN_OK)
+    if (kn_norm_check_eps(name, params->eps) != KN_OK)
         return kn_error_make_sticky();
     layer_norm self = {.params = *params, .ndim = ndim};
     memcpy(self.shape, shape, (size_t)ndim * sizeof *shape);
-    return finish(kn_layer_new(name, layer_forward, describe_layer, &self, sizeof self), add_layer_tensors);
+    return kn_norm_finish(kn_layer_new(name, layer_forward, describe_layer, &self, sizeof self), add_layer_tensors);
 }

@@ -123,3 +123,20 @@ def of_a_dimension(d):
     x = d.floats(special=False)
     dim = d.dim(x)
     return Case([x], {"dim": dim}, lambda t: getattr(F, d.name)(t, dim=dim), tolerance=halves(x))
+
+
+@cases("ctc_loss")
+def sequences(d):
+    """Without gradients: PyTorch's are those of log_softmax's input."""
+    d.floating()
+    steps, samples, classes, labels = d.integer(1, 9), d.integer(1, 3), d.integer(2, 5), d.integer(1, 4)
+    x = d.floats(shape=(steps, samples, classes), special=False, grad=False)
+    target = d.tensor((samples, labels), torch.int64, low=1, high=classes - 1, grad=False)
+    sizes = [d.tensor((samples,), torch.int64, low=1, high=most, grad=False) for most in (steps, labels)]
+    params = {"reduction": reduction(d), "zero_infinity": d.chance(0.5)}
+
+    def function(p, t, inputs, targets):
+        wide = p.float() if p.dtype.itemsize == 2 else p
+        return F.ctc_loss(wide, t.contiguous(), inputs.contiguous(), targets.contiguous(), **params).to(p.dtype)
+
+    return Case([x, target] + sizes, params, function, tolerance=halves(x))

@@ -127,9 +127,46 @@ def distances(f):
     f.listed('triplet_vector', 'triplet_margin_loss', [a[0], b[0], c[0]], F.triplet_margin_loss, terms=3)
 
 
+def ctc(f):
+    """PyTorch's gradient is that of log_probs after a softmax: here exp(log_probs), of the steps that count, is subtracted again."""
+    def case(name, steps, targets, input_lengths, target_lengths, classes=5, blank=0, reductions=REDUCTIONS, scale=1, zero_infinity=False):
+        n = len(input_lengths)
+        log_probs = exact(F.log_softmax(scale * f.uniform(steps, n, classes, low=-2, high=2), 2))
+        lengths, sizes = torch.tensor(input_lengths), torch.tensor(target_lengths)
+
+        def function(x, t, il, tl, reduction):
+            loss = F.ctc_loss(x, t, il, tl, blank=blank, reduction='none', zero_infinity=zero_infinity)
+            counts = (torch.arange(steps)[:, None] < il) & (loss.detach() != (0 if zero_infinity else float('inf')))
+            surplus = (x.exp() * counts[:, :, None]).sum((0, 2))
+            loss = loss - (surplus - surplus.detach())
+            if reduction == 'mean':
+                loss = loss / tl.clamp(min=1)
+            return loss if reduction == 'none' else loss.sum() if reduction == 'sum' else loss.mean()
+
+        for reduction in reductions:
+            f.listed('ctc_%s_%s' % (name, reduction), 'ctc_loss', [log_probs, torch.tensor(targets), lengths, sizes],
+                     lambda x, t, il, tl: function(x, t, il, tl, reduction), reduction=reduction, blank=blank, zero_infinity=zero_infinity, terms=steps)
+
+    case('padded', 6, [[1, 2, 3], [2, 2, 0], [4, 0, 0]], [6, 5, 3], [3, 2, 1])
+    case('one_after_another', 6, [1, 2, 3, 2, 2, 4], [6, 5, 3], [3, 2, 1])
+    case('blank', 5, [[0, 1], [3, 3]], [5, 4], [2, 2], blank=4)
+    case('repeated', 7, [[1, 1, 1]], [7], [3], reductions=('none',))
+    case('barely', 5, [[1, 1, 1], [1, 2, 1]], [5, 3], [3, 3], reductions=('none',))
+    case('impossible', 4, [[1, 1, 1], [1, 2, 1]], [4, 4], [3, 3], reductions=('none',))
+    case('impossible_zero', 4, [[1, 1, 1], [1, 2, 1]], [4, 4], [3, 3], zero_infinity=True)
+    case('no_labels', 4, [[1, 1], [1, 2]], [4, 3], [0, 2])
+    case('one_step', 1, [[2], [0]], [1, 1], [1, 0])
+    case('sure', 8, [[1, 2, 3]], [8], [3], scale=40, reductions=('none',))
+    case('long', 40, [[i % 4 + 1 for i in range(19)], [1 + i % 2 for i in range(19)]], [40, 39], [19, 17], reductions=('none', 'mean'))
+    x = exact(F.log_softmax(f.uniform(5, 4), 1))
+    f.listed('ctc_one_sample', 'ctc_loss', [x, torch.tensor([1, 3]), torch.tensor(5), torch.tensor(2)],
+             lambda a, t, il, tl: F.ctc_loss(a, t, il, tl, reduction='none'), gradient=False, reduction='none', terms=5)
+
+
 def make(folder):
     f = GoldenFile('losses', 21)
     elements(f)
     classes(f)
     distances(f)
+    ctc(f)
     f.save(folder)

@@ -67,7 +67,21 @@ static kn_tensor *build_ranking(kn_tensor *const *x, const void *params)
     return kn_margin_ranking_loss_with(x[0], x[1], x[2], params);
 }
 
+static kn_tensor *lengths(int64_t first, int64_t second)
+{
+    return kn_from_data(((int64_t[]){first, second}), KN_SHAPE(2), .dtype = KN_I64);
+}
+
+/* Of [9, 2, C]: one sample uses all steps, the other has fewer labels. */
+static kn_tensor *build_ctc(kn_tensor *const *x, const void *params)
+{
+    const int64_t steps = kn_size(x[0], 0), labels = kn_size(x[1], kn_ndim(x[1]) - 1);
+    return kn_ctc_loss_with(kn_log_softmax(x[0], 2), x[1], lengths(steps, steps - 2), lengths(labels, labels / 2),
+                            params);
+}
+
 /* clang-format off */
+#define CTC(...) &(const kn_ctc_loss_params){KN_CTC_LOSS_DEFAULTS, __VA_ARGS__}
 #define SMOOTH_L1(...) &(const kn_smooth_l1_loss_params){KN_SMOOTH_L1_LOSS_DEFAULTS, __VA_ARGS__}
 #define HUBER(...) &(const kn_huber_loss_params){KN_HUBER_LOSS_DEFAULTS, __VA_ARGS__}
 #define KL(...) &(const kn_kl_div_params){KN_KL_DIV_DEFAULTS, __VA_ARGS__}
@@ -166,6 +180,8 @@ static const op_row rows[] = {
     {"soft_margin_loss/mean", build_soft_margin, {LOGITS(7, 5), LOGITS(7, 5)}, REDUCE(MEAN)},
     {"soft_margin_loss/none", build_soft_margin, {LOGITS(7, 5), LOGITS(7, 5)}, REDUCE(NONE), .full = true},
     {"hinge_embedding_loss/mean", build_hinge_embedding_loss, {LOGITS(7, 5), WHOLE(KN_I64, -1, 2, 7, 5)}, HINGE(.margin = 4)},
+    {"ctc_loss/none", build_ctc, {LOGITS(9, 2, 5), INDICES(4, 2, 3)}, CTC(.blank = 4, EACH), 9},
+    {"ctc_loss/many_labels", build_ctc, {LOGITS(61, 2, 7), INDICES(6, 2, 29)}, CTC(.blank = 6, EACH), 61},
     {"margin_ranking_loss/mean", build_ranking, {LOGITS(7, 5), LOGITS(7, 5), CONSTANTS_IN(0.5, 1, 7, 5)}, RANKING(.margin = 0.5)},
     {"bce_with_logits/empty", build_bce, {LOGITS(0, 5), CONSTANTS_IN(0, 1, 0, 5)}, REDUCE(SUM)},
 };

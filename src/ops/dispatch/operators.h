@@ -111,6 +111,7 @@
     X(count_nonzero) \
     X(cross_entropy) \
     X(cross_entropy_backward) \
+    X(ctc_loss) \
     X(cummax) \
     X(cummax_backward) \
     X(cummin) \

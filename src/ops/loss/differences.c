@@ -3,6 +3,7 @@
 #include <koine/loss.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
+#include <string.h>
 
 #include "autograd/work.h"
 #include "base/text.h"
@@ -57,16 +58,17 @@ enum { X, TARGET, WEIGHT };
 
 /* With weights of the elements the loss is composed. As in PyTorch, their mean divides by the sum of the weights, but
  * Huber's by the number of elements. */
-static kn_status enter_weighted(kn_entry *entry, kn_reduction reduction, double p, bool divides_by_weights)
+static kn_status enter_weighted(kn_entry *entry, kn_reduction reduction, bool divides_by_weights)
 {
     kn_tensor *weight = entry->inputs[WEIGHT];
     char a[KN_DESCRIBE], b[KN_DESCRIBE];
     if (!kn_same_shape(weight, entry->inputs[X]))
         return kn_fail(KN_ERR_SHAPE, "the weight %s does not have the shape of input %s",
                        kn_tensor_describe(b, sizeof b, weight), kn_tensor_describe(a, sizeof a, entry->inputs[X]));
-    entry->inputs[WEIGHT] = NULL;
-    kn_element_loss_enter(entry, KN_REDUCTION_NONE, 0, p, 0);
-    kn_tensor *loss = kn_mul(kn_apply(entry->op, entry->record, entry->inputs[X], entry->inputs[TARGET]), weight);
+    unsigned char params[sizeof(kn_huber_loss_args)]; /* the largest; all begin with the reduction */
+    memcpy(params, entry->params, entry->op->params.size);
+    memcpy(params, &(kn_reduction){KN_REDUCTION_NONE}, sizeof(kn_reduction));
+    kn_tensor *loss = kn_mul(kn_invoke(entry->op, params, entry->inputs[X], entry->inputs[TARGET]), weight);
     entry->result = reduction == KN_REDUCTION_MEAN && divides_by_weights ? kn_div(kn_sum(loss), kn_sum(weight))
                                                                          : kn_loss_reduced(loss, reduction);
     return entry->result ? KN_OK : kn_error_status();
@@ -76,7 +78,7 @@ static kn_status enter(kn_entry *entry, kn_reduction reduction, double p, bool d
 {
     KN_TRY(kn_element_loss_join(entry, 2));
     if (entry->num_inputs > WEIGHT && entry->inputs[WEIGHT])
-        return enter_weighted(entry, reduction, p, divides_by_weights);
+        return enter_weighted(entry, reduction, divides_by_weights);
     kn_element_loss_enter(entry, reduction, 0, p, 0);
     return KN_OK;
 }

@@ -1,0 +1,104 @@
+/* loss/ctc_gpu.cl - CTC loss on GPUs: a work-group per sample, whose work-items share the states. See loss/ctc.clh. */
+#include "loss/ctc.clh"
+
+#define KN_EACH(i, n) for (long i = get_local_id(0); i < (n); i += get_local_size(0))
+
+static inline T kn_log_sum_of_three(const T a, const T b, const T c)
+{
+    const T most = fmax(a, fmax(b, c));
+    return most == NOTHING ? NOTHING : most + log(exp(a - most) + exp(b - most) + exp(c - most));
+}
+
+static inline T kn_emit(const global T *lp, const int label) { return label < 0 ? NOTHING : lp[label]; }
+
+/* alpha [samples, steps + 1, width], the last row with the jumps; label [samples, width]; loss [samples]. */
+kernel void ctc_forward(KN_IN(lp), KN_IN(target), KN_IN(input_length), KN_IN(target_length), KN_OUT(alpha),
+                        KN_OUT(label), KN_OUT(loss), const kn_ctc p, KN_FAULT)
+{
+    KN_BIND_IN(T, lp);
+    KN_BIND_IN(long, target);
+    KN_BIND_IN(long, input_length);
+    KN_BIND_IN(long, target_length);
+    KN_BIND_OUT(T, alpha);
+    KN_BIND_OUT(int, label);
+    KN_BIND_OUT(T, loss);
+    for (long n = get_group_id(0); n < p.samples; n += get_num_groups(0)) {
+        const long first = kn_first_target(target_length, p, n);
+        const long most = min(p.longest, p.padded ? p.padded : p.targets - first);
+        const long labels = kn_checked(target_length[n], most, fault, fault_operation);
+        const long steps = kn_checked(input_length[n], p.steps, fault, fault_operation);
+        const global long *own = target + first;
+        global T *rows = alpha + n * (p.steps + 1) * p.width, *jump = rows + p.steps * p.width;
+        global int *labelled = label + n * p.width;
+        KN_EACH (s, p.width) {
+            const long state = s - KN_CTC_BEFORE;
+            jump[s] = state < 0 ? NOTHING : kn_jump(own, state, labels);
+            labelled[s] = kn_label(own, s, labels, p, fault, fault_operation);
+        }
+        barrier(CLK_GLOBAL_MEM_FENCE);
+        for (long t = 0; t < steps; t++) {
+            global T *row = rows + t * p.width;
+            const global T *before = row - p.width, *emitted = lp + (t * p.samples + n) * p.classes;
+            KN_EACH (s, p.width) {
+                const long state = s - KN_CTC_BEFORE;
+                T sum = NOTHING;
+                if (t == 0)
+                    sum = state == 0 || state == 1 ? (T)0 : NOTHING;
+                else if (state >= 0)
+                    sum = kn_log_sum_of_three(before[s], before[s - 1], before[s - 2] + jump[s]);
+                row[s] = state < 0 ? NOTHING : sum + kn_emit(emitted, labelled[state]);
+            }
+            barrier(CLK_GLOBAL_MEM_FENCE);
+        }
+        if (get_local_id(0) == 0)
+            loss[n] = kn_loss(rows + (steps - 1) * p.width + KN_CTC_BEFORE, steps, labels);
+    }
+}
+
+/* gradient [steps, samples, classes] = -posterior times g [samples]; beta [samples, 3, width]: two rows of it, and the
+ * posteriors of a row's states, of which each work-item adds those of its classes. */
+kernel void ctc_backward(KN_IN(lp), KN_IN(input_length), KN_IN(target_length), KN_IN(alpha), KN_IN(label),
+                         KN_IN(loss), KN_IN(g), KN_OUT(beta), KN_OUT(gradient), const kn_ctc p,
+                         const int zero_infinity)
+{
+    KN_BIND_IN(T, lp);
+    KN_BIND_IN(long, input_length);
+    KN_BIND_IN(long, target_length);
+    KN_BIND_IN(T, alpha);
+    KN_BIND_IN(int, label);
+    KN_BIND_IN(T, loss);
+    KN_BIND_IN(T, g);
+    KN_BIND_OUT(T, beta);
+    KN_BIND_OUT(T, gradient);
+    for (long n = get_group_id(0); n < p.samples; n += get_num_groups(0)) {
+        const long steps = clamp((long)input_length[n], 0L, p.steps), end = p.width - KN_CTC_BEFORE;
+        const long labels = clamp((long)target_length[n], 0L, p.longest);
+        const global T *rows = alpha + n * (p.steps + 1) * p.width, *jump = rows + p.steps * p.width;
+        const global int *labelled = label + n * p.width;
+        global T *posterior = beta + (3 * n + 2) * p.width;
+        const bool impossible = loss[n] == -NOTHING;
+        for (long t = p.steps - 1; t >= 0; t--) {
+            global T *row = beta + (3 * n + t % 2) * p.width, *to = gradient + (t * p.samples + n) * p.classes;
+            const global T *after = beta + (3 * n + (t + 1) % 2) * p.width;
+            const global T *emitted = lp + (t * p.samples + n) * p.classes;
+            const bool counts = !impossible && t < steps;
+            KN_EACH (s, counts ? p.width : 0) {
+                T sum = NOTHING;
+                if (t == steps - 1)
+                    sum = s == 2 * labels || s == 2 * labels - 1 ? (T)0 : NOTHING;
+                else if (s + KN_CTC_BEFORE + 2 < p.width)
+                    sum = kn_log_sum_of_three(after[s], after[s + 1], after[s + 2] + jump[KN_CTC_BEFORE + s + 2]);
+                row[s] = sum + kn_emit(emitted, labelled[s]);
+                posterior[s] = s < end ? exp(rows[t * p.width + KN_CTC_BEFORE + s] + sum + loss[n]) : (T)0;
+            }
+            barrier(CLK_GLOBAL_MEM_FENCE);
+            KN_EACH (c, p.classes) {
+                T sum = impossible && t < steps && !zero_infinity ? (T)NAN : (T)0;
+                for (long s = c == p.blank ? 0 : 1; counts && s <= 2 * labels; s += c == p.blank ? 1 : 2)
+                    sum += labelled[s] == c ? posterior[s] : (T)0;
+                to[c] = -g[n] * sum;
+            }
+            barrier(CLK_GLOBAL_MEM_FENCE);
+        }
+    }
+}

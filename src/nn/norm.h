@@ -1,0 +1,16 @@
+/* nn/norm.h - shared by the normalisation layers. */
+#pragma once
+
+#include "nn/module.h"
+
+static inline const char *kn_python_bool(bool value) { return value ? "True" : "False"; }
+
+/* Registers a tensor filled with `value`; false on failure. `slot` borrows it. */
+bool kn_norm_add(kn_module *module, kn_tensor **slot, const char *name, bool is_buffer, kn_dtype dtype, int ndim,
+                 const int64_t *shape, double value);
+
+kn_status kn_norm_check_eps(const char *name, double eps);
+kn_status kn_norm_check_shape(const char *name, int ndim, const int64_t *shape); /* normalised: no size is 0 */
+
+/* The module with its tensors, or NULL; NULL in, NULL out. */
+kn_module *kn_norm_finish(kn_module *module, bool (*add_tensors)(kn_module *module));
