@@ -17,12 +17,13 @@ typedef struct bench_state {
 #define BENCH_INPUTS 5
 #define BENCH_PARAMETERS 4
 
-typedef enum bench_fill { BENCH_NORMAL, BENCH_UNIFORM, BENCH_ZEROS, BENCH_ONES } bench_fill;
+typedef enum bench_fill { BENCH_NORMAL, BENCH_UNIFORM, BENCH_ZEROS, BENCH_ONES, BENCH_INDICES } bench_fill;
 
 typedef struct bench_input {
     int ndim; /* 0: no such input */
-    int64_t shape[4];
+    int64_t shape[5];
     bench_fill fill;
+    int64_t below;   /* of indices, which are int64: 0 .. below - 1 */
     bool transposed; /* a column-major matrix */
 } bench_input;
 
@@ -123,12 +124,15 @@ typedef struct bench_list {
     X(sequence_networks) \
     X(gemm) \
     X(conv) \
+    X(conv_nd) \
     X(pooling) \
     X(elementwise) \
     X(reduce) \
+    X(index) \
     X(softmax) \
     X(attention) \
     X(norm) \
+    X(vision) \
     X(move) \
     X(launch) \
     X(profiler) \

@@ -2,6 +2,7 @@
  * gradients from a forward pass that was recorded once. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "bench.h"
@@ -15,11 +16,15 @@ typedef struct operands {
 
 static kn_tensor *make_input(const bench_input *input, const kn_tensor_options *options)
 {
-    int64_t shape[4] = {input->shape[0], input->shape[1], input->shape[2], input->shape[3]};
+    int64_t shape[5];
+    memcpy(shape, input->shape, sizeof shape);
     if (input->transposed) {
         shape[0] = input->shape[1];
         shape[1] = input->shape[0];
     }
+    if (input->fill == BENCH_INDICES)
+        return kn_randint_with(0, input->below, input->ndim, shape,
+                               &(kn_tensor_options){.dtype = KN_I64, .device = options->device});
     kn_tensor *x = input->fill == BENCH_NORMAL    ? kn_randn_with(input->ndim, shape, options)
                    : input->fill == BENCH_UNIFORM ? kn_rand_with(input->ndim, shape, options)
                    : input->fill == BENCH_ZEROS   ? kn_zeros_with(input->ndim, shape, options)

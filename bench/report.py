@@ -27,6 +27,7 @@ SECTIONS = (
     ('Pooling', ('pool/',), 'bytes'),
     ('Elementwise', ('elementwise/', 'dropout'), 'bytes'),
     ('Reductions', ('reduce/',), 'bytes'),
+    ('Indices', ('gather/', 'embedding/'), 'bytes'),
     ('Attention', ('attention/',), 'flops'),
     ('Softmax', ('softmax/', 'log_softmax/'), 'bytes'),
     ('Normalisation', ('batch_norm/', 'layer_norm/'), 'bytes'),
@@ -46,6 +47,8 @@ DESCRIPTIONS = {
     'Pooling': 'images×channels×height×width; max_3s2: 3×3 windows with stride 2, max_2: 2×2, mean: over each image.',
     'Elementwise': 'small: 2¹⁸ elements, large: 2²⁴, gpu: 2²⁶. Each operation of a chain is counted separately in bytes.',
     'Reductions': 'small: 512×512, large: 4096×4096, gpu: 8192×8192.',
+    'Indices': 'rows, columns: an index for each element of a 1000×1000 matrix; index_select, index_add and embeddings: '
+               'rows×columns of the table, indices.',
     'Start': 'From the start of a process to the end of its first training step (CNN, batch 128): cold, without any '
              'compiled kernels, and warm.',
 }

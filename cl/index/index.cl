@@ -37,6 +37,35 @@ static inline void kn_index_start(long start[KN_INDEX_LANES], long line, const k
 
 #ifdef KN_CPU
 
+static inline void kn_copy_row(global T *restrict to, long to_step, const global T *restrict from, long from_step,
+                               long n, bool inside)
+{
+    if (!inside)
+        for (long i = 0; i < n; i++)
+            to[i * to_step] = (T)0;
+    else if (to_step == 1 && from_step == 1) {
+        long i = 0;
+        for (; i + 16 <= n; i += 16)
+            vstore16(vload16(0, from + i), 0, to + i);
+        for (; i < n; i++)
+            to[i] = from[i];
+    } else
+        for (long i = 0; i < n; i++)
+            to[i * to_step] = from[i * from_step];
+}
+
+/* Elements with an index each. The report keeps the compiler from using gather instructions, which are slower. */
+#define KN_GATHER(to_step, index_step)                                                                                 \
+    for (long i = 0; i < n; i++) {                                                                                     \
+        const long given = of[i * (index_step)], at = given < 0 ? given + added : given;                               \
+        if ((ulong)at < (ulong)size) {                                                                                 \
+            to[i * (to_step)] = from[i * from_step + at * step];                                                       \
+        } else {                                                                                                       \
+            to[i * (to_step)] = (T)0;                                                                                  \
+            kn_report_index(fault, given, size);                                                                       \
+        }                                                                                                              \
+    }
+
 kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
 {
     KN_BIND_IN(T, table);
@@ -44,6 +73,7 @@ kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_in
     KN_BIND_OUT(T, values);
     const long length = (w.inner + w.parts - 1) / w.parts;
     const long to_step = w.inner_strides[0], from_step = w.inner_strides[1], index_step = w.inner_strides[2];
+    const long step = w.step, size = w.size, added = w.wraps ? size : 0;
     KN_FOR (task, w.lines * w.parts) {
         const long line = w.parts > 1 ? task / w.parts : task, first = (task - line * w.parts) * length;
         const long n = min(length, w.inner - first);
@@ -52,31 +82,18 @@ kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_in
         global T *to = values + start[0] + first * to_step;
         const global T *from = table + start[1] + first * from_step;
         const global INDEX *of = index + start[2] + first * index_step;
-        if (index_step == 0 && n > 0) {
+        if (n <= 0)
+            continue;
+        if (index_step == 0) {
             const long at = kn_index_at(*of, &w);
             const bool inside = at >= 0 && at < w.size;
             if (!inside)
                 kn_report_index(fault, *of, w.size);
-            from += inside ? at * w.step : 0;
-            if (!inside)
-                for (long i = 0; i < n; i++)
-                    to[i * to_step] = (T)0;
-            else if (to_step == 1 && from_step == 1)
-                for (long i = 0; i < n; i++)
-                    to[i] = from[i];
-            else
-                for (long i = 0; i < n; i++)
-                    to[i * to_step] = from[i * from_step];
+            kn_copy_row(to, to_step, from + (inside ? at * w.step : 0), from_step, n, inside);
+        } else if (to_step == 1 && index_step == 1) {
+            KN_GATHER(1, 1)
         } else {
-            for (long i = 0; i < n; i++) {
-                const long at = kn_index_at(of[i * index_step], &w);
-                T value = (T)0;
-                if (at >= 0 && at < w.size)
-                    value = from[i * from_step + at * w.step];
-                else
-                    kn_report_index(fault, of[i * index_step], w.size);
-                to[i * to_step] = value;
-            }
+            KN_GATHER(to_step, index_step)
         }
     }
 }
@@ -126,6 +143,59 @@ kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_in
 
 #else
 
+static inline void kn_combine_row(global T *to, long to_step, const global T *from, long from_step, long n)
+{
+    if (to_step == 1 && from_step == 1)
+        for (long i = 0; i < n; i++)
+            to[i] = COMBINE(to[i], from[i]);
+    else
+        for (long i = 0; i < n; i++)
+            to[i * to_step] = COMBINE(to[i * to_step], from[i * from_step]);
+}
+
+/* A line of one element, whose indices are all in one range. */
+static inline void kn_scatter_line(global T *to, const global INDEX *of, long of_step, const global T *from,
+                                   long from_step, const kn_index_walk *w, KN_FAULT)
+{
+    const long step = w->step, places = w->places, size = w->size, added = w->wraps ? size : 0;
+    for (long p = 0; p < places; p++) {
+        const long given = of[p * of_step], at = given < 0 ? given + added : given;
+        if ((ulong)at < (ulong)size)
+            to[at * step] = COMBINE(to[at * step], from[p * from_step]);
+        else
+            kn_report_index(fault, given, size);
+    }
+}
+
+/* The same where it takes one of several ranges of indices. It first lists the places that fall into its own, without a
+ * branch that the processor would often guess wrongly. */
+#define KN_LISTED 256
+static inline void kn_scatter_part(global T *to, const global INDEX *of, long of_step, const global T *from,
+                                   long from_step, long low, long high, const kn_index_walk *w, KN_FAULT)
+{
+    const long step = w->step, places = w->places, size = w->size, added = w->wraps ? size : 0;
+    for (long start = 0; start < places; start += KN_LISTED) {
+        const int n = (int)min(places - start, (long)KN_LISTED);
+        short list[KN_LISTED];
+        int listed = 0, outside = 0;
+        for (int i = 0; i < n; i++) {
+            const long given = of[(start + i) * of_step], at = given < 0 ? given + added : given;
+            list[listed] = (short)i;
+            listed += at >= low && at < high;
+            outside += (ulong)at >= (ulong)size;
+        }
+        for (int k = 0; k < listed; k++) {
+            const long p = start + list[k], given = of[p * of_step], at = given < 0 ? given + added : given;
+            to[at * step] = COMBINE(to[at * step], from[p * from_step]);
+        }
+        for (int i = 0; low == 0 && outside && i < n; i++) {
+            const long given = of[(start + i) * of_step], at = given < 0 ? given + added : given;
+            if ((ulong)at >= (ulong)size)
+                kn_report_index(fault, given, size);
+        }
+    }
+}
+
 /* A work-item owns the elements of a part of a line whose index is in one range, and goes through all indices in order:
  * there are no conflicts, and of several values for one element the order is fixed, however the work is divided. On
  * GPUs a part is one element. */
@@ -148,31 +218,21 @@ kernel void index_scatter(KN_INOUT(table), KN_IN(index), KN_IN(values), const kn
         const global INDEX *of = index + start[2] + first * index_step;
         if (n <= 0)
             continue;
-        for (long p = 0; p < w.places; p++, from += w.place_strides[0], of += w.place_strides[2]) {
-            if (index_step == 0 || n == 1) {
-                const long at = kn_index_at(*of, &w);
-                if (at < low || at >= high) {
-                    if (reports && (at < 0 || at >= w.size))
-                        kn_report_index(fault, *of, w.size);
-                    continue;
+        if (n == 1 && w.ranges == 1)
+            kn_scatter_line(to, of, w.place_strides[2], from, w.place_strides[0], &w, fault, fault_operation);
+        else if (n == 1)
+            kn_scatter_part(to, of, w.place_strides[2], from, w.place_strides[0], low, high, &w, fault,
+                            fault_operation);
+        else
+            for (long p = 0; p < w.places; p++, from += w.place_strides[0], of += w.place_strides[2])
+                for (long i = 0; i < n; i += index_step == 0 ? n : 1) {
+                    const long given = of[i * index_step], at = kn_index_at(given, &w);
+                    if (at >= low && at < high)
+                        kn_combine_row(to + i * to_step + at * w.step, to_step, from + i * from_step, from_step,
+                                       index_step == 0 ? n : 1);
+                    else if (reports && (at < 0 || at >= w.size))
+                        kn_report_index(fault, given, w.size);
                 }
-                global T *row = to + at * w.step;
-                if (to_step == 1 && from_step == 1)
-                    for (long i = 0; i < n; i++)
-                        row[i] = COMBINE(row[i], from[i]);
-                else
-                    for (long i = 0; i < n; i++)
-                        row[i * to_step] = COMBINE(row[i * to_step], from[i * from_step]);
-                continue;
-            }
-            for (long i = 0; i < n; i++) {
-                const long at = kn_index_at(of[i * index_step], &w), element = i * to_step + at * w.step;
-                if (at >= low && at < high)
-                    to[element] = COMBINE(to[element], from[i * from_step]);
-                else if (reports && (at < 0 || at >= w.size))
-                    kn_report_index(fault, of[i * index_step], w.size);
-            }
-        }
     }
 }
 

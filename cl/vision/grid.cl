@@ -121,6 +121,7 @@ static void find_block(const kn_grid_geometry *p, const global T *grid, int coun
     for (int b = 0; b < count; b++) {
         taps t[3];
         find_all_taps(p, grid + b * DIMS, t);
+#pragma unroll
         for (int k = 0; k < PLACES; k++) {
             const int i = k % TAPS, j = k / TAPS % TAPS, l = k / (TAPS * TAPS);
             const bool inside = t[2].at[i] >= 0 && t[1].at[j] >= 0 && t[0].at[l] >= 0;
@@ -128,6 +129,11 @@ static void find_block(const kn_grid_geometry *p, const global T *grid, int coun
             weight[k][b] = t[2].weight[i] * t[1].weight[j] * t[0].weight[l];
         }
     }
+    for (int b = count; b < BLOCK; b++)
+        for (int k = 0; k < PLACES; k++) {
+            at[k][b] = -1;
+            weight[k][b] = 0;
+        }
 }
 
 static long volume_of(const kn_grid_geometry *p) { return (long)p->size[0] * p->size[1] * p->size[2]; }
@@ -148,13 +154,15 @@ kernel void grid_sample(KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry
         for (long c = sample * p.channels; c < (sample + 1) * p.channels; c++) {
             const global T *from = x + c * volume;
             T sum[BLOCK];
-            for (int b = 0; b < count; b++)
-                sum[b] = 0;
-            for (int k = 0; k < PLACES; k++)
-                for (int b = 0; b < count; b++) {
+            for (int b = 0; b < BLOCK; b++) {
+                T s = 0;
+#pragma unroll
+                for (int k = 0; k < PLACES; k++) {
                     const T v = from[max(at[k][b], 0)];
-                    sum[b] += weight[k][b] * (at[k][b] >= 0 ? v : (T)0);
+                    s += weight[k][b] * (at[k][b] >= 0 ? v : (T)0);
                 }
+                sum[b] = s;
+            }
             for (int b = 0; b < count; b++)
                 y[c * p.points + first + b] = sum[b];
         }

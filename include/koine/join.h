@@ -19,6 +19,18 @@ KN_API kn_tensor *kn_cat(kn_tensor *const *tensors, int count, int dim);
 /* Tensors of the same shape along a new dimension `dim` of size `count`. */
 KN_API kn_tensor *kn_stack(kn_tensor *const *tensors, int count, int dim);
 
+/* Along dimension 1 (vectors: 0), 0 and 2, after kn_atleast_1d, _2d and _3d; vectors as columns. At most 64 tensors. */
+KN_API kn_tensor *kn_hstack(kn_tensor *const *tensors, int count);
+KN_API kn_tensor *kn_vstack(kn_tensor *const *tensors, int count);
+KN_API kn_tensor *kn_dstack(kn_tensor *const *tensors, int count);
+KN_API kn_tensor *kn_column_stack(kn_tensor *const *tensors, int count);
+
+/* The matrices along the diagonal of one, with zeros elsewhere. At most 64. */
+KN_API kn_tensor *kn_block_diag(kn_tensor *const *tensors, int count);
+
+/* All combinations of the elements of vectors, as rows. */
+KN_API kn_tensor *kn_cartesian_prod(kn_tensor *const *tensors, int count);
+
 KN_END_DECLS
 
 #endif

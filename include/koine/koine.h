@@ -8,6 +8,7 @@
 #include <koine/autograd.h>
 #include <koine/common.h>
 #include <koine/conv.h>
+#include <koine/create.h>
 #include <koine/data.h>
 #include <koine/device.h>
 #include <koine/device_log.h>

@@ -83,6 +83,48 @@ KN_API kn_module *kn_models_mlp(const int64_t *sizes, int count);
 /* U-Net: the result is [N, num_classes, H, W]; H and W are multiples of 16. Names as in milesial/Pytorch-UNet. */
 #define kn_models_unet(...) kn_models_new("unet", __VA_ARGS__)
 
+/* --- language ----------------------------------------------------------------------------------------------------- */
+
+/* GPT-2 (Radford et al. 2019). Input: tokens [N, T], int64; result: logits [N, T, vocab_size] of the next token. The
+ * head shares the embedding's weight. Names are those of the published files (wte.weight, h.0.attn.c_attn.weight), which
+ * also hold masks that are not needed here:
+ *
+ *     kn_module *net = kn_models_gpt2();
+ *     kn_module_load(net, "model.safetensors", .strict = false);
+ *
+ * For files of the whole Hugging Face model, "transformer.wte.weight": .prefix = "transformer.". */
+typedef struct kn_models_gpt2_params {
+    int64_t vocab_size;              /* default 50257 */
+    int64_t n_positions;             /* default 1024: the longest T */
+    int64_t n_embd, n_layer, n_head; /* defaults 768, 12, 12; n_embd is a multiple of n_head */
+    double dropout;                  /* default 0.1: of embeddings, attention and residual branches */
+} kn_models_gpt2_params;
+#define KN_MODELS_GPT2_DEFAULTS                                                                                        \
+    .vocab_size = 50257, .n_positions = 1024, .n_embd = 768, .n_layer = 12, .n_head = 12, .dropout = 0.1
+KN_API kn_models_gpt2_params kn_models_gpt2_params_init(void);
+KN_API kn_module *kn_models_gpt2_with(const kn_models_gpt2_params *params);
+#define kn_models_gpt2(...) KN_CALL(kn_models_gpt2_with(&(kn_models_gpt2_params){KN_MODELS_GPT2_DEFAULTS, __VA_ARGS__}))
+#define kn_models_gpt2_medium(...) kn_models_gpt2(.n_embd = 1024, .n_layer = 24, .n_head = 16, __VA_ARGS__)
+#define kn_models_gpt2_large(...) kn_models_gpt2(.n_embd = 1280, .n_layer = 36, .n_head = 20, __VA_ARGS__)
+#define kn_models_gpt2_xl(...) kn_models_gpt2(.n_embd = 1600, .n_layer = 48, .n_head = 25, __VA_ARGS__)
+
+/* The encoder of BERT (Devlin et al. 2019). Inputs: tokens [N, T], int64; optionally an attention mask [N, T], nonzero
+ * for tokens and 0 for padding, and token types [N, T]. Outputs: the states of the last layer [N, T, hidden_size], and
+ * the first one's, pooled: [N, hidden_size]. Names as in Hugging Face's BertModel; for files with a head, .prefix =
+ * "bert.". */
+typedef struct kn_models_bert_params {
+    int64_t vocab_size;                                                  /* default 30522 */
+    int64_t hidden_size, num_hidden_layers, num_attention_heads;         /* defaults 768, 12, 12 */
+    int64_t intermediate_size, max_position_embeddings, type_vocab_size; /* defaults 3072, 512, 2 */
+    double dropout;                                                      /* default 0.1 */
+} kn_models_bert_params;
+#define KN_MODELS_BERT_DEFAULTS                                                                                        \
+    .vocab_size = 30522, .hidden_size = 768, .num_hidden_layers = 12, .num_attention_heads = 12,                       \
+    .intermediate_size = 3072, .max_position_embeddings = 512, .type_vocab_size = 2, .dropout = 0.1
+KN_API kn_models_bert_params kn_models_bert_params_init(void);
+KN_API kn_module *kn_models_bert_with(const kn_models_bert_params *params);
+#define kn_models_bert(...) KN_CALL(kn_models_bert_with(&(kn_models_bert_params){KN_MODELS_BERT_DEFAULTS, __VA_ARGS__}))
+
 KN_END_DECLS
 
 #endif

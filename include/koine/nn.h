@@ -15,6 +15,7 @@
 #include <koine/nn/pooling.h>
 #include <koine/nn/rnn.h>
 #include <koine/nn/shape.h>
+#include <koine/nn/sparse.h>
 #include <koine/nn/transformer.h>
 #include <koine/nn/upsampling.h>
 

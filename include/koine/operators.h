@@ -21,6 +21,7 @@
 #include <koine/loss.h>
 #include <koine/pad.h>
 #include <koine/pointwise.h>
+#include <koine/shape.h>
 #include <koine/sort.h>
 #include <koine/status.h>
 #include <koine/tensor.h>
@@ -201,11 +202,39 @@ typedef struct kn_narrow_args {
     int64_t start, length;
 } kn_narrow_args;
 
-/* narrow_backward: zeros of size `size` along dim, with the input from `start` on. */
+/* narrow_backward: zeros of size `size` along dim, with the input at every step-th place from `start` on. */
 typedef struct kn_narrow_backward_args {
     int dim;
     int64_t start, size;
+    int64_t step; /* default 1 */
 } kn_narrow_backward_args;
+
+typedef struct kn_slice_args {
+    int dim;
+    int64_t start, stop, step; /* default 0, the end, 1 */
+} kn_slice_args;
+
+/* diagonal_backward: zeros of that shape, with the input as the diagonal. */
+typedef struct kn_diagonal_backward_args {
+    kn_ints shape;
+    int64_t offset;
+    int dim1, dim2; /* default 0 and 1 */
+} kn_diagonal_backward_args;
+
+typedef struct kn_tensor_unfold_args {
+    int dimension;
+    int64_t size, step; /* default 1 and 1 */
+} kn_tensor_unfold_args;
+
+/* roll: as many shifts as dims; without dims one, of all elements in a row. */
+typedef struct kn_roll_args {
+    kn_ints shifts, dims;
+} kn_roll_args;
+
+/* tril, triu. */
+typedef struct kn_triangle_args {
+    int64_t diagonal; /* default 0 */
+} kn_triangle_args;
 
 typedef struct kn_as_strided_args {
     kn_ints shape, strides;

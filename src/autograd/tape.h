@@ -41,7 +41,7 @@ struct kn_node {
     kn_tensor *leaf; /* a leaf's node: borrowed, NULL once the leaf is freed */
     /* the op changed this part of output 0 in place: edge 0 and the gradient belong to the base, input 0 is the view;
      * NULL: all of it */
-    kn_slice *slice;
+    kn_base_slice *slice;
     void *params;
     bool released; /* a backward pass has freed what was saved */
     bool reusable; /* nothing was saved: passes from several results may run it */

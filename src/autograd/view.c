@@ -68,7 +68,7 @@ kn_status kn_view_regenerate(kn_tensor *view)
         return kn_fail(KN_ERR_STATE, "one of several views made at once is used after its base was changed in place: "
                                      "make them again, or kn_clone them before");
     KN_TRY(check_base(base));
-    kn_slice slice;
+    kn_base_slice slice;
     kn_slice_of(&slice, base, view);
     kn_call call = {
         .op = as_strided, .params = &slice, .num_inputs = 1, .inputs = &base, .num_outputs = 1, .outputs = {view}};
@@ -119,7 +119,7 @@ static void geometry_of(kn_geometry *geometry, const kn_tensor *tensor)
     geometry->offset = tensor->offset;
 }
 
-void kn_slice_of(kn_slice *slice, const kn_tensor *base, const kn_tensor *view)
+void kn_slice_of(kn_base_slice *slice, const kn_tensor *base, const kn_tensor *view)
 {
     geometry_of(&slice->base, base);
     geometry_of(&slice->view, view);
@@ -127,7 +127,7 @@ void kn_slice_of(kn_slice *slice, const kn_tensor *base, const kn_tensor *view)
 
 static int64_t extent(const kn_geometry *g) { return kn_strides_extent(g->ndim, g->shape, g->strides); }
 
-kn_span_of_slice kn_slice_span(const kn_slice *slice)
+kn_span_of_slice kn_slice_span(const kn_base_slice *slice)
 {
     const kn_geometry *base = &slice->base, *view = &slice->view;
     const int64_t start = base->offset < view->offset ? base->offset : view->offset;
@@ -140,7 +140,7 @@ static kn_status view_of(kn_tensor **tensor, kn_tensor *memory, const kn_geometr
     return kn_tensor_view(tensor, memory, geometry->ndim, geometry->shape, geometry->strides, geometry->offset - start);
 }
 
-kn_status kn_slice_new(const kn_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole, kn_tensor **part)
+kn_status kn_slice_new(const kn_base_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole, kn_tensor **part)
 {
     kn_tensor *memory = NULL;
     const kn_span_of_slice span = kn_slice_span(slice);

@@ -26,9 +26,9 @@ typedef struct kn_geometry {
 } kn_geometry;
 
 /* A view, as a part of its base. */
-typedef struct kn_slice {
+typedef struct kn_base_slice {
     kn_geometry base, view;
-} kn_slice;
+} kn_base_slice;
 
 /* `view` shares memory with `of` and takes over its base. Views without gradients, and those made within a backward
  * pass, are not tracked. */
@@ -53,18 +53,18 @@ bool kn_change_wants_record(const kn_tensor *tensor);
 /* May a recorded op change `tensor` in place? */
 kn_status kn_change_check(const kn_tensor *tensor);
 
-void kn_slice_of(kn_slice *slice, const kn_tensor *base, const kn_tensor *view);
+void kn_slice_of(kn_base_slice *slice, const kn_tensor *base, const kn_tensor *view);
 
 /* The memory that base and view span together. */
 typedef struct kn_span_of_slice {
     int64_t start, elements; /* from the start of the storage */
 } kn_span_of_slice;
-kn_span_of_slice kn_slice_span(const kn_slice *slice);
+kn_span_of_slice kn_slice_span(const kn_base_slice *slice);
 
 /* Memory laid out as the slice's base, and the slice's view of it; owned references. Uninitialised, but zero where the
  * view reaches beyond the base. */
-kn_status kn_slice_new(const kn_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole, kn_tensor **part);
+kn_status kn_slice_new(const kn_base_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole, kn_tensor **part);
 
-/* The op of a regenerated view: input 0 is the base, the params are a kn_slice. The ops layer registers it when the
+/* The op of a regenerated view: input 0 is the base, the params are a kn_base_slice. The ops layer registers it when the
  * library is loaded. */
 void kn_view_set_op(const kn_op *as_strided);

@@ -1,7 +1,6 @@
-/* nn/activation.c - activations and flatten: modules without parameters. */
+/* nn/activation.c - activations: modules without parameters. */
 #include <koine/activation.h>
 #include <koine/norm.h>
-#include <koine/shape.h>
 #include <koine/tensor.h>
 
 #include "base/error.h"
@@ -17,12 +16,6 @@
     }
 FORWARD(relu)
 FORWARD(relu6)
-
-static kn_tensor *flatten_forward(kn_module *module, kn_tensor *x)
-{
-    (void)module;
-    return kn_flatten(x, 1, -1);
-}
 
 /* An activation that the preceding layer may apply instead (fusion). */
 static kn_module *activation(const char *name, kn_forward_function forward, kn_activation which)
@@ -45,14 +38,6 @@ KN_LAYER_OF_OPERATOR(softsign, softsign, "Softsign")
 KN_LAYER_OF_OPERATOR(tanhshrink, tanhshrink, "Tanhshrink")
 KN_LAYER_OF_OPERATOR(hardsigmoid, hardsigmoid, "Hardsigmoid")
 KN_LAYER_OF_OPERATOR(hardswish, hardswish, "Hardswish")
-
-static void describe_flatten(kn_module *module, kn_text *text)
-{
-    (void)module;
-    kn_text_append(text, "start_dim=1, end_dim=-1");
-}
-
-kn_module *kn_nn_flatten(void) { return kn_layer_new("Flatten", flatten_forward, describe_flatten, NULL, 0); }
 
 /* --- with parameters ---------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* nn/transformer_layer.c - torch.nn.TransformerEncoderLayer and TransformerDecoderLayer: self-attention, in a decoder
  * attention to the encoder's result, and a network of two linear layers, each added to its input. */
+#include <koine/activation.h>
 #include <koine/pointwise.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -45,15 +45,10 @@ static kn_tensor *attend(kn_module *attention, kn_tensor *x, kn_tensor *memory, 
     return kn_forward_many(attention, inputs, 5, &y, 1) == KN_OK ? y : kn_error_make_sticky();
 }
 
-static kn_tensor *gelu(kn_tensor *x)
-{
-    return kn_mul_scalar(kn_mul(x, kn_add_scalar(kn_erf(kn_mul_scalar(x, sqrt(0.5))), 1)), 0.5);
-}
-
 static kn_tensor *feed_forward(const layer *self, kn_tensor *x)
 {
     kn_tensor *inside = self->params.activation == KN_TRANSFORMER_GELU
-                            ? gelu(kn_forward(self->linear1, x))
+                            ? kn_gelu(kn_forward(self->linear1, x))
                             : kn_forward_activated(self->linear1, x, KN_ACTIVATION_RELU);
     return kn_forward(self->linear2, kn_forward(self->dropout, inside));
 }

@@ -24,6 +24,7 @@ def draw_case(rng, operator):
     return CASES[operator.name](Draw(rng, operator))
 
 
+import index  # noqa: E402,F401
 import elementwise  # noqa: E402,F401
 import layers  # noqa: E402,F401
 import linalg  # noqa: E402,F401

@@ -118,3 +118,61 @@ def index_select(d):
     count = x.shape[dim]
     index = d.indices(count, (d.integer(0, 5) if count else 0,), d.one_of(torch.int64, torch.int32))
     return Case([x, index], {"dim": dim}, lambda t, i: torch.index_select(t, dim, i))
+
+
+@cases("slice")
+def slices(d):
+    x = d.tensor(least=1)
+    dim, start, step = d.dim(x), d.integer(-9, 9), d.integer(1, 4)
+    params, stop = {"dim": dim, "start": start, "step": step}, None
+    if d.chance(0.7):
+        params["stop"] = stop = d.integer(-9, 9)
+    return Case([x], params, lambda t: t[(slice(None),) * (dim % t.ndim) + (slice(start, stop, step),)])
+
+
+@cases("diagonal")
+def diagonal(d):
+    x = d.tensor(least=2)
+    a, b = d.rng.sample(range(x.ndim), 2)
+    offset = d.integer(-3, 3)
+    return Case([x], {"offset": offset, "dim1": a, "dim2": b - x.ndim}, lambda t: t.diagonal(offset, a, b))
+
+
+@cases("diagonal_backward")
+def diagonal_backward(d):
+    shape = (d.integer(1, 5), d.integer(1, 5), d.integer(1, 5))
+    a, b = d.rng.sample(range(3), 2)
+    offset = d.integer(-2, 2)
+    x = d.tensor(torch.empty(shape).diagonal(offset, a, b).shape)
+    return Case([x], {"shape": shape, "offset": offset, "dim1": a, "dim2": b},
+                lambda t: torch.ops.aten.diagonal_backward(t, shape, offset, a, b))
+
+
+@cases("tensor_unfold")
+def tensor_unfold(d):
+    x = d.tensor(least=1, most=3)
+    dim, step = d.dim(x), d.integer(1, 3)
+    size = d.integer(0, x.shape[dim])
+    return Case([x], {"dimension": dim, "size": size, "step": step}, lambda t: t.unfold(dim, size, step))
+
+
+@cases("flip")
+def flip(d):
+    x = d.tensor()
+    dims = d.dims(x)
+    return Case([x], {"dims": dims}, lambda t: t.flip(dims))
+
+
+@cases("roll")
+def roll(d):
+    x = d.tensor()
+    dims = d.dims(x)
+    shifts = tuple(d.integer(-9, 9) for _ in dims) or (d.integer(-9, 9),)
+    return Case([x], {"shifts": shifts, "dims": dims}, lambda t: t.roll(shifts, dims))
+
+
+@cases("tril", "triu")
+def triangle(d):
+    x = d.tensor(least=2)
+    diagonal = d.integer(-4, 4)
+    return Case([x], {"diagonal": diagonal}, lambda t: getattr(torch, d.name)(t, diagonal))

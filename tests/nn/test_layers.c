@@ -47,6 +47,9 @@ TENSOR_TEST(pooling_layers_are_their_functions)
     check_layer(kn_nn_adaptive_max_pool3d(2, 3, 4), volume, kn_adaptive_max_pool3d(volume, 2, 3, 4));
     check_layer(kn_nn_adaptive_avg_pool3d(2, 3, 4), volume, kn_adaptive_avg_pool3d(volume, 2, 3, 4));
     check_layer(kn_nn_flatten(), x, kn_reshape(x, KN_SHAPE(2, 189)));
+    check_layer(kn_nn_flatten(.start_dim = 0, .end_dim = -2), x, kn_reshape(x, KN_SHAPE(42, 9)));
+    check_layer(kn_nn_unflatten(-1, KN_SHAPE(3, -1)), x, kn_reshape(x, KN_SHAPE(2, 3, 7, 3, 3)));
+    check_layer(kn_nn_identity(), x, x);
 }
 
 /* For a module with the parameters weight and bias. */

@@ -64,6 +64,26 @@ TENSOR_TEST(results_are_logits)
     check_result(kn_models_mlp(KN_SIZES(1024, 32, 17)), small, "[2, 17]");
 }
 
+TENSOR_TEST(language_models)
+{
+    kn_tensor *tokens = kn_zeros(KN_SHAPE(2, 6), .dtype = KN_I64),
+              *long_ones = kn_zeros(KN_SHAPE(2, 7), .dtype = KN_I64);
+    kn_module *gpt = kn_models_gpt2(.vocab_size = 5, .n_positions = 6, .n_embd = 8, .n_layer = 2, .n_head = 2);
+    assert_non_null(kn_module_get(gpt, "h.1.attn.c_attn.weight"));
+    assert_int_equal(kn_module_parameter_count(gpt), 5 * 8 + 6 * 8 + 2 * 872 + 16);
+    assert_null(kn_forward(gpt, long_ones));
+    CHECK_ERROR(KN_ERR_SHAPE, "7 tokens", "6 positions");
+    check_result(gpt, tokens, "[2, 6, 5]");
+    assert_null(kn_models_gpt2(.n_embd = 8, .n_head = 3));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "n_embd (8)", "n_head (3)");
+    kn_module *bert = kn_models_bert(.vocab_size = 5, .hidden_size = 8, .num_hidden_layers = 1,
+                                     .num_attention_heads = 2, .intermediate_size = 16);
+    assert_non_null(kn_module_get(bert, "encoder.layer.0.attention.output.LayerNorm.weight"));
+    check_result(bert, tokens, "[2, 6, 8]");
+    assert_null(kn_models_bert(.hidden_size = 8, .num_attention_heads = 3));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "hidden_size (8)");
+}
+
 TENSOR_TEST(an_unknown_name_lists_the_others)
 {
     assert_null(kn_models_new("resnet19"));
@@ -86,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(they_have_as_many_parameters_as_torchvisions),
         TEST(results_are_logits),
+        TEST(language_models),
         TEST(an_unknown_name_lists_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,8 +21,10 @@ static kn_tensor *build_dropout(kn_tensor *const *x, const void *params)
 #define CAUSAL &(const kn_scaled_dot_product_attention_params){.is_causal = true}
 #define GROUPED &(const kn_scaled_dot_product_attention_params){.enable_gqa = true, .scale = 0.7}
 #define TABLES .tables = "attention attention_backward"
-#define CASE(name, parameters, ...) {"attention/" name, build_attention, {__VA_ARGS__}, parameters, .reduction = 64, TABLES}
-#define FULL(name, parameters, ...) {"attention/" name, build_attention, {__VA_ARGS__}, parameters, .reduction = 64, TABLES, .full = true}
+#define CASE(name, parameters, ...) \
+    {"attention/" name, build_attention, {__VA_ARGS__}, parameters, .reduction = 64, TABLES}
+#define FULL(name, parameters, ...) \
+    {"attention/" name, build_attention, {__VA_ARGS__}, parameters, .reduction = 64, TABLES, .full = true}
 
 OP_ROWS_BEGIN
 static const op_row rows[] = {
@@ -31,7 +33,8 @@ static const op_row rows[] = {
     CASE("causal", CAUSAL, FLOATS(2, 67, 8), FLOATS(2, 67, 8), FLOATS(2, 67, 8)),
     CASE("causal_more_keys", CAUSAL, FLOATS(1, 2, 5, 7), FLOATS(1, 2, 150, 7), FLOATS(1, 2, 150, 3)),
     CASE("causal_more_queries", CAUSAL, FLOATS(101, 5), FLOATS(13, 5), FLOATS(13, 5)),
-    CASE("mask", NULL, FLOATS(2, 2, 19, 4), FLOATS(2, 2, 33, 4), FLOATS(2, 2, 33, 4), WHOLE(KN_BOOL, 0, 2, 2, 1, 19, 33)),
+    CASE("mask", NULL, FLOATS(2, 2, 19, 4), FLOATS(2, 2, 33, 4), FLOATS(2, 2, 33, 4),
+         WHOLE(KN_BOOL, 0, 2, 2, 1, 19, 33)),
     CASE("mask_of_keys", NULL, FLOATS(2, 2, 5, 4), FLOATS(2, 2, 131, 4), FLOATS(2, 2, 131, 4),
          WHOLE(KN_BOOL, 0, 2, 2, 1, 1, 131)),
     CASE("terms", NULL, FLOATS(3, 7, 4), FLOATS(3, 9, 4), FLOATS(3, 9, 5), CONSTANTS_IN(-2, 2, 7, 9)),

@@ -19,6 +19,26 @@ SHAPE_ROW(expand, kn_expand(x[0], KN_SHAPE(3, 5, 7)))
 SHAPE_ROW(narrow, kn_narrow(x[0], 1, 2, 3))
 SHAPE_ROW(narrow_empty, kn_narrow(x[0], 1, 2, 0))
 SHAPE_ROW(select, kn_select(x[0], 1, -2))
+SHAPE_ROW(slice, kn_slice(x[0], 1, -6, KN_SLICE_END, 2))
+SHAPE_ROW(slice_of_slice, kn_slice(kn_slice(x[0], 1, 1, 100, 2), 1, 0, -1, 2))
+SHAPE_ROW(slice_empty, kn_slice(x[0], 0, 4, 1, 3))
+SHAPE_ROW(slice_written, kn_mul_scalar(kn_fill_(kn_slice(kn_mul_scalar(x[0], 3), 0, 1, KN_SLICE_END, 2), 2), 5))
+SHAPE_ROW(diagonal, kn_diagonal(x[0], .offset = 1))
+SHAPE_ROW(diagonal_of_cube, kn_diagonal(x[0], .offset = -1, .dim1 = 2, .dim2 = 0))
+SHAPE_ROW(diagonal_beyond, kn_diagonal(x[0], .offset = 9))
+SHAPE_ROW(diag_embed, kn_diag_embed(x[0], .offset = -2, .dim1 = 0, .dim2 = 2))
+SHAPE_ROW(diag, kn_diag(kn_diag(x[0], 1), 1))
+SHAPE_ROW(windows_along, kn_tensor_unfold(x[0], 1, 3, 2))
+SHAPE_ROW(flip, kn_flip(x[0], (const int[]){0, -1}, 2))
+SHAPE_ROW(fliplr, kn_fliplr(kn_t(x[0])))
+SHAPE_ROW(roll, kn_roll(x[0], 2, (const int64_t[]){1, -9}, (const int[]){0, 1}))
+SHAPE_ROW(roll_flat, kn_roll(x[0], 1, (const int64_t[]){17}, NULL))
+SHAPE_ROW(tril, kn_tril(x[0], -1))
+SHAPE_ROW(triu, kn_triu(x[0], 2))
+SHAPE_ROW(repeat, kn_repeat(x[0], 3, (const int64_t[]){2, 3, 1}))
+SHAPE_ROW(repeat_interleave, kn_repeat_interleave(x[0], 3, 0))
+SHAPE_ROW(rot90, kn_rot90(x[0], -1, 0, 1))
+SHAPE_ROW(block_diag, kn_block_diag(KN_TENSORS(x[0], x[1])))
 SHAPE_ROW(contiguous, kn_contiguous(kn_t(kn_mul_scalar(x[0], 2))))
 SHAPE_ROW(there_and_back, kn_to_dtype(kn_to_dtype(kn_mul_scalar(x[0], 2), KN_F64), kn_dtype_of(x[0])))
 SHAPE_ROW(clone, kn_clone(x[0]))
@@ -80,10 +100,36 @@ static const op_row rows[] = {
     {"expand/scalar", build_expand, {FLOAT_SCALAR(-1, 1)}},
     {"narrow/matrix", build_narrow, {FLOATS(5, 7)}, .layouts = true},
     {"narrow_backward/matrix", build_narrow_backward, {FLOATS(5, 7)}, &(kn_narrow_backward_args){1, 2, 11}, .layouts = true},
+    {"narrow_backward/stepped", build_narrow_backward, {FLOATS(5, 7)}, &(kn_narrow_backward_args){0, 1, 15, 3}, .full = true},
     {"narrow_backward/first", build_narrow_backward, {FLOATS(3, 4, 2)}, &(kn_narrow_backward_args){-3, 0, 4}},
     {"narrow_backward/of_nothing", build_narrow_backward, {FLOATS(5, 0)}, &(kn_narrow_backward_args){1, 0, 3}},
     {"narrow/empty", build_narrow_empty, {FLOATS(5, 7)}},
     {"select/matrix", build_select, {FLOATS(5, 7)}, .layouts = true},
+    {"slice/matrix", build_slice, {FLOATS(5, 7)}, .layouts = true},
+    {"slice/of_slice", build_slice_of_slice, {FLOATS(2, 13)}},
+    {"slice/empty", build_slice_empty, {FLOATS(5, 7)}},
+    {"slice/written", build_slice_written, {FLOATS(5, 7)}},
+    {"diagonal/matrix", build_diagonal, {FLOATS(5, 7)}, .layouts = true},
+    {"diagonal/cube", build_diagonal_of_cube, {FLOATS(3, 4, 5)}},
+    {"diagonal/beyond", build_diagonal_beyond, {FLOATS(5, 7)}},
+    {"diagonal/embedded", build_diag_embed, {FLOATS(3, 5)}},
+    {"diagonal/there_and_back", build_diag, {FLOATS(5)}},
+    {"tensor_unfold/matrix", build_windows_along, {FLOATS(3, 8)}, .layouts = true},
+    {"flip/matrix", build_flip, {FLOATS(5, 7)}, .layouts = true},
+    {"flip/large", build_flip, {FLOATS(67, 131)}, .full = true},
+    {"flip/rows", build_fliplr, {FLOATS(5, 8)}},
+    {"flip/bf16", build_flip, {WHOLE(KN_BF16, -9, 9, 5, 7)}, .no_gradient = true, .full = true},
+    {"flip/rot90", build_rot90, {FLOATS(5, 7)}},
+    {"roll/matrix", build_roll, {FLOATS(5, 7)}, .layouts = true},
+    {"roll/flat", build_roll_flat, {FLOATS(5, 7)}},
+    {"roll/nothing", build_roll, {FLOATS(5, 0)}},
+    {"tril/matrix", build_tril, {FLOATS(5, 7)}, .layouts = true},
+    {"tril/wide", build_tril, {FLOATS(2, 3, 64)}, .full = true},
+    {"triu/batch", build_triu, {FLOATS(2, 5, 7)}},
+    {"triu/u8", build_triu, {WHOLE(KN_U8, 0, 9, 5, 7)}, .no_gradient = true},
+    {"cat/repeat", build_repeat, {FLOATS(5, 7)}},
+    {"cat/repeat_interleave", build_repeat_interleave, {FLOATS(5, 7)}},
+    {"cat/block_diag", build_block_diag, {FLOATS(2, 3), FLOATS(4, 1)}},
     {"contiguous/matrix", build_contiguous, {FLOATS(5, 7)}, .layouts = true},
     {"to_dtype/there_and_back", build_there_and_back, {FLOATS(5, 7)}, .layouts = true},
     {"clone/matrix", build_clone, {FLOATS(5, 7)}, .layouts = true},

@@ -102,6 +102,29 @@ CALLS(kn_nn_alpha_dropout, kn_nn_dropout_params, show_module, kn_nn_alpha_dropou
 CALLS(kn_nn_feature_alpha_dropout, kn_nn_dropout_params, show_module, kn_nn_feature_alpha_dropout_with(params),
       kn_nn_feature_alpha_dropout())
 CALLS(kn_models_new, kn_models_params, show_module, kn_models_new_with("lenet5", params), kn_models_new("lenet5"))
+CALLS(gpt2_of_8, kn_models_gpt2_params, show_module, kn_models_gpt2_with(params),
+      kn_models_gpt2(.vocab_size = 5, .n_positions = 6, .n_embd = 8, .n_layer = 1, .n_head = 2))
+static void give_gpt2(void *params)
+{
+    kn_models_gpt2_params *p = params;
+    p->vocab_size = 5;
+    p->n_positions = 6;
+    p->n_embd = 8;
+    p->n_layer = 1;
+    p->n_head = 2;
+}
+CALLS(bert_of_8, kn_models_bert_params, show_module, kn_models_bert_with(params),
+      kn_models_bert(.vocab_size = 5, .hidden_size = 8, .num_hidden_layers = 1, .num_attention_heads = 2,
+                     .intermediate_size = 16))
+static void give_bert(void *params)
+{
+    kn_models_bert_params *p = params;
+    p->vocab_size = 5;
+    p->hidden_size = 8;
+    p->num_hidden_layers = 1;
+    p->num_attention_heads = 2;
+    p->intermediate_size = 16;
+}
 CALLS(kn_nn_data_parallel, kn_data_parallel_params, show_module, kn_nn_data_parallel_with(kn_nn_relu(), params),
       kn_nn_data_parallel(kn_nn_relu()))
 
@@ -205,6 +228,8 @@ DEFAULTS(modules_defaults,
          ROW(kn_nn_alpha_dropout),
          ROW(kn_nn_feature_alpha_dropout),
          ROW(kn_models_new),
+         GIVEN(gpt2_of_8, give_gpt2),
+         GIVEN(bert_of_8, give_bert),
          ROW(kn_nn_data_parallel),
          ROW(kn_module_summary),
          ROW(kn_module_new_many),

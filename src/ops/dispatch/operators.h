@@ -120,6 +120,8 @@
     X(cumsum) \
     X(cumsum_backward) \
     X(deg2rad) \
+    X(diagonal) \
+    X(diagonal_backward) \
     X(digamma) \
     X(div) \
     X(div_) \
@@ -147,6 +149,7 @@
     X(feature_alpha_dropout) \
     X(fill_) \
     X(flatten) \
+    X(flip) \
     X(float_power) \
     X(floor) \
     X(floor_) \
@@ -378,6 +381,7 @@
     X(rnn_relu_cell) \
     X(rnn_tanh) \
     X(rnn_tanh_cell) \
+    X(roll) \
     X(round) \
     X(round_) \
     X(rpow_scalar) \
@@ -405,6 +409,7 @@
     X(sin) \
     X(sinc) \
     X(sinh) \
+    X(slice) \
     X(smooth_l1_loss) \
     X(smooth_l1_loss_backward) \
     X(soft_margin_loss) \
@@ -437,13 +442,16 @@
     X(tanh_) \
     X(tanh_backward) \
     X(tanhshrink) \
+    X(tensor_unfold) \
     X(threshold) \
     X(threshold_backward) \
     X(to_dtype) \
     X(topk) \
     X(topk_backward) \
     X(transpose) \
+    X(tril) \
     X(triplet_margin_loss) \
+    X(triu) \
     X(trunc) \
     X(trunc_) \
     X(unfold) \

@@ -94,7 +94,7 @@ static int64_t widen(kn_index_walk *walk, const kn_tensor *table, const kn_tenso
 static kn_status launch_gather(kn_stream *stream, const char *operation, const kn_index_map *map,
                                const kn_tensor *table, const kn_tensor *index, const kn_tensor *values)
 {
-    static const char *const words[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "uint2", [16] = "uint4"};
+    static const char *const words[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong", [16] = "uint4"};
     const kn_limits *limits = kn_tensor_limits(table);
     const kn_layout layout = lay_out(map, values, table, index);
     kn_index_walk walk = begin(map, table);
@@ -207,12 +207,12 @@ static kn_status launch_listed(kn_stream *stream, kn_launch_params *launch, kn_i
 static kn_status launch_items(kn_stream *stream, kn_launch_params *launch, const kn_limits *limits, kn_index_walk *walk,
                               const kn_arg *first)
 {
-    const int64_t wanted = limits->is_cpu ? 2 * (int64_t)limits->compute_units : ITEMS;
+    const int64_t wanted = limits->is_cpu ? (int64_t)limits->compute_units : ITEMS;
     const int64_t parts = (wanted + walk->lines - 1) / walk->lines;
 
     walk->parts = limits->is_cpu ? between(1, parts, walk->inner / LEAST_PART + 1) : walk->inner;
     if (walk->places > 1)
-        walk->ranges = between(1, wanted / (2 * walk->lines * walk->parts), walk->size);
+        walk->ranges = between(1, wanted / (walk->lines * walk->parts), walk->size);
     const int64_t tasks = walk->lines * walk->parts * walk->ranges;
     const kn_work_size work =
         kn_work_for(limits, limits->is_cpu ? tasks * walk->places * (walk->inner / walk->parts) : tasks);
@@ -238,6 +238,9 @@ static kn_status launch_scatter(kn_stream *stream, const char *operation, const 
     static const char *const words[] = {[1] = "-DT=uchar", [2] = "-DT=ushort", [4] = "-DT=uint", [8] = "-DT=ulong"};
     const kn_limits *limits = kn_tensor_limits(table);
     kn_index_walk walk = walk_of_scatter(map, table, index, values);
+    /* Where indices of one line are neighbours in memory, lines are taken one by one. */
+    if (walk.inner_strides[KN_INDEX_INDEX] > walk.place_strides[KN_INDEX_INDEX] && walk.places > 1)
+        make_inner_a_line(&walk);
     char options[96];
 
     snprintf(options, sizeof options, "%s -DINDEX=%s -DMODE=%d",

@@ -20,7 +20,7 @@ static kn_status as_strided_enter(kn_entry *entry)
 {
     const kn_as_strided_args *args = entry->params;
     const kn_tensor *x = entry->inputs[0];
-    kn_slice *slice = kn_entry_record(entry, sizeof *slice);
+    kn_base_slice *slice = kn_entry_record(entry, sizeof *slice);
 
     if (args->strides.count != args->shape.count)
         return kn_fail(KN_ERR_ARGUMENT, "%d strides are given for %d dimensions", args->strides.count,
@@ -37,7 +37,7 @@ static kn_status as_strided_enter(kn_entry *entry)
 
 static kn_status as_strided_shape(kn_call *call)
 {
-    const kn_geometry *view = &((const kn_slice *)call->params)->view;
+    const kn_geometry *view = &((const kn_base_slice *)call->params)->view;
     const kn_tensor *x = call->inputs[0];
     char text[KN_DESCRIBE];
 
@@ -51,7 +51,7 @@ static kn_status as_strided_shape(kn_call *call)
 
 static kn_status as_strided_forward(kn_call *call)
 {
-    const kn_geometry *view = &((const kn_slice *)call->params)->view;
+    const kn_geometry *view = &((const kn_base_slice *)call->params)->view;
     return kn_tensor_view(&call->outputs[0], call->inputs[0], view->ndim, view->shape, view->strides, view->offset);
 }
 
@@ -71,7 +71,7 @@ static kn_tensor *collapse(kn_tensor *gradient, kn_geometry *view)
 /* Scatters the gradient into the memory that x and the view span together, and takes x's view of it. */
 static kn_status as_strided_backward(kn_grad_call *grad)
 {
-    kn_slice slice = *(const kn_slice *)grad->params;
+    kn_base_slice slice = *(const kn_base_slice *)grad->params;
     const kn_span_of_slice span = kn_slice_span(&slice);
     kn_tensor *gradient = collapse(grad->grad_outputs[0], &slice.view);
     kn_as_strided_backward_args args = {
@@ -90,7 +90,7 @@ const kn_op kn_as_strided_op = {.name = "as_strided",
                                 .inputs = {"x"},
                                 .params = KN_PARAMS(kn_as_strided_args, as_strided_rows),
                                 .enter = as_strided_enter,
-                                .record_size = sizeof(kn_slice),
+                                .record_size = sizeof(kn_base_slice),
                                 .is_view = true,
                                 .shape = as_strided_shape,
                                 .forward = as_strided_forward,

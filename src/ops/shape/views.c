@@ -1,4 +1,4 @@
-/* ops/shape/views.c - transpose, permute, unsqueeze, squeeze, expand, narrow, select: views and their gradients. */
+/* ops/shape/views.c - transpose, permute, unsqueeze, squeeze, expand: views and their gradients. */
 #include "ops/shape/views.h"
 
 #include <koine/shape.h>
@@ -43,19 +43,11 @@ kn_status kn_view_forward(kn_call *call)
                           params->offset);
 }
 
-/* Sets `result` as the gradient of input 0. */
-static kn_status give(kn_grad_call *grad, kn_tensor *result)
+kn_status kn_view_give(kn_grad_call *grad, kn_tensor *result)
 {
     grad->grad_inputs[0] = result;
     return result ? KN_OK : kn_error_status();
 }
-
-#define VIEW_OP(op_name, params_, enter_, backward_)                                                                   \
-    {                                                                                                                  \
-        .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_view_params),   \
-        .is_view = true, .shape = kn_view_shape, .forward = kn_view_forward, .backward = backward_,                    \
-        .backward_recorded = backward_                                                                                 \
-    }
 
 /* --- permute, transpose, t --------------------------------------------------------------------------------------- */
 
@@ -88,12 +80,12 @@ static kn_status permute_backward(kn_grad_call *grad)
 
     for (int i = 0; i < view->ndim; i++)
         inverse[view->dims[i]] = i;
-    return give(grad, kn_permute(grad->grad_outputs[0], inverse));
+    return kn_view_give(grad, kn_permute(grad->grad_outputs[0], inverse));
 }
 
 static const kn_op_param permute_row[] = {KN_PARAM(kn_permute_args, dims)};
 const kn_op kn_permute_op =
-    VIEW_OP("permute", KN_PARAMS(kn_permute_args, permute_row), permute_enter, permute_backward);
+    KN_VIEW_OP("permute", KN_PARAMS(kn_permute_args, permute_row), permute_enter, permute_backward);
 
 kn_tensor *kn_permute(kn_tensor *x, const int *dims)
 {
@@ -152,8 +144,8 @@ static kn_status t_enter(kn_entry *entry)
 
 static const kn_op_param transpose_rows[] = {KN_PARAM(kn_transpose_args, dim0), KN_PARAM(kn_transpose_args, dim1)};
 const kn_op kn_transpose_op =
-    VIEW_OP("transpose", KN_PARAMS(kn_transpose_args, transpose_rows, .dim1 = 1), transpose_enter, permute_backward);
-const kn_op kn_t_op = VIEW_OP("t", KN_NO_PARAMS, t_enter, permute_backward);
+    KN_VIEW_OP("transpose", KN_PARAMS(kn_transpose_args, transpose_rows, .dim1 = 1), transpose_enter, permute_backward);
+const kn_op kn_t_op = KN_VIEW_OP("t", KN_NO_PARAMS, t_enter, permute_backward);
 
 kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1)
 {
@@ -166,7 +158,7 @@ kn_tensor *kn_t(kn_tensor *x) { return kn_invoke(&kn_t_op, NULL, x); }
 
 static kn_status reshape_backward(kn_grad_call *grad)
 {
-    return give(grad, kn_reshape(grad->grad_outputs[0], grad->input[0].ndim, grad->input[0].shape));
+    return kn_view_give(grad, kn_reshape(grad->grad_outputs[0], grad->input[0].ndim, grad->input[0].shape));
 }
 
 static kn_status unsqueeze_enter(kn_entry *entry)
@@ -188,8 +180,7 @@ static kn_status unsqueeze_enter(kn_entry *entry)
     return KN_OK;
 }
 
-/* Removes dimension `dim` from a view. */
-static void drop_dimension(kn_view_params *view, int dim)
+void kn_view_drop(kn_view_params *view, int dim)
 {
     view->ndim--;
     for (int i = dim; i < view->ndim; i++) {
@@ -206,13 +197,13 @@ static kn_status squeeze_enter(kn_entry *entry)
 
     KN_TRY(kn_dim_from_front(&dim, ((const kn_dim_args *)entry->params)->dim, x->ndim));
     if (x->ndim > 0 && x->shape[dim] == 1)
-        drop_dimension(view, dim);
+        kn_view_drop(view, dim);
     return KN_OK;
 }
 
 const kn_op kn_unsqueeze_op =
-    VIEW_OP("unsqueeze", KN_PARAMS(kn_dim_args, kn_dim_rows), unsqueeze_enter, reshape_backward);
-const kn_op kn_squeeze_op = VIEW_OP("squeeze", KN_PARAMS(kn_dim_args, kn_dim_rows), squeeze_enter, reshape_backward);
+    KN_VIEW_OP("unsqueeze", KN_PARAMS(kn_dim_args, kn_dim_rows), unsqueeze_enter, reshape_backward);
+const kn_op kn_squeeze_op = KN_VIEW_OP("squeeze", KN_PARAMS(kn_dim_args, kn_dim_rows), squeeze_enter, reshape_backward);
 
 kn_tensor *kn_unsqueeze(kn_tensor *x, int dim) { return kn_invoke(&kn_unsqueeze_op, &(kn_dim_args){dim}, x); }
 kn_tensor *kn_squeeze(kn_tensor *x, int dim) { return kn_invoke(&kn_squeeze_op, &(kn_dim_args){dim}, x); }
@@ -221,7 +212,7 @@ kn_tensor *kn_squeeze(kn_tensor *x, int dim) { return kn_invoke(&kn_squeeze_op, 
 
 static kn_status expand_backward(kn_grad_call *grad)
 {
-    return give(grad, kn_sum_to_shape(grad->grad_outputs[0], grad->input[0].ndim, grad->input[0].shape));
+    return kn_view_give(grad, kn_sum_to_shape(grad->grad_outputs[0], grad->input[0].ndim, grad->input[0].shape));
 }
 
 static kn_status fail_expand(const kn_tensor *x, const kn_ints *shape)
@@ -253,80 +244,10 @@ static kn_status expand_enter(kn_entry *entry)
     return KN_OK;
 }
 
-const kn_op kn_expand_op = VIEW_OP("expand", KN_PARAMS(kn_shape_args, kn_shape_rows), expand_enter, expand_backward);
+const kn_op kn_expand_op = KN_VIEW_OP("expand", KN_PARAMS(kn_shape_args, kn_shape_rows), expand_enter, expand_backward);
 
 kn_tensor *kn_expand(kn_tensor *x, int ndim, const int64_t *shape)
 {
     kn_shape_args params;
     return kn_ints_of(&params.shape, "expand", "shape", ndim, shape) ? kn_invoke(&kn_expand_op, &params, x) : NULL;
-}
-
-/* --- narrow, select ---------------------------------------------------------------------------------------------- */
-
-/* The gradient is zero except for the part. */
-static kn_status narrow_backward(kn_grad_call *grad)
-{
-    const kn_view_params *view = grad->params;
-    kn_tensor *g = grad->grad_outputs[0];
-    kn_narrow_backward_args args = {.dim = view->dim, .start = view->start};
-    if (g->ndim < grad->input[0].ndim) /* select: the dimension is gone */
-        g = kn_unsqueeze(g, view->dim);
-    args.size = grad->input[0].shape[view->dim];
-    return give(grad, kn_invoke(&kn_narrow_backward_op, &args, g));
-}
-
-static kn_status narrow_enter(kn_entry *entry)
-{
-    const kn_narrow_args *params = entry->params;
-    const kn_tensor *x = entry->inputs[0];
-    kn_view_params *view = kn_view_enter(entry);
-
-    if (x->ndim == 0)
-        return kn_fail(KN_ERR_SHAPE, "a 0-dimensional tensor has no part");
-    KN_TRY(kn_dim_from_front(&view->dim, params->dim, x->ndim));
-    const int64_t size = x->shape[view->dim], start = params->start < 0 ? params->start + size : params->start;
-    if (start < 0 || params->length < 0 || start > size - params->length)
-        return kn_fail(KN_ERR_ARGUMENT, "start %lld and length %lld reach beyond size %lld of dimension %d",
-                       (long long)start, (long long)params->length, (long long)size, view->dim);
-    view->shape[view->dim] = params->length;
-    view->offset += start * x->strides[view->dim];
-    view->start = start;
-    return KN_OK;
-}
-
-static kn_status select_enter(kn_entry *entry)
-{
-    const kn_select_args *params = entry->params;
-    const kn_tensor *x = entry->inputs[0];
-    kn_view_params *view = kn_view_enter(entry);
-
-    if (x->ndim == 0)
-        return kn_fail(KN_ERR_SHAPE, "a 0-dimensional tensor has nothing to select from");
-    KN_TRY(kn_dim_from_front(&view->dim, params->dim, x->ndim));
-    const int64_t size = x->shape[view->dim];
-    if (params->index < -size || params->index >= size)
-        return kn_fail(KN_ERR_ARGUMENT, "index %lld is out of range for size %lld of dimension %d",
-                       (long long)params->index, (long long)size, view->dim);
-    view->start = params->index < 0 ? params->index + size : params->index;
-    view->offset += view->start * x->strides[view->dim];
-    drop_dimension(view, view->dim);
-    return KN_OK;
-}
-
-static const kn_op_param narrow_rows[] = {KN_PARAM(kn_narrow_args, dim), KN_PARAM(kn_narrow_args, start),
-                                          KN_PARAM(kn_narrow_args, length)};
-static const kn_op_param select_rows[] = {KN_PARAM(kn_select_args, dim), KN_PARAM(kn_select_args, index)};
-const kn_op kn_narrow_op = VIEW_OP("narrow", KN_PARAMS(kn_narrow_args, narrow_rows), narrow_enter, narrow_backward);
-const kn_op kn_select_op = VIEW_OP("select", KN_PARAMS(kn_select_args, select_rows), select_enter, narrow_backward);
-
-kn_tensor *kn_narrow(kn_tensor *x, int dim, int64_t start, int64_t length)
-{
-    const kn_narrow_args params = {dim, start, length};
-    return kn_invoke(&kn_narrow_op, &params, x);
-}
-
-kn_tensor *kn_select(kn_tensor *x, int dim, int64_t index)
-{
-    const kn_select_args params = {dim, index};
-    return kn_invoke(&kn_select_op, &params, x);
 }

@@ -1,0 +1,77 @@
+/* ops/index/repeat.c - repeat_interleave: each slice several times. */
+#include <koine/autograd.h>
+#include <koine/index.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
+#include <string.h>
+
+#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/promote.h"
+#include "ops/index/index.h"
+
+/* Each slice is a dimension of size 1 that is expanded and joined with its own. */
+static kn_tensor *repeat_all(kn_tensor *x, int64_t repeats, int dim)
+{
+    int64_t outer, inner, shape[KN_MAX_DIMS];
+    int d;
+
+    if (kn_dim_from_front(&d, dim, x->ndim) != KN_OK)
+        return kn_error_prefix("repeat_interleave"), kn_error_make_sticky();
+    if (repeats < 0)
+        return kn_fail_null(KN_ERR_ARGUMENT, "repeat_interleave: repeats must be 0 or more, not %lld",
+                            (long long)repeats);
+    x = x->ndim == 0 ? kn_ravel(x) : x;
+    outer = kn_shape_numel(d + 1, x->shape);
+    inner = kn_shape_numel(x->ndim - d - 1, x->shape + d + 1);
+    memcpy(shape, x->shape, sizeof shape);
+    shape[d] *= repeats;
+    const int64_t one[] = {outer, 1, inner}, wide[] = {outer, repeats, inner};
+    kn_tensor *result = kn_reshape(kn_expand(kn_reshape(x, 3, one), 3, wide), x->ndim, shape);
+    return result && result->storage == x->storage ? kn_clone(result) : result;
+}
+
+kn_tensor *kn_repeat_interleave(kn_tensor *x, int64_t repeats, int dim)
+{
+    if (!kn_check_argument("repeat_interleave", "x", x))
+        return NULL;
+    const int depth = kn_scope_begin();
+    return depth == 0 ? NULL : kn_scope_return(depth, repeat_all(x, repeats, dim));
+}
+
+/* The slice at place p is that of which the repeats up to it first exceed p: as many ends as there are up to p. */
+static kn_tensor *repeat_each(kn_tensor *x, kn_tensor *repeats, int dim)
+{
+    char text[KN_DESCRIBE];
+    int64_t total = 0, least = 0, first;
+    int d;
+
+    if (kn_dim_from_front(&d, dim, x->ndim) != KN_OK || kn_index_check_dtype(repeats) != KN_OK)
+        return kn_error_prefix("repeat_interleave"), kn_error_make_sticky();
+    const int64_t size = x->ndim > 0 ? x->shape[d] : 1;
+    if (repeats->ndim > 1 || (kn_numel(repeats) != size && kn_numel(repeats) != 1))
+        return kn_fail_null(KN_ERR_SHAPE, "repeat_interleave: repeats must be a vector of %lld, not %s",
+                            (long long)size, kn_tensor_describe(text, sizeof text, repeats));
+    x = x->ndim == 0 ? kn_ravel(x) : x;
+    if (size == 0)
+        return kn_clone(x);
+    repeats = kn_expand(kn_ravel(repeats), 1, &size);
+    if (kn_item_i64(kn_sum(repeats), &total) != KN_OK || kn_item_i64(kn_min(repeats), &least) != KN_OK)
+        return kn_error_make_sticky();
+    if (least < 0)
+        return kn_fail_null(KN_ERR_ARGUMENT, "repeat_interleave: repeats must be 0 or more, not %lld",
+                            (long long)least);
+    first = total + 1;
+    const kn_tensor_options options = {.dtype = KN_I64, .device = kn_device_of(x)};
+    kn_tensor *ends =
+        kn_index_add_(kn_zeros_with(1, &first, &options), 0, kn_cumsum(repeats, 0), kn_ones_with(1, &size, &options));
+    return kn_index_select(x, d, kn_narrow(kn_cumsum(ends, 0), 0, 0, total));
+}
+
+kn_tensor *kn_repeat_interleave_each(kn_tensor *x, kn_tensor *repeats, int dim)
+{
+    if (!kn_check_argument("repeat_interleave", "x", x) || !kn_check_argument("repeat_interleave", "repeats", repeats))
+        return NULL;
+    const int depth = kn_scope_begin();
+    return depth == 0 ? NULL : kn_scope_return(depth, repeat_each(x, repeats, dim));
+}

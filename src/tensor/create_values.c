@@ -1,0 +1,124 @@
+/* tensor/create_values.c - tensors with regular values, which are computed on the host: see koine/create.h. */
+#include <koine/create.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "tensor/element.h"
+#include "tensor/tensor.h"
+
+/* Value `i` of the tensor. */
+typedef double (*value_at)(int64_t i, const double *numbers);
+
+static kn_tensor *make(const char *function, int ndim, const int64_t *shape, const kn_tensor_options *options,
+                       kn_dtype dtype, value_at at, const double *numbers)
+{
+    kn_tensor_options own = options ? *options : kn_tensor_options_init();
+
+    own.dtype = own.dtype == KN_DTYPE_DEFAULT ? dtype : own.dtype;
+    kn_tensor *tensor = kn_empty_with(ndim, shape, &own);
+    if (!tensor)
+        return kn_error_prefix("%s", function), kn_error_make_sticky();
+    const size_t bytes = (size_t)kn_numel(tensor) * kn_tensor_element_size(tensor);
+    void *values = bytes > 0 ? kn_malloc(bytes) : NULL;
+    if (bytes > 0 && !values)
+        return kn_error_make_sticky();
+    for (int64_t i = 0; i < kn_numel(tensor); i++)
+        kn_element_set(values, tensor->dtype, i, (kn_element){.real = at(i, numbers)}, KN_F64);
+    const kn_status status = bytes > 0 ? kn_write(tensor, values, bytes) : KN_OK;
+    kn_free(values);
+    return status == KN_OK ? tensor : kn_error_make_sticky();
+}
+
+static kn_status check_sizes(const char *function, int64_t rows, int64_t columns)
+{
+    return rows >= 0 && columns >= 0 ? KN_OK
+                                     : kn_fail(KN_ERR_ARGUMENT, "%s: sizes must be 0 or more, not %lld and %lld",
+                                               function, (long long)rows, (long long)columns);
+}
+
+/* --- linspace, logspace ------------------------------------------------------------------------------------------- */
+
+/* From both ends, so that the values are symmetric; numbers: start, end, steps, base or 0. */
+static double spaced(int64_t i, const double *n)
+{
+    const int64_t steps = (int64_t)n[2];
+    const double step = steps > 1 ? (n[1] - n[0]) / (double)(steps - 1) : 0;
+    const double at = i < steps / 2 || steps == 1 ? n[0] + (double)i * step : n[1] - (double)(steps - 1 - i) * step;
+    return n[3] == 0 ? at : pow(n[3], at);
+}
+
+kn_tensor *kn_linspace_with(double start, double end, int64_t steps, const kn_tensor_options *options)
+{
+    if (steps < 0)
+        return kn_fail_null(KN_ERR_ARGUMENT, "linspace: steps must be 0 or more, not %lld", (long long)steps);
+    return make("linspace", 1, &steps, options, KN_F32, spaced, (const double[]){start, end, (double)steps, 0});
+}
+
+kn_tensor *kn_logspace_with(double start, double end, int64_t steps, double base, const kn_tensor_options *options)
+{
+    if (steps < 0 || !(base > 0))
+        return kn_fail_null(KN_ERR_ARGUMENT, "logspace: steps must be 0 or more, not %lld, and base positive, not %g",
+                            (long long)steps, base);
+    return make("logspace", 1, &steps, options, KN_F32, spaced, (const double[]){start, end, (double)steps, base});
+}
+
+/* --- eye ---------------------------------------------------------------------------------------------------------- */
+
+static double on_diagonal(int64_t i, const double *n) { return i / (int64_t)n[0] == i % (int64_t)n[0]; }
+
+kn_tensor *kn_eye_with(int64_t n, int64_t m, const kn_tensor_options *options)
+{
+    const int64_t shape[] = {n, m};
+    if (check_sizes("eye", n, m) != KN_OK)
+        return kn_error_make_sticky();
+    return make("eye", 2, shape, options, KN_F32, on_diagonal, (const double[]){(double)m});
+}
+
+/* --- triangles ---------------------------------------------------------------------------------------------------- */
+
+/* How many elements of row `r` are in the lower triangle, which is all up to this. */
+static int64_t lower(int64_t r, int64_t columns, int64_t offset)
+{
+    const int64_t end = r + offset + 1;
+    return end < 0 ? 0 : end > columns ? columns : end;
+}
+
+static kn_tensor *triangle(const char *function, int64_t rows, int64_t columns, int64_t offset, bool upper,
+                           const kn_tensor_options *options)
+{
+    int64_t shape[] = {2, 0}, at = 0;
+    kn_tensor_options own = options ? *options : kn_tensor_options_init();
+
+    if (check_sizes(function, rows, columns) != KN_OK)
+        return kn_error_make_sticky();
+    offset -= upper; /* the upper triangle is what the lower one leaves */
+    for (int64_t r = 0; r < rows; r++)
+        shape[1] += upper ? columns - lower(r, columns, offset) : lower(r, columns, offset);
+    own.dtype = own.dtype == KN_DTYPE_DEFAULT ? KN_I64 : own.dtype;
+    kn_tensor *tensor = kn_empty_with(2, shape, &own);
+    const size_t bytes = tensor ? (size_t)kn_numel(tensor) * kn_tensor_element_size(tensor) : 0;
+    void *values = bytes > 0 ? kn_malloc(bytes) : NULL;
+    if (!tensor || (bytes > 0 && !values))
+        return kn_error_make_sticky();
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t cut = lower(r, columns, offset), first = upper ? cut : 0, end = upper ? columns : cut;
+        for (int64_t c = first; c < end; c++, at++) {
+            kn_element_set(values, tensor->dtype, at, (kn_element){.real = (double)r}, KN_F64);
+            kn_element_set(values, tensor->dtype, at + shape[1], (kn_element){.real = (double)c}, KN_F64);
+        }
+    }
+    const kn_status status = bytes > 0 ? kn_write(tensor, values, bytes) : KN_OK;
+    kn_free(values);
+    return status == KN_OK ? tensor : kn_error_make_sticky();
+}
+
+kn_tensor *kn_tril_indices_with(int64_t rows, int64_t columns, int64_t offset, const kn_tensor_options *options)
+{
+    return triangle("tril_indices", rows, columns, offset, false, options);
+}
+
+kn_tensor *kn_triu_indices_with(int64_t rows, int64_t columns, int64_t offset, const kn_tensor_options *options)
+{
+    return triangle("triu_indices", rows, columns, offset, true, options);
+}
