@@ -169,6 +169,18 @@ TENSOR_TEST(dropout_is_between_the_layers)
     kn_module_free(gru);
 }
 
+TENSOR_TEST(sequences_are_padded)
+{
+    kn_tensor *a = kn_ones(KN_SHAPE(1), .requires_grad = true), *b = kn_full(KN_SHAPE(3), 2);
+    CHECK_VALUES(kn_pad_sequence(KN_TENSORS(a, b), true, -1), 1, -1, -1, 2, 2, 2);
+    kn_tensor *padded = kn_pad_sequence(KN_TENSORS(a, b), false, 0);
+    CHECK_SHAPE(padded, 3, 2);
+    CHECK_OK(kn_backward(kn_sum(padded)));
+    CHECK_VALUES(kn_grad(a), 1);
+    assert_null(kn_pad_sequence(NULL, 0, false, 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "pad_sequence: at least one sequence is needed");
+}
+
 TENSOR_TEST(bad_recurrent_modules)
 {
     assert_null(kn_nn_lstm(.input_size = 3));
@@ -225,6 +237,7 @@ int main(void)
         TEST(recurrent_modules_print_as_in_pytorch),
         TEST(without_a_batch),
         TEST(dropout_is_between_the_layers),
+        TEST(sequences_are_padded),
         TEST(bad_recurrent_modules),
         TEST(bad_inputs_of_recurrent_modules),
     };

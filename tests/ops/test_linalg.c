@@ -1,0 +1,108 @@
+/* test_linalg.c - linear algebra: matrices without a factorisation, of low rank, full matrices, refused shapes. */
+#include "support/check.h"
+
+static kn_tensor *matrices(const double *values, int64_t count)
+{
+    return kn_from_data(values, KN_SHAPE(count, 2, 2), .dtype = KN_F64);
+}
+#define MATRICES(count, ...) matrices((const double[]){__VA_ARGS__}, count)
+
+static double largest(kn_tensor *x)
+{
+    double value = -1;
+    CHECK_OK(kn_item(kn_max(kn_abs(x)), &value));
+    return value;
+}
+
+static void check_fault(kn_tensor *result, const char *message)
+{
+    CHECK_TENSOR(result);
+    assert_int_equal(kn_synchronize(NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, message);
+}
+
+TENSOR_TEST(matrices_without_a_factorisation)
+{
+    kn_tensor *a = MATRICES(2, 2, 1, 1, 2, 1, 2, 2, 1), *info, *pivots, *b = kn_ones(KN_SHAPE(2, 1), .dtype = KN_F64);
+    kn_tensor *s = MATRICES(3, 1, 0, 0, 1, 1, 2, 2, 4, 0, 0, 0, 0);
+    check_fault(kn_linalg_cholesky(a, false), "linalg_cholesky: matrix 1 of the batch is not positive definite: its "
+                                              "leading minor of order 2 is not positive");
+    CHECK_TENSOR(kn_linalg_cholesky_ex(a, true, &info));
+    CHECK_VALUES(info, 0, 2);
+    check_fault(kn_linalg_solve(kn_select(s, 0, 1), b),
+                "linalg_solve: matrix 0 of the batch is singular: pivot 2 is 0");
+    check_fault(kn_linalg_lu_factor(kn_narrow(s, 0, 2, 1), &pivots), "linalg_lu_factor: matrix 0 of the batch is "
+                                                                     "singular: pivot 1 is 0");
+    CHECK_TENSOR(kn_linalg_inv_ex(s, &info));
+    CHECK_VALUES(info, 0, 2, 1);
+    CHECK_VALUES(kn_linalg_det(s), 1, 0, 0);
+}
+
+TENSOR_TEST(matrices_of_low_rank)
+{
+    kn_tensor *a = MATRICES(3, 1, 0, 0, 1, 1, 2, 2, 4, 0, 0, 0, 0), *p = kn_linalg_pinv(a);
+    CHECK_VALUES(kn_linalg_matrix_rank(a), 2, 1, 0);
+    assert_true(largest(kn_sub(kn_matmul(kn_matmul(a, p), a), a)) < 1e-14);
+    assert_true(largest(kn_sub(kn_matmul(kn_matmul(p, a), p), p)) < 1e-14);
+}
+
+/* u and vh are orthogonal, and u s vh is a, also where vectors belong to no singular value. */
+static void check_svd(kn_tensor *a)
+{
+    kn_tensor *s, *vh, *u = kn_linalg_svd(a, true, &s, &vh);
+    const int64_t m = kn_size(a, 0), n = kn_size(a, 1), k = kn_size(s, 0);
+    CHECK_SHAPE(u, m, m);
+    CHECK_SHAPE(vh, n, n);
+    for (int i = 0; i < 2; i++) {
+        kn_tensor *q = i == 0 ? u : vh, *squares = kn_matmul(q, kn_t(q));
+        kn_tensor *line = kn_arange(0, (double)kn_size(q, 0), 1, .dtype = KN_I64);
+        assert_true(largest(kn_sub(squares, kn_to_dtype(kn_eq(kn_unsqueeze(line, 1), line), KN_F64))) < 1e-14);
+    }
+    kn_tensor *product = kn_matmul(kn_mul(kn_narrow(u, 1, 0, k), s), kn_narrow(vh, 0, 0, k));
+    assert_true(largest(kn_sub(product, a)) < 1e-14);
+}
+
+TENSOR_TEST(full_matrices_are_orthogonal)
+{
+    kn_tensor *column = kn_randn(KN_SHAPE(5, 1), .dtype = KN_F64), *row = kn_randn(KN_SHAPE(1, 3), .dtype = KN_F64);
+    check_svd(kn_randn(KN_SHAPE(5, 3), .dtype = KN_F64));
+    check_svd(kn_randn(KN_SHAPE(2, 6), .dtype = KN_F64));
+    check_svd(kn_matmul(column, row)); /* rank 1 */
+    check_svd(kn_zeros(KN_SHAPE(3, 4), .dtype = KN_F64));
+}
+
+TENSOR_TEST(norms_and_products)
+{
+    kn_tensor *a = kn_from_data(((double[]){1, -2, 3, 4, 0, -6}), KN_SHAPE(2, 3), .dtype = KN_F64);
+    CHECK_VALUES(kn_linalg_matrix_norm(a, KN_MATRIX_NORM_1, false), 9);
+    CHECK_VALUES(kn_linalg_matrix_norm(a, KN_MATRIX_NORM_MINUS_1, false), 2);
+    CHECK_VALUES(kn_linalg_matrix_norm(a, KN_MATRIX_NORM_INF, false), 10);
+    CHECK_VALUES(kn_linalg_matrix_norm(a, KN_MATRIX_NORM_MINUS_INF, false), 6);
+    CHECK_VALUES(kn_trace(a), 1);
+    CHECK_VALUES(kn_linalg_cross(kn_select(a, 0, 0), kn_select(a, 0, 1), -1), 12, 18, 8);
+}
+
+TENSOR_TEST(what_is_no_matrix_is_refused)
+{
+    kn_tensor *a = kn_ones(KN_SHAPE(2, 3)), *vector = kn_ones(KN_SHAPE(3)), *r;
+    assert_null(kn_linalg_cholesky(a, false));
+    CHECK_ERROR(KN_ERR_SHAPE, "linalg_cholesky: a must be batches of square matrices, not");
+    assert_null(kn_linalg_qr(vector, KN_QR_REDUCED, &r));
+    CHECK_ERROR(KN_ERR_SHAPE, "linalg_qr: a must have at least 2 dimensions");
+    assert_null(kn_linalg_solve(kn_ones(KN_SHAPE(3, 3)), a));
+    CHECK_ERROR(KN_ERR_SHAPE, "linalg_solve: a, ", "differ in the number of rows");
+    assert_null(kn_linalg_solve(kn_ones(KN_SHAPE(2, 2, 2)), kn_ones(KN_SHAPE(3, 2, 1))));
+    CHECK_ERROR(KN_ERR_SHAPE, "linalg_solve: the batches of", "do not broadcast");
+    assert_null(kn_linalg_cross(a, kn_t(a), 0));
+    CHECK_ERROR(KN_ERR_SHAPE, "linalg_cross: dimension 0 of a must have 3 elements");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(matrices_without_a_factorisation), TEST(matrices_of_low_rank),
+        TEST(full_matrices_are_orthogonal),     TEST(norms_and_products),
+        TEST(what_is_no_matrix_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
