@@ -1,6 +1,7 @@
-/* norm.c - normalisation of batches in training, of layers, root mean squares and groups, forward and backward (gradients of the input, the
- * weight and the bias). Bytes: forward reads the input and writes the output; backward reads the input and the gradient
- * and writes a gradient. A second pass over the input, unavoidable if it does not fit in the cache, is not counted. */
+/* norm.c - normalisation of batches in training, of layers, root mean squares and groups, forward and backward
+ * (gradients of the input, the weight and the bias). Bytes: forward reads the input and writes the output; backward
+ * reads the input and the gradient and writes a gradient. A second pass over the input, unavoidable if it does not fit
+ * in the cache, is not counted. */
 #include "bench.h"
 
 static kn_tensor *batch_norm(kn_tensor *const *x, const double *p)

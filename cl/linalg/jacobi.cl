@@ -118,7 +118,7 @@ kernel void linalg_eigh_finish(KN_IN(a), KN_INOUT(values), KN_INOUT(v), const lo
     }
 }
 
-/* --- svd: of a tall a [m, n], given as its transpose: the rows of u [m or n, m] and v [n, n] are the vectors --------- */
+/* --- svd: of a tall a [m, n], given as its transpose: the rows of u [m or n, m] and v [n, n] are the vectors ------ */
 
 static inline T dot(const global T *x, const global T *y, long count)
 {

@@ -10,9 +10,9 @@
  *     evaluate(net);
  *     kn_averaged_model_swap(ema);
  *
- * The averages are tensors of the parameters' shapes, dtypes and devices; buffers may be averaged likewise. After SWA the
- * statistics of batch normalisation are to be computed anew: reset them and apply the module, in training mode, to the
- * training data (torch.optim.swa_utils.update_bn). */
+ * The averages are tensors of the parameters' shapes, dtypes and devices; buffers may be averaged likewise. After SWA
+ * the statistics of batch normalisation are to be computed anew: reset them and apply the module, in training mode, to
+ * the training data (torch.optim.swa_utils.update_bn). */
 #ifndef KOINE_AVERAGED_MODEL_H
 #define KOINE_AVERAGED_MODEL_H
 

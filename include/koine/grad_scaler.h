@@ -1,5 +1,5 @@
-/* koine/grad_scaler.h - torch.amp.GradScaler: gradients of float16 that would underflow are kept large by a factor of the
- * loss, which adapts itself.
+/* koine/grad_scaler.h - torch.amp.GradScaler: gradients of float16 that would underflow are kept large by a factor of
+ * the loss, which adapts itself.
  *
  *     kn_grad_scaler *scaler = kn_grad_scaler_new();
  *     ...
@@ -9,9 +9,9 @@
  *     kn_grad_scaler_step(scaler, optim);                // no step if a gradient is infinite or NaN
  *     kn_grad_scaler_update(scaler);
  *
- * The factor is on the device, and nothing waits: a step is skipped there. (NAdam, RAdam, Adamax, ASGD, LAMB and Adagrad
- * compute with the number of the step on the host, so for these kn_grad_scaler_step does wait.) An optimizer that has
- * been stepped by a scaler counts its steps on the device. */
+ * The factor is on the device, and nothing waits: a step is skipped there. (NAdam, RAdam, Adamax, ASGD, LAMB and
+ * Adagrad compute with the number of the step on the host, so for these kn_grad_scaler_step does wait.) An optimizer
+ * that has been stepped by a scaler counts its steps on the device. */
 #ifndef KOINE_GRAD_SCALER_H
 #define KOINE_GRAD_SCALER_H
 

@@ -13,16 +13,16 @@ KN_BEGIN_DECLS
 KN_API kn_tensor *kn_init_uniform_with_(kn_tensor *tensor, double low, double high, const kn_random_params *params);
 KN_API kn_tensor *kn_init_normal_with_(kn_tensor *tensor, double mean, double std, const kn_random_params *params);
 /* Without random numbers, which torch.nn.init has for completeness: every element `value` / 0 / 1 / the identity, of a
- * matrix / of a convolution's weight [out, in, field...], of 3 to 5 dimensions: the first min(out, in) / groups channels
- * of each group are passed on. */
+ * matrix / of a convolution's weight [out, in, field...], of 3 to 5 dimensions: the first min(out, in) / groups
+ * channels of each group are passed on. */
 KN_API kn_tensor *kn_init_constant_(kn_tensor *tensor, double value);
 KN_API kn_tensor *kn_init_zeros_(kn_tensor *tensor);
 KN_API kn_tensor *kn_init_ones_(kn_tensor *tensor);
 KN_API kn_tensor *kn_init_eye_(kn_tensor *tensor);
 KN_API kn_tensor *kn_init_dirac_(kn_tensor *tensor, int64_t groups);
 
-/* The recommended gain of a nonlinearity: "linear", "sigmoid", "conv2d", ... 1, "tanh" 5/3, "relu" sqrt(2), "leaky_relu"
- * sqrt(2 / (1 + a^2)) with the negative slope `a`, "selu" 3/4. NaN with an error for other names. */
+/* The recommended gain of a nonlinearity: "linear", "sigmoid", "conv2d", ... 1, "tanh" 5/3, "relu" sqrt(2),
+ * "leaky_relu" sqrt(2 / (1 + a^2)) with the negative slope `a`, "selu" 3/4. NaN with an error for other names. */
 KN_API double kn_init_calculate_gain(const char *nonlinearity, double a);
 
 typedef enum kn_fan_mode { KN_FAN_IN = 0, KN_FAN_OUT } kn_fan_mode;

@@ -57,13 +57,13 @@ KN_API kn_tensor *kn_multi_margin_loss_with(kn_tensor *input, kn_tensor *target,
     KN_CALL(kn_multi_margin_loss_with(input, target,                                                                   \
                                       &(kn_multi_margin_loss_params){KN_MULTI_MARGIN_LOSS_DEFAULTS, __VA_ARGS__}))
 
-/* Hinge loss of several classes per row: the sum of max(0, 1 - x[t] + x[c]) over the targets t and the classes c that are
- * not, divided by C. input and target [N, C] or [C]; a row's targets are class indices (int64, int32) up to the first
- * negative one. Needs memory for N C C elements. */
+/* Hinge loss of several classes per row: the sum of max(0, 1 - x[t] + x[c]) over the targets t and the classes c that
+ * are not, divided by C. input and target [N, C] or [C]; a row's targets are class indices (int64, int32) up to the
+ * first negative one. Needs memory for N C C elements. */
 KN_API kn_tensor *kn_multilabel_margin_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction);
 
-/* --- of differences: shapes broadcast ------------------------------------------------------------------------------- *
- * Operators l1_loss, mse_loss and huber_loss also take a weight of the input's shape (koine/operators.h). */
+/* --- of differences: shapes broadcast -------------------------------------------------------------------------------
+ * * Operators l1_loss, mse_loss and huber_loss also take a weight of the input's shape (koine/operators.h). */
 
 KN_API kn_tensor *kn_l1_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction);  /* |input - target| */
 KN_API kn_tensor *kn_mse_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction); /* (input - target)^2 */
@@ -165,7 +165,7 @@ KN_API kn_tensor *kn_gaussian_nll_loss_with(kn_tensor *input, kn_tensor *target,
     KN_CALL(kn_gaussian_nll_loss_with(input, target, var,                                                              \
                                       &(kn_gaussian_nll_loss_params){KN_GAUSSIAN_NLL_LOSS_DEFAULTS, __VA_ARGS__}))
 
-/* --- of signs: targets are 1 or -1; shapes broadcast ---------------------------------------------------------------- */
+/* --- of signs: targets are 1 or -1; shapes broadcast -------------------------------------------------------------- */
 
 /* log(1 + exp(-target input)) */
 KN_API kn_tensor *kn_soft_margin_loss(kn_tensor *input, kn_tensor *target, kn_reduction reduction);
@@ -198,7 +198,7 @@ KN_API kn_tensor *kn_margin_ranking_loss_with(kn_tensor *input1, kn_tensor *inpu
     KN_CALL(kn_margin_ranking_loss_with(                                                                               \
         input1, input2, target, &(kn_margin_ranking_loss_params){KN_MARGIN_RANKING_LOSS_DEFAULTS, __VA_ARGS__}))
 
-/* --- of distances (koine/distance.h) -------------------------------------------------------------------------------- */
+/* --- of distances (koine/distance.h) ------------------------------------------------------------------------------ */
 
 typedef struct kn_cosine_embedding_loss_params {
     kn_reduction reduction; /* default mean */
@@ -207,8 +207,8 @@ typedef struct kn_cosine_embedding_loss_params {
 #define KN_COSINE_EMBEDDING_LOSS_DEFAULTS .margin = 0
 KN_API kn_cosine_embedding_loss_params kn_cosine_embedding_loss_params_init(void);
 
-/* 1 - cos where the target is 1, max(0, cos - margin) where it is -1, 0 elsewhere; cos is the cosine of the angle between
- * the rows of input1 and input2. Inputs [N, D] and target [N], or inputs [D] and one target. */
+/* 1 - cos where the target is 1, max(0, cos - margin) where it is -1, 0 elsewhere; cos is the cosine of the angle
+ * between the rows of input1 and input2. Inputs [N, D] and target [N], or inputs [D] and one target. */
 KN_API kn_tensor *kn_cosine_embedding_loss_with(kn_tensor *input1, kn_tensor *input2, kn_tensor *target,
                                                 const kn_cosine_embedding_loss_params *params);
 #define kn_cosine_embedding_loss(input1, input2, target, ...)                                                          \
@@ -266,11 +266,11 @@ KN_API kn_ctc_loss_params kn_ctc_loss_params_init(void);
 /* Graves et al., "Connectionist Temporal Classification" (2006): minus the logarithm of the probability of a target
  * sequence, summed over all its alignments with the input. log_probs [T, N, C] or [T, C]: log-probabilities, as from
  * kn_log_softmax. target: labels (int64 or int32), [N, S], padded, or all targets one after another in one dimension.
- * input_lengths and target_lengths [N], or one number: integers, at most T and S. A label outside 0 .. C - 1, or a length
- * that does not fit, is reported when the device is next synchronised or read. Targets one after another make the
- * function wait for target_lengths; otherwise everything stays on the device. A loss without an alignment is infinite,
- * its gradient NaN. The gradient is that of log_probs; PyTorch's, which is only right for those of a softmax, adds
- * exp(log_probs), which the gradient of kn_log_softmax removes. */
+ * input_lengths and target_lengths [N], or one number: integers, at most T and S. A label outside 0 .. C - 1, or a
+ * length that does not fit, is reported when the device is next synchronised or read. Targets one after another make
+ * the function wait for target_lengths; otherwise everything stays on the device. A loss without an alignment is
+ * infinite, its gradient NaN. The gradient is that of log_probs; PyTorch's, which is only right for those of a
+ * softmax, adds exp(log_probs), which the gradient of kn_log_softmax removes. */
 KN_API kn_tensor *kn_ctc_loss_with(kn_tensor *log_probs, kn_tensor *target, kn_tensor *input_lengths,
                                    kn_tensor *target_lengths, const kn_ctc_loss_params *params);
 #define kn_ctc_loss(log_probs, target, input_lengths, target_lengths, ...)                                             \

@@ -86,8 +86,8 @@ KN_API kn_module *kn_models_mlp(const int64_t *sizes, int count);
 /* --- language ----------------------------------------------------------------------------------------------------- */
 
 /* GPT-2 (Radford et al. 2019). Input: tokens [N, T], int64; result: logits [N, T, vocab_size] of the next token. The
- * head shares the embedding's weight. Names are those of the published files (wte.weight, h.0.attn.c_attn.weight), which
- * also hold masks that are not needed here:
+ * head shares the embedding's weight. Names are those of the published files (wte.weight, h.0.attn.c_attn.weight),
+ * which also hold masks that are not needed here:
  *
  *     kn_module *net = kn_models_gpt2();
  *     kn_module_load(net, "model.safetensors", .strict = false);

@@ -1,5 +1,5 @@
-/* koine/norm.h - normalisation: of batches, layers, groups and instances; vectors of norm 1; softmax. Tensor expressions (koine/tensor.h) of floating
- * dtypes. */
+/* koine/norm.h - normalisation: of batches, layers, groups and instances; vectors of norm 1; softmax. Tensor
+ * expressions (koine/tensor.h) of floating dtypes. */
 #ifndef KOINE_NORM_H
 #define KOINE_NORM_H
 
@@ -56,8 +56,8 @@ typedef struct kn_rms_norm_params {
 #define KN_RMS_NORM_DEFAULTS .eps = -1
 KN_API kn_rms_norm_params kn_rms_norm_params_init(void);
 
-/* Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019): x / sqrt(mean(x^2) + eps) weight, with the mean over
- * the last `ndim` dimensions of x, whose sizes must be `shape`. */
+/* Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019): x / sqrt(mean(x^2) + eps) weight, with the mean
+ * over the last `ndim` dimensions of x, whose sizes must be `shape`. */
 KN_API kn_tensor *kn_rms_norm_with(kn_tensor *x, int ndim, const int64_t *shape, const kn_rms_norm_params *params);
 #define kn_rms_norm(x, shape, ...)                                                                                     \
     KN_CALL(kn_rms_norm_with(x, shape, &(kn_rms_norm_params){KN_RMS_NORM_DEFAULTS, __VA_ARGS__}))
@@ -69,8 +69,8 @@ typedef struct kn_group_norm_params {
 #define KN_GROUP_NORM_DEFAULTS .eps = 1e-5
 KN_API kn_group_norm_params kn_group_norm_params_init(void);
 
-/* Wu and He, "Group Normalization" (2018): the formula of kn_layer_norm for x [N, C] or [N, C, d...], with statistics of
- * each sample and each of num_groups groups of C / num_groups neighbouring channels. */
+/* Wu and He, "Group Normalization" (2018): the formula of kn_layer_norm for x [N, C] or [N, C, d...], with statistics
+ * of each sample and each of num_groups groups of C / num_groups neighbouring channels. */
 KN_API kn_tensor *kn_group_norm_with(kn_tensor *x, int64_t num_groups, const kn_group_norm_params *params);
 #define kn_group_norm(x, num_groups, ...)                                                                              \
     KN_CALL(kn_group_norm_with(x, num_groups, &(kn_group_norm_params){KN_GROUP_NORM_DEFAULTS, __VA_ARGS__}))
@@ -87,8 +87,8 @@ typedef struct kn_instance_norm_params {
 KN_API kn_instance_norm_params kn_instance_norm_params_init(void);
 
 /* Ulyanov et al., "Instance Normalization" (2016): kn_group_norm of x [N, C, d...] with one channel per group, and more
- * than one value in each. Running estimates, if given, are updated in place as those of kn_batch_norm, with the means over
- * the batch of each sample's mean and unbiased variance. */
+ * than one value in each. Running estimates, if given, are updated in place as those of kn_batch_norm, with the means
+ * over the batch of each sample's mean and unbiased variance. */
 KN_API kn_tensor *kn_instance_norm_with(kn_tensor *x, const kn_instance_norm_params *params);
 #define kn_instance_norm(x, ...)                                                                                       \
     KN_CALL(kn_instance_norm_with(x, &(kn_instance_norm_params){KN_INSTANCE_NORM_DEFAULTS, __VA_ARGS__}))

@@ -108,8 +108,8 @@ KN_API kn_tensor *kn_bernoulli_with_(kn_tensor *tensor, double p, const kn_rando
 #define kn_bernoulli_(tensor, p, ...)                                                                                  \
     KN_CALL(kn_bernoulli_with_(tensor, p, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
 
-/* exp of a normal deviate / density lambd exp(-lambd x), x > 0 / the number of trials up to the first success, 1, 2, ...
- * (any dtype) / median + sigma tan(pi (u - 1/2)) / normal, but only from a to b / integers low .. high - 1 (any
+/* exp of a normal deviate / density lambd exp(-lambd x), x > 0 / the number of trials up to the first success, 1, 2,
+ * ... (any dtype) / median + sigma tan(pi (u - 1/2)) / normal, but only from a to b / integers low .. high - 1 (any
  * dtype). */
 KN_API kn_tensor *kn_log_normal_with_(kn_tensor *tensor, double mean, double std, const kn_random_params *params);
 KN_API kn_tensor *kn_exponential_with_(kn_tensor *tensor, double lambd, const kn_random_params *params);
@@ -156,9 +156,9 @@ typedef struct kn_multinomial_params {
 } kn_multinomial_params;
 #define KN_MULTINOMIAL_DEFAULTS .replacement = false
 KN_API kn_multinomial_params kn_multinomial_params_init(void);
-/* torch.multinomial: `num_samples` indices (int64) of each row of weights [C] or [N, C], which are 0 or more and need not
- * sum to 1. Without replacement an index is drawn once only; num_samples is then at most C, and indices of weight 0 come
- * last. A row whose weights are not finite or have no positive one gives index 0. */
+/* torch.multinomial: `num_samples` indices (int64) of each row of weights [C] or [N, C], which are 0 or more and need
+ * not sum to 1. Without replacement an index is drawn once only; num_samples is then at most C, and indices of weight
+ * 0 come last. A row whose weights are not finite or have no positive one gives index 0. */
 KN_API kn_tensor *kn_multinomial_with(kn_tensor *weights, int64_t num_samples, const kn_multinomial_params *params);
 #define kn_multinomial(weights, num_samples, ...)                                                                      \
     KN_CALL(kn_multinomial_with(weights, num_samples, &(kn_multinomial_params){KN_MULTINOMIAL_DEFAULTS, __VA_ARGS__}))

@@ -64,8 +64,8 @@ KN_API kn_tensor *kn_gru_cell(kn_tensor *x, kn_tensor *h, kn_tensor *weight_ih, 
 KN_API kn_tensor *kn_lstm_cell(kn_tensor *x, kn_tensor *h, kn_tensor *c, kn_tensor *weight_ih, kn_tensor *weight_hh,
                                kn_tensor *bias_ih, kn_tensor *bias_hh, kn_tensor **c_next);
 
-/* Sequences [steps, ...] of different lengths as one tensor, [longest, count, ...], or with batch_first [count, longest,
- * ...], with `padding_value` past their ends. */
+/* Sequences [steps, ...] of different lengths as one tensor, [longest, count, ...], or with batch_first [count,
+ * longest, ...], with `padding_value` past their ends. */
 KN_API kn_tensor *kn_pad_sequence(kn_tensor *const *sequences, int count, bool batch_first, double padding_value);
 
 KN_END_DECLS

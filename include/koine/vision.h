@@ -1,5 +1,5 @@
-/* koine/vision.h - images and other signals: resizing, sampling at given places, patches, moving channels into space and
- * back. Tensor expressions (koine/tensor.h).
+/* koine/vision.h - images and other signals: resizing, sampling at given places, patches, moving channels into space
+ * and back. Tensor expressions (koine/tensor.h).
  *
  * Signals are [N, C, L], images [N, C, H, W], volumes [N, C, D, H, W], of float64, float32, float16 or bfloat16; halves
  * are computed in float32 and rounded once. Sums have a fixed order: the same bits every time. */

@@ -140,7 +140,8 @@ static kn_status view_of(kn_tensor **tensor, kn_tensor *memory, const kn_geometr
     return kn_tensor_view(tensor, memory, geometry->ndim, geometry->shape, geometry->strides, geometry->offset - start);
 }
 
-kn_status kn_slice_new(const kn_base_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole, kn_tensor **part)
+kn_status kn_slice_new(const kn_base_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole,
+                       kn_tensor **part)
 {
     kn_tensor *memory = NULL;
     const kn_span_of_slice span = kn_slice_span(slice);

@@ -63,8 +63,9 @@ kn_span_of_slice kn_slice_span(const kn_base_slice *slice);
 
 /* Memory laid out as the slice's base, and the slice's view of it; owned references. Uninitialised, but zero where the
  * view reaches beyond the base. */
-kn_status kn_slice_new(const kn_base_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole, kn_tensor **part);
+kn_status kn_slice_new(const kn_base_slice *slice, kn_dtype dtype, kn_device *device, kn_tensor **whole,
+                       kn_tensor **part);
 
-/* The op of a regenerated view: input 0 is the base, the params are a kn_base_slice. The ops layer registers it when the
- * library is loaded. */
+/* The op of a regenerated view: input 0 is the base, the params are a kn_base_slice. The ops layer registers it when
+ * the library is loaded. */
 void kn_view_set_op(const kn_op *as_strided);

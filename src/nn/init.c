@@ -211,7 +211,8 @@ kn_tensor *kn_init_dirac_(kn_tensor *tensor, int64_t groups)
     return end(host, tensor, status);
 }
 
-/* Orthonormal rows, by the Gram-Schmidt process, twice for accuracy. The rows of random normal matrices are independent. */
+/* Orthonormal rows, by the Gram-Schmidt process, twice for accuracy. The rows of random normal matrices are
+ * independent. */
 static void orthonormalise(double *m, int64_t rows, int64_t columns)
 {
     for (int64_t i = 0; i < rows; i++) {

@@ -10,8 +10,8 @@
  * "kernel_size stride", or "=lambd" for the value alone; NULL: none. */
 kn_module *kn_layer_of_operator(const char *type_name, const kn_op *op, const void *params, const char *shown);
 
-/* The same for an operator whose last `count` inputs are tensors of the layer: buffers with the inputs' names. NULL ones
- * are left out. */
+/* The same for an operator whose last `count` inputs are tensors of the layer: buffers with the inputs' names. NULL
+ * ones are left out. */
 kn_module *kn_layer_with_buffers(const char *type_name, const kn_op *op, const void *params, const char *shown,
                                  kn_tensor *const *tensors, int count);
 

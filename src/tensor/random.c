@@ -186,8 +186,8 @@ static kn_status draw_contiguous(kn_tensor *tensor, const draw *d)
                                                       : draw_on_device(tensor, d, state);
 }
 
-/* Non-contiguous tensors, float16 and bfloat16, and integers that are made from real numbers, are drawn into a temporary
- * and copied. */
+/* Non-contiguous tensors, float16 and bfloat16, and integers that are made from real numbers, are drawn into a
+ * temporary and copied. */
 static kn_status draw_into(kn_tensor *tensor, const draw *d)
 {
     const bool is_real = kn_dtype_is_floating(tensor->dtype) || d->kind != DRAW_GEOMETRIC;

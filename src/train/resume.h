@@ -11,8 +11,8 @@
 /* Tensors: "module.NAME", "optim.NAME" and, once there is a best epoch, "best.NAME"; "trainer.course", float64 as
  * below; "trainer.history", float64 [epochs, columns], and, if steps are logged, "trainer.steps" and
  * "trainer.histograms" likewise; "trainer.rng", the generator's state, and "trainer.rng.replicas", [devices - 1,
- * bytes], if the module runs on several devices; the states of callbacks (callbacks.c); "scheduler.state", if there is a schedule. Metadata "monitor" and "mode",
- * and "setting.NAME" (settings.c). */
+ * bytes], if the module runs on several devices; the states of callbacks (callbacks.c); "scheduler.state", if there is
+ * a schedule. Metadata "monitor" and "mode", and "setting.NAME" (settings.c). */
 enum {
     KN_PROGRESS_EPOCH,
     KN_PROGRESS_BEST_EPOCH,

@@ -10,6 +10,7 @@ done | awk '/^#/ || more { more = /\\$/; next } 1' | tr '\n' ' ' | sed 's|/\*|\n
             "metric device_log history memory_block storage op rng_fork lr_scheduler grad_scaler averaged_model"
         split(list, names, " ")
         for (n in names) objects["kn_" names[n]]
+        large["kn_models_gpt2_with"]; large["kn_models_bert_with"] # NULL means half a gigabyte of parameters
         callbacks_only["kn_function_context"]; callbacks_only["kn_batch"] # the library makes them
     }
     # The arguments, at commas outside brackets.
@@ -27,6 +28,7 @@ done | awk '/^#/ || more { more = /\\$/; next } 1' | tr '\n' ' ' | sed 's|/\*|\n
         open = index($0, "(")
         name = substr($0, 1, open - 1); sub(/.*[ *]/, "", name)
         rest = substr($0, open + 1); sub(/\)$/, "", rest)
+        if (name in large) next
         split_arguments(rest)
         call = ""
         mask = 0

@@ -1,5 +1,5 @@
-/* test_vision_layers.c - layers that pad, resize, rearrange and pool: what they print, and that they are their functions;
- * padding modes of convolutions; refused parameters. */
+/* test_vision_layers.c - layers that pad, resize, rearrange and pool: what they print, and that they are their
+ * functions; padding modes of convolutions; refused parameters. */
 #include "support/check.h"
 
 #include <stdlib.h>

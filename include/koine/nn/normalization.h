@@ -8,12 +8,12 @@
 
 KN_BEGIN_DECLS
 
-/* Batch normalisation of [N, C] or [N, C, L] (1d), [N, C, H, W] (2d), [N, C, D, H, W] (3d); kn_batch_norm has the formula. Parameters weight
- * (1) and bias (0) if `affine`; buffers running_mean (0), running_var (1) and num_batches_tracked (int64, 0) if
- * `track_running_stats`. In training mode each pass updates the buffers in place on the device, without waiting; so
- * does each replay of a graph. In evaluation mode the running estimates are used, or, without tracking, the batch's
- * statistics. With kn_nn_data_parallel each device normalises its own part of the batch, and the first device's
- * statistics update the buffers, as in PyTorch. */
+/* Batch normalisation of [N, C] or [N, C, L] (1d), [N, C, H, W] (2d), [N, C, D, H, W] (3d); kn_batch_norm has the
+ * formula. Parameters weight (1) and bias (0) if `affine`; buffers running_mean (0), running_var (1) and
+ * num_batches_tracked (int64, 0) if `track_running_stats`. In training mode each pass updates the buffers in place on
+ * the device, without waiting; so does each replay of a graph. In evaluation mode the running estimates are used, or,
+ * without tracking, the batch's statistics. With kn_nn_data_parallel each device normalises its own part of the batch,
+ * and the first device's statistics update the buffers, as in PyTorch. */
 typedef struct kn_nn_batch_norm_params {
     int64_t num_features;     /* C */
     double eps;               /* default 1e-5 */

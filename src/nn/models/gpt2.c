@@ -1,5 +1,6 @@
-/* nn/models/gpt2.c - GPT-2 (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019). Names as in its
- * published files: wte.weight, h.0.attn.c_attn.weight, ln_f.weight. The weights of its linear layers are [in, out]. */
+/* nn/models/gpt2.c - GPT-2 (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019). Names as in
+ * its published files: wte.weight, h.0.attn.c_attn.weight, ln_f.weight. The weights of its linear layers are [in,
+ * out]. */
 #include <koine/activation.h>
 #include <koine/attention.h>
 #include <koine/init.h>

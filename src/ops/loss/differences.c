@@ -1,5 +1,5 @@
-/* ops/loss/differences.c - losses of the difference of input and target: absolute, squared, and both (smooth L1, Huber):
- * one or two launches forward, one per gradient backward. */
+/* ops/loss/differences.c - losses of the difference of input and target: absolute, squared, and both (smooth L1,
+ * Huber): one or two launches forward, one per gradient backward. */
 #include <koine/loss.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>

@@ -1,5 +1,5 @@
-/* ops/loss/element_loss.h - losses of a term per element of their inputs, which have one shape: forward, backward of the
- * first and second order and the reference follow from the terms.
+/* ops/loss/element_loss.h - losses of a term per element of their inputs, which have one shape: forward, backward of
+ * the first and second order and the reference follow from the terms.
  *
  *     static kn_element_codes codes[] = {
  *         KN_LOSS_CODES("l1", "xt", "", KN_NO_VECTORS, "fabs(x - t)", KN_LOSS_SLOPE(...), KN_LOSS_SLOPE(...))};
@@ -39,8 +39,8 @@ typedef struct kn_element_record {
 /* For `enter`: the record. The inputs are as they will be used. */
 void kn_element_loss_enter(kn_entry *entry, kn_reduction reduction, int variant, double p, double q);
 
-/* For `enter`, before that: broadcasts the first `count` inputs to one shape and converts them to one floating dtype. As
- * in PyTorch, that is the joint dtype of the expanded tensors, so a 0-dimensional one may widen it. */
+/* For `enter`, before that: broadcasts the first `count` inputs to one shape and converts them to one floating dtype.
+ * As in PyTorch, that is the joint dtype of the expanded tensors, so a 0-dimensional one may widen it. */
 kn_status kn_element_loss_join(kn_entry *entry, int count);
 
 /* Reduces a loss of elements, as public functions do. */

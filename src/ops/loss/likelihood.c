@@ -1,4 +1,5 @@
-/* ops/loss/likelihood.c - divergence and negative log-likelihoods of distributions: Kullback-Leibler, Poisson, Gauss. */
+/* ops/loss/likelihood.c - divergence and negative log-likelihoods of distributions: Kullback-Leibler, Poisson, Gauss.
+ */
 #include <koine/loss.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>

@@ -33,8 +33,8 @@ kn_tensor *kn_norm_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inp
 
 enum { KN_NORM_X, KN_NORM_WEIGHT, KN_NORM_BIAS, KN_NORM_INPUTS };
 
-/* What is computed of a row, by whether there are a weight and a bias; its statistics are saved: the mean's two parts, if
- * it is subtracted, and r = 1 / sqrt(variance + eps). */
+/* What is computed of a row, by whether there are a weight and a bias; its statistics are saved: the mean's two parts,
+ * if it is subtracted, and r = 1 / sqrt(variance + eps). */
 typedef struct kn_row_norm {
     kn_rows_code (*codes)[2];
     int statistics;

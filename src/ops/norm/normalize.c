@@ -42,8 +42,8 @@ kn_tensor *kn_normalize_with(kn_tensor *x, const kn_normalize_params *params)
 
 /* --- local responses ---------------------------------------------------------------------------------------------- */
 
-/* The mean over a window of channels is average pooling of [N, 1, C, rest]. With an even size the last window is one too
- * many. */
+/* The mean over a window of channels is average pooling of [N, 1, C, rest]. With an even size the last window is one
+ * too many. */
 static kn_tensor *mean_of_neighbours(kn_tensor *x, int64_t size)
 {
     const int64_t channels = x->shape[1], rest = kn_numel(x) / (x->shape[0] * channels);

@@ -1,5 +1,5 @@
-/* ops/pool/lp.c - power-average pooling: the norm of each window, (sum x^p)^(1/p), as PyTorch composes it: the average of
- * the powers times the window's size. */
+/* ops/pool/lp.c - power-average pooling: the norm of each window, (sum x^p)^(1/p), as PyTorch composes it: the average
+ * of the powers times the window's size. */
 #include <koine/pointwise.h>
 #include <koine/pool.h>
 

@@ -221,8 +221,8 @@ static bool keeps(const kn_resize_record *r, int i, int64_t size)
     return size == r->out_size[i] && (!own_step || r->kind == KN_RESIZE_LINEAR);
 }
 
-/* The dimensions in the order in which they are resized. The last one, whose elements are adjacent and are picked one by
- * one, comes when the others are small: first if those grow. */
+/* The dimensions in the order in which they are resized. The last one, whose elements are adjacent and are picked one
+ * by one, comes when the others are small: first if those grow. */
 static int order_of(int order[3], const kn_resize_record *r, const int64_t *size)
 {
     double growth = 1;

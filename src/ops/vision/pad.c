@@ -1,5 +1,5 @@
-/* ops/vision/pad.c - padding: constants are a fill and a copy of what is inside; other modes copy with one kernel, whose
- * backward pass takes one dimension after another. */
+/* ops/vision/pad.c - padding: constants are a fill and a copy of what is inside; other modes copy with one kernel,
+ * whose backward pass takes one dimension after another. */
 #include <koine/pad.h>
 #include <stdio.h>
 #include <string.h>

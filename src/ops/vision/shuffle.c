@@ -1,5 +1,5 @@
-/* ops/vision/shuffle.c - pixel_shuffle, pixel_unshuffle and channel_shuffle: a permutation of the dimensions between two
- * reshapes, whose gradients are theirs. */
+/* ops/vision/shuffle.c - pixel_shuffle, pixel_unshuffle and channel_shuffle: a permutation of the dimensions between
+ * two reshapes, whose gradients are theirs. */
 #include <koine/shape.h>
 #include <koine/vision.h>
 #include <string.h>
