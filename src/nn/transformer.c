@@ -250,7 +250,7 @@ kn_module *kn_nn_transformer_with(const kn_nn_transformer_params *params)
     static const kn_module_kind kind = {.forward_many = forward,
                                         .signature = {.inputs = INPUTS, .optional = INPUTS - 2, .outputs = 1},
                                         .is_layer = true};
-    const transformer self = {NULL};
+    const transformer self = {.encoder = NULL};
     params = params ? params : &(kn_nn_transformer_params){KN_NN_TRANSFORMER_DEFAULTS};
     kn_module *module = kn_layer_new_kind("Transformer", &kind, &self, sizeof self);
     if (!module)

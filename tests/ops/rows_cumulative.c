@@ -83,4 +83,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(cumulative_rows, rows);
+OP_TABLE(cumulative_rows, rows, .has_golden = true);

@@ -100,7 +100,7 @@ static const op_row rows[] = {
     {"index/nothing", build_index_two, {FLOATS(5, 7), INDICES(5, 0), INDICES(5, 0)}},
     {"scatter/rows", build_scatter, {FLOATS(5, 7), INDICES(5, 1, 6), FLOATS(2, 7)}, .layouts = true},
     {"scatter/repeated", build_scatter, {FLOATS(5, 7), INDICES(5, 11, 6), FLOATS(12, 7)}, .no_gradient = true},
-    {"scatter/in_place", build_scatter_in_place, {FLOATS(5, 7), INDICES(5, 1, 7), FLOATS(1, 7)}},
+    {"scatter_/in_place", build_scatter_in_place, {FLOATS(5, 7), INDICES(5, 1, 7), FLOATS(1, 7)}},
     {"scatter/value", build_scatter_value, {FLOATS(5, 7), INDICES(7, 5, 3)}},
     {"scatter/whole", build_scatter, {WHOLE(KN_U8, 0, 9, 5, 7), INDICES(5, 3, 7), WHOLE(KN_U8, 0, 9, 3, 7)}, .no_gradient = true},
     {"scatter_add/rows", build_scatter_add, {FLOATS(5, 7), INDICES(5, 11, 6), FLOATS(12, 7)}, .layouts = true},
@@ -120,21 +120,21 @@ static const op_row rows[] = {
     {"index_reduce/whole_mean", build_index_reduce, {WHOLE(KN_I64, -9, 9, 5, 7), INDICES(7, 4), WHOLE(KN_I64, -9, 9, 5, 4)}, REDUCE(1, KN_SCATTER_MEAN, false), .no_gradient = true, .full = true},
     {"index_add/rows", build_index_add, {FLOATS(5, 7), INDICES(5, 11), FLOATS(11, 7)}, .layouts = true},
     {"index_add/columns", build_index_add_last, {FLOATS(600, 3), INDICES(3, 5), FLOATS(600, 5)}},
-    {"index_add/in_place", build_index_add_in_place, {FLOATS(5, 7), INDICES(5, 11), FLOATS(11, 7)}},
+    {"index_add_/in_place", build_index_add_in_place, {FLOATS(5, 7), INDICES(5, 11), FLOATS(11, 7)}},
     {"index_add/to_a_part", build_index_add_part, {FLOATS(4, 7), INDICES(3, 2), FLOATS(2, 4)}},
     {"index_copy/rows", build_index_copy, {FLOATS(5, 7), INDICES(5, 1), FLOATS(1, 7)}},
-    {"index_copy/in_place", build_index_copy_in_place, {FLOATS(5, 7), INDICES(5, 1), FLOATS(1, 7)}},
+    {"index_copy_/in_place", build_index_copy_in_place, {FLOATS(5, 7), INDICES(5, 1), FLOATS(1, 7)}},
     {"index_fill/columns", build_index_fill, {FLOATS(5, 7), WHOLE(KN_I64, -7, 7, 3)}},
-    {"index_fill/in_place", build_index_fill_in_place, {FLOATS(5, 7), WHOLE(KN_I64, -7, 7, 3)}},
+    {"index_fill_/in_place", build_index_fill_in_place, {FLOATS(5, 7), WHOLE(KN_I64, -7, 7, 3)}},
     {"put/matrix", build_put, {FLOATS(5, 7), WHOLE(KN_I64, -35, 35, 4, 11), FLOATS(44)}},
-    {"put/in_place", build_put_in_place, {FLOATS(5, 7), WHOLE(KN_I64, -35, 35, 4, 11), FLOATS(4, 11)}},
+    {"put_/in_place", build_put_in_place, {FLOATS(5, 7), WHOLE(KN_I64, -35, 35, 4, 11), FLOATS(4, 11)}},
     {"index_put/apart", build_index_put, {FLOATS(5, 3, 7), INDICES(5, 11), INDICES(7, 11), FLOATS(3)}},
-    {"index_put/in_place", build_index_put_in_place, {FLOATS(5, 7, 2), WHOLE(KN_I64, -5, 5, 4, 1), WHOLE(KN_I64, -5, 5, 3), FLOATS(4, 3, 1)}},
+    {"index_put_/in_place", build_index_put_in_place, {FLOATS(5, 7, 2), WHOLE(KN_I64, -5, 5, 4, 1), WHOLE(KN_I64, -5, 5, 3), FLOATS(4, 3, 1)}},
     {"index_put/mask", build_index_put_mask, {FLOATS(5, 7, 2), WHOLE(KN_I64, 0, 2, 5, 7), FLOATS(2)}},
     {"masked_fill/matrix", build_masked_fill, {FLOATS(5, 7), WHOLE(KN_I64, 0, 2, 5, 7)}, .layouts = true},
     {"masked_fill/broadcast", build_masked_fill, {FLOATS(5, 1), WHOLE(KN_I64, 0, 2, 3, 1, 7)}},
     {"masked_fill/f16", build_masked_fill, {WHOLE(KN_F16, -9, 9, 5, 7), WHOLE(KN_I64, 0, 2, 7)}, .no_gradient = true, .full = true},
-    {"masked_fill/in_place", build_masked_fill_in_place, {FLOATS(5, 7), WHOLE(KN_I64, 0, 2, 7)}},
+    {"masked_fill_/in_place", build_masked_fill_in_place, {FLOATS(5, 7), WHOLE(KN_I64, 0, 2, 7)}},
     {"masked_fill/selected", build_masked_select, {FLOATS(5, 7), WHOLE(KN_I64, 0, 2, 7)}},
     {"masked_fill/scattered", build_masked_scatter, {FLOATS(5, 7), WHOLE(KN_I64, 0, 2, 5, 7), FLOATS(5, 8)}},
     {"embedding/matrix", build_embedding, {FLOATS(5, 7), INDICES(5, 3, 4)}},
@@ -147,4 +147,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(index_rows, rows);
+OP_TABLE(index_rows, rows, .has_golden = true);

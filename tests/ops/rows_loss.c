@@ -188,4 +188,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(loss_rows, rows);
+OP_TABLE(loss_rows, rows, .has_golden = true);

@@ -61,8 +61,10 @@ KN_API kn_module *kn_nn_gaussian_nll_loss_with(const kn_gaussian_nll_loss_params
 KN_API kn_module *kn_nn_margin_ranking_loss_with(const kn_margin_ranking_loss_params *params);
 KN_API kn_module *kn_nn_cosine_embedding_loss_with(const kn_cosine_embedding_loss_params *params);
 KN_API kn_module *kn_nn_triplet_margin_loss_with(const kn_triplet_margin_loss_params *params);
-KN_API kn_module *
-kn_nn_triplet_margin_with_distance_loss_with(const kn_triplet_margin_with_distance_loss_params *params);
+/* clang-format off */
+KN_API kn_module *kn_nn_triplet_margin_with_distance_loss_with(
+    const kn_triplet_margin_with_distance_loss_params *params);
+/* clang-format on */
 #define kn_nn_gaussian_nll_loss(...)                                                                                   \
     KN_CALL(kn_nn_gaussian_nll_loss_with(&(kn_gaussian_nll_loss_params){KN_GAUSSIAN_NLL_LOSS_DEFAULTS, __VA_ARGS__}))
 #define kn_nn_margin_ranking_loss(...)                                                                                 \

@@ -104,7 +104,7 @@ static weights weights_of(const kn_attention_problem *p, kn_tensor *key)
     const int last = -1;
     kn_tensor *scores = scores_of(p, key);
     if (!scores)
-        return (weights){NULL};
+        return (weights){.probabilities = NULL};
     if (kn_numel(scores) == 0) /* no keys */
         return (weights){scores, NULL, NULL};
     const kn_tensor_options options = {.dtype = scores->dtype, .device = scores->storage->device};

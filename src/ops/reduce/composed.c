@@ -138,7 +138,7 @@ static kn_tensor *areas(const char *function, kn_tensor *y, const kn_trapezoid_p
     if (y->ndim == 0)
         return kn_fail_null(KN_ERR_SHAPE, "%s: y has no dimensions; it must have at least 1", function);
     if (kn_dim_from_front(dim, p.dim, y->ndim) != KN_OK) {
-        kn_error_prefix(function);
+        kn_error_prefix("%s", function);
         return kn_error_make_sticky();
     }
     const int64_t n = y->shape[*dim], left = n > 1 ? n - 1 : 0;

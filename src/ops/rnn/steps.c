@@ -47,7 +47,7 @@ static const kn_implementation rows[] = {
      .prefers = kn_rnn_prefers_fused,
      .run = kn_rnn_fused,
      .timed_on = KN_TIMED_ON_CPUS},
-    {.name = "products", .run = kn_rnn_by_products},
+    {.name = "reference", .run = kn_rnn_by_products},
 };
 const kn_implementation_table kn_rnn_implementations = KN_IMPLEMENTATION_TABLE("rnn", rows, KN_FAMILY_MATMUL, NULL);
 
