@@ -43,7 +43,7 @@ INDEX_ROW(index_put, kn_index_put(x[0], KN_TENSORS(x[1], NULL, x[2]), x[3], .acc
 INDEX_ROW(index_put_in_place, kn_index_put_(kn_transpose(COPY, 0, 1), KN_TENSORS(x[1], x[2]), x[3], .accumulate = true))
 INDEX_ROW(index_put_mask, kn_index_put(x[0], KN_TENSORS(mask(x[1])), x[2]))
 INDEX_ROW(masked_fill, kn_masked_fill(x[0], mask(x[1]), 2))
-INDEX_ROW(masked_fill_in_place, kn_masked_fill_(COPY, mask(x[1]), -INFINITY))
+INDEX_ROW(masked_fill_in_place, kn_masked_fill_(COPY, mask(x[1]), -2))
 INDEX_ROW(masked_select, kn_masked_select(x[0], mask(x[1])))
 INDEX_ROW(masked_scatter, kn_masked_scatter(x[0], mask(x[1]), x[2]))
 INDEX_ROW(embedding, kn_embedding(x[1], x[0]))

@@ -4,6 +4,7 @@
 #include "ops/dispatch/operators.h"
 #include "support/as_gpu.h"
 #include "support/check.h"
+#include "support/full.h"
 
 #include <string.h>
 
@@ -125,7 +126,8 @@ TENSOR_TEST(each_gives_what_the_tape_gives)
         if (!kn_op_at(i)->backward_of)
             continue;
         check_one(kn_op_at(i), KN_F32);
-        check_one(kn_op_at(i), KN_F64);
+        if (kn_device_limits(kn_device_current())->is_cpu || test_full()) /* a simulated GPU has the same texts */
+            check_one(kn_op_at(i), KN_F64);
     }
 }
 
