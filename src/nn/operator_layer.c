@@ -36,16 +36,6 @@ static kn_status forward_many(kn_module *module, kn_tensor *const *inputs, kn_te
     return outputs[0] ? KN_OK : kn_error_status();
 }
 
-static const kn_op_param *param_called(const kn_op *op, const char *name, size_t length)
-{
-    for (int i = 0; i < kn_op_params_of(op)->count; i++) {
-        const kn_op_param *param = &kn_op_params_of(op)->rows[i];
-        if (strlen(param->name) == length && memcmp(param->name, name, length) == 0)
-            return param;
-    }
-    return NULL;
-}
-
 static void describe(kn_module *module, kn_text *text)
 {
     const operator_layer *self = module->self;
@@ -53,7 +43,7 @@ static void describe(kn_module *module, kn_text *text)
         const bool is_named = *at != '=';
         const char *name = at + !is_named;
         const size_t length = strcspn(name, " ");
-        const kn_op_param *param = param_called(self->op, name, length);
+        const kn_op_param *param = kn_op_find_param(self->op, name, length);
         kn_text_append(text, at > self->shown ? ", " : "");
         if (is_named)
             kn_text_format(text, "%.*s=", (int)length, name);

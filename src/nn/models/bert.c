@@ -2,7 +2,6 @@
  * embeddings.word_embeddings.weight, encoder.layer.0.attention.self.query.weight, pooler.dense.weight. */
 #include <koine/activation.h>
 #include <koine/attention.h>
-#include <koine/init.h>
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
@@ -15,14 +14,6 @@
 
 static kn_module *norm(int64_t size) { return kn_nn_layer_norm(KN_SHAPE(size), .eps = EPS); }
 static kn_module *linear(int64_t in, int64_t out) { return kn_model_linear(in, out, STD); }
-
-static kn_module *embedding(int64_t count, int64_t size)
-{
-    kn_module *table = kn_nn_embedding(.num_embeddings = count, .embedding_dim = size);
-    if (!table)
-        return NULL;
-    return kn_init_normal_(kn_module_get(table, "weight"), 0, STD) ? table : kn_layer_failed(table);
-}
 
 /* Child `child` applied to x and the mask of attention, or the residual. */
 static kn_tensor *apply_pair(kn_module *m, int child, kn_tensor *x, kn_tensor *second)
@@ -179,11 +170,12 @@ kn_module *kn_models_bert_with(const kn_models_bert_params *params)
     kn_module *layers = kn_model_sequence();
     for (int64_t i = 0; i < p->num_hidden_layers; i++)
         layers = kn_model_append(layers, layer(p));
-    kn_module *tables = kn_model_of_kind("BertEmbeddings", &embeds, NULL, 0,
-                                         KN_PARTS({"word_embeddings", embedding(p->vocab_size, n)},
-                                                  {"position_embeddings", embedding(p->max_position_embeddings, n)},
-                                                  {"token_type_embeddings", embedding(p->type_vocab_size, n)},
-                                                  {"LayerNorm", norm(n)}, {"dropout", kn_nn_dropout(.p = p->dropout)}));
+    kn_module *tables =
+        kn_model_of_kind("BertEmbeddings", &embeds, NULL, 0,
+                         KN_PARTS({"word_embeddings", kn_model_embedding(p->vocab_size, n, STD)},
+                                  {"position_embeddings", kn_model_embedding(p->max_position_embeddings, n, STD)},
+                                  {"token_type_embeddings", kn_model_embedding(p->type_vocab_size, n, STD)},
+                                  {"LayerNorm", norm(n)}, {"dropout", kn_nn_dropout(.p = p->dropout)}));
     return kn_model_of_kind(
         "BertModel", &whole, NULL, 0,
         KN_PARTS({"embeddings", tables},

@@ -32,15 +32,20 @@ kn_module *kn_model_of(const char *type_name, kn_forward_function forward, const
 
 kn_module *kn_model_sequence(void) { return kn_nn_sequential_of(NULL, 0); }
 
-kn_module *kn_model_append(kn_module *sequence, kn_module *child)
+kn_module *kn_model_add(kn_module *sequence, const char *name, kn_module *child)
 {
-    char name[16];
     if (!sequence) {
         kn_module_free(child);
         return NULL;
     }
-    snprintf(name, sizeof name, "%d", kn_module_child_count(sequence));
     return kn_nn_add_module(sequence, name, child) == KN_OK ? sequence : kn_layer_failed(sequence);
+}
+
+kn_module *kn_model_append(kn_module *sequence, kn_module *child)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%d", kn_module_child_count(sequence));
+    return kn_model_add(sequence, name, child);
 }
 
 /* --- layers ------------------------------------------------------------------------------------------------------- */
@@ -91,6 +96,14 @@ kn_module *kn_model_linear(int64_t in, int64_t out, double std)
     const bool done = kn_init_normal_(kn_module_get(linear, "weight"), 0, std) &&
                       kn_init_uniform_(kn_module_get(linear, "bias"), 0, 0);
     return done ? linear : kn_layer_failed(linear);
+}
+
+kn_module *kn_model_embedding(int64_t count, int64_t size, double std)
+{
+    kn_module *table = kn_nn_embedding(.num_embeddings = count, .embedding_dim = size);
+    if (!table)
+        return NULL;
+    return kn_init_normal_(kn_module_get(table, "weight"), 0, std) ? table : kn_layer_failed(table);
 }
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */

@@ -34,7 +34,8 @@ kn_module *kn_model_of_kind(const char *type_name, const kn_module_kind *kind, c
         .forward_many = function, .signature = {.inputs = 2, .optional = optional_, .outputs = 1}, .is_layer = true    \
     }
 
-/* Appends to a Sequential; children are named by index. Returns the Sequential. */
+/* Appends to a Sequential, by a name or by the index. Returns the Sequential. */
+kn_module *kn_model_add(kn_module *sequence, const char *name, kn_module *child);
 kn_module *kn_model_append(kn_module *sequence, kn_module *child);
 kn_module *kn_model_sequence(void); /* an empty one */
 
@@ -54,6 +55,9 @@ kn_module *kn_model_conv_norm(const kn_conv_norm *layer);
 
 /* A linear layer with weights from normal(0, std) and no bias at first. */
 kn_module *kn_model_linear(int64_t in, int64_t out, double std);
+
+/* An embedding with rows from normal(0, std). */
+kn_module *kn_model_embedding(int64_t count, int64_t size, double std);
 
 /* The modules of child `index`, applied. */
 static inline kn_tensor *kn_apply_child(kn_module *module, int index, kn_tensor *x)

@@ -32,33 +32,23 @@ static kn_module *layer(int64_t in, int64_t growth)
 
 /* --- the network -------------------------------------------------------------------------------------------------- */
 
-/* Adds a child to a Sequential by name. */
-static kn_module *add(kn_module *sequence, const char *name, kn_module *child)
-{
-    if (!sequence) {
-        kn_module_free(child);
-        return NULL;
-    }
-    return kn_nn_add_module(sequence, name, child) == KN_OK ? sequence : kn_layer_failed(sequence);
-}
-
 static kn_module *dense_block(int64_t in, int64_t growth, int count)
 {
     kn_module *block = kn_model_sequence();
     for (int i = 0; i < count; i++) {
         char name[24];
         snprintf(name, sizeof name, "denselayer%d", i + 1);
-        block = add(block, name, layer(in + i * growth, growth));
+        block = kn_model_add(block, name, layer(in + i * growth, growth));
     }
     return block;
 }
 
 static kn_module *transition(int64_t in)
 {
-    kn_module *t = add(kn_model_sequence(), "norm", norm(in));
-    t = add(t, "relu", kn_nn_relu());
-    t = add(t, "conv", kn_model_conv(in, in / 2, 1, 1, 1));
-    return add(t, "pool", kn_nn_avg_pool2d(.kernel_size = 2, .stride = 2));
+    kn_module *t = kn_model_add(kn_model_sequence(), "norm", norm(in));
+    t = kn_model_add(t, "relu", kn_nn_relu());
+    t = kn_model_add(t, "conv", kn_model_conv(in, in / 2, 1, 1, 1));
+    return kn_model_add(t, "pool", kn_nn_avg_pool2d(.kernel_size = 2, .stride = 2));
 }
 
 static kn_tensor *forward(kn_module *m, kn_tensor *x)
@@ -70,24 +60,24 @@ static kn_tensor *forward(kn_module *m, kn_tensor *x)
 static kn_module *densenet(const kn_models_params *params, int64_t growth, int64_t channels, const int blocks[4])
 {
     const bool small = params->small_images;
-    kn_module *features = add(kn_model_sequence(), "conv0",
-                              kn_model_conv(params->in_channels, channels, small ? 3 : 7, small ? 1 : 2, 1));
-    features = add(features, "norm0", norm(channels));
-    features = add(features, "relu0", kn_nn_relu());
+    kn_module *features = kn_model_add(kn_model_sequence(), "conv0",
+                                       kn_model_conv(params->in_channels, channels, small ? 3 : 7, small ? 1 : 2, 1));
+    features = kn_model_add(features, "norm0", norm(channels));
+    features = kn_model_add(features, "relu0", kn_nn_relu());
     if (!small)
-        features = add(features, "pool0", kn_nn_max_pool2d(.kernel_size = 3, .stride = 2, .padding = 1));
+        features = kn_model_add(features, "pool0", kn_nn_max_pool2d(.kernel_size = 3, .stride = 2, .padding = 1));
     for (int i = 0; i < 4; i++) {
         char name[24];
         snprintf(name, sizeof name, "denseblock%d", i + 1);
-        features = add(features, name, dense_block(channels, growth, blocks[i]));
+        features = kn_model_add(features, name, dense_block(channels, growth, blocks[i]));
         channels += blocks[i] * growth;
         if (i == 3)
             break;
         snprintf(name, sizeof name, "transition%d", i + 1);
-        features = add(features, name, transition(channels));
+        features = kn_model_add(features, name, transition(channels));
         channels /= 2;
     }
-    features = add(features, "norm5", norm(channels));
+    features = kn_model_add(features, "norm5", norm(channels));
     return KN_MODEL_OF("DenseNet", forward, {"features", features},
                        {"classifier", kn_nn_linear(.in_features = channels, .out_features = params->num_classes)});
 }

@@ -3,9 +3,9 @@
  * out]. */
 #include <koine/activation.h>
 #include <koine/attention.h>
-#include <koine/init.h>
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
+#include <koine/random.h>
 #include <koine/shape.h>
 #include <math.h>
 
@@ -15,14 +15,6 @@
 #define STD 0.02 /* of the initial weights */
 
 static kn_module *norm(int64_t size) { return kn_nn_layer_norm(KN_SHAPE(size)); }
-
-static kn_module *embedding(int64_t count, int64_t size)
-{
-    kn_module *table = kn_nn_embedding(.num_embeddings = count, .embedding_dim = size);
-    if (!table)
-        return NULL;
-    return kn_init_normal_(kn_module_get(table, "weight"), 0, STD) ? table : kn_layer_failed(table);
-}
 
 /* --- x weight + bias ---------------------------------------------------------------------------------------------- */
 
@@ -158,7 +150,7 @@ kn_module *kn_models_gpt2_with(const kn_models_gpt2_params *params)
     kn_module *blocks = kn_model_sequence();
     for (int64_t i = 0; i < p->n_layer; i++)
         blocks = kn_model_append(blocks, block(p));
-    return KN_MODEL_OF("GPT2", forward, {"wte", embedding(p->vocab_size, p->n_embd)},
-                       {"wpe", embedding(p->n_positions, p->n_embd)}, {"drop", kn_nn_dropout(.p = p->dropout)},
-                       {"h", blocks}, {"ln_f", norm(p->n_embd)});
+    return KN_MODEL_OF("GPT2", forward, {"wte", kn_model_embedding(p->vocab_size, p->n_embd, STD)},
+                       {"wpe", kn_model_embedding(p->n_positions, p->n_embd, STD)},
+                       {"drop", kn_nn_dropout(.p = p->dropout)}, {"h", blocks}, {"ln_f", norm(p->n_embd)});
 }

@@ -1,4 +1,5 @@
-/* ops/dispatch/autocast.c - see autocast.h. The lists are those of torch.amp for CUDA devices. */
+/* ops/dispatch/autocast.c - see autocast.h. The lists are those of torch.amp for CUDA devices; functions composed
+ * of operators, such as einsum, follow those. */
 #include "ops/dispatch/autocast.h"
 
 #include <koine/autograd.h>
@@ -27,7 +28,6 @@ static const char *const lower[] = {
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
-    "einsum",
     "gru",
     "gru_cell",
     "linear",
@@ -49,7 +49,6 @@ static const char *const full[] = {
     "acos",
     "asin",
     "binary_cross_entropy_with_logits",
-    "cdist",
     "cosh",
     "cosine_embedding_loss",
     "cosine_similarity",
@@ -57,7 +56,6 @@ static const char *const full[] = {
     "ctc_loss",
     "cumprod",
     "cumsum",
-    "dist",
     "erfinv",
     "exp",
     "expm1",
@@ -81,13 +79,11 @@ static const char *const full[] = {
     "nll_loss",
     "norm",
     "normalize",
-    "pdist",
     "poisson_nll_loss",
     "pow",
     "pow_scalar",
     "prod",
     "reciprocal",
-    "renorm",
     "rms_norm",
     "rsqrt",
     "sinh",
@@ -102,8 +98,7 @@ static const char *const full[] = {
 
 /* To the widest dtype of the inputs. */
 static const char *const widest[] = {
-    "addcdiv", "addcmul",     "atan2",     "bilinear",    "cat",   "cross",
-    "dot",     "grid_sample", "index_put", "scatter_add", "stack",
+    "addcdiv", "addcmul", "atan2", "cat", "dot", "grid_sample", "index_put", "scatter_add", "stack",
 };
 
 static int compare(const void *name, const void *entry) { return strcmp(name, *(const char *const *)entry); }

@@ -196,10 +196,10 @@ static bool read_value(const kn_op_param *param, void *at, word w)
     }
 }
 
-static const kn_op_param *find_param(const kn_op *op, word name)
+const kn_op_param *kn_op_find_param(const kn_op *op, const char *name, size_t length)
 {
     for (int i = 0; i < kn_op_params_of(op)->count; i++)
-        if (equals(name, kn_op_params_of(op)->rows[i].name))
+        if (equals((word){name, length}, kn_op_params_of(op)->rows[i].name))
             return &kn_op_params_of(op)->rows[i];
     return NULL;
 }
@@ -210,7 +210,7 @@ kn_status kn_op_params_read(const kn_op *op, void *params, const char *words)
         const word name = {words, strcspn(words, "= ")};
         const char *after = words + name.length + (words[name.length] == '=');
         const word value = {after, strcspn(after, " ")};
-        const kn_op_param *param = find_param(op, name);
+        const kn_op_param *param = kn_op_find_param(op, name.text, name.length);
         if (!param)
             return kn_fail(KN_ERR_ARGUMENT, "%s has no parameter \"%.*s\"", op->name, (int)name.length, name.text);
         if (!read_value(param, (char *)params + param->offset, value))
