@@ -60,6 +60,7 @@
 #include <koine/storage.h>
 #include <koine/stream.h>
 #include <koine/tensor.h>
+#include <koine/text.h>
 #include <koine/train.h>
 #include <koine/usage.h>
 #include <koine/version.h>
