@@ -11,6 +11,7 @@
 #include <koine/common.h>
 #include <koine/conv.h>
 #include <koine/create.h>
+#include <koine/csv.h>
 #include <koine/data.h>
 #include <koine/dataset.h>
 #include <koine/device.h>
