@@ -1,5 +1,5 @@
-/* sequence_networks.c - one training step, and inference, of recurrent networks that classify sequences: two layers of an LSTM or a
- * GRU, and a linear layer after the last step. */
+/* sequence_networks.c - one training step, and inference, of recurrent networks that classify sequences: two layers of
+ * an LSTM or a GRU, and a linear layer after the last step. */
 #include "bench.h"
 
 enum { LAYERS = 2, CLASSES = 10 };

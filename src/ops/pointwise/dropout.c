@@ -1,5 +1,5 @@
-/* ops/pointwise/dropout.c - dropout of elements, of whole channels and of whole samples. The mask is a function of the generator's state,
- * which is in the parameters: no tensor is saved. */
+/* ops/pointwise/dropout.c - dropout of elements, of whole channels and of whole samples. The mask is a function of the
+ * generator's state, which is in the parameters: no tensor is saved. */
 #include <koine/dropout.h>
 
 #include "ops/dispatch/invoke.h"
@@ -98,11 +98,14 @@ static kn_status dropout_reference(const kn_call *call)
 static void keep_draw(void *params) { kn_variable_keep(((kn_dropout_record *)params)->draw.live); }
 static void drop_draw(void *params) { kn_variable_drop(((kn_dropout_record *)params)->draw.live); }
 
+/* Without a draw if nothing is dropped: x is returned, as in PyTorch. */
 static kn_status draw_with(kn_entry *entry, double p, kn_generator *generator, int64_t inner)
 {
     const kn_tensor *x = entry->inputs[0];
     kn_dropout_record *own = kn_entry_record(entry, sizeof *own);
 
+    if (p == 0)
+        return kn_entry_return_input(entry);
     KN_TRY(kn_generator_check(generator, x->storage->device));
     own->p = p;
     own->inner = inner;
@@ -142,7 +145,7 @@ static kn_status stochastic_depth_enter(kn_entry *entry)
     if (args->mode == KN_STOCHASTIC_DEPTH_ROW && x->ndim == 0)
         return kn_fail(KN_ERR_SHAPE, "mode \"row\" takes an input with a batch, not %s",
                        kn_tensor_describe(text, sizeof text, x));
-    if (!args->training || args->p == 0)
+    if (!args->training)
         return kn_entry_return_input(entry);
     const int first = args->mode == KN_STOCHASTIC_DEPTH_ROW ? 1 : 0;
     return draw_with(entry, args->p, args->generator, kn_shape_numel(x->ndim - first, x->shape + first));
