@@ -39,6 +39,7 @@
 #include <koine/lr_scheduler.h>
 #include <koine/matmul.h>
 #include <koine/memory.h>
+#include <koine/metrics.h>
 #include <koine/models.h>
 #include <koine/module.h>
 #include <koine/native.h>
