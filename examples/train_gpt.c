@@ -99,11 +99,17 @@ static kn_status open_tokenizer(run *r, const char *text, size_t size)
     r->tokenizer = s->tokenizer != NULL ? kn_tokenizer_load(s->tokenizer)
                    : s->vocab > 0       ? kn_bpe_train(text, size, s->vocab)
                                         : kn_byte_tokenizer();
-    if (r->tokenizer == NULL || s->tokenizer != NULL || s->vocab == 0)
-        return kn_status_of(r->tokenizer);
+    return kn_status_of(r->tokenizer);
+}
+
+/* A learned tokenizer is written to --out, which the trainer has made by then. */
+static kn_status before_fit(kn_trainer *trainer, void *user)
+{
+    (void)trainer;
+    const run *r = user;
     char path[4096];
-    snprintf(path, sizeof path, "%s/tokenizer.json", s->out);
-    return kn_tokenizer_save(r->tokenizer, path);
+    snprintf(path, sizeof path, "%s/tokenizer.json", r->s->out);
+    return r->s->tokenizer == NULL && r->s->vocab > 0 ? kn_tokenizer_save(r->tokenizer, path) : KN_OK;
 }
 
 /* Training draws windows from anywhere in the first nine tenths; the rest is cut into windows once. */
@@ -291,7 +297,8 @@ static kn_status make_network(run *r)
                                 .quiet = s->quiet, .scheduler = r->schedule, .scheduler_per_step = true,
                                 .clip_grad_norm = s->clip, .precision = precision_of(s->precision));
     return r->trainer != NULL
-               ? kn_trainer_add_callback(r->trainer, &(kn_callback){.on_epoch_end = after_epoch, .user = r})
+               ? kn_trainer_add_callback(
+                     r->trainer, &(kn_callback){.on_fit_start = before_fit, .on_epoch_end = after_epoch, .user = r})
                : kn_error_status();
 }
 

@@ -67,7 +67,8 @@ char *text_files_read(const char *program, const char *path, size_t *size)
 void text_print(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        const unsigned char c = (unsigned char)text[i];
-        putchar((c < ' ' && c != '\n' && c != '\t') || c == 0x7f ? '?' : c);
+        const unsigned char c = (unsigned char)text[i], next = i + 1 < length ? (unsigned char)text[i + 1] : 0;
+        const bool is_control = (c < ' ' && c != '\n' && c != '\t') || c == 0x7f || (c == 0xc2 && next < 0xa0);
+        putchar(is_control ? '?' : c);
     }
 }

@@ -47,6 +47,7 @@ typedef struct defaults_table {
     X(optim) \
     X(sort) \
     X(tensors) \
+    X(text) \
     X(training) \
     X(user_code) \
     X(vision)
