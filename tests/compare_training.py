@@ -38,7 +38,7 @@ PRECISIONS = {"f64": 0, "f32": 0, "bf16": 4, "f16": 3}  # the kn_dtype of autoca
 
 
 class Resnet18:
-    RATES = {"sgd": 0.005, "adamw": 1e-3}
+    RATES = {"sgd": 0.002, "adamw": 1e-3}
     held_out = None
 
     def make(self):
