@@ -5,10 +5,10 @@
     python3 tests/compare_training.py gpt/adamw --steps 200        # also shows the loss on held-out text
     python3 tests/compare_training.py --write docs/models.md
 
-ResNet-18 for small images learns ten noisy patterns, a small GPT a text of Debian's byte by byte; each with SGD with
+ResNet-18 for small images learns noisy patterns, a small GPT a text of Debian's byte by byte; each with SGD with
 momentum and with AdamW. In float32 every loss must be PyTorch's within 1e-3, relative, and in float64 within 1e-8. In
-mixed precision (autocast to bfloat16, or to float16 with a gradient scaler) Koine's losses must be within 2 % of its own
-in float32. It is run by hand; it needs torchvision, transformers, PyTorch and build/lib/libkoine.so."""
+mixed precision (autocast to bfloat16, or to float16 with a gradient scaler) Koine's losses must be within 2 % of its
+own in float32. It is run by hand; it needs torchvision, transformers, PyTorch and build/lib/libkoine.so."""
 
 import argparse
 import ctypes
