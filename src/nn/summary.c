@@ -113,6 +113,11 @@ static void append_module(summary *out, kn_module *module, const char *name, int
         return;
     }
     end_line(out, line);
+    if (module->computed.count > 0 && module->kind.describe != NULL) { /* a layer has children only if parametrized */
+        line = (summary_line){.depth = depth + 1, .start = out->tree.length};
+        module->kind.describe(module, &out->tree);
+        end_line(out, line);
+    }
     append_children(out, module, depth + 1);
     line = (summary_line){.depth = depth, .start = out->tree.length};
     kn_text_append(&out->tree, ")");
