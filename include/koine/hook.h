@@ -55,7 +55,8 @@ typedef kn_status (*kn_forward_hook)(kn_module *module, kn_tensor *const *inputs
  * output without a gradient. */
 typedef kn_status (*kn_backward_pre_hook)(kn_module *module, kn_tensor **grad_outputs, int num_outputs, void *user);
 /* Runs when the gradients of the inputs are known; NULL: an input without a gradient. May replace those that are not
- * NULL. If no input requires a gradient, runs with those of the outputs. */
+ * NULL. If no input requires a gradient, runs with those of the outputs. Does not run if the gradient reached the inputs
+ * past the outputs, as in the backward pass of a gradient (create_graph). */
 typedef kn_status (*kn_backward_hook)(kn_module *module, kn_tensor **grad_inputs, int num_inputs,
                                       kn_tensor *const *grad_outputs, int num_outputs, void *user);
 

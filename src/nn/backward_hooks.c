@@ -16,6 +16,7 @@ typedef struct kn_backward_link {
     int num_inputs, num_outputs;
     bool has_inputs;          /* there is a node for the inputs */
     kn_tensor **grad_outputs; /* [num_outputs] from the outputs' node to the inputs' */
+    bool was_at_outputs;      /* they are set: gradients may also reach the inputs past the outputs, in second passes */
 } kn_backward_link;
 
 static void drop_gradients(kn_backward_link *link)
@@ -24,6 +25,7 @@ static void drop_gradients(kn_backward_link *link)
         kn_release(link->grad_outputs[o]);
         link->grad_outputs[o] = NULL;
     }
+    link->was_at_outputs = false;
 }
 
 static void release(kn_backward_link *link)
@@ -133,7 +135,8 @@ static kn_status at_outputs(kn_grad_call *call)
     const gradients g = {.outputs = block, .inputs = block + link->num_outputs};
     kn_status status = outputs_backward(link, call->grad_outputs, g);
     drop_gradients(link);
-    for (int o = 0; o < link->num_outputs && status == KN_OK && link->has_inputs; o++)
+    link->was_at_outputs = status == KN_OK && link->has_inputs;
+    for (int o = 0; o < link->num_outputs && link->was_at_outputs; o++)
         link->grad_outputs[o] = kn_retain(g.outputs[o]);
     if (status == KN_OK)
         status = pass_on(call, g.outputs);
@@ -149,7 +152,9 @@ static kn_status at_inputs(kn_grad_call *call)
         return KN_ERR_MEMORY;
     for (int i = 0; i < link->num_inputs; i++)
         list[i] = call->grad_outputs[i];
-    kn_status status = run_hooks(link, KN_HOOK_BACKWARD, (gradients){.inputs = list, .outputs = link->grad_outputs});
+    kn_status status = KN_OK;
+    if (link->was_at_outputs)
+        status = run_hooks(link, KN_HOOK_BACKWARD, (gradients){.inputs = list, .outputs = link->grad_outputs});
     if (status == KN_OK)
         status = check(link, call->grad_outputs, list, link->num_inputs);
     if (status == KN_OK)
