@@ -13,10 +13,12 @@ static kn_status forward(kn_module *module, kn_tensor *const *inputs, kn_tensor 
                    module->type_name);
 }
 
-static kn_module *new_container(const char *type_name)
+static kn_module *new_container(const char *type_name, bool of_tensors)
 {
-    static const kn_module_kind kind = {
-        .forward_many = forward, .signature = {.inputs = 1, .outputs = 1}, .is_layer = true};
+    const kn_module_kind kind = {.forward_many = forward,
+                                 .signature = {.inputs = 1, .outputs = 1},
+                                 .lists_tensors = of_tensors,
+                                 .is_layer = true};
     return kn_layer_new_kind(type_name, &kind, NULL, 0);
 }
 
@@ -33,7 +35,7 @@ static kn_module *make(const char *type_name, const char *const *names, kn_modul
     const bool valid = count >= 0 && (count == 0 || modules);
     if (!valid)
         kn_fail(KN_ERR_ARGUMENT, "%s: %d modules, or the array of modules is NULL", type_name, count);
-    kn_module *container = valid ? new_container(type_name) : kn_error_make_sticky();
+    kn_module *container = valid ? new_container(type_name, false) : kn_error_make_sticky();
     bool failed = !container;
     for (int i = 0; i < count && valid; i++) {
         char number[16];
@@ -72,7 +74,7 @@ static kn_module *make_of_tensors(const char *type_name, const char *const *name
 {
     if (count < 0 || (count > 0 && !tensors))
         return kn_fail_null(KN_ERR_ARGUMENT, "%s: %d tensors, or the array of tensors is NULL", type_name, count);
-    kn_module *container = new_container(type_name);
+    kn_module *container = new_container(type_name, true);
     bool failed = !container;
     for (int i = 0; i < count && !failed; i++) {
         char number[16];

@@ -57,8 +57,9 @@ typedef struct kn_module_kind {
     kn_activation activation;                              /* the activation this module is (ReLU, ReLU6), or none */
     /* of a parametrization: the inputs that give `value` (koine/parametrize.h); NULL: the value itself */
     kn_status (*right_inverse)(kn_module *module, kn_tensor *value, kn_tensor **originals);
-    bool keeps_order; /* activation(module(x)) == module(activation(x)): max pooling */
-    bool is_layer;    /* built in: its forward stores no tensors but the registered ones */
+    bool keeps_order;   /* activation(module(x)) == module(activation(x)): max pooling */
+    bool lists_tensors; /* a ParameterList: its tensors are shown */
+    bool is_layer;      /* built in: its forward stores no tensors but the registered ones */
 } kn_module_kind;
 
 struct kn_module {
