@@ -101,6 +101,8 @@ static kn_status begin_copy(kn_computed_view *view, const kn_module *module)
 kn_status kn_computed_begin(kn_computed_view *view, kn_module *module)
 {
     view->module = module;
+    if (module->computed.count == 0)
+        return KN_OK;
     if (module->kind.is_layer)
         KN_TRY(begin_copy(view, module));
     const kn_status status = compute_all(module, &view->module->computed);

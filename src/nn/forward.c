@@ -103,8 +103,6 @@ static kn_status call_activated(kn_module *module, kn_tensor *const *inputs, kn_
                                 kn_activation activation)
 {
     kn_computed_view view;
-    if (module->computed.count == 0)
-        return call_kind(module, inputs, outputs, activation);
     KN_TRY(kn_computed_begin(&view, module));
     const kn_status status = call_kind(view.module, inputs, outputs, activation);
     kn_computed_end(&view);
