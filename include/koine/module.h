@@ -253,6 +253,9 @@ KN_API kn_module *kn_module_register_module(kn_module *module, const char *name,
 
 KN_API int kn_module_child_count(const kn_module *module);
 KN_API kn_module *kn_module_child(const kn_module *module, int index); /* borrowed; NULL outside */
+/* Calls `function` with each module of the tree, children before their parents; a status other than KN_OK ends the walk
+ * and is returned. torch.nn.Module.apply: to initialise the layers of one kind, for example. */
+KN_API kn_status kn_module_apply(kn_module *module, kn_status (*function)(kn_module *module, void *user), void *user);
 /* A parameter or buffer by its dotted name, borrowed; NULL with an error. A tensor computed from others
  * (koine/parametrize.h, koine/prune.h) is computed, and owned as results are. */
 KN_API kn_tensor *kn_module_get(kn_module *module, const char *name);

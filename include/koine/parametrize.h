@@ -62,7 +62,7 @@ KN_API kn_status kn_parametrize_remove_parametrizations(kn_module *module, const
 /* --- norms -------------------------------------------------------------------------------------------------------- */
 
 /* g v / |v|, Salimans and Kingma 2016: original0 is g, the norm of each slice of `dim`, original1 is v. Files with the
- * older names weight_g and weight_v load, too. */
+ * names of torch.nn.utils.weight_norm, weight_g and weight_v, load too. */
 typedef struct kn_weight_norm_params {
     int dim; /* default 0; -1: one norm of the whole tensor (PyTorch's None) */
 } kn_weight_norm_params;
@@ -76,7 +76,8 @@ KN_API kn_status kn_parametrizations_weight_norm_with(kn_module *module, const c
 
 /* The tensor as a matrix of the rows `dim`, divided by its largest singular value, which power iterations estimate
  * (Miyato et al. 2018): buffers _u and _v, updated by each forward pass in training mode. A vector is divided by its
- * norm. In the second pass of a checkpointed module the estimate is that of the first. */
+ * norm. In the second pass of a checkpointed module the estimate is that of the first. Files with the names of
+ * torch.nn.utils.spectral_norm, weight_orig, weight_u and weight_v, load too. */
 typedef struct kn_spectral_norm_params {
     int n_power_iterations; /* default 1 */
     double eps;             /* default 1e-12: the least norm of u and v */

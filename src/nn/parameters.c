@@ -165,6 +165,15 @@ void kn_module_zero_grad(kn_module *module)
         kn_set_grad(list.tensors[i], NULL);
 }
 
+kn_status kn_module_apply(kn_module *module, kn_status (*function)(kn_module *module, void *user), void *user)
+{
+    if (module == NULL || function == NULL)
+        return kn_fail_argument_null("module_apply", module == NULL ? "module" : "function");
+    for (int i = 0; i < module->num_children; i++)
+        KN_TRY(kn_module_apply(module->children[i].module, function, user));
+    return function(module, user);
+}
+
 kn_module *kn_module_requires_grad_(kn_module *module, bool requires_grad)
 {
     if (module == NULL) {

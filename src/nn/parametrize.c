@@ -373,22 +373,28 @@ kn_status kn_parametrize_remove_parametrizations(kn_module *module, const char *
     return status;
 }
 
+/* --- older names --------------------------------------------------------------------------------------------------- */
+
+/* The ends of names below "parametrizations.NAME", and what torch.nn.utils's weight_norm and spectral_norm put behind NAME
+ * instead. */
+static const struct older_end {
+    const char *end, *older;
+} older_ends[] = {{".original0", "_g"}, {".original1", "_v"}, {".original", "_orig"}, {".0._u", "_u"}, {".0._v", "_v"}};
+
 bool kn_parametrize_older_name(kn_text *older, const char *name)
 {
-    static const char *const ends[] = {".original0", ".original1"};
-    static const char letters[] = "gv";
-    const char *found = NULL, *next = name;
-    while ((next = strstr(next, "parametrizations.")) != NULL)
-        found = next++;
-    const size_t length = strlen(name);
-    for (int i = 0; i < 2 && found != NULL; i++) {
-        if (length < strlen(ends[i]) || strcmp(name + length - strlen(ends[i]), ends[i]) != 0)
-            continue;
-        const char *own = found + sizeof container_name;
-        kn_text_append_bytes(older, name, (size_t)(found - name));
-        kn_text_append_bytes(older, own, (size_t)(name + length - strlen(ends[i]) - own));
-        kn_text_format(older, "_%c", letters[i]);
-        return true;
-    }
+    const char *list = NULL, *next = name;
+    while ((next = strstr(next, container_name)) != NULL)
+        list = next++;
+    const char *own = list != NULL ? list + sizeof container_name : NULL, *end = own;
+    while (end != NULL && *end != '\0' && *end != '.')
+        end++;
+    for (size_t i = 0; end != NULL && i < sizeof older_ends / sizeof older_ends[0]; i++)
+        if (strcmp(end, older_ends[i].end) == 0) {
+            kn_text_append_bytes(older, name, (size_t)(list - name));
+            kn_text_append_bytes(older, own, (size_t)(end - own));
+            kn_text_append(older, older_ends[i].older);
+            return true;
+        }
     return false;
 }

@@ -12,6 +12,6 @@ kn_tensor *kn_parametrize_target(const char *function, kn_module *module, const 
 kn_status kn_parametrize_with(const char *function, kn_module *module, const char *name, kn_module *parametrization,
                               kn_right_inverse right_inverse);
 
-/* The older name of a parametrized tensor in files, weight_g for parametrizations.weight.original0 and weight_v for
- * original1; false: `name` has none. */
+/* Appends the name that a tensor below "parametrizations" has in files of torch.nn.utils's older weight_norm and
+ * spectral_norm: weight_g for parametrizations.weight.original0, for example. false: it has none. */
 bool kn_parametrize_older_name(kn_text *older, const char *name);

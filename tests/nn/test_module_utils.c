@@ -121,8 +121,8 @@ TENSOR_TEST(tied_parameters_are_one)
     kn_module_free(other);
 }
 
-/* torch.nn.utils.weight_norm's names, which PyTorch's parametrizations also load. */
-TENSOR_TEST(older_names_of_weight_norm_load)
+/* The names of torch.nn.utils.weight_norm, which PyTorch's parametrizations also load, and spectral_norm. */
+TENSOR_TEST(older_names_load)
 {
     char path[64];
     snprintf(path, sizeof path, "/tmp/koine-older-%ld.safetensors", (long)getpid());
@@ -138,6 +138,16 @@ TENSOR_TEST(older_names_of_weight_norm_load)
     save_list(path, names, tensors, 4);
     assert_int_equal(kn_module_load(net, path), KN_ERR_FORMAT);
     CHECK_ERROR(KN_ERR_FORMAT, "unexpected: \"0.weight_x\"");
+    kn_module_free(net);
+    net = kn_nn_sequential(linear(2, 3));
+    CHECK_OK(kn_parametrizations_spectral_norm(kn_module_child(net, 0), "weight"));
+    const char *const spectral[] = {"0.bias", "0.weight_orig", "0.weight_u", "0.weight_v"};
+    save_list(path, spectral,
+              (kn_tensor *const[]){tensors[0], tensors[2], kn_full(KN_SHAPE(3), 4), kn_full(KN_SHAPE(2), 5)}, 4);
+    CHECK_OK(kn_module_load(net, path));
+    CHECK_VALUES(kn_module_get(net, "0.parametrizations.weight.original"), 1, 1, 1, 1, 1, 1);
+    CHECK_VALUES(kn_module_get(net, "0.parametrizations.weight.0._u"), 4, 4, 4);
+    CHECK_VALUES(kn_module_get(net, "0.parametrizations.weight.0._v"), 5, 5);
     remove(path);
     kn_module_free(net);
 }
@@ -170,6 +180,28 @@ TENSOR_TEST(parameters_by_number_and_by_name)
     kn_free(text);
     kn_module_free(list);
     kn_module_free(dict);
+}
+
+/* --- all modules --------------------------------------------------------------------------------------------------- */
+
+static kn_status add_type(kn_module *module, void *user)
+{
+    char *types = user;
+    strcat(strcat(types, kn_module_type_name(module)), " ");
+    return strcmp(kn_module_type_name(module), "Tanh") == 0 ? KN_ERR_STATE : KN_OK;
+}
+
+TENSOR_TEST(a_function_of_all_modules)
+{
+    char types[128] = "";
+    kn_module *net = kn_nn_sequential(linear(1, 1), kn_nn_sequential(kn_nn_relu()), kn_nn_flatten());
+    CHECK_OK(kn_module_apply(net, add_type, types));
+    assert_string_equal(types, "Linear ReLU Sequential Flatten Sequential ");
+    CHECK_OK(kn_nn_add_module(net, "tanh", kn_nn_tanh()));
+    assert_int_equal(kn_module_apply(net, add_type, types), KN_ERR_STATE);
+    assert_int_equal(kn_module_apply(net, NULL, NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "module_apply", "function");
+    kn_module_free(net);
 }
 
 /* --- one vector ---------------------------------------------------------------------------------------------------- */
@@ -220,9 +252,10 @@ TENSOR_TEST(errors_of_fusing)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_frozen_module_stays),           TEST(tied_parameters_are_one),
-        TEST(older_names_of_weight_norm_load), TEST(parameters_by_number_and_by_name),
-        TEST(parameters_as_a_vector),          TEST(errors_of_fusing),
+        TEST(a_frozen_module_stays),     TEST(tied_parameters_are_one),
+        TEST(older_names_load),          TEST(parameters_by_number_and_by_name),
+        TEST(parameters_as_a_vector),    TEST(errors_of_fusing),
+        TEST(a_function_of_all_modules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
