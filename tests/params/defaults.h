@@ -40,6 +40,7 @@ typedef struct defaults_table {
 } defaults_table;
 /* clang-format off */
 #define DEFAULTS_TABLES(X) \
+    X(features) \
     X(functions) \
     X(index) \
     X(losses) \
