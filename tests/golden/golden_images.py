@@ -108,7 +108,7 @@ def transforms():
         'horizontal_flip': F.horizontal_flip,
         'vertical_flip': F.vertical_flip,
         'rotate_31': lambda x: F.rotate(x, 31.0),
-        'rotate_bilinear': lambda x: F.rotate(x, -17.3, interpolation=Mode.BILINEAR),
+        'rotate_bilinear': lambda x: F.rotate(x, -17.3, interpolation=Mode.BILINEAR, fill=[0.0]),
         'rotate_fill': lambda x: F.rotate(x, 200.0, interpolation=Mode.BILINEAR, fill=[0.25 * scale(x)]),
         'rotate_180': lambda x: F.rotate(x, 180.0),
         'rotate_square_90': lambda x: F.rotate(F.center_crop(x, [12, 12]), 90.0),

@@ -41,7 +41,7 @@ static float nearest(const kn_picture *p, int64_t plane, float y, float x, float
     return is_inside(p, row, column) ? element(p, plane, row, column) : fill;
 }
 
-/* What is outside counts as `fill`. */
+/* As torchvision blends: by the weight of what is inside, of which the sum is made already. */
 static float bilinear(const kn_picture *p, int64_t plane, float y, float x, float fill)
 {
     const float top = floorf(y), left = floorf(x);
@@ -54,7 +54,7 @@ static float bilinear(const kn_picture *p, int64_t plane, float y, float x, floa
         sum += weight * element(p, plane, (int64_t)row, (int64_t)column);
         inside += weight;
     }
-    return sum + (1 - inside) * fill;
+    return (sum - fill) * inside + fill;
 }
 
 kn_status kn_picture_affine(kn_picture *picture, const double matrix[6], int interpolation, double fill)
