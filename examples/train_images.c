@@ -198,7 +198,7 @@ static void show_network(const run *r)
     const kn_parameter_list parameters = kn_module_parameters(r->net);
     int64_t count = 0;
     for (int i = 0; i < parameters.count; i++)
-        count += kn_numel(parameters.items[i].tensor);
+        count += kn_numel(parameters.tensors[i]);
     printf("network: %s, %lld parameters\n", r->model.name, (long long)count);
 }
 

@@ -31,6 +31,41 @@ static char *transformed(bool with, const kn_transform_dataset_params *params)
 }
 CALLS(kn_transform_dataset, kn_transform_dataset_params, , transformed(true, params), transformed(false, NULL))
 
+/* The order of the first epoch. */
+static char *sampled(kn_sampler *sampler)
+{
+    int64_t order[16];
+    char text[128] = "";
+    if (!sampler || kn_sampler_order(sampler, 0, 0, order) != KN_OK)
+        return show_error();
+    for (int64_t i = 0, used = 0; i < kn_sampler_length(sampler); i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%lld ", (long long)order[i]);
+    kn_sampler_free(sampler);
+    return strdup(text);
+}
+static const double some_weights[] = {1, 3, 2, 0};
+CALLS(kn_random_sampler, kn_random_sampler_params, sampled, kn_random_sampler_with(some_data(), params),
+      kn_random_sampler(some_data()))
+CALLS(kn_weighted_random_sampler, kn_weighted_random_sampler_params, sampled,
+      kn_weighted_random_sampler_with(some_weights, 4, 12, params), kn_weighted_random_sampler(some_weights, 4, 12))
+CALLS(kn_distributed_sampler, kn_distributed_sampler_params, sampled, kn_distributed_sampler_with(some_data(), params),
+      kn_distributed_sampler(some_data()))
+static char *split(bool with, const kn_random_split_params *params)
+{
+    kn_dataset *parts[1];
+    float sample[64];
+    int64_t target;
+    kn_status status = with ? kn_random_split_with(some_data(), KN_LENGTHS(1), parts, params)
+                            : kn_random_split(some_data(), KN_LENGTHS(1), parts);
+    if (status != KN_OK || kn_dataset_get(parts[0], 0, (void *[]){sample, &target}) != KN_OK)
+        return show_error();
+    char text[64];
+    snprintf(text, sizeof text, "%g", (double)sample[0]);
+    kn_dataset_free(parts[0]);
+    return strdup(text);
+}
+CALLS(kn_random_split, kn_random_split_params, , split(true, params), split(false, NULL))
+
 CALLS(kn_loader_new, kn_loader_params, show_loader, load(true, params), load(false, NULL))
 
 static kn_trainer *train(bool with, bool given, const kn_trainer_params *params)
@@ -77,6 +112,10 @@ CALLS(kn_profiler_table, kn_profiler_table_params, show_text, kn_profiler_table_
 /* clang-format off */
 DEFAULTS(training_defaults,
          ROW(kn_transform_dataset),
+         ROW(kn_random_sampler),
+         ROW(kn_weighted_random_sampler),
+         ROW(kn_distributed_sampler),
+         ROW(kn_random_split),
          ROW(kn_loader_new),
          NEEDS(kn_trainer_new),
          GIVEN(trainer_of_a_module, give_module),

@@ -16,6 +16,11 @@ typedef struct transformed {
 
 static int64_t length(void *self) { return kn_dataset_length(((transformed *)self)->base); }
 
+static kn_status lengths(void *self, int64_t index, int64_t *sizes)
+{
+    return kn_dataset_lengths(((transformed *)self)->base, index, sizes);
+}
+
 static void destroy(void *self)
 {
     transformed *data = self;
@@ -74,7 +79,7 @@ static kn_status find_field(int *index, const kn_dataset *base, const char *name
         return kn_fail(KN_ERR_ARGUMENT, "kn_transforms_dataset: the dataset has no field \"%s\"; %s", name,
                        kn_describe_names(there, sizeof there, base->names, base->num_fields));
     const kn_field *field = &base->fields[*index];
-    if (field->ndim == 3 && (field->dtype == KN_U8 || field->dtype == KN_F32) && kn_field_numel(field) > 0)
+    if (field->ndim == 3 && !field->varies && (field->dtype == KN_U8 || field->dtype == KN_F32) && kn_field_numel(field) > 0)
         return KN_OK;
     return kn_fail(
         KN_ERR_SHAPE,
@@ -101,7 +106,8 @@ static kn_status prepare(transformed *data, kn_field *result, const kn_dataset *
 /* Takes ownership of `base` only on success. */
 static kn_status make(kn_dataset **dataset, kn_dataset *base, const kn_transforms *transforms, const char *name)
 {
-    static const kn_dataset_functions functions = {.length = length, .get = get, .destroy = destroy};
+    static const kn_dataset_functions functions = {
+        .length = length, .get = get, .destroy = destroy, .lengths = lengths};
     transformed *data = kn_calloc(1, sizeof(*data));
     kn_field *fields = kn_calloc((size_t)base->num_fields, sizeof *fields), result = {.name = NULL};
     kn_status status = data && fields ? prepare(data, &result, base, transforms, name) : KN_ERR_MEMORY;
