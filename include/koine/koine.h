@@ -41,6 +41,7 @@
 #include <koine/matmul.h>
 #include <koine/memory.h>
 #include <koine/models.h>
+#include <koine/metrics.h>
 #include <koine/module.h>
 #include <koine/native.h>
 #include <koine/nn.h>
