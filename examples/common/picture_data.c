@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/fashion.h"
+
 typedef enum source { FOLDERS, MNIST, CIFAR10, CIFAR100 } source;
 
 static bool holds(const char *directory, const char *name)
@@ -108,16 +110,14 @@ static kn_status open_one(kn_dataset **dataset, source kind, const picture_model
 
 /* --- classes ------------------------------------------------------------------------------------------------------ */
 
-static const char fashion[] = "T-shirt/top\nTrouser\nPullover\nDress\nCoat\nSandal\nShirt\nSneaker\nBag\nAnkle boot\n";
-
 /* The names' lines. */
-static char *lines_of(const char *const *names, int64_t *count)
+static char *lines_of(const char *const *names, int64_t count)
 {
     size_t length = 1;
-    for (*count = 0; names[*count] != NULL; (*count)++)
-        length += strlen(names[*count]) + 1;
+    for (int64_t i = 0; i < count; i++)
+        length += strlen(names[i]) + 1;
     char *lines = calloc(length, 1);
-    for (int64_t i = 0, at = 0; i < *count && lines != NULL; i++)
+    for (int64_t i = 0, at = 0; i < count && lines != NULL; i++)
         at += sprintf(lines + at, "%s\n", names[i]);
     return lines;
 }
@@ -127,9 +127,11 @@ static void set_classes(picture_model *model, source kind, const picture_options
     const char *const *names = kn_dataset_classes(train);
     model->num_classes = kind == CIFAR100 ? 100 : 10;
     if (names != NULL)
-        model->classes = lines_of(names, &model->num_classes);
+        for (model->num_classes = 0; names[model->num_classes] != NULL;)
+            model->num_classes++;
     else if (kind == MNIST && strstr(options->directory, "fashion") != NULL)
-        model->classes = strdup(fashion);
+        names = fashion_classes;
+    model->classes = names != NULL ? lines_of(names, model->num_classes) : NULL;
 }
 
 kn_status picture_data_open(picture_data *data, picture_model *model, const picture_options *options)

@@ -37,7 +37,7 @@ KN_API kn_tensor *kn_decode_image_with(const void *data, size_t size, const kn_i
 #define kn_decode_image(data, size, ...)                                                                               \
     KN_CALL(kn_decode_image_with(data, size, &(kn_image_params){KN_IMAGE_DEFAULTS, __VA_ARGS__}))
 
-/* --- writing: uint8 tensors of any device; files are replaced completely or not at all (koine/io.h) ---------------- */
+/* --- writing: uint8 tensors of any device; files are replaced completely or not at all (koine/io.h) --------------- */
 
 typedef struct kn_write_image_params {
     int compression_level; /* of PNG; default 6; 0: none, to 9 */

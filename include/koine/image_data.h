@@ -1,5 +1,5 @@
-/* koine/image_data.h - datasets of images, and mixing the images of a batch. Decoders are in koine/image.h, transforms in
- * koine/transforms.h. */
+/* koine/image_data.h - datasets of images, and mixing the images of a batch. Decoders are in koine/image.h, transforms
+ * in koine/transforms.h. */
 #ifndef KOINE_IMAGE_DATA_H
 #define KOINE_IMAGE_DATA_H
 

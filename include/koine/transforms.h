@@ -126,7 +126,7 @@ KN_API kn_status kn_transforms_random_resized_crop_with(kn_transforms *transform
         transforms, height, width,                                                                                     \
         &(kn_transforms_resized_crop_params){KN_TRANSFORMS_RESIZED_CROP_DEFAULTS, __VA_ARGS__}))
 
-/* --- places; p is a probability ------------------------------------------------------------------------------------ */
+/* --- places; p is a probability ----------------------------------------------------------------------------------- */
 
 KN_API kn_status kn_transforms_random_horizontal_flip(kn_transforms *transforms, double p);
 KN_API kn_status kn_transforms_random_vertical_flip(kn_transforms *transforms, double p);
@@ -160,7 +160,7 @@ KN_API kn_status kn_transforms_random_rotation_with(kn_transforms *transforms, d
     KN_CALL(kn_transforms_random_rotation_with(                                                                        \
         transforms, low, high, &(kn_transforms_rotation_params){KN_TRANSFORMS_ROTATION_DEFAULTS, __VA_ARGS__}))
 
-/* --- colours; of images with 1 or 3 channels ----------------------------------------------------------------------- */
+/* --- colours; of images with 1 or 3 channels ---------------------------------------------------------------------- */
 
 /* Each factor is drawn from [0] to [1]; {0, 0}, the default, leaves its property alone. torchvision's 0.4 is {0.6, 1.4},
  * for hue {-0.4, 0.4}. */

@@ -37,7 +37,7 @@ static kn_transforms *to_4_by_5(void)
     return t;
 }
 
-/* --- folders ------------------------------------------------------------------------------------------------------- */
+/* --- folders ------------------------------------------------------------------------------------------------------ */
 
 static void make_animals(void)
 {
@@ -140,7 +140,7 @@ static void a_damaged_image_is_named(void **state)
     kn_transforms_free(t);
 }
 
-/* --- CIFAR --------------------------------------------------------------------------------------------------------- */
+/* --- CIFAR -------------------------------------------------------------------------------------------------------- */
 
 /* `count` records with classes 0, 1, ... whose first red pixel is 10 times the class. */
 static void write_records(const char *name, int labels, int count)
@@ -204,7 +204,7 @@ static void cifar100_has_two_labels(void **state)
     assert_fails(kn_status_of(data = kn_cifar100_dataset(NULL, false)), KN_ERR_ARGUMENT, "kn_cifar100_dataset");
 }
 
-/* --- pipelines on datasets ----------------------------------------------------------------------------------------- */
+/* --- pipelines on datasets ---------------------------------------------------------------------------------------- */
 
 /* Images of 3 channels and 6 x 6 random-looking bytes. */
 static kn_dataset *bytes_dataset(int64_t count)
@@ -277,7 +277,7 @@ static void workers_do_not_change_the_results(void **state)
     bytes_free(&other);
 }
 
-/* --- mixing -------------------------------------------------------------------------------------------------------- */
+/* --- mixing ------------------------------------------------------------------------------------------------------- */
 
 enum { BATCH = 6, SIDE = 16 };
 

@@ -48,7 +48,7 @@ static double difference(kn_tensor *found, kn_tensor *wanted)
     return largest;
 }
 
-/* --- decoding ------------------------------------------------------------------------------------------------------ */
+/* --- decoding ----------------------------------------------------------------------------------------------------- */
 
 static void decodes_as_torchvision(void **state)
 {
@@ -107,7 +107,7 @@ static void adds_and_drops_alpha(void **state)
     assert_int_equal(kn_size(la, 0), 2);
 }
 
-/* --- damaged files ------------------------------------------------------------------------------------------------- */
+/* --- damaged files ------------------------------------------------------------------------------------------------ */
 
 static void expect_refused(const char *name, const void *data, size_t size, const char *reason)
 {
@@ -164,7 +164,7 @@ static void hostile_files_do_no_harm(void **state)
     }
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 static kn_tensor *pattern(int64_t channels, int64_t height, int64_t width)
 {
@@ -220,7 +220,7 @@ static void what_cannot_be_written_is_refused(void **state)
     assert_fails(kn_save_image(floats, NULL), KN_ERR_ARGUMENT, "path");
 }
 
-/* --- grids --------------------------------------------------------------------------------------------------------- */
+/* --- grids -------------------------------------------------------------------------------------------------------- */
 
 static void grids_are_torchvisions(void **state)
 {

@@ -7,7 +7,7 @@
 #include "io/check.h"
 #include "support/golden.h"
 
-/* --- with fixed factors -------------------------------------------------------------------------------------------- */
+/* --- with fixed factors ------------------------------------------------------------------------------------------- */
 
 static const float mean[] = {0.5f, 0.4f, 0.3f}, std[] = {0.2f, 0.25f, 0.3f};
 
@@ -127,7 +127,7 @@ static void fixed_factors_give_torchvisions_values(void **state)
     kn_tensor_file_free(file);
 }
 
-/* --- random ones --------------------------------------------------------------------------------------------------- */
+/* --- random ones -------------------------------------------------------------------------------------------------- */
 
 /* [1, height, width] with the elements 0, 1, ..., as float32. */
 static kn_tensor *counted(int64_t height, int64_t width)
@@ -295,7 +295,7 @@ static void draws_have_their_distributions(void **state)
     }
 }
 
-/* --- pipelines ----------------------------------------------------------------------------------------------------- */
+/* --- pipelines ---------------------------------------------------------------------------------------------------- */
 
 static kn_status halve(void *value, const kn_field *field, uint64_t random, void *user)
 {

@@ -1,7 +1,8 @@
 """Images by torchvision and PIL: decoded files, transforms with given factors, grids.
 
-Decoding: DECODE/NAME/file holds the bytes of a file, DECODE/NAME/MODE what torchvision.io.decode_image makes of them. Transforms: the input is
-"image", uint8, and in_f32 = image / 255; NAME/u8 and NAME/f32 are the results. tests/data/test_transforms.c has the same calls under the same names.
+Decoding: decode/NAME/file holds the bytes of a file, decode/NAME/MODE what torchvision.io.decode_image makes of them.
+Transforms: the input is "image", uint8, and image / 255; NAME/u8 and NAME/f32 are the results.
+tests/data/test_transforms.c has the same calls under the same names.
 """
 import io
 import os
@@ -32,7 +33,8 @@ def scene(height, width, channels, random):
 def interlaced(pixels):
     """An Adam7 PNG of RGB pixels, which PIL cannot write."""
     rows = b''
-    for top, left, dy, dx in ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)):
+    passes = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
+    for top, left, dy, dx in passes:
         part = pixels[top::dy, left::dx]
         if part.size:
             rows += b''.join(b'\0' + row.tobytes() for row in part)
@@ -113,7 +115,8 @@ def transforms():
         'rotate_180': lambda x: F.rotate(x, 180.0),
         'rotate_square_90': lambda x: F.rotate(F.center_crop(x, [12, 12]), 90.0),
         'rotate_square_270': lambda x: F.rotate(F.center_crop(x, [12, 12]), -90.0),
-        'affine': lambda x: F.affine(x, 11.0, [0, 0], 1.3, [7.0, -5.0], interpolation=Mode.BILINEAR, fill=[0.5 * scale(x)]),
+        'affine': lambda x: F.affine(x, 11.0, [0, 0], 1.3, [7.0, -5.0], interpolation=Mode.BILINEAR,
+                                     fill=[0.5 * scale(x)]),
         'brightness_up': lambda x: F.adjust_brightness(x, 1.7),
         'brightness_down': lambda x: F.adjust_brightness(x, 0.3),
         'contrast_up': lambda x: F.adjust_contrast(x, 1.6),

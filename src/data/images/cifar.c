@@ -72,7 +72,7 @@ static kn_status get(void *self, int64_t index, void *const *fields)
     return KN_OK;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static kn_status check_records(const cifar *data, int file, size_t size, const char *path)
 {

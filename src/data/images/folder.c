@@ -45,7 +45,7 @@ static void destroy(void *self)
     kn_free(data);
 }
 
-/* --- samples ------------------------------------------------------------------------------------------------------- */
+/* --- samples ------------------------------------------------------------------------------------------------------ */
 
 static kn_status transform(const folder *data, kn_tensor *image, uint64_t random, void *to)
 {
@@ -80,7 +80,7 @@ static kn_status get(void *self, int64_t index, void *const *fields)
     return get_random(self, index, kn_sample_random(0, 0, index), fields);
 }
 
-/* --- finding the files --------------------------------------------------------------------------------------------- */
+/* --- finding the files -------------------------------------------------------------------------------------------- */
 
 /* The state of a walk through one folder. Functions called for names cannot fail: `status` remembers. */
 typedef struct walk {
@@ -190,7 +190,7 @@ static kn_status find_samples(folder *data, const char *directory)
     return w.status;
 }
 
-/* --- the dataset --------------------------------------------------------------------------------------------------- */
+/* --- the dataset -------------------------------------------------------------------------------------------------- */
 
 kn_image_folder_params kn_image_folder_params_init(void) { return (kn_image_folder_params){KN_IMAGE_FOLDER_DEFAULTS}; }
 

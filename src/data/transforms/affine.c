@@ -77,7 +77,7 @@ kn_status kn_picture_affine(kn_picture *picture, const double matrix[6], int int
     return KN_OK;
 }
 
-/* --- quarter turns ------------------------------------------------------------------------------------------------- */
+/* --- quarter turns ------------------------------------------------------------------------------------------------ */
 
 static kn_status turn_quarters(kn_picture *picture, int quarters)
 {

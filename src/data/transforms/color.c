@@ -28,7 +28,7 @@ static kn_status for_pixels(kn_picture *picture, change_function change, const v
     return KN_OK;
 }
 
-/* --- brightness and contrast: towards one value -------------------------------------------------------------------- */
+/* --- brightness and contrast: towards one value ------------------------------------------------------------------- */
 
 /* factor x + (1 - factor) other. */
 static kn_status blend(kn_picture *picture, double factor, double other)
@@ -68,7 +68,7 @@ static double mean_gray(const kn_picture *picture)
 
 kn_status kn_picture_contrast(kn_picture *picture, double factor) { return blend(picture, factor, mean_gray(picture)); }
 
-/* --- saturation ---------------------------------------------------------------------------------------------------- */
+/* --- saturation --------------------------------------------------------------------------------------------------- */
 
 static void saturate(float rgb[3][AT_ONCE], int64_t count, float bound, const void *user)
 {
@@ -100,7 +100,7 @@ kn_status kn_picture_grayscale(kn_picture *picture)
     return picture->channels == 1 ? KN_OK : for_pixels(picture, make_gray, NULL);
 }
 
-/* --- hue ----------------------------------------------------------------------------------------------------------- */
+/* --- hue ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct hsv {
     float h, s, v; /* all from 0 to 1 */

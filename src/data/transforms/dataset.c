@@ -79,7 +79,8 @@ static kn_status find_field(int *index, const kn_dataset *base, const char *name
         return kn_fail(KN_ERR_ARGUMENT, "kn_transforms_dataset: the dataset has no field \"%s\"; %s", name,
                        kn_describe_names(there, sizeof there, base->names, base->num_fields));
     const kn_field *field = &base->fields[*index];
-    if (field->ndim == 3 && !field->varies && (field->dtype == KN_U8 || field->dtype == KN_F32) && kn_field_numel(field) > 0)
+    if (field->ndim == 3 && !field->varies && (field->dtype == KN_U8 || field->dtype == KN_F32) &&
+        kn_field_numel(field) > 0)
         return KN_OK;
     return kn_fail(
         KN_ERR_SHAPE,

@@ -31,7 +31,7 @@ void kn_picture_replace(kn_picture *picture, const kn_picture *by)
     *picture = *by;
 }
 
-/* --- elements ------------------------------------------------------------------------------------------------------ */
+/* --- elements ----------------------------------------------------------------------------------------------------- */
 
 void kn_picture_load(const kn_picture *picture, int64_t at, int64_t count, float *values)
 {
@@ -68,7 +68,7 @@ void kn_picture_store_cut(kn_picture *picture, int64_t at, int64_t count, const 
         to[i] = (uint8_t)limited(values[i]);
 }
 
-/* --- cropping ------------------------------------------------------------------------------------------------------ */
+/* --- cropping ----------------------------------------------------------------------------------------------------- */
 
 /* Where the element for place `at` of a row of `size` is taken from; -1: nowhere. */
 static int64_t source_of(int64_t at, int64_t size, kn_padding_mode mode)

@@ -23,7 +23,7 @@ void kn_transforms_free(kn_transforms *transforms)
     kn_free(transforms);
 }
 
-/* --- adding steps -------------------------------------------------------------------------------------------------- */
+/* --- adding steps ------------------------------------------------------------------------------------------------- */
 
 static kn_status remember(kn_transforms *transforms, kn_status status)
 {
@@ -80,7 +80,7 @@ kn_status kn_transforms_check_interpolation(kn_transforms *transforms, const kn_
                                 interpolation, bicubic ? "," : " or", bicubic ? " or KN_INTERPOLATE_BICUBIC" : "");
 }
 
-/* --- checking and applying ----------------------------------------------------------------------------------------- */
+/* --- checking and applying ---------------------------------------------------------------------------------------- */
 
 kn_status kn_rule_of_colors(const void *params, kn_picture_kind *kind)
 {
@@ -155,7 +155,7 @@ kn_status kn_transforms_field(const kn_picture_kind *kind, kn_field *field)
     return KN_OK;
 }
 
-/* --- one tensor ---------------------------------------------------------------------------------------------------- */
+/* --- one tensor --------------------------------------------------------------------------------------------------- */
 
 static kn_status check_image(const kn_tensor *image)
 {

@@ -50,7 +50,7 @@ kn_status kn_transforms_check_interpolation(kn_transforms *transforms, const kn_
 /* A rule: 1 or 3 channels. */
 kn_status kn_rule_of_colors(const void *params, kn_picture_kind *kind);
 
-/* --- for datasets -------------------------------------------------------------------------------------------------- */
+/* --- for datasets ------------------------------------------------------------------------------------------------- */
 
 /* A copy, which belongs to the caller. An error if a step was refused. NULL is the empty pipeline. */
 kn_status kn_transforms_copy(kn_transforms **copy, const kn_transforms *transforms);

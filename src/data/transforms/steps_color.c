@@ -1,7 +1,7 @@
 /* data/transforms/steps_color.c - color_jitter, and what happens with a probability: gray, inverted, ... */
 #include "data/transforms/step.h"
 
-/* --- color_jitter -------------------------------------------------------------------------------------------------- */
+/* --- color_jitter ------------------------------------------------------------------------------------------------- */
 
 kn_transforms_color_jitter_params kn_transforms_color_jitter_params_init(void)
 {
@@ -43,7 +43,7 @@ kn_status kn_transforms_color_jitter_with(kn_transforms *transforms, const kn_tr
     return KN_ADD_STEP(transforms, kind, p);
 }
 
-/* --- changes with a probability ------------------------------------------------------------------------------------ */
+/* --- changes with a probability ----------------------------------------------------------------------------------- */
 
 typedef struct chance {
     double p, parameter;
@@ -144,7 +144,7 @@ kn_status kn_transforms_random_adjust_sharpness(kn_transforms *transforms, doubl
     return add_chance(transforms, &kind, (chance){.p = p, .parameter = factor, .change = kn_picture_sharpness});
 }
 
-/* --- gaussian_blur ------------------------------------------------------------------------------------------------- */
+/* --- gaussian_blur ------------------------------------------------------------------------------------------------ */
 
 typedef struct blur {
     int kernel_size;

@@ -3,7 +3,7 @@
 
 #include "data/transforms/step.h"
 
-/* --- flips --------------------------------------------------------------------------------------------------------- */
+/* --- flips -------------------------------------------------------------------------------------------------------- */
 
 static void swap(unsigned char *a, unsigned char *b, size_t size)
 {
@@ -54,7 +54,7 @@ kn_status kn_transforms_random_vertical_flip(kn_transforms *transforms, double p
     return KN_ADD_STEP(transforms, kind, p);
 }
 
-/* --- rotation ------------------------------------------------------------------------------------------------------ */
+/* --- rotation ----------------------------------------------------------------------------------------------------- */
 
 typedef struct rotation {
     double degrees[2];
@@ -84,7 +84,7 @@ kn_status kn_transforms_random_rotation_with(kn_transforms *transforms, double l
     return KN_ADD_STEP(transforms, kind, r);
 }
 
-/* --- affine -------------------------------------------------------------------------------------------------------- */
+/* --- affine ------------------------------------------------------------------------------------------------------- */
 
 typedef struct affine {
     double degrees[2];

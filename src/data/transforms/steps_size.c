@@ -27,7 +27,7 @@ static kn_status size_rule(const void *params, kn_picture_kind *kind)
     return KN_OK;
 }
 
-/* --- resize -------------------------------------------------------------------------------------------------------- */
+/* --- resize ------------------------------------------------------------------------------------------------------- */
 
 typedef struct resize {
     extent size; /* width 0: height is that of the shorter side */
@@ -88,7 +88,7 @@ kn_status kn_transforms_resize_with(kn_transforms *transforms, int64_t size, con
     return KN_ADD_STEP(transforms, kind, r);
 }
 
-/* --- center_crop --------------------------------------------------------------------------------------------------- */
+/* --- center_crop -------------------------------------------------------------------------------------------------- */
 
 /* torchvision pads by the smaller half on the left, and cuts by the rounded half (to even). */
 static int64_t center(int64_t have, int64_t wanted)
@@ -113,7 +113,7 @@ kn_status kn_transforms_center_crop(kn_transforms *transforms, int64_t height, i
     return KN_ADD_STEP(transforms, kind, params);
 }
 
-/* --- random_crop --------------------------------------------------------------------------------------------------- */
+/* --- random_crop -------------------------------------------------------------------------------------------------- */
 
 typedef struct crop {
     extent size;
@@ -179,7 +179,7 @@ kn_status kn_transforms_random_crop_with(kn_transforms *transforms, int64_t heig
     return KN_ADD_STEP(transforms, kind, c);
 }
 
-/* --- random_resized_crop ------------------------------------------------------------------------------------------- */
+/* --- random_resized_crop ------------------------------------------------------------------------------------------ */
 
 typedef struct resized_crop {
     extent size;

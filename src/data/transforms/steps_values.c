@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "data/transforms/step.h"
 
-/* --- to_tensor ----------------------------------------------------------------------------------------------------- */
+/* --- to_tensor ---------------------------------------------------------------------------------------------------- */
 
 static kn_status floats_rule(const void *params, kn_picture_kind *kind)
 {
@@ -36,7 +36,7 @@ kn_status kn_transforms_to_tensor(kn_transforms *transforms)
     return kn_transforms_add(transforms, &kind, "", 0);
 }
 
-/* --- normalize ----------------------------------------------------------------------------------------------------- */
+/* --- normalize ---------------------------------------------------------------------------------------------------- */
 
 typedef struct normalize {
     int channels;
@@ -86,7 +86,7 @@ kn_status kn_transforms_normalize(kn_transforms *transforms, int channels, const
     return KN_ADD_STEP(transforms, kind, params);
 }
 
-/* --- random_erasing ------------------------------------------------------------------------------------------------ */
+/* --- random_erasing ----------------------------------------------------------------------------------------------- */
 
 kn_transforms_random_erasing_params kn_transforms_random_erasing_params_init(void)
 {
@@ -145,7 +145,7 @@ kn_status kn_transforms_random_erasing_with(kn_transforms *transforms,
     return KN_ADD_STEP(transforms, kind, p);
 }
 
-/* --- lambda -------------------------------------------------------------------------------------------------------- */
+/* --- lambda ------------------------------------------------------------------------------------------------------- */
 
 typedef struct lambda {
     kn_transform function;

@@ -50,7 +50,7 @@ kn_status kn_picture_invert(kn_picture *picture) { return map(picture, inverse, 
 kn_status kn_picture_posterize(kn_picture *picture, int bits) { return map(picture, posterized, bits); }
 kn_status kn_picture_solarize(kn_picture *picture, double threshold) { return map(picture, solarized, threshold); }
 
-/* --- by the channel's own values ----------------------------------------------------------------------------------- */
+/* --- by the channel's own values ---------------------------------------------------------------------------------- */
 
 static void stretch(float *values, int64_t count, float bound)
 {
@@ -106,7 +106,7 @@ static kn_status for_channels(kn_picture *picture, void (*change)(float *values,
 kn_status kn_picture_autocontrast(kn_picture *picture) { return for_channels(picture, stretch); }
 kn_status kn_picture_equalize(kn_picture *picture) { return for_channels(picture, equalize); }
 
-/* --- by neighbours ------------------------------------------------------------------------------------------------- */
+/* --- by neighbours ------------------------------------------------------------------------------------------------ */
 
 /* Away from the mean of the 3 x 3 pixels around, the one in the middle counted five times. The border stays. */
 static void sharpen(const kn_picture *to, const float *values, int64_t plane, float factor)
