@@ -27,6 +27,8 @@
 #include <koine/grad_scaler.h>
 #include <koine/graph.h>
 #include <koine/hook.h>
+#include <koine/image.h>
+#include <koine/image_data.h>
 #include <koine/index.h>
 #include <koine/init.h>
 #include <koine/io.h>
@@ -66,6 +68,7 @@
 #include <koine/stream.h>
 #include <koine/tensor.h>
 #include <koine/train.h>
+#include <koine/transforms.h>
 #include <koine/usage.h>
 #include <koine/version.h>
 #include <koine/vision.h>
