@@ -18,7 +18,7 @@ typedef struct kn_csv_params {
      * are its different texts, numbered in their order by bytes. Any other dtype: numbers. */
     kn_dtype target_dtype;
     /* default NULL; with texts as classes: all of them, in the order of their numbers; others are errors. For a second
-     * file, which need not have every class: kn_csv_classes of the first one. Copied */
+     * file, which need not have every class: kn_dataset_classes of the first one. Copied */
     const char *const *classes;
     bool missing; /* default false; true: an empty value of a floating dtype is NaN instead of an error */
 } kn_csv_params;
@@ -28,15 +28,11 @@ KN_API kn_csv_params kn_csv_params_init(void);
 /* A file, plain or gzipped, which is read at once. Sample i is its i-th record: "input", the values of the columns, and
  * "target", without dimensions. Values may be in quotes, with delimiters, line ends and doubled quotes inside; blanks
  * around numbers and empty lines are skipped. Anything else that is no number is KN_ERR_FORMAT: the message has the
- * line, the column and the text.
+ * line, the column and the text. kn_dataset_classes returns the texts of classes.
  *
  *     kn_dataset *iris = kn_csv_dataset("iris.csv", .target = "species"); */
 KN_API kn_dataset *kn_csv_dataset_with(const char *path, const kn_csv_params *params);
 #define kn_csv_dataset(path, ...) KN_CALL(kn_csv_dataset_with(path, &(kn_csv_params){KN_CSV_DEFAULTS, __VA_ARGS__}))
-
-/* The texts of the classes by their numbers, NULL-terminated; borrowed. NULL, without an error, if the classes are
- * numbers, and for other datasets. */
-KN_API const char *const *kn_csv_classes(const kn_dataset *dataset);
 
 KN_END_DECLS
 

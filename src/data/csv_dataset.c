@@ -366,7 +366,9 @@ static kn_status make(kn_dataset **made, const char *path, const kn_csv_params *
         return status;
     }
     const kn_field fields[] = {{.dtype = p->dtype, .ndim = 1, .shape = {data->num_inputs}}, {.dtype = p->target_dtype}};
-    return kn_dataset_make(made, &functions, data, fields, data->target_bytes > 0 ? 2 : 1);
+    KN_TRY(kn_dataset_make(made, &functions, data, fields, data->target_bytes > 0 ? 2 : 1));
+    (*made)->classes = (const char *const *)data->classes;
+    return KN_OK;
 }
 
 kn_csv_params kn_csv_params_init(void) { return (kn_csv_params){KN_CSV_DEFAULTS}; }
@@ -376,11 +378,4 @@ kn_dataset *kn_csv_dataset_with(const char *path, const kn_csv_params *params)
     const kn_csv_params *p = params ? params : &(kn_csv_params){KN_CSV_DEFAULTS};
     kn_dataset *made = NULL;
     return make(&made, path, p) == KN_OK ? made : kn_error_make_sticky();
-}
-
-const char *const *kn_csv_classes(const kn_dataset *dataset)
-{
-    if (!dataset || dataset->functions.get != get)
-        return NULL;
-    return (const char *const *)((const csv_dataset *)dataset->self)->classes;
 }

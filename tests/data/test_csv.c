@@ -39,7 +39,7 @@ static void numbers_and_classes(void **state)
     EXPECT(d, 0, 1, 1, 2.5F);
     EXPECT(d, 1, 0, -300, 4);
     EXPECT(d, 2, 1, 0.5F, 0);
-    const char *const *classes = kn_csv_classes(d);
+    const char *const *classes = kn_dataset_classes(d);
     assert_string_equal(classes[0], "ant");
     assert_string_equal(classes[1], "cat");
     assert_null(classes[2]);
@@ -48,7 +48,7 @@ static void numbers_and_classes(void **state)
     kn_dataset_free(more);
     kn_dataset_free(d);
     assert_new(d = CSV("4,1,7\r\n5,2,-9\r\n", .header = false, .columns = KN_NAMES("2", "0"), .target = "1"));
-    assert_null(kn_csv_classes(d));
+    assert_null(kn_dataset_classes(d));
     EXPECT(d, 0, 1, 7, 4);
     EXPECT(d, 1, 2, -9, 5);
     kn_dataset_free(d);
@@ -72,8 +72,8 @@ static void quotes_are_those_of_rfc_4180(void **state)
     assert_new(d);
     EXPECT(d, 0, 1, 1);
     EXPECT(d, 1, 0, 3);
-    assert_string_equal(kn_csv_classes(d)[0], "");
-    assert_string_equal(kn_csv_classes(d)[1], "two\nlines, \"2\"");
+    assert_string_equal(kn_dataset_classes(d)[0], "");
+    assert_string_equal(kn_dataset_classes(d)[1], "two\nlines, \"2\"");
     kn_dataset_free(d);
     assert_fails(kn_status_of(d = CSV("a,b\n\"1\n\n\",2\n3,x\n", .missing = false)), KN_ERR_FORMAT,
                  "line 2, column \"a\"");
