@@ -3,6 +3,7 @@
 #define KOINE_DATA_H
 
 #include <koine/common.h>
+#include <koine/sampler.h>
 #include <koine/tensor.h>
 
 KN_BEGIN_DECLS
@@ -17,6 +18,13 @@ typedef struct kn_field {
     kn_dtype dtype;
     int ndim; /* of one sample, without the batch dimension; at most KN_MAX_DIMS - 1 */
     int64_t shape[KN_MAX_DIMS];
+    /* default false; true: dimension 0 differs from sample to sample, and shape[0] is the largest. A batch is as long
+     * as its longest sample; what others lack is padding_value (torch.nn.utils.rnn.pad_sequence). */
+    bool varies;
+    double padding_value; /* default 0 */
+    /* default NULL; the name of a field that varies: this one, an int64 without dimensions, is that one's length, which
+     * the library writes */
+    const char *length_of;
 } kn_field;
 
 /* A list of fields, which expands to the two arguments `const kn_field *fields, int num_fields` (C only):
@@ -32,14 +40,21 @@ typedef struct kn_dataset_functions {
      * Returns KN_OK, or the status of an error (kn_error_set). */
     kn_status (*get)(void *self, int64_t index, void *const *fields);
     void (*destroy)(void *self); /* NULL allowed */
+    /* Needed if a field varies, else NULL. Sets lengths[i], for each field i that varies, to the length of the sample's
+     * dimension 0: so many rows `get` writes. Called several times per sample, by several threads at once. */
+    kn_status (*lengths)(void *self, int64_t index, int64_t *lengths);
 } kn_dataset_functions;
 
-/* Copies the functions and the fields with their names. NULL with an error. */
+/* Copies the functions and the fields with their names. NULL with an error.
+ *
+ * Datasets made of others (koine/dataset.h) keep these alive: kn_dataset_free gives up one reference. */
 KN_API kn_dataset *kn_dataset_new(const kn_dataset_functions *functions, void *self, const kn_field *fields,
                                   int num_fields);
 KN_API void kn_dataset_free(kn_dataset *dataset); /* NULL allowed; after the loaders that use it */
 KN_API int64_t kn_dataset_length(kn_dataset *dataset);
 KN_API kn_status kn_dataset_get(kn_dataset *dataset, int64_t index, void *const *fields); /* as functions.get */
+/* As functions.lengths, of any dataset: 1 for fields that do not vary. */
+KN_API kn_status kn_dataset_lengths(kn_dataset *dataset, int64_t index, int64_t *lengths);
 KN_API int kn_dataset_field_count(const kn_dataset *dataset);
 /* The field, with its name; borrowed; NULL if there is none. Fields are stored as an array: kn_dataset_field(dataset,
  * 0) is the list that kn_dataset_new takes. */
@@ -63,7 +78,8 @@ KN_API kn_dataset *kn_mnist_dataset(const char *directory, bool train);
 
 /* `base` with `transform` applied to some fields of each sample, in place. Takes ownership of `base`, also on failure.
  * `random`, for augmentation, is a seed derived from the loader's seed, the epoch and the sample; it is the same for
- * all fields of a sample, so an image and its mask are flipped together.
+ * all fields of a sample, so an image and its mask are flipped together. Of a field that varies, field->shape[0] is the
+ * sample's own length.
  *
  *     kn_dataset *normalized = kn_transform_dataset(base, kn_transform_normalize, &normalize);
  *     kn_dataset *blurred = kn_transform_dataset(normalized, blur, NULL, .fields = KN_NAMES("mask")); */
@@ -121,6 +137,7 @@ KN_API kn_status kn_collate_to_device(const kn_batch *batch, void *user);
 typedef struct kn_loader_params {
     int64_t batch_size;  /* default 1 */
     bool shuffle;        /* default false; the order depends on seed and epoch only */
+    kn_sampler *sampler; /* default NULL; other orders (koine/sampler.h), borrowed. Not together with shuffle */
     bool drop_last;      /* default false: the last batch may be smaller */
     int num_workers;     /* threads; default 0: the caller's thread prepares batches */
     int prefetch_factor; /* batches ahead per worker, default 2 */

@@ -12,6 +12,7 @@
 #include <koine/conv.h>
 #include <koine/create.h>
 #include <koine/data.h>
+#include <koine/dataset.h>
 #include <koine/device.h>
 #include <koine/device_log.h>
 #include <koine/dist.h>
@@ -38,6 +39,7 @@
 #include <koine/matmul.h>
 #include <koine/memory.h>
 #include <koine/models.h>
+#include <koine/metrics.h>
 #include <koine/module.h>
 #include <koine/native.h>
 #include <koine/nn.h>
@@ -51,6 +53,7 @@
 #include <koine/random.h>
 #include <koine/reduce.h>
 #include <koine/rnn.h>
+#include <koine/sampler.h>
 #include <koine/shape.h>
 #include <koine/sort.h>
 #include <koine/special.h>

@@ -347,10 +347,36 @@ static kn_status propagate(kn_queue *q, const step *s, kn_status status)
     return status;
 }
 
+/* The gradient that the node's is a part of, if it is known already and may be changed in place. */
+static kn_tensor *whole_of(const step *s)
+{
+    const kn_node *node = s->node;
+    if (!node->op->part || node->slice || s->pass->create_graph || !s->needs[0])
+        return NULL;
+    kn_tensor *whole = node->edges[0].node->gradients[node->edges[0].output];
+    return whole && is_ours(whole) ? whole : NULL;
+}
+
+static kn_status add_part(const step *s, kn_tensor *whole)
+{
+    kn_tensor *part;
+    KN_TRY(check_saved(s->node));
+    KN_TRY(s->node->op->part(&part, whole, s->node->params));
+    const kn_status status = kn_tensor_accumulate(part, s->node->gradients[0]);
+    kn_release(part);
+    return status;
+}
+
 static kn_status run_op(kn_queue *q, step *s)
 {
     for (int i = 0; i < s->node->num_inputs; i++)
         s->needs[i] = leads(s->node, i);
+    kn_tensor *whole = whole_of(s);
+    if (whole) {
+        const kn_status added = add_part(s, whole);
+        drop_gradients(s->node);
+        return added;
+    }
     kn_status status = call_backward(s);
     drop_gradients(s->node);
     if (status == KN_OK && !s->pass->retain_graph && !s->pass->create_graph)

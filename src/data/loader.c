@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/memory.h"
-#include "data/order.h"
+#include "data/sampler.h"
 #include "tensor/tensor.h"
 
 #define MAX_WORKERS 256
@@ -24,6 +24,8 @@ static kn_status check_params(const kn_loader_params *params)
     if (params->num_workers > 0 && (params->prefetch_factor < 1 || params->prefetch_factor > 1024))
         return kn_fail(KN_ERR_ARGUMENT, "loader: prefetch_factor is %d; with workers it must be from 1 to 1024",
                        params->prefetch_factor);
+    if (params->sampler && params->shuffle)
+        return kn_fail(KN_ERR_ARGUMENT, "loader: sampler and shuffle exclude each other: the order is the sampler's");
     return KN_OK;
 }
 
@@ -36,12 +38,13 @@ static kn_status measure_fields(kn_loader *loader, size_t largest)
     if (!loader->bytes)
         return KN_ERR_MEMORY;
     for (int i = 0; i < loader->num_fields; i++) {
-        loader->bytes[i] = kn_field_bytes(&dataset->fields[i]);
-        if (loader->bytes[i] > limit)
+        const size_t bytes = kn_field_bytes(&dataset->fields[i]);
+        if (bytes > limit)
             return kn_fail(KN_ERR_ARGUMENT,
                            "loader: %zu samples whose field \"%s\" has %zu bytes exceed the address space; use "
                            "smaller batches",
-                           largest, dataset->names[i], loader->bytes[i]);
+                           largest, dataset->names[i], bytes);
+        loader->bytes[i] = kn_field_row_bytes(&dataset->fields[i]);
     }
     return KN_OK;
 }
@@ -71,23 +74,40 @@ static kn_status allocate(kn_loader *loader)
     loader->order = kn_calloc((size_t)loader->length, sizeof(*loader->order));
     loader->slots = kn_calloc(slots, sizeof(*loader->slots));
     loader->places = kn_calloc(slots * fields, sizeof(*loader->places));
+    loader->longest = kn_calloc(slots * fields, sizeof(*loader->longest));
+    const size_t lengths = loader->dataset->functions.lengths ? fields * (size_t)loader->largest : 0;
+    loader->lengths = kn_calloc(slots * lengths, sizeof(*loader->lengths));
     loader->spare = kn_calloc((size_t)loader->max_memory, sizeof(*loader->spare));
     loader->made = kn_calloc(2 * fields, sizeof(*loader->made));
     loader->given = kn_loader_new_yielded(loader);
-    if (!loader->order || !loader->slots || !loader->places || !loader->spare || !loader->made || !loader->given)
+    if (!loader->order || !loader->slots || !loader->places || !loader->longest || !loader->lengths || !loader->spare ||
+        !loader->made || !loader->given)
         return KN_ERR_MEMORY;
-    for (size_t i = 0; i < slots; i++)
+    for (size_t i = 0; i < slots; i++) {
         loader->slots[i].places = loader->places + i * fields;
+        loader->slots[i].longest = loader->longest + i * fields;
+        loader->slots[i].lengths = loader->lengths + i * lengths;
+    }
     loader->now.fields = loader->made;
     loader->ahead.fields = loader->made + fields;
     return kn_device_is_host(loader->device) ? KN_OK : kn_status_of(loader->stream = kn_stream_new(loader->device));
 }
 
+static kn_status choose_sampler(kn_loader *loader)
+{
+    loader->dataset_length = kn_dataset_length(loader->dataset);
+    if (loader->dataset_length < 0)
+        return kn_fail(KN_ERR_ARGUMENT, "loader: the dataset's length is %lld", (long long)loader->dataset_length);
+    loader->sampler = loader->params.sampler;
+    if (!loader->sampler)
+        KN_TRY(kn_sampler_make_default(&loader->sampler, loader->dataset_length, loader->params.shuffle));
+    loader->length = loader->sampler->length;
+    return KN_OK;
+}
+
 static kn_status set_up(kn_loader *loader)
 {
-    loader->length = kn_dataset_length(loader->dataset);
-    if (loader->length < 0)
-        return kn_fail(KN_ERR_ARGUMENT, "loader: the dataset's length is %lld", (long long)loader->length);
+    KN_TRY(choose_sampler(loader));
     loader->device = loader->params.device ? loader->params.device : kn_device_current();
     if (!loader->device)
         return kn_error_status();
@@ -139,10 +159,14 @@ void kn_loader_free(kn_loader *loader)
     kn_mutex_destroy(&loader->mutex);
     kn_free(loader->given);
     kn_free(loader->made);
+    kn_free(loader->lengths);
+    kn_free(loader->longest);
     kn_free(loader->places);
     kn_free(loader->slots);
     kn_free(loader->order);
     kn_free(loader->bytes);
+    if (loader->sampler != loader->params.sampler)
+        kn_sampler_free(loader->sampler);
     kn_free(loader);
 }
 
@@ -151,6 +175,22 @@ int64_t kn_loader_batches(const kn_loader *loader) { return loader ? loader->bat
 int64_t kn_loader_samples(const kn_loader *loader) { return loader ? loader->samples : 0; }
 
 /* --- an epoch --------------------------------------------------------------------------------- */
+
+/* The sampler may be the program's own, or have been made for another dataset. */
+static kn_status make_order(kn_loader *loader, int64_t epoch)
+{
+    kn_status status = kn_sampler_order(loader->sampler, loader->params.seed, epoch, loader->order);
+    if (status != KN_OK) {
+        kn_error_prefix("loader: the order of epoch %lld", (long long)epoch);
+        return status;
+    }
+    for (int64_t i = 0; i < loader->length; i++)
+        if (loader->order[i] < 0 || loader->order[i] >= loader->dataset_length)
+            return kn_fail(
+                KN_ERR_ARGUMENT, "loader: the sampler's index %lld in epoch %lld is %lld; the dataset has %lld samples",
+                (long long)i, (long long)epoch, (long long)loader->order[i], (long long)loader->dataset_length);
+    return KN_OK;
+}
 
 kn_status kn_loader_start(kn_loader *loader, int64_t epoch)
 {
@@ -163,7 +203,8 @@ kn_status kn_loader_start(kn_loader *loader, int64_t epoch)
         return kn_fail_forked();
     kn_loader_drain(loader);
     kn_loader_drop(loader, &loader->ahead);
-    kn_sample_order(loader->order, loader->length, loader->params.shuffle, loader->params.seed, epoch);
+    loader->next_batch = loader->batches; /* nothing to give if there is no order */
+    KN_TRY(make_order(loader, epoch));
     loader->epoch = epoch;
     loader->next_batch = 0;
     loader->starts++;

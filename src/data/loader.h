@@ -27,6 +27,8 @@ typedef struct kn_slot {
     int64_t batch;
     kn_host_batch memory;
     void **places;    /* where to write the next sample's fields */
+    int64_t *lengths; /* of each sample's fields, num_fields together; NULL unless a field varies */
+    int64_t *longest; /* of each field, in this batch; 1 if it does not vary */
     kn_status status; /* result of gathering */
     char message[1024];
 } kn_slot;
@@ -51,12 +53,14 @@ struct kn_loader {
     kn_dataset *dataset;
     kn_loader_params params;
     kn_device *device;
-    kn_device *pinned_for;             /* NULL: batches are gathered into pageable memory */
-    kn_stream *stream;                 /* for the copies; NULL on the host */
-    int64_t length;                    /* of the dataset */
+    kn_device *pinned_for; /* NULL: batches are gathered into pageable memory */
+    kn_stream *stream;     /* for the copies; NULL on the host */
+    kn_sampler *sampler;   /* the caller's, or the loader's own */
+    int64_t dataset_length;
+    int64_t length;                    /* of the sampler's order */
     int64_t batches, samples, largest; /* per epoch; samples in a full batch */
     int num_fields;
-    size_t *bytes; /* of each field, per sample */
+    size_t *bytes; /* of each field: of a sample or, if it varies, of one row of dimension 0 */
 
     int64_t epoch;
     int64_t starts;          /* how often an epoch was started */
@@ -69,7 +73,8 @@ struct kn_loader {
     kn_status loop_status; /* of the last loop */
 
     kn_slot *slots;
-    void **places; /* of all slots */
+    void **places;              /* of all slots */
+    int64_t *longest, *lengths; /* likewise */
     int num_slots;
     kn_host_batch *spare; /* guarded by the mutex: unused host tensors, oldest first; copies may be in flight */
     int num_spare, num_memory, max_memory; /* num_memory: total, in slots and spare */

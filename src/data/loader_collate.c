@@ -1,5 +1,7 @@
 /* data/loader_collate.c - turns a batch's host tensors into what the caller gets: by default a copy to the device that
  * overlaps the previous step, or whatever the caller's collate function does. */
+#include <string.h>
+
 #include "base/error.h"
 #include "data/loader.h"
 #include "tensor/scope.h"
@@ -38,15 +40,18 @@ kn_status kn_collate_to_device(const kn_batch *batch, void *user)
 
 /* --- calling the collate function ------------------------------------------------------------- */
 
-/* The first `size` rows, or the tensor itself if that is all. The scope owns the result. */
-static kn_tensor *rows(kn_tensor *whole, int64_t size)
+/* What the batch fills of a slot's field, from its beginning: `size` samples, each as long as the longest. The scope
+ * owns the result. */
+static kn_tensor *filled(const kn_loader *loader, const kn_slot *slot, int f, int64_t size)
 {
+    kn_tensor *whole = slot->memory.fields[f], *view = NULL;
     int64_t shape[KN_MAX_DIMS] = {size};
-    kn_tensor *view = NULL;
-    if (whole->shape[0] == size)
-        return kn_scope_adopt(kn_retain(whole));
     for (int dim = 1; dim < whole->ndim; dim++)
         shape[dim] = whole->shape[dim];
+    if (loader->dataset->fields[f].varies)
+        shape[1] = slot->longest[f];
+    if (memcmp(shape, whole->shape, (size_t)whole->ndim * sizeof shape[0]) == 0)
+        return kn_scope_adopt(kn_retain(whole));
     return kn_tensor_view(&view, whole, whole->ndim, shape, NULL, 0) == KN_OK ? kn_scope_adopt(view)
                                                                               : kn_error_make_sticky();
 }
@@ -60,12 +65,12 @@ static kn_status fail_collate(const kn_loader *loader, kn_status status, int64_t
     return status;
 }
 
-/* Calls the collate function on the slot's rows; the scope owns the results. */
+/* Calls the collate function on the slot's samples; the scope owns the results. */
 static kn_status collate(const kn_loader *loader, const kn_slot *slot, kn_tensor **fields)
 {
     const int64_t size = kn_loader_batch_size(loader, slot->batch);
     for (int i = 0; i < loader->num_fields; i++)
-        if (!(fields[i] = rows(slot->memory.fields[i], size)))
+        if (!(fields[i] = filled(loader, slot, i, size)))
             return kn_error_status();
     const kn_batch batch = kn_loader_describe(loader, fields);
     kn_status status = loader->params.collate ? loader->params.collate(&batch, loader->params.collate_user)

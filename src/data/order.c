@@ -23,18 +23,29 @@ static uint64_t multiply_high(uint64_t a, uint64_t b)
     return a_high * b_high + (middle >> 32) + (other >> 32);
 }
 
-void kn_sample_order(int64_t *order, int64_t length, bool shuffle, uint64_t seed, int64_t epoch)
+uint64_t kn_order_random(uint64_t seed, int64_t epoch, int64_t index)
 {
-    for (int64_t i = 0; i < length; i++)
-        order[i] = i;
-    if (!shuffle)
-        return;
-    for (int64_t i = length - 1; i > 0; i--) {
-        /* floor(r (i + 1) / 2^64) is uniform on 0 .. i to within i / 2^64. */
-        int64_t j = (int64_t)multiply_high(draw(seed, (uint64_t)epoch, (uint64_t)i, PURPOSE_ORDER), (uint64_t)i + 1);
-        int64_t held = order[i];
-        order[i] = order[j];
-        order[j] = held;
+    return draw(seed, (uint64_t)epoch, (uint64_t)index, PURPOSE_ORDER);
+}
+
+/* floor(r limit / 2^64) is uniform to within limit / 2^64. */
+int64_t kn_order_below(uint64_t seed, int64_t epoch, int64_t index, int64_t limit)
+{
+    return (int64_t)multiply_high(kn_order_random(seed, epoch, index), (uint64_t)limit);
+}
+
+double kn_order_uniform(uint64_t seed, int64_t epoch, int64_t index)
+{
+    return (double)((kn_order_random(seed, epoch, index) >> 11) + 1) * 0x1p-53;
+}
+
+void kn_shuffle(int64_t *items, int64_t count, uint64_t seed, int64_t epoch, int64_t first)
+{
+    for (int64_t i = count - 1; i > 0; i--) {
+        const int64_t j = kn_order_below(seed, epoch, first + i, i + 1);
+        const int64_t held = items[i];
+        items[i] = items[j];
+        items[j] = held;
     }
 }
 

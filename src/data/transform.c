@@ -16,16 +16,37 @@ typedef struct transform_dataset {
 
 static int64_t length(void *self) { return kn_dataset_length(((transform_dataset *)self)->base); }
 
+static kn_status get_lengths(void *self, int64_t index, int64_t *lengths)
+{
+    return kn_dataset_lengths(((transform_dataset *)self)->base, index, lengths);
+}
+
+static kn_status transform_fields(const transform_dataset *data, uint64_t random, void *const *fields,
+                                  const int64_t *lengths)
+{
+    for (int i = 0; i < data->count; i++) {
+        const int f = data->fields[i];
+        kn_field field = data->base->fields[f];
+        if (field.varies)
+            field.shape[0] = lengths[f];
+        KN_TRY(data->transform(fields[f], &field, random, data->user));
+    }
+    return KN_OK;
+}
+
 /* The base gets a different number, so that nested random transforms decide independently. */
 static kn_status get_random(void *self, int64_t index, uint64_t random, void *const *fields)
 {
     const transform_dataset *data = self;
     KN_TRY(kn_dataset_get_random(data->base, index, kn_next_random(random), fields));
-    for (int i = 0; i < data->count; i++) {
-        const int field = data->fields[i];
-        KN_TRY(data->transform(fields[field], &data->base->fields[field], random, data->user));
-    }
-    return KN_OK;
+    if (!data->base->functions.lengths)
+        return transform_fields(data, random, fields, NULL);
+    int64_t *sizes = kn_calloc((size_t)data->base->num_fields, sizeof *sizes);
+    kn_status status = sizes ? kn_dataset_lengths(data->base, index, sizes) : KN_ERR_MEMORY;
+    if (status == KN_OK)
+        status = transform_fields(data, random, fields, sizes);
+    kn_free(sizes);
+    return status;
 }
 
 static kn_status get(void *self, int64_t index, void *const *fields)
@@ -56,7 +77,8 @@ static kn_status find_fields(transform_dataset *data, const kn_dataset *base, co
 static kn_status make(kn_dataset **dataset, kn_dataset *base, kn_transform transform, void *user,
                       const char *const *names)
 {
-    static const kn_dataset_functions functions = {.length = length, .get = get, .destroy = destroy};
+    static const kn_dataset_functions functions = {
+        .length = length, .get = get, .destroy = destroy, .lengths = get_lengths};
     int count = names ? 0 : 1;
     while (names && names[count])
         count++;

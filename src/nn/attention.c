@@ -121,6 +121,21 @@ static kn_tensor *project(const attention *self, int i, kn_tensor *x)
     return kn_linear(x->ndim == 2 ? kn_unsqueeze(x, 0) : x, weight, part_of(self->in_proj_bias, i, size));
 }
 
+/* Query, key and value, each projected. If they are the same tensor, one product gives all three. */
+static kn_status project_all(const attention *self, kn_tensor *const *in, kn_tensor *x[3])
+{
+    const int64_t size = self->params.embed_dim;
+    const bool same = self->in_proj_weight && in[QUERY] == in[KEY] && in[KEY] == in[VALUE];
+    kn_tensor *in_one = NULL;
+    if (same && !(in_one = kn_linear(in[QUERY]->ndim == 2 ? kn_unsqueeze(in[QUERY], 0) : in[QUERY],
+                                     self->in_proj_weight, self->in_proj_bias)))
+        return kn_error_status();
+    for (int i = QUERY; i <= VALUE; i++)
+        if (!(x[i] = same ? kn_narrow(in_one, -1, i * size, size) : project(self, i, in[i])))
+            return kn_error_status();
+    return KN_OK;
+}
+
 /* [N, L, E] or [L, N, E] as [N, heads, L, width]: a view. */
 static kn_tensor *in_heads(kn_tensor *x, sizes s)
 {
@@ -208,9 +223,7 @@ static kn_status attend(kn_tensor **result, kn_module *module, kn_tensor *const 
     const bool batched = in[QUERY]->ndim == 3;
     const int64_t further = self->params.add_bias_kv + self->params.add_zero_attn;
     kn_tensor *x[3], *terms;
-    for (int i = QUERY; i <= VALUE; i++)
-        if (!(x[i] = project(self, i, in[i])))
-            return kn_error_status();
+    KN_TRY(project_all(self, in, x));
     const int length = batched && !self->params.batch_first ? 0 : 1;
     const sizes s = {.batch = x[QUERY]->shape[1 - length],
                      .heads = self->params.num_heads,

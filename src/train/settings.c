@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/loader.h"
+#include "data/sampler.h"
 #include "nn/module.h"
 #include "optim/optim.h"
 #include "train/resume.h"
@@ -51,6 +52,8 @@ void kn_trainer_note_settings(kn_trainer *trainer, const kn_loader *train, const
     add_optimizer(settings, trainer->params.optim);
     add(settings, "batch_size", "%lld", (long long)train->params.batch_size);
     add_flag(settings, "shuffle", train->params.shuffle);
+    if (train->params.sampler)
+        add(settings, "sampler", "%s", train->sampler->description);
     add_flag(settings, "drop_last", train->params.drop_last);
     if (trainer->params.accumulate > 1)
         add(settings, "accumulate", "%d", trainer->params.accumulate);
@@ -66,6 +69,7 @@ void kn_trainer_note_settings(kn_trainer *trainer, const kn_loader *train, const
     add(settings, "devices", "%d", module->num_devices > 1 ? module->num_devices : 1);
     if (list.count > 0)
         add(settings, "dtype", "%s", kn_dtype_name(kn_dtype_of(list.tensors[0])));
+    add(settings, "precision", "%s", kn_dtype_name(trainer->params.precision));
 }
 
 /* --- in the file ----------------------------------------------------------------------------------------------- */

@@ -29,5 +29,8 @@ kn_status next_pair(kn_loader *loader, kn_tensor **input, kn_tensor **target);
 /* The batch holds the samples order[0 .. size - 1]. */
 void assert_batch(kn_tensor *input, kn_tensor *target, const int64_t *order, int64_t size);
 
+/* The order of a loader without a sampler. */
+void expected_order(int64_t *order, int64_t length, bool shuffle, uint64_t seed, int64_t epoch);
+
 /* Runs an epoch and compares it with the seed's order. */
 void assert_epoch(kn_loader *loader, const kn_loader_params *params, int64_t length, int64_t epoch);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "data/counted.h"
 #include "data/dataset.h"
 #include "data/order.h"
 #include "io/check.h"
@@ -338,19 +339,19 @@ static void test_order_is_a_permutation(void **state)
     enum { LENGTH = 1000 };
     int64_t order[LENGTH], again[LENGTH];
     bool seen[LENGTH] = {false};
-    kn_sample_order(order, LENGTH, true, 7, 3);
+    expected_order(order, LENGTH, true, 7, 3);
     for (int i = 0; i < LENGTH; i++) {
         assert_in_range(order[i], 0, LENGTH - 1);
         assert_false(seen[order[i]]);
         seen[order[i]] = true;
     }
-    kn_sample_order(again, LENGTH, true, 7, 3);
+    expected_order(again, LENGTH, true, 7, 3);
     assert_memory_equal(order, again, sizeof(order));
-    kn_sample_order(again, LENGTH, true, 7, 4);
+    expected_order(again, LENGTH, true, 7, 4);
     assert_memory_not_equal(order, again, sizeof(order));
-    kn_sample_order(again, LENGTH, true, 8, 3);
+    expected_order(again, LENGTH, true, 8, 3);
     assert_memory_not_equal(order, again, sizeof(order));
-    kn_sample_order(again, LENGTH, false, 7, 3);
+    expected_order(again, LENGTH, false, 7, 3);
     for (int i = 0; i < LENGTH; i++)
         assert_int_equal(again[i], i);
 }
@@ -360,7 +361,7 @@ static void test_order_is_fixed(void **state)
 {
     (void)state;
     int64_t order[8];
-    kn_sample_order(order, 8, true, 0, 0);
+    expected_order(order, 8, true, 0, 0);
     const int64_t expected[] = {4, 2, 6, 1, 3, 7, 5, 0};
     assert_memory_equal(order, expected, sizeof(order));
     assert_true(kn_sample_random(1, 2, 3) == UINT64_C(0x7eaa379ad3632512));
@@ -375,7 +376,7 @@ static void test_order_is_uniform(void **state)
     double chi_square = 0;
     for (int64_t epoch = 0; epoch < 24000; epoch++) {
         int64_t order[4];
-        kn_sample_order(order, 4, true, 12345, epoch);
+        expected_order(order, 4, true, 12345, epoch);
         counts[order[0] | order[1] << 2 | order[2] << 4 | order[3] << 6]++;
     }
     for (int i = 0; i < 256; i++)

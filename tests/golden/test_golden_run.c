@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/full.h"
 #include "support/golden.h"
 #include "support/values.h"
 
@@ -160,6 +161,8 @@ static void test_fashion_f32(void **state)
 static void test_fashion_f64(void **state)
 {
     (void)state;
+    if (!test_full())
+        skip();
     fashion("fashion_loss_f64", KN_F64, 1e-9);
 }
 

@@ -53,4 +53,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(activation_rows, rows);
+OP_TABLE(activation_rows, rows, .has_golden = true, .engine = "softmax dropout dropout2d");

@@ -172,4 +172,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(binary_rows, rows);
+OP_TABLE(binary_rows, rows, .has_golden = true, .engine = "add mul");

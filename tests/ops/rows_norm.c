@@ -151,12 +151,12 @@ static const op_row rows[] = {
     {"batch_norm/statistics_empty", build_batch_norm_statistics, {X(0, 3, 4)}, TRAIN},
     {"layer_norm/statistics", build_layer_norm_statistics, {X(5, 3, 7)}, LN(1), 7, .layouts = true},
     {"layer_norm/statistics_two_dims", build_layer_norm_statistics, {X(5, 3, 7)}, LN(2), 21},
-    {"layer_norm/statistics_long", build_layer_norm_statistics, {X(3, 9001)}, LN(1), 9001},
+    {"layer_norm/statistics_long", build_layer_norm_statistics, {X(3, 9001)}, LN(1), 9001, .on_cpu = true},
     {"layer_norm/statistics_no_rows", build_layer_norm_statistics, {X(0, 4)}, LN(1)},
     {"layer_norm/statistics_no_columns", build_layer_norm_statistics, {X(3, 0)}, LN(1)},
     {"layer_norm/rstd", build_layer_norm_rstd, {X(5, 3)}, LN(1), 3},
     {"layer_norm/plain", build_layer_norm, {X(5, 3)}, LN(1), 3},
-    {"layer_norm/weight", build_layer_norm, {X(5, 3), W(3)}, LN(1), 3},
+    {"layer_norm/weight", build_layer_norm, {X(5, 3), W(3)}, LN(1), 3, .on_cpu = true},
     {"layer_norm/bias", build_layer_norm_bias, {X(5, 3), B(3)}, LN(1), 5},
     {"layer_norm/matrix", build_layer_norm, {X(4, 7), W(7), B(7)}, LN(1), 7, .layouts = true},
     {"layer_norm/two_dims", build_layer_norm, {X(3, 2, 5), W(2, 5), B(2, 5)}, LN(2), 10, .layouts = true},
@@ -164,13 +164,13 @@ static const op_row rows[] = {
     {"layer_norm/vector", build_layer_norm, {X(9), W(9), B(9)}, LN(1), 9},
     {"layer_norm/one_row", build_layer_norm, {X(1, 300), W(300), B(300)}, LN(1), 300},
     {"layer_norm/row_of_one", build_layer_norm, {X(5, 1), W(1), B(1)}, LN(1), 5},
-    {"layer_norm/row_of_two", build_layer_norm, {X(33, 2), W(2), B(2)}, LN(1), 33},
+    {"layer_norm/row_of_two", build_layer_norm, {X(33, 2), W(2), B(2)}, LN(1), 33, .on_cpu = true},
     {"layer_norm/row_of_17", build_layer_norm, {X(31, 17), W(17), B(17)}, LN(1), 31},
     {"layer_norm/row_of_64", build_layer_norm, {X(13, 64), W(64), B(64)}, LN(1), 64},
     {"layer_norm/row_of_259", build_layer_norm, {X(70, 259), W(259), B(259)}, LN(1), 259},
-    {"layer_norm/row_of_32", build_layer_norm, {X(70, 32), W(32), B(32)}, LN(1), 70},
+    {"layer_norm/row_of_32", build_layer_norm, {X(70, 32), W(32), B(32)}, LN(1), 70, .on_cpu = true},
     {"layer_norm/row_of_33", build_layer_norm, {X(70, 33), W(33), B(33)}, LN(1), 70},
-    {"layer_norm/row_of_4096", build_layer_norm, {X(3, 4096), W(4096), B(4096)}, LN(1), 4096},
+    {"layer_norm/row_of_4096", build_layer_norm, {X(3, 4096), W(4096), B(4096)}, LN(1), 4096, .on_cpu = true},
     {"layer_norm/row_of_4097", build_layer_norm, {X(2, 4097), W(4097), B(4097)}, LN(1), 4097},
     {"layer_norm/long", build_layer_norm, {X(3, 9001), W(9001), B(9001)}, LN(1), 9001},
     {"layer_norm/many_rows", build_layer_norm, {X(17000, 3), W(3), B(3)}, LN(1), 17000},
@@ -197,4 +197,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(norm_rows, rows);
+OP_TABLE(norm_rows, rows, .has_golden = true, .engine = "batch_norm layer_norm");

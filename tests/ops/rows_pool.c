@@ -182,4 +182,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(pool_rows, rows);
+OP_TABLE(pool_rows, rows, .has_golden = true, .engine = "max_pool2d max_pool3d avg_pool3d");

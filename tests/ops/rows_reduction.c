@@ -129,8 +129,8 @@ static const op_row rows[] = {
     {"sum/uint8", build_sum, {WHOLE(KN_U8, 0, 255, 10007)}, .no_gradient = true},
     {"sum/bool", build_sum, {WHOLE(KN_BOOL, 0, 2, 1031)}, .no_gradient = true},
     {"sum/bf16", build_sum, {WHOLE(KN_BF16, -9, 9, 31)}, .no_gradient = true},
-    {"sum/int8", build_sum, {WHOLE(KN_I8, -128, 128, 1031)}, .no_gradient = true},
-    {"sum_dims/int16", build_sum_dims, {WHOLE(KN_I16, -32768, 32768, 17, 5)}, DIMS(false, 0), .no_gradient = true},
+    {"sum/int8", build_sum, {WHOLE(KN_I8, -128, 128, 1031)}, .no_gradient = true, .on_cpu = true},
+    {"sum_dims/int16", build_sum_dims, {WHOLE(KN_I16, -32768, 32768, 17, 5)}, DIMS(false, 0), .no_gradient = true, .on_cpu = true},
     {"sum/f16", build_sum, {WHOLE(KN_F16, -9, 9, 1031)}, .no_gradient = true},
     {"max/uint8", build_max, {WHOLE(KN_U8, 0, 255, 31)}, .no_gradient = true, .on_cpu = true},
     {"mean/matrix", build_mean, {FLOATS(7, 11)}, .layouts = true},
@@ -138,9 +138,9 @@ static const op_row rows[] = {
     {"mean/empty", build_mean, {FLOATS(0)}, .no_gradient = true},
     {"mean/long", build_mean, {FLOATS(65537)}},
     {"max/matrix", build_max, {DISTINCT(7, 11)}, .layouts = true},
-    {"max/scalar", build_max, {FLOAT_SCALAR(-1, 1)}},
+    {"max/scalar", build_max, {FLOAT_SCALAR(-1, 1)}, .on_cpu = true},
     {"max/long", build_max, {DISTINCT(65537)}},
-    {"max/int8", build_max, {WHOLE(KN_I8, -128, 0, 31)}, .no_gradient = true},
+    {"max/int8", build_max, {WHOLE(KN_I8, -128, 0, 31)}, .no_gradient = true, .on_cpu = true},
     {"max/int64", build_max, {WHOLE(KN_I64, -9, 9, 1031)}, .no_gradient = true, .on_cpu = true},
     {"sum_dims/first", build_sum_dims, {FLOATS(7, 11)}, DIMS(false, 0), .layouts = true},
     {"sum_dims/last", build_sum_dims, {FLOATS(7, 11)}, DIMS(false, -1), .layouts = true},
@@ -166,8 +166,8 @@ static const op_row rows[] = {
     {"sum_dims/two_short_dimensions", build_sum_dims, {FLOATS(5, 3, 7, 2, 7, 2)}, DIMS(false, 3, 5), .layouts = true},
     {"mean_dims/two_short_dimensions", build_mean_dims, {FLOATS(5, 3, 7, 3, 5, 2)}, DIMS(true, 3, 5)},
     {"max_dim/two_of_the_last", build_max_dim, {DISTINCT(131, 2)}, DIMS(false, 1)},
-    {"max_dim/few_rows_and_columns", build_max_dim, {DISTINCT(31, 7, 3)}, DIMS(false, 1)},
-    {"max_dim/few_rows_of_15", build_max_dim, {DISTINCT(5, 3, 15)}, DIMS(false, 1)},
+    {"max_dim/few_rows_and_columns", build_max_dim, {DISTINCT(31, 7, 3)}, DIMS(false, 1), .on_cpu = true},
+    {"max_dim/few_rows_of_15", build_max_dim, {DISTINCT(5, 3, 15)}, DIMS(false, 1), .on_cpu = true},
     {"max_dim/few_indices", build_max_indices, {WHOLE(KN_U8, 0, 3, 13, 7, 5)}, DIMS(false, 1), .no_gradient = true},
     {"sum_dims/int32", build_sum_dims, {WHOLE(KN_I32, -99, 99, 17, 5)}, DIMS(false, 0), .no_gradient = true},
     {"mean_dims/last", build_mean_dims, {FLOATS(7, 11)}, DIMS(false, 1), .layouts = true},
@@ -185,7 +185,7 @@ static const op_row rows[] = {
     {"argmax/first", build_argmax, {DISTINCT(7, 11)}, DIMS(true, 0), .no_gradient = true},
     {"argmax/ties", build_argmax, {WHOLE(KN_F32, 0, 3, 31, 17)}, DIMS(false, 1), .no_gradient = true},
     {"argmax/long", build_argmax, {WHOLE(KN_F32, 0, 3, 2, 10007)}, DIMS(false, 1), .no_gradient = true},
-    {"max_dim/many_rows_of_3", build_max_indices, {DISTINCT(131, 3)}, DIMS(false, 1), .no_gradient = true},
+    {"max_dim/many_rows_of_3", build_max_indices, {DISTINCT(131, 3)}, DIMS(false, 1), .no_gradient = true, .on_cpu = true},
     {"max_dim/middle_in_chunks", build_max_indices, {WHOLE(KN_F32, -999, 999, 2, 4099, 33)}, DIMS(false, 1), .no_gradient = true},
     {"max_dim/few_columns_in_chunks", build_max_indices, {WHOLE(KN_I32, -9999, 9999, 40009, 5)}, DIMS(false, 0), .no_gradient = true},
     {"max_dim/wide", build_max_indices, {DISTINCT(5, 130)}, DIMS(false, 0), .no_gradient = true},
@@ -268,4 +268,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(reduction_rows, rows);
+OP_TABLE(reduction_rows, rows, .has_golden = true, .engine = "sum sum_dims max max_dim argmax cumsum");

@@ -211,4 +211,4 @@ static const op_row rows[] = {
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(unary_rows, rows);
+OP_TABLE(unary_rows, rows, .has_golden = true, .engine = "neg exp mul_scalar");

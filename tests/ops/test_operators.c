@@ -133,14 +133,14 @@ static void check_in(const kn_op *op, kn_dtype dtype)
     kn_op_sample_free(&sample);
 }
 
-/* By default in f32, and of the operators, which are many to compile with the optimiser, every fourth, but every
- * sixteenth of those whose kernels are written by the engine for elementwise work. */
+/* By default in f32, and of the operators, which are many to compile with the optimiser, every eighth, but every
+ * thirty-second of those whose kernels are written by the engine for elementwise work. */
 TENSOR_TEST(each_computes_in_the_dtypes_that_it_says)
 {
     static const kn_dtype dtypes[] = {KN_F32, KN_BF16, KN_I8, KN_I16};
     for (int i = 0, elementwise = 0, others = 0; i < kn_op_count(); i++) {
         const bool is_elementwise = kn_op_at(i)->forward == kn_elementwise_forward;
-        if ((is_elementwise ? elementwise++ % 16 : others++ % 4) != 0 && !test_full())
+        if ((is_elementwise ? elementwise++ % 32 : others++ % 8) != 0 && !test_full())
             continue;
         for (size_t k = 0; k < (test_full() ? sizeof dtypes / sizeof dtypes[0] : 1); k++)
             if (kn_op_input_at(kn_op_at(i), 0).dtypes >> dtypes[k] & 1)

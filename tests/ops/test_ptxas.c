@@ -139,6 +139,7 @@ static void check(const char *source, const char *options, int least, bool all)
             assemble("kernel", what, capabilities[i]);
 }
 
+/* By default one layout, and of the shapes in f64 and TF32 the first. */
 static void check_arithmetic(kn_block_arithmetic arithmetic)
 {
     const bool tensor = kn_block_by_tensor_cores(arithmetic);
@@ -147,9 +148,9 @@ static void check_arithmetic(kn_block_arithmetic arithmetic)
     char options[KN_BLOCK_OPTIONS];
     const kn_block_shape *first = NULL;
     for (int i = 0; (s = kn_block_shape_at(i)); i++) {
-        if (s->tensor_cores != tensor || !(s->efficiency > 0))
+        if (s->tensor_cores != tensor || !(s->efficiency > 0) || (first && arithmetic != KN_BLOCK_F32 && !test_full()))
             continue;
-        for (int layout = 0; layout < (first ? 1 : 4); layout++)
+        for (int layout = 0; layout < (first || !test_full() ? 1 : 4); layout++)
             check("gemm/blocked.cl", kn_block_options(options, s, arithmetic, !(layout & 1), layout & 2, ""), least,
                   !first && layout == 0);
         first = first ? first : s;
@@ -160,7 +161,7 @@ static void check_arithmetic(kn_block_arithmetic arithmetic)
               false);
 }
 
-/* The f16 kernel, for processors without and with asynchronous copies. */
+/* The f16 kernel, for processors without and with asynchronous copies: by default every other shape. */
 static void check_halves(void)
 {
     const kn_block_shape *s;
@@ -169,7 +170,7 @@ static void check_halves(void)
         const kn_limits limits = {.ptx_capability = least, .local_memory = 48 << 10, .max_work_group_size = 1024};
         int layout = 0;
         for (int i = 0; (s = kn_block_shape_at(i)); i++)
-            if (kn_block_fits(s, &limits, KN_BLOCK_F16)) {
+            if (kn_block_fits(s, &limits, KN_BLOCK_F16) && (i % 2 == 0 || test_full())) {
                 check("gemm/halves.cl", kn_gemm_halves_options(options, &limits, s, !(layout & 1), layout & 2), least,
                       layout == 0);
                 layout++;

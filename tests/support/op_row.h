@@ -73,6 +73,7 @@ typedef struct op_table {
     /* tests/golden has every operator of the table in f32, and other tables test the engine that writes its kernels: by
      * default its rows run in f64 alone, and of those with another dtype or for simulated GPUs the first */
     bool has_golden;
+    const char *engine; /* of such a table the families, blank-separated, that test an engine and run in full */
 } op_table;
 
 /* Around a table: rows omit fields and override defaults by name, which compilers warn about. */
@@ -84,8 +85,8 @@ typedef struct op_table {
 #define OP_TABLE(name, table, ...)                                                                                     \
     const op_table name = {.rows = table, .count = (int)(sizeof(table) / sizeof((table)[0])), __VA_ARGS__}
 
-/* The program: --list, --times (CPU seconds of each case), --only PREFIX, --first (the first row of each family, plain,
- * unless KOINE_TEST_FULL=1), --shard 2/4 (the second quarter of the tables), --device NAME, --dtype f32|f64,
+/* The program: --list, --times (CPU seconds of each case), --only PREFIX, --first (the first row of each family, of a
+ * table with golden values the first row and its engine's, plain, unless KOINE_TEST_FULL=1), --shard 2/4 (the second quarter of the tables), --device NAME, --dtype f32|f64,
  * --no-gradient, --forced IMPLEMENTATION, and those of support/as_gpu.h. With --all-operators it fails unless the rows
  * applied exactly the operators in the list. Returns the exit status. */
 int op_test_main(int argc, char **argv, const op_table *const *tables);

@@ -5,7 +5,6 @@
 #include <koine/attention.h>
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
-#include <koine/random.h>
 #include <koine/shape.h>
 #include <math.h>
 
@@ -41,13 +40,10 @@ static kn_module *projection_new(int64_t in, int64_t out, double std)
     kn_module *made = kn_layer_new("Conv1D", project, NULL, &(projection){NULL, NULL}, sizeof(projection));
     if (!made)
         return NULL;
-    const int depth = kn_scope_begin();
     projection *self = made->self;
-    self->weight = kn_module_register_parameter(made, "weight", kn_mul_scalar(kn_randn(KN_SHAPE(in, out)), std));
-    self->bias = kn_module_register_parameter(made, "bias", kn_zeros(KN_SHAPE(out)));
-    const bool done = self->weight && self->bias;
-    kn_scope_end(depth);
-    return done ? made : kn_layer_failed(made);
+    self->weight = kn_model_parameter(made, "weight", KN_SHAPE(in, out), 0, std);
+    self->bias = kn_model_parameter(made, "bias", KN_SHAPE(out), 0, 0);
+    return self->weight && self->bias ? made : kn_layer_failed(made);
 }
 
 /* --- attention: c_attn, c_proj, resid_dropout --------------------------------------------------------------------- */
