@@ -162,6 +162,10 @@ kn_status kn_lbfgs_evaluate(kn_lbfgs_run *run, kn_lbfgs_point *point, kn_tensor 
     const int depth = kn_scope_begin();
     run->evaluations++;
     const kn_status status = depth > 0 ? evaluate_here(run, point, &made) : kn_error_status();
+    if (status != KN_OK) {
+        kn_release(point->gradient);
+        point->gradient = NULL;
+    }
     if (status == KN_OK && loss)
         *loss = kn_scope_return(depth, made);
     else
