@@ -83,6 +83,13 @@ void bench_training_teardown(bench_state *state);
     .run = bench_training_run, .teardown = bench_training_teardown, .inputs = bench_training_inputs,                   \
     .results = bench_training_results
 
+/* Inference: the output for x in evaluation mode, without gradients. */
+kn_status bench_inference_run(const bench_case *self, bench_state *state);
+kn_status bench_inference_results(const bench_case *self, bench_state *state, kn_tensor_file *file);
+#define BENCH_INFERENCE                                                                                                \
+    .run = bench_inference_run, .teardown = bench_training_teardown, .inputs = bench_training_inputs,                  \
+    .results = bench_inference_results
+
 /* The examples' CNN, in state->data, with a batch of size[0]. */
 kn_status bench_cnn_setup(const bench_case *self, bench_state *state);
 /* Linear regression on size[0] samples. */
@@ -122,6 +129,7 @@ typedef struct bench_list {
     X(seeds) \
     X(networks) \
     X(sequence_networks) \
+    X(transformers) \
     X(gemm) \
     X(conv) \
     X(conv_nd) \

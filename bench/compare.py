@@ -201,12 +201,14 @@ def compare(koine, peer, case, repetitions, folder, only_check=False):
     else:
         ours, theirs = take_turns(koine, peer, min(repetitions, case['most'] - 1) if limited else repetitions, limited)
     flops = float(koine.ask('flops'))
+    memory = peer.ask('memory').get('bytes')
+    memory = {} if memory is None else {'koine_bytes': int(koine.ask('memory')), 'peer_bytes': memory}
     koine.ask('teardown')
     peer.ask('teardown')
     a, b = statistics.median(ours), statistics.median(theirs)
     return {'name': case['name'], 'shape': case['shape'], 'dtype': case['dtype'], 'koine_s': a, 'peer_s': b, 'ratio': a / b, 'koine_min_s': min(ours),
             'peer_min_s': min(theirs), 'koine_first_s': ours_setup + ours_first, 'peer_first_s': setup['seconds'] + theirs_first, 'flops': flops,
-            'bytes': case['bytes'], 'difference': apart, 'repetitions': len(ours)}
+            'bytes': case['bytes'], 'difference': apart, 'repetitions': len(ours), **memory}
 
 
 def processor():
@@ -223,8 +225,9 @@ def print_row(row):
         print(f"{row['name']:40s} " + ('not comparable' if row['difference'] is None else f"differs by {row['difference']:.0e}"), flush=True)
         return
     apart = '' if row['difference'] is None else f"   results differ by {row['difference']:.0e}"
+    memory = f"   memory {row['koine_bytes'] / 2**20:.0f} MiB, {row['peer_bytes'] / 2**20:.0f} MiB" if 'koine_bytes' in row else ''
     print(f"{row['name']:40s} koine {row['koine_s'] * 1e3:10.3f} ms   peer {row['peer_s'] * 1e3:10.3f} ms   ratio {row['ratio']:.2f}"
-          f"   first {row['koine_first_s']:.2f} s, {row['peer_first_s']:.2f} s{apart}", flush=True)
+          f"   first {row['koine_first_s']:.2f} s, {row['peer_first_s']:.2f} s{memory}{apart}", flush=True)
 
 
 def start(arguments):

@@ -1,11 +1,12 @@
 /* main.c - koine-bench: runs benchmarks, one JSON object per line; see docs/performance.md. Without --only it runs all
  * that are sized for the device: on a CPU those not called gpu/..., on a GPU all. With --serve it answers requests of
- * bench/compare.py (serve.c). */
+ * bench/compare.py (serve.c); with --profile it also prints the profiler's table of each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "bench.h"
 #include "watch/peak.h"
 
@@ -20,7 +21,7 @@ typedef struct options {
     const char *device;
     const char *only[MAX_PREFIXES];
     int prefixes; /* 0: all benchmarks */
-    bool json, serve, list, first_step;
+    bool json, serve, list, first_step, profile;
     int repetitions; /* 0: until MIN_SECONDS have passed */
 } options;
 
@@ -112,6 +113,22 @@ static int fail(const char *name)
     return 1;
 }
 
+enum { PROFILED = 3 }; /* repetitions */
+
+/* The profiler's table of a few repetitions. */
+static kn_status profile(const bench_case *c, bench_state *state)
+{
+    double seconds = 0;
+    KN_TRY(kn_profiler_start(.with_flops = true));
+    const kn_status status = bench_burst(c, state, PROFILED, &seconds);
+    KN_TRY(kn_profiler_stop());
+    char *table = kn_profiler_table(.row_limit = 50);
+    if (table)
+        puts(table);
+    kn_free(table);
+    return table ? status : kn_error_status();
+}
+
 static int run_case(const options *o, const bench_case *c, kn_device *device, const peaks *p)
 {
     static double times[MAX_REPETITIONS];
@@ -123,6 +140,8 @@ static int run_case(const options *o, const bench_case *c, kn_device *device, co
         status = measure(o, c, &state, &first, times, &count);
     if (status == KN_OK)
         report(c, p, state.flops > 0 ? state.flops : c->flops, first, times, count);
+    if (status == KN_OK && o->profile)
+        status = profile(c, &state);
     c->teardown(&state);
     return status == KN_OK ? 0 : fail(c->name);
 }
@@ -207,9 +226,10 @@ static int list(const options *o)
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-static const char usage[] = "usage: koine-bench [--device D] [--only PREFIX]... [--repetitions N] [--json]\n"
-                            "       koine-bench --list [--only PREFIX]... [--json]\n"
-                            "       koine-bench --serve [--device D]\n";
+static const char usage[] =
+    "usage: koine-bench [--device D] [--only PREFIX]... [--repetitions N] [--json] [--profile]\n"
+    "       koine-bench --list [--only PREFIX]... [--json]\n"
+    "       koine-bench --serve [--device D]\n";
 
 static bool parse(options *o, int argc, char **argv)
 {
@@ -224,6 +244,8 @@ static bool parse(options *o, int argc, char **argv)
             o->list = true;
         else if (strcmp(argv[i], "--serve") == 0)
             o->serve = true;
+        else if (strcmp(argv[i], "--profile") == 0)
+            o->profile = true;
         else if (strcmp(argv[i], "--first-step") == 0)
             o->first_step = true;
         else if (strcmp(argv[i], "--repetitions") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0)

@@ -2,6 +2,8 @@
 import torch
 from torch import nn
 
+from peer_transformers import Gpt, VisionTransformer, loss_of_tokens
+
 
 def cnn():
     return nn.Sequential(nn.Conv2d(1, 32, 3), nn.MaxPool2d(2, 2), nn.Conv2d(32, 64, 5), nn.MaxPool2d(2, 2), nn.Dropout2d(0.1), nn.AdaptiveMaxPool2d((1, 1)),
@@ -157,6 +159,10 @@ def adam(rate):
     return lambda parameters, recorded: torch.optim.Adam(parameters, lr=rate, capturable=recorded)
 
 
+def adamw(rate):
+    return lambda parameters, recorded: torch.optim.AdamW(parameters, lr=rate, capturable=recorded)
+
+
 def sgd(rate):
     return lambda parameters, recorded: torch.optim.SGD(parameters, lr=rate, momentum=0.9, weight_decay=5e-4)
 
@@ -171,5 +177,9 @@ TRAINING = {
     'resnet50': (resnet50, sgd(0.0001), nn.functional.cross_entropy, False),
     'lstm': (lambda: SequenceClassifier(nn.LSTM), adam(0.001), nn.functional.cross_entropy, False),
     'gru': (lambda: SequenceClassifier(nn.GRU), adam(0.001), nn.functional.cross_entropy, False),
+    'gpt': (lambda: Gpt(4096, 128, 256, 4, 4), adamw(3e-4), loss_of_tokens, False),
+    'gpu/gpt': (lambda: Gpt(50257, 1024, 768, 12, 12), adamw(3e-4), loss_of_tokens, False),
+    'vit': (lambda: VisionTransformer(32, 4, 6, 3, 192, 10), adamw(3e-4), nn.functional.cross_entropy, False),
+    'gpu/vit': (lambda: VisionTransformer(224, 16, 12, 12, 768, 1000), adamw(3e-4), nn.functional.cross_entropy, False),
     'mobilenetv2': (MobileNetV2, sgd(0.01), nn.functional.cross_entropy, False),
 }

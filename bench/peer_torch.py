@@ -6,6 +6,7 @@ Requests and answers are JSON objects, one per line, on standard input and outpu
     {"do": "setup", "case": {...}, "inputs": PATH or null}  -> {"supported": ..., "seconds": ...}
     {"do": "run", "count": N}                               -> {"seconds": of one}
     {"do": "check", "results": PATH}                        -> {"difference": ..., "tolerance": ..., "what": ...}
+    {"do": "memory"}                                        -> {"bytes": most of one repetition's tensors, or null}
     {"do": "teardown"}                                      -> {}
 
 "case" is a line of koine-bench --list --json. Other programs with this protocol can be peers too:
@@ -20,6 +21,7 @@ import tempfile
 import time
 
 START = time.perf_counter()
+os.environ.setdefault('KINETO_LOG_LEVEL', '99')  # the profiler, which counts memory, would announce itself
 
 import torch
 import torch.nn.functional as F
@@ -167,6 +169,27 @@ def compile_afresh(net):
     return torch.compile(net, dynamic=False)
 
 
+def peak_of(run, tensors):
+    """The most bytes that tensors take during `run`, which starts with these: counted by the allocator, without what
+    libraries allocate themselves."""
+    if DEVICE.type == 'cuda':
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        run()
+        torch.cuda.synchronize()
+        grown = torch.cuda.max_memory_allocated() - before
+    else:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+            run()
+        events = [event for event in profile.profiler.kineto_results.events() if event.name() == '[memory]']
+        now = grown = 0
+        for event in sorted(events, key=lambda event: event.start_ns()):
+            now += event.nbytes()
+            grown = max(grown, now)
+    return grown + sum({t.data_ptr(): t.nbytes for t in tensors}.values())
+
+
 class Training:
     """A training step on one batch. `replayed`: on a GPU later steps replay a CUDA graph; on a CPU it has no effect."""
 
@@ -220,6 +243,11 @@ class Training:
         with torch.no_grad():  # not the compiled network: compiling it again without gradients would take minutes
             return self.loss(self.net(self.x), self.y)
 
+    def memory(self):
+        state = [t for values in self.optimizer.state.values() for t in values.values() if torch.is_tensor(t)]
+        gradients = [p.grad for p in self.net.parameters() if p.grad is not None]
+        return peak_of(lambda: self.step(self.x, self.y), [self.x, self.y, *self.net.parameters(), *self.net.buffers(), *gradients, *state])
+
     def check(self, theirs):
         """Koine's second step, if there is one, is a replay: compared with an eager step."""
         mine, self.first = self.first, False
@@ -232,6 +260,27 @@ class Training:
         found = [(difference(t, mine[name]) / TOLERANCE_OF[name], name, difference(t, mine[name])) for name, t in theirs.items()]
         worst = max(found)
         return {'difference': worst[2], 'tolerance': TOLERANCE_OF[worst[1]], 'what': worst[1]}
+
+
+class Inference(Training):
+    """The output for one batch, in evaluation mode without gradients."""
+
+    def __init__(self, name, tensors, compiled):
+        super().__init__(name, tensors, compiled)
+        self.net.eval()
+
+    def run(self):
+        with torch.no_grad():
+            output = self.forward(self.x)
+        if self.first is None:
+            self.first = {'output': output}
+
+    def memory(self):
+        return peak_of(self.run, [self.x, self.y, *self.net.parameters(), *self.net.buffers()])
+
+    def check(self, theirs):
+        mine, self.first = self.first['output'].cpu(), False
+        return {'difference': difference(theirs['output'], mine), 'tolerance': TOLERANCE_OF['output'], 'what': 'output'}
 
 
 class Epoch:
@@ -280,9 +329,10 @@ class Start:
 
 
 def network_of(name):
-    """gpu/resnet18/replayed is the network resnet18."""
-    name = name[len('gpu/'):] if name.startswith('gpu/') else name
-    return name[:-len('/replayed')] if name.endswith('/replayed') else name
+    """gpu/resnet18/replayed is the network resnet18; gpu/gpt is its own."""
+    for ending in ('/replayed', '/inference'):
+        name = name[:-len(ending)] if name.endswith(ending) else name
+    return name[len('gpu/'):] if name.startswith('gpu/') and name not in TRAINING else name
 
 
 def make(case, tensors, mode, threads):
@@ -290,6 +340,8 @@ def make(case, tensors, mode, threads):
     name = case['name']
     compiled = mode == 'compile'
     allow_tf32(case.get('tf32', False))
+    if network_of(name) in TRAINING and tensors and name.endswith('/inference'):
+        return Inference(network_of(name), tensors, compiled)
     if network_of(name) in TRAINING and tensors:
         return Training(network_of(name), tensors, compiled, case['replayed'])
     if name == 'mnist_epoch':
@@ -330,6 +382,8 @@ def serve(mode, threads, reply):
                 answer = {'seconds': run(work, request['count'])}
             elif request['do'] == 'check':
                 answer = work.check(read_tensors(request['results']))
+            elif request['do'] == 'memory':
+                answer = {'bytes': work.memory() if hasattr(work, 'memory') else None}
             elif request['do'] == 'teardown':
                 work = None
         except Exception as error:

@@ -21,9 +21,9 @@ import textwrap
 # Heading, prefixes of names, what bounds the work: "flops", "bytes", or neither.
 SECTIONS = (
     ('Programs', ('matmul', 'linear_regression', 'cnn_step', 'mnist_epoch'), None),
-    ('Networks', ('mlp', 'lenet', 'resnet18', 'resnet50', 'mobilenetv2', 'gpt', 'lstm'), 'flops'),
+    ('Networks', ('mlp', 'lenet', 'resnet18', 'resnet50', 'mobilenetv2', 'gpt', 'vit', 'lstm', 'gru'), 'flops'),
     ('Matrix products', ('gemm/',), 'flops'),
-    ('Convolution', ('conv/',), 'flops'),
+    ('Convolution', ('conv/', 'conv1d/', 'conv3d/'), 'flops'),
     ('Pooling', ('pool/',), 'bytes'),
     ('Elementwise', ('elementwise/', 'dropout'), 'bytes'),
     ('Reductions', ('reduce/',), 'bytes'),
@@ -32,6 +32,7 @@ SECTIONS = (
     ('Attention', ('attention/',), 'flops'),
     ('Softmax', ('softmax/', 'log_softmax/'), 'bytes'),
     ('Normalisation', ('batch_norm/', 'layer_norm/', 'group_norm/', 'rms_norm/'), 'bytes'),
+    ('Images', ('vision/',), 'bytes'),
     ('Transposition', ('transpose/',), 'bytes'),
     ('Start', ('startup/',), None),
 )
@@ -39,8 +40,8 @@ COLUMNS = {'flops': 'Koine, GFLOP/s (of the peak)', 'bytes': 'Koine, GB/s (of a 
 DESCRIPTIONS = {
     'Programs': 'The example programs: 10000×200 @ 200×10000; a step of linear regression (10⁶ samples, Adam); a training '
                 'step of the CNN (batch 128); an epoch of Fashion-MNIST with its loader. replayed: the recorded step.',
-    'Networks': 'One training step: forward, cross entropy, backward, optimizer; replayed: the recorded step; gpu: GPU '
-                'batch sizes. The operation counts are those of the products, three per layer and step.',
+    'Networks': 'One training step: forward, cross entropy, backward, optimizer; replayed: the recorded step; '
+                'inference: the forward pass alone, in evaluation mode without gradients; gpu: GPU batch sizes. The operation counts are those of the products, three per layer and step.',
     'Matrix products': 'rows×columns×inner; f32 unless marked; nt, tn, tt: the second, the first or both operands are '
                        'transposed views; batched: count×rows×columns×inner.',
     'Convolution': 'images,channels,height,width-outputs,kernel; s: stride, p: padding unless it is half the kernel, '
@@ -131,7 +132,8 @@ def read_notes(path):
 
 def belongs(name, prefixes):
     name = name[len('gpu/'):] if name.startswith('gpu/') else name
-    name = name[:-len('/replayed')] if name.endswith('/replayed') else name
+    for ending in ('/replayed', '/inference'):
+        name = name[:-len(ending)] if name.endswith(ending) else name
     return any(name.startswith(prefix) if prefix.endswith('/') else name == prefix for prefix in prefixes)
 
 

@@ -1,5 +1,5 @@
-/* sequence_networks.c - one training step of recurrent networks that classify sequences: two layers of an LSTM or a
- * GRU, and a linear layer after the last step. */
+/* sequence_networks.c - one training step, and inference, of recurrent networks that classify sequences: two layers of
+ * an LSTM or a GRU, and a linear layer after the last step. */
 #include "bench.h"
 
 enum { LAYERS = 2, CLASSES = 10 };
@@ -47,15 +47,19 @@ static kn_status setup(const bench_case *self, bench_state *state)
  * gradient of the network's input is not needed. */
 #define FLOPS(batch, steps, hidden, gates)                                                                             \
     ((3.0 * 2 * LAYERS - 1) * 2.0 * (double)(batch) * (double)(steps) * (gates) * (double)(hidden) * (double)(hidden))
-#define STEP(label, batch, steps, hidden, which, gates, replayed_)                                                     \
+#define INFERENCE_FLOPS(batch, steps, hidden, gates)                                                                   \
+    (2.0 * LAYERS * 2.0 * (double)(batch) * (double)(steps) * (gates) * (double)(hidden) * (double)(hidden))
+#define CASE(label, batch, steps, hidden, which, work, ...)                                                            \
     {                                                                                                                  \
         .name = label, .shape = "batch " #batch ", " #steps " steps of " #hidden, .dtype = KN_F32, .setup = setup,     \
-        .flops = FLOPS(batch, steps, hidden, gates), BENCH_TRAINING, .size = {batch, steps, hidden, which},            \
-        .replayed = replayed_                                                                                          \
+        .flops = work, .size = {batch, steps, hidden, which}, __VA_ARGS__                                              \
     }
 #define NETWORK(label, batch, steps, hidden, which, gates)                                                             \
-    STEP(label, batch, steps, hidden, which, gates, false),                                                            \
-        STEP(label "/replayed", batch, steps, hidden, which, gates, true)
+    CASE(label, batch, steps, hidden, which, FLOPS(batch, steps, hidden, gates), BENCH_TRAINING),                      \
+        CASE(label "/replayed", batch, steps, hidden, which, FLOPS(batch, steps, hidden, gates), BENCH_TRAINING,       \
+             .replayed = true),                                                                                        \
+        CASE(label "/inference", batch, steps, hidden, which, INFERENCE_FLOPS(batch, steps, hidden, gates),            \
+             BENCH_INFERENCE)
 
 static const bench_case cases[] = {
     NETWORK("lstm", 64, 128, 256, LSTM, 4),

@@ -5,6 +5,7 @@
  *     run COUNT       runs that many repetitions         -> seconds of one
  *     results PATH    writes the first results    -> seconds, or "none"
  *     flops           -> operations of a repetition
+ *     memory          runs a repetition             -> most bytes of tensors at a time, those of the set-up included
  *     about           -> the device, as a JSON object
  *     peak            -> GFLOP/s f32, GFLOP/s f64, GB/s of a plain copy
  *     teardown        -> 0
@@ -22,6 +23,7 @@ typedef struct server {
     kn_device *device;
     const bench_case *c;
     bench_state state;
+    uint64_t allocated_before; /* bytes before the set-up */
     char answer[1024];
 } server;
 
@@ -42,6 +44,7 @@ static kn_status setup(server *s, const char *name)
     s->state = (bench_state){.device = s->device};
     if (!s->c)
         return kn_error_set(KN_ERR_ARGUMENT, "there is no benchmark `%s`", name);
+    s->allocated_before = kn_memory_allocated(s->device);
     kn_manual_seed(0); /* always the same starting values */
     double start = bench_now();
     kn_status status = s->c->setup(s->c, &s->state);
@@ -55,6 +58,16 @@ static kn_status run(server *s, const char *count)
     kn_status status = bench_burst(s->c, &s->state, atoi(count), &seconds);
     say_seconds(s, seconds);
     return status;
+}
+
+static kn_status memory(server *s)
+{
+    kn_reset_peak_memory_stats(s->device);
+    KN_TRY(s->c->run(s->c, &s->state));
+    KN_TRY(kn_synchronize(s->device));
+    const uint64_t most = kn_max_memory_allocated(s->device) - s->allocated_before;
+    snprintf(s->answer, sizeof s->answer, "%llu", (unsigned long long)most);
+    return KN_OK;
 }
 
 static kn_status write_file(server *s, const char *path,
@@ -130,6 +143,8 @@ static kn_status serve_line(server *s, const char *line)
         snprintf(s->answer, sizeof s->answer, "%.9g", s->state.flops > 0 ? s->state.flops : s->c->flops);
         return KN_OK;
     }
+    if (strcmp(line, "memory") == 0)
+        return memory(s);
     return kn_error_set(KN_ERR_ARGUMENT, "unknown request `%s`", line);
 }
 

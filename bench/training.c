@@ -1,4 +1,5 @@
-/* training.c - benchmarks of a training step: forward, loss, backward, optimizer, repeated on one batch. */
+/* training.c - benchmarks of a training step: forward, loss, backward, optimizer, repeated on one batch; and of
+ * inference, the forward pass alone. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,7 +27,6 @@ static void keep(bench_training *t, kn_tensor *output, kn_tensor *loss)
 
 kn_status bench_training_step(bench_training *t, kn_tensor *x, kn_tensor *y)
 {
-
     KN_SCOPE;
     kn_optim_zero_grad(t->optim);
     kn_tensor *output = kn_forward(t->module, x), *loss = t->criterion(output, y);
@@ -36,8 +36,6 @@ kn_status bench_training_step(bench_training *t, kn_tensor *x, kn_tensor *y)
     if (status == KN_OK && t->keep)
         keep(t, output, loss);
     return status;
-
-    return KN_ERR_MEMORY;
 }
 
 static kn_status capture(bench_training *t)
@@ -118,6 +116,31 @@ kn_status bench_training_results(const bench_case *self, bench_state *state, kn_
     kn_release(t->output);
     kn_release(t->loss);
     t->output = t->loss = NULL;
+    return status;
+}
+
+/* --- inference ------------------------------------------------------------------------------------------------ */
+
+kn_status bench_inference_run(const bench_case *self, bench_state *state)
+{
+    (void)self;
+    bench_training *t = state->data;
+    KN_SCOPE;
+    KN_NO_GRAD;
+    kn_module_train(t->module, false);
+    kn_tensor *output = kn_forward(t->module, t->x);
+    if (t->keep)
+        keep(t, output, NULL);
+    return output ? KN_OK : kn_error_status();
+}
+
+kn_status bench_inference_results(const bench_case *self, bench_state *state, kn_tensor_file *file)
+{
+    (void)self;
+    bench_training *t = state->data;
+    const kn_status status = kn_tensor_file_put(file, "output", t->output);
+    kn_release(t->output);
+    t->output = NULL;
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* koine/dropout.h - dropout of elements and of channels. Tensor expressions (koine/tensor.h). */
+/* koine/dropout.h - dropout of elements, of channels and of samples. Tensor expressions (koine/tensor.h). */
 #ifndef KOINE_DROPOUT_H
 #define KOINE_DROPOUT_H
 
@@ -27,6 +27,23 @@ KN_API kn_tensor *kn_dropout3d_with(kn_tensor *x, const kn_dropout_params *param
 #define kn_dropout1d(x, ...) KN_CALL(kn_dropout1d_with(x, &(kn_dropout_params){KN_DROPOUT_DEFAULTS, __VA_ARGS__}))
 #define kn_dropout2d(x, ...) KN_CALL(kn_dropout2d_with(x, &(kn_dropout_params){KN_DROPOUT_DEFAULTS, __VA_ARGS__}))
 #define kn_dropout3d(x, ...) KN_CALL(kn_dropout3d_with(x, &(kn_dropout_params){KN_DROPOUT_DEFAULTS, __VA_ARGS__}))
+
+/* --- stochastic depth --------------------------------------------------------------------------------------------- *
+ * torchvision.ops.stochastic_depth (Huang et al., "Deep Networks with Stochastic Depth", 2016), for the branch of a
+ * residual block: sets all of x to 0 with probability p ("batch"), or each of its samples x[i] ("row"), and scales what
+ * is kept by 1 / (1 - p). The identity unless `training`. */
+typedef enum kn_stochastic_depth_mode { KN_STOCHASTIC_DEPTH_BATCH, KN_STOCHASTIC_DEPTH_ROW } kn_stochastic_depth_mode;
+typedef struct kn_stochastic_depth_params {
+    bool training;           /* default true */
+    kn_generator *generator; /* default NULL: that of the device */
+} kn_stochastic_depth_params;
+#define KN_STOCHASTIC_DEPTH_DEFAULTS .training = true
+KN_API kn_stochastic_depth_params kn_stochastic_depth_params_init(void);
+KN_API kn_tensor *kn_stochastic_depth_with(kn_tensor *x, double p, kn_stochastic_depth_mode mode,
+                                           const kn_stochastic_depth_params *params);
+#define kn_stochastic_depth(x, p, mode, ...)                                                                           \
+    KN_CALL(kn_stochastic_depth_with(x, p, mode,                                                                       \
+                                     &(kn_stochastic_depth_params){KN_STOCHASTIC_DEPTH_DEFAULTS, __VA_ARGS__}))
 
 /* --- alpha dropout ------------------------------------------------------------------------------------------------ *
  * For networks with kn_selu: dropped elements become SELU's lowest value, and all are scaled and shifted so that mean 0

@@ -14,6 +14,7 @@
 #define KOINE_MODELS_H
 
 #include <koine/common.h>
+#include <koine/embedding.h>
 #include <koine/module.h>
 
 KN_BEGIN_DECLS
@@ -22,12 +23,14 @@ typedef struct kn_models_params {
     int64_t num_classes; /* default 1000 */
     int64_t in_channels; /* default 3 */
     double dropout;      /* of the classifier; default -1: the network's own */
-    /* EfficientNet: the probability of leaving out the last block's branch, which grows linearly from the first;
-     * default -1: the network's own */
+    /* EfficientNet, ConvNeXt: the probability of leaving out the last block's branch, which grows linearly from the
+     * first; default -1: the network's own */
     double stochastic_depth;
-    /* default false; true: a stem that keeps the size of images of about 32 pixels, as usual for CIFAR: ResNets and
-     * DenseNets begin with a 3x3 convolution without pooling, mobile networks with stride 1 */
+    /* default false; true: a stem for images of about 32 pixels, as usual for CIFAR: ResNets and DenseNets begin with a
+     * 3x3 convolution without pooling, mobile networks with stride 1, ConvNeXts with patches of 2 pixels and vision
+     * transformers with patches a quarter as long */
     bool small_images;
+    int64_t image_size; /* of a vision transformer; default 0: 224, or 32 with small_images */
 } kn_models_params;
 #define KN_MODELS_DEFAULTS .num_classes = 1000, .in_channels = 3, .dropout = -1, .stochastic_depth = -1
 #define KN_MODELS_PARAMS(...)                                                                                          \
@@ -80,6 +83,35 @@ KN_API kn_module *kn_models_mlp(const int64_t *sizes, int count);
 #define kn_models_densenet169(...) kn_models_new("densenet169", __VA_ARGS__)
 #define kn_models_densenet201(...) kn_models_new("densenet201", __VA_ARGS__)
 
+/* ConvNeXt (Liu et al. 2022). */
+#define kn_models_convnext_tiny(...) kn_models_new("convnext_tiny", __VA_ARGS__)
+#define kn_models_convnext_small(...) kn_models_new("convnext_small", __VA_ARGS__)
+#define kn_models_convnext_base(...) kn_models_new("convnext_base", __VA_ARGS__)
+#define kn_models_convnext_large(...) kn_models_new("convnext_large", __VA_ARGS__)
+
+/* Vision transformers (Dosovitskiy et al. 2021) for square images of one size, a multiple of the length of a patch,
+ * which is the number in the name. `dropout`: of embeddings and blocks. */
+#define kn_models_vit_b_16(...) kn_models_new("vit_b_16", __VA_ARGS__)
+#define kn_models_vit_b_32(...) kn_models_new("vit_b_32", __VA_ARGS__)
+#define kn_models_vit_l_16(...) kn_models_new("vit_l_16", __VA_ARGS__)
+#define kn_models_vit_l_32(...) kn_models_new("vit_l_32", __VA_ARGS__)
+#define kn_models_vit_h_14(...) kn_models_new("vit_h_14", __VA_ARGS__)
+
+/* The same of any size, torchvision's VisionTransformer. */
+typedef struct kn_models_vit_params {
+    int64_t image_size, patch_size;    /* defaults 224, 16 */
+    int64_t num_layers, num_heads;     /* defaults 12, 12 */
+    int64_t hidden_dim, mlp_dim;       /* defaults 768, 3072; hidden_dim is a multiple of num_heads */
+    double dropout, attention_dropout; /* default 0 */
+    int64_t num_classes, in_channels;  /* defaults 1000, 3 */
+} kn_models_vit_params;
+#define KN_MODELS_VIT_DEFAULTS                                                                                         \
+    .image_size = 224, .patch_size = 16, .num_layers = 12, .num_heads = 12, .hidden_dim = 768, .mlp_dim = 3072,        \
+    .num_classes = 1000, .in_channels = 3
+KN_API kn_models_vit_params kn_models_vit_params_init(void);
+KN_API kn_module *kn_models_vit_with(const kn_models_vit_params *params);
+#define kn_models_vit(...) KN_CALL(kn_models_vit_with(&(kn_models_vit_params){KN_MODELS_VIT_DEFAULTS, __VA_ARGS__}))
+
 /* U-Net: the result is [N, num_classes, H, W]; H and W are multiples of 16. Names as in milesial/Pytorch-UNet. */
 #define kn_models_unet(...) kn_models_new("unet", __VA_ARGS__)
 
@@ -124,6 +156,27 @@ typedef struct kn_models_bert_params {
 KN_API kn_models_bert_params kn_models_bert_params_init(void);
 KN_API kn_module *kn_models_bert_with(const kn_models_bert_params *params);
 #define kn_models_bert(...) KN_CALL(kn_models_bert_with(&(kn_models_bert_params){KN_MODELS_BERT_DEFAULTS, __VA_ARGS__}))
+
+/* A classifier of texts: an embedding, an LSTM, and a linear layer of its last state (of a bidirectional one, those of
+ * both directions). Inputs: tokens [N, T], int64, and optionally the texts' lengths [N], int64 (koine/nn/rnn.h), whose
+ * padding then has no influence; result: logits [N, num_classes]. Parameters: embedding.weight, lstm.weight_ih_l0, ...,
+ * fc.weight, fc.bias, initialised as the layers are in PyTorch. */
+typedef struct kn_models_lstm_classifier_params {
+    int64_t vocab_size;                 /* required */
+    int64_t num_classes;                /* default 2 */
+    int64_t embedding_dim, hidden_size; /* defaults 128, 256 */
+    int64_t num_layers;                 /* default 1 */
+    bool bidirectional;                 /* default false */
+    double dropout;                     /* default 0: between the LSTM's layers, and of its last state */
+    int64_t padding_idx;                /* default KN_NO_PADDING_IDX */
+} kn_models_lstm_classifier_params;
+#define KN_MODELS_LSTM_CLASSIFIER_DEFAULTS                                                                             \
+    .num_classes = 2, .embedding_dim = 128, .hidden_size = 256, .num_layers = 1, .padding_idx = KN_NO_PADDING_IDX
+KN_API kn_models_lstm_classifier_params kn_models_lstm_classifier_params_init(void);
+KN_API kn_module *kn_models_lstm_classifier_with(const kn_models_lstm_classifier_params *params);
+#define kn_models_lstm_classifier(...)                                                                                 \
+    KN_CALL(kn_models_lstm_classifier_with(                                                                            \
+        &(kn_models_lstm_classifier_params){KN_MODELS_LSTM_CLASSIFIER_DEFAULTS, __VA_ARGS__}))
 
 KN_END_DECLS
 

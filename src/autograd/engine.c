@@ -76,7 +76,7 @@ static kn_status run_hooks(kn_node *node)
 {
     for (kn_hook *hook = node->hooks; hook; hook = hook->next) {
         kn_tensor **slot = &node->gradients[hook->output];
-        if (!*slot)
+        if (!*slot || !hook->function)
             continue;
         int scope = kn_scope_begin_internal();
         if (!scope)
@@ -93,6 +93,29 @@ static kn_status run_hooks(kn_node *node)
         *slot = changed;
     }
     return KN_OK;
+}
+
+/* The hooks of a leaf whose gradient has been added to. */
+static kn_status run_accumulated_hooks(kn_node *node)
+{
+    kn_status status = KN_OK;
+    kn_tensor *leaf = node->leaf;
+    for (kn_hook *hook = node->hooks; hook && leaf && status == KN_OK; hook = hook->next) {
+        if (!hook->accumulated)
+            continue;
+        int scope = kn_scope_begin_internal();
+        if (!scope)
+            return KN_ERR_MEMORY;
+        int adopter = kn_scope_enter_user_code();
+        bool tracking = kn_view_set_tracking(true);
+        status = hook->accumulated(leaf, hook->user);
+        kn_view_set_tracking(tracking);
+        kn_scope_leave_user_code(adopter);
+        kn_scope_end(scope);
+        if (status != KN_OK && kn_error_status() == KN_OK)
+            status = kn_fail(status, "a hook after accumulating a gradient returned %s", kn_status_name(status));
+    }
+    return status;
 }
 
 static kn_status check_leaf(const kn_tensor *leaf, const kn_tensor *gradient)
@@ -294,7 +317,7 @@ static kn_status backward_in_scope(step *s)
 {
     kn_node *node = s->node;
     KN_TRY(check_saved(node));
-    if (!s->pass->create_graph)
+    if (!s->pass->create_graph && (!node->op->is_view || node->slice)) /* views take any strides */
         KN_TRY(make_contiguous(node));
     KN_TRY(stream_of(node, &s->stream));
     KN_TRY(node->slice ? run_slice_backward(s) : run_backward(s, node->gradients));
@@ -347,10 +370,36 @@ static kn_status propagate(kn_queue *q, const step *s, kn_status status)
     return status;
 }
 
+/* The gradient that the node's is a part of, if it is known already and may be changed in place. */
+static kn_tensor *whole_of(const step *s)
+{
+    const kn_node *node = s->node;
+    if (!node->op->part || node->slice || s->pass->create_graph || !s->needs[0])
+        return NULL;
+    kn_tensor *whole = node->edges[0].node->gradients[node->edges[0].output];
+    return whole && is_ours(whole) ? whole : NULL;
+}
+
+static kn_status add_part(const step *s, kn_tensor *whole)
+{
+    kn_tensor *part;
+    KN_TRY(check_saved(s->node));
+    KN_TRY(s->node->op->part(&part, whole, s->node->params));
+    const kn_status status = kn_tensor_accumulate(part, s->node->gradients[0]);
+    kn_release(part);
+    return status;
+}
+
 static kn_status run_op(kn_queue *q, step *s)
 {
     for (int i = 0; i < s->node->num_inputs; i++)
         s->needs[i] = leads(s->node, i);
+    kn_tensor *whole = whole_of(s);
+    if (whole) {
+        const kn_status added = add_part(s, whole);
+        drop_gradients(s->node);
+        return added;
+    }
     kn_status status = call_backward(s);
     drop_gradients(s->node);
     if (status == KN_OK && !s->pass->retain_graph && !s->pass->create_graph)
@@ -373,8 +422,10 @@ static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node)
     keep_wanted(pass, node);
     if (pass->num_wanted > 0 && node->mark != KN_MARK_ON_PATH)
         return KN_OK;
-    if (!node->op)
-        return accumulate_leaf(node, pass->create_graph);
+    if (!node->op) {
+        KN_TRY(accumulate_leaf(node, pass->create_graph));
+        return node->hooks ? run_accumulated_hooks(node) : KN_OK;
+    }
     kn_tensor *results[FEW] = {NULL};
     bool needs[FEW];
     step s = {.pass = pass, .node = node, .needs = needs, .results = results};

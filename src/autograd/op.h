@@ -113,6 +113,9 @@ struct kn_op {
      * and kn_grad_saved_output. May be the same function as backward. NULL: create_graph through this op is an
      * error. */
     kn_status (*backward_recorded)(kn_grad_call *call);
+    /* Of views of a part: sets *part to the part of `whole`, a gradient of input 0, that the output's gradient belongs
+     * to; in the rest it is 0. Then gradients of several parts are added in place. NULL: they go through backward. */
+    kn_status (*part)(kn_tensor **part, kn_tensor *whole, const void *params);
     /* Names of the saved tensors by slot: inputs, outputs, or other names. Used by the next two. */
     const char *saved[KN_OP_MAX_SAVED];
     const kn_op *backward_operator; /* backward as a differentiable operator (ops/dispatch/backward.h), or NULL */

@@ -239,6 +239,7 @@ static const kn_op_sample_row samples[] = {
     {"squeeze", "2,1", "dim=1"},
     {"stack", "2,3 2,3 2,3", "dim=1"},
     {"std_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},
+    {"stochastic_depth", "2,3", "p=0.5"},
     {"sub_scalar", "2,3", "value=3"},
     {"sub_scalar_", "2,3", "value=3"},
     {"take", "2,3 5:6", NULL},

@@ -1,4 +1,4 @@
-/* nn/dropout.c - dropout of elements and of channels, also for SELU; the identity in evaluation mode. */
+/* nn/dropout.c - dropout of elements, channels and samples, also for SELU; the identity in evaluation mode. */
 #include "base/error.h"
 #include "nn/module.h"
 
@@ -52,3 +52,32 @@ DROPOUT(dropout2d, "Dropout2d", kn_dropout2d_with)
 DROPOUT(dropout3d, "Dropout3d", kn_dropout3d_with)
 DROPOUT(alpha_dropout, "AlphaDropout", alpha)
 DROPOUT(feature_alpha_dropout, "FeatureAlphaDropout", feature_alpha)
+
+/* --- stochastic depth --------------------------------------------------------------------------------------------- */
+
+typedef struct depth_layer {
+    double p;
+    kn_stochastic_depth_mode mode;
+} depth_layer;
+
+static kn_tensor *depth_forward(kn_module *module, kn_tensor *x)
+{
+    const depth_layer *self = module->self;
+    return kn_stochastic_depth(x, self->p, self->mode, .training = module->training);
+}
+
+static void describe_depth(kn_module *module, kn_text *text)
+{
+    const depth_layer *self = module->self;
+    kn_text_format(text, "p=%g, mode=%s", self->p, self->mode == KN_STOCHASTIC_DEPTH_ROW ? "row" : "batch");
+}
+
+kn_module *kn_nn_stochastic_depth(double p, kn_stochastic_depth_mode mode)
+{
+    const depth_layer self = {p, mode};
+    if (!(p >= 0 && p <= 1))
+        return kn_fail_null(KN_ERR_ARGUMENT, "StochasticDepth: p must be a probability from 0 to 1, not %g", p);
+    if (mode != KN_STOCHASTIC_DEPTH_BATCH && mode != KN_STOCHASTIC_DEPTH_ROW)
+        return kn_fail_null(KN_ERR_ARGUMENT, "StochasticDepth: mode must be batch or row, not %d", (int)mode);
+    return kn_layer_new("StochasticDepth", depth_forward, describe_depth, &self, sizeof self);
+}

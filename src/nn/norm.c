@@ -137,6 +137,14 @@ static kn_module *make_batch(const char *name, int least_dims, int most_dims, co
                           add_batch_tensors);
 }
 
+bool kn_norm_batch_eps(const kn_module *module, double *eps)
+{
+    if (module->kind.activated != batch_forward)
+        return false;
+    *eps = ((const batch_norm *)module->self)->params.eps;
+    return true;
+}
+
 kn_module *kn_nn_batch_norm1d_with(const kn_nn_batch_norm_params *params)
 {
     return make_batch("BatchNorm1d", 2, 3, params);

@@ -14,3 +14,6 @@ kn_status kn_norm_check_shape(const char *name, int ndim, const int64_t *shape);
 
 /* The module with its tensors, or NULL; NULL in, NULL out. */
 kn_module *kn_norm_finish(kn_module *module, bool (*add_tensors)(kn_module *module));
+
+/* The eps of a batch normalisation; false: the module is another. */
+bool kn_norm_batch_eps(const kn_module *module, double *eps);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compiles each public header by itself, as C99 and as C++17, and all of them as C11 and C17, without a warning:
-# headers.sh INCLUDE_DIR GENERATED_INCLUDE_DIR CC CXX. With the compilers given, and with gcc and clang where they are.
+# Compiles each public header by itself, as C99 and as C++17, with the compilers given; and all of them as C99, C11, C17
+# and C++17, with gcc and clang too, where they are; without a warning: headers.sh INCLUDE_DIR GENERATED_INCLUDE_DIR CC CXX
 set -u
 include=$1 generated=$2 cc=$3 cxx=$4
 flags="-Wall -Wextra -Wpedantic -Wshadow -Werror -fsyntax-only -I$include -I$generated"
@@ -31,19 +31,19 @@ compilers() {
 c_compilers=$(compilers "$cc" gcc clang)
 cxx_compilers=$(compilers "$cxx" g++ clang++)
 headers=$(for path in "$include"/koine/*.h "$include"/koine/nn/*.h "$generated"/koine/*.h; do echo "${path##*/koine/}"; done)
+for header in $headers; do
+    check c99 c "$cc" "$header"
+    check c++17 c++ "$cxx" "$header"
+done
+# shellcheck disable=SC2086 # the headers are words
 for compiler in $c_compilers; do
-    for header in $headers; do
-        check c99 c "$compiler" "$header"
-    done
-    # shellcheck disable=SC2086 # the headers are words
-    for standard in c11 c17; do
+    for standard in c99 c11 c17; do
         check $standard c "$compiler" $headers
     done
 done
+# shellcheck disable=SC2086
 for compiler in $cxx_compilers; do
-    for header in $headers; do
-        check c++17 c++ "$compiler" "$header"
-    done
+    check c++17 c++ "$compiler" $headers
 done
 
 # The macros, in a program, without a warning: guards in C and C++, named parameters in C.

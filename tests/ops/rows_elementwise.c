@@ -68,6 +68,11 @@ static const op_row rows[] = {
     FURTHER("alpha_dropout/evaluation", "alpha_dropout", FLOATS(7, 11)),
     ROW("dropout1d/half", "dropout1d", FLOATS(3, 5, 7)),
     ROW("dropout3d/half", "dropout3d", FLOATS(3, 5, 2, 3, 2)),
+    ROW("stochastic_depth/row", "stochastic_depth p=0.5", FLOATS(7, 5, 3)),
+    FURTHER("stochastic_depth/batch", "stochastic_depth p=0.2 mode=batch", FLOATS(7, 5, 3)),
+    FURTHER("stochastic_depth/all", "stochastic_depth p=1", FLOATS(7, 5)),
+    FURTHER("stochastic_depth/vector", "stochastic_depth p=0.5", FLOATS(31)),
+    FURTHER("stochastic_depth/empty", "stochastic_depth p=0.5", FLOATS(3, 0)),
     FURTHER("dropout1d/without_batch", "dropout1d", FLOATS(5, 7)),
     FURTHER("dropout3d/without_batch", "dropout3d", FLOATS(5, 2, 3, 2)),
 

@@ -31,6 +31,7 @@ BUILD(linear_no_bias, kn_linear(x[0], x[1], NULL))
 BUILD(linear_transposed, kn_linear(kn_t(x[0]), kn_t(x[1]), x[2]))
 BUILD(matmul, kn_matmul(x[0], x[1]))
 BUILD(matmul_transposed, kn_matmul(kn_t(x[0]), kn_t(x[1])))
+BUILD(attention, kn_scaled_dot_product_attention(x[0], x[1], x[2], .is_causal = true))
 BUILD(conv2d, kn_conv2d(x[0], x[1], x[2], .padding = 1))
 BUILD(conv2d_relu6, kn_conv2d(x[0], x[1], x[2], .stride = 2, .activation = RELU6))
 BUILD(depthwise, kn_conv2d(x[0], x[1], NULL, .groups = 3))
@@ -90,6 +91,7 @@ BUILD(narrow, kn_clone(kn_narrow(x[0], 1, 2, 3)))
 static const f16_case cases[] = {
     CASE(linear, {5, 7}, {3, 7}, {3}), ALIKE(linear_relu, {2, 5, 7}, {3, 7}, {3}), ALIKE(linear_no_bias, {7}, {3, 7}),
     ALIKE(linear_transposed, {7, 5}, {7, 3}, {3}), CASE(linear, {65, 40}, {70, 40}, {70}),
+    CASE(attention, {2, 5, 7}, {2, 6, 7}, {2, 6, 3}),
     CASE(matmul, {2, 5, 7}, {7, 3}), ALIKE(matmul_transposed, {7, 5}, {3, 7}),
     CASE(conv2d, {2, 3, 8, 7}, {4, 3, 3, 3}, {4}), CASE(conv2d_relu6, {2, 3, 8, 7}, {4, 3, 3, 3}, {4}),
     CASE(depthwise, {2, 3, 8, 7}, {3, 1, 3, 3}),

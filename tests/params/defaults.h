@@ -40,7 +40,9 @@ typedef struct defaults_table {
 } defaults_table;
 /* clang-format off */
 #define DEFAULTS_TABLES(X) \
+    X(features) \
     X(functions) \
+    X(images) \
     X(index) \
     X(losses) \
     X(modules) \

@@ -100,6 +100,9 @@ CALLS(kn_round, kn_round_params, show_tensor, kn_round_with(matrix(), params), k
 CALLS(kn_nan_to_num, kn_nan_to_num_params, show_tensor, kn_nan_to_num_with(matrix(), params), kn_nan_to_num(matrix()))
 CALLS(kn_dropout1d, kn_dropout_params, show_tensor, kn_dropout1d_with(signal(), params), kn_dropout1d(signal()))
 CALLS(kn_dropout3d, kn_dropout_params, show_tensor, kn_dropout3d_with(volume(), params), kn_dropout3d(volume()))
+CALLS(kn_stochastic_depth, kn_stochastic_depth_params, show_tensor,
+      kn_stochastic_depth_with(matrix(), 0.5, KN_STOCHASTIC_DEPTH_ROW, params),
+      kn_stochastic_depth(matrix(), 0.5, KN_STOCHASTIC_DEPTH_ROW))
 CALLS(kn_alpha_dropout, kn_alpha_dropout_params, show_tensor, kn_alpha_dropout_with(image(), params),
       kn_alpha_dropout(image()))
 CALLS(kn_feature_alpha_dropout, kn_alpha_dropout_params, show_tensor, kn_feature_alpha_dropout_with(image(), params),
@@ -141,6 +144,7 @@ DEFAULTS(functions_defaults,
          ROW(kn_nan_to_num),
          ROW(kn_dropout1d),
          ROW(kn_dropout3d),
+         ROW(kn_stochastic_depth),
          ROW(kn_alpha_dropout),
          ROW(kn_feature_alpha_dropout),
          ROW(kn_addcmul),

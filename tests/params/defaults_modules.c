@@ -125,6 +125,21 @@ static void give_bert(void *params)
     p->num_attention_heads = 2;
     p->intermediate_size = 16;
 }
+CALLS(vit_of_8, kn_models_vit_params, show_module, kn_models_vit_with(params),
+      kn_models_vit(.image_size = 4, .patch_size = 2, .num_layers = 1, .num_heads = 2, .hidden_dim = 8, .mlp_dim = 12))
+static void give_vit(void *params)
+{
+    kn_models_vit_params *p = params;
+    p->image_size = 4;
+    p->patch_size = 2;
+    p->num_layers = 1;
+    p->num_heads = 2;
+    p->hidden_dim = 8;
+    p->mlp_dim = 12;
+}
+CALLS(lstm_classifier_of_5, kn_models_lstm_classifier_params, show_module, kn_models_lstm_classifier_with(params),
+      kn_models_lstm_classifier(.vocab_size = 5))
+static void give_vocab_size(void *params) { ((kn_models_lstm_classifier_params *)params)->vocab_size = 5; }
 CALLS(kn_nn_data_parallel, kn_data_parallel_params, show_module, kn_nn_data_parallel_with(kn_nn_relu(), params),
       kn_nn_data_parallel(kn_nn_relu()))
 
@@ -244,6 +259,8 @@ DEFAULTS(modules_defaults,
          ROW(kn_models_new),
          GIVEN(gpt2_of_8, give_gpt2),
          GIVEN(bert_of_8, give_bert),
+         GIVEN(vit_of_8, give_vit),
+         GIVEN(lstm_classifier_of_5, give_vocab_size),
          ROW(kn_nn_data_parallel),
          ROW(kn_module_summary),
          ROW(kn_module_new_many),

@@ -90,6 +90,8 @@ static inline void obey_as_gpu(int argc, char **argv)
 /* 256-bit vectors and 16 registers, as with AVX2, or 128-bit and 32, as with NEON. */
 static inline void simulate_vectors(kn_limits *limits, bool avx2)
 {
+    limits->is_cpu = true; /* Oclgrind's device says it is a GPU */
+    limits->is_gpu = false;
     limits->vector_width_f32 = avx2 ? 8 : 4;
     limits->vector_width_f64 = avx2 ? 4 : 2;
     limits->vector_registers = avx2 ? 16 : 32;

@@ -3,6 +3,7 @@
 #define KOINE_NN_DROPOUT_H
 
 #include <koine/common.h>
+#include <koine/dropout.h>
 #include <koine/module.h>
 
 KN_BEGIN_DECLS
@@ -28,6 +29,9 @@ KN_API kn_module *kn_nn_feature_alpha_dropout_with(const kn_nn_dropout_params *p
     KN_CALL(kn_nn_alpha_dropout_with(&(kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS, __VA_ARGS__}))
 #define kn_nn_feature_alpha_dropout(...)                                                                               \
     KN_CALL(kn_nn_feature_alpha_dropout_with(&(kn_nn_dropout_params){KN_NN_DROPOUT_DEFAULTS, __VA_ARGS__}))
+
+/* torchvision.ops.StochasticDepth (koine/dropout.h). */
+KN_API kn_module *kn_nn_stochastic_depth(double p, kn_stochastic_depth_mode mode);
 
 KN_END_DECLS
 

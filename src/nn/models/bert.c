@@ -11,6 +11,7 @@
 
 #define STD 0.02 /* of the initial weights */
 #define EPS 1e-12
+enum { PADDING = 0 }; /* the token that fills up short sequences, whose embedding is 0 and does not learn */
 
 static kn_module *norm(int64_t size) { return kn_nn_layer_norm(KN_SHAPE(size), .eps = EPS); }
 static kn_module *linear(int64_t in, int64_t out) { return kn_model_linear(in, out, STD); }
@@ -172,7 +173,7 @@ kn_module *kn_models_bert_with(const kn_models_bert_params *params)
         layers = kn_model_append(layers, layer(p));
     kn_module *tables =
         kn_model_of_kind("BertEmbeddings", &embeds, NULL, 0,
-                         KN_PARTS({"word_embeddings", kn_model_embedding(p->vocab_size, n, STD)},
+                         KN_PARTS({"word_embeddings", kn_model_embedding_padded(p->vocab_size, n, STD, PADDING)},
                                   {"position_embeddings", kn_model_embedding(p->max_position_embeddings, n, STD)},
                                   {"token_type_embeddings", kn_model_embedding(p->type_vocab_size, n, STD)},
                                   {"LayerNorm", norm(n)}, {"dropout", kn_nn_dropout(.p = p->dropout)}));

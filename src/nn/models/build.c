@@ -1,8 +1,10 @@
 /* nn/models/build.c - see build.h. */
 #include "nn/models/build.h"
 
+#include <koine/autograd.h>
 #include <koine/init.h>
 #include <koine/pointwise.h>
+#include <koine/shape.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -100,13 +102,56 @@ kn_module *kn_model_linear(int64_t in, int64_t out, double std)
 
 kn_module *kn_model_embedding(int64_t count, int64_t size, double std)
 {
-    kn_module *table = kn_nn_embedding(.num_embeddings = count, .embedding_dim = size);
+    return kn_model_embedding_padded(count, size, std, KN_NO_PADDING_IDX);
+}
+
+kn_module *kn_model_embedding_padded(int64_t count, int64_t size, double std, int64_t padding_idx)
+{
+    kn_module *table = kn_nn_embedding(.num_embeddings = count, .embedding_dim = size, .padding_idx = padding_idx);
+    KN_NO_GRAD;
     if (!table)
         return NULL;
-    return kn_init_normal_(kn_module_get(table, "weight"), 0, std) ? table : kn_layer_failed(table);
+    kn_tensor *weight = kn_init_normal_(kn_module_get(table, "weight"), 0, std);
+    if (weight && padding_idx != KN_NO_PADDING_IDX) {
+        KN_SCOPE;
+        weight = kn_zero_(kn_select(weight, 0, padding_idx));
+    }
+    return weight ? table : kn_layer_failed(table);
+}
+
+/* --- shapes ------------------------------------------------------------------------------------------------------- */
+
+static kn_tensor *channels_last(kn_module *m, kn_tensor *x)
+{
+    (void)m;
+    return kn_permute(x, (const int[]){0, 2, 3, 1});
+}
+
+static kn_tensor *channels_first(kn_module *m, kn_tensor *x)
+{
+    (void)m;
+    return kn_permute(x, (const int[]){0, 3, 1, 2});
+}
+
+kn_module *kn_model_permute(bool last)
+{
+    return kn_layer_new("Permute", last ? channels_last : channels_first, NULL, NULL, 0);
 }
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
+
+kn_tensor *kn_model_parameter(kn_module *model, const char *name, int ndim, const int64_t *shape, double mean,
+                              double std)
+{
+    const int depth = model ? kn_scope_begin() : 0;
+    if (depth == 0)
+        return NULL;
+    kn_tensor *made = kn_full_with(ndim, shape, kn_scalar_real(mean), &(kn_tensor_options){.dtype = KN_F32});
+    made = made ? kn_module_register_parameter(model, name, made) : NULL;
+    const bool done = made && (std == 0 || kn_init_normal_(made, mean, std));
+    kn_scope_end(depth);
+    return done ? made : NULL;
+}
 
 kn_models_params kn_models_params_init(void) { return (kn_models_params){KN_MODELS_DEFAULTS}; }
 

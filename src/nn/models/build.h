@@ -56,8 +56,16 @@ kn_module *kn_model_conv_norm(const kn_conv_norm *layer);
 /* A linear layer with weights from normal(0, std) and no bias at first. */
 kn_module *kn_model_linear(int64_t in, int64_t out, double std);
 
-/* An embedding with rows from normal(0, std). */
+/* An embedding with rows from normal(0, std); or with a row of zeros at padding_idx, which does not learn. */
 kn_module *kn_model_embedding(int64_t count, int64_t size, double std);
+kn_module *kn_model_embedding_padded(int64_t count, int64_t size, double std, int64_t padding_idx);
+
+/* A permutation of the dimensions of images: [N, C, H, W] to [N, H, W, C], or back. */
+kn_module *kn_model_permute(bool last);
+
+/* A new parameter of the model, with values from normal(mean, std); borrowed. */
+kn_tensor *kn_model_parameter(kn_module *model, const char *name, int ndim, const int64_t *shape, double mean,
+                              double std);
 
 /* The modules of child `index`, applied. */
 static inline kn_tensor *kn_apply_child(kn_module *module, int index, kn_tensor *x)
@@ -72,6 +80,10 @@ double kn_model_dropout(const kn_models_params *params, double own); /* the call
 /* clang-format off */
 #define KN_MODELS(X) \
     X(alexnet) \
+    X(convnext_tiny) \
+    X(convnext_small) \
+    X(convnext_base) \
+    X(convnext_large) \
     X(densenet121) \
     X(densenet161) \
     X(densenet169) \
@@ -97,6 +109,11 @@ double kn_model_dropout(const kn_models_params *params, double own); /* the call
     X(vgg16_bn) \
     X(vgg19) \
     X(vgg19_bn) \
+    X(vit_b_16) \
+    X(vit_b_32) \
+    X(vit_l_16) \
+    X(vit_l_32) \
+    X(vit_h_14) \
     X(wide_resnet50_2) \
     X(wide_resnet101_2)
 /* clang-format on */

@@ -7,13 +7,14 @@
 
 enum { BLOCKS = 16 };
 
-/* --- a block: self is the probability of leaving its branch out, or -1 without a shortcut ------------------------- */
+/* --- a block ------------------------------------------------------------------------------------------------------ */
 
-static kn_tensor *block_forward(kn_module *m, kn_tensor *x)
+static kn_tensor *plain_forward(kn_module *m, kn_tensor *x) { return kn_apply_child(m, 0, x); }
+
+/* With a shortcut; p is the probability of leaving the branch out. */
+static kn_tensor *residual_forward(kn_module *m, kn_tensor *x)
 {
-    const double p = *(const double *)m->self;
-    kn_tensor *y = kn_apply_child(m, 0, x);
-    return p < 0 ? y : kn_model_join(x, y, p, m->training);
+    return kn_add(kn_apply_child(m, 1, kn_apply_child(m, 0, x)), x);
 }
 
 static kn_module *conv_silu(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t groups)
@@ -24,15 +25,15 @@ static kn_module *conv_silu(int64_t in, int64_t out, int64_t kernel, int64_t str
 static kn_module *mb_conv(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t expansion, double p)
 {
     const int64_t hidden = in * expansion;
-    const double drop = stride == 1 && in == out ? p : -1;
+    const bool joins = stride == 1 && in == out;
     kn_module *block = kn_model_sequence();
     if (expansion != 1)
         block = kn_model_append(block, conv_silu(in, hidden, 1, 1, 1));
     block = kn_model_append(block, conv_silu(hidden, hidden, kernel, stride, hidden));
     block = kn_model_append(block, kn_model_squeeze(hidden, in / 4 > 1 ? in / 4 : 1, kn_nn_silu, kn_nn_sigmoid));
     block = kn_model_append(block, kn_model_conv_norm(&(kn_conv_norm){hidden, out, 1, 1, 1, .activation = NULL}));
-    const kn_module_kind kind = KN_ONE_TO_ONE(block_forward);
-    return kn_model_of_kind("MBConv", &kind, &drop, sizeof drop, KN_PARTS({"block", block}));
+    return KN_MODEL_OF("MBConv", joins ? residual_forward : plain_forward, {"block", block},
+                       {"stochastic_depth", kn_nn_stochastic_depth(p, KN_STOCHASTIC_DEPTH_ROW)});
 }
 
 /* --- the network -------------------------------------------------------------------------------------------------- */

@@ -24,16 +24,6 @@ kn_module *kn_model_squeeze(int64_t channels, int64_t squeezed, kn_module *(*act
                        {"activation", activation()}, {"scale_activation", gate()});
 }
 
-kn_tensor *kn_model_join(kn_tensor *x, kn_tensor *branch, double p, bool training)
-{
-    if (training && p > 0 && x && branch) {
-        kn_tensor *kept = kn_ones_with(4, (const int64_t[]){kn_size(x, 0), 1, 1, 1},
-                                       &(kn_tensor_options){.dtype = kn_dtype_of(branch), .device = kn_device_of(x)});
-        branch = kn_mul(branch, kn_dropout(kept, .p = p));
-    }
-    return kn_add(branch, x);
-}
-
 int64_t kn_model_divisible(double value, int64_t divisor)
 {
     int64_t nearest = (int64_t)(value + (double)divisor / 2) / divisor * divisor;

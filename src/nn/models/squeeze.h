@@ -1,4 +1,4 @@
-/* nn/models/squeeze.h - parts that mobile networks share: squeeze and excitation, and stochastic depth. */
+/* nn/models/squeeze.h - parts that mobile networks share: squeeze and excitation. */
 #pragma once
 
 #include "nn/models/build.h"
@@ -6,10 +6,6 @@
 /* Hu et al., "Squeeze-and-Excitation Networks" (2018): x gate(fc2(activation(fc1(mean of x)))), by channel. */
 kn_module *kn_model_squeeze(int64_t channels, int64_t squeezed, kn_module *(*activation)(void),
                             kn_module *(*gate)(void));
-
-/* Huang et al., "Deep Networks with Stochastic Depth" (2016): in training, branch(x) of whole images is left out with
- * probability p, and the others are scaled by 1 / (1 - p). Returns x + branch. */
-kn_tensor *kn_model_join(kn_tensor *x, kn_tensor *branch, double p, bool training);
 
 /* The multiple of `divisor` nearest to `value`, at least 90 % of it. */
 int64_t kn_model_divisible(double value, int64_t divisor);

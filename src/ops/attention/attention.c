@@ -33,6 +33,11 @@ static const char *const names[] = {"query", "key", "value", "attn_mask"};
          .prefers = kn_attention_prefers_tiles,                                                                        \
          .run = kn_attention_tiles##pass,                                                                              \
          .timed_on = KN_TIMED_ON_CPUS},                                                                                \
+        {.name = "groups",                                                                                             \
+         .supports = kn_attention_supports_groups,                                                                     \
+         .prefers = kn_attention_prefers_groups,                                                                       \
+         .run = kn_attention_groups##pass,                                                                             \
+         .timed_on = KN_TIMED_ON_OTHERS},                                                                              \
         {.name = "reference", .run = kn_attention_reference##pass},                                                    \
     }
 ROWS(forward_rows, );
@@ -169,12 +174,11 @@ static kn_status compose(kn_entry *entry)
     const kn_dtype dtype = entry->inputs[0]->dtype;
     kn_tensor *in[INPUTS];
     for (int i = 0; i < INPUTS; i++)
-        in[i] = kn_dtype_is_reduced(dtype) ? kn_to_dtype(entry->inputs[i], KN_F32) : entry->inputs[i];
+        in[i] = kn_to_dtype(entry->inputs[i], kn_compute_type(dtype));
     if (!in[MASK])
         return kn_error_status();
     const kn_attention_problem problem = problem_of(entry->record, in);
-    kn_tensor *result = kn_attention_composed(&problem);
-    entry->result = kn_dtype_is_reduced(dtype) ? kn_to_dtype(result, dtype) : result;
+    entry->result = kn_to_dtype(kn_attention_composed(&problem), dtype);
     return entry->result ? KN_OK : kn_error_status();
 }
 
@@ -211,7 +215,6 @@ static kn_status attention_shape(kn_call *call)
 {
     const kn_tensor *query = call->inputs[KN_QUERY], *value = call->inputs[KN_VALUE];
     int64_t shape[KN_MAX_DIMS];
-    KN_TRY(kn_call_check_floating(call, 0));
     KN_TRY(kn_call_check_same_dtype(call, 0, MASK));
     memcpy(shape, query->shape, sizeof shape);
     shape[query->ndim - 1] = value->shape[value->ndim - 1];
@@ -237,23 +240,38 @@ static kn_work attention_backward_work(const kn_grad_call *grad)
 
 /* --- forward and backward ----------------------------------------------------------------------------------------- */
 
-static kn_status save(kn_call *call, kn_tensor *lse)
+static kn_status save(kn_call *call, const kn_attention_problem *problem)
 {
     for (int i = 0; i < INPUTS; i++)
         KN_TRY(kn_call_save(call, call->inputs[i]));
-    KN_TRY(kn_call_save(call, call->outputs[0]));
-    return kn_call_save(call, lse);
+    KN_TRY(kn_call_save(call, problem->result));
+    return kn_call_save(call, problem->lse);
+}
+
+/* The result of halves is kept in float32: gradients are computed from it. */
+static kn_status make_results(kn_call *call, kn_attention_problem *problem)
+{
+    const kn_tensor *query = call->inputs[KN_QUERY], *output = call->outputs[0];
+    const kn_dtype dtype = kn_compute_type(query->dtype);
+    kn_device *device = query->storage->device;
+    KN_TRY(kn_tensor_new(&problem->lse, dtype, query->ndim - 1, query->shape, device));
+    if (output->dtype != dtype)
+        return kn_tensor_new(&problem->result, dtype, output->ndim, output->shape, device);
+    problem->result = kn_retain(call->outputs[0]);
+    return KN_OK;
 }
 
 static kn_status attention_forward(kn_call *call)
 {
-    const kn_tensor *query = call->inputs[KN_QUERY];
     kn_attention_problem problem = problem_of(call->params, call->inputs);
-    problem.result = call->outputs[0];
-    KN_TRY(kn_tensor_new(&problem.lse, query->dtype, query->ndim - 1, query->shape, query->storage->device));
-    kn_status status = call->needs_grad ? save(call, problem.lse) : KN_OK;
+    kn_status status = make_results(call, &problem);
+    if (status == KN_OK && call->needs_grad)
+        status = save(call, &problem);
     if (status == KN_OK && kn_numel(problem.lse) > 0)
         status = kn_run_implementation(&kn_attention_implementations, call->stream, &problem);
+    if (status == KN_OK && problem.result != call->outputs[0])
+        status = kn_tensor_copy(call->outputs[0], problem.result);
+    kn_release(problem.result);
     kn_release(problem.lse);
     return status;
 }
@@ -293,12 +311,17 @@ static kn_status attention_backward(kn_grad_call *grad)
 
 static kn_status attention_backward_recorded(kn_grad_call *grad)
 {
+    const kn_dtype dtype = grad->input[KN_QUERY].dtype, wide = kn_compute_type(dtype);
     kn_tensor *in[INPUTS];
     for (int i = 0; i < INPUTS; i++)
-        in[i] = kn_grad_saved_input(grad, i, i);
+        in[i] = grad->saved[i] ? kn_to_dtype(kn_grad_saved_input(grad, i, i), wide) : NULL;
     kn_attention_problem problem = problem_of(grad->params, in);
-    problem.gradient = grad->grad_outputs[0];
-    return kn_attention_gradients_composed(&problem, grad->needs, grad->grad_inputs);
+    problem.gradient = kn_to_dtype(grad->grad_outputs[0], wide);
+    KN_TRY(kn_attention_gradients_composed(&problem, grad->needs, grad->grad_inputs));
+    for (int i = 0; i < KN_ATTENTION_OPERANDS; i++)
+        if (grad->needs[i] && !(grad->grad_inputs[i] = kn_to_dtype(grad->grad_inputs[i], dtype)))
+            return kn_error_status();
+    return KN_OK;
 }
 
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
@@ -373,7 +396,6 @@ const kn_op kn_scaled_dot_product_attention_op = {
     .inputs = {"query", "key", "value", "?attn_mask"},
     .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_FLOATING, KN_DTYPES_FLOATING, KN_DTYPES_FLOATING | 1u << KN_BOOL},
     .params = KN_PARAMS(kn_attention_args, rows, .dropout_p = 0),
-    .widens_halves = true,
     .composes = true,
     .enter = attention_enter,
     .record_size = sizeof(attention_record),

@@ -8,7 +8,8 @@
 enum { KN_QUERY, KN_KEY, KN_VALUE, KN_ATTENTION_OPERANDS };
 
 /* result = dropout(softmax(scale query key^T + mask)) value. query [..., heads, L, E], key [..., heads / n, S, E] and
- * value [..., heads / n, S, Ev] have the same leading dimensions; f32 or f64. */
+ * value [..., heads / n, S, Ev] have the same leading dimensions and, like mask and gradients, the same dtype; result
+ * and lse are float32 if that is a half. */
 typedef struct kn_attention_problem {
     kn_tensor *operands[KN_ATTENTION_OPERANDS];
     kn_tensor *mask;   /* added to the scores, broadcast to [..., heads, L, S]; NULL: none */
@@ -44,7 +45,11 @@ typedef struct kn_attention_operands {
 kn_status kn_attention_operands_of(kn_attention_operands *operands, const kn_attention_problem *problem);
 void kn_attention_release(kn_attention_operands *operands);
 
+/* Runs an implementation that does not read halves on a problem of halves (halves.c). */
+kn_status kn_attention_in_f32(kn_stream *stream, const kn_attention_problem *problem, kn_implementation_run *run);
+
 /* cpu.c: tiles of vectors. gpu.c: work-groups. composed.c: with the matrix of scores. */
-kn_implementation_predicate kn_attention_prefers_tiles;
+kn_implementation_predicate kn_attention_prefers_tiles, kn_attention_supports_groups, kn_attention_prefers_groups;
 kn_implementation_run kn_attention_tiles, kn_attention_tiles_backward;
+kn_implementation_run kn_attention_groups, kn_attention_groups_backward;
 kn_implementation_run kn_attention_reference, kn_attention_reference_backward;

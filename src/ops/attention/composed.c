@@ -193,14 +193,16 @@ static kn_status without_recording(const kn_attention_problem *p, kn_status (*ru
     return status;
 }
 
+static bool is_of_halves(const kn_attention_problem *p) { return kn_dtype_is_reduced(p->operands[KN_QUERY]->dtype); }
+
 kn_status kn_attention_reference(kn_stream *stream, const void *problem)
 {
-    (void)stream;
-    return without_recording(problem, forward);
+    return is_of_halves(problem) ? kn_attention_in_f32(stream, problem, kn_attention_reference)
+                                 : without_recording(problem, forward);
 }
 
 kn_status kn_attention_reference_backward(kn_stream *stream, const void *problem)
 {
-    (void)stream;
-    return without_recording(problem, backward);
+    return is_of_halves(problem) ? kn_attention_in_f32(stream, problem, kn_attention_reference_backward)
+                                 : without_recording(problem, backward);
 }

@@ -99,6 +99,8 @@ kn_status kn_attention_tiles(kn_stream *stream, const void *problem_)
 {
     const kn_attention_problem *problem = problem_;
     kn_attention_operands operands;
+    if (kn_dtype_is_reduced(problem->operands[KN_QUERY]->dtype))
+        return kn_attention_in_f32(stream, problem, kn_attention_tiles);
     kn_status status = kn_attention_operands_of(&operands, problem);
     if (status == KN_OK)
         status = run_forward(stream, problem, &operands);
@@ -178,6 +180,8 @@ kn_status kn_attention_tiles_backward(kn_stream *stream, const void *problem_)
 {
     const kn_attention_problem *problem = problem_;
     kn_attention_operands operands;
+    if (kn_dtype_is_reduced(problem->operands[KN_QUERY]->dtype))
+        return kn_attention_in_f32(stream, problem, kn_attention_tiles_backward);
     kn_status status = kn_attention_operands_of(&operands, problem);
     if (status == KN_OK)
         status = run_chunks(stream, problem, &operands);

@@ -431,6 +431,7 @@
     X(stack) \
     X(std) \
     X(std_backward) \
+    X(stochastic_depth) \
     X(sub) \
     X(sub_) \
     X(sub_scalar) \

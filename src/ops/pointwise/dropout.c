@@ -1,5 +1,5 @@
-/* ops/pointwise/dropout.c - dropout of elements and of whole channels. The mask is a function of the generator's state,
- * which is in the parameters: no tensor is saved. */
+/* ops/pointwise/dropout.c - dropout of elements, of whole channels and of whole samples. The mask is a function of the
+ * generator's state, which is in the parameters: no tensor is saved. */
 #include <koine/dropout.h>
 
 #include "ops/dispatch/invoke.h"
@@ -10,6 +10,13 @@
 #include "tensor/philox.h"
 
 extern const kn_op kn_dropout_op;
+
+typedef struct kn_stochastic_depth_args {
+    double p;
+    kn_stochastic_depth_mode mode;
+    bool training;
+    kn_generator *generator;
+} kn_stochastic_depth_args;
 
 static kn_status dropout_shape(kn_call *call)
 {
@@ -91,20 +98,25 @@ static kn_status dropout_reference(const kn_call *call)
 static void keep_draw(void *params) { kn_variable_keep(((kn_dropout_record *)params)->draw.live); }
 static void drop_draw(void *params) { kn_variable_drop(((kn_dropout_record *)params)->draw.live); }
 
-static kn_status draw(kn_entry *entry, int64_t inner)
+/* Without a draw if nothing is dropped: x is returned, as in PyTorch. */
+static kn_status draw_with(kn_entry *entry, double p, kn_generator *generator, int64_t inner)
 {
-    const kn_dropout_params *params = entry->params;
     const kn_tensor *x = entry->inputs[0];
     kn_dropout_record *own = kn_entry_record(entry, sizeof *own);
 
-    if (!params->training)
+    if (p == 0)
         return kn_entry_return_input(entry);
-    KN_TRY(kn_generator_check(params->generator, x->storage->device));
-    own->p = params->p;
+    KN_TRY(kn_generator_check(generator, x->storage->device));
+    own->p = p;
     own->inner = inner;
-    own->draw =
-        kn_generator_reserve(params->generator, x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));
+    own->draw = kn_generator_reserve(generator, x->storage->device, (uint64_t)(kn_numel(x) / (inner ? inner : 1)));
     return KN_OK;
+}
+
+static kn_status draw(kn_entry *entry, int64_t inner)
+{
+    const kn_dropout_params *params = entry->params;
+    return params->training ? draw_with(entry, params->p, params->generator, inner) : kn_entry_return_input(entry);
 }
 
 static kn_status dropout_enter(kn_entry *entry) { return draw(entry, 1); }
@@ -124,6 +136,21 @@ static kn_status dropout1d_enter(kn_entry *entry) { return draw_channels(entry, 
 static kn_status dropout2d_enter(kn_entry *entry) { return draw_channels(entry, 0, "[N, C, ...]"); }
 static kn_status dropout3d_enter(kn_entry *entry) { return draw_channels(entry, 4, "[N, C, D, H, W] or [C, D, H, W]"); }
 
+/* One random word for each sample, or one for all of them. */
+static kn_status stochastic_depth_enter(kn_entry *entry)
+{
+    const kn_stochastic_depth_args *args = entry->params;
+    const kn_tensor *x = entry->inputs[0];
+    char text[KN_DESCRIBE];
+    if (args->mode == KN_STOCHASTIC_DEPTH_ROW && x->ndim == 0)
+        return kn_fail(KN_ERR_SHAPE, "mode \"row\" takes an input with a batch, not %s",
+                       kn_tensor_describe(text, sizeof text, x));
+    if (!args->training)
+        return kn_entry_return_input(entry);
+    const int first = args->mode == KN_STOCHASTIC_DEPTH_ROW ? 1 : 0;
+    return draw_with(entry, args->p, args->generator, kn_shape_numel(x->ndim - first, x->shape + first));
+}
+
 kn_tensor *kn_dropout_again(kn_tensor *x, const kn_philox *draw, double p)
 {
     const kn_dropout_record record = {*draw, p, 1};
@@ -134,18 +161,28 @@ static const kn_op_param dropout_rows[] = {KN_PARAM(kn_dropout_params, p, .min =
                                            KN_PARAM(kn_dropout_params, training),
                                            KN_PARAM(kn_dropout_params, generator)};
 
+static const char *const mode_names[] = {"batch", "row", NULL};
+static const kn_op_param depth_rows[] = {KN_PARAM(kn_stochastic_depth_args, p, .min = 0, .max = 1),
+                                         KN_PARAM(kn_stochastic_depth_args, mode, .values = mode_names),
+                                         KN_PARAM(kn_stochastic_depth_args, training),
+                                         KN_PARAM(kn_stochastic_depth_args, generator)};
+
+#define DROPS(op_name, enter_)                                                                                         \
+    .name = op_name, .inputs = {"x"}, .dtypes = {KN_DTYPES_FLOATING}, .widens_halves = true, .enter = enter_,          \
+    .record_size = sizeof(kn_dropout_record), .record_keep = keep_draw, .record_drop = drop_draw,                      \
+    .shape = dropout_shape, .forward = dropout_forward, .backward = dropout_backward,                                  \
+    .backward_recorded = dropout_backward_recorded, .reference = dropout_reference
 #define DROPOUT_OP(op_name, enter_)                                                                                    \
     {                                                                                                                  \
-        .name = op_name, .inputs = {"x"}, .dtypes = {KN_DTYPES_FLOATING},                                              \
-        .params = KN_PARAMS(kn_dropout_params, dropout_rows, KN_DROPOUT_DEFAULTS), .widens_halves = true,              \
-        .enter = enter_, .record_size = sizeof(kn_dropout_record), .record_keep = keep_draw, .record_drop = drop_draw, \
-        .shape = dropout_shape, .forward = dropout_forward, .backward = dropout_backward,                              \
-        .backward_recorded = dropout_backward_recorded, .reference = dropout_reference                                 \
+        DROPS(op_name, enter_), .params = KN_PARAMS(kn_dropout_params, dropout_rows, KN_DROPOUT_DEFAULTS)              \
     }
 const kn_op kn_dropout_op = DROPOUT_OP("dropout", dropout_enter);
 const kn_op kn_dropout1d_op = DROPOUT_OP("dropout1d", dropout1d_enter);
 const kn_op kn_dropout2d_op = DROPOUT_OP("dropout2d", dropout2d_enter);
 const kn_op kn_dropout3d_op = DROPOUT_OP("dropout3d", dropout3d_enter);
+const kn_op kn_stochastic_depth_op = {
+    DROPS("stochastic_depth", stochastic_depth_enter),
+    .params = KN_PARAMS(kn_stochastic_depth_args, depth_rows, .mode = KN_STOCHASTIC_DEPTH_ROW, .training = true)};
 
 kn_dropout_params kn_dropout_params_init(void) { return (kn_dropout_params){KN_DROPOUT_DEFAULTS}; }
 
@@ -158,3 +195,16 @@ WITH(dropout)
 WITH(dropout1d)
 WITH(dropout2d)
 WITH(dropout3d)
+
+kn_stochastic_depth_params kn_stochastic_depth_params_init(void)
+{
+    return (kn_stochastic_depth_params){KN_STOCHASTIC_DEPTH_DEFAULTS};
+}
+
+kn_tensor *kn_stochastic_depth_with(kn_tensor *x, double p, kn_stochastic_depth_mode mode,
+                                    const kn_stochastic_depth_params *params)
+{
+    params = params ? params : &(kn_stochastic_depth_params){KN_STOCHASTIC_DEPTH_DEFAULTS};
+    const kn_stochastic_depth_args args = {p, mode, params->training, params->generator};
+    return kn_invoke(&kn_stochastic_depth_op, &args, x);
+}

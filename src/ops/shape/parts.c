@@ -21,6 +21,18 @@ static kn_status part_backward(kn_grad_call *grad)
     return kn_view_give(grad, kn_invoke(&kn_narrow_backward_op, &args, g));
 }
 
+static kn_status part_of(kn_tensor **part, kn_tensor *whole, const void *params)
+{
+    const kn_view_params *view = params;
+    kn_view_params in_whole = {.ndim = whole->ndim};
+    memcpy(in_whole.strides, whole->strides, sizeof in_whole.strides);
+    in_whole.strides[view->dim] *= view->step;
+    if (view->ndim < whole->ndim) /* select */
+        kn_view_drop(&in_whole, view->dim);
+    const int64_t start = kn_shape_numel(view->ndim, view->shape) > 0 ? view->start * whole->strides[view->dim] : 0;
+    return kn_tensor_view(part, whole, view->ndim, view->shape, in_whole.strides, whole->offset + start);
+}
+
 static kn_status begin(kn_view_params **view, kn_entry *entry, int dim)
 {
     const kn_tensor *x = entry->inputs[0];
@@ -94,10 +106,14 @@ static const kn_op_param select_rows[] = {KN_PARAM(kn_select_args, dim), KN_PARA
 static const kn_op_param slice_rows[] = {KN_PARAM(kn_slice_args, dim), KN_PARAM(kn_slice_args, start),
                                          KN_PARAM(kn_slice_args, stop),
                                          KN_PARAM(kn_slice_args, step, .min = 1, .max = 9e15)};
-const kn_op kn_narrow_op = KN_VIEW_OP("narrow", KN_PARAMS(kn_narrow_args, narrow_rows), narrow_enter, part_backward);
-const kn_op kn_select_op = KN_VIEW_OP("select", KN_PARAMS(kn_select_args, select_rows), select_enter, part_backward);
-const kn_op kn_slice_op = KN_VIEW_OP("slice", KN_PARAMS(kn_slice_args, slice_rows, .stop = KN_SLICE_END, .step = 1),
-                                     slice_enter, part_backward);
+#define PART_OP(op_name, params_, enter_)                                                                              \
+    {                                                                                                                  \
+        KN_VIEW_FIELDS(op_name, enter_, part_backward), .params = params_, .part = part_of                             \
+    }
+const kn_op kn_narrow_op = PART_OP("narrow", KN_PARAMS(kn_narrow_args, narrow_rows), narrow_enter);
+const kn_op kn_select_op = PART_OP("select", KN_PARAMS(kn_select_args, select_rows), select_enter);
+const kn_op kn_slice_op =
+    PART_OP("slice", KN_PARAMS(kn_slice_args, slice_rows, .stop = KN_SLICE_END, .step = 1), slice_enter);
 
 kn_tensor *kn_narrow(kn_tensor *x, int dim, int64_t start, int64_t length)
 {

@@ -26,11 +26,12 @@ kn_status kn_view_forward(kn_call *call);
 kn_status kn_view_give(kn_grad_call *grad, kn_tensor *result); /* as the gradient of input 0 */
 void kn_view_drop(kn_view_params *view, int dim);              /* without that dimension */
 
+#define KN_VIEW_FIELDS(op_name, enter_, backward_)                                                                     \
+    .name = op_name, .inputs = {"x"}, .enter = enter_, .record_size = sizeof(kn_view_params), .is_view = true,         \
+    .shape = kn_view_shape, .forward = kn_view_forward, .backward = backward_, .backward_recorded = backward_
 #define KN_VIEW_OP(op_name, params_, enter_, backward_)                                                                \
     {                                                                                                                  \
-        .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_view_params),   \
-        .is_view = true, .shape = kn_view_shape, .forward = kn_view_forward, .backward = backward_,                    \
-        .backward_recorded = backward_                                                                                 \
+        KN_VIEW_FIELDS(op_name, enter_, backward_), .params = params_                                                  \
     }
 
 /* The ops that views of a part, and as_strided, have for a gradient. */
