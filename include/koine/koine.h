@@ -25,6 +25,7 @@
 #include <koine/generator.h>
 #include <koine/grad_scaler.h>
 #include <koine/graph.h>
+#include <koine/in_place.h>
 #include <koine/index.h>
 #include <koine/init.h>
 #include <koine/io.h>
