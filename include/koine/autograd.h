@@ -80,6 +80,13 @@ KN_API kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook hook, void *us
  * that drops the last reference), or at once if it cannot be registered. */
 KN_API kn_status kn_register_hook_with(kn_tensor *tensor, kn_grad_hook hook, void *user, void (*destroy)(void *user));
 
+/* Calls `hook` with a leaf each time a backward pass has added to its gradient, which the hook may use and drop: to
+ * apply an optimizer to each parameter as soon as possible, for example. kn_autograd_grad, which changes no gradient,
+ * calls none. torch.Tensor.register_post_accumulate_grad_hook. `destroy` (NULL allowed) as in kn_register_hook_with. */
+typedef kn_status (*kn_post_accumulate_grad_hook)(kn_tensor *tensor, void *user);
+KN_API kn_status kn_register_post_accumulate_grad_hook(kn_tensor *tensor, kn_post_accumulate_grad_hook hook, void *user,
+                                                       void (*destroy)(void *user));
+
 /* Compares the gradients of `function` with central differences at `inputs` (f64; those that require a gradient are
  * checked). The output may have any shape and is weighted with fixed random numbers. KN_OK if every element is within
  * atol + rtol * |numeric|; KN_ERR_NUMERIC names the first that is not. */

@@ -11,6 +11,7 @@
 #include <koine/common.h>
 #include <koine/conv.h>
 #include <koine/create.h>
+#include <koine/csv.h>
 #include <koine/data.h>
 #include <koine/dataset.h>
 #include <koine/device.h>
@@ -26,6 +27,10 @@
 #include <koine/generator.h>
 #include <koine/grad_scaler.h>
 #include <koine/graph.h>
+#include <koine/hook.h>
+#include <koine/image.h>
+#include <koine/image_data.h>
+#include <koine/in_place.h>
 #include <koine/index.h>
 #include <koine/init.h>
 #include <koine/io.h>
@@ -43,13 +48,16 @@
 #include <koine/module.h>
 #include <koine/native.h>
 #include <koine/nn.h>
+#include <koine/nn_utils.h>
 #include <koine/norm.h>
 #include <koine/operators.h>
 #include <koine/optim.h>
 #include <koine/pad.h>
+#include <koine/parametrize.h>
 #include <koine/pointwise.h>
 #include <koine/pool.h>
 #include <koine/profiler.h>
+#include <koine/prune.h>
 #include <koine/random.h>
 #include <koine/reduce.h>
 #include <koine/rnn.h>
@@ -61,7 +69,9 @@
 #include <koine/storage.h>
 #include <koine/stream.h>
 #include <koine/tensor.h>
+#include <koine/text.h>
 #include <koine/train.h>
+#include <koine/transforms.h>
 #include <koine/usage.h>
 #include <koine/version.h>
 #include <koine/vision.h>

@@ -82,6 +82,11 @@ KN_API kn_status kn_module_to_dtype(kn_module *module, kn_dtype dtype);
 
 KN_API void kn_module_zero_grad(kn_module *module); /* drops all gradients (set_to_none) */
 
+/* kn_set_requires_grad of all parameters: false freezes the module. Frozen parameters get no gradients, and optimizers
+ * leave those without a gradient unchanged: drop older gradients with kn_module_zero_grad, or PyTorch's optimizers and
+ * these still use them. Returns the module; NULL with a sticky error. */
+KN_API kn_module *kn_module_requires_grad_(kn_module *module, bool requires_grad);
+
 /* Parameters in order of registration, depth first, each once. The list belongs to the module and is valid until the
  * module changes; the tensors are borrowed. */
 typedef struct kn_parameter_list {
@@ -95,7 +100,8 @@ KN_API int64_t kn_module_parameter_count(kn_module *module); /* elements in all 
 
 /* Saves and loads parameters and buffers as a safetensors file with PyTorch's names, which PyTorch can also load and
  * save. Loading is strict: a missing or unexpected name or a different shape is an error that names it, and changes
- * nothing. dtypes are converted. */
+ * nothing. dtypes are converted. A tensor registered under several names is saved under each, as in a state dict; files
+ * with only one of them, as safetensors.torch.save_model writes, load too. */
 KN_API kn_status kn_module_save(kn_module *module, const char *path);
 KN_API kn_status kn_module_load(kn_module *module, const char *path);
 
@@ -247,7 +253,11 @@ KN_API kn_module *kn_module_register_module(kn_module *module, const char *name,
 
 KN_API int kn_module_child_count(const kn_module *module);
 KN_API kn_module *kn_module_child(const kn_module *module, int index); /* borrowed; NULL outside */
-/* a parameter or buffer by its dotted name, borrowed; NULL with an error */
+/* Calls `function` with each module of the tree, children before their parents; a status other than KN_OK ends the walk
+ * and is returned. torch.nn.Module.apply: to initialise the layers of one kind, for example. */
+KN_API kn_status kn_module_apply(kn_module *module, kn_status (*function)(kn_module *module, void *user), void *user);
+/* A parameter or buffer by its dotted name, borrowed; NULL with an error. A tensor computed from others
+ * (koine/parametrize.h, koine/prune.h) is computed, and owned as results are. */
 KN_API kn_tensor *kn_module_get(kn_module *module, const char *name);
 
 KN_END_DECLS

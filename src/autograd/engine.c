@@ -76,7 +76,7 @@ static kn_status run_hooks(kn_node *node)
 {
     for (kn_hook *hook = node->hooks; hook; hook = hook->next) {
         kn_tensor **slot = &node->gradients[hook->output];
-        if (!*slot)
+        if (!*slot || !hook->function)
             continue;
         int scope = kn_scope_begin_internal();
         if (!scope)
@@ -93,6 +93,29 @@ static kn_status run_hooks(kn_node *node)
         *slot = changed;
     }
     return KN_OK;
+}
+
+/* The hooks of a leaf whose gradient has been added to. */
+static kn_status run_accumulated_hooks(kn_node *node)
+{
+    kn_status status = KN_OK;
+    kn_tensor *leaf = node->leaf;
+    for (kn_hook *hook = node->hooks; hook && leaf && status == KN_OK; hook = hook->next) {
+        if (!hook->accumulated)
+            continue;
+        int scope = kn_scope_begin_internal();
+        if (!scope)
+            return KN_ERR_MEMORY;
+        int adopter = kn_scope_enter_user_code();
+        bool tracking = kn_view_set_tracking(true);
+        status = hook->accumulated(leaf, hook->user);
+        kn_view_set_tracking(tracking);
+        kn_scope_leave_user_code(adopter);
+        kn_scope_end(scope);
+        if (status != KN_OK && kn_error_status() == KN_OK)
+            status = kn_fail(status, "a hook after accumulating a gradient returned %s", kn_status_name(status));
+    }
+    return status;
 }
 
 static kn_status check_leaf(const kn_tensor *leaf, const kn_tensor *gradient)
@@ -399,8 +422,10 @@ static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node)
     keep_wanted(pass, node);
     if (pass->num_wanted > 0 && node->mark != KN_MARK_ON_PATH)
         return KN_OK;
-    if (!node->op)
-        return accumulate_leaf(node, pass->create_graph);
+    if (!node->op) {
+        KN_TRY(accumulate_leaf(node, pass->create_graph));
+        return node->hooks ? run_accumulated_hooks(node) : KN_OK;
+    }
     kn_tensor *results[FEW] = {NULL};
     bool needs[FEW];
     step s = {.pass = pass, .node = node, .needs = needs, .results = results};

@@ -117,20 +117,28 @@ kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, const kn
 
 kn_status kn_copy_(kn_tensor *destination, const kn_tensor *source) { return kn_copy_with(destination, source, NULL); }
 
-static kn_status add_hook(kn_tensor *tensor, kn_grad_hook function, void *user, void (*destroy)(void *))
+static kn_status check_hook(const char *function, const kn_tensor *tensor, bool given)
 {
-    KN_TRY(kn_check_tensor("kn_register_hook", "tensor", tensor));
-    if (!function)
-        return kn_fail_argument_null("kn_register_hook", "hook");
+    KN_TRY(kn_check_tensor(function, "tensor", tensor));
+    if (!given)
+        return kn_fail_argument_null(function, "hook");
     if (!kn_autograd_wants(tensor))
-        return kn_fail(KN_ERR_STATE, "kn_register_hook: the tensor does not require gradients");
-    kn_node *node = kn_autograd_node(tensor);
-    if (!node)
-        return kn_error_status();
-    kn_hook *hook = kn_calloc(1, sizeof *hook);
-    if (!hook)
-        return KN_ERR_MEMORY;
-    *hook = (kn_hook){.function = function, .user = user, .destroy = destroy, .output = tensor->autograd->output};
+        return kn_fail(KN_ERR_STATE, "%s: the tensor does not require gradients", function);
+    return KN_OK;
+}
+
+/* Takes ownership of the model's user, also on failure. */
+static kn_status add_hook(kn_status status, kn_tensor *tensor, kn_hook model)
+{
+    kn_node *node = status == KN_OK ? kn_autograd_node(tensor) : NULL;
+    kn_hook *hook = node ? kn_calloc(1, sizeof *hook) : NULL;
+    if (!hook) {
+        if (model.destroy)
+            model.destroy(model.user);
+        return status == KN_OK ? kn_error_status() : status;
+    }
+    model.output = tensor->autograd->output;
+    *hook = model;
     kn_hook **last = &node->hooks;
     while (*last)
         last = &(*last)->next;
@@ -140,15 +148,23 @@ static kn_status add_hook(kn_tensor *tensor, kn_grad_hook function, void *user, 
 
 kn_status kn_register_hook_with(kn_tensor *tensor, kn_grad_hook function, void *user, void (*destroy)(void *user))
 {
-    kn_status status = add_hook(tensor, function, user, destroy);
-    if (status != KN_OK && destroy)
-        destroy(user);
-    return status;
+    return add_hook(check_hook("kn_register_hook", tensor, function != NULL), tensor,
+                    (kn_hook){.function = function, .user = user, .destroy = destroy});
 }
 
 kn_status kn_register_hook(kn_tensor *tensor, kn_grad_hook function, void *user)
 {
     return kn_register_hook_with(tensor, function, user, NULL);
+}
+
+kn_status kn_register_post_accumulate_grad_hook(kn_tensor *tensor, kn_post_accumulate_grad_hook function, void *user,
+                                                void (*destroy)(void *user))
+{
+    kn_status status = check_hook("kn_register_post_accumulate_grad_hook", tensor, function != NULL);
+    if (status == KN_OK && !kn_is_leaf(tensor))
+        status = kn_fail(KN_ERR_STATE, "kn_register_post_accumulate_grad_hook: the tensor is not a leaf, which alone "
+                                       "keeps its gradient; use kn_register_hook");
+    return add_hook(status, tensor, (kn_hook){.accumulated = function, .user = user, .destroy = destroy});
 }
 
 /* --- printing --------------------------------------------------------------------------------- */

@@ -14,7 +14,8 @@
 typedef struct kn_node kn_node;
 
 typedef struct kn_hook {
-    kn_grad_hook function;
+    kn_grad_hook function;                    /* NULL: `accumulated` is set */
+    kn_post_accumulate_grad_hook accumulated; /* of a leaf */
     void *user;
     void (*destroy)(void *user); /* called when the node is freed; may be NULL */
     int output;                  /* which output of the node */

@@ -80,7 +80,7 @@ static kn_status build(const module_state *state, kn_module *module, int num_dev
     kn_status status = KN_OK;
     for (int i = first; i < num_devices && status == KN_OK; i++) {
         kn_tensor **own = i == 0 ? state->tensors : copies + (size_t)(i - 1) * (size_t)state->count;
-        const kn_replica_map map = {state->tensors, own, state->count};
+        const kn_replica_map map = {.originals = state->tensors, .copies = own, .count = state->count};
         status = kn_module_replica_new(&replicas[i], module, &map);
         for (int made = first; made < i && status != KN_OK; made++)
             kn_module_free(replicas[made]);

@@ -16,3 +16,13 @@ kn_status kn_affine_make(kn_module *module, kn_affine *affine, int ndim, const i
 /* The same, uniform in +-bound. */
 kn_status kn_affine_make_within(kn_module *module, kn_affine *affine, int ndim, const int64_t *shape, int64_t bias_size,
                                 double bound);
+
+/* What nn/fusion.c has to know of a layer. */
+typedef struct kn_affine_layer {
+    kn_affine *affine; /* in its self; NULL: the module is another layer */
+    bool *has_bias;    /* as it is described */
+    bool is_transposed;
+    int64_t groups;
+} kn_affine_layer;
+kn_affine_layer kn_conv_affine(kn_module *module);
+kn_affine_layer kn_linear_affine(kn_module *module);

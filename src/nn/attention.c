@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "nn/module.h"
+#include "nn/computed.h"
 #include "tensor/scope.h"
 #include "tensor/tensor.h"
 
@@ -265,6 +265,17 @@ static kn_status forward(kn_module *module, kn_tensor *const *inputs, kn_tensor 
                       .key_padding_mask = inputs[PADDING], .attn_mask = inputs[MASK], .average_attn_weights = true});
 }
 
+/* The same for a module whose parameters may be computed from others, called without its forward function. */
+static kn_status attend_computed(kn_tensor **result, kn_module *module, kn_tensor *const *in,
+                                 const kn_multihead_attention_params *params)
+{
+    kn_computed_view view;
+    KN_TRY(kn_computed_begin(&view, module));
+    const kn_status status = attend(result, view.module, in, params);
+    kn_computed_end(&view);
+    return status;
+}
+
 /* --- calling it directly ------------------------------------------------------------------------------------------ */
 
 kn_multihead_attention_params kn_multihead_attention_params_init(void)
@@ -290,7 +301,7 @@ kn_tensor *kn_multihead_attention_with(kn_module *module, kn_tensor *query, kn_t
     if (depth == 0)
         return kn_error_make_sticky();
     own.weights = params->weights ? &results[1] : NULL;
-    const kn_status status = attend(&results[0], module, in, &own);
+    const kn_status status = attend_computed(&results[0], module, in, &own);
     if (status != KN_OK) {
         kn_scope_end(depth);
         return kn_error_make_sticky();

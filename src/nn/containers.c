@@ -1,7 +1,6 @@
-/* nn/containers.c - lists and dictionaries of modules: their children have names and are saved; a program applies them
- * itself. */
+/* nn/containers.c - lists and dictionaries of modules and of parameters, which have names and are saved; a program
+ * applies them itself. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "nn/module.h"
@@ -10,14 +9,16 @@ static kn_status forward(kn_module *module, kn_tensor *const *inputs, kn_tensor 
 {
     (void)inputs;
     (void)outputs;
-    return kn_fail(KN_ERR_STATE, "%s: it has no forward; apply its modules, which kn_module_child returns",
+    return kn_fail(KN_ERR_STATE, "%s: it has no forward; use what it contains (kn_module_child, kn_module_get)",
                    module->type_name);
 }
 
-static kn_module *new_container(const char *type_name)
+static kn_module *new_container(const char *type_name, bool of_tensors)
 {
-    static const kn_module_kind kind = {
-        .forward_many = forward, .signature = {.inputs = 1, .outputs = 1}, .is_layer = true};
+    const kn_module_kind kind = {.forward_many = forward,
+                                 .signature = {.inputs = 1, .outputs = 1},
+                                 .lists_tensors = of_tensors,
+                                 .is_layer = true};
     return kn_layer_new_kind(type_name, &kind, NULL, 0);
 }
 
@@ -34,7 +35,7 @@ static kn_module *make(const char *type_name, const char *const *names, kn_modul
     const bool valid = count >= 0 && (count == 0 || modules);
     if (!valid)
         kn_fail(KN_ERR_ARGUMENT, "%s: %d modules, or the array of modules is NULL", type_name, count);
-    kn_module *container = valid ? new_container(type_name) : kn_error_make_sticky();
+    kn_module *container = valid ? new_container(type_name, false) : kn_error_make_sticky();
     bool failed = !container;
     for (int i = 0; i < count && valid; i++) {
         char number[16];
@@ -68,6 +69,40 @@ kn_module *kn_nn_module_dict_of(const char *const *names, kn_module *const *modu
     return make("ModuleDict", names, modules, count);
 }
 
+/* names NULL: numbers. */
+static kn_module *make_of_tensors(const char *type_name, const char *const *names, kn_tensor *const *tensors, int count)
+{
+    if (count < 0 || (count > 0 && !tensors))
+        return kn_fail_null(KN_ERR_ARGUMENT, "%s: %d tensors, or the array of tensors is NULL", type_name, count);
+    kn_module *container = new_container(type_name, true);
+    bool failed = !container;
+    for (int i = 0; i < count && !failed; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", i);
+        failed = !kn_module_register_parameter(container, names ? names[i] : number, tensors[i]);
+    }
+    return failed ? kn_layer_failed(container) : container;
+}
+
+kn_module *kn_nn_parameter_list_of(kn_tensor *const *tensors, int count)
+{
+    return make_of_tensors("ParameterList", NULL, tensors, count);
+}
+
+kn_module *kn_nn_parameter_dict_of(const char *const *names, kn_tensor *const *tensors, int count)
+{
+    if (!names && count > 0)
+        return kn_fail_null(KN_ERR_ARGUMENT, "ParameterDict: the array of names is NULL");
+    return make_of_tensors("ParameterDict", names, tensors, count);
+}
+
+kn_tensor *kn_nn_append_parameter(kn_module *list, kn_tensor *tensor)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%d", list ? list->num_tensors : 0);
+    return kn_module_register_parameter(list, name, tensor);
+}
+
 kn_status kn_nn_append(kn_module *list, kn_module *module)
 {
     char name[16];
@@ -81,8 +116,8 @@ kn_module *kn_module_named_child(kn_module *module, const char *name)
         kn_fail_argument_null("module_named_child", module ? "name" : "module");
         return kn_error_make_sticky();
     }
-    for (int i = 0; i < module->num_children; i++)
-        if (strcmp(module->children[i].name, name) == 0)
-            return module->children[i].module;
+    kn_module *child = kn_module_find_child(module, name);
+    if (child)
+        return child;
     return kn_fail_null(KN_ERR_ARGUMENT, "%s has no module \"%s\"", module->type_name, name);
 }

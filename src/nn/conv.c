@@ -224,3 +224,14 @@ LAYER("Conv3d", conv3d, 3, false)
 LAYER("ConvTranspose1d", conv_transpose1d, 1, true)
 LAYER("ConvTranspose2d", conv_transpose2d, 2, true)
 LAYER("ConvTranspose3d", conv_transpose3d, 3, true)
+
+kn_affine_layer kn_conv_affine(kn_module *module)
+{
+    conv *self = module->kind.activated == forward ? module->self : NULL;
+    if (self == NULL)
+        return (kn_affine_layer){0};
+    return (kn_affine_layer){.affine = &self->affine,
+                             .has_bias = &self->params.bias,
+                             .is_transposed = self->layer->kind.transposed,
+                             .groups = self->params.groups};
+}

@@ -6,7 +6,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "nn/computed.h"
 #include "nn/graphed.h"
+#include "nn/hooks.h"
 #include "nn/recompute.h"
 #include "tensor/liveness.h"
 #include "tensor/scope.h"
@@ -18,6 +20,7 @@
 typedef struct forward_call {
     kn_module *module;
     kn_tensor *const *inputs;
+    kn_tensor **replaceable; /* the same, while the module runs: its hooks may replace them */
     int num_inputs;
     kn_tensor **outputs;
     int num_outputs;
@@ -84,12 +87,31 @@ kn_tensor *kn_activate(kn_tensor *x, kn_activation activation)
     return kn_fail_null(KN_ERR_ARGUMENT, "forward: %d is not a kn_activation", (int)activation);
 }
 
+/* `activation` only if the module can apply one. */
+static kn_status call_kind(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs, kn_activation activation)
+{
+    if (activation != KN_ACTIVATION_NONE)
+        outputs[0] = module->kind.activated(module, inputs[0], activation);
+    else if (module->kind.forward_many != NULL)
+        return module->kind.forward_many(module, inputs, outputs);
+    else
+        outputs[0] = module->kind.forward(module, inputs[0]);
+    return KN_OK;
+}
+
+static kn_status call_activated(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs,
+                                kn_activation activation)
+{
+    kn_computed_view view;
+    KN_TRY(kn_computed_begin(&view, module));
+    const kn_status status = call_kind(view.module, inputs, outputs, activation);
+    kn_computed_end(&view);
+    return status;
+}
+
 kn_status kn_module_call(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
 {
-    if (module->kind.forward_many != NULL)
-        return module->kind.forward_many(module, inputs, outputs);
-    outputs[0] = module->kind.forward(module, inputs[0]);
-    return KN_OK;
+    return call_activated(module, inputs, outputs, KN_ACTIVATION_NONE);
 }
 
 /* User-defined forward functions may store their inputs and the tensors they create: see tensor/scope.h. */
@@ -125,6 +147,12 @@ static kn_status check_outputs(const forward_call *call, kn_status status)
     return status;
 }
 
+/* Will it run again in the backward pass? */
+static bool is_recomputed(const kn_module *module)
+{
+    return module->graphed == NULL && module->is_checkpointed && watcher.applied == NULL && kn_grad_enabled();
+}
+
 /* Replays the graph if the module is graphed. */
 static kn_status run(const forward_call *call)
 {
@@ -133,10 +161,10 @@ static kn_status run(const forward_call *call)
     kn_status status = KN_OK;
     if (module->graphed != NULL && watcher.applied == NULL) {
         status = kn_graphed_forward(module, call->inputs, call->outputs);
-    } else if (module->is_checkpointed && watcher.applied == NULL && kn_grad_enabled()) {
+    } else if (is_recomputed(module)) {
         status = kn_recomputed_forward(module, call->inputs, call->outputs);
     } else if (activation != KN_ACTIVATION_NONE && module->kind.activated != NULL && kn_forward_fuses()) {
-        call->outputs[0] = module->kind.activated(module, call->inputs[0], activation);
+        status = call_activated(module, call->inputs, call->outputs, activation);
         activation = KN_ACTIVATION_NONE;
     } else {
         status = module->kind.is_layer ? kn_module_call(module, call->inputs, call->outputs) : call_program(call);
@@ -147,6 +175,33 @@ static kn_status run(const forward_call *call)
     return call->outputs[0] != NULL ? KN_OK : kn_error_status();
 }
 
+/* A recomputed module's hooks run inside, in both passes. */
+static bool runs_hooks(const kn_module *module)
+{
+    return kn_module_has_hooks(module) && watcher.applied == NULL && !is_recomputed(module);
+}
+
+/* The activation comes after the hooks. */
+static kn_status run_hooked(const forward_call *call)
+{
+    forward_call plain = *call;
+    kn_hooked_call hooked = {.module = call->module,
+                             .inputs = call->replaceable,
+                             .num_inputs = call->num_inputs,
+                             .outputs = call->outputs,
+                             .num_outputs = call->num_outputs};
+    plain.activation = KN_ACTIVATION_NONE;
+    kn_status status = kn_hooks_before(&hooked);
+    if (status == KN_OK)
+        status = run(&plain);
+    if (status == KN_OK)
+        status = kn_hooks_after(&hooked);
+    kn_hooks_end(&hooked);
+    if (status == KN_OK && call->activation != KN_ACTIVATION_NONE)
+        call->outputs[0] = kn_activate(call->outputs[0], call->activation);
+    return status == KN_OK && call->outputs[0] == NULL ? kn_error_status() : status;
+}
+
 /* The arrays have the signature's lengths. The enclosing scope owns the results. */
 static kn_status apply(forward_call *call, kn_tensor **results)
 {
@@ -155,7 +210,7 @@ static kn_status apply(forward_call *call, kn_tensor **results)
         return kn_error_status();
     if (watcher.applied != NULL)
         watcher.applied(call->module, NULL, 0, watcher.user);
-    kn_status status = run(call);
+    kn_status status = runs_hooks(call->module) ? run_hooked(call) : run(call);
     if (watcher.applied != NULL && status == KN_OK)
         watcher.applied(call->module, call->outputs, call->num_outputs, watcher.user);
     if (status == KN_OK)
@@ -217,11 +272,11 @@ static kn_status call_with_all(forward_call *call, kn_signature signature, kn_te
         return KN_ERR_MEMORY;
     for (int i = 0; i < count; i++)
         all[i] = i < call->num_inputs ? call->inputs[i] : NULL;
-    call->inputs = all;
+    call->inputs = call->replaceable = all;
     call->num_inputs = signature.inputs;
     call->outputs = all + signature.inputs;
     kn_status status = apply(call, results);
-    call->inputs = NULL;
+    call->inputs = call->replaceable = NULL;
     call->outputs = NULL;
     if (all != few)
         kn_free(all);

@@ -295,12 +295,36 @@ static kn_status check_samples(const kn_module *module, kn_tensor *const *sample
     return KN_OK;
 }
 
+static const kn_module *find_hooked(const kn_module *module)
+{
+    if (module->hooks.count > 0)
+        return module;
+    const kn_module *found = NULL;
+    for (int i = 0; i < module->num_children && found == NULL; i++)
+        found = find_hooked(module->children[i].module);
+    return found;
+}
+
+/* A replay calls no functions of the program. */
+static kn_status check_no_hooks(const kn_module *module)
+{
+    const kn_module *hooked = find_hooked(module);
+    if (hooked == NULL)
+        return KN_OK;
+    return kn_fail(
+        KN_ERR_STATE,
+        "make_graphed_callable: this %s has a hook, which replays would not run: register hooks of the whole "
+        "module afterwards",
+        hooked->type_name);
+}
+
 kn_status kn_make_graphed_callable_many(kn_module *module, kn_tensor *const *samples, int num_samples)
 {
     kn_device *device = NULL;
     if (module == NULL || samples == NULL)
         return kn_fail_argument_null("make_graphed_callable", module == NULL ? "module" : "samples");
     KN_TRY(check_samples(module, samples, num_samples, &device));
+    KN_TRY(check_no_hooks(module));
     if (module->graphed != NULL)
         return kn_fail(KN_ERR_STATE, "make_graphed_callable: this %s is graphed already", module->type_name);
     kn_graphed *graphed = new_graphed(module, samples, num_samples);

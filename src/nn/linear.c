@@ -40,3 +40,10 @@ kn_module *kn_nn_linear_with(const kn_nn_linear_params *params)
         return kn_layer_failed(module);
     return module;
 }
+
+kn_affine_layer kn_linear_affine(kn_module *module)
+{
+    linear *self = module->kind.activated == forward ? module->self : NULL;
+    return self != NULL ? (kn_affine_layer){.affine = &self->affine, .has_bias = &self->params.bias, .groups = 1}
+                        : (kn_affine_layer){0};
+}

@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "nn/computed.h"
 #include "nn/graphed.h"
+#include "nn/hooks.h"
 #include "tensor/tensor.h"
 
 /* --- creating and freeing -------------------------------------------------------------------------------------- */
@@ -100,6 +102,8 @@ static void destroy_tree(kn_module *module)
     if (module == NULL)
         return;
     kn_graphed_release(module->graphed);
+    kn_hooks_free(&module->hooks);
+    kn_computed_free(&module->computed);
     if (module->destroy != NULL)
         module->destroy(module->self);
     for (int i = 0; i < module->num_children; i++) {
@@ -184,30 +188,37 @@ static kn_status check_name(const kn_module *module, const char *name)
         if (strcmp(module->children[i].name, name) == 0)
             return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is taken", module->type_name, name);
     }
+    if (kn_computed_find(module, name) != NULL)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is that of a tensor computed from others",
+                       module->type_name, name);
     return KN_OK;
 }
 
-static kn_status register_tensor(kn_module *module, const char *name, kn_tensor *tensor, bool is_buffer)
+kn_status kn_module_add_tensor(kn_module *module, const char *name, kn_tensor *tensor, bool is_buffer)
 {
     KN_TRY(check_name(module, name));
     KN_TRY(KN_GROW(module->tensors, module->num_tensors, module->tensor_capacity));
     char *copy = kn_strdup(name);
     if (copy == NULL)
         return KN_ERR_MEMORY;
-    if (!is_buffer) {
-        kn_status status =
-            kn_is_leaf(tensor)
-                ? kn_set_requires_grad(tensor, true)
-                : kn_fail(KN_ERR_ARGUMENT, "it is the result of a recorded operation, not a leaf; use kn_detach");
-        if (status != KN_OK) {
-            kn_error_prefix("%s: parameter \"%s\"", module->type_name, name);
-            kn_free(copy);
-            return status;
-        }
-    }
     module->tensors[module->num_tensors++] = (kn_module_tensor){copy, kn_retain(tensor), is_buffer};
     module->revision++;
     return KN_OK;
+}
+
+static kn_status register_tensor(kn_module *module, const char *name, kn_tensor *tensor, bool is_buffer)
+{
+    KN_TRY(check_name(module, name));
+    kn_status status = KN_OK;
+    if (!is_buffer)
+        status = kn_is_leaf(tensor)
+                     ? kn_set_requires_grad(tensor, true)
+                     : kn_fail(KN_ERR_ARGUMENT, "it is the result of a recorded operation, not a leaf; use kn_detach");
+    if (status != KN_OK) {
+        kn_error_prefix("%s: parameter \"%s\"", module->type_name, name);
+        return status;
+    }
+    return kn_module_add_tensor(module, name, tensor, is_buffer);
 }
 
 static kn_tensor *register_checked(kn_module *module, const char *name, kn_tensor *tensor, bool is_buffer)
@@ -275,13 +286,65 @@ kn_module *kn_module_register_module(kn_module *module, const char *name, kn_mod
     return NULL;
 }
 
-kn_module *kn_module_release_child(kn_module *module)
+/* The tree's revision, which counts the child's, must not return to an earlier value. */
+static kn_module *remove_child(kn_module *module, int index)
 {
-    kn_module_child_entry entry = module->children[--module->num_children];
+    kn_module_child_entry entry = module->children[index];
+    module->num_children--;
+    for (int i = index; i < module->num_children; i++)
+        module->children[i] = module->children[i + 1];
+    module->revision += kn_module_tree_revision(entry.module) + 1;
     kn_free(entry.name);
     entry.module->owned = false;
-    module->revision++;
     return entry.module;
+}
+
+kn_module *kn_module_release_child(kn_module *module) { return remove_child(module, module->num_children - 1); }
+
+kn_module_tensor *kn_module_find_tensor(kn_module *module, const char *name)
+{
+    for (int i = 0; i < module->num_tensors; i++)
+        if (strcmp(module->tensors[i].name, name) == 0)
+            return &module->tensors[i];
+    return NULL;
+}
+
+void kn_module_drop_tensor(kn_module *module, const char *name)
+{
+    kn_module_tensor *entry = kn_module_find_tensor(module, name);
+    kn_release(entry->tensor);
+    kn_free(entry->name);
+    const kn_module_tensor *end = module->tensors + --module->num_tensors;
+    for (; entry < end; entry++)
+        entry[0] = entry[1];
+    module->revision++;
+}
+
+kn_module *kn_module_find_child(const kn_module *module, const char *name)
+{
+    for (int i = 0; i < module->num_children; i++)
+        if (strcmp(module->children[i].name, name) == 0)
+            return module->children[i].module;
+    return NULL;
+}
+
+void kn_module_drop_child(kn_module *module, const char *name)
+{
+    int i = 0;
+    while (strcmp(module->children[i].name, name) != 0)
+        i++;
+    destroy_tree(remove_child(module, i));
+}
+
+void kn_module_repoint(kn_module *module, const void *from, void *to)
+{
+    char *self = module->self;
+    for (size_t at = 0; at + sizeof(void *) <= module->self_size; at += _Alignof(void *)) {
+        void *pointer;
+        memcpy(&pointer, self + at, sizeof pointer);
+        if (pointer == from)
+            memcpy(self + at, &to, sizeof to);
+    }
 }
 
 int kn_module_child_count(const kn_module *module) { return module == NULL ? 0 : module->num_children; }

@@ -26,6 +26,18 @@ typedef struct kn_cached_list {
 
 typedef struct kn_graphed kn_graphed; /* nn/graphed.c */
 
+/* Hooks (nn/hooks.h), with a reference to each; initialise with {0}. */
+typedef struct kn_module_hooks {
+    struct kn_module_hook **items;
+    int count, capacity;
+} kn_module_hooks;
+
+/* Tensors that are computed from others before each forward pass (nn/computed.h); initialise with {0}. */
+typedef struct kn_computed_list {
+    struct kn_computed *items;
+    int count, capacity;
+} kn_computed_list;
+
 /* A forward function that applies an activation to its result in the same pass. */
 typedef kn_tensor *(*kn_activated_function)(kn_module *module, kn_tensor *x, kn_activation activation);
 
@@ -43,8 +55,11 @@ typedef struct kn_module_kind {
     kn_signature (*signature_of)(const kn_module *module); /* for containers: derived from the children's */
     void (*describe)(kn_module *module, kn_text *text);    /* appends the arguments of its repr; may be NULL */
     kn_activation activation;                              /* the activation this module is (ReLU, ReLU6), or none */
-    bool keeps_order; /* activation(module(x)) == module(activation(x)): max pooling */
-    bool is_layer;    /* built in: its forward stores no tensors but the registered ones */
+    /* of a parametrization: the inputs that give `value` (koine/parametrize.h); NULL: the value itself */
+    kn_status (*right_inverse)(kn_module *module, kn_tensor *value, kn_tensor **originals);
+    bool keeps_order;   /* activation(module(x)) == module(activation(x)): max pooling */
+    bool lists_tensors; /* a ParameterList: its tensors are shown */
+    bool is_layer;      /* built in: its forward stores no tensors but the registered ones */
 } kn_module_kind;
 
 struct kn_module {
@@ -63,6 +78,11 @@ struct kn_module {
     int num_devices;
 
     kn_graphed *graphed; /* from kn_make_graphed_callable, or NULL */
+    kn_module_hooks hooks;
+    kn_computed_list computed;
+
+    kn_module *origin; /* of a replica: what it is a replica of; NULL: not one */
+    bool repeats;      /* a replica for a second forward pass: computes what the first did, and updates nothing */
 
     kn_module_tensor *tensors;
     int num_tensors, tensor_capacity;
@@ -116,6 +136,17 @@ static inline kn_module *kn_module_unwrapped(kn_module *module)
 
 /* Removes the last child of a root module and returns it to the caller, who then owns it. */
 kn_module *kn_module_release_child(kn_module *module);
+
+/* For what changes a module after it was made (nn/parametrize.c, nn/prune.c). The registration of a name, or NULL; valid
+ * until the next change. */
+kn_module_tensor *kn_module_find_tensor(kn_module *module, const char *name);
+/* Registers a tensor as the last one, without changing it. */
+kn_status kn_module_add_tensor(kn_module *module, const char *name, kn_tensor *tensor, bool is_buffer);
+void kn_module_drop_tensor(kn_module *module, const char *name);            /* a registered one */
+kn_module *kn_module_find_child(const kn_module *module, const char *name); /* NULL, without an error */
+void kn_module_drop_child(kn_module *module, const char *name);             /* frees it; it exists */
+/* Makes self point to `to` wherever it points to `from`. */
+void kn_module_repoint(kn_module *module, const void *from, void *to);
 
 /* For layer constructors: a module whose self is a copy of `params`. The first is for any kind, the others for one
  * input and one output. */

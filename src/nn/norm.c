@@ -120,6 +120,21 @@ kn_module *kn_norm_finish(kn_module *module, bool (*add_tensors)(kn_module *modu
     return made ? module : kn_layer_failed(module);
 }
 
+bool *kn_batch_norm_averages(kn_module *module)
+{
+    return module->kind.activated == batch_forward ? &((batch_norm *)module->self)->params.cumulative_average : NULL;
+}
+
+kn_status kn_batch_norm_reset(kn_module *module)
+{
+    const batch_norm *self = module->self;
+    if (!self->running_mean)
+        return KN_OK;
+    KN_TRY(kn_tensor_fill(self->running_mean, 0));
+    KN_TRY(kn_tensor_fill(self->running_var, 1));
+    return kn_tensor_fill(self->num_batches_tracked, 0);
+}
+
 kn_nn_batch_norm_params kn_nn_batch_norm_params_init(void)
 {
     return (kn_nn_batch_norm_params){KN_NN_BATCH_NORM_DEFAULTS};
@@ -135,6 +150,14 @@ static kn_module *make_batch(const char *name, int least_dims, int most_dims, co
         self.params.momentum = 0; /* ignored */
     return kn_norm_finish(kn_layer_new_activated(name, batch_forward, describe_batch, &self, sizeof self),
                           add_batch_tensors);
+}
+
+bool kn_norm_batch_eps(const kn_module *module, double *eps)
+{
+    if (module->kind.activated != batch_forward)
+        return false;
+    *eps = ((const batch_norm *)module->self)->params.eps;
+    return true;
 }
 
 kn_module *kn_nn_batch_norm1d_with(const kn_nn_batch_norm_params *params)

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
-#include "nn/module.h"
+#include "nn/computed.h"
 #include "tensor/tensor.h"
 
 #include <koine/autograd.h>
@@ -145,7 +145,12 @@ kn_tensor *kn_module_get(kn_module *module, const char *name)
         return kn_error_make_sticky();
     }
     searching search = {name, NULL};
+    bool is_computed = false;
     if (kn_module_each(module, match, &search) != KN_OK)
+        return kn_error_make_sticky();
+    if (search.found == NULL)
+        search.found = kn_computed_value(module, name, &is_computed);
+    if (is_computed && search.found == NULL)
         return kn_error_make_sticky();
     if (search.found == NULL)
         return kn_fail_null(KN_ERR_ARGUMENT, "module_get: this %s has no parameter or buffer named \"%s\"",
@@ -158,4 +163,26 @@ void kn_module_zero_grad(kn_module *module)
     kn_parameter_list list = kn_module_parameters(module);
     for (int i = 0; i < list.count; i++)
         kn_set_grad(list.tensors[i], NULL);
+}
+
+kn_status kn_module_apply(kn_module *module, kn_status (*function)(kn_module *module, void *user), void *user)
+{
+    if (module == NULL || function == NULL)
+        return kn_fail_argument_null("module_apply", module == NULL ? "module" : "function");
+    for (int i = 0; i < module->num_children; i++)
+        KN_TRY(kn_module_apply(module->children[i].module, function, user));
+    return function(module, user);
+}
+
+kn_module *kn_module_requires_grad_(kn_module *module, bool requires_grad)
+{
+    if (module == NULL) {
+        kn_fail_argument_null("module_requires_grad_", "module");
+        return kn_error_make_sticky();
+    }
+    const kn_tensor_list *list = cached(module, false);
+    for (int i = 0; list != NULL && i < list->count; i++)
+        if (kn_set_requires_grad(list->tensors[i], requires_grad) != KN_OK)
+            return kn_error_make_sticky();
+    return list != NULL ? module : NULL;
 }

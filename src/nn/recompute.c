@@ -174,7 +174,7 @@ static kn_status recompute(kn_function_context *context, const application *a, c
     kn_module *replica;
     KN_TRY(copy_tensors(c, a->module));
     KN_TRY(leaves_of(context, a, c, leaves));
-    const kn_replica_map map = {.originals = c->originals, .copies = c->made, .count = c->count};
+    const kn_replica_map map = {.originals = c->originals, .copies = c->made, .count = c->count, .repeats = true};
     KN_TRY(kn_module_replica_new(&replica, a->module, &map));
     kn_status status = run_again(a, replica, leaves, outputs);
     if (status == KN_OK)

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "nn/computed.h"
+#include "nn/hooks.h"
 #include "tensor/tensor.h"
 
 /* The modules of a tree and their replicas, in the order they were made. */
@@ -51,6 +53,15 @@ static kn_status copy_tensors(kn_module *replica, const kn_module *module, const
     return KN_OK;
 }
 
+static kn_status copy_computed(kn_module *replica, const kn_module *module, const kn_replica_map *map)
+{
+    for (int i = 0; i < module->computed.count; i++) {
+        const kn_computed *computed = &module->computed.items[i];
+        KN_TRY(kn_computed_add(replica, computed->name, tensor_for(map, computed->original), computed->compute));
+    }
+    return KN_OK;
+}
+
 static kn_module *copy_tree(replicas *all, kn_module *module);
 
 static kn_status copy_children(kn_module *replica, const kn_module *module, replicas *all)
@@ -79,7 +90,13 @@ static kn_module *copy_tree(replicas *all, kn_module *module)
     if (replica == NULL)
         return NULL;
     replica->training = module->training;
+    replica->origin = module->origin != NULL ? module->origin : module;
+    replica->repeats = module->repeats || all->map->repeats;
     kn_status status = copy_tensors(replica, module, all->map);
+    if (status == KN_OK)
+        status = kn_hooks_copy(&replica->hooks, &module->hooks);
+    if (status == KN_OK)
+        status = copy_computed(replica, module, all->map);
     if (status == KN_OK)
         status = copy_children(replica, module, all);
     if (status == KN_OK && module->wrapped != NULL)

@@ -8,5 +8,6 @@
 typedef struct kn_replica_map {
     kn_tensor *const *originals, *const *copies;
     int count;
+    bool repeats; /* for a second forward pass: see kn_module */
 } kn_replica_map;
 kn_status kn_module_replica_new(kn_module **replica, kn_module *module, const kn_replica_map *map);

@@ -12,7 +12,10 @@
 /* Does child `i` exist, and may another child do its work? */
 static bool is_plain(const kn_module *module, int i)
 {
-    return i < module->num_children && module->children[i].module->graphed == NULL;
+    if (i >= module->num_children)
+        return false;
+    const kn_module *child = module->children[i].module;
+    return child->graphed == NULL && child->hooks.count == 0;
 }
 
 /* The activation that child `i` is, if another child may apply it instead; else none. */

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "nn/parametrize.h"
 #include "tensor/tensor.h"
 
 static kn_status append(const char *name, kn_tensor *tensor, bool is_buffer, void *user)
@@ -38,33 +39,83 @@ void kn_incompatible_keys_free(kn_incompatible_keys *keys)
     *keys = (kn_incompatible_keys){0};
 }
 
-/* The names in `wanted` that are absent from `given`, with the prefix. */
-static kn_status absent_names(const kn_tensor_list *wanted, const kn_tensor_list *given, const char *prefix,
-                              char ***names, int *count)
+/* The older names of those tensors that have one; for weight normalisation alone. */
+static kn_status list_older(const kn_tensor_list *own, kn_tensor_list *older)
 {
-    *names = kn_calloc((size_t)wanted->count, sizeof **names);
-    if (*names == NULL)
-        return KN_ERR_MEMORY;
-    for (int i = 0; i < wanted->count; i++) {
-        if (kn_tensor_list_find(given, wanted->names[i]) != NULL)
-            continue;
+    for (int i = 0; i < own->count; i++) {
         kn_text name = {0};
-        kn_text_format(&name, "%s%s", prefix, wanted->names[i]);
-        char *text = kn_text_finish(&name);
-        if (text == NULL)
-            return KN_ERR_MEMORY;
-        (*names)[(*count)++] = text;
+        kn_status status = KN_OK;
+        if (kn_parametrize_older_name(&name, own->names[i]))
+            status = name.failed ? KN_ERR_MEMORY : kn_tensor_list_append(older, name.data, own->tensors[i]);
+        kn_text_free(&name);
+        KN_TRY(status);
     }
     return KN_OK;
+}
+
+/* The tensor in `state` for the module's `name`, under its own or its older name; NULL: none. */
+static kn_tensor *given_for(const kn_tensor_list *state, const char *name)
+{
+    kn_tensor *found = kn_tensor_list_find(state, name);
+    kn_text older = {0};
+    if (found == NULL && kn_parametrize_older_name(&older, name) && !older.failed)
+        found = kn_tensor_list_find(state, older.data);
+    kn_text_free(&older);
+    return found;
+}
+
+/* A tensor of several names is given under one of them: files need not repeat it. */
+static bool is_given(const kn_tensor_list *own, int i, const kn_tensor_list *state)
+{
+    bool given = given_for(state, own->names[i]) != NULL;
+    for (int other = 0; other < own->count && !given; other++)
+        given = own->tensors[other] == own->tensors[i] && given_for(state, own->names[other]) != NULL;
+    return given;
+}
+
+static kn_status add_name(char **names, int *count, const char *prefix, const char *name)
+{
+    kn_text text = {0};
+    kn_text_format(&text, "%s%s", prefix, name);
+    names[*count] = kn_text_finish(&text);
+    if (names[*count] == NULL)
+        return KN_ERR_MEMORY;
+    ++*count;
+    return KN_OK;
+}
+
+static kn_status find_missing(const kn_tensor_list *own, const kn_tensor_list *state, const char *prefix,
+                              kn_incompatible_keys *keys)
+{
+    keys->missing_keys = kn_calloc((size_t)own->count, sizeof *keys->missing_keys);
+    if (keys->missing_keys == NULL)
+        return KN_ERR_MEMORY;
+    for (int i = 0; i < own->count; i++)
+        if (!is_given(own, i, state))
+            KN_TRY(add_name(keys->missing_keys, &keys->missing_count, prefix, own->names[i]));
+    return KN_OK;
+}
+
+static kn_status find_unexpected(const kn_tensor_list *own, const kn_tensor_list *state, const char *prefix,
+                                 kn_incompatible_keys *keys)
+{
+    kn_tensor_list older = {0};
+    keys->unexpected_keys = kn_calloc((size_t)state->count, sizeof *keys->unexpected_keys);
+    kn_status status = keys->unexpected_keys != NULL ? list_older(own, &older) : KN_ERR_MEMORY;
+    for (int i = 0; i < state->count && status == KN_OK; i++)
+        if (kn_tensor_list_find(own, state->names[i]) == NULL && kn_tensor_list_find(&older, state->names[i]) == NULL)
+            status = add_name(keys->unexpected_keys, &keys->unexpected_count, prefix, state->names[i]);
+    kn_tensor_list_free(&older);
+    return status;
 }
 
 static kn_status compare_names(const kn_tensor_list *own, const kn_tensor_list *state, const char *prefix,
                                kn_incompatible_keys *keys)
 {
     *keys = (kn_incompatible_keys){0};
-    kn_status status = absent_names(own, state, prefix, &keys->missing_keys, &keys->missing_count);
+    kn_status status = find_missing(own, state, prefix, keys);
     if (status == KN_OK)
-        status = absent_names(state, own, prefix, &keys->unexpected_keys, &keys->unexpected_count);
+        status = find_unexpected(own, state, prefix, keys);
     if (status != KN_OK)
         kn_incompatible_keys_free(keys);
     return status;
@@ -85,7 +136,7 @@ static void append_names(kn_text *text, const char *title, char *const *names, i
 static void append_shapes(kn_text *text, const kn_tensor_list *own, const kn_tensor_list *state, const char *prefix)
 {
     for (int i = 0; i < own->count; i++) {
-        const kn_tensor *ours = own->tensors[i], *theirs = kn_tensor_list_find(state, own->names[i]);
+        const kn_tensor *ours = own->tensors[i], *theirs = given_for(state, own->names[i]);
         if (theirs == NULL || kn_same_shape(ours, theirs))
             continue;
         char a[128], b[128];
@@ -120,7 +171,7 @@ static kn_status stage(const kn_tensor_list *own, const kn_tensor_list *state, k
 {
     for (int i = 0; i < own->count; i++) {
         const kn_tensor *ours = own->tensors[i];
-        kn_tensor *theirs = kn_tensor_list_find(state, own->names[i]);
+        kn_tensor *theirs = given_for(state, own->names[i]);
         if (theirs == NULL)
             continue;
         kn_status status = kn_tensor_cast(&staged[i], theirs, ours->dtype, ours->storage->device);

@@ -7,6 +7,7 @@
 #include "base/layout.h"
 #include "base/memory.h"
 #include "nn/summary.h"
+#include "tensor/tensor.h"
 
 /* --- the tree -------------------------------------------------------------------------------------------------- */
 
@@ -99,13 +100,27 @@ static void append_children(summary *out, kn_module *module, int depth)
     }
 }
 
+/* The entries of a ParameterList. */
+static void append_tensors(summary *out, kn_module *module, int depth)
+{
+    for (int i = 0; i < module->num_tensors && module->kind.lists_tensors; i++) {
+        const kn_tensor *tensor = module->tensors[i].tensor;
+        const size_t start = out->tree.length;
+        kn_text_format(&out->tree, "Parameter containing: [%s of size ", kn_dtype_name(tensor->dtype));
+        for (int d = 0; d < tensor->ndim; d++)
+            kn_text_format(&out->tree, "%s%lld", d > 0 ? "x" : "", (long long)tensor->shape[d]);
+        kn_text_append(&out->tree, "]");
+        end_line(out, (summary_line){.depth = depth, .name = module->tensors[i].name, .start = start});
+    }
+}
+
 static void append_module(summary *out, kn_module *module, const char *name, int depth)
 {
     summary_line line = {.depth = depth, .name = name, .start = out->tree.length, .parameters = own_count(module)};
     if (out->figures != NULL)
         line.figures = kn_figures_find(out->figures, module);
     kn_text_format(&out->tree, "%s(", module->type_name);
-    if (module->num_children == 0) {
+    if (module->num_children == 0 && !module->kind.lists_tensors) {
         if (module->kind.describe != NULL)
             module->kind.describe(module, &out->tree);
         kn_text_append(&out->tree, ")");
@@ -113,6 +128,12 @@ static void append_module(summary *out, kn_module *module, const char *name, int
         return;
     }
     end_line(out, line);
+    if (module->computed.count > 0 && module->kind.describe != NULL) { /* a layer has children only if parametrized */
+        line = (summary_line){.depth = depth + 1, .start = out->tree.length};
+        module->kind.describe(module, &out->tree);
+        end_line(out, line);
+    }
+    append_tensors(out, module, depth + 1);
     append_children(out, module, depth + 1);
     line = (summary_line){.depth = depth, .start = out->tree.length};
     kn_text_append(&out->tree, ")");
