@@ -11,9 +11,9 @@
  * several are new parameters, made known to optimizers by making them afterwards.
  *
  * kn_module_get(linear, "weight") is the computed tensor. It is computed anew in each forward pass of the module: with a
- * record for the originals' gradients, in replicas from their copies. Parametrizations are registered in an array of
- * children named "parametrizations", with the module's mode. A user-defined module, which may store what it likes in
- * its self, must not be applied by several threads at once while it has a parametrization. */
+ * record for the originals' gradients, in replicas from their copies. Parametrizations are children of the
+ * module's child "parametrizations" and have its mode. Other modules with the same tensor
+ * use the original. A user-defined module, which may store what it likes in its self, must not be applied by several threads at once while it has a parametrization. */
 #ifndef KOINE_PARAMETRIZE_H
 #define KOINE_PARAMETRIZE_H
 
