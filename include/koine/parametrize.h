@@ -11,9 +11,9 @@
  * several are new parameters, made known to optimizers by making them afterwards.
  *
  * kn_module_get(linear, "weight") is the computed tensor. It is computed anew in each forward pass of the module: with a
- * record for the originals' gradients, in replicas from their copies. Parametrizations are children of the
- * module's child "parametrizations" and have its mode. Other modules with the same tensor
- * use the original. A user-defined module, which may store what it likes in its self, must not be applied by several threads at once while it has a parametrization. */
+ * record for the originals' gradients, in replicas from their copies. Other modules with the same tensor use the
+ * original. Parametrizations are children of the module's child "parametrizations" and have its mode. A user-defined
+ * module, which may store what it likes in its self, must not be applied by several threads at once while it has one. */
 #ifndef KOINE_PARAMETRIZE_H
 #define KOINE_PARAMETRIZE_H
 
