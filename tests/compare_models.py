@@ -94,10 +94,9 @@ ROWS = [
     Row("mlp", networks.mlp, networks.koine_mlp, image(4), "torch.nn.Sequential"),
     Row("lenet5", networks.LeNet5, lambda k: networks.named(k, "lenet5", num_classes=CLASSES), image(32),
         "tests/compare/networks.py"),
-    vision("alexnet", 96, wide=False),
-    *[vision(name, 64, wide=name.endswith("_bn")) for name in ("vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16",
-                                                               "vgg16_bn", "vgg19", "vgg19_bn")],
-    *[vision(name, 64) for name in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d",
+    vision("alexnet", 96),
+    *[vision(name, 64) for name in ("vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn",
+                                    "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d",
                                     "resnext101_32x8d", "wide_resnet50_2", "wide_resnet101_2", "mobilenet_v2",
                                     "mobilenet_v3_small", "mobilenet_v3_large", "efficientnet_b0", "densenet121",
                                     "densenet161", "densenet169", "densenet201", "convnext_tiny", "convnext_small",
@@ -176,17 +175,15 @@ def compare(k, row):
         k.end()
 
 
-def write_table(path, found):
-    """Replaces the table between the two comments; rows of networks that were not compared now stay."""
+def write_table(path, row, count, worst, far):
+    """Replaces the network's row in the table between the two comments."""
     with open(path) as file:
         text = file.read()
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     rows = {line.split("|")[1].strip(): line for line in text[begin:end].splitlines() if line.startswith("| ")}
-    rows = {name: line for name, line in rows.items() if name not in ("network", "---")}
-    for row, (count, worst, far) in found:
-        gradients = "–" if far is None else f"{far:.0e}{'' if row.wide else ' (f32)'}"
-        rows[row.name] = f"| {row.name} | {count:,} | {row.of} | {worst:.0e} | {gradients} |"
-    order = [row.name for row in ROWS if row.name in rows]
+    gradients = "–" if far is None else f"{far:.0e}{'' if row.wide else ' (f32)'}"
+    rows[row.name] = f"| {row.name} | {count:,} | {row.of} | {worst:.0e} | {gradients} |"
+    order = [other.name for other in ROWS if other.name in rows]
     head = "| network | parameters | original | outputs | gradients |\n| --- | --- | --- | --- | --- |\n"
     with open(path, "w") as file:
         file.write(text[:begin] + head + "".join(rows[name] + "\n" for name in order) + text[end:])
@@ -199,7 +196,7 @@ def main():
     parser.add_argument("--write", metavar="FILE", help="put the results into the table of this Markdown file")
     options = parser.parse_args()
     torch.set_num_threads(2)
-    k, wrong, found = Library(options.library), 0, []
+    k, wrong = Library(options.library), 0
     for row in ROWS:
         if options.names and not row.name.startswith(tuple(options.names)):
             continue
@@ -208,13 +205,12 @@ def main():
             fine = worst < OUTPUTS and (far is None or far < (GRADIENTS if row.wide else GRADIENTS_F32))
             text = "" if far is None else f", gradients {far:.1e}"
             print(f"{row.name:42}{count:12} outputs {worst:.1e}{text}{'' if fine else '   differ'}", flush=True)
-            found.append((row, (count, worst, far)))
+            if options.write:
+                write_table(options.write, row, count, worst, far)
         except Refused as message:
             fine = False
             print(f"{row.name:42}{message}", flush=True)
         wrong += not fine
-    if options.write:
-        write_table(options.write, found)
     sys.exit(1 if wrong else 0)
 
 

@@ -261,7 +261,7 @@ kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const kn_pool_geometr
                               p.kernel_size[1]);
         const int s = step_of((int)(at % p.size[2]), column * p.stride[2] - p.padding[2], p.dilation[2],
                               p.kernel_size[2]);
-        const bool inside = at >= 0 && at < volume_of(&p) && t >= 0 && r >= 0 && s >= 0;
+        const bool inside = at >= 0 && at < volume_of(&p) && min(t, min(r, s)) >= 0;
         index[i] = inside ? (INDEX)((t * p.kernel_size[1] + r) * p.kernel_size[2] + s) : NO_PLACE;
     }
 }

@@ -317,7 +317,7 @@ static kn_status backward_in_scope(step *s)
 {
     kn_node *node = s->node;
     KN_TRY(check_saved(node));
-    if (!s->pass->create_graph)
+    if (!s->pass->create_graph && (!node->op->is_view || node->slice)) /* views take any strides */
         KN_TRY(make_contiguous(node));
     KN_TRY(stream_of(node, &s->stream));
     KN_TRY(node->slice ? run_slice_backward(s) : run_backward(s, node->gradients));

@@ -31,7 +31,7 @@ static void append_finding(kn_text *out, const kn_finding *finding, kn_page page
 typedef struct report {
     kn_diagnosis diagnosis;
     int printed; /* findings */
-    bool quiet;
+    bool quiet, every_operator;
 } report;
 
 /* Prints the new findings. Done after each step rather than at the end, since a driver may crash the process. */
@@ -59,7 +59,7 @@ static void print_verdict(const kn_diagnosis *diagnosis)
 static kn_status test_devices(report *r, const char *wanted)
 {
     for (int i = 0; !wanted && i < kn_device_count(); i++) {
-        kn_self_test(&r->diagnosis, kn_device_at(i));
+        kn_self_test(&r->diagnosis, kn_device_at(i), r->every_operator);
         print_findings(r);
     }
     if (!wanted)
@@ -70,7 +70,7 @@ static kn_status test_devices(report *r, const char *wanted)
     if (kn_device_get_type(device) == KN_DEVICE_HOST)
         return kn_error_set(KN_ERR_ARGUMENT,
                             "operations do not run on the host: nothing to test; choose an OpenCL device");
-    kn_self_test(&r->diagnosis, device);
+    kn_self_test(&r->diagnosis, device, r->every_operator);
     print_findings(r);
     return KN_OK;
 }
@@ -95,9 +95,10 @@ static int run(int argc, char **argv)
     const kn_option options[] = {
         {.name = "--system", .flag = &system_only},
         {.name = "--quiet", .flag = &r.quiet},
+        {.name = "--operators", .flag = &r.every_operator},
         {.name = "--device", .value = &wanted},
     };
-    int status = kn_parse_options(&kn_command_doctor, argc, argv, options, 3, NULL);
+    int status = kn_parse_options(&kn_command_doctor, argc, argv, options, 4, NULL);
     if (status >= 0)
         return status;
 
@@ -119,11 +120,12 @@ static int run(int argc, char **argv)
 const kn_command kn_command_doctor = {
     .name = "doctor",
     .summary = "diagnose the OpenCL installation and say how to fix it",
-    .usage = "usage: koine doctor [--system] [--device DEVICE] [--quiet]\n\n"
+    .usage = "usage: koine doctor [--system] [--device DEVICE] [--operators] [--quiet]\n\n"
              "Examines the OpenCL drivers, the device nodes and the devices, and checks each device's results against "
              "references.\n\n"
              "  --system          only examine the system; compute nothing\n"
              "  --device DEVICE   test only this device\n"
+             "  --operators       check every operator, not a few of each kind: minutes, if no kernels are cached\n"
              "  --quiet           print only problems and notes\n\n"
              "Exit status: 0 all is well, 1 something is wrong, 2 wrong usage.\n",
     .run = run,

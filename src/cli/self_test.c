@@ -1,5 +1,5 @@
 /* cli/self_test.c - a few operations of every kind, small enough to take seconds, large enough for several work-groups
- * and partial tiles; and every operator of the list with its sample. */
+ * and partial tiles; on request every operator of the list with its sample, which compiles 400 kernels. */
 #include "cli/self_test.h"
 
 #include <stdio.h>
@@ -35,7 +35,11 @@ static kn_tensor *run_conv2d(void)
     return kn_conv2d(x, weight, kn_randn(KN_SHAPE(7)), .stride = 2, .padding = 1);
 }
 
-static kn_tensor *run_pooling(void) { return kn_max_pool2d(kn_randn(KN_SHAPE(3, 5, 17, 19)), .kernel_size = 2); }
+static kn_tensor *run_pooling(void)
+{
+    kn_tensor *x = kn_randn(KN_SHAPE(3, 5, 17, 19));
+    return kn_avg_pool2d(kn_max_pool2d(x, .kernel_size = 2), .kernel_size = 3);
+}
 
 static kn_tensor *run_softmax(void) { return kn_log_softmax(kn_randn(KN_SHAPE(33, 101)), 1); }
 
@@ -55,8 +59,28 @@ static kn_tensor *run_indexing(void)
     return kn_index_select(kn_randn(KN_SHAPE(11, 29)), 0, kn_from_data(rows, KN_SHAPE(17), .dtype = KN_I64));
 }
 
+static kn_tensor *run_scattering(void)
+{
+    int64_t rows[17 * 29];
+    for (int i = 0; i < 17 * 29; i++)
+        rows[i] = i * 5 % 11;
+    kn_tensor *index = kn_from_data(rows, KN_SHAPE(17, 29), .dtype = KN_I64);
+    return kn_scatter_add(kn_randn(KN_SHAPE(11, 29)), 0, index, kn_randn(KN_SHAPE(17, 29)));
+}
+
+static kn_tensor *run_sorting(void) { return kn_cumsum(kn_sort(kn_randn(KN_SHAPE(7, 301)), NULL, .dim = 1), 0); }
+
+static kn_tensor *run_norm(void) { return kn_layer_norm(kn_randn(KN_SHAPE(33, 101)), KN_SHAPE(101)); }
+
+static kn_tensor *run_attention(void)
+{
+    kn_tensor *query = kn_randn(KN_SHAPE(2, 3, 37, 16)), *key = kn_randn(KN_SHAPE(2, 3, 70, 16));
+    return kn_scaled_dot_product_attention(query, key, kn_randn(KN_SHAPE(2, 3, 70, 16)));
+}
+
 static kn_tensor *(*const cases[])(void) = {
-    run_elementwise, run_reduction, run_matmul, run_conv2d, run_pooling, run_softmax, run_loss, run_indexing,
+    run_elementwise, run_reduction, run_matmul,     run_conv2d,  run_pooling, run_softmax,
+    run_loss,        run_indexing,  run_scattering, run_sorting, run_norm,    run_attention,
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -175,9 +199,10 @@ static bool test_gradient(kn_diagnosis *diagnosis, kn_device *device)
     return status == KN_OK;
 }
 
-void kn_self_test(kn_diagnosis *diagnosis, kn_device *device)
+void kn_self_test(kn_diagnosis *diagnosis, kn_device *device, bool every_operator)
 {
     kn_device_properties properties;
+    const int count_all = CASES + (every_operator ? kn_op_count() : 0);
     int compared = 0;
     if (kn_device_open(kn_device_string(device)) == NULL || kn_device_set_current(device) != KN_OK ||
         kn_device_get_properties(device, &properties) != KN_OK) {
@@ -188,7 +213,7 @@ void kn_self_test(kn_diagnosis *diagnosis, kn_device *device)
     }
     kn_manual_seed(1); /* reproducible findings */
     bool good = test_copies(diagnosis, device);
-    for (int i = 0; i < CASES + kn_op_count() && !kn_device_is_lost(device); i++) {
+    for (int i = 0; i < count_all && !kn_device_is_lost(device); i++) {
         int count = test_case(diagnosis, device, i);
         good = good && count >= 0;
         compared += count > 0 ? count : 0;

@@ -114,34 +114,39 @@ static kn_status padding_terms(kn_tensor **terms, kn_tensor *mask, sizes s, bool
 
 static kn_tensor *part_of(kn_tensor *t, int i, int64_t size) { return t ? kn_narrow(t, 0, i * size, size) : NULL; }
 
+static kn_tensor *with_batch(kn_tensor *x) { return x->ndim == 2 ? kn_unsqueeze(x, 0) : x; }
+
 static kn_tensor *project(const attention *self, int i, kn_tensor *x)
 {
     const int64_t size = self->params.embed_dim;
     kn_tensor *weight = self->in_proj_weight ? part_of(self->in_proj_weight, i, size) : self->proj_weights[i];
-    return kn_linear(x->ndim == 2 ? kn_unsqueeze(x, 0) : x, weight, part_of(self->in_proj_bias, i, size));
+    return kn_linear(with_batch(x), weight, part_of(self->in_proj_bias, i, size));
 }
 
-/* Query, key and value, each projected. If they are the same tensor, one product gives all three. */
-static kn_status project_all(const attention *self, kn_tensor *const *in, kn_tensor *x[3])
+/* [N, L, E] or [L, N, E] as [N, L, heads, width], or likewise: a view. */
+static kn_tensor *divided(kn_tensor *x, sizes s)
 {
-    const int64_t size = self->params.embed_dim;
-    const bool same = self->in_proj_weight && in[QUERY] == in[KEY] && in[KEY] == in[VALUE];
-    kn_tensor *in_one = NULL;
-    if (same && !(in_one = kn_linear(in[QUERY]->ndim == 2 ? kn_unsqueeze(in[QUERY], 0) : in[QUERY],
-                                     self->in_proj_weight, self->in_proj_bias)))
-        return kn_error_status();
+    return x ? kn_reshape(x, 4, (const int64_t[]){x->shape[0], x->shape[1], s.heads, s.width}) : NULL;
+}
+
+/* Query, key and value, projected and divided into heads. If they are the same tensor, one product gives all three. */
+static kn_status project_all(const attention *self, kn_tensor *const *in, sizes s, kn_tensor *x[3])
+{
+    const bool is_one = self->in_proj_weight && in[QUERY] == in[KEY] && in[KEY] == in[VALUE];
+    kn_tensor *all = NULL;
+    if (is_one) {
+        all = kn_linear(with_batch(in[QUERY]), self->in_proj_weight, self->in_proj_bias);
+        all = all ? kn_reshape(all, 5, (const int64_t[]){all->shape[0], all->shape[1], 3, s.heads, s.width}) : NULL;
+    }
     for (int i = QUERY; i <= VALUE; i++)
-        if (!(x[i] = same ? kn_narrow(in_one, -1, i * size, size) : project(self, i, in[i])))
+        if (!(x[i] = is_one ? kn_select(all, 2, i) : divided(project(self, i, in[i]), s)))
             return kn_error_status();
     return KN_OK;
 }
 
-/* [N, L, E] or [L, N, E] as [N, heads, L, width]: a view. */
+/* That as [N, heads, L, width]: a view. */
 static kn_tensor *in_heads(kn_tensor *x, sizes s)
 {
-    if (!x)
-        return NULL;
-    x = kn_reshape(x, 4, (const int64_t[]){x->shape[0], x->shape[1], s.heads, s.width});
     return s.length == 1 ? kn_transpose(x, 1, 2) : kn_permute(x, (const int[]){1, 2, 0, 3});
 }
 
@@ -158,8 +163,8 @@ static kn_tensor *with_row(kn_tensor *x, kn_tensor *row, sizes s)
 {
     if (!x)
         return NULL;
-    const int64_t shape[] = {s.length == 1 ? s.batch : 1, s.length == 1 ? 1 : s.batch, x->shape[2]};
-    kn_tensor *last = row ? kn_expand(row, 3, shape) : kn_expand(number(x, 0), 3, shape);
+    const int64_t shape[] = {s.length == 1 ? s.batch : 1, s.length == 1 ? 1 : s.batch, s.heads, s.width};
+    kn_tensor *last = kn_expand(row ? divided(row, s) : number(x, 0), 4, shape);
     return kn_cat((kn_tensor *const[]){x, last}, 2, s.length);
 }
 
@@ -223,14 +228,14 @@ static kn_status attend(kn_tensor **result, kn_module *module, kn_tensor *const 
     const bool batched = in[QUERY]->ndim == 3;
     const int64_t further = self->params.add_bias_kv + self->params.add_zero_attn;
     kn_tensor *x[3], *terms;
-    KN_TRY(project_all(self, in, x));
-    const int length = batched && !self->params.batch_first ? 0 : 1;
-    const sizes s = {.batch = x[QUERY]->shape[1 - length],
+    const int length = batched && !self->params.batch_first ? 0 : 1, at = batched ? length : 0;
+    const sizes s = {.batch = batched ? in[QUERY]->shape[1 - length] : 1,
                      .heads = self->params.num_heads,
-                     .queries = x[QUERY]->shape[length],
-                     .keys = x[KEY]->shape[length],
+                     .queries = in[QUERY]->shape[at],
+                     .keys = in[KEY]->shape[at],
                      .width = self->params.embed_dim / self->params.num_heads,
                      .length = length};
+    KN_TRY(project_all(self, in, s, x));
     /* Causal attention needs no mask, unless further keys, a mask of keys or the weights need one anyway. */
     const bool needs_matrix = params->key_padding_mask || params->weights || further > 0;
     KN_TRY(all_terms(&terms, in, s, further, params, needs_matrix));

@@ -1,13 +1,15 @@
-"""Golden cases of scaled dot-product attention, and modules with it: weights as PyTorch saves them, inputs and outputs.
+"""Golden cases of scaled dot-product attention, and modules and networks with it: weights as PyTorch saves them, inputs and outputs.
 
 attention.safetensors          cases of the operator
 attention_weights.safetensors  the state dict of a ModuleDict, as PyTorch saves it
-attention_run.safetensors      cases of its modules: inputs, outputs, the gradient of the first input
+attention_run.safetensors      cases of its modules: inputs, outputs, the gradient of the first input, or if that is integers of wte.weight
 """
 import os
 
 import torch
 import torch.nn.functional as F
+import torchvision
+from transformers import GPT2Config, GPT2Model
 
 from golden_file import GoldenFile, exact, save_safetensors
 
@@ -57,8 +59,16 @@ def operator(folder):
     f.save(folder)
 
 
+class Gpt(GPT2Model):
+    """With its head, which shares the embedding's weight."""
+
+    def forward(self, tokens):
+        return F.linear(super().forward(tokens).last_hidden_state, self.wte.weight)
+
+
 def network():
     n = torch.nn
+    sizes = GPT2Config(vocab_size=7, n_positions=6, n_embd=8, n_layer=2, n_head=2, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, bos_token_id=0, eos_token_id=0)
     layer = {'d_model': 8, 'nhead': 2, 'dim_feedforward': 12, 'dropout': 0.0}
     return n.ModuleDict({
         'plain': n.MultiheadAttention(8, 2),
@@ -68,6 +78,8 @@ def network():
         'first': n.TransformerEncoderLayer(**layer, activation='gelu', norm_first=True, bias=False),
         'decoder': n.TransformerDecoder(n.TransformerDecoderLayer(**layer), 2),
         'transformer': n.Transformer(8, 2, 1, 1, 12, 0.0, batch_first=True),
+        'gpt2': Gpt(sizes),
+        'vit': torchvision.models.VisionTransformer(8, 4, 2, 2, 8, 12, num_classes=3),
     })
 
 
@@ -95,7 +107,7 @@ def modules(folder):
         for i, x in enumerate(inputs):
             if x is not None:
                 tensors['%s/in%d' % (name, i)] = x.float() if x.is_floating_point() else x
-        tensors[name + '/grad0'] = inputs[0].grad
+        tensors[name + '/grad0'] = inputs[0].grad if inputs[0].is_floating_point() else nets[module].wte.weight.grad
         for i, y in enumerate(outputs):
             tensors[name + '/out%s' % (i or '')] = y
 
@@ -128,6 +140,8 @@ def modules(folder):
     case('transformer', 'transformer', (u(2, 3, 8), u(2, 4, 8)), lambda m, x, y: m(x, y))
     case('transformer_masks', 'transformer', (u(2, 3, 8), u(2, 4, 8), None, causal, None, masked(2, 3), None, masked(2, 3)),
          lambda m, x, y, a, b, c, p, r, s: m(x, y, tgt_mask=b, src_key_padding_mask=p, memory_key_padding_mask=s))
+    case('gpt2', 'gpt2', (torch.from_numpy(f.random.randint(0, 7, (2, 5))),), lambda m, x: m(x))
+    case('vit', 'vit', (u(2, 3, 8, 8),), lambda m, x: m(x))
     metadata['cases'] = ' '.join(metadata.keys() - {'torch'})
     metadata['cases'] = ' '.join(sorted(metadata['cases'].split()))
     save_safetensors(os.path.join(folder, 'attention_run.safetensors'), tensors, metadata)

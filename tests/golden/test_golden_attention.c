@@ -1,4 +1,5 @@
-/* test_golden_attention.c - modules with attention: PyTorch's weights load, and give the same outputs and gradients. */
+/* test_golden_attention.c - modules and networks with attention: PyTorch's weights load, and give the same outputs and
+ * gradients. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +18,8 @@ enum { MOST_INPUTS = 8, TERMS = 64 };
 
 static kn_module *build_modules(void)
 {
-    static const char *const names[] = {"plain", "other_sizes", "no_bias",    "encoder",
-                                        "first", "decoder",     "transformer"};
+    static const char *const names[] = {"plain",   "other_sizes", "no_bias", "encoder", "first",
+                                        "decoder", "transformer", "gpt2",    "vit"};
     kn_module *const modules[] = {
         kn_nn_multihead_attention(.embed_dim = 8, .num_heads = 2),
         kn_nn_multihead_attention(.embed_dim = 6, .num_heads = 3, .add_bias_kv = true, .add_zero_attn = true, .kdim = 5,
@@ -29,6 +30,9 @@ static kn_module *build_modules(void)
         kn_nn_transformer_decoder(2, NULL, LAYER),
         kn_nn_transformer(.d_model = 8, .nhead = 2, .num_encoder_layers = 1, .num_decoder_layers = 1,
                           .dim_feedforward = 12, .dropout = 0, .batch_first = true),
+        kn_models_gpt2(.vocab_size = 7, .n_positions = 6, .n_embd = 8, .n_layer = 2, .n_head = 2, .dropout = 0),
+        kn_models_vit(.image_size = 8, .patch_size = 4, .num_layers = 2, .num_heads = 2, .hidden_dim = 8, .mlp_dim = 12,
+                      .num_classes = 3),
     };
     return kn_nn_module_dict_of(names, modules, (int)(sizeof names / sizeof names[0]));
 }
@@ -73,7 +77,8 @@ static void run_case(kn_module *modules, const golden_case *c)
     for (int i = 0; i < MOST_INPUTS; i++)
         if (golden_tensor(c, "in", i))
             x[i] = golden_on_device(golden_tensor(c, "in", i), KN_F32);
-    assert_int_equal(kn_set_requires_grad(x[0], true), KN_OK);
+    kn_tensor *leaf = kn_dtype_of(x[0]) == KN_F32 ? x[0] : kn_module_get(module, "wte.weight");
+    assert_int_equal(kn_set_requires_grad(leaf, true), KN_OK);
     kn_tensor *y = apply(c, module, x, &weights);
     check(c, y, "out", -1);
     if (golden_tensor(c, "out", 1))
@@ -81,7 +86,7 @@ static void run_case(kn_module *modules, const golden_case *c)
     kn_tensor *gradient = golden_on_device(golden_tensor(c, "gout", -1), KN_F32);
     if (kn_backward_with(y, gradient, false) != KN_OK)
         fail_msg("%s: %s", c->name, kn_error_message());
-    check(c, kn_grad(x[0]), "grad", 0);
+    check(c, kn_grad(leaf), "grad", 0);
 }
 
 static void modules_with_attention_are_pytorchs(void **state)

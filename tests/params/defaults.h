@@ -42,12 +42,15 @@ typedef struct defaults_table {
 #define DEFAULTS_TABLES(X) \
     X(features) \
     X(functions) \
+    X(images) \
+    X(in_place) \
     X(index) \
     X(losses) \
     X(modules) \
     X(optim) \
     X(sort) \
     X(tensors) \
+    X(text) \
     X(training) \
     X(user_code) \
     X(vision)

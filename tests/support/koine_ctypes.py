@@ -30,11 +30,11 @@ class ClampParams(ctypes.Structure):
 
 class BatchNormParams(ctypes.Structure):
     _fields_ = [("running_mean", VOID), ("running_var", VOID), ("weight", VOID), ("bias", VOID), ("training", BOOL),
-                ("momentum", DOUBLE), ("eps", DOUBLE), ("activation", INT)]
+                ("momentum", DOUBLE), ("eps", DOUBLE), ("activation", INT), ("mean", VOID), ("rstd", VOID)]
 
 
 class LayerNormParams(ctypes.Structure):
-    _fields_ = [("weight", VOID), ("bias", VOID), ("eps", DOUBLE)]
+    _fields_ = [("weight", VOID), ("bias", VOID), ("eps", DOUBLE), ("mean", VOID), ("rstd", VOID)]
 
 
 class ConvParams(ctypes.Structure):

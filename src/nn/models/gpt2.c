@@ -53,22 +53,17 @@ typedef struct attention {
     double dropout;
 } attention;
 
-/* Part `which` of the projected [N, T, 3 size] as [N, heads, T, size / heads]. */
-static kn_tensor *heads_of(kn_tensor *projected, int which, int64_t heads)
-{
-    const int64_t size = kn_size(projected, 2) / 3;
-    kn_tensor *part = kn_narrow(projected, 2, which * size, size);
-    return kn_transpose(kn_reshape(part, KN_SHAPE(kn_size(part, 0), kn_size(part, 1), heads, size / heads)), 1, 2);
-}
-
 static kn_tensor *attend(kn_module *m, kn_tensor *x)
 {
     const attention *self = m->self;
-    kn_tensor *all = kn_apply_child(m, 0, x);
+    kn_tensor *all = kn_apply_child(m, 0, x), *part[3]; /* query, key, value: [N, heads, T, size / heads] */
     if (!all)
         return NULL;
-    kn_tensor *y = kn_scaled_dot_product_attention(heads_of(all, 0, self->heads), heads_of(all, 1, self->heads),
-                                                   heads_of(all, 2, self->heads), .is_causal = true,
+    const int64_t heads = self->heads, size = kn_size(x, 2);
+    all = kn_reshape(all, KN_SHAPE(kn_size(x, 0), kn_size(x, 1), 3, heads, size / heads));
+    for (int i = 0; i < 3; i++)
+        part[i] = kn_transpose(kn_select(all, 2, i), 1, 2);
+    kn_tensor *y = kn_scaled_dot_product_attention(part[0], part[1], part[2], .is_causal = true,
                                                    .dropout_p = m->training ? self->dropout : 0);
     y = kn_reshape(kn_transpose(y, 1, 2), kn_ndim(x), kn_shape(x));
     return kn_apply_child(m, 2, kn_apply_child(m, 1, y));
