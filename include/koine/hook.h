@@ -11,10 +11,10 @@
  *     ...
  *     kn_module_remove_hook(net, hook);
  *
- * A hook that replaces an entry of the array it may write changes what the module receives or returns; the new tensor is
- * owned as a result is. Inputs and outputs are valid during the call; kn_retain keeps them. Hooks of one kind run in the
- * order of registration. A status other than KN_OK ends the pass with that error. Registering and removing while another
- * thread applies the module is not allowed; a hook may remove itself.
+ * A hook that replaces an entry of the array it may write changes what the module receives or returns; the new tensor
+ * is owned as a result is. Inputs and outputs are valid during the call; kn_retain keeps them. Hooks of one kind run in
+ * the order of registration. A status other than KN_OK ends the pass with that error. Registering and removing while
+ * another thread applies the module is not allowed; a hook may remove itself.
  *
  * Around one application: forward pre-hooks, the module, forward hooks; in the backward pass: backward pre-hooks, the
  * module's gradients, backward hooks. A module with hooks does not apply a following activation in the same pass, so
@@ -22,9 +22,10 @@
  *
  * Elsewhere. Replicas (kn_module_replicate, kn_nn_data_parallel) have the hooks of their module: forward hooks get the
  * replica, backward hooks the module itself. A checkpointed module's hooks, and those of the modules in it, run in both
- * forward passes, in the second with a replica, and the backward hooks once. kn_make_graphed_callable refuses modules with
- * hooks; hooks added to it afterwards run around each replay, those of the modules in it do not. Summaries run none.
- * kn_multihead_attention and the Transformer's layers run those of the modules in an attention module, not its own. */
+ * forward passes, in the second with a replica, and the backward hooks once. kn_make_graphed_callable refuses modules
+ * with hooks; hooks added to it afterwards run around each replay, those of the modules in it do not. Summaries run
+ * none. kn_multihead_attention and the Transformer's layers run those of the modules in an attention module, not its
+ * own. */
 #ifndef KOINE_HOOK_H
 #define KOINE_HOOK_H
 
@@ -55,8 +56,8 @@ typedef kn_status (*kn_forward_hook)(kn_module *module, kn_tensor *const *inputs
  * output without a gradient. */
 typedef kn_status (*kn_backward_pre_hook)(kn_module *module, kn_tensor **grad_outputs, int num_outputs, void *user);
 /* Runs when the gradients of the inputs are known; NULL: an input without a gradient. May replace those that are not
- * NULL. If no input requires a gradient, runs with those of the outputs. Does not run if the gradient reached the inputs
- * past the outputs, as in the backward pass of a gradient (create_graph). */
+ * NULL. If no input requires a gradient, runs with those of the outputs. Does not run if the gradient reached the
+ * inputs past the outputs, as in the backward pass of a gradient (create_graph). */
 typedef kn_status (*kn_backward_hook)(kn_module *module, kn_tensor **grad_inputs, int num_inputs,
                                       kn_tensor *const *grad_outputs, int num_outputs, void *user);
 

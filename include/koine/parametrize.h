@@ -6,14 +6,15 @@
  *
  * A parametrization is a module that computes the tensor from its original: the module's parameter "weight" becomes
  * "parametrizations.weight.original" (or original0, original1, ... if there are several), and no parameter or buffer is
- * called "weight" any more, in saved files either: these names are PyTorch's. Several parametrizations of one tensor are
- * applied one after the other. A single original is the tensor that was registered before, so optimizers keep it;
+ * called "weight" any more, in saved files either: these names are PyTorch's. Several parametrizations of one tensor
+ * are applied one after the other. A single original is the tensor that was registered before, so optimizers keep it;
  * several are new parameters, made known to optimizers by making them afterwards.
  *
- * kn_module_get(linear, "weight") is the computed tensor. It is computed anew in each forward pass of the module: with a
- * record for the originals' gradients, in replicas from their copies. Parametrizations are registered in an array of
- * children named "parametrizations", with the module's mode. A user-defined module, which may store what it likes in
- * its self, must not be applied by several threads at once while it has a parametrization. */
+ * kn_module_get(linear, "weight") is the computed tensor. It is computed anew in each forward pass of the module: with
+ * a record for the originals' gradients, in replicas from their copies. Other modules with the same tensor use the
+ * original. Parametrizations are children of the module's child "parametrizations" and have its mode. A user-defined
+ * module, which may store what it likes in its self, must not be applied by several threads at once while it has
+ * one. */
 #ifndef KOINE_PARAMETRIZE_H
 #define KOINE_PARAMETRIZE_H
 
@@ -55,8 +56,8 @@ KN_API bool kn_parametrize_is_parametrized(const kn_module *module, const char *
 /* PyTorch's module.weight = value: the originals become what the right inverses give. */
 KN_API kn_status kn_parametrize_assign(kn_module *module, const char *name, kn_tensor *value);
 
-/* Removes all parametrizations of a tensor, which is registered again, behind the others. `leave_parametrized`: with its
- * computed value, otherwise with that of its only original. A single original stays the same tensor. */
+/* Removes all parametrizations of a tensor, which is registered again, behind the others. `leave_parametrized`: with
+ * its computed value, otherwise with that of its only original. A single original stays the same tensor. */
 KN_API kn_status kn_parametrize_remove_parametrizations(kn_module *module, const char *name, bool leave_parametrized);
 
 /* --- norms -------------------------------------------------------------------------------------------------------- */

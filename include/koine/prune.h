@@ -5,13 +5,13 @@
  *     ... train ...
  *     kn_prune_remove(linear, "weight");
  *
- * The module's parameter "weight" becomes "weight_orig", the same tensor, and a buffer "weight_mask" of ones and zeros is
- * registered; whenever the module is applied, its weight is their product. These names are PyTorch's. Pruning again
+ * The module's parameter "weight" becomes "weight_orig", the same tensor, and a buffer "weight_mask" of ones and zeros
+ * is registered; whenever the module is applied, its weight is their product. These names are PyTorch's. Pruning again
  * combines the masks: the amount is then that of what is not yet pruned, and importance is that of the elements, or
  * channels, that remain. kn_module_get(linear, "weight") is the product.
  *
- * `amount` is a number of elements or channels (an integer) or their part, from 0.0 to 1.0 (a real number: 1.0 is all, 1
- * is one). Of equal values the first are pruned. Functions return KN_OK, or the status of an error, which leaves the
+ * `amount` is a number of elements or channels (an integer) or their part, from 0.0 to 1.0 (a real number: 1.0 is all,
+ * 1 is one). Of equal values the first are pruned. Functions return KN_OK, or the status of an error, which leaves the
  * module unchanged. */
 #ifndef KOINE_PRUNE_H
 #define KOINE_PRUNE_H
@@ -25,7 +25,8 @@
 KN_BEGIN_DECLS
 
 typedef struct kn_prune_params {
-    /* default NULL: the tensor itself. Otherwise its importance, of the same shape, from which l1 and ln are computed. */
+    /* default NULL: the tensor itself. Otherwise its importance, of the same shape, from which l1 and ln are
+     * computed. */
     kn_tensor *importance_scores;
     kn_generator *generator; /* default NULL: that of the tensor's device; for random pruning */
 } kn_prune_params;
@@ -39,8 +40,8 @@ KN_API kn_status kn_prune_l1_unstructured_with(kn_module *module, const char *na
                                                const kn_prune_params *params);
 KN_API kn_status kn_prune_random_unstructured_with(kn_module *module, const char *name, kn_scalar amount,
                                                    const kn_prune_params *params);
-/* Whole slices of dimension `dim` of a tensor of two dimensions or more: those with the least n-norms (n as kn_norm's p)
- * / random ones. */
+/* Whole slices of dimension `dim` of a tensor of two dimensions or more: those with the least n-norms (n as kn_norm's
+ * p) / random ones. */
 KN_API kn_status kn_prune_ln_structured_with(kn_module *module, const char *name, kn_scalar amount, double n, int dim,
                                              const kn_prune_params *params);
 KN_API kn_status kn_prune_random_structured_with(kn_module *module, const char *name, kn_scalar amount, int dim,

@@ -1,5 +1,5 @@
-/* nn/backward_hooks.c - hooks of the backward pass: a node of the tape takes all of a module's inputs, and another all of
- * its outputs. Both pass tensors and gradients on unchanged, but for what the hooks do to the latter. */
+/* nn/backward_hooks.c - hooks of the backward pass: a node of the tape takes all of a module's inputs, and another all
+ * of its outputs. Both pass tensors and gradients on unchanged, but for what the hooks do to the latter. */
 #include <koine/autograd.h>
 
 #include "autograd/tape.h"
@@ -56,7 +56,7 @@ static kn_backward_link *new_link(const kn_hooked_call *call)
     return NULL;
 }
 
-/* --- running the hooks --------------------------------------------------------------------------------------------- */
+/* --- running the hooks -------------------------------------------------------------------------------------------- */
 
 typedef struct gradients {
     kn_tensor **inputs, **outputs;
@@ -96,7 +96,7 @@ static kn_status check(const kn_backward_link *link, kn_tensor *const *before, k
     return KN_OK;
 }
 
-/* --- the nodes ----------------------------------------------------------------------------------------------------- */
+/* --- the nodes ---------------------------------------------------------------------------------------------------- */
 
 typedef struct node_params {
     kn_backward_link *link;

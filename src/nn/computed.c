@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* --- the list ------------------------------------------------------------------------------------------------------ */
+/* --- the list ----------------------------------------------------------------------------------------------------- */
 
 kn_computed *kn_computed_find(const kn_module *module, const char *name)
 {
@@ -66,7 +66,7 @@ kn_tensor *kn_computed_value(kn_module *module, const char *name, bool *found)
     return computed->value != NULL ? computed->value : computed->compute(module, name);
 }
 
-/* --- a forward pass ------------------------------------------------------------------------------------------------ */
+/* --- a forward pass ----------------------------------------------------------------------------------------------- */
 
 static kn_status compute_all(kn_module *module, kn_computed_list *list)
 {

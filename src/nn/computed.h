@@ -10,8 +10,8 @@
 
 typedef struct kn_computed {
     char *name;
-    /* what self points to outside of forward passes: a registered tensor, which the value is computed from, or, kept for
-     * its address alone, the one that was registered before */
+    /* what self points to outside of forward passes: a registered tensor, which the value is computed from, or, kept
+     * for its address alone, the one that was registered before */
     kn_tensor *original;
     kn_tensor *(*compute)(kn_module *module, const char *name); /* the value, owned as results are */
     kn_tensor *value;                                           /* during a forward pass; owned by its scope */

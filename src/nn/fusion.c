@@ -12,7 +12,7 @@
 #include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
-/* --- tensors ------------------------------------------------------------------------------------------------------- */
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
 
 typedef struct estimates {
     kn_tensor *mean, *var, *weight, *bias; /* weight and bias may be NULL */
@@ -55,7 +55,7 @@ kn_status kn_fuse_linear_bn_weights(kn_tensor *linear_w, kn_tensor *linear_b, kn
     return fuse("fuse_linear_bn_weights", linear_w, linear_b, &bn, 0, weight, bias);
 }
 
-/* --- modules ------------------------------------------------------------------------------------------------------- */
+/* --- modules ------------------------------------------------------------------------------------------------------ */
 
 static kn_tensor *tensor_of(const kn_module *module, const char *name)
 {

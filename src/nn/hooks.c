@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "tensor/scope.h"
 
-/* --- lists --------------------------------------------------------------------------------------------------------- */
+/* --- lists -------------------------------------------------------------------------------------------------------- */
 
 static void release(kn_module_hook *hook)
 {
@@ -42,7 +42,7 @@ void kn_hooks_free(kn_module_hooks *hooks)
     *hooks = (kn_module_hooks){0};
 }
 
-/* --- registering --------------------------------------------------------------------------------------------------- */
+/* --- registering -------------------------------------------------------------------------------------------------- */
 
 static kn_status insert(kn_module *module, kn_module_hook *hook, bool first)
 {
@@ -132,7 +132,7 @@ kn_status kn_module_remove_hook(kn_module *module, kn_hook_handle handle)
     return KN_OK;
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------------------------------------------------ */
 
 /* A hook may fail without setting an error. */
 static kn_status named(const kn_hooked_call *call, kn_status status, const char *what)

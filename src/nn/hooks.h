@@ -42,8 +42,8 @@ kn_status kn_hooks_before(kn_hooked_call *call);
 kn_status kn_hooks_after(kn_hooked_call *call);
 void kn_hooks_end(kn_hooked_call *call);
 
-/* backward_hooks.c: puts a node on the tape around the inputs, and one around the outputs, where they require gradients;
- * these call the backward hooks. */
+/* backward_hooks.c: puts a node on the tape around the inputs, and one around the outputs, where they require
+ * gradients; these call the backward hooks. */
 kn_status kn_backward_hooks_before(kn_hooked_call *call);
 kn_status kn_backward_hooks_after(kn_hooked_call *call);
 void kn_backward_hooks_end(kn_hooked_call *call);

@@ -137,8 +137,8 @@ static inline kn_module *kn_module_unwrapped(kn_module *module)
 /* Removes the last child of a root module and returns it to the caller, who then owns it. */
 kn_module *kn_module_release_child(kn_module *module);
 
-/* For what changes a module after it was made (nn/parametrize.c, nn/prune.c). The registration of a name, or NULL; valid
- * until the next change. */
+/* For what changes a module after it was made (nn/parametrize.c, nn/prune.c). The registration of a name, or NULL;
+ * valid until the next change. */
 kn_module_tensor *kn_module_find_tensor(kn_module *module, const char *name);
 /* Registers a tensor as the last one, without changing it. */
 kn_status kn_module_add_tensor(kn_module *module, const char *name, kn_tensor *tensor, bool is_buffer);

@@ -22,7 +22,7 @@ static int other_dims(int *others, int ndim, int dim)
     return count;
 }
 
-/* --- weight normalisation ------------------------------------------------------------------------------------------ */
+/* --- weight normalisation ----------------------------------------------------------------------------------------- */
 
 typedef struct weight_norm {
     int dim; /* -1: the whole tensor */
@@ -71,7 +71,7 @@ kn_status kn_parametrizations_weight_norm_with(kn_module *module, const char *na
                                weight_norm_inverse);
 }
 
-/* --- spectral normalisation ---------------------------------------------------------------------------------------- */
+/* --- spectral normalisation --------------------------------------------------------------------------------------- */
 
 typedef struct spectral_norm {
     kn_tensor *u, *v; /* buffers: singular vectors; NULL for a vector */

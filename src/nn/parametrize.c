@@ -15,7 +15,7 @@
 enum { MOST_ORIGINALS = 8 };
 static const char container_name[] = "parametrizations", prefix[] = "Parametrized";
 
-/* --- a tensor's list ----------------------------------------------------------------------------------------------- */
+/* --- a tensor's list ---------------------------------------------------------------------------------------------- */
 
 /* "original", or "original0", ... */
 static const char *original_name(char name[16], int i, int count)
@@ -79,7 +79,7 @@ static kn_status invert(kn_module *list, kn_tensor *value, kn_tensor **originals
     return KN_OK;
 }
 
-/* --- registering --------------------------------------------------------------------------------------------------- */
+/* --- registering -------------------------------------------------------------------------------------------------- */
 
 kn_tensor *kn_parametrize_target(const char *function, kn_module *module, const char *name)
 {
@@ -291,7 +291,7 @@ kn_status kn_parametrize_with(const char *function, kn_module *module, const cha
         &(kn_register_parametrization_params){.right_inverse = right_inverse, .unsafe = right_inverse != NULL});
 }
 
-/* --- afterwards ---------------------------------------------------------------------------------------------------- */
+/* --- afterwards --------------------------------------------------------------------------------------------------- */
 
 bool kn_parametrize_is_parametrized(const kn_module *module, const char *name)
 {
@@ -373,10 +373,10 @@ kn_status kn_parametrize_remove_parametrizations(kn_module *module, const char *
     return status;
 }
 
-/* --- older names --------------------------------------------------------------------------------------------------- */
+/* --- older names -------------------------------------------------------------------------------------------------- */
 
-/* The ends of names below "parametrizations.NAME", and what torch.nn.utils's weight_norm and spectral_norm put behind NAME
- * instead. */
+/* The ends of names below "parametrizations.NAME", and what torch.nn.utils's weight_norm and spectral_norm put behind
+ * NAME instead. */
 static const struct older_end {
     const char *end, *older;
 } older_ends[] = {{".original0", "_g"}, {".original1", "_v"}, {".original", "_orig"}, {".0._u", "_u"}, {".0._v", "_v"}};

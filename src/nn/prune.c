@@ -12,7 +12,7 @@
 #include "nn/computed.h"
 #include "tensor/tensor.h"
 
-/* --- the pruned tensor --------------------------------------------------------------------------------------------- */
+/* --- the pruned tensor -------------------------------------------------------------------------------------------- */
 
 /* "weight_orig", "weight_mask"; the caller frees it, NULL with an error. */
 static char *suffixed(const char *name, const char *suffix)
@@ -58,7 +58,7 @@ bool kn_prune_is_pruned(const kn_module *module)
     return found;
 }
 
-/* --- applying a mask ----------------------------------------------------------------------------------------------- */
+/* --- applying a mask ---------------------------------------------------------------------------------------------- */
 
 /* The tensor before this change: NULL with an error. */
 static kn_tensor *current(const char *function, kn_module *module, const char *name)
@@ -133,7 +133,7 @@ static kn_status prune(kn_module *module, const char *name, const kn_prune_how *
     return mask ? put_mask(module, name, mask) : kn_error_status();
 }
 
-/* --- the methods --------------------------------------------------------------------------------------------------- */
+/* --- the methods -------------------------------------------------------------------------------------------------- */
 
 kn_prune_params kn_prune_params_init(void) { return (kn_prune_params){KN_PRUNE_DEFAULTS}; }
 
@@ -208,7 +208,7 @@ kn_status kn_prune_custom_from_mask(kn_module *module, const char *name, kn_tens
     return mask ? put_mask(module, name, mask) : kn_error_status();
 }
 
-/* --- several tensors ----------------------------------------------------------------------------------------------- */
+/* --- several tensors ---------------------------------------------------------------------------------------------- */
 
 /* The parts of `joined` that belong to the targets. */
 static kn_status put_parts(const kn_prune_target *targets, const kn_prune_state *states, int count, kn_tensor *joined)
@@ -263,7 +263,7 @@ kn_status kn_prune_global_unstructured_with(const kn_prune_target *targets, int 
     return status;
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------------------------------------------------ */
 
 static kn_status make_permanent(kn_module *module, const char *name, const char *orig, const char *mask)
 {

@@ -1,5 +1,5 @@
-/* test_golden_parametrize.c - parametrized, pruned and fused modules are PyTorch's: outputs over steps of training, masks,
- * and state dicts, which load by PyTorch's names (module_features.safetensors, golden_parametrize.py). */
+/* test_golden_parametrize.c - parametrized, pruned and fused modules are PyTorch's: outputs over steps of training,
+ * masks, and state dicts, which load by PyTorch's names (module_features.safetensors, golden_parametrize.py). */
 #include "support/check.h"
 
 #include <math.h>
@@ -72,7 +72,7 @@ static kn_module *started(kn_module *module, const char *name)
     return module;
 }
 
-/* --- parametrizations ------------------------------------------------------------------------------------------------ */
+/* --- parametrizations --------------------------------------------------------------------------------------------- */
 
 static void train(const char *name, kn_module *module)
 {
@@ -129,7 +129,7 @@ TENSOR_TEST(spectral_norm_is_pytorchs)
     train("weight_spectral", module);
 }
 
-/* --- pruning --------------------------------------------------------------------------------------------------------- */
+/* --- pruning ------------------------------------------------------------------------------------------------------ */
 
 static void check_mask(const char *name, int step, kn_module *module)
 {
@@ -196,7 +196,7 @@ TENSOR_TEST(masks_of_several_tensors_are_pytorchs)
     kn_module_free(net);
 }
 
-/* --- fusion ---------------------------------------------------------------------------------------------------------- */
+/* --- fusion ------------------------------------------------------------------------------------------------------- */
 
 static void check_fused(const char *name, kn_module *pair, kn_module *(*fuse)(const kn_module *, const kn_module *))
 {

@@ -107,7 +107,7 @@ TENSOR_TEST(the_order_is_pytorchs)
     kn_module_free(net);
 }
 
-/* --- replacing ----------------------------------------------------------------------------------------------------- */
+/* --- replacing ---------------------------------------------------------------------------------------------------- */
 
 static kn_status triple(kn_module *module, kn_tensor **inputs, int num_inputs, void *user)
 {
@@ -186,7 +186,7 @@ TENSOR_TEST(gradients_have_gradients)
     kn_module_free(plain);
 }
 
-/* --- several inputs and outputs ------------------------------------------------------------------------------------ */
+/* --- several inputs and outputs ----------------------------------------------------------------------------------- */
 
 static kn_status see_all(kn_module *module, kn_tensor **grad_inputs, int num_inputs, kn_tensor *const *grad_outputs,
                          int num_outputs, void *user)
@@ -214,7 +214,7 @@ TENSOR_TEST(a_module_of_many)
     kn_module_free(gate);
 }
 
-/* --- elsewhere ----------------------------------------------------------------------------------------------------- */
+/* --- elsewhere ---------------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(a_checkpointed_module_runs_them_in_both_passes)
 {
@@ -261,7 +261,7 @@ TENSOR_TEST(graphs_and_summaries)
     kn_module_free(graphed);
 }
 
-/* --- failures ------------------------------------------------------------------------------------------------------ */
+/* --- failures ----------------------------------------------------------------------------------------------------- */
 
 static kn_status refuse(kn_module *module, kn_tensor **tensors, int count, void *user)
 {
@@ -301,7 +301,7 @@ TENSOR_TEST(errors_of_hooks)
     assert_int_equal(destroyed, 2);
 }
 
-/* --- leaves -------------------------------------------------------------------------------------------------------- */
+/* --- leaves ------------------------------------------------------------------------------------------------------- */
 
 /* A step of gradient descent in the backward pass, after which the gradient is dropped. */
 static kn_status descend(kn_tensor *leaf, void *user)

@@ -1,5 +1,6 @@
-/* test_parametrize.c - parametrized and pruned modules: names, identity of parameters, removal, replicas, recomputation,
- * graphs, threads' views, user-defined parametrizations, errors; values against PyTorch are in test_golden_parametrize. */
+/* test_parametrize.c - parametrized and pruned modules: names, identity of parameters, removal, replicas,
+ * recomputation, graphs, threads' views, user-defined parametrizations, errors; values against PyTorch are in
+ * test_golden_parametrize. */
 #include "support/check.h"
 
 #include <stdio.h>
@@ -41,7 +42,7 @@ static kn_module *linear(int64_t in, int64_t out)
     return kn_nn_linear(.in_features = in, .out_features = out);
 }
 
-/* --- names and identity -------------------------------------------------------------------------------------------- */
+/* --- names and identity ------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(names_are_pytorchs_and_come_back)
 {
@@ -93,7 +94,7 @@ TENSOR_TEST(a_single_original_keeps_its_identity)
     kn_module_free(module);
 }
 
-/* --- a user-defined parametrization -------------------------------------------------------------------------------- */
+/* --- a user-defined parametrization ------------------------------------------------------------------------------- */
 
 static kn_tensor *symmetric(kn_module *module, kn_tensor *x)
 {
@@ -163,7 +164,7 @@ TENSOR_TEST(of_a_module_of_the_program)
     kn_module_free(module);
 }
 
-/* --- with other features --------------------------------------------------------------------------------------------- */
+/* --- with other features ------------------------------------------------------------------------------------------ */
 
 static kn_module *critic(void)
 {
@@ -283,7 +284,7 @@ TENSOR_TEST(moved_and_frozen)
     kn_module_free(module);
 }
 
-/* --- random pruning -------------------------------------------------------------------------------------------------- */
+/* --- random pruning ----------------------------------------------------------------------------------------------- */
 
 static int zeros_of(kn_module *module, const char *mask)
 {
@@ -316,7 +317,7 @@ TENSOR_TEST(random_masks_have_the_numbers)
     kn_module_free(module);
 }
 
-/* --- errors ---------------------------------------------------------------------------------------------------------- */
+/* --- errors ------------------------------------------------------------------------------------------------------- */
 
 static void errors_of_parametrizations(kn_module *module)
 {

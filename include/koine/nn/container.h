@@ -34,8 +34,8 @@ KN_API kn_module *kn_nn_module_dict_of(const char *const *names, kn_module *cons
 /* The child of that name, borrowed; NULL with an error that names the module. Of any module. */
 KN_API kn_module *kn_module_named_child(kn_module *module, const char *name);
 
-/* Parameters in a list, named "0", "1", ...: kn_module_get(list, "0"), kn_module_parameters(list). A module that uses them
- * registers the container as a child. As kn_module_register_parameter, the container keeps its own references. */
+/* Parameters in a list, named "0", "1", ...: kn_module_get(list, "0"), kn_module_parameters(list). A module that uses
+ * them registers the container as a child. As kn_module_register_parameter, the container keeps its own references. */
 KN_API kn_module *kn_nn_parameter_list_of(kn_tensor *const *tensors, int count);
 #define kn_nn_parameter_list(...)                                                                                      \
     kn_nn_parameter_list_of((kn_tensor *const[]){__VA_ARGS__},                                                         \
