@@ -30,6 +30,7 @@
 #include <koine/hook.h>
 #include <koine/image.h>
 #include <koine/image_data.h>
+#include <koine/in_place.h>
 #include <koine/index.h>
 #include <koine/init.h>
 #include <koine/io.h>

@@ -15,8 +15,8 @@ struct kn_history {
     double *values;                /* [epochs][columns] */
 };
 
-/* Clears it and sets the columns: epoch, train_loss and train_NAME of each metric, val_loss and val_NAME, grad_norm, lr,
- * without the unwanted ones. */
+/* Clears it and sets the columns: epoch, train_loss and train_NAME of each metric, val_loss and val_NAME, grad_norm,
+ * lr, without the unwanted ones. */
 kn_status kn_history_start(kn_history *history, const char *const *metrics, int num_metrics, bool validation,
                            bool grad_norm);
 /* only while there are no rows; copies the name */

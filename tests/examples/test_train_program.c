@@ -79,6 +79,29 @@ static void results_go_to_stdout_and_progress_to_stderr(void **state)
     run_free(&r);
 }
 
+/* In halves, on few images: not what it learns, but that all of it runs, resumed too. */
+static void mixed_precision_and_a_report(void **state)
+{
+    (void)state;
+    char out[4096];
+    snprintf(out, sizeof out, "%s", fresh_folder("train-half"));
+    run_result r =
+        run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --epochs 1 --precision bf16 --out '%s' && " EXAMPLES
+                           "/train_fashion_mnist " BRIEF " --epochs 2 --precision bf16 --resume --report --out '%s'",
+                  out, out);
+    assert_status(r, 0);
+    assert_contains(r.errors, "resuming after epoch 1");
+    assert_lacks(r.errors, "warning");
+    assert_contains(r.output, "class            precision    recall        F1\nT-shirt/top ");
+    assert_contains(r.output, "true \\ predicted  T-shirt/top  Trouser ");
+    assert_contains(r.output, "confusion.svg\n");
+    run_free(&r);
+    r = run_shell(EXAMPLES "/train_fashion_mnist " BRIEF " --precision f64");
+    assert_status(r, 2);
+    assert_contains(r.errors, "--precision f64: choose f32, f16 or bf16");
+    run_free(&r);
+}
+
 static void quiet_is_quiet(void **state)
 {
     (void)state;
@@ -289,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_go_to_stdout_and_progress_to_stderr),
         cmocka_unit_test(steps_are_profiled),
+        cmocka_unit_test(mixed_precision_and_a_report),
         cmocka_unit_test(quiet_is_quiet),
         cmocka_unit_test(the_same_seed_gives_the_same_history_on_both_devices),
         cmocka_unit_test(a_resumed_run_gives_the_same_history),

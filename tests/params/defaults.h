@@ -43,6 +43,7 @@ typedef struct defaults_table {
     X(features) \
     X(functions) \
     X(images) \
+    X(in_place) \
     X(index) \
     X(losses) \
     X(modules) \

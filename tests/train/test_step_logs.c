@@ -308,19 +308,27 @@ static kn_status count_waits(kn_trainer *trainer, int epoch, int64_t step, kn_te
 
 TENSOR_TEST(a_trainers_step_waits_for_nothing)
 {
+    kn_metric *f1 = kn_metric_f1_score(.num_classes = 2), *auroc = kn_metric_auroc(.num_classes = 2);
+    kn_metric *perplexity = kn_metric_perplexity();
     for (int workers = 0; workers <= 2; workers += 2) {
         trainer_case c = case_make(0, 0.05);
         counter count = {0};
         kn_loader_free(c.train);
         CHECK_NEW(c.train =
                       kn_loader_new(c.train_data, .batch_size = CASE_BATCH, .shuffle = true, .num_workers = workers));
-        CHECK_NEW(c.trainer = kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 2, .quiet = true,
-                                             .log_every = 1, .log_grad_norm = true, .log_histograms = 8));
+        CHECK_NEW(c.trainer =
+                      kn_trainer_new(.module = c.net, .optim = c.optim, .epochs = 2, .quiet = true, .log_every = 1,
+                                     .log_grad_norm = true, .log_histograms = 8,
+                                     .precision = workers > 0 ? KN_F16 : KN_F32,
+                                     .metrics = KN_METRICS({"f1", f1}, {"auc", auroc}, {"perplexity", perplexity})));
         CHECK_OK(kn_trainer_add_callback(c.trainer, &(kn_callback){.on_step_end = count_waits, .user = &count}));
         CHECK_OK(kn_trainer_fit(c.trainer, c.train, c.test));
         assert_int_equal(count.steps, CASE_STEPS - 1);
         case_free(&c);
     }
+    kn_metric_free(f1);
+    kn_metric_free(auroc);
+    kn_metric_free(perplexity);
 }
 
 /* An epoch waits once for its figures, and so does the validation. */

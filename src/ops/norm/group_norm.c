@@ -2,6 +2,7 @@
  *
  * A row is a group of a sample: C / groups channels of `segment` elements, each with its weight. */
 #include <koine/autograd.h>
+#include <koine/in_place.h>
 #include <koine/norm.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
