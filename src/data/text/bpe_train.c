@@ -1,6 +1,6 @@
 /* data/text/bpe_train.c - learns a byte-level BPE: counts the pairs of neighbours in the words of a text, merges the
- * most frequent one everywhere, and again. A heap holds the pairs by their counts, which may have fallen since: then the
- * pair goes back with its present count. */
+ * most frequent one everywhere, and again. A heap holds the pairs by their counts, which may have fallen since: then
+ * the pair goes back with its present count. */
 #include <string.h>
 
 #include "base/error.h"
