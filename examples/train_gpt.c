@@ -196,8 +196,8 @@ static kn_tensor *next_token_loss(kn_tensor *const *outputs, const kn_batch *bat
 
 /* --- samples ---------------------------------------------------------------------------------------------- */
 
-/* Draws the token after the `count` last ones of `tokens`. The window always has the same size, so that the same kernels
- * serve all of them: what follows the tokens does not matter to a network that only looks back. */
+/* Draws the token after the `count` last ones of `tokens`. The window always has the same size, so that the same
+ * kernels serve all of them: what follows the tokens does not matter to a network that only looks back. */
 static kn_status draw(run *r, const int64_t *tokens, int64_t count, kn_generator *generator, int64_t *token)
 {
     KN_SCOPE;

@@ -93,8 +93,8 @@ def trained(text, pre_tokenizer):
 def random_texts(count):
     """Everything that the expressions tell apart, side by side."""
     draw = random.Random(0)
-    pieces = [" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "'s", "'LL", "'", "don't", "I'M", "a", "Zz", "é", "日本",
-              "ʰ", "1", "23456", "½", "Ⅷ", "٣", "!", "...", "€", "\U0001f600", "\u200d", "\u0301", "_", "-", "ſ", "'ſ",
+    pieces = [" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "'s", "'LL", "'", "don't", "I'M", "a", "Zz", "é",
+              "日本", "ʰ", "1", "23456", "½", "Ⅷ", "٣", "!", "...", "€", "\U0001f600", "\u200d", "\u0301", "_", "-", "ſ", "'ſ",
               SPECIAL, "<b>", " <b> ", "<b> \n", "[x]", "\u0085", "\u2028", "\x00", "\x7f", "\ufeff"]
     return ["".join(draw.choice(pieces) for _ in range(draw.randrange(1, 30))) for _ in range(count)]
 
@@ -118,7 +118,7 @@ def compare(k, name, tokenizer, texts, folder):
             if found != expected:
                 at = next((i for i, (a, b) in enumerate(zip(found, expected)) if a != b), -1)
                 raise SystemExit(f"{name}: {which}other ids from token {at} of {text[:200]!r}: {found[at:at + 9]}, "
-                                 f"expected {expected[at:at + 9]}: {[tokenizer.id_to_token(i) for i in expected[at:at + 5]]}")
+                                 f"expected {expected[at:at + 9]}")
         if not name.startswith("prefix") and k.decode(mine, expected) != text.encode() and "<b>" not in text:
             raise SystemExit(f"{name}: another text: {text[:200]!r}")
         tokens += len(expected)

@@ -45,7 +45,7 @@ KN_API kn_tokenizer *kn_bpe_train_with(const char *text, size_t length, int64_t 
 
 KN_API void kn_tokenizer_free(kn_tokenizer *tokenizer);                /* NULL allowed */
 KN_API int64_t kn_tokenizer_vocab_size(const kn_tokenizer *tokenizer); /* the largest id + 1; 0 for NULL */
-/* The id of a token as the file spells it ("<|endoftext|>"; "\u0120the" for " the"): token_to_id. -1 if there is none. */
+/* The id of a token as the file spells it ("<|endoftext|>"; "\u0120the" for " the"): token_to_id. -1: none. */
 KN_API int64_t kn_tokenizer_id(const kn_tokenizer *tokenizer, const char *token);
 
 /* The ids of a text, which the caller frees with kn_free; NULL and 0 on failure. */

@@ -271,7 +271,9 @@ static kn_status number_classes(reading *r)
         KN_TRY(list_classes(r));
     char *const *classes = r->data->classes;
     int64_t count = 0;
-    while (classes && classes[count])
+    if (as_text && !classes)
+        return KN_ERR_MEMORY;
+    while (as_text && classes[count])
         count++;
     for (int64_t i = 0; i < r->num_labels; i++) {
         if (!as_text)

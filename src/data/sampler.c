@@ -47,7 +47,7 @@ kn_status kn_sampler_make(kn_sampler **sampler, const kn_sampler_functions *func
 kn_sampler *kn_sampler_new(const kn_sampler_functions *functions, void *self)
 {
     kn_sampler *sampler = NULL;
-    if (make(&sampler, functions, self) != KN_OK)
+    if (make(&sampler, functions, self) != KN_OK || !sampler)
         return kn_error_make_sticky();
     snprintf(sampler->description, sizeof sampler->description, "Sampler(%lld)", (long long)sampler->length);
     return sampler;

@@ -1,6 +1,6 @@
-/* data/text/bpe_train.c - learns a byte-level BPE: counts the pairs of neighbours in the words of a text, merges the most
- * frequent one everywhere, and again. A heap holds the pairs by their counts, which may have fallen since: then the pair
- * goes back with its present count. */
+/* data/text/bpe_train.c - learns a byte-level BPE: counts the pairs of neighbours in the words of a text, merges the
+ * most frequent one everywhere, and again. A heap holds the pairs by their counts, which may have fallen since: then
+ * the pair goes back with its present count. */
 #include <string.h>
 
 #include "base/error.h"
@@ -102,7 +102,8 @@ static kn_status count_word(trainer *t, const char *text, size_t length)
         t->words[t->num_words] = (word){.text = text, .length = length};
         *place = t->num_words++;
     }
-    t->words[*place].count++;
+    word *counted = &t->words[*place];
+    counted->count++;
     return KN_OK;
 }
 
@@ -169,7 +170,7 @@ static kn_status count_pair(trainer *t, int32_t left, int32_t right, int64_t cou
     return KN_OK;
 }
 
-/* --- the heap: the most frequent first, of equal ones that of the lowest ids ---------------------------------------- */
+/* --- the heap: the most frequent first, of equal ones that of the lowest ids -------------------------------------- */
 
 static bool is_before(const trainer *t, entry a, entry b)
 {

@@ -1,6 +1,6 @@
 /* data/text/split.c - splits a text into words as the regular expressions of well-known tokenizers do, written out by
- * hand. Each alternative of an expression is a function that returns the length of its match, 0 for none; the first that
- * matches counts. */
+ * hand. Each alternative of an expression is a function that returns the length of its match, 0 for none; the first
+ * that matches counts. */
 #include <string.h>
 
 #include "data/text/tokenizer.h"

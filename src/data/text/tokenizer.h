@@ -1,8 +1,8 @@
 /* data/text/tokenizer.h - internals of tokenizers.
  *
- * All are byte-level BPE; the byte tokenizer is one without merges. A text passes three stages: added tokens are cut out
- * (encode.c), what is between them is split into words (split.c), and of each word's bytes those pairs are merged that
- * the vocabulary lists first (bpe.c). */
+ * All are byte-level BPE; the byte tokenizer is one without merges. A text passes three stages: added tokens are cut
+ * out (encode.c), what is between them is split into words (split.c), and of each word's bytes those pairs are merged
+ * that the vocabulary lists first (bpe.c). */
 #pragma once
 
 #include <koine/text.h>
