@@ -1,11 +1,11 @@
-/* koine/in_place.h - operators that change their first tensor: kn_exp_(x) writes exp(x) into x, any view, and returns x,
- * which is not a new reference. Tensor expressions (koine/tensor.h). kn_op_find knows them, too: "exp_".
+/* koine/in_place.h - operators that change their first tensor: kn_exp_(x) writes exp(x) into x, any view, and returns
+ * x, which is not a new reference. Tensor expressions (koine/tensor.h). kn_op_find knows them, too: "exp_".
  *
  * As in PyTorch the result is computed as kn_exp does, then converted to x's dtype, which must be of the same kind or
  * wider (bool < integer < floating), and must have x's shape: other tensors broadcast to it. The change is recorded, of
  * views too, with kn_exp's gradient. A leaf that requires a gradient cannot be changed outside KN_NO_GRAD; nor can, by
- * an operator without a gradient, what depends on one, but comparisons and logic have a gradient of 0. kn_fill_ is in koine/pointwise.h, changes at indices
- * are in koine/index.h. */
+ * an operator without a gradient, what depends on one, but comparisons and logic have a gradient of 0. kn_fill_ is in
+ * koine/pointwise.h, changes at indices are in koine/index.h. */
 #ifndef KOINE_IN_PLACE_H
 #define KOINE_IN_PLACE_H
 

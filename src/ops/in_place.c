@@ -26,7 +26,7 @@ enum { KN_IN_PLACE_FORMS(FORM_INDEX) COUNT };
 
 static kn_op forms[COUNT], stores[COUNT];
 
-/* --- direct: the kernel writes to its first operand ----------------------------------------------------------------- */
+/* --- direct: the kernel writes to its first operand --------------------------------------------------------------- */
 
 /* The old value does not affect the result. */
 static kn_status backward_of_truth(kn_grad_call *grad)

@@ -97,11 +97,28 @@ TENSOR_TEST(what_is_no_matrix_is_refused)
     CHECK_ERROR(KN_ERR_SHAPE, "linalg_cross: dimension 0 of a must have 3 elements");
 }
 
+/* PyTorch's numbers. */
+TENSOR_TEST(the_gradient_of_a_determinant_is_its_cofactors)
+{
+    kn_tensor *a = kn_from_data(((float[]){1, 2, 3, 2, 4, 6, 1, 0, 1,   /* of rank 2 */
+                                           1, 2, 3, 2, 4, 6, 3, 6, 9,   /* of rank 1 */
+                                           0, 0, 0, 0, 0, 0, 0, 0, 0,   /* 0 */
+                                           0, 1, 0, 0, 0, 0, 0, 0, 1}), /* two pivots are 0 */
+                                KN_SHAPE(4, 3, 3), .requires_grad = true);
+    CHECK_OK(kn_backward(kn_sum(kn_linalg_det(a))));
+    kn_tensor *near = kn_round(kn_mul_scalar(kn_grad(a), 1e4)); /* within 1e-4 */
+    CHECK_VALUES(kn_mul_scalar(near, 1e-4), 4, 4, -4, -2, -2, 2, 0, 0, 0, /**/ 0, 0, 0, 0, 0, 0, 0, 0, 0, /**/ 0, 0, 0,
+                 0, 0, 0, 0, 0, 0, /**/ 0, 0, 0, -1, 0, 0, 0, 0, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(matrices_without_a_factorisation), TEST(matrices_of_low_rank),
-        TEST(full_matrices_are_orthogonal),     TEST(norms_and_products),
+        TEST(the_gradient_of_a_determinant_is_its_cofactors),
+        TEST(matrices_without_a_factorisation),
+        TEST(matrices_of_low_rank),
+        TEST(full_matrices_are_orthogonal),
+        TEST(norms_and_products),
         TEST(what_is_no_matrix_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

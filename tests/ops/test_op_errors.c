@@ -16,6 +16,9 @@ TENSOR_TEST(test_elementwise)
     CHECK_ERROR(KN_ERR_DTYPE, "add_", "int64", "float32");
     assert_null(kn_clamp(ones(KN_SHAPE(2)), .min = NAN));
     CHECK_ERROR(KN_ERR_ARGUMENT, "clamp", "NaN");
+    assert_null(kn_argmax(kn_ones(KN_SHAPE(2), .dtype = KN_BOOL), 0, false));
+    CHECK_ERROR(KN_ERR_DTYPE, "argmax: not defined for bool tensors");
+    assert_false(kn_requires_grad(kn_floor_divide(kn_ones(KN_SHAPE(2), .requires_grad = true), ones(KN_SHAPE(2)))));
     assert_null(kn_relu6(kn_ones(KN_SHAPE(2), .dtype = KN_BOOL)));
     CHECK_ERROR(KN_ERR_DTYPE, "relu6", "bool");
     assert_null(kn_hardtanh(ones(KN_SHAPE(2)), 1, -1));

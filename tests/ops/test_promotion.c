@@ -55,6 +55,20 @@ TENSOR_TEST(comparisons_with_float16_round_too)
     CHECK_VALUES(kn_eq(HALF(0.1, 2048), NUMBER(KN_F32, 0.1)), 1, 0);
 }
 
+TENSOR_TEST(clamp_has_no_gradient_at_its_bounds)
+{
+    kn_tensor *x =
+        kn_from_data(((float[]){NAN, -INFINITY, INFINITY, 0, -0.f, 0.5f, 1, 2}), KN_SHAPE(8), .requires_grad = true);
+    CHECK_OK(kn_backward(kn_sum(kn_clamp(x, .min = 0, .max = 1))));
+    CHECK_VALUES(kn_grad(x), 0, 0, 0, 0, 0, 1, 0, 0);
+    kn_set_grad(x, NULL);
+    CHECK_OK(kn_backward(kn_sum(kn_clamp(x, .max = 1)))); /* the other bound is absent */
+    CHECK_VALUES(kn_grad(x), 0, 1, 0, 1, 1, 1, 0, 0);
+    kn_set_grad(x, NULL);
+    CHECK_OK(kn_backward(kn_sum(kn_clamp(x, .min = 1, .max = 1))));
+    CHECK_VALUES(kn_grad(x), 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
 /* --- changes in place --------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(changes_in_place_are_computed_in_the_joint_dtype)
@@ -244,6 +258,7 @@ int main(void)
         TEST(operands_of_float16_are_rounded_first),
         TEST(a_factor_without_dimensions_is_not),
         TEST(comparisons_with_float16_round_too),
+        TEST(clamp_has_no_gradient_at_its_bounds),
         TEST(changes_in_place_are_computed_in_the_joint_dtype),
         TEST(float32_changed_by_float64),
         TEST(mse_of_a_number),

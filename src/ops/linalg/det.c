@@ -58,7 +58,7 @@ static kn_status det_backward(kn_grad_call *grad)
     if (!pivot || !determinant || !inverse ||
         !kn_masked_fill_(pivot, kn_eq_scalar(pivot, 0), a->dtype == KN_F64 ? DBL_EPSILON : (double)FLT_EPSILON))
         return kn_error_status();
-    KN_TRY(kn_tensor_copy(inverse, kn_identity(kn_rows(a), a->dtype, kn_device_of(a))));
+    KN_TRY(kn_copy_(inverse, kn_identity(kn_rows(a), a->dtype, kn_device_of(a)))); /* one for each matrix */
     KN_TRY(kn_lu_solve_run(grad->stream, grad->op->name, lu, pivots, inverse));
     KN_TRY(run(grad->stream, grad->op->name, lu, pivots, determinant, NULL));
     kn_tensor *g = as_matrices(kn_mul(grad->grad_outputs[0], determinant));
