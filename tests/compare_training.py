@@ -38,7 +38,7 @@ PRECISIONS = {"f64": 0, "f32": 0, "bf16": 4, "f16": 3}  # the kn_dtype of autoca
 
 
 class Resnet18:
-    RATES = {"sgd": 0.002, "adamw": 1e-3}
+    RATES = {"sgd": 0.002, "adamw": 1e-4}
     held_out = None
 
     def make(self):
@@ -227,10 +227,9 @@ def train(k, problem, optimizer, precision, steps):
 
 
 def compare(k, name, steps, precisions):
-    """Rows of the table: name, precision, Koine's losses, PyTorch's or None, the largest difference, and whether it is
+    """For each precision: name, precision, Koine's losses, PyTorch's or None, the largest difference, and whether it is
     small enough."""
-    problem, optimizer = PROBLEMS[name.split("/")[0]](), name.split("/")[1]
-    rows, exact = [], None
+    problem, optimizer, exact = PROBLEMS[name.split("/")[0]](), name.split("/")[1], None
     for precision in precisions:
         print(f"{name}, {precision}")
         mine, theirs = train(k, problem, optimizer, precision, steps)
@@ -242,42 +241,50 @@ def compare(k, name, steps, precisions):
         far = mine.apart(expected) if expected else 0
         fine = far <= WITHIN[precision]
         print(f"    {'same' if fine else 'differ'}: {far:.1e}, allowed {WITHIN[precision]:.0e}", flush=True)
-        rows.append((name, precision, mine, theirs, far, fine))
-    return rows
+        yield name, precision, mine, theirs, far, fine
 
 
-def write_table(path, rows):
+def write_table(path, row):
+    """Replaces the row of this network, optimizer and precision in the table between the two comments."""
+    name, precision, mine, theirs, far, _ = row
     with open(path) as file:
         text = file.read()
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    lines = ["| network and optimizer | precision | first loss | last, Koine | last, PyTorch | largest difference |",
-             "| --- | --- | --- | --- | --- | --- |"]
-    for name, precision, mine, theirs, far, _ in rows:
-        last = f"{theirs.steps[-1]:.4f}" if theirs else "–"
-        lines.append(f"| {name} | {precision} | {mine.steps[0]:.4f} | {mine.steps[-1]:.4f} | {last} | {far:.0e} |")
+    lines = [line for line in text[begin:end].splitlines() if "/" in line]
+    rows = {tuple(cell.strip() for cell in line.split("|")[1:3]): line for line in lines}
+    last = f"{theirs.steps[-1]:.4f}" if theirs else "–"
+    rows[name, precision] = (f"| {name} | {precision} | {mine.steps[0]:.4f} | {mine.steps[-1]:.4f} | {last} "
+                             f"| {far:.0e} |")
+    order = [(other, kind) for other in every() for kind in PRECISIONS if (other, kind) in rows]
+    head = ("| network and optimizer | precision | first loss | last, Koine | last, PyTorch | largest difference |\n"
+            "| --- | --- | --- | --- | --- | --- |\n")
     with open(path, "w") as file:
-        file.write(text[:begin] + "\n".join(lines) + "\n" + text[end:])
+        file.write(text[:begin] + head + "".join(rows[key] + "\n" for key in order) + text[end:])
+
+
+def every():
+    return [f"{problem}/{optimizer}" for problem in PROBLEMS for optimizer in ("sgd", "adamw")]
 
 
 def main():
-    every = [f"{problem}/{optimizer}" for problem in PROBLEMS for optimizer in ("sgd", "adamw")]
     parser = argparse.ArgumentParser(description="Training steps, PyTorch against Koine.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(every) + "; default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(every()) + "; default: all")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--precisions", nargs="+", default=list(PRECISIONS), choices=list(PRECISIONS))
     parser.add_argument("--library", default=library_path())
     parser.add_argument("--write", metavar="FILE", help="put the results into the table of this Markdown file")
     options = parser.parse_args()
     for name in options.names:
-        if name not in every:
-            parser.error(f"there is no {name}; there are {', '.join(every)}")
+        if name not in every():
+            parser.error(f"there is no {name}; there are {', '.join(every())}")
     torch.set_num_threads(2)
-    k, rows = Library(options.library), []
-    for name in options.names or every:
-        rows += compare(k, name, options.steps, options.precisions)
-    if options.write:
-        write_table(options.write, rows)
-    sys.exit(0 if all(row[-1] for row in rows) else 1)
+    k, fine = Library(options.library), True
+    for name in options.names or every():
+        for row in compare(k, name, options.steps, options.precisions):
+            fine = fine and row[-1]
+            if options.write:
+                write_table(options.write, row)
+    sys.exit(0 if fine else 1)
 
 
 if __name__ == "__main__":

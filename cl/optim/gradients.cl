@@ -129,8 +129,8 @@ kernel void clip_to_value(SLOTS, const T limit)
     }
 }
 
-/* Divides by the scale; found_inf becomes 1 if a quotient is not finite. state: as in optim/scaler.cl. */
-kernel void unscale(SLOTS, KN_INOUT(state))
+/* Divides by the scale; state[found] becomes 1 if a quotient is not finite. state: as in optim/scaler.cl. */
+kernel void unscale(SLOTS, KN_INOUT(state), const int found)
 {
     BIND_SLOT();
     global float *scaler = (global float *)(state_base + state_offset);
@@ -143,5 +143,5 @@ kernel void unscale(SLOTS, KN_INOUT(state))
         PUT(P, v, x, i);
     }
     if (bad)
-        scaler[2] = 1;
+        scaler[found] = 1;
 }

@@ -10,13 +10,21 @@ kernel void count_steps(KN_INOUT(steps), KN_IN(found_inf), const long first, con
         steps[i] += 1;
 }
 
-/* state: scale, growth tracker, found_inf. As torch._amp_update_scale_, and found_inf is cleared. */
+#define MAX_OPTIMIZERS 16
+
+/* state: scale, growth tracker, and for each optimizer whether its gradients were not finite, which is cleared. As
+ * torch._amp_update_scale_. */
 kernel void update_scale(KN_INOUT(state), const float growth, const float backoff, const int interval)
 {
     KN_BIND_OUT(float, state);
     if (get_global_id(0) != 0)
         return;
-    if (state[2] != 0) {
+    int found = 0;
+    for (int i = 0; i < MAX_OPTIMIZERS; i++) {
+        found |= state[2 + i] != 0;
+        state[2 + i] = 0;
+    }
+    if (found) {
         state[0] *= backoff;
         state[1] = 0;
     } else if (state[1] + 1 >= interval) {
@@ -26,5 +34,4 @@ kernel void update_scale(KN_INOUT(state), const float growth, const float backof
     } else {
         state[1] += 1;
     }
-    state[2] = 0;
 }

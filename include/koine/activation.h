@@ -11,9 +11,7 @@ KN_BEGIN_DECLS
  * in float32; all others take floating dtypes only. NaN stays NaN. */
 
 KN_API kn_tensor *kn_relu(kn_tensor *x); /* NaN propagates; gradient 0 at 0 */
-KN_API kn_tensor *kn_relu_(kn_tensor *x);
 KN_API kn_tensor *kn_sigmoid(kn_tensor *x);
-KN_API kn_tensor *kn_sigmoid_(kn_tensor *x);
 KN_API kn_tensor *kn_logsigmoid(kn_tensor *x);  /* log(sigmoid(x)) */
 KN_API kn_tensor *kn_silu(kn_tensor *x);        /* x sigmoid(x) */
 KN_API kn_tensor *kn_softsign(kn_tensor *x);    /* x / (1 + |x|) */
@@ -23,15 +21,14 @@ KN_API kn_tensor *kn_hardswish(kn_tensor *x);   /* x hardsigmoid(x) */
 KN_API kn_tensor *kn_mish(kn_tensor *x);        /* x tanh(log(1 + exp(x))) */
 /* x where x > 0, else alpha (exp(x) - 1), all times scale; alpha and scale as in Klambauer et al., 2017 */
 KN_API kn_tensor *kn_selu(kn_tensor *x);
-KN_API kn_tensor *kn_selu_(kn_tensor *x);
 
 /* An activation that another operator applies to its result before storing it, which saves a pass over memory. Results
  * and gradients are those of kn_relu or kn_relu6 applied afterwards. Modules do this themselves where an activation
  * follows (kn_forward_activated in koine/module.h). */
 typedef enum kn_activation { KN_ACTIVATION_NONE, KN_ACTIVATION_RELU, KN_ACTIVATION_RELU6 } kn_activation;
 
-/* min_val where x < min_val, max_val where x > max_val, else x (also NaN); min_val <= max_val. Unlike kn_clamp's, the
- * gradient is 0 at the bounds. Not for bool. kn_relu6: hardtanh between 0 and 6. */
+/* min_val where x < min_val, max_val where x > max_val, else x (also NaN); min_val <= max_val. The gradient is
+ * 0 at the bounds. Not for bool. kn_relu6: hardtanh between 0 and 6. */
 KN_API kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val);
 KN_API kn_tensor *kn_relu6(kn_tensor *x);
 

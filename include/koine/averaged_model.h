@@ -11,12 +11,12 @@
  *     kn_averaged_model_swap(ema);
  *
  * The averages are tensors of the parameters' shapes, dtypes and devices; buffers may be averaged likewise. After SWA
- * the statistics of batch normalisation are to be computed anew: reset them and apply the module, in training mode, to
- * the training data (torch.optim.swa_utils.update_bn). */
+ * the statistics of batch normalisation are to be computed anew, with kn_update_bn. */
 #ifndef KOINE_AVERAGED_MODEL_H
 #define KOINE_AVERAGED_MODEL_H
 
 #include <koine/common.h>
+#include <koine/data.h>
 #include <koine/module.h>
 
 KN_BEGIN_DECLS
@@ -47,6 +47,11 @@ KN_API kn_status kn_averaged_model_swap(kn_averaged_model *model);
 /* To and from a file of tensors: "n_averaged", "module.0", "module.1", ... */
 KN_API kn_status kn_averaged_model_save(const kn_averaged_model *model, const char *path);
 KN_API kn_status kn_averaged_model_load(kn_averaged_model *model, const char *path);
+
+/* Computes the running statistics of the batch normalisation layers in `module` anew, as equal averages over one epoch
+ * of the loader's batches (field "input", on the module's device): torch.optim.swa_utils.update_bn. Nothing is recorded;
+ * modes and momenta are as before. Without such layers nothing is done. */
+KN_API kn_status kn_update_bn(kn_loader *loader, kn_module *module);
 
 KN_END_DECLS
 

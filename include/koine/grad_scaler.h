@@ -9,9 +9,9 @@
  *     kn_grad_scaler_step(scaler, optim);                // no step if a gradient is infinite or NaN
  *     kn_grad_scaler_update(scaler);
  *
- * The factor is on the device, and nothing waits: a step is skipped there. (NAdam, RAdam, Adamax, ASGD, LAMB and
- * Adagrad compute with the number of the step on the host, so for these kn_grad_scaler_step does wait.) An optimizer
- * that has been stepped by a scaler counts its steps on the device. */
+ * The factor is on the device, and nothing waits: a step is skipped there. (NAdam, RAdam, Adamax, ASGD, LAMB, Adagrad,
+ * Adafactor and Muon compute with the number of the step on the host, so for these kn_grad_scaler_step does wait. LBFGS
+ * cannot be stepped by a scaler, as in PyTorch.) An optimizer that has been stepped by a scaler counts its steps on the device. */
 #ifndef KOINE_GRAD_SCALER_H
 #define KOINE_GRAD_SCALER_H
 
@@ -39,8 +39,10 @@ KN_API void kn_grad_scaler_free(kn_grad_scaler *scaler); /* NULL allowed */
 KN_API kn_tensor *kn_grad_scaler_scale(kn_grad_scaler *scaler, kn_tensor *loss); /* recorded */
 /* Divides the gradients of the optimizer's parameters. KN_ERR_STATE if that has been done since the last update. */
 KN_API kn_status kn_grad_scaler_unscale_(kn_grad_scaler *scaler, kn_optim *optim);
-KN_API kn_status kn_grad_scaler_step(kn_grad_scaler *scaler, kn_optim *optim); /* unscales first, if need be */
-KN_API kn_status kn_grad_scaler_update(kn_grad_scaler *scaler);                /* once after all optimizers' steps */
+/* Unscales first, if need be. With several optimizers only those whose own gradients are not finite are not stepped.
+ * KN_ERR_STATE if the optimizer has been stepped since the last update. */
+KN_API kn_status kn_grad_scaler_step(kn_grad_scaler *scaler, kn_optim *optim);
+KN_API kn_status kn_grad_scaler_update(kn_grad_scaler *scaler); /* once after all optimizers' steps */
 
 KN_API kn_status kn_grad_scaler_get_scale(const kn_grad_scaler *scaler, double *scale); /* waits */
 /* The state (scale and growth tracker) to and from a safetensors file: "scale", "_growth_tracker". */

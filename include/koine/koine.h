@@ -11,6 +11,7 @@
 #include <koine/common.h>
 #include <koine/conv.h>
 #include <koine/create.h>
+#include <koine/csv.h>
 #include <koine/data.h>
 #include <koine/dataset.h>
 #include <koine/device.h>
@@ -29,6 +30,7 @@
 #include <koine/hook.h>
 #include <koine/image.h>
 #include <koine/image_data.h>
+#include <koine/in_place.h>
 #include <koine/index.h>
 #include <koine/init.h>
 #include <koine/io.h>
@@ -67,6 +69,7 @@
 #include <koine/storage.h>
 #include <koine/stream.h>
 #include <koine/tensor.h>
+#include <koine/text.h>
 #include <koine/train.h>
 #include <koine/transforms.h>
 #include <koine/usage.h>

@@ -43,7 +43,7 @@ KN_API kn_tensor *kn_linalg_inv_ex(kn_tensor *a, kn_tensor **info);
 /* The x that minimises |a x - b|, and |x| if there are several, of an a of full rank; b [..., m, k]. */
 KN_API kn_tensor *kn_linalg_lstsq(kn_tensor *a, kn_tensor *b);
 
-/* --- determinants: gradients of matrices with an inverse ---------------------------------------------------------- */
+/* --- determinants: gradients of logarithms, and second gradients, are of matrices with an inverse ------------------ */
 
 KN_API kn_tensor *kn_linalg_det(kn_tensor *a);
 /* the sign, and the logarithm of the magnitude; 0 and -inf for a singular matrix */

@@ -31,7 +31,8 @@ KN_BEGIN_DECLS
 
 typedef struct kn_op kn_op;
 
-/* --- the list, sorted by name ------------------------------------------------------------------------------------- */
+/* --- the list, sorted by name -------------------------------------------------------------------------------------- *
+ * kn_op_find also knows the operators of koine/in_place.h, "sin_" of "sin", which are not in the list. */
 
 KN_API int kn_op_count(void);
 KN_API const kn_op *kn_op_at(int index);          /* NULL, without an error, outside 0 .. kn_op_count() - 1 */

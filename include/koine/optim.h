@@ -1,10 +1,11 @@
-/* koine/optim.h - optimizers. One step updates all parameters in few launches, without waiting for the device.
+/* koine/optim.h - optimizers. One step updates all parameters in few launches, without waiting for the device (except
+ * LBFGS; Muon and Adafactor need some launches for each matrix).
  *
  * An optimizer keeps references to its parameters; parameters without a gradient are not changed. Formulas and defaults
  * are PyTorch's (torch.optim). Parameters are floating; state has their device and, except for float16 and bfloat16,
  * their dtype: for these it is float32, in which steps are computed.
  *
- * Options of all optimizers:
+ * Options of all optimizers (LBFGS has no master_weights):
  * - maximize: false; true: ascends instead of descending.
  * - master_weights: false; true: for float16 and bfloat16 parameters the optimizer keeps float32 copies, which its
  *   steps change, and of which the parameters are the roundings. They are taken from the parameters when state is
@@ -207,10 +208,86 @@ KN_API kn_optim *kn_optim_lion_with(kn_parameter_list parameters, const kn_lion_
 #define kn_optim_lion(parameters, ...)                                                                                 \
     KN_CALL(kn_optim_lion_with(parameters, &(kn_lion_params){KN_LION_DEFAULTS, __VA_ARGS__}))
 
+/* Shazeer and Stern, "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost" (2018). The second moment of a
+ * matrix [..., m, n] is kept as its means over rows and over columns, "row_var" [..., m, 1] and "col_var" [..., 1, n];
+ * that of other parameters whole, "variance". As in PyTorch, eps1 bounds the estimate instead of being added to it. */
+typedef struct kn_adafactor_params {
+    double lr;           /* default 1e-2: the largest relative step size, and the factor of the weight decay */
+    double beta2_decay;  /* default -0.8; 0 or less: step t has beta2 = 1 - t^beta2_decay */
+    double eps1;         /* default -1: the parameter dtype's machine epsilon (None in PyTorch); else 0 or more */
+    double eps2;         /* default 1e-3: the least root mean square of a parameter, to which steps are relative */
+    double d;            /* default 1; at least 1: updates of a larger root mean square are scaled down to it */
+    double weight_decay; /* default 0: decoupled, as in AdamW */
+    bool maximize, master_weights;
+} kn_adafactor_params;
+#define KN_ADAFACTOR_DEFAULTS .lr = 1e-2, .beta2_decay = -0.8, .eps1 = -1, .eps2 = 1e-3, .d = 1
+KN_API kn_adafactor_params kn_adafactor_params_init(void);
+KN_API kn_optim *kn_optim_adafactor_with(kn_parameter_list parameters, const kn_adafactor_params *params);
+#define kn_optim_adafactor(parameters, ...)                                                                            \
+    KN_CALL(kn_optim_adafactor_with(parameters, &(kn_adafactor_params){KN_ADAFACTOR_DEFAULTS, __VA_ARGS__}))
+
+/* Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024): the momentum of a matrix is replaced
+ * by a nearly orthogonal one, by a Newton-Schulz iteration in bfloat16. All parameters are matrices (else KN_ERR_SHAPE);
+ * biases, embeddings and the last layer are for another optimizer, such as AdamW. */
+typedef enum kn_muon_adjust_lr {                            /* the factor of lr for a matrix [a, b] */
+                                 KN_MUON_DEFAULT,           /* as KN_MUON_ORIGINAL */
+                                 KN_MUON_ORIGINAL,          /* sqrt(max(1, a / b)) */
+                                 KN_MUON_MATCH_RMS_ADAMW,   /* 0.2 sqrt(max(a, b)) */
+                                 KN_MUON_SPECTRAL_UNCLAMPED /* sqrt(a / b) */
+} kn_muon_adjust_lr;
+typedef struct kn_muon_params {
+    double lr;               /* default 1e-3 */
+    double weight_decay;     /* default 0.1: decoupled, as in AdamW */
+    double momentum;         /* default 0.95 */
+    bool nesterov;           /* default true */
+    double ns_a, ns_b, ns_c; /* default 3.4445, -4.775, 2.0315: the iteration x = a x + (b g + c g g) x, g = x x^T */
+    double eps;              /* default 1e-7: the least norm to divide by before it */
+    int ns_steps;            /* default 5; below 100 */
+    kn_muon_adjust_lr adjust_lr_fn;
+    bool maximize, master_weights;
+} kn_muon_params;
+#define KN_MUON_DEFAULTS                                                                                               \
+    .lr = 1e-3, .weight_decay = 0.1, .momentum = 0.95, .nesterov = true, .ns_a = 3.4445, .ns_b = -4.775,               \
+    .ns_c = 2.0315, .eps = 1e-7, .ns_steps = 5
+KN_API kn_muon_params kn_muon_params_init(void);
+KN_API kn_optim *kn_optim_muon_with(kn_parameter_list parameters, const kn_muon_params *params);
+#define kn_optim_muon(parameters, ...)                                                                                 \
+    KN_CALL(kn_optim_muon_with(parameters, &(kn_muon_params){KN_MUON_DEFAULTS, __VA_ARGS__}))
+
+/* Nocedal and Wright, "Numerical Optimization" (2006), algorithms 7.4 and 3.5: a quasi-Newton method, for full batches.
+ * A step evaluates the loss several times: it is made with kn_optim_step_closure. One group of parameters, on one
+ * device; the history takes 2 history_size times the memory of the parameters. Steps wait for the device, and graphs
+ * cannot record them (KN_ERR_STATE). */
+typedef enum kn_lbfgs_line_search { KN_LBFGS_FIXED_STEP, KN_LBFGS_STRONG_WOLFE } kn_lbfgs_line_search;
+typedef struct kn_lbfgs_params {
+    double lr;               /* default 1: the length of a move in directions, or the search's first guess */
+    int max_iter;            /* default 20: moves of a step */
+    int max_eval;            /* default 0: 5 max_iter / 4; evaluations of the loss in a step */
+    double tolerance_grad;   /* default 1e-7: the largest gradient at which a step ends */
+    double tolerance_change; /* default 1e-9: the change of the loss or of the parameters likewise */
+    int history_size;        /* default 100; at least 1 */
+    kn_lbfgs_line_search line_search_fn; /* default KN_LBFGS_FIXED_STEP, PyTorch's None */
+    bool maximize;                       /* default false; there are no master weights */
+} kn_lbfgs_params;
+#define KN_LBFGS_DEFAULTS .lr = 1, .max_iter = 20, .tolerance_grad = 1e-7, .tolerance_change = 1e-9, .history_size = 100
+KN_API kn_lbfgs_params kn_lbfgs_params_init(void);
+KN_API kn_optim *kn_optim_lbfgs_with(kn_parameter_list parameters, const kn_lbfgs_params *params);
+#define kn_optim_lbfgs(parameters, ...)                                                                                \
+    KN_CALL(kn_optim_lbfgs_with(parameters, &(kn_lbfgs_params){KN_LBFGS_DEFAULTS, __VA_ARGS__}))
+
 /* --- all of them -------------------------------------------------------------------------------------------------- */
 
 KN_API void kn_optim_free(kn_optim *optim); /* NULL allowed */
 KN_API kn_status kn_optim_step(kn_optim *optim);
+
+/* PyTorch's step(closure), for all optimizers. The closure drops the gradients (kn_optim_zero_grad), computes the loss,
+ * calls kn_backward and returns the loss, one element; NULL with an error ends the step. It is called once, before the
+ * step, with the recording of gradients enabled; by LBFGS several times, each in a scope of its own. Returns the loss
+ * of the first call, which belongs to the innermost scope; NULL with a sticky error. After a failure of LBFGS some
+ * parameters may have changed, and its history is forgotten. */
+typedef kn_tensor *(*kn_optim_closure)(void *user);
+KN_API kn_tensor *kn_optim_step_closure(kn_optim *optim, kn_optim_closure closure, void *user);
+
 KN_API void kn_optim_zero_grad(kn_optim *optim); /* drops the parameters' gradients */
 
 /* The learning rate of the first group / sets that of every group. */
@@ -234,8 +311,8 @@ typedef struct kn_optim_option {
 KN_API kn_status kn_optim_add_group_with(kn_optim *optim, kn_parameter_list parameters, const kn_optim_option *options);
 #define kn_optim_add_group(optim, parameters, ...)                                                                     \
     kn_optim_add_group_with(optim, parameters, (const kn_optim_option[KN_OPTIM_MAX_OPTIONS + 2]){{"", 0}, __VA_ARGS__})
-/* An optimizer by its name, PyTorch's ("AdamW"), with options in place of some defaults: kn_optim_named("SGD", list,
- * {"lr", 0.1}, {"momentum", 0.9}). */
+/* An optimizer by its name, PyTorch's ("AdamW"), with options in place of some defaults, also "master_weights":
+ * kn_optim_named("SGD", list, {"lr", 0.1}, {"momentum", 0.9}). */
 KN_API kn_optim *kn_optim_named_with(const char *name, kn_parameter_list parameters, const kn_optim_option *options);
 #define kn_optim_named(name, parameters, ...)                                                                          \
     kn_optim_named_with(name, parameters, (const kn_optim_option[KN_OPTIM_MAX_OPTIONS + 2]){{"", 0}, __VA_ARGS__})

@@ -100,34 +100,8 @@ KN_API kn_tensor *kn_rpow_scalar_with(kn_tensor *a, kn_scalar b);
 #define kn_rdiv_scalar(a, b) kn_rdiv_scalar_with(a, KN_NUMBER(b))
 #define kn_rpow_scalar(a, b) kn_rpow_scalar_with(a, KN_NUMBER(b))
 
-/* In place: b broadcasts to a's shape; computed in the promoted dtype, then converted to a's, which must be of the same
- * kind or wider (bool < integer < floating). */
-KN_API kn_tensor *kn_add_(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_sub_(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_mul_(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_div_(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_pow_(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_floor_divide_(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_remainder_(kn_tensor *a, kn_tensor *b);
-KN_API kn_tensor *kn_lerp_(kn_tensor *a, kn_tensor *b, kn_tensor *weight);
-KN_API kn_tensor *kn_lerp_scalar_(kn_tensor *a, kn_tensor *b, double weight);
-KN_API kn_tensor *kn_addcmul_with_(kn_tensor *a, kn_tensor *b, kn_tensor *c, const kn_addcmul_params *params);
-KN_API kn_tensor *kn_addcdiv_with_(kn_tensor *a, kn_tensor *b, kn_tensor *c, const kn_addcmul_params *params);
-#define kn_addcmul_(a, b, c, ...)                                                                                      \
-    KN_CALL(kn_addcmul_with_(a, b, c, &(kn_addcmul_params){KN_ADDCMUL_DEFAULTS, __VA_ARGS__}))
-#define kn_addcdiv_(a, b, c, ...)                                                                                      \
-    KN_CALL(kn_addcdiv_with_(a, b, c, &(kn_addcmul_params){KN_ADDCMUL_DEFAULTS, __VA_ARGS__}))
-KN_API kn_tensor *kn_add_scalar_with_(kn_tensor *a, kn_scalar b);
-KN_API kn_tensor *kn_sub_scalar_with_(kn_tensor *a, kn_scalar b);
-KN_API kn_tensor *kn_mul_scalar_with_(kn_tensor *a, kn_scalar b);
-KN_API kn_tensor *kn_div_scalar_with_(kn_tensor *a, kn_scalar b);
-KN_API kn_tensor *kn_pow_scalar_with_(kn_tensor *a, kn_scalar b);
+/* Sets every element of a, which may be any view. The other changes in place are in koine/in_place.h. */
 KN_API kn_tensor *kn_fill_with_(kn_tensor *a, kn_scalar value);
-#define kn_add_scalar_(a, b) kn_add_scalar_with_(a, KN_NUMBER(b))
-#define kn_sub_scalar_(a, b) kn_sub_scalar_with_(a, KN_NUMBER(b))
-#define kn_mul_scalar_(a, b) kn_mul_scalar_with_(a, KN_NUMBER(b))
-#define kn_div_scalar_(a, b) kn_div_scalar_with_(a, KN_NUMBER(b))
-#define kn_pow_scalar_(a, b) kn_pow_scalar_with_(a, KN_NUMBER(b))
 #define kn_fill_(a, value) kn_fill_with_(a, KN_NUMBER(value))
 KN_API kn_tensor *kn_zero_(kn_tensor *a);
 
@@ -176,9 +150,7 @@ typedef struct kn_round_params {
 #define KN_ROUND_DEFAULTS .decimals = 0
 KN_API kn_round_params kn_round_params_init(void);
 KN_API kn_tensor *kn_round_with(kn_tensor *x, const kn_round_params *params);
-KN_API kn_tensor *kn_round_with_(kn_tensor *x, const kn_round_params *params);
 #define kn_round(x, ...) KN_CALL(kn_round_with(x, &(kn_round_params){KN_ROUND_DEFAULTS, __VA_ARGS__}))
-#define kn_round_(x, ...) KN_CALL(kn_round_with_(x, &(kn_round_params){KN_ROUND_DEFAULTS, __VA_ARGS__}))
 
 /* Replaces what is not finite. */
 typedef struct kn_nan_to_num_params {
@@ -192,22 +164,9 @@ KN_API kn_tensor *kn_nan_to_num_with(kn_tensor *x, const kn_nan_to_num_params *p
 #define kn_nan_to_num(x, ...)                                                                                          \
     KN_CALL(kn_nan_to_num_with(x, &(kn_nan_to_num_params){KN_NAN_TO_NUM_DEFAULTS, __VA_ARGS__}))
 
-/* In place. */
-KN_API kn_tensor *kn_neg_(kn_tensor *x);
-KN_API kn_tensor *kn_abs_(kn_tensor *x);
-KN_API kn_tensor *kn_square_(kn_tensor *x);
-KN_API kn_tensor *kn_reciprocal_(kn_tensor *x);
-KN_API kn_tensor *kn_sqrt_(kn_tensor *x);
-KN_API kn_tensor *kn_rsqrt_(kn_tensor *x);
-KN_API kn_tensor *kn_exp_(kn_tensor *x);
-KN_API kn_tensor *kn_log_(kn_tensor *x);
-KN_API kn_tensor *kn_tanh_(kn_tensor *x);
-KN_API kn_tensor *kn_ceil_(kn_tensor *x);
-KN_API kn_tensor *kn_floor_(kn_tensor *x);
-KN_API kn_tensor *kn_trunc_(kn_tensor *x);
 /* min(max(x, min), max): kn_clamp(x, .min = 0). With min > max every element is max. A bound that is not an integer
  * turns integer dtypes into float32; a NaN bound is KN_ERR_ARGUMENT. NaN elements stay NaN. The gradient is 1 where min
- * <= x <= max, else 0. */
+ * < x < max, else 0, at the bounds too. */
 typedef struct kn_clamp_params {
     double min; /* default -infinity */
     double max; /* default infinity */
@@ -215,11 +174,8 @@ typedef struct kn_clamp_params {
 #define KN_CLAMP_DEFAULTS .min = -(double)INFINITY, .max = (double)INFINITY
 KN_API kn_clamp_params kn_clamp_params_init(void);
 KN_API kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params);
-KN_API kn_tensor *kn_clamp_with_(kn_tensor *x, const kn_clamp_params *params); /* in place */
 #define kn_clamp(x, ...) KN_CALL(kn_clamp_with(x, &(kn_clamp_params){KN_CLAMP_DEFAULTS, __VA_ARGS__}))
-#define kn_clamp_(x, ...) KN_CALL(kn_clamp_with_(x, &(kn_clamp_params){KN_CLAMP_DEFAULTS, __VA_ARGS__}))
 #define kn_clip kn_clamp
-#define kn_clip_ kn_clamp_
 
 KN_END_DECLS
 

@@ -182,6 +182,18 @@ static kn_status check_unrecorded(const kn_tensor *wanted, bool needs_grad)
                                  "do it inside KN_NO_GRAD");
 }
 
+/* A change in place that cannot be recorded would give wrong gradients. */
+static kn_status check_change(const kn_call *call)
+{
+    if (call->needs_grad)
+        return kn_change_check(call->inputs[0]);
+    if (!kn_grad_enabled() || !kn_change_wants_record(call->inputs[0]))
+        return KN_OK;
+    return kn_fail(KN_ERR_STATE,
+                   "not differentiable, so it cannot change a tensor that requires gradients: do it inside "
+                   "KN_NO_GRAD, or on a kn_detach of it");
+}
+
 /* `wanted`: the caller's output tensors, NULL for those to be made. */
 static kn_status run(kn_call *call, kn_tensor *const *wanted, int num_wanted)
 {
@@ -191,8 +203,8 @@ static kn_status run(kn_call *call, kn_tensor *const *wanted, int num_wanted)
     for (int i = 0; i < num_wanted; i++)
         if (wanted[i])
             KN_TRY(check_unrecorded(wanted[i], call->needs_grad));
-    if (op->in_place && call->needs_grad)
-        KN_TRY(kn_change_check(call->inputs[0]));
+    if (op->in_place && (call->needs_grad || !op->backward))
+        KN_TRY(check_change(call));
     call->stream = kn_tensor_stream(call->inputs[0]);
     if (!call->stream)
         return kn_error_status();

@@ -102,6 +102,21 @@ static kn_status check(kn_dataset *const *datasets, int count)
     return KN_OK;
 }
 
+/* The classes' names, if all datasets have the same. */
+static const char *const *common_classes(kn_dataset *const *datasets, int count)
+{
+    const char *const *first = datasets[0]->classes;
+    for (int i = 1; i < count && first; i++) {
+        const char *const *other = datasets[i]->classes;
+        int at = 0;
+        while (other && first[at] && other[at] && strcmp(first[at], other[at]) == 0)
+            at++;
+        if (!other || first[at] || other[at])
+            return NULL;
+    }
+    return first;
+}
+
 static kn_status make(kn_dataset **made, kn_dataset *const *datasets, int count)
 {
     static const kn_dataset_functions functions = {
@@ -118,6 +133,7 @@ static kn_status make(kn_dataset **made, kn_dataset *const *datasets, int count)
     data->count = count;
     KN_TRY(kn_dataset_make(made, &functions, data, datasets[0]->fields, datasets[0]->num_fields));
     (*made)->get_random = get_random;
+    (*made)->classes = common_classes(datasets, count);
     return KN_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/system.h"
+#include "base/text.h"
 #include "io/foreign.h"
 
 #define INPUT_BYTES ((size_t)64 << 10)
@@ -236,4 +237,34 @@ kn_status kn_source_expect_end(kn_source *source, const char *after_what)
     if (got != 0)
         return kn_source_fail(source, end, "expected the end of the file after %s, found more bytes", after_what);
     return KN_OK;
+}
+
+/* --- whole files ------------------------------------------------------------------------------ */
+
+static kn_status read_to_end(kn_source *source, kn_text *text)
+{
+    char piece[INPUT_BYTES];
+    size_t got;
+    do {
+        KN_TRY(kn_source_read(source, piece, sizeof piece, &got));
+        kn_text_append_bytes(text, piece, got);
+    } while (got > 0 && !text->failed);
+    return KN_OK;
+}
+
+kn_status kn_source_read_file(char **text, size_t *size, const char *path)
+{
+    kn_source *source = NULL;
+    kn_text read = {0};
+    KN_TRY(kn_source_open(&source, path, true));
+    kn_status status = read_to_end(source, &read);
+    kn_source_close(source);
+    if (status != KN_OK) {
+        kn_text_free(&read);
+        return status;
+    }
+    kn_text_append(&read, ""); /* an empty file has its NUL, too */
+    *size = read.length;
+    *text = kn_text_finish(&read);
+    return *text ? KN_OK : KN_ERR_MEMORY;
 }

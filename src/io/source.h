@@ -28,6 +28,9 @@ kn_status kn_source_read_exactly(kn_source *source, void *destination, size_t by
  * block grows as data arrives, so that a small file claiming a large size costs nothing. */
 kn_status kn_source_read_block(kn_source *source, unsigned char **block, uint64_t bytes, const char *what);
 
+/* A whole file, plain or gzipped, with a NUL after its `size` bytes; the caller frees it. */
+kn_status kn_source_read_file(char **text, size_t *size, const char *path);
+
 /* Fails unless the end is reached (and, for gzip, its checksum holds). */
 kn_status kn_source_expect_end(kn_source *source, const char *after_what);
 

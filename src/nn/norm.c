@@ -120,6 +120,21 @@ kn_module *kn_norm_finish(kn_module *module, bool (*add_tensors)(kn_module *modu
     return made ? module : kn_layer_failed(module);
 }
 
+bool *kn_batch_norm_averages(kn_module *module)
+{
+    return module->kind.activated == batch_forward ? &((batch_norm *)module->self)->params.cumulative_average : NULL;
+}
+
+kn_status kn_batch_norm_reset(kn_module *module)
+{
+    const batch_norm *self = module->self;
+    if (!self->running_mean)
+        return KN_OK;
+    KN_TRY(kn_tensor_fill(self->running_mean, 0));
+    KN_TRY(kn_tensor_fill(self->running_var, 1));
+    return kn_tensor_fill(self->num_batches_tracked, 0);
+}
+
 kn_nn_batch_norm_params kn_nn_batch_norm_params_init(void)
 {
     return (kn_nn_batch_norm_params){KN_NN_BATCH_NORM_DEFAULTS};

@@ -12,6 +12,11 @@ bool kn_norm_add(kn_module *module, kn_tensor **slot, const char *name, bool is_
 kn_status kn_norm_check_eps(const char *name, double eps);
 kn_status kn_norm_check_shape(const char *name, int ndim, const int64_t *shape); /* normalised: no size is 0 */
 
+/* Of a layer of batch normalisation: whether its statistics are equal averages over all batches (momentum None); may be
+ * changed. NULL for other modules. */
+bool *kn_batch_norm_averages(kn_module *module);
+kn_status kn_batch_norm_reset(kn_module *module); /* PyTorch's reset_running_stats; nothing without statistics */
+
 /* The module with its tensors, or NULL; NULL in, NULL out. */
 kn_module *kn_norm_finish(kn_module *module, bool (*add_tensors)(kn_module *module));
 

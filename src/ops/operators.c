@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/dispatch/invoke.h"
+#include "ops/in_place.h"
 
 /* --- the list ----------------------------------------------------------------------------------------------------- */
 
@@ -22,7 +23,7 @@ static int compare(const void *name, const void *entry) { return strcmp(name, (*
 const kn_op *kn_op_find(const char *name)
 {
     const kn_op *const *found = name ? bsearch(name, operators, COUNT, sizeof operators[0], compare) : NULL;
-    return found ? *found : NULL;
+    return found ? *found : name ? kn_in_place_find(name) : NULL;
 }
 
 /* --- calling ------------------------------------------------------------------------------------------------------ */

@@ -23,7 +23,8 @@ enum { LR = KN_OPTIM_LR, BETA1, BETA2, EPS, WEIGHT_DECAY, AMSGRAD, MAXIMIZE, DEC
         }                                                                                                              \
     }
 static const kn_optim_hyper hyper_rows[] = ROWS(kn_adam_params), fused_hyper_rows[] = ROWS(kn_fused_adam_params);
-static const kn_optim_state states[] = {{"exp_avg", 0}, {"exp_avg_sq", 0}, {"max_exp_avg_sq", AMSGRAD}, {0}};
+static const kn_optim_state states[] = {
+    KN_STATE("exp_avg"), KN_STATE("exp_avg_sq"), KN_STATE("max_exp_avg_sq", .needs = AMSGRAD), {0}};
 
 /* Decoupled decay is a factor of the parameters, in place of the decay. */
 static double decay(const double *hyper)

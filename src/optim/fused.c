@@ -31,7 +31,7 @@ static kn_status step_bucket(kn_optim *optim, int b, kn_optim_batch *batch)
         const kn_optim_slot given = {.parameter = optim->parameters[i],
                                      .gradient = kn_grad(optim->parameters[i]),
                                      .index = i,
-                                     .start = place->start,
+                                     .start = place->starts[0],
                                      .step = optim->device_steps,
                                      .step_at = i};
         if (place->bucket != b || !given.gradient)
@@ -82,7 +82,34 @@ kn_status kn_optim_step(kn_optim *optim)
 {
     if (optim == NULL)
         return kn_fail_argument_null("optim_step", "optim");
+    if (optim->algorithm->whole)
+        return kn_fail(KN_ERR_STATE, "%s: it evaluates the loss itself: step it with kn_optim_step_closure",
+                       optim->algorithm->name);
     return kn_optim_step_scaled(optim, NULL, NULL);
+}
+
+kn_tensor *kn_optim_call_closure(const kn_optim *optim, kn_optim_closure closure, void *user)
+{
+    const bool before = kn_set_grad_enabled(true);
+    kn_tensor *loss = closure(user);
+    kn_set_grad_enabled(before);
+    if (loss || kn_error_status() != KN_OK)
+        return loss;
+    return kn_fail_null(KN_ERR_STATE, "%s: the closure returned NULL without an error", optim->algorithm->name);
+}
+
+kn_tensor *kn_optim_step_closure(kn_optim *optim, kn_optim_closure closure, void *user)
+{
+    if (!optim || !closure) {
+        kn_fail_argument_null("optim_step_closure", optim ? "closure" : "optim");
+        return kn_error_make_sticky();
+    }
+    if (optim->algorithm->whole)
+        return optim->algorithm->whole->step(optim, closure, user);
+    kn_tensor *loss = kn_optim_call_closure(optim, closure, user);
+    if (!loss || kn_optim_step(optim) == KN_OK)
+        return loss;
+    return kn_error_make_sticky();
 }
 
 /* --- steps counted on the device ---------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* optim/grad_scaler.c - torch.amp.GradScaler. Its state is three floats on the device: scale, growth tracker,
- * found_inf. */
+/* optim/grad_scaler.c - torch.amp.GradScaler. Its state is floats on the device: scale, growth tracker, and whether
+ * gradients of each optimizer, in the order of the calls, were not finite. */
 #include <koine/grad_scaler.h>
 
 #include <koine/pointwise.h>
@@ -12,13 +12,21 @@
 #include "optim/training_state.h"
 #include "tensor/liveness.h"
 
-#define MAX_OPTIMIZERS 16
+#define MAX_OPTIMIZERS 16 /* must match cl/optim/scaler.cl */
+#define FOUND 2           /* where the optimizers' marks begin */
+#define STATE_SIZE (FOUND + MAX_OPTIMIZERS)
+
+/* An optimizer whose gradients have been unscaled since the last update. */
+typedef struct scaled_optim {
+    const kn_optim *optim;
+    bool has_stepped;
+} scaled_optim;
 
 struct kn_grad_scaler {
     kn_grad_scaler_params params;
     double scale, tracker; /* before there is a device */
     kn_tensor *state;      /* NULL: not yet */
-    const kn_optim *unscaled[MAX_OPTIMIZERS];
+    scaled_optim unscaled[MAX_OPTIMIZERS];
     int num_unscaled;
 };
 
@@ -52,18 +60,18 @@ void kn_grad_scaler_free(kn_grad_scaler *scaler)
 
 static kn_status prepare(kn_grad_scaler *scaler, const char *function, kn_device *device)
 {
-    const int64_t three = 3;
-    const float values[] = {(float)scaler->scale, (float)scaler->tracker, 0};
+    const int64_t size = STATE_SIZE;
+    const float values[STATE_SIZE] = {(float)scaler->scale, (float)scaler->tracker};
     if (scaler->state != NULL && scaler->state->storage->device != device)
         return kn_fail(KN_ERR_DEVICE, "%s: the scaler is on %s, not on %s", function,
                        kn_device_string(scaler->state->storage->device), kn_device_string(device));
     if (scaler->state != NULL)
         return KN_OK;
-    KN_TRY(kn_tensor_new(&scaler->state, KN_F32, 1, &three, device));
+    KN_TRY(kn_tensor_new(&scaler->state, KN_F32, 1, &size, device));
     return kn_write(scaler->state, values, sizeof values);
 }
 
-/* An owned view of one of the three. */
+/* An owned view of one number. */
 static kn_status number(const kn_grad_scaler *scaler, int index, kn_tensor **view)
 {
     return kn_tensor_view(view, scaler->state, 0, NULL, NULL, scaler->state->offset + index);
@@ -91,12 +99,13 @@ kn_tensor *kn_grad_scaler_scale(kn_grad_scaler *scaler, kn_tensor *loss)
     return kn_scope_return(scope, scaled);
 }
 
-static bool is_unscaled(const kn_grad_scaler *scaler, const kn_optim *optim)
+/* Its index, -1 if its gradients have not been unscaled. */
+static int find(const kn_grad_scaler *scaler, const kn_optim *optim)
 {
     for (int i = 0; i < scaler->num_unscaled; i++)
-        if (scaler->unscaled[i] == optim)
-            return true;
-    return false;
+        if (scaler->unscaled[i].optim == optim)
+            return i;
+    return -1;
 }
 
 static kn_status check(const char *function, const kn_grad_scaler *scaler, const kn_optim *optim)
@@ -111,9 +120,12 @@ kn_status kn_grad_scaler_unscale_(kn_grad_scaler *scaler, kn_optim *optim)
     KN_TRY(check("grad_scaler_unscale_", scaler, optim));
     if (scaler->params.disabled)
         return KN_OK;
-    if (is_unscaled(scaler, optim))
+    const int found = find(scaler, optim);
+    if (found >= 0)
         return kn_fail(KN_ERR_STATE,
-                       "grad_scaler_unscale_: has already been called for this optimizer since the last update");
+                       scaler->unscaled[found].has_stepped
+                           ? "grad_scaler_unscale_: is called after this optimizer's step"
+                           : "grad_scaler_unscale_: has already been called for this optimizer since the last update");
     if (scaler->num_unscaled == MAX_OPTIMIZERS)
         return kn_fail(KN_ERR_STATE, "grad_scaler_unscale_: more than %d optimizers without an update", MAX_OPTIMIZERS);
     kn_many many;
@@ -121,20 +133,21 @@ kn_status kn_grad_scaler_unscale_(kn_grad_scaler *scaler, kn_optim *optim)
     if (status == KN_OK && many.count > 0)
         status = prepare(scaler, "grad_scaler_unscale_", many.device);
     if (status == KN_OK && many.count > 0)
-        status = kn_many_change(&many, "unscale", "grad_scaler_unscale_",
-                                (const kn_arg[]){kn_arg_tensor(scaler->state)}, 1, NULL);
+        status = kn_many_change(
+            &many, "unscale", "grad_scaler_unscale_",
+            (const kn_arg[]){kn_arg_tensor(scaler->state), kn_arg_i32(FOUND + scaler->num_unscaled)}, 2, NULL);
     kn_many_free(&many);
     if (status == KN_OK)
-        scaler->unscaled[scaler->num_unscaled++] = optim;
+        scaler->unscaled[scaler->num_unscaled++] = (scaled_optim){optim, false};
     return status;
 }
 
 /* Optimizers whose scalars need the number of the step on the host wait. */
-static kn_status step_checked(kn_grad_scaler *scaler, kn_optim *optim)
+static kn_status step_checked(kn_grad_scaler *scaler, int index, kn_optim *optim)
 {
     kn_tensor *found = NULL;
     double value = 0;
-    KN_TRY(number(scaler, 2, &found));
+    KN_TRY(number(scaler, FOUND + index, &found));
     const kn_optim_algorithm *algorithm = optim->algorithm;
     kn_status status = KN_OK;
     if (algorithm->counts_on_device || algorithm->is_same_each_step) {
@@ -153,9 +166,15 @@ kn_status kn_grad_scaler_step(kn_grad_scaler *scaler, kn_optim *optim)
     KN_TRY(check("grad_scaler_step", scaler, optim));
     if (scaler->params.disabled)
         return kn_optim_step(optim);
-    if (!is_unscaled(scaler, optim))
+    if (find(scaler, optim) < 0)
         KN_TRY(kn_grad_scaler_unscale_(scaler, optim));
-    return scaler->state != NULL ? step_checked(scaler, optim) : kn_optim_step(optim);
+    const int index = find(scaler, optim);
+    if (scaler->unscaled[index].has_stepped)
+        return kn_fail(KN_ERR_STATE,
+                       "grad_scaler_step: has already been called for this optimizer since the last update");
+    KN_TRY(scaler->state != NULL ? step_checked(scaler, index, optim) : kn_optim_step(optim));
+    scaler->unscaled[index].has_stepped = true;
+    return KN_OK;
 }
 
 kn_status kn_grad_scaler_update(kn_grad_scaler *scaler)
@@ -176,7 +195,7 @@ kn_status kn_grad_scaler_update(kn_grad_scaler *scaler)
 
 static kn_status read_state(const kn_grad_scaler *scaler, double *scale, double *tracker)
 {
-    float values[3] = {(float)scaler->scale, (float)scaler->tracker, 0};
+    float values[STATE_SIZE] = {(float)scaler->scale, (float)scaler->tracker};
     if (scaler->state != NULL)
         KN_TRY(kn_read(scaler->state, values, sizeof values));
     *scale = values[0];

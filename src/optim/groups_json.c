@@ -20,13 +20,23 @@ static cJSON *number(double value)
     return isfinite(value) ? cJSON_CreateRaw(kn_format_number(text, value)) : cJSON_CreateNull();
 }
 
+static cJSON *value_of(const kn_optim_hyper *row, double value)
+{
+    if (row->kind == KN_HYPER_FLAG)
+        return cJSON_CreateBool(value != 0);
+    if (row->kind == KN_HYPER_CHOICE && row->choices[(int)value] != NULL)
+        return cJSON_CreateString(row->choices[(int)value]);
+    return row->kind == KN_HYPER_CHOICE || (row->kind == KN_HYPER_OPTION && value < 0) ? cJSON_CreateNull()
+                                                                                       : number(value);
+}
+
 /* Hyperparameters with the same list are one entry. */
 static bool add_hyper(cJSON *into, const kn_optim_algorithm *algorithm, const double *hyper)
 {
     bool good = true;
     for (int i = 0; good && algorithm->hyper[i].name != NULL; i++) {
         const kn_optim_hyper *row = &algorithm->hyper[i];
-        cJSON *value = row->kind == KN_HYPER_FLAG ? cJSON_CreateBool(hyper[i] != 0) : number(hyper[i]);
+        cJSON *value = value_of(row, hyper[i]);
         cJSON *list = row->list != NULL ? cJSON_GetObjectItemCaseSensitive(into, row->list) : NULL;
         if (row->list != NULL && list == NULL)
             list = cJSON_AddArrayToObject(into, row->list);
@@ -75,15 +85,32 @@ char *kn_optim_groups_to_json(const kn_optim *optim)
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-/* A number or a flag; JSON has no infinity, which is written as null. False for anything else. */
-static bool number_of(const cJSON *item, double *value)
+/* The index of a choice's name or null; false if there is none. */
+static bool choice_of(const kn_optim_hyper *row, const cJSON *item, double *value)
 {
+    for (int i = 0; row->choices[i] == NULL || row->choices[i][0] != '\0'; i++) {
+        const bool same = row->choices[i] == NULL
+                              ? cJSON_IsNull(item)
+                              : cJSON_IsString(item) && strcmp(row->choices[i], item->valuestring) == 0;
+        if (same) {
+            *value = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A number or a flag; JSON has no infinity, which is written as null. False for anything else. */
+static bool number_of(const kn_optim_hyper *row, const cJSON *item, double *value)
+{
+    if (row->kind == KN_HYPER_CHOICE)
+        return choice_of(row, item, value);
     if (cJSON_IsNumber(item))
         *value = item->valuedouble;
     else if (cJSON_IsBool(item))
         *value = cJSON_IsTrue(item);
     else if (cJSON_IsNull(item))
-        *value = (double)INFINITY;
+        *value = row->kind == KN_HYPER_OPTION ? -1 : (double)INFINITY;
     else
         return false;
     return true;
@@ -100,9 +127,11 @@ static kn_status read_hyper(const kn_optim *optim, const cJSON *group, const cha
             continue;
         if (rows[i].list != NULL)
             item = cJSON_IsArray(item) ? cJSON_GetArrayItem(item, in_list) : NULL;
-        if (item == NULL || !number_of(item, &hyper[i]))
+        if (item == NULL || !number_of(&rows[i], item, &hyper[i]))
             return kn_fail(KN_ERR_FORMAT, "%s: \"%s\" of a group of parameters is not %s", origin, key,
-                           rows[i].list != NULL ? "a list of numbers" : "a number");
+                           rows[i].list != NULL              ? "a list of numbers"
+                           : rows[i].kind == KN_HYPER_CHOICE ? "one of the names that it may be"
+                                                             : "a number");
     }
     return kn_optim_check_hyper(optim->algorithm, hyper);
 }

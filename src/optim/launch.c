@@ -81,7 +81,7 @@ static bool are_aligned(const kn_optim_batch *batch)
 
 /* The step's scalars: their values now, or in a graph a variable that each replay of an optimizer's step updates. With
  * steps counted on the device, the kernel computes them from a slot's own. */
-static kn_status scalar_arguments(kn_optim_batch *batch, kn_arg *args, int *count)
+kn_status kn_optim_scalar_arguments(kn_optim_batch *batch, kn_arg *args, int *count)
 {
     double scalars[KN_OPTIM_MAX_SCALARS];
     const size_t size = kn_dtype_size(kn_compute_type(batch->dtype));
@@ -164,7 +164,7 @@ static kn_status launch(kn_optim_batch *batch)
     }
     kn_arg *sums = &args[n];
     n += batch->algorithm->measures;
-    KN_TRY(scalar_arguments(batch, args + n, &num_scalars));
+    KN_TRY(kn_optim_scalar_arguments(batch, args + n, &num_scalars));
     n += num_scalars;
     char options[200];
     build_options(batch, options, sizeof options);
@@ -210,7 +210,7 @@ static kn_status write_slot_back(const kn_optim_batch *batch, const kn_optim_slo
 kn_status kn_optim_flush(kn_optim_batch *batch, kn_status status)
 {
     if (status == KN_OK && batch->count > 0)
-        status = launch(batch);
+        status = batch->algorithm->compose ? kn_optim_compose(batch) : launch(batch);
     for (int i = 0; i < batch->count; i++) {
         kn_optim_slot *slot = &batch->slots[i];
         if (status == KN_OK)

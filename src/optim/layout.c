@@ -23,6 +23,32 @@ bool kn_optim_has_master(const kn_optim *optim, kn_dtype dtype)
     return optim->master_weights && kn_dtype_is_reduced(dtype);
 }
 
+int kn_optim_state_shape(const kn_optim *optim, int index, int state, int64_t shape[KN_MAX_DIMS])
+{
+    const kn_tensor *parameter = optim->parameters[index];
+    const kn_optim_group *group = &optim->groups[optim->group_of[index]];
+    const kn_optim_state *row = state < group->num_states ? &optim->algorithm->states[group->states[state]] : NULL;
+    if (row && row->shape)
+        return row->shape(parameter, shape);
+    memcpy(shape, parameter->shape, (size_t)parameter->ndim * sizeof *shape);
+    return parameter->ndim;
+}
+
+bool kn_optim_has_state(const kn_optim *optim, int index, int state)
+{
+    int64_t shape[KN_MAX_DIMS];
+    return kn_optim_state_shape(optim, index, state, shape) >= 0;
+}
+
+static int64_t state_elements(const kn_optim *optim, int index, int state)
+{
+    int64_t shape[KN_MAX_DIMS], elements = 1;
+    const int ndim = kn_optim_state_shape(optim, index, state, shape);
+    for (int d = 0; d < ndim; d++)
+        elements *= shape[d];
+    return ndim < 0 ? 0 : elements;
+}
+
 int kn_optim_state_count(const kn_optim *optim, int index)
 {
     return optim->groups[optim->group_of[index]].num_states +
@@ -35,17 +61,19 @@ const char *kn_optim_state_name(const kn_optim *optim, int index, int state)
     return state < group->num_states ? optim->algorithm->states[group->states[state]].name : "master_param";
 }
 
-/* A view of `elements` elements of a bucket's flat state, in the shape of `parameter`. */
-static kn_status view_state(const kn_optim_bucket *bucket, int state, int64_t start, const kn_tensor *parameter,
-                            kn_tensor **view)
+/* A view of the parameter's share of a bucket's flat state. */
+static kn_status view_state(const kn_optim *optim, int index, const kn_optim_bucket *bucket,
+                            const kn_optim_place *place, int state, kn_tensor **view)
 {
-    return kn_tensor_view(view, bucket->states[state], parameter->ndim, parameter->shape, NULL, start);
+    int64_t shape[KN_MAX_DIMS];
+    const int ndim = kn_optim_state_shape(optim, index, state, shape);
+    return kn_tensor_view(view, bucket->states[state], ndim, shape, NULL, place->starts[state]);
 }
 
 kn_status kn_optim_state_view(kn_optim *optim, int index, int state, kn_tensor **view)
 {
     const kn_optim_place *place = &optim->places[index];
-    return view_state(&optim->buckets[place->bucket], state, place->start, optim->parameters[index], view);
+    return view_state(optim, index, &optim->buckets[place->bucket], place, state, view);
 }
 
 /* Assigns each parameter a place; `buckets` has room for one per parameter. Returns the number of buckets. */
@@ -60,8 +88,11 @@ static int assign(const kn_optim *optim, kn_optim_bucket *buckets, kn_optim_plac
         if (b == count)
             buckets[count++] = (kn_optim_bucket){
                 .group = optim->group_of[i], .device = parameter->storage->device, .dtype = parameter->dtype};
-        places[i] = (kn_optim_place){b, buckets[b].elements};
-        buckets[b].elements += rounded(kn_numel(parameter));
+        places[i] = (kn_optim_place){.bucket = b};
+        for (int s = 0; s < kn_optim_state_count(optim, i); s++) {
+            places[i].starts[s] = buckets[b].elements[s];
+            buckets[b].elements[s] += rounded(state_elements(optim, i, s));
+        }
     }
     return count;
 }
@@ -74,7 +105,8 @@ static kn_status allocate(const kn_optim *optim, kn_optim_bucket *bucket)
     const int states = group->num_states + kn_optim_has_master(optim, bucket->dtype);
     for (int s = 0; s < states; s++) {
         const bool has_start = s < group->num_states && optim->algorithm->initial;
-        KN_TRY(kn_tensor_new(&bucket->states[s], kn_compute_type(bucket->dtype), 1, &bucket->elements, bucket->device));
+        KN_TRY(
+            kn_tensor_new(&bucket->states[s], kn_compute_type(bucket->dtype), 1, &bucket->elements[s], bucket->device));
         KN_TRY(kn_tensor_fill(bucket->states[s],
                               has_start ? optim->algorithm->initial(group->hyper, group->states[s]) : 0));
     }
@@ -91,12 +123,12 @@ static kn_status carry_over(kn_optim *optim, int index, const kn_optim_bucket *b
     const kn_optim_group *group = &optim->groups[bucket->group];
     for (int s = is_new ? group->num_states : 0; s < states; s++) {
         const bool had = !is_new && optim->buckets[optim->places[index].bucket].states[s];
-        if (!had && s < group->num_states)
+        if ((!had && s < group->num_states) || !kn_optim_has_state(optim, index, s))
             continue;
         kn_tensor *from = had ? NULL : kn_retain(optim->parameters[index]), *to = NULL;
         kn_status status = had ? kn_optim_state_view(optim, index, s, &from) : KN_OK;
         if (status == KN_OK)
-            status = view_state(bucket, s, places[index].start, optim->parameters[index], &to);
+            status = view_state(optim, index, bucket, &places[index], s, &to);
         if (status == KN_OK)
             status = kn_tensor_copy(to, from);
         kn_release(from);

@@ -18,7 +18,7 @@ enum { LR = KN_OPTIM_LR, BETA1, BETA2, EPS, WEIGHT_DECAY, MAXIMIZE, OWN };
 #define DECOUPLED_ROW(type) KN_HYPER(type, decoupled_weight_decay, .kind = KN_HYPER_FLAG, .define = " -DDECOUPLED")
 #define DECOUPLED OWN
 
-static const kn_optim_state two_moments[] = {{"exp_avg", 0}, {"exp_avg_sq", 0}, {0}};
+static const kn_optim_state two_moments[] = {KN_STATE("exp_avg"), KN_STATE("exp_avg_sq"), {0}};
 
 /* What cl/optim/moments.clh takes. Decoupled decay is a factor of the parameters, in place of the decay. */
 static int common_scalars(const double *hyper, double *out)
@@ -132,7 +132,7 @@ const kn_optim_algorithm kn_optim_row_adamax = {
     .name = "Adamax",
     .step = "Optimizer.step#Adamax.step",
     .hyper = adamax_rows,
-    .states = (const kn_optim_state[]){{"exp_avg", 0}, {"exp_inf", 0}, {0}},
+    .states = (const kn_optim_state[]){KN_STATE("exp_avg"), KN_STATE("exp_inf"), {0}},
     .source = "optim/adamax.cl",
     .kernel = "adamax",
     .flops = 9,

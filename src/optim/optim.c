@@ -1,7 +1,9 @@
 /* optim/optim.c - creates and frees optimizers; groups of parameters. */
 #include "optim/optim.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <koine/autograd.h>
@@ -23,7 +25,40 @@ void kn_optim_take_hyper(const kn_optim_algorithm *algorithm, const void *params
 {
     for (int i = 0; algorithm->hyper[i].name != NULL; i++) {
         const char *at = (const char *)params + algorithm->hyper[i].at;
-        hyper[i] = algorithm->hyper[i].kind == KN_HYPER_FLAG ? *(const bool *)at : *(const double *)at;
+        const kn_hyper_kind kind = algorithm->hyper[i].kind;
+        hyper[i] = kind == KN_HYPER_FLAG                               ? *(const bool *)at
+                   : kind == KN_HYPER_COUNT || kind == KN_HYPER_CHOICE ? *(const int *)at
+                                                                       : *(const double *)at;
+    }
+}
+
+static bool is_allowed(const kn_optim_hyper *row, double value, char allowed[40])
+{
+    int choices = 0;
+    switch (row->kind) {
+    case KN_HYPER_FROM_0:
+        snprintf(allowed, 40, "0 or more");
+        return value >= 0;
+    case KN_HYPER_BELOW_1:
+        snprintf(allowed, 40, "at least 0 and below 1");
+        return value >= 0 && value < 1;
+    case KN_HYPER_FLAG:
+        snprintf(allowed, 40, "0 or 1");
+        return value == 0 || value == 1;
+    case KN_HYPER_OPTION:
+        snprintf(allowed, 40, "0 or more, or -1 for none");
+        return value >= 0 || value == -1;
+    case KN_HYPER_COUNT:
+        snprintf(allowed, 40, "an integer, 0 or more");
+        return value >= 0 && value <= INT_MAX && value == floor(value);
+    case KN_HYPER_CHOICE:
+        while (row->choices[choices] == NULL || row->choices[choices][0] != '\0')
+            choices++;
+        snprintf(allowed, 40, "an integer from 0 to %d", choices - 1);
+        return value >= 0 && value < choices && value == floor(value);
+    default:
+        snprintf(allowed, 40, "a number");
+        return value == value;
     }
 }
 
@@ -31,15 +66,9 @@ kn_status kn_optim_check_hyper(const kn_optim_algorithm *algorithm, const double
 {
     for (int i = 0; algorithm->hyper[i].name != NULL; i++) {
         const kn_optim_hyper *row = &algorithm->hyper[i];
-        const double value = hyper[i];
-        const bool good = row->kind == KN_HYPER_FROM_0    ? value >= 0
-                          : row->kind == KN_HYPER_BELOW_1 ? value >= 0 && value < 1
-                          : row->kind == KN_HYPER_FLAG    ? value == 0 || value == 1
-                                                          : value == value;
-        static const char *const allowed[] = {"0 or more", "at least 0 and below 1", "a number", "0 or 1"};
-        if (!good)
-            return kn_fail(KN_ERR_ARGUMENT, "%s: %s (%g) must be %s", algorithm->name, row->name, value,
-                           allowed[row->kind]);
+        char allowed[40];
+        if (!is_allowed(row, hyper[i], allowed))
+            return kn_fail(KN_ERR_ARGUMENT, "%s: %s (%g) must be %s", algorithm->name, row->name, hyper[i], allowed);
     }
     return algorithm->check != NULL ? algorithm->check(hyper) : KN_OK;
 }
@@ -73,7 +102,7 @@ static kn_status check_parameter(const kn_optim *optim, kn_parameter_list list, 
             return kn_fail(KN_ERR_ARGUMENT, "%s: parameters %d and %d are the same tensor", name, i,
                            optim->count + index);
     }
-    return KN_OK;
+    return optim->algorithm->check_parameter ? optim->algorithm->check_parameter(tensor, optim->count + index) : KN_OK;
 }
 
 static kn_status check_parameters(const kn_optim *optim, kn_parameter_list list)
@@ -103,6 +132,8 @@ static kn_status grow(void *array, int count, int more, size_t size)
 
 static kn_status add_group(kn_optim *optim, kn_parameter_list list, const double *hyper)
 {
+    if (optim->algorithm->whole && optim->num_groups > 0)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: it has one group of parameters", optim->algorithm->name);
     KN_TRY(check_parameters(optim, list));
     KN_TRY(kn_optim_check_hyper(optim->algorithm, hyper));
     KN_TRY(grow(&optim->groups, optim->num_groups, 1, sizeof *optim->groups));
@@ -144,12 +175,17 @@ static int find_hyper(const char *function, const kn_optim *optim, const char *n
     return -1;
 }
 
+/* `master_weights` NULL: it is not an option. */
 static kn_status take_options(const char *function, const kn_optim *optim, const kn_optim_option *options,
-                              double *hyper)
+                              double *hyper, bool *master_weights)
 {
     for (; options != NULL && options->name != NULL; options++) {
         if (options->name[0] == '\0')
             continue;
+        if (master_weights && optim->algorithm->master_at && strcmp(options->name, "master_weights") == 0) {
+            *master_weights = options->value != 0;
+            continue;
+        }
         const int at = find_hyper(function, optim, options->name);
         if (at < 0)
             return kn_error_status();
@@ -166,7 +202,7 @@ kn_status kn_optim_add_group_with(kn_optim *optim, kn_parameter_list parameters,
         KN_TRY(kn_optim_fetch_steps(optim));
     double hyper[KN_OPTIM_MAX_HYPER];
     memcpy(hyper, optim->defaults, sizeof hyper);
-    KN_TRY(take_options("optim_add_group", optim, options, hyper));
+    KN_TRY(take_options("optim_add_group", optim, options, hyper, NULL));
     KN_TRY(add_group(optim, parameters, hyper));
     kn_release(optim->device_steps); /* made again with the next step, longer */
     optim->device_steps = NULL;
@@ -243,10 +279,12 @@ kn_optim *kn_optim_new(const kn_optim_algorithm *algorithm, kn_parameter_list pa
         return kn_error_make_sticky();
     params = params != NULL ? params : algorithm->params;
     optim->algorithm = algorithm;
-    optim->master_weights = *(const bool *)((const char *)params + algorithm->master_at);
+    optim->master_weights = algorithm->master_at && *(const bool *)((const char *)params + algorithm->master_at);
     kn_optim_take_hyper(algorithm, params, optim->defaults);
-    if (take_options("optim_named", optim, options, optim->defaults) != KN_OK ||
-        add_group(optim, parameters, optim->defaults) != KN_OK) {
+    kn_status status = take_options("optim_named", optim, options, optim->defaults, &optim->master_weights);
+    if (algorithm->complete)
+        algorithm->complete(optim->defaults);
+    if (status != KN_OK || add_group(optim, parameters, optim->defaults) != KN_OK) {
         kn_optim_free(optim);
         return kn_error_make_sticky();
     }
@@ -256,9 +294,10 @@ kn_optim *kn_optim_new(const kn_optim_algorithm *algorithm, kn_parameter_list pa
 kn_optim *kn_optim_named_with(const char *name, kn_parameter_list parameters, const kn_optim_option *options)
 {
     static const kn_optim_algorithm *const all[] = {
-        &kn_optim_row_sgd,      &kn_optim_row_adam,  &kn_optim_row_adamw, &kn_optim_row_rmsprop, &kn_optim_row_adagrad,
-        &kn_optim_row_adadelta, &kn_optim_row_nadam, &kn_optim_row_radam, &kn_optim_row_adamax,  &kn_optim_row_asgd,
-        &kn_optim_row_rprop,    &kn_optim_row_lamb,  &kn_optim_row_lion,
+        &kn_optim_row_sgd,     &kn_optim_row_adam,      &kn_optim_row_adamw, &kn_optim_row_rmsprop,
+        &kn_optim_row_adagrad, &kn_optim_row_adadelta,  &kn_optim_row_nadam, &kn_optim_row_radam,
+        &kn_optim_row_adamax,  &kn_optim_row_asgd,      &kn_optim_row_rprop, &kn_optim_row_lamb,
+        &kn_optim_row_lion,    &kn_optim_row_adafactor, &kn_optim_row_muon,  &kn_optim_row_lbfgs,
     };
     for (size_t i = 0; name != NULL && i < sizeof all / sizeof all[0]; i++)
         if (strcmp(all[i]->name, name) == 0)
@@ -281,6 +320,8 @@ void kn_optim_free(kn_optim *optim)
     if (optim == NULL)
         return;
     kn_optim_forget_recorded(optim);
+    if (optim->algorithm->whole)
+        optim->algorithm->whole->free(optim->own);
     kn_optim_free_buckets(optim->buckets, optim->num_buckets);
     for (int i = 0; i < optim->count; i++)
         kn_release(optim->parameters[i]);

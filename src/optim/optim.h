@@ -1,7 +1,9 @@
 /* optim/optim.h - the optimizer's internals. See koine/optim.h for the interface.
  *
  * An optimizer is a row: the names and ranges of its hyperparameters, the kinds of state that it keeps for each
- * parameter, the scalars of a step, and a kernel of a few lines (cl/optim/NAME.cl). All else is common.
+ * parameter, the scalars of a step, and a kernel of a few lines (cl/optim/NAME.cl). All else is common. In place of the
+ * kernel a row may have a function that computes the step of one parameter with operators (Muon, Adafactor:
+ * optim/composed.c), or a kn_optim_whole, which steps all parameters together (LBFGS).
  *
  * Parameters of one group, device and dtype form a bucket, whose state lies in one flat tensor per kind of state
  * ("exp_avg"). A step walks each bucket and updates up to KN_OPTIM_SLOTS parameters per launch: OpenCL 1.2 cannot pass
@@ -29,16 +31,20 @@ typedef enum kn_hyper_kind {
     KN_HYPER_FROM_0,  /* 0 or more */
     KN_HYPER_BELOW_1, /* at least 0 and below 1 */
     KN_HYPER_NUMBER,  /* any number but NaN */
-    KN_HYPER_FLAG     /* 0 or 1 */
+    KN_HYPER_FLAG,    /* 0 or 1 */
+    KN_HYPER_OPTION,  /* 0 or more, or -1: none, null in PyTorch's state_dict */
+    KN_HYPER_COUNT,   /* an integer, 0 or more */
+    KN_HYPER_CHOICE   /* the index of one of `choices` */
 } kn_hyper_kind;
 
 typedef struct kn_optim_hyper {
     const char *name;
-    size_t at; /* in the parameter struct: a double, or a bool for flags */
+    size_t at; /* in the parameter struct: a double; a bool for flags, an int for counts and choices */
     kn_hyper_kind kind;
-    const char *list;   /* in PyTorch's state_dict: the list that has it and its neighbours, such as "betas" */
-    const char *define; /* unless it is 0: a build option of the kernel, " -DAMSGRAD" / */
-    double flops;       /* operations per element, for the profiler */
+    const char *list;           /* in PyTorch's state_dict: the list that has it and its neighbours, such as "betas" */
+    const char *const *choices; /* their names there; the first may be NULL, for null; the last is "" */
+    const char *define;         /* unless it is 0: a build option of the kernel, " -DAMSGRAD" / */
+    double flops;               /* operations per element, for the profiler */
 } kn_optim_hyper;
 #define KN_HYPER(type, field, ...)                                                                                     \
     {                                                                                                                  \
@@ -48,7 +54,13 @@ typedef struct kn_optim_hyper {
 typedef struct kn_optim_state {
     const char *name; /* PyTorch's, "exp_avg" */
     int needs;        /* kept only if this hyperparameter is not 0; 0: always */
+    /* Its shape; returns the number of dimensions, -1 if the parameter has no such state. NULL: the parameter's. */
+    int (*shape)(const kn_tensor *parameter, int64_t shape[KN_MAX_DIMS]);
 } kn_optim_state;
+#define KN_STATE(...)                                                                                                  \
+    {                                                                                                                  \
+        .name = __VA_ARGS__                                                                                            \
+    }
 
 /* How far a parameter is. */
 typedef struct kn_optim_course {
@@ -56,9 +68,12 @@ typedef struct kn_optim_course {
     double carried[KN_OPTIM_MAX_CARRIED]; /* numbers that the algorithm carries from step to step */
 } kn_optim_course;
 
+typedef struct kn_optim_composed kn_optim_composed;
+typedef struct kn_optim_whole kn_optim_whole;
+
 typedef struct kn_optim_algorithm {
     const void *params;           /* the parameter struct with its defaults: KN_OPTIM_PARAMS */
-    size_t master_at;             /* in it: master_weights */
+    size_t master_at;             /* in it: master_weights; 0: it has none */
     const char *name;             /* "Adam" */
     const char *step;             /* as PyTorch's profiler names it: "Optimizer.step#Adam.step" */
     const kn_optim_hyper *hyper;  /* lr first; the last has no name */
@@ -70,9 +85,13 @@ typedef struct kn_optim_algorithm {
     bool counts_on_device;        /* the kernel can compute its scalars from a count of steps on the device */
     bool is_same_each_step;       /* the scalars do not depend on the step */
     bool measures;                /* the kernel NAME_measure runs first: cl/optim/measure.clh */
-    kn_status (*check)(const double *hyper);             /* besides the ranges; NULL: nothing */
-    double (*initial)(const double *hyper, int state);   /* of a state's elements; NULL: 0 */
-    void (*start)(const double *hyper, double *carried); /* before the first step; NULL: 0 */
+    kn_status (*compose)(const kn_optim_composed *it); /* instead of a kernel: the step of one parameter */
+    const kn_optim_whole *whole;                       /* instead of states, scalars and a kernel */
+    void (*complete)(double *hyper);                   /* defaults that depend on other hyperparameters; NULL: none */
+    kn_status (*check)(const double *hyper);           /* besides the ranges; NULL: nothing */
+    kn_status (*check_parameter)(const kn_tensor *parameter, int index); /* NULL: any floating leaf */
+    double (*initial)(const double *hyper, int state);                   /* of a state's elements; NULL: 0 */
+    void (*start)(const double *hyper, double *carried);                 /* before the first step; NULL: 0 */
     /* The kernel's scalars for the step `course->step` (from 1; 0: each slot counts its own), at most
      * KN_OPTIM_MAX_SCALARS; updates what is carried. Returns how many. */
     int (*scalars)(const double *hyper, kn_optim_course *course, double *scalars);
@@ -83,7 +102,8 @@ typedef struct kn_optim_algorithm {
 /* The rows of all optimizers, which optim.c lists by name. */
 extern const kn_optim_algorithm kn_optim_row_sgd, kn_optim_row_adam, kn_optim_row_adamw, kn_optim_row_rmsprop,
     kn_optim_row_adagrad, kn_optim_row_adadelta, kn_optim_row_nadam, kn_optim_row_radam, kn_optim_row_adamax,
-    kn_optim_row_asgd, kn_optim_row_rprop, kn_optim_row_lamb, kn_optim_row_lion;
+    kn_optim_row_asgd, kn_optim_row_rprop, kn_optim_row_lamb, kn_optim_row_lion, kn_optim_row_adafactor,
+    kn_optim_row_muon, kn_optim_row_lbfgs;
 
 /* The public constructor of the row kn_optim_row_NAME. */
 #define KN_OPTIM_CONSTRUCTOR(name)                                                                                     \
@@ -105,14 +125,14 @@ typedef struct kn_optim_bucket {
     int group;
     kn_device *device;
     kn_dtype dtype;
-    int64_t elements; /* of each state tensor: the sum of the parameters' sizes, each rounded up */
+    int64_t elements[KN_OPTIM_MAX_STATES];  /* of each state: the sum of the parameters' shares, each rounded up */
     kn_tensor *states[KN_OPTIM_MAX_STATES]; /* in the order of the group's states; then the master weights, if any */
 } kn_optim_bucket;
 
 /* Where a parameter's state is. */
 typedef struct kn_optim_place {
     int bucket;
-    int64_t start; /* in elements, in each of the bucket's state tensors */
+    int64_t starts[KN_OPTIM_MAX_STATES]; /* in elements, in the bucket's state tensors; for kernels all are equal */
 } kn_optim_place;
 
 /* A parameter of a step. */
@@ -154,6 +174,23 @@ kn_status kn_optim_add(kn_optim_batch *batch, const kn_optim_slot *given, kn_ten
                        const kn_optim_course *course);
 kn_status kn_optim_flush(kn_optim_batch *batch, kn_status status);
 kn_status kn_optim_end(kn_optim_batch *batch, kn_status status, kn_span span);
+/* The arguments for the step's scalars, at most KN_OPTIM_MAX_SCALARS; advances the batch's course. In a graph they are
+ * variables that each replay updates. */
+kn_status kn_optim_scalar_arguments(kn_optim_batch *batch, kn_arg *args, int *count);
+
+/* The step of one parameter, computed with operators. All tensors are borrowed. */
+struct kn_optim_composed {
+    const double *hyper;
+    kn_stream *stream;
+    kn_dtype dtype;                         /* of the parameter; what follows has the dtype to compute in */
+    kn_tensor *parameter, *gradient;        /* the gradient of what is minimised; the parameter is to be changed */
+    kn_tensor *states[KN_OPTIM_OWN_STATES]; /* NULL: the parameter has none */
+    kn_tensor *scalars;                     /* [n], on the device */
+};
+/* Steps the parameters of a batch with its algorithm's `compose`: composed.c. */
+kn_status kn_optim_compose(kn_optim_batch *batch);
+/* Element `index` of the scalars, a tensor without dimensions; the innermost scope owns it. */
+kn_tensor *kn_optim_composed_scalar(const kn_optim_composed *it, int index);
 
 /* A step on the caller's lists (koine/fused_optim.h): lists.c. */
 typedef struct kn_optim_lists {
@@ -198,6 +235,16 @@ struct kn_optim {
     int num_buckets;
     kn_tensor *device_steps; /* float32 [count], once steps may be skipped on the device (optim/fused.c); else NULL */
     kn_optim_recorded *recorded; /* its launches in graphs, notified when the optimizer is freed */
+    void *own;                   /* the state of an algorithm with a kn_optim_whole; NULL until the first step */
+};
+
+/* An algorithm that steps all parameters together and evaluates the loss itself. It has one group. */
+struct kn_optim_whole {
+    kn_tensor *(*step)(kn_optim *optim, kn_optim_closure closure, void *user); /* as kn_optim_step_closure */
+    kn_status (*list)(const kn_optim *optim, kn_tensor_list *list);            /* adds its state's tensors */
+    /* Makes `*own` from such a list, `*used` of its tensors. NULL: a state before the first step. */
+    kn_status (*load)(const kn_optim *optim, const kn_tensor_list *list, const char *origin, void **own, int *used);
+    void (*free)(void *own); /* NULL allowed */
 };
 
 /* Creates an optimizer with one group; `params` is the parameter struct of the algorithm's row, NULL: the defaults.
@@ -213,11 +260,17 @@ void kn_optim_free_buckets(kn_optim_bucket *buckets, int count);
 /* An owned view of state `state` of parameter `index`, with the parameter's shape: one of its group's states, or, after
  * those, the master weights. */
 kn_status kn_optim_state_view(kn_optim *optim, int index, int state, kn_tensor **view);
-/* How many a parameter has. */
+/* How many its group has; whether the parameter has this one too. */
 int kn_optim_state_count(const kn_optim *optim, int index);
+bool kn_optim_has_state(const kn_optim *optim, int index, int state);
+/* Its shape; returns the number of dimensions. */
+int kn_optim_state_shape(const kn_optim *optim, int index, int state, int64_t shape[KN_MAX_DIMS]);
 /* The name of such a state. */
 const char *kn_optim_state_name(const kn_optim *optim, int index, int state);
 bool kn_optim_has_master(const kn_optim *optim, kn_dtype dtype);
+
+/* The closure's loss, recorded; NULL with an error. */
+kn_tensor *kn_optim_call_closure(const kn_optim *optim, kn_optim_closure closure, void *user);
 
 /* A step with gradients divided by *grad_scale, skipped on the device if *found_inf is not 0 (either may be NULL). */
 kn_status kn_optim_step_scaled(kn_optim *optim, const kn_tensor *grad_scale, const kn_tensor *found_inf);

@@ -19,7 +19,7 @@ enum { LR = KN_OPTIM_LR, MOMENTUM, DAMPENING, WEIGHT_DECAY, NESTEROV, MAXIMIZE }
         }                                                                                                              \
     }
 static const kn_optim_hyper hyper_rows[] = ROWS(kn_sgd_params), fused_hyper_rows[] = ROWS(kn_fused_sgd_params);
-static const kn_optim_state states[] = {{"momentum_buffer", MOMENTUM}, {0}};
+static const kn_optim_state states[] = {KN_STATE("momentum_buffer", .needs = MOMENTUM), {0}};
 
 static kn_status check(const double *hyper)
 {

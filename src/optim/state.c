@@ -43,6 +43,8 @@ static kn_status append_parameter(kn_optim *optim, int index, kn_tensor_list *li
         KN_TRY(append_number(list, state_name(name, index, algorithm->carried[c]), KN_F64, course->carried[c]));
     for (int s = 0; s < kn_optim_state_count(optim, index); s++) {
         kn_tensor *view = NULL;
+        if (!kn_optim_has_state(optim, index, s))
+            continue;
         KN_TRY(kn_optim_state_view(optim, index, s, &view));
         kn_status status =
             kn_tensor_list_append(list, state_name(name, index, kn_optim_state_name(optim, index, s)), view);
@@ -61,6 +63,8 @@ kn_status kn_optim_state_list(kn_optim *optim, kn_tensor_list *list)
     for (int i = 0; i < optim->count && status == KN_OK; i++)
         if (optim->courses[i].step > 0)
             status = append_parameter(optim, i, list);
+    if (status == KN_OK && optim->algorithm->whole)
+        status = optim->algorithm->whole->list(optim, list);
     if (status != KN_OK)
         kn_tensor_list_free(list);
     return status;
@@ -77,6 +81,7 @@ typedef struct restored {
     double *initial_lr;
     kn_optim_course *courses;
     kn_tensor **tensors; /* [parameter][KN_OPTIM_MAX_STATES], as they are in the parameter's bucket; NULL: none */
+    void *own;           /* the optimizer's, if its algorithm has one */
 } restored;
 
 /* NULL in `found` if there is no such tensor and it is `optional`. */
@@ -118,8 +123,12 @@ static kn_status fetch_state(restored *into, const kn_optim *optim, const char *
                              bool optional)
 {
     kn_tensor *found;
+    int64_t shape[KN_MAX_DIMS];
     const kn_tensor *parameter = optim->parameters[index];
-    KN_TRY(fetch(into, name, parameter->ndim, parameter->shape, optional, &found));
+    const int ndim = kn_optim_state_shape(optim, index, state, shape);
+    if (ndim < 0)
+        return KN_OK;
+    KN_TRY(fetch(into, name, ndim, shape, optional, &found));
     if (found == NULL)
         return KN_OK;
     return kn_tensor_cast(&into->tensors[index * KN_OPTIM_MAX_STATES + state], found, kn_compute_type(parameter->dtype),
@@ -176,6 +185,8 @@ static kn_status read_all(const kn_optim *optim, const char *groups, restored *i
     KN_TRY(check_states(optim, into));
     for (int i = 0; i < optim->count; i++)
         KN_TRY(read_parameter(optim, into, i));
+    if (optim->algorithm->whole)
+        return optim->algorithm->whole->load(optim, into->from, into->origin, &into->own, &into->used);
     return KN_OK;
 }
 
@@ -211,6 +222,8 @@ static kn_status take_state(kn_optim *optim, int index, int state, const kn_tens
 {
     const kn_optim_group *group = &optim->groups[optim->group_of[index]];
     kn_tensor *view = NULL;
+    if (!kn_optim_has_state(optim, index, state))
+        return KN_OK;
     KN_TRY(kn_optim_state_view(optim, index, state, &view));
     kn_status status = KN_OK;
     if (loaded != NULL || state == group->num_states)
@@ -223,7 +236,7 @@ static kn_status take_state(kn_optim *optim, int index, int state, const kn_tens
     return status;
 }
 
-static kn_status take_over(kn_optim *optim, const restored *from)
+static kn_status take_over(kn_optim *optim, restored *from)
 {
     for (int g = 0; g < optim->num_groups; g++) {
         memcpy(optim->groups[g].hyper, from->hyper[g], sizeof optim->groups[g].hyper);
@@ -235,6 +248,9 @@ static kn_status take_over(kn_optim *optim, const restored *from)
     memcpy(optim->courses, from->courses, (size_t)optim->count * sizeof *optim->courses);
     kn_release(optim->device_steps); /* made again, from these counts, with the next step */
     optim->device_steps = NULL;
+    void *own = optim->own; /* freed with `from` */
+    optim->own = from->own;
+    from->own = own;
     return KN_OK;
 }
 
@@ -266,6 +282,8 @@ kn_status kn_optim_state_load(kn_optim *optim, const kn_tensor_list *state, cons
         status = take_over(optim, &from);
     for (size_t i = 0; from.tensors != NULL && i < count * KN_OPTIM_MAX_STATES; i++)
         kn_release(from.tensors[i]);
+    if (optim->algorithm->whole)
+        optim->algorithm->whole->free(from.own);
     kn_free(from.tensors);
     kn_free(from.courses);
     kn_free(from.initial_lr);

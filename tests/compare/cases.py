@@ -1,5 +1,7 @@
 """The cases of all operators: CASES[name](draw) makes one. Families register theirs with @cases."""
 
+import torch
+
 CASES = {}
 
 # Operators without a case, and why.
@@ -19,9 +21,41 @@ def cases(*names):
     return register
 
 
-def draw_case(rng, operator):
+def draw_case(rng, operators, name):
     from draw import Draw
-    return CASES[operator.name](Draw(rng, operator))
+    if name in CASES:
+        return CASES[name](Draw(rng, operators[name]))
+    return in_place(name, CASES[name[:-1]](Draw(rng, operators[name[:-1]])))
+
+
+def has_case(name):
+    return name in CASES or (name.endswith("_") and name[:-1] in CASES)
+
+
+# --- forms in place: those that have no case of their own have the operator's -----------------------------------------
+
+# PyTorch passes the gradient through although the result does not depend on the input.
+PASSES_GRADIENTS = ("logical_and_", "logical_or_", "logical_xor_", "logical_not_", "nextafter_")
+
+
+def stored(x, result):
+    """What Tensor.NAME_ does: the result in x's dtype."""
+    if result.shape != x.shape or not torch.can_cast(result.dtype, x.dtype):
+        raise RuntimeError(f"a result {list(result.shape)} of {result.dtype} does not fit into {x.dtype}")
+    return x.clone().copy_(result)
+
+
+def in_place(name, case):
+    """The same case by Tensor.NAME_, or, where parameters would have to be translated, by storing the result."""
+    method, function = getattr(torch.Tensor, name, None), case.function
+    if name in PASSES_GRADIENTS:
+        for x in case.inputs:
+            x.wants_grad = False
+    if method and not case.params:
+        case.function = lambda x, *others: method(x.clone(), *others)
+    else:
+        case.function = lambda x, *others: stored(x, function(x, *others))
+    return case
 
 
 import index  # noqa: E402,F401

@@ -105,21 +105,22 @@ class Draw:
 
     # --- tensors ---
 
-    def values(self, count, dtype, low, high, special):
+    def values(self, count, dtype, low, high, special, ties=True):
         if dtype == torch.bool:
             return torch.rand(count, generator=self.generator) < 0.5
         if not dtype.is_floating_point:
             low, high = (max(low, 0), max(high, 1)) if dtype == torch.uint8 else (low, high)
             return torch.randint(int(low), int(high) + 1, (count,), generator=self.generator).to(dtype)
         values = torch.rand(count, generator=self.generator, dtype=torch.float64) * (high - low) + low
-        if self.chance(0.2):
+        if self.chance(0.2) and ties:
             values = (values * 2).round() / 2  # ties
         if special and count > 0 and self.chance(0.15):
             for _ in range(self.rng.randint(1, 3)):
                 values[self.rng.randrange(count)] = self.rng.choice(SPECIAL)
         return values.to(dtype)
 
-    def tensor(self, shape=None, dtype=None, low=-3, high=3, special=True, grad=True, least=0, most=4, layout=True):
+    def tensor(self, shape=None, dtype=None, low=-3, high=3, special=True, grad=True, least=0, most=4, layout=True,
+               ties=True):
         """`layout` True: contiguous, or with permuted, stepped or expanded dimensions and an offset; "distinct": likewise
         without expanded ones; False: contiguous."""
         shape = self.shape(least, most) if shape is None else tuple(shape)
@@ -139,7 +140,7 @@ class Draw:
             strides[d] = step * steps[d]
             step *= max(shape[d], 1) * steps[d]
         count = offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides) if n > 0)
-        base = self.values(max(count, 1), dtype, low, high, special)
+        base = self.values(max(count, 1), dtype, low, high, special, ties)
         return Argument(base, shape, strides, offset, grad and self.chance(0.8))
 
     def floats(self, shape=None, **options):

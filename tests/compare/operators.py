@@ -85,11 +85,11 @@ class Operator:
 
 
 class Library(Koine):
-    """The library, with its operators by name."""
+    """The library, with its operators by name, and their forms in place."""
 
     def __init__(self, path):
         super().__init__(path)
-        self.lib.kn_op_at.restype = VOID
+        self.lib.kn_op_at.restype = self.lib.kn_op_find.restype = VOID
         self.lib.kn_op_describe.restype = Info
         self.lib.kn_op_input_at.restype = Input
         self.lib.kn_op_param_at.restype = ctypes.POINTER(Param)
@@ -98,6 +98,9 @@ class Library(Koine):
         for i in range(self.lib.kn_op_count()):
             operator = Operator(self.lib, self.lib.kn_op_at(i))
             self.operators[operator.name] = operator
+            form = self.lib.kn_op_find((operator.name + "_").encode())
+            if form:
+                self.operators[operator.name + "_"] = Operator(self.lib, form)
 
     def apply(self, name, inputs, params=None):
         """All outputs of an operator; inputs are addresses or None."""

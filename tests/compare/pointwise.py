@@ -29,13 +29,6 @@ def binary(d):
     return Case([a, d.tensor(d.broadcasting(a.shape), d.dtype_of(1))], function=torch_function(d.name))
 
 
-@cases("add_", "sub_", "mul_")
-def binary_in_place(d):
-    a = d.tensor(grad=True)
-    b = d.tensor(d.broadcasting(a.shape), d.dtype_of(1))
-    return Case([a, b], function=lambda x, y: getattr(x.clone(), d.name)(y))
-
-
 @cases("pow")
 def power(d):
     a = d.tensor(low=0.25, high=2, special=False)
@@ -46,12 +39,11 @@ def number(d, x):
     return d.integer(0, 3) if not x.dtype.is_floating_point or d.chance(0.3) else round(d.rng.uniform(-2, 2), 3)
 
 
-@cases("add_scalar", "mul_scalar", "mul_scalar_")
+@cases("add_scalar", "mul_scalar")
 def with_number(d):
     x = d.tensor()
     value = number(d, x)
-    name = d.name.replace("_scalar", "")
-    function = torch_function(name) if not name.endswith("_") else lambda t, v: getattr(t.clone(), name)(v)
+    function = torch_function(d.name.replace("_scalar", ""))
     return Case([x], {"value": value}, lambda t: function(t, value))
 
 

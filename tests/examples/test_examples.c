@@ -9,7 +9,7 @@
 #define DATA "/usr/share/datasets/fashion-mnist"
 
 static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul", "graph",
-                                       "memory_timeline",     "grad_norms",   "train_images"};
+                                       "memory_timeline",     "grad_norms",   "train_images", "train_gpt"};
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
 static void need_data(void)
@@ -62,6 +62,8 @@ static void wrong_usage_is_status_2(void **state)
     expect_usage_error("loop_by_hand --patience 3", "there is no option \"--patience\"");
     expect_usage_error("linear_regression --samples 0", "--samples needs");
     expect_usage_error("matmul --device ''", "--device needs a value");
+    expect_usage_error("train_gpt --context 0", "--context needs a whole number from 1 to 65536");
+    expect_usage_error("train_gpt --temperature 0", "--temperature needs");
 }
 
 /* --- errors ---------------------------------------------------------------------------------------------------- */
@@ -99,6 +101,8 @@ static void missing_data_tells_how_to_get_it(void **state)
     (void)state;
     expect_failure(EXAMPLES "/train_fashion_mnist --data /nowhere --out /tmp", "dataset-fashion-mnist");
     expect_failure(EXAMPLES "/loop_by_hand --data /nowhere", "/nowhere");
+    expect_failure(EXAMPLES "/train_gpt --text /nowhere", "'/nowhere' cannot be read: No such file");
+    expect_failure(EXAMPLES "/train_gpt --tokenizer /nowhere.json", "/nowhere.json");
 }
 
 static void a_full_standard_output_is_an_error(void **state)
@@ -237,6 +241,43 @@ static void the_memory_timeline_is_drawn(void **state)
     run_free(&r);
 }
 
+#define SMALL_GPT                                                                                                      \
+    EXAMPLES                                                                                                           \
+        "/train_gpt --context 16 --layers 1 --heads 2 --width 16 --batch-size 4 --steps 3 --sample 8 --vocab 300 "     \
+        "--quiet --seed 3 --text '" KOINE_SOURCE_DIR "/LICENSE' --out '%s' "
+
+/* A resumed run ends with the bits of an uninterrupted one, and its samples are the same, too. (The warm-up is longer
+ * than the run: the rest of the schedule depends on --epochs.) */
+static void a_gpt_resumes_where_it_was(void **state)
+{
+    (void)state;
+    char one[4096], other[4096];
+    snprintf(one, sizeof one, "%s", fresh_folder("gpt-one"));
+    snprintf(other, sizeof other, "%s", fresh_folder("gpt-other"));
+    run_result whole = run_shell(SMALL_GPT "--epochs 2", one);
+    assert_status(whole, 0);
+    assert_contains(whole.output, "tokens of 300 kinds");
+    assert_contains(whole.output, "epoch 1: held-out loss 5.");
+    const char *second = strstr(whole.output, "epoch 2: held-out loss");
+    assert_non_null(second);
+    run_result first = run_shell(SMALL_GPT "--epochs 1", other);
+    assert_status(first, 0);
+    run_result rest = run_shell(SMALL_GPT "--epochs 2 --resume", other);
+    assert_status(rest, 0);
+    assert_lacks(rest.output, "epoch 1:");
+    assert_non_null(strstr(rest.output, "epoch 2:"));
+    const size_t length = (size_t)(strstr(second, "written to") - second);
+    assert_true(strncmp(strstr(rest.output, "epoch 2:"), second, length) == 0);
+    run_result same = run_shell("cmp '%s/last.safetensors' '%s/last.safetensors' && cmp '%s/tokenizer.json' "
+                                "'%s/tokenizer.json'",
+                                one, other, one, other);
+    assert_status(same, 0);
+    run_free(&whole);
+    run_free(&first);
+    run_free(&rest);
+    run_free(&same);
+}
+
 static void the_loop_by_hand_runs(void **state)
 {
     (void)state;
@@ -266,6 +307,7 @@ int main(void)
         cmocka_unit_test(linear_regression_in_cpp_recovers_the_line),
         cmocka_unit_test(linear_regression_in_python_recovers_the_line),
         cmocka_unit_test(the_memory_timeline_is_drawn),
+        cmocka_unit_test(a_gpt_resumes_where_it_was),
         cmocka_unit_test(the_loop_by_hand_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,16 +95,28 @@ OPTIMIZERS = {
     'asgd_maximize': (OPTIM.ASGD, dict(lr=0.1, t0=0, maximize=True)),
     'rprop': (OPTIM.Rprop, dict()),
     'rprop_all': (OPTIM.Rprop, dict(lr=0.05, etas=(0.4, 1.5), step_sizes=(0.01, 0.08), maximize=True)),
+    'adafactor': (OPTIM.Adafactor, dict()),
+    'adafactor_all': (OPTIM.Adafactor, dict(lr=0.3, beta2_decay=-0.5, eps=(1e-4, 0.02), d=1.2, weight_decay=0.1,
+                                            maximize=True)),
+    'muon': (OPTIM.Muon, dict(lr=0.02)),
+    'muon_all': (OPTIM.Muon, dict(lr=0.02, weight_decay=0.3, momentum=0.7, nesterov=False,
+                                  ns_coefficients=(3.0, -3.2, 1.2), eps=1e-3, ns_steps=4,
+                                  adjust_lr_fn='match_rms_adamw')),
+    'muon_spectral': (OPTIM.Muon, dict(lr=0.02, adjust_lr_fn='spectral_unclamped')),
     'lamb': (LAMB, dict(lr=0.02)),
     'lamb_all': (LAMB, dict(lr=0.02, betas=(0.7, 0.9), eps=1e-3, weight_decay=0.1, bias_correction=False)),
     'lion': (Lion, dict(lr=0.01)),
     'lion_all': (Lion, dict(lr=0.01, betas=(0.7, 0.8), weight_decay=0.3, maximize=True)),
 }
-PAIRS = {'betas': ('beta1', 'beta2'), 'etas': ('etaminus', 'etaplus'), 'step_sizes': ('step_size_min', 'step_size_max')}
+CHOICES = {None: 0, 'original': 1, 'match_rms_adamw': 2, 'spectral_unclamped': 3}
+PAIRS = {'betas': ('beta1', 'beta2'), 'eps': ('eps1', 'eps2'), 'ns_coefficients': ('ns_a', 'ns_b', 'ns_c'), 'etas': ('etaminus', 'etaplus'), 'step_sizes': ('step_size_min', 'step_size_max')}
+# Muon takes matrices only, and rounds to bfloat16, of which the last bits depend on the order of sums.
+EXTRAS = {OPTIM.Muon: ('matrices=1', 'tolerance=0.002')}
 
 
 def optimizers(folder):
-    """Two parameters p and q under given gradients; q has none in step 3 and is not updated there. All values float64."""
+    """Two parameters p and q under given gradients; q has none in step 3 and is not updated there. All values float64.
+    With "matrices" q is a column."""
     random = np.random.RandomState(21)
     p0, q0 = exact(random.uniform(-1, 1, (3, 5))), exact(random.uniform(-1, 1, (7,)))
     # Gradients that shrink stepwise, so that amsgrad's maximum matters.
@@ -115,18 +127,22 @@ def optimizers(folder):
     torch.set_default_dtype(torch.float64)  # so that the numbers that NAdam and ASGD carry are float64 too
     for name, (kind, params) in OPTIMIZERS.items():
         p, q = p0.clone().requires_grad_(), q0.clone().requires_grad_()
+        if kind in EXTRAS:
+            q = q0.reshape(7, 1).clone().requires_grad_()
         optimizer = kind([p, q], **params)
         path_p, path_q = [], []
         for t in range(STEPS):
-            p.grad, q.grad = gp[t].clone(), None if t == 3 else gq[t].clone()
+            p.grad, q.grad = gp[t].clone(), None if t == 3 else gq[t].clone().reshape(q.shape)
             optimizer.step()
             path_p.append(p.detach().clone())
-            path_q.append(q.detach().clone())
+            path_q.append(q.detach().flatten().clone())
         tensors[name + '/p'], tensors[name + '/q'] = torch.stack(path_p), torch.stack(path_q)
         flat = {}
         for key, value in params.items():
-            flat.update(zip(PAIRS[key], value) if key in PAIRS else [(key, value)])
+            is_list = isinstance(value, tuple)
+            flat.update(zip(PAIRS[key], value) if is_list else [(key, CHOICES.get(value, value))])
         metadata[name] = ' '.join(['op=' + kind.__name__] + ['%s=%s' % (k, text(v)) for k, v in flat.items()])
+        metadata[name + '/extras'] = ' '.join(EXTRAS.get(kind, ()))
     torch.set_default_dtype(torch.float32)
     save_safetensors(os.path.join(folder, 'optimizers.safetensors'), tensors, metadata)
 

@@ -33,6 +33,7 @@ import golden_rnn
 import golden_run
 import golden_sort
 import golden_text
+import golden_lbfgs
 import golden_training
 import golden_vision
 
@@ -45,6 +46,7 @@ MODULES = (
     golden_dtypes,
     golden_optim_state,
     golden_training,
+    golden_lbfgs,
     golden_linalg,
     golden_rnn,
     golden_run,

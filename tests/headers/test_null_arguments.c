@@ -46,6 +46,7 @@ static kn_dataset *make_kn_dataset(void)
     return kn_tensor_dataset(kn_ones(KN_SHAPE(2, 1), .device = kn_device_host()));
 }
 static kn_sampler *make_kn_sampler(void) { return kn_sequential_sampler(make_kn_dataset()); }
+static kn_tokenizer *make_kn_tokenizer(void) { return kn_byte_tokenizer(); }
 static kn_loader *make_kn_loader(void) { return kn_loader_new(make_kn_dataset()); }
 static kn_transforms *make_kn_transforms(void) { return kn_transforms_new(); }
 static kn_trainer *make_kn_trainer(void)

@@ -43,12 +43,14 @@ typedef struct defaults_table {
     X(features) \
     X(functions) \
     X(images) \
+    X(in_place) \
     X(index) \
     X(losses) \
     X(modules) \
     X(optim) \
     X(sort) \
     X(tensors) \
+    X(text) \
     X(training) \
     X(user_code) \
     X(vision)

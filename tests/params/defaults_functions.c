@@ -117,12 +117,6 @@ CALLS(kn_allclose, kn_isclose_params, show_tensor, answer(kn_allclose_with(matri
       answer(kn_allclose(matrix(), matrix(), &is_close)))
 CALLS(kn_isclose, kn_isclose_params, show_tensor, kn_isclose_with(matrix(), matrix(), params),
       kn_isclose(matrix(), matrix()))
-CALLS(kn_clamp_, kn_clamp_params, show_tensor, kn_clamp_with_(matrix(), params), kn_clamp_(matrix()))
-CALLS(kn_round_, kn_round_params, show_tensor, kn_round_with_(matrix(), params), kn_round_(matrix()))
-CALLS(kn_addcmul_, kn_addcmul_params, show_tensor, kn_addcmul_with_(matrix(), matrix(), matrix(), params),
-      kn_addcmul_(matrix(), matrix(), matrix()))
-CALLS(kn_addcdiv_, kn_addcmul_params, show_tensor, kn_addcdiv_with_(matrix(), matrix(), matrix(), params),
-      kn_addcdiv_(matrix(), matrix(), matrix()))
 CALLS(kn_cross_entropy, kn_cross_entropy_params, show_tensor, kn_cross_entropy_with(matrix(), classes(), params),
       kn_cross_entropy(matrix(), classes()))
 CALLS(kn_nll_loss, kn_cross_entropy_params, show_tensor, kn_nll_loss_with(matrix(), classes(), params),
@@ -151,10 +145,6 @@ DEFAULTS(functions_defaults,
          ROW(kn_addcdiv),
          ROW(kn_isclose),
          ROW(kn_allclose),
-         ROW(kn_clamp_),
-         ROW(kn_round_),
-         ROW(kn_addcmul_),
-         ROW(kn_addcdiv_),
          ROW(kn_linear),
          ROW(kn_addmm),
          ROW(kn_addmv),

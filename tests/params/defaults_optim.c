@@ -23,6 +23,17 @@ CALLS(kn_optim_lamb, kn_lamb_params, show_optim, kn_optim_lamb_with(some_paramet
       kn_optim_lamb(some_parameters()))
 CALLS(kn_optim_lion, kn_lion_params, show_optim, kn_optim_lion_with(some_parameters(), params),
       kn_optim_lion(some_parameters()))
+CALLS(kn_optim_adafactor, kn_adafactor_params, show_optim, kn_optim_adafactor_with(some_parameters(), params),
+      kn_optim_adafactor(some_parameters()))
+CALLS(kn_optim_lbfgs, kn_lbfgs_params, show_optim, kn_optim_lbfgs_with(some_parameters(), params),
+      kn_optim_lbfgs(some_parameters()))
+static kn_parameter_list some_matrix(void)
+{
+    const kn_parameter_list all = some_parameters();
+    return (kn_parameter_list){all.tensors, all.names, 1};
+}
+CALLS(kn_optim_muon, kn_muon_params, show_optim, kn_optim_muon_with(some_matrix(), params),
+      kn_optim_muon(some_matrix()))
 
 /* --- schedules --- */
 
@@ -160,7 +171,7 @@ DEFAULTS(optim_defaults, ROW(kn_log_normal_), ROW(kn_exponential_), ROW(kn_geome
          ROW(kn_clip_grad_norm_), ROW(kn_grad_scaler_new), ROW(kn_averaged_model_new), ROW(kn_optim_adamw),
          ROW(kn_optim_rmsprop), ROW(kn_optim_adagrad), ROW(kn_optim_adadelta), ROW(kn_optim_nadam), ROW(kn_optim_radam),
          ROW(kn_optim_adamax), ROW(kn_optim_asgd), ROW(kn_optim_rprop), ROW(kn_optim_lamb), ROW(kn_optim_lion),
-         ROW(kn_lambda_lr), ROW(kn_multiplicative_lr), ROW(kn_exponential_lr), ROW(kn_step_lr), ROW(kn_multi_step_lr),
-         ROW(kn_constant_lr), ROW(kn_linear_lr), ROW(kn_polynomial_lr), ROW(kn_cosine_annealing_lr),
-         ROW(kn_cosine_annealing_warm_restarts), NEEDS(kn_cyclic_lr), NEEDS(kn_one_cycle_lr),
-         ROW(kn_reduce_lr_on_plateau))
+         ROW(kn_optim_adafactor), ROW(kn_optim_lbfgs), ROW(kn_optim_muon), ROW(kn_lambda_lr), ROW(kn_multiplicative_lr),
+         ROW(kn_exponential_lr), ROW(kn_step_lr), ROW(kn_multi_step_lr), ROW(kn_constant_lr), ROW(kn_linear_lr),
+         ROW(kn_polynomial_lr), ROW(kn_cosine_annealing_lr), ROW(kn_cosine_annealing_warm_restarts),
+         NEEDS(kn_cyclic_lr), NEEDS(kn_one_cycle_lr), ROW(kn_reduce_lr_on_plateau))

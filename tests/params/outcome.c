@@ -143,13 +143,18 @@ kn_optim *some_optim(void)
     return optim;
 }
 
+static kn_tensor *evaluate(void *user)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(4, 2), 0.75), *y = kn_zeros(KN_SHAPE(4, 3));
+    kn_optim_zero_grad(user);
+    kn_tensor *loss = kn_mse_loss(kn_forward(module, x), y, KN_REDUCTION_SUM);
+    return kn_backward(loss) == KN_OK ? loss : NULL;
+}
+
 static bool step(kn_optim *stepped)
 {
     KN_SCOPE;
-    kn_tensor *x = kn_full(KN_SHAPE(4, 2), 0.75), *y = kn_zeros(KN_SHAPE(4, 3));
-    kn_optim_zero_grad(stepped);
-    return kn_backward(kn_mse_loss(kn_forward(module, x), y, KN_REDUCTION_SUM)) == KN_OK &&
-           kn_optim_step(stepped) == KN_OK;
+    return kn_optim_step_closure(stepped, evaluate, stepped) != NULL;
 }
 
 char *show_optim(kn_optim *shown)

@@ -254,7 +254,7 @@ static kn_status call_in_scope(const kn_op *op, kn_dtype autocast, kn_tensor *co
     if (depth == 0)
         return kn_error_status();
     for (int i = 0; i < num_outputs; i++)
-        is_made[i] = !outputs[i];
+        is_made[i] = !outputs[i] && !(op->in_place && i == 0);
     const kn_status status = call(op, autocast, inputs, num_inputs, params, outputs, num_outputs);
     for (int i = 0; status == KN_OK && i < num_outputs; i++)
         if (is_made[i])

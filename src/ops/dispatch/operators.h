@@ -8,7 +8,6 @@
 /* Sorted by name, one per line. */
 #define KN_OPERATORS(X) \
     X(abs) \
-    X(abs_) \
     X(acos) \
     X(acosh) \
     X(adaptive_avg_pool1d) \
@@ -27,15 +26,11 @@
     X(adaptive_max_pool3d_with_indices) \
     X(adaptive_max_pool3d_with_indices_backward) \
     X(add) \
-    X(add_) \
     X(add_activated) \
     X(add_scalar) \
-    X(add_scalar_) \
     X(addbmm) \
     X(addcdiv) \
-    X(addcdiv_) \
     X(addcmul) \
-    X(addcmul_) \
     X(addmm) \
     X(addmv) \
     X(addr) \
@@ -85,10 +80,8 @@
     X(bucketize) \
     X(cat) \
     X(ceil) \
-    X(ceil_) \
     X(celu) \
     X(clamp) \
-    X(clamp_) \
     X(clone) \
     X(contiguous) \
     X(conv1d) \
@@ -125,10 +118,8 @@
     X(diagonal_backward) \
     X(digamma) \
     X(div) \
-    X(div_) \
     X(div_mode) \
     X(div_scalar) \
-    X(div_scalar_) \
     X(dot) \
     X(dropout) \
     X(dropout1d) \
@@ -144,7 +135,6 @@
     X(erfinv) \
     X(exp) \
     X(exp2) \
-    X(exp_) \
     X(expand) \
     X(expm1) \
     X(feature_alpha_dropout) \
@@ -153,9 +143,7 @@
     X(flip) \
     X(float_power) \
     X(floor) \
-    X(floor_) \
     X(floor_divide) \
-    X(floor_divide_) \
     X(floor_divide_scalar) \
     X(fmax) \
     X(fmin) \
@@ -236,9 +224,7 @@
     X(le_scalar) \
     X(leaky_relu) \
     X(lerp) \
-    X(lerp_) \
     X(lerp_scalar) \
-    X(lerp_scalar_) \
     X(lgamma) \
     X(linalg_cholesky) \
     X(linalg_cholesky_ex) \
@@ -259,7 +245,6 @@
     X(log10) \
     X(log1p) \
     X(log2) \
-    X(log_) \
     X(log_ndtr) \
     X(log_softmax) \
     X(log_softmax_backward) \
@@ -317,9 +302,7 @@
     X(mse_loss) \
     X(mse_loss_backward) \
     X(mul) \
-    X(mul_) \
     X(mul_scalar) \
-    X(mul_scalar_) \
     X(multi_margin_loss) \
     X(multilabel_margin_loss) \
     X(multilabel_soft_margin_loss) \
@@ -340,7 +323,6 @@
     X(ne) \
     X(ne_scalar) \
     X(neg) \
-    X(neg_) \
     X(nextafter) \
     X(nll_loss) \
     X(nll_loss_backward) \
@@ -356,9 +338,7 @@
     X(poisson_nll_loss_backward) \
     X(polygamma) \
     X(pow) \
-    X(pow_) \
     X(pow_scalar) \
-    X(pow_scalar_) \
     X(prelu) \
     X(prod) \
     X(prod_backward) \
@@ -368,12 +348,9 @@
     X(rad2deg) \
     X(rdiv_scalar) \
     X(reciprocal) \
-    X(reciprocal_) \
     X(relu) \
     X(relu6) \
-    X(relu_) \
     X(remainder) \
-    X(remainder_) \
     X(remainder_scalar) \
     X(reshape) \
     X(rms_norm) \
@@ -384,11 +361,9 @@
     X(rnn_tanh_cell) \
     X(roll) \
     X(round) \
-    X(round_) \
     X(rpow_scalar) \
     X(rrelu) \
     X(rsqrt) \
-    X(rsqrt_) \
     X(rsub_scalar) \
     X(scaled_dot_product_attention) \
     X(scatter) \
@@ -399,10 +374,8 @@
     X(searchsorted) \
     X(select) \
     X(selu) \
-    X(selu_) \
     X(sgn) \
     X(sigmoid) \
-    X(sigmoid_) \
     X(sigmoid_backward) \
     X(sign) \
     X(signbit) \
@@ -424,24 +397,19 @@
     X(sort) \
     X(sort_backward) \
     X(sqrt) \
-    X(sqrt_) \
     X(square) \
-    X(square_) \
     X(squeeze) \
     X(stack) \
     X(std) \
     X(std_backward) \
     X(stochastic_depth) \
     X(sub) \
-    X(sub_) \
     X(sub_scalar) \
-    X(sub_scalar_) \
     X(sum) \
     X(t) \
     X(take) \
     X(tan) \
     X(tanh) \
-    X(tanh_) \
     X(tanh_backward) \
     X(tanhshrink) \
     X(tensor_unfold) \
@@ -455,7 +423,6 @@
     X(triplet_margin_loss) \
     X(triu) \
     X(trunc) \
-    X(trunc_) \
     X(unfold) \
     X(unfold_backward) \
     X(unique) \

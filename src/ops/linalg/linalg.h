@@ -34,6 +34,15 @@ kn_status kn_linalg_run(kn_stream *stream, const kn_linalg_launch *launch, const
     kn_linalg_run(stream, launch, (const kn_arg[]){__VA_ARGS__},                                                       \
                   (int)(sizeof((kn_arg[]){__VA_ARGS__}) / sizeof(kn_arg)))
 
+/* --- LU factors --------------------------------------------------------------------------------------------------- */
+
+/* New factors of input 0. info may be NULL; then `reports` says whether a singular matrix is a fault. */
+kn_status kn_lu_factored(kn_call *call, kn_tensor **lu, kn_tensor **pivots, kn_tensor *info, bool reports);
+
+/* x = a^-1 x of a's factors; all contiguous. */
+kn_status kn_lu_solve_run(kn_stream *stream, const char *operation, const kn_tensor *lu, const kn_tensor *pivots,
+                          const kn_tensor *x);
+
 /* --- for gradients: recorded operations on batches of matrices ---------------------------------------------------- */
 
 kn_tensor *kn_matrix_transpose(kn_tensor *x);

@@ -1,8 +1,7 @@
-/* ops/linalg/lu.c - LU factorisation with partial pivoting, and what follows from it: solutions and determinants. */
+/* ops/linalg/lu.c - LU factorisation with partial pivoting, and solutions by it. */
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
-#include <math.h>
 
 #include "base/text.h"
 #include "ops/linalg/linalg.h"
@@ -26,8 +25,7 @@ static kn_status factor(kn_call *call, kn_tensor *lu, kn_tensor *pivots, kn_tens
     return status;
 }
 
-/* New factors of input 0. */
-static kn_status factored(kn_call *call, kn_tensor **lu, kn_tensor **pivots, kn_tensor *info, bool reports)
+kn_status kn_lu_factored(kn_call *call, kn_tensor **lu, kn_tensor **pivots, kn_tensor *info, bool reports)
 {
     const kn_tensor *a = call->inputs[0];
     const int64_t shape[] = {kn_matrices(a), kn_rows(a)};
@@ -94,17 +92,24 @@ static kn_status solve_shape(kn_call *call)
     return call->op->outputs[1] ? kn_linalg_output(call, KN_I32, 0, 0, 0) : KN_OK;
 }
 
+kn_status kn_lu_solve_run(kn_stream *stream, const char *operation, const kn_tensor *lu, const kn_tensor *pivots,
+                          const kn_tensor *x)
+{
+    const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_lu_solve", operation, x->dtype, kn_matrices(x), 0};
+    return kn_numel(x) == 0 ? KN_OK
+                            : KN_LINALG_RUN(stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(pivots), kn_arg_tensor(x),
+                                            kn_arg_i64(kn_rows(x)), kn_arg_i64(kn_columns(x)));
+}
+
 static kn_status solve_forward(kn_call *call)
 {
     kn_tensor *x = call->outputs[0], *lu = NULL, *pivots = NULL;
-    const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_lu_solve", call->op->name, x->dtype, kn_matrices(x), 0};
-    kn_status status = factored(call, &lu, &pivots, call->num_outputs > 1 ? call->outputs[1] : NULL, true);
+    kn_status status = kn_lu_factored(call, &lu, &pivots, call->num_outputs > 1 ? call->outputs[1] : NULL, true);
 
     if (status == KN_OK)
         status = kn_tensor_copy(x, call->inputs[1]);
-    if (status == KN_OK && kn_numel(x) > 0)
-        status = KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(pivots), kn_arg_tensor(x),
-                               kn_arg_i64(kn_rows(x)), kn_arg_i64(kn_columns(x)));
+    if (status == KN_OK)
+        status = kn_lu_solve_run(call->stream, call->op->name, lu, pivots, x);
     kn_release(lu);
     kn_release(pivots);
     if (status == KN_OK && call->needs_grad)
@@ -172,75 +177,4 @@ kn_tensor *kn_linalg_inv_ex(kn_tensor *a, kn_tensor **info)
     return a && a->ndim < 2
                ? kn_fail_null(KN_ERR_SHAPE, "linalg_inv_ex: a must have at least 2 dimensions")
                : kn_linalg_invoke(&kn_linalg_solve_ex_op, (kn_tensor *[]){a, identity_for(a)}, 2, NULL, info, NULL);
-}
-
-/* --- determinants ------------------------------------------------------------------------------------------------- */
-
-static kn_status det_shape(kn_call *call)
-{
-    const kn_dtype dtype = call->inputs[0]->dtype;
-
-    KN_TRY(kn_check_square(call, 0));
-    KN_TRY(kn_linalg_output(call, dtype, 0, 0, 0));
-    return call->op->outputs[1] ? kn_linalg_output(call, dtype, 0, 0, 0) : KN_OK;
-}
-
-static kn_status det_forward(kn_call *call)
-{
-    const kn_tensor *a = call->inputs[0], *logarithm = call->num_outputs > 1 ? call->outputs[1] : NULL;
-    const bool is_product = !call->op->outputs[1];
-    kn_tensor *lu = NULL, *pivots = NULL;
-    const int64_t matrices = kn_matrices(a);
-    const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_determinant", call->op->name, a->dtype, 0, matrices};
-    kn_status status = factored(call, &lu, &pivots, NULL, false);
-
-    if (status == KN_OK && matrices > 0)
-        status = KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(pivots),
-                               kn_arg_tensor(call->outputs[0]), kn_arg_tensor(logarithm ? logarithm : lu),
-                               kn_arg_i64(kn_rows(a)), kn_arg_i64(matrices), kn_arg_i32(is_product));
-    kn_release(lu);
-    kn_release(pivots);
-    if (status == KN_OK && call->needs_grad)
-        status = kn_call_save(call, call->inputs[0]);
-    return status == KN_OK && call->needs_grad ? kn_call_save(call, call->outputs[0]) : status;
-}
-
-/* d log |det a| = a^-T; for the determinant that times it. */
-static kn_status det_backward(kn_grad_call *grad)
-{
-    const bool is_product = !grad->op->outputs[1];
-    kn_tensor *a = kn_grad_saved_input(grad, 0, 0), *g = grad->grad_outputs[is_product ? 0 : 1], *info;
-
-    if (!g) /* the sign's gradient is 0 */
-        g = kn_zeros_with(a->ndim - 2, a->shape, &(kn_tensor_options){.dtype = a->dtype, .device = kn_device_of(a)});
-    kn_tensor *inverse = kn_matrix_transpose(kn_linalg_inv_ex(a, &info));
-    if (is_product)
-        g = kn_mul(g, kn_grad_saved_output(grad, 1, 0));
-    grad->grad_inputs[0] = kn_mul(kn_unsqueeze(kn_unsqueeze(g, -1), -1), inverse);
-    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
-}
-
-#define DET(op_name, ...)                                                                                              \
-    {                                                                                                                  \
-        .name = op_name, .inputs = {"a"}, .dtypes = {KN_DTYPES_FLOATING}, .outputs = {__VA_ARGS__},                    \
-        .widens_halves = true, .shape = det_shape, .forward = det_forward, .backward = det_backward,                   \
-        .backward_recorded = det_backward, .reference = kn_det_reference                                               \
-    }
-const kn_op kn_linalg_det_op = DET("linalg_det", "result");
-const kn_op kn_linalg_slogdet_op = DET("linalg_slogdet", "sign", "logabsdet");
-
-kn_tensor *kn_linalg_det(kn_tensor *a) { return kn_invoke(&kn_linalg_det_op, NULL, a); }
-kn_tensor *kn_linalg_slogdet(kn_tensor *a, kn_tensor **logabsdet)
-{
-    return kn_linalg_invoke(&kn_linalg_slogdet_op, &a, 1, NULL, logabsdet, NULL);
-}
-
-kn_tensor *kn_logdet(kn_tensor *a)
-{
-    kn_tensor *logabsdet, *sign = kn_linalg_slogdet(a, &logabsdet);
-    if (!sign)
-        return NULL;
-    const kn_tensor_options options = {.dtype = sign->dtype, .device = kn_device_of(sign)};
-    kn_tensor *zero = kn_full_with(0, NULL, kn_scalar_real(0), &options);
-    return kn_where(kn_lt(sign, zero), kn_full_with(0, NULL, kn_scalar_real((double)NAN), &options), logabsdet);
 }

@@ -217,8 +217,7 @@ enum { RUNNING_MEAN = BIAS + 1, RUNNING_VAR };
 /* running = (1 - momentum) running + momentum statistic */
 static void update(kn_tensor *running, double momentum, kn_tensor *statistic)
 {
-    kn_mul_scalar_(running, 1 - momentum);
-    kn_add_(running, kn_to_dtype(kn_mul_scalar(statistic, momentum), running->dtype));
+    kn_copy_(running, kn_lerp_scalar(running, kn_to_dtype(statistic, running->dtype), momentum));
 }
 
 static kn_status update_running(const kn_entry *entry)

@@ -8,10 +8,8 @@
 
 KN_UNARY(relu, KN_NUMBERS, "a < 0 ? (T)0 : a", /* NaN passes */
          "y <= 0 ? (T)0 : g", a < 0 ? 0 : a)
-KN_OF_ONE(relu, relu_, true, true, KN_DTYPES_NUMBERS)
 
 KN_FUNCTION(sigmoid, KN_REAL, "(T)1 / ((T)1 + exp(-a))", "g * y * (1 - y)", 1 / (1 + exp(-a)))
-KN_OF_ONE(sigmoid, sigmoid_, true, true, KN_DTYPES_FLOATING)
 KN_FUNCTION(logsigmoid, KN_REAL, "(a < 0 ? a : (T)0) - log1p(exp(-fabs(a)))", "g * kn_sigmoid(-a)",
             fmin(a, 0) - log1p(exp(-fabs(a))), .backward.functions = KN_SIGMOID)
 KN_FUNCTION(silu, KN_REAL, "a / ((T)1 + exp(-a))", "g * kn_sigmoid(a) * (1 + a * (1 - kn_sigmoid(a)))",
@@ -50,7 +48,6 @@ KN_FUNCTION(selu, KN_FLOATS, "a > 0 ? a * " SCALE " : " SCALE_ALPHA " * expm1(" 
             SELU_SCALE *(a > 0 ? a : SELU_ALPHA * expm1(a)))
 KN_FUNCTION_OF(leaky_relu, LEAKY_RELU, KN_FLOATS, "p", KN_NO_VECTORS, "a > 0 ? a : a * p", "a > 0 ? g : g * p",
                a > 0 ? a : a * p, KN_PARAM(kn_leaky_relu_params, negative_slope))
-KN_OF_ONE(selu, selu_, true, true, KN_DTYPES_FLOATING)
 
 /* --- smooth ------------------------------------------------------------------------------------------------------- */
 

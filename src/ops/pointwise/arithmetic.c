@@ -1,5 +1,4 @@
-/* ops/pointwise/arithmetic.c - arithmetic and extremes of two tensors, of a tensor and a number, and the same in
- * place. */
+/* ops/pointwise/arithmetic.c - arithmetic and extremes of two tensors, and of a tensor and a number. */
 #include <koine/pointwise.h>
 #include <math.h>
 
@@ -43,15 +42,6 @@ KN_OF_NUMBER(mul_scalar, mul_scalar, false, true, KN_DTYPES_ALL, kn_mul_scalar_w
 KN_OF_NUMBER(div_scalar, div_scalar, false, true, KN_DTYPES_ALL, kn_div_scalar_with)
 KN_OF_NUMBER(rsub_scalar, rsub_scalar, false, true, KN_DTYPES_NUMBERS, kn_rsub_scalar_with)
 KN_OF_NUMBER(rdiv_scalar, rdiv_scalar, false, true, KN_DTYPES_ALL, kn_rdiv_scalar_with)
-
-KN_OF_TWO(add, add_, true, true, KN_DTYPES_ALL)
-KN_OF_TWO(sub, sub_, true, true, KN_DTYPES_NUMBERS)
-KN_OF_TWO(mul, mul_, true, true, KN_DTYPES_ALL)
-KN_OF_TWO(div, div_, true, true, KN_DTYPES_FLOATING)
-KN_OF_NUMBER(add_scalar, add_scalar_, true, true, KN_DTYPES_NUMBERS, kn_add_scalar_with_)
-KN_OF_NUMBER(sub_scalar, sub_scalar_, true, true, KN_DTYPES_NUMBERS, kn_sub_scalar_with_)
-KN_OF_NUMBER(mul_scalar, mul_scalar_, true, true, KN_DTYPES_NUMBERS, kn_mul_scalar_with_)
-KN_OF_NUMBER(div_scalar, div_scalar_, true, true, KN_DTYPES_FLOATING, kn_div_scalar_with_)
 
 KN_AT_LOAD register_sum(void) { kn_pass_set_sum(&kn_add_op); }
 

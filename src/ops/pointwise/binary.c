@@ -87,23 +87,18 @@ KN_ELEMENTWISE_TABLE(lerp, KN_FLOATS, "abc", NULL, KN_NO_VECTORS, LERP("c"),
 KN_ELEMENTWISE_TABLE(lerp_scalar, KN_FLOATS, "ab", "p", KN_NO_VECTORS, LERP("p"), KN_GRADIENTS("g * (1 - p)", "g * p"),
                      LERP_REFERENCE(p));
 
-#define LERP_OPS(suffix, in_place)                                                                                     \
-    const kn_op kn_lerp##suffix##_op = KN_ELEMENTWISE_OP("lerp" #suffix, in_place, true, &lerp_table,                  \
-                                                         KN_DTYPES_FLOATING, KN_NO_PARAMS, "a", "b", "weight");        \
-    const kn_op kn_lerp_scalar##suffix##_op =                                                                          \
-        KN_ELEMENTWISE_OP("lerp_scalar" #suffix, in_place, true, &lerp_scalar_table, KN_DTYPES_FLOATING,               \
-                          KN_PARAMS(kn_scalar_args, weight_row), "a", "b");                                            \
-    kn_tensor *kn_lerp##suffix(kn_tensor *a, kn_tensor *b, kn_tensor *weight)                                          \
-    {                                                                                                                  \
-        return kn_invoke(&kn_lerp##suffix##_op, NULL, a, b, weight);                                                   \
-    }                                                                                                                  \
-    kn_tensor *kn_lerp_scalar##suffix(kn_tensor *a, kn_tensor *b, double weight)                                       \
-    {                                                                                                                  \
-        return kn_invoke(&kn_lerp_scalar##suffix##_op, &(kn_scalar_args){{kn_scalar_real(weight)}}, a, b);             \
-    }
 static const kn_op_param weight_row[] = {KN_PARAM_NAMED("weight", kn_scalar_args, values[0])};
-LERP_OPS(, false)
-LERP_OPS(_, true)
+const kn_op kn_lerp_op =
+    KN_ELEMENTWISE_OP("lerp", false, true, &lerp_table, KN_DTYPES_FLOATING, KN_NO_PARAMS, "a", "b", "weight");
+const kn_op kn_lerp_scalar_op = KN_ELEMENTWISE_OP("lerp_scalar", false, true, &lerp_scalar_table, KN_DTYPES_FLOATING,
+                                                  KN_PARAMS(kn_scalar_args, weight_row), "a", "b");
+
+kn_tensor *kn_lerp(kn_tensor *a, kn_tensor *b, kn_tensor *weight) { return kn_invoke(&kn_lerp_op, NULL, a, b, weight); }
+
+kn_tensor *kn_lerp_scalar(kn_tensor *a, kn_tensor *b, double weight)
+{
+    return kn_invoke(&kn_lerp_scalar_op, &(kn_scalar_args){{kn_scalar_real(weight)}}, a, b);
+}
 
 KN_ELEMENTWISE_TABLE(addcmul, KN_NUMBERS, "abc", "p", KN_NO_VECTORS, "a + p * b * c",
                      KN_GRADIENTS("g", "g * c * p", "g * b * p"), a + p * b * c);
@@ -111,18 +106,16 @@ KN_ELEMENTWISE_TABLE(addcdiv, KN_FLOATS, "abc", "p", KN_NO_VECTORS, "a + p * b /
                      KN_GRADIENTS("g", "g * p / c", "-g * (p * b / c / c)"), a + p * b / c);
 
 /* kn_NAME(a, b, c, .value = 1). */
-#define MIXTURE(table, name, suffix, in_place, dtypes_)                                                                \
+#define MIXTURE(name, dtypes_)                                                                                         \
     const kn_op kn_##name##_op = {                                                                                     \
-        KN_ELEMENTWISE_FIELDS(#name, in_place, true, &table##_table), .inputs = {"a", "b", "c"}, .dtypes = {dtypes_},  \
+        KN_ELEMENTWISE_FIELDS(#name, false, true, &name##_table), .inputs = {"a", "b", "c"}, .dtypes = {dtypes_},      \
         .params = KN_PARAMS(kn_addcmul_params, value_row, KN_ADDCMUL_DEFAULTS), .enter = kn_elementwise_enter};        \
-    kn_tensor *kn_##table##_with##suffix(kn_tensor *a, kn_tensor *b, kn_tensor *c, const kn_addcmul_params *params)    \
+    kn_tensor *kn_##name##_with(kn_tensor *a, kn_tensor *b, kn_tensor *c, const kn_addcmul_params *params)             \
     {                                                                                                                  \
         return kn_invoke(&kn_##name##_op, params, a, b, c);                                                            \
     }
 static const kn_op_param value_row[] = {KN_PARAM(kn_addcmul_params, value)};
-MIXTURE(addcmul, addcmul, , false, KN_DTYPES_NUMBERS)
-MIXTURE(addcmul, addcmul_, _, true, KN_DTYPES_NUMBERS)
-MIXTURE(addcdiv, addcdiv, , false, KN_DTYPES_FLOATING)
-MIXTURE(addcdiv, addcdiv_, _, true, KN_DTYPES_FLOATING)
+MIXTURE(addcmul, KN_DTYPES_NUMBERS)
+MIXTURE(addcdiv, KN_DTYPES_FLOATING)
 
 kn_addcmul_params kn_addcmul_params_init(void) { return (kn_addcmul_params){KN_ADDCMUL_DEFAULTS}; }

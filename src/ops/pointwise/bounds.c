@@ -1,6 +1,6 @@
 /* ops/pointwise/bounds.c - clamping to two bounds: clamp, hardtanh, relu6, and a sum with an activation. The values are
- * the same; as in PyTorch, the gradients differ where x is NaN or equals a bound: clamp's is that of where(p <= x <= q,
- * x, bound); the others are 0 at the bounds too, so that they follow from the result alone. */
+ * the same, and the gradients are 0 at the bounds; as in PyTorch, they differ where x is NaN: clamp's is 0, that of the
+ * others, which follows from the result alone, passes. */
 #include <koine/pointwise.h>
 #include <math.h>
 
@@ -12,12 +12,14 @@
 /* NaN passes through; a NaN bound has no effect, because comparisons with it are false. */
 #define CUT "a < p ? p : a > q ? q : a"
 #define CUT_GRADIENT "y <= p || y >= q ? (T)0 : g"
+/* An infinite bound is absent. */
+#define CLAMP_GRADIENT "(a > p || p - p != 0) && (a < q || q - q != 0) ? g : (T)0"
 
 static double cut(double v, double low, double high) { return v < low ? low : v > high ? high : v; }
 
 /* If p > q, everything becomes q. */
 KN_ELEMENTWISE_TABLE(clamp, KN_NUMBERS, "a", "pq", KN_NO_VECTORS, "a > q ? q : a < p ? (p > q ? q : p) : a",
-                     KN_GRADIENTS("a >= p && a <= q ? g : (T)0"), cut(a, p > q ? q : p, q), .bounds = true);
+                     KN_GRADIENTS(CLAMP_GRADIENT), cut(a, p > q ? q : p, q), .bounds = true);
 KN_ELEMENTWISE_TABLE(hardtanh, KN_NUMBERS, "a", "pq", KN_NO_VECTORS, CUT, KN_GRADIENTS(CUT_GRADIENT), cut(a, p, q),
                      .bounds = true);
 static kn_status check_floating(const kn_call *call)
@@ -66,24 +68,22 @@ static kn_status relu6_enter(kn_entry *entry)
     return KN_OK;
 }
 
-#define BOUNDED(op_name, in_place_, table, params_, enter_)                                                            \
+#define BOUNDED(op_name, table, params_, enter_)                                                                       \
     {                                                                                                                  \
-        KN_ELEMENTWISE_FIELDS(op_name, in_place_, true, table), .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS},        \
-                                                                .params = params_, .enter = enter_                     \
+        KN_ELEMENTWISE_FIELDS(op_name, false, true, table), .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS},            \
+                                                            .params = params_, .enter = enter_                         \
     }
 #define INFINITE                                                                                                       \
     {                                                                                                                  \
         false, 0, (double)INFINITY                                                                                     \
     }
-#define CLAMP_OP(op_name, in_place_)                                                                                   \
-    BOUNDED(op_name, in_place_, &clamp_table,                                                                          \
-            KN_PARAMS(kn_scalar_args, clamp_rows, {{false, 0, -(double)INFINITY}, INFINITE}), clamp_enter)
-const kn_op kn_clamp_op = CLAMP_OP("clamp", false);
-const kn_op kn_clamp__op = CLAMP_OP("clamp_", true);
+const kn_op kn_clamp_op =
+    BOUNDED("clamp", &clamp_table, KN_PARAMS(kn_scalar_args, clamp_rows, {{false, 0, -(double)INFINITY}, INFINITE}),
+            clamp_enter);
 const kn_op kn_hardtanh_op =
-    BOUNDED("hardtanh", false, &hardtanh_table,
-            KN_PARAMS(kn_scalar_args, hardtanh_rows, {{true, -1, -1}, {true, 1, 1}}), hardtanh_enter);
-const kn_op kn_relu6_op = BOUNDED("relu6", false, &hardtanh_table, KN_NO_PARAMS, relu6_enter);
+    BOUNDED("hardtanh", &hardtanh_table, KN_PARAMS(kn_scalar_args, hardtanh_rows, {{true, -1, -1}, {true, 1, 1}}),
+            hardtanh_enter);
+const kn_op kn_relu6_op = BOUNDED("relu6", &hardtanh_table, KN_NO_PARAMS, relu6_enter);
 
 kn_clamp_params kn_clamp_params_init(void) { return (kn_clamp_params){KN_CLAMP_DEFAULTS}; }
 
@@ -93,14 +93,11 @@ static kn_tensor *bounded(const kn_op *op, kn_tensor *x, double low, double high
     return kn_invoke(op, &params, x);
 }
 
-static kn_tensor *clamp(const kn_op *op, kn_tensor *x, const kn_clamp_params *params)
+kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params)
 {
     params = params ? params : &(kn_clamp_params){KN_CLAMP_DEFAULTS};
-    return bounded(op, x, params->min, params->max);
+    return bounded(&kn_clamp_op, x, params->min, params->max);
 }
-
-kn_tensor *kn_clamp_with(kn_tensor *x, const kn_clamp_params *params) { return clamp(&kn_clamp_op, x, params); }
-kn_tensor *kn_clamp_with_(kn_tensor *x, const kn_clamp_params *params) { return clamp(&kn_clamp__op, x, params); }
 
 kn_tensor *kn_hardtanh(kn_tensor *x, double min_val, double max_val)
 {

@@ -61,12 +61,10 @@ KN_NUMBER_AFTER(floor_divide_scalar, FLOOR_DIVIDE);
 KN_NUMBER_AFTER(remainder_scalar, PYTHONS);
 KN_NUMBER_AFTER(fmod_scalar, CS);
 
-KN_OF_TWO(floor_divide, floor_divide, false, true, KN_DTYPES_NUMBERS)
+KN_OF_TWO(floor_divide, floor_divide, false, false, KN_DTYPES_NUMBERS)
 KN_OF_TWO(remainder, remainder, false, true, KN_DTYPES_NUMBERS)
 KN_OF_TWO(fmod, fmod, false, true, KN_DTYPES_NUMBERS)
-KN_OF_TWO(floor_divide, floor_divide_, true, true, KN_DTYPES_NUMBERS)
-KN_OF_TWO(remainder, remainder_, true, true, KN_DTYPES_NUMBERS)
-KN_OF_NUMBER(floor_divide_scalar, floor_divide_scalar, false, true, KN_DTYPES_NUMBERS, kn_floor_divide_scalar_with)
+KN_OF_NUMBER(floor_divide_scalar, floor_divide_scalar, false, false, KN_DTYPES_NUMBERS, kn_floor_divide_scalar_with)
 KN_OF_NUMBER(remainder_scalar, remainder_scalar, false, true, KN_DTYPES_NUMBERS, kn_remainder_scalar_with)
 KN_OF_NUMBER(fmod_scalar, fmod_scalar, false, true, KN_DTYPES_NUMBERS, kn_fmod_scalar_with)
 

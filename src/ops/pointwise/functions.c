@@ -15,14 +15,6 @@ KN_FUNCTION(reciprocal, KN_REAL, "(T)1 / a", "-g * y * y", 1 / a)
 
 KN_OF_ONE(sign, sgn, false, true, KN_DTYPES_NUMBERS)
 
-/* In place; real functions cannot be stored in integers. */
-KN_OF_ONE(neg, neg_, true, true, KN_DTYPES_NUMBERS)
-KN_OF_ONE(abs, abs_, true, true, KN_DTYPES_NUMBERS)
-KN_OF_ONE(square, square_, true, true, KN_DTYPES_NUMBERS)
-KN_OF_ONE(sqrt, sqrt_, true, true, KN_DTYPES_FLOATING)
-KN_OF_ONE(rsqrt, rsqrt_, true, true, KN_DTYPES_FLOATING)
-KN_OF_ONE(reciprocal, reciprocal_, true, true, KN_DTYPES_FLOATING)
-
 /* --- exponentials and logarithms ---------------------------------------------------------------------------------- */
 
 #define LN_10 "(T)2.302585092994045684018"
@@ -31,8 +23,6 @@ KN_FUNCTION(exp, KN_REAL, "exp(a)", "g * y", exp(a))
 KN_FUNCTION(exp2, KN_REAL, "exp2(a)", "g * y * " KN_LN_2, exp2(a))
 KN_FUNCTION(expm1, KN_REAL, "expm1(a)", "g * (y + 1)", expm1(a))
 KN_FUNCTION(log, KN_REAL, "log(a)", "g / a", log(a))
-KN_OF_ONE(exp, exp_, true, true, KN_DTYPES_FLOATING)
-KN_OF_ONE(log, log_, true, true, KN_DTYPES_FLOATING)
 KN_FUNCTION(log2, KN_REAL, "log2(a)", "g / (a * " KN_LN_2 ")", log2(a))
 KN_FUNCTION(log10, KN_REAL, "log10(a)", "g / (a * " LN_10 ")", log10(a))
 KN_FUNCTION(log1p, KN_REAL, "log1p(a)", "g / (a + 1)", log1p(a))
@@ -50,7 +40,6 @@ KN_FUNCTION(atan, KN_REAL, "atan(a)", "g / (1 + a * a)", atan(a))
 KN_FUNCTION(sinh, KN_REAL, "sinh(a)", "g * cosh(a)", sinh(a))
 KN_FUNCTION(cosh, KN_REAL, "cosh(a)", "g * sinh(a)", cosh(a))
 KN_FUNCTION(tanh, KN_REAL, "tanh(a)", "g * (1 - y * y)", tanh(a))
-KN_OF_ONE(tanh, tanh_, true, true, KN_DTYPES_FLOATING)
 KN_FUNCTION(asinh, KN_REAL, "asinh(a)", "g / sqrt(a * a + 1)", asinh(a))
 KN_FUNCTION(acosh, KN_REAL, "acosh(a)", "g / sqrt(a * a - 1)", acosh(a))
 KN_FUNCTION(atanh, KN_REAL, "atanh(a)", "g / (1 - a * a)", atanh(a))

@@ -92,19 +92,12 @@ static kn_status choose_by_exponent(kn_entry *entry)
 }
 
 const kn_op kn_pow_scalar_op = POWER_OP("pow_scalar", false, &power_table, choose_by_exponent);
-const kn_op kn_pow_scalar__op = POWER_OP("pow_scalar_", true, &power_table, choose_by_exponent);
 KN_OF_TWO(pow, pow, false, true, KN_DTYPES_NUMBERS)
-KN_OF_TWO(pow, pow_, true, true, KN_DTYPES_NUMBERS)
 KN_OF_NUMBER(rpow_scalar, rpow_scalar, false, true, KN_DTYPES_NUMBERS, kn_rpow_scalar_with)
 
 kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b)
 {
     return kn_invoke(&kn_pow_scalar_op, &(kn_scalar_args){{b}}, a);
-}
-
-kn_tensor *kn_pow_scalar_with_(kn_tensor *a, kn_scalar b)
-{
-    return kn_invoke(&kn_pow_scalar__op, &(kn_scalar_args){{b}}, a);
 }
 
 /* --- float_power, ldexp ------------------------------------------------------------------------------------------- */

@@ -9,8 +9,7 @@
 
 #define ROUNDING(name, function, reference)                                                                            \
     KN_UNARY(name, KN_NUMBERS, "kn_" #name "(a)", "g * 0", reference,                                                  \
-             .forward.functions = KN_BY_DTYPE("kn_" #name "(x)", "x", function "(x)"))                                 \
-    KN_OF_ONE(name, name##_, true, true, KN_DTYPES_NUMBERS)
+             .forward.functions = KN_BY_DTYPE("kn_" #name "(x)", "x", function "(x)"))
 ROUNDING(ceil, "ceil", ceil(a))
 ROUNDING(floor, "floor", floor(a))
 ROUNDING(trunc, "trunc", trunc(a))
@@ -56,19 +55,11 @@ static kn_status choose_decimals(kn_entry *entry)
     return KN_OK;
 }
 
-#define ROUND_WITH(suffix, in_place_)                                                                                  \
-    const kn_op kn_round##suffix##_op = {KN_ELEMENTWISE_FIELDS("round" #suffix, in_place_, true, &round_table),        \
-                                         .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS},                               \
-                                         .params = KN_PARAMS(kn_round_params, round_rows, KN_ROUND_DEFAULTS),          \
-                                         .enter = choose_decimals};                                                    \
-    kn_tensor *kn_round_with##suffix(kn_tensor *x, const kn_round_params *params)                                      \
-    {                                                                                                                  \
-        return kn_invoke(&kn_round##suffix##_op, params, x);                                                           \
-    }
 static const kn_op_param round_rows[] = {KN_PARAM(kn_round_params, decimals, .min = -30, .max = 30)};
-ROUND_WITH(, false)
-ROUND_WITH(_, true)
-kn_round_params kn_round_params_init(void) { return (kn_round_params){KN_ROUND_DEFAULTS}; }
+const kn_op kn_round_op = {
+    KN_ELEMENTWISE_FIELDS("round", false, true, &round_table), .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS},
+    .params = KN_PARAMS(kn_round_params, round_rows, KN_ROUND_DEFAULTS), .enter = choose_decimals};
+KN_PARAMS_FUNCTIONS(round, ROUND)
 
 /* --- what is not finite ------------------------------------------------------------------------------------------- */
 

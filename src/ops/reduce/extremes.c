@@ -112,6 +112,8 @@ static kn_status extreme_shape(kn_call *call)
     const kn_extreme_params *params = call->params;
     const kn_tensor *x = call->inputs[0];
 
+    if (e->only_place && x->dtype == KN_BOOL)
+        return kn_fail(KN_ERR_DTYPE, "not defined for bool tensors; convert with kn_to_dtype first");
     if (x->ndim > 0 && x->shape[params->dim] == 0)
         return kn_fail(KN_ERR_SHAPE, "there is no %s along dimension %d, whose size is 0", e->noun, params->dim);
     if (!e->only_place)
@@ -235,9 +237,10 @@ static kn_status extreme_enter(kn_entry *entry)
 
 static const kn_op_param along_rows[] = {KN_PARAM(kn_along_args, dim), KN_PARAM(kn_along_args, keepdim)};
 
-#define EXTREME_OP(id, gradient, recorded, ...)                                                                        \
+#define EXTREME_OP(id, dtypes_, gradient, recorded, ...)                                                               \
     const kn_op kn_##id##_op = {.name = #id,                                                                           \
                                 .inputs = {"x"},                                                                       \
+                                .dtypes = {dtypes_},                                                                   \
                                 .outputs = {__VA_ARGS__},                                                              \
                                 .params = KN_PARAMS(kn_along_args, along_rows),                                        \
                                 .enter = extreme_enter,                                                                \
@@ -251,10 +254,10 @@ static const kn_op_param along_rows[] = {KN_PARAM(kn_along_args, dim), KN_PARAM(
                                 .work = kn_work_reducing,                                                              \
                                 .backward_work = kn_grad_work_memory_bound,                                            \
                                 .detail = &id##_extreme};
-EXTREME_OP(max_dim, extreme_backward, extreme_backward_recorded, "values", "indices")
-EXTREME_OP(min_dim, extreme_backward, extreme_backward_recorded, "values", "indices")
-EXTREME_OP(argmax, NULL, NULL, "indices")
-EXTREME_OP(argmin, NULL, NULL, "indices")
+EXTREME_OP(max_dim, KN_DTYPES_ALL, extreme_backward, extreme_backward_recorded, "values", "indices")
+EXTREME_OP(min_dim, KN_DTYPES_ALL, extreme_backward, extreme_backward_recorded, "values", "indices")
+EXTREME_OP(argmax, KN_DTYPES_NUMBERS, NULL, NULL, "indices")
+EXTREME_OP(argmin, KN_DTYPES_NUMBERS, NULL, NULL, "indices")
 
 #define EXTREME_BACKWARD_OP(of)                                                                                        \
     {                                                                                                                  \
