@@ -207,7 +207,7 @@ static void make_metrics(kn_metric **metrics)
     metrics[AUROC] = kn_metric_auroc(.num_classes = C);
 }
 
-/* The last batch goes to other metrics, which are then merged; one of the others has integers of 32 bits, one halves. */
+/* The last batch goes to other metrics, which are then merged; one batch has targets of 32 bits. */
 TENSOR_TEST(figures_of_several_batches_are_those_of_all_rows)
 {
     static batch batches[BATCHES];

@@ -1,4 +1,4 @@
-/* test_trainer_metrics.c - the trainer with metrics of the program's choice, with loss modules, and in mixed precision. */
+/* test_trainer_metrics.c - the trainer with metrics of the program's choice, loss modules and mixed precision. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
