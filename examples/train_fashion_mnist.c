@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/class_report.h"
 #include "common/device_list.h"
 #include "common/fashion.h"
 #include "common/options.h"
@@ -25,11 +26,27 @@ static const char purpose[] = "Trains a convolutional network on Fashion-MNIST.\
                               "SIGTERM (128 plus the signal's number).";
 
 typedef struct settings {
-    const char *device, *devices, *data, *out, *profile;
+    const char *device, *devices, *data, *out, *profile, *precision;
+    kn_dtype dtype; /* that of --precision */
     int64_t epochs, batch_size, seed, patience, workers, limit;
     double lr;
-    bool resume, quiet, wide;
+    bool resume, quiet, wide, report;
 } settings;
+
+static int parse_precision(settings *s)
+{
+    static const struct {
+        const char *name;
+        kn_dtype dtype;
+    } precisions[] = {{"f32", KN_F32}, {"f16", KN_F16}, {"bf16", KN_BF16}};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(s->precision, precisions[i].name) == 0) {
+            s->dtype = precisions[i].dtype;
+            return OPTIONS_GO_ON;
+        }
+    fprintf(stderr, "%s: --precision %s: choose f32, f16 or bf16\n", program, s->precision);
+    return 2;
+}
 
 static int parse(settings *s, int argc, char **argv)
 {
@@ -49,13 +66,18 @@ static int parse(settings *s, int argc, char **argv)
         {"--out", "DIR", OPTION_TEXT, &s->out, 0, 0, "folder for history, checkpoints and plot"},
         {"--workers", "N", OPTION_WHOLE, &s->workers, 0, 64, "threads that prepare batches"},
         {"--limit", "N", OPTION_WHOLE, &s->limit, 0, 60000, "use only the first N images of each set; 0: all"},
+        {"--precision", "P", OPTION_TEXT, &s->precision, 0, 0,
+         "f32; f16 or bf16: products and convolutions on halves, float32 weights"},
+        {"--report", NULL, OPTION_FLAG, &s->report, 0, 0,
+         "at the end, precision, recall and F1 of each class, and the confusion matrix"},
         {"--profile", "DIR", OPTION_TEXT, &s->profile, 0, 0, "profile a few steps: a table, and DIR/trace.json"},
         {"--wide", NULL, OPTION_FLAG, &s->wide, 0, 0, "all columns of that table, even on a narrow terminal"},
         {"--resume", NULL, OPTION_FLAG, &s->resume, 0, 0,
          "continue from last.safetensors in --out, bit for bit like an uninterrupted run"},
         {"--quiet", NULL, OPTION_FLAG, &s->quiet, 0, 0, "no progress on stderr"},
     };
-    return options_parse(program, purpose, options, OPTION_COUNT(options), argc, argv);
+    const int usage = options_parse(program, purpose, options, OPTION_COUNT(options), argc, argv);
+    return usage == OPTIONS_GO_ON ? parse_precision(s) : usage;
 }
 
 /* The devices, and everything to be freed. */
@@ -126,7 +148,7 @@ static kn_status make_network(run *r, const settings *s)
     kn_free(summary);
     r->trainer = kn_trainer_new(.module = r->net, .optim = r->optim, .epochs = (int)s->epochs,
                                 .patience = (int)s->patience, .monitor = "val_acc", .mode = KN_MONITOR_MAX,
-                                .output = s->out, .resume = s->resume, .quiet = s->quiet);
+                                .output = s->out, .resume = s->resume, .quiet = s->quiet, .precision = s->dtype);
     return kn_status_of(r->trainer);
 }
 
@@ -151,6 +173,7 @@ int main(int argc, char **argv)
 {
     settings s = {.device = "auto",
                   .data = FASHION_DATA,
+                  .precision = "f32",
                   .out = "./out",
                   .epochs = 10,
                   .batch_size = 128,
@@ -174,6 +197,8 @@ int main(int argc, char **argv)
         kn_status profiled = step_profile_end(&profile);
         status = status == KN_OK ? profiled : status;
         show_results(&r, &s);
+        if (status == KN_OK && s.report)
+            status = class_report(r.trainer, r.test, fashion_classes, FASHION_CLASSES, s.out);
     }
     if (status != KN_OK)
         fprintf(stderr, "%s: %s\n", program, kn_error_message());

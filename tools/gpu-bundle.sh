@@ -12,10 +12,15 @@ command -v apt-get >/dev/null 2>&1 || {
     exit 1
 }
 
+# libjpeg-dev only names the package of the distribution: Debian's or Ubuntu's.
+jpeg="libjpeg62-turbo libjpeg62-turbo-dev"
+apt-cache show libjpeg-turbo8-dev >/dev/null 2>&1 && jpeg="libjpeg-turbo8 libjpeg-turbo8-dev libjpeg8 libjpeg8-dev"
+
 # Those of tools/packages.txt except compilers, the CPU driver and plotting tools, and the shared libraries of the
 # development packages.
 packages="ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-c-headers opencl-headers clinfo libclblast1 libclblast-dev
-    libcjson1 libcjson-dev libxxhash0 libxxhash-dev libcmocka0 libcmocka-dev zlib1g zlib1g-dev pkgconf pkgconf-bin libpkgconf3 dataset-fashion-mnist"
+    libcjson1 libcjson-dev libxxhash0 libxxhash-dev libcmocka0 libcmocka-dev zlib1g zlib1g-dev
+    libpng16-16 libpng-dev libjpeg-dev $jpeg pkgconf pkgconf-bin libpkgconf3 dataset-fashion-mnist"
 
 mkdir -p "$1"
 cd "$1"

@@ -16,5 +16,4 @@ enum {
     KN_CELL_MAX,
     KN_SCALAR_CELLS
 };
-enum { KN_ACCURACY_ROWS, KN_ACCURACY_COUNTS };                             /* one count per work-item */
 enum { KN_HISTOGRAM_VALUES, KN_HISTOGRAM_OUTSIDE, KN_HISTOGRAM_BINS = 4 }; /* below, above, NaN; the bins */

@@ -1,24 +1,8 @@
-/* train/device_log.cl - running statistics that stay on the device until they are read: scalars, accuracy,
+/* train/device_log.cl - running statistics that stay on the device until they are read: scalars and
  * histograms. */
 #include "train/device_log.clh"
 
-#if defined(TARGET)
-
-/* Counts the rows whose class is the target's. Each work-item adds to its own count, so no atomics are needed. */
-kernel void log_accuracy(KN_IN(classes), KN_IN(target), KN_INOUT(cells), const long rows)
-{
-    KN_BIND_IN(long, classes);
-    KN_BIND_IN(TARGET, target);
-    KN_BIND_OUT(long, cells);
-    long correct = 0;
-    KN_FOR (row, rows)
-        correct += classes[row] == (long)target[row];
-    if (get_global_id(0) == 0)
-        cells[KN_ACCURACY_ROWS] += rows;
-    cells[KN_ACCURACY_COUNTS + get_global_id(0)] += correct;
-}
-
-#elif defined(HISTOGRAM)
+#if defined(HISTOGRAM)
 
 /* The counter of x: 0 below, 1 above, 2 NaN, 3 + bin. The formula, in this order, is that of torch.histc on the CPU. */
 static int place_of(T x, T low, T high, int bins)

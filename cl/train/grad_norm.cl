@@ -44,7 +44,8 @@ kernel void norm_parts(SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLO
 }
 
 /* Each work-item sums a share of the gradients; there is one work-group. */
-kernel void norm_total(KN_IN(parts), KN_INOUT(cells), const long gradients, const long count)
+kernel void norm_total(KN_IN(parts), KN_INOUT(cells), const long gradients, const long count,
+                       const int skips_infinite)
 {
     KN_BIND_IN(T, parts);
     KN_BIND_OUT(long, cells);
@@ -63,5 +64,5 @@ kernel void norm_total(KN_IN(parts), KN_INOUT(cells), const long gradients, cons
     total = sum_group(sums, total);
 #endif
     if (get_local_id(0) == 0)
-        note_scalar(cells, sqrt(total), 1);
+        note_scalar(cells, sqrt(total), isfinite(total) || !skips_infinite);
 }

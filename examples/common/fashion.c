@@ -1,6 +1,9 @@
 /* common/fashion.c - the network and the data of the Fashion-MNIST examples. */
 #include "common/fashion.h"
 
+const char *const fashion_classes[FASHION_CLASSES] = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+                                                      "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
+
 kn_module *fashion_network(void)
 {
     kn_module *net = kn_nn_sequential_of(NULL, 0);

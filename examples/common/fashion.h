@@ -5,6 +5,9 @@
 
 #define FASHION_DATA "/usr/share/datasets/fashion-mnist"
 
+#define FASHION_CLASSES 10
+extern const char *const fashion_classes[FASHION_CLASSES]; /* their names */
+
 /* The convolutional network of the examples, with named layers. NULL with an error. */
 kn_module *fashion_network(void);
 

@@ -7,9 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const option *find_rest(const option *options, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (options[i].kind == OPTION_REST)
+            return &options[i];
+    return NULL;
+}
+
 static void show_usage(FILE *file, const char *program, const char *purpose, const option *options, int count)
 {
-    fprintf(file, "usage: %s [options]\n%s\n\n", program, purpose);
+    const option *rest = find_rest(options, count);
+    fprintf(file, "usage: %s [options]%s%s\n%s\n\n", program, rest ? " " : "", rest ? rest->name : "", purpose);
     for (int i = 0; i < count; i++) {
         const option *o = &options[i];
         char left[64];
@@ -54,6 +63,8 @@ static bool set_value(const option *o, const char *text)
     case OPTION_FLAG:
         *(bool *)o->target = true;
         return true;
+    case OPTION_REST:
+        break;
     }
     return false;
 }
@@ -114,7 +125,14 @@ int options_parse(const char *program, const char *purpose, const option *option
             return options_finish(program, 0);
         }
     }
+    const option *rest = find_rest(options, count);
     for (int i = 1; i < argc; i++) {
+        if (rest != NULL && argv[i][0] != '-') {
+            option_rest *found = rest->target;
+            found->items = argv + 1; /* they move to the front */
+            found->items[found->count++] = argv[i];
+            continue;
+        }
         if (!read_option(program, options, count, argc, argv, &i)) {
             show_usage(stderr, program, purpose, options, count);
             return 2;

@@ -60,6 +60,8 @@ KN_API int kn_dataset_field_count(const kn_dataset *dataset);
  * 0) is the list that kn_dataset_new takes. */
 KN_API const kn_field *kn_dataset_field(const kn_dataset *dataset, int index);
 KN_API int kn_dataset_find_field(const kn_dataset *dataset, const char *name); /* its number; -1 if there is none */
+/* The names of the classes by index, NULL-terminated; borrowed. NULL, without an error, if they are not known. */
+KN_API const char *const *kn_dataset_classes(const kn_dataset *dataset);
 
 /* torch.utils.data.TensorDataset: samples are the rows (dimension 0) of host tensors of equal length, one per field.
  * Keeps references to the tensors.
@@ -76,13 +78,14 @@ KN_API kn_dataset *kn_tensor_dataset_of(kn_tensor *const *tensors, int count, co
  * the message says how to get the data. */
 KN_API kn_dataset *kn_mnist_dataset(const char *directory, bool train);
 
-/* `base` with `transform` applied to some fields of each sample, in place. Takes ownership of `base`, also on failure.
+/* `base` with a function of your own applied to some fields of each sample, in place; for images, koine/transforms.h
+ * has functions. Takes ownership of `base`, also on failure.
  * `random`, for augmentation, is a seed derived from the loader's seed, the epoch and the sample; it is the same for
  * all fields of a sample, so an image and its mask are flipped together. Of a field that varies, field->shape[0] is the
  * sample's own length.
  *
- *     kn_dataset *normalized = kn_transform_dataset(base, kn_transform_normalize, &normalize);
- *     kn_dataset *blurred = kn_transform_dataset(normalized, blur, NULL, .fields = KN_NAMES("mask")); */
+ *     kn_dataset *scaled = kn_transform_dataset(base, scale, &factor);
+ *     kn_dataset *blurred = kn_transform_dataset(scaled, blur, NULL, .fields = KN_NAMES("mask")); */
 typedef kn_status (*kn_transform)(void *value, const kn_field *field, uint64_t random, void *user);
 typedef struct kn_transform_dataset_params {
     const char *const *fields; /* default NULL: the first field; else names, NULL-terminated: KN_NAMES("mask") */
@@ -94,15 +97,6 @@ KN_API kn_dataset *kn_transform_dataset_with(kn_dataset *base, kn_transform tran
 #define kn_transform_dataset(base, transform, user, ...)                                                               \
     KN_CALL(kn_transform_dataset_with(base, transform, user,                                                           \
                                       &(kn_transform_dataset_params){KN_TRANSFORM_DATASET_DEFAULTS, __VA_ARGS__}))
-
-/* Transforms for float32 images [C, H, W]: (x - mean) / std, where `user` points to a kn_normalize; a horizontal flip
- * with probability 1/2 (`user` is unused). */
-typedef struct kn_normalize {
-    int channels;
-    const float *mean, *std;
-} kn_normalize;
-KN_API kn_status kn_transform_normalize(void *value, const kn_field *field, uint64_t random, void *user);
-KN_API kn_status kn_transform_random_horizontal_flip(void *value, const kn_field *field, uint64_t random, void *user);
 
 /* --- the loader ------------------------------------------------------------------------------- *
  * Worker threads gather batches in host memory. Then a batch is collated: by default it is copied from pinned memory to
@@ -117,6 +111,7 @@ typedef struct kn_batch {
     kn_tensor *input;         /* the field named "input"; NULL if there is none */
     kn_tensor *target;        /* the field named "target"; likewise */
     const char *const *names; /* of the fields */
+    uint64_t random;          /* of the loader's seed, the epoch and the batch; for collate functions */
 } kn_batch;
 
 /* The field of that name; borrowed. If there is none, NULL with a sticky error that lists the names. */

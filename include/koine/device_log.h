@@ -24,6 +24,7 @@
 #define KOINE_DEVICE_LOG_H
 
 #include <koine/common.h>
+#include <koine/metrics.h>
 #include <koine/module.h>
 #include <koine/status.h>
 
@@ -40,6 +41,8 @@ KN_API void kn_device_log_free(kn_device_log *log); /* NULL allowed; does not wa
 
 KN_API int kn_device_log_add_scalar(kn_device_log *log, const char *name);
 KN_API int kn_device_log_add_accuracy(kn_device_log *log, const char *name);
+/* Any metric (koine/metrics.h); its parameters are copied, not what it has seen. */
+KN_API int kn_device_log_add_metric(kn_device_log *log, const char *name, const kn_metric *metric);
 
 /* torch.histc: `bins` (1 to KN_MAX_BINS) of equal width from min to max, with max in the last one; values outside and
  * NaN are counted separately. An update is KN_ERR_ARGUMENT if min and max are not a valid range in the values'
@@ -64,6 +67,8 @@ KN_API kn_status kn_device_log_scalar(kn_device_log *log, int entry, kn_tensor *
 /* output [n, classes, ...] and target classes [n, ...] (whole numbers): counts the rows whose largest output (the first
  * of equal ones) is the target's. */
 KN_API kn_status kn_device_log_accuracy(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target);
+/* Of any metric: output and target as of kn_metric_update. */
+KN_API kn_status kn_device_log_metric(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target);
 KN_API kn_status kn_device_log_histogram(kn_device_log *log, int entry, kn_tensor *values); /* of any shape */
 
 /* Of the parameters' current gradients; a parameter without a gradient counts as 0. Call it between kn_backward and
@@ -91,7 +96,7 @@ KN_API int kn_device_log_requests(const kn_device_log *log); /* pending, or arri
 
 typedef enum kn_log_statistic {
     KN_FIGURE_LAST, /* the latest value */
-    KN_FIGURE_MEAN, /* weighted; of an accuracy the share of correct rows */
+    KN_FIGURE_MEAN, /* weighted; of a metric of one value that value */
     KN_FIGURE_MIN,
     KN_FIGURE_MAX,    /* both NaN after a NaN value */
     KN_FIGURE_SUM,    /* of value times weight; of an accuracy the correct rows */
@@ -99,8 +104,8 @@ typedef enum kn_log_statistic {
     KN_FIGURE_COUNT   /* updates; of an accuracy the rows; of a histogram the values */
 } kn_log_statistic;
 
-/* NaN if there is no such value: an entry without updates (its sum, weight and count are 0), the minimum of an
- * accuracy, an entry that does not exist. */
+/* NaN if there is no such value: an entry without updates (its sum, weight and count are 0), the minimum of a metric,
+ * AUROC after kn_device_log_poll and kn_device_log_wait, an entry that does not exist. */
 KN_API double kn_device_log_value(const kn_device_log *log, int entry, kn_log_statistic figure);
 
 /* The number of a scalar's or gradient norm's first update with a NaN or infinite value, from 1; 0 if there was none.

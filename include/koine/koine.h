@@ -26,6 +26,8 @@
 #include <koine/generator.h>
 #include <koine/grad_scaler.h>
 #include <koine/graph.h>
+#include <koine/image.h>
+#include <koine/image_data.h>
 #include <koine/index.h>
 #include <koine/init.h>
 #include <koine/io.h>
@@ -39,6 +41,7 @@
 #include <koine/matmul.h>
 #include <koine/memory.h>
 #include <koine/models.h>
+#include <koine/metrics.h>
 #include <koine/module.h>
 #include <koine/native.h>
 #include <koine/nn.h>
@@ -61,6 +64,7 @@
 #include <koine/stream.h>
 #include <koine/tensor.h>
 #include <koine/train.h>
+#include <koine/transforms.h>
 #include <koine/usage.h>
 #include <koine/version.h>
 #include <koine/vision.h>

@@ -5,25 +5,14 @@
 
 #include <koine/common.h>
 #include <koine/data.h>
+#include <koine/grad_scaler.h>
 #include <koine/io.h>
 #include <koine/lr_scheduler.h>
+#include <koine/metrics.h>
 #include <koine/module.h>
 #include <koine/optim.h>
 
 KN_BEGIN_DECLS
-
-/* --- metrics: accumulated on the device, read once per report --------------------------------- *
- * Each holds one value; koine/device_log.h holds many and reads them in one transfer. */
-
-typedef struct kn_metric kn_metric;
-KN_API kn_metric *kn_metric_accuracy(void); /* fraction of rows whose argmax over dimension 1 is the target class */
-KN_API kn_metric *kn_metric_mean(void);     /* mean of the values (a running loss), weighted by the batch size */
-KN_API void kn_metric_free(kn_metric *metric);
-KN_API void kn_metric_reset(kn_metric *metric);
-/* Adds the output and target of one batch (kn_metric_mean: a scalar, NULL, and the batch size as weight). Does not
- * wait. */
-KN_API kn_status kn_metric_update(kn_metric *metric, kn_tensor *output, kn_tensor *target, int64_t weight);
-KN_API kn_status kn_metric_compute(kn_metric *metric, double *value); /* waits for the device */
 
 /* --- history ---------------------------------------------------------------------------------- *
  * A table of numbers with named columns: one row per epoch or logged step. */
@@ -31,7 +20,7 @@ KN_API kn_status kn_metric_compute(kn_metric *metric, double *value); /* waits f
 typedef struct kn_history kn_history;
 KN_API int kn_history_epochs(const kn_history *history); /* rows */
 KN_API int kn_history_columns(const kn_history *history);
-/* "epoch", "train_loss", "train_acc", "val_loss", "val_acc", "grad_norm", "lr" */
+/* "epoch", "train_loss", "train_acc" and those of other metrics, "val_loss", "val_acc", ..., "grad_norm", "lr" */
 KN_API const char *kn_history_column(const kn_history *history, int column);
 KN_API double kn_history_value(const kn_history *history, int epoch, int column);
 KN_API kn_status kn_history_save_csv(const kn_history *history, const char *path);
@@ -55,9 +44,9 @@ KN_API char *kn_history_table(const kn_history *history); /* text; the caller fr
  * this protection.
  *
  * Resuming. last.safetensors holds the module, its best epoch, the optimizer with its hyperparameters (including the
- * current learning rate), the generators, the metrics so far, the states of callbacks, and the settings that affect
- * results. With the same settings, a run that ended in any way (completion, interrupt, kill) and is resumed gives the
- * same bits as an uninterrupted one; an unfinished epoch is repeated.
+ * current learning rate), the scale of gradients, the generators, the figures so far, the states of callbacks, and the
+ * settings that affect results. With the same settings, a run that ended in any way (completion, interrupt, kill) and
+ * is resumed gives the same bits as an uninterrupted one; an unfinished epoch is repeated.
  * - The optimizer's saved hyperparameters override those of the new optimizer; a difference logs a warning with both
  *   values. To change the learning rate, set it in on_fit_start, which is called after resuming.
  * - A different batch size, seed, shuffling, number of samples, device, dtype or number of devices is used as given,
@@ -75,6 +64,13 @@ KN_API char *kn_history_table(const kn_history *history); /* text; the caller fr
  *     } */
 typedef kn_tensor *(*kn_loss_function)(kn_tensor *const *outputs, const kn_batch *batch, void *user);
 
+/* A metric (koine/metrics.h) and its name in the history: letters, digits, "_" and "-". */
+typedef struct kn_named_metric {
+    const char *name;
+    const kn_metric *metric;
+} kn_named_metric;
+#define KN_METRICS(...) ((const kn_named_metric[]){__VA_ARGS__, {NULL, NULL}})
+
 typedef enum kn_monitor_mode { KN_MONITOR_MIN = 0, KN_MONITOR_MAX } kn_monitor_mode;
 
 typedef struct kn_trainer_params {
@@ -86,14 +82,33 @@ typedef struct kn_trainer_params {
     const char *target;    /* default NULL: "target". Name of the field used by accuracy and cross entropy; copied */
     kn_loss_function loss; /* default NULL: cross entropy of the first output and the target */
     void *loss_user;
-    /* default true: also the columns train_acc and val_acc, for the first output. The targets must be class indices
-     * (integers): for others, such as probabilities, kn_trainer_fit is KN_ERR_DTYPE before training */
+    /* default NULL; or instead of `loss` a module (koine/nn/loss.h). Its last input is the target, those before it the
+     * first outputs of `module`. Losses without a target, or with it elsewhere, need a loss function */
+    kn_module *loss_module;
+    /* default true: the metric kn_metric_accuracy() named "acc", before those of `metrics` */
     bool accuracy;
-    int epochs;       /* default 10 */
-    int patience;     /* default 5 epochs without improvement; 0: never stop early */
-    double min_delta; /* default 0 */
-    /* default "val_loss" (without validation data: "train_loss"). Or train_acc, val_acc or, with log_grad_norm,
-     * grad_norm; kn_trainer_new rejects other names */
+    /* default NULL: no others. Each is computed from the first output and the target, over each epoch, and is the
+     * columns train_NAME and val_NAME of the history, NAME of the steps and of the progress bar; at most 15, of one
+     * value each:
+     *
+     *     .metrics = KN_METRICS({"f1", f1}, {"top5", top5})
+     *
+     * Their parameters are copied: the objects themselves are neither updated nor needed later. AUROC has no value in
+     * the middle of an epoch. For metrics of classes the targets must be integers: for others, such as probabilities,
+     * kn_trainer_fit is KN_ERR_DTYPE before training */
+    const kn_named_metric *metrics;
+    /* default KN_F32: as the module computes. KN_F16, KN_BF16: modules and losses are applied under autocast
+     * (koine/amp.h), and the parameters stay float32. With KN_F16 gradients are scaled by `grad_scaler`, or, if it is
+     * NULL, by one with the default parameters, new for each fit. Its state is part of last.safetensors. Callbacks,
+     * clipping and logged norms have the unscaled gradients; steps that it skips count as steps, and their infinite
+     * norms are left out of the mean */
+    kn_dtype precision;
+    kn_grad_scaler *grad_scaler; /* default NULL; with another precision it scales as well */
+    int epochs;                  /* default 10 */
+    int patience;                /* default 5 epochs without improvement; 0: never stop early */
+    double min_delta;            /* default 0 */
+    /* default "val_loss" (without validation data: "train_loss"). Or train_NAME, val_NAME of a metric ("val_acc") or,
+     * with log_grad_norm, grad_norm; kn_trainer_new rejects other names */
     const char *monitor;
     kn_monitor_mode mode; /* default min */
     const char *output;   /* the directory for the files above, created if missing; default NULL: no files */
@@ -101,9 +116,9 @@ typedef struct kn_trainer_params {
     bool quiet;           /* default false: progress on stderr, a bar on a terminal, else a line per epoch */
     /* Statistics of steps, kept on the device and read every `log_every` steps of an epoch, and at its last, in one
      * asynchronous transfer (default 0: never). They form the table kn_trainer_steps and, with `output`, steps.csv and
-     * steps.svg: step (counted from the start of the fit), epoch, loss and acc since the last row of the epoch, lr, and
-     * with log_grad_norm grad_norm (of this step) and grad_norm.NAME of each parameter. The files are written after
-     * each epoch and whenever the fit ends. */
+     * steps.svg: step (counted from the start of the fit), epoch, loss and the metrics since the last row of the epoch,
+     * lr, and with log_grad_norm grad_norm (of the last step) and grad_norm.NAME of each parameter. The files are
+     * written after each epoch and whenever the fit ends. */
     int log_every;
     bool log_grad_norm; /* default false; true: also the mean per epoch as a column of the history */
     /* default 0; number of bins of histograms of each parameter's gradient in the logged steps, from -log_range
@@ -121,12 +136,14 @@ typedef struct kn_trainer_params {
     kn_lr_scheduler *scheduler;
     bool scheduler_per_step; /* default false */
     /* default 1; n: gradients of n batches are added up, each loss divided by n, for one step of the optimizer (at the
-     * end of an epoch of what there is). The callbacks around steps are called for these steps only */
+     * end of an epoch of what there is). The callbacks around steps are called for these steps only, and norms and
+     * histograms are those of these steps */
     int accumulate;
     double clip_grad_norm; /* default 0: none; else kn_clip_grad_norm_ before each step and on_before_optimizer_step */
 } kn_trainer_params;
 #define KN_TRAINER_DEFAULTS                                                                                            \
-    .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss", .log_range = 1, .accumulate = 1
+    .accuracy = true, .epochs = 10, .patience = 5, .monitor = "val_loss", .log_range = 1, .accumulate = 1,             \
+    .precision = KN_F32
 KN_API kn_trainer_params kn_trainer_params_init(void);
 
 KN_API kn_trainer *kn_trainer_new_with(const kn_trainer_params *params);
@@ -142,6 +159,9 @@ KN_API kn_status kn_trainer_fit(kn_trainer *trainer, kn_loader *train, kn_loader
 
 /* Loss and accuracy over a loader, without gradients, in evaluation mode. accuracy may be NULL. */
 KN_API kn_status kn_trainer_evaluate(kn_trainer *trainer, kn_loader *data, double *loss, double *accuracy);
+/* Likewise, updates metrics with all of a loader's batches: kn_trainer_measure(trainer, test, &confusion, 1). They are
+ * not reset before. */
+KN_API kn_status kn_trainer_measure(kn_trainer *trainer, kn_loader *data, kn_metric *const *metrics, int num_metrics);
 
 KN_API const kn_history *kn_trainer_history(const kn_trainer *trainer); /* borrowed */
 KN_API const kn_history *kn_trainer_steps(const kn_trainer *trainer);   /* of logged steps (log_every); borrowed */

@@ -254,3 +254,5 @@ int kn_dataset_find_field(const kn_dataset *dataset, const char *name)
 {
     return dataset && name ? find(dataset, dataset->num_fields, name) : -1;
 }
+
+const char *const *kn_dataset_classes(const kn_dataset *dataset) { return dataset ? dataset->classes : NULL; }

@@ -15,6 +15,7 @@ struct kn_dataset {
     int input, target; /* the indices of the fields with these names, or -1 */
     /* If set, used instead of functions.get: `random` is the sample's random number (see kn_transform). */
     kn_status (*get_random)(void *self, int64_t index, uint64_t random, void *const *fields);
+    const char *const *classes; /* kn_dataset_classes: part of self, or of a dataset that self owns */
 };
 
 /* Like kn_dataset_new, with a status; `self` is destroyed on failure too. */

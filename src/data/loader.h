@@ -104,8 +104,8 @@ kn_status kn_loader_make(kn_loader *loader, kn_slot *slot, kn_prepared_batch *ba
 kn_status kn_loader_hand_over(kn_loader *loader, kn_prepared_batch *batch, kn_yielded_batch *given);
 void kn_loader_drop(kn_loader *loader, kn_prepared_batch *batch);
 
-/* loader_loop.c: the public batch with these fields. */
-kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields);
+/* loader_loop.c: the public batch `number` with these fields. */
+kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields, int64_t number);
 kn_yielded_batch *kn_loader_new_yielded(kn_loader *loader); /* freed with kn_free; NULL with an error */
 
 /* loader.c: the next batch; `more` is false at the end of the epoch. */

@@ -72,7 +72,7 @@ static kn_status collate(const kn_loader *loader, const kn_slot *slot, kn_tensor
     for (int i = 0; i < loader->num_fields; i++)
         if (!(fields[i] = filled(loader, slot, i, size)))
             return kn_error_status();
-    const kn_batch batch = kn_loader_describe(loader, fields);
+    const kn_batch batch = kn_loader_describe(loader, fields, slot->batch);
     kn_status status = loader->params.collate ? loader->params.collate(&batch, loader->params.collate_user)
                        : loader->stream       ? kn_collate_to_device(&batch, loader->device)
                                               : KN_OK;
@@ -155,6 +155,6 @@ kn_status kn_loader_hand_over(kn_loader *loader, kn_prepared_batch *batch, kn_yi
     status = kn_scope_adopt_all(batch->fields, loader->num_fields, given->fields);
     forget(loader, batch);
     if (status == KN_OK)
-        given->batch = kn_loader_describe(loader, given->fields);
+        given->batch = kn_loader_describe(loader, given->fields, loader->next_batch - 1);
     return status;
 }

@@ -4,11 +4,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/loader.h"
+#include "data/order.h"
 #include "tensor/tensor.h"
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields)
+kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields, int64_t number)
 {
     const kn_dataset *dataset = loader->dataset;
     return (kn_batch){.fields = fields,
@@ -16,7 +17,8 @@ kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields)
                       .size = kn_ndim(fields[0]) > 0 ? kn_size(fields[0], 0) : 1,
                       .input = dataset->input >= 0 ? fields[dataset->input] : NULL,
                       .target = dataset->target >= 0 ? fields[dataset->target] : NULL,
-                      .names = dataset->names};
+                      .names = dataset->names,
+                      .random = kn_batch_random(loader->params.seed, loader->epoch, number)};
 }
 
 kn_yielded_batch *kn_loader_new_yielded(kn_loader *loader)

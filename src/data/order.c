@@ -3,7 +3,7 @@
 
 #include "tensor/philox.h"
 
-enum { PURPOSE_ORDER = 0, PURPOSE_SAMPLE = 1, PURPOSE_NEXT = 2 };
+enum { PURPOSE_ORDER = 0, PURPOSE_SAMPLE = 1, PURPOSE_NEXT = 2, PURPOSE_BATCH = 3 };
 
 /* 64 random bits for (seed, epoch, index). Epochs stay below 2^62: the counter's top two bits are the purpose. */
 static uint64_t draw(uint64_t seed, uint64_t epoch, uint64_t index, uint32_t purpose)
@@ -52,6 +52,11 @@ void kn_shuffle(int64_t *items, int64_t count, uint64_t seed, int64_t epoch, int
 uint64_t kn_sample_random(uint64_t seed, int64_t epoch, int64_t index)
 {
     return draw(seed, (uint64_t)epoch, (uint64_t)index, PURPOSE_SAMPLE);
+}
+
+uint64_t kn_batch_random(uint64_t seed, int64_t epoch, int64_t batch)
+{
+    return draw(seed, (uint64_t)epoch, (uint64_t)batch, PURPOSE_BATCH);
 }
 
 uint64_t kn_next_random(uint64_t random) { return draw(random, 0, 0, PURPOSE_NEXT); }

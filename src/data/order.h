@@ -18,5 +18,8 @@ void kn_shuffle(int64_t *items, int64_t count, uint64_t seed, int64_t epoch, int
 /* The sample's own random number for augmentation. */
 uint64_t kn_sample_random(uint64_t seed, int64_t epoch, int64_t index);
 
+/* The batch's, for collate functions. */
+uint64_t kn_batch_random(uint64_t seed, int64_t epoch, int64_t batch);
+
 /* A number derived from `random`, practically independent of it. */
 uint64_t kn_next_random(uint64_t random);

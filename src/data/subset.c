@@ -53,6 +53,7 @@ static kn_status make(kn_dataset **made, kn_dataset *base, const int64_t *indice
         memcpy(data->indices, indices, (size_t)count * sizeof *indices);
     KN_TRY(kn_dataset_make(made, &functions, data, base->fields, base->num_fields));
     (*made)->get_random = get_random;
+    (*made)->classes = base->classes;
     return KN_OK;
 }
 

@@ -1,4 +1,4 @@
-/* data/transform.c - datasets with transformed fields, and the built-in transforms. */
+/* data/transform.c - datasets with fields transformed by a function of the user's. */
 #include <string.h>
 
 #include "base/error.h"
@@ -98,6 +98,7 @@ static kn_status make(kn_dataset **dataset, kn_dataset *base, kn_transform trans
         return status;
     data->base = base;
     made->get_random = get_random;
+    made->classes = base->classes;
     *dataset = made;
     return KN_OK;
 }
@@ -121,57 +122,4 @@ kn_dataset *kn_transform_dataset_with(kn_dataset *base, kn_transform transform, 
         kn_error_make_sticky();
     }
     return dataset;
-}
-
-/* --- transforms of images --------------------------------------------------------------------- */
-
-static kn_status check_image(const char *transform, const kn_field *field)
-{
-    if (field->dtype != KN_F32 || field->ndim != 3)
-        return kn_fail(KN_ERR_SHAPE, "%s: expected float32 images [channels, height, width], got %s of %d dimensions",
-                       transform, kn_dtype_name(field->dtype), field->ndim);
-    return KN_OK;
-}
-
-kn_status kn_transform_normalize(void *value, const kn_field *field, uint64_t random, void *user)
-{
-    (void)random;
-    const kn_normalize *parameters = user;
-    if (!value || !field || !parameters || !parameters->mean || !parameters->std)
-        return kn_fail(KN_ERR_ARGUMENT,
-                       "kn_transform_normalize: `user` must point to a kn_normalize with mean and std");
-    KN_TRY(check_image("kn_transform_normalize", field));
-    if (field->shape[0] != parameters->channels)
-        return kn_fail(KN_ERR_SHAPE, "kn_transform_normalize: mean and std are for %d channels, but the image has %lld",
-                       parameters->channels, (long long)field->shape[0]);
-    const int64_t size = field->shape[1] * field->shape[2];
-    float *values = value;
-    for (int channel = 0; channel < parameters->channels; channel++, values += size) {
-        const float mean = parameters->mean[channel], std = parameters->std[channel];
-        if (!(std > 0))
-            return kn_fail(KN_ERR_ARGUMENT, "kn_transform_normalize: std of channel %d is %g; it must be above 0",
-                           channel, (double)std);
-        for (int64_t i = 0; i < size; i++)
-            values[i] = (values[i] - mean) / std;
-    }
-    return KN_OK;
-}
-
-kn_status kn_transform_random_horizontal_flip(void *value, const kn_field *field, uint64_t random, void *user)
-{
-    (void)user;
-    if (!value || !field)
-        return kn_fail_argument_null("kn_transform_random_horizontal_flip", value ? "field" : "value");
-    KN_TRY(check_image("kn_transform_random_horizontal_flip", field));
-    if (random >> 63 == 0)
-        return KN_OK;
-    const int64_t width = field->shape[2], rows = field->shape[0] * field->shape[1];
-    float *row = value;
-    for (int64_t i = 0; i < rows; i++, row += width)
-        for (int64_t left = 0, right = width - 1; left < right; left++, right--) {
-            float held = row[left];
-            row[left] = row[right];
-            row[right] = held;
-        }
-    return KN_OK;
 }

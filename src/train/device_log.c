@@ -19,7 +19,10 @@ static void clear_entry(kn_log_entry *entry)
 {
     for (int i = 0; i < entry->num_parameters; i++)
         kn_release(entry->parameters[i]);
+    kn_metric_drop(&entry->samples);
     kn_free(entry->parameters);
+    kn_free(entry->sums);
+    kn_free(entry->values);
     kn_free(entry->name);
 }
 
@@ -74,7 +77,28 @@ int kn_device_log_add_scalar(kn_device_log *log, const char *name)
 
 int kn_device_log_add_accuracy(kn_device_log *log, const char *name)
 {
-    return add(log, name, (kn_log_entry){.kind = KN_ENTRY_ACCURACY, .cells = KN_ACCURACY_COUNTS + KN_ACCURACY_ITEMS});
+    return kn_log_add_metric(log, name, &kn_metric_plain_accuracy);
+}
+
+int kn_device_log_add_metric(kn_device_log *log, const char *name, const kn_metric *metric)
+{
+    if (metric != NULL)
+        return kn_log_add_metric(log, name, kn_metric_spec_of(metric));
+    kn_fail_argument_null("device_log_add_metric", "metric");
+    return -1;
+}
+
+int kn_log_add_metric(kn_device_log *log, const char *name, const kn_metric_spec *spec)
+{
+    const kn_metric_kind *kind = spec->kind;
+    const int64_t counts = kind->counts ? kind->counts(spec) : 0;
+    kn_log_entry entry = {.kind = KN_ENTRY_METRIC, .cells = kind->scalars * KN_SCALAR_CELLS + counts, .spec = *spec};
+    entry.sums = kn_calloc((size_t)kn_metric_sum_count(spec) + 1, sizeof *entry.sums);
+    entry.values = kn_calloc((size_t)kn_metric_value_count(spec), sizeof *entry.values);
+    if (entry.sums && entry.values)
+        return add(log, name, entry);
+    clear_entry(&entry);
+    return -1;
 }
 
 int kn_device_log_add_histogram(kn_device_log *log, const char *name, int bins, double min, double max)
@@ -108,7 +132,7 @@ int kn_device_log_add_grad_norm(kn_device_log *log, const char *name, kn_paramet
 
 kn_log_entry *kn_log_entry_of(const kn_device_log *log, int entry, kn_entry_kind kind, const char *function)
 {
-    static const char *const kinds[] = {"scalar", "accuracy", "histogram", "gradient norm"};
+    static const char *const kinds[] = {"scalar", "metric", "histogram", "gradient norm"};
     if (!log) {
         kn_fail_argument_null(function, "log");
         return NULL;
@@ -192,8 +216,10 @@ kn_status kn_device_log_reset(kn_device_log *log)
     if (!log)
         return kn_fail_argument_null("device_log_reset", "log");
     log->used = false;
-    for (int i = 0; i < log->count; i++)
+    for (int i = 0; i < log->count; i++) {
         log->entries[i].used = false;
+        kn_metric_drop(&log->entries[i].samples);
+    }
     log->stale = log->state != NULL;
     return kn_log_clear_stale(log);
 }

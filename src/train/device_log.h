@@ -5,11 +5,9 @@
 
 #include "tensor/tensor.h"
 #include "train/cells.h"
+#include "train/metric.h"
 
-typedef enum kn_entry_kind { KN_ENTRY_SCALAR, KN_ENTRY_ACCURACY, KN_ENTRY_HISTOGRAM, KN_ENTRY_NORM } kn_entry_kind;
-
-/* Counts of an accuracy: the maximum number of work-items of its kernel. */
-#define KN_ACCURACY_ITEMS 256
+typedef enum kn_entry_kind { KN_ENTRY_SCALAR, KN_ENTRY_METRIC, KN_ENTRY_HISTOGRAM, KN_ENTRY_NORM } kn_entry_kind;
 
 typedef struct kn_log_entry {
     char *name;
@@ -19,8 +17,12 @@ typedef struct kn_log_entry {
     double min, max;
     kn_tensor **parameters; /* norms; one reference each */
     int num_parameters;
-    bool used;      /* since the last reset */
-    kn_dtype dtype; /* of the values, once used */
+    bool skips_infinite;       /* norms: those that are not finite are left out of the mean */
+    kn_metric_spec spec;       /* metrics */
+    kn_metric_samples samples; /* of a metric that keeps them */
+    double *sums, *values;     /* scratch; those of samples as of the last read */
+    bool used;                 /* since the last reset */
+    kn_dtype dtype;            /* of the values, once used */
 } kn_log_entry;
 
 struct kn_device_log {
@@ -45,6 +47,16 @@ kn_log_entry *kn_log_entry_of(const kn_device_log *log, int entry, kn_entry_kind
 
 /* Before an update: makes sure that the state is on `device` and holds the entry's cells, with values of `dtype`. */
 kn_status kn_log_prepare(kn_device_log *log, kn_log_entry *entry, kn_device *device, kn_dtype dtype);
+
+/* Adds an entry of a metric with these parameters; its index, or -1. */
+int kn_log_add_metric(kn_device_log *log, const char *name, const kn_metric_spec *spec);
+/* A batch for a metric. `weight` for means, which need no target. */
+kn_status kn_log_update_metric(kn_device_log *log, kn_log_entry *entry, kn_tensor *output, kn_tensor *target,
+                               int64_t weight);
+/* A value for scalar number `index` of an entry: float32 or float64. */
+kn_status kn_log_note_scalar(kn_device_log *log, kn_log_entry *entry, int index, kn_tensor *value, int64_t weight);
+/* A metric's sums as last read, [kn_metric_sum_count]. */
+void kn_log_metric_sums(const kn_device_log *log, int entry, double *sums);
 
 /* The entry's cells as a kernel's argument. */
 static inline kn_arg kn_log_arg(const kn_device_log *log, const kn_log_entry *entry)

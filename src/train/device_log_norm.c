@@ -97,7 +97,8 @@ static kn_status launch(kn_device_log *log, const kn_log_entry *entry, const gra
         status = kn_run(kn_stream_current(g->device), .source = SOURCE, .options = kn_dtype_options(g->dtype),
                         .kernel = "norm_total", .operation = "device_log_grad_norm", .dims = 1, .global = {local},
                         .local = {local},
-                        KN_ARGS(kn_arg_tensor(parts), kn_log_arg(log, entry), kn_arg_i64(g->count), kn_arg_i64(count)));
+                        KN_ARGS(kn_arg_tensor(parts), kn_log_arg(log, entry), kn_arg_i64(g->count), kn_arg_i64(count),
+                                kn_arg_i32(entry->skips_infinite)));
     kn_release(parts);
     return status;
 }

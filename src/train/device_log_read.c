@@ -25,6 +25,25 @@ static kn_status make_room(kn_device_log *log, int64_t fetched)
     return KN_OK;
 }
 
+/* Metrics that keep samples are computed by a read; other ways to fetch, which must not wait, leave them unknown. */
+static void forget_samples(const kn_device_log *log)
+{
+    for (int i = 0; i < log->count; i++)
+        if (log->entries[i].kind == KN_ENTRY_METRIC && log->entries[i].spec.kind->compute_samples)
+            log->entries[i].values[0] = (double)NAN;
+}
+
+static kn_status compute_samples(const kn_device_log *log)
+{
+    forget_samples(log);
+    for (int i = 0; i < log->count; i++) {
+        const kn_log_entry *entry = &log->entries[i];
+        if (entry->samples.count > 0)
+            KN_TRY(kn_metric_compute_samples(&entry->spec, &entry->samples, entry->values));
+    }
+    return KN_OK;
+}
+
 kn_status kn_device_log_read(kn_device_log *log)
 {
     if (!log)
@@ -32,7 +51,9 @@ kn_status kn_device_log_read(kn_device_log *log)
     int64_t cells = log->state ? log->state->shape[0] : 0; /* 0: no update yet, nothing to fetch */
     KN_TRY(make_room(log, cells));
     KN_TRY(kn_log_clear_stale(log));
-    return log->state ? kn_read(log->state, log->figures, (size_t)cells * sizeof *log->figures) : KN_OK;
+    if (log->state)
+        KN_TRY(kn_read(log->state, log->figures, (size_t)cells * sizeof *log->figures));
+    return compute_samples(log);
 }
 
 /* Pinned memory for a request; the slot's is reused if it fits. */
@@ -79,6 +100,7 @@ static kn_status take(kn_device_log *log)
         KN_TRY(kn_read(log->requests[slot], log->figures, (size_t)cells * sizeof *log->figures));
     log->first_request = (slot + 1) % KN_LOG_REQUESTS;
     log->num_requests--;
+    forget_samples(log);
     return KN_OK;
 }
 
@@ -161,22 +183,36 @@ static double scalar_value(const int64_t *cells, kn_log_statistic figure)
     }
 }
 
-static double accuracy_value(const int64_t *cells, kn_log_statistic figure)
+void kn_log_metric_sums(const kn_device_log *log, int entry, double *sums)
 {
-    int64_t right = 0, rows = cells[KN_ACCURACY_ROWS];
-    for (int i = 0; i < KN_ACCURACY_ITEMS; i++)
-        right += cells[KN_ACCURACY_COUNTS + i];
-    switch (figure) {
-    case KN_FIGURE_MEAN:
-        return rows > 0 ? (double)right / (double)rows : (double)NAN;
-    case KN_FIGURE_SUM:
-        return (double)right;
-    case KN_FIGURE_WEIGHT:
-    case KN_FIGURE_COUNT:
-        return (double)rows;
-    default:
-        return (double)NAN;
+    const kn_metric_spec *spec = &log->entries[entry].spec;
+    const int64_t *cells = cells_of(log, entry), count = kn_metric_sum_count(spec);
+    for (int64_t i = 0; i < count; i++)
+        sums[i] = 0;
+    for (int s = 0; cells && s < spec->kind->scalars; s++, cells += KN_SCALAR_CELLS) {
+        sums[2 * s] = sum_of(cells);
+        sums[2 * s + 1] = (double)cells[KN_CELL_WEIGHT];
     }
+    for (int64_t i = 2 * spec->kind->scalars; cells && i < count; i++)
+        sums[i] = (double)*cells++;
+}
+
+/* Those of an accuracy are its counts, right and all. */
+static double metric_value(const kn_device_log *log, int index, kn_log_statistic figure)
+{
+    const kn_log_entry *entry = &log->entries[index];
+    const kn_metric_kind *kind = entry->spec.kind;
+    kn_log_metric_sums(log, index, entry->sums);
+    if (figure == KN_FIGURE_MEAN && kn_metric_value_count(&entry->spec) == 1) {
+        if (kind->compute)
+            kind->compute(&entry->spec, entry->sums, entry->values);
+        return entry->values[0];
+    }
+    if (kind != &kn_metric_accuracy_kind)
+        return (double)NAN;
+    return figure == KN_FIGURE_SUM                                   ? entry->sums[0]
+           : figure == KN_FIGURE_WEIGHT || figure == KN_FIGURE_COUNT ? entry->sums[1]
+                                                                     : (double)NAN;
 }
 
 double kn_device_log_value(const kn_device_log *log, int entry, kn_log_statistic figure)
@@ -188,8 +224,8 @@ double kn_device_log_value(const kn_device_log *log, int entry, kn_log_statistic
     case KN_ENTRY_SCALAR:
     case KN_ENTRY_NORM:
         return scalar_value(cells, figure);
-    case KN_ENTRY_ACCURACY:
-        return accuracy_value(cells, figure);
+    case KN_ENTRY_METRIC:
+        return metric_value(log, entry, figure);
     case KN_ENTRY_HISTOGRAM:
         break;
     }

@@ -1,14 +1,13 @@
-/* train/device_log_update.c - scalars, accuracies and histograms: one or two launches each, without waiting. */
+/* train/device_log_update.c - scalars, metrics and histograms, without waiting. */
 #include <math.h>
 #include <stdio.h>
 
-#include <koine/reduce.h>
-#include <koine/shape.h>
+#include <koine/amp.h>
+#include <koine/autograd.h>
 
 #include "base/error.h"
 #include "train/device_log.h"
 
-#define ROWS_PER_ITEM 16
 #define VALUES_PER_ITEM 4096
 #define HISTOGRAM_GROUPS 256
 
@@ -18,13 +17,9 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* --- scalars --------------------------------------------------------------------------------------------------- */
 
-kn_status kn_device_log_scalar(kn_device_log *log, int entry, kn_tensor *value, int64_t weight)
+/* Adds to scalar number `index` of an entry. */
+kn_status kn_log_note_scalar(kn_device_log *log, kn_log_entry *entry, int index, kn_tensor *value, int64_t weight)
 {
-    kn_log_entry *scalar = kn_log_entry_of(log, entry, KN_ENTRY_SCALAR, "device_log_scalar");
-    if (!scalar)
-        return kn_error_status();
-    if (!value)
-        return kn_fail_argument_null("device_log_scalar", "value");
     KN_TRY(kn_log_check_values("device_log_scalar", value));
     if (kn_numel(value) != 1 || weight < 0) {
         char text[KN_DESCRIBE];
@@ -32,62 +27,69 @@ kn_status kn_device_log_scalar(kn_device_log *log, int entry, kn_tensor *value, 
                        "device_log_scalar: needs a value of one element and a weight of 0 or more, not %s and %lld",
                        kn_tensor_describe(text, sizeof text, value), (long long)weight);
     }
-    KN_TRY(kn_log_prepare(log, scalar, value->storage->device, value->dtype));
+    KN_TRY(kn_log_prepare(log, entry, value->storage->device, value->dtype));
+    const int64_t cells = log->state->offset + entry->first + index * (int64_t)KN_SCALAR_CELLS;
     return kn_run(kn_tensor_stream(value), .source = SOURCE, .options = kn_dtype_options(value->dtype),
                   .kernel = "log_scalar", .operation = "device_log_scalar", .dims = 1, .global = {1},
-                  KN_ARGS(kn_arg_tensor(value), kn_log_arg(log, scalar), kn_arg_i64(weight)));
+                  KN_ARGS(kn_arg_tensor(value),
+                          kn_arg_buffer(log->state->storage->buffer, cells * (int64_t)sizeof(int64_t)),
+                          kn_arg_i64(weight)));
 }
 
-/* --- accuracy -------------------------------------------------------------------------------------------------- */
-
-/* output [n, classes, ...], target [n, ...]. */
-static kn_status check_accuracy(const kn_tensor *output, const kn_tensor *target)
+kn_status kn_device_log_scalar(kn_device_log *log, int entry, kn_tensor *value, int64_t weight)
 {
-    bool fits = output->ndim >= 2 && target->ndim == output->ndim - 1 && output->shape[0] == target->shape[0] &&
-                output->shape[1] > 0;
-    for (int d = 2; fits && d < output->ndim; d++)
-        fits = output->shape[d] == target->shape[d - 1];
+    kn_log_entry *scalar = kn_log_entry_of(log, entry, KN_ENTRY_SCALAR, "device_log_scalar");
+    if (!scalar)
+        return kn_error_status();
+    if (!value)
+        return kn_fail_argument_null("device_log_scalar", "value");
+    return kn_log_note_scalar(log, scalar, 0, value, weight);
+}
+
+/* --- metrics --------------------------------------------------------------------------------------------------- */
+
+static kn_status check_devices(const kn_log_entry *entry, const kn_tensor *output, const kn_tensor *target)
+{
+    const char *name = entry->spec.kind->name;
     char a[KN_DESCRIBE], b[KN_DESCRIBE];
-    if (!fits)
-        return kn_fail(KN_ERR_SHAPE,
-                       "device_log_accuracy: needs output [n, classes, ...] and target classes [n, ...], not %s and %s",
-                       kn_tensor_describe(a, sizeof a, output), kn_tensor_describe(b, sizeof b, target));
-    if (target->dtype != KN_I64 && target->dtype != KN_I32 && target->dtype != KN_U8)
-        return kn_fail(KN_ERR_DTYPE, "device_log_accuracy: target classes must be integers, not %s",
-                       kn_tensor_describe(b, sizeof b, target));
+    if (kn_device_is_host(output->storage->device))
+        return kn_fail(KN_ERR_DEVICE, "%s: the output is on the host: move it to a device with kn_to", name);
     if (target->storage->device != output->storage->device)
-        return kn_fail(KN_ERR_DEVICE, "device_log_accuracy: output is %s but target is %s",
+        return kn_fail(KN_ERR_DEVICE, "%s: output is %s but target is %s", name,
                        kn_tensor_describe(a, sizeof a, output), kn_tensor_describe(b, sizeof b, target));
     return KN_OK;
 }
 
-static kn_status count_rows(kn_device_log *log, const kn_log_entry *entry, kn_tensor *output, kn_tensor *target)
+kn_status kn_log_update_metric(kn_device_log *log, kn_log_entry *entry, kn_tensor *output, kn_tensor *target,
+                               int64_t weight)
 {
+    const kn_metric_spec *spec = &entry->spec;
+    if (kn_metric_is_mean(spec))
+        return kn_log_note_scalar(log, entry, 0, output, weight);
+    if (!target)
+        return kn_fail_argument_null(spec->kind->name, "target");
+    KN_TRY(check_devices(entry, output, target));
     KN_SCOPE;
-    const int64_t rows = kn_numel(target);
-    const size_t items = smaller(kn_work_items(kn_tensor_limits(target), rows, ROWS_PER_ITEM), KN_ACCURACY_ITEMS);
-    kn_tensor *classes;
-    char options[128];
+    KN_NO_GRAD;
+    const kn_dtype before = kn_autocast_enter(KN_DTYPE_DEFAULT);
+    kn_status status = spec->kind->update(log, entry, output, target);
+    kn_autocast_leave(before);
+    return status;
+}
 
-    KN_TRY(kn_status_of(classes = kn_argmax(output, 1, false)));
-    KN_TRY(kn_status_of(target = kn_contiguous(target)));
-    snprintf(options, sizeof options, "%s -DTARGET=%s", kn_dtype_options(output->dtype), kn_dtype_cl(target->dtype));
-    return kn_run(kn_tensor_stream(output), .source = SOURCE, .options = options, .kernel = "log_accuracy",
-                  .operation = "device_log_accuracy", .dims = 1, .global = {items},
-                  KN_ARGS(kn_arg_tensor(classes), kn_arg_tensor(target), kn_log_arg(log, entry), kn_arg_i64(rows)));
+kn_status kn_device_log_metric(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target)
+{
+    kn_log_entry *metric = kn_log_entry_of(log, entry, KN_ENTRY_METRIC, "device_log_metric");
+    if (!metric)
+        return kn_error_status();
+    if (!output)
+        return kn_fail_argument_null("device_log_metric", "output");
+    return kn_log_update_metric(log, metric, output, target, 1);
 }
 
 kn_status kn_device_log_accuracy(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target)
 {
-    kn_log_entry *accuracy = kn_log_entry_of(log, entry, KN_ENTRY_ACCURACY, "device_log_accuracy");
-    if (!accuracy)
-        return kn_error_status();
-    if (!output || !target)
-        return kn_fail_argument_null("device_log_accuracy", output ? "target" : "output");
-    KN_TRY(kn_log_check_values("device_log_accuracy", output));
-    KN_TRY(check_accuracy(output, target));
-    KN_TRY(kn_log_prepare(log, accuracy, output->storage->device, output->dtype));
-    return kn_numel(target) > 0 ? count_rows(log, accuracy, output, target) : KN_OK;
+    return kn_device_log_metric(log, entry, output, target);
 }
 
 /* --- histograms ------------------------------------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* train/epoch.c - one pass over the training data. */
 #include <koine/autograd.h>
 #include <koine/clip_grad.h>
+#include <koine/grad_scaler.h>
 #include <koine/pointwise.h>
 
 #include "train/trainer.h"
@@ -14,11 +15,20 @@ typedef struct training {
     kn_step_watch watch;
 } training;
 
-/* The gradients of one batch, or its part of those of several. */
+/* The gradients of one batch, or its part of those of several; scaled, if there is a scaler. */
 static kn_status add_gradients(const kn_trainer *trainer, kn_tensor *loss)
 {
     const int batches = trainer->params.accumulate;
-    return kn_backward(batches > 1 ? kn_mul_scalar(loss, 1.0 / batches) : loss);
+    loss = batches > 1 ? kn_mul_scalar(loss, 1.0 / batches) : loss;
+    return kn_backward(trainer->scaler != NULL ? kn_grad_scaler_scale(trainer->scaler, loss) : loss);
+}
+
+static kn_status step_optimizer(const kn_trainer *trainer)
+{
+    if (trainer->scaler == NULL)
+        return kn_optim_step(trainer->params.optim);
+    KN_TRY(kn_grad_scaler_step(trainer->scaler, trainer->params.optim));
+    return kn_grad_scaler_update(trainer->scaler);
 }
 
 /* A step with the gradients that have been added up. */
@@ -26,10 +36,13 @@ static kn_status update(training *pass, kn_tensor *loss)
 {
     kn_trainer *trainer = pass->trainer;
     const double max_norm = trainer->params.clip_grad_norm;
+    if (trainer->scaler != NULL)
+        KN_TRY(kn_grad_scaler_unscale_(trainer->scaler, trainer->params.optim));
+    KN_TRY(kn_steps_note_gradients(&pass->watch, pass->step));
     if (max_norm > 0 && kn_clip_grad_norm_(kn_module_parameters(trainer->params.module), max_norm) == NULL)
         return kn_error_status();
     KN_TRY(kn_trainer_call(trainer, KN_BEFORE_OPTIMIZER_STEP, pass->epoch, pass->step, loss));
-    KN_TRY(kn_optim_step(trainer->params.optim));
+    KN_TRY(step_optimizer(trainer));
     trainer->global_step++;
     if (trainer->params.scheduler != NULL && trainer->params.scheduler_per_step)
         KN_TRY(kn_lr_scheduler_step(trainer->params.scheduler));
@@ -44,9 +57,9 @@ static kn_status learn(training *pass, const kn_batch *batch)
     const int64_t batches = trainer->params.accumulate;
     if ((pass->step - 1) % batches == 0)
         kn_optim_zero_grad(trainer->params.optim);
-    KN_TRY(kn_trainer_apply(trainer, batch, trainer->params.accuracy, &applied));
+    KN_TRY(kn_trainer_apply(trainer, batch, trainer->num_metrics > 0, &applied));
     KN_TRY(add_gradients(trainer, applied.loss));
-    KN_TRY(kn_steps_note(&pass->watch, pass->step, &applied, batch->size));
+    KN_TRY(kn_steps_note(&pass->watch, &applied, batch->size));
     const bool is_time = pass->step % batches == 0 || pass->step == kn_loader_batches(pass->loader);
     return is_time ? update(pass, applied.loss) : KN_OK;
 }

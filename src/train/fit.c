@@ -41,9 +41,10 @@ static kn_status check_data(const kn_trainer *trainer, const kn_loader *train, c
         return kn_fail(KN_ERR_ARGUMENT, "trainer: the training data has no batches");
     if (validation != NULL && kn_loader_batches(validation) == 0)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: the validation data has no batches");
-    KN_TRY(kn_trainer_check_fields(trainer, train, "training data"));
+    const bool measure = trainer->num_metrics > 0;
+    KN_TRY(kn_trainer_check_fields(trainer, train, measure, "training data"));
     if (validation != NULL)
-        KN_TRY(kn_trainer_check_fields(trainer, validation, "validation data"));
+        KN_TRY(kn_trainer_check_fields(trainer, validation, measure, "validation data"));
     return kn_trainer_check_classes(trainer, train);
 }
 
@@ -63,17 +64,32 @@ static kn_status prepare_output(kn_trainer *trainer)
     return KN_OK;
 }
 
+/* That of the parameters, or a new one for float16. */
+static kn_status make_scaler(kn_trainer *trainer)
+{
+    if (trainer->params.grad_scaler != NULL || trainer->params.precision != KN_F16)
+        return KN_OK;
+    kn_grad_scaler_free(trainer->scaler);
+    return kn_status_of(trainer->scaler = kn_grad_scaler_new());
+}
+
 static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
 {
     kn_parameter_list list; /* caches the list here, where failure is reported */
     KN_TRY(kn_module_find_parameters(&list, trainer->params.module));
     forget_course(trainer);
-    KN_TRY(kn_history_start(&trainer->history, trainer->params.accuracy, validation != NULL,
+    const char *names[KN_TRAINER_METRICS];
+    for (int i = 0; i < trainer->num_metrics; i++)
+        names[i] = trainer->metrics[i].name;
+    KN_TRY(kn_history_start(&trainer->history, names, trainer->num_metrics, validation != NULL,
                             trainer->params.log_grad_norm));
+    KN_TRY(make_scaler(trainer));
     KN_TRY(kn_steps_start(trainer));
     KN_TRY(find_monitor(trainer, validation != NULL));
     KN_TRY(check_data(trainer, train, validation));
     kn_progress_start(&trainer->progress, trainer->params.quiet);
+    trainer->progress.num_metrics = trainer->num_metrics;
+    memcpy(trainer->progress.names, names, (size_t)trainer->num_metrics * sizeof *names);
     kn_trainer_note_settings(trainer, train, validation);
     KN_TRY(kn_trainer_keep_best(trainer)); /* the initial state, until there is a best epoch */
     return prepare_output(trainer);
@@ -84,7 +100,7 @@ static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *valid
 static kn_status validate(kn_trainer *trainer, kn_loader *loader, kn_pass_figures *figures)
 {
     kn_progress_phase(&trainer->progress, "validation", kn_loader_batches(loader));
-    KN_TRY(kn_trainer_run_evaluation(trainer, loader, trainer->params.accuracy, figures));
+    KN_TRY(kn_trainer_run_evaluation(trainer, loader, figures));
     if (figures->bad_step > 0)
         return kn_fail(KN_ERR_NUMERIC, "the validation loss became %s at epoch %d, batch %lld of %lld",
                        figures->is_nan ? "NaN" : "infinite", trainer->epoch + 1, (long long)figures->bad_step,
@@ -92,20 +108,21 @@ static kn_status validate(kn_trainer *trainer, kn_loader *loader, kn_pass_figure
     return KN_OK;
 }
 
+/* In the order of kn_history_start; `validation` may be NULL. */
 static kn_status append_row(kn_trainer *trainer, const kn_pass_figures *training, const kn_pass_figures *validation)
 {
     double row[KN_HISTORY_EPOCH_COLUMNS];
-    const kn_history *history = &trainer->history;
-    for (int c = 0; c < history->columns; c++) {
-        const char *name = history->names[c];
-        row[c] = strcmp(name, "epoch") == 0        ? trainer->epoch + 1
-                 : strcmp(name, "train_loss") == 0 ? training->loss
-                 : strcmp(name, "train_acc") == 0  ? training->accuracy
-                 : strcmp(name, "val_loss") == 0   ? validation->loss
-                 : strcmp(name, "val_acc") == 0    ? validation->accuracy
-                 : strcmp(name, "grad_norm") == 0  ? training->grad_norm
-                                                   : kn_optim_lr(trainer->params.optim);
+    const kn_pass_figures *const passes[] = {training, validation};
+    int n = 0;
+    row[n++] = trainer->epoch + 1;
+    for (int p = 0; p < 2 && passes[p] != NULL; p++) {
+        row[n++] = passes[p]->loss;
+        for (int i = 0; i < trainer->num_metrics; i++)
+            row[n++] = passes[p]->metrics[i];
     }
+    if (trainer->params.log_grad_norm)
+        row[n++] = training->grad_norm;
+    row[n++] = kn_optim_lr(trainer->params.optim);
     return kn_history_append(&trainer->history, row);
 }
 
@@ -126,12 +143,12 @@ static kn_status run_epoch(kn_trainer *trainer, kn_loader *train, kn_loader *val
     kn_progress *progress = &trainer->progress;
     kn_progress_epoch(progress, trainer->epoch + 1, trainer->params.epochs);
     KN_TRY(kn_trainer_call(trainer, KN_EPOCH_START, trainer->epoch + 1, 0, NULL));
-    kn_pass_figures figures, validated = {.loss = (double)NAN, .accuracy = (double)NAN};
+    kn_pass_figures figures, validated;
     KN_TRY(kn_trainer_train_epoch(trainer, train, &figures));
     double training_seconds = kn_clock_seconds() - progress->started;
     if (validation != NULL)
         KN_TRY(validate(trainer, validation, &validated));
-    KN_TRY(append_row(trainer, &figures, &validated));
+    KN_TRY(append_row(trainer, &figures, validation != NULL ? &validated : NULL));
     trainer->epoch++;
     bool is_best;
     KN_TRY(kn_trainer_note_epoch(trainer, &is_best));

@@ -25,23 +25,30 @@ kn_status kn_history_add_column(kn_history *history, const char *name)
     return KN_OK;
 }
 
-kn_status kn_history_start(kn_history *history, bool accuracy, bool validation, bool grad_norm)
+static kn_status add_prefixed(kn_history *history, const char *prefix, const char *name)
 {
-    const struct {
-        const char *name;
-        bool wanted;
-    } columns[KN_HISTORY_EPOCH_COLUMNS] = {{"epoch", true},
-                                           {"train_loss", true},
-                                           {"train_acc", accuracy},
-                                           {"val_loss", validation},
-                                           {"val_acc", validation && accuracy},
-                                           {"grad_norm", grad_norm},
-                                           {"lr", true}};
+    kn_text text = {0};
+    kn_text_format(&text, "%s%s", prefix, name);
+    char *column = kn_text_finish(&text);
+    kn_status status = column != NULL ? kn_history_add_column(history, column) : KN_ERR_MEMORY;
+    kn_free(column);
+    return status;
+}
+
+kn_status kn_history_start(kn_history *history, const char *const *metrics, int num_metrics, bool validation,
+                           bool grad_norm)
+{
+    static const char *const passes[] = {"train_", "val_"};
     kn_history_clear(history);
-    for (int c = 0; c < KN_HISTORY_EPOCH_COLUMNS; c++)
-        if (columns[c].wanted)
-            KN_TRY(kn_history_add_column(history, columns[c].name));
-    return KN_OK;
+    KN_TRY(kn_history_add_column(history, "epoch"));
+    for (int p = 0; p < (validation ? 2 : 1); p++) {
+        KN_TRY(add_prefixed(history, passes[p], "loss"));
+        for (int i = 0; i < num_metrics; i++)
+            KN_TRY(add_prefixed(history, passes[p], metrics[i]));
+    }
+    if (grad_norm)
+        KN_TRY(kn_history_add_column(history, "grad_norm"));
+    return kn_history_add_column(history, "lr");
 }
 
 kn_status kn_history_append(kn_history *history, const double *row)
@@ -87,12 +94,24 @@ double kn_history_value(const kn_history *history, int epoch, int column)
     return there ? history->values[(size_t)epoch * (size_t)history->columns + (size_t)column] : 0;
 }
 
+static void append_names(kn_text *text, const kn_history *history)
+{
+    for (int c = 0; c < history->columns; c++)
+        kn_text_format(text, "%s%s", c > 0 ? "," : "", history->names[c]);
+}
+
+char *kn_history_column_names(const kn_history *history)
+{
+    kn_text text = {0};
+    append_names(&text, history);
+    return kn_text_finish(&text);
+}
+
 static char *csv_of(const kn_history *history)
 {
     kn_text text = {0};
     char number[KN_NUMBER_TEXT];
-    for (int c = 0; c < history->columns; c++)
-        kn_text_format(&text, "%s%s", c > 0 ? "," : "", history->names[c]);
+    append_names(&text, history);
     kn_text_append(&text, "\n");
     for (int e = 0; e < history->epochs; e++) {
         for (int c = 0; c < history->columns; c++)

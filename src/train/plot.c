@@ -1,9 +1,10 @@
-/* train/plot.c - loss, accuracy, learning rate and gradient norm against epoch or step, as a script for gnuplot;
+/* train/plot.c - loss, metrics, learning rate and gradient norm against epoch or step, as a script for gnuplot;
  * base/plot.c runs it. */
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/plot.h"
 #include "train/history.h"
 #include "train/interrupt.h"
@@ -85,56 +86,104 @@ static void append_horizontal_axis(kn_text *script, const kn_history *history)
 
 /* --- panels ---------------------------------------------------------------------------------------------------- */
 
-/* The panels: one per figure, with one or two columns; drawn if the first exists. */
-static const struct panel {
-    const char *column, *validation, *title;
+/* A panel: one figure, with one or two columns. */
+typedef struct panel {
+    int column, validation; /* validation: -1 if there is none */
+    const char *title;
     bool is_share; /* from 0 to 1 */
     bool is_rate;  /* from zero, or logarithmic */
-} panels[] = {{"train_loss", "val_loss", "Loss", false, false},   {"loss", NULL, "Loss", false, false},
-              {"train_acc", "val_acc", "Accuracy", true, false},  {"acc", NULL, "Accuracy", true, false},
-              {"grad_norm", NULL, "Gradient norm", false, false}, {"lr", NULL, "Learning rate", false, true}};
-#define PANELS (sizeof panels / sizeof panels[0])
+} panel;
 
-static int count_panels(const kn_history *history)
+static const char *title_of(const char *figure)
+{
+    static const char *const titles[][2] = {
+        {"loss", "Loss"}, {"acc", "Accuracy"}, {"grad_norm", "Gradient norm"}, {"lr", "Learning rate"}};
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
+        if (strcmp(figure, titles[i][0]) == 0)
+            return titles[i][1];
+    return figure;
+}
+
+static bool starts_with(const char *name, const char *start) { return strncmp(name, start, strlen(start)) == 0; }
+
+/* The figure of a column, without the pass; NULL for columns that have no panel of their own. */
+static const char *figure_of(const char *column)
+{
+    if (strcmp(column, "epoch") == 0 || strcmp(column, "step") == 0 || starts_with(column, "val_") ||
+        starts_with(column, "grad_norm."))
+        return NULL;
+    return starts_with(column, "train_") ? column + strlen("train_") : column;
+}
+
+static int find_validation(const kn_history *history, const char *figure)
+{
+    for (int c = 0; c < history->columns; c++)
+        if (starts_with(history->names[c], "val_") && strcmp(history->names[c] + strlen("val_"), figure) == 0)
+            return c;
+    return -1;
+}
+
+/* Are all known values from 0 to 1? */
+static bool are_shares(const kn_history *history, int column, int validation)
+{
+    extent e = {0};
+    include(&e, history, column);
+    include(&e, history, validation);
+    return e.known && e.low >= 0 && e.high <= 1;
+}
+
+/* Sorts the learning rate last, and before it the norm of the gradients. */
+static int rank_of(const char *figure) { return strcmp(figure, "lr") == 0 ? 2 : strcmp(figure, "grad_norm") == 0; }
+
+/* Returns how many there are; `panels` may be NULL. */
+static int list_panels(const kn_history *history, panel *panels)
 {
     int count = 0;
-    for (size_t i = 0; i < PANELS; i++)
-        count += kn_history_find(history, panels[i].column) >= 0;
+    for (int rank = 0; rank < 3; rank++)
+        for (int c = 0; c < history->columns; c++) {
+            const char *figure = figure_of(history->names[c]);
+            if (figure == NULL || rank_of(figure) != rank)
+                continue;
+            const int validation = find_validation(history, figure);
+            if (panels != NULL)
+                panels[count] =
+                    (panel){.column = c,
+                            .validation = validation,
+                            .title = title_of(figure),
+                            .is_share = rank == 0 && strcmp(figure, "loss") != 0 && are_shares(history, c, validation),
+                            .is_rate = rank == 2};
+            count++;
+        }
     return count;
 }
 
-static void append_vertical_axis(kn_text *script, const kn_history *history, const struct panel *panel)
+static void append_vertical_axis(kn_text *script, const kn_history *history, const panel *p)
 {
     extent e = {0};
-    include(&e, history, kn_history_find(history, panel->column));
-    if (panel->validation != NULL)
-        include(&e, history, kn_history_find(history, panel->validation));
-    if (panel->is_rate && e.known && e.low > 0 && e.high / e.low >= DECADES) {
+    include(&e, history, p->column);
+    include(&e, history, p->validation);
+    if (p->is_rate && e.known && e.low > 0 && e.high / e.low >= DECADES) {
         append_logarithmic_axis(script, e);
         return;
     }
-    if (panel->is_rate && e.known) {
+    if (p->is_rate && e.known) {
         e.low = fmin(e.low, 0);
         e.high *= 1.1; /* often constant at its maximum: keep the line off the edge */
     }
-    append_linear_axis(script, e, panel->is_share);
+    append_linear_axis(script, e, p->is_share);
 }
 
 /* Marks points if there are few. */
-static void append_panel(kn_text *script, const kn_history *history, const struct panel *panel)
+static void append_panel(kn_text *script, const kn_history *history, const panel *p)
 {
     const char *with = history->epochs > 100 ? "lines" : "linespoints";
-    int column = kn_history_find(history, panel->column);
-    int validation = panel->validation != NULL ? kn_history_find(history, panel->validation) : -1;
-    if (column < 0)
-        return;
-    append_vertical_axis(script, history, panel);
-    kn_text_format(script, "set title '%s' offset 0, 0.6\nset key %s right\n", panel->title,
-                   panel->is_share ? "bottom" : "top");
-    kn_text_format(script, "plot $history using 1:%d with %s ls 1 %s", column + 1, with,
-                   panel->validation != NULL ? "title 'training'" : "notitle");
-    if (validation >= 0)
-        kn_text_format(script, ", $history using 1:%d with %s ls 2 title 'validation'", validation + 1, with);
+    append_vertical_axis(script, history, p);
+    kn_text_format(script, "set title '%s' noenhanced offset 0, 0.6\nset key %s right\n", p->title,
+                   p->is_share ? "bottom" : "top");
+    kn_text_format(script, "plot $history using 1:%d with %s ls 1 %s", p->column + 1, with,
+                   starts_with(history->names[p->column], "train_") ? "title 'training'" : "notitle");
+    if (p->validation >= 0)
+        kn_text_format(script, ", $history using 1:%d with %s ls 2 title 'validation'", p->validation + 1, with);
     kn_text_append(script, "\n");
 }
 
@@ -162,7 +211,7 @@ typedef struct layout {
 
 static layout layout_of(const kn_history *history)
 {
-    int count = count_panels(history);
+    int count = list_panels(history, NULL);
     if (count > 3)
         return (layout){.rows = (count + 1) / 2, .columns = 2, .width = 1000, .height = 360 * ((count + 1) / 2) + 40};
     return (layout){.rows = 1,
@@ -196,8 +245,12 @@ static void write_script(kn_text *script, const void *subject)
     kn_text_format(script, "set multiplot layout %d, %d ", l.rows, l.columns);
     append_title(script, history);
     kn_text_append(script, "\n");
-    for (size_t i = 0; i < PANELS; i++)
+    panel *panels = kn_calloc((size_t)list_panels(history, NULL), sizeof *panels);
+    const int count = panels != NULL ? list_panels(history, panels) : 0;
+    for (int i = 0; i < count; i++)
         append_panel(script, history, &panels[i]);
+    script->failed = script->failed || panels == NULL;
+    kn_free(panels);
     kn_text_append(script, "unset multiplot\n");
 }
 

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/layout.h"
 #include "base/utf8.h"
-#include "train/history.h"
 
 #define DRAW_SECONDS 0.1
 #define LOOK_SECONDS 0.5       /* when a bar is drawn */
@@ -50,7 +49,9 @@ void kn_progress_phase(kn_progress *progress, const char *phase, int64_t steps)
     progress->steps_done = progress->samples_done = 0;
     progress->started = progress->looked = kn_clock_seconds();
     progress->drawn = 0;
-    progress->loss = progress->accuracy = (double)NAN;
+    progress->loss = (double)NAN;
+    for (int i = 0; i < progress->num_metrics; i++)
+        progress->metrics[i] = (double)NAN;
 }
 
 bool kn_progress_step(kn_progress *progress, int64_t samples)
@@ -100,8 +101,9 @@ static void append_figures(kn_text *line, const kn_progress *progress, double no
         kn_text_format(line, "  %.0f samples/s  %s left", rate, format_time(time, left));
     if (!isnan(progress->loss))
         kn_text_format(line, "  loss %.4f", progress->loss);
-    if (!isnan(progress->accuracy))
-        kn_text_format(line, "  acc %.4f", progress->accuracy);
+    for (int i = 0; i < progress->num_metrics; i++)
+        if (!isnan(progress->metrics[i]))
+            kn_text_format(line, "  %s %.4f", progress->names[i], progress->metrics[i]);
 }
 
 static void append_head(kn_text *line, const kn_progress *progress)

@@ -6,6 +6,7 @@
 
 #include "base/terminal.h"
 #include "rt/program/build_progress.h"
+#include "train/history.h"
 
 typedef struct kn_progress {
     bool lines, bar; /* print lines at all; draw a bar, on a terminal */
@@ -15,9 +16,12 @@ typedef struct kn_progress {
     int64_t samples_done;
     double started; /* start of the phase, in seconds of kn_clock_seconds */
     double epoch_started;
-    double drawn;          /* when the bar was last drawn */
-    double looked;         /* when the figures were last read */
-    double loss, accuracy; /* as last read; NaN: none yet, or not computed */
+    double drawn;  /* when the bar was last drawn */
+    double looked; /* when the figures were last read */
+    double loss;   /* as last read; NaN: none yet, or not computed */
+    int num_metrics;
+    const char *names[KN_TRAINER_METRICS]; /* of metrics: borrowed */
+    double metrics[KN_TRAINER_METRICS];    /* likewise */
 
     /* Kernels being compiled: see rt/program/build_progress.h. */
     bool watches_builds;
@@ -37,7 +41,7 @@ void kn_progress_epoch(kn_progress *progress, int epoch, int epochs);
 void kn_progress_phase(kn_progress *progress, const char *phase, int64_t steps);
 
 /* After each step. Returns true when it is time to read the running figures, which costs a wait, into loss and
- * accuracy; less often when nothing is drawn. */
+ * metrics; less often when nothing is drawn. */
 bool kn_progress_step(kn_progress *progress, int64_t samples);
 void kn_progress_draw(kn_progress *progress); /* at most ten times a second */
 void kn_progress_clear(kn_progress *progress);

@@ -11,6 +11,7 @@
 #include "io/checkpoint.h"
 #include "nn/module.h"
 #include "optim/lr_scheduler.h"
+#include "optim/training_state.h"
 
 /* Gets a tensor from the file, which must have exactly this dtype and shape. */
 static kn_status fetch(const kn_tensor_file *file, const char *path, const char *name, kn_dtype dtype, int ndim,
@@ -26,6 +27,19 @@ static kn_status fetch(const kn_tensor_file *file, const char *path, const char 
     return KN_OK;
 }
 
+/* Files of earlier versions do not name the columns: the number is checked later. */
+static kn_status check_columns(const kn_trainer *trainer, const kn_tensor_file *file, const char *path)
+{
+    const char *saved = kn_tensor_file_metadata(file, "columns");
+    char *own = kn_history_column_names(&trainer->history);
+    kn_status status = own != NULL ? KN_OK : KN_ERR_MEMORY;
+    if (status == KN_OK && saved != NULL && strcmp(saved, own) != 0)
+        status =
+            kn_fail(KN_ERR_FORMAT, "cannot resume from %s: its figures are %s, those of this run %s", path, saved, own);
+    kn_free(own);
+    return status;
+}
+
 static kn_status check_metadata(const kn_trainer *trainer, const kn_tensor_file *file, const char *path)
 {
     const char *format = kn_tensor_file_metadata(file, "koine");
@@ -38,7 +52,7 @@ static kn_status check_metadata(const kn_trainer *trainer, const kn_tensor_file 
         return kn_fail(KN_ERR_ARGUMENT,
                        "%s was monitoring %s (%s); resuming with %s (%s) would compare different figures", path,
                        monitor != NULL ? monitor : "nothing", mode != NULL ? mode : "?", trainer->params.monitor, own);
-    return KN_OK;
+    return check_columns(trainer, file, path);
 }
 
 /* The progress of the fit as stored in the file, validated before use. */
@@ -127,6 +141,18 @@ static kn_status restore_schedule(kn_trainer *trainer, const kn_tensor_file *fil
     return status;
 }
 
+/* A run with another precision, which a warning tells, has none. */
+static kn_status restore_scale(kn_trainer *trainer, const kn_tensor_file *file, const char *path)
+{
+    if (trainer->scaler == NULL)
+        return KN_OK;
+    kn_tensor_list list;
+    KN_TRY(kn_checkpoint_get_list(file, "scaler.", &list));
+    kn_status status = list.count > 0 ? kn_grad_scaler_state_load(trainer->scaler, &list, path) : KN_OK;
+    kn_tensor_list_free(&list);
+    return status;
+}
+
 static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, const char *path)
 {
     fit_course course;
@@ -147,6 +173,7 @@ static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, cons
     KN_TRY(restore_replica_states(trainer, file, path));
     KN_TRY(kn_trainer_compare_settings(trainer, file, path));
     KN_TRY(restore_schedule(trainer, file, path));
+    KN_TRY(restore_scale(trainer, file, path));
     return kn_trainer_get_callbacks(trainer, file, path); /* last: callbacks may read everything else */
 }
 

@@ -12,7 +12,8 @@
  * below; "trainer.history", float64 [epochs, columns], and, if steps are logged, "trainer.steps" and
  * "trainer.histograms" likewise; "trainer.rng", the generator's state, and "trainer.rng.replicas", [devices - 1,
  * bytes], if the module runs on several devices; the states of callbacks (callbacks.c); "scheduler.state", if there is
- * a schedule. Metadata "monitor" and "mode", and "setting.NAME" (settings.c). */
+ * a schedule; "scaler.scale" and "scaler._growth_tracker", if gradients are scaled. Metadata "monitor", "mode" and
+ * "columns", and "setting.NAME" (settings.c). */
 enum {
     KN_PROGRESS_EPOCH,
     KN_PROGRESS_BEST_EPOCH,

@@ -14,6 +14,7 @@
 #include "io/checkpoint.h"
 #include "nn/module.h"
 #include "optim/lr_scheduler.h"
+#include "optim/training_state.h"
 #include "tensor/tensor.h"
 #include "train/resume.h"
 
@@ -135,15 +136,33 @@ static kn_status put_course(kn_trainer *trainer, kn_tensor_file *file)
     return put_replica_states(trainer, file);
 }
 
-static kn_status put_schedule(const kn_trainer *trainer, kn_tensor_file *file)
+/* Frees the list; `status` is how making it went. */
+static kn_status put_list(kn_tensor_file *file, const char *prefix, kn_tensor_list *list, kn_status status)
 {
-    if (trainer->params.scheduler == NULL)
-        return KN_OK;
-    kn_tensor_list list = {0};
-    kn_status status = kn_lr_state_list(trainer->params.scheduler, "state", &list);
     if (status == KN_OK)
-        status = kn_checkpoint_put_list(file, "scheduler.", &list);
-    kn_tensor_list_free(&list);
+        status = kn_checkpoint_put_list(file, prefix, list);
+    kn_tensor_list_free(list);
+    return status;
+}
+
+/* Of the schedule, and of the scale of the gradients. */
+static kn_status put_states(const kn_trainer *trainer, kn_tensor_file *file)
+{
+    kn_tensor_list list = {0};
+    if (trainer->params.scheduler != NULL)
+        KN_TRY(put_list(file, "scheduler.", &list, kn_lr_state_list(trainer->params.scheduler, "state", &list)));
+    list = (kn_tensor_list){0};
+    if (trainer->scaler != NULL)
+        KN_TRY(put_list(file, "scaler.", &list, kn_grad_scaler_state_list(trainer->scaler, &list)));
+    return KN_OK;
+}
+
+/* The columns of the history, joined by commas. */
+static kn_status put_columns(const kn_trainer *trainer, kn_tensor_file *file)
+{
+    char *columns = kn_history_column_names(&trainer->history);
+    kn_status status = columns != NULL ? kn_tensor_file_set_metadata(file, "columns", columns) : KN_ERR_MEMORY;
+    kn_free(columns);
     return status;
 }
 
@@ -152,13 +171,14 @@ static kn_status fill_last(kn_trainer *trainer, kn_tensor_file *file)
     KN_TRY(kn_tensor_file_set_metadata(file, "koine", KN_LAST_FORMAT));
     KN_TRY(kn_tensor_file_set_metadata(file, "monitor", trainer->params.monitor));
     KN_TRY(kn_tensor_file_set_metadata(file, "mode", trainer->params.mode == KN_MONITOR_MAX ? "max" : "min"));
+    KN_TRY(put_columns(trainer, file));
     KN_TRY(put_course(trainer, file));
     KN_TRY(kn_checkpoint_put_module(file, "module.", kn_module_unwrapped(trainer->params.module)));
     KN_TRY(kn_checkpoint_put_optim(file, "optim.", trainer->params.optim));
     if (trainer->best_epoch > 0)
         KN_TRY(kn_checkpoint_put_list(file, "best.", &trainer->best));
     KN_TRY(kn_trainer_put_settings(trainer, file));
-    KN_TRY(put_schedule(trainer, file));
+    KN_TRY(put_states(trainer, file));
     return kn_trainer_put_callbacks(trainer, file);
 }
 

@@ -69,6 +69,7 @@ void kn_trainer_note_settings(kn_trainer *trainer, const kn_loader *train, const
     add(settings, "devices", "%d", module->num_devices > 1 ? module->num_devices : 1);
     if (list.count > 0)
         add(settings, "dtype", "%s", kn_dtype_name(kn_dtype_of(list.tensors[0])));
+    add(settings, "precision", "%s", kn_dtype_name(trainer->params.precision));
 }
 
 /* --- in the file ----------------------------------------------------------------------------------------------- */

@@ -40,19 +40,19 @@ static kn_status add_histograms(kn_trainer *trainer)
 static kn_status make_log(kn_trainer *trainer)
 {
     kn_device_log_free(trainer->log);
-    trainer->log_accuracy = trainer->log_norm = trainer->log_histograms = -1;
+    trainer->log_norm = trainer->log_histograms = -1;
     trainer->log = kn_device_log_new();
     if (trainer->log == NULL)
         return KN_ERR_MEMORY;
     trainer->log_loss = kn_device_log_add_scalar(trainer->log, "loss");
-    if (trainer->params.accuracy)
-        trainer->log_accuracy = kn_device_log_add_accuracy(trainer->log, "acc");
+    KN_TRY(kn_trainer_add_metrics(trainer, false));
     if (trainer->params.log_grad_norm)
         trainer->log_norm =
             kn_device_log_add_grad_norm(trainer->log, "grad_norm", kn_module_parameters(trainer->params.module));
-    if (trainer->log_loss < 0 || (trainer->params.accuracy && trainer->log_accuracy < 0) ||
-        (trainer->params.log_grad_norm && trainer->log_norm < 0))
+    if (trainer->log_loss < 0 || (trainer->params.log_grad_norm && trainer->log_norm < 0))
         return kn_error_status();
+    if (trainer->log_norm >= 0)
+        trainer->log->entries[trainer->log_norm].skips_infinite = trainer->scaler != NULL;
     return trainer->params.log_histograms > 0 ? add_histograms(trainer) : KN_OK;
 }
 
@@ -63,8 +63,8 @@ static kn_status start_steps(kn_trainer *trainer)
     KN_TRY(kn_history_add_column(steps, "step"));
     KN_TRY(kn_history_add_column(steps, "epoch"));
     KN_TRY(kn_history_add_column(steps, "loss"));
-    if (trainer->params.accuracy)
-        KN_TRY(kn_history_add_column(steps, "acc"));
+    for (int i = 0; i < trainer->num_metrics; i++)
+        KN_TRY(kn_history_add_column(steps, trainer->metrics[i].name));
     KN_TRY(kn_history_add_column(steps, "lr"));
     if (!trainer->params.log_grad_norm)
         return KN_OK;
@@ -125,12 +125,16 @@ static kn_status note_histograms(kn_trainer *trainer)
     return KN_OK;
 }
 
-kn_status kn_steps_note(kn_step_watch *watch, int64_t step, const kn_applied_batch *applied, int64_t samples)
+kn_status kn_steps_note(kn_step_watch *watch, const kn_applied_batch *applied, int64_t samples)
 {
     kn_trainer *trainer = watch->trainer;
     KN_TRY(kn_device_log_scalar(trainer->log, trainer->log_loss, applied->loss, samples));
-    if (trainer->log_accuracy >= 0)
-        KN_TRY(kn_trainer_log_accuracy(trainer->log, trainer->log_accuracy, applied->output, applied->target));
+    return kn_trainer_note_metrics(trainer, false, applied);
+}
+
+kn_status kn_steps_note_gradients(kn_step_watch *watch, int64_t step)
+{
+    kn_trainer *trainer = watch->trainer;
     if (trainer->log_norm >= 0)
         KN_TRY(kn_device_log_grad_norm(trainer->log, trainer->log_norm));
     return trainer->log_histograms >= 0 && is_row(watch, step) ? note_histograms(trainer) : KN_OK;
@@ -148,6 +152,32 @@ static double since(double *before, double now)
 
 static double ratio(double a, double b) { return b > 0 ? a / b : (double)NAN; }
 
+static int64_t count_sums(const kn_trainer *trainer)
+{
+    int64_t sums = 0;
+    for (int i = 0; i < trainer->num_metrics; i++)
+        sums += kn_metric_sum_count(&trainer->metrics[i].spec);
+    return sums;
+}
+
+/* Of what was added to the metrics' sums since the last row. */
+static void append_metrics(kn_step_watch *watch, double *row)
+{
+    const kn_trainer *trainer = watch->trainer;
+    double *before = watch->sums;
+    for (int i = 0; i < trainer->num_metrics; i++) {
+        const kn_metric_spec *spec = &trainer->metrics[i].spec;
+        const int64_t count = kn_metric_sum_count(spec);
+        double *sums = trainer->log->entries[trainer->metrics[i].logged].sums;
+        row[i] = (double)NAN;
+        kn_log_metric_sums(trainer->log, trainer->metrics[i].logged, sums);
+        for (int64_t s = 0; s < count; s++, before++)
+            sums[s] = since(before, sums[s]);
+        if (spec->kind->compute != NULL)
+            spec->kind->compute(spec, sums, &row[i]);
+    }
+}
+
 static kn_status append_step(kn_step_watch *watch, const kn_step_look *look)
 {
     kn_trainer *trainer = watch->trainer;
@@ -161,10 +191,8 @@ static kn_status append_step(kn_step_watch *watch, const kn_step_look *look)
     row[n++] = (double)(watch->steps_before + look->step);
     row[n++] = watch->epoch;
     row[n++] = ratio(loss, weight);
-    if (trainer->log_accuracy >= 0) {
-        double right = since(&watch->right, kn_device_log_value(log, trainer->log_accuracy, KN_FIGURE_SUM));
-        row[n++] = ratio(right, since(&watch->rows, kn_device_log_value(log, trainer->log_accuracy, KN_FIGURE_COUNT)));
-    }
+    append_metrics(watch, row + n);
+    n += trainer->num_metrics;
     row[n++] = look->lr;
     if (trainer->log_norm >= 0)
         row[n++] = kn_device_log_value(log, trainer->log_norm, KN_FIGURE_LAST);
@@ -234,7 +262,7 @@ static kn_status take(kn_step_watch *watch)
     watch->count--;
     KN_TRY(check_loss(watch));
     trainer->progress.loss = kn_device_log_value(trainer->log, trainer->log_loss, KN_FIGURE_MEAN);
-    trainer->progress.accuracy = kn_device_log_value(trainer->log, trainer->log_accuracy, KN_FIGURE_MEAN);
+    kn_trainer_read_metrics(trainer, false, trainer->progress.metrics);
     if (!look.is_row)
         return KN_OK;
     KN_TRY(append_step(watch, &look));
@@ -283,6 +311,9 @@ kn_status kn_steps_begin_epoch(kn_step_watch *watch, kn_trainer *trainer, kn_loa
                              .steps_before = trainer->params.accumulate > 1 ? trainer->epoch * kn_loader_batches(loader)
                                                                             : trainer->global_step};
     KN_TRY(kn_device_log_reset(trainer->log));
+    watch->sums = kn_calloc((size_t)count_sums(trainer) + 1, sizeof *watch->sums);
+    if (watch->sums == NULL)
+        return KN_ERR_MEMORY;
     if (trainer->log_histograms < 0)
         return KN_OK;
     watch->bins = kn_calloc((size_t)parameters_of(trainer) * (size_t)(OUTSIDE + trainer->params.log_histograms),
@@ -305,13 +336,15 @@ kn_status kn_steps_end_epoch(kn_step_watch *watch, kn_pass_figures *figures)
     KN_TRY(kn_device_log_read(trainer->log));
     KN_TRY(check_loss(watch));
     *figures = (kn_pass_figures){.loss = kn_device_log_value(log, trainer->log_loss, KN_FIGURE_MEAN),
-                                 .accuracy = kn_device_log_value(log, trainer->log_accuracy, KN_FIGURE_MEAN),
                                  .grad_norm = kn_device_log_value(log, trainer->log_norm, KN_FIGURE_MEAN)};
+    kn_trainer_read_metrics(trainer, false, figures->metrics);
     return KN_OK;
 }
 
 void kn_steps_free(kn_step_watch *watch)
 {
+    kn_free(watch->sums);
     kn_free(watch->bins);
+    watch->sums = NULL;
     watch->bins = NULL;
 }

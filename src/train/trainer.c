@@ -14,33 +14,52 @@
 /* --- creation ---------------------------------------------------------------------------------------------------- */
 
 /* The monitor must be a possible figure. Whether there is validation data is known only at fit. */
-static kn_status check_monitor(const kn_trainer_params *params)
+static kn_status check_monitor(const kn_trainer *trainer, const char *monitor)
 {
-    static const struct {
-        const char *name;
-        bool is_accuracy, is_norm;
-    } figures[] = {{"train_loss", false, false},
-                   {"train_acc", true, false},
-                   {"val_loss", false, false},
-                   {"val_acc", true, false},
-                   {"grad_norm", false, true}};
+    kn_history columns = {0};
     kn_text there = {0};
-    bool found = params->monitor == NULL;
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0] && !found; i++) {
-        if ((figures[i].is_accuracy && !params->accuracy) || (figures[i].is_norm && !params->log_grad_norm))
-            continue;
-        kn_text_format(&there, "%s%s", there.length > 0 ? ", " : "", figures[i].name);
-        found = strcmp(params->monitor, figures[i].name) == 0;
-    }
-    kn_status status = KN_OK;
-    if (!found)
+    const char *names[KN_TRAINER_METRICS];
+    for (int i = 0; i < trainer->num_metrics; i++)
+        names[i] = trainer->metrics[i].name;
+    kn_status status = kn_history_start(&columns, names, trainer->num_metrics, true, trainer->params.log_grad_norm);
+    const int found = monitor == NULL ? 1 : status == KN_OK ? kn_history_find(&columns, monitor) : 0;
+    const bool is_figure = found > 0 && found < columns.columns - 1; /* not the epoch and not the learning rate */
+    for (int c = 1; c < columns.columns - 1; c++)
+        kn_text_format(&there, "%s%s", c > 1 ? ", " : "", columns.names[c]);
+    if (status == KN_OK && !is_figure)
         status = there.failed
                      ? KN_ERR_MEMORY
                      : kn_fail(KN_ERR_ARGUMENT, "trainer: there is no column \"%s\" to monitor; the columns are %s%s",
-                               params->monitor, there.data,
-                               params->accuracy ? "" : " (.accuracy = true adds train_acc and val_acc)");
+                               monitor, there.data,
+                               trainer->params.accuracy ? "" : " (.accuracy = true adds train_acc and val_acc)");
     kn_text_free(&there);
+    kn_history_clear(&columns);
     return status;
+}
+
+/* A loss module takes the target and some of the module's outputs. */
+static kn_status check_loss(const kn_trainer_params *params)
+{
+    if (params->loss_module == NULL)
+        return KN_OK;
+    if (params->loss != NULL)
+        return kn_fail(KN_ERR_ARGUMENT, "trainer: loss and loss_module are both given");
+    const int inputs = kn_module_input_count(params->loss_module), outputs = kn_module_output_count(params->module);
+    if (inputs < 2 || inputs > KN_LOSS_INPUTS || inputs > outputs + 1 ||
+        kn_module_output_count(params->loss_module) != 1)
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "trainer: the loss module %s needs an output of its own, and 2 to %d inputs for the module's "
+                       "first outputs and the target, not %d; for other losses there is .loss, a function",
+                       kn_module_type_name(params->loss_module), outputs + 1, inputs);
+    return KN_OK;
+}
+
+static kn_status check_precision(const kn_trainer_params *params)
+{
+    if (params->precision == KN_F32 || params->precision == KN_F16 || params->precision == KN_BF16)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "trainer: precision (%s) must be KN_F32, KN_F16 or KN_BF16",
+                   params->precision == KN_DTYPE_DEFAULT ? "KN_DTYPE_DEFAULT" : kn_dtype_name(params->precision));
 }
 
 static kn_status check_params(const kn_trainer_params *params)
@@ -71,7 +90,8 @@ static kn_status check_params(const kn_trainer_params *params)
                        "trainer: ReduceLROnPlateau needs a figure of the epoch: no scheduler_per_step");
     if (params->resume && params->output == NULL)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: resume needs an output directory to resume from");
-    return check_monitor(params);
+    KN_TRY(check_precision(params));
+    return check_loss(params);
 }
 
 /* Copies the names of the input and target fields, and allocates scratch for inputs and outputs. */
@@ -99,9 +119,13 @@ static kn_status set_up(kn_trainer *trainer, const kn_trainer_params *params)
 {
     trainer->params = *params;
     trainer->lock = KN_NOT_LOCKED;
+    trainer->params.metrics = NULL;
+    trainer->scaler = params->grad_scaler;
     trainer->params.output = trainer->params.target = NULL;
     trainer->params.inputs = NULL;
     trainer->params.monitor = NULL;
+    KN_TRY(kn_trainer_take_metrics(trainer, params));
+    KN_TRY(check_monitor(trainer, params->monitor));
     KN_TRY(copy_fields(trainer, params));
     trainer->params.monitor = kn_strdup(params->monitor != NULL ? params->monitor : "val_loss");
     if (trainer->params.monitor == NULL)
@@ -112,8 +136,7 @@ static kn_status set_up(kn_trainer *trainer, const kn_trainer_params *params)
     if (trainer->evaluation == NULL)
         return KN_ERR_MEMORY;
     trainer->evaluation_loss = kn_device_log_add_scalar(trainer->evaluation, "loss");
-    trainer->evaluation_accuracy = kn_device_log_add_accuracy(trainer->evaluation, "accuracy");
-    return trainer->evaluation_loss >= 0 && trainer->evaluation_accuracy >= 0 ? KN_OK : KN_ERR_MEMORY;
+    return trainer->evaluation_loss >= 0 ? kn_trainer_add_metrics(trainer, true) : KN_ERR_MEMORY;
 }
 
 kn_trainer_params kn_trainer_params_init(void) { return (kn_trainer_params){KN_TRAINER_DEFAULTS}; }
@@ -134,6 +157,9 @@ void kn_trainer_free(kn_trainer *trainer)
         return;
     kn_device_log_free(trainer->log);
     kn_device_log_free(trainer->evaluation);
+    kn_trainer_free_metrics(trainer);
+    if (trainer->scaler != trainer->params.grad_scaler)
+        kn_grad_scaler_free(trainer->scaler);
     kn_history_clear(&trainer->history);
     kn_history_clear(&trainer->steps);
     kn_history_clear(&trainer->histograms);
@@ -185,12 +211,4 @@ kn_device *kn_trainer_device(kn_trainer *trainer)
 {
     kn_parameter_list list = kn_module_parameters(trainer->params.module);
     return list.count > 0 ? kn_device_of(list.tensors[0]) : kn_device_current();
-}
-
-kn_status kn_trainer_log_accuracy(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target)
-{
-    kn_status status = kn_device_log_accuracy(log, entry, output, target);
-    if (status == KN_ERR_SHAPE || status == KN_ERR_DTYPE)
-        kn_error_suffix("; other targets need a trainer with .accuracy = false");
-    return status;
 }

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <koine/device_log.h>
+#include <koine/grad_scaler.h>
 #include <koine/train.h>
 
 #include "base/directory_lock.h"
 #include "base/error.h"
 #include "nn/tensor_list.h"
 #include "train/history.h"
+#include "train/metric.h"
 #include "train/progress.h"
 
 /* A setting that affects the results bit for bit: saved in last.safetensors and compared on resuming. */
@@ -22,7 +24,15 @@ typedef struct kn_settings {
     kn_setting all[KN_MAX_SETTINGS];
     int count;
 } kn_settings;
+#define KN_LOSS_INPUTS 8   /* maximum number of a loss module's */
 #define KN_TRAINER_FILES 8 /* maximum number: save.c */
+
+/* A metric of the history, and its entries in the two logs. */
+typedef struct kn_trainer_metric {
+    char *name;
+    kn_metric_spec spec;
+    int logged, evaluated;
+} kn_trainer_metric;
 
 struct kn_trainer {
     kn_trainer_params params;    /* monitor, output, inputs and target are the trainer's own copies */
@@ -30,12 +40,15 @@ struct kn_trainer {
     kn_tensor **tensors;         /* scratch for inputs and outputs while a batch is applied */
     kn_callback *callbacks;      /* their names are copies too */
     int num_callbacks, callback_capacity;
+    kn_trainer_metric metrics[KN_TRAINER_METRICS]; /* accuracy, if wanted, is the first */
+    int num_metrics;
+    kn_grad_scaler *scaler; /* NULL: none; the trainer's own unless it is that of params */
 
     /* Running figures of the epoch, on the device; those of an evaluation are separate, because a callback may run one
      * in the middle of an epoch. Entry numbers are -1 for figures that are not wanted. */
     kn_device_log *log, *evaluation;
-    int log_loss, log_accuracy, log_norm, log_histograms; /* histograms: the first parameter's */
-    int evaluation_loss, evaluation_accuracy;
+    int log_loss, log_norm, log_histograms; /* histograms: the first parameter's */
+    int evaluation_loss;
 
     kn_history history;
     kn_history steps, histograms; /* of logged steps */
@@ -85,15 +98,15 @@ kn_status kn_trainer_compare_settings(kn_trainer *trainer, const kn_tensor_file 
 /* The results of applying the module to a batch. */
 typedef struct kn_applied_batch {
     kn_tensor *output; /* the first */
-    kn_tensor *target; /* NULL: none, and neither loss nor accuracy need one */
+    kn_tensor *target; /* NULL: none, and neither loss nor metrics need one */
     kn_tensor *loss;
 } kn_applied_batch;
 
-/* apply.c: applies the module and the loss to a batch; `accuracy` requires a target / fails if the loader's data lacks
- * a needed field, `data` being its name in messages / fails if accuracy is wanted but the targets' dtype cannot hold
- * classes. */
-kn_status kn_trainer_apply(kn_trainer *trainer, const kn_batch *batch, bool accuracy, kn_applied_batch *applied);
-kn_status kn_trainer_check_fields(const kn_trainer *trainer, const kn_loader *loader, const char *data);
+/* apply.c: applies the module and the loss to a batch; `measure`: metrics require a target / fails if the loader's data
+ * lacks a needed field, `data` being its name in messages / fails if a metric is of classes but the targets' dtype
+ * cannot hold them. */
+kn_status kn_trainer_apply(kn_trainer *trainer, const kn_batch *batch, bool measure, kn_applied_batch *applied);
+kn_status kn_trainer_check_fields(const kn_trainer *trainer, const kn_loader *loader, bool measure, const char *data);
 kn_status kn_trainer_check_classes(const kn_trainer *trainer, const kn_loader *loader);
 
 /* trainer.c */
@@ -101,11 +114,10 @@ kn_status kn_trainer_check_classes(const kn_trainer *trainer, const kn_loader *l
 bool kn_trainer_interrupted(kn_trainer *trainer);
 const char *kn_trainer_signal_name(const kn_trainer *trainer); /* "SIGINT" */
 kn_device *kn_trainer_device(kn_trainer *trainer);             /* of the module's parameters */
-kn_status kn_trainer_log_accuracy(kn_device_log *log, int entry, kn_tensor *output, kn_tensor *target);
 
 /* The figures of a pass; NaN for those not computed. */
 typedef struct kn_pass_figures {
-    double loss, accuracy, grad_norm;
+    double loss, grad_norm, metrics[KN_TRAINER_METRICS];
     int64_t bad_step; /* the first with a loss that is not finite, from 1; 0: none */
     bool is_nan;
 } kn_pass_figures;
@@ -113,8 +125,17 @@ typedef struct kn_pass_figures {
 /* epoch.c: one pass over the training data and its figures. */
 kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, kn_pass_figures *figures);
 
-/* evaluate.c: one pass without gradients. Stops at an interrupt while fitting. */
-kn_status kn_trainer_run_evaluation(kn_trainer *trainer, kn_loader *loader, bool accuracy, kn_pass_figures *figures);
+/* evaluate.c: one pass without gradients: the figures of the history. Stops at an interrupt while fitting. */
+kn_status kn_trainer_run_evaluation(kn_trainer *trainer, kn_loader *loader, kn_pass_figures *figures);
+
+/* metrics.c: takes over the names and parameters of the trainer's metrics, which it checks / adds their entries to a
+ * log / updates these with a batch / reads their values. `evaluation`: the log of evaluations, not that of training. */
+kn_status kn_trainer_take_metrics(kn_trainer *trainer, const kn_trainer_params *params);
+void kn_trainer_free_metrics(kn_trainer *trainer);
+kn_status kn_trainer_add_metrics(kn_trainer *trainer, bool evaluation);
+kn_status kn_trainer_note_metrics(kn_trainer *trainer, bool evaluation, const kn_applied_batch *applied);
+void kn_trainer_read_metrics(const kn_trainer *trainer, bool evaluation, double *values);
+bool kn_trainer_needs_classes(const kn_trainer *trainer);
 
 /* steps.c: logging every few steps. start makes a fit's log and tables; update records a step's figures on the device;
  * look processes the figures that have arrived and requests more when it is time. */
@@ -130,12 +151,15 @@ typedef struct kn_step_watch {
     int64_t steps_before;                /* in previous epochs */
     kn_step_look looks[KN_LOG_REQUESTS]; /* a ring, like the log's requests */
     int first, count;
-    double loss_sum, loss_weight, right, rows; /* at the last row: a row holds the differences */
-    int64_t *bins;                             /* likewise, for all histograms: 3 counts outside and the bins of each */
+    double loss_sum, loss_weight; /* at the last row: a row holds the differences */
+    double *sums;                 /* likewise, of all metrics, one after the other */
+    int64_t *bins;                /* likewise, for all histograms: 3 counts outside and the bins of each */
 } kn_step_watch;
 kn_status kn_steps_start(kn_trainer *trainer);
 kn_status kn_steps_begin_epoch(kn_step_watch *watch, kn_trainer *trainer, kn_loader *loader);
-kn_status kn_steps_note(kn_step_watch *watch, int64_t step, const kn_applied_batch *applied, int64_t samples);
+kn_status kn_steps_note(kn_step_watch *watch, const kn_applied_batch *applied, int64_t samples);
+/* of a step of the optimizer, with its gradients, unscaled */
+kn_status kn_steps_note_gradients(kn_step_watch *watch, int64_t step);
 kn_status kn_steps_poll(kn_step_watch *watch, int64_t step, bool is_time);
 kn_status kn_steps_drain(kn_step_watch *watch); /* waits for the requested figures and processes them */
 kn_status kn_steps_end_epoch(kn_step_watch *watch, kn_pass_figures *figures); /* waits for the device */

@@ -262,37 +262,6 @@ static void test_fashion_mnist(void **state)
 
 /* --- transforms ------------------------------------------------------------------------------- */
 
-static void test_normalize(void **state)
-{
-    (void)state;
-    const float mean[] = {1, 2}, std[] = {2, 4}, zero[] = {0, 1};
-    kn_normalize normalize = {.channels = 2, .mean = mean, .std = std};
-    kn_field field = {.dtype = KN_F32, .ndim = 3, .shape = {2, 1, 2}};
-    float image[] = {1, 3, 2, 6};
-    assert_ok(kn_transform_normalize(image, &field, 0, &normalize));
-    assert_true(image[0] == 0 && image[1] == 1 && image[2] == 0 && image[3] == 1);
-    normalize.std = zero;
-    assert_fails(kn_transform_normalize(image, &field, 0, &normalize), KN_ERR_ARGUMENT, "std of channel 0 is 0");
-    normalize.channels = 3;
-    assert_fails(kn_transform_normalize(image, &field, 0, &normalize), KN_ERR_SHAPE,
-                 "for 3 channels, but the image has 2");
-    assert_fails(kn_transform_normalize(image, &field, 0, NULL), KN_ERR_ARGUMENT, "kn_normalize");
-    field.dtype = KN_U8;
-    assert_fails(kn_transform_normalize(image, &field, 0, &normalize), KN_ERR_SHAPE, "got uint8 of 3 dimensions");
-}
-
-static void test_flip(void **state)
-{
-    (void)state;
-    kn_field field = {.dtype = KN_F32, .ndim = 3, .shape = {2, 1, 3}};
-    float image[] = {1, 2, 3, 4, 5, 6};
-    const float flipped[] = {3, 2, 1, 6, 5, 4};
-    assert_ok(kn_transform_random_horizontal_flip(image, &field, UINT64_MAX >> 1, NULL));
-    assert_true(image[0] == 1);
-    assert_ok(kn_transform_random_horizontal_flip(image, &field, (uint64_t)1 << 63, NULL));
-    assert_memory_equal(image, flipped, sizeof(flipped));
-}
-
 static kn_status add_one(void *value, const kn_field *field, uint64_t random, void *user)
 {
     (void)field;
@@ -387,18 +356,11 @@ static void test_order_is_uniform(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensor_dataset),
-        cmocka_unit_test(test_tensor_dataset_of_a_view),
-        cmocka_unit_test(test_tensor_dataset_errors),
-        cmocka_unit_test(test_own_dataset),
-        cmocka_unit_test(test_mnist_dataset),
-        cmocka_unit_test(test_mnist_bad_files),
-        cmocka_unit_test(test_fashion_mnist),
-        cmocka_unit_test(test_normalize),
-        cmocka_unit_test(test_flip),
-        cmocka_unit_test(test_transform_dataset),
-        cmocka_unit_test(test_order_is_a_permutation),
-        cmocka_unit_test(test_order_is_fixed),
+        cmocka_unit_test(test_tensor_dataset),         cmocka_unit_test(test_tensor_dataset_of_a_view),
+        cmocka_unit_test(test_tensor_dataset_errors),  cmocka_unit_test(test_own_dataset),
+        cmocka_unit_test(test_mnist_dataset),          cmocka_unit_test(test_mnist_bad_files),
+        cmocka_unit_test(test_fashion_mnist),          cmocka_unit_test(test_transform_dataset),
+        cmocka_unit_test(test_order_is_a_permutation), cmocka_unit_test(test_order_is_fixed),
         cmocka_unit_test(test_order_is_uniform),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #define DATA "/usr/share/datasets/fashion-mnist"
 
 static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul", "graph",
-                                       "memory_timeline",     "grad_norms"};
+                                       "memory_timeline",     "grad_norms",   "train_images"};
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
 static void need_data(void)

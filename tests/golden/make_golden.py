@@ -4,8 +4,8 @@
     python3 tests/golden/make_golden.py [FOLDER]        (default: the folder of this script)
 
 The files in the repository were made on x86-64 with PyTorch 1.13.1 (Debian 12's python3-torch 1.13.1+dfsg-4, NumPy
-1.24.2), conv, pool and those of golden_dtypes.py and golden_elementwise.py with PyTorch 2.15.0 (NumPy 2.4.6); each file's metadata
-names the version under "torch". Inputs come from numpy.random.RandomState, whose streams never change, so another
+1.24.2), conv, pool and those of golden_dtypes.py, golden_elementwise.py and golden_images.py (torchvision 0.29.2,
+Pillow 13.0.0) with PyTorch 2.15.0 (NumPy 2.4.6); each file's metadata names the version under "torch". Inputs come from numpy.random.RandomState, whose streams never change, so another
 version of PyTorch makes the same files up to rounding.
 
 Values are computed in float64 from inputs that float32 holds exactly: the tests run both dtypes from one file.
@@ -17,6 +17,7 @@ import golden_attention
 import golden_dtypes
 import golden_linalg
 import golden_elementwise
+import golden_images
 import golden_index
 import golden_log
 import golden_losses
@@ -51,6 +52,7 @@ MODULES = (
     golden_sort,
     golden_attention,
     golden_products,
+    golden_images,
 )
 
 

@@ -7,7 +7,8 @@ for include; do
 done | awk '/^#/ || more { more = /\\$/; next } 1' | tr '\n' ' ' | sed 's|/\*|\n/*|g; s|\*/|*/\n|g' | sed '/^\/\*/d' | tr '\n' ' ' | sed 's/KN_API/\n&/g' | awk '
     BEGIN {
         list = "device stream event graph mem_pool module optim dataset loader trainer tensor tensor_file user_kernel jit " \
-            "sampler metric device_log history memory_block storage op rng_fork lr_scheduler grad_scaler averaged_model"
+            "sampler metric device_log history memory_block storage op rng_fork lr_scheduler grad_scaler averaged_model " \
+            "transforms"
         split(list, names, " ")
         for (n in names) objects["kn_" names[n]]
         large["kn_models_gpt2_with"]; large["kn_models_bert_with"] # NULL means half a gigabyte of parameters

@@ -47,6 +47,7 @@ static kn_dataset *make_kn_dataset(void)
 }
 static kn_sampler *make_kn_sampler(void) { return kn_sequential_sampler(make_kn_dataset()); }
 static kn_loader *make_kn_loader(void) { return kn_loader_new(make_kn_dataset()); }
+static kn_transforms *make_kn_transforms(void) { return kn_transforms_new(); }
 static kn_trainer *make_kn_trainer(void)
 {
     return kn_trainer_new(.module = make_kn_module(), .optim = make_kn_optim(), .quiet = true);

@@ -41,6 +41,7 @@ typedef struct defaults_table {
 /* clang-format off */
 #define DEFAULTS_TABLES(X) \
     X(functions) \
+    X(images) \
     X(index) \
     X(losses) \
     X(modules) \

@@ -83,6 +83,38 @@ static void give_module(void *params)
     ((kn_trainer_params *)params)->quiet = true;
 }
 
+/* --- metrics --- */
+
+/* Four rows, or another number of values, and the figures of the metric; frees it. */
+static char *measured(kn_metric *metric, kn_tensor *output, kn_tensor *target)
+{
+    if (metric == NULL)
+        return show_error();
+    kn_tensor *values = kn_metric_update(metric, output, target, 0) == KN_OK ? kn_metric_values(metric) : NULL;
+    kn_metric_free(metric);
+    return values != NULL ? show_tensor(values) : show_error();
+}
+static char *of_classes(kn_metric *metric) { return measured(metric, matrix(), classes()); }
+static char *of_matrices(kn_metric *metric) { return measured(metric, matrix(), kn_ones(KN_SHAPE(4, 3))); }
+static char *of_scores(kn_metric *metric) { return measured(metric, kn_select(matrix(), 1, 0), classes()); }
+static void give_classes(void *params) { ((kn_metric_class_params *)params)->num_classes = 3; }
+static void give_matrix(void *params) { ((kn_metric_confusion_matrix_params *)params)->num_classes = 3; }
+CALLS(kn_metric_accuracy, kn_metric_accuracy_params, of_classes, kn_metric_accuracy_with(params), kn_metric_accuracy())
+CALLS(kn_metric_auroc, kn_metric_auroc_params, of_scores, kn_metric_auroc_with(params), kn_metric_auroc())
+CALLS(kn_metric_perplexity, kn_metric_perplexity_params, of_classes, kn_metric_perplexity_with(params),
+      kn_metric_perplexity())
+CALLS(kn_metric_mean_squared_error, kn_metric_mean_squared_error_params, of_matrices,
+      kn_metric_mean_squared_error_with(params), kn_metric_mean_squared_error())
+CALLS(kn_metric_precision, kn_metric_class_params, of_classes, kn_metric_precision_with(params), kn_metric_precision())
+CALLS(precision_of_3, kn_metric_class_params, of_classes, kn_metric_precision_with(params),
+      kn_metric_precision(.num_classes = 3))
+CALLS(recall_of_3, kn_metric_class_params, of_classes, kn_metric_recall_with(params),
+      kn_metric_recall(.num_classes = 3))
+CALLS(f1_score_of_3, kn_metric_class_params, of_classes, kn_metric_f1_score_with(params),
+      kn_metric_f1_score(.num_classes = 3))
+CALLS(confusion_matrix_of_3, kn_metric_confusion_matrix_params, of_classes, kn_metric_confusion_matrix_with(params),
+      kn_metric_confusion_matrix(.num_classes = 3))
+
 /* --- the profiler --- */
 
 static char *profiled(kn_status started)
@@ -119,6 +151,15 @@ DEFAULTS(training_defaults,
          ROW(kn_loader_new),
          NEEDS(kn_trainer_new),
          GIVEN(trainer_of_a_module, give_module),
+         ROW(kn_metric_accuracy),
+         ROW(kn_metric_auroc),
+         ROW(kn_metric_perplexity),
+         ROW(kn_metric_mean_squared_error),
+         NEEDS(kn_metric_precision),
+         GIVEN(precision_of_3, give_classes),
+         GIVEN(recall_of_3, give_classes),
+         GIVEN(f1_score_of_3, give_classes),
+         GIVEN(confusion_matrix_of_3, give_matrix),
          ROW(kn_profiler_start),
          ROW(kn_profiler_enter),
          ROW(kn_profiler_table))

@@ -133,7 +133,7 @@ static void history_of(kn_history *history, int version)
 {
     const double row[] = {1, version, 0.1};
     *history = (kn_history){0};
-    CHECK_OK(kn_history_start(history, false, false, false));
+    CHECK_OK(kn_history_start(history, NULL, 0, false, false));
     CHECK_OK(kn_history_append(history, row));
 }
 

@@ -15,7 +15,7 @@
 
 static void fill(kn_history *history)
 {
-    CHECK_OK(kn_history_start(history, true, true, false));
+    CHECK_OK(kn_history_start(history, (const char *[]){"acc"}, 1, true, false));
     CHECK_OK(kn_history_append(history, (double[]){1, 0.75, 0.5, 0.625, 0.8125, 0.01}));
     CHECK_OK(kn_history_append(history, (double[]){2, 0.1, 0.9, 1.0 / 3, 0.84, 0.01}));
     CHECK_OK(kn_history_append(history, (double[]){3, 1e-7, 1, 12.5, 0.83, 0.05000000000000008}));
@@ -40,7 +40,7 @@ TENSOR_TEST(a_history_answers_for_its_figures)
     assert_string_equal(kn_history_column(&history, 6), "");
     assert_true(kn_history_value(&history, 1, 4) == 0.84);
     assert_true(kn_history_value(&history, 3, 0) == 0 && kn_history_value(&history, 0, -1) == 0);
-    CHECK_OK(kn_history_start(&history, false, false, false));
+    CHECK_OK(kn_history_start(&history, NULL, 0, false, false));
     assert_int_equal(kn_history_columns(&history), 3);
     assert_string_equal(kn_history_column(&history, 1), "train_loss");
     kn_history_clear(&history);
@@ -112,7 +112,7 @@ TENSOR_TEST(plots_are_drawn)
     fclose(file);
     assert_memory_equal(magic, "\x89PNG", 4);
     /* One epoch, one curve. */
-    CHECK_OK(kn_history_start(&history, false, false, false));
+    CHECK_OK(kn_history_start(&history, NULL, 0, false, false));
     CHECK_OK(kn_history_append(&history, (double[]){1, 0.75, 0.01}));
     CHECK_OK(kn_history_save_plot(&history, png));
     kn_history_clear(&history);

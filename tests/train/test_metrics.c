@@ -108,13 +108,65 @@ TENSOR_TEST(what_does_not_fit_is_refused)
     kn_error_clear();
 }
 
+/* scikit-learn's example, in every floating dtype. */
+TENSOR_TEST(errors_are_means_over_all_elements)
+{
+    static const kn_dtype dtypes[] = {KN_F32, KN_F64, KN_F16, KN_BF16};
+    for (int d = 0; d < 4; d++) {
+        kn_metric *squared = kn_metric_mean_squared_error(), *absolute = kn_metric_mean_absolute_error();
+        kn_metric *root = kn_metric_mean_squared_error(.squared = false);
+        kn_tensor *y = kn_to_dtype(kn_from_data(((float[]){3, -0.5F, 2, 7}), KN_SHAPE(4)), dtypes[d]);
+        kn_tensor *output = kn_to_dtype(kn_from_data(((float[]){2.5F, 0, 2, 8}), KN_SHAPE(4)), dtypes[d]);
+        kn_metric *const metrics[] = {squared, absolute, root};
+        for (int m = 0; m < 3; m++) {
+            CHECK_OK(kn_metric_update(metrics[m], kn_narrow(output, 0, 0, 3), kn_narrow(y, 0, 0, 3), 0));
+            CHECK_OK(kn_metric_update(metrics[m], kn_narrow(output, 0, 3, 1), kn_narrow(y, 0, 3, 1), 0));
+        }
+        assert_true(fabs(computed(squared) - 0.375) < 1e-6);
+        assert_true(fabs(computed(absolute) - 0.5) < 1e-6);
+        assert_true(fabs(computed(root) - sqrt(0.375)) < 1e-6);
+        assert_int_equal(kn_metric_update(squared, kn_ones(KN_SHAPE(4, 1)), y, 0), KN_ERR_SHAPE);
+        CHECK_ERROR(KN_ERR_SHAPE, "mean_squared_error: needs a floating output and a target of one shape", "[4, 1]");
+        for (int m = 0; m < 3; m++)
+            kn_metric_free(metrics[m]);
+    }
+}
+
+/* exp of the mean negative log-likelihood of the targets that count; also under autocast and with halves. */
+TENSOR_TEST(perplexity_leaves_out_ignored_targets)
+{
+    kn_metric *perplexity = kn_metric_perplexity(), *other = kn_metric_perplexity();
+    static const float logits[] = {1, 2, 3, 0, 0, 0, -1, 5, 2, 4, 4, -3};
+    static const int64_t classes[] = {2, 1, -100, 0};
+    double sum = 0;
+    for (int r = 0; r < 4; r++) {
+        double total = 0;
+        for (int c = 0; c < 3; c++)
+            total += exp((double)logits[3 * r + c]);
+        if (classes[r] >= 0)
+            sum += log(total) - (double)logits[3 * r + classes[r]];
+    }
+    kn_tensor *output = kn_from_data(logits, KN_SHAPE(4, 3));
+    kn_tensor *target = kn_from_data(classes, KN_SHAPE(4), .dtype = KN_I64);
+    {
+        KN_AUTOCAST(KN_F16);
+        CHECK_OK(kn_metric_update(perplexity, kn_narrow(output, 0, 0, 2), kn_narrow(target, 0, 0, 2), 0));
+    }
+    CHECK_OK(kn_metric_update(other, kn_to_dtype(kn_narrow(output, 0, 2, 2), KN_BF16), kn_narrow(target, 0, 2, 2), 0));
+    CHECK_OK(kn_metric_merge(perplexity, other));
+    assert_true(fabs(computed(perplexity) - exp(sum / 3)) < 1e-5);
+    kn_metric_free(perplexity);
+    kn_metric_free(other);
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
         TEST(a_mean_is_weighted_by_the_batch),       TEST(a_long_mean_keeps_its_digits),
         TEST(accuracy_is_the_share_of_first_maxima), TEST(accuracy_counts_every_position),
-        TEST(what_does_not_fit_is_refused),
+        TEST(what_does_not_fit_is_refused),          TEST(errors_are_means_over_all_elements),
+        TEST(perplexity_leaves_out_ignored_targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

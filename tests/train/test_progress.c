@@ -43,7 +43,7 @@ static char *epochs_at(const char *columns, bool grad_norm)
 {
     kn_history history = {0};
     kn_progress progress;
-    CHECK_OK(kn_history_start(&history, true, true, grad_norm));
+    CHECK_OK(kn_history_start(&history, (const char *[]){"acc"}, 1, true, grad_norm));
     catch_stderr(columns);
     kn_progress_start(&progress, false);
     for (int e = 1; e <= 10; e += 9) {
