@@ -9,7 +9,7 @@
 #define DATA "/usr/share/datasets/fashion-mnist"
 
 static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul", "graph",
-                                       "memory_timeline",     "grad_norms",   "train_images"};
+                                       "memory_timeline",     "grad_norms",   "train_images",      "vae"};
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
 static void need_data(void)
@@ -99,6 +99,7 @@ static void missing_data_tells_how_to_get_it(void **state)
     (void)state;
     expect_failure(EXAMPLES "/train_fashion_mnist --data /nowhere --out /tmp", "dataset-fashion-mnist");
     expect_failure(EXAMPLES "/loop_by_hand --data /nowhere", "/nowhere");
+    expect_failure(EXAMPLES "/vae --data /nowhere", "/nowhere");
 }
 
 static void a_full_standard_output_is_an_error(void **state)
