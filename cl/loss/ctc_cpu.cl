@@ -22,25 +22,11 @@ static inline lanes kn_emit(const global T *lp, const global int *label)
     return vload16(0, each);
 }
 
-/* alpha [samples, steps + 1, width], the last row with the jumps; label [samples, width]; loss [samples]. */
-kernel void ctc_forward(KN_IN(lp), KN_IN(target), KN_IN(input_length), KN_IN(target_length), KN_OUT(alpha),
-                        KN_OUT(label), KN_OUT(loss), const kn_ctc p, KN_FAULT)
+kernel void ctc_forward(KN_CTC_FORWARD)
 {
-    KN_BIND_IN(T, lp);
-    KN_BIND_IN(long, target);
-    KN_BIND_IN(long, input_length);
-    KN_BIND_IN(long, target_length);
-    KN_BIND_OUT(T, alpha);
-    KN_BIND_OUT(int, label);
-    KN_BIND_OUT(T, loss);
+    KN_BIND_CTC_FORWARD;
     KN_FOR (n, p.samples) {
-        const long first = kn_first_target(target_length, p, n);
-        const long most = min(p.longest, p.padded ? p.padded : p.targets - first);
-        const long labels = kn_checked(target_length[n], most, fault, fault_operation);
-        const long steps = kn_checked(input_length[n], p.steps, fault, fault_operation);
-        const global long *own = target + first;
-        global T *rows = alpha + n * (p.steps + 1) * p.width, *jump = rows + p.steps * p.width;
-        global int *labelled = label + n * p.width;
+        KN_CTC_FORWARD_SAMPLE(n);
         const long end = p.width - LANES;
         for (long s = 0; s < p.width - KN_CTC_BEFORE; s++) {
             jump[KN_CTC_BEFORE + s] = kn_jump(own, s, labels);
@@ -74,25 +60,12 @@ kernel void ctc_forward(KN_IN(lp), KN_IN(target), KN_IN(input_length), KN_IN(tar
 }
 
 /* gradient [steps, samples, classes] = -posterior times g [samples]; beta [samples, 2, width]. */
-kernel void ctc_backward(KN_IN(lp), KN_IN(input_length), KN_IN(target_length), KN_IN(alpha), KN_IN(label),
-                         KN_IN(loss), KN_IN(g), KN_OUT(beta), KN_OUT(gradient), const kn_ctc p,
-                         const int zero_infinity)
+kernel void ctc_backward(KN_CTC_BACKWARD)
 {
-    KN_BIND_IN(T, lp);
-    KN_BIND_IN(long, input_length);
-    KN_BIND_IN(long, target_length);
-    KN_BIND_IN(T, alpha);
-    KN_BIND_IN(int, label);
-    KN_BIND_IN(T, loss);
-    KN_BIND_IN(T, g);
-    KN_BIND_OUT(T, beta);
-    KN_BIND_OUT(T, gradient);
+    KN_BIND_CTC_BACKWARD;
     KN_FOR (n, p.samples) {
-        const long steps = clamp((long)input_length[n], 0L, p.steps);
-        const long labels = clamp((long)target_length[n], 0L, p.longest), end = p.width - LANES;
-        const global T *rows = alpha + n * (p.steps + 1) * p.width, *jump = rows + p.steps * p.width;
-        const global int *labelled = label + n * p.width;
-        const bool impossible = loss[n] == -NOTHING;
+        KN_CTC_BACKWARD_SAMPLE(n);
+        const long end = p.width - LANES;
         for (long t = p.steps - 1; t >= 0; t--) {
             global T *row = beta + (2 * n + t % 2) * p.width, *to = gradient + (t * p.samples + n) * p.classes;
             const global T *after = beta + (2 * n + (t + 1) % 2) * p.width;

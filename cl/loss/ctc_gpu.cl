@@ -11,25 +11,11 @@ static inline T kn_log_sum_of_three(const T a, const T b, const T c)
 
 static inline T kn_emit(const global T *lp, const int label) { return label < 0 ? NOTHING : lp[label]; }
 
-/* alpha [samples, steps + 1, width], the last row with the jumps; label [samples, width]; loss [samples]. */
-kernel void ctc_forward(KN_IN(lp), KN_IN(target), KN_IN(input_length), KN_IN(target_length), KN_OUT(alpha),
-                        KN_OUT(label), KN_OUT(loss), const kn_ctc p, KN_FAULT)
+kernel void ctc_forward(KN_CTC_FORWARD)
 {
-    KN_BIND_IN(T, lp);
-    KN_BIND_IN(long, target);
-    KN_BIND_IN(long, input_length);
-    KN_BIND_IN(long, target_length);
-    KN_BIND_OUT(T, alpha);
-    KN_BIND_OUT(int, label);
-    KN_BIND_OUT(T, loss);
+    KN_BIND_CTC_FORWARD;
     for (long n = get_group_id(0); n < p.samples; n += get_num_groups(0)) {
-        const long first = kn_first_target(target_length, p, n);
-        const long most = min(p.longest, p.padded ? p.padded : p.targets - first);
-        const long labels = kn_checked(target_length[n], most, fault, fault_operation);
-        const long steps = kn_checked(input_length[n], p.steps, fault, fault_operation);
-        const global long *own = target + first;
-        global T *rows = alpha + n * (p.steps + 1) * p.width, *jump = rows + p.steps * p.width;
-        global int *labelled = label + n * p.width;
+        KN_CTC_FORWARD_SAMPLE(n);
         KN_EACH (s, p.width) {
             const long state = s - KN_CTC_BEFORE;
             jump[s] = state < 0 ? NOTHING : kn_jump(own, state, labels);
@@ -57,26 +43,13 @@ kernel void ctc_forward(KN_IN(lp), KN_IN(target), KN_IN(input_length), KN_IN(tar
 
 /* gradient [steps, samples, classes] = -posterior times g [samples]; beta [samples, 3, width]: two rows of it, and the
  * posteriors of a row's states, of which each work-item adds those of its classes. */
-kernel void ctc_backward(KN_IN(lp), KN_IN(input_length), KN_IN(target_length), KN_IN(alpha), KN_IN(label),
-                         KN_IN(loss), KN_IN(g), KN_OUT(beta), KN_OUT(gradient), const kn_ctc p,
-                         const int zero_infinity)
+kernel void ctc_backward(KN_CTC_BACKWARD)
 {
-    KN_BIND_IN(T, lp);
-    KN_BIND_IN(long, input_length);
-    KN_BIND_IN(long, target_length);
-    KN_BIND_IN(T, alpha);
-    KN_BIND_IN(int, label);
-    KN_BIND_IN(T, loss);
-    KN_BIND_IN(T, g);
-    KN_BIND_OUT(T, beta);
-    KN_BIND_OUT(T, gradient);
+    KN_BIND_CTC_BACKWARD;
     for (long n = get_group_id(0); n < p.samples; n += get_num_groups(0)) {
-        const long steps = clamp((long)input_length[n], 0L, p.steps), end = p.width - KN_CTC_BEFORE;
-        const long labels = clamp((long)target_length[n], 0L, p.longest);
-        const global T *rows = alpha + n * (p.steps + 1) * p.width, *jump = rows + p.steps * p.width;
-        const global int *labelled = label + n * p.width;
+        KN_CTC_BACKWARD_SAMPLE(n);
+        const long end = p.width - KN_CTC_BEFORE;
         global T *posterior = beta + (3 * n + 2) * p.width;
-        const bool impossible = loss[n] == -NOTHING;
         for (long t = p.steps - 1; t >= 0; t--) {
             global T *row = beta + (3 * n + t % 2) * p.width, *to = gradient + (t * p.samples + n) * p.classes;
             const global T *after = beta + (3 * n + (t + 1) % 2) * p.width;

@@ -116,24 +116,11 @@ static part_of_step part_of(kn_rnn_step s)
 
 /* d_products of the step after this one, or whatever while there is none (depth 0), times the panels. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-rnn_backward(KN_IN(after), KN_IN(panels), KN_IN(gates), KN_IN(state), KN_IN(cell), KN_IN(extra), KN_IN(d_output),
-             KN_INOUT(d_state), KN_INOUT(d_cell), KN_OUT(d_gates), KN_OUT(d_products), KN_IN(lengths),
-             const kn_rnn_step s)
+rnn_backward(KN_IN(after), KN_IN(panels), RNN_BACKWARD)
 {
     KN_BIND_IN(T, after);
     KN_BIND_IN(T, panels);
-    KN_BIND_IN(T, gates);
-    KN_BIND_IN(T, state);
-    KN_BIND_IN(T, cell);
-    KN_BIND_IN(T, extra);
-    KN_BIND_IN(T, d_output);
-    KN_BIND_OUT(T, d_state);
-    KN_BIND_OUT(T, d_cell);
-    KN_BIND_OUT(T, d_gates);
-    KN_BIND_OUT(T, d_products);
-    KN_BIND_IN(long, lengths);
-    const backward_operands to = {gates,  state,   cell,       extra,  d_output, d_state,
-                                  d_cell, d_gates, d_products, lengths};
+    RNN_BIND_BACKWARD;
     const part_of_step part = part_of(s);
     T sums[MR * NV * VW];
     FOR_TILES(row, panel, part)
@@ -154,19 +141,9 @@ rnn_backward(KN_IN(after), KN_IN(panels), KN_IN(gates), KN_IN(state), KN_IN(cell
 
 /* The state times the panels. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-rnn_forward(KN_INOUT(gates), KN_IN(panels), KN_IN(bias), KN_IN(state), KN_OUT(next), KN_OUT(output), KN_IN(cell),
-            KN_OUT(extra), KN_IN(lengths), const kn_rnn_step s, KN_FAULT)
+rnn_forward(RNN_FORWARD(panels))
 {
-    KN_BIND_OUT(T, gates);
-    KN_BIND_IN(T, panels);
-    KN_BIND_IN(T, bias);
-    KN_BIND_IN(T, state);
-    KN_BIND_OUT(T, next);
-    KN_BIND_OUT(T, output);
-    KN_BIND_IN(T, cell);
-    KN_BIND_OUT(T, extra);
-    KN_BIND_IN(long, lengths);
-    const forward_operands to = {gates, bias, state, next, output, cell, extra, lengths};
+    RNN_BIND_FORWARD(panels);
     const part_of_step part = part_of(s);
     T sums[MR * NV * VW];
     if (s.has_lengths && s.time == 0)

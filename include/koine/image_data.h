@@ -48,7 +48,8 @@ KN_API kn_dataset *kn_cifar100_dataset(const char *directory, bool train);
  *
  * torchvision.transforms.v2.MixUp: l x + (1 - l) x_before, with l from Beta(mixup_alpha, mixup_alpha), one per batch.
  * CutMix: a rectangle of the area 1 - l, at a random place, comes from the image before; targets are mixed by the area.
- * If both alphas are above 0, each batch gets one of the two, equally often; with neither, targets are only converted. */
+ * If both alphas are above 0, each batch gets one of the two, equally often; with neither, targets are only
+ * converted. */
 typedef struct kn_mixup_params {
     int64_t num_classes; /* required */
     double mixup_alpha;  /* default 1; 0: no MixUp */

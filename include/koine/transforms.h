@@ -12,7 +12,8 @@
  *
  * A pipeline is a list of steps (Compose). Images are [C, H, W], uint8 from 0 to 255 or float32 from 0 to 1; each step
  * works on both unless it says otherwise. A step whose parameters are refused is KN_ERR_ARGUMENT; the pipeline
- * remembers the first such error, and whatever uses the pipeline later fails with it. So checking each call is optional.
+ * remembers the first such error, and whatever uses the pipeline later fails with it. So checking each call is
+ * optional.
  *
  * Random steps draw from the sample's random number, which a loader derives from its seed, the epoch and the sample:
  * the results do not depend on the number of workers. Each step has its own stream of numbers, so that adding one does
@@ -85,8 +86,8 @@ typedef struct kn_transforms_resize_params {
 } kn_transforms_resize_params;
 #define KN_TRANSFORMS_RESIZE_DEFAULTS .interpolation = KN_INTERPOLATE_BILINEAR
 KN_API kn_transforms_resize_params kn_transforms_resize_params_init(void);
-/* Without `width`, `size` is that of the shorter side, and the other follows (int(size * long / short)); with it, `size`
- * is the height. */
+/* Without `width`, `size` is that of the shorter side, and the other follows (int(size * long / short)); with it,
+ * `size` is the height. */
 KN_API kn_status kn_transforms_resize_with(kn_transforms *transforms, int64_t size,
                                            const kn_transforms_resize_params *params);
 #define kn_transforms_resize(transforms, size, ...)                                                                    \
@@ -162,8 +163,8 @@ KN_API kn_status kn_transforms_random_rotation_with(kn_transforms *transforms, d
 
 /* --- colours; of images with 1 or 3 channels ---------------------------------------------------------------------- */
 
-/* Each factor is drawn from [0] to [1]; {0, 0}, the default, leaves its property alone. torchvision's 0.4 is {0.6, 1.4},
- * for hue {-0.4, 0.4}. */
+/* Each factor is drawn from [0] to [1]; {0, 0}, the default, leaves its property alone. torchvision's 0.4 is
+ * {0.6, 1.4}, for hue {-0.4, 0.4}. */
 typedef struct kn_transforms_color_jitter_params {
     double brightness[2], contrast[2], saturation[2]; /* 1: unchanged; 0: black, one gray, gray */
     double hue[2];                                    /* 0: unchanged; from -0.5 to 0.5, once around */

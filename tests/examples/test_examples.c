@@ -8,8 +8,8 @@
 
 #define DATA "/usr/share/datasets/fashion-mnist"
 
-static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul", "graph",
-                                       "memory_timeline",     "grad_norms",   "train_images", "train_gpt"};
+static const char *const programs[] = {"train_fashion_mnist", "loop_by_hand", "linear_regression", "matmul",    "graph",
+                                       "memory_timeline",     "grad_norms",   "train_images",      "train_gpt", "vae"};
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
 static void need_data(void)
@@ -103,6 +103,7 @@ static void missing_data_tells_how_to_get_it(void **state)
     expect_failure(EXAMPLES "/loop_by_hand --data /nowhere", "/nowhere");
     expect_failure(EXAMPLES "/train_gpt --text /nowhere", "'/nowhere' cannot be read: No such file");
     expect_failure(EXAMPLES "/train_gpt --tokenizer /nowhere.json", "/nowhere.json");
+    expect_failure(EXAMPLES "/vae --data /nowhere", "/nowhere");
 }
 
 static void a_full_standard_output_is_an_error(void **state)
@@ -243,8 +244,8 @@ static void the_memory_timeline_is_drawn(void **state)
 
 #define SMALL_GPT                                                                                                      \
     EXAMPLES                                                                                                           \
-        "/train_gpt --context 16 --layers 1 --heads 2 --width 16 --batch-size 4 --steps 3 --sample 8 --vocab 300 "     \
-        "--quiet --seed 3 --text '" KOINE_SOURCE_DIR "/LICENSE' --out '%s' "
+    "/train_gpt --context 16 --layers 1 --heads 2 --width 16 --batch-size 4 --steps 3 --sample 8 --vocab 300 "         \
+    "--quiet --seed 3 --text '" KOINE_SOURCE_DIR "/LICENSE' --out '%s' "
 
 /* A resumed run ends with the bits of an uninterrupted one, and its samples are the same, too. (The warm-up is longer
  * than the run: the rest of the schedule depends on --epochs.) */

@@ -1,12 +1,14 @@
 #!/bin/sh
-# Runs a program under Oclgrind and fails when Oclgrind has anything to say, which by itself does not change the exit status: oclgrind.sh PROGRAM [ARGUMENT...]
+# Runs a program under Oclgrind and fails when Oclgrind has anything to say, which by itself does not change the exit
+# status: oclgrind.sh PROGRAM [ARGUMENT...]
 #
-# Kernels are compiled without optimisation: Oclgrind 21.10 does not know instructions that the optimiser makes (freeze, noalias.scope.decl). Without
-# --uninitialized: it takes buffers filled by the host for unset.
+# Kernels are compiled without optimisation and without `restrict`: Oclgrind 21.10 does not know instructions that the
+# optimiser and the inliner make of them (freeze, noalias.scope.decl). Without --uninitialized: it takes buffers filled
+# by the host for unset.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 unset KOINE_DEVICE
-oclgrind --data-races --check-api --max-errors 100 --build-options -O0 --log "$log" "$@"
+oclgrind --data-races --check-api --max-errors 100 --build-options "-O0 -Drestrict=" --log "$log" "$@"
 status=$?
 if [ -s "$log" ]; then
     echo "Oclgrind found:"

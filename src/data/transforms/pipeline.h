@@ -37,7 +37,7 @@ struct kn_transforms {
 
 /* Adds a step with a copy of its parameters. */
 kn_status kn_transforms_add(kn_transforms *transforms, const kn_step_kind *kind, const void *params, size_t size);
-/* Sets the pipeline's error, prefixed with the function's name: `return kn_transforms_refuse(transforms, kind, ...)`. */
+/* Sets the pipeline's error, prefixed with the function's name: `return kn_transforms_refuse(...)`. */
 kn_status kn_transforms_refuse(kn_transforms *transforms, const kn_step_kind *kind, const char *format, ...)
     KN_PRINTF(3, 4);
 /* Checks a range from [0] to [1] within limits. */
