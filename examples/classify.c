@@ -163,7 +163,11 @@ int main(int argc, char **argv)
         return 2;
     }
     job j = {.settings = &s, .results = calloc((size_t)s.images.count, sizeof(result))};
-    kn_status status = j.results != NULL ? load(&j) : kn_error_set(KN_ERR_MEMORY, "out of memory");
+    if (j.results == NULL) {
+        fprintf(stderr, "%s: out of memory\n", program);
+        return 1;
+    }
+    kn_status status = load(&j);
     if (status == KN_OK)
         status = run_threads(&j);
     if (status != KN_OK)

@@ -88,7 +88,7 @@ kn_status kn_collate_mixup(const kn_batch *batch, void *user)
         return kn_fail_argument_null("kn_collate_mixup", batch ? "user" : "batch");
     KN_TRY(check(batch, params));
     KN_NO_GRAD;
-    kn_tensor **images = NULL, **targets = NULL;
+    kn_tensor **images = batch->fields, **targets = batch->fields; /* both are found: check */
     for (int i = 0; i < batch->num_fields; i++) {
         images = batch->fields[i] == batch->input ? &batch->fields[i] : images;
         targets = batch->fields[i] == batch->target ? &batch->fields[i] : targets;
