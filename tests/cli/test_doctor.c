@@ -203,7 +203,7 @@ static void the_devices_compute_right(void **state)
                              KOINE_PROGRAM, operators);
     assert_status(r, 0);
     assert_contains(r.output, "operations agree with their references");
-    assert_null(strstr(r.output, "is rebuilt with")); /* src/rt/program/builtins.c declares all that operators call */
+    assert_null(strstr(r.output, "is rebuilt with"));   /* src/rt/program/builtins.c declares all that operators call */
     assert_null(strstr(r.output, "warning generated")); /* which Clang prints for a kernel */
     run_free(&r);
 }
