@@ -36,7 +36,8 @@ def earlier(folder, gradients):
                 state = {'%s.%d' % (key, i): value.clone() for i, leaf in enumerate(leaves)
                          for key, value in optimizer.state[leaf].items() if key != 'step'}
                 state.update(step=torch.tensor([3, 3]), hyperparameters=torch.tensor(hyper))
-                save_safetensors(os.path.join(folder, 'optim_earlier_%s.safetensors' % name), state, {'optimizer': name})
+                path = os.path.join(folder, 'optim_earlier_%s.safetensors' % name)
+                save_safetensors(path, state, {'optimizer': name})
                 middle = {'p': leaves[0].detach().clone(), 'q': leaves[1].detach().clone()}
         save_safetensors(os.path.join(folder, 'optim_earlier_path_%s.safetensors' % name),
                          dict(middle, p_after=leaves[0].detach(), q_after=leaves[1].detach(),
