@@ -129,6 +129,7 @@ static kn_status measure(const kn_optim_batch *batch, kn_launch_params params, c
     kn_tensor *parts = NULL;
     const kn_dtype dtype = kn_compute_type(batch->dtype);
     const int64_t length = 2 * (int64_t)ends->end[batch->count - 1], sums = 2 * (int64_t)batch->count;
+    const size_t local = params.dims == 1 ? params.local[0] : 1; /* as the step's; on CPU devices one work-item */
     KN_TRY(kn_tensor_new(totals, dtype, 1, &sums, batch->device));
     KN_TRY(kn_tensor_new(&parts, dtype, 1, &length, batch->device));
     *place = kn_arg_tensor(parts);
@@ -136,9 +137,8 @@ static kn_status measure(const kn_optim_batch *batch, kn_launch_params params, c
     kn_status status = kn_launch(batch->stream, &params);
     if (status == KN_OK)
         status = kn_run(batch->stream, .source = params.source, .options = params.options, .kernel = "measure_totals",
-                        .operation = params.operation, .dims = 1, .global = {(size_t)sums},
-                        KN_ARGS(kn_arg_tensor(parts), kn_arg_tensor(*totals), kn_arg_struct(ends, sizeof *ends),
-                                kn_arg_i32(batch->count)));
+                        .operation = params.operation, .dims = 1, .global = {(size_t)sums * local}, .local = {local},
+                        KN_ARGS(kn_arg_tensor(parts), kn_arg_tensor(*totals), kn_arg_struct(ends, sizeof *ends)));
     kn_release(parts);
     *place = kn_arg_tensor(*totals);
     return status;

@@ -56,7 +56,8 @@ def make(folder):
 
         for step in range(STEPS):
             loss = optimizer.step(closure)
-            path.append(torch.cat([p.detach(), q.detach(), loss.detach().reshape(1), torch.tensor([float(evaluations[0])])]))
+            figures = torch.tensor([float(loss), float(evaluations[0])])
+            path.append(torch.cat([p.detach(), q.detach(), figures]))
             if name == 'wolfe_history' and step + 1 == SAVED_AFTER:
                 saved = optimizer.state_dict()
                 save_safetensors(os.path.join(folder, 'optim_state_LBFGS.safetensors'), flatten(saved),

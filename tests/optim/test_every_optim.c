@@ -274,7 +274,7 @@ TENSOR_TEST(closures_and_lbfgs_that_do_not_do)
     pair it = start(&every[0], KN_F32, false);
     EXPECT(KN_ERR_STATE, kn_status_of(kn_optim_step_closure(it.optim, nothing, NULL)), "SGD", "returned NULL");
     EXPECT(KN_ERR_SHAPE, kn_status_of(kn_optim_step_closure(it.optim, failing, NULL)), "add");
-    EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_step_closure(it.optim, NULL, NULL)), "closure is NULL");
+    EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_step_closure(it.optim, NULL, NULL)), "`closure` is NULL");
     kn_parameter_list one = {it.leaves, NULL, 1}, other = {it.leaves + 1, NULL, 1};
     kn_optim *lbfgs = kn_optim_lbfgs(one);
     EXPECT(KN_ERR_STATE, kn_optim_step(lbfgs), "LBFGS", "kn_optim_step_closure");
@@ -413,8 +413,8 @@ TENSOR_TEST(update_bn_averages_over_an_epoch)
     kn_module_train(net, true);
     CHECK_TENSOR(kn_forward(net, kn_from_data(((float[]){0, 0, 2, 2}), KN_SHAPE(2, 2))));
     CHECK_VALUES(kn_module_get(layer, "running_mean"), 0.7 * 6.5 / 3 + 0.3, 0.7 * 12.5 / 3 + 0.3);
-    EXPECT(KN_ERR_ARGUMENT, kn_update_bn(NULL, net), "loader is NULL");
-    EXPECT(KN_ERR_ARGUMENT, kn_update_bn(loader, NULL), "module is NULL");
+    EXPECT(KN_ERR_ARGUMENT, kn_update_bn(NULL, net), "`loader` is NULL");
+    EXPECT(KN_ERR_ARGUMENT, kn_update_bn(loader, NULL), "`module` is NULL");
     kn_module_free(net);
     kn_loader_free(loader);
     kn_dataset_free(dataset);

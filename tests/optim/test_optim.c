@@ -165,6 +165,36 @@ TENSOR_TEST(sgd_and_its_momentum)
     assert_true(fabs(sgd_after(3, &(kn_sgd_params){.lr = 0.1, .momentum = 0.5, .nesterov = true}) - -0.5125) < 1e-14);
 }
 
+/* --- LAMB -------------------------------------------------------------------------------------------------------- */
+
+/* Its norms are sums over many work-groups. */
+TENSOR_TEST(lamb_over_many_work_groups)
+{
+    enum { SIZE = 50001 };
+    double squares[2] = {0, 0}, *values = malloc(2 * SIZE * sizeof *values), *gradient = values + SIZE;
+    for (int i = 0; i < SIZE; i++) {
+        values[i] = sin(i);
+        gradient[i] = cos(3.0 * i);
+        const double u = gradient[i] / (fabs(gradient[i]) + 1e-6) + 0.1 * values[i];
+        squares[0] += values[i] * values[i];
+        squares[1] += u * u;
+    }
+    kn_tensor *w = tensor_of_doubles(values, KN_SHAPE(SIZE), KN_F32, true);
+    CHECK_OK(kn_set_grad(w, tensor_of_doubles(gradient, KN_SHAPE(SIZE), KN_F32, false)));
+    kn_optim *optim = kn_optim_lamb(((kn_parameter_list){&w, NULL, 1}), .lr = 0.1, .weight_decay = 0.1);
+    CHECK_OK(kn_optim_step(optim));
+    double *found = read_doubles(w);
+    for (int i = 0; i < SIZE; i++) {
+        const double u = gradient[i] / (fabs(gradient[i]) + 1e-6) + 0.1 * values[i];
+        const double expected = values[i] - 0.1 * sqrt(squares[0] / squares[1]) * u;
+        if (!(fabs(found[i] - expected) <= 1e-5))
+            fail_msg("element %d: %.9g, expected %.9g", i, found[i], expected);
+    }
+    free(found);
+    free(values);
+    kn_optim_free(optim);
+}
+
 /* --- odd tensors ----------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(parameters_and_gradients_may_be_strided)
@@ -270,6 +300,7 @@ int main(int argc, char **argv)
         TEST(amsgrad_with_weight_decay_over_many_parameters),
         TEST(equal_inputs_give_equal_bits),
         TEST(sgd_and_its_momentum),
+        TEST(lamb_over_many_work_groups),
         TEST(parameters_and_gradients_may_be_strided),
         TEST(a_step_makes_what_backward_saved_stale),
         TEST(a_step_without_gradients_does_nothing),

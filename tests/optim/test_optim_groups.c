@@ -110,15 +110,40 @@ static kn_tensor *golden_leaf(const kn_tensor_file *file, const char *name)
     return tensor;
 }
 
+static void check_leaf(const char *name, const kn_tensor *leaf, const kn_tensor *after)
+{
+    double *values = read_doubles(leaf), *expected = read_doubles(after);
+    for (int k = 0; k < 6; k++)
+        if (!(fabs(values[k] - expected[k]) <= 1e-12))
+            fail_msg("%s: %.17g, expected %.17g", name, values[k], expected[k]);
+    free(values);
+    free(expected);
+}
+
+/* Three steps of `optim`, of p and q, from the state in a file; `path` has their gradients and results. */
+static void continue_with(const char *name, kn_optim *optim, kn_tensor *p, kn_tensor *q, const char *state,
+                          const kn_tensor_file *path)
+{
+    char text[300];
+    kn_tensor *gradients = golden_on_device(kn_tensor_file_get(path, "gradients"), KN_F64);
+    snprintf(text, sizeof text, KOINE_SOURCE_DIR "/tests/golden/%s_%s.safetensors", state, name);
+    CHECK_OK(kn_optim_load(optim, text));
+    for (int step = 3; step < 6; step++) {
+        CHECK_OK(kn_set_grad(p, kn_clone(kn_select(gradients, 0, step))));
+        CHECK_OK(kn_set_grad(q, kn_clone(kn_select(gradients, 0, 5 - step))));
+        CHECK_OK(kn_optim_step(optim));
+    }
+    check_leaf(name, p, kn_tensor_file_get(path, "p_after"));
+    check_leaf(name, q, kn_tensor_file_get(path, "q_after"));
+}
+
 static void continue_from(const char *name)
 {
-    char path[300], part[80];
+    char part[80];
     snprintf(part, sizeof part, "optim_path_%s", name);
-    snprintf(path, sizeof path, KOINE_SOURCE_DIR "/tests/golden/optim_state_%s.safetensors", name);
     kn_tensor_file *file = golden_open(part);
     CHECK_NEW(file);
     kn_tensor *p = golden_leaf(file, "p"), *q = golden_leaf(file, "q");
-    kn_tensor *gradients = golden_on_device(kn_tensor_file_get(file, "gradients"), KN_F64);
     const kn_optim_option none[] = {{NULL, 0}}, state[] = {{"amsgrad", 1}, {NULL, 0}},
                           momentum[] = {{"momentum", 0.9}, {NULL, 0}};
     const kn_optim_option centered[] = {{"centered", 1}, {"momentum", 0.5}, {NULL, 0}};
@@ -130,35 +155,39 @@ static void continue_from(const char *name)
                                                                        : none);
     CHECK_NEW(optim);
     CHECK_OK(kn_optim_add_group_with(optim, one(&q), NULL));
-    CHECK_OK(kn_optim_load(optim, path));
-    for (int step = 3; step < 6; step++) {
-        CHECK_OK(kn_set_grad(p, kn_clone(kn_select(gradients, 0, step))));
-        CHECK_OK(kn_set_grad(q, kn_clone(kn_select(gradients, 0, 5 - step))));
-        CHECK_OK(kn_optim_step(optim));
-    }
-    const kn_tensor *found[] = {p, q};
-    for (int i = 0; i < 2; i++) {
-        double *values = read_doubles(found[i]);
-        double *expected = read_doubles(kn_tensor_file_get(file, i == 0 ? "p_after" : "q_after"));
-        for (int k = 0; k < 6; k++)
-            if (!(fabs(values[k] - expected[k]) <= 1e-12))
-                fail_msg("%s: %.17g, expected %.17g", name, values[k], expected[k]);
-        free(values);
-        free(expected);
-    }
+    continue_with(name, optim, p, q, "optim_state", file);
     kn_optim_free(optim);
     kn_tensor_file_free(file);
 }
 
 TENSOR_TEST(state_made_by_pytorch_is_continued)
 {
-    static const char *const names[] = {"AdamW", "SGD", "NAdam", "ASGD", "RMSprop", "Rprop"};
+    static const char *const names[] = {"AdamW", "SGD", "NAdam", "ASGD", "RMSprop", "Rprop", "Adafactor"};
     kn_device_properties properties;
     CHECK_OK(kn_device_get_properties(kn_device_current(), &properties));
     if (!properties.has_f64)
         return;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         continue_from(names[i]);
+}
+
+/* The form that optimizers had before groups: "step", "hyperparameters", "exp_avg.0", ... */
+TENSOR_TEST(state_made_by_earlier_versions_is_continued)
+{
+    kn_device_properties properties;
+    CHECK_OK(kn_device_get_properties(kn_device_current(), &properties));
+    for (int i = 0; i < 2 && properties.has_f64; i++) {
+        const char *name = i == 0 ? "Adam" : "SGD";
+        kn_tensor_file *file = golden_open(i == 0 ? "optim_earlier_path_Adam" : "optim_earlier_path_SGD");
+        CHECK_NEW(file);
+        kn_tensor *leaves[] = {golden_leaf(file, "p"), golden_leaf(file, "q")};
+        kn_parameter_list both = {leaves, NULL, 2};
+        kn_optim *optim = i == 0 ? kn_optim_adam(both, .amsgrad = true) : kn_optim_sgd(both, .momentum = 0.1);
+        continue_with(name, optim, leaves[0], leaves[1], "optim_earlier", file);
+        assert_true(kn_optim_lr(optim) == 0.1);
+        kn_optim_free(optim);
+        kn_tensor_file_free(file);
+    }
 }
 
 /* --- clipping -------------------------------------------------------------------------------------------------- */
@@ -184,6 +213,15 @@ TENSOR_TEST(gradients_are_clipped_to_a_norm)
     CHECK_OK(kn_set_grad(w[0], kn_full(KN_SHAPE(3), NAN)));
     EXPECT(KN_ERR_NUMERIC, kn_status_of(kn_clip_grad_norm_(list, 1, .error_if_nonfinite = true)), "nan");
     assert_true(isnan(first_of(kn_clip_grad_norm_(list, 1))) && isnan(first_of(kn_grad(w[1]))));
+    /* An infinite norm: finite gradients become 0, infinite ones NaN. */
+    CHECK_OK(kn_set_grad(w[0], kn_full(KN_SHAPE(3), -INFINITY)));
+    CHECK_OK(kn_set_grad(w[1], kn_full(KN_SHAPE(3), 2, .dtype = KN_F16)));
+    EXPECT(KN_ERR_NUMERIC, kn_status_of(kn_clip_grad_norm_(list, 1, .error_if_nonfinite = true)), "inf");
+    assert_true(isinf(first_of(kn_clip_grad_norm_(list, 1))));
+    assert_true(isnan(first_of(kn_grad(w[0]))) && first_of(kn_grad(w[1])) == 0);
+    CHECK_OK(kn_set_grad(w[0], kn_full(KN_SHAPE(3), -INFINITY)));
+    CHECK_OK(kn_clip_grad_value_(list, 0.5));
+    assert_true(first_of(kn_grad(w[0])) == -0.5);
 }
 
 /* --- the gradient scaler --------------------------------------------------------------------------------------- */
@@ -291,10 +329,15 @@ static int make_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(groups_have_their_own_hyperparameters), TEST(groups_and_options_that_do_not_do),
-        TEST(master_weights_add_up_small_steps),     TEST(state_made_by_pytorch_is_continued),
-        TEST(gradients_are_clipped_to_a_norm),       TEST(an_infinity_skips_the_step_of_any_optimizer),
-        TEST(the_scaled_loss_has_scaled_gradients),  TEST(averages_of_both_kinds),
+        TEST(groups_have_their_own_hyperparameters),
+        TEST(groups_and_options_that_do_not_do),
+        TEST(master_weights_add_up_small_steps),
+        TEST(state_made_by_pytorch_is_continued),
+        TEST(state_made_by_earlier_versions_is_continued),
+        TEST(gradients_are_clipped_to_a_norm),
+        TEST(an_infinity_skips_the_step_of_any_optimizer),
+        TEST(the_scaled_loss_has_scaled_gradients),
+        TEST(averages_of_both_kinds),
     };
     return cmocka_run_group_tests(tests, make_folder, NULL);
 }
