@@ -1,5 +1,4 @@
-/* train/trainer_metrics.c - the metrics of a trainer: names, entries in the logs of training and of evaluation,
- * values. */
+/* train/trainer_metrics.c - a trainer's metrics: names, entries in the logs of training and of evaluation, values. */
 #include <string.h>
 
 #include "base/memory.h"
