@@ -49,8 +49,8 @@ KN_API kn_status kn_averaged_model_save(const kn_averaged_model *model, const ch
 KN_API kn_status kn_averaged_model_load(kn_averaged_model *model, const char *path);
 
 /* Computes the running statistics of the batch normalisation layers in `module` anew, as equal averages over one epoch
- * of the loader's batches (field "input", on the module's device): torch.optim.swa_utils.update_bn. Nothing is recorded;
- * modes and momenta are as before. Without such layers nothing is done. */
+ * of the loader's batches (field "input", on the module's device): torch.optim.swa_utils.update_bn. Nothing is
+ * recorded; modes and momenta are as before. Without such layers nothing is done. */
 KN_API kn_status kn_update_bn(kn_loader *loader, kn_module *module);
 
 KN_END_DECLS

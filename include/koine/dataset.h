@@ -19,7 +19,8 @@ KN_API kn_dataset *kn_subset(kn_dataset *dataset, const int64_t *indices, int64_
  *
  * `lengths` are numbers of samples, whose sum is the dataset's length; or fractions, whose sum is 1: then each part has
  * floor(fraction length) samples, and the first parts get one each of those left over. The caller frees the parts,
- * which are all NULL on failure. The seed alone decides which samples a part has; the dataset itself keeps its samples. */
+ * which are all NULL on failure. The seed alone decides which samples a part has; the dataset itself keeps its
+ * samples. */
 typedef struct kn_random_split_params {
     uint64_t seed; /* default 0 */
 } kn_random_split_params;

@@ -11,7 +11,8 @@
  *
  * The factor is on the device, and nothing waits: a step is skipped there. (NAdam, RAdam, Adamax, ASGD, LAMB, Adagrad,
  * Adafactor and Muon compute with the number of the step on the host, so for these kn_grad_scaler_step does wait. LBFGS
- * cannot be stepped by a scaler, as in PyTorch.) An optimizer that has been stepped by a scaler counts its steps on the device. */
+ * cannot be stepped by a scaler, as in PyTorch.) An optimizer that has been stepped by a scaler counts its steps on
+ * the device. */
 #ifndef KOINE_GRAD_SCALER_H
 #define KOINE_GRAD_SCALER_H
 

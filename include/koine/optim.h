@@ -227,8 +227,8 @@ KN_API kn_optim *kn_optim_adafactor_with(kn_parameter_list parameters, const kn_
     KN_CALL(kn_optim_adafactor_with(parameters, &(kn_adafactor_params){KN_ADAFACTOR_DEFAULTS, __VA_ARGS__}))
 
 /* Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024): the momentum of a matrix is replaced
- * by a nearly orthogonal one, by a Newton-Schulz iteration in bfloat16. All parameters are matrices (else KN_ERR_SHAPE);
- * biases, embeddings and the last layer are for another optimizer, such as AdamW. */
+ * by a nearly orthogonal one, by a Newton-Schulz iteration in bfloat16. All parameters are matrices (else
+ * KN_ERR_SHAPE); biases, embeddings and the last layer are for another optimizer, such as AdamW. */
 typedef enum kn_muon_adjust_lr {                            /* the factor of lr for a matrix [a, b] */
                                  KN_MUON_DEFAULT,           /* as KN_MUON_ORIGINAL */
                                  KN_MUON_ORIGINAL,          /* sqrt(max(1, a / b)) */

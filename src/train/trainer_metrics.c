@@ -1,4 +1,5 @@
-/* train/trainer_metrics.c - the metrics of a trainer: names, entries in the logs of training and of evaluation, values. */
+/* train/trainer_metrics.c - the metrics of a trainer: names, entries in the logs of training and of evaluation,
+ * values. */
 #include <string.h>
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* test_golden_lbfgs.c - LBFGS on Rosenbrock's function against PyTorch's twenty steps: parameters, losses and numbers of
- * evaluations; its state from PyTorch's file. */
+/* test_golden_lbfgs.c - LBFGS on Rosenbrock's function against PyTorch's twenty steps: parameters, losses and numbers
+ * of evaluations; its state from PyTorch's file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
