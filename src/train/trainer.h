@@ -128,9 +128,8 @@ kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, kn_pass
 /* evaluate.c: one pass without gradients: the figures of the history. Stops at an interrupt while fitting. */
 kn_status kn_trainer_run_evaluation(kn_trainer *trainer, kn_loader *loader, kn_pass_figures *figures);
 
-/* trainer_metrics.c: takes over the names and parameters of the trainer's metrics, which it checks / adds their
- * entries to a log / updates these with a batch / reads their values. `evaluation`: the log of evaluations, not that
- * of training. */
+/* trainer_metrics.c: takes over the names and parameters of the trainer's metrics, which it checks / adds their entries
+ * to a log / updates these with a batch / reads their values. `evaluation`: the log of evaluations, not of training. */
 kn_status kn_trainer_take_metrics(kn_trainer *trainer, const kn_trainer_params *params);
 void kn_trainer_free_metrics(kn_trainer *trainer);
 kn_status kn_trainer_add_metrics(kn_trainer *trainer, bool evaluation);
