@@ -20,6 +20,7 @@ import golden_elementwise
 import golden_index
 import golden_log
 import golden_losses
+import golden_pairs
 import golden_norm
 import golden_norms
 import golden_ops
@@ -35,6 +36,7 @@ import golden_vision
 MODULES = (
     golden_ops,
     golden_losses,
+    golden_pairs,
     golden_norm,
     golden_norms,
     golden_text,
