@@ -13,6 +13,7 @@
 #define KOINE_INDEX_H
 
 #include <koine/common.h>
+#include <koine/shape.h>
 #include <koine/tensor.h>
 
 KN_BEGIN_DECLS
@@ -152,6 +153,19 @@ KN_API kn_status kn_nonzero_as_tuple(kn_tensor *x, kn_tensor **indices);
 /* int64 of the shape of x, which is whole, and a last dimension of `num_classes`: 1 at the class, else 0. With
  * num_classes -1 it is the largest class and one more, for which the call waits for the device. */
 KN_API kn_tensor *kn_one_hot(kn_tensor *x, int64_t num_classes);
+
+/* --- views, replaced ---------------------------------------------------------------------------------------------- */
+
+/* A copy of x in which the elements that kn_select(x, dim, index) and so on show are those of source, which has that
+ * shape and x's dtype. */
+KN_API kn_tensor *kn_select_scatter(kn_tensor *x, kn_tensor *source, int dim, int64_t index);
+KN_API kn_tensor *kn_slice_scatter(kn_tensor *x, kn_tensor *source, int dim, int64_t start, int64_t stop, int64_t step);
+KN_API kn_tensor *kn_diagonal_scatter_with(kn_tensor *x, kn_tensor *source, const kn_diagonal_params *params);
+#define kn_diagonal_scatter(x, source, ...)                                                                            \
+    KN_CALL(kn_diagonal_scatter_with(x, source, &(kn_diagonal_params){KN_DIAGONAL_DEFAULTS, __VA_ARGS__}))
+/* As if x were contiguous; offset from its first element. */
+KN_API kn_tensor *kn_as_strided_scatter(kn_tensor *x, kn_tensor *source, int ndim, const int64_t *shape,
+                                        const int64_t *strides, int64_t offset);
 
 KN_END_DECLS
 

@@ -23,6 +23,9 @@ KN_API kn_tensor *kn_linalg_cholesky_ex(kn_tensor *a, bool upper, kn_tensor **in
 /* a^-1 b of a's Cholesky factor; b [..., n, k] */
 KN_API kn_tensor *kn_cholesky_solve(kn_tensor *b, kn_tensor *factor, bool upper);
 
+/* a^-1 of a's Cholesky factor. */
+KN_API kn_tensor *kn_cholesky_inverse(kn_tensor *factor, bool upper);
+
 /* --- systems of equations ----------------------------------------------------------------------------------------- */
 
 /* a^-1 b, or b a^-1 unless `left`, of a triangular a, whose other triangle is not read, nor with `unitriangular` its
@@ -88,6 +91,8 @@ typedef enum kn_matrix_norm {
 } kn_matrix_norm;
 KN_API kn_tensor *kn_linalg_matrix_norm(kn_tensor *a, kn_matrix_norm norm, bool keepdim);
 
+/* 1 + a + a^2 / 2 + ..., of batches of square matrices in float32 or float64. Waits for the largest norm. */
+KN_API kn_tensor *kn_linalg_matrix_exp(kn_tensor *a);
 KN_API kn_tensor *kn_trace(kn_tensor *a); /* of one matrix */
 /* Of vectors of 3 elements along `dim`; other dimensions broadcast. */
 KN_API kn_tensor *kn_linalg_cross(kn_tensor *a, kn_tensor *b, int dim);

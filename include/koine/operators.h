@@ -391,6 +391,10 @@ typedef struct kn_rnn_args {
 typedef struct kn_solve_triangular_args {
     bool upper, unitriangular; /* default false */
 } kn_solve_triangular_args;
+/* cholesky_inverse. */
+typedef struct kn_cholesky_inverse_args {
+    bool upper; /* default false */
+} kn_cholesky_inverse_args;
 typedef struct kn_qr_args {
     kn_qr_mode mode; /* default reduced */
 } kn_qr_args;

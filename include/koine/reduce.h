@@ -111,6 +111,20 @@ KN_API kn_tensor *kn_var_mean_dims(kn_tensor *x, const int *dims, int num_dims, 
 KN_API kn_tensor *kn_std_mean_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim,
                                    kn_tensor **mean);
 
+/* The covariances of the rows of x [variables, observations], [variables, variables]; of a vector its variance.
+ * fweights: how often each observation counts, integers; aweights: its weight; each [observations]. */
+typedef struct kn_cov_params {
+    double correction;   /* default 1; 0: divides by the number of observations */
+    kn_tensor *fweights; /* default NULL */
+    kn_tensor *aweights; /* default NULL */
+} kn_cov_params;
+#define KN_COV_DEFAULTS .correction = 1
+KN_API kn_cov_params kn_cov_params_init(void);
+KN_API kn_tensor *kn_cov_with(kn_tensor *x, const kn_cov_params *params);
+#define kn_cov(x, ...) KN_CALL(kn_cov_with(x, &(kn_cov_params){KN_COV_DEFAULTS, __VA_ARGS__}))
+/* The same divided by the standard deviations: from -1 to 1. */
+KN_API kn_tensor *kn_corrcoef(kn_tensor *x);
+
 /* (sum |x|^p)^(1/p), as torch.linalg.vector_norm: p = 0 counts the elements that are not 0, p = infinity is the
  * largest |x|, -infinity the smallest. NaN for p is KN_ERR_ARGUMENT. */
 KN_API kn_tensor *kn_norm(kn_tensor *x, double p);

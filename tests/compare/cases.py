@@ -34,8 +34,8 @@ def has_case(name):
 
 # --- forms in place: those that have no case of their own have the operator's -----------------------------------------
 
-# PyTorch passes the gradient through although the result does not depend on the input.
-PASSES_GRADIENTS = ("logical_and_", "logical_or_", "logical_xor_", "logical_not_", "nextafter_")
+# PyTorch passes the gradient through although the result does not depend on the input; or (acosh_) has none.
+PASSES_GRADIENTS = ("acosh_", "logical_and_", "logical_or_", "logical_xor_", "logical_not_", "nextafter_")
 
 
 def stored(x, result):

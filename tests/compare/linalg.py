@@ -97,3 +97,16 @@ def svd(d):
         u, s, vh = L.svd(t, full_matrices=False)
         return u * signs(u), s, vh * signs(u).mT
     return Case([a], {"full_matrices": False}, wide(function), tolerance=1e-3)
+
+
+@cases("linalg_matrix_exp")
+def matrix_exp(d):
+    return Case([square(d)], function=L.matrix_exp, tolerance=1e-4)
+
+
+@cases("cholesky_inverse")
+def cholesky_inverse(d):
+    a = d.tensor(d.shape(0, 2) + (2, 2), low=1, high=2, special=False)
+    upper = d.chance(0.5)
+    return Case([a], {"upper": upper},
+                lambda t: torch.cholesky_inverse(t.triu() if upper else t.tril(), upper=upper), 1e-3)

@@ -176,3 +176,34 @@ def triangle(d):
     x = d.tensor(least=2)
     diagonal = d.integer(-4, 4)
     return Case([x], {"diagonal": diagonal}, lambda t: getattr(torch, d.name)(t, diagonal))
+
+
+@cases("select_scatter")
+def select_scatter(d):
+    x = d.tensor((3, 4), special=False)
+    index = d.integer(-4, 3)
+    return Case([x, d.like(x, (3,), special=False)], {"dim": 1, "index": index},
+                lambda t, s: torch.select_scatter(t, s, 1, index))
+
+
+@cases("slice_scatter")
+def slice_scatter(d):
+    x, step = d.tensor((5, 4), special=False), d.integer(1, 3)
+    source = d.like(x, (len(range(1, 5, step)), 4), special=False)
+    return Case([x, source], {"dim": 0, "start": 1, "stop": 5, "step": step},
+                lambda t, s: torch.slice_scatter(t, s, 0, 1, 5, step))
+
+
+@cases("diagonal_scatter")
+def diagonal_scatter(d):
+    x, offset = d.tensor((3, 4), special=False), d.integer(-2, 1)
+    source = d.like(x, (3 + min(offset, 0),), special=False)
+    return Case([x, source], {"offset": offset}, lambda t, s: torch.diagonal_scatter(t, s, offset))
+
+
+@cases("as_strided_scatter")
+def as_strided_scatter(d):
+    """Without x's gradient, in which PyTorch's has a zero for an element that is kept."""
+    x = d.tensor((3, 4), special=False, layout=False, grad=False)
+    return Case([x, d.like(x, (2, 2), special=False)], {"shape": (2, 2), "strides": (5, 2), "offset": 1},
+                lambda t, s: torch.as_strided_scatter(t, s, (2, 2), (5, 2), 1))

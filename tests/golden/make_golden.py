@@ -23,6 +23,7 @@ import golden_images
 import golden_index
 import golden_log
 import golden_losses
+import golden_pairs
 import golden_norm
 import golden_norms
 import golden_ops
@@ -40,6 +41,7 @@ import golden_vision
 MODULES = (
     golden_ops,
     golden_losses,
+    golden_pairs,
     golden_norm,
     golden_norms,
     golden_text,

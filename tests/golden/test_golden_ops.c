@@ -172,6 +172,7 @@ int main(int argc, char **argv)
         FAMILY("linalg"),
         FAMILY("loss"),
         FAMILY("losses"),
+        FAMILY("pairs"),
         FAMILY("elementwise"),
         FAMILY("reduction"),
         FAMILY("rows"),

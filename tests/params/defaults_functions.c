@@ -121,9 +121,14 @@ CALLS(kn_cross_entropy, kn_cross_entropy_params, show_tensor, kn_cross_entropy_w
       kn_cross_entropy(matrix(), classes()))
 CALLS(kn_nll_loss, kn_cross_entropy_params, show_tensor, kn_nll_loss_with(matrix(), classes(), params),
       kn_nll_loss(matrix(), classes()))
+CALLS(kn_cov, kn_cov_params, show_tensor, kn_cov_with(matrix(), params), kn_cov(matrix()))
+CALLS(kn_diagonal_scatter, kn_diagonal_params, show_tensor,
+      kn_diagonal_scatter_with(matrix(), ramp(KN_SHAPE(3)), params), kn_diagonal_scatter(matrix(), ramp(KN_SHAPE(3))))
 
 /* clang-format off */
 DEFAULTS(functions_defaults,
+         ROW(kn_cov),
+         ROW(kn_diagonal_scatter),
          ROW(kn_clamp),
          ROW(kn_elu),
          ROW(kn_celu),

@@ -46,6 +46,7 @@
     X(argsort) \
     X(as_strided) \
     X(as_strided_backward) \
+    X(as_strided_scatter) \
     X(asin) \
     X(asinh) \
     X(atan) \
@@ -79,8 +80,10 @@
     X(bmm) \
     X(bucketize) \
     X(cat) \
+    X(cdist) \
     X(ceil) \
     X(celu) \
+    X(cholesky_inverse) \
     X(clamp) \
     X(clone) \
     X(contiguous) \
@@ -97,11 +100,13 @@
     X(conv_transpose3d) \
     X(conv_transpose3d_backward) \
     X(copysign) \
+    X(corrcoef) \
     X(cos) \
     X(cosh) \
     X(cosine_embedding_loss) \
     X(cosine_similarity) \
     X(count_nonzero) \
+    X(cov) \
     X(cross_entropy) \
     X(cross_entropy_backward) \
     X(ctc_loss) \
@@ -116,6 +121,7 @@
     X(deg2rad) \
     X(diagonal) \
     X(diagonal_backward) \
+    X(diagonal_scatter) \
     X(digamma) \
     X(div) \
     X(div_mode) \
@@ -232,6 +238,7 @@
     X(linalg_eigh) \
     X(linalg_lu_factor) \
     X(linalg_lu_factor_ex) \
+    X(linalg_matrix_exp) \
     X(linalg_qr) \
     X(linalg_slogdet) \
     X(linalg_solve) \
@@ -333,6 +340,7 @@
     X(pad) \
     X(pad_backward) \
     X(pairwise_distance) \
+    X(pdist) \
     X(permute) \
     X(poisson_nll_loss) \
     X(poisson_nll_loss_backward) \
@@ -373,6 +381,7 @@
     X(scatter_reduce) \
     X(searchsorted) \
     X(select) \
+    X(select_scatter) \
     X(selu) \
     X(sgn) \
     X(sigmoid) \
@@ -384,6 +393,7 @@
     X(sinc) \
     X(sinh) \
     X(slice) \
+    X(slice_scatter) \
     X(smooth_l1_loss) \
     X(smooth_l1_loss_backward) \
     X(soft_margin_loss) \

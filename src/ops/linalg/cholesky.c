@@ -154,3 +154,29 @@ kn_tensor *kn_linalg_solve_triangular(kn_tensor *a, kn_tensor *b, bool upper, bo
     return kn_matrix_transpose(
         kn_invoke(&kn_linalg_solve_triangular_op, &args, kn_matrix_transpose(a), kn_matrix_transpose(b)));
 }
+
+/* --- the inverse, from the factor --------------------------------------------------------------------------------- */
+
+static kn_status inverse_enter(kn_entry *entry)
+{
+    kn_tensor *factor = entry->inputs[0];
+    char text[KN_DESCRIBE];
+    if (factor->ndim < 2 || kn_rows(factor) != kn_columns(factor))
+        return kn_fail(KN_ERR_SHAPE, "factor must be batches of square matrices, not %s",
+                       kn_tensor_describe(text, sizeof text, factor));
+    kn_tensor *one = kn_identity(kn_rows(factor), factor->dtype, kn_device_of(factor));
+    const bool upper = ((const kn_cholesky_inverse_args *)entry->params)->upper;
+    return kn_status_of(entry->result = kn_cholesky_solve(one, factor, upper));
+}
+
+static const kn_op_param inverse_rows[] = {KN_PARAM(kn_cholesky_inverse_args, upper)};
+const kn_op kn_cholesky_inverse_op = {.name = "cholesky_inverse",
+                                      .inputs = {"factor"},
+                                      .dtypes = {KN_DTYPES_REAL},
+                                      .params = KN_PARAMS(kn_cholesky_inverse_args, inverse_rows, .upper = false),
+                                      .composes = true,
+                                      .enter = inverse_enter};
+kn_tensor *kn_cholesky_inverse(kn_tensor *factor, bool upper)
+{
+    return kn_invoke(&kn_cholesky_inverse_op, &(kn_cholesky_inverse_args){upper}, factor);
+}

@@ -1,10 +1,13 @@
 /* ops/loss/distance.c - similarities and distances of rows: compositions. */
 #include <koine/autograd.h>
+#include <koine/create.h>
 #include <koine/distance.h>
-#include <koine/matmul.h>
+#include <koine/index.h>
+#include <koine/operators.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
+#include <math.h>
 
 #include "base/text.h"
 #include "ops/loss/distance.h"
@@ -99,3 +102,54 @@ kn_tensor *kn_pairwise_distance_with(kn_tensor *x1, kn_tensor *x2, const kn_pair
 {
     return kn_invoke(&kn_pairwise_distance_op, params, x1, x2);
 }
+
+/* --- of all pairs ------------------------------------------------------------------------------------------------- */
+
+static kn_tensor *norms(const kn_entry *entry, kn_tensor *differences)
+{
+    return kn_norm_dims(differences, ((const kn_distance_args *)entry->params)->p, (const int[]){-1}, 1, false);
+}
+
+static kn_status cdist_enter(kn_entry *entry)
+{
+    kn_tensor *x1 = entry->inputs[X1], *x2 = entry->inputs[X2];
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+
+    if (x1->ndim < 2 || x2->ndim < 2 || x1->shape[x1->ndim - 1] != x2->shape[x2->ndim - 1])
+        return kn_fail(KN_ERR_SHAPE, "x1 and x2 must be matrices with rows of one length, not %s and %s",
+                       kn_tensor_describe(a, sizeof a, x1), kn_tensor_describe(b, sizeof b, x2));
+    return kn_composed_give(entry, norms(entry, kn_sub(kn_unsqueeze(x1, -2), kn_unsqueeze(x2, -3))));
+}
+
+static kn_status pdist_enter(kn_entry *entry)
+{
+    kn_tensor *x = entry->inputs[X1];
+    char text[KN_DESCRIBE];
+
+    if (x->ndim != 2)
+        return kn_fail(KN_ERR_SHAPE, "x must be a matrix, not %s", kn_tensor_describe(text, sizeof text, x));
+    kn_tensor *pairs = kn_triu_indices(x->shape[0], x->shape[0], 1, .device = kn_device_of(x));
+    return kn_composed_give(entry, norms(entry, kn_sub(kn_index_select(x, 0, kn_select(pairs, 0, 0)),
+                                                       kn_index_select(x, 0, kn_select(pairs, 0, 1)))));
+}
+
+static const kn_op_param distance_rows[] = {KN_PARAM(kn_distance_args, p, .min = 0, .max = (double)INFINITY)};
+const kn_op kn_cdist_op = {.name = "cdist",
+                           .inputs = {"x1", "x2"},
+                           .dtypes = {KN_DTYPES_FLOATING},
+                           .params = KN_PARAMS(kn_distance_args, distance_rows, .p = 2),
+                           .composes = true,
+                           .enter = cdist_enter};
+const kn_op kn_pdist_op = {.name = "pdist",
+                           .inputs = {"x"},
+                           .dtypes = {KN_DTYPES_FLOATING},
+                           .params = KN_PARAMS(kn_distance_args, distance_rows, .p = 2),
+                           .composes = true,
+                           .enter = pdist_enter};
+
+kn_tensor *kn_cdist(kn_tensor *x1, kn_tensor *x2, double p)
+{
+    return kn_invoke(&kn_cdist_op, &(kn_distance_args){p}, x1, x2);
+}
+
+kn_tensor *kn_pdist(kn_tensor *x, double p) { return kn_invoke(&kn_pdist_op, &(kn_distance_args){p}, x); }
