@@ -1,4 +1,4 @@
-/* ops/reduce/covariance.c - covariances and correlations of the rows of a matrix. Compositions. */
+/* ops/linalg/covariance.c - covariances and correlations of the rows of a matrix. Compositions. */
 #include <koine/autograd.h>
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
