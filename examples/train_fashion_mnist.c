@@ -9,6 +9,7 @@
 #include "common/fashion.h"
 #include "common/options.h"
 #include "common/step_profile.h"
+#include "common/training.h"
 
 static const char program[] = "train_fashion_mnist";
 static const char purpose[] = "Trains a convolutional network on Fashion-MNIST.\n"
@@ -27,26 +28,10 @@ static const char purpose[] = "Trains a convolutional network on Fashion-MNIST.\
 
 typedef struct settings {
     const char *device, *devices, *data, *out, *profile, *precision;
-    kn_dtype dtype; /* that of --precision */
     int64_t epochs, batch_size, seed, patience, workers, limit;
     double lr;
     bool resume, quiet, wide, report;
 } settings;
-
-static int parse_precision(settings *s)
-{
-    static const struct {
-        const char *name;
-        kn_dtype dtype;
-    } precisions[] = {{"f32", KN_F32}, {"f16", KN_F16}, {"bf16", KN_BF16}};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(s->precision, precisions[i].name) == 0) {
-            s->dtype = precisions[i].dtype;
-            return OPTIONS_GO_ON;
-        }
-    fprintf(stderr, "%s: --precision %s: choose f32, f16 or bf16\n", program, s->precision);
-    return 2;
-}
 
 static int parse(settings *s, int argc, char **argv)
 {
@@ -66,7 +51,7 @@ static int parse(settings *s, int argc, char **argv)
         {"--out", "DIR", OPTION_TEXT, &s->out, 0, 0, "folder for history, checkpoints and plot"},
         {"--workers", "N", OPTION_WHOLE, &s->workers, 0, 64, "threads that prepare batches"},
         {"--limit", "N", OPTION_WHOLE, &s->limit, 0, 60000, "use only the first N images of each set; 0: all"},
-        {"--precision", "P", OPTION_TEXT, &s->precision, 0, 0,
+        {"--precision", PRECISIONS, OPTION_CHOICE, &s->precision, 0, 0,
          "f32; f16 or bf16: products and convolutions on halves, float32 weights"},
         {"--report", NULL, OPTION_FLAG, &s->report, 0, 0,
          "at the end, precision, recall and F1 of each class, and the confusion matrix"},
@@ -76,8 +61,7 @@ static int parse(settings *s, int argc, char **argv)
          "continue from last.safetensors in --out, bit for bit like an uninterrupted run"},
         {"--quiet", NULL, OPTION_FLAG, &s->quiet, 0, 0, "no progress on stderr"},
     };
-    const int usage = options_parse(program, purpose, options, OPTION_COUNT(options), argc, argv);
-    return usage == OPTIONS_GO_ON ? parse_precision(s) : usage;
+    return options_parse(program, purpose, options, OPTION_COUNT(options), argc, argv);
 }
 
 /* The devices, and everything to be freed. */
@@ -146,9 +130,10 @@ static kn_status make_network(run *r, const settings *s)
     fputs(summary, stdout);
     fflush(stdout);
     kn_free(summary);
-    r->trainer = kn_trainer_new(.module = r->net, .optim = r->optim, .epochs = (int)s->epochs,
-                                .patience = (int)s->patience, .monitor = "val_acc", .mode = KN_MONITOR_MAX,
-                                .output = s->out, .resume = s->resume, .quiet = s->quiet, .precision = s->dtype);
+    r->trainer =
+        kn_trainer_new(.module = r->net, .optim = r->optim, .epochs = (int)s->epochs, .patience = (int)s->patience,
+                       .monitor = "val_acc", .mode = KN_MONITOR_MAX, .output = s->out, .resume = s->resume,
+                       .quiet = s->quiet, .precision = training_precision(s->precision));
     return kn_status_of(r->trainer);
 }
 
@@ -200,11 +185,7 @@ int main(int argc, char **argv)
         if (status == KN_OK && s.report)
             status = class_report(r.trainer, r.test, fashion_classes, FASHION_CLASSES, s.out);
     }
-    if (status != KN_OK)
-        fprintf(stderr, "%s: %s\n", program, kn_error_message());
-    if (status == KN_ERR_INTERRUPTED)
-        fprintf(stderr, "%s: --resume continues after the last finished epoch\n", program);
-    int signal_number = kn_trainer_signal(r.trainer);
+    const int exit_status = training_status(program, status, r.trainer);
     clean_up(&r);
-    return options_finish(program, status == KN_OK ? 0 : signal_number > 0 ? 128 + signal_number : 1);
+    return options_finish(program, exit_status);
 }

@@ -7,6 +7,7 @@
 
 #include "common/options.h"
 #include "common/text_files.h"
+#include "common/training.h"
 
 static const char program[] = "train_gpt";
 static const char purpose[] = "Trains a small GPT-2 to continue a text, of which it keeps the last tenth to measure\n"
@@ -50,7 +51,7 @@ static int parse(settings *s, int argc, char **argv)
          "steps until it is reached; then it falls as a cosine"},
         {"--weight-decay", "X", OPTION_NUMBER, &s->weight_decay, 0, 1000, "of matrices; biases and norms have none"},
         {"--clip", "X", OPTION_NUMBER, &s->clip, 0, 1e9, "largest norm of the gradients; 0: any"},
-        {"--precision", "P", OPTION_TEXT, &s->precision, 0, 0, "f32, or mixed precision: f16, bf16"},
+        {"--precision", PRECISIONS, OPTION_CHOICE, &s->precision, 0, 0, "of products"},
         {"--sample", "N", OPTION_WHOLE, &s->sample, 0, 1000000, "tokens of each sample"},
         {"--prompt", "TEXT", OPTION_TEXT, &s->prompt, 0, 0, "what samples begin with"},
         {"--temperature", "X", OPTION_NUMBER, &s->temperature, 1e-6, 1000, "of samples: below 1 bolder, above wilder"},
@@ -270,17 +271,6 @@ static kn_status after_epoch(kn_trainer *trainer, int epoch, const kn_history *h
 
 /* --- main ------------------------------------------------------------------------------------------------- */
 
-/* KN_DTYPE_DEFAULT: none has that name. */
-static kn_dtype precision_of(const char *name)
-{
-    static const char *const names[] = {"f32", "f16", "bf16"};
-    static const kn_dtype dtypes[] = {KN_F32, KN_F16, KN_BF16};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(name, names[i]) == 0)
-            return dtypes[i];
-    return KN_DTYPE_DEFAULT;
-}
-
 static kn_status make_network(run *r)
 {
     const settings *s = r->s;
@@ -295,7 +285,7 @@ static kn_status make_network(run *r)
     r->trainer = kn_trainer_new(.module = r->net, .optim = r->optim, .loss = next_token_loss, .accuracy = false,
                                 .epochs = (int)s->epochs, .patience = 0, .output = s->out, .resume = s->resume,
                                 .quiet = s->quiet, .scheduler = r->schedule, .scheduler_per_step = true,
-                                .clip_grad_norm = s->clip, .precision = precision_of(s->precision));
+                                .clip_grad_norm = s->clip, .precision = training_precision(s->precision));
     return r->trainer != NULL
                ? kn_trainer_add_callback(
                      r->trainer, &(kn_callback){.on_fit_start = before_fit, .on_epoch_end = after_epoch, .user = r})
@@ -340,19 +330,11 @@ int main(int argc, char **argv)
     int usage = parse(&s, argc, argv);
     if (usage != OPTIONS_GO_ON)
         return usage;
-    if (precision_of(s.precision) == KN_DTYPE_DEFAULT) {
-        fprintf(stderr, "%s: --precision %s: choose f32, f16 or bf16\n", program, s.precision);
-        return 2;
-    }
     run r = {.s = &s};
     kn_status status = train(&r);
-    if (status != KN_OK)
-        fprintf(stderr, "%s: %s\n", program, kn_error_message());
-    if (status == KN_ERR_INTERRUPTED)
-        fprintf(stderr, "%s: --resume continues after the last finished epoch\n", program);
-    int signal_number = kn_trainer_signal(r.trainer);
+    const int exit_status = training_status(program, status, r.trainer);
     if (r.trainer != NULL && kn_trainer_epoch(r.trainer) > 0)
         printf("written to %s:\n  %s\n", s.out, kn_trainer_files(r.trainer));
     clean_up(&r);
-    return options_finish(program, status == KN_OK ? 0 : signal_number > 0 ? 128 + signal_number : 1);
+    return options_finish(program, exit_status);
 }

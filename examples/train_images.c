@@ -8,6 +8,7 @@
 #include "common/fashion.h"
 #include "common/options.h"
 #include "common/picture_data.h"
+#include "common/training.h"
 
 static const char program[] = "train_images";
 static const char purpose[] = "Trains a network on pictures, and writes OUT/model.safetensors for classify.\n"
@@ -44,8 +45,8 @@ static int parse(settings *s, int argc, char **argv)
         {"--lr", "X", OPTION_NUMBER, &s->lr, 0, 1000, "highest learning rate, of AdamW"},
         {"--weight-decay", "X", OPTION_NUMBER, &s->weight_decay, 0, 1000, "of AdamW"},
         {"--warmup", "X", OPTION_NUMBER, &s->warmup, 0, 0.9, "part of the run in which the learning rate rises"},
-        {"--precision", "P", OPTION_TEXT, &s->precision, 0, 0, "f32, f16 or bf16: of products and convolutions"},
-        {"--augment", "A", OPTION_TEXT, &s->augment, 0, 0, "none, basic or trivial"},
+        {"--precision", PRECISIONS, OPTION_CHOICE, &s->precision, 0, 0, "of products and convolutions"},
+        {"--augment", "none|basic|trivial", OPTION_CHOICE, &s->augment, 0, 0, "of the training images"},
         {"--smoothing", "X", OPTION_NUMBER, &s->smoothing, 0, 1, "label smoothing"},
         {"--mixup", "ALPHA", OPTION_NUMBER, &s->mixup, 0, 100, "mix pictures; 0: do not"},
         {"--cutmix", "ALPHA", OPTION_NUMBER, &s->cutmix, 0, 100, "paste parts of pictures; 0: do not"},
@@ -81,26 +82,6 @@ static void clean_up(run *r)
     kn_loader_free(r->test);
     picture_data_close(&r->data);
     free(r->model.classes);
-}
-
-static bool is_one_of(const char *text, const char *const *choices)
-{
-    for (; *choices != NULL; choices++)
-        if (strcmp(text, *choices) == 0)
-            return true;
-    return false;
-}
-
-/* What the table of options cannot check. */
-static kn_status check(const settings *s)
-{
-    static const char *const augments[] = {"none", "basic", "trivial", NULL};
-    static const char *const precisions[] = {"f32", "f16", "bf16", NULL};
-    if (!is_one_of(s->augment, augments))
-        return kn_error_set(KN_ERR_ARGUMENT, "--augment is %s; it must be none, basic or trivial", s->augment);
-    if (!is_one_of(s->precision, precisions))
-        return kn_error_set(KN_ERR_ARGUMENT, "--precision is %s; it must be f32, f16 or bf16", s->precision);
-    return KN_OK;
 }
 
 static kn_status open_data(run *r, const settings *s)
@@ -152,15 +133,12 @@ static kn_status make_trainer(run *r, settings *s)
     r->schedule = make_schedule(r->optim, s->epochs * kn_loader_batches(r->train), s->warmup);
     if (r->schedule == NULL)
         return kn_error_status();
-    const char *precision = s->precision;
     r->trainer =
         kn_trainer_new(.module = r->net, .optim = r->optim, .epochs = (int)s->epochs, .patience = 0, .loss = smoothed,
                        .loss_user = s, .accuracy = !mixes, .monitor = mixes ? "val_loss" : "val_acc",
                        .mode = mixes ? KN_MONITOR_MIN : KN_MONITOR_MAX, .output = s->out, .resume = s->resume,
                        .quiet = s->quiet, .scheduler = r->schedule, .scheduler_per_step = true, .clip_grad_norm = 5,
-                       .precision = strcmp(precision, "f16") == 0    ? KN_F16
-                                    : strcmp(precision, "bf16") == 0 ? KN_BF16
-                                                                     : KN_F32);
+                       .precision = training_precision(s->precision));
     return kn_status_of(r->trainer);
 }
 
@@ -204,9 +182,7 @@ static void show_network(const run *r)
 
 static kn_status train(run *r, settings *s)
 {
-    kn_status status = check(s);
-    if (status == KN_OK)
-        status = kn_status_of(r->device = kn_device_open(s->device));
+    kn_status status = kn_status_of(r->device = kn_device_open(s->device));
     if (status == KN_OK)
         status = kn_device_set_current(r->device);
     if (status != KN_OK)
@@ -243,11 +219,7 @@ int main(int argc, char **argv)
         return usage;
     run r = {0};
     kn_status status = train(&r, &s);
-    if (status != KN_OK)
-        fprintf(stderr, "%s: %s\n", program, kn_error_message());
-    if (status == KN_ERR_INTERRUPTED)
-        fprintf(stderr, "%s: --resume continues after the last finished epoch\n", program);
-    int signal_number = kn_trainer_signal(r.trainer);
+    const int exit_status = training_status(program, status, r.trainer);
     clean_up(&r);
-    return options_finish(program, status == KN_OK ? 0 : signal_number > 0 ? 128 + signal_number : 1);
+    return options_finish(program, exit_status);
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LEFT = 20 }; /* columns of the options' names in the usage */
+
 static const option *find_rest(const option *options, int count)
 {
     for (int i = 0; i < count; i++)
@@ -23,16 +25,31 @@ static void show_usage(FILE *file, const char *program, const char *purpose, con
         const option *o = &options[i];
         char left[64];
         snprintf(left, sizeof left, "%s %s", o->name, o->value != NULL ? o->value : "");
-        fprintf(file, "  %-20s %s", left, o->help);
+        if (strlen(left) > LEFT)
+            fprintf(file, "  %s\n  %-*s %s", left, LEFT, "", o->help);
+        else
+            fprintf(file, "  %-*s %s", LEFT, left, o->help);
         if (o->kind == OPTION_WHOLE)
             fprintf(file, " (default %lld)", (long long)*(int64_t *)o->target);
         else if (o->kind == OPTION_NUMBER)
             fprintf(file, " (default %g)", *(double *)o->target);
-        else if (o->kind == OPTION_TEXT && *(const char **)o->target != NULL)
+        else if ((o->kind == OPTION_TEXT || o->kind == OPTION_CHOICE) && *(const char **)o->target != NULL)
             fprintf(file, " (default %s)", *(const char **)o->target);
         fputc('\n', file);
     }
-    fprintf(file, "  %-20s %s\n", "--help", "show this help and exit");
+    fprintf(file, "  %-*s %s\n", LEFT, "--help", "show this help and exit");
+}
+
+/* Is `text` one of the choices "a|b|c"? */
+static bool is_choice(const char *choices, const char *text)
+{
+    for (const char *choice = choices; *choice != '\0'; choice += strspn(choice, "|")) {
+        const size_t length = strcspn(choice, "|");
+        if (strlen(text) == length && strncmp(text, choice, length) == 0)
+            return true;
+        choice += length;
+    }
+    return false;
 }
 
 /* All of `text` must be a number within the option's bounds. */
@@ -46,6 +63,9 @@ static bool set_value(const option *o, const char *text)
     case OPTION_TEXT:
         *(const char **)o->target = text;
         return text[0] != '\0';
+    case OPTION_CHOICE:
+        *(const char **)o->target = text;
+        return is_choice(o->value, text);
     case OPTION_WHOLE: {
         long long number = strtoll(text, &end, 10);
         if (end == text || *end != '\0' || errno != 0 || (double)number < o->lowest || (double)number > o->highest)
@@ -69,12 +89,25 @@ static bool set_value(const option *o, const char *text)
     return false;
 }
 
+/* "a, b or c" */
+static void print_choices(const char *choices)
+{
+    for (const char *choice = choices; *choice != '\0';) {
+        const size_t length = strcspn(choice, "|");
+        const char *next = choice + length + strspn(choice + length, "|");
+        fprintf(stderr, "%.*s%s", (int)length, choice, *next == '\0' ? "" : strchr(next, '|') == NULL ? " or " : ", ");
+        choice = next;
+    }
+}
+
 /* Prints what the option needs. */
 static void complain(const char *program, const option *o, const char *text)
 {
     fprintf(stderr, "%s: %s needs ", program, o->name);
     if (o->kind == OPTION_TEXT)
         fputs("a value", stderr);
+    else if (o->kind == OPTION_CHOICE)
+        print_choices(o->value);
     else if (o->highest < 1e15)
         fprintf(stderr, "a %snumber from %g to %g", o->kind == OPTION_WHOLE ? "whole " : "", o->lowest, o->highest);
     else

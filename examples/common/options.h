@@ -5,7 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum option_kind { OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_FLAG, OPTION_REST } option_kind;
+typedef enum option_kind {
+    OPTION_TEXT,
+    OPTION_CHOICE,
+    OPTION_WHOLE,
+    OPTION_NUMBER,
+    OPTION_FLAG,
+    OPTION_REST
+} option_kind;
 
 /* The target of an OPTION_REST: the arguments that do not begin with a dash. `name` is theirs: "IMAGE..." */
 typedef struct option_rest {
@@ -15,9 +22,9 @@ typedef struct option_rest {
 
 typedef struct option {
     const char *name;  /* "--epochs" */
-    const char *value; /* the value's name in the usage: "N"; NULL for a flag */
+    const char *value; /* the value's name in the usage: "N"; the choices: "f32|f16"; NULL for a flag */
     option_kind kind;
-    void *target;           /* const char *, int64_t, double, bool, option_rest; holds the default */
+    void *target;           /* const char * of TEXT and CHOICE, int64_t, double, bool, option_rest; holds the default */
     double lowest, highest; /* of WHOLE and NUMBER, inclusive */
     const char *help;
 } option;

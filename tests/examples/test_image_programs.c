@@ -116,8 +116,8 @@ static void expect_error(const char *arguments, int status, const char *reason)
 static void wrong_arguments_are_explained(void **state)
 {
     (void)state;
-    expect_error("train_images --augment wild", 1, "--augment is wild; it must be none, basic or trivial");
-    expect_error("train_images --precision f8", 1, "--precision is f8; it must be f32, f16 or bf16");
+    expect_error("train_images --augment wild", 2, "--augment needs none, basic or trivial, not \"wild\"");
+    expect_error("train_images --precision f8", 2, "--precision needs f32, f16 or bf16, not \"f8\"");
     expect_error("train_images --data /usr", 1, "'/usr' holds neither MNIST nor CIFAR, nor the folders train and val");
     expect_error("train_images " BRIEF " --model resnet19", 1, "resnet18");
     expect_error("train_images picture.png", 2, "there is no option \"picture.png\"");
