@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds Koine and runs its tests: sh tests/run.sh [--full] [CTEST ARGUMENT...]
+# Builds Koine and runs its tests: sh tests/run.sh [--lint | --full] [CTEST ARGUMENT...]
 #
 # Missing Debian or Ubuntu packages are installed first (tools/setup.sh). ctest's closing lines come last, before them
 # the tests that were skipped and why; the exit status is ctest's. tests/README.md tells what --full adds.
@@ -7,14 +7,16 @@ set -eu
 
 usage() {
     cat <<'END'
-usage: sh tests/run.sh [--full] [CTEST ARGUMENT...]
-  --full            also the tests labelled "long", and the others on everything they know: hours
+usage: sh tests/run.sh [--lint | --full] [CTEST ARGUMENT...]
+  --lint            also clang-tidy, as in continuous integration
+  --full            also the tests labelled "long", and all on everything they know: hours
   -R NAME, -V, ...  go to ctest
 END
 }
 
-full=no
+full=no left_out='^(long|lint)$'
 case ${1-} in
+--lint) left_out='^long$'; shift ;;
 --full) full=yes; shift ;;
 -h | --help) usage; exit 0 ;;
 esac
@@ -31,7 +33,7 @@ if [ $full = yes ]; then
     export KOINE_TEST_FULL=1
     optimized=ON
 else
-    set -- -LE '^long$' "$@"
+    set -- -LE "$left_out" "$@"
 fi
 cmake -DKOINE_TEST_OPTIMIZED=$optimized "$koine_build_dir" >/dev/null
 # The skipped tests and their reasons go in front of ctest's closing lines.

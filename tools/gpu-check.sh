@@ -72,7 +72,7 @@ torch_python() {
 }
 
 # remaining ARGUMENTS: the tests selected by these ctest arguments that have not passed before.
-remaining() { ctest --test-dir "$build" -N -LE '^long$' "$@" | sed -n 's/^ *Test *#[0-9]*: //p' | grep -vxFf "$reports/passed"; }
+remaining() { ctest --test-dir "$build" -N -LE '^(long|lint)$' "$@" | sed -n 's/^ *Test *#[0-9]*: //p' | grep -vxFf "$reports/passed"; }
 
 # run_tests ARGUMENTS: runs them; the names of those that pass are appended to $reports/passed one by one.
 run_tests() {
