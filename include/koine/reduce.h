@@ -111,7 +111,8 @@ KN_API kn_tensor *kn_var_mean_dims(kn_tensor *x, const int *dims, int num_dims, 
 KN_API kn_tensor *kn_std_mean_dims(kn_tensor *x, const int *dims, int num_dims, double correction, bool keepdim,
                                    kn_tensor **mean);
 
-/* The covariances of the rows of x [variables, observations], [variables, variables]; of a vector its variance.
+/* The covariances of the rows of x [variables, observations], [variables, variables]; of one row, or a vector, its
+ * variance, 0-dimensional.
  * fweights: how often each observation counts, integers; aweights: its weight; each [observations]. */
 typedef struct kn_cov_params {
     double correction;   /* default 1; 0: divides by the number of observations */

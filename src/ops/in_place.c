@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "autograd/autocast.h"
+#include "autograd/tape.h"
 #include "autograd/view.h"
 #include "base/load.h"
 #include "ops/dispatch/operators.h"
@@ -54,10 +55,13 @@ KN_ELEMENTWISE_TABLE(store, KN_ANY, "ab", NULL, KN_NO_VECTORS, "b", KN_GRADIENTS
                      .recorded = {"g * 0"});
 #define STORE_OP(name) KN_ELEMENTWISE_OP(name, true, true, &store_table, KN_DTYPES_ALL, KN_NO_PARAMS, "x", "result")
 
-/* What to compute with: x, or, if that is recorded, a copy, which may be saved for the backward pass. */
-static kn_tensor *value_of(kn_tensor *x)
+/* What to compute with: x, or, if anything is recorded, a copy, which may be saved for the backward pass. */
+static kn_tensor *value_of(kn_tensor *x, kn_tensor *const *others, int count)
 {
-    return x && kn_grad_enabled() && kn_change_wants_record(x) ? kn_clone(x) : x;
+    bool is_recorded = x && kn_change_wants_record(x);
+    for (int i = 0; i < count; i++)
+        is_recorded |= others[i] && kn_autograd_wants(others[i]);
+    return is_recorded && kn_grad_enabled() ? kn_clone(x) : x;
 }
 
 static kn_status check_shape(const kn_tensor *x, const kn_tensor *result)
@@ -75,7 +79,7 @@ static kn_status store_enter(kn_entry *entry)
     const int i = (int)(entry->op - forms);
     kn_tensor *x = entry->inputs[0], *result = NULL;
 
-    if (!(entry->inputs[0] = value_of(x)))
+    if (!(entry->inputs[0] = value_of(x, entry->inputs + 1, entry->num_inputs - 1)))
         return kn_error_status();
     const kn_dtype autocast = kn_autocast_pause();
     const kn_status status = kn_op_invoke_to(rows[i].of, entry->inputs, entry->num_inputs, entry->params, &result, 1);
@@ -97,7 +101,7 @@ static kn_op stored(const form_row *row)
     return op;
 }
 
-/* For functions that are not operators: x changed to `result`, which was computed from value_of(x). */
+/* For functions that are not operators: x changed to `result`, which was computed from its value_of. */
 static kn_tensor *store(const kn_op *op, kn_tensor *x, kn_tensor *result)
 {
     if (!kn_check_argument(op->name, "x", x) || !result)
@@ -228,7 +232,7 @@ REDUCING(index_reduce)
 #define COMPOSED(id, x, ...)                                                                                           \
     static const kn_op op = STORE_OP(#id "_");                                                                         \
     const int depth = kn_scope_begin();                                                                                \
-    kn_tensor *changed = depth > 0 ? store(&op, x, kn_##id(value_of(x), __VA_ARGS__)) : NULL;                          \
+    kn_tensor *changed = depth > 0 ? store(&op, x, kn_##id(value_of(x, NULL, 0), __VA_ARGS__)) : NULL;                 \
     kn_scope_end(depth);                                                                                               \
     return changed
 

@@ -215,6 +215,8 @@ static kn_status attention_shape(kn_call *call)
 {
     const kn_tensor *query = call->inputs[KN_QUERY], *value = call->inputs[KN_VALUE];
     int64_t shape[KN_MAX_DIMS];
+    if (!kn_dtype_is_floating(query->dtype))
+        return kn_fail(KN_ERR_DTYPE, "query is %s; it must be floating", kn_dtype_name(query->dtype));
     KN_TRY(kn_call_check_same_dtype(call, 0, MASK));
     memcpy(shape, query->shape, sizeof shape);
     shape[query->ndim - 1] = value->shape[value->ndim - 1];

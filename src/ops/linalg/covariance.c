@@ -69,7 +69,7 @@ static kn_status cov_enter(kn_entry *entry)
                         : kn_mean_dims(x, (const int[]){1}, 1, true);
     kn_tensor *apart = kn_sub(x, mean), *other = kn_t(w ? kn_mul(apart, w) : apart);
     kn_tensor *result = kn_div(kn_matmul(apart, other), divisor(entry, w ? w : ones, n));
-    return kn_status_of(entry->result = ndim == 2 ? result : kn_reshape(result, 0, NULL));
+    return kn_status_of(entry->result = x->shape[0] == 1 ? kn_reshape(result, 0, NULL) : result);
 }
 
 static kn_status corrcoef_enter(kn_entry *entry)
