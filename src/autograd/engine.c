@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "autograd/autocast.h"
+#include "autograd/grad_hooks.h"
 #include "autograd/queue.h"
 #include "autograd/work.h"
 #include "base/memory.h"
@@ -69,52 +70,6 @@ static kn_status add_gradient(kn_tensor **sum, kn_tensor *gradient, bool recorde
     if (status == KN_OK)
         status = kn_tensor_accumulate(*sum, gradient);
     kn_release(gradient);
-    return status;
-}
-
-static kn_status run_hooks(kn_node *node)
-{
-    for (kn_hook *hook = node->hooks; hook; hook = hook->next) {
-        kn_tensor **slot = &node->gradients[hook->output];
-        if (!*slot || !hook->function)
-            continue;
-        int scope = kn_scope_begin_internal();
-        if (!scope)
-            return KN_ERR_MEMORY;
-        int adopter = kn_scope_enter_user_code();
-        bool tracking = kn_view_set_tracking(true);
-        kn_tensor *changed = kn_retain(hook->function(*slot, hook->user));
-        kn_view_set_tracking(tracking);
-        kn_scope_leave_user_code(adopter);
-        kn_scope_end(scope);
-        if (!changed)
-            return kn_error_status() ? kn_error_status() : kn_fail(KN_ERR_STATE, "a gradient hook returned NULL");
-        kn_release(*slot);
-        *slot = changed;
-    }
-    return KN_OK;
-}
-
-/* The hooks of a leaf whose gradient has been added to. */
-static kn_status run_accumulated_hooks(kn_node *node)
-{
-    kn_status status = KN_OK;
-    kn_tensor *leaf = node->leaf;
-    for (kn_hook *hook = node->hooks; hook && leaf && status == KN_OK; hook = hook->next) {
-        if (!hook->accumulated)
-            continue;
-        int scope = kn_scope_begin_internal();
-        if (!scope)
-            return KN_ERR_MEMORY;
-        int adopter = kn_scope_enter_user_code();
-        bool tracking = kn_view_set_tracking(true);
-        status = hook->accumulated(leaf, hook->user);
-        kn_view_set_tracking(tracking);
-        kn_scope_leave_user_code(adopter);
-        kn_scope_end(scope);
-        if (status != KN_OK && kn_error_status() == KN_OK)
-            status = kn_fail(status, "a hook after accumulating a gradient returned %s", kn_status_name(status));
-    }
     return status;
 }
 
@@ -418,13 +373,13 @@ static void keep_wanted(const kn_pass *pass, const kn_node *node)
 static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node)
 {
     enum { FEW = 8 };
-    KN_TRY(run_hooks(node));
+    KN_TRY(kn_run_grad_hooks(node));
     keep_wanted(pass, node);
     if (pass->num_wanted > 0 && node->mark != KN_MARK_ON_PATH)
         return KN_OK;
     if (!node->op) {
         KN_TRY(accumulate_leaf(node, pass->create_graph));
-        return node->hooks ? run_accumulated_hooks(node) : KN_OK;
+        return kn_run_accumulated_hooks(node);
     }
     kn_tensor *results[FEW] = {NULL};
     bool needs[FEW];
