@@ -101,6 +101,14 @@ def dropout(d):
     return Case([x], {"p": p, "training": True}, lambda t: getattr(F, d.name)(t, p, True))
 
 
+@cases("stochastic_depth")
+def stochastic_depth(d):
+    """torchvision.ops.stochastic_depth where nothing is random: all samples are kept, or none."""
+    x = d.floats(shape=d.shape(2), special=False)
+    p = d.one_of(0.0, 1.0)
+    return Case([x], {"p": p, "mode": d.one_of("batch", "row"), "training": True}, lambda t: t * (1 - p))
+
+
 @cases("round")
 def rounding(d):
     x = d.tensor()

@@ -55,6 +55,18 @@ TENSOR_TEST(comparisons_with_float16_round_too)
     CHECK_VALUES(kn_eq(HALF(0.1, 2048), NUMBER(KN_F32, 0.1)), 1, 0);
 }
 
+/* Thirds in float64. */
+TENSOR_TEST(embeddings_divide_by_frequencies_in_their_dtype)
+{
+    kn_tensor *weight = kn_ones(KN_SHAPE(2, 1), .dtype = KN_F64, .requires_grad = true);
+    kn_tensor *indices = kn_from_data(((int64_t[]){1, 1, 1}), KN_SHAPE(3), .dtype = KN_I64);
+    CHECK_OK(kn_backward(kn_sum(kn_embedding(weight, indices, .scale_grad_by_freq = true))));
+    double *gradient = read_doubles(kn_grad(weight));
+    assert_non_null(gradient);
+    assert_true(gradient[0] == 0 && fabs(gradient[1] - 1) < 1e-15);
+    free(gradient);
+}
+
 TENSOR_TEST(clamp_has_no_gradient_at_its_bounds)
 {
     kn_tensor *x =
@@ -259,6 +271,7 @@ int main(void)
         TEST(a_factor_without_dimensions_is_not),
         TEST(comparisons_with_float16_round_too),
         TEST(clamp_has_no_gradient_at_its_bounds),
+        TEST(embeddings_divide_by_frequencies_in_their_dtype),
         TEST(changes_in_place_are_computed_in_the_joint_dtype),
         TEST(float32_changed_by_float64),
         TEST(mse_of_a_number),

@@ -86,7 +86,8 @@ static kn_status embedding_enter(kn_entry *entry)
 /* The gradient divided by how often the row's index occurs. */
 static kn_tensor *divide_by_frequency(kn_tensor *gradient, kn_tensor *indices, int64_t rows)
 {
-    const kn_tensor_options options = {.dtype = KN_F32, .device = kn_device_of(gradient)};
+    const kn_tensor_options options = {.dtype = kn_compute_type(kn_dtype_of(gradient)),
+                                       .device = kn_device_of(gradient)};
     kn_tensor *flat = kn_reshape(indices, 1, (const int64_t[]){-1});
     kn_tensor *counts = kn_index_add_(kn_zeros_with(1, &rows, &options), 0, flat,
                                       kn_ones_with(1, (const int64_t[]){kn_numel(indices)}, &options));
