@@ -60,7 +60,7 @@ TENSOR_TEST(embeddings_divide_by_frequencies_in_their_dtype)
 {
     kn_tensor *weight = kn_ones(KN_SHAPE(2, 1), .dtype = KN_F64, .requires_grad = true);
     kn_tensor *indices = kn_from_data(((int64_t[]){1, 1, 1}), KN_SHAPE(3), .dtype = KN_I64);
-    CHECK_OK(kn_backward(kn_sum(kn_embedding(weight, indices, .scale_grad_by_freq = true))));
+    CHECK_OK(kn_backward(kn_sum(kn_embedding(indices, weight, .scale_grad_by_freq = true))));
     double *gradient = read_doubles(kn_grad(weight));
     assert_non_null(gradient);
     assert_true(gradient[0] == 0 && fabs(gradient[1] - 1) < 1e-15);
