@@ -88,7 +88,10 @@ def index(d):
         mask = d.conditions(x.shape[start:d.integer(start + 1, x.ndim)])
         return Case([x, mask], {"dims": (start,)}, lambda t, m: t[(slice(None),) * start + (m,)])
     dims, indices = indices_of(d, x)
-    return Case([x] + indices, {"dims": tuple(dims)}, lambda t, *i: t[positions(t, dims, i)])
+
+    def function(t, *i):  # t[...] takes a tensor without dimensions for a number
+        return torch.ops.aten.index(t, [wide(i[dims.index(k)]) if k in dims else None for k in range(t.ndim)])
+    return Case([x] + indices, {"dims": tuple(dims)}, function)
 
 
 @cases("index_put", "index_put_")
