@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "optim/state.h"
 
 void kn_lbfgs_forget(kn_lbfgs_state *state, int most)
 {
@@ -39,17 +40,6 @@ void kn_lbfgs_state_free(void *own)
 }
 
 /* --- listing ------------------------------------------------------------------------------------------------------ */
-
-static kn_status append_number(kn_tensor_list *list, const char *name, kn_dtype dtype, double number)
-{
-    kn_tensor *tensor = NULL;
-    KN_TRY(kn_tensor_new(&tensor, dtype, 0, NULL, kn_device_host()));
-    kn_status status = kn_tensor_fill(tensor, number);
-    if (status == KN_OK)
-        status = kn_tensor_list_append(list, name, tensor);
-    kn_release(tensor);
-    return status;
-}
 
 /* The rows of a matrix are y or s of all pairs. */
 static kn_status fill_matrix(const kn_lbfgs_state *state, bool of_s, kn_tensor *matrix)
@@ -94,11 +84,11 @@ kn_status kn_lbfgs_state_list(const kn_optim *optim, kn_tensor_list *list)
     const kn_lbfgs_state *state = optim->own;
     if (!state || state->n_iter == 0)
         return KN_OK;
-    KN_TRY(append_number(list, "state.0.func_evals", KN_I64, (double)state->func_evals));
-    KN_TRY(append_number(list, "state.0.n_iter", KN_I64, (double)state->n_iter));
-    KN_TRY(append_number(list, "state.0.t", KN_F64, state->t));
-    KN_TRY(append_number(list, "state.0.H_diag", KN_F64, state->h_diag));
-    KN_TRY(append_number(list, "state.0.prev_loss", KN_F64, state->prev_loss));
+    KN_TRY(kn_optim_append_number(list, "state.0.func_evals", KN_I64, (double)state->func_evals));
+    KN_TRY(kn_optim_append_number(list, "state.0.n_iter", KN_I64, (double)state->n_iter));
+    KN_TRY(kn_optim_append_number(list, "state.0.t", KN_F64, state->t));
+    KN_TRY(kn_optim_append_number(list, "state.0.H_diag", KN_F64, state->h_diag));
+    KN_TRY(kn_optim_append_number(list, "state.0.prev_loss", KN_F64, state->prev_loss));
     KN_TRY(kn_tensor_list_append(list, "state.0.d", state->d));
     KN_TRY(kn_tensor_list_append(list, "state.0.prev_flat_grad", state->prev_flat_grad));
     KN_TRY(append_matrix(list, "state.0.old_dirs", state, false));

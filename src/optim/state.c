@@ -21,7 +21,7 @@ static const char *state_name(char name[NAME_SIZE], int index, const char *state
 
 /* --- listing --------------------------------------------------------------------------------------------------- */
 
-static kn_status append_number(kn_tensor_list *list, const char *name, kn_dtype dtype, double number)
+kn_status kn_optim_append_number(kn_tensor_list *list, const char *name, kn_dtype dtype, double number)
 {
     kn_tensor *tensor = NULL;
     KN_TRY(kn_tensor_new(&tensor, dtype, 0, NULL, kn_device_host()));
@@ -38,9 +38,10 @@ static kn_status append_parameter(kn_optim *optim, int index, kn_tensor_list *li
     const kn_optim_algorithm *algorithm = optim->algorithm;
     const kn_optim_course *course = &optim->courses[index];
     if (algorithm->counts_steps)
-        KN_TRY(append_number(list, state_name(name, index, "step"), KN_F32, (double)course->step));
+        KN_TRY(kn_optim_append_number(list, state_name(name, index, "step"), KN_F32, (double)course->step));
     for (int c = 0; algorithm->carried != NULL && algorithm->carried[c] != NULL; c++)
-        KN_TRY(append_number(list, state_name(name, index, algorithm->carried[c]), KN_F64, course->carried[c]));
+        KN_TRY(
+            kn_optim_append_number(list, state_name(name, index, algorithm->carried[c]), KN_F64, course->carried[c]));
     for (int s = 0; s < kn_optim_state_count(optim, index); s++) {
         kn_tensor *view = NULL;
         if (!kn_optim_has_state(optim, index, s))

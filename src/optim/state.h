@@ -7,6 +7,9 @@
  * tensors without dimensions. Free with kn_tensor_list_free. On failure the list is empty. */
 kn_status kn_optim_state_list(kn_optim *optim, kn_tensor_list *list);
 
+/* Appends a number of such a state. */
+kn_status kn_optim_append_number(kn_tensor_list *list, const char *name, kn_dtype dtype, double number);
+
 /* PyTorch's state_dict()["param_groups"] as JSON; the caller frees it with kn_free. NULL with an error. */
 char *kn_optim_groups_to_json(const kn_optim *optim);
 
