@@ -15,6 +15,7 @@ typedef struct kn_limits {
     int ptx_capability; /* for PTX in kernels: 10 times NVIDIA's compute capability, 80 for 8.0; else 0 */
     int slot;           /* the device's slot, under which measurements are stored; 0: none */
     int compute_units;
+    int lanes_per_unit; /* f32 multiply-adds per clock of a compute unit, about: to compare GPUs, nothing else */
     int clock_mhz;
     int vector_width_f32; /* native, in elements: 16 with AVX-512, 8 with AVX2, 4 with NEON, 1 on most GPUs */
     int vector_width_f64;
