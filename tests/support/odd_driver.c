@@ -3,7 +3,10 @@
  *
  *   old, unavailable, no-compiler  has OpenCL 1.1; cannot be used now; cannot compile
  *   copy                           is the first device, a GPU, once more, under a platform called rusticl
- *   unlike                         is a GeForce RTX 4090 (128 multiprocessors), the first an Arc A770 (512 execution units)
+ *   unlike                         is a GeForce RTX 4090 (128 multiprocessors), the first an Arc A770 (512 units)
+ *
+ *   fill                           fills of 2 GiB and more fail
+ *   dims                           launches of more than 65535 work-groups in dimension 1 or 2 fail
  *
  * Kernels run on the actual device. */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -179,6 +182,27 @@ static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info wh
     return below->clGetDeviceInfo(device, what, size, to, size_ret);
 }
 
+/* --- commands ----------------------------------------------------------------------------------------------------- */
+
+static cl_int CL_API_CALL enqueue_fill(cl_command_queue queue, cl_mem memory, const void *pattern, size_t pattern_bytes,
+                                       size_t offset, size_t bytes, cl_uint waits, const cl_event *list,
+                                       cl_event *event)
+{
+    if (is_on("fill") && bytes >= (size_t)1 << 31)
+        return CL_OUT_OF_RESOURCES;
+    return below->clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, waits, list, event);
+}
+
+static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
+                                         const size_t *global, const size_t *local, cl_uint waits, const cl_event *list,
+                                         cl_event *event)
+{
+    for (cl_uint i = 1; i < dims && is_on("dims"); i++)
+        if (global[i] / (local ? local[i] : 1) > 65535)
+            return CL_INVALID_GLOBAL_WORK_SIZE;
+    return below->clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, waits, list, event);
+}
+
 /* --- the layer ---------------------------------------------------------------------------------------------------- */
 
 EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *to, size_t *size_ret)
@@ -200,6 +224,8 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch
     ours.clGetDeviceIDs = get_devices;
     ours.clGetDeviceInfo = get_device_info;
     ours.clCreateContext = create_context;
+    ours.clEnqueueFillBuffer = enqueue_fill;
+    ours.clEnqueueNDRangeKernel = enqueue_kernel;
     copy_platform.dispatch = &ours;
     *num_entries_ret = sizeof ours / sizeof ours.clGetPlatformIDs;
     *layer = &ours;
