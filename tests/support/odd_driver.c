@@ -6,7 +6,8 @@
  *   unlike                         is a GeForce RTX 4090 (128 multiprocessors), the first an Arc A770 (512 units)
  *
  *   fill                           fills of 2 GiB and more fail
- *   dims                           launches of more than 65535 work-groups in dimension 1 or 2 fail
+ *   dims                           launches of more than 65535 work-groups, or as many as ODD_DRIVER_GROUPS says, in
+ *                                  dimension 1 or 2 fail
  *
  * Kernels run on the actual device. */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -197,8 +198,9 @@ static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kerne
                                          const size_t *global, const size_t *local, cl_uint waits, const cl_event *list,
                                          cl_event *event)
 {
+    const char *most = getenv("ODD_DRIVER_GROUPS");
     for (cl_uint i = 1; i < dims && is_on("dims"); i++)
-        if (global[i] / (local ? local[i] : 1) > 65535)
+        if (global[i] / (local ? local[i] : 1) > (most ? strtoul(most, NULL, 10) : 65535))
             return CL_INVALID_GLOBAL_WORK_SIZE;
     return below->clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, waits, list, event);
 }
