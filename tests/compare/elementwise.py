@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from cases import cases
-from draw import Case
+from draw import Case, without_gradient_of_nan
 from pointwise import number, torch_function
 
 
@@ -14,10 +14,23 @@ def named(d, x, function=None, tolerance=0, **params):
     return Case([x], params, lambda t: function(t, **params), tolerance)
 
 
-@cases("mish", "selu", "ceil", "floor", "trunc", "frac", "sgn", "signbit", "isnan", "isinf", "isfinite", "isposinf",
+@cases("ceil", "floor", "trunc", "frac", "sgn", "signbit", "isnan", "isinf", "isfinite", "isposinf",
        "isneginf", "logical_not", "bitwise_not", "erfinv", "deg2rad", "rad2deg", "entr")
 def plain(d):
     return Case([d.tensor()], function=torch_function(d.name))
+
+
+@cases("mish")
+def mish(d):
+    """PyTorch's gradient of an infinity is NaN, from infinity times 0; here it is the slope there."""
+    x = d.tensor()
+    x.wants_grad = x.wants_grad and not x.base.isinf().any()
+    return Case([x], function=F.mish)
+
+
+@cases("selu")
+def selu(d):
+    return Case([without_gradient_of_nan(d.tensor())], function=F.selu)
 
 
 @cases("i0", "i0e", "i1", "i1e", "ndtr", "log_ndtr", "sinc", "lgamma", "digamma")
@@ -44,7 +57,7 @@ def polygamma(d):
 
 @cases("elu", "celu")
 def elu(d):
-    return named(d, d.floats(), alpha=d.one_of(0.5, 1.0, 2.0))
+    return named(d, without_gradient_of_nan(d.floats()), alpha=d.one_of(0.5, 1.0, 2.0))
 
 
 @cases("leaky_relu")
@@ -59,7 +72,7 @@ def softplus(d):
 
 @cases("hardshrink", "softshrink")
 def shrink(d):
-    return named(d, d.floats(), lambd=d.one_of(0.0, 0.5, 1.25))
+    return named(d, without_gradient_of_nan(d.floats()), lambd=d.one_of(0.0, 0.5, 1.25))
 
 
 @cases("gelu")
@@ -82,7 +95,8 @@ def rrelu(d):
 def prelu(d):
     x = d.floats(least=1)
     channels = x.shape[1] if x.ndim > 1 and d.chance(0.5) else 1
-    return Case([x, d.like(x, (channels,), special=False)], function=F.prelu)
+    # PyTorch's second gradient at 0 is that of positive numbers, its first that of negative ones.
+    return Case([x, d.like(x, (channels,), special=False)], function=F.prelu, twice=bool(x.base.all()))
 
 
 @cases("glu")
