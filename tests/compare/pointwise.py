@@ -17,7 +17,7 @@ def torch_function(name):
 
 @cases("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1",
        "hardsigmoid", "log", "log10", "log1p", "log2", "logsigmoid", "neg", "reciprocal", "relu",
-       "rsqrt", "sigmoid", "sign", "silu", "sin", "sinh", "softsign", "sqrt", "square", "tan", "tanh", "tanhshrink")
+       "rsqrt", "sigmoid", "sign", "silu", "sin", "sinh", "sqrt", "square", "tan", "tanh", "tanhshrink")
 def unary(d):
     # PyTorch's derivative of hardsigmoid multiplies by 1 / 6 in float32.
     return Case([d.tensor()], function=torch_function(d.name), tolerance=1e-7 if d.name == "hardsigmoid" else 0)

@@ -110,7 +110,7 @@ def batch_norm(d):
 @cases("cov")
 def cov(d):
     n = d.integer(2, 8)
-    x = d.tensor((d.integer(1, 4), n), d.one_of(torch.float32, torch.float64), special=False)
+    x = d.tensor((d.integer(1, 4), n), d.floating(), special=False)
     counts = d.tensor((n,), torch.int64, low=1, high=4) if d.chance(0.5) else None
     weights = d.like(x, (n,), low=0.5, special=False, grad=False) if d.chance(0.5) else None
     return Case([x, counts, weights], {"correction": 0.0},
@@ -119,8 +119,7 @@ def cov(d):
 
 @cases("corrcoef")
 def corrcoef(d):
-    x = d.tensor((d.integer(2, 4), d.integer(3, 8)), d.one_of(torch.float32, torch.float64), special=False, ties=False,
-                 layout=False)
+    x = d.tensor((d.integer(2, 4), d.integer(3, 8)), d.floating(), special=False, ties=False, layout=False)
     return Case([x], function=torch.corrcoef, tolerance=1e-4)
 
 
@@ -129,7 +128,7 @@ def cdist(d):
     m, p = d.integer(1, 5), d.one_of(0.0, 0.5, 1.0, 2.0, 3.0, float("inf"))
     # Of equal differences, each has the whole gradient of the largest one in PyTorch.
     distinct = {"special": False, "ties": False, "layout": "distinct"}
-    a = d.tensor(d.shape(0, 2) + (d.integer(1, 5), m), d.one_of(torch.float32, torch.float64), **distinct)
+    a = d.tensor(d.shape(0, 2) + (d.integer(1, 5), m), d.floating(), **distinct)
     b = d.like(a, (d.integer(1, 5), m), **distinct)
     return Case([a, b], {"p": p}, lambda x, y: torch.cdist(x, y, p), 1e-5)
 
@@ -137,6 +136,5 @@ def cdist(d):
 @cases("pdist")
 def pdist(d):
     p = d.one_of(0.0, 0.5, 1.0, 2.0, 3.0, float("inf"))
-    x = d.tensor((d.integer(2, 6), d.integer(1, 5)), d.one_of(torch.float32, torch.float64), special=False, ties=False,
-                 layout=False)
+    x = d.tensor((d.integer(2, 6), d.integer(1, 5)), d.floating(), special=False, ties=False, layout=False)
     return Case([x], {"p": p}, lambda t: torch.nn.functional.pdist(t, p), 1e-5)

@@ -66,11 +66,14 @@ CASE(elu_of_2, kn_elu(x, .alpha = 2))
 CASE(celu_of_half, kn_celu(x, .alpha = 0.5))
 CASE(selu, kn_selu(x))
 CASE(bessel, kn_i1(x))
+CASE(scaled_bessel, kn_i1e(x))
+CASE(signs, kn_copysign(x, kn_full(KN_SHAPE(3), -2, .dtype = KN_F64)))
 CASE(cardinal, kn_sinc(x))
 CASE(deviation, kn_std_dims(x, NULL, 0, 0, false))
 CASE(targets, kn_binary_cross_entropy_with_logits(host((double[]){(double)INFINITY, -(double)INFINITY, 2}), x, NULL,
                                                   NULL, KN_REDUCTION_NONE))
 CASE(ignored, kn_cross_entropy(kn_unsqueeze(x, 0), kn_full(KN_SHAPE(1), -100, .dtype = KN_I64)))
+CASE(empty_mean, kn_mean(kn_narrow(x, 0, 0, 0)))
 CASE(of_nothing, kn_huber_loss(kn_narrow(x, 0, 0, 0), kn_narrow(x, 0, 1, 0)))
 
 /* The first and the second gradient of the sum at x. */
@@ -89,10 +92,13 @@ static const place places[] = {
     {"celu", celu_of_half, {0, -INF, INF}, {1, 0, 1}, {0, 0, 0}},
     {"selu", selu, {0, -INF, -0.0}, {SCALE, 0, SCALE}, {0, 0, 0}},
     {"i1", bessel, {0, 1, -1}, {0.5, 0.70090677376, 0.70090677376}, {0, 0.42941143423, -0.42941143423}},
+    {"i1e", scaled_bessel, {0, 1e-11, -1e-11}, {0.5, 0.5, 0.5}, {0, -1, 1}},
+    {"copysign", signs, {0, 1, -1}, {0, -1, 1}, {0, 0, 0}},
     {"sinc", cardinal, {0, 1e-6, 1}, {0, -3.28986813369e-6, -1}, {-3.28986813370, -3.28986813369, 2}},
     {"std", deviation, {3, 3, 3}, {0, 0, 0}, {0, 0, 0}},
     {"bce's targets", targets, {0, 1, 0.5}, {-INF, INF, -2}, {0, 0, 0}},
     {"cross_entropy of nothing", ignored, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
+    {"mean of nothing", empty_mean, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
     {"huber_loss of nothing", of_nothing, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
 };
 
