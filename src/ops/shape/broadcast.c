@@ -73,3 +73,8 @@ kn_status kn_give_gradient(kn_grad_call *grad, int i, kn_tensor *gradient)
     grad->grad_inputs[i] = gradient ? kn_to_dtype(gradient, grad->input[i].dtype) : NULL;
     return grad->grad_inputs[i] ? KN_OK : kn_error_status();
 }
+
+kn_tensor *kn_widened(kn_tensor *tensor)
+{
+    return tensor && kn_dtype_is_reduced(tensor->dtype) ? kn_to_dtype(tensor, KN_F32) : tensor;
+}
