@@ -3,12 +3,12 @@
 # status: oclgrind.sh PROGRAM [ARGUMENT...]
 #
 # Kernels are compiled without optimisation and without `restrict`: Oclgrind 21.10 does not know instructions that the
-# optimiser and the inliner make of them (freeze, noalias.scope.decl). Without --uninitialized: it takes buffers filled
-# by the host for unset.
+# optimiser and the inliner make of them (freeze, noalias.scope.decl), nor prefetches. Without --uninitialized: it takes
+# buffers filled by the host for unset.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 unset KOINE_DEVICE
-oclgrind --data-races --check-api --max-errors 100 --build-options "-O0 -Drestrict=" --log "$log" "$@"
+oclgrind --data-races --check-api --max-errors 100 --build-options "-O0 -Drestrict= -DKN_NO_PREFETCH" --log "$log" "$@"
 status=$?
 if [ -s "$log" ]; then
     echo "Oclgrind found:"
