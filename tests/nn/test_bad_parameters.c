@@ -1,5 +1,5 @@
-/* test_bad_parameters.c - every layer refuses parameters that PyTorch refuses, or that cannot be meant, when it is made,
- * in a sentence with the layer, the parameter, its value and what is allowed. */
+/* test_bad_parameters.c - every layer refuses parameters that PyTorch refuses, or that cannot be meant, when it is
+ * made, in a sentence with the layer, the parameter, its value and what is allowed. */
 #include "support/check.h"
 
 #include <string.h>

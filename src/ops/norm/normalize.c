@@ -68,8 +68,9 @@ static kn_status local_response_enter(kn_entry *entry)
 }
 
 static const kn_op_param local_response_rows[] = {
-    KN_PARAM(kn_local_response_norm_args, size, .min = 1, .max = (double)INFINITY), KN_PARAM(kn_local_response_norm_args, alpha),
-    KN_PARAM(kn_local_response_norm_args, beta), KN_PARAM(kn_local_response_norm_args, k)};
+    KN_PARAM(kn_local_response_norm_args, size, .min = 1, .max = (double)INFINITY),
+    KN_PARAM(kn_local_response_norm_args, alpha), KN_PARAM(kn_local_response_norm_args, beta),
+    KN_PARAM(kn_local_response_norm_args, k)};
 const kn_op kn_local_response_norm_op = {
     .name = "local_response_norm",
     .inputs = {"x"},
