@@ -253,15 +253,21 @@ TENSOR_TEST(with_parameters)
 /* The product's gradient at zeros has a gradient: that of a b c is the other factor. */
 TENSOR_TEST(products_with_zeros)
 {
-    const double values[] = {0, 0, 5, 0, 2, 3};
-    kn_tensor *x = kn_from_data(values, KN_SHAPE(2, 3), .dtype = KN_F64, .requires_grad = true);
-    kn_tensor *y = kn_sum(kn_prod_dim(x, 1, false)), *first, *second;
-    CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first, .create_graph = true));
-    CHECK_VALUES(first, 0, 0, 0, 6, 0, 0);
-    kn_tensor *weight = kn_from_data(((double[]){1, 10, 100, 1, 10, 100}), KN_SHAPE(2, 3), .dtype = KN_F64);
-    y = kn_sum(kn_mul(first, weight));
-    CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &second));
-    CHECK_VALUES(second, 50, 5, 0, 230, 3, 2);
+    for (int scattered = 0; scattered < 2; scattered++) {
+        const double values[] = {0, 0, 5, 0, 2, 3};
+        kn_tensor *x = kn_from_data(values, KN_SHAPE(2, 3), .dtype = KN_F64, .requires_grad = true), *first, *second;
+        kn_tensor *product = scattered
+                                 ? kn_scatter_reduce(kn_ones(KN_SHAPE(2, 1), .dtype = KN_F64), 1,
+                                                     kn_zeros(KN_SHAPE(2, 3), .dtype = KN_I64), x, KN_SCATTER_PROD)
+                                 : kn_prod_dim(x, 1, false);
+        kn_tensor *y = kn_sum(product);
+        CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first, .create_graph = true));
+        CHECK_VALUES(first, 0, 0, 0, 6, 0, 0);
+        kn_tensor *weight = kn_from_data(((double[]){1, 10, 100, 1, 10, 100}), KN_SHAPE(2, 3), .dtype = KN_F64);
+        y = kn_sum(kn_mul(first, weight));
+        CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &second));
+        CHECK_VALUES(second, 50, 5, 0, 230, 3, 2);
+    }
 }
 
 /* Both gradients of a norm are 0 at a zero vector. */

@@ -74,6 +74,11 @@ kn_status kn_give_gradient(kn_grad_call *grad, int i, kn_tensor *gradient)
     return grad->grad_inputs[i] ? KN_OK : kn_error_status();
 }
 
+kn_tensor *kn_widened(kn_tensor *tensor)
+{
+    return tensor && kn_dtype_is_reduced(tensor->dtype) ? kn_to_dtype(tensor, KN_F32) : tensor;
+}
+
 kn_tensor *kn_sum_to_size(kn_tensor *x, int ndim, const int64_t *shape)
 {
     char of[KN_DESCRIBE], wanted[KN_DESCRIBE];
