@@ -25,6 +25,9 @@ PREFIXES = {
     'torch.optim': ('kn_optim_',),
     'torch.optim.lr_scheduler': ('kn_',),
     'torch.Tensor': ('kn_', 'kn_tensor_', 'kn_linalg_'),
+    'torch': ('kn_', 'kn_linalg_'),
+    'torch.linalg': ('kn_linalg_', 'kn_'),
+    'torch.special': ('kn_',),
 }
 
 
