@@ -74,6 +74,8 @@ OPERATIONS = {
     'conv2d': lambda x, p: F.conv2d(x[0], x[1], None, int(p[0]), int(p[1]), 1, int(p[2])),
     'conv1d': lambda x, p: F.conv1d(x[0], x[1], None, int(p[0]), int(p[1]), int(p[2]), int(p[3])),
     'conv3d': lambda x, p: F.conv3d(x[0], x[1], None, int(p[0]), (int(p[2]), int(p[1]), int(p[1])), 1, int(p[3])),
+    'conv_transpose1d': lambda x, p: F.conv_transpose1d(x[0], x[1], None, int(p[0]), int(p[1])),
+    'conv_transpose3d': lambda x, p: F.conv_transpose3d(x[0], x[1], None, int(p[0]), int(p[1])),
     'max_pool2d': lambda x, p: F.max_pool2d(x[0], int(p[0]), int(p[1]), int(p[2])),
     'image_mean': lambda x, p: F.adaptive_avg_pool2d(x[0], 1),
     'add': lambda x, p: x[0] + x[1],
