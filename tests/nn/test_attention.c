@@ -54,7 +54,7 @@ TENSOR_TEST(constructors_check_their_arguments)
     assert_null(kn_nn_transformer_decoder_of(wrong, 1, relu_layer()));
     CHECK_ERROR(KN_ERR_ARGUMENT, "TransformerDecoderLayer", "ReLU");
     assert_null(kn_nn_transformer(.d_model = 9));
-    CHECK_ERROR(KN_ERR_ARGUMENT, "embed_dim (9)", "num_heads (8)");
+    CHECK_ERROR(KN_ERR_ARGUMENT, "d_model (9)", "nhead (8)");
 }
 
 TENSOR_TEST(inputs_are_checked)
