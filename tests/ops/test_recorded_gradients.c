@@ -74,6 +74,7 @@ CASE(targets, kn_binary_cross_entropy_with_logits(host((double[]){(double)INFINI
                                                   NULL, KN_REDUCTION_NONE))
 CASE(ignored, kn_cross_entropy(kn_unsqueeze(x, 0), kn_full(KN_SHAPE(1), -100, .dtype = KN_I64)))
 CASE(empty_mean, kn_mean(kn_narrow(x, 0, 0, 0)))
+CASE(empty_median, kn_median(kn_narrow(x, 0, 0, 0)))
 CASE(of_nothing, kn_huber_loss(kn_narrow(x, 0, 0, 0), kn_narrow(x, 0, 1, 0)))
 
 /* The first and the second gradient of the sum at x. */
@@ -99,6 +100,7 @@ static const place places[] = {
     {"bce's targets", targets, {0, 1, 0.5}, {-INF, INF, -2}, {0, 0, 0}},
     {"cross_entropy of nothing", ignored, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
     {"mean of nothing", empty_mean, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
+    {"median of nothing", empty_median, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
     {"huber_loss of nothing", of_nothing, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
 };
 
