@@ -257,3 +257,21 @@ def whole_number(d):
     value = d.integer(1, 3)
     function = getattr(torch, d.name.replace("_scalar", ""))
     return Case([x], {"value": value}, lambda t: function(t, value))
+
+
+@cases("igamma", "igammac")
+def igamma(d):
+    a = d.tensor(dtype=d.one_of(torch.float32, torch.float64), low=0.25, high=12, special=False, grad=False)
+    return Case([a, d.like(a, d.broadcasting(a.shape), low=0.25, high=12, special=False)],
+                function=torch_function(d.name), tolerance=1e-5)
+
+
+@cases("mvlgamma")
+def mvlgamma(d):
+    p = d.integer(1, 3)
+    return Case([d.tensor(low=2, high=5, special=False)], {"p": p}, lambda t: torch.mvlgamma(t, p), 1e-5)
+
+
+@cases("frexp")
+def frexp(d):
+    return Case([d.floats()], function=lambda t: torch.frexp(t)[0])

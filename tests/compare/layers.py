@@ -110,3 +110,12 @@ def with_logits(d):
     positive = d.like(x, x.shape[-1:], low=0.1, high=2, grad=False, special=False) if d.chance(0.4) else None
     return Case([x, target, weight, positive], {"reduction": reduction},
                 lambda t, y, w, p: F.binary_cross_entropy_with_logits(t, y, w, reduction=reduction, pos_weight=p))
+
+
+@cases("conv_tbc")
+def conv_tbc(d):
+    c, k, pad = d.integer(1, 4), d.integer(1, 4), d.integer(0, 2)
+    x = d.tensor((d.integer(3, 7), d.integer(1, 3), c), d.one_of(torch.float32, torch.float64), special=False, layout=False)
+    bias = d.like(x, (k,), special=False, layout=False)
+    return Case([x, d.like(x, (d.integer(1, 3), c, k), special=False, layout=False), bias], {"pad": pad},
+                lambda t, w, b: torch.conv_tbc(t, w, b, pad))

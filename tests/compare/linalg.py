@@ -92,7 +92,8 @@ def triangular(d):
 @cases("linalg_lu_factor", "linalg_lu_factor_ex")
 def lu_factor(d):
     function = L.lu_factor_ex if d.name.endswith("ex") else L.lu_factor  # which refuses singular matrices
-    return Case([square(d, grad=False, singular=0.2)], function=wide(lambda t: tuple(function(t))), tolerance=1e-4)
+    singular = d.one_of(0, 0.4)
+    return Case([square(d, grad=not singular, singular=singular)], function=wide(lambda t: tuple(function(t))), tolerance=1e-4)
 
 
 @cases("linalg_solve", "linalg_solve_ex")
@@ -160,3 +161,31 @@ def cholesky_inverse(d):
     upper = d.chance(0.5)
     return Case([a], {"upper": upper},
                 lambda t: torch.cholesky_inverse(t.triu() if upper else t.tril(), upper=upper), 1e-3)
+
+
+@cases("linalg_norm")
+def norm(d):
+    kind = d.one_of("default", "ord", "ord", "ord", "fro", "nuc")
+    x = d.floats(shape=d.shape(0, 2) + (d.integer(1, 5), d.integer(1, 5)), special=False, ties=False, layout=False)
+    last = d.one_of((-2, -1), (-1, -2))
+    dims = d.one_of((-1,), last) if kind == "ord" else last
+    ord = d.one_of(1.0, 2.0, -1.0, -2.0, float("inf"), float("-inf")) if kind == "ord" else 2.0
+    keepdim = d.chance(0.5)
+    by = {"default": None, "ord": ord}.get(kind, kind)
+    return Case([x], {"kind": kind, "ord": ord, "dims": dims, "keepdim": keepdim},
+                wide(lambda t: L.norm(t, by, dims, keepdim)), 1e-2)
+
+
+@cases("linalg_householder_product")
+def householder_product(d):
+    n = d.integer(1, 4)
+    a = d.tensor(d.shape(0, 2) + (n + d.integer(0, 2), n), special=False)
+    return Case([a, d.like(a, a.shape[:-2] + (d.integer(1, n),), low=1.5, high=2, special=False)], function=L.householder_product,
+                tolerance=1e-3)
+
+
+@cases("vander")
+def vander(d):
+    n, increasing = d.integer(0, 4), d.chance(0.5)
+    x = d.tensor(least=1, most=1, low=-2, high=2, special=False, grad=False)  # PyTorch's gradient fails
+    return Case([x], {"n": n, "increasing": increasing}, lambda t: torch.vander(t, n, increasing), 1e-4)

@@ -138,3 +138,25 @@ def pdist(d):
     p = d.one_of(0.0, 0.5, 1.0, 2.0, 3.0, float("inf"))
     x = d.tensor((d.integer(2, 6), d.integer(1, 5)), d.floating(), special=False, ties=False, layout=False)
     return Case([x], {"p": p}, lambda t: torch.nn.functional.pdist(t, p), 1e-5)
+
+
+@cases("gradient")
+def gradient(d):
+    x = d.floats(shape=d.shape(0, 2) + (d.integer(3, 6), d.integer(3, 6)), special=False)
+    dim, edge_order, spacing = d.dim(x), d.integer(1, 2), d.one_of(0.5, 1.0, 2.0)
+    places = None
+    if d.chance(0.5):
+        places = d.like(x, (x.shape[dim],), low=1, high=2, special=False, grad=False, layout=False)
+        places.base.copy_(places.base.cumsum(0))
+
+    def function(t, p):
+        at = spacing if p is None else (p.to(t.dtype),)
+        return torch.gradient(t, spacing=at, dim=dim, edge_order=edge_order)[0]
+    return Case([x, places], {"dim": dim, "edge_order": edge_order, "spacing": spacing}, function, 1e-2)
+
+
+@cases("combinations")
+def combinations(d):
+    r, with_replacement = d.integer(0, 3), d.chance(0.5)
+    return Case([d.tensor((d.integer(0, 6),))], {"r": r, "with_replacement": with_replacement},
+                lambda t: torch.combinations(t, r, with_replacement))

@@ -104,14 +104,14 @@ typedef struct one {
     const kn_op_sample *sample;
 } one;
 
-/* The sample's floating inputs come from the checker. */
+/* The sample's inputs that require gradients come from the checker. */
 static kn_tensor *apply(kn_tensor *const *leaves, void *user)
 {
     const one *o = user;
     kn_tensor *inputs[KN_SAMPLE_INPUTS], *y = NULL;
     for (int i = 0; i < o->sample->num_inputs; i++) {
         inputs[i] = o->sample->inputs[i];
-        if (inputs[i] && kn_dtype_is_floating(kn_dtype_of(inputs[i])))
+        if (inputs[i] && kn_requires_grad(inputs[i]))
             inputs[i] = *leaves++;
     }
     if (kn_op_describe(o->op).in_place)
@@ -130,7 +130,7 @@ static void check_one(const kn_op *op, bool second)
     kn_manual_seed(7);
     CHECK_OK(kn_op_sample_make(&sample, op, KN_F64, true));
     for (int i = 0; i < sample.num_inputs; i++)
-        if (sample.inputs[i] && kn_dtype_is_floating(kn_dtype_of(sample.inputs[i])))
+        if (sample.inputs[i] && kn_requires_grad(sample.inputs[i]))
             leaves[count++] = sample.inputs[i];
     one o = {op, &sample};
     if ((second ? kn_gradgradcheck : kn_gradcheck)(apply, &o, leaves, count, NULL) != KN_OK)

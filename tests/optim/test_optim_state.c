@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "support/values.h"
 
@@ -127,14 +126,6 @@ TENSOR_TEST(state_of_another_kind_is_refused)
     kn_module_free(other);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    mkdir(KOINE_BINARY_DIR "/tests", 0777);
-    mkdir(FOLDER, 0777);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,5 +133,6 @@ int main(void)
         TEST(the_names_are_the_documented_ones),
         TEST(state_of_another_kind_is_refused),
     };
-    return cmocka_run_group_tests(tests, make_folder, NULL);
+    check_make_folder(FOLDER);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static kn_status fill_places(kn_call *call, const reduction *own, kn_tensor *y)
                                                     : y->dtype == KN_I64 && value > 1 ? kn_scalar_int(INT64_MAX)
                                                                                       : kn_scalar_int((int64_t)value));
     if (status == KN_OK)
-        status = kn_index_scatter(call->stream, call->op->name, &map, y, call->inputs[1], neutral);
+        status = kn_index_scatter(call->stream, call->op->name, &map, y, call->inputs[0], call->inputs[1], neutral);
     kn_release(neutral);
     return status;
 }
@@ -129,10 +129,10 @@ static kn_status reduce_forward(kn_call *call)
         for (int i = 0; i < 4; i++)
             KN_TRY(kn_call_save(call, saved[i]));
     }
-    KN_TRY(kn_tensor_copy(y, call->inputs[0]));
     if (!own->include_self)
         KN_TRY(fill_places(call, own, y));
-    return kn_index_scatter(call->stream, call->op->name, &own->map, y, call->inputs[1], call->inputs[2]);
+    return kn_index_scatter(call->stream, call->op->name, &own->map, y, own->include_self ? call->inputs[0] : NULL,
+                            call->inputs[1], call->inputs[2]);
 }
 
 static kn_status reduce_reference(const kn_call *call)

@@ -219,6 +219,7 @@ static value function(parser *p, const char *name, const value *operand)
                      {"kn_log_ndtr", kn_log_ndtr},
                      {"kn_sigmoid", kn_sigmoid},
                      {"kn_softplus", softplus},
+                     {"lgamma", kn_lgamma},
                      {"log", kn_log},
                      {"log1p", kn_log1p},
                      {"sin", kn_sin},

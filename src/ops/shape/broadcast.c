@@ -78,3 +78,18 @@ kn_tensor *kn_widened(kn_tensor *tensor)
 {
     return tensor && kn_dtype_is_reduced(tensor->dtype) ? kn_to_dtype(tensor, KN_F32) : tensor;
 }
+
+kn_tensor *kn_sum_to_size(kn_tensor *x, int ndim, const int64_t *shape)
+{
+    char of[KN_DESCRIBE], wanted[KN_DESCRIBE];
+    bool fits = x && ndim >= 0 && ndim <= x->ndim;
+
+    if (!x)
+        return NULL;
+    for (int d = 0; d < ndim && fits; d++)
+        fits = shape[d] == 1 || shape[d] == x->shape[x->ndim - ndim + d];
+    if (!fits)
+        return kn_fail_null(KN_ERR_SHAPE, "sum_to_size: %s does not expand to x, %s",
+                            kn_format_shape(wanted, sizeof wanted, ndim, shape), kn_tensor_describe(of, sizeof of, x));
+    return kn_sum_to_shape(x, ndim, shape);
+}
