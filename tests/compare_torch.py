@@ -168,9 +168,9 @@ def koine_gradients(k, case, outcome, results, leaves):
     values = iter(found)
     found = [next(values) if leaf else None for leaf in chosen]
     outcome.gradients = [k.to_torch(g) if g else None for g in found]
-    terms = [(g, k.from_torch(weights(value, 100 + i))[0])
-             for i, (g, value) in enumerate(zip([g for g in found if g], [v for v in outcome.gradients if v is not None]))
-             if k.requires_grad(g)]
+    pairs = [(g, value) for leaf, g, value in zip(chosen, found, outcome.gradients) if leaf]
+    terms = [(g, k.from_torch(weights(value, 100 + i))[0]) for i, (g, value) in enumerate(pairs)
+             if g and k.requires_grad(g)]
     try:
         inputs = wanted + [leaf for _, _, leaf, _ in ends]
         seconds = k.gradients([weighted_sum(k, terms)], inputs) if terms else [None] * len(inputs)
@@ -202,10 +202,11 @@ def spread(exact, moved):
 
 class Part:
     """One tensor of three outcomes. `native`: PyTorch's in the case's dtype, or None; `exact`: in float64; `moved`: a
-    function that gives those of so many perturbed runs."""
+    function that gives those of so many perturbed runs; `terms`: how many numbers of the case's size are added."""
 
-    def __init__(self, what, koine, native, exact, moved):
+    def __init__(self, what, koine, native, exact, moved, terms):
         self.what, self.koine, self.native, self.exact, self.moved = what, koine, native, exact, moved
+        self.terms = terms
 
     def difference(self, error, size):
         """A message, or None. `error`: the relative error of rounding; `size`: that of a case's terms."""
@@ -213,7 +214,8 @@ class Part:
         if actual is None and exact is None:
             return None
         if actual is None:  # a missing gradient is one of zeros
-            actual = self.koine = torch.zeros_like(exact, dtype=(self.native if self.native is not None else exact).dtype)
+            like = self.native if self.native is not None else exact
+            actual = self.koine = torch.zeros_like(like)
         if exact is None:
             exact = self.exact = torch.zeros_like(actual)
         if actual.shape != exact.shape:
@@ -235,7 +237,7 @@ class Part:
         exact, actual = self.exact.double(), self.koine.double()
         scale = exact.abs().nan_to_num(0, 0, 0)
         largest = scale.max() if scale.numel() else 0
-        tolerance = error * (scale + 0.1 * largest + size)
+        tolerance = error * (scale + 0.1 * largest + size * self.terms)
         for runs in (0, 2, 10):  # they take time: only as many as needed
             near = tolerance + 4 * spread(exact, self.moved(runs))
             wrong = ~close(actual, exact, near, self.koine.dtype)
@@ -266,7 +268,12 @@ class Perturbed:
         return [getattr(run, which)[i] for run in self.runs[inside] if not run.error and getattr(run, which)]
 
 
-def parts(koine, native, exact, moved):
+def occurrences(x):
+    """How often an element of an expanded input occurs. Its gradient is the sum of as many, each rounded."""
+    return max(1, torch.Size(x.shape).numel() / x.base.numel()) if x is not None else 1
+
+
+def parts(case, koine, native, exact, moved):
     """The results to compare, from the outputs to the second gradients."""
     for which, what in (("outputs", "output"), ("gradients", "gradient"), ("second", "second gradient")):
         actual, reference, own = (getattr(outcome, which) for outcome in (koine, exact, native))
@@ -274,7 +281,8 @@ def parts(koine, native, exact, moved):
             continue
         for i, value in enumerate(actual[:len(reference)]):
             beside = own[i] if own is not None and i < len(own) else None
-            yield Part(f"{what} {i}", value, beside, reference[i], lambda count: moved(which, i, count))
+            times = occurrences(case.inputs[i]) if which != "outputs" and i < len(case.inputs) else 1
+            yield Part(f"{what} {i}", value, beside, reference[i], lambda count: moved(which, i, count), times)
 
 
 def difference(k, name, case):
@@ -295,7 +303,7 @@ def difference(k, name, case):
     if koine.second_error and not exact.second_error and not native.second_error:
         return f"Koine refuses second gradients: {koine.second_error}"
     reference = exact if not exact.error else native
-    for part in parts(koine, native, reference, Perturbed(case, EPSILON[dtype])):
+    for part in parts(case, koine, native, reference, Perturbed(case, EPSILON[dtype])):
         found = part.difference(max(EPSILON[dtype], case.tolerance), case.scale)
         if found:
             return found

@@ -75,8 +75,8 @@ def softmax(d):
 
 
 def steepness(x, dims):
-    """The largest derivative of (x - mean) / sqrt(variance + 1e-5): 316 of equal elements, of whose gradients, which are
-    0, it scales the rounding. With weights of up to 3."""
+    """The largest derivative of (x - mean) / sqrt(variance + 1e-5), times a weight of up to 3: that of equal elements,
+    whose gradient is 0, multiplies its rounding by 949."""
     variance = x.view().double().var(dims, correction=0) if 0 not in x.shape else torch.ones(1)
     return 3 / (variance.min().item() + 1e-5) ** 0.5
 

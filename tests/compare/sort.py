@@ -120,6 +120,8 @@ def histc(d):
 def over_dims(d):
     x = d.floats() if d.name == "nanmean" else d.tensor()
     dims = d.dims(x)
+    if d.name == "nanmean":  # of a row without numbers PyTorch's gradient is infinity times 0
+        x.wants_grad = x.wants_grad and not x.view().double().nanmean(dims or None).isnan().any()
     function, every = getattr(torch, d.name), dims or tuple(range(x.ndim))
     if d.name == "count_nonzero":
         return Case([x], {"dims": dims}, lambda t: function(t, every) if every else function(t))

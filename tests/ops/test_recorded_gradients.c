@@ -30,7 +30,7 @@ static void check_one(const kn_op *op)
     kn_manual_seed(7);
     CHECK_OK(kn_op_sample_make(&sample, op, KN_F64, true));
     for (int i = 0; i < sample.num_inputs; i++)
-        if (sample.inputs[i] && kn_dtype_is_floating(kn_dtype_of(sample.inputs[i])))
+        if (sample.inputs[i] && kn_requires_grad(sample.inputs[i]))
             leaves[count++] = sample.inputs[i];
     kn_tensor *loss = loss_of(op, &sample);
     CHECK_OK(kn_autograd_grad(&loss, 1, leaves, count, plain, .retain_graph = true, .allow_unused = true));
@@ -74,6 +74,7 @@ CASE(targets, kn_binary_cross_entropy_with_logits(host((double[]){(double)INFINI
                                                   NULL, KN_REDUCTION_NONE))
 CASE(ignored, kn_cross_entropy(kn_unsqueeze(x, 0), kn_full(KN_SHAPE(1), -100, .dtype = KN_I64)))
 CASE(empty_mean, kn_mean(kn_narrow(x, 0, 0, 0)))
+CASE(empty_median, kn_median(kn_narrow(x, 0, 0, 0)))
 CASE(of_nothing, kn_huber_loss(kn_narrow(x, 0, 0, 0), kn_narrow(x, 0, 1, 0)))
 
 /* The first and the second gradient of the sum at x. */
@@ -99,6 +100,7 @@ static const place places[] = {
     {"bce's targets", targets, {0, 1, 0.5}, {-INF, INF, -2}, {0, 0, 0}},
     {"cross_entropy of nothing", ignored, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
     {"mean of nothing", empty_mean, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
+    {"median of nothing", empty_median, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
     {"huber_loss of nothing", of_nothing, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
 };
 

@@ -120,7 +120,7 @@ BESSEL_ROW(i0e, "g * (kn_i1e(a) - (a > 0 ? y : a < 0 ? -y : a * 0))", NULL, bess
 #define RATIO(factor, y) "(fabs(a) < (T)0.5 ? " factor "(" SERIES ") : " y " / (fabs(a) < (T)0.5 ? (T)1 : a))"
 BESSEL_ROW(i1, "g * (kn_i0(a) - kn_i1_ratio(a))", "g * (kn_i0(a) - " RATIO("", "kn_i1(a)") ")", bessel_of(1, a, 0))
 BESSEL_ROW(i1e, "g * (kn_i0e(a) - kn_i1e_ratio(a) - fabs(y))",
-           "g * (kn_i0e(a) - " RATIO("exp(-fabs(a)) * ", "y") " - (a > 0 ? y : a < 0 ? -y : a * 0))",
+           "g * (kn_i0e(a) - " RATIO("exp(-fabs(a)) * ", "kn_i1e(a)") " - (a > 0 ? y : a < 0 ? -y : a * 0))",
            bessel_of(1, a, fabs(a)))
 
 /* --- others ------------------------------------------------------------------------------------------------------- */

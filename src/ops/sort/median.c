@@ -40,6 +40,10 @@ static kn_status median_forward(kn_call *call)
 static kn_status median_backward(kn_grad_call *grad)
 {
     kn_tensor *x = grad->saved[0], *y = grad->saved[1], *g = grad->grad_outputs[0];
+    if (kn_numel(x) == 0) {
+        grad->grad_inputs[0] = kn_zeros_like(x);
+        return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+    }
     kn_tensor *equal = kn_where(kn_ne(y, y), kn_ne(x, x), kn_eq(x, y));
     kn_tensor *count = equal ? kn_to_dtype(kn_sum(equal), kn_compute_type(x->dtype)) : NULL;
     kn_tensor *share = count ? kn_to_dtype(kn_div(g, count), x->dtype) : NULL;
