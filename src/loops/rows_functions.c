@@ -42,7 +42,7 @@ void kn_rows_write_types(const rows_writer *w, rows_width v)
             kn_text_format(w->out, "T %c; ", w->passes[pass]->state[i]);
     if (w->place[0])
         kn_text_format(w->out, "kn_place%s %s; ", v.suffix, w->place);
-    kn_text_format(w->out, "%s} kn_state%s;\n", fields ? "" : "int kn_unused; ", v.suffix);
+    kn_text_format(w->out, "%s} kn_state%s;\n", fields ? "" : "T kn_unused; ", v.suffix);
 }
 
 void kn_rows_write_end_of_types(const rows_writer *w) { kn_text_append(w->out, "#undef T\n#undef C\n"); }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "base/memory.h"
 #include "optim/state.h"
 
@@ -132,7 +133,7 @@ static kn_status read_count(reader *r, const char *name, int64_t *count)
 {
     double number;
     KN_TRY(read_number(r, name, &number));
-    if (!(number >= 0 && number < 0x1p53))
+    if (!kn_is_count(number))
         return kn_fail(KN_ERR_FORMAT, "%s: \"%s\", %g, is not a count", r->origin, name, number);
     *count = (int64_t)number;
     return KN_OK;

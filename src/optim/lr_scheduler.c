@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -187,10 +188,15 @@ kn_status kn_lr_state_list(const kn_lr_scheduler *s, const char *name, kn_tensor
 static kn_status check_tensors(const kn_lr_scheduler *s, const kn_tensor_list *list, const char *name,
                                const char *origin)
 {
-    const kn_tensor *tensor = kn_tensor_list_find(list, name);
+    kn_tensor *tensor = kn_tensor_list_find(list, name);
     if (tensor == NULL || kn_dtype_of(tensor) != KN_F64 || kn_numel(tensor) != FIXED + 2 * s->groups)
         return kn_fail(KN_ERR_FORMAT, "%s: \"%s\" is not the state of a %s of %d groups", origin, name, s->row->name,
                        s->groups);
+    const double *values = kn_data(tensor);
+    if (!kn_is_count(values[0] + 1) ||
+        !kn_is_count(values[1])) /* a part that has not begun is before its first epoch */
+        return kn_fail(KN_ERR_FORMAT, "%s: \"%s\" has the epoch %g and the step %g, which are no counts", origin, name,
+                       values[0], values[1]);
     kn_status status = KN_OK;
     for (int i = 0; i < s->num_parts && status == KN_OK; i++) {
         char *part = part_name(name, i);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -146,6 +147,14 @@ static bool has_any(const kn_optim *optim, const restored *into, int index)
     return any;
 }
 
+static kn_status take_step(restored *into, int index, double step)
+{
+    if (!kn_is_count(step))
+        return kn_fail(KN_ERR_FORMAT, "%s: the step of parameter %d, %g, is not a count", into->origin, index, step);
+    into->courses[index].step = (int64_t)step;
+    return KN_OK;
+}
+
 static kn_status read_parameter(const kn_optim *optim, restored *into, int index)
 {
     char name[NAME_SIZE];
@@ -157,9 +166,7 @@ static kn_status read_parameter(const kn_optim *optim, restored *into, int index
         return KN_OK;
     KN_TRY(
         fetch_numbers(into, state_name(name, index, "step"), 0, 1, algorithm->counts_steps ? NULL : &is_there, &step));
-    if (!(step >= 0 && step < 0x1p53))
-        return kn_fail(KN_ERR_FORMAT, "%s: the step of parameter %d, %g, is not a count", into->origin, index, step);
-    course->step = (int64_t)step;
+    KN_TRY(take_step(into, index, step));
     for (int c = 0; algorithm->carried != NULL && algorithm->carried[c] != NULL; c++)
         KN_TRY(fetch_numbers(into, state_name(name, index, algorithm->carried[c]), 0, 1, NULL, &course->carried[c]));
     const int own = optim->groups[optim->group_of[index]].num_states;
@@ -205,9 +212,7 @@ static kn_status read_earlier(const kn_optim *optim, restored *into)
     if (status == KN_OK)
         status = check_states(optim, into);
     for (int i = 0; i < optim->count && status == KN_OK; i++) {
-        into->courses[i].step = steps[i] >= 0 ? (int64_t)steps[i] : -1;
-        if (into->courses[i].step < 0)
-            status = kn_fail(KN_ERR_FORMAT, "%s: the step of parameter %d is negative", into->origin, i);
+        status = take_step(into, i, steps[i]);
         for (int s = 0; s < optim->groups[0].num_states && status == KN_OK; s++) {
             char name[NAME_SIZE];
             snprintf(name, sizeof name, "%s.%d", kn_optim_state_name(optim, i, s), i);

@@ -7,6 +7,7 @@
 #include <koine/random.h>
 
 #include "base/files.h"
+#include "base/integer.h"
 #include "base/log.h"
 #include "io/checkpoint.h"
 #include "nn/module.h"
@@ -77,7 +78,7 @@ static kn_status read_course(const kn_trainer *trainer, const kn_tensor_file *fi
     into->epochs = (int)kn_size(tensor, 0);
     double epoch = into->numbers[KN_PROGRESS_EPOCH], best = into->numbers[KN_PROGRESS_BEST_EPOCH];
     double since = into->numbers[KN_PROGRESS_SINCE_BEST], steps = into->numbers[KN_PROGRESS_GLOBAL_STEP];
-    bool whole = floor(best) == best && floor(since) == since && floor(steps) == steps && steps >= 0 && steps < 0x1p53;
+    bool whole = floor(best) == best && floor(since) == since && floor(steps) == steps && kn_is_count(steps);
     if (epoch != (double)into->epochs || !whole || !(best >= 0 && best <= epoch) || !(since >= 0 && since <= epoch))
         return kn_fail(
             KN_ERR_FORMAT,

@@ -2,6 +2,7 @@
  * one. */
 #include "support/check.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,12 +127,72 @@ TENSOR_TEST(state_of_another_kind_is_refused)
     kn_module_free(other);
 }
 
+/* Sets one number of a tensor in a file. */
+static void spoil(const char *path, const char *name, int64_t index, double value)
+{
+    kn_tensor_file *file = kn_load_safetensors(path);
+    CHECK_NEW(file);
+    kn_tensor *tensor = kn_tensor_file_get(file, name);
+    if (kn_dtype_of(tensor) == KN_F64)
+        ((double *)kn_data(tensor))[index] = value;
+    else
+        ((float *)kn_data(tensor))[index] = (float)value;
+    CHECK_OK(kn_save_safetensors(path, file));
+    kn_tensor_file_free(file);
+}
+
+/* A conversion of these to an integer would be undefined. */
+TENSOR_TEST(steps_that_are_no_counts_are_refused)
+{
+    const char *optim_path = FOLDER "/steps.safetensors", *path = FOLDER "/schedule.safetensors";
+    const double wrong[] = {NAN, -2, 1e30, -INFINITY};
+    kn_module *net = network();
+    kn_optim *optim = make_adam(kn_module_parameters(net));
+    kn_lr_scheduler *schedule = kn_step_lr(optim, 2);
+    learn(net, optim, 1);
+    CHECK_OK(kn_optim_save(optim, optim_path));
+    CHECK_OK(kn_lr_scheduler_save(schedule, path));
+    for (int i = 0; i < 4; i++) {
+        spoil(optim_path, "state.1.step", 0, wrong[i]);
+        expect_refusal(make_adam, net, optim_path, "the step of parameter 1");
+        spoil(path, "state", i % 2, wrong[i]);
+        assert_int_equal(kn_lr_scheduler_load(schedule, path), KN_ERR_FORMAT);
+        CHECK_ERROR(KN_ERR_FORMAT, path, "no counts");
+        kn_error_clear();
+        spoil(path, "state", i % 2, 0);
+    }
+    CHECK_OK(kn_lr_scheduler_load(schedule, path));
+    kn_lr_scheduler_free(schedule);
+    kn_optim_free(optim);
+    kn_module_free(net);
+}
+
+/* The form without groups. */
+TENSOR_TEST(earlier_steps_that_are_no_counts_are_refused)
+{
+    const char *path = FOLDER "/earlier.safetensors";
+    kn_module *net = kn_nn_linear(.in_features = 1, .out_features = 1, .bias = false);
+    kn_tensor_file *file = kn_tensor_file_new();
+    CHECK_NEW(file);
+    CHECK_OK(kn_tensor_file_set_metadata(file, "optimizer", "SGD"));
+    CHECK_OK(kn_tensor_file_put(file, "step", kn_to(kn_full(KN_SHAPE(1), 1e30), kn_device_host())));
+    CHECK_OK(kn_tensor_file_put(file, "hyperparameters", kn_to(kn_full(KN_SHAPE(1), 0.1), kn_device_host())));
+    CHECK_OK(kn_save_safetensors(path, file));
+    expect_refusal(make_plain, net, path, "the step of parameter 0");
+    spoil(path, "step", 0, NAN);
+    expect_refusal(make_plain, net, path, "the step of parameter 0");
+    kn_tensor_file_free(file);
+    kn_module_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(state_survives_a_file),
         TEST(the_names_are_the_documented_ones),
         TEST(state_of_another_kind_is_refused),
+        TEST(steps_that_are_no_counts_are_refused),
+        TEST(earlier_steps_that_are_no_counts_are_refused),
     };
     check_make_folder(FOLDER);
     return cmocka_run_group_tests(tests, NULL, NULL);
