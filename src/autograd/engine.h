@@ -28,9 +28,13 @@ kn_tensor *kn_gradient_sum(kn_tensor *a, kn_tensor *b); /* by that op, in the sc
 kn_status kn_pass_run(kn_pass *pass, kn_pass_endpoint *roots, int num_roots);
 
 /* Marks the nodes on paths from `roots` to the wanted outputs (kn_node.mark), for kn_pass_run; kn_pass_marks_clear
- * clears the marks. */
+ * restores the marks: a backward function may run a pass of its own, in the middle of another one. */
+typedef struct kn_marked_node {
+    kn_node *node;   /* a reference */
+    uint8_t outside; /* its mark in the pass outside */
+} kn_marked_node;
 typedef struct kn_pass_marks {
-    kn_node **nodes; /* all reachable nodes, each with a reference */
+    kn_marked_node *nodes; /* all reachable ones */
     int count, capacity;
 } kn_pass_marks;
 kn_status kn_pass_marks_set(kn_pass_marks *marks, const kn_pass *pass, const kn_pass_endpoint *roots, int num_roots);

@@ -35,7 +35,8 @@ typedef enum kn_mark {
     KN_MARK_NONE,     /* in a pass over all leaves */
     KN_MARK_OFF_PATH, /* to none of them */
     KN_MARK_WANTED,   /* it is one of them and leads to no other */
-    KN_MARK_ON_PATH   /* to others further on */
+    KN_MARK_ON_PATH,  /* to others further on */
+    KN_MARK_VISITED   /* while the marks are being set */
 } kn_mark;
 
 typedef struct kn_edge {

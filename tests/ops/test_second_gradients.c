@@ -198,6 +198,30 @@ CASE(log_sum, kn_logsumexp(in[0], (const int[]){1}, 1, false))
 CASE(largest, kn_max_dim(in[0], 1, true, NULL))
 CASE(running, kn_cumsum(in[0], 1))
 
+/* Recurrent layers of three steps and two sequences, with all that they may have. */
+static kn_tensor *lengths(void) { return kn_from_data(((int64_t[]){3, 1}), KN_SHAPE(2), .dtype = KN_I64); }
+
+static kn_tensor *lstm_projected(kn_tensor *const *in, void *user)
+{
+    kn_tensor *c_n, *y;
+    (void)user;
+    y = kn_lstm(in[0], in[1], kn_narrow(in[1], 1, 0, 2), .lengths = lengths(), .reverse = true, .weight_hr = in[2],
+                .c_n = &c_n);
+    return kn_cat((kn_tensor *[]){y, kn_unsqueeze(kn_narrow(c_n, 1, 0, 2), 0)}, 2, 0);
+}
+
+static kn_tensor *gru_with_states(kn_tensor *const *in, void *user)
+{
+    kn_tensor *h_n, *y;
+    (void)user;
+    y = kn_gru(in[0], in[1], in[1], .bias_ih = kn_select(in[1], 1, 0), .bias_hh = kn_select(in[1], 1, 1), .h0 = in[2],
+               .lengths = lengths(), .h_n = &h_n);
+    return kn_add(y, h_n);
+}
+
+CASE(tanh_of_its_input, kn_rnn_tanh(kn_rnn_tanh(in[0], in[1], in[1]), in[1], in[1], .reverse = true))
+CASE(lstm_cell, kn_lstm_cell(in[0], in[0], in[1], in[2], in[2], NULL, NULL, NULL))
+
 static const parameters cases[] = {
     {"conv2d, strided, dilated, grouped", conv_strided, "2,4,6,5 4,2,2,2 4"},
     {"conv1d with an activation", conv_relu, "1,2,5 2,2,2"},
@@ -222,6 +246,10 @@ static const parameters cases[] = {
     {"logsumexp", log_sum, "2,3"},
     {"max_dim", largest, "2,3"},
     {"cumsum", running, "2,3"},
+    {"lstm, projected", lstm_projected, "3,2,3 12,3 2,3"},
+    {"gru, with states", gru_with_states, "3,2,2 6,2 2,2"},
+    {"rnn_tanh of one with the same weights", tanh_of_its_input, "3,2,2 2,2"},
+    {"lstm_cell", lstm_cell, "2,2 2,2 8,2"},
 };
 
 static kn_tensor *random_leaf(const char *word)

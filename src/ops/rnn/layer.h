@@ -24,9 +24,10 @@ enum {
 kn_rnn_sizes kn_rnn_sizes_of(const kn_rnn_kind *kind, const kn_tensor *x, const kn_tensor *weight_hh,
                              const kn_tensor *weight_hr);
 
-kn_status kn_rnn_shape(kn_call *call);   /* operators.c */
-kn_status kn_rnn_forward(kn_call *call); /* layer.c */
-kn_status kn_rnn_backward(kn_grad_call *grad);
+kn_status kn_rnn_shape(kn_call *call);                  /* operators.c */
+kn_status kn_rnn_forward(kn_call *call);                /* layer.c */
+kn_status kn_rnn_backward(kn_grad_call *grad);          /* backward.c */
+kn_status kn_rnn_backward_recorded(kn_grad_call *grad); /* composed.c */
 kn_work kn_rnn_work(const kn_call *call);
 kn_work kn_rnn_backward_work(const kn_grad_call *grad);
 kn_status kn_rnn_reference(const kn_call *call); /* reference.c */

@@ -93,6 +93,7 @@ kn_status kn_rnn_shape(kn_call *call)
                                 .shape = kn_rnn_shape,                                                                 \
                                 .forward = kn_rnn_forward,                                                             \
                                 .backward = kn_rnn_backward,                                                           \
+                                .backward_recorded = kn_rnn_backward_recorded,                                         \
                                 .reference = kn_rnn_reference,                                                         \
                                 .detail = &(kn_rnn_kind){cell_, single},                                               \
                                 .work = kn_rnn_work,                                                                   \
