@@ -17,13 +17,13 @@ typedef struct bench_state {
 #define BENCH_INPUTS 5
 #define BENCH_PARAMETERS 4
 
-typedef enum bench_fill { BENCH_NORMAL, BENCH_UNIFORM, BENCH_ZEROS, BENCH_ONES, BENCH_INDICES } bench_fill;
+typedef enum bench_fill { BENCH_NORMAL, BENCH_UNIFORM, BENCH_ZEROS, BENCH_ONES, BENCH_INDICES, BENCH_MASK } bench_fill;
 
 typedef struct bench_input {
     int ndim; /* 0: no such input */
     int64_t shape[5];
     bench_fill fill;
-    int64_t below;   /* of indices, which are int64: 0 .. below - 1 */
+    int64_t below;   /* of indices, which are int64: 0 .. below - 1; half of a mask, which is bool, is true */
     bool transposed; /* a column-major matrix */
 } bench_input;
 

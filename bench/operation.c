@@ -22,9 +22,11 @@ static kn_tensor *make_input(const bench_input *input, const kn_tensor_options *
         shape[0] = input->shape[1];
         shape[1] = input->shape[0];
     }
+    const kn_tensor_options whole = {.dtype = KN_I64, .device = options->device};
     if (input->fill == BENCH_INDICES)
-        return kn_randint_with(0, input->below, input->ndim, shape,
-                               &(kn_tensor_options){.dtype = KN_I64, .device = options->device});
+        return kn_randint_with(0, input->below, input->ndim, shape, &whole);
+    if (input->fill == BENCH_MASK)
+        return kn_to_dtype(kn_randint_with(0, 2, input->ndim, shape, &whole), KN_BOOL);
     kn_tensor *x = input->fill == BENCH_NORMAL    ? kn_randn_with(input->ndim, shape, options)
                    : input->fill == BENCH_UNIFORM ? kn_rand_with(input->ndim, shape, options)
                    : input->fill == BENCH_ZEROS   ? kn_zeros_with(input->ndim, shape, options)

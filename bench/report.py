@@ -33,7 +33,7 @@ SECTIONS = (
     ('Softmax', ('softmax/', 'log_softmax/'), 'bytes'),
     ('Normalisation', ('batch_norm/', 'layer_norm/', 'group_norm/', 'rms_norm/'), 'bytes'),
     ('Images', ('vision/',), 'bytes'),
-    ('Transposition', ('transpose/',), 'bytes'),
+    ('Transposition, other orders', ('transpose/', 'move/'), 'bytes'),
     ('Start', ('startup/',), None),
 )
 COLUMNS = {'flops': 'Koine, GFLOP/s (of the peak)', 'bytes': 'Koine, GB/s (of a copy)'}

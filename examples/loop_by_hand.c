@@ -4,11 +4,10 @@
 
 #include "common/fashion.h"
 #include "common/options.h"
+#include "common/training.h"
 
 typedef struct run {
-    kn_dataset *train_data, *test_data;
-    first_samples train_cut, test_cut;
-    kn_loader *train, *test;
+    fashion_data data;
     kn_module *net;
     kn_optim *optim;
     /* They accumulate on the device: reading a value at each step would make the host wait for the device. */
@@ -19,14 +18,14 @@ typedef struct run {
 static bool train(run *r, int64_t epoch)
 {
     kn_module_train(r->net, true);
-    KN_FOR_BATCHES (batch, r->train, epoch) {
+    KN_FOR_BATCHES (batch, r->data.train, epoch) {
         kn_tensor *loss = kn_cross_entropy(kn_forward(r->net, batch->input), batch->target);
         if (kn_backward(loss) != KN_OK || kn_optim_step(r->optim) != KN_OK ||
             kn_metric_update(r->loss, loss, NULL, batch->size) != KN_OK)
             return false;
         kn_optim_zero_grad(r->optim);
     }
-    return kn_loader_status(r->train) == KN_OK;
+    return kn_loader_status(r->data.train) == KN_OK;
 }
 
 /* One pass over the test images: no gradients, no dropout. */
@@ -34,11 +33,11 @@ static bool test(run *r)
 {
     KN_NO_GRAD;
     kn_module_train(r->net, false);
-    KN_FOR_BATCHES (batch, r->test, 0) {
+    KN_FOR_BATCHES (batch, r->data.test, 0) {
         if (kn_metric_update(r->accuracy, kn_forward(r->net, batch->input), batch->target, 0) != KN_OK)
             return false;
     }
-    return kn_loader_status(r->test) == KN_OK;
+    return kn_loader_status(r->data.test) == KN_OK;
 }
 
 static bool run_epochs(run *r, int64_t epochs)
@@ -66,23 +65,16 @@ typedef struct settings {
 
 static bool set_up(run *r, const settings *s)
 {
-    kn_device *device = kn_device_open(s->device);
-    if (device == NULL || kn_device_set_current(device) != KN_OK)
+    const fashion_options options = {
+        .directory = s->data, .batch_size = s->batch_size, .workers = 2, .seed = s->seed, .limit = s->limit};
+    if (training_device(s->device) == NULL)
         return false;
-    printf("device: %s (%s)\n", kn_device_string(device), kn_device_name(device));
     kn_manual_seed((uint64_t)s->seed);
     r->net = fashion_network();
     r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
     r->loss = kn_metric_mean();
     r->accuracy = kn_metric_accuracy();
-    if (r->optim == NULL || r->loss == NULL || r->accuracy == NULL ||
-        fashion_open(&r->train_data, &r->train_cut, s->data, true, s->limit) != KN_OK ||
-        fashion_open(&r->test_data, &r->test_cut, s->data, false, s->limit) != KN_OK)
-        return false;
-    r->train = kn_loader_new(r->train_data, .batch_size = s->batch_size, .shuffle = true, .num_workers = 2,
-                             .seed = (uint64_t)s->seed);
-    r->test = kn_loader_new(r->test_data, .batch_size = s->batch_size, .num_workers = 2);
-    return r->train != NULL && r->test != NULL;
+    return r->optim != NULL && r->loss != NULL && r->accuracy != NULL && fashion_open(&r->data, &options) == KN_OK;
 }
 
 static void clean_up(run *r)
@@ -91,10 +83,7 @@ static void clean_up(run *r)
     kn_metric_free(r->accuracy);
     kn_optim_free(r->optim);
     kn_module_free(r->net);
-    kn_loader_free(r->train);
-    kn_loader_free(r->test);
-    fashion_close(r->train_data, &r->train_cut);
-    fashion_close(r->test_data, &r->test_cut);
+    fashion_close(&r->data);
 }
 
 int main(int argc, char **argv)

@@ -68,9 +68,7 @@ static int parse(settings *s, int argc, char **argv)
 typedef struct run {
     kn_device *devices[LONGEST_LIST];
     int num_devices;
-    kn_dataset *train_data, *test_data;
-    first_samples train_cut, test_cut;
-    kn_loader *train, *test;
+    fashion_data data;
     kn_module *net;
     kn_optim *optim;
     kn_trainer *trainer;
@@ -81,10 +79,7 @@ static void clean_up(run *r)
     kn_trainer_free(r->trainer);
     kn_optim_free(r->optim);
     kn_module_free(r->net);
-    kn_loader_free(r->train);
-    kn_loader_free(r->test);
-    fashion_close(r->train_data, &r->train_cut);
-    fashion_close(r->test_data, &r->test_cut);
+    fashion_close(&r->data);
 }
 
 /* "--devices" names several; the loader copies batches to the first of them, or to "--device". */
@@ -104,15 +99,11 @@ static kn_status open_devices(run *r, const settings *s)
 
 static kn_status open_data(run *r, const settings *s)
 {
-    kn_status status = fashion_open(&r->train_data, &r->train_cut, s->data, true, s->limit);
-    if (status == KN_OK)
-        status = fashion_open(&r->test_data, &r->test_cut, s->data, false, s->limit);
-    if (status != KN_OK)
-        return status;
-    r->train = kn_loader_new(r->train_data, .batch_size = s->batch_size, .shuffle = true,
-                             .num_workers = (int)s->workers, .seed = (uint64_t)s->seed);
-    r->test = kn_loader_new(r->test_data, .batch_size = s->batch_size, .num_workers = (int)s->workers);
-    return r->train != NULL && r->test != NULL ? KN_OK : kn_error_status();
+    return fashion_open(&r->data, &(fashion_options){.directory = s->data,
+                                                     .batch_size = s->batch_size,
+                                                     .workers = s->workers,
+                                                     .seed = s->seed,
+                                                     .limit = s->limit});
 }
 
 static kn_status make_network(run *r, const settings *s)
@@ -178,12 +169,12 @@ int main(int argc, char **argv)
         step_profile profile = {.directory = s.profile, .width = s.wide ? KN_WIDE : 0};
         status = step_profile_begin(&profile, r.trainer);
         if (status == KN_OK)
-            status = kn_trainer_fit(r.trainer, r.train, r.test);
+            status = kn_trainer_fit(r.trainer, r.data.train, r.data.test);
         kn_status profiled = step_profile_end(&profile);
         status = status == KN_OK ? profiled : status;
         show_results(&r, &s);
         if (status == KN_OK && s.report)
-            status = class_report(r.trainer, r.test, fashion_classes, FASHION_CLASSES, s.out);
+            status = class_report(r.trainer, r.data.test, fashion_classes, FASHION_CLASSES, s.out);
     }
     const int exit_status = training_status(program, status, r.trainer);
     clean_up(&r);

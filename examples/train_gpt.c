@@ -294,10 +294,9 @@ static kn_status make_network(run *r)
 
 static kn_status train(run *r)
 {
-    r->device = kn_device_open(r->s->device);
-    if (r->device == NULL || kn_device_set_current(r->device) != KN_OK)
+    r->device = training_device(r->s->device);
+    if (r->device == NULL)
         return kn_error_status();
-    printf("device: %s (%s)\n", kn_device_string(r->device), kn_device_name(r->device));
     kn_status status = open_text(r);
     if (status == KN_OK)
         status = make_network(r);

@@ -182,13 +182,8 @@ static void show_network(const run *r)
 
 static kn_status train(run *r, settings *s)
 {
-    kn_status status = kn_status_of(r->device = kn_device_open(s->device));
-    if (status == KN_OK)
-        status = kn_device_set_current(r->device);
-    if (status != KN_OK)
-        return status;
-    printf("device: %s (%s)\n", kn_device_string(r->device), kn_device_name(r->device));
-    status = open_data(r, s);
+    r->device = training_device(s->device);
+    kn_status status = r->device != NULL ? open_data(r, s) : kn_error_status();
     if (status == KN_OK)
         status = make_trainer(r, s);
     if (status != KN_OK)

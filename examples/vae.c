@@ -7,6 +7,7 @@
 #include "common/fashion.h"
 #include "common/options.h"
 #include "common/side_by_side.h"
+#include "common/training.h"
 
 enum { SIDE = 28, PIXELS = SIDE * SIDE, HIDDEN = 400, COLUMNS = 16, SAMPLE_ROWS = 4 };
 
@@ -17,9 +18,7 @@ typedef struct settings {
 } settings;
 
 typedef struct run {
-    kn_dataset *train_data, *test_data;
-    first_samples train_cut, test_cut;
-    kn_loader *train, *test;
+    fashion_data data;
     /* encoder: an image to 400 numbers; mean, log_variance: these to a normal distribution of each latent variable;
      * decoder: latent variables to the pixels' logits */
     kn_module *net, *encoder, *mean, *log_variance, *decoder;
@@ -73,14 +72,14 @@ static kn_tensor *loss_of(const run *r, kn_tensor *images)
 static bool train(run *r, int64_t epoch)
 {
     kn_metric_reset(r->train_loss);
-    KN_FOR_BATCHES (batch, r->train, epoch) {
+    KN_FOR_BATCHES (batch, r->data.train, epoch) {
         kn_tensor *loss = loss_of(r, batch->input);
         if (kn_backward(loss) != KN_OK || kn_optim_step(r->optim) != KN_OK ||
             kn_metric_update(r->train_loss, loss, NULL, batch->size) != KN_OK)
             return false;
         kn_optim_zero_grad(r->optim);
     }
-    return kn_loader_status(r->train) == KN_OK;
+    return kn_loader_status(r->data.train) == KN_OK;
 }
 
 /* The loss of the test images; keeps the first ones for the pictures. */
@@ -88,14 +87,14 @@ static bool test(run *r)
 {
     KN_NO_GRAD;
     kn_metric_reset(r->test_loss);
-    KN_FOR_BATCHES (batch, r->test, 0) {
+    KN_FOR_BATCHES (batch, r->data.test, 0) {
         if (!r->shown)
             r->shown =
                 kn_retain(kn_clone(kn_narrow(batch->input, 0, 0, batch->size < COLUMNS ? batch->size : COLUMNS)));
         if (kn_metric_update(r->test_loss, loss_of(r, batch->input), NULL, batch->size) != KN_OK)
             return false;
     }
-    return kn_loader_status(r->test) == KN_OK;
+    return kn_loader_status(r->data.test) == KN_OK;
 }
 
 /* --- pictures ----------------------------------------------------------------------------------------------------- */
@@ -137,10 +136,10 @@ static bool run_epochs(run *r, const settings *s)
 
 static bool set_up(run *r, const settings *s)
 {
-    kn_device *device = kn_device_open(s->device);
-    if (device == NULL || kn_device_set_current(device) != KN_OK)
+    const fashion_options options = {
+        .directory = s->data, .batch_size = s->batch_size, .workers = 2, .seed = s->seed, .limit = s->limit};
+    if (training_device(s->device) == NULL)
         return false;
-    printf("device: %s (%s)\n", kn_device_string(device), kn_device_name(device));
     kn_manual_seed((uint64_t)s->seed);
     if (!make_network(r, s->latent))
         return false;
@@ -148,14 +147,8 @@ static bool set_up(run *r, const settings *s)
     r->train_loss = kn_metric_mean();
     r->test_loss = kn_metric_mean();
     r->noise = kn_retain(kn_randn(KN_SHAPE(COLUMNS * SAMPLE_ROWS, s->latent)));
-    if (r->optim == NULL || r->train_loss == NULL || r->test_loss == NULL || r->noise == NULL ||
-        fashion_open(&r->train_data, &r->train_cut, s->data, true, s->limit) != KN_OK ||
-        fashion_open(&r->test_data, &r->test_cut, s->data, false, s->limit) != KN_OK)
-        return false;
-    r->train = kn_loader_new(r->train_data, .batch_size = s->batch_size, .shuffle = true, .num_workers = 2,
-                             .seed = (uint64_t)s->seed);
-    r->test = kn_loader_new(r->test_data, .batch_size = s->batch_size, .num_workers = 2);
-    return r->train != NULL && r->test != NULL;
+    return r->optim != NULL && r->train_loss != NULL && r->test_loss != NULL && r->noise != NULL &&
+           fashion_open(&r->data, &options) == KN_OK;
 }
 
 static void clean_up(run *r)
@@ -166,10 +159,7 @@ static void clean_up(run *r)
     kn_metric_free(r->test_loss);
     kn_optim_free(r->optim);
     kn_module_free(r->net);
-    kn_loader_free(r->train);
-    kn_loader_free(r->test);
-    fashion_close(r->train_data, &r->train_cut);
-    fashion_close(r->test_data, &r->test_cut);
+    fashion_close(&r->data);
 }
 
 int main(int argc, char **argv)

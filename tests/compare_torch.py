@@ -7,11 +7,13 @@
 
 A case draws an operator, shapes, strides, dtypes and parameters. Compared are all outputs (dtype, shape, values) and
 the gradients. Integers must be equal. Floating values must be close to PyTorch's in float64, within the error that
-rounding the inputs to the case's dtype may cause, which two runs on perturbed inputs measure; or to PyTorch's own in
-that dtype. A difference prints one line that repeats it. tests/compare_graphs.py compares graphs of operations.
+rounding the inputs to the case's dtype may cause, which runs on perturbed inputs measure; or to PyTorch's own in that
+dtype. Half of the cases of operators that have them compare second gradients, too: of a weighted sum of the gradients.
+There each operation rounds, so runs with perturbed results of operations measure the error. A difference prints one line that repeats it. tests/compare_graphs.py compares graphs of operations.
 It is run by hand; it needs PyTorch and build/lib/libkoine.so."""
 
 import argparse
+import contextlib
 import os
 import random
 import sys
@@ -19,10 +21,13 @@ import time
 import warnings
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
 
 warnings.simplefilter("ignore")
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "compare"))
 from cases import UNLIKE, draw_case, has_case  # noqa: E402
+from draw import HALVES  # noqa: E402
 from operators import Library, VOID  # noqa: E402
 from koine_ctypes import Refused, library_path  # noqa: E402
 
@@ -33,14 +38,39 @@ EPSILON = {torch.float64: 1e-11, torch.float32: 2e-6, torch.float16: 1e-3, torch
 
 
 class Outcome:
+    """What one library gave. A gradient that is missing is None. `second`: of a weighted sum of the gradients, with
+    respect to the inputs, then to the outputs' weights in the loss."""
+
     def __init__(self):
-        self.outputs, self.gradients, self.error = [], [], None
+        self.outputs, self.gradients, self.second, self.error, self.second_error = [], [], None, None, None
 
 
 def weights(like, number):
-    """Of output `number` in the loss."""
+    """Of output `number` in the loss; of gradient i, number 100 + i. Every dtype can hold them."""
     generator = torch.Generator().manual_seed(number)
-    return (torch.rand(like.shape, generator=generator, dtype=torch.float64) + 0.5).to(like.dtype)
+    return (torch.randint(32, 97, like.shape, generator=generator) / 64).to(like.dtype)
+
+
+REFUSALS = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
+
+
+class Perturbing(TorchDispatchMode):
+    """Perturbs the results of operations, as rounding does."""
+
+    def __init__(self, noise):
+        super().__init__()
+        self.noise = noise
+
+    def moved(self, x):
+        if not x.is_floating_point() or x._is_zerotensor():  # which has no memory
+            return x
+        return x * (1 + self.noise * (2 * torch.rand(x.shape, dtype=x.dtype) - 1))
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if function.is_view or function._schema.is_mutable:
+            return result
+        return tree_map_only(torch.Tensor, self.moved, result)
 
 
 def with_torch(case, dtype=None, noise=0.0):
@@ -59,14 +89,39 @@ def with_torch(case, dtype=None, noise=0.0):
     try:
         result = case.function(*views)
         outcome.outputs = list(result) if isinstance(result, (tuple, list)) else [result]
-        terms = [(y * weights(y, i)).sum() for i, y in enumerate(outcome.outputs) if y is not None and y.requires_grad]
-        if terms:
-            sum(terms).backward()
-    except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
+        torch_gradients(case, outcome, leaves)
+    except REFUSALS as error:
         outcome.error = str(error).splitlines()[0]
     outcome.outputs = [y.detach() if y is not None else None for y in outcome.outputs]
-    outcome.gradients = [leaf.grad if x is not None and x.wants_grad else None for leaf, x in zip(leaves, case.inputs)]
     return outcome
+
+
+def spread_out(leaves, found):
+    """`found`, which is for the leaves that require gradients, with None for the others."""
+    found = iter(found)
+    return [next(found) if leaf is not None and leaf.requires_grad else None for leaf in leaves]
+
+
+def torch_gradients(case, outcome, leaves):
+    outcome.gradients = [None] * len(leaves)
+    ends = [(y, weights(y, i).requires_grad_(case.twice)) for i, y in enumerate(outcome.outputs)
+            if y is not None and y.requires_grad]
+    wanted = [leaf for leaf in leaves if leaf is not None and leaf.requires_grad]
+    if not ends or not wanted:
+        return
+    loss = sum((y * w).sum() for y, w in ends)
+    found = torch.autograd.grad(loss, wanted, create_graph=case.twice, allow_unused=True)
+    outcome.gradients = spread_out(leaves, [g.detach() if g is not None else None for g in found])
+    if not case.twice:
+        return
+    terms = [(g * weights(g, 100 + i)).sum() for i, g in enumerate(found) if g is not None and g.requires_grad]
+    try:
+        seconds = [None] * (len(wanted) + len(ends))
+        if terms:
+            seconds = torch.autograd.grad(sum(terms), wanted + [w for _, w in ends], allow_unused=True)
+        outcome.second = spread_out(leaves, seconds[:len(wanted)]) + list(seconds[len(wanted):])
+    except REFUSALS as error:
+        outcome.second_error = str(error).splitlines()[0]
 
 
 def with_koine(k, name, case):
@@ -80,28 +135,59 @@ def with_koine(k, name, case):
             leaves.append(leaf)
         results = k.apply(name, views, case.params)
         outcome.outputs = [k.to_torch(y) if y else None for y in results]
-        loss = None
-        for i, y in enumerate(results):
-            if y and k.requires_grad(y):
-                weight, _ = k.from_torch(weights(outcome.outputs[i], i))
-                term = k.call("kn_sum", VOID(k.apply("mul", [y, weight])[0]))
-                loss = term if loss is None else k.apply("add", [loss, term])[0]
-        if loss is not None:
-            k.backward(loss)
-        outcome.gradients = [k.gradient_of(leaf) if leaf and x.wants_grad else None
-                             for leaf, x in zip(leaves, case.inputs)]
+        koine_gradients(k, case, outcome, results, leaves)
     except Refused as error:
         outcome.error = str(error)
     k.end()
     return outcome
 
 
+def weighted_sum(k, terms):
+    """Of pairs of addresses."""
+    total = None
+    for y, weight in terms:
+        term = k.call("kn_sum", VOID(k.apply("mul", [y, weight])[0]))
+        total = term if total is None else k.apply("add", [total, term])[0]
+    return total
+
+
+def koine_gradients(k, case, outcome, results, leaves):
+    outcome.gradients = [None] * len(leaves)
+    ends = [(y, *k.from_torch(weights(value, i), case.twice), value.shape)
+            for i, (y, value) in enumerate(zip(results, outcome.outputs)) if y and k.requires_grad(y)]
+    wanted = [leaf for leaf in leaves if leaf and k.requires_grad(leaf)]
+    if not ends or not wanted:
+        return
+    loss = weighted_sum(k, [(y, w) for y, w, *_ in ends])
+    chosen = [leaf if leaf and k.requires_grad(leaf) else None for leaf in leaves]
+    if not case.twice:
+        k.backward(loss)
+        outcome.gradients = [k.gradient_of(leaf) if leaf else None for leaf in chosen]
+        return
+    found = k.gradients([loss], wanted, create_graph=True)
+    values = iter(found)
+    found = [next(values) if leaf else None for leaf in chosen]
+    outcome.gradients = [k.to_torch(g) if g else None for g in found]
+    terms = [(g, k.from_torch(weights(value, 100 + i))[0])
+             for i, (g, value) in enumerate(zip([g for g in found if g], [v for v in outcome.gradients if v is not None]))
+             if k.requires_grad(g)]
+    try:
+        inputs = wanted + [leaf for _, _, leaf, _ in ends]
+        seconds = k.gradients([weighted_sum(k, terms)], inputs) if terms else [None] * len(inputs)
+        seconds = [k.to_torch(g) if g else None for g in seconds]
+        values = iter(seconds)
+        outcome.second = [next(values) if leaf else None for leaf in chosen]
+        outcome.second += [g.view(shape) if g is not None else None for g, (*_, shape) in zip(values, ends)]
+    except Refused as error:
+        outcome.second_error = str(error)
+
+
 # --- comparing --------------------------------------------------------------------------------------------------------
 
 
-def close(actual, expected, tolerance):
-    expected = expected.double()
-    same = (actual == expected) | (actual.isnan() & expected.isnan())
+def close(actual, expected, tolerance, dtype):
+    rounded, expected = expected.to(dtype).double(), expected.double()  # a large number may be infinity
+    same = (actual == expected) | (actual == rounded) | (actual.isnan() & expected.isnan())
     return same | ((actual - expected).abs() <= tolerance)
 
 
@@ -114,32 +200,50 @@ def spread(exact, moved):
     return far
 
 
-def differs(what, actual, native, exact, moved, error):
-    """A message, or None. `native`: PyTorch's in the case's dtype; `exact`: in float64; `moved`: of perturbed inputs;
-    `error`: the relative error of rounding."""
-    if actual is None or exact is None:
-        nothing = all(x is None or not x.any() for x in (actual, exact))  # a missing gradient is one of zeros
-        return None if nothing else f"{what}: PyTorch {exact}, Koine {actual}".replace("\n", " ")
-    if actual.shape != exact.shape:
-        return f"{what}: shape {list(actual.shape)}, PyTorch's is {list(exact.shape)}"
-    if native is not None and actual.dtype != native.dtype:
-        return f"{what}: {actual.dtype}, PyTorch's is {native.dtype}"
-    if not actual.is_floating_point():
-        expected = native if native is not None else exact.to(actual.dtype)
-        wrong = actual != expected
-    else:
-        exact, actual = exact.double(), actual.double()
+class Part:
+    """One tensor of three outcomes. `native`: PyTorch's in the case's dtype, or None; `exact`: in float64; `moved`: a
+    function that gives those of so many perturbed runs."""
+
+    def __init__(self, what, koine, native, exact, moved):
+        self.what, self.koine, self.native, self.exact, self.moved = what, koine, native, exact, moved
+
+    def difference(self, error, size):
+        """A message, or None. `error`: the relative error of rounding; `size`: that of a case's terms."""
+        what, actual, exact = self.what, self.koine, self.exact
+        if actual is None and exact is None:
+            return None
+        if actual is None:  # a missing gradient is one of zeros
+            actual = self.koine = torch.zeros_like(exact, dtype=(self.native if self.native is not None else exact).dtype)
+        if exact is None:
+            exact = self.exact = torch.zeros_like(actual)
+        if actual.shape != exact.shape:
+            return f"{what}: shape {list(actual.shape)}, PyTorch's is {list(exact.shape)}"
+        if self.native is not None and actual.dtype != self.native.dtype:
+            return f"{what}: {actual.dtype}, PyTorch's is {self.native.dtype}"
+        if not actual.is_floating_point():
+            expected = self.native if self.native is not None else exact.to(actual.dtype)
+            wrong = actual != expected
+        else:
+            expected, wrong = exact, self.far(error, size)
+        if not wrong.any():
+            return None
+        at = tuple(wrong.nonzero()[0].tolist())
+        return f"{what}{list(at)}: Koine {actual[at].item()}, PyTorch {expected[at].item()}"
+
+    def far(self, error, size):
+        """Where a floating result is close to neither of PyTorch's."""
+        exact, actual = self.exact.double(), self.koine.double()
         scale = exact.abs().nan_to_num(0, 0, 0)
         largest = scale.max() if scale.numel() else 0
-        tolerance = error * (scale + 0.1 * largest + 1) + 4 * spread(exact, moved)
-        expected = exact
-        wrong = ~close(actual, exact, tolerance)
-        if native is not None:
-            wrong &= ~close(actual, native, tolerance)
-    if not wrong.any():
-        return None
-    at = tuple(wrong.nonzero()[0].tolist())
-    return f"{what}{list(at)}: Koine {actual[at].item()}, PyTorch {expected[at].item()}"
+        tolerance = error * (scale + 0.1 * largest + size)
+        for runs in (0, 2, 10):  # they take time: only as many as needed
+            near = tolerance + 4 * spread(exact, self.moved(runs))
+            wrong = ~close(actual, exact, near, self.koine.dtype)
+            if self.native is not None:
+                wrong &= ~close(actual, self.native, near, self.koine.dtype)
+            if not wrong.any():
+                break
+        return wrong
 
 
 def dtype_of_case(case):
@@ -148,17 +252,37 @@ def dtype_of_case(case):
     return max(dtypes, key=EPSILON.get) if dtypes else torch.float32
 
 
-def first_difference(parts, error):
-    for what, actual, native, exact, moved in parts:
-        found = differs(what, actual, native, exact, moved, error)
-        if found:
-            return found
-    return None
+class Perturbed:
+    """Runs on perturbed inputs, and for second gradients with perturbed results, made on first use."""
+
+    def __init__(self, case, noise):
+        self.case, self.noise, self.runs = case, noise, {False: [], True: []}
+
+    def __call__(self, which, i, count):
+        inside = which == "second"
+        while len(self.runs[inside]) < count:
+            with Perturbing(self.noise) if inside else contextlib.nullcontext():
+                self.runs[inside].append(with_torch(self.case, torch.float64, noise=self.noise))
+        return [getattr(run, which)[i] for run in self.runs[inside] if not run.error and getattr(run, which)]
+
+
+def parts(koine, native, exact, moved):
+    """The results to compare, from the outputs to the second gradients."""
+    for which, what in (("outputs", "output"), ("gradients", "gradient"), ("second", "second gradient")):
+        actual, reference, own = (getattr(outcome, which) for outcome in (koine, exact, native))
+        if actual is None or reference is None:
+            continue
+        for i, value in enumerate(actual[:len(reference)]):
+            beside = own[i] if own is not None and i < len(own) else None
+            yield Part(f"{what} {i}", value, beside, reference[i], lambda count: moved(which, i, count))
 
 
 def difference(k, name, case):
     """A message, or None."""
-    exact, native = with_torch(case, torch.float64), with_torch(case)
+    dtype = dtype_of_case(case)
+    exact = native = with_torch(case)
+    if dtype != torch.float64 and any(x is not None and x.dtype.is_floating_point for x in case.inputs):
+        exact = with_torch(case, torch.float64)
     koine = with_koine(k, name, case)
     if exact.error and native.error:
         unfinished = "not implemented for" in native.error  # by PyTorch, for a dtype
@@ -168,31 +292,48 @@ def difference(k, name, case):
         return None
     if koine.error:
         return f"Koine refuses it: {koine.error}"
+    if koine.second_error and not exact.second_error and not native.second_error:
+        return f"Koine refuses second gradients: {koine.second_error}"
     reference = exact if not exact.error else native
-    dtype = dtype_of_case(case)
-    moved = [with_torch(case, torch.float64, noise=EPSILON[dtype]) for _ in range(2)] if not exact.error else []
-    parts = []
-    for i, actual in enumerate(koine.outputs[:len(reference.outputs)]):
-        parts.append((f"output {i}", actual, native.outputs[i] if not native.error else None, reference.outputs[i],
-                      [m.outputs[i] for m in moved if not m.error]))
-    for i, actual in enumerate(koine.gradients):
-        parts.append((f"gradient {i}", actual, native.gradients[i] if not native.error else None,
-                      reference.gradients[i], [m.gradients[i] for m in moved if not m.error]))
-    return first_difference(parts, max(EPSILON[dtype], case.tolerance))
+    for part in parts(koine, native, reference, Perturbed(case, EPSILON[dtype])):
+        found = part.difference(max(EPSILON[dtype], case.tolerance), case.scale)
+        if found:
+            return found
+    return None
 
 
 # --- the program ------------------------------------------------------------------------------------------------------
 
 
-def run_case(k, names, seed, number):
+class Tally:
+    """Which cases were run."""
+
+    def __init__(self):
+        self.cases = self.halves = self.twice = self.wrong = 0
+        self.operators = set()
+
+    def add(self, name, case, found):
+        self.operators.add(name)
+        self.cases += 1
+        self.halves += any(x is not None and x.dtype in HALVES for x in case.inputs)
+        self.twice += case.twice
+        self.wrong += found is not None
+
+    def __str__(self):
+        return (f"{self.cases} cases of {len(self.operators)} operators, {self.halves} with halves, {self.twice} with "
+                f"second gradients, {self.wrong} differ")
+
+
+def run_case(k, names, seed, number, tally):
     rng = random.Random(f"{seed}:{number}")
     torch.manual_seed(number)
     name = rng.choice(names)
     case = draw_case(rng, k.operators, name)
+    case.twice = case.twice and k.operators[name].is_twice_differentiable and rng.random() < 0.5
     found = difference(k, name, case)
+    tally.add(name, case, found)
     if found:
         print(f"python3 tests/compare_torch.py --seed {seed} --case {number}   # {name}({case}): {found}"[:600], flush=True)
-    return found
 
 
 def main():
@@ -209,17 +350,19 @@ def main():
     if missing:
         sys.exit("no cases in tests/compare for: " + ", ".join(missing))
     names = sorted(name for name in k.operators if has_case(name))
+    tally = Tally()
     if options.case is not None:
-        sys.exit(1 if run_case(k, names, options.seed, options.case) else 0)
+        run_case(k, names, options.seed, options.case, tally)
+        sys.exit(1 if tally.wrong else 0)
     chosen = [name for name in names if options.only in name]
-    end, number, wrong = time.time() + options.seconds, 0, 0
+    end, number = time.time() + options.seconds, 0
     while time.time() < end:
         rng = random.Random(f"{options.seed}:{number}")
         if rng.choice(names) in chosen:
-            wrong += run_case(k, names, options.seed, number) is not None
+            run_case(k, names, options.seed, number, tally)
         number += 1
-    print(f"{number} cases of {len(chosen)} operators, {wrong} differ")
-    sys.exit(1 if wrong else 0)
+    print(tally)
+    sys.exit(1 if tally.wrong else 0)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ kernel void attention_delta(KN_IN(gradient), KN_IN(result), KN_OUT(delta), kn_at
     }
 }
 
-/* dim 0: blocks of queries, dim 1: heads. */
+/* A group makes a block of queries of a head. */
 kernel __attribute__((reqd_work_group_size(SIDE * SIDE, 1, 1))) void
 attention_backward_query(OPERANDS, KN_OUT(query_gradient), kn_attention_shape p, T scale, ulong seed, ulong offset,
                          T kept, local T *memory)
@@ -63,8 +63,8 @@ attention_backward_query(OPERANDS, KN_OUT(query_gradient), kn_attention_shape p,
     KN_BIND_OUT(S, query_gradient);
     local T *pool = memory, *scores = pool + POOL;
     const dropout d = {seed, offset, p.drop_below, kept};
-    const long number = get_group_id(1), outer = number / p.heads, head = number % p.heads, key_head = head / p.group,
-               first = get_group_id(0) * (long)BLOCK;
+    const long blocks = (p.queries + BLOCK - 1) / BLOCK, number = get_group_id(0) / blocks, outer = number / p.heads,
+               head = number % p.heads, key_head = head / p.group, first = get_group_id(0) % blocks * BLOCK;
     const rows queries = rows_of(query, p.query, outer, head, first, p.queries),
                gradients = rows_of(gradient, p.gradient, outer, head, first, p.queries);
     const long seen = p.causal ? min(p.keys, first + queries.count) : p.keys;
@@ -95,7 +95,7 @@ attention_backward_query(OPERANDS, KN_OUT(query_gradient), kn_attention_shape p,
     put_rows(query_gradient + (number * p.queries + first) * p.width, sums, scale, queries.count, p.width);
 }
 
-/* dim 0: blocks of keys, dim 1: heads of the keys. */
+/* A group makes a block of keys of one of their heads. */
 kernel __attribute__((reqd_work_group_size(SIDE * SIDE, 1, 1))) void
 attention_backward_key(OPERANDS, KN_OUT(key_gradient), KN_OUT(value_gradient), kn_attention_shape p, T scale,
                        ulong seed, ulong offset, T kept, local T *memory)
@@ -105,8 +105,8 @@ attention_backward_key(OPERANDS, KN_OUT(key_gradient), KN_OUT(value_gradient), k
     KN_BIND_OUT(S, value_gradient);
     local T *pool = memory, *scores = pool + POOL;
     const dropout d = {seed, offset, p.drop_below, kept};
-    const long heads = p.heads / p.group, number = get_group_id(1), outer = number / heads, key_head = number % heads,
-               first = get_group_id(0) * (long)BLOCK;
+    const long heads = p.heads / p.group, blocks = (p.keys + BLOCK - 1) / BLOCK, number = get_group_id(0) / blocks,
+               outer = number / heads, key_head = number % heads, first = get_group_id(0) % blocks * BLOCK;
     const rows keys = rows_of(key, p.key, outer, key_head, first, p.keys),
                values = rows_of(value, p.value, outer, key_head, first, p.keys);
     T of_keys[PER][PARTS], of_values[PER][PARTS];

@@ -57,7 +57,7 @@ static inline void weigh(T s[PER][PER], T highest[PER], T total[PER], T sums[PER
         total[i] += added[i];
 }
 
-/* dim 0: blocks of queries, dim 1: heads. */
+/* A group makes a block of queries of a head. */
 kernel __attribute__((reqd_work_group_size(SIDE * SIDE, 1, 1))) void
 attention_forward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_OUT(result), KN_OUT(lse),
                   kn_attention_shape p, T scale, ulong seed, ulong offset, T kept, local T *memory)
@@ -70,8 +70,8 @@ attention_forward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_OUT(re
     KN_BIND_OUT(T, lse);
     local T *pool = memory, *scores = pool + POOL, *parts = scores + BLOCK * STRIDE;
     const dropout d = {seed, offset, p.drop_below, kept};
-    const long number = get_group_id(1), outer = number / p.heads, head = number % p.heads,
-               first = get_group_id(0) * (long)BLOCK, row = number * p.queries + first;
+    const long blocks = (p.queries + BLOCK - 1) / BLOCK, number = get_group_id(0) / blocks, outer = number / p.heads,
+               head = number % p.heads, first = get_group_id(0) % blocks * BLOCK, row = number * p.queries + first;
     const rows queries = rows_of(query, p.query, outer, head, first, p.queries);
     const long seen = p.causal ? min(p.keys, first + queries.count) : p.keys;
     T highest[PER], total[PER], sums[PER][PARTS];

@@ -3,6 +3,7 @@
  *
  * Compiled in: as in gemm/blocked.clh; A_ALONG_K and B_ALONG_K say which dimension of op(A) and op(B) is contiguous. */
 #include "common/koine.clh"
+#include "gemm/block.clh"
 #include "gemm/blocked.clh"
 #include "gemm/blocked_matrix.clh"
 #include "gemm/layout.h"
@@ -44,7 +45,7 @@ static inline void store_neighbours(global T *c, VR sum, long columns, T alpha, 
                            : 0,                                                                                        \
               b_aligned)
 
-/* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are
+/* A work-group makes a block of the result (gemm/block.clh). aligned: base, leading dimension and batch stride are
  * multiples of Q. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
 gemm_blocked(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, kn_gemm_layout a_layout,
@@ -55,8 +56,8 @@ gemm_blocked(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k,
     KN_BIND_IN(T, b);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
-    const long first_row = (long)get_group_id(1) * BM, first_column = (long)get_group_id(0) * BN,
-               batch = get_group_id(2);
+    const kn_gemm_block place = KN_GEMM_BLOCK(m, n);
+    const long first_row = place.row, first_column = place.column, batch = place.batch;
     a += batch * a_layout.batch_stride + first_row * a_layout.row_stride;
     b += batch * b_layout.batch_stride + first_column * b_layout.col_stride;
     c += batch * c_batch_stride + first_row * ldc + first_column;

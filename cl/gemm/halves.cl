@@ -19,6 +19,7 @@
  * Compiled in: BM, BN, BK (32), WARP_M, WARP_N (multiples of 16), STAGES (at least 2), A_ALONG_K, B_ALONG_K, PTX (the
  * capability, 80 for 8.0; from 75 on), Q = 8. */
 #include "common/koine.clh"
+#include "gemm/block.clh"
 #define WARPS_N (BN / WARP_N)
 #define WARPS (BM / WARP_M * WARPS_N)
 #define BLOCK_ITEMS (32 * WARPS)
@@ -118,7 +119,7 @@ static inline void store_pair(global ushort *c, float2 sum, float2 bias, long co
         c[1] = (ushort)second;
 }
 
-/* dim 0: block of columns, dim 1: block of rows, dim 2: batch. aligned: base, leading dimension and batch stride are
+/* A work-group makes a block of the result (gemm/block.clh). aligned: base, leading dimension and batch stride are
  * multiples of Q, of C of 2. */
 kernel __attribute__((reqd_work_group_size(BLOCK_ITEMS, 1, 1))) void
 gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), KN_IN(bias), int has_bias, long m, long n, int k, kn_gemm_layout a_layout,
@@ -133,8 +134,8 @@ gemm_halves(KN_IN(a), KN_IN(b), KN_OUT(c), KN_IN(bias), int has_bias, long m, lo
     MMA_DECLARE
     const int item = get_local_id(0), lane = item % 32, warp_m = item / 32 / WARPS_N * WARP_M,
               warp_n = item / 32 % WARPS_N * WARP_N;
-    const long first_row = (long)get_group_id(1) * BM, first_column = (long)get_group_id(0) * BN,
-               batch = get_group_id(2);
+    const kn_gemm_block place = KN_GEMM_BLOCK(m, n);
+    const long first_row = place.row, first_column = place.column, batch = place.batch;
     a += batch * a_layout.batch_stride + first_row * a_layout.row_stride;
     b += batch * b_layout.batch_stride + first_column * b_layout.col_stride;
     c += batch * c_batch_stride + first_row * ldc + first_column;

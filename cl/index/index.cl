@@ -37,6 +37,13 @@ static inline void kn_index_start(long start[KN_INDEX_LANES], long line, const k
 
 #ifdef KN_CPU
 
+/* 16 elements anywhere: PoCL's vload16 becomes several loads of parts. */
+#define KN_VECTOR_(type) type##16
+#define KN_VECTOR(type) KN_VECTOR_(type)
+typedef struct __attribute__((packed)) kn_piece {
+    KN_VECTOR(T) elements;
+} kn_piece;
+
 static inline void kn_copy_row(global T *restrict to, long to_step, const global T *restrict from, long from_step,
                                long n, bool inside)
 {
@@ -46,7 +53,7 @@ static inline void kn_copy_row(global T *restrict to, long to_step, const global
     else if (to_step == 1 && from_step == 1) {
         long i = 0;
         for (; i + 16 <= n; i += 16)
-            vstore16(vload16(0, from + i), 0, to + i);
+            *(global kn_piece *)(to + i) = *(const global kn_piece *)(from + i);
         for (; i < n; i++)
             to[i] = from[i];
     } else
@@ -66,34 +73,39 @@ static inline void kn_copy_row(global T *restrict to, long to_step, const global
         }                                                                                                              \
     }
 
+/* A part of each of several lines that differ in the last dimension only: their starts are `line_step` apart. */
 kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
 {
     KN_BIND_IN(T, table);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, values);
-    const long length = (w.inner + w.parts - 1) / w.parts;
+    const long length = (w.inner + w.parts - 1) / w.parts, all = w.lines * w.parts, items = get_global_size(0);
     const long to_step = w.inner_strides[0], from_step = w.inner_strides[1], index_step = w.inner_strides[2];
-    const long step = w.step, size = w.size, added = w.wraps ? size : 0;
-    KN_FOR (task, w.lines * w.parts) {
+    const long step = w.step, size = w.size, added = w.wraps ? size : 0, last = max((long)w.ndim - 1, 0L);
+    const long across = w.ndim > 0 ? w.shape[last] : 1, chunk = (all + items - 1) / items;
+    const long to_line = w.strides[0][last], from_line = w.strides[1][last], index_line = w.strides[2][last];
+    const long begin = get_global_id(0) * chunk, end = min(begin + chunk, all);
+    for (long task = begin, lines; task < end; task += lines) {
         const long line = w.parts > 1 ? task / w.parts : task, first = (task - line * w.parts) * length;
         const long n = min(length, w.inner - first);
         long start[KN_INDEX_LANES];
+        lines = w.parts > 1 ? 1 : min(end - task, across - line % across);
         kn_index_start(start, line, &w);
         global T *to = values + start[0] + first * to_step;
         const global T *from = table + start[1] + first * from_step;
         const global INDEX *of = index + start[2] + first * index_step;
-        if (n <= 0)
-            continue;
-        if (index_step == 0) {
-            const long at = kn_index_at(*of, &w);
-            const bool inside = at >= 0 && at < w.size;
-            if (!inside)
-                kn_report_index(fault, *of, w.size);
-            kn_copy_row(to, to_step, from + (inside ? at * w.step : 0), from_step, n, inside);
-        } else if (to_step == 1 && index_step == 1) {
-            KN_GATHER(1, 1)
-        } else {
-            KN_GATHER(to_step, index_step)
+        for (long k = 0; n > 0 && k < lines; k++, to += to_line, from += from_line, of += index_line) {
+            if (index_step == 0) {
+                const long given = *of, at = given < 0 ? given + added : given;
+                const bool inside = (ulong)at < (ulong)size;
+                if (!inside)
+                    kn_report_index(fault, given, size);
+                kn_copy_row(to, to_step, from + (inside ? at * step : 0), from_step, n, inside);
+            } else if (to_step == 1 && index_step == 1) {
+                KN_GATHER(1, 1)
+            } else {
+                KN_GATHER(to_step, index_step)
+            }
         }
     }
 }
@@ -153,6 +165,20 @@ static inline void kn_combine_row(global T *to, long to_step, const global T *fr
             to[i * to_step] = COMBINE(to[i * to_step], from[i * from_step]);
 }
 
+/* What `n` neighbours have before the first value, for each index from `low` to `high`: zeros, or what `first` has. */
+static inline void kn_fill_range(global T *restrict to, const global T *restrict first, long low, long high, long step,
+                                 long n, long to_step)
+{
+    if ((n == 1 || to_step == 1) && n == step) { /* one run */
+        for (long i = low * n; i < high * n; i++)
+            to[i] = first ? first[i] : (T)0;
+        return;
+    }
+    for (long at = low; at < high; at++)
+        for (long i = 0; i < n; i++)
+            to[at * step + i * to_step] = first ? first[at * step + i * to_step] : (T)0;
+}
+
 /* A line of one element, whose indices are all in one range. */
 static inline void kn_scatter_line(global T *to, const global INDEX *of, long of_step, const global T *from,
                                    long from_step, const kn_index_walk *w, KN_FAULT)
@@ -176,13 +202,16 @@ static inline void kn_scatter_part(global T *to, const global INDEX *of, long of
     const long step = w->step, places = w->places, size = w->size, added = w->wraps ? size : 0;
     for (long start = 0; start < places; start += KN_LISTED) {
         const int n = (int)min(places - start, (long)KN_LISTED);
-        short list[KN_LISTED];
+        short list[KN_LISTED], own[KN_LISTED];
         int listed = 0, outside = 0;
         for (int i = 0; i < n; i++) {
             const long given = of[(start + i) * of_step], at = given < 0 ? given + added : given;
-            list[listed] = (short)i;
-            listed += at >= low && at < high;
+            own[i] = (ulong)(at - low) < (ulong)(high - low);
             outside += (ulong)at >= (ulong)size;
+        }
+        for (int i = 0; i < n; i++) {
+            list[listed] = (short)i;
+            listed += own[i];
         }
         for (int k = 0; k < listed; k++) {
             const long p = start + list[k], given = of[p * of_step], at = given < 0 ? given + added : given;
@@ -196,21 +225,53 @@ static inline void kn_scatter_part(global T *to, const global INDEX *of, long of
     }
 }
 
+/* Lines of several elements that share their indices. */
+static inline void kn_scatter_rows(global T *to, const global INDEX *of, const global T *from, long n, long low,
+                                   long high, const kn_index_walk *w, const bool reports, KN_FAULT)
+{
+    const long to_step = w->inner_strides[1], from_step = w->inner_strides[0], step = w->step, size = w->size;
+    const long of_place = w->place_strides[2], from_place = w->place_strides[0], added = w->wraps ? size : 0;
+    for (long p = 0; p < w->places; p++) {
+        const long given = of[p * of_place], at = given < 0 ? given + added : given;
+        if ((ulong)(at - low) < (ulong)(high - low))
+            kn_combine_row(to + at * step, to_step, from + p * from_place, from_step, n);
+        else if (reports && (ulong)at >= (ulong)size)
+            kn_report_index(fault, given, size);
+    }
+}
+
+/* Those whose elements have an index each. */
+static inline void kn_scatter_elements(global T *to, const global INDEX *of, const global T *from, long n, long low,
+                                       long high, const kn_index_walk *w, KN_FAULT)
+{
+    const long to_step = w->inner_strides[1], from_step = w->inner_strides[0], of_step = w->inner_strides[2];
+    const long step = w->step, size = w->size, added = w->wraps ? size : 0;
+    for (long p = 0; p < w->places; p++, from += w->place_strides[0], of += w->place_strides[2])
+        for (long i = 0; i < n; i++) {
+            const long given = of[i * of_step], at = given < 0 ? given + added : given;
+            if ((ulong)(at - low) < (ulong)(high - low))
+                to[i * to_step + at * step] = COMBINE(to[i * to_step + at * step], from[i * from_step]);
+            else if (low == 0 && (ulong)at >= (ulong)size)
+                kn_report_index(fault, given, size);
+        }
+}
+
 /* A work-item owns the elements of a part of a line whose index is in one range, and goes through all indices in order:
  * there are no conflicts, and of several values for one element the order is fixed, however the work is divided. On
  * GPUs a part is one element. */
-kernel void index_scatter(KN_INOUT(table), KN_IN(index), KN_IN(values), const kn_index_walk w, KN_FAULT)
+kernel void index_scatter(KN_INOUT(table), KN_IN(index), KN_IN(values), KN_IN(initial), const kn_index_walk w,
+                          KN_FAULT)
 {
     KN_BIND_OUT(T, table);
     KN_BIND_IN(INDEX, index);
     KN_BIND_IN(T, values);
+    KN_BIND_IN(T, initial);
     const long length = (w.inner + w.parts - 1) / w.parts, range = (w.size + w.ranges - 1) / w.ranges;
     const long to_step = w.inner_strides[1], from_step = w.inner_strides[0], index_step = w.inner_strides[2];
     KN_FOR (task, w.lines * w.ranges * w.parts) {
         const long block = w.parts > 1 ? task / w.parts : task, line = w.ranges > 1 ? block / w.ranges : block;
         const long first = (task - block * w.parts) * length, low = (block - line * w.ranges) * range;
         const long n = min(length, w.inner - first), high = min(low + range, (long)w.size);
-        const bool reports = low == 0 && (index_step != 0 || first == 0);
         long start[KN_INDEX_LANES];
         kn_index_start(start, line, &w);
         global T *to = table + start[1] + first * to_step;
@@ -218,21 +279,19 @@ kernel void index_scatter(KN_INOUT(table), KN_IN(index), KN_IN(values), const kn
         const global INDEX *of = index + start[2] + first * index_step;
         if (n <= 0)
             continue;
+#ifdef KN_CPU
+        if (w.fills)
+            kn_fill_range(to, w.fills > 1 ? initial + start[1] + first * to_step : 0, low, high, w.step, n, to_step);
+#endif
         if (n == 1 && w.ranges == 1)
             kn_scatter_line(to, of, w.place_strides[2], from, w.place_strides[0], &w, fault, fault_operation);
         else if (n == 1)
             kn_scatter_part(to, of, w.place_strides[2], from, w.place_strides[0], low, high, &w, fault,
                             fault_operation);
+        else if (index_step == 0)
+            kn_scatter_rows(to, of, from, n, low, high, &w, low == 0 && first == 0, fault, fault_operation);
         else
-            for (long p = 0; p < w.places; p++, from += w.place_strides[0], of += w.place_strides[2])
-                for (long i = 0; i < n; i += index_step == 0 ? n : 1) {
-                    const long given = of[i * index_step], at = kn_index_at(given, &w);
-                    if (at >= low && at < high)
-                        kn_combine_row(to + i * to_step + at * w.step, to_step, from + i * from_step, from_step,
-                                       index_step == 0 ? n : 1);
-                    else if (reports && (at < 0 || at >= w.size))
-                        kn_report_index(fault, given, w.size);
-                }
+            kn_scatter_elements(to, of, from, n, low, high, &w, fault, fault_operation);
     }
 }
 

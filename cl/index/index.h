@@ -22,6 +22,7 @@ typedef struct kn_index_walk {
     kn_long parts;                            /* into which a line is divided among work-items */
     kn_long ranges;                           /* of a scatter: into which the indices are divided */
     kn_divisor by_inner, by[KN_MAX_DIMS + 1]; /* for fewer than 2^31 elements */
-    kn_int unused[2];
+    kn_int fills; /* of a scatter: first the table becomes zeros (1) or a copy of another (2) */
+    kn_int unused;
 } kn_index_walk;
 KN_SHARED_SIZE(kn_index_walk, 8 * (9 + KN_MAX_DIMS * 4 + 6) + 12 * (KN_MAX_DIMS + 2) + 8);

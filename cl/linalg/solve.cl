@@ -152,6 +152,30 @@ kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n,
     substitute(lu, b, n, columns, 1, 0);
 }
 
+/* p [m, m] with p l u = a: the identity with the columns exchanged that the pivots say, each lane some rows. A pivot that
+ * is none is a fault, and exchanges nothing. */
+kernel void linalg_permutation(KN_IN(pivots), KN_OUT(p), const long n, const long count, KN_FAULT)
+{
+    KN_BIND_IN(int, pivots);
+    KN_BIND_OUT(T, p);
+    p += MATRIX * n * n;
+    FOR_LANES(r, 0, n)
+    {
+        for (long c = 0; c < n; c++)
+            AT(p, r, c) = r == c;
+        for (long k = 0; k < count; k++) {
+            const long other = pivots[MATRIX * count + k] - 1;
+            if (other < k || other >= n) {
+                kn_report_index(fault, other + 1, n + 1);
+                continue;
+            }
+            const T before = AT(p, r, k);
+            AT(p, r, k) = AT(p, r, other);
+            AT(p, r, other) = before;
+        }
+    }
+}
+
 /* --- determinants from LU: one work-item per matrix --------------------------------------------------------------- */
 
 kernel void linalg_determinant(KN_IN(lu), KN_IN(pivots), KN_OUT(sign), KN_OUT(logarithm), const long n,

@@ -72,6 +72,74 @@ kernel void poisson(KN_IN(rates), KN_OUT(x), ulong seed, ulong offset, long n)
     }
 }
 
+/* What Stirling's formula lacks of log(k!). */
+static float stirling_rest(const float k)
+{
+    const float x = k + 1, z = 1 / (x * x);
+    float product = 1;
+    if (k > 9)
+        return (1.0f / 12 - (1.0f / 360 - z / 1260) * z) / x;
+    for (float i = 2; i <= k; i += 1)
+        product *= i;
+    return log(product) - ((k + 0.5f) * log(x) - x + 0.9189385332046727f);
+}
+
+/* Few successes: the trials up to each one (Devroye); others: Hoermann's BTRS (1993). p up to 1/2. */
+static float binomial_of(const float n, const float p, const ulong seed, const ulong offset, const ulong index)
+{
+    if (n * p < 10) {
+        const float logarithm = log1p(-p);
+        float trials = 0;
+        for (uint k = 0;; k++) {
+            const uint4 words = block_of(seed, offset, index, k / 4);
+            const uint word = k % 4 == 0 ? words.x : k % 4 == 1 ? words.y : k % 4 == 2 ? words.z : words.w;
+            trials += ceil(log(open_uniform(word)) / logarithm);
+            if (!(trials <= n))
+                return k;
+        }
+    }
+    const float deviation = sqrt(n * p * (1 - p)), b = 1.15f + 2.53f * deviation, a = -0.0873f + 0.0248f * b + 0.01f * p;
+    const float edge = 0.92f - 4.2f / b, odds = p / (1 - p), scale = (2.83f + 5.1f / b) * deviation;
+    const float mode = floor((n + 1) * p);
+    for (uint k = 0;; k++) {
+        const uint4 words = block_of(seed, offset, index, k);
+        const float u = open_uniform(words.x) - 0.5f, v = open_uniform(words.y), us = 0.5f - fabs(u);
+        const float count = floor((2 * a / us + b) * u + n * p + 0.5f), left = n - count;
+        if (k > 1000)
+            return clamp(count, 0.0f, n);
+        if (count < 0 || left < 0)
+            continue;
+        if (us >= 0.07f && v <= edge)
+            return count;
+        const float limit = (mode + 0.5f) * log((mode + 1) / (odds * (n - mode + 1))) +
+                            (n + 1) * log((n - mode + 1) / (left + 1)) +
+                            (count + 0.5f) * log(odds * (left + 1) / (count + 1)) + stirling_rest(mode) +
+                            stirling_rest(n - mode) - stirling_rest(count) - stirling_rest(left);
+        if (log(v * scale / (a / (us * us) + b)) <= limit)
+            return count;
+    }
+}
+
+kernel void binomial(KN_IN(count), KN_OUT(x), ulong seed, ulong offset, KN_IN(p), long n)
+{
+    KN_BIND_IN(T, count);
+    KN_BIND_IN(T, p);
+    KN_BIND_OUT(T, x);
+    KN_FOR (i, n) {
+        const float trials = (float)count[i], chance = (float)p[i];
+        if (trials != trials || chance != chance)
+            x[i] = (T)NAN;
+        else if (trials <= 0 || chance <= 0)
+            x[i] = 0;
+        else if (chance >= 1)
+            x[i] = (T)trials;
+        else if (chance <= 0.5f)
+            x[i] = (T)binomial_of(trials, chance, seed, offset, i);
+        else
+            x[i] = (T)(trials - binomial_of(trials, 1 - chance, seed, offset, i));
+    }
+}
+
 /* Each index of x [rows][samples]: the first whose sum of weights exceeds a uniform part of the total. */
 kernel void multinomial_with(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples, long n)
 {

@@ -9,47 +9,24 @@
 
 #ifdef KN_CPU
 
-/* Compiled in: LANES, the elements of a vector register. Square tiles of LANES x LANES are transposed in registers:
- * each round rotates the bits of the index (row, column) left by one, (row, column) -> (row without its top bit, top
- * bit of the column; column without it, top bit of the row), and after log2(LANES) rounds rows and columns have been
- * exchanged. A task covers TILES tiles of q, so that whole cache lines are written, and advances along p. */
+/* Compiled in: LANES, the elements of a vector register. Square tiles of LANES x LANES are transposed in registers. A
+ * task covers TILES tiles of q, so that whole cache lines are written, and advances along p. */
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define V JOIN(E, LANES)
 #define VLOAD(p) JOIN(vload, LANES)(0, p)
 #define VSTORE(v, p) JOIN(vstore, LANES)(v, 0, p)
 #define TILES 4
-
-static void turn(V *to, const V *from)
-{
-#pragma unroll
-    for (int i = 0; i < LANES / 2; i++) {
-        to[2 * i].even = from[i].lo;
-        to[2 * i].odd = from[i + LANES / 2].lo;
-        to[2 * i + 1].even = from[i].hi;
-        to[2 * i + 1].odd = from[i + LANES / 2].hi;
-    }
-}
+#include "common/turn.clh"
 
 static void tile(const global E *s, global E *d, long step_s, long step_d)
 {
-    V a[LANES], b[LANES];
+    V a[LANES];
 
 #pragma unroll
     for (int i = 0; i < LANES; i++)
         a[i] = VLOAD(s + i * step_s);
-    turn(b, a);
-    turn(a, b);
-#if LANES >= 8
-    turn(b, a);
-#if LANES >= 16
-    turn(a, b);
-#else
-#pragma unroll
-    for (int i = 0; i < LANES; i++)
-        a[i] = b[i];
-#endif
-#endif
+    kn_turn(a);
 #pragma unroll
     for (int i = 0; i < LANES; i++)
         VSTORE(a[i], d + i * step_d);

@@ -1,6 +1,8 @@
 /* common/fashion.c - the network and the data of the Fashion-MNIST examples. */
 #include "common/fashion.h"
 
+#include <stdlib.h>
+
 const char *const fashion_classes[FASHION_CLASSES] = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
                                                       "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
 
@@ -26,29 +28,42 @@ kn_module *fashion_network(void)
     return NULL;
 }
 
-/* --- the first samples of a data set --------------------------------------------------------------------------- */
+/* --- the data ----------------------------------------------------------------------------------------------------- */
 
-static int64_t first_length(void *self) { return ((first_samples *)self)->length; }
-
-static kn_status first_get(void *self, int64_t index, void *const *fields)
+/* The first `limit` images; 0: all. A dataset keeps those alive that it is made of. */
+static kn_dataset *images_of(const fashion_options *options, bool train)
 {
-    return kn_dataset_get(((first_samples *)self)->base, index, fields);
+    kn_dataset *all = kn_mnist_dataset(options->directory, train);
+    const int64_t length = all ? kn_dataset_length(all) : 0, limit = options->limit;
+    if (limit <= 0 || limit >= length)
+        return all;
+    int64_t *first = malloc((size_t)limit * sizeof *first);
+    for (int64_t i = 0; first != NULL && i < limit; i++)
+        first[i] = i;
+    kn_dataset *some = first != NULL ? kn_subset(all, first, limit) : NULL;
+    if (first == NULL)
+        kn_error_set(KN_ERR_MEMORY, "out of host memory");
+    free(first);
+    kn_dataset_free(all);
+    return some;
 }
 
-kn_status fashion_open(kn_dataset **dataset, first_samples *cut, const char *directory, bool train, int64_t limit)
+kn_status fashion_open(fashion_data *data, const fashion_options *options)
 {
-    cut->base = kn_mnist_dataset(directory, train);
-    if (cut->base == NULL)
+    const int workers = (int)options->workers;
+    *data = (fashion_data){.train_images = images_of(options, true), .test_images = images_of(options, false)};
+    if (data->train_images == NULL || data->test_images == NULL)
         return kn_error_status();
-    int64_t length = kn_dataset_length(cut->base);
-    cut->length = limit > 0 && limit < length ? limit : length;
-    const kn_dataset_functions functions = {.length = first_length, .get = first_get};
-    *dataset = kn_dataset_new(&functions, cut, kn_dataset_field(cut->base, 0), kn_dataset_field_count(cut->base));
-    return kn_status_of(*dataset);
+    data->train = kn_loader_new(data->train_images, .batch_size = options->batch_size, .shuffle = true,
+                                .num_workers = workers, .seed = (uint64_t)options->seed);
+    data->test = kn_loader_new(data->test_images, .batch_size = options->batch_size, .num_workers = workers);
+    return data->train != NULL && data->test != NULL ? KN_OK : kn_error_status();
 }
 
-void fashion_close(kn_dataset *dataset, first_samples *cut)
+void fashion_close(fashion_data *data)
 {
-    kn_dataset_free(dataset);
-    kn_dataset_free(cut->base);
+    kn_loader_free(data->train);
+    kn_loader_free(data->test);
+    kn_dataset_free(data->train_images);
+    kn_dataset_free(data->test_images);
 }

@@ -1,4 +1,4 @@
-/* common/fashion.h - shared by the Fashion-MNIST examples: the network, the data, and a truncated data set. */
+/* common/fashion.h - shared by the Fashion-MNIST examples: the network and the data. */
 #pragma once
 
 #include <koine/koine.h>
@@ -11,13 +11,17 @@ extern const char *const fashion_classes[FASHION_CLASSES]; /* their names */
 /* The convolutional network of the examples, with named layers. NULL with an error. */
 kn_module *fashion_network(void);
 
-/* The first `length` samples of `base`. */
-typedef struct first_samples {
-    kn_dataset *base;
-    int64_t length;
-} first_samples;
+typedef struct fashion_options {
+    const char *directory;
+    int64_t batch_size, workers, seed;
+    int64_t limit; /* only the first so many images of each set; 0: all */
+} fashion_options;
 
-/* Training or test images; with `limit` above 0 only the first `limit`, through `cut`, which must outlive the data set.
- * fashion_close frees both. */
-kn_status fashion_open(kn_dataset **dataset, first_samples *cut, const char *directory, bool train, int64_t limit);
-void fashion_close(kn_dataset *dataset, first_samples *cut);
+typedef struct fashion_data {
+    kn_dataset *train_images, *test_images;
+    kn_loader *train, *test; /* shuffled; in order */
+} fashion_data;
+
+/* fashion_close frees what is there, also after a failure. */
+kn_status fashion_open(fashion_data *data, const fashion_options *options);
+void fashion_close(fashion_data *data);

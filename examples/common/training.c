@@ -4,6 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+kn_device *training_device(const char *name)
+{
+    kn_device *device = kn_device_open(name);
+    if (device == NULL || kn_device_set_current(device) != KN_OK)
+        return NULL;
+    printf("device: %s (%s)\n", kn_device_string(device), kn_device_name(device));
+    return device;
+}
+
 kn_dtype training_precision(const char *choice)
 {
     return strcmp(choice, "f16") == 0 ? KN_F16 : strcmp(choice, "bf16") == 0 ? KN_BF16 : KN_F32;

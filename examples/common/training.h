@@ -3,6 +3,9 @@
 
 #include <koine/koine.h>
 
+/* Opens the device that an option names, makes it the current one and prints its name. NULL with an error. */
+kn_device *training_device(const char *name);
+
 #define PRECISIONS "f32|f16|bf16" /* the choices of --precision */
 kn_dtype training_precision(const char *choice);
 

@@ -57,6 +57,10 @@ KN_API bool kn_requires_grad(const kn_tensor *tensor);
 KN_API bool kn_is_leaf(const kn_tensor *tensor);
 /* An error for non-leaves and non-floating dtypes. */
 KN_API kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad);
+/* torch.Tensor.retain_grad: a result, which has no kn_grad otherwise, keeps it: kn_backward adds to it as to a leaf's.
+ * After a change in place it remains the gradient of the value before. No change to a leaf. */
+KN_API kn_status kn_retain_grad(kn_tensor *tensor);
+KN_API bool kn_retains_grad(const kn_tensor *tensor); /* was it called for a result? */
 /* Shares the storage but not the history: an in-place change of either shows in both, but is recorded only for that
  * one. */
 KN_API kn_tensor *kn_detach(kn_tensor *tensor);

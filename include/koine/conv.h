@@ -55,6 +55,10 @@ KN_API kn_tensor *kn_conv_transpose2d_with(kn_tensor *x, kn_tensor *weight, kn_t
 KN_API kn_tensor *kn_conv_transpose3d_with(kn_tensor *x, kn_tensor *weight, kn_tensor *bias,
                                            const kn_conv_params *params);
 
+/* torch.conv_tbc: of sequences x [time, batch, C], with a weight [kernel size, C, K], bias [K] or NULL, `pad` zeros
+ * before and after. [time, batch, K] */
+KN_API kn_tensor *kn_conv_tbc(kn_tensor *x, kn_tensor *weight, kn_tensor *bias, int64_t pad);
+
 #define KN_CONV_PARAMS(...)                                                                                            \
     &(kn_conv_params) { KN_CONV_DEFAULTS, __VA_ARGS__ }
 #define kn_conv1d(x, weight, bias, ...) KN_CALL(kn_conv1d_with(x, weight, bias, KN_CONV_PARAMS(__VA_ARGS__)))

@@ -95,6 +95,7 @@ KN_API kn_tensor *kn_clamp_with_(kn_tensor *x, const kn_clamp_params *params);
 KN_API kn_tensor *kn_hardtanh_(kn_tensor *x, double min_val, double max_val);
 KN_API kn_tensor *kn_threshold_(kn_tensor *x, double threshold, double value);
 KN_API kn_tensor *kn_polygamma_(int n, kn_tensor *x);
+KN_API kn_tensor *kn_mvlgamma_(kn_tensor *x, int p);
 
 /* --- of two tensors, or a tensor and a number --------------------------------------------------------------------- */
 
@@ -110,6 +111,8 @@ KN_API kn_tensor *kn_fmod_(kn_tensor *a, kn_tensor *b);
 
 KN_API kn_tensor *kn_copysign_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_hypot_(kn_tensor *a, kn_tensor *b);
+KN_API kn_tensor *kn_igamma_(kn_tensor *a, kn_tensor *x);
+KN_API kn_tensor *kn_igammac_(kn_tensor *a, kn_tensor *x);
 KN_API kn_tensor *kn_atan2_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_ldexp_(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_nextafter_(kn_tensor *a, kn_tensor *b);

@@ -40,6 +40,17 @@ KN_API kn_tensor *kn_take(kn_tensor *x, kn_tensor *index);
  * those indexed, if these are neighbours, else they come first, as in PyTorch. */
 KN_API kn_tensor *kn_index(kn_tensor *x, kn_tensor *const *indices, int count);
 
+/* All choices of r of the elements of a vector, in the order of their places: [count, r]. */
+typedef struct kn_combinations_params {
+    int64_t r;             /* default 2 */
+    bool with_replacement; /* default false; true: an element may be chosen several times */
+} kn_combinations_params;
+#define KN_COMBINATIONS_DEFAULTS .r = 2
+KN_API kn_combinations_params kn_combinations_params_init(void);
+KN_API kn_tensor *kn_combinations_with(kn_tensor *x, const kn_combinations_params *params);
+#define kn_combinations(x, ...)                                                                                        \
+    KN_CALL(kn_combinations_with(x, &(kn_combinations_params){KN_COMBINATIONS_DEFAULTS, __VA_ARGS__}))
+
 /* --- scatters ----------------------------------------------------------------------------------------------------- */
 
 /* Index and dim as of kn_gather: y = x but y[i, index[i, j, k], k] = src[i, j, k], for dim 1 and each element of the
@@ -149,6 +160,11 @@ KN_API kn_tensor *kn_masked_scatter(kn_tensor *x, kn_tensor *mask, kn_tensor *so
 KN_API kn_tensor *kn_nonzero(kn_tensor *x);
 KN_API kn_tensor *kn_argwhere(kn_tensor *x);
 KN_API kn_status kn_nonzero_as_tuple(kn_tensor *x, kn_tensor **indices);
+
+/* The first `size` of those rows, without waiting: where there are fewer, rows of fill_value. */
+KN_API kn_tensor *kn_nonzero_static(kn_tensor *x, int64_t size, int64_t fill_value);
+/* The coordinates in a tensor of this shape of the elements with these indices in row-major order: ndim results. */
+KN_API kn_status kn_unravel_index(kn_tensor *indices, int ndim, const int64_t *shape, kn_tensor **results);
 
 /* int64 of the shape of x, which is whole, and a last dimension of `num_classes`: 1 at the class, else 0. With
  * num_classes -1 it is the largest class and one more, for which the call waits for the device. */

@@ -33,15 +33,26 @@ KN_API kn_tensor *kn_cholesky_inverse(kn_tensor *factor, bool upper);
 KN_API kn_tensor *kn_linalg_solve_triangular(kn_tensor *a, kn_tensor *b, bool upper, bool left, bool unitriangular);
 
 /* p a = l u: l below the diagonal, where it has ones, and u in one matrix. pivots [..., min(m, n)], int32: the row,
- * from 1, with which each row was exchanged. info: the first pivot that is 0. Without gradients. */
+ * from 1, with which each row was exchanged. info: the first pivot that is 0. */
 KN_API kn_tensor *kn_linalg_lu_factor(kn_tensor *a, kn_tensor **pivots);
 KN_API kn_tensor *kn_linalg_lu_factor_ex(kn_tensor *a, kn_tensor **pivots, kn_tensor **info);
+
+/* The factors themselves, a = p l u: p is the result, and those of l and u that are not NULL are set. */
+KN_API kn_tensor *kn_lu_unpack(kn_tensor *lu, kn_tensor *pivots, kn_tensor **l, kn_tensor **u);
+KN_API kn_tensor *kn_linalg_lu(kn_tensor *a, kn_tensor **l, kn_tensor **u);
+/* a^-1 b, or b a^-1 unless `left`, of a's factors; with `adjoint` of a^T. b [..., n, k], or [..., k, n]. */
+KN_API kn_tensor *kn_linalg_lu_solve(kn_tensor *lu, kn_tensor *pivots, kn_tensor *b, bool left, bool adjoint);
 
 /* a^-1 b by LU factorisation, for b [..., n, k], or vectors [..., n]: one vector, or as many as a has matrices. */
 KN_API kn_tensor *kn_linalg_solve(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_linalg_solve_ex(kn_tensor *a, kn_tensor *b, kn_tensor **info);
 KN_API kn_tensor *kn_linalg_inv(kn_tensor *a);
 KN_API kn_tensor *kn_linalg_inv_ex(kn_tensor *a, kn_tensor **info);
+
+/* The tensor b for which kn_tensordot of a and b is the identity: the first `ind` dimensions of a are rows. The x for
+ * which kn_tensordot of a and x is b: a has b's shape, then that of x. */
+KN_API kn_tensor *kn_linalg_tensorinv(kn_tensor *a, int ind);
+KN_API kn_tensor *kn_linalg_tensorsolve(kn_tensor *a, kn_tensor *b);
 
 /* The x that minimises |a x - b|, and |x| if there are several, of an a of full rank; b [..., m, k]. */
 KN_API kn_tensor *kn_linalg_lstsq(kn_tensor *a, kn_tensor *b);
@@ -59,6 +70,10 @@ KN_API kn_tensor *kn_logdet(kn_tensor *a); /* NaN if the determinant is negative
  * n] with k = min(m, n); COMPLETE: q [m, m], r [m, n]; R: r as with REDUCED, and a q without elements. */
 typedef enum kn_qr_mode { KN_QR_REDUCED, KN_QR_COMPLETE, KN_QR_R } kn_qr_mode;
 KN_API kn_tensor *kn_linalg_qr(kn_tensor *a, kn_qr_mode mode, kn_tensor **r);
+
+/* The first n columns of the product of k reflections 1 - tau_i v_i v_i^T, k <= n: a [..., m, n], tau [..., k]; v_i is 0
+ * above row i, 1 there and a's column i below. Float32 or float64. */
+KN_API kn_tensor *kn_linalg_householder_product(kn_tensor *a, kn_tensor *tau);
 
 /* The eigenvalues of a symmetric a, ascending, [..., n], and unit eigenvectors, the columns of `vectors` [..., n, n],
  * each with the sign that makes its largest element positive. Reads the lower triangle, or the `upper` one. The
@@ -91,11 +106,33 @@ typedef enum kn_matrix_norm {
 } kn_matrix_norm;
 KN_API kn_tensor *kn_linalg_matrix_norm(kn_tensor *a, kn_matrix_norm norm, bool keepdim);
 
+/* torch.linalg.norm. KN_NORM_DEFAULT: the root of the sum of squares. KN_NORM_ORD: of vectors kn_norm with p = ord; of
+ * matrices those above for ord 1, -1, 2, -2, inf, -inf. FRO and NUC: of matrices. One dimension in `dims` is that of
+ * vectors, two are those of matrices; none (NULL): x is a vector or a matrix; by default of any shape. */
+typedef enum kn_norm_kind { KN_NORM_DEFAULT, KN_NORM_ORD, KN_NORM_FRO, KN_NORM_NUC } kn_norm_kind;
+KN_API kn_tensor *kn_linalg_norm(kn_tensor *x, kn_norm_kind kind, double ord, const int *dims, int num_dims,
+                                 bool keepdim);
+/* The norm of a times that of a^-1: infinite for a singular a. Other than 2 and -2 of square matrices. */
+KN_API kn_tensor *kn_linalg_cond(kn_tensor *a, kn_matrix_norm norm);
+
+/* The powers n - 1 to 0 of the elements of x [..., m], or 0 to n - 1 if `increasing`: [..., m, n]; integers give
+ * int64. */
+typedef struct kn_vander_params {
+    int64_t n;       /* default -1: m */
+    bool increasing; /* default false, as of torch.vander; torch.linalg.vander: true */
+} kn_vander_params;
+#define KN_VANDER_DEFAULTS .n = -1
+KN_API kn_vander_params kn_vander_params_init(void);
+KN_API kn_tensor *kn_vander_with(kn_tensor *x, const kn_vander_params *params);
+#define kn_vander(x, ...) KN_CALL(kn_vander_with(x, &(kn_vander_params){KN_VANDER_DEFAULTS, __VA_ARGS__}))
+
 /* 1 + a + a^2 / 2 + ..., of batches of square matrices in float32 or float64. Waits for the largest norm. */
 KN_API kn_tensor *kn_linalg_matrix_exp(kn_tensor *a);
 KN_API kn_tensor *kn_trace(kn_tensor *a); /* of one matrix */
 /* Of vectors of 3 elements along `dim`; other dimensions broadcast. */
 KN_API kn_tensor *kn_linalg_cross(kn_tensor *a, kn_tensor *b, int dim);
+/* The products of vectors along `dim`; other dimensions broadcast. */
+KN_API kn_tensor *kn_linalg_vecdot(kn_tensor *a, kn_tensor *b, int dim);
 
 KN_END_DECLS
 

@@ -398,6 +398,23 @@ typedef struct kn_cholesky_inverse_args {
 typedef struct kn_qr_args {
     kn_qr_mode mode; /* default reduced */
 } kn_qr_args;
+typedef struct kn_gradient_args {
+    int dim;        /* default -1 */
+    double spacing; /* default 1 */
+    int edge_order; /* default 1 */
+} kn_gradient_args;
+typedef struct kn_mvlgamma_args {
+    int p; /* default 1 */
+} kn_mvlgamma_args;
+typedef struct kn_conv_tbc_args {
+    int64_t pad; /* default 0 */
+} kn_conv_tbc_args;
+typedef struct kn_linalg_norm_args {
+    kn_norm_kind kind; /* default: the root of the sum of squares */
+    double ord;        /* default 2 */
+    kn_ints dims;      /* empty: all */
+    bool keepdim;
+} kn_linalg_norm_args;
 typedef struct kn_svd_args {
     bool full_matrices; /* default true */
 } kn_svd_args;

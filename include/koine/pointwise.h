@@ -105,6 +105,11 @@ KN_API kn_tensor *kn_fill_with_(kn_tensor *a, kn_scalar value);
 #define kn_fill_(a, value) kn_fill_with_(a, KN_NUMBER(value))
 KN_API kn_tensor *kn_zero_(kn_tensor *a);
 
+/* The diagonal of a matrix, or that of a tensor of more dimensions of equal size; with `wrap` a new one begins below
+ * the end of each in a matrix of more rows than columns. In place. */
+KN_API kn_tensor *kn_fill_diagonal_with_(kn_tensor *x, kn_scalar value, bool wrap);
+#define kn_fill_diagonal_(x, value, wrap) kn_fill_diagonal_with_(x, KN_NUMBER(value), wrap)
+
 /* --- functions of one tensor -------------------------------------------------------------------------------------- */
 
 /* Functions of real numbers compute integers and bools in float32. */
@@ -114,6 +119,8 @@ KN_API kn_tensor *kn_sign(kn_tensor *x); /* NaN: 0; gradient 0 */
 KN_API kn_tensor *kn_square(kn_tensor *x);
 KN_API kn_tensor *kn_reciprocal(kn_tensor *x);
 KN_API kn_tensor *kn_sqrt(kn_tensor *x);
+/* x = fraction 2^exponent, with a fraction from 0.5 to 1 and an exponent of int32; NULL: unwanted. Floating dtypes. */
+KN_API kn_tensor *kn_frexp(kn_tensor *x, kn_tensor **exponent);
 KN_API kn_tensor *kn_rsqrt(kn_tensor *x);
 KN_API kn_tensor *kn_exp(kn_tensor *x);
 KN_API kn_tensor *kn_exp2(kn_tensor *x);

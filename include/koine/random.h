@@ -141,14 +141,19 @@ KN_API kn_tensor *kn_randint_like_with(const kn_tensor *like, int64_t low, int64
  * The results have the shape, dtype and device of the parameters; nothing is recorded. */
 
 /* torch.normal: mean and std are broadcast against each other / torch.bernoulli: 1 with probability p, else 0 /
- * torch.poisson: counts with these rates, 0 or more (a NaN for others). */
+ * torch.poisson: counts with these rates, 0 or more (a NaN for others) / torch.binomial: the successes of `count` trials
+ * with probability `prob`, of equal dtypes, broadcast. */
 KN_API kn_tensor *kn_normal_with(kn_tensor *mean, kn_tensor *std, const kn_random_params *params);
 KN_API kn_tensor *kn_bernoulli_with(kn_tensor *p, const kn_random_params *params);
 KN_API kn_tensor *kn_poisson_with(kn_tensor *rates, const kn_random_params *params);
+KN_API kn_tensor *kn_binomial_with(kn_tensor *count, kn_tensor *prob, const kn_random_params *params);
 #define kn_normal(mean, std, ...)                                                                                      \
     KN_CALL(kn_normal_with(mean, std, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
 #define kn_bernoulli(p, ...) KN_CALL(kn_bernoulli_with(p, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
 #define kn_poisson(rates, ...) KN_CALL(kn_poisson_with(rates, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
+
+#define kn_binomial(count, prob, ...)                                                                                  \
+    KN_CALL(kn_binomial_with(count, prob, &(kn_random_params){KN_RANDOM_DEFAULTS, __VA_ARGS__}))
 
 typedef struct kn_multinomial_params {
     bool replacement;        /* default false */

@@ -95,6 +95,20 @@ KN_API kn_tensor *kn_cumulative_trapezoid_with(kn_tensor *y, const kn_trapezoid_
 #define kn_trapezoid(y, ...) KN_CALL(kn_trapezoid_with(y, KN_TRAPEZOID_PARAMS(__VA_ARGS__)))
 #define kn_cumulative_trapezoid(y, ...) KN_CALL(kn_cumulative_trapezoid_with(y, KN_TRAPEZOID_PARAMS(__VA_ARGS__)))
 
+/* The derivative along a dimension of values at places `spacing` apart, or at `places` [n]: by the parabola through each
+ * element and its neighbours, at the ends by a line (edge_order 1) or a parabola (2). Floating dtypes. torch.gradient,
+ * which takes several dimensions, is one call for each. */
+typedef struct kn_gradient_params {
+    int dim;           /* default -1 */
+    double spacing;    /* default 1 */
+    kn_tensor *places; /* default NULL */
+    int edge_order;    /* default 1 */
+} kn_gradient_params;
+#define KN_GRADIENT_DEFAULTS .dim = -1, .spacing = 1, .edge_order = 1
+KN_API kn_gradient_params kn_gradient_params_init(void);
+KN_API kn_tensor *kn_gradient_with(kn_tensor *x, const kn_gradient_params *params);
+#define kn_gradient(x, ...) KN_CALL(kn_gradient_with(x, &(kn_gradient_params){KN_GRADIENT_DEFAULTS, __VA_ARGS__}))
+
 /* The following take floating dtypes. */
 
 /* Variance and standard deviation: the sum of squared deviations divided by max(n - correction, 0); kn_var and kn_std

@@ -59,6 +59,8 @@ KN_API kn_tensor *kn_broadcast_to(kn_tensor *x, int ndim, const int64_t *shape);
 KN_API kn_tensor *kn_expand_as(kn_tensor *x, const kn_tensor *other);
 KN_API kn_tensor *kn_view_as(kn_tensor *x, const kn_tensor *other);
 KN_API kn_tensor *kn_ravel(kn_tensor *x);
+/* The sum over the dimensions along which x was broadcast from this shape: kn_expand's reverse. */
+KN_API kn_tensor *kn_sum_to_size(kn_tensor *x, int ndim, const int64_t *shape);
 /* Dimension `dim` as several, of which one size may be -1: kn_unflatten(x, 1, KN_SHAPE(3, -1)). */
 KN_API kn_tensor *kn_unflatten(kn_tensor *x, int dim, int ndim, const int64_t *sizes);
 /* With dimensions of size 1 in front; kn_atleast_3d adds the third one at the end. */

@@ -201,6 +201,23 @@ KN_API kn_tensor *kn_histc_with(kn_tensor *x, const kn_histc_params *params);
     &(kn_histc_params) { KN_HISTC_DEFAULTS, __VA_ARGS__ }
 #define kn_histc(x, ...) KN_CALL(kn_histc_with(x, KN_HISTC_PARAMS(__VA_ARGS__)))
 
+typedef struct kn_histogram_params {
+    int64_t bins;      /* default 100 */
+    double min, max;   /* default 0 and 0: the least and the largest element, for which the call waits */
+    kn_tensor *edges;  /* [bins + 1], ascending, instead of these; default NULL */
+    kn_tensor *weight; /* of x's shape and dtype; default NULL: 1 each */
+    bool density;      /* default false; true: the integral over all intervals is 1 */
+} kn_histogram_params;
+#define KN_HISTOGRAM_DEFAULTS .bins = 100
+KN_API kn_histogram_params kn_histogram_params_init(void);
+
+/* torch.histogram: how many elements of x, float32 or float64, are in each interval between two edges, the last one
+ * with its end, of x's dtype; `bin_edges`, if not NULL: the edges. Not differentiable. */
+KN_API kn_tensor *kn_histogram_with(kn_tensor *x, kn_tensor **bin_edges, const kn_histogram_params *params);
+#define KN_HISTOGRAM_PARAMS(...)                                                                                       \
+    &(kn_histogram_params) { KN_HISTOGRAM_DEFAULTS, __VA_ARGS__ }
+#define kn_histogram(x, bin_edges, ...) KN_CALL(kn_histogram_with(x, bin_edges, KN_HISTOGRAM_PARAMS(__VA_ARGS__)))
+
 KN_END_DECLS
 
 #endif

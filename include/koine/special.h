@@ -20,6 +20,13 @@ KN_API kn_tensor *kn_lgamma(kn_tensor *x);           /* log |gamma(x)| */
 KN_API kn_tensor *kn_digamma(kn_tensor *x);          /* its derivative; NaN at negative integers */
 KN_API kn_tensor *kn_polygamma(int n, kn_tensor *x); /* the derivative of order n >= 0 of digamma */
 
+KN_API kn_tensor *kn_mvlgamma(kn_tensor *x, int p); /* of the multivariate gamma function of dimension p >= 1 */
+
+/* Of floating dtypes: the share of the gamma function's integral at a > 0 that lies below x, and above it; broadcast.
+ * As in PyTorch, without a gradient of a. */
+KN_API kn_tensor *kn_igamma(kn_tensor *a, kn_tensor *x);
+KN_API kn_tensor *kn_igammac(kn_tensor *a, kn_tensor *x);
+
 /* Modified Bessel functions of the first kind; those ending in e are scaled by exp(-|x|). */
 KN_API kn_tensor *kn_i0(kn_tensor *x);
 KN_API kn_tensor *kn_i0e(kn_tensor *x);

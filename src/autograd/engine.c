@@ -31,13 +31,18 @@ static const kn_op *sum_op;
 
 void kn_pass_set_sum(const kn_op *op) { sum_op = op; }
 
+kn_tensor *kn_gradient_sum(kn_tensor *a, kn_tensor *b)
+{
+    return kn_op_apply(sum_op, (kn_tensor *[]){a, b}, 2, NULL, NULL);
+}
+
 /* *sum += gradient, as a recorded operation. */
 static kn_status add_recorded(kn_tensor **sum, kn_tensor *gradient)
 {
     int scope = kn_scope_begin_internal();
     if (!scope)
         return KN_ERR_MEMORY;
-    kn_tensor *total = kn_retain(kn_op_apply(sum_op, (kn_tensor *[]){*sum, gradient}, 2, NULL, NULL));
+    kn_tensor *total = kn_retain(kn_gradient_sum(*sum, gradient));
     kn_scope_end(scope);
     if (!total)
         return kn_error_status();
@@ -375,6 +380,8 @@ static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node)
     enum { FEW = 8 };
     KN_TRY(kn_run_grad_hooks(node));
     keep_wanted(pass, node);
+    if (pass->num_wanted == 0)
+        KN_TRY(kn_keep_gradients(node));
     if (pass->num_wanted > 0 && node->mark != KN_MARK_ON_PATH)
         return KN_OK;
     if (!node->op) {

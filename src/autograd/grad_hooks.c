@@ -1,6 +1,7 @@
 /* autograd/grad_hooks.c - see grad_hooks.h. */
 #include "autograd/grad_hooks.h"
 
+#include "autograd/engine.h"
 #include "autograd/view.h"
 #include "tensor/scope.h"
 
@@ -34,6 +35,29 @@ kn_status kn_run_grad_hooks(kn_node *node)
             return kn_error_status() ? kn_error_status() : kn_fail(KN_ERR_STATE, "a gradient hook returned NULL");
         kn_release(*slot);
         *slot = changed;
+    }
+    return KN_OK;
+}
+
+static kn_status keep(kn_tensor *tensor, kn_tensor *gradient)
+{
+    if (!tensor->autograd->grad)
+        return kn_set_grad(tensor, gradient);
+    const int scope = kn_scope_begin_internal();
+    if (!scope)
+        return KN_ERR_MEMORY;
+    kn_tensor *sum = kn_gradient_sum(tensor->autograd->grad, gradient);
+    const kn_status status = sum ? kn_set_grad(tensor, sum) : kn_error_status();
+    kn_scope_end(scope);
+    return status;
+}
+
+kn_status kn_keep_gradients(kn_node *node)
+{
+    for (const kn_hook *hook = node->hooks; hook; hook = hook->next) {
+        kn_tensor *gradient = node->gradients[hook->output];
+        if (hook->keeper && hook->keeper->tensor && gradient)
+            KN_TRY(keep(hook->keeper->tensor, gradient));
     }
     return KN_OK;
 }

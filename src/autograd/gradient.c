@@ -167,6 +167,24 @@ kn_status kn_register_post_accumulate_grad_hook(kn_tensor *tensor, kn_post_accum
     return add_hook(status, tensor, (kn_hook){.accumulated = function, .user = user, .destroy = destroy});
 }
 
+kn_status kn_retain_grad(kn_tensor *tensor)
+{
+    KN_TRY(check_hook("kn_retain_grad", tensor, true));
+    if (kn_is_leaf(tensor) || kn_retains_grad(tensor))
+        return KN_OK;
+    kn_keeper *keeper = kn_calloc(1, sizeof *keeper);
+    if (!keeper)
+        return KN_ERR_MEMORY;
+    *keeper = (kn_keeper){.tensor = tensor};
+    atomic_init(&keeper->references, 1);
+    KN_TRY(add_hook(KN_OK, tensor, (kn_hook){.keeper = keeper, .user = keeper, .destroy = kn_keeper_release}));
+    atomic_fetch_add(&keeper->references, 1);
+    tensor->autograd->keeper = keeper;
+    return KN_OK;
+}
+
+bool kn_retains_grad(const kn_tensor *tensor) { return tensor && tensor->autograd && tensor->autograd->keeper; }
+
 /* --- printing --------------------------------------------------------------------------------- */
 
 char *kn_to_string(const kn_tensor *tensor)

@@ -89,11 +89,21 @@ struct kn_autograd *kn_autograd_of(kn_tensor *tensor)
     return tensor->autograd;
 }
 
+void kn_keeper_release(void *user)
+{
+    kn_keeper *keeper = user;
+    if (keeper && atomic_fetch_sub(&keeper->references, 1) == 1)
+        kn_free(keeper);
+}
+
 void kn_autograd_free(struct kn_autograd *autograd)
 {
     kn_node *node = autograd->node;
     if (node && node->leaf && node->leaf->autograd == autograd) /* not an alias that has the leaf's history */
         node->leaf = NULL;
+    if (autograd->keeper)
+        autograd->keeper->tensor = NULL;
+    kn_keeper_release(autograd->keeper);
     kn_node_release(autograd->node);
     kn_release(autograd->grad);
     kn_release(autograd->base);

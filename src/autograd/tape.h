@@ -13,9 +13,17 @@
 
 typedef struct kn_node kn_node;
 
+/* Links a node to a result that is to keep its gradient (kn_retain_grad), which neither owns. */
+typedef struct kn_keeper {
+    atomic_int references; /* the node's hook and the tensor */
+    kn_tensor *tensor;     /* NULL once it is freed */
+} kn_keeper;
+
+/* One of the first three is set. */
 typedef struct kn_hook {
-    kn_grad_hook function;                    /* NULL: `accumulated` is set */
+    kn_grad_hook function;
     kn_post_accumulate_grad_hook accumulated; /* of a leaf */
+    kn_keeper *keeper;
     void *user;
     void (*destroy)(void *user); /* called when the node is freed; may be NULL */
     int output;                  /* which output of the node */
@@ -73,13 +81,17 @@ struct kn_autograd {
     int output;        /* which output of `node` it is */
     unsigned version;  /* views: the storage's version when `node` was made */
     kn_node *node;     /* owned: the node that made the tensor, or its leaf node */
-    kn_tensor *grad;   /* owned; leaves only */
+    kn_tensor *grad;   /* owned; of leaves, and results with a keeper */
+    kn_keeper *keeper; /* of a result that keeps its gradient */
     kn_tensor *base;   /* owned; views: see autograd/view.h */
 };
 
 /* The tensor's autograd state, created on demand; NULL with an error. */
 struct kn_autograd *kn_autograd_of(kn_tensor *tensor);
 void kn_autograd_free(struct kn_autograd *autograd);
+
+/* NULL allowed. */
+void kn_keeper_release(void *keeper);
 
 /* Does it require gradients, as a leaf or as the result of recorded operations, including changes in place? */
 static inline bool kn_autograd_wants(const kn_tensor *tensor)

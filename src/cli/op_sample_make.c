@@ -23,7 +23,7 @@ static int read_list(int64_t *values, int most, const char *text, const char **r
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Numbers from 0.25 to 1.25; if `range` is '<' from 0 to 0.95, if '>' from 1.25 to 2.25. */
+/* Numbers from 0.25 to 1.25 (also if `range` is '!'); if it is '<' from 0 to 0.95, if '>' from 1.25 to 2.25. */
 static kn_tensor *floating(int ndim, const int64_t *shape, char range, kn_dtype dtype, bool gradients)
 {
     kn_tensor *values = kn_rand_with(ndim, shape, &(kn_tensor_options){.dtype = dtype});
@@ -43,7 +43,7 @@ static kn_tensor *input_of(const char *word, kn_dtype dtype, bool gradients)
         return floating(0, NULL, word[1], dtype, gradients);
     const int ndim = read_list(shape, KN_MAX_DIMS, word, &end);
     if (*end != ':')
-        return floating(ndim, shape, *end, dtype, gradients);
+        return floating(ndim, shape, *end, dtype, gradients && *end != '!');
     if (end[1] == 'b')
         return kn_to_dtype(kn_randint_with(0, 2, ndim, shape, NULL), KN_BOOL);
     return kn_randint_with(0, strtoll(end + 1, NULL, 10), ndim, shape, NULL);

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* One word per input: "2,3" a floating tensor of that shape, "2,3<" and "2,3>" with elements below and above 1, "5:4"
- * five indices below 4, "2,3:b" conditions, "-" omitted, "." a 0-dimensional floating tensor. Parameters as
- * "name=value", lists as "dims=1,0". Operators not listed have inputs of [2, 3] and default parameters. */
+/* One word per input: "2,3" a floating tensor of that shape, "2,3<" and "2,3>" with elements below and above 1, "2,3!"
+ * without a gradient, "5:4" five indices below 4, "2,3:b" conditions, "-" omitted, "." a 0-dimensional floating tensor.
+ * Parameters as "name=value", lists as "dims=1,0". Operators not listed have inputs of [2, 3] and default parameters. */
 static const kn_op_sample_row samples[] = {
     {"acos", "2,3<", NULL},
     {"acosh", "2,3>", NULL},
@@ -66,12 +66,14 @@ static const kn_op_sample_row samples[] = {
     {"cat", "2,3 1,3 2,3", NULL},
     {"cdist", "3,4 2,4", "p=3"},
     {"cholesky_inverse", "3,3", NULL},
+    {"combinations", "4", NULL},
     {"conv1d", "1,2,6 3,2,3 3", "padding=1"},
     {"conv1d_backward", "1,3,6 1,2,6 3,2,3 3", "padding=1"},
     {"conv2d", "1,2,4,4 3,2,3,3 3", "padding=1"},
     {"conv2d_backward", "1,3,4,4 1,2,4,4 3,2,3,3 3", "padding=1"},
     {"conv3d", "1,1,3,3,3 2,1,2,2,2 2", "padding=1"},
     {"conv3d_backward", "1,2,4,4,4 1,1,3,3,3 2,1,2,2,2 2", "padding=1"},
+    {"conv_tbc", "5,2,3 2,3,4 4", "pad=1"},
     {"conv_transpose1d", "1,2,4 2,3,3 3", "stride=2"},
     {"conv_transpose1d_backward", "1,3,9 1,2,4 2,3,3 3", "stride=2"},
     {"conv_transpose2d", "1,2,3,3 2,1,2,2 1", "stride=2"},
@@ -107,6 +109,7 @@ static const kn_op_sample_row samples[] = {
     {"gcd", "2,3:9 2,3:9", NULL},
     {"ger", "2 3", NULL},
     {"glu", "2,4", NULL},
+    {"gradient", "2,5", "spacing=0.5"},
     {"grid_sample", "1,2,3,4 1,2,2,2", NULL},
     {"grid_sample_backward", "1,2,2,2 1,2,3,4 1,2,2,2", NULL},
     {"group_norm", "2,4,3 4 4", "num_groups=2"},
@@ -116,6 +119,8 @@ static const kn_op_sample_row samples[] = {
     {"hinge_embedding_loss_backward", ". 2,3 2,3", NULL},
     {"huber_loss", "2,3 2,3", NULL},
     {"huber_loss_backward", ". 2,3 2,3", NULL},
+    {"igamma", "2,3! 2,3", NULL},
+    {"igammac", "2,3! 2,3", NULL},
     {"index", "4,3,2 5:4 5:2", "dims=0,2"},
     {"index_add", "4,3 5:4 5,3", NULL},
     {"index_add_", "4,3 5:4 5,3", NULL},
@@ -143,9 +148,11 @@ static const kn_op_sample_row samples[] = {
     {"linalg_cholesky_ex", "3,1,1>", NULL},
     {"linalg_det", "2,3,3", NULL},
     {"linalg_eigh", "3,3", NULL},
+    {"linalg_householder_product", "4,2 2", NULL},
     {"linalg_lu_factor", "2,3,3", NULL},
     {"linalg_lu_factor_ex", "2,3,3", NULL},
     {"linalg_matrix_exp", "3,3", NULL},
+    {"linalg_norm", "3,3", "kind=fro"},
     {"linalg_slogdet", "2,3,3", NULL},
     {"linalg_solve", "3,3 3,2", NULL},
     {"linalg_solve_ex", "3,3 3,2", NULL},
@@ -188,6 +195,7 @@ static const kn_op_sample_row samples[] = {
     {"multilabel_margin_loss", "2,3 2,3:3", NULL},
     {"multilabel_soft_margin_loss", "2,3 2,3:b", NULL},
     {"mv", "2,3 3", NULL},
+    {"mvlgamma", "2,3>", "p=2"},
     {"nanmean_backward", "1,1 2,3", "dims=0,1 keepdim=1"},
     {"nanmedian_dim_backward", "2 2,3 2:3", "dim=1"},
     {"nanquantile", "2,3 2", "dim=1"},
@@ -249,6 +257,7 @@ static const kn_op_sample_row samples[] = {
     {"triu", "3,4", "diagonal=1"},
     {"unfold", "1,2,4,4", "kernel_size=2"},
     {"unfold_backward", "1,8,9 1,2,4,4", "kernel_size=2"},
+    {"vander", "3", "n=3"},
     {"var_backward", "1,1 2,3", "dims=0,1 keepdim=1"},
     {"vdot", "3 3", NULL},
     {"view_dtype", "2,8", "dtype=float64"},

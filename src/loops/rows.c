@@ -83,6 +83,13 @@ static kn_rows_walk walk_of(const kn_rows_problem *p, kn_chunks chunks, const kn
     return !limits->is_cpu && chunks.length <= FEW_ROWS ? KN_DOWN_FEW_ROWS : KN_DOWN_COLUMNS;
 }
 
+/* On a CPU device the lanes are columns, or rows or a row's chunks if there are enough for the work per vector. */
+static uint8_t scan_width(const kn_rows_problem *p, kn_chunks chunks, const kn_limits *limits)
+{
+    const int64_t lanes = p->inner > 1 ? 16 : chunks.count > 1 ? chunks.count : p->outer;
+    return limits->is_cpu && lanes >= 4 ? 16 : 1;
+}
+
 static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_chunks chunks, const kn_limits *limits)
 {
     kn_rows_form form;
@@ -90,7 +97,7 @@ static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_ch
     form.stage = (uint8_t)stage;
     form.walk = (uint8_t)walk_of(p, chunks, limits);
     form.compute = (uint8_t)p->compute;
-    form.width = stage == KN_ROWS_SCAN               ? (limits->is_cpu && p->inner > 1 ? 16 : 1)
+    form.width = stage == KN_ROWS_SCAN               ? scan_width(p, chunks, limits)
                  : limits->is_cpu                    ? 16
                  : stage == KN_ROWS_MAP              ? 1
                  : p->inner > 1 && p->inner % 4 == 0 ? 4

@@ -318,6 +318,8 @@ void kn_rows_write_functions(const rows_writer *w, rows_width v)
     if (w->form->stage == KN_ROWS_MAP)
         kn_rows_write_map(w, v);
     kn_rows_write_put(w, v);
+    if (scans_in_tiles(w))
+        kn_rows_write_tiles(w, v);
     kn_rows_write_end_of_types(w);
 }
 

@@ -57,17 +57,23 @@ static void write_store(const rows_writer *w, int i)
                        kn_store_kind(w->form->compute, o->dtype), kn_dtype_cl(o->dtype), i);
 }
 
+/* Declares kn_value, the value of output i. */
+static void write_value(const rows_writer *w, rows_width v, int i)
+{
+    if (w->outputs[i].is_place)
+        kn_text_format(w->out, "{ const kn_place%s kn_value = ", v.suffix);
+    else
+        kn_text_append(w->out, "{ const T kn_value = ");
+    kn_text_format(w->out, "%.*s; ", w->outputs[i].length, w->outputs[i].value);
+}
+
 /* The results of a row, or a total. */
 static void write_values(const rows_writer *w, rows_width v, rows_target target)
 {
     for (int i = 0; i < w->num_outputs; i++) {
         if (w->outputs[i].target != target)
             continue;
-        if (w->outputs[i].is_place)
-            kn_text_format(w->out, "{ const kn_place%s kn_value = %.*s; ", v.suffix, w->outputs[i].length,
-                           w->outputs[i].value);
-        else
-            kn_text_format(w->out, "{ const T kn_value = %.*s; ", w->outputs[i].length, w->outputs[i].value);
+        write_value(w, v, i);
         if (v.width == 1)
             write_store(w, i);
         else
@@ -115,4 +121,44 @@ void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts)
     kn_text_append(w->out, counts ? "kn_first, kn_from, kn_apart" : "kn_first, kn_from, 1");
     kn_rows_write_targets(w, OF_ROW, false);
     kn_text_append(w->out, ")\n");
+}
+
+/* Places are kept as elements, which have the same size. */
+void kn_rows_write_tiles(const rows_writer *w, rows_width v)
+{
+    const char *as = "KN_JOIN(as_, KN_VECTOR_OF(KN_ELEMENT, 16))";
+    kn_text_format(w->out,
+                   "#define KN_ROW(kn_at, kn_count) kn_part0(x->in0, kn_at, 1, kn_count, kn_count)\n"
+                   "#define KN_RESULTS %d\n"
+                   "KN_INLINE void kn_results(const kn_state%s *kn_s, const kn_fixed%s *kn_f, T kn_tiles[][16], "
+                   "const int kn_column) { ",
+                   w->num_outputs, v.suffix, v.suffix);
+    kn_rows_write_fields(w, v, 0);
+    kn_rows_write_fixed_locals(w, 1);
+    for (int i = 0; i < w->num_outputs; i++) {
+        write_value(w, v, i);
+        kn_text_format(w->out, "kn_tiles[%d][kn_column] = %s(kn_value); } ", i, as);
+    }
+    kn_text_append(w->out, "}\nKN_INLINE void kn_put_row(T kn_tiles[][16], const int kn_row, const long kn_to, "
+                           "const long kn_count");
+    kn_rows_write_targets(w, OF_ROW, true);
+    kn_text_append(w->out, ") { const long kn_first = 0; (void)kn_first; ");
+    for (int i = 0; i < w->num_outputs; i++) {
+        kn_text_format(w->out,
+                       w->outputs[i].is_place ? "{ const kn_place%s kn_value = KN_JOIN(as_, C)"
+                                              : "{ const T%s kn_value = ",
+                       w->outputs[i].is_place ? v.suffix : "");
+        kn_text_format(w->out, "(kn_tiles[%d][kn_row]); ", i);
+        write_vector_store(w, i, v.width);
+        kn_text_append(w->out, "} ");
+    }
+    kn_text_append(
+        w->out,
+        "}\n#define KN_PUT_ROW(kn_tiles, kn_row, kn_to, kn_count) kn_put_row(kn_tiles, kn_row, kn_to, kn_count");
+    kn_rows_write_targets(w, OF_ROW, false);
+    kn_text_append(w->out, ")\n#define KN_TARGETS ");
+    kn_rows_write_targets(w, OF_ROW, true);
+    kn_text_append(w->out, "\n#define KN_TARGETS_OF_KERNEL ");
+    kn_rows_write_targets(w, OF_ROW, false);
+    kn_text_append(w->out, "\n");
 }

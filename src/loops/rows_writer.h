@@ -69,6 +69,11 @@ static inline bool finds_places(const rows_writer *w) { return w->place[0] && w-
 
 static inline bool scans_places(const rows_writer *w) { return w->place[0] && w->form->stage == KN_ROWS_SCAN; }
 
+static inline bool scans_in_tiles(const rows_writer *w)
+{
+    return w->form->stage == KN_ROWS_SCAN && w->form->walk == KN_ALONG_ROWS && w->form->width > 1;
+}
+
 static inline bool has_total(const rows_writer *w) { return w->num_all_passes > w->num_passes; }
 
 /* Is it loaded by kn_load, for each index? */
@@ -130,6 +135,9 @@ void kn_rows_write_targets(const rows_writer *w, rows_target target, bool declar
 void kn_rows_write_put(const rows_writer *w, rows_width v);
 void kn_rows_write_put_total(const rows_writer *w, rows_width v);
 void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts);
+
+/* What cl/rows/scan_tiles.clh needs: the results at one place of 16 rows as a column of tiles, and their rows' stores. */
+void kn_rows_write_tiles(const rows_writer *w, rows_width v);
 
 /* --- rows_frame.c ------------------------------------------------------------------------------------------------- */
 

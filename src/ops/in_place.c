@@ -178,6 +178,8 @@ kn_tensor *kn_polygamma_(int n, kn_tensor *x)
     return kn_invoke(&forms[FORM_polygamma], &(kn_scalar_args){{kn_scalar_int(n)}}, x);
 }
 
+kn_tensor *kn_mvlgamma_(kn_tensor *x, int p) { return kn_invoke(&forms[FORM_mvlgamma], &(kn_mvlgamma_args){p}, x); }
+
 kn_tensor *kn_div_mode_(kn_tensor *a, kn_tensor *b, kn_rounding rounding_mode)
 {
     return kn_invoke(&forms[FORM_div_mode], &(kn_rounding_args){rounding_mode}, a, b);

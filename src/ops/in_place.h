@@ -78,6 +78,8 @@
     X(heaviside, TWO, DIRECT) \
     X(hypot, TWO, DIRECT) \
     X(i0, ONE, DIRECT) \
+    X(igamma, TWO, DIRECT) \
+    X(igammac, TWO, DIRECT) \
     X(index_reduce, OTHER, STORED) \
     X(lcm, TWO, DIRECT) \
     X(ldexp, TWO, STORED) \
@@ -101,6 +103,7 @@
     X(mish, ONE, DIRECT) \
     X(mul, TWO, DIRECT) \
     X(mul_scalar, NUMBER, DIRECT) \
+    X(mvlgamma, OTHER, STORED) \
     X(nan_to_num, PARAMS, STORED) \
     X(ne, TWO, DIRECT) \
     X(ne_scalar, NUMBER, DIRECT) \

@@ -232,6 +232,42 @@ TENSOR_TEST(test_hooks)
     CHECK_ERROR(KN_ERR_STATE, "does not require gradients");
 }
 
+TENSOR_TEST(test_results_that_keep_their_gradient)
+{
+    kn_tensor *x = leaf(3), *y = kn_mul_scalar(x, 2), *z = kn_square(y), *slope;
+    assert_false(kn_retains_grad(y));
+    CHECK_OK(kn_retain_grad(y));
+    CHECK_OK(kn_retain_grad(y)); /* once is enough */
+    CHECK_OK(kn_retain_grad(x));
+    assert_true(kn_retains_grad(y) && !kn_retains_grad(x) && !kn_retains_grad(z));
+    hook_log twice = {0, 2};
+    CHECK_OK(kn_register_hook(y, scale_hook, &twice)); /* what it makes of the gradient is kept */
+    kn_tensor *sum = kn_sum(z);
+    CHECK_OK(kn_autograd_grad(&sum, 1, &x, 1, &slope, .retain_graph = true));
+    assert_null(kn_grad(y)); /* kn_autograd_grad changes no gradient */
+    CHECK_OK(kn_backward_with(sum, NULL, true));
+    CHECK_VALUES(kn_grad(y), 2 * 2 * 6, 2 * 2 * 6);
+    CHECK_VALUES(kn_grad(x), 2 * 2 * 2 * 6, 2 * 2 * 2 * 6);
+    assert_null(kn_grad(z));
+    CHECK_OK(kn_backward(sum)); /* adds */
+    CHECK_VALUES(kn_grad(y), 2 * 2 * 2 * 6, 2 * 2 * 2 * 6);
+    assert_int_equal(kn_retain_grad(kn_detach(y)), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "kn_retain_grad: the tensor does not require gradients");
+}
+
+/* The result that keeps its gradient may be freed before the backward pass, and after it. */
+static void test_dead_result(void **state)
+{
+    (void)state;
+    kn_tensor *x = leaf(3), *y = kn_mul_scalar(x, 2), *loss = kn_sum(y);
+    CHECK_OK(kn_retain_grad(y));
+    kn_release(y);
+    CHECK_OK(kn_backward(loss));
+    CHECK_VALUES(kn_grad(x), 2, 2);
+    kn_release(loss);
+    kn_release(x);
+}
+
 TENSOR_TEST(test_failing_hook)
 {
     kn_tensor *x = leaf(3);
@@ -271,6 +307,8 @@ int main(void)
         TEST(test_in_place_through_a_view),
         TEST(test_in_place_where_it_is_harmless),
         TEST(test_hooks),
+        TEST(test_results_that_keep_their_gradient),
+        TEST(test_dead_result),
         TEST(test_failing_hook),
         TEST(test_dead_leaf),
     };

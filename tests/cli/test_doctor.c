@@ -80,9 +80,28 @@ static void a_driver_without_an_icd_file(void **state)
 
     root = machine("with-icd");
     put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-opencl.so.1", "");
+    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-nvvm.so.4", "");
+    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-ptxjitcompiler.so.1", "");
     put_file(root, "etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1");
     r = examine(root);
     assert_status(r, 0);
+    assert_lacks(r.output, "compiles kernels with");
+    run_free(&r);
+}
+
+/* As in containers: the driver without the libraries that it compiles with. */
+static void a_driver_without_its_compiler(void **state)
+{
+    (void)state;
+    const char *root = machine("no-compiler");
+    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-opencl.so.1", "");
+    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-ptxjitcompiler.so.1", "");
+    put_file(root, "etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1");
+    run_result r = examine(root);
+    assert_status(r, 0);
+    assert_contains(r.output, "compiles kernels with libnvidia-nvvm.so.4");
+    assert_contains(r.output, "NVIDIA_DRIVER_CAPABILITIES=compute,utility");
+    assert_lacks(r.output, "libnvidia-ptxjitcompiler.so.1");
     run_free(&r);
 }
 
@@ -287,6 +306,7 @@ int main(void)
         cmocka_unit_test(no_platform),
         cmocka_unit_test(no_vendors_folder),
         cmocka_unit_test(a_driver_without_an_icd_file),
+        cmocka_unit_test(a_driver_without_its_compiler),
         cmocka_unit_test(an_icd_file_without_its_driver),
         cmocka_unit_test(a_driver_that_does_not_load),
         cmocka_unit_test(a_node_without_permission),

@@ -35,14 +35,22 @@ class Argument:
 
 class Case:
     """Inputs (Arguments or None), Koine's parameters, and the same in PyTorch: function(*tensors). `tolerance`: the
-    relative error of PyTorch's results where it is larger than that of rounding."""
+    relative error of PyTorch's results where it is larger than that of rounding. `twice`: whether second gradients may
+    be compared. `scale`: the size of the terms whose sums are gradients, of which rounding is a part."""
 
-    def __init__(self, inputs, params=None, function=None, tolerance=0):
+    def __init__(self, inputs, params=None, function=None, tolerance=0, twice=True, scale=1):
         self.inputs, self.params, self.function, self.tolerance = list(inputs), params or {}, function, tolerance
+        self.twice, self.scale = twice, scale
 
     def __str__(self):
         words = [str(x) if x is not None else "none" for x in self.inputs]
         return ", ".join(words + [f"{name}={value}" for name, value in self.params.items()])
+
+
+def without_gradient_of_nan(x):
+    """For activations of which PyTorch gives another gradient where x is NaN in vectors than in single elements."""
+    x.wants_grad = x.wants_grad and not x.base.isnan().any()
+    return x
 
 
 class Draw:

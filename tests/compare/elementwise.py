@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from cases import cases
-from draw import Case
+from draw import Case, without_gradient_of_nan
 from pointwise import number, torch_function
 
 
@@ -14,16 +14,30 @@ def named(d, x, function=None, tolerance=0, **params):
     return Case([x], params, lambda t: function(t, **params), tolerance)
 
 
-@cases("mish", "selu", "ceil", "floor", "trunc", "frac", "sgn", "signbit", "isnan", "isinf", "isfinite", "isposinf",
+@cases("ceil", "floor", "trunc", "frac", "sgn", "signbit", "isnan", "isinf", "isfinite", "isposinf",
        "isneginf", "logical_not", "bitwise_not", "erfinv", "deg2rad", "rad2deg", "entr")
 def plain(d):
     return Case([d.tensor()], function=torch_function(d.name))
 
 
+@cases("mish", "softsign")
+def with_slopes_at_infinity(d):
+    """PyTorch's gradient of an infinity is NaN, from infinity times 0; here it is the slope there."""
+    x = d.tensor()
+    x.wants_grad = x.wants_grad and not x.base.isinf().any()
+    return Case([x], function=torch_function(d.name))
+
+
+@cases("selu")
+def selu(d):
+    return Case([without_gradient_of_nan(d.tensor())], function=F.selu)
+
+
 @cases("i0", "i0e", "i1", "i1e", "ndtr", "log_ndtr", "sinc", "lgamma", "digamma")
 def special(d):
-    low = 0.25 if d.name in ("lgamma", "digamma") else -3
-    return Case([d.tensor(low=low, special=False)], function=torch_function(d.name), tolerance=1e-5)
+    x = d.tensor(low=0.25 if d.name in ("lgamma", "digamma") else -3, special=False)
+    # PyTorch's second derivative of sinc at 0 is 0 or NaN.
+    return Case([x], function=torch_function(d.name), tolerance=1e-5, twice=d.name != "sinc" or bool(x.base.all()))
 
 
 @cases("ndtri")
@@ -44,7 +58,7 @@ def polygamma(d):
 
 @cases("elu", "celu")
 def elu(d):
-    return named(d, d.floats(), alpha=d.one_of(0.5, 1.0, 2.0))
+    return named(d, without_gradient_of_nan(d.floats()), alpha=d.one_of(0.5, 1.0, 2.0))
 
 
 @cases("leaky_relu")
@@ -59,7 +73,7 @@ def softplus(d):
 
 @cases("hardshrink", "softshrink")
 def shrink(d):
-    return named(d, d.floats(), lambd=d.one_of(0.0, 0.5, 1.25))
+    return named(d, without_gradient_of_nan(d.floats()), lambd=d.one_of(0.0, 0.5, 1.25))
 
 
 @cases("gelu")
@@ -82,7 +96,8 @@ def rrelu(d):
 def prelu(d):
     x = d.floats(least=1)
     channels = x.shape[1] if x.ndim > 1 and d.chance(0.5) else 1
-    return Case([x, d.like(x, (channels,), special=False)], function=F.prelu)
+    # PyTorch's second gradient at 0 is that of positive numbers, its first that of negative ones.
+    return Case([x, d.like(x, (channels,), special=False)], function=F.prelu, twice=bool(x.base.all()))
 
 
 @cases("glu")
@@ -127,7 +142,9 @@ def nan_to_num(d):
        "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")
 def binary(d):
     a = d.tensor(special=False)
-    return Case([a, d.like(a, d.broadcasting(a.shape), special=False)], function=torch_function(d.name))
+    # PyTorch's second derivative of copysign at 0 is NaN.
+    return Case([a, d.like(a, d.broadcasting(a.shape), special=False)], function=torch_function(d.name),
+                twice=d.name != "copysign" or bool(a.base.all()))
 
 
 @cases("nextafter", "heaviside")
@@ -158,7 +175,7 @@ def division(d):
 
 @cases("div_mode")
 def div_mode(d):
-    a = d.tensor(dtype=d.one_of(torch.float32, torch.float64, torch.int64, torch.int32), special=False)
+    a = d.tensor(special=False)
     b = d.like(a, d.broadcasting(a.shape), low=1, special=False)
     mode = d.one_of("none", "trunc", "floor")
     return Case([a, b], {"rounding_mode": mode}, lambda x, y: torch.div(x, y, rounding_mode=None if mode == "none" else mode))
@@ -240,3 +257,21 @@ def whole_number(d):
     value = d.integer(1, 3)
     function = getattr(torch, d.name.replace("_scalar", ""))
     return Case([x], {"value": value}, lambda t: function(t, value))
+
+
+@cases("igamma", "igammac")
+def igamma(d):
+    a = d.tensor(dtype=d.one_of(torch.float32, torch.float64), low=0.25, high=12, special=False, grad=False)
+    return Case([a, d.like(a, d.broadcasting(a.shape), low=0.25, high=12, special=False)],
+                function=torch_function(d.name), tolerance=1e-5)
+
+
+@cases("mvlgamma")
+def mvlgamma(d):
+    p = d.integer(1, 3)
+    return Case([d.tensor(low=2, high=5, special=False)], {"p": p}, lambda t: torch.mvlgamma(t, p), 1e-5)
+
+
+@cases("frexp")
+def frexp(d):
+    return Case([d.floats()], function=lambda t: torch.frexp(t)[0])

@@ -214,4 +214,5 @@ def embedding(d):
 
     def function(t, i):
         return torch.nn.functional.embedding(wide(i), t, padding if padding >= 0 else None, scale_grad_by_freq=scaled)
-    return Case([weight, index], params, function)
+    # PyTorch's second gradient is not scaled.
+    return Case([weight, index], params, function, twice=not scaled)

@@ -81,13 +81,17 @@ def classes(d):
     weight = d.like(x, (c,), low=0.2, high=2, grad=False, special=False) if d.chance(0.4) else None
     reduction, ignored = d.one_of(*REDUCTIONS), d.one_of(-100, 0)
     params = {"reduction": reduction, "ignore_index": ignored}
+    # Where all are ignored, the mean is NaN and its gradient 0; in PyTorch, that of the gradient is NaN.
+    some = reduction != "mean" or bool((target.view() != ignored).any())
     if d.name == "nll_loss":
         return Case([x, target, weight], params,
-                    lambda t, y, w: F.nll_loss(t, y, w, ignore_index=ignored, reduction=reduction))
+                    # PyTorch has no gradient of permuted images.
+                    lambda t, y, w: F.nll_loss(t.contiguous(), y, w, ignore_index=ignored, reduction=reduction),
+                    twice=some)
     params["label_smoothing"] = smoothing = d.one_of(0.0, 0.1)
     return Case([x, target, weight], params,
                 lambda t, y, w: F.cross_entropy(t, y, w, ignore_index=ignored, reduction=reduction,
-                                                label_smoothing=smoothing))
+                                                label_smoothing=smoothing), twice=some)
 
 
 @cases("mse_loss")
@@ -106,3 +110,12 @@ def with_logits(d):
     positive = d.like(x, x.shape[-1:], low=0.1, high=2, grad=False, special=False) if d.chance(0.4) else None
     return Case([x, target, weight, positive], {"reduction": reduction},
                 lambda t, y, w, p: F.binary_cross_entropy_with_logits(t, y, w, reduction=reduction, pos_weight=p))
+
+
+@cases("conv_tbc")
+def conv_tbc(d):
+    c, k, pad = d.integer(1, 4), d.integer(1, 4), d.integer(0, 2)
+    x = d.tensor((d.integer(3, 7), d.integer(1, 3), c), d.one_of(torch.float32, torch.float64), special=False, layout=False)
+    bias = d.like(x, (k,), special=False, layout=False)
+    return Case([x, d.like(x, (d.integer(1, 3), c, k), special=False, layout=False), bias], {"pad": pad},
+                lambda t, w, b: torch.conv_tbc(t, w, b, pad))

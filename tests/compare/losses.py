@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 from cases import cases
 from draw import Case
+from rows import steepness
 
 
 def reduction(d):
@@ -33,7 +34,8 @@ def of_targets(d):
     if d.name == "multilabel_soft_margin_loss" and shape[-1] == 0:
         shape = shape[:-1] + (3,)
     low, high = (0.05, 0.95) if d.name == "binary_cross_entropy" else (-3, 3)
-    x = d.floats(shape=shape, low=low, high=high, special=False)
+    # Without ties, of which some are 0 and 1: there PyTorch divides by 1e-12 in float32.
+    x = d.floats(shape=shape, low=low, high=high, special=False, ties=d.name != "binary_cross_entropy")
     y = d.like(x, x.shape, low=0.1, high=0.9, grad=False, special=False)
     params = {"reduction": reduction(d)}
     if d.name == "kl_div":
@@ -42,7 +44,8 @@ def of_targets(d):
         params["full"] = d.chance(0.5)
     if d.name == "hinge_embedding_loss":
         params["margin"] = 0.75
-    return Case([x, y], params, lambda a, b: getattr(F, d.name)(a, b, **params), tolerance=halves(x))
+    # PyTorch adds 1e-12 to probabilities in the second gradient of binary_cross_entropy.
+    return Case([x, y], params, lambda a, b: getattr(F, d.name)(a, b, **params), tolerance=max(halves(x), 1e-9))
 
 
 @cases("gaussian_nll_loss")
@@ -113,8 +116,10 @@ def normalisation(d):
         return Case([x, weight], {"shape": normalized, "eps": 1e-5}, lambda t, w: F.rms_norm(t, normalized, w, 1e-5), tolerance=halves(x))
     bias = d.like(x, normalized, special=False) if weight and d.chance(0.7) else None
     if instances:
-        return Case([x, weight, bias], {}, lambda t, w, b: F.instance_norm(t, weight=w, bias=b), tolerance=halves(x))
-    return Case([x, weight, bias], {"num_groups": groups}, lambda t, w, b: F.group_norm(t, groups, w, b), tolerance=halves(x))
+        return Case([x, weight, bias], {}, lambda t, w, b: F.instance_norm(t, weight=w, bias=b), tolerance=halves(x),
+                    scale=steepness(x, tuple(range(2, x.ndim))))
+    return Case([x, weight, bias], {"num_groups": groups}, lambda t, w, b: F.group_norm(t, groups, w, b), tolerance=halves(x),
+                scale=steepness(x, tuple(range(2, x.ndim))))
 
 
 @cases("normalize", "softmin")

@@ -34,6 +34,10 @@ class Ints(ctypes.Structure):
     _fields_ = [("count", INT), ("values", I64T * MOST_DIMS)]
 
 
+class GradParams(ctypes.Structure):
+    _fields_ = [("grad_outputs", VOID), ("retain_graph", BOOL), ("create_graph", BOOL), ("allow_unused", BOOL)]
+
+
 class Operator:
     """A descriptor."""
 
@@ -42,6 +46,7 @@ class Operator:
         info = lib.kn_op_describe(self.address)
         self.name, self.num_outputs, self.params_size = info.name.decode(), info.num_outputs, info.params_size
         self.is_differentiable, self.in_place = info.is_differentiable, info.in_place
+        self.is_twice_differentiable = info.is_twice_differentiable
         self.inputs = [lib.kn_op_input_at(self.address, i) for i in range(info.num_inputs)]
         self.params = {}
         for i in range(info.num_params):
@@ -129,3 +134,10 @@ class Library(Koine):
         self.lib.kn_grad.restype = VOID
         found = self.lib.kn_grad(VOID(leaf))
         return self.to_torch(found) if found else None
+
+    def gradients(self, outputs, inputs, create_graph=False):
+        """Of a sum of the outputs; None for an input that it does not depend on."""
+        found = (VOID * len(inputs))()
+        self.do("kn_autograd_grad_with", (VOID * len(outputs))(*outputs), len(outputs), (VOID * len(inputs))(*inputs),
+                len(inputs), found, ctypes.byref(GradParams(None, create_graph, create_graph, True)))
+        return list(found)

@@ -36,8 +36,12 @@ def spread(d):
     x = d.floats(special=False)
     dims, keepdim, correction = d.dims(x), d.chance(0.5), d.one_of(0, 1)
     function = getattr(torch, d.name)
+    # Of one element with a correction PyTorch's gradient, infinity or NaN, is a constant; its second one of std, NaN
+    # where std is 0.
+    count = torch.Size(x.shape[i] for i in dims or range(x.ndim)).numel()
+    count = 0 if d.name == "std" and (x.view().double().std(dims or None, correction=0) == 0).any() else count
     return Case([x], {"dims": dims, "keepdim": keepdim, "correction": correction},
-                lambda t: function(t, dims or None, correction=correction, keepdim=keepdim))
+                lambda t: function(t, dims or None, correction=correction, keepdim=keepdim), twice=count > correction)
 
 
 @cases("norm")
@@ -70,32 +74,43 @@ def softmax(d):
     return Case([x], {"dim": dim}, lambda t: getattr(F, d.name)(t, dim))
 
 
+def steepness(x, dims):
+    """The largest derivative of (x - mean) / sqrt(variance + 1e-5): 316 of equal elements, of whose gradients, which are
+    0, it scales the rounding. With weights of up to 3."""
+    variance = x.view().double().var(dims, correction=0) if 0 not in x.shape else torch.ones(1)
+    return 3 / (variance.min().item() + 1e-5) ** 0.5
+
+
 @cases("layer_norm")
 def layer_norm(d):
     x = d.floats(least=1, special=False, layout="distinct")
     shape = x.shape[d.integer(0, x.ndim - 1):]
     weight = d.like(x, shape, special=False) if d.chance(0.7) else None
     bias = d.like(x, shape, special=False) if weight and d.chance(0.7) else None
-    return Case([x, weight, bias], {"shape": shape}, lambda t, w, b: F.layer_norm(t, shape, w, b))
+    return Case([x, weight, bias], {"shape": shape}, lambda t, w, b: F.layer_norm(t, shape, w, b),
+                scale=steepness(x, tuple(range(-len(shape), 0))))
 
 
 @cases("batch_norm")
 def batch_norm(d):
-    x = d.floats(shape=d.shape(2, 5), special=False, layout="distinct")
+    """Trained, PyTorch's kernel fails without channels; evaluated, its gradient ignores the weight's strides."""
+    training, shape = d.chance(0.5), d.shape(2, 5)
+    x = d.floats(shape=(shape[0], max(shape[1], 1)) + shape[2:], special=False, layout="distinct")
     channels = (x.shape[1],)
-    training = d.chance(0.5)
     mean = d.like(x, channels, grad=False, special=False, layout=False)
     var = d.like(x, channels, low=0.5, high=2, grad=False, special=False, layout=False)
     weight = d.like(x, channels, special=False) if d.chance(0.7) else None
     bias = d.like(x, channels, special=False) if weight and d.chance(0.7) else None
     return Case([x, weight, bias, mean, var], {"training": training},
-                lambda t, w, b, m, v: F.batch_norm(t, m.clone(), v.clone(), w, b, training))
+                lambda t, w, b, m, v: F.batch_norm(t, m.clone(), v.clone(), w.contiguous() if w is not None else w, b,
+                                                   training),
+                scale=steepness(x, [0] + list(range(2, x.ndim))) if training else 1)
 
 
 @cases("cov")
 def cov(d):
     n = d.integer(2, 8)
-    x = d.tensor((d.integer(1, 4), n), d.one_of(torch.float32, torch.float64), special=False)
+    x = d.tensor((d.integer(1, 4), n), d.floating(), special=False)
     counts = d.tensor((n,), torch.int64, low=1, high=4) if d.chance(0.5) else None
     weights = d.like(x, (n,), low=0.5, special=False, grad=False) if d.chance(0.5) else None
     return Case([x, counts, weights], {"correction": 0.0},
@@ -104,22 +119,44 @@ def cov(d):
 
 @cases("corrcoef")
 def corrcoef(d):
-    x = d.tensor((d.integer(2, 4), d.integer(3, 8)), d.one_of(torch.float32, torch.float64), special=False, ties=False,
-                 layout=False)
+    x = d.tensor((d.integer(2, 4), d.integer(3, 8)), d.floating(), special=False, ties=False, layout=False)
     return Case([x], function=torch.corrcoef, tolerance=1e-4)
 
 
 @cases("cdist")
 def cdist(d):
     m, p = d.integer(1, 5), d.one_of(0.0, 0.5, 1.0, 2.0, 3.0, float("inf"))
-    a = d.tensor(d.shape(0, 2) + (d.integer(1, 5), m), d.one_of(torch.float32, torch.float64), special=False, ties=False)
-    b = d.like(a, (d.integer(1, 5), m), special=False, ties=False)
+    # Of equal differences, each has the whole gradient of the largest one in PyTorch.
+    distinct = {"special": False, "ties": False, "layout": "distinct"}
+    a = d.tensor(d.shape(0, 2) + (d.integer(1, 5), m), d.floating(), **distinct)
+    b = d.like(a, (d.integer(1, 5), m), **distinct)
     return Case([a, b], {"p": p}, lambda x, y: torch.cdist(x, y, p), 1e-5)
 
 
 @cases("pdist")
 def pdist(d):
     p = d.one_of(0.0, 0.5, 1.0, 2.0, 3.0, float("inf"))
-    x = d.tensor((d.integer(2, 6), d.integer(1, 5)), d.one_of(torch.float32, torch.float64), special=False, ties=False,
-                 layout=False)
+    x = d.tensor((d.integer(2, 6), d.integer(1, 5)), d.floating(), special=False, ties=False, layout=False)
     return Case([x], {"p": p}, lambda t: torch.nn.functional.pdist(t, p), 1e-5)
+
+
+@cases("gradient")
+def gradient(d):
+    x = d.floats(shape=d.shape(0, 2) + (d.integer(3, 6), d.integer(3, 6)), special=False)
+    dim, edge_order, spacing = d.dim(x), d.integer(1, 2), d.one_of(0.5, 1.0, 2.0)
+    places = None
+    if d.chance(0.5):
+        places = d.like(x, (x.shape[dim],), low=1, high=2, special=False, grad=False, layout=False)
+        places.base.copy_(places.base.cumsum(0))
+
+    def function(t, p):
+        at = spacing if p is None else (p.to(t.dtype),)
+        return torch.gradient(t, spacing=at, dim=dim, edge_order=edge_order)[0]
+    return Case([x, places], {"dim": dim, "edge_order": edge_order, "spacing": spacing}, function, 1e-2)
+
+
+@cases("combinations")
+def combinations(d):
+    r, with_replacement = d.integer(0, 3), d.chance(0.5)
+    return Case([d.tensor((d.integer(0, 6),))], {"r": r, "with_replacement": with_replacement},
+                lambda t: torch.combinations(t, r, with_replacement))

@@ -59,8 +59,8 @@ def of_all(d):
 @cases("quantile", "nanquantile")
 def quantiles(d):
     """Without ties: which of equal elements has the gradient is arbitrary in PyTorch."""
-    x = d.tensor(dtype=torch.float32, special=False, ties=False, shape=d.shape(0, 3) + (d.integer(1, 9),))
-    q = d.tensor(dtype=torch.float32, special=False, low=0, high=1, shape=d.one_of((), (1,), (3,)), layout=False,
+    x = d.floats(special=False, ties=False, shape=d.shape(0, 3) + (d.integer(1, 9),))
+    q = d.like(x, special=False, low=0, high=1, shape=d.one_of((), (1,), (3,)), layout=False,
                  grad=False)
     keepdim, how = d.chance(0.5), d.one_of("linear", "lower", "higher", "midpoint")
     function = getattr(torch, d.name)
@@ -111,7 +111,7 @@ def bincount(d):
 
 @cases("histc")
 def histc(d):
-    x, bins = d.tensor(dtype=torch.float64, special=False, grad=False), d.integer(1, 20)
+    x, bins = d.floats(special=False, grad=False), d.integer(1, 20)
     low, high = d.one_of((0, 0), (-2, 2), (0.25, 3))
     return Case([x], {"bins": bins, "min": low, "max": high}, lambda t: torch.histc(t, bins, low, high))
 

@@ -15,15 +15,6 @@
 
 #define FASHION_MNIST "/usr/share/datasets/fashion-mnist"
 
-static kn_tensor *host_tensor(kn_dtype dtype, const void *data, int ndim, const int64_t *shape)
-{
-    kn_tensor *tensor =
-        kn_from_data_with(data, ndim, shape, &(kn_tensor_options){.dtype = dtype, .device = kn_device_host()});
-    if (!tensor)
-        fail_msg("%s", kn_error_message());
-    return tensor;
-}
-
 /* --- tensor dataset --------------------------------------------------------------------------- */
 
 static void test_tensor_dataset(void **state)

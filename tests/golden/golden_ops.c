@@ -298,6 +298,9 @@ kn_tensor *golden_apply(const golden_case *c, kn_tensor *const *x, kn_tensor *mo
         return apply_listed(op, words, x, more);
     }
     golden_text(c, "op", op, sizeof op);
+    golden_composed composed;
+    if (golden_is_composed(op, &composed))
+        return composed(c, x, more);
     if (is_composed(op))
         return apply_composed(c, op, x);
     if (strstr(op, "_norm"))

@@ -24,6 +24,7 @@ import golden_index
 import golden_log
 import golden_losses
 import golden_pairs
+import golden_composed
 import golden_norm
 import golden_norms
 import golden_ops
@@ -42,6 +43,7 @@ MODULES = (
     golden_ops,
     golden_losses,
     golden_pairs,
+    golden_composed,
     golden_norm,
     golden_norms,
     golden_text,

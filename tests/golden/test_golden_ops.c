@@ -173,6 +173,7 @@ int main(int argc, char **argv)
         FAMILY("loss"),
         FAMILY("losses"),
         FAMILY("pairs"),
+        FAMILY("composed"),
         FAMILY("elementwise"),
         FAMILY("reduction"),
         FAMILY("rows"),

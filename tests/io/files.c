@@ -192,3 +192,12 @@ byte_block mutated(const byte_block *original, uint64_t n)
         damage(&copy, &state);
     return copy;
 }
+
+kn_tensor *host_tensor(kn_dtype dtype, const void *data, int ndim, const int64_t *shape)
+{
+    kn_tensor *tensor =
+        kn_from_data_with(data, ndim, shape, &(kn_tensor_options){.dtype = dtype, .device = kn_device_host()});
+    if (!tensor)
+        stop("no tensor:", kn_error_message());
+    return tensor;
+}

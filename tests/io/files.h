@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <koine/tensor.h>
+
 /* A growing byte buffer; `append_*` exit if out of memory. Initialise with {0}; free with bytes_free. */
 typedef struct byte_block {
     unsigned char *data;
@@ -23,6 +25,9 @@ void write_bytes(const char *path, const void *data, size_t size);
 void write_gzip(const char *path, const void *data, size_t size);
 byte_block bytes_of_file(const char *path);
 bool file_is(const char *path, const void *data, size_t size);
+
+/* A copy of `data` in host memory; fails the test if there is none. */
+kn_tensor *host_tensor(kn_dtype dtype, const void *data, int ndim, const int64_t *shape);
 
 /* The number of files in the folder of `path`, including itself: detects leftover temporary files. */
 int count_files_beside(const char *path);

@@ -257,15 +257,6 @@ static void test_sizes_must_match(void **state)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static kn_tensor *host_tensor(kn_dtype dtype, const void *data, int ndim, const int64_t *shape)
-{
-    kn_tensor *tensor =
-        kn_from_data_with(data, ndim, shape, &(kn_tensor_options){.dtype = dtype, .device = kn_device_host()});
-    if (!tensor)
-        fail_msg("%s", kn_error_message());
-    return tensor;
-}
-
 static void test_round_trip(void **state)
 {
     (void)state;

@@ -28,15 +28,6 @@ static kn_tensor_file *load(const char *header, const void *elements, size_t siz
     return file;
 }
 
-static kn_tensor *host_tensor(kn_dtype dtype, const void *data, int ndim, const int64_t *shape)
-{
-    kn_tensor *tensor =
-        kn_from_data_with(data, ndim, shape, &(kn_tensor_options){.dtype = dtype, .device = kn_device_host()});
-    if (!tensor)
-        fail_msg("%s", kn_error_message());
-    return tensor;
-}
-
 /* --- good files ------------------------------------------------------------------------------- */
 
 static void test_reads_tensors_and_metadata(void **state)

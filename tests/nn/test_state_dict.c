@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/values.h"
@@ -233,14 +232,6 @@ TENSOR_TEST(saving_where_one_cannot_write_is_an_error)
     kn_module_free(net);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    mkdir(KOINE_BINARY_DIR "/tests", 0777);
-    mkdir(FOLDER, 0777);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,5 +245,6 @@ int main(void)
         TEST(shared_weights_are_saved_under_both_names),
         TEST(saving_where_one_cannot_write_is_an_error),
     };
-    return cmocka_run_group_tests(tests, make_folder, NULL);
+    check_make_folder(FOLDER);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

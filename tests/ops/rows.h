@@ -9,6 +9,7 @@
     X(alignment) \
     X(attention) \
     X(binary) \
+    X(composed) \
     X(conv) \
     X(conv2d) \
     X(cumulative) \
@@ -31,3 +32,6 @@
 
 #define OP_TABLE_DECLARED(family) extern const op_table family##_rows;
 OP_TABLES(OP_TABLE_DECLARED)
+
+/* Builds a row whose parameters are the operator and its parameters: "elu alpha=1.5". */
+kn_tensor *apply_named(kn_tensor *const *x, const void *call);

@@ -48,6 +48,7 @@ static const op_row rows[] = {
     {"cumprod/long", build_cumprod, {FLOATS_IN(0.999, 1.001, 10007)}, DIM(0), .reduction = 10007, .full = true},
     {"cumprod/int32", build_cumprod, {WHOLE(KN_I32, -3, 4, 3, 13)}, DIM(1), .no_gradient = true, .full = true},
     {"logcumsumexp/last", build_logcumsumexp, {FLOATS_IN(-3, 3, 5, 11)}, DIM(1)},
+    {"logcumsumexp/rows", build_logcumsumexp, {FLOATS_IN(-3, 3, 18, 37)}, DIM(1), .no_gradient = true},
     {"logcumsumexp/middle", build_logcumsumexp, {FLOATS_IN(-3, 3, 3, 5, 37)}, DIM(1), .full = true},
     {"logcumsumexp/long", build_logcumsumexp, {FLOATS_IN(-3, 3, 10007)}, DIM(0), .reduction = 10007, .no_gradient = true},
     {"cummax/last", build_cummax, {DISTINCT(7, 11)}, DIM(1)},

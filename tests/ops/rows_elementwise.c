@@ -6,8 +6,8 @@
 
 #include "ops/dispatch/params_text.h"
 
-/* In place: on a copy, because a leaf that requires a gradient must not be changed. */
-static kn_tensor *apply(kn_tensor *const *x, const void *call)
+/* In place on a copy, because a leaf that requires a gradient must not be changed. */
+kn_tensor *apply_named(kn_tensor *const *x, const void *call)
 {
     char name[64] = "", params[256];
     const kn_op *op = sscanf(call, "%63s", name) == 1 ? kn_op_find(name) : NULL;
@@ -29,11 +29,11 @@ static kn_tensor *apply(kn_tensor *const *x, const void *call)
 
 /* clang-format off */
 /* "family/case", the call, its inputs; inputs between 1 and 2 and so on are away from kinks and poles. */
-#define ROW(title, call, ...) {.name = title, .build = apply, .inputs = {__VA_ARGS__}, .params = call}
-#define WITHOUT_GRADIENT(title, call, ...) {.name = title, .build = apply, .inputs = {__VA_ARGS__}, .params = call, .no_gradient = true}
-#define FURTHER(title, call, ...) {.name = title, .build = apply, .inputs = {__VA_ARGS__}, .params = call, .full = true}
+#define ROW(title, call, ...) {.name = title, .build = apply_named, .inputs = {__VA_ARGS__}, .params = call}
+#define WITHOUT_GRADIENT(title, call, ...) {.name = title, .build = apply_named, .inputs = {__VA_ARGS__}, .params = call, .no_gradient = true}
+#define FURTHER(title, call, ...) {.name = title, .build = apply_named, .inputs = {__VA_ARGS__}, .params = call, .full = true}
 #define FURTHER_WITHOUT_GRADIENT(title, call, ...) \
-    {.name = title, .build = apply, .inputs = {__VA_ARGS__}, .params = call, .no_gradient = true, .full = true}
+    {.name = title, .build = apply_named, .inputs = {__VA_ARGS__}, .params = call, .no_gradient = true, .full = true}
 #define INTEGERS(...) WHOLE(KN_I64, -9, 9, __VA_ARGS__)
 #define POSITIVE(...) FLOATS_IN(0.3, 3, __VA_ARGS__)
 #define PROPER(...) FLOATS_IN(0.05, 0.95, __VA_ARGS__)
@@ -203,6 +203,11 @@ static const op_row rows[] = {
     ROW("digamma/matrix", "digamma", POSITIVE(7, 11)),
     ROW("polygamma/trigamma", "polygamma n=1", POSITIVE(7, 11)),
     FURTHER("polygamma/three", "polygamma n=3", POSITIVE(7, 11)),
+    ROW("igamma/matrix", "igamma", CONSTANTS_IN(0.3, 20, 7, 11), FLOATS_IN(0.1, 30, 7, 11)),
+    ROW("igammac/matrix", "igammac", CONSTANTS_IN(0.3, 20, 7, 11), FLOATS_IN(0.1, 15, 7, 11)),
+    FURTHER("igamma/large", "igamma", CONSTANTS_IN(50, 400, 31), FLOATS_IN(50, 400, 31)),
+    ROW("frexp/matrix", "frexp", FLOATS_IN(1.1, 1.9, 7, 11)),
+    FURTHER_WITHOUT_GRADIENT("frexp/wide", "frexp", WIDE(131)),
     ROW("i0/matrix", "i0", WIDE(7, 11)),
     ROW("i0e/matrix", "i0e", FLOATS_IN(1, 40, 7, 11)),
     ROW("i1/matrix", "i1", WIDE(7, 11)),

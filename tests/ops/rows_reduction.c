@@ -253,6 +253,7 @@ static const op_row rows[] = {
     {"norm/empty", build_norm, {FLOATS(0)}, NUMBER(2)},
     {"norm/f16", build_norm, {WHOLE(KN_F16, -3, 4, 7, 31)}, NUMBER_DIMS(2, false, 1), .no_gradient = true},
     {"cumsum/last", build_cumsum, {FLOATS(7, 11)}, DIMS(false, -1), .layouts = true},
+    {"cumsum/rows", build_cumsum, {FLOATS(21, 37)}, DIMS(false, 1)},
     {"cumsum/first", build_cumsum, {FLOATS(7, 11)}, DIMS(false, 0), .layouts = true},
     {"cumsum/middle", build_cumsum, {FLOATS(3, 5, 37)}, DIMS(false, 1), .layouts = true},
     {"cumsum/scalar", build_cumsum, {FLOAT_SCALAR(-1, 1)}, DIMS(false, 0)},

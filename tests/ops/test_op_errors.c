@@ -16,6 +16,14 @@ TENSOR_TEST(test_elementwise)
     CHECK_ERROR(KN_ERR_DTYPE, "add_", "int64", "float32");
     assert_null(kn_clamp(ones(KN_SHAPE(2)), .min = NAN));
     CHECK_ERROR(KN_ERR_ARGUMENT, "clamp", "NaN");
+    assert_null(kn_clamp(kn_ones(KN_SHAPE(2), .dtype = KN_U8), .max = -1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "clamp: max (-1) is less than every uint8");
+    assert_null(kn_clamp(kn_ones(KN_SHAPE(2), .dtype = KN_I8), .min = 200));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "clamp: min (200) is greater than every int8");
+    CHECK_DTYPE(kn_clamp(kn_ones(KN_SHAPE(2), .dtype = KN_I8), .min = -300, .max = 300), KN_I8);
+    CHECK_DTYPE(kn_clamp(kn_ones(KN_SHAPE(2), .dtype = KN_I8), .min = 200, .max = 300.5), KN_F32);
+    assert_null(kn_tanhshrink(kn_ones(KN_SHAPE(2), .dtype = KN_BOOL)));
+    CHECK_ERROR(KN_ERR_DTYPE, "tanhshrink", "bool");
     assert_null(kn_argmax(kn_ones(KN_SHAPE(2), .dtype = KN_BOOL), 0, false));
     CHECK_ERROR(KN_ERR_DTYPE, "argmax: not defined for bool tensors");
     assert_false(kn_requires_grad(kn_floor_divide(kn_ones(KN_SHAPE(2), .requires_grad = true), ones(KN_SHAPE(2)))));

@@ -104,14 +104,14 @@ typedef struct one {
     const kn_op_sample *sample;
 } one;
 
-/* The sample's floating inputs come from the checker. */
+/* The sample's inputs that require gradients come from the checker. */
 static kn_tensor *apply(kn_tensor *const *leaves, void *user)
 {
     const one *o = user;
     kn_tensor *inputs[KN_SAMPLE_INPUTS], *y = NULL;
     for (int i = 0; i < o->sample->num_inputs; i++) {
         inputs[i] = o->sample->inputs[i];
-        if (inputs[i] && kn_dtype_is_floating(kn_dtype_of(inputs[i])))
+        if (inputs[i] && kn_requires_grad(inputs[i]))
             inputs[i] = *leaves++;
     }
     if (kn_op_describe(o->op).in_place)
@@ -130,7 +130,7 @@ static void check_one(const kn_op *op, bool second)
     kn_manual_seed(7);
     CHECK_OK(kn_op_sample_make(&sample, op, KN_F64, true));
     for (int i = 0; i < sample.num_inputs; i++)
-        if (sample.inputs[i] && kn_dtype_is_floating(kn_dtype_of(sample.inputs[i])))
+        if (sample.inputs[i] && kn_requires_grad(sample.inputs[i]))
             leaves[count++] = sample.inputs[i];
     one o = {op, &sample};
     if ((second ? kn_gradgradcheck : kn_gradcheck)(apply, &o, leaves, count, NULL) != KN_OK)
@@ -253,15 +253,21 @@ TENSOR_TEST(with_parameters)
 /* The product's gradient at zeros has a gradient: that of a b c is the other factor. */
 TENSOR_TEST(products_with_zeros)
 {
-    const double values[] = {0, 0, 5, 0, 2, 3};
-    kn_tensor *x = kn_from_data(values, KN_SHAPE(2, 3), .dtype = KN_F64, .requires_grad = true);
-    kn_tensor *y = kn_sum(kn_prod_dim(x, 1, false)), *first, *second;
-    CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first, .create_graph = true));
-    CHECK_VALUES(first, 0, 0, 0, 6, 0, 0);
-    kn_tensor *weight = kn_from_data(((double[]){1, 10, 100, 1, 10, 100}), KN_SHAPE(2, 3), .dtype = KN_F64);
-    y = kn_sum(kn_mul(first, weight));
-    CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &second));
-    CHECK_VALUES(second, 50, 5, 0, 230, 3, 2);
+    for (int scattered = 0; scattered < 2; scattered++) {
+        const double values[] = {0, 0, 5, 0, 2, 3};
+        kn_tensor *x = kn_from_data(values, KN_SHAPE(2, 3), .dtype = KN_F64, .requires_grad = true), *first, *second;
+        kn_tensor *product = scattered
+                                 ? kn_scatter_reduce(kn_ones(KN_SHAPE(2, 1), .dtype = KN_F64), 1,
+                                                     kn_zeros(KN_SHAPE(2, 3), .dtype = KN_I64), x, KN_SCATTER_PROD)
+                                 : kn_prod_dim(x, 1, false);
+        kn_tensor *y = kn_sum(product);
+        CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first, .create_graph = true));
+        CHECK_VALUES(first, 0, 0, 0, 6, 0, 0);
+        kn_tensor *weight = kn_from_data(((double[]){1, 10, 100, 1, 10, 100}), KN_SHAPE(2, 3), .dtype = KN_F64);
+        y = kn_sum(kn_mul(first, weight));
+        CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &second));
+        CHECK_VALUES(second, 50, 5, 0, 230, 3, 2);
+    }
 }
 
 /* Both gradients of a norm are 0 at a zero vector. */

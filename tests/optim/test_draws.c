@@ -71,6 +71,12 @@ TENSOR_TEST(counts_have_their_moments)
     check_moments("bernoulli", kn_bernoulli(kn_full(KN_SHAPE(DRAWN), 0.2)), 0.2, 0.16);
     check_moments("poisson, small", kn_poisson(kn_full(KN_SHAPE(DRAWN), 3.5)), 3.5, 3.5);
     check_moments("poisson, large", kn_poisson(kn_full(KN_SHAPE(DRAWN), 50.0)), 50, 50);
+    const double trials[] = {20, 100, 100, 5000}, chances[] = {0.1, 0.4, 0.97, 0.3};
+    for (int i = 0; i < 4; i++) {
+        const double mean = trials[i] * chances[i];
+        kn_tensor *count = kn_full(KN_SHAPE(DRAWN), trials[i]), *prob = kn_full(KN_SHAPE(1), chances[i]);
+        check_moments("binomial", kn_binomial(count, prob), mean, mean * (1 - chances[i]));
+    }
     kn_tensor *weights = kn_from_data(((float[]){1, 0, 3, 4}), KN_SHAPE(4));
     check_moments("multinomial", kn_multinomial(weights, DRAWN, .replacement = true), 2.25, 6 - 2.25 * 2.25);
     kn_tensor *rows = kn_expand(kn_reshape(weights, KN_SHAPE(1, 4)), KN_SHAPE(DRAWN, 4));
@@ -80,6 +86,18 @@ TENSOR_TEST(counts_have_their_moments)
     for (int i = 0; i < DRAWN; i++)
         assert_true(values[2 * i] != values[2 * i + 1] && values[2 * i] != 1 && values[2 * i + 1] != 1);
     free(values);
+}
+
+TENSOR_TEST(binomial_counts_at_the_ends)
+{
+    kn_tensor *count = kn_from_data(((double[]){0, 7, 7, 7, NAN, 7, 1}), KN_SHAPE(7), .dtype = KN_F64);
+    kn_tensor *prob = kn_from_data(((double[]){0.5, 0, 1, 2, 0.5, -1, NAN}), KN_SHAPE(7), .dtype = KN_F64);
+    CHECK_VALUES(kn_binomial(count, prob), 0, 0, 7, 7, NAN, 0, NAN);
+    kn_tensor *drawn = kn_binomial(kn_full(KN_SHAPE(500), 12.0), kn_full(KN_SHAPE(500), 0.9));
+    CHECK_VALUES(kn_any(kn_gt_scalar(drawn, 12)), 0);
+    CHECK_VALUES(kn_any(kn_lt_scalar(drawn, 0)), 0);
+    assert_null(kn_binomial(count, kn_ones(KN_SHAPE(7))));
+    CHECK_ERROR(KN_ERR_DTYPE, "kn_binomial: count is float64, but prob is float32");
 }
 
 #define EXPECT(call, ...)                                                                                              \
@@ -140,10 +158,8 @@ TENSOR_TEST(initialisers_of_matrices)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(deviates_have_their_distributions),
-        TEST(counts_have_their_moments),
-        TEST(parameters_that_do_not_do),
-        TEST(initialisers_of_matrices),
+        TEST(deviates_have_their_distributions), TEST(counts_have_their_moments), TEST(binomial_counts_at_the_ends),
+        TEST(parameters_that_do_not_do),         TEST(initialisers_of_matrices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

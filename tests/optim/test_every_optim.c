@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "support/full.h"
 #include "support/values.h"
@@ -420,14 +419,6 @@ TENSOR_TEST(update_bn_averages_over_an_epoch)
     kn_dataset_free(dataset);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    mkdir(KOINE_BINARY_DIR "/tests", 0777);
-    mkdir(FOLDER, 0777);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,5 +428,6 @@ int main(void)
         TEST(muon_and_adafactor_that_do_not_do), TEST(a_scaler_steps_every_optimizer),
         TEST(a_scaler_with_several_optimizers),  TEST(update_bn_averages_over_an_epoch),
     };
-    return cmocka_run_group_tests(tests, make_folder, NULL);
+    check_make_folder(FOLDER);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "support/golden.h"
 #include "support/values.h"
@@ -318,14 +317,6 @@ TENSOR_TEST(averages_of_both_kinds)
     }
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    mkdir(KOINE_BINARY_DIR "/tests", 0777);
-    mkdir(FOLDER, 0777);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,5 +330,6 @@ int main(void)
         TEST(the_scaled_loss_has_scaled_gradients),
         TEST(averages_of_both_kinds),
     };
-    return cmocka_run_group_tests(tests, make_folder, NULL);
+    check_make_folder(FOLDER);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

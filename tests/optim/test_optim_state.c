@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "support/values.h"
 
@@ -186,14 +185,6 @@ TENSOR_TEST(earlier_steps_that_are_no_counts_are_refused)
     kn_module_free(net);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    mkdir(KOINE_BINARY_DIR "/tests", 0777);
-    mkdir(FOLDER, 0777);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,5 +194,6 @@ int main(void)
         TEST(steps_that_are_no_counts_are_refused),
         TEST(earlier_steps_that_are_no_counts_are_refused),
     };
-    return cmocka_run_group_tests(tests, make_folder, NULL);
+    check_make_folder(FOLDER);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -393,13 +393,6 @@ static void a_stop_comes_back_while_another_thread_replays(void **state)
     kn_profiler_clear();
 }
 
-static int close_profiler(void **state)
-{
-    (void)state;
-    kn_profiler_clear();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

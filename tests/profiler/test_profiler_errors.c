@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "profiler/training.h"
 #include "support/check.h"
 
 TENSOR_TEST(misuse_is_an_error_and_nothing_else)
@@ -90,13 +91,6 @@ static void short_memory_loses_records_only(void **state)
         assert_true(totals.ranges + totals.dropped >= 2);
     }
     kn_profiler_clear();
-}
-
-static int close_profiler(void **state)
-{
-    (void)state;
-    kn_profiler_clear();
-    return 0;
 }
 
 int main(void)

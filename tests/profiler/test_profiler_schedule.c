@@ -71,13 +71,6 @@ TENSOR_TEST(a_stop_inside_a_cycle_completes_it)
     assert_int_equal(s.steps, 2);
 }
 
-static int close_profiler(void **state)
-{
-    (void)state;
-    kn_profiler_clear();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -383,13 +383,6 @@ TENSOR_TEST(devices_and_streams_have_tracks_of_their_own)
     cJSON_Delete(root);
 }
 
-static int close_profiler(void **state)
-{
-    (void)state;
-    kn_profiler_clear();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -82,3 +82,10 @@ char *read_text(const char *path)
     fclose(file);
     return text;
 }
+
+int close_profiler(void **state)
+{
+    (void)state;
+    kn_profiler_clear();
+    return 0;
+}

@@ -19,3 +19,6 @@ bool has_row(const kn_profiler_row *rows, int count, const char *name);
 
 /* The whole file, to be freed with free. */
 char *read_text(const char *path);
+
+/* The tear-down of a group of tests. */
+int close_profiler(void **state);

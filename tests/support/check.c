@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "support/values.h"
 
@@ -102,4 +103,16 @@ int check_teardown(void **state)
         return -1;
     }
     return 0;
+}
+
+void check_make_folder(const char *path)
+{
+    char part[1024];
+    assert_true(strlen(path) < sizeof part);
+    for (const char *end = strchr(path + 1, '/'); end; end = strchr(end + 1, '/')) {
+        memcpy(part, path, (size_t)(end - path));
+        part[end - path] = '\0';
+        mkdir(part, 0777);
+    }
+    mkdir(path, 0777);
 }

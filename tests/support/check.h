@@ -32,6 +32,9 @@ void check_values(kn_tensor *tensor, const double *expected, int64_t count, cons
 void check_shape(const kn_tensor *tensor, int ndim, const int64_t *shape, const char *what, const char *file, int line);
 void check_error(kn_status status, const char *const *pieces, const char *file, int line);
 
+/* Creates a folder, and those above it. */
+void check_make_folder(const char *path);
+
 /* Set-up and tear-down of a test: check that no error is pending before or after, and that device memory use is
  * unchanged. */
 int check_setup(void **state);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -143,19 +142,12 @@ TENSOR_TEST(what_cannot_be_plotted_is_told)
     kn_history_clear(&history);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    mkdir(KOINE_BINARY_DIR "/tests", 0777);
-    mkdir(FOLDER, 0777);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_history_answers_for_its_figures), TEST(csv_reads_back_exactly), TEST(numbers_do_not_follow_the_locale),
         TEST(the_table_marks_the_best),          TEST(plots_are_drawn),        TEST(what_cannot_be_plotted_is_told),
     };
-    return cmocka_run_group_tests(tests, make_folder, NULL);
+    check_make_folder(FOLDER);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,9 +61,10 @@ static const char *options_of(char *buffer, const kn_attention_problem *problem)
         kn_arg_seed(&(problem)->draw), kn_arg_draw_offset(&(problem)->draw),                                           \
         kn_arg_f64_or_f32(is_f64(problem), kn_dropout_scale((problem)->dropout_p)), kn_arg_local(local_bytes(problem))
 
+/* A group for each block of rows of each head; in one dimension, as others have at most 65535 on some GPUs. */
 #define LAUNCH(source_, kernel_, problem, rows, heads)                                                                 \
     .source = source_, .kernel = kernel_, .operation = "attention", .options = options_of(options, problem),           \
-    .dims = 2, .global = {(size_t)(kn_div_up(rows, block_of(problem)) * ITEMS), (size_t)(heads)}, .local = {ITEMS, 1}
+    .dims = 1, .global = {(size_t)(kn_div_up(rows, block_of(problem)) * (heads)*ITEMS)}, .local = {ITEMS}
 
 static kn_status run_forward(kn_stream *stream, const kn_attention_problem *problem, const kn_attention_operands *o)
 {

@@ -86,6 +86,7 @@
     X(cholesky_inverse) \
     X(clamp) \
     X(clone) \
+    X(combinations) \
     X(contiguous) \
     X(conv1d) \
     X(conv1d_backward) \
@@ -93,6 +94,7 @@
     X(conv2d_backward) \
     X(conv3d) \
     X(conv3d_backward) \
+    X(conv_tbc) \
     X(conv_transpose1d) \
     X(conv_transpose1d_backward) \
     X(conv_transpose2d) \
@@ -160,6 +162,7 @@
     X(frac) \
     X(fractional_max_pool2d) \
     X(fractional_max_pool3d) \
+    X(frexp) \
     X(gather) \
     X(gaussian_nll_loss) \
     X(gaussian_nll_loss_backward) \
@@ -169,6 +172,7 @@
     X(gelu) \
     X(ger) \
     X(glu) \
+    X(gradient) \
     X(grid_sample) \
     X(grid_sample_backward) \
     X(group_norm) \
@@ -194,6 +198,8 @@
     X(i0e) \
     X(i1) \
     X(i1e) \
+    X(igamma) \
+    X(igammac) \
     X(index) \
     X(index_add) \
     X(index_add_) \
@@ -236,9 +242,11 @@
     X(linalg_cholesky_ex) \
     X(linalg_det) \
     X(linalg_eigh) \
+    X(linalg_householder_product) \
     X(linalg_lu_factor) \
     X(linalg_lu_factor_ex) \
     X(linalg_matrix_exp) \
+    X(linalg_norm) \
     X(linalg_qr) \
     X(linalg_slogdet) \
     X(linalg_solve) \
@@ -314,6 +322,7 @@
     X(multilabel_margin_loss) \
     X(multilabel_soft_margin_loss) \
     X(mv) \
+    X(mvlgamma) \
     X(nan_to_num) \
     X(nanmean) \
     X(nanmean_backward) \
@@ -438,6 +447,7 @@
     X(unique) \
     X(unique_consecutive) \
     X(unsqueeze) \
+    X(vander) \
     X(var) \
     X(var_backward) \
     X(vdot) \

@@ -37,18 +37,18 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, kn_
     const kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
     const kn_bounds bounds = kn_bounds_of(problem->activation);
     char options[KN_BLOCK_OPTIONS];
-    return kn_run(
-        stream, .source = "gemm/blocked.cl", .kernel = "gemm_blocked", .operation = "gemm",
-        .options = kn_block_options(options, s, arithmetic, !p->a.transposed, p->b.transposed, ""), .dims = 3,
-        .global = {(size_t)kn_div_up(p->n, s->columns) * items, (size_t)kn_div_up(p->m, s->rows), (size_t)p->batch},
-        .local = {items, 1, 1},
-        KN_ARGS(kn_gemm_arg(p, &p->a), kn_gemm_arg(p, &p->b), kn_gemm_bias_arg(problem), kn_gemm_arg(p, &p->c),
-                kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k), kn_arg_struct(&a, sizeof a),
-                kn_arg_struct(&b, sizeof b), kn_arg_i64(p->c.ld), kn_arg_i64(p->c.batch_stride),
-                kn_arg_f64_or_f32(p->f64, p->alpha), kn_arg_f64_or_f32(p->f64, p->beta),
-                kn_arg_i32(problem->bias != NULL), kn_gemm_aligned(&p->a, quantum), kn_gemm_aligned(&p->b, quantum),
-                kn_gemm_aligned(&p->c, quantum), kn_arg_f64_or_f32(p->f64, bounds.low),
-                kn_arg_f64_or_f32(p->f64, bounds.high)));
+    return kn_run(stream, .source = "gemm/blocked.cl", .kernel = "gemm_blocked", .operation = "gemm",
+                  .options = kn_block_options(options, s, arithmetic, !p->a.transposed, p->b.transposed, ""), .dims = 1,
+                  .global = {(size_t)(kn_div_up(p->n, s->columns) * kn_div_up(p->m, s->rows) * p->batch) * items},
+                  .local = {items},
+                  KN_ARGS(kn_gemm_arg(p, &p->a), kn_gemm_arg(p, &p->b), kn_gemm_bias_arg(problem),
+                          kn_gemm_arg(p, &p->c), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k),
+                          kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b), kn_arg_i64(p->c.ld),
+                          kn_arg_i64(p->c.batch_stride), kn_arg_f64_or_f32(p->f64, p->alpha),
+                          kn_arg_f64_or_f32(p->f64, p->beta), kn_arg_i32(problem->bias != NULL),
+                          kn_gemm_aligned(&p->a, quantum), kn_gemm_aligned(&p->b, quantum),
+                          kn_gemm_aligned(&p->c, quantum), kn_arg_f64_or_f32(p->f64, bounds.low),
+                          kn_arg_f64_or_f32(p->f64, bounds.high)));
 }
 
 kn_status kn_gemm_blocked(kn_stream *stream, const void *problem)

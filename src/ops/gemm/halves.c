@@ -42,17 +42,17 @@ kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem)
     char options[KN_BLOCK_OPTIONS];
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return KN_OK;
-    return kn_run(
-        stream, .source = "gemm/halves.cl", .kernel = "gemm_halves", .operation = "gemm",
-        .options = kn_gemm_halves_options(options, limits, s, !p->a.transposed, p->b.transposed), .dims = 3,
-        .global = {(size_t)kn_div_up(p->n, s->columns) * items, (size_t)kn_div_up(p->m, s->rows), (size_t)p->batch},
-        .local = {items, 1, 1},
-        KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element), kn_arg_buffer(p->b.buffer, p->b.offset * element),
-                kn_arg_buffer(p->c.buffer, p->c.offset * element),
-                kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
-                kn_arg_i32(problem->bias != NULL), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i32(p->k),
-                kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b), kn_arg_i64(p->c.ld),
-                kn_arg_i64(p->c.batch_stride), kn_arg_f32(p->alpha), kn_arg_f32(p->beta),
-                kn_gemm_aligned(&p->a, quantum), kn_gemm_aligned(&p->b, quantum), kn_gemm_aligned(&p->c, WORD_HALVES),
-                kn_arg_f32(bounds.low), kn_arg_f32(bounds.high)));
+    return kn_run(stream, .source = "gemm/halves.cl", .kernel = "gemm_halves", .operation = "gemm",
+                  .options = kn_gemm_halves_options(options, limits, s, !p->a.transposed, p->b.transposed), .dims = 1,
+                  .global = {(size_t)(kn_div_up(p->n, s->columns) * kn_div_up(p->m, s->rows) * p->batch) * items},
+                  .local = {items},
+                  KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element),
+                          kn_arg_buffer(p->b.buffer, p->b.offset * element),
+                          kn_arg_buffer(p->c.buffer, p->c.offset * element),
+                          kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
+                          kn_arg_i32(problem->bias != NULL), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i32(p->k),
+                          kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b), kn_arg_i64(p->c.ld),
+                          kn_arg_i64(p->c.batch_stride), kn_arg_f32(p->alpha), kn_arg_f32(p->beta),
+                          kn_gemm_aligned(&p->a, quantum), kn_gemm_aligned(&p->b, quantum),
+                          kn_gemm_aligned(&p->c, WORD_HALVES), kn_arg_f32(bounds.low), kn_arg_f32(bounds.high)));
 }

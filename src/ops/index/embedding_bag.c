@@ -10,7 +10,8 @@
 #include "ops/index/embedding.h"
 #include "ops/index/index.h"
 
-/* A call: the indices as a vector, and the bag of each, counted from 0. */
+/* A call: the indices as a vector, and the bag of each, counted from 0; NULL if all bags have the same number of
+ * indices, at least one. */
 typedef struct bags {
     int64_t count;
     kn_tensor *indices, *bag;
@@ -59,6 +60,9 @@ static kn_status find_bags(bags *b, kn_tensor *input, const kn_embedding_bag_par
                        params->offsets ? "a vector, as there are offsets" : "[bags, indices], as there are no offsets",
                        kn_tensor_describe(text, sizeof text, input));
     b->indices = kn_reshape(input, 1, (const int64_t[]){-1});
+    b->count = input->shape[0];
+    if (!params->offsets && padding_idx < 0 && kn_numel(input) > 0)
+        return b->indices ? KN_OK : kn_error_status();
     KN_TRY(params->offsets ? bags_of_offsets(b, input, params->offsets, params->include_last_offset)
                            : bags_of_rows(b, input));
     if (padding_idx >= 0) { /* in a bag of their own, behind the others */
@@ -66,6 +70,17 @@ static kn_status find_bags(bags *b, kn_tensor *input, const kn_embedding_bag_par
         b->bag = kn_masked_fill(b->bag, kn_eq(b->indices, padding), b->count);
     }
     return b->bag ? KN_OK : kn_error_status();
+}
+
+/* The rows, of each index, brought together: bags of one size are neighbours. */
+static kn_tensor *join_equal(const bags *b, kn_tensor *rows, kn_embedding_bag_mode mode)
+{
+    kn_tensor *all = kn_reshape(rows, 3, (const int64_t[]){b->count, -1, rows->shape[1]});
+    const int dim[] = {1};
+
+    return mode == KN_BAG_SUM    ? kn_sum_dims(all, dim, 1, false)
+           : mode == KN_BAG_MEAN ? kn_mean_dims(all, dim, 1, false)
+                                 : kn_amax(all, dim, 1, false);
 }
 
 /* The rows, of each index, brought together by bag. */
@@ -98,7 +113,7 @@ static kn_tensor *weigh(kn_tensor *rows, kn_tensor *factors, const kn_embedding_
 static kn_tensor *embedding_bag(kn_tensor *input, kn_tensor *weight, const kn_embedding_bag_params *params)
 {
     int64_t padding_idx;
-    bags b;
+    bags b = {0};
 
     if (kn_embedding_check(weight, input) != KN_OK ||
         kn_embedding_padding(&padding_idx, params->padding_idx, weight) != KN_OK ||
@@ -108,7 +123,7 @@ static kn_tensor *embedding_bag(kn_tensor *input, kn_tensor *weight, const kn_em
                                    .norm_type = params->norm_type, .scale_grad_by_freq = params->scale_grad_by_freq);
     if (rows && params->per_sample_weights)
         rows = weigh(rows, params->per_sample_weights, params, input);
-    return rows ? join_bags(&b, rows, params->mode) : NULL;
+    return !rows ? NULL : b.bag ? join_bags(&b, rows, params->mode) : join_equal(&b, rows, params->mode);
 }
 
 kn_embedding_bag_params kn_embedding_bag_params_init(void)

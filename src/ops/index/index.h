@@ -30,6 +30,7 @@ typedef struct kn_index_map {
     int64_t size;               /* indices are below this */
     bool wraps;                 /* negative indices count from the end */
     kn_index_mode mode;         /* of a scatter */
+    bool clears;                /* of a scatter in place: the table's elements are zeros at first, whatever they are */
 } kn_index_map;
 
 /* values[place] = table[place, index]. */
@@ -37,9 +38,9 @@ kn_status kn_index_gather(kn_stream *stream, const char *operation, const kn_ind
                           kn_tensor *index, kn_tensor *values);
 
 /* table[place, index] = mode of it and values[place]. The values are of the table's dtype, and at least as large as the
- * space in each dimension, or one number, 0-dimensional. */
+ * space in each dimension, or one number, 0-dimensional. The table first becomes a copy of `initial`, if not NULL. */
 kn_status kn_index_scatter(kn_stream *stream, const char *operation, const kn_index_map *map, kn_tensor *table,
-                           kn_tensor *index, kn_tensor *values);
+                           kn_tensor *initial, kn_tensor *index, kn_tensor *values);
 
 /* --- the parts of operators: inputs {x, index} of gathers, {x, index, source} of scatters ------------------------- */
 

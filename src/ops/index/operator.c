@@ -113,10 +113,11 @@ kn_tensor *kn_index_scattered(const kn_index_map *map, kn_index_mode mode, kn_te
 kn_tensor *kn_index_spread(const kn_index_map *map, const kn_input_spec *input, kn_tensor *index, kn_tensor *gradient)
 {
     const kn_tensor_options options = {.dtype = kn_compute_type(input->dtype), .device = input->device};
-    kn_tensor *sum = kn_zeros_with(input->ndim, input->shape, &options);
+    kn_tensor *sum = kn_empty_with(input->ndim, input->shape, &options);
     kn_index_map adding = *map;
 
     adding.mode = KN_INDEX_ADD;
+    adding.clears = true;
     sum = kn_invoke(&spread_op, &adding, sum, index, kn_to_dtype(gradient, options.dtype));
     return kn_to_dtype(sum, input->dtype);
 }
@@ -176,9 +177,8 @@ kn_status kn_index_scatter_forward(kn_call *call)
 
     if (call->needs_grad)
         KN_TRY(kn_call_save(call, call->inputs[1]));
-    if (!call->op->in_place)
-        KN_TRY(kn_tensor_copy(y, call->inputs[0]));
-    return kn_index_scatter(call->stream, call->op->name, call->params, y, call->inputs[1], call->inputs[2]);
+    return kn_index_scatter(call->stream, call->op->name, call->params, y, call->op->in_place ? NULL : call->inputs[0],
+                            call->inputs[1], call->inputs[2]);
 }
 
 /* The places' gradient in the shape of a source that is larger. */
@@ -308,7 +308,11 @@ void kn_index_reference_scatter(const kn_call *call, const kn_index_map *map, co
 
 kn_status kn_index_scatter_reference(const kn_call *call)
 {
+    const kn_index_map *map = call->params;
+
     kn_index_reference_copy(call);
-    kn_index_reference_scatter(call, call->params, NULL);
+    for (int64_t i = 0; map->clears && i < kn_numel(call->outputs[0]); i++)
+        kn_reference_set(call->outputs[0], i, 0);
+    kn_index_reference_scatter(call, map, NULL);
     return KN_OK;
 }

@@ -114,7 +114,7 @@ static kn_status fill_places(kn_call *call, const reduction *own, kn_tensor *y)
                                                     : y->dtype == KN_I64 && value > 1 ? kn_scalar_int(INT64_MAX)
                                                                                       : kn_scalar_int((int64_t)value));
     if (status == KN_OK)
-        status = kn_index_scatter(call->stream, call->op->name, &map, y, call->inputs[1], neutral);
+        status = kn_index_scatter(call->stream, call->op->name, &map, y, call->inputs[0], call->inputs[1], neutral);
     kn_release(neutral);
     return status;
 }
@@ -129,10 +129,10 @@ static kn_status reduce_forward(kn_call *call)
         for (int i = 0; i < 4; i++)
             KN_TRY(kn_call_save(call, saved[i]));
     }
-    KN_TRY(kn_tensor_copy(y, call->inputs[0]));
     if (!own->include_self)
         KN_TRY(fill_places(call, own, y));
-    return kn_index_scatter(call->stream, call->op->name, &own->map, y, call->inputs[1], call->inputs[2]);
+    return kn_index_scatter(call->stream, call->op->name, &own->map, y, own->include_self ? call->inputs[0] : NULL,
+                            call->inputs[1], call->inputs[2]);
 }
 
 static kn_status reduce_reference(const kn_call *call)
@@ -171,13 +171,22 @@ static void extreme_gradients(const parts *p, kn_tensor **of_x, kn_tensor **of_s
     *of_src = kn_mul(src_is, kn_index_taken(map, share, p->index));
 }
 
-/* The product of the others: of the product without zeros, and the number of zeros. */
-static kn_tensor *others(kn_tensor *factor, kn_tensor *product, kn_tensor *zeros)
+static kn_tensor *only_zeros(kn_tensor *x) { return kn_where(is_zero(x), x, number(0, x)); }
+
+/* The factors of a product: the product of those that are not 0, the number of zeros, and their sum, which has a
+ * gradient; NULL without recording. */
+typedef struct factors {
+    kn_tensor *product, *zeros, *sum;
+} factors;
+
+/* The product of the others: with one zero among them its gradient is that of the zero. */
+static kn_tensor *others(kn_tensor *factor, factors f)
 {
     kn_tensor *zero = number(0, factor), *nothing = is_zero(factor);
-    kn_tensor *safe = kn_where(nothing, number(1, factor), factor);
-    return kn_where(nothing, kn_where(is_one(zeros), product, zero),
-                    kn_where(is_zero(zeros), kn_div(product, safe), zero));
+    kn_tensor *rest = kn_div(f.product, kn_where(nothing, number(1, factor), factor));
+    kn_tensor *more = kn_sub(f.zeros, as_number(nothing, factor));
+    kn_tensor *with_zero = f.sum ? kn_where(is_one(more), kn_mul(rest, kn_sub(f.sum, only_zeros(factor))), zero) : zero;
+    return kn_where(is_zero(more), rest, with_zero);
 }
 
 static const kn_op by_map_op;
@@ -188,13 +197,19 @@ static void product_gradients(const parts *p, kn_tensor **of_x, kn_tensor **of_s
     kn_tensor *one = number(1, p->x), *x = p->x;
     if (!p->own->include_self)
         x = kn_index_scattered(map, KN_INDEX_SET, x, p->index, one);
-    kn_tensor *zeros =
-        kn_index_scattered(map, KN_INDEX_ADD, as_number(is_zero(x), x), p->index, as_number(is_zero(p->src), x));
-    kn_tensor *product = kn_invoke(&by_map_op, (&(reduction){*map, true}), kn_where(is_zero(x), one, x), p->index,
-                                   kn_where(is_zero(p->src), one, p->src));
-    *of_x = kn_mul(p->g, others(x, product, zeros));
-    *of_src = kn_mul(kn_index_taken(map, p->g, p->index),
-                     others(p->src, kn_index_taken(map, product, p->index), kn_index_taken(map, zeros, p->index)));
+    factors f = {.product = kn_invoke(&by_map_op, (&(reduction){*map, true}), kn_where(is_zero(x), one, x), p->index,
+                                      kn_where(is_zero(p->src), one, p->src)),
+                 .zeros = kn_index_scattered(map, KN_INDEX_ADD, as_number(is_zero(x), x), p->index,
+                                             as_number(is_zero(p->src), x)),
+                 .sum = kn_grad_enabled()
+                            ? kn_index_scattered(map, KN_INDEX_ADD, only_zeros(x), p->index, only_zeros(p->src))
+                            : NULL};
+    *of_x = kn_mul(p->g, others(x, f));
+    for (int i = 0; i < 3; i++) {
+        kn_tensor **field = (kn_tensor * *[]){&f.product, &f.zeros, &f.sum}[i];
+        *field = *field ? kn_index_taken(map, *field, p->index) : NULL;
+    }
+    *of_src = kn_mul(kn_index_taken(map, p->g, p->index), others(p->src, f));
 }
 
 static kn_status reduce_backward(kn_grad_call *grad)

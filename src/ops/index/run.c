@@ -171,11 +171,12 @@ static void make_inner_a_line(kn_index_walk *walk)
 
 static int64_t between(int64_t least, int64_t value, int64_t most)
 {
-    return value < least ? least : value > most ? most : value;
+    return most < least || value > most ? most : value < least ? least : value;
 }
 
 /* With listed indices every work-group reads all of them: enough groups for any GPU. */
 enum { GROUP = 256, GROUPS = 2048, MANY_COLUMNS = 32768, LEAST_PART = 32, ITEMS = 16384 };
+enum { IN_CACHE = 1 << 19, BYTES_PER_TEST = 16, MANY_FEWER = 8 };
 
 static bool should_list(const kn_limits *limits, const kn_index_walk *walk)
 {
@@ -204,24 +205,48 @@ static kn_status launch_listed(kn_stream *stream, kn_launch_params launch, kn_in
 }
 
 /* Every task reads all indices: only as many ranges as fill the device. */
-static kn_status launch_items(kn_stream *stream, kn_launch_params launch, const kn_limits *limits, kn_index_walk *walk,
-                              const kn_arg *first)
+static void divide(kn_index_walk *walk, int64_t wanted)
 {
-    const int64_t wanted = limits->is_cpu ? (int64_t)limits->compute_units : ITEMS;
-    const int64_t parts = (wanted + walk->lines - 1) / walk->lines;
-
-    walk->parts = limits->is_cpu ? between(1, parts, walk->inner / LEAST_PART + 1) : walk->inner;
     if (walk->places > 1)
         walk->ranges = between(1, wanted / (walk->lines * walk->parts), walk->size);
+}
+
+/* On CPU devices the elements of a task should also stay in a core's cache: of elements with an index each narrower
+ * parts, of rows more ranges, unless testing the indices would then take longer than adding the rows. */
+static void divide_on_cpu(kn_index_walk *walk, int64_t wanted, size_t element)
+{
+    const int64_t row = walk->inner * (int64_t)element, line = walk->size * row;
+    const int64_t tasks = (wanted + walk->lines - 1) / walk->lines, most = walk->inner / LEAST_PART + 1;
+
+    if (walk->inner_strides[KN_INDEX_INDEX] != 0)
+        walk->parts = between(tasks, line / IN_CACHE, most);
+    else if (walk->inner > 1 && walk->places > 1 && walk->size >= tasks)
+        walk->ranges = between(tasks, between(1, line / IN_CACHE, row / BYTES_PER_TEST), walk->size);
+    else
+        walk->parts = between(1, tasks, most);
+    if (walk->ranges == 1)
+        divide(walk, wanted);
+}
+
+static kn_status launch_items(kn_stream *stream, kn_launch_params launch, const kn_limits *limits, kn_index_walk *walk,
+                              const kn_arg *first, size_t element)
+{
+    if (limits->is_cpu)
+        divide_on_cpu(walk, (int64_t)limits->compute_units, element);
+    else {
+        walk->parts = walk->inner;
+        divide(walk, ITEMS);
+    }
     const int64_t tasks = walk->lines * walk->parts * walk->ranges;
     const kn_work_size work =
         kn_work_for(limits, limits->is_cpu ? tasks * walk->places * (walk->inner / walk->parts) : tasks);
     launch.kernel = "index_scatter";
     launch.global[0] = limits->is_cpu && (int64_t)work.global > tasks ? (size_t)tasks : work.global;
     launch.local[0] = work.local;
-    const kn_arg arguments[] = {first[0], first[1], first[2], kn_arg_struct(walk, sizeof *walk), kn_arg_fault()};
+    const kn_arg arguments[] = {first[0],      first[1], first[2], first[3], kn_arg_struct(walk, sizeof *walk),
+                                kn_arg_fault()};
     launch.args = arguments;
-    launch.num_args = 5;
+    launch.num_args = 6;
     return kn_launch(stream, &launch);
 }
 
@@ -232,8 +257,24 @@ static kn_index_mode mode_for(kn_index_mode mode, kn_dtype dtype)
     return is_bool && mode == KN_INDEX_ADD ? KN_INDEX_MAX : is_bool && mode == KN_INDEX_MULTIPLY ? KN_INDEX_MIN : mode;
 }
 
-static kn_status launch_scatter(kn_stream *stream, const char *operation, const kn_index_map *map,
-                                const kn_tensor *table, const kn_tensor *index, const kn_tensor *values)
+/* The table's first values. */
+static kn_status fill(const kn_index_map *map, kn_tensor *table, kn_tensor *initial)
+{
+    return map->clears ? kn_tensor_fill(table, 0) : initial ? kn_tensor_copy(table, initial) : KN_OK;
+}
+
+/* Can the tasks that own the elements do that, too? Together they own all if the space covers the table. Where few
+ * elements change, copying all at once is faster. */
+static bool can_fill(const kn_limits *limits, const kn_index_walk *walk, const kn_tensor *table,
+                     const kn_tensor *initial)
+{
+    return limits->is_cpu && walk->lines * walk->inner * walk->size == kn_numel(table) && kn_is_contiguous(table) &&
+           walk->places > 1 && walk->size <= MANY_FEWER * walk->places &&
+           (!initial || (kn_is_contiguous(initial) && initial->dtype == table->dtype));
+}
+
+static kn_status launch_scatter(kn_stream *stream, const char *operation, const kn_index_map *map, kn_tensor *table,
+                                kn_tensor *initial, const kn_tensor *index, const kn_tensor *values)
 {
     static const char *const words[] = {[1] = "-DT=uchar", [2] = "-DT=ushort", [4] = "-DT=uint", [8] = "-DT=ulong"};
     const kn_limits *limits = kn_tensor_limits(table);
@@ -247,9 +288,14 @@ static kn_status launch_scatter(kn_stream *stream, const char *operation, const 
              map->mode == KN_INDEX_SET ? words[kn_dtype_size(table->dtype)] : kn_dtype_options(table->dtype),
              kn_dtype_cl(index->dtype), mode_for(map->mode, table->dtype));
     kn_launch_params launch = {.source = "index/index.cl", .options = options, .operation = operation, .dims = 1};
-    const kn_arg first[] = {kn_arg_tensor(table), kn_arg_tensor(index), kn_arg_tensor(values)};
+    if ((initial || map->clears) && can_fill(limits, &walk, table, initial))
+        walk.fills = map->clears ? 1 : 2;
+    else
+        KN_TRY(fill(map, table, initial));
+    const kn_arg first[] = {kn_arg_tensor(table), kn_arg_tensor(index), kn_arg_tensor(values),
+                            kn_arg_tensor(walk.fills > 1 ? initial : values)};
     return should_list(limits, &walk) ? launch_listed(stream, launch, &walk, first)
-                                      : launch_items(stream, launch, limits, &walk, first);
+                                      : launch_items(stream, launch, limits, &walk, first, kn_dtype_size(table->dtype));
 }
 
 /* The dimensions of places are one if those of index and values are contiguous. */
@@ -271,13 +317,13 @@ static kn_status operand_of(kn_tensor **own, kn_tensor *t, const kn_tensor *tabl
 
 /* Halves are combined in float32, and a table whose strides do not fit the map is changed in a copy. */
 static kn_status scatter_to_copy(kn_stream *stream, const char *operation, const kn_index_map *map, kn_tensor *table,
-                                 kn_tensor *index, kn_tensor *values)
+                                 kn_tensor *initial, kn_tensor *index, kn_tensor *values)
 {
     kn_tensor *copy = NULL;
     const kn_dtype dtype = map->mode == KN_INDEX_SET ? table->dtype : kn_compute_type(table->dtype);
 
-    KN_TRY(kn_tensor_cast(&copy, table, dtype, table->storage->device));
-    kn_status status = kn_index_scatter(stream, operation, map, copy, index, values);
+    KN_TRY(kn_tensor_cast(&copy, initial ? initial : table, dtype, table->storage->device));
+    kn_status status = kn_index_scatter(stream, operation, map, copy, NULL, index, values);
     if (status == KN_OK)
         status = kn_tensor_copy(table, copy);
     kn_release(copy);
@@ -285,20 +331,20 @@ static kn_status scatter_to_copy(kn_stream *stream, const char *operation, const
 }
 
 kn_status kn_index_scatter(kn_stream *stream, const char *operation, const kn_index_map *map, kn_tensor *table,
-                           kn_tensor *index, kn_tensor *values)
+                           kn_tensor *initial, kn_tensor *index, kn_tensor *values)
 {
     const bool joins = must_join(map);
     kn_tensor *from = NULL, *at = NULL;
 
     if (kn_shape_numel(map->ndim, map->shape) == 0)
-        return KN_OK;
+        return fill(map, table, initial);
     if (is_free(map, table) || (map->mode != KN_INDEX_SET && kn_dtype_is_reduced(table->dtype)))
-        return scatter_to_copy(stream, operation, map, table, index, values);
+        return scatter_to_copy(stream, operation, map, table, initial, index, values);
     kn_status status = operand_of(&from, values, table, table->dtype, joins && values->ndim > 0);
     if (status == KN_OK)
         status = operand_of(&at, index, table, index->dtype, joins);
     if (status == KN_OK)
-        status = launch_scatter(stream, operation, map, table, at, from);
+        status = launch_scatter(stream, operation, map, table, initial, at, from);
     kn_release(at);
     kn_release(from);
     return status;

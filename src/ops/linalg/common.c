@@ -3,6 +3,7 @@
 #include <koine/shape.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "loops/work_size.h"
 #include "ops/linalg/linalg.h"
@@ -82,6 +83,18 @@ kn_status kn_linalg_broadcast(kn_entry *entry)
             return kn_error_status();
     }
     return KN_OK;
+}
+
+bool kn_has_matrices(const char *function, const kn_tensor *a)
+{
+    char text[KN_DESCRIBE];
+    if (!a)
+        return false;
+    if (a->ndim >= 2)
+        return true;
+    kn_fail_null(KN_ERR_SHAPE, "%s: a must have at least 2 dimensions, not be %s", function,
+                 kn_tensor_describe(text, sizeof text, a));
+    return false;
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */

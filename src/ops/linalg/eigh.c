@@ -50,7 +50,9 @@ static kn_status eigh_forward(kn_call *call)
     return status;
 }
 
-/* da = v (v^T dv / (l_j - l_i) + diag dl) v^T. */
+static kn_tensor *antisymmetric(kn_tensor *x) { return kn_sub(x, kn_matrix_transpose(x)); }
+
+/* da = v (skew(v^T dv) / 2 / (l_j - l_i) + diag dl) v^T, which is symmetric. */
 static kn_status eigh_backward(kn_grad_call *grad)
 {
     kn_tensor *l = kn_grad_saved_output(grad, 0, 0), *v = kn_grad_saved_output(grad, 1, 1);
@@ -58,7 +60,7 @@ static kn_status eigh_backward(kn_grad_call *grad)
     kn_tensor *vt = kn_matrix_transpose(v), *inner = dl ? kn_diagonal_matrix(dl) : NULL;
 
     if (dv) {
-        kn_tensor *turned = kn_mul(kn_matmul(vt, dv), inverse_gaps(l));
+        kn_tensor *half = kn_mul_scalar(antisymmetric(kn_matmul(vt, dv)), 0.5), *turned = kn_mul(half, inverse_gaps(l));
         inner = inner ? kn_add(inner, turned) : turned;
     }
     grad->grad_inputs[0] = kn_matmul(kn_matmul(v, inner), vt);
@@ -199,8 +201,6 @@ static kn_status svd_forward(kn_call *call)
         status = kn_call_save(call, call->outputs[i]);
     return status;
 }
-
-static kn_tensor *antisymmetric(kn_tensor *x) { return kn_sub(x, kn_matrix_transpose(x)); }
 
 /* y - x x^T y: the part of y outside the span of x's columns. */
 static kn_tensor *outside(kn_tensor *x, kn_tensor *y)

@@ -22,6 +22,9 @@ kn_status kn_linalg_output(kn_call *call, kn_dtype dtype, int count, int64_t fir
 /* For `enter` of two operands, matrices: expands their batches to a common shape. */
 kn_status kn_linalg_broadcast(kn_entry *entry);
 
+/* Is `a` a tensor of matrices? If not, an error that names the function, unless it is NULL. */
+bool kn_has_matrices(const char *function, const kn_tensor *a);
+
 /* --- launches: one work-group per matrix, or `count` independent elements ----------------------------------------- */
 
 typedef struct kn_linalg_launch {
@@ -42,6 +45,9 @@ kn_status kn_lu_factored(kn_call *call, kn_tensor **lu, kn_tensor **pivots, kn_t
 /* x = a^-1 x of a's factors; all contiguous. */
 kn_status kn_lu_solve_run(kn_stream *stream, const char *operation, const kn_tensor *lu, const kn_tensor *pivots,
                           const kn_tensor *x);
+
+/* p [..., m, m] of the factors' pivots [..., count], of m rows: p l u = a. Not recorded. */
+kn_tensor *kn_lu_permutation(kn_tensor *pivots, int64_t m, kn_dtype dtype);
 
 /* --- for gradients: recorded operations on batches of matrices ---------------------------------------------------- */
 

@@ -1,7 +1,9 @@
 /* ops/linalg/lu.c - LU factorisation with partial pivoting, and solutions by it. */
+#include <koine/join.h>
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "ops/linalg/linalg.h"
@@ -38,6 +40,33 @@ kn_status kn_lu_factored(kn_call *call, kn_tensor **lu, kn_tensor **pivots, kn_t
     return status == KN_OK ? factor(call, *lu, *pivots, info, reports) : status;
 }
 
+kn_tensor *kn_lu_permutation(kn_tensor *pivots, int64_t m, kn_dtype dtype)
+{
+    kn_tensor *p = NULL, *ordered = NULL;
+    int64_t shape[KN_MAX_DIMS];
+    const int ndim = pivots->ndim + 1;
+
+    memcpy(shape, pivots->shape, sizeof shape);
+    shape[ndim - 2] = shape[ndim - 1] = m;
+    kn_status status = kn_tensor_contiguous(&ordered, pivots);
+    if (status == KN_OK)
+        status = kn_tensor_new(&p, dtype, ndim, shape, pivots->storage->device);
+    kn_stream *stream = status == KN_OK ? kn_tensor_stream(p) : NULL;
+    if (status == KN_OK)
+        status = stream ? KN_OK : kn_error_status();
+    if (status == KN_OK && kn_numel(p) > 0) {
+        const kn_linalg_launch launch = {
+            "linalg/solve.cl", "linalg_permutation", "lu_unpack", dtype, kn_matrices(p), 0};
+        status = KN_LINALG_RUN(stream, &launch, kn_arg_tensor(ordered), kn_arg_tensor(p), kn_arg_i64(m),
+                               kn_arg_i64(pivots->shape[ndim - 2]), kn_arg_fault());
+    }
+    kn_release(ordered);
+    if (status == KN_OK)
+        return kn_scope_adopt(p);
+    kn_release(p);
+    return kn_error_make_sticky();
+}
+
 /* --- lu_factor ---------------------------------------------------------------------------------------------------- */
 
 static kn_status lu_factor_shape(kn_call *call)
@@ -53,14 +82,60 @@ static kn_status lu_factor_shape(kn_call *call)
 static kn_status lu_factor_forward(kn_call *call)
 {
     KN_TRY(kn_tensor_copy(call->outputs[0], call->inputs[0]));
-    return factor(call, call->outputs[0], call->outputs[1], call->num_outputs > 2 ? call->outputs[2] : NULL, true);
+    KN_TRY(factor(call, call->outputs[0], call->outputs[1], call->num_outputs > 2 ? call->outputs[2] : NULL, true));
+    if (call->needs_grad)
+        KN_TRY(kn_call_save(call, call->outputs[0]));
+    return call->needs_grad ? kn_call_save(call, call->outputs[1]) : KN_OK;
+}
+
+/* da = p l^-T x u^-T of square factors, where x is l^T dl below the diagonal and du u^T above and on it. */
+static kn_tensor *backward_of_square(kn_tensor *lu, kn_tensor *dl, kn_tensor *du)
+{
+    kn_tensor *l = kn_add(kn_lower_part(lu, true), kn_identity(kn_rows(lu), lu->dtype, kn_device_of(lu)));
+    kn_tensor *u = kn_upper_part(lu, false);
+    kn_tensor *x = kn_add(kn_lower_part(kn_matmul(kn_matrix_transpose(l), dl), true),
+                          kn_upper_part(kn_matmul(du, kn_matrix_transpose(u)), false));
+    x = kn_linalg_solve_triangular(kn_matrix_transpose(l), x, true, true, true);
+    return kn_linalg_solve_triangular(kn_matrix_transpose(u), x, false, false, false);
+}
+
+/* The columns beyond the square of a wide a are l times those of u, the rows beyond that of a tall one those of l times
+ * u: their gradients reach the square through l, or u. */
+static kn_tensor *backward_of_factors(kn_tensor *lu, kn_tensor *g)
+{
+    const int64_t m = kn_rows(lu), n = kn_columns(lu), k = m < n ? m : n;
+    const int along = m < n ? -1 : -2;
+    kn_tensor *square = kn_narrow(lu, along, 0, k), *inner = kn_narrow(g, along, 0, k), *beyond = NULL;
+    kn_tensor *dl = kn_lower_part(inner, true), *du = kn_upper_part(inner, false);
+
+    if (m == n)
+        return backward_of_square(square, dl, du);
+    kn_tensor *other = kn_narrow(lu, along, k, m + n - 2 * k), *d = kn_narrow(g, along, k, m + n - 2 * k);
+    if (m < n) {
+        beyond = kn_linalg_solve_triangular(kn_matrix_transpose(square), d, true, true, true);
+        dl = kn_sub(dl, kn_lower_part(kn_matmul(beyond, kn_matrix_transpose(other)), true));
+    } else {
+        beyond = kn_linalg_solve_triangular(kn_matrix_transpose(square), d, false, false, false);
+        du = kn_sub(du, kn_upper_part(kn_matmul(kn_matrix_transpose(other), beyond), false));
+    }
+    return kn_cat((kn_tensor *[]){backward_of_square(square, dl, du), beyond}, 2, along);
+}
+
+static kn_status lu_factor_backward(kn_grad_call *grad)
+{
+    kn_tensor *lu = kn_grad_saved_output(grad, 0, 0), *g = grad->grad_outputs[0];
+
+    if (!g || !lu)
+        return g ? kn_error_status() : KN_OK;
+    kn_tensor *p = kn_lu_permutation(grad->saved[1], kn_rows(lu), lu->dtype);
+    return kn_status_of(grad->grad_inputs[0] = kn_matmul(p, backward_of_factors(lu, g)));
 }
 
 #define LU_FACTOR(op_name, ...)                                                                                        \
     {                                                                                                                  \
         .name = op_name, .inputs = {"a"}, .dtypes = {KN_DTYPES_FLOATING}, .outputs = {__VA_ARGS__},                    \
         .first_statistic = 1, .widens_halves = true, .shape = lu_factor_shape, .forward = lu_factor_forward,           \
-        .reference = kn_lu_reference                                                                                   \
+        .backward = lu_factor_backward, .backward_recorded = lu_factor_backward, .reference = kn_lu_reference          \
     }
 const kn_op kn_linalg_lu_factor_op = LU_FACTOR("linalg_lu_factor", "result", "pivots");
 const kn_op kn_linalg_lu_factor_ex_op = LU_FACTOR("linalg_lu_factor_ex", "result", "pivots", "info");

@@ -110,6 +110,17 @@ static kn_tensor *norms(const kn_entry *entry, kn_tensor *differences)
     return kn_norm_dims(differences, ((const kn_distance_args *)entry->params)->p, (const int[]){-1}, 1, false);
 }
 
+/* Do the dimensions before the last two broadcast? */
+static bool batches_fit(const kn_tensor *a, const kn_tensor *b)
+{
+    for (int d = 3; d <= a->ndim && d <= b->ndim; d++) {
+        const int64_t m = a->shape[a->ndim - d], n = b->shape[b->ndim - d];
+        if (m != n && m != 1 && n != 1)
+            return false;
+    }
+    return true;
+}
+
 static kn_status cdist_enter(kn_entry *entry)
 {
     kn_tensor *x1 = entry->inputs[X1], *x2 = entry->inputs[X2];
@@ -117,6 +128,9 @@ static kn_status cdist_enter(kn_entry *entry)
 
     if (x1->ndim < 2 || x2->ndim < 2 || x1->shape[x1->ndim - 1] != x2->shape[x2->ndim - 1])
         return kn_fail(KN_ERR_SHAPE, "x1 and x2 must be matrices with rows of one length, not %s and %s",
+                       kn_tensor_describe(a, sizeof a, x1), kn_tensor_describe(b, sizeof b, x2));
+    if (!batches_fit(x1, x2))
+        return kn_fail(KN_ERR_SHAPE, "the batches of x1, %s, and x2, %s, do not broadcast",
                        kn_tensor_describe(a, sizeof a, x1), kn_tensor_describe(b, sizeof b, x2));
     return kn_composed_give(entry, norms(entry, kn_sub(kn_unsqueeze(x1, -2), kn_unsqueeze(x2, -3))));
 }

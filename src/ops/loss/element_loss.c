@@ -161,6 +161,8 @@ kn_status kn_element_loss_backward_recorded(kn_grad_call *grad)
     char letters[sizeof operands / sizeof operands[0] + 1];
     int count = 1;
 
+    if (kn_numel(grad->saved[0]) == 0)
+        return grad->op->backward(grad);
     for (int i = 0; i < KN_LOSS_INPUTS && grad->op->inputs[i]; i++)
         if (grad->saved[i] && !(operands[count++].tensor = kn_grad_saved_input(grad, i, i)))
             return kn_error_status();

@@ -35,9 +35,9 @@ static kn_tensor *number(const problem *p, double value, kn_dtype dtype)
                         &(kn_tensor_options){.dtype = dtype, .device = p->input->device});
 }
 
-/* The weight of each row's target, 0 where it is ignored, before smoothing; and q. */
+/* The sum of the rows' weights, 1 if all are ignored, whose gradient is 0 and not 0 / 0; and q. */
 typedef struct target_weights {
-    kn_tensor *of_rows, *q;
+    kn_tensor *sum, *q;
 } target_weights;
 
 static target_weights weigh(const problem *p, kn_tensor *target, kn_tensor *weight)
@@ -55,7 +55,8 @@ static target_weights weigh(const problem *p, kn_tensor *target, kn_tensor *weig
     kn_tensor *q = kn_mul_scalar(picked, 1 - smoothing);
     if (smoothing != 0)
         q = kn_add(q, kn_mul(kn_mul_scalar(of_class, smoothing / (double)p->classes), taken));
-    return (target_weights){kn_sum_dims(picked, &p->dim, 1, true), q};
+    kn_tensor *none = kn_to_dtype(kn_eq(kn_sum(taken), number(p, 0, dtype)), dtype);
+    return (target_weights){kn_add(kn_sum(picked), none), q};
 }
 
 kn_status kn_class_loss_backward_recorded(kn_grad_call *grad)
@@ -72,7 +73,7 @@ kn_status kn_class_loss_backward_recorded(kn_grad_call *grad)
     if (params->reduction == KN_REDUCTION_NONE)
         g = kn_unsqueeze(g, dim);
     else if (params->reduction == KN_REDUCTION_MEAN)
-        g = kn_div(g, kn_sum(w.of_rows));
+        g = kn_div(g, w.sum);
     kn_tensor *slope = kn_neg(w.q);
     if (params->logits)
         slope = kn_add(slope, kn_mul(kn_softmax(x, dim), kn_sum_dims(w.q, &dim, 1, true)));

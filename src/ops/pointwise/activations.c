@@ -15,16 +15,28 @@ KN_FUNCTION(logsigmoid, KN_REAL, "(a < 0 ? a : (T)0) - log1p(exp(-fabs(a)))", "g
 KN_FUNCTION(silu, KN_REAL, "a / ((T)1 + exp(-a))", "g * kn_sigmoid(a) * (1 + a * (1 - kn_sigmoid(a)))",
             a / (1 + exp(-a)), .backward.functions = KN_SIGMOID)
 KN_FUNCTION(softsign, KN_REAL, "a / ((T)1 + fabs(a))", "g / ((1 + fabs(a)) * (1 + fabs(a)))", a / (1 + fabs(a)))
-KN_FUNCTION(tanhshrink, KN_REAL, "a - tanh(a)", "g * tanh(a) * tanh(a)", a - tanh(a))
+static kn_status check_difference(const kn_call *call)
+{
+    return call->inputs[0]->dtype != KN_BOOL
+               ? KN_OK
+               : kn_fail(KN_ERR_DTYPE, "bool tensors have no difference; convert with kn_to_dtype first");
+}
+
+KN_ELEMENTWISE_TABLE(tanhshrink, KN_REAL, "a", NULL, KN_VECTORS, "a - tanh(a)", KN_GRADIENTS("g * tanh(a) * tanh(a)"),
+                     a - tanh(a), .check = check_difference);
+KN_OF_ONE(tanhshrink, tanhshrink, false, true, KN_DTYPES_NUMBERS)
 KN_UNARY(hardsigmoid, KN_REAL, "a <= -3 ? (T)0 : a >= 3 ? (T)1 : a / 6 + (T)0.5", "a > -3 && a < 3 ? g / 6 : g * 0",
          a != a ? a : fmin(fmax(a / 6 + 0.5, 0), 1))
 KN_UNARY(hardswish, KN_REAL, "a * (a <= -3 ? (T)0 : a >= 3 ? (T)6 : a + 3) / 6",
-         "a <= -3 ? g * 0 : a < 3 ? g * (2 * a + 3) / 6 : g", a *fmin(fmax(a + 3, 0), 6) / 6)
+         "a <= -3 ? g * 0 : a < 3 ? g * (2 * a + 3) / 6 : g", a *fmin(fmax(a + 3, 0), 6) / 6,
+         .recorded = {"g * (a <= -3 ? (T)0 : a < 3 ? a / 3 + (T)0.5 : (T)1)"})
 
 /* --- linear above 0, exponential below ---------------------------------------------------------------------------- */
 
-/* The exponential is not taken of large numbers, whose infinity would spoil gradients of gradients. */
+/* The exponential is not taken of large numbers, whose infinity would spoil gradients of gradients. The second
+ * derivative at 0 is 0, as in PyTorch. */
 #define NEGATIVE "(a > 0 ? (T)0 : a)"
+#define BELOW "(a < 0 ? a : (T)0)"
 #define SELU_SCALE 1.0507009873554804934193349852946
 #define SELU_ALPHA 1.6732632423543772848170429916717
 #define SCALE "(T)1.0507009873554804934193349852946"
@@ -38,13 +50,13 @@ static kn_status check_alpha(const kn_call *call)
 }
 
 KN_FUNCTION_OF(elu, ELU, KN_FLOATS, "p", KN_VECTORS, "a > 0 ? a : p * expm1(" NEGATIVE ")",
-               "a <= 0 ? g * p * exp(" NEGATIVE ") : g", a > 0 ? a : p * expm1(a), KN_PARAM(kn_elu_params, alpha))
+               "a <= 0 ? g * p * exp(" BELOW ") : g", a > 0 ? a : p * expm1(a), KN_PARAM(kn_elu_params, alpha))
 KN_ELEMENTWISE_TABLE(celu, KN_FLOATS, "a", "p", KN_VECTORS, "a > 0 ? a : p * expm1(" NEGATIVE " / p)",
-                     KN_GRADIENTS("a <= 0 ? g * exp(" NEGATIVE " / p) : g"), a > 0 ? a : p * expm1(a / p),
+                     KN_GRADIENTS("a <= 0 ? g * exp(" BELOW " / p) : g"), a > 0 ? a : p * expm1(a / p),
                      .check = check_alpha);
 KN_WITH_PARAMS(celu, CELU, KN_DTYPES_FLOATING, KN_PARAM(kn_celu_params, alpha))
 KN_FUNCTION(selu, KN_FLOATS, "a > 0 ? a * " SCALE " : " SCALE_ALPHA " * expm1(" NEGATIVE ")",
-            "a <= 0 ? g * " SCALE_ALPHA " * exp(" NEGATIVE ") : g * " SCALE,
+            "a <= 0 ? g * " SCALE_ALPHA " * exp(" BELOW ") : g * " SCALE,
             SELU_SCALE *(a > 0 ? a : SELU_ALPHA * expm1(a)))
 KN_FUNCTION_OF(leaky_relu, LEAKY_RELU, KN_FLOATS, "p", KN_NO_VECTORS, "a > 0 ? a : a * p", "a > 0 ? g : g * p",
                a > 0 ? a : a * p, KN_PARAM(kn_leaky_relu_params, negative_slope))

@@ -42,11 +42,24 @@ static const kn_op_param clamp_rows[] = {KN_PARAM_NAMED("min", kn_scalar_args, v
 static const kn_op_param hardtanh_rows[] = {KN_PARAM_NAMED("min_val", kn_scalar_args, values[0]),
                                             KN_PARAM_NAMED("max_val", kn_scalar_args, values[1])};
 
+/* As in PyTorch, a bound that no number of the dtype reaches is an error. With a fraction the result is floating. */
+static kn_status check_range(kn_dtype dtype, const kn_scalar *bounds)
+{
+    const kn_scalar low = bounds[0], high = bounds[1];
+    const bool is_floating =
+        kn_dtype_is_floating(dtype) || !(low.is_whole || isinf(low.real)) || !(high.is_whole || isinf(high.real));
+    if (!is_floating && low.is_whole && low.whole > kn_dtype_highest(dtype))
+        return kn_fail(KN_ERR_ARGUMENT, "min (%g) is greater than every %s", low.real, kn_dtype_name(dtype));
+    if (!is_floating && high.is_whole && high.whole < kn_dtype_lowest(dtype))
+        return kn_fail(KN_ERR_ARGUMENT, "max (%g) is less than every %s", high.real, kn_dtype_name(dtype));
+    return KN_OK;
+}
+
 static kn_status clamp_enter(kn_entry *entry)
 {
     const kn_scalar *bounds = ((const kn_scalar_args *)entry->params)->values;
     if (!isnan(bounds[0].real) && !isnan(bounds[1].real))
-        return KN_OK;
+        return check_range(entry->inputs[0]->dtype, bounds);
     return kn_fail(KN_ERR_ARGUMENT, "a bound is NaN (min %g, max %g); omit a bound that is not wanted", bounds[0].real,
                    bounds[1].real);
 }

@@ -219,6 +219,7 @@ static value function(parser *p, const char *name, const value *operand)
                      {"kn_log_ndtr", kn_log_ndtr},
                      {"kn_sigmoid", kn_sigmoid},
                      {"kn_softplus", softplus},
+                     {"lgamma", kn_lgamma},
                      {"log", kn_log},
                      {"log1p", kn_log1p},
                      {"sin", kn_sin},
@@ -367,9 +368,11 @@ kn_tensor *kn_compose(const char *text, const char *letters, const kn_composed *
 {
     parser p = {
         .text = text, .at = text, .letters = letters, .operands = operands, .dtype = dtype_of(letters, operands)};
-    const value result = ternary(&p);
+    value result = ternary(&p);
     while (isspace((unsigned char)*p.at))
         p.at++;
+    if (!p.failed && !result.tensor && operands[0].tensor) /* a constant, because a parameter makes it one */
+        result = of_tensor(&p, kn_full_like(operands[0].tensor, result.number));
     if (*p.at || !result.tensor)
         fail(&p, "something unexpected");
     return p.failed ? kn_error_make_sticky() : result.tensor;

@@ -11,5 +11,6 @@ typedef struct kn_composed {
 } kn_composed;
 
 /* Evaluates `text`, C without assignments, with operands named by the characters of `letters`. Functions are exp, sqrt
- * and the like. Owned like a public operation's result; NULL with an error. */
+ * and the like. A result that no tensor affects has the first operand's shape. Owned like a public operation's result;
+ * NULL with an error. */
 kn_tensor *kn_compose(const char *text, const char *letters, const kn_composed *operands);

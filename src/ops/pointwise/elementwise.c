@@ -359,10 +359,10 @@ static void operands_of(const kn_grad_call *grad, kn_composed operands[sizeof le
 {
     const kn_elementwise *e = table_of(grad->op);
     const kn_scalar_args *params = grad->params;
-    operands[0].tensor = grad->grad_outputs[0];
+    operands[0].tensor = kn_widened(grad->grad_outputs[0]);
     for (int i = 0; i < grad->num_inputs; i++)
-        operands[1 + place_of(e, i)].tensor = kn_grad_saved_input(grad, place_of(e, i), i);
-    operands[1 + KN_ELEMENTWISE_OPERANDS].tensor = kn_grad_saved_output(grad, KN_ELEMENTWISE_OPERANDS, 0);
+        operands[1 + place_of(e, i)].tensor = kn_widened(kn_grad_saved_input(grad, place_of(e, i), i));
+    operands[1 + KN_ELEMENTWISE_OPERANDS].tensor = kn_widened(kn_grad_saved_output(grad, KN_ELEMENTWISE_OPERANDS, 0));
     for (int i = 0; i < count_numbers(e); i++)
         operands[strchr(letters, e->forward.numbers[i]) - letters].number = params->values[i].real;
 }

@@ -1,8 +1,12 @@
 /* ops/pointwise/fill.c - fill_, zero_: set every element of a tensor, which may be any view, to a number. */
 #include <koine/autograd.h>
 #include <koine/pointwise.h>
+#include <koine/shape.h>
+#include <koine/storage.h>
 
 #include "autograd/work.h"
+#include "base/error.h"
+#include "base/text.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 
@@ -48,3 +52,40 @@ kn_tensor *kn_fill_with_(kn_tensor *a, kn_scalar value)
 }
 
 kn_tensor *kn_zero_(kn_tensor *a) { return kn_fill_(a, 0); }
+
+/* --- the diagonal ------------------------------------------------------------------------------------------------- */
+
+static kn_status check_diagonal(const kn_tensor *x)
+{
+    char text[KN_DESCRIBE];
+    bool is_cube = x->ndim >= 2;
+    for (int d = 1; d < x->ndim && x->ndim > 2; d++)
+        is_cube &= x->shape[d] == x->shape[0];
+    return is_cube ? KN_OK
+                   : kn_fail(KN_ERR_SHAPE,
+                             "fill_diagonal_: x must be a matrix, or have more dimensions of equal size, not be %s",
+                             kn_tensor_describe(text, sizeof text, x));
+}
+
+kn_tensor *kn_fill_diagonal_with_(kn_tensor *x, kn_scalar value, bool wrap)
+{
+    if (!x)
+        return NULL;
+    if (check_diagonal(x) != KN_OK)
+        return kn_error_make_sticky();
+    if (x->ndim > 2) {
+        int64_t stride = 0;
+        for (int d = 0; d < x->ndim; d++)
+            stride += x->strides[d];
+        return kn_fill_with_(kn_as_strided(x, 1, x->shape, &stride, x->offset), value) ? x : NULL;
+    }
+    const int64_t rows = x->shape[0], columns = x->shape[1];
+    for (int64_t start = 0; start < rows; start += columns + 1) {
+        const int64_t length = rows - start < columns ? rows - start : columns;
+        if (!kn_fill_with_(kn_diagonal(kn_narrow(x, 0, start, length)), value))
+            return NULL;
+        if (!wrap)
+            break;
+    }
+    return x;
+}

@@ -1,7 +1,9 @@
-/* ops/pointwise/random.c - random numbers with parameters in tensors: torch.normal, bernoulli, poisson, multinomial. */
+/* ops/pointwise/random.c - random numbers with parameters in tensors: torch.normal, bernoulli, poisson, binomial,
+ * multinomial. */
 #include <koine/autograd.h>
 #include <koine/pointwise.h>
 #include <koine/random.h>
+#include <koine/shape.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,6 +87,44 @@ kn_tensor *kn_bernoulli_with(kn_tensor *p, const kn_random_params *params)
 kn_tensor *kn_poisson_with(kn_tensor *rates, const kn_random_params *params)
 {
     return draw_each("kn_poisson", "rates", "poisson", rates, 4, params);
+}
+
+/* Numbers of `count`'s dtype, of trials and probabilities of the same shape. */
+static kn_status draw_binomial(kn_tensor **result, kn_tensor *count, kn_tensor *prob, const kn_random_params *params)
+{
+    kn_tensor *trials = NULL, *chances = NULL, *to = NULL;
+    const int64_t n = kn_numel(count);
+    kn_status status = computed(&trials, count);
+    if (status == KN_OK)
+        status = computed(&chances, prob);
+    if (status == KN_OK)
+        status = kn_tensor_new(&to, trials->dtype, count->ndim, count->shape, count->storage->device);
+    if (status == KN_OK && n > 0)
+        status = run("binomial", trials, to, generator_of(params), (uint64_t)n * 4,
+                     (const kn_arg[]){kn_arg_tensor(chances), kn_arg_i64(n)}, 2, n);
+    if (status == KN_OK)
+        status = kn_tensor_cast(result, to, count->dtype, count->storage->device);
+    kn_release(trials);
+    kn_release(chances);
+    kn_release(to);
+    return status;
+}
+
+kn_tensor *kn_binomial_with(kn_tensor *count, kn_tensor *prob, const kn_random_params *params)
+{
+    if (check("kn_binomial", "count", count) != KN_OK || check("kn_binomial", "prob", prob) != KN_OK)
+        return kn_error_make_sticky();
+    if (count->dtype != prob->dtype)
+        return kn_fail_null(KN_ERR_DTYPE, "kn_binomial: count is %s, but prob is %s: convert one with kn_to_dtype",
+                            kn_dtype_name(count->dtype), kn_dtype_name(prob->dtype));
+    const int scope = kn_scope_begin();
+    const bool recording = kn_set_grad_enabled(false);
+    kn_tensor *both[2], *result = NULL;
+    kn_status status = kn_broadcast_tensors((kn_tensor *[]){count, prob}, 2, both);
+    if (status == KN_OK)
+        status = draw_binomial(&result, both[0], both[1], params);
+    kn_set_grad_enabled(recording);
+    return kn_scope_return(scope, deliver(result, status));
 }
 
 kn_tensor *kn_normal_with(kn_tensor *mean, kn_tensor *std, const kn_random_params *params)

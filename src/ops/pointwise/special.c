@@ -108,14 +108,34 @@ static double bessel_of(int order, double x, double scale)
              .backward.functions = BESSEL, .recorded = {recorded_})
 BESSEL_ROW(i0, "g * kn_i1(a)", NULL, bessel_of(0, a, 0))
 BESSEL_ROW(i0e, "g * (kn_i1e(a) - (a > 0 ? y : a < 0 ? -y : a * 0))", NULL, bessel_of(0, a, fabs(a)))
-BESSEL_ROW(i1, "g * (kn_i0(a) - kn_i1_ratio(a))", "g * (kn_i0(a) - (a == 0 ? (T)0.5 : y / a))", bessel_of(1, a, 0))
+/* i1(a) / a near 0, whose derivative by division would be a difference of equal numbers. */
+#define SERIES                                                                                                         \
+    "(T)0.5 + a * a * ((T)0.0625 + a * a * ((T)0.0026041666666666665 + a * a * ("                                      \
+    "(T)5.4253472222222219e-05 + a * a * ((T)6.781684027777778e-07 + a * a * ("                                        \
+    "(T)5.6514033564814812e-09 + a * a * ((T)3.3639305693342149e-11 + a * a * ("                                       \
+    "(T)1.5017547184527747e-13)))))))"
+#define RATIO(factor, y) "(fabs(a) < (T)0.5 ? " factor "(" SERIES ") : " y " / (fabs(a) < (T)0.5 ? (T)1 : a))"
+BESSEL_ROW(i1, "g * (kn_i0(a) - kn_i1_ratio(a))", "g * (kn_i0(a) - " RATIO("", "kn_i1(a)") ")", bessel_of(1, a, 0))
 BESSEL_ROW(i1e, "g * (kn_i0e(a) - kn_i1e_ratio(a) - fabs(y))",
-           "g * (kn_i0e(a) - (a == 0 ? (T)0.5 : y / a) - (a < 0 ? -y : y))", bessel_of(1, a, fabs(a)))
+           "g * (kn_i0e(a) - " RATIO("exp(-fabs(a)) * ", "y") " - (a > 0 ? y : a < 0 ? -y : a * 0))",
+           bessel_of(1, a, fabs(a)))
 
 /* --- others ------------------------------------------------------------------------------------------------------- */
 
+/* The derivative near 0 is a series, because cos(x) - sin(x) / x is a difference of equal numbers. */
+#define SINC_SERIES                                                                                                    \
+    "(T)-3.2898681336964528 + a * a * ("                                                                               \
+    "(T)3.246969701133414 + a * a * ("                                                                                 \
+    "(T)-1.144510944732505 + a * a * ("                                                                                \
+    "(T)0.20918278254123832 + a * a * ("                                                                               \
+    "(T)-0.023460810354558225 + a * a * ("                                                                             \
+    "(T)0.001781145516372851 + a * a * ("                                                                              \
+    "(T)-9.7662231263189277e-05 + a * a * ("                                                                           \
+    "(T)4.0499478466192413e-06 + a * a * ("                                                                            \
+    "(T)-1.3148481279991983e-07))))))))"
 KN_UNARY(sinc, KN_REAL, "a == 0 ? (T)1 : sin(" PI " * a) / (" PI " * a)",
-         "a == 0 ? g * 0 : g * (cos(" PI " * a) - y) / a", a == 0 ? 1 : sin(M_PI * a) / (M_PI * a))
+         "fabs(a) < (T)0.3 ? g * a * (" SINC_SERIES ") : g * (cos(" PI " * a) - y) / (fabs(a) < (T)0.3 ? (T)1 : a)",
+         a == 0 ? 1 : sin(M_PI * a) / (M_PI * a))
 KN_FUNCTION(entr, KN_REAL, "a > 0 ? -a * log(a) : a == 0 ? (T)0 : a != a ? a : -(T)INFINITY", "-g * (1 + log(a))",
             a > 0      ? -a * log(a)
             : a == 0   ? 0

@@ -180,7 +180,7 @@ static double std_reference(const double *a, int64_t n, double correction)
     }
 
 VARIANCE_TABLE(var, VARIANCE, "gam", "2 * g * (a - m) / p")
-VARIANCE_TABLE(std, "sqrt(" VARIANCE ")", "gaym", "y == 0 ? (T)0 : g / y * (a - m) / p")
+VARIANCE_TABLE(std, "sqrt(" VARIANCE ")", "gaym", "y == 0 ? (T)0 : g / (y == 0 ? (T)1 : y) * (a - m) / p")
 
 /* --- norms -------------------------------------------------------------------------------------------------------- */
 

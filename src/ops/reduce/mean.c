@@ -26,7 +26,8 @@ static kn_status mean_forward(kn_call *call)
 static kn_status mean_backward(kn_grad_call *grad)
 {
     const double count = count_of(grad->params, grad->input[0].ndim, grad->input[0].shape);
-    kn_tensor *share = kn_mul_scalar(grad->grad_outputs[0], 1.0 / count);
+    /* The gradient of nothing is nothing, and its own is 0: not 0 times infinity. */
+    kn_tensor *share = kn_mul_scalar(grad->grad_outputs[0], count > 0 ? 1 / count : 0);
 
     grad->grad_inputs[0] = kn_reduce_spread(share, grad->params, grad->input[0].ndim, grad->input[0].shape);
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();

@@ -282,8 +282,8 @@ kn_status kn_reducer_backward_recorded(kn_grad_call *grad)
     const kn_reduce_params *dims = dims_of(grad->params);
     const kn_input_spec *input = &grad->input[0];
     const char *names = r->backward.inputs;
-    kn_tensor *uv[KN_ROWS_OUTPUTS] = {NULL}, *a = kn_grad_saved_input(grad, A, 0),
-              *y = kn_grad_saved_output(grad, Y, 0);
+    kn_tensor *uv[KN_ROWS_OUTPUTS] = {NULL}, *a = kn_widened(kn_grad_saved_input(grad, A, 0)),
+              *y = kn_widened(kn_grad_saved_output(grad, Y, 0));
     kn_composed operands[ALL] = {{NULL, 0}};
     double pq[2];
 
@@ -294,7 +294,7 @@ kn_status kn_reducer_backward_recorded(kn_grad_call *grad)
     if (r->row_values)
         KN_TRY(run_row_values(grad, r, dims, uv));
     take_numbers(pq, r, grad->params, kn_reduce_count(dims, input->ndim, input->shape));
-    operands[G_].tensor = spread(grad, grad->grad_outputs[0], dims);
+    operands[G_].tensor = spread(grad, kn_widened(grad->grad_outputs[0]), dims);
     operands[A_].tensor = a;
     operands[Y_].tensor = y ? spread(grad, y, dims) : NULL;
     operands[M_].tensor = strchr(names, 'm') ? spread(grad, mean_of(a, dims), dims) : NULL;

@@ -73,3 +73,23 @@ kn_status kn_give_gradient(kn_grad_call *grad, int i, kn_tensor *gradient)
     grad->grad_inputs[i] = gradient ? kn_to_dtype(gradient, grad->input[i].dtype) : NULL;
     return grad->grad_inputs[i] ? KN_OK : kn_error_status();
 }
+
+kn_tensor *kn_widened(kn_tensor *tensor)
+{
+    return tensor && kn_dtype_is_reduced(tensor->dtype) ? kn_to_dtype(tensor, KN_F32) : tensor;
+}
+
+kn_tensor *kn_sum_to_size(kn_tensor *x, int ndim, const int64_t *shape)
+{
+    char of[KN_DESCRIBE], wanted[KN_DESCRIBE];
+    bool fits = x && ndim >= 0 && ndim <= x->ndim;
+
+    if (!x)
+        return NULL;
+    for (int d = 0; d < ndim && fits; d++)
+        fits = shape[d] == 1 || shape[d] == x->shape[x->ndim - ndim + d];
+    if (!fits)
+        return kn_fail_null(KN_ERR_SHAPE, "sum_to_size: %s does not expand to x, %s",
+                            kn_format_shape(wanted, sizeof wanted, ndim, shape), kn_tensor_describe(of, sizeof of, x));
+    return kn_sum_to_shape(x, ndim, shape);
+}

@@ -16,3 +16,6 @@ kn_tensor *kn_sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *shape);
 /* Passes `gradient`, in the output's shape, to input `i`: summed over broadcast dimensions and converted to the input's
  * dtype. */
 kn_status kn_give_gradient(kn_grad_call *grad, int i, kn_tensor *gradient);
+
+/* float16 and bfloat16 as float32, for a backward pass of several recorded operations, of which each would round. */
+kn_tensor *kn_widened(kn_tensor *tensor);

@@ -2,7 +2,8 @@
  *
  * OpenCL orders commands by events within one context only, and each device has its own context. So the read that fills
  * the pinned memory has a callback; each write out of it, already enqueued on another device's stream, waits for a user
- * event of its own context, which that callback sets. Both streams keep their order, and the host does not wait.
+ * event of its own context, which a thread of the library sets after that callback. Both streams keep their order, and
+ * the host does not wait.
  *
  * Transfers are kept and reused, because pinned memory is expensive to make. One is idle when its read has arrived and
  * all its writes are done. */
@@ -12,6 +13,7 @@
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
+#include "rt/stream/executor.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/queue.h"
 #include "rt/trace/watch.h"
@@ -21,6 +23,7 @@
 #define KEPT ((size_t)256 << 20) /* bytes; above that, idle transfers are freed before another is created */
 
 struct kn_device_transfer {
+    kn_posted arrival; /* first, so that it is the transfer's address */
     kn_device *device; /* the source's: its driver made the memory */
     kn_pinned *memory;
     size_t size;              /* of the memory, in bytes */
@@ -29,7 +32,7 @@ struct kn_device_transfer {
     kn_stream *from;          /* the current transfer */
     size_t bytes;
 
-    kn_mutex lock; /* guards the rest: callbacks run on the driver's threads */
+    kn_mutex lock; /* guards the rest, which the executor's thread uses too */
     bool arrived;
     cl_int result;                    /* of the read; negative: it failed */
     cl_event waiting[KN_MAX_DEVICES]; /* user events that hold back writes until the read has arrived */
@@ -174,21 +177,28 @@ static void set_event(cl_event event, cl_int result)
     clReleaseEvent(event);
 }
 
-static void CL_CALLBACK arrive(cl_event event, cl_int result, void *user)
+static void arrive(kn_posted *arrival)
 {
-    (void)event;
-    kn_device_transfer *transfer = user;
+    kn_device_transfer *transfer = (kn_device_transfer *)arrival;
     cl_event waiting[KN_MAX_DEVICES];
     kn_lock(&transfer->lock);
     int count = transfer->num_waiting;
     for (int i = 0; i < count; i++)
         waiting[i] = transfer->waiting[i];
     transfer->num_waiting = 0;
-    transfer->result = result;
     transfer->arrived = true;
+    const cl_int result = transfer->result;
     kn_unlock(&transfer->lock);
     for (int i = 0; i < count; i++)
         set_event(waiting[i], result);
+}
+
+static void CL_CALLBACK read_done(cl_event event, cl_int result, void *user)
+{
+    (void)event;
+    kn_device_transfer *transfer = user;
+    transfer->result = result;
+    kn_executor_post(KN_EXECUTOR_RUNTIME, &transfer->arrival);
 }
 
 /* Reports to the profiler; keeps ownership of the event. */
@@ -209,11 +219,12 @@ static cl_int enqueue_read(kn_device_transfer *transfer, kn_stream *from, const 
     if (error != CL_SUCCESS)
         return error;
     show(from, KN_COMMAND_READ, transfer->bytes, read);
+    transfer->arrival.run = arrive;
     transfer->arrived = false; /* no other thread can access the transfer yet */
-    error = clSetEventCallback(read, CL_COMPLETE, arrive, transfer);
+    error = clSetEventCallback(read, CL_COMPLETE, read_done, transfer);
     if (error != CL_SUCCESS) { /* no callback possible: the host waits instead */
-        error = clWaitForEvents(1, &read);
-        arrive(read, error, transfer);
+        error = transfer->result = clWaitForEvents(1, &read);
+        arrive(&transfer->arrival);
     } else {
         error = clFlush(from->queue); /* waiters must not wait for a command that was never submitted */
     }
@@ -226,6 +237,7 @@ kn_status kn_device_transfer_start(kn_device_transfer **transfer, kn_stream *fro
 {
     kn_device_transfer *taken;
     KN_TRY(kn_stream_enter(from, "copying to another device"));
+    KN_TRY(kn_executor_start(KN_EXECUTOR_RUNTIME));
     KN_TRY(acquire(&taken, from->device, bytes));
     taken->from = from;
     taken->bytes = bytes;
@@ -259,21 +271,21 @@ static cl_int enqueue_write(kn_device_transfer *transfer, kn_stream *to, kn_buff
 {
     cl_int error;
     cl_event gate = clCreateUserEvent(to->device->context, &error), written;
-    if (error != CL_SUCCESS)
+    if (error != CL_SUCCESS || (error = clRetainEvent(gate)) != CL_SUCCESS)
         return error;
+    /* First, because some drivers wait here until the write is done, though it is said not to block. */
+    hold_back(transfer, gate);
     kn_buffer_mark_use(destination, to);
     error = KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(to->queue, kn_buffer_memory(destination), CL_FALSE,
                                                     kn_buffer_offset(destination) + offset, transfer->bytes,
                                                     kn_pinned_data(transfer->memory), 1, &gate, &written));
-    if (error != CL_SUCCESS) {
-        clReleaseEvent(gate);
+    clReleaseEvent(gate);
+    if (error != CL_SUCCESS)
         return error;
-    }
     show(to, KN_COMMAND_WRITE, transfer->bytes, written);
     kn_lock(&transfer->lock);
     transfer->written[transfer->num_written++] = written;
     kn_unlock(&transfer->lock);
-    hold_back(transfer, gate);
     return clFlush(to->queue);
 }
 

@@ -5,6 +5,7 @@
 
 #include "rt/command/recorder.h"
 #include "rt/command/staging.h"
+#include "rt/device/fill.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
@@ -107,8 +108,7 @@ kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size
 cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *t, cl_event *event)
 {
     if (kind == KN_COMMAND_FILL)
-        return KN_CL(KN_CL_COPY, clEnqueueFillBuffer(stream->queue, t->to, t->pattern, t->pattern_bytes, t->to_offset,
-                                                     t->bytes, 0, NULL, event));
+        return kn_fill_enqueue(stream->queue, t->to, t->pattern, t->pattern_bytes, t->to_offset, t->bytes, event);
     return KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(stream->queue, t->from, t->to, t->from_offset, t->to_offset, t->bytes,
                                                  0, NULL, event));
 }

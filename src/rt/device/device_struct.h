@@ -14,9 +14,10 @@ typedef struct kn_program_table kn_program_table; /* rt/program/program.h */
 typedef struct kn_staging kn_staging;             /* rt/command/staging.h */
 
 struct kn_device {
-    int slot;       /* 0: the host */
-    int gpu_rank;   /* 0: the best GPU, ...; -1: not a GPU */
-    char label[32]; /* its string for kn_device_open: "gpu:0", "cpu:0" */
+    int slot;                 /* 0: the host */
+    int gpu_rank;             /* 0: the best GPU, ...; -1: not a GPU */
+    const kn_device *twin_of; /* while devices are enumerated: the same GPU under a better driver */
+    char label[32];           /* its string for kn_device_open: "gpu:0", "cpu:0" */
     kn_device_properties properties;
     kn_limits limits;
     kn_quirks quirks;

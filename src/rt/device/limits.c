@@ -10,6 +10,9 @@
 /* From cl_ext.h; named here because older headers lack them. */
 #define NV_COMPUTE_CAPABILITY_MAJOR 0x4000
 #define NV_COMPUTE_CAPABILITY_MINOR 0x4001
+#define AMD_SIMD_PER_COMPUTE_UNIT 0x4040
+#define AMD_SIMD_WIDTH 0x4041
+#define AMD_SIMD_INSTRUCTION_WIDTH 0x4042
 
 /* "OpenCL 3.0 PoCL ..." or "OpenCL C 1.2 ..." gives 300 or 120. */
 static int parse_version(const char *text)
@@ -20,6 +23,8 @@ static int parse_version(const char *text)
         return 100;
     return major * 100 + minor * 10;
 }
+
+int kn_query_version(const kn_device *device) { return parse_version(device->properties.opencl_version); }
 
 /* OpenCL has no query for this. A CPU device is the processor that this code runs on. */
 static int count_vector_registers(const kn_limits *limits)
@@ -50,6 +55,29 @@ static void query_capability(kn_query *query, kn_device *device)
     kn_query_free(text);
 }
 
+/* A compute unit is a multiprocessor of NVIDIA's, 64 to 128 lanes, a pair of vector units of AMD's, 64, or an execution
+ * unit of Intel's, 8. */
+static int count_lanes(const kn_query *query, const kn_device *device)
+{
+    const kn_limits *limits = &device->limits;
+    kn_query attempt = {.id = query->id}; /* a driver that does not know its lanes is not refused */
+    if (!limits->is_gpu)
+        return limits->vector_width_f32;
+    if (limits->ptx_capability > 0)
+        return limits->ptx_capability == 60 || (limits->ptx_capability >= 70 && limits->ptx_capability <= 80) ? 64
+                                                                                                              : 128;
+    if (kn_has_word(device->extensions, "cl_intel_device_attribute_query"))
+        return 8;
+    if (kn_has_word(device->extensions, "cl_amd_device_attribute_query")) {
+        const uint64_t lanes = kn_query_number(&attempt, AMD_SIMD_PER_COMPUTE_UNIT) *
+                               kn_query_number(&attempt, AMD_SIMD_WIDTH) *
+                               kn_query_number(&attempt, AMD_SIMD_INSTRUCTION_WIDTH);
+        if (attempt.error == CL_SUCCESS && lanes >= 16 && lanes <= 1024)
+            return (int)lanes;
+    }
+    return 64;
+}
+
 void kn_query_limits(kn_query *query, kn_device *device)
 {
     kn_limits *limits = &device->limits;
@@ -60,8 +88,9 @@ void kn_query_limits(kn_query *query, kn_device *device)
                       kn_has_word(device->extensions, "cl_khr_fp64");
     limits->has_f16 = kn_has_word(device->extensions, "cl_khr_fp16") || device->quirks.f16_unannounced;
     limits->has_subgroups = kn_has_word(device->extensions, "cl_khr_subgroups");
+    limits->rounds_division = kn_query_number(query, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
     limits->unified_memory = kn_query_number_if_known(query, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0; /* not in 2.0 */
-    limits->opencl_version = parse_version(device->properties.opencl_version);
+    limits->opencl_version = kn_query_version(device);
     limits->compute_units = at_least_one(kn_query_number(query, CL_DEVICE_MAX_COMPUTE_UNITS));
     limits->clock_mhz = (int)kn_query_number(query, CL_DEVICE_MAX_CLOCK_FREQUENCY);
     limits->vector_width_f32 = at_least_one(kn_query_number(query, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
@@ -74,4 +103,5 @@ void kn_query_limits(kn_query *query, kn_device *device)
     limits->max_allocation = kn_query_number(query, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     limits->vector_registers = count_vector_registers(limits);
     query_capability(query, device);
+    limits->lanes_per_unit = count_lanes(query, device);
 }

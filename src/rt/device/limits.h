@@ -9,12 +9,14 @@ typedef struct kn_limits {
     bool has_f64; /* double arithmetic */
     bool has_f16; /* half arithmetic (half storage works everywhere through vload_half) */
     bool has_subgroups;
-    bool unified_memory;                    /* the device's memory is the host's */
-    int opencl_version;                     /* 120, 200, 300, ... */
+    bool rounds_division; /* f32 division and square root are correctly rounded if a program asks for it */
+    bool unified_memory;  /* the device's memory is the host's */
+    int opencl_version;   /* 120, 200, 300, ... */
     int capability_major, capability_minor; /* NVIDIA's compute capability; else the OpenCL C version */
     int ptx_capability; /* for PTX in kernels: 10 times NVIDIA's compute capability, 80 for 8.0; else 0 */
     int slot;           /* the device's slot, under which measurements are stored; 0: none */
     int compute_units;
+    int lanes_per_unit; /* f32 multiply-adds per clock of a compute unit, about: to compare GPUs, nothing else */
     int clock_mhz;
     int vector_width_f32; /* native, in elements: 16 with AVX-512, 8 with AVX2, 4 with NEON, 1 on most GPUs */
     int vector_width_f64;

@@ -26,6 +26,9 @@ uint64_t kn_ask_number(kn_query *query, cl_device_info what, const char *name, b
 #define kn_query_bytes(query, what, size, to) kn_ask_bytes(query, what, size, to, #what)
 void kn_ask_bytes(kn_query *query, cl_device_info what, size_t size, void *to, const char *name);
 
+/* The OpenCL version, 120 for 1.2; needs properties. */
+int kn_query_version(const kn_device *device);
+
 /* Sets device->limits; needs properties, extensions and quirks. */
 void kn_query_limits(kn_query *query, kn_device *device);
 

@@ -49,6 +49,15 @@ static const quirk_row rows[] = {
      .evidence = "Arc: no buffer above 4 GiB without CL_MEM_ALLOW_UNRESTRICTED_SIZE_INTEL, and wrong results without "
                  "-cl-intel-greater-than-4GB-buffer-required, which costs speed, "
                  "https://github.com/intel/compute-runtime/issues/627"},
+    {.platform = "rusticl",
+     QUIRK(drives_any_vendor),
+     .evidence =
+         "One Radeon under Clover, rusticl and ROCm at once, https://github.com/Khanattila/KNLMeansCL/issues/55"},
+    {.platform = "Clover", QUIRK(drives_any_vendor), .evidence = "As for rusticl."},
+    {.platform = "Portable Computing Language",
+     QUIRK(drives_any_vendor),
+     .evidence = "PoCL built with its CUDA or Level Zero device shows GPUs that their vendors' drivers show, too: "
+                 "https://portablecl.org/docs/html/cuda.html"},
     {.platform = "AMD Accelerated Parallel Processing",
      QUIRK(allocation_limit_by_environment),
      .evidence = "8 GB cards: less than 4 GB in one buffer, 4 GB with GPU_SINGLE_ALLOC_PERCENT and "

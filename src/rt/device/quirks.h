@@ -24,6 +24,8 @@ typedef struct kn_quirks {
     /* Declares OpenCL C's functions in a header of all functions for all types, and compiles it with every program. The
      * option KN_QUIRK_NO_HEADER makes it empty. */
     bool reads_long_header;
+    /* Drives GPUs of several vendors: for a GPU that it shows beside its vendor's driver, the latter is used. */
+    bool drives_any_vendor;
     /* CL_DEVICE_MAX_MEM_ALLOC_SIZE depends on environment variables of the driver. */
     bool allocation_limit_by_environment;
 } kn_quirks;

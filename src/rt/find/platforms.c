@@ -1,6 +1,4 @@
 /* rt/find/platforms.c - enumerates the devices of all platforms once and queries them. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/fork.h"
@@ -11,7 +9,9 @@
 #include "rt/device/query.h"
 #include "rt/device/table.h"
 #include "rt/find/find.h"
+#include "rt/find/left_out.h"
 #include "rt/find/match.h"
+#include "rt/find/rank.h"
 #include "rt/memory/pool.h"
 #include "rt/program/program.h"
 
@@ -20,7 +20,6 @@ static struct {
     atomic_bool done;
     char *names[KN_MAX_DEVICES]; /* the platforms' names, which devices point to */
     int num_names;
-    char trouble[256]; /* why something was skipped; "": nothing was */
 } found = {.lock = KN_MUTEX_INIT};
 
 static kn_pool host_pool = {.lock = KN_MUTEX_INIT}; /* always empty, for its statistics */
@@ -42,21 +41,6 @@ static kn_device host = {
     .lock = KN_MUTEX_INIT,
     .pool = &host_pool,
 };
-
-/* --- what cannot be used ---------------------------------------------------------------------- */
-
-/* Logs that a platform or device is skipped, and keeps the message for the error if no device is found. */
-static void KN_PRINTF(1, 2) leave_out(const char *format, ...)
-{
-    char what[sizeof found.trouble];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    kn_log_message(KN_LOG_WARNING, "%s", what);
-    if (!found.trouble[0])
-        memcpy(found.trouble, what, sizeof what);
-}
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
@@ -89,7 +73,19 @@ static void free_device(kn_device *device)
     kn_free(device);
 }
 
-/* False if a query fails, which is logged. */
+/* Why a device cannot be used, or NULL. */
+static const char *find_obstacle(kn_query *query, const kn_device *device)
+{
+    if (kn_query_version(device) < 120)
+        return "it has OpenCL 1.1 or older, and Koine needs 1.2: update its driver, or use another one";
+    if (!kn_query_number(query, CL_DEVICE_AVAILABLE) && query->error == CL_SUCCESS)
+        return "its driver says that it is not available: another process may hold it, or its hardware failed";
+    if (!kn_query_number(query, CL_DEVICE_COMPILER_AVAILABLE) && query->error == CL_SUCCESS)
+        return "its driver has no compiler for OpenCL C: install the complete driver";
+    return NULL;
+}
+
+/* False if the device cannot be used or a query fails, which is logged. */
 static bool describe_device(kn_device *device, const char *platform_name, int platform_index, int device_index)
 {
     kn_query query = {.id = device->id};
@@ -104,11 +100,17 @@ static bool describe_device(kn_device *device, const char *platform_name, int pl
         .device_index = device_index,
     };
     device->quirks = kn_quirks_of(platform_name, device->properties.driver_version);
+    const char *obstacle = query.error == CL_SUCCESS ? find_obstacle(&query, device) : NULL;
+    if (obstacle) {
+        kn_leave_out("device %d of platform %d (%s: %s) is skipped: %s", device_index, platform_index, platform_name,
+                     device->properties.name, obstacle);
+        return false;
+    }
     kn_query_limits(&query, device);
     kn_query_properties(&query, device);
     if (query.error != CL_SUCCESS)
-        leave_out("device %d of platform %d (%s) is skipped: the query %s failed with %s", device_index, platform_index,
-                  platform_name, query.failed, kn_cl_error_name(query.error));
+        kn_leave_out("device %d of platform %d (%s) is skipped: the query %s failed with %s", device_index,
+                     platform_index, platform_name, query.failed, kn_cl_error_name(query.error));
     return query.error == CL_SUCCESS;
 }
 
@@ -157,8 +159,8 @@ static kn_status add_devices(cl_platform_id platform, const char *name, int inde
         return KN_OK;
     }
     if (error != CL_SUCCESS) {
-        leave_out("platform %d (%s) is skipped: querying its devices failed with %s", index, name,
-                  kn_cl_error_name(error));
+        kn_leave_out("platform %d (%s) is skipped: querying its devices failed with %s", index, name,
+                     kn_cl_error_name(error));
         return KN_OK;
     }
     for (cl_uint i = 0; i < count && i < KN_MAX_DEVICES; i++)
@@ -173,7 +175,7 @@ static kn_status add_platform(cl_platform_id platform, int index)
     cl_int error;
     char *name = platform_name(platform, &error);
     if (!name) {
-        leave_out("platform %d is skipped: querying its name failed with %s", index, kn_cl_error_name(error));
+        kn_leave_out("platform %d is skipped: querying its name failed with %s", index, kn_cl_error_name(error));
         return KN_OK;
     }
     kn_status status = add_devices(platform, name, index);
@@ -186,53 +188,15 @@ static kn_status add_platform(cl_platform_id platform, int index)
     return status;
 }
 
-/* Estimates a GPU's speed from what all drivers report. Dedicated memory ranks above shared host memory. */
-static double gpu_score(const kn_device *device)
-{
-    double score = (double)device->limits.compute_units * (device->limits.clock_mhz ? device->limits.clock_mhz : 1);
-    return device->limits.unified_memory ? score : score * 100;
-}
-
-/* GPUs are numbered best first, or in the user's order if there is one. */
-static void rank_and_label(bool ordered)
-{
-    int gpus = 0, cpus = 0;
-    for (int i = 1; i < kn_devices.count; i++) {
-        kn_device *device = kn_devices.devices[i];
-        if (device->properties.type == KN_DEVICE_CPU)
-            snprintf(device->label, sizeof device->label, "cpu:%d", cpus++);
-        else if (device->properties.type == KN_DEVICE_ACCELERATOR)
-            snprintf(device->label, sizeof device->label, "%d:%d", device->properties.platform_index,
-                     device->properties.device_index);
-        else
-            gpus++;
-    }
-    for (int rank = 0; rank < gpus; rank++) {
-        kn_device *best = NULL;
-        for (int i = 1; i < kn_devices.count; i++) {
-            kn_device *device = kn_devices.devices[i];
-            if (device->properties.type == KN_DEVICE_GPU && device->gpu_rank < 0 &&
-                (!best || (!ordered && gpu_score(device) > gpu_score(best))))
-                best = device;
-        }
-        if (!best)
-            break;
-        best->gpu_rank = rank;
-        snprintf(best->label, sizeof best->label, "gpu:%d", rank);
-    }
-}
-
-/* Keeps the devices that KOINE_VISIBLE_DEVICES names, in its order. */
-static void apply_visible_devices(void)
+/* Keeps the devices that KOINE_VISIBLE_DEVICES names, in its order; false without the variable. */
+static bool apply_visible_devices(void)
 {
     kn_device *chosen[KN_MAX_DEVICES];
     int count = kn_visible_choose(chosen);
     if (count < 0)
-        return;
-    for (int slot = 1; slot < kn_devices.count; slot++) {
+        return false;
+    for (int slot = 1; slot < kn_devices.count; slot++)
         kn_devices.devices[slot]->slot = -1;
-        kn_devices.devices[slot]->gpu_rank = -1;
-    }
     for (int i = 0; i < count; i++)
         chosen[i]->slot = i + 1;
     for (int slot = 1; slot < kn_devices.count; slot++)
@@ -241,7 +205,19 @@ static void apply_visible_devices(void)
     for (int i = 0; i < count; i++)
         kn_devices.devices[i + 1] = chosen[i];
     kn_devices.count = count + 1;
-    rank_and_label(true);
+    return true;
+}
+
+/* The names in KOINE_VISIBLE_DEVICES count all devices; what it leaves is numbered anew. */
+static void order_devices(void)
+{
+    kn_twins_find();
+    kn_rank_devices(false);
+    const bool ordered = apply_visible_devices();
+    kn_twins_remove(free_device);
+    kn_rank_devices(ordered);
+    for (int slot = 0; slot < kn_devices.count; slot++)
+        kn_devices.devices[slot]->limits.slot = slot;
 }
 
 static void forget_all(void)
@@ -256,8 +232,8 @@ static void explain_no_device(cl_uint platforms)
 {
     char *folder = platforms > 0 ? kn_driver_cache_folder() : NULL;
     if (folder && !kn_driver_cache_is_usable(folder))
-        leave_out("'%s' is not writable, and PoCL, the driver for CPUs, needs a writable folder: set POCL_CACHE_DIR",
-                  folder);
+        kn_leave_out("'%s' is not writable, and PoCL, the driver for CPUs, needs a writable folder: set POCL_CACHE_DIR",
+                     folder);
     kn_free(folder);
 }
 
@@ -267,7 +243,7 @@ static kn_status check_platforms(cl_int error)
     const cl_int platform_not_found_khr = -1001;
     if (error == CL_SUCCESS || error == platform_not_found_khr)
         return KN_OK;
-    leave_out("querying the OpenCL platforms failed with %s", kn_cl_error_name(error));
+    kn_leave_out("querying the OpenCL platforms failed with %s", kn_cl_error_name(error));
     return KN_ERR_DEVICE;
 }
 
@@ -279,26 +255,23 @@ static kn_status find_all(void)
     kn_devices.devices[0] = &host;
     kn_devices.count = 1;
     kn_devices.num_hidden = 0;
-    found.trouble[0] = '\0';
+    kn_left_out_clear();
     kn_devices_watch_forks();
     kn_driver_cache_prepare();
     if (check_platforms(clGetPlatformIDs(KN_MAX_DEVICES, platforms, &count)) != KN_OK)
         count = 0;
     for (cl_uint i = 0; i < count && i < KN_MAX_DEVICES && status == KN_OK; i++)
         status = add_platform(platforms[i], (int)i);
-    if (kn_devices.count == 1 && !found.trouble[0])
+    if (kn_devices.count == 1 && kn_left_out() == 0)
         explain_no_device(count);
-    if (status == KN_OK && kn_devices.count == 1 && found.trouble[0])
-        status =
-            kn_fail(KN_ERR_DEVICE, "no OpenCL device can be used: %s; run `koine doctor` for details", found.trouble);
+    if (status == KN_OK && kn_devices.count == 1 && kn_left_out() > 0)
+        status = kn_fail(KN_ERR_DEVICE, "no OpenCL device can be used: %s; run `koine doctor` for details",
+                         kn_left_out_at(0));
     if (status != KN_OK) { /* the next call tries again */
         forget_all();
         return status;
     }
-    rank_and_label(false);
-    apply_visible_devices();
-    for (int slot = 0; slot < kn_devices.count; slot++)
-        kn_devices.devices[slot]->limits.slot = slot;
+    order_devices();
     return KN_OK;
 }
 

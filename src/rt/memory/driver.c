@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "rt/device/fill.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/device/table.h"
@@ -20,8 +21,7 @@ static cl_int use_memory(const kn_segment *segment)
 {
     const cl_uint zero = 0;
     cl_command_queue queue = segment->device->service;
-    cl_int error = KN_CL(
-        KN_CL_COPY, clEnqueueFillBuffer(queue, segment->memory, &zero, sizeof zero, 0, sizeof zero, 0, NULL, NULL));
+    cl_int error = kn_fill_enqueue(queue, segment->memory, &zero, sizeof zero, 0, sizeof zero, NULL);
     return error == CL_SUCCESS ? clFinish(queue) : error;
 }
 

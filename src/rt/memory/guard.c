@@ -1,5 +1,6 @@
 /* rt/memory/guard.c - guard mode (KOINE_GUARD=1): writes outside a buffer are detected when it is freed. */
 #include "base/log.h"
+#include "rt/device/fill.h"
 #include "rt/memory/blocks.h"
 #include "rt/stream/capturing.h"
 #include "rt/stream/queue.h"
@@ -15,10 +16,9 @@ void kn_guard_fill(kn_buffer *block, kn_stream *stream)
     if (!block->is_guarded)
         return;
     kn_submitter_drain(stream);
-    block->is_guarded = clEnqueueFillBuffer(stream->queue, memory, &pattern, 1, block->offset, block->size, 0, NULL,
-                                            NULL) == CL_SUCCESS;
-    clEnqueueFillBuffer(stream->queue, memory, &poison, 1, block->offset + KN_GUARD_BYTES, block->requested, 0, NULL,
-                        NULL);
+    block->is_guarded =
+        kn_fill_enqueue(stream->queue, memory, &pattern, 1, block->offset, block->size, NULL) == CL_SUCCESS;
+    kn_fill_enqueue(stream->queue, memory, &poison, 1, block->offset + KN_GUARD_BYTES, block->requested, NULL);
 }
 
 static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)

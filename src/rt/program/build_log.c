@@ -143,7 +143,9 @@ kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program
 {
     KN_TRY(fail_driver(device, program->source, error));
     char *log = read_log(device, handle);
-    const char *said = log && *log ? log : "nothing", *name = strrchr(program->source, '/');
+    /* https://github.com/apptainer/apptainer/issues/1752: a container without libnvidia-nvvm.so.4 */
+    const char *silent = "nothing: a library of its own may be missing, as in containers; `koine doctor` looks for it";
+    const char *said = log && *log ? log : silent, *name = strrchr(program->source, '/');
     char line[400];
     describe_line(line, sizeof line, said, text);
     char title[256];

@@ -248,12 +248,14 @@ static kn_status make(kn_device *device, kn_program *program, const char *text, 
     return KN_OK;
 }
 
+/* OpenCL allows f32 division and square root errors of 2.5 and 3 ulp; PyTorch's are correctly rounded. */
 static char *full_options(const kn_device *device, const char *options, bool declare_builtins)
 {
     kn_text text = {0};
-    kn_text_format(&text, "-cl-std=CL1.2%s%s%s%s%s", device->limits.is_cpu ? " -DKN_CPU" : "",
-                   kn_quirk_build_option(&device->quirks), declare_builtins ? " " KN_QUIRK_NO_HEADER : "",
-                   *options ? " " : "", options);
+    kn_text_format(&text, "-cl-std=CL1.2%s%s%s%s%s%s",
+                   device->limits.rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
+                   device->limits.is_cpu ? " -DKN_CPU" : "", kn_quirk_build_option(&device->quirks),
+                   declare_builtins ? " " KN_QUIRK_NO_HEADER : "", *options ? " " : "", options);
     return kn_text_finish(&text);
 }
 

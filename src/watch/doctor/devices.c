@@ -13,6 +13,7 @@
 #include "rt/device/device.h"
 #include "rt/device/table.h"
 #include "rt/find/find.h"
+#include "rt/find/left_out.h"
 #include "watch/doctor/diagnose.h"
 
 /* --- nodes ------------------------------------------------------------------------------------ */
@@ -201,6 +202,8 @@ void kn_diagnose_devices(kn_diagnosis *diagnosis)
     for (int i = 0; i < kn_platform_count(); i++)
         check_platform(diagnosis, i);
 
+    for (int i = 0; devices > 0 && i < kn_left_out(); i++) /* with no device the error has the first of them */
+        kn_diagnosis_add(diagnosis, KN_FINDING_NOTE, kn_formatted("%s", kn_left_out_at(i)), NULL);
     check_bus(diagnosis);
     for (int slot = 1; slot < kn_device_slots(); slot++)
         check_largest_buffer(diagnosis, kn_device_slot_at(slot));

@@ -53,13 +53,16 @@ void kn_diagnose_environment(kn_diagnosis *diagnosis);
 /* --- for the probes --------------------------------------------------------------------------- */
 
 /* The vendors whose drivers and devices are recognised, for messages only: no code decides by a vendor. */
+#define KN_MAX_COMPILERS 2
+
 typedef struct kn_driver_row {
-    const char *name;     /* its common name */
-    const char *library;  /* the driver's library in its ICD file */
-    const char *icd_file; /* that file's usual name */
-    const char *install;  /* how to install it on Debian and Ubuntu */
-    const char *vendor;   /* part of CL_DEVICE_VENDOR; NULL: not tied to a hardware vendor */
-    unsigned pci_vendor;  /* 0: none */
+    const char *name;                        /* its common name */
+    const char *library;                     /* the driver's library in its ICD file */
+    const char *icd_file;                    /* that file's usual name */
+    const char *install;                     /* how to install it on Debian and Ubuntu */
+    const char *vendor;                      /* part of CL_DEVICE_VENDOR; NULL: not tied to a hardware vendor */
+    unsigned pci_vendor;                     /* 0: none */
+    const char *compilers[KN_MAX_COMPILERS]; /* libraries that it loads to compile kernels, or NULL */
 } kn_driver_row;
 extern const kn_driver_row kn_driver_rows[]; /* terminated by a NULL name */
 

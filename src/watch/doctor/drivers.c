@@ -79,14 +79,34 @@ static const kn_driver_row *row_of_library(const char *library)
     return NULL;
 }
 
+/* In containers often only some of a driver's libraries are mounted. A note: older versions need fewer. */
+static void check_compilers(const vendors *all, const kn_driver_row *row)
+{
+    for (int i = 0; i < KN_MAX_COMPILERS && row->compilers[i]; i++) {
+        const char *reason = why_not_loadable(row->compilers[i]);
+        if (reason)
+            kn_diagnosis_add(
+                all->diagnosis, KN_FINDING_NOTE,
+                kn_formatted("the %s driver compiles kernels with %s, which cannot be loaded (%s): if kernels do not "
+                             "build, and the compiler says nothing, this is why",
+                             row->name, row->compilers[i], reason),
+                kn_formatted("install all libraries of the driver's version (%s); in a container set "
+                             "NVIDIA_DRIVER_CAPABILITIES=compute,utility and update the container toolkit",
+                             row->install));
+    }
+}
+
 static void check_library(vendors *all, const char *library, const char *named_by)
 {
     if (all->registered < MAX_DRIVERS)
         snprintf(all->libraries[all->registered++], NAME_SIZE, "%s", library);
     const char *reason = why_not_loadable(library);
-    if (!reason)
-        return;
     const kn_driver_row *row = row_of_library(library);
+    if (!reason) {
+        if (row)
+            check_compilers(all, row);
+        return;
+    }
     kn_diagnosis_add(
         all->diagnosis, KN_FINDING_PROBLEM,
         kn_formatted("%s names the driver %s, which cannot be loaded: %s", named_by, library, reason),

@@ -27,7 +27,8 @@ static void rows_go_by_platform_and_version(void **state)
     assert_true(q.large_buffers_on_demand && !q.gives_larger_buffers);
     q = kn_quirks_of(PLATFORM_AMD, "3635.0 (HSA1.1,LC)");
     assert_true(q.allocation_limit_by_environment && !q.large_buffers_on_demand);
-    const kn_quirks none = {0}, other = kn_quirks_of("rusticl", "24.2.8");
+    assert_true(kn_quirks_of("rusticl", "24.2.8").drives_any_vendor && !q.drives_any_vendor);
+    const kn_quirks none = {0}, other = kn_quirks_of("Another", "1.0");
     assert_memory_equal(&none, &other, sizeof none);
 }
 

@@ -1,0 +1,130 @@
+/* ops/linalg/products.c - traces, products of vectors, products of reflections, tensors as matrices. Compositions. */
+#include <koine/autograd.h>
+#include <koine/create.h>
+#include <koine/join.h>
+#include <koine/matmul.h>
+#include <koine/pointwise.h>
+#include <koine/reduce.h>
+#include <koine/shape.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "ops/linalg/linalg.h"
+
+/* --- of vectors and matrices -------------------------------------------------------------------------------------- */
+
+kn_tensor *kn_trace(kn_tensor *a)
+{
+    if (!kn_has_matrices("trace", a))
+        return NULL;
+    if (a->ndim != 2)
+        return kn_fail_null(KN_ERR_SHAPE, "trace: a must be one matrix, not have %d dimensions", a->ndim);
+    const int64_t count = kn_rows(a) < kn_columns(a) ? kn_rows(a) : kn_columns(a);
+    const int64_t stride = a->strides[0] + a->strides[1];
+    return kn_sum(kn_as_strided(a, 1, &count, &stride, a->offset));
+}
+
+/* x with its elements along dim moved up by `by`. */
+static kn_tensor *rolled(kn_tensor *x, int dim, int64_t by)
+{
+    return kn_cat((kn_tensor *[]){kn_narrow(x, dim, by, 3 - by), kn_narrow(x, dim, 0, by)}, 2, dim);
+}
+
+kn_tensor *kn_linalg_cross(kn_tensor *a, kn_tensor *b, int dim)
+{
+    char text[KN_DESCRIBE];
+    kn_tensor *const both[] = {a, b};
+
+    for (int i = 0; i < 2; i++) {
+        if (!both[i])
+            return NULL;
+        const int ndim = kn_ndim(both[i]), at = dim < 0 ? dim + ndim : dim;
+        if (at < 0 || at >= ndim || both[i]->shape[at] != 3)
+            return kn_fail_null(KN_ERR_SHAPE, "linalg_cross: dimension %d of %s must have 3 elements, not be %s", dim,
+                                i == 0 ? "a" : "b", kn_tensor_describe(text, sizeof text, both[i]));
+    }
+    return kn_sub(kn_mul(rolled(a, dim, 1), rolled(b, dim, 2)), kn_mul(rolled(a, dim, 2), rolled(b, dim, 1)));
+}
+
+kn_tensor *kn_linalg_vecdot(kn_tensor *a, kn_tensor *b, int dim)
+{
+    return kn_sum_dims(kn_mul(a, b), (int[]){dim}, 1, false);
+}
+
+/* --- reflections -------------------------------------------------------------------------------------------------- */
+
+static kn_status householder_enter(kn_entry *entry)
+{
+    kn_tensor *a = entry->inputs[0], *tau = entry->inputs[1];
+    char of[KN_DESCRIBE], has[KN_DESCRIBE];
+    bool fits = a->ndim >= 2 && tau->ndim == a->ndim - 1 && kn_rows(a) >= kn_columns(a) && a->dtype == tau->dtype;
+
+    for (int d = 0; fits && d < a->ndim - 2; d++)
+        fits = a->shape[d] == tau->shape[d];
+    if (!fits || tau->shape[tau->ndim - 1] > kn_columns(a))
+        return kn_fail(KN_ERR_SHAPE, "a must be [..., m, n] with m >= n and tau [..., k] with k <= n, not %s and %s",
+                       kn_tensor_describe(of, sizeof of, a), kn_tensor_describe(has, sizeof has, tau));
+    kn_tensor *one = kn_narrow(kn_identity(kn_rows(a), a->dtype, kn_device_of(a)), 1, 0, kn_columns(a)), *q = one;
+    kn_tensor *reflectors = kn_add(kn_lower_part(a, true), one); /* 0 above the diagonal, 1 on it, a below */
+    for (int64_t i = tau->shape[tau->ndim - 1] - 1; i >= 0 && q; i--) {
+        kn_tensor *v = kn_narrow(reflectors, -1, i, 1), *scaled = kn_mul(v, kn_unsqueeze(kn_narrow(tau, -1, i, 1), -1));
+        q = kn_sub(q, kn_matmul(scaled, kn_matmul(kn_matrix_transpose(v), q)));
+    }
+    if (tau->shape[tau->ndim - 1] == 0) /* a's gradient is 0 */
+        q = kn_add(one, kn_mul_scalar(a, 0));
+    return kn_status_of(entry->result = q);
+}
+
+const kn_op kn_linalg_householder_product_op = {.name = "linalg_householder_product",
+                                                .inputs = {"a", "tau"},
+                                                .dtypes = {KN_DTYPES_REAL, KN_DTYPES_REAL},
+                                                .composes = true,
+                                                .enter = householder_enter};
+kn_tensor *kn_linalg_householder_product(kn_tensor *a, kn_tensor *tau)
+{
+    return kn_invoke(&kn_linalg_householder_product_op, NULL, a, tau);
+}
+
+/* --- tensors as matrices ------------------------------------------------------------------------------------------ */
+
+static int64_t product_of(const kn_tensor *a, int from, int to) { return kn_shape_numel(to - from, a->shape + from); }
+
+kn_tensor *kn_linalg_tensorinv(kn_tensor *a, int ind)
+{
+    int64_t shape[KN_MAX_DIMS];
+    char text[KN_DESCRIBE];
+
+    if (!a)
+        return NULL;
+    if (ind < 1 || ind >= a->ndim)
+        return kn_fail_null(KN_ERR_ARGUMENT, "linalg_tensorinv: ind must be from 1 to %d, not %d, for %s", a->ndim - 1,
+                            ind, kn_tensor_describe(text, sizeof text, a));
+    const int64_t rows = product_of(a, 0, ind), columns = product_of(a, ind, a->ndim);
+    if (rows != columns)
+        return kn_fail_null(
+            KN_ERR_SHAPE,
+            "linalg_tensorinv: the sizes before and after dimension %d of %s multiply to %lld and %lld: "
+            "they must be equal",
+            ind, kn_tensor_describe(text, sizeof text, a), (long long)rows, (long long)columns);
+    for (int d = 0; d < a->ndim; d++)
+        shape[d] = a->shape[(d + ind) % a->ndim];
+    return kn_reshape(kn_linalg_inv(kn_reshape(a, 2, (const int64_t[]){rows, rows})), a->ndim, shape);
+}
+
+kn_tensor *kn_linalg_tensorsolve(kn_tensor *a, kn_tensor *b)
+{
+    char of[KN_DESCRIBE], has[KN_DESCRIBE];
+
+    if (!a || !b)
+        return NULL;
+    const int64_t n = kn_numel(b);
+    if (b->ndim > a->ndim || memcmp(a->shape, b->shape, (size_t)b->ndim * sizeof *b->shape) != 0 ||
+        product_of(a, b->ndim, a->ndim) != n)
+        return kn_fail_null(
+            KN_ERR_SHAPE,
+            "linalg_tensorsolve: a must have b's shape, %s, and then sizes of the same product, not be %s",
+            kn_tensor_describe(has, sizeof has, b), kn_tensor_describe(of, sizeof of, a));
+    kn_tensor *x = kn_linalg_solve(kn_reshape(a, 2, (const int64_t[]){n, n}), kn_reshape(b, 1, &n));
+    return kn_reshape(x, a->ndim - b->ndim, a->shape + b->ndim);
+}

@@ -1,0 +1,172 @@
+/* test_recorded_gradients.c - gradients with create_graph: equal to those without it for every operator, and their own
+ * gradients at numbers where a formula may divide 0 by 0 or multiply 0 by infinity. */
+#include "cli/op_samples.h"
+#include "ops/dispatch/operators.h"
+#include "support/check.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- every operator ----------------------------------------------------------------------------------------------- */
+
+static kn_tensor *loss_of(const kn_op *op, const kn_op_sample *sample)
+{
+    kn_tensor *inputs[KN_SAMPLE_INPUTS], *y[KN_OP_MAX_OUTPUTS] = {NULL};
+    const kn_op_info info = kn_op_describe(op);
+    memcpy(inputs, sample->inputs, sizeof inputs);
+    if (info.in_place)
+        inputs[0] = kn_clone(inputs[0]); /* a leaf is not changed */
+    kn_manual_seed(1);
+    if (kn_op_call(op, inputs, sample->num_inputs, sample->params, y, info.num_outputs) != KN_OK)
+        return NULL;
+    return kn_sum(kn_mul(y[0], y[0]));
+}
+
+static void check_one(const kn_op *op)
+{
+    kn_op_sample sample;
+    kn_tensor *leaves[KN_SAMPLE_INPUTS], *plain[KN_SAMPLE_INPUTS], *recorded[KN_SAMPLE_INPUTS];
+    int count = 0;
+    kn_manual_seed(7);
+    CHECK_OK(kn_op_sample_make(&sample, op, KN_F64, true));
+    for (int i = 0; i < sample.num_inputs; i++)
+        if (sample.inputs[i] && kn_dtype_is_floating(kn_dtype_of(sample.inputs[i])))
+            leaves[count++] = sample.inputs[i];
+    kn_tensor *loss = loss_of(op, &sample);
+    CHECK_OK(kn_autograd_grad(&loss, 1, leaves, count, plain, .retain_graph = true, .allow_unused = true));
+    CHECK_OK(kn_autograd_grad(&loss, 1, leaves, count, recorded, .create_graph = true, .allow_unused = true));
+    for (int i = 0; i < count; i++) {
+        bool equal = !plain[i] == !recorded[i];
+        if (plain[i] && recorded[i])
+            CHECK_OK(kn_allclose(plain[i], recorded[i], &equal, .rtol = 1e-9, .atol = 1e-12, .equal_nan = true));
+        if (!equal)
+            fail_msg("%s: the recorded gradient %d differs", kn_op_describe(op).name, i);
+    }
+    kn_op_sample_free(&sample);
+}
+
+TENSOR_TEST(recording_changes_no_gradient)
+{
+    for (int i = 0; i < kn_op_count(); i++) {
+        KN_SCOPE;
+        if (kn_op_describe(kn_op_at(i)).is_twice_differentiable)
+            check_one(kn_op_at(i));
+    }
+}
+
+/* --- certain numbers ---------------------------------------------------------------------------------------------- */
+
+static kn_tensor *host(const double values[3]) { return kn_from_data(values, KN_SHAPE(3), .dtype = KN_F64); }
+
+#define CASE(id, ...)                                                                                                  \
+    static kn_tensor *id(kn_tensor *x) { return __VA_ARGS__; }
+CASE(power_of_0, kn_pow_scalar(x, 0))
+CASE(swish, kn_hardswish(x))
+CASE(elu_of_2, kn_elu(x, .alpha = 2))
+CASE(celu_of_half, kn_celu(x, .alpha = 0.5))
+CASE(selu, kn_selu(x))
+CASE(bessel, kn_i1(x))
+CASE(scaled_bessel, kn_i1e(x))
+CASE(signs, kn_copysign(x, kn_full(KN_SHAPE(3), -2, .dtype = KN_F64)))
+CASE(cardinal, kn_sinc(x))
+CASE(deviation, kn_std_dims(x, NULL, 0, 0, false))
+CASE(targets, kn_binary_cross_entropy_with_logits(host((double[]){(double)INFINITY, -(double)INFINITY, 2}), x, NULL,
+                                                  NULL, KN_REDUCTION_NONE))
+CASE(ignored, kn_cross_entropy(kn_unsqueeze(x, 0), kn_full(KN_SHAPE(1), -100, .dtype = KN_I64)))
+CASE(empty_mean, kn_mean(kn_narrow(x, 0, 0, 0)))
+CASE(of_nothing, kn_huber_loss(kn_narrow(x, 0, 0, 0), kn_narrow(x, 0, 1, 0)))
+
+/* The first and the second gradient of the sum at x. */
+typedef struct place {
+    const char *name;
+    kn_tensor *(*apply)(kn_tensor *x);
+    double x[3], first[3], second[3];
+} place;
+
+#define INF (double)INFINITY
+#define SCALE 1.7580993408473768599 /* SELU's slope at 0 from below */
+static const place places[] = {
+    {"pow 0", power_of_0, {2, 0, -1}, {0, 0, 0}, {0, 0, 0}},
+    {"hardswish", swish, {-INF, INF, 0}, {0, 1, 0.5}, {0, 0, 1 / 3.0}},
+    {"elu", elu_of_2, {0, -INF, 1}, {2, 0, 1}, {0, 0, 0}},
+    {"celu", celu_of_half, {0, -INF, INF}, {1, 0, 1}, {0, 0, 0}},
+    {"selu", selu, {0, -INF, -0.0}, {SCALE, 0, SCALE}, {0, 0, 0}},
+    {"i1", bessel, {0, 1, -1}, {0.5, 0.70090677376, 0.70090677376}, {0, 0.42941143423, -0.42941143423}},
+    {"i1e", scaled_bessel, {0, 1e-11, -1e-11}, {0.5, 0.5, 0.5}, {0, -1, 1}},
+    {"copysign", signs, {0, 1, -1}, {0, -1, 1}, {0, 0, 0}},
+    {"sinc", cardinal, {0, 1e-6, 1}, {0, -3.28986813369e-6, -1}, {-3.28986813370, -3.28986813369, 2}},
+    {"std", deviation, {3, 3, 3}, {0, 0, 0}, {0, 0, 0}},
+    {"bce's targets", targets, {0, 1, 0.5}, {-INF, INF, -2}, {0, 0, 0}},
+    {"cross_entropy of nothing", ignored, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
+    {"mean of nothing", empty_mean, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
+    {"huber_loss of nothing", of_nothing, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
+};
+
+static void check_values_of(const char *name, const char *what, kn_tensor *gradient, const double expected[3])
+{
+    double found[3] = {0, 0, 0}; /* of a tensor that is not used */
+    if (gradient)
+        CHECK_OK(kn_read(gradient, found, sizeof found));
+    for (int i = 0; i < 3; i++)
+        if (!(found[i] == expected[i] || fabs(found[i] - expected[i]) <= 1e-10))
+            fail_msg("%s: %s gradient %d is %.12g instead of %.12g", name, what, i, found[i], expected[i]);
+}
+
+/* The gradient of g in g * first, the vector-Jacobian product, is the first gradient, too. */
+TENSOR_TEST(at_certain_numbers)
+{
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        KN_SCOPE;
+        const place *p = &places[i];
+        kn_tensor *x = kn_from_data(p->x, KN_SHAPE(3), .dtype = KN_F64, .requires_grad = true);
+        kn_tensor *y = p->apply(x), *weight, *first, *second[2] = {NULL};
+        CHECK_OK(y ? KN_OK : KN_ERR_STATE);
+        weight = kn_ones_like(y);
+        CHECK_OK(kn_set_requires_grad(weight, true));
+        CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first, .grad_outputs = &weight, .create_graph = true));
+        check_values_of(p->name, "first", first, p->first);
+        if (!kn_requires_grad(first))
+            continue;
+        y = kn_sum(first);
+        CHECK_OK(kn_autograd_grad(&y, 1, ((kn_tensor *[]){x, weight}), 2, second, .allow_unused = true));
+        check_values_of(p->name, "second", second[0], p->second);
+        if (kn_numel(weight) == 3)
+            check_values_of(p->name, "weight's", second[1], p->first);
+        else if (second[1])
+            CHECK_VALUES(second[1], p->first[0] + p->first[1] + p->first[2]);
+    }
+}
+
+/* cos(x) - sin(x) / x would leave no digits. */
+TENSOR_TEST(sinc_near_0_in_float32)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(1), 1e-4, .requires_grad = true);
+    CHECK_OK(kn_backward(kn_sinc(x)));
+    double slope;
+    CHECK_OK(kn_item(kn_grad(x), &slope));
+    assert_true(fabs(slope + 3.28986805e-4) < 1e-9);
+}
+
+/* Of vectors without a symmetric loss, as in PyTorch. */
+TENSOR_TEST(eigh_has_a_symmetric_gradient)
+{
+    kn_tensor *x = kn_from_data(((double[]){2, 0.5, 0.5, -1}), KN_SHAPE(2, 2), .dtype = KN_F64, .requires_grad = true);
+    kn_tensor *vectors, *gradient;
+    assert_non_null(kn_linalg_eigh(x, false, &vectors));
+    CHECK_OK(kn_backward(kn_sum(kn_select(vectors, 0, 0))));
+    gradient = kn_grad(x);
+    bool equal;
+    CHECK_OK(kn_allclose(gradient, kn_t(gradient), &equal));
+    assert_true(equal);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(recording_changes_no_gradient),
+        TEST(at_certain_numbers),
+        TEST(sinc_near_0_in_float32),
+        TEST(eigh_has_a_symmetric_gradient),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
