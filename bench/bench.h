@@ -14,10 +14,20 @@ typedef struct bench_state {
 
 /* --- one operation ---------------------------------------------------------------------------- */
 
-#define BENCH_INPUTS 5
+#define BENCH_INPUTS 5 /* one letter each in `peer`: a to e */
 #define BENCH_PARAMETERS 4
 
-typedef enum bench_fill { BENCH_NORMAL, BENCH_UNIFORM, BENCH_ZEROS, BENCH_ONES, BENCH_INDICES, BENCH_MASK } bench_fill;
+/* UNIFORM: 0 .. 1; SIGNED: -1 .. 1; FROM_1: 1 .. 2. */
+typedef enum bench_fill {
+    BENCH_NORMAL,
+    BENCH_UNIFORM,
+    BENCH_SIGNED,
+    BENCH_FROM_1,
+    BENCH_ZEROS,
+    BENCH_ONES,
+    BENCH_INDICES,
+    BENCH_MASK
+} bench_fill;
 
 typedef struct bench_input {
     int ndim; /* 0: no such input */
@@ -32,6 +42,8 @@ typedef struct bench_input {
 typedef struct bench_operation {
     const char *name; /* its name in bench/peer_torch.py */
     kn_tensor *(*apply)(kn_tensor *const *x, const double *parameters);
+    const char *call; /* instead of `apply`: an operator of the list, "avg_pool2d kernel_size=3 stride=2" */
+    const char *peer; /* instead of `name`: the same in Python, "F.avg_pool2d(a, 3, 2)" */
     bench_input inputs[BENCH_INPUTS];
     double parameters[BENCH_PARAMETERS];
     unsigned gradients;
@@ -43,9 +55,10 @@ kn_status bench_operation_run(const bench_case *self, bench_state *state);
 kn_status bench_operation_inputs(const bench_case *self, bench_state *state, kn_tensor_file *file);
 kn_status bench_operation_results(const bench_case *self, bench_state *state, kn_tensor_file *file);
 void bench_operation_teardown(bench_state *state);
-#define BENCH_OPERATION                                                                                                \
+#define BENCH_OPERATION_UNCOMPARED                                                                                     \
     .setup = bench_operation_setup, .run = bench_operation_run, .teardown = bench_operation_teardown,                  \
-    .inputs = bench_operation_inputs, .results = bench_operation_results
+    .inputs = bench_operation_inputs
+#define BENCH_OPERATION BENCH_OPERATION_UNCOMPARED, .results = bench_operation_results
 
 /* --- training --------------------------------------------------------------------------------- */
 
@@ -116,6 +129,7 @@ struct bench_case {
     bool replayed;                    /* training: the step is captured as a graph and replayed */
     bool enqueue_only; /* only the host time until `run` returns is counted, not the wait for the device */
     int most;          /* at most this many repetitions, including the first; 0: no limit */
+    bool on_request;   /* listed and run only if --only names it */
 };
 
 typedef struct bench_list {
@@ -143,6 +157,9 @@ typedef struct bench_list {
     X(norm) \
     X(vision) \
     X(move) \
+    X(pointwise) \
+    X(survey) \
+    X(optim) \
     X(launch) \
     X(profiler) \
     X(transfer) \

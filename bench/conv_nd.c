@@ -1,7 +1,8 @@
 /* conv_nd.c - convolutions of signals and volumes, each pass separately. The signals are those of audio and text models
  * (the first layers of wav2vec 2.0, a temporal convolutional network, a depthwise layer as in Conformer), the volumes
- * those of video and medical networks (C3D, 3D U-Net, a factorised layer as in R(2+1)D). Named
- * images,channels,sizes-outputs,kernel, then s: stride, d: dilation, g: groups; padding is half the kernel's extent. */
+ * those of video and medical networks (C3D, 3D U-Net, a factorised layer as in R(2+1)D). Transposed ones enlarge: an
+ * upsampling layer of HiFi-GAN, and of 3D U-Net. Named images,channels,sizes-outputs,kernel, then s: stride, d:
+ * dilation, g: groups; padding is half the kernel's extent, of transposed ones half of what exceeds the stride. */
 #include "bench.h"
 
 static kn_tensor *signal(kn_tensor *const *x, const double *p)
@@ -14,6 +15,16 @@ static kn_tensor *volume(kn_tensor *const *x, const double *p)
 {
     return kn_conv3d(x[0], x[1], NULL, .stride = (int64_t)p[0],
                      .paddings = {(int64_t)p[2], (int64_t)p[1], (int64_t)p[1]}, .groups = (int64_t)p[3]);
+}
+
+static kn_tensor *enlarged_signal(kn_tensor *const *x, const double *p)
+{
+    return kn_conv_transpose1d(x[0], x[1], NULL, .stride = (int64_t)p[0], .padding = (int64_t)p[1]);
+}
+
+static kn_tensor *enlarged_volume(kn_tensor *const *x, const double *p)
+{
+    return kn_conv_transpose3d(x[0], x[1], NULL, .stride = (int64_t)p[0], .padding = (int64_t)p[1]);
 }
 
 /* Outputs along a dimension padded by half the kernel's extent. */
@@ -56,6 +67,34 @@ static kn_tensor *volume(kn_tensor *const *x, const double *p)
     VOLUME(group, "fwd", 0, suffix, __VA_ARGS__), VOLUME(group, "bwd_data", 1, suffix, __VA_ARGS__),                   \
         VOLUME(group, "bwd_weights", 2, suffix, __VA_ARGS__)
 
+/* Outputs are `s` times the inputs along each of `dims` dimensions; r - s is even. */
+#define ENLARGED(dims, op, function, label, wanted, sizes, shape_, n, c, pixels, k, taps, r, s, x_shape, w_shape)      \
+    {                                                                                                                  \
+        .name = op "/" shape_ "/" label, .shape = shape_, .dtype = KN_F32,                                             \
+        .flops = 2.0 * n * k * c * (taps) * (pixels),                                                                  \
+        .bytes = 4.0 * ((double)n * c * (pixels) + (double)k * c * (taps) + (double)n * k * (pixels) * (sizes)),       \
+        BENCH_OPERATION,                                                                                               \
+        .operation = &(const bench_operation){                                                                         \
+            .name = op,                                                                                                \
+            .apply = function,                                                                                         \
+            .inputs = {{.ndim = dims + 2, .shape = x_shape}, {.ndim = dims + 2, .shape = w_shape}},                    \
+            .parameters = {s, ((r) - (s)) / 2},                                                                        \
+            .gradients = wanted},                                                                                      \
+    }
+#define SHAPE(...)                                                                                                     \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+#define ENLARGED_SIGNAL(label, wanted, n, c, l, k, r, s)                                                               \
+    ENLARGED(1, "conv_transpose1d", enlarged_signal, label, wanted, s, #n "," #c "," #l "-" #k "," #r "s" #s, n, c, l, \
+             k, r, r, s, SHAPE(n, c, l), SHAPE(c, k, r))
+#define ENLARGED_VOLUME(label, wanted, n, c, f, h, k, r, s)                                                            \
+    ENLARGED(3, "conv_transpose3d", enlarged_volume, label, wanted, (s) * (s) * (s),                                   \
+             #n "," #c "," #f "," #h "," #h "-" #k "," #r "x" #r "x" #r "s" #s, n, c, f * h * h, k, r * r * r, r, s,   \
+             SHAPE(n, c, f, h, h), SHAPE(c, k, r, r, r))
+#define THREE_PASSES(row, ...)                                                                                         \
+    row("fwd", 0, __VA_ARGS__), row("bwd_data", 1, __VA_ARGS__), row("bwd_weights", 2, __VA_ARGS__)
+
 /* clang-format off */
 static const bench_case cases[] = {
     SIGNALS("", "s2", 4, 64, 4000, 128, 3, 2, 1, 1),
@@ -69,6 +108,9 @@ static const bench_case cases[] = {
     VOLUMES("", "s2", 1, 64, 16, 32, 128, 3, 3, 2, 1),
     VOLUMES("", "", 1, 64, 8, 56, 64, 3, 1, 1, 1),
     VOLUMES("", "", 2, 128, 8, 28, 256, 1, 1, 1, 1),
+    THREE_PASSES(ENLARGED_SIGNAL, 4, 256, 500, 128, 16, 8),
+    THREE_PASSES(ENLARGED_VOLUME, 1, 128, 8, 28, 64, 2, 2),
+    THREE_PASSES(ENLARGED_VOLUME, 1, 64, 8, 28, 32, 4, 2),
     SIGNALS("gpu/", "", 64, 128, 4000, 128, 5, 1, 1, 1),
     SIGNALS("gpu/", "g256", 64, 256, 2000, 256, 31, 1, 1, 256),
     VOLUMES("gpu/", "", 8, 64, 16, 56, 64, 3, 3, 1, 1),

@@ -1,5 +1,6 @@
 /* main.c - koine-bench: runs benchmarks, one JSON object per line; see docs/performance.md. Without --only it runs all
- * that are sized for the device: on a CPU those not called gpu/..., on a GPU all. With --serve it answers requests of
+ * that are sized for the device (on a CPU those not called gpu/..., on a GPU all) but those on request (bench.h),
+ * which --list also names only if --only does: "" is everything. With --serve it answers requests of
  * bench/compare.py (serve.c); with --profile it also prints the profiler's table of each. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,7 +149,7 @@ static int run_case(const options *o, const bench_case *c, kn_device *device, co
 
 static bool wanted(const options *o, const bench_case *c)
 {
-    bool matches = o->prefixes == 0;
+    bool matches = o->prefixes == 0 && !c->on_request;
     for (int i = 0; i < o->prefixes && !matches; i++)
         matches = strncmp(c->name, o->only[i], strlen(o->only[i])) == 0;
     return matches;
@@ -188,8 +189,8 @@ static int run_all(const options *o, kn_device *device)
 
 static void describe_operation(const bench_operation *op)
 {
-    printf(", \"operation\": \"%s\", \"gradients\": %u, \"tf32\": %s, \"parameters\": [", op->name, op->gradients,
-           op->tf32 ? "true" : "false");
+    printf(", \"operation\": \"%s\", \"gradients\": %u, \"tf32\": %s, \"parameters\": [",
+           op->peer ? op->peer : op->name, op->gradients, op->tf32 ? "true" : "false");
     for (int i = 0; i < BENCH_PARAMETERS; i++)
         printf("%s%.17g", i ? ", " : "", op->parameters[i]);
     printf("], \"transposed\": [");

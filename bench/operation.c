@@ -6,11 +6,15 @@
 
 #include "base/error.h"
 #include "bench.h"
+#include "ops/dispatch/params_text.h"
 
 typedef struct operands {
     kn_tensor *x[BENCH_INPUTS];
     kn_tensor *y, *gradient; /* of the recorded forward pass */
     kn_tensor *kept;         /* the first forward result, for `results` */
+    const kn_op *op;         /* of `call` */
+    void *params;
+    int count; /* of inputs */
     bool first_is_done;
 } operands;
 
@@ -27,11 +31,40 @@ static kn_tensor *make_input(const bench_input *input, const kn_tensor_options *
         return kn_randint_with(0, input->below, input->ndim, shape, &whole);
     if (input->fill == BENCH_MASK)
         return kn_to_dtype(kn_randint_with(0, 2, input->ndim, shape, &whole), KN_BOOL);
-    kn_tensor *x = input->fill == BENCH_NORMAL    ? kn_randn_with(input->ndim, shape, options)
-                   : input->fill == BENCH_UNIFORM ? kn_rand_with(input->ndim, shape, options)
-                   : input->fill == BENCH_ZEROS   ? kn_zeros_with(input->ndim, shape, options)
-                                                  : kn_ones_with(input->ndim, shape, options);
+    kn_tensor *x = input->fill == BENCH_NORMAL  ? kn_randn_with(input->ndim, shape, options)
+                   : input->fill == BENCH_ZEROS ? kn_zeros_with(input->ndim, shape, options)
+                   : input->fill == BENCH_ONES  ? kn_ones_with(input->ndim, shape, options)
+                                                : kn_rand_with(input->ndim, shape, options);
+    KN_NO_GRAD;
+    if (input->fill == BENCH_SIGNED)
+        kn_sub_scalar_(kn_mul_scalar_(x, 2), 1);
+    if (input->fill == BENCH_FROM_1)
+        kn_add_scalar_(x, 1);
     return input->transposed ? kn_t(x) : x;
+}
+
+/* Finds the operator of "NAME PARAMETERS" and reads its parameters. */
+static kn_status find_operator(operands *o, const char *call)
+{
+    char name[64];
+    const size_t length = strcspn(call, " ");
+    snprintf(name, sizeof name, "%.*s", (int)length, call);
+    o->op = kn_op_find(name);
+    if (!o->op)
+        return kn_error_set(KN_ERR_ARGUMENT, "there is no operator `%s`", name);
+    o->params = calloc(1, kn_op_describe(o->op).params_size + 1);
+    if (!o->params)
+        return KN_ERR_MEMORY;
+    kn_op_params_init(o->op, o->params);
+    return call[length] ? kn_op_params_read(o->op, o->params, call + length + 1) : KN_OK;
+}
+
+static kn_tensor *apply(const bench_operation *op, operands *o)
+{
+    kn_tensor *y = NULL;
+    if (op->apply)
+        return op->apply(o->x, op->parameters);
+    return kn_op_call(o->op, o->x, o->count, o->params, &y, 1) == KN_OK ? y : NULL;
 }
 
 static kn_status allow_tf32(bool allowed)
@@ -48,6 +81,8 @@ kn_status bench_operation_setup(const bench_case *self, bench_state *state)
         return KN_ERR_MEMORY;
     state->data = o;
     KN_TRY(allow_tf32(op->tf32));
+    if (op->call)
+        KN_TRY(find_operator(o, op->call));
     {
         KN_SCOPE;
         for (int i = 0; i < BENCH_INPUTS && op->inputs[i].ndim > 0; i++) {
@@ -55,9 +90,10 @@ kn_status bench_operation_setup(const bench_case *self, bench_state *state)
                 .dtype = self->dtype, .device = state->device, .requires_grad = (op->gradients >> i & 1) != 0};
             o->x[i] = kn_retain(make_input(&op->inputs[i], &options));
             failed = failed || !o->x[i];
+            o->count = i + 1;
         }
         if (op->gradients && !failed) {
-            o->y = kn_retain(op->apply(o->x, op->parameters));
+            o->y = kn_retain(apply(op, o));
             o->gradient = o->y ? kn_retain(kn_randn_with(kn_ndim(o->y), kn_shape(o->y),
                                                          &(kn_tensor_options){self->dtype, .device = state->device}))
                                : NULL;
@@ -75,7 +111,7 @@ kn_status bench_operation_run(const bench_case *self, bench_state *state)
     {
         KN_SCOPE;
         if (op->gradients == 0) {
-            kn_tensor *y = op->apply(o->x, op->parameters);
+            kn_tensor *y = apply(op, o);
             status = y ? KN_OK : kn_error_status();
             if (!o->first_is_done)
                 o->kept = kn_retain(y);
@@ -146,5 +182,6 @@ void bench_operation_teardown(bench_state *state)
     kn_release(o->y);
     kn_release(o->gradient);
     kn_release(o->kept);
+    free(o->params);
     free(o);
 }

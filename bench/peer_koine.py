@@ -25,7 +25,7 @@ class Bench:
         self.path = path
         command = [path, '--serve'] + (['--device', device] if device else [])
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-        listed = subprocess.run([path, '--list'], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run([path, '--list', '--only', ''], capture_output=True, text=True, check=True).stdout
         self.names = set(listed.split())
 
     def ask(self, line):

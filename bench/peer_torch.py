@@ -74,6 +74,8 @@ OPERATIONS = {
     'conv2d': lambda x, p: F.conv2d(x[0], x[1], None, int(p[0]), int(p[1]), 1, int(p[2])),
     'conv1d': lambda x, p: F.conv1d(x[0], x[1], None, int(p[0]), int(p[1]), int(p[2]), int(p[3])),
     'conv3d': lambda x, p: F.conv3d(x[0], x[1], None, int(p[0]), (int(p[2]), int(p[1]), int(p[1])), 1, int(p[3])),
+    'conv_transpose1d': lambda x, p: F.conv_transpose1d(x[0], x[1], None, int(p[0]), int(p[1])),
+    'conv_transpose3d': lambda x, p: F.conv_transpose3d(x[0], x[1], None, int(p[0]), int(p[1])),
     'max_pool2d': lambda x, p: F.max_pool2d(x[0], int(p[0]), int(p[1]), int(p[2])),
     'image_mean': lambda x, p: F.adaptive_avg_pool2d(x[0], 1),
     'add': lambda x, p: x[0] + x[1],
@@ -132,11 +134,19 @@ OPERATIONS = {
 }
 
 
+def function_of(operation):
+    """One of OPERATIONS, or an expression of the inputs a, b, ..."""
+    if operation in OPERATIONS:
+        return OPERATIONS[operation]
+    expression = eval('lambda a=None, b=None, c=None, d=None, e=None: ' + operation, {'torch': torch, 'F': F})
+    return lambda x, p: expression(*x)
+
+
 class Operation:
     """One operation, forward, or the gradients of a forward pass that was recorded once."""
 
     def __init__(self, case, tensors):
-        self.case, self.apply, self.p = case, OPERATIONS[case['operation']], case['parameters']
+        self.case, self.apply, self.p = case, function_of(case['operation']), case['parameters']
         self.wanted = [i for i in range(len(case['transposed'])) if case['gradients'] >> i & 1]
         self.x = []
         for i, transposed in enumerate(case['transposed']):
@@ -177,6 +187,48 @@ class Operation:
                 return {'difference': abs(share - self.p[0]), 'tolerance': DROPOUT_SHARE, 'what': 'share of zeros'}
         both = (mine != 0) & (theirs != 0)
         return {'difference': difference(theirs[both], mine[both]), 'tolerance': tolerance, 'what': 'out where neither is 0'}
+
+
+class Steps:
+    """Optimizer steps on given parameters and gradients, by the faster of PyTorch's implementations."""
+
+    def __init__(self, name, tensors):
+        self.parameters = []
+        for i in range(sum(key.startswith('p') for key in tensors)):
+            self.parameters.append(torch.nn.Parameter(tensors['p%d' % i]))
+            self.parameters[-1].grad = tensors['g%d' % i]
+        self.optimizer, self.results = self.fastest(name), None
+
+    def fastest(self, name):
+        options = {'lr': 1e-3, **({'momentum': 0.9} if name in ('SGD', 'RMSprop') else {})}
+        found = []
+        for extra in ({'fused': True}, {'foreach': True}, {'foreach': False}):
+            copies = [torch.nn.Parameter(p.detach().clone()) for p in self.parameters]
+            for copy, p in zip(copies, self.parameters):
+                copy.grad = p.grad
+            try:
+                optimizer = getattr(torch.optim, name)(copies, **options, **extra)
+                optimizer.step()
+            except (RuntimeError, TypeError, ValueError):
+                continue
+            found.append((min(self.seconds(optimizer) for _ in range(3)), extra))
+        return getattr(torch.optim, name)(self.parameters, **options, **min(found, key=lambda pair: pair[0])[1])
+
+    @staticmethod
+    def seconds(optimizer):
+        start = time.perf_counter()
+        optimizer.step()
+        wait()
+        return time.perf_counter() - start
+
+    def run(self):
+        self.optimizer.step()
+        if self.results is None:
+            self.results = [p.detach().cpu().clone() for p in self.parameters]
+
+    def check(self, theirs):
+        worst = max((difference(theirs['p%d' % i], mine), 'parameter %d' % i) for i, mine in enumerate(self.results))
+        return {'difference': worst[0], 'tolerance': TOLERANCE['float32'], 'what': worst[1]}
 
 
 def compile_afresh(net):
@@ -360,11 +412,13 @@ def make(case, tensors, mode, threads):
         return Inference(network_of(name), tensors, compiled)
     if network_of(name) in TRAINING and tensors:
         return Training(network_of(name), tensors, compiled, case['replayed'])
+    if name.startswith('optim/') and hasattr(torch.optim, name[len('optim/'):]) and not compiled:
+        return Steps(name[len('optim/'):], tensors)
     if name == 'mnist_epoch':
         return Epoch(compiled)
     if name in ('startup/cold', 'startup/warm'):
         return Start(name == 'startup/cold', mode, threads)
-    if case.get('operation') in OPERATIONS and tensors and not compiled:
+    if 'operation' in case and tensors and not compiled:
         return Operation(case, tensors)
     return None
 

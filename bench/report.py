@@ -23,7 +23,7 @@ SECTIONS = (
     ('Programs', ('matmul', 'linear_regression', 'cnn_step', 'mnist_epoch'), None),
     ('Networks', ('mlp', 'lenet', 'resnet18', 'resnet50', 'mobilenetv2', 'gpt', 'vit', 'lstm', 'gru'), 'flops'),
     ('Matrix products', ('gemm/',), 'flops'),
-    ('Convolution', ('conv/', 'conv1d/', 'conv3d/'), 'flops'),
+    ('Convolution', ('conv/', 'conv1d/', 'conv3d/', 'conv_transpose1d/', 'conv_transpose3d/'), 'flops'),
     ('Pooling', ('pool/',), 'bytes'),
     ('Elementwise', ('elementwise/', 'dropout'), 'bytes'),
     ('Reductions', ('reduce/',), 'bytes'),

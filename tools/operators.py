@@ -25,6 +25,9 @@ PREFIXES = {
     'torch.optim': ('kn_optim_',),
     'torch.optim.lr_scheduler': ('kn_',),
     'torch.Tensor': ('kn_', 'kn_tensor_', 'kn_linalg_'),
+    'torch': ('kn_', 'kn_linalg_'),
+    'torch.linalg': ('kn_linalg_', 'kn_'),
+    'torch.special': ('kn_',),
 }
 
 
@@ -148,20 +151,21 @@ def golden_operators():
 
 
 def row_operators():
-    """{name: tables of rows that mention it}"""
+    """{name: the table of rows that mentions it most}"""
     found = {}
     for path in files('tests', 'ops', 'rows_*.c'):
         stem = os.path.splitext(os.path.basename(path))[0]
-        for word in set(re.findall(r'\b(?:kn_)?([a-z0-9_]+)\b', read(path))):
-            found.setdefault(word, []).append(stem)
-    return found
+        for word in re.findall(r'\b(?:kn_)?([a-z0-9_]+)\b', read(path)):
+            times = found.setdefault(word, {})
+            times[stem] = times.get(stem, 0) + 1
+    return {word: max(sorted(times), key=times.get) for word, times in found.items()}
 
 
 def tests_of(operator, rows, golden):
     if operator.endswith('_backward'):
         return 'test_backward_operators'
     places = ['golden ' + stem for stem in sorted(golden.get(operator, ()))[:1]]
-    return ', '.join(rows.get(operator, [])[:1] + places)
+    return ', '.join(([rows[operator]] if operator in rows else []) + places)
 
 
 def operator_rows(program):

@@ -36,13 +36,7 @@ static inline void kn_index_start(long start[KN_INDEX_LANES], long line, const k
 #ifndef MODE
 
 #ifdef KN_CPU
-
-/* 16 elements anywhere: PoCL's vload16 becomes several loads of parts. */
-#define KN_VECTOR_(type) type##16
-#define KN_VECTOR(type) KN_VECTOR_(type)
-typedef struct __attribute__((packed)) kn_piece {
-    KN_VECTOR(T) elements;
-} kn_piece;
+#include "index/piece.clh"
 
 static inline void kn_copy_row(global T *restrict to, long to_step, const global T *restrict from, long from_step,
                                long n, bool inside)
@@ -53,7 +47,7 @@ static inline void kn_copy_row(global T *restrict to, long to_step, const global
     else if (to_step == 1 && from_step == 1) {
         long i = 0;
         for (; i + 16 <= n; i += 16)
-            *(global kn_piece *)(to + i) = *(const global kn_piece *)(from + i);
+            KN_PIECE(to + i) = KN_PIECE(from + i);
         for (; i < n; i++)
             to[i] = from[i];
     } else

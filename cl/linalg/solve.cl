@@ -152,8 +152,8 @@ kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n,
     substitute(lu, b, n, columns, 1, 0);
 }
 
-/* p [m, m] with p l u = a: the identity with the columns exchanged that the pivots say, each lane some rows. A pivot that
- * is none is a fault, and exchanges nothing. */
+/* p [m, m] with p l u = a: the identity with the columns exchanged that the pivots say, each lane some rows. A pivot
+ * that is none is a fault, and exchanges nothing. */
 kernel void linalg_permutation(KN_IN(pivots), KN_OUT(p), const long n, const long count, KN_FAULT)
 {
     KN_BIND_IN(int, pivots);

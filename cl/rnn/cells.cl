@@ -5,12 +5,24 @@
 #define R T
 #define LOAD(p) (*(p))
 #define STORE(value, p) (*(p) = (value))
+#define SIGMOID(a) ((T)1 / ((T)1 + exp(-(a))))
+#define TANH tanh
 #include "rnn/cells.clh"
 
 /* product: [batch, GATES, hidden]. */
-kernel void rnn_forward(RNN_FORWARD(product))
+kernel void rnn_forward(KN_INOUT(gates), KN_IN(product), KN_IN(bias), KN_IN(state), KN_OUT(next), KN_OUT(output),
+                        KN_IN(cell), KN_OUT(extra), KN_IN(lengths), const kn_rnn_step s, KN_FAULT)
 {
-    RNN_BIND_FORWARD(product);
+    KN_BIND_OUT(T, gates);
+    KN_BIND_IN(T, product);
+    KN_BIND_IN(T, bias);
+    KN_BIND_IN(T, state);
+    KN_BIND_OUT(T, next);
+    KN_BIND_OUT(T, output);
+    KN_BIND_IN(T, cell);
+    KN_BIND_OUT(T, extra);
+    KN_BIND_IN(long, lengths);
+    const forward_operands to = {gates, bias, state, next, output, cell, extra, lengths};
     KN_FOR(e, s.batch * s.hidden)
     {
         const long row = e / s.hidden, column = e % s.hidden;
@@ -23,9 +35,21 @@ kernel void rnn_forward(RNN_FORWARD(product))
     }
 }
 
-kernel void rnn_backward(RNN_BACKWARD)
+kernel void rnn_backward(KN_IN(gates), KN_IN(state), KN_IN(cell), KN_IN(extra), KN_IN(d_output), KN_INOUT(d_state),
+                         KN_INOUT(d_cell), KN_OUT(d_gates), KN_OUT(d_products), KN_IN(lengths), const kn_rnn_step s)
 {
-    RNN_BIND_BACKWARD;
+    KN_BIND_IN(T, gates);
+    KN_BIND_IN(T, state);
+    KN_BIND_IN(T, cell);
+    KN_BIND_IN(T, extra);
+    KN_BIND_IN(T, d_output);
+    KN_BIND_OUT(T, d_state);
+    KN_BIND_OUT(T, d_cell);
+    KN_BIND_OUT(T, d_gates);
+    KN_BIND_OUT(T, d_products);
+    KN_BIND_IN(long, lengths);
+    const backward_operands to = {gates,  state,   cell,       extra,  d_output, d_state,
+                                  d_cell, d_gates, d_products, lengths};
     KN_FOR(e, s.batch * s.hidden)
     {
         cell_backward(to, s, e / s.hidden, e % s.hidden, 0, 1);

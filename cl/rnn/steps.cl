@@ -1,5 +1,8 @@
-/* rnn/steps.cl - a step of a recurrent layer on CPU devices, in one launch: tiles of the product with the state, MR
- * rows by some vectors of hidden units, whose sums go directly into the cell (rnn/cells.clh).
+/* rnn/steps.cl - steps of a recurrent layer on CPU devices: tiles of the product with the state, MR rows by some
+ * vectors of hidden units, whose sums go directly into the cell (rnn/cells.clh).
+ *
+ * Rows of the batch are independent: a work-item that has all panels takes its rows through all steps. If there are too
+ * few rows, work-items have some of the panels each, and a launch has one step.
  *
  * The weight is packed once per pass into panels of UNITS hidden units: [panel][k][NV vectors], forward with the
  * vectors of all gates side by side. Units beyond the last are 0.
@@ -7,10 +10,13 @@
  * Compiled in: T, VW, NV, MR, CELL, BACKWARD, PROJECTED 0. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "gemm/pack.clh"
+#include "common/exp.clh"
 
 #define R V
 #define LOAD(p) load_lanes(p, lanes)
 #define STORE(value, p) store_lanes(value, p, lanes)
+#define SIGMOID sigmoid_of
+#define TANH tanh_of
 
 /* The first `lanes` elements of a vector. */
 static inline V load_lanes(const global T *p, const int lanes)
@@ -42,9 +48,13 @@ static inline void store_lanes(V value, global T *p, const int lanes)
 #define PER_PART (NV / PARTS)
 #define UNITS (PER_PART * VW)
 
-/* sums[i] = row i of a times the panel, for `rows` rows; those up to MR repeat the last. */
-static inline void multiply(T *sums, const global T *restrict a, long stride, const global T *restrict panel,
-                            long depth, int rows)
+/* The sums of a block of rows stay in the level-1 cache, and so does a block of a panel while the rows pass by. */
+#define BLOCK_ROWS (40 / MR * MR)
+#define BLOCK_DEPTH max(16, 24576 / (NV * VW * (int)sizeof(T)))
+
+/* sums[i] += row i of a times `count` rows of the panel, or =, for `rows` rows; those up to MR repeat the last. */
+static inline void multiply(V *sums, const global T *a, long stride, const global T *panel, long depth, long count,
+                            int rows, const bool add)
 {
     const global T *row[MR];
     V sum[MR][NV];
@@ -53,13 +63,13 @@ static inline void multiply(T *sums, const global T *restrict a, long stride, co
         row[i] = a + min(i, rows - 1) * stride;
 #pragma unroll
         for (int v = 0; v < NV; v++)
-            sum[i][v] = (V)0;
+            sum[i][v] = add ? sums[i * NV + v] : (V)0;
     }
-    for (long k = 0; k < depth; k++) {
+    for (long k = 0; k < count; k++) {
         V column[NV];
 #pragma unroll
         for (int v = 0; v < NV; v++)
-            column[v] = VLOAD(0, panel + (v / PER_PART * depth + k) * UNITS + v % PER_PART * VW);
+            column[v] = VGET(0, panel + (v / PER_PART * depth + k) * UNITS + v % PER_PART * VW);
 #pragma unroll
         for (int i = 0; i < MR; i++) {
             const V value = (V)row[i][k];
@@ -72,7 +82,33 @@ static inline void multiply(T *sums, const global T *restrict a, long stride, co
     for (int i = 0; i < MR; i++)
 #pragma unroll
         for (int v = 0; v < NV; v++)
-            VSTORE(sum[i][v], 0, sums + (i * NV + v) * VW);
+            sums[i * NV + v] = sum[i][v];
+}
+
+/* Asks for what the cells of a block will read from memory, so that it arrives during the product. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_prefetch)
+#define PREFETCH(p) __builtin_prefetch(p)
+#endif
+#endif
+#ifndef PREFETCH
+#define PREFETCH(p) (void)(p)
+#endif
+static inline void fetch(const global T *x, long stride, long hidden, int rows, int parts)
+{
+    for (int i = 0; i < rows; i++)
+        for (int part = 0; part < parts; part++)
+            for (int v = 0; v < PER_PART; v++)
+                PREFETCH(x + i * stride + part * hidden + v * VW);
+}
+
+/* sums = `rows` rows of a, `depth` long and as far apart, times the panel. */
+static inline void multiply_block(V *sums, const global T *a, const global T *panel, long depth, int rows)
+{
+    for (long k = 0; k < depth; k += BLOCK_DEPTH)
+        for (int i = 0; i < rows; i += MR)
+            multiply(sums + i * NV, a + i * depth + k, depth, panel + k * UNITS, depth,
+                     min(depth - k, (long)BLOCK_DEPTH), min(MR, rows - i), k > 0);
 }
 
 /* dim 0: panels. Forward the matrices are those of the gates, of the weight [GATES * hidden, depth] transposed;
@@ -93,76 +129,148 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void rnn_pack(KN_IN(weight
 #endif
 }
 
+/* --- walking ------------------------------------------------------------------------------------------------------ */
+
 /* The rows and the panels of this work-item, dim 0. */
 typedef struct part_of_step {
     long row, end_row, panel, end_panel;
 } part_of_step;
 
-static part_of_step part_of(kn_rnn_step s)
+static part_of_step part_of(kn_rnn_walk w, long batch)
 {
-    const long groups = (s.panels + s.panels_per_item - 1) / s.panels_per_item;
-    const long row = get_global_id(0) / groups * s.rows_per_item;
-    const long panel = get_global_id(0) % groups * s.panels_per_item;
-    return (part_of_step){row, min(row + s.rows_per_item, s.batch), panel,
-                          min(panel + s.panels_per_item, s.panels)};
+    const long groups = (w.panels + w.panels_per_item - 1) / w.panels_per_item;
+    const long row = get_global_id(0) / groups * w.rows_per_item;
+    const long panel = get_global_id(0) % groups * w.panels_per_item;
+    return (part_of_step){row, min(row + w.rows_per_item, batch), panel, min(panel + w.panels_per_item, w.panels)};
 }
 
-/* A loop over its tiles: along the panels, which stay in cache, and whose elements in a row are neighbours. */
-#define FOR_TILES(row, panel, part)                                \
-    for (long row = (part).row; row < (part).end_row; row += MR) \
-        for (long panel = (part).panel; panel < (part).end_panel; panel++)
+/* The row of the pass's tensors that a step has. */
+static long row_of(kn_rnn_walk w, long step) { return !w.reverse == !BACKWARD ? step : w.rows - 1 - step; }
+
+/* A loop over blocks: all rows of a panel, which stays in the level-2 cache. */
+#define FOR_BLOCKS(row, panel, part)                                      \
+    for (long panel = (part).panel; panel < (part).end_panel; panel++) \
+        for (long row = (part).row; row < (part).end_row; row += BLOCK_ROWS)
 
 #if BACKWARD
 
-/* d_products of the step after this one, or whatever while there is none (depth 0), times the panels. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-rnn_backward(KN_IN(after), KN_IN(panels), RNN_BACKWARD)
+static inline void step_backward(backward_operands to, kn_rnn_step s, part_of_step part, const global T *after,
+                                 const global T *panels, long depth)
 {
-    KN_BIND_IN(T, after);
-    KN_BIND_IN(T, panels);
-    RNN_BIND_BACKWARD;
-    const part_of_step part = part_of(s);
-    T sums[MR * NV * VW];
-    FOR_TILES(row, panel, part)
+    V sums[BLOCK_ROWS * NV];
+    FOR_BLOCKS(row, panel, part)
     {
-        const int rows = (int)min((long)MR, part.end_row - row);
-        multiply(sums, after + row * s.depth, s.depth, panels + panel * s.depth * UNITS, s.depth, rows);
+        const int rows = (int)min((long)BLOCK_ROWS, part.end_row - row);
+        const long at = row * s.hidden + panel * UNITS;
+        fetch(to.gates + row * GATES * s.hidden + panel * UNITS, GATES * s.hidden, s.hidden, rows, GATES);
+        if (s.has_gradient)
+            fetch(to.d_output + at, s.hidden, s.hidden, rows, 1);
+        if (CELL >= KN_RNN_GRU)
+            fetch((CELL == KN_RNN_LSTM ? to.cell : to.extra) + at, s.hidden, s.hidden, rows, 1);
+        if (after)
+            multiply_block(sums, after + row * depth, panels + panel * depth * UNITS, depth, rows);
         for (int i = 0; i < rows; i++)
             for (int v = 0; v < NV; v++) {
                 const long column = panel * UNITS + v * VW;
-                if (column < s.hidden)
-                    cell_backward(to, s, row + i, column, VLOAD(0, sums + (i * NV + v) * VW),
-                                  (int)min((long)VW, s.hidden - column));
+                const V sum = after ? sums[i * NV + v] : (V)0;
+                if (column + VW <= s.hidden)
+                    cell_backward(to, s, row + i, column, sum, VW);
+                else if (column < s.hidden)
+                    cell_backward(to, s, row + i, column, sum, (int)(s.hidden - column));
             }
+    }
+}
+
+/* The tensors of the pass. extra: cells or news. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+rnn_backward(KN_IN(panels), KN_IN(gates), KN_IN(states), KN_IN(extra), KN_IN(d_output), KN_INOUT(d_state),
+             KN_INOUT(d_cell), KN_INOUT(d_gates), KN_INOUT(d_products), KN_IN(lengths), kn_rnn_step s,
+             const kn_rnn_walk w)
+{
+    KN_BIND_IN(T, panels);
+    KN_BIND_IN(T, gates);
+    KN_BIND_IN(T, states);
+    KN_BIND_IN(T, extra);
+    KN_BIND_IN(T, d_output);
+    KN_BIND_OUT(T, d_state);
+    KN_BIND_OUT(T, d_cell);
+    KN_BIND_OUT(T, d_gates);
+    KN_BIND_OUT(T, d_products);
+    KN_BIND_IN(long, lengths);
+    const part_of_step part = part_of(w, s.batch);
+    const long each = s.batch * s.hidden;
+    for (long step = w.first; step < w.end; step++) {
+        const long at = row_of(w, step), state = at + (w.reverse ? 1 : 0), next = at + (w.reverse ? 0 : 1);
+        const backward_operands to = {gates + at * GATES * each,
+                                      states + state * each,
+                                      extra + state * each,
+                                      extra + (CELL == KN_RNN_LSTM ? next : at) * each,
+                                      d_output + at * each,
+                                      d_state,
+                                      d_cell,
+                                      d_gates + at * GATES * each,
+                                      d_products + at * GATES * each,
+                                      lengths};
+        s.time = w.start + at;
+        step_backward(to, s, part, step > 0 ? d_products + row_of(w, step - 1) * GATES * each : 0, panels, w.depth);
     }
 }
 
 #else
 
-/* The state times the panels. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-rnn_forward(RNN_FORWARD(panels))
+static inline void step_forward(forward_operands to, kn_rnn_step s, part_of_step part, const global T *panels,
+                                long depth)
 {
-    RNN_BIND_FORWARD(panels);
-    const part_of_step part = part_of(s);
-    T sums[MR * NV * VW];
-    if (s.has_lengths && s.time == 0)
-        for (long row = part.row; row < part.end_row; row++)
-            if (lengths[row] < 0 || lengths[row] > s.steps)
-                kn_report_index(fault, lengths[row], s.steps + 1);
-    FOR_TILES(row, panel, part)
+    V sums[BLOCK_ROWS * NV];
+    FOR_BLOCKS(row, panel, part)
     {
-        const int rows = (int)min((long)MR, part.end_row - row);
-        multiply(sums, state + row * s.depth, s.depth, panels + panel * PARTS * s.depth * UNITS, s.depth, rows);
+        const int rows = (int)min((long)BLOCK_ROWS, part.end_row - row);
+        fetch(to.gates + row * GATES * s.hidden + panel * UNITS, GATES * s.hidden, s.hidden, rows, GATES);
+        multiply_block(sums, to.state + row * depth, panels + panel * PARTS * depth * UNITS, depth, rows);
         for (int i = 0; i < rows; i++)
             for (int v = 0; v < PER_PART; v++) {
                 const long column = panel * UNITS + v * VW;
                 V sum[GATES];
+#pragma unroll
                 for (int g = 0; g < GATES; g++)
-                    sum[g] = VLOAD(0, sums + (i * NV + g * PER_PART + v) * VW);
-                if (column < s.hidden)
-                    cell_forward(to, s, row + i, column, sum, (int)min((long)VW, s.hidden - column));
+                    sum[g] = sums[i * NV + g * PER_PART + v];
+                if (column + VW <= s.hidden)
+                    cell_forward(to, s, row + i, column, sum, VW);
+                else if (column < s.hidden)
+                    cell_forward(to, s, row + i, column, sum, (int)(s.hidden - column));
             }
+    }
+}
+
+/* The tensors of the pass. extra: cells or news. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+rnn_forward(KN_IN(panels), KN_INOUT(gates), KN_IN(bias), KN_INOUT(states), KN_OUT(output), KN_INOUT(extra),
+            KN_IN(lengths), kn_rnn_step s, const kn_rnn_walk w, KN_FAULT)
+{
+    KN_BIND_IN(T, panels);
+    KN_BIND_OUT(T, gates);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, states);
+    KN_BIND_OUT(T, output);
+    KN_BIND_OUT(T, extra);
+    KN_BIND_IN(long, lengths);
+    const part_of_step part = part_of(w, s.batch);
+    const long each = s.batch * s.hidden;
+    for (long step = w.first; step < w.end; step++) {
+        const long at = row_of(w, step), state = at + (w.reverse ? 1 : 0), next = at + (w.reverse ? 0 : 1);
+        const forward_operands to = {gates + at * GATES * each,
+                                     bias,
+                                     states + state * each,
+                                     states + next * each,
+                                     output + at * each,
+                                     extra + state * each,
+                                     extra + (CELL == KN_RNN_LSTM ? next : at) * each,
+                                     lengths};
+        s.time = w.start + at;
+        for (long row = part.row; s.has_lengths && s.time == 0 && row < part.end_row; row++)
+            if (lengths[row] < 0 || lengths[row] > s.steps)
+                kn_report_index(fault, lengths[row], s.steps + 1);
+        step_forward(to, s, part, panels, w.depth);
     }
 }
 

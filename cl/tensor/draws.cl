@@ -98,7 +98,8 @@ static float binomial_of(const float n, const float p, const ulong seed, const u
                 return k;
         }
     }
-    const float deviation = sqrt(n * p * (1 - p)), b = 1.15f + 2.53f * deviation, a = -0.0873f + 0.0248f * b + 0.01f * p;
+    const float deviation = sqrt(n * p * (1 - p)), b = 1.15f + 2.53f * deviation;
+    const float a = -0.0873f + 0.0248f * b + 0.01f * p;
     const float edge = 0.92f - 4.2f / b, odds = p / (1 - p), scale = (2.83f + 5.1f / b) * deviation;
     const float mode = floor((n + 1) * p);
     for (uint k = 0;; k++) {

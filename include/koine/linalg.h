@@ -71,8 +71,8 @@ KN_API kn_tensor *kn_logdet(kn_tensor *a); /* NaN if the determinant is negative
 typedef enum kn_qr_mode { KN_QR_REDUCED, KN_QR_COMPLETE, KN_QR_R } kn_qr_mode;
 KN_API kn_tensor *kn_linalg_qr(kn_tensor *a, kn_qr_mode mode, kn_tensor **r);
 
-/* The first n columns of the product of k reflections 1 - tau_i v_i v_i^T, k <= n: a [..., m, n], tau [..., k]; v_i is 0
- * above row i, 1 there and a's column i below. Float32 or float64. */
+/* The first n columns of the product of k reflections 1 - tau_i v_i v_i^T, k <= n: a [..., m, n], tau [..., k]; v_i is
+ * 0 above row i, 1 there and a's column i below. Float32 or float64. */
 KN_API kn_tensor *kn_linalg_householder_product(kn_tensor *a, kn_tensor *tau);
 
 /* The eigenvalues of a symmetric a, ascending, [..., n], and unit eigenvectors, the columns of `vectors` [..., n, n],

@@ -3,6 +3,7 @@
 #define KOINE_NN_H
 
 #include <koine/nn/activation.h>
+#include <koine/nn/adaptive.h>
 #include <koine/nn/attention.h>
 #include <koine/nn/container.h>
 #include <koine/nn/convolution.h>

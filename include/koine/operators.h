@@ -85,6 +85,7 @@ typedef struct kn_op_param {
     size_t size;               /* in bytes; for an array the size of all its values */
     double min, max;           /* for numbers: the allowed range, inclusive; 0 and 0: any */
     const char *const *values; /* for KN_PARAM_ENUM: the names of 0, 1, ...; NULL-terminated */
+    bool above_min;            /* min itself is not allowed */
 } kn_op_param;
 KN_API const kn_op_param *kn_op_param_at(const kn_op *op, int index);
 

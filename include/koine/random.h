@@ -141,8 +141,8 @@ KN_API kn_tensor *kn_randint_like_with(const kn_tensor *like, int64_t low, int64
  * The results have the shape, dtype and device of the parameters; nothing is recorded. */
 
 /* torch.normal: mean and std are broadcast against each other / torch.bernoulli: 1 with probability p, else 0 /
- * torch.poisson: counts with these rates, 0 or more (a NaN for others) / torch.binomial: the successes of `count` trials
- * with probability `prob`, of equal dtypes, broadcast. */
+ * torch.poisson: counts with these rates, 0 or more (a NaN for others) / torch.binomial: the successes of `count`
+ * trials with probability `prob`, of equal dtypes, broadcast. */
 KN_API kn_tensor *kn_normal_with(kn_tensor *mean, kn_tensor *std, const kn_random_params *params);
 KN_API kn_tensor *kn_bernoulli_with(kn_tensor *p, const kn_random_params *params);
 KN_API kn_tensor *kn_poisson_with(kn_tensor *rates, const kn_random_params *params);

@@ -95,9 +95,9 @@ KN_API kn_tensor *kn_cumulative_trapezoid_with(kn_tensor *y, const kn_trapezoid_
 #define kn_trapezoid(y, ...) KN_CALL(kn_trapezoid_with(y, KN_TRAPEZOID_PARAMS(__VA_ARGS__)))
 #define kn_cumulative_trapezoid(y, ...) KN_CALL(kn_cumulative_trapezoid_with(y, KN_TRAPEZOID_PARAMS(__VA_ARGS__)))
 
-/* The derivative along a dimension of values at places `spacing` apart, or at `places` [n]: by the parabola through each
- * element and its neighbours, at the ends by a line (edge_order 1) or a parabola (2). Floating dtypes. torch.gradient,
- * which takes several dimensions, is one call for each. */
+/* The derivative along a dimension of values at places `spacing` apart, or at `places` [n]: by the parabola through
+ * each element and its neighbours, at the ends by a line (edge_order 1) or a parabola (2). Floating dtypes.
+ * torch.gradient, which takes several dimensions, is one call for each. */
 typedef struct kn_gradient_params {
     int dim;           /* default -1 */
     double spacing;    /* default 1 */

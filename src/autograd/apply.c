@@ -381,7 +381,9 @@ kn_status kn_call_check_floating(const kn_call *call, int index)
     kn_dtype dtype = call->inputs[index]->dtype;
     if (dtype == KN_F32 || dtype == KN_F64)
         return KN_OK;
-    return kn_fail(KN_ERR_DTYPE, "input %d is %s; it must be float32 or float64", index, kn_dtype_name(dtype));
+    const char *name = call->op->inputs[index] ? call->op->inputs[index] : "the input";
+    return kn_fail(KN_ERR_DTYPE, "%s is %s; it must be %s", name + strspn(name, "?*"), kn_dtype_name(dtype),
+                   call->op->widens_halves ? "floating" : "float32 or float64");
 }
 
 kn_status kn_call_check_same_dtype(const kn_call *call, int first, int last)

@@ -176,6 +176,8 @@ static inline const kn_op_params *kn_op_params_of(const kn_op *op)
         .name = name_, .kind = KN_PARAM_KIND(((type *)0)->field), .offset = offsetof(type, field),                     \
         .size = sizeof(((type *)0)->field), __VA_ARGS__                                                                \
     }
+/* A range: all numbers greater than 0. */
+#define KN_POSITIVE .min = 0, .max = (double)INFINITY, .above_min = true
 #define KN_PARAM_KIND(value)                                                                                           \
     _Generic((value),                                                                                                  \
         bool: KN_PARAM_BOOL,                                                                                           \

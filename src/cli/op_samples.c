@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* One word per input: "2,3" a floating tensor of that shape, "2,3<" and "2,3>" with elements below and above 1, "2,3!"
- * without a gradient, "5:4" five indices below 4, "2,3:b" conditions, "-" omitted, "." a 0-dimensional floating tensor.
- * Parameters as "name=value", lists as "dims=1,0". Operators not listed have inputs of [2, 3] and default parameters. */
+ * without a gradient, "5:4" five indices below 4, "2,3:b" conditions, "-" omitted, "." a 0-dimensional floating one.
+ * Parameters as "name=value", lists as "dims=1,0". Operators not listed have inputs of [2, 3] and the defaults. */
 static const kn_op_sample_row samples[] = {
     {"acos", "2,3<", NULL},
     {"acosh", "2,3>", NULL},

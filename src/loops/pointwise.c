@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "loops/pointwise_source.h"
 #include "loops/vec4.h"
+#include "loops/work_size.h"
 
 /* --- the form ----------------------------------------------------------------------------------------------------- */
 
@@ -189,15 +190,12 @@ kn_arg kn_number_argument(char type, kn_dtype dtype, kn_scalar number)
     return element_argument(type == 'T' ? dtype : own, number);
 }
 
-/* CPU devices get a few work-items per core with long loops. */
-static size_t work_items(const kn_limits *limits, int64_t count) { return kn_work_items(limits, count, 4096); }
-
 static kn_status launch_on_cpu(kn_stream *stream, kn_launch_params *params, kn_arg *plan, const kn_layout *layout,
                                const kn_pointwise_form *form, const kn_limits *limits)
 {
     const int64_t count = kn_layout_count(layout);
     kn_runs runs = {.count = count, .ndim = layout->ndim};
-    params->global[0] = work_items(limits, count);
+    params->global[0] = kn_streaming_items(limits, count);
     if (form->walk == KN_WALK_FLAT) {
         *plan = kn_arg_i64(count);
         return kn_launch(stream, params);

@@ -7,6 +7,8 @@
 
 static void write_bindings(const kn_writer *w)
 {
+    kn_text_format(w->out, "    const uchar kn_one = (uchar)min(kn_plan%s, 1L);\n",
+                   w->form->walk == KN_WALK_FLAT ? "" : ".count");
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
             kn_text_format(w->out, "    KN_BIND_OUT(%s, kn_out%d);\n", kn_storage_type(w->form->outputs[i]), i);

@@ -136,7 +136,7 @@ void kn_rows_write_put(const rows_writer *w, rows_width v);
 void kn_rows_write_put_total(const rows_writer *w, rows_width v);
 void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts);
 
-/* What cl/rows/scan_tiles.clh needs: the results at one place of 16 rows as a column of tiles, and their rows' stores. */
+/* What cl/rows/scan_tiles.clh needs: the results at one place of 16 rows as a column of tiles, and stores of rows. */
 void kn_rows_write_tiles(const rows_writer *w, rows_width v);
 
 /* --- rows_frame.c ------------------------------------------------------------------------------------------------- */

@@ -12,3 +12,10 @@ kn_work_size kn_work_for(const kn_limits *limits, int64_t count)
         local /= 2;
     return (kn_work_size){.global = (items + local - 1) / local * local, .local = local};
 }
+
+size_t kn_streaming_items(const kn_limits *limits, int64_t count)
+{
+    const int64_t least = 4096, most = 16384; /* elements per work-item */
+    const size_t few = kn_work_items(limits, count, least), many = (size_t)(count / most);
+    return many > few ? many : few;
+}

@@ -11,3 +11,8 @@ typedef struct kn_work_size {
 /* For `count` cheap elements: a few work-items per core with long loops on CPU devices, elsewhere enough to fill the
  * device. Kernels loop over the rest (KN_FOR). */
 kn_work_size kn_work_for(const kn_limits *limits, int64_t count);
+
+/* On CPU devices: the work-items for streaming through `count` elements, each a contiguous part. A few per core, for
+ * long tensors more, of some ten thousand elements: then the cores work on neighbouring memory, and none waits long
+ * for another at the end. */
+size_t kn_streaming_items(const kn_limits *limits, int64_t count);

@@ -56,12 +56,18 @@ kn_module *kn_nn_hardtanh(double min_val, double max_val)
         return kn_layer_of_operator(type_name, &kn_##id##_op, params, shown);                                          \
     }
 WITH(elu, "ELU", "alpha")
-WITH(celu, "CELU", "alpha")
 WITH(leaky_relu, "LeakyReLU", "negative_slope")
 WITH(softplus, "Softplus", "beta threshold")
 WITH(hardshrink, "Hardshrink", "=lambd")
 WITH(softshrink, "Softshrink", "=lambd")
 WITH(gelu, "GELU", "approximate")
+
+kn_module *kn_nn_celu_with(const kn_celu_params *params)
+{
+    if (params && params->alpha == 0)
+        return kn_fail_null(KN_ERR_ARGUMENT, "CELU: alpha must not be 0: x is divided by it");
+    return kn_layer_of_operator("CELU", &kn_celu_op, params, "alpha");
+}
 
 kn_module *kn_nn_threshold(double threshold, double value)
 {

@@ -190,7 +190,7 @@ static kn_status check(const char *name, const kn_nn_rnn_params *p, bool is_lstm
                        (long long)p->proj_size);
     if (p->nonlinearity != KN_RNN_NONLINEARITY_TANH && !is_rnn)
         return kn_fail(KN_ERR_ARGUMENT, "%s: only RNN has a nonlinearity", name);
-    return KN_OK;
+    return kn_rnn_check_nonlinearity(name, p->nonlinearity);
 }
 
 static kn_status add_parameters(kn_module *module, int gates)

@@ -18,4 +18,5 @@ kn_status kn_rnn_register(kn_module *module, kn_tensor *to[KN_RNN_PARAMETERS], k
                           const char *suffix);
 
 /* input_size and hidden_size are at least 1. */
+kn_status kn_rnn_check_nonlinearity(const char *name, kn_rnn_nonlinearity nonlinearity);
 kn_status kn_rnn_check_sizes(const char *name, int64_t input_size, int64_t hidden_size);

@@ -10,6 +10,13 @@
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
 
+kn_status kn_rnn_check_nonlinearity(const char *name, kn_rnn_nonlinearity nonlinearity)
+{
+    return nonlinearity == KN_RNN_NONLINEARITY_TANH || nonlinearity == KN_RNN_NONLINEARITY_RELU
+               ? KN_OK
+               : kn_fail(KN_ERR_ARGUMENT, "%s: nonlinearity must be tanh or relu, not %d", name, (int)nonlinearity);
+}
+
 kn_status kn_rnn_check_sizes(const char *name, int64_t input_size, int64_t hidden_size)
 {
     return input_size >= 1 && hidden_size >= 1
@@ -145,6 +152,8 @@ kn_nn_rnn_cell_params kn_nn_rnn_cell_params_init(void) { return (kn_nn_rnn_cell_
 
 kn_module *kn_nn_rnn_cell_with(const kn_nn_rnn_cell_params *params)
 {
+    if (params && kn_rnn_check_nonlinearity("RNNCell", params->nonlinearity) != KN_OK)
+        return kn_error_make_sticky();
     const bool is_relu = params && params->nonlinearity == KN_RNN_NONLINEARITY_RELU;
     return make("RNNCell", 1, is_relu ? kn_rnn_relu_cell : kn_rnn_tanh_cell, params);
 }

@@ -44,8 +44,15 @@ kn_module *kn_nn_unflatten(int dim, int ndim, const int64_t *unflattened_size)
     if (ndim < 1 || ndim > KN_MAX_DIMS || !unflattened_size)
         return kn_fail_null(KN_ERR_ARGUMENT, "Unflatten: unflattened_size must have 1 to %d sizes, not %d", KN_MAX_DIMS,
                             unflattened_size ? ndim : 0);
-    for (int d = 0; d < ndim; d++)
+    for (int d = 0, open = 0; d < ndim; d++) {
         self.sizes[d] = unflattened_size[d];
+        open += self.sizes[d] == -1;
+        if (self.sizes[d] < -1 || open > 1)
+            return kn_fail_null(KN_ERR_ARGUMENT,
+                                "Unflatten: unflattened_size must have sizes of at least 0, and at most one of -1 that "
+                                "follows from the others, but size %d is %lld",
+                                d, (long long)self.sizes[d]);
+    }
     return kn_layer_new("Unflatten", unflatten_forward, describe_unflatten, &self, sizeof self);
 }
 

@@ -252,6 +252,10 @@ kn_module *kn_nn_transformer_with(const kn_nn_transformer_params *params)
                                         .is_layer = true};
     const transformer self = {.encoder = NULL};
     params = params ? params : &(kn_nn_transformer_params){KN_NN_TRANSFORMER_DEFAULTS};
+    if (params->num_encoder_layers < 0 || params->num_decoder_layers < 0)
+        return kn_fail_null(KN_ERR_ARGUMENT,
+                            "Transformer: num_encoder_layers (%d) and num_decoder_layers (%d) must be at least 0",
+                            params->num_encoder_layers, params->num_decoder_layers);
     kn_module *module = kn_layer_new_kind("Transformer", &kind, &self, sizeof self);
     if (!module)
         return NULL;

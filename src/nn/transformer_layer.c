@@ -156,6 +156,12 @@ static kn_module *make(const kn_nn_transformer_layer_params *params, bool is_dec
             (long long)self.params.d_model, (long long)self.params.nhead, (long long)self.params.dim_feedforward);
     if (activation != KN_TRANSFORMER_RELU && activation != KN_TRANSFORMER_GELU)
         return kn_fail_null(KN_ERR_ARGUMENT, "%s: activation must be relu (0) or gelu (1), not %d", name, activation);
+    if (self.params.d_model % self.params.nhead != 0)
+        return kn_fail_null(KN_ERR_ARGUMENT, "%s: d_model (%lld) must be divisible by nhead (%lld)", name,
+                            (long long)self.params.d_model, (long long)self.params.nhead);
+    if (!(self.params.layer_norm_eps >= 0))
+        return kn_fail_null(KN_ERR_ARGUMENT, "%s: layer_norm_eps must not be negative: %g", name,
+                            self.params.layer_norm_eps);
     kn_module *module = kn_layer_new_kind(name, &kinds[is_decoder], &self, sizeof self);
     if (!module)
         return NULL;

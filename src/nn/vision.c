@@ -8,6 +8,7 @@
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/params_text.h"
 #include "ops/vision/fold.h"
+#include "ops/vision/interpolate.h"
 
 /* --- resizing ----------------------------------------------------------------------------------------------------- */
 
@@ -66,6 +67,8 @@ static kn_module *make_upsample(const char *name, kn_interpolate_params self)
     if (sized == scaled)
         return kn_fail_null(KN_ERR_ARGUMENT, "%s: %s of size and scale_factor must be given", name,
                             sized ? "only one" : "one");
+    if (kn_interpolate_check(&self) != KN_OK)
+        return kn_error_prefix("%s", name), kn_error_make_sticky();
     return kn_layer_new(name, upsample, describe_upsample, &self, sizeof self);
 }
 
@@ -142,6 +145,9 @@ kn_module *kn_nn_unfold_with(const kn_fold_params *params)
 kn_module *kn_nn_fold_with(int64_t output_height, int64_t output_width, const kn_fold_params *params)
 {
     folding self = {&kn_fold_op, kn_fold_args_of(params)};
+    if (output_height < 1 || output_width < 1)
+        return kn_fail_null(KN_ERR_ARGUMENT, "Fold: output_size (%lld, %lld) must be at least 1",
+                            (long long)output_height, (long long)output_width);
     self.args.output_size = (kn_ints){2, {output_height, output_width}};
     return make_folding("Fold", self);
 }

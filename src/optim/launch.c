@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "loops/work_size.h"
 #include "optim/optim.h"
 
 #define FEW_SLOTS 8
-#define CPU_ELEMENTS_PER_ITEM 4096 /* at least; a few work-items per core and slot */
-#define GROUP_SIZE 256             /* work-group size on other devices; a work-item updates four elements */
+#define GROUP_SIZE 256 /* work-group size on other devices; a work-item updates four elements */
 
 /* How many parameters fit into a launch. */
 static int num_slots(const kn_optim_batch *batch)
@@ -43,7 +43,7 @@ static kn_launch_params work_on_cpu(const kn_optim_batch *batch, kn_slot_ends *e
         int64_t elements = kn_numel(batch->slots[i].parameter);
         longest = elements > longest ? elements : longest;
     }
-    size_t items = kn_work_items(kn_device_limits(batch->device), longest, CPU_ELEMENTS_PER_ITEM);
+    size_t items = kn_streaming_items(kn_device_limits(batch->device), longest);
     for (int i = 0; i < KN_OPTIM_SLOTS; i++)
         ends->end[i] = (uint32_t)items * (uint32_t)(i + 1);
     return (kn_launch_params){.dims = 2, .global = {items, (size_t)batch->count}};

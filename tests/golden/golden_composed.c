@@ -94,12 +94,37 @@ static kn_tensor *apply_histogram(const golden_case *c, kn_tensor *const *x, kn_
                         .edges = x[1], .weight = x[2], .density = golden_whole(c, "density", 0) != 0);
 }
 
+/* The inputs after the first two are the parameters, in order. */
+static kn_tensor *apply_adaptive(const golden_case *c, kn_tensor *const *x, kn_tensor **more)
+{
+    const int64_t cutoffs[] = {3, 7};
+    kn_tensor *outputs[2] = {NULL};
+    kn_module *module = kn_nn_adaptive_log_softmax_with_loss(.in_features = 9, .n_classes = 12, .cutoffs = cutoffs,
+                                                             .num_cutoffs = 2, .div_value = 2, .head_bias = true);
+    (void)c;
+    if (!module || kn_module_to_dtype(module, kn_dtype_of(x[0])) != KN_OK)
+        return NULL;
+    const kn_parameter_list parameters = kn_module_parameters(module);
+    for (int i = 0; i < parameters.count; i++) {
+        KN_NO_GRAD;
+        if (kn_copy_(parameters.tensors[i], x[2 + i]) != KN_OK)
+            return NULL;
+    }
+    kn_forward_many(module, x, 2, outputs, 2);
+    more[0] = outputs[0];
+    more[1] = kn_adaptive_log_softmax_log_prob(module, x[0]);
+    more[2] = kn_adaptive_log_softmax_predict(module, x[0]);
+    kn_module_free(module);
+    return outputs[1];
+}
+
 bool golden_is_composed(const char *op, golden_composed *function)
 {
     static const struct {
         const char *op;
         golden_composed function;
-    } functions[] = {{"linalg_cond", apply_cond},
+    } functions[] = {{"adaptive", apply_adaptive},
+                     {"linalg_cond", apply_cond},
                      {"lu_factor", apply_lu_factor},
                      {"lu", apply_lu},
                      {"lu_solve", apply_lu_solve},

@@ -99,6 +99,24 @@ def sequences(f):
     f.listed('conv_tbc', 'conv_tbc', [f.uniform(5, 2, 3), f.uniform(3, 3, 4), f.uniform(4)], lambda x, w, b: torch.conv_tbc(x, w, b, 1), pad=1, terms=30)
 
 
+def adaptive(f):
+    """Inputs are features, classes and the parameters in order; the gradient is that of the loss."""
+    def run(x, target, *values):
+        module = torch.nn.AdaptiveLogSoftmaxWithLoss(9, 12, cutoffs=[3, 7], div_value=2.0, head_bias=True).double()
+        with torch.no_grad():
+            for parameter, value in zip(module.parameters(), values):
+                parameter.copy_(value)
+        output, loss = module(x, target)
+        rows = x.reshape(-1, 9)  # PyTorch's log_prob takes no single sample
+        return loss, output, module.log_prob(rows).reshape(*target.shape, 12), module.predict(rows).reshape(target.shape)
+
+    shapes = [tuple(p.shape) for p in torch.nn.AdaptiveLogSoftmaxWithLoss(9, 12, cutoffs=[3, 7], div_value=2.0, head_bias=True).parameters()]
+    values = [f.uniform(*shape) for shape in shapes]
+    f.case('adaptive', 'adaptive', [f.uniform(6, 9), torch.tensor([0, 11, 4, 2, 3, 7])] + values, run, terms=20)
+    f.case('adaptive_head', 'adaptive', [f.uniform(2, 9), torch.tensor([1, 2])] + values, run, terms=20)
+    f.case('adaptive_one', 'adaptive', [f.uniform(9), torch.tensor(8)] + values, run, terms=20)
+
+
 def make(folder):
     f = GoldenFile('composed', 34)
     norms(f)
@@ -108,4 +126,5 @@ def make(folder):
     arrangements(f)
     counts(f)
     sequences(f)
+    adaptive(f)
     f.save(folder)

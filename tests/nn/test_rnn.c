@@ -199,6 +199,79 @@ TENSOR_TEST(bad_recurrent_modules)
     CHECK_ERROR(KN_ERR_ARGUMENT, "GRUCell: only RNNCell has a nonlinearity");
 }
 
+/* --- long batches ------------------------------------------------------------------------------------------------- */
+
+/* A layer of `hidden` units over 9 steps of `batch` sequences of different lengths. */
+typedef struct long_case {
+    kn_tensor *(*function)(kn_tensor *, kn_tensor *, kn_tensor *, const kn_rnn_params *);
+    int gates;
+    bool reverse;
+    int64_t hidden, batch, repeats;
+} long_case;
+
+enum { STEPS = 9, FEATURES = 2 };
+
+static void check_close(kn_tensor *a, kn_tensor *b, const char *what)
+{
+    bool is_close = false;
+    CHECK_OK(kn_allclose(a, b, &is_close, .rtol = 1e-3, .atol = 1e-5));
+    if (!is_close)
+        fail_msg("%s", what);
+}
+
+/* The weights' gradients are of the mean over the repeats. */
+static kn_tensor *apply(const long_case *c, kn_tensor *const *weights, kn_tensor *x, kn_tensor *lengths,
+                        int64_t repeats)
+{
+    kn_tensor *h_n, *y;
+    y = c->function(kn_repeat(x, 3, (int64_t[]){1, repeats, 1}), weights[0], weights[1],
+                    &(kn_rnn_params){.bias_ih = weights[2],
+                                     .bias_hh = weights[2],
+                                     .lengths = kn_repeat(lengths, 1, &repeats),
+                                     .reverse = c->reverse,
+                                     .h_n = &h_n});
+    return kn_mul(y, h_n);
+}
+
+/* Sequences that are repeated in a batch give the same results: in parts of the steps and at once, with and without
+ * a recorded graph, with work-items that take rows through all steps and with a launch for each step. */
+static void check_repeats(const long_case *c)
+{
+    const int64_t rows = c->gates * c->hidden, lengths[] = {STEPS, 5};
+    const kn_tensor_options leaf = {.requires_grad = true};
+    kn_tensor *weights[] = {kn_randn_with(2, (int64_t[]){rows, FEATURES}, &leaf),
+                            kn_randn_with(2, (int64_t[]){rows, c->hidden}, &leaf), kn_randn_with(1, &rows, &leaf)};
+    kn_tensor *x = kn_randn_with(3, (int64_t[]){STEPS, c->batch, FEATURES}, &leaf), *gradients[2][4];
+    kn_tensor *l = kn_from_data(lengths, KN_SHAPE(c->batch), .dtype = KN_I64), *y[2], *in_parts;
+
+    for (int i = 0; i < 2; i++) {
+        const int64_t repeats = i ? c->repeats : 1;
+        y[i] = apply(c, weights, x, l, repeats);
+        kn_tensor *const leaves[] = {x, weights[0], weights[1], weights[2]};
+        kn_tensor *mean = kn_div_scalar(kn_sum(y[i]), (double)repeats);
+        CHECK_OK(kn_autograd_grad(&mean, 1, leaves, 4, gradients[i]));
+    }
+    {
+        KN_NO_GRAD;
+        in_parts = apply(c, weights, x, l, c->repeats);
+    }
+    check_close(y[1], kn_repeat(y[0], 3, (int64_t[]){1, c->repeats, 1}), "results");
+    check_close(in_parts, y[1], "results without a graph");
+    for (int i = 0; i < 4; i++)
+        check_close(gradients[1][i], gradients[0][i], "gradients");
+}
+
+TENSOR_TEST(long_batches_are_as_short_ones)
+{
+    const long_case cases[] = {
+        {kn_lstm_with, 4, false, 8, 2, 8000}, {kn_gru_with, 3, true, 8, 2, 12000}, {kn_lstm_with, 4, true, 220, 1, 16}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        KN_SCOPE;
+        kn_manual_seed(3);
+        check_repeats(&cases[i]);
+    }
+}
+
 static void check_refused(kn_module *module, kn_tensor *const *inputs, int count, const char *text)
 {
     kn_tensor *outputs[3];
@@ -238,6 +311,7 @@ int main(void)
         TEST(without_a_batch),
         TEST(dropout_is_between_the_layers),
         TEST(sequences_are_padded),
+        TEST(long_batches_are_as_short_ones),
         TEST(bad_recurrent_modules),
         TEST(bad_inputs_of_recurrent_modules),
     };

@@ -142,6 +142,7 @@ static const op_row rows[] = {
     {"embedding/by_frequency", build_embedding_by_frequency, {FLOATS(5, 7), INDICES(5, 11)}, .no_gradient = true},
     {"embedding/bag_sum", build_bag_sum, {FLOATS(5, 7), INDICES(5, 3, 4), FLOATS(3, 4)}},
     {"embedding/bag_mean", build_bag_mean, {FLOATS(5, 7), INDICES(5, 3, 4)}},
+    {"embedding/bag_wide", build_bag_mean, {FLOATS(5, 70), INDICES(5, 3, 4)}},
     {"embedding/bag_max", build_bag_max, {DISTINCT(5, 7), INDICES(5, 3, 4)}},
 };
 OP_ROWS_END

@@ -92,7 +92,8 @@ TENSOR_TEST(views_replaced)
     ARGUMENT_ERROR(kn_diagonal_scatter(F(3), F(3)), "diagonal_scatter: ", "dimension 1 is out of range");
     SHAPE_ERROR(kn_as_strided_scatter(F(3, 4), F(2), 2, (int64_t[]){2, 2}, (int64_t[]){1, 1}, 0),
                 "as_strided_scatter: source is", "[2]", "[2, 2]");
-    ARGUMENT_ERROR(kn_stochastic_depth(F(3, 4), 1.5, KN_STOCHASTIC_DEPTH_ROW), "stochastic_depth: p must be from 0 to 1, not 1.5");
+    ARGUMENT_ERROR(kn_stochastic_depth(F(3, 4), 1.5, KN_STOCHASTIC_DEPTH_ROW),
+                   "stochastic_depth: p must be from 0 to 1, not 1.5");
     DTYPE_ERROR(kn_stochastic_depth(WHOLE_ONES(3), 0.5, KN_STOCHASTIC_DEPTH_ROW), "stochastic_depth: ", "int64");
 }
 

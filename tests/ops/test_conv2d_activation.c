@@ -73,6 +73,16 @@ static const kn_conv_shape shapes[] = {
      .padding = {0, 1, 1},
      .dilation = {1, 1, 1},
      .groups = 1},
+    {.images = 2,
+     .in_channels = 5,
+     .in_size = {3, 4, 7},
+     .out_channels = 6,
+     .kernel_size = {2, 3, 3},
+     .out_size = {2, 4, 7},
+     .stride = {1, 1, 1},
+     .padding = {0, 1, 1},
+     .dilation = {1, 1, 1},
+     .groups = 1},
 };
 enum { NUM_SHAPES = sizeof shapes / sizeof shapes[0] };
 
@@ -97,7 +107,7 @@ static kn_conv_operand operand(const kn_tensor *t) { return (kn_conv_operand){t-
 static double *convolve(kn_conv_problem problem, kn_activation activation, const char *row, int64_t *ran)
 {
     const kn_conv_shape *s = &problem.shape;
-    int64_t count = s->images * s->out_channels * s->out_size[1] * s->out_size[2];
+    int64_t count = s->images * s->out_channels * kn_conv_volume(s->out_size);
     kn_tensor *y = kn_empty_with(1, &count, &(kn_tensor_options){.dtype = s->f64 ? KN_F64 : KN_F32});
     CHECK_TENSOR(y);
     problem.y = operand(y);
@@ -126,7 +136,7 @@ static void check_close(const kn_conv_problem *problem, int number, const char *
 static void check_row(const kn_conv_problem *problem, int number, const char *row, const double *right, int64_t *ran)
 {
     const kn_conv_shape *s = &problem->shape;
-    int64_t count = s->images * s->out_channels * s->out_size[1] * s->out_size[2];
+    int64_t count = s->images * s->out_channels * kn_conv_volume(s->out_size);
     double *plain = convolve(*problem, KN_ACTIVATION_NONE, row, ran);
     if (right)
         check_close(problem, number, row, plain, right, count);
@@ -152,7 +162,7 @@ static void check_case(test_random *random, int number, bool f64, bool bias, int
     kn_conv_shape *s = &problem.shape;
     kn_dtype dtype = f64 ? KN_F64 : KN_F32;
     s->f64 = f64;
-    problem.x = operand(draw(random, s->images * s->in_channels * s->in_size[1] * s->in_size[2], bias, dtype));
+    problem.x = operand(draw(random, s->images * s->in_channels * kn_conv_volume(s->in_size), bias, dtype));
     problem.weight = operand(draw(random, s->out_channels * kn_conv_taps(s), false, dtype));
     if (bias)
         problem.bias = operand(draw(random, s->out_channels, false, dtype));

@@ -79,8 +79,9 @@ static void draw_sizes(test_random *random, int64_t size[3])
 }
 
 /* Around block boundaries of k, rows, panels and their groups, and columns; strides of 4 KiB. */
-static const int64_t large_sizes[][3] = {{37, 1000, 1100}, {300, 31, 700}, {131, 257, 1024}, {1, 4099, 203},
-                                         {4099, 1, 203},   {523, 33, 17},  {131, 1024, 300}};
+static const int64_t large_sizes[][3] = {{37, 1000, 1100}, {300, 31, 700},  {131, 257, 1024},
+                                         {1, 4099, 203},   {4099, 1, 203},  {523, 33, 17},
+                                         {131, 1024, 300}, {37, 2100, 260}, {900, 70, 520}};
 enum { LARGE_SIZES = sizeof large_sizes / sizeof large_sizes[0] };
 
 static gemm_case draw_case(test_random *random, bool f64, const int64_t size[3])

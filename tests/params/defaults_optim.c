@@ -121,6 +121,8 @@ CALLS(kn_normal, kn_random_params, show_tensor, kn_normal_with(matrix(), halves(
       kn_normal(matrix(), halves()))
 CALLS(kn_bernoulli, kn_random_params, show_tensor, kn_bernoulli_with(halves(), params), kn_bernoulli(halves()))
 CALLS(kn_poisson, kn_random_params, show_tensor, kn_poisson_with(halves(), params), kn_poisson(halves()))
+CALLS(kn_binomial, kn_random_params, show_tensor, kn_binomial_with(halves(), halves(), params),
+      kn_binomial(halves(), halves()))
 CALLS(kn_multinomial, kn_multinomial_params, show_tensor, kn_multinomial_with(halves(), 2, params),
       kn_multinomial(halves(), 2))
 static kn_tensor *const *list(void)
@@ -167,11 +169,11 @@ CALLS(kn_grad_scaler_new, kn_grad_scaler_params, show_scaler, kn_grad_scaler_new
 DEFAULTS(optim_defaults, ROW(kn_log_normal_), ROW(kn_exponential_), ROW(kn_geometric_), ROW(kn_cauchy_),
          ROW(kn_truncated_normal_), ROW(kn_random_), ROW(kn_randint_like), ROW(kn_init_xavier_normal_),
          ROW(kn_init_trunc_normal_), ROW(kn_init_orthogonal_), ROW(kn_init_sparse_), ROW(kn_init_kaiming_normal_),
-         ROW(kn_normal), ROW(kn_bernoulli), ROW(kn_poisson), ROW(kn_multinomial), ROW(kn_get_total_norm),
-         ROW(kn_clip_grad_norm_), ROW(kn_grad_scaler_new), ROW(kn_averaged_model_new), ROW(kn_optim_adamw),
-         ROW(kn_optim_rmsprop), ROW(kn_optim_adagrad), ROW(kn_optim_adadelta), ROW(kn_optim_nadam), ROW(kn_optim_radam),
-         ROW(kn_optim_adamax), ROW(kn_optim_asgd), ROW(kn_optim_rprop), ROW(kn_optim_lamb), ROW(kn_optim_lion),
-         ROW(kn_optim_adafactor), ROW(kn_optim_lbfgs), ROW(kn_optim_muon), ROW(kn_lambda_lr), ROW(kn_multiplicative_lr),
-         ROW(kn_exponential_lr), ROW(kn_step_lr), ROW(kn_multi_step_lr), ROW(kn_constant_lr), ROW(kn_linear_lr),
-         ROW(kn_polynomial_lr), ROW(kn_cosine_annealing_lr), ROW(kn_cosine_annealing_warm_restarts),
+         ROW(kn_normal), ROW(kn_bernoulli), ROW(kn_poisson), ROW(kn_binomial), ROW(kn_multinomial),
+         ROW(kn_get_total_norm), ROW(kn_clip_grad_norm_), ROW(kn_grad_scaler_new), ROW(kn_averaged_model_new),
+         ROW(kn_optim_adamw), ROW(kn_optim_rmsprop), ROW(kn_optim_adagrad), ROW(kn_optim_adadelta), ROW(kn_optim_nadam),
+         ROW(kn_optim_radam), ROW(kn_optim_adamax), ROW(kn_optim_asgd), ROW(kn_optim_rprop), ROW(kn_optim_lamb),
+         ROW(kn_optim_lion), ROW(kn_optim_adafactor), ROW(kn_optim_lbfgs), ROW(kn_optim_muon), ROW(kn_lambda_lr),
+         ROW(kn_multiplicative_lr), ROW(kn_exponential_lr), ROW(kn_step_lr), ROW(kn_multi_step_lr), ROW(kn_constant_lr),
+         ROW(kn_linear_lr), ROW(kn_polynomial_lr), ROW(kn_cosine_annealing_lr), ROW(kn_cosine_annealing_warm_restarts),
          NEEDS(kn_cyclic_lr), NEEDS(kn_one_cycle_lr), ROW(kn_reduce_lr_on_plateau))

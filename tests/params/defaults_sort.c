@@ -25,6 +25,12 @@ CALLS(kn_isin, kn_isin_params, show_tensor, kn_isin_with(matrix(), boundaries(),
       kn_isin(matrix(), boundaries()))
 CALLS(kn_bincount, kn_bincount_params, show_tensor, kn_bincount_with(numbers(), params), kn_bincount(numbers()))
 CALLS(kn_histc, kn_histc_params, show_tensor, kn_histc_with(matrix(), params), kn_histc(matrix()))
+CALLS(kn_histogram, kn_histogram_params, show_tensor, kn_histogram_with(matrix(), NULL, params),
+      kn_histogram(matrix(), NULL))
+CALLS(kn_gradient, kn_gradient_params, show_tensor, kn_gradient_with(matrix(), params), kn_gradient(matrix()))
+CALLS(kn_combinations, kn_combinations_params, show_tensor, kn_combinations_with(numbers(), params),
+      kn_combinations(numbers()))
+CALLS(kn_vander, kn_vander_params, show_tensor, kn_vander_with(numbers(), params), kn_vander(numbers()))
 CALLS(kn_diff, kn_diff_params, show_tensor, kn_diff_with(matrix(), params), kn_diff(matrix()))
 CALLS(kn_trapezoid, kn_trapezoid_params, show_tensor, kn_trapezoid_with(matrix(), params), kn_trapezoid(matrix()))
 CALLS(kn_cumulative_trapezoid, kn_trapezoid_params, show_tensor, kn_cumulative_trapezoid_with(matrix(), params),
@@ -44,6 +50,10 @@ DEFAULTS(sort_defaults,
          ROW(kn_isin),
          ROW(kn_bincount),
          ROW(kn_histc),
+         ROW(kn_histogram),
+         ROW(kn_gradient),
+         ROW(kn_combinations),
+         ROW(kn_vander),
          ROW(kn_diff),
          ROW(kn_trapezoid),
          ROW(kn_cumulative_trapezoid))

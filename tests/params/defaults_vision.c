@@ -164,6 +164,21 @@ CALLS(kn_nn_bilinear, kn_nn_bilinear_params, show_module, kn_nn_bilinear_with(pa
 CALLS(given_nn_bilinear, kn_nn_bilinear_params, show_module, kn_nn_bilinear_with(params),
       kn_nn_bilinear(.in1_features = 2, .in2_features = 3, .out_features = 4))
 
+static const int64_t cutoffs[] = {2};
+static void give_adaptive(void *params)
+{
+    kn_nn_adaptive_log_softmax_with_loss_params *p = params;
+    p->in_features = 8;
+    p->n_classes = 5;
+    p->cutoffs = cutoffs;
+    p->num_cutoffs = 1;
+}
+CALLS(kn_nn_adaptive_log_softmax_with_loss, kn_nn_adaptive_log_softmax_with_loss_params, show_module,
+      kn_nn_adaptive_log_softmax_with_loss_with(params), kn_nn_adaptive_log_softmax_with_loss())
+CALLS(given_adaptive, kn_nn_adaptive_log_softmax_with_loss_params, show_module,
+      kn_nn_adaptive_log_softmax_with_loss_with(params),
+      kn_nn_adaptive_log_softmax_with_loss(.in_features = 8, .n_classes = 5, .cutoffs = cutoffs, .num_cutoffs = 1))
+
 /* clang-format off */
 DEFAULTS(vision_defaults,
          ROW(kn_pad),
@@ -231,5 +246,7 @@ DEFAULTS(vision_defaults,
          NEEDS(kn_nn_fractional_max_pool3d_with_indices),
          GIVEN(given_nn_fractional_max_pool3d_with_indices, give_fraction),
          NEEDS(kn_nn_bilinear),
-         GIVEN(given_nn_bilinear, give_bilinear))
+         GIVEN(given_nn_bilinear, give_bilinear),
+         NEEDS(kn_nn_adaptive_log_softmax_with_loss),
+         GIVEN(given_adaptive, give_adaptive))
 /* clang-format on */

@@ -69,14 +69,28 @@ static void release_all(kn_tensor **tensors, int count)
         kn_release(tensors[i]);
 }
 
-/* Volumes whose taps read a single slice and row each become images with the slices stacked. */
+/* Does each position along the dimension read itself alone? */
+static bool is_pointwise_along(const kn_conv_shape *s, int d)
+{
+    return s->kernel_size[d] == 1 && s->stride[d] == 1 && s->padding[d] == 0 && s->in_size[d] == s->out_size[d];
+}
+
+/* One dimension less for volumes whose taps each read a single position along two adjacent dimensions: their slices
+ * stacked, or each slice as a row. */
 static void flatten(kn_conv_shape *s)
 {
-    for (int d = 0; d < 2; d++)
-        if (s->kernel_size[d] != 1 || s->stride[d] != 1 || s->padding[d] != 0 || s->in_size[d] != s->out_size[d])
-            return;
-    s->in_size[1] = s->out_size[1] = s->in_size[0] * s->in_size[1];
-    s->in_size[0] = s->out_size[0] = 1;
+    int64_t *const all[] = {s->in_size, s->out_size, s->kernel_size, s->stride, s->padding, s->dilation};
+    const bool stacked = is_pointwise_along(s, 0) && is_pointwise_along(s, 1);
+    const bool in_rows = is_pointwise_along(s, 1) && is_pointwise_along(s, 2) && s->in_size[0] > 1;
+    if (!stacked && !in_rows)
+        return;
+    const int d = stacked ? 0 : 1;
+    for (int i = 0; i < 6; i++) {
+        all[i][d + 1] *= i < 2 ? all[i][d] : 1;
+        if (!stacked)
+            all[i][1] = all[i][0];
+        all[i][0] = i != 4;
+    }
 }
 
 /* The op's input in the problem, or its output. */

@@ -133,8 +133,8 @@ kn_forced_count kn_count_forced(const char *operation)
 
 /* --- flags -------------------------------------------------------------------------------------------------------- */
 
-/* The family of the outermost table that the thread is running a row of. */
-static _Thread_local const kn_implementation_table *outermost;
+/* The tables that the thread is running a row of. */
+static _Thread_local const kn_implementation_table *outermost, *innermost;
 
 unsigned kn_implementation_flags(const kn_implementation_table *table)
 {
@@ -215,6 +215,8 @@ static kn_status find_forced(const kn_implementation_table *table, kn_stream *st
         by_test->count.ran += supported;
         by_test->count.unsupported += !supported;
         *row = supported ? *row : NULL;
+    } else if (!supported && innermost == table) { /* a part of a problem that it does support */
+        *row = NULL;
     } else if (!supported) {
         return kn_fail(KN_ERR_ARGUMENT,
                        "KOINE_IMPL: the implementation of %s, '%s', does not support this problem on this device: "
@@ -256,10 +258,12 @@ static kn_status choose_usual(const kn_implementation **row, const kn_implementa
 static kn_status run_row(const kn_implementation_table *table, const kn_implementation *row, kn_stream *stream,
                          const void *problem)
 {
-    const kn_implementation_table *before = outermost;
-    outermost = before ? before : table;
+    const kn_implementation_table *outer = outermost, *inner = innermost;
+    outermost = outer ? outer : table;
+    innermost = table;
     kn_status status = row->run(stream, problem);
-    outermost = before;
+    outermost = outer;
+    innermost = inner;
     return status;
 }
 

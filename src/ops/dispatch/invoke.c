@@ -39,8 +39,10 @@ static int count_of(const kn_op_param *param)
 
 static kn_status check_range(const kn_op_param *param, double value)
 {
-    if (value >= param->min && value <= param->max)
+    if ((param->above_min ? value > param->min : value >= param->min) && value <= param->max)
         return KN_OK;
+    if (param->above_min)
+        return kn_fail(KN_ERR_ARGUMENT, "%s must be greater than %g, not %g", param->name, param->min, value);
     if (isinf(param->max))
         return kn_fail(KN_ERR_ARGUMENT, "%s must be at least %g, not %g", param->name, param->min, value);
     return kn_fail(KN_ERR_ARGUMENT, "%s must be from %g to %g, not %g", param->name, param->min, param->max, value);

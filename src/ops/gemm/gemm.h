@@ -68,9 +68,9 @@ kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_bu
 
 /* Rows of the table, each with its predicates (ops/dispatch/choice.h); none: always true. */
 
-/* cpu.c: from packed panels; one launch that reads the operands in place. */
-kn_implementation_predicate kn_gemm_prefers_packed, kn_gemm_prefers_direct;
-kn_implementation_run kn_gemm_packed, kn_gemm_direct;
+/* cpu.c: tiles whose sums stay in registers; operands in place, or staged in blocks. */
+kn_implementation_predicate kn_gemm_prefers_tiles;
+kn_implementation_run kn_gemm_tiles;
 
 /* skinny.c: one row times a tall matrix; tiny results of long sums. */
 kn_implementation_predicate kn_gemm_supports_skinny, kn_gemm_prefers_skinny;

@@ -53,7 +53,7 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_params *whole, kn_buf
     p->a.batch_stride = k * a_step;
     p->b.batch_stride = k * b_step;
     p->c = (kn_gemm_operand){products, index * p->m * p->n, p->n, p->m * p->n, false};
-    return kn_device_limits(kn_stream_device(stream))->is_cpu ? kn_gemm_packed(stream, &problem)
+    return kn_device_limits(kn_stream_device(stream))->is_cpu ? kn_gemm_tiles(stream, &problem)
                                                               : kn_gemm_blocked(stream, &problem);
 }
 

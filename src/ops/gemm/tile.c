@@ -12,8 +12,8 @@ typedef struct shape {
     int vectors, rows, cost;
 } shape;
 
-/* 24 sums of 32 registers. */
-static const shape shapes_of_32[] = {{3, 8, 98}, {2, 12, 100}, {1, 24, 106}, {1, 16, 110}, {1, 8, 130}};
+/* 24 sums of 32 registers. Wide tiles read fewer elements of A, each of which has an instruction of its own. */
+static const shape shapes_of_32[] = {{4, 6, 97}, {3, 8, 98}, {2, 12, 100}, {1, 24, 106}, {1, 16, 110}, {1, 8, 130}};
 /* 12 sums of 16 registers: the compiler needs one for the broadcast. */
 static const shape shapes_of_16[] = {{2, 6, 100}, {3, 4, 100}, {1, 12, 106}, {1, 8, 115}, {1, 4, 180}};
 
@@ -23,7 +23,7 @@ enum { MAX_ROWS_IN_ONE_SET = 12, SET_STRIDE = 2048 };
 static bool rows_collide(const kn_tile_product *x, int rows)
 {
     int64_t stride = x->a.layout.row_stride * (x->f64 ? 8 : 4);
-    return !x->a.panels && x->a.layout.row_stride != 1 && rows > MAX_ROWS_IN_ONE_SET && stride % SET_STRIDE == 0;
+    return x->a.layout.row_stride != 1 && rows > MAX_ROWS_IN_ONE_SET && stride % SET_STRIDE == 0;
 }
 
 kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x)
@@ -62,7 +62,7 @@ static kn_gemm_layout flip(kn_gemm_layout x) { return (kn_gemm_layout){x.col_str
 static kn_tile_operand in_place(const kn_gemm_operand *operand, bool flipped)
 {
     kn_gemm_layout layout = kn_gemm_operand_layout(operand);
-    return (kn_tile_operand){operand->buffer, operand->offset, flipped ? flip(layout) : layout, NULL};
+    return (kn_tile_operand){operand->buffer, operand->offset, flipped ? flip(layout) : layout};
 }
 
 kn_tile_product kn_tile_product_of(const kn_gemm_problem *problem, bool turned)
@@ -85,33 +85,33 @@ kn_tile_product kn_tile_product_of(const kn_gemm_problem *problem, bool turned)
 
 /* --- the launch --------------------------------------------------------------------------------------------------- */
 
-enum { GROUP_BYTES = 4 << 20 }; /* of B's panels that stay in the level-3 cache for all rows of A */
-enum { A_IN_CACHE = 1 << 19 };  /* bytes of A that stay in the level-2 cache: then panels are the outer loop */
-
 static kn_gemm_tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut)
 {
-    int64_t block_bytes = kn_max_i64(1, x->k) * cut.panels_per_unit * kn_tile_columns(tile) * (x->f64 ? 8 : 4);
-    kn_gemm_tile_plan plan = {
+    const int64_t columns = kn_tile_columns(tile), k_count = kn_min_i64(x->k, kn_max_i64(1, cut.k_block));
+    const int64_t panels = kn_div_up(x->n, columns), row_units = kn_div_up(x->m, cut.rows_per_unit);
+    const int64_t panel_units = kn_div_up(panels, cut.panels_per_unit);
+    const int64_t staged_panels = cut.b_staged ? cut.panel_block : x->n % columns != 0;
+    const int64_t staged_rows = cut.a_staged ? cut.row_block / tile.rows : 0;
+    return (kn_gemm_tile_plan){
         .m = x->m,
         .n = x->n,
         .k = x->k,
         .k_block = kn_max_i64(1, cut.k_block),
+        .row_block = cut.row_block,
+        .panel_block = cut.panel_block,
         .rows_per_unit = cut.rows_per_unit,
-        .row_blocks = kn_div_up(x->m, cut.rows_per_unit),
-        .panels = kn_div_up(x->n, kn_tile_columns(tile)),
+        .row_units = row_units,
+        .panels = panels,
         .panels_per_unit = cut.panels_per_unit,
+        .panel_units = panel_units,
+        .units = row_units * panel_units * x->batch,
         .units_per_item = cut.units_per_item,
+        .scratch = staged_panels * (k_count * columns + STAGED_GAP) + staged_rows * (k_count * tile.rows + STAGED_GAP),
         .bias_row = x->turned,
         .bias_column = !x->turned,
-        .a_packed = x->a.panels != NULL,
-        .b_packed = x->b.panels != NULL,
-        .b_staged = x->b.layout.col_stride != 1,
+        .a_staged = cut.a_staged,
+        .b_staged = cut.b_staged,
     };
-    plan.panel_blocks = kn_div_up(plan.panels, cut.panels_per_unit);
-    bool small_a = x->m * x->k * (x->f64 ? 8 : 4) <= A_IN_CACHE;
-    plan.blocks_per_group = small_a ? 1 : kn_min_i64(plan.panel_blocks, kn_max_i64(1, GROUP_BYTES / block_bytes));
-    plan.units = plan.panel_blocks * plan.row_blocks * x->batch;
-    return plan;
 }
 
 kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut)
@@ -121,11 +121,9 @@ kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_
     kn_gemm_finish finish;
     kn_gemm_tile_plan plan = make_plan(x, tile, cut);
     int64_t element = x->f64 ? 8 : 4, items = kn_div_up(plan.units, plan.units_per_item);
-    bool stages = !plan.b_packed && (plan.b_staged || x->n % kn_tile_columns(tile) != 0);
     kn_buffer *scratch = NULL;
-    if (stages)
-        KN_TRY(kn_buffer_alloc(&scratch, stream,
-                               (size_t)(items * kn_min_i64(plan.k, plan.k_block) * kn_tile_columns(tile) * element)));
+    if (plan.scratch > 0)
+        KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(items * plan.scratch * element)));
     kn_status status = kn_run(
         stream, .source = "gemm/tile.cl", .kernel = "gemm_tiles", .operation = "gemm",
         .options = kn_tile_options(options, tile, x->f64), .dims = 1, .global = {(size_t)items}, .local = {1},

@@ -3,12 +3,10 @@
 
 #include "ops/gemm/gemm.h"
 
-/* An operand, in place or as panels in a separate buffer. */
 typedef struct kn_tile_operand {
     kn_buffer *buffer;
     int64_t offset; /* elements */
     kn_gemm_layout layout;
-    kn_buffer *panels; /* owned; NULL in place */
 } kn_tile_operand;
 
 /* A problem, plain or transposed: C^T = op(B)^T op(A)^T, stored transposed. */
@@ -37,7 +35,8 @@ const char *kn_tile_options(char *buffer, kn_tile_shape tile, bool f64);
 
 /* How the work is divided; see gemm/tile.cl. */
 typedef struct kn_tile_blocking {
-    int64_t k_block, rows_per_unit, panels_per_unit, units_per_item;
+    int64_t k_block, row_block, panel_block, rows_per_unit, panels_per_unit, units_per_item;
+    bool a_staged, b_staged;
 } kn_tile_blocking;
 
 kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut);

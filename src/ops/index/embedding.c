@@ -10,7 +10,6 @@
 #include "autograd/work.h"
 #include "ops/dispatch/promote.h"
 #include "ops/index/embedding.h"
-#include "ops/index/index.h"
 
 /* On the tape: a map, as of every gather, and what concerns the gradient. */
 typedef struct embedding {
@@ -58,6 +57,21 @@ kn_status kn_embedding_renorm(kn_tensor *weight, kn_tensor *indices, double max_
     return kn_index_copy_(weight, 0, flat, rows) ? KN_OK : kn_error_status();
 }
 
+kn_status kn_embedding_map(kn_index_map *map, const kn_tensor *weight, const kn_tensor *indices)
+{
+    if (indices->ndim == KN_MAX_DIMS)
+        return kn_fail(KN_ERR_SHAPE, "the indices already have %d dimensions, the maximum", KN_MAX_DIMS);
+    KN_TRY(kn_index_map_flat(map, weight, indices));
+    map->wraps = false;
+    map->dim = 0;
+    map->size = weight->shape[0];
+    map->shape[indices->ndim] = weight->shape[1];
+    map->own[indices->ndim] = 1;
+    map->along[indices->ndim] = -1;
+    map->ndim++;
+    return KN_OK;
+}
+
 /* --- the operator ------------------------------------------------------------------------------------------------- */
 
 static kn_status embedding_enter(kn_entry *entry)
@@ -70,17 +84,7 @@ static kn_status embedding_enter(kn_entry *entry)
     KN_TRY(kn_embedding_padding(&own->padding_idx, params->padding_idx, weight));
     KN_TRY(kn_embedding_renorm(weight, indices, params->max_norm, params->norm_type));
     own->scale_grad_by_freq = params->scale_grad_by_freq;
-    if (indices->ndim == KN_MAX_DIMS)
-        return kn_fail(KN_ERR_SHAPE, "the indices already have %d dimensions, the maximum", KN_MAX_DIMS);
-    KN_TRY(kn_index_map_flat(&own->map, weight, indices));
-    own->map.wraps = false;
-    own->map.dim = 0;
-    own->map.size = weight->shape[0];
-    own->map.shape[indices->ndim] = weight->shape[1];
-    own->map.own[indices->ndim] = 1;
-    own->map.along[indices->ndim] = -1;
-    own->map.ndim++;
-    return KN_OK;
+    return kn_embedding_map(&own->map, weight, indices);
 }
 
 /* The gradient divided by how often the row's index occurs. */

@@ -5,10 +5,13 @@
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
+#include <stdio.h>
 
+#include "autograd/work.h"
+#include "loops/work_size.h"
 #include "ops/dispatch/promote.h"
+#include "ops/dispatch/reference.h"
 #include "ops/index/embedding.h"
-#include "ops/index/index.h"
 
 /* A call: the indices as a vector, and the bag of each, counted from 0; NULL if all bags have the same number of
  * indices, at least one. */
@@ -72,6 +75,113 @@ static kn_status find_bags(bags *b, kn_tensor *input, const kn_embedding_bag_par
     return b->bag ? KN_OK : kn_error_status();
 }
 
+/* --- bags of one size --------------------------------------------------------------------------------------------- */
+
+/* On the tape: the map of the rows, and what their sums are divided by. */
+typedef struct bag_sum {
+    kn_index_map map;
+    int64_t by;
+} bag_sum;
+
+static kn_status sum_shape(kn_call *call)
+{
+    const kn_tensor *weight = call->inputs[0];
+    return kn_call_output(call, weight->dtype, 2, (const int64_t[]){call->inputs[1]->shape[0], weight->shape[1]});
+}
+
+static kn_status run_sum(kn_call *call, const kn_tensor *weight, const kn_tensor *indices)
+{
+    const kn_tensor *y = call->outputs[0];
+    const kn_limits *limits = kn_tensor_limits(weight);
+    const kn_work_size work = kn_work_for(limits, limits->is_cpu ? kn_numel(indices) * y->shape[1] : kn_numel(y));
+    char options[80];
+
+    snprintf(options, sizeof options, "%s -DINDEX=%s", kn_dtype_options(weight->dtype), kn_dtype_cl(indices->dtype));
+    return kn_run(call->stream, .source = "index/bag.cl", .options = options, .kernel = "bag_sum",
+                  .operation = call->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
+                  KN_ARGS(kn_arg_tensor(weight), kn_arg_tensor(indices), kn_arg_tensor(y), kn_arg_i64(y->shape[0]),
+                          kn_arg_i64(indices->shape[1]), kn_arg_i64(weight->shape[0]), kn_arg_i64(y->shape[1]),
+                          kn_arg_f64_or_f32(weight->dtype == KN_F64, (double)((const bag_sum *)call->params)->by),
+                          kn_arg_fault()));
+}
+
+static kn_status sum_forward(kn_call *call)
+{
+    kn_tensor *weight = NULL, *indices = NULL;
+
+    if (call->needs_grad)
+        KN_TRY(kn_call_save(call, call->inputs[1]));
+    if (kn_numel(call->outputs[0]) == 0)
+        return KN_OK;
+    kn_status status = kn_tensor_contiguous(&weight, call->inputs[0]);
+    if (status == KN_OK)
+        status = kn_tensor_contiguous(&indices, call->inputs[1]);
+    if (status == KN_OK)
+        status = run_sum(call, weight, indices);
+    kn_release(indices);
+    kn_release(weight);
+    return status;
+}
+
+/* Each row of a bag gets the bag's gradient. */
+static kn_status sum_backward(kn_grad_call *grad)
+{
+    const bag_sum *own = grad->params;
+    kn_tensor *g = grad->grad_outputs[0];
+
+    if (own->by != 1)
+        g = kn_mul_scalar(g, 1 / (double)own->by);
+    g = kn_expand(kn_unsqueeze(g, 1), 3, own->map.shape);
+    grad->grad_inputs[0] = kn_index_spread(&own->map, &grad->input[0], grad->saved[0], g);
+    return grad->grad_inputs[0] ? KN_OK : kn_error_status();
+}
+
+static kn_status sum_reference(const kn_call *call)
+{
+    const kn_tensor *weight = call->inputs[0], *indices = call->inputs[1];
+    const int64_t n = indices->shape[1], width = weight->shape[1];
+
+    for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < n; j++) {
+            const int64_t row = (int64_t)kn_reference_get(indices, i / width * n + j);
+            sum += row >= 0 && row < weight->shape[0] ? kn_reference_get(weight, row * width + i % width) : 0;
+        }
+        kn_reference_set(call->outputs[0], i, sum / (double)((const bag_sum *)call->params)->by);
+    }
+    return KN_OK;
+}
+
+static const kn_op sum_op = {.name = "embedding_bag",
+                             .inputs = {"weight", "indices"},
+                             .record_size = sizeof(bag_sum),
+                             .shape = sum_shape,
+                             .forward = sum_forward,
+                             .backward = sum_backward,
+                             .backward_recorded = sum_backward,
+                             .reference = sum_reference,
+                             .saved = {"indices"},
+                             .work = kn_work_memory_bound,
+                             .backward_work = kn_grad_work_memory_bound};
+
+/* Without copies of the rows. */
+static bool can_sum(kn_tensor *input, kn_tensor *weight, const kn_embedding_bag_params *params, int64_t padding_idx)
+{
+    return !params->offsets && padding_idx < 0 && !params->per_sample_weights && !params->scale_grad_by_freq &&
+           params->mode != KN_BAG_MAX && input->ndim == 2 && kn_numel(input) > 0 &&
+           (weight->dtype == KN_F32 || weight->dtype == KN_F64);
+}
+
+static kn_tensor *sum_bags(kn_tensor *input, kn_tensor *weight, const kn_embedding_bag_params *params)
+{
+    bag_sum own = {.by = params->mode == KN_BAG_MEAN ? input->shape[1] : 1};
+
+    if (kn_embedding_renorm(weight, input, params->max_norm, params->norm_type) != KN_OK ||
+        kn_embedding_map(&own.map, weight, input) != KN_OK)
+        return NULL;
+    return kn_invoke(&sum_op, &own, weight, input);
+}
+
 /* The rows, of each index, brought together: bags of one size are neighbours. */
 static kn_tensor *join_equal(const bags *b, kn_tensor *rows, kn_embedding_bag_mode mode)
 {
@@ -116,8 +226,11 @@ static kn_tensor *embedding_bag(kn_tensor *input, kn_tensor *weight, const kn_em
     bags b = {0};
 
     if (kn_embedding_check(weight, input) != KN_OK ||
-        kn_embedding_padding(&padding_idx, params->padding_idx, weight) != KN_OK ||
-        find_bags(&b, input, params, padding_idx) != KN_OK)
+        kn_embedding_padding(&padding_idx, params->padding_idx, weight) != KN_OK)
+        return NULL;
+    if (can_sum(input, weight, params, padding_idx))
+        return sum_bags(input, weight, params);
+    if (find_bags(&b, input, params, padding_idx) != KN_OK)
         return NULL;
     kn_tensor *rows = kn_embedding(b.indices, weight, .padding_idx = params->padding_idx, .max_norm = params->max_norm,
                                    .norm_type = params->norm_type, .scale_grad_by_freq = params->scale_grad_by_freq);

@@ -279,10 +279,10 @@ static kn_tensor *one_hot(kn_tensor *x, int64_t num_classes)
         return failed("one_hot");
     if (x->ndim == KN_MAX_DIMS)
         return kn_fail_null(KN_ERR_SHAPE, "one_hot: the tensor already has %d dimensions, the maximum", KN_MAX_DIMS);
-    if (num_classes < 0) {
+    if (num_classes < 1) {
         if (num_classes != -1 || kn_numel(x) == 0)
             return kn_fail_null(KN_ERR_ARGUMENT,
-                                "one_hot: num_classes must be positive, or -1 with classes to count "
+                                "one_hot: num_classes must be at least 1, or -1 with classes to count "
                                 "them from, not %lld",
                                 (long long)num_classes);
         if (kn_item_i64(kn_max(x), &num_classes) != KN_OK)

@@ -1,4 +1,4 @@
-/* ops/linalg/lu_parts.c - the factors of an LU factorisation, and systems of equations solved with them. Compositions. */
+/* ops/linalg/lu_parts.c - the factors of an LU factorisation, and systems solved with them. Compositions. */
 #include <koine/autograd.h>
 #include <koine/matmul.h>
 #include <koine/pointwise.h>

@@ -29,10 +29,7 @@ static kn_tensor *as_rows(kn_tensor *x) { return x->ndim == 1 ? kn_unsqueeze(x, 
 static kn_status check_multi(const kn_entry *entry)
 {
     const kn_tensor *x = entry->inputs[X], *target = entry->inputs[TARGET], *weight = entry->inputs[WEIGHT];
-    const kn_multi_margin_loss_args *args = entry->params;
     char a[KN_DESCRIBE], b[KN_DESCRIBE];
-    if (args->p != 1 && args->p != 2)
-        return kn_fail(KN_ERR_ARGUMENT, "p must be 1 or 2, not %d", args->p);
     const bool fits = x->ndim == 1 ? kn_numel(target) == 1 : target->ndim == 1 && target->shape[0] == x->shape[0];
     if (x->ndim < 1 || x->ndim > 2 || !fits || x->shape[x->ndim - 1] == 0)
         return kn_fail(KN_ERR_SHAPE, "target %s does not fit input %s: [N, C] needs [N], [C] one class",
@@ -73,7 +70,7 @@ static kn_status multi_margin_enter(kn_entry *entry)
     return kn_composed_give(entry, kn_loss_reduced(loss, args->reduction));
 }
 
-static const kn_op_param multi_margin_rows[] = {KN_PARAM(kn_multi_margin_loss_args, p),
+static const kn_op_param multi_margin_rows[] = {KN_PARAM(kn_multi_margin_loss_args, p, .min = 1, .max = 2),
                                                 KN_REDUCTION_ROW(kn_multi_margin_loss_args),
                                                 KN_PARAM(kn_multi_margin_loss_args, margin)};
 const kn_op kn_multi_margin_loss_op = {.name = "multi_margin_loss",

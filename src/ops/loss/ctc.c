@@ -288,7 +288,8 @@ static kn_work ctc_work(const kn_call *call)
 
 static kn_work ctc_backward_work(const kn_grad_call *grad) { return kn_grad_work(grad, 14 * states_of(grad->params)); }
 
-static const kn_op_param ctc_rows[] = {KN_PARAM(kn_ctc_loss_params, blank), KN_REDUCTION_ROW(kn_ctc_loss_params),
+static const kn_op_param ctc_rows[] = {KN_PARAM(kn_ctc_loss_params, blank, .min = 0, .max = (double)INFINITY),
+                                       KN_REDUCTION_ROW(kn_ctc_loss_params),
                                        KN_PARAM(kn_ctc_loss_params, zero_infinity)};
 const kn_op kn_ctc_loss_op = {.name = "ctc_loss",
                               .inputs = {"log_probs", "target", "input_lengths", "target_lengths"},

@@ -97,15 +97,15 @@ static kn_status smooth_enter(kn_entry *entry)
 static kn_status huber_enter(kn_entry *entry)
 {
     const kn_huber_loss_args *args = entry->params;
-    return args->delta > 0 ? enter(entry, args->reduction, args->delta, false)
-                           : kn_fail(KN_ERR_ARGUMENT, "delta (%g) must be greater than 0", args->delta);
+    return enter(entry, args->reduction, args->delta, false);
 }
 
 /* --- descriptors and public functions ----------------------------------------------------------------------------- */
 
 static const kn_op_param smooth_rows[] = {KN_REDUCTION_ROW(kn_smooth_l1_loss_params),
                                           KN_PARAM(kn_smooth_l1_loss_params, beta, .min = 0, .max = (double)INFINITY)};
-static const kn_op_param huber_rows[] = {KN_REDUCTION_ROW(kn_huber_loss_args), KN_PARAM(kn_huber_loss_args, delta)};
+static const kn_op_param huber_rows[] = {KN_REDUCTION_ROW(kn_huber_loss_args),
+                                         KN_PARAM(kn_huber_loss_args, delta, KN_POSITIVE)};
 
 #define DIFFERENCE(op_name, enter_, table)                                                                             \
     .name = op_name, KN_ELEMENT_LOSS(table), .enter = enter_, .backward_recorded = kn_element_loss_backward_recorded,  \

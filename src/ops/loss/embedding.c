@@ -103,7 +103,7 @@ static kn_status triplet_enter(kn_entry *entry)
 }
 
 static const kn_op_param triplet_rows[] = {
-    KN_REDUCTION_ROW(kn_triplet_margin_loss_params), KN_PARAM(kn_triplet_margin_loss_params, margin),
+    KN_REDUCTION_ROW(kn_triplet_margin_loss_params), KN_PARAM(kn_triplet_margin_loss_params, margin, KN_POSITIVE),
     KN_PARAM(kn_triplet_margin_loss_params, p), KN_PARAM(kn_triplet_margin_loss_params, eps),
     KN_PARAM(kn_triplet_margin_loss_params, swap)};
 const kn_op kn_triplet_margin_loss_op = {

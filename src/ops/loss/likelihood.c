@@ -164,8 +164,6 @@ static kn_status fit_variance(kn_entry *entry)
 static kn_status gauss_enter(kn_entry *entry)
 {
     const kn_gaussian_nll_loss_params *params = entry->params;
-    if (!(params->eps > 0))
-        return kn_fail(KN_ERR_ARGUMENT, "eps (%g) must be greater than 0", params->eps);
     KN_TRY(fit_variance(entry));
     KN_TRY(kn_element_loss_join(entry, 3));
     kn_element_loss_enter(entry, params->reduction, 0, params->eps, params->full ? 0.5 * log(2 * PI) : 0);
@@ -174,7 +172,7 @@ static kn_status gauss_enter(kn_entry *entry)
 
 static const kn_op_param gauss_rows[] = {KN_REDUCTION_ROW(kn_gaussian_nll_loss_params),
                                          KN_PARAM(kn_gaussian_nll_loss_params, full),
-                                         KN_PARAM(kn_gaussian_nll_loss_params, eps)};
+                                         KN_PARAM(kn_gaussian_nll_loss_params, eps, KN_POSITIVE)};
 const kn_op kn_gaussian_nll_loss_op = {
     LIKELIHOOD("gaussian_nll_loss", gauss_enter, &gauss), .inputs = {"input", "target", "var"},
     .saved = {"input", "target", "var"},

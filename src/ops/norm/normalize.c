@@ -58,8 +58,6 @@ static kn_status local_response_enter(kn_entry *entry)
     kn_tensor *x = entry->inputs[0];
     char text[KN_DESCRIBE];
 
-    if (args->size < 1)
-        return kn_fail(KN_ERR_ARGUMENT, "size (%lld) must be at least 1", (long long)args->size);
     if (x->ndim < 3)
         return kn_fail(KN_ERR_SHAPE, "expected [N, C, d...], got %s", kn_tensor_describe(text, sizeof text, x));
     if (kn_numel(x) == 0)
@@ -70,8 +68,9 @@ static kn_status local_response_enter(kn_entry *entry)
 }
 
 static const kn_op_param local_response_rows[] = {
-    KN_PARAM(kn_local_response_norm_args, size), KN_PARAM(kn_local_response_norm_args, alpha),
-    KN_PARAM(kn_local_response_norm_args, beta), KN_PARAM(kn_local_response_norm_args, k)};
+    KN_PARAM(kn_local_response_norm_args, size, .min = 1, .max = (double)INFINITY),
+    KN_PARAM(kn_local_response_norm_args, alpha), KN_PARAM(kn_local_response_norm_args, beta),
+    KN_PARAM(kn_local_response_norm_args, k)};
 const kn_op kn_local_response_norm_op = {
     .name = "local_response_norm",
     .inputs = {"x"},

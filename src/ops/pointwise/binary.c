@@ -17,7 +17,7 @@ KN_TWO_TENSORS(hypot, KN_FLOATS, KN_NO_VECTORS, "kn_hypot(a, b)", "g * (a / y)",
                                     "        return a + b;\n"
                                     "    return high == 0 ? high : high * sqrt(1 + (low / high) * (low / high));\n"
                                     "}\n");
-KN_TWO_TENSORS(atan2, KN_REAL, KN_NO_VECTORS, "atan2(a, b)", "g * b / (a * a + b * b)", "-g * a / (a * a + b * b)",
+KN_TWO_TENSORS(atan2, KN_REAL, KN_F32_VECTORS, "atan2(a, b)", "g * b / (a * a + b * b)", "-g * a / (a * a + b * b)",
                atan2(a, b));
 
 /* log(exp(a) + exp(b)), of equal infinities that infinity; the gradients are the terms' shares of the sum. */

@@ -210,6 +210,7 @@ static value function(parser *p, const char *name, const value *operand)
                      {"cosh", kn_cosh},
                      {"erfc", kn_erfc},
                      {"exp", kn_exp},
+                     {"exp2", kn_exp2},
                      {"fabs", kn_abs},
                      {"kn_digamma", kn_digamma},
                      {"kn_i0", kn_i0},

@@ -25,7 +25,7 @@
 
 /* d(a^b)/da = b a^(b-1), 0 for b = 0; d(a^b)/db = a^b log a, 0 for a = 0 and b >= 0, its limit. Truncated towards 0 the
  * reference also holds for integers. */
-KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_NO_VECTORS, "kn_power(a, b)",
+KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_F32_VECTORS, "kn_power(a, b)",
                      KN_GRADIENTS("b == 0 ? (T)0 : g * (b * pow(a, b - 1))",
                                   "g * (a == 0 && b >= 0 ? (T)0 : pow(a, b) * log(a))"),
                      pow(a, b), .forward.functions = POWER, .keeps_digits = true);
@@ -56,7 +56,7 @@ POWER_ROW(reciprocal_root, KN_F32_VECTORS, "(T)1 / sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 
 /* A number to the power of a tensor: integers with wrap-around too. */
-KN_ELEMENTWISE_TABLE(rpow_scalar, KN_NUMBERS, "b", "a", KN_NO_VECTORS, "kn_power(a, b)",
+KN_ELEMENTWISE_TABLE(rpow_scalar, KN_NUMBERS, "b", "a", KN_F32_VECTORS, "kn_power(a, b)",
                      KN_GRADIENTS("g * (a == 0 && b >= 0 ? (T)0 : y * log(a))"), pow(a, b), .forward.functions = POWER,
                      .keeps_digits = true);
 
@@ -116,5 +116,5 @@ const kn_op kn_float_power_op = {KN_ELEMENTWISE_FIELDS("float_power", false, tru
                                  .dtypes = {KN_DTYPES_ALL}, .composes = true, .enter = widen};
 kn_tensor *kn_float_power(kn_tensor *a, kn_tensor *b) { return kn_invoke(&kn_float_power_op, NULL, a, b); }
 
-KN_TWO_TENSORS(ldexp, KN_REAL, KN_NO_VECTORS, "a * pow((T)2, b)", "g * pow((T)2, b)", "g * y * " KN_LN_2, a *exp2(b));
+KN_TWO_TENSORS(ldexp, KN_REAL, KN_VECTORS, "a * exp2(b)", "g * exp2(b)", "g * y * " KN_LN_2, a *exp2(b));
 KN_OF_TWO(ldexp, ldexp, false, true, KN_DTYPES_ALL)

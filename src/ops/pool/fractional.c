@@ -186,6 +186,9 @@ kn_status kn_fractional_args(kn_fractional_pool_args *args, const kn_fractional_
     kn_directions(out, dims, p->output_size, p->output_sizes, 1);
     *args = (kn_fractional_pool_args){.kernel_size.count = dims, .output_size.count = dims};
     for (int i = 0; i < dims; i++) {
+        if (kernel[kn_direction_of(dims, i)] < 1)
+            return kn_fail(KN_ERR_ARGUMENT, "kernel_size must be at least 1, not %lld",
+                           (long long)kernel[kn_direction_of(dims, i)]);
         const double ratio = each ? p->output_ratios[i] : p->output_ratio;
         if (!sized && !(ratio > 0 && ratio < 1))
             return kn_fail(KN_ERR_ARGUMENT, "output_ratio must be between 0 and 1, not %g", ratio);

@@ -1,5 +1,5 @@
-/* ops/rnn/fused.c - the steps of a recurrent layer on CPU devices: one launch each, in which tiles of the product go
- * directly into the cell (cl/rnn/steps.cl). */
+/* ops/rnn/fused.c - the steps of a recurrent layer on CPU devices: tiles of the product go directly into the cell
+ * (cl/rnn/steps.cl). */
 #include <stdio.h>
 
 #include "base/integer.h"
@@ -8,6 +8,8 @@
 
 enum { SUMS_OF_32_REGISTERS = 24, SUMS_OF_16_REGISTERS = 12, ITEMS_PER_CORE = 8 };
 enum { GROUP_BYTES = 1 << 19 };
+enum { LAUNCH = 600000 };    /* multiplications that take as long as a launch */
+enum { ROWS_OF_WEIGHT = 4 }; /* reading the weight from the level-2 cache takes as long as so many rows */
 
 /* A tile is `rows` by `vectors`; `units` of the hidden state are in a panel of the packed weight. */
 typedef struct tile {
@@ -15,19 +17,40 @@ typedef struct tile {
     int64_t units, panels, depth;
 } tile;
 
-static tile tile_of(const kn_limits *limits, const kn_rnn_pass *pass)
+static tile tile_with(const kn_rnn_pass *pass, int width, int vectors, int rows)
 {
     const int gates = kn_rnn_gates(pass->cell), parts = pass->is_backward ? 1 : gates;
+    const int64_t units = (int64_t)vectors / parts * width;
+
+    return (tile){width,
+                  vectors,
+                  rows,
+                  units,
+                  kn_div_up(pass->size.hidden, units),
+                  pass->is_backward ? gates * pass->size.hidden : pass->size.outputs};
+}
+
+/* The tile with the least multiplications for so many rows, those beyond the edges and the loads included. Of each
+ * number of vectors that fits the gates there are three. */
+static tile choose_tile(const kn_limits *limits, const kn_rnn_pass *pass, int64_t rows)
+{
     const int most = limits->vector_registers >= 32 ? SUMS_OF_32_REGISTERS : SUMS_OF_16_REGISTERS;
-    tile t = {.width = kn_limits_vector_width(limits, pass->gates->dtype == KN_F64),
-              .vectors = pass->is_backward ? 2
-                         : gates == 1      ? 3
-                                           : gates,
-              .depth = pass->is_backward ? gates * pass->size.hidden : pass->size.outputs};
-    t.rows = pass->size.batch == 1 ? 1 : most / t.vectors;
-    t.units = (int64_t)t.vectors / parts * t.width;
-    t.panels = kn_div_up(pass->size.hidden, t.units);
-    return t;
+    const int gates = kn_rnn_gates(pass->cell), width = kn_limits_vector_width(limits, pass->gates->dtype == KN_F64);
+    tile best = {0};
+    double least = 0;
+
+    for (int vectors = 4; vectors >= 2; vectors--)
+        for (int i = 0; i < 3 && (vectors == gates || pass->is_backward || gates == 1); i++) {
+            const int height[] = {most / vectors, most * 2 / 3 / vectors, 1};
+            const tile t = tile_with(pass, width, vectors, height[i]);
+            const double loads = (double)(t.rows + vectors) / (t.rows * vectors);
+            const double cost = (double)(kn_div_up(rows, t.rows) * t.rows * t.panels * t.units) * (1 + 0.2 * loads);
+            if (!best.rows || cost < least) {
+                best = t;
+                least = cost;
+            }
+        }
+    return best;
 }
 
 /* A launch of one work-item per element of `items`. */
@@ -74,54 +97,64 @@ static kn_status pack(kn_buffer **panels, kn_stream *stream, const kn_rnn_pass *
                kn_arg_i64(pass->size.hidden), kn_arg_i64(t.depth));
 }
 
-/* Work-items of whole tiles: so many panels that they stay in the level-2 cache for all rows, and enough items to keep
- * the cores busy. Returns their number. */
-static int64_t divide(kn_rnn_step *s, const kn_limits *limits, const kn_rnn_pass *pass, tile t)
+/* --- division among work-items ------------------------------------------------------------------------------------ */
+
+/* The rows of each work-item if it has all panels. */
+static int64_t rows_to_walk(const kn_limits *limits, const kn_rnn_pass *pass)
 {
-    const int64_t tiles = kn_div_up(s->batch, t.rows), wanted = (int64_t)ITEMS_PER_CORE * limits->compute_units;
+    return kn_div_up(pass->size.batch, limits->compute_units);
+}
+
+/* Is it faster to take rows through all steps than to launch each step, divided among all cores? */
+static bool should_walk(const kn_limits *limits, const kn_rnn_pass *pass)
+{
+    const double row = (double)(kn_rnn_gates(pass->cell) * pass->size.hidden * pass->size.outputs);
+    const int64_t rows = kn_max_i64(rows_to_walk(limits, pass), ROWS_OF_WEIGHT);
+
+    return (double)rows * row <= (double)pass->size.batch * row / limits->compute_units + LAUNCH;
+}
+
+/* A step's work-items of whole tiles: so many panels that they stay in the level-2 cache for all rows, and enough items
+ * to keep the cores busy. */
+static void divide_step(kn_rnn_walk *w, const kn_limits *limits, const kn_rnn_pass *pass, tile t)
+{
+    const int64_t batch = pass->size.batch, tiles = kn_div_up(batch, t.rows);
+    const int64_t wanted = (int64_t)ITEMS_PER_CORE * limits->compute_units;
     const int64_t panel = t.vectors * t.width * t.depth * (int64_t)kn_dtype_size(pass->gates->dtype);
     const int64_t most = kn_min_i64(kn_max_i64(1, GROUP_BYTES / panel), kn_max_i64(1, t.panels * tiles / wanted));
 
-    s->panels = t.panels;
-    s->panels_per_item = kn_div_up(t.panels, kn_div_up(t.panels, most)); /* nearly equal */
-    const int64_t groups = kn_div_up(t.panels, s->panels_per_item);
-    s->rows_per_item = kn_div_up(tiles, kn_min_i64(tiles, kn_div_up(wanted, groups))) * t.rows;
-    return groups * kn_div_up(s->batch, s->rows_per_item);
+    w->panels_per_item = kn_div_up(t.panels, kn_div_up(t.panels, most)); /* nearly equal */
+    const int64_t groups = kn_div_up(t.panels, w->panels_per_item);
+    w->rows_per_item = kn_div_up(tiles, kn_min_i64(tiles, kn_div_up(wanted, groups))) * t.rows;
 }
 
-static kn_status step_forward(kn_stream *stream, const kn_rnn_pass *pass, const kn_buffer *panels, tile t,
-                              kn_rnn_place_in_time at)
+/* --- the launches ------------------------------------------------------------------------------------------------- */
+
+static kn_arg tensor_or(const kn_tensor *t, const kn_tensor *instead) { return kn_arg_tensor(t ? t : instead); }
+
+static kn_status walk_forward(kn_stream *stream, const kn_rnn_pass *pass, const kn_buffer *panels, tile t,
+                              const kn_rnn_walk *w, int64_t items)
 {
     const kn_tensor *gates = pass->gates;
-    kn_rnn_step s = kn_rnn_step_of(pass, at);
-    const int64_t items = divide(&s, kn_tensor_limits(gates), pass, t);
+    const kn_rnn_step s = kn_rnn_step_of(pass, 0);
 
-    s.depth = t.depth;
-    return RUN(stream, pass, t, "rnn_forward", items, kn_rnn_row(gates, at.time, NULL), kn_arg_buffer(panels, 0),
-               kn_arg_tensor(pass->bias_hh ? pass->bias_hh : gates), kn_rnn_row(pass->states, at.state, NULL),
-               kn_rnn_row(pass->states, at.next, NULL), kn_rnn_row(pass->output, at.time, gates),
-               kn_rnn_row(pass->cells, at.state, gates),
-               pass->cells ? kn_rnn_row(pass->cells, at.next, NULL) : kn_rnn_row(pass->news, at.time, gates),
-               kn_rnn_row(pass->lengths, 0, gates), kn_arg_struct(&s, sizeof s), kn_arg_fault());
+    return RUN(stream, pass, t, "rnn_forward", items, kn_arg_buffer(panels, 0), kn_arg_tensor(gates),
+               tensor_or(pass->bias_hh, gates), kn_arg_tensor(pass->states), tensor_or(pass->output, gates),
+               tensor_or(pass->cells ? pass->cells : pass->news, gates), tensor_or(pass->lengths, gates),
+               kn_arg_struct(&s, sizeof s), kn_arg_struct(w, sizeof *w), kn_arg_fault());
 }
 
-/* `after` is the time of the step undone before, none for the first. */
-static kn_status step_backward(kn_stream *stream, const kn_rnn_pass *pass, const kn_buffer *panels, tile t,
-                               kn_rnn_place_in_time at, int64_t after)
+static kn_status walk_backward(kn_stream *stream, const kn_rnn_pass *pass, const kn_buffer *panels, tile t,
+                               const kn_rnn_walk *w, int64_t items)
 {
     const kn_tensor *gates = pass->gates;
-    kn_rnn_step s = kn_rnn_step_of(pass, at);
-    const int64_t items = divide(&s, kn_tensor_limits(gates), pass, t);
+    const kn_rnn_step s = kn_rnn_step_of(pass, 0);
 
-    s.depth = after < 0 ? 0 : t.depth;
-    return RUN(stream, pass, t, "rnn_backward", items, kn_rnn_row(pass->d_products, after < 0 ? 0 : after, NULL),
-               kn_arg_buffer(panels, 0), kn_rnn_row(gates, at.time, NULL), kn_rnn_row(pass->states, at.state, NULL),
-               kn_rnn_row(pass->cells, at.state, gates),
-               pass->cells ? kn_rnn_row(pass->cells, at.next, NULL) : kn_rnn_row(pass->news, at.time, gates),
-               kn_rnn_row(pass->output, at.time, gates), kn_arg_tensor(pass->d_state),
-               kn_arg_tensor(pass->d_cell ? pass->d_cell : pass->d_state), kn_rnn_row(pass->d_gates, at.time, NULL),
-               kn_rnn_row(pass->d_products, at.time, NULL), kn_rnn_row(pass->lengths, 0, gates),
-               kn_arg_struct(&s, sizeof s));
+    return RUN(stream, pass, t, "rnn_backward", items, kn_arg_buffer(panels, 0), kn_arg_tensor(gates),
+               kn_arg_tensor(pass->states), tensor_or(pass->cells ? pass->cells : pass->news, gates),
+               tensor_or(pass->output, gates), kn_arg_tensor(pass->d_state), tensor_or(pass->d_cell, pass->d_state),
+               kn_arg_tensor(pass->d_gates), kn_arg_tensor(pass->d_products), tensor_or(pass->lengths, gates),
+               kn_arg_struct(&s, sizeof s), kn_arg_struct(w, sizeof *w));
 }
 
 /* What the last step undone leaves to the initial state. */
@@ -145,28 +178,40 @@ static kn_status finish_backward(kn_stream *stream, const kn_rnn_pass *pass, int
                                 .c = {state->storage->buffer, state->offset, size.hidden, 0, false}}});
 }
 
-static kn_status run_steps(kn_stream *stream, const kn_rnn_pass *pass, const kn_buffer *panels, tile t)
+/* All steps in one launch, or each in one. */
+static kn_status run_steps(kn_stream *stream, const kn_rnn_pass *pass, const kn_buffer *panels, tile t, bool walks)
 {
-    int64_t after = -1;
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    const int64_t batch = pass->size.batch, steps = pass->size.steps;
+    kn_rnn_walk w = {.start = pass->start,
+                     .rows = steps,
+                     .reverse = pass->reverse,
+                     .depth = t.depth,
+                     .panels = t.panels,
+                     .panels_per_item = t.panels,
+                     .rows_per_item = rows_to_walk(limits, pass)};
 
-    for (int64_t step = 0; step < pass->size.steps; step++) {
-        const kn_rnn_place_in_time at = kn_rnn_step_at(pass, step);
-        KN_TRY(pass->is_backward ? step_backward(stream, pass, panels, t, at, after)
-                                 : step_forward(stream, pass, panels, t, at));
-        after = at.time;
+    if (!walks)
+        divide_step(&w, limits, pass, t);
+    const int64_t items = kn_div_up(t.panels, w.panels_per_item) * kn_div_up(batch, w.rows_per_item);
+    for (; w.first < steps; w.first = w.end) {
+        w.end = walks ? steps : w.first + 1;
+        KN_TRY((pass->is_backward ? walk_backward : walk_forward)(stream, pass, panels, t, &w, items));
     }
-    return pass->is_backward ? finish_backward(stream, pass, after) : KN_OK;
+    return pass->is_backward ? finish_backward(stream, pass, kn_rnn_step_at(pass, steps - 1).time) : KN_OK;
 }
 
 kn_status kn_rnn_fused(kn_stream *stream, const void *problem)
 {
     const kn_rnn_pass *pass = problem;
-    const tile t = tile_of(kn_device_limits(kn_stream_device(stream)), pass);
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    const bool walks = should_walk(limits, pass);
+    const tile t = choose_tile(limits, pass, walks ? rows_to_walk(limits, pass) : pass->size.batch);
     kn_buffer *panels = NULL;
     kn_status status = pack(&panels, stream, pass, t);
 
     if (status == KN_OK)
-        status = run_steps(stream, pass, panels, t);
+        status = run_steps(stream, pass, panels, t, walks);
     kn_buffer_free(panels);
     return status;
 }

@@ -1,13 +1,7 @@
-/* ops/rnn/layer.c - forward and backward of a recurrent layer: the products over all steps, around the steps (rnn.h).
- */
-#include <koine/matmul.h>
-#include <koine/pointwise.h>
-#include <koine/reduce.h>
-#include <koine/shape.h>
-
+/* ops/rnn/layer.c - forward of a recurrent layer: the product with its input, before the steps (rnn.h). */
+#include "ops/rnn/layer.h"
 #include "autograd/work.h"
 #include "ops/gemm/matmul.h"
-#include "ops/rnn/layer.h"
 
 /* --- tensors of a pass -------------------------------------------------------------------------------------------- */
 
@@ -25,7 +19,7 @@ static kn_status as_rows(kn_tensor **matrix, kn_tensor *t)
                           (int64_t[]){columns, 1}, t->offset);
 }
 
-/* Row `row` of a contiguous tensor [rows, ...]. */
+/* Row `row` of a contiguous tensor. */
 static kn_status row_of(kn_tensor **view, kn_tensor *t, int64_t row)
 {
     return kn_tensor_view(view, t, t->ndim - 1, t->shape + 1, t->strides + 1, t->offset + row * t->strides[0]);
@@ -100,44 +94,81 @@ static kn_status take_inputs(forward *f, const kn_call *call)
     return lengths ? kn_tensor_cast(&f->pass.lengths, lengths, KN_I64, lengths->storage->device) : KN_OK;
 }
 
-static kn_status make_tensors(forward *f, const kn_call *call)
+/* For `steps` steps at a time. */
+static kn_status make_tensors(forward *f, int64_t steps)
 {
     const kn_rnn_sizes size = f->pass.size;
-    const int64_t start = f->pass.reverse ? size.steps : 0;
 
-    KN_TRY(make(&f->pass.gates, f, size.steps, kn_rnn_gates(f->pass.cell) * size.hidden));
-    KN_TRY(make(&f->pass.states, f, size.steps + 1, size.outputs));
-    KN_TRY(set_row(f->pass.states, start, input_of(call, KN_RNN_H0)));
-    if (f->pass.cell == KN_RNN_LSTM) {
-        KN_TRY(make(&f->pass.cells, f, size.steps + 1, size.hidden));
-        KN_TRY(set_row(f->pass.cells, start, input_of(call, KN_RNN_C0)));
-    }
-    if (f->pass.cell == KN_RNN_GRU)
-        KN_TRY(make(&f->pass.news, f, size.steps, size.hidden));
+    KN_TRY(make(&f->pass.gates, f, steps, kn_rnn_gates(f->pass.cell) * size.hidden));
+    KN_TRY(make(&f->pass.states, f, steps + 1, size.outputs));
+    if (f->pass.cell == KN_RNN_LSTM)
+        KN_TRY(make(&f->pass.cells, f, steps + 1, size.hidden));
+    if (f->pass.cell == KN_RNN_GRU && f->pass.keeps_gates)
+        KN_TRY(make(&f->pass.news, f, steps, size.hidden));
     if (f->pass.weight_hr)
         KN_TRY(
             kn_tensor_new(&f->pass.raw, f->x->dtype, 2, (int64_t[]){size.batch, size.hidden}, f->x->storage->device));
     return KN_OK;
 }
 
-/* gates = x weight_ih^T + bias_ih, of all steps. */
-static kn_status project_input(kn_stream *stream, const forward *f)
+/* The first `count` rows of gates = x weight_ih^T + bias_ih, of x from `start` on. */
+static kn_status project_input(kn_stream *stream, const forward *f, int64_t start, int64_t count)
 {
     const kn_tensor *w = f->weight_ih;
+    const int64_t batch = f->pass.size.batch;
+    kn_tensor *gates = NULL, *x = NULL;
     kn_matmul_problem product = {.bias = f->bias_ih};
-    kn_status status = as_rows(&product.y, f->pass.gates);
+    kn_status status = as_rows(&gates, f->pass.gates);
 
     if (status == KN_OK)
-        status = as_rows(&product.a, f->x);
+        status = as_rows(&x, f->x);
+    if (status == KN_OK)
+        status = kn_rnn_rows_from(&product.y, gates, 0, count * batch);
+    if (status == KN_OK)
+        status = kn_rnn_rows_from(&product.a, x, start * batch, count * batch);
     if (status == KN_OK)
         status = kn_tensor_view(&product.b, f->weight_ih, 2, (int64_t[]){w->shape[1], w->shape[0]},
                                 (int64_t[]){w->strides[1], w->strides[0]}, w->offset);
     if (status == KN_OK)
         status = kn_matmul_run(stream, &product);
+    kn_release(gates);
+    kn_release(x);
     kn_release(product.y);
     kn_release(product.a);
     kn_release(product.b);
     return status;
+}
+
+/* The state, or cell, that `count` steps begin with: the given one or, after `before` steps, the last of those. */
+static kn_status begin_with(const kn_rnn_pass *pass, kn_tensor *t, int64_t count, const kn_tensor *given,
+                            int64_t before)
+{
+    kn_tensor *last = NULL;
+
+    if (!t)
+        return KN_OK;
+    if (before > 0)
+        KN_TRY(row_of(&last, t, pass->reverse ? 0 : before));
+    const kn_status status = set_row(t, pass->reverse ? count : 0, last ? last : given);
+    kn_release(last);
+    return status;
+}
+
+/* All steps, `most` at a time. Returns the number of the last ones in *last. */
+static kn_status run_forward(kn_call *call, const forward *f, int64_t most, int64_t *last)
+{
+    const kn_rnn_pass *pass = &f->pass;
+
+    *last = 0;
+    for (int64_t done = 0; done < pass->all_steps; done += *last) {
+        const int64_t count = kn_min_i64(most, pass->all_steps - done), start = kn_rnn_start_of(pass, done, count);
+        KN_TRY(begin_with(pass, pass->states, count, input_of(call, KN_RNN_H0), *last));
+        KN_TRY(begin_with(pass, pass->cells, count, input_of(call, KN_RNN_C0), *last));
+        KN_TRY(project_input(call->stream, f, start, count));
+        KN_TRY(kn_rnn_run_part(call->stream, pass, start, count));
+        *last = count;
+    }
+    return KN_OK;
 }
 
 static kn_status save(kn_call *call, const forward *f)
@@ -159,10 +190,10 @@ static kn_status save(kn_call *call, const forward *f)
     return KN_OK;
 }
 
-/* The results: the output is there already. */
-static kn_status deliver(kn_call *call, const forward *f)
+/* The results: the output is there already. `steps`: of the last part. */
+static kn_status deliver(kn_call *call, const forward *f, int64_t steps)
 {
-    const int64_t last = f->pass.reverse ? 0 : f->pass.size.steps;
+    const int64_t last = f->pass.reverse ? 0 : steps;
     const bool is_single = ((const kn_rnn_kind *)call->op->detail)->is_single;
     kn_tensor *h_n = is_single ? NULL : call->outputs[1], *c_n = NULL;
 
@@ -175,11 +206,13 @@ static kn_status deliver(kn_call *call, const forward *f)
 
 static kn_status run(kn_call *call, forward *f)
 {
+    int64_t most, last;
+
     KN_TRY(take_inputs(f, call));
-    KN_TRY(make_tensors(f, call));
-    KN_TRY(project_input(call->stream, f));
-    KN_TRY(kn_rnn_run(call->stream, &f->pass));
-    KN_TRY(deliver(call, f));
+    most = call->needs_grad ? f->pass.size.steps : kn_rnn_steps_at_once(f->x, f->pass.size, f->pass.cell);
+    KN_TRY(make_tensors(f, most));
+    KN_TRY(run_forward(call, f, most, &last));
+    KN_TRY(deliver(call, f, last));
     return call->needs_grad ? save(call, f) : KN_OK;
 }
 
@@ -189,126 +222,16 @@ kn_status kn_rnn_forward(kn_call *call)
     forward f = {.pass = {.operation = call->op->name,
                           .cell = kind->cell,
                           .reverse = !kind->is_single && ((const kn_rnn_args *)call->params)->reverse,
+                          .keeps_gates = call->needs_grad,
                           .size = kn_rnn_sizes_of(kind, call->inputs[KN_RNN_X], call->inputs[KN_RNN_WEIGHT_HH],
                                                   input_of(call, KN_RNN_WEIGHT_HR)),
                           .output = call->outputs[0]}};
-    const kn_status status = run(call, &f);
+    kn_status status;
 
+    f.pass.all_steps = f.pass.size.steps;
+    status = run(call, &f);
     release(&f);
     return status;
-}
-
-/* --- backward ----------------------------------------------------------------------------------------------------- */
-
-static kn_tensor *zeros(int ndim, const int64_t *shape, const kn_tensor *like)
-{
-    return kn_zeros_with(ndim, shape, &(kn_tensor_options){.dtype = like->dtype, .device = kn_device_of(like)});
-}
-
-static kn_tensor *uninitialised(int ndim, const int64_t *shape, const kn_tensor *like)
-{
-    return kn_empty_with(ndim, shape, &(kn_tensor_options){.dtype = like->dtype, .device = kn_device_of(like)});
-}
-
-/* A gradient that the steps change: a copy of the given one, or zeros. */
-static kn_tensor *started(kn_tensor *gradient, int64_t rows, int64_t columns, const kn_tensor *like)
-{
-    return gradient ? kn_clone(gradient) : zeros(2, (int64_t[]){rows, columns}, like);
-}
-
-static bool needs(const kn_grad_call *grad, int input)
-{
-    const int place = kn_rnn_place(grad->op->detail, input);
-    return place >= 0 && place < grad->num_inputs && grad->needs[place];
-}
-
-static kn_rnn_pass backward_pass(const kn_grad_call *grad)
-{
-    const kn_rnn_kind *kind = grad->op->detail;
-    kn_tensor *const *saved = grad->saved, *gates = saved[KN_RNN_SAVED_GATES];
-    const int c_n = kind->is_single ? 1 : 2;
-    kn_rnn_pass pass = {.operation = grad->op->name,
-                        .cell = kind->cell,
-                        .is_backward = true,
-                        .reverse = !kind->is_single && ((const kn_rnn_args *)grad->params)->reverse,
-                        .size = kn_rnn_sizes_of(kind, saved[KN_RNN_SAVED_X], saved[KN_RNN_SAVED_WEIGHT_HH],
-                                                saved[KN_RNN_SAVED_WEIGHT_HR]),
-                        .weight_hh = saved[KN_RNN_SAVED_WEIGHT_HH],
-                        .weight_hr = saved[KN_RNN_SAVED_WEIGHT_HR],
-                        .lengths = saved[KN_RNN_SAVED_LENGTHS],
-                        .gates = gates,
-                        .states = saved[KN_RNN_SAVED_STATES],
-                        .output = grad->grad_outputs[0]};
-    const kn_rnn_sizes size = pass.size;
-
-    *(kind->cell == KN_RNN_LSTM ? &pass.cells : &pass.news) = saved[KN_RNN_SAVED_EXTRA];
-    pass.d_gates = uninitialised(3, gates->shape, gates);
-    pass.d_products = kind->cell == KN_RNN_GRU ? uninitialised(3, gates->shape, gates) : pass.d_gates;
-    pass.d_state = started(kind->is_single ? NULL : grad->grad_outputs[1], size.batch, size.outputs, gates);
-    if (pass.cells)
-        pass.d_cell = started(grad->grad_outputs[c_n], size.batch, size.hidden, gates);
-    if (pass.weight_hr) {
-        pass.d_projected = uninitialised(3, (int64_t[]){size.steps, size.batch, size.outputs}, gates);
-        pass.raw = uninitialised(2, (int64_t[]){size.batch, size.hidden}, gates);
-    }
-    return pass;
-}
-
-static kn_tensor *rows_of(kn_tensor *t)
-{
-    return t ? kn_reshape(t, 2, (int64_t[]){kn_shape_numel(t->ndim - 1, t->shape), t->shape[t->ndim - 1]}) : NULL;
-}
-
-/* h' = o tanh(c') of all steps, before the projection. */
-static kn_tensor *projected_states(const kn_rnn_pass *pass)
-{
-    const int64_t hidden = pass->size.hidden;
-    kn_tensor *o = kn_narrow(pass->gates, 2, 3 * hidden, hidden);
-    return kn_mul(o, kn_tanh(kn_narrow(pass->cells, 0, !pass->reverse, pass->size.steps)));
-}
-
-/* The gradients that are sums over all steps. */
-static void sum_over_steps(kn_grad_call *grad, const kn_rnn_pass *pass)
-{
-    const kn_rnn_kind *kind = grad->op->detail;
-    kn_tensor *d_x = rows_of(pass->d_gates), *d_h = rows_of(pass->d_products), **to = grad->grad_inputs;
-    const int hr = kn_rnn_place(kind, KN_RNN_WEIGHT_HR);
-
-    if (needs(grad, KN_RNN_X))
-        to[KN_RNN_X] = kn_reshape(kn_matmul(d_x, grad->saved[KN_RNN_SAVED_WEIGHT_IH]), grad->input[KN_RNN_X].ndim,
-                                  grad->input[KN_RNN_X].shape);
-    if (needs(grad, KN_RNN_WEIGHT_IH))
-        to[KN_RNN_WEIGHT_IH] = kn_matmul(kn_t(d_x), rows_of(grad->saved[KN_RNN_SAVED_X]));
-    if (needs(grad, KN_RNN_WEIGHT_HH))
-        to[KN_RNN_WEIGHT_HH] =
-            kn_matmul(kn_t(d_h), rows_of(kn_narrow(pass->states, 0, pass->reverse, pass->size.steps)));
-    if (needs(grad, KN_RNN_BIAS_IH))
-        to[KN_RNN_BIAS_IH] = kn_sum_dims(d_x, (int[]){0}, 1, false);
-    if (needs(grad, KN_RNN_BIAS_HH))
-        to[KN_RNN_BIAS_HH] = d_h->storage == d_x->storage && to[KN_RNN_BIAS_IH]
-                                 ? kn_clone(to[KN_RNN_BIAS_IH])
-                                 : kn_sum_dims(d_h, (int[]){0}, 1, false);
-    if (needs(grad, KN_RNN_WEIGHT_HR))
-        to[hr] = kn_matmul(kn_t(rows_of(pass->d_projected)), rows_of(projected_states(pass)));
-}
-
-kn_status kn_rnn_backward(kn_grad_call *grad)
-{
-    kn_rnn_pass pass = backward_pass(grad);
-
-    if (!pass.d_gates || !pass.d_products || !pass.d_state || (pass.cells && !pass.d_cell) ||
-        (pass.weight_hr && (!pass.d_projected || !pass.raw)))
-        return kn_error_status();
-    KN_TRY(kn_rnn_run(grad->stream, &pass));
-    sum_over_steps(grad, &pass);
-    if (needs(grad, KN_RNN_H0))
-        grad->grad_inputs[KN_RNN_H0] = pass.d_state;
-    if (needs(grad, KN_RNN_C0))
-        grad->grad_inputs[KN_RNN_C0] = pass.d_cell;
-    for (int i = 0; i < grad->num_inputs; i++)
-        if (grad->needs[i] && !grad->grad_inputs[i])
-            return kn_error_status();
-    return KN_OK;
 }
 
 /* --- work: multiply-adds of the two products and, with a projection, of its --------------------------------------- */

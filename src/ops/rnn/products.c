@@ -59,7 +59,7 @@ static kn_status run_cells(kn_stream *stream, const kn_rnn_pass *pass, const cha
 static kn_status project(kn_stream *stream, const kn_rnn_pass *pass, kn_rnn_place_in_time at)
 {
     const kn_rnn_sizes size = pass->size;
-    kn_rnn_step s = kn_rnn_step_of(pass, at);
+    kn_rnn_step s = kn_rnn_step_of(pass, at.time);
 
     s.hidden = size.outputs;
     KN_TRY(multiply(stream, pass, size.batch, size.outputs, size.hidden, rows_of(pass->raw, 0, false),
@@ -75,7 +75,7 @@ static kn_status step_forward(kn_stream *stream, const kn_rnn_pass *pass, const 
     const kn_rnn_sizes size = pass->size;
     const bool projects = pass->weight_hr != NULL;
     const kn_tensor *gates = pass->gates, *any = gates;
-    kn_rnn_step s = kn_rnn_step_of(pass, at);
+    kn_rnn_step s = kn_rnn_step_of(pass, at.time);
     const kn_arg next = projects ? kn_arg_tensor(pass->raw) : kn_rnn_row(pass->states, at.next, NULL);
     const kn_arg extra = pass->cells ? kn_rnn_row(pass->cells, at.next, NULL) : kn_rnn_row(pass->news, at.time, any);
 
@@ -119,7 +119,7 @@ static kn_status add_to_state(kn_stream *stream, const kn_rnn_pass *pass, int64_
 static kn_status project_backward(kn_stream *stream, const kn_rnn_pass *pass, kn_rnn_place_in_time at)
 {
     const kn_rnn_sizes size = pass->size;
-    kn_rnn_step s = kn_rnn_step_of(pass, at);
+    kn_rnn_step s = kn_rnn_step_of(pass, at.time);
 
     s.hidden = size.outputs;
     KN_TRY(RUN_CELLS(stream, pass, "rnn_keep_backward", size.outputs, kn_rnn_row(pass->output, at.time, pass->gates),
@@ -133,7 +133,7 @@ static kn_status step_backward(kn_stream *stream, const kn_rnn_pass *pass, kn_rn
 {
     const bool projects = pass->weight_hr != NULL;
     const kn_tensor *any = pass->gates;
-    const kn_rnn_step s = kn_rnn_step_of(pass, at);
+    const kn_rnn_step s = kn_rnn_step_of(pass, at.time);
     const kn_arg extra = pass->cells ? kn_rnn_row(pass->cells, at.next, NULL) : kn_rnn_row(pass->news, at.time, any);
 
     if (projects)

@@ -40,16 +40,19 @@ typedef struct kn_rnn_sizes {
     int64_t steps, batch, input, hidden, outputs;
 } kn_rnn_sizes;
 
-/* All contiguous and of one floating dtype, f32 or f64 (lengths: i64); NULL if there is none. The states and cells
- * have one row more than steps: the initial one is the first, or in reverse the last. */
+/* The layer's steps, or some consecutive ones. All tensors are contiguous and of one floating dtype, f32 or f64
+ * (lengths: i64); NULL if there is none. The states and cells have one row more than steps: the initial one is the
+ * first, or in reverse the last. */
 typedef struct kn_rnn_pass {
     const char *operation;
     int cell;
     bool is_backward, reverse;
+    bool keeps_gates; /* forward: gates and news are for the backward pass; otherwise there are no news */
     kn_rnn_sizes size;
+    int64_t start, all_steps; /* the layer's first step here, and how many it has */
     kn_tensor *weight_hh, *bias_hh, *weight_hr, *lengths;
     kn_tensor
-        *gates; /* [steps, batch, gates * hidden]: the projected input; after the forward pass the gates' values */
+        *gates; /* [steps, batch, gates * hidden]: the projected input; if kept, after the forward pass its values */
     kn_tensor *states; /* [steps + 1, batch, outputs] */
     kn_tensor *cells;  /* lstm: [steps + 1, batch, hidden] */
     kn_tensor *news;   /* gru: [steps, batch, hidden], the product for the new state */
@@ -66,6 +69,17 @@ typedef struct kn_rnn_pass {
 kn_status kn_rnn_run(kn_stream *stream, const kn_rnn_pass *pass);
 extern const kn_implementation_table kn_rnn_implementations;
 
+/* A pass is run in parts: what only one part needs - the gates without a backward pass, their gradients in it - has
+ * room for this many steps. On a CPU device it then stays in cache; a GPU needs all steps at once to be busy. */
+int64_t kn_rnn_steps_at_once(const kn_tensor *like, kn_rnn_sizes size, int cell);
+/* The time at which `count` steps begin that follow `done` ones of the pass. */
+int64_t kn_rnn_start_of(const kn_rnn_pass *pass, int64_t done, int64_t count);
+/* Runs the `count` steps from `start` on; the pass has the tensors of all steps, but those of one part. */
+kn_status kn_rnn_run_part(kn_stream *stream, const kn_rnn_pass *pass, int64_t start, int64_t count);
+
+/* Rows from `first` on of a contiguous tensor [rows, ...]; of NULL it is NULL. */
+kn_status kn_rnn_rows_from(kn_tensor **view, kn_tensor *t, int64_t first, int64_t count);
+
 /* --- between the files of these operators ------------------------------------------------------------------------- */
 
 /* Which rows of the pass's tensors a step has. */
@@ -76,7 +90,7 @@ typedef struct kn_rnn_place_in_time {
 kn_rnn_place_in_time kn_rnn_step_at(const kn_rnn_pass *pass, int64_t step); /* the step-th of the pass */
 
 /* The kernels' arguments for it. */
-kn_rnn_step kn_rnn_step_of(const kn_rnn_pass *pass, kn_rnn_place_in_time at);
+kn_rnn_step kn_rnn_step_of(const kn_rnn_pass *pass, int64_t time);
 /* Row `row` of a tensor [rows, ...]; of `instead` if it is NULL. */
 kn_arg kn_rnn_row(const kn_tensor *t, int64_t row, const kn_tensor *instead);
 

@@ -11,6 +11,7 @@
 #include "loops/work_size.h"
 #include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
+#include "ops/vision/interpolate.h"
 #include "vision/resize.h"
 
 /* What `enter` makes of the caller's parameters, for the last `dims` dimensions. */
@@ -37,22 +38,36 @@ static int dims_of(kn_interpolate_mode mode)
     return dims[mode];
 }
 
-static kn_status check(const kn_interpolate_params *p, int ndim)
+kn_status kn_interpolate_check(const kn_interpolate_params *p)
 {
     const char *mode = mode_names[p->mode];
-    const int dims = dims_of(p->mode);
     const bool smooths = p->mode == KN_INTERPOLATE_BILINEAR || p->mode == KN_INTERPOLATE_BICUBIC;
 
-    if (ndim < 3 || ndim > 5)
-        return kn_fail(KN_ERR_SHAPE, "expected 3, 4 or 5 dimensions, [N, C, ...], not %d", ndim);
-    if (dims != 0 && ndim != dims + 2)
-        return kn_fail(KN_ERR_SHAPE, "mode %s needs %d dimensions, not %d", mode, dims + 2, ndim);
-    if (p->align_corners && dims == 0)
+    for (int i = 0; i < 4; i++) {
+        const int64_t size = i < 3 ? p->sizes[i] : p->size;
+        const double factor = i < 3 ? p->scale_factors[i] : p->scale_factor;
+        if (size < 0)
+            return kn_fail(KN_ERR_ARGUMENT, "size must be at least 1, not %lld", (long long)size);
+        if (!(factor >= 0))
+            return kn_fail(KN_ERR_ARGUMENT, "scale_factor must be greater than 0, not %g", factor);
+    }
+    if (p->align_corners && dims_of(p->mode) == 0)
         return kn_fail(KN_ERR_ARGUMENT, "align_corners is for linear, bilinear, bicubic and trilinear, not for mode %s",
                        mode);
     if (p->antialias && !smooths)
         return kn_fail(KN_ERR_ARGUMENT, "antialias is for bilinear and bicubic, not for mode %s", mode);
     return KN_OK;
+}
+
+static kn_status check(const kn_interpolate_params *p, int ndim)
+{
+    const int dims = dims_of(p->mode);
+
+    if (ndim < 3 || ndim > 5)
+        return kn_fail(KN_ERR_SHAPE, "expected 3, 4 or 5 dimensions, [N, C, ...], not %d", ndim);
+    if (dims != 0 && ndim != dims + 2)
+        return kn_fail(KN_ERR_SHAPE, "mode %s needs %d dimensions, not %d", mode_names[p->mode], dims + 2, ndim);
+    return kn_interpolate_check(p);
 }
 
 static bool any_size(const kn_interpolate_params *p)

@@ -89,12 +89,13 @@ static kn_status inside_of(kn_tensor **view, kn_tensor *t, const kn_pad_args *ar
 static kn_status pad_with_value(const kn_pad_args *args, kn_tensor *x, kn_tensor *y)
 {
     kn_tensor *from = NULL, *to = NULL;
-    kn_status status = kn_tensor_fill_with(y, args->value);
-    if (status == KN_OK)
-        status = inside_of(&from, x, args, true);
+    kn_status status = inside_of(&from, x, args, true);
     if (status == KN_OK)
         status = inside_of(&to, y, args, false);
-    if (status == KN_OK && kn_same_shape(from, to) && kn_numel(from) > 0) /* else all of it was cropped */
+    const bool copies = status == KN_OK && kn_same_shape(from, to) && kn_numel(from) > 0; /* else all was cropped */
+    if (status == KN_OK && !(copies && kn_numel(to) == kn_numel(y)))
+        status = kn_tensor_fill_with(y, args->value);
+    if (status == KN_OK && copies)
         status = kn_tensor_copy(to, from);
     kn_release(to);
     kn_release(from);

@@ -159,6 +159,8 @@ KN_CONV_ROW(winograd_gpu);
 /* GPUs, implicit GEMM through local memory; the same on tensor cores, in TF32. */
 KN_CONV_ROW(blocked);
 KN_CONV_ROW(tensor);
+/* Any device, volumes: their slices as images, for the other implementations. */
+KN_CONV_ROW(slices);
 /* Any device, GEMM, after im2col unless the kernel is 1 x 1. */
 KN_CONV_ROW(lowered);
 /* Any device, one sum per element; supports everything. */

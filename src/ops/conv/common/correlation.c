@@ -94,7 +94,7 @@ kn_conv_residue_class kn_conv_choose_residue(const kn_conv_shape *s, int d, int6
     return r;
 }
 
-static kn_conv_residue_class choose_class(const kn_conv_problem *problem, int d, int64_t residue)
+kn_conv_residue_class kn_conv_choose_class(const kn_conv_problem *problem, int d, int64_t residue)
 {
     const kn_conv_shape *s = &problem->shape;
     if (problem->pass == KN_CONV_DATA)
@@ -137,7 +137,8 @@ bool kn_conv_describe_correlation(kn_conv_correlation *c, const kn_limits *limit
     const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
     const bool data = problem->pass == KN_CONV_DATA;
     const int64_t row = i / s->stride[2], column = i % s->stride[2];
-    const kn_conv_residue_class r[2] = {choose_class(problem, 1, row), choose_class(problem, 2, column)};
+    const kn_conv_residue_class r[2] = {kn_conv_choose_class(problem, 1, row),
+                                        kn_conv_choose_class(problem, 2, column)};
     const int64_t area = s->kernel_size[1] * s->kernel_size[2], to_area = to.size[1] * to.size[2];
     int64_t low[3], high[3];
     for (int d = 1; d < 3; d++)

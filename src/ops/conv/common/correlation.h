@@ -24,6 +24,10 @@ typedef struct kn_conv_residue_class {
 } kn_conv_residue_class;
 kn_conv_residue_class kn_conv_choose_residue(const kn_conv_shape *s, int dimension, int64_t residue);
 
+/* The same for any pass: the others have one class, of all rows of y, whose row i * stride + origin of x is the first
+ * that row i reads. */
+kn_conv_residue_class kn_conv_choose_class(const kn_conv_problem *problem, int dimension, int64_t residue);
+
 /* Number and description of the problem's correlations: backward-data has several, others one. false for one that
  * writes nothing. All read the same padded x. The problem must outlive the description. */
 int64_t kn_conv_correlations(const kn_conv_problem *problem);

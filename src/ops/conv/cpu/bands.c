@@ -1,6 +1,7 @@
 /* ops/conv/cpu/bands.c - convolution forward and backward-data on CPU devices with vectors along the pixels of a band
  * (cl/conv/cpu/bands.cl). */
 #include "ops/conv/cpu/bands.h"
+#include "ops/conv/cpu/planes.h"
 
 #include <stdio.h>
 
@@ -210,7 +211,7 @@ bool kn_conv_prefers_bands(const kn_limits *limits, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
     if (!limits->is_cpu || !is_pointwise(problem))
-        return limits->is_cpu && few_channels(limits, problem);
+        return limits->is_cpu && (few_channels(limits, problem) || kn_conv_is_depthwise_signal(limits, problem));
     if (problem->pass == KN_CONV_FORWARD)
         return true;
     bands_pass p = {.problem = problem};

@@ -94,7 +94,8 @@ bool kn_conv_prefers_channels(const kn_limits *limits, const void *problem_)
     const kn_conv_shape *s = &problem->shape;
     kn_conv_plane_shape p = kn_conv_plane_shape_of_forward(s);
     int64_t lanes = kn_conv_vector_width(limits, s->f64), pixels = p.rows * p.columns;
-    if (!limits->is_cpu || s->groups < lanes || kn_min_i64(p.read_rows * p.read_columns, pixels) < lanes)
+    if (!limits->is_cpu || s->groups < lanes || kn_min_i64(p.read_rows * p.read_columns, pixels) < lanes ||
+        kn_conv_is_depthwise_signal(limits, problem))
         return false;
     choose_grid(&p);
     return (p.line + pixels) * lanes * kn_conv_element(s) <=

@@ -55,6 +55,16 @@ bool kn_conv_is_depthwise(const kn_conv_problem *problem)
            (problem->pass != KN_CONV_DATA || s->groups == s->out_channels);
 }
 
+bool kn_conv_is_depthwise_signal(const kn_limits *limits, const kn_conv_problem *problem)
+{
+    enum { MIN_TAPS = 7, MIN_VECTORS = 4 };
+    const kn_conv_shape *s = &problem->shape;
+    const bool one_row = s->in_size[1] == 1 && s->out_size[1] == 1 && s->kernel_size[1] == 1 && s->stride[1] == 1;
+    return problem->pass != KN_CONV_WEIGHTS && kn_conv_is_depthwise(problem) && one_row && s->stride[2] == 1 &&
+           s->kernel_size[2] >= MIN_TAPS &&
+           s->out_size[2] >= (int64_t)MIN_VECTORS * kn_conv_vector_width(limits, s->f64);
+}
+
 /* --- forward and backward-data ------------------------------------------------------------------------------------ */
 
 /* Enough work-items for load balance, each with several of `tasks` to amortise its preparation. */
