@@ -20,6 +20,7 @@
 #define TINY 0x1p-24f
 #endif
 
+#ifndef B
 /* low + u (high - low) */
 kernel void uniform(KN_OUT(x), ulong seed, ulong offset, long n, T low, T range)
 {
@@ -57,8 +58,8 @@ kernel void normal(KN_OUT(x), ulong seed, ulong offset, long n, T mean, T std)
     }
 }
 
+#else
 /* 1 with probability p, from 24 bits for every dtype of the result; B is its type. */
-#ifdef B
 kernel void bernoulli(KN_OUT(x), ulong seed, ulong offset, long n, float p)
 {
     KN_BIND_OUT(B, x);

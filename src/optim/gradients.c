@@ -4,7 +4,6 @@
 #include <koine/autograd.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -121,7 +120,8 @@ kn_status kn_many_change(const kn_many *many, const char *kernel, const char *op
     for (int first = 0, n; first < many->count; first += n) {
         kn_arg more[3];
         n = run_of(many, first);
-        memcpy(more, args, (size_t)num_args * sizeof *args);
+        for (int i = 0; i < num_args; i++)
+            more[i] = args[i];
         if (real)
             more[num_args] = kn_arg_real(many->copies[first]->dtype, *real);
         const size_t items = kn_work_items(limits, longest_of(many->copies + first, n), 4096);

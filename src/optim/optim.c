@@ -49,7 +49,7 @@ static bool is_allowed(const kn_optim_hyper *row, double value, char allowed[40]
         snprintf(allowed, 40, "0 or more, or -1 for none");
         return value >= 0 || value == -1;
     case KN_HYPER_COUNT:
-        snprintf(allowed, 40, "an integer, 0 or more");
+        snprintf(allowed, 40, "an integer from 0 to %d", INT_MAX);
         return value >= 0 && value <= INT_MAX && value == floor(value);
     case KN_HYPER_CHOICE:
         while (row->choices[choices] == NULL || row->choices[choices][0] != '\0')

@@ -176,21 +176,27 @@ static kn_status read_parameter(const kn_optim *optim, restored *into, int index
     return KN_OK;
 }
 
-static kn_status check_states(const kn_optim *optim, const restored *into)
+static kn_status check_groups(const kn_optim *optim, const restored *into)
 {
     int rows[KN_OPTIM_OWN_STATES];
-    for (int g = 0; g < optim->num_groups; g++)
+    for (int g = 0; g < optim->num_groups; g++) {
+        const kn_status status = kn_optim_check_hyper(optim->algorithm, into->hyper[g]);
+        if (status != KN_OK) {
+            kn_error_prefix("%s", into->origin);
+            return status;
+        }
         if (kn_optim_states_in_use(optim->algorithm, into->hyper[g], rows) != optim->groups[g].num_states)
             return kn_fail(KN_ERR_FORMAT,
                            "%s does not fit this %s optimizer: it has other hyperparameters (amsgrad, momentum)",
                            into->origin, optim->algorithm->name);
+    }
     return KN_OK;
 }
 
 static kn_status read_all(const kn_optim *optim, const char *groups, restored *into)
 {
     KN_TRY(kn_optim_groups_from_json(optim, groups, into->origin, into->hyper, into->initial_lr));
-    KN_TRY(check_states(optim, into));
+    KN_TRY(check_groups(optim, into));
     for (int i = 0; i < optim->count; i++)
         KN_TRY(read_parameter(optim, into, i));
     if (optim->algorithm->whole)
@@ -210,7 +216,7 @@ static kn_status read_earlier(const kn_optim *optim, restored *into)
     if (status == KN_OK)
         status = fetch_numbers(into, "hyperparameters", 1, count, NULL, into->hyper[0]);
     if (status == KN_OK)
-        status = check_states(optim, into);
+        status = check_groups(optim, into);
     for (int i = 0; i < optim->count && status == KN_OK; i++) {
         status = take_step(into, i, steps[i]);
         for (int s = 0; s < optim->groups[0].num_states && status == KN_OK; s++) {
@@ -220,7 +226,7 @@ static kn_status read_earlier(const kn_optim *optim, restored *into)
         }
     }
     kn_free(steps);
-    return status == KN_OK ? kn_optim_check_hyper(optim->algorithm, into->hyper[0]) : status;
+    return status;
 }
 
 /* Master weights that the file does not have are the parameters; other state, as it is before the first step. */

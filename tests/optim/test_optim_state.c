@@ -185,6 +185,25 @@ TENSOR_TEST(earlier_steps_that_are_no_counts_are_refused)
     kn_module_free(net);
 }
 
+/* The message names the file, as all others do. */
+TENSOR_TEST(hyperparameters_outside_their_range_are_refused)
+{
+    const char *path = FOLDER "/momentum.safetensors";
+    kn_module *net = network();
+    kn_optim *optim = make_momentum(kn_module_parameters(net));
+    CHECK_OK(kn_optim_save(optim, path));
+    kn_tensor_file *file = kn_load_safetensors(path);
+    CHECK_NEW(file);
+    CHECK_OK(kn_tensor_file_set_metadata(file, "param_groups", "[{\"lr\":-3,\"params\":[0,1,2,3]}]"));
+    CHECK_OK(kn_save_safetensors(path, file));
+    kn_tensor_file_free(file);
+    assert_int_equal(kn_optim_load(optim, path), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, path, "SGD: lr (-3) must be");
+    kn_error_clear();
+    kn_optim_free(optim);
+    kn_module_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +212,7 @@ int main(void)
         TEST(state_of_another_kind_is_refused),
         TEST(steps_that_are_no_counts_are_refused),
         TEST(earlier_steps_that_are_no_counts_are_refused),
+        TEST(hyperparameters_outside_their_range_are_refused),
     };
     check_make_folder(FOLDER);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,16 @@ static kn_tensor *draw_twice(kn_device *d) /* the second draw starts after the f
     return kn_rand(KN_SHAPE(1031), .device = d);
 }
 
+static kn_dtype drawn_dtype;
+static kn_tensor *draw_randint_of(kn_device *d)
+{
+    return kn_randint(0, 100, KN_SHAPE(1031), .device = d, .dtype = drawn_dtype);
+}
+static kn_tensor *draw_bernoulli_of(kn_device *d)
+{
+    return kn_bernoulli_(kn_empty(KN_SHAPE(1031), .device = d, .dtype = drawn_dtype), 0.3);
+}
+
 /* Normal deviates agree to the rounding of log, cos and sqrt; all others bit for bit. */
 static void compare_draws(draw_function draw, bool exact, double tolerance)
 {
@@ -107,6 +117,16 @@ TENSOR_TEST(test_same_stream_everywhere)
     compare_draws(draw_twice, true, 0);
     compare_draws(draw_randn, false, 2e-6);
     compare_draws(draw_randn_f64, false, 1e-12);
+}
+
+TENSOR_TEST(test_whole_numbers_in_every_dtype)
+{
+    static const kn_dtype dtypes[] = {KN_F64, KN_F16, KN_BF16, KN_I32, KN_U8};
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        drawn_dtype = dtypes[i];
+        compare_draws(draw_randint_of, true, 0);
+        compare_draws(draw_bernoulli_of, true, 0);
+    }
 }
 
 /* float16 has 11 bits, bfloat16 8: a float just below 1 would round to 1. */
@@ -296,6 +316,7 @@ int main(void)
         TEST(test_known_answers),
         TEST(test_known_answers_on_devices),
         TEST(test_same_stream_everywhere),
+        TEST(test_whole_numbers_in_every_dtype),
         TEST(test_halves_stay_below_one),
         TEST(test_dropout_masks),
         TEST(test_dropout2d_drops_channels),
