@@ -48,7 +48,7 @@ class Case:
 
 
 def without_gradient_of_nan(x):
-    """For activations of which PyTorch gives another gradient where x is NaN in vectors than in single elements."""
+    """Where PyTorch's gradient of NaN is unlike its own: some activations' in vectors and in single elements."""
     x.wants_grad = x.wants_grad and not x.base.isnan().any()
     return x
 
