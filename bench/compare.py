@@ -89,7 +89,7 @@ class Koine(Server):
 
     def cases(self, only, on_gpu):
         """Those whose names start with one of `only`, in its order; if it is empty, all sized for the device."""
-        prefixes = [word for prefix in only for word in ('--only', prefix)]
+        prefixes = [word for prefix in only or [] for word in ('--only', prefix)]
         lines = subprocess.run([self.path, '--list', '--json'] + prefixes, capture_output=True, text=True, check=True).stdout.splitlines()
         cases = [json.loads(line) for line in lines]
         if not only:
