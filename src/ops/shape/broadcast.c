@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "ops/shape/views.h"
 
 /* Broadcasts `shape` with `t`; false if dimension `*at` does not fit. */
 static bool join(int *ndim, int64_t shape[KN_MAX_DIMS], const kn_tensor *t, int *at)
@@ -82,10 +83,11 @@ kn_tensor *kn_widened(kn_tensor *tensor)
 kn_tensor *kn_sum_to_size(kn_tensor *x, int ndim, const int64_t *shape)
 {
     char of[KN_DESCRIBE], wanted[KN_DESCRIBE];
-    bool fits = x && ndim >= 0 && ndim <= x->ndim;
+    kn_ints sizes;
 
-    if (!x)
+    if (!x || !kn_ints_of(&sizes, "sum_to_size", "shape", ndim, shape))
         return NULL;
+    bool fits = ndim <= x->ndim;
     for (int d = 0; d < ndim && fits; d++)
         fits = shape[d] == 1 || shape[d] == x->shape[x->ndim - ndim + d];
     if (!fits)
