@@ -1,17 +1,13 @@
 /* support/fail_cl.c - the layer of support/fail_cl.h: one wrapper per OpenCL function that the library or CLBlast
  * calls.
  */
-#define CL_TARGET_OPENCL_VERSION 300
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "support/fail_cl.h"
 
-#include <CL/cl_layer.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#include "support/layer.h"
 
 /* --- which call fails --------------------------------------------------------------------------------------------- */
 
@@ -71,8 +67,6 @@
 enum { NAMES(NUMBER) COUNT };
 static const char *const names[] = {NAMES(TEXT)};
 
-static const struct _cl_icd_dispatch *below;
-static struct _cl_icd_dispatch ours;
 static atomic_long counts[COUNT];
 static struct {
     atomic_int name, error, for_good, failures;
@@ -251,36 +245,11 @@ CALL(clEnqueueBarrierWithWaitList, (cl_command_queue q, WAITS), (q, WAIT))
 
 /* --- the layer ---------------------------------------------------------------------------------------------------- */
 
-static cl_int answer(const void *value, size_t bytes, size_t size, void *to, size_t *told)
+static void install(void)
 {
-    if (told)
-        *told = bytes;
-    if (to && size < bytes)
-        return CL_INVALID_VALUE;
-    if (to)
-        memcpy(to, value, bytes);
-    return CL_SUCCESS;
-}
-
-EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *to, size_t *told)
-{
-    const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    if (what == CL_LAYER_API_VERSION)
-        return answer(&version, sizeof version, size, to, told);
-    return what == CL_LAYER_NAME ? answer("fail_cl", sizeof "fail_cl", size, to, told) : CL_INVALID_VALUE;
-}
-
-EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch *target, cl_uint *num_entries_ret,
-                                      const cl_icd_dispatch **layer)
-{
-    if (num_entries < sizeof ours / sizeof ours.clGetPlatformIDs)
-        return CL_INVALID_VALUE;
-    below = target;
-    memcpy(&ours, target, sizeof ours);
 #define WRAP(name) ours.name = on_##name;
     NAMES(WRAP)
     read_environment();
-    *num_entries_ret = sizeof ours / sizeof ours.clGetPlatformIDs;
-    *layer = &ours;
-    return CL_SUCCESS;
 }
+
+LAYER("fail_cl", install)

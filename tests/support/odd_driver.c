@@ -10,16 +10,11 @@
  *                                  dimension 1 or 2 fail
  *
  * Kernels run on the actual device. */
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl_layer.h>
+#include "support/layer.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
-
-static const struct _cl_icd_dispatch *below;
-static struct _cl_icd_dispatch ours;
 static cl_platform_id real_platform;
 static cl_device_id second; /* of the real platform */
 
@@ -37,27 +32,6 @@ static bool is_on(const char *oddity)
         if ((at == list || at[-1] == ',') && (at[length] == '\0' || at[length] == ','))
             return true;
     return false;
-}
-
-static cl_int answer(const void *value, size_t bytes, size_t size, void *to, size_t *size_ret)
-{
-    if (size_ret)
-        *size_ret = bytes;
-    if (to && size < bytes)
-        return CL_INVALID_VALUE;
-    if (to)
-        memcpy(to, value, bytes);
-    return CL_SUCCESS;
-}
-
-static cl_int answer_number(cl_uint value, size_t size, void *to, size_t *size_ret)
-{
-    return answer(&value, sizeof value, size, to, size_ret);
-}
-
-static cl_int answer_text(const char *text, size_t size, void *to, size_t *size_ret)
-{
-    return answer(text, strlen(text) + 1, size, to, size_ret);
 }
 
 /* --- platforms ---------------------------------------------------------------------------------------------------- */
@@ -207,20 +181,8 @@ static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kerne
 
 /* --- the layer ---------------------------------------------------------------------------------------------------- */
 
-EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *to, size_t *size_ret)
+static void install(void)
 {
-    if (what == CL_LAYER_API_VERSION)
-        return answer_number(CL_LAYER_API_VERSION_100, size, to, size_ret);
-    return what == CL_LAYER_NAME ? answer_text("odd_driver", size, to, size_ret) : CL_INVALID_VALUE;
-}
-
-EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch *target, cl_uint *num_entries_ret,
-                                      const cl_icd_dispatch **layer)
-{
-    if (num_entries < sizeof ours / sizeof ours.clGetPlatformIDs)
-        return CL_INVALID_VALUE;
-    below = target;
-    memcpy(&ours, target, sizeof ours);
     ours.clGetPlatformIDs = get_platforms;
     ours.clGetPlatformInfo = get_platform_info;
     ours.clGetDeviceIDs = get_devices;
@@ -229,7 +191,6 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch
     ours.clEnqueueFillBuffer = enqueue_fill;
     ours.clEnqueueNDRangeKernel = enqueue_kernel;
     copy_platform.dispatch = &ours;
-    *num_entries_ret = sizeof ours / sizeof ours.clGetPlatformIDs;
-    *layer = &ours;
-    return CL_SUCCESS;
 }
+
+LAYER("odd_driver", install)

@@ -2,18 +2,14 @@
  * on the PCI bus, to test queries that only GPUs answer without having one. SIMULATE_GPU selects whose queries they
  * answer: "khr" (cl_khr_pci_bus_info, cl_khr_device_uuid), "nv", "amd", "amd-p2p". The first device queried is at
  * 0000:65:00.0, the next at 0000:66:00.0. Kernels still run on the actual device. */
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl_layer.h>
+#include "support/layer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
 #define MAX_DEVICES 8
 #define FIRST_BUS 0x65
 
-static const struct _cl_icd_dispatch *below;
-static struct _cl_icd_dispatch ours;
 static cl_device_id known[MAX_DEVICES];
 static int num_known;
 
@@ -25,22 +21,6 @@ static unsigned bus_of(cl_device_id device)
     if (num_known < MAX_DEVICES)
         known[num_known++] = device;
     return FIRST_BUS + (unsigned)num_known - 1;
-}
-
-static cl_int answer(const void *value, size_t bytes, size_t size, void *to, size_t *size_ret)
-{
-    if (size_ret)
-        *size_ret = bytes;
-    if (to && size < bytes)
-        return CL_INVALID_VALUE;
-    if (to)
-        memcpy(to, value, bytes);
-    return CL_SUCCESS;
-}
-
-static cl_int answer_number(cl_uint value, size_t size, void *to, size_t *size_ret)
-{
-    return answer(&value, sizeof value, size, to, size_ret);
 }
 
 static cl_int answer_extensions(cl_device_id device, const char *more, size_t size, void *to, size_t *size_ret)
@@ -131,23 +111,6 @@ static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info wh
     return below->clGetDeviceInfo(device, what, size, to, size_ret);
 }
 
-EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *to, size_t *size_ret)
-{
-    static const char name[] = "simulate_gpu";
-    if (what == CL_LAYER_API_VERSION)
-        return answer_number(CL_LAYER_API_VERSION_100, size, to, size_ret);
-    return what == CL_LAYER_NAME ? answer(name, sizeof name, size, to, size_ret) : CL_INVALID_VALUE;
-}
+static void install(void) { ours.clGetDeviceInfo = get_device_info; }
 
-EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch *target, cl_uint *num_entries_ret,
-                                      const cl_icd_dispatch **layer)
-{
-    if (num_entries < sizeof ours / sizeof ours.clGetPlatformIDs)
-        return CL_INVALID_VALUE;
-    below = target;
-    memcpy(&ours, target, sizeof ours);
-    ours.clGetDeviceInfo = get_device_info;
-    *num_entries_ret = sizeof ours / sizeof ours.clGetPlatformIDs;
-    *layer = &ours;
-    return CL_SUCCESS;
-}
+LAYER("simulate_gpu", install)
