@@ -240,8 +240,9 @@ def part(machine, notes, plot, anchors):
     lines = []
     if machine.line:
         anchors.of(machine.heading)
-        lines += [f'## {machine.heading}', '', f"Peers: {', '.join(machine.peers)}" + ('; each row is compared with the fastest.' if several else '.'),
-                  f'Limits of the machine, measured by `koine-bench`: {limits_of(machine.line)}.', '']
+        peers = f"Peers: {', '.join(machine.peers)}" + ('; each row is compared with the fastest.' if several else '.')
+        limits = f'Limits of the machine, measured by `koine-bench`: {limits_of(machine.line)}.'
+        lines += [f'## {machine.heading}', '', textwrap.fill(f'{peers} {limits}', 120), '']
     lines += summary(sections, anchors) + ['']
     if plot:
         lines += [f'![Ratio of the times of each benchmark, by group]({os.path.basename(plot)})', '']

@@ -22,6 +22,13 @@ static const char *machine(const char *name)
 /* The simulated machine has the drivers registered in its folders, wherever this machine's are registered. */
 #define ON_ITS_OWN "unset OCL_ICD_VENDORS; "
 
+static void put_library(const char *root, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "usr/lib/x86_64-linux-gnu/%s", name);
+    put_file(root, path, "");
+}
+
 static run_result examine(const char *root)
 {
     return run_shell(ON_ITS_OWN "KOINE_DOCTOR_ROOT='%s' '%s' doctor --system", root, KOINE_PROGRAM);
@@ -70,7 +77,7 @@ static void a_driver_without_an_icd_file(void **state)
 {
     (void)state;
     const char *root = machine("no-icd");
-    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-opencl.so.1", "");
+    put_library(root, "libnvidia-opencl.so.1");
     run_result r = examine(root);
     assert_status(r, 1);
     assert_contains(r.output, "no .icd file");
@@ -79,9 +86,9 @@ static void a_driver_without_an_icd_file(void **state)
     run_free(&r);
 
     root = machine("with-icd");
-    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-opencl.so.1", "");
-    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-nvvm.so.4", "");
-    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-ptxjitcompiler.so.1", "");
+    put_library(root, "libnvidia-opencl.so.1");
+    put_library(root, "libnvidia-nvvm.so.4");
+    put_library(root, "libnvidia-ptxjitcompiler.so.1");
     put_file(root, "etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1");
     r = examine(root);
     assert_status(r, 0);
@@ -94,8 +101,8 @@ static void a_driver_without_its_compiler(void **state)
 {
     (void)state;
     const char *root = machine("no-compiler");
-    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-opencl.so.1", "");
-    put_file(root, "usr/lib/x86_64-linux-gnu/libnvidia-ptxjitcompiler.so.1", "");
+    put_library(root, "libnvidia-opencl.so.1");
+    put_library(root, "libnvidia-ptxjitcompiler.so.1");
     put_file(root, "etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1");
     run_result r = examine(root);
     assert_status(r, 0);

@@ -1,7 +1,7 @@
 /* test_recorded_gradients.c - gradients with create_graph: equal to those without it for every operator, and their own
  * gradients at numbers where a formula may divide 0 by 0 or multiply 0 by infinity. */
-#include "cli/op_samples.h"
 #include "ops/dispatch/operators.h"
+#include "ops/sample_leaves.h"
 #include "support/check.h"
 
 #include <math.h>
@@ -26,12 +26,9 @@ static void check_one(const kn_op *op)
 {
     kn_op_sample sample;
     kn_tensor *leaves[KN_SAMPLE_INPUTS], *plain[KN_SAMPLE_INPUTS], *recorded[KN_SAMPLE_INPUTS];
-    int count = 0;
     kn_manual_seed(7);
     CHECK_OK(kn_op_sample_make(&sample, op, KN_F64, true));
-    for (int i = 0; i < sample.num_inputs; i++)
-        if (sample.inputs[i] && kn_requires_grad(sample.inputs[i]))
-            leaves[count++] = sample.inputs[i];
+    const int count = sample_leaves(&sample, leaves);
     kn_tensor *loss = loss_of(op, &sample);
     CHECK_OK(kn_autograd_grad(&loss, 1, leaves, count, plain, .retain_graph = true, .allow_unused = true));
     CHECK_OK(kn_autograd_grad(&loss, 1, leaves, count, recorded, .create_graph = true, .allow_unused = true));

@@ -1,7 +1,7 @@
 /* test_second_gradients.c - kn_autograd_grad: gradients with respect to certain tensors, and second gradients for every
  * operator that claims them. */
-#include "cli/op_samples.h"
 #include "ops/dispatch/operators.h"
+#include "ops/sample_leaves.h"
 #include "support/check.h"
 
 #include <math.h>
@@ -126,12 +126,9 @@ static void check_one(const kn_op *op, bool second)
 {
     kn_op_sample sample;
     kn_tensor *leaves[KN_SAMPLE_INPUTS];
-    int count = 0;
     kn_manual_seed(7);
     CHECK_OK(kn_op_sample_make(&sample, op, KN_F64, true));
-    for (int i = 0; i < sample.num_inputs; i++)
-        if (sample.inputs[i] && kn_requires_grad(sample.inputs[i]))
-            leaves[count++] = sample.inputs[i];
+    const int count = sample_leaves(&sample, leaves);
     one o = {op, &sample};
     if ((second ? kn_gradgradcheck : kn_gradcheck)(apply, &o, leaves, count, NULL) != KN_OK)
         fail_msg("%s: %s", kn_op_describe(op).name, kn_error_message());

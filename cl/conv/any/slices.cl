@@ -14,6 +14,17 @@ static inline long find_plane(const kn_conv_slices *s, long line, long u)
                : image / s->slices * s->volume + line % s->channels * s->depth + slice;
 }
 
+/* What is not there is 0. */
+static inline void copy_plane(global T *restrict to, const global T *restrict from, long n, bool is_there)
+{
+    if (is_there)
+        for (long i = 0; i < n; i++)
+            to[i] = from[i];
+    else
+        for (long i = 0; i < n; i++)
+            to[i] = 0;
+}
+
 /* Planes outside the volume become 0. CPU devices copy a plane at a time, others an element. */
 kernel void conv_unfold_slices(KN_IN(volumes), KN_OUT(images), kn_conv_slices s)
 {
@@ -25,12 +36,7 @@ kernel void conv_unfold_slices(KN_IN(volumes), KN_OUT(images), kn_conv_slices s)
             const long plane = find_plane(&s, line, u);
             const global T *restrict from = volumes + max(plane, 0L) * s.plane;
             global T *restrict to = images + (line * s.taps + u) * s.plane;
-            if (plane >= 0)
-                for (long i = 0; i < s.plane; i++)
-                    to[i] = from[i];
-            else
-                for (long i = 0; i < s.plane; i++)
-                    to[i] = 0;
+            copy_plane(to, from, s.plane, plane >= 0);
         }
 #else
     KN_FOR (i, s.images * s.channels * s.taps * s.plane) {
@@ -49,12 +55,7 @@ kernel void conv_fold_slices(KN_IN(images), KN_OUT(volumes), kn_conv_slices s)
     KN_FOR (line, s.images * s.channels) {
         const global T *restrict from = images + line * s.plane;
         global T *restrict to = volumes + find_plane(&s, line, 0) * s.plane;
-        if (s.taps > 0)
-            for (long i = 0; i < s.plane; i++)
-                to[i] = from[i];
-        else
-            for (long i = 0; i < s.plane; i++)
-                to[i] = 0;
+        copy_plane(to, from, s.plane, s.taps > 0);
     }
 #else
     KN_FOR (i, s.images * s.channels * s.plane)

@@ -38,6 +38,12 @@ static const kn_device *best_twin(const kn_device *device)
     return best == device ? NULL : best;
 }
 
+static void number_slots(void)
+{
+    for (int slot = 1; slot < kn_devices.count; slot++)
+        kn_devices.devices[slot]->slot = slot;
+}
+
 void kn_twins_find(void)
 {
     kn_device *twins[KN_MAX_DEVICES];
@@ -53,8 +59,7 @@ void kn_twins_find(void)
     }
     for (int i = 0; i < count; i++)
         kn_devices.devices[kept++] = twins[i];
-    for (int slot = 1; slot < kn_devices.count; slot++)
-        kn_devices.devices[slot]->slot = slot;
+    number_slots();
 }
 
 static bool is_listed(const kn_device *device)
@@ -83,6 +88,5 @@ void kn_twins_remove(void (*remove)(kn_device *device))
         kn_devices.devices[kept++] = device;
     }
     kn_devices.count = kept;
-    for (int slot = 1; slot < kn_devices.count; slot++)
-        kn_devices.devices[slot]->slot = slot;
+    number_slots();
 }

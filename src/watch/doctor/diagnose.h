@@ -63,6 +63,7 @@ typedef struct kn_driver_row {
     const char *vendor;                      /* part of CL_DEVICE_VENDOR; NULL: not tied to a hardware vendor */
     unsigned pci_vendor;                     /* 0: none */
     const char *compilers[KN_MAX_COMPILERS]; /* libraries that it loads to compile kernels, or NULL */
+    const char *in_container;                /* how a container gets these */
 } kn_driver_row;
 extern const kn_driver_row kn_driver_rows[]; /* terminated by a NULL name */
 

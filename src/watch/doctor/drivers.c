@@ -90,9 +90,8 @@ static void check_compilers(const vendors *all, const kn_driver_row *row)
                 kn_formatted("the %s driver compiles kernels with %s, which cannot be loaded (%s): if kernels do not "
                              "build, and the compiler says nothing, this is why",
                              row->name, row->compilers[i], reason),
-                kn_formatted("install all libraries of the driver's version (%s); in a container set "
-                             "NVIDIA_DRIVER_CAPABILITIES=compute,utility and update the container toolkit",
-                             row->install));
+                kn_formatted("install all libraries of the driver's version (%s); in a container %s", row->install,
+                             row->in_container));
     }
 }
 
