@@ -49,12 +49,12 @@ kn_status kn_stream_add_callback(kn_stream *stream, kn_stream_callback function,
     if (!call)
         return KN_ERR_MEMORY;
     *call = (callback){.posted.run = call_function, .stream = stream, .function = function, .user = user};
-    cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &call->marker));
+    cl_int error = kn_stream_mark(stream, &call->marker);
     if (error == CL_SUCCESS) {
         atomic_fetch_add(&stream->callbacks, 1);
         error = clSetEventCallback(call->marker, CL_COMPLETE, work_done, call);
         if (error == CL_SUCCESS) { /* from here on the executor owns the call */
-            clFlush(stream->queue);
+            clFlush(kn_stream_turn(stream).queue);
             return KN_OK;
         }
         atomic_fetch_sub(&stream->callbacks, 1);
