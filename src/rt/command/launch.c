@@ -149,7 +149,8 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
         return KN_OK;
     kn_kernel *kernel;
     KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
-    KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
+    const size_t group[3] = {local[0], local[1] ? local[1] : 1, local[2] ? local[2] : 1};
+    KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel, group));
     if (kn_stream_has_capture(stream)) {
         kn_capture *capture = kn_stream_require_capture(stream);
         return capture ? capture->recorder->kernel(capture, stream, kernel, params, global, local) : KN_ERR_STATE;
