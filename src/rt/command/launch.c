@@ -2,6 +2,7 @@
 #include "rt/command/launch.h"
 
 #include "rt/command/recorder.h"
+#include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
@@ -135,7 +136,7 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     kn_build_wait wait = kn_build_begin(kernel->name);
     kn_status status = launch_locked(stream, kernel, params, global, local);
     if (status == KN_OK && stream->device->quirks.compiles_at_first_launch)
-        clFinish(kn_stream_turn(stream).queue);
+        kn_await_queue(kn_stream_turn(stream).queue);
     kernel->launched = status == KN_OK;
     double seconds = kn_build_end(wait, kernel->launched);
     kn_build_log_launch(stream->device, params->source, kernel->name, seconds);

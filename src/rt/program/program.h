@@ -35,8 +35,8 @@ struct kn_program_table {
 kn_program_table *kn_program_table_new(void); /* NULL with an error */
 
 /* The kernel, built if necessary. With `group` (NULL: any) it can run in work-groups of that size: if the driver takes
- * fewer work-items for it, as compilers do for kernels that need many registers, its program is built once more for just
- * that size, with fewer registers. */
+ * fewer work-items for it, as compilers do for kernels that need many registers, its program is built once more for
+ * just that size, with fewer registers. */
 kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
                         const char *name, const size_t group[3]);
 
