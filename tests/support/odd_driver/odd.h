@@ -13,7 +13,7 @@
     X(COPY, "copy", 0)                                                                                                 \
     X(UNLIKE, "unlike", 0)                                                                                             \
     X(LOCAL, "local", 48)                                                                                              \
-    X(GROUP, "group", 256)                                                                                              \
+    X(GROUP, "group", 256)                                                                                             \
     X(DIMS, "dims", 65535)                                                                                             \
     X(STRICT, "strict", 0)                                                                                             \
     X(ARGUMENTS, "arguments", 1024)                                                                                    \
