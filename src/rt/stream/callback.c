@@ -99,7 +99,7 @@ static void withdraw(callback *call)
 static cl_int enqueue_marker(callback *call)
 {
     kn_lock(&adding);
-    cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(call->stream->queue, 0, NULL, &call->marker));
+    cl_int error = kn_stream_mark(call->stream, &call->marker);
     if (error == CL_SUCCESS) {
         kn_lock(&lock);
         append(call);
@@ -124,7 +124,7 @@ kn_status kn_stream_add_callback(kn_stream *stream, kn_stream_callback function,
     if (error == CL_SUCCESS) {
         error = clSetEventCallback(call->marker, CL_COMPLETE, work_done, call);
         if (error == CL_SUCCESS) { /* from here on the executor owns the call */
-            clFlush(stream->queue);
+            clFlush(kn_stream_turn(stream).queue);
             return KN_OK;
         }
         withdraw(call);
