@@ -111,6 +111,12 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_para
     return error;
 }
 
+static kn_status fail(cl_int error, const kn_stream *stream, const kn_launch_params *params)
+{
+    return kn_cl_fail(error, stream->device, "%s: running kernel `%s`",
+                      params->operation ? params->operation : params->source, params->kernel);
+}
+
 static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
                                const size_t global[3], const size_t local[3])
 {
@@ -123,8 +129,7 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
         error = enqueue(stream, kernel, params, global, local);
     }
     if (error != CL_SUCCESS)
-        return kn_cl_fail(error, stream->device, "%s: running kernel `%s`",
-                          params->operation ? params->operation : params->source, params->kernel);
+        return fail(error, stream, params);
     note_fault(stream, params);
     return KN_OK;
 }
@@ -161,6 +166,10 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     kn_status status = kernel->launched ? launch_locked(stream, kernel, params, global, local)
                                         : launch_first(stream, kernel, params, global, local);
     kn_unlock(&kernel->lock);
+    if (status == KN_OK && kn_launches_block()) {
+        cl_int error = kn_stream_finish(stream);
+        return error == CL_SUCCESS ? KN_OK : fail(error, stream, params);
+    }
     return status == KN_OK ? kn_stream_count_launch(stream) : status;
 }
 

@@ -10,6 +10,7 @@
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
+#include "rt/memory/pool.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/wait.h"
@@ -151,6 +152,10 @@ static kn_status transfer(kn_stream *stream, const kn_transfer *t, const kn_buff
         kn_buffer_mark_use(from, stream);
     kn_buffer_mark_use(to, stream);
     cl_int error = kn_transfer_enqueue(stream, kind, t, kn_watch_event(&event));
+    if (kn_cl_is_out_of_memory(error)) { /* as for a launch */
+        kn_pool_empty_cache(stream->device);
+        error = kn_transfer_enqueue(stream, kind, t, kn_watch_event(&event));
+    }
     KN_TRY(fail(error, stream, from ? "copying" : "filling", t->bytes));
     kn_watch(stream, event, .kind = kind, .operation = from ? "copy" : "fill", .bytes = t->bytes);
     return kn_stream_count_launch(stream);
