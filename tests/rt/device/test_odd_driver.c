@@ -1,5 +1,5 @@
-/* test_odd_driver.c - errors and shortcomings of real drivers (support/odd_driver): what is reported, and what works all
- * the same. A process for each, because a driver is as it is from the first call on. */
+/* test_odd_driver.c - errors and shortcomings of real drivers (support/odd_driver): what is reported, and what works
+ * all the same. A process for each, because a driver is as it is from the first call on. */
 #include "rt/rt_test.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ static bool adds(void)
     return met;
 }
 
-/* --- a kernel crashes ----------------------------------------------------------------------------------------------- */
+/* --- a kernel crashes --------------------------------------------------------------------------------------------- */
 
 static bool loses_the_device(const char *words)
 {
@@ -84,7 +84,7 @@ static void a_kernel_crashes(void **state)
     assert_int_equal(with("crash=1", crash_when_told), 0);
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 static int exhaust(void)
 {
@@ -111,7 +111,7 @@ static void memory_is_not_there(void **state)
     assert_int_equal(with("allocation=16", ask_for_too_much), 0);
 }
 
-/* --- compilers ------------------------------------------------------------------------------------------------------ */
+/* --- compilers ---------------------------------------------------------------------------------------------------- */
 
 static int meet_silence(void)
 {
@@ -147,7 +147,7 @@ static void compilers(void **state)
     assert_int_equal(with("no-binary", cache_nothing), 0); /* again, now that something could have been cached */
 }
 
-/* --- extensions ----------------------------------------------------------------------------------------------------- */
+/* --- extensions --------------------------------------------------------------------------------------------------- */
 
 static int do_without_f64(void)
 {
