@@ -2,6 +2,7 @@
 #include "rt/command/launch.h"
 
 #include "rt/command/recorder.h"
+#include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
@@ -140,7 +141,7 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     kn_build_wait wait = kn_build_begin(kernel->name);
     kn_status status = launch_locked(stream, kernel, params, global, local);
     if (status == KN_OK && stream->device->quirks.compiles_at_first_launch)
-        clFinish(kn_stream_turn(stream).queue);
+        kn_await_queue(kn_stream_turn(stream).queue);
     kernel->launched = status == KN_OK;
     double seconds = kn_build_end(wait, kernel->launched);
     kn_build_log_launch(stream->device, params->source, kernel->name, seconds);
@@ -154,7 +155,8 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
         return KN_OK;
     kn_kernel *kernel;
     KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
-    KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
+    const size_t group[3] = {local[0], local[1] ? local[1] : 1, local[2] ? local[2] : 1};
+    KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel, group));
     if (kn_stream_has_capture(stream)) {
         kn_capture *capture = kn_stream_require_capture(stream);
         return capture ? capture->recorder->kernel(capture, stream, kernel, params, global, local) : KN_ERR_STATE;
