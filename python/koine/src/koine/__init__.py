@@ -10,6 +10,7 @@ from ._c import (KoineError, KoineIndexError, KoineIOError, KoineMemoryError, Ko
 from ._device import (current_device, device, device_count, devices, empty_cache, is_available,  # noqa: F401
                       max_memory_allocated, memory_allocated, memory_reserved, memory_summary, set_device, synchronize)
 from ._dtypes import bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8  # noqa: F401
+from ._dlpack import from_dlpack  # noqa: F401
 from ._tensor import Tensor, from_numpy, tensor  # noqa: F401
 from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled  # noqa: F401
 from .random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
