@@ -284,7 +284,7 @@ static kn_status make_gradients(kn_grad_call *grad, kn_attention_problem *proble
     for (int i = 0; i < KN_ATTENTION_OPERANDS; i++) {
         const kn_input_spec *spec = &grad->input[i];
         if (grad->needs[i])
-            problem->gradients[i] = kn_grad_new(grad, i);
+            problem->gradients[i] = kn_grad_place(grad, i, kn_attention_takes);
         else if (kn_tensor_new(&own[i], spec->dtype, spec->ndim, spec->shape, spec->device) == KN_OK)
             problem->gradients[i] = own[i];
         if (!problem->gradients[i])
