@@ -276,7 +276,8 @@ static kn_status backward_in_scope(step *s)
 {
     kn_node *node = s->node;
     KN_TRY(check_saved(node));
-    if (!s->pass->create_graph && (!node->op->is_view || node->slice)) /* views take any strides */
+    const bool strided = (node->op->is_view || node->op->strided_gradients) && !node->slice;
+    if (!s->pass->create_graph && !strided)
         KN_TRY(make_contiguous(node));
     KN_TRY(stream_of(node, &s->stream));
     KN_TRY(node->slice ? run_slice_backward(s) : run_backward(s, node->gradients));

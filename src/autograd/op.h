@@ -71,10 +71,11 @@ typedef struct kn_grad_call {
     /* What forward saved; borrowed. NULL in empty slots and in those after num_saved, up to KN_OP_MAX_SAVED. */
     kn_tensor *const *saved;
     int num_saved;
-    kn_tensor *const *grad_outputs; /* borrowed; contiguous; NULL where no gradient reached that output */
-    kn_tensor **grad_inputs;        /* set by backward: scope-owned, the input's shape and dtype; NULL: no gradient */
-    const struct kn_node *node;     /* with create_graph: the node being run; NULL otherwise */
-    struct kn_queue *queue;         /* for kn_grad_place; NULL: no input has a place */
+    kn_tensor *const
+        *grad_outputs;          /* borrowed; contiguous, unless the op says otherwise; NULL: none reached that output */
+    kn_tensor **grad_inputs;    /* set by backward: scope-owned, the input's shape and dtype; NULL: no gradient */
+    const struct kn_node *node; /* with create_graph: the node being run; NULL otherwise */
+    struct kn_queue *queue;     /* for kn_grad_place; NULL: no input has a place */
     const struct kn_edge *edges;
 } kn_grad_call;
 
@@ -112,11 +113,14 @@ struct kn_op {
     void (*record_drop)(void *params); /* releases those references, possibly the op's own last one */
     bool is_view;                      /* forward sets the outputs itself, sharing input 0's storage */
     bool strided_outputs;              /* forward accepts outputs with any strides */
+    bool strided_gradients;            /* backward accepts gradients with any strides */
     bool in_place;                     /* output 0 is input 0, changed */
     /* unwanted outputs stay NULL, of ops with statistics only these; shape rules may add to call->skipped */
     bool skips_outputs;
-    bool nondeterministic;                     /* equal inputs may give different bits: see koine/flags.h */
-    kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
+    bool nondeterministic;             /* equal inputs may give different bits: see koine/flags.h */
+    kn_status (*shape)(kn_call *call); /* checks params, dtypes and shapes; fills spec */
+    /* Changes the strides of output 0, which is new, so that its elements are in another order. NULL: row-major. */
+    void (*arrange)(const kn_call *call, kn_tensor *output);
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
     kn_status (*backward)(kn_grad_call *call); /* NULL: not differentiable */
     /* Backward composed of recorded public operations, for create_graph; reads saved tensors with kn_grad_saved_input
