@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 from cases import cases
 from draw import Case
+from pointwise import ACTIVATIONS
 
 
 @cases("matmul")
@@ -22,7 +23,9 @@ def linear(d):
     k, n = d.size(), d.size()
     x = d.floats(shape=d.shape(0, 3) + (k,), special=False)
     bias = d.like(x, (n,), special=False) if d.chance(0.7) else None
-    return Case([x, d.like(x, (n, k), special=False), bias], function=F.linear)
+    activation = d.one_of("none", *ACTIVATIONS)
+    return Case([x, d.like(x, (n, k), special=False), bias], {"activation": activation},
+                lambda t, w, b: ACTIVATIONS[activation](F.linear(t, w, b)))
 
 
 @cases("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
@@ -41,8 +44,9 @@ def convolution(d):
     function = getattr(F, d.name)
     pad3 = tuple(list(v) + [0] * (3 - n) for v in (stride, padding, dilation))
     params = {"strides": pad3[0], "paddings": pad3[1], "dilations": pad3[2], "groups": groups}
-    return Case([x, weight, bias], params, lambda t, w, b: function(t, w, b, stride=stride, padding=padding,
-                                                                    dilation=dilation, groups=groups))
+    params["activation"] = activation = d.one_of("none", *ACTIVATIONS)
+    return Case([x, weight, bias], params, lambda t, w, b: ACTIVATIONS[activation](
+        function(t, w, b, stride=stride, padding=padding, dilation=dilation, groups=groups)))
 
 
 @cases(*[f"{kind}_pool{n}d{more}" for n in (1, 2, 3) for kind, more in (("max", ""), ("max", "_with_indices"), ("avg", ""))])

@@ -150,6 +150,15 @@ TENSOR_TEST(sinc_near_0_in_float32)
     assert_true(fabs(slope + 3.28986805e-4) < 1e-9);
 }
 
+TENSOR_TEST(atan2_at_0)
+{
+    kn_tensor *y = kn_from_data(((float[]){0, 3, 1}), KN_SHAPE(3), .requires_grad = true);
+    kn_tensor *x = kn_from_data(((float[]){0, 0, 2}), KN_SHAPE(3), .requires_grad = true);
+    CHECK_OK(kn_backward(kn_sum(kn_atan2(y, x))));
+    CHECK_VALUES(kn_grad(y), 0, 0, 0.4);
+    CHECK_VALUES(kn_grad(x), 0, -1 / 3.0, -0.2);
+}
+
 /* Of vectors without a symmetric loss, as in PyTorch. */
 TENSOR_TEST(eigh_has_a_symmetric_gradient)
 {
@@ -169,6 +178,7 @@ int main(void)
         TEST(recording_changes_no_gradient),
         TEST(at_certain_numbers),
         TEST(sinc_near_0_in_float32),
+        TEST(atan2_at_0),
         TEST(eigh_has_a_symmetric_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
