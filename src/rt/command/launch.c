@@ -98,9 +98,11 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_para
                       const size_t local[3])
 {
     cl_event event;
-    cl_int error =
-        KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(stream->queue, kernel->handle, (cl_uint)params->dims, NULL, global,
-                                                   local[0] ? local : NULL, 0, NULL, kn_watch_event(&event)));
+    const kn_turn turn = kn_stream_turn(stream);
+    cl_int error = kn_stream_enqueued(
+        stream, turn,
+        KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(turn.queue, kernel->handle, (cl_uint)params->dims, NULL, global,
+                                                   local[0] ? local : NULL, 0, NULL, kn_watch_event(&event))));
     if (error == CL_SUCCESS)
         kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
                  .dims = params->dims, .global = {global[0], global[1], global[2]},
@@ -133,7 +135,7 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     kn_build_wait wait = kn_build_begin(kernel->name);
     kn_status status = launch_locked(stream, kernel, params, global, local);
     if (status == KN_OK && stream->device->quirks.compiles_at_first_launch)
-        clFinish(stream->queue);
+        clFinish(kn_stream_turn(stream).queue);
     kernel->launched = status == KN_OK;
     double seconds = kn_build_end(wait, kernel->launched);
     kn_build_log_launch(stream->device, params->source, kernel->name, seconds);

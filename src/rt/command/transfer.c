@@ -26,9 +26,12 @@ static kn_status enqueue_read(kn_stream *stream, const kn_buffer *buffer, size_t
 {
     cl_event event;
     kn_buffer_mark_use(buffer, stream);
-    cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), wait,
-                                                         kn_buffer_offset(buffer) + offset, bytes, destination, 0, NULL,
-                                                         kn_watch_event(&event)));
+    const kn_turn turn = kn_stream_turn(stream);
+    cl_int error =
+        kn_stream_enqueued(stream, turn,
+                           KN_CL(KN_CL_READ, clEnqueueReadBuffer(turn.queue, kn_buffer_memory(buffer), wait,
+                                                                 kn_buffer_offset(buffer) + offset, bytes, destination,
+                                                                 0, NULL, kn_watch_event(&event))));
     KN_TRY(fail(error, stream, "reading", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
     return KN_OK;
@@ -55,9 +58,12 @@ static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offs
 {
     cl_event event;
     kn_buffer_mark_use(buffer, stream);
-    cl_int error = KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(stream->queue, kn_buffer_memory(buffer), wait,
-                                                           kn_buffer_offset(buffer) + offset, bytes, source, 0, NULL,
-                                                           kn_watch_event(&event)));
+    const kn_turn turn = kn_stream_turn(stream);
+    cl_int error =
+        kn_stream_enqueued(stream, turn,
+                           KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(turn.queue, kn_buffer_memory(buffer), wait,
+                                                                   kn_buffer_offset(buffer) + offset, bytes, source, 0,
+                                                                   NULL, kn_watch_event(&event))));
     KN_TRY(fail(error, stream, "writing", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_WRITE, .operation = "write", .bytes = bytes);
     return KN_OK;
@@ -88,7 +94,7 @@ kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t of
     KN_TRY(kn_stream_enter(stream, "copying from host memory"));
     KN_TRY(enqueue_write(stream, buffer, offset, (char *)kn_pinned_data(source) + source_offset, bytes, CL_FALSE));
     kn_stream_note_busy(stream);
-    return fail(clFlush(stream->queue), stream, "writing from pinned memory", bytes);
+    return fail(clFlush(kn_stream_turn(stream).queue), stream, "writing from pinned memory", bytes);
 }
 
 kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
@@ -100,17 +106,21 @@ kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size
     KN_TRY(enqueue_read(stream, buffer, offset, (char *)kn_pinned_data(destination) + destination_offset, bytes,
                         CL_FALSE));
     kn_stream_note_busy(stream);
-    return fail(clFlush(stream->queue), stream, "reading into pinned memory", bytes);
+    return fail(clFlush(kn_stream_turn(stream).queue), stream, "reading into pinned memory", bytes);
 }
 
 /* --- on the device ---------------------------------------------------------------------------- */
 
 cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *t, cl_event *event)
 {
+    const kn_turn turn = kn_stream_turn(stream);
+    cl_int error;
     if (kind == KN_COMMAND_FILL)
-        return kn_fill_enqueue(stream->queue, t->to, t->pattern, t->pattern_bytes, t->to_offset, t->bytes, event);
-    return KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(stream->queue, t->from, t->to, t->from_offset, t->to_offset, t->bytes,
-                                                 0, NULL, event));
+        error = kn_fill_enqueue(turn.queue, t->to, t->pattern, t->pattern_bytes, t->to_offset, t->bytes, event);
+    else
+        error = KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(turn.queue, t->from, t->to, t->from_offset, t->to_offset,
+                                                      t->bytes, 0, NULL, event));
+    return kn_stream_enqueued(stream, turn, error);
 }
 
 /* Enqueues or records a copy, or a fill: then `from` is NULL. */

@@ -32,6 +32,7 @@ struct kn_device {
     cl_command_queue service; /* for the runtime's own commands, never for user work */
     cl_mem probe;             /* a few bytes, read to check whether the device still responds */
 
+    atomic_int times;          /* what the driver's times are good for: rt/stream/timing.c */
     kn_stream *default_stream; /* made when the device is opened */
     kn_stream *streams;        /* all of them, the default one last */
     kn_stream *destroyed;      /* kept for reuse */
