@@ -98,6 +98,7 @@ static const kn_op_sample_row samples[] = {
     {"expand", "2,1", "shape=2,3"},
     {"fill_", "2,3", "value=3"},
     {"flip", "2,3", "dims=0,1"},
+    {"floor_divide", "2,3 2,3>", NULL},
     {"floor_divide_scalar", "2,3", "value=3"},
     {"fmod_scalar", "2,3", "value=3"},
     {"fold", "1,8,9", "output_size=4,4 kernel_size=2"},
