@@ -48,7 +48,8 @@ typedef struct kn_stream_guard {
 KN_API kn_stream_guard kn_stream_use(kn_stream *stream);
 KN_API void kn_stream_leave(kn_stream_guard *guard);
 
-/* Waits for the stream's work, then reports any error detected by kernels. */
+/* Waits for the stream's work, then reports any error detected by kernels. KOINE_WAIT=sleep in the environment makes
+ * all waits leave the processor to others, on drivers that keep it busy (docs/platforms.md). */
 KN_API kn_status kn_stream_synchronize(kn_stream *stream);
 
 /* Is all work enqueued so far done? Does not wait (takes at most a tenth of a millisecond). */

@@ -7,6 +7,23 @@
 extern EXPORT told_driver told;
 told_driver told;
 
+/* --- work-groups -------------------------------------------------------------------------------------------------- */
+
+static bool has_limit(cl_kernel kernel, cl_device_id device)
+{
+    size_t size[3] = {0};
+    below->clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof size, size, NULL);
+    return told.group && (told.is_stubborn || size[0] == 0);
+}
+
+static cl_int CL_API_CALL get_group_info(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what,
+                                         size_t size, void *to, size_t *size_ret)
+{
+    if (what == CL_KERNEL_WORK_GROUP_SIZE && has_limit(kernel, device))
+        return answer(&told.group, sizeof told.group, size, to, size_ret);
+    return below->clGetKernelWorkGroupInfo(kernel, device, what, size, to, size_ret);
+}
+
 /* --- queues and waits --------------------------------------------------------------------------------------------- */
 
 static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
@@ -14,7 +31,14 @@ static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kerne
                                          cl_event *event)
 {
     cl_command_queue_properties properties = 0;
+    cl_device_id device = NULL;
+    size_t items = 1;
     below->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
+    below->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+    for (cl_uint i = 0; local && i < dims; i++)
+        items *= local[i];
+    if (items > told.group && has_limit(kernel, device))
+        return CL_INVALID_WORK_GROUP_SIZE;
     __atomic_fetch_add(&told.launches[(properties & CL_QUEUE_PROFILING_ENABLE) != 0], 1, __ATOMIC_RELAXED);
     return below->clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, waits, list, event);
 }
@@ -72,15 +96,7 @@ static cl_int CL_API_CALL get_time(cl_event event, cl_profiling_info what, size_
     return answer(&time, sizeof time, size, to, size_ret);
 }
 
-/* --- kernels and buffers ------------------------------------------------------------------------------------------ */
-
-static cl_int CL_API_CALL get_group_info(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what,
-                                         size_t size, void *to, size_t *size_ret)
-{
-    if (what == CL_KERNEL_WORK_GROUP_SIZE && told.group)
-        return answer(&told.group, sizeof told.group, size, to, size_ret);
-    return below->clGetKernelWorkGroupInfo(kernel, device, what, size, to, size_ret);
-}
+/* --- buffers ------------------------------------------------------------------------------------------------------ */
 
 static size_t in_use;
 

@@ -13,7 +13,8 @@ typedef struct told_driver {
     long launches[2];          /* counted: on queues without and with CL_QUEUE_PROFILING_ENABLE */
     long waits;                /* counted: clFinish, clWaitForEvents, reads and writes that block */
     told_times markers, times; /* what clGetEventProfilingInfo gives of markers, and of other commands */
-    size_t group;              /* CL_KERNEL_WORK_GROUP_SIZE of all kernels; 0: the driver's */
+    size_t group;              /* CL_KERNEL_WORK_GROUP_SIZE of kernels that require no size; 0: the driver's */
+    bool is_stubborn;          /* and of those that do */
     size_t room;               /* bytes of buffers, in all, above which creating one fails; 0: no limit */
     long refused;              /* counted: buffers for which there was no room */
 } told_driver;

@@ -4,7 +4,8 @@
  * In f32 a / b becomes a * (1 / b), off by up to 1.5 ulp of the 2.5 that are allowed, as Mesa's drivers do it; sqrt(x)
  * becomes x * (1 / sqrt(x)); and results of exp, log, sin and so on are off by up to 2 ulp, of 3 to 16.
  *
- * For PoCL that links LLVM and clang as shared libraries, on x86-64. Its cache must be one of its own. */
+ * For PoCL that links LLVM and clang as shared libraries, on x86-64. The layer support/odd_driver gives these programs
+ * an option of their own, because PoCL's cache does not know of the difference. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>

@@ -5,10 +5,12 @@
 
 #include "rt/command/recorder.h"
 #include "rt/command/staging.h"
+#include "rt/device/await.h"
 #include "rt/device/fill.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
+#include "rt/memory/pool.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/wait.h"
@@ -20,6 +22,16 @@ static kn_status fail(cl_int error, const kn_stream *stream, const char *what, s
 }
 
 /* --- from and to the host --------------------------------------------------------------------- */
+
+/* Whether a copy that the host waits for blocks: if not, end_waiting comes next. */
+static cl_bool blocks(void) { return !kn_awaits_itself(); }
+
+static kn_status end_waiting(kn_stream *stream, const char *what, size_t bytes)
+{
+    if (blocks())
+        return KN_OK;
+    return fail(KN_CL(KN_CL_WAIT, kn_await_queue(kn_stream_turn(stream).queue)), stream, what, bytes);
+}
 
 static kn_status enqueue_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination,
                               size_t bytes, cl_bool wait)
@@ -44,7 +56,9 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
     bool armed = bytes > 0 && kn_stream_take_armed(stream);
     if (bytes > 0) {
         atomic_store(&stream->busy, false); /* once this returns */
-        kn_status status = enqueue_read(stream, buffer, offset, destination, bytes, CL_TRUE);
+        kn_status status = enqueue_read(stream, buffer, offset, destination, bytes, blocks());
+        if (status == KN_OK)
+            status = end_waiting(stream, "reading", bytes);
         if (status != KN_OK && armed)
             atomic_store(&stream->fault_armed, true);
         KN_TRY(status);
@@ -78,7 +92,8 @@ kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, c
     kn_staging_block *block = kn_staging_acquire(stream->device, bytes);
     if (!block) {
         KN_TRY(kn_note_host_wait("a large copy from host memory that is not pinned"));
-        return enqueue_write(stream, buffer, offset, source, bytes, CL_TRUE);
+        KN_TRY(enqueue_write(stream, buffer, offset, source, bytes, blocks()));
+        return end_waiting(stream, "writing", bytes);
     }
     memcpy(kn_staging_data(block), source, bytes);
     kn_status status = enqueue_write(stream, buffer, offset, kn_staging_data(block), bytes, CL_FALSE);
@@ -137,6 +152,10 @@ static kn_status transfer(kn_stream *stream, const kn_transfer *t, const kn_buff
         kn_buffer_mark_use(from, stream);
     kn_buffer_mark_use(to, stream);
     cl_int error = kn_transfer_enqueue(stream, kind, t, kn_watch_event(&event));
+    if (kn_cl_is_out_of_memory(error)) { /* as for a launch */
+        kn_pool_empty_cache(stream->device);
+        error = kn_transfer_enqueue(stream, kind, t, kn_watch_event(&event));
+    }
     KN_TRY(fail(error, stream, from ? "copying" : "filling", t->bytes));
     kn_watch(stream, event, .kind = kind, .operation = from ? "copy" : "fill", .bytes = t->bytes);
     return kn_stream_count_launch(stream);

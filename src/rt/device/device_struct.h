@@ -44,5 +44,5 @@ struct kn_device {
 
     atomic_bool is_lost;   /* rt/device/lost.h; for good */
     atomic_bool is_losing; /* lost_when is being written */
-    char lost_when[192];   /* "running kernel `x` failed with CL_OUT_OF_RESOURCES, -5" */
+    char lost_when[256];   /* "running kernel `x` failed with CL_OUT_OF_RESOURCES, -5" */
 };

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/memory.h"
+#include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/stream/open.h"
@@ -217,7 +218,7 @@ kn_status kn_stream_query(kn_stream *stream, bool *done)
 kn_status kn_event_await(kn_event *event)
 {
     KN_TRY(kn_device_check_lost(event->device));
-    cl_int error = event->handle ? KN_CL(KN_CL_WAIT, clWaitForEvents(1, &event->handle)) : CL_SUCCESS;
+    cl_int error = event->handle ? KN_CL(KN_CL_WAIT, kn_await_event(event->handle)) : CL_SUCCESS;
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, event->device, "waiting for an event");
 }
 

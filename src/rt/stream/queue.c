@@ -1,6 +1,7 @@
 /* rt/stream/queue.c - see rt/stream/queue.h. */
 #include "rt/stream/queue.h"
 
+#include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/stream/capturing.h"
@@ -144,7 +145,7 @@ kn_status kn_stream_count_launch(kn_stream *stream)
     kn_unlock(&stream->lock);
     if (oldest) {
         if (error == CL_SUCCESS)
-            error = KN_CL(KN_CL_WAIT, clWaitForEvents(1, &oldest));
+            error = KN_CL(KN_CL_WAIT, kn_await_event(oldest));
         clReleaseEvent(oldest);
     }
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "waiting for a full queue");
@@ -157,7 +158,7 @@ cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue)
     if (kn_device_is_lost(stream->device))
         return CL_DEVICE_NOT_AVAILABLE;
     atomic_store(&stream->busy, false);
-    return KN_CL(KN_CL_WAIT, clFinish(queue));
+    return KN_CL(KN_CL_WAIT, kn_await_queue(queue));
 }
 
 cl_int kn_stream_finish(kn_stream *stream) { return kn_stream_finish_queue(stream, kn_stream_turn(stream).queue); }

@@ -3,6 +3,7 @@
 #include "rt/trace/watch.h"
 
 #include "base/memory.h"
+#include "rt/device/await.h"
 #include "rt/stream/stream_struct.h"
 #include "rt/stream/timing.h"
 #include "rt/trace/profile.h"
@@ -78,7 +79,7 @@ static void read_event(reading *r, bool wait)
     cl_int status = CL_QUEUED;
     cl_event event = r->of.event;
     if (wait && !kn_device_is_lost(r->device)) /* its events may never complete */
-        clWaitForEvents(1, &event);
+        kn_await_event(event);
     cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
     r->is_done = wait || error != CL_SUCCESS || status <= CL_COMPLETE; /* negative: it failed */
     if (!r->is_done)

@@ -42,7 +42,8 @@ static cl_int CL_API_CALL build(cl_program program, cl_uint count, const cl_devi
         return below->clBuildProgram(program, count, devices, options, notify, user);
     if (options && strstr(options, "-cl-fp32-correctly-rounded-divide-sqrt"))
         return odd_refuse(CL_INVALID_BUILD_OPTIONS, "correctly rounded division");
-    snprintf(all, sizeof all, "%s -cl-denorms-are-zero", options ? options : "");
+    /* PoCL's cache tells programs apart by their options. */
+    snprintf(all, sizeof all, "%s -cl-denorms-are-zero -DODD_INEXACT", options ? options : "");
     return below->clBuildProgram(program, count, devices, all, notify, user);
 }
 
@@ -85,6 +86,11 @@ static cl_int CL_API_CALL get_program_info(cl_program program, cl_program_info w
 
 void odd_install_programs(void)
 {
+    const char *preloaded = getenv("LD_PRELOAD");
+    if (odd[ODD_INEXACT].is_on && !(preloaded && strstr(preloaded, "inexact_kernels"))) {
+        fprintf(stderr, "odd_driver: `inexact` needs LD_PRELOAD=libinexact_kernels.so\n");
+        abort();
+    }
     ours.clCreateProgramWithSource = create_program;
     ours.clBuildProgram = build;
     ours.clGetProgramBuildInfo = get_build_info;
