@@ -13,6 +13,9 @@ def over_dims(d):
     if d.name in ("amax", "amin"):  # PyTorch's gradient is NaN (0 / 0) there; that of its max goes to the NaN, as Koine's
         x = without_gradient_of_nan(x)
     dims, keepdim = d.dims(x), d.chance(0.5)
+    if d.name == "logsumexp":  # of a row of minus infinities PyTorch's gradient is NaN, their difference; Koine's is 0
+        result = torch.logsumexp(x.view().double(), dims or tuple(range(x.ndim)))
+        x.wants_grad = x.wants_grad and not (result == -torch.inf).any()
     functions = {"logsumexp": lambda t: torch.logsumexp(t, dims or tuple(range(t.ndim)), keepdim)}
     function = getattr(torch, d.name)
     return Case([x], {"dims": dims, "keepdim": keepdim},

@@ -175,10 +175,7 @@ TENSOR_TEST(eigh_has_a_symmetric_gradient)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(recording_changes_no_gradient),
-        TEST(at_certain_numbers),
-        TEST(sinc_near_0_in_float32),
-        TEST(atan2_at_0),
+        TEST(recording_changes_no_gradient), TEST(at_certain_numbers), TEST(sinc_near_0_in_float32), TEST(atan2_at_0),
         TEST(eigh_has_a_symmetric_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
