@@ -52,7 +52,10 @@ static void rest(double time)
     nanosleep(&span, NULL);
 }
 
-static int table_bytes(void) { return monitor.size * (int)sizeof(entry); }
+/* An entry per rank, and one whose counter is above 0 in the last table that a rank sends. */
+static size_t table_entries(void) { return (size_t)monitor.size + 1; }
+static int table_bytes(void) { return (int)(table_entries() * sizeof(entry)); }
+static bool is_last(const entry *table) { return table[monitor.size].beats > 0; }
 
 /* --- the thread --------------------------------------------------------------------------------------------------- */
 
@@ -71,9 +74,13 @@ static void merge(const entry *news)
 static void receive_tables(void)
 {
     for (int i = 0; i < monitor.neighbours; i++) {
-        int there = 1;
+        int there = monitor.receives[i] != MPI_REQUEST_NULL;
         while (there && MPI_Test(&monitor.receives[i], &there, MPI_STATUS_IGNORE) == MPI_SUCCESS && there) {
             merge(monitor.received[i]);
+            if (is_last(monitor.received[i])) {
+                there = 0; /* the request stays null */
+                continue;
+            }
             const int from = (monitor.rank - (1 << i) + monitor.size) % monitor.size;
             MPI_Irecv(monitor.received[i], table_bytes(), MPI_BYTE, from, i, monitor.comm, &monitor.receives[i]);
         }
@@ -98,16 +105,28 @@ static void send_tables(void)
     }
 }
 
-static void withdraw_receives(void)
-{
-    for (int i = 0; i < monitor.neighbours; i++)
-        if (monitor.receives[i] != MPI_REQUEST_NULL) {
-            MPI_Cancel(&monitor.receives[i]);
-            MPI_Wait(&monitor.receives[i], MPI_STATUS_IGNORE);
-        }
-}
-
 static int lost_rank(void);
+
+/* Everyone sends a last table and takes everything up to the others' last: no message is left over. */
+static bool say_goodbye(void)
+{
+    monitor.table[monitor.size].beats = 1;
+    for (int i = 0; i < monitor.neighbours; i++) {
+        if (MPI_Wait(&monitor.sends[i], MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return false;
+        memcpy(monitor.sent[i], monitor.table, (size_t)table_bytes());
+        MPI_Isend(monitor.sent[i], table_bytes(), MPI_BYTE, (monitor.rank + (1 << i)) % monitor.size, i, monitor.comm,
+                  &monitor.sends[i]);
+    }
+    for (int i = 0; i < monitor.neighbours; i++) {
+        while (monitor.receives[i] != MPI_REQUEST_NULL) {
+            receive_tables();
+            rest(0.001);
+        }
+        MPI_Wait(&monitor.sends[i], MPI_STATUS_IGNORE);
+    }
+    return true;
+}
 
 /* Until all ranks have come to the end: meanwhile they need this one's tables. False: one is lost. */
 static bool end_together(void)
@@ -122,8 +141,7 @@ static bool end_together(void)
             return false;
         rest(0.02);
     }
-    withdraw_receives();
-    return true;
+    return say_goodbye();
 }
 
 static void *watch(void *argument)
@@ -148,7 +166,7 @@ static bool ended_in_order;
 
 static bool allocate(void)
 {
-    const size_t size = (size_t)monitor.size, tables = 1 + 2 * (size_t)monitor.neighbours;
+    const size_t size = table_entries(), tables = 1 + 2 * (size_t)monitor.neighbours;
     entry *entries = calloc(size * tables, sizeof *entries);
     monitor.heard = calloc(size, sizeof *monitor.heard);
     if (!entries || !monitor.heard) {

@@ -29,9 +29,10 @@ kn_status kn_mpi_check(int error, const char *what);
 kn_status kn_mpi_transport_on(MPI_Comm comm, double timeout, kn_transport **transport);
 void kn_mpi_transport_free(kn_transport *self);
 
-/* --- types and operations (operations.c); owned by this file, made at the first use ------------------------------- */
+/* --- types and operations (operations.c); made when MPI is first used, freed when it ends ------------------------- */
 
 kn_status kn_mpi_make_operations(void);
+void kn_mpi_free_operations(void);
 MPI_Datatype kn_mpi_type(kn_dtype dtype);
 MPI_Op kn_mpi_operation(kn_dtype dtype, kn_reduce_op op);
 

@@ -27,8 +27,10 @@ static void finalize(void)
 {
     int done;
     MPI_Finalized(&done);
-    if (!done && open_transports == 0 && kn_mpi_monitor_stop())
-        MPI_Finalize();
+    if (done || open_transports > 0 || !kn_mpi_monitor_stop())
+        return;
+    kn_mpi_free_operations();
+    MPI_Finalize();
 }
 
 /* Started by another MPI's launcher, every process would be alone without saying so. */

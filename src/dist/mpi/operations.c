@@ -71,6 +71,10 @@ static int make_type(int bytes, MPI_Datatype *type)
 
 kn_status kn_mpi_make_operations(void)
 {
+    static bool made;
+    if (made)
+        return KN_OK;
+    made = true;
     int error = make_type(2, &half_type);
     if (error == MPI_SUCCESS)
         error = make_type(2, &bfloat_type);
@@ -80,6 +84,16 @@ kn_status kn_mpi_make_operations(void)
         if (own_functions[op])
             error = MPI_Op_create(own_functions[op], 1, &own_operations[op]);
     return kn_mpi_check(error, "making operations");
+}
+
+void kn_mpi_free_operations(void)
+{
+    MPI_Type_free(&half_type);
+    MPI_Type_free(&bfloat_type);
+    MPI_Type_free(&bool_type);
+    for (int op = 0; op < NUM_OPS; op++)
+        if (own_functions[op])
+            MPI_Op_free(&own_operations[op]);
 }
 
 MPI_Op kn_mpi_operation(kn_dtype dtype, kn_reduce_op op)
