@@ -142,8 +142,8 @@ struct kn_op {
     void *detail;              /* per-op data for functions shared by several ops, or NULL */
 
     /* What the profiler counts, at least one read of each input and one write of each output: see autograd/work.h. */
-    kn_work (*work)(const kn_call *call);               /* NULL: one operation per output element; none for views */
-    kn_work (*backward_work)(const kn_grad_call *call); /* NULL: one per gradient element; none for views */
+    kn_span_work (*work)(const kn_call *call); /* NULL: one operation per output element; none for views */
+    kn_span_work (*backward_work)(const kn_grad_call *call); /* NULL: one per gradient element; none for views */
 };
 
 /* Is it a composition of other operators? Then `enter` gives the result, and shape, forward, backward and reference are

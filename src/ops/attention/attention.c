@@ -236,7 +236,7 @@ static void attention_arrange(const kn_call *call, kn_tensor *output)
 }
 
 /* Two products of the same size; five in backward. */
-static kn_work attention_work(const kn_call *call)
+static kn_span_work attention_work(const kn_call *call)
 {
     const kn_tensor *query = call->inputs[KN_QUERY], *value = call->inputs[KN_VALUE];
     const double keys = (double)value->shape[value->ndim - 2], width = (double)query->shape[query->ndim - 1],
@@ -244,7 +244,7 @@ static kn_work attention_work(const kn_call *call)
     return kn_work_of_products(call, value_width > 0 ? keys * (1 + width / value_width) : 0, 0);
 }
 
-static kn_work attention_backward_work(const kn_grad_call *grad)
+static kn_span_work attention_backward_work(const kn_grad_call *grad)
 {
     const kn_input_spec *query = &grad->input[KN_QUERY], *value = &grad->input[KN_VALUE];
     const double scores = (double)kn_shape_numel(query->ndim - 1, query->shape) * (double)value->shape[value->ndim - 2];
