@@ -11,6 +11,7 @@
 #include "common/koine.clh"
 #include "gemm/pack.clh"
 #include "common/exp.clh"
+#include "common/prefetch.clh"
 
 #define R V
 #define LOAD(p) load_lanes(p, lanes)
@@ -86,14 +87,6 @@ static inline void multiply(V *sums, const global T *a, long stride, const globa
 }
 
 /* Asks for what the cells of a block will read from memory, so that it arrives during the product. */
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_prefetch)
-#define PREFETCH(p) __builtin_prefetch(p)
-#endif
-#endif
-#ifndef PREFETCH
-#define PREFETCH(p) (void)(p)
-#endif
 static inline void fetch(const global T *x, long stride, long hidden, int rows, int parts)
 {
     for (int i = 0; i < rows; i++)
