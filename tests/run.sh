@@ -1,5 +1,6 @@
 #!/bin/sh
 # Builds Koine and runs its tests: sh tests/run.sh [--lint | --full] [CTEST ARGUMENT...]
+# Or those of the Python package: sh tests/run.sh --python [PYTEST ARGUMENT...]
 #
 # Missing Debian or Ubuntu packages are installed first (tools/setup.sh). ctest's closing lines come last, before them
 # the tests that were skipped and why; the exit status is ctest's. tests/README.md tells what --full adds.
@@ -8,8 +9,10 @@ set -eu
 usage() {
     cat <<'END'
 usage: sh tests/run.sh [--lint | --full] [CTEST ARGUMENT...]
+       sh tests/run.sh --python [PYTEST ARGUMENT...]
   --lint            also clang-tidy, as in continuous integration
   --full            also the tests labelled "long", and all on everything they know: hours
+  --python          the Python package instead, in a virtual environment in the build folder (numpy, cffi, pytest)
   -R NAME, -V, ...  go to ctest
 END
 }
@@ -18,6 +21,14 @@ full=no left_out='^(long|lint)$'
 case ${1-} in
 --lint) left_out='^long$'; shift ;;
 --full) full=yes; shift ;;
+--python)
+    shift
+    cd "$(dirname "$0")/.."
+    . tools/setup.sh
+    koine_packages
+    koine_build koine
+    exec sh tests/python/run.sh "$@"
+    ;;
 -h | --help) usage; exit 0 ;;
 esac
 

@@ -4,80 +4,94 @@
  * result: dV = P^T G, dS = P (G V^T - D), dQ = scale dS K, dK = scale dS^T Q. Dropout multiplies P in dV, and G V^T.
  *
  * A unit is a head of the keys and `chunk` of its keys: it sums dK and dV over all queries of all heads that use them,
- * in blocks of COLUMNS queries and KEYS keys. dQ is the sum over the chunks, each of which writes its part.
+ * in blocks of queries and keys. dQ is the sum over the chunks, each of which writes its part.
  *
  * Compiled in: T, VW, NV, MR. Local size 1, no local memory, no barrier. */
 #include "attention/tiles.clh"
 
-#define KEYS 64
-#define COLUMNS (2 * NR)
+#define MOST_COLUMNS (3 * NR)
 
-/* A work-item's memory. Matrices of a block of queries: transposed, [width][COLUMNS], and as rows, [COLUMNS][width
- * rounded up to NR]; of keys: sums [chunk][width rounded up]; scores [KEYS][COLUMNS]. */
+/* A work-item's memory. Matrices of a block of queries, transposed: [width][columns]; scores [keys][columns]; of a
+ * chunk of keys [chunk][width rounded up to VW]. The rows of a block of queries, if they must be rounded up. */
 typedef struct memory {
-    global T *query_turned, *gradient_turned, *query_rows, *gradient_rows, *query_sums;
+    global T *query_turned, *gradient_turned, *query_sums, *query_rows, *gradient_rows;
     global T *scores, *slopes, *panel, *key_sums, *value_sums;
 } memory;
 
-static inline long up(long n, long unit) { return (n + unit - 1) / unit * unit; }
-
 static inline memory divide(global T *at, kn_attention_shape p, kn_attention_cut cut)
 {
-    const long e = p.width, f = p.value_width;
+    const int e = (int)p.width, f = (int)p.value_width, columns = cut.columns;
     memory m;
-    m.query_turned = at, at += e * COLUMNS;
-    m.gradient_turned = at, at += f * COLUMNS;
-    m.query_rows = at, at += COLUMNS * up(e, NR);
-    m.gradient_rows = at, at += COLUMNS * up(f, NR);
-    m.query_sums = at, at += up(e, MR) * COLUMNS;
-    m.scores = at, at += KEYS * COLUMNS;
-    m.slopes = at, at += KEYS * COLUMNS;
-    m.panel = at, at += p.has_mask ? KEYS * COLUMNS : 0;
-    m.key_sums = at, at += up(cut.chunk, MR) * up(e, NR);
+    m.query_turned = at, at += e * columns;
+    m.gradient_turned = at, at += f * columns;
+    m.query_sums = at, at += e * columns;
+    m.query_rows = at, at += e % VW ? columns * up(e, VW) : 0;
+    m.gradient_rows = at, at += f % VW ? columns * up(f, VW) : 0;
+    m.scores = at, at += cut.keys * columns;
+    m.slopes = at, at += cut.keys * columns;
+    m.panel = at, at += p.has_mask ? cut.keys * columns : 0;
+    m.key_sums = at, at += cut.chunk * up(e, VW);
     m.value_sums = at;
     return m;
 }
 
-static inline void copy_padded(global T *restrict to, const global T *restrict x, long x_row, long width, int count,
-                               T factor)
+/* Rows of whole vectors: those of x, or copies of them with zeros at the ends. */
+typedef struct whole_rows {
+    const global T *first;
+    long row;
+} whole_rows;
+
+static inline whole_rows take_rows(global T *restrict room, const global T *restrict x, long x_row, int width,
+                                   int count)
 {
-    const long padded = up(width, NR);
-    for (int j = 0; j < count; j++) {
+    const int padded = up(width, VW);
+    if (width == padded)
+        return (whole_rows){x, x_row};
+    for (int j = 0; j < count; j++)
+        for (int i = 0; i < padded; i++)
+            room[j * padded + i] = i < width ? x[j * x_row + i] : (T)0;
+    return (whole_rows){room, padded};
+}
+
+/* sums[j] = the product of rows j of a and b, of `count`; up(count, VW) of them. */
+static inline void products_of_rows(T *sums, const global T *restrict a, long a_row, const global T *restrict b,
+                                    long b_row, long width, int count)
+{
+    for (int j = 0; j < count; j += VW) {
+        V part[VW];
         long i = 0;
+#pragma unroll
+        for (int r = 0; r < VW; r++)
+            part[r] = (V)0;
         for (; i + VW <= width; i += VW)
-            VPUT(VGET(0, x + j * x_row + i) * factor, 0, to + j * padded + i);
-        for (; i < padded; i++)
-            to[j * padded + i] = i < width ? x[j * x_row + i] * factor : (T)0;
+#pragma unroll
+            for (int r = 0; r < VW; r++) {
+                const int row = min(j + r, count - 1);
+                part[r] = fma(VGET(0, a + row * a_row + i), VGET(0, b + row * b_row + i), part[r]);
+            }
+        zip_transpose(part);
+#pragma unroll
+        for (int r = 1; r < VW; r++)
+            part[0] += part[r];
+        VSTORE(part[0], 0, sums + j);
+        for (; i < width; i++)
+            for (int r = j; r < min(j + VW, count); r++)
+                sums[r] = fma(a[r * a_row + i], b[r * b_row + i], sums[r]);
     }
 }
 
-static inline T product_of_rows(const global T *restrict a, const global T *restrict b, long n)
-{
-    T lanes[VW], sum = 0;
-    V part = 0;
-    long i = 0;
-    for (; i + VW <= n; i += VW)
-        part = fma(VGET(0, a + i), VGET(0, b + i), part);
-    VSTORE(part, 0, lanes);
-    for (int lane = 0; lane < VW; lane++)
-        sum += lanes[lane];
-    for (; i < n; i++)
-        sum = fma(a[i], b[i], sum);
-    return sum;
-}
-
 /* Scores become probabilities, those of the products with the gradient become the scores' gradients. */
-static inline void differentiate(memory m, int keys, const T *lse, const T *delta, dropout d, long block,
-                                 long blocks_of_keys)
+static inline void differentiate(memory m, int row, int keys, int count, const T *lse, const T *delta, dropout d,
+                                 long block, long blocks_of_keys)
 {
-    for (int j = 0; j < COLUMNS; j += VW) {
+    for (int j = 0; j < count; j += VW) {
         const V from = VLOAD(0, lse + j), less = VLOAD(0, delta + j);
         for (int i = 0; i < keys; i += 4) {
             V factors[4];
             if (d.below)
                 draw_factors(factors, d, block + i / 4 * blocks_of_keys + j);
             for (int r = i; r < min(i + 4, keys); r++) {
-                global T *score = m.scores + r * COLUMNS + j, *slope = m.slopes + r * COLUMNS + j;
+                global T *score = m.scores + r * row + j, *slope = m.slopes + r * row + j;
                 const V p = exp_of(VGET(0, score) - from), s = VGET(0, slope);
                 if (d.below)
                     VPUT(p * factors[r - i], 0, score);
@@ -89,59 +103,68 @@ static inline void differentiate(memory m, int keys, const T *lse, const T *delt
     }
 }
 
-/* One head of the query with some of its keys: `first` and `after` are theirs. The pointers are those of the head. */
-static inline void backward_head(global T *restrict query_gradient, memory m, const global T *restrict query,
-                                 const global T *restrict key, const global T *restrict value,
-                                 const global T *restrict mask, const global T *restrict gradient,
-                                 const global T *restrict result, const global T *restrict lse, kn_attention_shape p,
-                                 T scale, dropout d, long head, long first, long after)
+/* What backward reads and writes of one head of the query; the pointers are those of the head. */
+typedef struct one_head {
+    const global T *query, *key, *value, *mask, *gradient, *result, *lse;
+    global T *query_gradient;
+    long number; /* among those of all heads */
+} one_head;
+
+/* One head of the query with some of its keys: `first` and `after` are theirs. */
+static inline void backward_head(one_head h, memory m, kn_attention_shape p, kn_attention_cut cut, T scale, dropout d,
+                                 long first, long after)
 {
-    const long padded = up(p.width, NR), value_padded = up(p.value_width, NR);
-    for (long q = 0; q < p.queries; q += COLUMNS) {
-        const int count = (int)min((long)COLUMNS, p.queries - q);
-        const long seen = p.causal ? min(after, up(q + count, MR)) : after; /* whole tiles: rows are added to */
-        T of_query[COLUMNS], delta[COLUMNS], factor[COLUMNS];
-        for (int j = 0; j < COLUMNS; j++) {
-            const long row = q + min(j, count - 1);
-            of_query[j] = j < count ? lse[row] : (T)INFINITY;
+    const int width = (int)p.width, value_width = (int)p.value_width, row = cut.columns;
+    const int padded = up(width, VW), value_padded = up(value_width, VW);
+    for (long q = 0; q < p.queries; q += row) {
+        const int count = (int)min((long)row, p.queries - q), columns = up(count, VW);
+        const long seen = p.causal ? min(after, q + count) : after;
+        const global T *query = h.query + q * p.query.row, *gradient = h.gradient + q * p.gradient.row;
+        T of_query[MOST_COLUMNS], delta[MOST_COLUMNS], factor[MOST_COLUMNS];
+        for (int j = 0; j < columns; j++) {
+            of_query[j] = j < count ? h.lse[q + j] : (T)INFINITY;
             factor[j] = first < seen ? scale : (T)0;
-            delta[j] = product_of_rows(gradient + row * p.gradient.row, result + row * p.value_width, p.value_width);
         }
-        turn(m.query_turned, query + q * p.query.row, p.query.row, p.width, count, COLUMNS, scale);
-        turn(m.gradient_turned, gradient + q * p.gradient.row, p.gradient.row, p.value_width, count, COLUMNS, (T)1);
-        copy_padded(m.query_rows, query + q * p.query.row, p.query.row, p.width, count, scale);
-        copy_padded(m.gradient_rows, gradient + q * p.gradient.row, p.gradient.row, p.value_width, count, (T)1);
-        for (long i = 0; i < p.width * COLUMNS / VW && first >= seen; i++)
+        products_of_rows(delta, gradient, p.gradient.row, h.result + q * p.result.row, p.result.row, value_width,
+                         count);
+        turn(m.query_turned, row, query, p.query.row, width, count, scale);
+        turn(m.gradient_turned, row, gradient, p.gradient.row, value_width, count, (T)1);
+        const whole_rows query_rows = take_rows(m.query_rows, query, p.query.row, width, count),
+                         gradient_rows = take_rows(m.gradient_rows, gradient, p.gradient.row, value_width, count);
+        for (int i = 0; i < width * row / VW && first >= seen; i++)
             VPUT((V)0, i, m.query_sums);
-        for (long from = first; from < seen; from += KEYS) {
-            const int keys = (int)min((long)KEYS, seen - from);
-            const global T *k = key + from * p.key.row, *v = value + from * p.value.row;
-            multiply(m.scores, COLUMNS, k, p.key.row, 1, m.query_turned, COLUMNS, keys, COLUMNS, p.width, false);
-            multiply(m.slopes, COLUMNS, v, p.value.row, 1, m.gradient_turned, COLUMNS, keys, COLUMNS, p.value_width,
-                     false);
+        for (long from = first; from < seen; from += cut.keys) {
+            const int keys = (int)min((long)cut.keys, seen - from);
+            const global T *k = h.key + from * p.key.row, *v = h.value + from * p.value.row;
+            multiply(m.scores, row, k, p.key.row, 1, m.query_turned, row, keys, columns, width, false);
+            multiply(m.slopes, row, v, p.value.row, 1, m.gradient_turned, row, keys, columns, value_width, false);
             if (p.has_mask)
-                add_mask(m.scores, m.panel, mask + q * p.mask.row + from * p.mask.column, p.mask, keys, count, COLUMNS);
+                add_mask(m.scores, row, m.panel, h.mask + q * p.mask.row + from * p.mask.column, p.mask, keys, count);
             if (p.causal && from + keys > q + 1)
-                hide_future(m.scores, keys, COLUMNS, from - q);
-            differentiate(m, keys, of_query, delta, d, (head * ((p.keys + 3) / 4) + from / 4) * p.queries + q,
-                          p.queries);
-            multiply(m.value_sums + (from - first) * value_padded, value_padded, m.scores, COLUMNS, 1, m.gradient_rows,
-                     value_padded, keys, (int)value_padded, count, true);
-            multiply(m.key_sums + (from - first) * padded, padded, m.slopes, COLUMNS, 1, m.query_rows, padded, keys,
-                     (int)padded, count, true);
-            multiply(m.query_sums, COLUMNS, k, 1, p.key.row, m.slopes, COLUMNS, (int)p.width, COLUMNS, keys,
-                     from > first);
+                hide_future(m.scores, row, keys, count, from - q);
+            differentiate(m, row, keys, count, of_query, delta, d,
+                          (h.number * ((p.keys + 3) / 4) + from / 4) * p.queries + q, p.queries);
+            multiply(m.value_sums + (from - first) * value_padded, value_padded, m.scores, row, 1,
+                     gradient_rows.first, gradient_rows.row, keys, value_padded, count, true);
+            multiply(m.key_sums + (from - first) * padded, padded, m.slopes, row, 1, query_rows.first, query_rows.row,
+                     keys, padded, count, true);
+            multiply(m.query_sums, row, k, 1, p.key.row, m.slopes, row, width, columns, keys, from > first);
         }
-        turn_back(query_gradient + q * p.width, p.width, m.query_sums, COLUMNS, p.width, count, factor);
+        turn_back(h.query_gradient + q * p.to_query.row, p.to_query.row, m.query_sums, row, width, count, factor);
     }
 }
 
-static inline void put_rows(global T *restrict to, const global T *restrict sums, long rows, long width)
+static inline void put_rows(global T *restrict to, long to_row, const global T *restrict sums, long rows, int width,
+                            T factor)
 {
-    const long padded = up(width, NR);
-    for (long i = 0; i < rows; i++)
-        for (long j = 0; j < width; j++)
-            to[i * width + j] = sums[i * padded + j];
+    const int padded = up(width, VW);
+    for (long i = 0; i < rows; i++) {
+        int j = 0;
+        for (; j + VW <= width; j += VW)
+            VPUT(VGET(0, sums + i * padded + j) * factor, 0, to + i * to_row + j);
+        for (; j < width; j++)
+            to[i * to_row + j] = sums[i * padded + j] * factor;
+    }
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
@@ -166,20 +189,27 @@ attention_backward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_IN(gr
     for (long unit = item * cut.units_per_item; unit < min(cut.units, (item + 1) * cut.units_per_item); unit++) {
         const long number = unit / cut.chunks, chunk = unit % cut.chunks, outer = number / key_heads,
                    key_head = number % key_heads, first = chunk * cut.chunk, after = min(p.keys, first + cut.chunk);
-        for (long i = 0; i < up(cut.chunk, MR) * (up(p.width, NR) + up(p.value_width, NR)) / VW; i++)
+        const int width = (int)p.width, value_width = (int)p.value_width;
+        for (long i = 0; i < cut.chunk * (up(width, VW) + up(value_width, VW)) / VW; i++)
             VPUT((V)0, i, m.key_sums); /* and those of the values, behind them */
         for (long g = 0; g < p.group; g++) {
-            const long head = key_head * p.group + g, row = (outer * p.heads + head) * p.queries;
-            backward_head(query_gradient + (chunk * p.outer * p.heads * p.queries + row) * p.width, m,
-                          query + outer * p.query.outer + head * p.query.head,
-                          key + outer * p.key.outer + key_head * p.key.head,
-                          value + outer * p.value.outer + key_head * p.value.head,
-                          mask + outer * p.mask.outer + head * p.mask.head,
-                          gradient + outer * p.gradient.outer + head * p.gradient.head, result + row * p.value_width,
-                          lse + row, p, scale, d, outer * p.heads + head, first, after);
+            const long head = key_head * p.group + g, all = outer * p.heads + head;
+            const one_head h = {
+                query + outer * p.query.outer + head * p.query.head,
+                key + outer * p.key.outer + key_head * p.key.head,
+                value + outer * p.value.outer + key_head * p.value.head,
+                mask + outer * p.mask.outer + head * p.mask.head,
+                gradient + outer * p.gradient.outer + head * p.gradient.head,
+                result + outer * p.result.outer + head * p.result.head,
+                lse + all * p.queries,
+                query_gradient + chunk * cut.part + outer * p.to_query.outer + head * p.to_query.head,
+                all,
+            };
+            backward_head(h, m, p, cut, scale, d, first, after);
         }
-        put_rows(key_gradient + (number * p.keys + first) * p.width, m.key_sums, after - first, p.width);
-        put_rows(value_gradient + (number * p.keys + first) * p.value_width, m.value_sums, after - first,
-                 p.value_width);
+        put_rows(key_gradient + outer * p.to_key.outer + key_head * p.to_key.head + first * p.to_key.row, p.to_key.row,
+                 m.key_sums, after - first, width, scale);
+        put_rows(value_gradient + outer * p.to_value.outer + key_head * p.to_value.head + first * p.to_value.row,
+                 p.to_value.row, m.value_sums, after - first, value_width, (T)1);
     }
 }

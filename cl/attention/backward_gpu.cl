@@ -26,14 +26,16 @@ static inline T differentiate(T *score, T product, T factor, T lse, T delta)
     return probability * (product * factor - delta);
 }
 
-static inline void put_rows(global S *to, T sums[PER][PARTS], T factor, int count, long width)
+static inline void put_rows(global S *to, kn_attention_strides strides, long outer, long head, long first,
+                            T sums[PER][PARTS], T factor, int count, long width)
 {
 #pragma unroll
     for (int i = 0; i < PER; i++)
 #pragma unroll
         for (int c = 0; c < PARTS; c++)
             if (ROW(i) < count && X + SIDE * c < width)
-                PUT(factor * sums[i][c], to, ROW(i) * width + X + SIDE * c);
+                PUT(factor * sums[i][c], to,
+                    outer * strides.outer + head * strides.head + (first + ROW(i)) * strides.row + X + SIDE * c);
 }
 
 /* delta[i] = the sum over the row of the gradient times the result: one work-item for each query of all heads. */
@@ -46,10 +48,12 @@ kernel void attention_delta(KN_IN(gradient), KN_IN(result), KN_OUT(delta), kn_at
     {
         const long number = i / p.queries, outer = number / p.heads, head = number % p.heads;
         const global S *g = gradient + outer * p.gradient.outer + head * p.gradient.head;
+        const global T *r = result + outer * p.result.outer + head * p.result.head;
         g += i % p.queries * p.gradient.row;
+        r += i % p.queries * p.result.row;
         T sum = 0;
         for (long e = 0; e < p.value_width; e++)
-            sum = fma(GET(g, e), result[i * p.value_width + e], sum);
+            sum = fma(GET(g, e), r[e], sum);
         delta[i] = sum;
     }
 }
@@ -92,7 +96,7 @@ attention_backward_query(OPERANDS, KN_OUT(query_gradient), kn_attention_shape p,
         add_weighted(sums, scores, pool, keys, p.width);
         from += BLOCK;
     } while (from < seen);
-    put_rows(query_gradient + (number * p.queries + first) * p.width, sums, scale, queries.count, p.width);
+    put_rows(query_gradient, p.to_query, outer, head, first, sums, scale, queries.count, p.width);
 }
 
 /* A group makes a block of keys of one of their heads. */
@@ -144,6 +148,6 @@ attention_backward_key(OPERANDS, KN_OUT(key_gradient), KN_OUT(value_gradient), k
             from = start;
         }
     } while (head < (key_head + 1) * p.group);
-    put_rows(key_gradient + (number * p.keys + first) * p.width, of_keys, scale, keys.count, p.width);
-    put_rows(value_gradient + (number * p.keys + first) * p.value_width, of_values, (T)1, keys.count, p.value_width);
+    put_rows(key_gradient, p.to_key, outer, key_head, first, of_keys, scale, keys.count, p.width);
+    put_rows(value_gradient, p.to_value, outer, key_head, first, of_values, (T)1, keys.count, p.value_width);
 }

@@ -10,19 +10,21 @@
 
 #define KEYS 128
 
-/* The scores of some keys become probabilities relative to the new maximum: returns their sums' correction. */
-static inline void weigh(global T *restrict scores, int keys, V highest[NV], V sum[NV], V correction[NV], dropout d,
-                         long block, long blocks_of_keys)
+/* The scores of some keys become probabilities relative to the new maximum: returns their sums' correction. The first
+ * `vectors` vectors only. */
+static inline void weigh(global T *restrict scores, int keys, int vectors, V highest[NV], V sum[NV], V correction[NV],
+                         dropout d, long block, long blocks_of_keys)
 {
 #pragma unroll
     for (int v = 0; v < NV; v++) {
-        V most = highest[v];
+        if (v >= vectors)
+            break;
+        V most = highest[v], total = (V)0;
         for (int i = 0; i < keys; i++) {
             const V s = VGET(v, scores + i * NR);
             most = s > most ? s : most;
         }
         const V from = most == (V)-INFINITY ? (V)0 : most; /* nothing visible so far */
-        V total = 0;
         for (int i = 0; i < keys; i++) {
             const V p = exp_of(VGET(v, scores + i * NR) - from);
             total += p;
@@ -40,11 +42,11 @@ static inline void weigh(global T *restrict scores, int keys, V highest[NV], V s
     }
 }
 
-static inline void shrink(global T *restrict sums, long rows, const V correction[NV])
+static inline void shrink(global T *restrict sums, long rows, int vectors, const V correction[NV])
 {
-    for (long i = 0; i < rows; i++)
 #pragma unroll
-        for (int v = 0; v < NV; v++)
+    for (int v = 0; v < NV; v++)
+        for (long i = 0; i < rows && v < vectors; i++)
             VPUT(VGET(v, sums + i * NR) * correction[v], v, sums + i * NR);
 }
 
@@ -56,11 +58,11 @@ static inline void finish(global T *restrict result, global T *restrict lse, con
 #pragma unroll
     for (int v = 0; v < NV; v++) {
         VSTORE(sum[v] == (V)0 ? (V)0 : (V)1 / sum[v], v, inverse);
-        VSTORE(sum[v] == (V)0 ? (V)INFINITY : highest[v], v, logarithm);
+        VSTORE(sum[v] == (V)0 ? (V)INFINITY : highest[v] + log(sum[v]), v, logarithm);
     }
-    turn_back(result, p.value_width, sums, NR, p.value_width, count, inverse);
+    turn_back(result, p.result.row, sums, NR, p.value_width, count, inverse);
     for (int j = 0; j < count; j++)
-        lse[j] = logarithm[j] - log(inverse[j] == (T)0 ? (T)1 : inverse[j]);
+        lse[j] = logarithm[j];
 }
 
 /* One unit: `first` is its first query; the pointers are those of its head. */
@@ -69,7 +71,7 @@ static inline void attend(global T *restrict result, global T *restrict lse, glo
                           const global T *restrict mask, kn_attention_shape p, T scale, dropout d, long head,
                           long first)
 {
-    const int count = (int)min((long)NR, p.queries - first);
+    const int count = (int)min((long)NR, p.queries - first), columns = up(count, VW);
     const long seen = p.causal ? min(p.keys, first + count) : p.keys;
     global T *turned = scratch, *scores = turned + p.width * NR, *panel = scores + KEYS * NR,
              *sums = panel + (p.has_mask ? KEYS * NR : 0);
@@ -79,21 +81,21 @@ static inline void attend(global T *restrict result, global T *restrict lse, glo
         highest[v] = (V)-INFINITY;
         sum[v] = (V)0;
     }
-    turn(turned, query + first * p.query.row, p.query.row, p.width, count, NR, scale);
+    turn(turned, NR, query + first * p.query.row, p.query.row, p.width, count, scale);
     for (long i = 0; seen == 0 && i < p.value_width * NV; i++)
         VPUT((V)0, i, sums);
     for (long from = 0; from < seen; from += KEYS) {
         const int keys = (int)min((long)KEYS, seen - from);
-        multiply(scores, NR, key + from * p.key.row, p.key.row, 1, turned, NR, keys, NR, p.width, false);
+        multiply(scores, NR, key + from * p.key.row, p.key.row, 1, turned, NR, keys, columns, p.width, false);
         if (p.has_mask)
-            add_mask(scores, panel, mask + first * p.mask.row + from * p.mask.column, p.mask, keys, count, NR);
+            add_mask(scores, NR, panel, mask + first * p.mask.row + from * p.mask.column, p.mask, keys, count);
         if (p.causal && from + keys > first + 1)
-            hide_future(scores, keys, NR, from - first);
-        weigh(scores, keys, highest, sum, correction, d,
+            hide_future(scores, NR, keys, count, from - first);
+        weigh(scores, keys, columns / VW, highest, sum, correction, d,
               (head * ((p.keys + 3) / 4) + from / 4) * p.queries + first, p.queries);
         if (from > 0)
-            shrink(sums, p.value_width, correction);
-        multiply(sums, NR, value + from * p.value.row, 1, p.value.row, scores, NR, (int)p.value_width, NR, keys,
+            shrink(sums, p.value_width, columns / VW, correction);
+        multiply(sums, NR, value + from * p.value.row, 1, p.value.row, scores, NR, (int)p.value_width, columns, keys,
                  from > 0);
     }
     finish(result, lse, sums, p, count, highest, sum);
@@ -114,8 +116,9 @@ attention_forward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_OUT(re
     const long item = get_global_id(0), panels = (p.queries + NR - 1) / NR;
     for (long unit = item * cut.units_per_item; unit < min(cut.units, (item + 1) * cut.units_per_item); unit++) {
         const long number = unit / panels, first = unit % panels * NR, outer = number / p.heads,
-                   head = number % p.heads, row = number * p.queries + first;
-        attend(result + row * p.value_width, lse + row, scratch + item * cut.scratch,
+                   head = number % p.heads;
+        attend(result + outer * p.result.outer + head * p.result.head + first * p.result.row,
+               lse + number * p.queries + first, scratch + item * cut.scratch,
                query + outer * p.query.outer + head * p.query.head,
                key + outer * p.key.outer + head / p.group * p.key.head,
                value + outer * p.value.outer + head / p.group * p.value.head,

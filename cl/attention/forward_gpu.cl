@@ -71,7 +71,7 @@ attention_forward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_OUT(re
     local T *pool = memory, *scores = pool + POOL, *parts = scores + BLOCK * STRIDE;
     const dropout d = {seed, offset, p.drop_below, kept};
     const long blocks = (p.queries + BLOCK - 1) / BLOCK, number = get_group_id(0) / blocks, outer = number / p.heads,
-               head = number % p.heads, first = get_group_id(0) % blocks * BLOCK, row = number * p.queries + first;
+               head = number % p.heads, first = get_group_id(0) % blocks * BLOCK;
     const rows queries = rows_of(query, p.query, outer, head, first, p.queries);
     const long seen = p.causal ? min(p.keys, first + queries.count) : p.keys;
     T highest[PER], total[PER], sums[PER][PARTS];
@@ -82,6 +82,8 @@ attention_forward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_OUT(re
         total[i] = 0;
     }
     mask += outer * p.mask.outer + head * p.mask.head;
+    result += outer * p.result.outer + head * p.result.head + first * p.result.row;
+    lse += number * p.queries + first;
     long from = 0;
     do {
         T s[PER][PER];
@@ -108,10 +110,10 @@ attention_forward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_OUT(re
     for (int i = 0; i < PER; i++) {
         const T inverse = total[i] == (T)0 ? (T)0 : 1 / total[i];
         if (X == 0 && ROW(i) < queries.count)
-            lse[row + ROW(i)] = total[i] == (T)0 ? (T)INFINITY : highest[i] + log(total[i]);
+            lse[ROW(i)] = total[i] == (T)0 ? (T)INFINITY : highest[i] + log(total[i]);
 #pragma unroll
         for (int c = 0; c < PARTS; c++)
             if (ROW(i) < queries.count && X + SIDE * c < p.value_width)
-                result[(row + ROW(i)) * p.value_width + X + SIDE * c] = inverse * sums[i][c];
+                result[ROW(i) * p.result.row + X + SIDE * c] = inverse * sums[i][c];
     }
 }

@@ -9,8 +9,8 @@
 KN_BEGIN_DECLS
 
 /* Free and total memory of the device. The total is that of the driver, or KOINE_MEMORY_LIMIT (bytes) if that is set.
- * Free is the total minus what this process has reserved, or the driver's figure if it has one (AMD's do) and it is
- * less: core OpenCL does not report what other processes use. */
+ * Free is the total minus what this process has reserved, or what NVML, sysfs (amdgpu) or an OpenCL extension of AMD's
+ * says is free, if that is less: core OpenCL does not report what other processes use. */
 KN_API kn_status kn_mem_get_info(kn_device *device, uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* These return 0, with an error, for NULL. */

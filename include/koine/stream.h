@@ -48,7 +48,8 @@ typedef struct kn_stream_guard {
 KN_API kn_stream_guard kn_stream_use(kn_stream *stream);
 KN_API void kn_stream_leave(kn_stream_guard *guard);
 
-/* Waits for the stream's work, then reports any error detected by kernels. */
+/* Waits for the stream's work, then reports any error detected by kernels. KOINE_WAIT=sleep in the environment makes
+ * all waits leave the processor to others, on drivers that keep it busy (docs/platforms.md). */
 KN_API kn_status kn_stream_synchronize(kn_stream *stream);
 
 /* Is all work enqueued so far done? Does not wait (takes at most a tenth of a millisecond). */
@@ -73,8 +74,11 @@ KN_API kn_status kn_stream_add_callback(kn_stream *stream, kn_stream_callback fu
  *     kn_event_elapsed_time(start, end, &milliseconds);
  */
 
-KN_API kn_event *kn_event_new(kn_device *device); /* the caller frees it; NULL with an error */
-KN_API void kn_event_free(kn_event *event);       /* NULL allowed; pending waits for it are not affected */
+/* The caller frees it; NULL with an error. While an event with times exists, the device's commands take longer on some
+ * drivers; those without (torch.cuda.Event's default) only order and tell what is done. */
+KN_API kn_event *kn_event_new(kn_device *device);
+KN_API kn_event *kn_event_new_without_timing(kn_device *device);
+KN_API void kn_event_free(kn_event *event); /* NULL allowed; pending waits for it are not affected */
 
 /* Marks the work enqueued on `stream` so far (NULL: the current stream of the event's device). An event may be recorded
  * again; later calls refer to the new mark. */
@@ -87,8 +91,9 @@ KN_API kn_status kn_event_synchronize(kn_event *event);
 /* Work enqueued on `stream` from now on starts after the marked work. KN_ERR_DEVICE for an event of another device. */
 KN_API kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event);
 
-/* Milliseconds on the device's clock from one event to the other. Both must be recorded, done (KN_ERR_STATE otherwise),
- * and of the same device. */
+/* Milliseconds on the device's clock from one event to the other. Both must have times, be recorded and done
+ * (KN_ERR_STATE otherwise), and of the same device. KN_ERR_DEVICE if its driver's times, which are tried first, make no
+ * sense. */
 KN_API kn_status kn_event_elapsed_time(kn_event *start, kn_event *end, double *milliseconds);
 
 /* --- finding needless waits ------------------------------------------------------------------- *

@@ -54,6 +54,12 @@ KN_API void kn_scope_end(int depth);
  * there is none. Returns `tensor`. For functions that build a result from temporaries. */
 KN_API kn_tensor *kn_scope_return(int depth, kn_tensor *tensor);
 
+/* For languages that count references themselves, in functions that the library calls (a module's forward, a hook):
+ * until the matching resume, which takes what suspend returned, results belong to the caller although scopes are open.
+ * Pairs nest, on one thread. */
+KN_API int kn_scope_suspend(void);
+KN_API void kn_scope_resume(int suspended);
+
 /* A scope to the end of the enclosing block (a guard: koine/common.h). A tensor that a function returns from inside
  * must be retained first. */
 #define KN_SCOPE KN_GUARD(int, kn_scope_, kn_scope_begin(), kn_scope_leave)

@@ -28,10 +28,10 @@ void *kn_native_queue(kn_stream *stream)
 {
     if (!stream)
         return kn_fail_argument_null("kn_native_queue", "stream"), NULL;
-    if (kn_stream_enter(stream, "returning the queue") != KN_OK)
+    cl_command_queue queue;
+    if (kn_stream_enter(stream, "returning the queue") != KN_OK || kn_stream_share_queue(stream, &queue) != KN_OK)
         return NULL;
-    atomic_store(&stream->is_shared, true);
-    return (void *)stream->queue;
+    return (void *)queue;
 }
 
 /* Koine requires the same context, so that memory can be shared, the same device, and in-order execution. */

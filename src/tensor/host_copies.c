@@ -138,7 +138,7 @@ kn_status kn_storage_begin_copy(const kn_storage *storage, kn_stream *stream, kn
     if (!made)
         return KN_ERR_MEMORY;
     *made = (kn_copy_mark){.device = kn_stream_device(stream), .access = access};
-    kn_status status = kn_status_of(made->event = kn_event_new(made->device));
+    kn_status status = kn_status_of(made->event = kn_event_new_without_timing(made->device));
     if (status == KN_OK)
         status = settle(storage->copies, access, order_mark, stream);
     if (status != KN_OK) {

@@ -102,6 +102,17 @@ void kn_scope_leave_user_code(int adopter)
         stack->adopter = adopter;
 }
 
+int kn_scope_suspend(void)
+{
+    if (!stack)
+        return -1;
+    int before = stack->adopter;
+    stack->adopter = -1;
+    return before;
+}
+
+void kn_scope_resume(int suspended) { kn_scope_leave_user_code(suspended); }
+
 kn_tensor *kn_scope_return(int depth, kn_tensor *tensor)
 {
     kn_retain(tensor);

@@ -5,6 +5,8 @@
 
 #include <koine/flags.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops/dispatch/choice.h"
@@ -24,10 +26,28 @@ static bool simulates_vectors; /* of another processor */
  * compiles, unless KOINE_TEST_FULL is set. */
 static inline int next_size(void) { return (simulates_gpu() || simulates_vectors) && !test_full() ? 2 : 1; }
 
+/* The portable minimum of limits. */
+static inline void simulate_gpu(kn_limits *limits)
+{
+    limits->is_cpu = false;
+    limits->is_gpu = true;
+    limits->unified_memory = false;
+    limits->vector_width_f32 = limits->vector_width_f64 = 1;
+    limits->vector_registers = 16;
+    limits->max_work_group_size = limits->max_work_group_size < 256 ? limits->max_work_group_size : 256;
+    limits->local_memory = limits->local_memory < 32768 ? limits->local_memory : 32768;
+}
+
 /* Tensor cores in TF32, for a device without them: the test's environment emulates their instructions
  * (KOINE_KERNEL_DIR, tests/ops/tensor_cores). */
+#define EMULATION_BYTES ((size_t)64 << 10)
 static inline void simulate_tensor_cores(kn_limits *limits)
 {
+    if (limits->ptx_capability == 0 && limits->local_memory < EMULATION_BYTES) {
+        printf("skipped: emulated tensor cores need 64 KiB of local memory\n");
+        exit(77);
+    }
+    simulate_gpu(limits);
     if (limits->ptx_capability == 0)
         limits->ptx_capability = 80;
     limits->local_memory = 48 << 10; /* like devices with tensor cores */
@@ -60,18 +80,6 @@ static inline bool can_force(const kn_implementation_table *table, const kn_impl
            (test_full() || (is_for_device(table, row) && is_in_question(table, row)));
 }
 
-/* The portable minimum of limits. */
-static inline void simulate_gpu(kn_limits *limits)
-{
-    limits->is_cpu = false;
-    limits->is_gpu = true;
-    limits->unified_memory = false;
-    limits->vector_width_f32 = limits->vector_width_f64 = 1;
-    limits->vector_registers = 16;
-    limits->max_work_group_size = limits->max_work_group_size < 256 ? limits->max_work_group_size : 256;
-    limits->local_memory = limits->local_memory < 32768 ? limits->local_memory : 32768;
-}
-
 /* With "--as-gpu" or "--tensor-cores" on the command line the library treats every device as a GPU with minimal limits.
  * Call it first in main. */
 static inline void obey_as_gpu(int argc, char **argv)
@@ -81,9 +89,10 @@ static inline void obey_as_gpu(int argc, char **argv)
         return;
     for (int i = 0; i < kn_device_count(); i++) {
         kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_at(i));
-        simulate_gpu(limits);
         if (tensor_cores)
             simulate_tensor_cores(limits);
+        else
+            simulate_gpu(limits);
     }
 }
 

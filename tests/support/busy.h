@@ -1,8 +1,12 @@
-/* support/busy.h - work for tests of what happens while a device is busy. */
+/* support/busy.h - for tests of what happens while a device is busy, however fast it is. */
 #pragma once
 
 #include <koine/koine.h>
 
-/* Enqueues sums on the device's current stream that take it some tens of milliseconds, with or without the
- * driver's optimiser. The first call measures how many, and waits for the device. */
+/* Holds the device's current stream, which is not being captured, until it is let go. */
+typedef struct held held;
+held *hold(kn_device *device);
+void let_go(held *stream);
+
+/* Holds it for some tens of milliseconds. */
 void keep_busy(kn_device *device);

@@ -1,6 +1,5 @@
 /* support/layer.h - what the OpenCL layers of the tests share: the functions below them, answers to queries, and the
- * two functions that make a library a layer (https://github.com/KhronosGroup/OpenCL-Docs, "layers"). For one file of
- * each. */
+ * two functions that make a library a layer (https://github.com/KhronosGroup/OpenCL-Docs, "layers"). */
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -10,8 +9,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static const struct _cl_icd_dispatch *below; /* the next layer's functions, or the driver's */
-static struct _cl_icd_dispatch ours;         /* the same, but for those that the layer replaces */
+#define HIDDEN extern __attribute__((visibility("hidden")))
+
+HIDDEN const struct _cl_icd_dispatch *below; /* the next layer's functions, or the driver's */
+HIDDEN struct _cl_icd_dispatch ours;         /* the same, but for those that the layer replaces */
 
 /* As clGetDeviceInfo and others answer. */
 static inline cl_int answer(const void *value, size_t bytes, size_t size, void *to, size_t *size_ret)
@@ -35,8 +36,10 @@ static inline cl_int answer_text(const char *text, size_t size, void *to, size_t
     return answer(text, strlen(text) + 1, size, to, size_ret);
 }
 
-/* Defines the layer; `install` replaces functions of `ours`. */
+/* Defines the layer, in one of its files; `install` replaces functions of `ours`. */
 #define LAYER(name, install)                                                                                           \
+    const struct _cl_icd_dispatch *below;                                                                              \
+    struct _cl_icd_dispatch ours;                                                                                      \
     EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *to, size_t *size_ret)              \
     {                                                                                                                  \
         if (what == CL_LAYER_API_VERSION)                                                                              \

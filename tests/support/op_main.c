@@ -343,10 +343,10 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
             return 1;
         }
         kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(device);
-        if (chosen.as_gpu)
-            simulate_gpu(limits);
         if (chosen.tensor_cores)
             simulate_tensor_cores(limits);
+        else if (chosen.as_gpu)
+            simulate_gpu(limits);
         if (chosen.as_avx2 || chosen.as_neon)
             simulate_vectors(limits, chosen.as_avx2);
         run_tables(&chosen, tables, device, &sum);

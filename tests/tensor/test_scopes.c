@@ -45,6 +45,32 @@ static void test_break_and_continue(void **state)
     assert_int_equal(allocated(), before);
 }
 
+/* As a binding does it in a function that the library calls. */
+static void test_suspended(void **state)
+{
+    (void)state;
+    uint64_t before = allocated();
+    {
+        KN_SCOPE;
+        int suspended = kn_scope_suspend(), nested = kn_scope_suspend();
+        kn_tensor *own = kn_ones(KN_SHAPE(1000)), *sum = NULL;
+        {
+            KN_SCOPE;
+            sum = kn_retain(kn_add(own, own));
+        }
+        kn_scope_resume(nested);
+        kn_tensor *third = kn_exp(sum);
+        kn_scope_resume(suspended);
+        uint64_t three = allocated();
+        kn_release(third);
+        kn_release(own);
+        assert_true(allocated() < three);
+        kn_scope_return(kn_scope_begin(), sum); /* gives it to the scope */
+        kn_release(sum);
+    }
+    assert_int_equal(allocated(), before);
+}
+
 static void test_nested_scopes(void **state)
 {
     (void)state;
@@ -262,10 +288,18 @@ static void test_memory_figures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_scope_releases), TEST(test_break_and_continue), TEST(test_nested_scopes),
-        TEST(test_retain),         TEST(test_scope_return),       TEST(test_view_keeps_storage),
-        TEST(test_long_graph),     TEST(test_steps_do_not_grow),  TEST(test_threads),
-        TEST(test_memory_figures), TEST(test_without_scope),
+        TEST(test_scope_releases),
+        TEST(test_break_and_continue),
+        TEST(test_suspended),
+        TEST(test_nested_scopes),
+        TEST(test_retain),
+        TEST(test_scope_return),
+        TEST(test_view_keeps_storage),
+        TEST(test_long_graph),
+        TEST(test_steps_do_not_grow),
+        TEST(test_threads),
+        TEST(test_memory_figures),
+        TEST(test_without_scope),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,15 +9,15 @@ enum { KN_QUERY, KN_KEY, KN_VALUE, KN_ATTENTION_OPERANDS };
 
 /* result = dropout(softmax(scale query key^T + mask)) value. query [..., heads, L, E], key [..., heads / n, S, E] and
  * value [..., heads / n, S, Ev] have the same leading dimensions and, like mask and gradients, the same dtype; result
- * and lse are float32 if that is a half. */
+ * and lse are float32 if that is a half. What is written has strides that kn_attention_takes, and lse is contiguous. */
 typedef struct kn_attention_problem {
     kn_tensor *operands[KN_ATTENTION_OPERANDS];
     kn_tensor *mask;   /* added to the scores, broadcast to [..., heads, L, S]; NULL: none */
-    kn_tensor *result; /* [..., heads, L, Ev], contiguous */
+    kn_tensor *result; /* [..., heads, L, Ev] */
     /* [..., heads, L]: the logarithm of the sum of a row's exponentials; infinity where all keys are hidden */
     kn_tensor *lse;
     kn_tensor *gradient;                         /* backward: of the result */
-    kn_tensor *gradients[KN_ATTENTION_OPERANDS]; /* backward: contiguous; every one is computed */
+    kn_tensor *gradients[KN_ATTENTION_OPERANDS]; /* backward: every one is computed */
     double scale, dropout_p;
     kn_philox draw; /* with dropout_p > 0 */
     bool is_causal; /* query i sees the keys up to i */
@@ -44,6 +44,9 @@ typedef struct kn_attention_operands {
 } kn_attention_operands;
 kn_status kn_attention_operands_of(kn_attention_operands *operands, const kn_attention_problem *problem);
 void kn_attention_release(kn_attention_operands *operands);
+
+/* Are the rows contiguous, and the dimensions before the heads like one? */
+bool kn_attention_takes(const kn_tensor *t);
 
 /* Runs an implementation that does not read halves on a problem of halves (halves.c). */
 kn_status kn_attention_in_f32(kn_stream *stream, const kn_attention_problem *problem, kn_implementation_run *run);

@@ -24,11 +24,24 @@ static bool find_strides(kn_attention_strides *strides, const kn_tensor *t)
     return true;
 }
 
+/* The same with contiguous rows. */
+static bool find_row_strides(kn_attention_strides *strides, const kn_tensor *t)
+{
+    const bool fits = find_strides(strides, t) && (strides->column == 1 || t->shape[t->ndim - 1] <= 1);
+    strides->column = 1;
+    return fits;
+}
+
+bool kn_attention_takes(const kn_tensor *t)
+{
+    kn_attention_strides strides;
+    return find_row_strides(&strides, t);
+}
+
 /* The tensor, or a contiguous copy, owned, and its strides. */
 static kn_status take(kn_tensor **taken, kn_attention_strides *strides, kn_tensor *t, bool rows)
 {
-    const bool fits = find_strides(strides, t) && (!rows || strides->column == 1 || t->shape[t->ndim - 1] <= 1);
-    if (fits)
+    if (rows ? find_row_strides(strides, t) : find_strides(strides, t))
         *taken = kn_retain(t);
     else
         KN_TRY(kn_tensor_cast(taken, t, t->dtype, t->storage->device)); /* contiguous, also if it was expanded */
@@ -86,6 +99,11 @@ kn_status kn_attention_operands_of(kn_attention_operands *o, const kn_attention_
         KN_TRY(take(&o->tensors[i], strides[i], problem->operands[i], true));
     if (problem->gradient)
         KN_TRY(take(&o->gradient, &o->shape.gradient, problem->gradient, true));
+    kn_attention_strides *const written[] = {&o->shape.to_query, &o->shape.to_key, &o->shape.to_value};
+    find_row_strides(&o->shape.result, problem->result);
+    for (int i = 0; i < KN_ATTENTION_OPERANDS; i++)
+        if (problem->gradients[i])
+            find_row_strides(written[i], problem->gradients[i]);
     return take_mask(o, problem);
 }
 

@@ -77,10 +77,11 @@ static kn_status allocate_scratch(kn_buffer **scratch, kn_stream *stream, kn_gem
 {
     const kn_gemm_params *p = &call->params;
     size_t bytes = 0;
+    kn_turn turn = kn_stream_turn(stream);
     kn_clblast_lock();
     kn_clblast_prepare(stream->device, p->f64);
     CLBlastStatusCode code =
-        p->f64 ? gemm_f64_scratch(&stream->queue, call, &bytes) : gemm_f32_scratch(&stream->queue, call, &bytes);
+        p->f64 ? gemm_f64_scratch(&turn.queue, call, &bytes) : gemm_f32_scratch(&turn.queue, call, &bytes);
     kn_clblast_unlock();
     if (code != CLBlastSuccess)
         return fail((int)code, stream);
@@ -114,8 +115,11 @@ static CLBlastStatusCode run_product(kn_stream *stream, const kn_gemm_call *call
     const int index = kn_device_index(stream->device);
     const bool first = index >= 0 && index < KN_MAX_DEVICES && !atomic_exchange(&used[index][f64], true);
     kn_build_wait wait = first ? kn_build_begin("CLBlast GEMM") : (kn_build_wait){0};
+    kn_turn turn = kn_stream_turn(stream);
     CLBlastStatusCode code =
-        f64 ? gemm_f64(&stream->queue, call, scratch, event) : gemm_f32(&stream->queue, call, scratch, event);
+        f64 ? gemm_f64(&turn.queue, call, scratch, event) : gemm_f32(&turn.queue, call, scratch, event);
+    if (code == CLBlastSuccess)
+        code = (CLBlastStatusCode)kn_stream_enqueued(stream, turn, CL_SUCCESS);
     if (first)
         kn_build_log_launch(stream->device, "CLBlast", "CLBlast GEMM", kn_build_end(wait, code == CLBlastSuccess));
     return code;

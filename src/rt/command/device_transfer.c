@@ -213,9 +213,12 @@ static cl_int enqueue_read(kn_device_transfer *transfer, kn_stream *from, const 
 {
     cl_event read;
     kn_buffer_mark_use(source, from);
-    cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(from->queue, kn_buffer_memory(source), CL_FALSE,
-                                                         kn_buffer_offset(source) + offset, transfer->bytes,
-                                                         kn_pinned_data(transfer->memory), 0, NULL, &read));
+    const kn_turn turn = kn_stream_turn(from);
+    cl_int error =
+        kn_stream_enqueued(from, turn,
+                           KN_CL(KN_CL_READ, clEnqueueReadBuffer(turn.queue, kn_buffer_memory(source), CL_FALSE,
+                                                                 kn_buffer_offset(source) + offset, transfer->bytes,
+                                                                 kn_pinned_data(transfer->memory), 0, NULL, &read)));
     if (error != CL_SUCCESS)
         return error;
     show(from, KN_COMMAND_READ, transfer->bytes, read);
@@ -226,7 +229,7 @@ static cl_int enqueue_read(kn_device_transfer *transfer, kn_stream *from, const 
         error = transfer->result = clWaitForEvents(1, &read);
         arrive(&transfer->arrival);
     } else {
-        error = clFlush(from->queue); /* waiters must not wait for a command that was never submitted */
+        error = clFlush(turn.queue); /* waiters must not wait for a command that was never submitted */
     }
     clReleaseEvent(read);
     return error;
@@ -276,9 +279,12 @@ static cl_int enqueue_write(kn_device_transfer *transfer, kn_stream *to, kn_buff
     /* First, because some drivers wait here until the write is done, though it is said not to block. */
     hold_back(transfer, gate);
     kn_buffer_mark_use(destination, to);
-    error = KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(to->queue, kn_buffer_memory(destination), CL_FALSE,
-                                                    kn_buffer_offset(destination) + offset, transfer->bytes,
-                                                    kn_pinned_data(transfer->memory), 1, &gate, &written));
+    const kn_turn turn = kn_stream_turn(to);
+    error = kn_stream_enqueued(
+        to, turn,
+        KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(turn.queue, kn_buffer_memory(destination), CL_FALSE,
+                                                kn_buffer_offset(destination) + offset, transfer->bytes,
+                                                kn_pinned_data(transfer->memory), 1, &gate, &written)));
     clReleaseEvent(gate);
     if (error != CL_SUCCESS)
         return error;
@@ -286,7 +292,7 @@ static cl_int enqueue_write(kn_device_transfer *transfer, kn_stream *to, kn_buff
     kn_lock(&transfer->lock);
     transfer->written[transfer->num_written++] = written;
     kn_unlock(&transfer->lock);
-    return clFlush(to->queue);
+    return clFlush(turn.queue);
 }
 
 kn_status kn_device_transfer_deliver(kn_device_transfer *transfer, kn_stream *to, kn_buffer *destination, size_t offset)

@@ -2,6 +2,7 @@
 #include "rt/command/launch.h"
 
 #include "rt/command/recorder.h"
+#include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
@@ -98,14 +99,22 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_para
                       const size_t local[3])
 {
     cl_event event;
-    cl_int error =
-        KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(stream->queue, kernel->handle, (cl_uint)params->dims, NULL, global,
-                                                   local[0] ? local : NULL, 0, NULL, kn_watch_event(&event)));
+    const kn_turn turn = kn_stream_turn(stream);
+    cl_int error = kn_stream_enqueued(
+        stream, turn,
+        KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(turn.queue, kernel->handle, (cl_uint)params->dims, NULL, global,
+                                                   local[0] ? local : NULL, 0, NULL, kn_watch_event(&event))));
     if (error == CL_SUCCESS)
         kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
                  .dims = params->dims, .global = {global[0], global[1], global[2]},
                  .local = {local[0], local[1], local[2]});
     return error;
+}
+
+static kn_status fail(cl_int error, const kn_stream *stream, const kn_launch_params *params)
+{
+    return kn_cl_fail(error, stream->device, "%s: running kernel `%s`",
+                      params->operation ? params->operation : params->source, params->kernel);
 }
 
 static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
@@ -120,8 +129,7 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
         error = enqueue(stream, kernel, params, global, local);
     }
     if (error != CL_SUCCESS)
-        return kn_cl_fail(error, stream->device, "%s: running kernel `%s`",
-                          params->operation ? params->operation : params->source, params->kernel);
+        return fail(error, stream, params);
     note_fault(stream, params);
     return KN_OK;
 }
@@ -133,7 +141,7 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     kn_build_wait wait = kn_build_begin(kernel->name);
     kn_status status = launch_locked(stream, kernel, params, global, local);
     if (status == KN_OK && stream->device->quirks.compiles_at_first_launch)
-        clFinish(stream->queue);
+        kn_await_queue(kn_stream_turn(stream).queue);
     kernel->launched = status == KN_OK;
     double seconds = kn_build_end(wait, kernel->launched);
     kn_build_log_launch(stream->device, params->source, kernel->name, seconds);
@@ -147,7 +155,8 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
         return KN_OK;
     kn_kernel *kernel;
     KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
-    KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel));
+    const size_t group[3] = {local[0], local[1] ? local[1] : 1, local[2] ? local[2] : 1};
+    KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel, group));
     if (kn_stream_has_capture(stream)) {
         kn_capture *capture = kn_stream_require_capture(stream);
         return capture ? capture->recorder->kernel(capture, stream, kernel, params, global, local) : KN_ERR_STATE;
@@ -157,6 +166,10 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     kn_status status = kernel->launched ? launch_locked(stream, kernel, params, global, local)
                                         : launch_first(stream, kernel, params, global, local);
     kn_unlock(&kernel->lock);
+    if (status == KN_OK && kn_launches_block()) {
+        cl_int error = kn_stream_finish(stream);
+        return error == CL_SUCCESS ? KN_OK : fail(error, stream, params);
+    }
     return status == KN_OK ? kn_stream_count_launch(stream) : status;
 }
 

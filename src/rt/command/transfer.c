@@ -5,10 +5,12 @@
 
 #include "rt/command/recorder.h"
 #include "rt/command/staging.h"
+#include "rt/device/await.h"
 #include "rt/device/fill.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
+#include "rt/memory/pool.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/wait.h"
@@ -21,14 +23,27 @@ static kn_status fail(cl_int error, const kn_stream *stream, const char *what, s
 
 /* --- from and to the host --------------------------------------------------------------------- */
 
+/* Whether a copy that the host waits for blocks: if not, end_waiting comes next. */
+static cl_bool blocks(void) { return !kn_awaits_itself(); }
+
+static kn_status end_waiting(kn_stream *stream, const char *what, size_t bytes)
+{
+    if (blocks())
+        return KN_OK;
+    return fail(KN_CL(KN_CL_WAIT, kn_await_queue(kn_stream_turn(stream).queue)), stream, what, bytes);
+}
+
 static kn_status enqueue_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination,
                               size_t bytes, cl_bool wait)
 {
     cl_event event;
     kn_buffer_mark_use(buffer, stream);
-    cl_int error = KN_CL(KN_CL_READ, clEnqueueReadBuffer(stream->queue, kn_buffer_memory(buffer), wait,
-                                                         kn_buffer_offset(buffer) + offset, bytes, destination, 0, NULL,
-                                                         kn_watch_event(&event)));
+    const kn_turn turn = kn_stream_turn(stream);
+    cl_int error =
+        kn_stream_enqueued(stream, turn,
+                           KN_CL(KN_CL_READ, clEnqueueReadBuffer(turn.queue, kn_buffer_memory(buffer), wait,
+                                                                 kn_buffer_offset(buffer) + offset, bytes, destination,
+                                                                 0, NULL, kn_watch_event(&event))));
     KN_TRY(fail(error, stream, "reading", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
     return KN_OK;
@@ -41,7 +56,9 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
     bool armed = bytes > 0 && kn_stream_take_armed(stream);
     if (bytes > 0) {
         atomic_store(&stream->busy, false); /* once this returns */
-        kn_status status = enqueue_read(stream, buffer, offset, destination, bytes, CL_TRUE);
+        kn_status status = enqueue_read(stream, buffer, offset, destination, bytes, blocks());
+        if (status == KN_OK)
+            status = end_waiting(stream, "reading", bytes);
         if (status != KN_OK && armed)
             atomic_store(&stream->fault_armed, true);
         KN_TRY(status);
@@ -55,9 +72,12 @@ static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offs
 {
     cl_event event;
     kn_buffer_mark_use(buffer, stream);
-    cl_int error = KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(stream->queue, kn_buffer_memory(buffer), wait,
-                                                           kn_buffer_offset(buffer) + offset, bytes, source, 0, NULL,
-                                                           kn_watch_event(&event)));
+    const kn_turn turn = kn_stream_turn(stream);
+    cl_int error =
+        kn_stream_enqueued(stream, turn,
+                           KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(turn.queue, kn_buffer_memory(buffer), wait,
+                                                                   kn_buffer_offset(buffer) + offset, bytes, source, 0,
+                                                                   NULL, kn_watch_event(&event))));
     KN_TRY(fail(error, stream, "writing", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_WRITE, .operation = "write", .bytes = bytes);
     return KN_OK;
@@ -72,7 +92,8 @@ kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, c
     kn_staging_block *block = kn_staging_acquire(stream->device, bytes);
     if (!block) {
         KN_TRY(kn_note_host_wait("a large copy from host memory that is not pinned"));
-        return enqueue_write(stream, buffer, offset, source, bytes, CL_TRUE);
+        KN_TRY(enqueue_write(stream, buffer, offset, source, bytes, blocks()));
+        return end_waiting(stream, "writing", bytes);
     }
     memcpy(kn_staging_data(block), source, bytes);
     kn_status status = enqueue_write(stream, buffer, offset, kn_staging_data(block), bytes, CL_FALSE);
@@ -88,7 +109,7 @@ kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t of
     KN_TRY(kn_stream_enter(stream, "copying from host memory"));
     KN_TRY(enqueue_write(stream, buffer, offset, (char *)kn_pinned_data(source) + source_offset, bytes, CL_FALSE));
     kn_stream_note_busy(stream);
-    return fail(clFlush(stream->queue), stream, "writing from pinned memory", bytes);
+    return fail(clFlush(kn_stream_turn(stream).queue), stream, "writing from pinned memory", bytes);
 }
 
 kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
@@ -100,17 +121,21 @@ kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size
     KN_TRY(enqueue_read(stream, buffer, offset, (char *)kn_pinned_data(destination) + destination_offset, bytes,
                         CL_FALSE));
     kn_stream_note_busy(stream);
-    return fail(clFlush(stream->queue), stream, "reading into pinned memory", bytes);
+    return fail(clFlush(kn_stream_turn(stream).queue), stream, "reading into pinned memory", bytes);
 }
 
 /* --- on the device ---------------------------------------------------------------------------- */
 
 cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *t, cl_event *event)
 {
+    const kn_turn turn = kn_stream_turn(stream);
+    cl_int error;
     if (kind == KN_COMMAND_FILL)
-        return kn_fill_enqueue(stream->queue, t->to, t->pattern, t->pattern_bytes, t->to_offset, t->bytes, event);
-    return KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(stream->queue, t->from, t->to, t->from_offset, t->to_offset, t->bytes,
-                                                 0, NULL, event));
+        error = kn_fill_enqueue(turn.queue, t->to, t->pattern, t->pattern_bytes, t->to_offset, t->bytes, event);
+    else
+        error = KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(turn.queue, t->from, t->to, t->from_offset, t->to_offset,
+                                                      t->bytes, 0, NULL, event));
+    return kn_stream_enqueued(stream, turn, error);
 }
 
 /* Enqueues or records a copy, or a fill: then `from` is NULL. */
@@ -127,6 +152,10 @@ static kn_status transfer(kn_stream *stream, const kn_transfer *t, const kn_buff
         kn_buffer_mark_use(from, stream);
     kn_buffer_mark_use(to, stream);
     cl_int error = kn_transfer_enqueue(stream, kind, t, kn_watch_event(&event));
+    if (kn_cl_is_out_of_memory(error)) { /* as for a launch */
+        kn_pool_empty_cache(stream->device);
+        error = kn_transfer_enqueue(stream, kind, t, kn_watch_event(&event));
+    }
     KN_TRY(fail(error, stream, from ? "copying" : "filling", t->bytes));
     kn_watch(stream, event, .kind = kind, .operation = from ? "copy" : "fill", .bytes = t->bytes);
     return kn_stream_count_launch(stream);

@@ -32,6 +32,7 @@ struct kn_device {
     cl_command_queue service; /* for the runtime's own commands, never for user work */
     cl_mem probe;             /* a few bytes, read to check whether the device still responds */
 
+    atomic_int times;          /* what the driver's times are good for: rt/stream/timing.c */
     kn_stream *default_stream; /* made when the device is opened */
     kn_stream *streams;        /* all of them, the default one last */
     kn_stream *destroyed;      /* kept for reuse */
@@ -43,5 +44,5 @@ struct kn_device {
 
     atomic_bool is_lost;   /* rt/device/lost.h; for good */
     atomic_bool is_losing; /* lost_when is being written */
-    char lost_when[192];   /* "running kernel `x` failed with CL_OUT_OF_RESOURCES, -5" */
+    char lost_when[256];   /* "running kernel `x` failed with CL_OUT_OF_RESOURCES, -5" */
 };

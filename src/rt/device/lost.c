@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/fork.h"
 #include "base/log.h"
@@ -42,12 +44,31 @@ static bool answers(kn_device *device)
                                                   NULL, NULL)) == CL_SUCCESS;
 }
 
+bool kn_launches_block(void)
+{
+    static atomic_int known = -1;
+    int blocks = atomic_load_explicit(&known, memory_order_relaxed);
+    if (blocks < 0) {
+        const char *wanted = getenv("KOINE_LAUNCH_BLOCKING");
+        blocks = wanted && *wanted && strcmp(wanted, "0") != 0;
+        atomic_store_explicit(&known, blocks, memory_order_relaxed);
+    }
+    return blocks;
+}
+
+/* A kernel that accesses invalid memory is reported by whichever call waits for it. */
+static const char *how_to_find_the_kernel(cl_int error)
+{
+    const bool may_be_a_kernel = error != CL_DEVICE_NOT_AVAILABLE && error != CL_INVALID_DEVICE;
+    return may_be_a_kernel && !kn_launches_block() ? "; KOINE_LAUNCH_BLOCKING=1 tells at which kernel" : "";
+}
+
 static void mark(kn_device *device, cl_int error, const char *what)
 {
     if (atomic_exchange(&device->is_losing, true))
         return; /* another thread detected it first and records why */
-    snprintf(device->lost_when, sizeof device->lost_when, "%s failed with %s, %d", what, kn_cl_error_name(error),
-             (int)error);
+    snprintf(device->lost_when, sizeof device->lost_when, "%s failed with %s, %d%s", what, kn_cl_error_name(error),
+             (int)error, how_to_find_the_kernel(error));
     atomic_store_explicit(&device->is_lost, true, memory_order_release);
     kn_log_message(KN_LOG_ERROR, "%s (%s) was lost: %s", device->label, device->properties.name, device->lost_when);
 }
@@ -103,6 +124,8 @@ kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, 
     va_end(args);
     if (kn_device_note_error(device, error, what))
         return kn_device_fail_lost(device);
-    return kn_fail(kn_cl_is_out_of_memory(error) ? KN_ERR_MEMORY : KN_ERR_DEVICE, "%s failed on %s (%s): %s (%d)", what,
-                   device->label, device->properties.name, kn_cl_error_name(error), error);
+    const char *remedy =
+        error == CL_MEM_OBJECT_ALLOCATION_FAILURE ? ": the device's memory is used up; a smaller batch needs less" : "";
+    return kn_fail(kn_cl_is_out_of_memory(error) ? KN_ERR_MEMORY : KN_ERR_DEVICE, "%s failed on %s (%s): %s (%d)%s",
+                   what, device->label, device->properties.name, kn_cl_error_name(error), error, remedy);
 }

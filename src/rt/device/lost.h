@@ -33,3 +33,6 @@ bool kn_device_note_error(const kn_device *device, cl_int error, const char *wha
 /* Reports an OpenCL error: "WHAT failed on DEVICE: CL_NAME", as KN_ERR_MEMORY if it means that memory ran out,
  * otherwise KN_ERR_DEVICE. An error that means a lost device marks the device, and the message says so instead. */
 kn_status kn_cl_fail(cl_int error, const kn_device *device, const char *format, ...) KN_PRINTF(3, 4);
+
+/* KOINE_LAUNCH_BLOCKING=1: every launch waits until its kernel is done, so that an error is that kernel's. */
+bool kn_launches_block(void);

@@ -185,7 +185,7 @@ kn_status kn_graph_replay(kn_graph *graph)
     KN_TRY(kn_recording_replay(stream, recording, first));
     graph->has_run = true;
     if (first && recording->device->quirks.compiles_at_first_launch) /* see rt/device/quirks.h */
-        clFinish(stream->queue);
+        kn_stream_finish(stream);
     return KN_OK;
 }
 

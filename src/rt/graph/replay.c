@@ -32,11 +32,14 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
     if (command->is_gemm)
         return kn_clblast_enqueue(stream, &command->gemm);
     cl_event event;
+    const kn_turn turn = kn_stream_turn(stream);
     cl_int error = set_variables(stream, recording, command, snapshot);
     if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
-        error = KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(stream->queue, command->kernel, (cl_uint)command->dims, NULL,
-                                                           command->global, command->local[0] ? command->local : NULL,
-                                                           0, NULL, kn_watch_event(&event)));
+        error = kn_stream_enqueued(
+            stream, turn,
+            KN_CL(KN_CL_LAUNCH,
+                  clEnqueueNDRangeKernel(turn.queue, command->kernel, (cl_uint)command->dims, NULL, command->global,
+                                         command->local[0] ? command->local : NULL, 0, NULL, kn_watch_event(&event))));
     else if (error == CL_SUCCESS)
         error = kn_transfer_enqueue(stream, command->kind, &command->transfer, kn_watch_event(&event));
     if (error != CL_SUCCESS)
@@ -51,13 +54,13 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
 static kn_status run(kn_stream *stream, void *subject, const unsigned char *snapshot)
 {
     kn_recording *recording = subject;
-    kn_status status = KN_OK;
+    kn_status status = kn_stream_follow_timing(stream);
     for (int i = 0; i < recording->num_commands && status == KN_OK; i++)
         status = run_command(stream, recording, &recording->commands[i], snapshot);
     if (recording->has_faults) /* after the commands, as a launch does */
         atomic_store(&stream->fault_armed, true);
     recording->bound = status == KN_OK ? stream : NULL;
-    cl_int error = kn_device_is_lost(stream->device) ? CL_SUCCESS : clFlush(stream->queue);
+    cl_int error = kn_device_is_lost(stream->device) ? CL_SUCCESS : clFlush(kn_stream_turn(stream).queue);
     if (status == KN_OK && error != CL_SUCCESS)
         status = kn_cl_fail(error, stream->device, "submitting a replay");
     return status;

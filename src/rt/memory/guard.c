@@ -16,9 +16,11 @@ void kn_guard_fill(kn_buffer *block, kn_stream *stream)
     if (!block->is_guarded)
         return;
     kn_submitter_drain(stream);
+    const kn_turn turn = kn_stream_turn(stream);
     block->is_guarded =
-        kn_fill_enqueue(stream->queue, memory, &pattern, 1, block->offset, block->size, NULL) == CL_SUCCESS;
-    kn_fill_enqueue(stream->queue, memory, &poison, 1, block->offset + KN_GUARD_BYTES, block->requested, NULL);
+        kn_fill_enqueue(turn.queue, memory, &pattern, 1, block->offset, block->size, NULL) == CL_SUCCESS;
+    kn_fill_enqueue(turn.queue, memory, &poison, 1, block->offset + KN_GUARD_BYTES, block->requested, NULL);
+    kn_stream_enqueued(stream, turn, CL_SUCCESS);
 }
 
 static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
@@ -29,7 +31,7 @@ static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
     kn_stream *stream = block->stream;
     kn_submitter_drain(stream);
     /* the stream is destroyed */
-    cl_command_queue queue = atomic_load(&stream->id) ? stream->queue : stream->device->service;
+    cl_command_queue queue = atomic_load(&stream->id) ? kn_stream_turn(stream).queue : stream->device->service;
     if (clEnqueueReadBuffer(queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone, 0, NULL,
                             NULL) != CL_SUCCESS)
         return true;

@@ -5,11 +5,14 @@
 #include "base/error.h"
 #include "rt/device/device_struct.h"
 #include "rt/memory/pool.h"
+#include "rt/memory/reported.h"
 #include "rt/stream/wait.h"
 
-/* Free memory according to the driver, over all processes; false if it does not report it. AMD's drivers answer
- * CL_DEVICE_GLOBAL_FREE_MEMORY_AMD (cl_amd_device_attribute_query) with the free KiB in total and in the largest piece.
- * Core OpenCL has no such query. */
+bool (*kn_memory_reported_free)(const kn_device *device, uint64_t *free_bytes);
+
+/* Free memory according to the OpenCL driver, which may not know other processes'; false if it does not report it.
+ * AMD's drivers answer CL_DEVICE_GLOBAL_FREE_MEMORY_AMD (cl_amd_device_attribute_query) with the free KiB in total and
+ * in the largest piece. Core OpenCL has no such query. */
 static bool driver_free_memory(const kn_device *device, uint64_t *free_bytes)
 {
     const cl_device_info global_free_memory_amd = 0x4039;
@@ -31,6 +34,8 @@ kn_status kn_mem_get_info(kn_device *device, uint64_t *free_bytes, uint64_t *tot
     uint64_t reserved = (uint64_t)figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
     uint64_t total = kn_pool_total(device), left = total > reserved ? total - reserved : 0, reported;
     if (driver_free_memory(device, &reported) && reported < left)
+        left = reported;
+    if (kn_memory_reported_free && kn_memory_reported_free(device, &reported) && reported < left)
         left = reported; /* other processes use some */
     *total_bytes = total;
     *free_bytes = left;

@@ -93,6 +93,15 @@ static bool is_error_line(const char *line, const char *end)
     return false;
 }
 
+/* The log from its first error on, if it has one: hundreds of warnings may come before. */
+static const char *from_first_error(const char *log)
+{
+    for (const char *line = log; *line; line = *line_end(line) ? line_end(line) + 1 : line_end(line))
+        if (is_error_line(line, line_end(line)))
+            return line;
+    return log;
+}
+
 /* "line 3 of `gelu`, `return x * bogus;`; " for the first error that names a line; "" if none does. */
 static void describe_line(char *buffer, size_t size, const char *log, const char *text)
 {
@@ -156,7 +165,7 @@ kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program
     kn_status status = kn_fail(
         KN_ERR_DEVICE, "kernel source %s does not build on %s (%s, options `%s`): %s; %sthe compiler says: ", name,
         device->label, device->properties.name, program->options, kn_cl_error_name(error), line);
-    kn_error_append_lines(said);
+    kn_error_append_lines(from_first_error(said));
     kn_free(log);
     return status;
 }

@@ -150,11 +150,18 @@ kn_status kn_kernel_source_text(char **text, const char *path)
 /* The text that is compiled. */
 static kn_status program_text(char **text, const kn_program *program, bool declare_builtins)
 {
+    const size_t *group = program->group;
     KN_TRY(kn_kernel_source_text(text, program->source));
-    if (!declare_builtins)
+    if (!declare_builtins && !group[0])
         return KN_OK;
     kn_text whole = {0};
-    kn_declare_builtins(&whole, *text, program->options);
+    if (declare_builtins)
+        kn_declare_builtins(&whole, *text, program->options);
+    if (group[0]) /* a macro that names itself is not expanded again */
+        kn_text_format(&whole,
+                       "#define __kernel __kernel __attribute__((reqd_work_group_size(%zu, %zu, %zu)))\n"
+                       "#define kernel __kernel\n",
+                       group[0], group[1], group[2]);
     kn_text_append(&whole, *text);
     kn_free(*text);
     *text = kn_text_finish(&whole);
@@ -312,7 +319,7 @@ kn_program_table *kn_program_table_new(void)
     return table;
 }
 
-static kn_program *new_program(const char *source, const char *options, uint32_t key)
+static kn_program *new_program(const char *source, const char *options, const size_t group[3], uint32_t key)
 {
     kn_program *program = kn_calloc(1, sizeof *program);
     if (!program)
@@ -320,6 +327,7 @@ static kn_program *new_program(const char *source, const char *options, uint32_t
     program->source = kn_strdup(source);
     program->asked_options = kn_strdup(options);
     program->key = key;
+    memcpy(program->group, group, sizeof program->group);
     kn_mutex_init(&program->lock);
     if (program->source && program->asked_options)
         return program;
@@ -329,17 +337,18 @@ static kn_program *new_program(const char *source, const char *options, uint32_t
     return NULL;
 }
 
-static kn_program *find_program(kn_device *device, const char *source, const char *options)
+static kn_program *find_program(kn_device *device, const char *source, const char *options, const size_t group[3])
 {
     kn_program_table *table = device->programs;
     const uint32_t key = kn_hash_name(options, kn_hash_name(source, 0));
     kn_lock(&table->lock);
     kn_program **bucket = &table->buckets[key % KN_PROGRAM_BUCKETS];
     kn_program *program = *bucket;
-    while (program && (program->key != key || strcmp(program->source, source) != 0 ||
-                       strcmp(program->asked_options, options) != 0))
+    while (program &&
+           (program->key != key || strcmp(program->source, source) != 0 ||
+            strcmp(program->asked_options, options) != 0 || memcmp(program->group, group, sizeof program->group) != 0))
         program = program->next;
-    if (!program && (program = new_program(source, options, key))) {
+    if (!program && (program = new_program(source, options, group, key))) {
         program->next = *bucket;
         *bucket = program;
     }
@@ -364,6 +373,9 @@ static kn_status new_kernel(kn_kernel **result, kn_device *device, kn_program *p
         return kn_cl_fail(error, device, "creating kernel `%s` of %s", name, program->source);
     }
     kernel->name = copy;
+    if (clGetKernelWorkGroupInfo(kernel->handle, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof kernel->most_items,
+                                 &kernel->most_items, NULL) != CL_SUCCESS)
+        kernel->most_items = SIZE_MAX; /* the launch tells */
     kn_mutex_init(&kernel->lock);
     kernel->next = program->kernels;
     program->kernels = kernel;
@@ -371,10 +383,11 @@ static kn_status new_kernel(kn_kernel **result, kn_device *device, kn_program *p
     return KN_OK;
 }
 
-kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
-                        const char *name)
+/* `group`: that its program is compiled for. */
+static kn_status get_for(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
+                         const char *name, const size_t group[3])
 {
-    kn_program *program = find_program(device, source, options ? options : "");
+    kn_program *program = find_program(device, source, options ? options : "", group);
     if (!program)
         return KN_ERR_MEMORY;
     kn_status status = KN_OK;
@@ -389,5 +402,23 @@ kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *sourc
     kn_unlock(&program->lock);
     if (status == KN_OK)
         *kernel = found;
+    return status;
+}
+
+kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
+                        const char *name, const size_t group[3])
+{
+    static const size_t any[3] = {0};
+    KN_TRY(get_for(kernel, device, source, options, name, any));
+    const size_t items = group ? group[0] * group[1] * group[2] : 0, most = (*kernel)->most_items;
+    if (items <= most)
+        return KN_OK;
+    kn_status status = get_for(kernel, device, source, options, name, group);
+    if (status != KN_OK)
+        kn_error_prefix("kernel `%s`, for work-groups of %zu work-items instead of at most %zu", name, items, most);
+    else if (items > (*kernel)->most_items)
+        status = kn_fail(KN_ERR_DEVICE,
+                         "kernel `%s` of %s needs work-groups of %zu work-items, of which %s runs at most %zu", name,
+                         source, items, device->label, (*kernel)->most_items);
     return status;
 }

@@ -8,14 +8,16 @@
 typedef struct kn_kernel {
     char *name;
     cl_kernel handle;
-    kn_mutex lock; /* arguments belong to the kernel object: setting them and enqueueing is one step */
-    bool launched; /* has run before; guarded by the lock */
+    size_t most_items; /* of a work-group, by its need of registers and local memory */
+    kn_mutex lock;     /* arguments belong to the kernel object: setting them and enqueueing is one step */
+    bool launched;     /* has run before; guarded by the lock */
     struct kn_kernel *next;
 } kn_kernel;
 
 typedef struct kn_program {
     char *source;
     char *asked_options, *options; /* the caller's; and, once built, the driver's */
+    size_t group[3]; /* the work-group size that its kernels are compiled for; {0}: any that the driver chooses */
     uint32_t key;
     cl_program handle;
     kn_mutex lock; /* held while building and while kernels are added */
@@ -32,9 +34,11 @@ struct kn_program_table {
 
 kn_program_table *kn_program_table_new(void); /* NULL with an error */
 
-/* The kernel, built if necessary. */
+/* The kernel, built if necessary. With `group` (NULL: any) it can run in work-groups of that size: if the driver takes
+ * fewer work-items for it, as compilers do for kernels that need many registers, its program is built once more for
+ * just that size, with fewer registers. */
 kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
-                        const char *name);
+                        const char *name, const size_t group[3]);
 
 /* The text of a kernel source with its includes expanded; the caller frees it. From KOINE_KERNEL_DIR if that is set and
  * has the file, else the embedded one. */

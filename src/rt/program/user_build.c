@@ -20,7 +20,7 @@ kn_status kn_user_source_build(kn_device *device, const char *path, const char *
     kn_kernel *built;
     cl_uint count = 0;
     KN_TRY(kn_device_ensure_open(device));
-    KN_TRY(kn_kernel_get(&built, device, path, options, kernel));
+    KN_TRY(kn_kernel_get(&built, device, path, options, kernel, NULL));
     if (!parameters)
         return KN_OK;
     cl_int error = clGetKernelInfo(built->handle, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);

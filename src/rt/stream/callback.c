@@ -8,16 +8,21 @@
 #include "rt/stream/executor.h"
 #include "rt/stream/queue.h"
 
-typedef struct callback {
+typedef struct callback callback;
+struct callback {
     kn_posted posted; /* first, so that it is the callback's address */
     kn_stream *stream;
     cl_event marker;
     kn_stream_callback function;
     void *user;
-} callback;
+    bool is_due;    /* the driver has called back */
+    callback *next; /* of any stream */
+};
 
+static kn_mutex adding = KN_MUTEX_INIT; /* held while a marker is enqueued: drivers' callbacks never wait for it */
 static kn_mutex lock = KN_MUTEX_INIT;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER; /* a function has returned */
+static callback *first, **end = &first;                /* in the order of their markers; guarded by the lock */
 
 static void call_function(kn_posted *posted)
 {
@@ -31,12 +36,78 @@ static void call_function(kn_posted *posted)
     kn_free(call);
 }
 
+/* --- their order; the lock is held ------------------------------------------------------------ */
+
+static void append(callback *call)
+{
+    *end = call;
+    end = &call->next;
+}
+
+static callback *take(callback **link)
+{
+    callback *taken = *link;
+    *link = taken->next;
+    if (end == &taken->next)
+        end = link;
+    return taken;
+}
+
+/* OpenCL calls back in any order, even for one queue. */
+static void post_due(const kn_stream *stream)
+{
+    for (callback **link = &first; *link;) {
+        if ((*link)->stream != stream)
+            link = &(*link)->next;
+        else if ((*link)->is_due)
+            kn_executor_post(KN_EXECUTOR_USER, &take(link)->posted);
+        else
+            return;
+    }
+}
+
+/* --- called back ------------------------------------------------------------------------------ */
+
 /* Also after an error, so that no thread waits for the callback forever. */
 static void CL_CALLBACK work_done(cl_event marker, cl_int state, void *user)
 {
     (void)marker;
     (void)state;
-    kn_executor_post(KN_EXECUTOR_USER, user);
+    callback *call = user;
+    kn_lock(&lock);
+    call->is_due = true;
+    post_due(call->stream);
+    kn_unlock(&lock);
+}
+
+/* A callback that never comes must not hold up the others. */
+static void withdraw(callback *call)
+{
+    kn_lock(&lock);
+    callback **link = &first;
+    while (*link != call)
+        link = &(*link)->next;
+    take(link);
+    atomic_fetch_sub(&call->stream->callbacks, 1);
+    post_due(call->stream);
+    kn_unlock(&lock);
+}
+
+/* --- the interface ---------------------------------------------------------------------------- */
+
+/* Takes its place in the order when its marker does. */
+static cl_int enqueue_marker(callback *call)
+{
+    kn_lock(&adding);
+    cl_int error = kn_stream_mark(call->stream, &call->marker);
+    if (error == CL_SUCCESS) {
+        kn_lock(&lock);
+        append(call);
+        atomic_fetch_add(&call->stream->callbacks, 1);
+        kn_unlock(&lock);
+    }
+    kn_unlock(&adding);
+    return error;
 }
 
 kn_status kn_stream_add_callback(kn_stream *stream, kn_stream_callback function, void *user)
@@ -49,15 +120,14 @@ kn_status kn_stream_add_callback(kn_stream *stream, kn_stream_callback function,
     if (!call)
         return KN_ERR_MEMORY;
     *call = (callback){.posted.run = call_function, .stream = stream, .function = function, .user = user};
-    cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &call->marker));
+    cl_int error = enqueue_marker(call);
     if (error == CL_SUCCESS) {
-        atomic_fetch_add(&stream->callbacks, 1);
         error = clSetEventCallback(call->marker, CL_COMPLETE, work_done, call);
         if (error == CL_SUCCESS) { /* from here on the executor owns the call */
-            clFlush(stream->queue);
+            clFlush(kn_stream_turn(stream).queue);
             return KN_OK;
         }
-        atomic_fetch_sub(&stream->callbacks, 1);
+        withdraw(call);
     }
     if (call->marker)
         clReleaseEvent(call->marker);

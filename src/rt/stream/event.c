@@ -7,27 +7,45 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/memory.h"
+#include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/stream/open.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
+#include "rt/stream/timing.h"
 
 struct kn_event {
     kn_device *device;
     cl_event handle; /* NULL: never recorded */
+    bool is_timed;
 };
+
+static kn_event *new_event(kn_device *device, bool timed)
+{
+    kn_event *event = kn_calloc(1, sizeof *event);
+    if (!event)
+        return NULL;
+    *event = (kn_event){.device = device, .is_timed = timed};
+    if (timed)
+        kn_timing_begin();
+    return event;
+}
 
 kn_event *kn_event_new(kn_device *device)
 {
     if (!device)
         return kn_fail_argument_null("kn_event_new", "device"), NULL;
-    if (kn_device_ensure_open(device) != KN_OK)
+    if (kn_device_ensure_open(device) != KN_OK || kn_timing_try(device) != KN_OK)
         return NULL;
-    kn_event *event = kn_calloc(1, sizeof *event);
-    if (event)
-        event->device = device;
-    return event;
+    return new_event(device, true);
+}
+
+kn_event *kn_event_new_without_timing(kn_device *device)
+{
+    if (!device)
+        return kn_fail_argument_null("kn_event_new_without_timing", "device"), NULL;
+    return kn_device_ensure_open(device) == KN_OK ? new_event(device, false) : NULL;
 }
 
 void kn_event_free(kn_event *event)
@@ -36,6 +54,8 @@ void kn_event_free(kn_event *event)
         return;
     if (event->handle && !kn_is_forked())
         clReleaseEvent(event->handle);
+    if (event->is_timed)
+        kn_timing_end();
     kn_free(event);
 }
 
@@ -44,9 +64,10 @@ static kn_status mark(kn_event *event, kn_stream *stream)
 {
     cl_event handle = NULL;
     kn_submitter_drain(stream);
-    cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &handle));
+    cl_int error = event->is_timed ? kn_timing_mark(stream, &handle) : kn_stream_mark(stream, &handle);
     if (error == CL_SUCCESS)
-        error = clFlush(stream->queue); /* otherwise a waiter could wait for a command that was never submitted */
+        error = clFlush(
+            kn_stream_turn(stream).queue); /* otherwise a waiter could wait for a command that was never submitted */
     if (error != CL_SUCCESS) {
         if (handle)
             clReleaseEvent(handle);
@@ -61,7 +82,7 @@ static kn_status mark(kn_event *event, kn_stream *stream)
 kn_status kn_event_new_recorded(kn_event **event, kn_stream *stream)
 {
     kn_event *made;
-    KN_TRY(kn_status_of(made = kn_event_new(stream->device)));
+    KN_TRY(kn_status_of(made = kn_event_new_without_timing(stream->device)));
     kn_status status = mark(made, stream);
     if (status == KN_OK)
         *event = made;
@@ -99,7 +120,9 @@ kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event)
     if (!event->handle)
         return KN_OK;
     KN_TRY(kn_stream_enter(stream, "waiting for an event"));
-    cl_int error = KN_CL(KN_CL_MARK, clEnqueueBarrierWithWaitList(stream->queue, 1, &event->handle, NULL));
+    const kn_turn turn = kn_stream_turn(stream);
+    cl_int error = kn_stream_enqueued(
+        stream, turn, KN_CL(KN_CL_MARK, clEnqueueBarrierWithWaitList(turn.queue, 1, &event->handle, NULL)));
     kn_stream_note_busy(stream);
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "making a stream wait for an event");
 }
@@ -195,7 +218,7 @@ kn_status kn_stream_query(kn_stream *stream, bool *done)
 kn_status kn_event_await(kn_event *event)
 {
     KN_TRY(kn_device_check_lost(event->device));
-    cl_int error = event->handle ? KN_CL(KN_CL_WAIT, clWaitForEvents(1, &event->handle)) : CL_SUCCESS;
+    cl_int error = event->handle ? KN_CL(KN_CL_WAIT, kn_await_event(event->handle)) : CL_SUCCESS;
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, event->device, "waiting for an event");
 }
 
@@ -208,6 +231,26 @@ kn_status kn_event_synchronize(kn_event *event)
     return kn_event_await(event);
 }
 
+static kn_status time_of(const kn_event *event, const char *which, cl_ulong *time)
+{
+    bool done;
+    if (!event->is_timed)
+        return kn_fail(KN_ERR_STATE, "kn_event_elapsed_time: the %s event was made by kn_event_new_without_timing",
+                       which);
+    KN_TRY(progress(event, &done));
+    if (!event->handle || !done)
+        return kn_fail(KN_ERR_STATE, "kn_event_elapsed_time: the %s event %s", which,
+                       done ? "was never recorded" : "is not done yet: call kn_event_synchronize first");
+    if (kn_timing_read(event->device, event->handle, time))
+        return KN_OK;
+    return kn_fail(
+        KN_ERR_DEVICE,
+        "kn_event_elapsed_time: %s gives the %s event no time: its driver has no usable ones, or the stream's "
+        "queue, made by the program, lacks CL_QUEUE_PROFILING_ENABLE; kn_synchronize and the host's clock "
+        "do without",
+        event->device->label, which);
+}
+
 kn_status kn_event_elapsed_time(kn_event *start, kn_event *end, double *milliseconds)
 {
     if (!start || !end || !milliseconds)
@@ -216,19 +259,9 @@ kn_status kn_event_elapsed_time(kn_event *start, kn_event *end, double *millisec
         return kn_fail(KN_ERR_DEVICE,
                        "kn_event_elapsed_time: one event is on %s, the other on %s, and their clocks differ",
                        start->device->label, end->device->label);
-    const kn_event *events[] = {start, end};
     cl_ulong times[2];
-    for (int i = 0; i < 2; i++) {
-        bool done;
-        KN_TRY(progress(events[i], &done));
-        if (!events[i]->handle || !done)
-            return kn_fail(KN_ERR_STATE, "kn_event_elapsed_time: the %s event %s", i == 0 ? "start" : "end",
-                           done ? "was never recorded" : "is not done yet: call kn_event_synchronize first");
-        cl_int error =
-            clGetEventProfilingInfo(events[i]->handle, CL_PROFILING_COMMAND_END, sizeof times[i], &times[i], NULL);
-        if (error != CL_SUCCESS)
-            return kn_cl_fail(error, start->device, "reading the time of an event");
-    }
+    KN_TRY(time_of(start, "start", &times[0]));
+    KN_TRY(time_of(end, "end", &times[1]));
     *milliseconds = (times[1] >= times[0] ? (double)(times[1] - times[0]) : -(double)(times[0] - times[1])) * 1e-6;
     return KN_OK;
 }

@@ -6,7 +6,7 @@
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 
-#define FAULT_INTS 4
+#define FAULT_INTS (KN_FAULT_BYTES / 4)
 #define MAX_OPERATIONS 512
 
 static struct {
@@ -38,7 +38,7 @@ static const char *operation_name(int number)
 
 kn_status kn_fault_record_new(cl_mem *record, kn_device *device)
 {
-    cl_int error, zeros[FAULT_INTS] = {0};
+    cl_int error, zeros[FAULT_INTS + 1] = {0};
     *record = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, &error);
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "creating a stream's fault record");
 }

@@ -4,7 +4,9 @@
 
 #include "rt/stream/stream_struct.h"
 
-/* The record, made with the stream. */
+#define KN_FAULT_BYTES 16 /* code, value, limit, operation */
+
+/* The record, made with the stream; after it a word that nobody reads (rt/stream/timing.c). */
 kn_status kn_fault_record_new(cl_mem *record, kn_device *device);
 
 /* A small number that represents an operation's name in records. */

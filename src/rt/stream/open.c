@@ -15,33 +15,17 @@ static atomic_ullong last_id;
 
 /* --- a stream --------------------------------------------------------------------------------- */
 
-/* Profiling is always on: events are then timed on the device's clock. It costs nothing unless an event is requested
- * (docs/streams.md). The OpenCL 1.2 call is deprecated but works on every version; no other property: in order. */
-static cl_command_queue new_queue(kn_device *device, int priority, cl_int *error)
-{
-    if (priority != 0) {
-        const cl_queue_properties hint = priority < 0 ? CL_QUEUE_PRIORITY_HIGH_KHR : CL_QUEUE_PRIORITY_LOW_KHR;
-        const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, CL_QUEUE_PRIORITY_KHR,
-                                                  hint, 0};
-        return clCreateCommandQueueWithProperties(device->context, device->id, properties, error);
-    }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    return clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, error);
-#pragma GCC diagnostic pop
-}
-
 static kn_status open_queue(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
 {
     cl_int error = CL_SUCCESS;
-    if (stream->queue) /* kept from the struct's previous stream */
+    if (stream->queues[0]) /* kept from the struct's previous stream */
         return KN_OK;
     if (theirs)
         error = clRetainCommandQueue(theirs);
-    cl_command_queue queue = theirs ? theirs : new_queue(device, priority, &error);
+    cl_command_queue queue = theirs ? theirs : kn_queue_new(device, priority, false, &error);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, device, "creating a stream");
-    stream->queue = queue;
+    stream->queues[0] = queue;
     return KN_OK;
 }
 
@@ -63,16 +47,24 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_
     return KN_OK;
 }
 
+void kn_stream_release_queues(kn_stream *stream)
+{
+    for (int i = 0; i < 2; i++) {
+        if (stream->queues[i])
+            clReleaseCommandQueue(stream->queues[i]);
+        stream->queues[i] = NULL;
+    }
+    atomic_store(&stream->switches, 0);
+}
+
 /* Reverses kn_stream_open, for a device that could not be opened, whose context is released. */
 static void close_stream(kn_stream *stream)
 {
-    if (stream->queue)
-        clReleaseCommandQueue(stream->queue);
+    kn_stream_release_queues(stream);
     if (stream->fault) {
         clReleaseMemObject(stream->fault);
         kn_mutex_destroy(&stream->lock);
     }
-    stream->queue = NULL;
     stream->fault = NULL;
     atomic_store(&stream->id, 0);
 }
@@ -104,10 +96,7 @@ static void register_finish(void) { atexit(finish_all_devices); }
 static kn_status open_service(kn_device *device)
 {
     cl_int error;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* as for a stream, above */
-    device->service = clCreateCommandQueue(device->context, device->id, 0, &error);
-#pragma GCC diagnostic pop
+    device->service = kn_queue_new(device, 0, false, &error);
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "creating a queue for host memory");
 }
 
@@ -180,9 +169,9 @@ kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_c
         found = stream;
         least = one;
     }
-    cl_int error = found && queue ? clRetainCommandQueue(found->queue) : CL_SUCCESS;
+    cl_command_queue current = found && queue ? kn_stream_turn(found).queue : NULL;
     if (found && queue)
-        *queue = error == CL_SUCCESS ? found->queue : NULL;
+        *queue = clRetainCommandQueue(current) == CL_SUCCESS ? current : NULL;
     kn_unlock(&device->lock);
     *id = least;
     return found;

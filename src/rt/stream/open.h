@@ -9,6 +9,9 @@ kn_status kn_device_ensure_open(kn_device *device);
 /* Makes the stream's queue and fault record; with `theirs` that is the queue. */
 kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs);
 
+/* The driver finishes their work first. */
+void kn_stream_release_queues(kn_stream *stream);
+
 /* The device's stream with the smallest id above `*id`, which becomes its id; NULL: none. By id, because positions in
  * the list change when other threads create and destroy streams. The struct outlives a concurrent destroy, and may have
  * another queue then; so does `queue` (NULL allowed), which is retained, or NULL if that fails. No lock is held between

@@ -1,6 +1,7 @@
 /* rt/stream/queue.c - see rt/stream/queue.h. */
 #include "rt/stream/queue.h"
 
+#include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/stream/capturing.h"
@@ -13,11 +14,117 @@ kn_status kn_stream_enter(kn_stream *stream, const char *what)
     if (kn_stream_has_capture(stream))
         return kn_stream_refuse_capture(stream, what);
     kn_stream_note_busy(stream);
-    if (!atomic_load_explicit(&stream->submitter, memory_order_acquire))
-        return KN_OK;
-    kn_submitter_drain(stream);
-    return kn_submitter_report(stream);
+    if (atomic_load_explicit(&stream->submitter, memory_order_acquire)) {
+        kn_submitter_drain(stream);
+        KN_TRY(kn_submitter_report(stream));
+    }
+    return kn_stream_follow_timing(stream);
 }
+
+/* --- the two queues; the stream's lock is held while they change -------------------------------------------------- */
+
+atomic_int kn_timings;
+
+void kn_timing_begin(void) { atomic_fetch_add(&kn_timings, 1); }
+void kn_timing_end(void) { atomic_fetch_sub(&kn_timings, 1); }
+
+/* The OpenCL 1.2 call is deprecated but works on every version; no other property: in order. */
+cl_command_queue kn_queue_new(kn_device *device, int priority, bool timed, cl_int *error)
+{
+    const cl_command_queue_properties profiling = timed ? CL_QUEUE_PROFILING_ENABLE : 0;
+    if (priority != 0) {
+        const cl_queue_properties hint = priority < 0 ? CL_QUEUE_PRIORITY_HIGH_KHR : CL_QUEUE_PRIORITY_LOW_KHR;
+        const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, profiling, CL_QUEUE_PRIORITY_KHR, hint, 0};
+        return clCreateCommandQueueWithProperties(device->context, device->id, properties, error);
+    }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return clCreateCommandQueue(device->context, device->id, profiling, error);
+#pragma GCC diagnostic pop
+}
+
+static cl_int order_after(cl_command_queue queue, cl_command_queue before)
+{
+    cl_event last;
+    cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(before, 0, NULL, &last));
+    if (error != CL_SUCCESS)
+        return error;
+    error = clFlush(before); /* otherwise the barrier could wait for a command that was never submitted */
+    if (error == CL_SUCCESS)
+        error = KN_CL(KN_CL_MARK, clEnqueueBarrierWithWaitList(queue, 1, &last, NULL));
+    clReleaseEvent(last);
+    return error;
+}
+
+/* `switches` is odd before the marker is enqueued: a command enqueued on the old queue after the marker is noticed by
+ * its thread, which compares the count only then. */
+static cl_int change(kn_stream *stream, bool timed)
+{
+    const unsigned switches = atomic_load(&stream->switches);
+    cl_int error = CL_SUCCESS;
+    if ((switches >> 1 & 1) == timed || atomic_load(&stream->is_shared))
+        return CL_SUCCESS;
+    if (!stream->queues[timed])
+        stream->queues[timed] = kn_queue_new(stream->device, stream->priority, timed, &error);
+    if (error != CL_SUCCESS)
+        return error;
+    atomic_store(&stream->switches, switches + 1);
+    error = order_after(stream->queues[timed], stream->queues[!timed]);
+    atomic_store(&stream->switches, error == CL_SUCCESS ? switches + 2 : switches);
+    return error;
+}
+
+static kn_status fail_change(cl_int error, const kn_stream *stream)
+{
+    return kn_cl_fail(error, stream->device, "changing a stream's queue");
+}
+
+kn_status kn_stream_change_queue(kn_stream *stream, bool timed)
+{
+    if (atomic_load(&stream->is_shared))
+        return KN_OK;
+    kn_lock(&stream->lock);
+    cl_int error = change(stream, timed);
+    kn_unlock(&stream->lock);
+    return error == CL_SUCCESS ? KN_OK : fail_change(error, stream);
+}
+
+kn_status kn_stream_share_queue(kn_stream *stream, cl_command_queue *queue)
+{
+    kn_lock(&stream->lock);
+    cl_int error = change(stream, true); /* its events may be timed later */
+    if (error == CL_SUCCESS)
+        atomic_store(&stream->is_shared, true);
+    *queue = stream->queues[atomic_load(&stream->switches) >> 1 & 1];
+    kn_unlock(&stream->lock);
+    return error == CL_SUCCESS ? KN_OK : fail_change(error, stream);
+}
+
+unsigned kn_stream_await_change(kn_stream *stream)
+{
+    kn_lock(&stream->lock);
+    const unsigned switches = atomic_load(&stream->switches);
+    kn_unlock(&stream->lock);
+    return switches;
+}
+
+cl_int kn_stream_rejoin(kn_stream *stream, kn_turn turn)
+{
+    kn_lock(&stream->lock);
+    const cl_command_queue now = stream->queues[atomic_load(&stream->switches) >> 1 & 1];
+    cl_int error = now == turn.queue || !now ? CL_SUCCESS : order_after(now, turn.queue);
+    kn_unlock(&stream->lock);
+    return error;
+}
+
+cl_int kn_stream_mark(kn_stream *stream, cl_event *event)
+{
+    const kn_turn turn = kn_stream_turn(stream);
+    *event = NULL;
+    return kn_stream_enqueued(stream, turn, KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(turn.queue, 0, NULL, event)));
+}
+
+/* --- waiting ------------------------------------------------------------------------------------------------------ */
 
 kn_status kn_stream_count_launch(kn_stream *stream)
 {
@@ -30,14 +137,15 @@ kn_status kn_stream_count_launch(kn_stream *stream)
         oldest = *slot;
         *slot = NULL;
         stream->launches = 0;
-        error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, slot));
+        cl_command_queue queue = stream->queues[atomic_load(&stream->switches) >> 1 & 1];
+        error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(queue, 0, NULL, slot));
         if (error == CL_SUCCESS)
-            error = clFlush(stream->queue);
+            error = clFlush(queue);
     }
     kn_unlock(&stream->lock);
     if (oldest) {
         if (error == CL_SUCCESS)
-            error = KN_CL(KN_CL_WAIT, clWaitForEvents(1, &oldest));
+            error = KN_CL(KN_CL_WAIT, kn_await_event(oldest));
         clReleaseEvent(oldest);
     }
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "waiting for a full queue");
@@ -50,9 +158,9 @@ cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue)
     if (kn_device_is_lost(stream->device))
         return CL_DEVICE_NOT_AVAILABLE;
     atomic_store(&stream->busy, false);
-    return KN_CL(KN_CL_WAIT, clFinish(queue));
+    return KN_CL(KN_CL_WAIT, kn_await_queue(queue));
 }
 
-cl_int kn_stream_finish(kn_stream *stream) { return kn_stream_finish_queue(stream, stream->queue); }
+cl_int kn_stream_finish(kn_stream *stream) { return kn_stream_finish_queue(stream, kn_stream_turn(stream).queue); }
 
 void kn_stream_drain(kn_stream *stream) { kn_stream_finish(stream); }

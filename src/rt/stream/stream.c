@@ -36,7 +36,7 @@ static kn_stream *take_destroyed(kn_device *device, int priority, cl_command_que
 {
     kn_lock(&device->lock);
     kn_stream **link = &device->destroyed;
-    while (*link && (theirs ? (*link)->queue != NULL : (*link)->queue && (*link)->priority != priority))
+    while (*link && (theirs ? (*link)->queues[0] != NULL : (*link)->queues[0] && (*link)->priority != priority))
         link = &(*link)->next;
     kn_stream *taken = *link;
     if (taken)
@@ -126,10 +126,8 @@ kn_status kn_stream_free(kn_stream *stream)
             clReleaseEvent(stream->markers[i]);
         stream->markers[i] = NULL;
     }
-    if (atomic_load(&stream->is_shared)) { /* others may still use it */
-        clReleaseCommandQueue(stream->queue);
-        stream->queue = NULL;
-    }
+    if (atomic_load(&stream->is_shared)) /* others may still use one */
+        kn_stream_release_queues(stream);
     kn_lock(&device->lock);
     stream->next = device->destroyed;
     device->destroyed = stream;
@@ -166,7 +164,7 @@ kn_status kn_stream_synchronize(kn_stream *stream)
     if (!stream)
         return kn_fail_argument_null("kn_stream_synchronize", "stream");
     KN_TRY(kn_note_host_wait("kn_stream_synchronize"));
-    return synchronize(stream, stream->queue);
+    return synchronize(stream, kn_stream_turn(stream).queue);
 }
 
 kn_status kn_device_synchronize(kn_device *device)

@@ -18,8 +18,10 @@ typedef struct kn_submitter kn_submitter; /* rt/stream/submit.h */
  * memory in the pool. */
 struct kn_stream {
     kn_device *device;
-    cl_command_queue queue; /* to enqueue: after kn_stream_enter; NULL: of a destroyed stream whose queue was shared */
-    atomic_ullong id;       /* unique in the process; 0 once destroyed */
+    cl_command_queue
+        queues[2];        /* plain; with times (rt/stream/queue.h). NULL: not made yet, or was shared and is gone */
+    atomic_uint switches; /* between them; see kn_stream_turn */
+    atomic_ullong id;     /* unique in the process; 0 once destroyed */
     bool is_default;
     int priority;
     kn_mem_pool *redirected_to;          /* the pool of allocations on the stream; NULL: no redirection */
@@ -37,7 +39,7 @@ struct kn_stream {
     _Atomic(kn_stream *) fault_sources[KN_MAX_DEVICES]; /* by device: a stream from which possibly faulty values came */
     atomic_bool has_fault_sources;                      /* any of them */
     atomic_bool busy;                                   /* commands were enqueued since it was last known to be idle */
-    atomic_bool is_shared;                              /* other code uses the queue, so it is never known to be idle */
+    atomic_bool is_shared; /* other code uses the queue: it is never known to be idle, and stays the stream's */
 };
 
 /* After a command was enqueued, too: the stream may have been found idle between kn_stream_enter and the command. */

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "rt/device/device_struct.h"
+#include "rt/stream/queue.h"
 
 kn_profile kn_the_profile = {.session = 1};
 kn_mutex kn_profile_lock = KN_MUTEX_INIT, kn_profile_harvest = KN_MUTEX_INIT;
@@ -41,6 +42,7 @@ void kn_profile_forget(kn_profile *profile)
                             .is_changing = profile->is_changing,
                             .is_emitting = profile->is_emitting,
                             .emits_shapes = profile->emits_shapes,
+                            .is_timing = profile->is_timing,
                             .step = profile->step,
                             .session = profile->session + 1};
 }
@@ -54,8 +56,13 @@ void kn_profile_update_watching(kn_profile *profile)
     wishes |= records && p->profile_memory ? KN_WANTS_MEMORY : 0;
     wishes |= records && p->with_flops ? KN_WANTS_WORK : 0;
     wishes |= profile->is_emitting ? KN_WANTS_RANGES : 0;
+    if (records && !profile->is_timing)
+        kn_timing_begin(); /* first, so that the commands that are watched have times */
     atomic_store_explicit(&kn_profiler_wishes, wishes, memory_order_relaxed);
     atomic_store_explicit(&kn_watching, records || profile->is_emitting, memory_order_relaxed);
+    if (!records && profile->is_timing)
+        kn_timing_end();
+    profile->is_timing = records;
 }
 
 /* --- the offset between a device's clock and the host's ---------------------------------------- */

@@ -74,6 +74,7 @@ typedef struct kn_profile {
     bool is_running;  /* between start and stop */
     bool is_changing; /* a start, step or stop is in progress, including the user's on_trace_ready */
     bool is_emitting, emits_shapes;
+    bool is_timing; /* streams use queues with times for it */
     bool has_results;
     uint64_t session; /* changes whenever the records are discarded */
     int64_t started, stopped;

@@ -3,7 +3,9 @@
 #include "rt/trace/watch.h"
 
 #include "base/memory.h"
+#include "rt/device/await.h"
 #include "rt/stream/stream_struct.h"
+#include "rt/stream/timing.h"
 #include "rt/trace/profile.h"
 
 /* With this many pending events, the completed ones are read. The host runs at most a few hundred launches ahead of
@@ -55,7 +57,7 @@ static bool note(kn_profile *profile, kn_stream *stream, const kn_command_info *
 /* The data read from one event. */
 typedef struct reading {
     kn_pending of;
-    const kn_device *device;
+    kn_device *device;
     bool is_done, is_timed;
     cl_ulong queued, submit, start, end;
 } reading;
@@ -69,7 +71,7 @@ static bool read_times(reading *r)
                CL_SUCCESS &&
            clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof r->start, &r->start, NULL) == CL_SUCCESS &&
            clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof r->end, &r->end, NULL) == CL_SUCCESS &&
-           r->end >= r->start && r->queued != 0;
+           r->end >= r->start && r->start != 0 && r->queued != 0 && kn_timing_has_commands(r->device);
 }
 
 static void read_event(reading *r, bool wait)
@@ -77,7 +79,7 @@ static void read_event(reading *r, bool wait)
     cl_int status = CL_QUEUED;
     cl_event event = r->of.event;
     if (wait && !kn_device_is_lost(r->device)) /* its events may never complete */
-        clWaitForEvents(1, &event);
+        kn_await_event(event);
     cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
     r->is_done = wait || error != CL_SUCCESS || status <= CL_COMPLETE; /* negative: it failed */
     if (!r->is_done)

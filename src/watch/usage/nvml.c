@@ -85,6 +85,9 @@ static void load_library(void)
 
 static bool find_device(nvml_handle *device, const char *pci_address, const char *uuid)
 {
+    pthread_once(&nvml.once, load_library);
+    if (!nvml.works)
+        return false;
     if (*pci_address && nvml.by_address && nvml.by_address(pci_address, device) == NVML_SUCCESS)
         return true;
     char name[64];
@@ -123,15 +126,21 @@ static void add_processes(kn_usage *usage, nvml_handle device, int (*list)(nvml_
         kn_free(processes);
 }
 
-static void read_figures(kn_usage *usage, nvml_handle device)
+static bool read_memory(kn_usage *usage, nvml_handle device)
 {
     nvml_memory memory;
+    if (!nvml.memory || nvml.memory(device, &memory) != NVML_SUCCESS)
+        return false;
+    usage->memory_used = (int64_t)memory.used;
+    usage->memory_total = (int64_t)memory.total;
+    return true;
+}
+
+static void read_figures(kn_usage *usage, nvml_handle device)
+{
     nvml_load load;
     unsigned number;
-    if (nvml.memory && nvml.memory(device, &memory) == NVML_SUCCESS) {
-        usage->memory_used = (int64_t)memory.used;
-        usage->memory_total = (int64_t)memory.total;
-    }
+    read_memory(usage, device);
     if (nvml.load && nvml.load(device, &load) == NVML_SUCCESS) {
         usage->load = load.gpu;
         usage->memory_load = load.memory;
@@ -150,11 +159,16 @@ static void read_figures(kn_usage *usage, nvml_handle device)
         usage->fan = number;
 }
 
+bool kn_usage_memory_from_nvml(kn_usage *usage, const char *pci_address, const char *uuid)
+{
+    nvml_handle device;
+    return find_device(&device, pci_address, uuid) && read_memory(usage, device);
+}
+
 bool kn_usage_from_nvml(kn_usage *usage, const char *pci_address, const char *uuid, const char *root)
 {
     nvml_handle device;
-    pthread_once(&nvml.once, load_library);
-    if (!nvml.works || !find_device(&device, pci_address, uuid))
+    if (!find_device(&device, pci_address, uuid))
         return false;
     read_figures(usage, device);
     add_processes(usage, device, nvml.compute_processes, root);

@@ -73,6 +73,18 @@ static const char *driver_of(const device_folder *d)
     return "sysfs";
 }
 
+bool kn_usage_memory_from_sysfs(kn_usage *usage, const char *pci_address, const char *root)
+{
+    char path[KN_USAGE_PATH];
+    if (!*pci_address)
+        return false;
+    usage->memory_used =
+        kn_usage_read_number(kn_usage_path(path, root, "/sys/bus/pci/devices/%s/mem_info_vram_used", pci_address));
+    usage->memory_total =
+        kn_usage_read_number(kn_usage_path(path, root, "/sys/bus/pci/devices/%s/mem_info_vram_total", pci_address));
+    return usage->memory_used >= 0 && usage->memory_total >= 0;
+}
+
 bool kn_usage_from_sysfs(kn_usage *usage, const char *pci_address, const char *root)
 {
     device_folder d = {root, pci_address, usage};
@@ -81,8 +93,7 @@ bool kn_usage_from_sysfs(kn_usage *usage, const char *pci_address, const char *r
     if (!driver)
         return false;
 #define IN_DEVICE(file) kn_usage_path(path, root, "/sys/bus/pci/devices/%s/" file, pci_address)
-    usage->memory_used = kn_usage_read_number(IN_DEVICE("mem_info_vram_used"));
-    usage->memory_total = kn_usage_read_number(IN_DEVICE("mem_info_vram_total"));
+    kn_usage_memory_from_sysfs(usage, pci_address, root);
     usage->load = kn_usage_read_scaled(IN_DEVICE("gpu_busy_percent"), 1);
     usage->memory_load = kn_usage_read_scaled(IN_DEVICE("mem_busy_percent"), 1);
     usage->clock = kn_usage_read_scaled(IN_DEVICE("tile0/gt0/freq0/act_freq"), 1); /* xe */

@@ -67,8 +67,7 @@ int main(void)
 {
     char program[] = "test_driver_limits", option[] = "--as-gpu", *as_gpu[] = {program, option};
     setenv("OPENCL_LAYERS", ODD_DRIVER_LAYER, 1);
-    setenv("ODD_DRIVER", "fill,dims", 1);
-    setenv("ODD_DRIVER_GROUPS", MOST_GROUPS, 1);
+    setenv("ODD_DRIVER", "fill,dims=" MOST_GROUPS, 1);
     obey_as_gpu(2, as_gpu);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fill_of_more_than_2_gib),

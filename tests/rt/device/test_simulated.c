@@ -47,6 +47,44 @@ static void peers(void **state)
     assert_false(kn_can_device_access_peer(kn_device_at(0), kn_device_at(0)));
 }
 
+/* A Radeon of 16 GiB in /sys, of which 13 are in use. */
+static void make_sysfs(void)
+{
+    static char root[600];
+    char command[2000];
+    snprintf(root, sizeof root, "%s/tests/folders/simulated-sysfs", KOINE_BINARY_DIR);
+    snprintf(command, sizeof command,
+             "rm -rf '%s'; d='%s/sys/bus/pci/devices/0000:65:00.0'; mkdir -p \"$d\"; ln -s ../amdgpu \"$d/driver\"; "
+             "echo 17179869184 > \"$d/mem_info_vram_total\"; echo 13958643712 > \"$d/mem_info_vram_used\"",
+             root, root);
+    if (system(command) != 0)
+        abort();
+    setenv("KOINE_DOCTOR_ROOT", root, 1);
+    setenv("KOINE_NVML_LIBRARY", "/nonexistent", 1);
+}
+
+static uint64_t free_of(kn_device *device, uint64_t total)
+{
+    uint64_t free_bytes = 0, total_bytes = 0;
+    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(device);
+    const uint64_t real = limits->global_memory;
+    limits->global_memory = total;
+    assert_ok(kn_mem_get_info(device, &free_bytes, &total_bytes));
+    limits->global_memory = real;
+    assert_true(total_bytes == total);
+    return free_bytes;
+}
+
+/* NVML and sysfs know of other processes, if they know the device. */
+static void free_memory(void **state)
+{
+    (void)state;
+    const uint64_t gib = (uint64_t)1 << 30;
+    kn_device *device = kn_device_at(0);
+    assert_true(free_of(device, 16 * gib) == (is("nv") ? 16 : is("amd-p2p") ? 3 : 12) * gib);
+    assert_true(free_of(device, 64 * gib) == 64 * gib); /* the figures are of other memory */
+}
+
 /* NVML's device is found by PCI address or UUID. */
 static void usage(void **state)
 {
@@ -54,6 +92,11 @@ static void usage(void **state)
     kn_usage u;
     kn_device *device = kn_device_at(0);
     assert_ok(kn_device_usage(device, &u));
+    if (is("amd-p2p")) {
+        assert_string_equal(u.source, "amdgpu");
+        assert_true(u.memory_used == (int64_t)13 << 30);
+        return;
+    }
     if (is("nv")) { /* 0001:65:02.1 is unknown to the library */
         assert_string_equal(u.source, "");
         assert_true(u.memory_used == -1 && u.memory_total > 0 && u.num_processes == -1);
@@ -81,15 +124,15 @@ int main(int argc, char **argv)
     setenv("SIMULATE_GPU", kind, 1);
     setenv("OPENCL_LAYERS", SIMULATED_GPU_LAYER, 1);
     setenv("KOINE_NVML_LIBRARY", FAKE_NVML, 1);
+    if (is("amd-p2p"))
+        make_sysfs();
     if (kn_gpu_count() != 2) {
         printf("skipped: this OpenCL loader has no layers\n");
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses),
-        cmocka_unit_test(programs),
-        cmocka_unit_test(peers),
-        cmocka_unit_test(usage),
+        cmocka_unit_test(addresses), cmocka_unit_test(programs),    cmocka_unit_test(peers),
+        cmocka_unit_test(usage),     cmocka_unit_test(free_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,5 @@
-/* support/odd_driver.c - an OpenCL layer (OPENCL_LAYERS) that does what real drivers have done. ODD_DRIVER names the
- * oddities, separated by commas; those of enumeration concern the second device:
- *
- *   old, unavailable, no-compiler  has OpenCL 1.1; cannot be used now; cannot compile
- *   copy                           is the first device, a GPU, once more, under a platform called rusticl
- *   unlike                         is a GeForce RTX 4090 (128 multiprocessors), the first an Arc A770 (512 units)
- *
- *   fill                           fills of 2 GiB and more fail
- *   dims                           launches of more than 65535 work-groups, or as many as ODD_DRIVER_GROUPS says, in
- *                                  dimension 1 or 2 fail
- *
- * Kernels run on the actual device. */
-#include "support/layer.h"
-
-#include <stdbool.h>
-#include <stdlib.h>
+/* support/odd_driver/devices.c - odd platforms and devices. */
+#include "support/odd_driver/odd.h"
 
 static cl_platform_id real_platform;
 static cl_device_id second; /* of the real platform */
@@ -23,16 +9,6 @@ static struct {
     struct _cl_icd_dispatch *dispatch;
 } copy_platform;
 #define COPY_PLATFORM ((cl_platform_id)(void *)&copy_platform)
-
-static bool is_on(const char *oddity)
-{
-    const char *list = getenv("ODD_DRIVER");
-    const size_t length = strlen(oddity);
-    for (const char *at = list ? strstr(list, oddity) : NULL; at; at = strstr(at + 1, oddity))
-        if ((at == list || at[-1] == ',') && (at[length] == '\0' || at[length] == ','))
-            return true;
-    return false;
-}
 
 /* --- platforms ---------------------------------------------------------------------------------------------------- */
 
@@ -45,7 +21,7 @@ static cl_int CL_API_CALL get_platforms(cl_uint room, cl_platform_id *platforms,
         return error;
     real_platform = found[0];
     count = 1;
-    if (is_on("copy"))
+    if (odd[ODD_COPY].is_on)
         found[count++] = COPY_PLATFORM;
     for (cl_uint i = 0; platforms && i < count && i < room; i++)
         platforms[i] = found[i];
@@ -72,13 +48,12 @@ static cl_int CL_API_CALL get_devices(cl_platform_id platform, cl_device_type ty
     if (error != CL_SUCCESS)
         return error;
     second = found[1];
-    const bool all = !is_on("copy");
-    const cl_device_id *first = found + (platform == COPY_PLATFORM);
-    count = all && count > 1 ? 2 : 1;
-    for (cl_uint i = 0; devices && i < count && i < room; i++)
-        devices[i] = first[i];
+    if (!odd[ODD_COPY].is_on)
+        return below->clGetDeviceIDs(real_platform, type, room, devices, count_ret);
+    if (devices && room > 0)
+        devices[0] = found[platform == COPY_PLATFORM];
     if (count_ret)
-        *count_ret = count;
+        *count_ret = 1;
     return CL_SUCCESS;
 }
 
@@ -143,54 +118,31 @@ static cl_int answer_unlike(cl_device_id device, cl_device_info what, size_t siz
 static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info what, size_t size, void *to,
                                           size_t *size_ret)
 {
-    if (is_on("copy"))
+    cl_int error;
+    if (odd_answer_limit(device, what, size, to, size_ret, &error))
+        return error;
+    if (odd[ODD_COPY].is_on)
         return answer_copy(device, what, size, to, size_ret);
-    if (is_on("unlike"))
+    if (odd[ODD_UNLIKE].is_on)
         return answer_unlike(device, what, size, to, size_ret);
     if (device != second)
         return below->clGetDeviceInfo(device, what, size, to, size_ret);
-    if (what == CL_DEVICE_VERSION && is_on("old"))
+    if (what == CL_DEVICE_VERSION && odd[ODD_OLD].is_on)
         return answer_text("OpenCL 1.1 Mesa", size, to, size_ret);
-    if ((what == CL_DEVICE_AVAILABLE && is_on("unavailable")) ||
-        (what == CL_DEVICE_COMPILER_AVAILABLE && is_on("no-compiler")))
+    if ((what == CL_DEVICE_AVAILABLE && odd[ODD_UNAVAILABLE].is_on) ||
+        (what == CL_DEVICE_COMPILER_AVAILABLE && odd[ODD_NO_COMPILER].is_on))
         return answer_number(CL_FALSE, size, to, size_ret);
     return below->clGetDeviceInfo(device, what, size, to, size_ret);
 }
 
-/* --- commands ----------------------------------------------------------------------------------------------------- */
-
-static cl_int CL_API_CALL enqueue_fill(cl_command_queue queue, cl_mem memory, const void *pattern, size_t pattern_bytes,
-                                       size_t offset, size_t bytes, cl_uint waits, const cl_event *list,
-                                       cl_event *event)
-{
-    if (is_on("fill") && bytes >= (size_t)1 << 31)
-        return CL_OUT_OF_RESOURCES;
-    return below->clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, waits, list, event);
-}
-
-static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
-                                         const size_t *global, const size_t *local, cl_uint waits, const cl_event *list,
-                                         cl_event *event)
-{
-    const char *most = getenv("ODD_DRIVER_GROUPS");
-    for (cl_uint i = 1; i < dims && is_on("dims"); i++)
-        if (global[i] / (local ? local[i] : 1) > (most ? strtoul(most, NULL, 10) : 65535))
-            return CL_INVALID_GLOBAL_WORK_SIZE;
-    return below->clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, waits, list, event);
-}
-
 /* --- the layer ---------------------------------------------------------------------------------------------------- */
 
-static void install(void)
+void odd_install_devices(void)
 {
     ours.clGetPlatformIDs = get_platforms;
     ours.clGetPlatformInfo = get_platform_info;
     ours.clGetDeviceIDs = get_devices;
     ours.clGetDeviceInfo = get_device_info;
     ours.clCreateContext = create_context;
-    ours.clEnqueueFillBuffer = enqueue_fill;
-    ours.clEnqueueNDRangeKernel = enqueue_kernel;
     copy_platform.dispatch = &ours;
 }
-
-LAYER("odd_driver", install)

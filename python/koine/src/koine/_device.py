@@ -1,0 +1,133 @@
+"""Devices of all OpenCL platforms, and the host."""
+from ._c import NULL, check, checked, ffi, lib, text
+
+
+class device:
+    """device('auto'), 'gpu', 'gpu:1', 'cpu', 'nvidia', 'amd', 'intel', 'pocl:0', '0:1' (platform and device), part of a
+    device's own name, or 'host', whose tensors are plain memory. As a context manager: the thread's current device,
+    where tensors and modules are made that name none."""
+
+    __slots__ = ('_h', '_guards')
+
+    def __init__(self, name='auto'):
+        if isinstance(name, device):
+            self._h = name._h
+        elif isinstance(name, int):
+            self._h = checked(lib.kn_device_at(name))
+        else:
+            self._h = checked(lib.kn_device_open(name.encode()))
+        self._guards = []
+
+    @classmethod
+    def _of(cls, pointer):
+        new = cls.__new__(cls)
+        new._h, new._guards = pointer, []
+        return new
+
+    @property
+    def name(self):
+        """The driver's name."""
+        return text(lib.kn_device_name(self._h))
+
+    @property
+    def type(self):
+        return ('host', 'cpu', 'gpu', 'accelerator')[lib.kn_device_get_type(self._h)]
+
+    @property
+    def index(self):
+        """i of koine.device(i); -1 for the host."""
+        return lib.kn_device_index(self._h)
+
+    @property
+    def properties(self):
+        """What koine/device.h tells of a device, as a dict."""
+        found = ffi.new('kn_device_properties *')
+        check(lib.kn_device_get_properties(self._h, found))
+        values = {name: getattr(found, name) for name, _ in ffi.typeof('kn_device_properties').fields}
+        for name, value in values.items():
+            if isinstance(value, ffi.CData):
+                values[name] = text(value) if ffi.typeof(value) is ffi.typeof('char *') else list(value)
+        values['type'] = self.type
+        return values
+
+    def __str__(self):
+        return text(lib.kn_device_string(self._h))
+
+    def __repr__(self):
+        return "device('%s')" % self
+
+    def __eq__(self, other):
+        if isinstance(other, str):
+            return self == device(other)
+        return isinstance(other, device) and self._h == other._h
+
+    def __hash__(self):
+        return hash(self._h)
+
+    def __reduce__(self):
+        return device, (str(self),)
+
+    def __enter__(self):
+        self._guards.append(ffi.new('kn_device_guard *', lib.kn_device_enter(self._h)))
+        return self
+
+    def __exit__(self, *_):
+        lib.kn_device_leave(self._guards.pop())
+
+
+def handle(value):
+    """The kn_device of a device or a name; NULL, the current one, for None."""
+    if value is None:
+        return NULL
+    return value._h if isinstance(value, device) else device(value)._h
+
+
+def device_count():
+    """The number of OpenCL devices of all platforms; the host is not counted."""
+    return lib.kn_device_count()
+
+
+def devices():
+    return [device(i) for i in range(device_count())]
+
+
+def is_available():
+    return bool(lib.kn_is_available())
+
+
+def current_device():
+    """Where tensors and modules are made that name no device: per thread."""
+    return device._of(checked(lib.kn_device_current()))
+
+
+def set_device(value):
+    check(lib.kn_device_set_current(handle(value)))
+
+
+def synchronize(value=None):
+    """Waits for the work of a device, the current one by default, and raises what its kernels found."""
+    check(lib.kn_synchronize(handle(value)))
+
+
+def empty_cache(value=None):
+    """Returns cached memory to the driver."""
+    check(lib.kn_empty_cache(handle(value)))
+
+
+def memory_allocated(value=None):
+    """Bytes in use by tensors."""
+    return lib.kn_memory_allocated(handle(value))
+
+
+def memory_reserved(value=None):
+    return lib.kn_memory_reserved(handle(value))
+
+
+def max_memory_allocated(value=None):
+    return lib.kn_max_memory_allocated(handle(value))
+
+
+def memory_summary(value=None):
+    """A table of the memory of a device."""
+    from ._c import owned_text
+    return owned_text(lib.kn_memory_summary(handle(value)))

@@ -1,0 +1,55 @@
+"""Dtypes: objects as PyTorch's, koine.float32 and so on."""
+import numpy
+
+from ._c import lib, text
+
+
+class dtype:
+    """An element type. `numpy` is numpy's counterpart, None for bfloat16."""
+
+    __slots__ = ('code', 'name', 'numpy', 'itemsize', 'is_floating_point')
+
+    def __init__(self, code):
+        self.code = code
+        self.name = text(lib.kn_dtype_name(code))
+        self.numpy = None if self.name == 'bfloat16' else numpy.dtype(self.name)
+        self.itemsize = lib.kn_dtype_size(code)
+        self.is_floating_point = bool(lib.kn_dtype_is_floating(code))
+
+    def __repr__(self):
+        return 'koine.' + self.name
+
+    def __reduce__(self):
+        return self.name  # a global of this module: copies and pickles are the same object
+
+
+by_code = {code: dtype(code) for code in range(lib.KN_F64, lib.KN_BOOL + 1)}
+by_name = {kind.name: kind for kind in by_code.values()}
+globals().update(by_name)
+float64, float32, float16, bfloat16 = (by_name[name] for name in ('float64', 'float32', 'float16', 'bfloat16'))
+int64, int32, int16, int8, uint8 = (by_name[name] for name in ('int64', 'int32', 'int16', 'int8', 'uint8'))
+bool_ = by_name['bool']
+ALIASES = {'double': float64, 'float': float32, 'half': float16, 'long': int64, 'int': int32, 'short': int16}
+
+_PYTHON = {float: float32, int: int64, bool: bool_}
+
+# Unsigned integers and extended floats that numpy has and Koine has not.
+_WIDER = {'uint16': int32, 'uint32': int64, 'uint64': int64, 'longdouble': float64, 'float128': float64}
+
+
+def as_dtype(value):
+    """A dtype from one of ours, numpy's, a name, or Python's float, int and bool."""
+    if isinstance(value, dtype):
+        return value
+    if isinstance(value, type) and value in _PYTHON:
+        return _PYTHON[value]
+    name = value if isinstance(value, str) else numpy.dtype(value).name
+    found = by_name.get(name.replace('koine.', '')) or _WIDER.get(name)
+    if found is None:
+        raise TypeError('koine has no dtype %s; it has %s' % (name, ', '.join(by_name)))
+    return found
+
+
+def code_of(value):
+    """The kn_dtype; KN_DTYPE_DEFAULT for None."""
+    return 0 if value is None else as_dtype(value).code

@@ -1,0 +1,334 @@
+"""Functions of the operators, made from the list of operators when they are first used: see _signatures.py."""
+import ast
+import collections
+import re
+import struct
+
+from . import _signatures
+from ._c import NULL, error, ffi, lib, plain_number
+from ._dtypes import as_dtype, by_code
+
+# --- what the list says ---------------------------------------------------------------------------------------------
+
+# kind: (struct format of a value, numbers that it consists of)
+_FORMATS = {lib.KN_PARAM_BOOL: ('?', 1), lib.KN_PARAM_INT: ('i', 1), lib.KN_PARAM_INT64: ('q', 1),
+            lib.KN_PARAM_DOUBLE: ('d', 1), lib.KN_PARAM_SCALAR: ('?7xqd', 3), lib.KN_PARAM_DTYPE: ('i', 1),
+            lib.KN_PARAM_ENUM: ('i', 1), lib.KN_PARAM_INTS: ('i4x8q', 9), lib.KN_PARAM_GENERATOR: ('Q', 1)}
+
+
+class Parameter:
+    """A field of an operator's struct: its place, its default, and how a Python value becomes its numbers."""
+
+    def __init__(self, described, defaults):
+        self.name = ffi.string(described.name).decode()
+        self.kind, self.offset = described.kind, described.offset
+        fields, numbers = _FORMATS[self.kind]
+        self.count = described.size // struct.calcsize('=' + fields)
+        self.format = fields * self.count
+        self.numbers = struct.unpack_from('=' + self.format, defaults, self.offset)
+        self.names = []  # of an enum
+        while self.kind == lib.KN_PARAM_ENUM and described.values[len(self.names)] != NULL:
+            self.names.append(ffi.string(described.values[len(self.names)]).decode())
+
+    @property
+    def default(self):
+        """As Python writes it."""
+        first = self.numbers[0]
+        if self.count > 1:
+            return tuple(self.numbers)
+        if self.kind == lib.KN_PARAM_SCALAR:
+            return self.numbers[1] if first else self.numbers[2]
+        if self.kind == lib.KN_PARAM_DTYPE:
+            return by_code.get(first)
+        if self.kind == lib.KN_PARAM_INTS:
+            return tuple(self.numbers[1:1 + first])
+        return {lib.KN_PARAM_ENUM: lambda: self.names[first], lib.KN_PARAM_GENERATOR: lambda: None}.get(
+            self.kind, lambda: first)()
+
+    def convert(self, value):
+        """The numbers of a value."""
+        if self.kind == lib.KN_PARAM_SCALAR:
+            value = value if isinstance(value, (int, float)) else plain_number(value)
+            whole = not isinstance(value, float)
+            return whole, int(value) if whole else 0, value
+        if self.kind == lib.KN_PARAM_INTS:
+            values = [value.__index__()] if hasattr(value, '__index__') else [size.__index__() for size in value]
+            return (len(values), *values, *(0,) * (8 - len(values)))
+        if self.kind == lib.KN_PARAM_ENUM:
+            return (self.choice(value),)
+        if self.kind == lib.KN_PARAM_DTYPE:
+            return (as_dtype(value).code,)
+        if self.kind == lib.KN_PARAM_GENERATOR:
+            return (int(ffi.cast('uintptr_t', value._h)),)
+        if self.count > 1:
+            return (*value, *(0,) * (self.count - len(value)))
+        return (value,)
+
+    def choice(self, value):
+        if value in self.names:
+            return self.names.index(value)
+        if isinstance(value, int) and 0 <= value < len(self.names):
+            return int(value)
+        raise ValueError("%s is one of '%s', not %r" % (self.name, "', '".join(self.names), value))
+
+
+class Operator:
+    """A row of the list."""
+
+    def __init__(self, name):
+        self.op = lib.kn_op_find(name.encode())
+        if not self.op:
+            raise AttributeError('koine has no operator %s' % name)
+        self.name = name
+        info = lib.kn_op_describe(self.op)
+        self.in_place, self.is_view, self.differentiable = info.in_place, info.is_view, info.is_differentiable
+        self.inputs = [lib.kn_op_input_at(self.op, i) for i in range(info.num_inputs)]
+        self.input_names = [ffi.string(one.name).decode() for one in self.inputs]
+        self.outputs = [ffi.string(lib.kn_op_output_at(self.op, i)).decode() for i in range(info.num_outputs)]
+        defaults = ffi.new('char[]', info.params_size or 1)
+        lib.kn_op_params_init(self.op, defaults)
+        defaults = bytes(ffi.buffer(defaults))
+        self.params = [Parameter(lib.kn_op_param_at(self.op, i), defaults) for i in range(info.num_params)]
+        self.params.sort(key=lambda one: one.offset)
+        self.params_size = info.params_size
+        self.pack = self._layout().pack
+
+    def _layout(self):
+        fields, place = '=', 0
+        for one in self.params:
+            fields += '%dx' % (one.offset - place) + one.format
+            place = one.offset + struct.calcsize('=' + one.format)
+        return struct.Struct(fields + '%dx' % (self.params_size - place))
+
+
+def names():
+    """The names of the list of operators."""
+    return [ffi.string(lib.kn_op_describe(lib.kn_op_at(i)).name).decode() for i in range(lib.kn_op_count())]
+
+
+# --- signatures ---------------------------------------------------------------------------------------------------------
+
+REQUIRED = object()
+Argument = collections.namedtuple('Argument', 'name target default keyword_only')
+Signature = collections.namedtuple('Signature', 'name operator arguments outputs')
+
+_LINE = re.compile(r'(\w+)(?: = (\w+))?(\(.*\))(?: -> (\d))?$')
+_lines = {re.match(r'\w+', line).group(): line for line in _signatures.LINES.splitlines() if line}
+
+
+def _written(line, operator):
+    """The arguments of a line of the table."""
+    tree = ast.parse('def f%s: pass' % _LINE.match(line).group(3)).body[0].args
+    positional = [(one, False) for one in tree.args]
+    defaults = [None] * (len(tree.args) - len(tree.defaults)) + tree.defaults + tree.kw_defaults
+    for (one, keyword_only), default in zip(positional + [(one, True) for one in tree.kwonlyargs], defaults):
+        target = one.annotation.id if one.annotation else _target(one.arg, operator)
+        yield Argument(one.arg, target, REQUIRED if default is None else ast.literal_eval(default), keyword_only)
+
+
+def _target(name, operator):
+    own = operator.input_names + [one.name for one in operator.params]
+    if name in own:
+        return name
+    found = {'input': operator.input_names[0], 'other': 'b', 'dim': 'dims', 'dims': 'dim'}.get(name)
+    return found if found in own else 'dtype' if name == 'dtype' else None
+
+
+def _derived(operator):
+    """Inputs, then parameters, as the operator has them."""
+    renamed = {'dims': 'dim'}
+    if 'input' not in operator.input_names:
+        renamed.update({'x': 'input', 'a': 'input', 'b': 'other'} if len(operator.inputs) < 3 else {'x': 'input'})
+    pairs = {one.name + 's' for one in operator.params}
+    for one in operator.inputs:
+        name = ffi.string(one.name).decode()
+        yield Argument(renamed.get(name, name), name, None if one.is_optional else REQUIRED, False)
+    for one in operator.params:
+        if one.name not in pairs and one.name != 'paddings_after':
+            default = None if one.kind == lib.KN_PARAM_INTS and one.name in ('dims', 'dim') else one.default
+            yield Argument(renamed.get(one.name, one.name), one.name, default, False)
+
+
+def signature(name):
+    """How koine.NAME is called; AttributeError if there is no such operator."""
+    line = _lines.get(name)
+    if line is None:
+        operator = Operator(name)
+        return Signature(name, operator, list(_derived(operator)), len(operator.outputs))
+    operator = Operator(_LINE.match(line).group(2) or name)
+    outputs = int(_LINE.match(line).group(4) or len(operator.outputs))
+    return Signature(name, operator, list(_written(line, operator)), outputs)
+
+
+# --- functions ------------------------------------------------------------------------------------------------------------
+
+_results = {}
+
+
+def _result_type(outputs):
+    """The named tuple of several outputs."""
+    if outputs not in _results:
+        _results[outputs] = collections.namedtuple('_'.join(outputs), outputs, module=__name__)
+    return _results[outputs]
+
+
+def one_or_each(value, default):
+    """(n, (0, 0, 0)) for a number, (default, (n, m, ...)) for several: the two forms of a size."""
+    if isinstance(value, str):
+        if value not in ('same', 'valid'):
+            raise ValueError("padding is 'same', 'valid', a number or a tuple, not %r" % value)
+        return (lib_padding_same if value == 'same' else 0), (0, 0, 0)
+    if isinstance(value, (int, float)):
+        return value, (0, 0, 0)
+    value = tuple(value)
+    return default, value + (0,) * (3 - len(value))
+
+
+lib_padding_same = -1  # KN_PADDING_SAME, a macro
+
+
+def _parameters_code(operator, arguments, names):
+    """Lines that set v_NAME for each given parameter, and the arguments of pack()."""
+    lines, packed = [], []
+    given = {one.target: one for one in arguments}
+    arrays = {one.name: one for one in operator.params if one.count > 1}
+    for one in operator.params:
+        argument, several = given.get(one.name), arrays.get(one.name + 's')
+        if argument is None:
+            if not (one.name in arrays and one.name[:-1] in given):  # else set with its single form
+                names['d_' + one.name] = one.numbers
+                packed.append('*d_' + one.name)
+            else:
+                packed.append('*a_' + one.name)
+            continue
+        names['d_' + one.name], names['c_' + one.name] = one.numbers, one.convert
+        simple = one.count == 1 and one.kind in (lib.KN_PARAM_BOOL, lib.KN_PARAM_INT, lib.KN_PARAM_INT64,
+                                                 lib.KN_PARAM_DOUBLE)
+        value = argument.name
+        if several:
+            names['d_' + several.name] = several.numbers
+            lines.append('v_{0}, a_{0}s = one_or_each({1}, d_{0}[0]) if {1} is not None else (d_{0}[0], d_{0}s)'.format(
+                one.name, value))
+            packed.append('v_' + one.name)
+        elif simple and argument.default is not None:
+            packed.append(value)
+        else:
+            lines.append('v_{0} = d_{0} if {1} is None else c_{0}({1})'.format(one.name, value))
+            packed.append('*v_' + one.name)
+    return lines, packed
+
+
+def _inputs_code(operator, arguments):
+    """The expressions of the inputs' tuple."""
+    given = {one.target: one for one in arguments}
+    for one, name in zip(operator.inputs, operator.input_names):
+        argument = given.get(name)
+        if argument is None:
+            yield 'NULL'
+        elif one.is_list:
+            yield '*[NULL if one is None else one._h for one in %s]' % argument.name
+        elif one.is_optional or argument.default is None:
+            yield 'NULL if {0} is None else {0}._h'.format(argument.name)
+        else:
+            yield argument.name + '._h'
+
+
+def _head(arguments):
+    parts, starred = [], False
+    for one in arguments:
+        if one.keyword_only and not starred:
+            parts.append('*')
+            starred = True
+        parts.append(one.name if one.default is REQUIRED else '%s=%s' % (one.name, _literal(one.default)))
+    return ', '.join(parts)
+
+
+def _literal(value):
+    if isinstance(value, float) and (value != value or value in (float('inf'), float('-inf'))):
+        return "float('%r')" % value
+    return repr(value)
+
+
+def _not_tensors(name, ones, lists):
+    """What to raise where an argument has no handle: a TypeError if it is no tensor."""
+    from ._tensor import Tensor
+    values = list(ones.items()) + [(argument, one) for argument, many in lists.items() for one in many]
+    for argument, value in values:
+        if value is not None and not isinstance(value, Tensor):
+            return TypeError('%s: %s must be a koine.Tensor, not %s' % (name, argument, type(value).__name__))
+    return None
+
+
+def source(described):
+    """The text of the function, and the names that it uses."""
+    name, operator, arguments, outputs = described
+    names = {'op': operator.op, 'call': lib.kn_op_call, 'pack': operator.pack, 'NULL': NULL, 'new': ffi.new,
+             'error': error, 'one_or_each': one_or_each, 'from_buffer': ffi.from_buffer, 'not_tensors': _not_tensors,
+             'out_type': ffi.typeof('kn_tensor *[%d]' % outputs), 'StructError': struct.error}
+    inputs = [one for one in arguments if one.target in operator.input_names]
+    lists = [name for name, one in zip(operator.input_names, operator.inputs) if one.is_list]
+    lines, packed = _parameters_code(operator, arguments, names)
+    if any(one.target == 'dtype' for one in arguments) and 'dtype' not in [one.name for one in operator.params]:
+        lines.insert(0, 'if dtype is not None: input = input.to(dtype)')
+    lines += ['try:', '    inputs = (%s,)' % ', '.join(_inputs_code(operator, arguments)),
+              'except AttributeError as problem:',
+              '    raise not_tensors(%r, dict(%s), dict(%s)) or problem from None' % (
+                  name, ', '.join('{0}={0}'.format(one.name) for one in inputs if one.target not in lists),
+                  ', '.join('{0}={0}'.format(one.name) for one in inputs if one.target in lists))]
+    params = 'NULL'
+    if operator.params:
+        lines += ['try: params = from_buffer(pack(%s))' % ', '.join(packed),
+                  'except StructError as problem: raise TypeError(%r + str(problem)) from None' % (name + ': ')]
+        params = 'params'
+    if operator.in_place:
+        lines += ['if call(op, inputs, len(inputs), %s, NULL, 0): raise error()' % params, 'return ' + inputs[0].name]
+    else:
+        lines += ['out = new(out_type)', 'if call(op, inputs, len(inputs), %s, out, %d): raise error()' % (params, outputs)]
+        if outputs == 1:
+            lines.append('return wrap(out[0])')
+        else:
+            names['result'] = _result_type(tuple(operator.outputs[:outputs]))
+            lines.append('return result(%s)' % ', '.join('wrap(out[%d])' % i for i in range(outputs)))
+    return 'def %s(%s):\n    %s\n' % (name, _head(arguments), '\n    '.join(lines)), names
+
+
+_functions = {}
+
+
+def function(name):
+    """koine.NAME; AttributeError if the list has no such operator."""
+    made = _functions.get(name)
+    if made is None:
+        from ._tensor import wrap
+        described = signature(name)
+        text, names_used = source(described)
+        names_used['wrap'] = wrap
+        exec(compile(text, '<koine.%s>' % name, 'exec'), names_used)
+        made = names_used[name]
+        made.__module__, made.operator = 'koine', described.operator
+        made.__doc__ = 'The operator %s of docs/operators.md.' % described.operator.name
+        _functions[name] = made
+    return made
+
+
+def call(name, *inputs, outputs=None, **params):
+    """Applies an operator of the list as it stands: inputs and parameters by its own names, all of its outputs."""
+    operator = Operator(name)
+    unknown = set(params) - {one.name for one in operator.params}
+    if unknown:
+        raise TypeError('%s has no parameter %s; it has: %s' % (
+            name, ', '.join(sorted(unknown)), ', '.join(one.name for one in operator.params) or 'none'))
+    from ._tensor import wrap
+    packed = [number for one in operator.params
+              for number in (one.convert(params[one.name]) if one.name in params else one.numbers)]
+    buffer = ffi.from_buffer(operator.pack(*packed)) if operator.params else NULL
+    handles = [NULL if one is None else one._h for one in inputs]
+    if operator.in_place:
+        if lib.kn_op_call(operator.op, handles, len(handles), buffer, NULL, 0):
+            raise error()
+        return inputs[0]
+    count = len(operator.outputs) if outputs is None else outputs
+    out = ffi.new('kn_tensor *[]', count)
+    if lib.kn_op_call(operator.op, handles, len(handles), buffer, out, count):
+        raise error()
+    return wrap(out[0]) if count == 1 else tuple(wrap(one) for one in out)

@@ -1,0 +1,108 @@
+"""Gradients: no_grad, enable_grad, set_grad_enabled, grad, and functions with a backward of their own."""
+import functools
+
+from ._c import NULL, callback, check, ffi, lib
+from ._tensor import borrowed, wrap
+
+# --- recording --------------------------------------------------------------------------------------------------------------
+
+
+class set_grad_enabled:
+    """Turns the recording of operations on or off, per thread; as a context manager until its end, as a decorator
+    during the function."""
+
+    def __init__(self, mode):
+        self.mode = mode
+        self.before = [bool(lib.kn_set_grad_enabled(mode))]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        lib.kn_set_grad_enabled(self.before.pop())
+
+
+class _Recording:
+    mode = False
+
+    def __init__(self):
+        self.before = []
+
+    def __enter__(self):
+        self.before.append(bool(lib.kn_set_grad_enabled(self.mode)))
+        return self
+
+    def __exit__(self, *_):
+        lib.kn_set_grad_enabled(self.before.pop())
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def wrapped(*arguments, **keywords):
+            with type(self)():
+                return function(*arguments, **keywords)
+        return wrapped
+
+
+class no_grad(_Recording):
+    """Operations inside are not recorded. A context manager, and a decorator: @koine.no_grad()."""
+
+
+class enable_grad(_Recording):
+    """Operations inside are recorded."""
+    mode = True
+
+
+inference_mode = no_grad
+
+
+def is_grad_enabled():
+    return bool(lib.kn_grad_enabled())
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------------
+
+
+def _list(values):
+    return [] if values is None else list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
+    """The gradients of outputs with respect to inputs, a tuple; changes no `grad`."""
+    outputs, inputs, weights = _list(outputs), _list(inputs), _list(grad_outputs)
+    found = ffi.new('kn_tensor *[]', max(len(inputs), 1))
+    params = ffi.new('kn_autograd_grad_params *', lib.kn_autograd_grad_params_init())
+    weight_list = ffi.new('kn_tensor *[]', [NULL if one is None else one._h for one in weights] or [NULL])
+    if weights:
+        params.grad_outputs = weight_list
+    params.retain_graph = create_graph if retain_graph is None else retain_graph
+    params.create_graph, params.allow_unused = create_graph, allow_unused
+    check(lib.kn_autograd_grad_with([one._h for one in outputs], len(outputs), [one._h for one in inputs], len(inputs),
+                                    found, params))
+    return tuple(wrap(one) if one else None for one in found[0:len(inputs)])
+
+
+def backward(tensors, grad_tensors=None, retain_graph=False):
+    for i, one in enumerate(_list(tensors)):
+        weights = _list(grad_tensors)
+        one.backward(weights[i] if weights else None, retain_graph)
+
+
+# --- hooks ----------------------------------------------------------------------------------------------------------------------
+
+_hooks = {}
+
+
+@ffi.callback('void(void *)')
+def _forget(user):
+    _hooks.pop(int(ffi.cast('uintptr_t', user)), None)
+
+
+def register_hook(tensor, hook):
+    def called(gradient, _):
+        result = hook(borrowed(gradient))
+        return gradient if result is None else result
+
+    function = callback('kn_tensor *(kn_tensor *, void *)', NULL, called)
+    key = id(function)
+    _hooks[key] = function
+    check(lib.kn_register_hook_with(tensor._h, function, ffi.cast('void *', key), _forget))

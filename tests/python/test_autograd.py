@@ -1,0 +1,114 @@
+"""Gradients: backward, grad, hooks, modes."""
+import numpy
+import pytest
+
+import koine
+
+
+def test_backward():
+    x = koine.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = (x * x).sum()
+    assert not y.is_leaf and y.requires_grad and x.is_leaf and x.grad is None
+    y.backward()
+    assert x.grad.tolist() == [2, 4, 6]
+    (x * x).backward(koine.tensor([1.0, 0.0, 1.0]))
+    assert x.grad.tolist() == [4, 4, 12]
+    x.grad = None
+    assert x.grad is None
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_grad():
+    x = koine.tensor([1.0, 2.0], requires_grad=True, dtype='float64')
+    slope, = koine.autograd.grad((x ** 3).sum(), x, create_graph=True)
+    curvature, = koine.autograd.grad(slope.sum(), x)
+    assert slope.tolist() == [3, 12] and curvature.tolist() == [6, 12] and x.grad is None
+    z = koine.zeros(1, requires_grad=True)
+    assert koine.autograd.grad(x.sum(), [x, z], allow_unused=True)[1] is None
+    with pytest.raises(RuntimeError):
+        koine.autograd.grad(x.sum(), z)
+
+
+def test_modes():
+    x = koine.ones(2, requires_grad=True)
+    with koine.no_grad():
+        assert not (x * 2).requires_grad
+        with koine.enable_grad():
+            assert (x * 2).requires_grad
+    with koine.set_grad_enabled(False):
+        assert not koine.is_grad_enabled()
+
+    @koine.no_grad()
+    def double(x):
+        return x * 2
+
+    assert not double(x).requires_grad and koine.is_grad_enabled()
+    with pytest.raises(ZeroDivisionError):
+        with koine.no_grad():
+            raise ZeroDivisionError
+    assert koine.is_grad_enabled()
+
+
+def test_hooks():
+    x = koine.ones(2, requires_grad=True)
+    seen = []
+    y = x * 3
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.register_hook(lambda g: g * 10)
+    y.retain_grad()
+    y.sum().backward()
+    assert seen == [[1, 1]] and x.grad.tolist() == [30, 30] and y.grad is not None
+
+
+def test_a_hook_that_raises():
+    x = koine.ones(2, requires_grad=True)
+
+    def fails(gradient):
+        raise KeyError('from the hook')
+
+    x.register_hook(fails)
+    with pytest.raises(KeyError, match='from the hook'):
+        (x * 2).sum().backward()
+    assert (x * 2).sum().item() == 4
+
+
+def test_in_place_and_views():
+    x = koine.ones(2, 3, requires_grad=True)
+    y = x * 2
+    y[0] = koine.zeros(3)
+    y[1, 1:] *= 5
+    y.sum().backward()
+    assert x.grad.tolist() == [[0, 0, 0], [2, 10, 10]]
+    value = koine.ones(3, requires_grad=True)
+    z = koine.zeros(2, 3)
+    z[1] = value * 4
+    z[0, 0] = value.sum()
+    z.sum().backward()
+    assert value.grad.tolist() == [5, 5, 5]
+    with pytest.raises(RuntimeError):
+        x[0] = 0
+    with koine.no_grad():
+        x[0] = 0
+    assert x.tolist()[0] == [0, 0, 0]
+
+
+def test_indexing_has_gradients():
+    x = koine.ones(3, 4, requires_grad=True)
+    (x[1:, 0].sum() + x[[0, 0]].sum() + x[x > 5].sum() + x[2, 3]).backward()
+    expected = numpy.zeros((3, 4))
+    expected[1:, 0] += 1
+    expected[0] += 2
+    expected[2, 3] += 1
+    assert x.grad.tolist() == expected.tolist()
+
+
+def test_descent():
+    x = koine.tensor([5.0, -3.0], requires_grad=True)
+    for _ in range(100):
+        loss = ((x - 1) ** 2).sum()
+        loss.backward()
+        with koine.no_grad():
+            x -= 0.1 * x.grad
+        x.grad = None
+    numpy.testing.assert_allclose(x.detach().numpy(), [1, 1], atol=1e-4)
