@@ -13,6 +13,7 @@ There each operation rounds, so runs with perturbed results of operations measur
 It is run by hand; it needs PyTorch and build/lib/libkoine.so."""
 
 import argparse
+import collections
 import contextlib
 import os
 import random
@@ -26,7 +27,7 @@ from torch.utils._pytree import tree_map_only
 
 warnings.simplefilter("ignore")
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "compare"))
-from cases import UNLIKE, draw_case, has_case  # noqa: E402
+from cases import draw_case, has_case  # noqa: E402
 from draw import HALVES  # noqa: E402
 from operators import Library, VOID  # noqa: E402
 from koine_ctypes import Refused, library_path  # noqa: E402
@@ -64,7 +65,7 @@ class Perturbing(TorchDispatchMode):
     def moved(self, x):
         if not x.is_floating_point() or x._is_zerotensor():  # which has no memory
             return x
-        return x * (1 + self.noise * (2 * torch.rand(x.shape, dtype=x.dtype) - 1))
+        return x * (1 + self.noise * (2 * torch.rand_like(x) - 1))
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
@@ -131,9 +132,13 @@ def with_koine(k, name, case):
         views = []
         for x in case.inputs:
             view, leaf = k.from_torch(x.view(), x.wants_grad) if x is not None else (None, None)
-            views.append(k.apply("clone", [view])[0] if k.operators[name].in_place and not views else view)
+            changed = k.operators[name].in_place and not views
+            # Koine refuses second gradients of a view that was changed.
+            copied = changed and (x.wants_grad or x.overlaps or case.twice)
+            views.append(k.apply("clone", [view])[0] if copied else view)
             leaves.append(leaf)
-        results = k.apply(name, views, case.params)
+        inputs = case.arguments(k, views) if case.arguments else views
+        results = k.apply(name, inputs, case.params, case.skipped)
         outcome.outputs = [k.to_torch(y) if y else None for y in results]
         koine_gradients(k, case, outcome, results, leaves)
     except Refused as error:
@@ -313,29 +318,51 @@ def difference(k, name, case):
 # --- the program ------------------------------------------------------------------------------------------------------
 
 
+KINDS = {"with halves": lambda x: x.dtype in HALVES, "with several dtypes": None, "with second gradients": None,
+         "without dimensions": lambda x: x.ndim == 0, "of size 0": lambda x: 0 in x.shape,
+         "expanded": lambda x: x.overlaps, "with NaN or infinities": lambda x: not x.base.isfinite().all()}
+
+
 class Tally:
     """Which cases were run."""
 
     def __init__(self):
-        self.cases = self.halves = self.twice = self.wrong = 0
-        self.operators = set()
+        self.cases, self.wrong = 0, 0
+        self.operators, self.kinds = collections.Counter(), collections.Counter(dict.fromkeys(KINDS, 0))
 
     def add(self, name, case, found):
-        self.operators.add(name)
+        inputs = [x for x in case.inputs if x is not None]
+        self.operators[name] += 1
         self.cases += 1
-        self.halves += any(x is not None and x.dtype in HALVES for x in case.inputs)
-        self.twice += case.twice
         self.wrong += found is not None
+        for kind, test in KINDS.items():
+            self.kinds[kind] += test is not None and any(map(test, inputs))
+        self.kinds["with second gradients"] += case.twice
+        self.kinds["with several dtypes"] += len({x.dtype for x in inputs}) > 1
 
     def __str__(self):
-        return (f"{self.cases} cases of {len(self.operators)} operators, {self.halves} with halves, {self.twice} with "
-                f"second gradients, {self.wrong} differ")
+        kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.items())
+        return f"{self.cases} cases of {len(self.operators)} operators, {self.wrong} differ; {kinds}"
+
+    def table(self, names):
+        """How often each operator was drawn, the rarest first."""
+        by_count = collections.defaultdict(list)
+        for name in names:
+            by_count[self.operators[name]].append(name)
+        return "\n".join(f"{count:6} {' '.join(by_count[count])}" for count in sorted(by_count))
+
+
+def operator_of(names, seed, number):
+    """Each is drawn once in as many cases as there are operators."""
+    order = list(names)
+    random.Random(f"{seed}:{number // len(names)}").shuffle(order)
+    return order[number % len(names)]
 
 
 def run_case(k, names, seed, number, tally):
     rng = random.Random(f"{seed}:{number}")
     torch.manual_seed(number)
-    name = rng.choice(names)
+    name = operator_of(names, seed, number)
     case = draw_case(rng, k.operators, name)
     case.twice = case.twice and k.operators[name].is_twice_differentiable and rng.random() < 0.5
     found = difference(k, name, case)
@@ -350,14 +377,15 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="only this one")
     parser.add_argument("--only", default="", help="operators whose names contain this")
+    parser.add_argument("--table", action="store_true", help="also print how often each operator was drawn")
     parser.add_argument("--library", default=library_path())
     options = parser.parse_args()
     torch.set_num_threads(1)
     k = Library(options.library)
-    missing = [name for name in k.operators if not has_case(name) and name not in UNLIKE and not name.endswith("_backward")]
+    missing = [name for name in k.operators if not has_case(k.operators, name)]
     if missing:
         sys.exit("no cases in tests/compare for: " + ", ".join(missing))
-    names = sorted(name for name in k.operators if has_case(name))
+    names = sorted(k.operators)
     tally = Tally()
     if options.case is not None:
         run_case(k, names, options.seed, options.case, tally)
@@ -365,10 +393,11 @@ def main():
     chosen = [name for name in names if options.only in name]
     end, number = time.time() + options.seconds, 0
     while time.time() < end:
-        rng = random.Random(f"{options.seed}:{number}")
-        if rng.choice(names) in chosen:
+        if operator_of(names, options.seed, number) in chosen:
             run_case(k, names, options.seed, number, tally)
         number += 1
+    if options.table:
+        print(tally.table(chosen))
     print(tally)
     sys.exit(1 if tally.wrong else 0)
 

@@ -4,6 +4,7 @@
 # The driver is PoCL under the layer tests/support/odd_driver; tests/README.md lists what it does, and who has done it. A
 # row below is a name, what goes to ODD_DRIVER, and, as a regular expression, the tests that cannot pass: emulated tensor
 # cores take more local memory than those they stand for, and profiles without times are empty.
+# shellcheck disable=SC1091,SC2154 # of tools/setup.sh
 set -eu
 
 rows='

@@ -3,7 +3,8 @@
 # Or those of the Python package: sh tests/run.sh --python [PYTEST ARGUMENT...]
 #
 # Missing Debian or Ubuntu packages are installed first (tools/setup.sh). ctest's closing lines come last, before them
-# the tests that were skipped and why; the exit status is ctest's. tests/README.md tells what --full adds.
+# the tests that were skipped and why; the exit status is ctest's. With --full the runs of tests/odd_drivers.sh follow.
+# tests/README.md tells what --full adds.
 set -eu
 
 usage() {
@@ -62,4 +63,6 @@ trap 'rm -f "$result"' EXIT
     esac
     printf '%s\n' "$line"
 done
-exit "$(cat "$result")"
+status=$(cat "$result")
+[ $full = no ] || sh tests/odd_drivers.sh -- "$@" || status=1
+exit "$status"

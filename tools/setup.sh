@@ -44,6 +44,10 @@ koine_install() { koine_apt_get install --no-install-recommends -y -qq "$@"; }
 koine_has_apt() { command -v dpkg-query >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1; }
 
 # The packages of tools/packages.txt that are always needed.
+koine_needed_packages() {
+    sed -e 's/#.*//' -e '/[[:space:]]with ptxas:/d' -e 's/[[:space:]].*//' -e '/^$/d' tools/packages.txt
+}
+
 koine_packages() {
     [ "${KOINE_SKIP_PACKAGES:-0}" = 0 ] || return 0
     if ! koine_has_apt; then
@@ -51,7 +55,7 @@ koine_packages() {
         return 0
     fi
     # shellcheck disable=SC2046 # the names are words
-    koine_ensure $(sed -e 's/#.*//' -e '/[[:space:]]with ptxas:/d' -e 's/[[:space:]].*//' -e '/^$/d' tools/packages.txt)
+    koine_ensure $(koine_needed_packages)
 }
 
 # The major version of the installed clang, or of the one that the package would install.

@@ -9,9 +9,9 @@
  *
  * Compiled in: T, VW, NV, MR, CELL, BACKWARD, PROJECTED 0. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
+#include "common/prefetch.clh"
 #include "gemm/pack.clh"
 #include "common/exp.clh"
-#include "common/prefetch.clh"
 
 #define R V
 #define LOAD(p) load_lanes(p, lanes)

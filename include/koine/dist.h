@@ -10,6 +10,7 @@
 
 #include <koine/common.h>
 #include <koine/device.h>
+#include <koine/group.h>
 #include <koine/module.h>
 #include <koine/tensor.h>
 
@@ -48,13 +49,6 @@ KN_API kn_status kn_comm_scatter(kn_tensor *tensor, kn_device *const *devices, i
 /* The tensors one after another along `dim`, on `destination` (NULL: the current device; the host is allowed). Dtypes
  * and all sizes except that of `dim` must be equal. 0-dimensional tensors form a vector. */
 KN_API kn_tensor *kn_comm_gather(kn_tensor *const *tensors, int num_tensors, int dim, kn_device *destination);
-
-typedef enum kn_reduce_op {
-    KN_REDUCE_SUM = 0,
-    KN_REDUCE_MEAN, /* floating dtypes */
-    KN_REDUCE_MAX,  /* NaN propagates */
-    KN_REDUCE_MIN
-} kn_reduce_op;
 
 /* Replaces each tensor by the sum (mean, ...) of all, in place. Equal shapes and dtypes, each on a different device.
  * Not recorded: KN_ERR_STATE if one requires a gradient, outside KN_NO_GRAD. */

@@ -252,7 +252,16 @@ KN_API kn_tensor *kn_module_register_buffer(kn_module *module, const char *name,
 KN_API kn_module *kn_module_register_module(kn_module *module, const char *name, kn_module *child);
 
 KN_API int kn_module_child_count(const kn_module *module);
-KN_API kn_module *kn_module_child(const kn_module *module, int index); /* borrowed; NULL outside */
+KN_API kn_module *kn_module_child(const kn_module *module, int index);       /* borrowed; NULL outside */
+KN_API const char *kn_module_child_name(const kn_module *module, int index); /* likewise */
+
+/* Put a child, or a tensor, in the place of the one registered under `name`: to give a network another head, or two
+ * layers one weight. Pointers to the old one in the module's self become pointers to the new one. The module takes
+ * ownership of `child`, and the former child, which is returned, belongs to the caller. Of a tensor the module drops
+ * its reference and keeps one to `tensor`, which is a parameter if the former one was. Optimizers made before have the
+ * old parameters. Return NULL with an error, and change nothing, if there is no such name. */
+KN_API kn_module *kn_module_replace_module(kn_module *module, const char *name, kn_module *child);
+KN_API kn_tensor *kn_module_replace_tensor(kn_module *module, const char *name, kn_tensor *tensor);
 /* Calls `function` with each module of the tree, children before their parents; a status other than KN_OK ends the walk
  * and is returned. torch.nn.Module.apply: to initialise the layers of one kind, for example. */
 KN_API kn_status kn_module_apply(kn_module *module, kn_status (*function)(kn_module *module, void *user), void *user);

@@ -101,6 +101,14 @@ static bool can_write_to(const kn_call *call, const kn_tensor *wanted)
     return true;
 }
 
+static kn_status make_output(kn_call *call, int i, kn_device *device)
+{
+    KN_TRY(kn_tensor_new(&call->outputs[i], call->spec[i].dtype, call->spec[i].ndim, call->spec[i].shape, device));
+    if (call->op->arrange && i == 0)
+        call->op->arrange(call, call->outputs[0]);
+    return KN_OK;
+}
+
 static kn_status make_outputs(kn_call *call, kn_tensor *const *wanted, int num_wanted)
 {
     kn_device *device = kn_stream_device(call->stream);
@@ -120,8 +128,7 @@ static kn_status make_outputs(kn_call *call, kn_tensor *const *wanted, int num_w
         if (i < num_wanted && wanted[i] && can_write_to(call, wanted[i]))
             call->outputs[i] = kn_retain(wanted[i]);
         else
-            KN_TRY(
-                kn_tensor_new(&call->outputs[i], call->spec[i].dtype, call->spec[i].ndim, call->spec[i].shape, device));
+            KN_TRY(make_output(call, i, device));
     }
     return KN_OK;
 }

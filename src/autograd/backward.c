@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "autograd/engine.h"
+#include "autograd/whole.h"
 #include "autograd/work.h"
 #include "base/memory.h"
 #include "tensor/liveness.h"
@@ -169,6 +170,18 @@ kn_tensor *kn_grad_new(kn_grad_call *call, int index)
         call->grad_inputs[index] = kn_empty_with(input->ndim, input->shape,
                                                  &(kn_tensor_options){.dtype = input->dtype, .device = input->device});
     return call->grad_inputs[index];
+}
+
+kn_tensor *kn_grad_place(kn_grad_call *call, int index, bool (*fits)(const kn_tensor *place))
+{
+    kn_tensor *place = NULL;
+    const kn_edge *edge = call->queue ? &call->edges[index] : NULL;
+    if (edge && kn_whole_place(&place, call->queue, edge->node, edge->output) != KN_OK)
+        return NULL;
+    if (place && fits(place))
+        return call->grad_inputs[index] = kn_scope_adopt(place);
+    kn_release(place);
+    return kn_grad_new(call, index);
 }
 
 /* --- saved tensors with their history ----------------------------------------------------------------------------- */

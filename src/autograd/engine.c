@@ -7,20 +7,13 @@
 
 #include "autograd/autocast.h"
 #include "autograd/grad_hooks.h"
-#include "autograd/queue.h"
+#include "autograd/whole.h"
 #include "autograd/work.h"
 #include "base/memory.h"
 #include "tensor/liveness.h"
 #include "tensor/scope.h"
 
 /* --- accumulating gradients ------------------------------------------------------------------- */
-
-/* Not shared, so that it may be changed in place. */
-static bool is_ours(const kn_tensor *tensor)
-{
-    return atomic_load(&tensor->references) == 1 && atomic_load(&tensor->storage->references) == 1 &&
-           kn_is_contiguous(tensor);
-}
 
 static kn_status clone_of(kn_tensor **copy, kn_tensor *tensor)
 {
@@ -64,7 +57,7 @@ static kn_status add_gradient(kn_tensor **sum, kn_tensor *gradient, bool recorde
         kn_release(gradient);
         return status;
     }
-    if (!is_ours(*sum)) {
+    if (!kn_gradient_is_ours(*sum)) {
         kn_tensor *copy;
         status = clone_of(&copy, *sum);
         if (status == KN_OK) {
@@ -110,7 +103,7 @@ static kn_status accumulate_leaf(kn_node *node, bool recorded)
     }
     if (recorded && leaf->autograd->grad)
         return add_gradient(&leaf->autograd->grad, gradient, true);
-    if (!recorded && !leaf->autograd->grad && !is_ours(gradient)) {
+    if (!recorded && !leaf->autograd->grad && !kn_gradient_is_ours(gradient)) {
         kn_tensor *copy;
         kn_status status = clone_of(&copy, gradient);
         kn_release(gradient);
@@ -185,11 +178,15 @@ static bool leads(const kn_node *node, int i)
 /* One node in a pass: `needs` and `results` have a place for each input. */
 typedef struct step {
     const kn_pass *pass;
+    kn_queue *queue;
     kn_node *node;
     kn_stream *stream;
     bool *needs;
     kn_tensor **results;
 } step;
+
+/* May gradients be parts of others? */
+static bool may_place(const kn_pass *pass) { return !pass->create_graph && pass->num_wanted == 0; }
 
 static kn_grad_call grad_call_of(const step *s, kn_tensor *const *gradients)
 {
@@ -205,7 +202,9 @@ static kn_grad_call grad_call_of(const step *s, kn_tensor *const *gradients)
                           .num_saved = node->num_saved,
                           .grad_outputs = gradients,
                           .grad_inputs = s->results,
-                          .node = s->pass->create_graph ? node : NULL};
+                          .node = s->pass->create_graph ? node : NULL,
+                          .queue = may_place(s->pass) ? s->queue : NULL,
+                          .edges = node->edges};
 }
 
 static kn_status call_op(const step *s, kn_grad_call *call)
@@ -277,7 +276,8 @@ static kn_status backward_in_scope(step *s)
 {
     kn_node *node = s->node;
     KN_TRY(check_saved(node));
-    if (!s->pass->create_graph && (!node->op->is_view || node->slice)) /* views take any strides */
+    const bool strided = (node->op->is_view || node->op->strided_gradients) && !node->slice;
+    if (!s->pass->create_graph && !strided)
         KN_TRY(make_contiguous(node));
     KN_TRY(stream_of(node, &s->stream));
     KN_TRY(node->slice ? run_slice_backward(s) : run_backward(s, node->gradients));
@@ -309,10 +309,11 @@ static void drop_gradients(kn_node *node)
         kn_release(node->gradients[i]);
         node->gradients[i] = NULL;
     }
+    kn_whole_drop(node);
 }
 
 /* Accumulates the node's results at its inputs and takes ownership of them. */
-static kn_status propagate(kn_queue *q, const step *s, kn_status status)
+static kn_status propagate(const step *s, kn_status status)
 {
     for (int i = 0; i < s->node->num_inputs; i++) {
         if (!s->results[i])
@@ -323,48 +324,25 @@ static kn_status propagate(kn_queue *q, const step *s, kn_status status)
         else
             kn_release(s->results[i]);
         if (status == KN_OK)
-            status = kn_queue_push(q, edge->node);
+            status = kn_queue_push(s->queue, edge->node);
         if (status != KN_OK && !edge->node->queued)
             drop_gradients(edge->node);
     }
     return status;
 }
 
-/* The gradient that the node's is a part of, if it is known already and may be changed in place. */
-static kn_tensor *whole_of(const step *s)
-{
-    const kn_node *node = s->node;
-    if (!node->op->part || node->slice || s->pass->create_graph || !s->needs[0])
-        return NULL;
-    kn_tensor *whole = node->edges[0].node->gradients[node->edges[0].output];
-    return whole && is_ours(whole) ? whole : NULL;
-}
-
-static kn_status add_part(const step *s, kn_tensor *whole)
-{
-    kn_tensor *part;
-    KN_TRY(check_saved(s->node));
-    KN_TRY(s->node->op->part(&part, whole, s->node->params));
-    const kn_status status = kn_tensor_accumulate(part, s->node->gradients[0]);
-    kn_release(part);
-    return status;
-}
-
-static kn_status run_op(kn_queue *q, step *s)
+static kn_status run_op(step *s)
 {
     for (int i = 0; i < s->node->num_inputs; i++)
         s->needs[i] = leads(s->node, i);
-    kn_tensor *whole = whole_of(s);
-    if (whole) {
-        const kn_status added = add_part(s, whole);
-        drop_gradients(s->node);
-        return added;
-    }
-    kn_status status = call_backward(s);
+    bool taken = false;
+    kn_status status = s->pass->create_graph ? KN_OK : kn_whole_put(&taken, s->queue, s->node, may_place(s->pass));
+    if (status == KN_OK && !taken)
+        status = call_backward(s);
     drop_gradients(s->node);
     if (status == KN_OK && !s->pass->retain_graph && !s->pass->create_graph)
         kn_node_free_saved(s->node);
-    return propagate(q, s, status);
+    return propagate(s, status);
 }
 
 /* Stores the gradients that the pass was asked for. */
@@ -375,9 +353,20 @@ static void keep_wanted(const kn_pass *pass, const kn_node *node)
             pass->wanted[i].gradient = kn_retain(node->gradients[pass->wanted[i].output]);
 }
 
+static bool has_gradients(const kn_node *node)
+{
+    for (int i = 0; i < node->num_outputs; i++)
+        if (node->gradients[i])
+            return true;
+    return false;
+}
+
 static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node)
 {
     enum { FEW = 8 };
+    KN_TRY(kn_whole_finish(node));
+    if (!has_gradients(node)) /* a place was asked for and not used */
+        return KN_OK;
     KN_TRY(kn_run_grad_hooks(node));
     keep_wanted(pass, node);
     if (pass->num_wanted == 0)
@@ -390,15 +379,15 @@ static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node)
     }
     kn_tensor *results[FEW] = {NULL};
     bool needs[FEW];
-    step s = {.pass = pass, .node = node, .needs = needs, .results = results};
+    step s = {.pass = pass, .queue = q, .node = node, .needs = needs, .results = results};
     if (node->num_inputs <= FEW)
-        return run_op(q, &s);
+        return run_op(&s);
     const size_t count = (size_t)node->num_inputs;
     s.results = kn_calloc(count, sizeof *results + sizeof *needs);
     if (!s.results)
         return KN_ERR_MEMORY;
     s.needs = (bool *)(s.results + count);
-    const kn_status status = run_op(q, &s);
+    const kn_status status = run_op(&s);
     kn_free(s.results);
     return status;
 }

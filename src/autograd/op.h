@@ -51,6 +51,14 @@ typedef struct kn_input_spec {
     kn_device *device;
 } kn_input_spec;
 
+/* A part of a tensor: of one dimension those from `start` on and before `end`. */
+typedef struct kn_range {
+    int dim;
+    int64_t start, end;
+    bool has_holes; /* not all of these */
+    bool is_all;    /* of a view of all elements */
+} kn_range;
+
 /* One step of the backward pass. Runs inside a scope with gradients disabled: temporaries need no release, and backward
  * may use public operations as well as kernels. The engine takes ownership of grad_inputs before the scope ends. */
 typedef struct kn_grad_call {
@@ -63,9 +71,12 @@ typedef struct kn_grad_call {
     /* What forward saved; borrowed. NULL in empty slots and in those after num_saved, up to KN_OP_MAX_SAVED. */
     kn_tensor *const *saved;
     int num_saved;
-    kn_tensor *const *grad_outputs; /* borrowed; contiguous; NULL where no gradient reached that output */
-    kn_tensor **grad_inputs;        /* set by backward: scope-owned, the input's shape and dtype; NULL: no gradient */
-    const struct kn_node *node;     /* with create_graph: the node being run; NULL otherwise */
+    kn_tensor *const
+        *grad_outputs;          /* borrowed; contiguous, unless the op says otherwise; NULL: none reached that output */
+    kn_tensor **grad_inputs;    /* set by backward: scope-owned, the input's shape and dtype; NULL: no gradient */
+    const struct kn_node *node; /* with create_graph: the node being run; NULL otherwise */
+    struct kn_queue *queue;     /* for kn_grad_place; NULL: no input has a place */
+    const struct kn_edge *edges;
 } kn_grad_call;
 
 /* The reference in plain C. Inputs and outputs are contiguous host tensors: floating ones in f64, all others in i64;
@@ -102,20 +113,26 @@ struct kn_op {
     void (*record_drop)(void *params); /* releases those references, possibly the op's own last one */
     bool is_view;                      /* forward sets the outputs itself, sharing input 0's storage */
     bool strided_outputs;              /* forward accepts outputs with any strides */
+    bool strided_gradients;            /* backward accepts gradients with any strides */
     bool in_place;                     /* output 0 is input 0, changed */
     /* unwanted outputs stay NULL, of ops with statistics only these; shape rules may add to call->skipped */
     bool skips_outputs;
-    bool nondeterministic;                     /* equal inputs may give different bits: see koine/flags.h */
-    kn_status (*shape)(kn_call *call);         /* checks params, dtypes and shapes; fills spec */
+    bool nondeterministic;             /* equal inputs may give different bits: see koine/flags.h */
+    kn_status (*shape)(kn_call *call); /* checks params, dtypes and shapes; fills spec */
+    /* Changes the strides of output 0, which is new, so that its elements are in another order. NULL: row-major. */
+    void (*arrange)(const kn_call *call, kn_tensor *output);
     kn_status (*forward)(kn_call *call);       /* enqueues the work */
     kn_status (*backward)(kn_grad_call *call); /* NULL: not differentiable */
     /* Backward composed of recorded public operations, for create_graph; reads saved tensors with kn_grad_saved_input
      * and kn_grad_saved_output. May be the same function as backward. NULL: create_graph through this op is an
      * error. */
     kn_status (*backward_recorded)(kn_grad_call *call);
-    /* Of views of a part: sets *part to the part of `whole`, a gradient of input 0, that the output's gradient belongs
-     * to; in the rest it is 0. Then gradients of several parts are added in place. NULL: they go through backward. */
+    /* Of views: sets *part to the part of `whole`, a gradient of input 0 with any strides, that the output's gradient
+     * belongs to; NULL: it is not a view of that. In the rest the gradient is 0. So gradients of several parts are
+     * written into one tensor (autograd/whole.h). */
     kn_status (*part)(kn_tensor **part, kn_tensor *whole, const void *params);
+    /* Of views of a part: the range of input 0 that it is. NULL: all of it. */
+    void (*range)(kn_range *range, const void *params);
     /* Names of the saved tensors by slot: inputs, outputs, or other names. Used by the next two. */
     const char *saved[KN_OP_MAX_SAVED];
     const kn_op *backward_operator; /* backward as a differentiable operator (ops/dispatch/backward.h), or NULL */
@@ -125,8 +142,8 @@ struct kn_op {
     void *detail;              /* per-op data for functions shared by several ops, or NULL */
 
     /* What the profiler counts, at least one read of each input and one write of each output: see autograd/work.h. */
-    kn_work (*work)(const kn_call *call);               /* NULL: one operation per output element; none for views */
-    kn_work (*backward_work)(const kn_grad_call *call); /* NULL: one per gradient element; none for views */
+    kn_span_work (*work)(const kn_call *call); /* NULL: one operation per output element; none for views */
+    kn_span_work (*backward_work)(const kn_grad_call *call); /* NULL: one per gradient element; none for views */
 };
 
 /* Is it a composition of other operators? Then `enter` gives the result, and shape, forward, backward and reference are
@@ -248,6 +265,10 @@ bool kn_call_needs(const kn_call *call, int index);
 /* For backward: sets and returns grad_inputs[index], uninitialised: a new tensor, or the given output if the pass is
  * called as an operator. NULL with an error. */
 kn_tensor *kn_grad_new(kn_grad_call *call, int index);
+
+/* The same where the gradient will end up, if the input is a view, whose gradient is a part of another, and if `fits`:
+ * with any strides. */
+kn_tensor *kn_grad_place(kn_grad_call *call, int index, bool (*fits)(const kn_tensor *place));
 
 /* For backward_recorded: what forward saved in `slot`, input `input` or output `output`, with its history. Scope-owned;
  * NULL where the slot is empty, or with an error. Without create_graph the saved tensor itself. */

@@ -69,7 +69,8 @@ struct kn_node {
     kn_hook *hooks;
 
     /* During a backward pass only. */
-    kn_tensor **gradients; /* per output */
+    kn_tensor **gradients;  /* per output */
+    struct kn_whole *whole; /* a gradient of which only parts have arrived, or NULL (whole.h) */
     bool queued;
     uint8_t mark;  /* a kn_mark, in a pass for certain gradients */
     kn_node *next; /* in a list of nodes to free */

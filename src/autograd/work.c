@@ -9,9 +9,9 @@
 
 static double bytes_of(const kn_tensor *t) { return t ? (double)kn_numel(t) * (double)kn_tensor_element_size(t) : 0; }
 
-static kn_work work_of(const kn_call *call, double flops)
+static kn_span_work work_of(const kn_call *call, double flops)
 {
-    kn_work work = {.flops = flops, .is_f64 = call->inputs[0]->dtype == KN_F64};
+    kn_span_work work = {.flops = flops, .is_f64 = call->inputs[0]->dtype == KN_F64};
     for (int i = 0; i < call->num_inputs; i++)
         work.bytes += bytes_of(call->inputs[i]);
     for (int i = 0; i < call->num_outputs; i++)
@@ -19,25 +19,25 @@ static kn_work work_of(const kn_call *call, double flops)
     return work;
 }
 
-kn_work kn_work_of_outputs(const kn_call *call, double flops)
+kn_span_work kn_work_of_outputs(const kn_call *call, double flops)
 {
     return work_of(call, flops * (double)kn_numel(call->outputs[0]));
 }
 
-kn_work kn_work_of_products(const kn_call *call, double multiply_adds, double further)
+kn_span_work kn_work_of_products(const kn_call *call, double multiply_adds, double further)
 {
-    kn_work work = kn_work_of_outputs(call, 2 * multiply_adds + further);
+    kn_span_work work = kn_work_of_outputs(call, 2 * multiply_adds + further);
     work.multiply_adds = multiply_adds * (double)kn_numel(call->outputs[0]);
     return work;
 }
 
-kn_work kn_work_of_input(const kn_call *call, double flops)
+kn_span_work kn_work_of_input(const kn_call *call, double flops)
 {
     return work_of(call, flops * (double)kn_numel(call->inputs[0]));
 }
 
-kn_work kn_work_reducing(const kn_call *call) { return kn_work_of_input(call, 1); }
-kn_work kn_work_memory_bound(const kn_call *call) { return work_of(call, 0); }
+kn_span_work kn_work_reducing(const kn_call *call) { return kn_work_of_input(call, 1); }
+kn_span_work kn_work_memory_bound(const kn_call *call) { return work_of(call, 0); }
 
 double kn_grad_work_elements(const kn_grad_call *call, int index)
 {
@@ -45,9 +45,9 @@ double kn_grad_work_elements(const kn_grad_call *call, int index)
     return wanted ? (double)kn_shape_numel(call->input[index].ndim, call->input[index].shape) : 0;
 }
 
-kn_work kn_grad_work(const kn_grad_call *call, double flops)
+kn_span_work kn_grad_work(const kn_grad_call *call, double flops)
 {
-    kn_work work = {.flops = flops, .is_f64 = call->input[0].dtype == KN_F64};
+    kn_span_work work = {.flops = flops, .is_f64 = call->input[0].dtype == KN_F64};
     for (int i = 0; i < call->num_outputs; i++)
         work.bytes += bytes_of(call->grad_outputs[i]);
     for (int i = 0; i < call->num_saved; i++)
@@ -57,20 +57,20 @@ kn_work kn_grad_work(const kn_grad_call *call, double flops)
     return work;
 }
 
-kn_work kn_grad_work_memory_bound(const kn_grad_call *call) { return kn_grad_work(call, 0); }
+kn_span_work kn_grad_work_memory_bound(const kn_grad_call *call) { return kn_grad_work(call, 0); }
 
-kn_work kn_call_work(const kn_call *call)
+kn_span_work kn_call_work(const kn_call *call)
 {
     if (call->op->is_view || !call->outputs[0])
-        return (kn_work){0};
+        return (kn_span_work){0};
     return call->op->work ? call->op->work(call) : kn_work_of_outputs(call, 1);
 }
 
-kn_work kn_grad_call_work(const kn_grad_call *call)
+kn_span_work kn_grad_call_work(const kn_grad_call *call)
 {
     double made = 0;
     if (call->op->is_view)
-        return (kn_work){0};
+        return (kn_span_work){0};
     if (call->op->backward_work)
         return call->op->backward_work(call);
     for (int i = 0; i < call->num_inputs; i++)
@@ -140,7 +140,7 @@ kn_span kn_call_span_begin(const kn_call *call)
 
 void kn_call_span_report(kn_span span, const kn_call *call)
 {
-    kn_work work = kn_profiler_wants(KN_WANTS_WORK) ? kn_call_work(call) : (kn_work){0};
+    kn_span_work work = kn_profiler_wants(KN_WANTS_WORK) ? kn_call_work(call) : (kn_span_work){0};
     kn_span_end(span, &work);
 }
 
@@ -161,6 +161,6 @@ kn_span kn_grad_call_span_begin(const kn_grad_call *call)
 
 void kn_grad_call_span_report(kn_span span, const kn_grad_call *call)
 {
-    kn_work work = kn_profiler_wants(KN_WANTS_WORK) ? kn_grad_call_work(call) : (kn_work){0};
+    kn_span_work work = kn_profiler_wants(KN_WANTS_WORK) ? kn_grad_call_work(call) : (kn_span_work){0};
     kn_span_end(span, &work);
 }

@@ -6,97 +6,21 @@
 
 #include <errno.h>
 #include <locale.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/child.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/system.h"
-
-extern char **environ;
 
 /* A plot takes a fraction of a second; the first on a machine takes some seconds (font search). */
 #define LIMIT_SECONDS 30
 #define HURRIED_SECONDS 5
 
-/* --- starting gnuplot --------------------------------------------------------------------------------------------- */
-
-/* Its own process group: Ctrl-C, which ends a training run that then plots its history, does not reach it, and its
- * children can be killed with it. Signal dispositions and the mask are reset to their defaults. */
-static int set_signals(posix_spawnattr_t *attributes)
-{
-    sigset_t none, usual;
-    sigemptyset(&none);
-    sigemptyset(&usual);
-    const int numbers[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGPIPE, SIGCHLD};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        sigaddset(&usual, numbers[i]);
-    posix_spawnattr_setpgroup(attributes, 0);
-    posix_spawnattr_setsigmask(attributes, &none);
-    posix_spawnattr_setsigdefault(attributes, &usual);
-    return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-}
-
-static int spawn(pid_t *pid, posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes)
-{
-    /* Plots must not depend on the user's gnuplot settings. */
-    char *arguments[] = {(char[]){"gnuplot"}, (char[]){"--default-settings"}, NULL};
-    const int error = set_signals(attributes);
-    return error != 0 ? error : posix_spawnp(pid, arguments[0], actions, attributes, arguments, environ);
-}
-
-/* Returns an errno value: ENOENT if gnuplot is not installed. */
-static int start(pid_t *pid, int script, int picture, int messages)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error != 0)
-        return error;
-    error = posix_spawnattr_init(&attributes);
-    if (error == 0) {
-        const int from[] = {script, picture, messages};
-        for (int i = 0; i < 3 && error == 0; i++)
-            error = posix_spawn_file_actions_adddup2(&actions, from[i], i);
-        if (error == 0)
-            error = spawn(pid, &actions, &attributes);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
-}
-
-/* --- waiting for it ----------------------------------------------------------------------------------------------- */
-
-/* False on a timeout: gnuplot and its children are killed then. */
-static bool wait_for(pid_t pid, int *status, bool (*is_exiting)(void))
-{
-    const double started = kn_clock_seconds();
-    for (long pause = 1000000;; pause = pause < 20000000 ? pause * 2 : pause) { /* nanoseconds */
-        const pid_t waited = waitpid(pid, status, WNOHANG);
-        if (waited == pid)
-            return true;
-        if (waited < 0 && errno == ECHILD) { /* the host program ignores SIGCHLD: judge by the output */
-            *status = 0;
-            return true;
-        }
-        if (kn_clock_seconds() - started > (is_exiting && is_exiting() ? HURRIED_SECONDS : LIMIT_SECONDS))
-            break;
-        const struct timespec time = {0, pause};
-        nanosleep(&time, NULL);
-    }
-    kill(-pid, SIGKILL);
-    kill(pid, SIGKILL);
-    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
-        ;
-    return false;
-}
+/* --- gnuplot ------------------------------------------------------------------------------------------------------ */
 
 static kn_status fail_with_messages(int messages)
 {
@@ -115,14 +39,16 @@ static kn_status run(const char *script, int input, int picture, int messages, b
     int ended = 0;
     if (kn_sys_write(input, script, strlen(script)) != 0 || lseek(input, 0, SEEK_SET) != 0)
         return kn_fail(KN_ERR_IO, "plot: writing gnuplot's script failed: %s", strerror(errno));
-    const int error = start(&pid, input, picture, messages);
+    /* Plots must not depend on the user's gnuplot settings. */
+    char *arguments[] = {(char[]){"gnuplot"}, (char[]){"--default-settings"}, NULL};
+    const int error = kn_child_start(&pid, arguments, (const int[]){input, picture, messages});
     if (error == ENOENT)
         return kn_fail(KN_ERR_IO, "plot: gnuplot is not installed; install the package gnuplot-nox (or gnuplot)");
     if (error != 0)
         return kn_fail(KN_ERR_IO, "plot: gnuplot could not be started: %s", strerror(error));
-    if (!wait_for(pid, &ended, is_exiting))
+    if (!kn_child_wait(pid, &ended, LIMIT_SECONDS, HURRIED_SECONDS, is_exiting))
         return kn_fail(KN_ERR_IO, "plot: gnuplot did not finish in time and was killed");
-    if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
+    if (ended != -1 && (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)) /* -1: judged by the picture */
         return fail_with_messages(messages);
     if (kn_sys_fstat(picture, &info) != 0)
         return kn_fail(KN_ERR_IO, "plot: the picture cannot be read: %s", strerror(errno));

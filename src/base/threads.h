@@ -11,3 +11,13 @@ static inline void kn_mutex_init(kn_mutex *mutex) { pthread_mutex_init(mutex, NU
 static inline void kn_mutex_destroy(kn_mutex *mutex) { pthread_mutex_destroy(mutex); }
 static inline void kn_lock(kn_mutex *mutex) { pthread_mutex_lock(mutex); }
 static inline void kn_unlock(kn_mutex *mutex) { pthread_mutex_unlock(mutex); }
+
+/* A condition whose time-outs are on CLOCK_MONOTONIC, as base/clock.h is. */
+static inline void kn_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}

@@ -23,6 +23,9 @@ extern const kn_command kn_command_operators;
 extern const kn_command kn_command_smi;
 extern const kn_command kn_command_tune;
 
+/* cli/trial.c: the arguments after --trial. */
+int kn_run_trial(int argc, char **argv);
+
 /* One option: `name` with its dashes. A flag sets *flag; an option with a value sets *value. */
 typedef struct kn_option {
     const char *name;

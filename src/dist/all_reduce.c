@@ -10,10 +10,21 @@ static kn_pointwise_code adding = {.name = "all_reduce_sum", .inputs = "ab", .va
 static kn_pointwise_code larger = {.name = "all_reduce_max", .inputs = "ab", .values = {"(a >= b || a != a) ? a : b"}};
 static kn_pointwise_code smaller = {.name = "all_reduce_min", .inputs = "ab", .values = {"(a <= b || a != a) ? a : b"}};
 
+static kn_pointwise_code multiplying = {.name = "all_reduce_product", .inputs = "ab", .values = {"a * b"}};
+static kn_pointwise_code all_bits = {.name = "all_reduce_and", .inputs = "ab", .values = {"a & b"}};
+static kn_pointwise_code any_bits = {.name = "all_reduce_or", .inputs = "ab", .values = {"a | b"}};
+static kn_pointwise_code other_bits = {.name = "all_reduce_xor", .inputs = "ab", .values = {"a ^ b"}};
+
+static kn_pointwise_code *const codes[] = {
+    [KN_REDUCE_SUM] = &adding,          [KN_REDUCE_MEAN] = &adding,    [KN_REDUCE_MAX] = &larger,
+    [KN_REDUCE_MIN] = &smaller,         [KN_REDUCE_AND] = &all_bits,   [KN_REDUCE_OR] = &any_bits,
+    [KN_REDUCE_PRODUCT] = &multiplying, [KN_REDUCE_XOR] = &other_bits,
+};
+
 /* result = operation(result, other), elementwise; both on one device. */
 static kn_status combine(kn_tensor *result, const kn_tensor *other, kn_reduce_op op)
 {
-    kn_pointwise_code *code = op == KN_REDUCE_MAX ? &larger : op == KN_REDUCE_MIN ? &smaller : &adding;
+    kn_pointwise_code *code = codes[op];
     kn_stream *stream = kn_tensor_stream(result);
     return stream ? kn_elements(stream, code, "all_reduce", kn_compute_type(result->dtype), result,
                                 (const kn_tensor *const[]){result, other}, 2, NULL)
@@ -64,11 +75,7 @@ static kn_status check(kn_tensor *const *tensors, int count, kn_reduce_op op)
 {
     KN_TRY(kn_check_tensor_list("all_reduce", tensors, count));
     KN_TRY(kn_check_alike("all_reduce", tensors, count, 1, -1));
-    if (op < KN_REDUCE_SUM || op > KN_REDUCE_MIN)
-        return kn_fail(KN_ERR_ARGUMENT, "all_reduce: %d is not a kn_reduce_op", (int)op);
-    if (op == KN_REDUCE_MEAN && !kn_dtype_is_floating(tensors[0]->dtype))
-        return kn_fail(KN_ERR_DTYPE, "all_reduce: the mean needs a floating dtype, not %s",
-                       kn_dtype_name(tensors[0]->dtype));
+    KN_TRY(kn_check_reduce_op("all_reduce", op, tensors[0]->dtype));
     for (int i = 0; i < count; i++) {
         if (kn_tensor_check_no_overlap(tensors[i]) != KN_OK) {
             kn_error_prefix("all_reduce: tensor %d", i);

@@ -99,6 +99,19 @@ kn_status kn_check_dim(const char *function, const kn_tensor *tensor, int *dim)
     return KN_OK;
 }
 
+kn_status kn_check_reduce_op(const char *function, kn_reduce_op op, kn_dtype dtype)
+{
+    if (op < KN_REDUCE_SUM || op > KN_REDUCE_XOR)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: %d is not a kn_reduce_op", function, (int)op);
+    const bool floating = kn_dtype_is_floating(dtype);
+    if (op == KN_REDUCE_MEAN && !floating)
+        return kn_fail(KN_ERR_DTYPE, "%s: the mean needs a floating dtype, not %s", function, kn_dtype_name(dtype));
+    if (op >= KN_REDUCE_AND && floating)
+        return kn_fail(KN_ERR_DTYPE, "%s: operations on bits need integers or bool, not %s", function,
+                       kn_dtype_name(dtype));
+    return KN_OK;
+}
+
 /* --- lists ------------------------------------------------------------------------------------------------------ */
 
 void kn_release_all(kn_tensor **tensors, int count)

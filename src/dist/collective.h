@@ -27,6 +27,9 @@ kn_status kn_check_alike(const char *function, kn_tensor *const *tensors, int co
 /* A dimension of the tensor; negative ones count from the end. */
 kn_status kn_check_dim(const char *function, const kn_tensor *tensor, int *dim);
 
+/* Is it an operation, and one for the dtype? */
+kn_status kn_check_reduce_op(const char *function, kn_reduce_op op, kn_dtype dtype);
+
 /* Is an operation on the tensor recorded? */
 static inline bool kn_is_recorded(const kn_tensor *tensor) { return kn_grad_enabled() && kn_autograd_wants(tensor); }
 

@@ -252,7 +252,8 @@ static bool contains(const kn_module *tree, const kn_module *module)
     return false;
 }
 
-static kn_status register_child(kn_module *module, const char *name, kn_module *child)
+/* KN_OK if `child` may become a child of `module`. */
+static kn_status check_child(const kn_module *module, const char *name, const kn_module *child)
 {
     if (child->owned)
         return kn_fail(KN_ERR_ARGUMENT, "%s: the child \"%s\" (%s) already belongs to another module",
@@ -260,6 +261,12 @@ static kn_status register_child(kn_module *module, const char *name, kn_module *
     if (contains(child, module))
         return kn_fail(KN_ERR_ARGUMENT, "%s: a module cannot contain itself (child \"%s\")", module->type_name,
                        name != NULL ? name : "");
+    return KN_OK;
+}
+
+static kn_status register_child(kn_module *module, const char *name, kn_module *child)
+{
+    KN_TRY(check_child(module, name, child));
     KN_TRY(check_name(module, name));
     KN_TRY(KN_GROW(module->children, module->num_children, module->child_capacity));
     char *copy = kn_strdup(name);
@@ -300,6 +307,51 @@ static kn_module *remove_child(kn_module *module, int index)
 }
 
 kn_module *kn_module_release_child(kn_module *module) { return remove_child(module, module->num_children - 1); }
+
+kn_module *kn_module_replace_module(kn_module *module, const char *name, kn_module *child)
+{
+    if (module == NULL || name == NULL || child == NULL) {
+        kn_fail_argument_null("replace_module", module == NULL ? "module" : name == NULL ? "name" : "child");
+        return NULL;
+    }
+    int i = 0;
+    while (i < module->num_children && strcmp(module->children[i].name, name) != 0)
+        i++;
+    if (i == module->num_children) {
+        kn_fail(KN_ERR_ARGUMENT, "%s: there is no child \"%s\" to replace", module->type_name, name);
+        return NULL;
+    }
+    if (check_child(module, name, child) != KN_OK)
+        return NULL;
+    kn_module *former = module->children[i].module;
+    module->children[i].module = child;
+    child->owned = true;
+    former->owned = false;
+    module->revision += kn_module_tree_revision(former) + 1; /* as remove_child */
+    kn_module_repoint(module, former, child);
+    return former;
+}
+
+kn_tensor *kn_module_replace_tensor(kn_module *module, const char *name, kn_tensor *tensor)
+{
+    if (module == NULL || name == NULL || tensor == NULL) {
+        kn_fail_argument_null("replace_tensor", module == NULL ? "module" : name == NULL ? "name" : "tensor");
+        return NULL;
+    }
+    kn_module_tensor *entry = kn_module_find_tensor(module, name);
+    if (entry == NULL) {
+        kn_fail(KN_ERR_ARGUMENT, "%s: there is no parameter or buffer \"%s\" to replace", module->type_name, name);
+        return NULL;
+    }
+    if (!entry->is_buffer && !kn_requires_grad(tensor) && kn_set_requires_grad(tensor, true) != KN_OK)
+        return NULL;
+    kn_tensor *former = entry->tensor;
+    entry->tensor = kn_retain(tensor);
+    module->revision++;
+    kn_module_repoint(module, former, tensor);
+    kn_release(former);
+    return tensor;
+}
 
 kn_module_tensor *kn_module_find_tensor(kn_module *module, const char *name)
 {
@@ -354,6 +406,11 @@ kn_module *kn_module_child(const kn_module *module, int index)
     if (module == NULL || index < 0 || index >= module->num_children)
         return NULL;
     return module->children[index].module;
+}
+
+const char *kn_module_child_name(const kn_module *module, int index)
+{
+    return kn_module_child(module, index) != NULL ? module->children[index].name : NULL;
 }
 
 uint64_t kn_module_tree_revision(const kn_module *module)

@@ -157,7 +157,7 @@ typedef struct kn_optim_batch {
     const kn_tensor *grad_scale, *found_inf; /* as in kn_optim_lists */
     kn_optim *optim;                         /* whose steps are counted; NULL: the caller's lists */
     int group;                               /* of the optimizer */
-    kn_work work;                            /* of all parameters so far */
+    kn_span_work work;                       /* of all parameters so far */
     kn_device *device;
     kn_dtype dtype;
     kn_stream *stream;

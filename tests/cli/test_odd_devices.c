@@ -1,4 +1,4 @@
-/* test_odd_devices.c - which devices are used when drivers show what real ones have shown (support/odd_driver.c):
+/* test_odd_devices.c - which devices are used when drivers show what real ones have shown (support/odd_driver):
  * devices that cannot be used, one GPU under two drivers, GPUs whose units count differently. */
 #include <stdio.h>
 #include <string.h>

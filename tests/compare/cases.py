@@ -4,14 +4,6 @@ import torch
 
 CASES = {}
 
-# Operators without a case, and why.
-UNLIKE = {
-    "add_activated": "PyTorch has no such function; add and relu are compared",
-    "contiguous": "a copy",
-    "gumbel_softmax": "random numbers",
-}
-
-
 def cases(*names):
     """Registers a function Draw -> Case for these operators."""
     def register(function):
@@ -22,14 +14,15 @@ def cases(*names):
 
 
 def draw_case(rng, operators, name):
-    from draw import Draw
     if name in CASES:
         return CASES[name](Draw(rng, operators[name]))
+    if forward_name(operators, name):
+        return backward_case(rng, operators, name)
     return in_place(name, CASES[name[:-1]](Draw(rng, operators[name[:-1]])))
 
 
-def has_case(name):
-    return name in CASES or (name.endswith("_") and name[:-1] in CASES)
+def has_case(operators, name):
+    return name in CASES or (name.endswith("_") and name[:-1] in CASES) or forward_name(operators, name)
 
 
 # --- forms in place: those that have no case of their own have the operator's -----------------------------------------
@@ -60,6 +53,8 @@ def in_place(name, case):
     return case
 
 
+from draw import Draw  # noqa: E402
+from backward import backward_case, forward_name  # noqa: E402
 import index  # noqa: E402,F401
 import elementwise  # noqa: E402,F401
 import layers  # noqa: E402,F401

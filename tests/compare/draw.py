@@ -4,6 +4,7 @@ import torch
 
 SIZES = (1, 2, 3, 4, 5, 7, 8)
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, float("inf"), float("-inf"), float("nan"))
+STEPS = (1, 2, 2, 3, 300)
 HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -23,6 +24,11 @@ class Argument:
         return self.base.dtype
 
     @property
+    def overlaps(self):
+        """Do elements share memory? Then none may be changed."""
+        return any(s == 0 and n > 1 for n, s in zip(self.shape, self.strides))
+
+    @property
     def ndim(self):
         return len(self.shape)
 
@@ -36,11 +42,13 @@ class Argument:
 class Case:
     """Inputs (Arguments or None), Koine's parameters, and the same in PyTorch: function(*tensors). `tolerance`: the
     relative error of PyTorch's results where it is larger than that of rounding. `twice`: whether second gradients may
-    be compared. `scale`: the size of the terms whose sums are gradients, of which rounding is a part."""
+    be compared. `scale`: the size of the terms whose sums are gradients, of which rounding is a part. `arguments`: a
+    function of Koine's library and inputs that makes the operator's, where those are others. `skipped`: outputs that
+    Koine is asked not to compute."""
 
-    def __init__(self, inputs, params=None, function=None, tolerance=0, twice=True, scale=1):
+    def __init__(self, inputs, params=None, function=None, tolerance=0, twice=True, scale=1, arguments=None, skipped=()):
         self.inputs, self.params, self.function, self.tolerance = list(inputs), params or {}, function, tolerance
-        self.twice, self.scale = twice, scale
+        self.twice, self.scale, self.arguments, self.skipped = twice, scale, arguments, skipped
 
     def __str__(self):
         words = [str(x) if x is not None else "none" for x in self.inputs]
@@ -78,6 +86,10 @@ class Draw:
         n = max(x.ndim, 1)
         return self.rng.randint(-n, n - 1)
 
+    def any_dim(self, x):
+        """A dimension, or now and then a number that is none."""
+        return self.dim(x) if self.chance(0.95) else self.one_of(1, -1) * (max(x.ndim, 1) + self.integer(1, 2))
+
     def dims(self, x, least=0):
         """Some different dimensions of x; () means all."""
         chosen = self.rng.sample(range(x.ndim), self.rng.randint(min(least, x.ndim), x.ndim))
@@ -113,24 +125,35 @@ class Draw:
 
     # --- tensors ---
 
-    def values(self, count, dtype, low, high, special, ties=True):
+    def insert(self, values, choices):
+        for _ in range(self.rng.randint(1, 3)):
+            values[self.rng.randrange(len(values))] = self.rng.choice(choices)
+
+    def values(self, count, dtype, low, high, special, ties=True, extremes=False):
         if dtype == torch.bool:
             return torch.rand(count, generator=self.generator) < 0.5
+        extremes = extremes and self.chance(0.1)
         if not dtype.is_floating_point:
             low, high = (max(low, 0), max(high, 1)) if dtype == torch.uint8 else (low, high)
-            return torch.randint(int(low), int(high) + 1, (count,), generator=self.generator).to(dtype)
+            values = torch.randint(int(low), int(high) + 1, (count,), generator=self.generator).to(dtype)
+            limits = torch.iinfo(dtype)
+            if extremes:
+                self.insert(values, (limits.min, limits.min + 1, limits.max, limits.max // 2 + 1))
+            return values
         values = torch.rand(count, generator=self.generator, dtype=torch.float64) * (high - low) + low
         if self.chance(0.2) and ties:
             values = (values * 2).round() / 2  # ties
-        if special and count > 0 and self.chance(0.15):
-            for _ in range(self.rng.randint(1, 3)):
-                values[self.rng.randrange(count)] = self.rng.choice(SPECIAL)
+        if special and count > 0 and self.chance(0.25):
+            self.insert(values, SPECIAL)
+        limits = torch.finfo(dtype)
+        if extremes:
+            self.insert(values, [s * v for s in (-1, 1) for v in (limits.max, limits.tiny, limits.tiny / 4, 100, 1e4)])
         return values.to(dtype)
 
     def tensor(self, shape=None, dtype=None, low=-3, high=3, special=True, grad=True, least=0, most=4, layout=True,
-               ties=True):
+               ties=True, extremes=False):
         """`layout` True: contiguous, or with permuted, stepped or expanded dimensions and an offset; "distinct": likewise
-        without expanded ones; False: contiguous."""
+        without expanded ones; False: contiguous. `extremes`: now and then the largest and smallest numbers."""
         shape = self.shape(least, most) if shape is None else tuple(shape)
         dtype = dtype or self.dtype
         order, steps = list(range(len(shape))), [1] * len(shape)
@@ -142,13 +165,13 @@ class Draw:
         strides, step = [0] * len(shape), 1
         for d in reversed(order):
             if kind == "stepped":
-                steps[d] = self.rng.choice((1, 2))
+                steps[d] = self.rng.choice(STEPS if step < 1000 else STEPS[:-1])
             if kind == "expanded" and self.chance(0.4):
                 continue
             strides[d] = step * steps[d]
             step *= max(shape[d], 1) * steps[d]
         count = offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides) if n > 0)
-        base = self.values(max(count, 1), dtype, low, high, special, ties)
+        base = self.values(max(count, 1), dtype, low, high, special, ties, extremes)
         return Argument(base, shape, strides, offset, grad and self.chance(0.8))
 
     def floats(self, shape=None, **options):

@@ -17,7 +17,7 @@ def named(d, x, function=None, tolerance=0, **params):
 @cases("ceil", "floor", "trunc", "frac", "sgn", "signbit", "isnan", "isinf", "isfinite", "isposinf",
        "isneginf", "logical_not", "bitwise_not", "erfinv", "deg2rad", "rad2deg", "entr")
 def plain(d):
-    return Case([d.tensor()], function=torch_function(d.name))
+    return Case([d.tensor(extremes=True)], function=torch_function(d.name))
 
 
 @cases("mish", "softsign")
@@ -142,8 +142,11 @@ def nan_to_num(d):
        "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")
 def binary(d):
     a = d.tensor(special=False)
+    b = d.tensor(d.broadcasting(a.shape), d.dtype_of(1) if d.chance(0.3) else a.dtype, special=False)
+    if d.name == "atan2" and a.dtype != b.dtype:  # PyTorch squares and negates integers in their dtype
+        a.wants_grad = b.wants_grad = False
     # PyTorch's second derivative of copysign at 0 is NaN.
-    return Case([a, d.like(a, d.broadcasting(a.shape), special=False)], function=torch_function(d.name),
+    return Case([a, b], function=torch_function(d.name),
                 twice=d.name != "copysign" or bool(a.base.all()))
 
 

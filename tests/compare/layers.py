@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 from cases import cases
 from draw import Case
+from pointwise import ACTIVATIONS
 
 
 @cases("matmul")
@@ -22,7 +23,14 @@ def linear(d):
     k, n = d.size(), d.size()
     x = d.floats(shape=d.shape(0, 3) + (k,), special=False)
     bias = d.like(x, (n,), special=False) if d.chance(0.7) else None
-    return Case([x, d.like(x, (n, k), special=False), bias], function=F.linear)
+    activation = d.one_of("none", *ACTIVATIONS)
+    return Case([x, d.like(x, (n, k), special=False), bias], {"activation": activation},
+                lambda t, w, b: ACTIVATIONS[activation](F.linear(t, w, b)))
+
+
+def batch(d):
+    """The sizes before an image's channels."""
+    return d.one_of((), (1,), (2,), (2,))
 
 
 @cases("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
@@ -35,14 +43,19 @@ def convolution(d):
     stride = tuple(d.integer(1, 2) for _ in range(n))
     dilation = tuple(d.integer(1, 2) for _ in range(n))
     padding = tuple(d.integer(0, 1 if transposed else 2) for _ in range(n))
-    x = d.floats(shape=(d.integer(1, 2), c) + tuple(d.integer(4, 7) for _ in range(n)), special=False)
+    x = d.floats(shape=batch(d) + (c,) + tuple(d.integer(4, 7) for _ in range(n)), special=False)
     weight = d.like(x, ((c, k // groups) if transposed else (k, c // groups)) + kernel, special=False)
     bias = d.like(x, (k,), special=False) if d.chance(0.6) else None
     function = getattr(F, d.name)
     pad3 = tuple(list(v) + [0] * (3 - n) for v in (stride, padding, dilation))
     params = {"strides": pad3[0], "paddings": pad3[1], "dilations": pad3[2], "groups": groups}
-    return Case([x, weight, bias], params, lambda t, w, b: function(t, w, b, stride=stride, padding=padding,
-                                                                    dilation=dilation, groups=groups))
+    params["activation"] = activation = d.one_of("none", *ACTIVATIONS)
+    more = {}
+    if transposed:
+        more["output_padding"] = tuple(d.integer(0, max(a, b) - 1) for a, b in zip(stride, dilation))
+        params["output_paddings"] = more["output_padding"] + (0,) * (3 - n)
+    return Case([x, weight, bias], params, lambda t, w, b: ACTIVATIONS[activation](
+        function(t, w, b, stride=stride, padding=padding, dilation=dilation, groups=groups, **more)))
 
 
 @cases(*[f"{kind}_pool{n}d{more}" for n in (1, 2, 3) for kind, more in (("max", ""), ("max", "_with_indices"), ("avg", ""))])
@@ -50,7 +63,7 @@ def pooling(d):
     n = int(d.name.split("pool")[1][0])
     kernel = d.integer(1, 3)
     stride, padding, ceil_mode = d.integer(1, 3), d.integer(0, kernel // 2), d.chance(0.3)
-    x = d.floats(shape=(d.integer(1, 2), d.integer(1, 3)) + tuple(d.integer(4, 8) for _ in range(n)), special=False)
+    x = d.floats(shape=batch(d) + (d.integer(1, 3),) + tuple(d.integer(4, 8) for _ in range(n)), special=False)
     params = {"kernel_size": kernel, "stride": stride, "padding": padding, "ceil_mode": ceil_mode}
     if d.name.startswith("avg"):
         params["count_include_pad"] = include = d.chance(0.5)
@@ -65,7 +78,7 @@ def pooling(d):
 def adaptive_pooling(d):
     n = int(d.name.split("pool")[1][0])
     size = tuple(d.integer(1, 5) for _ in range(n))
-    x = d.floats(shape=(d.integer(1, 2), d.integer(1, 3)) + tuple(d.integer(1, 8) for _ in range(n)), special=False)
+    x = d.floats(shape=batch(d) + (d.integer(1, 3),) + tuple(d.integer(1, 8) for _ in range(n)), special=False)
     return Case([x], {"output_size": size}, lambda t: getattr(F, d.name)(t, size if n > 1 else size[0]))
 
 
@@ -75,8 +88,10 @@ REDUCTIONS = ("mean", "sum", "none")
 @cases("cross_entropy", "nll_loss")
 def classes(d):
     c = d.integer(1, 7)
-    shape = (d.size(),) + d.shape(0, 2)
-    x = d.floats(shape=(shape[0], c) + shape[1:], special=False)
+    shape = (d.size(),) + d.shape(0, 2) if d.chance(0.9) else ()
+    x = d.floats(shape=shape[:1] + (c,) + shape[1:], special=False)
+    if d.name == "cross_entropy" and d.chance(0.3):
+        return of_probabilities(d, x, c)
     target = d.indices(c, shape)
     weight = d.like(x, (c,), low=0.2, high=2, grad=False, special=False) if d.chance(0.4) else None
     reduction, ignored = d.one_of(*REDUCTIONS), d.one_of(-100, 0)
@@ -92,6 +107,13 @@ def classes(d):
     return Case([x, target, weight], params,
                 lambda t, y, w: F.cross_entropy(t, y, w, ignore_index=ignored, reduction=reduction,
                                                 label_smoothing=smoothing), twice=some)
+
+
+def of_probabilities(d, x, c):
+    target = d.like(x, low=0, high=1, special=False)
+    weight = d.like(x, (c,), low=0.2, high=2, grad=False, special=False) if d.chance(0.4) else None
+    params = {"reduction": d.one_of(*REDUCTIONS), "label_smoothing": d.one_of(0.0, 0.1)}
+    return Case([x, target, weight], params, lambda t, y, w: F.cross_entropy(t, y, w, **params))
 
 
 @cases("mse_loss")

@@ -126,7 +126,7 @@ def normalisation(d):
 def of_a_dimension(d):
     d.floating()
     x = d.floats(special=False)
-    dim = d.dim(x)
+    dim = d.any_dim(x)
     return Case([x], {"dim": dim}, lambda t: getattr(F, d.name)(t, dim=dim), tolerance=halves(x))
 
 

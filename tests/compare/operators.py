@@ -13,6 +13,7 @@ DTYPES = (None, torch.float64, torch.float32, torch.float16, torch.bfloat16, tor
           torch.int8, torch.uint8, torch.bool)  # by kn_dtype
 KINDS = ("bool", "int", "int64", "double", "scalar", "dtype", "enum", "ints", "generator")  # by kn_param_kind
 MOST_DIMS = 8
+SKIP = 1  # KN_SKIP_OUTPUT
 
 
 class Info(ctypes.Structure):
@@ -48,6 +49,8 @@ class Operator:
         self.is_differentiable, self.in_place = info.is_differentiable, info.in_place
         self.is_twice_differentiable = info.is_twice_differentiable
         self.inputs = [lib.kn_op_input_at(self.address, i) for i in range(info.num_inputs)]
+        self.input_names = [i.name.decode() for i in self.inputs]
+        self.output_names = [lib.kn_op_output_at(self.address, i).decode() for i in range(info.num_outputs)]
         self.params = {}
         for i in range(info.num_params):
             param = lib.kn_op_param_at(self.address, i).contents
@@ -99,6 +102,7 @@ class Library(Koine):
         self.lib.kn_op_input_at.restype = Input
         self.lib.kn_op_param_at.restype = ctypes.POINTER(Param)
         self.lib.kn_op_params_init.restype = None
+        self.lib.kn_op_output_at.restype = ctypes.c_char_p
         self.operators = {}
         for i in range(self.lib.kn_op_count()):
             operator = Operator(self.lib, self.lib.kn_op_at(i))
@@ -107,10 +111,10 @@ class Library(Koine):
             if form:
                 self.operators[operator.name + "_"] = Operator(self.lib, form)
 
-    def apply(self, name, inputs, params=None):
-        """All outputs of an operator; inputs are addresses or None."""
+    def apply(self, name, inputs, params=None, skipped=()):
+        """All outputs of an operator but those that are skipped; inputs are addresses or None."""
         operator = self.operators[name]
-        outputs = (VOID * operator.num_outputs)()
+        outputs = (VOID * operator.num_outputs)(*[SKIP if i in skipped else None for i in range(operator.num_outputs)])
         self.do("kn_op_call", operator.address, (VOID * max(len(inputs), 1))(*inputs), len(inputs),
                 operator.buffer(params or {}), outputs, operator.num_outputs)
         return list(outputs)

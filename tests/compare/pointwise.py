@@ -7,6 +7,10 @@ from cases import cases
 from draw import Case, without_gradient_of_nan
 
 
+# Those that some operators apply to their results.
+ACTIVATIONS = {"none": lambda t: t, "relu": F.relu, "relu6": F.relu6}
+
+
 def torch_function(name):
     """PyTorch's function of that name."""
     for module in (torch, F, torch.special):
@@ -20,7 +24,7 @@ def torch_function(name):
        "rsqrt", "sigmoid", "sign", "silu", "sin", "sinh", "sqrt", "square", "tan", "tanh", "tanhshrink")
 def unary(d):
     # PyTorch's derivative of hardsigmoid multiplies by 1 / 6 in float32.
-    return Case([d.tensor()], function=torch_function(d.name), tolerance=1e-7 if d.name == "hardsigmoid" else 0)
+    return Case([d.tensor(extremes=True)], function=torch_function(d.name), tolerance=1e-7 if d.name == "hardsigmoid" else 0)
 
 
 @cases("hardswish", "relu6")
@@ -30,8 +34,8 @@ def bounded(d):
 
 @cases("add", "sub", "mul", "div", "maximum", "eq", "ne", "lt", "le", "gt", "ge")
 def binary(d):
-    a = d.tensor()
-    return Case([a, d.tensor(d.broadcasting(a.shape), d.dtype_of(1))], function=torch_function(d.name))
+    a = d.tensor(extremes=True)
+    return Case([a, d.tensor(d.broadcasting(a.shape), d.dtype_of(1), extremes=True)], function=torch_function(d.name))
 
 
 @cases("pow")
@@ -46,7 +50,7 @@ def number(d, x):
 
 @cases("add_scalar", "mul_scalar")
 def with_number(d):
-    x = d.tensor()
+    x = d.tensor(extremes=True)
     value = number(d, x)
     function = torch_function(d.name.replace("_scalar", ""))
     return Case([x], {"value": value}, lambda t: function(t, value))
@@ -68,9 +72,11 @@ def fill(d):
 
 @cases("clamp")
 def clamp(d):
-    x = d.tensor()
-    low, high = d.integer(-2, 1), d.integer(-1, 2)
-    return Case([x], {"min": low, "max": high}, lambda t: torch.clamp(t, low, high))
+    x = d.tensor(extremes=True)
+    bounds = {"min": d.integer(-2, 1), "max": d.integer(-1, 2)}
+    if d.chance(0.4):
+        del bounds[d.one_of("min", "max")]
+    return Case([x], bounds, lambda t: torch.clamp(t, **bounds))
 
 
 @cases("hardtanh")
@@ -102,6 +108,15 @@ def to_dtype(d):
     return Case([x], {"dtype": dtype}, lambda t: t.to(dtype))
 
 
-@cases("clone")
+@cases("add_activated")
+def add_activated(d):
+    a, activation = without_gradient_of_nan(d.floats()), d.one_of(*ACTIVATIONS)
+    b = without_gradient_of_nan(d.like(a, d.broadcasting(a.shape)))
+    a.wants_grad = a.wants_grad and not b.base.isnan().any()
+    b.wants_grad = b.wants_grad and not a.base.isnan().any()
+    return Case([a, b], {"activation": activation}, lambda x, y: ACTIVATIONS[activation](x + y))
+
+
+@cases("clone", "contiguous")
 def clone(d):
     return Case([d.tensor()], function=torch.clone)

@@ -13,6 +13,9 @@ def over_dims(d):
     if d.name in ("amax", "amin"):  # PyTorch's gradient is NaN (0 / 0) there; that of its max goes to the NaN, as Koine's
         x = without_gradient_of_nan(x)
     dims, keepdim = d.dims(x), d.chance(0.5)
+    if d.name == "logsumexp":  # of a row of minus infinities PyTorch's gradient is NaN, their difference; Koine's is 0
+        result = torch.logsumexp(x.view().double(), dims or tuple(range(x.ndim)))
+        x.wants_grad = x.wants_grad and not (result == -torch.inf).any()
     functions = {"logsumexp": lambda t: torch.logsumexp(t, dims or tuple(range(t.ndim)), keepdim)}
     function = getattr(torch, d.name)
     return Case([x], {"dims": dims, "keepdim": keepdim},
@@ -57,7 +60,7 @@ def vector_norm(d):
 @cases("max_dim", "min_dim", "argmax", "argmin")
 def along_one(d):
     x = d.tensor()
-    dim, keepdim = d.dim(x), d.chance(0.5)
+    dim, keepdim = d.any_dim(x), d.chance(0.5)
     function = getattr(torch, d.name.replace("_dim", ""))
     return Case([x], {"dim": dim, "keepdim": keepdim}, lambda t: function(t, dim, keepdim))
 
@@ -65,15 +68,27 @@ def along_one(d):
 @cases("cumsum")
 def scan(d):
     x = d.tensor(special=False)
-    dim = d.dim(x)
+    dim = d.any_dim(x)
     return Case([x], {"dim": dim}, lambda t: getattr(torch, d.name)(t, dim))
 
 
 @cases("softmax", "log_softmax")
 def softmax(d):
     x = d.floats()
-    dim = d.dim(x)
+    dim = d.any_dim(x)
     return Case([x], {"dim": dim}, lambda t: getattr(F, d.name)(t, dim))
+
+
+@cases("gumbel_softmax")
+def gumbel_softmax(d):
+    """Where nothing is random: one logit of each row is far above the others."""
+    x = d.floats(least=1, low=-1, high=1, special=False, layout=False)
+    dim, hard, tau = d.dim(x), d.chance(0.5), d.one_of(0.5, 1.0, 2.0)
+    if 0 not in x.shape:
+        rows = x.base[x.offset:x.offset + torch.Size(x.shape).numel()].view(x.shape)
+        places = torch.randint(0, x.shape[dim], x.shape, generator=d.generator).narrow(dim, 0, 1)
+        rows.scatter_add_(dim, places, torch.full(places.shape, 1000.0, dtype=x.dtype))
+    return Case([x], {"dim": dim, "hard": hard, "tau": tau}, lambda t: F.gumbel_softmax(t, tau, hard, dim=dim))
 
 
 def steepness(x, dims):

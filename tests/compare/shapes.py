@@ -33,7 +33,7 @@ def permute(d):
 @cases("transpose")
 def transpose(d):
     x = d.tensor(least=1)
-    a, b = d.dim(x), d.dim(x)
+    a, b = d.any_dim(x), d.any_dim(x)
     return Case([x], {"dim0": a, "dim1": b}, lambda t: t.transpose(a, b))
 
 
@@ -52,7 +52,7 @@ def flatten(d):
 @cases("squeeze")
 def squeeze(d):
     x = d.tensor(least=1)
-    dim = d.dim(x)
+    dim = d.any_dim(x)
     return Case([x], {"dim": dim}, lambda t: t.squeeze(dim))
 
 
@@ -152,7 +152,7 @@ def diagonal_backward(d):
 def tensor_unfold(d):
     x = d.tensor(least=1, most=3)
     dim, step = d.dim(x), d.integer(1, 3)
-    size = d.integer(0, x.shape[dim])
+    size = d.integer(0, x.shape[dim] + (1 if d.chance(0.1) else 0))
     return Case([x], {"dimension": dim, "size": size, "step": step}, lambda t: t.unfold(dim, size, step))
 
 

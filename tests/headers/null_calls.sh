@@ -8,7 +8,7 @@ done | awk '/^#/ || more { more = /\\$/; next } 1' | tr '\n' ' ' | sed 's|/\*|\n
     BEGIN {
         list = "device stream event graph mem_pool module optim dataset loader trainer tensor tensor_file user_kernel jit " \
             "sampler metric device_log history memory_block storage op rng_fork lr_scheduler grad_scaler averaged_model " \
-            "transforms tokenizer"
+            "transforms tokenizer group work"
         split(list, names, " ")
         for (n in names) objects["kn_" names[n]]
         large["kn_models_gpt2_with"]; large["kn_models_bert_with"] # NULL means half a gigabyte of parameters

@@ -61,6 +61,13 @@ static kn_metric *make_kn_metric(void) { return kn_metric_mean(); }
 static kn_device_log *make_kn_device_log(void) { return kn_device_log_new(); }
 static const kn_op *make_kn_op(void) { return kn_op_find("relu"); }
 static kn_rng_fork *make_kn_rng_fork(void) { return kn_fork_rng_begin(); }
+static kn_group *make_kn_group(void) { return kn_group_open(); }
+static kn_work *make_kn_work(void)
+{
+    kn_work *work = NULL;
+    kn_group_barrier(make_kn_group(), .work = &work);
+    return work;
+}
 static kn_tensor *const *make_list(void)
 {
     static kn_tensor *list[8];

@@ -129,6 +129,9 @@ TENSOR_TEST(integers_stay_integers)
     CHECK_TENSOR(kn_ge_scalar_(x, 5));
     CHECK_VALUES(x, 0, 1);
     CHECK_DTYPE(x, KN_I32);
+    kn_tensor *s = kn_from_data(((int16_t[]){3, 4}), KN_SHAPE(2), .dtype = KN_I16);
+    CHECK_TENSOR(kn_gt_(s, kn_full(KN_SHAPE(2), 3.5, .dtype = KN_F64))); /* compared in float64 */
+    CHECK_VALUES(s, 0, 1);
     kn_tensor *b = kn_from_data(((bool[]){true, false}), KN_SHAPE(2), .dtype = KN_BOOL);
     CHECK_TENSOR(kn_bitwise_not_(b));
     CHECK_VALUES(b, 0, 1);

@@ -351,6 +351,15 @@ TENSOR_TEST(statistics_by_name)
     kn_error_clear();
 }
 
+/* Without an eps it is the dtype's distance from 1 to the next number. */
+TENSOR_TEST(the_eps_of_a_dtype)
+{
+    kn_tensor *x = kn_from_data(((float[]){1e-3F, -1e-3F, 0.5, 0.25}), KN_SHAPE(2, 2));
+    const double root = sqrt((0.25 + 0.0625) / 2);
+    CHECK_VALUES(kn_rms_norm(x, KN_SHAPE(2)), 0.945244914, -0.945244914, 0.5 / root, 0.25 / root);
+    CHECK_VALUES(kn_rms_norm(kn_to_dtype(x, KN_F64), KN_SHAPE(2)), 1, -1, 0.5 / root, 0.25 / root);
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
@@ -370,6 +379,7 @@ int main(int argc, char **argv)
         TEST(statistics_of_a_layer),
         TEST(statistics_of_half_precision_are_float32),
         TEST(statistics_by_name),
+        TEST(the_eps_of_a_dtype),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,7 @@ TENSOR_TEST(recording_changes_no_gradient)
 
 /* --- certain numbers ---------------------------------------------------------------------------------------------- */
 
+#define INF (double)INFINITY
 static kn_tensor *host(const double values[3]) { return kn_from_data(values, KN_SHAPE(3), .dtype = KN_F64); }
 
 #define CASE(id, ...)                                                                                                  \
@@ -67,6 +68,8 @@ CASE(scaled_bessel, kn_i1e(x))
 CASE(signs, kn_copysign(x, kn_full(KN_SHAPE(3), -2, .dtype = KN_F64)))
 CASE(cardinal, kn_sinc(x))
 CASE(deviation, kn_std_dims(x, NULL, 0, 0, false))
+CASE(fraction, kn_frexp(x, NULL))
+CASE(gated_infinity, kn_glu(kn_cat(KN_TENSORS(kn_full(KN_SHAPE(3), INF, .dtype = KN_F64), x), 0), 0))
 CASE(targets, kn_binary_cross_entropy_with_logits(host((double[]){(double)INFINITY, -(double)INFINITY, 2}), x, NULL,
                                                   NULL, KN_REDUCTION_NONE))
 CASE(ignored, kn_cross_entropy(kn_unsqueeze(x, 0), kn_full(KN_SHAPE(1), -100, .dtype = KN_I64)))
@@ -81,7 +84,6 @@ typedef struct place {
     double x[3], first[3], second[3];
 } place;
 
-#define INF (double)INFINITY
 #define SCALE 1.7580993408473768599 /* SELU's slope at 0 from below */
 static const place places[] = {
     {"pow 0", power_of_0, {2, 0, -1}, {0, 0, 0}, {0, 0, 0}},
@@ -94,6 +96,8 @@ static const place places[] = {
     {"copysign", signs, {0, 1, -1}, {0, -1, 1}, {0, 0, 0}},
     {"sinc", cardinal, {0, 1e-6, 1}, {0, -3.28986813369e-6, -1}, {-3.28986813370, -3.28986813369, 2}},
     {"std", deviation, {3, 3, 3}, {0, 0, 0}, {0, 0, 0}},
+    {"frexp", fraction, {0, 3, -INF}, {1, 0.25, 1}, {0, 0, 0}},
+    {"glu", gated_infinity, {2, -1, 1}, {INF, INF, INF}, {-INF, INF, -INF}},
     {"bce's targets", targets, {0, 1, 0.5}, {-INF, INF, -2}, {0, 0, 0}},
     {"cross_entropy of nothing", ignored, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
     {"mean of nothing", empty_mean, {1, 2, 3}, {0, 0, 0}, {0, 0, 0}},
@@ -146,6 +150,15 @@ TENSOR_TEST(sinc_near_0_in_float32)
     assert_true(fabs(slope + 3.28986805e-4) < 1e-9);
 }
 
+TENSOR_TEST(atan2_at_0)
+{
+    kn_tensor *y = kn_from_data(((float[]){0, 3, 1}), KN_SHAPE(3), .requires_grad = true);
+    kn_tensor *x = kn_from_data(((float[]){0, 0, 2}), KN_SHAPE(3), .requires_grad = true);
+    CHECK_OK(kn_backward(kn_sum(kn_atan2(y, x))));
+    CHECK_VALUES(kn_grad(y), 0, 0, 0.4);
+    CHECK_VALUES(kn_grad(x), 0, -1 / 3.0, -0.2);
+}
+
 /* Of vectors without a symmetric loss, as in PyTorch. */
 TENSOR_TEST(eigh_has_a_symmetric_gradient)
 {
@@ -162,9 +175,7 @@ TENSOR_TEST(eigh_has_a_symmetric_gradient)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(recording_changes_no_gradient),
-        TEST(at_certain_numbers),
-        TEST(sinc_near_0_in_float32),
+        TEST(recording_changes_no_gradient), TEST(at_certain_numbers), TEST(sinc_near_0_in_float32), TEST(atan2_at_0),
         TEST(eigh_has_a_symmetric_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

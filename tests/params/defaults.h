@@ -42,6 +42,7 @@ typedef struct defaults_table {
 #define DEFAULTS_TABLES(X) \
     X(features) \
     X(functions) \
+    X(groups) \
     X(images) \
     X(in_place) \
     X(index) \

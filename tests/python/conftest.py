@@ -21,7 +21,7 @@ def seeded():
 
 
 def samples():
-    """{operator: (words of the inputs or None, parameters)} of src/cli/op_samples.c, whose comment explains the words."""
+    """{operator: (words of the inputs or None, parameters)} of src/cli/op_samples.c, which explains the words."""
     found = {}
     with open(os.path.join(ROOT, 'src', 'cli', 'op_samples.c'), encoding='utf-8') as file:
         for name, inputs, params in re.findall(r'\{"(\w+)",\s*("[^"]*"|NULL),\s*("[^"]*"|NULL)\}', file.read()):

@@ -98,19 +98,17 @@ static cl_int CL_API_CALL get_time(cl_event event, cl_profiling_info what, size_
 
 /* --- buffers ------------------------------------------------------------------------------------------------------ */
 
-static size_t in_use;
-
 static void CL_CALLBACK forget_buffer(cl_mem memory, void *bytes)
 {
     (void)memory;
-    __atomic_fetch_sub(&in_use, (size_t)bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&told.bytes, (size_t)bytes, __ATOMIC_RELAXED);
 }
 
 static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes, void *data, cl_int *error)
 {
-    const size_t all = __atomic_add_fetch(&in_use, bytes, __ATOMIC_RELAXED);
+    const size_t all = __atomic_add_fetch(&told.bytes, bytes, __ATOMIC_RELAXED);
     if (told.room && all > told.room) {
-        __atomic_fetch_sub(&in_use, bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&told.bytes, bytes, __ATOMIC_RELAXED);
         __atomic_fetch_add(&told.refused, 1, __ATOMIC_RELAXED);
         if (error)
             *error = CL_MEM_OBJECT_ALLOCATION_FAILURE;

@@ -15,7 +15,7 @@ typedef struct told_driver {
     told_times markers, times; /* what clGetEventProfilingInfo gives of markers, and of other commands */
     size_t group;              /* CL_KERNEL_WORK_GROUP_SIZE of kernels that require no size; 0: the driver's */
     bool is_stubborn;          /* and of those that do */
-    size_t room;               /* bytes of buffers, in all, above which creating one fails; 0: no limit */
+    size_t bytes, room;        /* of all buffers; above which creating one fails, 0: no limit */
     long refused;              /* counted: buffers for which there was no room */
 } told_driver;
 

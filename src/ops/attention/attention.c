@@ -223,8 +223,20 @@ static kn_status attention_shape(kn_call *call)
     return kn_call_output(call, query->dtype, query->ndim, shape);
 }
 
+/* In the query's order of heads and rows: if that is a view of [..., rows, heads, width], the caller will want the
+ * result so, too, and no copy is needed. */
+static void attention_arrange(const kn_call *call, kn_tensor *output)
+{
+    const kn_tensor *query = call->inputs[KN_QUERY];
+    const int row = query->ndim - 2, head = query->ndim - 3;
+    if (head < 0 || query->strides[head] >= query->strides[row] || kn_numel(output) == 0)
+        return;
+    output->strides[head] = output->shape[row + 1];
+    output->strides[row] = output->shape[head] * output->strides[head];
+}
+
 /* Two products of the same size; five in backward. */
-static kn_work attention_work(const kn_call *call)
+static kn_span_work attention_work(const kn_call *call)
 {
     const kn_tensor *query = call->inputs[KN_QUERY], *value = call->inputs[KN_VALUE];
     const double keys = (double)value->shape[value->ndim - 2], width = (double)query->shape[query->ndim - 1],
@@ -232,7 +244,7 @@ static kn_work attention_work(const kn_call *call)
     return kn_work_of_products(call, value_width > 0 ? keys * (1 + width / value_width) : 0, 0);
 }
 
-static kn_work attention_backward_work(const kn_grad_call *grad)
+static kn_span_work attention_backward_work(const kn_grad_call *grad)
 {
     const kn_input_spec *query = &grad->input[KN_QUERY], *value = &grad->input[KN_VALUE];
     const double scores = (double)kn_shape_numel(query->ndim - 1, query->shape) * (double)value->shape[value->ndim - 2];
@@ -284,7 +296,7 @@ static kn_status make_gradients(kn_grad_call *grad, kn_attention_problem *proble
     for (int i = 0; i < KN_ATTENTION_OPERANDS; i++) {
         const kn_input_spec *spec = &grad->input[i];
         if (grad->needs[i])
-            problem->gradients[i] = kn_grad_new(grad, i);
+            problem->gradients[i] = kn_grad_place(grad, i, kn_attention_takes);
         else if (kn_tensor_new(&own[i], spec->dtype, spec->ndim, spec->shape, spec->device) == KN_OK)
             problem->gradients[i] = own[i];
         if (!problem->gradients[i])
@@ -403,6 +415,8 @@ const kn_op kn_scaled_dot_product_attention_op = {
     .record_size = sizeof(attention_record),
     .record_keep = keep_draw,
     .record_drop = drop_draw,
+    .strided_gradients = true,
+    .arrange = attention_arrange,
     .shape = attention_shape,
     .forward = attention_forward,
     .backward = attention_backward,

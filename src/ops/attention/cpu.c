@@ -139,13 +139,14 @@ static kn_status run_backward(kn_stream *stream, const kn_attention_problem *pro
     const kn_attention_shape *s = &o->shape;
     const int64_t chunks = kn_div_up(s->keys, chunk), keys = equal_parts(chunk, BACKWARD_KEYS, 4);
     const kn_tile_shape tile = choose_tile(limits_of(problem), is_f64(problem), 4, s->keys, keys, s->width);
-    kn_attention_cut cut = {
-        .units = s->outer * s->heads / s->group * chunks,
-        .chunk = chunk,
-        .chunks = chunks,
-        .part = chunks > 1 ? query_gradient->strides[0] : 0,
-        .columns = (kn_int)equal_parts(s->queries, BACKWARD_TILES * kn_tile_columns(tile), kn_tile_columns(tile)),
-        .keys = (kn_int)keys};
+    const int64_t unit = kn_tile_columns(tile);
+    const int64_t most = s->causal ? unit : BACKWARD_TILES * unit; /* of small blocks fewer scores are hidden */
+    kn_attention_cut cut = {.units = s->outer * s->heads / s->group * chunks,
+                            .chunk = chunk,
+                            .chunks = chunks,
+                            .part = chunks > 1 ? query_gradient->strides[0] : 0,
+                            .columns = (kn_int)equal_parts(s->queries, most, unit),
+                            .keys = (kn_int)keys};
     cut.scratch = backward_scratch(s, &cut, tile.vector_width);
     char options[KN_GEMM_OPTIONS];
     kn_buffer *scratch = NULL;

@@ -37,7 +37,7 @@ static double products(const kn_op *op, double input, double output, const int64
     return taps * (is_transposed(op) ? input : output);
 }
 
-static kn_work conv_work(const kn_call *call)
+static kn_span_work conv_work(const kn_call *call)
 {
     const bool bias = call->num_inputs > 2 && call->inputs[2], activation = params_of(call)->activation;
     const double outputs = (double)kn_numel(call->outputs[0]);
@@ -45,7 +45,7 @@ static kn_work conv_work(const kn_call *call)
     return kn_work_of_products(call, outputs > 0 ? all / outputs : 0, bias + activation);
 }
 
-static kn_work conv_backward_work(const kn_grad_call *grad)
+static kn_span_work conv_backward_work(const kn_grad_call *grad)
 {
     const kn_conv_params *params = grad->params;
     const bool bias = grad->num_inputs > 2 && grad->needs[2], activation = params->activation;

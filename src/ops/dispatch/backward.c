@@ -271,7 +271,7 @@ kn_status kn_backward_forward(kn_call *call)
     return status;
 }
 
-kn_work kn_backward_work(const kn_call *call)
+kn_span_work kn_backward_work(const kn_call *call)
 {
     pass p;
     describe(&p, call);

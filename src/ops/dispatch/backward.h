@@ -19,7 +19,7 @@
 kn_status kn_backward_enter(kn_entry *entry);
 kn_status kn_backward_shape(kn_call *call);
 kn_status kn_backward_forward(kn_call *call);
-kn_work kn_backward_work(const kn_call *call);
+kn_span_work kn_backward_work(const kn_call *call);
 
 #define KN_BACKWARD_OP(of)                                                                                             \
     .name = #of "_backward", .dtypes = {KN_DTYPES_FLOATING}, .backward_of = &kn_##of##_op, .skips_outputs = true,      \

@@ -137,7 +137,7 @@ static kn_status addmm_reference(const kn_call *call)
     return KN_OK;
 }
 
-static kn_work addmm_work(const kn_call *call)
+static kn_span_work addmm_work(const kn_call *call)
 {
     const kn_tensor *a = call->inputs[A];
     return kn_work_of_products(call, (double)a->shape[a->ndim - 1], 1);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/integer.h"
-#include "rt/rt.h"
+#include "ops/dispatch/trial.h"
 
 /* How to multiply: in f32 or f64, or on tensor cores: f32 data in TF32, or f16 data (cl/gemm/halves.cl). */
 typedef enum kn_block_arithmetic { KN_BLOCK_F32, KN_BLOCK_F64, KN_BLOCK_TF32, KN_BLOCK_F16 } kn_block_arithmetic;
@@ -74,3 +74,6 @@ bool kn_block_pays(const kn_limits *limits, int64_t rows, int64_t columns);
  * logged once. */
 bool kn_tensor_cores_work(kn_stream *stream);
 bool kn_tensor_cores_work_in_f16(kn_stream *stream);
+
+/* The trial that decides it, in this process: for `koine --trial`. */
+kn_verdict kn_tensor_cores_try(kn_device *device, bool f16);

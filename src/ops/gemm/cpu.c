@@ -9,7 +9,8 @@ enum { STAGED_A_BYTES = 3 << 17 };    /* of a block of rows of A: with that in t
 enum { ROW_BLOCK = 48 };              /* in place: their pages fit in the first-level TLB */
 enum { SHORT_SUM = 32 };              /* storing C takes longer: along its rows */
 enum { FEW_ROWS = 128 };              /* or columns: staging the other operand costs as much as reading it in place */
-enum { FAR_APART = 256 };             /* bytes between elements of a row: each has a cache line of its own */
+enum { FAR_APART = 256 };             /* bytes between elements of a row of A: each has a cache line of its own */
+enum { NEARBY = 2048 };               /* bytes between rows of B that are as fast to read in place */
 enum { UNITS_PER_CORE = 4, ITEMS_PER_CORE = 64 };
 enum { MIN_SUM_TO_TURN = 64 }; /* below, storing C across its rows costs too much */
 
@@ -26,16 +27,19 @@ static bool stages_a(const kn_tile_product *x)
     return x->a.layout.row_stride == 1 && distance >= FAR_APART && x->n > FEW_ROWS / 2;
 }
 
-/* Not a small B for few rows, nor one that is a panel already. */
-static bool stages_b(const kn_tile_product *x, int64_t columns)
+/* Not a B with short rows, nor a small one for few rows. */
+static bool stages_b(const kn_tile_product *x)
 {
-    const bool small = x->n * x->k * (x->f64 ? 8 : 4) <= PANEL_BLOCK_BYTES;
+    const int64_t element = x->f64 ? 8 : 4;
+    const bool small = x->n * x->k * element <= PANEL_BLOCK_BYTES;
     if (x->b.layout.col_stride != 1)
         return true;
-    return x->b.layout.row_stride != columns && !(x->m <= FEW_ROWS && small);
+    return x->b.layout.row_stride * element > NEARBY && !(x->m <= FEW_ROWS && small);
 }
 
-#define STAGING 10.0 /* of an element, in multiplications */
+/* Of an element, in multiplications. */
+#define READING 5.0
+#define STAGING 10.0
 
 /* Divides C into equal units, a multiple of the cores: the driver hands out halves of the rest (PoCL), so that more of
  * them balance no better, and each stages its operands. */
@@ -46,14 +50,15 @@ static void choose_units(const kn_limits *limits, const kn_tile_product *x, kn_t
     double least = 0;
     for (int64_t i = 0; i <= UNITS_PER_CORE; i++) {
         const int64_t parts = i == 0 ? 1 : i * limits->compute_units;
-        for (int64_t row_parts = 1; row_parts <= parts; row_parts++) {
+        for (int64_t row_parts = parts; row_parts >= 1; row_parts--) {
             if (parts % row_parts != 0)
                 continue;
             const int64_t unit_tiles = kn_div_up(tiles, row_parts), unit_panels = kn_div_up(panels, parts / row_parts);
             const int64_t units = kn_div_up(tiles, unit_tiles) * kn_div_up(panels, unit_panels) * x->batch;
             const double rows = (double)(unit_tiles * tile.rows), width = (double)(unit_panels * columns);
-            const double staging = STAGING * ((cut->b_staged ? width : 0) + (cut->a_staged ? rows : 0));
-            const double cost = (rows * width + staging) * (double)kn_div_up(units, limits->compute_units);
+            const double reading = width * (READING + (cut->b_staged ? STAGING : 0)) +
+                                   rows * (READING + (cut->a_staged ? STAGING : 0));
+            const double cost = (rows * width + reading) * (double)kn_div_up(units, limits->compute_units);
             if (least == 0 || cost < 0.999 * least) {
                 least = cost;
                 cut->rows_per_unit = unit_tiles * tile.rows;
@@ -70,7 +75,7 @@ static int64_t even_block(int64_t size, int64_t most) { return kn_div_up(size, k
 static kn_tile_blocking divide(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile)
 {
     const int64_t element = x->f64 ? 8 : 4, columns = kn_tile_columns(tile), k = kn_max_i64(1, x->k);
-    kn_tile_blocking cut = {.a_staged = stages_a(x), .b_staged = stages_b(x, columns)};
+    kn_tile_blocking cut = {.a_staged = stages_a(x), .b_staged = stages_b(x)};
     choose_units(limits, x, tile, &cut);
     cut.k_block = kn_round_up_i64(even_block(k, PANEL_BYTES / (columns * element)), 16);
     const int64_t k_count = kn_min_i64(k, cut.k_block), tiles = cut.rows_per_unit / tile.rows;

@@ -47,13 +47,13 @@ static kn_status linear_shape(kn_call *call)
 }
 
 /* A multiply-add per weight and row, and the bias; each gradient is a product of the same size. */
-static kn_work linear_work(const kn_call *call)
+static kn_span_work linear_work(const kn_call *call)
 {
     bool bias = call->num_inputs > 2 && call->inputs[2], activation = activation_of(call->params);
     return kn_work_of_products(call, (double)call->inputs[1]->shape[1], bias + activation);
 }
 
-static kn_work linear_backward_work(const kn_grad_call *grad)
+static kn_span_work linear_backward_work(const kn_grad_call *grad)
 {
     double outputs = (double)kn_numel(grad->grad_outputs[0]), in = (double)grad->input[1].shape[1];
     bool bias = grad->num_inputs > 2 && grad->needs[2], activation = activation_of(grad->params);

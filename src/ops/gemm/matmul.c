@@ -72,13 +72,13 @@ kn_status kn_matmul_shape(kn_call *call)
 /* --- work --------------------------------------------------------------------------------------------------------- */
 
 /* k multiplications and additions per element; each gradient is a product of the same size. */
-kn_work kn_matmul_work(const kn_call *call)
+kn_span_work kn_matmul_work(const kn_call *call)
 {
     const kn_tensor *a = call->inputs[0];
     return kn_work_of_products(call, (double)a->shape[a->ndim - 1], 0);
 }
 
-kn_work kn_matmul_backward_work(const kn_grad_call *grad)
+kn_span_work kn_matmul_backward_work(const kn_grad_call *grad)
 {
     const int64_t k = grad->input[0].shape[grad->input[0].ndim - 1];
     return kn_grad_work(grad,

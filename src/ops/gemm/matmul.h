@@ -34,8 +34,8 @@ kn_status kn_matmul_shape(kn_call *call);
 kn_status kn_matmul_forward(kn_call *call);
 kn_status kn_matmul_backward(kn_grad_call *grad);
 kn_status kn_matmul_reference(const kn_call *call);
-kn_work kn_matmul_work(const kn_call *call);
-kn_work kn_matmul_backward_work(const kn_grad_call *grad);
+kn_span_work kn_matmul_work(const kn_call *call);
+kn_span_work kn_matmul_backward_work(const kn_grad_call *grad);
 
 /* Does `t` have this many dimensions? The error names `input` and what it should be: "a matrix". */
 kn_status kn_check_rank(const kn_tensor *t, const char *input, int ndim);

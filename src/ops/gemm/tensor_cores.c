@@ -17,8 +17,6 @@
 /* Not multiples of any block, warp, tile or vector; several slices of k. */
 enum { M = 131, N = 77, K = 43, LEFT = M * K, RIGHT = K * N, PRODUCT = M * N };
 
-typedef enum verdict { UNKNOWN, WORK, FAIL } verdict;
-
 static atomic_int verdicts[KN_MAX_DEVICES][2]; /* by device slot; TF32, f16 */
 static kn_mutex checking = KN_MUTEX_INIT;
 
@@ -158,8 +156,8 @@ static kn_status check(kn_device *device, bool f16)
     return status;
 }
 
-/* If memory is short the result stays unknown, and the next call tries again. */
-static verdict find_verdict(kn_device *device, bool f16)
+/* If memory is short the result stays undecided, and the next call tries again. */
+kn_verdict kn_tensor_cores_try(kn_device *device, bool f16)
 {
     KN_PRESERVE_ERROR;
     kn_device_properties properties = {0};
@@ -167,20 +165,29 @@ static verdict find_verdict(kn_device *device, bool f16)
     if (status != KN_OK && status != KN_ERR_MEMORY && kn_device_get_properties(device, &properties) == KN_OK)
         kn_log_message(KN_LOG_WARNING, "the tensor cores of %s are not used in %s: %s", properties.name,
                        f16 ? "f16" : "TF32", kn_error_message());
-    return status == KN_OK ? WORK : status == KN_ERR_MEMORY ? UNKNOWN : FAIL;
+    return status == KN_OK ? KN_WORKS : status == KN_ERR_MEMORY ? KN_UNDECIDED : KN_FAILS;
+}
+
+/* A fault in the assembly may take a GPU's context with it, and all tensors. */
+static kn_verdict find_verdict(kn_device *device, bool f16)
+{
+    kn_verdict verdict = KN_UNDECIDED;
+    if (kn_device_get_type(device) != KN_DEVICE_CPU)
+        verdict = kn_trial_elsewhere(device, f16 ? "tensor-cores-f16" : "tensor-cores-tf32");
+    return verdict != KN_UNDECIDED ? verdict : kn_tensor_cores_try(device, f16);
 }
 
 static bool work_in(kn_stream *stream, bool f16)
 {
     kn_device *device = kn_stream_device(stream);
     atomic_int *known = &verdicts[kn_device_slot(device)][f16];
-    if (atomic_load_explicit(known, memory_order_acquire) == UNKNOWN) {
+    if (atomic_load_explicit(known, memory_order_acquire) == KN_UNDECIDED) {
         kn_lock(&checking);
-        if (atomic_load(known) == UNKNOWN)
+        if (atomic_load(known) == KN_UNDECIDED)
             atomic_store(known, find_verdict(device, f16));
         kn_unlock(&checking);
     }
-    return atomic_load(known) == WORK;
+    return atomic_load(known) == KN_WORKS;
 }
 
 bool kn_tensor_cores_work(kn_stream *stream) { return work_in(stream, false); }

@@ -92,8 +92,8 @@ static kn_status bce_backward_recorded(kn_grad_call *grad)
 }
 
 /* max(x, 0) - x t + log(1 + exp(-|x|)), summed: 8; a sigmoid, a difference and a factor: 5. */
-static kn_work bce_work(const kn_call *call) { return kn_work_of_input(call, 8); }
-static kn_work bce_backward_work(const kn_grad_call *grad)
+static kn_span_work bce_work(const kn_call *call) { return kn_work_of_input(call, 8); }
+static kn_span_work bce_backward_work(const kn_grad_call *grad)
 {
     return kn_grad_work(grad, 5 * kn_grad_work_elements(grad, 0));
 }

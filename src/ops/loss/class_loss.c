@@ -54,17 +54,17 @@ kn_status kn_class_loss_shape(kn_call *call)
 
 /* Logits: a maximum, a difference, an exponential and a sum per class, and the same for the gradient.
  * Log-probabilities: one element per row is selected and added, and its gradient set. */
-kn_work kn_class_loss_work(const kn_call *call)
+kn_span_work kn_class_loss_work(const kn_call *call)
 {
     const kn_class_loss_params *params = call->params;
     if (params->logits)
         return kn_work_of_input(call, 4);
-    kn_work work = kn_work_memory_bound(call);
+    kn_span_work work = kn_work_memory_bound(call);
     work.flops = (double)kn_numel(call->inputs[1]);
     return work;
 }
 
-kn_work kn_class_loss_backward_work(const kn_grad_call *grad)
+kn_span_work kn_class_loss_backward_work(const kn_grad_call *grad)
 {
     const kn_class_loss_params *params = grad->params;
     double rows = (double)kn_shape_numel(grad->input[1].ndim, grad->input[1].shape);

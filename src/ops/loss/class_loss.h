@@ -19,8 +19,8 @@ kn_status kn_class_loss_forward(kn_call *call);
 kn_status kn_class_loss_backward(kn_grad_call *grad);
 kn_status kn_class_loss_backward_recorded(kn_grad_call *grad); /* ops/loss/recorded.c */
 kn_status kn_class_loss_reference(const kn_call *call);
-kn_work kn_class_loss_work(const kn_call *call);
-kn_work kn_class_loss_backward_work(const kn_grad_call *grad);
+kn_span_work kn_class_loss_work(const kn_call *call);
+kn_span_work kn_class_loss_backward_work(const kn_grad_call *grad);
 
 /* The record of a call with class indices. */
 void kn_class_loss_enter(kn_entry *entry, bool logits);

@@ -279,14 +279,17 @@ static double states_of(const void *params)
     return (double)p->steps * (double)p->samples * (double)(2 * p->longest + 1);
 }
 
-static kn_work ctc_work(const kn_call *call)
+static kn_span_work ctc_work(const kn_call *call)
 {
-    kn_work work = kn_work_memory_bound(call);
+    kn_span_work work = kn_work_memory_bound(call);
     work.flops = 11 * states_of(call->params);
     return work;
 }
 
-static kn_work ctc_backward_work(const kn_grad_call *grad) { return kn_grad_work(grad, 14 * states_of(grad->params)); }
+static kn_span_work ctc_backward_work(const kn_grad_call *grad)
+{
+    return kn_grad_work(grad, 14 * states_of(grad->params));
+}
 
 static const kn_op_param ctc_rows[] = {KN_PARAM(kn_ctc_loss_params, blank, .min = 0, .max = (double)INFINITY),
                                        KN_REDUCTION_ROW(kn_ctc_loss_params),

@@ -46,8 +46,8 @@ REFERENCE(smooth, d < p ? 0.5 * d * d / p : d - 0.5 * p)
 REFERENCE(huber, d <= p ? 0.5 * d * d : p * (d - 0.5 * p))
 
 /* Difference, square or absolute value, sum; difference and factor for each gradient. */
-static kn_work work(const kn_call *call) { return kn_work_of_input(call, 3); }
-static kn_work backward_work(const kn_grad_call *grad)
+static kn_span_work work(const kn_call *call) { return kn_work_of_input(call, 3); }
+static kn_span_work backward_work(const kn_grad_call *grad)
 {
     return kn_grad_work(grad, 2 * (kn_grad_work_elements(grad, 0) + kn_grad_work_elements(grad, 1)));
 }

@@ -16,8 +16,8 @@
                   KN_LOSS_SLOPE(id "_target", "xt", numbers, KN_VECTORS, slope_of_target))
 
 /* Exponential or logarithm, products, sum; half of that for each gradient. */
-static kn_work work(const kn_call *call) { return kn_work_of_input(call, 4); }
-static kn_work backward_work(const kn_grad_call *grad)
+static kn_span_work work(const kn_call *call) { return kn_work_of_input(call, 4); }
+static kn_span_work backward_work(const kn_grad_call *grad)
 {
     return kn_grad_work(grad, 2 * (kn_grad_work_elements(grad, 0) + kn_grad_work_elements(grad, 1)));
 }

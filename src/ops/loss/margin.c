@@ -5,7 +5,7 @@
 #include "ops/loss/element_loss.h"
 
 /* Product or difference, comparison, sum; the same for each gradient. */
-static kn_work work(const kn_call *call) { return kn_work_of_input(call, 4); }
+static kn_span_work work(const kn_call *call) { return kn_work_of_input(call, 4); }
 
 #define MARGIN(op_name, enter_, table)                                                                                 \
     .name = op_name, KN_ELEMENT_LOSS(table), .enter = enter_, .backward_recorded = kn_element_loss_backward_recorded,  \

@@ -251,13 +251,13 @@ static kn_status batch_norm_reference(const kn_call *call)
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
 /* Sum, difference, sum of squares; difference, product, sum. */
-static kn_work batch_norm_work(const kn_call *call)
+static kn_span_work batch_norm_work(const kn_call *call)
 {
     return kn_work_of_input(call, ((const kn_batch_norm_op_params *)call->params)->training ? 7 : 3);
 }
 
 /* Sums: addition, difference, multiply-add; gradient: two differences, multiply-subtract, product. */
-static kn_work batch_norm_backward_work(const kn_grad_call *grad)
+static kn_span_work batch_norm_backward_work(const kn_grad_call *grad)
 {
     const double n = (double)kn_shape_numel(grad->input[X].ndim, grad->input[X].shape);
     const bool training = ((const kn_batch_norm_op_params *)grad->params)->training;

@@ -156,8 +156,8 @@ static kn_status group_norm_reference(const kn_call *call)
 }
 
 /* As layer normalisation's. */
-static kn_work group_norm_work(const kn_call *call) { return kn_work_of_input(call, 8); }
-static kn_work group_norm_backward_work(const kn_grad_call *grad)
+static kn_span_work group_norm_work(const kn_call *call) { return kn_work_of_input(call, 8); }
+static kn_span_work group_norm_backward_work(const kn_grad_call *grad)
 {
     const double n = (double)kn_shape_numel(grad->input[X].ndim, grad->input[X].shape);
     return kn_grad_work(grad, n * ((grad->needs[X] ? 10 : 0) + (grad->needs[WEIGHT] ? 4 : 0) + grad->needs[BIAS]));

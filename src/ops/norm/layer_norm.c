@@ -180,11 +180,11 @@ static kn_status rms_norm_reference(const kn_call *call)
 }
 
 /* Sum, difference, sum of squares; difference, two products, sum. */
-static kn_work layer_norm_work(const kn_call *call) { return kn_work_of_input(call, 8); }
+static kn_span_work layer_norm_work(const kn_call *call) { return kn_work_of_input(call, 8); }
 
 /* Input: product, sum, difference, multiply-add; two differences, multiply-subtract, product. Weight: difference,
  * product, multiply-add. Bias: sum. */
-static kn_work layer_norm_backward_work(const kn_grad_call *grad)
+static kn_span_work layer_norm_backward_work(const kn_grad_call *grad)
 {
     const double n = (double)kn_shape_numel(grad->input[X].ndim, grad->input[X].shape);
     const double each = (grad->needs[X] ? 10 : 0) + (grad->needs[WEIGHT] ? 4 : 0) +
@@ -194,7 +194,7 @@ static kn_work layer_norm_backward_work(const kn_grad_call *grad)
 }
 
 /* Sum of squares; two products. */
-static kn_work rms_norm_work(const kn_call *call) { return kn_work_of_input(call, 4); }
+static kn_span_work rms_norm_work(const kn_call *call) { return kn_work_of_input(call, 4); }
 
 static kn_status layer_norm_enter(kn_entry *entry)
 {

@@ -118,6 +118,16 @@ static kn_tensor *one_hot_maximum(kn_tensor *y, int dim)
     return kn_to_dtype(kn_eq(kn_argmax(y, dim, true), kn_reshape(places, y->ndim, shape)), y->dtype);
 }
 
+/* log(-log(u)) for each element of x. It is finite: u is not 0, and in float16 and bfloat16, where it would often be 0,
+ * it is computed in float32. */
+static kn_tensor *gumbel_noise(const kn_tensor *x, kn_generator *generator)
+{
+    const kn_dtype dtype = kn_compute_type(x->dtype);
+    const kn_tensor_options options = {.dtype = dtype, .device = kn_device_of(x), .generator = generator};
+    kn_tensor *u = kn_clamp(kn_rand_with(x->ndim, x->shape, &options), .min = dtype == KN_F64 ? 0x1p-54 : 0x1p-25);
+    return kn_log(kn_neg(kn_log(u)));
+}
+
 static kn_status gumbel_softmax_enter(kn_entry *entry)
 {
     const kn_gumbel_softmax_params *params = entry->params;
@@ -127,12 +137,13 @@ static kn_status gumbel_softmax_enter(kn_entry *entry)
     if (!(params->tau > 0))
         return kn_fail(KN_ERR_ARGUMENT, "tau (%g) must be greater than 0", params->tau);
     KN_TRY(kn_dim_from_front(&dim, params->dim, x->ndim));
-    kn_tensor *noise = kn_log(kn_neg(kn_log(kn_rand_like(x, .generator = params->generator))));
-    kn_tensor *y = kn_softmax(kn_mul_scalar(kn_sub(x, noise), 1 / params->tau), dim);
-    if (!params->hard || !y)
-        return give(entry, y);
-    kn_tensor *constant = kn_detach(y); /* the value is exactly one-hot where y - y is 0 */
-    return give(entry, kn_add(one_hot_maximum(constant, dim), kn_sub(y, constant)));
+    kn_tensor *logits = kn_sub(kn_to_dtype(x, kn_compute_type(x->dtype)), gumbel_noise(x, params->generator));
+    kn_tensor *y = kn_softmax(kn_mul_scalar(logits, 1 / params->tau), dim);
+    if (params->hard && y) {
+        kn_tensor *constant = kn_detach(y); /* the value is exactly one-hot where y - y is 0 */
+        y = kn_add(one_hot_maximum(constant, dim), kn_sub(y, constant));
+    }
+    return give(entry, kn_to_dtype(y, x->dtype));
 }
 
 static const kn_op_param gumbel_softmax_rows[] = {

@@ -107,8 +107,8 @@ static kn_status softmax_reference(const kn_call *call)
 }
 
 /* Maximum, difference, exponential, sum, quotient; product, sum, difference, product. */
-static kn_work softmax_work(const kn_call *call) { return kn_work_of_input(call, 5); }
-static kn_work softmax_backward_work(const kn_grad_call *grad)
+static kn_span_work softmax_work(const kn_call *call) { return kn_work_of_input(call, 5); }
+static kn_span_work softmax_backward_work(const kn_grad_call *grad)
 {
     return kn_grad_work(grad, 4 * kn_grad_work_elements(grad, 0));
 }

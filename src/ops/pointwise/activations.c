@@ -149,7 +149,7 @@ KN_TWO_TENSORS(prelu, KN_FLOATS, KN_NO_VECTORS, "a > 0 ? a : a * b", "a > 0 ? g 
                a > 0 ? a : a * b);
 KN_TWO_TENSORS(glu, KN_FLOATS, KN_VECTORS, "a * kn_sigmoid(b)", "g * kn_sigmoid(b)",
                "g * a * kn_sigmoid(b) * (1 - kn_sigmoid(b))", a / (1 + exp(-b)), .forward.functions = KN_SIGMOID,
-               .backward.functions = KN_SIGMOID);
+               .backward.functions = KN_SIGMOID, .recorded = {NULL, "kn_sigmoid_backward(g * a, kn_sigmoid(b))"});
 
 /* The weight of each channel, dimension 1, as a view that broadcasts to x. */
 static kn_status prelu_enter(kn_entry *entry)

@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/operators.h"
 #include "tensor/tensor.h"
 
 typedef kn_composed value;
@@ -173,6 +175,13 @@ static kn_tensor *div_trunc(const parser *p, const value *a, const value *b)
     return kn_div_mode(beside(p, a, like), beside(p, b, like), KN_ROUNDING_TRUNC);
 }
 
+/* Of a gradient and a sigmoid. Its own gradient, 1 - 2 b times an infinite a, is no difference of infinities. */
+static kn_tensor *sigmoid_backward(const parser *p, const value *a, const value *b)
+{
+    (void)p;
+    return kn_invoke(&kn_sigmoid_backward_op, NULL, a->tensor, b->tensor);
+}
+
 static kn_tensor *polygamma(const parser *p, const value *n, const value *x)
 {
     (void)p;
@@ -188,7 +197,8 @@ static value function_of_two(parser *p, const char *name, const value *a, const 
                      {"kn_power_of", power},
                      {"kn_floor_divide", floor_divide},
                      {"kn_div_trunc", div_trunc},
-                     {"kn_polygamma", polygamma}};
+                     {"kn_polygamma", polygamma},
+                     {"kn_sigmoid_backward", sigmoid_backward}};
     if (p->failed)
         return *a;
     for (size_t i = 0; (a->tensor || b->tensor) && i < sizeof functions / sizeof functions[0]; i++)
@@ -198,6 +208,13 @@ static value function_of_two(parser *p, const char *name, const value *a, const 
 }
 
 static kn_tensor *softplus(kn_tensor *x) { return kn_softplus(x); }
+
+/* The power of two that makes x its fraction, a constant. */
+static kn_tensor *fraction_scale(kn_tensor *x)
+{
+    kn_tensor *exponent = NULL;
+    return kn_frexp(x, &exponent) ? kn_exp2(kn_to_dtype(kn_neg(exponent), x->dtype)) : NULL;
+}
 
 static value function(parser *p, const char *name, const value *operand)
 {
@@ -213,6 +230,7 @@ static value function(parser *p, const char *name, const value *operand)
                      {"exp2", kn_exp2},
                      {"fabs", kn_abs},
                      {"kn_digamma", kn_digamma},
+                     {"kn_fraction_scale", fraction_scale},
                      {"kn_i0", kn_i0},
                      {"kn_i0e", kn_i0e},
                      {"kn_i1", kn_i1},

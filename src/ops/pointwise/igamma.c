@@ -80,7 +80,8 @@ static double exponent_of(double x)
 
 #define EXPONENT "(a == 0 || a - a != 0 ? 0 : ilogb(a) + 1)"
 KN_ELEMENTWISE_TABLE(frexp, KN_FLOATS, "a", NULL, KN_NO_VECTORS, "ldexp(a, -" EXPONENT ")",
-                     KN_GRADIENTS("a == 0 || a - a != 0 ? g : g * (y / a)"), fraction_of(a));
+                     KN_GRADIENTS("a == 0 || a - a != 0 ? g : g * (y / a)"), fraction_of(a),
+                     .recorded = {"g * kn_fraction_scale(a)"});
 KN_ELEMENTWISE_TABLE(exponent, KN_FLOATS, "a", NULL, KN_NO_VECTORS, "(T)" EXPONENT, KN_GRADIENTS(NULL), exponent_of(a));
 const kn_op kn_frexp_op = KN_ELEMENTWISE_OP("frexp", false, true, &frexp_table, KN_DTYPES_FLOATING, KN_NO_PARAMS, "x");
 static const kn_op exponent_op =

@@ -267,19 +267,19 @@ static double window_elements(const kn_pool_geometry *g)
     return outputs > 0 ? product_of(g->size) / outputs : 0;
 }
 
-kn_work kn_pool_work(const kn_call *call)
+kn_span_work kn_pool_work(const kn_call *call)
 {
     const kn_pool_geometry g = kn_pool_of_call(call);
     return kn_work_of_outputs(call, window_elements(&g));
 }
 
-kn_work kn_pool_average_backward_work(const kn_grad_call *grad)
+kn_span_work kn_pool_average_backward_work(const kn_grad_call *grad)
 {
     const kn_pool_geometry g = kn_pool_of_gradient(grad);
     return kn_grad_work(grad, (double)kn_numel(grad->grad_outputs[0]) * window_elements(&g));
 }
 
-kn_work kn_pool_max_backward_work(const kn_grad_call *grad)
+kn_span_work kn_pool_max_backward_work(const kn_grad_call *grad)
 {
     return kn_grad_work(grad, (double)kn_numel(grad->grad_outputs[0]));
 }

@@ -32,10 +32,10 @@ kn_status kn_pool_reference(const kn_call *call);
 
 /* Work: a comparison or addition per element of a window; for averages the same in backward. Windows of adaptive
  * pooling overlap by less than an element per dimension and count as covering the input once. */
-kn_work kn_pool_work(const kn_call *call);
-kn_work kn_pool_average_backward_work(const kn_grad_call *grad);
+kn_span_work kn_pool_work(const kn_call *call);
+kn_span_work kn_pool_average_backward_work(const kn_grad_call *grad);
 /* One addition at the maximum per output. */
-kn_work kn_pool_max_backward_work(const kn_grad_call *grad);
+kn_span_work kn_pool_max_backward_work(const kn_grad_call *grad);
 
 /* For max pooling: the recorded backward pass, which calls X_with_indices_backward with indices in planes (int64, -1:
  * none); and the gradient of that operator, which selects the elements at these indices. */

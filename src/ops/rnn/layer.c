@@ -243,10 +243,10 @@ static double products(kn_rnn_sizes size, int cell)
     return rows * (gates * (double)(size.input + size.outputs) + projection);
 }
 
-kn_work kn_rnn_work(const kn_call *call)
+kn_span_work kn_rnn_work(const kn_call *call)
 {
     const kn_rnn_kind *kind = call->op->detail;
-    kn_work work = kn_work_of_outputs(call, 0);
+    kn_span_work work = kn_work_of_outputs(call, 0);
 
     work.flops = 2 * products(kn_rnn_sizes_of(kind, call->inputs[KN_RNN_X], call->inputs[KN_RNN_WEIGHT_HH],
                                               input_of(call, KN_RNN_WEIGHT_HR)),
@@ -254,7 +254,7 @@ kn_work kn_rnn_work(const kn_call *call)
     return work;
 }
 
-kn_work kn_rnn_backward_work(const kn_grad_call *grad)
+kn_span_work kn_rnn_backward_work(const kn_grad_call *grad)
 {
     const kn_rnn_kind *kind = grad->op->detail;
     const kn_rnn_sizes size = kn_rnn_sizes_of(kind, grad->saved[KN_RNN_SAVED_X], grad->saved[KN_RNN_SAVED_WEIGHT_HH],

@@ -28,6 +28,6 @@ kn_status kn_rnn_shape(kn_call *call);                  /* operators.c */
 kn_status kn_rnn_forward(kn_call *call);                /* layer.c */
 kn_status kn_rnn_backward(kn_grad_call *grad);          /* backward.c */
 kn_status kn_rnn_backward_recorded(kn_grad_call *grad); /* composed.c */
-kn_work kn_rnn_work(const kn_call *call);
-kn_work kn_rnn_backward_work(const kn_grad_call *grad);
+kn_span_work kn_rnn_work(const kn_call *call);
+kn_span_work kn_rnn_backward_work(const kn_grad_call *grad);
 kn_status kn_rnn_reference(const kn_call *call); /* reference.c */

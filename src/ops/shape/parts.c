@@ -33,6 +33,16 @@ static kn_status part_of(kn_tensor **part, kn_tensor *whole, const void *params)
     return kn_tensor_view(part, whole, view->ndim, view->shape, in_whole.strides, whole->offset + start);
 }
 
+static void part_range(kn_range *range, const void *params)
+{
+    const kn_view_params *view = params;
+    const int64_t count = view->length;
+    *range = (kn_range){.dim = view->dim,
+                        .start = view->start,
+                        .end = view->start + (count > 0 ? (count - 1) * view->step + 1 : 0),
+                        .has_holes = count > 1 && view->step > 1};
+}
+
 static kn_status begin(kn_view_params **view, kn_entry *entry, int dim)
 {
     const kn_tensor *x = entry->inputs[0];
@@ -48,6 +58,7 @@ static void set_part(kn_view_params *view, int64_t start, int64_t step, int64_t 
 {
     view->start = start;
     view->step = step;
+    view->length = length;
     view->shape[view->dim] = length;
     view->offset += length > 0 ? start * view->strides[view->dim] : 0;
     view->strides[view->dim] *= step;
@@ -108,7 +119,7 @@ static const kn_op_param slice_rows[] = {KN_PARAM(kn_slice_args, dim), KN_PARAM(
                                          KN_PARAM(kn_slice_args, step, .min = 1, .max = 9e15)};
 #define PART_OP(op_name, params_, enter_)                                                                              \
     {                                                                                                                  \
-        KN_VIEW_FIELDS(op_name, enter_, part_backward), .params = params_, .part = part_of                             \
+        KN_VIEW_FIELDS(op_name, enter_, part_backward), .params = params_, .part = part_of, .range = part_range        \
     }
 const kn_op kn_narrow_op = PART_OP("narrow", KN_PARAMS(kn_narrow_args, narrow_rows), narrow_enter);
 const kn_op kn_select_op = PART_OP("select", KN_PARAMS(kn_select_args, select_rows), select_enter);

@@ -52,6 +52,16 @@ bool kn_reshape_strides(const kn_tensor *x, int ndim, const int64_t *shape, int6
     return to < 0;
 }
 
+kn_status kn_view_reshaped_part(kn_tensor **part, kn_tensor *whole, const void *params)
+{
+    const kn_view_params *view = params;
+    int64_t strides[KN_MAX_DIMS];
+    *part = NULL;
+    return kn_reshape_strides(whole, view->ndim, view->shape, strides)
+               ? kn_tensor_view(part, whole, view->ndim, view->shape, strides, whole->offset)
+               : KN_OK;
+}
+
 /* Resolves a size of -1 in `whole`. */
 static bool resolve(const kn_tensor *x, int ndim, const int64_t *shape, int64_t whole[KN_MAX_DIMS])
 {
@@ -107,7 +117,7 @@ static kn_status reshape_enter(kn_entry *entry)
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_view_params),   \
         .is_view = true, .shape = kn_view_shape, .forward = kn_view_forward, .backward = reshape_backward,             \
-        .backward_recorded = reshape_backward                                                                          \
+        .backward_recorded = reshape_backward, .part = kn_view_reshaped_part                                           \
     }
 const kn_op kn_reshape_op = RESHAPE_OP("reshape", KN_PARAMS(kn_shape_args, kn_shape_rows), reshape_enter);
 

@@ -83,9 +83,21 @@ static kn_status permute_backward(kn_grad_call *grad)
     return kn_view_give(grad, kn_permute(grad->grad_outputs[0], inverse));
 }
 
+static kn_status permute_part(kn_tensor **part, kn_tensor *whole, const void *params)
+{
+    const kn_view_params *view = params;
+    int64_t strides[KN_MAX_DIMS];
+    for (int i = 0; i < view->ndim; i++)
+        strides[i] = whole->strides[view->dims[i]];
+    return kn_tensor_view(part, whole, view->ndim, view->shape, strides, whole->offset);
+}
+
+#define PERMUTE_OP(op_name, params_, enter_)                                                                           \
+    {                                                                                                                  \
+        KN_VIEW_FIELDS(op_name, enter_, permute_backward), .params = params_, .part = permute_part                     \
+    }
 static const kn_op_param permute_row[] = {KN_PARAM(kn_permute_args, dims)};
-const kn_op kn_permute_op =
-    KN_VIEW_OP("permute", KN_PARAMS(kn_permute_args, permute_row), permute_enter, permute_backward);
+const kn_op kn_permute_op = PERMUTE_OP("permute", KN_PARAMS(kn_permute_args, permute_row), permute_enter);
 
 kn_tensor *kn_permute(kn_tensor *x, const int *dims)
 {
@@ -144,8 +156,8 @@ static kn_status t_enter(kn_entry *entry)
 
 static const kn_op_param transpose_rows[] = {KN_PARAM(kn_transpose_args, dim0), KN_PARAM(kn_transpose_args, dim1)};
 const kn_op kn_transpose_op =
-    KN_VIEW_OP("transpose", KN_PARAMS(kn_transpose_args, transpose_rows, .dim1 = 1), transpose_enter, permute_backward);
-const kn_op kn_t_op = KN_VIEW_OP("t", KN_NO_PARAMS, t_enter, permute_backward);
+    PERMUTE_OP("transpose", KN_PARAMS(kn_transpose_args, transpose_rows, .dim1 = 1), transpose_enter);
+const kn_op kn_t_op = PERMUTE_OP("t", KN_NO_PARAMS, t_enter);
 
 kn_tensor *kn_transpose(kn_tensor *x, int dim0, int dim1)
 {

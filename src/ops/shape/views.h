@@ -13,6 +13,7 @@ typedef struct kn_view_params {
     int dim;               /* narrow, select, slice, unfold: the dimension; diagonal: the first one */
     int other;             /* diagonal: the second */
     int64_t start, step;   /* narrow, select, slice: the start; slice, unfold: the step; diagonal: the offset */
+    int64_t length;        /* narrow, select, slice: how many of the dimension */
     int dims[KN_MAX_DIMS]; /* permute: output dimension i is input dimension dims[i] */
 } kn_view_params;
 
@@ -25,6 +26,9 @@ kn_status kn_view_forward(kn_call *call);
 
 kn_status kn_view_give(kn_grad_call *grad, kn_tensor *result); /* as the gradient of input 0 */
 void kn_view_drop(kn_view_params *view, int dim);              /* without that dimension */
+
+/* kn_op.part of views that have all elements of their input in the same order. */
+kn_status kn_view_reshaped_part(kn_tensor **part, kn_tensor *whole, const void *params);
 
 #define KN_VIEW_FIELDS(op_name, enter_, backward_)                                                                     \
     .name = op_name, .inputs = {"x"}, .enter = enter_, .record_size = sizeof(kn_view_params), .is_view = true,         \

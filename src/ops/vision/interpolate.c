@@ -374,14 +374,14 @@ static const kn_op_param rows[] = {
 };
 
 /* A multiplication and an addition for each element that an element is made of. */
-static kn_work interpolate_work(const kn_call *call)
+static kn_span_work interpolate_work(const kn_call *call)
 {
     static const double widths[] = {0.5, 0.5, 2, 4, 2, 4};
     const kn_resize_record *r = call->params;
     return kn_work_of_outputs(call, 2 * widths[r->kind] * r->dims);
 }
 
-static kn_work interpolate_backward_work(const kn_grad_call *grad)
+static kn_span_work interpolate_backward_work(const kn_grad_call *grad)
 {
     static const double widths[] = {0.5, 0.5, 2, 4, 2, 4};
     const kn_resize_record *r = grad->params;

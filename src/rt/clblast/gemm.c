@@ -87,15 +87,15 @@ static kn_status allocate_scratch(kn_buffer **scratch, kn_stream *stream, kn_gem
         return fail((int)code, stream);
     if (bytes == 0)
         return KN_OK;
-    KN_TRY(kn_buffer_alloc(scratch, stream, bytes));
+    const size_t align = stream->device->limits.address_align;
+    KN_TRY(kn_buffer_alloc(scratch, stream, bytes + align));
     call->scratch = kn_buffer_memory(*scratch);
-    call->scratch_offset = kn_buffer_offset(*scratch);
+    call->scratch_offset = (kn_buffer_offset(*scratch) + align - 1) / align * align;
     call->scratch_bytes = bytes;
     return KN_OK;
 }
 
-/* CLBlast takes a whole memory object, but the pool's blocks are parts of one, hence a sub-buffer. Blocks start at
- * multiples of 512 bytes, which satisfies every driver's alignment. */
+/* CLBlast takes a whole memory object, but the pool's blocks are parts of one, hence a sub-buffer. */
 static cl_mem scratch_of(const kn_gemm_call *call)
 {
     const cl_buffer_region region = {call->scratch_offset, call->scratch_bytes};

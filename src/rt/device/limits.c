@@ -98,7 +98,7 @@ void kn_query_limits(kn_query *query, kn_device *device)
     limits->max_work_group_size = (size_t)kn_query_number(query, CL_DEVICE_MAX_WORK_GROUP_SIZE);
     limits->local_memory = (size_t)kn_query_number(query, CL_DEVICE_LOCAL_MEM_SIZE);
     limits->argument_bytes = (size_t)kn_query_number_if_known(query, CL_DEVICE_MAX_PARAMETER_SIZE);
-    limits->address_align = (size_t)kn_query_number(query, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
+    limits->address_align = (size_t)at_least_one(kn_query_number(query, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);
     limits->global_memory = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_SIZE);
     limits->max_allocation = kn_query_number(query, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     limits->vector_registers = count_vector_registers(limits);

@@ -44,15 +44,22 @@ static const quirk_row rows[] = {
      QUIRK(allocates_lazily),
      .evidence = "Out of memory comes from clEnqueueNDRangeKernel, as CL_MEM_OBJECT_ALLOCATION_FAILURE, not from "
                  "clCreateBuffer, https://github.com/hashcat/hashcat/issues/1640"},
-    {.platform = "Intel(R) OpenCL",
+    {.platform = "Intel(R) OpenCL Graphics", /* not their CPU driver, which refuses the option */
      QUIRK(large_buffers_on_demand),
      .evidence = "Arc: no buffer above 4 GiB without CL_MEM_ALLOW_UNRESTRICTED_SIZE_INTEL, and wrong results without "
                  "-cl-intel-greater-than-4GB-buffer-required, which costs speed, "
                  "https://github.com/intel/compute-runtime/issues/627"},
+    {.platform = "Intel(R) OpenCL HD Graphics",
+     QUIRK(large_buffers_on_demand),
+     .evidence = "The same driver until 2022, https://github.com/intel/compute-runtime/issues/627"},
     {.platform = "rusticl",
      QUIRK(drives_any_vendor),
      .evidence =
          "One Radeon under Clover, rusticl and ROCm at once, https://github.com/Khanattila/KNLMeansCL/issues/55"},
+    {.platform = "rusticl",
+     QUIRK(refuses_prefetch),
+     .evidence = "Mesa 25.0.7 with LLVM 19, llvmpipe: koine doctor ended with `InvalidFunctionCall: Unexpected llvm "
+                 "intrinsic: llvm.prefetch.p0` of the translator to SPIR-V. tests/drivers.sh --only rusticl"},
     {.platform = "Clover", QUIRK(drives_any_vendor), .evidence = "As for rusticl."},
     {.platform = "Portable Computing Language",
      QUIRK(drives_any_vendor),
@@ -91,6 +98,8 @@ static bool wants_large_buffers(const kn_quirks *quirks)
 
 const char *kn_quirk_build_option(const kn_quirks *quirks)
 {
+    if (quirks->refuses_prefetch)
+        return " -DKN_NO_PREFETCH";
     return wants_large_buffers(quirks) ? " -cl-intel-greater-than-4GB-buffer-required" : "";
 }
 

@@ -28,6 +28,8 @@ typedef struct kn_quirks {
     bool drives_any_vendor;
     /* CL_DEVICE_MAX_MEM_ALLOC_SIZE depends on environment variables of the driver. */
     bool allocation_limit_by_environment;
+    /* Its compiler ends the process at __builtin_prefetch, though it knows the name. */
+    bool refuses_prefetch;
 } kn_quirks;
 
 /* The quirks of a platform's driver: all rows of the table that match. */
@@ -36,8 +38,10 @@ kn_quirks kn_quirks_of(const char *platform, const char *driver_version);
 /* Of reads_long_header: the include guard of Clang's opencl-c.h. */
 #define KN_QUIRK_NO_HEADER "-D_OPENCL_H_"
 
-/* For large_buffers_on_demand: the option for programs, or "", and the cl_mem_flags for a buffer. */
+/* Options for all programs, or "". */
 const char *kn_quirk_build_option(const kn_quirks *quirks);
+
+/* For large_buffers_on_demand: the cl_mem_flags for a buffer. */
 uint64_t kn_quirk_buffer_flags(const kn_quirks *quirks, uint64_t bytes, uint64_t max_allocation);
 
 /* How to get buffers larger than max_allocation on a device with this much memory, for a message; NULL if

@@ -48,6 +48,9 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
              .kernel = command->kernel_name, .dims = command->dims,
              .global = {command->global[0], command->global[1], command->global[2]},
              .local = {command->local[0], command->local[1], command->local[2]}, .bytes = command->transfer.bytes);
+    if (kn_launches_block() && (error = KN_CL(KN_CL_WAIT, clFinish(turn.queue))) != CL_SUCCESS)
+        return kn_cl_fail(error, stream->device, "replaying %s: running kernel `%s`", kn_command_operation(command),
+                          command->kernel_name ? command->kernel_name : "");
     return kn_stream_count_launch(stream);
 }
 

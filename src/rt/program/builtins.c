@@ -74,7 +74,7 @@ static const declaration builtins[] = {
     TEST(isfinite) TEST(isinf) TEST(isnan) TEST(signbit) ANY_OF(any) ANY_OF(all)
     {"select", ANY | WIDTHS, "T kn_pure N(T, T, I);\nT kn_pure N(T, T, uI);\n"},
     {"convert_", ANY | WIDTHS | PAIRS, "T kn_pure NT(F);\n"},
-    {"convert_long_sat", REAL | SCALARS, "long kn_pure N(T);\n"},
+    {"convert_long_sat", REAL | COMMON | SCALARS, "long kn_pure N(T);\n"},
     {"ilogb", REAL | SCALARS, "int kn_pure N(T);\n"}, {"ldexp", REAL | SCALARS, "T kn_pure N(T, int);\n"},
     LOAD(global, 0) LOAD(local, LOCAL) LOAD(private, 0) LOAD(constant, CONSTANT)
     STORE(global, 0) STORE(local, LOCAL) STORE(private, 0)

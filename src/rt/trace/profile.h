@@ -23,7 +23,7 @@ typedef struct kn_span_record {
     int64_t parent;                     /* the span around it on its thread; -1: none */
     const char *name, *shapes, *dtypes; /* interned; the last two may be NULL */
     int64_t start, end;
-    kn_work work; /* of operations, when asked for */
+    kn_span_work work; /* of operations, when asked for */
     uint64_t memory_before;
     int64_t memory; /* bytes allocated minus bytes freed meanwhile */
 } kn_span_record;

@@ -157,7 +157,7 @@ kn_span kn_span_begin(const kn_span_info *info)
     return span;
 }
 
-void kn_span_end(kn_span span, const kn_work *work)
+void kn_span_end(kn_span span, const kn_span_work *work)
 {
     kn_profile *profile = &kn_the_profile;
     memory_now memory;

@@ -34,15 +34,15 @@ typedef struct kn_span_info {
 } kn_span_info;
 
 /* How much an operation does; known at its end. */
-typedef struct kn_work {
+typedef struct kn_span_work {
     double flops, bytes;
     double multiply_adds; /* of products and convolutions, which are among the flops */
     bool is_f64;          /* which arithmetic peak it is compared with */
-} kn_work;
+} kn_span_work;
 
 /* Opens a span on the calling thread. Each span begun must be ended, on the same thread unless it is KN_SPAN_ASYNC. */
 kn_span kn_span_begin(const kn_span_info *info);
-void kn_span_end(kn_span span, const kn_work *work); /* NULL: not known */
+void kn_span_end(kn_span span, const kn_span_work *work); /* NULL: not known */
 
 /* A phase of the library's own, such as the backward pass. */
 static inline kn_span kn_phase_span(const char *name)

@@ -125,7 +125,7 @@ static void time_steps(kn_analysis *a, const kn_profile *profile)
 /* --- work ------------------------------------------------------------------------------------- */
 
 /* Microseconds that work takes at the device's peaks; 0 if not requested or unknown. */
-static void ideal(double *compute, double *memory, const kn_device *device, const kn_work *work, bool with_peak)
+static void ideal(double *compute, double *memory, const kn_device *device, const kn_span_work *work, bool with_peak)
 {
     if (!with_peak || !device)
         return;
@@ -148,9 +148,10 @@ static kn_device **devices_of_spans(const kn_profile *profile)
 }
 
 /* An operation's reported work includes that of the operations inside it, whose sum is in `figures`. */
-static void work_of_operation(kn_span_figures *figures, const kn_work *total, const kn_device *device, bool with_peak)
+static void work_of_operation(kn_span_figures *figures, const kn_span_work *total, const kn_device *device,
+                              bool with_peak)
 {
-    kn_work own = *total;
+    kn_span_work own = *total;
     own.flops = total->flops > figures->flops ? total->flops - figures->flops : 0;
     own.bytes = total->bytes > figures->bytes ? total->bytes - figures->bytes : 0;
     figures->flops = total->flops;
@@ -186,7 +187,7 @@ static void work_of_commands(kn_analysis *a, const kn_profile *profile, bool wit
         const kn_command_record *record = &profile->commands[i];
         kn_command_figures *figures = &a->commands[i];
         if (record->kind != KN_COMMAND_KERNEL) {
-            const kn_work moved = {.bytes = (double)record->bytes * (record->kind == KN_COMMAND_COPY ? 2 : 1)};
+            const kn_span_work moved = {.bytes = (double)record->bytes * (record->kind == KN_COMMAND_COPY ? 2 : 1)};
             figures->bytes = moved.bytes;
             ideal(&figures->ideal_compute, &figures->ideal_memory, profile->tracks[record->track].device, &moved,
                   with_peak);

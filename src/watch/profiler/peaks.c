@@ -26,7 +26,7 @@ static int find_wanted(wanted list[KN_MAX_DEVICES], const kn_profile *profile)
         }
         wanted *w = &list[place[kn_device_slot(device)] - 1];
         for (int64_t at = command->parent; at >= 0; at = profile->spans[at].parent) {
-            const kn_work *work = &profile->spans[at].work;
+            const kn_span_work *work = &profile->spans[at].work;
             w->f64 |= work->flops > 0 && work->is_f64;
             w->f32 |= work->flops > 0 && !work->is_f64;
         }

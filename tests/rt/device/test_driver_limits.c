@@ -1,5 +1,5 @@
-/* test_driver_limits.c - limits of real drivers, which the layer support/odd_driver.c has: fills below 2 GiB, at most
- * 65535 work-groups in dimensions 1 and 2. Also as a GPU. */
+/* test_driver_limits.c - limits of real drivers, which the layer support/odd_driver has: fills below 2 GiB, at most
+ * 65535 work-groups in dimensions 1 and 2, and others. As a GPU. */
 #include "rt/rt_test.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ int main(void)
 {
     char program[] = "test_driver_limits", option[] = "--as-gpu", *as_gpu[] = {program, option};
     setenv("OPENCL_LAYERS", ODD_DRIVER_LAYER, 1);
-    setenv("ODD_DRIVER", "fill,dims=" MOST_GROUPS, 1);
+    setenv("ODD_DRIVER", "fill,strict,group,arguments,align=32768,local=32,dims=" MOST_GROUPS, 1);
     obey_as_gpu(2, as_gpu);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fill_of_more_than_2_gib),

@@ -1,7 +1,8 @@
-/* test_odd_driver.c - errors and shortcomings of real drivers (support/odd_driver): what is reported, and what works all
- * the same. A process for each, because a driver is as it is from the first call on. */
+/* test_odd_driver.c - errors and shortcomings of real drivers (support/odd_driver): what is reported, and what works
+ * all the same. A process for each, because a driver is as it is from the first call on. */
 #include "rt/rt_test.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -55,7 +56,7 @@ static bool adds(void)
     return met;
 }
 
-/* --- a kernel crashes ----------------------------------------------------------------------------------------------- */
+/* --- a kernel crashes --------------------------------------------------------------------------------------------- */
 
 static bool loses_the_device(const char *words)
 {
@@ -84,7 +85,7 @@ static void a_kernel_crashes(void **state)
     assert_int_equal(with("crash=1", crash_when_told), 0);
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 static int exhaust(void)
 {
@@ -111,7 +112,7 @@ static void memory_is_not_there(void **state)
     assert_int_equal(with("allocation=16", ask_for_too_much), 0);
 }
 
-/* --- compilers ------------------------------------------------------------------------------------------------------ */
+/* --- compilers ---------------------------------------------------------------------------------------------------- */
 
 static int meet_silence(void)
 {
@@ -147,7 +148,34 @@ static void compilers(void **state)
     assert_int_equal(with("no-binary", cache_nothing), 0); /* again, now that something could have been cached */
 }
 
-/* --- extensions ----------------------------------------------------------------------------------------------------- */
+/* --- alignment --------------------------------------------------------------------------------------------------- */
+
+static int refusals(void)
+{
+    int (*count)(void) = NULL;
+    void *layer = dlopen(ODD_DRIVER_LAYER, RTLD_NOW | RTLD_NOLOAD);
+    *(void **)&count = layer ? dlsym(layer, "odd_driver_refusals") : NULL;
+    return count ? count() : -1;
+}
+
+/* CLBlast's scratch memory is a sub-buffer. */
+static int multiply(void)
+{
+    KN_SCOPE;
+    double value = 0;
+    setenv("KOINE_IMPL", "gemm:clblast", 1);
+    kn_tensor *a = kn_ones(KN_SHAPE(70, 33)), *before = kn_ones(KN_SHAPE(1)), *b = kn_ones(KN_SHAPE(33, 70));
+    bool met = before && kn_item(kn_sum(kn_matmul(a, b)), &value) == KN_OK && value == 70 * 70 * 33;
+    return met && refusals() == 0 ? 0 : NOT_MET;
+}
+
+static void sub_buffers_are_aligned(void **state)
+{
+    (void)state;
+    assert_int_equal(with("align=32768", multiply), 0);
+}
+
+/* --- extensions --------------------------------------------------------------------------------------------------- */
 
 static int do_without_f64(void)
 {
@@ -167,10 +195,8 @@ int main(void)
     setenv("OPENCL_LAYERS", ODD_DRIVER_LAYER, 1);
     setenv("KOINE_LOG", "off", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_crashes),
-        cmocka_unit_test(memory_is_not_there),
-        cmocka_unit_test(compilers),
-        cmocka_unit_test(no_extensions),
+        cmocka_unit_test(a_kernel_crashes),        cmocka_unit_test(memory_is_not_there), cmocka_unit_test(compilers),
+        cmocka_unit_test(sub_buffers_are_aligned), cmocka_unit_test(no_extensions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,9 +25,13 @@ static void rows_go_by_platform_and_version(void **state)
     assert_true(q.caches_programs && q.compiles_at_first_launch && !q.allocates_lazily);
     q = kn_quirks_of(PLATFORM_INTEL, "24.52.032224");
     assert_true(q.large_buffers_on_demand && !q.gives_larger_buffers);
+    assert_true(kn_quirks_of("Intel(R) OpenCL HD Graphics", "21.28").large_buffers_on_demand);
+    assert_false(kn_quirks_of("Intel(R) OpenCL", "2026.22.10.0.01_160000").large_buffers_on_demand); /* CPUs */
     q = kn_quirks_of(PLATFORM_AMD, "3635.0 (HSA1.1,LC)");
     assert_true(q.allocation_limit_by_environment && !q.large_buffers_on_demand);
     assert_true(kn_quirks_of("rusticl", "24.2.8").drives_any_vendor && !q.drives_any_vendor);
+    q = kn_quirks_of("rusticl", "25.0.7");
+    assert_string_equal(kn_quirk_build_option(&q), " -DKN_NO_PREFETCH");
     const kn_quirks none = {0}, other = kn_quirks_of("Another", "1.0");
     assert_memory_equal(&none, &other, sizeof none);
 }

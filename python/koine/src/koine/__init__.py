@@ -5,16 +5,20 @@
     (x @ x.T).sum().backward()
     print(x.grad)"""
 from . import _functions, _ops, autograd, linalg, random  # noqa: F401
-from ._c import (KoineError, KoineIndexError, KoineIOError, KoineMemoryError, KoineNumericError, KoineTypeError,  # noqa: F401
-                 KoineValueError, version)
+from ._c import (KoineError, KoineIndexError, KoineIOError, KoineMemoryError, KoineNumericError,  # noqa: F401
+                 KoineTypeError, KoineValueError, version)
 from ._device import (current_device, device, device_count, devices, empty_cache, is_available,  # noqa: F401
                       max_memory_allocated, memory_allocated, memory_reserved, memory_summary, set_device, synchronize)
 from ._dtypes import bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8  # noqa: F401
+from ._dlpack import from_dlpack  # noqa: F401
 from ._tensor import Tensor, from_numpy, tensor  # noqa: F401
 from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled  # noqa: F401
 from .random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 
 globals().update({name: getattr(_functions, name) for name in _functions.PUBLIC})
+from . import data, graph, models, nn, optim, profiler, safetensors, train  # noqa: E402, F401
+from .train import Trainer  # noqa: E402, F401
+
 half, float, double, short, int, long, bool = float16, float32, float64, int16, int32, int64, bool_  # noqa: A001
 as_tensor = tensor
 inf, nan, pi = __import__('math').inf, __import__('math').nan, __import__('math').pi

@@ -26,7 +26,8 @@ def enumerator(kind, value):
         found = [name for name in named if name == word or name.endswith('_' + word)]
         if found:
             return named[min(found, key=len)]
-    start = len(_common(list(named)))
+    named = sorted(named, key=named.get)
+    start = len(_common(named))
     raise ValueError("%r is not one of %s" % (value, ', '.join("'%s'" % name[start:].lower() for name in named)))
 
 

@@ -113,6 +113,12 @@ def callback(kind, failure, function):
     return ffi.callback(kind, called)
 
 
+def raise_pending():
+    """Raises what a Python function raised that returns a number, which tells the library nothing."""
+    if getattr(_raised, 'exception', None) is not None:
+        raise error()
+
+
 def adopted(tensor):
     """The handle of a tensor, with a reference that belongs to the innermost scope."""
     return lib.kn_scope_return(lib.kn_scope_begin(), tensor._h)
@@ -122,7 +128,7 @@ def _sentence(exception):
     return ('%s: %s' % (type(exception).__name__, exception)).encode('utf-8', 'replace').replace(b'\0', b' ')
 
 
-# --- arguments ----------------------------------------------------------------------------------------------------------
+# --- arguments --------------------------------------------------------------------------------------------------------
 
 
 def text(pointer):

@@ -9,7 +9,7 @@ from ._tensor import Tensor, options, wrap
 
 op = _ops.function
 
-# --- creation -------------------------------------------------------------------------------------------------------------
+# --- creation ---------------------------------------------------------------------------------------------------------
 
 
 def _creator(name):
@@ -77,7 +77,8 @@ def _like(create):
                       requires_grad=requires_grad)
 
     like.__name__ = like.__qualname__ = create.__name__ + '_like'
-    like.line = 'input, ' + ('fill_value, ' if create is full else '') + '*, dtype=None, device=None, requires_grad=False'
+    value = 'fill_value, ' if create is full else ''
+    like.line = 'input, ' + value + '*, dtype=None, device=None, requires_grad=False'
     return like
 
 
@@ -101,7 +102,7 @@ def _new(create):
 
 new_empty, new_zeros, new_ones, new_full = (_new(create) for create in (empty, zeros, ones, full))
 
-# --- one of two operators ------------------------------------------------------------------------------------------------
+# --- one of two operators ---------------------------------------------------------------------------------------------
 
 
 def _with_scalars(name, in_place=False):
@@ -252,7 +253,7 @@ def index_fill_(input, dim, index, value):
     return _ops.call('index_fill_', input, index, dim=dim, value=value)
 
 
-# --- reductions ------------------------------------------------------------------------------------------------------------
+# --- reductions -------------------------------------------------------------------------------------------------------
 
 
 def _extreme(name):
@@ -369,7 +370,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return _unique(input, return_inverse, return_counts, dim)
 
 
-# --- into several --------------------------------------------------------------------------------------------------------
+# --- into several -----------------------------------------------------------------------------------------------------
 
 
 def _parts(count, call):
@@ -443,7 +444,7 @@ def nonzero(input, *, as_tuple=False):
     return tuple(wrap(array[i]) for i in range(builtins.max(input.ndim, 1)))
 
 
-# --- shapes ----------------------------------------------------------------------------------------------------------------
+# --- shapes -----------------------------------------------------------------------------------------------------------
 
 
 def reshape(input, shape):
@@ -528,7 +529,7 @@ def vstack(tensors):
     return op('cat')([wrap(lib.kn_atleast_2d(one._h)) for one in tensors], 0)
 
 
-# --- comparisons that Python asks ----------------------------------------------------------------------------------------
+# --- comparisons that Python asks -------------------------------------------------------------------------------------
 
 
 def equal(input, other):
@@ -552,7 +553,7 @@ def numel(input):
     return input.numel()
 
 
-# --- products --------------------------------------------------------------------------------------------------------------
+# --- products ---------------------------------------------------------------------------------------------------------
 
 
 def einsum(equation, *operands):
@@ -571,7 +572,7 @@ def index(input, indices):
     return wrap(lib.kn_index(input._h, [NULL if one is None else one._h for one in indices], len(indices)))
 
 
-# --- functions of the C interface that are called as they stand ------------------------------------------------------------
+# --- functions of the C interface that are called as they stand -------------------------------------------------------
 
 C_FUNCTIONS = {
     'argwhere': ('kn_argwhere', 'input'),
@@ -643,7 +644,7 @@ def _in_place_function(name, c_name, line):
 for _name, (_c_name, _line) in C_FUNCTIONS.items():
     globals()[_name] = (_in_place_function if _name in _IN_PLACE else tensor_function)(_name, _c_name, _line)
 
-# --- the namespaces -----------------------------------------------------------------------------------------------------------
+# --- the namespaces ---------------------------------------------------------------------------------------------------
 
 # Functions here that are also methods: those whose first argument is the tensor.
 METHODS = frozenset('''
@@ -670,5 +671,5 @@ def is_internal(name):
 
 PUBLIC = [name for name, value in list(globals().items())
           if not name.startswith('_') and callable(value) and getattr(value, '__module__', '').startswith('koine')
-          and name not in ('Tensor', 'options', 'wrap', 'op', 'tensor_function', 'check', 'checked', 'scalar', 'shape_of',
-                           'sizes', 'is_internal')]
+          and name not in ('Tensor', 'options', 'wrap', 'op', 'tensor_function', 'check', 'checked', 'scalar',
+                           'shape_of', 'sizes', 'is_internal')]

@@ -106,7 +106,7 @@ def names():
     return [ffi.string(lib.kn_op_describe(lib.kn_op_at(i)).name).decode() for i in range(lib.kn_op_count())]
 
 
-# --- signatures ---------------------------------------------------------------------------------------------------------
+# --- signatures -------------------------------------------------------------------------------------------------------
 
 REQUIRED = object()
 Argument = collections.namedtuple('Argument', 'name target default keyword_only')
@@ -160,7 +160,7 @@ def signature(name):
     return Signature(name, operator, list(_written(line, operator)), outputs)
 
 
-# --- functions ------------------------------------------------------------------------------------------------------------
+# --- functions --------------------------------------------------------------------------------------------------------
 
 _results = {}
 
@@ -283,7 +283,8 @@ def source(described):
     if operator.in_place:
         lines += ['if call(op, inputs, len(inputs), %s, NULL, 0): raise error()' % params, 'return ' + inputs[0].name]
     else:
-        lines += ['out = new(out_type)', 'if call(op, inputs, len(inputs), %s, out, %d): raise error()' % (params, outputs)]
+        lines += ['out = new(out_type)',
+                  'if call(op, inputs, len(inputs), %s, out, %d): raise error()' % (params, outputs)]
         if outputs == 1:
             lines.append('return wrap(out[0])')
         else:

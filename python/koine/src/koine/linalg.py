@@ -40,7 +40,8 @@ def norm(A, ord=None, dim=None, keepdim=False):
     from ._tensor import wrap
     kind = {'fro': lib.KN_NORM_FRO, 'nuc': lib.KN_NORM_NUC, None: lib.KN_NORM_DEFAULT}.get(ord, lib.KN_NORM_ORD)
     pointer, count = dims(dim)
-    return wrap(lib.kn_linalg_norm(A._h, kind, 2 if isinstance(ord, (str, type(None))) else ord, pointer, count, keepdim))
+    number = 2 if isinstance(ord, (str, type(None))) else ord
+    return wrap(lib.kn_linalg_norm(A._h, kind, number, pointer, count, keepdim))
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False):

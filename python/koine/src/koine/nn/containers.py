@@ -1,0 +1,100 @@
+"""Sequential, ModuleList and ModuleDict."""
+from .._c import NULL, check, lib
+from .module import Layer, Module, _given
+
+
+class _Container(Layer):
+    def _fill(self, named):
+        for name, module in named:
+            if not isinstance(module, Module):
+                raise TypeError('%s: a koine.nn.Module is needed, not %s' % (type(self).__name__,
+                                                                             type(module).__name__))
+            self.register_module(name, module)
+
+    def __len__(self):
+        return lib.kn_module_child_count(self._h)
+
+    def __iter__(self):
+        return self.children()
+
+
+class Sequential(_Container):
+    """Applies its modules in order, each to the outputs of the one before."""
+
+    def __init__(self, *modules):
+        self._adopt(lib.kn_nn_sequential_of(NULL, 0))
+        named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
+        self._fill((str(name), module) for name, module in named)
+
+    def register_module(self, name, module):
+        if self._child(name) is not None:
+            super().register_module(name, module)
+            return
+        check(lib.kn_nn_add_module(self._h, name.encode(), _given(module, self._life)))
+        self._children[name] = module
+
+    add_module = register_module
+
+    def append(self, module):
+        self.register_module(str(len(self)), module)
+        return self
+
+    def __getitem__(self, index):
+        return list(self.children())[index]
+
+    def __setitem__(self, index, module):
+        name = list(self.named_children())[index][0]
+        self.register_module(name, module)
+
+
+class ModuleList(_Container):
+    """Modules in a list, which has no forward."""
+
+    def __init__(self, modules=()):
+        self._adopt(lib.kn_nn_module_list_of(NULL, 0))
+        self._fill((str(i), module) for i, module in enumerate(modules))
+
+    def append(self, module):
+        self.register_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules):
+        for one in modules:
+            self.append(one)
+        return self
+
+    def __getitem__(self, index):
+        return list(self.children())[index]
+
+    def __setitem__(self, index, module):
+        self.register_module(str(range(len(self))[index]), module)
+
+
+class ModuleDict(_Container):
+    """Modules by name."""
+
+    def __init__(self, modules=None):
+        self._adopt(lib.kn_nn_module_dict_of(NULL, NULL, 0))
+        self._fill((modules or {}).items())
+
+    def __getitem__(self, name):
+        found = self._child(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __setitem__(self, name, module):
+        self.register_module(name, module)
+
+    def __contains__(self, name):
+        return self._child(name) is not None
+
+    def keys(self):
+        return [name for name, _ in self.named_children()]
+
+    def values(self):
+        return list(self.children())
+
+    def items(self):
+        return list(self.named_children())
+

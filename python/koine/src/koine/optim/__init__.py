@@ -1,0 +1,159 @@
+"""torch.optim. A step updates all parameters in few launches; formulas, defaults and names are PyTorch's."""
+from .._bind import parse
+from .._c import NULL, callback, check, checked, ffi, lib, path
+from .._tensor import Tensor, borrowed, wrap
+from ..autograd import enable_grad
+from ..nn.utils import parameter_list
+
+_ALL = 'maximize=False, master_weights=False'
+_ADAM = 'params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0, '
+SIGNATURES = {
+    'SGD': 'params, lr=0.001, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, ' + _ALL,
+    'Adam': _ADAM + 'amsgrad=False, *, decoupled_weight_decay=False, ' + _ALL,
+    'AdamW': _ADAM.replace('weight_decay=0', 'weight_decay=0.01') + 'amsgrad=False, *, ' + _ALL,
+    'RMSprop': 'params, lr=0.01, alpha=0.99, eps=1e-08, weight_decay=0, momentum=0, centered=False, *, ' + _ALL,
+    'Adagrad': 'params, lr=0.01, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, *, ' + _ALL,
+    'Adadelta': 'params, lr=1.0, rho=0.9, eps=1e-06, weight_decay=0, *, ' + _ALL,
+    'NAdam': _ADAM.replace('lr=0.001', 'lr=0.002') + 'momentum_decay=0.004, decoupled_weight_decay=False, *, ' + _ALL,
+    'RAdam': _ADAM + 'decoupled_weight_decay=False, *, ' + _ALL,
+    'Adamax': _ADAM.replace('lr=0.001', 'lr=0.002') + '*, ' + _ALL,
+    'ASGD': 'params, lr=0.01, lambd=0.0001, alpha=0.75, t0=1000000.0, weight_decay=0, *, ' + _ALL,
+    'Rprop': 'params, lr=0.01, etas=(0.5, 1.2), step_sizes=(1e-06, 50), *, ' + _ALL,
+    'LAMB': _ADAM.replace('1e-08', '1e-06') + 'bias_correction=True, *, ' + _ALL,
+    'Lion': 'params, lr=0.0001, betas=(0.9, 0.99), weight_decay=0, *, ' + _ALL,
+    'Adafactor': 'params, lr=0.01, beta2_decay=-0.8, eps=(None, 0.001), d=1.0, weight_decay=0.0, *, ' + _ALL,
+    'Muon': 'params, lr=0.001, weight_decay=0.1, momentum=0.95, nesterov=True, '
+            'ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-07, ns_steps=5, *, ' + _ALL,
+    'LBFGS': 'params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-07, tolerance_change=1e-09, '
+             'history_size=100, line_search_fn=None, *, maximize=False',
+}
+# Tuples of PyTorch, and the C interface's names of their parts.
+_PARTS = {'betas': ('beta1', 'beta2'), 'etas': ('etaminus', 'etaplus'),
+          'step_sizes': ('step_size_min', 'step_size_max'),
+          'ns_coefficients': ('ns_a', 'ns_b', 'ns_c')}
+
+
+def _flat(options):
+    """{'beta1': 0.9, ...}; None is left out."""
+    for name, value in options.items():
+        parts = _PARTS.get(name) or (('eps1', 'eps2') if name == 'eps' and isinstance(value, tuple) else (name,))
+        for part, number in zip(parts, value if len(parts) > 1 else (value,)):
+            if isinstance(number, str):
+                number = {'strong_wolfe': 1}[number]
+            if number is not None:
+                yield part, float(number)
+
+
+def _options(values):
+    """A kn_optim_option array that ends with NULL, and what it points to."""
+    names = [(ffi.new('char[]', name.encode()), value) for name, value in _flat(values)]
+    return ffi.new('kn_optim_option[]', names + [(NULL, 0)]), names
+
+
+class ParamGroup:
+    """The hyperparameters of a group: group['lr'] reads, group['lr'] = 0.1 sets."""
+
+    def __init__(self, optimizer, index):
+        self._optimizer, self._index = optimizer, index
+
+    def __getitem__(self, name):
+        if name == 'params':
+            found = lib.kn_optim_group_parameters(self._optimizer._h, self._index)
+            return [borrowed(found.tensors[i]) for i in range(found.count)]
+        if name in _PARTS:
+            return tuple(self[part] for part in _PARTS[name])
+        value = ffi.new('double *')
+        check(lib.kn_optim_get(self._optimizer._h, self._index, name.encode(), value))
+        return value[0]
+
+    def __setitem__(self, name, value):
+        for part, number in _flat({name: value}):
+            check(lib.kn_optim_set(self._optimizer._h, self._index, part.encode(), number))
+
+
+class Optimizer:
+    """All optimizers: torch.optim.Optimizer."""
+
+    def _make(self, params, options):
+        params = list(params)
+        groups = params if params and isinstance(params[0], dict) else [{'params': params}]
+        found, keep = parameter_list(_tensors(groups[0]['params']))
+        # Those of the first group are set afterwards: given here, they would be the defaults of all groups.
+        array, names = _options(options)
+        pointer = checked(lib.kn_optim_named_with(type(self).__name__.encode(), found, array))
+        self._h = ffi.gc(pointer, lib.kn_optim_free)
+        for name, value in groups[0].items():
+            if name != 'params':
+                self.param_groups[0][name] = value
+        for group in groups[1:]:
+            self.add_param_group(group)
+        del keep, names
+
+    def add_param_group(self, group):
+        found, keep = parameter_list(_tensors(group['params']))
+        array, names = _options({name: value for name, value in group.items() if name != 'params'})
+        check(lib.kn_optim_add_group_with(self._h, found, array))
+        del keep, names
+
+    @property
+    def param_groups(self):
+        return [ParamGroup(self, i) for i in range(lib.kn_optim_num_groups(self._h))]
+
+    @property
+    def lr(self):
+        """Of the first group; setting it sets all."""
+        return lib.kn_optim_lr(self._h)
+
+    @lr.setter
+    def lr(self, value):
+        check(lib.kn_optim_set_lr(self._h, value))
+
+    def step(self, closure=None):
+        if closure is None:
+            check(lib.kn_optim_step(self._h))
+            return None
+
+        def called(_):
+            with enable_grad():
+                return closure()
+
+        function = callback('kn_tensor *(void *)', NULL, called)
+        return wrap(lib.kn_optim_step_closure(self._h, function, NULL))
+
+    def zero_grad(self, set_to_none=True):
+        lib.kn_optim_zero_grad(self._h)
+
+    def save(self, file):
+        """State and hyperparameters, as a safetensors file."""
+        check(lib.kn_optim_save(self._h, path(file)))
+
+    def load(self, file):
+        check(lib.kn_optim_load(self._h, path(file)))
+
+
+def _tensors(params):
+    if isinstance(params, Tensor):
+        return [params]
+    params = list(params)
+    for one in params:
+        if not isinstance(one, Tensor):
+            raise TypeError('an optimizer takes tensors or dicts with "params", not %s' % type(one).__name__)
+    return params
+
+
+def _optimizer(name, line):
+    signature = parse(line)
+
+    def __init__(self, *arguments, **keywords):
+        bound = signature.bind(*arguments, **keywords)
+        bound.apply_defaults()
+        values = dict(bound.arguments)
+        self._make(values.pop('params'), values)
+
+    __init__.line = line
+    return type(name, (Optimizer,), {'__init__': __init__, '__module__': 'koine.optim',
+                                     '__doc__': 'torch.optim.%s: docs/optim.md.' % name})
+
+
+globals().update({_name: _optimizer(_name, _line) for _name, _line in SIGNATURES.items()})
+from . import lr_scheduler  # noqa: E402, F401

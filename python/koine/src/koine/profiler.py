@@ -1,0 +1,56 @@
+"""The profiler (docs/profiling.md):
+
+    with koine.profiler.profile() as p:
+        step()
+    print(p.table())"""
+import contextlib
+
+from ._c import check, ffi, lib, owned_text, path
+
+
+def start(record_shapes=False, with_flops=False, profile_memory=False):
+    params = ffi.new('kn_profiler_params *', lib.kn_profiler_params_init())
+    params.record_shapes, params.with_flops, params.profile_memory = record_shapes, with_flops, profile_memory
+    check(lib.kn_profiler_start_with(params))
+
+
+def stop():
+    check(lib.kn_profiler_stop())
+
+
+def table(sort_by='self_device_time_total', row_limit=100, peak=False, width=-1):
+    """The table that torch.profiler prints."""
+    params = ffi.new('kn_profiler_table_params *', lib.kn_profiler_table_params_init())
+    name = ffi.new('char[]', sort_by.encode())
+    params.sort_by, params.row_limit, params.peak, params.width = name, row_limit, peak, width
+    return owned_text(lib.kn_profiler_table_with(params))
+
+
+def export_chrome_trace(file):
+    check(lib.kn_profiler_export_chrome_trace(path(file)))
+
+
+class profile:
+    """start and stop as a context manager."""
+
+    def __init__(self, record_shapes=False, with_flops=False, profile_memory=False):
+        self.options = record_shapes, with_flops, profile_memory
+
+    def __enter__(self):
+        start(*self.options)
+        return self
+
+    def __exit__(self, *_):
+        stop()
+
+    table, export_chrome_trace = staticmethod(table), staticmethod(export_chrome_trace)
+
+
+@contextlib.contextmanager
+def record_function(name):
+    """A named range."""
+    check(lib.kn_range_push(name.encode()))
+    try:
+        yield
+    finally:
+        check(lib.kn_range_pop())

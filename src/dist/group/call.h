@@ -1,0 +1,87 @@
+/* dist/group/call.h - a group, and the calls that its thread makes one after another. */
+#pragma once
+
+#include <koine/group.h>
+#include <koine/stream.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "dist/collective.h"
+#include "dist/group/transport.h"
+
+typedef struct kn_call_kind {
+    const char *name;
+    kn_status (*run)(kn_group *group, kn_work *work); /* on the group's thread */
+    bool reduces;                                     /* its operation matters */
+    bool pairs;                                       /* between two ranks: the others do not make this call */
+    const char *root;                                 /* " from rank ": what comes before the root in messages */
+} kn_call_kind;
+
+/* A call, from its start until the group's thread has made it and the caller has freed it. */
+struct kn_work {
+    atomic_int references;
+    kn_group *group; /* NULL once the call is done */
+    const kn_call_kind *kind;
+    kn_reduce_op op;
+    int root; /* or the other rank of a message */
+    int tag, *sender;
+    int color, key; /* of a split, with its result */
+    kn_transport **part;
+    kn_tensor *tensor;             /* one reference, as to the following */
+    kn_tensor **inputs, **outputs; /* one per rank; NULL where the kind has none */
+    kn_device *device;             /* of all its tensors; NULL: it has none */
+    kn_event *ready, *finished;    /* on a device: the inputs are computed; the results are there */
+    kn_work *next;
+    kn_mutex lock;
+    pthread_cond_t changed;
+    bool done;
+    kn_status status;
+    char *message; /* of an error */
+};
+
+struct kn_group {
+    kn_transport *transport;
+    kn_group_params params;
+    uint64_t calls;                     /* collectives that the thread has begun */
+    kn_stream *streams[KN_MAX_DEVICES]; /* the thread's, by the slots of devices; NULL: not needed so far */
+    kn_tensor *pieces[3];               /* pinned memory for the pieces of a large tensor (pieces.c) */
+    kn_mutex lock;
+    pthread_cond_t changed;
+    kn_work *first, *last; /* calls to be made */
+    pthread_t thread;
+    bool is_started, is_ending, has_ended;
+    atomic_llong began; /* when the thread began its call (clock.h); 0: it makes none */
+    char *failure;      /* why no call can be made any more; NULL: all is well */
+};
+
+/* --- making calls (work.c) ---------------------------------------------------------------------------------------- */
+
+/* Puts the call into the queue; takes the caller's reference to `work`, which has its kind, operation and tensors. With
+ * `result` NULL waits for it, else stores a reference there. */
+kn_status kn_work_start(kn_group *group, kn_work *work, kn_work **result);
+kn_work *kn_work_new(const kn_call_kind *kind);
+/* Retains `count` tensors; KN_ERR_MEMORY. */
+kn_status kn_work_keep(kn_tensor ***list, kn_tensor *const *tensors, int count);
+
+/* Waits for the calls in the queue and ends the thread; false: it does not end, as a call does not return. */
+bool kn_group_end_thread(kn_group *group);
+
+/* --- on the group's thread ---------------------------------------------------------------------------------------- */
+
+/* Do all ranks make the same call? Else KN_ERR_STATE, on all of them (agree.c). */
+kn_status kn_group_agree(kn_group *group, const kn_work *work);
+
+/* The calls of each kind (pieces.c: tensors in place; blocks.c: a block per rank; messages.c). */
+kn_status kn_run_all_reduce(kn_group *group, kn_work *work);
+kn_status kn_run_reduce(kn_group *group, kn_work *work);
+kn_status kn_run_broadcast(kn_group *group, kn_work *work);
+kn_status kn_run_all_gather(kn_group *group, kn_work *work);
+kn_status kn_run_gather(kn_group *group, kn_work *work);
+kn_status kn_run_scatter(kn_group *group, kn_work *work);
+kn_status kn_run_reduce_scatter(kn_group *group, kn_work *work);
+kn_status kn_run_all_to_all(kn_group *group, kn_work *work);
+kn_status kn_run_barrier(kn_group *group, kn_work *work);
+kn_status kn_run_send(kn_group *group, kn_work *work);
+kn_status kn_run_receive(kn_group *group, kn_work *work);
+kn_status kn_run_split(kn_group *group, kn_work *work);

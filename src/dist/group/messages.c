@@ -1,0 +1,55 @@
+/* dist/group/messages.c - calls that move no values between all ranks: messages, barriers, splitting. */
+#include "dist/group/call.h"
+
+/* A contiguous host tensor with the shape of `tensor`: itself if it is one. Owned. */
+static kn_status host_memory(kn_tensor **memory, kn_tensor *tensor)
+{
+    kn_device *device = kn_device_of(tensor);
+    if (kn_device_is_host(device))
+        return kn_is_contiguous(tensor) ? (*memory = kn_retain(tensor), KN_OK)
+                                        : kn_tensor_new(memory, tensor->dtype, tensor->ndim, tensor->shape, device);
+    return kn_tensor_new_pinned(memory, tensor->dtype, tensor->ndim, tensor->shape, device);
+}
+
+static size_t bytes_of(const kn_tensor *tensor) { return (size_t)kn_numel(tensor) * kn_dtype_size(tensor->dtype); }
+
+static kn_status send(kn_transport *transport, kn_work *work, kn_tensor *memory)
+{
+    if (memory != work->tensor)
+        KN_TRY(kn_tensor_copy_with(memory, work->tensor, true));
+    const void *data = kn_data(memory);
+    return data ? transport->class->send(transport, data, bytes_of(memory), work->root, work->tag) : kn_error_status();
+}
+
+static kn_status receive(kn_transport *transport, kn_work *work, kn_tensor *memory)
+{
+    void *data = kn_data(memory);
+    if (!data)
+        return kn_error_status();
+    KN_TRY(transport->class->receive(transport, data, bytes_of(memory), work->root, work->tag, work->sender));
+    return memory == work->tensor ? KN_OK : kn_tensor_copy_with(work->tensor, memory, true);
+}
+
+static kn_status with_memory(kn_group *group, kn_work *work,
+                             kn_status (*move)(kn_transport *transport, kn_work *work, kn_tensor *memory))
+{
+    kn_tensor *memory = NULL;
+    KN_TRY(host_memory(&memory, work->tensor));
+    kn_status status = move(group->transport, work, memory);
+    kn_release(memory);
+    return status;
+}
+
+kn_status kn_run_send(kn_group *group, kn_work *work) { return with_memory(group, work, send); }
+kn_status kn_run_receive(kn_group *group, kn_work *work) { return with_memory(group, work, receive); }
+
+kn_status kn_run_barrier(kn_group *group, kn_work *work)
+{
+    (void)work;
+    return group->transport->class->barrier(group->transport);
+}
+
+kn_status kn_run_split(kn_group *group, kn_work *work)
+{
+    return group->transport->class->split(group->transport, work->color, work->key, work->part);
+}

@@ -1,0 +1,87 @@
+#define _GNU_SOURCE /* dladdr */
+/* dist/group/module.c - loading a back end. It is looked for beside the library or program that holds this code, then
+ * where the dynamic loader looks; KOINE_MODULE_PATH names another folder. Once loaded it stays. */
+#include "dist/group/module.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static bool is_name(const char *name)
+{
+    return name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+}
+
+/* The folder of this code's file, "" if unknown. */
+static void own_folder(char folder[PATH_MAX])
+{
+    Dl_info info;
+    folder[0] = '\0';
+    if (!dladdr((const void *)(uintptr_t)own_folder, &info) || !info.dli_fname || !realpath(info.dli_fname, folder))
+        return;
+    char *end = strrchr(folder, '/');
+    if (end)
+        *end = '\0';
+}
+
+static void *load_from(const char *folder, const char *name)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s%slibkoine_%s.so", folder, folder[0] ? "/" : "", name);
+    /* The names in it are global: MPI's own plug-ins look for those of MPI. */
+    return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+}
+
+/* A program lies in bin, its libraries beside that in lib. */
+static void *load(const char *name)
+{
+    const char *chosen = getenv("KOINE_MODULE_PATH");
+    if (chosen && chosen[0])
+        return load_from(chosen, name);
+    char folder[PATH_MAX + 8];
+    own_folder(folder);
+    void *module = folder[0] ? load_from(folder, name) : NULL;
+    if (!module && folder[0])
+        module = load_from(strcat(folder, "/../lib"), name);
+    return module ? module : load_from("", name);
+}
+
+static kn_status find(const char *name, kn_transport_open *open)
+{
+    void *module = is_name(name) ? load(name) : NULL;
+    if (!module)
+        return kn_fail(KN_ERR_DEVICE,
+                       "the back end \"%s\" cannot be loaded: %s; build Koine where MPI's development "
+                       "files are installed (libopenmpi-dev or libmpich-dev)",
+                       name, is_name(name) ? dlerror() : "no such name");
+    *(void **)open = dlsym(module, KN_TRANSPORT_OPEN_NAME);
+    if (!*open)
+        return kn_fail(KN_ERR_DEVICE, "libkoine_%s.so is not a back end of Koine: %s", name, dlerror());
+    return KN_OK;
+}
+
+kn_status kn_module_transport_open(const char *name, const kn_group_params *params, kn_transport **transport)
+{
+    static const kn_transport_host host = {
+        .version = KN_TRANSPORT_VERSION, .fail = kn_fail, .reduce = kn_host_reduce, .dtype_size = kn_dtype_size};
+    kn_transport_open open;
+    KN_TRY(find(name, &open));
+    return open(&host, params, transport);
+}
+
+bool kn_module_is_available(const char *name, const char **reason)
+{
+    static _Thread_local char text[512];
+    kn_transport_open open;
+    KN_PRESERVE_ERROR;
+    if (find(name, &open) == KN_OK)
+        return true;
+    snprintf(text, sizeof text, "%s", kn_error_message());
+    if (reason)
+        *reason = text;
+    return false;
+}

@@ -1,0 +1,161 @@
+/* dist/group/pieces.c - collectives that change one tensor in place: all_reduce, reduce, broadcast.
+ *
+ * A tensor on a device goes through pinned memory in pieces: while the ranks exchange one, the next is copied from the
+ * device and the one before to it. */
+#include "dist/group/call.h"
+
+#define PIECE_BYTES ((int64_t)4 << 20)
+#define PIECES 3
+
+typedef kn_status (*exchange)(kn_group *group, const kn_work *work, void *data, size_t count);
+
+typedef struct direction {
+    bool from, to; /* the device's values are needed; they change */
+} direction;
+
+/* A view of `count` elements of a one-dimensional tensor. */
+static kn_status part_of(kn_tensor **part, kn_tensor *flat, int64_t first, int64_t count)
+{
+    return kn_tensor_view(part, flat, 1, &count, &(int64_t){1}, flat->offset + first);
+}
+
+/* A piece of pinned memory, at least `bytes` large, as a tensor of `count` elements. Owned. */
+static kn_status pinned_piece(kn_group *group, int slot, const kn_tensor *like, int64_t count, kn_tensor **piece)
+{
+    kn_tensor **kept = &group->pieces[slot];
+    if (*kept &&
+        (kn_storage_bytes((*kept)->storage) < (size_t)count * kn_dtype_size(like->dtype) || !kn_is_pinned(*kept))) {
+        kn_release(*kept);
+        *kept = NULL;
+    }
+    if (!*kept)
+        KN_TRY(kn_tensor_new_pinned(kept, KN_U8, 1, &(int64_t){PIECE_BYTES}, kn_device_of(like)));
+    return kn_tensor_on(piece, (*kept)->storage, like->dtype, 1, &count, NULL, 0);
+}
+
+/* One piece on its way: a view of the tensor and the pinned memory. */
+typedef struct piece {
+    kn_tensor *there, *here;
+} piece;
+
+static void release_piece(piece *p)
+{
+    kn_release(p->there);
+    kn_release(p->here);
+    *p = (piece){NULL, NULL};
+}
+
+static kn_status begin_piece(kn_group *group, kn_tensor *flat, int64_t number, int64_t per_piece, direction way,
+                             piece *p)
+{
+    const int64_t first = number * per_piece, left = kn_numel(flat) - first;
+    const int64_t count = left < per_piece ? left : per_piece;
+    KN_TRY(part_of(&p->there, flat, first, count));
+    KN_TRY(pinned_piece(group, (int)(number % PIECES), flat, count, &p->here));
+    return way.from ? kn_tensor_copy_with(p->here, p->there, true) : KN_OK;
+}
+
+static kn_status exchange_piece(kn_group *group, kn_work *work, exchange run, direction way, piece *p)
+{
+    void *data = kn_data(p->here); /* waits for its copies */
+    if (!data)
+        return kn_error_status();
+    KN_TRY(run(group, work, data, (size_t)kn_numel(p->here)));
+    return way.to ? kn_tensor_copy_with(p->there, p->here, true) : KN_OK;
+}
+
+static kn_status exchange_on_device(kn_group *group, kn_work *work, kn_tensor *flat, exchange run, direction way)
+{
+    const int64_t per_piece = PIECE_BYTES / (int64_t)kn_dtype_size(flat->dtype);
+    const int64_t pieces = (kn_numel(flat) + per_piece - 1) / per_piece;
+    piece now = {NULL, NULL}, next = {NULL, NULL};
+    kn_status status = begin_piece(group, flat, 0, per_piece, way, &now);
+    for (int64_t i = 0; i < pieces && status == KN_OK; i++) {
+        if (i + 1 < pieces)
+            status = begin_piece(group, flat, i + 1, per_piece, way, &next);
+        if (status == KN_OK)
+            status = exchange_piece(group, work, run, way, &now);
+        release_piece(&now);
+        now = next;
+        next = (piece){NULL, NULL};
+    }
+    release_piece(&now);
+    return status;
+}
+
+/* The tensor itself or a contiguous copy, as one dimension. */
+static kn_status flatten(kn_tensor **flat, kn_tensor *tensor, kn_tensor **contiguous)
+{
+    KN_TRY(kn_tensor_contiguous(contiguous, tensor));
+    const int64_t count = kn_numel(tensor);
+    return kn_tensor_view(flat, *contiguous, 1, &count, NULL, (*contiguous)->offset);
+}
+
+static kn_status exchange_flat(kn_group *group, kn_work *work, kn_tensor *flat, exchange run, direction way)
+{
+    if (!kn_device_is_host(kn_device_of(flat)))
+        return exchange_on_device(group, work, flat, run, way);
+    void *data = kn_data(flat);
+    return data ? run(group, work, data, (size_t)kn_numel(flat)) : kn_error_status();
+}
+
+static kn_status exchange_tensor(kn_group *group, kn_work *work, exchange run, direction way)
+{
+    if (kn_numel(work->tensor) == 0)
+        return KN_OK;
+    kn_tensor *contiguous = NULL, *flat = NULL;
+    kn_status status = flatten(&flat, work->tensor, &contiguous);
+    if (status == KN_OK)
+        status = exchange_flat(group, work, flat, run, way);
+    if (status == KN_OK && way.to && contiguous->storage != work->tensor->storage)
+        status = kn_tensor_copy(work->tensor, contiguous);
+    kn_release(flat);
+    kn_release(contiguous);
+    return status;
+}
+
+/* --- the collectives ---------------------------------------------------------------------------------------------- */
+
+static kn_reduce_op sum_of_mean(kn_reduce_op op) { return op == KN_REDUCE_MEAN ? KN_REDUCE_SUM : op; }
+
+static kn_status all_reduce(kn_group *group, const kn_work *work, void *data, size_t count)
+{
+    kn_transport *transport = group->transport;
+    const kn_dtype dtype = work->tensor->dtype;
+    KN_TRY(transport->class->all_reduce(transport, data, count, dtype, sum_of_mean(work->op)));
+    if (work->op == KN_REDUCE_MEAN)
+        kn_host_divide(dtype, data, count, transport->size);
+    return KN_OK;
+}
+
+static kn_status reduce(kn_group *group, const kn_work *work, void *data, size_t count)
+{
+    kn_transport *transport = group->transport;
+    const kn_dtype dtype = work->tensor->dtype;
+    KN_TRY(transport->class->reduce(transport, data, count, dtype, sum_of_mean(work->op), work->root));
+    if (work->op == KN_REDUCE_MEAN && transport->rank == work->root)
+        kn_host_divide(dtype, data, count, transport->size);
+    return KN_OK;
+}
+
+static kn_status broadcast(kn_group *group, const kn_work *work, void *data, size_t count)
+{
+    kn_transport *transport = group->transport;
+    return transport->class->broadcast(transport, data, count * kn_dtype_size(work->tensor->dtype), work->root);
+}
+
+kn_status kn_run_all_reduce(kn_group *group, kn_work *work)
+{
+    return exchange_tensor(group, work, all_reduce, (direction){.from = true, .to = true});
+}
+
+kn_status kn_run_reduce(kn_group *group, kn_work *work)
+{
+    return exchange_tensor(group, work, reduce, (direction){.from = true, .to = group->transport->rank == work->root});
+}
+
+kn_status kn_run_broadcast(kn_group *group, kn_work *work)
+{
+    const bool is_root = group->transport->rank == work->root;
+    return exchange_tensor(group, work, broadcast, (direction){.from = is_root, .to = !is_root});
+}

@@ -1,0 +1,307 @@
+/* dist/group/work.c - a group's thread, which makes the group's calls one after another, and waiting for them. */
+#include <errno.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/fork.h"
+#include "dist/group/call.h"
+
+/* --- a call and its references ------------------------------------------------------------------------------------ */
+
+kn_work *kn_work_new(const kn_call_kind *kind)
+{
+    kn_work *work = kn_calloc(1, sizeof *work);
+    if (!work)
+        return NULL;
+    atomic_init(&work->references, 1);
+    work->kind = kind;
+    kn_mutex_init(&work->lock);
+    kn_condition_init(&work->changed);
+    return work;
+}
+
+static void release_list(kn_tensor ***list)
+{
+    for (kn_tensor **t = *list; t && *t; t++)
+        kn_release(*t);
+    kn_free(*list);
+    *list = NULL;
+}
+
+static void release_tensors(kn_work *work)
+{
+    kn_release(work->tensor);
+    work->tensor = NULL;
+    release_list(&work->inputs);
+    release_list(&work->outputs);
+}
+
+kn_status kn_work_keep(kn_tensor ***list, kn_tensor *const *tensors, int count)
+{
+    kn_tensor **kept = kn_calloc((size_t)count + 1, sizeof *kept);
+    if (!kept)
+        return KN_ERR_MEMORY;
+    for (int i = 0; i < count; i++)
+        kept[i] = kn_retain(tensors[i]);
+    *list = kept;
+    return KN_OK;
+}
+
+void kn_work_free(kn_work *work)
+{
+    if (!work || atomic_fetch_sub(&work->references, 1) > 1)
+        return;
+    release_tensors(work);
+    kn_event_free(work->ready);
+    kn_event_free(work->finished);
+    pthread_cond_destroy(&work->changed);
+    kn_mutex_destroy(&work->lock);
+    kn_free(work->message);
+    kn_free(work);
+}
+
+/* --- the group's thread ------------------------------------------------------------------------------------------- */
+
+static kn_status make_call(kn_group *group, kn_work *work)
+{
+    if (group->failure)
+        return kn_fail(KN_ERR_DEVICE, "the group has failed: %s", group->failure);
+    if (!work->kind->pairs)
+        group->calls++;
+    if (!work->kind->pairs && group->params.check_calls)
+        KN_TRY(kn_group_agree(group, work));
+    return work->kind->run(group, work);
+}
+
+/* The thread's stream of the call's device, which waits for the inputs. */
+static kn_status enter_stream(kn_group *group, const kn_work *work, kn_stream **stream)
+{
+    kn_stream **kept = &group->streams[kn_device_slot(work->device)];
+    if (!*kept && !(*kept = kn_stream_new(work->device)))
+        return kn_error_status();
+    KN_TRY(kn_stream_wait_event(*kept, work->ready));
+    *stream = *kept;
+    return KN_OK;
+}
+
+static kn_status make_call_on_stream(kn_group *group, kn_work *work)
+{
+    if (!work->device || kn_device_is_host(work->device))
+        return make_call(group, work);
+    kn_stream *stream = NULL;
+    KN_TRY(enter_stream(group, work, &stream));
+    KN_STREAM(stream);
+    KN_TRY(make_call(group, work));
+    return kn_event_record(work->finished, stream);
+}
+
+/* The first reason stays. */
+static void keep_failure(kn_group *group, const char *reason)
+{
+    kn_lock(&group->lock);
+    if (!group->failure)
+        group->failure = kn_strdup(reason);
+    kn_unlock(&group->lock);
+}
+
+static void finish(kn_group *group, kn_work *work, kn_status status)
+{
+    if (status != KN_OK)
+        work->message = kn_strdup(kn_error_message());
+    if (status == KN_ERR_DEVICE)
+        keep_failure(group, work->message ? work->message : "a rank is lost");
+    kn_error_clear();
+    release_tensors(work);
+    kn_lock(&work->lock);
+    work->status = status;
+    work->done = true;
+    work->group = NULL;
+    pthread_cond_broadcast(&work->changed);
+    kn_unlock(&work->lock);
+    kn_work_free(work);
+}
+
+static kn_work *next_call(kn_group *group)
+{
+    kn_lock(&group->lock);
+    while (!group->first && !group->is_ending)
+        pthread_cond_wait(&group->changed, &group->lock);
+    kn_work *work = group->first;
+    if (work) {
+        group->first = work->next;
+        if (!group->first)
+            group->last = NULL;
+    }
+    kn_unlock(&group->lock);
+    return work;
+}
+
+static void *make_calls(void *argument)
+{
+    kn_group *group = argument;
+    kn_set_grad_enabled(false);
+    kn_work *work;
+    while ((work = next_call(group))) {
+        atomic_store(&group->began, kn_clock_now());
+        const kn_status status = make_call_on_stream(group, work);
+        atomic_store(&group->began, 0);
+        finish(group, work, status);
+    }
+    kn_lock(&group->lock);
+    group->has_ended = true;
+    pthread_cond_broadcast(&group->changed);
+    kn_unlock(&group->lock);
+    return NULL;
+}
+
+/* Signals are for the program's threads. */
+static kn_status start_thread(kn_group *group)
+{
+    if (kn_is_forked())
+        return kn_fail_forked();
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = pthread_create(&group->thread, NULL, make_calls, group);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        return kn_fail(KN_ERR_MEMORY, "cannot start the group's thread");
+    group->is_started = true;
+    return KN_OK;
+}
+
+/* --- starting and waiting ----------------------------------------------------------------------------------------- */
+
+/* What the results need, and where the inputs come from. */
+static kn_status mark_inputs(kn_work *work)
+{
+    if (!work->device || kn_device_is_host(work->device))
+        return KN_OK;
+    if (!(work->ready = kn_event_new(work->device)) || !(work->finished = kn_event_new(work->device)))
+        return kn_error_status();
+    return kn_event_record(work->ready, NULL);
+}
+
+static void enqueue(kn_group *group, kn_work *work)
+{
+    kn_lock(&group->lock);
+    if (group->last)
+        group->last->next = work;
+    else
+        group->first = work;
+    group->last = work;
+    pthread_cond_broadcast(&group->changed);
+    kn_unlock(&group->lock);
+}
+
+kn_status kn_work_start(kn_group *group, kn_work *work, kn_work **result)
+{
+    kn_status status = mark_inputs(work);
+    if (status == KN_OK && !group->is_started)
+        status = start_thread(group);
+    if (status != KN_OK) {
+        kn_work_free(work);
+        return status;
+    }
+    work->group = group;
+    atomic_fetch_add(&work->references, 1); /* the thread's */
+    enqueue(group, work);
+    if (result) {
+        *result = work;
+        return KN_OK;
+    }
+    status = kn_work_wait(work);
+    kn_work_free(work);
+    return status;
+}
+
+/* Will the call that the thread makes return? If not, the group has failed and its thread is left behind. */
+static kn_status check_group(kn_group *group)
+{
+    kn_transport *transport = group->transport;
+    const int64_t began = atomic_load(&group->began);
+    if (!transport->class->check || began == 0)
+        return KN_OK;
+    const kn_status status = transport->class->check(transport, 1e-9 * (double)(kn_clock_now() - began));
+    if (status != KN_OK)
+        keep_failure(group, kn_error_message());
+    return status;
+}
+
+/* How often those who wait ask whether the call will return. */
+#define CHECK_NS 50000000
+
+/* The work is locked. Until it is done; false: it will not be. */
+static bool wait_until_done(kn_work *work)
+{
+    while (!work->done) {
+        const int64_t next = kn_clock_now() + CHECK_NS;
+        const struct timespec until = {.tv_sec = next / 1000000000, .tv_nsec = next % 1000000000};
+        if (pthread_cond_timedwait(&work->changed, &work->lock, &until) != ETIMEDOUT || work->done)
+            continue;
+        if (check_group(work->group) != KN_OK)
+            return false;
+    }
+    return true;
+}
+
+kn_status kn_work_wait(kn_work *work)
+{
+    if (!work)
+        return kn_fail_argument_null("work_wait", "work");
+    kn_lock(&work->lock);
+    const bool done = wait_until_done(work);
+    const kn_status status = done ? work->status : kn_error_status();
+    kn_unlock(&work->lock);
+    if (!done)
+        kn_error_prefix("%s", work->kind->name);
+    else if (status != KN_OK)
+        kn_fail(status, "%s: %s", work->kind->name, work->message ? work->message : "out of memory");
+    if (status != KN_OK)
+        return status;
+    return work->finished ? kn_stream_wait_event(kn_stream_current(work->device), work->finished) : KN_OK;
+}
+
+bool kn_work_is_done(const kn_work *work)
+{
+    if (!work)
+        return true;
+    kn_work *w = (kn_work *)work; /* the lock changes */
+    kn_lock(&w->lock);
+    const bool done = w->done;
+    kn_unlock(&w->lock);
+    return done;
+}
+
+/* The group is locked. Until its thread has ended; false: it will not. */
+static bool wait_for_end(kn_group *group)
+{
+    while (!group->has_ended) {
+        const int64_t next = kn_clock_now() + CHECK_NS;
+        const struct timespec until = {.tv_sec = next / 1000000000, .tv_nsec = next % 1000000000};
+        if (pthread_cond_timedwait(&group->changed, &group->lock, &until) != ETIMEDOUT)
+            continue;
+        kn_unlock(&group->lock);
+        const kn_status status = check_group(group);
+        kn_lock(&group->lock);
+        if (status != KN_OK && !group->has_ended)
+            return false;
+    }
+    return true;
+}
+
+bool kn_group_end_thread(kn_group *group)
+{
+    if (!group->is_started)
+        return true;
+    kn_lock(&group->lock);
+    group->is_ending = true;
+    pthread_cond_broadcast(&group->changed);
+    const bool ended = wait_for_end(group);
+    kn_unlock(&group->lock);
+    if (ended)
+        pthread_join(group->thread, NULL);
+    else
+        pthread_detach(group->thread);
+    return ended;
+}

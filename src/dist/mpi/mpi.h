@@ -1,0 +1,42 @@
+/* dist/mpi/mpi.h - libkoine_mpi.so: a back end of groups over MPI (dist/group/transport.h). It links MPI and nothing of
+ * Koine. */
+#pragma once
+
+#include <mpi.h>
+
+#include "dist/group/transport.h"
+
+typedef struct kn_mpi_transport {
+    kn_transport base;
+    MPI_Comm comm;
+    int *world_ranks; /* of its ranks */
+    double timeout;   /* seconds */
+} kn_mpi_transport;
+
+extern const kn_transport_host *kn_mpi_host; /* what Koine offers */
+extern const kn_transport_class kn_mpi_class;
+
+static inline MPI_Comm kn_mpi_comm(const kn_transport *self) { return ((const kn_mpi_transport *)self)->comm; }
+
+/* The function of KN_TRANSPORT_OPEN_NAME. */
+__attribute__((visibility("default"))) kn_status
+koine_transport_open(const kn_transport_host *host, const kn_group_params *params, kn_transport **transport);
+
+/* KN_OK, or KN_ERR_DEVICE with MPI's words. */
+kn_status kn_mpi_check(int error, const char *what);
+
+/* Takes the communicator, also on failure; collective (open.c). */
+kn_status kn_mpi_transport_on(MPI_Comm comm, double timeout, kn_transport **transport);
+void kn_mpi_transport_free(kn_transport *self);
+
+/* --- types and operations (operations.c); made when MPI is first used, freed when it ends ------------------------- */
+
+kn_status kn_mpi_make_operations(void);
+void kn_mpi_free_operations(void);
+MPI_Datatype kn_mpi_type(kn_dtype dtype);
+MPI_Op kn_mpi_operation(kn_dtype dtype, kn_reduce_op op);
+
+/* A type for `bytes` bytes, which may be more than MPI's counts can tell; the caller frees it unless it is MPI_BYTE.
+ * `count` elements of it are the block. */
+kn_status kn_mpi_block(size_t bytes, MPI_Datatype *type, int *count);
+void kn_mpi_block_free(MPI_Datatype *type);

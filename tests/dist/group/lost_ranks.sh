@@ -1,0 +1,26 @@
+#!/bin/sh
+# A rank dies, stops, leaves or sleeps: the others must name it within seconds. lost_ranks.sh MPIEXEC PROGRAM HOW...
+set -u
+mpiexec=$1 program=$2
+shift 2
+
+# The launcher must let the others go on when one dies; each has its own option for that.
+if "$mpiexec" --version 2>&1 | grep -q "Open MPI\|OpenRTE"; then
+    go_on=--enable-recovery
+else
+    go_on=-disable-auto-cleanup
+fi
+
+failed=0
+for how; do
+    output=$(timeout 60 "$mpiexec" $go_on -n 3 "$program" $how 2>&1)
+    for rank in 0 2; do
+        if ! echo "$output" | grep -q "^rank $rank after [0-9.]* s: all_reduce: .*rank 1 (.*) is \(lost\|behind\)"; then
+            printf '%s: rank %s did not name rank 1:\n%s\n' "$how" "$rank" "$output"
+            failed=1
+        fi
+    done
+    # Rank 1, stopped, would stay.
+    pkill -KILL -f "^$program $how" || true
+done
+exit $failed

@@ -1,0 +1,129 @@
+/* test_groups.c - groups of threads, on the host and on a device. */
+#include "support/check.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "dist/group/group_cases.h"
+
+typedef struct rank {
+    pthread_t thread;
+    kn_group *group;
+    kn_device *device;
+    int failures;
+} rank;
+
+static void *run_rank(void *argument)
+{
+    rank *r = argument;
+    r->failures = group_cases(r->group, r->device);
+    kn_group_free(r->group);
+    return NULL;
+}
+
+static int run_ranks(int size, kn_device *device)
+{
+    kn_group *groups[8];
+    rank ranks[8];
+    int failures = 0;
+    assert_int_equal(kn_group_open_threads(size, NULL, groups), KN_OK);
+    for (int r = 0; r < size; r++) {
+        ranks[r] = (rank){.group = groups[r], .device = device};
+        assert_int_equal(pthread_create(&ranks[r].thread, NULL, run_rank, &ranks[r]), 0);
+    }
+    for (int r = 0; r < size; r++) {
+        pthread_join(ranks[r].thread, NULL);
+        failures += ranks[r].failures;
+    }
+    return failures;
+}
+
+static void threads_exchange_host_memory(void **state)
+{
+    (void)state;
+    static const int sizes[] = {1, 2, 3, 5};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        assert_int_equal(run_ranks(sizes[i], kn_device_host()), 0);
+}
+
+static void threads_exchange_device_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(run_ranks(3, kn_device_current()), 0);
+}
+
+static void a_program_without_launcher_is_a_group_of_one(void **state)
+{
+    (void)state;
+    kn_group *group = kn_group_open();
+    assert_non_null(group);
+    assert_string_equal(kn_group_backend(group), "local");
+    assert_int_equal(kn_group_size(group), 1);
+    assert_int_equal(group_cases(group, kn_device_current()), 0);
+    kn_group_free(group);
+}
+
+static void bad_parameters_are_refused(void **state)
+{
+    (void)state;
+    const char *reason = NULL;
+    kn_group *groups[2];
+    assert_null(kn_group_open(.backend = "nccl"));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "backend is \"nccl\"");
+    assert_null(kn_group_open(.timeout = 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "timeout is 0");
+    assert_int_equal(kn_group_open_threads(0, NULL, groups), KN_ERR_ARGUMENT);
+    assert_false(kn_group_backend_is_available("none", &reason));
+    assert_non_null(strstr(reason, "\"none\" cannot be loaded"));
+    assert_int_equal(kn_group_rank(NULL), -1);
+    assert_null(kn_group_backend(NULL));
+    assert_true(kn_work_is_done(NULL));
+}
+
+static void *leave_at_once(void *argument)
+{
+    kn_group_free(argument);
+    return NULL;
+}
+
+/* The others are told who is missing. */
+static void a_rank_that_leaves_fails_the_group(void **state)
+{
+    (void)state;
+    kn_group *groups[2];
+    pthread_t other;
+    assert_int_equal(kn_group_open_threads(2, NULL, groups), KN_OK);
+    pthread_create(&other, NULL, leave_at_once, groups[1]);
+    assert_int_equal(kn_group_barrier(groups[0]), KN_ERR_DEVICE);
+    CHECK_ERROR(KN_ERR_DEVICE, "rank 1 has left the group");
+    assert_int_equal(kn_group_barrier(groups[0]), KN_ERR_DEVICE);
+    CHECK_ERROR(KN_ERR_DEVICE, "the group has failed");
+    pthread_join(other, NULL);
+    kn_group_free(groups[0]);
+}
+
+static void a_rank_that_does_not_come_is_named(void **state)
+{
+    (void)state;
+    kn_group *groups[2];
+    kn_group_params params = kn_group_params_init();
+    params.timeout = 0.2;
+    assert_int_equal(kn_group_open_threads(2, &params, groups), KN_OK);
+    assert_int_equal(kn_group_barrier(groups[0]), KN_ERR_DEVICE);
+    CHECK_ERROR(KN_ERR_DEVICE, "rank 1 did not answer in time");
+    kn_group_free(groups[0]);
+    kn_group_free(groups[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_exchange_host_memory),
+        cmocka_unit_test(threads_exchange_device_memory),
+        cmocka_unit_test(a_program_without_launcher_is_a_group_of_one),
+        cmocka_unit_test(bad_parameters_are_refused),
+        cmocka_unit_test(a_rank_that_leaves_fails_the_group),
+        cmocka_unit_test(a_rank_that_does_not_come_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+#!/bin/sh
+# Builds Koine, runs its tests with the one driver that is visible, and writes a row of results (tests/drivers.sh) to
+# build/drivers/DRIVER/result: check.sh DRIVER quick|suite [CTEST ARGUMENT...]
+set -eu
+driver=$1 mode=$2
+shift 2
+unset KOINE_DEVICE KOINE_VISIBLE_DEVICES
+
+build=${KOINE_BUILD_DIR:-build}
+out=$PWD/$build/drivers/$driver
+case $driver in pocl-trixie | rusticl) build=$build/drivers/trixie/build ;; esac
+KOINE_BUILD_DIR=$build
+KOINE_SKIP_PACKAGES=1
+. tools/setup.sh
+mkdir -p "$out"
+export KOINE_CACHE_DIR="$out/cache" POCL_CACHE_DIR="$out/cache/pocl" MESA_SHADER_CACHE_DIR="$out/cache/mesa"
+mkdir -p "$POCL_CACHE_DIR" "$MESA_SHADER_CACHE_DIR"
+
+passed=0 failed=0 skipped=0 device='' version='' step='' cold='' note=''
+count() { passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3)); } # count PASSED FAILED SKIPPED
+fails() { note="$note${note:+, }$*"; }
+number() { grep -x '[0-9][0-9]*' || echo 0; } # the number on stdin, or 0
+
+finish() {
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$driver" "$device" "$version" "$mode" "$passed" "$failed" \
+        "$skipped" "$step" "$cold" "${note:+failed: $note; logs in ${out#"$PWD/"}}" >"$out/result"
+}
+
+# --- what is measured -------------------------------------------------------------------------------------------------
+
+describe() {
+    "$build/bin/koine" devices --json >"$out/devices.log" 2>&1 || true
+    device=$(sed -n 's/.*"name":[[:space:]]*"\(.*\)",.*/\1/p' "$out/devices.log" | head -n 1)
+    version=$(sed -n 's/.*"driver_version":[[:space:]]*"\(.*\)",.*/\1/p' "$out/devices.log" | head -n 1)
+    [ -n "$device" ] || { count 0 1 0; fails "no device: $(head -n 1 "$out/devices.log")"; }
+}
+
+# The step of the examples' CNN in milliseconds, and the seconds to the end of a first step with nothing compiled.
+measure() {
+    "$build/bin/koine-bench" --only cnn_step --only startup/cold --repetitions 5 >"$out/bench.log" 2>&1 || return 0
+    median() { sed -n "s|.*\"name\": \"$1\".*\"seconds_median\": \([0-9.e-]*\).*|\1|p" "$out/bench.log"; }
+    step=$(median cnn_step | awk '{ printf "%.1f", $1 * 1000 }')
+    cold=$(median startup/cold | awk '{ printf "%.1f", $1 }')
+}
+
+# --- the quick checks -------------------------------------------------------------------------------------------------
+
+# PoCL without its optimiser, as in the suite, which is several times as fast; the programs run with it.
+unoptimized() { POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable COMPILER_PATH=$PWD/tests/support/kernel_linker "$@"; }
+
+# Every operator against its reference.
+operators() {
+    status=0
+    unoptimized "$build/bin/koine" doctor --operators >"$out/doctor.log" 2>&1 || status=$?
+    right=$(sed -n 's/.*: \([0-9]*\) operations agree.*/\1/p' "$out/doctor.log" | number)
+    wrong=$(grep -c '^problem' "$out/doctor.log" || true)
+    [ $status -eq 0 ] || [ "$wrong" -gt 0 ] || wrong=1
+    count "$right" "$wrong" 0
+    [ "$wrong" -eq 0 ] || fails "doctor"
+}
+
+# The first row of each family of the operators' tables, with every implementation forced.
+rows() {
+    KOINE_GUARD=1 unoptimized "$build/tests/bin/test_ops" --first >"$out/test_ops.log" 2>&1 || true
+    all=$(sed -n 's/^\([0-9]*\) cases on .*/\1/p' "$out/test_ops.log" | number)
+    wrong=$(sed -n 's/.* device(s), \([0-9]*\) failed$/\1/p' "$out/test_ops.log" | number)
+    [ "$all" -gt 0 ] || wrong=1 all=1 # it did not reach its end
+    count $((all - wrong)) "$wrong" 0
+    [ "$wrong" -eq 0 ] || fails "test_ops"
+}
+
+# program NAME COMMAND...: exit status 77 means skipped.
+program() {
+    what=$1 status=0
+    shift
+    "$@" >"$out/$what.log" 2>&1 || status=$?
+    case $status in
+    0) count 1 0 0 ;;
+    77) count 0 0 1 ;;
+    *) count 0 1 0; fails "$what" ;;
+    esac
+}
+
+# Linear regression's fit is near (2, -3) and 10.
+fitted() {
+    "$build/bin/linear_regression" --samples 10000 --epochs 300 --every 100 | awk '
+    function far(a, b) { return a - b > 0.1 || b - a > 0.1 }
+    { print }
+    /^w = / { gsub("[^-.0-9 ]", ""); fitted = !far($1, 2) && !far($2, -3) && !far($3, 10) }
+    END { exit !fitted }'
+}
+
+quick() {
+    koine_build koine_program koine-bench test_ops linear_regression train_fashion_mnist
+    describe
+    [ $failed -eq 0 ] || return 0
+    operators
+    rows
+    program linear_regression fitted
+    program curve sh tests/examples/curve.sh "$build/bin/train_fashion_mnist" .
+    measure
+}
+
+# --- the suite --------------------------------------------------------------------------------------------------------
+
+suite() {
+    koine_build
+    describe
+    [ $failed -eq 0 ] || return 0
+    ctest --test-dir "$build" --output-on-failure --parallel "$koine_jobs" -LE '^(long|lint)$' "$@" 2>&1 |
+        tee "$out/suite.log" | grep -E 'Failed|\*\*\*|tests passed' || true
+    all=$(sed -n 's/.* tests failed out of \([0-9]*\)$/\1/p' "$out/suite.log" | number)
+    wrong=$(sed -n 's/.* tests passed, \([0-9]*\) tests failed .*/\1/p' "$out/suite.log" | number)
+    left_out=$(grep -c '\*\*\*Skipped' "$out/suite.log" || true)
+    [ "$all" -gt 0 ] || wrong=1 all=1
+    count $((all - wrong - left_out)) "$wrong" "$left_out"
+    [ "$wrong" -eq 0 ] || fails "$(sed -n 's/^[[:space:]]*[0-9]* - \([^ ]*\) (\(Failed\|Timeout\|SEGFAULT\|.*Exception.*\)).*/\1/p' "$out/suite.log" | tr '\n' ' ')"
+    measure
+}
+
+# --- Oclgrind, which interprets ---------------------------------------------------------------------------------------
+
+interpreted() {
+    koine_build smallest
+    device="Oclgrind" version=$(oclgrind --version | sed -n 's/^Oclgrind //p')
+    for operator in add relu sum softmax cross_entropy matmul max_pool2d layer_norm index_select; do
+        program "$operator" sh tests/sanitizers/oclgrind.sh "$build/tests/bin/smallest" --as-gpu "$operator"
+    done
+}
+
+case $driver in
+oclgrind) interpreted ;;
+*) "$mode" "$@" ;;
+esac
+finish

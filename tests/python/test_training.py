@@ -1,0 +1,311 @@
+"""Optimizers, schedules, data, the trainer, files, graphs, the profiler, models."""
+import os
+import signal
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import koine
+from koine import nn, optim
+
+OPTIMIZERS = sorted(set(optim.SIGNATURES) - {'LBFGS'})
+
+
+@pytest.mark.parametrize('name', OPTIMIZERS)
+def test_optimizer(name):
+    w = nn.Parameter(koine.full((3, 2), 5.0))
+    optimizer = getattr(optim, name)([w], lr=0.1)
+    losses = []
+    for _ in range(10):
+        optimizer.zero_grad()
+        loss = (w * w).sum()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+    assert optimizer.param_groups[0]['lr'] == pytest.approx(0.1)
+
+
+def test_sgd_by_hand():
+    w = nn.Parameter(koine.tensor([1.0, 2.0]))
+    optimizer = optim.SGD([w], lr=0.1, momentum=0.9, weight_decay=0.5)
+    value, velocity = numpy.array([1.0, 2.0]), None
+    for _ in range(3):
+        optimizer.zero_grad()
+        (w ** 2).sum().backward()
+        optimizer.step()
+        gradient = 2 * value + 0.5 * value
+        velocity = gradient if velocity is None else 0.9 * velocity + gradient
+        value = value - 0.1 * velocity
+    numpy.testing.assert_allclose(w.detach().numpy(), value, rtol=1e-5)
+
+
+def test_groups_and_state(tmp_path):
+    a, b = nn.Parameter(koine.ones(2)), nn.Parameter(koine.ones(3))
+    optimizer = optim.AdamW([{'params': [a], 'lr': 0.5}, {'params': b, 'weight_decay': 0}], lr=0.1, betas=(0.8, 0.9))
+    groups = optimizer.param_groups
+    assert [group['lr'] for group in groups] == [0.5, 0.1] and groups[1]['betas'] == (0.8, 0.9)
+    assert [group['weight_decay'] for group in groups] == [0.01, 0] and groups[1]['params'][0].shape == (3,)
+    groups[1]['lr'] = 0.2
+    groups[0]['betas'] = (0.7, 0.9)
+    assert optimizer.param_groups[1]['lr'] == 0.2 and optimizer.param_groups[0]['betas'] == (0.7, 0.9)
+    optimizer.lr = 0.3
+    assert optimizer.lr == 0.3
+    (a.sum() + b.sum()).backward()
+    optimizer.step()
+    optimizer.save(tmp_path / 'state.safetensors')
+    optimizer.load(tmp_path / 'state.safetensors')
+    with pytest.raises(TypeError, match='tensors or dicts'):
+        optim.SGD([1, 2])
+    with pytest.raises(ValueError):
+        optim.SGD([a], lr=-1)
+    with pytest.raises(TypeError, match='momentun'):
+        optim.SGD([a], momentun=0.9)
+
+
+def test_lbfgs():
+    w = nn.Parameter(koine.tensor([5.0, -3.0]))
+    optimizer = optim.LBFGS([w], line_search_fn='strong_wolfe')
+
+    def closure():
+        optimizer.zero_grad()
+        loss = ((w - 1) ** 2).sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 32
+    numpy.testing.assert_allclose(w.detach().numpy(), [1, 1], atol=1e-4)
+
+
+def test_schedules():
+    made = optim.lr_scheduler
+    for make, expected in [
+        (lambda o: made.StepLR(o, 2, gamma=0.5), [1, 1, 0.5, 0.5, 0.25]),
+        (lambda o: made.MultiStepLR(o, [1, 3], gamma=0.1), [1, 0.1, 0.1, 0.01, 0.01]),
+        (lambda o: made.ExponentialLR(o, 0.5), [1, 0.5, 0.25, 0.125, 0.0625]),
+        (lambda o: made.LambdaLR(o, lambda epoch: 1 / (epoch + 1)), [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]),
+        (lambda o: made.LinearLR(o, 0.5, total_iters=2), [0.5, 0.75, 1, 1, 1]),
+        (lambda o: made.CosineAnnealingLR(o, 4), [1, 0.853553, 0.5, 0.146447, 0]),
+        (lambda o: made.SequentialLR(o, [made.ConstantLR(o, 0.5), made.ExponentialLR(o, 0.1)], [2]),
+         [0.5, 0.5, 1, 0.1, 0.01]),
+    ]:
+        optimizer = optim.SGD([nn.Parameter(koine.ones(1))], lr=1)
+        schedule, seen = make(optimizer), []
+        for _ in range(5):
+            seen.append(optimizer.lr)
+            schedule.step()
+        assert seen == pytest.approx(expected, abs=1e-5)
+    plateau = made.ReduceLROnPlateau(optimizer, 'min', patience=0, factor=0.1)
+    for value in (1, 2):
+        before = optimizer.lr
+        plateau.step(value)
+    assert optimizer.lr == pytest.approx(before * 0.1)
+    with pytest.raises(ZeroDivisionError):
+        made.LambdaLR(optimizer, lambda epoch: 1 / epoch)
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+class Squares(koine.data.Dataset):
+    def __init__(self, fails_at=None):
+        self.fails_at = fails_at
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        if index == self.fails_at:
+            raise ValueError('sample %d is bad' % index)
+        return numpy.full(3, index, numpy.float32), index * index
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+def test_loader(workers):
+    loader = koine.data.DataLoader(Squares(), 8, num_workers=workers)
+    batches = list(loader)
+    assert len(loader) == 3 and [len(x) for x, _ in batches] == [8, 8, 4]
+    assert koine.cat([y for _, y in batches]).tolist() == [i * i for i in range(20)]
+    x = batches[1][0]
+    assert x.dtype is koine.float32 and x.shape == (8, 3) and x[0].tolist() == [8, 8, 8]
+    shuffled = koine.data.DataLoader(Squares(), 5, shuffle=True, num_workers=workers, seed=1)
+    first, second = ([y.tolist() for _, y in shuffled] for _ in range(2))
+    assert first != second and sorted(sum(first, [])) == sorted(sum(second, [])) == [i * i for i in range(20)]
+    with pytest.raises((RuntimeError, ValueError), match='sample 9 is bad'):
+        list(koine.data.DataLoader(Squares(9), 4, num_workers=workers))
+
+
+def test_datasets():
+    x, y = koine.randn(6, 2), numpy.arange(6)
+    dataset = koine.data.TensorDataset(x, y, names=['tokens', 'target'])
+    assert len(dataset) == 6 and [name for name, *_ in dataset.fields] == ['tokens', 'target']
+    sample, label = dataset[-1]
+    numpy.testing.assert_array_equal(sample, x[-1].numpy())
+    assert label == 5
+    with pytest.raises(IndexError):
+        dataset[6]
+    with pytest.raises(OSError):
+        koine.data.MNIST('/nowhere')
+
+
+# --- the trainer ------------------------------------------------------------------------------------------------------
+
+
+def problem():
+    x = koine.randn(64, 4)
+    return koine.data.DataLoader(koine.data.TensorDataset(x, (x.sum(1) > 0).long()), 16, shuffle=True, num_workers=1)
+
+
+def test_trainer(tmp_path):
+    net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    data, seen = problem(), []
+    trainer = koine.Trainer(net, optim.Adam(net.parameters(), lr=0.03), epochs=4, patience=0, quiet=True,
+                            output=str(tmp_path / 'run'))
+    trainer.add_callback(on_epoch_end=lambda trainer, epoch, row: seen.append((epoch, row['train_loss'])),
+                         on_step_end=lambda trainer, epoch, step, loss: seen.append(loss.item()))
+    trainer.fit(data, data)
+    history = trainer.history
+    assert len(history) == 4 and history[-1]['train_loss'] < history[0]['train_loss']
+    assert len(seen) == 4 + 16 and seen[4] == (1, history[0]['train_loss'])
+    loss, accuracy = trainer.evaluate(data)
+    assert accuracy > 0.8 and loss == pytest.approx(min(row['val_loss'] for row in history))
+    assert 'best' in trainer.table() and 1 <= trainer.best_epoch <= 4
+    assert os.path.exists(tmp_path / 'run' / 'checkpoint.safetensors')
+    with pytest.raises(TypeError, match='patience'):
+        koine.Trainer(net, optim.SGD(net.parameters()), pateince=3)
+
+
+@pytest.mark.parametrize('loss', [nn.CrossEntropyLoss(), lambda outputs, batch: nn.functional.cross_entropy(
+    outputs[0], batch[1])])
+def test_losses_of_the_trainer(loss):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.fc(x)
+
+    net = Net()
+    trainer = koine.Trainer(net, optim.SGD(net.parameters(), lr=0.5), loss=loss, epochs=2, quiet=True)
+    trainer.fit(problem())
+    assert trainer.history[1]['train_loss'] < trainer.history[0]['train_loss']
+
+
+def test_a_callback_that_raises():
+    net = nn.Linear(4, 2)
+    trainer = koine.Trainer(net, optim.SGD(net.parameters()), epochs=2, quiet=True)
+
+    def fails(trainer, epoch, row):
+        raise LookupError('epoch %d' % epoch)
+
+    trainer.add_callback(on_epoch_end=fails)
+    with pytest.raises(LookupError, match='epoch 1'):
+        trainer.fit(problem())
+
+
+def test_control_c_during_fit():
+    process = subprocess.Popen([sys.executable, '-c', '''
+import koine, sys
+net = koine.nn.Linear(4, 2)
+x = koine.randn(64, 4)
+data = koine.data.DataLoader(koine.data.TensorDataset(x, (x.sum(1) > 0).long()), 4, num_workers=2)
+trainer = koine.Trainer(net, koine.optim.SGD(net.parameters()), epochs=10**6, patience=0, quiet=True)
+trainer.add_callback(on_epoch_end=lambda trainer, epoch, row: epoch == 1 and print('go', flush=True))
+try:
+    trainer.fit(data)
+except KeyboardInterrupt:
+    print('stopped', len(trainer.history) > 0)
+'''], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == 'go\n'
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0 and out == 'stopped True\n'
+
+
+def test_exit_with_workers():
+    """The end of the interpreter in the middle of an epoch of a dataset in Python."""
+    done = subprocess.run([sys.executable, '-c', '''
+import koine, numpy, time
+class Slow(koine.data.Dataset):
+    def __len__(self): return 1000
+    def __getitem__(self, index):
+        time.sleep(0.001)
+        return numpy.zeros(3, numpy.float32)
+loader = koine.data.DataLoader(Slow(), 4, num_workers=3)
+batches = iter(loader)
+print(next(batches)[0].shape)
+'''], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, '(4, 3)\n', '')
+
+
+# --- files, graphs, the profiler, models ------------------------------------------------------------------------------
+
+
+def test_safetensors(tmp_path):
+    tensors = {'a': koine.randn(2, 3), 'b': koine.arange(4), 'c': koine.ones(2, dtype='bfloat16')}
+    koine.safetensors.save_file(tensors, tmp_path / 'x.safetensors', {'made': 'here'})
+    loaded = koine.safetensors.load_file(tmp_path / 'x.safetensors')
+    assert list(loaded) == ['a', 'b', 'c']
+    for name, tensor in tensors.items():
+        assert koine.equal(loaded[name], tensor) and loaded[name].dtype is tensor.dtype
+    assert koine.safetensors.load_metadata(tmp_path / 'x.safetensors', 'made') == 'here'
+    assert koine.safetensors.load_file(tmp_path / 'x.safetensors', 'host')['a'].device.type == 'host'
+    koine.safetensors.save_npy(tmp_path / 'x.npy', tensors['a'])
+    numpy.testing.assert_array_equal(numpy.load(tmp_path / 'x.npy'), tensors['a'].numpy())
+    (tmp_path / 'bad.safetensors').write_bytes(b'not one')
+    with pytest.raises(ValueError, match='bad.safetensors'):
+        koine.safetensors.load_file(tmp_path / 'bad.safetensors')
+
+
+def test_graph():
+    w = nn.Parameter(koine.ones(3))
+    optimizer, x = optim.SGD([w], lr=0.1), koine.ones(3)
+
+    def step():
+        optimizer.zero_grad()
+        loss = ((w - x) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step()
+    graph = koine.graph.Graph()
+    with graph.capture():
+        loss = step()
+    assert len(graph) > 0
+    for value in (2.0, 3.0):
+        x.copy_(koine.full((3,), value))
+        before = w.detach().clone()
+        graph.replay()
+        assert loss.item() == pytest.approx(((before - x) ** 2).sum().item(), rel=1e-6)
+        assert koine.allclose(w, before - 0.2 * (before - x))
+    with pytest.raises(RuntimeError):
+        with koine.graph.Graph().capture():
+            x.tolist()
+    assert x.tolist() == [3, 3, 3]
+
+
+def test_profiler(tmp_path):
+    with koine.profiler.profile(with_flops=True) as profile:
+        with koine.profiler.record_function('my range'):
+            (koine.ones(8, 8) @ koine.ones(8, 8)).sum().item()
+    table = profile.table()
+    assert 'my range' in table and 'matmul' in table
+    profile.export_chrome_trace(tmp_path / 'trace.json')
+    assert (tmp_path / 'trace.json').stat().st_size > 100
+
+
+def test_models():
+    assert 'resnet18' in koine.models.names()
+    net = koine.models.new('lenet5', num_classes=7, in_channels=1)
+    assert net(koine.zeros(2, 1, 28, 28)).shape == (2, 7)
+    gpt = koine.models.gpt2(vocab_size=11, n_positions=8, n_embd=8, n_layer=1, n_head=2)
+    assert gpt(koine.zeros(1, 4, dtype='int64')).shape == (1, 4, 11)
+    assert koine.models.mlp(4, 3, 2)(koine.zeros(5, 4)).shape == (5, 2)
+    with pytest.raises(AttributeError, match='resnet18'):
+        koine.models.resnet17
+    with pytest.raises(ValueError, match='resnet18'):
+        koine.models.new('resnet17')
