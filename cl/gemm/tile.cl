@@ -33,17 +33,20 @@ static inline kn_gemm_finish finish_of_block(kn_gemm_finish f, bool first, bool 
  * cache while several are written in turn. */
 #define STAGED(k_count, width) ((k_count) * (width) + STAGED_GAP)
 
-/* Stages rows of A, which are contiguous across the columns, as panels [k_count][MR]. For each k all rows are read:
- * whole cache lines. */
+/* Stages rows of A, which are contiguous across the columns, as panels [k_count][MR]. For each k several panels are
+ * read, whole cache lines; with more of them, the places they are written to do not stay in the level-1 cache. */
+enum { PANELS_AT_ONCE = 8 };
 static inline void stage_a(global T *restrict to, const global T *restrict x, long rows, long k_count, long k_stride)
 {
     const long width = (MR + 7) / 8 * 8; /* in vectors of 8: what is written after MR is overwritten, or in the gap */
     const long panels = rows >= width ? (rows - width) / MR + 1 : 0;
-    for (long k = 0; k < k_count; k++)
-        for (long panel = 0; panel < panels; panel++)
+    for (long first = 0; first < panels; first += PANELS_AT_ONCE)
+        for (long k = 0; k < k_count; k++)
+            for (long panel = first; panel < min(panels, first + PANELS_AT_ONCE); panel++)
 #pragma unroll
-            for (int j = 0; j < MR; j += 8)
-                vstore8(vload8(0, x + k * k_stride + panel * MR + j), 0, to + panel * STAGED(k_count, MR) + k * MR + j);
+                for (int j = 0; j < MR; j += 8)
+                    vstore8(vload8(0, x + k * k_stride + panel * MR + j), 0,
+                            to + panel * STAGED(k_count, MR) + k * MR + j);
     for (long i = panels * MR; i < rows; i += MR)
         pack_panel(to + i / MR * STAGED(k_count, MR), x + i, k_count, (int)min((long)MR, rows - i), MR, k_stride, 1);
 }

@@ -11,7 +11,7 @@ trap 'rm -f "$log"' EXIT
 unset KOINE_DEVICE
 export KOINE_PROGRAM_CACHE=0
 oclgrind --data-races --check-api --max-errors 100 \
-    --build-options "-O0 -Drestrict= -Dalways_inline= -DKN_NO_PREFETCH" --log "$log" "$@"
+    --build-options "-O0 -Drestrict= -Dalways_inline=" --log "$log" "$@"
 status=$?
 if [ -s "$log" ]; then
     echo "Oclgrind found:"
