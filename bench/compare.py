@@ -2,7 +2,7 @@
 """Runs Koine's benchmarks and a peer's alternately, and prints both times and their ratio.
 
     python3 bench/compare.py [--peer torch|koine] [--peer-bench PATH] [--python PATH]
-                             [--peer-mode eager|compile|benchmark] [--peer-device cpu|cuda] [--only PREFIX]... [--json]
+                             [--peer-mode eager|compile|benchmark] [--peer-device cpu|cuda|xpu] [--only PREFIX]... [--json]
                              [--check] [--out FILE] [--device D] [--repetitions N] [--threads N]
 
 Koine's side is `koine-bench --serve`, the peer's is `bench/peer_torch.py`, run by the Python that --python names (any

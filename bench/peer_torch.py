@@ -57,9 +57,14 @@ def allow_tf32(allowed):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
 
 
+def accelerator():
+    """torch.cuda (also ROCm's), torch.xpu, ..."""
+    return getattr(torch, DEVICE.type)
+
+
 def wait():
-    if DEVICE.type == 'cuda':
-        torch.cuda.synchronize()
+    if DEVICE.type != 'cpu':
+        accelerator().synchronize()
 
 
 def gelu_chain(x, p):
@@ -240,13 +245,13 @@ def compile_afresh(net):
 def peak_of(run, tensors):
     """The most bytes that tensors take during `run`, which starts with these: counted by the allocator, without what
     libraries allocate themselves."""
-    if DEVICE.type == 'cuda':
-        torch.cuda.synchronize()
-        before = torch.cuda.memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
+    if DEVICE.type != 'cpu':
+        wait()
+        before = accelerator().memory_allocated()
+        accelerator().reset_peak_memory_stats()
         run()
-        torch.cuda.synchronize()
-        grown = torch.cuda.max_memory_allocated() - before
+        wait()
+        grown = accelerator().max_memory_allocated() - before
     else:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
             run()
@@ -462,15 +467,19 @@ def serve(mode, threads, reply):
 
 
 def version():
-    if DEVICE.type != 'cuda':
+    if DEVICE.type == 'cpu':
         return torch.__version__
-    return '%s (CUDA %s, cuDNN %s, %s)' % (torch.__version__, torch.version.cuda, torch.backends.cudnn.version(), torch.cuda.get_device_name(DEVICE))
+    name = accelerator().get_device_name(DEVICE)
+    if DEVICE.type != 'cuda':
+        return '%s (%s)' % (torch.__version__, name)
+    platform = 'ROCm %s, MIOpen' % torch.version.hip if torch.version.hip else 'CUDA %s, cuDNN' % torch.version.cuda
+    return '%s (%s %s, %s)' % (torch.__version__, platform, torch.backends.cudnn.version(), name)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--mode', default='eager', choices=['eager', 'compile', 'benchmark'])
-    parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:1, ...')
+    parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:1, xpu, ...')
     parser.add_argument('--threads', type=int, default=os.cpu_count())
     parser.add_argument('--first-step', action='store_true', help='make one training step and exit')
     arguments = parser.parse_args()

@@ -24,7 +24,5 @@ if(NOT KOINE_SANITIZE)
   target_compile_options(koine_hardening INTERFACE "$<$<NOT:$<CONFIG:Debug,>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${level}>")
 endif()
 
-if(NOT APPLE)
-  # All symbols are resolved at program start, and their tables are read-only from then on.
-  target_link_options(koine_hardening INTERFACE LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
-endif()
+# All symbols are resolved at program start, and their tables are read-only from then on.
+target_link_options(koine_hardening INTERFACE LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)

@@ -3,8 +3,8 @@
 # tools/gpu-bundle.sh FOLDER
 #
 # Run it on a Debian or Ubuntu machine with a network and apt, as any user; then copy FOLDER (about 40 MiB) and the
-# source tree to the GPU machine and run tools/gpu-check.sh there. Nothing is installed here. The GPU machine needs its
-# own compiler, CMake and GPU driver.
+# source tree to the GPU machine and run `sh tools/gpu-check.sh --packages FOLDER` there. Nothing is installed here. The
+# GPU machine needs its own compiler, CMake and GPU driver.
 set -eu
 [ $# = 1 ] || { echo "usage: sh tools/gpu-bundle.sh FOLDER" >&2; exit 2; }
 command -v apt-get >/dev/null 2>&1 || {

@@ -74,7 +74,7 @@ koine_test_packages() {
     command -v "${KOINE_PTXAS:-ptxas}" >/dev/null 2>&1 || [ -x "${KOINE_CUDA:-/usr/local/cuda}/bin/ptxas" ] || return 0
     names=$(sed -n -e 's/^\([^#[:space:]]*\)[[:space:]]*with ptxas:.*/\1/p' tools/packages.txt | sed "s/CLANG/$(koine_clang_version)/")
     # shellcheck disable=SC2086 # the names are words
-    (koine_ensure $names) || koine_say "note: without these packages test_ptxas is skipped"
+    (koine_ensure $names) || koine_say "note: without these packages test_gpu_code is skipped"
 }
 
 # Installs missing packages, or ends the script and says how to install them.

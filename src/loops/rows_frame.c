@@ -137,6 +137,7 @@ void kn_rows_write_fix(const rows_writer *w, const char *name, rows_width v, boo
 
 void kn_rows_write_earlier(const rows_writer *w)
 {
+    const char *place = kn_dtype_size((kn_dtype)w->form->compute) == 8 ? "long" : "int";
     kn_text_append(w->out, "#define KN_EARLIER(kn_s, kn_at, kn_count) ");
     for (int i = 0; i < w->num_inputs; i++) {
         if (w->inputs[i].extent != FIELD_BEFORE)
@@ -151,9 +152,9 @@ void kn_rows_write_earlier(const rows_writer *w)
         kn_text_format(
             w->out,
             "{ %s kn_each[KN_W]; for (long kn_j = 0; kn_j < KN_W; kn_j++) kn_each[kn_j] = "
-            "kn_places[(kn_at) + min(kn_j, (kn_count) - 1)]; (kn_s).%s = KN_JOIN(vload, KN_W)(0, kn_each); }",
-            kn_dtype_size((kn_dtype)w->form->compute) == 8 ? "long" : "int", w->place);
+            "(%s)kn_places[(kn_at) + min(kn_j, (kn_count) - 1)]; (kn_s).%s = KN_JOIN(vload, KN_W)(0, kn_each); }",
+            place, place, w->place);
     else if (w->place[0])
-        kn_text_format(w->out, "(kn_s).%s = kn_places[kn_at]; ", w->place);
+        kn_text_format(w->out, "(kn_s).%s = (kn_placeW)kn_places[kn_at]; ", w->place);
     kn_text_append(w->out, "\n");
 }

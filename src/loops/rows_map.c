@@ -74,8 +74,8 @@ static void write_pick(const rows_writer *w, rows_width v)
         if (w->inputs[i].extent == INDEX)
             kn_text_format(w->out,
                            "const long kn_i = kn_index(kn_x->in%d[kn_row + kn_next], kn_p->n, kn_ignored, fault, "
-                           "fault_operation); kn_own_%c[kn_j] = kn_i; ",
-                           i, w->inputs[i].letter);
+                           "fault_operation); kn_own_%c[kn_j] = (%s)kn_i; ",
+                           i, w->inputs[i].letter, place);
     for (int i = 0; i < w->num_inputs; i++) {
         if (!is_picked(&w->inputs[i]))
             continue;

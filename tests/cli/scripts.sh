@@ -63,7 +63,7 @@ lacks() { ! grep -qF -- "$2" "$fake/$1" || { echo "FAILED ($shell): \"$2\" in $1
 
 for shell in sh dash bash; do
     command -v $shell >/dev/null || continue
-    for script in tests/run.sh tests/skipped.sh examples/run.sh tools/setup.sh; do $shell -n $script; done
+    for script in tests/run.sh tests/skipped.sh examples/run.sh tools/*.sh; do $shell -n $script; done
 
     setup 1000
     attempt
@@ -98,7 +98,7 @@ for shell in sh dash bash; do
     expect 1 "no network"
     holds out "apt-get could not install: cmake"
 
-    # What only test_ptxas takes: not for others, not without ptxas, and no error where it cannot be had.
+    # What only test_gpu_code takes: not for others, not without ptxas, and no error where it cannot be had.
     rm -f "$fake/ptxas" "$fake/clang"
     setup 0 libclc-14 clang
     KOINE_PTXAS=no-such-ptxas KOINE_CUDA=$fake/nowhere attempt "koine_packages; koine_test_packages"
@@ -115,7 +115,7 @@ for shell in sh dash bash; do
     setup 1000 libclc-14
     attempt koine_test_packages
     expect 0 "ptxas, but neither root nor sudo"
-    holds out "test_ptxas is skipped"
+    holds out "test_gpu_code is skipped"
     rm "$fake/ptxas" "$fake/clang"
 
     setup 1000 cmake

@@ -183,13 +183,13 @@ TENSOR_TEST(a_step_that_fails_breaks_nothing)
     CHECK_OK(small_step(net, x));
     const int64_t before = allocated(devices);
     double *wanted = read_doubles(kn_grad(weight));
-    int failures = 0;
+    int failures[4] = {0};
     for (int k = 0; k < 4; k++)
         for (int nth = 1, failed = 1; failed; nth++) {
             kn_inject(kinds[k], nth, CL_MEM_OBJECT_ALLOCATION_FAILURE, false);
             failed = small_step(net, x) != KN_OK;
             kn_inject_stop();
-            failures += failed;
+            failures[k] += failed;
             if (failed && k < 2)
                 CHECK_ERROR(KN_ERR_MEMORY, k == 0 ? "for another device" : "from another device");
             kn_error_clear();
@@ -201,7 +201,8 @@ TENSOR_TEST(a_step_that_fails_breaks_nothing)
             free(found);
             assert_int_equal(allocated(devices), before);
         }
-    assert_true(failures > 20);
+    for (int k = 0; k < 2; k++) /* launches and copies are tried again after freeing memory */
+        assert_true(failures[k] > 0);
     free(wanted);
     kn_module_free(net);
 }

@@ -115,5 +115,6 @@ int main(int argc, char **argv)
             ran++;
         }
     printf("%d operators ran, %d runs failed\n", ran, failures);
-    return failures > 0;
+    fflush(stdout);
+    _Exit(failures > 0); /* Oclgrind 21.10 breaks the heap when a function called at exit waits for its queue */
 }

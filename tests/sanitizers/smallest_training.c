@@ -212,5 +212,6 @@ int main(int argc, char **argv)
         run_copies(dtypes[i]);
     run_random();
     printf("0 operators ran, %d runs failed\n", failures);
-    return failures > 0;
+    fflush(stdout);
+    _Exit(failures > 0); /* Oclgrind 21.10 breaks the heap when a function called at exit waits for its queue */
 }

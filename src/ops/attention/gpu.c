@@ -30,8 +30,12 @@ bool kn_attention_prefers_groups(const kn_limits *limits, const void *problem)
 static kn_dtype dtype_of(const kn_attention_problem *problem) { return problem->operands[KN_QUERY]->dtype; }
 static bool is_f64(const kn_attention_problem *problem) { return dtype_of(problem) == KN_F64; }
 
-/* Of the block of queries and keys; in f64 a quarter, so that it fits in local memory. */
-static int64_t block_of(const kn_attention_problem *problem) { return is_f64(problem) ? 32 : 64; }
+/* Of the block of queries and keys; in f64 a quarter, so that it fits in local memory. The sums of rows wider than 128
+ * would not fit in the 256 registers that a work-item has on many GPUs. */
+static int64_t block_of(const kn_attention_problem *problem)
+{
+    return (is_f64(problem) ? 32 : 64) / (widest(problem) > 128 ? 2 : 1);
+}
 
 /* Of a work-group: POOL, the scores, and one part of each row from SIDE work-items. */
 static size_t local_bytes(const kn_attention_problem *problem)

@@ -6,7 +6,7 @@
 #include "base/dtype.h"
 
 /* 128 x 128 results in f32 take 17 KiB of local memory and, on NVIDIA GPUs from capability 8.6 on, 125 to 129 registers
- * (tests/ops/test_ptxas.c): with at most 128, two groups of 256 work-items fit on a multiprocessor. On tensor cores
+ * (tools/gpu-code.py): with at most 128, two groups of 256 work-items fit on a multiprocessor. On tensor cores
  * they take 40 KiB and 125 to 164 registers, in f16 48 KiB and 125. All sizes are multiples of 4, in f16 of 16, as
  * required by 16-byte vectors. Shapes without an efficiency are used only if `koine tune` finds that they pay. */
 #define ITEMS(...)                                                                                                     \
