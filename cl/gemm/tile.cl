@@ -10,7 +10,6 @@
  *
  * Compiled in: T, VW, NV, MR. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "common/prefetch.clh"
 #include "gemm/finish.clh"
 #include "gemm/layout.h"
 #include "gemm/pack.clh"
