@@ -141,6 +141,14 @@ TENSOR_TEST(attention_writes_gradients_in_their_places)
     }
 }
 
+/* So that the heads can be joined without a copy. */
+TENSOR_TEST(attentions_result_has_the_querys_order)
+{
+    kn_tensor *rows = kn_ones(KN_SHAPE(BATCH, LENGTH, HEADS, WIDTH)), *x = kn_transpose(rows, 1, 2), *y = kn_clone(x);
+    assert_true(kn_is_contiguous(kn_transpose(kn_scaled_dot_product_attention(x, x, x), 1, 2)));
+    assert_true(kn_is_contiguous(kn_scaled_dot_product_attention(y, x, x)));
+}
+
 /* Gradients that the caller asks for are its own: changing one changes no other. */
 TENSOR_TEST(gradients_asked_for_are_separate)
 {
@@ -158,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(random_views_add_up),
         TEST(attention_writes_gradients_in_their_places),
+        TEST(attentions_result_has_the_querys_order),
         TEST(gradients_asked_for_are_separate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

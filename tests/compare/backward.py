@@ -1,5 +1,5 @@
-"""Backward passes called by name: NAME_backward with the arguments of a case of NAME, against PyTorch's gradients; those
-that PyTorch has by name, too."""
+"""Backward passes called by name: NAME_backward with the arguments of a case of NAME, against PyTorch's gradients;
+those that PyTorch has by name, too."""
 
 import torch
 

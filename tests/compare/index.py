@@ -94,13 +94,21 @@ def index(d):
     return Case([x] + indices, {"dims": tuple(dims)}, function)
 
 
+def accumulated(d, values):
+    """Are the values added? Those of bool are not: then they are equal, because which of several stays is not defined."""
+    if values.dtype != torch.bool:
+        return True
+    values.base.fill_(d.chance(0.5))
+    return False
+
+
 @cases("index_put", "index_put_")
 def index_put(d):
     x = d.tensor(least=1, layout="distinct")
     dims, indices = indices_of(d, x)
     result = torch.empty(x.shape)[positions(torch.empty(x.shape), dims, [i.view() for i in indices])]
     values = d.like(x, d.broadcasting(result.shape))
-    accumulate = x.dtype != torch.bool
+    accumulate = accumulated(d, values)
 
     def function(t, v, *i):
         places = [wide(i[dims.index(k)]) if k in dims else None for k in range(t.ndim)]
@@ -192,7 +200,7 @@ def put(d):
     count = torch.Size(x.shape).numel()
     index = d.indices(count, d.shape(most=3) if count else (0,), negative=True)
     source = d.like(x, index.shape, special=False)
-    accumulate = x.dtype != torch.bool
+    accumulate = accumulated(d, source)
     return Case([x, index, source], {"accumulate": accumulate}, lambda t, i, s: t.put(i, s, accumulate))
 
 

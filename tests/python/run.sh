@@ -30,4 +30,5 @@ export PYTHONPATH="$package" PYTHONDONTWRITEBYTECODE=1
 # As the tests in C: kernels without the optimiser, kept in the build folder.
 export KOINE_CACHE_DIR="$build/test-cache/koine" POCL_CACHE_DIR="$build/test-cache/pocl"
 export POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable COMPILER_PATH="$PWD/tests/support/kernel_linker"
-exec "$environment/bin/python" -m pytest -q -p no:cacheprovider tests/python "$@"
+case " $*" in *" tests/python"*) ;; *) set -- tests/python "$@" ;; esac
+exec "$environment/bin/python" -m pytest -q -p no:cacheprovider "$@"

@@ -49,3 +49,21 @@ void keep_busy(kn_device *device)
         abort();
     pthread_detach(thread);
 }
+
+bool copies_block(kn_device *device)
+{
+    cl_int error = CL_SUCCESS, word = 0, state = CL_QUEUED;
+    cl_event copied = NULL;
+    keep_busy(device);
+    cl_command_queue queue = kn_stream_turn(kn_stream_current(device)).queue;
+    cl_mem memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof word, NULL, &error);
+    if (error == CL_SUCCESS)
+        error = clEnqueueWriteBuffer(queue, memory, CL_FALSE, 0, sizeof word, &word, 0, NULL, &copied);
+    if (error == CL_SUCCESS)
+        error = clGetEventInfo(copied, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    if (error != CL_SUCCESS || clFinish(queue) != CL_SUCCESS)
+        abort();
+    clReleaseEvent(copied);
+    clReleaseMemObject(memory);
+    return state == CL_COMPLETE;
+}

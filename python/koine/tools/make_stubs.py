@@ -33,8 +33,8 @@ class Stubs:
             return 'str'
         if one.count > 1:
             return SIZES
-        return {lib.KN_PARAM_BOOL: 'bool', lib.KN_PARAM_INT: 'int', lib.KN_PARAM_INT64: 'int', lib.KN_PARAM_DOUBLE: 'float',
-                lib.KN_PARAM_SCALAR: NUMBER, lib.KN_PARAM_DTYPE: 'dtype | str', lib.KN_PARAM_INTS: SIZES,
+        return {lib.KN_PARAM_BOOL: 'bool', lib.KN_PARAM_INT: 'int', lib.KN_PARAM_INT64: 'int',
+                lib.KN_PARAM_DOUBLE: 'float', lib.KN_PARAM_SCALAR: NUMBER, lib.KN_PARAM_DTYPE: 'dtype | str', lib.KN_PARAM_INTS: SIZES,
                 lib.KN_PARAM_GENERATOR: 'Generator'}[one.kind]
 
     def argument(self, operator, one):
@@ -91,7 +91,8 @@ class Stubs:
     def plain(one):
         if one.name == 'self':
             return 'self'
-        kind = 'Tensor' if one.name in ('input', 'tensor') and one.default is one.empty else type_of_default(one.default)
+        is_tensor = one.name in ('input', 'tensor') and one.default is one.empty
+        kind = 'Tensor' if is_tensor else type_of_default(one.default)
         return '%s: %s' % (one.name, kind) + ('' if one.default is one.empty else ' = ...')
 
     # --- files ---
@@ -147,16 +148,17 @@ class Stubs:
         made += ['%s: dtype' % name for name in list(koine._dtypes.by_name) + list(koine._dtypes.ALIASES)]
         made += ['inf: Any', 'nan: Any', 'pi: Any', '__version__: str']
         made += list(self.result_types(names)) + self.tensor_class()
-        made.append('def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: Any = ...) -> Tensor: ...')
-        made += ['as_tensor = tensor', 'def from_numpy(array: Any, device: Any = ...) -> Tensor: ...',
+        made += ['def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: bool = ...) -> Tensor: ...',
+                 'as_tensor = tensor', 'def from_numpy(array: Any, device: Any = ...) -> Tensor: ...',
                  'def from_dlpack(source: Any) -> Tensor: ...']
         made += [self.function(getattr(koine._functions, name), name) for name in sorted(koine._functions.PUBLIC)]
         return made + [self.operator(name) for name in names]
 
     def functional(self):
-        return ['from koine import Tensor, dtype, Generator'] + list(self.result_types(self.operator_names())) + [
-            self.function(getattr(self.koine._functions, name), name) for name in sorted(self.koine._functions.PUBLIC)] + [
-            self.operator(name) for name in self.operator_names()]
+        names, functions = self.operator_names(), self.koine._functions
+        made = ['from koine import Tensor, dtype, Generator'] + list(self.result_types(names))
+        made += [self.function(getattr(functions, name), name) for name in sorted(functions.PUBLIC)]
+        return made + [self.operator(name) for name in names]
 
     def classes(self, module, base, names, head):
         made = list(head)
@@ -167,10 +169,10 @@ class Stubs:
         return made
 
 
-RETURN_TENSORS = set('''__add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __eq__ __ne__ __lt__ __le__ __gt__
-__ge__ __and__ __or__ __xor__ __lshift__ __rshift__ __matmul__ __neg__ __pos__ __abs__ __invert__ __getitem__ __iadd__
-__isub__ __imul__ __itruediv__ reshape view view_as reshape_as expand permute repeat tile flip contiguous new_tensor unfold
-detach to host cpu type_as double float half bfloat16 long int bool pin_memory copy_ requires_grad_'''.split())
+RETURN_TENSORS = set('''__add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __eq__ __ne__ __lt__ __le__
+__gt__ __ge__ __and__ __or__ __xor__ __lshift__ __rshift__ __matmul__ __neg__ __pos__ __abs__ __invert__ __getitem__ __iadd__
+__isub__ __imul__ __itruediv__ reshape view view_as reshape_as expand permute repeat tile flip contiguous new_tensor
+unfold detach to host cpu type_as double float half bfloat16 long int bool pin_memory copy_ requires_grad_'''.split())
 
 
 def main():
@@ -179,8 +181,9 @@ def main():
     koine = importlib.import_module('koine')
     stubs = Stubs(koine)
     layers = sorted(set(koine.nn._layers.CLASSES) - {'Sequential', 'ModuleList', 'ModuleDict'})
-    schedules = [name for name, value in vars(koine.optim.lr_scheduler).items() if inspect.isclass(value) and issubclass(
-        value, koine.optim.lr_scheduler.LRScheduler) and not name.startswith('_') and name != 'LRScheduler']
+    base = koine.optim.lr_scheduler.LRScheduler
+    schedules = [name for name, value in vars(koine.optim.lr_scheduler).items()
+                 if inspect.isclass(value) and issubclass(value, base) and value is not base and name[0] != '_']
     files = {
         '__init__.pyi': stubs.package(),
         'nn/__init__.pyi': stubs.classes(koine.nn, 'Layer', layers, [
@@ -190,7 +193,7 @@ def main():
         'nn/functional.pyi': stubs.functional(),
         'optim/__init__.pyi': ['from . import lr_scheduler as lr_scheduler'] + optimizer_head() + stubs.classes(
             koine.optim, 'Optimizer', sorted(koine.optim.SIGNATURES), []),
-        'optim/lr_scheduler.pyi': scheduler_head() + stubs.classes(koine.optim.lr_scheduler, 'LRScheduler', schedules, []),
+        'optim/lr_scheduler.pyi': stubs.classes(koine.optim.lr_scheduler, 'LRScheduler', schedules, scheduler_head()),
     }
     for name, lines in files.items():
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:

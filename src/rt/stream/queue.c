@@ -111,7 +111,7 @@ unsigned kn_stream_await_change(kn_stream *stream)
 cl_int kn_stream_rejoin(kn_stream *stream, kn_turn turn)
 {
     kn_lock(&stream->lock);
-    const cl_command_queue now = stream->queues[atomic_load(&stream->switches) >> 1 & 1];
+    cl_command_queue now = stream->queues[atomic_load(&stream->switches) >> 1 & 1];
     cl_int error = now == turn.queue || !now ? CL_SUCCESS : order_after(now, turn.queue);
     kn_unlock(&stream->lock);
     return error;

@@ -17,7 +17,7 @@ typedef struct known_kernel {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static known_kernel *kernels[1024];
 
-/* The lock is held. Kernels are never forgotten: a later one of the same handle starts anew. */
+/* The lock is held. */
 static known_kernel *find(cl_kernel handle)
 {
     known_kernel **bucket = &kernels[(size_t)handle / 64 % 1024], *found = *bucket;
@@ -31,15 +31,26 @@ static known_kernel *find(cl_kernel handle)
     return found;
 }
 
-static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name, cl_int *error)
+static void forget(cl_kernel handle)
 {
-    cl_kernel kernel = below->clCreateKernel(program, name, error);
     pthread_mutex_lock(&lock);
-    known_kernel *known = kernel ? find(kernel) : NULL;
-    if (known)
-        *known = (known_kernel){.handle = kernel, .next = known->next};
+    known_kernel **link = &kernels[(size_t)handle / 64 % 1024];
+    while (*link && (*link)->handle != handle)
+        link = &(*link)->next;
+    known_kernel *gone = *link;
+    if (gone)
+        *link = gone->next;
     pthread_mutex_unlock(&lock);
-    return kernel;
+    free(gone);
+}
+
+static cl_int CL_API_CALL release_kernel(cl_kernel kernel)
+{
+    cl_uint references = 0;
+    below->clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof references, &references, NULL);
+    if (references == 1)
+        forget(kernel);
+    return below->clReleaseKernel(kernel);
 }
 
 static cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void *value)
@@ -147,7 +158,7 @@ static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kerne
 
 void odd_install_launches(void)
 {
-    ours.clCreateKernel = create_kernel;
+    ours.clReleaseKernel = release_kernel;
     ours.clSetKernelArg = set_argument;
     ours.clGetKernelWorkGroupInfo = get_work_group_info;
     ours.clEnqueueNDRangeKernel = enqueue_kernel;

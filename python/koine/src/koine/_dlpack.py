@@ -1,5 +1,5 @@
-"""DLPack: sharing memory with numpy, PyTorch and others. Memory of the host is shared, in both directions. OpenCL has no
-address that another library could use, so tensors on devices are copied to the host, which copy=False refuses."""
+"""DLPack: sharing memory with numpy, PyTorch and others. Memory of host tensors is shared; OpenCL has no address that
+another library could use, so tensors on devices are copied to the host, which copy=False refuses."""
 import ctypes
 
 import numpy
@@ -109,7 +109,8 @@ class _Memory:
 
 def _copied(described, device):
     names = {(0, 64): 'int64', (0, 32): 'int32', (0, 16): 'int16', (0, 8): 'int8', (1, 8): 'uint8',
-             (2, 64): 'float64', (2, 32): 'float32', (2, 16): 'float16', (4, 16): 'bfloat16', (6, 8): 'bool', (1, 1): 'bool'}
+             (2, 64): 'float64', (2, 32): 'float32', (2, 16): 'float16', (4, 16): 'bfloat16', (6, 8): 'bool',
+             (1, 1): 'bool'}
     name = names.get((described.dtype.code, described.dtype.bits))
     if name is None or described.dtype.lanes != 1:
         raise TypeError('koine has no dtype for DLPack code %d with %d bits' % (described.dtype.code,
