@@ -34,7 +34,8 @@ class Stubs:
         if one.count > 1:
             return SIZES
         return {lib.KN_PARAM_BOOL: 'bool', lib.KN_PARAM_INT: 'int', lib.KN_PARAM_INT64: 'int',
-                lib.KN_PARAM_DOUBLE: 'float', lib.KN_PARAM_SCALAR: NUMBER, lib.KN_PARAM_DTYPE: 'dtype | str', lib.KN_PARAM_INTS: SIZES,
+                lib.KN_PARAM_DOUBLE: 'float', lib.KN_PARAM_SCALAR: NUMBER, lib.KN_PARAM_DTYPE: 'dtype | str',
+                lib.KN_PARAM_INTS: SIZES,
                 lib.KN_PARAM_GENERATOR: 'Generator'}[one.kind]
 
     def argument(self, operator, one):
@@ -170,8 +171,8 @@ class Stubs:
 
 
 RETURN_TENSORS = set('''__add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __eq__ __ne__ __lt__ __le__
-__gt__ __ge__ __and__ __or__ __xor__ __lshift__ __rshift__ __matmul__ __neg__ __pos__ __abs__ __invert__ __getitem__ __iadd__
-__isub__ __imul__ __itruediv__ reshape view view_as reshape_as expand permute repeat tile flip contiguous new_tensor
+__gt__ __ge__ __and__ __or__ __xor__ __lshift__ __rshift__ __matmul__ __neg__ __pos__ __abs__ __invert__ __getitem__
+__iadd__ __isub__ __imul__ __itruediv__ reshape view view_as reshape_as expand permute repeat tile flip contiguous new_tensor
 unfold detach to host cpu type_as double float half bfloat16 long int bool pin_memory copy_ requires_grad_'''.split())
 
 
