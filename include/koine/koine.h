@@ -18,6 +18,7 @@
 #include <koine/device_log.h>
 #include <koine/dist.h>
 #include <koine/distance.h>
+#include <koine/distributed.h>
 #include <koine/dropout.h>
 #include <koine/dtype.h>
 #include <koine/embedding.h>
@@ -26,6 +27,7 @@
 #include <koine/fused_optim.h>
 #include <koine/generator.h>
 #include <koine/grad_scaler.h>
+#include <koine/group.h>
 #include <koine/graph.h>
 #include <koine/hook.h>
 #include <koine/image.h>

@@ -7,6 +7,7 @@
 
 #include "autograd/autocast.h"
 #include "autograd/grad_hooks.h"
+#include "autograd/pass_end.h"
 #include "autograd/whole.h"
 #include "autograd/work.h"
 #include "base/memory.h"
@@ -429,12 +430,15 @@ kn_status kn_pass_run(kn_pass *pass, kn_pass_endpoint *roots, int num_roots)
     const bool enabled = kn_set_grad_enabled(pass->create_graph), tracking = kn_view_set_tracking(pass->create_graph);
     kn_pass_marks marks = {0};
     kn_queue q = {0};
+    kn_pass_ends ends;
+    kn_pass_ends_enter(&ends);
     kn_status status = pass->num_wanted > 0 ? kn_pass_marks_set(&marks, pass, roots, num_roots) : KN_OK;
     if (status == KN_OK)
         status = begin(&q, pass, roots, num_roots);
     status = walk(&q, pass, status);
     for (int i = 0; i < num_roots; i++)
         kn_release(roots[i].gradient);
+    status = kn_pass_ends_leave(&ends, status);
     kn_free(q.items);
     kn_pass_marks_clear(&marks);
     kn_view_set_tracking(tracking);

@@ -77,7 +77,20 @@ CALLS(kn_group_receive, kn_message_params, barrier,
       kn_group_receive_with(some_group(), kn_ones(KN_SHAPE(1)), 0, params),
       kn_group_receive(some_group(), kn_ones(KN_SHAPE(1)), 0))
 
+static char *distributed(bool with, const kn_distributed_params *params)
+{
+    prepare();
+    kn_module *net =
+        with ? kn_nn_distributed_with(kn_nn_relu(), group, params) : kn_nn_distributed(kn_nn_relu(), group);
+    char *text = net ? show_module(net) : show_error();
+    kn_release(x);
+    kn_release(y);
+    kn_group_free(group);
+    return text;
+}
+CALLS(kn_nn_distributed, kn_distributed_params, , distributed(true, params), distributed(false, NULL))
+
 DEFAULTS(groups_defaults, ROW(kn_group_open), ROW(kn_group_open_threads), ROW(kn_group_all_reduce),
          ROW(kn_group_reduce), ROW(kn_group_broadcast), ROW(kn_group_all_gather), ROW(kn_group_gather),
          ROW(kn_group_scatter), ROW(kn_group_reduce_scatter), ROW(kn_group_all_to_all), ROW(kn_group_barrier),
-         NEEDS(kn_group_send), NEEDS(kn_group_receive))
+         ROW(kn_nn_distributed), NEEDS(kn_group_send), NEEDS(kn_group_receive))

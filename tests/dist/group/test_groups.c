@@ -4,31 +4,33 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "dist/group/distributed_cases.h"
 #include "dist/group/group_cases.h"
 
 typedef struct rank {
     pthread_t thread;
     kn_group *group;
     kn_device *device;
+    int (*cases)(kn_group *group, kn_device *device);
     int failures;
 } rank;
 
 static void *run_rank(void *argument)
 {
     rank *r = argument;
-    r->failures = group_cases(r->group, r->device);
+    r->failures = r->cases(r->group, r->device);
     kn_group_free(r->group);
     return NULL;
 }
 
-static int run_ranks(int size, kn_device *device)
+static int run_ranks(int size, kn_device *device, int (*cases)(kn_group *group, kn_device *device))
 {
     kn_group *groups[8];
     rank ranks[8];
     int failures = 0;
     assert_int_equal(kn_group_open_threads(size, NULL, groups), KN_OK);
     for (int r = 0; r < size; r++) {
-        ranks[r] = (rank){.group = groups[r], .device = device};
+        ranks[r] = (rank){.group = groups[r], .device = device, .cases = cases};
         assert_int_equal(pthread_create(&ranks[r].thread, NULL, run_rank, &ranks[r]), 0);
     }
     for (int r = 0; r < size; r++) {
@@ -43,13 +45,20 @@ static void threads_exchange_host_memory(void **state)
     (void)state;
     static const int sizes[] = {1, 2, 3, 5};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        assert_int_equal(run_ranks(sizes[i], kn_device_host()), 0);
+        assert_int_equal(run_ranks(sizes[i], kn_device_host(), group_cases), 0);
 }
 
 static void threads_exchange_device_memory(void **state)
 {
     (void)state;
-    assert_int_equal(run_ranks(3, kn_device_current()), 0);
+    assert_int_equal(run_ranks(3, kn_device_current(), group_cases), 0);
+}
+
+static void threads_train_as_one(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 4; size *= 2)
+        assert_int_equal(run_ranks(size, kn_device_current(), distributed_cases), 0);
 }
 
 static void a_program_without_launcher_is_a_group_of_one(void **state)
@@ -120,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_exchange_host_memory),
         cmocka_unit_test(threads_exchange_device_memory),
+        cmocka_unit_test(threads_train_as_one),
         cmocka_unit_test(a_program_without_launcher_is_a_group_of_one),
         cmocka_unit_test(bad_parameters_are_refused),
         cmocka_unit_test(a_rank_that_leaves_fails_the_group),

@@ -1,0 +1,203 @@
+/* distributed_cases.c - distributed data parallel: every rank also trains a copy on the joint batch alone, and both
+ * must agree. */
+#include "dist/group/distributed_cases.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ROWS 4 /* of each rank */
+#define FEATURES 6
+
+typedef struct state {
+    kn_group *group;
+    kn_device *device;
+    int rank, size, failures;
+} state;
+
+static bool expect(state *s, bool holds, const char *what, int line)
+{
+    if (!holds) {
+        fprintf(stderr, "rank %d of %d: line %d: %s (%s)\n", s->rank, s->size, line, what, kn_error_message());
+        s->failures++;
+    }
+    kn_error_clear();
+    return holds;
+}
+#define EXPECT(condition) expect(s, condition, #condition, __LINE__)
+#define EXPECT_OK(call) expect(s, (call) == KN_OK, #call, __LINE__)
+
+/* Numbers that depend on `seed` alone: generators are shared by threads. */
+static void fill(kn_tensor *tensor, double seed)
+{
+    const int64_t count = kn_numel(tensor);
+    KN_SCOPE;
+    KN_NO_GRAD;
+    kn_tensor *host = kn_empty(KN_SHAPE(count), .dtype = KN_F64, .device = kn_device_host());
+    double *values = kn_data(host);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = 0.4 * sin(1.7 * (double)i + seed);
+    kn_tensor *flat = kn_to(host, kn_device_of(tensor));
+    kn_copy_(tensor, kn_view_as(flat, tensor));
+}
+
+static kn_module *network(double seed)
+{
+    kn_module *net = kn_nn_sequential(kn_nn_linear(.in_features = FEATURES, .out_features = 9), kn_nn_relu(),
+                                      kn_nn_linear(.in_features = 9, .out_features = 5), kn_nn_tanh(),
+                                      kn_nn_linear(.in_features = 5, .out_features = 2));
+    kn_module_to_dtype(net, KN_F64);
+    const kn_parameter_list list = kn_module_parameters(net);
+    for (int i = 0; i < list.count; i++)
+        fill(list.tensors[i], seed + i);
+    return net;
+}
+
+/* The joint batch of a step; `part` of it. */
+static kn_tensor *batch(state *s, int columns, double seed, bool part)
+{
+    kn_tensor *all = kn_empty(KN_SHAPE(ROWS * s->size, columns), .dtype = KN_F64, .device = s->device);
+    fill(all, seed);
+    return part ? kn_narrow(all, 0, ROWS * s->rank, ROWS) : all;
+}
+
+static double step(state *s, kn_module *net, kn_optim *optim, int number, bool part)
+{
+    double value = NAN;
+    KN_SCOPE;
+    if (optim)
+        kn_optim_zero_grad(optim);
+    kn_tensor *y = kn_forward(net, batch(s, FEATURES, number, part));
+    kn_tensor *loss = kn_mse_loss(y, batch(s, 2, number + 0.5, part), KN_REDUCTION_MEAN);
+    EXPECT_OK(kn_backward(loss));
+    if (optim)
+        EXPECT_OK(kn_optim_step(optim));
+    kn_item(loss, &value);
+    return value;
+}
+
+static double difference(kn_module *a, kn_module *b, bool gradients)
+{
+    const kn_parameter_list of_a = kn_module_parameters(a), of_b = kn_module_parameters(b);
+    double most = 0;
+    for (int i = 0; i < of_a.count; i++) {
+        KN_SCOPE;
+        KN_NO_GRAD;
+        double value = INFINITY;
+        kn_tensor *x = gradients ? kn_grad(of_a.tensors[i]) : of_a.tensors[i];
+        kn_tensor *y = gradients ? kn_grad(of_b.tensors[i]) : of_b.tensors[i];
+        kn_item(kn_max(kn_abs(kn_sub(x, y))), &value);
+        kn_error_clear();
+        most = fmax(most, isfinite(value) ? value : INFINITY);
+    }
+    return most;
+}
+
+/* Buckets of one or two tensors. */
+static kn_module *wrap(state *s, kn_module *net)
+{
+    kn_module *wrapped = kn_nn_distributed(net, s->group, .first_bucket_bytes = 64, .bucket_bytes = 400);
+    EXPECT(wrapped != NULL);
+    return wrapped;
+}
+
+static void trains_as_one_rank_on_the_joint_batch(state *s)
+{
+    kn_module *net = wrap(s, network(s->rank)), *alone = network(0);
+    kn_optim *optim = kn_optim_sgd(kn_module_parameters(net), .lr = 0.1, .momentum = 0.9);
+    kn_optim *optim_alone = kn_optim_sgd(kn_module_parameters(alone), .lr = 0.1, .momentum = 0.9);
+    EXPECT(difference(net, alone, false) == 0); /* rank 0's parameters */
+    double first = 0, last = 0;
+    for (int i = 0; i < 20; i++) {
+        step(s, net, optim, i % 3, true);
+        last = step(s, alone, optim_alone, i % 3, false);
+        first = i == 0 ? last : first;
+    }
+    EXPECT(last < first);
+    EXPECT(difference(net, alone, false) < 1e-10);
+    EXPECT_OK(kn_distributed_check(net));
+    kn_optim_free(optim);
+    kn_optim_free(optim_alone);
+    kn_module_free(net);
+    kn_module_free(alone);
+}
+
+static void accumulates_without_sync(state *s)
+{
+    kn_module *net = wrap(s, network(0)), *alone = network(0);
+    {
+        KN_NO_SYNC(net);
+        step(s, net, NULL, 1, true);
+    }
+    if (s->size > 1)
+        EXPECT(difference(net, alone, true) > 1e-6); /* its own part's gradient only */
+    step(s, net, NULL, 2, true);
+    step(s, alone, NULL, 1, false);
+    step(s, alone, NULL, 2, false);
+    EXPECT(difference(net, alone, true) < 1e-12);
+    kn_module_free(net);
+    kn_module_free(alone);
+}
+
+/* Only rank 0 uses the second layer, nobody the third: its gradient stays NULL. */
+static kn_tensor *part_of_network(kn_module *module, kn_tensor *x)
+{
+    const bool uses = *(bool *)kn_module_self(module);
+    kn_tensor *y = kn_forward(kn_module_child(module, 0), x);
+    return uses ? kn_forward(kn_module_child(module, 1), y) : y;
+}
+
+static void averages_what_some_ranks_use(state *s)
+{
+    const bool uses = s->rank == 0;
+    kn_module *net = kn_module_new("Part", part_of_network, sizeof uses, NULL);
+    *(bool *)kn_module_self(net) = uses;
+    for (int i = 0; i < 3; i++) {
+        kn_module *layer = kn_nn_linear(.in_features = FEATURES, .out_features = FEATURES, .bias = false);
+        kn_module_register_module(net, (const char *const[]){"a", "b", "c"}[i], layer);
+    }
+    kn_module_to_dtype(net, KN_F64);
+    for (int i = 0; i < 3; i++)
+        fill(kn_module_parameters(net).tensors[i], i);
+    net = wrap(s, net);
+    KN_SCOPE;
+    EXPECT_OK(kn_backward(kn_sum(kn_forward(net, batch(s, FEATURES, 3, true)))));
+    const kn_parameter_list list = kn_module_parameters(net);
+    EXPECT(kn_grad(list.tensors[0]) && kn_grad(list.tensors[1]) && !kn_grad(list.tensors[2]));
+    EXPECT_OK(kn_distributed_check(net));
+    kn_module_free(net);
+}
+
+static void keeps_buffers_and_refuses_other_modules(state *s)
+{
+    kn_module *norm = kn_nn_sequential(kn_nn_linear(.in_features = FEATURES, .out_features = 4),
+                                       kn_nn_batch_norm1d(.num_features = 4));
+    kn_module_to_dtype(norm, KN_F64);
+    kn_module *net = wrap(s, norm);
+    KN_SCOPE;
+    for (int i = 0; i < 2; i++)
+        EXPECT(kn_forward(net, batch(s, FEATURES, i, true)) != NULL);
+    if (s->size > 1) /* after the last pass each has its own statistics */
+        EXPECT(kn_distributed_check(net) == KN_ERR_STATE && strstr(kn_error_message(), "the values of rank 1"));
+    kn_module_free(net);
+    const int width = s->rank == s->size - 1 ? 7 : 6;
+    kn_module *other = kn_nn_distributed(kn_nn_linear(.in_features = width, .out_features = 2), s->group);
+    EXPECT(s->size == 1 ? other != NULL : !other && strstr(kn_error_message(), "differ from those of rank 0"));
+    kn_module_free(other);
+    EXPECT(!kn_nn_distributed(NULL, s->group) && kn_error_status() == KN_ERR_ARGUMENT);
+}
+
+int distributed_cases(kn_group *group, kn_device *device)
+{
+    static void (*const cases[])(state *) = {
+        trains_as_one_rank_on_the_joint_batch,
+        accumulates_without_sync,
+        averages_what_some_ranks_use,
+        keeps_buffers_and_refuses_other_modules,
+    };
+    state s = {group, device, kn_group_rank(group), kn_group_size(group), 0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        KN_SCOPE;
+        cases[i](&s);
+    }
+    return s.failures;
+}
