@@ -27,8 +27,8 @@
 #include <koine/fused_optim.h>
 #include <koine/generator.h>
 #include <koine/grad_scaler.h>
-#include <koine/group.h>
 #include <koine/graph.h>
+#include <koine/group.h>
 #include <koine/hook.h>
 #include <koine/image.h>
 #include <koine/image_data.h>

@@ -56,8 +56,8 @@ static void choose_units(const kn_limits *limits, const kn_tile_product *x, kn_t
             const int64_t unit_tiles = kn_div_up(tiles, row_parts), unit_panels = kn_div_up(panels, parts / row_parts);
             const int64_t units = kn_div_up(tiles, unit_tiles) * kn_div_up(panels, unit_panels) * x->batch;
             const double rows = (double)(unit_tiles * tile.rows), width = (double)(unit_panels * columns);
-            const double reading = width * (READING + (cut->b_staged ? STAGING : 0)) +
-                                   rows * (READING + (cut->a_staged ? STAGING : 0));
+            const double reading =
+                width * (READING + (cut->b_staged ? STAGING : 0)) + rows * (READING + (cut->a_staged ? STAGING : 0));
             const double cost = (rows * width + reading) * (double)kn_div_up(units, limits->compute_units);
             if (least == 0 || cost < 0.999 * least) {
                 least = cost;
