@@ -45,7 +45,7 @@ koine_has_apt() { command -v dpkg-query >/dev/null 2>&1 && command -v apt-get >/
 
 # The packages of tools/packages.txt that are always needed.
 koine_needed_packages() {
-    sed -e 's/#.*//' -e '/[[:space:]]with ptxas:/d' -e 's/[[:space:]].*//' -e '/^$/d' tools/packages.txt
+    sed -e 's/#.*//' -e '/[[:space:]]with \(ptxas\|tests\):/d' -e 's/[[:space:]].*//' -e '/^$/d' tools/packages.txt
 }
 
 koine_packages() {
@@ -67,14 +67,19 @@ koine_clang_version() {
     fi
 }
 
-# Packages needed only for tests with NVIDIA's assembler. Without them the test is skipped, which tests/run.sh reports;
-# it is not an error.
+# The packages of tools/packages.txt that are needed with tests or with ptxas.
+koine_packages_with() { sed -n -e "s/^\([^#[:space:]]*\)[[:space:]]*with $1:.*/\1/p" tools/packages.txt; }
+
+# Packages needed only for tests: some always, some where NVIDIA's assembler is. Without them their tests are missing or
+# skipped; it is not an error.
 koine_test_packages() {
     [ "${KOINE_SKIP_PACKAGES:-0}" = 0 ] && koine_has_apt || return 0
+    # shellcheck disable=SC2046 # the names are words
+    (koine_ensure $(koine_packages_with tests)) || koine_say "note: without these packages groups over MPI are not tested"
     command -v "${KOINE_PTXAS:-ptxas}" >/dev/null 2>&1 || [ -x "${KOINE_CUDA:-/usr/local/cuda}/bin/ptxas" ] || return 0
-    names=$(sed -n -e 's/^\([^#[:space:]]*\)[[:space:]]*with ptxas:.*/\1/p' tools/packages.txt | sed "s/CLANG/$(koine_clang_version)/")
-    # shellcheck disable=SC2086 # the names are words
-    (koine_ensure $names) || koine_say "note: without these packages test_gpu_code is skipped"
+    # shellcheck disable=SC2046
+    (koine_ensure $(koine_packages_with ptxas | sed "s/CLANG/$(koine_clang_version)/")) ||
+        koine_say "note: without these packages test_gpu_code is skipped"
 }
 
 # Installs missing packages, or ends the script and says how to install them.

@@ -1,11 +1,13 @@
 #!/bin/sh
-# The C in the pages on collectives and data parallelism compiles: docs.sh SOURCE_DIR BUILD_DIR
+# The C in the pages on collectives, data parallelism and groups compiles: docs.sh SOURCE_DIR BUILD_DIR
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-for page in collectives data-parallel; do
+for page in collectives data-parallel distributed; do
     {
         echo '#include <koine/koine.h>'
+        echo 'kn_module *make_network(void);'
+        echo 'extern kn_dataset *data;'
         echo 'void snippet(kn_tensor *images, kn_tensor *labels);'
         echo 'void snippet(kn_tensor *images, kn_tensor *labels)'
         echo '{'

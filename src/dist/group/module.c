@@ -68,17 +68,17 @@ kn_status kn_module_transport_open(const char *name, const kn_group_params *para
 {
     static const kn_transport_host host = {
         .version = KN_TRANSPORT_VERSION, .fail = kn_fail, .reduce = kn_host_reduce, .dtype_size = kn_dtype_size};
-    kn_transport_open open;
-    KN_TRY(find(name, &open));
-    return open(&host, params, transport);
+    kn_transport_open open_transport;
+    KN_TRY(find(name, &open_transport));
+    return open_transport(&host, params, transport);
 }
 
 bool kn_module_is_available(const char *name, const char **reason)
 {
     static _Thread_local char text[512];
-    kn_transport_open open;
+    kn_transport_open open_transport;
     KN_PRESERVE_ERROR;
-    if (find(name, &open) == KN_OK)
+    if (find(name, &open_transport) == KN_OK)
         return true;
     snprintf(text, sizeof text, "%s", kn_error_message());
     if (reason)
