@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/system.h"
 
 static bool is_name(const char *name)
 {
@@ -39,7 +40,7 @@ static void *load_from(const char *folder, const char *name)
 /* A program lies in bin, its libraries beside that in lib. */
 static void *load(const char *name)
 {
-    const char *chosen = getenv("KOINE_MODULE_PATH");
+    const char *chosen = kn_trusted_environment("KOINE_MODULE_PATH");
     if (chosen && chosen[0])
         return load_from(chosen, name);
     char folder[PATH_MAX + 8];
