@@ -81,36 +81,21 @@ static kn_status scatter_with(kn_group *group, kn_work *work, buffers *b, bool r
     return copy_block(b->one, 0, work->tensor, true);
 }
 
-kn_status kn_run_all_gather(kn_group *group, kn_work *work)
+static kn_status with_buffers(kn_group *group, kn_work *work, bool flag,
+                              kn_status (*run)(kn_group *group, kn_work *work, buffers *b, bool flag))
 {
     buffers b = {NULL, NULL};
-    kn_status status = gather_with(group, work, &b, true);
+    kn_status status = run(group, work, &b, flag);
     release_buffers(&b);
     return status;
 }
 
-kn_status kn_run_gather(kn_group *group, kn_work *work)
-{
-    buffers b = {NULL, NULL};
-    kn_status status = gather_with(group, work, &b, false);
-    release_buffers(&b);
-    return status;
-}
-
-kn_status kn_run_scatter(kn_group *group, kn_work *work)
-{
-    buffers b = {NULL, NULL};
-    kn_status status = scatter_with(group, work, &b, false);
-    release_buffers(&b);
-    return status;
-}
-
+kn_status kn_run_all_gather(kn_group *group, kn_work *work) { return with_buffers(group, work, true, gather_with); }
+kn_status kn_run_gather(kn_group *group, kn_work *work) { return with_buffers(group, work, false, gather_with); }
+kn_status kn_run_scatter(kn_group *group, kn_work *work) { return with_buffers(group, work, false, scatter_with); }
 kn_status kn_run_reduce_scatter(kn_group *group, kn_work *work)
 {
-    buffers b = {NULL, NULL};
-    kn_status status = scatter_with(group, work, &b, true);
-    release_buffers(&b);
-    return status;
+    return with_buffers(group, work, true, scatter_with);
 }
 
 /* --- all to all --------------------------------------------------------------------------------------------------- */

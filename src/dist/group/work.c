@@ -177,7 +177,8 @@ static kn_status mark_inputs(kn_work *work)
 {
     if (!work->device || kn_device_is_host(work->device))
         return KN_OK;
-    if (!(work->ready = kn_event_new(work->device)) || !(work->finished = kn_event_new(work->device)))
+    if (!(work->ready = kn_event_new_without_timing(work->device)) ||
+        !(work->finished = kn_event_new_without_timing(work->device)))
         return kn_error_status();
     return kn_event_record(work->ready, NULL);
 }

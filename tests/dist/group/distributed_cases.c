@@ -5,26 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "dist/group/rank_case.h"
+
 #define ROWS 4 /* of each rank */
 #define FEATURES 6
-
-typedef struct state {
-    kn_group *group;
-    kn_device *device;
-    int rank, size, failures;
-} state;
-
-static bool expect(state *s, bool holds, const char *what, int line)
-{
-    if (!holds) {
-        fprintf(stderr, "rank %d of %d: line %d: %s (%s)\n", s->rank, s->size, line, what, kn_error_message());
-        s->failures++;
-    }
-    kn_error_clear();
-    return holds;
-}
-#define EXPECT(condition) expect(s, condition, #condition, __LINE__)
-#define EXPECT_OK(call) expect(s, (call) == KN_OK, #call, __LINE__)
 
 /* Numbers that depend on `seed` alone: generators are shared by threads. */
 static void fill(kn_tensor *tensor, double seed)
@@ -188,16 +172,11 @@ static void keeps_buffers_and_refuses_other_modules(state *s)
 
 int distributed_cases(kn_group *group, kn_device *device)
 {
-    static void (*const cases[])(state *) = {
+    static const rank_case cases[] = {
         trains_as_one_rank_on_the_joint_batch,
         accumulates_without_sync,
         averages_what_some_ranks_use,
         keeps_buffers_and_refuses_other_modules,
     };
-    state s = {group, device, kn_group_rank(group), kn_group_size(group), 0};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        KN_SCOPE;
-        cases[i](&s);
-    }
-    return s.failures;
+    return run_cases(cases, sizeof cases / sizeof cases[0], group, device);
 }

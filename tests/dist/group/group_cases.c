@@ -4,23 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct state {
-    kn_group *group;
-    kn_device *device;
-    int rank, size, failures;
-} state;
-
-static bool expect(state *s, bool holds, const char *what, int line)
-{
-    if (!holds) {
-        fprintf(stderr, "rank %d of %d: line %d: %s (%s)\n", s->rank, s->size, line, what, kn_error_message());
-        s->failures++;
-    }
-    kn_error_clear();
-    return holds;
-}
-#define EXPECT(condition) expect(s, condition, #condition, __LINE__)
-#define EXPECT_OK(call) expect(s, (call) == KN_OK, #call, __LINE__)
+#include "dist/group/rank_case.h"
 
 /* first, first + step, ... in the tensor's shape */
 static kn_tensor *sequence(state *s, kn_dtype dtype, int64_t count, double first, double step)
@@ -277,7 +261,7 @@ static void splits(state *s)
 
 int group_cases(kn_group *group, kn_device *device)
 {
-    static void (*const cases[])(state *) = {
+    static const rank_case cases[] = {
         reduces_every_dtype,
         reduces_bits_means_and_nan,
         reduces_large_and_strided_tensors,
@@ -290,10 +274,5 @@ int group_cases(kn_group *group, kn_device *device)
         refuses_bad_arguments,
         splits,
     };
-    state s = {group, device, kn_group_rank(group), kn_group_size(group), 0};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        KN_SCOPE;
-        cases[i](&s);
-    }
-    return s.failures;
+    return run_cases(cases, sizeof cases / sizeof cases[0], group, device);
 }

@@ -1,0 +1,37 @@
+/* rank_case.h - a rank that runs cases together with the others of its group: cmocka cannot be used there, as ranks are
+ * threads or processes; failures are counted and printed. */
+#pragma once
+
+#include <koine/koine.h>
+#include <stdio.h>
+
+typedef struct state {
+    kn_group *group;
+    kn_device *device;
+    int rank, size, failures;
+} state;
+
+typedef void (*rank_case)(state *s);
+
+static inline bool expect(state *s, bool holds, const char *what, int line)
+{
+    if (!holds) {
+        fprintf(stderr, "rank %d of %d: line %d: %s (%s)\n", s->rank, s->size, line, what, kn_error_message());
+        s->failures++;
+    }
+    kn_error_clear();
+    return holds;
+}
+#define EXPECT(condition) expect(s, condition, #condition, __LINE__)
+#define EXPECT_OK(call) expect(s, (call) == KN_OK, #call, __LINE__)
+
+/* All cases in turn; returns the number of failures. */
+static inline int run_cases(const rank_case *cases, size_t count, kn_group *group, kn_device *device)
+{
+    state s = {group, device, kn_group_rank(group), kn_group_size(group), 0};
+    for (size_t i = 0; i < count; i++) {
+        KN_SCOPE;
+        cases[i](&s);
+    }
+    return s.failures;
+}
