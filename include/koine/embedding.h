@@ -27,8 +27,8 @@ KN_API kn_tensor *kn_embedding_with(kn_tensor *input, kn_tensor *weight, const k
 
 typedef enum kn_embedding_bag_mode { KN_BAG_SUM, KN_BAG_MEAN, KN_BAG_MAX } kn_embedding_bag_mode;
 
-/* The sum, mean or maximum of the rows of each bag: [bags, columns]; 0 for an empty bag. torch.nn.functional
- * .embedding_bag. */
+/* The sum, mean or maximum of the rows of each bag: [bags, columns]; 0 for an empty bag. Equal maxima share
+ * the gradient; in PyTorch the first has it. torch.nn.functional.embedding_bag. */
 typedef struct kn_embedding_bag_params {
     kn_tensor *offsets;            /* where each bag starts in `input`, a vector; NULL: the rows of `input` are bags */
     kn_tensor *per_sample_weights; /* factors, of the shape of `input`, with the mode sum; default NULL: 1 */

@@ -16,6 +16,7 @@
 
 #include <koine/common.h>
 #include <koine/dtype.h>
+#include <koine/embedding.h>
 #include <koine/index.h>
 #include <koine/linalg.h>
 #include <koine/loss.h>
@@ -334,6 +335,15 @@ typedef struct kn_local_response_norm_args {
     int64_t size;
     double alpha, beta, k; /* default 1e-4, 0.75, 1 */
 } kn_local_response_norm_args;
+
+/* embedding_bag: as kn_embedding_bag_params, whose tensors are inputs here. */
+typedef struct kn_embedding_bag_args {
+    kn_embedding_bag_mode mode; /* default mean */
+    int64_t padding_idx;        /* default none */
+    double max_norm, norm_type; /* default 0, 2 */
+    bool scale_grad_by_freq;    /* default false */
+    bool include_last_offset;   /* default false */
+} kn_embedding_bag_args;
 
 /* batch_norm: as kn_batch_norm_params, whose tensors are inputs here. */
 typedef struct kn_batch_norm_args {

@@ -94,6 +94,7 @@ static const kn_op_sample_row samples[] = {
     {"dropout1d", "2,3,4", NULL},
     {"dropout3d", "2,3,2,2,2", NULL},
     {"embedding", "4,3 5:4", NULL},
+    {"embedding_bag", "4,3 2,5:4", NULL},
     {"erfinv", "2,3<", NULL},
     {"expand", "2,1", "shape=2,3"},
     {"fill_", "2,3", "value=3"},

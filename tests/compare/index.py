@@ -224,3 +224,25 @@ def embedding(d):
         return torch.nn.functional.embedding(wide(i), t, padding if padding >= 0 else None, scale_grad_by_freq=scaled)
     # PyTorch's second gradient is not scaled.
     return Case([weight, index], params, function, twice=not scaled)
+
+
+@cases("embedding_bag")
+def embedding_bag(d):
+    mode = d.one_of("sum", "mean", "max")
+    # Of equal maxima, each has a share of the gradient; in PyTorch one has all.
+    weight = d.tensor((d.integer(1, 8), d.integer(1, 8)), d.floating(), special=False, grad=mode != "max")
+    offsets = weights = None
+    if d.chance(0.5):
+        index = d.indices(weight.shape[0], (d.integer(1, 4), d.integer(1, 5)))
+    else:
+        index = d.indices(weight.shape[0], (d.integer(0, 9),))
+        offsets = d.indices(index.shape[0] + 1, (d.integer(1, 4),))
+        offsets.base[offsets.offset] = 0
+        offsets.base.copy_(offsets.base.sort().values)
+        offsets.base[:offsets.offset + 1] = 0
+    if mode == "sum" and d.chance(0.4):
+        weights = d.like(weight, index.shape, special=False)
+
+    def function(t, i, o, w):
+        return torch.nn.functional.embedding_bag(i, t, o, mode=mode, per_sample_weights=w)
+    return Case([weight, index, offsets, weights], {"mode": mode}, function)

@@ -135,6 +135,7 @@
     X(dropout3d) \
     X(elu) \
     X(embedding) \
+    X(embedding_bag) \
     X(entr) \
     X(eq) \
     X(eq_scalar) \

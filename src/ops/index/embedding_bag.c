@@ -5,10 +5,12 @@
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "autograd/work.h"
 #include "loops/work_size.h"
+#include "ops/dispatch/operators.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/index/embedding.h"
@@ -152,7 +154,7 @@ static kn_status sum_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op sum_op = {.name = "embedding_bag",
+static const kn_op sum_op = {.name = "embedding_bag_sum",
                              .inputs = {"weight", "indices"},
                              .record_size = sizeof(bag_sum),
                              .shape = sum_shape,
@@ -239,6 +241,38 @@ static kn_tensor *embedding_bag(kn_tensor *input, kn_tensor *weight, const kn_em
     return !rows ? NULL : b.bag ? join_bags(&b, rows, params->mode) : join_equal(&b, rows, params->mode);
 }
 
+/* --- the operator ------------------------------------------------------------------------------------------------- */
+
+static kn_status embedding_bag_enter(kn_entry *entry)
+{
+    const kn_embedding_bag_args *args = entry->params;
+    const kn_embedding_bag_params params = {.offsets = entry->inputs[2],
+                                            .per_sample_weights = entry->inputs[3],
+                                            .mode = args->mode,
+                                            .padding_idx = args->padding_idx,
+                                            .max_norm = args->max_norm,
+                                            .norm_type = args->norm_type,
+                                            .scale_grad_by_freq = args->scale_grad_by_freq,
+                                            .include_last_offset = args->include_last_offset};
+    entry->result = embedding_bag(entry->inputs[1], entry->inputs[0], &params);
+    return kn_status_of(entry->result);
+}
+
+static const char *const modes[] = {"sum", "mean", "max", NULL};
+static const kn_op_param rows[] = {KN_PARAM(kn_embedding_bag_args, mode, .values = modes),
+                                   KN_PARAM(kn_embedding_bag_args, padding_idx),
+                                   KN_PARAM(kn_embedding_bag_args, max_norm, .max = (double)INFINITY),
+                                   KN_PARAM(kn_embedding_bag_args, norm_type),
+                                   KN_PARAM(kn_embedding_bag_args, scale_grad_by_freq),
+                                   KN_PARAM(kn_embedding_bag_args, include_last_offset)};
+const kn_op kn_embedding_bag_op = {
+    .name = "embedding_bag",
+    .inputs = {"weight", "indices", "?offsets", "?per_sample_weights"},
+    .dtypes = {KN_DTYPES_FLOATING, KN_DTYPES_INDICES, KN_DTYPES_INDICES, KN_DTYPES_FLOATING},
+    .params = KN_PARAMS(kn_embedding_bag_args, rows, KN_EMBEDDING_BAG_DEFAULTS),
+    .composes = true,
+    .enter = embedding_bag_enter};
+
 kn_embedding_bag_params kn_embedding_bag_params_init(void)
 {
     return (kn_embedding_bag_params){KN_EMBEDDING_BAG_DEFAULTS};
@@ -246,13 +280,14 @@ kn_embedding_bag_params kn_embedding_bag_params_init(void)
 
 kn_tensor *kn_embedding_bag_with(kn_tensor *input, kn_tensor *weight, const kn_embedding_bag_params *params)
 {
-    const kn_embedding_bag_params defaults = {KN_EMBEDDING_BAG_DEFAULTS};
-
-    if (!kn_check_argument("embedding_bag", "input", input) || !kn_check_argument("embedding_bag", "weight", weight))
+    params = params ? params : &(kn_embedding_bag_params){KN_EMBEDDING_BAG_DEFAULTS};
+    const kn_embedding_bag_args args = {.mode = params->mode,
+                                        .padding_idx = params->padding_idx,
+                                        .max_norm = params->max_norm,
+                                        .norm_type = params->norm_type,
+                                        .scale_grad_by_freq = params->scale_grad_by_freq,
+                                        .include_last_offset = params->include_last_offset};
+    if (!kn_check_argument("embedding_bag", "input", input))
         return NULL;
-    const int depth = kn_scope_begin();
-    kn_tensor *result = depth > 0 ? embedding_bag(input, weight, params ? params : &defaults) : NULL;
-    if (!result)
-        kn_error_prefix("embedding_bag"), kn_error_make_sticky();
-    return kn_scope_return(depth, result);
+    return kn_invoke(&kn_embedding_bag_op, &args, weight, input, params->offsets, params->per_sample_weights);
 }
