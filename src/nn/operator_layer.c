@@ -19,10 +19,16 @@ typedef struct operator_layer {
     _Alignas(max_align_t) unsigned char params[];
 } operator_layer;
 
+/* NULL for an operator without: what it records may be more than nothing. */
+static const void *params_of(const operator_layer *self)
+{
+    return kn_op_params_of(self->op)->size > 0 ? self->params : NULL;
+}
+
 static kn_tensor *forward(kn_module *module, kn_tensor *x)
 {
     const operator_layer *self = module->self;
-    return kn_invoke(self->op, self->params, x);
+    return kn_invoke(self->op, params_of(self), x);
 }
 
 static kn_status forward_many(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
@@ -32,7 +38,7 @@ static kn_status forward_many(kn_module *module, kn_tensor *const *inputs, kn_te
     kn_tensor *all[KN_OP_MAX_INPUTS];
     for (int i = 0; i < self->num_inputs; i++)
         all[i] = i < given ? inputs[i] : self->buffers[i - given];
-    outputs[0] = kn_op_invoke(self->op, all, self->num_inputs, self->params);
+    outputs[0] = kn_op_invoke(self->op, all, self->num_inputs, params_of(self));
     return outputs[0] ? KN_OK : kn_error_status();
 }
 
@@ -90,7 +96,7 @@ kn_module *kn_layer_with_buffers(const char *type_name, const kn_op *op, const v
     *self = (operator_layer){.op = op, .shown = shown, .num_inputs = signature.inputs};
     if (of->size > 0)
         memcpy(self->params, params ? params : of->defaults, of->size);
-    if (kn_op_check_params(op, self->params) != KN_OK) {
+    if (kn_op_check_params(op, params_of(self)) != KN_OK) {
         kn_free(self);
         kn_error_prefix("%s", type_name);
         return kn_error_make_sticky();
