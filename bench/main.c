@@ -147,12 +147,35 @@ static int run_case(const options *o, const bench_case *c, kn_device *device, co
     return status == KN_OK ? 0 : fail(c->name);
 }
 
+static bool begins_with(const bench_case *c, const char *prefix)
+{
+    return strncmp(c->name, prefix, strlen(prefix)) == 0;
+}
+
 static bool wanted(const options *o, const bench_case *c)
 {
     bool matches = o->prefixes == 0 && !c->on_request;
     for (int i = 0; i < o->prefixes && !matches; i++)
-        matches = strncmp(c->name, o->only[i], strlen(o->only[i])) == 0;
+        matches = begins_with(c, o->only[i]);
     return matches;
+}
+
+/* Does each prefix name a benchmark? */
+static bool prefixes_are_known(const options *o)
+{
+    for (int p = 0; p < o->prefixes; p++) {
+        bool known = false;
+        for (int f = 0; f < bench_family_count && !known; f++)
+            for (int i = 0; i < bench_families[f]->count && !known; i++)
+                known = begins_with(&bench_families[f]->cases[i], o->only[p]);
+        if (!known) {
+            fprintf(stderr,
+                    "koine-bench: no benchmark's name begins with \"%s\"; `koine-bench --list --only \"\"` names all\n",
+                    o->only[p]);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Is it sized for such a device, or explicitly requested? */
@@ -265,6 +288,8 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
+    if (!prefixes_are_known(&o))
+        return 2;
     if (o.list)
         return list(&o);
     device = kn_device_open(o.device);

@@ -17,8 +17,8 @@ static inline void weigh(global T *restrict scores, int keys, int vectors, V hig
 {
 #pragma unroll
     for (int v = 0; v < NV; v++) {
-        if (v >= vectors)
-            break;
+        if (v >= vectors) /* a break here would keep compilers from unrolling */
+            continue;
         V most = highest[v], total = (V)0;
         for (int i = 0; i < keys; i++) {
             const V s = VGET(v, scores + i * NR);

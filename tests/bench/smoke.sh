@@ -9,3 +9,4 @@ wanted=$("$bench" --list "$@")
 measured=$(printf '%s\n' "$lines" | sed -n 's/^{"name": "\([^"]*\)".*"seconds_median": [0-9.e+-]*,.*}$/\1/p')
 [ -n "$wanted" ] || { echo "no benchmark is called that: $*" >&2; exit 1; }
 [ "$wanted" = "$measured" ] || { printf 'asked for:\n%s\nmeasured:\n%s\n' "$wanted" "$measured" >&2; exit 1; }
+! "$bench" --only no/such 2>/dev/null || { echo "koine-bench accepts --only no/such" >&2; exit 1; }
