@@ -116,8 +116,9 @@ static CLBlastStatusCode run_product(kn_stream *stream, const kn_gemm_call *call
     const bool first = index >= 0 && index < KN_MAX_DEVICES && !atomic_exchange(&used[index][f64], true);
     kn_build_wait wait = first ? kn_build_begin("CLBlast GEMM") : (kn_build_wait){0};
     kn_turn turn = kn_stream_turn(stream);
+    cl_event *watched = kn_watch_event(turn, event);
     CLBlastStatusCode code =
-        f64 ? gemm_f64(&turn.queue, call, scratch, event) : gemm_f32(&turn.queue, call, scratch, event);
+        f64 ? gemm_f64(&turn.queue, call, scratch, watched) : gemm_f32(&turn.queue, call, scratch, watched);
     if (code == CLBlastSuccess)
         code = (CLBlastStatusCode)kn_stream_enqueued(stream, turn, CL_SUCCESS);
     if (first)
@@ -130,11 +131,10 @@ kn_status kn_clblast_enqueue(kn_stream *stream, const kn_gemm_call *call)
 {
     const kn_gemm_params *p = &call->params;
     cl_event event;
-    cl_event *wanted = kn_watch_event(&event);
     cl_mem scratch = scratch_of(call);
     kn_clblast_lock();
     kn_clblast_prepare(stream->device, p->f64);
-    CLBlastStatusCode code = run_product(stream, call, scratch, wanted);
+    CLBlastStatusCode code = run_product(stream, call, scratch, &event);
     kn_clblast_unlock();
     if (scratch)
         clReleaseMemObject(scratch); /* the enqueued kernels keep it alive */

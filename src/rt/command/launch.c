@@ -103,7 +103,7 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_para
     cl_int error = kn_stream_enqueued(
         stream, turn,
         KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(turn.queue, kernel->handle, (cl_uint)params->dims, NULL, global,
-                                                   local[0] ? local : NULL, 0, NULL, kn_watch_event(&event))));
+                                                   local[0] ? local : NULL, 0, NULL, kn_watch_event(turn, &event))));
     if (error == CL_SUCCESS)
         kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
                  .dims = params->dims, .global = {global[0], global[1], global[2]},

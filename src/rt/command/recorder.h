@@ -27,7 +27,7 @@ typedef struct kn_recorder {
     kn_status (*gemm)(kn_capture *capture, const struct kn_gemm_call *call);
 } kn_recorder;
 
-/* Enqueues a copy or a fill. */
+/* Enqueues a copy or a fill; `event`: for kn_watch. */
 cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer, cl_event *event);
 
 /* Sets the arguments of a kernel. */

@@ -43,7 +43,7 @@ static kn_status enqueue_read(kn_stream *stream, const kn_buffer *buffer, size_t
         kn_stream_enqueued(stream, turn,
                            KN_CL(KN_CL_READ, clEnqueueReadBuffer(turn.queue, kn_buffer_memory(buffer), wait,
                                                                  kn_buffer_offset(buffer) + offset, bytes, destination,
-                                                                 0, NULL, kn_watch_event(&event))));
+                                                                 0, NULL, kn_watch_event(turn, &event))));
     KN_TRY(fail(error, stream, "reading", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_READ, .operation = "read", .bytes = bytes);
     return KN_OK;
@@ -77,7 +77,7 @@ static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offs
         kn_stream_enqueued(stream, turn,
                            KN_CL(KN_CL_WRITE, clEnqueueWriteBuffer(turn.queue, kn_buffer_memory(buffer), wait,
                                                                    kn_buffer_offset(buffer) + offset, bytes, source, 0,
-                                                                   NULL, kn_watch_event(&event))));
+                                                                   NULL, kn_watch_event(turn, &event))));
     KN_TRY(fail(error, stream, "writing", bytes));
     kn_watch(stream, event, .kind = KN_COMMAND_WRITE, .operation = "write", .bytes = bytes);
     return KN_OK;
@@ -129,12 +129,13 @@ kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size
 cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *t, cl_event *event)
 {
     const kn_turn turn = kn_stream_turn(stream);
+    cl_event *watched = kn_watch_event(turn, event);
     cl_int error;
     if (kind == KN_COMMAND_FILL)
-        error = kn_fill_enqueue(turn.queue, t->to, t->pattern, t->pattern_bytes, t->to_offset, t->bytes, event);
+        error = kn_fill_enqueue(turn.queue, t->to, t->pattern, t->pattern_bytes, t->to_offset, t->bytes, watched);
     else
         error = KN_CL(KN_CL_COPY, clEnqueueCopyBuffer(turn.queue, t->from, t->to, t->from_offset, t->to_offset,
-                                                      t->bytes, 0, NULL, event));
+                                                      t->bytes, 0, NULL, watched));
     return kn_stream_enqueued(stream, turn, error);
 }
 
@@ -151,10 +152,10 @@ static kn_status transfer(kn_stream *stream, const kn_transfer *t, const kn_buff
     if (from)
         kn_buffer_mark_use(from, stream);
     kn_buffer_mark_use(to, stream);
-    cl_int error = kn_transfer_enqueue(stream, kind, t, kn_watch_event(&event));
+    cl_int error = kn_transfer_enqueue(stream, kind, t, &event);
     if (kn_cl_is_out_of_memory(error)) { /* as for a launch */
         kn_pool_empty_cache(stream->device);
-        error = kn_transfer_enqueue(stream, kind, t, kn_watch_event(&event));
+        error = kn_transfer_enqueue(stream, kind, t, &event);
     }
     KN_TRY(fail(error, stream, from ? "copying" : "filling", t->bytes));
     kn_watch(stream, event, .kind = kind, .operation = from ? "copy" : "fill", .bytes = t->bytes);

@@ -37,11 +37,11 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
     if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
         error = kn_stream_enqueued(
             stream, turn,
-            KN_CL(KN_CL_LAUNCH,
-                  clEnqueueNDRangeKernel(turn.queue, command->kernel, (cl_uint)command->dims, NULL, command->global,
-                                         command->local[0] ? command->local : NULL, 0, NULL, kn_watch_event(&event))));
+            KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(turn.queue, command->kernel, (cl_uint)command->dims, NULL,
+                                                       command->global, command->local[0] ? command->local : NULL, 0,
+                                                       NULL, kn_watch_event(turn, &event))));
     else if (error == CL_SUCCESS)
-        error = kn_transfer_enqueue(stream, command->kind, &command->transfer, kn_watch_event(&event));
+        error = kn_transfer_enqueue(stream, command->kind, &command->transfer, &event);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "replaying %s", kn_command_operation(command));
     kn_watch(stream, event, .kind = command->kind, .operation = kn_command_operation(command),

@@ -43,6 +43,9 @@ typedef struct kn_turn {
     unsigned switches;
 } kn_turn;
 
+/* Does the queue record times (CL_QUEUE_PROFILING_ENABLE)? */
+static inline bool kn_turn_is_timed(kn_turn turn) { return turn.switches >> 1 & 1; }
+
 unsigned kn_stream_await_change(kn_stream *stream);
 static inline kn_turn kn_stream_turn(kn_stream *stream)
 {

@@ -3,17 +3,18 @@
 
 #include <koine/common.h>
 
-#include "rt/device/opencl.h"
+#include "rt/stream/queue.h"
 #include "rt/trace/watching.h"
 
 /* A command was enqueued; takes ownership of its `event`. */
 void kn_watch_command(kn_stream *stream, const kn_command_info *info, cl_event event);
 
-/* The event argument of an enqueue: NULL unless the profiler is watching. */
-static inline cl_event *kn_watch_event(cl_event *event)
+/* The event argument of an enqueue: NULL unless the profiler is watching. A replay that began before the profiler has a
+ * queue without times: the rest of it is not recorded. */
+static inline cl_event *kn_watch_event(kn_turn turn, cl_event *event)
 {
     *event = NULL;
-    return kn_is_watched() ? event : NULL;
+    return kn_is_watched() && kn_turn_is_timed(turn) ? event : NULL;
 }
 
 #define kn_watch(stream, event, ...)                                                                                   \
