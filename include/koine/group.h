@@ -182,6 +182,13 @@ KN_API kn_status kn_work_wait(kn_work *work);
 KN_API bool kn_work_is_done(const kn_work *work); /* does not wait; true after a failure, and for NULL */
 KN_API void kn_work_free(kn_work *work);          /* does not wait: the call goes on. NULL allowed */
 
+/* --- profiling ---------------------------------------------------------------------------------------------------- */
+
+/* Rank 0 writes to `path` one trace of all ranks' profiles (koine/profiler.h): a process for each rank, times on rank
+ * 0's clock, to which the others' are compared by messages to and fro. A collective call after kn_profiler_stop, or
+ * in on_trace_ready; if a rank has recorded nothing, or the file cannot be written, all get an error. */
+KN_API kn_status kn_group_export_trace(kn_group *group, const char *path);
+
 KN_END_DECLS
 
 #endif

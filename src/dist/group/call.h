@@ -9,6 +9,7 @@
 #include "base/threads.h"
 #include "dist/collective.h"
 #include "dist/group/transport.h"
+#include "rt/trace/spans.h"
 
 typedef struct kn_call_kind {
     const char *name;
@@ -16,6 +17,7 @@ typedef struct kn_call_kind {
     bool reduces;                                     /* its operation matters */
     bool pairs;                                       /* between two ranks: the others do not make this call */
     const char *root;                                 /* " from rank ": what comes before the root in messages */
+    int rounds; /* how often (n - 1) / n of the bytes cross each rank's link; 0: all of them do, once */
 } kn_call_kind;
 
 /* A call, from its start until the group's thread has made it and the caller has freed it. */
@@ -28,6 +30,7 @@ struct kn_work {
     int tag, *sender;
     int color, key; /* of a split, with its result */
     kn_transport **part;
+    int64_t *clock;                /* of kn_run_clocks */
     kn_tensor *tensor;             /* one reference, as to the following */
     kn_tensor **inputs, **outputs; /* one per rank; NULL where the kind has none */
     kn_device *device;             /* of all its tensors; NULL: it has none */
@@ -72,6 +75,10 @@ bool kn_group_end_thread(kn_group *group);
 /* Do all ranks make the same call? Else KN_ERR_STATE, on all of them (agree.c). */
 kn_status kn_group_agree(kn_group *group, const kn_work *work);
 
+/* For the profiler: the call, and at its end its bytes (watch.c). */
+kn_span kn_call_span(const kn_work *work);
+void kn_call_span_end(kn_span span, const kn_group *group, const kn_work *work);
+
 /* The calls of each kind (pieces.c: tensors in place; blocks.c: a block per rank; messages.c). */
 kn_status kn_run_all_reduce(kn_group *group, kn_work *work);
 kn_status kn_run_reduce(kn_group *group, kn_work *work);
@@ -85,3 +92,4 @@ kn_status kn_run_barrier(kn_group *group, kn_work *work);
 kn_status kn_run_send(kn_group *group, kn_work *work);
 kn_status kn_run_receive(kn_group *group, kn_work *work);
 kn_status kn_run_split(kn_group *group, kn_work *work);
+kn_status kn_run_clocks(kn_group *group, kn_work *work);

@@ -143,7 +143,9 @@ static void *make_calls(void *argument)
     kn_work *work;
     while ((work = next_call(group))) {
         atomic_store(&group->began, kn_clock_now());
+        const kn_span span = kn_call_span(work);
         const kn_status status = make_call_on_stream(group, work);
+        kn_call_span_end(span, group, work);
         atomic_store(&group->began, 0);
         finish(group, work, status);
     }
