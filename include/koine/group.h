@@ -83,6 +83,10 @@ KN_API int kn_group_local_size(const kn_group *group);
 KN_API const char *kn_group_backend(const kn_group *group);        /* "mpi", "local" or "threads" */
 KN_API const char *kn_group_host(const kn_group *group, int rank); /* the name of its host; borrowed */
 
+/* Seconds that the calls made so far have spent waiting for other ranks and exchanging values with them. A rank that
+ * waits much less than the others is the slow one. */
+KN_API double kn_group_waited(const kn_group *group);
+
 /* Can this build load the back end `name`? If not, *reason (may be NULL) is a sentence that says why, valid until the
  * thread's next call. */
 KN_API bool kn_group_backend_is_available(const char *name, const char **reason);

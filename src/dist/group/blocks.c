@@ -46,7 +46,7 @@ static void release_buffers(buffers *b)
 static kn_status run_gather(kn_transport *transport, const kn_work *work, const void *mine, size_t bytes, void *all,
                             bool everywhere)
 {
-    KN_PART(KN_PART_EXCHANGE);
+    KN_WAITING_PART(KN_PART_EXCHANGE);
     return everywhere ? transport->class->all_gather(transport, mine, bytes, all)
                       : transport->class->gather(transport, mine, bytes, all, work->root);
 }
@@ -70,7 +70,7 @@ static kn_status gather_with(kn_group *group, kn_work *work, buffers *b, bool ev
 static kn_status run_scatter(kn_transport *transport, const kn_work *work, const void *all, size_t count, void *mine,
                              bool reduces)
 {
-    KN_PART(KN_PART_EXCHANGE);
+    KN_WAITING_PART(KN_PART_EXCHANGE);
     const kn_dtype dtype = work->tensor->dtype;
     const bool mean = work->op == KN_REDUCE_MEAN;
     if (!reduces)
@@ -158,7 +158,7 @@ static kn_status check_sizes(kn_transport *transport, const size_t *sent, const 
 static kn_status run_all_to_all(kn_transport *transport, const void *input, const size_t *sent, void *output,
                                 const size_t *expected)
 {
-    KN_PART(KN_PART_EXCHANGE);
+    KN_WAITING_PART(KN_PART_EXCHANGE);
     return transport->class->all_to_all(transport, input, sent, output, expected);
 }
 

@@ -54,8 +54,9 @@ struct kn_group {
     kn_work *first, *last; /* calls to be made */
     pthread_t thread;
     bool is_started, is_ending, has_ended;
-    atomic_llong began; /* when the thread began its call (clock.h); 0: it makes none */
-    char *failure;      /* why no call can be made any more; NULL: all is well */
+    atomic_llong waited; /* nanoseconds in waiting parts of calls */
+    atomic_llong began;  /* when the thread began its call (clock.h); 0: it makes none */
+    char *failure;       /* why no call can be made any more; NULL: all is well */
 };
 
 /* --- making calls (work.c) ---------------------------------------------------------------------------------------- */
@@ -78,6 +79,17 @@ kn_status kn_group_agree(kn_group *group, const kn_work *work);
 /* For the profiler: the call, and at its end its bytes (watch.c). */
 kn_span kn_call_span(const kn_work *work);
 void kn_call_span_end(kn_span span, const kn_group *group, const kn_work *work);
+
+/* A part that waits for other ranks; counted also without a profiler: KN_WAITING_PART(KN_PART_EXCHANGE); */
+#define KN_WAITING_PART(name) KN_GUARD(kn_waiting, kn_waiting_guard_, kn_waiting_begin(name), kn_waiting_end)
+typedef struct kn_waiting {
+    kn_span span;
+    int64_t began;
+} kn_waiting;
+kn_waiting kn_waiting_begin(const char *part);
+void kn_waiting_end(const kn_waiting *waiting);
+/* Adds what this thread has counted since the last time to the group's sum. */
+void kn_waiting_note(kn_group *group);
 
 /* The calls of each kind (pieces.c: tensors in place; blocks.c: a block per rank; messages.c). */
 kn_status kn_run_all_reduce(kn_group *group, kn_work *work);

@@ -23,7 +23,7 @@ static kn_status send(kn_transport *transport, kn_work *work, kn_tensor *memory)
 {
     KN_TRY(copy(memory, work->tensor, KN_PART_COPY_DOWN));
     const void *data = kn_data(memory);
-    KN_PART(KN_PART_EXCHANGE);
+    KN_WAITING_PART(KN_PART_EXCHANGE);
     return data ? transport->class->send(transport, data, bytes_of(memory), work->root, work->tag) : kn_error_status();
 }
 
@@ -33,7 +33,7 @@ static kn_status receive(kn_transport *transport, kn_work *work, kn_tensor *memo
     if (!data)
         return kn_error_status();
     {
-        KN_PART(KN_PART_EXCHANGE);
+        KN_WAITING_PART(KN_PART_EXCHANGE);
         KN_TRY(transport->class->receive(transport, data, bytes_of(memory), work->root, work->tag, work->sender));
     }
     return copy(work->tensor, memory, KN_PART_COPY_UP);
@@ -55,7 +55,7 @@ kn_status kn_run_receive(kn_group *group, kn_work *work) { return with_memory(gr
 kn_status kn_run_barrier(kn_group *group, kn_work *work)
 {
     (void)work;
-    KN_PART(KN_PART_WAIT);
+    KN_WAITING_PART(KN_PART_WAIT);
     return group->transport->class->barrier(group->transport);
 }
 

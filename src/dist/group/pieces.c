@@ -58,7 +58,7 @@ static kn_status begin_piece(kn_group *group, kn_tensor *flat, int64_t number, i
 
 static kn_status exchange_values(kn_group *group, const kn_work *work, exchange run, void *data, int64_t count)
 {
-    KN_PART(KN_PART_EXCHANGE);
+    KN_WAITING_PART(KN_PART_EXCHANGE);
     return run(group, work, data, (size_t)count);
 }
 
