@@ -2,12 +2,42 @@
 #include "tensor.h"
 
 #include <koine/device.h>
+#include <koine/random.h>
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 namespace koine
 {
+
+// --- seeding before the devices are known ----------------------------------------------------------------------------
+
+static struct {
+    std::mutex lock;
+    std::optional<uint64_t> seed;
+} pending;
+
+static void apply_pending_seed()
+{
+    const std::lock_guard<std::mutex> hold(pending.lock);
+    if (pending.seed)
+        kn_manual_seed(*pending.seed);
+    pending.seed.reset();
+}
+
+void seed_all_devices(uint64_t seed)
+{
+    {
+        const std::lock_guard<std::mutex> hold(pending.lock);
+        pending.seed = seed;
+    }
+    if (kn_is_initialized())
+        apply_pending_seed();
+}
+
+// --- devices ---------------------------------------------------------------------------------------------------------
 
 // All devices, in the order of tensor.h. They are searched for once; none is an error of each use.
 static const std::vector<kn_device *> &devices()
@@ -26,6 +56,7 @@ static const std::vector<kn_device *> &devices()
         for (int i = 0; i < count; i++)
             add(kn_device_at(i));
         kn_error_clear();
+        apply_pending_seed();
         return found;
     }();
     return all;

@@ -1,11 +1,11 @@
 // module.cpp - what torch.koine asks the library, as operators of the namespace koine: torch.ops.koine.device_name(0).
 #include "error.h"
 #include "fallback.h"
+#include "generator.h"
 #include "tensor.h"
 
 #include <koine/device.h>
 #include <koine/memory.h>
-#include <koine/random.h>
 #include <koine/status.h>
 
 #include <ATen/core/Dict.h>
@@ -155,7 +155,9 @@ TORCH_LIBRARY(koine, m)
     m.def("device_texts(int device) -> Dict(str, str)", device_texts);
     m.def("device_figures(int device) -> Dict(str, int)", device_figures);
     m.def("can_access_peer(int device, int peer) -> bool", can_access_peer);
-    m.def("manual_seed_all(int seed) -> ()", [](int64_t seed) { kn_manual_seed(static_cast<uint64_t>(seed)); });
+    m.def("manual_seed_all(int seed) -> ()", [](int64_t seed) { seed_all_devices(static_cast<uint64_t>(seed)); });
+    m.def("default_generator(int device) -> Generator?",
+          [](int64_t device) { return default_generator(static_cast<c10::DeviceIndex>(device)); });
     m.def("memory_stats(int device) -> Dict(str, int)", memory_stats);
     m.def("host_memory_stats() -> Dict(str, int)", host_memory_stats);
     m.def("memory_summary(int device, bool abbreviated) -> str", memory_summary);

@@ -123,15 +123,12 @@ Tensor as_koine(const at::Tensor &tensor)
 
 // --- to PyTorch ------------------------------------------------------------------------------------------------------
 
-static at::Tensor make_tensor(c10::DataPtr &&memory, size_t bytes, at::IntArrayRef sizes, at::IntArrayRef strides,
-                              int64_t offset, at::ScalarType type)
+static at::Tensor make_tensor(c10::DataPtr &&memory, size_t bytes, at::ScalarType type)
 {
     c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
                                                                std::move(memory), device_allocator(), true));
-    at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+    return at::detail::make_tensor<c10::TensorImpl>(
         std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::scalarTypeToTypeMeta(type));
-    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
-    return tensor;
 }
 
 at::Tensor from_koine(kn_tensor *owned)
@@ -144,27 +141,27 @@ at::Tensor from_koine(kn_tensor *owned)
     Memory memory(check(kn_storage_of(owned)));
     const size_t bytes = kn_storage_bytes(memory.get());
     const c10::Device device = device_of(kn_device_of(owned));
-    return make_tensor(bytes > 0 ? data_ptr_of(std::move(memory), device) : allocate(0, device), bytes,
-                       at::IntArrayRef(kn_shape(owned), ndim), at::IntArrayRef(strides, ndim), kn_storage_offset(owned),
-                       scalar_type(kn_dtype_of(owned)));
+    at::Tensor tensor = make_tensor(bytes > 0 ? data_ptr_of(std::move(memory), device) : allocate(0, device), bytes,
+                                    scalar_type(kn_dtype_of(owned)));
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(at::IntArrayRef(kn_shape(owned), ndim),
+                                                        at::IntArrayRef(strides, ndim), kn_storage_offset(owned));
+    return tensor;
 }
 
 at::Tensor empty(at::IntArrayRef sizes, at::ScalarType type, c10::Device device)
 {
-    c10::SmallVector<int64_t, KN_MAX_DIMS> strides(sizes.begin(), sizes.end());
-    int64_t stride = 1;
-    for (size_t d = sizes.size(); d-- > 0;) {
-        strides[d] = stride;
-        stride *= std::max<int64_t>(sizes[d], 1);
-    }
     const size_t bytes = at::detail::computeStorageNbytesContiguous(sizes, c10::elementSize(type));
-    return make_tensor(allocate(bytes, device), bytes, sizes, strides, 0, type);
+    at::Tensor tensor = make_tensor(allocate(bytes, device), bytes, type);
+    tensor.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
+    return tensor;
 }
 
 at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType type, c10::Device device)
 {
     const size_t bytes = at::detail::computeStorageNbytes(sizes, strides, c10::elementSize(type));
-    return make_tensor(allocate(bytes, device), bytes, sizes, strides, 0, type);
+    at::Tensor tensor = make_tensor(allocate(bytes, device), bytes, type);
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+    return tensor;
 }
 
 // --- operators -------------------------------------------------------------------------------------------------------

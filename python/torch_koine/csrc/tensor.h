@@ -49,6 +49,7 @@ c10::Device device_of(const kn_device *device);
 c10::DeviceIndex device_count() noexcept;
 c10::DeviceIndex current_device();
 void set_current_device(c10::DeviceIndex index);
+void seed_all_devices(uint64_t seed); // does not search for devices
 
 // The generator's, or the default one of the device. Valid as long as `generator`.
 kn_generator *generator_of(const std::optional<at::Generator> &generator, c10::Device device);
