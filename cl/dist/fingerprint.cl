@@ -1,5 +1,5 @@
-/* dist/fingerprint.cl - numbers that tell whether the bits of two tensors are equal: FNV-1a over 64-bit
- * chains. They depend on the bits and `items` alone, not on the device. W: the unsigned integer of an element's size. */
+/* dist/fingerprint.cl - numbers that tell whether the bits of two tensors are equal: FNV-1a in 64 bits, four chains for
+ * each work-item. They depend on the bits and `items` alone, not on the device. W: an element's bits, unsigned. */
 #include "common/koine.clh"
 
 #define RUN 16 /* neighbouring elements of a work-item, 4 for each chain */

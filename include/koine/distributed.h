@@ -33,7 +33,8 @@ typedef struct kn_distributed_params {
      * to it, divided by the number of ranks, added in it, and converted back. Default KN_DTYPE_DEFAULT: as they are. */
     kn_dtype compress;
     /* Default 0: never. N: before every N-th pass the ranks compare their parameters' bits, by a number computed on the
-     * device: kn_forward fails with KN_ERR_STATE and the name of a rank that differs from most. Not while ranks join. */
+     * device: kn_forward fails with KN_ERR_STATE and the name of a rank that differs from most. Not between
+     * kn_distributed_join_begin and _end. */
     int check_every;
     /* Default 0. P, a multiple of the number of ranks: gradients do not depend on the number of ranks, to the bit. The
      * joint batch is always divided into P parts of equal size; a step has P / size passes, and in the k-th of them
@@ -98,7 +99,7 @@ KN_API kn_status kn_distributed_join_begin_with(kn_module *module, const kn_join
     KN_CALL(kn_distributed_join_begin_with(module, &(kn_join_params){KN_JOIN_DEFAULTS, __VA_ARGS__}))
 KN_API kn_status kn_distributed_join_end(kn_module *module);
 
-/* --- batch normalisation over the joint batch ---------------------------------------------------------------------- */
+/* --- batch normalisation over the joint batch --------------------------------------------------------------------- */
 
 /* torch.nn.SyncBatchNorm for x [N, C] or [N, C, d...]: in training mode the statistics are those of the batches of all
  * ranks together, which may have different sizes, and so are the running estimates; the gradient of x takes all of them
@@ -123,9 +124,9 @@ KN_API kn_module *kn_convert_sync_batchnorm(kn_module *module, kn_group *group);
  * Gradients must be equal on all ranks, as kn_nn_distributed makes them. Steps are collective calls. A step that a
  * kn_grad_scaler skips on one rank is skipped on all. */
 
-/* Divides an optimizer that has not been stepped; any but LBFGS. Returns it; NULL with a sticky error, and the optimizer
- * is freed; NULL for NULL. The group is borrowed; it is freed after the optimizer. A collective call: KN_ERR_STATE if
- * the ranks' optimizers differ. */
+/* Divides an optimizer that has not been stepped; any but LBFGS. Returns it; on failure it is freed, and NULL is
+ * returned with a sticky error. NULL for NULL. The group is borrowed; it is freed after the optimizer. A collective
+ * call: KN_ERR_STATE if the ranks' optimizers differ. */
 KN_API kn_optim *kn_optim_zero(kn_optim *optim, kn_group *group);
 
 /* Files. kn_optim_save writes this rank's part, which kn_optim_zero_load reads together with the others'. Or all ranks

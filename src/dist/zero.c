@@ -1,6 +1,6 @@
 /* dist/zero.c - optimizers whose state is divided among ranks: Rajbhandari et al., "ZeRO: Memory Optimizations Toward
- * Training Trillion Parameter Models" (2020), stage 1. Every parameter has an owner, which keeps its state and steps it;
- * after a step the owners give their parameters to all. Parameters are not cut, so that steps which look at a whole
+ * Training Trillion Parameter Models" (2020), stage 1. Every parameter has an owner, which keeps its state and steps
+ * it; after a step the owners give their parameters to all. Parameters are not cut, so that steps which look at a whole
  * parameter (LAMB, Muon, Adafactor) are the same, too. */
 #include <koine/distributed.h>
 
