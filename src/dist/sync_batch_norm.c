@@ -244,8 +244,8 @@ static kn_status prepare(const kn_batch_norm_layer *layer, kn_tensor *x, kn_tens
 
 static kn_tensor *synced(const kn_batch_norm_layer *layer, kn_tensor *x, kn_activation activation)
 {
-    kn_tensor *mean, *var;
-    double total;
+    kn_tensor *mean = NULL, *var = NULL;
+    double total = 0;
     if (!x)
         return NULL;
     kn_tensor *wide = kn_to_dtype(x, kn_compute_type(x->dtype));

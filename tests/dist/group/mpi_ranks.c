@@ -3,6 +3,7 @@
 
 #include "dist/group/distributed_cases.h"
 #include "dist/group/group_cases.h"
+#include "dist/group/profile_cases.h"
 
 int main(void)
 {
@@ -12,9 +13,9 @@ int main(void)
         fprintf(stderr, "%s\n", kn_error_message());
         return 1;
     }
-    static int (*const cases[])(kn_group *, kn_device *) = {group_cases, distributed_cases,     option_cases,
-                                                            join_cases,  sync_batch_norm_cases, zero_cases};
-    int failures = group_cases(group, kn_device_host());
+    static int (*const cases[])(kn_group *, kn_device *) = {
+        group_cases, profile_cases, distributed_cases, option_cases, join_cases, sync_batch_norm_cases, zero_cases};
+    int failures = group_cases(group, kn_device_host()) + profile_cases(group, kn_device_host());
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         failures += cases[i](group, device);
     if (kn_group_rank(group) == 0)

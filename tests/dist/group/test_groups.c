@@ -6,6 +6,7 @@
 
 #include "dist/group/distributed_cases.h"
 #include "dist/group/group_cases.h"
+#include "dist/group/profile_cases.h"
 
 typedef struct rank {
     pthread_t thread;
@@ -89,6 +90,14 @@ static void threads_divide_optimizers(void **state)
         assert_int_equal(run_ranks(size, kn_device_current(), zero_cases), 0);
 }
 
+static void threads_are_profiled(void **state)
+{
+    (void)state;
+    assert_int_equal(run_ranks(1, kn_device_current(), profile_cases), 0);
+    assert_int_equal(run_ranks(3, kn_device_host(), profile_cases), 0);
+    assert_int_equal(run_ranks(3, kn_device_current(), profile_cases), 0);
+}
+
 static void a_program_without_launcher_is_a_group_of_one(void **state)
 {
     (void)state;
@@ -162,6 +171,7 @@ int main(void)
         cmocka_unit_test(threads_with_fewer_batches_join),
         cmocka_unit_test(threads_normalise_joint_batches),
         cmocka_unit_test(threads_divide_optimizers),
+        cmocka_unit_test(threads_are_profiled),
         cmocka_unit_test(a_program_without_launcher_is_a_group_of_one),
         cmocka_unit_test(bad_parameters_are_refused),
         cmocka_unit_test(a_rank_that_leaves_fails_the_group),
