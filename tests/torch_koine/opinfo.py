@@ -98,7 +98,7 @@ def samples_of(op, dtype, most):
 
 def check_operator(op, most, verbose):
     counts = Counts()
-    torch.koine.fallback.forget() if hasattr(torch.koine, 'fallback') and hasattr(torch.koine.fallback, 'forget') else None
+    torch.koine.reset_fallbacks()
     for sample in samples_of(op, torch.float32, most):
         if any(x.dtype not in TAKES or x.layout != torch.strided for x in
                tensors_of((sample.input, sample.args, sample.kwargs))):
@@ -125,6 +125,7 @@ def check_operator(op, most, verbose):
         counts.first = counts.first or problem
         if verbose:
             print('   ', op.name, sample.summary()[:200] if hasattr(sample, 'summary') else '', problem)
+    counts.fallbacks = set(torch.koine.fallbacks())
     return counts
 
 
@@ -154,7 +155,8 @@ def main():
         except Exception as error:  # in making samples
             print('no samples:', error)
             continue
-        print(f'{counts.passed:4d} passed {counts.failed:4d} failed {counts.skipped:4d} skipped', counts.first or '', flush=True)
+        print(f'{counts.passed:4d} passed {counts.failed:4d} failed {counts.skipped:4d} skipped', counts.first or '',
+              ' '.join(sorted('fallback:' + f for f in counts.fallbacks)), flush=True)
     passed, failed = (sum(getattr(c, kind) for c in results.values()) for kind in ('passed', 'failed'))
     clean = sum(c.failed == 0 for c in results.values())
     print(f'{passed} of {passed + failed} samples ({100 * passed / max(passed + failed, 1):.1f} %), '
