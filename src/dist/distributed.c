@@ -188,6 +188,11 @@ static distributed *distributed_of(kn_module *module)
     return module && module->destroy == destroy ? module->self : NULL;
 }
 
+kn_group *kn_distributed_group(const kn_module *module)
+{
+    return module && module->destroy == destroy ? ((const distributed *)module->self)->group : NULL;
+}
+
 kn_no_sync_guard kn_distributed_enter_no_sync(kn_module *module)
 {
     distributed *self = distributed_of(module);

@@ -66,6 +66,8 @@ void kn_trainer_note_settings(kn_trainer *trainer, const kn_loader *train, const
     kn_module *module = trainer->params.module;
     kn_parameter_list list = kn_module_parameters(module);
     add(settings, "device", "%s", kn_device_name(kn_trainer_device(trainer)));
+    if (trainer->group != NULL)
+        add(settings, "ranks", "%d", kn_group_size(trainer->group));
     add(settings, "devices", "%d", module->num_devices > 1 ? module->num_devices : 1);
     if (list.count > 0)
         add(settings, "dtype", "%s", kn_dtype_name(kn_dtype_of(list.tensors[0])));

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "train/interrupt.h"
+#include "train/ranks.h"
 
 /* --- creation ---------------------------------------------------------------------------------------------------- */
 
@@ -121,6 +122,7 @@ static kn_status set_up(kn_trainer *trainer, const kn_trainer_params *params)
     trainer->lock = KN_NOT_LOCKED;
     trainer->params.metrics = NULL;
     trainer->scaler = params->grad_scaler;
+    kn_ranks_join(trainer);
     trainer->params.output = trainer->params.target = NULL;
     trainer->params.inputs = NULL;
     trainer->params.monitor = NULL;
@@ -155,6 +157,9 @@ void kn_trainer_free(kn_trainer *trainer)
 {
     if (trainer == NULL)
         return;
+    kn_work_free(trainer->vote);
+    kn_release(trainer->votes);
+    kn_free(trainer->generators);
     kn_device_log_free(trainer->log);
     kn_device_log_free(trainer->evaluation);
     kn_trainer_free_metrics(trainer);
@@ -196,6 +201,11 @@ int64_t kn_trainer_global_step(const kn_trainer *trainer) { return trainer == NU
 int kn_trainer_signal(const kn_trainer *trainer) { return trainer == NULL ? 0 : trainer->signal; }
 
 bool kn_trainer_interrupted(kn_trainer *trainer)
+{
+    return trainer->group != NULL ? trainer->signal != 0 : kn_trainer_signal_came(trainer);
+}
+
+bool kn_trainer_signal_came(kn_trainer *trainer)
 {
     if (!trainer->params.keep_interrupt && trainer->signal == 0)
         trainer->signal = kn_interrupt_signal();
