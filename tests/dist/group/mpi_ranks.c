@@ -3,6 +3,7 @@
 
 #include "dist/group/distributed_cases.h"
 #include "dist/group/group_cases.h"
+#include "dist/group/profile_cases.h"
 #include "dist/group/trainer_cases.h"
 
 int main(int argc, char **argv)
@@ -13,7 +14,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", kn_error_message());
         return 1;
     }
-    int failures = group_cases(group, kn_device_host()) + group_cases(group, device) + distributed_cases(group, device);
+    int failures = group_cases(group, kn_device_host()) + group_cases(group, device) +
+                   distributed_cases(group, device) + profile_cases(group, kn_device_host()) +
+                   profile_cases(group, device);
     if (argc > 1)
         failures += trainer_cases(group, device, argv[1]);
     if (kn_group_rank(group) == 0)
