@@ -102,6 +102,7 @@ kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, kn_pass
     KN_TRY(kn_steps_begin_epoch(&pass.watch, trainer, loader));
     kn_progress_phase(&trainer->progress, "", kn_loader_batches(loader));
     bool recording = kn_set_grad_enabled(true);
+    kn_ranks_start_clock(trainer);
     kn_status status = run(&pass);
     kn_set_grad_enabled(recording);
     kn_optim_zero_grad(trainer->params.optim); /* frees memory for validation */
@@ -110,6 +111,8 @@ kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, kn_pass
     else if (status == KN_ERR_INTERRUPTED)
         kn_steps_drain(&pass.watch); /* completes the rows of finished steps; the earlier status is reported */
     status = kn_steps_find_bad(&pass.watch, kn_ranks_agree(trainer, status));
+    if (status == KN_OK)
+        status = kn_ranks_stop_clock(trainer, pass.step);
     if (status == KN_OK)
         status = kn_ranks_share_buffers(trainer);
     if (status == KN_OK)

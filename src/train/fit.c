@@ -178,6 +178,7 @@ static kn_status run_epoch(kn_trainer *trainer, kn_loader *train, kn_loader *val
     KN_TRY(kn_trainer_note_epoch(trainer, &is_best));
     kn_progress_epoch_line(progress, &trainer->history, kn_clock_seconds() - progress->epoch_started,
                            samples / training_seconds, is_best);
+    kn_ranks_report_slow(trainer);
     KN_TRY(step_schedule(trainer));
     /* Before saving: changes by a callback, such as the learning rate, are part of what the next epoch starts from. */
     KN_TRY(kn_trainer_call(trainer, KN_EPOCH_END, trainer->epoch, 0, NULL));

@@ -38,8 +38,7 @@ kn_loader_part kn_ranks_divide(const kn_trainer *trainer, kn_loader *loader, boo
 
 /* --- gathering ---------------------------------------------------------------------------------------------------- */
 
-/* Each rank's `bytes` bytes, one after the other, in memory for kn_free; NULL with an error. */
-static char *gather(kn_group *group, const void *mine, size_t bytes)
+void *kn_ranks_gather(kn_group *group, const void *mine, size_t bytes)
 {
     const int size = kn_group_size(group);
     char *all = kn_calloc((size_t)size, bytes);
@@ -93,7 +92,7 @@ static ballot *gather_ballots(kn_group *group, const ballot *mine)
     ballot *all;
     do {
         kn_error_clear();
-        all = (ballot *)(void *)gather(group, mine, sizeof *mine);
+        all = kn_ranks_gather(group, mine, sizeof *mine);
     } while (all == NULL && kn_error_status() == KN_ERR_STATE);
     return all;
 }
@@ -247,7 +246,7 @@ kn_status kn_ranks_compare(kn_trainer *trainer, const char *text)
     if (trainer->group == NULL)
         return KN_OK;
     snprintf(mine, sizeof mine, "%s", text);
-    char *all = gather(trainer->group, mine, sizeof mine);
+    char *all = kn_ranks_gather(trainer->group, mine, sizeof mine);
     if (all == NULL)
         return kn_error_status();
     kn_status status = KN_OK;
@@ -312,6 +311,6 @@ kn_status kn_ranks_gather_generators(kn_trainer *trainer)
         return KN_OK;
     KN_TRY(kn_get_rng_state(kn_trainer_device(trainer), mine));
     kn_free(trainer->generators);
-    trainer->generators = (uint8_t *)gather(trainer->group, mine, sizeof mine);
+    trainer->generators = kn_ranks_gather(trainer->group, mine, sizeof mine);
     return trainer->generators != NULL ? KN_OK : kn_error_status();
 }

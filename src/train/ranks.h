@@ -30,6 +30,9 @@ void kn_ranks_join(kn_trainer *trainer);
  * undo it. `pad`: see kn_loader_part. */
 kn_loader_part kn_ranks_divide(const kn_trainer *trainer, kn_loader *loader, bool pad);
 
+/* Each rank's `bytes` bytes, one after the other, in memory for kn_free; NULL with an error. */
+void *kn_ranks_gather(kn_group *group, const void *mine, size_t bytes);
+
 /* The end of something that all ranks do: returns the first error of any, with its rank's name, on all of them. Also
  * shares signals and kn_trainer_stop. After an error the fit makes no more such calls, up to kn_ranks_reunite. */
 kn_status kn_ranks_agree(kn_trainer *trainer, kn_status status);
@@ -47,6 +50,12 @@ kn_status kn_ranks_compare_settings(kn_trainer *trainer, kn_loader *train, kn_lo
 
 /* The module's buffers, such as running means, become rank 0's. */
 kn_status kn_ranks_share_buffers(kn_trainer *trainer);
+
+/* slow_rank.c: how long this rank's own work takes from start to stop, which gathers it from all / prints a line if one
+ * rank is much slower than the others. */
+void kn_ranks_start_clock(kn_trainer *trainer);
+kn_status kn_ranks_stop_clock(kn_trainer *trainer, int64_t steps);
+void kn_ranks_report_slow(kn_trainer *trainer);
 
 /* The generators' states of all ranks, [ranks][KN_RNG_STATE_SIZE], into trainer->generators. */
 kn_status kn_ranks_gather_generators(kn_trainer *trainer);

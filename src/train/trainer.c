@@ -160,6 +160,7 @@ void kn_trainer_free(kn_trainer *trainer)
     kn_work_free(trainer->vote);
     kn_release(trainer->votes);
     kn_free(trainer->generators);
+    kn_free(trainer->step_seconds);
     kn_device_log_free(trainer->log);
     kn_device_log_free(trainer->evaluation);
     kn_trainer_free_metrics(trainer);

@@ -75,7 +75,10 @@ struct kn_trainer {
     kn_status kept_status; /* an error that the other ranks do not know of yet */
     char kept_message[1000], rank_name[320];
     bool others_failed, is_apart; /* is_apart: after an error, when ranks go their own ways */
-    uint8_t *generators;          /* the states of all ranks, to be saved; NULL: none */
+    double own_seconds;           /* on the clock of this rank's own work, when the epoch began */
+    double *step_seconds;         /* of all ranks, per step of the last epoch; NULL: none */
+    int64_t timed_steps;
+    uint8_t *generators; /* the states of all ranks, to be saved; NULL: none */
 
     const char *written[KN_TRAINER_FILES]; /* names of the files that this fit wrote */
     int num_written;

@@ -4,6 +4,8 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "dist/group/rank_case.h"
 
@@ -55,7 +57,7 @@ static kn_module *network(double seed, bool with_buffers)
 /* What goes wrong, when and where. */
 typedef struct trouble {
     int rank; /* this rank's number, if it is the one in trouble, else -1 */
-    enum { NO_TROUBLE, NAN_LOSS, LOSS_ERROR, HELD_OUT_ERROR, CALLBACK_ERROR, STOP } kind;
+    enum { NO_TROUBLE, NAN_LOSS, LOSS_ERROR, HELD_OUT_ERROR, CALLBACK_ERROR, STOP, SLOW } kind;
     int calls;
 } trouble;
 
@@ -63,6 +65,8 @@ static kn_tensor *loss_of(kn_tensor *const *outputs, const kn_batch *batch, void
 {
     trouble *t = user;
     kn_tensor *loss = kn_cross_entropy(outputs[0], batch->target);
+    if (t->rank >= 0 && t->kind == SLOW)
+        nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
     const bool now = t->rank >= 0 && ++t->calls == 2;
     const bool held_out = t->kind == HELD_OUT_ERROR && t->rank >= 0 && !kn_grad_enabled();
     if (now && t->kind == NAN_LOSS)
@@ -98,8 +102,8 @@ typedef struct fit {
 
 typedef struct fit_options {
     kn_group *group; /* NULL: alone */
-    int64_t batch_size, held_out;
-    bool with_buffers;
+    int64_t batch_size, samples, held_out;
+    bool with_buffers, prints;
     const char *output;
     bool resume;
     int epochs, accumulate, log_every;
@@ -107,7 +111,8 @@ typedef struct fit_options {
 
 static fit make(const fit_options *o, double seed)
 {
-    fit f = {.train_data = points(SAMPLES, 0), .test_data = points(o->held_out > 0 ? o->held_out : HELD_OUT, 3)};
+    fit f = {.train_data = points(o->samples > 0 ? o->samples : SAMPLES, 0),
+             .test_data = points(o->held_out > 0 ? o->held_out : HELD_OUT, 3)};
     f.trouble.rank = -1;
     f.train = kn_loader_new(f.train_data, .batch_size = o->batch_size, .shuffle = true, .seed = 5);
     f.test = kn_loader_new(f.test_data, .batch_size = 4);
@@ -125,7 +130,7 @@ static kn_status run(fit *f, const fit_options *o)
 {
     f->trainer = kn_trainer_new(.module = f->net, .optim = f->optim, .loss = loss_of, .loss_user = &f->trouble,
                                 .metrics = KN_METRICS({"f1", f->f1}, {"auroc", f->auroc}),
-                                .epochs = o->epochs > 0 ? o->epochs : 3, .patience = 0, .quiet = true,
+                                .epochs = o->epochs > 0 ? o->epochs : 3, .patience = 0, .quiet = !o->prints,
                                 .output = o->output, .resume = o->resume, .log_every = o->log_every,
                                 .accumulate = o->accumulate > 0 ? o->accumulate : 1, .log_grad_norm = true);
     if (!f->trainer)
@@ -306,6 +311,35 @@ static void stops_when_one_rank_asks_for_it(state *s)
     release(&f);
 }
 
+/* Rank 0 says so; others are quiet. Its stderr goes to a file meanwhile. */
+static void tells_of_a_slow_rank(state *s)
+{
+    const fit_options o = {.group = s->group, .batch_size = 1, .samples = 12 * s->size, .epochs = 1, .prints = true};
+    char path[512], text[4096] = "", expected[300];
+    snprintf(path, sizeof path, "%s/stderr", output);
+    fit f = make(&o, 0);
+    f.trouble = (trouble){.rank = s->rank == s->size - 1 ? s->rank : -1, .kind = SLOW};
+    fflush(stderr);
+    const int before = s->rank == 0 ? dup(STDERR_FILENO) : -1;
+    FILE *file = s->rank == 0 ? fopen(path, "w+") : NULL;
+    if (file)
+        dup2(fileno(file), STDERR_FILENO);
+    const kn_status status = run(&f, &o);
+    if (file) {
+        dup2(before, STDERR_FILENO);
+        close(before);
+        rewind(file);
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+    }
+    EXPECT(status == KN_OK);
+    snprintf(expected, sizeof expected, "rank %d (%s): its own work takes ", s->size - 1,
+             kn_group_host(s->group, s->size - 1));
+    if (s->rank == 0 && (strstr(text, expected) != NULL) != (s->size > 1))
+        fprintf(stderr, "not \"%s\" but:\n%s\n", expected, text), s->failures++;
+    release(&f);
+}
+
 static void refuses_ranks_that_are_not_alike(state *s)
 {
     const fit_options o = {.group = s->group, .batch_size = s->rank == s->size - 1 ? 2 : 3};
@@ -327,6 +361,7 @@ int trainer_cases(kn_group *group, kn_device *device, const char *folder)
         stops_alike_at_a_loss_that_is_not_a_number,
         reports_one_rank_s_error_on_all,
         stops_when_one_rank_asks_for_it,
+        tells_of_a_slow_rank,
         refuses_ranks_that_are_not_alike,
     };
     output = folder;
