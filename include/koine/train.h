@@ -49,8 +49,8 @@ KN_API char *kn_history_table(const kn_history *history); /* text; the caller fr
  * is resumed gives the same bits as an uninterrupted one; an unfinished epoch is repeated.
  * - The optimizer's saved hyperparameters override those of the new optimizer; a difference logs a warning with both
  *   values. To change the learning rate, set it in on_fit_start, which is called after resuming.
- * - A different batch size, seed, shuffling, number of samples, device, dtype or number of devices is used as given,
- *   and logs a warning with both values: the results differ from those of an uninterrupted run.
+ * - A different batch size, seed, shuffling, number of samples, device, dtype or number of devices or ranks is used as
+ *   given, and logs a warning with both values: the results differ from those of an uninterrupted run.
  * - A callback's state that is missing from the file, or that no callback loads, logs a warning.
  * - A different monitor, module, optimizer or set of columns is an error, as is an existing file that cannot be read
  *   (including a dangling symbolic link). If there is no file, the run starts from the beginning. */

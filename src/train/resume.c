@@ -137,7 +137,7 @@ static kn_status restore_schedule(kn_trainer *trainer, const kn_tensor_file *fil
     kn_status status = KN_OK;
     if (list.count > 0)
         status = kn_lr_state_load(trainer->params.scheduler, "state", &list, path);
-    else
+    else if (kn_ranks_leads(trainer))
         kn_log_message(KN_LOG_WARNING, "%s has no state of a schedule: it starts from its beginning", path);
     kn_tensor_list_free(&list);
     return status;

@@ -14,7 +14,7 @@
 #include "train/progress.h"
 
 /* A setting that affects the results bit for bit: saved in last.safetensors and compared on resuming. */
-#define KN_MAX_SETTINGS 24
+#define KN_MAX_SETTINGS 28
 #define KN_SETTING_TEXT 128
 typedef struct kn_setting {
     const char *name;

@@ -31,15 +31,9 @@ static kn_dataset *points(int64_t count, double seed)
     return kn_tensor_dataset(x, y);
 }
 
-/* `with_buffers`: with batch normalisation. The weights depend on the seed alone: generators are shared by
- * threads. */
-static kn_module *network(double seed, bool with_buffers)
+/* Numbers that depend on `seed` alone: generators are shared by threads. */
+static void set_weights(kn_module *net, double seed)
 {
-    kn_module *net = kn_nn_sequential(kn_nn_linear(.in_features = FEATURES, .out_features = 7), kn_nn_tanh(),
-                                      kn_nn_linear(.in_features = 7, .out_features = 2));
-    if (with_buffers)
-        net = kn_nn_sequential(kn_nn_batch_norm1d(.num_features = FEATURES), net);
-    kn_module_to_dtype(net, KN_F64);
     const kn_parameter_list list = kn_module_parameters(net);
     for (int i = 0; i < list.count; i++) {
         KN_SCOPE;
@@ -51,6 +45,17 @@ static kn_module *network(double seed, bool with_buffers)
             values[j] = 0.5 * sin(1.7 * (double)j + seed + i);
         kn_copy_(list.tensors[i], kn_view_as(kn_to(host, kn_device_of(list.tensors[i])), list.tensors[i]));
     }
+}
+
+/* `with_buffers`: with batch normalisation. */
+static kn_module *network(double seed, bool with_buffers)
+{
+    kn_module *net = kn_nn_sequential(kn_nn_linear(.in_features = FEATURES, .out_features = 7), kn_nn_tanh(),
+                                      kn_nn_linear(.in_features = 7, .out_features = 2));
+    if (with_buffers)
+        net = kn_nn_sequential(kn_nn_batch_norm1d(.num_features = FEATURES), net);
+    kn_module_to_dtype(net, KN_F64);
+    set_weights(net, seed);
     return net;
 }
 
@@ -239,6 +244,69 @@ static void evaluates_ranks_without_samples(state *s)
     release(&f);
 }
 
+/* Twenty steps in float32 of a network as in examples/common/fashion.c, without dropout, which draws per rank. */
+static kn_module *convolutions(void)
+{
+    kn_module *net = kn_nn_sequential(
+        kn_nn_conv2d(.in_channels = 1, .out_channels = 8, .kernel_size = 3), kn_nn_max_pool2d(.kernel_size = 2),
+        kn_nn_conv2d(.in_channels = 8, .out_channels = 16, .kernel_size = 3), kn_nn_adaptive_max_pool2d(1, 1),
+        kn_nn_flatten(), kn_nn_linear(.in_features = 16, .out_features = 8), kn_nn_relu(),
+        kn_nn_linear(.in_features = 8, .out_features = 3));
+    set_weights(net, 1);
+    return net;
+}
+
+enum { PICTURES = 40, SIDE = 12 };
+
+static kn_dataset *pictures(void)
+{
+    KN_SCOPE;
+    kn_tensor *x = kn_empty(KN_SHAPE(PICTURES, 1, SIDE, SIDE), .device = kn_device_host());
+    kn_tensor *y = kn_empty(KN_SHAPE(PICTURES), .dtype = KN_I64, .device = kn_device_host());
+    float *values = kn_data(x);
+    int64_t *classes = kn_data(y);
+    for (int64_t i = 0; i < PICTURES; i++) {
+        classes[i] = i * i % 3;
+        for (int64_t p = 0; p < SIDE * SIDE; p++)
+            values[i * SIDE * SIDE + p] = (float)sin(0.37 * (double)((classes[i] + 1) * p) + 0.2 * (double)i);
+    }
+    return kn_tensor_dataset(x, y);
+}
+
+static kn_trainer *fit_convolutions(kn_module *net, kn_optim *optim, int64_t batch_size, kn_status *status)
+{
+    kn_dataset *data = pictures();
+    kn_loader *train = kn_loader_new(data, .batch_size = batch_size, .shuffle = true);
+    kn_trainer *trainer = kn_trainer_new(.module = net, .optim = optim, .epochs = 4, .quiet = true, .log_every = 1);
+    *status = kn_trainer_fit(trainer, train, NULL);
+    kn_loader_free(train);
+    kn_dataset_free(data);
+    return trainer;
+}
+
+static void trains_convolutions_as_one_rank(state *s)
+{
+    if (s->size == 3)
+        return; /* batches of 8 are not divided by 3 */
+    kn_module *net = kn_nn_distributed(convolutions(), s->group), *alone = convolutions();
+    kn_optim *optim = kn_optim_adam(kn_module_parameters(net), .lr = 0.003);
+    kn_optim *optim_alone = kn_optim_adam(kn_module_parameters(alone), .lr = 0.003);
+    kn_status status[2];
+    kn_trainer *a = fit_convolutions(net, optim, 8 / s->size, &status[0]);
+    kn_trainer *b = fit_convolutions(alone, optim_alone, 8, &status[1]);
+    EXPECT(status[0] == KN_OK && status[1] == KN_OK);
+    EXPECT(kn_history_epochs(kn_trainer_steps(a)) == 20);
+    EXPECT(table_difference(kn_trainer_steps(a), kn_trainer_steps(b)) < 1e-5);
+    const int last = kn_history_epochs(kn_trainer_steps(b)) - 1;
+    EXPECT(kn_history_value(kn_trainer_steps(b), last, 2) < kn_history_value(kn_trainer_steps(b), 0, 2));
+    kn_trainer_free(a);
+    kn_trainer_free(b);
+    kn_optim_free(optim);
+    kn_optim_free(optim_alone);
+    kn_module_free(net);
+    kn_module_free(alone);
+}
+
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
 static void resumes_with_the_same_bits(state *s)
@@ -356,6 +424,7 @@ int trainer_cases(kn_group *group, kn_device *device, const char *folder)
     static const rank_case cases[] = {
         trains_as_one_rank,
         accumulates_as_one_rank,
+        trains_convolutions_as_one_rank,
         evaluates_ranks_without_samples,
         resumes_with_the_same_bits,
         stops_alike_at_a_loss_that_is_not_a_number,
