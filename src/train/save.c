@@ -218,6 +218,7 @@ kn_status kn_trainer_save_last(kn_trainer *trainer)
     if (trainer->params.output == NULL)
         return KN_OK;
     KN_TRY(kn_ranks_gather_generators(trainer));
+    KN_TRY(kn_optim_zero_consolidate(trainer->params.optim, 0));
     if (!writes(trainer))
         return KN_OK;
     KN_TRY(save(trainer, KN_LAST_FILE, fill_last));
