@@ -20,7 +20,7 @@ typedef struct training {
 static kn_status add_gradients(const kn_trainer *trainer, kn_tensor *loss, bool is_last)
 {
     const int batches = trainer->params.accumulate;
-    loss = batches > 1 ? kn_mul_scalar(loss, 1.0 / batches) : loss;
+    loss = batches > 1 && !trainer->has_parts ? kn_mul_scalar(loss, 1.0 / batches) : loss;
     loss = trainer->scaler != NULL ? kn_grad_scaler_scale(trainer->scaler, loss) : loss;
     if (is_last)
         return kn_backward(loss);

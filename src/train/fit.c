@@ -42,6 +42,11 @@ static kn_status check_data(kn_trainer *trainer, kn_loader *train, kn_loader *va
     if (status == KN_OK && kn_loader_batches(train) == 0)
         status = kn_fail(KN_ERR_ARGUMENT, "trainer: the training data has no batches%s",
                          trainer->group != NULL ? " for a rank" : "");
+    if (status == KN_OK && trainer->has_parts && kn_loader_batches(train) % trainer->params.accumulate != 0)
+        status = kn_fail(KN_ERR_ARGUMENT,
+                         "trainer: a rank's %lld batches do not make whole steps of %d, which the distributed module's "
+                         "parts need",
+                         (long long)kn_loader_batches(train), trainer->params.accumulate);
     kn_loader_divide(train, whole);
     KN_TRY(status);
     if (validation != NULL && kn_loader_batches(validation) == 0)

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/sampler.h"
+#include "dist/distributed.h"
 #include "dist/group/call.h"
 #include "train/interrupt.h"
 
@@ -21,10 +22,20 @@ const char *kn_ranks_name(kn_trainer *trainer, int rank)
     return trainer->rank_name;
 }
 
-void kn_ranks_join(kn_trainer *trainer)
+kn_status kn_ranks_join(kn_trainer *trainer)
 {
-    kn_group *group = kn_distributed_group(trainer->params.module);
-    trainer->group = kn_group_size(group) > 1 ? group : NULL;
+    kn_module *module = trainer->params.module;
+    kn_group *group = kn_distributed_group(module);
+    const int size = kn_group_size(group);
+    trainer->group = size > 1 ? group : NULL;
+    const int parts = group != NULL ? kn_distributed_of("trainer", module)->params.parts : 0;
+    trainer->has_parts = parts > 0;
+    if (parts == 0 || trainer->params.accumulate == parts / size)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT,
+                   "trainer: the distributed module adds up %d parts per step, %d on each of %d ranks, so .accumulate "
+                   "must be %d, not %d",
+                   parts, parts / size, size, parts / size, trainer->params.accumulate);
 }
 
 kn_loader_part kn_ranks_divide(const kn_trainer *trainer, kn_loader *loader, bool pad)
@@ -299,9 +310,7 @@ kn_status kn_ranks_share_buffers(kn_trainer *trainer)
         return KN_OK;
     KN_NO_GRAD;
     const kn_parameter_list buffers = kn_module_buffers(trainer->params.module);
-    for (int i = 0; i < buffers.count; i++)
-        KN_TRY(kn_group_broadcast(trainer->group, buffers.tensors[i], 0));
-    return KN_OK;
+    return buffers.count > 0 ? kn_group_broadcast_list(trainer->group, buffers.tensors, buffers.count, 0) : KN_OK;
 }
 
 kn_status kn_ranks_gather_generators(kn_trainer *trainer)

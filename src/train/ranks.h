@@ -23,8 +23,8 @@ static inline int kn_ranks_count(const kn_trainer *trainer)
 /* "rank 2 (node1): ", valid until the next call. */
 const char *kn_ranks_name(kn_trainer *trainer, int rank);
 
-/* From the module's group. */
-void kn_ranks_join(kn_trainer *trainer);
+/* From the module's group. KN_ERR_ARGUMENT if its `parts` and .accumulate do not fit. */
+kn_status kn_ranks_join(kn_trainer *trainer);
 
 /* Has the loader yield this rank's part of the samples, unless its sampler does; returns what kn_loader_divide takes to
  * undo it. `pad`: see kn_loader_part. */

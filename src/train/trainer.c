@@ -122,10 +122,10 @@ static kn_status set_up(kn_trainer *trainer, const kn_trainer_params *params)
     trainer->lock = KN_NOT_LOCKED;
     trainer->params.metrics = NULL;
     trainer->scaler = params->grad_scaler;
-    kn_ranks_join(trainer);
     trainer->params.output = trainer->params.target = NULL;
     trainer->params.inputs = NULL;
     trainer->params.monitor = NULL;
+    KN_TRY(kn_ranks_join(trainer));
     KN_TRY(kn_trainer_take_metrics(trainer, params));
     KN_TRY(check_monitor(trainer, params->monitor));
     KN_TRY(copy_fields(trainer, params));

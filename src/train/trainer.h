@@ -70,6 +70,7 @@ struct kn_trainer {
 
     /* Training by several ranks (ranks.h). */
     kn_group *group; /* of the module; NULL: this process alone */
+    bool has_parts;  /* of kn_nn_distributed: it takes the mean over the passes of a step */
     kn_tensor *votes;
     kn_work *vote;         /* under way; NULL: none */
     kn_status kept_status; /* an error that the other ranks do not know of yet */

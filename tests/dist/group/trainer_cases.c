@@ -108,10 +108,10 @@ typedef struct fit {
 typedef struct fit_options {
     kn_group *group; /* NULL: alone */
     int64_t batch_size, samples, held_out;
-    bool with_buffers, prints;
+    bool with_buffers, prints, zero;
     const char *output;
     bool resume;
-    int epochs, accumulate, log_every;
+    int epochs, accumulate, log_every, parts;
 } fit_options;
 
 static fit make(const fit_options *o, double seed)
@@ -123,8 +123,10 @@ static fit make(const fit_options *o, double seed)
     f.test = kn_loader_new(f.test_data, .batch_size = 4);
     f.net = network(seed, o->with_buffers);
     if (o->group)
-        f.net = kn_nn_distributed(f.net, o->group);
+        f.net = kn_nn_distributed(f.net, o->group, .parts = o->parts);
     f.optim = kn_optim_sgd(kn_module_parameters(f.net), .lr = 0.2, .momentum = 0.9);
+    if (o->zero)
+        f.optim = kn_optim_zero(f.optim, o->group);
     f.f1 = kn_metric_f1_score(.num_classes = 2);
     f.auroc = kn_metric_auroc(.num_classes = 2);
     return f;
@@ -220,6 +222,22 @@ static void compare_with_one_rank(state *s, int accumulate)
 static void trains_as_one_rank(state *s) { compare_with_one_rank(s, 1); }
 static void accumulates_as_one_rank(state *s) { compare_with_one_rank(s, s->size == 4 ? 1 : 2); }
 
+/* A step of as many passes as the module's parts need is the mean over all of them. */
+static void takes_the_mean_over_parts(state *s)
+{
+    const int parts = 2 * s->size;
+    const fit_options joint = {.group = s->group, .batch_size = 1, .accumulate = 2, .parts = parts};
+    const fit_options one = {.batch_size = parts}, wrong = {.group = s->group, .batch_size = 1, .parts = parts};
+    fit a = make(&joint, 0), b = make(&one, 0), c = make(&wrong, 0);
+    EXPECT_OK(run(&a, &joint));
+    EXPECT_OK(run(&b, &one));
+    EXPECT(difference(a.net, b.net) < 1e-10);
+    EXPECT(run(&c, &wrong) == KN_ERR_ARGUMENT && strstr(kn_error_message(), ".accumulate must be 2, not 1"));
+    release(&a);
+    release(&b);
+    release(&c);
+}
+
 /* Two validation samples: with more ranks some have none. The buffers of all ranks are those that were evaluated. */
 static void evaluates_ranks_without_samples(state *s)
 {
@@ -309,18 +327,18 @@ static void trains_convolutions_as_one_rank(state *s)
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-static void resumes_with_the_same_bits(state *s)
+/* `zero`: with an optimizer whose state the ranks share. */
+static void resume(state *s, bool zero)
 {
     char whole[512], broken[512];
     snprintf(whole, sizeof whole, "%s/whole", output);
     snprintf(broken, sizeof broken, "%s/broken", output);
     const int64_t batch = JOINT_BATCH / s->size;
     const fit_options all = {
-        .group = s->group, .batch_size = batch, .output = whole, .epochs = 4, .with_buffers = true};
-    const fit_options first = {
-        .group = s->group, .batch_size = batch, .output = broken, .epochs = 2, .with_buffers = true};
-    fit_options rest = first;
-    rest.epochs = 4;
+        .group = s->group, .batch_size = batch, .output = whole, .epochs = 4, .with_buffers = true, .zero = zero};
+    fit_options first = all, rest = all;
+    first.output = rest.output = broken;
+    first.epochs = 2;
     rest.resume = true;
     fit a = make(&all, 0), b = make(&first, 0), c = make(&rest, 9);
     EXPECT_OK(run(&a, &all));
@@ -332,6 +350,12 @@ static void resumes_with_the_same_bits(state *s)
     release(&a);
     release(&b);
     release(&c);
+}
+
+static void resumes_with_the_same_bits(state *s)
+{
+    resume(s, false);
+    resume(s, true);
 }
 
 /* --- the same decisions ------------------------------------------------------------------------------------------- */
@@ -424,6 +448,7 @@ int trainer_cases(kn_group *group, kn_device *device, const char *folder)
     static const rank_case cases[] = {
         trains_as_one_rank,
         accumulates_as_one_rank,
+        takes_the_mean_over_parts,
         trains_convolutions_as_one_rank,
         evaluates_ranks_without_samples,
         resumes_with_the_same_bits,
