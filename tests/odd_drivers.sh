@@ -12,6 +12,7 @@ set -eu
 rows='
 limits   strict,dims,fill,group,arguments,align=32768,local=48  tensor_cores
 small    local=32,width                                         tensor_cores
+units    units=61                                               ^$
 late     late,blocking                                          ^$
 markers  marker-zero                                            ^$
 mixed    marker-mixed                                           ^$

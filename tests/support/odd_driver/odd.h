@@ -19,6 +19,7 @@
     X(ARGUMENTS, "arguments", 1024)                                                                                    \
     X(ALIGN, "align", 4096)                                                                                            \
     X(WIDTH, "width", 1)                                                                                               \
+    X(UNITS, "units", 8)                                                                                               \
     X(BARE, "bare", 0)                                                                                                 \
     X(INEXACT, "inexact", 0)                                                                                           \
     X(FILL, "fill", 0)                                                                                                 \
