@@ -59,6 +59,7 @@ kn_status kn_group_agree(kn_group *group, const kn_work *work)
     int64_t value;
     memcpy(&value, &hash.high, sizeof value);
     int64_t extremes[2] = {value, ~value};
+    KN_WAITING_PART(KN_PART_WAIT);
     KN_TRY(transport->class->all_reduce(transport, extremes, 2, KN_I64, KN_REDUCE_MAX));
     return extremes[0] == ~extremes[1] ? KN_OK : fail_different(group, text);
 }

@@ -6,6 +6,7 @@
 
 #include "dist/group/distributed_cases.h"
 #include "dist/group/group_cases.h"
+#include "dist/group/profile_cases.h"
 
 typedef struct rank {
     pthread_t thread;
@@ -59,6 +60,14 @@ static void threads_train_as_one(void **state)
     (void)state;
     for (int size = 1; size <= 4; size *= 2)
         assert_int_equal(run_ranks(size, kn_device_current(), distributed_cases), 0);
+}
+
+static void threads_are_profiled(void **state)
+{
+    (void)state;
+    assert_int_equal(run_ranks(1, kn_device_current(), profile_cases), 0);
+    assert_int_equal(run_ranks(3, kn_device_host(), profile_cases), 0);
+    assert_int_equal(run_ranks(3, kn_device_current(), profile_cases), 0);
 }
 
 static void a_program_without_launcher_is_a_group_of_one(void **state)
@@ -130,6 +139,7 @@ int main(void)
         cmocka_unit_test(threads_exchange_host_memory),
         cmocka_unit_test(threads_exchange_device_memory),
         cmocka_unit_test(threads_train_as_one),
+        cmocka_unit_test(threads_are_profiled),
         cmocka_unit_test(a_program_without_launcher_is_a_group_of_one),
         cmocka_unit_test(bad_parameters_are_refused),
         cmocka_unit_test(a_rank_that_leaves_fails_the_group),
