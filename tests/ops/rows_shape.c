@@ -1,5 +1,6 @@
 /* rows_shape.c - views and copies: their gradients. Their values are checked in tests/tensor. */
 #include "ops/rows.h"
+#include "rt/rt.h"
 
 #define SHAPE_ROW(function, expression)                                                                                \
     static kn_tensor *build_##function(kn_tensor *const *x, const void *params)                                        \
