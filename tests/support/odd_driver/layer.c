@@ -25,6 +25,7 @@
  *
  *   fill            fills of 2 GiB and more fail
  *   blocking        transfers and maps return when they are done, whatever the caller wants
+ *   posted=MS       writes that block return when they have taken the data, and write it later
  *   late=MS         callbacks come late, in any order, and OpenCL calls in them end the process
  *   marker-zero, marker-mixed, no-times
  *                   markers have no times; have them in reverse; no command has any

@@ -24,6 +24,7 @@
     X(INEXACT, "inexact", 0)                                                                                           \
     X(FILL, "fill", 0)                                                                                                 \
     X(BLOCKING, "blocking", 0)                                                                                         \
+    X(POSTED, "posted", 5)                                                                                             \
     X(LATE, "late", 30)                                                                                                \
     X(MARKER_ZERO, "marker-zero", 0)                                                                                   \
     X(MARKER_MIXED, "marker-mixed", 0)                                                                                 \
