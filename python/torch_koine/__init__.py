@@ -15,10 +15,8 @@ def _autoload():
         warnings.warn('the device koine is not available: %s' % error, stacklevel=2)
 
 
-import torch  # noqa: E402, F401 (calls _autoload, which therefore comes first)
+import torch  # noqa: E402 (calls _autoload, which therefore comes first)
 
-from . import _register  # noqa: E402
-
-_register.register()
-
-from ._device import *  # noqa: E402, F401, F403
+if not getattr(torch.__spec__, '_initializing', False):  # not called by the end of `import torch`
+    from . import _register
+    _register.register()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests of the PyTorch device: sh tests/run.sh --python [PYTEST ARGUMENT...], which builds the library first.
+# Tests of the PyTorch device: sh tests/run.sh --torch [PYTEST ARGUMENT...], which builds the library first.
 #
 # KOINE_PYTHON names a Python with PyTorch and pytest; without it both are installed into a virtual environment in the
 # build folder, 3 GB. The package is put together in BUILD/torch-package as a wheel has it, with its entry point, so that
@@ -10,9 +10,14 @@ cd "$(dirname "$0")/../.."
 build=$(cd "${KOINE_BUILD_DIR:-build}" && pwd)
 package=$build/torch-package
 
+environment=$build/torch-venv
+if [ "${1-}" = --is-installed ]; then
+    [ -n "${KOINE_PYTHON-}" ] || [ -f "$environment/ready" ]
+    exit
+fi
+
 python=${KOINE_PYTHON-}
 if [ -z "$python" ]; then
-    environment=$build/torch-venv
     if [ ! -f "$environment/ready" ]; then
         python3 -m venv "$environment" || {
             echo "error: python3 -m venv failed; Debian and Ubuntu: apt-get install python3-venv" >&2

@@ -7,6 +7,7 @@
 #include "tensor.h"
 
 #include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/_neg_view.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
@@ -110,11 +111,39 @@ static void copy_to_cpu(const at::Tensor &destination, const at::Tensor &source,
     }
 }
 
+// --- lazy conjugates and negatives -----------------------------------------------------------------------------------
+
+static void copy(const at::Tensor &destination, const at::Tensor &source, bool non_blocking);
+
+// x.conj() and x.conj().imag have the memory of x and a bit that says how to read it. Copies the memory without the bit,
+// then computes what it stands for. False: neither has such a bit.
+static bool copy_lazy(const at::Tensor &destination, const at::Tensor &source)
+{
+    if (destination.is_conj()) {
+        copy(destination.conj(), source.conj(), false);
+    } else if (destination.is_neg()) {
+        copy(at::_neg_view(destination), at::_neg_view(source), false);
+    } else if (source.is_conj() && destination.is_cpu()) {
+        copy(destination, source.conj(), false);
+        destination.conj_physical_();
+    } else if (source.is_conj()) {
+        const at::Tensor values = on_cpu(source, source.scalar_type());
+        copy(values, source, false);
+        copy(destination, values, false);
+    } else if (source.is_neg()) {
+        copy(destination, at::_neg_view(source), false);
+        destination.neg_();
+    } else {
+        return false;
+    }
+    return true;
+}
+
 // --- the operators ---------------------------------------------------------------------------------------------------
 
 static void copy(const at::Tensor &destination, const at::Tensor &source, bool non_blocking)
 {
-    if (destination.numel() == 0)
+    if (destination.numel() == 0 || copy_lazy(destination, source))
         return;
     if (destination.dim() > KN_MAX_DIMS || source.dim() > KN_MAX_DIMS) { // slice by slice
         const at::Tensor values = source.expand_as(destination);
@@ -162,5 +191,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("_copy_from_and_resize", copy_from_and_resize);
     m.impl("_local_scalar_dense", local_scalar_dense);
 }
+
+// Otherwise PyTorch would resolve the bits by a clone, which is a copy.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
 
 } // namespace koine
