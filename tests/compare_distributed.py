@@ -36,7 +36,9 @@ WITHIN = {"f32": 1e-4, "f64": 1e-10}
 def make(name):
     """As tests/dist/group/mpi_train.c has it."""
     if name == "resnet18":
-        return networks.resnet18_for_cifar()
+        net = networks.resnet18_for_cifar()
+        net.fc = nn.Linear(512, 10)
+        return net
     return nn.Sequential(nn.Conv2d(1, 32, 3), nn.MaxPool2d(2, 2), nn.Conv2d(32, 64, 5), nn.MaxPool2d(2, 2),
                          nn.Dropout2d(0), nn.AdaptiveMaxPool2d((1, 1)), nn.Flatten(), nn.Linear(64, 32), nn.ReLU(),
                          nn.Linear(32, 10))

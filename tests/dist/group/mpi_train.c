@@ -56,10 +56,8 @@ int main(int argc, char **argv)
                          ? seed_cnn()
                          : kn_models_new(argv[2], .num_classes = 10, .in_channels = 3, .small_images = true);
     kn_module_to_dtype(net, dtype);
-    if (kn_group_rank(group) == 0) { /* the others get them from it */
-        snprintf(path, sizeof path, "%s/weights.safetensors", argv[1]);
-        kn_module_load(net, path);
-    }
+    snprintf(path, sizeof path, "%s/weights.safetensors", argv[1]);
+    kn_module_load(net, path);
     net = kn_nn_distributed(net, group);
     snprintf(path, sizeof path, "%s/batches_%d.safetensors", argv[1], kn_group_rank(group));
     kn_tensor_file *batches = net ? kn_load_safetensors(path) : NULL;
