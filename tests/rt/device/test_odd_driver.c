@@ -190,7 +190,7 @@ static void no_extensions(void **state)
     assert_int_equal(with("bare,width=1,arguments=1024,local=32", do_without_f64), 0);
 }
 
-/* --- a write arrives after its call has returned ------------------------------------------------------------------- */
+/* --- a write arrives after its call has returned ------------------------------------------------------------------ */
 
 static int report_each_fault(void)
 {
