@@ -34,7 +34,7 @@ static struct {
     atomic_ullong calls;
     pthread_mutex_t lock; /* of the following */
     entry *table;
-    double *heard; /* when each counter last moved, as alive() tells it */
+    double *heard;               /* when each counter last moved, as alive() tells it */
     double alive, looked, began; /* began: the last call, as alive() tells it */
     /* of the thread alone */
     entry *sent[NEIGHBOURS], *received[NEIGHBOURS];
