@@ -34,8 +34,8 @@ static struct {
     atomic_ullong calls;
     pthread_mutex_t lock; /* of the following */
     entry *table;
-    double *heard; /* when each counter last moved, as alive() tells it */
-    double alive, looked;
+    double *heard;               /* when each counter last moved, as alive() tells it */
+    double alive, looked, began; /* began: the last call, as alive() tells it */
     /* of the thread alone */
     entry *sent[NEIGHBOURS], *received[NEIGHBOURS];
     MPI_Request sends[NEIGHBOURS], receives[NEIGHBOURS];
@@ -240,7 +240,13 @@ bool kn_mpi_monitor_stop(void)
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
-void kn_mpi_monitor_count_call(void) { atomic_fetch_add(&monitor.calls, 1); }
+void kn_mpi_monitor_count_call(void)
+{
+    atomic_fetch_add(&monitor.calls, 1);
+    pthread_mutex_lock(&monitor.lock);
+    monitor.began = alive();
+    pthread_mutex_unlock(&monitor.lock);
+}
 
 static bool is_silent(int rank, double now)
 {
@@ -265,6 +271,7 @@ static int last_rank(uint64_t *calls)
 {
     int last = 0;
     pthread_mutex_lock(&monitor.lock);
+    monitor.table[monitor.rank].calls = atomic_load(&monitor.calls); /* the thread may not have come to it */
     for (int r = 1; r < monitor.size; r++)
         if (monitor.table[r].calls < monitor.table[last].calls)
             last = r;
@@ -297,6 +304,8 @@ kn_status kn_mpi_monitor_check(kn_transport *self, double waited)
                 lost = r;
                 silence = now - monitor.heard[transport->world_ranks[r]];
             }
+        if (now - monitor.began < waited) /* while this process did not run, the others' answers could not come */
+            waited = now - monitor.began;
         pthread_mutex_unlock(&monitor.lock);
     }
     if (lost >= 0)
