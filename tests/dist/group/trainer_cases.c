@@ -378,6 +378,25 @@ static void resumes_with_the_same_bits(state *s)
     resume(s, true);
 }
 
+/* Only rank 0 finds the file that the case above has left. */
+static void refuses_to_resume_from_different_folders(state *s)
+{
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/%s", output, s->rank == 0 ? "whole" : "nowhere");
+    const fit_options o = {.group = s->group,
+                           .batch_size = JOINT_BATCH / s->size,
+                           .output = folder,
+                           .resume = true,
+                           .with_buffers = true,
+                           .zero = true,
+                           .epochs = 4};
+    fit f = make(&o, 0);
+    const kn_status status = run(&f, &o);
+    EXPECT(s->size == 1 ? status == KN_OK
+                        : status == KN_ERR_ARGUMENT && strstr(kn_error_message(), "a folder that all ranks see"));
+    release(&f);
+}
+
 /* --- the same decisions ------------------------------------------------------------------------------------------- */
 
 /* The last rank is in trouble: all ranks must return this status and the same message, which contains `text` and,
@@ -473,6 +492,7 @@ int trainer_cases(kn_group *group, kn_device *device, const char *folder)
         adds_up_metrics,
         evaluates_ranks_without_samples,
         resumes_with_the_same_bits,
+        refuses_to_resume_from_different_folders,
         stops_alike_at_a_loss_that_is_not_a_number,
         reports_one_rank_s_error_on_all,
         stops_when_one_rank_asks_for_it,
