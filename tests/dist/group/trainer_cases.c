@@ -325,6 +325,23 @@ static void trains_convolutions_as_one_rank(state *s)
     kn_module_free(alone);
 }
 
+/* Parts are the same batches on any number of ranks, and so are the bits of the weights. */
+static void parts_give_the_same_bits_on_any_number_of_ranks(state *s)
+{
+    if (s->size == 3)
+        return; /* 4 parts are not divided by 3 */
+    kn_group *single = kn_group_open(.backend = "local");
+    const fit_options joint = {.group = s->group, .batch_size = 2, .accumulate = 4 / s->size, .parts = 4};
+    const fit_options one = {.group = single, .batch_size = 2, .accumulate = 4, .parts = 4};
+    fit a = make(&joint, 0), b = make(&one, 0);
+    EXPECT_OK(run(&a, &joint));
+    EXPECT_OK(run(&b, &one));
+    EXPECT(difference(a.net, b.net) == 0);
+    release(&a);
+    release(&b);
+    kn_group_free(single);
+}
+
 static void adds_up_metrics(state *s)
 {
     kn_metric *mean = kn_metric_mean();
@@ -488,6 +505,7 @@ int trainer_cases(kn_group *group, kn_device *device, const char *folder)
         trains_as_one_rank,
         accumulates_as_one_rank,
         takes_the_mean_over_parts,
+        parts_give_the_same_bits_on_any_number_of_ranks,
         trains_convolutions_as_one_rank,
         adds_up_metrics,
         evaluates_ranks_without_samples,
