@@ -62,6 +62,34 @@ static void threads_train_as_one(void **state)
         assert_int_equal(run_ranks(size, kn_device_current(), distributed_cases), 0);
 }
 
+static void threads_train_with_options(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 4; size++)
+        assert_int_equal(run_ranks(size, kn_device_current(), option_cases), 0);
+}
+
+static void threads_with_fewer_batches_join(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 3; size++)
+        assert_int_equal(run_ranks(size, kn_device_current(), join_cases), 0);
+}
+
+static void threads_normalise_joint_batches(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 3; size++)
+        assert_int_equal(run_ranks(size, kn_device_current(), sync_batch_norm_cases), 0);
+}
+
+static void threads_divide_optimizers(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 4; size++)
+        assert_int_equal(run_ranks(size, kn_device_current(), zero_cases), 0);
+}
+
 static void threads_are_profiled(void **state)
 {
     (void)state;
@@ -139,6 +167,10 @@ int main(void)
         cmocka_unit_test(threads_exchange_host_memory),
         cmocka_unit_test(threads_exchange_device_memory),
         cmocka_unit_test(threads_train_as_one),
+        cmocka_unit_test(threads_train_with_options),
+        cmocka_unit_test(threads_with_fewer_batches_join),
+        cmocka_unit_test(threads_normalise_joint_batches),
+        cmocka_unit_test(threads_divide_optimizers),
         cmocka_unit_test(threads_are_profiled),
         cmocka_unit_test(a_program_without_launcher_is_a_group_of_one),
         cmocka_unit_test(bad_parameters_are_refused),
