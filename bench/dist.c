@@ -209,7 +209,7 @@ static void run_step_alone(kn_module *net)
 
 static double time_step(kn_module *net, void (*run)(kn_module *net))
 {
-    double times[9];
+    double times[5];
     const int repetitions = sizeof times / sizeof times[0];
     for (int i = -1; i < repetitions; i++) {
         MPI_Barrier(MPI_COMM_WORLD);

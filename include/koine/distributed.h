@@ -69,6 +69,9 @@ typedef struct kn_no_sync_guard {
 KN_API kn_no_sync_guard kn_distributed_enter_no_sync(kn_module *module);
 KN_API void kn_distributed_leave_no_sync(kn_no_sync_guard *guard);
 
+/* The group of a module made by kn_nn_distributed; NULL, without an error, for another. Borrowed. */
+KN_API kn_group *kn_distributed_group(const kn_module *module);
+
 /* Do all ranks hold the same bits in parameters and buffers? A collective call; KN_ERR_STATE names a rank whose values
  * differ from those of most. The bits are compared by a number that is computed on the device. */
 KN_API kn_status kn_distributed_check(kn_module *module);

@@ -169,6 +169,11 @@ kn_distributed *kn_distributed_of(const char *function, kn_module *module)
     return self;
 }
 
+kn_group *kn_distributed_group(const kn_module *module)
+{
+    return module && module->destroy == destroy ? ((const kn_distributed *)module->self)->group : NULL;
+}
+
 kn_no_sync_guard kn_distributed_enter_no_sync(kn_module *module)
 {
     kn_distributed *self = find(module);

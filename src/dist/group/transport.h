@@ -68,5 +68,9 @@ typedef kn_status (*kn_transport_open)(const kn_transport_host *host, const kn_g
                                        kn_transport **transport);
 #define KN_TRANSPORT_OPEN_NAME "koine_transport_open"
 
+/* Also exported: the name and version of what it runs over. */
+typedef void (*kn_transport_describe)(char *text, size_t size);
+#define KN_TRANSPORT_DESCRIBE_NAME "koine_transport_describe"
+
 /* The transports. */
 kn_status kn_threads_transports_new(const char *name, int size, double timeout, kn_transport **transports);

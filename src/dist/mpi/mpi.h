@@ -24,6 +24,9 @@ static inline MPI_Comm kn_mpi_comm(const kn_transport *self) { return ((const kn
 __attribute__((visibility("default"))) kn_status
 koine_transport_open(const kn_transport_host *host, const kn_group_params *params, kn_transport **transport);
 
+/* That of KN_TRANSPORT_DESCRIBE_NAME. */
+__attribute__((visibility("default"))) void koine_transport_describe(char *text, size_t size);
+
 /* KN_OK, or KN_ERR_DEVICE with MPI's words. */
 kn_status kn_mpi_check(int error, const char *what);
 

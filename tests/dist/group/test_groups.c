@@ -7,6 +7,7 @@
 #include "dist/group/distributed_cases.h"
 #include "dist/group/group_cases.h"
 #include "dist/group/profile_cases.h"
+#include "dist/group/trainer_cases.h"
 
 typedef struct rank {
     pthread_t thread;
@@ -60,6 +61,18 @@ static void threads_train_as_one(void **state)
     (void)state;
     for (int size = 1; size <= 4; size *= 2)
         assert_int_equal(run_ranks(size, kn_device_current(), distributed_cases), 0);
+}
+
+static int trainer_cases_in_folder(kn_group *group, kn_device *device)
+{
+    return trainer_cases(group, device, KOINE_BINARY_DIR "/tests/group-trainer");
+}
+
+static void threads_train_with_the_trainer(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 4; size *= 2)
+        assert_int_equal(run_ranks(size, kn_device_current(), trainer_cases_in_folder), 0);
 }
 
 static void threads_train_with_options(void **state)
@@ -167,6 +180,7 @@ int main(void)
         cmocka_unit_test(threads_exchange_host_memory),
         cmocka_unit_test(threads_exchange_device_memory),
         cmocka_unit_test(threads_train_as_one),
+        cmocka_unit_test(threads_train_with_the_trainer),
         cmocka_unit_test(threads_train_with_options),
         cmocka_unit_test(threads_with_fewer_batches_join),
         cmocka_unit_test(threads_normalise_joint_batches),
