@@ -66,8 +66,8 @@ KN_API kn_status kn_fused_sgd_with(kn_tensor *const *parameters, kn_tensor *cons
     KN_CALL(kn_fused_sgd_with(parameters, gradients, momentum_buffers, count,                                          \
                               &(kn_fused_sgd_params){KN_FUSED_SGD_DEFAULTS, __VA_ARGS__}))
 
-/* torch._amp_foreach_non_finite_check_and_unscale_: multiplies the tensors, floating and of one device, by `inv_scale` in
- * place, and sets `found_inf` to 1 if a result is infinite or NaN; it is not set to 0. */
+/* torch._amp_foreach_non_finite_check_and_unscale_: multiplies the tensors, floating and of one device, by `inv_scale`
+ * in place, and sets `found_inf` to 1 if a result is infinite or NaN; it is not set to 0. */
 KN_API kn_status kn_fused_unscale(kn_tensor *const *gradients, int count, kn_tensor *inv_scale, kn_tensor *found_inf);
 
 KN_END_DECLS

@@ -185,7 +185,11 @@ static kn_status step_checked(kn_grad_scaler *scaler, int index, kn_optim *optim
     double value = 0;
     KN_TRY(number(scaler, FOUND + index, &found));
     const kn_optim_algorithm *algorithm = optim->algorithm;
-    kn_status status = KN_OK;
+    kn_status status = optim->shard ? optim->shard->agree(optim, found) : KN_OK;
+    if (status != KN_OK) {
+        kn_release(found);
+        return status;
+    }
     if (algorithm->counts_on_device || algorithm->is_same_each_step) {
         status = kn_optim_step_scaled(optim, NULL, found);
     } else {

@@ -11,6 +11,9 @@
 #include "dist/group/transport.h"
 #include "rt/trace/spans.h"
 
+/* How the message of such an error begins; by it the trainer tells an error from its consequences (train/ranks.c). */
+#define KN_DIFFERENT_CALLS "the ranks make different calls"
+
 typedef struct kn_call_kind {
     const char *name;
     kn_status (*run)(kn_group *group, kn_work *work); /* on the group's thread */

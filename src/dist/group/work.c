@@ -73,8 +73,11 @@ static kn_status make_call(kn_group *group, kn_work *work)
 {
     if (group->failure)
         return kn_fail(KN_ERR_DEVICE, "the group has failed: %s", group->failure);
-    if (!work->kind->pairs)
+    if (!work->kind->pairs) {
         group->calls++;
+        if (group->transport->class->begin)
+            group->transport->class->begin();
+    }
     if (!work->kind->pairs && group->params.check_calls)
         KN_TRY(kn_group_agree(group, work));
     if (kn_is_watched() && work->ready)
