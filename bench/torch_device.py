@@ -25,8 +25,8 @@ def cnn():
 class Block(nn.Module):
     def __init__(self, before, after, stride):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(before, after, 3, stride, 1, bias=False), nn.BatchNorm2d(after), nn.ReLU(True),
-                                  nn.Conv2d(after, after, 3, 1, 1, bias=False), nn.BatchNorm2d(after))
+        self.body = nn.Sequential(nn.Conv2d(before, after, 3, stride, 1, bias=False), nn.BatchNorm2d(after),
+                                  nn.ReLU(True), nn.Conv2d(after, after, 3, 1, 1, bias=False), nn.BatchNorm2d(after))
         self.short = nn.Identity() if stride == 1 else nn.Sequential(
             nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
 

@@ -27,7 +27,8 @@ RENAMED = {'dim': 'dims', 'kernel_size': 'kernel_sizes', 'stride': 'strides', 'p
 DIFFERENT = {'bucketize.Scalar', 'cat.out', 'index.Tensor_out', 'unfold_backward', 'max.dim_max', 'min.dim_min',
              'median.dim_values', 'nanmedian.dim_values', 'batch_norm_backward', 'argmax.out', 'argmin.out',
              'linalg_qr.out', 'put_', 'clamp.Tensor_out', 'as_strided', 'fill_.Tensor', 'masked_fill_.Tensor',
-             'lerp.Scalar_out', 'scatter.reduce_out', 'scatter.value_reduce_out', 'unfold', 'fractional_max_pool2d.output',
+             'lerp.Scalar_out', 'scatter.reduce_out', 'scatter.value_reduce_out', 'unfold',
+             'fractional_max_pool2d.output',
              'fractional_max_pool3d.output', 'where.self', 'roll', 'mode', 'mvlgamma.out', 'hash_tensor'}
 
 # Koine's operator, and its parameters by the arguments' names; "-" before those without a counterpart.

@@ -88,7 +88,8 @@ def compare(op, got, wanted):
             return f'tensor {i}: {a.dtype} {tuple(a.shape)} instead of {b.dtype} {tuple(b.shape)}'
         if not torch.allclose(a.double(), b.double(), rtol=2e-4, atol=2e-5, equal_nan=True):
             error = (a.double() - b.double()).abs()
-            return f'tensor {i} of {tuple(a.shape)}: off by {error[~error.isnan()].max().item() if error.numel() else 0:.3g}'
+            worst = error[~error.isnan()].max().item()
+            return f'tensor {i} of {tuple(a.shape)}: off by {worst:.3g}'
     return None
 
 

@@ -68,8 +68,10 @@ def test_out_and_in_place():
 
 @pytest.mark.parametrize('eps', [1e-12, 1e-5, 0.1])
 def test_layer_norm_uses_its_eps(eps):
-    same(lambda x, w, b: F.layer_norm(x * 1e-2, (4,), w, b, eps), leaf(3, 2, 4), leaf(4, seed=1), leaf(4, seed=2), close=1e-4)
-    same(lambda x, w, b: F.group_norm(x * 1e-2, 2, w, b, eps), leaf(2, 4, 3), leaf(4, seed=1), leaf(4, seed=2), close=1e-4)
+    same(lambda x, w, b: F.layer_norm(x * 1e-2, (4,), w, b, eps), leaf(3, 2, 4), leaf(4, seed=1), leaf(4, seed=2),
+         close=1e-4)
+    same(lambda x, w, b: F.group_norm(x * 1e-2, 2, w, b, eps), leaf(2, 4, 3), leaf(4, seed=1), leaf(4, seed=2),
+         close=1e-4)
     same(lambda x, w, b: F.batch_norm(x * 1e-2, None, None, w, b, True, 0.1, eps), leaf(5, 4), leaf(4, seed=1),
          leaf(4, seed=2), close=1e-4)
 
@@ -129,7 +131,8 @@ def test_attention():
     same(lambda *t: F.scaled_dot_product_attention(*t), q, k, v)
     same(lambda *t: F.scaled_dot_product_attention(*t, is_causal=True, scale=0.5), q, k, v)
     same(lambda a, b, c, m: F.scaled_dot_product_attention(a, b, c, m), q, k, v, mask)
-    same(lambda a, b, c: F.scaled_dot_product_attention(a, b, c, enable_gqa=True), q, leaf(2, 2, 6, 8), leaf(2, 2, 6, 8))
+    same(lambda a, b, c: F.scaled_dot_product_attention(a, b, c, enable_gqa=True), q,
+         leaf(2, 2, 6, 8), leaf(2, 2, 6, 8))
     assert torch.koine.fallbacks() == {}
 
 

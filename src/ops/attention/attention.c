@@ -427,10 +427,9 @@ const kn_op kn_scaled_dot_product_attention_op = {
     .backward_work = attention_backward_work,
 };
 
-const kn_op kn_scaled_dot_product_attention_backward_op = {KN_BACKWARD_OP(scaled_dot_product_attention),
-                                                           .inputs = {"grad", "query", "key", "value", "?attn_mask"},
-                                                           .outputs = {"grad_query", "grad_key", "grad_value"},
-                                                           .repeats_forward = true};
+const kn_op kn_scaled_dot_product_attention_backward_op = {
+    KN_BACKWARD_OP(scaled_dot_product_attention), .inputs = {"grad", "query", "key", "value", "?attn_mask"},
+    .outputs = {"grad_query", "grad_key", "grad_value"}, .repeats_forward = true};
 
 kn_scaled_dot_product_attention_params kn_scaled_dot_product_attention_params_init(void)
 {

@@ -7,8 +7,10 @@
 #include <koine/random.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 #define SIGMOID "T sigmoid(T x) { return (T)1 / ((T)1 + exp(-x)); }\n"
 
@@ -33,8 +35,7 @@ at::Tensor elu_backward(const at::Tensor &g, const at::Scalar &alpha, const at::
                                     "{ return y > 0 ? g * high : g * inner * (y + low); }",
                                     {"low", "high", "inner"});
     const double outer = scale.toDouble();
-    return (is_result ? of_result : of_input)(Tensors(g, x),
-                                              {alpha.toDouble() * outer, outer, input_scale.toDouble()});
+    return (is_result ? of_result : of_input)(Tensors(g, x), {alpha.toDouble() * outer, outer, input_scale.toDouble()});
 }
 
 // --- gradients by the input ------------------------------------------------------------------------------------------
@@ -44,12 +45,13 @@ at::Tensor gelu_backward(const at::Tensor &g, const at::Tensor &x, std::string_v
     static const Elements exact("T gelu_slope(T g, T x)\n"
                                 "{ return g * ((T)0.5 * erfc(-x * (T)0.707106781186547524401) +\n"
                                 "              x * (T)0.398942280401432677940 * exp(x * x * (T)-0.5)); }");
-    static const Elements by_tanh(SIGMOID "T gelu_slope(T g, T x)\n"
-                                          "{\n"
-                                          "    T s = sigmoid((T)1.595769121605730711760 * (x + (T)0.044715 * x * x * x));\n"
-                                          "    T inner = (T)1.595769121605730711760 * (1 + (T)0.134145 * x * x);\n"
-                                          "    return g * s * (1 + x * inner * (1 - s));\n"
-                                          "}");
+    static const Elements by_tanh(SIGMOID
+                                  "T gelu_slope(T g, T x)\n"
+                                  "{\n"
+                                  "    T s = sigmoid((T)1.595769121605730711760 * (x + (T)0.044715 * x * x * x));\n"
+                                  "    T inner = (T)1.595769121605730711760 * (1 + (T)0.134145 * x * x);\n"
+                                  "    return g * s * (1 + x * inner * (1 - s));\n"
+                                  "}");
     return (approximate == "tanh" ? by_tanh : exact)(Tensors(g, x));
 }
 
@@ -135,7 +137,8 @@ at::Tensor log_sigmoid_backward(const at::Tensor &g, const at::Tensor &x, const 
     return code(Tensors(g, x));
 }
 
-at::Tensor &log_sigmoid_backward_out(const at::Tensor &g, const at::Tensor &x, const at::Tensor &buffer, at::Tensor &out)
+at::Tensor &log_sigmoid_backward_out(const at::Tensor &g, const at::Tensor &x, const at::Tensor &buffer,
+                                     at::Tensor &out)
 {
     return out.copy_(log_sigmoid_backward(g, x, buffer));
 }

@@ -6,8 +6,10 @@
 #include <koine/attention.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 using OptionalTensor = std::optional<at::Tensor>;
 

@@ -4,14 +4,16 @@
 #include <ATen/native/Resize.h>
 #include <c10/core/ScalarType.h>
 
-namespace koine {
+namespace koine
+{
 
 // --- results ---------------------------------------------------------------------------------------------------------
 
 // `output` was made only to receive the result: it has no memory, and nothing else uses its storage.
 static bool is_vacant(const at::Tensor &output)
 {
-    return output.dim() == 1 && output.numel() == 0 && output.storage().nbytes() == 0 && output.storage().use_count() == 1;
+    return output.dim() == 1 && output.numel() == 0 && output.storage().nbytes() == 0 &&
+           output.storage().use_count() == 1;
 }
 
 static void deliver(const at::Tensor &value, const at::Tensor &output)
@@ -44,8 +46,7 @@ void compute(const kn_op *op, Tensors &arguments, const void *params, at::Tensor
     Tensors results;
     for (const at::Tensor &output : outputs)
         results.add(output);
-    const kn_status status =
-        kn_op_call(op, arguments.data(), arguments.size(), params, results.data(), results.size());
+    const kn_status status = kn_op_call(op, arguments.data(), arguments.size(), params, results.data(), results.size());
     if (C10_LIKELY(status == KN_OK))
         return;
     if (status != KN_ERR_SHAPE && status != KN_ERR_DTYPE)

@@ -6,7 +6,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>
 
-namespace koine {
+namespace koine
+{
 
 // Computes into `outputs`, or allocates those that are undefined. An output of another shape or dtype, as `out=` may
 // be, is resized and receives a converted copy. `arguments` may be used again.

@@ -4,8 +4,10 @@
 #include <koine/conv.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 // By dimensions 1 to 3, transposed or not.
 const kn_op *conv_op(const at::Tensor &x, bool transposed, bool backward)
@@ -50,10 +52,11 @@ at::Tensor convolution(const at::Tensor &x, const at::Tensor &weight, const std:
 }
 
 // Of the bias the pass needs only the shape.
-std::tuple<at::Tensor, at::Tensor, at::Tensor>
-convolution_backward(const at::Tensor &grad, const at::Tensor &x, const at::Tensor &weight, at::IntArrayRef stride,
-                     at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
-                     int64_t groups, std::array<bool, 3> wanted)
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor &grad, const at::Tensor &x,
+                                                                    const at::Tensor &weight, at::IntArrayRef stride,
+                                                                    at::IntArrayRef padding, at::IntArrayRef dilation,
+                                                                    bool transposed, at::IntArrayRef output_padding,
+                                                                    int64_t groups, std::array<bool, 3> wanted)
 {
     const kn_op *const op = conv_op(x, transposed, true);
     const kn_conv_params params =

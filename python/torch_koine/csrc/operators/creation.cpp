@@ -1,19 +1,21 @@
 // creation.cpp - sequences, identity matrices, indices of triangles, joining.
 #include "compute.h"
 
+#include <ATen/native/Resize.h>
+#include <ATen/native/TypeProperties.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/result_type.h>
 #include <ATen/ops/tril_indices.h>
 #include <ATen/ops/triu_indices.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/TypeProperties.h>
 #include <koine/create.h>
 #include <torch/library.h>
 
 #include <cmath>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 kn_tensor_options options_of(const at::Tensor &out)
 {
@@ -35,8 +37,7 @@ at::Tensor &arange_out(const at::Scalar &start, const at::Scalar &end, const at:
     const double from = start.toDouble(), to = end.toDouble(), by = step.toDouble();
     TORCH_CHECK(by != 0, "step must be nonzero");
     TORCH_CHECK(std::isfinite(from) && std::isfinite(to), "unsupported range: ", from, " -> ", to);
-    TORCH_CHECK((by > 0) == (to >= from) || to == from,
-                "upper bound and lower bound inconsistent with step sign");
+    TORCH_CHECK((by > 0) == (to >= from) || to == from, "upper bound and lower bound inconsistent with step sign");
     const kn_tensor_options options = options_of(out);
     return set(out, kn_arange_with(from, to, by, &options));
 }

@@ -1,7 +1,8 @@
 // elements.cpp - see elements.h.
 #include "elements.h"
 
-namespace koine {
+namespace koine
+{
 
 Elements::Elements(const char *code, std::initializer_list<const char *> scalars) : names(scalars)
 {

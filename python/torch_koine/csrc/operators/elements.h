@@ -7,11 +7,16 @@
 
 #include <initializer_list>
 
-namespace koine {
+namespace koine
+{
 
-// OpenCL C of koine/jit.h: `static const Elements slope("T slope(T g, T x, T p) { return x > 0 ? g : g * p; }", {"p"});`
+// OpenCL C of koine/jit.h:
+//
+//     static const Elements slope("T slope(T g, T x, T p) { return x > 0 ? g : g * p; }", {"p"});
+//
 // The scalars' names, in the order of their values in a call.
-class Elements {
+class Elements
+{
   public:
     explicit Elements(const char *code, std::initializer_list<const char *> scalars = {});
 

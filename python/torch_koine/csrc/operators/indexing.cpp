@@ -10,8 +10,10 @@
 #include <koine/index.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 using Indices = c10::List<std::optional<at::Tensor>>;
 
@@ -124,7 +126,8 @@ at::Tensor &masked_select_out(const at::Tensor &x, const at::Tensor &mask, at::T
 
 at::Tensor &masked_scatter_(at::Tensor &x, const at::Tensor &mask, const at::Tensor &source)
 {
-    TORCH_CHECK(x.scalar_type() == source.scalar_type(), "masked_scatter: expected self and source to have same dtypes");
+    TORCH_CHECK(x.scalar_type() == source.scalar_type(),
+                "masked_scatter: expected self and source to have same dtypes");
     return x.copy_(from_koine(kn_masked_scatter(as_koine(x).get(), as_koine(mask).get(), as_koine(source).get())));
 }
 

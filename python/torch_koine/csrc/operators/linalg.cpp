@@ -5,8 +5,10 @@
 #include <koine/linalg.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 at::Tensor &set(at::Tensor &out, const at::Tensor &value)
 {
@@ -98,16 +100,17 @@ slogdet_out(const at::Tensor &a, at::Tensor &sign, at::Tensor &logabsdet, at::Te
     return {sign, logabsdet, lu, pivots};
 }
 
-std::tuple<at::Tensor &, at::Tensor &, at::Tensor &, at::Tensor &>
-solve_out(const at::Tensor &a, const at::Tensor &b, bool left, bool check_errors, at::Tensor &result, at::Tensor &lu,
-          at::Tensor &pivots, at::Tensor &info)
+std::tuple<at::Tensor &, at::Tensor &, at::Tensor &, at::Tensor &> solve_out(const at::Tensor &a, const at::Tensor &b,
+                                                                             bool left, bool check_errors,
+                                                                             at::Tensor &result, at::Tensor &lu,
+                                                                             at::Tensor &pivots, at::Tensor &info)
 {
     factor(a, lu, pivots, &info);
     check_info(info, check_errors, "torch.linalg.solve");
     const bool is_vector = b.dim() == 1 || (b.dim() == a.dim() - 1 && b.sizes() == a.sizes().slice(0, a.dim() - 1));
     const at::Tensor right = is_vector ? b.unsqueeze(-1) : b;
-    const at::Tensor x = from_koine(kn_linalg_lu_solve(as_koine(lu).get(), as_koine(pivots).get(), as_koine(right).get(),
-                                                       left, false));
+    const at::Tensor x =
+        from_koine(kn_linalg_lu_solve(as_koine(lu).get(), as_koine(pivots).get(), as_koine(right).get(), left, false));
     set(result, is_vector ? x.squeeze(-1) : x);
     return {result, lu, pivots, info};
 }
@@ -154,8 +157,8 @@ std::tuple<at::Tensor &, at::Tensor &> eigh_out(const at::Tensor &a, std::string
 {
     const bool upper = triangle == "U" || triangle == "u";
     kn_tensor *columns = nullptr;
-    set(values, compute_v ? kn_linalg_eigh(as_koine(a).get(), upper, &columns)
-                          : kn_linalg_eigvalsh(as_koine(a).get(), upper));
+    set(values,
+        compute_v ? kn_linalg_eigh(as_koine(a).get(), upper, &columns) : kn_linalg_eigvalsh(as_koine(a).get(), upper));
     if (compute_v)
         set(vectors, columns);
     return {values, vectors};

@@ -8,8 +8,10 @@
 #include <koine/loss.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 kn_reduction reduction_of(int64_t reduction)
 {
@@ -34,8 +36,8 @@ std::tuple<at::Tensor, at::Tensor> nll_loss(const at::Tensor &x, const at::Tenso
     kn_class_loss_args args = defaults<kn_class_loss_args>(op);
     args.ignore_index = ignored;
     args.reduction = reduction_of(reduction);
-    at::Tensor total = reduction == 0 ? empty({}, x.scalar_type(), x.device()).zero_()
-                                      : total_weight(x, target, weight, ignored);
+    at::Tensor total =
+        reduction == 0 ? empty({}, x.scalar_type(), x.device()).zero_() : total_weight(x, target, weight, ignored);
     return {call(op, Tensors(x, target, weight), &args), total};
 }
 

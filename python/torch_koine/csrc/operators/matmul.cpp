@@ -4,8 +4,10 @@
 #include <koine/matmul.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 // beta bias + alpha a b; that of a linear layer, with a vector, is one launch.
 at::Tensor &addmm_out(const at::Tensor &bias, const at::Tensor &a, const at::Tensor &b, const at::Scalar &beta,
@@ -23,9 +25,6 @@ at::Tensor &addmm_out(const at::Tensor &bias, const at::Tensor &a, const at::Ten
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
-{
-    m.impl("addmm.out", addmm_out);
-}
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("addmm.out", addmm_out); }
 
 } // namespace koine

@@ -8,8 +8,10 @@
 #include <mutex>
 #include <unordered_map>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
@@ -74,8 +76,8 @@ Three batch_norm_without_running(const at::Tensor &x, const std::optional<at::Te
 // The pass computes the statistics again, as it needs them in more than float32's precision.
 Three batch_norm_backward(const at::Tensor &grad, const at::Tensor &x, const std::optional<at::Tensor> &weight,
                           const std::optional<at::Tensor> &mean, const std::optional<at::Tensor> &var,
-                          const std::optional<at::Tensor> &, const std::optional<at::Tensor> &, bool training, double eps,
-                          std::array<bool, 3> wanted)
+                          const std::optional<at::Tensor> &, const std::optional<at::Tensor> &, bool training,
+                          double eps, std::array<bool, 3> wanted)
 {
     static const Op op("batch_norm_backward");
     const kn_batch_norm_args args = batch_norm_args(op, training || !is_given(mean), 0.1, eps);
@@ -111,7 +113,8 @@ at::Tensor as_statistic(at::Tensor statistic, const at::Tensor &x, at::IntArrayR
 
 // PyTorch's backward is given mean and rstd, but not eps, with which Koine's computes them again. So forward notes it
 // for the memory of rstd, as long as that exists.
-class KnownEps {
+class KnownEps
+{
   public:
     void remember(const at::Tensor &rstd, double eps)
     {
@@ -169,8 +172,7 @@ Three layer_norm(const at::Tensor &x, at::IntArrayRef shape, const std::optional
     call(op, Tensors(x, weight, bias), &args, results);
     at::Tensor y = from_koine(results.take(0)), rstd = from_koine(results.take(2));
     known_eps().remember(rstd, eps);
-    return {std::move(y), as_statistic(from_koine(results.take(1)), x, shape),
-            as_statistic(rstd, x, shape)};
+    return {std::move(y), as_statistic(from_koine(results.take(1)), x, shape), as_statistic(rstd, x, shape)};
 }
 
 // The formula, for statistics of another origin.
@@ -184,9 +186,7 @@ Three layer_norm_backward_by_statistics(const at::Tensor &grad, const at::Tensor
     for (int64_t i = 0; i < x.dim(); i++)
         (i < first ? outer : inner).push_back(i);
     const at::Tensor g = grad.to(type), c = x.to(type).sub(mean).mul(rstd);
-    const auto over_rows = [&](const at::Tensor &t) {
-        return (outer.empty() ? t : t.sum(outer)).to(x.scalar_type());
-    };
+    const auto over_rows = [&](const at::Tensor &t) { return (outer.empty() ? t : t.sum(outer)).to(x.scalar_type()); };
     at::Tensor of_x;
     if (wanted[0])
         of_x = by_statistics(is_given(weight) ? g.mul(*weight) : g, c, rstd, inner).to(x.scalar_type());

@@ -4,15 +4,17 @@
 #include <koine/fused_optim.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 using OptionalTensor = std::optional<at::Tensor>;
 
 // One launch updates parameters of one device and dtype; the library divides the list.
 void adam(at::TensorList parameters, at::TensorList gradients, at::TensorList averages, at::TensorList squares,
-          at::TensorList max_squares, at::TensorList steps, kn_fused_adam_params params, const OptionalTensor &grad_scale,
-          const OptionalTensor &found_inf)
+          at::TensorList max_squares, at::TensorList steps, kn_fused_adam_params params,
+          const OptionalTensor &grad_scale, const OptionalTensor &found_inf)
 {
     Tensors p(parameters), g(gradients), a(averages), s(squares), m(max_squares), t(steps);
     const Tensor scale = as_koine(grad_scale), found = as_koine(found_inf);
@@ -28,15 +30,17 @@ void fused_adam(at::TensorList parameters, at::TensorList gradients, at::TensorL
                 double weight_decay, double eps, bool amsgrad, bool maximize, const OptionalTensor &grad_scale,
                 const OptionalTensor &found_inf)
 {
-    const kn_fused_adam_params params = {lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled, nullptr, nullptr};
+    const kn_fused_adam_params params = {lr,      beta1,    beta2,     eps,     weight_decay,
+                                         amsgrad, maximize, decoupled, nullptr, nullptr};
     adam(parameters, gradients, averages, squares, max_squares, steps, params, grad_scale, found_inf);
 }
 
 template <bool decoupled>
 void fused_adam_tensor_lr(at::TensorList parameters, at::TensorList gradients, at::TensorList averages,
-                          at::TensorList squares, at::TensorList max_squares, at::TensorList steps, const at::Tensor &lr,
-                          double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
-                          const OptionalTensor &grad_scale, const OptionalTensor &found_inf)
+                          at::TensorList squares, at::TensorList max_squares, at::TensorList steps,
+                          const at::Tensor &lr, double beta1, double beta2, double weight_decay, double eps,
+                          bool amsgrad, bool maximize, const OptionalTensor &grad_scale,
+                          const OptionalTensor &found_inf)
 {
     fused_adam<decoupled>(parameters, gradients, averages, squares, max_squares, steps, lr.item<double>(), beta1, beta2,
                           weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);

@@ -13,18 +13,22 @@
 
 #include <string>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 // --- one operand -----------------------------------------------------------------------------------------------------
 
 #define UNARY_OPERATORS(X)                                                                                             \
-    X(abs) X(acos) X(acosh) X(asin) X(asinh) X(atan) X(atanh) X(bitwise_not) X(ceil) X(cos) X(cosh) X(digamma) X(erf)  \
-    X(erfc) X(erfinv) X(exp) X(exp2) X(expm1) X(floor) X(frac) X(hardsigmoid) X(hardswish) X(i0) X(isneginf)           \
-    X(isposinf) X(lgamma) X(log) X(log10) X(log1p) X(log2) X(logical_not) X(mish) X(neg) X(reciprocal) X(round)        \
-    X(rsqrt) X(sgn) X(sigmoid) X(sign) X(signbit) X(silu) X(sin) X(sinc) X(sinh) X(sqrt) X(tan) X(tanh) X(trunc)
+    X(abs)                                                                                                             \
+    X(acos) X(acosh) X(asin) X(asinh) X(atan) X(atanh) X(bitwise_not) X(ceil) X(cos) X(cosh) X(digamma) X(erf) X(erfc) \
+        X(erfinv) X(exp) X(exp2) X(expm1) X(floor) X(frac) X(hardsigmoid) X(hardswish) X(i0) X(isneginf) X(isposinf)   \
+            X(lgamma) X(log) X(log10) X(log1p) X(log2) X(logical_not) X(mish) X(neg) X(reciprocal) X(round) X(rsqrt)   \
+                X(sgn) X(sigmoid) X(sign) X(signbit) X(silu) X(sin) X(sinc) X(sinh) X(sqrt) X(tan) X(tanh) X(trunc)
 
-namespace unary_names {
+namespace unary_names
+{
 #define NAME(name) name,
 enum Unary { UNARY_OPERATORS(NAME) };
 #undef NAME
@@ -85,17 +89,20 @@ struct Binary {
 };
 
 #define BINARY_OPERATORS(X)                                                                                            \
-    X(add, "") X(sub, "") X(mul, "out") X(div, "out") X(pow, "Tensor_Tensor_out") X(maximum, "out") X(minimum, "out")  \
-    X(fmax, "out") X(fmin, "out") X(atan2, "out") X(hypot, "out") X(copysign, "out") X(logaddexp, "out")               \
-    X(logaddexp2, "out") X(fmod, "Tensor_out") X(remainder, "Tensor_out") X(floor_divide, "out") X(gcd, "out")         \
-    X(lcm, "out") X(igamma, "out") X(igammac, "out") X(nextafter, "out") X(heaviside, "out") X(xlogy, "OutTensor")     \
-    X(logical_and, "out") X(logical_or, "out") X(logical_xor, "out") X(bitwise_and, "Tensor_out")                      \
-    X(bitwise_or, "Tensor_out") X(bitwise_xor, "Tensor_out") X(bitwise_left_shift, "Tensor_out")                       \
-    X(bitwise_right_shift, "Tensor_out") X(eq, "Tensor_out") X(ne, "Tensor_out") X(lt, "Tensor_out")                   \
-    X(le, "Tensor_out") X(gt, "Tensor_out") X(ge, "Tensor_out")
+    X(add, "")                                                                                                         \
+    X(sub, "") X(mul, "out") X(div, "out") X(pow, "Tensor_Tensor_out") X(maximum, "out") X(minimum, "out")             \
+        X(fmax, "out") X(fmin, "out") X(atan2, "out") X(hypot, "out") X(copysign, "out") X(logaddexp, "out")           \
+            X(logaddexp2, "out") X(fmod, "Tensor_out") X(remainder, "Tensor_out") X(floor_divide, "out") X(gcd, "out") \
+                X(lcm, "out") X(igamma, "out") X(igammac, "out") X(nextafter, "out") X(heaviside, "out")               \
+                    X(xlogy, "OutTensor") X(logical_and, "out") X(logical_or, "out") X(logical_xor, "out")             \
+                        X(bitwise_and, "Tensor_out") X(bitwise_or, "Tensor_out") X(bitwise_xor, "Tensor_out")          \
+                            X(bitwise_left_shift, "Tensor_out") X(bitwise_right_shift, "Tensor_out")                   \
+                                X(eq, "Tensor_out") X(ne, "Tensor_out") X(lt, "Tensor_out") X(le, "Tensor_out")        \
+                                    X(gt, "Tensor_out") X(ge, "Tensor_out")
 #define COMPARISONS(X) X(eq) X(ne) X(lt) X(le) X(gt) X(ge)
 
-namespace binary_names {
+namespace binary_names
+{
 #define NAME(name, overload) name,
 enum Which { BINARY_OPERATORS(NAME) };
 #undef NAME
@@ -214,9 +221,7 @@ at::Tensor &div_mode_out(const at::Tensor &a, const at::Tensor &b, std::optional
 {
     static const Op op("div_mode");
     const at::ScalarType common = at::result_type(a, b);
-    const kn_rounding rounding = !mode            ? KN_ROUNDING_NONE
-                                 : *mode == "trunc" ? KN_ROUNDING_TRUNC
-                                                    : KN_ROUNDING_FLOOR;
+    const kn_rounding rounding = !mode ? KN_ROUNDING_NONE : *mode == "trunc" ? KN_ROUNDING_TRUNC : KN_ROUNDING_FLOOR;
     const kn_rounding_args args = {rounding};
     compute(op, Tensors(a.to(out.device(), common), b.to(out.device(), common)), &args, out);
     return out;
@@ -224,7 +229,8 @@ at::Tensor &div_mode_out(const at::Tensor &a, const at::Tensor &b, std::optional
 
 at::Tensor floor_divide(const at::Tensor &a, const at::Tensor &b)
 {
-    at::Tensor out = at::empty({0}, a.options().dtype(at::result_type(a, b)).device(a.is_cpu() ? b.device() : a.device()));
+    at::Tensor out =
+        at::empty({0}, a.options().dtype(at::result_type(a, b)).device(a.is_cpu() ? b.device() : a.device()));
     binary(binary_op(binary_names::floor_divide), a, b, out);
     return out;
 }
@@ -255,8 +261,8 @@ at::Tensor remainder_of_number(const at::Scalar &a, const at::Tensor &b)
 
 // --- three operands --------------------------------------------------------------------------------------------------
 
-template <class Run> at::Tensor &three(const at::Tensor &a, const at::Tensor &b, const at::Tensor &c, at::Tensor &out,
-                                       Run run)
+template <class Run>
+at::Tensor &three(const at::Tensor &a, const at::Tensor &b, const at::Tensor &c, at::Tensor &out, Run run)
 {
     const at::ScalarType type = out.scalar_type();
     const auto ready = [&](const at::Tensor &x) { return !x.is_cpu() && x.scalar_type() == type; };

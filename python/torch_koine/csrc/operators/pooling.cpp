@@ -5,8 +5,10 @@
 #include <koine/pool.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 template <int dims> kn_adaptive_pool_args sizes_of(const at::Tensor &grad)
 {

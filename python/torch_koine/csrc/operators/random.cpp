@@ -7,8 +7,10 @@
 
 #include <limits>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 using Generator = std::optional<at::Generator>;
 
@@ -68,10 +70,7 @@ at::Tensor &random_from_(at::Tensor &x, int64_t from, std::optional<int64_t> to,
     return draw(x, generator, kn_random_with_, from, to ? *to : std::numeric_limits<int64_t>::max());
 }
 
-at::Tensor &random_to_(at::Tensor &x, int64_t to, Generator generator)
-{
-    return random_from_(x, 0, to, generator);
-}
+at::Tensor &random_to_(at::Tensor &x, int64_t to, Generator generator) { return random_from_(x, 0, to, generator); }
 
 // All non-negative integers of the dtype, or all that a floating one represents exactly.
 at::Tensor &random_(at::Tensor &x, Generator generator)

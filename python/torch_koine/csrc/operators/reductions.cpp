@@ -4,15 +4,17 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/amax.h>
 #include <ATen/ops/amin.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/eq.h>
 #include <ATen/ops/ne.h>
-#include <ATen/ops/empty.h>
 #include <koine/reduce.h>
 #include <koine/sort.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 using Two = std::tuple<at::Tensor, at::Tensor>;
 
@@ -32,7 +34,8 @@ at::Tensor &arg_out(const at::Tensor &x, std::optional<int64_t> dim, bool keepdi
 // --- variance and mean -----------------------------------------------------------------------------------------------
 
 template <bool root>
-Two var_mean(const at::Tensor &x, at::OptionalIntArrayRef dim, const std::optional<at::Scalar> &correction, bool keepdim)
+Two var_mean(const at::Tensor &x, at::OptionalIntArrayRef dim, const std::optional<at::Scalar> &correction,
+             bool keepdim)
 {
     static const Op var(root ? "std" : "var"), mean("mean");
     const kn_ints dims = dim ? ints_of(*dim) : kn_ints{};
@@ -53,8 +56,7 @@ std::tuple<at::Tensor &, at::Tensor &> aminmax_out(const at::Tensor &x, std::opt
     return {least, greatest};
 }
 
-template <bool greatest>
-void running_extreme(const at::Tensor &x, at::Tensor &values, at::Tensor &indices, int64_t dim)
+template <bool greatest> void running_extreme(const at::Tensor &x, at::Tensor &values, at::Tensor &indices, int64_t dim)
 {
     static const Op op(greatest ? "cummax" : "cummin");
     const kn_dim_args args = {static_cast<int>(dim)};

@@ -5,8 +5,10 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 using OptionalTensor = std::optional<at::Tensor>;
 
@@ -28,14 +30,15 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor &of_in
                                                          const at::Tensor &cx, const OptionalTensor &input_bias,
                                                          const OptionalTensor &state_bias)
 {
-    static const Elements code("T s(T x) { return (T)1 / ((T)1 + exp(-x)); }\n"
-                               "void lstm_step(T i, T f, T g, T o, T c, T *h_next, T *c_next, T *si, T *sf, T *sg, T *so)\n"
-                               "{\n"
-                               "    *si = s(i); *sf = s(f); *sg = tanh(g); *so = s(o);\n"
-                               "    T next = *sf * c + *si * *sg;\n"
-                               "    *c_next = next;\n"
-                               "    *h_next = *so * tanh(next);\n"
-                               "}");
+    static const Elements code(
+        "T s(T x) { return (T)1 / ((T)1 + exp(-x)); }\n"
+        "void lstm_step(T i, T f, T g, T o, T c, T *h_next, T *c_next, T *si, T *sf, T *sg, T *so)\n"
+        "{\n"
+        "    *si = s(i); *sf = s(f); *sg = tanh(g); *so = s(o);\n"
+        "    T next = *sf * c + *si * *sg;\n"
+        "    *c_next = next;\n"
+        "    *h_next = *so * tanh(next);\n"
+        "}");
     const auto gates = gates_of(of_input, of_state, input_bias, state_bias).chunk(4, 1);
     const auto results = code.all(Tensors(gates[0], gates[1], gates[2], gates[3], cx));
     return {results[0], results[1], at::cat({results[2], results[3], results[4], results[5]}, 1)};
@@ -67,8 +70,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const Optional
 }
 
 // The workspace holds r, z, n, the state, and n's part of it, for backward, as PyTorch's CUDA kernel does.
-std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor &of_input, const at::Tensor &of_state, const at::Tensor &hx,
-                                            const OptionalTensor &input_bias, const OptionalTensor &state_bias)
+std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor &of_input, const at::Tensor &of_state,
+                                            const at::Tensor &hx, const OptionalTensor &input_bias,
+                                            const OptionalTensor &state_bias)
 {
     static const Elements code("T s(T x) { return (T)1 / ((T)1 + exp(-x)); }\n"
                                "void gru_step(T ri, T rh, T zi, T zh, T ni, T nh, T h, T *next, T *r, T *z, T *n)\n"

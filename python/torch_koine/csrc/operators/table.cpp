@@ -11,13 +11,15 @@
 #include <string>
 #include <vector>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 struct Row {
-    const char *name;     // ATen's, with the overload
+    const char *name;      // ATen's, with the overload
     const char *operator_; // Koine's
-    const char *places;   // "parameter=argument", "-argument" for one that is ignored, separated by commas
+    const char *places;    // "parameter=argument", "-argument" for one that is ignored, separated by commas
 };
 
 const Row rows[] = {
@@ -137,7 +139,8 @@ void set_param(char *params, const kn_op_param *param, const c10::IValue &value,
 
 // --- a kernel --------------------------------------------------------------------------------------------------------
 
-class Kernel : public c10::OperatorKernel {
+class Kernel : public c10::OperatorKernel
+{
   public:
     explicit Kernel(const Row &row) : op(find_op(row.operator_))
     {
@@ -148,7 +151,8 @@ class Kernel : public c10::OperatorKernel {
         TORCH_CHECK(handle, "torch_koine: PyTorch has no operator ", name);
         const c10::FunctionSchema &schema = handle->schema();
         for (const c10::Argument &argument : schema.arguments())
-            arguments.push_back(argument_of(op, row.places, argument, !argument.kwarg_only() && &argument == &schema.arguments()[0]));
+            arguments.push_back(
+                argument_of(op, row.places, argument, !argument.kwarg_only() && &argument == &schema.arguments()[0]));
         for (const Argument &argument : arguments)
             allocates &= argument.place != Place::output && argument.place != Place::both;
         returns = schema.returns().size();
@@ -198,10 +202,12 @@ class Kernel : public c10::OperatorKernel {
         if (value.isNone() || !value.toTensor().defined())
             return inputs.add(Tensor());
         const at::Tensor &tensor = value.toTensor();
-        inputs.add(dtype && tensor.scalar_type() != *dtype ? as_koine(tensor.to(device, *dtype)) : operand(tensor, device));
+        inputs.add(dtype && tensor.scalar_type() != *dtype ? as_koine(tensor.to(device, *dtype))
+                                                           : operand(tensor, device));
     }
 
-    void finish(Tensors &inputs, const void *params, c10::SmallVectorImpl<at::Tensor> &outputs, torch::jit::Stack *stack)
+    void finish(Tensors &inputs, const void *params, c10::SmallVectorImpl<at::Tensor> &outputs,
+                torch::jit::Stack *stack)
     {
         if (allocates) {
             Tensors results;

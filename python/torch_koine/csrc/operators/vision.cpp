@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cmath>
 
-namespace koine {
-namespace {
+namespace koine
+{
+namespace
+{
 
 // --- resizing --------------------------------------------------------------------------------------------------------
 
@@ -29,9 +31,8 @@ kn_interpolate_params params_of(const kn_op *op, Resizing how, at::IntArrayRef i
     params.mode = how.mode;
     params.align_corners = how.align_corners;
     params.antialias = how.antialias;
-    const bool by_factor = !how.align_corners && std::any_of(scales.begin(), scales.end(), [](const Scale &scale) {
-        return scale && *scale > 0;
-    });
+    const bool by_factor = !how.align_corners && std::any_of(scales.begin(), scales.end(),
+                                                             [](const Scale &scale) { return scale && *scale > 0; });
     size_t i = 0;
     for (const Scale &scale : scales) {
         const int64_t size = input[input.size() - output.size() + i];
@@ -84,8 +85,8 @@ template <kn_interpolate_mode mode> struct Nearest {
     {
         return resize_backward(g, how, size, input, {l}, out);
     }
-    static at::Tensor &image_backward(const at::Tensor &g, at::IntArrayRef size, at::IntArrayRef input, Scale h, Scale w,
-                                      at::Tensor &out)
+    static at::Tensor &image_backward(const at::Tensor &g, at::IntArrayRef size, at::IntArrayRef input, Scale h,
+                                      Scale w, at::Tensor &out)
     {
         return resize_backward(g, how, size, input, {h, w}, out);
     }
