@@ -6,6 +6,8 @@
 
 #include "dist/group/rank_case.h"
 
+#define MOST_RANKS 8
+
 /* first, first + step, ... in the tensor's shape */
 static kn_tensor *sequence(state *s, kn_dtype dtype, int64_t count, double first, double step)
 {
@@ -76,6 +78,55 @@ static void reduces_bits_means_and_nan(state *s)
     EXPECT(value_at(x, 0) == pow(2, s->size));
 }
 
+/* What rank r gives to element i: sums of these depend on their order. */
+static float uneven(int r, int64_t i)
+{
+    static const float sizes[] = {1e8f, 1, -1e8f, 3e-3f, 7e4f};
+    return sizes[r % 5] * (1 + (float)(i % 97) / 7);
+}
+
+static bool is_sum_in_order(state *s, kn_tensor *x, int64_t first)
+{
+    kn_tensor *host = kn_to_device(x, kn_device_host());
+    const float *values = kn_data(host);
+    for (int64_t i = 0; i < kn_numel(x); i++) {
+        volatile float sum = uneven(0, first + i);
+        for (int r = 1; r < s->size; r++)
+            sum = sum + uneven(r, first + i);
+        if (values[i] != sum)
+            return false;
+    }
+    return true;
+}
+
+static kn_tensor *uneven_tensor(state *s, int64_t first, int64_t count)
+{
+    kn_tensor *host = kn_empty(KN_SHAPE(count), .device = kn_device_host());
+    for (int64_t i = 0; i < count; i++)
+        ((float *)kn_data(host))[i] = uneven(s->rank, first + i);
+    return kn_to_device(host, s->device);
+}
+
+/* Small tensors and large ones are exchanged in different ways. */
+static void adds_in_the_order_of_the_ranks(state *s)
+{
+    static const int64_t counts[] = {7, 60001};
+    for (int i = 0; i < 2; i++) {
+        const int64_t count = counts[i];
+        kn_tensor *x = uneven_tensor(s, 0, count), *blocks[MOST_RANKS];
+        EXPECT_OK(kn_group_all_reduce(s->group, x));
+        EXPECT(is_sum_in_order(s, x, 0));
+        x = uneven_tensor(s, 0, count);
+        EXPECT_OK(kn_group_reduce(s->group, x, s->size - 1));
+        EXPECT(s->rank == s->size - 1 ? is_sum_in_order(s, x, 0)
+                                      : value_at(x, count - 1) == uneven(s->rank, count - 1));
+        for (int r = 0; r < s->size; r++)
+            blocks[r] = uneven_tensor(s, r * count, count);
+        EXPECT_OK(kn_group_reduce_scatter(s->group, x, blocks));
+        EXPECT(is_sum_in_order(s, x, s->rank * count));
+    }
+}
+
 /* Several pieces, and strides. */
 static void reduces_large_and_strided_tensors(state *s)
 {
@@ -107,8 +158,6 @@ static void reduces_and_broadcasts_from_each_root(state *s)
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
-
-#define MOST_RANKS 8
 
 static void gathers_and_scatters(state *s)
 {
@@ -241,6 +290,21 @@ static void refuses_bad_arguments(state *s)
     EXPECT(kn_work_wait(NULL) == KN_ERR_ARGUMENT);
 }
 
+/* Only where no other thread uses the stream. */
+static void refuses_to_be_recorded(state *s)
+{
+    if (s->size > 1 || s->device == kn_device_host())
+        return;
+    kn_tensor *x = kn_ones(KN_SHAPE(3), .device = s->device);
+    kn_graph *graph = kn_graph_new();
+    EXPECT_OK(kn_graph_capture_begin(graph, NULL));
+    EXPECT(kn_group_all_reduce(s->group, x) == KN_ERR_STATE &&
+           strstr(kn_error_message(), "all_reduce: a graph cannot record the calls of groups"));
+    EXPECT(kn_graph_capture_end(graph) == KN_ERR_STATE);
+    EXPECT_OK(kn_group_all_reduce(s->group, x));
+    kn_graph_free(graph);
+}
+
 /* Even and odd ranks, each in reverse order. */
 static void splits(state *s)
 {
@@ -265,6 +329,7 @@ int group_cases(kn_group *group, kn_device *device)
         reduces_every_dtype,
         reduces_bits_means_and_nan,
         reduces_large_and_strided_tensors,
+        adds_in_the_order_of_the_ranks,
         reduces_and_broadcasts_from_each_root,
         gathers_and_scatters,
         exchanges_blocks_of_all_sizes,
@@ -272,6 +337,7 @@ int group_cases(kn_group *group, kn_device *device)
         starts_several_calls,
         names_calls_that_differ,
         refuses_bad_arguments,
+        refuses_to_be_recorded,
         splits,
     };
     return run_cases(cases, sizeof cases / sizeof cases[0], group, device);
