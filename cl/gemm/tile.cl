@@ -32,16 +32,16 @@ static inline kn_gemm_finish finish_of_block(kn_gemm_finish f, bool first, bool 
  * cache while several are written in turn. */
 #define STAGED(k_count, width) ((k_count) * (width) + STAGED_GAP)
 
-/* Stages rows of A, which are contiguous across the columns, as panels [k_count][MR]. For each k several panels are
- * read, whole cache lines; with more of them, the places they are written to do not stay in the level-1 cache. */
-enum { PANELS_AT_ONCE = 8 };
+/* Stages rows of A, which are contiguous across the columns, as panels [k_count][MR]: for a few k all panels, so that
+ * whole rows are read, and what a panel gets is written in one go. */
+enum { STEPS_AT_ONCE = 8 };
 static inline void stage_a(global T *restrict to, const global T *restrict x, long rows, long k_count, long k_stride)
 {
     const long width = (MR + 7) / 8 * 8; /* in vectors of 8: what is written after MR is overwritten, or in the gap */
     const long panels = rows >= width ? (rows - width) / MR + 1 : 0;
-    for (long first = 0; first < panels; first += PANELS_AT_ONCE)
-        for (long k = 0; k < k_count; k++)
-            for (long panel = first; panel < min(panels, first + PANELS_AT_ONCE); panel++)
+    for (long first = 0; first < k_count; first += STEPS_AT_ONCE)
+        for (long panel = 0; panel < panels; panel++)
+            for (long k = first; k < min(k_count, first + STEPS_AT_ONCE); k++)
 #pragma unroll
                 for (int j = 0; j < MR; j += 8)
                     vstore8(vload8(0, x + k * k_stride + panel * MR + j), 0,
@@ -73,7 +73,7 @@ static inline void multiply_unit(global T *restrict c, const global T *restrict 
 {
     const long last_row = min(p.m, first_row + p.rows_per_unit),
                last_panel = min(p.panels, first_panel + p.panels_per_unit);
-    const long a_row = p.a_staged ? 1 : a_layout.row_stride, a_k = p.a_staged ? MR : a_layout.col_stride;
+    const long a_row = a_layout.row_stride, a_k = a_layout.col_stride;
     const bool a_stays = p.k <= p.k_block && p.rows_per_unit <= p.row_block;
     for (long group = first_panel; group < last_panel; group += p.panel_block)
         for (long k0 = 0; k0 == 0 || k0 < p.k; k0 += p.k_block) {
@@ -103,7 +103,7 @@ static inline void multiply_unit(global T *restrict c, const global T *restrict 
                                                 p.bias_column};
                         const global T *row =
                             p.a_staged ? scratch + (i - row0) / MR * STAGED(k_count, MR) : a + i * a_row + k0 * a_k;
-                        tile(to, row, a_row, a_k, block, staged ? NR : b_layout.row_stride, k_count,
+                        tile(to, row, p.a_staged, a_row, a_k, block, staged ? NR : b_layout.row_stride, k_count,
                              (int)min((long)MR, end_row - i), columns, f);
                     }
                 }

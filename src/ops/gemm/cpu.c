@@ -10,7 +10,9 @@ enum { ROW_BLOCK = 48 };              /* in place: their pages fit in the first-
 enum { SHORT_SUM = 32 };              /* storing C takes longer: along its rows */
 enum { FEW_ROWS = 128 };              /* or columns: staging the other operand costs as much as reading it in place */
 enum { FAR_APART = 256 };             /* bytes between elements of a row of A: each has a cache line of its own */
-enum { NEARBY = 2048 };               /* bytes between rows of B that are as fast to read in place */
+enum { NEARBY = 2048 };               /* bytes between rows of B that few rows of A read as fast in place */
+enum { MANY_ROWS = 512 };             /* of A: in place only if B's rows use all sets of the level-1 cache, */
+enum { FEW_SETS = 1024 };             /* which those that are multiples of this apart do not, and A is in place */
 enum { UNITS_PER_CORE = 4, ITEMS_PER_CORE = 64 };
 enum { MIN_SUM_TO_TURN = 64 }; /* below, storing C across its rows costs too much */
 
@@ -28,13 +30,15 @@ static bool stages_a(const kn_tile_product *x)
 }
 
 /* Not a B with short rows, nor a small one for few rows. */
-static bool stages_b(const kn_tile_product *x)
+static bool stages_b(const kn_tile_product *x, bool a_staged)
 {
-    const int64_t element = x->f64 ? 8 : 4;
+    const int64_t element = x->f64 ? 8 : 4, distance = x->b.layout.row_stride * element;
     const bool small = x->n * x->k * element <= PANEL_BLOCK_BYTES;
     if (x->b.layout.col_stride != 1)
         return true;
-    return x->b.layout.row_stride * element > NEARBY && !(x->m <= FEW_ROWS && small);
+    if (distance <= NEARBY)
+        return x->m >= MANY_ROWS && (a_staged || distance % FEW_SETS == 0);
+    return !(x->m <= FEW_ROWS && small);
 }
 
 /* Of an element, in multiplications. */
@@ -72,10 +76,10 @@ static void choose_units(const kn_limits *limits, const kn_tile_product *x, kn_t
 /* Blocks of nearly equal size, each at most `most` long. */
 static int64_t even_block(int64_t size, int64_t most) { return kn_div_up(size, kn_div_up(size, kn_max_i64(1, most))); }
 
-static kn_tile_blocking divide(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile)
+static kn_tile_blocking divide(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile, bool a_staged)
 {
     const int64_t element = x->f64 ? 8 : 4, columns = kn_tile_columns(tile), k = kn_max_i64(1, x->k);
-    kn_tile_blocking cut = {.a_staged = stages_a(x), .b_staged = stages_b(x)};
+    kn_tile_blocking cut = {.a_staged = a_staged, .b_staged = stages_b(x, a_staged)};
     choose_units(limits, x, tile, &cut);
     cut.k_block = kn_round_up_i64(even_block(k, PANEL_BYTES / (columns * element)), 16);
     const int64_t k_count = kn_min_i64(k, cut.k_block), tiles = cut.rows_per_unit / tile.rows;
@@ -97,6 +101,7 @@ kn_status kn_gemm_tiles(kn_stream *stream, const void *problem_)
     const kn_gemm_problem *problem = problem_;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     kn_tile_product x = kn_tile_product_of(problem, should_turn(&problem->product));
+    const bool a_staged = stages_a(&x);
     kn_tile_shape tile = kn_tile_choose(limits, &x);
-    return kn_tile_multiply(stream, &x, tile, divide(limits, &x, tile));
+    return kn_tile_multiply(stream, &x, tile, divide(limits, &x, tile, a_staged));
 }
