@@ -67,7 +67,7 @@ static bool set_up(run *r, const settings *s)
 {
     const fashion_options options = {
         .directory = s->data, .batch_size = s->batch_size, .workers = 2, .seed = s->seed, .limit = s->limit};
-    if (training_device(s->device) == NULL)
+    if (training_device(s->device, NULL) == NULL)
         return false;
     kn_manual_seed((uint64_t)s->seed);
     r->net = fashion_network();

@@ -22,7 +22,7 @@ static const char purpose[] = "Trains a convolutional network on Fashion-MNIST.\
                               "\n"
                               "Ctrl-C and SIGTERM end the run after the current step; --resume repeats the\n"
                               "interrupted epoch. A second Ctrl-C ends the run at once.\n"
-                              "\n"
+                              "\n" TRAINING_RANKS "\n"
                               "Exit status: 0 done, 1 an error, 2 wrong usage, 130 after Ctrl-C, 143 after\n"
                               "SIGTERM (128 plus the signal's number).";
 
@@ -42,7 +42,7 @@ static int parse(settings *s, int argc, char **argv)
          "train on several devices at once: gpu:0,gpu:1 or pocl:0,pocl:1 or all (the GPUs)"},
         {"--epochs", "N", OPTION_WHOLE, &s->epochs, 1, 1000000,
          "passes over the training images, including those before --resume"},
-        {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 60000, "images per step"},
+        {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 60000, "images per step and process"},
         {"--lr", "X", OPTION_NUMBER, &s->lr, 0, 1000, "learning rate of Adam"},
         {"--seed", "N", OPTION_WHOLE, &s->seed, 0, 9e18, "seed of the weights, the order of the images and dropout"},
         {"--patience", "N", OPTION_WHOLE, &s->patience, 0, 1000000,
@@ -66,6 +66,7 @@ static int parse(settings *s, int argc, char **argv)
 
 /* The devices, and everything to be freed. */
 typedef struct run {
+    kn_group *group;
     kn_device *devices[LONGEST_LIST];
     int num_devices;
     fashion_data data;
@@ -76,20 +77,25 @@ typedef struct run {
 
 static void clean_up(run *r)
 {
+    const kn_trainer *trained = r->trainer;
     kn_trainer_free(r->trainer);
     kn_optim_free(r->optim);
     kn_module_free(r->net);
     fashion_close(&r->data);
+    training_leave(r->group, trained);
 }
 
 /* "--devices" names several; the loader copies batches to the first of them, or to "--device". */
 static kn_status open_devices(run *r, const settings *s)
 {
-    kn_status status = KN_OK;
-    if (s->devices != NULL)
-        status = device_list(r->devices, &r->num_devices, s->devices);
-    else
-        status = kn_status_of(r->devices[r->num_devices++] = kn_device_open(s->device));
+    r->group = training_ranks();
+    if (r->group == NULL)
+        return kn_error_status();
+    if (s->devices == NULL)
+        return kn_status_of(r->devices[r->num_devices++] = training_device(s->device, r->group));
+    if (kn_group_size(r->group) > 1)
+        return kn_error_set(KN_ERR_ARGUMENT, "--devices is for a single process; with several each has one --device");
+    kn_status status = device_list(r->devices, &r->num_devices, s->devices);
     if (status == KN_OK)
         status = kn_device_set_current(r->devices[0]);
     for (int i = 0; i < r->num_devices && status == KN_OK; i++)
@@ -112,6 +118,7 @@ static kn_status make_network(run *r, const settings *s)
     r->net = fashion_network();
     if (r->num_devices > 1)
         r->net = kn_nn_data_parallel(r->net, .devices = r->devices, .num_devices = r->num_devices);
+    r->net = training_module(r->net, r->group, (uint64_t)s->seed);
     r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
     KN_SCOPE;
     kn_tensor *batch = kn_zeros(KN_SHAPE(s->batch_size, 1, 28, 28));
@@ -166,7 +173,8 @@ int main(int argc, char **argv)
     if (status == KN_OK)
         status = make_network(&r, &s);
     if (status == KN_OK) {
-        step_profile profile = {.directory = s.profile, .width = s.wide ? KN_WIDE : 0};
+        const bool is_first = kn_group_rank(r.group) == 0;
+        step_profile profile = {.directory = is_first ? s.profile : NULL, .width = s.wide ? KN_WIDE : 0};
         status = step_profile_begin(&profile, r.trainer);
         if (status == KN_OK)
             status = kn_trainer_fit(r.trainer, r.data.train, r.data.test);
@@ -174,7 +182,7 @@ int main(int argc, char **argv)
         status = status == KN_OK ? profiled : status;
         show_results(&r, &s);
         if (status == KN_OK && s.report)
-            status = class_report(r.trainer, r.data.test, fashion_classes, FASHION_CLASSES, s.out);
+            status = class_report(r.trainer, r.data.test, fashion_classes, FASHION_CLASSES, is_first ? s.out : NULL);
     }
     const int exit_status = training_status(program, status, r.trainer);
     clean_up(&r);

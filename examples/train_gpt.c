@@ -16,7 +16,7 @@ static const char purpose[] = "Trains a small GPT-2 to continue a text, of which
                               "An epoch is --steps batches of windows drawn from the text; then a sample of the\n"
                               "network's own text is printed and last.safetensors is written to --out, from which\n"
                               "--resume continues. Ctrl-C and SIGTERM end the run after the current step.\n"
-                              "\n"
+                              "\n" TRAINING_RANKS "\n"
                               "Exit status: 0 done, 1 an error, 2 wrong usage, 130 after Ctrl-C, 143 after\n"
                               "SIGTERM (128 plus the signal's number).";
 
@@ -43,7 +43,7 @@ static int parse(settings *s, int argc, char **argv)
         {"--heads", "N", OPTION_WHOLE, &s->heads, 1, 1000, "heads of attention; --width is a multiple of it"},
         {"--width", "N", OPTION_WHOLE, &s->width, 1, 65536, "size of the embedding"},
         {"--dropout", "X", OPTION_NUMBER, &s->dropout, 0, 0.99, "probability of dropout"},
-        {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 65536, "windows per step"},
+        {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 65536, "windows per step and process"},
         {"--epochs", "N", OPTION_WHOLE, &s->epochs, 1, 1000000, "epochs, including those before --resume"},
         {"--steps", "N", OPTION_WHOLE, &s->steps, 1, 10000000, "steps per epoch"},
         {"--lr", "X", OPTION_NUMBER, &s->lr, 0, 1000, "highest learning rate of AdamW"},
@@ -67,6 +67,7 @@ static int parse(settings *s, int argc, char **argv)
 
 typedef struct run {
     const settings *s;
+    kn_group *group;
     kn_device *device;
     kn_tokenizer *tokenizer;
     kn_dataset *train_data, *test_data;
@@ -80,6 +81,7 @@ typedef struct run {
 
 static void clean_up(run *r)
 {
+    const kn_trainer *trained = r->trainer;
     kn_trainer_free(r->trainer);
     kn_lr_scheduler_free(r->schedule);
     kn_optim_free(r->optim);
@@ -90,6 +92,7 @@ static void clean_up(run *r)
     kn_dataset_free(r->train_data);
     kn_dataset_free(r->test_data);
     kn_tokenizer_free(r->tokenizer);
+    training_leave(r->group, trained);
 }
 
 /* --- the text --------------------------------------------------------------------------------------------- */
@@ -110,7 +113,8 @@ static kn_status before_fit(kn_trainer *trainer, void *user)
     const run *r = user;
     char path[4096];
     snprintf(path, sizeof path, "%s/tokenizer.json", r->s->out);
-    return r->s->tokenizer == NULL && r->s->vocab > 0 ? kn_tokenizer_save(r->tokenizer, path) : KN_OK;
+    const bool is_learned = r->s->tokenizer == NULL && r->s->vocab > 0;
+    return is_learned && kn_group_rank(r->group) == 0 ? kn_tokenizer_save(r->tokenizer, path) : KN_OK;
 }
 
 /* Training draws windows from anywhere in the first nine tenths; the rest is cut into windows once. */
@@ -120,7 +124,8 @@ static kn_status make_loaders(run *r, const int64_t *ids, int64_t count)
     printf("text: %lld tokens of %lld kinds\n", (long long)count, (long long)kn_tokenizer_vocab_size(r->tokenizer));
     r->train_data = kn_token_dataset(ids, count, s->context, .stride = 1, .end = 0.9);
     r->test_data = kn_token_dataset(ids, count, s->context, .begin = 0.9);
-    r->sampler = kn_random_sampler(r->train_data, .replacement = true, .num_samples = s->steps * s->batch_size);
+    r->sampler = kn_random_sampler(r->train_data, .replacement = true,
+                                   .num_samples = s->steps * s->batch_size * kn_group_size(r->group));
     r->train = kn_loader_new(r->train_data, .batch_size = s->batch_size, .sampler = r->sampler, .num_workers = 1,
                              .seed = (uint64_t)s->seed);
     r->test = kn_loader_new(r->test_data, .batch_size = s->batch_size, .num_workers = 1);
@@ -264,7 +269,8 @@ static kn_status after_epoch(kn_trainer *trainer, int epoch, const kn_history *h
         if (strcmp(kn_history_column(history, c), "val_loss") == 0)
             printf("epoch %d: held-out loss %.4f, perplexity %.2f\n", epoch, kn_history_value(history, row, c),
                    exp(kn_history_value(history, row, c)));
-    kn_status status = r->s->sample > 0 ? print_sample(r, epoch) : KN_OK;
+    const bool is_first = kn_group_rank(r->group) == 0;
+    kn_status status = r->s->sample > 0 && is_first ? print_sample(r, epoch) : KN_OK;
     fflush(stdout);
     return status;
 }
@@ -277,6 +283,7 @@ static kn_status make_network(run *r)
     kn_manual_seed((uint64_t)s->seed);
     r->net = kn_models_gpt2(.vocab_size = kn_tokenizer_vocab_size(r->tokenizer), .n_positions = s->context,
                             .n_embd = s->width, .n_layer = s->layers, .n_head = s->heads, .dropout = s->dropout);
+    r->net = training_module(r->net, r->group, (uint64_t)s->seed);
     r->optim = r->net != NULL ? make_optimizer(r->net, s) : NULL;
     r->schedule = r->optim != NULL ? make_schedule(r->optim, s) : NULL;
     if (r->schedule == NULL)
@@ -294,7 +301,8 @@ static kn_status make_network(run *r)
 
 static kn_status train(run *r)
 {
-    r->device = training_device(r->s->device);
+    r->group = training_ranks();
+    r->device = r->group != NULL ? training_device(r->s->device, r->group) : NULL;
     if (r->device == NULL)
         return kn_error_status();
     kn_status status = open_text(r);

@@ -22,7 +22,7 @@ static const char purpose[] = "Trains a network on pictures, and writes OUT/mode
                               "\n"
                               "The files in --out have torchvision's parameter names. Ctrl-C ends the run after\n"
                               "the current step; --resume continues after the last finished epoch.\n"
-                              "\n"
+                              "\n" TRAINING_RANKS "\n"
                               "Exit status: 0 done, 1 an error, 2 wrong usage, 130 after Ctrl-C, 143 after\n"
                               "SIGTERM (128 plus the signal's number).";
 
@@ -41,7 +41,7 @@ static int parse(settings *s, int argc, char **argv)
         {"--model", "NAME", OPTION_TEXT, &s->model, 0, 0, "the network: lenet5, resnet18, mobilenet_v3_small, ..."},
         {"--size", "N", OPTION_WHOLE, &s->size, 0, 4096, "height and width of the input; 0: the data set's, or 224"},
         {"--epochs", "N", OPTION_WHOLE, &s->epochs, 1, 1000000, "passes over the pictures"},
-        {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 65536, "pictures per step"},
+        {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 65536, "pictures per step and process"},
         {"--lr", "X", OPTION_NUMBER, &s->lr, 0, 1000, "highest learning rate, of AdamW"},
         {"--weight-decay", "X", OPTION_NUMBER, &s->weight_decay, 0, 1000, "of AdamW"},
         {"--warmup", "X", OPTION_NUMBER, &s->warmup, 0, 0.9, "part of the run in which the learning rate rises"},
@@ -61,6 +61,7 @@ static int parse(settings *s, int argc, char **argv)
 }
 
 typedef struct run {
+    kn_group *group;
     kn_device *device;
     picture_model model;
     picture_data data;
@@ -74,6 +75,7 @@ typedef struct run {
 
 static void clean_up(run *r)
 {
+    const kn_trainer *trained = r->trainer;
     kn_trainer_free(r->trainer);
     kn_lr_scheduler_free(r->schedule);
     kn_optim_free(r->optim);
@@ -82,6 +84,7 @@ static void clean_up(run *r)
     kn_loader_free(r->test);
     picture_data_close(&r->data);
     free(r->model.classes);
+    training_leave(r->group, trained);
 }
 
 static kn_status open_data(run *r, const settings *s)
@@ -126,11 +129,11 @@ static kn_status make_trainer(run *r, settings *s)
 {
     const bool mixes = s->mixup > 0 || s->cutmix > 0;
     kn_manual_seed((uint64_t)s->seed);
-    r->net = picture_model_network(&r->model);
+    r->net = training_module(picture_model_network(&r->model), r->group, (uint64_t)s->seed);
     r->optim = kn_optim_adamw(kn_module_parameters(r->net), .lr = s->lr, .weight_decay = s->weight_decay);
     if (r->optim == NULL)
         return kn_error_status();
-    r->schedule = make_schedule(r->optim, s->epochs * kn_loader_batches(r->train), s->warmup);
+    r->schedule = make_schedule(r->optim, s->epochs * training_batches(r->train, s->batch_size, r->group), s->warmup);
     if (r->schedule == NULL)
         return kn_error_status();
     r->trainer =
@@ -145,19 +148,11 @@ static kn_status make_trainer(run *r, settings *s)
 /* The accuracy of the best weights, which the module has after a fit. */
 static kn_status show_results(run *r, const settings *s)
 {
-    double accuracy = 0;
+    double loss, accuracy = 0;
     char from[4200], to[4200];
-    kn_status status = KN_OK;
-    kn_metric *metric = kn_metric_accuracy();
-    KN_NO_GRAD;
-    kn_module_train(r->net, false);
-    KN_FOR_BATCHES (batch, r->test, 0)
-        status =
-            status == KN_OK ? kn_metric_update(metric, kn_forward(r->net, batch->input), batch->target, 0) : status;
-    status = status == KN_OK ? kn_loader_status(r->test) : status;
-    if (status == KN_OK)
-        status = kn_metric_compute(metric, &accuracy);
-    kn_metric_free(metric);
+    kn_status status = kn_trainer_evaluate(r->trainer, r->test, &loss, &accuracy);
+    if (kn_group_rank(r->group) > 0)
+        return status;
     char *table = kn_history_table(kn_trainer_history(r->trainer));
     printf("\n%s\nbest epoch %d: accuracy %.4f\n", table != NULL ? table : "", kn_trainer_best_epoch(r->trainer),
            accuracy);
@@ -182,7 +177,8 @@ static void show_network(const run *r)
 
 static kn_status train(run *r, settings *s)
 {
-    r->device = training_device(s->device);
+    r->group = training_ranks();
+    r->device = r->group != NULL ? training_device(s->device, r->group) : NULL;
     kn_status status = r->device != NULL ? open_data(r, s) : kn_error_status();
     if (status == KN_OK)
         status = make_trainer(r, s);

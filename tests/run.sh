@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds Koine and runs its tests: sh tests/run.sh [--lint | --full] [CTEST ARGUMENT...]
-# Or those of the Python package: sh tests/run.sh --python [PYTEST ARGUMENT...]
+# Or those of the Python packages: sh tests/run.sh --python [PYTEST ARGUMENT...], sh tests/run.sh --torch [...]
 #
 # Missing Debian or Ubuntu packages are installed first (tools/setup.sh). ctest's closing lines come last, before them
 # the tests that were skipped and why; the exit status is ctest's. With --full the runs of tests/odd_drivers.sh follow.
@@ -11,9 +11,13 @@ usage() {
     cat <<'END'
 usage: sh tests/run.sh [--lint | --full] [CTEST ARGUMENT...]
        sh tests/run.sh --python [PYTEST ARGUMENT...]
+       sh tests/run.sh --torch [PYTEST ARGUMENT...]
   --lint            also clang-tidy, as in continuous integration
   --full            also the tests labelled "long", and all on everything they know: hours
-  --python          the Python package instead, in a virtual environment in the build folder (numpy, cffi, pytest)
+  --python          the Python package instead, in a virtual environment in the build folder (numpy, cffi, pytest);
+                    then what --torch does if PyTorch is there already
+  --torch           the device of PyTorch instead, likewise (torch, numpy, pytest: 3 GB), or with the Python that
+                    KOINE_PYTHON names, which has torch and pytest
   -R NAME, -V, ...  go to ctest
 END
 }
@@ -22,13 +26,20 @@ full=no left_out='^(long|lint)$'
 case ${1-} in
 --lint) left_out='^long$'; shift ;;
 --full) full=yes; shift ;;
---python)
+--python | --torch)
+    which=$1
     shift
     cd "$(dirname "$0")/.."
     . tools/setup.sh
     koine_packages
     koine_build koine
-    exec sh tests/python/run.sh "$@"
+    [ "$which" = --python ] || exec sh tests/torch_koine/run.sh "$@"
+    status=0
+    sh tests/python/run.sh "$@" || status=$?
+    if [ $# -eq 0 ] && sh tests/torch_koine/run.sh --is-installed; then
+        sh tests/torch_koine/run.sh || status=$?
+    fi
+    exit "$status"
     ;;
 -h | --help) usage; exit 0 ;;
 esac

@@ -129,12 +129,12 @@ kernel void clip_to_value(SLOTS, const T limit)
     }
 }
 
-/* Divides by the scale; state[found] becomes 1 if a quotient is not finite. state: as in optim/scaler.cl. */
-kernel void unscale(SLOTS, KN_INOUT(state), const int found)
+/* Divides by the scale, or multiplies by it (is_inverse); found becomes 1 if a result is not finite. */
+kernel void unscale(SLOTS, KN_IN(scale), KN_INOUT(found), const int is_inverse)
 {
     BIND_SLOT();
-    global float *scaler = (global float *)(state_base + state_offset);
-    const T factor = (T)(1 / scaler[0]);
+    const float given = *(const global float *)(scale_base + scale_offset);
+    const T factor = (T)(is_inverse ? given : 1 / given);
     int bad = 0;
     KN_FOR(i, n)
     {
@@ -143,5 +143,5 @@ kernel void unscale(SLOTS, KN_INOUT(state), const int found)
         PUT(P, v, x, i);
     }
     if (bad)
-        scaler[found] = 1;
+        *(global float *)(found_base + found_offset) = 1;
 }

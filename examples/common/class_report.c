@@ -56,7 +56,8 @@ static kn_status show_matrix(kn_metric *metric, const char *const *names, const 
         return kn_error_status();
     printf("\n%s\n", text);
     kn_free(text);
-    draw(matrix, names, folder);
+    if (folder != NULL)
+        draw(matrix, names, folder);
     return KN_OK;
 }
 

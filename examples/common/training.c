@@ -2,11 +2,63 @@
 #include "common/training.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-kn_device *training_device(const char *name)
+#include "common/device_list.h"
+
+/* --- ranks -------------------------------------------------------------------------------------------------------- */
+
+static int own_rank;
+
+kn_group *training_ranks(void)
 {
-    kn_device *device = kn_device_open(name);
+    kn_group *group = kn_group_open();
+    if (group != NULL)
+        own_rank = kn_group_rank(group);
+    if (own_rank > 0 && freopen("/dev/null", "w", stdout) == NULL)
+        fprintf(stderr, "rank %d: cannot close stdout\n", own_rank);
+    if (kn_group_size(group) > 1)
+        printf("ranks: %d over %s\n", kn_group_size(group), kn_group_backend(group));
+    return group;
+}
+
+kn_module *training_module(kn_module *net, kn_group *group, uint64_t seed)
+{
+    if (net == NULL || kn_group_size(group) < 2)
+        return net;
+    kn_manual_seed(seed + (uint64_t)kn_group_rank(group));
+    return kn_nn_distributed(net, group);
+}
+
+int64_t training_batches(const kn_loader *loader, int64_t batch_size, const kn_group *group)
+{
+    const int64_t ranks = kn_group_size(group);
+    return ranks < 2 ? kn_loader_batches(loader)
+                     : ((kn_loader_samples(loader) + ranks - 1) / ranks + batch_size - 1) / batch_size;
+}
+
+void training_leave(kn_group *group, const kn_trainer *trainer)
+{
+    if (trainer != NULL || kn_group_size(group) < 2)
+        kn_group_free(group);
+}
+
+/* --- options and status ------------------------------------------------------------------------------------------- */
+
+/* KOINE_DEVICE says what "auto" is. */
+static kn_device *gpu_of_rank(int local_rank)
+{
+    kn_device *all[LONGEST_LIST];
+    const int found = kn_try_all_gpus(all, LONGEST_LIST), count = found < LONGEST_LIST ? found : LONGEST_LIST;
+    return count > 0 ? all[local_rank % count] : NULL;
+}
+
+kn_device *training_device(const char *name, const kn_group *group)
+{
+    const bool is_any = strcmp(name, "gpu") == 0 || (strcmp(name, "auto") == 0 && getenv("KOINE_DEVICE") == NULL);
+    kn_device *device =
+        is_any && kn_group_size(group) > 1 ? gpu_of_rank(kn_group_local_rank(group)) : kn_device_open(name);
     if (device == NULL || kn_device_set_current(device) != KN_OK)
         return NULL;
     printf("device: %s (%s)\n", kn_device_string(device), kn_device_name(device));
@@ -22,8 +74,9 @@ int training_status(const char *program, kn_status status, const kn_trainer *tra
 {
     if (status == KN_OK)
         return 0;
-    fprintf(stderr, "%s: %s\n", program, kn_error_message());
-    if (status == KN_ERR_INTERRUPTED)
+    if (own_rank == 0 || trainer == NULL || status == KN_ERR_DEVICE)
+        fprintf(stderr, "%s: %s\n", program, kn_error_message());
+    if (status == KN_ERR_INTERRUPTED && own_rank == 0)
         fprintf(stderr, "%s: --resume continues after the last finished epoch\n", program);
     const int signal_number = kn_trainer_signal(trainer);
     return signal_number > 0 ? 128 + signal_number : 1;

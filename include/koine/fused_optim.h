@@ -1,4 +1,5 @@
-/* koine/fused_optim.h - optimizer steps on the caller's tensors: torch._fused_adam_, _fused_adamw_ and _fused_sgd_.
+/* koine/fused_optim.h - optimizer steps on the caller's tensors: torch._fused_adam_, _fused_adamw_ and _fused_sgd_;
+ * and the check of their gradients for mixed precision.
  *
  * For bindings that keep an optimizer's state themselves; programs use koine/optim.h. A step takes lists of `count`
  * tensors each and changes parameters and states in place. Nothing is recorded, and the call does not wait. One launch
@@ -64,6 +65,10 @@ KN_API kn_status kn_fused_sgd_with(kn_tensor *const *parameters, kn_tensor *cons
 #define kn_fused_sgd(parameters, gradients, momentum_buffers, count, ...)                                              \
     KN_CALL(kn_fused_sgd_with(parameters, gradients, momentum_buffers, count,                                          \
                               &(kn_fused_sgd_params){KN_FUSED_SGD_DEFAULTS, __VA_ARGS__}))
+
+/* torch._amp_foreach_non_finite_check_and_unscale_: multiplies the tensors, floating and of one device, by `inv_scale`
+ * in place, and sets `found_inf` to 1 if a result is infinite or NaN; it is not set to 0. */
+KN_API kn_status kn_fused_unscale(kn_tensor *const *gradients, int count, kn_tensor *inv_scale, kn_tensor *found_inf);
 
 KN_END_DECLS
 

@@ -83,6 +83,10 @@ KN_API int kn_group_local_size(const kn_group *group);
 KN_API const char *kn_group_backend(const kn_group *group);        /* "mpi", "local" or "threads" */
 KN_API const char *kn_group_host(const kn_group *group, int rank); /* the name of its host; borrowed */
 
+/* Seconds that the calls made so far have spent waiting for other ranks and exchanging values with them. A rank that
+ * waits much less than the others is the slow one. */
+KN_API double kn_group_waited(const kn_group *group);
+
 /* Can this build load the back end `name`? If not, *reason (may be NULL) is a sentence that says why, valid until the
  * thread's next call. */
 KN_API bool kn_group_backend_is_available(const char *name, const char **reason);
@@ -181,6 +185,13 @@ KN_API kn_status kn_group_receive_with(kn_group *group, kn_tensor *tensor, int f
 KN_API kn_status kn_work_wait(kn_work *work);
 KN_API bool kn_work_is_done(const kn_work *work); /* does not wait; true after a failure, and for NULL */
 KN_API void kn_work_free(kn_work *work);          /* does not wait: the call goes on. NULL allowed */
+
+/* --- profiling ---------------------------------------------------------------------------------------------------- */
+
+/* Rank 0 writes to `path` one trace of all ranks' profiles (koine/profiler.h): a process for each rank, times on rank
+ * 0's clock, to which the others' are compared by messages to and fro. A collective call after kn_profiler_stop, or
+ * in on_trace_ready; if a rank has recorded nothing, or the file cannot be written, all get an error. */
+KN_API kn_status kn_group_export_trace(kn_group *group, const char *path);
 
 KN_END_DECLS
 

@@ -18,6 +18,7 @@
 #define KOINE_METRICS_H
 
 #include <koine/common.h>
+#include <koine/group.h>
 #include <koine/status.h>
 
 KN_BEGIN_DECLS
@@ -38,6 +39,10 @@ KN_API kn_tensor *kn_metric_values(kn_metric *metric);
 
 /* Adds what `other`, a metric with the same parameters on any device, has seen. Waits for the device of `other`. */
 KN_API kn_status kn_metric_merge(kn_metric *metric, kn_metric *other);
+
+/* What the metric has seen becomes what those of all ranks have seen: each of them then has the figure of all data. The
+ * ranks' metrics have the same parameters. A collective call (koine/group.h). */
+KN_API kn_status kn_metric_all_reduce(kn_metric *metric, kn_group *group);
 
 KN_API const char *kn_metric_name(const kn_metric *metric); /* "f1_score" */
 KN_API void kn_metric_reset(kn_metric *metric);

@@ -290,6 +290,9 @@ KN_API kn_tensor *kn_optim_step_closure(kn_optim *optim, kn_optim_closure closur
 
 KN_API void kn_optim_zero_grad(kn_optim *optim); /* drops the parameters' gradients */
 
+/* Bytes of the state on devices, 0 before the first step. LBFGS's history is not counted. */
+KN_API int64_t kn_optim_state_bytes(const kn_optim *optim);
+
 /* The learning rate of the first group / sets that of every group. */
 KN_API double kn_optim_lr(const kn_optim *optim);
 KN_API kn_status kn_optim_set_lr(kn_optim *optim, double lr);

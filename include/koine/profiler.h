@@ -124,11 +124,29 @@ typedef struct kn_profiler_totals {
     double self_cpu_time; /* host time inside operations, ranges and the schedule's steps, all threads */
     double device_time;   /* kernels and transfers */
     int64_t operations, ranges, kernels, transfers;
-    int64_t untimed;    /* commands without times from the driver */
-    int64_t still_open; /* ranges and operations that the stop had to close */
-    int64_t dropped;    /* records lost because host memory ran out */
+    int64_t untimed;           /* commands without times from the driver */
+    int64_t still_open;        /* ranges and operations that the stop had to close */
+    int64_t dropped;           /* records lost because host memory ran out */
+    double communication_time; /* during which a group's call was under way (koine/group.h) */
+    double overlap; /* the share of it during which a kernel ran on a device of this process; 0 without calls */
 } kn_profiler_totals;
 KN_API kn_status kn_profiler_get_totals(kn_profiler_totals *totals);
+
+/* A group's collectives and messages of each name combined; times in microseconds, on the group's thread. `bytes` are
+ * those of the tensors as NCCL's tests count them: for all_gather, reduce_scatter and all_to_all of all blocks. A call
+ * first waits until all ranks have come and its inputs have been computed, then copies from the device, exchanges and copies
+ * to the device, piece by piece, so that these times overlap. `bus_bandwidth`, in bytes per second, is what each rank's
+ * link carried, without the waiting: as in NCCL's tests 2 (n - 1) / n bytes for each of an all_reduce among n ranks. */
+typedef struct kn_profiler_call {
+    const char *name; /* "all_reduce"; valid as that of a kn_profiler_row */
+    int64_t count;
+    double bytes;
+    double time_total, wait_time, copy_down_time, exchange_time, copy_up_time;
+    double bus_bandwidth;
+} kn_profiler_call;
+
+/* An array of *count rows, sorted by descending time; free it with kn_free. NULL with an error. */
+KN_API kn_profiler_call *kn_profiler_communication(int *count);
 
 typedef struct kn_profiler_table_params {
     const char *sort_by; /* default "self_device_time_total"; or cpu_time_total, self_cpu_time_total, device_time_total,
@@ -155,7 +173,7 @@ KN_API char *kn_profiler_table_with(const kn_profiler_table_params *params);
 
 /* Writes a trace for chrome://tracing and https://ui.perfetto.dev: a track per host thread with ranges and operations,
  * a track per stream with its kernels and transfers, arrows from an operation to what it enqueued, counters of memory
- * in use. */
+ * in use, and for each group tracks with its calls and their parts. kn_group_export_trace writes one of all ranks. */
 KN_API kn_status kn_profiler_export_chrome_trace(const char *path);
 
 KN_END_DECLS

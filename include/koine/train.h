@@ -49,11 +49,28 @@ KN_API char *kn_history_table(const kn_history *history); /* text; the caller fr
  * is resumed gives the same bits as an uninterrupted one; an unfinished epoch is repeated.
  * - The optimizer's saved hyperparameters override those of the new optimizer; a difference logs a warning with both
  *   values. To change the learning rate, set it in on_fit_start, which is called after resuming.
- * - A different batch size, seed, shuffling, number of samples, device, dtype or number of devices is used as given,
- *   and logs a warning with both values: the results differ from those of an uninterrupted run.
+ * - A different batch size, seed, shuffling, number of samples, device, dtype or number of devices or ranks is used as
+ *   given, and logs a warning with both values: the results differ from those of an uninterrupted run.
  * - A callback's state that is missing from the file, or that no callback loads, logs a warning.
  * - A different monitor, module, optimizer or set of columns is an error, as is an existing file that cannot be read
  *   (including a dangling symbolic link). If there is no file, the run starts from the beginning. */
+
+/* Several ranks (koine/group.h). If `module` was made by kn_nn_distributed, all ranks of its group train together: each
+ * makes the same trainer and the same calls.
+ * - Data. Every rank has a loader of the same data with the same seed, and gets a part of each epoch's order, whatever
+ *   the sampler: for training as torch's DistributedSampler (parts are lengthened to be equal), for evaluation without
+ *   a sample twice. batch_size is that of a rank. A loader with a kn_distributed_sampler is used as it is.
+ * - Figures are those of all data on all ranks, and so are kn_trainer_evaluate and kn_trainer_measure, which all ranks
+ *   call. They are added up once per epoch, and in rows of steps (log_every), for which the ranks wait.
+ * - Buffers (running means) are rank 0's when an epoch ends.
+ * - Rank 0 writes the files and the progress, and the states of its callbacks. To resume, all ranks read
+ *   last.safetensors, so `output` must be a folder that all see. It holds the generators of all ranks: the same number
+ *   of ranks gives the same bits.
+ * - Callbacks are called on all ranks. A signal or kn_trainer_stop on one rank ends the fit on all, at the same step or
+ *   epoch. Any error on one rank is returned by kn_trainer_fit on all, with the name of the rank; settings that must be
+ *   alike but are not are such an error, KN_ERR_ARGUMENT, before training. (With .check_calls = false of the group,
+ *   others find an error only when their calls time out.)
+ * - A rank whose own work takes much longer than the others' is told by rank 0 after the epoch. */
 
 /* Returns the loss of a batch, a tensor of one element, from the module's outputs and any fields of the batch.
  *
@@ -74,7 +91,7 @@ typedef struct kn_named_metric {
 typedef enum kn_monitor_mode { KN_MONITOR_MIN = 0, KN_MONITOR_MAX } kn_monitor_mode;
 
 typedef struct kn_trainer_params {
-    kn_module *module; /* borrowed, like all objects here */
+    kn_module *module; /* borrowed, like all objects here; the trainer is freed before a group's module */
     kn_optim *optim;
     /* default NULL: "input". Names of the fields that are the module's inputs, in order, NULL-terminated:
      * KN_NAMES("tokens", "mask"); copied */

@@ -6,6 +6,7 @@
 #include "base/layout.h"
 #include "cli/cli.h"
 #include "cli/self_test.h"
+#include "dist/group/diagnose.h"
 #include "watch/doctor/diagnose.h"
 
 enum { INDENT = 9 }; /* of a finding's text, after its mark */
@@ -79,7 +80,8 @@ static kn_status test_devices(report *r, const char *wanted)
 static void examine_system(report *r)
 {
     static void (*const steps[])(kn_diagnosis *) = {
-        kn_diagnose_environment, kn_diagnose_cache, kn_diagnose_nodes, kn_diagnose_drivers, kn_diagnose_devices,
+        kn_diagnose_environment, kn_diagnose_cache,   kn_diagnose_nodes,
+        kn_diagnose_drivers,     kn_diagnose_devices, kn_diagnose_groups,
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         steps[i](&r->diagnosis);

@@ -49,14 +49,26 @@ static kn_status measure_fields(kn_loader *loader, size_t largest)
     return KN_OK;
 }
 
-/* Batches per epoch, samples per batch, slots. */
+/* Batches and samples per epoch. */
+static void count_batches(kn_loader *loader)
+{
+    const kn_loader_params *params = &loader->params;
+    const kn_loader_part *part = &loader->part;
+    int64_t length = loader->sampler->length;
+    if (part->parts > 1)
+        length = (length + part->parts - 1 - (part->pad ? 0 : part->index)) / part->parts;
+    bool partial = length % params->batch_size != 0 && !params->drop_last;
+    loader->length = length;
+    loader->batches = length / params->batch_size + (partial ? 1 : 0);
+    loader->samples = params->drop_last ? loader->batches * params->batch_size : length;
+}
+
+/* Batches per epoch, samples per batch, slots: enough for all parts. */
 static kn_status lay_out(kn_loader *loader)
 {
     kn_loader_params *params = &loader->params;
-    int64_t length = loader->length;
-    bool partial = length % params->batch_size != 0 && !params->drop_last;
-    loader->batches = length / params->batch_size + (partial ? 1 : 0);
-    loader->samples = params->drop_last ? loader->batches * params->batch_size : length;
+    count_batches(loader);
+    const int64_t length = loader->length;
     size_t largest = (size_t)(params->batch_size < length ? params->batch_size : length);
     KN_TRY(measure_fields(loader, largest));
     loader->largest = (int64_t)largest;
@@ -101,7 +113,6 @@ static kn_status choose_sampler(kn_loader *loader)
     loader->sampler = loader->params.sampler;
     if (!loader->sampler)
         KN_TRY(kn_sampler_make_default(&loader->sampler, loader->dataset_length, loader->params.shuffle));
-    loader->length = loader->sampler->length;
     return KN_OK;
 }
 
@@ -176,6 +187,34 @@ int64_t kn_loader_samples(const kn_loader *loader) { return loader ? loader->sam
 
 /* --- an epoch --------------------------------------------------------------------------------- */
 
+kn_loader_part kn_loader_divide(kn_loader *loader, kn_loader_part part)
+{
+    const kn_loader_part before = loader->part;
+    if (part.index == before.index && part.parts == before.parts && part.pad == before.pad)
+        return before;
+    kn_loader_drain(loader);
+    kn_loader_drop(loader, &loader->ahead);
+    kn_lock(&loader->mutex);
+    loader->part = part;
+    count_batches(loader);
+    loader->next_batch = loader->next_to_make = loader->batches; /* until an epoch is started */
+    kn_unlock(&loader->mutex);
+    return before;
+}
+
+/* Moves this part of the order to its beginning. The last sample may be one of the beginning, which is overwritten. */
+static void take_part(const kn_loader *loader)
+{
+    const kn_loader_part *part = &loader->part;
+    const int64_t all = loader->sampler->length, length = loader->length;
+    if (part->parts < 2 || length == 0)
+        return;
+    const int64_t last = loader->order[(part->index + (length - 1) * part->parts) % all];
+    for (int64_t i = 0; i + 1 < length; i++)
+        loader->order[i] = loader->order[part->index + i * part->parts];
+    loader->order[length - 1] = last;
+}
+
 /* The sampler may be the program's own, or have been made for another dataset. */
 static kn_status make_order(kn_loader *loader, int64_t epoch)
 {
@@ -184,11 +223,12 @@ static kn_status make_order(kn_loader *loader, int64_t epoch)
         kn_error_prefix("loader: the order of epoch %lld", (long long)epoch);
         return status;
     }
-    for (int64_t i = 0; i < loader->length; i++)
+    for (int64_t i = 0; i < loader->sampler->length; i++)
         if (loader->order[i] < 0 || loader->order[i] >= loader->dataset_length)
             return kn_fail(
                 KN_ERR_ARGUMENT, "loader: the sampler's index %lld in epoch %lld is %lld; the dataset has %lld samples",
                 (long long)i, (long long)epoch, (long long)loader->order[i], (long long)loader->dataset_length);
+    take_part(loader);
     return KN_OK;
 }
 

@@ -49,6 +49,13 @@ typedef struct kn_yielded_batch {
     kn_tensor *fields[];
 } kn_yielded_batch;
 
+/* Every `parts`-th sample of the order, from number `index` on; all of them if `parts` is below 2. Parts that `pad` are
+ * equally long: the order is lengthened with its own beginning, as torch's DistributedSampler does. */
+typedef struct kn_loader_part {
+    int64_t index, parts;
+    bool pad;
+} kn_loader_part;
+
 struct kn_loader {
     kn_dataset *dataset;
     kn_loader_params params;
@@ -57,14 +64,15 @@ struct kn_loader {
     kn_stream *stream;     /* for the copies; NULL on the host */
     kn_sampler *sampler;   /* the caller's, or the loader's own */
     int64_t dataset_length;
-    int64_t length;                    /* of the sampler's order */
+    kn_loader_part part;
+    int64_t length;                    /* of this part of the sampler's order */
     int64_t batches, samples, largest; /* per epoch; samples in a full batch */
     int num_fields;
     size_t *bytes; /* of each field: of a sample or, if it varies, of one row of dimension 0 */
 
     int64_t epoch;
     int64_t starts;          /* how often an epoch was started */
-    int64_t *order;          /* sample indices of the epoch; written only while no worker gathers */
+    int64_t *order;          /* sample indices of the epoch, at first of all parts; written while no worker gathers */
     int64_t next_batch;      /* returned by the next kn_loader_next */
     kn_prepared_batch ahead; /* that batch, if prefetched */
     kn_prepared_batch now;   /* the one being handed over */
@@ -89,6 +97,9 @@ struct kn_loader {
     bool quit;            /* guarded */
     atomic_bool cancel;   /* the epoch is abandoned: gathering may stop early */
 };
+
+/* loader.c: from the next epoch on the loader yields this part of the samples; returns the part that it yielded. */
+kn_loader_part kn_loader_divide(kn_loader *loader, kn_loader_part part);
 
 /* loader_gather.c: fills the slot's memory with the batch's samples. */
 kn_status kn_loader_gather(kn_loader *loader, kn_slot *slot, int64_t batch);

@@ -7,6 +7,7 @@ struct kn_sampler {
     kn_sampler_functions functions;
     void *self;
     int64_t length;
+    bool is_part;          /* of one program of several: not to be divided again */
     char description[128]; /* its kind and parameters, for comparing those of a resumed run */
 };
 

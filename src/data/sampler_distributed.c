@@ -45,10 +45,13 @@ static kn_status make(kn_sampler **sampler, int64_t samples, const kn_distribute
         return KN_ERR_MEMORY;
     const bool uneven = samples % p->num_replicas != 0;
     *data = (distributed_sampler){samples, samples / p->num_replicas + (uneven && !p->drop_last), *p};
-    return kn_sampler_make(sampler, &functions, data, "DistributedSampler(%lld, %lld of %lld, seed %llu%s%s)",
+    const bool is_part = p->num_replicas > 1;
+    KN_TRY(kn_sampler_make(sampler, &functions, data, "DistributedSampler(%lld, %lld of %lld, seed %llu%s%s)",
                            (long long)samples, (long long)p->rank, (long long)p->num_replicas,
                            (unsigned long long)p->seed, p->shuffle ? "" : ", in sequence",
-                           p->drop_last ? ", drop_last" : "");
+                           p->drop_last ? ", drop_last" : ""));
+    (*sampler)->is_part = is_part;
+    return KN_OK;
 }
 
 kn_distributed_sampler_params kn_distributed_sampler_params_init(void)

@@ -3,14 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "dist/reducer.h"
-#include "nn/module.h"
-
-typedef struct distributed {
-    kn_group *group;
-    kn_reducer *reducer;
-    bool broadcasts_buffers;
-} distributed;
+#include "dist/distributed.h"
 
 /* --- the same module on all ranks --------------------------------------------------------------------------------- */
 
@@ -27,85 +20,48 @@ static kn_status add_to_hash(const char *name, kn_tensor *tensor, bool is_buffer
     return KN_OK;
 }
 
-static kn_status add_values_to_hash(const char *name, kn_tensor *tensor, bool is_buffer, void *user)
+static kn_status compare_layouts(kn_group *group, kn_module *module)
 {
-    kn_hash *hash = user;
-    (void)name, (void)is_buffer;
-    const size_t bytes = (size_t)kn_numel(tensor) * kn_dtype_size(tensor->dtype);
-    void *values = kn_malloc(bytes);
-    kn_status status = values ? kn_read(tensor, values, bytes) : KN_ERR_MEMORY;
-    if (status == KN_OK)
-        *hash = kn_hash_combine(*hash, kn_hash_bytes(values, bytes));
-    kn_free(values);
-    return status;
+    kn_hash hash = kn_hash_text("layout");
+    int64_t number;
+    KN_TRY(kn_module_each(module, add_to_hash, &hash));
+    memcpy(&number, &hash.high, sizeof number);
+    return kn_group_compare(group, number, "names, shapes or dtypes of the module's tensors");
 }
 
-/* Compares a hash over the module's tensors with the other ranks': KN_ERR_STATE for the first that differs. */
-static kn_status compare(kn_group *group, kn_module *module,
-                         kn_status (*add)(const char *name, kn_tensor *tensor, bool is_buffer, void *user),
-                         const char *what)
+static kn_status compare_values(kn_group *group, kn_parameter_list list, const char *what)
 {
-    kn_hash hash = kn_hash_text(what);
-    KN_TRY(kn_module_each(module, add, &hash));
-    const int size = kn_group_size(group);
-    KN_SCOPE;
-    kn_tensor *mine = kn_empty(KN_SHAPE(1), .dtype = KN_I64, .device = kn_device_host());
-    kn_tensor **all = kn_calloc((size_t)size, sizeof *all);
-    if (!mine || !all) {
-        kn_free(all);
-        return KN_ERR_MEMORY;
-    }
-    memcpy(kn_data(mine), &hash.high, sizeof hash.high);
-    for (int r = 0; r < size; r++)
-        all[r] = kn_empty(KN_SHAPE(1), .dtype = KN_I64, .device = kn_device_host());
-    kn_status status = kn_group_all_gather(group, all, mine);
-    for (int r = 1; r < size && status == KN_OK; r++)
-        if (*(int64_t *)kn_data(all[r]) != *(int64_t *)kn_data(all[0]))
-            status = kn_fail(KN_ERR_STATE, "%s of rank %d (%s) differ from those of rank 0", what, r,
-                             kn_group_host(group, r));
-    kn_free(all);
-    return status;
+    int64_t number = 0;
+    KN_TRY(kn_fingerprint(list.tensors, list.count, &number));
+    return kn_group_compare(group, number, what);
 }
 
-/* Rank 0's values on all ranks, in few messages. */
-static kn_status broadcast(kn_group *group, kn_tensor *const *tensors, int count)
+static kn_status broadcast_list(kn_group *group, kn_parameter_list list, int root)
 {
-    kn_packing layout;
-    kn_status status = kn_packing_make(&layout, tensors, count, 0);
-    for (int b = 0; b < layout.num_buffers && status == KN_OK; b++) {
-        kn_tensor *packed = NULL;
-        kn_tensor **parts = kn_calloc((size_t)count, sizeof *parts);
-        status = parts ? kn_packing_pack(&layout, b, tensors, kn_device_of(tensors[0]), &packed) : KN_ERR_MEMORY;
-        if (status == KN_OK)
-            status = kn_group_broadcast(group, packed, 0);
-        if (status == KN_OK)
-            status = kn_packing_unpack(&layout, b, packed, tensors, parts);
-        for (int t = 0; t < count && status == KN_OK; t++)
-            if (parts[t] && parts[t]->storage != tensors[t]->storage)
-                status = kn_tensor_copy(tensors[t], parts[t]);
-        for (int t = 0; parts && t < count; t++)
-            kn_release(parts[t]);
-        kn_free(parts);
-        kn_release(packed);
-    }
-    kn_packing_free(&layout);
-    return status;
-}
-
-static kn_status broadcast_list(kn_group *group, kn_parameter_list list)
-{
-    KN_NO_GRAD;
-    return list.count > 0 ? broadcast(group, list.tensors, list.count) : KN_OK;
+    return kn_group_broadcast_list(group, list.tensors, list.count, root);
 }
 
 /* --- the module --------------------------------------------------------------------------------------------------- */
 
+kn_status kn_distributed_prepare(kn_distributed *self, kn_module *wrapped)
+{
+    if (self->params.check_every > 0 && !self->joins && ++self->passes % self->params.check_every == 0)
+        KN_TRY(compare_values(self->group, kn_module_parameters(wrapped), "the parameters"));
+    return self->params.broadcast_buffers
+               ? broadcast_list(self->group, kn_module_buffers(wrapped), self->joins ? self->last_active : 0)
+               : KN_OK;
+}
+
 static kn_status forward(kn_module *module, kn_tensor *const *inputs, kn_tensor **outputs)
 {
-    const distributed *self = module->self;
+    kn_distributed *self = module->self;
     const kn_signature signature = kn_module_signature(module->wrapped);
-    if (module->training && self->broadcasts_buffers && kn_grad_enabled() && kn_reducer_syncs(self->reducer))
-        KN_TRY(broadcast_list(self->group, kn_module_buffers(module->wrapped)));
+    if (module->training && kn_grad_enabled() && kn_reducer_syncs(self->reducer)) {
+        int active;
+        if (self->joins)
+            KN_TRY(kn_distributed_announce(self, true, &active));
+        KN_TRY(kn_distributed_prepare(self, module->wrapped));
+    }
     return kn_forward_list(module->wrapped, inputs, signature.inputs, outputs, signature.outputs, KN_ACTIVATION_NONE);
 }
 
@@ -113,14 +69,14 @@ static kn_signature signature_of(const kn_module *module) { return kn_module_sig
 
 static void describe(kn_module *module, kn_text *text)
 {
-    const distributed *self = module->self;
+    const kn_distributed *self = module->self;
     kn_text_format(text, "rank %d of %d over %s", kn_group_rank(self->group), kn_group_size(self->group),
                    kn_group_backend(self->group));
 }
 
 static void destroy(void *user)
 {
-    distributed *self = user;
+    kn_distributed *self = user;
     kn_reducer_free(self->reducer);
 }
 
@@ -140,18 +96,32 @@ static kn_status check_device(const char *name, kn_tensor *tensor, bool is_buffe
                          name, kn_device_string(kn_device_of(tensor)));
 }
 
-static kn_status connect(distributed *self, kn_module *module, const kn_distributed_params *params)
+static kn_status check_params(const kn_distributed_params *params, const kn_group *group)
+{
+    if (params->compress != KN_DTYPE_DEFAULT && params->compress != KN_F16 && params->compress != KN_BF16)
+        return kn_fail(KN_ERR_DTYPE, "compress is %s; it may be float16 or bfloat16", kn_dtype_name(params->compress));
+    if (params->check_every < 0)
+        return kn_fail(KN_ERR_ARGUMENT, "check_every is %d; it may not be negative", params->check_every);
+    if (params->parts < 0 || params->parts % kn_group_size(group) != 0)
+        return kn_fail(KN_ERR_ARGUMENT, "parts is %d; it must be a multiple of the number of ranks, %d", params->parts,
+                       kn_group_size(group));
+    return params->parts && params->compress
+               ? kn_fail(KN_ERR_ARGUMENT, "parts cannot be used with compress: the sums so far would be rounded")
+               : KN_OK;
+}
+
+static kn_status connect(kn_distributed *self, kn_module *module)
 {
     kn_device *device = NULL;
     KN_TRY(kn_module_each(module, check_device, &device));
-    KN_TRY(compare(self->group, module, add_to_hash, "names, shapes or dtypes of the module's tensors"));
+    KN_TRY(compare_layouts(self->group, module));
     const kn_parameter_list parameters = kn_module_parameters(module);
-    KN_TRY(broadcast_list(self->group, parameters));
-    KN_TRY(broadcast_list(self->group, kn_module_buffers(module)));
-    return kn_reducer_new(&self->reducer, parameters.tensors, parameters.count, self->group, params);
+    KN_TRY(broadcast_list(self->group, parameters, 0));
+    KN_TRY(broadcast_list(self->group, kn_module_buffers(module), 0));
+    return kn_reducer_new(&self->reducer, parameters.tensors, parameters.count, self->group, &self->params);
 }
 
-static kn_module *wrap(kn_module *module, distributed *self)
+static kn_module *wrap(kn_module *module, kn_distributed *self)
 {
     static const kn_module_kind kind = {
         .forward_many = forward, .signature_of = signature_of, .describe = describe, .is_layer = true};
@@ -167,9 +137,13 @@ kn_module *kn_nn_distributed_with(kn_module *module, kn_group *group, const kn_d
 {
     const kn_distributed_params defaults = kn_distributed_params_init();
     params = params ? params : &defaults;
-    distributed self = {.group = group, .broadcasts_buffers = params->broadcast_buffers};
+    kn_distributed self = {.group = group, .params = *params};
     kn_status status = !module || !group ? kn_fail_argument_null("distributed", module ? "group" : "module") : KN_OK;
-    if (status == KN_OK && (status = connect(&self, module, params)) != KN_OK)
+    if (status == KN_OK)
+        status = check_params(params, group);
+    if (status == KN_OK)
+        status = connect(&self, module);
+    if (status != KN_OK && module && group)
         kn_error_prefix("distributed");
     kn_module *wrapper = status == KN_OK ? wrap(module, &self) : NULL;
     if (wrapper)
@@ -183,29 +157,41 @@ kn_module *kn_nn_distributed_with(kn_module *module, kn_group *group, const kn_d
 
 /* --- without averaging, and comparing ----------------------------------------------------------------------------- */
 
-static distributed *distributed_of(kn_module *module)
+static kn_distributed *find(kn_module *module) { return module && module->destroy == destroy ? module->self : NULL; }
+
+kn_distributed *kn_distributed_of(const char *function, kn_module *module)
 {
-    return module && module->destroy == destroy ? module->self : NULL;
+    kn_distributed *self = find(module);
+    if (!self && !module)
+        kn_fail_argument_null(function, "module");
+    else if (!self)
+        kn_fail(KN_ERR_ARGUMENT, "%s: the module was not made by kn_nn_distributed", function);
+    return self;
+}
+
+kn_group *kn_distributed_group(const kn_module *module)
+{
+    return module && module->destroy == destroy ? ((const kn_distributed *)module->self)->group : NULL;
 }
 
 kn_no_sync_guard kn_distributed_enter_no_sync(kn_module *module)
 {
-    distributed *self = distributed_of(module);
+    kn_distributed *self = find(module);
     return (kn_no_sync_guard){module, self ? kn_reducer_set_sync(self->reducer, false) : false};
 }
 
 void kn_distributed_leave_no_sync(kn_no_sync_guard *guard)
 {
-    distributed *self = guard ? distributed_of(guard->module) : NULL;
+    kn_distributed *self = guard ? find(guard->module) : NULL;
     if (self)
         kn_reducer_set_sync(self->reducer, guard->before);
 }
 
 kn_status kn_distributed_check(kn_module *module)
 {
-    distributed *self = distributed_of(module);
+    const kn_distributed *self = kn_distributed_of("distributed_check", module);
     if (!self)
-        return module ? kn_fail(KN_ERR_ARGUMENT, "distributed_check: the module was not made by kn_nn_distributed")
-                      : kn_fail_argument_null("distributed_check", "module");
-    return compare(self->group, module, add_values_to_hash, "the values");
+        return kn_error_status();
+    KN_TRY(compare_values(self->group, kn_module_parameters(module), "the parameters"));
+    return compare_values(self->group, kn_module_buffers(module), "the buffers");
 }

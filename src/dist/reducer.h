@@ -17,3 +17,9 @@ void kn_reducer_free(kn_reducer *reducer);
 /* While it does not sync, gradients only add up. Returns the setting before. */
 bool kn_reducer_set_sync(kn_reducer *reducer, bool sync);
 bool kn_reducer_syncs(const kn_reducer *reducer);
+
+/* What the sums of the following passes are divided by; at first the number of ranks. */
+void kn_reducer_set_divisor(kn_reducer *reducer, int divisor);
+
+/* Takes part in a pass of the other ranks with zeros, and stores the averages as that pass does. */
+kn_status kn_reducer_answer(kn_reducer *reducer);

@@ -1,6 +1,7 @@
 /* io/checkpoint.c - saving and loading modules and optimizers as safetensors files. */
 #include "io/checkpoint.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -151,6 +152,12 @@ kn_status kn_checkpoint_put_optim(kn_tensor_file *file, const char *prefix, kn_o
     kn_free(groups);
     KN_TRY(status);
     KN_TRY(put_metadata(file, prefix, "optimizer", kn_optim_type_name(optim)));
+    int rank, size;
+    char share[32];
+    if (kn_optim_is_share(optim, &rank, &size)) {
+        snprintf(share, sizeof share, KN_SHARE_FORMAT, rank, size);
+        KN_TRY(put_metadata(file, prefix, "share", share));
+    }
     kn_tensor_list list;
     KN_TRY(kn_optim_state_list(optim, &list));
     status = kn_checkpoint_put_list(file, prefix, &list);
@@ -159,6 +166,23 @@ kn_status kn_checkpoint_put_optim(kn_tensor_file *file, const char *prefix, kn_o
 }
 
 kn_status kn_checkpoint_get_optim(const kn_tensor_file *file, const char *prefix, kn_optim *optim, const char *path)
+{
+    const char *share;
+    KN_TRY(get_metadata(file, prefix, "share", &share));
+    if (share != NULL)
+        return kn_fail(KN_ERR_FORMAT,
+                       "%s holds a part of an optimizer's state, that of rank %s: load all parts with "
+                       "kn_optim_zero_load",
+                       path, share);
+    kn_tensor_list list;
+    KN_TRY(kn_checkpoint_get_list(file, prefix, &list));
+    kn_status status = kn_checkpoint_get_optim_list(file, prefix, &list, optim, path);
+    kn_tensor_list_free(&list);
+    return status;
+}
+
+kn_status kn_checkpoint_get_optim_list(const kn_tensor_file *file, const char *prefix, const kn_tensor_list *list,
+                                       kn_optim *optim, const char *path)
 {
     const char *type, *groups;
     KN_TRY(get_metadata(file, prefix, "optimizer", &type));
@@ -170,11 +194,7 @@ kn_status kn_checkpoint_get_optim(const kn_tensor_file *file, const char *prefix
     if (type != NULL && strcmp(type, kn_optim_type_name(optim)) != 0)
         return kn_fail(KN_ERR_FORMAT, "%s holds the state of %s, but this optimizer is %s", path, type,
                        kn_optim_type_name(optim));
-    kn_tensor_list list;
-    KN_TRY(kn_checkpoint_get_list(file, prefix, &list));
-    kn_status status = kn_optim_state_load(optim, &list, groups, path);
-    kn_tensor_list_free(&list);
-    return status;
+    return kn_optim_state_load(optim, list, groups, path);
 }
 
 kn_status kn_optim_save(kn_optim *optim, const char *path)

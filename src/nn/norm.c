@@ -28,21 +28,15 @@ kn_status kn_norm_check_eps(const char *name, double eps)
 
 /* --- batch normalisation ------------------------------------------------------------------------------------------ */
 
-typedef struct batch_norm {
-    kn_tensor *weight, *bias;                                    /* NULL without affine */
-    kn_tensor *running_mean, *running_var, *num_batches_tracked; /* NULL without tracking */
-    kn_nn_batch_norm_params params;
-    int least_dims, most_dims; /* of the input */
-} batch_norm;
-
-static kn_status check_dims(const kn_module *module, const batch_norm *self, const kn_tensor *x)
+static kn_status check_dims(const kn_module *module, const kn_batch_norm_layer *self, const kn_tensor *x)
 {
     char text[KN_DESCRIBE];
 
     if (x->ndim >= self->least_dims && x->ndim <= self->most_dims)
         return KN_OK;
     return kn_fail(KN_ERR_SHAPE, "%s: expected %s input, got %s", module->type_name,
-                   self->most_dims == 5   ? "5-dimensional"
+                   self->synced           ? "at least 2-dimensional"
+                   : self->most_dims == 5 ? "5-dimensional"
                    : self->most_dims == 4 ? "4-dimensional"
                                           : "2- or 3-dimensional",
                    kn_tensor_describe(text, sizeof text, x));
@@ -50,11 +44,13 @@ static kn_status check_dims(const kn_module *module, const batch_norm *self, con
 
 static kn_tensor *batch_forward(kn_module *module, kn_tensor *x, kn_activation activation)
 {
-    const batch_norm *self = module->self;
+    const kn_batch_norm_layer *self = module->self;
     const bool tracks = module->training && self->running_mean != NULL;
 
     if (check_dims(module, self, x) != KN_OK)
         return kn_error_make_sticky();
+    if (self->synced && module->training)
+        return self->synced(self, x, activation);
     return kn_batch_norm_counted(x, tracks ? self->num_batches_tracked : NULL, self->params.cumulative_average,
                                  &(kn_batch_norm_params){.running_mean = self->running_mean,
                                                          .running_var = self->running_var,
@@ -68,7 +64,7 @@ static kn_tensor *batch_forward(kn_module *module, kn_tensor *x, kn_activation a
 
 static void describe_batch(kn_module *module, kn_text *text)
 {
-    const kn_nn_batch_norm_params *p = &((const batch_norm *)module->self)->params;
+    const kn_nn_batch_norm_params *p = &((const kn_batch_norm_layer *)module->self)->params;
 
     kn_text_format(text, "%lld, eps=%g, momentum=", (long long)p->num_features, p->eps);
     if (p->cumulative_average)
@@ -92,7 +88,7 @@ static kn_status check_batch(const char *name, const kn_nn_batch_norm_params *p)
 
 static bool add_batch_tensors(kn_module *module)
 {
-    batch_norm *self = module->self;
+    kn_batch_norm_layer *self = module->self;
     const int64_t shape[] = {self->params.num_features};
 
     if (self->params.affine && (!kn_norm_add(module, &self->weight, "weight", false, KN_F32, 1, shape, 1) ||
@@ -120,14 +116,20 @@ kn_module *kn_norm_finish(kn_module *module, bool (*add_tensors)(kn_module *modu
     return made ? module : kn_layer_failed(module);
 }
 
+kn_batch_norm_layer *kn_batch_norm_layer_of(kn_module *module)
+{
+    return module->kind.activated == batch_forward ? module->self : NULL;
+}
+
 bool *kn_batch_norm_averages(kn_module *module)
 {
-    return module->kind.activated == batch_forward ? &((batch_norm *)module->self)->params.cumulative_average : NULL;
+    kn_batch_norm_layer *self = kn_batch_norm_layer_of(module);
+    return self ? &self->params.cumulative_average : NULL;
 }
 
 kn_status kn_batch_norm_reset(kn_module *module)
 {
-    const batch_norm *self = module->self;
+    const kn_batch_norm_layer *self = module->self;
     if (!self->running_mean)
         return KN_OK;
     KN_TRY(kn_tensor_fill(self->running_mean, 0));
@@ -140,12 +142,13 @@ kn_nn_batch_norm_params kn_nn_batch_norm_params_init(void)
     return (kn_nn_batch_norm_params){KN_NN_BATCH_NORM_DEFAULTS};
 }
 
-static kn_module *make_batch(const char *name, int least_dims, int most_dims, const kn_nn_batch_norm_params *params)
+kn_module *kn_batch_norm_layer_new(const char *name, int least_dims, int most_dims,
+                                   const kn_nn_batch_norm_params *params)
 {
     params = params ? params : &(kn_nn_batch_norm_params){KN_NN_BATCH_NORM_DEFAULTS};
     if (check_batch(name, params) != KN_OK)
         return kn_error_make_sticky();
-    batch_norm self = {.params = *params, .least_dims = least_dims, .most_dims = most_dims};
+    kn_batch_norm_layer self = {.params = *params, .least_dims = least_dims, .most_dims = most_dims};
     if (params->cumulative_average)
         self.params.momentum = 0; /* ignored */
     return kn_norm_finish(kn_layer_new_activated(name, batch_forward, describe_batch, &self, sizeof self),
@@ -156,23 +159,23 @@ bool kn_norm_batch_eps(const kn_module *module, double *eps)
 {
     if (module->kind.activated != batch_forward)
         return false;
-    *eps = ((const batch_norm *)module->self)->params.eps;
+    *eps = ((const kn_batch_norm_layer *)module->self)->params.eps;
     return true;
 }
 
 kn_module *kn_nn_batch_norm1d_with(const kn_nn_batch_norm_params *params)
 {
-    return make_batch("BatchNorm1d", 2, 3, params);
+    return kn_batch_norm_layer_new("BatchNorm1d", 2, 3, params);
 }
 
 kn_module *kn_nn_batch_norm2d_with(const kn_nn_batch_norm_params *params)
 {
-    return make_batch("BatchNorm2d", 4, 4, params);
+    return kn_batch_norm_layer_new("BatchNorm2d", 4, 4, params);
 }
 
 kn_module *kn_nn_batch_norm3d_with(const kn_nn_batch_norm_params *params)
 {
-    return make_batch("BatchNorm3d", 5, 5, params);
+    return kn_batch_norm_layer_new("BatchNorm3d", 5, 5, params);
 }
 
 /* --- layer normalisation ------------------------------------------------------------------------------------------ */

@@ -12,6 +12,21 @@ bool kn_norm_add(kn_module *module, kn_tensor **slot, const char *name, bool is_
 kn_status kn_norm_check_eps(const char *name, double eps);
 kn_status kn_norm_check_shape(const char *name, int ndim, const int64_t *shape); /* normalised: no size is 0 */
 
+/* A layer of batch normalisation; `self` of its module. */
+typedef struct kn_batch_norm_layer kn_batch_norm_layer;
+struct kn_batch_norm_layer {
+    kn_tensor *weight, *bias;                                    /* NULL without affine */
+    kn_tensor *running_mean, *running_var, *num_batches_tracked; /* NULL without tracking */
+    kn_nn_batch_norm_params params;
+    int least_dims, most_dims; /* of the input */
+    /* The forward pass in training mode, if the statistics are not those of x alone (dist/sync_batch_norm.c). */
+    kn_tensor *(*synced)(const kn_batch_norm_layer *layer, kn_tensor *x, kn_activation activation);
+    void *group; /* over which they are taken; borrowed */
+};
+kn_module *kn_batch_norm_layer_new(const char *name, int least_dims, int most_dims,
+                                   const kn_nn_batch_norm_params *params);
+kn_batch_norm_layer *kn_batch_norm_layer_of(kn_module *module); /* NULL: it is none */
+
 /* Of a layer of batch normalisation: whether its statistics are equal averages over all batches (momentum None); may be
  * changed. NULL for other modules. */
 bool *kn_batch_norm_averages(kn_module *module);

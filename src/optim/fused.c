@@ -34,7 +34,7 @@ static kn_status step_bucket(kn_optim *optim, int b, kn_optim_batch *batch)
                                      .start = place->starts[0],
                                      .step = optim->device_steps,
                                      .step_at = i};
-        if (place->bucket != b || !given.gradient)
+        if (place->bucket != b || !given.gradient || !kn_optim_owns(optim, i))
             continue;
         kn_optim_course course = optim->courses[i];
         if (course.step++ == 0 && optim->algorithm->start)
@@ -75,7 +75,8 @@ kn_status kn_optim_step_scaled(kn_optim *optim, const kn_tensor *grad_scale, con
                             .found_inf = found_inf,
                             .work = {.is_f64 = optim->parameters[0]->dtype == KN_F64}};
     const kn_span span = kn_optim_begin(optim->algorithm->step, optim->parameters[0]);
-    return kn_optim_end(&batch, step_all(optim, &batch), span);
+    const kn_status status = kn_optim_end(&batch, step_all(optim, &batch), span);
+    return status == KN_OK && optim->shard ? optim->shard->finish(optim) : status;
 }
 
 kn_status kn_optim_step(kn_optim *optim)
@@ -145,9 +146,9 @@ kn_status kn_optim_count_on_device(kn_optim *optim, const kn_tensor *found_inf)
 {
     if (!optim->device_steps)
         KN_TRY(start_counting(optim));
-    for (int i = 0; i < optim->count;) { /* in runs of parameters that have gradients */
+    for (int i = 0; i < optim->count;) { /* in runs of parameters that are stepped */
         int end = i;
-        while (end < optim->count && kn_grad(optim->parameters[end]))
+        while (end < optim->count && kn_grad(optim->parameters[end]) && kn_optim_owns(optim, end))
             end++;
         KN_TRY(count_run(optim, found_inf, i, end));
         i = end + 1;

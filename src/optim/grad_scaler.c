@@ -1,5 +1,6 @@
 /* optim/grad_scaler.c - torch.amp.GradScaler. Its state is floats on the device: scale, growth tracker, and whether
  * gradients of each optimizer, in the order of the calls, were not finite. */
+#include <koine/fused_optim.h>
 #include <koine/grad_scaler.h>
 
 #include <koine/pointwise.h>
@@ -115,6 +116,13 @@ static kn_status check(const char *function, const kn_grad_scaler *scaler, const
     return KN_OK;
 }
 
+static kn_status unscale(const kn_many *many, const char *function, const kn_tensor *scale, const kn_tensor *found_inf,
+                         bool is_inverse)
+{
+    const kn_arg args[] = {kn_arg_tensor(scale), kn_arg_tensor(found_inf), kn_arg_i32(is_inverse)};
+    return kn_many_change(many, "unscale", function, args, 3, NULL);
+}
+
 kn_status kn_grad_scaler_unscale_(kn_grad_scaler *scaler, kn_optim *optim)
 {
     KN_TRY(check("grad_scaler_unscale_", scaler, optim));
@@ -132,13 +140,41 @@ kn_status kn_grad_scaler_unscale_(kn_grad_scaler *scaler, kn_optim *optim)
     kn_status status = kn_many_gradients(&many, "grad_scaler_unscale_", optim->parameters, optim->count);
     if (status == KN_OK && many.count > 0)
         status = prepare(scaler, "grad_scaler_unscale_", many.device);
+    kn_tensor *inf = NULL;
     if (status == KN_OK && many.count > 0)
-        status = kn_many_change(
-            &many, "unscale", "grad_scaler_unscale_",
-            (const kn_arg[]){kn_arg_tensor(scaler->state), kn_arg_i32(FOUND + scaler->num_unscaled)}, 2, NULL);
+        status = number(scaler, FOUND + scaler->num_unscaled, &inf);
+    if (status == KN_OK && many.count > 0)
+        status = unscale(&many, "grad_scaler_unscale_", scaler->state, inf, false);
+    kn_release(inf);
     kn_many_free(&many);
     if (status == KN_OK)
         scaler->unscaled[scaler->num_unscaled++] = (scaled_optim){optim, false};
+    return status;
+}
+
+static kn_status check_number(const char *name, const kn_tensor *number, const kn_device *device)
+{
+    char text[KN_DESCRIBE];
+    KN_TRY(kn_check_tensor("fused_unscale", name, number));
+    if (number->dtype == KN_F32 && kn_numel(number) == 1 && number->storage->device == device)
+        return KN_OK;
+    return kn_fail(KN_ERR_ARGUMENT, "fused_unscale: %s is %s: it must be one float32 element on %s", name,
+                   kn_tensor_describe(text, sizeof text, number), kn_device_string(device));
+}
+
+kn_status kn_fused_unscale(kn_tensor *const *gradients, int count, kn_tensor *inv_scale, kn_tensor *found_inf)
+{
+    kn_many many;
+    kn_status status = kn_many_tensors(&many, "fused_unscale", gradients, count);
+    if (status == KN_OK && many.count > 0)
+        status = check_number("inv_scale", inv_scale, many.device);
+    if (status == KN_OK && many.count > 0)
+        status = check_number("found_inf", found_inf, many.device);
+    if (status == KN_OK && many.count > 0) {
+        status = unscale(&many, "fused_unscale", inv_scale, found_inf, true);
+        kn_tensor_bump_version(found_inf);
+    }
+    kn_many_free(&many);
     return status;
 }
 
@@ -149,7 +185,11 @@ static kn_status step_checked(kn_grad_scaler *scaler, int index, kn_optim *optim
     double value = 0;
     KN_TRY(number(scaler, FOUND + index, &found));
     const kn_optim_algorithm *algorithm = optim->algorithm;
-    kn_status status = KN_OK;
+    kn_status status = optim->shard ? optim->shard->agree(optim, found) : KN_OK;
+    if (status != KN_OK) {
+        kn_release(found);
+        return status;
+    }
     if (algorithm->counts_on_device || algorithm->is_same_each_step) {
         status = kn_optim_step_scaled(optim, NULL, found);
     } else {

@@ -37,7 +37,7 @@ int kn_optim_state_shape(const kn_optim *optim, int index, int state, int64_t sh
 bool kn_optim_has_state(const kn_optim *optim, int index, int state)
 {
     int64_t shape[KN_MAX_DIMS];
-    return kn_optim_state_shape(optim, index, state, shape) >= 0;
+    return kn_optim_owns(optim, index) && kn_optim_state_shape(optim, index, state, shape) >= 0;
 }
 
 static int64_t state_elements(const kn_optim *optim, int index, int state)
@@ -46,7 +46,7 @@ static int64_t state_elements(const kn_optim *optim, int index, int state)
     const int ndim = kn_optim_state_shape(optim, index, state, shape);
     for (int d = 0; d < ndim; d++)
         elements *= shape[d];
-    return ndim < 0 ? 0 : elements;
+    return ndim < 0 || !kn_optim_owns(optim, index) ? 0 : elements;
 }
 
 int kn_optim_state_count(const kn_optim *optim, int index)

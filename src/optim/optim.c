@@ -151,7 +151,11 @@ static kn_status add_group(kn_optim *optim, kn_parameter_list list, const double
         optim->places[optim->count++].bucket = -1;
     }
     optim->num_groups++;
-    return KN_OK;
+    const kn_status status = optim->shard ? optim->shard->extend(optim) : KN_OK;
+    for (int i = 0; i < list.count && status != KN_OK; i++)
+        kn_release(optim->parameters[--optim->count]);
+    optim->num_groups -= status != KN_OK;
+    return status;
 }
 
 static kn_status check_group(const char *function, const kn_optim *optim, int group)
@@ -320,6 +324,8 @@ void kn_optim_free(kn_optim *optim)
     if (optim == NULL)
         return;
     kn_optim_forget_recorded(optim);
+    if (optim->shard)
+        optim->shard->free(optim->shard);
     if (optim->algorithm->whole)
         optim->algorithm->whole->free(optim->own);
     kn_optim_free_buckets(optim->buckets, optim->num_buckets);
@@ -332,6 +338,16 @@ void kn_optim_free(kn_optim *optim)
     kn_free(optim->courses);
     kn_free(optim->places);
     kn_free(optim);
+}
+
+int64_t kn_optim_state_bytes(const kn_optim *optim)
+{
+    int64_t bytes = 0;
+    for (int b = 0; optim != NULL && b < optim->num_buckets; b++)
+        for (int s = 0; s < KN_OPTIM_MAX_STATES; s++)
+            if (optim->buckets[b].states[s] != NULL)
+                bytes += (int64_t)optim->buckets[b].states[s]->storage->bytes;
+    return bytes;
 }
 
 void kn_optim_zero_grad(kn_optim *optim)

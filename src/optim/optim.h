@@ -220,8 +220,23 @@ typedef struct kn_optim_group {
     int states[KN_OPTIM_OWN_STATES], num_states; /* rows of the algorithm's states that are kept */
 } kn_optim_group;
 
+/* An optimizer whose parameters and state are divided among processes (dist/zero.c): this one steps those that it
+ * owns. */
+typedef struct kn_optim_shard kn_optim_shard;
+struct kn_optim_shard {
+    int rank, size;
+    int *owners;                                               /* the rank of each parameter */
+    kn_status (*extend)(kn_optim *optim);                      /* parameters were added: gives them owners */
+    kn_status (*agree)(kn_optim *optim, kn_tensor *found_inf); /* not 0 on all ranks if it is not 0 on one */
+    kn_status (*finish)(kn_optim *optim);                      /* after a step: all ranks get all parameters */
+    void (*free)(kn_optim_shard *shard);
+    kn_tensor_list whole; /* the state of all ranks, until the next step; if has_whole */
+    bool has_whole;
+};
+
 struct kn_optim {
     const kn_optim_algorithm *algorithm;
+    kn_optim_shard *shard; /* NULL: this process has and steps all parameters */
     double defaults[KN_OPTIM_MAX_HYPER]; /* of groups to be added */
     bool master_weights;
     kn_optim_group *groups;
@@ -237,6 +252,11 @@ struct kn_optim {
     kn_optim_recorded *recorded; /* its launches in graphs, notified when the optimizer is freed */
     void *own;                   /* the state of an algorithm with a kn_optim_whole; NULL until the first step */
 };
+
+static inline bool kn_optim_owns(const kn_optim *optim, int index)
+{
+    return !optim->shard || optim->shard->owners[index] == optim->shard->rank;
+}
 
 /* An algorithm that steps all parameters together and evaluates the loss itself. It has one group. */
 struct kn_optim_whole {
@@ -260,7 +280,7 @@ void kn_optim_free_buckets(kn_optim_bucket *buckets, int count);
 /* An owned view of state `state` of parameter `index`, with the parameter's shape: one of its group's states, or, after
  * those, the master weights. */
 kn_status kn_optim_state_view(kn_optim *optim, int index, int state, kn_tensor **view);
-/* How many its group has; whether the parameter has this one too. */
+/* How many its group has; whether the parameter has this one too, here. */
 int kn_optim_state_count(const kn_optim *optim, int index);
 bool kn_optim_has_state(const kn_optim *optim, int index, int state);
 /* Its shape; returns the number of dimensions. */

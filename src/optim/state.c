@@ -62,6 +62,14 @@ kn_status kn_optim_state_list(kn_optim *optim, kn_tensor_list *list)
     KN_TRY(kn_optim_lay_out(optim));
     KN_TRY(kn_optim_fetch_steps(optim));
     kn_status status = KN_OK;
+    if (optim->shard && optim->shard->has_whole) {
+        const kn_tensor_list *whole = &optim->shard->whole;
+        for (int i = 0; i < whole->count && status == KN_OK; i++)
+            status = kn_tensor_list_append(list, whole->names[i], whole->tensors[i]);
+        if (status != KN_OK)
+            kn_tensor_list_free(list);
+        return status;
+    }
     for (int i = 0; i < optim->count && status == KN_OK; i++)
         if (optim->courses[i].step > 0)
             status = append_parameter(optim, i, list);
@@ -70,6 +78,23 @@ kn_status kn_optim_state_list(kn_optim *optim, kn_tensor_list *list)
     if (status != KN_OK)
         kn_tensor_list_free(list);
     return status;
+}
+
+void kn_optim_forget_whole(kn_optim *optim)
+{
+    if (!optim->shard || !optim->shard->has_whole)
+        return;
+    kn_tensor_list_free(&optim->shard->whole);
+    optim->shard->has_whole = false;
+}
+
+bool kn_optim_is_share(const kn_optim *optim, int *rank, int *size)
+{
+    if (!optim->shard || optim->shard->has_whole || optim->shard->size == 1)
+        return false;
+    *rank = optim->shard->rank;
+    *size = optim->shard->size;
+    return true;
 }
 
 /* --- restoring ------------------------------------------------------------------------------------------------- */
@@ -131,7 +156,7 @@ static kn_status fetch_state(restored *into, const kn_optim *optim, const char *
     if (ndim < 0)
         return KN_OK;
     KN_TRY(fetch(into, name, ndim, shape, optional, &found));
-    if (found == NULL)
+    if (found == NULL || !kn_optim_owns(optim, index))
         return KN_OK;
     return kn_tensor_cast(&into->tensors[index * KN_OPTIM_MAX_STATES + state], found, kn_compute_type(parameter->dtype),
                           parameter->storage->device);
@@ -173,6 +198,8 @@ static kn_status read_parameter(const kn_optim *optim, restored *into, int index
     for (int s = 0; s < kn_optim_state_count(optim, index); s++)
         KN_TRY(fetch_state(into, optim, state_name(name, index, kn_optim_state_name(optim, index, s)), index, s,
                            s == own));
+    if (!kn_optim_owns(optim, index)) /* another rank's: only checked here */
+        *course = (kn_optim_course){0};
     return KN_OK;
 }
 
@@ -258,6 +285,7 @@ static kn_status take_over(kn_optim *optim, restored *from)
         for (int s = 0; s < kn_optim_state_count(optim, i); s++)
             KN_TRY(take_state(optim, i, s, from->tensors[i * KN_OPTIM_MAX_STATES + s]));
     memcpy(optim->courses, from->courses, (size_t)optim->count * sizeof *optim->courses);
+    kn_optim_forget_whole(optim);
     kn_release(optim->device_steps); /* made again, from these counts, with the next step */
     optim->device_steps = NULL;
     void *own = optim->own; /* freed with `from` */

@@ -7,6 +7,11 @@
  * tensors without dimensions. Free with kn_tensor_list_free. On failure the list is empty. */
 kn_status kn_optim_state_list(kn_optim *optim, kn_tensor_list *list);
 
+/* Is such a list that of one rank's parameters only? */
+bool kn_optim_is_share(const kn_optim *optim, int *rank, int *size);
+/* The state of all ranks that a shard may have is no longer that of the optimizer. */
+void kn_optim_forget_whole(kn_optim *optim);
+
 /* Appends a number of such a state. */
 kn_status kn_optim_append_number(kn_tensor_list *list, const char *name, kn_dtype dtype, double number);
 

@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "io/checkpoint.h"
 #include "io/tensor_file.h"
-#include "train/trainer.h"
+#include "train/ranks.h"
 
 #define PREFIX "callback."
 
@@ -192,7 +192,7 @@ static kn_status load(kn_trainer *trainer, int index, const kn_tensor_file *file
     kn_tensor_file *state = kn_tensor_file_new();
     kn_status status = key != NULL && prefix != NULL && state != NULL ? KN_OK : KN_ERR_MEMORY;
     bool is_there = status == KN_OK && kn_tensor_file_metadata(file, key) != NULL;
-    if (status == KN_OK && !is_there)
+    if (status == KN_OK && !is_there && kn_ranks_leads(trainer))
         kn_log_message(KN_LOG_WARNING,
                        "%s has no state for the callback \"%s\", which starts afresh: the results will differ from "
                        "those of an uninterrupted run",
@@ -228,6 +228,7 @@ kn_status kn_trainer_get_callbacks(kn_trainer *trainer, const kn_tensor_file *fi
         if (has_state(&trainer->callbacks[i]))
             KN_TRY(load(trainer, i, file, path));
     }
-    report_unknown(trainer, file, path);
+    if (kn_ranks_leads(trainer))
+        report_unknown(trainer, file, path);
     return KN_OK;
 }

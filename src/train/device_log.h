@@ -2,6 +2,7 @@
 #pragma once
 
 #include <koine/device_log.h>
+#include <koine/group.h>
 
 #include "tensor/tensor.h"
 #include "train/cells.h"
@@ -21,6 +22,7 @@ typedef struct kn_log_entry {
     kn_metric_spec spec;       /* metrics */
     kn_metric_samples samples; /* of a metric that keeps them */
     double *sums, *values;     /* scratch; those of samples as of the last read */
+    int bad_rank;              /* scalars added up over ranks: whose first bad update is told */
     bool used;                 /* since the last reset */
     kn_dtype dtype;            /* of the values, once used */
 } kn_log_entry;
@@ -55,6 +57,15 @@ kn_status kn_log_update_metric(kn_device_log *log, kn_log_entry *entry, kn_tenso
                                int64_t weight);
 /* A value for scalar number `index` of an entry: float32 or float64. */
 kn_status kn_log_note_scalar(kn_device_log *log, kn_log_entry *entry, int index, kn_tensor *value, int64_t weight);
+/* kn_device_log_read, then the figures of all ranks together: sums are added, metrics computed from all rows. Gradients
+ * are the same on all ranks, and their norms and histograms stay. `group` may be NULL. */
+kn_status kn_log_read_all(kn_device_log *log, kn_group *group, kn_device *device);
+/* log_ranks.c: adds up the figures that have been fetched. */
+kn_status kn_log_add_up(kn_device_log *log, kn_group *group);
+/* A sum as fetched, with its compensation. */
+double kn_log_cell_sum(const int64_t *cells);
+double kn_log_cell_value(const int64_t *cells, int64_t index);
+
 /* A metric's sums as last read, [kn_metric_sum_count]. */
 void kn_log_metric_sums(const kn_device_log *log, int entry, double *sums);
 

@@ -33,12 +33,25 @@ static void forget_samples(const kn_device_log *log)
             log->entries[i].values[0] = (double)NAN;
 }
 
-static kn_status compute_samples(const kn_device_log *log)
+static kn_status compute_all_samples(const kn_log_entry *entry, kn_group *group, kn_device *device)
+{
+    kn_metric_samples all = {0};
+    kn_status status = kn_metric_gather(&entry->spec, &entry->samples, group, device, &all);
+    if (status == KN_OK && all.count > 0)
+        status = kn_metric_compute_samples(&entry->spec, &all, entry->values);
+    kn_metric_drop(&all);
+    return status;
+}
+
+static kn_status compute_samples(const kn_device_log *log, kn_group *group, kn_device *device)
 {
     forget_samples(log);
     for (int i = 0; i < log->count; i++) {
         const kn_log_entry *entry = &log->entries[i];
-        if (entry->samples.count > 0)
+        const bool keeps = entry->kind == KN_ENTRY_METRIC && entry->spec.kind->compute_samples;
+        if (keeps && group)
+            KN_TRY(compute_all_samples(entry, group, device));
+        else if (keeps && entry->samples.count > 0)
             KN_TRY(kn_metric_compute_samples(&entry->spec, &entry->samples, entry->values));
     }
     return KN_OK;
@@ -46,14 +59,19 @@ static kn_status compute_samples(const kn_device_log *log)
 
 kn_status kn_device_log_read(kn_device_log *log)
 {
-    if (!log)
-        return kn_fail_argument_null("device_log_read", "log");
+    return log ? kn_log_read_all(log, NULL, NULL) : kn_fail_argument_null("device_log_read", "log");
+}
+
+kn_status kn_log_read_all(kn_device_log *log, kn_group *group, kn_device *device)
+{
     int64_t cells = log->state ? log->state->shape[0] : 0; /* 0: no update yet, nothing to fetch */
     KN_TRY(make_room(log, cells));
     KN_TRY(kn_log_clear_stale(log));
     if (log->state)
         KN_TRY(kn_read(log->state, log->figures, (size_t)cells * sizeof *log->figures));
-    return compute_samples(log);
+    if (group)
+        KN_TRY(kn_log_add_up(log, group));
+    return compute_samples(log, group, device);
 }
 
 /* Pinned memory for a request; the slot's is reused if it fits. */
@@ -147,7 +165,7 @@ static const int64_t *cells_of(const kn_device_log *log, int entry)
 }
 
 /* A value of the size recorded by the entry's kernels. */
-static double value_at(const int64_t *cells, int64_t index)
+double kn_log_cell_value(const int64_t *cells, int64_t index)
 {
     float narrow;
     double wide;
@@ -156,7 +174,10 @@ static double value_at(const int64_t *cells, int64_t index)
     return cells[KN_CELL_SIZE] == sizeof wide ? wide : (double)narrow;
 }
 
-static double sum_of(const int64_t *cells) { return value_at(cells, KN_CELL_SUM) + value_at(cells, KN_CELL_ERROR); }
+double kn_log_cell_sum(const int64_t *cells)
+{
+    return kn_log_cell_value(cells, KN_CELL_SUM) + kn_log_cell_value(cells, KN_CELL_ERROR);
+}
 
 static double scalar_value(const int64_t *cells, kn_log_statistic figure)
 {
@@ -166,18 +187,18 @@ static double scalar_value(const int64_t *cells, kn_log_statistic figure)
     if (figure == KN_FIGURE_WEIGHT)
         return weight;
     if (figure == KN_FIGURE_SUM)
-        return sum_of(cells);
+        return kn_log_cell_sum(cells);
     if (cells[KN_CELL_COUNT] == 0)
         return (double)NAN;
     switch (figure) {
     case KN_FIGURE_LAST:
-        return value_at(cells, KN_CELL_LAST);
+        return kn_log_cell_value(cells, KN_CELL_LAST);
     case KN_FIGURE_MEAN:
-        return weight > 0 ? sum_of(cells) / weight : (double)NAN;
+        return weight > 0 ? kn_log_cell_sum(cells) / weight : (double)NAN;
     case KN_FIGURE_MIN:
-        return value_at(cells, KN_CELL_MIN);
+        return kn_log_cell_value(cells, KN_CELL_MIN);
     case KN_FIGURE_MAX:
-        return value_at(cells, KN_CELL_MAX);
+        return kn_log_cell_value(cells, KN_CELL_MAX);
     default:
         return (double)NAN;
     }
@@ -190,7 +211,7 @@ void kn_log_metric_sums(const kn_device_log *log, int entry, double *sums)
     for (int64_t i = 0; i < count; i++)
         sums[i] = 0;
     for (int s = 0; cells && s < spec->kind->scalars; s++, cells += KN_SCALAR_CELLS) {
-        sums[2 * s] = sum_of(cells);
+        sums[2 * s] = kn_log_cell_sum(cells);
         sums[2 * s + 1] = (double)cells[KN_CELL_WEIGHT];
     }
     for (int64_t i = 2 * spec->kind->scalars; cells && i < count; i++)
@@ -249,7 +270,7 @@ double kn_device_log_parameter_norm(const kn_device_log *log, int entry, int ind
     if (!cells || log->entries[entry].kind != KN_ENTRY_NORM || index < 0 ||
         index >= log->entries[entry].num_parameters || cells[KN_CELL_COUNT] == 0)
         return (double)NAN;
-    return value_at(cells, KN_SCALAR_CELLS + index);
+    return kn_log_cell_value(cells, KN_SCALAR_CELLS + index);
 }
 
 const int64_t *kn_device_log_bins(const kn_device_log *log, int entry, int64_t outside[3])

@@ -4,7 +4,7 @@
 #include <koine/grad_scaler.h>
 #include <koine/pointwise.h>
 
-#include "train/trainer.h"
+#include "train/ranks.h"
 
 /* State of the pass. */
 typedef struct training {
@@ -15,12 +15,17 @@ typedef struct training {
     kn_step_watch watch;
 } training;
 
-/* The gradients of one batch, or its part of those of several; scaled, if there is a scaler. */
-static kn_status add_gradients(const kn_trainer *trainer, kn_tensor *loss)
+/* The gradients of one batch, or its part of those of several; scaled, if there is a scaler. Ranks average them once
+ * per step. */
+static kn_status add_gradients(const kn_trainer *trainer, kn_tensor *loss, bool is_last)
 {
     const int batches = trainer->params.accumulate;
-    loss = batches > 1 ? kn_mul_scalar(loss, 1.0 / batches) : loss;
-    return kn_backward(trainer->scaler != NULL ? kn_grad_scaler_scale(trainer->scaler, loss) : loss);
+    loss = batches > 1 && !trainer->has_parts ? kn_mul_scalar(loss, 1.0 / batches) : loss;
+    loss = trainer->scaler != NULL ? kn_grad_scaler_scale(trainer->scaler, loss) : loss;
+    if (is_last)
+        return kn_backward(loss);
+    KN_NO_SYNC(trainer->params.module);
+    return kn_backward(loss);
 }
 
 static kn_status step_optimizer(const kn_trainer *trainer)
@@ -57,28 +62,38 @@ static kn_status learn(training *pass, const kn_batch *batch)
     const int64_t batches = trainer->params.accumulate;
     if ((pass->step - 1) % batches == 0)
         kn_optim_zero_grad(trainer->params.optim);
-    KN_TRY(kn_trainer_apply(trainer, batch, trainer->num_metrics > 0, &applied));
-    KN_TRY(add_gradients(trainer, applied.loss));
-    KN_TRY(kn_steps_note(&pass->watch, &applied, batch->size));
     const bool is_time = pass->step % batches == 0 || pass->step == kn_loader_batches(pass->loader);
+    KN_TRY(kn_trainer_apply(trainer, batch, trainer->num_metrics > 0, &applied));
+    KN_TRY(add_gradients(trainer, applied.loss, is_time));
+    KN_TRY(kn_steps_note(&pass->watch, &applied, batch->size));
     return is_time ? update(pass, applied.loss) : KN_OK;
 }
 
-static kn_status run(training *pass)
+static kn_status check_interrupt(const training *pass)
+{
+    if (!kn_trainer_interrupted(pass->trainer))
+        return KN_OK;
+    return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted by %s at epoch %d, step %lld of %lld",
+                   kn_trainer_signal_name(pass->trainer), pass->epoch, (long long)pass->step,
+                   (long long)kn_loader_batches(pass->loader));
+}
+
+static kn_status run_batches(training *pass)
 {
     kn_progress *progress = &pass->trainer->progress;
     KN_FOR_BATCHES (batch, pass->loader, pass->epoch) {
         pass->step++;
         KN_TRY(learn(pass, batch));
-        KN_TRY(kn_steps_poll(&pass->watch, pass->step, kn_progress_step(progress, batch->size)));
+        kn_status status = kn_steps_poll(&pass->watch, pass->step, kn_progress_step(progress, batch->size));
         kn_progress_draw(progress);
-        if (kn_trainer_interrupted(pass->trainer))
-            return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted by %s at epoch %d, step %lld of %lld",
-                           kn_trainer_signal_name(pass->trainer), pass->epoch, (long long)pass->step,
-                           (long long)kn_loader_batches(pass->loader));
+        KN_TRY(kn_ranks_vote(pass->trainer, status));
+        KN_TRY(check_interrupt(pass));
     }
     return kn_loader_status(pass->loader);
 }
+
+/* A signal that the last step's vote told of is found after the epoch. */
+static kn_status run(training *pass) { return kn_ranks_end_votes(pass->trainer, run_batches(pass)); }
 
 kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, kn_pass_figures *figures)
 {
@@ -87,13 +102,21 @@ kn_status kn_trainer_train_epoch(kn_trainer *trainer, kn_loader *loader, kn_pass
     KN_TRY(kn_steps_begin_epoch(&pass.watch, trainer, loader));
     kn_progress_phase(&trainer->progress, "", kn_loader_batches(loader));
     bool recording = kn_set_grad_enabled(true);
+    kn_ranks_start_clock(trainer);
     kn_status status = run(&pass);
     kn_set_grad_enabled(recording);
     kn_optim_zero_grad(trainer->params.optim); /* frees memory for validation */
     if (status == KN_OK)
-        status = kn_steps_end_epoch(&pass.watch, figures);
+        status = kn_steps_drain(&pass.watch);
     else if (status == KN_ERR_INTERRUPTED)
         kn_steps_drain(&pass.watch); /* completes the rows of finished steps; the earlier status is reported */
+    status = kn_steps_find_bad(&pass.watch, kn_ranks_agree(trainer, status));
+    if (status == KN_OK)
+        status = kn_ranks_stop_clock(trainer, pass.step);
+    if (status == KN_OK)
+        status = kn_ranks_share_buffers(trainer);
+    if (status == KN_OK)
+        status = kn_steps_end_epoch(&pass.watch, figures);
     kn_steps_free(&pass.watch);
     return status;
 }

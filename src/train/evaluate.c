@@ -3,7 +3,9 @@
 
 #include <koine/autograd.h>
 
-#include "train/trainer.h"
+#include "base/memory.h"
+#include "train/device_log.h"
+#include "train/ranks.h"
 
 /* What a pass computes beside the loss: the metrics of the history, or others. */
 typedef struct wanted {
@@ -31,7 +33,7 @@ static kn_status run(kn_trainer *trainer, kn_loader *loader, const wanted *wants
             continue;
         kn_progress_step(&trainer->progress, batch->size);
         kn_progress_draw(&trainer->progress);
-        if (kn_trainer_interrupted(trainer))
+        if (kn_trainer_signal_came(trainer))
             return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted by %s during the validation of epoch %d",
                            kn_trainer_signal_name(trainer), trainer->epoch + 1);
     }
@@ -42,10 +44,11 @@ static kn_status run(kn_trainer *trainer, kn_loader *loader, const wanted *wants
 static kn_status read_figures(kn_trainer *trainer, kn_pass_figures *figures)
 {
     const kn_device_log *log = trainer->evaluation;
-    KN_TRY(kn_device_log_read(trainer->evaluation));
+    KN_TRY(kn_log_read_all(trainer->evaluation, trainer->group, kn_trainer_device(trainer)));
     *figures = (kn_pass_figures){.loss = kn_device_log_value(log, trainer->evaluation_loss, KN_FIGURE_MEAN),
                                  .grad_norm = (double)NAN};
     kn_trainer_read_metrics(trainer, true, figures->metrics);
+    figures->bad_rank = log->entries[trainer->evaluation_loss].bad_rank;
     figures->bad_step = kn_device_log_first_bad(log, trainer->evaluation_loss, &figures->is_nan);
     return KN_OK;
 }
@@ -57,7 +60,7 @@ static kn_status evaluate(kn_trainer *trainer, kn_loader *loader, const wanted *
     bool training = kn_module_is_training(module);
     bool recording = kn_set_grad_enabled(false);
     kn_module_train(module, false);
-    kn_status status = run(trainer, loader, wants);
+    kn_status status = kn_ranks_agree(trainer, run(trainer, loader, wants));
     kn_module_train(module, training);
     kn_set_grad_enabled(recording);
     return status == KN_OK ? read_figures(trainer, figures) : status;
@@ -68,6 +71,41 @@ kn_status kn_trainer_run_evaluation(kn_trainer *trainer, kn_loader *loader, kn_p
     return evaluate(trainer, loader, &(wanted){.history = true}, figures);
 }
 
+/* The batches of this rank, with the buffers of rank 0. */
+static kn_status measure_part(kn_trainer *trainer, kn_loader *data, kn_metric *const *metrics, int num_metrics,
+                              kn_pass_figures *figures)
+{
+    const kn_loader_part whole = kn_ranks_divide(trainer, data, false);
+    kn_status status = kn_ranks_share_buffers(trainer);
+    if (status == KN_OK)
+        status = evaluate(trainer, data, &(wanted){.metrics = metrics, .num_metrics = num_metrics}, figures);
+    kn_loader_divide(data, whole);
+    return status;
+}
+
+/* Into metrics of their own, which are added up and then merged into the caller's. */
+static kn_status measure_all(kn_trainer *trainer, kn_loader *data, kn_metric *const *metrics, int num_metrics,
+                             kn_pass_figures *figures)
+{
+    if (trainer->group == NULL)
+        return measure_part(trainer, data, metrics, num_metrics, figures);
+    kn_metric **own = kn_calloc((size_t)num_metrics + 1, sizeof *own);
+    kn_status status = own != NULL ? KN_OK : KN_ERR_MEMORY;
+    for (int i = 0; i < num_metrics && status == KN_OK; i++)
+        status = kn_status_of(own[i] = kn_metric_new(kn_metric_spec_of(metrics[i])));
+    if (status == KN_OK)
+        status = measure_part(trainer, data, own, num_metrics, figures);
+    for (int i = 0; i < num_metrics && status == KN_OK; i++) {
+        status = kn_metric_all_reduce(own[i], trainer->group);
+        if (status == KN_OK)
+            status = kn_metric_merge(metrics[i], own[i]);
+    }
+    for (int i = 0; own != NULL && i < num_metrics; i++)
+        kn_metric_free(own[i]);
+    kn_free(own);
+    return kn_ranks_agree(trainer, status);
+}
+
 /* A pass for the program. Called from a callback, it is not part of the epoch that the bar shows. */
 static kn_status measure(kn_trainer *trainer, kn_loader *data, kn_metric *const *metrics, int num_metrics, double *loss)
 {
@@ -75,7 +113,9 @@ static kn_status measure(kn_trainer *trainer, kn_loader *data, kn_metric *const 
     const bool fitting = trainer->is_fitting;
     kn_pass_figures figures;
     trainer->is_fitting = false;
-    kn_status status = evaluate(trainer, data, &(wanted){.metrics = metrics, .num_metrics = num_metrics}, &figures);
+    if (!fitting)
+        kn_ranks_reunite(trainer);
+    kn_status status = measure_all(trainer, data, metrics, num_metrics, &figures);
     trainer->is_fitting = fitting;
     if (status == KN_OK)
         *loss = figures.loss;

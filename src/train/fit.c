@@ -7,7 +7,7 @@
 #include "data/loader.h"
 #include "nn/module.h"
 #include "train/interrupt.h"
-#include "train/trainer.h"
+#include "train/ranks.h"
 
 /* --- the beginning --------------------------------------------------------------------------------------------- */
 
@@ -35,10 +35,20 @@ static void forget_course(kn_trainer *trainer)
     kn_tensor_list_free(&trainer->best);
 }
 
-static kn_status check_data(const kn_trainer *trainer, const kn_loader *train, const kn_loader *validation)
+static kn_status check_data(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
 {
-    if (kn_loader_batches(train) == 0)
-        return kn_fail(KN_ERR_ARGUMENT, "trainer: the training data has no batches");
+    const kn_loader_part whole = kn_ranks_divide(trainer, train, true);
+    kn_status status = kn_ranks_compare_settings(trainer, train, validation);
+    if (status == KN_OK && kn_loader_batches(train) == 0)
+        status = kn_fail(KN_ERR_ARGUMENT, "trainer: the training data has no batches%s",
+                         trainer->group != NULL ? " for a rank" : "");
+    if (status == KN_OK && trainer->has_parts && kn_loader_batches(train) % trainer->params.accumulate != 0)
+        status = kn_fail(KN_ERR_ARGUMENT,
+                         "trainer: a rank's %lld batches do not make whole steps of %d, which the distributed module's "
+                         "parts need",
+                         (long long)kn_loader_batches(train), trainer->params.accumulate);
+    kn_loader_divide(train, whole);
+    KN_TRY(status);
     if (validation != NULL && kn_loader_batches(validation) == 0)
         return kn_fail(KN_ERR_ARGUMENT, "trainer: the validation data has no batches");
     const bool measure = trainer->num_metrics > 0;
@@ -48,13 +58,23 @@ static kn_status check_data(const kn_trainer *trainer, const kn_loader *train, c
     return kn_trainer_check_classes(trainer, train);
 }
 
+/* Have all ranks read the same state? */
+static kn_status compare_course(kn_trainer *trainer)
+{
+    char text[128];
+    snprintf(text, sizeof text, "resumed after epoch: %d\nafter step: %lld\n", trainer->epoch,
+             (long long)trainer->global_step);
+    return kn_ranks_compare(trainer, text);
+}
+
 /* Writes the tables first, empty in a new run, so that a directory that is not writable is found before an epoch is
  * lost. */
 static kn_status prepare_output(kn_trainer *trainer)
 {
     bool resumed;
-    KN_TRY(kn_trainer_open_output(trainer));
-    KN_TRY(kn_trainer_resume(trainer, &resumed));
+    KN_TRY(kn_ranks_agree(trainer, kn_trainer_open_output(trainer)));
+    KN_TRY(kn_ranks_agree(trainer, kn_trainer_resume(trainer, &resumed)));
+    KN_TRY(compare_course(trainer));
     KN_TRY(kn_trainer_save_tables(trainer));
     if (resumed)
         kn_progress_note(&trainer->progress, "resuming after epoch %d", trainer->epoch);
@@ -86,11 +106,11 @@ static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *valid
     KN_TRY(make_scaler(trainer));
     KN_TRY(kn_steps_start(trainer));
     KN_TRY(find_monitor(trainer, validation != NULL));
+    kn_trainer_note_settings(trainer, train, validation);
     KN_TRY(check_data(trainer, train, validation));
-    kn_progress_start(&trainer->progress, trainer->params.quiet);
+    kn_progress_start(&trainer->progress, trainer->params.quiet || !kn_ranks_leads(trainer));
     trainer->progress.num_metrics = trainer->num_metrics;
     memcpy(trainer->progress.names, names, (size_t)trainer->num_metrics * sizeof *names);
-    kn_trainer_note_settings(trainer, train, validation);
     KN_TRY(kn_trainer_keep_best(trainer)); /* the initial state, until there is a best epoch */
     return prepare_output(trainer);
 }
@@ -99,12 +119,17 @@ static kn_status prepare(kn_trainer *trainer, kn_loader *train, kn_loader *valid
 
 static kn_status validate(kn_trainer *trainer, kn_loader *loader, kn_pass_figures *figures)
 {
-    kn_progress_phase(&trainer->progress, "validation", kn_loader_batches(loader));
-    KN_TRY(kn_trainer_run_evaluation(trainer, loader, figures));
+    const kn_loader_part whole = kn_ranks_divide(trainer, loader, false);
+    const int64_t batches = kn_loader_batches(loader);
+    kn_progress_phase(&trainer->progress, "validation", batches);
+    kn_status status = kn_trainer_run_evaluation(trainer, loader, figures);
+    kn_loader_divide(loader, whole);
+    KN_TRY(status);
     if (figures->bad_step > 0)
-        return kn_fail(KN_ERR_NUMERIC, "the validation loss became %s at epoch %d, batch %lld of %lld",
+        return kn_fail(KN_ERR_NUMERIC, "%sthe validation loss became %s at epoch %d, batch %lld of %lld",
+                       trainer->group != NULL ? kn_ranks_name(trainer, figures->bad_rank) : "",
                        figures->is_nan ? "NaN" : "infinite", trainer->epoch + 1, (long long)figures->bad_step,
-                       (long long)kn_loader_batches(loader));
+                       (long long)batches);
     return KN_OK;
 }
 
@@ -144,7 +169,11 @@ static kn_status run_epoch(kn_trainer *trainer, kn_loader *train, kn_loader *val
     kn_progress_epoch(progress, trainer->epoch + 1, trainer->params.epochs);
     KN_TRY(kn_trainer_call(trainer, KN_EPOCH_START, trainer->epoch + 1, 0, NULL));
     kn_pass_figures figures, validated;
-    KN_TRY(kn_trainer_train_epoch(trainer, train, &figures));
+    const kn_loader_part whole = kn_ranks_divide(trainer, train, true);
+    const double samples = (double)kn_loader_samples(train) * kn_ranks_count(trainer);
+    kn_status status = kn_trainer_train_epoch(trainer, train, &figures);
+    kn_loader_divide(train, whole);
+    KN_TRY(status);
     double training_seconds = kn_clock_seconds() - progress->started;
     if (validation != NULL)
         KN_TRY(validate(trainer, validation, &validated));
@@ -153,7 +182,8 @@ static kn_status run_epoch(kn_trainer *trainer, kn_loader *train, kn_loader *val
     bool is_best;
     KN_TRY(kn_trainer_note_epoch(trainer, &is_best));
     kn_progress_epoch_line(progress, &trainer->history, kn_clock_seconds() - progress->epoch_started,
-                           (double)kn_loader_samples(train) / training_seconds, is_best);
+                           samples / training_seconds, is_best);
+    kn_ranks_report_slow(trainer);
     KN_TRY(step_schedule(trainer));
     /* Before saving: changes by a callback, such as the learning rate, are part of what the next epoch starts from. */
     KN_TRY(kn_trainer_call(trainer, KN_EPOCH_END, trainer->epoch, 0, NULL));
@@ -175,7 +205,7 @@ static bool is_over(kn_trainer *trainer)
 static kn_status run_epochs(kn_trainer *trainer, kn_loader *train, kn_loader *validation)
 {
     while (!is_over(trainer)) {
-        KN_TRY(run_epoch(trainer, train, validation));
+        KN_TRY(kn_ranks_agree(trainer, run_epoch(trainer, train, validation)));
         if (kn_trainer_interrupted(trainer))
             return kn_fail(KN_ERR_INTERRUPTED, "training was interrupted by %s after epoch %d",
                            kn_trainer_signal_name(trainer), trainer->epoch);
@@ -246,12 +276,14 @@ static kn_status run_fit(kn_trainer *trainer, kn_loader *train, kn_loader *valid
     trainer->is_fitting = true;
     if (!trainer->params.keep_interrupt)
         kn_interrupt_begin();
-    kn_status status = kn_trainer_call(trainer, KN_FIT_START, 0, 0, NULL);
+    kn_status status = kn_ranks_agree(trainer, kn_trainer_call(trainer, KN_FIT_START, 0, 0, NULL));
     if (status == KN_OK)
         status = run_epochs(trainer, train, validation);
     status = finish(trainer, status);
     if (!trainer->params.keep_interrupt)
         status = end_interrupt(trainer, status);
+    kn_ranks_reunite(trainer); /* so that no rank leaves before all have ended, and the files are written */
+    status = kn_ranks_agree(trainer, status);
     trainer->is_fitting = false;
     kn_module_train(trainer->params.module, training);
     return status;
@@ -263,7 +295,8 @@ kn_status kn_trainer_fit(kn_trainer *trainer, kn_loader *train, kn_loader *valid
         return kn_fail_argument_null("trainer_fit", trainer == NULL ? "trainer" : "train");
     if (trainer->is_fitting)
         return kn_fail(KN_ERR_STATE, "trainer: fit was called from within fit");
-    kn_status status = prepare(trainer, train, validation);
+    kn_ranks_reunite(trainer);
+    kn_status status = kn_ranks_agree(trainer, prepare(trainer, train, validation));
     if (status == KN_OK)
         status = run_fit(trainer, train, validation);
     kn_trainer_close_output(trainer);

@@ -192,6 +192,56 @@ kn_status kn_metric_merge(kn_metric *metric, kn_metric *other)
     return KN_OK;
 }
 
+/* Replaces what was merged, and forgets the log's, which it contains. */
+static void take_over(kn_metric *metric, double *sums, const kn_metric_samples *samples)
+{
+    kn_metric_reset(metric);
+    metric->merged = sums;
+    metric->others = *samples;
+}
+
+static kn_status add_up_samples(kn_metric *metric, kn_group *group)
+{
+    const kn_metric_samples *own = &metric->log->entries[0].samples;
+    kn_metric_samples mine = {0}, all = {0};
+    const kn_metric_samples *first = own->count > 0 ? own : &metric->others;
+    kn_device *device = first->count > 0 ? first->outputs[0]->storage->device : kn_device_current();
+    kn_status status = kn_status_of(device);
+    for (int part = 0; part < 2; part++) {
+        const kn_metric_samples *from = part == 0 ? own : &metric->others;
+        for (int i = 0; i < from->count && status == KN_OK; i++)
+            status = kn_metric_keep(&mine, from->outputs[i], from->targets[i], device);
+    }
+    if (status == KN_OK)
+        status = kn_metric_gather(kn_metric_spec_of(metric), &mine, group, device, &all);
+    kn_metric_drop(&mine);
+    if (status == KN_OK)
+        take_over(metric, NULL, &all);
+    else
+        kn_metric_drop(&all);
+    return status;
+}
+
+kn_status kn_metric_all_reduce(kn_metric *metric, kn_group *group)
+{
+    if (metric == NULL || group == NULL)
+        return kn_fail_argument_null("metric_all_reduce", metric == NULL ? "metric" : "group");
+    if (kn_metric_spec_of(metric)->kind->compute_samples != NULL)
+        return add_up_samples(metric, group);
+    KN_TRY(read_sums(metric));
+    double *sums = kn_calloc((size_t)metric->num_sums, sizeof *sums);
+    if (sums == NULL)
+        return KN_ERR_MEMORY;
+    memcpy(sums, metric->sums, (size_t)metric->num_sums * sizeof *sums);
+    kn_status status = kn_sums_add_up(sums, metric->num_sums, group);
+    if (status != KN_OK) {
+        kn_free(sums);
+        return status;
+    }
+    take_over(metric, sums, &(kn_metric_samples){0});
+    return KN_OK;
+}
+
 /* --- samples ---------------------------------------------------------------------------------------------------- */
 
 static kn_status make_room(kn_metric_samples *samples)

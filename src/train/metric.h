@@ -8,6 +8,7 @@
  * AUROC is not a formula of sums. Such a metric keeps samples instead, output and target of each update. */
 #pragma once
 
+#include <koine/group.h>
 #include <koine/metrics.h>
 
 #include "base/error.h"
@@ -78,6 +79,11 @@ kn_status kn_metric_check_spec(const kn_metric_spec *spec, int most_classes);
 kn_status kn_metric_keep(kn_metric_samples *samples, const kn_tensor *output, const kn_tensor *target,
                          kn_device *device);
 void kn_metric_drop(kn_metric_samples *samples);
+/* log_ranks.c: sums[i] becomes the sum of all ranks' sums[i]. */
+kn_status kn_sums_add_up(double *sums, int64_t count, kn_group *group);
+/* log_ranks.c: the samples of all ranks, one after another, on `device`. */
+kn_status kn_metric_gather(const kn_metric_spec *spec, const kn_metric_samples *own, kn_group *group, kn_device *device,
+                           kn_metric_samples *all);
 /* compute_samples of a kind that has it, without gradients and autocast. */
 kn_status kn_metric_compute_samples(const kn_metric_spec *spec, const kn_metric_samples *samples, double *values);
 

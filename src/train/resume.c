@@ -13,6 +13,7 @@
 #include "nn/module.h"
 #include "optim/lr_scheduler.h"
 #include "optim/training_state.h"
+#include "train/ranks.h"
 
 /* Gets a tensor from the file, which must have exactly this dtype and shape. */
 static kn_status fetch(const kn_tensor_file *file, const char *path, const char *name, kn_dtype dtype, int ndim,
@@ -136,7 +137,7 @@ static kn_status restore_schedule(kn_trainer *trainer, const kn_tensor_file *fil
     kn_status status = KN_OK;
     if (list.count > 0)
         status = kn_lr_state_load(trainer->params.scheduler, "state", &list, path);
-    else
+    else if (kn_ranks_leads(trainer))
         kn_log_message(KN_LOG_WARNING, "%s has no state of a schedule: it starts from its beginning", path);
     kn_tensor_list_free(&list);
     return status;
@@ -152,6 +153,24 @@ static kn_status restore_scale(kn_trainer *trainer, const kn_tensor_file *file, 
     kn_status status = list.count > 0 ? kn_grad_scaler_state_load(trainer->scaler, &list, path) : KN_OK;
     kn_tensor_list_free(&list);
     return status;
+}
+
+/* This rank's generator: with more ranks than the file has, the others keep theirs, which a warning tells. */
+static kn_status restore_generator(kn_trainer *trainer, const kn_tensor_file *file, const char *path,
+                                   const uint8_t *first)
+{
+    const int64_t table[] = {-1, KN_RNG_STATE_SIZE};
+    const int rank = trainer->group != NULL ? kn_group_rank(trainer->group) : 0;
+    kn_tensor *tensor;
+    if (rank == 0)
+        return kn_set_rng_state(kn_trainer_device(trainer), first);
+    if (kn_tensor_file_get(file, KN_RANK_STATES) == NULL)
+        return KN_OK;
+    KN_TRY(fetch(file, path, KN_RANK_STATES, KN_U8, 2, table, &tensor));
+    const uint8_t *states = kn_data(tensor);
+    return rank < kn_size(tensor, 0)
+               ? kn_set_rng_state(kn_trainer_device(trainer), states + (size_t)rank * KN_RNG_STATE_SIZE)
+               : KN_OK;
 }
 
 static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, const char *path)
@@ -170,7 +189,7 @@ static kn_status take_over(kn_trainer *trainer, const kn_tensor_file *file, cons
     trainer->best_epoch = trainer->history.best_epoch = best_epoch;
     trainer->best_value = course.numbers[KN_PROGRESS_BEST_VALUE];
     trainer->epochs_since_best = (int)course.numbers[KN_PROGRESS_SINCE_BEST];
-    KN_TRY(kn_set_rng_state(kn_trainer_device(trainer), course.rng));
+    KN_TRY(restore_generator(trainer, file, path, course.rng));
     KN_TRY(restore_replica_states(trainer, file, path));
     KN_TRY(kn_trainer_compare_settings(trainer, file, path));
     KN_TRY(restore_schedule(trainer, file, path));

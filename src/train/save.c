@@ -16,6 +16,7 @@
 #include "optim/lr_scheduler.h"
 #include "optim/training_state.h"
 #include "tensor/tensor.h"
+#include "train/ranks.h"
 #include "train/resume.h"
 
 /* --- list of files --------------------------------------------------------------------------------------------- */
@@ -42,6 +43,8 @@ const char *kn_trainer_files(kn_trainer *trainer)
                                  i > 0 ? ", " : "", trainer->written[i]);
     return trainer->written_text;
 }
+
+static bool writes(const kn_trainer *trainer) { return trainer->params.output != NULL && kn_ranks_leads(trainer); }
 
 /* --- checkpoint.safetensors ------------------------------------------------------------------------------------ */
 
@@ -77,7 +80,7 @@ static kn_status fill_checkpoint(kn_trainer *trainer, kn_tensor_file *file)
 
 kn_status kn_trainer_save_checkpoint(kn_trainer *trainer)
 {
-    return trainer->params.output != NULL ? save(trainer, "checkpoint.safetensors", fill_checkpoint) : KN_OK;
+    return writes(trainer) ? save(trainer, "checkpoint.safetensors", fill_checkpoint) : KN_OK;
 }
 
 /* --- last.safetensors ------------------------------------------------------------------------------------------ */
@@ -133,6 +136,9 @@ static kn_status put_course(kn_trainer *trainer, kn_tensor_file *file)
     const int64_t bytes = KN_RNG_STATE_SIZE;
     KN_TRY(kn_get_rng_state(kn_trainer_device(trainer), state));
     KN_TRY(put_host(file, "trainer.rng", KN_U8, 1, &bytes, state));
+    const int64_t of_ranks[] = {kn_ranks_count(trainer), KN_RNG_STATE_SIZE};
+    if (trainer->group != NULL)
+        KN_TRY(put_host(file, KN_RANK_STATES, KN_U8, 2, of_ranks, trainer->generators));
     return put_replica_states(trainer, file);
 }
 
@@ -200,7 +206,7 @@ static kn_status save_table(kn_trainer *trainer, const kn_history *table, const 
 
 kn_status kn_trainer_save_tables(kn_trainer *trainer)
 {
-    if (trainer->params.output == NULL)
+    if (!writes(trainer))
         return KN_OK;
     KN_TRY(save_table(trainer, &trainer->history, "history.csv"));
     KN_TRY(save_table(trainer, &trainer->steps, "steps.csv"));
@@ -211,6 +217,10 @@ kn_status kn_trainer_save_last(kn_trainer *trainer)
 {
     if (trainer->params.output == NULL)
         return KN_OK;
+    KN_TRY(kn_ranks_gather_generators(trainer));
+    KN_TRY(kn_optim_zero_consolidate(trainer->params.optim, 0));
+    if (!writes(trainer))
+        return KN_OK;
     KN_TRY(save(trainer, KN_LAST_FILE, fill_last));
     return kn_trainer_save_tables(trainer);
 }
@@ -220,7 +230,7 @@ kn_status kn_trainer_save_last(kn_trainer *trainer)
 kn_status kn_trainer_open_output(kn_trainer *trainer)
 {
     const char *output = trainer->params.output;
-    if (output == NULL)
+    if (!writes(trainer))
         return KN_OK;
     KN_TRY(kn_make_directories(output));
     if (kn_directory_lock(output, &trainer->lock))
@@ -239,7 +249,7 @@ static kn_status save_plot(kn_trainer *trainer, const kn_history *table, const c
 
 kn_status kn_trainer_save_plot(kn_trainer *trainer)
 {
-    if (trainer->params.output == NULL)
+    if (!writes(trainer))
         return KN_OK;
     kn_status status = save_plot(trainer, &trainer->history, "history.svg");
     if (status == KN_OK)

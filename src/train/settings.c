@@ -10,6 +10,7 @@
 #include "data/sampler.h"
 #include "nn/module.h"
 #include "optim/optim.h"
+#include "train/ranks.h"
 #include "train/resume.h"
 
 /* --- noting ---------------------------------------------------------------------------------------------------- */
@@ -66,6 +67,7 @@ void kn_trainer_note_settings(kn_trainer *trainer, const kn_loader *train, const
     kn_module *module = trainer->params.module;
     kn_parameter_list list = kn_module_parameters(module);
     add(settings, "device", "%s", kn_device_name(kn_trainer_device(trainer)));
+    add(settings, "ranks", "%d", kn_ranks_count(trainer));
     add(settings, "devices", "%d", module->num_devices > 1 ? module->num_devices : 1);
     if (list.count > 0)
         add(settings, "dtype", "%s", kn_dtype_name(kn_dtype_of(list.tensors[0])));
@@ -128,9 +130,9 @@ kn_status kn_trainer_compare_settings(kn_trainer *trainer, const kn_tensor_file 
         status = key != NULL ? KN_OK : KN_ERR_MEMORY;
         kn_free(key);
     }
-    if (optimizer.length > 0 && !optimizer.failed)
+    if (optimizer.length > 0 && !optimizer.failed && kn_ranks_leads(trainer))
         kn_log_message(KN_LOG_WARNING, "resuming from %s uses its hyperparameters: %s", path, optimizer.data);
-    if (others.length > 0 && !others.failed)
+    if (others.length > 0 && !others.failed && kn_ranks_leads(trainer))
         kn_log_message(KN_LOG_WARNING,
                        "resuming from %s with settings other than those it was saved with: %s; the results will differ "
                        "from those of an uninterrupted run",

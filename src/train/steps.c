@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "train/device_log.h"
-#include "train/trainer.h"
+#include "train/ranks.h"
 
 #define OUTSIDE 3 /* counts of a histogram outside its bins */
 
@@ -238,8 +238,8 @@ static kn_status append_histograms(kn_step_watch *watch, const kn_step_look *loo
     return status;
 }
 
-/* Fails if the loss is not finite. */
-static kn_status check_loss(const kn_step_watch *watch)
+/* Fails if the loss is not finite. `is_joint`: the figures are those of all ranks. */
+static kn_status check_loss(const kn_step_watch *watch, bool is_joint)
 {
     kn_trainer *trainer = watch->trainer;
     bool is_nan;
@@ -247,8 +247,9 @@ static kn_status check_loss(const kn_step_watch *watch)
     if (step == 0)
         return KN_OK;
     return kn_fail(KN_ERR_NUMERIC,
-                   "the training loss became %s at epoch %d, step %lld of %lld; a lower learning rate (now %g) "
+                   "%sthe training loss became %s at epoch %d, step %lld of %lld; a lower learning rate (now %g) "
                    "or data without such values may help",
+                   is_joint ? kn_ranks_name(trainer, trainer->log->entries[trainer->log_loss].bad_rank) : "",
                    is_nan ? "NaN" : "infinite", watch->epoch, (long long)step, (long long)watch->steps,
                    kn_optim_lr(trainer->params.optim));
 }
@@ -260,7 +261,10 @@ static kn_status take(kn_step_watch *watch)
     kn_step_look look = watch->looks[watch->first];
     watch->first = (watch->first + 1) % KN_LOG_REQUESTS;
     watch->count--;
-    KN_TRY(check_loss(watch));
+    const bool is_joint = look.is_row && trainer->group != NULL;
+    if (is_joint)
+        KN_TRY(kn_log_add_up(trainer->log, trainer->group));
+    KN_TRY(check_loss(watch, is_joint));
     trainer->progress.loss = kn_device_log_value(trainer->log, trainer->log_loss, KN_FIGURE_MEAN);
     kn_trainer_read_metrics(trainer, false, trainer->progress.metrics);
     if (!look.is_row)
@@ -292,6 +296,8 @@ kn_status kn_steps_poll(kn_step_watch *watch, int64_t step, bool is_time)
     bool row = is_row(watch, step);
     if (row || (is_time && watch->count == 0))
         KN_TRY(ask(watch, step, row));
+    if (row && watch->trainer->group != NULL)
+        KN_TRY(kn_steps_drain(watch)); /* rows are of all ranks, which add them up at the same step */
     bool arrived = watch->count > 0;
     while (arrived && watch->count > 0) {
         KN_TRY(kn_device_log_poll(watch->trainer->log, &arrived));
@@ -328,13 +334,21 @@ kn_status kn_steps_drain(kn_step_watch *watch)
     return KN_OK;
 }
 
+kn_status kn_steps_find_bad(kn_step_watch *watch, kn_status status)
+{
+    kn_trainer *trainer = watch->trainer;
+    if (status != KN_ERR_NUMERIC || trainer->group == NULL)
+        return status;
+    KN_TRY(kn_log_read_all(trainer->log, trainer->group, kn_trainer_device(trainer)));
+    return check_loss(watch, true);
+}
+
 kn_status kn_steps_end_epoch(kn_step_watch *watch, kn_pass_figures *figures)
 {
     kn_trainer *trainer = watch->trainer;
     const kn_device_log *log = trainer->log;
-    KN_TRY(kn_steps_drain(watch));
-    KN_TRY(kn_device_log_read(trainer->log));
-    KN_TRY(check_loss(watch));
+    KN_TRY(kn_log_read_all(trainer->log, trainer->group, kn_trainer_device(trainer)));
+    KN_TRY(check_loss(watch, trainer->group != NULL));
     *figures = (kn_pass_figures){.loss = kn_device_log_value(log, trainer->log_loss, KN_FIGURE_MEAN),
                                  .grad_norm = kn_device_log_value(log, trainer->log_norm, KN_FIGURE_MEAN)};
     kn_trainer_read_metrics(trainer, false, figures->metrics);

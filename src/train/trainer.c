@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "train/interrupt.h"
+#include "train/ranks.h"
 
 /* --- creation ---------------------------------------------------------------------------------------------------- */
 
@@ -124,6 +125,7 @@ static kn_status set_up(kn_trainer *trainer, const kn_trainer_params *params)
     trainer->params.output = trainer->params.target = NULL;
     trainer->params.inputs = NULL;
     trainer->params.monitor = NULL;
+    KN_TRY(kn_ranks_join(trainer));
     KN_TRY(kn_trainer_take_metrics(trainer, params));
     KN_TRY(check_monitor(trainer, params->monitor));
     KN_TRY(copy_fields(trainer, params));
@@ -155,6 +157,10 @@ void kn_trainer_free(kn_trainer *trainer)
 {
     if (trainer == NULL)
         return;
+    kn_work_free(trainer->vote);
+    kn_release(trainer->votes);
+    kn_free(trainer->generators);
+    kn_free(trainer->step_seconds);
     kn_device_log_free(trainer->log);
     kn_device_log_free(trainer->evaluation);
     kn_trainer_free_metrics(trainer);
@@ -196,6 +202,11 @@ int64_t kn_trainer_global_step(const kn_trainer *trainer) { return trainer == NU
 int kn_trainer_signal(const kn_trainer *trainer) { return trainer == NULL ? 0 : trainer->signal; }
 
 bool kn_trainer_interrupted(kn_trainer *trainer)
+{
+    return trainer->group != NULL ? trainer->signal != 0 : kn_trainer_signal_came(trainer);
+}
+
+bool kn_trainer_signal_came(kn_trainer *trainer)
 {
     if (!trainer->params.keep_interrupt && trainer->signal == 0)
         trainer->signal = kn_interrupt_signal();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <koine/device_log.h>
+#include <koine/distributed.h>
 #include <koine/grad_scaler.h>
 #include <koine/train.h>
 
@@ -13,7 +14,7 @@
 #include "train/progress.h"
 
 /* A setting that affects the results bit for bit: saved in last.safetensors and compared on resuming. */
-#define KN_MAX_SETTINGS 24
+#define KN_MAX_SETTINGS 28
 #define KN_SETTING_TEXT 128
 typedef struct kn_setting {
     const char *name;
@@ -67,6 +68,19 @@ struct kn_trainer {
     kn_tensor_list best; /* copies of the module's state in its best epoch, on the device */
     int monitor_column;  /* of the history */
 
+    /* Training by several ranks (ranks.h). */
+    kn_group *group; /* of the module; NULL: this process alone */
+    bool has_parts;  /* of kn_nn_distributed: it takes the mean over the passes of a step */
+    kn_tensor *votes;
+    kn_work *vote;         /* under way; NULL: none */
+    kn_status kept_status; /* an error that the other ranks do not know of yet */
+    char kept_message[1000], rank_name[320];
+    bool others_failed, is_apart; /* is_apart: after an error, when ranks go their own ways */
+    double own_seconds;           /* on the clock of this rank's own work, when the epoch began */
+    double *step_seconds;         /* of all ranks, per step of the last epoch; NULL: none */
+    int64_t timed_steps;
+    uint8_t *generators; /* the states of all ranks, to be saved; NULL: none */
+
     const char *written[KN_TRAINER_FILES]; /* names of the files that this fit wrote */
     int num_written;
     char written_text[KN_TRAINER_FILES * 32]; /* the same, joined by commas */
@@ -110,8 +124,9 @@ kn_status kn_trainer_check_fields(const kn_trainer *trainer, const kn_loader *lo
 kn_status kn_trainer_check_classes(const kn_trainer *trainer, const kn_loader *loader);
 
 /* trainer.c */
-/* was a signal received since the fit began? stores it */
+/* Was a signal received since the fit began? Stores it. With several ranks: do all know of one? */
 bool kn_trainer_interrupted(kn_trainer *trainer);
+bool kn_trainer_signal_came(kn_trainer *trainer);              /* likewise, but to this rank */
 const char *kn_trainer_signal_name(const kn_trainer *trainer); /* "SIGINT" */
 kn_device *kn_trainer_device(kn_trainer *trainer);             /* of the module's parameters */
 
@@ -119,6 +134,7 @@ kn_device *kn_trainer_device(kn_trainer *trainer);             /* of the module'
 typedef struct kn_pass_figures {
     double loss, grad_norm, metrics[KN_TRAINER_METRICS];
     int64_t bad_step; /* the first with a loss that is not finite, from 1; 0: none */
+    int bad_rank;     /* with several ranks, whose */
     bool is_nan;
 } kn_pass_figures;
 
@@ -162,6 +178,8 @@ kn_status kn_steps_note(kn_step_watch *watch, const kn_applied_batch *applied, i
 kn_status kn_steps_note_gradients(kn_step_watch *watch, int64_t step);
 kn_status kn_steps_poll(kn_step_watch *watch, int64_t step, bool is_time);
 kn_status kn_steps_drain(kn_step_watch *watch); /* waits for the requested figures and processes them */
+/* After a loss that is not finite, of which all ranks know: the same error on all, with the first such loss of any. */
+kn_status kn_steps_find_bad(kn_step_watch *watch, kn_status status);
 kn_status kn_steps_end_epoch(kn_step_watch *watch, kn_pass_figures *figures); /* waits for the device */
 void kn_steps_free(kn_step_watch *watch);
 

@@ -270,6 +270,39 @@ static void a_kernel_that_does_not_build(void **state)
     run_free(&r);
 }
 
+/* A launcher that says `words`, before those on PATH. */
+static run_result examine_with_launcher(const char *name, const char *words, const char *environment)
+{
+    char root[4096], script[256];
+    snprintf(root, sizeof root, "%s", machine(name));
+    snprintf(script, sizeof script, "#!/bin/sh\necho '%s'\n", words);
+    put_file(root, "bin/mpirun", script);
+    return run_shell(ON_ITS_OWN
+                     "chmod +x '%s/bin/mpirun'; PATH='%s/bin':$PATH %s KOINE_DOCTOR_ROOT='%s' '%s' doctor --system",
+                     root, root, environment, root, KOINE_PROGRAM);
+}
+
+static void the_mpi_and_its_launcher(void **state)
+{
+    (void)state;
+    run_result r = examine_with_launcher("no-mpi", "mpirun (Open MPI) 9.9", "KOINE_MODULE_PATH=/nowhere");
+    assert_status(r, 0);
+    assert_contains(r.output, "there is an MPI (mpirun (Open MPI) 9.9), but the back end");
+    assert_contains(r.output, "build Koine again");
+    run_free(&r);
+    if (access(KOINE_BINARY_DIR "/lib/libkoine_mpi.so", R_OK) != 0)
+        return;
+    run_result open = examine_with_launcher("mpi", "mpirun (Open MPI) 9.9", "");
+    run_result other = examine_with_launcher("other-mpi", "HYDRA build details:", "");
+    const bool is_open = strstr(open.output, "started by mpirun") != NULL;
+    assert_contains(is_open ? open.output : other.output, "groups of processes run over ");
+    assert_contains(is_open ? open.output : other.output, is_open ? "over Open MPI v" : "over MPICH ");
+    assert_contains(is_open ? other.output : open.output, "but mpirun is another MPI's (");
+    assert_status(open, 0);
+    run_free(&open);
+    run_free(&other);
+}
+
 static void quiet_prints_no_good_news(void **state)
 {
     (void)state;
@@ -320,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_gpu_without_a_driver),
         cmocka_unit_test(sysfs_is_not_mounted),
         cmocka_unit_test(a_cache_that_cannot_be_written),
+        cmocka_unit_test(the_mpi_and_its_launcher),
         cmocka_unit_test(quiet_prints_no_good_news),
         cmocka_unit_test(an_unknown_device),
         cmocka_unit_test(the_devices_compute_right),

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "data/counted.h"
+#include "data/loader.h"
 #include "io/check.h"
 
 enum { MANY = 6000 };
@@ -160,6 +161,59 @@ static void distributed_parts(void **state)
         assert_true(seen[i]);
     kn_dataset_free(dataset);
     kn_dataset_free(two);
+}
+
+/* The samples of an epoch, in their order; their number. */
+static int64_t yielded(kn_loader *loader, int64_t epoch, int64_t *samples)
+{
+    int64_t count = 0, batches = 0;
+    KN_FOR_BATCHES (batch, loader, epoch) {
+        const int64_t *targets = kn_data(batch->target);
+        for (int64_t i = 0; i < batch->size; i++)
+            samples[count++] = -targets[i];
+        batches++;
+    }
+    assert_ok(kn_loader_status(loader));
+    assert_int_equal(batches, kn_loader_batches(loader));
+    assert_int_equal(count, kn_loader_samples(loader));
+    return count;
+}
+
+/* With padding what kn_distributed_sampler deals out, without it every sample once; then the whole again. */
+static void expect_parts(int64_t length, int64_t parts, int workers)
+{
+    counted data;
+    int64_t samples[64], expected[64], seen[64] = {0};
+    kn_dataset *dataset = counted_dataset(&data, length);
+    kn_loader *loader;
+    assert_new(loader = kn_loader_new(dataset, .batch_size = 3, .shuffle = true, .seed = 9, .num_workers = workers,
+                                      .device = kn_device_host()));
+    for (int64_t i = 0; i < parts; i++) {
+        kn_sampler *part = kn_distributed_sampler(dataset, .num_replicas = parts, .rank = i, .seed = 9);
+        kn_loader_divide(loader, (kn_loader_part){i, parts, true});
+        assert_int_equal(yielded(loader, 4, samples), kn_sampler_length(part));
+        assert_ok(kn_sampler_order(part, 0, 4, expected));
+        assert_memory_equal(samples, expected, (size_t)kn_sampler_length(part) * sizeof samples[0]);
+        kn_sampler_free(part);
+        kn_loader_divide(loader, (kn_loader_part){i, parts, false});
+        for (int64_t s = yielded(loader, 5, samples); s-- > 0;)
+            seen[samples[s]]++;
+    }
+    for (int64_t i = 0; i < length; i++)
+        assert_int_equal(seen[i], 1);
+    kn_loader_divide(loader, (kn_loader_part){0});
+    assert_int_equal(yielded(loader, 0, samples), length);
+    kn_loader_free(loader);
+    kn_dataset_free(dataset);
+}
+
+static void loaders_of_parts(void **state)
+{
+    (void)state;
+    static const int64_t lengths[] = {1, 2, 5, 12, 23};
+    for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
+        for (int64_t parts = 1; parts <= 5; parts++)
+            expect_parts(lengths[l], parts, (int)(parts % 3));
 }
 
 /* --- a program's own ------------------------------------------------------------------------------ */
@@ -407,6 +461,7 @@ int main(void)
         cmocka_unit_test(weighted_draws),
         cmocka_unit_test(weighted_draws_without_replacement),
         cmocka_unit_test(distributed_parts),
+        cmocka_unit_test(loaders_of_parts),
         cmocka_unit_test(loaders_follow_samplers),
         cmocka_unit_test(an_epoch_may_be_longer_than_the_dataset),
         cmocka_unit_test(refused),

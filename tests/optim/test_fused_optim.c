@@ -353,6 +353,27 @@ TENSOR_TEST(lists_that_do_not_do)
     CHECK_VALUES(p[1], 1, 1);
 }
 
+static void unscaling_reports_infinities(void **state)
+{
+    (void)state;
+    KN_SCOPE;
+    kn_tensor *half = kn_to_dtype(kn_full(KN_SHAPE(3), 4), KN_F16),
+              *columns = kn_transpose(kn_ones(KN_SHAPE(2, 2)), 0, 1);
+    kn_tensor *list[] = {half, columns}, *scale = kn_full(KN_SCALAR, 0.25), *found = kn_zeros(KN_SHAPE(1));
+    CHECK_OK(kn_fused_unscale(list, 2, scale, found));
+    CHECK_VALUES(half, 1, 1, 1);
+    CHECK_VALUES(columns, 0.25, 0.25, 0.25, 0.25);
+    CHECK_VALUES(found, 0);
+    kn_fill_(kn_narrow(columns, 0, 1, 1), INFINITY);
+    CHECK_OK(kn_fused_unscale(list, 2, scale, found));
+    CHECK_VALUES(found, 1);
+    CHECK_OK(kn_fused_unscale(list, 0, NULL, NULL));
+    REFUSED(KN_ERR_ARGUMENT, kn_fused_unscale(list, 2, half, found), "inv_scale is float16");
+    REFUSED(KN_ERR_ARGUMENT, kn_fused_unscale(list, 2, scale, columns), "found_inf is float32 [2, 2]");
+    kn_tensor *whole[] = {kn_ones(KN_SHAPE(1), .dtype = KN_I32)};
+    REFUSED(KN_ERR_DTYPE, kn_fused_unscale(whole, 1, scale, found), "int32");
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
@@ -366,6 +387,7 @@ int main(int argc, char **argv)
         TEST(gradients_are_divided_by_the_scale),
         TEST(an_infinity_skips_the_step),
         TEST(strided_gradients_are_divided),
+        TEST(unscaling_reports_infinities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

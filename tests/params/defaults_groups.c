@@ -90,7 +90,36 @@ static char *distributed(bool with, const kn_distributed_params *params)
 }
 CALLS(kn_nn_distributed, kn_distributed_params, , distributed(true, params), distributed(false, NULL))
 
+static char *joined(bool with, const kn_join_params *params)
+{
+    prepare();
+    kn_module *net = kn_nn_distributed(kn_nn_linear(.in_features = 1, .out_features = 1), group);
+    kn_status status = with ? kn_distributed_join_begin_with(net, params) : kn_distributed_join_begin(net);
+    if (status == KN_OK)
+        status = kn_distributed_join_end(net);
+    char *text = barrier(status);
+    kn_module_free(net);
+    kn_release(x);
+    kn_release(y);
+    kn_group_free(group);
+    return text;
+}
+CALLS(kn_distributed_join_begin, kn_join_params, , joined(true, params), joined(false, NULL))
+
+static char *normalised(bool with, const kn_nn_batch_norm_params *params)
+{
+    prepare();
+    kn_module *norm = with ? kn_nn_sync_batch_norm_with(group, params) : kn_nn_sync_batch_norm(group);
+    char *text = norm ? show_module(norm) : show_error();
+    kn_release(x);
+    kn_release(y);
+    kn_group_free(group);
+    return text;
+}
+CALLS(kn_nn_sync_batch_norm, kn_nn_batch_norm_params, , normalised(true, params), normalised(false, NULL))
+
 DEFAULTS(groups_defaults, ROW(kn_group_open), ROW(kn_group_open_threads), ROW(kn_group_all_reduce),
          ROW(kn_group_reduce), ROW(kn_group_broadcast), ROW(kn_group_all_gather), ROW(kn_group_gather),
          ROW(kn_group_scatter), ROW(kn_group_reduce_scatter), ROW(kn_group_all_to_all), ROW(kn_group_barrier),
-         ROW(kn_nn_distributed), NEEDS(kn_group_send), NEEDS(kn_group_receive))
+         ROW(kn_nn_distributed), ROW(kn_distributed_join_begin), NEEDS(kn_nn_sync_batch_norm), NEEDS(kn_group_send),
+         NEEDS(kn_group_receive))

@@ -42,8 +42,7 @@ static kn_status fail_different(kn_group *group, const char *mine)
     while (other < transport->size - 1 && strncmp(texts, texts + other * TEXT, TEXT) == 0)
         other++;
     if (status == KN_OK)
-        status = kn_fail(KN_ERR_STATE,
-                         "the ranks make different calls: call %llu of rank 0 is %.*s, that of rank %d is %.*s",
+        status = kn_fail(KN_ERR_STATE, KN_DIFFERENT_CALLS ": call %llu of rank 0 is %.*s, that of rank %d is %.*s",
                          (unsigned long long)group->calls, TEXT - 1, texts, other, TEXT - 1, texts + other * TEXT);
     kn_free(texts);
     return status;
@@ -59,6 +58,7 @@ kn_status kn_group_agree(kn_group *group, const kn_work *work)
     int64_t value;
     memcpy(&value, &hash.high, sizeof value);
     int64_t extremes[2] = {value, ~value};
+    KN_WAITING_PART(KN_PART_WAIT);
     KN_TRY(transport->class->all_reduce(transport, extremes, 2, KN_I64, KN_REDUCE_MAX));
     return extremes[0] == ~extremes[1] ? KN_OK : fail_different(group, text);
 }

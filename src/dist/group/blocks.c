@@ -15,6 +15,7 @@ static kn_status new_blocks(kn_tensor **blocks, const kn_tensor *like, int count
 static kn_status copy_block(kn_tensor *blocks, int64_t first, kn_tensor *tensor, bool to_tensor)
 {
     kn_tensor *block;
+    KN_PART(to_tensor ? KN_PART_COPY_UP : KN_PART_COPY_DOWN);
     KN_TRY(kn_tensor_view(&block, blocks, tensor->ndim, tensor->shape, NULL, first));
     kn_status status = to_tensor ? kn_tensor_copy_with(tensor, block, true) : kn_tensor_copy_with(block, tensor, true);
     kn_release(block);
@@ -42,6 +43,14 @@ static void release_buffers(buffers *b)
     kn_release(b->all);
 }
 
+static kn_status run_gather(kn_transport *transport, const kn_work *work, const void *mine, size_t bytes, void *all,
+                            bool everywhere)
+{
+    KN_WAITING_PART(KN_PART_EXCHANGE);
+    return everywhere ? transport->class->all_gather(transport, mine, bytes, all)
+                      : transport->class->gather(transport, mine, bytes, all, work->root);
+}
+
 static kn_status gather_with(kn_group *group, kn_work *work, buffers *b, bool everywhere)
 {
     kn_transport *transport = group->transport;
@@ -54,15 +63,27 @@ static kn_status gather_with(kn_group *group, kn_work *work, buffers *b, bool ev
     void *all = b->all ? kn_data(b->all) : NULL;
     if (!mine || (b->all && !all))
         return kn_error_status();
-    KN_TRY(everywhere ? transport->class->all_gather(transport, mine, bytes, all)
-                      : transport->class->gather(transport, mine, bytes, all, work->root));
+    KN_TRY(run_gather(transport, work, mine, bytes, all, everywhere));
     return work->outputs ? copy_list(b->all, work->outputs, true) : KN_OK;
+}
+
+static kn_status run_scatter(kn_transport *transport, const kn_work *work, const void *all, size_t count, void *mine,
+                             bool reduces)
+{
+    KN_WAITING_PART(KN_PART_EXCHANGE);
+    const kn_dtype dtype = work->tensor->dtype;
+    const bool mean = work->op == KN_REDUCE_MEAN;
+    if (!reduces)
+        return transport->class->scatter(transport, all, count * kn_dtype_size(dtype), mine, work->root);
+    KN_TRY(transport->class->reduce_scatter(transport, all, count, dtype, mean ? KN_REDUCE_SUM : work->op, mine));
+    if (mean)
+        kn_host_divide(dtype, mine, count, transport->size);
+    return KN_OK;
 }
 
 static kn_status scatter_with(kn_group *group, kn_work *work, buffers *b, bool reduces)
 {
     kn_transport *transport = group->transport;
-    const kn_dtype dtype = work->tensor->dtype;
     const size_t count = (size_t)kn_numel(work->tensor);
     KN_TRY(new_blocks(&b->one, work->tensor, 1));
     if (work->inputs) {
@@ -72,12 +93,7 @@ static kn_status scatter_with(kn_group *group, kn_work *work, buffers *b, bool r
     void *mine = kn_data(b->one), *all = b->all ? kn_data(b->all) : NULL;
     if (!mine || (b->all && !all))
         return kn_error_status();
-    const bool mean = work->op == KN_REDUCE_MEAN;
-    KN_TRY(reduces
-               ? transport->class->reduce_scatter(transport, all, count, dtype, mean ? KN_REDUCE_SUM : work->op, mine)
-               : transport->class->scatter(transport, all, count * kn_dtype_size(dtype), mine, work->root));
-    if (reduces && mean)
-        kn_host_divide(dtype, mine, count, transport->size);
+    KN_TRY(run_scatter(transport, work, all, count, mine, reduces));
     return copy_block(b->one, 0, work->tensor, true);
 }
 
@@ -139,6 +155,13 @@ static kn_status check_sizes(kn_transport *transport, const size_t *sent, const 
     return status;
 }
 
+static kn_status run_all_to_all(kn_transport *transport, const void *input, const size_t *sent, void *output,
+                                const size_t *expected)
+{
+    KN_WAITING_PART(KN_PART_EXCHANGE);
+    return transport->class->all_to_all(transport, input, sent, output, expected);
+}
+
 static kn_status exchange_lists(kn_transport *transport, kn_work *work, buffers *b, size_t *sizes)
 {
     size_t *sent = sizes, *expected = sizes + transport->size;
@@ -150,7 +173,7 @@ static kn_status exchange_lists(kn_transport *transport, kn_work *work, buffers 
     void *output = kn_data(b->all);
     if (!input || !output)
         return kn_error_status();
-    KN_TRY(transport->class->all_to_all(transport, input, sent, output, expected));
+    KN_TRY(run_all_to_all(transport, input, sent, output, expected));
     return copy_list(b->all, work->outputs, true);
 }
 

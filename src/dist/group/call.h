@@ -9,6 +9,10 @@
 #include "base/threads.h"
 #include "dist/collective.h"
 #include "dist/group/transport.h"
+#include "rt/trace/spans.h"
+
+/* How the message of such an error begins; by it the trainer tells an error from its consequences (train/ranks.c). */
+#define KN_DIFFERENT_CALLS "the ranks make different calls"
 
 typedef struct kn_call_kind {
     const char *name;
@@ -16,6 +20,7 @@ typedef struct kn_call_kind {
     bool reduces;                                     /* its operation matters */
     bool pairs;                                       /* between two ranks: the others do not make this call */
     const char *root;                                 /* " from rank ": what comes before the root in messages */
+    int rounds; /* how often (n - 1) / n of the bytes cross each rank's link; 0: all of them do, once */
 } kn_call_kind;
 
 /* A call, from its start until the group's thread has made it and the caller has freed it. */
@@ -28,6 +33,7 @@ struct kn_work {
     int tag, *sender;
     int color, key; /* of a split, with its result */
     kn_transport **part;
+    int64_t *clock;                /* of kn_run_clocks */
     kn_tensor *tensor;             /* one reference, as to the following */
     kn_tensor **inputs, **outputs; /* one per rank; NULL where the kind has none */
     kn_device *device;             /* of all its tensors; NULL: it has none */
@@ -51,8 +57,9 @@ struct kn_group {
     kn_work *first, *last; /* calls to be made */
     pthread_t thread;
     bool is_started, is_ending, has_ended;
-    atomic_llong began; /* when the thread began its call (clock.h); 0: it makes none */
-    char *failure;      /* why no call can be made any more; NULL: all is well */
+    atomic_llong waited; /* nanoseconds in waiting parts of calls */
+    atomic_llong began;  /* when the thread began its call (clock.h); 0: it makes none */
+    char *failure;       /* why no call can be made any more; NULL: all is well */
 };
 
 /* --- making calls (work.c) ---------------------------------------------------------------------------------------- */
@@ -72,6 +79,21 @@ bool kn_group_end_thread(kn_group *group);
 /* Do all ranks make the same call? Else KN_ERR_STATE, on all of them (agree.c). */
 kn_status kn_group_agree(kn_group *group, const kn_work *work);
 
+/* For the profiler: the call, and at its end its bytes (watch.c). */
+kn_span kn_call_span(const kn_work *work);
+void kn_call_span_end(kn_span span, const kn_group *group, const kn_work *work);
+
+/* A part that waits for other ranks; counted also without a profiler: KN_WAITING_PART(KN_PART_EXCHANGE); */
+#define KN_WAITING_PART(name) KN_GUARD(kn_waiting, kn_waiting_guard_, kn_waiting_begin(name), kn_waiting_end)
+typedef struct kn_waiting {
+    kn_span span;
+    int64_t began;
+} kn_waiting;
+kn_waiting kn_waiting_begin(const char *part);
+void kn_waiting_end(const kn_waiting *waiting);
+/* Adds what this thread has counted since the last time to the group's sum. */
+void kn_waiting_note(kn_group *group);
+
 /* The calls of each kind (pieces.c: tensors in place; blocks.c: a block per rank; messages.c). */
 kn_status kn_run_all_reduce(kn_group *group, kn_work *work);
 kn_status kn_run_reduce(kn_group *group, kn_work *work);
@@ -85,3 +107,4 @@ kn_status kn_run_barrier(kn_group *group, kn_work *work);
 kn_status kn_run_send(kn_group *group, kn_work *work);
 kn_status kn_run_receive(kn_group *group, kn_work *work);
 kn_status kn_run_split(kn_group *group, kn_work *work);
+kn_status kn_run_clocks(kn_group *group, kn_work *work);

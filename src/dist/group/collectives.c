@@ -107,7 +107,7 @@ static kn_status start(kn_group *group, const collective *c, const kn_collective
 
 kn_status kn_group_all_reduce_with(kn_group *group, kn_tensor *tensor, const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "all_reduce", .run = kn_run_all_reduce, .reduces = true};
+    static const kn_call_kind kind = {.name = "all_reduce", .run = kn_run_all_reduce, .reduces = true, .rounds = 2};
     CHECK_NOT_NULL("all_reduce", group);
     CHECK_NOT_NULL("all_reduce", tensor);
     return start(group, &(collective){.kind = &kind, .tensor = tensor, .writes = true}, params);
@@ -134,7 +134,7 @@ kn_status kn_group_broadcast_with(kn_group *group, kn_tensor *tensor, int root, 
 kn_status kn_group_all_gather_with(kn_group *group, kn_tensor *const *outputs, kn_tensor *tensor,
                                    const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "all_gather", .run = kn_run_all_gather};
+    static const kn_call_kind kind = {.name = "all_gather", .run = kn_run_all_gather, .rounds = 1};
     CHECK_NOT_NULL("all_gather", group);
     CHECK_NOT_NULL("all_gather", outputs);
     CHECK_NOT_NULL("all_gather", tensor);
@@ -155,7 +155,7 @@ static kn_status check_root_list(const char *function, const char *name, const k
 kn_status kn_group_gather_with(kn_group *group, kn_tensor *const *outputs, kn_tensor *tensor, int root,
                                const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "gather", .run = kn_run_gather, .root = " to rank "};
+    static const kn_call_kind kind = {.name = "gather", .run = kn_run_gather, .root = " to rank ", .rounds = 1};
     CHECK_NOT_NULL("gather", group);
     CHECK_NOT_NULL("gather", tensor);
     KN_TRY(check_root_list("gather", "outputs", group, root, outputs));
@@ -165,7 +165,7 @@ kn_status kn_group_gather_with(kn_group *group, kn_tensor *const *outputs, kn_te
 kn_status kn_group_scatter_with(kn_group *group, kn_tensor *tensor, kn_tensor *const *inputs, int root,
                                 const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "scatter", .run = kn_run_scatter, .root = " from rank "};
+    static const kn_call_kind kind = {.name = "scatter", .run = kn_run_scatter, .root = " from rank ", .rounds = 1};
     CHECK_NOT_NULL("scatter", group);
     CHECK_NOT_NULL("scatter", tensor);
     KN_TRY(check_root_list("scatter", "inputs", group, root, inputs));
@@ -176,7 +176,8 @@ kn_status kn_group_scatter_with(kn_group *group, kn_tensor *tensor, kn_tensor *c
 kn_status kn_group_reduce_scatter_with(kn_group *group, kn_tensor *tensor, kn_tensor *const *inputs,
                                        const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "reduce_scatter", .run = kn_run_reduce_scatter, .reduces = true};
+    static const kn_call_kind kind = {
+        .name = "reduce_scatter", .run = kn_run_reduce_scatter, .reduces = true, .rounds = 1};
     CHECK_NOT_NULL("reduce_scatter", group);
     CHECK_NOT_NULL("reduce_scatter", tensor);
     CHECK_NOT_NULL("reduce_scatter", inputs);
@@ -186,7 +187,7 @@ kn_status kn_group_reduce_scatter_with(kn_group *group, kn_tensor *tensor, kn_te
 kn_status kn_group_all_to_all_with(kn_group *group, kn_tensor *const *outputs, kn_tensor *const *inputs,
                                    const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "all_to_all", .run = kn_run_all_to_all};
+    static const kn_call_kind kind = {.name = "all_to_all", .run = kn_run_all_to_all, .rounds = 1};
     CHECK_NOT_NULL("all_to_all", group);
     CHECK_NOT_NULL("all_to_all", outputs);
     CHECK_NOT_NULL("all_to_all", inputs);

@@ -13,11 +13,17 @@ static kn_status host_memory(kn_tensor **memory, kn_tensor *tensor)
 
 static size_t bytes_of(const kn_tensor *tensor) { return (size_t)kn_numel(tensor) * kn_dtype_size(tensor->dtype); }
 
+static kn_status copy(kn_tensor *to, kn_tensor *from, const char *part)
+{
+    KN_PART(part);
+    return to == from ? KN_OK : kn_tensor_copy_with(to, from, true);
+}
+
 static kn_status send(kn_transport *transport, kn_work *work, kn_tensor *memory)
 {
-    if (memory != work->tensor)
-        KN_TRY(kn_tensor_copy_with(memory, work->tensor, true));
+    KN_TRY(copy(memory, work->tensor, KN_PART_COPY_DOWN));
     const void *data = kn_data(memory);
+    KN_WAITING_PART(KN_PART_EXCHANGE);
     return data ? transport->class->send(transport, data, bytes_of(memory), work->root, work->tag) : kn_error_status();
 }
 
@@ -26,8 +32,11 @@ static kn_status receive(kn_transport *transport, kn_work *work, kn_tensor *memo
     void *data = kn_data(memory);
     if (!data)
         return kn_error_status();
-    KN_TRY(transport->class->receive(transport, data, bytes_of(memory), work->root, work->tag, work->sender));
-    return memory == work->tensor ? KN_OK : kn_tensor_copy_with(work->tensor, memory, true);
+    {
+        KN_WAITING_PART(KN_PART_EXCHANGE);
+        KN_TRY(transport->class->receive(transport, data, bytes_of(memory), work->root, work->tag, work->sender));
+    }
+    return copy(work->tensor, memory, KN_PART_COPY_UP);
 }
 
 static kn_status with_memory(kn_group *group, kn_work *work,
@@ -46,6 +55,7 @@ kn_status kn_run_receive(kn_group *group, kn_work *work) { return with_memory(gr
 kn_status kn_run_barrier(kn_group *group, kn_work *work)
 {
     (void)work;
+    KN_WAITING_PART(KN_PART_WAIT);
     return group->transport->class->barrier(group->transport);
 }
 

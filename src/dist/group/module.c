@@ -51,7 +51,8 @@ static void *load(const char *name)
     return module ? module : load_from("", name);
 }
 
-static kn_status find(const char *name, kn_transport_open *open)
+/* A function of a back end, into *function. */
+static kn_status find(const char *name, const char *symbol, void **function)
 {
     void *module = is_name(name) ? load(name) : NULL;
     if (!module)
@@ -59,9 +60,22 @@ static kn_status find(const char *name, kn_transport_open *open)
                        "the back end \"%s\" cannot be loaded: %s; build Koine where MPI's development "
                        "files are installed (libopenmpi-dev or libmpich-dev)",
                        name, is_name(name) ? dlerror() : "no such name");
-    *(void **)open = dlsym(module, KN_TRANSPORT_OPEN_NAME);
-    if (!*open)
+    *function = dlsym(module, symbol);
+    if (!*function)
         return kn_fail(KN_ERR_DEVICE, "libkoine_%s.so is not a back end of Koine: %s", name, dlerror());
+    return KN_OK;
+}
+
+static kn_status find_open(const char *name, kn_transport_open *open)
+{
+    return find(name, KN_TRANSPORT_OPEN_NAME, (void **)open);
+}
+
+kn_status kn_module_describe(const char *name, char *text, size_t size)
+{
+    kn_transport_describe describe;
+    KN_TRY(find(name, KN_TRANSPORT_DESCRIBE_NAME, (void **)&describe));
+    describe(text, size);
     return KN_OK;
 }
 
@@ -70,7 +84,7 @@ kn_status kn_module_transport_open(const char *name, const kn_group_params *para
     static const kn_transport_host host = {
         .version = KN_TRANSPORT_VERSION, .fail = kn_fail, .reduce = kn_host_reduce, .dtype_size = kn_dtype_size};
     kn_transport_open open_transport;
-    KN_TRY(find(name, &open_transport));
+    KN_TRY(find_open(name, &open_transport));
     return open_transport(&host, params, transport);
 }
 
@@ -79,7 +93,7 @@ bool kn_module_is_available(const char *name, const char **reason)
     static _Thread_local char text[512];
     kn_transport_open open_transport;
     KN_PRESERVE_ERROR;
-    if (find(name, &open_transport) == KN_OK)
+    if (find_open(name, &open_transport) == KN_OK)
         return true;
     snprintf(text, sizeof text, "%s", kn_error_message());
     if (reason)

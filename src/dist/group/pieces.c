@@ -52,7 +52,14 @@ static kn_status begin_piece(kn_group *group, kn_tensor *flat, int64_t number, i
     const int64_t count = left < per_piece ? left : per_piece;
     KN_TRY(part_of(&p->there, flat, first, count));
     KN_TRY(pinned_piece(group, (int)(number % PIECES), flat, count, &p->here));
+    KN_PART(KN_PART_COPY_DOWN);
     return way.from ? kn_tensor_copy_with(p->here, p->there, true) : KN_OK;
+}
+
+static kn_status exchange_values(kn_group *group, const kn_work *work, exchange run, void *data, int64_t count)
+{
+    KN_WAITING_PART(KN_PART_EXCHANGE);
+    return run(group, work, data, (size_t)count);
 }
 
 static kn_status exchange_piece(kn_group *group, kn_work *work, exchange run, direction way, piece *p)
@@ -60,7 +67,8 @@ static kn_status exchange_piece(kn_group *group, kn_work *work, exchange run, di
     void *data = kn_data(p->here); /* waits for its copies */
     if (!data)
         return kn_error_status();
-    KN_TRY(run(group, work, data, (size_t)kn_numel(p->here)));
+    KN_TRY(exchange_values(group, work, run, data, kn_numel(p->here)));
+    KN_PART(KN_PART_COPY_UP);
     return way.to ? kn_tensor_copy_with(p->there, p->here, true) : KN_OK;
 }
 
@@ -96,7 +104,7 @@ static kn_status exchange_flat(kn_group *group, kn_work *work, kn_tensor *flat, 
     if (!kn_device_is_host(kn_device_of(flat)))
         return exchange_on_device(group, work, flat, run, way);
     void *data = kn_data(flat);
-    return data ? run(group, work, data, (size_t)kn_numel(flat)) : kn_error_status();
+    return data ? exchange_values(group, work, run, data, kn_numel(flat)) : kn_error_status();
 }
 
 static kn_status exchange_tensor(kn_group *group, kn_work *work, exchange run, direction way)

@@ -129,6 +129,7 @@ static kn_board *board_new(int size, double timeout)
     made->size = size;
     made->timeout = timeout;
     made->hosts = hosts;
+    made->end = &made->messages;
     gethostname(made->host, sizeof made->host - 1);
     for (int r = 0; r < size; r++)
         hosts[r] = made->host;

@@ -28,7 +28,7 @@ typedef struct kn_board {
     const char *away;      /* why a rank is not coming: the group has failed */
     int away_rank;
     double timeout;
-    kn_message *messages; /* sent and not received yet, oldest first */
+    kn_message *messages, **end; /* sent and not received yet, oldest first; where the next goes */
     char host[256];
     char **hosts;
     kn_place places[];

@@ -12,10 +12,8 @@ kn_status kn_threads_send(kn_transport *self, const void *data, size_t bytes, in
     *sent = (kn_message){.from = self->rank, .to = to, .tag = tag, .bytes = bytes};
     memcpy(sent->data, data, bytes);
     kn_lock(&board->lock);
-    kn_message **end = &board->messages;
-    while (*end)
-        end = &(*end)->next;
-    *end = sent;
+    *board->end = sent;
+    board->end = &sent->next;
     pthread_cond_broadcast(&board->changed);
     kn_unlock(&board->lock);
     return KN_OK;
@@ -28,6 +26,8 @@ static kn_message *take(kn_board *board, int from, int to, int tag)
         if ((*m)->to == to && (*m)->tag == tag && (from == KN_ANY_RANK || (*m)->from == from)) {
             kn_message *taken = *m;
             *m = taken->next;
+            if (!*m)
+                board->end = m;
             return taken;
         }
     return NULL;

@@ -29,6 +29,8 @@ typedef struct kn_transport_class {
     kn_status (*send)(kn_transport *self, const void *data, size_t bytes, int to, int tag);
     /* from: may be KN_ANY_RANK; KN_ERR_SHAPE if the message has another size */
     kn_status (*receive)(kn_transport *self, void *data, size_t bytes, int from, int tag, int *sender);
+    /* The program's next collective begins, which may take several of the calls above. NULL: nobody wants to know. */
+    void (*begin)(void);
     /* Asked now and then by those who wait for a call, from their own threads: KN_ERR_DEVICE with the reason if it will
      * not return. `waited`: seconds since it began. NULL: calls return by themselves. */
     kn_status (*check)(kn_transport *self, double waited);
@@ -44,7 +46,8 @@ struct kn_transport {
     char **hosts; /* the name of each rank's host; owned by the back end */
 };
 
-/* KN_REDUCE_MEAN is not among the operations of a transport: the group divides the sum. */
+/* KN_REDUCE_MEAN is not among the operations of a transport: the group divides the sum. Reductions whose result depends
+ * on the order, those of floating dtypes, are made in the order of the ranks: ((x0 + x1) + x2) + ... */
 
 /* inout[i] = inout[i] op in[i] (dist/group/host_reduce.c) */
 void kn_host_reduce(kn_dtype dtype, kn_reduce_op op, void *inout, const void *in, size_t count);
@@ -52,7 +55,7 @@ void kn_host_divide(kn_dtype dtype, void *data, size_t count, double divisor);
 
 /* --- back ends in libraries of their own -------------------------------------------------------------------------- */
 
-#define KN_TRANSPORT_VERSION 1 /* of the table and of this struct */
+#define KN_TRANSPORT_VERSION 2 /* of the table and of this struct */
 typedef struct kn_transport_host {
     int version;
     kn_status (*fail)(kn_status status, const char *format, ...) KN_PRINTF(2, 3);
@@ -64,6 +67,10 @@ typedef struct kn_transport_host {
 typedef kn_status (*kn_transport_open)(const kn_transport_host *host, const kn_group_params *params,
                                        kn_transport **transport);
 #define KN_TRANSPORT_OPEN_NAME "koine_transport_open"
+
+/* Also exported: the name and version of what it runs over. */
+typedef void (*kn_transport_describe)(char *text, size_t size);
+#define KN_TRANSPORT_DESCRIBE_NAME "koine_transport_describe"
 
 /* The transports. */
 kn_status kn_threads_transports_new(const char *name, int size, double timeout, kn_transport **transports);

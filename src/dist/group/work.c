@@ -62,14 +62,26 @@ void kn_work_free(kn_work *work)
 
 /* --- the group's thread ------------------------------------------------------------------------------------------- */
 
+/* So that the profiler does not take it for a slow copy: otherwise the device waits. */
+static kn_status await_inputs(const kn_work *work)
+{
+    KN_PART(KN_PART_WAIT);
+    return kn_event_synchronize(work->ready);
+}
+
 static kn_status make_call(kn_group *group, kn_work *work)
 {
     if (group->failure)
         return kn_fail(KN_ERR_DEVICE, "the group has failed: %s", group->failure);
-    if (!work->kind->pairs)
+    if (!work->kind->pairs) {
         group->calls++;
+        if (group->transport->class->begin)
+            group->transport->class->begin();
+    }
     if (!work->kind->pairs && group->params.check_calls)
         KN_TRY(kn_group_agree(group, work));
+    if (kn_is_watched() && work->ready)
+        KN_TRY(await_inputs(work));
     return work->kind->run(group, work);
 }
 
@@ -143,7 +155,10 @@ static void *make_calls(void *argument)
     kn_work *work;
     while ((work = next_call(group))) {
         atomic_store(&group->began, kn_clock_now());
+        const kn_span span = kn_call_span(work);
         const kn_status status = make_call_on_stream(group, work);
+        kn_call_span_end(span, group, work);
+        kn_waiting_note(group);
         atomic_store(&group->began, 0);
         finish(group, work, status);
     }

@@ -1,116 +1,77 @@
 /* dist/mpi/collectives.c - the table of a back end, by MPI's functions. */
-#include <limits.h>
 #include <stdlib.h>
 
 #include "dist/mpi/monitor.h"
 
-/* In pieces that MPI's counts can tell. */
-#define MOST ((size_t)1 << 30)
+/* --- one block, one call ------------------------------------------------------------------------------------------ */
 
-static kn_status all_reduce(kn_transport *self, void *data, size_t count, kn_dtype dtype, kn_reduce_op op)
+typedef struct move {
+    const void *from;
+    void *to;
+    int other, tag; /* the root, or who receives */
+    MPI_Datatype type;
+    int count; /* of the type: a block */
+    MPI_Comm comm;
+} move;
+
+/* Makes the call with a type for blocks of `bytes`. */
+static kn_status move_block(const kn_transport *self, const char *name, int (*call)(const move *m), size_t bytes,
+                            move m)
 {
-    kn_mpi_monitor_count_call();
-    const size_t element = kn_mpi_host->dtype_size(dtype);
-    for (size_t first = 0; first < count; first += MOST) {
-        const size_t piece = count - first < MOST ? count - first : MOST;
-        const int error = MPI_Allreduce(MPI_IN_PLACE, (char *)data + first * element, (int)piece, kn_mpi_type(dtype),
-                                        kn_mpi_operation(dtype, op), kn_mpi_comm(self));
-        if (error != MPI_SUCCESS)
-            return kn_mpi_check(error, "all_reduce");
-    }
-    return KN_OK;
+    m.comm = kn_mpi_comm(self);
+    kn_status status = kn_mpi_block(bytes, &m.type, &m.count);
+    if (status == KN_OK)
+        status = kn_mpi_check(call(&m), name);
+    kn_mpi_block_free(&m.type);
+    return status;
 }
 
-static kn_status reduce(kn_transport *self, void *data, size_t count, kn_dtype dtype, kn_reduce_op op, int root)
+static int call_broadcast(const move *m) { return MPI_Bcast(m->to, m->count, m->type, m->other, m->comm); }
+static int call_send(const move *m) { return MPI_Send(m->from, m->count, m->type, m->other, m->tag, m->comm); }
+
+static int call_all_gather(const move *m)
 {
-    kn_mpi_monitor_count_call();
-    const size_t element = kn_mpi_host->dtype_size(dtype);
-    for (size_t first = 0; first < count; first += MOST) {
-        const size_t piece = count - first < MOST ? count - first : MOST;
-        char *here = (char *)data + first * element;
-        const bool is_root = self->rank == root;
-        const int error = MPI_Reduce(is_root ? MPI_IN_PLACE : here, is_root ? here : NULL, (int)piece,
-                                     kn_mpi_type(dtype), kn_mpi_operation(dtype, op), root, kn_mpi_comm(self));
-        if (error != MPI_SUCCESS)
-            return kn_mpi_check(error, "reduce");
-    }
-    return KN_OK;
+    return MPI_Allgather(m->from, m->count, m->type, m->to, m->count, m->type, m->comm);
+}
+
+static int call_gather(const move *m)
+{
+    return MPI_Gather(m->from, m->count, m->type, m->to, m->count, m->type, m->other, m->comm);
+}
+
+static int call_scatter(const move *m)
+{
+    return MPI_Scatter(m->from, m->count, m->type, m->to, m->count, m->type, m->other, m->comm);
 }
 
 static kn_status broadcast(kn_transport *self, void *data, size_t bytes, int root)
 {
-    kn_mpi_monitor_count_call();
-    MPI_Datatype type;
-    int count;
-    kn_status status = kn_mpi_block(bytes, &type, &count);
-    if (status == KN_OK)
-        status = kn_mpi_check(MPI_Bcast(data, count, type, root, kn_mpi_comm(self)), "broadcast");
-    kn_mpi_block_free(&type);
-    return status;
+    return move_block(self, "broadcast", call_broadcast, bytes, (move){.to = data, .other = root});
 }
 
 static kn_status all_gather(kn_transport *self, const void *block, size_t bytes, void *blocks)
 {
-    kn_mpi_monitor_count_call();
-    MPI_Datatype type;
-    int count;
-    kn_status status = kn_mpi_block(bytes, &type, &count);
-    if (status == KN_OK)
-        status = kn_mpi_check(MPI_Allgather(block, count, type, blocks, count, type, kn_mpi_comm(self)), "all_gather");
-    kn_mpi_block_free(&type);
-    return status;
+    return move_block(self, "all_gather", call_all_gather, bytes, (move){.from = block, .to = blocks});
 }
 
 static kn_status gather(kn_transport *self, const void *block, size_t bytes, void *blocks, int root)
 {
-    kn_mpi_monitor_count_call();
-    MPI_Datatype type;
-    int count;
-    kn_status status = kn_mpi_block(bytes, &type, &count);
-    if (status == KN_OK)
-        status = kn_mpi_check(MPI_Gather(block, count, type, blocks, count, type, root, kn_mpi_comm(self)), "gather");
-    kn_mpi_block_free(&type);
-    return status;
+    return move_block(self, "gather", call_gather, bytes, (move){.from = block, .to = blocks, .other = root});
 }
 
 static kn_status scatter(kn_transport *self, const void *blocks, size_t bytes, void *block, int root)
 {
-    kn_mpi_monitor_count_call();
-    MPI_Datatype type;
-    int count;
-    kn_status status = kn_mpi_block(bytes, &type, &count);
-    if (status == KN_OK)
-        status = kn_mpi_check(MPI_Scatter(blocks, count, type, block, count, type, root, kn_mpi_comm(self)), "scatter");
-    kn_mpi_block_free(&type);
-    return status;
+    return move_block(self, "scatter", call_scatter, bytes, (move){.from = blocks, .to = block, .other = root});
 }
 
-static kn_status reduce_scatter(kn_transport *self, const void *blocks, size_t count, kn_dtype dtype, kn_reduce_op op,
-                                void *block)
+static kn_status send(kn_transport *self, const void *data, size_t bytes, int to, int tag)
 {
-    kn_mpi_monitor_count_call();
-    if (count > INT_MAX)
-        return kn_mpi_host->fail(KN_ERR_SHAPE, "MPI takes at most %d elements per rank, not %zu: use smaller tensors",
-                                 INT_MAX, count);
-    return kn_mpi_check(MPI_Reduce_scatter_block(blocks, block, (int)count, kn_mpi_type(dtype),
-                                                 kn_mpi_operation(dtype, op), kn_mpi_comm(self)),
-                        "reduce_scatter");
+    return move_block(self, "send", call_send, bytes, (move){.from = data, .other = to, .tag = tag});
 }
 
 static kn_status barrier(kn_transport *self) { return kn_mpi_check(MPI_Barrier(kn_mpi_comm(self)), "barrier"); }
 
-/* --- messages ----------------------------------------------------------------------------------------------------- */
-
-static kn_status send(kn_transport *self, const void *data, size_t bytes, int to, int tag)
-{
-    MPI_Datatype type;
-    int count;
-    kn_status status = kn_mpi_block(bytes, &type, &count);
-    if (status == KN_OK)
-        status = kn_mpi_check(MPI_Send(data, count, type, to, tag, kn_mpi_comm(self)), "send");
-    kn_mpi_block_free(&type);
-    return status;
-}
+/* --- blocks of any size ------------------------------------------------------------------------------------------- */
 
 /* The size is known before the message is received: one that does not fit is taken and refused. */
 static kn_status receive(kn_transport *self, void *data, size_t bytes, int from, int tag, int *sender)
@@ -183,10 +144,9 @@ static kn_status start_parcels(kn_transport *self, const char *input, const size
     return kn_mpi_check(error, "all_to_all");
 }
 
-static kn_status all_to_all(kn_transport *self, const void *input, const size_t *input_sizes, void *output,
+kn_status kn_mpi_all_to_all(kn_transport *self, const void *input, const size_t *input_sizes, void *output,
                             const size_t *output_sizes)
 {
-    kn_mpi_monitor_count_call();
     const size_t count = 2 * (size_t)self->size;
     parcels p = {.requests = calloc(count, sizeof *p.requests), .types = calloc(count, sizeof *p.types)};
     kn_status status = p.requests && p.types ? start_parcels(self, input, input_sizes, output, output_sizes, &p)
@@ -210,17 +170,18 @@ static kn_status split(kn_transport *self, int color, int key, kn_transport **pa
 }
 
 const kn_transport_class kn_mpi_class = {
-    .all_reduce = all_reduce,
-    .reduce = reduce,
+    .all_reduce = kn_mpi_all_reduce,
+    .reduce = kn_mpi_reduce,
     .broadcast = broadcast,
     .all_gather = all_gather,
     .gather = gather,
     .scatter = scatter,
-    .reduce_scatter = reduce_scatter,
-    .all_to_all = all_to_all,
+    .reduce_scatter = kn_mpi_reduce_scatter,
+    .all_to_all = kn_mpi_all_to_all,
     .barrier = barrier,
     .send = send,
     .receive = receive,
+    .begin = kn_mpi_monitor_count_call,
     .check = kn_mpi_monitor_check,
     .split = split,
     .free = kn_mpi_transport_free,

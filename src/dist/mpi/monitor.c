@@ -3,7 +3,8 @@
  *
  * Every process keeps a table with a counter per rank and increases its own a few times a second. It sends the table to
  * the ranks 1, 2, 4, ... after it and takes over larger counters from the tables it receives, so that news reach all of
- * n ranks in log2(n) steps. A rank whose counter stands still for too long is lost. */
+ * n ranks in log2(n) steps. A rank whose counter stands still for too long is lost. Time is counted only while this
+ * process runs: after a job has been suspended as a whole nobody is lost. */
 #include "dist/mpi/monitor.h"
 
 #include <errno.h>
@@ -33,7 +34,8 @@ static struct {
     atomic_ullong calls;
     pthread_mutex_t lock; /* of the following */
     entry *table;
-    double *heard; /* when each counter last moved */
+    double *heard; /* when each counter last moved, as alive() tells it */
+    double alive, looked;
     /* of the thread alone */
     entry *sent[NEIGHBOURS], *received[NEIGHBOURS];
     MPI_Request sends[NEIGHBOURS], receives[NEIGHBOURS];
@@ -57,12 +59,22 @@ static size_t table_entries(void) { return (size_t)monitor.size + 1; }
 static int table_bytes(void) { return (int)(table_entries() * sizeof(entry)); }
 static bool is_last(const entry *table) { return table[monitor.size].beats > 0; }
 
+/* The lock is held. Seconds that this process has run: it is asked several times a second, so that a long pause was
+ * none of the others' silence. */
+static double alive(void)
+{
+    const double most = 1, now = seconds(), pause = now - monitor.looked;
+    monitor.alive += pause < most ? pause : most;
+    monitor.looked = now;
+    return monitor.alive;
+}
+
 /* --- the thread --------------------------------------------------------------------------------------------------- */
 
 static void merge(const entry *news)
 {
-    const double now = seconds();
     pthread_mutex_lock(&monitor.lock);
+    const double now = alive();
     for (int r = 0; r < monitor.size; r++)
         if (news[r].beats > monitor.table[r].beats) {
             monitor.table[r] = news[r];
@@ -93,7 +105,7 @@ static void send_tables(void)
     pthread_mutex_lock(&monitor.lock);
     entry *mine = &monitor.table[monitor.rank];
     *mine = (entry){mine->beats + 1, atomic_load(&monitor.calls)};
-    monitor.heard[monitor.rank] = seconds();
+    monitor.heard[monitor.rank] = alive();
     pthread_mutex_unlock(&monitor.lock);
     for (int i = 0; i < monitor.neighbours; i++) {
         int gone = 1;
@@ -179,8 +191,7 @@ static bool allocate(void)
         monitor.received[i] = entries + size * (size_t)(2 + 2 * i);
         monitor.sends[i] = MPI_REQUEST_NULL;
     }
-    for (size_t r = 0; r < size; r++)
-        monitor.heard[r] = seconds();
+    monitor.looked = seconds();
     return true;
 }
 
@@ -239,9 +250,9 @@ static bool is_silent(int rank, double now)
 /* -1: none */
 static int lost_rank(void)
 {
-    const double now = seconds();
     int lost = -1;
     pthread_mutex_lock(&monitor.lock);
+    const double now = alive();
     for (int r = 0; r < monitor.size && lost < 0; r++)
         if (is_silent(r, now))
             lost = r;
@@ -276,11 +287,11 @@ static kn_status fail_late(const kn_transport *self, double waited)
 kn_status kn_mpi_monitor_check(kn_transport *self, double waited)
 {
     const kn_mpi_transport *transport = (const kn_mpi_transport *)self;
-    const double now = seconds();
     int lost = -1;
     double silence = 0;
     if (monitor.runs) {
         pthread_mutex_lock(&monitor.lock);
+        const double now = alive();
         for (int r = 0; r < self->size && lost < 0; r++)
             if (is_silent(transport->world_ranks[r], now)) {
                 lost = r;

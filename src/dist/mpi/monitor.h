@@ -11,7 +11,7 @@ kn_status kn_mpi_monitor_start(MPI_Comm comm, double lost_after);
 /* Returns when all ranks have called it, or one is lost; false: one is. */
 bool kn_mpi_monitor_stop(void);
 
-/* A call has begun that waits for the others: tells them how far this rank is. */
+/* The program's next call begins: tells the others how far this rank is. */
 void kn_mpi_monitor_count_call(void);
 
 /* KN_ERR_DEVICE with the name of a rank of `self` that is lost; after the time-out, of one that is behind. */

@@ -11,6 +11,8 @@ typedef struct kn_mpi_transport {
     MPI_Comm comm;
     int *world_ranks; /* of its ranks */
     double timeout;   /* seconds */
+    void *scratch;    /* of reductions */
+    size_t scratch_bytes;
 } kn_mpi_transport;
 
 extern const kn_transport_host *kn_mpi_host; /* what Koine offers */
@@ -22,6 +24,9 @@ static inline MPI_Comm kn_mpi_comm(const kn_transport *self) { return ((const kn
 __attribute__((visibility("default"))) kn_status
 koine_transport_open(const kn_transport_host *host, const kn_group_params *params, kn_transport **transport);
 
+/* That of KN_TRANSPORT_DESCRIBE_NAME. */
+__attribute__((visibility("default"))) void koine_transport_describe(char *text, size_t size);
+
 /* KN_OK, or KN_ERR_DEVICE with MPI's words. */
 kn_status kn_mpi_check(int error, const char *what);
 
@@ -29,12 +34,20 @@ kn_status kn_mpi_check(int error, const char *what);
 kn_status kn_mpi_transport_on(MPI_Comm comm, double timeout, kn_transport **transport);
 void kn_mpi_transport_free(kn_transport *self);
 
-/* --- types and operations (operations.c); made when MPI is first used, freed when it ends ------------------------- */
+/* --- functions of the table --------------------------------------------------------------------------------------- */
 
-kn_status kn_mpi_make_operations(void);
-void kn_mpi_free_operations(void);
+/* In the order of the ranks where that matters (reduce.c). root -1: all ranks get the result. */
+kn_status kn_mpi_all_reduce(kn_transport *self, void *data, size_t count, kn_dtype dtype, kn_reduce_op op);
+kn_status kn_mpi_reduce(kn_transport *self, void *data, size_t count, kn_dtype dtype, kn_reduce_op op, int root);
+kn_status kn_mpi_reduce_scatter(kn_transport *self, const void *blocks, size_t count, kn_dtype dtype, kn_reduce_op op,
+                                void *block);
+kn_status kn_mpi_all_to_all(kn_transport *self, const void *input, const size_t *input_sizes, void *output,
+                            const size_t *output_sizes);
+
+/* --- types and operations (operations.c) -------------------------------------------------------------------------- */
+
 MPI_Datatype kn_mpi_type(kn_dtype dtype);
-MPI_Op kn_mpi_operation(kn_dtype dtype, kn_reduce_op op);
+MPI_Op kn_mpi_operation(kn_dtype dtype, kn_reduce_op op); /* of integers */
 
 /* A type for `bytes` bytes, which may be more than MPI's counts can tell; the caller frees it unless it is MPI_BYTE.
  * `count` elements of it are the block. */

@@ -29,7 +29,6 @@ static void finalize(void)
     MPI_Finalized(&done);
     if (done || open_transports > 0 || !kn_mpi_monitor_stop())
         return;
-    kn_mpi_free_operations();
     MPI_Finalize();
 }
 
@@ -69,7 +68,7 @@ static kn_status start_mpi(void)
     if (provided < MPI_THREAD_SERIALIZED)
         return kn_mpi_host->fail(KN_ERR_DEVICE, "MPI was started without support for threads: the program must call "
                                                 "MPI_Init_thread with MPI_THREAD_MULTIPLE");
-    return kn_mpi_make_operations();
+    return KN_OK;
 }
 
 /* --- a transport -------------------------------------------------------------------------------------------------- */
@@ -155,6 +154,7 @@ void kn_mpi_transport_free(kn_transport *self)
     open_transports--;
     free(self->hosts);
     free(transport->world_ranks);
+    free(transport->scratch);
     free(transport);
 }
 

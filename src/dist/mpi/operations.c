@@ -1,13 +1,8 @@
-/* dist/mpi/operations.c - MPI's names for dtypes and reductions. What MPI lacks, 16-bit floating types and maxima that
- * propagate NaN, are operations of our own that call Koine's. */
+/* dist/mpi/operations.c - MPI's names for dtypes and for the reductions that reduce.c leaves to it, those of integers;
+ * types for large blocks. */
 #include <limits.h>
 
 #include "dist/mpi/mpi.h"
-
-#define NUM_OPS (KN_REDUCE_XOR + 1)
-
-static MPI_Datatype half_type, bfloat_type, bool_type;
-static MPI_Op own_operations[NUM_OPS];
 
 MPI_Datatype kn_mpi_type(kn_dtype dtype)
 {
@@ -16,10 +11,9 @@ MPI_Datatype kn_mpi_type(kn_dtype dtype)
         return MPI_DOUBLE;
     case KN_F32:
         return MPI_FLOAT;
-    case KN_F16:
-        return half_type;
+    case KN_F16: /* only moved */
     case KN_BF16:
-        return bfloat_type;
+        return MPI_UINT16_T;
     case KN_I64:
         return MPI_INT64_T;
     case KN_I32:
@@ -28,84 +22,19 @@ MPI_Datatype kn_mpi_type(kn_dtype dtype)
         return MPI_INT16_T;
     case KN_I8:
         return MPI_INT8_T;
-    case KN_U8:
-        return MPI_UINT8_T;
     default:
-        return bool_type;
+        return MPI_UINT8_T;
     }
 }
 
-/* --- operations of our own ---------------------------------------------------------------------------------------- */
-
-static kn_dtype dtype_of(MPI_Datatype type)
-{
-    for (kn_dtype dtype = KN_F64; dtype < KN_BOOL; dtype++)
-        if (kn_mpi_type(dtype) == type)
-            return dtype;
-    return KN_BOOL;
-}
-
-#define OWN_OPERATION(function, op)                                                                                    \
-    static void function(void *in, void *inout, int *count, MPI_Datatype *type)                                        \
-    {                                                                                                                  \
-        kn_mpi_host->reduce(dtype_of(*type), op, inout, in, (size_t)*count);                                           \
-    }
-OWN_OPERATION(own_sum, KN_REDUCE_SUM)
-OWN_OPERATION(own_max, KN_REDUCE_MAX)
-OWN_OPERATION(own_min, KN_REDUCE_MIN)
-OWN_OPERATION(own_product, KN_REDUCE_PRODUCT)
-OWN_OPERATION(own_and, KN_REDUCE_AND)
-OWN_OPERATION(own_or, KN_REDUCE_OR)
-OWN_OPERATION(own_xor, KN_REDUCE_XOR)
-
-static MPI_User_function *const own_functions[NUM_OPS] = {
-    [KN_REDUCE_SUM] = own_sum, [KN_REDUCE_MAX] = own_max, [KN_REDUCE_MIN] = own_min, [KN_REDUCE_PRODUCT] = own_product,
-    [KN_REDUCE_AND] = own_and, [KN_REDUCE_OR] = own_or,   [KN_REDUCE_XOR] = own_xor,
-};
-
-static int make_type(int bytes, MPI_Datatype *type)
-{
-    int error = MPI_Type_contiguous(bytes, MPI_BYTE, type);
-    return error == MPI_SUCCESS ? MPI_Type_commit(type) : error;
-}
-
-kn_status kn_mpi_make_operations(void)
-{
-    static bool made;
-    if (made)
-        return KN_OK;
-    made = true;
-    int error = make_type(2, &half_type);
-    if (error == MPI_SUCCESS)
-        error = make_type(2, &bfloat_type);
-    if (error == MPI_SUCCESS)
-        error = make_type(1, &bool_type);
-    for (int op = 0; op < NUM_OPS && error == MPI_SUCCESS; op++)
-        if (own_functions[op])
-            error = MPI_Op_create(own_functions[op], 1, &own_operations[op]);
-    return kn_mpi_check(error, "making operations");
-}
-
-void kn_mpi_free_operations(void)
-{
-    MPI_Type_free(&half_type);
-    MPI_Type_free(&bfloat_type);
-    MPI_Type_free(&bool_type);
-    for (int op = 0; op < NUM_OPS; op++)
-        if (own_functions[op])
-            MPI_Op_free(&own_operations[op]);
-}
-
+/* bool: one byte, 0 or 1; a sum is "or", a product "and". */
 MPI_Op kn_mpi_operation(kn_dtype dtype, kn_reduce_op op)
 {
-    const bool whole = dtype >= KN_I64 && dtype <= KN_U8;
-    if (!whole && (dtype > KN_F32 || (op != KN_REDUCE_SUM && op != KN_REDUCE_PRODUCT)))
-        return own_operations[op];
     switch (op) {
     case KN_REDUCE_SUM:
-        return MPI_SUM;
+        return dtype == KN_BOOL ? MPI_BOR : MPI_SUM;
     case KN_REDUCE_PRODUCT:
-        return MPI_PROD;
+        return dtype == KN_BOOL ? MPI_BAND : MPI_PROD;
     case KN_REDUCE_MAX:
         return MPI_MAX;
     case KN_REDUCE_MIN:

@@ -30,8 +30,6 @@ int64_t kn_profile_innermost(const kn_profile *profile)
 
 /* --- beginning and ending; the lock is held --------------------------------------------------- */
 
-static bool nests(kn_span_kind kind) { return kind == KN_SPAN_OP || kind == KN_SPAN_RANGE; }
-
 typedef struct memory_now {
     uint64_t allocated, reserved; /* bytes */
 } memory_now;
@@ -70,7 +68,7 @@ static kn_span append(kn_profile *profile, const kn_span_info *info)
                                              .dtypes = keep(profile, info->dtypes),
                                              .start = now,
                                              .end = now};
-    if (nests(info->kind)) {
+    if (kn_span_nests(info->kind)) {
         here.session = profile->session;
         here.innermost = index;
     }
@@ -176,7 +174,7 @@ void kn_span_end(kn_span span, const kn_span_work *work)
             record->memory = (int64_t)(memory.allocated - record->memory_before);
             sample_memory(profile, device, &memory, now);
         }
-        if (nests(record->kind))
+        if (kn_span_nests(record->kind))
             close_down_to(profile, span.index, now);
         record->is_open = false;
         record->end = now;

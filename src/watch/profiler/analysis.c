@@ -68,7 +68,10 @@ static void time_commands(kn_analysis *a, const kn_profile *profile)
     }
 }
 
-static bool nests(const kn_span_record *span) { return span->kind == KN_SPAN_OP || span->kind == KN_SPAN_RANGE; }
+static bool nests(const kn_span_record *span) { return kn_span_nests(span->kind); }
+
+/* A group's thread waits rather than works. */
+static bool is_work(const kn_span_record *span) { return span->kind == KN_SPAN_OP || span->kind == KN_SPAN_RANGE; }
 
 /* A span's number is larger than its parent's: from last to first, each is complete when added to its parent. */
 static void time_spans(kn_analysis *a, const kn_profile *profile)
@@ -85,7 +88,7 @@ static void time_spans(kn_analysis *a, const kn_profile *profile)
         a->spans[i].device += a->spans[i].self_device;
         if (profile->spans[i].parent >= 0 && nests(&profile->spans[i]))
             a->spans[profile->spans[i].parent].device += a->spans[i].device;
-        if (nests(&profile->spans[i]))
+        if (is_work(&profile->spans[i]))
             a->self_cpu += a->spans[i].self_cpu;
     }
 }
@@ -112,7 +115,7 @@ static void time_steps(kn_analysis *a, const kn_profile *profile)
         a->step_cpu += (double)(profile->steps[i].end - profile->steps[i].start) * 1e-3;
     for (size_t i = 0; i < profile->num_spans; i++) {
         const kn_span_record *span = &profile->spans[i];
-        if (nests(span) && span->parent < 0 && is_in_step(profile, span->start))
+        if (is_work(span) && span->parent < 0 && is_in_step(profile, span->start))
             inside += a->spans[i].cpu;
     }
     for (size_t i = 0; i < profile->num_commands; i++)
@@ -168,7 +171,7 @@ static void work_of_spans(kn_analysis *a, const kn_profile *profile, kn_device *
     for (size_t i = profile->num_spans; i-- > 0;) {
         const kn_span_record *span = &profile->spans[i];
         kn_span_figures *figures = &a->spans[i];
-        if (span->work.flops > 0 || span->work.bytes > 0)
+        if (span->kind != KN_SPAN_CALL && (span->work.flops > 0 || span->work.bytes > 0))
             work_of_operation(figures, &span->work, devices[i], with_peak);
         if (span->parent < 0 || !nests(span))
             continue;

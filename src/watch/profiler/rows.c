@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "watch/profiler/analysis.h"
+#include "watch/profiler/communication.h"
 
 /* --- the rows while they are being made ------------------------------------------------------- */
 
@@ -93,8 +93,8 @@ static kn_status add_spans(builder *b, const kn_profile *profile, const kn_analy
     for (size_t i = 0; i < profile->num_spans && status == KN_OK; i++) {
         const kn_span_record *span = &profile->spans[i];
         rows[i] = -1;
-        if (span->kind == KN_SPAN_MARK)
-            continue;
+        if (span->kind == KN_SPAN_MARK || span->kind == KN_SPAN_CALL || span->kind == KN_SPAN_PART)
+            continue; /* calls have a table of their own */
         row *r = row_of(b, span->name, by_shapes ? span->shapes : NULL, false);
         if (!r) {
             status = KN_ERR_MEMORY;
@@ -208,11 +208,14 @@ kn_profiler_row *kn_profiler_key_averages(bool group_by_input_shape, int *count)
     return rows;
 }
 
-static kn_profiler_totals totals_of(const kn_profile *profile, const kn_analysis *analysis)
+static kn_profiler_totals totals_of(const kn_profile *profile, const kn_analysis *analysis,
+                                    const kn_communication *communication)
 {
     kn_profiler_totals totals = {.wall_time = analysis->wall,
                                  .self_cpu_time = analysis->self_cpu,
                                  .device_time = analysis->device,
+                                 .communication_time = communication->time,
+                                 .overlap = communication->time > 0 ? communication->hidden / communication->time : 0,
                                  .still_open = profile->cut,
                                  .dropped = profile->dropped};
     for (size_t i = 0; i < profile->num_spans; i++) {
@@ -231,6 +234,7 @@ kn_status kn_profiler_get_totals(kn_profiler_totals *totals)
 {
     const kn_profile *profile = &kn_the_profile;
     kn_analysis analysis = {0};
+    kn_communication communication = {0};
     if (!totals)
         return kn_fail_argument_null("kn_profiler_get_totals", "totals");
     kn_lock(&kn_profile_lock);
@@ -238,7 +242,10 @@ kn_status kn_profiler_get_totals(kn_profiler_totals *totals)
     if (status == KN_OK)
         status = kn_profile_analyse(&analysis, profile, false);
     if (status == KN_OK)
-        *totals = totals_of(profile, &analysis);
+        status = kn_profile_communication(&communication, profile, &analysis);
+    if (status == KN_OK)
+        *totals = totals_of(profile, &analysis, &communication);
+    kn_communication_free(&communication);
     kn_analysis_free(&analysis);
     kn_unlock(&kn_profile_lock);
     return status;

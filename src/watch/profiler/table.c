@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/layout.h"
 #include "base/memory.h"
-#include "watch/profiler/analysis.h"
+#include "watch/profiler/communication.h"
 
 #define COLUMN_WIDTH 12 /* at least; as PyTorch's */
 #define MAX_SHAPES 80   /* characters shown of a list of shapes */
@@ -272,6 +272,57 @@ static void append_table(kn_text *text, const table *t)
         kn_text_format(text, "Note: %d columns were left out to fit %d characters\n", hidden, page.width);
 }
 
+/* --- the table of groups' calls --------------------------------------------------------------- */
+
+static void put_call(kn_table *shown, const kn_profiler_call *row)
+{
+    char bytes[32];
+    kn_table_put(shown, "%s", row->name);
+    kn_table_put(shown, "%" PRId64, row->count);
+    kn_table_put(shown, "%s", kn_format_bytes(bytes, sizeof bytes, (uint64_t)row->bytes));
+    const double times[] = {row->time_total,    average(row->time_total, row->count),
+                            row->wait_time,     row->copy_down_time,
+                            row->exchange_time, row->copy_up_time};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        kn_table_put(shown, "%s", format_time(times[i]).text);
+    kn_table_put(shown, "%s", format_number(row->bus_bandwidth * 1e-9).text);
+}
+
+static void append_calls(kn_text *text, const kn_profiler_call *rows, int count, int width)
+{
+    static const kn_table_column columns_of_calls[] = {
+        {"Group call", true, COLUMN_WIDTH, 0, 0}, {"# of Calls", true, COLUMN_WIDTH, 0, 1},
+        {"Bytes", true, COLUMN_WIDTH, 0, 1},      {"Time total", true, COLUMN_WIDTH, 0, 0},
+        {"Time avg", true, COLUMN_WIDTH, 0, 6},   {"Waiting", true, COLUMN_WIDTH, 0, 2},
+        {"Copy down", true, COLUMN_WIDTH, 0, 4},  {"Exchange", true, COLUMN_WIDTH, 0, 3},
+        {"Copy up", true, COLUMN_WIDTH, 0, 5},    {"Bus GB/s", true, COLUMN_WIDTH, 0, 0},
+    };
+    kn_table shown = {.columns = columns_of_calls,
+                      .num_columns = sizeof columns_of_calls / sizeof columns_of_calls[0],
+                      .has_rules = true};
+    for (int r = 0; r < count; r++)
+        put_call(&shown, &rows[r]);
+    kn_table_append(text, &shown, kn_page_for(width));
+    kn_table_free(&shown);
+}
+
+static kn_status append_communication(kn_text *text, const table *t)
+{
+    kn_communication communication = {0};
+    kn_profiler_call *rows = NULL;
+    int count = 0;
+    KN_TRY(kn_profile_communication(&communication, t->profile, t->analysis));
+    kn_status status = kn_communication_rows(&rows, &count, t->profile, &communication);
+    if (status == KN_OK && count > 0) {
+        append_calls(text, rows, count, t->params->width);
+        kn_text_format(text, "Communication: %s, of which %s while kernels ran\n", format_time(communication.time).text,
+                       format_percent(share(communication.hidden, communication.time)).text);
+    }
+    kn_free(rows);
+    kn_communication_free(&communication);
+    return status;
+}
+
 /* --- the interface ---------------------------------------------------------------------------- */
 
 static const column *check_params(const kn_profiler_table_params *p)
@@ -305,7 +356,9 @@ static kn_status make_table(kn_text *text, const kn_profile *profile, const kn_p
     if (status == KN_OK) {
         if (params->row_limit > 0 && count > params->row_limit)
             count = params->row_limit;
-        append_table(text, &(table){rows, count, profile, &analysis, params});
+        const table t = {rows, count, profile, &analysis, params};
+        append_table(text, &t);
+        status = append_communication(text, &t);
     }
     kn_free(rows);
     kn_analysis_free(&analysis);

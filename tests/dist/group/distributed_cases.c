@@ -5,88 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "dist/group/rank_case.h"
-
-#define ROWS 4 /* of each rank */
-#define FEATURES 6
-
-/* Numbers that depend on `seed` alone: generators are shared by threads. */
-static void fill(kn_tensor *tensor, double seed)
-{
-    const int64_t count = kn_numel(tensor);
-    KN_SCOPE;
-    KN_NO_GRAD;
-    kn_tensor *host = kn_empty(KN_SHAPE(count), .dtype = KN_F64, .device = kn_device_host());
-    double *values = kn_data(host);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = 0.4 * sin(1.7 * (double)i + seed);
-    kn_tensor *flat = kn_to(host, kn_device_of(tensor));
-    kn_copy_(tensor, kn_view_as(flat, tensor));
-}
-
-static kn_module *network(double seed)
-{
-    kn_module *net = kn_nn_sequential(kn_nn_linear(.in_features = FEATURES, .out_features = 9), kn_nn_relu(),
-                                      kn_nn_linear(.in_features = 9, .out_features = 5), kn_nn_tanh(),
-                                      kn_nn_linear(.in_features = 5, .out_features = 2));
-    kn_module_to_dtype(net, KN_F64);
-    const kn_parameter_list list = kn_module_parameters(net);
-    for (int i = 0; i < list.count; i++)
-        fill(list.tensors[i], seed + i);
-    return net;
-}
-
-/* The joint batch of a step; `part` of it. */
-static kn_tensor *batch(state *s, int columns, double seed, bool part)
-{
-    kn_tensor *all = kn_empty(KN_SHAPE(ROWS * s->size, columns), .dtype = KN_F64, .device = s->device);
-    fill(all, seed);
-    return part ? kn_narrow(all, 0, ROWS * s->rank, ROWS) : all;
-}
-
-static double step(state *s, kn_module *net, kn_optim *optim, int number, bool part)
-{
-    double value = NAN;
-    KN_SCOPE;
-    if (optim)
-        kn_optim_zero_grad(optim);
-    kn_tensor *y = kn_forward(net, batch(s, FEATURES, number, part));
-    kn_tensor *loss = kn_mse_loss(y, batch(s, 2, number + 0.5, part), KN_REDUCTION_MEAN);
-    EXPECT_OK(kn_backward(loss));
-    if (optim)
-        EXPECT_OK(kn_optim_step(optim));
-    kn_item(loss, &value);
-    return value;
-}
-
-static double difference(kn_module *a, kn_module *b, bool gradients)
-{
-    const kn_parameter_list of_a = kn_module_parameters(a), of_b = kn_module_parameters(b);
-    double most = 0;
-    for (int i = 0; i < of_a.count; i++) {
-        KN_SCOPE;
-        KN_NO_GRAD;
-        double value = INFINITY;
-        kn_tensor *x = gradients ? kn_grad(of_a.tensors[i]) : of_a.tensors[i];
-        kn_tensor *y = gradients ? kn_grad(of_b.tensors[i]) : of_b.tensors[i];
-        kn_item(kn_max(kn_abs(kn_sub(x, y))), &value);
-        kn_error_clear();
-        most = fmax(most, isfinite(value) ? value : INFINITY);
-    }
-    return most;
-}
-
-/* Buckets of one or two tensors. */
-static kn_module *wrap(state *s, kn_module *net)
-{
-    kn_module *wrapped = kn_nn_distributed(net, s->group, .first_bucket_bytes = 64, .bucket_bytes = 400);
-    EXPECT(wrapped != NULL);
-    return wrapped;
-}
+#include "dist/group/training.h"
 
 static void trains_as_one_rank_on_the_joint_batch(state *s)
 {
-    kn_module *net = wrap(s, network(s->rank)), *alone = network(0);
+    kn_module *net = wrap_small(s, network(s->rank)), *alone = network(0);
     kn_optim *optim = kn_optim_sgd(kn_module_parameters(net), .lr = 0.1, .momentum = 0.9);
     kn_optim *optim_alone = kn_optim_sgd(kn_module_parameters(alone), .lr = 0.1, .momentum = 0.9);
     EXPECT(difference(net, alone, false) == 0); /* rank 0's parameters */
@@ -107,7 +30,7 @@ static void trains_as_one_rank_on_the_joint_batch(state *s)
 
 static void accumulates_without_sync(state *s)
 {
-    kn_module *net = wrap(s, network(0)), *alone = network(0);
+    kn_module *net = wrap_small(s, network(0)), *alone = network(0);
     {
         KN_NO_SYNC(net);
         step(s, net, NULL, 1, true);
@@ -142,7 +65,7 @@ static void averages_what_some_ranks_use(state *s)
     kn_module_to_dtype(net, KN_F64);
     for (int i = 0; i < 3; i++)
         fill(kn_module_parameters(net).tensors[i], i);
-    net = wrap(s, net);
+    net = wrap_small(s, net);
     KN_SCOPE;
     EXPECT_OK(kn_backward(kn_sum(kn_forward(net, batch(s, FEATURES, 3, true)))));
     const kn_parameter_list list = kn_module_parameters(net);
@@ -156,12 +79,12 @@ static void keeps_buffers_and_refuses_other_modules(state *s)
     kn_module *norm = kn_nn_sequential(kn_nn_linear(.in_features = FEATURES, .out_features = 4),
                                        kn_nn_batch_norm1d(.num_features = 4));
     kn_module_to_dtype(norm, KN_F64);
-    kn_module *net = wrap(s, norm);
+    kn_module *net = wrap_small(s, norm);
     KN_SCOPE;
     for (int i = 0; i < 2; i++)
         EXPECT(kn_forward(net, batch(s, FEATURES, i, true)) != NULL);
     if (s->size > 1) /* after the last pass each has its own statistics */
-        EXPECT(kn_distributed_check(net) == KN_ERR_STATE && strstr(kn_error_message(), "the values of rank 1"));
+        EXPECT(kn_distributed_check(net) == KN_ERR_STATE && strstr(kn_error_message(), "the buffers of rank 1"));
     kn_module_free(net);
     const int width = s->rank == s->size - 1 ? 7 : 6;
     kn_module *other = kn_nn_distributed(kn_nn_linear(.in_features = width, .out_features = 2), s->group);

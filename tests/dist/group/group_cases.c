@@ -6,6 +6,8 @@
 
 #include "dist/group/rank_case.h"
 
+#define MOST_RANKS 8
+
 /* first, first + step, ... in the tensor's shape */
 static kn_tensor *sequence(state *s, kn_dtype dtype, int64_t count, double first, double step)
 {
@@ -76,6 +78,55 @@ static void reduces_bits_means_and_nan(state *s)
     EXPECT(value_at(x, 0) == pow(2, s->size));
 }
 
+/* What rank r gives to element i: sums of these depend on their order. */
+static float uneven(int r, int64_t i)
+{
+    static const float sizes[] = {1e8f, 1, -1e8f, 3e-3f, 7e4f};
+    return sizes[r % 5] * (1 + (float)(i % 97) / 7);
+}
+
+static bool is_sum_in_order(state *s, kn_tensor *x, int64_t first)
+{
+    kn_tensor *host = kn_to_device(x, kn_device_host());
+    const float *values = kn_data(host);
+    for (int64_t i = 0; i < kn_numel(x); i++) {
+        volatile float sum = uneven(0, first + i);
+        for (int r = 1; r < s->size; r++)
+            sum = sum + uneven(r, first + i);
+        if (values[i] != sum)
+            return false;
+    }
+    return true;
+}
+
+static kn_tensor *uneven_tensor(state *s, int64_t first, int64_t count)
+{
+    kn_tensor *host = kn_empty(KN_SHAPE(count), .device = kn_device_host());
+    for (int64_t i = 0; i < count; i++)
+        ((float *)kn_data(host))[i] = uneven(s->rank, first + i);
+    return kn_to_device(host, s->device);
+}
+
+/* Small tensors and large ones are exchanged in different ways. */
+static void adds_in_the_order_of_the_ranks(state *s)
+{
+    static const int64_t counts[] = {7, 60001};
+    for (int i = 0; i < 2; i++) {
+        const int64_t count = counts[i];
+        kn_tensor *x = uneven_tensor(s, 0, count), *blocks[MOST_RANKS];
+        EXPECT_OK(kn_group_all_reduce(s->group, x));
+        EXPECT(is_sum_in_order(s, x, 0));
+        x = uneven_tensor(s, 0, count);
+        EXPECT_OK(kn_group_reduce(s->group, x, s->size - 1));
+        EXPECT(s->rank == s->size - 1 ? is_sum_in_order(s, x, 0)
+                                      : value_at(x, count - 1) == uneven(s->rank, count - 1));
+        for (int r = 0; r < s->size; r++)
+            blocks[r] = uneven_tensor(s, r * count, count);
+        EXPECT_OK(kn_group_reduce_scatter(s->group, x, blocks));
+        EXPECT(is_sum_in_order(s, x, s->rank * count));
+    }
+}
+
 /* Several pieces, and strides. */
 static void reduces_large_and_strided_tensors(state *s)
 {
@@ -107,8 +158,6 @@ static void reduces_and_broadcasts_from_each_root(state *s)
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
-
-#define MOST_RANKS 8
 
 static void gathers_and_scatters(state *s)
 {
@@ -265,6 +314,7 @@ int group_cases(kn_group *group, kn_device *device)
         reduces_every_dtype,
         reduces_bits_means_and_nan,
         reduces_large_and_strided_tensors,
+        adds_in_the_order_of_the_ranks,
         reduces_and_broadcasts_from_each_root,
         gathers_and_scatters,
         exchanges_blocks_of_all_sizes,

@@ -6,6 +6,8 @@
 
 #include "dist/group/distributed_cases.h"
 #include "dist/group/group_cases.h"
+#include "dist/group/profile_cases.h"
+#include "dist/group/trainer_cases.h"
 
 typedef struct rank {
     pthread_t thread;
@@ -59,6 +61,54 @@ static void threads_train_as_one(void **state)
     (void)state;
     for (int size = 1; size <= 4; size *= 2)
         assert_int_equal(run_ranks(size, kn_device_current(), distributed_cases), 0);
+}
+
+static int trainer_cases_in_folder(kn_group *group, kn_device *device)
+{
+    return trainer_cases(group, device, KOINE_BINARY_DIR "/tests/group-trainer");
+}
+
+static void threads_train_with_the_trainer(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 4; size *= 2)
+        assert_int_equal(run_ranks(size, kn_device_current(), trainer_cases_in_folder), 0);
+}
+
+static void threads_train_with_options(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 4; size++)
+        assert_int_equal(run_ranks(size, kn_device_current(), option_cases), 0);
+}
+
+static void threads_with_fewer_batches_join(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 3; size++)
+        assert_int_equal(run_ranks(size, kn_device_current(), join_cases), 0);
+}
+
+static void threads_normalise_joint_batches(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 3; size++)
+        assert_int_equal(run_ranks(size, kn_device_current(), sync_batch_norm_cases), 0);
+}
+
+static void threads_divide_optimizers(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 4; size++)
+        assert_int_equal(run_ranks(size, kn_device_current(), zero_cases), 0);
+}
+
+static void threads_are_profiled(void **state)
+{
+    (void)state;
+    assert_int_equal(run_ranks(1, kn_device_current(), profile_cases), 0);
+    assert_int_equal(run_ranks(3, kn_device_host(), profile_cases), 0);
+    assert_int_equal(run_ranks(3, kn_device_current(), profile_cases), 0);
 }
 
 static void a_program_without_launcher_is_a_group_of_one(void **state)
@@ -130,6 +180,12 @@ int main(void)
         cmocka_unit_test(threads_exchange_host_memory),
         cmocka_unit_test(threads_exchange_device_memory),
         cmocka_unit_test(threads_train_as_one),
+        cmocka_unit_test(threads_train_with_the_trainer),
+        cmocka_unit_test(threads_train_with_options),
+        cmocka_unit_test(threads_with_fewer_batches_join),
+        cmocka_unit_test(threads_normalise_joint_batches),
+        cmocka_unit_test(threads_divide_optimizers),
+        cmocka_unit_test(threads_are_profiled),
         cmocka_unit_test(a_program_without_launcher_is_a_group_of_one),
         cmocka_unit_test(bad_parameters_are_refused),
         cmocka_unit_test(a_rank_that_leaves_fails_the_group),

@@ -1,0 +1,75 @@
+// attention.cpp - scaled dot-product attention without a matrix of scores.
+#include "compute.h"
+
+#include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <ATen/ops/empty.h>
+#include <koine/attention.h>
+#include <torch/library.h>
+
+namespace koine {
+namespace {
+
+using OptionalTensor = std::optional<at::Tensor>;
+
+bool is_defined(const OptionalTensor &tensor) { return tensor && tensor->defined(); }
+
+// Koine's operator, but with dropout, whose draw backward would have to repeat, and where a mask needs a gradient,
+// PyTorch's composition.
+int64_t choose(const at::Tensor &query, const at::Tensor &key, const at::Tensor &value, const OptionalTensor &mask,
+               double dropout, bool is_causal, std::optional<double>, bool)
+{
+    const bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && dropout == 0 &&
+                      at::isFloatingType(query.scalar_type()) && query.scalar_type() == key.scalar_type() &&
+                      query.scalar_type() == value.scalar_type() && query.numel() > 0 && key.numel() > 0 &&
+                      value.numel() > 0 && !(is_defined(mask) && (mask->requires_grad() || is_causal));
+    return static_cast<int64_t>(fits ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
+}
+
+kn_attention_args args_of(const kn_op *op, const at::Tensor &query, const at::Tensor &key, bool is_causal,
+                          std::optional<double> scale)
+{
+    kn_attention_args args = defaults<kn_attention_args>(op);
+    args.is_causal = is_causal;
+    args.scale = scale.value_or(0);
+    args.enable_gqa = query.size(1) != key.size(1);
+    return args;
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor, at::Tensor, at::Tensor>
+attention(const at::Tensor &query, const at::Tensor &key, const at::Tensor &value, const OptionalTensor &mask,
+          double dropout, bool is_causal, bool, std::optional<double> scale)
+{
+    static const Op op("scaled_dot_product_attention");
+    TORCH_CHECK(dropout == 0, "the device koine has no fused attention with dropout");
+    const kn_attention_args args = args_of(op, query, key, is_causal, scale);
+    at::Tensor result = call(op, Tensors(query, key, value, mask), &args);
+    const at::Tensor none;
+    return {result, empty({0}, at::kFloat, query.device()), none, none, query.size(2), key.size(2), none, none, none};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>
+attention_backward(const at::Tensor &grad, const at::Tensor &query, const at::Tensor &key, const at::Tensor &value,
+                   const at::Tensor &mask, std::array<bool, 4> wanted, const at::Tensor &, const at::Tensor &,
+                   const at::Tensor &, const at::Tensor &, c10::SymInt, c10::SymInt, double, bool is_causal,
+                   const at::Tensor &, const at::Tensor &, std::optional<double> scale)
+{
+    static const Op op("scaled_dot_product_attention_backward");
+    const kn_attention_args args = args_of(op, query, key, is_causal, scale);
+    Tensors results;
+    for (int i = 0; i < 3; i++)
+        wanted[i] ? results.add(Tensor()) : results.skip();
+    call(op, Tensors(grad, query, key, value, mask), &args, results);
+    const auto take = [&](int i) { return wanted[i] ? from_koine(results.take(i)) : at::Tensor(); };
+    return {take(0), take(1), take(2), at::Tensor()};
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+    m.impl("_fused_sdp_choice", choose);
+    m.impl("_scaled_dot_product_fused_attention_overrideable", attention);
+    m.impl("_scaled_dot_product_fused_attention_overrideable_backward", attention_backward);
+}
+
+} // namespace koine

@@ -1,0 +1,78 @@
+// compute.cpp - see compute.h.
+#include "compute.h"
+
+#include <ATen/native/Resize.h>
+#include <c10/core/ScalarType.h>
+
+namespace koine {
+
+// --- results ---------------------------------------------------------------------------------------------------------
+
+// `output` was made only to receive the result: it has no memory, and nothing else uses its storage.
+static bool is_vacant(const at::Tensor &output)
+{
+    return output.dim() == 1 && output.numel() == 0 && output.storage().nbytes() == 0 && output.storage().use_count() == 1;
+}
+
+static void deliver(const at::Tensor &value, const at::Tensor &output)
+{
+    TORCH_CHECK(at::canCast(value.scalar_type(), output.scalar_type()), "result type ", value.scalar_type(),
+                " can't be cast to the desired output type ", output.scalar_type());
+    if (is_vacant(output) && value.scalar_type() == output.scalar_type()) {
+        output.unsafeGetTensorImpl()->set_storage_keep_dtype(value.storage());
+        output.unsafeGetTensorImpl()->set_sizes_and_strides(value.sizes(), value.strides());
+        return;
+    }
+    at::native::resize_output(output, value.sizes());
+    output.copy_(value);
+}
+
+static void compute_anew(const kn_op *op, Tensors &arguments, const void *params, at::TensorList outputs)
+{
+    Tensors results;
+    for (size_t i = 0; i < outputs.size(); i++)
+        results.add(Tensor());
+    check(kn_op_call(op, arguments.data(), arguments.size(), params, results.data(), results.size()));
+    for (size_t i = 0; i < outputs.size(); i++)
+        deliver(from_koine(results.take(static_cast<int>(i))), outputs[i]);
+}
+
+void compute(const kn_op *op, Tensors &arguments, const void *params, at::TensorList outputs)
+{
+    if (is_vacant(outputs[0]))
+        return compute_anew(op, arguments, params, outputs);
+    Tensors results;
+    for (const at::Tensor &output : outputs)
+        results.add(output);
+    const kn_status status =
+        kn_op_call(op, arguments.data(), arguments.size(), params, results.data(), results.size());
+    if (C10_LIKELY(status == KN_OK))
+        return;
+    if (status != KN_ERR_SHAPE && status != KN_ERR_DTYPE)
+        raise_error();
+    kn_error_clear();
+    compute_anew(op, arguments, params, outputs);
+}
+
+at::Tensor result_of(const kn_op *op, Tensors &&arguments, const void *params)
+{
+    return call(op, std::move(arguments), params);
+}
+
+// --- numbers ---------------------------------------------------------------------------------------------------------
+
+kn_scalar number_of(const at::Tensor &tensor)
+{
+    if (tensor.scalar_type() == at::kDouble)
+        return kn_scalar_real(*tensor.const_data_ptr<double>());
+    if (tensor.scalar_type() == at::kLong)
+        return kn_scalar_int(*tensor.const_data_ptr<int64_t>());
+    return scalar_of(tensor.item());
+}
+
+Tensor operand(const at::Tensor &tensor, c10::Device device)
+{
+    return is_number(tensor) ? as_koine(tensor.to(device)) : as_koine(tensor);
+}
+
+} // namespace koine

@@ -1,0 +1,434 @@
+// pointwise.cpp - elementwise operators of one to three tensors whose cost per call matters, or whose operands may be
+// numbers. Others are in table.inc.
+#include "compute.h"
+
+#include <ATen/core/TensorBody.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/remainder.h>
+#include <ATen/ops/result_type.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/sub.h>
+#include <torch/library.h>
+
+#include <string>
+
+namespace koine {
+namespace {
+
+// --- one operand -----------------------------------------------------------------------------------------------------
+
+#define UNARY_OPERATORS(X)                                                                                             \
+    X(abs) X(acos) X(acosh) X(asin) X(asinh) X(atan) X(atanh) X(bitwise_not) X(ceil) X(cos) X(cosh) X(digamma) X(erf)  \
+    X(erfc) X(erfinv) X(exp) X(exp2) X(expm1) X(floor) X(frac) X(hardsigmoid) X(hardswish) X(i0) X(isneginf)           \
+    X(isposinf) X(lgamma) X(log) X(log10) X(log1p) X(log2) X(logical_not) X(mish) X(neg) X(reciprocal) X(round)        \
+    X(rsqrt) X(sgn) X(sigmoid) X(sign) X(signbit) X(silu) X(sin) X(sinc) X(sinh) X(sqrt) X(tan) X(tanh) X(trunc)
+
+namespace unary_names {
+#define NAME(name) name,
+enum Unary { UNARY_OPERATORS(NAME) };
+#undef NAME
+} // namespace unary_names
+using unary_names::Unary;
+
+#define NAME(name) Op(#name),
+const Op &unary_op(Unary which)
+{
+    static const Op ops[] = {UNARY_OPERATORS(NAME)};
+    return ops[which];
+}
+#undef NAME
+
+template <Unary which> at::Tensor &unary_out(const at::Tensor &x, at::Tensor &out)
+{
+    compute(unary_op(which), Tensors(x), nullptr, out);
+    return out;
+}
+
+at::Tensor relu(const at::Tensor &x)
+{
+    static const Op op("relu");
+    return result_of(op, Tensors(x));
+}
+
+at::Tensor &relu_(at::Tensor &x)
+{
+    static const Op op("relu");
+    compute(op, Tensors(x), nullptr, x);
+    return x;
+}
+
+at::Tensor isnan(const at::Tensor &x)
+{
+    static const Op op("isnan");
+    return result_of(op, Tensors(x));
+}
+
+at::Tensor hardswish(const at::Tensor &x) { return result_of(unary_op(unary_names::hardswish), Tensors(x)); }
+
+at::Tensor &hardswish_(at::Tensor &x)
+{
+    compute(unary_op(unary_names::hardswish), Tensors(x), nullptr, x);
+    return x;
+}
+
+// --- two operands ----------------------------------------------------------------------------------------------------
+
+// The forms for a number as second or first operand are NULL where Koine has none: the number becomes a tensor.
+struct Binary {
+    explicit Binary(const char *name)
+        : tensors(find_op(name)), number(kn_op_find((std::string(name) + "_scalar").c_str())),
+          number_first(kn_op_find(("r" + std::string(name) + "_scalar").c_str()))
+    {
+    }
+    const kn_op *tensors, *number, *number_first;
+};
+
+#define BINARY_OPERATORS(X)                                                                                            \
+    X(add, "") X(sub, "") X(mul, "out") X(div, "out") X(pow, "Tensor_Tensor_out") X(maximum, "out") X(minimum, "out")  \
+    X(fmax, "out") X(fmin, "out") X(atan2, "out") X(hypot, "out") X(copysign, "out") X(logaddexp, "out")               \
+    X(logaddexp2, "out") X(fmod, "Tensor_out") X(remainder, "Tensor_out") X(floor_divide, "out") X(gcd, "out")         \
+    X(lcm, "out") X(igamma, "out") X(igammac, "out") X(nextafter, "out") X(heaviside, "out") X(xlogy, "OutTensor")     \
+    X(logical_and, "out") X(logical_or, "out") X(logical_xor, "out") X(bitwise_and, "Tensor_out")                      \
+    X(bitwise_or, "Tensor_out") X(bitwise_xor, "Tensor_out") X(bitwise_left_shift, "Tensor_out")                       \
+    X(bitwise_right_shift, "Tensor_out") X(eq, "Tensor_out") X(ne, "Tensor_out") X(lt, "Tensor_out")                   \
+    X(le, "Tensor_out") X(gt, "Tensor_out") X(ge, "Tensor_out")
+#define COMPARISONS(X) X(eq) X(ne) X(lt) X(le) X(gt) X(ge)
+
+namespace binary_names {
+#define NAME(name, overload) name,
+enum Which { BINARY_OPERATORS(NAME) };
+#undef NAME
+} // namespace binary_names
+using binary_names::Which;
+
+const Binary &binary_op(Which which)
+{
+#define NAME(name, overload) Binary(#name),
+    static const Binary ops[] = {BINARY_OPERATORS(NAME)};
+#undef NAME
+    return ops[which];
+}
+
+void apply_number(const Binary &op, const at::Tensor &a, kn_scalar number, const at::Tensor &out)
+{
+    const kn_scalar_args args = {{number}};
+    compute(op.number, Tensors(a), &args, out);
+}
+
+// Tensors of several dtypes are converted first, by PyTorch's rules, which Koine's differ from where an operand has no
+// dimensions.
+void apply_tensors(const kn_op *op, const at::Tensor &a, const at::Tensor &b, const at::Tensor &out)
+{
+    const c10::Device device = out.device();
+    if (C10_LIKELY(a.scalar_type() == b.scalar_type() && !a.is_cpu() && !b.is_cpu()))
+        return compute(op, Tensors(a, b), nullptr, out);
+    const at::ScalarType common = at::result_type(a, b);
+    compute(op, Tensors(a.to(device, common), b.to(device, common)), nullptr, out);
+}
+
+// Of two operands without dimensions a number has a say in the dtype, unless it was one in Python.
+bool yields(const at::Tensor &number, const at::Tensor &other)
+{
+    return other.dim() > 0 || number.unsafeGetTensorImpl()->is_wrapped_number();
+}
+
+void binary(const Binary &op, const at::Tensor &a, const at::Tensor &b, const at::Tensor &out)
+{
+    if (op.number && is_number(b) && !a.is_cpu() && yields(b, a))
+        return apply_number(op, a, number_of(b), out);
+    if (op.number_first && is_number(a) && !b.is_cpu() && yields(a, b)) {
+        const kn_scalar_args args = {{number_of(a)}};
+        return compute(op.number_first, Tensors(b), &args, out);
+    }
+    apply_tensors(op.tensors, a, b, out);
+}
+
+template <Which which> at::Tensor &binary_out(const at::Tensor &a, const at::Tensor &b, at::Tensor &out)
+{
+    binary(binary_op(which), a, b, out);
+    return out;
+}
+
+template <Which which> at::Tensor &binary_number_out(const at::Tensor &a, const at::Scalar &b, at::Tensor &out)
+{
+    apply_number(binary_op(which), a, scalar_of(b), out);
+    return out;
+}
+
+// mul and the like commute.
+at::Tensor &mul_out(const at::Tensor &a, const at::Tensor &b, at::Tensor &out)
+{
+    const bool swapped = is_number(a) && !is_number(b);
+    binary(binary_op(binary_names::mul), swapped ? b : a, swapped ? a : b, out);
+    return out;
+}
+
+// --- a + alpha b -----------------------------------------------------------------------------------------------------
+
+kn_scalar times(kn_scalar a, const at::Scalar &b)
+{
+    const kn_scalar factor = scalar_of(b);
+    return a.is_whole && factor.is_whole ? kn_scalar_int(a.whole * factor.whole) : kn_scalar_real(a.real * factor.real);
+}
+
+at::Tensor &add_scaled(Which which, const at::Tensor &a, const at::Tensor &b, const at::Scalar &alpha, at::Tensor &out)
+{
+    const Binary &op = binary_op(which);
+    if (C10_LIKELY(alpha.equal(1))) {
+        const bool swapped = which == binary_names::add && is_number(a) && !is_number(b);
+        binary(op, swapped ? b : a, swapped ? a : b, out);
+        return out;
+    }
+    if (is_number(b) && !a.is_cpu() && yields(b, a)) {
+        apply_number(op, a, times(number_of(b), alpha), out);
+        return out;
+    }
+    const at::ScalarType common = at::result_type(a, b);
+    const kn_scalar_args args = {{scalar_of(alpha)}};
+    Tensors scaled;
+    scaled.add(Tensor());
+    call(binary_op(binary_names::mul).number, Tensors(b.to(out.device(), common)), &args, scaled);
+    Tensors operands(a.to(out.device(), common));
+    operands.add(scaled.take(0));
+    compute(op.tensors, operands, nullptr, out);
+    return out;
+}
+
+at::Tensor &add_out(const at::Tensor &a, const at::Tensor &b, const at::Scalar &alpha, at::Tensor &out)
+{
+    return add_scaled(binary_names::add, a, b, alpha, out);
+}
+
+at::Tensor &sub_out(const at::Tensor &a, const at::Tensor &b, const at::Scalar &alpha, at::Tensor &out)
+{
+    return add_scaled(binary_names::sub, a, b, alpha, out);
+}
+
+at::Tensor rsub(const at::Tensor &a, const at::Tensor &b, const at::Scalar &alpha) { return at::sub(b, a, alpha); }
+
+// --- quotients and powers --------------------------------------------------------------------------------------------
+
+at::Tensor &div_mode_out(const at::Tensor &a, const at::Tensor &b, std::optional<std::string_view> mode,
+                         at::Tensor &out)
+{
+    static const Op op("div_mode");
+    const at::ScalarType common = at::result_type(a, b);
+    const kn_rounding rounding = !mode            ? KN_ROUNDING_NONE
+                                 : *mode == "trunc" ? KN_ROUNDING_TRUNC
+                                                    : KN_ROUNDING_FLOOR;
+    const kn_rounding_args args = {rounding};
+    compute(op, Tensors(a.to(out.device(), common), b.to(out.device(), common)), &args, out);
+    return out;
+}
+
+at::Tensor floor_divide(const at::Tensor &a, const at::Tensor &b)
+{
+    at::Tensor out = at::empty({0}, a.options().dtype(at::result_type(a, b)).device(a.is_cpu() ? b.device() : a.device()));
+    binary(binary_op(binary_names::floor_divide), a, b, out);
+    return out;
+}
+
+at::Tensor &floor_divide_(at::Tensor &a, const at::Tensor &b)
+{
+    binary(binary_op(binary_names::floor_divide), a, b, a);
+    return a;
+}
+
+at::Tensor &pow_number_out(const at::Tensor &a, const at::Scalar &exponent, at::Tensor &out)
+{
+    apply_number(binary_op(binary_names::pow), a, scalar_of(exponent), out);
+    return out;
+}
+
+at::Tensor &pow_of_number_out(const at::Scalar &a, const at::Tensor &exponent, at::Tensor &out)
+{
+    const kn_scalar_args args = {{scalar_of(a)}};
+    compute(binary_op(binary_names::pow).number_first, Tensors(exponent), &args, out);
+    return out;
+}
+
+at::Tensor remainder_of_number(const at::Scalar &a, const at::Tensor &b)
+{
+    return at::remainder(at::scalar_tensor(a, b.options().dtype(at::result_type(a, b))), b);
+}
+
+// --- three operands --------------------------------------------------------------------------------------------------
+
+template <class Run> at::Tensor &three(const at::Tensor &a, const at::Tensor &b, const at::Tensor &c, at::Tensor &out,
+                                       Run run)
+{
+    const at::ScalarType type = out.scalar_type();
+    const auto ready = [&](const at::Tensor &x) { return !x.is_cpu() && x.scalar_type() == type; };
+    if (C10_LIKELY(ready(a) && ready(b) && ready(c)))
+        run(Tensors(a, b, c));
+    else
+        run(Tensors(a.to(out.device(), type), b.to(out.device(), type), c.to(out.device(), type)));
+    return out;
+}
+
+template <bool divides>
+at::Tensor &addc_out(const at::Tensor &a, const at::Tensor &b, const at::Tensor &c, const at::Scalar &value,
+                     at::Tensor &out)
+{
+    static const Op op(divides ? "addcdiv" : "addcmul");
+    const kn_addcmul_params params = {value.toDouble()};
+    return three(a, b, c, out, [&](Tensors &&operands) { compute(op, operands, &params, out); });
+}
+
+at::Tensor &lerp_out(const at::Tensor &a, const at::Tensor &b, const at::Tensor &weight, at::Tensor &out)
+{
+    static const Op op("lerp");
+    return three(a, b, weight, out, [&](Tensors &&operands) { compute(op, operands, nullptr, out); });
+}
+
+at::Tensor &lerp_number_out(const at::Tensor &a, const at::Tensor &b, const at::Scalar &weight, at::Tensor &out)
+{
+    static const Op op("lerp_scalar");
+    const kn_scalar_args args = {{kn_scalar_real(weight.toDouble())}};
+    compute(op, Tensors(a, b), &args, out);
+    return out;
+}
+
+at::Tensor &where_out(const at::Tensor &condition, const at::Tensor &a, const at::Tensor &b, at::Tensor &out)
+{
+    static const Op op("where");
+    const at::ScalarType common = at::result_type(a, b);
+    const c10::Device device = out.device();
+    compute(op, Tensors(condition.to(device), a.to(device, common), b.to(device, common)), nullptr, out);
+    return out;
+}
+
+at::Tensor where(const at::Tensor &condition, const at::Tensor &a, const at::Tensor &b)
+{
+    const c10::Device device = !condition.is_cpu() ? condition.device() : !a.is_cpu() ? a.device() : b.device();
+    at::Tensor out = at::empty({0}, at::TensorOptions().dtype(at::result_type(a, b)).device(device));
+    return where_out(condition, a, b, out);
+}
+
+// --- bounds ----------------------------------------------------------------------------------------------------------
+
+// Koine refuses NaN, with which PyTorch fills the result.
+at::Tensor &clamp_out(const at::Tensor &x, const std::optional<at::Scalar> &min, const std::optional<at::Scalar> &max,
+                      at::Tensor &out)
+{
+    static const Op op("clamp");
+    kn_scalar_args args;
+    kn_op_params_init(op, &args);
+    if (min)
+        args.values[0] = scalar_of(*min);
+    if (max)
+        args.values[1] = scalar_of(*max);
+    if ((min && args.values[0].real != args.values[0].real) || (max && args.values[1].real != args.values[1].real))
+        return out.fill_(NAN);
+    const bool converts = x.scalar_type() != out.scalar_type() && !at::isFloatingType(x.scalar_type());
+    compute(op, Tensors(converts ? x.to(out.scalar_type()) : x), &args, out);
+    return out;
+}
+
+at::Tensor &clamp_min_out(const at::Tensor &x, const at::Scalar &min, at::Tensor &out)
+{
+    return clamp_out(x, min, std::nullopt, out);
+}
+
+at::Tensor &clamp_max_out(const at::Tensor &x, const at::Scalar &max, at::Tensor &out)
+{
+    return clamp_out(x, std::nullopt, max, out);
+}
+
+at::Tensor &clamp_min_tensor_out(const at::Tensor &x, const at::Tensor &min, at::Tensor &out)
+{
+    binary(binary_op(binary_names::maximum), x, min, out);
+    return out;
+}
+
+at::Tensor &clamp_max_tensor_out(const at::Tensor &x, const at::Tensor &max, at::Tensor &out)
+{
+    binary(binary_op(binary_names::minimum), x, max, out);
+    return out;
+}
+
+at::Tensor &clamp_tensor_out(const at::Tensor &x, const std::optional<at::Tensor> &min,
+                             const std::optional<at::Tensor> &max, at::Tensor &out)
+{
+    const bool has_min = min && min->defined(), has_max = max && max->defined();
+    if (!has_max)
+        return clamp_min_tensor_out(x, *min, out);
+    return clamp_max_tensor_out(has_min ? at::maximum(x, *min) : x, *max, out);
+}
+
+// --- filling ---------------------------------------------------------------------------------------------------------
+
+at::Tensor &fill_(at::Tensor &x, const at::Scalar &value)
+{
+    check(kn_fill_with_(as_koine(x).get(), scalar_of(value)));
+    return x;
+}
+
+at::Tensor &fill_tensor_(at::Tensor &x, const at::Tensor &value)
+{
+    TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
+                " dimensions.");
+    if (value.is_cpu())
+        return fill_(x, value.item());
+    return x.copy_(value.expand_as(x));
+}
+
+at::Tensor &zero_(at::Tensor &x)
+{
+    check(kn_zero_(as_koine(x).get()));
+    return x;
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+#define REGISTER(name) m.impl(#name ".out", unary_out<unary_names::name>);
+    UNARY_OPERATORS(REGISTER)
+#undef REGISTER
+    m.impl("relu", relu);
+    m.impl("relu_", relu_);
+    m.impl("isnan", isnan);
+    m.impl("hardswish", hardswish);
+    m.impl("hardswish_", hardswish_);
+
+    m.impl("add.out", add_out);
+    m.impl("sub.out", sub_out);
+    m.impl("rsub.Tensor", rsub);
+    m.impl("mul.out", mul_out);
+#define REGISTER(name) m.impl(#name ".Scalar_out", binary_number_out<binary_names::name>);
+    COMPARISONS(REGISTER)
+#undef REGISTER
+#define REGISTER(name, overload)                                                                                       \
+    if (*overload && binary_names::name != binary_names::mul)                                                          \
+        m.impl(#name "." overload, binary_out<binary_names::name>);
+    BINARY_OPERATORS(REGISTER)
+#undef REGISTER
+    m.impl("div.out_mode", div_mode_out);
+    m.impl("floor_divide", floor_divide);
+    m.impl("floor_divide_.Tensor", floor_divide_);
+    m.impl("pow.Tensor_Scalar_out", pow_number_out);
+    m.impl("pow.Scalar_out", pow_of_number_out);
+    m.impl("remainder.Scalar_Tensor", remainder_of_number);
+
+    m.impl("addcmul.out", addc_out<false>);
+    m.impl("addcdiv.out", addc_out<true>);
+    m.impl("lerp.Tensor_out", lerp_out);
+    m.impl("lerp.Scalar_out", lerp_number_out);
+    m.impl("where.self", where);
+    m.impl("where.self_out", where_out);
+
+    m.impl("clamp.out", clamp_out);
+    m.impl("clamp_min.out", clamp_min_out);
+    m.impl("clamp_max.out", clamp_max_out);
+    m.impl("clamp.Tensor_out", clamp_tensor_out);
+    m.impl("clamp_min.Tensor_out", clamp_min_tensor_out);
+    m.impl("clamp_max.Tensor_out", clamp_max_tensor_out);
+
+    m.impl("fill_.Scalar", fill_);
+    m.impl("fill_.Tensor", fill_tensor_);
+    m.impl("zero_", zero_);
+}
+
+} // namespace koine
