@@ -67,8 +67,8 @@ static inline void stage_b(global T *restrict to, const global T *restrict x, lo
 }
 
 #ifdef SUMS
-/* sums = the sums over k of staged rows of A, added to those of earlier blocks of k; four at a time, to hide the latency
- * of an addition. */
+/* sums = the sums over k of staged rows of A, added to those of earlier blocks of k; four at a time, to hide the
+ * latency of an addition. */
 static inline void sum_staged_rows(global T *restrict sums, const global T *restrict staged, long rows, long k_count,
                                    bool first)
 {
