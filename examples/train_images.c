@@ -133,7 +133,8 @@ static kn_status make_trainer(run *r, settings *s)
     r->optim = kn_optim_adamw(kn_module_parameters(r->net), .lr = s->lr, .weight_decay = s->weight_decay);
     if (r->optim == NULL)
         return kn_error_status();
-    r->schedule = make_schedule(r->optim, s->epochs * training_batches(r->train, s->batch_size, r->group), s->warmup);
+    r->schedule =
+        make_schedule(r->optim, s->epochs * training_batches(r->train, s->batch_size, mixes, r->group), s->warmup);
     if (r->schedule == NULL)
         return kn_error_status();
     r->trainer =

@@ -12,7 +12,9 @@ set -eu
 rows='
 limits   strict,dims,fill,group,arguments,align=32768,local=48  tensor_cores
 small    local=32,width                                         tensor_cores
+units    units=61                                               ^$
 late     late,blocking                                          ^$
+posted   posted                                                 ^$
 markers  marker-zero                                            ^$
 mixed    marker-mixed                                           ^$
 untimed  no-times                                               ^test_(profiler|profiler_limited|trace_two_devices)$

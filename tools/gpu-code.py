@@ -12,6 +12,10 @@ checks all programs of a folder: files whose first line is a comment with the op
 and tests/ops/gpu_programs.c write such). A program that does not compile for a target, has a warning, or spills
 registers, is an error; --table writes a line for each kernel and target.
 
+    python3 tools/gpu-code.py --ptxas
+
+prints where NVIDIA's assembler is; exit status 1 if there is none.
+
 Targets: sm_75 and others, NVIDIA's processors (clang makes PTX, ptxas assembles it; NVIDIA's own OpenCL compiler may
 differ in details); gfx90a and others, AMD's; spir64, the intermediate language for Intel's driver, of which only the
 warnings are of interest: those of a compiler for a device without float64 and float16, unless the program asks for
@@ -53,8 +57,9 @@ class Failed(Exception):
 # --- the tools --------------------------------------------------------------------------------------------------------
 
 def find(variable, names):
-    for name in [os.environ.get(variable)] + names:
-        path = name and (shutil.which(name) or (name if os.path.exists(name) else None))
+    own = os.environ.get(variable)
+    for name in [own] if own else names:
+        path = shutil.which(name) or (name if os.path.exists(name) else None)
         if path:
             return path
     return None
@@ -68,6 +73,10 @@ def find_cuda(variable, name):
     usual += sorted(glob.glob(f"/usr/local/cuda-*/bin/{name}"), reverse=True) + [f"/opt/cuda/bin/{name}"]
     usual += glob.glob(f"/usr/lib/nvidia-cuda-toolkit/bin/{name}")
     return find(variable, [name] + beside + usual)
+
+
+def find_ptxas():
+    return find_cuda("KOINE_PTXAS", "ptxas")
 
 
 def all_clangs():
@@ -100,7 +109,7 @@ class Tools:
     """What is installed here, and for each target the clang that knows it."""
 
     def __init__(self):
-        self.clangs, self.ptxas = all_clangs(), find_cuda("KOINE_PTXAS", "ptxas")
+        self.clangs, self.ptxas = all_clangs(), find_ptxas()
         self.of_target = {}
 
     def missing(self, target):
@@ -339,8 +348,13 @@ def main():
     parser.add_argument("--folder", help="check all programs of this folder")
     parser.add_argument("--table", help="with --folder: write registers, spills and local memory of all kernels here")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="with --folder: compilers at once")
+    parser.add_argument("--ptxas", action="store_true", help="print where ptxas is")
     parser.add_argument("source", nargs="?")
     arguments, options = parser.parse_known_args()
+    if arguments.ptxas:
+        path = find_ptxas()
+        print(path or "there is no ptxas")
+        return path is None
     if bool(arguments.folder) == bool(arguments.source):
         parser.error("a source or --folder")
     tools, targets = Tools(), []

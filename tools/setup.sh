@@ -76,7 +76,7 @@ koine_test_packages() {
     [ "${KOINE_SKIP_PACKAGES:-0}" = 0 ] && koine_has_apt || return 0
     # shellcheck disable=SC2046 # the names are words
     (koine_ensure $(koine_packages_with tests)) || koine_say "note: without these packages groups over MPI are not tested"
-    command -v "${KOINE_PTXAS:-ptxas}" >/dev/null 2>&1 || [ -x "${KOINE_CUDA:-/usr/local/cuda}/bin/ptxas" ] || return 0
+    python3 tools/gpu-code.py --ptxas >/dev/null || return 0 # where the test looks
     # shellcheck disable=SC2046
     (koine_ensure $(koine_packages_with ptxas | sed "s/CLANG/$(koine_clang_version)/")) ||
         koine_say "note: without these packages test_gpu_code is skipped"

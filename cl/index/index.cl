@@ -264,8 +264,9 @@ kernel void index_scatter(KN_INOUT(table), KN_IN(index), KN_IN(values), KN_IN(in
     const long to_step = w.inner_strides[1], from_step = w.inner_strides[0], index_step = w.inner_strides[2];
     KN_FOR (task, w.lines * w.ranges * w.parts) {
         const long block = w.parts > 1 ? task / w.parts : task, line = w.ranges > 1 ? block / w.ranges : block;
-        const long first = (task - block * w.parts) * length, low = (block - line * w.ranges) * range;
-        const long n = min(length, w.inner - first), high = min(low + range, (long)w.size);
+        /* The last ranges may be empty, and then end at the size, too. */
+        const long first = (task - block * w.parts) * length, n = min(length, w.inner - first);
+        const long low = min((block - line * w.ranges) * range, (long)w.size), high = min(low + range, (long)w.size);
         long start[KN_INDEX_LANES];
         kn_index_start(start, line, &w);
         global T *to = table + start[1] + first * to_step;

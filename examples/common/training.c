@@ -31,11 +31,13 @@ kn_module *training_module(kn_module *net, kn_group *group, uint64_t seed)
     return kn_nn_distributed(net, group);
 }
 
-int64_t training_batches(const kn_loader *loader, int64_t batch_size, const kn_group *group)
+int64_t training_batches(const kn_loader *loader, int64_t batch_size, bool drop_last, const kn_group *group)
 {
     const int64_t ranks = kn_group_size(group);
-    return ranks < 2 ? kn_loader_batches(loader)
-                     : ((kn_loader_samples(loader) + ranks - 1) / ranks + batch_size - 1) / batch_size;
+    if (ranks < 2)
+        return kn_loader_batches(loader);
+    const int64_t samples = (kn_loader_samples(loader) + ranks - 1) / ranks;
+    return (samples + (drop_last ? 0 : batch_size - 1)) / batch_size;
 }
 
 void training_leave(kn_group *group, const kn_trainer *trainer)

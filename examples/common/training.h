@@ -23,7 +23,7 @@ kn_group *training_ranks(void);
 kn_module *training_module(kn_module *net, kn_group *group, uint64_t seed);
 
 /* A rank's batches per epoch of a loader that the trainer divides. */
-int64_t training_batches(const kn_loader *loader, int64_t batch_size, const kn_group *group);
+int64_t training_batches(const kn_loader *loader, int64_t batch_size, bool drop_last, const kn_group *group);
 
 /* At the end of main. Without a trainer this rank failed before the training, alone perhaps: then the group is not
  * freed, which has the launcher end the others. */

@@ -50,8 +50,8 @@ KN_API kn_distributed_params kn_distributed_params_init(void);
 /* A collective call. Parameters and buffers must be on one device, and have the same names, shapes and dtypes on all
  * ranks: otherwise KN_ERR_STATE names the first rank that differs. The group is borrowed; it is freed after the module.
  *
- * Takes ownership of `module`, also on failure; it becomes the child "module". kn_module_save and the other functions
- * for states see the module inside, so files are those of the unwrapped network. */
+ * Takes ownership of `module`, also on failure; it becomes the child "module", and names become those of PyTorch's
+ * wrapper, "module.0.weight": kn_module_save(kn_data_parallel_inner(net), path) saves a file for the network itself. */
 KN_API kn_module *kn_nn_distributed_with(kn_module *module, kn_group *group, const kn_distributed_params *params);
 #define kn_nn_distributed(module, group, ...)                                                                          \
     KN_CALL(kn_nn_distributed_with(module, group, &(kn_distributed_params){KN_DISTRIBUTED_DEFAULTS, __VA_ARGS__}))

@@ -22,8 +22,9 @@
  * was enqueued on the calling thread's current stream before the call, and kn_work_wait makes the then current stream
  * wait for the results. A tensor given to a call must not be used before its work has been waited for.
  *
- * Sums are deterministic: the same inputs on the same number of ranks give the same bits, and every rank gets the same
- * bits. Nothing here is recorded: KN_ERR_STATE if a tensor that is written requires a gradient, outside KN_NO_GRAD.
+ * Reductions of floating dtypes are made in the order of the ranks, ((x0 + x1) + x2) + ...: the same inputs on the same
+ * number of ranks give the same bits, whatever the back end and wherever the ranks are, and every rank gets them.
+ * Nothing here is recorded: KN_ERR_STATE if a tensor that is written requires a gradient, outside KN_NO_GRAD.
  *
  * Errors. What can be checked on one rank is checked when the call is made: KN_ERR_ARGUMENT, KN_ERR_SHAPE,
  * KN_ERR_DTYPE. Before each collective the ranks compare what they are about to do; if calls, dtypes or sizes differ

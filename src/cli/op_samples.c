@@ -234,6 +234,7 @@ static const kn_op_sample_row samples[] = {
     {"rpow_scalar", "2,3", "value=2.5"},
     {"rsub_scalar", "2,3", "value=3"},
     {"scaled_dot_product_attention", "2,3,4 2,5,4 2,5,3 3,5", NULL},
+    {"scaled_dot_product_attention_backward", "2,3,3 2,3,4 2,5,4 2,5,3 3,5", NULL},
     {"scatter", "4,3 1,3:4 1,3", NULL},
     {"scatter_", "4,3 1,3:4 1,3", NULL},
     {"scatter_add", "4,3 2,3:4 2,3", NULL},

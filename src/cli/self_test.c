@@ -152,13 +152,16 @@ static bool test_copies(kn_diagnosis *diagnosis, kn_device *device)
     return same;
 }
 
-/* Returns how many ops were compared, -1 after a problem. */
-static int test_case(kn_diagnosis *diagnosis, kn_device *device, int number)
+/* Returns how many ops were compared, -1 after a problem. A few operators of the list need float64, which not every
+ * device has. */
+static int test_case(kn_diagnosis *diagnosis, kn_device *device, bool has_f64, int number)
 {
     kn_op_check check = {0};
     kn_op_check_begin(&check);
-    const kn_status status = run_case(number, device);
+    kn_status status = run_case(number, device);
     kn_op_check_end(&check);
+    if (status == KN_ERR_DTYPE && !has_f64 && number >= CASES)
+        status = KN_OK;
     if (status != KN_OK)
         add_problem(diagnosis, device, "an operation fails", kn_error_message(),
                     "update the driver if it is the cause; report this output if a kernel does not build");
@@ -214,7 +217,7 @@ void kn_self_test(kn_diagnosis *diagnosis, kn_device *device, bool every_operato
     kn_manual_seed(1); /* reproducible findings */
     bool good = test_copies(diagnosis, device);
     for (int i = 0; i < count_all && !kn_device_is_lost(device); i++) {
-        int count = test_case(diagnosis, device, i);
+        int count = test_case(diagnosis, device, properties.has_f64, i);
         good = good && count >= 0;
         compared += count > 0 ? count : 0;
     }

@@ -12,13 +12,15 @@
 kn_batch kn_loader_describe(const kn_loader *loader, kn_tensor **fields, int64_t number)
 {
     const kn_dataset *dataset = loader->dataset;
+    const kn_loader_part *part = &loader->part; /* of several parts, each has its own random numbers */
+    const int64_t of_all = part->parts > 1 ? number * part->parts + part->index : number;
     return (kn_batch){.fields = fields,
                       .num_fields = loader->num_fields,
                       .size = kn_ndim(fields[0]) > 0 ? kn_size(fields[0], 0) : 1,
                       .input = dataset->input >= 0 ? fields[dataset->input] : NULL,
                       .target = dataset->target >= 0 ? fields[dataset->target] : NULL,
                       .names = dataset->names,
-                      .random = kn_batch_random(loader->params.seed, loader->epoch, number)};
+                      .random = kn_batch_random(loader->params.seed, loader->epoch, of_all)};
 }
 
 kn_yielded_batch *kn_loader_new_yielded(kn_loader *loader)

@@ -101,7 +101,7 @@ for shell in sh dash bash; do
     # What only test_gpu_code takes: not for others, not without ptxas, and no error where it cannot be had.
     rm -f "$fake/ptxas" "$fake/clang"
     setup 0 libclc-14 clang
-    KOINE_PTXAS=no-such-ptxas KOINE_CUDA=$fake/nowhere attempt "koine_packages; koine_test_packages"
+    KOINE_PTXAS=no-such-ptxas attempt "koine_packages; koine_test_packages"
     expect 0 "no ptxas"
     [ ! -s "$fake/log" ] || { echo "FAILED: packages for ptxas without it"; exit 1; }
     echo true | program ptxas
@@ -116,7 +116,22 @@ for shell in sh dash bash; do
     attempt koine_test_packages
     expect 0 "ptxas, but neither root nor sudo"
     holds out "test_gpu_code is skipped"
-    rm "$fake/ptxas" "$fake/clang"
+    # nvcc may be a link to CUDA's folder, and CUDA_HOME may name that.
+    mkdir -p "$fake/cuda/bin"
+    mv "$fake/ptxas" "$fake/cuda/bin"
+    : | program nvcc
+    mv "$fake/nvcc" "$fake/cuda/bin"
+    ln -s "$fake/cuda/bin/nvcc" "$fake/nvcc"
+    setup 0 libclc-14
+    attempt koine_test_packages
+    expect 0 "ptxas next to nvcc"
+    holds log "install --no-install-recommends -y -qq libclc-14"
+    rm "$fake/nvcc"
+    setup 0 libclc-14
+    CUDA_HOME=$fake/cuda attempt koine_test_packages
+    expect 0 "ptxas in CUDA_HOME"
+    holds log "install --no-install-recommends -y -qq libclc-14"
+    rm -r "$fake/cuda" "$fake/clang"
 
     setup 1000 cmake
     KOINE_SKIP_PACKAGES=1 attempt

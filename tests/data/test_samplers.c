@@ -163,15 +163,15 @@ static void distributed_parts(void **state)
     kn_dataset_free(two);
 }
 
-/* The samples of an epoch, in their order; their number. */
-static int64_t yielded(kn_loader *loader, int64_t epoch, int64_t *samples)
+/* The samples of an epoch, in their order; their number. `random`: that of the first batch. */
+static int64_t yielded(kn_loader *loader, int64_t epoch, int64_t *samples, uint64_t *random)
 {
     int64_t count = 0, batches = 0;
     KN_FOR_BATCHES (batch, loader, epoch) {
         const int64_t *targets = kn_data(batch->target);
         for (int64_t i = 0; i < batch->size; i++)
             samples[count++] = -targets[i];
-        batches++;
+        *random = batches++ == 0 ? batch->random : *random;
     }
     assert_ok(kn_loader_status(loader));
     assert_int_equal(batches, kn_loader_batches(loader));
@@ -184,6 +184,7 @@ static void expect_parts(int64_t length, int64_t parts, int workers)
 {
     counted data;
     int64_t samples[64], expected[64], seen[64] = {0};
+    uint64_t random, before = 0;
     kn_dataset *dataset = counted_dataset(&data, length);
     kn_loader *loader;
     assert_new(loader = kn_loader_new(dataset, .batch_size = 3, .shuffle = true, .seed = 9, .num_workers = workers,
@@ -191,18 +192,20 @@ static void expect_parts(int64_t length, int64_t parts, int workers)
     for (int64_t i = 0; i < parts; i++) {
         kn_sampler *part = kn_distributed_sampler(dataset, .num_replicas = parts, .rank = i, .seed = 9);
         kn_loader_divide(loader, (kn_loader_part){i, parts, true});
-        assert_int_equal(yielded(loader, 4, samples), kn_sampler_length(part));
+        assert_int_equal(yielded(loader, 4, samples, &random), kn_sampler_length(part));
+        assert_int_not_equal(random, before);
+        before = random;
         assert_ok(kn_sampler_order(part, 0, 4, expected));
         assert_memory_equal(samples, expected, (size_t)kn_sampler_length(part) * sizeof samples[0]);
         kn_sampler_free(part);
         kn_loader_divide(loader, (kn_loader_part){i, parts, false});
-        for (int64_t s = yielded(loader, 5, samples); s-- > 0;)
+        for (int64_t s = yielded(loader, 5, samples, &random); s-- > 0;)
             seen[samples[s]]++;
     }
     for (int64_t i = 0; i < length; i++)
         assert_int_equal(seen[i], 1);
     kn_loader_divide(loader, (kn_loader_part){0});
-    assert_int_equal(yielded(loader, 0, samples), length);
+    assert_int_equal(yielded(loader, 0, samples, &random), length);
     kn_loader_free(loader);
     kn_dataset_free(dataset);
 }

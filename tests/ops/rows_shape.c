@@ -1,5 +1,6 @@
 /* rows_shape.c - views and copies: their gradients. Their values are checked in tests/tensor. */
 #include "ops/rows.h"
+#include "rt/rt.h"
 
 #define SHAPE_ROW(function, expression)                                                                                \
     static kn_tensor *build_##function(kn_tensor *const *x, const void *params)                                        \
@@ -40,7 +41,8 @@ SHAPE_ROW(repeat_interleave, kn_repeat_interleave(x[0], 3, 0))
 SHAPE_ROW(rot90, kn_rot90(x[0], -1, 0, 1))
 SHAPE_ROW(block_diag, kn_block_diag(KN_TENSORS(x[0], x[1])))
 SHAPE_ROW(contiguous, kn_contiguous(kn_t(kn_mul_scalar(x[0], 2))))
-SHAPE_ROW(there_and_back, kn_to_dtype(kn_to_dtype(kn_mul_scalar(x[0], 2), KN_F64), kn_dtype_of(x[0])))
+static kn_dtype other_dtype(void) { return kn_device_limits(kn_device_current())->has_f64 ? KN_F64 : KN_F32; }
+SHAPE_ROW(there_and_back, kn_to_dtype(kn_to_dtype(kn_mul_scalar(x[0], 2), other_dtype()), kn_dtype_of(x[0])))
 SHAPE_ROW(clone, kn_clone(x[0]))
 static kn_tensor *build_narrow_backward(kn_tensor *const *x, const void *params)
 {

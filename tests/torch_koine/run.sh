@@ -2,8 +2,8 @@
 # Tests of the PyTorch device: sh tests/run.sh --torch [PYTEST ARGUMENT...], which builds the library first.
 #
 # KOINE_PYTHON names a Python with PyTorch and pytest; without it both are installed into a virtual environment in the
-# build folder, 3 GB. The package is put together in BUILD/torch-package as a wheel has it, with its entry point, so that
-# `import torch` finds it.
+# build folder, 3 GB. The package is put together in BUILD/torch-package as a wheel has it, with its entry point, so
+# that `import torch` finds it.
 set -eu
 
 cd "$(dirname "$0")/../.."

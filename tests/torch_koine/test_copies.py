@@ -51,6 +51,12 @@ def test_views_of_the_device():
     assert torch.equal(y.cpu(), x)
 
 
+def test_empty_views():
+    x = torch.arange(5.0).koine()
+    assert x[5:].clone().numel() == 0 and (x[5:] + x[5:]).numel() == 0 and x[5:].cpu().numel() == 0
+    assert torch.zeros(0, 3).koine().sum(0).tolist() == [0, 0, 0]
+
+
 def test_into_views_of_the_cpu():
     x = torch.zeros(4, 4)
     x[:, 1:3] = values(torch.float32, 4, 2).koine()

@@ -118,7 +118,9 @@ Tensor as_koine(const at::Tensor &tensor)
     if (!tensor.defined())
         return Tensor();
     TORCH_CHECK(!tensor.is_neg(), "the device koine needs tensor.resolve_neg()");
-    return as_koine(tensor, dtype_of(tensor.scalar_type()), tensor.sizes(), tensor.strides(), tensor.storage_offset());
+    // A view without elements may begin beyond the storage's end.
+    const int64_t offset = tensor.numel() > 0 ? tensor.storage_offset() : 0;
+    return as_koine(tensor, dtype_of(tensor.scalar_type()), tensor.sizes(), tensor.strides(), offset);
 }
 
 // --- to PyTorch ------------------------------------------------------------------------------------------------------

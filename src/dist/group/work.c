@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "dist/group/call.h"
+#include "rt/rt.h"
 
 /* --- a call and its references ------------------------------------------------------------------------------------ */
 
@@ -192,6 +193,10 @@ static kn_status mark_inputs(kn_work *work)
 {
     if (!work->device || kn_device_is_host(work->device))
         return KN_OK;
+    kn_stream *stream = kn_stream_current(work->device);
+    if (kn_stream_is_capturing(stream))
+        return kn_capture_fail(
+            stream, kn_fail(KN_ERR_STATE, "%s: a graph cannot record the calls of groups", work->kind->name));
     if (!(work->ready = kn_event_new_without_timing(work->device)) ||
         !(work->finished = kn_event_new_without_timing(work->device)))
         return kn_error_status();

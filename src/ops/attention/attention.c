@@ -9,7 +9,7 @@
 #include "autograd/work.h"
 #include "base/memory.h"
 #include "ops/attention/attention.h"
-#include "ops/dispatch/invoke.h"
+#include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/dropout.h"
 #include "rt/graph/variable.h"
@@ -426,6 +426,11 @@ const kn_op kn_scaled_dot_product_attention_op = {
     .work = attention_work,
     .backward_work = attention_backward_work,
 };
+
+const kn_op kn_scaled_dot_product_attention_backward_op = {KN_BACKWARD_OP(scaled_dot_product_attention),
+                                                           .inputs = {"grad", "query", "key", "value", "?attn_mask"},
+                                                           .outputs = {"grad_query", "grad_key", "grad_value"},
+                                                           .repeats_forward = true};
 
 kn_scaled_dot_product_attention_params kn_scaled_dot_product_attention_params_init(void)
 {

@@ -384,6 +384,7 @@
     X(rsqrt) \
     X(rsub_scalar) \
     X(scaled_dot_product_attention) \
+    X(scaled_dot_product_attention_backward) \
     X(scatter) \
     X(scatter_) \
     X(scatter_add) \

@@ -39,6 +39,7 @@ struct kn_device {
     kn_pool *pool;
     void (*leave_pool)(kn_stream *stream); /* called for a finished stream that is being destroyed */
     kn_program_table *programs;
+    int struct_copies;   /* whether its compiler keeps them: rt/device/struct_copies.c */
     kn_staging *staging; /* made at the first use */
     kn_mutex staging_lock;
 

@@ -60,6 +60,12 @@ static const quirk_row rows[] = {
      QUIRK(refuses_prefetch),
      .evidence = "Mesa 25.0.7 with LLVM 19, llvmpipe: koine doctor ended with `InvalidFunctionCall: Unexpected llvm "
                  "intrinsic: llvm.prefetch.p0` of the translator to SPIR-V. tests/drivers.sh --only rusticl"},
+    {.platform = "rusticl",
+     QUIRK(drops_struct_copies),
+     .evidence =
+         "Mesa 25.0.7, llvmpipe: after `copy = source; source.a = 5;` copy.a is undefined, since "
+         "nir_opt_dead_write_vars does not count OpCopyMemorySized as a read of what it copies; with Clang's -O2 "
+         "there is no such copy. docs/platforms.md, src/rt/device/struct_copies.c"},
     {.platform = "Clover", QUIRK(drives_any_vendor), .evidence = "As for rusticl."},
     {.platform = "Portable Computing Language",
      QUIRK(drives_any_vendor),
@@ -96,11 +102,14 @@ static bool wants_large_buffers(const kn_quirks *quirks)
     return quirks->large_buffers_on_demand && wanted && *wanted && strcmp(wanted, "0") != 0;
 }
 
-const char *kn_quirk_build_option(const kn_quirks *quirks)
+void kn_quirk_add_options(kn_text *text, const kn_quirks *quirks)
 {
     if (quirks->refuses_prefetch)
-        return " -DKN_NO_PREFETCH";
-    return wants_large_buffers(quirks) ? " -cl-intel-greater-than-4GB-buffer-required" : "";
+        kn_text_append(text, " -DKN_NO_PREFETCH");
+    if (quirks->drops_struct_copies) /* Clang's. With -O1 it would also ask, in a wrong form, not to unroll loops. */
+        kn_text_append(text, " -O2");
+    if (wants_large_buffers(quirks))
+        kn_text_append(text, " -cl-intel-greater-than-4GB-buffer-required");
 }
 
 uint64_t kn_quirk_buffer_flags(const kn_quirks *quirks, uint64_t bytes, uint64_t max_allocation)

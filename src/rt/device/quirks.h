@@ -4,6 +4,8 @@
 
 #include <koine/common.h>
 
+#include "base/text.h"
+
 typedef struct kn_quirks {
     /* Caches compiled programs itself, and creates binaries slowly: fetching one costs more than rebuilding from its
      * cache. */
@@ -30,6 +32,9 @@ typedef struct kn_quirks {
     bool allocation_limit_by_environment;
     /* Its compiler ends the process at __builtin_prefetch, though it knows the name. */
     bool refuses_prefetch;
+    /* Its compiler drops writes to a struct that is copied and then written again, unless an optimiser has replaced the
+     * copy. A trial finds out whether it does (rt/device/struct_copies.h). */
+    bool drops_struct_copies;
 } kn_quirks;
 
 /* The quirks of a platform's driver: all rows of the table that match. */
@@ -38,8 +43,8 @@ kn_quirks kn_quirks_of(const char *platform, const char *driver_version);
 /* Of reads_long_header: the include guard of Clang's opencl-c.h. */
 #define KN_QUIRK_NO_HEADER "-D_OPENCL_H_"
 
-/* Options for all programs, or "". */
-const char *kn_quirk_build_option(const kn_quirks *quirks);
+/* Options for all programs, each after a space. */
+void kn_quirk_add_options(kn_text *text, const kn_quirks *quirks);
 
 /* For large_buffers_on_demand: the cl_mem_flags for a buffer. */
 uint64_t kn_quirk_buffer_flags(const kn_quirks *quirks, uint64_t bytes, uint64_t max_allocation);

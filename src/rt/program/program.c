@@ -12,6 +12,7 @@
 #include "base/system.h"
 #include "base/text.h"
 #include "rt/device/lost.h"
+#include "rt/device/struct_copies.h"
 #include "rt/program/build_progress.h"
 #include "rt/program/builtins.h"
 #include "rt/program/kernel_sources.h"
@@ -256,13 +257,16 @@ static kn_status make(kn_device *device, kn_program *program, const char *text, 
 }
 
 /* OpenCL allows f32 division and square root errors of 2.5 and 3 ulp; PyTorch's are correctly rounded. */
-static char *full_options(const kn_device *device, const char *options, bool declare_builtins)
+static char *full_options(kn_device *device, const char *options, bool declare_builtins)
 {
     kn_text text = {0};
-    kn_text_format(&text, "-cl-std=CL1.2%s%s%s%s%s%s",
+    kn_quirks quirks = device->quirks;
+    quirks.drops_struct_copies = kn_struct_copies_are_dropped(device);
+    kn_text_format(&text, "-cl-std=CL1.2%s%s",
                    device->limits.rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
-                   device->limits.is_cpu ? " -DKN_CPU" : "", kn_quirk_build_option(&device->quirks),
-                   declare_builtins ? " " KN_QUIRK_NO_HEADER : "", *options ? " " : "", options);
+                   device->limits.is_cpu ? " -DKN_CPU" : "");
+    kn_quirk_add_options(&text, &quirks);
+    kn_text_format(&text, "%s%s%s", declare_builtins ? " " KN_QUIRK_NO_HEADER : "", *options ? " " : "", options);
     return kn_text_finish(&text);
 }
 

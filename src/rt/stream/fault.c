@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 
@@ -106,9 +107,13 @@ static kn_status check_record(kn_stream *stream)
         return kn_cl_fail(error, stream->device, "reading the fault record");
     if (record[0] == 0)
         return KN_OK;
+    /* A write that blocks has only taken its data when it returns (Intel's CPU driver makes use of that): without the
+     * wait it might erase the fault of a later kernel, since those run in another queue. */
     const cl_int zeros[FAULT_INTS] = {0};
     error =
         clEnqueueWriteBuffer(stream->device->service, stream->fault, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
+    if (error == CL_SUCCESS)
+        error = kn_await_queue(stream->device->service);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "clearing the fault record");
     return report(stream, record);

@@ -290,6 +290,21 @@ static void refuses_bad_arguments(state *s)
     EXPECT(kn_work_wait(NULL) == KN_ERR_ARGUMENT);
 }
 
+/* Only where no other thread uses the stream. */
+static void refuses_to_be_recorded(state *s)
+{
+    if (s->size > 1 || s->device == kn_device_host())
+        return;
+    kn_tensor *x = kn_ones(KN_SHAPE(3), .device = s->device);
+    kn_graph *graph = kn_graph_new();
+    EXPECT_OK(kn_graph_capture_begin(graph, NULL));
+    EXPECT(kn_group_all_reduce(s->group, x) == KN_ERR_STATE &&
+           strstr(kn_error_message(), "all_reduce: a graph cannot record the calls of groups"));
+    EXPECT(kn_graph_capture_end(graph) == KN_ERR_STATE);
+    EXPECT_OK(kn_group_all_reduce(s->group, x));
+    kn_graph_free(graph);
+}
+
 /* Even and odd ranks, each in reverse order. */
 static void splits(state *s)
 {
@@ -322,6 +337,7 @@ int group_cases(kn_group *group, kn_device *device)
         starts_several_calls,
         names_calls_that_differ,
         refuses_bad_arguments,
+        refuses_to_be_recorded,
         splits,
     };
     return run_cases(cases, sizeof cases / sizeof cases[0], group, device);

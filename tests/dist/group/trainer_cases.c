@@ -325,6 +325,26 @@ static void trains_convolutions_as_one_rank(state *s)
     kn_module_free(alone);
 }
 
+static void adds_up_metrics(state *s)
+{
+    kn_metric *mean = kn_metric_mean();
+    double value = 0, above = 0, below = 0;
+    for (int r = 1; r <= s->size; r++) {
+        above += r * r;
+        below += r;
+    }
+    EXPECT_OK(kn_metric_update(mean, kn_full(KN_SHAPE(1), s->rank + 1, .device = s->device), NULL, s->rank + 1));
+    EXPECT_OK(kn_metric_all_reduce(mean, s->group));
+    EXPECT_OK(kn_metric_compute(mean, &value));
+    EXPECT(fabs(value - above / below) < 1e-12);
+    EXPECT_OK(kn_metric_update(mean, kn_full(KN_SHAPE(1), 5, .device = s->device), NULL, 1)); /* and it goes on */
+    EXPECT_OK(kn_metric_compute(mean, &value));
+    EXPECT(fabs(value - (above + 5) / (below + 1)) < 1e-12);
+    EXPECT(kn_metric_all_reduce(NULL, s->group) == KN_ERR_ARGUMENT);
+    EXPECT(kn_metric_all_reduce(mean, NULL) == KN_ERR_ARGUMENT);
+    kn_metric_free(mean);
+}
+
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
 /* `zero`: with an optimizer whose state the ranks share. */
@@ -450,6 +470,7 @@ int trainer_cases(kn_group *group, kn_device *device, const char *folder)
         accumulates_as_one_rank,
         takes_the_mean_over_parts,
         trains_convolutions_as_one_rank,
+        adds_up_metrics,
         evaluates_ranks_without_samples,
         resumes_with_the_same_bits,
         stops_alike_at_a_loss_that_is_not_a_number,

@@ -190,13 +190,37 @@ static void no_extensions(void **state)
     assert_int_equal(with("bare,width=1,arguments=1024,local=32", do_without_f64), 0);
 }
 
+/* --- a write arrives after its call has returned ------------------------------------------------------------------- */
+
+static int report_each_fault(void)
+{
+    bool met = true;
+    for (int i = 0; i < 3 && met; i++) {
+        KN_SCOPE;
+        float rows[2];
+        kn_tensor *index = kn_from_data(((int64_t[]){0, 7 + i}), KN_SHAPE(2), .dtype = KN_I64);
+        char number[16];
+        snprintf(number, sizeof number, "index %d ", 7 + i);
+        met =
+            FAILS(kn_read(kn_index_select(kn_ones(KN_SHAPE(5)), 0, index), rows, sizeof rows), KN_ERR_ARGUMENT, number);
+    }
+    return met ? 0 : NOT_MET;
+}
+
+static void writes_are_late(void **state)
+{
+    (void)state;
+    assert_int_equal(with("posted", report_each_fault), 0);
+}
+
 int main(void)
 {
     setenv("OPENCL_LAYERS", ODD_DRIVER_LAYER, 1);
     setenv("KOINE_LOG", "off", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_crashes),        cmocka_unit_test(memory_is_not_there), cmocka_unit_test(compilers),
-        cmocka_unit_test(sub_buffers_are_aligned), cmocka_unit_test(no_extensions),
+        cmocka_unit_test(a_kernel_crashes), cmocka_unit_test(memory_is_not_there),
+        cmocka_unit_test(compilers),        cmocka_unit_test(sub_buffers_are_aligned),
+        cmocka_unit_test(no_extensions),    cmocka_unit_test(writes_are_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "rt/device/device_struct.h"
 #include "rt/device/inject.h"
+#include "rt/device/struct_copies.h"
 #include "rt/memory/buffer.h"
 #include "watch/doctor/diagnose.h"
 
@@ -13,6 +14,19 @@
 #define PLATFORM_INTEL "Intel(R) OpenCL Graphics"
 #define PLATFORM_AMD "AMD Accelerated Parallel Processing"
 #define GIB ((uint64_t)1 << 30)
+
+/* What they add to a program's options. */
+static const char *options_of(const kn_quirks *quirks)
+{
+    static char options[256];
+    kn_text text = {0};
+    kn_quirk_add_options(&text, quirks);
+    char *added = kn_text_finish(&text);
+    assert_non_null(added);
+    snprintf(options, sizeof options, "%s", added);
+    kn_free(added);
+    return options;
+}
 
 static void rows_go_by_platform_and_version(void **state)
 {
@@ -31,9 +45,27 @@ static void rows_go_by_platform_and_version(void **state)
     assert_true(q.allocation_limit_by_environment && !q.large_buffers_on_demand);
     assert_true(kn_quirks_of("rusticl", "24.2.8").drives_any_vendor && !q.drives_any_vendor);
     q = kn_quirks_of("rusticl", "25.0.7");
-    assert_string_equal(kn_quirk_build_option(&q), " -DKN_NO_PREFETCH");
+    assert_string_equal(options_of(&q), " -DKN_NO_PREFETCH -O2");
     const kn_quirks none = {0}, other = kn_quirks_of("Another", "1.0");
     assert_memory_equal(&none, &other, sizeof none);
+}
+
+/* Programs are built with -O2 where the trial fails, not where it gives the right values. */
+static void copies_of_structs_are_tried(void **state)
+{
+    (void)state;
+    kn_device *device = test_device();
+    const kn_quirks quirks = device->quirks;
+    device->quirks.drops_struct_copies = true;
+    for (int fails = 1; fails >= 0; fails--) {
+        device->struct_copies = 0;
+        if (fails)
+            kn_inject(KN_CL_LAUNCH, 1, CL_OUT_OF_RESOURCES, false);
+        assert_true(kn_struct_copies_are_dropped(device) == (fails || quirks.drops_struct_copies));
+        kn_inject_stop();
+        assert_true(kn_struct_copies_are_dropped(device) == (fails || quirks.drops_struct_copies)); /* once */
+    }
+    device->quirks = quirks;
 }
 
 /* The library's kernels compile without the driver's header on all devices and for all dtypes tested; a program that
@@ -51,16 +83,16 @@ static void large_buffers_on_demand(void **state)
     (void)state;
     const kn_quirks q = kn_quirks_of(PLATFORM_INTEL, "24"), none = {0};
     unsetenv("KOINE_LARGE_BUFFERS");
-    assert_string_equal(kn_quirk_build_option(&q), "");
+    assert_string_equal(options_of(&q), "");
     assert_true(kn_quirk_buffer_flags(&q, 5 * GIB, 4 * GIB) == 0);
     assert_non_null(strstr(kn_quirk_larger_buffers(&q, 4 * GIB, 16 * GIB), "KOINE_LARGE_BUFFERS=1"));
     assert_null(kn_quirk_larger_buffers(&q, 4 * GIB, 4 * GIB)); /* all of the memory */
     setenv("KOINE_LARGE_BUFFERS", "1", 1);
-    assert_non_null(strstr(kn_quirk_build_option(&q), "-cl-intel-greater-than-4GB-buffer-required"));
+    assert_non_null(strstr(options_of(&q), "-cl-intel-greater-than-4GB-buffer-required"));
     assert_true(kn_quirk_buffer_flags(&q, 5 * GIB, 4 * GIB) == 1 << 23);
     assert_true(kn_quirk_buffer_flags(&q, 4 * GIB, 4 * GIB) == 0);
     assert_null(kn_quirk_larger_buffers(&q, 4 * GIB, 16 * GIB));
-    assert_string_equal(kn_quirk_build_option(&none), "");
+    assert_string_equal(options_of(&none), "");
     assert_true(kn_quirk_buffer_flags(&none, 5 * GIB, 4 * GIB) == 0);
     unsetenv("KOINE_LARGE_BUFFERS");
 }
@@ -131,8 +163,8 @@ static void the_doctor_tells_how_to_get_larger_buffers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_go_by_platform_and_version), cmocka_unit_test(declarations_of_our_own),
-        cmocka_unit_test(large_buffers_on_demand), cmocka_unit_test(lazy_allocations_fail_in_time),
-        cmocka_unit_test(the_doctor_tells_how_to_get_larger_buffers)};
+        cmocka_unit_test(copies_of_structs_are_tried),   cmocka_unit_test(rows_go_by_platform_and_version),
+        cmocka_unit_test(declarations_of_our_own),       cmocka_unit_test(large_buffers_on_demand),
+        cmocka_unit_test(lazy_allocations_fail_in_time), cmocka_unit_test(the_doctor_tells_how_to_get_larger_buffers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
  *   arguments=BYTES a kernel's arguments
  *   align=BITS      sub-buffers
  *   width=LANES     native and preferred vectors
+ *   units=N         compute units (8); they are not more, so work is divided otherwise, no faster
  *   bare            no extension beyond 1.2's own: neither f64 nor 64-bit atomics; 64 KiB of constants
  *   inexact         no denormals, no exact division (support/inexact_kernels.c sees to that)
  *   allocation=MIB  one buffer
@@ -24,6 +25,7 @@
  *
  *   fill            fills of 2 GiB and more fail
  *   blocking        transfers and maps return when they are done, whatever the caller wants
+ *   posted=MS       writes that block return when they have taken the data, and write it later
  *   late=MS         callbacks come late, in any order, and OpenCL calls in them end the process
  *   marker-zero, marker-mixed, no-times
  *                   markers have no times; have them in reverse; no command has any

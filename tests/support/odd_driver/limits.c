@@ -47,6 +47,8 @@ static bool find_number(cl_device_id device, cl_device_info what, cl_ulong *numb
     *bytes = sizeof(cl_uint);
     if (is_of_double_or_half(what) && odd[ODD_BARE].is_on)
         return *number = 0, true;
+    if (what == CL_DEVICE_MAX_COMPUTE_UNITS && odd[ODD_UNITS].is_on)
+        return *number = odd[ODD_UNITS].number, true;
     if (is_vector_width(what) && odd[ODD_WIDTH].is_on)
         return *number = odd[ODD_WIDTH].number, true;
     if (what == CL_DEVICE_MEM_BASE_ADDR_ALIGN && odd[ODD_ALIGN].is_on)

@@ -19,10 +19,12 @@
     X(ARGUMENTS, "arguments", 1024)                                                                                    \
     X(ALIGN, "align", 4096)                                                                                            \
     X(WIDTH, "width", 1)                                                                                               \
+    X(UNITS, "units", 8)                                                                                               \
     X(BARE, "bare", 0)                                                                                                 \
     X(INEXACT, "inexact", 0)                                                                                           \
     X(FILL, "fill", 0)                                                                                                 \
     X(BLOCKING, "blocking", 0)                                                                                         \
+    X(POSTED, "posted", 5)                                                                                             \
     X(LATE, "late", 30)                                                                                                \
     X(MARKER_ZERO, "marker-zero", 0)                                                                                   \
     X(MARKER_MIXED, "marker-mixed", 0)                                                                                 \

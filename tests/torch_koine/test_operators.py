@@ -1,0 +1,159 @@
+"""Operators where arguments, dtypes or memory need care; all of them, by PyTorch's samples: opinfo.py."""
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def same(function, *tensors, close=1e-5):
+    """The function of these tensors, and its gradients, on both devices."""
+    def run(device):
+        moved = [t.detach().to(device).requires_grad_(t.requires_grad) for t in tensors]
+        result = function(*moved)
+        results = result if isinstance(result, (tuple, list)) else [result]
+        ends = [y.sin().sum() for y in results if y.requires_grad]
+        leaves = [t for t in moved if t.requires_grad]
+        gradients = torch.autograd.grad(sum(ends), leaves) if ends and leaves else []
+        return [y.detach().cpu() for y in [*results, *gradients]]
+    for got, wanted in zip(run('koine'), run('cpu'), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=close, atol=close)
+
+
+def leaf(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+
+
+def test_numbers_and_dtypes():
+    x, whole, flags = leaf(3, 4).detach(), torch.arange(12).view(3, 4), torch.tensor([True, False, True, True])
+    one = torch.tensor(2.5, dtype=torch.float64)
+    for f in (torch.add, torch.sub, torch.mul, torch.div, torch.eq, torch.lt, torch.maximum):
+        same(lambda a, b: [f(a, b)], x, whole)
+        if f not in (torch.sub, torch.maximum):
+            same(lambda a, b: [f(a, b)], whole, flags)
+    for f in (torch.add, torch.sub, torch.mul, torch.div, torch.pow, torch.remainder, torch.eq, torch.ge):
+        same(lambda a: [f(a, 2), f(a, 2.5), f(a, one)], x)
+        same(lambda a: [f(a, 2)], whole)
+    same(lambda a: [2 - a, 2 / (a + 20), 2 ** a, True + a, a * True], x)
+    same(lambda a: [a + 0.5, a / 2, a // 2, a % 5, a & 3, a << 1, torch.where(a > 3, a, 1.5)], whole)
+    same(lambda a, b: [torch.add(a, b, alpha=3), torch.sub(a, b, alpha=0.5), torch.add(a, 2, alpha=3)], x, x + 1)
+
+
+def test_out_and_in_place():
+    x = leaf(3, 4).detach().koine()
+    out = torch.empty(0, device='koine')
+    assert torch.exp(x, out=out) is out and out.shape == (3, 4)
+    columns = torch.zeros(4, 6, device='koine').t()[:3]
+    torch.add(x, 1, out=columns)
+    assert torch.equal(columns, x + 1) and columns.stride() == (1, 6)
+    wide = torch.empty(3, 4, dtype=torch.float64, device='koine')
+    torch.mul(x, 2, out=wide)
+    assert torch.equal(wide.float(), x * 2)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.add(x, 1, out=torch.empty(3, 4, dtype=torch.int64, device='koine'))
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.arange(4, device='koine').add_(0.5)
+    y = x.clone()
+    y[:, 1].mul_(2).add_(1)
+    y[0].clamp_(min=0).sqrt_()
+    z = x.cpu().clone()
+    z[:, 1].mul_(2).add_(1)
+    z[0].clamp_(min=0).sqrt_()
+    torch.testing.assert_close(y.cpu(), z)
+
+
+@pytest.mark.parametrize('eps', [1e-12, 1e-5, 0.1])
+def test_layer_norm_uses_its_eps(eps):
+    same(lambda x, w, b: F.layer_norm(x * 1e-2, (4,), w, b, eps), leaf(3, 2, 4), leaf(4, seed=1), leaf(4, seed=2), close=1e-4)
+    same(lambda x, w, b: F.group_norm(x * 1e-2, 2, w, b, eps), leaf(2, 4, 3), leaf(4, seed=1), leaf(4, seed=2), close=1e-4)
+    same(lambda x, w, b: F.batch_norm(x * 1e-2, None, None, w, b, True, 0.1, eps), leaf(5, 4), leaf(4, seed=1),
+         leaf(4, seed=2), close=1e-4)
+
+
+def test_layer_norm_backward_takes_statistics_of_any_origin():
+    x, g, w = leaf(3, 4).detach(), leaf(3, 4, seed=1).detach(), leaf(4, seed=2).detach()
+    mean, rstd = x.mean(1, keepdim=True), (x.var(1, correction=0, keepdim=True) + 0.5).rsqrt()
+    same(lambda *t: torch.ops.aten.native_layer_norm_backward(t[0], t[1], [4], t[2], t[3], t[4], t[4], [True] * 3),
+         g, x, mean, rstd, w)
+
+
+def test_batch_norm_keeps_running_statistics():
+    nets = [torch.nn.BatchNorm2d(3).to(device) for device in ('cpu', 'koine')]
+    x = leaf(2, 3, 4, 4).detach()
+    for net in nets:
+        for i in range(3):
+            net(x.to(net.weight.device) * (i + 1))
+    for name, value in nets[0].state_dict().items():
+        torch.testing.assert_close(nets[1].state_dict()[name].cpu(), value)
+    for net in nets:
+        net.eval()
+    torch.testing.assert_close(nets[1](x.koine()).cpu(), nets[0](x))
+
+
+def test_indices():
+    x = leaf(4, 5, 3)
+    rows, columns, mask = torch.tensor([3, 0, -1]), torch.tensor([1, 4, 2]), torch.arange(4) % 2 == 0
+    same(lambda a, r, c, m: [a[r], a[r, c], a[:, c], a[m], a[r, :, 1], a[..., None, 0]], x, rows, columns, mask)
+
+    def change(a, r, c, m):
+        b = a * 1
+        b[r, c] = 2
+        b[m] += 1
+        b.index_put_((r,), b[0], accumulate=True)
+        return b.masked_fill(b > 1, 0.5)
+    same(change, x, rows, columns, mask)
+    same(lambda w, i: F.embedding(i, w, padding_idx=1), leaf(6, 4), torch.tensor([[1, 2], [2, 5]]))
+    same(lambda w, i: F.embedding(i, w, scale_grad_by_freq=True), leaf(6, 4), torch.tensor([[1, 2], [2, 5]]))
+
+
+def test_losses():
+    x, target = leaf(5, 4), torch.tensor([0, 3, -100, 1, 1])
+    weight = torch.tensor([0.5, 1, 2, 3])
+    for reduction in ('none', 'mean', 'sum'):
+        same(lambda a, t: F.cross_entropy(a, t, reduction=reduction), x, target)
+        same(lambda a, t, w: F.cross_entropy(a, t, w, reduction=reduction, label_smoothing=0.1), x, target, weight)
+        same(lambda a, b: F.huber_loss(a, b, reduction=reduction, delta=0.5), x, leaf(5, 4, seed=1))
+    image = leaf(2, 4, 3, 3)
+    same(lambda a, t: F.cross_entropy(a, t), image, torch.arange(18).view(2, 3, 3) % 4)
+    same(lambda a, t, w: torch.ops.aten.nll_loss_forward(a, t, w, 1, -100), x.detach(), target, weight)
+
+
+def test_attention():
+    q, k, v = leaf(2, 4, 5, 8), leaf(2, 4, 6, 8, seed=1), leaf(2, 4, 6, 8, seed=2)
+    mask = torch.rand(5, 6, generator=torch.Generator().manual_seed(0)) > 0.3
+    torch.koine.reset_fallbacks()
+    same(lambda *t: F.scaled_dot_product_attention(*t), q, k, v)
+    same(lambda *t: F.scaled_dot_product_attention(*t, is_causal=True, scale=0.5), q, k, v)
+    same(lambda a, b, c, m: F.scaled_dot_product_attention(a, b, c, m), q, k, v, mask)
+    same(lambda a, b, c: F.scaled_dot_product_attention(a, b, c, enable_gqa=True), q, leaf(2, 2, 6, 8), leaf(2, 2, 6, 8))
+    assert torch.koine.fallbacks() == {}
+
+
+def test_dropout():
+    x = torch.ones(1000, device='koine', requires_grad=True)
+    y = F.dropout(x, 0.3)
+    y.sum().backward()
+    assert torch.equal(x.grad, y.detach()) and set(y.detach().mul(0.7).round().cpu().tolist()) == {0, 1}
+    assert abs((y != 0).float().mean().item() - 0.7) < 0.08
+    assert torch.equal(F.dropout(x, 0.3, False), x)
+
+
+def test_resizing_by_size_and_by_factor():
+    x = leaf(1, 2, 5, 7)
+    for mode in ('nearest', 'nearest-exact', 'bilinear', 'bicubic'):
+        same(lambda a: F.interpolate(a, (8, 3), mode=mode), x)
+        same(lambda a: F.interpolate(a, scale_factor=(1.7, 0.6), mode=mode), x)
+        same(lambda a: F.interpolate(a, scale_factor=1.7, recompute_scale_factor=True, mode=mode), x)
+
+
+def test_table_is_current():
+    """table.inc is what tools/match_operators.py makes of Koine's list and PyTorch's schemas."""
+    library = os.path.join(os.environ.get('KOINE_BUILD_DIR', os.path.join(ROOT, 'build')), 'lib', 'libkoine.so')
+    made = subprocess.run([sys.executable, os.path.join(ROOT, 'python', 'tools', 'match_operators.py'), library],
+                          stdout=subprocess.PIPE, check=True, text=True).stdout
+    with open(os.path.join(ROOT, 'python', 'torch_koine', 'csrc', 'operators', 'table.inc'), encoding='utf-8') as file:
+        assert made == file.read()
