@@ -215,7 +215,8 @@ static void test_large_sizes(void **state)
     }
 }
 
-/* Of dy^T x, as in a linear layer's backward pass: the sums over k of dy, in several blocks of k, with rows left over. */
+/* Of dy^T x, as in a linear layer's backward pass: the sums over k of dy, in several blocks of k, with rows left
+ * over. */
 static void check_row_sums(kn_dtype dtype)
 {
     enum { M = 71, N = 130, K = 2103 };
