@@ -8,7 +8,8 @@
  * its columns are not contiguous, or its rows are far apart and used often; A, which may have any strides, as panels
  * [k][MR] if its rows are contiguous, so that the elements of a column are far apart.
  *
- * Compiled in: T, VW, NV, MR. Local size 1, no local memory, no barrier. */
+ * Compiled in: T, VW, NV, MR; SUMS: the sums of A's rows are wanted, too, and A is staged. An option, because with code
+ * for them in it the kernel is up to 2 % slower. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "gemm/finish.clh"
 #include "gemm/layout.h"
@@ -65,11 +66,37 @@ static inline void stage_b(global T *restrict to, const global T *restrict x, lo
                    (int)min((long)NR, columns - j), NR, layout.row_stride, layout.col_stride);
 }
 
+#ifdef SUMS
+/* sums = the sums over k of staged rows of A, added to those of earlier blocks of k; four at a time, to hide the
+ * latency of an addition. */
+static inline void sum_staged_rows(global T *restrict sums, const global T *restrict staged, long rows, long k_count,
+                                   bool first)
+{
+    for (long i = 0; i < rows; i += MR, staged += STAGED(k_count, MR)) {
+        T total[(MR + 7) / 8 * 8];
+#pragma unroll
+        for (int j = 0; j < MR; j += 8) {
+            V8 s[4] = {(V8)0, (V8)0, (V8)0, (V8)0};
+            long k = 0;
+            for (; k + 4 <= k_count; k += 4)
+#pragma unroll
+                for (int l = 0; l < 4; l++)
+                    s[l] += vload8(0, staged + (k + l) * MR + j);
+            for (; k < k_count; k++)
+                s[0] += vload8(0, staged + k * MR + j);
+            vstore8((s[0] + s[1]) + (s[2] + s[3]), 0, total + j);
+        }
+        for (int j = 0; j < min((long)MR, rows - i); j++)
+            sums[i + j] = first ? total[j] : sums[i + j] + total[j];
+    }
+}
+#endif
+
 /* Computes the rows from first_row on of the panels from first_panel on. a, b, c: this matrix of the batch. */
 static inline void multiply_unit(global T *restrict c, const global T *restrict a, const global T *restrict b,
-                                 const global T *restrict bias, global T *restrict scratch, kn_gemm_tile_plan p,
-                                 kn_gemm_layout a_layout, kn_gemm_layout b_layout, kn_gemm_layout c_layout,
-                                 long first_row, long first_panel, kn_gemm_finish finish)
+                                 const global T *restrict bias, global T *restrict scratch, global T *restrict sums,
+                                 kn_gemm_tile_plan p, kn_gemm_layout a_layout, kn_gemm_layout b_layout,
+                                 kn_gemm_layout c_layout, long first_row, long first_panel, kn_gemm_finish finish)
 {
     const long last_row = min(p.m, first_row + p.rows_per_unit),
                last_panel = min(p.panels, first_panel + p.panels_per_unit);
@@ -89,6 +116,10 @@ static inline void multiply_unit(global T *restrict c, const global T *restrict 
                 const long end_row = min(last_row, row0 + p.row_block);
                 if (p.a_staged && !(a_stays && group > first_panel))
                     stage_a(scratch, a + row0 + k0 * a_layout.col_stride, end_row - row0, k_count, a_layout.col_stride);
+#ifdef SUMS
+                if (group == 0)
+                    sum_staged_rows(sums + row0, scratch, end_row - row0, k_count, k0 == 0);
+#endif
                 for (long panel = group; panel < end_panel; panel++) {
                     const int columns = (int)min((long)NR, p.n - panel * NR);
                     const bool staged = panel >= first_staged;
@@ -113,21 +144,23 @@ static inline void multiply_unit(global T *restrict c, const global T *restrict 
 
 /* dim 0: units_per_item units. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_tiles(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c),
-                                                                      KN_OUT(scratch), kn_gemm_tile_plan p,
-                                                                      kn_gemm_layout a_layout, kn_gemm_layout b_layout,
-                                                                      kn_gemm_layout c_layout, kn_gemm_finish finish)
+                                                                      KN_OUT(scratch), KN_OUT(sums),
+                                                                      kn_gemm_tile_plan p, kn_gemm_layout a_layout,
+                                                                      kn_gemm_layout b_layout, kn_gemm_layout c_layout,
+                                                                      kn_gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
     KN_BIND_OUT(T, scratch);
+    KN_BIND_OUT(T, sums);
     const long item = get_global_id(0), per_matrix = p.row_units * p.panel_units;
     scratch += item * p.scratch;
     for (long unit = item * p.units_per_item; unit < min(p.units, (item + 1) * p.units_per_item); unit++) {
         const long batch = unit / per_matrix, in_matrix = unit % per_matrix;
         multiply_unit(c + batch * c_layout.batch_stride, a + batch * a_layout.batch_stride,
-                      b + batch * b_layout.batch_stride, bias, scratch, p, a_layout, b_layout, c_layout,
+                      b + batch * b_layout.batch_stride, bias, scratch, sums, p, a_layout, b_layout, c_layout,
                       in_matrix / p.panel_units * p.rows_per_unit, in_matrix % p.panel_units * p.panels_per_unit,
                       finish);
     }

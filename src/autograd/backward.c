@@ -184,6 +184,18 @@ kn_tensor *kn_grad_place(kn_grad_call *call, int index, bool (*fits)(const kn_te
     return kn_grad_new(call, index);
 }
 
+kn_tensor *kn_grad_take(kn_grad_call *call, int index)
+{
+    const kn_edge *edge = call->queue ? &call->edges[index] : NULL;
+    kn_tensor *arrived = edge ? edge->node->gradients[edge->output] : NULL;
+    const kn_input_spec *input = &call->input[index];
+    if (!arrived || !kn_is_contiguous(arrived) || arrived->ndim != input->ndim ||
+        memcmp(arrived->shape, input->shape, (size_t)input->ndim * sizeof *input->shape) != 0)
+        return NULL;
+    edge->node->gradients[edge->output] = NULL;
+    return kn_scope_adopt(arrived);
+}
+
 /* --- saved tensors with their history ----------------------------------------------------------------------------- */
 
 static kn_tensor *with_history(kn_tensor *saved, kn_node *node, int output)

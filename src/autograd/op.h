@@ -75,7 +75,7 @@ typedef struct kn_grad_call {
         *grad_outputs;          /* borrowed; contiguous, unless the op says otherwise; NULL: none reached that output */
     kn_tensor **grad_inputs;    /* set by backward: scope-owned, the input's shape and dtype; NULL: no gradient */
     const struct kn_node *node; /* with create_graph: the node being run; NULL otherwise */
-    struct kn_queue *queue;     /* for kn_grad_place; NULL: no input has a place */
+    struct kn_queue *queue;     /* for kn_grad_place and kn_grad_take; NULL: not for this pass */
     const struct kn_edge *edges;
 } kn_grad_call;
 
@@ -269,6 +269,11 @@ kn_tensor *kn_grad_new(kn_grad_call *call, int index);
 /* The same where the gradient will end up, if the input is a view, whose gradient is a part of another, and if `fits`:
  * with any strides. */
 kn_tensor *kn_grad_place(kn_grad_call *call, int index, bool (*fits)(const kn_tensor *place));
+
+/* For backward: takes over what other uses of input `index` have added to its gradient so far: the result must be the
+ * sum of that and of the gradient from here, in one pass over memory instead of two. Contiguous, scope-owned; NULL:
+ * there is nothing to add. */
+kn_tensor *kn_grad_take(kn_grad_call *call, int index);
 
 /* For backward_recorded: what forward saved in `slot`, input `input` or output `output`, with its history. Scope-owned;
  * NULL where the slot is empty, or with an error. Without create_graph the saved tensor itself. */

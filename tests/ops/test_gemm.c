@@ -215,10 +215,53 @@ static void test_large_sizes(void **state)
     }
 }
 
+/* Of dy^T x, as in a linear layer's backward pass: the sums over k of dy, in several blocks of k, with rows left
+ * over. */
+static void check_row_sums(kn_dtype dtype)
+{
+    enum { M = 71, N = 130, K = 2103 };
+    KN_SCOPE;
+    kn_tensor *dy = random_tensor("dy", 2, (const int64_t[]){K, M}, -1, false, dtype),
+              *x = random_tensor("x", 2, (const int64_t[]){K, N}, -1, false, dtype),
+              *y = kn_empty(KN_SHAPE(M, N), .dtype = dtype), *sums = kn_empty(KN_SHAPE(M), .dtype = dtype);
+    kn_tensor *wanted = kn_sum_dims(dy, (const int[]){0}, 1, false);
+    kn_gemm_sums target = {.buffer = sums->storage->buffer, .offset = sums->offset};
+    const kn_gemm_problem problem = {.product = {.f64 = dtype == KN_F64,
+                                                 .m = M,
+                                                 .n = N,
+                                                 .k = K,
+                                                 .batch = 1,
+                                                 .alpha = 1,
+                                                 .a = {dy->storage->buffer, dy->offset, M, 0, true},
+                                                 .b = {x->storage->buffer, x->offset, N, 0, false},
+                                                 .c = {y->storage->buffer, y->offset, N, 0, false}},
+                                     .sums = &target};
+    char message[256];
+    CHECK_OK(kn_gemm_tiles(kn_tensor_stream(y), &problem));
+    assert_true(target.done);
+    double *found = read_doubles(sums), *expected = read_doubles(wanted);
+    const bool close = values_close(found, expected, M, closeness_of(dtype, K), message, sizeof message);
+    free(found);
+    free(expected);
+    if (!close)
+        fail_msg("%s: %s", kn_dtype_name(dtype), message);
+}
+
+static void test_row_sums(void **state)
+{
+    const kn_limits *limits = kn_device_limits(kn_device_current());
+    (void)state;
+    if (!kn_gemm_computes_sums(limits))
+        return;
+    check_row_sums(KN_F32);
+    if (limits->has_f64)
+        check_row_sums(KN_F64);
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     obey_vector_width(argc, argv);
-    const struct CMUnitTest tests[] = {TEST(test_all_implementations), TEST(test_large_sizes)};
+    const struct CMUnitTest tests[] = {TEST(test_all_implementations), TEST(test_large_sizes), TEST(test_row_sums)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,15 +14,27 @@
 #include "ops/pointwise/epilogue.h"
 #include "rt/rt.h"
 
+/* Where to write the sums over k of op(A)'s rows, [m], for the gradient of a bias. An implementation that reads all of
+ * A anyway may do so, for a single matrix, and sets `done`; otherwise it is left to the caller. */
+typedef struct kn_gemm_sums {
+    kn_buffer *buffer;
+    int64_t offset; /* elements */
+    bool done;
+} kn_gemm_sums;
+
 typedef struct kn_gemm_problem {
     kn_gemm_params product;
     kn_buffer *bias;          /* [n], added to every row of C, once; NULL: none */
     int64_t bias_offset;      /* elements */
     kn_activation activation; /* applied to the sum including bias */
     bool full_precision;      /* forbids TF32, whatever the flags allow */
+    kn_gemm_sums *sums;       /* NULL: unwanted */
 } kn_gemm_problem;
 
 extern const kn_implementation_table kn_gemm_implementations;
+
+/* Is there an implementation for these devices that computes such sums? */
+static inline bool kn_gemm_computes_sums(const kn_limits *limits) { return limits->is_cpu; }
 
 /* Chooses an implementation and enqueues it. */
 kn_status kn_gemm(kn_stream *stream, const kn_gemm_problem *problem);

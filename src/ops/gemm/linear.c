@@ -112,52 +112,65 @@ static kn_status linear_forward(kn_call *call)
 /* --- backward: dx = dy weight, dweight = dy^T x, dbias = the sum of dy over its rows ------------------------------ */
 
 /* The gradient of input `index`, the product of two matrices. */
-static kn_status gradient_by_product(kn_grad_call *grad, int index, kn_tensor *a, kn_tensor *b)
+static kn_status gradient_by_product(kn_grad_call *grad, int index, kn_tensor *a, kn_tensor *b, kn_gemm_sums *sums)
 {
     kn_tensor *gradient = kn_grad_new(grad, index), *rows = NULL;
     if (!gradient)
         return kn_error_status();
     KN_TRY(rows_of(&rows, gradient));
-    kn_status status = kn_matmul_run(grad->stream, &(kn_matmul_problem){.y = rows, .a = a, .b = b});
+    kn_status status = kn_matmul_run(grad->stream, &(kn_matmul_problem){.y = rows, .a = a, .b = b, .sums = sums});
     kn_release(rows);
     return status;
 }
 
-static kn_status backward_products(kn_grad_call *grad, kn_tensor *dy)
+static kn_status backward_products(kn_grad_call *grad, kn_tensor *dy, kn_gemm_sums *sums)
 {
     kn_tensor *x = NULL, *dy_transposed = NULL;
     kn_status status = KN_OK;
     if (grad->needs[0])
-        status = gradient_by_product(grad, 0, dy, grad->saved[1]);
+        status = gradient_by_product(grad, 0, dy, grad->saved[1], NULL);
     if (status != KN_OK || !grad->needs[1])
         return status;
     status = rows_of(&x, grad->saved[0]);
     if (status == KN_OK)
         status = transposed(&dy_transposed, dy);
     if (status == KN_OK)
-        status = gradient_by_product(grad, 1, dy_transposed, x);
+        status = gradient_by_product(grad, 1, dy_transposed, x, sums);
     kn_release(x);
     kn_release(dy_transposed);
     return status;
 }
 
-static kn_status linear_backward(kn_grad_call *grad)
+static kn_status sum_over_rows(kn_grad_call *grad, kn_tensor *gradient)
 {
-    kn_tensor *gradient = kn_activation_gradient(grad, activation_of(grad->params), grad->saved[2]), *dy = NULL;
-    if (!gradient)
-        return kn_error_status();
-    kn_status status = rows_of(&dy, gradient);
-    if (status == KN_OK)
-        status = backward_products(grad, dy);
-    kn_release(dy);
-    if (status != KN_OK || grad->num_inputs < 3 || !grad->needs[2])
-        return status;
     int dims[KN_MAX_DIMS];
     for (int d = 0; d < gradient->ndim - 1; d++)
         dims[d] = d;
     grad->grad_inputs[2] =
         gradient->ndim > 1 ? kn_sum_dims(gradient, dims, gradient->ndim - 1, false) : kn_clone(gradient);
     return grad->grad_inputs[2] ? KN_OK : kn_error_status();
+}
+
+/* The bias's gradient may come with the product of the weight's. */
+static kn_status linear_backward(kn_grad_call *grad)
+{
+    const bool has_bias = grad->num_inputs > 2 && grad->needs[2];
+    const bool sums_rows = has_bias && kn_gemm_computes_sums(kn_device_limits(kn_stream_device(grad->stream)));
+    kn_tensor *gradient = kn_activation_gradient(grad, activation_of(grad->params), grad->saved[2]), *dy = NULL;
+    kn_gemm_sums sums = {0};
+    if (!gradient)
+        return kn_error_status();
+    if (sums_rows) {
+        const kn_tensor *bias = kn_grad_new(grad, 2);
+        if (!bias)
+            return kn_error_status();
+        sums = (kn_gemm_sums){.buffer = bias->storage->buffer, .offset = bias->offset};
+    }
+    kn_status status = rows_of(&dy, gradient);
+    if (status == KN_OK)
+        status = backward_products(grad, dy, sums_rows ? &sums : NULL);
+    kn_release(dy);
+    return status == KN_OK && has_bias && !sums.done ? sum_over_rows(grad, gradient) : status;
 }
 
 /* A tensor [..., columns] as one matrix, recorded; NULL in, NULL out. */

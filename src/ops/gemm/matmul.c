@@ -145,7 +145,8 @@ kn_status kn_matmul_product(kn_stream *stream, const kn_matmul_problem *problem,
         status = gemm(stream, &(kn_gemm_problem){.product = p,
                                                  .bias = problem->bias ? problem->bias->storage->buffer : NULL,
                                                  .bias_offset = problem->bias ? problem->bias->offset : 0,
-                                                 .activation = problem->activation});
+                                                 .activation = problem->activation,
+                                                 .sums = problem->sums});
     }
     kn_release(left.copy);
     kn_release(right.copy);

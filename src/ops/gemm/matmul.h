@@ -17,6 +17,7 @@ typedef struct kn_matmul_problem {
     kn_tensor *bias; /* of y's last dimension, contiguous; NULL: none */
     kn_activation activation;
     const kn_matmul_factors *factors; /* NULL: 1 and 0 */
+    kn_gemm_sums *sums;               /* as in kn_gemm_problem */
 } kn_matmul_problem;
 
 kn_status kn_matmul_run(kn_stream *stream, const kn_matmul_problem *problem);

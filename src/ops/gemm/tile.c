@@ -3,6 +3,7 @@
 #include "ops/gemm/tile.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
@@ -121,17 +122,25 @@ kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_
     kn_gemm_finish finish;
     kn_gemm_tile_plan plan = make_plan(x, tile, cut);
     int64_t element = x->f64 ? 8 : 4, items = kn_div_up(plan.units, plan.units_per_item);
+    kn_gemm_sums *sums = cut.a_staged && !x->turned && x->batch == 1 ? problem->sums : NULL;
+    kn_tile_options(options, tile, x->f64);
+    if (sums)
+        strcat(options, " -DSUMS");
     kn_buffer *scratch = NULL;
     if (plan.scratch > 0)
         KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(items * plan.scratch * element)));
     kn_status status = kn_run(
-        stream, .source = "gemm/tile.cl", .kernel = "gemm_tiles", .operation = "gemm",
-        .options = kn_tile_options(options, tile, x->f64), .dims = 1, .global = {(size_t)items}, .local = {1},
+        stream, .source = "gemm/tile.cl", .kernel = "gemm_tiles", .operation = "gemm", .options = options, .dims = 1,
+        .global = {(size_t)items}, .local = {1},
         KN_ARGS(kn_arg_buffer(x->a.buffer, x->a.offset * element), kn_arg_buffer(x->b.buffer, x->b.offset * element),
                 kn_gemm_bias_arg(problem), kn_gemm_arg(&problem->product, &problem->product.c),
-                kn_arg_buffer(scratch ? scratch : x->b.buffer, 0), kn_arg_struct(&plan, sizeof plan),
-                kn_arg_struct(&x->a.layout, sizeof x->a.layout), kn_arg_struct(&x->b.layout, sizeof x->b.layout),
-                kn_arg_struct(&x->c, sizeof x->c), kn_gemm_finish_arg(&finish, problem)));
+                kn_arg_buffer(scratch ? scratch : x->b.buffer, 0),
+                kn_arg_buffer(sums ? sums->buffer : x->b.buffer, sums ? sums->offset * element : 0),
+                kn_arg_struct(&plan, sizeof plan), kn_arg_struct(&x->a.layout, sizeof x->a.layout),
+                kn_arg_struct(&x->b.layout, sizeof x->b.layout), kn_arg_struct(&x->c, sizeof x->c),
+                kn_gemm_finish_arg(&finish, problem)));
     kn_buffer_free(scratch);
+    if (sums)
+        sums->done = status == KN_OK;
     return status;
 }

@@ -64,7 +64,7 @@ static kn_status group_norm_forward(kn_call *call)
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-#define BACKWARD(letters, factor) KN_ROW_NORM_BACKWARD("group_norm_backward", letters, per_segment, factor)
+#define BACKWARD(letters, factor) KN_ROW_NORM_BACKWARD("group_norm_backward", letters, per_segment, factor, "")
 static kn_rows_code backward_codes[2] = {BACKWARD("gahlr", ""), BACKWARD("gahlrw", " * w")};
 
 /* Over each channel of a sample: sum g c r and sum g. */

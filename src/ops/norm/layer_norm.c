@@ -83,18 +83,26 @@ static kn_rows_code layer_columns = {.name = "layer_norm_sums",
 static kn_rows_code rms_columns = {
     .name = "rms_norm_sums", .inputs = "gar", .per_place = "r", KN_SUM_OF("g * (a * r)"), .values = {"s"}};
 
-#define LAYER_BACKWARD(letters, factor)                                                                                \
-    KN_ROW_NORM_BACKWARD("layer_norm_backward", letters, per_place, factor, .columns = &layer_columns)
-static kn_rows_code layer_backward[2] = {LAYER_BACKWARD("gahlr", ""), LAYER_BACKWARD("gahlrw", " * w")};
+/* By whether other uses of x have a gradient, z, that is added, and whether there is a weight. */
+#define LAYER_BACKWARD(name, letters, factor, rest)                                                                    \
+    KN_ROW_NORM_BACKWARD(name, letters, per_place, factor, rest, .columns = &layer_columns)
+#define LAYER_ALONE "layer_norm_backward"
+#define LAYER_ADDED "layer_norm_backward_added"
+static kn_rows_code layer_backward[2][2] = {
+    {LAYER_BACKWARD(LAYER_ALONE, "gahlr", "", ""), LAYER_BACKWARD(LAYER_ALONE, "gahlrw", " * w", "")},
+    {LAYER_BACKWARD(LAYER_ADDED, "gahlrz", "", " + z"), LAYER_BACKWARD(LAYER_ADDED, "gahlrwz", " * w", " + z")}};
 
-/* dx = r (d - x r^2 sum d x / n). */
-#define RMS_BACKWARD(letters, factor)                                                                                  \
+/* dx = r (d - x r^2 sum d x / n) + rest. */
+#define RMS_BACKWARD(id, letters, factor, rest)                                                                        \
     {                                                                                                                  \
-        .name = "rms_norm_backward", .inputs = letters, .per_place = "w", .per_row = "r", .numbers = "p",              \
-        KN_SUM_OF("g" factor " * a"), .row = "y", .finish = "y = s * p * r * r;", .map = "(g" factor " - a * y) * r",  \
-        .columns = &rms_columns                                                                                        \
+        .name = id, .inputs = letters, .per_place = "w", .per_row = "r", .numbers = "p", KN_SUM_OF("g" factor " * a"), \
+        .row = "y", .finish = "y = s * p * r * r;", .map = "(g" factor " - a * y) * r" rest, .columns = &rms_columns   \
     }
-static kn_rows_code rms_backward[2] = {RMS_BACKWARD("gar", ""), RMS_BACKWARD("garw", " * w")};
+#define RMS_ALONE "rms_norm_backward"
+#define RMS_ADDED "rms_norm_backward_added"
+static kn_rows_code rms_backward[2][2] = {
+    {RMS_BACKWARD(RMS_ALONE, "gar", "", ""), RMS_BACKWARD(RMS_ALONE, "garw", " * w", "")},
+    {RMS_BACKWARD(RMS_ADDED, "garz", "", " + z"), RMS_BACKWARD(RMS_ADDED, "garwz", " * w", " + z")}};
 
 static kn_status layer_norm_forward(kn_call *call)
 {
@@ -112,14 +120,18 @@ static kn_status rms_norm_forward(kn_call *call)
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-static kn_status backward(kn_grad_call *grad, kn_rows_code *codes, int statistics)
+static kn_status backward(kn_grad_call *grad, kn_rows_code (*codes)[2], int statistics)
 {
     const kn_tensor *x = grad->saved[0];
 
     KN_TRY(kn_norm_new_gradients(grad));
     if (kn_numel(x) == 0)
         return KN_OK;
-    kn_rows_problem p = kn_row_norm_backward(grad, codes, statistics, rows_of(grad->params, x->ndim, x->shape));
+    const kn_tensor *rest = grad->needs[X] ? kn_grad_take(grad, X) : NULL;
+    kn_rows_problem p =
+        kn_row_norm_backward(grad, codes[rest != NULL], statistics, rows_of(grad->params, x->ndim, x->shape));
+    if (rest)
+        p.inputs[strlen(p.code->inputs) - 1] = kn_row_operand(rest);
     if (grad->needs[X])
         p.mapped = kn_row_operand(grad->grad_inputs[X]);
     for (int i = WEIGHT; i < grad->num_inputs; i++)

@@ -59,12 +59,13 @@ typedef struct kn_norm_rows {
     int64_t segment, segments; /* of kn_rows_problem; 0: weights by place */
 } kn_norm_rows;
 
-/* With c = x - mean and d = g weight: dx = r (d - sum d / n - c r^2 sum d c / n). */
-#define KN_ROW_NORM_BACKWARD(id, letters, extent, factor, ...)                                                         \
+/* With c = x - mean and d = g weight: dx = r (d - sum d / n - c r^2 sum d c / n) + rest. */
+#define KN_ROW_NORM_BACKWARD(id, letters, extent, factor, rest, ...)                                                   \
     {                                                                                                                  \
         .name = id, .inputs = letters, .extent = "w", .per_row = "hlr", .numbers = "p",                                \
         KN_TWO_SUMS_BY("const T c = " KN_CENTRED "; const T d = g" factor "; u += d; v += d * c;"), .row = "xy",       \
-        .finish = "x = u * p; y = v * p * r * r;", .map = "(g" factor " - x - " KN_CENTRED " * y) * r", __VA_ARGS__    \
+        .finish = "x = u * p; y = v * p * r * r;", .map = "(g" factor " - x - " KN_CENTRED " * y) * r" rest,           \
+        __VA_ARGS__                                                                                                    \
     }
 
 /* Forward: saves x, the statistics [count, rows] and the weight, if given. */
