@@ -29,7 +29,7 @@ static const char purpose[] = "Trains a convolutional network on Fashion-MNIST.\
 typedef struct settings {
     const char *device, *devices, *data, *out, *profile, *precision;
     int64_t epochs, batch_size, seed, patience, workers, limit;
-    double lr;
+    double lr, eps;
     bool resume, quiet, wide, report;
 } settings;
 
@@ -44,6 +44,7 @@ static int parse(settings *s, int argc, char **argv)
          "passes over the training images, including those before --resume"},
         {"--batch-size", "N", OPTION_WHOLE, &s->batch_size, 1, 60000, "images per step and process"},
         {"--lr", "X", OPTION_NUMBER, &s->lr, 0, 1000, "learning rate of Adam"},
+        {"--eps", "X", OPTION_NUMBER, &s->eps, 0, 1, "epsilon of Adam"},
         {"--seed", "N", OPTION_WHOLE, &s->seed, 0, 9e18, "seed of the weights, the order of the images and dropout"},
         {"--patience", "N", OPTION_WHOLE, &s->patience, 0, 1000000,
          "epochs without a better val_acc before stopping; 0: never"},
@@ -119,7 +120,7 @@ static kn_status make_network(run *r, const settings *s)
     if (r->num_devices > 1)
         r->net = kn_nn_data_parallel(r->net, .devices = r->devices, .num_devices = r->num_devices);
     r->net = training_module(r->net, r->group, (uint64_t)s->seed);
-    r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
+    r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr, .eps = s->eps);
     KN_SCOPE;
     kn_tensor *batch = kn_zeros(KN_SHAPE(s->batch_size, 1, 28, 28));
     char *summary = kn_module_summary_with(r->net, &(kn_module_summary_params){.input = batch});
@@ -162,7 +163,8 @@ int main(int argc, char **argv)
                   .batch_size = 128,
                   .patience = 5,
                   .workers = 2,
-                  .lr = 0.01};
+                  .lr = 0.01,
+                  .eps = 1e-8};
     int usage = parse(&s, argc, argv);
     if (usage != OPTIONS_GO_ON)
         return usage;

@@ -3,9 +3,10 @@
 # sh tests/odd_drivers.sh [ROW...] [-- CTEST ARGUMENT...]
 #
 # The driver is PoCL under the layer tests/support/odd_driver; tests/README.md lists what it does, and who has done so.
-# A row below is a name, what goes to ODD_DRIVER, and, as a regular expression, the tests that cannot pass: emulated
-# tensor cores take more local memory than those they stand for, and profiles without times are empty. (There is no row
-# of `bare`: many tests compute in f64.)
+# A row below is a name, what goes to ODD_DRIVER (-: nothing), as a regular expression the tests that cannot pass, and
+# further environment variables. Emulated tensor cores take more local memory than those they stand for, and profiles
+# without times are empty; guards make buffers larger than test_host_memory says. With SIMULATE_GPU the devices say that
+# they are GPUs. (There is no row of `bare`: many tests compute in f64.)
 # shellcheck disable=SC1091,SC2154 # of tools/setup.sh
 set -eu
 
@@ -19,6 +20,9 @@ markers  marker-zero                                            ^$
 mixed    marker-mixed                                           ^$
 untimed  no-times                                               ^test_(profiler|profiler_limited|trace_two_devices)$
 inexact  inexact                                                ^$
+guard    -                                                      ^test_host_memory$  KOINE_GUARD=1
+guardgpu -                                                      host_memory|tensor_cores  KOINE_GUARD=1 SIMULATE_GPU=khr
+smallgpu local=32,width                                         tensor_cores  SIMULATE_GPU=khr
 '
 
 cd "$(dirname "$0")/.."
@@ -35,13 +39,16 @@ done
 bin=$PWD/$koine_build_dir/tests/bin
 case $koine_build_dir in /*) bin=$koine_build_dir/tests/bin ;; esac
 failed=''
-while read -r name oddities without; do
+while read -r name oddities without environment; do
     [ "$name" ] || continue
     case "$wanted" in ' ' | *" $name "*) ;; *) continue ;; esac
-    preload=''
+    preload='' layers=$bin/libodd_driver.so
+    [ "$oddities" != - ] || oddities=''
+    case $environment in *SIMULATE_GPU*) layers=$bin/libsimulate_gpu.so:$layers ;; esac
     [ "$name" = inexact ] && preload=$bin/libinexact_kernels.so
-    echo "== $name: ODD_DRIVER=$oddities"
-    OPENCL_LAYERS=$bin/libodd_driver.so ODD_DRIVER=$oddities LD_PRELOAD=$preload \
+    echo "== $name: ODD_DRIVER=$oddities $environment"
+    # shellcheck disable=SC2086 # the variables are words
+    env OPENCL_LAYERS=$layers ODD_DRIVER=$oddities LD_PRELOAD=$preload $environment \
         ctest --test-dir "$koine_build_dir" --output-on-failure --parallel "$koine_jobs" \
         -LE '^(long|lint)$' -E "$without" "$@" </dev/null || failed="$failed $name"
 done <<END

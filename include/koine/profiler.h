@@ -134,9 +134,10 @@ KN_API kn_status kn_profiler_get_totals(kn_profiler_totals *totals);
 
 /* A group's collectives and messages of each name combined; times in microseconds, on the group's thread. `bytes` are
  * those of the tensors as NCCL's tests count them: for all_gather, reduce_scatter and all_to_all of all blocks. A call
- * first waits until all ranks have come and its inputs have been computed, then copies from the device, exchanges and copies
- * to the device, piece by piece, so that these times overlap. `bus_bandwidth`, in bytes per second, is what each rank's
- * link carried, without the waiting: as in NCCL's tests 2 (n - 1) / n bytes for each of an all_reduce among n ranks. */
+ * first waits until all ranks have come and its inputs have been computed; then it copies from the device, exchanges
+ * and copies to the device, piece by piece, so that these times overlap. `bus_bandwidth`, in bytes per second, is what
+ * each rank's link carried, without the waiting: as in NCCL's tests 2 (n - 1) / n bytes for each of an all_reduce among
+ * n ranks. */
 typedef struct kn_profiler_call {
     const char *name; /* "all_reduce"; valid as that of a kn_profiler_row */
     int64_t count;

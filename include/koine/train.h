@@ -60,6 +60,8 @@ KN_API char *kn_history_table(const kn_history *history); /* text; the caller fr
  * - Data. Every rank has a loader of the same data with the same seed, and gets a part of each epoch's order, whatever
  *   the sampler: for training as torch's DistributedSampler (parts are lengthened to be equal), for evaluation without
  *   a sample twice. batch_size is that of a rank. A loader with a kn_distributed_sampler is used as it is.
+ * - A module with `parts` needs .accumulate = parts / ranks, and whole steps; then training gives the same bits on any
+ *   number of ranks: parts are whole batches of the order.
  * - Figures are those of all data on all ranks, and so are kn_trainer_evaluate and kn_trainer_measure, which all ranks
  *   call. They are added up once per epoch, and in rows of steps (log_every), for which the ranks wait.
  * - Buffers (running means) are rank 0's when an epoch ends.

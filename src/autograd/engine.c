@@ -332,6 +332,23 @@ static kn_status propagate(const step *s, kn_status status)
     return status;
 }
 
+static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node);
+
+/* The node was the last of the pass that uses some leaves. They stay in the queue, without a gradient. */
+static kn_status finish_leaves(const step *s)
+{
+    kn_leaf_note_run(s->node, s->pass->number);
+    for (int i = 0; i < s->node->num_inputs; i++) {
+        kn_node *leaf = s->node->edges[i].node;
+        if (!leaf || !leaf->queued || !kn_leaf_is_complete(leaf, s->pass->number))
+            continue;
+        const kn_status status = run_node(s->queue, s->pass, leaf);
+        drop_gradients(leaf);
+        KN_TRY(status);
+    }
+    return KN_OK;
+}
+
 static kn_status run_op(step *s)
 {
     for (int i = 0; i < s->node->num_inputs; i++)
@@ -343,7 +360,8 @@ static kn_status run_op(step *s)
     drop_gradients(s->node);
     if (status == KN_OK && !s->pass->retain_graph && !s->pass->create_graph)
         kn_node_free_saved(s->node);
-    return propagate(s, status);
+    status = propagate(s, status);
+    return status == KN_OK ? finish_leaves(s) : status;
 }
 
 /* Stores the gradients that the pass was asked for. */
@@ -427,6 +445,8 @@ static kn_status begin(kn_queue *q, const kn_pass *pass, kn_pass_endpoint *roots
 
 kn_status kn_pass_run(kn_pass *pass, kn_pass_endpoint *roots, int num_roots)
 {
+    static atomic_ullong passes;
+    pass->number = atomic_fetch_add(&passes, 1) + 1;
     const bool enabled = kn_set_grad_enabled(pass->create_graph), tracking = kn_view_set_tracking(pass->create_graph);
     kn_pass_marks marks = {0};
     kn_queue q = {0};

@@ -18,6 +18,8 @@ typedef struct kn_pass {
      * these run. None: all leaves accumulate. */
     kn_pass_endpoint *wanted;
     int num_wanted;
+
+    uint64_t number; /* of the pass, from 1; set by kn_pass_run */
 } kn_pass;
 
 /* The op that adds gradients when the pass is recorded. The ops layer registers it when the library is loaded. */

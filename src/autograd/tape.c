@@ -42,6 +42,7 @@ void kn_node_release(kn_node *node)
         kn_node_free_saved(dead);
         for (int i = 0; i < dead->num_inputs; i++) {
             kn_node *input = dead->edges[i].node;
+            kn_leaf_drop_use(input, dead);
             if (input && atomic_fetch_sub(&input->references, 1) == 1) {
                 input->next = doomed;
                 doomed = input;
@@ -152,6 +153,7 @@ static kn_status connect_inputs(kn_node *node, kn_tensor *const *inputs)
             return kn_error_status();
         atomic_fetch_add(&source->references, 1);
         node->edges[i] = (kn_edge){source, input->autograd->output};
+        kn_leaf_add_use(source);
         node->needs[i] = true;
     }
     node->number = atomic_fetch_add(&next_number, 1);

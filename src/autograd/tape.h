@@ -46,7 +46,7 @@ typedef struct kn_edge {
 
 struct kn_node {
     atomic_int references;
-    uint64_t number; /* 0 for leaves: they come last */
+    uint64_t number; /* 0 for leaves: they come last, unless they are complete before (leaf_uses.c) */
     const kn_op *op; /* NULL: a leaf */
     kn_tensor *leaf; /* a leaf's node: borrowed, NULL once the leaf is freed */
     /* the op changed this part of output 0 in place: edge 0 and the gradient belong to the base, input 0 is the view;
@@ -67,6 +67,11 @@ struct kn_node {
     unsigned *saved_versions;
 
     kn_hook *hooks;
+
+    /* A leaf's gradient is complete as soon as all nodes that use it have run (leaf_uses.c). */
+    atomic_int uses;    /* of a leaf: edges of living nodes to it */
+    atomic_int ran;     /* those of nodes that `pass` has run */
+    atomic_ullong pass; /* the last one that reached it: a leaf, or a node that has run */
 
     /* During a backward pass only. */
     kn_tensor **gradients;  /* per output */
@@ -133,6 +138,12 @@ kn_record kn_record_of(const kn_call *call);
  * on one device. Nothing is saved: kn_backward may be called from one output after the other. */
 kn_status kn_tape_record_many(const kn_op *op, const void *params, kn_tensor *const *inputs, int num_inputs,
                               kn_tensor *const *outputs, int num_outputs);
+
+/* leaf_uses.c: an edge to a leaf was made; the node, whose edges they are, is freed, or has been run by the pass. */
+void kn_leaf_add_use(kn_node *leaf);
+void kn_leaf_drop_use(kn_node *leaf, kn_node *node);
+void kn_leaf_note_run(kn_node *node, uint64_t pass);
+bool kn_leaf_is_complete(kn_node *leaf, uint64_t pass);
 
 void kn_node_release(kn_node *node); /* NULL allowed; does not recurse, however long the tape */
 void kn_node_free_saved(kn_node *node);

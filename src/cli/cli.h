@@ -20,6 +20,7 @@ extern const kn_command kn_command_devices;
 extern const kn_command kn_command_doctor;
 extern const kn_command kn_command_memory;
 extern const kn_command kn_command_operators;
+extern const kn_command kn_command_scale;
 extern const kn_command kn_command_smi;
 extern const kn_command kn_command_tune;
 

@@ -9,7 +9,8 @@
 #include "cli/cli.h"
 
 static const kn_command *const commands[] = {&kn_command_devices, &kn_command_smi,       &kn_command_memory,
-                                             &kn_command_doctor,  &kn_command_operators, &kn_command_tune};
+                                             &kn_command_doctor,  &kn_command_operators, &kn_command_tune,
+                                             &kn_command_scale};
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 
 int kn_report_error(void)

@@ -1,6 +1,8 @@
 /* data/loader.c - shuffled, prefetched batches of a dataset. data/loader.h explains how. */
 #include "data/loader.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/memory.h"
@@ -49,14 +51,25 @@ static kn_status measure_fields(kn_loader *loader, size_t largest)
     return KN_OK;
 }
 
+/* Samples that a part is given at a time. Parts by batches need a batch for each, so that none is longer than the
+ * whole. */
+static int64_t dealt_at_once(const kn_loader *loader)
+{
+    const kn_loader_part *part = &loader->part;
+    const int64_t batch = loader->params.batch_size;
+    return part->by_batch && part->pad && batch <= loader->sampler->length / part->parts ? batch : 1;
+}
+
 /* Batches and samples per epoch. */
 static void count_batches(kn_loader *loader)
 {
     const kn_loader_params *params = &loader->params;
     const kn_loader_part *part = &loader->part;
     int64_t length = loader->sampler->length;
-    if (part->parts > 1)
-        length = (length + part->parts - 1 - (part->pad ? 0 : part->index)) / part->parts;
+    if (part->parts > 1) {
+        const int64_t dealt = dealt_at_once(loader), round = dealt * part->parts;
+        length = (length + round - 1 - (part->pad ? 0 : part->index)) / round * dealt;
+    }
     bool partial = length % params->batch_size != 0 && !params->drop_last;
     loader->length = length;
     loader->batches = length / params->batch_size + (partial ? 1 : 0);
@@ -190,7 +203,8 @@ int64_t kn_loader_samples(const kn_loader *loader) { return loader ? loader->sam
 kn_loader_part kn_loader_divide(kn_loader *loader, kn_loader_part part)
 {
     const kn_loader_part before = loader->part;
-    if (part.index == before.index && part.parts == before.parts && part.pad == before.pad)
+    if (part.index == before.index && part.parts == before.parts && part.pad == before.pad &&
+        part.by_batch == before.by_batch)
         return before;
     kn_loader_drain(loader);
     kn_loader_drop(loader, &loader->ahead);
@@ -202,17 +216,22 @@ kn_loader_part kn_loader_divide(kn_loader *loader, kn_loader_part part)
     return before;
 }
 
-/* Moves this part of the order to its beginning. The last sample may be one of the beginning, which is overwritten. */
-static void take_part(const kn_loader *loader)
+/* The order of all parts becomes that of this one. */
+static kn_status take_part(const kn_loader *loader)
 {
     const kn_loader_part *part = &loader->part;
     const int64_t all = loader->sampler->length, length = loader->length;
     if (part->parts < 2 || length == 0)
-        return;
-    const int64_t last = loader->order[(part->index + (length - 1) * part->parts) % all];
-    for (int64_t i = 0; i + 1 < length; i++)
-        loader->order[i] = loader->order[part->index + i * part->parts];
-    loader->order[length - 1] = last;
+        return KN_OK;
+    const int64_t dealt = dealt_at_once(loader);
+    int64_t *whole = kn_calloc((size_t)all, sizeof *whole);
+    if (!whole)
+        return KN_ERR_MEMORY;
+    memcpy(whole, loader->order, (size_t)all * sizeof *whole);
+    for (int64_t i = 0; i < length; i++)
+        loader->order[i] = whole[((i / dealt * part->parts + part->index) * dealt + i % dealt) % all];
+    kn_free(whole);
+    return KN_OK;
 }
 
 /* The sampler may be the program's own, or have been made for another dataset. */
@@ -228,8 +247,7 @@ static kn_status make_order(kn_loader *loader, int64_t epoch)
             return kn_fail(
                 KN_ERR_ARGUMENT, "loader: the sampler's index %lld in epoch %lld is %lld; the dataset has %lld samples",
                 (long long)i, (long long)epoch, (long long)loader->order[i], (long long)loader->dataset_length);
-    take_part(loader);
-    return KN_OK;
+    return take_part(loader);
 }
 
 kn_status kn_loader_start(kn_loader *loader, int64_t epoch)

@@ -50,10 +50,11 @@ typedef struct kn_yielded_batch {
 } kn_yielded_batch;
 
 /* Every `parts`-th sample of the order, from number `index` on; all of them if `parts` is below 2. Parts that `pad` are
- * equally long: the order is lengthened with its own beginning, as torch's DistributedSampler does. */
+ * equally long: the order is lengthened with its own beginning, as torch's DistributedSampler does. `by_batch`, with
+ * padding and if there is a batch for each: every `parts`-th batch instead, so that batches are those of the whole. */
 typedef struct kn_loader_part {
     int64_t index, parts;
-    bool pad;
+    bool pad, by_batch;
 } kn_loader_part;
 
 struct kn_loader {

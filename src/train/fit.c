@@ -64,7 +64,10 @@ static kn_status compare_course(kn_trainer *trainer)
     char text[128];
     snprintf(text, sizeof text, "resumed after epoch: %d\nafter step: %lld\n", trainer->epoch,
              (long long)trainer->global_step);
-    return kn_ranks_compare(trainer, text);
+    kn_status status = kn_ranks_compare(trainer, text);
+    if (status == KN_ERR_ARGUMENT)
+        kn_error_suffix("; the output must be a folder that all ranks see");
+    return status;
 }
 
 /* Writes the tables first, empty in a new run, so that a directory that is not writable is found before an epoch is

@@ -42,9 +42,11 @@ kn_loader_part kn_ranks_divide(const kn_trainer *trainer, kn_loader *loader, boo
 {
     if (trainer->group == NULL || loader->sampler->is_part)
         return loader->part;
-    return kn_loader_divide(
-        loader,
-        (kn_loader_part){.index = kn_group_rank(trainer->group), .parts = kn_group_size(trainer->group), .pad = pad});
+    const kn_loader_part part = {.index = kn_group_rank(trainer->group),
+                                 .parts = kn_group_size(trainer->group),
+                                 .pad = pad,
+                                 .by_batch = trainer->has_parts};
+    return kn_loader_divide(loader, part);
 }
 
 /* --- gathering ---------------------------------------------------------------------------------------------------- */

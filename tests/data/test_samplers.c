@@ -191,19 +191,28 @@ static void expect_parts(int64_t length, int64_t parts, int workers)
                                       .device = kn_device_host()));
     for (int64_t i = 0; i < parts; i++) {
         kn_sampler *part = kn_distributed_sampler(dataset, .num_replicas = parts, .rank = i, .seed = 9);
-        kn_loader_divide(loader, (kn_loader_part){i, parts, true});
+        kn_loader_divide(loader, (kn_loader_part){i, parts, true, false});
         assert_int_equal(yielded(loader, 4, samples, &random), kn_sampler_length(part));
         assert_int_not_equal(random, before);
         before = random;
         assert_ok(kn_sampler_order(part, 0, 4, expected));
         assert_memory_equal(samples, expected, (size_t)kn_sampler_length(part) * sizeof samples[0]);
         kn_sampler_free(part);
-        kn_loader_divide(loader, (kn_loader_part){i, parts, false});
+        kn_loader_divide(loader, (kn_loader_part){i, parts, false, false});
         for (int64_t s = yielded(loader, 5, samples, &random); s-- > 0;)
             seen[samples[s]]++;
     }
     for (int64_t i = 0; i < length; i++)
         assert_int_equal(seen[i], 1);
+    if (length % (3 * parts) == 0) { /* whole batches, in turn */
+        kn_loader_divide(loader, (kn_loader_part){0});
+        yielded(loader, 6, expected, &random);
+        for (int64_t i = 0; i < parts; i++) {
+            kn_loader_divide(loader, (kn_loader_part){i, parts, true, true});
+            for (int64_t s = yielded(loader, 6, samples, &random); s-- > 0;)
+                assert_int_equal(samples[s], expected[(s / 3 * parts + i) * 3 + s % 3]);
+        }
+    }
     kn_loader_divide(loader, (kn_loader_part){0});
     assert_int_equal(yielded(loader, 0, samples, &random), length);
     kn_loader_free(loader);

@@ -21,7 +21,7 @@ def same(function, *tensors, close=1e-5):
         gradients = torch.autograd.grad(sum(ends), leaves) if ends and leaves else []
         return [y.detach().cpu() for y in [*results, *gradients]]
     for got, wanted in zip(run('koine'), run('cpu'), strict=True):
-        torch.testing.assert_close(got, wanted, rtol=close, atol=close)
+        torch.testing.assert_close(got, wanted, rtol=close, atol=close, equal_nan=True)
 
 
 def leaf(*shape, seed=0):
@@ -103,7 +103,7 @@ def test_indices():
         b = a * 1
         b[r, c] = 2
         b[m] += 1
-        b.index_put_((r,), b[0], accumulate=True)
+        b.index_put_((r,), b[0].clone(), accumulate=True)
         return b.masked_fill(b > 1, 0.5)
     same(change, x, rows, columns, mask)
     same(lambda w, i: F.embedding(i, w, padding_idx=1), leaf(6, 4), torch.tensor([[1, 2], [2, 5]]))
@@ -131,6 +131,19 @@ def test_attention():
     same(lambda a, b, c, m: F.scaled_dot_product_attention(a, b, c, m), q, k, v, mask)
     same(lambda a, b, c: F.scaled_dot_product_attention(a, b, c, enable_gqa=True), q, leaf(2, 2, 6, 8), leaf(2, 2, 6, 8))
     assert torch.koine.fallbacks() == {}
+
+
+def test_systems_of_equations():
+    a, b = leaf(3, 4, 4), leaf(3, 4, 2, seed=1)
+    for matrix in (lambda t: t, lambda t: t.mT):
+        same(lambda x, y: torch.linalg.solve(matrix(x), y), a, b, close=1e-3)
+        same(lambda x, y: torch.linalg.solve(matrix(x), y.mT, left=False), a, b, close=1e-3)
+        same(lambda x, y: torch.linalg.solve(matrix(x), y[0, :, 0]), a, b, close=1e-3)
+        same(lambda x: [torch.linalg.det(matrix(x)), *torch.linalg.slogdet(matrix(x))], a, close=1e-3)
+        same(lambda x: torch.linalg.inv(matrix(x)), a, close=1e-3)
+    same(lambda x: [torch.linalg.cholesky(x @ x.mT + torch.eye(4, device=x.device))], a, close=1e-3)
+    same(lambda x: list(torch.linalg.qr(x)), a, close=1e-3)
+    same(lambda x: torch.linalg.svdvals(x), a, close=1e-3)
 
 
 def test_dropout():

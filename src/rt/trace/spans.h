@@ -20,7 +20,8 @@ typedef enum kn_span_kind {
 
 static inline bool kn_span_nests(kn_span_kind kind) { return kind != KN_SPAN_ASYNC && kind != KN_SPAN_MARK; }
 
-/* The parts of a group's call: until all ranks have come and the inputs are computed; from the device; between the ranks; to the device. */
+/* The parts of a group's call: until all ranks have come and the inputs are computed; from the device; between the
+ * ranks; to the device. */
 #define KN_PART_WAIT "wait"
 #define KN_PART_COPY_DOWN "copy down"
 #define KN_PART_EXCHANGE "exchange"

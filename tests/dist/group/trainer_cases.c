@@ -325,6 +325,23 @@ static void trains_convolutions_as_one_rank(state *s)
     kn_module_free(alone);
 }
 
+/* Parts are the same batches on any number of ranks, and so are the bits of the weights. */
+static void parts_give_the_same_bits_on_any_number_of_ranks(state *s)
+{
+    if (s->size == 3)
+        return; /* 4 parts are not divided by 3 */
+    kn_group *single = kn_group_open(.backend = "local");
+    const fit_options joint = {.group = s->group, .batch_size = 2, .accumulate = 4 / s->size, .parts = 4};
+    const fit_options one = {.group = single, .batch_size = 2, .accumulate = 4, .parts = 4};
+    fit a = make(&joint, 0), b = make(&one, 0);
+    EXPECT_OK(run(&a, &joint));
+    EXPECT_OK(run(&b, &one));
+    EXPECT(difference(a.net, b.net) == 0);
+    release(&a);
+    release(&b);
+    kn_group_free(single);
+}
+
 static void adds_up_metrics(state *s)
 {
     kn_metric *mean = kn_metric_mean();
@@ -376,6 +393,25 @@ static void resumes_with_the_same_bits(state *s)
 {
     resume(s, false);
     resume(s, true);
+}
+
+/* Only rank 0 finds the file that the case above has left. */
+static void refuses_to_resume_from_different_folders(state *s)
+{
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/%s", output, s->rank == 0 ? "whole" : "nowhere");
+    const fit_options o = {.group = s->group,
+                           .batch_size = JOINT_BATCH / s->size,
+                           .output = folder,
+                           .resume = true,
+                           .with_buffers = true,
+                           .zero = true,
+                           .epochs = 4};
+    fit f = make(&o, 0);
+    const kn_status status = run(&f, &o);
+    EXPECT(s->size == 1 ? status == KN_OK
+                        : status == KN_ERR_ARGUMENT && strstr(kn_error_message(), "a folder that all ranks see"));
+    release(&f);
 }
 
 /* --- the same decisions ------------------------------------------------------------------------------------------- */
@@ -469,10 +505,12 @@ int trainer_cases(kn_group *group, kn_device *device, const char *folder)
         trains_as_one_rank,
         accumulates_as_one_rank,
         takes_the_mean_over_parts,
+        parts_give_the_same_bits_on_any_number_of_ranks,
         trains_convolutions_as_one_rank,
         adds_up_metrics,
         evaluates_ranks_without_samples,
         resumes_with_the_same_bits,
+        refuses_to_resume_from_different_folders,
         stops_alike_at_a_loss_that_is_not_a_number,
         reports_one_rank_s_error_on_all,
         stops_when_one_rank_asks_for_it,

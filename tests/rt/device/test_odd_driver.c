@@ -190,7 +190,7 @@ static void no_extensions(void **state)
     assert_int_equal(with("bare,width=1,arguments=1024,local=32", do_without_f64), 0);
 }
 
-/* --- a write arrives after its call has returned ------------------------------------------------------------------- */
+/* --- a write arrives after its call has returned ------------------------------------------------------------------ */
 
 static int report_each_fault(void)
 {
@@ -201,8 +201,8 @@ static int report_each_fault(void)
         kn_tensor *index = kn_from_data(((int64_t[]){0, 7 + i}), KN_SHAPE(2), .dtype = KN_I64);
         char number[16];
         snprintf(number, sizeof number, "index %d ", 7 + i);
-        met =
-            FAILS(kn_read(kn_index_select(kn_ones(KN_SHAPE(5)), 0, index), rows, sizeof rows), KN_ERR_ARGUMENT, number);
+        kn_tensor *selected = kn_index_select(kn_ones(KN_SHAPE(5)), 0, index);
+        met = FAILS(kn_read(selected, rows, sizeof rows), KN_ERR_ARGUMENT, number);
     }
     return met ? 0 : NOT_MET;
 }

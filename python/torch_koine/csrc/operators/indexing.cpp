@@ -51,6 +51,22 @@ at::Tensor &index_put_(at::Tensor &x, const Indices &indices, const at::Tensor &
     return x;
 }
 
+// A tensor without dimensions has one slice.
+at::Tensor index_select(const at::Tensor &x, int64_t dim, const at::Tensor &index)
+{
+    static const Op op("index_select");
+    if (x.dim() == 0)
+        return x.clone();
+    const kn_dim_args args = {static_cast<int>(dim)};
+    return call(op, Tensors(x, index), &args);
+}
+
+at::Tensor &index_select_out(const at::Tensor &x, int64_t dim, const at::Tensor &index, at::Tensor &out)
+{
+    const at::Tensor result = index_select(x, dim, index);
+    return out.resize_(result.sizes()).copy_(result);
+}
+
 at::Tensor &put_(at::Tensor &x, const at::Tensor &index, const at::Tensor &source, bool accumulate)
 {
     const kn_put_params params = {accumulate};
@@ -156,6 +172,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("index.Tensor", index);
     m.impl("index.Tensor_out", index_out);
     m.impl("_index_put_impl_", index_put_);
+    m.impl("index_select", index_select);
+    m.impl("index_select.out", index_select_out);
     m.impl("put_", put_);
     m.impl("index_fill_.int_Tensor", index_fill_tensor_);
     m.impl("embedding_dense_backward", embedding_backward);

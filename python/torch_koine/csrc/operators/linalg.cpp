@@ -2,8 +2,6 @@
 #include "compute.h"
 
 #include <ATen/native/Resize.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 #include <koine/linalg.h>
 #include <torch/library.h>
 
@@ -24,18 +22,18 @@ void check_info(const at::Tensor &info, bool check_errors, const char *name)
         TORCH_CHECK_LINALG(!info.any().item<bool>(), name, ": the factorization could not be completed");
 }
 
-// PyTorch decomposes the transpose of a row-major matrix, which is column-major, and its gradients count on that.
-at::Tensor column_major(const at::Tensor &a) { return a.is_contiguous() ? a.mT() : a; }
-
 void factor(const at::Tensor &a, at::Tensor &lu, at::Tensor &pivots, at::Tensor *info)
 {
     kn_tensor *rows = nullptr, *code = nullptr;
-    set(lu, kn_linalg_lu_factor_ex(as_koine(column_major(a)).get(), &rows, &code));
+    set(lu, kn_linalg_lu_factor_ex(as_koine(a).get(), &rows, &code));
     set(pivots, rows);
     const at::Tensor failed = from_koine(code);
     if (info)
         set(*info, failed);
 }
+
+// For determinants PyTorch factors the transpose of a row-major matrix, and their gradients count on that.
+at::Tensor column_major(const at::Tensor &a) { return a.is_contiguous() ? a.mT() : a; }
 
 // --- positive definite, triangular -----------------------------------------------------------------------------------
 
@@ -71,10 +69,7 @@ std::tuple<at::Tensor &, at::Tensor &, at::Tensor &> lu_factor_out(const at::Ten
                                                                    at::Tensor &lu, at::Tensor &pivots, at::Tensor &info)
 {
     TORCH_CHECK(pivot, "linalg.lu_factor: LU without pivoting is not implemented on the device koine");
-    kn_tensor *rows = nullptr, *code = nullptr;
-    set(lu, kn_linalg_lu_factor_ex(as_koine(a).get(), &rows, &code));
-    set(pivots, rows);
-    set(info, code);
+    factor(a, lu, pivots, &info);
     check_info(info, check_errors, "torch.linalg.lu_factor_ex");
     return {lu, pivots, info};
 }
@@ -88,7 +83,7 @@ at::Tensor &lu_solve_out(const at::Tensor &lu, const at::Tensor &pivots, const a
 std::tuple<at::Tensor &, at::Tensor &, at::Tensor &> det_out(const at::Tensor &a, at::Tensor &result, at::Tensor &lu,
                                                              at::Tensor &pivots)
 {
-    factor(a, lu, pivots, nullptr);
+    factor(column_major(a), lu, pivots, nullptr);
     set(result, kn_linalg_det(as_koine(a).get()));
     return {result, lu, pivots};
 }
@@ -97,7 +92,7 @@ std::tuple<at::Tensor &, at::Tensor &, at::Tensor &, at::Tensor &>
 slogdet_out(const at::Tensor &a, at::Tensor &sign, at::Tensor &logabsdet, at::Tensor &lu, at::Tensor &pivots)
 {
     kn_tensor *logarithm = nullptr;
-    factor(a, lu, pivots, nullptr);
+    factor(column_major(a), lu, pivots, nullptr);
     set(sign, kn_linalg_slogdet(as_koine(a).get(), &logarithm));
     set(logabsdet, logarithm);
     return {sign, logabsdet, lu, pivots};
@@ -112,7 +107,7 @@ solve_out(const at::Tensor &a, const at::Tensor &b, bool left, bool check_errors
     const bool is_vector = b.dim() == 1 || (b.dim() == a.dim() - 1 && b.sizes() == a.sizes().slice(0, a.dim() - 1));
     const at::Tensor right = is_vector ? b.unsqueeze(-1) : b;
     const at::Tensor x = from_koine(kn_linalg_lu_solve(as_koine(lu).get(), as_koine(pivots).get(), as_koine(right).get(),
-                                                       left, a.is_contiguous()));
+                                                       left, false));
     set(result, is_vector ? x.squeeze(-1) : x);
     return {result, lu, pivots, info};
 }

@@ -104,6 +104,12 @@ template <class Function> Three distinct(const at::Tensor &x, bool inverse, bool
 
 Three unique(const at::Tensor &x, bool, bool inverse, bool counts) { return distinct(x, inverse, counts, kn_unique); }
 
+Two unique_two(const at::Tensor &x, bool, bool inverse)
+{
+    auto [values, places, counts] = distinct(x, inverse, false, kn_unique);
+    return {values, places};
+}
+
 Three unique_dim(const at::Tensor &x, int64_t dim, bool, bool inverse, bool counts)
 {
     return distinct(x, inverse, counts, [&](kn_tensor *t, kn_tensor **places, kn_tensor **numbers) {
@@ -175,6 +181,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("mode", mode);
     m.impl("equal", equal);
     m.impl("trace", trace);
+    m.impl("_unique", unique_two);
     m.impl("_unique2", unique);
     m.impl("unique_dim", unique_dim);
     m.impl("unique_consecutive", unique_runs);

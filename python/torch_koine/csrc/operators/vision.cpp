@@ -6,6 +6,7 @@
 #include <koine/vision.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace koine {
@@ -20,7 +21,7 @@ struct Resizing {
     bool align_corners, antialias;
 };
 
-// Factors that the caller gave replace the ratios of the sizes.
+// Factors that the caller gave replace the ratios of the sizes, and have to give those sizes.
 kn_interpolate_params params_of(const kn_op *op, Resizing how, at::IntArrayRef input, at::IntArrayRef output,
                                 std::initializer_list<Scale> scales)
 {
@@ -28,16 +29,19 @@ kn_interpolate_params params_of(const kn_op *op, Resizing how, at::IntArrayRef i
     params.mode = how.mode;
     params.align_corners = how.align_corners;
     params.antialias = how.antialias;
-    bool by_factor = true;
+    const bool by_factor = !how.align_corners && std::any_of(scales.begin(), scales.end(), [](const Scale &scale) {
+        return scale && *scale > 0;
+    });
     size_t i = 0;
     for (const Scale &scale : scales) {
-        const double size = static_cast<double>(input[input.size() - output.size() + i]);
-        by_factor &= scale && *scale > 0 && static_cast<int64_t>(std::floor(size * *scale)) == output[i];
-        params.scale_factors[i++] = scale.value_or(0);
-    }
-    for (i = 0; i < output.size() && !by_factor; i++) {
-        params.scale_factors[i] = 0;
-        params.sizes[i] = output[i];
+        const int64_t size = input[input.size() - output.size() + i];
+        const double factor = scale.value_or(static_cast<double>(output[i]) / static_cast<double>(size));
+        TORCH_CHECK_NOT_IMPLEMENTED(!by_factor || static_cast<int64_t>(std::floor(size * factor)) == output[i],
+                                    "the device koine resizes by a factor, or to a size, but not by ", factor, " from ",
+                                    size, " to ", output[i], " elements");
+        params.scale_factors[i] = by_factor ? factor : 0;
+        params.sizes[i] = by_factor ? 0 : output[i];
+        i++;
     }
     return params;
 }
