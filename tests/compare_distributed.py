@@ -28,7 +28,7 @@ for folder_of_tests in ("compare", "support"):
 import networks  # noqa: E402
 
 RANKS = 2
-NETWORKS = {"cnn": ((1, 28, 28), 64, 0.05), "resnet18": ((3, 32, 32), 8, 0.01)}  # image, batch of a rank, learning rate
+NETWORKS = {"cnn": ((1, 28, 28), 64, 0.05), "resnet18": ((3, 32, 32), 8, 0.0001)}  # image, batch of a rank, learning rate
 DTYPES = {"f32": torch.float32, "f64": torch.float64}
 WITHIN = {"f32": 1e-4, "f64": 1e-10}
 
@@ -120,11 +120,13 @@ def compare(name, dtype, steps, build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=NETWORKS, help="one network")
+    parser.add_argument("--dtype", choices=DTYPES, help="one precision")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))
     args = parser.parse_args()
     results = [compare(name, dtype, args.steps, args.build)
-               for name in ([args.only] if args.only else NETWORKS) for dtype in DTYPES]
+               for name in ([args.only] if args.only else NETWORKS)
+               for dtype in ([args.dtype] if args.dtype else DTYPES)]
     return 0 if all(results) else 1
 
 

@@ -13,6 +13,8 @@ static void trains_as_one_rank_on_the_joint_batch(state *s)
     kn_optim *optim = kn_optim_sgd(kn_module_parameters(net), .lr = 0.1, .momentum = 0.9);
     kn_optim *optim_alone = kn_optim_sgd(kn_module_parameters(alone), .lr = 0.1, .momentum = 0.9);
     EXPECT(difference(net, alone, false) == 0); /* rank 0's parameters */
+    EXPECT(strcmp(kn_module_parameters(net).names[0], "module.0.weight") == 0);
+    EXPECT(strcmp(kn_module_parameters(kn_data_parallel_inner(net)).names[0], "0.weight") == 0);
     double first = 0, last = 0;
     for (int i = 0; i < 20; i++) {
         step(s, net, optim, i % 3, true);
