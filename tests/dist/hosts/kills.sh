@@ -28,6 +28,10 @@ still_there() { # prints the processes of $@ that live and are not stopped
 end_all() { # of this round only
     for process in $launcher $processes; do kill -KILL "$process" 2>/dev/null; done
     wait "$launcher" 2>/dev/null
+    # The launchers on the hosts, which nothing reaches any more.
+    for process in $(grep -lsz "^KOINE_HOSTS_PROCESS=$launcher\$" /proc/[0-9]*/environ | cut -d/ -f3); do
+        kill -KILL "$process" 2>/dev/null
+    done
 }
 
 failed=0 done_=0
