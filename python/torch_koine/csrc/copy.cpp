@@ -115,8 +115,8 @@ static void copy_to_cpu(const at::Tensor &destination, const at::Tensor &source,
 
 static void copy(const at::Tensor &destination, const at::Tensor &source, bool non_blocking);
 
-// x.conj() and x.conj().imag have the memory of x and a bit that says how to read it. Copies the memory without the bit,
-// then computes what it stands for. False: neither has such a bit.
+// x.conj() and x.conj().imag have the memory of x and a bit that says how to read it. Copies the memory without the
+// bit, then computes what it stands for. False: neither has such a bit.
 static bool copy_lazy(const at::Tensor &destination, const at::Tensor &source)
 {
     if (destination.is_conj()) {
