@@ -61,7 +61,7 @@ static kn_status measure_compute(kn_scale_options *o, kn_module *net)
     fprintf(stderr, "measuring steps of %s with %lld samples on %s\n", o->model, (long long)o->batch_size,
             kn_device_string(kn_device_current()));
     for (int i = 0; i < 3; i++) {
-        double forward, whole;
+        double forward = 0, whole = 0;
         const kn_status status = run_step(net, x, &forward, &whole);
         if (status != KN_OK)
             return status;
