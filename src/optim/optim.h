@@ -236,7 +236,7 @@ struct kn_optim_shard {
 
 struct kn_optim {
     const kn_optim_algorithm *algorithm;
-    kn_optim_shard *shard; /* NULL: this process has and steps all parameters */
+    kn_optim_shard *shard;               /* NULL: this process has and steps all parameters */
     double defaults[KN_OPTIM_MAX_HYPER]; /* of groups to be added */
     bool master_weights;
     kn_optim_group *groups;
