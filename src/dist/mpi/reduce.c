@@ -48,7 +48,7 @@ static void fold(const reduction *r, const char *blocks, size_t count, void *res
 static kn_status gather_and_fold(const reduction *r, char *data, size_t count)
 {
     const int bytes = (int)(count * r->element);
-    const MPI_Comm comm = kn_mpi_comm(r->self);
+    MPI_Comm comm = kn_mpi_comm(r->self);
     void *blocks = scratch(r->self, (size_t)bytes * (size_t)r->self->size);
     if (!blocks)
         return KN_ERR_MEMORY;
@@ -88,8 +88,8 @@ static kn_status divide(const kn_transport *self, size_t count, shares *s)
 static int exchange(const reduction *r, const shares *s, char *data, char *blocks)
 {
     const int rank = r->self->rank, mine = s->counts[rank];
-    const MPI_Comm comm = kn_mpi_comm(r->self);
-    const MPI_Datatype type = kn_mpi_type(r->dtype);
+    MPI_Comm comm = kn_mpi_comm(r->self);
+    MPI_Datatype type = kn_mpi_type(r->dtype);
     char *own = data + (size_t)s->places[rank] * r->element;
     const int error = MPI_Alltoallv(data, s->counts, s->places, type, blocks, s->blocks, s->starts, type, comm);
     if (error != MPI_SUCCESS)
@@ -136,8 +136,8 @@ static kn_status reduce_in_order(const reduction *r, char *data, size_t count)
 
 static int reduce_whole(const reduction *r, void *data, int count)
 {
-    const MPI_Datatype type = kn_mpi_type(r->dtype);
-    const MPI_Op op = kn_mpi_operation(r->dtype, r->op);
+    MPI_Datatype type = kn_mpi_type(r->dtype);
+    MPI_Op op = kn_mpi_operation(r->dtype, r->op);
     if (r->root == ALL)
         return MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, kn_mpi_comm(r->self));
     const bool is_root = r->self->rank == r->root;
