@@ -1,0 +1,20 @@
+# koine_wheel_library(FOLDER): puts libkoine.so and the libraries that it needs into a Python wheel's FOLDER, where each
+# finds the others, whatever the system has. Only OpenCL's loader, which knows the system's drivers, and the C and C++
+# runtimes are the system's.
+function(koine_wheel_library folder)
+  set_target_properties(koine PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
+  install(TARGETS koine RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${folder} NAMELINK_SKIP)
+  install(RUNTIME_DEPENDENCY_SET needed
+          PRE_EXCLUDE_REGEXES "^lib(OpenCL|c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so" "^ld-linux"
+          POST_EXCLUDE_REGEXES "libkoine\\.so"
+          LIBRARY DESTINATION ${folder})
+  # A wheel has no links: it would hold each library twice.
+  install(CODE "
+    file(GLOB links \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/*.so*\")
+    foreach(link IN LISTS links)
+      if(IS_SYMLINK \"\${link}\")
+        file(REAL_PATH \"\${link}\" library)
+        file(RENAME \"\${library}\" \"\${link}\")
+      endif()
+    endforeach()")
+endfunction()
