@@ -3,7 +3,10 @@
 # runtimes are the system's.
 function(koine_wheel_library folder)
   set_target_properties(koine PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
-  install(TARGETS koine RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${folder} NAMELINK_SKIP)
+  foreach(property IN ITEMS VERSION SOVERSION) # libkoine.so: the wheel has just one
+    set_property(TARGET koine PROPERTY ${property})
+  endforeach()
+  install(TARGETS koine RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${folder})
   install(RUNTIME_DEPENDENCY_SET needed
           PRE_EXCLUDE_REGEXES "^lib(OpenCL|c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so" "^ld-linux"
           POST_EXCLUDE_REGEXES "libkoine\\.so"
