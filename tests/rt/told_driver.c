@@ -2,6 +2,8 @@
  * oddities of support/odd_driver are set before.) */
 #include "support/layer.h"
 
+#include <time.h>
+
 #include "rt/told_driver.h"
 
 extern EXPORT told_driver told;
@@ -104,11 +106,25 @@ static void CL_CALLBACK forget_buffer(cl_mem memory, void *bytes)
     __atomic_fetch_sub(&told.bytes, (size_t)bytes, __ATOMIC_RELAXED);
 }
 
+/* PoCL's thread frees a released buffer once it has cleaned up the last command that used it, perhaps after that was
+ * waited for: so what does not fit is tried for some time. */
+static bool has_room(size_t bytes)
+{
+    enum { TRIALS = 300 }; /* milliseconds */
+    for (int i = 0;; i++) {
+        const size_t all = __atomic_add_fetch(&told.bytes, bytes, __ATOMIC_RELAXED);
+        if (!told.room || all <= told.room)
+            return true;
+        __atomic_fetch_sub(&told.bytes, bytes, __ATOMIC_RELAXED);
+        if (i == TRIALS)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
 static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes, void *data, cl_int *error)
 {
-    const size_t all = __atomic_add_fetch(&told.bytes, bytes, __ATOMIC_RELAXED);
-    if (told.room && all > told.room) {
-        __atomic_fetch_sub(&told.bytes, bytes, __ATOMIC_RELAXED);
+    if (!has_room(bytes)) {
         __atomic_fetch_add(&told.refused, 1, __ATOMIC_RELAXED);
         if (error)
             *error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
