@@ -2,6 +2,7 @@
 #include <koine/distributed.h>
 #include <stdio.h>
 
+#include "dist/group/bytes.h"
 #include "dist/zero.h"
 #include "io/checkpoint.h"
 
@@ -13,29 +14,12 @@ typedef struct header {
     char name[64];
 } header;
 
-/* Sends or receives `bytes` of host memory. */
-static kn_status move_bytes(kn_group *group, void *data, size_t bytes, int other, bool sends)
-{
-    kn_tensor *memory = NULL;
-    KN_TRY(kn_tensor_new(&memory, KN_U8, 1, &(int64_t){(int64_t)bytes}, kn_device_host()));
-    void *place = kn_data(memory);
-    kn_status status = place ? KN_OK : kn_error_status();
-    if (status == KN_OK && sends)
-        memcpy(place, data, bytes);
-    if (status == KN_OK)
-        status = sends ? kn_group_send(group, memory, other) : kn_group_receive(group, memory, other);
-    if (status == KN_OK && !sends)
-        memcpy(data, place, bytes);
-    kn_release(memory);
-    return status;
-}
-
 static kn_status send_tensor(kn_group *group, const char *name, kn_tensor *tensor, int to)
 {
     header h = {.dtype = tensor->dtype, .ndim = tensor->ndim};
     memcpy(h.shape, tensor->shape, sizeof h.shape);
     snprintf(h.name, sizeof h.name, "%s", name);
-    KN_TRY(move_bytes(group, &h, sizeof h, to, true));
+    KN_TRY(kn_group_pass_bytes(group, &h, sizeof h, to, true));
     return kn_group_send(group, tensor, to);
 }
 
@@ -43,7 +27,7 @@ static kn_status receive_tensor(kn_group *group, int from, kn_tensor_list *list)
 {
     header h;
     kn_tensor *tensor = NULL;
-    KN_TRY(move_bytes(group, &h, sizeof h, from, false));
+    KN_TRY(kn_group_pass_bytes(group, &h, sizeof h, from, false));
     KN_TRY(kn_tensor_new(&tensor, (kn_dtype)h.dtype, (int)h.ndim, h.shape, kn_device_host()));
     kn_status status = kn_group_receive(group, tensor, from);
     if (status == KN_OK)
@@ -55,7 +39,7 @@ static kn_status receive_tensor(kn_group *group, int from, kn_tensor_list *list)
 static kn_status send_list(kn_group *group, kn_tensor_list *list, int to)
 {
     int64_t count = list->count;
-    KN_TRY(move_bytes(group, &count, sizeof count, to, true));
+    KN_TRY(kn_group_pass_bytes(group, &count, sizeof count, to, true));
     for (int i = 0; i < list->count; i++)
         KN_TRY(send_tensor(group, list->names[i], list->tensors[i], to));
     return KN_OK;
@@ -85,7 +69,7 @@ static kn_status receive_lists(kn_group *group, const kn_tensor_list *own, kn_te
             KN_TRY(append_copies(whole, own));
             continue;
         }
-        KN_TRY(move_bytes(group, &count, sizeof count, r, false));
+        KN_TRY(kn_group_pass_bytes(group, &count, sizeof count, r, false));
         for (int64_t i = 0; i < count; i++)
             KN_TRY(receive_tensor(group, r, whole));
     }

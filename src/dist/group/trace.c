@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "dist/group/bytes.h"
 #include "dist/group/call.h"
 #include "watch/profiler/timeline.h"
 
@@ -83,31 +84,13 @@ static kn_status find_origin(kn_group *group, int64_t *origin)
 
 #define CHUNK ((size_t)64 << 20)
 
-/* Host memory as a tensor, which must not outlive it. */
-static kn_status pass_bytes(kn_group *group, char *data, size_t bytes, int other, bool sends)
-{
-    const int64_t count = (int64_t)bytes;
-    kn_tensor *memory;
-    KN_TRY(kn_tensor_new(&memory, KN_U8, 1, &count, kn_device_host()));
-    void *values = kn_data(memory);
-    kn_status status = values ? KN_OK : kn_error_status();
-    if (status == KN_OK && sends)
-        memcpy(values, data, bytes);
-    if (status == KN_OK)
-        status = sends ? kn_group_send(group, memory, other) : kn_group_receive(group, memory, other);
-    if (status == KN_OK && !sends)
-        memcpy(data, values, bytes);
-    kn_release(memory);
-    return status;
-}
-
 static kn_status send_events(kn_group *group, kn_text *events)
 {
     int64_t length = (int64_t)events->length;
-    KN_TRY(pass_bytes(group, (char *)&length, sizeof length, 0, true));
+    KN_TRY(kn_group_pass_bytes(group, (char *)&length, sizeof length, 0, true));
     for (size_t first = 0; first < events->length; first += CHUNK) {
         const size_t left = events->length - first;
-        KN_TRY(pass_bytes(group, events->data + first, left < CHUNK ? left : CHUNK, 0, true));
+        KN_TRY(kn_group_pass_bytes(group, events->data + first, left < CHUNK ? left : CHUNK, 0, true));
     }
     return KN_OK;
 }
@@ -116,14 +99,14 @@ static kn_status send_events(kn_group *group, kn_text *events)
 static kn_status take_events(kn_group *group, int rank, kn_atomic_file *file, kn_status *written)
 {
     int64_t length = 0;
-    KN_TRY(pass_bytes(group, (char *)&length, sizeof length, rank, false));
+    KN_TRY(kn_group_pass_bytes(group, (char *)&length, sizeof length, rank, false));
     char *chunk = kn_malloc(CHUNK);
     kn_status status = chunk ? KN_OK : KN_ERR_MEMORY;
     if (status == KN_OK && *written == KN_OK && length > 0)
         *written = kn_file_write(file, ",\n", 2);
     for (size_t first = 0; first < (size_t)length && status == KN_OK; first += CHUNK) {
         const size_t left = (size_t)length - first, bytes = left < CHUNK ? left : CHUNK;
-        status = pass_bytes(group, chunk, bytes, rank, false);
+        status = kn_group_pass_bytes(group, chunk, bytes, rank, false);
         if (status == KN_OK && *written == KN_OK)
             *written = kn_file_write(file, chunk, bytes);
     }
