@@ -43,6 +43,7 @@ struct kn_buffer {
     kn_stream *others[KN_MAX_OTHER_STREAMS];
     int num_others;
     kn_buffer_watcher *watchers; /* of a live block */
+    _Atomic(kn_stream *) claimant; /* kn_buffer_claim; NULL: none */
 };
 
 struct kn_mem_pool {
