@@ -1,6 +1,6 @@
 /* mpi_networks.c - the network of train_fashion_mnist and ResNet-18 over ranks: mpirun -n N mpi_networks [NAME DTYPE].
- * Twenty steps must have the losses of one rank that trains on the joint batches, and the same bits twice. Rank 0 prints
- * how far apart they are. */
+ * Twenty steps must have the losses of one rank that trains on the joint batches, and the same bits twice. Rank 0
+ * prints how far apart they are. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,10 +125,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < 2 * sizeof subjects / sizeof subjects[0]; i++) {
         const subject *what = &subjects[i / 2];
         const kn_dtype dtype = i % 2 ? KN_F32 : KN_F64;
-        if ((argc < 2 || strcmp(argv[1], what->name) == 0) && (argc < 3 || strcmp(argv[2], kn_dtype_name(dtype)) == 0)) {
-            KN_SCOPE;
-            compare(&s, what, dtype);
-        }
+        if ((argc > 1 && strcmp(argv[1], what->name) != 0) || (argc > 2 && strcmp(argv[2], kn_dtype_name(dtype)) != 0))
+            continue;
+        KN_SCOPE;
+        compare(&s, what, dtype);
     }
     kn_group_free(group);
     return s.failures > 0;

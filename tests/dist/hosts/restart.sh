@@ -76,7 +76,7 @@ await_epoch killed 2 || fail "killed: it does not come to epoch 3" "$work/killed
 kill -KILL "$(cat "$work/killed/rank.2")"
 check killed
 
-train cut "$hosts" $ranks 1000 0.2 sh "$elastic" --ranks $ranks --min-ranks 2 --launch "$work/launch %n" -- &
+train cut "$hosts" $ranks 1000 0.2 sh "$elastic" --ranks $ranks --min-ranks 2 --grace 10 --launch "$work/launch %n" -- &
 run=$!
 if await_epoch cut 2; then
     # $hosts keeps the namespaces; it is the only child of the subshell that runs it
