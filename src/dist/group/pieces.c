@@ -1,7 +1,7 @@
 /* dist/group/pieces.c - collectives that change one tensor in place: all_reduce, reduce, broadcast.
  *
- * The memory of a CPU device is exchanged itself. A tensor on another device goes through pinned memory in pieces: while
- * the ranks exchange one, the next is copied from the device and the one before to it. */
+ * The memory of a CPU device is exchanged itself. A tensor on another device goes through pinned memory in pieces:
+ * while the ranks exchange one, the next is copied from the device and the one before to it. */
 #include "dist/group/call.h"
 
 #define PIECE_BYTES ((int64_t)4 << 20)

@@ -137,15 +137,14 @@ typedef struct reduction {
     int root;       /* -1: all */
 } reduction;
 
-/* out = the ranks' elements from `offset` (in bytes) on in their slots, in the order of the ranks. Those of this rank may
- * be `out` itself: then they are read in time. */
+/* out = the ranks' elements from `offset` (in bytes) on in their slots, in the order of the ranks. `out` holds this
+ * rank's own, which are read there if the first addition, which overwrites them, reads them too. */
 static void fold(const reduction *r, size_t offset, size_t count, char *out)
 {
     const kn_mpi_shared *shared = r->shared;
-    const bool is_first_or_second = shared->rank < 2; /* read by the first addition, which overwrites them */
     const char *values[2];
     for (int rank = 0; rank < 2; rank++)
-        values[rank] = is_first_or_second && rank == shared->rank ? out : slot_of(shared, rank) + offset;
+        values[rank] = rank == shared->rank ? out : slot_of(shared, rank) + offset;
     kn_mpi_host->reduce(r->dtype, r->op, out, values[0], values[1], count);
     for (int rank = 2; rank < shared->size; rank++)
         kn_mpi_host->reduce(r->dtype, r->op, out, out, slot_of(shared, rank) + offset, count);
