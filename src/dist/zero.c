@@ -1,7 +1,7 @@
 /* dist/zero.c - optimizers whose state is divided among ranks: Rajbhandari et al., "ZeRO: Memory Optimizations Toward
  * Training Trillion Parameter Models" (2020), stage 1. Every parameter has an owner, which keeps its state and steps
- * it; the owners give their parameters to all (zero_share.c). Parameters are not cut, so that steps which look at a whole
- * parameter (LAMB, Muon, Adafactor) are the same, too. */
+ * it; the owners give their parameters to all (zero_share.c). Owners have whole parameters, so that steps which look at
+ * all of one (LAMB, Muon, Adafactor) are the same, too. */
 #include <koine/distributed.h>
 
 #include "base/hash.h"

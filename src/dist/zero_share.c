@@ -1,4 +1,4 @@
-/* dist/zero_share.c - after a step of a divided optimizer all ranks get all parameters, those stepped first while others
+/* dist/zero_share.c - in a step of a divided optimizer all ranks get all parameters, those stepped first while others
  * are still being stepped.
  *
  * The parameters of a rank, in the order in which they are stepped, are a stream of bytes. In each transfer every rank
