@@ -264,10 +264,15 @@ static void agrees_on_what_one_rank_found(state *s)
 int zero_cases(kn_group *group, kn_device *device)
 {
     static const rank_case cases[] = {
-        steps_like_the_undivided_optimizer, shares_parameters_in_small_pieces, divides_the_state,
-        gives_added_parameters_an_owner,    saves_one_file,
-        saves_a_file_for_each_rank,         clips_as_on_the_joint_batch,
-        skips_a_step_on_all_ranks,          agrees_on_what_one_rank_found,
+        steps_like_the_undivided_optimizer,
+        shares_parameters_in_small_pieces,
+        divides_the_state,
+        gives_added_parameters_an_owner,
+        saves_one_file,
+        saves_a_file_for_each_rank,
+        clips_as_on_the_joint_batch,
+        skips_a_step_on_all_ranks,
+        agrees_on_what_one_rank_found,
     };
     return run_cases(cases, sizeof cases / sizeof cases[0], group, device);
 }
