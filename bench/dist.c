@@ -3,6 +3,8 @@
  *     mpirun -n 2 koine-bench-dist all_reduce               # MPI's own, Koine's on the same memory, and on a device
  *     mpirun -n 2 koine-bench-dist link                     # latency and bandwidth: for `koine scale`
  *     mpirun -n 2 koine-bench-dist step [SECONDS [TRACE]]   # a data parallel step that computes for SECONDS
+ *     mpirun -n 2 koine-bench-dist model resnet18 4         # a step of a network on that many images per rank
+ *     mpirun -n 2 koine-bench-dist zero                     # a step of AdamW, divided among the ranks and undivided
  *
  * Bus bandwidths are NCCL's tests': 2 (n - 1) / n bytes for each byte of an all_reduce. The step's computation is a
  * sleep: so it takes a known time on any number of ranks, however few the processors. */
@@ -284,6 +286,99 @@ static void step(double seconds, const char *trace)
     kn_module_free(net);
 }
 
+/* --- a step of a network ------------------------------------------------------------------------------------------ */
+
+static kn_tensor *images;
+
+static void run_model(kn_module *net)
+{
+    KN_SCOPE;
+    check(kn_backward(kn_mean(kn_forward(net, images))), "a step");
+    check(kn_synchronize(device), "a step");
+}
+
+static void run_model_alone(kn_module *net)
+{
+    KN_NO_SYNC(net);
+    run_model(net);
+}
+
+/* The prediction is from the computing of as many ranks, which may share processors. */
+static void model(const char *name, int batch)
+{
+    KN_SCOPE;
+    const kn_distributed_params params = {KN_DISTRIBUTED_DEFAULTS};
+    kn_scale_job job = {.link = {.bandwidth = 1e12}};
+    kn_module *net = kn_models_new(name);
+    kn_scale_bucket *buckets = net ? kn_scale_buckets_of(net, &params, 0, &job.num_buckets) : NULL;
+    images = kn_rand(KN_SHAPE(batch, 3, 224, 224));
+    net = kn_nn_distributed(net, group);
+    if (!net || !buckets || !images)
+        die("the network");
+    if (size > 1)
+        job.link = measure_link();
+    const double computing = time_step(net, run_model_alone), both = time_step(net, run_model);
+    job.buckets = buckets;
+    job.forward = computing / 3;
+    job.backward = computing - job.forward;
+    if (rank == 0)
+        printf("{\"name\": \"model/%s\", \"ranks\": %d, \"batch\": %d, \"computing_s\": %.6f, \"step_s\": %.6f, "
+               "\"efficiency\": %.4f, \"predicted_s\": %.6f}\n",
+               name, size, batch, computing, both, computing / both, kn_scale_predict(&job, size).time);
+    kn_free(buckets);
+    kn_module_free(net);
+}
+
+/* --- a divided optimizer ------------------------------------------------------------------------------------------ */
+
+#define WEIGHTS 48
+#define WEIGHT_ELEMENTS ((int64_t)1 << 18) /* 1 MiB */
+
+static kn_optim *make_optim(kn_group *divided_among)
+{
+    KN_SCOPE;
+    kn_tensor *weights[WEIGHTS];
+    for (int i = 0; i < WEIGHTS; i++) {
+        weights[i] = kn_ones(KN_SHAPE(WEIGHT_ELEMENTS), .requires_grad = true);
+        check(kn_set_grad(weights[i], kn_ones(KN_SHAPE(WEIGHT_ELEMENTS))), "the gradients");
+    }
+    const kn_parameter_list list = {.tensors = weights, .count = WEIGHTS};
+    kn_optim *optim = kn_optim_adamw(list, .lr = 1e-3);
+    if (divided_among)
+        optim = kn_optim_zero(optim, divided_among);
+    if (!optim)
+        die("the optimizer");
+    return optim;
+}
+
+static double time_optim(kn_optim *optim)
+{
+    double times[9];
+    const int repetitions = sizeof times / sizeof times[0];
+    for (int i = -1; i < repetitions; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double began = now();
+        check(kn_optim_step(optim), "a step");
+        check(kn_synchronize(device), "a step");
+        if (i >= 0)
+            times[i] = now() - began;
+    }
+    return median(times, repetitions);
+}
+
+static void zero(void)
+{
+    kn_optim *divided = make_optim(group), *whole = make_optim(NULL);
+    const double shared = time_optim(divided), alone = time_optim(whole);
+    if (rank == 0)
+        printf("{\"name\": \"zero\", \"ranks\": %d, \"bytes\": %zu, \"divided_s\": %.6f, \"undivided_s\": %.6f}\n",
+               size, WEIGHTS * (size_t)WEIGHT_ELEMENTS * 4, shared, alone);
+    kn_optim_free(divided);
+    kn_optim_free(whole);
+}
+
+/* --- the commands ------------------------------------------------------------------------------------------------- */
+
 int main(int argc, char **argv)
 {
     group = kn_group_open(.backend = "mpi");
@@ -296,15 +391,23 @@ int main(int argc, char **argv)
         die("the device");
     kn_device_set_current(device);
     const char *what = argc > 1 ? argv[1] : "";
+    bool known = true;
     if (strcmp(what, "all_reduce") == 0)
         all_reduce();
     else if (strcmp(what, "link") == 0)
         show_link();
     else if (strcmp(what, "step") == 0)
         step(argc > 2 ? atof(argv[2]) : 0, argc > 3 ? argv[3] : NULL);
-    else if (rank == 0)
-        fprintf(stderr, "usage: mpirun -n RANKS koine-bench-dist all_reduce|link|step [SECONDS [TRACE]]\n");
-    const bool known = strcmp(what, "all_reduce") == 0 || strcmp(what, "link") == 0 || strcmp(what, "step") == 0;
+    else if (strcmp(what, "model") == 0 && argc > 3)
+        model(argv[2], atoi(argv[3]));
+    else if (strcmp(what, "zero") == 0)
+        zero();
+    else
+        known = false;
+    if (!known && rank == 0)
+        fprintf(
+            stderr,
+            "usage: mpirun -n RANKS koine-bench-dist all_reduce|link|step [SECONDS [TRACE]]|model NAME BATCH|zero\n");
     kn_group_free(group);
     return known ? 0 : 2;
 }

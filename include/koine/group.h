@@ -8,7 +8,8 @@
  *     kn_group_free(group);
  *
  * Tensors may be on any device or on the host, with any strides. Between processes values go through host memory:
- * large tensors in pieces, so that copying from the device, the network and copying to the device overlap.
+ * large tensors in pieces, so that copying from the device, the network and copying to the device overlap. The memory
+ * of CPU devices is exchanged itself. Processes that are all on one host exchange values in memory that they share.
  *
  * A call blocks until the result can be used; with `.work = &work` it only starts, and kn_work_wait waits:
  *
@@ -18,9 +19,10 @@
  *     kn_work_wait(work);
  *     kn_work_free(work);
  *
- * Calls of a group run one at a time on a thread of the group, in the order in which they were made. They read what
- * was enqueued on the calling thread's current stream before the call, and kn_work_wait makes the then current stream
- * wait for the results. A tensor given to a call must not be used before its work has been waited for.
+ * Calls of a group run one at a time, in the order in which they were made, on a thread of the group; one that blocks
+ * may run on the caller's thread. They read what was enqueued on the calling thread's current stream before the call,
+ * and kn_work_wait makes the then current stream wait for the results. A tensor given to a call must not be used before
+ * its work has been waited for.
  *
  * Reductions of floating dtypes are made in the order of the ranks, ((x0 + x1) + x2) + ...: the same inputs on the same
  * number of ranks give the same bits, whatever the back end and wherever the ranks are, and every rank gets them.

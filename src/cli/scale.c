@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/layout.h"
 #include "cli/scale_options.h"
+#include "rt/rt.h"
 
 /* --- the network -------------------------------------------------------------------------------------------------- */
 
@@ -20,22 +21,22 @@ static kn_module *new_gpt2(const char *name)
 
 static bool is_gpt2(const char *name) { return strncmp(name, "gpt2", 4) == 0; }
 
-static kn_module *new_model(const char *name)
+static kn_module *new_model(const kn_scale_options *o)
 {
+    const char *name = o->model;
     static const char *const others[] = {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (strcmp(name, others[i]) == 0)
             return new_gpt2(name);
-    return kn_models_new(name);
+    return kn_models_new(name, .image_size = o->image_size);
 }
 
 #define TOKENS 256 /* of a sequence */
-#define SIDE 224   /* of an image */
 
 static kn_tensor *new_input(const kn_scale_options *o)
 {
     return is_gpt2(o->model) ? kn_zeros(KN_SHAPE(o->batch_size, TOKENS), .dtype = KN_I64)
-                             : kn_rand(KN_SHAPE(o->batch_size, 3, SIDE, SIDE));
+                             : kn_rand(KN_SHAPE(o->batch_size, 3, o->image_size, o->image_size));
 }
 
 static kn_status run_step(kn_module *net, kn_tensor *x, double *forward, double *whole)
@@ -53,24 +54,27 @@ static kn_status run_step(kn_module *net, kn_tensor *x, double *forward, double 
     return status;
 }
 
-/* The quicker of two steps after a first. */
+#define STEPS 4
+
+/* The quickest of several steps after a first, which builds kernels. Groups do not copy the memory of CPU devices. */
 static kn_status measure_compute(kn_scale_options *o, kn_module *net)
 {
     KN_SCOPE;
     kn_tensor *x = new_input(o);
+    if (!o->has_staging && kn_can_map(kn_device_current()))
+        o->link.staging = 0;
     fprintf(stderr, "measuring steps of %s with %lld samples on %s\n", o->model, (long long)o->batch_size,
             kn_device_string(kn_device_current()));
-    for (int i = 0; i < 3; i++) {
+    kn_status status = o->has_copies ? KN_OK : kn_scale_measure_copies(kn_device_current(), &o->link.copies);
+    for (int i = 0; i <= STEPS && status == KN_OK; i++) {
         double forward = 0, whole = 0;
-        const kn_status status = run_step(net, x, &forward, &whole);
-        if (status != KN_OK)
-            return status;
-        if (i == 0 || (i > 0 && whole < o->compute)) {
+        status = run_step(net, x, &forward, &whole);
+        if (i <= 1 || whole < o->compute) {
             o->compute = whole;
             o->forward = forward / whole;
         }
     }
-    return KN_OK;
+    return status;
 }
 
 static kn_scale_bucket *find_buckets(kn_scale_options *o, int *count)
@@ -80,7 +84,7 @@ static kn_scale_bucket *find_buckets(kn_scale_options *o, int *count)
     kn_device *device = kn_device_open(o->device ? o->device : "auto");
     if (!device || kn_device_set_current(device) != KN_OK)
         return NULL;
-    kn_module *net = new_model(o->model);
+    kn_module *net = new_model(o);
     kn_scale_bucket *buckets = NULL;
     if (net) {
         const kn_parameter_list list = kn_module_parameters(net);
@@ -126,9 +130,12 @@ static void put_heading(kn_text *text, const kn_scale_options *o, const kn_scale
     kn_text_format(text, "link: %.4g Gbit/s, latency %s, %s for each call, ", o->link.bandwidth * 8e-9,
                    format_time(latency, o->link.latency), format_time(call, o->link.call));
     if (o->link.staging > 0)
-        kn_text_format(text, "copies to and from the device at %.3g GB/s\n\n", o->link.staging * 1e-9);
+        kn_text_format(text, "copies to and from the device at %.3g GB/s", o->link.staging * 1e-9);
     else
-        kn_text_append(text, "no copies to and from the device\n\n");
+        kn_text_append(text, "no copies to and from the device");
+    if (o->link.copies > 0)
+        kn_text_format(text, ", into and out of buckets at %.3g GB/s", o->link.copies * 1e-9);
+    kn_text_append(text, "\n\n");
 }
 
 static int print_table(const kn_scale_options *o, const kn_scale_job *job)
@@ -179,6 +186,7 @@ static void add_link(cJSON *root, const kn_scale_link *link)
     cJSON_AddNumberToObject(object, "latency_s", link->latency);
     cJSON_AddNumberToObject(object, "call_s", link->call);
     cJSON_AddNumberToObject(object, "staging_bytes_per_s", link->staging);
+    cJSON_AddNumberToObject(object, "copies_bytes_per_s", link->copies);
 }
 
 static cJSON *json_of(const kn_scale_options *o, const kn_scale_job *job)
@@ -222,8 +230,13 @@ static int show_link(kn_group *group, const kn_scale_options *o)
         add_link(root, &link);
         return print_json(root);
     }
-    printf("--network %.4gMbit --latency %.4gus --call %.4gus --staging %.4gGB\n", link.bandwidth * 8e-6,
-           link.latency * 1e6, link.call * 1e6, link.staging * 1e-9);
+    printf("--network %.4gMbit --latency %.4gus --call %.4gus --staging ", link.bandwidth * 8e-6, link.latency * 1e6,
+           link.call * 1e6);
+    if (link.staging > 0)
+        printf("%.4gGB", link.staging * 1e-9);
+    else
+        printf("none");
+    printf(" --copies %.4gGB\n", link.copies * 1e-9);
     return KN_EXIT_DONE;
 }
 
@@ -247,10 +260,11 @@ static int run(int argc, char **argv)
         return status;
     if (o.measure_link)
         return measure_link(&o);
-    kn_scale_job job = {.link = o.link, .algorithm = o.algorithm, .no_overlap = o.no_overlap};
+    kn_scale_job job = {.algorithm = o.algorithm, .no_overlap = o.no_overlap};
     kn_scale_bucket *buckets = find_buckets(&o, &job.num_buckets);
     if (!buckets)
         return kn_report_error();
+    job.link = o.link;
     job.buckets = buckets;
     job.forward = o.forward * o.compute;
     job.backward = o.compute - job.forward;
@@ -273,9 +287,11 @@ const kn_command kn_command_scale = {
              "  --latency TIME      of a message between two ranks (5us)\n"
              "  --call TIME         of a call, whatever its size (50us)\n"
              "  --staging RATE      of copies between device and host (12GB), or none\n"
+             "  --copies RATE       of gradients into buckets and back (none: they take no time)\n"
              "  --compute TIME      of one rank's step, forward and backward: 250ms; without it a step is measured\n"
              "  --forward SHARE     of it that is the forward pass (0.333)\n"
              "  --batch-size N      samples of each rank's step (32)\n"
+             "  --image-size N      sides of the images of a measured step (224)\n"
              "  --device D          where it is measured (auto)\n"
              "  --algorithm NAME    of all_reduce: ring, halving, or best (the quicker of both for each piece)\n"
              "  --bucket SIZE       of gradients, as of kn_nn_distributed (25MiB)\n"

@@ -40,7 +40,8 @@ static bool parse(double *value, const char *text, const unit *units)
 /* --- the options -------------------------------------------------------------------------------------------------- */
 
 typedef struct texts {
-    const char *ranks, *network, *latency, *call, *staging, *compute, *forward, *batch, *parameters, *layers;
+    const char *ranks, *network, *latency, *call, *staging, *copies, *compute, *forward, *batch, *image, *parameters,
+        *layers;
     const char *algorithm, *bucket, *first_bucket, *gradients;
 } texts;
 
@@ -103,6 +104,7 @@ static int parse_values(kn_scale_options *o, const texts *t)
         {"--latency", t->latency, "5us", seconds, &o->link.latency, false},
         {"--call", t->call, "50us", seconds, &o->link.call, false},
         {"--staging", t->staging, "12GB, or none", rates, &o->link.staging, true},
+        {"--copies", t->copies, "100GB, or none", rates, &o->link.copies, true},
         {"--compute", t->compute, "250ms", seconds, &o->compute, true},
         {"--forward", t->forward, "0.33, a share", numbers, &o->forward, false},
         {"--parameters", t->parameters, "124M", numbers, &o->parameters, true},
@@ -118,10 +120,13 @@ static int parse_values(kn_scale_options *o, const texts *t)
 static int parse_choices(kn_scale_options *o, const texts *t)
 {
     static const char *const algorithms[] = {"best", "ring", "halving"};
-    int batch = (int)o->batch_size, chosen = 0;
+    int batch = (int)o->batch_size, image = (int)o->image_size, chosen = 0;
     if (t->batch && !parse_whole(&batch, t->batch, 1))
         return wrong("--batch-size", t->batch, "32");
     o->batch_size = batch;
+    if (t->image && !parse_whole(&image, t->image, 1))
+        return wrong("--image-size", t->image, "224");
+    o->image_size = image;
     if (t->layers && !parse_whole(&o->layers, t->layers, 1))
         return wrong("--layers", t->layers, "100");
     while (t->algorithm && chosen < 3 && strcmp(t->algorithm, algorithms[chosen]) != 0)
@@ -151,7 +156,8 @@ static int check_needed(const kn_scale_options *o, const texts *t)
 
 int kn_scale_parse(kn_scale_options *o, int argc, char **argv)
 {
-    *o = (kn_scale_options){.layers = 50, .batch_size = 32, .forward = 1.0 / 3, .buckets = {KN_DISTRIBUTED_DEFAULTS}};
+    *o = (kn_scale_options){
+        .layers = 50, .batch_size = 32, .image_size = 224, .forward = 1.0 / 3, .buckets = {KN_DISTRIBUTED_DEFAULTS}};
     o->link = (kn_scale_link){.latency = 5e-6, .call = 50e-6, .staging = 12e9};
     texts t = {.ranks = "1024"};
     const kn_option options[] = {
@@ -162,9 +168,11 @@ int kn_scale_parse(kn_scale_options *o, int argc, char **argv)
         {"--latency", NULL, &t.latency},
         {"--call", NULL, &t.call},
         {"--staging", NULL, &t.staging},
+        {"--copies", NULL, &t.copies},
         {"--compute", NULL, &t.compute},
         {"--forward", NULL, &t.forward},
         {"--batch-size", NULL, &t.batch},
+        {"--image-size", NULL, &t.image},
         {"--parameters", NULL, &t.parameters},
         {"--layers", NULL, &t.layers},
         {"--algorithm", NULL, &t.algorithm},
@@ -178,10 +186,14 @@ int kn_scale_parse(kn_scale_options *o, int argc, char **argv)
     int status = kn_parse_options(&kn_command_scale, argc, argv, options, sizeof options / sizeof options[0], NULL);
     if (status >= 0 || o->measure_link)
         return status;
+    o->has_staging = t.staging != NULL;
+    o->has_copies = t.copies != NULL;
     if (t.staging && strcmp(t.staging, "none") == 0) {
         o->link.staging = 0;
         t.staging = NULL;
     }
+    if (t.copies && strcmp(t.copies, "none") == 0)
+        t.copies = NULL;
     if ((status = parse_ranks(o, t.ranks)) < 0 && (status = parse_values(o, &t)) < 0 &&
         (status = parse_choices(o, &t)) < 0)
         status = check_needed(o, &t);

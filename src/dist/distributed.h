@@ -30,6 +30,9 @@ kn_status kn_distributed_announce(kn_distributed *self, bool has_batch, int *act
 /* Rank root's values on all ranks, in few messages. */
 kn_status kn_group_broadcast_list(kn_group *group, kn_tensor *const *tensors, int count, int root);
 
+/* Starts an all_gather in place: `blocks` has a block of equal size for each rank, and this rank's is filled. */
+kn_status kn_group_all_gather_whole(kn_group *group, kn_tensor *blocks, kn_work **work);
+
 /* KN_ERR_STATE if the ranks do not give the same number: `what` of a rank "differ from those of rank 0", or of another
  * that most agree with. */
 kn_status kn_group_compare(kn_group *group, int64_t number, const char *what);

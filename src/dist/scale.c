@@ -43,20 +43,33 @@ double kn_scale_all_reduce(const kn_scale_link *link, kn_scale_algorithm algorit
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
-/* A bucket is sent when it is ready and the one before is done. */
+static double copying(const kn_scale_link *link, double bytes) { return link->copies > 0 ? bytes / link->copies : 0; }
+
+static double all_bytes(const kn_scale_job *job)
+{
+    double bytes = 0;
+    for (int b = 0; b < job->num_buckets; b++)
+        bytes += job->buckets[b].bytes;
+    return bytes;
+}
+
+/* A bucket is sent when its gradients are there and copied, and the one before is done. In the end all are copied
+ * back. */
 kn_scale_step kn_scale_predict(const kn_scale_job *job, int ranks)
 {
-    const double computed = job->forward + job->backward;
+    const double computed = job->forward + job->backward, copies = copying(&job->link, all_bytes(job));
     kn_scale_step step = {0};
-    double done = 0;
+    double done = 0, copied = 0;
     for (int b = 0; b < job->num_buckets; b++) {
         const kn_scale_bucket *bucket = &job->buckets[b];
-        const double ready = job->no_overlap ? computed : job->forward + bucket->ready * job->backward;
+        copied += copying(&job->link, bucket->bytes);
+        const double ready =
+            job->no_overlap ? computed + copies : job->forward + bucket->ready * job->backward + copied;
         const double time = kn_scale_all_reduce(&job->link, job->algorithm, bucket->bytes, ranks);
         step.communication += time;
         done = fmax(done, ready) + time;
     }
-    step.time = ranks < 2 ? computed : fmax(done, computed);
+    step.time = ranks < 2 ? computed : fmax(done, computed + copies) + copies;
     step.exposed = step.time - computed;
     step.efficiency = step.time > 0 ? computed / step.time : 1;
     return step;

@@ -11,6 +11,7 @@ typedef struct kn_scale_link {
     double bandwidth; /* bytes per second of each rank's link, in each direction */
     double call;      /* seconds of a call, whatever its size and the number of ranks */
     double staging;   /* bytes per second of copies between device and host; 0: the values are there already */
+    double copies;    /* the same on the device, of gradients into buckets and back; 0: they take no time */
 } kn_scale_link;
 
 typedef enum kn_scale_algorithm { KN_SCALE_BEST, KN_SCALE_RING, KN_SCALE_HALVING } kn_scale_algorithm;
@@ -30,7 +31,7 @@ typedef struct kn_scale_job {
 } kn_scale_job;
 
 typedef struct kn_scale_step {
-    double time, communication, exposed; /* seconds; exposed: of the communication, what computation does not hide */
+    double time, communication, exposed; /* seconds; exposed: what the step takes longer than its computation */
     double efficiency;                   /* against one rank */
 } kn_scale_step;
 
@@ -45,6 +46,9 @@ kn_scale_bucket *kn_scale_buckets_of(kn_module *module, const kn_distributed_par
 /* The same of `parameters` numbers in `layers` equal layers. */
 kn_scale_bucket *kn_scale_buckets_of_equal(double parameters, int layers, const kn_distributed_params *params,
                                            size_t element, int *count);
+
+/* Of tensors that no cache holds. */
+kn_status kn_scale_measure_copies(kn_device *device, double *bytes_per_second);
 
 /* A collective call: the link between the ranks, with copies to and from `device` (the host: none); ranks get the same
  * figures. (scale_measure.c) */

@@ -19,13 +19,14 @@ static int by_value(const void *a, const void *b)
 
 typedef kn_status (*action)(kn_group *group, kn_tensor *first, kn_tensor *second);
 
-/* The median time of several, on this rank. */
+/* The median time of several, on this rank; `group` NULL: there is only this one. */
 static kn_status time_of(action run, kn_group *group, kn_tensor *first, kn_tensor *second, double *median)
 {
     double times[REPETITIONS];
     KN_TRY(run(group, first, second));
     for (int i = 0; i < REPETITIONS; i++) {
-        KN_TRY(kn_group_barrier(group));
+        if (group)
+            KN_TRY(kn_group_barrier(group));
         const double began = kn_clock_seconds();
         KN_TRY(run(group, first, second));
         times[i] = kn_clock_seconds() - began;
@@ -75,11 +76,38 @@ static kn_status make_tensors(tensors *t, kn_device *device)
     KN_TRY(kn_tensor_fill(t->small, 0));
     KN_TRY(kn_tensor_new(&t->large, KN_F32, 1, &large, kn_device_host()));
     KN_TRY(kn_tensor_fill(t->large, 0));
-    if (kn_device_is_host(device))
+    if (kn_device_is_host(device) || kn_can_map(device)) /* nothing is copied */
         return KN_OK;
     KN_TRY(kn_tensor_new(&t->there, KN_F32, 1, &large, device));
     KN_TRY(kn_tensor_fill(t->there, 0));
     return kn_tensor_new_pinned(&t->pinned, KN_F32, 1, &large, device);
+}
+
+#define COPIED ((int64_t)8 << 20) /* elements */
+
+static kn_status copy_on_device(kn_group *group, kn_tensor *first, kn_tensor *second)
+{
+    (void)group;
+    KN_TRY(kn_tensor_copy(second, first));
+    return kn_synchronize(kn_device_of(first));
+}
+
+kn_status kn_scale_measure_copies(kn_device *device, double *bytes_per_second)
+{
+    const int64_t count = COPIED;
+    kn_tensor *first = NULL, *second = NULL;
+    double time = 0;
+    kn_status status = kn_tensor_new(&first, KN_F32, 1, &count, device);
+    if (status == KN_OK)
+        status = kn_tensor_new(&second, KN_F32, 1, &count, device);
+    if (status == KN_OK)
+        status = kn_tensor_fill(first, 0);
+    if (status == KN_OK)
+        status = time_of(copy_on_device, NULL, first, second, &time);
+    kn_release(first);
+    kn_release(second);
+    *bytes_per_second = time > 0 ? COPIED * 4.0 / time : 0;
+    return status;
 }
 
 /* The same on all ranks: rank 0's. */
@@ -120,7 +148,9 @@ kn_status kn_scale_measure_link(kn_group *group, kn_device *device, kn_scale_lin
     *link = (kn_scale_link){0};
     if (kn_group_size(group) < 2)
         return kn_fail(KN_ERR_STATE, "a link is measured between two or more ranks: mpirun -n 2");
-    kn_status status = make_tensors(&t, device);
+    kn_status status = kn_device_is_host(device) ? KN_OK : kn_scale_measure_copies(device, &link->copies);
+    if (status == KN_OK)
+        status = make_tensors(&t, device);
     if (status == KN_OK)
         status = measure(group, &t, link);
     kn_release(t.small);

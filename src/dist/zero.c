@@ -1,7 +1,7 @@
 /* dist/zero.c - optimizers whose state is divided among ranks: Rajbhandari et al., "ZeRO: Memory Optimizations Toward
  * Training Trillion Parameter Models" (2020), stage 1. Every parameter has an owner, which keeps its state and steps
- * it; after a step the owners give their parameters to all. Parameters are not cut, so that steps which look at a whole
- * parameter (LAMB, Muon, Adafactor) are the same, too. */
+ * it; the owners give their parameters to all (zero_share.c). Owners have whole parameters, so that steps which look at
+ * all of one (LAMB, Muon, Adafactor) are the same, too. */
 #include <koine/distributed.h>
 
 #include "base/hash.h"
@@ -38,9 +38,11 @@ static kn_status extend(kn_optim *optim)
     kn_zero *zero = kn_zero_of(optim);
     const int first = zero->count, more = optim->count - first;
     int *owners = kn_calloc((size_t)optim->count, sizeof *owners);
+    int64_t *starts = kn_calloc((size_t)optim->count, sizeof *starts);
     sized *order = kn_calloc((size_t)more, sizeof *order);
-    if (!owners || !order) {
+    if (!owners || !starts || !order) {
         kn_free(owners);
+        kn_free(starts);
         kn_free(order);
         return KN_ERR_MEMORY;
     }
@@ -56,28 +58,13 @@ static kn_status extend(kn_optim *optim)
     kn_free(order);
     kn_free(zero->shard.owners);
     zero->shard.owners = owners;
+    kn_free(zero->starts);
+    zero->starts = starts;
     zero->count = optim->count;
     return KN_OK;
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
-
-static kn_status finish(kn_optim *optim)
-{
-    const kn_zero *zero = kn_zero_of(optim);
-    kn_tensor **owned = kn_calloc((size_t)optim->count, sizeof *owned);
-    kn_status status = owned ? KN_OK : KN_ERR_MEMORY;
-    kn_optim_forget_whole(optim);
-    for (int r = 0; r < zero->shard.size && status == KN_OK; r++) {
-        int count = 0;
-        for (int i = 0; i < optim->count; i++)
-            if (zero->shard.owners[i] == r)
-                owned[count++] = optim->parameters[i];
-        status = kn_group_broadcast_list(zero->group, owned, count, r);
-    }
-    kn_free(owned);
-    return status;
-}
 
 static kn_status agree(kn_optim *optim, kn_tensor *found_inf)
 {
@@ -93,6 +80,8 @@ static void free_zero(kn_optim_shard *shard)
     kn_tensor_list_free(&shard->whole);
     kn_free(shard->owners);
     kn_free(zero->loads);
+    kn_free(zero->starts);
+    kn_free(zero->lengths);
     kn_free(zero);
 }
 
@@ -119,12 +108,15 @@ static kn_status attach(kn_optim *optim, kn_group *group)
                                 .size = kn_group_size(group),
                                 .extend = extend,
                                 .agree = agree,
-                                .finish = finish,
+                                .begin = kn_zero_begin,
+                                .stepped = kn_zero_stepped,
+                                .finish = kn_zero_finish,
                                 .free = free_zero},
                       .group = group};
     zero->loads = kn_calloc((size_t)zero->shard.size, sizeof *zero->loads);
+    zero->lengths = kn_calloc((size_t)zero->shard.size, sizeof *zero->lengths);
     optim->shard = &zero->shard;
-    return zero->loads ? extend(optim) : KN_ERR_MEMORY;
+    return zero->loads && zero->lengths ? extend(optim) : KN_ERR_MEMORY;
 }
 
 static kn_status check(const kn_optim *optim, const kn_group *group)

@@ -40,6 +40,8 @@ static kn_status step_bucket(kn_optim *optim, int b, kn_optim_batch *batch)
         if (course.step++ == 0 && optim->algorithm->start)
             optim->algorithm->start(group->hyper, course.carried);
         KN_TRY(kn_optim_add(batch, &given, bucket->states, &course));
+        if (optim->shard)
+            KN_TRY(optim->shard->stepped(optim, batch->given[0].index));
     }
     return kn_optim_flush(batch, KN_OK);
 }
@@ -59,6 +61,8 @@ static kn_status check_all(const kn_optim *optim)
 static kn_status step_all(kn_optim *optim, kn_optim_batch *batch)
 {
     KN_TRY(kn_optim_lay_out(optim));
+    if (optim->shard)
+        KN_TRY(optim->shard->begin(optim));
     if (batch->found_inf || optim->device_steps)
         KN_TRY(kn_optim_count_on_device(optim, batch->found_inf));
     for (int b = 0; b < optim->num_buckets; b++)
@@ -76,7 +80,7 @@ kn_status kn_optim_step_scaled(kn_optim *optim, const kn_tensor *grad_scale, con
                             .work = {.is_f64 = optim->parameters[0]->dtype == KN_F64}};
     const kn_span span = kn_optim_begin(optim->algorithm->step, optim->parameters[0]);
     const kn_status status = kn_optim_end(&batch, step_all(optim, &batch), span);
-    return status == KN_OK && optim->shard ? optim->shard->finish(optim) : status;
+    return optim->shard ? optim->shard->finish(optim, status) : status;
 }
 
 kn_status kn_optim_step(kn_optim *optim)

@@ -228,7 +228,11 @@ struct kn_optim_shard {
     int *owners;                                               /* the rank of each parameter */
     kn_status (*extend)(kn_optim *optim);                      /* parameters were added: gives them owners */
     kn_status (*agree)(kn_optim *optim, kn_tensor *found_inf); /* not 0 on all ranks if it is not 0 on one */
-    kn_status (*finish)(kn_optim *optim);                      /* after a step: all ranks get all parameters */
+    /* A step: its layout is made; all parameters of this rank before `index` are being stepped; so are all (or the step
+     * failed with `status`): when the last returns all ranks have all parameters. */
+    kn_status (*begin)(kn_optim *optim);
+    kn_status (*stepped)(kn_optim *optim, int index);
+    kn_status (*finish)(kn_optim *optim, kn_status status);
     void (*free)(kn_optim_shard *shard);
     kn_tensor_list whole; /* the state of all ranks, until the next step; if has_whole */
     bool has_whole;

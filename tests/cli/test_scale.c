@@ -27,6 +27,7 @@ static void wrong_usage_is_status_2(void **state)
         {"--parameters 1M --compute 1s --network 1Gbit --algorithm tree", "--algorithm `tree`"},
         {"--parameters 1M --compute 1s --network 1Gbit --gradients f8", "--gradients `f8`"},
         {"--parameters 1M --compute 1s --network 1Gbit --forward 2", "--forward `2`"},
+        {"--model lenet5 --network 1Gbit --image-size 0", "--image-size `0`"},
         {"--nosuch", "unknown option"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -90,6 +91,33 @@ static void json_has_the_models_figures(void **state)
 
 /* --- the model ---------------------------------------------------------------------------------------------------- */
 
+/* Without --compute steps are timed. A CPU device's memory is not copied. */
+static void a_step_is_measured(void **state)
+{
+    (void)state;
+    run_result r = run_shell("'%s' scale --model lenet5 --image-size 32 --batch-size 2 --network 8Gbit --latency 10us "
+                             "--call 0 --ranks 1,4 --json",
+                             KOINE_PROGRAM);
+    assert_int_equal(r.status, 0);
+    assert_non_null(strstr(r.errors, "measuring steps of lenet5 with 2 samples"));
+    cJSON *root = cJSON_Parse(r.output);
+    const cJSON *rows = cJSON_GetObjectItem(root, "ranks");
+    const double computing = cJSON_GetObjectItem(root, "compute_s")->valuedouble;
+    const double share = cJSON_GetObjectItem(root, "forward_share")->valuedouble;
+    assert_true(computing > 0 && computing < 60 && share > 0 && share < 1);
+    const cJSON *link = cJSON_GetObjectItem(root, "link");
+    assert_true(cJSON_GetObjectItem(link, "staging_bytes_per_s")->valuedouble == 0);
+    assert_true(cJSON_GetObjectItem(link, "copies_bytes_per_s")->valuedouble > 0);
+    assert_true(is_near(cJSON_GetObjectItem(cJSON_GetArrayItem(rows, 0), "step_s")->valuedouble, computing));
+    assert_true(cJSON_GetObjectItem(cJSON_GetArrayItem(rows, 1), "step_s")->valuedouble > computing);
+    cJSON_Delete(root);
+    run_free(&r);
+    r = run_shell("'%s' scale --model lenet5 --image-size 8 --network 8Gbit", KOINE_PROGRAM);
+    assert_int_equal(r.status, 1);
+    assert_non_null(strstr(r.errors, "conv2d: the kernel"));
+    run_free(&r);
+}
+
 static const kn_scale_link fast = {.bandwidth = 1e9, .latency = 1e-5};
 
 static void halving_has_fewer_messages_than_a_ring(void **state)
@@ -129,6 +157,10 @@ static void the_backward_pass_hides_buckets(void **state)
     step = kn_scale_predict(&job, 4);
     assert_true(is_near(step.time, 0.3 + 2 * one));
     assert_true(kn_scale_predict(&job, 1).efficiency == 1);
+    job.link.copies = 1e8; /* 10 ms for each bucket, on the way in and on that out */
+    assert_true(is_near(kn_scale_predict(&job, 4).time, 0.3 + 0.02 + 2 * one + 0.02));
+    job.no_overlap = false;
+    assert_true(is_near(kn_scale_predict(&job, 4).time, 0.3 + 0.02 + one + 0.02));
 }
 
 /* As kn_nn_distributed makes them: in reverse order, each closed when it has reached its size. */
@@ -154,7 +186,7 @@ int main(void)
         cmocka_unit_test(wrong_usage_is_status_2),          cmocka_unit_test(the_table_has_a_row_per_number_of_ranks),
         cmocka_unit_test(json_has_the_models_figures),      cmocka_unit_test(halving_has_fewer_messages_than_a_ring),
         cmocka_unit_test(copies_overlap_with_the_exchange), cmocka_unit_test(the_backward_pass_hides_buckets),
-        cmocka_unit_test(buckets_are_those_of_training),
+        cmocka_unit_test(buckets_are_those_of_training),    cmocka_unit_test(a_step_is_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

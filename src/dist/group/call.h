@@ -20,8 +20,9 @@ typedef struct kn_call_kind {
     bool reduces;                                     /* its operation matters */
     bool pairs;                                       /* between two ranks: the others do not make this call */
     const char *root;                                 /* " from rank ": what comes before the root in messages */
-    int rounds;    /* how often (n - 1) / n of the bytes cross each rank's link; 0: all of them do, once */
-    bool may_stay; /* the caller's own thread may make it where the transport notices losses */
+    int rounds;          /* how often (n - 1) / n of the bytes cross each rank's link; 0: all of them do, once */
+    bool has_all_blocks; /* of its one tensor each rank's part is a block */
+    bool may_stay;       /* the caller's own thread may make it where the transport notices losses */
 } kn_call_kind;
 
 /* A call, from its start until the group's thread has made it and the caller has freed it. */
@@ -101,6 +102,7 @@ kn_status kn_run_all_reduce(kn_group *group, kn_work *work);
 kn_status kn_run_reduce(kn_group *group, kn_work *work);
 kn_status kn_run_broadcast(kn_group *group, kn_work *work);
 kn_status kn_run_all_gather(kn_group *group, kn_work *work);
+kn_status kn_run_all_gather_whole(kn_group *group, kn_work *work);
 kn_status kn_run_gather(kn_group *group, kn_work *work);
 kn_status kn_run_scatter(kn_group *group, kn_work *work);
 kn_status kn_run_reduce_scatter(kn_group *group, kn_work *work);

@@ -2,6 +2,7 @@
  * on the group's thread. */
 #include "autograd/view.h"
 #include "base/dtype.h"
+#include "dist/distributed.h"
 #include "dist/group/call.h"
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
@@ -142,6 +143,14 @@ kn_status kn_group_all_gather_with(kn_group *group, kn_tensor *const *outputs, k
     CHECK_NOT_NULL("all_gather", outputs);
     CHECK_NOT_NULL("all_gather", tensor);
     return start(group, &(collective){.kind = &kind, .tensor = tensor, .outputs = outputs}, params);
+}
+
+kn_status kn_group_all_gather_whole(kn_group *group, kn_tensor *blocks, kn_work **work)
+{
+    static const kn_call_kind kind = {
+        .name = "all_gather", .run = kn_run_all_gather_whole, .may_stay = true, .rounds = 1, .has_all_blocks = true};
+    const kn_collective_params params = {.work = work};
+    return start(group, &(collective){.kind = &kind, .tensor = blocks, .writes = true}, &params);
 }
 
 /* A list that only the root gives. */

@@ -1,4 +1,5 @@
-/* dist/group/pieces.c - collectives that change one tensor in place: all_reduce, reduce, broadcast.
+/* dist/group/pieces.c - collectives that change one tensor in place: all_reduce, reduce, broadcast, and all_gather of
+ * blocks that lie one after another.
  *
  * The memory of a CPU device is exchanged itself. A tensor on another device goes through pinned memory in pieces:
  * while the ranks exchange one, the next is copied from the device and the one before to it. */
@@ -10,7 +11,8 @@
 typedef kn_status (*exchange)(kn_group *group, const kn_work *work, void *data, size_t count);
 
 typedef struct direction {
-    bool from, to; /* the device's values are needed; they change */
+    bool from, to;   /* the device's values are needed; they change */
+    int blocks, own; /* not 0: the tensor has that many, and only this rank's own is needed; it is one piece */
 } direction;
 
 /* A view of `count` elements of a one-dimensional tensor. */
@@ -23,13 +25,14 @@ static kn_status part_of(kn_tensor **part, kn_tensor *flat, int64_t first, int64
 static kn_status pinned_piece(kn_group *group, int slot, const kn_tensor *like, int64_t count, kn_tensor **piece)
 {
     kn_tensor **kept = &group->pieces[slot];
-    if (*kept &&
-        (kn_storage_bytes((*kept)->storage) < (size_t)count * kn_dtype_size(like->dtype) || !kn_is_pinned(*kept))) {
+    const int64_t bytes = count * (int64_t)kn_dtype_size(like->dtype);
+    if (*kept && (kn_storage_bytes((*kept)->storage) < (size_t)bytes || !kn_is_pinned(*kept))) {
         kn_release(*kept);
         *kept = NULL;
     }
     if (!*kept)
-        KN_TRY(kn_tensor_new_pinned(kept, KN_U8, 1, &(int64_t){PIECE_BYTES}, kn_device_of(like)));
+        KN_TRY(kn_tensor_new_pinned(kept, KN_U8, 1, &(int64_t){bytes > PIECE_BYTES ? bytes : PIECE_BYTES},
+                                    kn_device_of(like)));
     return kn_tensor_on(piece, (*kept)->storage, like->dtype, 1, &count, NULL, 0);
 }
 
@@ -45,6 +48,23 @@ static void release_piece(piece *p)
     *p = (piece){NULL, NULL};
 }
 
+/* Of the tensor, or of this rank's block of it. */
+static kn_status copy_down(piece *p, direction way)
+{
+    KN_PART(KN_PART_COPY_DOWN);
+    if (way.blocks == 0)
+        return kn_tensor_copy_with(p->here, p->there, true);
+    const int64_t block = kn_numel(p->here) / way.blocks;
+    piece own = {NULL, NULL};
+    kn_status status = part_of(&own.there, p->there, way.own * block, block);
+    if (status == KN_OK)
+        status = part_of(&own.here, p->here, way.own * block, block);
+    if (status == KN_OK)
+        status = kn_tensor_copy_with(own.here, own.there, true);
+    release_piece(&own);
+    return status;
+}
+
 static kn_status begin_piece(kn_group *group, kn_tensor *flat, int64_t number, int64_t per_piece, direction way,
                              piece *p)
 {
@@ -52,8 +72,7 @@ static kn_status begin_piece(kn_group *group, kn_tensor *flat, int64_t number, i
     const int64_t count = left < per_piece ? left : per_piece;
     KN_TRY(part_of(&p->there, flat, first, count));
     KN_TRY(pinned_piece(group, (int)(number % PIECES), flat, count, &p->here));
-    KN_PART(KN_PART_COPY_DOWN);
-    return way.from ? kn_tensor_copy_with(p->here, p->there, true) : KN_OK;
+    return way.from ? copy_down(p, way) : KN_OK;
 }
 
 static kn_status exchange_values(kn_group *group, const kn_work *work, exchange run, void *data, int64_t count)
@@ -74,7 +93,7 @@ static kn_status exchange_piece(kn_group *group, kn_work *work, exchange run, di
 
 static kn_status exchange_in_pieces(kn_group *group, kn_work *work, kn_tensor *flat, exchange run, direction way)
 {
-    const int64_t per_piece = PIECE_BYTES / (int64_t)kn_dtype_size(flat->dtype);
+    const int64_t per_piece = way.blocks ? kn_numel(flat) : PIECE_BYTES / (int64_t)kn_dtype_size(flat->dtype);
     const int64_t pieces = (kn_numel(flat) + per_piece - 1) / per_piece;
     piece now = {NULL, NULL}, next = {NULL, NULL};
     kn_status status = begin_piece(group, flat, 0, per_piece, way, &now);
@@ -166,6 +185,19 @@ static kn_status broadcast(kn_group *group, const kn_work *work, void *data, siz
 {
     kn_transport *transport = group->transport;
     return transport->class->broadcast(transport, data, count * kn_dtype_size(work->tensor->dtype), work->root);
+}
+
+static kn_status all_gather(kn_group *group, const kn_work *work, void *data, size_t count)
+{
+    kn_transport *transport = group->transport;
+    const size_t bytes = count * kn_dtype_size(work->tensor->dtype) / (size_t)transport->size;
+    return transport->class->all_gather(transport, (char *)data + (size_t)transport->rank * bytes, bytes, data);
+}
+
+kn_status kn_run_all_gather_whole(kn_group *group, kn_work *work)
+{
+    const direction way = {.from = true, .to = true, .blocks = group->transport->size, .own = group->transport->rank};
+    return exchange_tensor(group, work, all_gather, way);
 }
 
 kn_status kn_run_all_reduce(kn_group *group, kn_work *work)

@@ -60,7 +60,8 @@ static kn_status gather(kn_transport *self, const void *block, size_t bytes, voi
 {
     KN_TRY(kn_threads_show(self, block, NULL));
     for (int r = 0; r < self->size && self->rank == root; r++)
-        memcpy((char *)blocks + (size_t)r * bytes, kn_threads_shown(self, r), bytes);
+        if (kn_threads_shown(self, r) != (char *)blocks + (size_t)r * bytes)
+            memcpy((char *)blocks + (size_t)r * bytes, kn_threads_shown(self, r), bytes);
     return kn_threads_leave(self);
 }
 

@@ -16,7 +16,8 @@ typedef struct kn_transport_class {
     kn_status (*all_reduce)(kn_transport *self, void *data, size_t count, kn_dtype dtype, kn_reduce_op op);
     kn_status (*reduce)(kn_transport *self, void *data, size_t count, kn_dtype dtype, kn_reduce_op op, int root);
     kn_status (*broadcast)(kn_transport *self, void *data, size_t bytes, int root);
-    /* `blocks`: one block of `bytes` per rank, in the order of the ranks; NULL where the call does not use it */
+    /* `blocks`: one block of `bytes` per rank, in the order of the ranks; NULL where the call does not use it. That of
+     * an all_gather may be in its place there. */
     kn_status (*all_gather)(kn_transport *self, const void *block, size_t bytes, void *blocks);
     kn_status (*gather)(kn_transport *self, const void *block, size_t bytes, void *blocks, int root);
     kn_status (*scatter)(kn_transport *self, const void *blocks, size_t bytes, void *block, int root);

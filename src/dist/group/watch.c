@@ -15,7 +15,8 @@ static double bytes_of_call(const kn_group *group, const kn_work *work)
 {
     double bytes = 0;
     if (work->tensor)
-        return bytes_of(work->tensor) * (work->kind->rounds == 1 ? group->transport->size : 1);
+        return bytes_of(work->tensor) *
+               (work->kind->rounds == 1 && !work->kind->has_all_blocks ? group->transport->size : 1);
     for (kn_tensor *const *t = work->inputs; t && *t; t++)
         bytes += bytes_of(*t);
     return bytes;

@@ -58,7 +58,9 @@ static kn_status all_gather(kn_transport *self, const void *block, size_t bytes,
 {
     if (shares_memory(self))
         return kn_mpi_shared_all_gather(self, block, bytes, blocks);
-    return move_block(self, "all_gather", call_all_gather, bytes, (move){.from = block, .to = blocks});
+    const bool in_place = block == (const char *)blocks + (size_t)self->rank * bytes;
+    return move_block(self, "all_gather", call_all_gather, bytes,
+                      (move){.from = in_place ? MPI_IN_PLACE : block, .to = blocks});
 }
 
 static kn_status gather(kn_transport *self, const void *block, size_t bytes, void *blocks, int root)

@@ -3,6 +3,7 @@
 #include "dist/mpi/shared.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,8 @@ typedef struct seat {
 struct kn_mpi_shared {
     seat *seats; /* one per rank, in memory that all have */
     int rank, size;
-    unsigned round; /* the last one */
-    bool spins;     /* each rank has a processor */
+    unsigned round;     /* the last one */
+    bool has_processor; /* there are as many as ranks */
 };
 
 static kn_mpi_shared *shared_of(kn_transport *self) { return ((kn_mpi_transport *)self)->shared; }
@@ -38,13 +39,17 @@ static kn_mpi_shared *shared_of(kn_transport *self) { return ((kn_mpi_transport 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
 #define SPINS 400        /* about 20 us */
+#define YIELDS 40        /* instead, where ranks share a processor */
 #define NAP_NS 50000000L /* how often the monitor is asked */
 #define POLL_NS 20000L   /* where a rank cannot be woken */
 
 static bool has_come(const seat *s, unsigned round) { return (int)(atomic_load(&s->round) - round) >= 0; }
 
-static void pause_briefly(void)
+/* To the processor's other thread, or to another rank. */
+static void give_way(bool has_processor)
 {
+    if (!has_processor)
+        sched_yield();
 #if defined __x86_64__ || defined __i386__
     __builtin_ia32_pause();
 #elif defined __aarch64__
@@ -89,10 +94,10 @@ static double seconds(void)
 static kn_status await_seat(kn_transport *self, seat *s)
 {
     const kn_mpi_shared *shared = shared_of(self);
-    for (int i = 0; shared->spins && i < SPINS; i++) {
+    for (int i = shared->has_processor ? SPINS : YIELDS; i > 0; i--) {
         if (has_come(s, shared->round))
             return KN_OK;
-        pause_briefly();
+        give_way(shared->has_processor);
     }
     const double began = seconds();
     for (double asked = began; !has_come(s, shared->round);) {
@@ -221,8 +226,11 @@ kn_status kn_mpi_shared_all_gather(kn_transport *self, const void *block, size_t
         const size_t piece = bytes - first < SLOT ? bytes - first : SLOT;
         memcpy(next_slot(shared), (const char *)block + first, piece);
         status = meet(self);
-        for (int rank = 0; rank < shared->size && status == KN_OK; rank++)
-            memcpy((char *)blocks + (size_t)rank * bytes + first, slot_of(shared, rank), piece);
+        for (int rank = 0; rank < shared->size && status == KN_OK; rank++) {
+            char *place = (char *)blocks + (size_t)rank * bytes;
+            if (place != block)
+                memcpy(place + first, slot_of(shared, rank), piece);
+        }
     }
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "dist/group/distributed_cases.h"
 #include "dist/group/training.h"
+#include "dist/zero_share.h"
 
 /* A distributed network with an optimizer; `name` NULL: AdamW. */
 typedef struct trained {
@@ -43,6 +44,23 @@ static void train_both(state *s, trained *a, trained *b, int first, int end)
         step(s, b->net, b->optim, i, true);
     }
     EXPECT(difference(a->net, b->net, false) == 0);
+}
+
+/* Transfers cut the parameters, and in the end some ranks have nothing left to give. */
+static void shares_parameters_in_small_pieces(state *s)
+{
+    const int64_t before = kn_zero_transfer_bytes;
+    trained divided = train_with(s, NULL, s->group), whole = train_with(s, NULL, NULL);
+    for (int64_t bytes = 64; bytes <= 1024; bytes *= 4) {
+        EXPECT_OK(kn_group_barrier(s->group));
+        kn_zero_transfer_bytes = bytes * s->size;
+        train_both(s, &divided, &whole, 0, 2);
+        EXPECT_OK(kn_distributed_check(divided.net));
+        EXPECT_OK(kn_group_barrier(s->group));
+        kn_zero_transfer_bytes = before;
+    }
+    end_training(&divided);
+    end_training(&whole);
 }
 
 /* All of them with two ranks; their kernels cost time. */
@@ -246,10 +264,15 @@ static void agrees_on_what_one_rank_found(state *s)
 int zero_cases(kn_group *group, kn_device *device)
 {
     static const rank_case cases[] = {
-        steps_like_the_undivided_optimizer, divides_the_state,
-        gives_added_parameters_an_owner,    saves_one_file,
-        saves_a_file_for_each_rank,         clips_as_on_the_joint_batch,
-        skips_a_step_on_all_ranks,          agrees_on_what_one_rank_found,
+        steps_like_the_undivided_optimizer,
+        shares_parameters_in_small_pieces,
+        divides_the_state,
+        gives_added_parameters_an_owner,
+        saves_one_file,
+        saves_a_file_for_each_rank,
+        clips_as_on_the_joint_batch,
+        skips_a_step_on_all_ranks,
+        agrees_on_what_one_rank_found,
     };
     return run_cases(cases, sizeof cases / sizeof cases[0], group, device);
 }
