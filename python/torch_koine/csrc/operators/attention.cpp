@@ -1,6 +1,7 @@
 // attention.cpp - scaled dot-product attention without a matrix of scores.
 #include "compute.h"
 
+#include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <ATen/ops/empty.h>
 #include <koine/attention.h>
@@ -75,3 +76,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 }
 
 } // namespace koine
+
+// F.scaled_dot_product_attention does not ask the operator _fused_sdp_choice, but this table.
+namespace at::native
+{
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &koine::choose)
+}
