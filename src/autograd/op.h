@@ -113,6 +113,7 @@ struct kn_op {
     void (*record_drop)(void *params); /* releases those references, possibly the op's own last one */
     bool is_view;                      /* forward sets the outputs itself, sharing input 0's storage */
     bool strided_outputs;              /* forward accepts outputs with any strides */
+    bool elementwise;                  /* reads of its operands only the place that it writes: see can_write_to */
     bool strided_gradients;            /* backward accepts gradients with any strides */
     bool in_place;                     /* output 0 is input 0, changed */
     /* unwanted outputs stay NULL, of ops with statistics only these; shape rules may add to call->skipped */

@@ -254,8 +254,7 @@ static kn_status apart(const kn_call *call, int i, kn_tensor **copy)
     *copy = NULL;
     if (!call->op->in_place || i == 0 || a->storage != b->storage)
         return KN_OK;
-    if (a->offset == b->offset && a->dtype == b->dtype && kn_same_shape(a, b) &&
-        memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof *a->strides) == 0)
+    if (kn_tensor_same_place(a, b))
         return KN_OK;
     return kn_tensor_cast(copy, call->inputs[i], b->dtype, b->storage->device);
 }
