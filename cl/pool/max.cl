@@ -190,6 +190,24 @@ static void volume_backward(const kn_pool_geometry *p, const global T *gradient,
     }
 }
 
+/* The same of maxima whose indices in the planes are given. */
+kernel void max_pool_backward_by_indices(KN_IN(gradient), KN_IN(indices), KN_OUT(out), const kn_pool_geometry p)
+{
+    KN_BIND_IN(T, gradient);
+    KN_BIND_IN(long, indices);
+    KN_BIND_OUT(T, out);
+    const long volume = volume_of(&p), out_volume = out_volume_of(&p);
+    KN_FOR(i, p.planes)
+    {
+        global T *plane = out + i * volume;
+        for (long k = 0; k < volume; k++)
+            plane[k] = 0;
+        for (long k = i * out_volume; k < (i + 1) * out_volume; k++)
+            if (indices[k] >= 0 && indices[k] < volume)
+                plane[indices[k]] += gradient[k];
+    }
+}
+
 kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p)
 {
     KN_BIND_IN(T, gradient);
@@ -256,7 +274,6 @@ kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const 
             }                                                                                                          \
     }
 CONVERSION(row_indices, INDEX, long, from[k] == place ? at + (long)k * stride : to[k])
-CONVERSION(row_places, long, INDEX, from[k] == at + (long)k * stride ? (INDEX)place : to[k])
 
 kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geometry p, const int none)
 {
@@ -271,15 +288,17 @@ kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geomet
     }
 }
 
+#ifndef KN_CPU
+CONVERSION(row_places, long, INDEX, from[k] == at + (long)k * stride ? (INDEX)place : to[k])
+
 kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const kn_pool_geometry p)
 {
     KN_BIND_IN(long, indices);
     KN_BIND_OUT(INDEX, index);
-    KN_FOR(run, p.planes * out_volume_of(&p) / RUN(p))
+    KN_FOR(i, p.planes * out_volume_of(&p))
     {
-        const long from = run * RUN(p), line = from / p.out_size[2];
-        for (int k = 0; k < RUN(p); k++)
-            index[from + k] = NO_PLACE;
-        row_places(&p, line, (int)(from - line * p.out_size[2]), RUN(p), indices + from, index + from);
+        index[i] = NO_PLACE;
+        row_places(&p, i / p.out_size[2], (int)(i % p.out_size[2]), 1, indices + i, index + i);
     }
 }
+#endif
