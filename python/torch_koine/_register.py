@@ -47,7 +47,8 @@ def register():
     _check_version()
     torch.utils.rename_privateuse1_backend('koine')  # RuntimeError if another back end has taken the place
     _load()
-    from . import _device
+    from . import _device, optim
     torch._register_device_module('koine', _device)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    optim.register()
     _is_registered = True

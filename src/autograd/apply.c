@@ -90,13 +90,14 @@ static kn_status check_wanted(const kn_tensor *wanted, int index, kn_device *dev
                    kn_format_shape(takes, sizeof takes, ndim, shape));
 }
 
-/* Can forward write there directly? Not if it overlaps an input. */
+/* Can forward write there directly? Not if it overlaps an input, unless element by element. */
 static bool can_write_to(const kn_call *call, const kn_tensor *wanted)
 {
     if (!call->op->strided_outputs && !kn_is_contiguous(wanted))
         return false;
     for (int i = 0; i < call->num_inputs; i++)
-        if (call->inputs[i] && call->inputs[i]->storage == wanted->storage)
+        if (call->inputs[i] && call->inputs[i]->storage == wanted->storage &&
+            !(call->op->elementwise && kn_tensor_same_place(call->inputs[i], wanted)))
             return false;
     return true;
 }

@@ -113,6 +113,7 @@ struct kn_op {
     void (*record_drop)(void *params); /* releases those references, possibly the op's own last one */
     bool is_view;                      /* forward sets the outputs itself, sharing input 0's storage */
     bool strided_outputs;              /* forward accepts outputs with any strides */
+    bool elementwise;                  /* reads of its operands only the place that it writes: see can_write_to */
     bool strided_gradients;            /* backward accepts gradients with any strides */
     bool in_place;                     /* output 0 is input 0, changed */
     /* unwanted outputs stay NULL, of ops with statistics only these; shape rules may add to call->skipped */
@@ -137,7 +138,10 @@ struct kn_op {
     const char *saved[KN_OP_MAX_SAVED];
     const kn_op *backward_operator; /* backward as a differentiable operator (ops/dispatch/backward.h), or NULL */
     const kn_op *backward_of;       /* this op is the backward pass of that one and has its parameters */
-    bool repeats_forward;      /* with backward_of: runs forward again, since what it saves is not among the inputs */
+    bool repeats_forward; /* with backward_of: runs forward again, since what it saves is not among the inputs */
+    /* With repeats_forward, called instead if statistics of that op are inputs and all given: sets what its forward
+     * would save. NULL: that is the inputs. */
+    kn_status (*restore)(const kn_call *call, kn_tensor **saved);
     kn_op_reference reference; /* NULL for views, ops that only move data, and backward passes */
     void *detail;              /* per-op data for functions shared by several ops, or NULL */
 

@@ -70,6 +70,12 @@ bool kn_same_shape(const kn_tensor *a, const kn_tensor *b)
            (a->ndim == 0 || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
 }
 
+bool kn_tensor_same_place(const kn_tensor *a, const kn_tensor *b)
+{
+    return a->storage == b->storage && a->offset == b->offset && a->dtype == b->dtype && kn_same_shape(a, b) &&
+           memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof *a->strides) == 0;
+}
+
 /* --- tensors ---------------------------------------------------------------------------------- */
 
 static kn_tensor *tensor_shell(kn_storage *storage, kn_dtype dtype, int ndim, const int64_t *shape)

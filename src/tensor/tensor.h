@@ -68,6 +68,7 @@ int64_t kn_shape_numel(int ndim, const int64_t *shape);
 /* KN_ERR_STATE if several elements share memory, as after kn_expand: an in-place change would change all of them */
 kn_status kn_tensor_check_no_overlap(const kn_tensor *tensor);
 bool kn_same_shape(const kn_tensor *a, const kn_tensor *b);
+bool kn_tensor_same_place(const kn_tensor *a, const kn_tensor *b); /* of one storage: each element at the same place? */
 /* KN_ERR_STATE if the storage was resized to 0 bytes */
 kn_status kn_storage_fail_emptied(const kn_storage *storage);
 static inline kn_status kn_tensor_check_memory(const kn_tensor *t)

@@ -208,6 +208,39 @@ TENSOR_TEST(an_output_given_is_computed_into)
     CHECK_VALUES(kept, 1, -2, 3, -4, 5, -6);
 }
 
+static int64_t allocations(const kn_tensor *x)
+{
+    int64_t count = 0;
+    CHECK_OK(kn_memory_stat(kn_device_of(x), "allocation.all.allocated", &count));
+    return count;
+}
+
+static void check_equal(kn_tensor *a, kn_tensor *b)
+{
+    bool equal = false;
+    CHECK_OK(kn_equal(a, b, &equal));
+    assert_true(equal);
+}
+
+/* Vectors that overlap at the end of a row would be computed twice. */
+TENSOR_TEST(an_elementwise_result_may_take_the_place_of_an_operand)
+{
+    kn_tensor *x = kn_rand(KN_SHAPE(37)), *y = kn_rand(KN_SHAPE(37)), *line = kn_rand(KN_SHAPE(38));
+    kn_tensor *first = kn_narrow(line, 0, 0, 37), *second = kn_narrow(line, 0, 1, 37);
+    kn_tensor *exponential = kn_exp(x), *sum = kn_add(exponential, y), *shifted = kn_neg(second);
+    kn_tensor *both[] = {x, y}, *narrow = kn_rand(KN_SHAPE(3, 1)), *wide = kn_expand(narrow, KN_SHAPE(3, 3));
+    const int64_t before = allocations(x);
+    CHECK_OK(call("exp", x, NULL, &x));
+    CHECK_OK(kn_op_call(kn_op_find("add"), both, 2, NULL, &y, 1));
+    assert_int_equal(allocations(x), before);
+    check_equal(x, exponential);
+    check_equal(y, sum);
+    CHECK_OK(call("neg", second, NULL, &first)); /* the next element's place */
+    check_equal(first, shifted);
+    assert_int_equal(call("neg", wide, NULL, &wide), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "neg", "share memory");
+}
+
 TENSOR_TEST(an_output_that_does_not_fit_is_refused)
 {
     kn_tensor *x = matrix(), *short_one = kn_zeros(KN_SHAPE(2, 2)), *whole = kn_zeros(KN_SHAPE(2, 3), .dtype = KN_I64);
@@ -337,6 +370,7 @@ int main(void)
         TEST(an_operator_is_called_by_name),
         TEST(parameters_start_from_the_defaults),
         TEST(an_output_given_is_computed_into),
+        TEST(an_elementwise_result_may_take_the_place_of_an_operand),
         TEST(an_output_that_does_not_fit_is_refused),
         TEST(a_copied_output_that_does_not_fit_is_refused),
         TEST(optional_inputs_may_be_omitted_at_the_end),

@@ -134,6 +134,8 @@ def test_attention():
     same(lambda a, b, c: F.scaled_dot_product_attention(a, b, c, enable_gqa=True), q,
          leaf(2, 2, 6, 8), leaf(2, 2, 6, 8))
     assert torch.koine.fallbacks() == {}
+    on_device = F.scaled_dot_product_attention(*(t.koine() for t in (q, k, v)))
+    assert 'Fused' in on_device.grad_fn.name()  # not PyTorch's composition
 
 
 def test_systems_of_equations():

@@ -175,3 +175,48 @@ def test_unet():
         x = draw(step, 2, 1, 8, 8)
         return x, (x > 0).float()
     check(Unet, data, OPTIMIZERS['adagrad'], F.binary_cross_entropy_with_logits)
+
+
+@pytest.mark.parametrize('make', [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
+def test_optimizers_are_fused_unless_told_otherwise(make):
+    def groups(**options):
+        parameters = [nn.Parameter(torch.ones(3, device=options.pop('device', 'koine')))]
+        rule = make(parameters, **{'lr': 0.1, **options})
+        parameters[0].grad = torch.ones_like(parameters[0])
+        rule.step()
+        torch.testing.assert_close(parameters[0].detach().cpu(), torch.full((3,), 0.9), rtol=0.01, atol=0)
+        return rule.param_groups[0]['fused']
+    assert groups() is True
+    assert groups(foreach=True) is None and groups(fused=False) is False and groups(device='cpu') is None
+    assert groups(lr=torch.tensor(0.1)) is None
+
+
+def test_momentum_may_begin_late():
+    def run(device):
+        first, second = (nn.Parameter(torch.full((2,), x, device=device)) for x in (1.0, 2.0))
+        rule = torch.optim.SGD([first, second], 0.1, momentum=0.9)
+        for step in range(4):
+            first.grad = torch.full_like(first, step + 1.0)
+            second.grad = torch.ones_like(second) if step > 1 else None
+            rule.step()
+        return [t.detach().cpu() for t in (first, second)]
+    for got, wanted in zip(run('koine'), run('cpu'), strict=True):
+        torch.testing.assert_close(got, wanted)
+
+
+def test_state_of_optimizers_moves_between_devices():
+    def run(devices):
+        p = None
+        for device in devices:
+            q = nn.Parameter(p.detach().to(device) if p is not None else torch.ones(3, device=device))
+            rule = torch.optim.Adam([q], 0.1)
+            if p is not None:
+                rule.load_state_dict(state)
+            p = q
+            for _ in range(2):
+                p.grad = p.detach() * 2
+                rule.step()
+            state = rule.state_dict()
+        return p.detach().cpu()
+    for devices in (('koine', 'cpu'), ('cpu', 'koine'), ('koine', 'koine')):
+        torch.testing.assert_close(run(devices), run(('cpu', 'cpu')))

@@ -15,6 +15,7 @@
 #include "rt/graph/variable.h"
 #include "tensor/philox.h"
 
+/* LSE, which is output 1, too: the logarithm of the sum of a row's exponentials, infinity where all keys are hidden. */
 enum { MASK = KN_ATTENTION_OPERANDS, INPUTS, RESULT = INPUTS, LSE, SAVED };
 
 typedef struct attention_record {
@@ -220,7 +221,9 @@ static kn_status attention_shape(kn_call *call)
     KN_TRY(kn_call_check_same_dtype(call, 0, MASK));
     memcpy(shape, query->shape, sizeof shape);
     shape[query->ndim - 1] = value->shape[value->ndim - 1];
-    return kn_call_output(call, query->dtype, query->ndim, shape);
+    KN_TRY(kn_call_output(call, query->dtype, query->ndim, shape));
+    return call->skipped & 1u << 1 ? KN_OK
+                                   : kn_call_output(call, kn_compute_type(query->dtype), query->ndim - 1, query->shape);
 }
 
 /* In the query's order of heads and rows: if that is a view of [..., rows, heads, width], the caller will want the
@@ -268,7 +271,10 @@ static kn_status make_results(kn_call *call, kn_attention_problem *problem)
     const kn_tensor *query = call->inputs[KN_QUERY], *output = call->outputs[0];
     const kn_dtype dtype = kn_compute_type(query->dtype);
     kn_device *device = query->storage->device;
-    KN_TRY(kn_tensor_new(&problem->lse, dtype, query->ndim - 1, query->shape, device));
+    if (call->num_outputs > 1)
+        problem->lse = kn_retain(call->outputs[1]);
+    else
+        KN_TRY(kn_tensor_new(&problem->lse, dtype, query->ndim - 1, query->shape, device));
     if (output->dtype != dtype)
         return kn_tensor_new(&problem->result, dtype, output->ndim, output->shape, device);
     problem->result = kn_retain(call->outputs[0]);
@@ -295,29 +301,50 @@ static kn_status make_gradients(kn_grad_call *grad, kn_attention_problem *proble
 {
     for (int i = 0; i < KN_ATTENTION_OPERANDS; i++) {
         const kn_input_spec *spec = &grad->input[i];
-        if (grad->needs[i])
-            problem->gradients[i] = kn_grad_place(grad, i, kn_attention_takes);
-        else if (kn_tensor_new(&own[i], spec->dtype, spec->ndim, spec->shape, spec->device) == KN_OK)
-            problem->gradients[i] = own[i];
-        if (!problem->gradients[i])
+        kn_tensor *place = grad->needs[i] ? kn_grad_place(grad, i, kn_attention_takes) : NULL;
+        if (grad->needs[i] && !place)
             return kn_error_status();
+        if (!place || !kn_attention_takes(place)) /* a caller's tensor may have any strides */
+            KN_TRY(kn_tensor_new(&own[i], spec->dtype, spec->ndim, spec->shape, spec->device));
+        problem->gradients[i] = own[i] ? own[i] : place;
     }
     return KN_OK;
+}
+
+static kn_status deliver_gradients(kn_grad_call *grad, kn_tensor *const *own)
+{
+    for (int i = 0; i < KN_ATTENTION_OPERANDS; i++)
+        if (grad->needs[i] && own[i])
+            KN_TRY(kn_tensor_copy(grad->grad_inputs[i], own[i]));
+    return KN_OK;
+}
+
+/* What forward has computed. A caller's may have any strides, and be rounded to halves. */
+static kn_status take_results(const kn_grad_call *grad, kn_attention_problem *problem)
+{
+    kn_tensor *result = grad->saved[RESULT];
+    problem->result = kn_to_dtype(result, kn_compute_type(result->dtype));
+    if (problem->result && !kn_attention_takes(problem->result))
+        problem->result = kn_contiguous(problem->result);
+    problem->lse = kn_contiguous(grad->saved[LSE]);
+    return problem->result && problem->lse ? KN_OK : kn_error_status();
 }
 
 static kn_status attention_backward(kn_grad_call *grad)
 {
     kn_attention_problem problem = problem_of(grad->params, grad->saved);
     kn_tensor *own[KN_ATTENTION_OPERANDS] = {NULL};
-    problem.result = grad->saved[RESULT];
-    problem.lse = grad->saved[LSE];
     problem.gradient = grad->grad_outputs[0];
-    kn_status status = make_gradients(grad, &problem, own);
+    kn_status status = take_results(grad, &problem);
+    if (status == KN_OK)
+        status = make_gradients(grad, &problem, own);
     if (status == KN_OK && kn_numel(problem.lse) > 0 && kn_numel(problem.operands[KN_KEY]) > 0)
         status = kn_run_implementation(&kn_attention_backward_implementations, grad->stream, &problem);
     else
         for (int i = 0; status == KN_OK && i < KN_ATTENTION_OPERANDS; i++)
             status = kn_tensor_fill(problem.gradients[i], 0);
+    if (status == KN_OK)
+        status = deliver_gradients(grad, own);
     for (int i = 0; i < KN_ATTENTION_OPERANDS; i++)
         kn_release(own[i]);
     return status;
@@ -340,8 +367,8 @@ static kn_status attention_backward_recorded(kn_grad_call *grad)
 
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
 
-/* One row of probabilities; `row` counts the queries of all heads. */
-static void reference_row(double *p, const kn_call *call, const attention_record *record, int64_t row, int64_t head)
+/* One row of probabilities; `row` counts the queries of all heads. Returns the logarithm of the sum of exponentials. */
+static double reference_row(double *p, const kn_call *call, const attention_record *record, int64_t row, int64_t head)
 {
     const kn_tensor *query = call->inputs[KN_QUERY], *key = call->inputs[KN_KEY], *mask = call->inputs[MASK];
     const int64_t queries = query->shape[query->ndim - 2], keys = key->shape[key->ndim - 2],
@@ -371,6 +398,7 @@ static void reference_row(double *p, const kn_call *call, const attention_record
         const bool kept = record->dropout_p <= 0 || (words[k % 4] >> 8) >= kn_dropout_threshold(record->dropout_p);
         p[k] *= kept ? kn_dropout_scale(record->dropout_p) / (sum == 0 ? 1 : sum) : 0;
     }
+    return sum == 0 ? (double)INFINITY : highest + log(sum);
 }
 
 static kn_status attention_reference(const kn_call *call)
@@ -387,7 +415,9 @@ static kn_status attention_reference(const kn_call *call)
         return KN_ERR_MEMORY;
     for (int64_t row = 0; row < rows; row++) {
         const int64_t head = row / queries / group;
-        reference_row(p, call, record, row, head);
+        const double lse = reference_row(p, call, record, row, head);
+        if (call->num_outputs > 1)
+            kn_reference_set(call->outputs[1], row, lse);
         for (int64_t f = 0; f < value_width; f++) {
             double sum = 0;
             for (int64_t k = 0; k < keys; k++)
@@ -421,15 +451,19 @@ const kn_op kn_scaled_dot_product_attention_op = {
     .forward = attention_forward,
     .backward = attention_backward,
     .backward_recorded = attention_backward_recorded,
-    .saved = {"query", "key", "value", "attn_mask", "result"},
+    .outputs = {"result", "lse"},
+    .skips_outputs = true,
+    .first_statistic = 1,
+    .saved = {"query", "key", "value", "attn_mask", "result", "lse"},
     .reference = attention_reference,
     .work = attention_work,
     .backward_work = attention_backward_work,
 };
 
 const kn_op kn_scaled_dot_product_attention_backward_op = {
-    KN_BACKWARD_OP(scaled_dot_product_attention), .inputs = {"grad", "query", "key", "value", "?attn_mask"},
-    .outputs = {"grad_query", "grad_key", "grad_value"}, .repeats_forward = true};
+    KN_BACKWARD_OP(scaled_dot_product_attention),
+    .inputs = {"grad", "query", "key", "value", "?attn_mask", "?result", "?lse"},
+    .outputs = {"grad_query", "grad_key", "grad_value"}, .strided_outputs = true, .repeats_forward = true};
 
 kn_scaled_dot_product_attention_params kn_scaled_dot_product_attention_params_init(void)
 {

@@ -189,9 +189,12 @@ kn_status kn_backward_shape(kn_call *call)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* Makes the tensors that the pass reads contiguous, as the engine does; of the others only shapes matter. */
+/* Makes the tensors that the pass reads contiguous, as the engine does; of the others only shapes matter. Passes that
+ * take gradients of any strides read their own saved tensors so, too. */
 static kn_status make_contiguous(pass *p)
 {
+    if (p->grad.op->strided_gradients)
+        return KN_OK;
     kn_tensor **read[1 + KN_OP_MAX_SAVED] = {&p->gradients[0]};
     for (int k = 0; k < KN_OP_MAX_SAVED; k++)
         read[1 + k] = &p->saved[k];
@@ -232,14 +235,41 @@ static kn_status repeat_forward(pass *p, const kn_call *call)
     return status;
 }
 
+/* Are there inputs that are results of X, and all given? */
+static bool has_results(const kn_call *call)
+{
+    const kn_op *op = call->op;
+    bool any = false;
+    for (int i = 1; i < KN_OP_MAX_INPUTS && op->inputs[i]; i++) {
+        if (input_of(op->backward_of, op->inputs[i]) >= 0)
+            continue;
+        if (i >= call->num_inputs || !call->inputs[i])
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static kn_status find_saved(pass *p, const kn_call *call)
+{
+    if (!call->op->repeats_forward)
+        return KN_OK;
+    if (!has_results(call))
+        return repeat_forward(p, call);
+    if (call->op->restore)
+        KN_TRY(call->op->restore(call, p->saved));
+    for (int k = 0; k < KN_OP_MAX_SAVED; k++)
+        p->grad.num_saved = p->saved[k] ? k + 1 : p->grad.num_saved;
+    return KN_OK;
+}
+
 static kn_status run(kn_call *call)
 {
     const kn_op *op = call->op;
     bool any = false;
     pass p;
     describe(&p, call);
-    if (op->repeats_forward)
-        KN_TRY(repeat_forward(&p, call));
+    KN_TRY(find_saved(&p, call));
     KN_TRY(make_contiguous(&p));
     for (int i = 0; i < call->num_outputs; i++) {
         p.results[target_of(op, i)] = call->outputs[i];

@@ -9,7 +9,9 @@
  *                                              .inputs = {"grad", "x"},
  *                                              .outputs = {"grad_x"}};
  *
- * If forward saves tensors that no caller has, such as statistics, `.repeats_forward = true` computes them again.
+ * If forward saves tensors that callers may not have, such as statistics, `.repeats_forward = true` computes them
+ * again, unless X has them as further outputs and X_backward as optional inputs, "?mean", and all are given; `.restore`
+ * makes what X saves from them.
  *
  * If it is differentiable itself, X may have KN_RECORDED_AS(avg_pool2d_backward), for second gradients. */
 #pragma once

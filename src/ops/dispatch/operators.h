@@ -171,6 +171,7 @@
     X(ge) \
     X(ge_scalar) \
     X(gelu) \
+    X(gelu_backward) \
     X(ger) \
     X(glu) \
     X(gradient) \

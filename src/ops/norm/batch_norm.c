@@ -301,12 +301,24 @@ const kn_op kn_batch_norm_op = {
     .work = batch_norm_work,
     .backward_work = batch_norm_backward_work};
 
-const kn_op kn_batch_norm_backward_op = {KN_BACKWARD_OP(batch_norm),
-                                         .inputs = {"grad", "x", "?weight", "?bias", "?running_mean", "?running_var"},
-                                         .outputs = {"grad_x", "grad_weight", "grad_bias"},
-                                         .widens_halves = true,
-                                         .num_widened = 4,
-                                         .repeats_forward = true};
+static kn_status batch_norm_restore(const kn_call *call, kn_tensor **saved)
+{
+    enum { GRAD, INPUT, SCALE, SHIFT, MEAN = 6 };
+    const kn_batch_norm_op_params *params = call->params;
+    saved[0] = call->inputs[INPUT];
+    saved[2] = call->inputs[SCALE];
+    saved[3] = params->activation != KN_ACTIVATION_NONE ? call->inputs[SHIFT] : NULL;
+    return kn_norm_restore_table(call, MEAN, &saved[1], 3, 1);
+}
+
+const kn_op kn_batch_norm_backward_op = {
+    KN_BACKWARD_OP(batch_norm),
+    .inputs = {"grad", "x", "?weight", "?bias", "?running_mean", "?running_var", "?mean", "?rstd"},
+    .outputs = {"grad_x", "grad_weight", "grad_bias"},
+    .widens_halves = true,
+    .num_widened = 4,
+    .repeats_forward = true,
+    .restore = batch_norm_restore};
 
 kn_batch_norm_params kn_batch_norm_params_init(void) { return (kn_batch_norm_params){KN_BATCH_NORM_DEFAULTS}; }
 

@@ -24,6 +24,8 @@ kn_tensor *kn_batch_norm_counted(kn_tensor *x, kn_tensor *counter, bool cumulati
 #define KN_NORM_OUTPUTS .outputs = {"result", "mean", "rstd"}, .skips_outputs = true, .first_statistic = 1
 kn_status kn_norm_statistics_shape(kn_call *call, int ndim, const int64_t *shape);
 kn_status kn_norm_statistics_forward(kn_call *call, const kn_tensor *table, int64_t stride, int64_t part);
+/* A table of the statistics that a backward operator is given as inputs `mean` and the next: .restore. */
+kn_status kn_norm_restore_table(const kn_call *call, int mean, kn_tensor **table, int64_t stride, int64_t part);
 kn_tensor *kn_norm_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                           kn_tensor **mean, kn_tensor **rstd);
 

@@ -1,4 +1,6 @@
 /* ops/norm/statistics.c - mean and rstd as outputs 1 and 2 of a normalisation. */
+#include <koine/create.h>
+#include <koine/shape.h>
 #include <math.h>
 
 #include "loops/pointwise.h"
@@ -45,6 +47,35 @@ kn_status kn_norm_statistics_forward(kn_call *call, const kn_tensor *table, int6
                                        .strides = {stride}};
     }
     return p.shape[0] > 0 && kn_numel(call->inputs[0]) > 0 ? kn_pointwise_run(call->stream, &p) : KN_OK;
+}
+
+static kn_pointwise_code parts = {.name = "norm_parts", .inputs = "hr", .values = {"h", "(T)0", "r"}};
+
+kn_status kn_norm_restore_table(const kn_call *call, int mean, kn_tensor **table, int64_t stride, int64_t part)
+{
+    const int64_t count = kn_numel(call->inputs[mean]);
+    kn_tensor *given[2], *t = *table = kn_empty_with(2, stride == 1 ? (int64_t[]){3, count} : (int64_t[]){count, 3},
+                                                     &(kn_tensor_options){.dtype = call->inputs[mean]->dtype,
+                                                                          .device = kn_device_of(call->inputs[mean])});
+    if (!t)
+        return kn_error_status();
+    kn_pointwise_problem p = {.code = &parts,
+                              .operation = call->op->name,
+                              .compute = t->dtype,
+                              .ndim = 1,
+                              .shape = {count},
+                              .num_outputs = 3,
+                              .num_inputs = 2};
+    for (int i = 0; i < 2; i++) {
+        if (!(given[i] = kn_contiguous(call->inputs[mean + i])))
+            return kn_error_status();
+        p.inputs[i] = (kn_operand){
+            .buffer = given[i]->storage->buffer, .offset = given[i]->offset, .dtype = given[i]->dtype, .strides = {1}};
+    }
+    for (int i = 0; i < 3; i++)
+        p.outputs[i] = (kn_operand){
+            .buffer = t->storage->buffer, .offset = t->offset + i * part, .dtype = t->dtype, .strides = {stride}};
+    return count > 0 ? kn_pointwise_run(call->stream, &p) : KN_OK;
 }
 
 kn_tensor *kn_norm_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,

@@ -4,6 +4,7 @@
 #include <koine/shape.h>
 #include <math.h>
 
+#include "ops/dispatch/backward.h"
 #include "ops/pointwise/elementwise.h"
 
 KN_UNARY(relu, KN_NUMBERS, "a < 0 ? (T)0 : a", /* NaN passes */
@@ -114,9 +115,13 @@ static kn_status choose_gelu(kn_entry *entry)
 
 static const char *const gelu_names[] = {"none", "tanh", NULL};
 static const kn_op_param gelu_rows[] = {KN_PARAM(kn_gelu_params, approximate, .values = gelu_names)};
-const kn_op kn_gelu_op = {KN_ELEMENTWISE_FIELDS("gelu", false, true, &gelu_table), .inputs = {"x"},
+const kn_op kn_gelu_op = {KN_ELEMENTWISE_FIELDS("gelu", false, true, &gelu_table),
+                          .inputs = {"x"},
                           .dtypes = {KN_DTYPES_FLOATING},
-                          .params = KN_PARAMS(kn_gelu_params, gelu_rows, KN_GELU_DEFAULTS), .enter = choose_gelu};
+                          .params = KN_PARAMS(kn_gelu_params, gelu_rows, KN_GELU_DEFAULTS),
+                          .enter = choose_gelu,
+                          .saved = {"x"}};
+const kn_op kn_gelu_backward_op = {KN_BACKWARD_OP(gelu), .inputs = {"grad", "x"}, .outputs = {"grad_x"}};
 KN_PARAMS_FUNCTIONS(gelu, GELU)
 
 /* --- with a gap --------------------------------------------------------------------------------------------------- */

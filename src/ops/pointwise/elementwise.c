@@ -254,8 +254,7 @@ static kn_status apart(const kn_call *call, int i, kn_tensor **copy)
     *copy = NULL;
     if (!call->op->in_place || i == 0 || a->storage != b->storage)
         return KN_OK;
-    if (a->offset == b->offset && a->dtype == b->dtype && kn_same_shape(a, b) &&
-        memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof *a->strides) == 0)
+    if (kn_tensor_same_place(a, b))
         return KN_OK;
     return kn_tensor_cast(copy, call->inputs[i], b->dtype, b->storage->device);
 }
@@ -328,8 +327,8 @@ kn_status kn_elementwise_backward(kn_grad_call *grad)
             continue;
         }
         wanted |= 1u << i;
-        const kn_dtype dtype = is_stretched(&grad->input[i], g) ? p.compute : grad->input[i].dtype;
-        results[i] = kn_empty_with(g->ndim, g->shape, &(kn_tensor_options){.dtype = dtype, .device = kn_device_of(g)});
+        const kn_tensor_options wide = {.dtype = p.compute, .device = kn_device_of(g)};
+        results[i] = is_stretched(&grad->input[i], g) ? kn_empty_with(g->ndim, g->shape, &wide) : kn_grad_new(grad, i);
         if (!results[i])
             return kn_error_status();
         p.outputs[i] = kn_operand_of(results[i], p.ndim, p.shape);

@@ -120,8 +120,8 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
 /* The fields common to all, for descriptors with further ones. */
 #define KN_ELEMENTWISE_FIELDS(op_name, in_place_, differentiable, table)                                               \
     .name = op_name, .record_size = sizeof(kn_scalar_args), .in_place = in_place_, .strided_outputs = true,            \
-    .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape, .forward = kn_elementwise_forward,      \
-    .backward = differentiable ? kn_elementwise_backward : NULL,                                                       \
+    .elementwise = true, .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape,                    \
+    .forward = kn_elementwise_forward, .backward = differentiable ? kn_elementwise_backward : NULL,                    \
     .backward_recorded = differentiable ? kn_elementwise_backward_recorded : NULL,                                     \
     .reference = kn_elementwise_reference, .detail = table
 

@@ -106,7 +106,8 @@ static kn_status max_pool_backward(kn_grad_call *grad)
 
     if (!grad->grad_outputs[0])
         return KN_OK;
-    if (index->dtype == KN_I64) { /* of the operator: places in planes */
+    const bool has_indices = index->dtype == KN_I64 && kn_tensor_limits(index)->is_cpu;
+    if (index->dtype == KN_I64 && !has_indices) { /* of the operator: places in planes */
         index = empty_like(grad->grad_outputs[0], index_dtype(&g));
         if (!index)
             return kn_error_status();
@@ -116,14 +117,15 @@ static kn_status max_pool_backward(kn_grad_call *grad)
     out = kn_grad_new(grad, 0);
     if (!out)
         return kn_error_status();
-    return kn_pool_launch(grad->stream,
-                          &(kn_launch_params){.source = "pool/max.cl",
-                                              .options = index_options(&g),
-                                              .kernel = "max_pool_backward",
-                                              .operation = grad->op->name,
-                                              KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(index),
-                                                      kn_arg_tensor(out), kn_arg_pool(&g))},
-                          &g, out, true, kn_numel(out));
+    return kn_pool_launch(
+        grad->stream,
+        &(kn_launch_params){
+            .source = "pool/max.cl",
+            .options = index_options(&g),
+            .kernel = has_indices ? "max_pool_backward_by_indices" : "max_pool_backward",
+            .operation = grad->op->name,
+            KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(index), kn_arg_tensor(out), kn_arg_pool(&g))},
+        &g, out, true, kn_numel(out));
 }
 
 /* The backward operator has no activation; a maximum that it clamped has no index. */

@@ -42,9 +42,7 @@ at::Tensor elu_backward(const at::Tensor &g, const at::Scalar &alpha, const at::
 
 at::Tensor gelu_backward(const at::Tensor &g, const at::Tensor &x, std::string_view approximate)
 {
-    static const Elements exact("T gelu_slope(T g, T x)\n"
-                                "{ return g * ((T)0.5 * erfc(-x * (T)0.707106781186547524401) +\n"
-                                "              x * (T)0.398942280401432677940 * exp(x * x * (T)-0.5)); }");
+    static const Op exact("gelu_backward");
     static const Elements by_tanh(SIGMOID
                                   "T gelu_slope(T g, T x)\n"
                                   "{\n"
@@ -52,7 +50,12 @@ at::Tensor gelu_backward(const at::Tensor &g, const at::Tensor &x, std::string_v
                                   "    T inner = (T)1.595769121605730711760 * (1 + (T)0.134145 * x * x);\n"
                                   "    return g * s * (1 + x * inner * (1 - s));\n"
                                   "}");
-    return (approximate == "tanh" ? by_tanh : exact)(Tensors(g, x));
+    return approximate == "tanh" ? by_tanh(Tensors(g, x)) : result_of(exact, Tensors(g, x));
+}
+
+at::Tensor &gelu_backward_out(const at::Tensor &g, const at::Tensor &x, std::string_view approximate, at::Tensor &out)
+{
+    return out.resize_(x.sizes()).copy_(gelu_backward(g, x, approximate));
 }
 
 at::Tensor silu_backward(const at::Tensor &g, const at::Tensor &x)
@@ -228,6 +231,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("elu", elu);
     m.impl("elu_backward", elu_backward);
     m.impl("gelu_backward", gelu_backward);
+    m.impl("gelu_backward.grad_input", gelu_backward_out);
     m.impl("silu_backward", silu_backward);
     m.impl("mish_backward", mish_backward);
     m.impl("leaky_relu_backward", leaky_relu_backward);

@@ -1,8 +1,10 @@
 // attention.cpp - scaled dot-product attention without a matrix of scores.
 #include "compute.h"
 
+#include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <koine/attention.h>
 #include <torch/library.h>
 
@@ -44,25 +46,35 @@ attention(const at::Tensor &query, const at::Tensor &key, const at::Tensor &valu
     static const Op op("scaled_dot_product_attention");
     TORCH_CHECK(dropout == 0, "the device koine has no fused attention with dropout");
     const kn_attention_args args = args_of(op, query, key, is_causal, scale);
-    at::Tensor result = call(op, Tensors(query, key, value, mask), &args);
-    const at::Tensor none;
-    return {result, empty({0}, at::kFloat, query.device()), none, none, query.size(2), key.size(2), none, none, none};
+    Tensors results;
+    for (int i = 0; i < 2; i++)
+        results.add(Tensor());
+    call(op, Tensors(query, key, value, mask), &args, results);
+    at::Tensor result = from_koine(results.take(0)), logsumexp = from_koine(results.take(1));
+    const at::Tensor none, draw = at::empty({0}, query.options().dtype(at::kLong)); // torch.compile wants tensors
+    return {result, logsumexp, none, none, query.size(2), key.size(2), draw, draw, none};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>
 attention_backward(const at::Tensor &grad, const at::Tensor &query, const at::Tensor &key, const at::Tensor &value,
-                   const at::Tensor &mask, std::array<bool, 4> wanted, const at::Tensor &, const at::Tensor &,
-                   const at::Tensor &, const at::Tensor &, c10::SymInt, c10::SymInt, double, bool is_causal,
-                   const at::Tensor &, const at::Tensor &, std::optional<double> scale)
+                   const at::Tensor &mask, std::array<bool, 4> wanted, const at::Tensor &result,
+                   const at::Tensor &logsumexp, const at::Tensor &, const at::Tensor &, c10::SymInt, c10::SymInt,
+                   double, bool is_causal, const at::Tensor &, const at::Tensor &, std::optional<double> scale)
 {
     static const Op op("scaled_dot_product_attention_backward");
     const kn_attention_args args = args_of(op, query, key, is_causal, scale);
+    // In the order of the operands in memory, so that the gradients of views of one product need no copy.
+    std::array<at::Tensor, 3> gradients;
+    const at::Tensor *const operands[] = {&query, &key, &value};
     Tensors results;
-    for (int i = 0; i < 3; i++)
-        wanted[i] ? results.add(Tensor()) : results.skip();
-    call(op, Tensors(grad, query, key, value, mask), &args, results);
-    const auto take = [&](int i) { return wanted[i] ? from_koine(results.take(i)) : at::Tensor(); };
-    return {take(0), take(1), take(2), at::Tensor()};
+    for (int i = 0; i < 3; i++) {
+        if (wanted[i])
+            results.add(gradients[i] = at::empty_like(*operands[i]));
+        else
+            results.skip();
+    }
+    call(op, Tensors(grad, query, key, value, mask, result, logsumexp), &args, results);
+    return {gradients[0], gradients[1], gradients[2], at::Tensor()};
 }
 
 } // namespace
@@ -75,3 +87,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 }
 
 } // namespace koine
+
+// F.scaled_dot_product_attention does not ask the operator _fused_sdp_choice, but this table.
+namespace at::native
+{
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &koine::choose)
+}
