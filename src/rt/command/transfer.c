@@ -13,6 +13,7 @@
 #include "rt/memory/pool.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/queue.h"
+#include "rt/stream/settle.h"
 #include "rt/stream/wait.h"
 #include "rt/trace/watch.h"
 
@@ -175,12 +176,17 @@ cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_tra
 static kn_status transfer(kn_stream *stream, const kn_transfer *t, const kn_buffer *from, const kn_buffer *to)
 {
     const kn_command_kind kind = from ? KN_COMMAND_COPY : KN_COMMAND_FILL;
+    const kn_buffer *used[] = {to, from ? from : to};
     cl_event event;
     if (kn_stream_has_capture(stream)) {
         kn_capture *capture = kn_stream_require_capture(stream);
-        return capture ? capture->recorder->transfer(capture, stream, kind, t, from, to) : KN_ERR_STATE;
+        if (!capture)
+            return KN_ERR_STATE;
+        KN_TRY(kn_stream_settle_for(stream, used, 2));
+        return capture->recorder->transfer(capture, stream, kind, t, from, to);
     }
-    KN_TRY(kn_stream_enter(stream, from ? "a copy" : "a fill"));
+    KN_TRY(kn_stream_settle_for(stream, used, 2));
+    KN_TRY(kn_stream_enter_settled(stream, from ? "a copy" : "a fill"));
     if (from)
         kn_buffer_mark_use(from, stream);
     kn_buffer_mark_use(to, stream);
