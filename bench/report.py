@@ -26,6 +26,7 @@ SECTIONS = (
     ('Convolution', ('conv/', 'conv1d/', 'conv3d/', 'conv_transpose1d/', 'conv_transpose3d/'), 'flops'),
     ('Pooling', ('pool/',), 'bytes'),
     ('Elementwise', ('elementwise/', 'dropout'), 'bytes'),
+    ('Fusion', ('fusion/',), 'bytes'),
     ('Reductions', ('reduce/',), 'bytes'),
     ('Indices', ('gather/', 'embedding/'), 'bytes'),
     ('Sorting and scans', ('sort/',), 'bytes'),
@@ -48,6 +49,9 @@ DESCRIPTIONS = {
                    'g: groups. f32 unless marked.',
     'Pooling': 'images×channels×height×width; max_3s2: 3×3 windows with stride 2, max_2: 2×2, mean: over each image.',
     'Elementwise': 'small: 2¹⁸ elements, large: 2²⁴, gpu: 2²⁶. Each operation of a chain is counted separately in bytes.',
+    'Fusion': 'Chains recorded as a graph against torch.compile: GELU written out as eight operations; dropout, a residual '
+              'sum and layer normalisation. small: 256×1024, large: 4096×1024; step: forward and backward. Bytes: the '
+              'inputs, the result and the gradients once.',
     'Reductions': 'small: 512×512, large: 4096×4096, gpu: 8192×8192.',
     'Indices': 'rows, columns: an index for each element of a 1000×1000 matrix; index_select, index_add and embeddings: '
                'rows×columns of the table, indices.',
