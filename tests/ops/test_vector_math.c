@@ -18,6 +18,8 @@ typedef struct function_of_one {
     double low, high, ulps;
 } function_of_one;
 
+static double gelu(double a) { return 0.5 * a * erfc(-a * sqrt(0.5)); }
+
 static const function_of_one functions_of_one[] = {
     {"exp", exp, -105, 90, 2},  {"exp2", exp2, -151, 129, 2}, {"expm1", expm1, -20, 90, 2},
     {"expm1", expm1, -1, 1, 2}, {"tanh", tanh, -10, 10, 3},   {"log", log, 0, 3, 2},
@@ -26,6 +28,7 @@ static const function_of_one functions_of_one[] = {
     {"cos", cos, -1e6, 1e6, 4}, {"tan", tan, -10, 10, 4},     {"tan", tan, -1e6, 1e6, 4},
     {"atan", atan, -4, 4, 3},   {"asin", asin, -1, 1, 3},     {"acos", acos, -1, 1, 3},
     {"erf", erf, -4, 4, 2},     {"erfc", erfc, -6, 10, 8},    {"lgamma", lgamma, 0, 20, 4},
+    {"gelu", gelu, -3, 30, 8},
 };
 
 typedef struct function_of_two {

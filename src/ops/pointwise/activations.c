@@ -96,11 +96,12 @@ KN_FUNCTION(mish, KN_FLOATS, "kn_mish(a)", "a != a ? a : g * kn_mish_slope(a)", 
 KN_ELEMENTWISE_TABLE(gelu, KN_FLOATS, "a", NULL, KN_VECTORS, "kn_gelu(a)", KN_GRADIENTS("g * kn_gelu_slope(a)"),
                      0.5 * a * erfc(-a * sqrt(0.5)), .forward.functions = GELU, .backward.functions = GELU,
                      .recorded = {"g * ((T)0.5 * erfc(-a * " HALF_ROOT ") + a * " DENSITY ")"});
-KN_ELEMENTWISE_TABLE(gelu_tanh, KN_FLOATS, "a", NULL, KN_VECTORS, "a * kn_sigmoid(" INNER ")",
-                     KN_GRADIENTS("g * kn_sigmoid(" INNER ") * (1 + a * " INNER_SLOPE " * (1 - kn_sigmoid(" INNER
-                                  ")))"),
-                     0.5 * a * (1 + tanh(sqrt(M_2_PI) * (a + 0.044715 * a * a * a))), .forward.functions = KN_SIGMOID,
-                     .backward.functions = KN_SIGMOID);
+KN_ELEMENTWISE_TABLE(gelu_tanh, KN_FLOATS, "a", NULL, KN_VECTORS, "kn_gelu_tanh(a)",
+                     KN_GRADIENTS("g * kn_gelu_tanh_slope(a)"),
+                     0.5 * a * (1 + tanh(sqrt(M_2_PI) * (a + 0.044715 * a * a * a))), .forward.functions = GELU,
+                     .backward.functions = GELU,
+                     .recorded = {"g * kn_sigmoid(" INNER ") * (1 + a * " INNER_SLOPE " * (1 - kn_sigmoid(" INNER
+                                  ")))"});
 
 static const kn_op gelu_tanh_op =
     KN_ELEMENTWISE_OP("gelu", false, true, &gelu_tanh_table, KN_DTYPES_FLOATING, KN_NO_PARAMS, "x");
