@@ -87,12 +87,12 @@ static inline int matrix_row(int lane, int across, int step, int width, int alon
 }
 
 #define MULTIPLY_SLICE(slice)                                                                                          \
-    _Pragma("unroll") for (int step = 0; step < BK; step += 16)                                                        \
+    MMA_LOOP for (int step = 0; step < BK; step += 16)                                                                 \
     {                                                                                                                  \
         uint4 a_tile[TILES_M], b_tiles[TILES_N / 2];                                                                   \
-        _Pragma("unroll") for (int i = 0; i < TILES_M; i++)                                                            \
+        MMA_LOOP for (int i = 0; i < TILES_M; i++)                                                                     \
             LOAD_MATRICES(a_tile[i], (slice) + matrix_row(lane, warp_m + i * 16, step, BM, A_ALONG_K, 1), !A_ALONG_K)  \
-                _Pragma("unroll") for (int j = 0; j < TILES_N / 2; j++)                                                \
+                MMA_LOOP for (int j = 0; j < TILES_N / 2; j++)                                                         \
                     LOAD_MATRICES(b_tiles[j],                                                                          \
                                   (slice) + A_SLICE + matrix_row(lane, warp_n + j * 16, step, BN, B_ALONG_K, 0),       \
                                   !B_ALONG_K) MMA_TILES(sum, a_tile, b_tiles)                                          \
