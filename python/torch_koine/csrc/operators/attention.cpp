@@ -8,6 +8,8 @@
 #include <koine/attention.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
 namespace koine
 {
 namespace
@@ -17,6 +19,12 @@ using OptionalTensor = std::optional<at::Tensor>;
 
 bool is_defined(const OptionalTensor &tensor) { return tensor && tensor->defined(); }
 
+// As far as torch.compile knows.
+bool is_empty(const at::Tensor &tensor)
+{
+    return !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && tensor.numel() == 0;
+}
+
 // Koine's operator, but with dropout, whose draw backward would have to repeat, and where a mask needs a gradient,
 // PyTorch's composition.
 int64_t choose(const at::Tensor &query, const at::Tensor &key, const at::Tensor &value, const OptionalTensor &mask,
@@ -24,8 +32,8 @@ int64_t choose(const at::Tensor &query, const at::Tensor &key, const at::Tensor 
 {
     const bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && dropout == 0 &&
                       at::isFloatingType(query.scalar_type()) && query.scalar_type() == key.scalar_type() &&
-                      query.scalar_type() == value.scalar_type() && query.numel() > 0 && key.numel() > 0 &&
-                      value.numel() > 0 && !(is_defined(mask) && (mask->requires_grad() || is_causal));
+                      query.scalar_type() == value.scalar_type() && !is_empty(query) && !is_empty(key) &&
+                      !is_empty(value) && !(is_defined(mask) && (mask->requires_grad() || is_causal));
     return static_cast<int64_t>(fits ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
 }
 
@@ -37,6 +45,21 @@ kn_attention_args args_of(const kn_op *op, const at::Tensor &query, const at::Te
     args.scale = scale.value_or(0);
     args.enable_gqa = query.size(1) != key.size(1);
     return args;
+}
+
+// The order of the query's dimensions, which PyTorch expects of results.
+std::pair<at::DimVector, at::DimVector> layout_of(const at::Tensor &query, int64_t width)
+{
+    at::DimVector sizes(query.sizes()), strides(query.dim()), order{0, 1, 2, 3};
+    sizes.back() = width;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return query.stride(a) > query.stride(b); });
+    int64_t stride = 1;
+    for (auto d = order.rbegin(); d != order.rend(); ++d) {
+        strides[*d] = stride;
+        stride *= sizes[*d];
+    }
+    return {sizes, strides};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor, at::Tensor, at::Tensor>
@@ -51,8 +74,12 @@ attention(const at::Tensor &query, const at::Tensor &key, const at::Tensor &valu
         results.add(Tensor());
     call(op, Tensors(query, key, value, mask), &args, results);
     at::Tensor result = from_koine(results.take(0)), logsumexp = from_koine(results.take(1));
-    const at::Tensor none, draw = at::empty({0}, query.options().dtype(at::kLong)); // torch.compile wants tensors
-    return {result, logsumexp, none, none, query.size(2), key.size(2), draw, draw, none};
+    const auto [sizes, strides] = layout_of(query, value.size(3));
+    if (result.strides() != at::IntArrayRef(strides))
+        result = empty_strided(sizes, strides, result.scalar_type(), result.device()).copy_(result);
+    const at::Tensor none;
+    const at::Tensor seed = empty({0}, at::kLong, query.device()); // torch.compile saves it
+    return {result, logsumexp, none, none, query.size(2), key.size(2), seed, seed, none};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>
@@ -63,18 +90,17 @@ attention_backward(const at::Tensor &grad, const at::Tensor &query, const at::Te
 {
     static const Op op("scaled_dot_product_attention_backward");
     const kn_attention_args args = args_of(op, query, key, is_causal, scale);
-    // In the order of the operands in memory, so that the gradients of views of one product need no copy.
-    std::array<at::Tensor, 3> gradients;
-    const at::Tensor *const operands[] = {&query, &key, &value};
     Tensors results;
+    at::Tensor found[3];
+    const at::Tensor *const of[3] = {&query, &key, &value};
     for (int i = 0; i < 3; i++) {
         if (wanted[i])
-            results.add(gradients[i] = at::empty_like(*operands[i]));
+            results.add(found[i] = at::empty_like(*of[i]));
         else
             results.skip();
     }
     call(op, Tensors(grad, query, key, value, mask, result, logsumexp), &args, results);
-    return {gradients[0], gradients[1], gradients[2], at::Tensor()};
+    return {found[0], found[1], found[2], at::Tensor()};
 }
 
 } // namespace
