@@ -1,10 +1,14 @@
 // attention.cpp - scaled dot-product attention without a matrix of scores.
 #include "compute.h"
 
+#include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <koine/attention.h>
 #include <torch/library.h>
+
+#include <algorithm>
 
 namespace koine
 {
@@ -15,6 +19,12 @@ using OptionalTensor = std::optional<at::Tensor>;
 
 bool is_defined(const OptionalTensor &tensor) { return tensor && tensor->defined(); }
 
+// As far as torch.compile knows.
+bool is_empty(const at::Tensor &tensor)
+{
+    return !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && tensor.numel() == 0;
+}
+
 // Koine's operator, but with dropout, whose draw backward would have to repeat, and where a mask needs a gradient,
 // PyTorch's composition.
 int64_t choose(const at::Tensor &query, const at::Tensor &key, const at::Tensor &value, const OptionalTensor &mask,
@@ -22,8 +32,8 @@ int64_t choose(const at::Tensor &query, const at::Tensor &key, const at::Tensor 
 {
     const bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && dropout == 0 &&
                       at::isFloatingType(query.scalar_type()) && query.scalar_type() == key.scalar_type() &&
-                      query.scalar_type() == value.scalar_type() && query.numel() > 0 && key.numel() > 0 &&
-                      value.numel() > 0 && !(is_defined(mask) && (mask->requires_grad() || is_causal));
+                      query.scalar_type() == value.scalar_type() && !is_empty(query) && !is_empty(key) &&
+                      !is_empty(value) && !(is_defined(mask) && (mask->requires_grad() || is_causal));
     return static_cast<int64_t>(fits ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
 }
 
@@ -37,6 +47,21 @@ kn_attention_args args_of(const kn_op *op, const at::Tensor &query, const at::Te
     return args;
 }
 
+// The order of the query's dimensions, which PyTorch expects of results.
+at::Tensor empty_as(const at::Tensor &query, int64_t width)
+{
+    at::DimVector sizes(query.sizes()), strides(query.dim()), order{0, 1, 2, 3};
+    sizes.back() = width;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return query.stride(a) > query.stride(b); });
+    int64_t stride = 1;
+    for (auto d = order.rbegin(); d != order.rend(); ++d) {
+        strides[*d] = stride;
+        stride *= sizes[*d];
+    }
+    return empty_strided(sizes, strides, query.scalar_type(), query.device());
+}
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor, at::Tensor, at::Tensor>
 attention(const at::Tensor &query, const at::Tensor &key, const at::Tensor &value, const OptionalTensor &mask,
           double dropout, bool is_causal, bool, std::optional<double> scale)
@@ -44,9 +69,11 @@ attention(const at::Tensor &query, const at::Tensor &key, const at::Tensor &valu
     static const Op op("scaled_dot_product_attention");
     TORCH_CHECK(dropout == 0, "the device koine has no fused attention with dropout");
     const kn_attention_args args = args_of(op, query, key, is_causal, scale);
-    at::Tensor result = call(op, Tensors(query, key, value, mask), &args);
+    at::Tensor result = query.size(3) == value.size(3) ? at::empty_like(query) : empty_as(query, value.size(3));
+    call(op, Tensors(query, key, value, mask), &args, {result});
     const at::Tensor none;
-    return {result, empty({0}, at::kFloat, query.device()), none, none, query.size(2), key.size(2), none, none, none};
+    const at::Tensor seed = empty({0}, at::kLong, query.device()); // torch.compile saves it
+    return {result, empty({0}, at::kFloat, query.device()), none, none, query.size(2), key.size(2), seed, seed, none};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>
@@ -58,11 +85,16 @@ attention_backward(const at::Tensor &grad, const at::Tensor &query, const at::Te
     static const Op op("scaled_dot_product_attention_backward");
     const kn_attention_args args = args_of(op, query, key, is_causal, scale);
     Tensors results;
-    for (int i = 0; i < 3; i++)
-        wanted[i] ? results.add(Tensor()) : results.skip();
+    at::Tensor found[3];
+    const at::Tensor *const of[3] = {&query, &key, &value};
+    for (int i = 0; i < 3; i++) {
+        if (wanted[i])
+            results.add(found[i] = at::empty_like(*of[i]));
+        else
+            results.skip();
+    }
     call(op, Tensors(grad, query, key, value, mask), &args, results);
-    const auto take = [&](int i) { return wanted[i] ? from_koine(results.take(i)) : at::Tensor(); };
-    return {take(0), take(1), take(2), at::Tensor()};
+    return {found[0], found[1], found[2], at::Tensor()};
 }
 
 } // namespace
@@ -75,3 +107,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 }
 
 } // namespace koine
+
+// F.scaled_dot_product_attention does not ask the operator _fused_sdp_choice, but this table.
+namespace at::native
+{
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &koine::choose)
+}

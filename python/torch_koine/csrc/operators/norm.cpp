@@ -88,7 +88,10 @@ Three batch_norm_backward(const at::Tensor &grad, const at::Tensor &x, const std
     Tensors results;
     want(results, wanted);
     at::Tensor scale = is_given(weight) ? *weight : at::Tensor();
-    call(op, Tensors(grad, x, scale, parameter(wanted[2]), mean, var), &args, results);
+    // In training the operator would move the running estimates once more.
+    const std::optional<at::Tensor> none;
+    call(op, Tensors(grad, x, scale, parameter(wanted[2]), training ? none : mean, training ? none : var), &args,
+         results);
     return {take(results, 0, wanted[0]), take(results, 1, wanted[1] && scale.defined()), take(results, 2, wanted[2])};
 }
 
