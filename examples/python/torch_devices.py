@@ -61,5 +61,5 @@ if torch.koine.device_count() > 1:
 # --- data ---
 
 data = TensorDataset(torch.arange(8.0).reshape(4, 2), torch.arange(4))
-loader = DataLoader(data, batch_size=2, collate_fn=lambda samples: tuple(x.to(device) for x in default_collate(samples)))
+loader = DataLoader(data, batch_size=2, collate_fn=lambda batch: tuple(x.to(device) for x in default_collate(batch)))
 print('batches:', [(str(features.device), labels.tolist()) for features, labels in loader])

@@ -312,7 +312,8 @@ def test_graph(tmp_path):
         x.copy_(draw(i, 4, 1, 8, 8))
         expected.append(step(other, rules[1]).item())
     assert found == expected
-    assert [v.tolist() for v in net.state_dict().values()][:-1] == [v.tolist() for v in other.state_dict().values()][:-1]
+    values, expected = ([v.tolist() for v in one.state_dict().values()] for one in (net, other))
+    assert values[:-1] == expected[:-1]
     graph.debug_dump(tmp_path / 'graph.txt')
     assert len(graph) > 10 and len((tmp_path / 'graph.txt').read_text().splitlines()) == len(graph) + 1
 

@@ -11,7 +11,9 @@ EXAMPLES = os.path.join(os.path.dirname(__file__), '..', '..', 'examples', 'pyth
 
 @pytest.fixture
 def example(run_python):
-    return lambda name, *arguments: run_python(os.path.join(EXAMPLES, name), arguments=arguments)
+    """On one thread of PyTorch's: with more of them than free cores its CPU device takes minutes."""
+    return lambda name, *arguments: run_python(os.path.join(EXAMPLES, name), arguments=arguments, timeout=300,
+                                               environment={'OMP_NUM_THREADS': '1'})
 
 
 def test_devices(example):
@@ -27,7 +29,8 @@ def test_matmul(example):
 
 def test_linear_regression(example):
     """As on the CPU, and the line that the points were made of."""
-    lines = re.findall(r'loss ([\d.]+), w \[\[(.*), (.*)\]\], b ([\d.]+)', example('torch_linear_regression.py', '10000'))
+    printed = example('torch_linear_regression.py', '10000')
+    lines = re.findall(r'loss ([\d.]+), w \[\[(.*), (.*)\]\], b ([\d.]+)', printed)
     cpu, koine = ([float(number) for number in line] for line in lines)
     assert koine == pytest.approx(cpu, abs=1e-4)
     assert koine == pytest.approx([4, 2, -3, 10], abs=0.15)

@@ -1,9 +1,9 @@
 // recording.cpp - torch.classes.koine.Recording: a function of tensors recorded as a graph, for torch.compile.
 //
 // Inputs that stay where they are (parameters, what a forward pass has saved) are used in place, others are copied to
-// tensors of the recording. Results are in the graph's memory, which the next replay overwrites: those that the
-// caller keeps to itself (owned) are copied at once, the others (saved tensors, gradients) only if they still exist when
-// the next replay begins. They are given out with storages of their own, so both can be done behind a storage, and every
+// tensors of the recording. Results are in the graph's memory, which the next replay overwrites: those that the caller
+// keeps to itself (owned) are copied at once, the others (saved tensors, gradients) only if they still exist when the
+// next replay begins. They are given out with storages of their own, so both can be done behind a storage, and every
 // view of it follows.
 #include "error.h"
 #include "storage.h"
@@ -38,8 +38,7 @@ struct Layout {
     at::Tensor on(const c10::Storage &storage, int64_t at) const
     {
         at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-            c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-            c10::scalarTypeToTypeMeta(type));
+            c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::scalarTypeToTypeMeta(type));
         tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides,
                                                             at / static_cast<int64_t>(c10::elementSize(type)));
         return tensor;
@@ -275,8 +274,7 @@ class Recording final : public torch::CustomClassHolder
 
     static at::Tensor on_input(const Result &result, const at::Tensor &input)
     {
-        const int64_t at =
-            input.storage_offset() * static_cast<int64_t>(input.element_size()) + result.layout.offset;
+        const int64_t at = input.storage_offset() * static_cast<int64_t>(input.element_size()) + result.layout.offset;
         return result.layout.on(input.storage(), at);
     }
 
