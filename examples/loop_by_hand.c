@@ -1,4 +1,4 @@
-/* loop_by_hand.c - the training loop written out, without the trainer. */
+/* loop_by_hand.c - the training loop written out, without the trainer; also for several ranks (mpirun -n 2). */
 #include <koine/koine.h>
 #include <stdio.h>
 
@@ -7,7 +7,9 @@
 #include "common/training.h"
 
 typedef struct run {
+    kn_group *group;
     fashion_data data;
+    kn_sampler *part; /* of the training images, this rank's; NULL: it is alone */
     kn_module *net;
     kn_optim *optim;
     /* They accumulate on the device: reading a value at each step would make the host wait for the device. */
@@ -46,8 +48,8 @@ static bool run_epochs(run *r, int64_t epochs)
         double loss, accuracy;
         kn_metric_reset(r->loss);
         kn_metric_reset(r->accuracy);
-        if (!train(r, epoch) || !test(r) || kn_metric_compute(r->loss, &loss) != KN_OK ||
-            kn_metric_compute(r->accuracy, &accuracy) != KN_OK)
+        if (!train(r, epoch) || !test(r) || kn_metric_all_reduce(r->loss, r->group) != KN_OK ||
+            kn_metric_compute(r->loss, &loss) != KN_OK || kn_metric_compute(r->accuracy, &accuracy) != KN_OK)
             return false;
         printf("epoch %lld: loss %.4f, test accuracy %.4f\n", (long long)epoch, loss, accuracy);
         fflush(stdout);
@@ -63,27 +65,45 @@ typedef struct settings {
     double lr;
 } settings;
 
+/* With several ranks each learns from a part of the images. All test on all of them. */
+static bool take_part(run *r, const settings *s)
+{
+    const int ranks = kn_group_size(r->group);
+    if (ranks < 2)
+        return true;
+    r->part = kn_distributed_sampler(r->data.train_images, .num_replicas = ranks, .rank = kn_group_rank(r->group),
+                                     .seed = (uint64_t)s->seed);
+    kn_loader_free(r->data.train);
+    r->data.train =
+        kn_loader_new(r->data.train_images, .batch_size = s->batch_size, .sampler = r->part, .num_workers = 2);
+    return r->data.train != NULL;
+}
+
 static bool set_up(run *r, const settings *s)
 {
     const fashion_options options = {
         .directory = s->data, .batch_size = s->batch_size, .workers = 2, .seed = s->seed, .limit = s->limit};
-    if (training_device(s->device, NULL) == NULL)
+    r->group = training_ranks();
+    if (r->group == NULL || training_device(s->device, r->group) == NULL)
         return false;
     kn_manual_seed((uint64_t)s->seed);
-    r->net = fashion_network();
+    r->net = training_module(fashion_network(), r->group, (uint64_t)s->seed);
     r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
     r->loss = kn_metric_mean();
     r->accuracy = kn_metric_accuracy();
-    return r->optim != NULL && r->loss != NULL && r->accuracy != NULL && fashion_open(&r->data, &options) == KN_OK;
+    return r->optim != NULL && r->loss != NULL && r->accuracy != NULL && fashion_open(&r->data, &options) == KN_OK &&
+           take_part(r, s);
 }
 
-static void clean_up(run *r)
+static void clean_up(run *r, bool done)
 {
     kn_metric_free(r->loss);
     kn_metric_free(r->accuracy);
     kn_optim_free(r->optim);
     kn_module_free(r->net);
     fashion_close(&r->data);
+    kn_sampler_free(r->part);
+    training_leave(r->group, done);
 }
 
 int main(int argc, char **argv)
@@ -99,14 +119,15 @@ int main(int argc, char **argv)
         {"--data", "DIR", OPTION_TEXT, &s.data, 0, 0, "folder of the Fashion-MNIST files"},
         {"--limit", "N", OPTION_WHOLE, &s.limit, 0, 60000, "use only the first N images of each set; 0: all"},
     };
-    int usage = options_parse("loop_by_hand", "Trains on Fashion-MNIST with an explicit training loop.", options,
-                              OPTION_COUNT(options), argc, argv);
+    int usage =
+        options_parse("loop_by_hand", "Trains on Fashion-MNIST with an explicit training loop.\n\n" TRAINING_RANKS,
+                      options, OPTION_COUNT(options), argc, argv);
     if (usage != OPTIONS_GO_ON)
         return usage;
     run r = {0};
     bool done = set_up(&r, &s) && run_epochs(&r, s.epochs);
     if (!done)
         fprintf(stderr, "loop_by_hand: %s\n", kn_error_message());
-    clean_up(&r);
+    clean_up(&r, done);
     return options_finish("loop_by_hand", done ? 0 : 1);
 }

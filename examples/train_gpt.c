@@ -81,7 +81,7 @@ typedef struct run {
 
 static void clean_up(run *r)
 {
-    const kn_trainer *trained = r->trainer;
+    const bool trained = r->trainer != NULL;
     kn_trainer_free(r->trainer);
     kn_lr_scheduler_free(r->schedule);
     kn_optim_free(r->optim);

@@ -187,6 +187,8 @@ int main(int argc, char **argv)
                               options, OPTION_COUNT(options), argc, argv);
     if (usage != OPTIONS_GO_ON)
         return usage;
+    if (!training_is_alone("vae"))
+        return 1;
     run r = {0};
     bool done = set_up(&r, &s) && run_epochs(&r, &s);
     if (!done)

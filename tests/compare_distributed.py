@@ -44,9 +44,10 @@ def make(name):
                          nn.Linear(32, 10))
 
 
-def batches_of(rank, name, steps):
+def batches_of(rank, name, steps, side):
     """Noisy patterns, one for each class."""
     image, size, _ = NETWORKS[name]
+    image = (image[0], side, side) if side else image
     patterns = torch.randn(10, *image, generator=torch.Generator().manual_seed(7))
     made = {}
     for step in range(steps):
@@ -94,15 +95,15 @@ def furthest(a, b):
     return max((a[key].double() - b[key].double()).abs().max().item() for key in a if a[key].is_floating_point())
 
 
-def compare(name, dtype, steps, build):
-    lr = NETWORKS[name][2]
+def compare(name, dtype, steps, build, lr=None, side=None):
+    lr = lr or NETWORKS[name][2]
     with tempfile.TemporaryDirectory() as folder:
         torch.manual_seed(0)
         net = make(name).to(DTYPES[dtype])
         before = {key: value.clone() for key, value in net.state_dict().items()}
         save_file(before, f"{folder}/weights.safetensors")
         for rank in range(RANKS):
-            save_file(batches_of(rank, name, steps), f"{folder}/batches_{rank}.safetensors")
+            save_file(batches_of(rank, name, steps, side), f"{folder}/batches_{rank}.safetensors")
         mp.spawn(train_rank, (folder, name, steps, lr, dtype), RANKS)
         losses = train_koine(folder, name, steps, lr, dtype, build)
         expected = sorted((step, loss) for rank in range(RANKS)
@@ -122,9 +123,11 @@ def main():
     parser.add_argument("--only", choices=NETWORKS, help="one network")
     parser.add_argument("--dtype", choices=DTYPES, help="one precision")
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--lr", type=float, help="another learning rate")
+    parser.add_argument("--side", type=int, help="images of another size")
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))
     args = parser.parse_args()
-    results = [compare(name, dtype, args.steps, args.build)
+    results = [compare(name, dtype, args.steps, args.build, args.lr, args.side)
                for name in ([args.only] if args.only else NETWORKS)
                for dtype in ([args.dtype] if args.dtype else DTYPES)]
     return 0 if all(results) else 1

@@ -40,10 +40,23 @@ int64_t training_batches(const kn_loader *loader, int64_t batch_size, bool drop_
     return (samples + (drop_last ? 0 : batch_size - 1)) / batch_size;
 }
 
-void training_leave(kn_group *group, const kn_trainer *trainer)
+void training_leave(kn_group *group, bool together)
 {
-    if (trainer != NULL || kn_group_size(group) < 2)
+    if (together || kn_group_size(group) < 2)
         kn_group_free(group);
+}
+
+bool training_is_alone(const char *program)
+{
+    kn_group *group = kn_group_open();
+    const int size = kn_group_size(group);
+    if (group == NULL)
+        fprintf(stderr, "%s: %s\n", program, kn_error_message());
+    else if (size > 1 && kn_group_rank(group) == 0)
+        fprintf(stderr, "%s: this program trains in one process, but %d were started: start it without mpirun\n",
+                program, size);
+    kn_group_free(group);
+    return size == 1;
 }
 
 /* --- options and status ------------------------------------------------------------------------------------------- */

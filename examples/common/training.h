@@ -25,9 +25,12 @@ kn_module *training_module(kn_module *net, kn_group *group, uint64_t seed);
 /* A rank's batches per epoch of a loader that the trainer divides. */
 int64_t training_batches(const kn_loader *loader, int64_t batch_size, bool drop_last, const kn_group *group);
 
-/* At the end of main. Without a trainer this rank failed before the training, alone perhaps: then the group is not
- * freed, which has the launcher end the others. */
-void training_leave(kn_group *group, const kn_trainer *trainer);
+/* At the end of main. A rank that failed, alone perhaps, does not free the group, which has the launcher end the
+ * others. `together`: all ranks end alike, as after anything that a trainer reports. */
+void training_leave(kn_group *group, bool together);
+
+/* For a program that trains in one process. False, after saying so, if a launcher has started several. */
+bool training_is_alone(const char *program);
 
 /* --- options and status ------------------------------------------------------------------------------------------- */
 

@@ -50,7 +50,7 @@ typedef struct kn_work kn_work; /* a call that has been started */
 
 typedef struct kn_group_params {
     /* "mpi", "local" (a group of this process alone), or NULL, the default: MPI if a launcher has started this process
-     * (mpirun, mpiexec, srun with a PMI), else local */
+     * (mpirun, mpiexec, srun with a PMI) and not as the only one, else local */
     const char *backend;
     double timeout;    /* seconds until a call that waits for other ranks fails; default 600 */
     double lost_after; /* seconds of silence after which another process counts as lost; default 10 */

@@ -5,12 +5,13 @@
 
 /* --- broadcasts --------------------------------------------------------------------------------------------------- */
 
+/* A tensor that is its own buffer (kn_packing_pack) has its values already. */
 static kn_status unpack(const kn_packing *layout, int b, kn_tensor *packed, kn_tensor *const *tensors,
                         kn_tensor **parts)
 {
     KN_TRY(kn_packing_unpack(layout, b, packed, tensors, parts));
     for (int t = 0; t < layout->count; t++)
-        if (parts[t] && parts[t]->storage != tensors[t]->storage)
+        if (parts[t] && packed->storage != tensors[t]->storage)
             KN_TRY(kn_tensor_copy(tensors[t], parts[t]));
     return KN_OK;
 }

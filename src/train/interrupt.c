@@ -2,6 +2,7 @@
 #include "train/interrupt.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,7 +18,8 @@ static struct {
     struct sigaction before[NUM_SIGNALS]; /* the program's own handlers */
 } handling = {.lock = KN_MUTEX_INIT};
 
-static volatile sig_atomic_t first_signal;
+/* Read by every thread that trains; lock-free, so that a handler may write it. */
+static atomic_int first_signal;
 
 /* A second Ctrl-C ends the process at once, whatever the fit is waiting for. The signal is blocked in its handler, so
  * the raised one ends the process when this returns. */
@@ -66,7 +68,8 @@ int kn_interrupt_end(void)
         handling.installed[i] = false;
     }
     const int number = first_signal; /* read after the handlers are restored */
-    first_signal = is_last ? 0 : number;
+    if (is_last)
+        first_signal = 0;
     kn_unlock(&handling.lock);
     return number;
 }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "data/sampler.h"
 #include "dist/distributed.h"
+#include "dist/group/bytes.h"
 #include "dist/group/call.h"
 #include "train/interrupt.h"
 
@@ -49,34 +50,6 @@ kn_loader_part kn_ranks_divide(const kn_trainer *trainer, kn_loader *loader, boo
     return kn_loader_divide(loader, part);
 }
 
-/* --- gathering ---------------------------------------------------------------------------------------------------- */
-
-void *kn_ranks_gather(kn_group *group, const void *mine, size_t bytes)
-{
-    const int size = kn_group_size(group);
-    char *all = kn_calloc((size_t)size, bytes);
-    kn_tensor **blocks = kn_calloc((size_t)size, sizeof *blocks);
-    kn_status status = all != NULL && blocks != NULL ? KN_OK : KN_ERR_MEMORY;
-    if (status == KN_OK) {
-        KN_SCOPE;
-        kn_tensor *block = kn_empty(KN_SHAPE((int64_t)bytes), .dtype = KN_U8, .device = kn_device_host());
-        for (int r = 0; r < size; r++)
-            blocks[r] = kn_empty(KN_SHAPE((int64_t)bytes), .dtype = KN_U8, .device = kn_device_host());
-        status = kn_status_of(blocks[size - 1]);
-        if (status == KN_OK) {
-            memcpy(kn_data(block), mine, bytes);
-            status = kn_group_all_gather(group, blocks, block);
-        }
-        for (int r = 0; r < size && status == KN_OK; r++)
-            memcpy(all + (size_t)r * bytes, kn_data(blocks[r]), bytes);
-    }
-    kn_free(blocks);
-    if (status == KN_OK)
-        return all;
-    kn_free(all);
-    return NULL;
-}
-
 /* --- agreeing ----------------------------------------------------------------------------------------------------- */
 
 /* What a rank tells the others. */
@@ -105,7 +78,7 @@ static ballot *gather_ballots(kn_group *group, const ballot *mine)
     ballot *all;
     do {
         kn_error_clear();
-        all = kn_ranks_gather(group, mine, sizeof *mine);
+        all = kn_group_gather_bytes(group, mine, sizeof *mine);
     } while (all == NULL && kn_error_status() == KN_ERR_STATE);
     return all;
 }
@@ -259,7 +232,7 @@ kn_status kn_ranks_compare(kn_trainer *trainer, const char *text)
     if (trainer->group == NULL)
         return KN_OK;
     snprintf(mine, sizeof mine, "%s", text);
-    char *all = kn_ranks_gather(trainer->group, mine, sizeof mine);
+    char *all = kn_group_gather_bytes(trainer->group, mine, sizeof mine);
     if (all == NULL)
         return kn_error_status();
     kn_status status = KN_OK;
@@ -322,6 +295,6 @@ kn_status kn_ranks_gather_generators(kn_trainer *trainer)
         return KN_OK;
     KN_TRY(kn_get_rng_state(kn_trainer_device(trainer), mine));
     kn_free(trainer->generators);
-    trainer->generators = kn_ranks_gather(trainer->group, mine, sizeof mine);
+    trainer->generators = kn_group_gather_bytes(trainer->group, mine, sizeof mine);
     return trainer->generators != NULL ? KN_OK : kn_error_status();
 }

@@ -30,9 +30,6 @@ kn_status kn_ranks_join(kn_trainer *trainer);
  * undo it. `pad`: see kn_loader_part. */
 kn_loader_part kn_ranks_divide(const kn_trainer *trainer, kn_loader *loader, bool pad);
 
-/* Each rank's `bytes` bytes, one after the other, in memory for kn_free; NULL with an error. */
-void *kn_ranks_gather(kn_group *group, const void *mine, size_t bytes);
-
 /* The end of something that all ranks do: returns the first error of any, with its rank's name, on all of them. Also
  * shares signals and kn_trainer_stop. After an error the fit makes no more such calls, up to kn_ranks_reunite. */
 kn_status kn_ranks_agree(kn_trainer *trainer, kn_status status);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "dist/group/bytes.h"
 #include "train/ranks.h"
 
 #define SLOW 1.25         /* times the others' time */
@@ -27,7 +28,7 @@ kn_status kn_ranks_stop_clock(kn_trainer *trainer, int64_t steps)
         return KN_OK;
     const double mine = (now(trainer) - trainer->own_seconds) / (double)steps;
     kn_free(trainer->step_seconds);
-    trainer->step_seconds = kn_ranks_gather(trainer->group, &mine, sizeof mine);
+    trainer->step_seconds = kn_group_gather_bytes(trainer->group, &mine, sizeof mine);
     trainer->timed_steps = steps;
     return trainer->step_seconds != NULL ? KN_OK : kn_error_status();
 }

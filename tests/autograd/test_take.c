@@ -2,8 +2,6 @@
  * gradients as where they have a copy of it, of which there is no other use. */
 #include "support/check.h"
 
-#include <stdlib.h>
-
 #include "support/values.h"
 
 enum { ROWS = 5, COLUMNS = 67 };
@@ -51,17 +49,6 @@ static kn_tensor *loss_of(kn_tensor *x, use_of_input use, bool rms, bool copied,
     return kn_sum(kn_square(kn_add(h, y)));
 }
 
-static void check_close(kn_tensor *a, kn_tensor *b, use_of_input use)
-{
-    char message[256];
-    double *found = read_doubles(a), *wanted = read_doubles(b);
-    const bool close = values_close(found, wanted, kn_numel(a), closeness_of(KN_F32, COLUMNS), message, sizeof message);
-    free(found);
-    free(wanted);
-    if (!close)
-        fail_msg("use %d: %s", use, message);
-}
-
 /* Two passes, of which the second adds to the leaves' gradients. */
 static void compare(use_of_input use, bool rms, bool with_weight)
 {
@@ -77,11 +64,11 @@ static void compare(use_of_input use, bool rms, bool with_weight)
         for (int pass = 0; pass < 2; pass++)
             CHECK_OK(kn_backward(loss_of(x[copied], use, rms, copied, weight[copied], &kept[copied])));
     }
-    check_close(kn_grad(x[0]), kn_grad(x[1]), use);
+    check_tensors_close(kn_grad(x[0]), kn_grad(x[1]), COLUMNS, use);
     if (with_weight)
-        check_close(kn_grad(weight[0]), kn_grad(weight[1]), use);
+        check_tensors_close(kn_grad(weight[0]), kn_grad(weight[1]), COLUMNS, use);
     if (use == KEPT)
-        check_close(kn_grad(kept[0]), kn_grad(kept[1]), use);
+        check_tensors_close(kn_grad(kept[0]), kn_grad(kept[1]), COLUMNS, use);
 }
 
 TENSOR_TEST(normalisations_add_to_the_gradient_so_far)

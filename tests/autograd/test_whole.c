@@ -3,7 +3,6 @@
 #include "support/check.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "support/values.h"
 
@@ -113,17 +112,6 @@ static kn_tensor *attend(kn_tensor *x, use_of_parts use, bool copied, kn_tensor 
     return y;
 }
 
-static void check_close(kn_tensor *a, kn_tensor *b, use_of_parts use)
-{
-    char message[256];
-    double *found = read_doubles(a), *wanted = read_doubles(b);
-    const bool close = values_close(found, wanted, kn_numel(a), closeness_of(KN_F32, LENGTH), message, sizeof message);
-    free(found);
-    free(wanted);
-    if (!close)
-        fail_msg("use %d: %s", use, message);
-}
-
 TENSOR_TEST(attention_writes_gradients_in_their_places)
 {
     for (use_of_parts use = PLAIN; use < USES_OF_PARTS; use++) {
@@ -135,9 +123,9 @@ TENSOR_TEST(attention_writes_gradients_in_their_places)
             for (int pass = 0; pass < 2; pass++)
                 CHECK_OK(kn_backward(attend(x[copied], use, copied, &part[copied])));
         }
-        check_close(kn_grad(x[0]), kn_grad(x[1]), use);
+        check_tensors_close(kn_grad(x[0]), kn_grad(x[1]), LENGTH, use);
         if (use == KEPT)
-            check_close(kn_grad(part[0]), kn_grad(part[1]), use);
+            check_tensors_close(kn_grad(part[0]), kn_grad(part[1]), LENGTH, use);
     }
 }
 
@@ -158,7 +146,7 @@ TENSOR_TEST(gradients_asked_for_are_separate)
     CHECK_OK(kn_autograd_grad(&y, 1, inputs, 2, &found[0], .retain_graph = true));
     CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first));
     CHECK_TENSOR(kn_zero_(found[1]));
-    check_close(found[0], first, PLAIN);
+    check_tensors_close(found[0], first, LENGTH, PLAIN);
 }
 
 int main(void)

@@ -1,8 +1,10 @@
 #!/bin/sh
 # train_fashion_mnist by several ranks: the same bits twice and when resumed, one rank's signal ends all, a second run in
-# the same folder is refused. ranks.sh MPIEXEC PROGRAM GPT_PROGRAM FOLDER
+# the same folder is refused. Other programs: what trains over ranks, and what says that it does not.
+# ranks.sh MPIEXEC BIN_DIR FOLDER
 set -u
-mpiexec=$1 program=$2 gpt=$3 folder=$4
+mpiexec=$1 bin=$2 folder=$3
+program=$bin/train_fashion_mnist
 data=/usr/share/datasets/fashion-mnist
 [ -r $data/train-images-idx3-ubyte.gz ] || [ -r $data/train-images-idx3-ubyte ] || exit 77
 rm -rf "$folder"
@@ -67,7 +69,17 @@ if command -v flock >/dev/null; then
         fail "the lock was not reported once" "$folder/locked.log"
 fi
 
-"$mpiexec" -n 2 "$gpt" --epochs 1 --steps 3 --batch-size 2 --context 16 --layers 1 --heads 2 --width 16 --sample 5 \
+"$mpiexec" -n 2 "$bin/train_gpt" --epochs 1 --steps 3 --batch-size 2 --context 16 --layers 1 --heads 2 --width 16 --sample 5 \
     --quiet --out "$folder/gpt" >"$folder/gpt.log" 2>&1 || fail "train_gpt failed" "$folder/gpt.log"
 [ "$(grep -c '^epoch 1: held-out loss ' "$folder/gpt.log")" -eq 1 ] || fail "train_gpt printed something else" "$folder/gpt.log"
+
+# Two ranks learn from half of the images each, in half as many steps.
+"$mpiexec" -n 2 "$bin/loop_by_hand" --epochs 2 --limit 40 --batch-size 10 >"$folder/loop.log" 2>&1 ||
+    fail "loop_by_hand failed" "$folder/loop.log"
+grep -q '^ranks: 2 over mpi$' "$folder/loop.log" && [ "$(grep -c '^epoch [12]: loss ' "$folder/loop.log")" -eq 2 ] ||
+    fail "loop_by_hand did not train over ranks" "$folder/loop.log"
+
+"$mpiexec" -n 2 "$bin/vae" >"$folder/vae.log" 2>&1 && fail "vae trained twice" "$folder/vae.log"
+[ "$(grep -c '^vae: this program trains in one process, but 2 were started' "$folder/vae.log")" -eq 1 ] ||
+    fail "vae did not say that it trains alone" "$folder/vae.log"
 exit $failed

@@ -52,6 +52,19 @@ void check_shape(const kn_tensor *tensor, int ndim, const int64_t *shape, const 
     _fail(file, line);
 }
 
+void check_tensors_close(const kn_tensor *actual, const kn_tensor *expected, int64_t reduction, int number)
+{
+    char message[256];
+    double *found = read_doubles(actual), *wanted = read_doubles(expected);
+    check_ok(found && wanted && kn_numel(actual) == kn_numel(expected), "tensors to compare", __FILE__, __LINE__);
+    const bool close =
+        values_close(found, wanted, kn_numel(actual), closeness_of(KN_F32, reduction), message, sizeof message);
+    free(found);
+    free(wanted);
+    if (!close)
+        fail_msg("case %d: %s", number, message);
+}
+
 void check_error(kn_status status, const char *const *pieces, const char *file, int line)
 {
     kn_status actual = kn_error_status();

@@ -7,14 +7,23 @@
 
 /* --- the back end ------------------------------------------------------------------------------------------------- */
 
-/* Variables that launchers set for each process: Open MPI's and PMIx, MPICH's and Slurm's PMI. */
+/* Has a launcher started this process together with others? Variables that Open MPI's, PMIx, MPICH's and Slurm's PMI
+ * set for each process. One that is said to be alone needs no MPI, which may not even be there; of several launchers,
+ * one inside another, any may have started more. Where none gives a number MPI tells it. */
 static bool is_launched(void)
 {
-    static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_FD"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
-        if (getenv(variables[i]))
-            return true;
-    return false;
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_FD"};
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    bool is_started = false;
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
+        is_started = is_started || getenv(ranks[i]);
+    int most = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const char *size = getenv(sizes[i]);
+        if (size && atoi(size) > most)
+            most = atoi(size);
+    }
+    return is_started && most != 1;
 }
 
 static const char *chosen_backend(const kn_group_params *params)

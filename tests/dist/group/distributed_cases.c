@@ -95,13 +95,24 @@ static void keeps_buffers_and_refuses_other_modules(state *s)
     EXPECT(!kn_nn_distributed(NULL, s->group) && kn_error_status() == KN_ERR_ARGUMENT);
 }
 
+/* 11 MB, more than small parameters are packed into. */
+static void sends_a_large_parameter(state *s)
+{
+    kn_module *inner = kn_nn_linear(.in_features = 2048, .out_features = 1350, .bias = false);
+    fill(kn_module_parameters(inner).tensors[0], s->rank);
+    kn_module *net = kn_nn_distributed(inner, s->group);
+    double first = NAN;
+    if (EXPECT(net != NULL))
+        EXPECT_OK(kn_item(kn_narrow(kn_flatten(kn_module_parameters(net).tensors[0], 0, -1), 0, 1, 1), &first));
+    EXPECT(fabs(first - 0.4 * sin(1.7)) < 1e-6); /* rank 0's */
+    kn_module_free(net);
+}
+
 int distributed_cases(kn_group *group, kn_device *device)
 {
     static const rank_case cases[] = {
-        trains_as_one_rank_on_the_joint_batch,
-        accumulates_without_sync,
-        averages_what_some_ranks_use,
-        keeps_buffers_and_refuses_other_modules,
+        trains_as_one_rank_on_the_joint_batch,   accumulates_without_sync, averages_what_some_ranks_use,
+        keeps_buffers_and_refuses_other_modules, sends_a_large_parameter,
     };
     return run_cases(cases, sizeof cases / sizeof cases[0], group, device);
 }

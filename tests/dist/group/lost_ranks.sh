@@ -4,11 +4,12 @@ set -u
 mpiexec=$1 program=$2
 shift 2
 
-# The launcher must let the others go on when one dies; each has its own option for that.
+# The launcher must let the others go on when one dies; each has its own option for that. MPICH's ends all ranks of the
+# host that the lost one was on even so: each needs a host of its own, or another name of this one.
 if "$mpiexec" --version 2>&1 | grep -q "Open MPI\|OpenRTE"; then
     go_on=--enable-recovery
 else
-    go_on=-disable-auto-cleanup
+    go_on="-disable-auto-cleanup -launcher fork -hosts 127.0.0.1,127.0.0.2,127.0.0.3"
 fi
 
 failed=0

@@ -2,12 +2,14 @@
 #include "support/check.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dist/group/distributed_cases.h"
 #include "dist/group/group_cases.h"
 #include "dist/group/profile_cases.h"
 #include "dist/group/trainer_cases.h"
+#include "dist/group/unified.h"
 
 typedef struct rank {
     pthread_t thread;
@@ -54,6 +56,16 @@ static void threads_exchange_device_memory(void **state)
 {
     (void)state;
     assert_int_equal(run_ranks(3, kn_device_current(), group_cases), 0);
+}
+
+static void threads_exchange_copies_of_device_memory(void **state)
+{
+    (void)state;
+    kn_device *device = kn_device_current();
+    set_unified_memory(device, false);
+    assert_int_equal(run_ranks(3, device, group_cases), 0);
+    assert_int_equal(run_ranks(3, device, profile_cases), 0);
+    set_unified_memory(device, true);
 }
 
 static void threads_train_as_one(void **state)
@@ -122,6 +134,40 @@ static void a_program_without_launcher_is_a_group_of_one(void **state)
     kn_group_free(group);
 }
 
+/* As `srun -n SIZE` starts it, where there is no libkoine_mpi.so. */
+static kn_group *open_launched(const char *size)
+{
+    setenv("PMI_RANK", "0", 1);
+    setenv("PMI_SIZE", size, 1);
+    setenv("SLURM_STEP_NUM_TASKS", size, 1);
+    kn_group *group = kn_group_open();
+    unsetenv("PMI_RANK");
+    unsetenv("PMI_SIZE");
+    unsetenv("SLURM_STEP_NUM_TASKS");
+    return group;
+}
+
+static void a_process_launched_alone_needs_no_mpi(void **state)
+{
+    (void)state;
+    const char *path = getenv("KOINE_MODULE_PATH");
+    char *before = path ? strdup(path) : NULL;
+    setenv("KOINE_MODULE_PATH", "/nowhere", 1);
+    kn_group *alone = open_launched("1"), *several = open_launched("2");
+    CHECK_ERROR(KN_ERR_DEVICE, "the back end \"mpi\" cannot be loaded");
+    assert_null(several);
+    assert_non_null(alone);
+    assert_int_equal(kn_group_size(alone), 1);
+    assert_string_equal(kn_group_backend(alone), "local");
+    assert_int_equal(kn_group_barrier(alone), KN_OK);
+    kn_group_free(alone);
+    if (before)
+        setenv("KOINE_MODULE_PATH", before, 1);
+    else
+        unsetenv("KOINE_MODULE_PATH");
+    free(before);
+}
+
 static void bad_parameters_are_refused(void **state)
 {
     (void)state;
@@ -179,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_exchange_host_memory),
         cmocka_unit_test(threads_exchange_device_memory),
+        cmocka_unit_test(threads_exchange_copies_of_device_memory),
         cmocka_unit_test(threads_train_as_one),
         cmocka_unit_test(threads_train_with_the_trainer),
         cmocka_unit_test(threads_train_with_options),
@@ -187,6 +234,7 @@ int main(void)
         cmocka_unit_test(threads_divide_optimizers),
         cmocka_unit_test(threads_are_profiled),
         cmocka_unit_test(a_program_without_launcher_is_a_group_of_one),
+        cmocka_unit_test(a_process_launched_alone_needs_no_mpi),
         cmocka_unit_test(bad_parameters_are_refused),
         cmocka_unit_test(a_rank_that_leaves_fails_the_group),
         cmocka_unit_test(a_rank_that_does_not_come_is_named),
