@@ -2,8 +2,9 @@
 """Training steps of PyTorch programs on the device koine and on PyTorch's CPU, and the cost of calling an operator.
 
     python3 bench/torch_device.py                    # all; --only cnn,resnet18,gpt,calls
-    python3 bench/torch_device.py --steps 10 --repetitions 5
+    python3 bench/torch_device.py --steps 10 --repetitions 5 --compile
 
+With --compile also programs compiled: by torch.compile's backend koine, and by its default one for the CPU.
 Times are the shortest of the repetitions, per step, the devices in turn. Needs PyTorch and torch_koine."""
 import argparse
 import time
@@ -79,9 +80,10 @@ PROGRAMS = {'cnn': cnn, 'resnet18': resnet18, 'gpt': gpt}
 
 
 class Run:
-    def __init__(self, make, device):
+    def __init__(self, make, device, backend=None):
         torch.manual_seed(0)
         net, x, y, optimizer = make()
+        self.call = torch.compile(net, backend=backend) if backend else net
         self.net, self.x, self.y, self.device = net.to(device), x.to(device), y.to(device), device
         self.rule, self.best = optimizer(self.net.parameters()), float('inf')
 
@@ -89,23 +91,28 @@ class Run:
         began = time.perf_counter()
         for _ in range(count):
             self.rule.zero_grad()
-            loss = F.cross_entropy(self.net(self.x), self.y)
+            loss = F.cross_entropy(self.call(self.x), self.y)
             loss.backward()
             self.rule.step()
         loss.item()
         self.best = min(self.best, (time.perf_counter() - began) / count)
 
 
-def program(name, steps, repetitions):
-    runs = [Run(PROGRAMS[name], device) for device in ('koine', 'cpu')]
+def program(name, steps, repetitions, compile):
+    kinds = [('koine', None), ('cpu', None)]
+    if compile:
+        kinds += [('koine', 'koine'), ('cpu', 'inductor')]
+    runs = [Run(PROGRAMS[name], *kind) for kind in kinds]
     for run in runs:
-        run.steps(2)
+        run.steps(3)
+        run.best = float('inf')
     for _ in range(repetitions):
         for run in runs:
-            run.best = min(run.best, float('inf'))
             run.steps(steps)
-    koine, cpu = (1e3 * run.best for run in runs)
-    print(f'{name:10s} koine {koine:9.2f} ms   cpu {cpu:9.2f} ms   ratio {koine / cpu:.2f}', flush=True)
+    times = [1e3 * run.best for run in runs]
+    print(f'{name:10s} ' + '   '.join(f'{device}{" compiled" if backend else ""} {time:8.2f} ms'
+                                      for (device, backend), time in zip(kinds, times)) +
+          f'   ratio {times[0] / times[1]:.2f}' + (f' {times[2] / times[3]:.2f}' if compile else ''), flush=True)
 
 
 def calls(repetitions):
@@ -131,12 +138,13 @@ def main():
     parser.add_argument('--only', default='calls,' + ','.join(PROGRAMS))
     parser.add_argument('--steps', type=int, default=5)
     parser.add_argument('--repetitions', type=int, default=5)
+    parser.add_argument('--compile', action='store_true')
     options = parser.parse_args()
     for name in options.only.split(','):
         if name == 'calls':
             calls(options.repetitions)
         else:
-            program(name, options.steps, options.repetitions)
+            program(name, options.steps, options.repetitions, options.compile)
 
 
 if __name__ == '__main__':

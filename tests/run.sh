@@ -11,7 +11,7 @@ usage() {
     cat <<'END'
 usage: sh tests/run.sh [--lint | --full] [CTEST ARGUMENT...]
        sh tests/run.sh --python [PYTEST ARGUMENT...]
-       sh tests/run.sh --torch [PYTEST ARGUMENT...]
+       sh tests/run.sh --torch [--full] [PYTEST ARGUMENT...]
   --lint            also clang-tidy, as in continuous integration
   --full            also the tests labelled "long", and all on everything they know: hours
   --python          the Python package instead, in a virtual environment in the build folder (numpy, cffi, pytest);

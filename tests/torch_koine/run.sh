@@ -1,6 +1,7 @@
 #!/bin/sh
-# Tests of the PyTorch device: sh tests/run.sh --torch [PYTEST ARGUMENT...], which builds the library first.
+# Tests of the PyTorch device: sh tests/run.sh --torch [--full] [PYTEST ARGUMENT...], which builds the library first.
 #
+# --full: also networks of real sizes, and the wheels, which takes half an hour.
 # KOINE_PYTHON names a Python with PyTorch and pytest; without it both are installed into a virtual environment in the
 # build folder, 3 GB. The package is put together in BUILD/torch-package as a wheel has it, with its entry point, so
 # that `import torch` finds it.
@@ -14,6 +15,11 @@ environment=$build/torch-venv
 if [ "${1-}" = --is-installed ]; then
     [ -n "${KOINE_PYTHON-}" ] || [ -f "$environment/ready" ]
     exit
+fi
+
+if [ "${1-}" = --full ]; then
+    shift
+    export KOINE_TEST_FULL=1
 fi
 
 python=${KOINE_PYTHON-}
@@ -37,7 +43,8 @@ rm -rf "$package"
 mkdir -p "$package/torch_koine.dist-info"
 ln -s "$PWD/python/torch_koine" "$package/torch_koine"
 printf 'Metadata-Version: 2.1\nName: torch-koine\nVersion: 0\n' >"$package/torch_koine.dist-info/METADATA"
-printf '[torch.backends]\nkoine = torch_koine:_autoload\n' >"$package/torch_koine.dist-info/entry_points.txt"
+sed -n 's/"//g; s/^\[project\.entry-points\./[/; /^\[torch/,/^$/p' python/pyproject.toml \
+    >"$package/torch_koine.dist-info/entry_points.txt"
 export PYTHONPATH="$package" PYTHONDONTWRITEBYTECODE=1 TORCH_KOINE_LIBRARY_DIR="$build/torch_koine"
 
 # As the tests in C: kernels without the optimiser, kept in the build folder.

@@ -138,6 +138,30 @@ def test_attention():
     assert 'Fused' in on_device.grad_fn.name()  # not PyTorch's composition
 
 
+def test_attention_keeps_the_layout():
+    """Results and gradients have the order of dimensions that PyTorch's shape functions say."""
+    q, k, v = (torch.randn(2, 6, 3, 8).koine().transpose(1, 2).requires_grad_() for _ in range(3))
+    with torch.no_grad():
+        wide = torch.randn(2, 6, 3, 10).koine().transpose(1, 2)
+        assert F.scaled_dot_product_attention(q, k, wide).transpose(1, 2).is_contiguous()
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    assert 'Fused' in y.grad_fn.name()  # not PyTorch's composition
+    assert y.transpose(1, 2).is_contiguous()
+    y.square().sum().backward()
+    assert all(t.grad.stride() == t.stride() for t in (q, k, v))
+    same(lambda a, b, c: F.scaled_dot_product_attention(*(t.transpose(1, 2) for t in (a, b, c)), is_causal=True),
+         *(leaf(2, 6, 3, 8) for _ in range(3)))
+
+
+def test_backward_moves_no_running_estimates():
+    net, other = (torch.nn.BatchNorm2d(3).to(device) for device in ('koine', 'cpu'))
+    x = torch.randn(4, 3, 5, 5)
+    for one in (net, other):
+        one(x.to(one.weight.device)).square().sum().backward()
+    assert torch.allclose(net.running_mean.cpu(), other.running_mean, atol=1e-6)
+    assert torch.allclose(net.running_var.cpu(), other.running_var, atol=1e-6)
+
+
 def test_systems_of_equations():
     a, b = leaf(3, 4, 4), leaf(3, 4, 2, seed=1)
     for matrix in (lambda t: t, lambda t: t.mT):

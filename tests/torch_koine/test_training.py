@@ -127,9 +127,10 @@ def test_gpt():
 
 
 class Recurrent(nn.Module):
-    def __init__(self, kind):
+    def __init__(self, kind, width=4, hidden=8):
         super().__init__()
-        self.layers, self.out = kind(4, 8, 2, batch_first=True, bidirectional=True), nn.Linear(16, 10)
+        self.layers = kind(width, hidden, 2, batch_first=True, bidirectional=True)
+        self.out = nn.Linear(2 * hidden, 10)
 
     def forward(self, x):
         return self.out(self.layers(x)[0][:, -1])

@@ -5,6 +5,8 @@
 
 #include <c10/macros/Macros.h>
 
+#include <string>
+
 namespace koine
 {
 
@@ -23,6 +25,14 @@ template <class Object> Object *check(Object *object)
     if (C10_UNLIKELY(object == nullptr))
         raise_error();
     return object;
+}
+
+// Takes a text that a Koine function allocated.
+inline std::string taken(char *owned)
+{
+    std::string text = check(owned);
+    kn_free(owned);
+    return text;
 }
 
 } // namespace koine

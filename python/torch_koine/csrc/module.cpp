@@ -23,13 +23,6 @@ static kn_device *device_at(int64_t index)
     return device_of(c10::Device(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(index)));
 }
 
-static std::string taken(char *owned)
-{
-    const std::string text = check(owned);
-    kn_free(owned);
-    return text;
-}
-
 // --- devices ---------------------------------------------------------------------------------------------------------
 
 static std::string device_string(int64_t index) { return kn_device_string(device_at(index)); }
