@@ -158,6 +158,7 @@ typedef struct bench_list {
     X(vision) \
     X(move) \
     X(pointwise) \
+    X(fusion) \
     X(survey) \
     X(optim) \
     X(launch) \

@@ -121,7 +121,7 @@ static void bench_all_reduce(size_t bytes)
 
 static void all_reduce(void)
 {
-    for (size_t bytes = 4096; bytes <= (size_t)64 << 20; bytes *= 4)
+    for (size_t bytes = 8; bytes <= (size_t)64 << 20; bytes *= bytes < 4096 ? 8 : 4)
         bench_all_reduce(bytes);
 }
 

@@ -72,6 +72,11 @@ def gelu_chain(x, p):
     return (x[0] * 0.5) * (torch.tanh(inner * 0.7978845608028654) + 1)
 
 
+def gelu_products(x):
+    inner = (x + (x * x * x) * 0.044715) * 0.7978845608028654
+    return (x * 0.5) * (torch.tanh(inner) + 1)
+
+
 # Like bench_operation.apply: functions of the inputs and the parameters of the case.
 OPERATIONS = {
     'matmul': lambda x, p: x[0] @ x[1],
@@ -192,6 +197,32 @@ class Operation:
                 return {'difference': abs(share - self.p[0]), 'tolerance': DROPOUT_SHARE, 'what': 'share of zeros'}
         both = (mine != 0) & (theirs != 0)
         return {'difference': difference(theirs[both], mine[both]), 'tolerance': tolerance, 'what': 'out where neither is 0'}
+
+
+def dropout_norm(x, residual, weight, bias):
+    return F.layer_norm(F.dropout(x, 0.1) + residual, weight.shape, weight, bias, 1e-5)
+
+
+class Fusion:
+    """A chain of operations that a compiler may fuse, forward, or forward and backward (`step`)."""
+
+    def __init__(self, name, tensors, compiled):
+        self.trains, names = name.endswith('/step'), ('x', 'residual', 'weight', 'bias')
+        self.x = [tensors[n].requires_grad_(self.trains) for n in names if n in tensors]
+        self.names = ['grad' if n == 'x' else n + '_gradient' for n in names if n in tensors]
+        function = dropout_norm if 'dropout_norm' in name else gelu_products
+        self.apply, self.gradient, self.first = compile_afresh(function) if compiled else function, tensors['gradient'], None
+
+    def run(self):
+        y = self.apply(*self.x)
+        gradients = torch.autograd.grad(y, self.x, self.gradient) if self.trains else ()
+        if self.first is None:
+            self.first = {'out': y.detach().cpu(), **{n: g.cpu() for n, g in zip(self.names, gradients)}}
+
+    def check(self, theirs):
+        """What dropout draws differs: of it, only the bias's gradient is compared."""
+        worst = max((difference(t, self.first[n][:t.shape[0]]), n) for n, t in theirs.items() if n in self.first)
+        return {'difference': worst[0], 'tolerance': TOLERANCE['float32'], 'what': worst[1]}
 
 
 class Steps:
@@ -417,6 +448,8 @@ def make(case, tensors, mode, threads):
         return Inference(network_of(name), tensors, compiled)
     if network_of(name) in TRAINING and tensors:
         return Training(network_of(name), tensors, compiled, case['replayed'])
+    if name.startswith('fusion/') and tensors:
+        return Fusion(name, tensors, compiled)
     if name.startswith('optim/') and hasattr(torch.optim, name[len('optim/'):]) and not compiled:
         return Steps(name[len('optim/'):], tensors)
     if name == 'mnist_epoch':

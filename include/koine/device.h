@@ -6,7 +6,8 @@
  *
  * Fork: neither the drivers' threads nor the library's survive a fork. In a child forked after devices were found (or a
  * loader had workers), everything that needs a device or a worker returns KN_ERR_DEVICE at once, and freed objects are
- * left until the process ends. Fork before the first use, or call exec in the child.
+ * left until the process ends. Fork before the first use, or call exec in the child. A child that does neither should
+ * end with _exit: in exit a driver may wait for commands that were under way at the fork (Intel's for CPUs does).
  *
  * If POCL_CACHE_DIR is not set and PoCL's default folder is not writable, finding the devices sets it (setenv, before
  * the first OpenCL call) to a folder that is. */

@@ -74,6 +74,18 @@ KN_API const char *kn_get_float32_matmul_precision(void);
 KN_API void kn_set_fusion(bool enabled);
 KN_API bool kn_get_fusion(void);
 
+/* Chains of elementwise operations run as one kernel (docs/fusion.md) while a graph is captured, unless kn_set_fusion
+ * turned it off, and in a block with KN_FUSE(true), on the calling thread. KN_FUSE(false): neither, to the end of the
+ * block. Results are the same bits. */
+#define KN_FUSE(enabled) KN_GUARD(int, kn_fuse_guard_, kn_fuse_enter(enabled), kn_fuse_guard_leave)
+
+/* The guard's functions: `enter` returns what `leave` restores. Leaving the outermost block enqueues what is pending;
+ * an error of that is the thread's error, and sticky. */
+KN_API int kn_fuse_enter(bool enabled);
+KN_API void kn_fuse_leave(int before);
+
+static inline void kn_fuse_guard_leave(int *before) { kn_fuse_leave(*before); }
+
 /* --- what is built in ------------------------------------------------------------------------- */
 
 /* torch.backends.cudnn.version() and is_available(): "clblast" is the version of the matrix product library that Koine

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 
 atomic_bool kn_forked;
+static atomic_bool exit_hangs;
 
 static void in_child(void) { atomic_store(&kn_forked, true); }
 
@@ -16,8 +17,12 @@ void kn_fork_watch(void)
     pthread_once(&once, watch);
 }
 
+void kn_fork_note_exit(void) { atomic_store(&exit_hangs, true); }
+
 kn_status kn_fail_forked(void)
 {
-    return kn_fail(KN_ERR_DEVICE, "this process was forked after Koine's first use, and neither devices nor worker "
-                                  "threads survive a fork: fork earlier, or call exec in the child");
+    return kn_fail(KN_ERR_DEVICE,
+                   "this process was forked after Koine's first use, and neither devices nor worker threads survive a "
+                   "fork: fork earlier, or call exec in the child%s",
+                   atomic_load(&exit_hangs) ? " (end it with _exit: exit may hang in this driver)" : "");
 }

@@ -14,6 +14,22 @@ typedef struct kn_operand {
     int64_t strides[KN_MAX_DIMS]; /* elements, along the problem's dimensions; 0 where broadcast */
 } kn_operand;
 
+/* Do strides address the same elements? */
+static inline bool kn_strides_match(const int64_t *a, const int64_t *b, int ndim, const int64_t *shape)
+{
+    for (int d = 0; d < ndim; d++)
+        if (shape[d] != 1 && a[d] != b[d])
+            return false;
+    return true;
+}
+
+/* Are they the same elements, of the same dtype? */
+static inline bool kn_operand_is_same(const kn_operand *a, const kn_operand *b, int ndim, const int64_t *shape)
+{
+    return a->buffer == b->buffer && a->offset == b->offset && a->dtype == b->dtype &&
+           kn_strides_match(a->strides, b->strides, ndim, shape);
+}
+
 static inline kn_arg kn_operand_argument(const kn_operand *operand)
 {
     return kn_arg_buffer(operand->buffer, operand->offset * (int64_t)kn_dtype_size(operand->dtype));

@@ -5,26 +5,17 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "loops/fusion.h"
 #include "loops/pointwise_source.h"
 #include "loops/vec4.h"
 #include "loops/work_size.h"
 
 /* --- the form ----------------------------------------------------------------------------------------------------- */
 
-static bool is_same_place(const kn_pointwise_problem *p, const kn_operand *a, const kn_operand *b)
-{
-    if (a->buffer != b->buffer || a->offset != b->offset || a->dtype != b->dtype)
-        return false;
-    for (int d = 0; d < p->ndim; d++)
-        if (p->shape[d] != 1 && a->strides[d] != b->strides[d])
-            return false;
-    return true;
-}
-
 static int alias_of(const kn_pointwise_problem *p, const kn_operand *input)
 {
     for (int i = 0; i < p->num_outputs; i++)
-        if (p->outputs[i].dtype && is_same_place(p, &p->outputs[i], input))
+        if (p->outputs[i].dtype && kn_operand_is_same(&p->outputs[i], input, p->ndim, p->shape))
             return i + 1;
     return 0;
 }
@@ -33,9 +24,9 @@ static void note_dtypes(kn_pointwise_form *form, const kn_pointwise_problem *p)
 {
     memset(form, 0, sizeof *form);
     form->compute = (uint8_t)p->compute;
-    for (int i = 0; i < p->num_outputs; i++)
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS && i < p->num_outputs; i++)
         form->outputs[i] = (uint8_t)p->outputs[i].dtype;
-    for (int i = 0; i < p->num_inputs; i++) {
+    for (int i = 0; i < KN_POINTWISE_INPUTS && i < p->num_inputs; i++) {
         form->inputs[i] = (uint8_t)p->inputs[i].dtype;
         form->rounded[i] = (uint8_t)p->inputs[i].rounded;
         form->aliased[i] = (uint8_t)(p->inputs[i].dtype ? alias_of(p, &p->inputs[i]) : 0);
@@ -50,19 +41,11 @@ static const kn_operand *first_output(const kn_pointwise_problem *p)
     return &p->outputs[i];
 }
 
-static bool lie_alike(const kn_layout *layout, const int64_t *a, const int64_t *b)
-{
-    for (int d = 0; d < layout->ndim; d++)
-        if (layout->shape[d] != 1 && a[d] != b[d])
-            return false;
-    return true;
-}
-
 /* The lane with the strides of `operand`, added if missing. */
 static int lane_of(kn_layout *layout, const kn_operand *operand)
 {
     for (int n = 0; n < layout->lanes; n++)
-        if (lie_alike(layout, layout->strides[n], operand->strides))
+        if (kn_strides_match(layout->strides[n], operand->strides, layout->ndim, layout->shape))
             return n;
     memcpy(layout->strides[layout->lanes], operand->strides, (size_t)layout->ndim * sizeof(int64_t));
     return layout->lanes++;
@@ -81,7 +64,7 @@ static void make_layout(kn_layout *layout, kn_pointwise_form *form, const kn_poi
     kn_layout_collapse(layout);
 }
 
-static int vector_width(const kn_limits *limits, kn_dtype dtype)
+int kn_pointwise_vector_width(const kn_limits *limits, kn_dtype dtype)
 {
     const int native = dtype == KN_F64 ? limits->vector_width_f64 : limits->vector_width_f32;
     return native >= 16 ? 16 : native >= 8 ? 8 : 4;
@@ -102,7 +85,7 @@ static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, 
     if (form->walk == KN_WALK_FLAT)
         form->lanes = 1;
     if (kn_pointwise_has_vectors(p->code, form))
-        form->vector = (uint8_t)vector_width(limits, p->compute);
+        form->vector = (uint8_t)kn_pointwise_vector_width(limits, p->compute);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -251,19 +234,55 @@ static kn_status launch(kn_stream *stream, const kn_pointwise_problem *p, const 
                           : launch_on_gpu(stream, &params, plan, layout, p, form, limits);
 }
 
-kn_status kn_pointwise_run(kn_stream *stream, const kn_pointwise_problem *problem)
-{
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+/* What a problem takes on a device. */
+typedef struct choice {
+    const kn_limits *limits;
     const kn_user_source *kernel;
     kn_pointwise_form form;
-    kn_layout layout = {0};
+    kn_layout layout;
+} choice;
 
+static kn_status choose(choice *c, kn_device *device, const kn_pointwise_problem *problem)
+{
+    c->limits = kn_device_limits(device);
+    note_dtypes(&c->form, problem);
+    make_layout(&c->layout, &c->form, problem);
+    choose_walk(&c->form, problem, &c->layout, c->limits);
+    return get_kernel(&c->kernel, problem->code, &c->form);
+}
+
+kn_status kn_pointwise_enqueue(kn_stream *stream, const kn_pointwise_problem *problem)
+{
+    choice c;
+    KN_TRY(choose(&c, kn_stream_device(stream), problem));
+    return launch(stream, problem, &c.form, c.kernel, &c.layout, c.limits);
+}
+
+bool kn_pointwise_builds(kn_device *device, const kn_pointwise_problem *problem)
+{
+    choice c;
+    KN_PRESERVE_ERROR;
+    return choose(&c, device, problem) == KN_OK &&
+           kn_user_source_tries(device, c.kernel->path, options_of(&c.form), c.kernel->name);
+}
+
+kn_vector_style kn_pointwise_style(const kn_limits *limits, const kn_pointwise_problem *problem)
+{
+    kn_pointwise_form form;
+    note_dtypes(&form, problem);
+    if (!limits->is_cpu)
+        return KN_STYLE_ANY;
+    if (kn_pointwise_has_vectors(problem->code, &form))
+        return KN_STYLE_VECTORS;
+    return kn_pointwise_could_have_vectors(problem->code, &form) ? KN_STYLE_ANY : KN_STYLE_ELEMENTS;
+}
+
+kn_status kn_pointwise_run(kn_stream *stream, const kn_pointwise_problem *problem)
+{
+    bool deferred;
     for (int d = 0; d < problem->ndim; d++)
         if (problem->shape[d] == 0)
             return KN_OK;
-    note_dtypes(&form, problem);
-    make_layout(&layout, &form, problem);
-    choose_walk(&form, problem, &layout, limits);
-    KN_TRY(get_kernel(&kernel, problem->code, &form));
-    return launch(stream, problem, &form, kernel, &layout, limits);
+    KN_TRY(kn_fusion_take(stream, problem, &deferred));
+    return deferred ? KN_OK : kn_pointwise_enqueue(stream, problem);
 }

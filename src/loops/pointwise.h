@@ -15,7 +15,7 @@
 
 #define KN_POINTWISE_OUTPUTS 8
 #define KN_POINTWISE_INPUTS 16
-#define KN_POINTWISE_NUMBERS 8
+#define KN_POINTWISE_NUMBERS 12
 
 #define KN_POINTWISE_USER_PREFIX "kn_arg_"
 
@@ -38,6 +38,7 @@ typedef struct kn_pointwise_code {
     /* `functions` is user code and may define macros, so operands and numbers in statements and values are prefixed
      * with KN_POINTWISE_USER_PREFIX. */
     bool has_user_code;
+    bool is_fused; /* made of several (loops/fusion.h): the same prefix, because their letters occur in it */
     kn_written_kernels kernels; /* one per set of dtypes and kind of strides */
 } kn_pointwise_code;
 
@@ -59,7 +60,20 @@ typedef struct kn_pointwise_problem {
     kn_scalar numbers[KN_POINTWISE_NUMBERS];
 } kn_pointwise_problem;
 
+/* Launches the kernel, or defers that until it can be fused with others (loops/fusion.h). */
 kn_status kn_pointwise_run(kn_stream *stream, const kn_pointwise_problem *problem);
+
+/* The kernel alone, now. */
+kn_status kn_pointwise_enqueue(kn_stream *stream, const kn_pointwise_problem *problem);
+
+/* Does it build? Leaves the thread's last error unchanged. */
+bool kn_pointwise_builds(kn_device *device, const kn_pointwise_problem *problem);
+
+/* How a problem's elements are computed, which affects the bits of functions: with explicit vectors, one by one, or in
+ * a way that is the same for both. */
+typedef enum kn_vector_style { KN_STYLE_ANY, KN_STYLE_VECTORS, KN_STYLE_ELEMENTS } kn_vector_style;
+kn_vector_style kn_pointwise_style(const kn_limits *limits, const kn_pointwise_problem *problem);
+int kn_pointwise_vector_width(const kn_limits *limits, kn_dtype dtype);
 
 /* A number as a kernel's argument, of a type as in number_types; 'T' is `dtype`. */
 kn_arg kn_number_argument(char type, kn_dtype dtype, kn_scalar number);

@@ -4,6 +4,7 @@
  * code, which precedes the kernel, cannot interfere. */
 #include "loops/pointwise_writer.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 static int count_numbers(const kn_pointwise_code *code) { return code->numbers ? (int)strlen(code->numbers) : 0; }
@@ -13,9 +14,9 @@ static bool has(const char *letters, char letter) { return letters && strchr(let
 static bool is_real(int dtype) { return kn_dtype_is_floating((kn_dtype)dtype); }
 static bool is_reduced(int dtype) { return kn_dtype_is_reduced((kn_dtype)dtype); }
 
-bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form)
+static bool suits_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form)
 {
-    if (!code->vectors || !is_real(form->compute) || (code->vectors == KN_F32_VECTORS && form->compute != KN_F32))
+    if (!is_real(form->compute))
         return false;
     for (int i = 0; code->inputs[i]; i++) {
         const bool own = form->inputs[i] == form->compute || is_reduced(form->inputs[i]);
@@ -24,6 +25,39 @@ bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_
     }
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (form->outputs[i] && form->outputs[i] != form->compute && !is_reduced(form->outputs[i]))
+            return false;
+    return true;
+}
+
+bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form)
+{
+    if (!code->vectors || (code->vectors == KN_F32_VECTORS && form->compute != KN_F32))
+        return false;
+    return suits_vectors(code, form);
+}
+
+/* Names of one letter are operands, numbers and T; a comparison may decide, but is no value. */
+static bool is_arithmetic(const char *text)
+{
+    bool compares = false, decides = false;
+    for (const char *at = text; *at; at++) {
+        const size_t name = kn_identifier_length(at);
+        if (name > 1 && !isdigit((unsigned char)*at))
+            return false;
+        compares |= strchr("<>=!&|", *at) != NULL;
+        decides |= *at == '?';
+        if (name > 1)
+            at += name - 1;
+    }
+    return decides || !compares;
+}
+
+bool kn_pointwise_could_have_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form)
+{
+    if (code->statements || code->vectors || !suits_vectors(code, form))
+        return false;
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        if (code->values[i] && form->outputs[i] && !is_arithmetic(code->values[i]))
             return false;
     return true;
 }
@@ -151,8 +185,10 @@ void kn_write_numbers(const kn_writer *w)
 
 void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_pointwise_form *form)
 {
-    const kn_writer w = {
-        .out = out, .code = code, .form = form, .prefix = code->has_user_code ? KN_POINTWISE_USER_PREFIX : ""};
+    const kn_writer w = {.out = out,
+                         .code = code,
+                         .form = form,
+                         .prefix = code->has_user_code || code->is_fused ? KN_POINTWISE_USER_PREFIX : ""};
     write_types(&w);
     write_functions(&w);
     if (form->walk == KN_WALK_VEC4)

@@ -26,6 +26,9 @@ typedef struct kn_pointwise_form {
 /* Do explicit vectors serve these dtypes? */
 bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form);
 
+/* Is a code that is computed in elements arithmetic only, so that vectors give the same bits? */
+bool kn_pointwise_could_have_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form);
+
 #define KN_POINTWISE_PREFIX "pointwise_"
 
 /* The OpenCL C name of a type as in number_types; 'T' is KN_ELEMENT, which kernels define. */

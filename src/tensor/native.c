@@ -2,6 +2,7 @@
 #include <koine/native.h>
 
 #include "base/error.h"
+#include "rt/stream/deferral.h"
 #include "tensor/liveness.h"
 #include "tensor/tensor.h"
 
@@ -24,6 +25,9 @@ void *kn_native_memory(kn_tensor *tensor, size_t *byte_offset)
     if (!byte_offset)
         return kn_fail_argument_null("kn_native_memory", "byte_offset"), NULL;
     if (check_on_device(tensor, "kn_native_memory") != KN_OK)
+        return NULL;
+    kn_stream *claimant = kn_buffer_claimant(tensor->storage->buffer);
+    if (claimant && kn_stream_enqueue_deferred(claimant) != KN_OK)
         return NULL;
     void *memory = kn_buffer_native(tensor->storage->buffer, byte_offset);
     *byte_offset += (size_t)tensor->offset * kn_tensor_element_size(tensor);

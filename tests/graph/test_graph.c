@@ -421,13 +421,12 @@ static void the_dump_names_what_is_recorded(void **state)
 {
     (void)state;
     kn_graph *graph;
-    kn_tensor *x = kn_zeros(KN_SHAPE(8));
+    kn_tensor *x = kn_zeros(KN_SHAPE(8)), *y;
     CHECK_NEW(graph = kn_graph_new());
     assert_int_equal(kn_graph_command_count(graph), 0);
     {
         KN_GRAPH_CAPTURE(graph, NULL);
-        KN_SCOPE;
-        kn_relu(x);
+        y = kn_relu(x);
     }
     assert_int_equal(kn_graph_command_count(graph), 1);
     char *dump = kn_graph_debug_dump(graph);
@@ -437,6 +436,7 @@ static void the_dump_names_what_is_recorded(void **state)
     assert_int_equal(kn_graph_command_count(graph), 0);
     kn_graph_free(graph);
     kn_release(x);
+    kn_release(y);
 }
 
 int main(int argc, char **argv)

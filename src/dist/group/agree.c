@@ -31,9 +31,11 @@ static void describe(char *text, const kn_work *work)
         snprintf(text + length, TEXT - (size_t)length, "%s%d", kind->root, work->root);
 }
 
-static kn_status fail_different(kn_group *group, const char *mine)
+static kn_status fail_different(kn_group *group, const kn_work *work)
 {
     kn_transport *transport = group->transport;
+    char mine[TEXT] = "";
+    describe(mine, work);
     char *texts = kn_calloc((size_t)transport->size, TEXT);
     if (!texts)
         return KN_ERR_MEMORY;
@@ -48,17 +50,25 @@ static kn_status fail_different(kn_group *group, const char *mine)
     return status;
 }
 
+/* What describe() writes, quicker. */
+static kn_hash hash_of(const kn_work *work)
+{
+    const kn_call_kind *kind = work->kind;
+    const kn_tensor *tensor = work->tensor ? work->tensor : work->inputs ? work->inputs[0] : NULL;
+    const int64_t numbers[] = {work->tensor ? kn_numel(tensor) : -1, tensor ? (int64_t)tensor->dtype : -1,
+                               kind->reduces ? (int64_t)work->op : -1, kind->root ? work->root : -1};
+    return kn_hash_combine(kn_hash_text(kind->name), kn_hash_bytes(numbers, sizeof numbers));
+}
+
 kn_status kn_group_agree(kn_group *group, const kn_work *work)
 {
     kn_transport *transport = group->transport;
-    char text[TEXT] = "";
-    describe(text, work);
-    const kn_hash hash = kn_hash_bytes(text, sizeof text);
+    const kn_hash hash = hash_of(work);
     /* The largest of all values and of all complements: equal only if all values are. */
     int64_t value;
     memcpy(&value, &hash.high, sizeof value);
     int64_t extremes[2] = {value, ~value};
     KN_WAITING_PART(KN_PART_WAIT);
     KN_TRY(transport->class->all_reduce(transport, extremes, 2, KN_I64, KN_REDUCE_MAX));
-    return extremes[0] == ~extremes[1] ? KN_OK : fail_different(group, text);
+    return extremes[0] == ~extremes[1] ? KN_OK : fail_different(group, work);
 }

@@ -20,7 +20,8 @@ typedef struct kn_call_kind {
     bool reduces;                                     /* its operation matters */
     bool pairs;                                       /* between two ranks: the others do not make this call */
     const char *root;                                 /* " from rank ": what comes before the root in messages */
-    int rounds; /* how often (n - 1) / n of the bytes cross each rank's link; 0: all of them do, once */
+    int rounds;    /* how often (n - 1) / n of the bytes cross each rank's link; 0: all of them do, once */
+    bool may_stay; /* the caller's own thread may make it where the transport notices losses */
 } kn_call_kind;
 
 /* A call, from its start until the group's thread has made it and the caller has freed it. */
@@ -57,6 +58,7 @@ struct kn_group {
     kn_work *first, *last; /* calls to be made */
     pthread_t thread;
     bool is_started, is_ending, has_ended;
+    bool is_busy;        /* a thread makes a call */
     atomic_llong waited; /* nanoseconds in waiting parts of calls */
     atomic_llong began;  /* when the thread began its call (clock.h); 0: it makes none */
     char *failure;       /* why no call can be made any more; NULL: all is well */

@@ -107,7 +107,8 @@ static kn_status start(kn_group *group, const collective *c, const kn_collective
 
 kn_status kn_group_all_reduce_with(kn_group *group, kn_tensor *tensor, const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "all_reduce", .run = kn_run_all_reduce, .reduces = true, .rounds = 2};
+    static const kn_call_kind kind = {
+        .name = "all_reduce", .run = kn_run_all_reduce, .may_stay = true, .reduces = true, .rounds = 2};
     CHECK_NOT_NULL("all_reduce", group);
     CHECK_NOT_NULL("all_reduce", tensor);
     return start(group, &(collective){.kind = &kind, .tensor = tensor, .writes = true}, params);
@@ -115,7 +116,8 @@ kn_status kn_group_all_reduce_with(kn_group *group, kn_tensor *tensor, const kn_
 
 kn_status kn_group_reduce_with(kn_group *group, kn_tensor *tensor, int root, const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "reduce", .run = kn_run_reduce, .reduces = true, .root = " to rank "};
+    static const kn_call_kind kind = {
+        .name = "reduce", .run = kn_run_reduce, .may_stay = true, .reduces = true, .root = " to rank "};
     CHECK_NOT_NULL("reduce", group);
     CHECK_NOT_NULL("reduce", tensor);
     const bool writes = kn_group_rank(group) == root;
@@ -124,7 +126,8 @@ kn_status kn_group_reduce_with(kn_group *group, kn_tensor *tensor, int root, con
 
 kn_status kn_group_broadcast_with(kn_group *group, kn_tensor *tensor, int root, const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "broadcast", .run = kn_run_broadcast, .root = " from rank "};
+    static const kn_call_kind kind = {
+        .name = "broadcast", .run = kn_run_broadcast, .may_stay = true, .root = " from rank "};
     CHECK_NOT_NULL("broadcast", group);
     CHECK_NOT_NULL("broadcast", tensor);
     const bool writes = kn_group_rank(group) != root;
@@ -134,7 +137,7 @@ kn_status kn_group_broadcast_with(kn_group *group, kn_tensor *tensor, int root, 
 kn_status kn_group_all_gather_with(kn_group *group, kn_tensor *const *outputs, kn_tensor *tensor,
                                    const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "all_gather", .run = kn_run_all_gather, .rounds = 1};
+    static const kn_call_kind kind = {.name = "all_gather", .run = kn_run_all_gather, .may_stay = true, .rounds = 1};
     CHECK_NOT_NULL("all_gather", group);
     CHECK_NOT_NULL("all_gather", outputs);
     CHECK_NOT_NULL("all_gather", tensor);
@@ -196,7 +199,7 @@ kn_status kn_group_all_to_all_with(kn_group *group, kn_tensor *const *outputs, k
 
 kn_status kn_group_barrier_with(kn_group *group, const kn_collective_params *params)
 {
-    static const kn_call_kind kind = {.name = "barrier", .run = kn_run_barrier};
+    static const kn_call_kind kind = {.name = "barrier", .run = kn_run_barrier, .may_stay = true};
     CHECK_NOT_NULL("barrier", group);
     return start(group, &(collective){.kind = &kind}, params);
 }

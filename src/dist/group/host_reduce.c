@@ -2,15 +2,25 @@
 #include "base/half.h"
 #include "dist/group/transport.h"
 
+/* The result may be one of the operands, but no element depends on an earlier one. */
+#if defined __clang__
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined __GNUC__
+#define INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define INDEPENDENT
+#endif
+
 /* Loops that compilers make vectors of. `load` and `store` convert between the element T and the type C that is
  * computed in. Integers wrap around: they are computed as unsigned. */
 #define LOOP(T, C, load, store, expression)                                                                            \
     {                                                                                                                  \
-        T *x = inout;                                                                                                  \
-        const T *y = in;                                                                                               \
-        for (size_t i = 0; i < count; i++) {                                                                           \
+        T *result = out;                                                                                               \
+        const T *x = first, *y = second;                                                                               \
+        INDEPENDENT for (size_t i = 0; i < count; i++)                                                                 \
+        {                                                                                                              \
             const C a = load(x[i]), b = load(y[i]);                                                                    \
-            x[i] = (T)store(expression);                                                                               \
+            result[i] = (T)store(expression);                                                                          \
         }                                                                                                              \
         break;                                                                                                         \
     }
@@ -67,7 +77,7 @@ static kn_reduce_op of_bool(kn_reduce_op op)
     }
 }
 
-void kn_host_reduce(kn_dtype dtype, kn_reduce_op op, void *inout, const void *in, size_t count)
+void kn_host_reduce(kn_dtype dtype, kn_reduce_op op, void *out, const void *first, const void *second, size_t count)
 {
     if (dtype == KN_BOOL)
         op = of_bool(op);

@@ -1,7 +1,7 @@
 /* dist/group/pieces.c - collectives that change one tensor in place: all_reduce, reduce, broadcast.
  *
- * A tensor on a device goes through pinned memory in pieces: while the ranks exchange one, the next is copied from the
- * device and the one before to it. */
+ * The memory of a CPU device is exchanged itself. A tensor on another device goes through pinned memory in pieces:
+ * while the ranks exchange one, the next is copied from the device and the one before to it. */
 #include "dist/group/call.h"
 
 #define PIECE_BYTES ((int64_t)4 << 20)
@@ -72,7 +72,7 @@ static kn_status exchange_piece(kn_group *group, kn_work *work, exchange run, di
     return way.to ? kn_tensor_copy_with(p->there, p->here, true) : KN_OK;
 }
 
-static kn_status exchange_on_device(kn_group *group, kn_work *work, kn_tensor *flat, exchange run, direction way)
+static kn_status exchange_in_pieces(kn_group *group, kn_work *work, kn_tensor *flat, exchange run, direction way)
 {
     const int64_t per_piece = PIECE_BYTES / (int64_t)kn_dtype_size(flat->dtype);
     const int64_t pieces = (kn_numel(flat) + per_piece - 1) / per_piece;
@@ -91,6 +91,20 @@ static kn_status exchange_on_device(kn_group *group, kn_work *work, kn_tensor *f
     return status;
 }
 
+static kn_status exchange_mapped(kn_group *group, kn_work *work, kn_tensor *flat, exchange run)
+{
+    const size_t element = kn_dtype_size(flat->dtype);
+    kn_stream *stream = kn_tensor_stream(flat);
+    kn_buffer *buffer = flat->storage->buffer;
+    void *data;
+    if (!stream)
+        return kn_error_status();
+    KN_TRY(kn_buffer_map(stream, buffer, (size_t)flat->offset * element, (size_t)kn_numel(flat) * element, &data));
+    const kn_status status = exchange_values(group, work, run, data, kn_numel(flat));
+    const kn_status unmapped = kn_buffer_unmap(stream, buffer, data);
+    return status == KN_OK ? unmapped : status;
+}
+
 /* The tensor itself or a contiguous copy, as one dimension. */
 static kn_status flatten(kn_tensor **flat, kn_tensor *tensor, kn_tensor **contiguous)
 {
@@ -101,8 +115,10 @@ static kn_status flatten(kn_tensor **flat, kn_tensor *tensor, kn_tensor **contig
 
 static kn_status exchange_flat(kn_group *group, kn_work *work, kn_tensor *flat, exchange run, direction way)
 {
-    if (!kn_device_is_host(kn_device_of(flat)))
-        return exchange_on_device(group, work, flat, run, way);
+    const kn_device *device = kn_device_of(flat);
+    if (!kn_device_is_host(device))
+        return kn_can_map(device) ? exchange_mapped(group, work, flat, run)
+                                  : exchange_in_pieces(group, work, flat, run, way);
     void *data = kn_data(flat);
     return data ? exchange_values(group, work, run, data, kn_numel(flat)) : kn_error_status();
 }

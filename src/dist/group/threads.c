@@ -156,7 +156,8 @@ kn_status kn_threads_transports_new(const char *name, int size, double timeout, 
                                     .size = size,
                                     .local_rank = r,
                                     .local_size = size,
-                                    .hosts = board->hosts};
+                                    .hosts = board->hosts,
+                                    .notices_losses = true};
         made->board = board;
         board->users++;
         transports[r] = &made->base;

@@ -11,8 +11,9 @@
 static void reduce_share(kn_transport *self, size_t first, size_t count, kn_dtype dtype, kn_reduce_op op)
 {
     const size_t offset = first * kn_dtype_size(dtype);
+    char *sum = kn_threads_shown(self, 0) + offset;
     for (int r = 1; r < self->size; r++)
-        kn_host_reduce(dtype, op, kn_threads_shown(self, 0) + offset, kn_threads_shown(self, r) + offset, count);
+        kn_host_reduce(dtype, op, sum, sum, kn_threads_shown(self, r) + offset, count);
 }
 
 static kn_status all_reduce(kn_transport *self, void *data, size_t count, kn_dtype dtype, kn_reduce_op op)
@@ -37,7 +38,7 @@ static kn_status reduce(kn_transport *self, void *data, size_t count, kn_dtype d
     if (status == KN_OK && sum) {
         memcpy(sum, kn_threads_shown(self, 0), bytes);
         for (int r = 1; r < self->size; r++)
-            kn_host_reduce(dtype, op, sum, kn_threads_shown(self, r), count);
+            kn_host_reduce(dtype, op, sum, sum, kn_threads_shown(self, r), count);
     }
     if (status == KN_OK)
         status = kn_threads_leave(self);
@@ -82,7 +83,7 @@ static kn_status reduce_scatter(kn_transport *self, const void *blocks, size_t c
     KN_TRY(kn_threads_show(self, blocks, NULL));
     memcpy(block, kn_threads_shown(self, 0) + offset, bytes);
     for (int r = 1; r < self->size; r++)
-        kn_host_reduce(dtype, op, block, kn_threads_shown(self, r) + offset, count);
+        kn_host_reduce(dtype, op, block, block, kn_threads_shown(self, r) + offset, count);
     return kn_threads_leave(self);
 }
 

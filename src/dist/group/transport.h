@@ -44,22 +44,25 @@ struct kn_transport {
     const char *name; /* of the back end */
     int rank, size, local_rank, local_size;
     char **hosts; /* the name of each rank's host; owned by the back end */
+    /* all_reduce, reduce, broadcast, all_gather and barrier return by themselves when a rank is lost or late: nobody
+     * needs to ask `check` meanwhile. */
+    bool notices_losses;
 };
 
 /* KN_REDUCE_MEAN is not among the operations of a transport: the group divides the sum. Reductions whose result depends
  * on the order, those of floating dtypes, are made in the order of the ranks: ((x0 + x1) + x2) + ... */
 
-/* inout[i] = inout[i] op in[i] (dist/group/host_reduce.c) */
-void kn_host_reduce(kn_dtype dtype, kn_reduce_op op, void *inout, const void *in, size_t count);
+/* out[i] = first[i] op second[i]; `out` may be one of them (dist/group/host_reduce.c) */
+void kn_host_reduce(kn_dtype dtype, kn_reduce_op op, void *out, const void *first, const void *second, size_t count);
 void kn_host_divide(kn_dtype dtype, void *data, size_t count, double divisor);
 
 /* --- back ends in libraries of their own -------------------------------------------------------------------------- */
 
-#define KN_TRANSPORT_VERSION 2 /* of the table and of this struct */
+#define KN_TRANSPORT_VERSION 3 /* of the table and of this struct */
 typedef struct kn_transport_host {
     int version;
     kn_status (*fail)(kn_status status, const char *format, ...) KN_PRINTF(2, 3);
-    void (*reduce)(kn_dtype dtype, kn_reduce_op op, void *inout, const void *in, size_t count);
+    void (*reduce)(kn_dtype dtype, kn_reduce_op op, void *out, const void *first, const void *second, size_t count);
     size_t (*dtype_size)(kn_dtype dtype);
 } kn_transport_host;
 

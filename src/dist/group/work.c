@@ -117,12 +117,10 @@ static void keep_failure(kn_group *group, const char *reason)
     kn_unlock(&group->lock);
 }
 
-static void finish(kn_group *group, kn_work *work, kn_status status)
+static void finish(kn_work *work, kn_status status)
 {
     if (status != KN_OK)
         work->message = kn_strdup(kn_error_message());
-    if (status == KN_ERR_DEVICE)
-        keep_failure(group, work->message ? work->message : "a rank is lost");
     kn_error_clear();
     release_tensors(work);
     kn_lock(&work->lock);
@@ -134,19 +132,44 @@ static void finish(kn_group *group, kn_work *work, kn_status status)
     kn_work_free(work);
 }
 
+/* The first of the queue; NULL: none will come. */
 static kn_work *next_call(kn_group *group)
 {
     kn_lock(&group->lock);
-    while (!group->first && !group->is_ending)
+    while (group->is_busy || (!group->first && !group->is_ending))
         pthread_cond_wait(&group->changed, &group->lock);
     kn_work *work = group->first;
     if (work) {
         group->first = work->next;
         if (!group->first)
             group->last = NULL;
+        group->is_busy = true;
     }
     kn_unlock(&group->lock);
     return work;
+}
+
+static void end_call(kn_group *group)
+{
+    kn_lock(&group->lock);
+    group->is_busy = false;
+    if (group->first || group->is_ending)
+        pthread_cond_broadcast(&group->changed);
+    kn_unlock(&group->lock);
+}
+
+static void run_call(kn_group *group, kn_work *work, kn_status (*make)(kn_group *group, kn_work *work))
+{
+    atomic_store(&group->began, kn_clock_now());
+    const kn_span span = kn_call_span(work);
+    const kn_status status = make(group, work);
+    kn_call_span_end(span, group, work);
+    kn_waiting_note(group);
+    atomic_store(&group->began, 0);
+    if (status == KN_ERR_DEVICE)
+        keep_failure(group, kn_error_message());
+    end_call(group);
+    finish(work, status);
 }
 
 static void *make_calls(void *argument)
@@ -154,15 +177,8 @@ static void *make_calls(void *argument)
     kn_group *group = argument;
     kn_set_grad_enabled(false);
     kn_work *work;
-    while ((work = next_call(group))) {
-        atomic_store(&group->began, kn_clock_now());
-        const kn_span span = kn_call_span(work);
-        const kn_status status = make_call_on_stream(group, work);
-        kn_call_span_end(span, group, work);
-        kn_waiting_note(group);
-        atomic_store(&group->began, 0);
-        finish(group, work, status);
-    }
+    while ((work = next_call(group)))
+        run_call(group, work, make_call_on_stream);
     kn_lock(&group->lock);
     group->has_ended = true;
     pthread_cond_broadcast(&group->changed);
@@ -188,15 +204,27 @@ static kn_status start_thread(kn_group *group)
 
 /* --- starting and waiting ----------------------------------------------------------------------------------------- */
 
+/* The stream on which the inputs are computed; NULL: there is none. */
+static kn_status inputs_stream(const kn_work *work, kn_stream **stream)
+{
+    *stream = NULL;
+    if (!work->device || kn_device_is_host(work->device))
+        return KN_OK;
+    if (!(*stream = kn_stream_current(work->device)))
+        return kn_error_status();
+    if (kn_stream_is_capturing(*stream))
+        return kn_capture_fail(
+            *stream, kn_fail(KN_ERR_STATE, "%s: a graph cannot record the calls of groups", work->kind->name));
+    return KN_OK;
+}
+
 /* What the results need, and where the inputs come from. */
 static kn_status mark_inputs(kn_work *work)
 {
-    if (!work->device || kn_device_is_host(work->device))
+    kn_stream *stream;
+    KN_TRY(inputs_stream(work, &stream));
+    if (!stream)
         return KN_OK;
-    kn_stream *stream = kn_stream_current(work->device);
-    if (kn_stream_is_capturing(stream))
-        return kn_capture_fail(
-            stream, kn_fail(KN_ERR_STATE, "%s: a graph cannot record the calls of groups", work->kind->name));
     if (!(work->ready = kn_event_new_without_timing(work->device)) ||
         !(work->finished = kn_event_new_without_timing(work->device)))
         return kn_error_status();
@@ -215,8 +243,42 @@ static void enqueue(kn_group *group, kn_work *work)
     kn_unlock(&group->lock);
 }
 
+/* May this thread make the call? Not while the group's has calls to make: they come first. Nor while the profiler
+ * watches: calls have a track of their own there. If so, the group is busy. */
+static bool begin_here(kn_group *group, const kn_work *work)
+{
+    if (!work->kind->may_stay || !group->transport->notices_losses || kn_is_watched() || kn_is_forked())
+        return false;
+    kn_lock(&group->lock);
+    const bool is_free = !group->is_busy && !group->first;
+    if (is_free)
+        group->is_busy = true;
+    kn_unlock(&group->lock);
+    return is_free;
+}
+
+/* Without the way to another thread and back, and on the stream of the inputs. */
+static kn_status make_here(kn_group *group, kn_work *work)
+{
+    KN_NO_GRAD;
+    kn_stream *stream;
+    kn_status status = inputs_stream(work, &stream);
+    if (status == KN_OK) {
+        work->group = group;
+        atomic_fetch_add(&work->references, 1);
+        run_call(group, work, make_call);
+        status = kn_work_wait(work);
+    } else {
+        end_call(group);
+    }
+    kn_work_free(work);
+    return status;
+}
+
 kn_status kn_work_start(kn_group *group, kn_work *work, kn_work **result)
 {
+    if (!result && begin_here(group, work))
+        return make_here(group, work);
     kn_status status = mark_inputs(work);
     if (status == KN_OK && !group->is_started)
         status = start_thread(group);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "dist/mpi/monitor.h"
+#include "dist/mpi/shared.h"
 
 /* --- one block, one call ------------------------------------------------------------------------------------------ */
 
@@ -44,13 +45,19 @@ static int call_scatter(const move *m)
     return MPI_Scatter(m->from, m->count, m->type, m->to, m->count, m->type, m->other, m->comm);
 }
 
+static bool shares_memory(const kn_transport *self) { return ((const kn_mpi_transport *)self)->shared != NULL; }
+
 static kn_status broadcast(kn_transport *self, void *data, size_t bytes, int root)
 {
+    if (shares_memory(self))
+        return kn_mpi_shared_broadcast(self, data, bytes, root);
     return move_block(self, "broadcast", call_broadcast, bytes, (move){.to = data, .other = root});
 }
 
 static kn_status all_gather(kn_transport *self, const void *block, size_t bytes, void *blocks)
 {
+    if (shares_memory(self))
+        return kn_mpi_shared_all_gather(self, block, bytes, blocks);
     return move_block(self, "all_gather", call_all_gather, bytes, (move){.from = block, .to = blocks});
 }
 
@@ -69,7 +76,10 @@ static kn_status send(kn_transport *self, const void *data, size_t bytes, int to
     return move_block(self, "send", call_send, bytes, (move){.from = data, .other = to, .tag = tag});
 }
 
-static kn_status barrier(kn_transport *self) { return kn_mpi_check(MPI_Barrier(kn_mpi_comm(self)), "barrier"); }
+static kn_status barrier(kn_transport *self)
+{
+    return shares_memory(self) ? kn_mpi_shared_barrier(self) : kn_mpi_check(MPI_Barrier(kn_mpi_comm(self)), "barrier");
+}
 
 /* --- blocks of any size ------------------------------------------------------------------------------------------- */
 

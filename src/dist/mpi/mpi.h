@@ -6,6 +6,8 @@
 
 #include "dist/group/transport.h"
 
+typedef struct kn_mpi_shared kn_mpi_shared;
+
 typedef struct kn_mpi_transport {
     kn_transport base;
     MPI_Comm comm;
@@ -13,6 +15,7 @@ typedef struct kn_mpi_transport {
     double timeout;   /* seconds */
     void *scratch;    /* of reductions */
     size_t scratch_bytes;
+    kn_mpi_shared *shared; /* memory of all its ranks; NULL: they are on several hosts, or have none (shared.h) */
 } kn_mpi_transport;
 
 extern const kn_transport_host *kn_mpi_host; /* what Koine offers */

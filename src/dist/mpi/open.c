@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dist/mpi/monitor.h"
+#include "dist/mpi/shared.h"
 
 const kn_transport_host *kn_mpi_host;
 
@@ -143,6 +144,7 @@ kn_status kn_mpi_transport_on(MPI_Comm comm, double timeout, kn_transport **tran
         kn_mpi_transport_free(&made->base);
         return kn_mpi_check(error, "making a group");
     }
+    kn_mpi_shared_open(made);
     *transport = &made->base;
     return KN_OK;
 }
@@ -150,6 +152,7 @@ kn_status kn_mpi_transport_on(MPI_Comm comm, double timeout, kn_transport **tran
 void kn_mpi_transport_free(kn_transport *self)
 {
     kn_mpi_transport *transport = (kn_mpi_transport *)self;
+    kn_mpi_shared_close(transport->shared);
     MPI_Comm_free(&transport->comm);
     open_transports--;
     free(self->hosts);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/mpi/mpi.h"
+#include "dist/mpi/shared.h"
 
 #define FEW_BYTES ((size_t)64 << 10) /* of all ranks: gathered whole */
 #define MOST ((size_t)1 << 24)       /* elements at a time */
@@ -40,9 +40,12 @@ typedef struct reduction {
 /* result = the ranks' blocks of `count` elements, in their order. */
 static void fold(const reduction *r, const char *blocks, size_t count, void *result)
 {
-    memcpy(result, blocks, count * r->element);
-    for (int rank = 1; rank < r->self->size; rank++)
-        kn_mpi_host->reduce(r->dtype, r->op, result, blocks + (size_t)rank * count * r->element, count);
+    const size_t bytes = count * r->element;
+    const void *sum = blocks; /* so far */
+    if (r->self->size == 1)
+        memcpy(result, blocks, bytes);
+    for (int rank = 1; rank < r->self->size; rank++, sum = result)
+        kn_mpi_host->reduce(r->dtype, r->op, result, sum, blocks + (size_t)rank * bytes, count);
 }
 
 static kn_status gather_and_fold(const reduction *r, char *data, size_t count)
@@ -160,6 +163,8 @@ static kn_status reduce_anyhow(const reduction *r, char *data, size_t count)
 kn_status kn_mpi_reduce(kn_transport *self, void *data, size_t count, kn_dtype dtype, kn_reduce_op op, int root)
 {
     const reduction r = {self, dtype, op, kn_mpi_host->dtype_size(dtype), root};
+    if (((kn_mpi_transport *)self)->shared)
+        return kn_mpi_shared_reduce(self, data, count, dtype, op, root);
     return (is_floating(dtype) ? reduce_in_order : reduce_anyhow)(&r, data, count);
 }
 

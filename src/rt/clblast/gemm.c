@@ -11,6 +11,7 @@
 #include "rt/memory/place.h"
 #include "rt/program/build_progress.h"
 #include "rt/stream/queue.h"
+#include "rt/stream/settle.h"
 #include "rt/trace/watch.h"
 
 /* CLBlast counts elements in int inside its kernels. */
@@ -170,9 +171,12 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_params *p)
                          .a_offset = element_offset(&p->a, element),
                          .b_offset = element_offset(&p->b, element),
                          .c_offset = element_offset(&p->c, element)};
+    const kn_buffer *used[] = {p->a.buffer, p->b.buffer, p->c.buffer};
     kn_buffer *scratch = NULL;
+    if (!kn_stream_captured_elsewhere(stream))
+        KN_TRY(kn_stream_settle_for(stream, used, 3));
     if (!kn_stream_has_capture(stream))
-        KN_TRY(kn_stream_enter(stream, "gemm"));
+        KN_TRY(kn_stream_enter_settled(stream, "gemm"));
     kn_status status = allocate_scratch(&scratch, stream, &call);
     if (status == KN_OK)
         status = enqueue_or_record(stream, &call);

@@ -10,6 +10,7 @@
 #include "rt/program/build_progress.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/queue.h"
+#include "rt/stream/settle.h"
 #include "rt/trace/watch.h"
 
 /* Buffers and faults take two kernel parameters each; see cl/common/koine.clh. */
@@ -41,6 +42,9 @@ static cl_int set_argument(cl_kernel kernel, cl_uint *index, const kn_arg *arg, 
     }
     return error;
 }
+
+/* More are rare. */
+#define MAX_BUFFERS 32
 
 static const char *operation_of(const kn_launch_params *params)
 {
@@ -148,6 +152,23 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     return status;
 }
 
+/* Enqueues the deferred launches that this one's buffers depend on. */
+static kn_status settle(kn_stream *stream, const kn_launch_params *params)
+{
+    const kn_buffer *used[MAX_BUFFERS];
+    int count = 0;
+    if (!kn_stream_deferred(stream))
+        return KN_OK;
+    for (int i = 0; i < params->num_args; i++) {
+        if (params->args[i].kind != KN_ARG_BUFFER || !params->args[i].buffer)
+            continue;
+        if (count == MAX_BUFFERS)
+            return kn_stream_settle(stream);
+        used[count++] = params->args[i].buffer;
+    }
+    return kn_stream_settle_for(stream, used, count);
+}
+
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
 {
     size_t global[3] = {0}, local[3] = {0};
@@ -159,9 +180,13 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel, group));
     if (kn_stream_has_capture(stream)) {
         kn_capture *capture = kn_stream_require_capture(stream);
-        return capture ? capture->recorder->kernel(capture, stream, kernel, params, global, local) : KN_ERR_STATE;
+        if (!capture)
+            return KN_ERR_STATE;
+        KN_TRY(settle(stream, params));
+        return capture->recorder->kernel(capture, stream, kernel, params, global, local);
     }
-    KN_TRY(kn_stream_enter(stream, operation_of(params)));
+    KN_TRY(settle(stream, params));
+    KN_TRY(kn_stream_enter_settled(stream, operation_of(params)));
     kn_lock(&kernel->lock);
     kn_status status = kernel->launched ? launch_locked(stream, kernel, params, global, local)
                                         : launch_first(stream, kernel, params, global, local);

@@ -13,6 +13,7 @@
 #include "rt/memory/pool.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/queue.h"
+#include "rt/stream/settle.h"
 #include "rt/stream/wait.h"
 #include "rt/trace/watch.h"
 
@@ -124,6 +125,38 @@ kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size
     return fail(clFlush(kn_stream_turn(stream).queue), stream, "reading into pinned memory", bytes);
 }
 
+/* --- without a copy --------------------------------------------------------------------------- */
+
+/* Other devices that share the host's memory may copy at a mapping, and other streams use the same memory object. */
+bool kn_can_map(const kn_device *device) { return device->limits.is_cpu && device->limits.unified_memory; }
+
+static cl_int enqueue_map(kn_turn turn, const kn_buffer *buffer, size_t offset, size_t bytes, void **memory)
+{
+    cl_int error;
+    *memory = clEnqueueMapBuffer(turn.queue, kn_buffer_memory(buffer), blocks(), CL_MAP_READ | CL_MAP_WRITE,
+                                 kn_buffer_offset(buffer) + offset, bytes, 0, NULL, NULL, &error);
+    return error;
+}
+
+kn_status kn_buffer_map(kn_stream *stream, const kn_buffer *buffer, size_t offset, size_t bytes, void **memory)
+{
+    KN_TRY(kn_stream_enter(stream, "mapping a tensor"));
+    kn_buffer_mark_use(buffer, stream);
+    const kn_turn turn = kn_stream_turn(stream);
+    cl_int error = KN_CL(KN_CL_READ, enqueue_map(turn, buffer, offset, bytes, memory));
+    KN_TRY(fail(kn_stream_enqueued(stream, turn, error), stream, "mapping", bytes));
+    return end_waiting(stream, "mapping", bytes);
+}
+
+kn_status kn_buffer_unmap(kn_stream *stream, const kn_buffer *buffer, void *memory)
+{
+    const kn_turn turn = kn_stream_turn(stream);
+    KN_TRY(fail(kn_stream_enqueued(
+                    stream, turn, clEnqueueUnmapMemObject(turn.queue, kn_buffer_memory(buffer), memory, 0, NULL, NULL)),
+                stream, "unmapping", 0));
+    return kn_stream_count_launch(stream);
+}
+
 /* --- on the device ---------------------------------------------------------------------------- */
 
 cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *t, cl_event *event)
@@ -143,12 +176,17 @@ cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_tra
 static kn_status transfer(kn_stream *stream, const kn_transfer *t, const kn_buffer *from, const kn_buffer *to)
 {
     const kn_command_kind kind = from ? KN_COMMAND_COPY : KN_COMMAND_FILL;
+    const kn_buffer *used[] = {to, from ? from : to};
     cl_event event;
     if (kn_stream_has_capture(stream)) {
         kn_capture *capture = kn_stream_require_capture(stream);
-        return capture ? capture->recorder->transfer(capture, stream, kind, t, from, to) : KN_ERR_STATE;
+        if (!capture)
+            return KN_ERR_STATE;
+        KN_TRY(kn_stream_settle_for(stream, used, 2));
+        return capture->recorder->transfer(capture, stream, kind, t, from, to);
     }
-    KN_TRY(kn_stream_enter(stream, from ? "a copy" : "a fill"));
+    KN_TRY(kn_stream_settle_for(stream, used, 2));
+    KN_TRY(kn_stream_enter_settled(stream, from ? "a copy" : "a fill"));
     if (from)
         kn_buffer_mark_use(from, stream);
     kn_buffer_mark_use(to, stream);

@@ -9,6 +9,7 @@
 
 typedef struct quirk_row {
     const char *platform; /* part of the platform's name */
+    bool whole;           /* all of it */
     double first, last;   /* driver versions it holds for; 0: open */
     size_t quirk;         /* which member of kn_quirks: all are bools */
     const char *evidence;
@@ -49,6 +50,11 @@ static const quirk_row rows[] = {
      .evidence = "Arc: no buffer above 4 GiB without CL_MEM_ALLOW_UNRESTRICTED_SIZE_INTEL, and wrong results without "
                  "-cl-intel-greater-than-4GB-buffer-required, which costs speed, "
                  "https://github.com/intel/compute-runtime/issues/627"},
+    {.platform = "Intel(R) OpenCL", /* for CPUs */
+     .whole = true,
+     QUIRK(waits_in_exit),
+     .evidence = "2026.22: a child forked while threads of its parent used the device hung in exit, in dll_fini, "
+                 "FinishAllActiveQueues, task_group_base::wait of TBB. tests/rt/stream/test_fork.c, docs/platforms.md"},
     {.platform = "Intel(R) OpenCL HD Graphics",
      QUIRK(large_buffers_on_demand),
      .evidence = "The same driver until 2022, https://github.com/intel/compute-runtime/issues/627"},
@@ -83,7 +89,7 @@ kn_quirks kn_quirks_of(const char *platform, const char *driver_version)
     double version = strtod(driver_version, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const quirk_row *row = &rows[i];
-        if (!kn_text_contains_nocase(platform, row->platform))
+        if (row->whole ? strcmp(platform, row->platform) != 0 : !kn_text_contains_nocase(platform, row->platform))
             continue;
         if ((row->first > 0 && version < row->first) || (row->last > 0 && version > row->last))
             continue;

@@ -1,4 +1,4 @@
-/* rt/program/struct_copies.c - see rt/device/struct_copies.h. */
+/* rt/device/struct_copies.c - see rt/device/struct_copies.h. */
 #include "rt/device/struct_copies.h"
 
 #include <string.h>

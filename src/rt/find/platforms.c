@@ -100,6 +100,8 @@ static bool describe_device(kn_device *device, const char *platform_name, int pl
         .device_index = device_index,
     };
     device->quirks = kn_quirks_of(platform_name, device->properties.driver_version);
+    if (device->quirks.waits_in_exit)
+        kn_fork_note_exit();
     const char *obstacle = query.error == CL_SUCCESS ? find_obstacle(&query, device) : NULL;
     if (obstacle) {
         kn_leave_out("device %d of platform %d (%s: %s) is skipped: %s", device_index, platform_index, platform_name,

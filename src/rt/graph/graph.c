@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "rt/graph/recording.h"
 #include "rt/stream/queue.h"
+#include "rt/stream/settle.h"
 #include "rt/stream/wait.h"
 
 struct kn_graph {
@@ -113,6 +114,7 @@ kn_status kn_graph_capture_end(kn_graph *graph)
     *link = graph->outer;
     kn_stream *stream = graph->capturing;
     kn_graph_capture *capture = (kn_graph_capture *)kn_stream_own_capture(stream);
+    kn_capture_note(&capture->base, kn_stream_settle(stream));
     kn_stream_redirect_allocations(stream, NULL);
     kn_stream_stop_capture(stream);
     graph->capturing = NULL;
@@ -178,6 +180,7 @@ kn_status kn_graph_replay(kn_graph *graph)
     if (!stream)
         return kn_error_status();
     KN_TRY(kn_stream_refuse_capture(stream, "the replay of a graph"));
+    KN_TRY(kn_stream_settle(stream));
     KN_TRY(follow_last(graph, stream));
     bool first = !graph->has_run;
     graph->last = stream; /* also when it fails halfway */

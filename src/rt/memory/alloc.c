@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "rt/device/lost.h"
 #include "rt/memory/blocks.h"
+#include "rt/stream/deferral.h"
 #include "rt/stream/open.h"
 
 /* torch.cuda.caching_allocator_enable: when off, each block is allocated from the driver and returned to it. */
@@ -124,6 +125,10 @@ void kn_buffer_free(kn_buffer *buffer)
     if (!buffer || kn_is_forked())
         return;
     KN_PRESERVE_ERROR; /* if other streams' use cannot be marked, waits for them */
+    kn_stream *claimant = kn_buffer_claimant(buffer);
+    kn_deferral *deferral = claimant ? kn_stream_deferral(claimant) : NULL;
+    if (deferral && deferral->keeps(deferral, buffer))
+        return;
     kn_pool *pool = buffer->segment->pool;
     kn_lock(&pool->lock);
     if (buffer->watchers)

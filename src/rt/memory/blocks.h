@@ -42,7 +42,8 @@ struct kn_buffer {
     kn_event *events[KN_MAX_OTHER_STREAMS]; /* of a pending block: must pass before it is free */
     kn_stream *others[KN_MAX_OTHER_STREAMS];
     int num_others;
-    kn_buffer_watcher *watchers; /* of a live block */
+    kn_buffer_watcher *watchers;   /* of a live block */
+    _Atomic(kn_stream *) claimant; /* kn_buffer_claim; NULL: none */
 };
 
 struct kn_mem_pool {

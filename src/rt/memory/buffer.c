@@ -2,6 +2,7 @@
 #include "rt/memory/buffer.h"
 
 #include "rt/memory/blocks.h"
+#include "rt/stream/deferral.h"
 
 cl_mem kn_buffer_memory(const kn_buffer *buffer) { return buffer->segment->memory; }
 kn_device *kn_buffer_device(const kn_buffer *buffer) { return buffer->segment->device; }
@@ -18,4 +19,17 @@ void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset)
 {
     *byte_offset = kn_buffer_offset(buffer);
     return kn_buffer_memory(buffer);
+}
+
+bool kn_buffer_claim(kn_buffer *buffer, kn_stream *stream)
+{
+    kn_stream *none = NULL;
+    return atomic_compare_exchange_strong(&buffer->claimant, &none, stream) || none == stream;
+}
+
+void kn_buffer_unclaim(kn_buffer *buffer) { atomic_store(&buffer->claimant, NULL); }
+
+kn_stream *kn_buffer_claimant(const kn_buffer *buffer)
+{
+    return atomic_load_explicit(&((kn_buffer *)(uintptr_t)buffer)->claimant, memory_order_acquire);
 }

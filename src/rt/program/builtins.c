@@ -204,11 +204,13 @@ static void declare_type(kn_text *out, const needed *needs, int type)
     }
 }
 
-void kn_declare_builtins(kn_text *out, const char *source, const char *options)
+void kn_declare_builtins(kn_text *out, const char *source, const char *options, bool has_f64)
 {
     needed needs = {.words = COMMON};
     note_all(&needs, source);
     note_all(&needs, options);
+    if (!has_f64) /* though the source may have parts for it */
+        needs.words &= ~DOUBLE;
     kn_text_append(out, prologue);
     for (int type = 0; type < TYPES; type++)
         if (needs.words & 1 << type)

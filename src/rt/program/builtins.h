@@ -8,5 +8,6 @@
 
 #include "base/text.h"
 
-/* Appends declarations of the functions that `source` names, for the types that it or `options` name. */
-void kn_declare_builtins(kn_text *out, const char *source, const char *options);
+/* Appends declarations of the functions that `source` names, for the types that it or `options` name; double is none
+ * unless the device has_f64. */
+void kn_declare_builtins(kn_text *out, const char *source, const char *options, bool has_f64);

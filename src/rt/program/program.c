@@ -149,7 +149,7 @@ kn_status kn_kernel_source_text(char **text, const char *path)
 }
 
 /* The text that is compiled. */
-static kn_status program_text(char **text, const kn_program *program, bool declare_builtins)
+static kn_status program_text(char **text, const kn_device *device, const kn_program *program, bool declare_builtins)
 {
     const size_t *group = program->group;
     KN_TRY(kn_kernel_source_text(text, program->source));
@@ -157,7 +157,7 @@ static kn_status program_text(char **text, const kn_program *program, bool decla
         return KN_OK;
     kn_text whole = {0};
     if (declare_builtins)
-        kn_declare_builtins(&whole, *text, program->options);
+        kn_declare_builtins(&whole, *text, program->options, device->limits.has_f64);
     if (group[0]) /* a macro that names itself is not expanded again */
         kn_text_format(&whole,
                        "#define __kernel __kernel __attribute__((reqd_work_group_size(%zu, %zu, %zu)))\n"
@@ -277,7 +277,7 @@ static kn_status make_with(kn_device *device, kn_program *program, bool declare_
     program->options = full_options(device, program->asked_options, declare_builtins);
     if (!program->options)
         return KN_ERR_MEMORY;
-    KN_TRY(program_text(&text, program, declare_builtins));
+    KN_TRY(program_text(&text, device, program, declare_builtins));
     kn_status status = make(device, program, text, origin);
     kn_free(text);
     return status;

@@ -5,10 +5,18 @@
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/stream/capturing.h"
+#include "rt/stream/settle.h"
 #include "rt/stream/submit.h"
 #include "rt/stream/wait.h"
 
 kn_status kn_stream_enter(kn_stream *stream, const char *what)
+{
+    if (!kn_stream_has_capture(stream))
+        KN_TRY(kn_stream_settle(stream));
+    return kn_stream_enter_settled(stream, what);
+}
+
+kn_status kn_stream_enter_settled(kn_stream *stream, const char *what)
 {
     KN_TRY(kn_device_check_lost(stream->device));
     if (kn_stream_has_capture(stream))

@@ -22,6 +22,9 @@ cl_command_queue kn_queue_new(kn_device *device, int priority, bool timed, cl_in
  * tensor") is for that message. */
 kn_status kn_stream_enter(kn_stream *stream, const char *what);
 
+/* The same after kn_stream_settle_for: other deferred launches may stay so. */
+kn_status kn_stream_enter_settled(kn_stream *stream, const char *what);
+
 /* Changes to the queue that is wanted now; kn_stream_enter does it. */
 kn_status kn_stream_change_queue(kn_stream *stream, bool timed);
 static inline kn_status kn_stream_follow_timing(kn_stream *stream)

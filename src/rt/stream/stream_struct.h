@@ -12,6 +12,7 @@
 
 typedef struct kn_capture kn_capture;     /* rt/stream/capturing.h */
 typedef struct kn_submitter kn_submitter; /* rt/stream/submit.h */
+typedef struct kn_deferral kn_deferral;   /* rt/stream/deferral.h */
 
 /* A stream's struct is never freed, only reused for another stream: a thread may still have a destroyed one as its
  * current stream, which it detects by the id. The next stream inherits its queue, if no other code has it, and its
@@ -35,6 +36,7 @@ struct kn_stream {
     _Atomic(kn_capture *) capture;     /* the capture that records commands; NULL: commands run */
     _Atomic(const void *) capturer;    /* identifies the capturing thread, which alone may read `capture` */
     _Atomic(kn_submitter *) submitter; /* enqueues replays; created at the first replay */
+    _Atomic(kn_deferral *) deferral;   /* created when a launch is first deferred */
     atomic_int callbacks;              /* not yet called */
     _Atomic(kn_stream *) fault_sources[KN_MAX_DEVICES]; /* by device: a stream from which possibly faulty values came */
     atomic_bool has_fault_sources;                      /* any of them */

@@ -1,10 +1,28 @@
 /* mpi_ranks.c - the cases of groups as one process of several: mpirun -n 3 mpi_ranks FOLDER. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "dist/group/distributed_cases.h"
 #include "dist/group/group_cases.h"
 #include "dist/group/profile_cases.h"
 #include "dist/group/trainer_cases.h"
+#include "dist/group/unified.h"
+
+/* With copies from and to the device, and by MPI's own functions. */
+static int other_ways(kn_group *group, kn_device *device)
+{
+    kn_group *without = NULL;
+    set_unified_memory(device, false);
+    int failures = group_cases(group, device) + profile_cases(group, device);
+    set_unified_memory(device, true);
+    setenv("KOINE_SHARED_MEMORY", "0", 1);
+    if (kn_group_split(group, 0, kn_group_rank(group), &without) != KN_OK)
+        return failures + 1;
+    unsetenv("KOINE_SHARED_MEMORY");
+    failures += group_cases(without, kn_device_host()) + distributed_cases(without, device);
+    kn_group_free(without);
+    return failures;
+}
 
 int main(int argc, char **argv)
 {
@@ -19,6 +37,7 @@ int main(int argc, char **argv)
     int failures = group_cases(group, kn_device_host()) + profile_cases(group, kn_device_host());
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         failures += cases[i](group, device);
+    failures += other_ways(group, device);
     if (argc > 1)
         failures += trainer_cases(group, device, argv[1]);
     if (kn_group_rank(group) == 0)

@@ -9,6 +9,7 @@
 #include "dist/group/group_cases.h"
 #include "dist/group/profile_cases.h"
 #include "dist/group/trainer_cases.h"
+#include "dist/group/unified.h"
 
 typedef struct rank {
     pthread_t thread;
@@ -55,6 +56,16 @@ static void threads_exchange_device_memory(void **state)
 {
     (void)state;
     assert_int_equal(run_ranks(3, kn_device_current(), group_cases), 0);
+}
+
+static void threads_exchange_copies_of_device_memory(void **state)
+{
+    (void)state;
+    kn_device *device = kn_device_current();
+    set_unified_memory(device, false);
+    assert_int_equal(run_ranks(3, device, group_cases), 0);
+    assert_int_equal(run_ranks(3, device, profile_cases), 0);
+    set_unified_memory(device, true);
 }
 
 static void threads_train_as_one(void **state)
@@ -214,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_exchange_host_memory),
         cmocka_unit_test(threads_exchange_device_memory),
+        cmocka_unit_test(threads_exchange_copies_of_device_memory),
         cmocka_unit_test(threads_train_as_one),
         cmocka_unit_test(threads_train_with_the_trainer),
         cmocka_unit_test(threads_train_with_options),
