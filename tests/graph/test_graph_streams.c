@@ -305,6 +305,7 @@ static void a_stream_is_shared_by_replays_and_operations(void **state)
         CHECK_NEW(graph = kn_graph_new());
         {
             KN_GRAPH_CAPTURE(graph, NULL);
+            KN_FUSE(false);
             KN_SCOPE;
             for (int i = 0; i < 10; i++) /* enough to start the stream's thread */
                 kn_add_(count, kn_mul_scalar(ones, 2));

@@ -83,8 +83,11 @@ static void replays_follow(void **state)
     assert_non_null(x);
     assert_new(graph);
     assert_ok(kn_graph_capture_begin(graph, NULL));
-    for (int i = 0; i < 10; i++) /* enough for the submitting thread */
-        kn_add_scalar_(x, 1);
+    {
+        KN_FUSE(false);
+        for (int i = 0; i < 10; i++) /* enough for the submitting thread */
+            kn_add_scalar_(x, 1);
+    }
     assert_ok(kn_graph_capture_end(graph));
     assert_ok(kn_graph_replay(graph));
     assert_ok(kn_synchronize(device));
