@@ -1,6 +1,7 @@
 /* watch/profiler/communication.c - figures of the calls of groups. */
 #include "watch/profiler/communication.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,7 +119,8 @@ static double shared(const interval *a, int of_a, const interval *b, int of_b)
     return sum;
 }
 
-/* Kernels inside calls are none of the program's work. */
+/* Kernels inside calls are none of the program's work. A call that another thread makes may end after the recording,
+ * and so may, by the device's clock, its last copy. */
 static kn_status find_overlap(kn_communication *c, const kn_profile *profile, const kn_analysis *a, const int *numbers)
 {
     interval *calls = kn_calloc((size_t)c->count + 1, sizeof *calls);
@@ -132,7 +134,7 @@ static kn_status find_overlap(kn_communication *c, const kn_profile *profile, co
     }
     if (calls && kernels) {
         for (int i = 0; i < c->count; i++)
-            calls[i] = (interval){c->calls[i].start, c->calls[i].end};
+            calls[i] = (interval){fmin(c->calls[i].start, a->wall), fmin(c->calls[i].end, a->wall)};
         const int joined = join(calls, c->count);
         c->time = length_of(calls, joined);
         c->hidden = shared(calls, joined, kernels, join(kernels, count));
