@@ -84,14 +84,22 @@ static bool any_of(const bool values[KN_POINTWISE_OUTPUTS])
     return memchr(values, true, KN_POINTWISE_OUTPUTS * sizeof *values) != NULL;
 }
 
-static void need(kn_part *part)
+/* Before each walk over the graph, which passes a part once: there may be very many ways to it. */
+static void clear_marks(kn_fusion *f)
 {
-    if (part->needed)
+    for (int n = 0; n <= f->count; n++)
+        if (part_at(f, n))
+            part_at(f, n)->marked = false;
+}
+
+static void mark(kn_part *part)
+{
+    if (part->marked)
         return;
-    part->needed = true;
+    part->marked = true;
     for (int i = 0; i < part->p.num_inputs; i++)
         if (part->from[i].part)
-            need(part->from[i].part);
+            mark(part->from[i].part);
 }
 
 static bool refers(const kn_part *part, const kn_buffer *buffer)
@@ -129,17 +137,14 @@ static void drop_claims(kn_fusion *f)
 static void prune(kn_fusion *f)
 {
     int kept = 0;
-    for (int n = 0; n < f->count; n++)
-        f->parts[n]->needed = false;
+    clear_marks(f);
     for (int n = 0; n < f->count; n++)
         if (any_of(f->parts[n]->wanted))
-            need(f->parts[n]);
-    if (f->fresh) {
-        f->fresh->needed = false;
-        need(f->fresh);
-    }
+            mark(f->parts[n]);
+    if (f->fresh)
+        mark(f->fresh);
     for (int n = 0; n < f->count; n++)
-        if (f->parts[n]->needed)
+        if (f->parts[n]->marked)
             f->parts[kept++] = f->parts[n];
         else
             kn_free(f->parts[n]);
@@ -199,9 +204,9 @@ static bool try_member(kn_fusion *f, kn_part *part, const bool stores[KN_POINTWI
 
 static void count_cone(kn_part *part, int *members, int *inputs)
 {
-    if (part->needed)
+    if (part->marked)
         return;
-    part->needed = true;
+    part->marked = true;
     ++*members;
     for (int i = 0; i < part->p.num_inputs; i++) {
         *inputs += is_memory(part, i);
@@ -213,8 +218,7 @@ static void count_cone(kn_part *part, int *members, int *inputs)
 static bool is_cheap(kn_fusion *f, kn_part *part)
 {
     int members = 0, inputs = 0;
-    for (int n = 0; n < f->count; n++)
-        f->parts[n]->needed = false;
+    clear_marks(f);
     count_cone(part, &members, &inputs);
     return members <= CHEAP_MEMBERS && inputs <= CHEAP_INPUTS;
 }
@@ -287,17 +291,26 @@ static kn_status run_all(kn_fusion *f)
     return run_chosen(f);
 }
 
-/* Does the computation of its values read memory that overlaps the operand? NULL `p`: that is in its buffer. */
-static bool reads(const kn_part *part, const kn_operand *operand, const kn_pointwise_problem *p)
+static bool cone_reads(kn_part *part, const kn_operand *operand, const kn_pointwise_problem *p)
 {
+    if (part->marked)
+        return false;
+    part->marked = true;
     for (int i = 0; i < part->p.num_inputs; i++) {
-        if (part->from[i].part && reads(part->from[i].part, operand, p))
+        if (part->from[i].part && cone_reads(part->from[i].part, operand, p))
             return true;
         if (is_memory(part, i) && part->p.inputs[i].buffer == operand->buffer &&
             (!p || overlap(&part->p.inputs[i], &part->p, operand, p)))
             return true;
     }
     return false;
+}
+
+/* Does the computation of its values read memory that overlaps the operand? NULL `p`: that is in its buffer. */
+static bool reads(kn_fusion *f, kn_part *part, const kn_operand *operand, const kn_pointwise_problem *p)
+{
+    clear_marks(f);
+    return cone_reads(part, operand, p);
 }
 
 /* Chooses what must be written before a command that may read and write the buffer. */
@@ -308,7 +321,7 @@ static void choose_for(kn_fusion *f, const kn_buffer *buffer)
         return;
     for (int n = 0; n < f->count; n++) {
         kn_part *part = f->parts[n];
-        const bool danger = any_of(part->wanted) && reads(part, &anywhere, NULL);
+        const bool danger = any_of(part->wanted) && reads(f, part, &anywhere, NULL);
         for (int i = 0; i < part->p.num_outputs; i++)
             part->chosen[i] |= part->wanted[i] && (danger || part->p.outputs[i].buffer == buffer);
     }
@@ -436,7 +449,7 @@ static void take_place(kn_fusion *f, const kn_operand *output)
         }
     }
     for (int n = 0; n < f->count; n++)
-        if (any_of(f->parts[n]->wanted) && reads(f->parts[n], output, p))
+        if (any_of(f->parts[n]->wanted) && reads(f, f->parts[n], output, p))
             for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
                 f->parts[n]->chosen[i] |= f->parts[n]->wanted[i];
 }

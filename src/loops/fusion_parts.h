@@ -28,7 +28,7 @@ struct kn_part {
     bool chosen[KN_POINTWISE_OUTPUTS]; /* to be written now */
     bool stores[KN_POINTWISE_OUTPUTS]; /* written by the kernel in the making */
     bool member;                       /* of the kernel in the making */
-    bool needed;                       /* by a wanted value */
+    bool marked;                       /* by the walk over the graph at hand */
     kn_vector_style style;
     int runs; /* kernels that have computed it */
 };

@@ -182,13 +182,29 @@ TENSOR_TEST(it_can_be_turned_off)
     kn_set_fusion(true);
 }
 
+/* Each value is used twice by the next: a walk that follows every use would not end. */
+static void squares(fusion_run *run, kn_tensor *const *inputs)
+{
+    kn_tensor *x = inputs[0];
+    for (int i = 0; i < 45; i++)
+        x = kn_mul(x, x);
+    fusion_result(run, x);
+    fusion_result(run, kn_sum(x));
+}
+
+static void values_used_twice(void **state)
+{
+    (void)state;
+    fusion_compare(squares, two_matrices_and_a_row, 0);
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
         TEST(one_kernel_for_a_chain),   TEST(views_and_broadcasts), TEST(dtypes_and_conditions),
         TEST(chains_beyond_the_limits), TEST(nothing_and_scalars),  TEST(gradients_of_a_chain),
-        TEST(the_parts_are_named),      TEST(it_can_be_turned_off),
+        TEST(the_parts_are_named),      TEST(it_can_be_turned_off), TEST(values_used_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
