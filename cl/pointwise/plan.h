@@ -7,14 +7,20 @@
 
 #define KN_LAYOUT_LANES 9
 
-/* On CPU devices (pointwise/runs.clh). */
-typedef struct kn_runs {
+/* On CPU devices (pointwise/runs.clh): the elements are in contiguous parts, one for each work-item. */
+typedef struct kn_parts {
     kn_long count; /* elements */
+    kn_long first; /* the work-item that takes the first part; the next one takes the second, and so on, cyclically */
+} kn_parts;
+KN_SHARED_SIZE(kn_parts, 8 * 2);
+
+typedef struct kn_runs {
+    kn_parts parts;
     kn_long ndim;  /* at least 1 */
     kn_long shape[KN_MAX_DIMS];
     kn_long strides[KN_LAYOUT_LANES][KN_MAX_DIMS]; /* in elements; 0 where broadcast */
 } kn_runs;
-KN_SHARED_SIZE(kn_runs, 8 * (2 + KN_MAX_DIMS * (1 + KN_LAYOUT_LANES)));
+KN_SHARED_SIZE(kn_runs, 8 * (3 + KN_MAX_DIMS * (1 + KN_LAYOUT_LANES)));
 
 /* On GPUs (pointwise/vec4.clh). */
 typedef struct kn_vec4_plan {

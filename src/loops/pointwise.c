@@ -177,10 +177,11 @@ static kn_status launch_on_cpu(kn_stream *stream, kn_launch_params *params, kn_a
                                const kn_pointwise_form *form, const kn_limits *limits)
 {
     const int64_t count = kn_layout_count(layout);
-    kn_runs runs = {.count = count, .ndim = layout->ndim};
     params->global[0] = kn_streaming_items(limits, count);
+    kn_runs runs = {.parts = {.count = count, .first = kn_first_of_parts(stream, params->global[0])},
+                    .ndim = layout->ndim};
     if (form->walk == KN_WALK_FLAT) {
-        *plan = kn_arg_i64(count);
+        *plan = kn_arg_struct(&runs.parts, sizeof runs.parts);
         return kn_launch(stream, params);
     }
     memcpy(runs.shape, layout->shape, sizeof runs.shape);

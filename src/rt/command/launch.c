@@ -198,6 +198,15 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     return status == KN_OK ? kn_stream_count_launch(stream) : status;
 }
 
+int64_t kn_first_of_parts(kn_stream *stream, size_t items)
+{
+    const int64_t cores = stream->device->limits.compute_units;
+    if (!stream->device->quirks.last_thread_is_first || items == 0 || items % (size_t)cores != 0)
+        return 0;
+    const unsigned launch = atomic_fetch_add_explicit(&stream->launches_in_parts, 1, memory_order_relaxed);
+    return (int64_t)(launch % (unsigned)cores) * ((int64_t)items / cores);
+}
+
 /* Work-items of GPUs come in units of 32 or 64, and drivers that choose the local size want a divisor of the global
  * one. */
 enum { UNIT = 64 };

@@ -32,6 +32,10 @@ static const quirk_row rows[] = {
      QUIRK(reads_long_header),
      .evidence = "PoCL 3.1 with LLVM 15 on a Xeon: a one-line kernel takes 27 ms of CPU time from PoCL's cache, 12 ms "
                  "with the declarations of src/rt/program/builtins.c instead. docs/platforms.md"},
+    {.platform = "Portable Computing Language",
+     QUIRK(last_thread_is_first),
+     .evidence = "PoCL 3.1 on two cores, 2^18 elements in two parts, each launch after another: relu takes 42 us, 24 us "
+                 "if the parts change places from launch to launch; an addition 52 and 31 us. docs/platforms.md"},
     {.platform = "NVIDIA CUDA",
      .first = 520,
      QUIRK(f16_unannounced),

@@ -30,6 +30,7 @@ struct kn_stream {
     cl_mem fault;                        /* four ints: code, value, limit, operation; see cl/common/koine.clh */
     kn_mutex lock;                       /* guards what follows: a stream may be shared by threads */
     unsigned launches;                   /* since the last marker */
+    atomic_uint launches_in_parts;       /* see kn_first_of_parts */
     cl_event markers[KN_STREAM_MARKERS]; /* a ring; the oldest is waited for when it is full */
     unsigned next_marker;
     atomic_bool fault_armed;           /* a launch since the last check may have written it */
