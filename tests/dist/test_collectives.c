@@ -45,7 +45,7 @@ TENSOR_TEST(broadcast_copies_to_every_device_and_keeps_what_is_there)
 }
 
 /* 40 tensors of all dtypes, in buffers of every size: each arrives as itself. */
-TENSOR_TEST(broadcast_coalesced_brings_every_tensor_through)
+TENSOR_TEST_F64(broadcast_coalesced_brings_every_tensor_through)
 {
     static const kn_dtype dtypes[] = {KN_F32, KN_F64, KN_I64, KN_F16, KN_U8, KN_BOOL, KN_I32, KN_BF16, KN_I8, KN_I16};
     static const size_t sizes[] = {0, 1, 64, 1000};
@@ -88,7 +88,7 @@ TENSOR_TEST(copies_in_one_buffer_are_changed_one_by_one)
 }
 
 /* Every copy of every tensor has its own weight in the loss; the gradient is the sum of the weights. */
-TENSOR_TEST(gradients_of_a_broadcast_are_summed)
+TENSOR_TEST_F64(gradients_of_a_broadcast_are_summed)
 {
     kn_device **all = devices();
     for (size_t buffer_size = 0; buffer_size <= 64; buffer_size += 32) {
@@ -263,7 +263,7 @@ static kn_tensor *through_all_devices(kn_tensor *const *inputs, void *user)
     return kn_mul(kn_comm_gather(chunks, DEVICES, 1, all[1]), kn_comm_reduce_add(sums, DEVICES, all[1]));
 }
 
-TENSOR_TEST(gradients_agree_with_finite_differences)
+TENSOR_TEST_F64(gradients_agree_with_finite_differences)
 {
     kn_device **all = devices();
     kn_tensor *inputs[] = {kn_rand(KN_SHAPE(2, 5), .dtype = KN_F64, .device = all[0], .requires_grad = true),
@@ -285,7 +285,7 @@ TENSOR_TEST(a_chunk_that_is_not_used_has_no_gradient)
 
 /* --- all_reduce --------------------------------------------------------------------------------------------------- */
 
-TENSOR_TEST(all_reduce_gives_everyone_the_same)
+TENSOR_TEST_F64(all_reduce_gives_everyone_the_same)
 {
     static const kn_dtype dtypes[] = {KN_F32, KN_F64, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I8, KN_U8};
     static const double expected[] = {10, 10.0 / 3, 5, 2}; /* for 3, 5 and 2, indexed by kn_reduce_op */

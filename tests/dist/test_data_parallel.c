@@ -37,15 +37,15 @@ static void train_both(int count, int64_t size, kn_dtype dtype, double tolerance
 }
 
 /* float64: 1e-12 of the loss, 1e-10 of gradients and parameters. */
-TENSOR_TEST(two_devices_learn_what_one_learns_in_float64) { train_both(2, 16, KN_F64, 1e-12); }
-TENSOR_TEST(three_devices_and_uneven_parts_in_float64) { train_both(3, 13, KN_F64, 1e-12); }
+TENSOR_TEST_F64(two_devices_learn_what_one_learns_in_float64) { train_both(2, 16, KN_F64, 1e-12); }
+TENSOR_TEST_F64(three_devices_and_uneven_parts_in_float64) { train_both(3, 13, KN_F64, 1e-12); }
 
 /* float32: 1e-5 of the loss, 1e-3 of the largest gradient and parameter: Adam's first steps divide small gradients by
  * themselves, which amplifies rounding. */
 TENSOR_TEST(two_devices_learn_what_one_learns_in_float32) { train_both(2, 32, KN_F32, 1e-5); }
-TENSOR_TEST(fewer_samples_than_devices) { train_both(3, 2, KN_F64, 1e-12); }
-TENSOR_TEST(one_sample) { train_both(3, 1, KN_F64, 1e-12); }
-TENSOR_TEST(one_device_passes_through) { train_both(1, 8, KN_F64, 1e-15); }
+TENSOR_TEST_F64(fewer_samples_than_devices) { train_both(3, 2, KN_F64, 1e-12); }
+TENSOR_TEST_F64(one_sample) { train_both(3, 1, KN_F64, 1e-12); }
+TENSOR_TEST_F64(one_device_passes_through) { train_both(1, 8, KN_F64, 1e-15); }
 
 /* As in PyTorch, each device normalises its own part, and the first device's statistics update the module's buffers. */
 TENSOR_TEST(batch_norm_keeps_the_first_devices_statistics)
@@ -223,7 +223,7 @@ TENSOR_TEST(names_and_files_are_those_of_pytorch)
 }
 
 /* Created elsewhere, wrapped, moved, trained, unwrapped, trained again with the same optimizer: as if never wrapped. */
-TENSOR_TEST(moves_and_unwrapping_keep_the_optimizer)
+TENSOR_TEST_F64(moves_and_unwrapping_keep_the_optimizer)
 {
     kn_device *const *devices = case_devices(3);
     kn_module *plain = case_network(KN_F64), *net = case_network(KN_F64);
@@ -326,7 +326,7 @@ static kn_tensor *count_calls(kn_tensor *gradient, void *user)
     return gradient;
 }
 
-TENSOR_TEST(passes_add_up_and_hooks_run_once)
+TENSOR_TEST_F64(passes_add_up_and_hooks_run_once)
 {
     kn_device *const *devices = case_devices(3);
     kn_module *plain = case_network(KN_F64);

@@ -44,7 +44,7 @@ static kn_status collectives(void *user)
                         kn_comm_all_reduce(distinct, 3, KN_REDUCE_MEAN) == KN_OK);
 }
 
-TENSOR_TEST(the_collectives)
+TENSOR_TEST_F64(the_collectives)
 {
     kn_device *devices[3];
     for (int i = 0; i < 3; i++)

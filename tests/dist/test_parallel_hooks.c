@@ -96,8 +96,8 @@ static void train_both(int devices, int64_t size, int used)
     kn_module_free(wrapped);
 }
 
-TENSOR_TEST(two_devices_learn_what_one_learns) { train_both(2, 8, 2); }
-TENSOR_TEST(one_sample_is_for_one_device) { train_both(3, 1, 1); }
+TENSOR_TEST_F64(two_devices_learn_what_one_learns) { train_both(2, 8, 2); }
+TENSOR_TEST_F64(one_sample_is_for_one_device) { train_both(3, 1, 1); }
 
 int main(void)
 {

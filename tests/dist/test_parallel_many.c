@@ -59,10 +59,10 @@ static void compare(int count, int64_t n, bool with_shift)
     kn_module_free(wrapped);
 }
 
-TENSOR_TEST(two_devices) { compare(2, 8, true); }
-TENSOR_TEST(three_devices_and_uneven_parts) { compare(3, 7, true); }
-TENSOR_TEST(an_input_left_out) { compare(3, 7, false); }
-TENSOR_TEST(fewer_rows_than_devices) { compare(3, 2, true); }
+TENSOR_TEST_F64(two_devices) { compare(2, 8, true); }
+TENSOR_TEST_F64(three_devices_and_uneven_parts) { compare(3, 7, true); }
+TENSOR_TEST_F64(an_input_left_out) { compare(3, 7, false); }
+TENSOR_TEST_F64(fewer_rows_than_devices) { compare(3, 2, true); }
 
 TENSOR_TEST(inputs_that_cannot_be_cut_alike)
 {

@@ -264,7 +264,7 @@ TENSOR_TEST(an_activation_is_fused)
 }
 
 /* Moving converts the originals, which stay the parameters; freezing passes to the originals. */
-TENSOR_TEST(moved_and_frozen)
+TENSOR_TEST_F64(moved_and_frozen)
 {
     kn_module *module = linear(3, 2);
     assert_ptr_equal(kn_module_requires_grad_(module, false), module);

@@ -89,7 +89,7 @@ TENSOR_TEST(a_file_written_by_pytorch_loads)
     kn_module_free(net);
 }
 
-TENSOR_TEST(dtypes_are_converted)
+TENSOR_TEST_F64(dtypes_are_converted)
 {
     kn_module *net = network(4), *wide = network(4);
     CHECK_OK(kn_module_to_dtype(wide, KN_F64));

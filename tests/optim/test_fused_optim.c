@@ -132,7 +132,7 @@ static void check_sgd(kn_fused_sgd_params params, kn_dtype dtype)
         check_close(l.parameters[i], expected[i], dtype == KN_F64 ? 1e-12 : 2e-6);
 }
 
-TENSOR_TEST(adam_as_its_formula)
+TENSOR_TEST_F64(adam_as_its_formula)
 {
     kn_fused_adam_params params = kn_fused_adam_params_init();
     params.lr = 0.05;
@@ -147,7 +147,7 @@ TENSOR_TEST(adam_as_its_formula)
     check_adam(&params, KN_F64);
 }
 
-TENSOR_TEST(sgd_as_its_formula)
+TENSOR_TEST_F64(sgd_as_its_formula)
 {
     check_sgd((kn_fused_sgd_params){.lr = 0.1}, KN_F32);
     check_sgd((kn_fused_sgd_params){.lr = 0.1, .weight_decay = 0.1, .maximize = true}, KN_F32);
@@ -157,7 +157,7 @@ TENSOR_TEST(sgd_as_its_formula)
 
 /* --- against kn_optim --------------------------------------------------------------------------------------------- */
 
-TENSOR_TEST(adam_as_the_optimizers)
+TENSOR_TEST_F64(adam_as_the_optimizers)
 {
     lists l;
     kn_tensor *own[MANY];
@@ -246,7 +246,7 @@ static void check_scaled_sgd(kn_fused_sgd_params params, kn_dtype dtype)
     check_same_lists(&scaled, &plain);
 }
 
-TENSOR_TEST(gradients_are_divided_by_the_scale)
+TENSOR_TEST_F64(gradients_are_divided_by_the_scale)
 {
     check_scaled_adam(false, KN_F32);
     check_scaled_adam(true, KN_F64);
@@ -254,7 +254,7 @@ TENSOR_TEST(gradients_are_divided_by_the_scale)
     check_scaled_sgd((kn_fused_sgd_params){.lr = 0.1, .momentum = 0.9, .maximize = true}, KN_F32);
 }
 
-TENSOR_TEST(an_infinity_skips_the_step)
+TENSOR_TEST_F64(an_infinity_skips_the_step)
 {
     lists stepped, kept;
     make_lists(&stepped, KN_F32);
@@ -277,7 +277,7 @@ TENSOR_TEST(strided_gradients_are_divided)
 
 /* --- layouts and dtypes ------------------------------------------------------------------------------------------- */
 
-TENSOR_TEST(strided_tensors_and_both_dtypes_in_one_list)
+TENSOR_TEST_F64(strided_tensors_and_both_dtypes_in_one_list)
 {
     kn_tensor *parameters[] = {kn_t(kn_ones(KN_SHAPE(3, 2))), kn_ones(KN_SHAPE(2, 3), .dtype = KN_F64),
                                kn_zeros(KN_SHAPE(0, 3)), kn_ones(KN_SHAPE(2, 3), .requires_grad = true)};
@@ -311,7 +311,7 @@ TENSOR_TEST(a_step_counts_as_a_change)
         CHECK_ERROR(status, __VA_ARGS__);                                                                              \
     } while (0)
 
-TENSOR_TEST(lists_that_do_not_do)
+TENSOR_TEST_F64(lists_that_do_not_do)
 {
     kn_tensor *p[] = {kn_ones(KN_SHAPE(3)), kn_ones(KN_SHAPE(2))}, *g[] = {kn_ones(KN_SHAPE(3)), kn_ones(KN_SHAPE(2))};
     kn_tensor *hole[] = {kn_ones(KN_SHAPE(3)), NULL}, *wrong[] = {kn_ones(KN_SHAPE(3)), kn_ones(KN_SHAPE(2, 1))};

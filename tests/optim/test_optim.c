@@ -101,13 +101,13 @@ static void follow_many(const kn_adam_params *h, int steps)
     kn_optim_free(optim);
 }
 
-TENSOR_TEST(adam_over_many_parameters)
+TENSOR_TEST_F64(adam_over_many_parameters)
 {
     kn_adam_params h = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
     follow_many(&h, 5);
 }
 
-TENSOR_TEST(amsgrad_with_weight_decay_over_many_parameters)
+TENSOR_TEST_F64(amsgrad_with_weight_decay_over_many_parameters)
 {
     kn_adam_params h = {.lr = 0.02, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-4, .weight_decay = 0.1, .amsgrad = true};
     follow_many(&h, 4);
@@ -154,7 +154,7 @@ static double sgd_after(int steps, const kn_sgd_params *params)
     return value;
 }
 
-TENSOR_TEST(sgd_and_its_momentum)
+TENSOR_TEST_F64(sgd_and_its_momentum)
 {
     assert_true(fabs(sgd_after(3, &(kn_sgd_params){.lr = 0.1}) - -0.3) < 1e-14);
     /* b: 1, 1.5, 1.75 */

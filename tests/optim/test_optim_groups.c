@@ -26,7 +26,7 @@ static double first_of(const kn_tensor *tensor)
 
 /* --- groups ---------------------------------------------------------------------------------------------------- */
 
-TENSOR_TEST(groups_have_their_own_hyperparameters)
+TENSOR_TEST_F64(groups_have_their_own_hyperparameters)
 {
     kn_tensor *p = leaf(1, KN_F64), *q = leaf(1, KN_F64);
     kn_optim *optim = kn_optim_sgd(one(&p), .lr = 0.5);

@@ -72,6 +72,7 @@ static kn_status use_network_whole(void *user)
 static void steps_moves_and_files(void **state)
 {
     (void)state;
+    check_needs_f64();
     subject s = {.c = case_make(0, 0.1)};
     snprintf(s.path, sizeof s.path, "%s/state.safetensors", case_folder("torture"));
     torture(use_network_whole, &s);

@@ -334,7 +334,7 @@ TENSOR_TEST(wrong_parameters_and_tensors_are_refused)
 
 /* --- the matrix as text ------------------------------------------------------------------------------------------ */
 
-TENSOR_TEST(a_confusion_matrix_is_shown_as_a_table)
+TENSOR_TEST_F64(a_confusion_matrix_is_shown_as_a_table)
 {
     kn_tensor *matrix =
         values_of(kn_metric_confusion_matrix(.num_classes = 3), LABELS(0, 0, 2, 2, 0, 2), LABELS(2, 0, 2, 2, 0, 1));

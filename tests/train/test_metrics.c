@@ -13,7 +13,7 @@ static double computed(kn_metric *metric)
     return value;
 }
 
-TENSOR_TEST(a_mean_is_weighted_by_the_batch)
+TENSOR_TEST_F64(a_mean_is_weighted_by_the_batch)
 {
     kn_metric *mean = kn_metric_mean();
     assert_true(isnan(computed(mean))); /* the mean of nothing */
@@ -84,7 +84,7 @@ TENSOR_TEST(accuracy_counts_every_position)
     kn_metric_free(accuracy);
 }
 
-TENSOR_TEST(what_does_not_fit_is_refused)
+TENSOR_TEST_F64(what_does_not_fit_is_refused)
 {
     kn_metric *accuracy = kn_metric_accuracy(), *mean = kn_metric_mean();
     kn_tensor *scores = kn_ones(KN_SHAPE(4, 3)), *classes = kn_zeros(KN_SHAPE(4), .dtype = KN_I64);
@@ -109,7 +109,7 @@ TENSOR_TEST(what_does_not_fit_is_refused)
 }
 
 /* scikit-learn's example, in every floating dtype. */
-TENSOR_TEST(errors_are_means_over_all_elements)
+TENSOR_TEST_F64(errors_are_means_over_all_elements)
 {
     static const kn_dtype dtypes[] = {KN_F32, KN_F64, KN_F16, KN_BF16};
     for (int d = 0; d < 4; d++) {
