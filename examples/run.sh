@@ -16,12 +16,17 @@ koine_check_drivers
 program=$(pwd)/$koine_build_dir/bin/train_fashion_mnist
 case $koine_build_dir in /*) program=$koine_build_dir/bin/train_fashion_mnist ;; esac
 
-# The folder for the results: --out, relative to the user's working directory.
+# --out, the folder for the results, relative to the user's working directory; and --device.
 out=
+device=auto
 previous=
 for argument; do
-    case $argument in --out=*) out=${argument#--out=} ;; -h | --help) cd "$here"; exec "$program" --help ;; esac
-    [ "$previous" = --out ] && out=$argument
+    case $argument in
+    --out=*) out=${argument#--out=} ;;
+    --device=*) device=${argument#--device=} ;;
+    -h | --help) cd "$here"; exec "$program" --help ;;
+    esac
+    case $previous in --out) out=$argument ;; --device) device=$argument ;; esac
     previous=$argument
 done
 if [ -z "$out" ]; then
@@ -30,6 +35,8 @@ if [ -z "$out" ]; then
 fi
 
 "${program%/*}/koine" devices
+# The kernels, with all processors instead of with one in the first step. Errors are the program's to report.
+"${program%/*}/koine" warm --device "$device" 2>/dev/null || true
 cd "$here"
 "$program" "$@"
 

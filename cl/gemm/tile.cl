@@ -93,7 +93,7 @@ static inline void sum_staged_rows(global T *restrict sums, const global T *rest
 #endif
 
 /* Computes the rows from first_row on of the panels from first_panel on. a, b, c: this matrix of the batch. */
-static inline void multiply_unit(global T *restrict c, const global T *restrict a, const global T *restrict b,
+KN_ONCE void multiply_unit(global T *restrict c, const global T *restrict a, const global T *restrict b,
                                  const global T *restrict bias, global T *restrict scratch, global T *restrict sums,
                                  kn_gemm_tile_plan p, kn_gemm_layout a_layout, kn_gemm_layout b_layout,
                                  kn_gemm_layout c_layout, long first_row, long first_panel, kn_gemm_finish finish)

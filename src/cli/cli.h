@@ -23,6 +23,7 @@ extern const kn_command kn_command_operators;
 extern const kn_command kn_command_scale;
 extern const kn_command kn_command_smi;
 extern const kn_command kn_command_tune;
+extern const kn_command kn_command_warm;
 
 /* cli/trial.c: the arguments after --trial. */
 int kn_run_trial(int argc, char **argv);
@@ -34,10 +35,11 @@ typedef struct kn_option {
     const char **value;
 } kn_option;
 
-/* Parses the options and at most one positional argument (`positional` NULL: none is accepted). Returns -1 to continue,
- * else the exit status: after --help (usage on stdout) or wrong usage (the reason and the usage on stderr). */
+/* Parses the options and at most `most` positional arguments; those that are not given stay as they are. Returns -1 to
+ * continue, else the exit status: after --help (usage on stdout) or wrong usage (the reason and the usage on
+ * stderr). */
 int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_option *options, int num_options,
-                     const char **positional);
+                     const char **positional, int most);
 
 /* Prints a line on stderr, with unprintable characters escaped. */
 void kn_print_line(const char *format, va_list arguments) KN_PRINTF(1, 0);

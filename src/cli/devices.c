@@ -242,7 +242,7 @@ static int run(int argc, char **argv)
     bool json = false, wide = false;
     const char *wanted = NULL;
     const kn_option options[] = {{.name = "--json", .flag = &json}, {.name = "--wide", .flag = &wide}};
-    int status = kn_parse_options(&kn_command_devices, argc, argv, options, 2, &wanted);
+    int status = kn_parse_options(&kn_command_devices, argc, argv, options, 2, &wanted, 1);
     if (status >= 0)
         return status;
 

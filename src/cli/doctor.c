@@ -100,7 +100,7 @@ static int run(int argc, char **argv)
         {.name = "--operators", .flag = &r.every_operator},
         {.name = "--device", .value = &wanted},
     };
-    int status = kn_parse_options(&kn_command_doctor, argc, argv, options, 4, NULL);
+    int status = kn_parse_options(&kn_command_doctor, argc, argv, options, 4, NULL, 0);
     if (status >= 0)
         return status;
 

@@ -10,7 +10,7 @@
 
 static const kn_command *const commands[] = {&kn_command_devices, &kn_command_smi,       &kn_command_memory,
                                              &kn_command_doctor,  &kn_command_operators, &kn_command_tune,
-                                             &kn_command_scale};
+                                             &kn_command_scale,   &kn_command_warm};
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 
 int kn_report_error(void)
@@ -84,8 +84,9 @@ static const kn_option *find_option(const kn_option *options, int num_options, c
 }
 
 int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_option *options, int num_options,
-                     const char **positional)
+                     const char **positional, int most)
 {
+    int given = 0;
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];
         if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
@@ -93,9 +94,9 @@ int kn_parse_options(const kn_command *command, int argc, char **argv, const kn_
             return KN_EXIT_DONE;
         }
         if (argument[0] != '-') {
-            if (!positional || *positional)
+            if (given == most)
                 return wrong_usage(command, "unexpected argument", argument);
-            *positional = argument;
+            positional[given++] = argument;
             continue;
         }
         size_t length = strcspn(argument, "="); /* --device=cpu and --device cpu */

@@ -7,7 +7,7 @@ static int run(int argc, char **argv)
 {
     const char *snapshot = NULL, *plot = NULL;
     const kn_option options[] = {{"--plot", NULL, &plot}};
-    int status = kn_parse_options(&kn_command_memory, argc, argv, options, 1, &snapshot);
+    int status = kn_parse_options(&kn_command_memory, argc, argv, options, 1, &snapshot, 1);
     if (status >= 0)
         return status;
     if (!snapshot)

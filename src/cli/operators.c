@@ -130,7 +130,7 @@ static int run(int argc, char **argv)
 {
     bool markdown = false;
     const kn_option options[] = {{"--markdown", &markdown, NULL}};
-    const int status = kn_parse_options(&kn_command_operators, argc, argv, options, 1, NULL);
+    const int status = kn_parse_options(&kn_command_operators, argc, argv, options, 1, NULL, 0);
     if (status >= 0)
         return status;
     return markdown ? print_markdown() : print_table();

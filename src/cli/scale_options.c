@@ -183,7 +183,7 @@ int kn_scale_parse(kn_scale_options *o, int argc, char **argv)
         {"--measure-link", &o->measure_link, NULL},
         {"--json", &o->json, NULL},
     };
-    int status = kn_parse_options(&kn_command_scale, argc, argv, options, sizeof options / sizeof options[0], NULL);
+    int status = kn_parse_options(&kn_command_scale, argc, argv, options, sizeof options / sizeof options[0], NULL, 0);
     if (status >= 0 || o->measure_link)
         return status;
     o->has_staging = t.staging != NULL;

@@ -113,7 +113,7 @@ static int run(int argc, char **argv)
                                  {.name = "--wide", .flag = &s.wide},
                                  {.name = "--watch", .value = &interval},
                                  {.name = "--count", .value = &count}};
-    int status = kn_parse_options(&kn_command_smi, argc, argv, options, 4, &wanted);
+    int status = kn_parse_options(&kn_command_smi, argc, argv, options, 4, &wanted, 1);
     if (status >= 0)
         return status;
     char *end;

@@ -197,7 +197,7 @@ static int parse(request *r, int argc, char **argv)
                                  {.name = "--out", .value = &r->out},
                                  {.name = "--import", .value = &r->import},
                                  {.name = "--quiet", .flag = &r->quiet}};
-    int status = kn_parse_options(&kn_command_tune, argc, argv, options, 5, &what);
+    int status = kn_parse_options(&kn_command_tune, argc, argv, options, 5, &what, 1);
     if (status >= 0)
         return status;
     char *end;

@@ -64,7 +64,7 @@ static inline V transform_gradients(global T *restrict m, const global T *restri
 }
 
 /* Transforms one strip of a block of channels of x or dy; bias_part is [strips of all chunks][channels of dy]. */
-static inline void transform_strip(global T *restrict to, global T *restrict bias_part, global T *restrict stage,
+KN_ONCE void transform_strip(global T *restrict to, global T *restrict bias_part, global T *restrict stage,
                                    const global T *restrict x, const kn_winograd_side s, const kn_winograd_chunk g,
                                    long block, long strip, int is_gradient)
 {
@@ -111,7 +111,7 @@ winograd_weights_transform(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(m), KN_OUT(bia
 
 /* du (+)= CT channels c by KV vectors of k, over the tiles. m_stride: elements from one block of m to the next. */
 #define PRODUCT(name, KV)                                                                                              \
-    static inline void name(global T *restrict du, const global T *restrict v, const global T *restrict m,            \
+    KN_ONCE void name(global T *restrict du, const global T *restrict v, const global T *restrict m,            \
                             long m_stride, long tiles, int add)                                                        \
     {                                                                                                                  \
         V sum[CT][KV];                                                                                                 \
@@ -162,7 +162,7 @@ static inline void products(global T *restrict du, long du_row, const global T *
 }
 
 /* dw of one pair of blocks. */
-static inline void finish_pair(global T *restrict dw, const global T *restrict du, global T *restrict stage,
+KN_ONCE void finish_pair(global T *restrict dw, const global T *restrict du, global T *restrict stage,
                                long in_channels, long out_channels, long c_block, long k_block)
 {
     const int columns = (int)min((long)VW, in_channels - c_block * VW) * TAPS;

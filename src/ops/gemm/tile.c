@@ -27,25 +27,42 @@ static bool rows_collide(const kn_tile_product *x, int rows)
     return x->a.layout.row_stride != 1 && rows > MAX_ROWS_IN_ONE_SET && stride % SET_STRIDE == 0;
 }
 
+static double cost_of(const kn_tile_product *x, const shape *s, int width)
+{
+    const int64_t columns = (int64_t)s->vectors * width;
+    const double cost =
+        (double)(kn_div_up(x->m, s->rows) * s->rows) * (double)(kn_div_up(x->n, columns) * columns) * s->cost;
+    return rows_collide(x, s->rows) ? 4 * cost : cost;
+}
+
+/* Each shape takes the compiler more than a second when it is first used, so products that take no longer than their
+ * launch share this one, and somewhat larger ones do where it costs next to nothing. */
+enum { SHARED_VECTORS = 2 };
+static bool may_share(const kn_tile_product *x, double cost, double least)
+{
+    const double multiplications = (double)x->m * (double)x->n * (double)x->k * (double)x->batch;
+    return multiplications <= 1 << 17 || (multiplications <= 1 << 18 && cost <= 1.05 * least);
+}
+
 kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x)
 {
-    bool many = limits->vector_registers >= 32;
-    const shape *shapes = many ? shapes_of_32 : shapes_of_16, *best = NULL;
-    int count = (int)(many ? sizeof shapes_of_32 : sizeof shapes_of_16) / (int)sizeof(shape);
-    int width = kn_limits_vector_width(limits, x->f64);
+    const bool many = limits->vector_registers >= 32;
+    const shape *shapes = many ? shapes_of_32 : shapes_of_16, *best = NULL, *shared = NULL;
+    const int count = (int)(many ? sizeof shapes_of_32 : sizeof shapes_of_16) / (int)sizeof(shape);
+    const int width = kn_limits_vector_width(limits, x->f64);
     double least = 0;
     for (int i = 0; i < count; i++) {
         const shape *s = &shapes[i];
-        int64_t columns = (int64_t)s->vectors * width;
-        double cost =
-            (double)(kn_div_up(x->m, s->rows) * s->rows) * (double)(kn_div_up(x->n, columns) * columns) * s->cost;
-        if (rows_collide(x, s->rows))
-            cost *= 4;
+        const double cost = cost_of(x, s, width);
+        if (s->vectors == SHARED_VECTORS)
+            shared = s;
         if (!best || cost < least) {
             best = s;
             least = cost;
         }
     }
+    if (may_share(x, cost_of(x, shared, width), least))
+        best = shared;
     return (kn_tile_shape){width, best->vectors, best->rows};
 }
 

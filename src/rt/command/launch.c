@@ -1,7 +1,9 @@
 /* rt/command/launch.c - kernel launches. */
 #include "rt/command/launch.h"
 
+#include "rt/command/launch_now.h"
 #include "rt/command/recorder.h"
+#include "rt/command/rehearsing.h"
 #include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
@@ -24,6 +26,13 @@ static cl_int set_argument(cl_kernel kernel, cl_uint *index, const kn_arg *arg, 
         error = clSetKernelArg(kernel, (*index)++, sizeof memory, &memory);
         if (error == CL_SUCCESS)
             error = clSetKernelArg(kernel, (*index)++, sizeof offset, &offset);
+        break;
+    }
+    case KN_ARG_MEMORY: {
+        cl_mem memory = (cl_mem)(uintptr_t)arg->pointer;
+        error = clSetKernelArg(kernel, (*index)++, sizeof memory, &memory);
+        if (error == CL_SUCCESS)
+            error = clSetKernelArg(kernel, (*index)++, sizeof arg->offset, &arg->offset);
         break;
     }
     case KN_ARG_BYTES:
@@ -79,6 +88,8 @@ static void note_use(kn_stream *stream, const kn_launch_params *params)
 /* After a launch: a thread that sees the mark and then waits also waits for this launch. */
 static void note_fault(kn_stream *stream, const kn_launch_params *params)
 {
+    if (kn_rehearsal_current())
+        return; /* what it finds in zeros is no error of the program */
     for (int i = 0; i < params->num_args; i++)
         if (params->args[i].kind == KN_ARG_FAULT)
             atomic_store(&stream->fault_armed, true);
@@ -169,23 +180,15 @@ static kn_status settle(kn_stream *stream, const kn_launch_params *params)
     return kn_stream_settle_for(stream, used, count);
 }
 
-kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
+kn_status kn_launch_kernel(kn_kernel **kernel, kn_device *device, const kn_launch_params *params, const size_t local[3])
 {
-    size_t global[3] = {0}, local[3] = {0};
-    if (!work_sizes(stream->device, params, global, local))
-        return KN_OK;
-    kn_kernel *kernel;
-    KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
     const size_t group[3] = {local[0], local[1] ? local[1] : 1, local[2] ? local[2] : 1};
-    KN_TRY(kn_kernel_get(&kernel, stream->device, params->source, params->options, params->kernel, group));
-    if (kn_stream_has_capture(stream)) {
-        kn_capture *capture = kn_stream_require_capture(stream);
-        if (!capture)
-            return KN_ERR_STATE;
-        KN_TRY(settle(stream, params));
-        return capture->recorder->kernel(capture, stream, kernel, params, global, local);
-    }
-    KN_TRY(settle(stream, params));
+    return kn_kernel_get(kernel, device, params->source, params->options, params->kernel, group);
+}
+
+static kn_status launch(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params, const size_t global[3],
+                        const size_t local[3])
+{
     KN_TRY(kn_stream_enter_settled(stream, operation_of(params)));
     kn_lock(&kernel->lock);
     kn_status status = kernel->launched ? launch_locked(stream, kernel, params, global, local)
@@ -196,6 +199,38 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
         return error == CL_SUCCESS ? KN_OK : fail(error, stream, params);
     }
     return status == KN_OK ? kn_stream_count_launch(stream) : status;
+}
+
+kn_status kn_launch_now(kn_stream *stream, const kn_launch_params *params, const size_t global[3],
+                        const size_t local[3])
+{
+    kn_kernel *kernel;
+    KN_TRY(kn_launch_kernel(&kernel, stream->device, params, local));
+    return launch(stream, kernel, params, global, local);
+}
+
+kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
+{
+    size_t global[3] = {0}, local[3] = {0};
+    if (!work_sizes(stream->device, params, global, local))
+        return KN_OK;
+    const kn_rehearsal *rehearsal = kn_rehearsal_current();
+    kn_kernel *kernel;
+    KN_TRY(kn_device_check_lost(stream->device)); /* a dead context builds no programs */
+    if (rehearsal) {
+        KN_TRY(settle(stream, params));
+        return rehearsal->launch(rehearsal, stream, params, global, local);
+    }
+    KN_TRY(kn_launch_kernel(&kernel, stream->device, params, local));
+    if (kn_stream_has_capture(stream)) {
+        kn_capture *capture = kn_stream_require_capture(stream);
+        if (!capture)
+            return KN_ERR_STATE;
+        KN_TRY(settle(stream, params));
+        return capture->recorder->kernel(capture, stream, kernel, params, global, local);
+    }
+    KN_TRY(settle(stream, params));
+    return launch(stream, kernel, params, global, local);
 }
 
 int64_t kn_first_of_parts(kn_stream *stream, size_t items)

@@ -16,7 +16,8 @@
 #include "rt/device/device.h"
 #include "rt/memory/buffer.h"
 
-typedef enum kn_arg_kind { KN_ARG_BUFFER, KN_ARG_BYTES, KN_ARG_LOCAL, KN_ARG_FAULT } kn_arg_kind;
+/* MEMORY: `pointer` is a cl_mem, in place of a buffer (rt/command/rehearsal.h). */
+typedef enum kn_arg_kind { KN_ARG_BUFFER, KN_ARG_BYTES, KN_ARG_LOCAL, KN_ARG_FAULT, KN_ARG_MEMORY } kn_arg_kind;
 
 typedef struct kn_arg {
     kn_arg_kind kind;

@@ -34,8 +34,8 @@ static const quirk_row rows[] = {
                  "with the declarations of src/rt/program/builtins.c instead. docs/platforms.md"},
     {.platform = "Portable Computing Language",
      QUIRK(last_thread_is_first),
-     .evidence = "PoCL 3.1 on two cores, 2^18 elements in two parts, each launch after another: relu takes 42 us, 24 us "
-                 "if the parts change places from launch to launch; an addition 52 and 31 us. docs/platforms.md"},
+     .evidence = "PoCL 3.1 on two cores, 2^18 elements in two parts, launch after launch: relu takes 42 us, and 24 us "
+                 "if the parts change places each time; an addition 52 and 31 us. docs/platforms.md"},
     {.platform = "NVIDIA CUDA",
      .first = 520,
      QUIRK(f16_unannounced),

@@ -5,6 +5,7 @@
  * written under a temporary name and renamed, so that a reader sees a whole file or none; they are checked against key
  * and hash when read, and removed when these do not match. A failure here costs a compilation and is not an error. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -116,4 +117,27 @@ void kn_program_cache_store(const char *key, const unsigned char *binary, size_t
     if (path ? store(path, key, binary, size) != KN_OK : kn_error_status() != KN_OK)
         kn_log_message(KN_LOG_INFO, "a compiled program could not be cached: %s", kn_error_message());
     kn_free(path);
+}
+
+kn_status kn_program_cache_check(void)
+{
+    const char *wanted = getenv("KOINE_PROGRAM_CACHE");
+    if (wanted && strcmp(wanted, "0") == 0)
+        return kn_fail(KN_ERR_STATE, "compiled kernels are not kept, because KOINE_PROGRAM_CACHE is 0");
+    char *root = kn_cache_directory(), *folder = root ? kn_path_join(root, "programs") : NULL;
+    kn_status status = folder ? kn_make_private_directories(folder)
+                              : kn_fail(KN_ERR_IO, "there is no folder for compiled kernels: set KOINE_CACHE_DIR");
+    const char *objection = folder && status == KN_OK ? kn_folder_objection(folder) : NULL;
+    if (objection)
+        status = kn_fail(KN_ERR_IO,
+                         "compiled kernels are not kept in '%s', because %s: set KOINE_CACHE_DIR to a private folder",
+                         folder, objection);
+    else if (folder && status == KN_OK && access(folder, W_OK | X_OK) != 0)
+        status = kn_fail(KN_ERR_IO,
+                         "compiled kernels cannot be kept in '%s', because it is not writable: make it so, or set "
+                         "KOINE_CACHE_DIR to a folder that is",
+                         folder);
+    kn_free(root);
+    kn_free(folder);
+    return status;
 }

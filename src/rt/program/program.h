@@ -52,3 +52,6 @@ kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program
  * to store is logged; it is not an error. */
 unsigned char *kn_program_cache_load(const char *key, size_t *size); /* NULL when absent; the caller frees it */
 void kn_program_cache_store(const char *key, const unsigned char *binary, size_t size);
+
+/* An error if it cannot keep programs: it is switched off, or its folder cannot be written to or trusted. */
+kn_status kn_program_cache_check(void);
