@@ -10,9 +10,10 @@
  *
  * Compiled in: T, VW, KV, NX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
+#include "gemm/pack.clh"
+
 #include "conv/cpu/images.h"
 #include "conv/cpu/winograd_repack.clh"
-#include "gemm/pack.clh"
 
 #define KB (KV * VW)
 
