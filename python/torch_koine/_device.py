@@ -1,4 +1,5 @@
 """torch.koine: devices. Memory, streams, random numbers and fallbacks are in the modules imported below."""
+import atexit
 import os
 
 import torch
@@ -34,6 +35,14 @@ def _is_in_bad_fork():
     """Is this a child forked after the devices were opened? It cannot use them; the library's errors say so."""
     return _is_forked
 
+
+def _finish():
+    """The interpreter may end right after a backward pass, while PyTorch's threads still hold its Python objects."""
+    if is_initialized() and not _is_forked:
+        _ops.finish_backward_passes()
+
+
+atexit.register(_finish)
 
 # --- devices ----------------------------------------------------------------------------------------------------------
 

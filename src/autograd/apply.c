@@ -297,7 +297,7 @@ static void begin(kn_call *call, const kn_op *op, kn_tensor *const *inputs, int 
     call->num_inputs = num_inputs;
     call->num_outputs = call->num_saved = 0;
     call->skipped = 0;
-    call->needs_grad = false;
+    call->needs_grad = call->is_repeated = false;
     memset(call->outputs, 0, sizeof call->outputs);
 }
 

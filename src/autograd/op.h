@@ -38,7 +38,8 @@ typedef struct kn_call {
     unsigned skipped;                      /* bit i: output i is unwanted: see skips_outputs */
 
     /* Set by forward with kn_call_save: what backward needs, inputs and outputs included. */
-    bool needs_grad; /* this call will be recorded; otherwise save nothing */
+    bool needs_grad;  /* this call will be recorded; otherwise save nothing */
+    bool is_repeated; /* by a backward operator, for what is saved: inputs must not be changed */
     int num_saved;
     kn_tensor *saved[KN_OP_MAX_SAVED];
 } kn_call;

@@ -202,6 +202,42 @@ TENSOR_TEST(the_result_may_be_missing)
     assert_int_equal(refused, 7); /* amax, amin, logsumexp, max, min, norm, std */
 }
 
+/* Running estimates are read in evaluation; the pass in training repeats the forward pass, but moves nothing. */
+TENSOR_TEST(running_estimates_are_not_moved)
+{
+    for (int training = 0; training < 2; training++) {
+        KN_SCOPE;
+        const kn_batch_norm_args args = {.training = training, .momentum = 0.5, .eps = 0};
+        kn_tensor *x = kn_from_data(((float[]){1, 2, 5, 8}), KN_SHAPE(2, 2)), *g = kn_ones(KN_SHAPE(2, 2));
+        kn_tensor *mean = kn_full(KN_SHAPE(2), 3), *var = kn_full(KN_SHAPE(2), 4), *dx = NULL;
+        CHECK_OK(kn_op_call(kn_op_find("batch_norm_backward"), (kn_tensor *[]){g, x, NULL, NULL, mean, var}, 6, &args,
+                            &dx, 1));
+        CHECK_VALUES(mean, 3, 3);
+        CHECK_VALUES(var, 4, 4);
+        const double slope = training ? 0 : 0.5;
+        CHECK_VALUES(dx, slope, slope, slope, slope);
+    }
+}
+
+/* Statistics that a forward pass has given replace its repetition. */
+TENSOR_TEST(group_norm_takes_statistics)
+{
+    const kn_group_norm_args args = {.num_groups = 2, .eps = 0.1}, none = {.num_groups = 2};
+    kn_tensor *x = kn_randn(KN_SHAPE(3, 4, 5)), *w = kn_randn(KN_SHAPE(4)), *g = kn_randn(KN_SHAPE(3, 4, 5));
+    kn_tensor *forward[3] = {NULL}, *given[2] = {NULL}, *repeated[2] = {NULL};
+    const kn_op *op = kn_op_find("group_norm_backward");
+    CHECK_OK(kn_op_call(kn_op_find("group_norm"), (kn_tensor *[]){x, w}, 2, &args, forward, 3));
+    assert_int_equal(kn_size(forward[1], 0), 3);
+    assert_int_equal(kn_size(forward[2], 1), 2);
+    CHECK_OK(kn_op_call(op, (kn_tensor *[]){g, x, w, NULL, forward[1], forward[2]}, 6, &none, given, 2));
+    CHECK_OK(kn_op_call(op, (kn_tensor *[]){g, x, w}, 3, &args, repeated, 2));
+    for (int i = 0; i < 2; i++) {
+        bool close = false;
+        CHECK_OK(kn_allclose(given[i], repeated[i], &close, .rtol = 1e-5, .atol = 1e-6));
+        assert_true(close);
+    }
+}
+
 /* Indices that no window has are ignored, and nothing is written elsewhere. */
 TENSOR_TEST(places_outside_are_passed_over)
 {
@@ -220,10 +256,8 @@ int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
-        TEST(each_gives_what_the_tape_gives),
-        TEST(what_does_not_fit_is_refused),
-        TEST(the_result_may_be_missing),
-        TEST(places_outside_are_passed_over),
+        TEST(each_gives_what_the_tape_gives),  TEST(what_does_not_fit_is_refused), TEST(the_result_may_be_missing),
+        TEST(running_estimates_are_not_moved), TEST(group_norm_takes_statistics),  TEST(places_outside_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,15 @@ def test_layer_norm_uses_its_eps(eps):
          leaf(4, seed=2), close=1e-4)
 
 
+@pytest.mark.parametrize('sizes, groups', [((3, 6), 2), ((2, 6, 5), 6), ((2, 4, 3, 5), 1), ((2, 4, 2, 3, 2), 2)])
+@pytest.mark.parametrize('affine', [False, True])
+def test_group_norm(sizes, groups, affine):
+    weights = [leaf(sizes[1], seed=1), leaf(sizes[1], seed=2)] if affine else []
+    same(lambda x, *wb: F.group_norm(x, groups, *wb), leaf(*sizes), *weights, close=1e-4)
+    same(lambda x, *wb: torch.native_group_norm(x, *(wb or (None, None)), sizes[0], sizes[1], x[0, 0].numel(), groups,
+                                                0.5)[1:], leaf(*sizes).detach(), *(w.detach() for w in weights))
+
+
 def test_layer_norm_backward_takes_statistics_of_any_origin():
     x, g, w = leaf(3, 4).detach(), leaf(3, 4, seed=1).detach(), leaf(4, seed=2).detach()
     mean, rstd = x.mean(1, keepdim=True), (x.var(1, correction=0, keepdim=True) + 0.5).rsqrt()

@@ -22,6 +22,25 @@ def test_ends_cleanly(run_python):
                               "torch.Generator('koine')]; print('end')") == 'end\n'
 
 
+def test_ends_right_after_a_backward_pass(run_python):
+    """Each of twenty children ends while PyTorch's thread may still hold objects of the interpreter."""
+    program = """
+import os, torch
+from torch import nn
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        break
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status:
+        print('ended with', status)
+if child == 0:
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU()).koine()
+    net(torch.randn(4, 3, 8, 8).koine()).sum().backward()
+"""
+    assert run_python(program, timeout=600) == ''
+
+
 def test_interrupt(run_python):
     program = TRAIN + """
 import os, signal, threading

@@ -1,101 +1,88 @@
 /* conv/cpu/images.cl - convolution on CPU devices, one pixel of several images at a time.
  *
- * The same correlation as conv/cpu/direct.cl, for small images with relatively much padding: a tile is the same pixel
- * of NX images by KB = KV * VW output channels, so that it reads the same taps throughout, and taps in the padding are
- * skipped instead of multiplied by zeros. (The gradient of a 13 x 13 image through a 5 x 5 kernel on 9 x 9 pixels: 2.1
- * times fewer multiplications.) x is repacked as [images][height][width][channels], the weights as
- * [groups][blocks][rows * columns][inner][KB], so that the innermost loop, over channels, reads both contiguously.
+ * For small images with relatively much padding: a tile is the same pixel of NX images by KB = KV * VW output channels,
+ * so that it reads the same taps throughout, and taps in the padding are skipped instead of multiplied by zeros. (The
+ * gradient of a 13 x 13 image through a 5 x 5 kernel on 9 x 9 pixels: 2.1 times fewer multiplications.) x is repacked
+ * as [images][height][width][channels]. The weights, which are more than the images where there are many channels, are
+ * read once: a work-item packs those of a block of output channels in chunks that stay in its core's cache, as [vector
+ * of output channels][channel][tap][VW], and adds each chunk's products to the sums of a run of pixels, which stay
+ * there too.
  *
  * Compiled in: T, VW, KV, NX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "conv/common/padding.clh"
 #include "gemm/pack.clh"
+
+#include "conv/cpu/images.h"
+#include "conv/cpu/winograd_repack.clh"
 
 #define KB (KV * VW)
 
-/* One (group, block) and one inner channel at a time: the taps, contiguous in w, are written KB * inner apart. */
-static inline void pack_weights_by_tap(global T *restrict packed, const global T *restrict w,
-                                       const kn_conv_weight_layout g, const kn_conv_tap_list t, long item)
-{
-    const long blocks = (g.outer + KB - 1) / KB;
-    const long inner = item % t.inner, block = item / t.inner % blocks, group = item / t.inner / blocks;
-    const int width = (int)min((long)KB, g.outer - block * KB);
-    w += group * g.group_stride + block * KB * g.outer_stride + inner * g.inner_stride;
-    packed += ((group * blocks + block) * t.rows * t.columns * t.inner + inner) * KB;
-    for (long u = 0; u < t.rows; u++)
-        for (long v = 0; v < t.columns; v++) {
-            const global T *from =
-                w + (g.row_first + u * g.row_step) * g.kernel_columns + g.column_first + v * g.column_step;
-            global T *to = packed + (u * t.columns + v) * t.inner * KB;
-            for (int j = 0; j < KB; j++)
-                to[j] = j < width ? from[j * g.outer_stride] : (T)0;
-        }
-}
-
-/* dim 0: repack_images items that repack one image of x each, then one per (group, block, inner channel) that packs
- * weights. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_images_prepare(KN_IN(x), KN_IN(w), KN_OUT(repacked), KN_OUT(packed), long repack_images, long channels,
-                    long pixels, kn_conv_weight_layout g, kn_conv_tap_list t)
+/* dim 0: images */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images_repack(KN_IN(x), KN_OUT(repacked), long channels,
+                                                                              long pixels)
 {
     KN_BIND_IN(T, x);
-    KN_BIND_IN(T, w);
     KN_BIND_OUT(T, repacked);
-    KN_BIND_OUT(T, packed);
-    const long id = get_global_id(0), pack_items = g.groups * ((g.outer + KB - 1) / KB) * t.inner;
-    if (id < repack_images)
-        pack_panel(repacked + id * channels * pixels, x + id * channels * pixels, pixels, (int)channels, (int)channels,
-                   1, pixels);
-    else if (id < repack_images + pack_items)
-        pack_weights_by_tap(packed, w, g, t, id - repack_images);
+    const long at = get_global_id(0) * channels * pixels;
+    pack_panel(repacked + at, x + at, pixels, (int)channels, (int)channels, 1, pixels);
 }
 
-/* dim 0: row of pixels, dim 1: NX images, dim 2: group and block. Pixel (i, j) reads through tap (u, v) row
- * t.row_origin + i * row_step + u * t.row_distance, column alike, if x has it; x is height by width. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images(KN_IN(x), KN_IN(packed), KN_IN(bias), KN_OUT(y),
-                                                                       kn_conv_grid g, kn_conv_tap_list t, long height,
-                                                                       long width, long row_step, long column_step,
-                                                                       long channels_of_x, int has_bias, T low, T high)
+/* The pixel that pixel i reads through tap u, or -1. */
+static inline long pixel_read(const kn_conv_images_line l, long i, long u)
 {
-    KN_BIND_IN(T, x);
-    KN_BIND_IN(T, packed);
-    KN_BIND_IN(T, bias);
-    KN_BIND_OUT(T, y);
-    const long blocks = (g.outer + KB - 1) / KB;
-    const long block = get_global_id(2) % blocks, group = get_global_id(2) / blocks, i = get_global_id(0),
-               first_image = get_global_id(1) * NX;
-    const int channels = (int)min((long)KB, g.outer - block * KB), images = (int)min((long)NX, g.images - first_image);
-    const long first_channel = group * g.outer + block * KB, image_size = height * width * channels_of_x;
-    x += first_image * image_size + group * t.inner;
-    y += first_image * g.y_image + first_channel * g.y_channel + i * g.y_row;
-    packed += get_global_id(2) * t.rows * t.columns * t.inner * KB;
+    const long at = i * l.step + l.origin + u * l.distance;
+    if (at < 0)
+        return -1;
+    if (l.division == 1)
+        return at < l.from ? at : -1;
+    return at % l.division == 0 && at / l.division < l.from ? at / l.division : -1;
+}
 
-    T start_value[KB];
-    for (int k = 0; k < KB; k++)
-        start_value[k] = has_bias && k < channels ? bias[first_channel + k] : (T)0;
+/* The weights of channels c .. c + channels - 1, for the block of output channels that w points to. */
+static inline void pack_weights(global T *restrict packed, const global T *restrict w, const kn_conv_images_shape s,
+                                long outer, long left, long c, long channels)
+{
+    const long area = s.rows.taps * s.columns.taps;
+    for (int v = 0; v < KV; v++) {
+        global T *to = packed + v * s.chunk * area * VW;
+        const int some = (int)clamp(outer - v * VW, 0L, (long)VW);
+        const long from = v * VW * s.outer_stride + c * s.inner_stride;
+        if (some > 0)
+            gather_taps(to, w + from, area, s.outer_stride, s.inner_stride, channels, some, left - from);
+        else
+            winograd_clear(to, channels * area);
+    }
+}
 
-    for (long j = 0; j < g.columns; j++) {
-        V sum[NX][KV];
+/* sums[n][k] += the products of `channels` channels, through all taps that pixel (i, j) has; x points to the first of
+ * them in the first pixel of the first of `images` images. */
+static inline void add_products(global T *restrict sums, const global T *restrict x, const global T *restrict packed,
+                                const kn_conv_images_shape s, long i, long j, long channels, int images)
+{
+    const long area = s.rows.taps * s.columns.taps, pitch = s.groups * s.inner,
+               image_size = s.rows.from * s.columns.from * pitch;
+    V sum[NX][KV];
 #pragma unroll
-        for (int n = 0; n < NX; n++)
+    for (int n = 0; n < NX; n++)
 #pragma unroll
-            for (int v = 0; v < KV; v++)
-                sum[n][v] = VLOAD(v, start_value);
-        for (long tap = 0; tap < t.rows * t.columns; tap++) {
-            const long row = t.row_origin + i * row_step + tap / t.columns * t.row_distance;
-            const long column = t.column_origin + j * column_step + tap % t.columns * t.column_distance;
-            if (row < 0 || row >= height || column < 0 || column >= width)
+        for (int v = 0; v < KV; v++)
+            sum[n][v] = VGET(n * KV + v, sums);
+    for (long u = 0; u < s.rows.taps; u++) {
+        const long row = pixel_read(s.rows, i, u);
+        for (long t = 0; row >= 0 && t < s.columns.taps; t++) {
+            const long column = pixel_read(s.columns, j, t);
+            if (column < 0)
                 continue;
-            const global T *weight = packed + tap * t.inner * KB;
+            const global T *weight = packed + (u * s.columns.taps + t) * VW;
             const global T *from[NX];
 #pragma unroll
             for (int n = 0; n < NX; n++)
-                from[n] = x + min(n, images - 1) * image_size + (row * width + column) * channels_of_x;
-            for (long c = 0; c < t.inner; c++) {
+                from[n] = x + min(n, images - 1) * image_size + (row * s.columns.from + column) * pitch;
+            for (long c = 0; c < channels; c++) {
                 V w[KV];
 #pragma unroll
                 for (int v = 0; v < KV; v++)
-                    w[v] = VLOAD(v, weight + c * KB);
+                    w[v] = VGET(0, weight + (v * s.chunk + c) * area * VW);
 #pragma unroll
                 for (int n = 0; n < NX; n++) {
                     const V value = (V)from[n][c];
@@ -105,14 +92,57 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images(KN_IN(x),
                 }
             }
         }
-        T result[NX][KB];
+    }
 #pragma unroll
-        for (int n = 0; n < NX; n++)
+    for (int n = 0; n < NX; n++)
 #pragma unroll
-            for (int v = 0; v < KV; v++)
-                VSTORE(KN_CLAMP(sum[n][v], (V)low, (V)high), v, result[n]);
-        for (int n = 0; n < images; n++)
-            for (int k = 0; k < channels; k++)
-                y[n * g.y_image + k * g.y_channel + j * g.y_column] = result[n][k];
+        for (int v = 0; v < KV; v++)
+            VPUT(sum[n][v], n * KV + v, sums);
+}
+
+/* dim 0: items, each for a share of the runs of all blocks of output channels. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y),
+                                                                       KN_OUT(scratch), kn_conv_images_shape s,
+                                                                       int has_bias, T low, T high)
+{
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, w);
+    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, y);
+    KN_BIND_OUT(T, scratch);
+    const long area = s.rows.taps * s.columns.taps, pixels = s.rows.to * s.columns.to;
+    const long units = (s.images + NX - 1) / NX * s.rows.to, blocks = (s.outer + KB - 1) / KB,
+               runs = (units + s.run - 1) / s.run, all = s.groups * blocks * runs;
+    const long item = get_global_id(0), items = get_global_size(0), end = (item + 1) * all / items;
+    global T *packed = scratch + item * s.scratch, *sums = packed + s.chunk * area * KB;
+    for (long at = item * all / items; at < end; at++) {
+        const long block = at / runs % blocks, group = at / runs / blocks;
+        const long first = at % runs * s.run, last = min(first + s.run, units);
+        const int outer = (int)min((long)KB, s.outer - block * KB);
+        const long channel = group * s.outer + block * KB, start = group * s.group_stride + block * KB * s.outer_stride;
+        for (long i = 0; i < (last - first) * s.columns.to * NX; i++)
+            for (int k = 0; k < KB; k++)
+                sums[i * KB + k] = has_bias && k < outer ? bias[channel + k] : (T)0;
+        for (long c = 0; c < s.inner; c += s.chunk) {
+            const long channels = min(s.chunk, s.inner - c);
+            pack_weights(packed, w + start, s, outer, s.groups * s.outer * s.inner * area - start, c, channels);
+            for (long unit = first; unit < last; unit++) {
+                const long image = unit / s.rows.to * NX;
+                for (long j = 0; j < s.columns.to; j++)
+                    add_products(sums + ((unit - first) * s.columns.to + j) * NX * KB,
+                                 x + (image * s.rows.from * s.columns.from * s.groups + group) * s.inner + c, packed, s,
+                                 unit % s.rows.to, j, channels, (int)min((long)NX, s.images - image));
+            }
+        }
+        for (long unit = first; unit < last; unit++) {
+            const long image = unit / s.rows.to * NX, row = unit % s.rows.to;
+            const global T *from = sums + (unit - first) * s.columns.to * NX * KB;
+            for (int n = 0; n < min((long)NX, s.images - image); n++)
+                for (int k = 0; k < outer; k++) {
+                    global T *to = y + ((image + n) * s.groups * s.outer + channel + k) * pixels + row * s.columns.to;
+                    for (long j = 0; j < s.columns.to; j++)
+                        to[j] = KN_CLAMP(from[(j * NX + n) * KB + k], low, high);
+                }
+        }
     }
 }

@@ -1,4 +1,5 @@
 // module.cpp - what torch.koine asks the library, as operators of the namespace koine: torch.ops.koine.device_name(0).
+#include "autograd.h"
 #include "error.h"
 #include "fallback.h"
 #include "generator.h"
@@ -143,6 +144,7 @@ TORCH_LIBRARY(koine, m)
 {
     m.def("is_initialized() -> bool", [] { return kn_is_initialized(); });
     m.def("init() -> ()", [] { check(kn_init()); });
+    m.def("finish_backward_passes() -> ()", finish_backward_passes);
     m.def("device_count() -> int", [] { return static_cast<int64_t>(device_count()); });
     m.def("device_string(int device) -> str", device_string);
     m.def("device_texts(int device) -> Dict(str, str)", device_texts);

@@ -219,7 +219,8 @@ static kn_status repeat_forward(pass *p, const kn_call *call)
                  .inputs = given,
                  .num_inputs = inputs_of(given, call->op, call->inputs, call->num_inputs),
                  .skipped = ~1u,
-                 .needs_grad = true};
+                 .needs_grad = true,
+                 .is_repeated = true};
     kn_status status = x.op->shape(&x);
     for (int i = 0; status == KN_OK && i < x.num_outputs; i++)
         status = kn_tensor_new(&x.outputs[i], x.spec[i].dtype, x.spec[i].ndim, x.spec[i].shape,

@@ -96,8 +96,6 @@ static kn_status return_running(kn_call *call, int index, kn_tensor *running)
 {
     kn_tensor *given = call->inputs[index];
 
-    if (!given)
-        return KN_OK;
     if (running != given)
         KN_TRY(kn_tensor_copy(given, running));
     kn_tensor_bump_version(given);
@@ -140,7 +138,8 @@ static kn_status run(kn_call *call, kn_tensor *const in[INPUTS], const kn_tensor
         kn_tensor_bump_version(in[COUNTER]);
     if (kn_numel(in[X]) > 0)
         for (int i = RUNNING_MEAN; i <= RUNNING_VAR; i++)
-            KN_TRY(return_running(call, i, in[i]));
+            if (in[i])
+                KN_TRY(return_running(call, i, in[i]));
     return KN_OK;
 }
 
@@ -164,7 +163,8 @@ static kn_status batch_norm_forward(kn_call *call)
     for (int i = X; i <= BIAS && status == KN_OK; i++)
         if (call->inputs[i])
             status = kn_tensor_contiguous(&in[i], call->inputs[i]);
-    for (int i = RUNNING_MEAN; i <= RUNNING_VAR && status == KN_OK; i++)
+    const bool reads_running = !((const kn_batch_norm_op_params *)call->params)->training;
+    for (int i = RUNNING_MEAN; i <= RUNNING_VAR && status == KN_OK && (reads_running || !call->is_repeated); i++)
         status = borrow_running(call, i, &in[i]);
     in[COUNTER] = call->num_inputs > COUNTER ? kn_retain(call->inputs[COUNTER]) : NULL;
     if (status == KN_OK && call->needs_grad)

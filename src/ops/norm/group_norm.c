@@ -45,7 +45,8 @@ static kn_status group_norm_shape(kn_call *call)
             return kn_fail(KN_ERR_SHAPE, "%s must hold one number for each of the %lld channels, not %s",
                            i == WEIGHT ? "weight" : "bias", (long long)x->shape[1],
                            kn_tensor_describe(text, sizeof text, call->inputs[i]));
-    return kn_call_output(call, x->dtype, x->ndim, x->shape);
+    KN_TRY(kn_call_output(call, x->dtype, x->ndim, x->shape));
+    return kn_norm_statistics_shape(call, 2, (const int64_t[]){x->shape[0], params->num_groups});
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
@@ -144,6 +145,10 @@ static kn_status group_norm_reference(const kn_call *call)
             mean += kn_reference_get(x, i) / (double)r.n;
         for (int64_t i = from; i < from + r.n; i++)
             variance += pow(kn_reference_get(x, i) - mean, 2) / (double)r.n;
+        if (call->num_outputs > 1) {
+            kn_reference_set(call->outputs[1], from / r.n, mean);
+            kn_reference_set(call->outputs[2], from / r.n, 1 / sqrt(variance + params->eps));
+        }
         for (int64_t i = from; i < from + r.n; i++) {
             const int64_t channel = i / r.segment % r.segments;
             kn_reference_set(call->outputs[0], i,
@@ -186,6 +191,7 @@ static const kn_op_param group_norm_rows[] = {KN_PARAM(kn_group_norm_args, num_g
 const kn_op kn_group_norm_op = {.name = "group_norm",
                                 .inputs = {"x", "?weight", "?bias"},
                                 .dtypes = {KN_DTYPES_FLOATING},
+                                KN_NORM_OUTPUTS,
                                 .params = KN_PARAMS(kn_group_norm_args, group_norm_rows, KN_GROUP_NORM_DEFAULTS),
                                 .widens_halves = true,
                                 .enter = group_norm_enter,
@@ -197,9 +203,12 @@ const kn_op kn_group_norm_op = {.name = "group_norm",
                                 .work = group_norm_work,
                                 .backward_work = group_norm_backward_work};
 
-const kn_op kn_group_norm_backward_op = {KN_BACKWARD_OP(group_norm), .inputs = {"grad", "x", "?weight", "?bias"},
-                                         .outputs = {"grad_x", "grad_weight", "grad_bias"}, .widens_halves = true,
-                                         .repeats_forward = true};
+const kn_op kn_group_norm_backward_op = {KN_BACKWARD_OP(group_norm),
+                                         .inputs = {"grad", "x", "?weight", "?bias", "?mean", "?rstd"},
+                                         .outputs = {"grad_x", "grad_weight", "grad_bias"},
+                                         .widens_halves = true,
+                                         .repeats_forward = true,
+                                         .restore = kn_norm_restore_rows};
 
 kn_group_norm_params kn_group_norm_params_init(void) { return (kn_group_norm_params){KN_GROUP_NORM_DEFAULTS}; }
 
@@ -207,7 +216,8 @@ kn_tensor *kn_group_norm_with(kn_tensor *x, int64_t num_groups, const kn_group_n
 {
     params = params ? params : &(kn_group_norm_params){KN_GROUP_NORM_DEFAULTS};
     const kn_group_norm_args args = {num_groups, params->eps};
-    return kn_invoke(&kn_group_norm_op, &args, x, params->weight, params->bias);
+    return kn_norm_invoke(&kn_group_norm_op, (kn_tensor *[]){x, params->weight, params->bias}, KN_NORM_INPUTS, &args,
+                          NULL, NULL);
 }
 
 /* --- instances ---------------------------------------------------------------------------------------------------- */

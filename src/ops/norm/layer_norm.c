@@ -252,20 +252,12 @@ const kn_op kn_layer_norm_op = {.name = "layer_norm",
                                 .work = layer_norm_work,
                                 .backward_work = layer_norm_backward_work};
 
-static kn_status layer_norm_restore(const kn_call *call, kn_tensor **saved)
-{
-    enum { GRAD, INPUT, SCALE, SHIFT, MEAN };
-    saved[0] = call->inputs[INPUT];
-    saved[2] = call->inputs[SCALE];
-    return kn_norm_restore_table(call, MEAN, &saved[1], 1, kn_numel(call->inputs[MEAN]));
-}
-
 const kn_op kn_layer_norm_backward_op = {KN_BACKWARD_OP(layer_norm),
                                          .inputs = {"grad", "x", "?weight", "?bias", "?mean", "?rstd"},
                                          .outputs = {"grad_x", "grad_weight", "grad_bias"},
                                          .widens_halves = true,
                                          .repeats_forward = true,
-                                         .restore = layer_norm_restore};
+                                         .restore = kn_norm_restore_rows};
 
 static const kn_op_param rms_norm_rows[] = {KN_PARAM(kn_layer_norm_args, shape), KN_PARAM(kn_layer_norm_args, eps)};
 const kn_op kn_rms_norm_op = {.name = "rms_norm",

@@ -26,6 +26,7 @@ kn_status kn_norm_statistics_shape(kn_call *call, int ndim, const int64_t *shape
 kn_status kn_norm_statistics_forward(kn_call *call, const kn_tensor *table, int64_t stride, int64_t part);
 /* A table of the statistics that a backward operator is given as inputs `mean` and the next: .restore. */
 kn_status kn_norm_restore_table(const kn_call *call, int mean, kn_tensor **table, int64_t stride, int64_t part);
+kn_status kn_norm_restore_rows(const kn_call *call, kn_tensor **saved); /* of rows; also x and weight */
 kn_tensor *kn_norm_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                           kn_tensor **mean, kn_tensor **rstd);
 

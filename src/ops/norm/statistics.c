@@ -78,6 +78,14 @@ kn_status kn_norm_restore_table(const kn_call *call, int mean, kn_tensor **table
     return count > 0 ? kn_pointwise_run(call->stream, &p) : KN_OK;
 }
 
+kn_status kn_norm_restore_rows(const kn_call *call, kn_tensor **saved)
+{
+    enum { GRAD, INPUT, SCALE, SHIFT, GIVEN };
+    saved[0] = call->inputs[INPUT];
+    saved[2] = call->inputs[SCALE];
+    return kn_norm_restore_table(call, GIVEN, &saved[1], 1, kn_numel(call->inputs[GIVEN]));
+}
+
 kn_tensor *kn_norm_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                           kn_tensor **mean, kn_tensor **rstd)
 {

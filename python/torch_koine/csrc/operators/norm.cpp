@@ -142,28 +142,39 @@ Three layer_norm_backward(const at::Tensor &grad, const at::Tensor &x, at::IntAr
 
 // --- by group --------------------------------------------------------------------------------------------------------
 
-// With c = (x - mean) rstd and d = grad weight, over `dims`: rstd (d - mean d - c mean d c).
-at::Tensor by_statistics(const at::Tensor &d, const at::Tensor &c, const at::Tensor &rstd, at::IntArrayRef dims)
+kn_group_norm_args group_norm_args(const kn_op *op, int64_t groups, double eps)
 {
-    return d.sub(d.mean(dims, true)).sub(c.mul(d.mul(c).mean(dims, true))).mul(rstd);
+    kn_group_norm_args args = defaults<kn_group_norm_args>(op);
+    args.num_groups = groups;
+    args.eps = eps;
+    return args;
 }
 
-// Forward is PyTorch's, by native_batch_norm.
-Three group_norm_backward(const at::Tensor &grad, const at::Tensor &x, const at::Tensor &mean, const at::Tensor &rstd,
-                          const std::optional<at::Tensor> &weight, int64_t n, int64_t channels, int64_t places,
-                          int64_t groups, std::array<bool, 3> wanted)
+Three group_norm(const at::Tensor &x, const std::optional<at::Tensor> &weight, const std::optional<at::Tensor> &bias,
+                 int64_t, int64_t, int64_t, int64_t groups, double eps)
 {
-    const at::ScalarType type = mean.scalar_type();
-    const std::array<int64_t, 4> grouped = {n, groups, channels / groups, places};
-    const at::Tensor g = grad.to(type).reshape(grouped), m = mean.reshape({n, groups, 1, 1}),
-                     r = rstd.reshape({n, groups, 1, 1}), c = x.to(type).reshape(grouped).sub(m).mul(r);
-    const auto by_channel = [&](const at::Tensor &t) { return t.sum({0, 3}).reshape({channels}).to(x.scalar_type()); };
-    at::Tensor of_x;
-    if (wanted[0]) {
-        const at::Tensor d = is_given(weight) ? g.mul(weight->reshape({1, groups, channels / groups, 1})) : g;
-        of_x = by_statistics(d, c, r, {2, 3}).reshape(x.sizes()).to(x.scalar_type());
-    }
-    return {of_x, wanted[1] ? by_channel(g.mul(c)) : at::Tensor(), wanted[2] ? by_channel(g) : at::Tensor()};
+    static const Op op("group_norm");
+    const kn_group_norm_args args = group_norm_args(op, groups, eps);
+    Tensors results;
+    for (int i = 0; i < 3; i++)
+        results.add(Tensor());
+    call(op, Tensors(x, weight, bias), &args, results);
+    at::Tensor y = from_koine(results.take(0)), mean = from_koine(results.take(1));
+    return {std::move(y), std::move(mean), from_koine(results.take(2))};
+}
+
+Three group_norm_backward(const at::Tensor &grad, const at::Tensor &x, const at::Tensor &mean, const at::Tensor &rstd,
+                          const std::optional<at::Tensor> &weight, int64_t, int64_t channels, int64_t, int64_t groups,
+                          std::array<bool, 3> wanted)
+{
+    static const Op op("group_norm_backward");
+    const kn_group_norm_args args = group_norm_args(op, groups, 0); // rstd is given
+    // Of the bias the pass needs only the shape.
+    const at::Tensor bias = wanted[2] ? empty({channels}, x.scalar_type(), x.device()) : at::Tensor();
+    Tensors results;
+    want(results, wanted);
+    call(op, Tensors(grad, x, weight, bias, mean, rstd), &args, results);
+    return {take(results, 0, wanted[0]), take(results, 1, wanted[1]), take(results, 2, wanted[2])};
 }
 
 } // namespace
@@ -176,6 +187,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("native_batch_norm_backward", batch_norm_backward);
     m.impl("native_layer_norm", layer_norm);
     m.impl("native_layer_norm_backward", layer_norm_backward);
+    m.impl("native_group_norm", group_norm);
     m.impl("native_group_norm_backward", group_norm_backward);
 }
 

@@ -1,77 +1,89 @@
 /* ops/conv/cpu/images.c - convolution forward and backward-data on CPU devices, one pixel of several images at a time
  * (cl/conv/cpu/images.cl): for small images with relatively much padding. */
+#include "conv/cpu/images.h"
 #include "ops/conv/common/correlation.h"
 
 enum { VECTORS = 2 }; /* along the channels, by as many images as registers allow */
 static int64_t images_per_tile(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 8 : 4; }
 
-typedef struct images_workspace {
-    kn_buffer *repacked, *packed;
-} images_workspace;
+/* Packed weights and sums stay in the L2 cache. */
+enum { WEIGHT_BYTES = 256 << 10, SUM_BYTES = 256 << 10 };
 
-static kn_status prepare(kn_stream *stream, const kn_conv_correlation *c, const images_workspace *w,
-                         const char *options, int64_t block, bool repack)
+static kn_conv_images_line line_of(const kn_conv_problem *problem, int d)
 {
-    const kn_conv_shape *s = &c->problem->shape;
-    const int64_t repack_images = repack ? c->grid.images : 0;
-    int64_t items = repack_images + c->grid.groups * kn_div_up(c->grid.outer, block) * c->taps.inner;
-    return kn_run(stream, .source = "conv/cpu/images.cl", .kernel = "conv_images_prepare", .operation = "conv2d",
-                  .options = options, .dims = 1, .global = {(size_t)items}, .local = {1},
-                  KN_ARGS(kn_conv_arg(s, c->x), kn_conv_arg(s, c->problem->weight), kn_arg_buffer(w->repacked, 0),
-                          kn_arg_buffer(w->packed, 0), kn_arg_i64(repack_images),
-                          kn_arg_i64(c->grid.groups * c->taps.inner), kn_arg_i64(c->padding.height * c->padding.width),
-                          kn_arg_struct(&c->weights, sizeof c->weights), kn_arg_struct(&c->taps, sizeof c->taps)));
+    const kn_conv_shape *s = &problem->shape;
+    const bool data = problem->pass == KN_CONV_DATA;
+    return (kn_conv_images_line){.from = kn_conv_from(problem).size[d],
+                                 .to = kn_conv_to(problem).size[d],
+                                 .taps = s->kernel_size[d],
+                                 .step = data ? 1 : s->stride[d],
+                                 .origin = data ? s->padding[d] : -s->padding[d],
+                                 .distance = data ? -s->dilation[d] : s->dilation[d],
+                                 .division = data ? s->stride[d] : 1};
 }
 
-static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, const images_workspace *w,
-                           const char *options, int64_t block)
+static kn_conv_images_shape describe(const kn_conv_problem *problem)
 {
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    const kn_conv_problem *problem = c->problem;
     const kn_conv_shape *s = &problem->shape;
-    int64_t blocks = c->grid.groups * kn_div_up(c->grid.outer, block);
-    kn_conv_tap_list taps = c->taps; /* relative to the unpadded image */
-    taps.row_origin -= c->padding.top;
-    taps.column_origin -= c->padding.left;
-    return kn_run(
-        stream, .source = "conv/cpu/images.cl", .kernel = "conv_images", .operation = "conv2d", .options = options,
-        .dims = 3,
-        .global = {(size_t)c->grid.rows, (size_t)kn_div_up(c->grid.images, images_per_tile(limits)), (size_t)blocks},
-        .local = {1, 1, 1},
-        KN_ARGS(kn_arg_buffer(w->repacked, 0), kn_arg_buffer(w->packed, 0), kn_conv_bias_arg(problem),
-                kn_conv_arg(s, c->y), kn_arg_struct(&c->grid, sizeof c->grid), kn_arg_struct(&taps, sizeof taps),
-                kn_arg_i64(c->padding.height), kn_arg_i64(c->padding.width), kn_arg_i64(c->grid.x_row / taps.pitch),
-                kn_arg_i64(c->grid.x_column), kn_arg_i64(c->grid.groups * taps.inner), KN_CONV_EPILOGUE_ARGS(problem)));
+    const int64_t inner = kn_conv_from(problem).channels, outer = kn_conv_to(problem).channels;
+    const int64_t area = s->kernel_size[1] * s->kernel_size[2];
+    const bool data = problem->pass == KN_CONV_DATA;
+    return (kn_conv_images_shape){.images = s->images,
+                                  .groups = s->groups,
+                                  .inner = inner,
+                                  .outer = outer,
+                                  .group_stride = outer * inner * area,
+                                  .outer_stride = data ? area : inner * area,
+                                  .inner_stride = data ? outer * area : area,
+                                  .rows = line_of(problem, 1),
+                                  .columns = line_of(problem, 2)};
+}
+
+/* Chooses chunks and runs. Returns the number of work-items, one per core, because each has its own scratch memory;
+ * several runs for each, or some would end late. */
+static int64_t share(kn_conv_images_shape *s, const kn_limits *limits, bool f64)
+{
+    const int64_t width = kn_conv_vector_width(limits, f64), block = VECTORS * width, element = f64 ? 8 : 4;
+    const int64_t tile = images_per_tile(limits) * block, area = s->rows.taps * s->columns.taps;
+    const int64_t units = kn_div_up(s->images, images_per_tile(limits)) * s->rows.to;
+    const int64_t blocks = s->groups * kn_div_up(s->outer, block);
+    const int64_t wanted = kn_div_up(8 * limits->compute_units, blocks);
+    const int64_t fit = WEIGHT_BYTES / (area * block * element) / width * width;
+    s->chunk = kn_min_i64(kn_max_i64(fit, width), kn_round_up_i64(s->inner, width));
+    s->run = kn_min_i64(kn_max_i64(1, units / wanted), kn_max_i64(1, SUM_BYTES / (s->columns.to * tile * element)));
+    s->scratch = s->chunk * area * block + s->run * s->columns.to * tile;
+    return kn_min_i64(blocks * kn_div_up(units, s->run), limits->compute_units);
 }
 
 kn_status kn_conv_run_images(kn_stream *stream, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
-    const kn_conv_shape *s = &problem->shape;
     const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    const bool f64 = problem->shape.f64;
+    const int64_t pixels = from.size[1] * from.size[2], element = kn_conv_element(&problem->shape);
+    kn_conv_images_shape s = describe(problem);
+    const int64_t items = share(&s, limits, f64), channels = s.groups * s.inner;
     char options[KN_CONV_OPTIONS];
-    images_workspace w = {0};
-    kn_conv_correlation c;
-    int64_t element = kn_conv_element(s), block = VECTORS * kn_conv_vector_width(limits, s->f64);
-    int64_t read = s->images * s->groups * from.channels * from.size[1] * from.size[2];
-    int64_t weights =
-        s->groups * kn_div_up(to.channels, block) * block * from.channels * s->kernel_size[1] * s->kernel_size[2];
-    kn_conv_options(options, limits, s->f64, VECTORS, "NX", (int)images_per_tile(limits));
-    kn_status status = kn_buffer_alloc(&w.repacked, stream, (size_t)(read * element));
+    kn_conv_options(options, limits, f64, VECTORS, "NX", (int)images_per_tile(limits));
+    kn_buffer *repacked = NULL, *scratch = NULL;
+    kn_status status = kn_buffer_alloc(&repacked, stream, (size_t)(s.images * channels * pixels * element));
     if (status == KN_OK)
-        status = kn_buffer_alloc(&w.packed, stream, (size_t)(weights * element));
-    bool repacked = false;
-    for (int64_t i = 0; status == KN_OK && i < kn_conv_correlations(problem); i++) {
-        if (!kn_conv_describe_correlation(&c, limits, problem, i))
-            continue;
-        status = prepare(stream, &c, &w, options, block, !repacked);
-        repacked = true;
-        if (status == KN_OK)
-            status = correlate(stream, &c, &w, options, block);
-    }
-    kn_buffer_free(w.repacked);
-    kn_buffer_free(w.packed);
+        status = kn_buffer_alloc(&scratch, stream, (size_t)(items * s.scratch * element));
+    if (status == KN_OK && channels * pixels > 0)
+        status = kn_run(stream, .source = "conv/cpu/images.cl", .kernel = "conv_images_repack", .operation = "conv2d",
+                        .options = options, .dims = 1, .global = {(size_t)s.images}, .local = {1},
+                        KN_ARGS(kn_conv_arg(&problem->shape, from.operand), kn_arg_buffer(repacked, 0),
+                                kn_arg_i64(channels), kn_arg_i64(pixels)));
+    if (status == KN_OK)
+        status =
+            kn_run(stream, .source = "conv/cpu/images.cl", .kernel = "conv_images", .operation = "conv2d",
+                   .options = options, .dims = 1, .global = {(size_t)items}, .local = {1},
+                   KN_ARGS(kn_arg_buffer(repacked, 0), kn_conv_arg(&problem->shape, problem->weight),
+                           kn_conv_bias_arg(problem), kn_conv_arg(&problem->shape, to.operand),
+                           kn_arg_buffer(scratch, 0), kn_arg_struct(&s, sizeof s), KN_CONV_EPILOGUE_ARGS(problem)));
+    kn_buffer_free(repacked);
+    kn_buffer_free(scratch);
     return status;
 }
 

@@ -57,7 +57,7 @@ static int64_t blocks_of(const winograd *w) /* output channel blocks */
     return kn_div_up(w->shape.outer, w->vectors * w->vector_width);
 }
 
-/* Scratch elements of winograd_repack for a run of tiles, and of winograd_gather_taps. */
+/* Scratch elements of winograd_repack for a run of tiles, and of gather_taps. */
 static int64_t window_size(const winograd *w, int64_t tiles)
 {
     int64_t step = 7 - w->kernel;
