@@ -32,7 +32,8 @@
  * KN_ERR_DTYPE. Before each collective the ranks compare what they are about to do; if calls, dtypes or sizes differ
  * all ranks get KN_ERR_STATE, the message names both calls, no tensor changes, and the group can still be used. When a
  * rank is lost or does not answer in time, all calls that are under way and all later ones fail with KN_ERR_DEVICE and
- * the name of that rank. An unwaited call's error is reported by kn_work_wait.
+ * the name of that rank; the tensors given to calls that were under way must not be used any more, as values may still
+ * arrive. An unwaited call's error is reported by kn_work_wait.
  *
  * A group is used by one thread at a time. */
 #ifndef KOINE_GROUP_H

@@ -81,7 +81,7 @@ static int call_scatter(const move *m)
     return MPI_Scatter(m->from, m->count, m->type, m->to, m->count, m->type, m->other, m->comm);
 }
 
-/* A list of parts with one more for another use; NULL with an error. The caller frees it. */
+/* NULL with an error. The caller frees it. */
 static kn_mpi_part *new_parts(size_t count)
 {
     kn_mpi_part *parts = malloc(count * sizeof *parts);
@@ -207,22 +207,7 @@ kn_status kn_mpi_broadcast(kn_transport *self, void *data, size_t bytes, int roo
 kn_status kn_mpi_send(kn_transport *self, const void *data, size_t bytes, int to, int tag)
 {
     const kn_status status = move_block(self, "send", call_send, bytes, (move){.from = data, .other = to, .tag = tag});
-    if (status != KN_OK || !((kn_mpi_transport *)self)->has_seals)
-        return status;
-    const uint64_t seal = kn_mpi_seal(data, bytes);
-    return kn_mpi_end_call(self, MPI_Send(&seal, 1, MPI_UINT64_T, to, tag, kn_mpi_comm(self)), "send");
-}
-
-/* The message that follows it; from one rank and with one tag they come in order. */
-static kn_status check_message(kn_transport *self, const void *data, size_t bytes, int from, int tag)
-{
-    if (!((kn_mpi_transport *)self)->has_seals)
-        return KN_OK;
-    const uint64_t seal = kn_mpi_seal(data, bytes);
-    uint64_t expected = ~seal;
-    const kn_status status = kn_mpi_end_call(
-        self, MPI_Recv(&expected, 1, MPI_UINT64_T, from, tag, kn_mpi_comm(self), MPI_STATUS_IGNORE), "receive");
-    return status != KN_OK || seal == expected ? status : kn_mpi_fail_broken(self, from);
+    return status == KN_OK ? kn_mpi_seal_message(self, (kn_mpi_part){data, bytes}, to, tag) : status;
 }
 
 static kn_status take_message(kn_transport *self, void *data, size_t bytes, MPI_Message *message)
@@ -253,7 +238,7 @@ kn_status kn_mpi_receive(kn_transport *self, void *data, size_t bytes, int from,
                                  (size_t)sent);
     status = take_message(self, place, (size_t)sent, &message);
     if (status == KN_OK)
-        status = check_message(self, place, (size_t)sent, probed.MPI_SOURCE, tag);
+        status = kn_mpi_check_message(self, (kn_mpi_part){place, (size_t)sent}, probed.MPI_SOURCE, tag);
     if (sender)
         *sender = probed.MPI_SOURCE;
     if (place == data)

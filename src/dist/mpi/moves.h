@@ -38,10 +38,9 @@ kn_status kn_mpi_receive(kn_transport *self, void *data, size_t bytes, int from,
 
 /* --- seals (seals.c) ---------------------------------------------------------------------------------------------- */
 
-/* Of a message. What is moved collectively has others, as the same bytes may be there from the call before. */
-uint64_t kn_mpi_seal(const void *data, size_t bytes);
-uint64_t kn_mpi_next_seal(kn_mpi_transport *transport); /* for kn_mpi_seal_of: counts alike on all ranks */
+/* call: the same bytes may be there from the call before, so each has another seal. 0: a message between two ranks */
 uint64_t kn_mpi_seal_of(uint64_t call, const void *data, size_t bytes);
+uint64_t kn_mpi_next_seal(kn_mpi_transport *transport); /* the number of the next call, alike on all ranks */
 
 /* KN_ERR_DEVICE: what is from that rank is not whole. */
 kn_status kn_mpi_fail_broken(kn_transport *self, int rank);
@@ -53,3 +52,7 @@ kn_status kn_mpi_check_gathered(kn_transport *self, kn_mpi_part own, const kn_mp
 /* sent: on the root, else NULL */
 kn_status kn_mpi_check_scattered(kn_transport *self, const kn_mpi_part *sent, kn_mpi_part received, int root);
 kn_status kn_mpi_check_broadcast(kn_transport *self, kn_mpi_part part, int root);
+
+/* The message that follows another from the same rank and with the same tag: they come in order. */
+kn_status kn_mpi_seal_message(kn_transport *self, kn_mpi_part part, int to, int tag);
+kn_status kn_mpi_check_message(kn_transport *self, kn_mpi_part part, int from, int tag);

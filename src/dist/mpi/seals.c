@@ -33,7 +33,6 @@ uint64_t kn_mpi_seal_of(uint64_t call, const void *data, size_t bytes)
     return ((seal ^ seal >> 31) + rest) * FACTOR;
 }
 
-uint64_t kn_mpi_seal(const void *data, size_t bytes) { return kn_mpi_seal_of(0, data, bytes); }
 uint64_t kn_mpi_next_seal(kn_mpi_transport *transport) { return ++transport->sealed_calls; }
 
 /* --- the verdict -------------------------------------------------------------------------------------------------- */
@@ -100,10 +99,11 @@ kn_status kn_mpi_check_gathered(kn_transport *self, kn_mpi_part own, const kn_mp
     return status == KN_OK && received ? compare(self, call, received, in) : status;
 }
 
-static kn_status compare_one(kn_transport *self, int error, uint64_t seal, uint64_t expected, int root)
+/* *expected: not on the stack, as a call that fails may write to it later. */
+static kn_status compare_one(kn_transport *self, int error, uint64_t seal, const uint64_t *expected, int root)
 {
     const kn_status status = kn_mpi_end_call(self, error, "comparing values");
-    return status != KN_OK || seal == expected ? status : kn_mpi_fail_broken(self, root);
+    return status != KN_OK || seal == *expected ? status : kn_mpi_fail_broken(self, root);
 }
 
 kn_status kn_mpi_check_scattered(kn_transport *self, const kn_mpi_part *sent, kn_mpi_part received, int root)
@@ -112,12 +112,14 @@ kn_status kn_mpi_check_scattered(kn_transport *self, const kn_mpi_part *sent, kn
         return KN_OK;
     const uint64_t call = kn_mpi_next_seal((kn_mpi_transport *)self);
     const uint64_t seal = kn_mpi_seal_of(call, received.data, received.bytes);
-    uint64_t *out = seals_of(self), expected = ~seal;
+    uint64_t *out = seals_of(self);
     if (!out)
         return KN_ERR_MEMORY;
+    uint64_t *expected = out + self->size;
+    *expected = ~seal;
     for (int r = 0; sent && r < self->size; r++)
         out[r] = kn_mpi_seal_of(call, sent[r].data, sent[r].bytes);
-    const int error = MPI_Scatter(out, SEAL, &expected, SEAL, root, kn_mpi_comm(self));
+    const int error = MPI_Scatter(out, SEAL, expected, SEAL, root, kn_mpi_comm(self));
     return compare_one(self, error, seal, expected, root);
 }
 
@@ -127,7 +129,31 @@ kn_status kn_mpi_check_broadcast(kn_transport *self, kn_mpi_part part, int root)
         return KN_OK;
     const uint64_t call = kn_mpi_next_seal((kn_mpi_transport *)self);
     const uint64_t seal = kn_mpi_seal_of(call, part.data, part.bytes);
-    uint64_t expected = self->rank == root ? seal : ~seal;
-    const int error = MPI_Bcast(&expected, SEAL, root, kn_mpi_comm(self));
+    uint64_t *expected = seals_of(self);
+    if (!expected)
+        return KN_ERR_MEMORY;
+    *expected = self->rank == root ? seal : ~seal;
+    const int error = MPI_Bcast(expected, SEAL, root, kn_mpi_comm(self));
     return compare_one(self, error, seal, expected, root);
+}
+
+kn_status kn_mpi_check_message(kn_transport *self, kn_mpi_part part, int from, int tag)
+{
+    if (!has_seals(self))
+        return KN_OK;
+    const uint64_t seal = kn_mpi_seal_of(0, part.data, part.bytes);
+    uint64_t *expected = seals_of(self);
+    if (!expected)
+        return KN_ERR_MEMORY;
+    *expected = ~seal;
+    const int error = MPI_Recv(expected, SEAL, from, tag, kn_mpi_comm(self), MPI_STATUS_IGNORE);
+    return compare_one(self, error, seal, expected, from);
+}
+
+kn_status kn_mpi_seal_message(kn_transport *self, kn_mpi_part part, int to, int tag)
+{
+    if (!has_seals(self))
+        return KN_OK;
+    const uint64_t seal = kn_mpi_seal_of(0, part.data, part.bytes);
+    return kn_mpi_end_call(self, MPI_Send(&seal, SEAL, to, tag, kn_mpi_comm(self)), "send");
 }
