@@ -1,8 +1,9 @@
-/* loops/fusion_parts.h - the problems noted on a stream, shared by fusion.c (which and when) and fusion_kernel.c (the
- * kernel). */
+/* loops/fusion_parts.h - the problems noted on a stream, shared by fusion.c (which and when), fusion_graph.c (what they
+ * read), fusion_run.c (which values a kernel computes) and fusion_kernel.c (the kernel). */
 #pragma once
 
 #include <pthread.h>
+#include <string.h>
 
 #include "base/threads.h"
 #include "loops/fusion.h"
@@ -50,6 +51,63 @@ typedef struct kn_fusion {
     kn_claim *claims;
     int num_claims, claims_capacity;
 } kn_fusion;
+
+/* Part n of count + 1: the last is the fresh one, or NULL. */
+static inline kn_part *kn_fusion_part(const kn_fusion *f, int n) { return n < f->count ? f->parts[n] : f->fresh; }
+
+static inline bool kn_fusion_any(const bool values[KN_POINTWISE_OUTPUTS])
+{
+    return memchr(values, true, KN_POINTWISE_OUTPUTS * sizeof *values) != NULL;
+}
+
+static inline bool kn_part_reads_memory(const kn_part *part, int input)
+{
+    return part->p.inputs[input].dtype && !part->from[input].part;
+}
+
+/* --- fusion_graph.c ----------------------------------------------------------------------------------------------- */
+
+bool kn_fusion_same_shape(const kn_pointwise_problem *a, const kn_pointwise_problem *b);
+
+/* May they share memory? */
+bool kn_fusion_overlap(const kn_operand *a, const kn_pointwise_problem *of_a, const kn_operand *b,
+                       const kn_pointwise_problem *of_b);
+
+/* Have they the same elements? */
+bool kn_fusion_is_one_place(const kn_operand *a, const kn_pointwise_problem *of_a, const kn_operand *b,
+                            const kn_pointwise_problem *of_b);
+
+/* Makes the part, and all that it is computed from, members of the kernel. */
+void kn_fusion_add_member(kn_fusion *f, kn_part *part);
+
+/* Is the part rather computed again than written? */
+bool kn_fusion_is_cheap(kn_fusion *f, kn_part *part);
+
+/* Does the computation of its values read memory that overlaps the operand? NULL `p`: that is in its buffer. */
+bool kn_fusion_reads(kn_fusion *f, kn_part *part, const kn_operand *operand, const kn_pointwise_problem *p);
+
+/* Drops the parts that no wanted value needs. */
+void kn_fusion_prune(kn_fusion *f);
+
+/* After a failure nothing stays noted: what was to be written has no values, as after a launch that failed. */
+void kn_fusion_drop(kn_fusion *f);
+
+/* --- fusion_run.c ------------------------------------------------------------------------------------------------- */
+
+void kn_fusion_begin_kernel(kn_fusion *f);
+
+/* Writes the chosen values; all that are wanted. */
+kn_status kn_fusion_run_chosen(kn_fusion *f);
+kn_status kn_fusion_run_all(kn_fusion *f);
+
+/* Is the calling thread running noted problems? */
+bool kn_fusion_runs_here(kn_fusion *f);
+
+/* Of the deferral. */
+kn_status kn_fusion_enqueue(kn_deferral *deferral, const kn_buffer *const *used, int count);
+bool kn_fusion_keeps(kn_deferral *deferral, kn_buffer *freed);
+
+/* --- fusion_kernel.c ---------------------------------------------------------------------------------------------- */
 
 /* Do the members make a kernel within the limits? */
 bool kn_fusion_fits(kn_fusion *f);

@@ -192,14 +192,18 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
+/* A second thread starts some microseconds after the first. */
+enum { SIMPLE_PER_ITEM = 65536, OTHERS_PER_ITEM = SIMPLE_PER_ITEM / 4 }; /* elements */
+
 /* Tasks of a CPU device's kernel; a few work-items per core. */
 static kn_work_size work_on_cpu(const kn_limits *limits, const kn_rows_problem *p, kn_chunks chunks)
 {
     const int64_t tasks = wants_any(p->totals) || wants_any(p->columns)
                               ? chunks.count
                               : p->outer * chunks.count * (p->inner == 1 ? 1 : ceil_div(p->inner, 64));
-    const size_t items =
-        kn_work_items(limits, p->outer * (p->n > 0 ? p->n : 1) * p->inner * (maps(p->code) ? 4 : 1), 4096);
+    const bool is_simple = !maps(p->code) && !p->code->takes_long && !p->scans;
+    const size_t items = kn_work_items(limits, p->outer * (p->n > 0 ? p->n : 1) * p->inner,
+                                       is_simple ? SIMPLE_PER_ITEM : OTHERS_PER_ITEM);
     return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
 }
 
@@ -354,7 +358,8 @@ kn_status kn_rows_run(kn_stream *stream, const kn_rows_problem *problem)
         return wants_any(problem->columns) ? run_with_columns(stream, problem) : run_map(stream, problem);
     if (problem->n == 0)
         return launch(stream, problem, KN_ROWS_WHOLE, (kn_chunks){.length = 1, .count = 1}, NULL);
-    const kn_chunks chunks = kn_split_middle(problem->outer, problem->n, problem->inner);
+    const kn_chunks chunks = kn_split_middle(kn_device_limits(kn_stream_device(stream)), problem->outer, problem->n,
+                                             problem->inner, problem->code->takes_long || problem->scans);
     return chunks.count == 1 ? launch(stream, problem, problem->scans ? KN_ROWS_SCAN : KN_ROWS_WHOLE, chunks, NULL)
                              : run_in_chunks(stream, problem, chunks);
 }

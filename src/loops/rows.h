@@ -54,6 +54,7 @@ struct kn_rows_code {
     /* Steps and merges only add to fields terms that do not depend on the fields. Blocks are then added with
      * compensated summation, so that the error does not grow with the length. */
     bool is_sum;
+    bool takes_long; /* the step calls a function, such as exp */
     /* Elements may have results of their own that depend on the state of the whole row. `finish` then sets the row's
      * constants, named in `row`, from that state, and `map` is an expression of inputs, numbers, these constants and i.
      * A `prepass` runs first; step, finish and map may use its constants. All letters differ. Such rows are not cut:

@@ -27,8 +27,13 @@ static kn_chunks cut_columns(int64_t outer, int64_t n, int64_t inner)
     return cut(n, smaller(ceil_div(n * inner, 16384), ceil_div(1024, tiles)), 16);
 }
 
-kn_chunks kn_split_middle(int64_t outer, int64_t n, int64_t inner)
+/* A CPU's second launch takes as long as one core takes for so many elements in its cache. */
+enum { WITHOUT_SECOND_LAUNCH = 1 << 18 };
+
+kn_chunks kn_split_middle(const kn_limits *limits, int64_t outer, int64_t n, int64_t inner, bool takes_long)
 {
+    if (limits->is_cpu && !takes_long && outer * n * inner <= WITHOUT_SECOND_LAUNCH)
+        return cut(n, 1, 1);
     return inner == 1 ? cut_rows(outer, n) : cut_columns(outer, n, inner);
 }
 

@@ -5,11 +5,12 @@
 #include "loops/work_size.h"
 
 /* Splits the middle dimension of [outer, n, inner], n > 0, into `count` chunks of `length` for the first of two
- * launches; one chunk: a single launch is enough. */
+ * launches; one chunk: a single launch is enough. Elements that do not take long are those that are only loaded and
+ * added or compared. */
 typedef struct kn_chunks {
     int64_t length, count;
 } kn_chunks;
-kn_chunks kn_split_middle(int64_t outer, int64_t n, int64_t inner);
+kn_chunks kn_split_middle(const kn_limits *limits, int64_t outer, int64_t n, int64_t inner, bool takes_long);
 
 /* Work-items for `tasks` tasks: one work-item each on a CPU device, one work-group of up to 256 (a power of two) on
  * other devices. */

@@ -114,6 +114,7 @@ static kn_reducer logsumexp_table = {.rule = KN_REDUCES_REAL,
                                                  .inputs = "am",
                                                  .per_row = "m",
                                                  KN_SUM_OF("exp(a - " SHIFT ")"),
+                                                 .takes_long = true,
                                                  .values = {SHIFT " + log(s)"}},
                                      .backward = {.name = "logsumexp_backward",
                                                   .inputs = "gay",
@@ -206,10 +207,10 @@ static void norm_numbers(double *pq, double p, int64_t n)
 }
 
 /* A norm that is a function of a sum. */
-#define SUM_NORM(id, term, value, names, gradient)                                                                     \
+#define SUM_NORM(id, term, value, names, gradient, ...)                                                                \
     static kn_reducer id##_table = {                                                                                   \
         .rule = KN_REDUCES_SAME,                                                                                       \
-        .forward = {.name = #id, .inputs = "a", .numbers = "pq", KN_SUM_OF(term), .values = {value}},                  \
+        .forward = {.name = #id, .inputs = "a", .numbers = "pq", KN_SUM_OF(term), .values = {value}, __VA_ARGS__},     \
         .backward = {.name = #id "_backward", .inputs = names, .numbers = "pq", .values = {gradient}},                 \
         .numbers = norm_numbers,                                                                                       \
         .reference = norm_reference};
@@ -221,7 +222,8 @@ SUM_NORM(norm_0, "a != 0 ? (T)1 : (T)0", "s", "g", "g * 0")
 SUM_NORM(norm_1, "fabs(a)", "s", "ga", "g * " SIGN_OF_A)
 SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / (y == 0 ? (T)1 : y))")
 SUM_NORM(norm_p, "KN_POWER(fabs(a), p)", "KN_POWER(s, q)", "gay",
-         "a == 0 || y == 0 ? (T)0 : g * " SIGN_OF_A " * pow(a == 0 ? (T)1 : fabs(a) / (y == 0 ? (T)1 : y), p - 1)")
+         "a == 0 || y == 0 ? (T)0 : g * " SIGN_OF_A " * pow(a == 0 ? (T)1 : fabs(a) / (y == 0 ? (T)1 : y), p - 1)",
+         .takes_long = true)
 
 static kn_rows_code counting = KN_COUNT_OF("count_norms", "fabs(a)");
 
