@@ -132,6 +132,30 @@ typedef struct kn_profiler_totals {
 } kn_profiler_totals;
 KN_API kn_status kn_profiler_get_totals(kn_profiler_totals *totals);
 
+/* A recorded kernel or transfer, for tools that draw or add up commands themselves. Times are nanoseconds of
+ * CLOCK_MONOTONIC, to which the device's clock is mapped (docs/profiling.md); start and end are 0 if the driver gave
+ * none. */
+typedef enum kn_profiler_kind { KN_PROFILER_KERNEL, KN_PROFILER_COPY, KN_PROFILER_FILL } kn_profiler_kind;
+typedef struct kn_profiler_command {
+    kn_profiler_kind kind;
+    const char *name; /* the kernel's, or "Memcpy HtoD", "Memcpy DtoH", "Memcpy DtoD", "Memset"; valid as a row's */
+    const char *operation; /* which it belongs to: "conv2d"; NULL: not known */
+    kn_device *device;
+    int stream;                 /* numbered among the device's recorded streams, from 0 */
+    int64_t enqueued;           /* when the host had enqueued it */
+    int64_t start, end;         /* on the device */
+    size_t global[3], local[3]; /* of a kernel: work-items, and those of a work-group (0: the driver's choice) */
+    size_t bytes;               /* of a transfer */
+    uint64_t correlation;       /* of kn_profiler_correlate */
+} kn_profiler_command;
+
+/* An array of *count commands in the order in which they were enqueued; free it with kn_free. NULL with an error. */
+KN_API kn_profiler_command *kn_profiler_commands(int64_t *count);
+
+/* What the calling thread enqueues from now on, replays of graphs included, is recorded with this number, with which a
+ * tool finds its own event for the command; as CUPTI's external correlation. Returns the number before; at first 0. */
+KN_API uint64_t kn_profiler_correlate(uint64_t correlation);
+
 /* A group's collectives and messages of each name combined; times in microseconds, on the group's thread. `bytes` are
  * those of the tensors as NCCL's tests count them: for all_gather, reduce_scatter and all_to_all of all blocks. A call
  * first waits until all ranks have come and its inputs have been computed; then it copies from the device, exchanges

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "profiler/training.h"
 #include "support/check.h"
 
@@ -71,6 +72,40 @@ TENSOR_TEST(transfers_are_recorded)
     CHECK_OK(kn_profiler_get_totals(&totals));
     assert_int_equal(totals.untimed, 0);
     assert_true(totals.transfers >= 2 && totals.kernels == 0);
+}
+
+/* One by one: on the host's clock, in order, with the thread's number. */
+TENSOR_TEST(commands_are_listed)
+{
+    float numbers[1000];
+    int64_t count, second = 1000000000;
+    kn_tensor *x = kn_rand(KN_SHAPE(1000));
+    kn_relu(x);
+    CHECK_OK(kn_synchronize(kn_device_current()));
+    assert_true(kn_profiler_correlate(7) == 0);
+    const int64_t before = kn_clock_now();
+    CHECK_OK(kn_profiler_start());
+    kn_tensor *y = kn_relu(x);
+    assert_true(kn_profiler_correlate(0) == 7);
+    CHECK_OK(kn_read(y, numbers, sizeof numbers));
+    CHECK_OK(kn_profiler_stop());
+    const int64_t after = kn_clock_now();
+    kn_profiler_command *commands = kn_profiler_commands(&count);
+    CHECK_TENSOR((void *)commands);
+    assert_int_equal(count, 2);
+    assert_true(commands[0].kind == KN_PROFILER_KERNEL && commands[1].kind == KN_PROFILER_COPY);
+    assert_string_equal(commands[0].operation, "relu");
+    assert_string_equal(commands[1].name, "Memcpy DtoH");
+    assert_true(commands[0].global[0] > 0 && commands[1].bytes == sizeof numbers);
+    assert_true(commands[0].correlation == 7 && commands[1].correlation == 0);
+    for (int i = 0; i < 2; i++) {
+        assert_ptr_equal(commands[i].device, kn_device_current());
+        assert_true(commands[i].enqueued >= before && commands[i].enqueued <= after);
+        assert_true(commands[i].start >= before && commands[i].end >= commands[i].start);
+        assert_true(commands[i].end <= after + second); /* the clocks' offset is as exact as the host is idle */
+    }
+    assert_true(commands[1].start >= commands[0].end); /* one stream, in order */
+    kn_free(commands);
 }
 
 TENSOR_TEST(work_is_counted_by_formula)
@@ -312,6 +347,20 @@ TENSOR_TEST(memory_is_told_by_operation)
 
 /* --- graphs ----------------------------------------------------------------------------------- */
 
+static void check_that_replays_have_their_numbers(void)
+{
+    int64_t count, of_replay[6] = {0};
+    kn_profiler_command *commands = kn_profiler_commands(&count);
+    CHECK_TENSOR((void *)commands);
+    for (int64_t i = 0; i < count; i++) {
+        assert_in_range(commands[i].correlation, 1, 5);
+        of_replay[commands[i].correlation]++;
+    }
+    for (int i = 1; i <= 5; i++)
+        assert_true(of_replay[i] == count / 5);
+    kn_free(commands);
+}
+
 /* Another thread enqueues replays; stopping waits for the pending ones. */
 static void replays_are_recorded(void **state)
 {
@@ -330,8 +379,11 @@ static void replays_are_recorded(void **state)
         training_step(&t);
     }
     CHECK_OK(kn_profiler_start());
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
+        kn_profiler_correlate((uint64_t)i + 1);
         CHECK_OK(kn_graph_replay(graph));
+    }
+    kn_profiler_correlate(0);
     CHECK_OK(kn_profiler_stop());
     CHECK_OK(kn_profiler_get_totals(&totals));
     assert_int_equal(totals.operations, 0); /* no operation ran, only recorded commands */
@@ -340,6 +392,7 @@ static void replays_are_recorded(void **state)
     assert_int_equal(find_row(rows, count, "adam", true)->count % 5, 0);
     assert_int_equal(find_row(rows, count, "max_pool_forward", true)->count, 10);
     kn_free(rows);
+    check_that_replays_have_their_numbers();
     kn_graph_free(graph);
     training_close(&t);
     kn_profiler_clear();
@@ -399,6 +452,7 @@ int main(void)
         TEST(a_small_share_of_memory_leaves_a_table), /* before the peaks are known */
         TEST(operations_and_kernels_are_recorded),
         TEST(transfers_are_recorded),
+        TEST(commands_are_listed),
         TEST(work_is_counted_by_formula),
         TEST(kernels_have_each_operations_work_once),
         TEST(kernels_add_up_to_the_step),

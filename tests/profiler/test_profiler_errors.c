@@ -10,6 +10,7 @@ TENSOR_TEST(misuse_is_an_error_and_nothing_else)
     kn_profiler_row *rows;
     kn_profiler_totals totals;
     int count;
+    int64_t commands;
     kn_profiler_clear();
     assert_int_equal(kn_profiler_stop(), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "not running");
@@ -30,6 +31,10 @@ TENSOR_TEST(misuse_is_an_error_and_nothing_else)
     CHECK_ERROR(KN_ERR_STATE, "is recording");
     assert_int_equal(kn_profiler_get_totals(&totals), KN_ERR_STATE);
     CHECK_ERROR(KN_ERR_STATE, "is recording");
+    assert_null(kn_profiler_commands(&commands));
+    CHECK_ERROR(KN_ERR_STATE, "is recording");
+    assert_null(kn_profiler_commands(NULL));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "count");
     CHECK_OK(kn_profiler_stop());
     assert_int_equal(kn_profiler_export_chrome_trace("/nonexistent/trace.json"), KN_ERR_IO);
     CHECK_ERROR(KN_ERR_IO, "/nonexistent/trace.json");

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy
 import pytest
@@ -291,9 +292,15 @@ def test_graph():
 def test_profiler(tmp_path):
     with koine.profiler.profile(with_flops=True) as profile:
         with koine.profiler.record_function('my range'):
+            before = time.monotonic_ns()
             (koine.ones(8, 8) @ koine.ones(8, 8)).sum().item()
+            after = time.monotonic_ns()
     table = profile.table()
     assert 'my range' in table and 'matmul' in table
+    commands = profile.commands()
+    assert {'matmul', 'sum'} <= {one.operation for one in commands} and 'Memcpy DtoH' in {one.name for one in commands}
+    assert all(before <= one.start <= one.end <= after + 1e9 for one in commands)  # the offset of clocks is not exact
+    assert all(one.device == koine.current_device() for one in commands)
     profile.export_chrome_trace(tmp_path / 'trace.json')
     assert (tmp_path / 'trace.json').stat().st_size > 100
 

@@ -6,8 +6,8 @@
     python3 tests/torch_koine/opinfo.py --table table.md       # and the Markdown table
 
 A sample passes if results and gradients have the CPU's shapes and dtypes and are close to its values. One that the CPU
-refuses is skipped, as are random operators and samples of dtypes that Koine does not have. "fallback": the operator
-needed the CPU for one of its kernels. Run it with the environment of tests/torch_koine/run.sh."""
+refuses is skipped, as are random operators and samples of dtypes that the device does not take. "fallback": the
+operator needed the CPU for one of its kernels. Run it with the environment of tests/torch_koine/run.sh."""
 import argparse
 import collections
 import faulthandler
@@ -36,7 +36,7 @@ RANDOM = {'bernoulli', 'cauchy', 'empty', 'empty_like', 'empty_permuted', 'empty
           'nn.functional.multi_head_attention_forward', 'tensor', 'native_dropout_backward', 'rand', 'resize_',
           'resize_as_', 'linalg.svd_lowrank', 'torch.randn', 'randperm'}
 TAKES = {torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8,
-         torch.uint8, torch.bool}
+         torch.uint8, torch.bool, torch.complex64, torch.complex128}
 
 
 class Counts:
@@ -48,9 +48,17 @@ def tensors_of(tree):
     return [x for x in tree_flatten(tree)[0] if isinstance(x, torch.Tensor)]
 
 
+def copied(x, device):
+    """With the whole storage behind a view: operators such as as_strided reach beyond it."""
+    if x.layout != torch.strided or x.untyped_storage().nbytes() <= x.numel() * x.element_size():
+        return x.detach().to(device)
+    whole = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage()).to(device)
+    return whole.as_strided(x.shape, x.stride(), x.storage_offset())
+
+
 def moved(tree, device):
     def move(x):
-        y = x.detach().to(device)
+        y = copied(x, device)
         return y.requires_grad_(x.requires_grad) if x.is_leaf else y
     return tree_map_only(torch.Tensor, move, tree)
 
@@ -58,6 +66,8 @@ def moved(tree, device):
 def run(op, sample, device):
     """Results, then the gradients of a weighted sum of them."""
     arguments = moved((sample.input, sample.args, sample.kwargs), device)
+    if op.name == 'tensor_split':  # takes its places on the CPU, on any device
+        arguments = arguments[0], sample.args, sample.kwargs
     if device != 'cpu':
         arguments = (arguments[0], arguments[1],
                      {k: torch.device(device) if isinstance(v, (str, torch.device)) and k == 'device' else v
@@ -86,6 +96,8 @@ def compare(op, got, wanted):
             continue
         if a.shape != b.shape or a.dtype != b.dtype:
             return f'tensor {i}: {a.dtype} {tuple(a.shape)} instead of {b.dtype} {tuple(b.shape)}'
+        if a.is_complex():
+            a, b = torch.view_as_real(a.resolve_conj()), torch.view_as_real(b.resolve_conj())
         if not torch.allclose(a.double(), b.double(), rtol=2e-4, atol=2e-5, equal_nan=True):
             error = (a.double() - b.double()).abs()
             worst = error[~error.isnan()].max().item()

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests of the PyTorch device: sh tests/run.sh --torch [--full] [PYTEST ARGUMENT...], which builds the library first.
 #
-# --full: also networks of real sizes, which takes half an hour.
+# --full: also networks of real sizes and the wheels, with PoCL's optimiser, which takes half an hour.
 # KOINE_PYTHON names a Python with PyTorch and pytest; without it both are installed into a virtual environment in the
 # build folder, 3 GB. The package is put together in BUILD/torch-package as a wheel has it, with its entry point, so
 # that `import torch` finds it.
@@ -47,8 +47,9 @@ sed -n 's/"//g; s/^\[project\.entry-points\./[/; /^\[torch/,/^$/p' python/pyproj
     >"$package/torch_koine.dist-info/entry_points.txt"
 export PYTHONPATH="$package" PYTHONDONTWRITEBYTECODE=1 TORCH_KOINE_LIBRARY_DIR="$build/torch_koine"
 
-# As the tests in C: kernels without the optimiser, kept in the build folder.
+# As the tests in C: kernels without the optimiser, except with --full, kept in the build folder.
 export KOINE_CACHE_DIR="$build/test-cache/koine" POCL_CACHE_DIR="$build/test-cache/pocl"
-export POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable COMPILER_PATH="$PWD/tests/support/kernel_linker"
+export COMPILER_PATH="$PWD/tests/support/kernel_linker"
+[ -n "${KOINE_TEST_FULL-}" ] || export POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable
 case " $*" in *" tests/torch_koine"*) ;; *) set -- tests/torch_koine "$@" ;; esac
 exec "$python" -m pytest -q -p no:cacheprovider "$@"

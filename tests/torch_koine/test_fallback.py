@@ -46,3 +46,32 @@ def test_mode_from_the_environment(run_python):
     program = "import torch\ntry:\n    torch.linalg.eigvals(torch.ones(2, 2).koine())\n" \
               "except NotImplementedError:\n    print('refused')"
     assert run_python(program, environment={'TORCH_KOINE_FALLBACK': 'error'}) == 'refused\n'
+
+
+# --- dtypes that Koine does not have ----------------------------------------------------------------------------------
+
+def test_complex_numbers_are_computed_on_the_cpu():
+    torch.koine.reset_fallbacks()
+    x = torch.randn(3, 4, dtype=torch.complex64)
+    y = x.koine()
+    assert torch.equal((y * y + 1j).cpu(), x * x + 1j)           # kernels written by hand
+    assert torch.equal(torch.where(y.real > 0, y, y.conj()).cpu(), torch.where(x.real > 0, x, x.conj()))
+    assert torch.equal(y.cumsum(1).cpu(), x.cumsum(1))           # kernels of the table
+    assert torch.equal(torch.cat([y, y]).cpu(), torch.cat([x, x]))
+    y[0] = 0                                                     # in place
+    assert y[0].abs().sum().item() == 0 and torch.equal(y[1:].cpu(), x[1:])
+    assert {'aten::mul.out', 'aten::cumsum.out', 'aten::abs.out'} <= set(torch.koine.fallbacks())
+
+
+def test_derivatives_of_fourier_transforms():
+    def gradient(device):
+        x = torch.linspace(0, 1, 16, device=device).requires_grad_()
+        spectrum = torch.fft.rfft(x)
+        (torch.fft.irfft(spectrum * spectrum.conj()) ** 2).sum().backward()
+        return x.grad.cpu()
+    assert torch.allclose(gradient('koine'), gradient('cpu'), rtol=1e-4)
+
+
+def test_unsigned_integers_are_computed_on_the_cpu():
+    x = torch.tensor([0, 1, 2**16 - 1], dtype=torch.uint16)
+    assert (x.koine() == x.flip(0).koine()).tolist() == [False, True, False]

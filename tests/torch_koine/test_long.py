@@ -76,15 +76,15 @@ PROGRAMS = {
 
 
 class Training:
-    def __init__(self, name, device, compile=False):
+    def __init__(self, name, device, compile=False, dtype=torch.float32):
         torch.manual_seed(0)
         make, self.data, rule, self.loss = PROGRAMS[name]
-        self.net, self.device = make().to(device), device
+        self.net, self.device, self.dtype = make().to(device, dtype), device, dtype
         self.call = torch.compile(self.net, backend='koine') if compile else self.net
         self.rule = rule(self.net.parameters())
 
     def step(self, step):
-        x, y = (t.to(self.device) for t in self.data(step))
+        x, y = (t.to(self.device, self.dtype if t.is_floating_point() else t.dtype) for t in self.data(step))
         loss = self.loss(self.call(x), y)
         self.rule.zero_grad()
         loss.backward()
@@ -95,11 +95,16 @@ class Training:
         return [self.step(i) for i in range(steps)]
 
 
-@pytest.mark.parametrize('name', PROGRAMS)
-def test_the_losses_of_the_cpu(name):
+# ResNet-18 in float32 multiplies rounding errors: after six steps PyTorch's own losses with one and with two threads are
+# 6e-3 apart. In float64 the devices can be told apart from that.
+NEAR = [(name, torch.float32, 1e-4) for name in PROGRAMS if name != 'resnet18'] + [('resnet18', torch.float64, 1e-9)]
+
+
+@pytest.mark.parametrize('name, dtype, near', NEAR)
+def test_the_losses_of_the_cpu(name, dtype, near):
     torch.koine.reset_fallbacks()
-    expected = Training(name, 'cpu').run(20)
-    assert Training(name, 'koine').run(20) == pytest.approx(expected, rel=1e-4)
+    expected = Training(name, 'cpu', dtype=dtype).run(20)
+    assert Training(name, 'koine', dtype=dtype).run(20) == pytest.approx(expected, rel=near)
     assert torch.koine.fallbacks() == {}
 
 

@@ -44,7 +44,7 @@ static bool count(const std::string &name, double seconds)
 // Their schemas do not say what they write, so the CPU's changes would be lost.
 static bool writes_silently(const std::string &name) { return name == "aten::native_batch_norm"; }
 
-static void run_on_cpu(const c10::OperatorHandle &op, torch::jit::Stack *stack)
+void run_on_cpu(const c10::OperatorHandle &op, torch::jit::Stack *stack)
 {
     const std::string name = c10::toString(op.operator_name());
     TORCH_CHECK_NOT_IMPLEMENTED(

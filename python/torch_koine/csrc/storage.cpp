@@ -3,16 +3,41 @@
 #include "error.h"
 #include "tensor.h"
 
+#include <koine/device.h>
+#include <koine/memory.h>
+
 #include <algorithm>
 
 namespace koine
 {
 
-static void release_memory(void *memory) { kn_storage_release(static_cast<kn_storage *>(memory)); }
+static void *address_of(kn_storage *memory)
+{
+    return reinterpret_cast<void *>(static_cast<uintptr_t>(kn_storage_address(memory)));
+}
+
+// For torch.profiler's column of memory. Memory of the host has no index, and none of Koine's figures.
+static void report_memory(kn_storage *memory, int64_t change)
+{
+    kn_device *const device = kn_storage_device(memory);
+    if (kn_device_index(device) >= 0)
+        c10::reportMemoryUsageToProfiler(address_of(memory), change, kn_memory_allocated(device),
+                                         kn_memory_reserved(device), device_of(device));
+}
+
+static void release_memory(void *memory)
+{
+    kn_storage *const released = static_cast<kn_storage *>(memory);
+    if (C10_UNLIKELY(c10::memoryProfilingEnabled()))
+        report_memory(released, -static_cast<int64_t>(kn_storage_bytes(released)));
+    kn_storage_release(released);
+}
 
 c10::DataPtr data_ptr_of(Memory &&memory, c10::Device device)
 {
-    void *address = reinterpret_cast<void *>(static_cast<uintptr_t>(kn_storage_address(memory.get())));
+    void *address = address_of(memory.get());
+    if (C10_UNLIKELY(c10::memoryProfilingEnabled()))
+        report_memory(memory.get(), static_cast<int64_t>(kn_storage_bytes(memory.get())));
     return {address, memory.release(), release_memory, device};
 }
 

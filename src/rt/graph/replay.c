@@ -57,6 +57,7 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
 static kn_status run(kn_stream *stream, void *subject, const unsigned char *snapshot)
 {
     kn_recording *recording = subject;
+    memcpy(&kn_profile_correlation, snapshot + recording->snapshot_bytes, sizeof kn_profile_correlation);
     kn_status status = kn_stream_follow_timing(stream);
     for (int i = 0; i < recording->num_commands && status == KN_OK; i++)
         status = run_command(stream, recording, &recording->commands[i], snapshot);
@@ -69,8 +70,8 @@ static kn_status run(kn_stream *stream, void *subject, const unsigned char *snap
     return status;
 }
 
-/* The hooks change state: generators advance, optimizers count a step. So nothing after them may fail for lack of
- * memory. */
+/* The variables, then the caller's number for the profiler. The hooks change state: generators advance, optimizers
+ * count a step. So nothing after them may fail for lack of memory. */
 static kn_status take_snapshot(void *subject, unsigned char *snapshot)
 {
     const kn_recording *recording = subject;
@@ -78,12 +79,15 @@ static kn_status take_snapshot(void *subject, unsigned char *snapshot)
         KN_TRY(recording->hooks[i].prepare(recording->hooks[i].user));
     for (int i = 0; i < recording->num_variables; i++)
         memcpy(snapshot + recording->variables[i].offset, recording->variables[i].memory, recording->variables[i].size);
+    memcpy(snapshot + recording->snapshot_bytes, &kn_profile_correlation, sizeof kn_profile_correlation);
     return KN_OK;
 }
 
 kn_status kn_recording_replay(kn_stream *stream, kn_recording *recording, bool here)
 {
-    const kn_submission work = {
-        .subject = recording, .snapshot_bytes = recording->snapshot_bytes, .prepare = take_snapshot, .run = run};
+    const kn_submission work = {.subject = recording,
+                                .snapshot_bytes = recording->snapshot_bytes + sizeof kn_profile_correlation,
+                                .prepare = take_snapshot,
+                                .run = run};
     return here || recording->num_commands < FEW_COMMANDS ? kn_submit_here(stream, &work) : kn_submit(stream, &work);
 }

@@ -36,6 +36,7 @@ typedef struct kn_command_record {
     const char *operation, *kernel; /* interned; may be NULL */
     int dims;
     size_t global[3], local[3], bytes;
+    uint64_t correlation;                /* the user's: kn_profiler_correlate */
     int64_t enqueued;                    /* host: just after the call that enqueued it */
     uint64_t queued, submit, start, end; /* device */
 } kn_command_record;

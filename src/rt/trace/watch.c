@@ -42,6 +42,7 @@ static bool note(kn_profile *profile, kn_stream *stream, const kn_command_info *
                                 .kernel = info->kernel ? kn_intern(&profile->names, info->kernel) : NULL,
                                 .dims = info->dims,
                                 .bytes = info->bytes,
+                                .correlation = kn_profile_correlation,
                                 .enqueued = now};
     for (int d = 0; d < info->dims && d < 3; d++) {
         record.global[d] = info->global[d];
@@ -154,6 +155,15 @@ void kn_profile_drain(kn_profile *profile)
 }
 
 /* --- the interface ---------------------------------------------------------------------------- */
+
+_Thread_local uint64_t kn_profile_correlation;
+
+uint64_t kn_profiler_correlate(uint64_t correlation)
+{
+    uint64_t before = kn_profile_correlation;
+    kn_profile_correlation = correlation;
+    return before;
+}
 
 void kn_watch_command(kn_stream *stream, const kn_command_info *info, cl_event event)
 {

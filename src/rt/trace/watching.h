@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum kn_command_kind {
     KN_COMMAND_KERNEL,
@@ -26,6 +27,9 @@ typedef struct kn_command_info {
 /* One relaxed load. */
 extern atomic_bool kn_watching;
 static inline bool kn_is_watched(void) { return atomic_load_explicit(&kn_watching, memory_order_relaxed); }
+
+/* The thread's number for what it enqueues: kn_profiler_correlate. */
+extern _Thread_local uint64_t kn_profile_correlation;
 
 /* The details that are recorded for a span. */
 enum { KN_WANTS_SHAPES = 1, KN_WANTS_MEMORY = 2, KN_WANTS_WORK = 4, KN_WANTS_RANGES = 8 };

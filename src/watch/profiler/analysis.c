@@ -46,20 +46,25 @@ static double since_start(const kn_profile *profile, int64_t time) { return (dou
 
 static void note_end(kn_analysis *a, double time) { a->end = time > a->end ? time : a->end; }
 
+int64_t kn_clock_offset(kn_clock_offsets *offsets, const kn_profile *profile, kn_device *device)
+{
+    const int slot = kn_device_slot(device);
+    if (!offsets->known[slot])
+        offsets->offset[slot] = kn_profile_clock_offset(profile, device);
+    offsets->known[slot] = true;
+    return offsets->offset[slot];
+}
+
 static void time_commands(kn_analysis *a, const kn_profile *profile)
 {
-    int64_t offsets[KN_MAX_DEVICES];
-    bool known[KN_MAX_DEVICES] = {false};
+    kn_clock_offsets offsets = {0};
     for (size_t i = 0; i < profile->num_commands; i++) {
         const kn_command_record *record = &profile->commands[i];
         if (!record->is_timed)
             continue;
-        kn_device *device = profile->tracks[record->track].device;
-        if (!known[kn_device_slot(device)])
-            offsets[kn_device_slot(device)] = kn_profile_clock_offset(profile, device);
-        known[kn_device_slot(device)] = true;
+        const int64_t offset = kn_clock_offset(&offsets, profile, profile->tracks[record->track].device);
         kn_command_figures *figures = &a->commands[i];
-        figures->start = since_start(profile, (int64_t)record->start + offsets[kn_device_slot(device)]);
+        figures->start = since_start(profile, (int64_t)record->start + offset);
         figures->time = (double)(record->end - record->start) * 1e-3;
         a->device += figures->time;
         note_end(a, figures->start + figures->time);

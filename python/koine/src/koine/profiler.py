@@ -3,9 +3,11 @@
     with koine.profiler.profile() as p:
         step()
     print(p.table())"""
+import collections
 import contextlib
 
-from ._c import check, ffi, lib, owned_text, path
+from ._c import check, checked, ffi, lib, owned_text, path, text
+from ._device import device
 
 
 def start(record_shapes=False, with_flops=False, profile_memory=False):
@@ -30,6 +32,18 @@ def export_chrome_trace(file):
     check(lib.kn_profiler_export_chrome_trace(path(file)))
 
 
+Command = collections.namedtuple('Command', 'name operation device stream enqueued start end bytes')
+
+
+def commands():
+    """The recorded kernels and transfers one by one; times in nanoseconds of time.monotonic_ns(), start and end 0 if
+    the driver gave none."""
+    count = ffi.new('int64_t *')
+    found = ffi.gc(checked(lib.kn_profiler_commands(count)), lib.kn_free)
+    return [Command(text(c.name), text(c.operation) if c.operation else None, device._of(c.device), c.stream,
+                    c.enqueued, c.start, c.end, c.bytes) for c in found[0:count[0]]]
+
+
 class profile:
     """start and stop as a context manager."""
 
@@ -44,6 +58,7 @@ class profile:
         stop()
 
     table, export_chrome_trace = staticmethod(table), staticmethod(export_chrome_trace)
+    commands = staticmethod(commands)
 
 
 @contextlib.contextmanager

@@ -1,11 +1,11 @@
 // activations.cpp - activations whose arguments differ from Koine's, gradients of activations, dropout.
 #include "elements.h"
+#include "kernels.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones_like.h>
 #include <koine/random.h>
-#include <torch/library.h>
 
 namespace koine
 {
@@ -226,7 +226,7 @@ at::Tensor &rrelu_with_noise_(at::Tensor &x, at::Tensor &noise, const at::Scalar
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("elu", elu);
     m.impl("elu_backward", elu_backward);

@@ -1,12 +1,12 @@
 // attention.cpp - scaled dot-product attention without a matrix of scores.
 #include "compute.h"
+#include "kernels.h"
 
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <koine/attention.h>
-#include <torch/library.h>
 
 #include <algorithm>
 
@@ -105,7 +105,7 @@ attention_backward(const at::Tensor &grad, const at::Tensor &query, const at::Te
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("_fused_sdp_choice", choose);
     m.impl("_scaled_dot_product_fused_attention_overrideable", attention);

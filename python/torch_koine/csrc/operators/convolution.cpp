@@ -1,8 +1,8 @@
 // convolution.cpp - convolutions in one to three dimensions.
 #include "compute.h"
+#include "kernels.h"
 
 #include <koine/conv.h>
-#include <torch/library.h>
 
 namespace koine
 {
@@ -73,7 +73,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("convolution_overrideable", convolution);
     m.impl("convolution_backward_overrideable", convolution_backward);

@@ -1,5 +1,6 @@
 // creation.cpp - sequences, identity matrices, indices of triangles, joining.
 #include "compute.h"
+#include "kernels.h"
 
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
@@ -8,7 +9,6 @@
 #include <ATen/ops/tril_indices.h>
 #include <ATen/ops/triu_indices.h>
 #include <koine/create.h>
-#include <torch/library.h>
 
 #include <cmath>
 
@@ -99,7 +99,7 @@ at::Tensor &cat_out(const at::ITensorListRef &tensors, int64_t dim, at::Tensor &
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("arange.start_out", arange_out);
     m.impl("range.out", range_out);

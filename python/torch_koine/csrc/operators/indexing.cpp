@@ -1,5 +1,6 @@
 // indexing.cpp - elements by index or mask. Operators with one index along one dimension are in table.inc.
 #include "compute.h"
+#include "kernels.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/bincount.h>
@@ -8,7 +9,6 @@
 #include <ATen/ops/searchsorted.h>
 #include <ATen/ops/where.h>
 #include <koine/index.h>
-#include <torch/library.h>
 
 namespace koine
 {
@@ -170,7 +170,7 @@ at::Tensor repeat_interleave(const at::Tensor &repeats, std::optional<int64_t> s
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("index.Tensor", index);
     m.impl("index.Tensor_out", index_out);

@@ -1,9 +1,9 @@
 // linalg.cpp - decompositions and systems of equations.
 #include "compute.h"
+#include "kernels.h"
 
 #include <ATen/native/Resize.h>
 #include <koine/linalg.h>
-#include <torch/library.h>
 
 namespace koine
 {
@@ -171,7 +171,7 @@ at::Tensor &cross_out(const at::Tensor &a, const at::Tensor &b, int64_t dim, at:
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("linalg_cholesky_ex.L", cholesky_out);
     m.impl("_cholesky_solve_helper", cholesky_solve);

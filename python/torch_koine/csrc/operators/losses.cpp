@@ -1,12 +1,12 @@
 // losses.cpp - losses whose arguments or results differ from Koine's. Others are in table.inc.
 #include "compute.h"
+#include "kernels.h"
 
 #include <ATen/ops/count_nonzero.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/zeros.h>
 #include <koine/loss.h>
-#include <torch/library.h>
 
 namespace koine
 {
@@ -53,7 +53,7 @@ std::tuple<at::Tensor &, at::Tensor &> nll_loss_out(const at::Tensor &x, const a
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("nll_loss_forward", nll_loss);
     m.impl("nll_loss_forward.output", nll_loss_out);

@@ -1,8 +1,8 @@
 // matmul.cpp - products of matrices. Those without a bias are in table.inc.
 #include "compute.h"
+#include "kernels.h"
 
 #include <koine/matmul.h>
-#include <torch/library.h>
 
 namespace koine
 {
@@ -25,6 +25,6 @@ at::Tensor &addmm_out(const at::Tensor &bias, const at::Tensor &a, const at::Ten
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("addmm.out", addmm_out); }
+KOINE_KERNELS(m) { m.impl("addmm.out", addmm_out); }
 
 } // namespace koine

@@ -1,9 +1,9 @@
 // norm.cpp - normalisation by batch, layer and group.
 #include "compute.h"
+#include "kernels.h"
 
 #include <ATen/ops/empty.h>
 #include <koine/norm.h>
-#include <torch/library.h>
 
 namespace koine
 {
@@ -179,7 +179,7 @@ Three group_norm_backward(const at::Tensor &grad, const at::Tensor &x, const at:
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("native_batch_norm", batch_norm);
     m.impl("_native_batch_norm_legit", batch_norm_legit);

@@ -1,6 +1,7 @@
 // pointwise.cpp - elementwise operators of one to three tensors whose cost per call matters, or whose operands may be
 // numbers. Others are in table.inc.
 #include "compute.h"
+#include "kernels.h"
 
 #include <ATen/core/TensorBody.h>
 #include <ATen/ops/empty.h>
@@ -9,7 +10,6 @@
 #include <ATen/ops/result_type.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/sub.h>
-#include <torch/library.h>
 
 #include <string>
 
@@ -388,7 +388,7 @@ at::Tensor &zero_(at::Tensor &x)
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
 #define REGISTER(name) m.impl(#name ".out", unary_out<unary_names::name>);
     UNARY_OPERATORS(REGISTER)

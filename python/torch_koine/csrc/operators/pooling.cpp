@@ -1,9 +1,9 @@
 // pooling.cpp - gradients of adaptive pooling, whose sizes are the gradient's, and pooling with drawn or given places.
 #include "compute.h"
+#include "kernels.h"
 
 #include <ATen/ops/empty_like.h>
 #include <koine/pool.h>
-#include <torch/library.h>
 
 namespace koine
 {
@@ -109,7 +109,7 @@ at::Tensor &max_unpool3d_out(const at::Tensor &x, const at::Tensor &indices, at:
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("_adaptive_avg_pool2d_backward", adaptive_avg_backward<2>);
     m.impl("_adaptive_avg_pool3d_backward", adaptive_avg_backward<3>);

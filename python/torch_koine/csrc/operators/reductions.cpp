@@ -1,5 +1,6 @@
 // reductions.cpp - reductions with several results, or over all elements. Others are in table.inc.
 #include "compute.h"
+#include "kernels.h"
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/amax.h>
@@ -9,7 +10,6 @@
 #include <ATen/ops/ne.h>
 #include <koine/reduce.h>
 #include <koine/sort.h>
-#include <torch/library.h>
 
 namespace koine
 {
@@ -171,7 +171,7 @@ at::Tensor &isin_number_out(const at::Tensor &x, const at::Scalar &tested, bool,
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("argmax.out", arg_out<true>);
     m.impl("argmin.out", arg_out<false>);

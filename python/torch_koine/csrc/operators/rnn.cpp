@@ -1,9 +1,9 @@
 // rnn.cpp - one step of LSTM and GRU: what follows the products of its matrices, in one launch, and its gradient.
 #include "elements.h"
+#include "kernels.h"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros_like.h>
-#include <torch/library.h>
 
 namespace koine
 {
@@ -109,7 +109,7 @@ gru_cell_backward(const at::Tensor &grad, const at::Tensor &workspace, bool has_
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     m.impl("_thnn_fused_lstm_cell", lstm_cell);
     m.impl("_thnn_fused_lstm_cell_backward_impl", lstm_cell_backward);

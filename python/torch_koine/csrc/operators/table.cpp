@@ -1,8 +1,8 @@
 // table.cpp - operators whose arguments are those of Koine's operator: the rows of table.inc, which
 // python/tools/match_operators.py writes. Each is a boxed kernel that knows where each argument goes.
 #include "compute.h"
+#include "kernels.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <torch/library.h>
 
@@ -144,12 +144,8 @@ class Kernel : public c10::OperatorKernel
   public:
     explicit Kernel(const Row &row) : op(find_op(row.operator_))
     {
-        const std::string name = row.name;
-        const size_t dot = name.find('.');
-        const auto handle = c10::Dispatcher::singleton().findSchema(
-            {"aten::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1)});
-        TORCH_CHECK(handle, "torch_koine: PyTorch has no operator ", name);
-        const c10::FunctionSchema &schema = handle->schema();
+        const c10::OperatorHandle handle = find_operator(row.name);
+        const c10::FunctionSchema &schema = handle.schema();
         for (const c10::Argument &argument : schema.arguments())
             arguments.push_back(
                 argument_of(op, row.places, argument, !argument.kwarg_only() && &argument == &schema.arguments()[0]));
@@ -159,9 +155,12 @@ class Kernel : public c10::OperatorKernel
         params_size = kn_op_describe(op).params_size;
     }
 
-    void operator()(const c10::OperatorHandle &, c10::DispatchKeySet, torch::jit::Stack *stack)
+    void operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet, torch::jit::Stack *stack)
     {
         const size_t first = stack->size() - arguments.size();
+        for (size_t i = first; i < stack->size(); i++)
+            if (C10_UNLIKELY((*stack)[i].isTensor() && is_foreign((*stack)[i].toTensor())))
+                return run_on_cpu(handle, stack);
         const c10::Device device = device_in(*stack, first);
         alignas(16) char params[max_params];
         TORCH_INTERNAL_ASSERT(params_size <= max_params);
@@ -231,6 +230,15 @@ class Kernel : public c10::OperatorKernel
 };
 
 } // namespace
+
+c10::OperatorHandle find_operator(const std::string &name)
+{
+    const size_t dot = name.find('.');
+    const auto handle = c10::Dispatcher::singleton().findSchema(
+        {"aten::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1)});
+    TORCH_CHECK(handle, "torch_koine: PyTorch has no operator ", name);
+    return *handle;
+}
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {

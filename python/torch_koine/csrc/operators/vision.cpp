@@ -1,10 +1,10 @@
 // vision.cpp - resizing, sampling at places, padding, patches.
 #include "compute.h"
+#include "kernels.h"
 
 #include <ATen/ops/empty.h>
 #include <koine/pad.h>
 #include <koine/vision.h>
-#include <torch/library.h>
 
 #include <algorithm>
 #include <cmath>
@@ -239,7 +239,7 @@ at::Tensor unfold_backward(const at::Tensor &grad, at::IntArrayRef sizes, int64_
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+KOINE_KERNELS(m)
 {
     using Floor = Nearest<KN_INTERPOLATE_NEAREST>;
     m.impl("upsample_nearest1d.out", Floor::signal);
