@@ -16,7 +16,7 @@ KN_SHARED_SIZE(kn_parts, 8 * 2);
 
 typedef struct kn_runs {
     kn_parts parts;
-    kn_long ndim;  /* at least 1 */
+    kn_long ndim; /* at least 1 */
     kn_long shape[KN_MAX_DIMS];
     kn_long strides[KN_LAYOUT_LANES][KN_MAX_DIMS]; /* in elements; 0 where broadcast */
 } kn_runs;
