@@ -177,7 +177,7 @@ static kn_status launch_on_cpu(kn_stream *stream, kn_launch_params *params, kn_a
                                const kn_pointwise_form *form, const kn_limits *limits)
 {
     const int64_t count = kn_layout_count(layout);
-    params->global[0] = kn_streaming_items(limits, count);
+    params->global[0] = kn_streaming_items_in_place(limits, count);
     kn_runs runs = {.parts = {.count = count, .first = kn_first_of_parts(stream, params->global[0])},
                     .ndim = layout->ndim};
     if (form->walk == KN_WALK_FLAT) {

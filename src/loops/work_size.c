@@ -16,9 +16,17 @@ kn_work_size kn_work_for(const kn_limits *limits, int64_t count)
 size_t kn_streaming_items(const kn_limits *limits, int64_t count)
 {
     const int64_t least = 4096, most = 16384; /* elements per work-item */
-    const int64_t in_cache = 1 << 18;         /* per core: some MiB */
-    if (count >= least * limits->compute_units && count <= in_cache * limits->compute_units)
-        return (size_t)limits->compute_units;
     const size_t few = kn_work_items(limits, count, least), many = (size_t)(count / most);
     return many > few ? many : few;
+}
+
+/* Elements per core: while fewer are computed, the threads start one after another, and small parts balance that; more,
+ * with several operands, do not stay in a core's cache. */
+enum { LONG_AS_A_START = 1 << 16, IN_CACHE = 1 << 18 };
+
+size_t kn_streaming_items_in_place(const kn_limits *limits, int64_t count)
+{
+    const int64_t per_core = count / limits->compute_units;
+    return per_core >= LONG_AS_A_START && per_core <= IN_CACHE ? (size_t)limits->compute_units
+                                                               : kn_streaming_items(limits, count);
 }

@@ -12,7 +12,11 @@ typedef struct kn_work_size {
  * device. Kernels loop over the rest (KN_FOR). */
 kn_work_size kn_work_for(const kn_limits *limits, int64_t count);
 
-/* On CPU devices: the work-items for streaming through `count` elements, each a contiguous part. One per core
- * as long as the elements may stay in the cores' caches; then a few, and for long tensors more, of some ten thousand
- * elements: then the cores work on neighbouring memory, and none waits long for another at the end. */
+/* On CPU devices: the work-items for streaming through `count` elements, each a contiguous part. A few per core, for
+ * long tensors more, of some ten thousand elements: then the cores work on neighbouring memory, and none waits long
+ * for another at the end. */
 size_t kn_streaming_items(const kn_limits *limits, int64_t count);
+
+/* The same for kernels whose parts stay with their cores (kn_first_of_parts): one per core where it finds in its cache
+ * what it wrote in the launch before. */
+size_t kn_streaming_items_in_place(const kn_limits *limits, int64_t count);
