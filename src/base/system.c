@@ -122,6 +122,22 @@ int kn_sys_memory_file(const char *name)
     return released(held, count, memfd_create(name, MFD_CLOEXEC));
 }
 
+int kn_sys_pipe(int ends[2])
+{
+    int held[LOWEST_DESCRIPTOR], made[2];
+    if (must_fail())
+        return -1;
+    const int count = hold_standard_streams(held), result = pipe2(made, O_CLOEXEC);
+    ends[0] = released(held, count, result == 0 ? made[0] : -1);
+    ends[1] = released(NULL, 0, result == 0 ? made[1] : -1);
+    if (ends[0] >= 0 && ends[1] >= 0)
+        return 0;
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+    return -1;
+}
+
 /* Not retried after a signal: the descriptor is already closed by then and may belong to another file. */
 int kn_sys_close(int descriptor)
 {

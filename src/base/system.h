@@ -27,6 +27,7 @@ int kn_sys_unlink(const char *path);
 int kn_sys_mkdir(const char *path, mode_t mode);
 DIR *kn_sys_opendir(const char *path);
 int kn_sys_memory_file(const char *name); /* an anonymous file (memfd) */
+int kn_sys_pipe(int ends[2]);             /* the one to read from, the one to write to */
 
 /* For reading lines, of /proc for instance: NULL unless it is a regular file. Close with fclose. */
 FILE *kn_sys_open_lines(const char *path);

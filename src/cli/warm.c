@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "cli/cli.h"
 #include "cli/warm_models.h"
 #include "rt/command/rehearsal.h"
@@ -155,7 +156,7 @@ static int warm(const request *r)
     pid_t pids[MOST_JOBS];
     int ends[2];
     shared *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (all == MAP_FAILED || pipe(ends) != 0) {
+    if (all == MAP_FAILED || kn_sys_pipe(ends) != 0) {
         perror("koine warm");
         return KN_EXIT_FAILED;
     }
