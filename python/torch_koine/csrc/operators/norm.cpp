@@ -14,7 +14,7 @@ using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 bool is_given(const std::optional<at::Tensor> &tensor) { return tensor && tensor->defined(); }
 
-// Gradients that are not wanted are not computed.
+// Results that are not wanted are not computed.
 void want(Tensors &results, at::ArrayRef<bool> wanted)
 {
     for (bool one : wanted)
@@ -120,8 +120,7 @@ Three layer_norm(const at::Tensor &x, at::IntArrayRef shape, const std::optional
     static const Op op("layer_norm");
     const kn_layer_norm_args args = layer_norm_args(op, shape, eps);
     Tensors results;
-    for (int i = 0; i < 3; i++)
-        results.add(Tensor());
+    want(results, {true, true, true});
     call(op, Tensors(x, weight, bias), &args, results);
     at::Tensor y = from_koine(results.take(0));
     return {std::move(y), as_statistic(from_koine(results.take(1)), x, shape),
@@ -156,8 +155,7 @@ Three group_norm(const at::Tensor &x, const std::optional<at::Tensor> &weight, c
     static const Op op("group_norm");
     const kn_group_norm_args args = group_norm_args(op, groups, eps);
     Tensors results;
-    for (int i = 0; i < 3; i++)
-        results.add(Tensor());
+    want(results, {true, true, true});
     call(op, Tensors(x, weight, bias), &args, results);
     at::Tensor y = from_koine(results.take(0)), mean = from_koine(results.take(1));
     return {std::move(y), std::move(mean), from_koine(results.take(2))};
