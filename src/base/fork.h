@@ -16,7 +16,7 @@ void kn_fork_watch(void);
 /* Was this process forked after kn_fork_watch? */
 static inline bool kn_is_forked(void) { return atomic_load_explicit(&kn_forked, memory_order_relaxed); }
 
-/* A driver's own handler in exit hangs in such children, as the error then says, too. */
+/* A driver's own handler in exit fails in such children, as the error then says, too. */
 void kn_fork_note_exit(void);
 
 /* KN_ERR_DEVICE: "this process was forked after Koine's first use ...", with the way out. */

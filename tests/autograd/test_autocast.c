@@ -22,7 +22,7 @@ static double value_of(kn_tensor *tensor)
 
 static kn_dtype dtype_of(kn_tensor *tensor) { return tensor ? kn_dtype_of(tensor) : KN_DTYPE_DEFAULT; }
 
-TENSOR_TEST(operators_compute_in_the_dtype_of_their_list)
+TENSOR_TEST_F64(operators_compute_in_the_dtype_of_their_list)
 {
     kn_tensor *x = floats(4, 4, KN_F32, false), *h = floats(4, 4, KN_BF16, false), *d = floats(4, 4, KN_F64, false);
     KN_AUTOCAST(KN_BF16);

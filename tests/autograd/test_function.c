@@ -75,7 +75,7 @@ static kn_tensor *apply_swish(kn_tensor *const *inputs, void *user)
     return kn_function_apply(&swish, KN_TENSORS(kn_t(inputs[0])), user);
 }
 
-TENSOR_TEST(a_function_of_raw_kernels)
+TENSOR_TEST_F64(a_function_of_raw_kernels)
 {
     swish_kernels kernels = make_swish("-DT=float"), doubles = make_swish("-DT=double -DKN_USE_F64");
     const float values[] = {-1, 0, 2};
@@ -138,7 +138,7 @@ static kn_tensor *apply_products(kn_tensor *const *inputs, void *user)
     return kn_add(kn_add(outputs[0], kn_mul(outputs[7], outputs[7])), outputs[MANY / 2]);
 }
 
-TENSOR_TEST(any_number_of_inputs_outputs_and_saved_tensors)
+TENSOR_TEST_F64(any_number_of_inputs_outputs_and_saved_tensors)
 {
     kn_tensor *inputs[MANY];
     for (int i = 0; i < MANY; i++)
@@ -356,7 +356,7 @@ static kn_tensor *apply_product(kn_tensor *const *inputs, void *user)
     return kn_function_apply(user, inputs, 2, NULL);
 }
 
-TENSOR_TEST(a_backward_of_operations_has_gradients)
+TENSOR_TEST_F64(a_backward_of_operations_has_gradients)
 {
     const kn_tensor_options options = {.dtype = KN_F64, .requires_grad = true};
     kn_tensor *inputs[2];

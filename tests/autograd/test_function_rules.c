@@ -205,7 +205,7 @@ static void expect(mistake kind, bool in_backward, kn_status status, const char 
 #define EXPECT(kind, in_backward, status, ...)                                                                         \
     expect(kind, in_backward, status, (const char *const[]){__VA_ARGS__, NULL})
 
-TENSOR_TEST(errors_begin_with_the_functions_name)
+TENSOR_TEST_F64(errors_begin_with_the_functions_name)
 {
     EXPECT(EXPRESSION, false, KN_ERR_SHAPE, "mistaken: matmul");
     EXPECT(MESSAGE, false, KN_ERR_NUMERIC, "mistaken: not to my liking");

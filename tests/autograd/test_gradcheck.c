@@ -60,7 +60,7 @@ static kn_tensor *input(void)
     return kn_from_data(values, KN_SHAPE(3), .dtype = KN_F64, .requires_grad = true);
 }
 
-TENSOR_TEST(test_right_gradient)
+TENSOR_TEST_F64(test_right_gradient)
 {
     kn_tensor *x = input();
     cube_params right = {.factor = 1};
@@ -68,7 +68,7 @@ TENSOR_TEST(test_right_gradient)
     CHECK_VALUES(x, 0.5, -1, 2); /* the input is unchanged */
 }
 
-TENSOR_TEST(test_wrong_gradient)
+TENSOR_TEST_F64(test_wrong_gradient)
 {
     kn_tensor *x = input();
     cube_params slightly_off = {.factor = 1.01}, sign = {.factor = -1}, none = {.no_gradient = true};
@@ -84,7 +84,7 @@ TENSOR_TEST(test_wrong_gradient)
 }
 
 /* A gradient with a shape other than its input's is an error that names the op, not an out-of-bounds write. */
-TENSOR_TEST(test_gradient_of_another_shape)
+TENSOR_TEST_F64(test_gradient_of_another_shape)
 {
     kn_tensor *x = input();
     cube_params wrong = {.wrong_shape = true};
@@ -109,7 +109,7 @@ static kn_tensor *two_inputs(kn_tensor *const *inputs, void *user)
 }
 
 /* Inputs without requires_grad are ignored; views and broadcasting inside the function work. */
-TENSOR_TEST(test_some_inputs)
+TENSOR_TEST_F64(test_some_inputs)
 {
     const double values[] = {0.5, -1, 2, 1};
     kn_tensor *inputs[2] = {input(), kn_from_data(values, KN_SHAPE(1, 1), .dtype = KN_F64)};
@@ -118,7 +118,7 @@ TENSOR_TEST(test_some_inputs)
 }
 
 /* The tape copies the parameters of a call: changing them later has no effect. */
-TENSOR_TEST(test_params_are_copied)
+TENSOR_TEST_F64(test_params_are_copied)
 {
     kn_tensor *x = input();
     cube_params params = {.factor = 1};
@@ -145,7 +145,7 @@ static kn_status observe(kn_call *call, bool after, void *user)
     return log->refuse && after ? kn_error_set(KN_ERR_NUMERIC, "the observer objects") : KN_OK;
 }
 
-TENSOR_TEST(test_observer)
+TENSOR_TEST_F64(test_observer)
 {
     kn_tensor *x = input();
     cube_params right = {.factor = 1};

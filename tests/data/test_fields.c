@@ -79,7 +79,7 @@ static void check_batch(const kn_batch *batch, int64_t first, const kn_device *d
     }
 }
 
-TENSOR_TEST(every_field_keeps_its_dtype_and_shape)
+TENSOR_TEST_F64(every_field_keeps_its_dtype_and_shape)
 {
     kn_device *const devices[] = {kn_device_host(), kn_device_current()};
     for (int d = 0; d < 2; d++)
@@ -146,7 +146,7 @@ TENSOR_TEST(fields_that_make_no_dataset)
     CHECK_ERROR(KN_ERR_ARGUMENT, "at least one field");
 }
 
-TENSOR_TEST(a_field_that_is_not_there)
+TENSOR_TEST_F64(a_field_that_is_not_there)
 {
     sentences data;
     kn_dataset *dataset = sentences_dataset(&data);
@@ -284,7 +284,7 @@ static kn_status mask_tokens(const kn_batch *batch, void *user)
     return status;
 }
 
-TENSOR_TEST(a_collate_function_gets_all_fields)
+TENSOR_TEST_F64(a_collate_function_gets_all_fields)
 {
     sentences data;
     kn_dataset *dataset = sentences_dataset(&data);
@@ -334,6 +334,7 @@ static kn_tensor *return_from(kn_loader *loader, int round)
 static void left_by_break_continue_return_and_goto(void **state)
 {
     (void)state;
+    check_needs_f64();
     for (int workers = 0; workers <= 2; workers += 2) {
         loop l;
         loop_make(&l, workers);
@@ -373,7 +374,7 @@ static bool was_scope_left(int depth)
     return now == depth + 1;
 }
 
-TENSOR_TEST(each_round_is_a_scope)
+TENSOR_TEST_F64(each_round_is_a_scope)
 {
     loop l;
     loop_make(&l, 0);
@@ -391,7 +392,7 @@ TENSOR_TEST(each_round_is_a_scope)
     loop_free(&l);
 }
 
-TENSOR_TEST(an_error_ends_the_loop_and_comes_out)
+TENSOR_TEST_F64(an_error_ends_the_loop_and_comes_out)
 {
     for (int workers = 0; workers <= 2; workers += 2) {
         loop l;
@@ -422,7 +423,7 @@ TENSOR_TEST(an_error_ends_the_loop_and_comes_out)
     CHECK_ERROR(KN_ERR_ARGUMENT, "kn_loader_status");
 }
 
-TENSOR_TEST(loops_inside_loops)
+TENSOR_TEST_F64(loops_inside_loops)
 {
     loop a, b;
     loop_make(&a, 2);
@@ -451,6 +452,7 @@ TENSOR_TEST(loops_inside_loops)
 static void memory_that_runs_out(void **state)
 {
     (void)state;
+    check_needs_f64();
     loop l;
     loop_make(&l, 0);
     KN_FOR_BATCHES (batch, l.loader, 0) /* kernels, pools, scopes */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/check.h"
 #include "support/golden.h"
 #include "support/values.h"
 
@@ -77,22 +78,16 @@ static int follow(const golden_case *c, problem *it, int first, int end, double 
     return failed;
 }
 
-static bool has_f64(void)
-{
-    kn_device_properties properties;
-    assert_int_equal(kn_device_get_properties(kn_device_current(), &properties), KN_OK);
-    return properties.has_f64;
-}
-
 static void test_paths(void **state)
 {
     (void)state;
+    check_needs_f64();
     KN_SCOPE;
     kn_tensor_file *file = golden_open("lbfgs");
     assert_non_null(file);
     char *words = golden_words(file, "cases");
     int failed = 0;
-    for (const char *word = words; *word && has_f64(); word = GOLDEN_NEXT(word)) {
+    for (const char *word = words; *word; word = GOLDEN_NEXT(word)) {
         KN_SCOPE;
         golden_case c = golden_case_of(file, word);
         problem it = start(&c, kn_data(kn_tensor_file_get(file, "p")), kn_data(kn_tensor_file_get(file, "q")), KN_F64);
@@ -108,9 +103,8 @@ static void test_paths(void **state)
 static void test_state(void **state)
 {
     (void)state;
+    check_needs_f64();
     KN_SCOPE;
-    if (!has_f64())
-        return;
     kn_tensor_file *file = golden_open("lbfgs");
     golden_case c = golden_case_of(file, "wolfe_history");
     const double *row = (const double *)kn_data(golden_tensor(&c, "path", -1)) + (SAVED_AFTER - 1) * COLUMNS;

@@ -64,8 +64,6 @@ static kn_tensor *gradient_of(kn_tensor *y, kn_tensor *x)
  * eps is small so that it does not mask the deviation. */
 static void far_from_zero(int ndim, const int64_t *shape)
 {
-    if (!kn_device_limits(kn_device_current())->has_f64)
-        skip();
     kn_tensor *y[2], *dx[2], *mean[2], *var[2];
     for (int f64 = 0; f64 < 2; f64++) {
         const kn_dtype dtype = f64 ? KN_F64 : KN_F32;
@@ -83,7 +81,7 @@ static void far_from_zero(int ndim, const int64_t *shape)
     check_close(var[0], var[1], 1e-5);
 }
 
-TENSOR_TEST(a_mean_far_from_zero_costs_no_digits)
+TENSOR_TEST_F64(a_mean_far_from_zero_costs_no_digits)
 {
     far_from_zero(2, (const int64_t[]){1003, 5});       /* channels together */
     far_from_zero(3, (const int64_t[]){64, 18, 7});     /* tiles with a partial end */
@@ -92,10 +90,8 @@ TENSOR_TEST(a_mean_far_from_zero_costs_no_digits)
     far_from_zero(3, (const int64_t[]){2, 1, 1000000}); /* many */
 }
 
-TENSOR_TEST(layer_norm_far_from_zero)
+TENSOR_TEST_F64(layer_norm_far_from_zero)
 {
-    if (!kn_device_limits(kn_device_current())->has_f64)
-        skip();
     kn_tensor *y[2], *dx[2];
     for (int f64 = 0; f64 < 2; f64++) {
         kn_tensor *x = values_about(1e4, 1e-2, 2, (const int64_t[]){7, 5003}, f64 ? KN_F64 : KN_F32, "far");
@@ -107,10 +103,8 @@ TENSOR_TEST(layer_norm_far_from_zero)
 }
 
 /* The shift is the channel's first value: here far from all others, so that too much is subtracted. */
-TENSOR_TEST(an_outlier_in_front_costs_little)
+TENSOR_TEST_F64(an_outlier_in_front_costs_little)
 {
-    if (!kn_device_limits(kn_device_current())->has_f64)
-        skip();
     kn_tensor *y[2];
     for (int f64 = 0; f64 < 2; f64++) {
         kn_tensor *x = values_about(3, 1, 3, (const int64_t[]){4, 2, 5000}, f64 ? KN_F64 : KN_F32, "outlier");

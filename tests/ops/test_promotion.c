@@ -24,12 +24,6 @@
         CHECK_VALUES(kn_to_dtype(half_, KN_F32), __VA_ARGS__);                                                         \
     } while (0)
 
-static bool has_f64(void)
-{
-    kn_device_properties properties;
-    return kn_device_get_properties(kn_device_current(), &properties) == KN_OK && properties.has_f64;
-}
-
 /* --- float16 ------------------------------------------------------------------------------------------------------ */
 
 TENSOR_TEST(operands_of_float16_are_rounded_first)
@@ -96,10 +90,8 @@ TENSOR_TEST(changes_in_place_are_computed_in_the_joint_dtype)
     CHECK_VALUES(kn_grad(z), 1, 2);
 }
 
-TENSOR_TEST(float32_changed_by_float64)
+TENSOR_TEST_F64(float32_changed_by_float64)
 {
-    if (!has_f64())
-        return;
     /* Slightly more than half a step above 1, and a third number that float32 cannot represent. */
     kn_tensor *one = kn_add_(F32_OF(1), F64_OF(0x1p-24 + 0x1p-40));
     double value;
@@ -110,10 +102,8 @@ TENSOR_TEST(float32_changed_by_float64)
 }
 
 /* The loss expands its operands first, and a tensor with dimensions widens the dtype. */
-TENSOR_TEST(mse_of_a_number)
+TENSOR_TEST_F64(mse_of_a_number)
 {
-    if (!has_f64())
-        return;
     const kn_reduction reductions[] = {KN_REDUCTION_MEAN, KN_REDUCTION_NONE};
     for (int i = 0; i < 2; i++) {
         kn_tensor *loss = kn_mse_loss(F32_OF(1), NUMBER(KN_F64, 2), reductions[i]);
@@ -157,10 +147,8 @@ static void check_precise(kn_tensor *tensor, const double *expected, int count)
 
 /* A float64 scalar with a float32 tensor does not widen, but both gradients use its exact value, not its float32
  * rounding: the logarithm of 1.00001 would be lost. Exact values. */
-TENSOR_TEST(powers_of_two_dtypes_keep_their_digits)
+TENSOR_TEST_F64(powers_of_two_dtypes_keep_their_digits)
 {
-    if (!has_f64())
-        return;
     const double bases[] = {1e-30, 2}, near_one = 1.00001;
     kn_tensor *a = tensor_of_doubles(bases, KN_SHAPE(2), KN_F32, true);
     kn_tensor *b = kn_full(KN_SCALAR, 1.1, .dtype = KN_F64, .requires_grad = true), *y = kn_pow(a, b);
@@ -179,10 +167,8 @@ TENSOR_TEST(powers_of_two_dtypes_keep_their_digits)
 }
 
 /* Double vectors with a 0, an infinity or NaN in one lane: the other lanes are correct (a driver bug). */
-TENSOR_TEST(powers_beside_zeros_and_infinities)
+TENSOR_TEST_F64(powers_beside_zeros_and_infinities)
 {
-    if (!has_f64())
-        return;
     const double special[] = {0, -0.0, INFINITY, -INFINITY, NAN, 0x1p-1074, 1e-310};
     const double exponents[] = {1, 0.5, 2.5, -1.5, 4};
     for (size_t s = 0; s < sizeof special / sizeof special[0]; s++)

@@ -133,8 +133,7 @@ static void check_layer(const layer *l)
 static void test_errors(void **state)
 {
     (void)state;
-    if (!kn_device_limits(kn_device_current())->has_f64)
-        skip();
+    check_needs_f64();
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i += (size_t)next_size())
         check_layer(&layers[i]);
 }

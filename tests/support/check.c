@@ -83,6 +83,14 @@ void check_error(kn_status status, const char *const *pieces, const char *file, 
     _fail(file, line);
 }
 
+void check_needs_f64(void)
+{
+    kn_device_properties properties;
+    CHECK_OK(kn_device_get_properties(kn_device_current(), &properties));
+    if (!properties.has_f64)
+        skip();
+}
+
 static uint64_t allocated_everywhere(void)
 {
     uint64_t total = 0;

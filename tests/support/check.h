@@ -43,12 +43,18 @@ int check_setup(void **state);
 int check_teardown(void **state);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, check_setup, check_teardown)
 
-/* Each test's body runs in a scope. */
-#define TENSOR_TEST(name)                                                                                              \
+/* Skips the test where the device has no float64 arithmetic. Not within a scope, which would stay open. */
+void check_needs_f64(void);
+
+/* Each test's body runs in a scope. TENSOR_TEST_F64 is for tests that compute in float64. */
+#define TENSOR_TEST(name) TENSOR_TEST_AFTER(name, (void)0)
+#define TENSOR_TEST_F64(name) TENSOR_TEST_AFTER(name, check_needs_f64())
+#define TENSOR_TEST_AFTER(name, preparation)                                                                           \
     static void name##_body(void);                                                                                     \
     static void name(void **state)                                                                                     \
     {                                                                                                                  \
         (void)state;                                                                                                   \
+        preparation;                                                                                                   \
         KN_SCOPE;                                                                                                      \
         name##_body();                                                                                                 \
     }                                                                                                                  \

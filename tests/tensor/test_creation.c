@@ -7,7 +7,7 @@
 static const kn_dtype all_dtypes[] = {KN_F64, KN_F32, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I16, KN_I8, KN_U8, KN_BOOL};
 #define NUM_DTYPES (sizeof all_dtypes / sizeof all_dtypes[0])
 
-TENSOR_TEST(test_filled)
+TENSOR_TEST_F64(test_filled)
 {
     CHECK_VALUES(kn_zeros(KN_SHAPE(2, 2)), 0, 0, 0, 0);
     CHECK_VALUES(kn_ones(KN_SHAPE(3)), 1, 1, 1);

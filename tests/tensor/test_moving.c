@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-TENSOR_TEST(test_to_is_the_same_tensor)
+TENSOR_TEST_F64(test_to_is_the_same_tensor)
 {
     kn_tensor *x = kn_ones(KN_SHAPE(2));
     assert_ptr_equal(kn_to(x, kn_device_current()), x);
@@ -17,7 +17,7 @@ TENSOR_TEST(test_to_is_the_same_tensor)
     assert_ptr_not_equal(kn_to_dtype(x, KN_F64), x);
 }
 
-TENSOR_TEST(test_to_and_back)
+TENSOR_TEST_F64(test_to_and_back)
 {
     static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I16, KN_I8, KN_U8, KN_BOOL};
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
@@ -31,7 +31,7 @@ TENSOR_TEST(test_to_and_back)
 }
 
 /* Moving is differentiable: the gradient is moved back to the leaf's device. */
-TENSOR_TEST(test_to_has_a_gradient)
+TENSOR_TEST_F64(test_to_has_a_gradient)
 {
     kn_tensor *x = kn_full(KN_SHAPE(3), 2, .requires_grad = true);
     kn_tensor *y = kn_to_dtype(x, KN_F64);

@@ -157,7 +157,7 @@ TENSOR_TEST(test_in_place_on_expanded)
     CHECK_VALUES(x, 1, 1, 1);
 }
 
-TENSOR_TEST(test_conversions_of_special_values)
+TENSOR_TEST_F64(test_conversions_of_special_values)
 {
     const double values[] = {INFINITY, -INFINITY, NAN, 1e300, 65520, 6e-8, -0.0};
     kn_tensor *x = kn_from_data(values, KN_SHAPE(7), .dtype = KN_F64);

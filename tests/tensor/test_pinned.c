@@ -82,7 +82,7 @@ TENSOR_TEST(only_the_host_has_pinned_memory)
 
 /* --- kn_to_with ------------------------------------------------------------------------------------------------ */
 
-TENSOR_TEST(to_takes_device_dtype_and_copy)
+TENSOR_TEST_F64(to_takes_device_dtype_and_copy)
 {
     kn_device *device = kn_device_current();
     kn_tensor *x = kn_from_data(((float[]){1.5f, -2.25f, 3}), KN_SHAPE(3), .device = kn_device_host());
@@ -116,7 +116,7 @@ TENSOR_TEST(to_takes_device_dtype_and_copy)
     CHECK_ERROR(KN_ERR_ARGUMENT, "tensor");
 }
 
-TENSOR_TEST(to_is_differentiable_across_device_and_dtype)
+TENSOR_TEST_F64(to_is_differentiable_across_device_and_dtype)
 {
     kn_tensor *x = kn_from_data(((float[]){1, 2, 3}), KN_SHAPE(3), .device = kn_device_host(), .requires_grad = true);
     kn_tensor *y = kn_to_device(x, kn_device_current(), .dtype = KN_F64, .non_blocking = true);

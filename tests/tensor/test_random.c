@@ -104,7 +104,7 @@ static void compare_draws(draw_function draw, bool exact, double tolerance)
     free(host);
 }
 
-TENSOR_TEST(test_same_stream_everywhere)
+TENSOR_TEST_F64(test_same_stream_everywhere)
 {
     compare_draws(draw_rand, true, 0);
     compare_draws(draw_rand_f64, true, 0);
@@ -119,7 +119,7 @@ TENSOR_TEST(test_same_stream_everywhere)
     compare_draws(draw_randn_f64, false, 1e-12);
 }
 
-TENSOR_TEST(test_whole_numbers_in_every_dtype)
+TENSOR_TEST_F64(test_whole_numbers_in_every_dtype)
 {
     static const kn_dtype dtypes[] = {KN_F64, KN_F16, KN_BF16, KN_I32, KN_U8};
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
@@ -274,7 +274,7 @@ TENSOR_TEST(test_randperm)
     CHECK_VALUES(kn_randperm(1), 0);
 }
 
-TENSOR_TEST(test_like)
+TENSOR_TEST_F64(test_like)
 {
     kn_tensor *like = kn_zeros(KN_SHAPE(3, 5), .dtype = KN_F64), *whole = kn_zeros(KN_SHAPE(2), .dtype = KN_I32);
     double expected[15], drawn[15];

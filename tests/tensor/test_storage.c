@@ -104,7 +104,7 @@ TENSOR_TEST(as_strided_shows_any_part)
     CHECK_VALUES(x, -1, 1, 2, 3, -1, 5, 6, 7, -1, 9);
 }
 
-TENSOR_TEST(windows_sum_their_gradients)
+TENSOR_TEST_F64(windows_sum_their_gradients)
 {
     kn_tensor *x = kn_arange(0, 7, 1, .dtype = KN_F64, .requires_grad = true);
     kn_tensor *windows = kn_as_strided(x, KN_SHAPE(3, 3), (const int64_t[]){2, 1}, 0);
@@ -113,7 +113,7 @@ TENSOR_TEST(windows_sum_their_gradients)
     CHECK_VALUES(kn_grad(x), 10, 10, 20, 10, 20, 10, 10); /* as PyTorch */
 }
 
-TENSOR_TEST(what_lies_outside_of_x_has_no_gradient)
+TENSOR_TEST_F64(what_lies_outside_of_x_has_no_gradient)
 {
     kn_tensor *whole = kn_arange(0, 6, 1, .dtype = KN_F64), *x = kn_detach(kn_narrow(whole, 0, 2, 2));
     CHECK_OK(kn_set_requires_grad(x, true));
@@ -123,7 +123,7 @@ TENSOR_TEST(what_lies_outside_of_x_has_no_gradient)
 }
 
 /* A change of a view shows in its base and in the gradient, also where the view reaches beyond what x shows. */
-TENSOR_TEST(changes_in_place_are_recorded)
+TENSOR_TEST_F64(changes_in_place_are_recorded)
 {
     kn_tensor *x = kn_arange(0, 6, 1, .dtype = KN_F64, .requires_grad = true), *y = kn_mul_scalar(x, 1);
     kn_tensor *odd = kn_as_strided(y, KN_SHAPE(3), (const int64_t[]){2}, 1);
@@ -184,7 +184,7 @@ TENSOR_TEST(bytes_as_another_dtype)
     assert_false(kn_requires_grad(kn_view_dtype(leaf, KN_F16))); /* as in PyTorch */
 }
 
-TENSOR_TEST(view_dtype_refuses)
+TENSOR_TEST_F64(view_dtype_refuses)
 {
     kn_tensor *bytes = kn_zeros(KN_SHAPE(4, 8), .dtype = KN_U8), *x = kn_zeros(KN_SHAPE(3, 3));
     assert_null(kn_view_dtype(NULL, KN_F32));

@@ -60,10 +60,10 @@ static void check_sizes(size_t step)
             }
 }
 
-TENSOR_TEST(every_size_about_a_tile) { check_sizes(1); }
+TENSOR_TEST_F64(every_size_about_a_tile) { check_sizes(1); }
 
 /* Tiles for devices with other register sizes. */
-TENSOR_TEST(narrower_registers)
+TENSOR_TEST_F64(narrower_registers)
 {
     kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
     const int f32 = limits->vector_width_f32, f64 = limits->vector_width_f64;
@@ -77,7 +77,7 @@ TENSOR_TEST(narrower_registers)
 }
 
 /* From an offset, with rows longer than the copied part, into part of a larger tensor, whose rest does not change. */
-TENSOR_TEST(parts_of_larger_tensors)
+TENSOR_TEST_F64(parts_of_larger_tensors)
 {
     for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++) {
         kn_tensor *x = counted(3, (const int64_t[]){2, 50, 70}, dtypes[t]);

@@ -46,7 +46,7 @@ static kn_status fail_different(kn_group *group, const kn_work *work)
     if (status == KN_OK)
         status = kn_fail(KN_ERR_STATE, KN_DIFFERENT_CALLS ": call %llu of rank 0 is %.*s, that of rank %d is %.*s",
                          (unsigned long long)group->calls, TEXT - 1, texts, other, TEXT - 1, texts + other * TEXT);
-    kn_free(texts);
+    kn_transport_release(transport, texts);
     return status;
 }
 

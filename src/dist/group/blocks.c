@@ -37,10 +37,10 @@ typedef struct buffers {
     kn_tensor *one, *all; /* one block; a block per rank. NULL: not needed here */
 } buffers;
 
-static void release_buffers(buffers *b)
+static void release_buffers(const kn_group *group, buffers *b)
 {
-    kn_release(b->one);
-    kn_release(b->all);
+    kn_group_release(group, b->one);
+    kn_group_release(group, b->all);
 }
 
 static kn_status run_gather(kn_transport *transport, const kn_work *work, const void *mine, size_t bytes, void *all,
@@ -102,7 +102,7 @@ static kn_status with_buffers(kn_group *group, kn_work *work, bool flag,
 {
     buffers b = {NULL, NULL};
     kn_status status = run(group, work, &b, flag);
-    release_buffers(&b);
+    release_buffers(group, &b);
     return status;
 }
 
@@ -150,8 +150,8 @@ static kn_status check_sizes(kn_transport *transport, const size_t *sent, const 
                 status = kn_fail(KN_ERR_SHAPE, "rank %zu sends %llu bytes to rank %zu, which expects %llu", from,
                                  (unsigned long long)table[2 * size * from + to], to,
                                  (unsigned long long)table[2 * size * to + size + from]);
-    kn_free(table);
-    kn_free(mine);
+    kn_transport_release(transport, table);
+    kn_transport_release(transport, mine);
     return status;
 }
 
@@ -182,7 +182,7 @@ kn_status kn_run_all_to_all(kn_group *group, kn_work *work)
     buffers b = {NULL, NULL};
     size_t *sizes = kn_calloc(2 * (size_t)group->transport->size, sizeof *sizes);
     kn_status status = sizes ? exchange_lists(group->transport, work, &b, sizes) : KN_ERR_MEMORY;
-    release_buffers(&b);
+    release_buffers(group, &b);
     kn_free(sizes);
     return status;
 }

@@ -74,6 +74,10 @@ kn_work *kn_work_new(const kn_call_kind *kind);
 /* Retains `count` tensors; KN_ERR_MEMORY. */
 kn_status kn_work_keep(kn_tensor ***list, kn_tensor *const *tensors, int count);
 
+/* kn_release of memory that the transport was given, unless a call that has failed may still write to it. */
+void kn_group_release(const kn_group *group, kn_tensor *memory);
+void kn_transport_release(const kn_transport *transport, void *memory); /* kn_free of it */
+
 /* Waits for the calls in the queue and ends the thread; false: it does not end, as a call does not return. */
 bool kn_group_end_thread(kn_group *group);
 

@@ -138,11 +138,12 @@ void kn_group_free(kn_group *group)
 {
     if (!group || !kn_group_end_thread(group))
         return; /* a call that does not return uses it */
+    for (size_t i = 0; i < sizeof group->pieces / sizeof group->pieces[0]; i++)
+        kn_group_release(group, group->pieces[i]);
     group->transport->class->free(group->transport);
     for (int i = 0; i < KN_MAX_DEVICES; i++)
         if (group->streams[i] && kn_stream_synchronize(group->streams[i]) == KN_OK)
             kn_stream_free(group->streams[i]);
-    kn_release_all(group->pieces, (int)(sizeof group->pieces / sizeof group->pieces[0]));
     pthread_cond_destroy(&group->changed);
     kn_mutex_destroy(&group->lock);
     kn_free(group->failure);

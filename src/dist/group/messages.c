@@ -45,7 +45,7 @@ static kn_status with_memory(kn_group *group, kn_work *work,
     kn_tensor *memory = NULL;
     KN_TRY(host_memory(&memory, work->tensor));
     kn_status status = move(group->transport, work, memory);
-    kn_release(memory);
+    kn_group_release(group, memory);
     return status;
 }
 

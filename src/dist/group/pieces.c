@@ -41,15 +41,15 @@ typedef struct piece {
     kn_tensor *there, *here;
 } piece;
 
-static void release_piece(piece *p)
+static void release_piece(const kn_group *group, piece *p)
 {
-    kn_release(p->there);
-    kn_release(p->here);
+    kn_group_release(group, p->there);
+    kn_group_release(group, p->here);
     *p = (piece){NULL, NULL};
 }
 
 /* Of the tensor, or of this rank's block of it. */
-static kn_status copy_down(piece *p, direction way)
+static kn_status copy_down(const kn_group *group, piece *p, direction way)
 {
     KN_PART(KN_PART_COPY_DOWN);
     if (way.blocks == 0)
@@ -61,7 +61,7 @@ static kn_status copy_down(piece *p, direction way)
         status = part_of(&own.here, p->here, way.own * block, block);
     if (status == KN_OK)
         status = kn_tensor_copy_with(own.here, own.there, true);
-    release_piece(&own);
+    release_piece(group, &own);
     return status;
 }
 
@@ -72,7 +72,7 @@ static kn_status begin_piece(kn_group *group, kn_tensor *flat, int64_t number, i
     const int64_t count = left < per_piece ? left : per_piece;
     KN_TRY(part_of(&p->there, flat, first, count));
     KN_TRY(pinned_piece(group, (int)(number % PIECES), flat, count, &p->here));
-    return way.from ? copy_down(p, way) : KN_OK;
+    return way.from ? copy_down(group, p, way) : KN_OK;
 }
 
 static kn_status exchange_values(kn_group *group, const kn_work *work, exchange run, void *data, int64_t count)
@@ -102,11 +102,11 @@ static kn_status exchange_in_pieces(kn_group *group, kn_work *work, kn_tensor *f
             status = begin_piece(group, flat, i + 1, per_piece, way, &next);
         if (status == KN_OK)
             status = exchange_piece(group, work, run, way, &now);
-        release_piece(&now);
+        release_piece(group, &now);
         now = next;
         next = (piece){NULL, NULL};
     }
-    release_piece(&now);
+    release_piece(group, &now);
     return status;
 }
 
@@ -152,8 +152,8 @@ static kn_status exchange_tensor(kn_group *group, kn_work *work, exchange run, d
         status = exchange_flat(group, work, flat, run, way);
     if (status == KN_OK && way.to && contiguous->storage != work->tensor->storage)
         status = kn_tensor_copy(work->tensor, contiguous);
-    kn_release(flat);
-    kn_release(contiguous);
+    kn_group_release(group, flat);
+    kn_group_release(group, contiguous);
     return status;
 }
 

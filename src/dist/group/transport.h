@@ -48,6 +48,8 @@ struct kn_transport {
     /* all_reduce, reduce, broadcast, all_gather and barrier return by themselves when a rank is lost or late: nobody
      * needs to ask `check` meanwhile. */
     bool notices_losses;
+    /* A call has failed and may still write to memory that it was given: nobody may use that for something else. */
+    bool is_unfinished;
 };
 
 /* KN_REDUCE_MEAN is not among the operations of a transport: the group divides the sum. Reductions whose result depends
@@ -59,7 +61,7 @@ void kn_host_divide(kn_dtype dtype, void *data, size_t count, double divisor);
 
 /* --- back ends in libraries of their own -------------------------------------------------------------------------- */
 
-#define KN_TRANSPORT_VERSION 3 /* of the table and of this struct */
+#define KN_TRANSPORT_VERSION 4 /* of the table and of this struct */
 typedef struct kn_transport_host {
     int version;
     kn_status (*fail)(kn_status status, const char *format, ...) KN_PRINTF(2, 3);

@@ -117,12 +117,31 @@ static void keep_failure(kn_group *group, const char *reason)
     kn_unlock(&group->lock);
 }
 
+void kn_group_release(const kn_group *group, kn_tensor *memory)
+{
+    if (!group->transport->is_unfinished)
+        kn_release(memory);
+}
+
+void kn_transport_release(const kn_transport *transport, void *memory)
+{
+    if (!transport->is_unfinished)
+        kn_free(memory);
+}
+
+/* Its tensors stay for good: a call that has failed may still write to them. */
+static void abandon_tensors(kn_work *work)
+{
+    work->tensor = NULL;
+    work->inputs = work->outputs = NULL;
+}
+
 static void finish(kn_work *work, kn_status status)
 {
     if (status != KN_OK)
         work->message = kn_strdup(kn_error_message());
     kn_error_clear();
-    release_tensors(work);
+    (work->group->transport->is_unfinished ? abandon_tensors : release_tensors)(work);
     kn_lock(&work->lock);
     work->status = status;
     work->done = true;

@@ -313,3 +313,13 @@ kn_status kn_mpi_monitor_check(kn_transport *self, double waited)
                                  self->hosts[lost], silence);
     return waited > transport->timeout ? fail_late(self, waited) : KN_OK;
 }
+
+kn_status kn_mpi_monitor_await_loss(kn_transport *self)
+{
+    kn_status status = KN_OK;
+    for (const double end = seconds() + monitor.lost_after + 1; monitor.runs && status == KN_OK && seconds() < end;) {
+        rest(PERIOD / 4);
+        status = kn_mpi_monitor_check(self, 0);
+    }
+    return status;
+}

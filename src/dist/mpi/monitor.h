@@ -16,3 +16,6 @@ void kn_mpi_monitor_count_call(void);
 
 /* KN_ERR_DEVICE with the name of a rank of `self` that is lost; after the time-out, of one that is behind. */
 kn_status kn_mpi_monitor_check(kn_transport *self, double waited);
+
+/* The same after an error that a loss may explain: waits until one is known. KN_OK: none is lost. */
+kn_status kn_mpi_monitor_await_loss(kn_transport *self);

@@ -8,13 +8,19 @@
 
 typedef struct kn_mpi_shared kn_mpi_shared;
 
+typedef struct kn_mpi_memory {
+    void *data;
+    size_t bytes;
+} kn_mpi_memory;
+
 typedef struct kn_mpi_transport {
     kn_transport base;
     MPI_Comm comm;
     int *world_ranks; /* of its ranks */
     double timeout;   /* seconds */
-    void *scratch;    /* of reductions */
-    size_t scratch_bytes;
+    bool has_seals;   /* values are compared with what their rank has sent (moves.h) */
+    uint64_t sealed_calls;
+    kn_mpi_memory scratch, records, seals; /* of reductions; of small blocks and of all blocks' seals */
     kn_mpi_shared *shared; /* memory of all its ranks; NULL: they are on several hosts, or have none (shared.h) */
 } kn_mpi_transport;
 
@@ -44,13 +50,8 @@ kn_status kn_mpi_all_reduce(kn_transport *self, void *data, size_t count, kn_dty
 kn_status kn_mpi_reduce(kn_transport *self, void *data, size_t count, kn_dtype dtype, kn_reduce_op op, int root);
 kn_status kn_mpi_reduce_scatter(kn_transport *self, const void *blocks, size_t count, kn_dtype dtype, kn_reduce_op op,
                                 void *block);
-kn_status kn_mpi_all_to_all(kn_transport *self, const void *input, const size_t *input_sizes, void *output,
-                            const size_t *output_sizes);
 
-/* --- types and operations (operations.c) -------------------------------------------------------------------------- */
-
-MPI_Datatype kn_mpi_type(kn_dtype dtype);
-MPI_Op kn_mpi_operation(kn_dtype dtype, kn_reduce_op op); /* of integers */
+/* --- large blocks (block.c) --------------------------------------------------------------------------------------- */
 
 /* A type for `bytes` bytes, which may be more than MPI's counts can tell; the caller frees it unless it is MPI_BYTE.
  * `count` elements of it are the block. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dist/mpi/monitor.h"
+#include "dist/mpi/moves.h"
 #include "dist/mpi/shared.h"
 
 const kn_transport_host *kn_mpi_host;
@@ -144,6 +145,11 @@ kn_status kn_mpi_transport_on(MPI_Comm comm, double timeout, kn_transport **tran
         kn_mpi_transport_free(&made->base);
         return kn_mpi_check(error, "making a group");
     }
+    kn_status status = kn_mpi_choose_seals(made);
+    if (status != KN_OK) {
+        kn_mpi_transport_free(&made->base);
+        return status;
+    }
     kn_mpi_shared_open(made);
     *transport = &made->base;
     return KN_OK;
@@ -153,11 +159,15 @@ void kn_mpi_transport_free(kn_transport *self)
 {
     kn_mpi_transport *transport = (kn_mpi_transport *)self;
     kn_mpi_shared_close(transport->shared);
-    MPI_Comm_free(&transport->comm);
     open_transports--;
     free(self->hosts);
     free(transport->world_ranks);
-    free(transport->scratch);
+    if (!self->is_unfinished) { /* else MPI may still write to them */
+        MPI_Comm_free(&transport->comm);
+        free(transport->scratch.data);
+        free(transport->records.data);
+        free(transport->seals.data);
+    }
     free(transport);
 }
 

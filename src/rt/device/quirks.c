@@ -52,7 +52,7 @@ static const quirk_row rows[] = {
                  "https://github.com/intel/compute-runtime/issues/627"},
     {.platform = "Intel(R) OpenCL", /* for CPUs */
      .whole = true,
-     QUIRK(waits_in_exit),
+     QUIRK(fails_in_exit_after_fork),
      .evidence = "2026.22: a child forked while threads of its parent used the device hung in exit, in dll_fini, "
                  "FinishAllActiveQueues, task_group_base::wait of TBB. tests/rt/stream/test_fork.c, docs/platforms.md"},
     {.platform = "Intel(R) OpenCL HD Graphics",
@@ -72,6 +72,10 @@ static const quirk_row rows[] = {
          "Mesa 25.0.7, llvmpipe: after `copy = source; source.a = 5;` copy.a is undefined, since "
          "nir_opt_dead_write_vars does not count OpCopyMemorySized as a read of what it copies; with Clang's -O2 "
          "there is no such copy. docs/platforms.md, src/rt/device/struct_copies.c"},
+    {.platform = "rusticl",
+     QUIRK(fails_in_exit_after_fork),
+     .evidence = "Mesa 25.0.7, llvmpipe: SIGSEGV in exit of a forked child, in pthread_join, which Mesa's handler "
+                 "calls for the parent's threads. tests/rt/stream/test_fork.c, docs/platforms.md"},
     {.platform = "Clover", QUIRK(drives_any_vendor), .evidence = "As for rusticl."},
     {.platform = "Portable Computing Language",
      QUIRK(drives_any_vendor),

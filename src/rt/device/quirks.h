@@ -35,8 +35,8 @@ typedef struct kn_quirks {
     /* Its compiler drops writes to a struct that is copied and then written again, unless an optimiser has replaced the
      * copy. A trial finds out whether it does (rt/device/struct_copies.h). */
     bool drops_struct_copies;
-    /* Its own handler in exit waits for commands that were under way; in a forked child nothing completes them. */
-    bool waits_in_exit;
+    /* Its own handler in exit waits for commands or threads; a forked child, which has none, hangs or crashes in it. */
+    bool fails_in_exit_after_fork;
 } kn_quirks;
 
 /* The quirks of a platform's driver: all rows of the table that match. */

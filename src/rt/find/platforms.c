@@ -100,7 +100,7 @@ static bool describe_device(kn_device *device, const char *platform_name, int pl
         .device_index = device_index,
     };
     device->quirks = kn_quirks_of(platform_name, device->properties.driver_version);
-    if (device->quirks.waits_in_exit)
+    if (device->quirks.fails_in_exit_after_fork)
         kn_fork_note_exit();
     const char *obstacle = query.error == CL_SUCCESS ? find_obstacle(&query, device) : NULL;
     if (obstacle) {

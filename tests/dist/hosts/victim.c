@@ -1,6 +1,7 @@
 /* victim.c - ranks that reduce, check every value and write checkpoints until they are done or a rank is lost:
- * victim FOLDER SECONDS. Each writes its process to FOLDER/rank.N. Ends with 0 when done, 3 when a rank was lost and
- * named in time, 1 for anything else: a wrong value, or an error that names no rank. */
+ * victim FOLDER SECONDS COUNT, with COUNT float32 at a time. Each writes its process to FOLDER/rank.N. Ends with 0 when
+ * done, with 3 when a rank was lost and named in time, with 1 for anything else: a wrong value, an error that names no
+ * rank. */
 #include <koine/koine.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 #define LOST_AFTER 3
-#define COUNT 5000
 
 static double seconds(void)
 {
@@ -35,11 +35,12 @@ static void write_process(const char *folder, int rank)
 static bool reduce_once(kn_group *group, kn_tensor *x, int call, kn_status *status)
 {
     float *values = kn_data(x);
+    const int64_t count = kn_numel(x);
     const int size = kn_group_size(group), rank = kn_group_rank(group);
-    for (int i = 0; i < COUNT; i++)
+    for (int64_t i = 0; i < count; i++)
         values[i] = (float)(rank + i % 100 + call % 100);
     *status = kn_group_all_reduce(group, x);
-    for (int i = 0; i < COUNT && *status == KN_OK; i++)
+    for (int64_t i = 0; i < count && *status == KN_OK; i++)
         if (values[i] != (float)(size * (size - 1) / 2 + size * (i % 100 + call % 100)))
             return false;
     return true;
@@ -57,12 +58,12 @@ static int save(kn_group *group, kn_tensor *x, const char *folder)
 int main(int argc, char **argv)
 {
     kn_group *group = kn_group_open(.backend = "mpi", .lost_after = LOST_AFTER, .timeout = 30);
-    if (argc < 3 || !group) {
-        fprintf(stderr, "%s\n", argc < 3 ? "victim FOLDER SECONDS" : kn_error_message());
+    if (argc < 4 || !group) {
+        fprintf(stderr, "%s\n", argc < 4 ? "victim FOLDER SECONDS COUNT" : kn_error_message());
         return 2;
     }
     KN_SCOPE;
-    kn_tensor *x = kn_zeros(KN_SHAPE(COUNT), .device = kn_device_host());
+    kn_tensor *x = kn_zeros(KN_SHAPE(atoi(argv[3])), .device = kn_device_host());
     kn_status status = KN_OK;
     bool right = true, goes_on = true;
     write_process(argv[1], kn_group_rank(group));

@@ -40,14 +40,15 @@ static void rows_go_by_platform_and_version(void **state)
     q = kn_quirks_of(PLATFORM_INTEL, "24.52.032224");
     assert_true(q.large_buffers_on_demand && !q.gives_larger_buffers);
     assert_true(kn_quirks_of("Intel(R) OpenCL HD Graphics", "21.28").large_buffers_on_demand);
-    assert_true(!q.waits_in_exit);
+    assert_true(!q.fails_in_exit_after_fork);
     q = kn_quirks_of("Intel(R) OpenCL", "2026.22.10.0.01_160000"); /* CPUs */
-    assert_true(q.waits_in_exit && !q.large_buffers_on_demand);
+    assert_true(q.fails_in_exit_after_fork && !q.large_buffers_on_demand);
     q = kn_quirks_of(PLATFORM_AMD, "3635.0 (HSA1.1,LC)");
     assert_true(q.allocation_limit_by_environment && !q.large_buffers_on_demand);
     assert_true(kn_quirks_of("rusticl", "24.2.8").drives_any_vendor && !q.drives_any_vendor);
     q = kn_quirks_of("rusticl", "25.0.7");
     assert_string_equal(options_of(&q), " -DKN_NO_PREFETCH -O2");
+    assert_true(q.fails_in_exit_after_fork);
     const kn_quirks none = {0}, other = kn_quirks_of("Another", "1.0");
     assert_memory_equal(&none, &other, sizeof none);
 }

@@ -15,10 +15,10 @@
 #define SECONDS 20 /* a child that takes longer is hanging */
 
 /* Ends a child whose parent had threads. AddressSanitizer's leak check takes locks that one of these may have held at
- * the fork, and would block forever; a driver may wait for commands that were under way. */
+ * the fork, and would block forever; a driver may wait for commands or threads. */
 static void leave(const kn_device *device, int status)
 {
-    if (SANITIZED || device->quirks.waits_in_exit)
+    if (SANITIZED || device->quirks.fails_in_exit_after_fork)
         _exit(status);
     exit(status);
 }
@@ -124,7 +124,7 @@ static int everything_is_refused(belongings *b)
     wrong += REFUSED(kn_loader_start(b->loader, 1));
     wrong += kn_device_count() < 1; /* queries still work */
     kn_add(b->x, b->y);
-    wrong += !strstr(kn_error_message(), "_exit") == b->device->quirks.waits_in_exit; /* told where exit hangs */
+    wrong += !strstr(kn_error_message(), "_exit") == b->device->quirks.fails_in_exit_after_fork;
     kn_error_clear();
     free_all(b);
     return wrong;
