@@ -133,6 +133,8 @@ void kn_rows_write_load(const rows_writer *w, int i, int width, const char *poin
     else if (w->form->is_aligned && input->extent == PER_ELEMENT && !kn_dtype_is_reduced(input->dtype))
         kn_text_format(w->out, "KN_TAKE_ALIGNED_VECTOR(%d, %s, %sin%d, %s)", width, kn_dtype_cl(input->dtype), pointer,
                        i, at);
+    else if (width == 16 && !kn_dtype_is_reduced(input->dtype))
+        kn_text_format(w->out, "KN_TAKE_LOOSE_VECTOR(%s, %sin%d, %s)", kn_dtype_cl(input->dtype), pointer, i, at);
     else
         kn_text_format(w->out, "KN_TAKE_%s_VECTOR(%d, %sin%d, %s)", kn_rows_kind_of(input), width, pointer, i, at);
 }
@@ -300,10 +302,24 @@ static void write_total(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
+static bool calls(const char *text, const char *function) { return strstr(letters(text), function) != NULL; }
+
+static bool calls_exp(const rows_writer *w)
+{
+    bool any = calls(w->code->map, "KN_EXP") || calls(w->code->keep, "KN_EXP");
+    for (int pass = 0; pass < w->num_all_passes; pass++)
+        any |= calls(w->passes[pass]->step, "KN_EXP");
+    return any;
+}
+
 void kn_rows_write_functions(const rows_writer *w, rows_width v)
 {
     const bool in_parts = v.width == 16 || w->form->stage == KN_ROWS_SCAN;
+    const bool has_exp = v.width == 16 && w->form->compute == KN_F32 && calls_exp(w);
     kn_rows_write_types(w, v);
+    if (has_exp)
+        kn_text_append(w->out, "#define KN_VECTOR 16\n#include \"pointwise/vector_exp.clh\"\n"
+                               "#undef KN_EXP\n#define KN_EXP kn_vector_exp_of_normal\n");
     write_init(w, v);
     write_merge(w, v);
     kn_rows_write_fixed(w, v);
@@ -320,6 +336,8 @@ void kn_rows_write_functions(const rows_writer *w, rows_width v)
     kn_rows_write_put(w, v);
     if (scans_in_tiles(w))
         kn_rows_write_tiles(w, v);
+    if (has_exp)
+        kn_text_append(w->out, "#undef KN_EXP\n#define KN_EXP exp\n");
     kn_rows_write_end_of_types(w);
 }
 

@@ -111,10 +111,10 @@ enum { OF_LIKELIHOOD, OF_LOGITS, SMOOTHED, KINDS };
     }
 static kn_rows_code forward_codes[KINDS] = {
     FORWARD("txw", "", .finish = "l = t < 0 ? (T)0 : -w * x; " WEIGHT_OF_ROW, .values = {"l"}),
-    FORWARD("txwa", "r", .prepass = &kn_softmax_maximum, KN_SUM_OF("exp(a - h)"),
+    FORWARD("txwa", "r", .prepass = &kn_softmax_maximum, KN_SUM_OF("KN_EXP(a - h)"),
             .finish = "r = log(s); l = t < 0 ? (T)0 : " LOSS_OF_TARGET "; " WEIGHT_OF_ROW, .values = {"l", "h", "r"}),
     FORWARD("txwav", "r", .prepass = &kn_softmax_maximum, .numbers = "pq", .state = "sbu",
-            .init = "s = 0; b = 0; u = 0;", .step = "s += exp(a - h); b += v * (a - h); u += v;",
+            .init = "s = 0; b = 0; u = 0;", .step = "s += KN_EXP(a - h); b += v * (a - h); u += v;",
             .merge = "s += S; b += B; u += U;", .is_sum = true,
             .finish = "r = log(s); l = t < 0 ? (T)0 : p * (" LOSS_OF_TARGET ") - q * (b - r * u); " WEIGHT_OF_ROW,
             .values = {"l", "h", "r"})};
@@ -128,10 +128,10 @@ static kn_rows_code forward_codes[KINDS] = {
 static kn_rows_code backward_codes[KINDS] = {
     BACKWARD("twgod", .row = "k", .finish = "k = g * o / d * w;", .map = "i == t ? -k : (T)0"),
     BACKWARD("twgodhra", .row = "k", .finish = "k = g * o / d * w;",
-             .map = "t < 0 ? (T)0 : k * exp(a - h - r) - (i == t ? k : (T)0)"),
+             .map = "t < 0 ? (T)0 : k * KN_EXP(a - h - r) - (i == t ? k : (T)0)"),
     BACKWARD("twgodhrav", .numbers = "pq", KN_SUM_OF("v"), .row = "kmn",
              .finish = "n = g * o / d; m = n * p * w; n = n * q; k = m + n * s;",
-             .map = "t < 0 ? (T)0 : k * exp(a - h - r) - n * v - (i == t ? m : (T)0)")};
+             .map = "t < 0 ? (T)0 : k * KN_EXP(a - h - r) - n * v - (i == t ? m : (T)0)")};
 
 static int kind_of(const kn_class_loss_params *params)
 {

@@ -38,8 +38,8 @@ const kn_rows_pass kn_softmax_maximum = {.state = "m",
         .name = id, .inputs = "a", .prepass = &kn_softmax_maximum, .row = "r", __VA_ARGS__                             \
     }
 static kn_rows_code forward_codes[] = {
-    FORWARD("softmax", KN_SUM_OF("a"), .keep = "a = exp(a - h);", .finish = "r = 1 / s;", .map = "a * r"),
-    FORWARD("log_softmax", KN_SUM_OF("exp(a - h)"), .finish = "r = log(s);", .map = "a - h - r")};
+    FORWARD("softmax", KN_SUM_OF("a"), .keep = "a = KN_EXP(a - h);", .finish = "r = 1 / s;", .map = "a * r"),
+    FORWARD("log_softmax", KN_SUM_OF("KN_EXP(a - h)"), .finish = "r = log(s);", .map = "a - h - r")};
 
 /* dx = y (g - sum g y); of the logarithm: g - exp(y) sum g. */
 #define BACKWARD(id, ...)                                                                                              \
@@ -47,7 +47,7 @@ static kn_rows_code forward_codes[] = {
         .name = id "_backward", .inputs = "gy", .row = "r", .finish = "r = s;", __VA_ARGS__                            \
     }
 static kn_rows_code backward_codes[] = {BACKWARD("softmax", KN_SUM_OF("g * y"), .map = "y * (g - r)"),
-                                        BACKWARD("log_softmax", KN_SUM_OF("g"), .map = "g - exp(y) * r")};
+                                        BACKWARD("log_softmax", KN_SUM_OF("g"), .map = "g - KN_EXP(y) * r")};
 
 static kn_status run(kn_stream *stream, kn_rows_code *codes, const kn_softmax_params *params, const kn_tensor *a,
                      const kn_tensor *b, kn_tensor *out)
