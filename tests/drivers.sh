@@ -1,26 +1,32 @@
 #!/bin/sh
 # Runs the tests on every OpenCL driver that can be had without a GPU, and prints a table of the results:
-# sh tests/drivers.sh [--quick] [--only DRIVER]... [--json FILE] [CTEST ARGUMENT...]
+# sh tests/drivers.sh [--quick | --table] [--continue] [--only DRIVER]... [--json FILE] [CTEST ARGUMENT...]
 #
 # Drivers (tests/drivers/get.sh fetches them) and logs are kept in build/drivers, so a second run starts at once; remove
-# build/drivers/NAME for newer versions. A driver that cannot be had is a row with the reason. Exit status 1 if a test
-# failed.
+# build/drivers/NAME for newer versions. So is each test's result as soon as it ends: --continue runs the others. A
+# driver that cannot be had is a row with the reason. Exit status 1 if a test failed or has not run.
 set -eu
 
 usage() {
     cat <<'END'
-usage: sh tests/drivers.sh [--quick] [--only DRIVER]... [--json FILE] [CTEST ARGUMENT...]
+usage: sh tests/drivers.sh [--quick | --table] [--continue] [--only DRIVER]... [--json FILE] [CTEST ARGUMENT...]
   --quick         no test suite: every operator on its smallest case, linear regression, four short epochs of the CNN
+  --continue      only the tests that have not passed or been skipped before, since the last call without it
+  --table         only print the results kept
+  --timeout N     a test may take N seconds (900)
   --only DRIVER   pocl, intel, pocl-trixie, rusticl or oclgrind
   --json FILE     the results also as JSON, one object per line
   -R NAME, ...    go to ctest
 END
 }
 
-mode=suite only='' json=''
+mode=suite only='' json='' continue=no timeout=''
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) mode=quick ;;
+    --table) mode=table ;;
+    --continue) continue=yes ;;
+    --timeout) timeout=${2:?}; shift ;;
     --only) only="$only ${2:?}"; shift ;;
     --json) json=${2:?}; shift ;;
     -h | --help) usage; exit 0 ;;
@@ -36,8 +42,15 @@ cd "$(dirname "$0")/.."
 for name in $only; do
     case " $drivers " in *" $name "*) ;; *) usage >&2; exit 2 ;; esac
 done
-koine_packages
 mkdir -p "$folder"
+export targets=''
+[ $mode != quick ] || targets="koine_program koine-bench test_ops linear_regression train_fashion_mnist smallest"
+if [ $mode != table ]; then
+    koine_packages
+    koine_configure -DKOINE_TEST_OPTIMIZED=OFF -DKOINE_TEST_TIMEOUT="$timeout"
+    # shellcheck disable=SC2086 # words
+    koine_build $targets
+fi
 results=$folder/results
 printf 'driver\tdevice\tversion\tmode\tpassed\tfailed\tskipped\tstep\tcold\tnote\n' >"$results"
 
@@ -51,11 +64,13 @@ try() {
     shift
     koine_say "--- $name"
     function=$(printf '%s' "$name" | tr - _)
+    [ $mode != table ] || [ -f "$folder/$name/tests" ] || { row "$name" "not run"; return; }
     if ! "get_$function"; then
         row "$name" "not run: $reason"
         return
     fi
     rm -f "$folder/$name/result"
+    [ $mode$continue != suiteno ] || rm -f "$folder/$name/tests" "$folder/$name/tests.log"
     "with_$function" sh tests/drivers/check.sh "$name" "$mode" "$@" >&2 || true
     cat "$folder/$name/result" >>"$results" 2>/dev/null || row "$name" "failed: the run ended early"
 }

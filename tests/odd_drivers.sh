@@ -1,6 +1,8 @@
 #!/bin/sh
 # Runs the tests with a driver that does what real ones have done:
-# sh tests/odd_drivers.sh [ROW...] [-- CTEST ARGUMENT...]
+# sh tests/odd_drivers.sh [--continue] [ROW...] [-- CTEST ARGUMENT...]
+#
+# The results of each row's tests are kept in build/odd; --continue runs those that have not passed before.
 #
 # The driver is PoCL under the layer tests/support/odd_driver; tests/README.md lists what it does, and who has done so.
 # A row below is a name, what goes to ODD_DRIVER (-: nothing), as a regular expression the tests that cannot pass, and
@@ -30,10 +32,11 @@ rows=$(printf '%s' "$rows" | sed "s/FIGURES/$figures/")
 
 cd "$(dirname "$0")/.."
 . tools/setup.sh
-wanted=' '
+wanted=' ' continue=no
 while [ $# -gt 0 ]; do
     case $1 in
     --) shift; break ;;
+    --continue) continue=yes; shift ;;
     -h | --help) sed -n 's/^# \{0,1\}//p' "$0" | sed 1d; exit 0 ;;
     *) wanted="$wanted$1 "; shift ;;
     esac
@@ -41,6 +44,7 @@ done
 
 bin=$PWD/$koine_build_dir/tests/bin
 case $koine_build_dir in /*) bin=$koine_build_dir/tests/bin ;; esac
+mkdir -p "$koine_build_dir/odd"
 failed=''
 while read -r name oddities without environment; do
     [ "$name" ] || continue
@@ -50,11 +54,13 @@ while read -r name oddities without environment; do
     case $environment in *SIMULATE_GPU*) layers=$bin/libsimulate_gpu.so:$layers ;; esac
     [ "$name" = inexact ] && preload=$bin/libinexact_kernels.so
     echo "== $name: ODD_DRIVER=$oddities $environment"
+    results=$koine_build_dir/odd/$name
+    [ $continue = yes ] || rm -f "$results" "$results.log"
     # shellcheck disable=SC2086 # the variables are words
     env OPENCL_LAYERS=$layers ODD_DRIVER=$oddities LD_PRELOAD=$preload $environment \
-        ctest --test-dir "$koine_build_dir" --output-on-failure --parallel "$koine_jobs" \
-        -LE '^(long|lint)$' -E "$without" "$@" </dev/null || failed="$failed $name"
+        sh tests/continue.sh "$koine_build_dir" "$results" --parallel "$koine_jobs" \
+        -LE '^(long|lint)$' -E "$without" "$@" || failed="$failed $name"
 done <<END
 $rows
 END
-[ -z "$failed" ] || { echo "failed with:$failed"; exit 1; }
+[ -z "$failed" ] || { echo "failed with:$failed; see $koine_build_dir/odd"; exit 1; }

@@ -173,7 +173,8 @@ part_build() {
     command -v ninja >/dev/null 2>&1 && generator="-G Ninja"
     pkg-config --exists cmocka || { tests=OFF; echo "without cmocka: no tests are built"; }
     # shellcheck disable=SC2086
-    cmake -S . -B "$build" $generator -DCMAKE_BUILD_TYPE=Release -DKOINE_TESTS=$tests || return 1
+    cmake -S . -B "$build" $generator -DCMAKE_BUILD_TYPE=Release -DKOINE_TESTS=$tests \
+        -DKOINE_TEST_TIMEOUT=300 || return 1
     set -- koine_program koine-bench train_fashion_mnist
     [ $tests = OFF ] || set -- "$@" test_ops
     cmake --build "$build" --parallel "$(getconf _NPROCESSORS_ONLN)" --target "$@"
@@ -270,22 +271,13 @@ part_bench() {
 
 # --- the others -------------------------------------------------------------------------------------------------------
 
-# The tests that have not passed before run; the names of those that pass are appended to reports/passed one by one.
-remaining() {
-    ctest --test-dir "$build" -N -LE '^(long|lint)$' | sed -n 's/^ *Test *#[0-9]*: //p' | grep -vxFf "$reports/passed"
-}
+# The results are kept test by test, in reports/tests.
 part_tests() {
     build_all || return 1
-    touch "$reports/passed"
-    names=$(remaining)
-    [ -n "$names" ] || { echo "all of them have passed before"; return 0; }
-    # shellcheck disable=SC2086,SC2116 # words
-    names=$(echo $names | tr ' ' '|')
-    ctest --test-dir "$build" --output-on-failure --parallel "$check_jobs" --timeout 300 -R "^($names)\$" |
-        awk -v passed="$reports/passed" '
-            { print; fflush() }
-            $2 == "Test" && / Passed |\*\*\*Skipped/ { print $4 >>passed; fflush(passed) }'
-    [ -z "$(remaining)" ]
+    sh tests/continue.sh "$build" "$reports/tests" --parallel "$check_jobs" -LE '^(long|lint)$'
+    status=$?
+    tail -c 150000 "$reports/tests.log" # of those that failed
+    return $status
 }
 
 # Four whole epochs, and the other examples.

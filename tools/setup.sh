@@ -110,12 +110,16 @@ koine_ensure() { # koine_ensure NAME...
 As root, try: $by_hand"
 }
 
+# koine_configure [CMAKE ARGUMENT...]
+koine_configure() {
+    [ -f "$koine_build_dir/build.ninja" ] || set -- -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+    cmake -S . -B "$koine_build_dir" "$@" >&2 || koine_die "CMake could not configure the build"
+}
+
 # koine_build [TARGET...]: configures once (Ninja configures again if a file list or a CMake file changes) and builds.
 # shellcheck disable=SC2120 # without targets: all of them
 koine_build() {
-    if [ ! -f "$koine_build_dir/build.ninja" ]; then
-        cmake -S . -B "$koine_build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release >&2 || koine_die "CMake could not configure the build"
-    fi
+    [ -f "$koine_build_dir/build.ninja" ] || koine_configure
     cmake --build "$koine_build_dir" --parallel "$koine_jobs" ${1:+--target "$@"} >&2 || koine_die "the build failed"
 }
 

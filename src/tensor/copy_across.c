@@ -100,15 +100,18 @@ static bool can_be_async(const kn_tensor *host, const kn_device *other)
     return kn_storage_pinned(host->storage) && kn_is_contiguous(host) && holds(other, host->dtype);
 }
 
-/* Transfers the smaller of the two dtypes. In an asynchronous copy the host's dtype is transferred and the device
- * converts. */
+/* Transfers the smaller of the two dtypes, if the destination's device supports it. In an asynchronous copy the host's
+ * dtype is transferred and the device converts. */
 static kn_dtype transfer_dtype(const kn_tensor *destination, const kn_tensor *source, bool non_blocking)
 {
     if (non_blocking && can_be_async(destination, source->storage->device))
         return destination->dtype;
     if (non_blocking && can_be_async(source, destination->storage->device))
         return source->dtype;
-    return kn_tensor_element_size(source) <= kn_tensor_element_size(destination) ? source->dtype : destination->dtype;
+    return kn_tensor_element_size(source) <= kn_tensor_element_size(destination) &&
+                   holds(destination->storage->device, source->dtype)
+               ? source->dtype
+               : destination->dtype;
 }
 
 /* Non-contiguous tensors are packed before the transfer and unpacked after it. */

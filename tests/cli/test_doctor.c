@@ -303,14 +303,19 @@ static void the_mpi_and_its_launcher(void **state)
     run_free(&other);
 }
 
+/* The machine that runs the tests may have a platform without devices, which is a note. */
 static void quiet_prints_no_good_news(void **state)
 {
     (void)state;
-    run_result r =
-        run_shell(ON_ITS_OWN "KOINE_DOCTOR_ROOT='%s' '%s' doctor --system --quiet", machine("quiet"), KOINE_PROGRAM);
+    const char *doctor = ON_ITS_OWN "KOINE_DOCTOR_ROOT='%s' '%s' doctor --system %s";
+    const char *root = machine("quiet");
+    run_result r = run_shell(doctor, root, KOINE_PROGRAM, "--quiet");
+    run_result other = run_shell(doctor, root, KOINE_PROGRAM, "| grep -v -e '^ok ' -e '^All is well'");
     assert_status(r, 0);
-    assert_string_equal(r.output, "");
+    assert_lacks(r.output, "problem");
+    assert_string_equal(r.output, other.output);
     run_free(&r);
+    run_free(&other);
 }
 
 static void an_unknown_device(void **state)

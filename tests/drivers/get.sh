@@ -69,7 +69,7 @@ get_trixie() {
     cp /etc/resolv.conf "$trixie/root/etc/resolv.conf"
     # shellcheck disable=SC2046 # the names are words
     in_trixie env DEBIAN_FRONTEND=noninteractive apt-get install --no-install-recommends -y -qq \
-        $(koine_needed_packages) mesa-opencl-icd >"$trixie/install.log" 2>&1 ||
+        $(koine_needed_packages) $(koine_packages_with tests) mesa-opencl-icd >"$trixie/install.log" 2>&1 ||
         { unavailable "apt-get failed: $trixie/install.log"; return; }
     : >"$trixie/ready"
 }

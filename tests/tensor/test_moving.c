@@ -47,6 +47,23 @@ TENSOR_TEST_F64(test_to_has_a_gradient)
     assert_ptr_equal(kn_device_of(kn_grad(leaf)), kn_device_host());
 }
 
+/* Also on devices without float64: the host converts. */
+TENSOR_TEST(test_float64_of_the_host)
+{
+    static const kn_dtype dtypes[] = {KN_F32, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I16, KN_I8, KN_U8, KN_BOOL};
+    kn_tensor *host = kn_zeros(KN_SHAPE(3), .dtype = KN_F64, .device = kn_device_host());
+    memcpy(kn_data(host), (double[]){1, 0, 1}, 3 * sizeof(double));
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        kn_tensor *x = kn_empty(KN_SHAPE(3), .dtype = dtypes[i]);
+        KN_NO_GRAD;
+        CHECK_OK(kn_copy_(x, host));
+        CHECK_VALUES(x, 1, 0, 1);
+        kn_tensor *back = kn_to_device(x, kn_device_host(), .dtype = KN_F64);
+        CHECK_DTYPE(back, KN_F64);
+        CHECK_VALUES(back, 1, 0, 1);
+    }
+}
+
 TENSOR_TEST(test_host_runs_no_operations)
 {
     kn_tensor *host = kn_ones(KN_SHAPE(2), .device = kn_device_host());
@@ -133,7 +150,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_to_is_the_same_tensor),    TEST(test_to_and_back),
-        TEST(test_to_has_a_gradient),        TEST(test_host_runs_no_operations),
+        TEST(test_to_has_a_gradient),        TEST(test_float64_of_the_host),
+        TEST(test_host_runs_no_operations),
         TEST(test_operation_across_devices), TEST(test_between_devices),
         TEST(test_current_device),           TEST(test_printing_names_the_device),
     };

@@ -46,7 +46,7 @@ static void reduces_every_dtype(state *s)
 {
     static const kn_dtype dtypes[] = {KN_F64, KN_F32, KN_F16, KN_BF16, KN_I64, KN_I32, KN_I16, KN_I8, KN_U8};
     const double total = s->size * (s->size + 1) / 2.0;
-    for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
+    for (size_t d = has_f64(s->device) ? 0 : 1; d < sizeof dtypes / sizeof dtypes[0]; d++) {
         kn_tensor *x = sequence(s, dtypes[d], 5, s->rank + 1, 1);
         EXPECT_OK(kn_group_all_reduce(s->group, x));
         EXPECT(value_at(x, 3) == total + 3 * s->size);
@@ -257,8 +257,8 @@ static void names_calls_that_differ(state *s)
     EXPECT(value_at(x, 0) == 1);
     EXPECT(kn_group_broadcast(s->group, x, last ? 1 : 0) == KN_ERR_STATE);
     EXPECT((last ? kn_group_barrier(s->group) : kn_group_all_reduce(s->group, x)) == KN_ERR_STATE);
-    x = kn_full(KN_SHAPE(3), 1, .dtype = last ? KN_F64 : KN_F32, .device = s->device);
-    EXPECT(kn_group_all_reduce(s->group, x) == KN_ERR_STATE && strstr(kn_error_message(), "float64"));
+    x = kn_full(KN_SHAPE(3), 1, .dtype = last ? KN_I64 : KN_F32, .device = s->device);
+    EXPECT(kn_group_all_reduce(s->group, x) == KN_ERR_STATE && strstr(kn_error_message(), "int64"));
     EXPECT(value_at(x, 0) == 1);
     kn_tensor *inputs[MOST_RANKS], *outputs[MOST_RANKS];
     for (int r = 0; r < s->size; r++) {

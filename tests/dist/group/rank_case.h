@@ -25,6 +25,13 @@ static inline bool expect(state *s, bool holds, const char *what, int line)
 #define EXPECT(condition) expect(s, condition, #condition, __LINE__)
 #define EXPECT_OK(call) expect(s, (call) == KN_OK, #call, __LINE__)
 
+/* The host has it, some devices don't. */
+static inline bool has_f64(kn_device *device)
+{
+    kn_device_properties properties;
+    return device == kn_device_host() || (kn_device_get_properties(device, &properties) == KN_OK && properties.has_f64);
+}
+
 /* All cases in turn; returns the number of failures. */
 static inline int run_cases(const rank_case *cases, size_t count, kn_group *group, kn_device *device)
 {

@@ -71,6 +71,7 @@ static void threads_exchange_copies_of_device_memory(void **state)
 static void threads_train_as_one(void **state)
 {
     (void)state;
+    check_needs_f64();
     for (int size = 1; size <= 4; size *= 2)
         assert_int_equal(run_ranks(size, kn_device_current(), distributed_cases), 0);
 }
@@ -83,6 +84,7 @@ static int trainer_cases_in_folder(kn_group *group, kn_device *device)
 static void threads_train_with_the_trainer(void **state)
 {
     (void)state;
+    check_needs_f64();
     for (int size = 1; size <= 4; size *= 2)
         assert_int_equal(run_ranks(size, kn_device_current(), trainer_cases_in_folder), 0);
 }
@@ -90,6 +92,7 @@ static void threads_train_with_the_trainer(void **state)
 static void threads_train_with_options(void **state)
 {
     (void)state;
+    check_needs_f64();
     for (int size = 1; size <= 4; size++)
         assert_int_equal(run_ranks(size, kn_device_current(), option_cases), 0);
 }
@@ -97,6 +100,7 @@ static void threads_train_with_options(void **state)
 static void threads_with_fewer_batches_join(void **state)
 {
     (void)state;
+    check_needs_f64();
     for (int size = 1; size <= 3; size++)
         assert_int_equal(run_ranks(size, kn_device_current(), join_cases), 0);
 }
@@ -104,6 +108,7 @@ static void threads_with_fewer_batches_join(void **state)
 static void threads_normalise_joint_batches(void **state)
 {
     (void)state;
+    check_needs_f64();
     for (int size = 1; size <= 3; size++)
         assert_int_equal(run_ranks(size, kn_device_current(), sync_batch_norm_cases), 0);
 }
@@ -111,6 +116,7 @@ static void threads_normalise_joint_batches(void **state)
 static void threads_divide_optimizers(void **state)
 {
     (void)state;
+    check_needs_f64();
     for (int size = 1; size <= 4; size++)
         assert_int_equal(run_ranks(size, kn_device_current(), zero_cases), 0);
 }
