@@ -149,11 +149,11 @@ TENSOR_TEST(test_printing_names_the_device)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_to_is_the_same_tensor),    TEST(test_to_and_back),
-        TEST(test_to_has_a_gradient),        TEST(test_float64_of_the_host),
-        TEST(test_host_runs_no_operations),
-        TEST(test_operation_across_devices), TEST(test_between_devices),
-        TEST(test_current_device),           TEST(test_printing_names_the_device),
+        TEST(test_to_is_the_same_tensor),     TEST(test_to_and_back),
+        TEST(test_to_has_a_gradient),         TEST(test_float64_of_the_host),
+        TEST(test_host_runs_no_operations),   TEST(test_operation_across_devices),
+        TEST(test_between_devices),           TEST(test_current_device),
+        TEST(test_printing_names_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
