@@ -59,7 +59,7 @@ while read -r name oddities without environment; do
     # shellcheck disable=SC2086 # the variables are words
     env OPENCL_LAYERS=$layers ODD_DRIVER=$oddities LD_PRELOAD=$preload $environment \
         sh tests/continue.sh "$koine_build_dir" "$results" --parallel "$koine_jobs" \
-        -LE '^(long|lint)$' -E "$without" "$@" || failed="$failed $name"
+        -LE '^(long|lint|host)$' -E "$without" "$@" || failed="$failed $name"
 done <<END
 $rows
 END

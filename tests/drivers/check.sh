@@ -120,7 +120,7 @@ results_of() {
 suite() {
     describe
     [ $failed -eq 0 ] || return 0
-    set -- -LE '^(long|lint)$' "$@"
+    set -- -LE '^(long|lint|host)$' "$@"
     [ "$mode" = table ] || sh tests/continue.sh "$build" "$out/tests" --parallel "$koine_jobs" "$@" || true
     results_of "$@" >"$out/counts"
     read -r good bad left_out left names <"$out/counts"
