@@ -127,6 +127,8 @@ kn_status kn_program_cache_check(void)
     char *root = kn_cache_directory(), *folder = root ? kn_path_join(root, "programs") : NULL;
     kn_status status = folder ? kn_make_private_directories(folder)
                               : kn_fail(KN_ERR_IO, "there is no folder for compiled kernels: set KOINE_CACHE_DIR");
+    if (folder && status != KN_OK)
+        kn_error_prefix("compiled kernels cannot be written (set KOINE_CACHE_DIR to a writable folder)");
     const char *objection = folder && status == KN_OK ? kn_folder_objection(folder) : NULL;
     if (objection)
         status = kn_fail(KN_ERR_IO,

@@ -118,6 +118,7 @@ static void errors_of_the_cache(void **state)
     assert_int_equal(kn_program_cache_check(), KN_OK);
     setenv("KOINE_CACHE_DIR", "/proc/none", 1);
     assert_int_equal(kn_program_cache_check(), KN_ERR_IO);
+    assert_non_null(strstr(kn_error_message(), "set KOINE_CACHE_DIR to a writable folder"));
     kn_error_clear();
 }
 
