@@ -23,7 +23,7 @@ static const char source[] = "#include \"common/koine.clh\"\n"
                              "    barrier(CLK_LOCAL_MEM_FENCE);\n"
                              "    y[i] = copy[n - 1 - i];\n"
                              "}\n"
-                             "kernel void fill(KN_OUT(y), int columns, double2 values)\n"
+                             "kernel void fill(KN_OUT(y), int columns, long2 values)\n"
                              "{\n"
                              "    KN_BIND_OUT(T, y);\n"
                              "    y[get_global_id(1) * columns + get_global_id(0)] = get_global_id(1) ? values.y : "
@@ -67,7 +67,7 @@ TENSOR_TEST(test_local_memory_and_dimensions)
     CHECK_OK(kn_kernel_run(reverse, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_local(16), kn_kernel_i32(4)),
                            .global = {4}, .local = {4}));
     CHECK_VALUES(y, 3, 2, 1, 0);
-    const double values[2] = {5, 6};
+    const int64_t values[2] = {5, 6};
     kn_tensor *z = kn_zeros(KN_SHAPE(2, 3));
     CHECK_OK(kn_kernel_run(
         fill, KN_KERNEL_ARGS(kn_kernel_output(z), kn_kernel_i32(3), kn_kernel_struct(values, sizeof values)),
