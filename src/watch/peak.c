@@ -41,14 +41,14 @@ static void vector_options(char options[96], const kn_limits *limits, bool f64)
 /* The best rate of several runs of a kernel of cl/device/peak.cl, each repeating `work` for LONG_ENOUGH: on a large GPU
  * a copy takes 0.12 ms, the launch and the wait 0.02 ms. */
 static kn_status best_rate(kn_device *device, const char *kernel, bool f64, size_t items, const kn_arg args[3],
-                           double work, double *rate)
+                           double work, int repetitions, double *rate)
 {
     kn_stream *stream = kn_stream_current(device);
     char options[96];
     double best = 0;
     int launches = 1;
     vector_options(options, kn_device_limits(device), f64);
-    for (int repetition = 0; repetition < REPETITIONS; repetition++) {
+    for (int repetition = 0; repetition < repetitions; repetition++) {
         double start = kn_clock_seconds();
         for (int i = 0; i < launches; i++)
             KN_TRY(kn_run(stream, .source = "device/peak.cl", .options = options, .kernel = kernel, .dims = 1,
@@ -67,14 +67,21 @@ static kn_status measure_flops(kn_device *device, bool f64, double *rate)
     const kn_limits *limits = kn_device_limits(device);
     kn_stream *stream = kn_stream_current(device);
     size_t items = limits->is_cpu ? (size_t)limits->compute_units : (size_t)limits->compute_units * 1024;
-    int64_t steps = limits->is_cpu ? 4000000 : 20000;
+    const int64_t most = limits->is_cpu ? 4000000 : 20000;
+    int64_t steps = most / 64;
     kn_buffer *sink;
     if (!stream)
         return kn_error_status();
     KN_TRY(kn_buffer_alloc(&sink, stream, items * (f64 ? sizeof(double) : sizeof(float))));
-    const kn_arg args[] = {kn_arg_buffer(sink, 0), kn_arg_i64(steps), kn_arg_f32(0.5)};
-    double work = 2.0 * CHAINS * vector_width(limits, f64) * (double)steps * (double)items;
-    kn_status status = best_rate(device, "fma_peak", f64, items, args, work, rate);
+    kn_arg args[] = {kn_arg_buffer(sink, 0), kn_arg_i64(steps), kn_arg_f32(0.5)};
+    const double work = 2.0 * CHAINS * vector_width(limits, f64) * (double)items; /* of a step */
+    /* Few steps tell how many take long enough: the most would take minutes on a slow device. The first run compiles. */
+    kn_status status = best_rate(device, "fma_peak", f64, items, args, work * (double)steps, 2, rate);
+    const double enough = 2 * LONG_ENOUGH * *rate / work;
+    steps = enough > (double)most ? most : enough > (double)steps ? (int64_t)enough : steps;
+    args[1] = kn_arg_i64(steps);
+    if (status == KN_OK)
+        status = best_rate(device, "fma_peak", f64, items, args, work * (double)steps, REPETITIONS, rate);
     kn_buffer_free(sink);
     return status;
 }
@@ -84,7 +91,8 @@ static kn_status measure_copy(kn_device *device, const kn_buffer *from, kn_buffe
     const kn_limits *limits = kn_device_limits(device);
     int64_t vectors = (int64_t)(bytes / sizeof(float)) / vector_width(limits, false);
     const kn_arg args[] = {kn_arg_buffer(from, 0), kn_arg_buffer(to, 0), kn_arg_i64(vectors)};
-    return best_rate(device, "copy_peak", false, kn_work_items(limits, vectors, 1), args, 2.0 * (double)bytes, rate);
+    return best_rate(device, "copy_peak", false, kn_work_items(limits, vectors, 1), args, 2.0 * (double)bytes,
+                     REPETITIONS, rate);
 }
 
 /* Bytes that the pool may still allocate within the device's limit and the process's fraction. */
