@@ -6,10 +6,10 @@
 #
 # The driver is PoCL under the layer tests/support/odd_driver; tests/README.md lists what it does, and who has done so.
 # A row below is a name, what goes to ODD_DRIVER (-: nothing), as a regular expression the tests that cannot pass, and
-# further environment variables. Emulated tensor cores take more local memory than those they stand for, and profiles
-# without times are empty, as test_events finds; guards make buffers larger than the tests of the pool's figures say, and are writes and
-# waits, which test_waits counts, and for which test_native, which frees what a held queue uses, would wait for ever.
-# With SIMULATE_GPU the devices say that they are GPUs, and test_usage finds no CPU.
+# further environment variables. Emulated tensor cores take more local memory than those they stand for, and without
+# times profiles are empty and test_events fails. Guards make buffers larger than the tests of the pool's figures say,
+# and are writes and waits: test_waits counts them, and test_native, which frees what a held queue uses, would wait for
+# ever. With SIMULATE_GPU the devices say that they are GPUs, and test_usage finds no CPU.
 # shellcheck disable=SC1091,SC2154 # of tools/setup.sh
 set -eu
 

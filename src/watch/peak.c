@@ -75,7 +75,7 @@ static kn_status measure_flops(kn_device *device, bool f64, double *rate)
     KN_TRY(kn_buffer_alloc(&sink, stream, items * (f64 ? sizeof(double) : sizeof(float))));
     kn_arg args[] = {kn_arg_buffer(sink, 0), kn_arg_i64(steps), kn_arg_f32(0.5)};
     const double work = 2.0 * CHAINS * vector_width(limits, f64) * (double)items; /* of a step */
-    /* Few steps tell how many take long enough: the most would take minutes on a slow device. The first run compiles. */
+    /* Few steps tell how many take long enough: the most would take minutes on a slow device. The first compiles. */
     kn_status status = best_rate(device, "fma_peak", f64, items, args, work * (double)steps, 2, rate);
     const double enough = 2 * LONG_ENOUGH * *rate / work;
     steps = enough > (double)most ? most : enough > (double)steps ? (int64_t)enough : steps;
