@@ -1,6 +1,7 @@
 /* dist/group/work.c - a group's thread, which makes the group's calls one after another, and waiting for them. */
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fork.h"
@@ -191,6 +192,8 @@ static void run_call(kn_group *group, kn_work *work, kn_status (*make)(kn_group 
     finish(work, status);
 }
 
+/* After a call that has failed the thread does not end. MPICH frees buffers of its own into which messages still come
+ * (a tree's, when the second message of a step cannot be sent): malloc would follow what they have overwritten. */
 static void *make_calls(void *argument)
 {
     kn_group *group = argument;
@@ -198,10 +201,13 @@ static void *make_calls(void *argument)
     kn_work *work;
     while ((work = next_call(group)))
         run_call(group, work, make_call_on_stream);
+    const bool stays = group->transport->is_unfinished;
     kn_lock(&group->lock);
     group->has_ended = true;
     pthread_cond_broadcast(&group->changed);
     kn_unlock(&group->lock);
+    while (stays)
+        pause();
     return NULL;
 }
 
@@ -401,7 +407,7 @@ bool kn_group_end_thread(kn_group *group)
     pthread_cond_broadcast(&group->changed);
     const bool ended = wait_for_end(group);
     kn_unlock(&group->lock);
-    if (ended)
+    if (ended && !group->transport->is_unfinished)
         pthread_join(group->thread, NULL);
     else
         pthread_detach(group->thread);

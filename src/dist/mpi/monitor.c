@@ -299,11 +299,13 @@ kn_status kn_mpi_monitor_check(kn_transport *self, double waited)
     if (monitor.runs) {
         pthread_mutex_lock(&monitor.lock);
         const double now = alive();
-        for (int r = 0; r < self->size && lost < 0; r++)
-            if (is_silent(transport->world_ranks[r], now)) {
+        for (int r = 0; r < self->size; r++) { /* the one that is silent for longest: others may have left after it */
+            const int world = transport->world_ranks[r];
+            if (is_silent(world, now) && now - monitor.heard[world] > silence) {
                 lost = r;
-                silence = now - monitor.heard[transport->world_ranks[r]];
+                silence = now - monitor.heard[world];
             }
+        }
         if (now - monitor.began < waited) /* while this process did not run, the others' answers could not come */
             waited = now - monitor.began;
         pthread_mutex_unlock(&monitor.lock);

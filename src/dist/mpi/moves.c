@@ -11,8 +11,11 @@
 
 kn_status kn_mpi_end_call(kn_transport *self, int error, const char *what)
 {
-    self->is_unfinished |= error != MPI_SUCCESS;
-    return kn_mpi_check(error, what);
+    if (error == MPI_SUCCESS)
+        return KN_OK;
+    self->is_unfinished = true;
+    const kn_status lost = kn_mpi_monitor_await_loss(self);
+    return lost != KN_OK ? lost : kn_mpi_check(error, what);
 }
 
 void *kn_mpi_memory_of(kn_mpi_memory *memory, size_t bytes)

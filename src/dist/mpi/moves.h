@@ -16,7 +16,8 @@ typedef struct kn_mpi_part {
     size_t bytes;
 } kn_mpi_part;
 
-/* KN_OK, or KN_ERR_DEVICE with MPI's words: then memory of the call may still be written to. */
+/* KN_OK, or KN_ERR_DEVICE with the name of a rank that is lost, else with MPI's words: then memory of the call may be
+ * written to later. */
 kn_status kn_mpi_end_call(kn_transport *self, int error, const char *what);
 
 /* Decides for seals or against them; collective (open.c). */

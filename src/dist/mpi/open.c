@@ -13,14 +13,39 @@ const kn_transport_host *kn_mpi_host;
 
 static int open_transports;
 
+/* MPICH writes up to 128 lines of 320 characters whatever MPI_MAX_ERROR_STRING says (512): seen in 4.0.2, with the
+ * calls that led to an "Endpoint timeout" of UCX. */
+#define ERROR_TEXT ((size_t)64 << 10)
+
+/* Of "Other MPI error, error stack:\ncall: \n...\ncall: reason" the first part and the reason. */
+static kn_status fail_with_text(const char *what, char *text)
+{
+    static const char stack[] = ", error stack:";
+    text[ERROR_TEXT - 1] = '\0';
+    for (size_t end = strlen(text); end > 0 && text[end - 1] == '\n';)
+        text[--end] = '\0';
+    char *last = strrchr(text, '\n'), *calls = strstr(text, stack);
+    text[strcspn(text, "\n")] = '\0';
+    if (calls)
+        *calls = '\0';
+    return kn_mpi_host->fail(KN_ERR_DEVICE, "MPI failed (%s): %s%s%s", what, text, last ? ": " : "",
+                             last ? last + 1 : "");
+}
+
 kn_status kn_mpi_check(int error, const char *what)
 {
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length;
     if (error == MPI_SUCCESS)
         return KN_OK;
+    char *text = calloc(1, ERROR_TEXT);
+    int length, class = MPI_ERR_UNKNOWN;
+    if (!text) {
+        MPI_Error_class(error, &class);
+        return kn_mpi_host->fail(KN_ERR_DEVICE, "MPI failed (%s): error class %d", what, class);
+    }
     MPI_Error_string(error, text, &length);
-    return kn_mpi_host->fail(KN_ERR_DEVICE, "MPI failed (%s): %s", what, text);
+    const kn_status status = fail_with_text(what, text);
+    free(text);
+    return status;
 }
 
 /* --- the start and the end of MPI --------------------------------------------------------------------------------- */

@@ -68,10 +68,11 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
     KN_TRY(kn_note_host_wait("reading a tensor"));
     bool armed = bytes > 0 && kn_stream_take_armed(stream);
     if (bytes > 0) {
-        atomic_store(&stream->busy, false); /* once this returns */
+        kn_stream_begin_wait(stream);
         kn_status status = enqueue_read(stream, buffer, offset, destination, bytes, blocks());
         if (status == KN_OK)
             status = end_waiting(stream, "reading", bytes);
+        kn_stream_end_wait(stream, status == KN_OK);
         if (status != KN_OK && armed)
             atomic_store(&stream->fault_armed, true);
         KN_TRY(status);
@@ -152,6 +153,11 @@ static cl_int enqueue_map(kn_turn turn, const kn_buffer *buffer, size_t offset, 
 
 kn_status kn_buffer_map(kn_stream *stream, const kn_buffer *buffer, size_t offset, size_t bytes, void **memory)
 {
+    char *shared = kn_buffer_shared(buffer);
+    if (shared) {
+        *memory = shared + offset;
+        return kn_stream_come_to_rest(stream, "using a tensor's memory");
+    }
     KN_TRY(kn_stream_enter(stream, "mapping a tensor"));
     kn_buffer_mark_use(buffer, stream);
     const kn_turn turn = kn_stream_turn(stream);
@@ -162,6 +168,8 @@ kn_status kn_buffer_map(kn_stream *stream, const kn_buffer *buffer, size_t offse
 
 kn_status kn_buffer_unmap(kn_stream *stream, const kn_buffer *buffer, void *memory)
 {
+    if (kn_buffer_shared(buffer))
+        return KN_OK;
     const kn_turn turn = kn_stream_turn(stream);
     KN_TRY(fail(kn_stream_enqueued(
                     stream, turn, clEnqueueUnmapMemObject(turn.queue, kn_buffer_memory(buffer), memory, 0, NULL, NULL)),

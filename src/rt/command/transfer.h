@@ -23,7 +23,8 @@ kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size
                                 size_t destination_offset, size_t bytes);
 
 /* On a CPU device, whose memory is the host's (kn_can_map): `bytes` bytes of the buffer, once the stream has come so
- * far; waits, not counted as a host wait. Until the unmapping, in stream order, no command may use them. */
+ * far; waits, not counted as a host wait. Until the unmapping, in stream order, no command may use them. Memory that is
+ * shared (kn_buffer_shared) is not mapped, and does not wait for a stream that is idle. */
 bool kn_can_map(const kn_device *device);
 kn_status kn_buffer_map(kn_stream *stream, const kn_buffer *buffer, size_t offset, size_t bytes, void **memory);
 kn_status kn_buffer_unmap(kn_stream *stream, const kn_buffer *buffer, void *memory);

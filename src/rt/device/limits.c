@@ -91,6 +91,9 @@ void kn_query_limits(kn_query *query, kn_device *device)
     limits->rounds_division = kn_query_number(query, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
     limits->unified_memory = kn_query_number_if_known(query, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0; /* not in 2.0 */
     limits->opencl_version = kn_query_version(device);
+    limits->shares_memory =
+        limits->opencl_version >= 200 &&
+        kn_query_number_if_known(query, CL_DEVICE_SVM_CAPABILITIES) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
     limits->compute_units = at_least_one(kn_query_number(query, CL_DEVICE_MAX_COMPUTE_UNITS));
     limits->clock_mhz = (int)kn_query_number(query, CL_DEVICE_MAX_CLOCK_FREQUENCY);
     limits->vector_width_f32 = at_least_one(kn_query_number(query, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));

@@ -11,6 +11,7 @@ typedef struct kn_limits {
     bool has_subgroups;
     bool rounds_division; /* f32 division and square root are correctly rounded if a program asks for it */
     bool unified_memory;  /* the device's memory is the host's */
+    bool shares_memory;   /* fine-grained SVM: between commands the host may use it without mapping */
     int opencl_version;   /* 120, 200, 300, ... */
     int capability_major, capability_minor; /* NVIDIA's compute capability; else the OpenCL C version */
     int ptx_capability; /* for PTX in kernels: 10 times NVIDIA's compute capability, 80 for 8.0; else 0 */

@@ -16,6 +16,7 @@ struct kn_segment {
     kn_device *device;
     kn_pool *pool; /* the device's */
     cl_mem memory;
+    char *data;                  /* what the host sees of it at any time; NULL: nothing */
     kn_pluggable_allocator from; /* the source of the memory; all NULL: the driver */
     size_t size;
     uint64_t address; /* its address in snapshots; also orders by age */

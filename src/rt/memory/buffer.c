@@ -13,6 +13,12 @@ size_t kn_buffer_offset(const kn_buffer *buffer)
     return buffer->offset + (buffer->segment->pool->guard ? KN_GUARD_BYTES : 0);
 }
 
+void *kn_buffer_shared(const kn_buffer *buffer)
+{
+    const kn_segment *segment = buffer->segment;
+    return segment->data && segment->device->limits.shares_memory ? segment->data + kn_buffer_offset(buffer) : NULL;
+}
+
 uint64_t kn_buffer_address(const kn_buffer *buffer) { return buffer->segment->address + kn_buffer_offset(buffer); }
 
 void *kn_buffer_native(const kn_buffer *buffer, size_t *byte_offset)

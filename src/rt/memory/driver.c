@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "base/memory.h"
 #include "rt/device/fill.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
@@ -25,12 +26,71 @@ static cl_int use_memory(const kn_segment *segment)
     return error == CL_SUCCESS ? clFinish(queue) : error;
 }
 
+/* --- memory that host and device share ---------------------------------------------------------------------------- */
+
+/* A CPU device's memory is fine-grained SVM where the driver has it: then the host may use it between commands, which
+ * takes no time, while mapping is two commands that other threads of the driver make (PoCL: 20 us). On other devices
+ * such memory may be slow. */
+static bool may_share(const kn_device *device) { return device->limits.is_cpu && device->limits.shares_memory; }
+
+typedef struct shared_memory {
+    cl_context context;
+    void *data;
+} shared_memory;
+
+/* Commands may use the memory until its object is destroyed. */
+static void CL_CALLBACK free_shared(cl_mem memory, void *user)
+{
+    shared_memory *shared = user;
+    (void)memory;
+    clSVMFree(shared->context, shared->data);
+    kn_free(shared);
+}
+
+static cl_int wrap_shared(kn_segment *segment, const shared_memory *shared)
+{
+    cl_int error;
+    segment->memory =
+        clCreateBuffer(shared->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, segment->size, shared->data, &error);
+    if (error != CL_SUCCESS)
+        return error;
+    error = clSetMemObjectDestructorCallback(segment->memory, free_shared, (void *)shared);
+    if (error == CL_SUCCESS)
+        segment->data = shared->data;
+    else
+        clReleaseMemObject(segment->memory);
+    return error;
+}
+
+/* CL_INVALID_VALUE: not in this way, or not as much. */
+static cl_int create_shared(kn_segment *segment)
+{
+    cl_context context = segment->device->context;
+    void *data = clSVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, segment->size, 0);
+    shared_memory *shared = data ? kn_malloc(sizeof *shared) : NULL;
+    cl_int error = !data ? CL_INVALID_VALUE : CL_OUT_OF_HOST_MEMORY;
+    if (shared) {
+        *shared = (shared_memory){context, data};
+        error = wrap_shared(segment, shared);
+    }
+    if (error != CL_SUCCESS) {
+        kn_free(shared);
+        if (data)
+            clSVMFree(context, data);
+    }
+    return error;
+}
+
+/* --- the driver --------------------------------------------------------------------------------------------------- */
+
 static cl_int create_memory(kn_segment *segment)
 {
     const kn_device *device = segment->device;
     const cl_mem_flags flags =
         CL_MEM_READ_WRITE | kn_quirk_buffer_flags(&device->quirks, segment->size, device->limits.max_allocation);
-    cl_int error;
+    cl_int error = may_share(device) ? create_shared(segment) : CL_INVALID_VALUE;
+    if (error == CL_SUCCESS || kn_cl_is_out_of_memory(error))
+        return error;
     segment->memory = clCreateBuffer(device->context, flags, segment->size, NULL, &error);
     if (error == CL_SUCCESS && device->quirks.allocates_lazily && (error = use_memory(segment)) != CL_SUCCESS) {
         clReleaseMemObject(segment->memory);
@@ -42,27 +102,35 @@ static cl_int create_memory(kn_segment *segment)
 /* A CPU device's memory is the host's, in pages of 4 KiB: kernels that stride through tensors of some MiB have many TLB
  * misses. Where the system offers pages of 2 MiB on request (Linux: transparent_hugepage is `madvise` on most) they are
  * requested before the memory is touched, which makes training steps 2 to 6 % faster. It is only advice. */
-static void ask_for_large_pages(kn_segment *segment)
-{
 #ifdef MADV_HUGEPAGE
-    const uintptr_t page = 4096;
+static void advise(const kn_segment *segment, const char *data)
+{
+    const uintptr_t page = 4096, start = ((uintptr_t)data + page - 1) & ~(page - 1),
+                    end = ((uintptr_t)data + segment->size) & ~(page - 1);
+    madvise((void *)start, end - start, MADV_HUGEPAGE);
+}
+
+static void ask_for_large_pages(const kn_segment *segment)
+{
     cl_command_queue queue = segment->device->service;
+    cl_int error;
     if (!segment->device->limits.is_cpu || segment->size < 2 * LARGE_PAGE)
         return;
-    cl_int error;
+    if (segment->data) {
+        advise(segment, segment->data);
+        return;
+    }
     char *data = clEnqueueMapBuffer(queue, segment->memory, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, segment->size,
                                     0, NULL, NULL, &error);
     if (error != CL_SUCCESS)
         return;
-    const uintptr_t start = ((uintptr_t)data + page - 1) & ~(page - 1),
-                    end = ((uintptr_t)data + segment->size) & ~(page - 1);
-    madvise((void *)start, end - start, MADV_HUGEPAGE);
+    advise(segment, data);
     if (clEnqueueUnmapMemObject(queue, segment->memory, data, 0, NULL, NULL) == CL_SUCCESS)
         clFinish(queue);
-#else
-    (void)segment;
-#endif
 }
+#else
+static void ask_for_large_pages(const kn_segment *segment) { (void)segment; }
+#endif
 
 bool kn_driver_alloc(kn_segment *segment)
 {

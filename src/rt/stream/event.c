@@ -194,16 +194,15 @@ static kn_status progress_within(const kn_event *event, long nanoseconds, bool *
 
 kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *done)
 {
-    *done = !atomic_load(&stream->busy) && !atomic_load(&stream->is_shared);
+    *done = kn_stream_is_known_idle(stream);
     if (*done)
         return KN_OK;
     KN_TRY(kn_stream_enter(stream, "querying whether a stream is idle"));
     kn_event *event;
     KN_TRY(kn_event_new_recorded(&event, stream));
-    atomic_store(&stream->busy, false);
+    kn_stream_begin_wait(stream);
     kn_status status = progress_within(event, nanoseconds, done);
-    if (!*done)
-        atomic_store(&stream->busy, true);
+    kn_stream_end_wait(stream, *done);
     kn_event_free(event);
     return status;
 }

@@ -159,16 +159,29 @@ kn_status kn_stream_count_launch(kn_stream *stream)
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "waiting for a full queue");
 }
 
-/* Marks the stream idle before the wait, so that commands enqueued meanwhile by other threads mark it busy again. */
 cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue)
 {
     kn_submitter_drain(stream);
     if (kn_device_is_lost(stream->device))
         return CL_DEVICE_NOT_AVAILABLE;
-    atomic_store(&stream->busy, false);
-    return KN_CL(KN_CL_WAIT, kn_await_queue(queue));
+    kn_stream_begin_wait(stream);
+    cl_int error = KN_CL(KN_CL_WAIT, kn_await_queue(queue));
+    kn_stream_end_wait(stream, error == CL_SUCCESS);
+    return error;
 }
 
 cl_int kn_stream_finish(kn_stream *stream) { return kn_stream_finish_queue(stream, kn_stream_turn(stream).queue); }
+
+kn_status kn_stream_come_to_rest(kn_stream *stream, const char *what)
+{
+    if (!kn_stream_has_capture(stream)) {
+        KN_TRY(kn_stream_settle(stream));
+        if (kn_stream_is_known_idle(stream))
+            return kn_device_check_lost(stream->device);
+    }
+    KN_TRY(kn_stream_enter(stream, what));
+    cl_int error = kn_stream_finish(stream);
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "waiting for a stream");
+}
 
 void kn_stream_drain(kn_stream *stream) { kn_stream_finish(stream); }

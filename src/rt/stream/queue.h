@@ -79,3 +79,6 @@ kn_status kn_stream_count_launch(kn_stream *stream);
  * queue of a stream that may be destroyed meanwhile (kn_device_next_stream). */
 cl_int kn_stream_finish(kn_stream *stream);
 cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue);
+
+/* The same as a call of the host, not counted as a host wait; at once if the stream is known to be idle. */
+kn_status kn_stream_come_to_rest(kn_stream *stream, const char *what);

@@ -41,7 +41,8 @@ struct kn_stream {
     atomic_int callbacks;              /* not yet called */
     _Atomic(kn_stream *) fault_sources[KN_MAX_DEVICES]; /* by device: a stream from which possibly faulty values came */
     atomic_bool has_fault_sources;                      /* any of them */
-    atomic_bool busy;                                   /* commands were enqueued since it was last known to be idle */
+    atomic_bool busy;   /* commands were enqueued since it was last known to be idle, or since others began to wait */
+    atomic_int waiting; /* threads that wait for all commands so far */
     atomic_bool is_shared; /* other code uses the queue: it is never known to be idle, and stays the stream's */
 };
 
@@ -49,6 +50,26 @@ struct kn_stream {
 static inline void kn_stream_note_busy(kn_stream *stream)
 {
     atomic_store_explicit(&stream->busy, true, memory_order_relaxed);
+}
+
+/* Around a wait for all commands so far. The stream is marked idle before it, so that commands that other threads
+ * enqueue meanwhile mark it busy again. */
+static inline void kn_stream_begin_wait(kn_stream *stream)
+{
+    atomic_fetch_add(&stream->waiting, 1);
+    atomic_store(&stream->busy, false);
+}
+static inline void kn_stream_end_wait(kn_stream *stream, bool done)
+{
+    if (!done)
+        atomic_store(&stream->busy, true);
+    atomic_fetch_sub(&stream->waiting, 1);
+}
+
+/* In this order: `waiting` is counted before `busy` is cleared. */
+static inline bool kn_stream_is_known_idle(kn_stream *stream)
+{
+    return !atomic_load(&stream->busy) && atomic_load(&stream->waiting) == 0 && !atomic_load(&stream->is_shared);
 }
 
 /* A stream on an in-order queue created by others. */

@@ -1,6 +1,7 @@
 /* broken_mpi.c - preloaded: while `broken_mpi_is_on`, rank 1's MPI calls succeed as MPICH's do when a sender dies: the
- * last quarter of the bytes received is what was there before. */
+ * last quarter of the bytes received is what was there before. Its barriers fail, with as long a text as MPICH's. */
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,4 +106,22 @@ SHOWN int MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag,
     if (broken_mpi_is_on && rank == 1 && from == 2 && tag == 32767)
         data = malloc((size_t)count);
     return PMPI_Irecv(data, count, type, from, tag, comm, request);
+}
+
+SHOWN int MPI_Barrier(MPI_Comm comm)
+{
+    int rank;
+    PMPI_Comm_rank(comm, &rank);
+    const int error = PMPI_Barrier(comm);
+    return broken_mpi_is_on && rank == 1 ? MPI_ERR_OTHER : error;
+}
+
+/* More than MPI_MAX_ERROR_STRING bytes: a line for each function. */
+SHOWN int MPI_Error_string(int error, char *text, int *length)
+{
+    *length = sprintf(text, "Other MPI error, error stack:\n");
+    for (int i = 0; i < 100; i++)
+        *length += sprintf(text + *length, "function(%d).........................................: \n", i);
+    *length += sprintf(text + *length, "send(%d): Endpoint timeout\n", error);
+    return MPI_SUCCESS;
 }

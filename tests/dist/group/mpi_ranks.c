@@ -9,13 +9,16 @@
 #include "dist/group/trainer_cases.h"
 #include "dist/group/unified.h"
 
-/* With copies from and to the device, and by MPI's own functions. */
+/* With copies from and to the device, with its memory mapped, and by MPI's own functions. */
 static int other_ways(kn_group *group, kn_device *device)
 {
     kn_group *without = NULL;
     set_unified_memory(device, false);
     int failures = group_cases(group, device) + profile_cases(group, device);
     set_unified_memory(device, true);
+    const bool shares = set_shared_memory(device, false);
+    failures += group_cases(group, device);
+    set_shared_memory(device, shares);
     setenv("KOINE_SHARED_MEMORY", "0", 1);
     if (kn_group_split(group, 0, kn_group_rank(group), &without) != KN_OK)
         return failures + 1;

@@ -58,6 +58,15 @@ static void threads_exchange_device_memory(void **state)
     assert_int_equal(run_ranks(3, kn_device_current(), group_cases), 0);
 }
 
+static void threads_exchange_mapped_memory(void **state)
+{
+    (void)state;
+    kn_device *device = kn_device_current();
+    const bool shares = set_shared_memory(device, false);
+    assert_int_equal(run_ranks(3, device, group_cases), 0);
+    set_shared_memory(device, shares);
+}
+
 static void threads_exchange_copies_of_device_memory(void **state)
 {
     (void)state;
@@ -231,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_exchange_host_memory),
         cmocka_unit_test(threads_exchange_device_memory),
+        cmocka_unit_test(threads_exchange_mapped_memory),
         cmocka_unit_test(threads_exchange_copies_of_device_memory),
         cmocka_unit_test(threads_train_as_one),
         cmocka_unit_test(threads_train_with_the_trainer),
