@@ -7,6 +7,7 @@ from torch._utils import _get_device_index as _index_of
 
 from . import amp  # noqa: F401
 from .fallback import fallbacks, reset_fallbacks, set_fallback_mode  # noqa: F401
+from .callables import make_graphed_callables  # noqa: F401
 from .graphs import graph, graph_pool_handle, is_current_stream_capturing, KoineGraph  # noqa: F401
 from .memory import (empty_cache, get_per_process_memory_fraction, host_memory_stats,  # noqa: F401
                      max_memory_allocated, max_memory_reserved, mem_get_info, memory_allocated, memory_reserved,

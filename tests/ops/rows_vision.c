@@ -73,6 +73,7 @@ static const op_row rows[] = {
     {"pad/four_dimensions", build_pad, {FLOATS(2, 3, 2, 3)}, PAD(CONSTANT, 1, 0, 0, 1, 1, 1), .full = true},
     {"pad/constant_empty", build_pad, {FLOATS(0, 3)}, PAD(CONSTANT, 1, 0, 1, 2), .no_gradient = true, .full = true},
     {"pad/reflect", build_pad, {FLOATS(2, 3, 5, 7)}, PAD(REFLECT, 6, 2, 0, 4)},
+    {"pad/reflect_empty", build_pad, {FLOATS(0, 3, 4)}, PAD(REFLECT, 2, 1), .no_gradient = true},
     {"pad/reflect_1d", build_pad, {FLOATS(3, 301)}, PAD(REFLECT, 300, 17), .full = true},
     {"pad/reflect_3d", build_pad, {FLOATS(2, 3, 4, 5)}, PAD(REFLECT, 1, 4, 3, 2, 2, 1), .full = true},
     {"pad/reflect_crop", build_pad, {FLOATS(2, 5, 7)}, PAD(REFLECT, -2, 3, 4, -1), .full = true},

@@ -1,6 +1,7 @@
 """torch.compile(backend='koine') computes what the operators compute one by one, whatever is recorded."""
 import copy
 import gc
+import json
 
 import pytest
 import torch
@@ -316,6 +317,23 @@ def test_graph(tmp_path):
     assert values[:-1] == expected[:-1]
     graph.debug_dump(tmp_path / 'graph.txt')
     assert len(graph) > 10 and len((tmp_path / 'graph.txt').read_text().splitlines()) == len(graph) + 1
+
+
+def test_a_backward_pass_reads_saved_tensors_where_they_are(tmp_path):
+    x = torch.rand(32, 16).koine()
+    net = nn.Sequential(nn.Linear(16, 64), nn.Tanh(), nn.Linear(64, 2)).koine()
+    call = compiled(net)
+    for _ in range(3):
+        call(x).sum().backward()
+        net.zero_grad()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.PrivateUse1]) as profiled:
+        call(x).sum().backward()
+        torch.koine.synchronize()
+    profiled.export_chrome_trace(str(tmp_path / 'trace.json'))
+    events = json.loads((tmp_path / 'trace.json').read_text())['traceEvents']
+    copies = [event['args']['bytes'] for event in events if event.get('cat') == 'gpu_memcpy']
+    assert counters['recorded'] == 2
+    assert max(copies) <= 32 * 2 * 4, 'the result and its gradient'
 
 
 def test_graphs_share_a_pool_and_errors_end_a_capture():

@@ -43,6 +43,38 @@ def test_numbers_and_dtypes():
     same(lambda a, b: [torch.add(a, b, alpha=3), torch.sub(a, b, alpha=0.5), torch.add(a, 2, alpha=3)], x, x + 1)
 
 
+@pytest.mark.parametrize('name', ['add', 'sub', 'mul', 'div'])
+def test_plain_operands_and_others(name):
+    """Those that PyTorch's code for structured operators is left out for, and what they border on."""
+    f, f_ = getattr(torch, name), getattr(torch.Tensor, name + '_')
+    a, b = leaf(3, 4), leaf(3, 4, seed=1)
+    half, row, column = b.detach().half(), b.detach()[:1], b.detach().t()[:3, :3]
+    same(lambda x, y: [f(x, y), f(x, 2), f(x, 0.5), f(x, torch.tensor(2.5))], a, b)
+    same(lambda x, y: [f(x, y), f(x[:0], y[:0]), f(x[0, 0], y[0, 0])], a, b)
+    same(lambda x, y, z: [f(x, y), f(y, x), f(z, y[:, :3]), f(x[:, :3], z)], a, row, column)
+    same(lambda x, y: [f(x, y), f(y, x), f(y, y), f(y, 3)], a, half)
+    same(lambda x, y: [f_(x.clone(), y), f_(x.clone(), 3), f_(x.t().clone(), y.t())], a, b)
+    same(lambda x, y: [f_(x.clone(), y), f_(y.double(), x[:1])], a, row)
+    same(lambda x: [f(x, 2j), f(x, 1 + 2j)], a.detach())
+    x = a.detach().koine()
+    assert torch.equal(f_(x, x).cpu(), f(a, a).detach()) and x._version == 1
+    y = b.detach().koine().flatten()
+    with pytest.raises(RuntimeError, match='single memory location'):
+        f_(y[1:], y[:-1])
+    with pytest.raises(RuntimeError, match="can't be cast|cannot be cast"):
+        f_(x, 1j)
+
+
+def test_plain_results_of_one_operand():
+    for name in ('cos', 'exp', 'log', 'neg', 'reciprocal', 'rsqrt', 'sigmoid', 'silu', 'sin', 'sqrt', 'tanh'):
+        f = getattr(torch, name, getattr(F, name, None))
+        same(lambda x: [f(x.abs() + 1), f(x.t()), f(x[::2]), f(x[:0]), f(x.half())], leaf(3, 4), close=2e-3)
+        if name != 'silu':
+            same(lambda x: [getattr(x.clone().abs() + 1, name + '_')(), f(x.to(torch.int8))], leaf(3, 4).detach())
+            assert f(torch.ones(2, 3, 4, 5, device='koine').to(memory_format=torch.channels_last)).is_contiguous(
+                memory_format=torch.channels_last)
+
+
 def test_out_and_in_place():
     x = leaf(3, 4).detach().koine()
     out = torch.empty(0, device='koine')
@@ -199,6 +231,11 @@ def test_resizing_by_size_and_by_factor():
         same(lambda a: F.interpolate(a, (8, 3), mode=mode), x)
         same(lambda a: F.interpolate(a, scale_factor=(1.7, 0.6), mode=mode), x)
         same(lambda a: F.interpolate(a, scale_factor=1.7, recompute_scale_factor=True, mode=mode), x)
+
+
+@pytest.mark.parametrize('mode', ['reflect', 'replicate', 'circular'])
+def test_padding_an_empty_batch(mode):
+    same(lambda x: F.pad(x, (1, 2), mode), torch.zeros(0, 3, 3, requires_grad=True))
 
 
 def test_table_is_current():

@@ -60,6 +60,9 @@ static c10::StorageImpl *storage_of(const at::Tensor &tensor)
     return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
 }
 
+// Memory of a recording, which gives out storages without an allocator: the next replay gives out the same.
+static bool is_of_recording(const at::Tensor &tensor) { return storage_of(tensor)->allocator() == nullptr; }
+
 // Where a tensor is: it is still there if it has the same storage, or memory of a recording at the same address. Else
 // other memory may have that address by now.
 struct Place {
@@ -69,8 +72,8 @@ struct Place {
     }
     bool is_of(const at::Tensor &tensor) const
     {
-        const c10::StorageImpl *const its = storage_of(tensor);
-        return address_of(tensor) == address && (its->allocator() == nullptr || its == storage._unsafe_get_target());
+        return address_of(tensor) == address &&
+               (is_of_recording(tensor) || storage_of(tensor) == storage._unsafe_get_target());
     }
 
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
@@ -104,7 +107,7 @@ class Recording final : public torch::CustomClassHolder
     Recording(const Recording &) = delete;
     Recording &operator=(const Recording &) = delete;
 
-    // Remembers where the inputs of a call are, for stay().
+    // Remembers where the inputs of a call are, for stay(): what a forward pass saves stays as soon as it is recorded.
     void note(const std::vector<at::Tensor> &tensors)
     {
         places.clear();
@@ -115,7 +118,7 @@ class Recording final : public torch::CustomClassHolder
     {
         c10::List<bool> found;
         for (size_t i = 0; i < tensors.size(); i++)
-            found.push_back(places[i].is_of(tensors[i]));
+            found.push_back(is_of_recording(tensors[i]) || places[i].is_of(tensors[i]));
         return found;
     }
 
@@ -248,7 +251,7 @@ class Recording final : public torch::CustomClassHolder
         auto storage = c10::make_intrusive<c10::StorageImpl>(
             c10::StorageImpl::use_byte_size_t(), bytes,
             bytes > 0 ? data_ptr_of(memory_at(kept.storage.data_ptr(), &offset), device) : allocate(0, device),
-            kept.is_owned ? device_allocator() : nullptr, kept.is_owned); // none: see Place
+            kept.is_owned ? device_allocator() : nullptr, kept.is_owned); // none: see is_of_recording
         if (kept.is_owned && bytes > 0)
             give_memory(storage.get(), kept.storage);
         kept.given.emplace(storage);

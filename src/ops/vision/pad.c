@@ -32,9 +32,9 @@ static kn_status check_dimension(const kn_pad_args *args, int64_t size, int64_t 
 {
     const int64_t kept = size + (before < 0 ? before : 0) + (after < 0 ? after : 0);
     const int64_t limit = args->mode == KN_PAD_REFLECT ? size - 1 : kept;
-    const bool is_constant = args->mode == KN_PAD_CONSTANT;
+    const bool is_constant = args->mode == KN_PAD_CONSTANT, may_be_empty = is_constant || (before == 0 && after == 0);
     if (before > INT64_MAX / 4 || after > INT64_MAX / 4 || before < -(INT64_MAX / 4) || after < -(INT64_MAX / 4) ||
-        size + before + after < (is_constant ? 0 : 1))
+        size + before + after < (may_be_empty ? 0 : 1))
         return kn_fail(KN_ERR_SHAPE, "dimension %d of size %lld, padded by %lld and %lld, would have %lld elements",
                        dim, (long long)size, (long long)before, (long long)after, (long long)(size + before + after));
     if (is_constant || (before <= 0 && after <= 0))
