@@ -60,7 +60,7 @@ void kn_rows_write_parameters(const rows_writer *w)
     kn_text_append(w->out, "typedef struct kn_operands { ");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "const global %s *in%d; ", kn_dtype_cl(w->inputs[i].dtype), i);
-    kn_text_format(w->out, "%s} kn_operands;\n#define KN_PARAMETERS ", by_segment ? "kn_segments segments; " : "");
+    kn_text_format(w->out, "%s} kn_operands;\n#define KN_PARAMETERS ", by_segment ? "kn_segments_of_x segments; " : "");
     if (w->form->mapped)
         kn_text_append(w->out, "KN_OUT(kn_mapped), ");
     for (int i = 0; i < w->num_outputs; i++)
@@ -84,11 +84,12 @@ void kn_rows_write_parameters(const rows_writer *w)
     if (finds_places(w) || scans_places(w))
         kn_text_append(w->out, "KN_BIND_IN(long, kn_places); ");
     /* A copy that no store can alias: its fields stay in registers. */
-    kn_text_append(w->out, "const kn_rows_plan kn_plan = kn_given; const kn_operands kn_x = {");
+    kn_text_format(w->out, "const kn_rows_plan kn_plan = kn_given; %sconst kn_operands kn_x = {",
+                   by_segment ? "kn_segments kn_found = KN_SEGMENTS_OF(kn_plan); " : "");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "kn_in%d, ", i);
     kn_text_format(w->out, "%s};\n#define KN_FROM(kn_element, kn_first) {",
-                   by_segment ? "KN_SEGMENTS_OF(kn_plan)" : "");
+                   by_segment ? "KN_SEGMENTS_HELD(kn_found)" : "");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out,
                        w->inputs[i].extent == PER_PLACE     ? "kn_in%d + kn_first, "

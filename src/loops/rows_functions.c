@@ -143,9 +143,11 @@ void kn_rows_write_load(const rows_writer *w, int i, int width, const char *poin
 static void write_segment_load(const rows_writer *w, int i, int width, bool part)
 {
     if (width == 1)
-        kn_rows_write_load(w, i, 1, "kn_x->", "kn_number_of(&kn_x->segments, kn_segment_at(&kn_x->segments, kn_at))");
+        kn_rows_write_load(w, i, 1, "kn_x->",
+                           "kn_number_of(KN_SEGMENTS_IN(kn_x), kn_segment_at(KN_SEGMENTS_IN(kn_x), kn_at))");
     else
-        kn_text_format(w->out, "kn_segments%d(kn_x->in%d, &kn_x->segments, kn_at, %s)", i, i, part ? "kn_count" : "16");
+        kn_text_format(w->out, "kn_segments%d(kn_x->in%d, KN_SEGMENTS_IN(kn_x), kn_at, %s)", i, i,
+                       part ? "kn_count" : "16");
 }
 
 /* kn_load: the element at `at`, index `k` of its row; kn_load_part: `count` of them, `step` apart, where `room`
