@@ -160,6 +160,7 @@ static int warm(const request *r)
         perror("koine warm");
         return KN_EXIT_FAILED;
     }
+    setenv("POCL_AFFINITY", "0", 0); /* the compilers of all processes share the cores */
     const int started = start(pids, r, all, ends);
     if (started == 0)
         perror("koine warm: no process can be started");

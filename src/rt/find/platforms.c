@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "rt/device/driver_cache.h"
+#include "rt/device/driver_threads.h"
 #include "rt/device/lost.h"
 #include "rt/device/query.h"
 #include "rt/device/table.h"
@@ -260,6 +261,7 @@ static kn_status find_all(void)
     kn_left_out_clear();
     kn_devices_watch_forks();
     kn_driver_cache_prepare();
+    kn_driver_threads_prepare();
     if (check_platforms(clGetPlatformIDs(KN_MAX_DEVICES, platforms, &count)) != KN_OK)
         count = 0;
     for (cl_uint i = 0; i < count && i < KN_MAX_DEVICES && status == KN_OK; i++)
