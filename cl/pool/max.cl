@@ -1,11 +1,16 @@
 /* pool/max.cl - max pooling. The index stored for backward is the maximum's position in its window, in row-major order,
  * as INDEX (uchar if windows have at most 255 elements, otherwise int); a maximum that the activation clamped has
- * NO_PLACE. In backward no two work-items write the same element: on CPU devices a work-item owns whole planes and adds
- * in the order of the outputs; on others each input element gathers from the windows that cover it. */
+ * NO_PLACE. With FLAT it is the index in the plane, as the operators with indices return it (INDEX: long), which CPU
+ * devices write at once; others convert. In backward no two work-items write the same element: on CPU devices a
+ * work-item owns whole planes and adds in the order of the outputs; on others each input element gathers from the
+ * windows that cover it. */
 #include "common/lanes.clh"
 #include "pool/pool.clh"
 
 #define NO_PLACE ((INDEX)-1)
+#ifndef FLAT
+#define FLAT 0
+#endif
 
 /* The index in its plane of element `place` of an output's window; -1 in the padding and for NO_PLACE. */
 static long find_in_plane(const kn_pool_geometry *p, int slice, int row, int column, INDEX place)
@@ -27,12 +32,17 @@ static long find_in_plane(const kn_pool_geometry *p, int slice, int row, int col
 #define LANE_INT int
 #endif
 
-/* Adjacent 2 x 2 windows: LANES outputs at a time from two rows; the last vector of a row overlaps the one before. */
+/* Adjacent 2 x 2 windows: LANES outputs at a time from two rows, of which the upper one starts at `first` in its plane;
+ * the last vector of a row overlaps the one before. */
 #define VEC(type, n) KN_JOIN(type, n)
+#define ASCENDING_4 ((VEC(LANE_INT, 4))(0, 1, 2, 3))
+#define ASCENDING_8 ((VEC(LANE_INT, 8))(ASCENDING_4, ASCENDING_4 + 4))
+#define ASCENDING_16 ((VEC(LANE_INT, 16))(ASCENDING_8, ASCENDING_8 + 8))
 #define PAIR_FUNCTIONS(LANES)                                                                                          \
-    static void pair_forward_##LANES(const global T *top, const global T *bottom, global T *y, global INDEX *index,    \
+    static void pair_forward_##LANES(const global T *top, int width, global T *y, global INDEX *index, int first,      \
                                      int save, T low, T high)                                                          \
     {                                                                                                                  \
+        const global T *bottom = top + width;                                                                          \
         const VEC(T, LANES) a0 = VEC(vload, LANES)(0, top), a1 = VEC(vload, LANES)(1, top);                            \
         const VEC(T, LANES) b0 = VEC(vload, LANES)(0, bottom), b1 = VEC(vload, LANES)(1, bottom);                      \
         const VEC(T, LANES) v0 = (VEC(T, LANES))(a0.even, a1.even), v1 = (VEC(T, LANES))(a0.odd, a1.odd);              \
@@ -47,6 +57,8 @@ static long find_in_plane(const kn_pool_geometry *p, int slice, int row, int col
         best = select(best, v3, take);                                                                                 \
         at = select(at, (VEC(LANE_INT, LANES))3, take);                                                                \
         take = (best <= (VEC(T, LANES))low) | (best >= (VEC(T, LANES))high);                                           \
+        if (FLAT)                                                                                                      \
+            at = (at >> 1) * width + (at & 1) + 2 * ASCENDING_##LANES + first;                                         \
         at = select(at, (VEC(LANE_INT, LANES))NO_PLACE, take);                                                         \
         VEC(vstore, LANES)(KN_CLAMP(best, (VEC(T, LANES))low, (VEC(T, LANES))high), 0, y);                             \
         if (save)                                                                                                      \
@@ -83,15 +95,15 @@ static int is_pair(const kn_pool_geometry *p)
         call;                                                                      \
     }
 
-static void pair_forward(const global T *top, const global T *bottom, global T *y, global INDEX *index, int n, int save,
+static void pair_forward(const global T *top, int width, global T *y, global INDEX *index, int first, int n, int save,
                          T low, T high)
 {
     if (n >= 16)
-        OVERLAPPING(16, pair_forward_16(top + 2 * k, bottom + 2 * k, y + k, index + k, save, low, high))
+        OVERLAPPING(16, pair_forward_16(top + 2 * k, width, y + k, index + k, first + 2 * k, save, low, high))
     else if (n >= 8)
-        OVERLAPPING(8, pair_forward_8(top + 2 * k, bottom + 2 * k, y + k, index + k, save, low, high))
+        OVERLAPPING(8, pair_forward_8(top + 2 * k, width, y + k, index + k, first + 2 * k, save, low, high))
     else
-        OVERLAPPING(4, pair_forward_4(top + 2 * k, bottom + 2 * k, y + k, index + k, save, low, high))
+        OVERLAPPING(4, pair_forward_4(top + 2 * k, width, y + k, index + k, first + 2 * k, save, low, high))
 }
 
 static void pair_backward(const global T *gradient, const global INDEX *index, global T *top, global T *bottom, int n)
@@ -104,6 +116,15 @@ static void pair_backward(const global T *gradient, const global INDEX *index, g
         OVERLAPPING(4, pair_backward_4(gradient + k, index + k, top + 2 * k, bottom + 2 * k))
 }
 
+/* Where in its plane the row of the input starts that row `lines` of a row of windows covers; -1: outside. */
+static long find_line(const kn_pool_geometry *p, int slice, int row, int lines)
+{
+    const int t = SLICE(lines / p->kernel_size[1]), r = lines - t * p->kernel_size[1];
+    const int d = SLICE(slice * p->stride[0] - p->padding[0] + t * p->dilation[0]);
+    const int h = row * p->stride[1] - p->padding[1] + r * p->dilation[1];
+    return is_within(d, DEPTH(p->size[0])) && is_within(h, p->size[1]) ? ((long)d * p->size[1] + h) * p->size[2] : -1;
+}
+
 /* Any windows: up to 64 outputs of a row at a time, with the loop over window elements outside. Only columns inside the
  * input take part, so padding is never read; the first element inside initialises the maximum. */
 #define ROW_PASS(step)                                                                                    \
@@ -111,7 +132,7 @@ static void pair_backward(const global T *gradient, const global INDEX *index, g
         const T v = line[left + k * (step)];                                                              \
         const int take = (at[k] < 0) | (v > best[k]) | (v != v); /* no branches: the loop vectorises */   \
         best[k] = take ? v : best[k];                                                                     \
-        at[k] = take ? place : at[k];                                                                     \
+        at[k] = take ? FLAT ? flat + k * (step) : place : at[k];                                          \
     }
 static void row_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first, int count,
                         global T *y, global INDEX *index, int save, T low, T high)
@@ -124,17 +145,13 @@ static void row_forward(const kn_pool_geometry *p, const global T *volume, int s
         at[k] = -1;
     }
     for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {
-        const int t = SLICE(lines / p->kernel_size[1]), r = lines - t * p->kernel_size[1];
-        const int d = SLICE(slice * p->stride[0] - p->padding[0] + t * p->dilation[0]);
-        const int h = row * p->stride[1] - p->padding[1] + r * p->dilation[1];
-        if (!is_within(d, DEPTH(p->size[0])) || !is_within(h, p->size[1]))
-            continue;
-        const global T *line = volume + ((long)d * p->size[1] + h) * p->size[2];
-        for (int s = 0; s < p->kernel_size[2]; s++) {
+        const long start = find_line(p, slice, row, lines);
+        const global T *line = volume + start;
+        for (int s = 0; start >= 0 && s < p->kernel_size[2]; s++) {
             const int stride = p->stride[2], left = first * stride - p->padding[2] + s * p->dilation[2];
             const int from = left >= 0 ? 0 : (-left + stride - 1) / stride;
             const int to = left >= p->size[2] ? 0 : min(count, (p->size[2] - 1 - left) / stride + 1);
-            const int place = lines * p->kernel_size[2] + s;
+            const int place = lines * p->kernel_size[2] + s, flat = (int)(start + left);
             if (stride == 1)
                 ROW_PASS(1)
             else if (stride == 2)
@@ -147,6 +164,91 @@ static void row_forward(const kn_pool_geometry *p, const global T *volume, int s
         y[k] = KN_CLAMP(best[k], low, high);
     for (int k = 0; save && k < count; k++)
         index[k] = ((best[k] <= low) | (best[k] >= high)) ? NO_PLACE : (INDEX)max(at[k], 0);
+}
+
+/* The same of LANES outputs whose windows are within the rows, at a stride of 1 or 2; rows have 2 * LANES elements or
+ * more. */
+#define WITHIN_FUNCTION(LANES)                                                                                         \
+    static void within_##LANES(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first,       \
+                               global T *y, global INDEX *index, int save, T low, T high)                              \
+    {                                                                                                                  \
+        const int stride = p->stride[2];                                                                               \
+        VEC(T, LANES) best = -INFINITY;                                                                                \
+        VEC(LANE_INT, LANES) at = -1;                                                                                  \
+        for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {                           \
+            const long start = find_line(p, slice, row, lines);                                                        \
+            for (int s = 0; start >= 0 && s < p->kernel_size[2]; s++) {                                                \
+                const int left = first * stride - p->padding[2] + s * p->dilation[2];                                  \
+                const int shift = stride == 2 && left + 2 * LANES > p->size[2]; /* a row's last element is odd */      \
+                const global T *from = volume + start + left - shift;                                                  \
+                VEC(T, LANES) v = VEC(vload, LANES)(0, from);                                                          \
+                if (stride == 2) {                                                                                     \
+                    const VEC(T, LANES) more = VEC(vload, LANES)(1, from);                                             \
+                    v = shift ? (VEC(T, LANES))(v.odd, more.odd) : (VEC(T, LANES))(v.even, more.even);                 \
+                }                                                                                                      \
+                const VEC(LANE_INT, LANES) here = FLAT ? ASCENDING_##LANES * stride + (LANE_INT)(start + left)         \
+                                                       : (VEC(LANE_INT, LANES))(lines * p->kernel_size[2] + s);        \
+                const VEC(LANE_INT, LANES) take = (at < 0) | (v > best) | (v != v);                                    \
+                best = select(best, v, take);                                                                          \
+                at = select(at, here, take);                                                                           \
+            }                                                                                                          \
+        }                                                                                                              \
+        VEC(vstore, LANES)(KN_CLAMP(best, (VEC(T, LANES))low, (VEC(T, LANES))high), 0, y);                             \
+        at = select(max(at, (LANE_INT)0), (VEC(LANE_INT, LANES))NO_PLACE,                                              \
+                    (best <= (VEC(T, LANES))low) | (best >= (VEC(T, LANES))high));                                     \
+        if (save)                                                                                                      \
+            VEC(vstore, LANES)(VEC(KN_JOIN(convert_, INDEX), LANES)(at), 0, index);                                    \
+    }
+WITHIN_FUNCTION(16)
+WITHIN_FUNCTION(8)
+
+/* One output; for those at the ends of a row, where dividing by the stride would take longer. */
+static void one_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int column, global T *y,
+                        global INDEX *index, int save, T low, T high)
+{
+    T best = -INFINITY;
+    int at = -1;
+    for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {
+        const long start = find_line(p, slice, row, lines);
+        for (int s = 0; start >= 0 && s < p->kernel_size[2]; s++) {
+            const int w = column * p->stride[2] - p->padding[2] + s * p->dilation[2];
+            if (!is_within(w, p->size[2]))
+                continue;
+            const T v = volume[start + w];
+            const int take = (at < 0) | (v > best) | (v != v);
+            best = take ? v : best;
+            at = take ? FLAT ? (int)start + w : lines * p->kernel_size[2] + s : at;
+        }
+    }
+    y[column] = KN_CLAMP(best, low, high);
+    if (save)
+        index[column] = ((best <= low) | (best >= high)) ? NO_PLACE : (INDEX)max(at, 0);
+}
+
+/* A row of outputs: vectors where the windows are within the rows of the input, of which the last overlaps the one
+ * before. */
+static void any_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, global T *y,
+                        global INDEX *index, int save, T low, T high)
+{
+    const int stride = p->stride[2], width = (p->kernel_size[2] - 1) * p->dilation[2], size = p->size[2];
+    const int last = size - 1 - width + p->padding[2], from = (p->padding[2] + stride - 1) / stride;
+    const int to = last >= 0 ? min(last / stride + 1, p->out_size[2]) : 0;
+    const int most = stride <= 2 ? min(to - from, size / 2) : 0;
+    const int lanes = most >= 16 ? 16 : most >= 8 ? 8 : 0;
+    for (int k = from; lanes && k < to; k += lanes) {
+        const int first = min(k, to - lanes);
+        if (lanes == 16)
+            within_16(p, volume, slice, row, first, y + first, index + first, save, low, high);
+        else
+            within_8(p, volume, slice, row, first, y + first, index + first, save, low, high);
+    }
+    for (int k = 0; lanes && k < from; k++)
+        one_forward(p, volume, slice, row, k, y, index, save, low, high);
+    for (int k = to; lanes && k < p->out_size[2]; k++)
+        one_forward(p, volume, slice, row, k, y, index, save, low, high);
+    for (int first = 0; !lanes && first < p->out_size[2]; first += 64)
+        row_forward(p, volume, slice, row, first, min(64, p->out_size[2] - first), y + first, index + first, save, low,
+                    high);
 }
 
 kernel void max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p, const int save, const T low,
@@ -162,13 +264,11 @@ kernel void max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_g
         const global T *volume = x + line / p.out_size[1] / DEPTH(p.out_size[0]) * volume_of(&p);
         const long to = line * p.out_size[2];
         if (pair) {
-            const global T *top = volume + 2L * row * p.size[2];
-            pair_forward(top, top + p.size[2], y + to, index + to, p.out_size[2], save, low, high);
+            const int first = 2 * row * p.size[2];
+            pair_forward(volume + first, p.size[2], y + to, index + to, first, p.out_size[2], save, low, high);
             continue;
         }
-        for (int first = 0; first < p.out_size[2]; first += 64)
-            row_forward(&p, volume, slice, row, first, min(64, p.out_size[2] - first), y + to + first,
-                        index + to + first, save, low, high);
+        any_forward(&p, volume, slice, row, y + to, index + to, save, low, high);
     }
 }
 

@@ -252,12 +252,25 @@ TENSOR_TEST(places_outside_are_passed_over)
     CHECK_VALUES(z, 0, 1, 0, 0, 0, 0);
 }
 
+/* Windows of one slice each; the indices are those of the whole volume. */
+TENSOR_TEST(places_in_volumes_are_found)
+{
+    const kn_pool_params windows = {KN_POOL_DEFAULTS, .kernel_sizes = {1, 2, 2}, .strides = {1, 2, 2}};
+    kn_tensor *x = kn_from_data(((float[]){1, 2, 4, 3, 5, 8, 7, 6}), KN_SHAPE(1, 1, 2, 2, 2)), *y[2] = {NULL},
+              *z = NULL;
+    CHECK_OK(kn_op_call(kn_op_find("max_pool3d_with_indices"), (kn_tensor *[]){x}, 1, &windows, y, 2));
+    CHECK_OK(
+        kn_op_call(kn_op_find("max_pool3d_with_indices_backward"), (kn_tensor *[]){y[0], x, y[1]}, 3, &windows, &z, 1));
+    CHECK_VALUES(z, 0, 0, 4, 0, 0, 8, 0, 0);
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
         TEST(each_gives_what_the_tape_gives),  TEST(what_does_not_fit_is_refused), TEST(the_result_may_be_missing),
         TEST(running_estimates_are_not_moved), TEST(group_norm_takes_statistics),  TEST(places_outside_are_passed_over),
+        TEST(places_in_volumes_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,20 @@
 #include "ops/pointwise/epilogue.h"
 #include "ops/pool/pool.h"
 
+/* Whether forward writes indices in planes, as the operators with indices have them: on CPU devices, whose kernel
+ * counts them in int. Otherwise indices within windows are converted. `g` becomes that of whole volumes then. */
+static bool is_written_flat(const kn_call *call, kn_pool_geometry *g)
+{
+    const kn_tensor *x = call->inputs[0];
+    kn_pool_geometry whole;
+    if (!kn_pool_kind_of(call->op)->indices || !kn_tensor_limits(x)->is_cpu ||
+        kn_pool_resolve(&whole, call->op->detail, call->params, x->ndim, x->shape) != KN_OK ||
+        (int64_t)whole.size[0] * whole.size[1] * whole.size[2] > INT32_MAX)
+        return false;
+    *g = whole;
+    return true;
+}
+
 /* The dtype of an index within a window, including "none". */
 static kn_dtype index_dtype(const kn_pool_geometry *g)
 {
@@ -30,7 +44,8 @@ static kn_status max_pool_shape(kn_call *call)
 }
 
 /* Indices are written only if needed; otherwise `index` is any buffer. */
-static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const kn_tensor *x, const kn_tensor *index)
+static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const kn_tensor *x, const kn_tensor *index,
+                                bool is_flat)
 {
     const kn_bounds bounds = kn_bounds_of(((const kn_pool_params *)call->params)->activation);
     kn_tensor *y = call->outputs[0];
@@ -38,7 +53,7 @@ static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const 
     return kn_pool_launch(
         call->stream,
         &(kn_launch_params){.source = "pool/max.cl",
-                            .options = index_options(g),
+                            .options = is_flat ? " -DINDEX=long -DFLAT=1" : index_options(g),
                             .kernel = "max_pool_forward",
                             .operation = call->op->name,
                             KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y),
@@ -76,18 +91,21 @@ static kn_status launch_indices(kn_call *call, const kn_tensor *index)
 
 static kn_status max_pool_forward(kn_call *call)
 {
-    const kn_pool_geometry g = kn_pool_of_call(call);
+    kn_pool_geometry g = kn_pool_of_call(call);
+    const bool is_flat = is_written_flat(call, &g);
     kn_tensor *x, *index = NULL;
     kn_status status = KN_OK;
 
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
-    if (call->needs_grad || kn_pool_kind_of(call->op)->indices)
+    if (is_flat)
+        index = kn_retain(call->outputs[1]);
+    else if (call->needs_grad || kn_pool_kind_of(call->op)->indices)
         status = kn_tensor_new(&index, index_dtype(&g), call->spec[0].ndim, call->spec[0].shape, x->storage->device);
     if (status == KN_OK && call->needs_grad)
         status = kn_call_save(call, index);
     if (status == KN_OK)
-        status = launch_forward(call, &g, x, index);
-    if (status == KN_OK && kn_pool_kind_of(call->op)->indices)
+        status = launch_forward(call, &g, x, index, is_flat);
+    if (status == KN_OK && kn_pool_kind_of(call->op)->indices && !is_flat)
         status = launch_indices(call, index);
     kn_release(index);
     kn_release(x);
@@ -101,12 +119,14 @@ static kn_tensor *empty_like(const kn_tensor *t, kn_dtype dtype)
 
 static kn_status max_pool_backward(kn_grad_call *grad)
 {
-    const kn_pool_geometry g = kn_pool_of_gradient(grad);
+    kn_pool_geometry g = kn_pool_of_gradient(grad);
     kn_tensor *index = grad->saved[0], *out;
 
     if (!grad->grad_outputs[0])
         return KN_OK;
     const bool has_indices = index->dtype == KN_I64 && kn_tensor_limits(index)->is_cpu;
+    if (has_indices) /* in whole volumes */
+        KN_TRY(kn_pool_resolve(&g, grad->op->detail, grad->params, grad->input[0].ndim, grad->input[0].shape));
     if (index->dtype == KN_I64 && !has_indices) { /* of the operator: places in planes */
         index = empty_like(grad->grad_outputs[0], index_dtype(&g));
         if (!index)
@@ -132,12 +152,17 @@ static kn_status max_pool_backward(kn_grad_call *grad)
 static kn_status max_pool_backward_recorded(kn_grad_call *grad)
 {
     kn_pool_params params = *(const kn_pool_params *)grad->params;
-    kn_tensor *indices = grad->grad_outputs[0] ? empty_like(grad->grad_outputs[0], KN_I64) : NULL;
+    kn_tensor *indices = grad->saved[0];
 
-    if (!indices)
-        return grad->grad_outputs[0] ? kn_error_status() : KN_OK;
-    KN_TRY(convert_places(grad->stream, grad->op, &params, &grad->input[0], "max_pool_indices", grad->saved[0], indices,
-                          -1));
+    if (!grad->grad_outputs[0])
+        return KN_OK;
+    if (indices->dtype != KN_I64) {
+        indices = empty_like(grad->grad_outputs[0], KN_I64);
+        if (!indices)
+            return kn_error_status();
+        KN_TRY(convert_places(grad->stream, grad->op, &params, &grad->input[0], "max_pool_indices", grad->saved[0],
+                              indices, -1));
+    }
     params.activation = KN_ACTIVATION_NONE;
     return kn_pool_max_backward_recorded(grad, indices, &params);
 }
