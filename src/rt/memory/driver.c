@@ -31,7 +31,10 @@ static cl_int use_memory(const kn_segment *segment)
 /* A CPU device's memory is fine-grained SVM where the driver has it: then the host may use it between commands, which
  * takes no time, while mapping is two commands that other threads of the driver make (PoCL: 20 us). On other devices
  * such memory may be slow. */
-static bool may_share(const kn_device *device) { return device->limits.is_cpu && device->limits.shares_memory; }
+static bool may_share(const kn_device *device)
+{
+    return device->limits.is_cpu && device->limits.shares_memory && !device->quirks.allocates_lazily;
+}
 
 typedef struct shared_memory {
     cl_context context;
