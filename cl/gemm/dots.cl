@@ -72,16 +72,19 @@ static inline void dot_tile(global T *restrict c, const global T *restrict a, co
 }
 
 /* dim 0: block of columns_per_item columns of C, dim 1: batch. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-gemm_dots(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, long a_stride, long a_batch_stride,
-          long b_stride, long b_batch_stride, long ldc, long c_batch_stride, long columns_per_item,
-          kn_gemm_finish finish)
+KN_KERNEL_ONCE(gemm_dots,
+               (KN_ARG(a), KN_ARG(b), KN_ARG(bias), KN_ARG(c), m, n, k, a_stride, a_batch_stride, b_stride,
+                b_batch_stride, ldc, c_batch_stride, columns_per_item, given),
+               KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), long m, long n, long k, long a_stride, long a_batch_stride,
+               long b_stride, long b_batch_stride, long ldc, long c_batch_stride, long columns_per_item,
+               const kn_gemm_finish given)
 {
+    const kn_gemm_finish finish = given;
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
-    const long batch = get_global_id(1), first = get_global_id(0) * columns_per_item,
+    const long batch = KN_ID(1), first = KN_ID(0) * columns_per_item,
                last = min(n, first + columns_per_item);
     a += batch * a_batch_stride;
     b += batch * b_batch_stride;

@@ -133,16 +133,17 @@ static void move_to_column(const kn_pool_geometry *p, box *windows, int w)
 #define AND_CUT , const kn_pool_blocking cut /* the last argument on GPUs */
 #endif
 
-kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p,
-                                      const int save AND_CUT)
+KN_KERNEL_ONCE(adaptive_max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), given, save), KN_IN(x), KN_OUT(y),
+               KN_OUT(index), const kn_pool_geometry given, const int save AND_CUT)
 {
+    const kn_pool_geometry p = given;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
 #ifdef KN_CPU
     const long size = volume_of(&p);
     if (is_one_window(&p) && size >= 16) { /* the window is the plane, a contiguous run */
-        KN_FOR(plane, p.planes)
+        KN_FOR_ONCE(plane, p.planes)
         {
             T best;
             long at = max_of_plane(x + plane * size, size, &best);
@@ -155,7 +156,7 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
         }
         return;
     }
-    KN_FOR(i, p.planes * out_volume_of(&p))
+    KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
     {
         int at;
         const T best = window_max(&p, PLANE(i), WINDOW(i), &at);
@@ -173,15 +174,17 @@ kernel void adaptive_max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const 
 #endif
 }
 
-kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p AND_CUT)
+KN_KERNEL_ONCE(adaptive_max_pool_backward, (KN_ARG(gradient), KN_ARG(index), KN_ARG(out), given), KN_IN(gradient),
+               KN_IN(index), KN_OUT(out), const kn_pool_geometry given AND_CUT)
 {
+    const kn_pool_geometry p = given;
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, out);
 #ifdef KN_CPU
     if (is_one_window(&p)) { /* one window: no search */
         const int size = p.size[1] * p.size[2];
-        KN_FOR(plane, p.planes)
+        KN_FOR_ONCE(plane, p.planes)
         {
             for (int i = 0; i < size; i++)
                 out[plane * size + i] = 0;
@@ -190,7 +193,7 @@ kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out
         }
         return;
     }
-    KN_FOR(line, p.planes * DEPTH(p.size[0]) * p.size[1])
+    KN_FOR_ONCE(line, p.planes * DEPTH(p.size[0]) * p.size[1])
     {
         const long plane = line / p.size[1] / DEPTH(p.size[0]), from = plane * out_volume_of(&p);
         const int own = line * p.size[2] - plane * volume_of(&p);
@@ -209,12 +212,14 @@ kernel void adaptive_max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out
 #endif
 }
 
-kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p AND_CUT)
+KN_KERNEL_ONCE(adaptive_avg_pool_forward, (KN_ARG(x), KN_ARG(y), given), KN_IN(x), KN_OUT(y),
+               const kn_pool_geometry given AND_CUT)
 {
+    const kn_pool_geometry p = given;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
 #ifdef KN_CPU
-    KN_FOR(i, p.planes * out_volume_of(&p))
+    KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
     {
         y[i] = window_average(&p, PLANE(i), WINDOW(i));
     }
@@ -225,14 +230,16 @@ kernel void adaptive_avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometr
 #endif
 }
 
-kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p AND_CUT)
+KN_KERNEL_ONCE(adaptive_avg_pool_backward, (KN_ARG(gradient), KN_ARG(out), given), KN_IN(gradient), KN_OUT(out),
+               const kn_pool_geometry given AND_CUT)
 {
+    const kn_pool_geometry p = given;
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
 #ifdef KN_CPU
     if (is_one_window(&p)) {
         const int size = p.size[1] * p.size[2];
-        KN_FOR(plane, p.planes)
+        KN_FOR_ONCE(plane, p.planes)
         {
             const T share = gradient[plane] / (T)size;
             for (int i = 0; i < size; i++)
@@ -240,7 +247,7 @@ kernel void adaptive_avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_po
         }
         return;
     }
-    KN_FOR(line, p.planes * DEPTH(p.size[0]) * p.size[1])
+    KN_FOR_ONCE(line, p.planes * DEPTH(p.size[0]) * p.size[1])
     {
         const global T *plane = gradient + line / p.size[1] / DEPTH(p.size[0]) * out_volume_of(&p);
         box windows = covering_row(&p, line);

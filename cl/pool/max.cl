@@ -251,14 +251,15 @@ static void any_forward(const kn_pool_geometry *p, const global T *volume, int s
                     high);
 }
 
-kernel void max_pool_forward(KN_IN(x), KN_OUT(y), KN_OUT(index), const kn_pool_geometry p, const int save, const T low,
-                             const T high)
+KN_KERNEL_ONCE(max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), given, save, low, high), KN_IN(x), KN_OUT(y),
+               KN_OUT(index), const kn_pool_geometry given, const int save, const T low, const T high)
 {
+    const kn_pool_geometry p = given;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
     const int pair = is_pair(&p);
-    KN_FOR(line, p.planes * DEPTH(p.out_size[0]) * p.out_size[1])
+    KN_FOR_ONCE(line, p.planes * DEPTH(p.out_size[0]) * p.out_size[1])
     {
         const int row = line % p.out_size[1], slice = SLICE(line / p.out_size[1] % p.out_size[0]);
         const global T *volume = x + line / p.out_size[1] / DEPTH(p.out_size[0]) * volume_of(&p);
@@ -308,13 +309,15 @@ kernel void max_pool_backward_by_indices(KN_IN(gradient), KN_IN(indices), KN_OUT
     }
 }
 
-kernel void max_pool_backward(KN_IN(gradient), KN_IN(index), KN_OUT(out), const kn_pool_geometry p)
+KN_KERNEL_ONCE(max_pool_backward, (KN_ARG(gradient), KN_ARG(index), KN_ARG(out), given), KN_IN(gradient),
+               KN_IN(index), KN_OUT(out), const kn_pool_geometry given)
 {
+    const kn_pool_geometry p = given;
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, out);
     const int pair = is_pair(&p);
-    KN_FOR(i, p.planes)
+    KN_FOR_ONCE(i, p.planes)
     {
         const global T *g = gradient + i * out_volume_of(&p);
         const global INDEX *at = index + i * out_volume_of(&p);

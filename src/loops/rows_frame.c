@@ -54,6 +54,25 @@ void kn_rows_write_definitions(const rows_writer *w)
     kn_text_append(w->out, "#include \"rows/rows.clh\"\n");
 }
 
+/* KN_ROWS_KERNEL: its head. */
+static void write_head(const rows_writer *w)
+{
+    kn_text_append(w->out, "#define KN_ROWS_KERNEL KN_ROWS_KERNEL_(KN_KERNEL)\n"
+                           "#define KN_ROWS_KERNEL_(name) KN_KERNEL_ONCE(name, (");
+    if (w->form->mapped)
+        kn_text_append(w->out, "KN_ARG(kn_mapped), ");
+    for (int i = 0; i < w->num_outputs; i++)
+        kn_text_format(w->out, "KN_ARG(kn_out%d), ", i);
+    for (int i = 0; i < w->num_inputs; i++)
+        kn_text_format(w->out, "KN_ARG(kn_in%d), ", i);
+    if (finds_places(w) || scans_places(w))
+        kn_text_append(w->out, "KN_ARG(kn_places), ");
+    kn_text_append(w->out, "kn_given");
+    for (int i = 0; letters(w->code->numbers)[i]; i++)
+        kn_text_format(w->out, ", kn_number%d", i);
+    kn_text_format(w->out, "%s), KN_PARAMETERS)\n", picks(w) ? ", kn_ignored, fault, fault_operation" : "");
+}
+
 void kn_rows_write_parameters(const rows_writer *w)
 {
     const bool by_segment = w->code->per_segment && w->form->stage == KN_ROWS_MAP;
@@ -97,6 +116,7 @@ void kn_rows_write_parameters(const rows_writer *w)
                                                             : "kn_in%d, ",
                        i);
     kn_text_append(w->out, "}\n");
+    write_head(w);
 }
 
 void kn_rows_write_fix(const rows_writer *w, const char *name, rows_width v, bool across)

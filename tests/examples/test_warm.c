@@ -17,6 +17,17 @@ static void use_empty_caches(const char *name)
              folder);
 }
 
+/* Copies the caches to another folder, and removes them. */
+static void move_caches(const char *name)
+{
+    char from[sizeof folder];
+    snprintf(from, sizeof from, "%s", folder);
+    use_empty_caches(name);
+    run_result r = run_shell("cp -r '%s/.' '%s' && rm -r '%s'", from, folder, from);
+    assert_status(r, 0);
+    run_free(&r);
+}
+
 /* The caches' files that hold a kernel: PoCL's, or the library's own with other drivers. */
 static int compiled(void)
 {
@@ -53,9 +64,36 @@ static void warm_programs_compile_nothing(void **state)
     assert_status(r, 0);
     run_free(&r);
     assert_int_equal(compiled(), before);
+    move_caches("warm-copy"); /* from one machine or image to another */
     r = run_shell("%s '%s' warm --jobs 1", environment, KOINE_PROGRAM);
     assert_int_equal(kernels_of(&r, "cnn"), kernels);
     run_free(&r);
+    assert_int_equal(compiled(), before);
+}
+
+/* Each model needs kernels that those before it do not, and a second run compiles none. */
+static void all_models(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"cnn", "mlp", "lenet5", "resnet18", "mobilenet_v2", "gpt"};
+    enum { MODELS = sizeof models / sizeof models[0] };
+    int kernels = 0, again = 0;
+    use_empty_caches("warm-all");
+    run_result r = run_shell("%s '%s' warm --all", environment, KOINE_PROGRAM);
+    for (int i = 0; i < MODELS; i++) {
+        const int own = kernels_of(&r, models[i]);
+        assert_true(own > 0);
+        kernels += own;
+    }
+    assert_string_equal(r.errors, "");
+    run_free(&r);
+    const int before = compiled();
+    assert_true(before > 80);
+    r = run_shell("%s '%s' warm --all --jobs 1", environment, KOINE_PROGRAM);
+    for (int i = 0; i < MODELS; i++)
+        again += kernels_of(&r, models[i]);
+    run_free(&r);
+    assert_int_equal(again, kernels);
     assert_int_equal(compiled(), before);
 }
 
@@ -123,8 +161,10 @@ static void wrong_usage(void **state)
     }
 }
 
-int main(void)
+/* `--all`: the long test. */
+int main(int argc, char **argv)
 {
+    const struct CMUnitTest long_tests[] = {cmocka_unit_test(all_models)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warm_programs_compile_nothing),
         cmocka_unit_test(two_at_once),
@@ -132,5 +172,6 @@ int main(void)
         cmocka_unit_test(no_device),
         cmocka_unit_test(wrong_usage),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return argc > 1 && strcmp(argv[1], "--all") == 0 ? cmocka_run_group_tests(long_tests, NULL, NULL)
+                                                     : cmocka_run_group_tests(tests, NULL, NULL);
 }

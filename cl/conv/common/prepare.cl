@@ -28,17 +28,21 @@ static inline void pack_weights(global T *restrict packed, const global T *restr
 
 /* dim 0: the work-items that pad, then one per (group, block, inner channel) that packs weights, then one that writes
  * the table. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_prepare(KN_IN(x), KN_IN(w), KN_OUT(padded), KN_OUT(packed), KN_OUT(table), kn_conv_padding p,
-             kn_conv_weight_layout g, kn_conv_tap_list t)
+KN_KERNEL_ONCE(conv_prepare,
+               (KN_ARG(x), KN_ARG(w), KN_ARG(padded), KN_ARG(packed), KN_ARG(table), given_p, given_g, given_t),
+               KN_IN(x), KN_IN(w), KN_OUT(padded), KN_OUT(packed), KN_OUT(table), const kn_conv_padding given_p,
+               const kn_conv_weight_layout given_g, const kn_conv_tap_list given_t)
 {
+    const kn_conv_padding p = given_p;
+    const kn_conv_weight_layout g = given_g;
+    const kn_conv_tap_list t = given_t;
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
     KN_BIND_OUT(T, padded);
     KN_BIND_OUT(T, packed);
     KN_BIND_OUT(int, table);
     const long pack_items = g.groups * ((g.outer + KB - 1) / KB) * t.inner;
-    const long id = get_global_id(0);
+    const long id = KN_ID(0);
     if (id < pad_items(p))
         pad_planes(padded, x, p, id);
     else if (id < pad_items(p) + pack_items)

@@ -49,24 +49,26 @@ static inline void step_place(conv_place *p, const kn_conv_grid *g)
     p->y += g->y_image - g->rows * g->y_row;
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_direct(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), kn_conv_grid g, int has_bias,
-            T low, T high)
+KN_KERNEL_ONCE(conv_direct,
+               (KN_ARG(x), KN_ARG(packed), KN_ARG(table), KN_ARG(bias), KN_ARG(y), grid, has_bias, low, high),
+               KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), kn_conv_grid grid, int has_bias, T low,
+               T high)
 {
+    const kn_conv_grid g = grid;
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, packed);
     KN_BIND_IN(int, table);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
     const long blocks = (g.outer + KB - 1) / KB;
-    const long block = get_global_id(1) % blocks, group = get_global_id(1) / blocks;
+    const long block = KN_ID(1) % blocks, group = KN_ID(1) / blocks;
     const int channels = (int)min((long)KB, g.outer - block * KB);
     const long first_channel = group * g.outer + block * KB;
     const long pixels = g.images * g.rows * g.columns;
-    const long first = get_global_id(0) * g.tiles_per_item * PX, last = min(pixels, first + g.tiles_per_item * PX);
+    const long first = KN_ID(0) * g.tiles_per_item * PX, last = min(pixels, first + g.tiles_per_item * PX);
     x += group * g.x_group;
     y += first_channel * g.y_channel;
-    packed += get_global_id(1) * g.taps * KB;
+    packed += KN_ID(1) * g.taps * KB;
 
     T start_value[KB];
     for (int k = 0; k < KB; k++)

@@ -101,10 +101,12 @@ static inline void add_products(global T *restrict sums, const global T *restric
 }
 
 /* dim 0: items, each for a share of the runs of all blocks of output channels. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y),
-                                                                       KN_OUT(scratch), kn_conv_images_shape s,
-                                                                       int has_bias, T low, T high)
+KN_KERNEL_ONCE(conv_images,
+               (KN_ARG(x), KN_ARG(w), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), shape, has_bias, low, high),
+               KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_images_shape shape, int has_bias,
+               T low, T high)
 {
+    const kn_conv_images_shape s = shape;
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
     KN_BIND_IN(T, bias);
@@ -113,7 +115,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images(KN_IN(x),
     const long area = s.rows.taps * s.columns.taps, pixels = s.rows.to * s.columns.to;
     const long units = (s.images + NX - 1) / NX * s.rows.to, blocks = (s.outer + KB - 1) / KB,
                runs = (units + s.run - 1) / s.run, all = s.groups * blocks * runs;
-    const long item = get_global_id(0), items = get_global_size(0), end = (item + 1) * all / items;
+    const long item = KN_ID(0), items = KN_SIZE(0), end = (item + 1) * all / items;
     global T *packed = scratch + item * s.scratch, *sums = packed + s.chunk * area * KB;
     for (long at = item * all / items; at < end; at++) {
         const long block = at / runs % blocks, group = at / runs / blocks;

@@ -110,10 +110,14 @@ static inline const global T *a_tile(const global T *a, const kn_conv_pointwise_
 
 /* dim 0: runs of pairs of a block of KB channels and a block of tiles: all channels for a block's pixels, then the next
  * block. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_pointwise_grid g,
-                   kn_conv_pointwise_shape s, int has_bias, T low, T high)
+KN_KERNEL_ONCE(pointwise_multiply,
+               (KN_ARG(a), KN_ARG(w), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), given_g, given_s, has_bias, low,
+                high),
+               KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), const kn_conv_pointwise_grid given_g,
+               const kn_conv_pointwise_shape given_s, int has_bias, T low, T high)
 {
+    const kn_conv_pointwise_grid g = given_g;
+    const kn_conv_pointwise_shape s = given_s;
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, w);
     KN_BIND_IN(T, bias);
@@ -122,7 +126,7 @@ pointwise_multiply(KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), 
     const long pixels = g.rows * g.columns, all = g.images * pixels, tiles = (all + MT - 1) / MT,
                plane = s.spread ? g.height * g.width : pixels;
     const long blocks = (s.outer + KB - 1) / KB, pairs = (tiles + s.tiles - 1) / s.tiles * blocks;
-    const long item = get_global_id(0), items = get_global_size(0), end = (item + 1) * pairs / items;
+    const long item = KN_ID(0), items = KN_SIZE(0), end = (item + 1) * pairs / items;
     global T *u = scratch + item * s.scratch, *m = u + s.chunk * KB, *lines = m + s.tiles * MT * KB;
     for (long pair = item * pairs / items; pair < end; pair++) {
         const long block = pair % blocks, first = pair / blocks * s.tiles, some = min(s.tiles, tiles - first);

@@ -27,10 +27,12 @@ static inline void store_pixels(global T *to, V value, long step)
 }
 
 /* dim 0: g.tiles_per_item tiles each; tiles are numbered column strip fastest, then rows, block, group, image. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_rows(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias),
-                                                                     KN_OUT(y), kn_conv_grid g, int has_bias, T low,
-                                                                     T high)
+KN_KERNEL_ONCE(conv_rows,
+               (KN_ARG(x), KN_ARG(packed), KN_ARG(table), KN_ARG(bias), KN_ARG(y), grid, has_bias, low, high),
+               KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), kn_conv_grid grid, int has_bias, T low,
+               T high)
 {
+    const kn_conv_grid g = grid;
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, packed);
     KN_BIND_IN(int, table);
@@ -39,7 +41,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_rows(KN_IN(x), K
     const long blocks = (g.outer + KX - 1) / KX;
     const long strips = (g.columns + VX * VW - 1) / (VX * VW), row_tiles = (g.rows + RX - 1) / RX;
     const long tiles = strips * row_tiles * blocks * g.groups * g.images;
-    const long first = get_global_id(0) * g.tiles_per_item, last = min(tiles, first + g.tiles_per_item);
+    const long first = KN_ID(0) * g.tiles_per_item, last = min(tiles, first + g.tiles_per_item);
 
     for (long id = first; id < last; id++) {
         const long strip = id % strips, row_tile = id / strips % row_tiles,

@@ -45,10 +45,15 @@ static inline void pack_gradient(global T *restrict packed, global T *restrict b
 
 /* dim 0: the items that pad x, then one per (group, block, image), then one that writes the tables of taps and of
  * pixels' starts. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_weights_prepare(KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT(bias_part), KN_OUT(table),
-                     KN_OUT(starts), kn_conv_padding p, kn_conv_tap_list t, kn_conv_gradient_layout g)
+KN_KERNEL_ONCE(conv_weights_prepare,
+               (KN_ARG(x), KN_ARG(dy), KN_ARG(padded), KN_ARG(packed), KN_ARG(bias_part), KN_ARG(table),
+                KN_ARG(starts), given_p, given_t, given_g),
+               KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT(bias_part), KN_OUT(table), KN_OUT(starts),
+               const kn_conv_padding given_p, const kn_conv_tap_list given_t, const kn_conv_gradient_layout given_g)
 {
+    const kn_conv_padding p = given_p;
+    const kn_conv_tap_list t = given_t;
+    const kn_conv_gradient_layout g = given_g;
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);
     KN_BIND_OUT(T, padded);
@@ -57,7 +62,7 @@ conv_weights_prepare(KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT
     KN_BIND_OUT(int, table);
     KN_BIND_OUT(int, starts);
     const long pack_items = g.groups * ((g.outer + KB - 1) / KB) * g.images;
-    const long id = get_global_id(0);
+    const long id = KN_ID(0);
     if (id < pad_items(p)) {
         pad_planes(padded, x, p, id);
     } else if (id < pad_items(p) + pack_items) {
@@ -72,19 +77,21 @@ conv_weights_prepare(KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT
 
 /* dim 0: TAPS taps, dim 1: group and block of channels, dim 2: share of the pixels. sums is [shares], each laid out as
  * dw: [groups * outer][taps], or [taps][outer] if x and dy are swapped. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(sums), kn_conv_gradient_layout g)
+KN_KERNEL_ONCE(conv_weights_sums,
+               (KN_ARG(x), KN_ARG(packed), KN_ARG(table), KN_ARG(starts), KN_ARG(sums), given),
+               KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(sums), const kn_conv_gradient_layout given)
 {
+    const kn_conv_gradient_layout g = given;
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, packed);
     KN_BIND_IN(int, table);
     KN_BIND_IN(int, starts);
     KN_BIND_OUT(T, sums);
     const long blocks = (g.outer + KB - 1) / KB, pixels = g.rows * g.columns, all_pixels = g.images * pixels;
-    const long block = get_global_id(1) % blocks, group = get_global_id(1) / blocks;
-    const long first_tap = get_global_id(0) * TAPS;
-    const long last = min(all_pixels, (long)(get_global_id(2) + 1) * g.pixels_per_share);
-    const global T *dy = packed + get_global_id(1) * all_pixels * KB;
+    const long block = KN_ID(1) % blocks, group = KN_ID(1) / blocks;
+    const long first_tap = KN_ID(0) * TAPS;
+    const long last = min(all_pixels, (long)(KN_ID(2) + 1) * g.pixels_per_share);
+    const global T *dy = packed + KN_ID(1) * all_pixels * KB;
 
     long tap[TAPS];
     V sum[TAPS][KV];
@@ -96,7 +103,7 @@ conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(s
         for (int v = 0; v < KV; v++)
             sum[i][v] = (V)0;
     }
-    for (long o = get_global_id(2) * g.pixels_per_share; o < last;) {
+    for (long o = KN_ID(2) * g.pixels_per_share; o < last;) {
         const long image = o / pixels, first_pixel = o % pixels, count = min(pixels - first_pixel, last - o);
         const global T *from[TAPS];
 #pragma unroll
@@ -124,7 +131,7 @@ conv_weights_sums(KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(s
 #pragma unroll
         for (int v = 0; v < KV; v++)
             VSTORE(sum[i][v], v, result[i]);
-    sums += get_global_id(2) * g.groups * g.outer * g.taps + (group * g.outer + block * KB) * g.sum_outer +
+    sums += KN_ID(2) * g.groups * g.outer * g.taps + (group * g.outer + block * KB) * g.sum_outer +
             first_tap * g.sum_tap;
     for (int k = 0; k < min((long)KB, g.outer - block * KB); k++)
         for (int i = 0; i < min((long)TAPS, g.taps - first_tap); i++)

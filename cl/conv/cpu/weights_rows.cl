@@ -63,20 +63,23 @@ add_pixels(V sum[KX][TAPS], V bias[KX], const global T *restrict gradient, long 
 
 /* dim 0: tile of taps, dim 1: group and block of KX channels, dim 2: share of the images. sums is [shares][groups *
  * outer][taps], bias_part [shares][groups * outer]. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_weights_rows(KN_IN(x), KN_IN(dy), KN_OUT(sums), KN_OUT(bias_part), kn_conv_gradient_layout g, kn_conv_tap_list t,
-                  long images_per_share)
+KN_KERNEL_ONCE(conv_weights_rows,
+               (KN_ARG(x), KN_ARG(dy), KN_ARG(sums), KN_ARG(bias_part), layout, list, images_per_share),
+               KN_IN(x), KN_IN(dy), KN_OUT(sums), KN_OUT(bias_part), kn_conv_gradient_layout layout,
+               kn_conv_tap_list list, long images_per_share)
 {
+    const kn_conv_gradient_layout g = layout;
+    const kn_conv_tap_list t = list;
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);
     KN_BIND_OUT(T, sums);
     KN_BIND_OUT(T, bias_part);
     const long blocks = (g.outer + KX - 1) / KX, pixels = g.rows * g.columns;
-    const long block = get_global_id(1) % blocks, group = get_global_id(1) / blocks,
-               first_tap = get_global_id(0) * TAPS;
+    const long block = KN_ID(1) % blocks, group = KN_ID(1) / blocks,
+               first_tap = KN_ID(0) * TAPS;
     const long first_channel = group * g.outer + block * KX;
     const int channels = (int)min((long)KX, g.outer - block * KX), taps = (int)min((long)TAPS, g.taps - first_tap);
-    const long last_image = min(g.images, (long)(get_global_id(2) + 1) * images_per_share);
+    const long last_image = min(g.images, (long)(KN_ID(2) + 1) * images_per_share);
 
     long offset[TAPS];
     V sum[KX][TAPS], bias[KX];
@@ -99,7 +102,7 @@ conv_weights_rows(KN_IN(x), KN_IN(dy), KN_OUT(sums), KN_OUT(bias_part), kn_conv_
     const MASKS keep = VLOAD(0, lanes);
 
     const long whole = g.columns / VW * VW;
-    for (long image = get_global_id(2) * images_per_share; image < last_image; image++) {
+    for (long image = KN_ID(2) * images_per_share; image < last_image; image++) {
         const global T *gradient = dy + (image * g.groups * g.outer + first_channel) * pixels;
         for (long row = 0; row < g.rows; row++) {
             const global T *from = x + image * g.x_image + row * g.x_row;
@@ -111,7 +114,7 @@ conv_weights_rows(KN_IN(x), KN_IN(dy), KN_OUT(sums), KN_OUT(bias_part), kn_conv_
                            offset, true, keep);
         }
     }
-    const long share = get_global_id(2) * g.groups * g.outer + first_channel;
+    const long share = KN_ID(2) * g.groups * g.outer + first_channel;
 #pragma unroll
     for (int k = 0; k < KX; k++) {
         if (k < channels && first_tap == 0)
