@@ -206,8 +206,9 @@ static void *make_calls(void *argument)
     group->has_ended = true;
     pthread_cond_broadcast(&group->changed);
     kn_unlock(&group->lock);
-    while (stays)
-        pause();
+    if (stays)
+        for (;;)
+            pause();
     return NULL;
 }
 
