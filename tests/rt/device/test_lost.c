@@ -175,7 +175,14 @@ static kn_status copy(belongings *b) { return kn_copy_(b->x, b->y); }
 
 static kn_status wait_for_all(belongings *b) { return kn_synchronize(b->device); }
 static kn_status wait_for_event(belongings *b) { return kn_event_synchronize(b->event); }
-static kn_status mark(belongings *b) { return kn_event_record(b->event, b->stream); }
+/* Without timing: some drivers' markers have no times, and events that need them are recorded by a kernel. */
+static kn_status mark(belongings *b)
+{
+    kn_event *event = kn_event_new_without_timing(b->device);
+    const kn_status status = event ? kn_event_record(event, b->stream) : kn_error_status();
+    kn_event_free(event);
+    return status;
+}
 
 static kn_status allocate(belongings *b)
 {
