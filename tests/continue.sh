@@ -1,24 +1,32 @@
 #!/bin/sh
 # Runs tests, and keeps the results so that another call goes on after an interruption:
-# sh tests/continue.sh BUILD RESULTS [CTEST ARGUMENT...]
+# sh tests/continue.sh [--list] BUILD RESULTS [CTEST ARGUMENT...]
 #
 # When a test ends, RESULTS gets a line: its name, Passed, Skipped, Failed, Timeout or NotRun, and its seconds.
 # Tests that have passed or were skipped there do not run again; those that failed come last. Their output is appended
-# to RESULTS.log. Exit status 0 if in the end all have passed or were skipped.
+# to RESULTS.log. Exit status 0 if in the end all have passed or were skipped. --list runs nothing: it prints each of the
+# tests with its last result, or None.
 set -eu
+list=no
+[ "$1" != --list ] || { list=yes; shift; }
 build=$1 results=$2
 shift 2
 touch "$results"
+
+# CTEST-ARGUMENT...: lines NAME RESULT.
+last_results() {
+    ctest --test-dir "$build" -N "$@" | sed -n 's/^ *Test *#[0-9]*: \([^ ]*\).*/\1/p' | awk -v results="$results" '
+        BEGIN { while ((getline <results) > 0) last[$1] = $2 }
+        { print $1, $1 in last ? last[$1] : "None" }'
+}
 
 # of KIND CTEST-ARGUMENT...: the tests without a result (new) or whose last one is a failure (failed), as A|B|C.
 of() {
     kind=$1
     shift
-    ctest --test-dir "$build" -N "$@" | sed -n 's/^ *Test *#[0-9]*: \([^ ]*\).*/\1/p' |
-        awk -v kind="$kind" -v results="$results" '
-            BEGIN { while ((getline <results) > 0) last[$1] = $2 }
-            { result = $1 in last ? (last[$1] ~ /^(Passed|Skipped)$/ ? "good" : "failed") : "new" }
-            result == kind { printf "%s%s", n++ ? "|" : "", $1 }'
+    last_results "$@" | awk -v kind="$kind" '
+        { result = $2 == "None" ? "new" : $2 ~ /^(Passed|Skipped)$/ ? "good" : "failed" }
+        result == kind { printf "%s%s", n++ ? "|" : "", $1 }'
 }
 
 # run NAMES CTEST-ARGUMENT...
@@ -44,6 +52,7 @@ run() {
     done
 }
 
+[ $list = no ] || { last_results "$@"; exit; }
 new=$(of new "$@") failed=$(of failed "$@")
 run "$new" "$@"
 run "$failed" "$@"

@@ -108,11 +108,10 @@ quick() {
 
 # Of the chosen tests: how many passed, failed, were skipped, and have no result; then the names of those that failed.
 results_of() {
-    ctest --test-dir "$build" -N "$@" | sed -n 's/^ *Test *#[0-9]*: \([^ ]*\).*/\1/p' | awk -v results="$out/tests" '
-        BEGIN { while ((getline <results) > 0) last[$1] = $2 }
-        !($1 in last) { left++; next }
-        last[$1] == "Passed" { passed++; next }
-        last[$1] == "Skipped" { skipped++; next }
+    sh tests/continue.sh --list "$build" "$out/tests" "$@" | awk '
+        $2 == "None" { left++; next }
+        $2 == "Passed" { passed++; next }
+        $2 == "Skipped" { skipped++; next }
         { failed++; names = names " " $1 }
         END { print passed + 0, failed + 0, skipped + 0, left + 0, names }'
 }
