@@ -15,6 +15,12 @@ def _autoload():
         warnings.warn('the device koine is not available: %s' % error, stacklevel=2)
 
 
+def coverage():
+    """Text: the operators that ran on the CPU so far, their calls and what these cost (torch.koine.fallbacks())."""
+    from . import fallback
+    return fallback.coverage()
+
+
 import torch  # noqa: E402 (calls _autoload, which therefore comes first)
 
 if not getattr(torch.__spec__, '_initializing', False):  # not called by the end of `import torch`

@@ -24,6 +24,17 @@ def fallbacks():
     return {name: Fallback((calls[name], seconds[name])) for name in sorted(seconds, key=lambda n: -seconds[n])}
 
 
+def coverage():
+    """The same as text: a line for each operator that ran on the CPU, with its calls and what they cost."""
+    ran = fallbacks()
+    if not ran:
+        return 'No operator has run on the CPU.'
+    lines = ['%-48s %10s %12s' % ('operator on the CPU', 'calls', 'seconds')]
+    lines += ['%-48s %10d %12.6f' % (name, *cost) for name, cost in ran.items()]
+    lines += ['%-48s %10d %12.6f' % ('total', sum(c.calls for c in ran.values()), sum(c.seconds for c in ran.values()))]
+    return '\n'.join(lines)
+
+
 def reset_fallbacks():
     """Forgets the figures; each operator warns again."""
     _ops.forget_fallbacks()

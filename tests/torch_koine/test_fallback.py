@@ -1,8 +1,11 @@
 """Operators that the device does not have run on the CPU, counted."""
+import subprocess
+import sys
 import warnings
 
 import pytest
 import torch
+import torch_koine
 
 koine = torch.koine
 
@@ -22,8 +25,17 @@ def test_counts_and_warns_once():
     name = next(name for name in koine.fallbacks() if 'eig' in name)
     assert koine.fallbacks()[name].calls == 3 and koine.fallbacks()[name].seconds > 0
     assert sum(name in str(warning.message) for warning in seen) == 1
+    line = next(line for line in torch_koine.coverage().splitlines() if line.startswith(name + ' '))
+    assert line.split()[1] == '3' and float(line.split()[2]) > 0
     koine.reset_fallbacks()
-    assert koine.fallbacks() == {}
+    assert koine.fallbacks() == {} and torch_koine.coverage() == 'No operator has run on the CPU.'
+
+
+def test_the_list_of_operators_without_a_kernel():
+    printed = subprocess.run([sys.executable, '-m', 'torch_koine'], capture_output=True, text=True, check=True).stdout
+    lines = printed.splitlines()
+    assert 'aten::linalg_eig' in lines and 'aten::add.Tensor' not in lines
+    assert int(lines[-1].split()[0]) > 400
 
 
 def test_modes():

@@ -1,4 +1,4 @@
-"""Where PyTorch's operators run: `python -m torch_koine.coverage` prints those that have no kernel on the device."""
+"""Where PyTorch's operators run: `python -m torch_koine` prints those that have no kernel on the device."""
 import collections
 
 import torch
