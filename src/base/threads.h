@@ -12,6 +12,9 @@ static inline void kn_mutex_destroy(kn_mutex *mutex) { pthread_mutex_destroy(mut
 static inline void kn_lock(kn_mutex *mutex) { pthread_mutex_lock(mutex); }
 static inline void kn_unlock(kn_mutex *mutex) { pthread_mutex_unlock(mutex); }
 
+/* An address that stands for the calling thread. */
+const void *kn_this_thread(void);
+
 /* A condition whose time-outs are on CLOCK_MONOTONIC, as base/clock.h is. */
 static inline void kn_condition_init(pthread_cond_t *condition)
 {

@@ -34,14 +34,14 @@ static bool is_rehearsed(void *destination, size_t bytes)
     return rehearsed;
 }
 
-/* Whether a copy that the host waits for blocks: if not, end_waiting comes next. */
-static cl_bool blocks(void) { return !kn_awaits_itself(); }
-
-static kn_status end_waiting(kn_stream *stream, const char *what, size_t bytes)
+/* The rest of a copy that the host waits for: `blocks` is from kn_stream_begin_block, `status` that of enqueueing. */
+static kn_status end_waiting(kn_stream *stream, cl_bool blocks, kn_status status, const char *what, size_t bytes)
 {
-    if (blocks())
-        return KN_OK;
-    return fail(KN_CL(KN_CL_WAIT, kn_await_queue(kn_stream_turn(stream).queue)), stream, what, bytes);
+    if (blocks)
+        kn_stream_end_block(stream);
+    else if (status == KN_OK)
+        status = fail(KN_CL(KN_CL_WAIT, kn_await_queue(kn_stream_turn(stream).queue, false)), stream, what, bytes);
+    return status;
 }
 
 static kn_status enqueue_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination,
@@ -69,9 +69,9 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
     bool armed = bytes > 0 && kn_stream_take_armed(stream);
     if (bytes > 0) {
         kn_stream_begin_wait(stream);
-        kn_status status = enqueue_read(stream, buffer, offset, destination, bytes, blocks());
-        if (status == KN_OK)
-            status = end_waiting(stream, "reading", bytes);
+        const cl_bool blocks = kn_stream_begin_block(stream);
+        kn_status status = enqueue_read(stream, buffer, offset, destination, bytes, blocks);
+        status = end_waiting(stream, blocks, status, "reading", bytes);
         kn_stream_end_wait(stream, status == KN_OK);
         if (status != KN_OK && armed)
             atomic_store(&stream->fault_armed, true);
@@ -106,8 +106,9 @@ kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, c
     kn_staging_block *block = kn_staging_acquire(stream->device, bytes);
     if (!block) {
         KN_TRY(kn_note_host_wait("a large copy from host memory that is not pinned"));
-        KN_TRY(enqueue_write(stream, buffer, offset, source, bytes, blocks()));
-        return end_waiting(stream, "writing", bytes);
+        const cl_bool blocks = kn_stream_begin_block(stream);
+        kn_status status = enqueue_write(stream, buffer, offset, source, bytes, blocks);
+        return end_waiting(stream, blocks, status, "writing", bytes);
     }
     memcpy(kn_staging_data(block), source, bytes);
     kn_status status = enqueue_write(stream, buffer, offset, kn_staging_data(block), bytes, CL_FALSE);
@@ -143,10 +144,11 @@ kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size
 /* Other devices that share the host's memory may copy at a mapping, and other streams use the same memory object. */
 bool kn_can_map(const kn_device *device) { return device->limits.is_cpu && device->limits.unified_memory; }
 
-static cl_int enqueue_map(kn_turn turn, const kn_buffer *buffer, size_t offset, size_t bytes, void **memory)
+static cl_int enqueue_map(kn_turn turn, const kn_buffer *buffer, size_t offset, size_t bytes, cl_bool wait,
+                          void **memory)
 {
     cl_int error;
-    *memory = clEnqueueMapBuffer(turn.queue, kn_buffer_memory(buffer), blocks(), CL_MAP_READ | CL_MAP_WRITE,
+    *memory = clEnqueueMapBuffer(turn.queue, kn_buffer_memory(buffer), wait, CL_MAP_READ | CL_MAP_WRITE,
                                  kn_buffer_offset(buffer) + offset, bytes, 0, NULL, NULL, &error);
     return error;
 }
@@ -160,10 +162,11 @@ kn_status kn_buffer_map(kn_stream *stream, const kn_buffer *buffer, size_t offse
     }
     KN_TRY(kn_stream_enter(stream, "mapping a tensor"));
     kn_buffer_mark_use(buffer, stream);
+    const cl_bool blocks = kn_stream_begin_block(stream);
     const kn_turn turn = kn_stream_turn(stream);
-    cl_int error = KN_CL(KN_CL_READ, enqueue_map(turn, buffer, offset, bytes, memory));
-    KN_TRY(fail(kn_stream_enqueued(stream, turn, error), stream, "mapping", bytes));
-    return end_waiting(stream, "mapping", bytes);
+    const cl_int error = KN_CL(KN_CL_READ, enqueue_map(turn, buffer, offset, bytes, blocks, memory));
+    const kn_status status = fail(kn_stream_enqueued(stream, turn, error), stream, "mapping", bytes);
+    return end_waiting(stream, blocks, status, "mapping", bytes);
 }
 
 kn_status kn_buffer_unmap(kn_stream *stream, const kn_buffer *buffer, void *memory)

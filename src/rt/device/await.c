@@ -51,10 +51,10 @@ cl_int kn_await_event(cl_event event)
     }
 }
 
-cl_int kn_await_queue(cl_command_queue queue)
+cl_int kn_await_queue(cl_command_queue queue, bool may_block)
 {
     cl_event last;
-    if (!kn_awaits_itself())
+    if (may_block)
         return clFinish(queue);
     cl_int error = clEnqueueMarkerWithWaitList(queue, 0, NULL, &last);
     if (error != CL_SUCCESS)

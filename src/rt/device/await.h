@@ -14,4 +14,5 @@ bool kn_awaits_itself(void);
 
 /* The event's command was submitted (clFlush). */
 cl_int kn_await_event(cl_event event);
-cl_int kn_await_queue(cl_command_queue queue);
+/* For all commands so far; by clFinish if it may block. */
+cl_int kn_await_queue(cl_command_queue queue, bool may_block);

@@ -4,20 +4,14 @@
 #include <stdio.h>
 
 #include "base/error.h"
-
-/* An address that stands for the calling thread. */
-static const void *this_thread(void)
-{
-    static _Thread_local char mark;
-    return &mark;
-}
+#include "base/threads.h"
 
 bool kn_stream_start_capture(kn_stream *stream, kn_capture *capture)
 {
     kn_capture *none = NULL;
     if (!atomic_compare_exchange_strong(&stream->capture, &none, capture))
         return false;
-    atomic_store(&stream->capturer, this_thread());
+    atomic_store(&stream->capturer, kn_this_thread());
     return true;
 }
 
@@ -29,7 +23,7 @@ void kn_stream_stop_capture(kn_stream *stream)
 
 static bool is_own(const kn_stream *stream)
 {
-    return atomic_load(&((kn_stream *)(uintptr_t)stream)->capturer) == this_thread();
+    return atomic_load(&((kn_stream *)(uintptr_t)stream)->capturer) == kn_this_thread();
 }
 
 bool kn_stream_captured_elsewhere(const kn_stream *stream) { return kn_stream_has_capture(stream) && !is_own(stream); }

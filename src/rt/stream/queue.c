@@ -1,6 +1,8 @@
 /* rt/stream/queue.c - see rt/stream/queue.h. */
 #include "rt/stream/queue.h"
 
+#include <time.h>
+
 #include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
@@ -134,11 +136,45 @@ cl_int kn_stream_mark(kn_stream *stream, cl_event *event)
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
+enum { MOST_WAYS_GIVEN = 1000 }; /* they may wait for an event of the user's that the thread is to complete */
+#define PAUSE 1000000            /* nanoseconds */
+
+static void note_worker(kn_stream *stream)
+{
+    const void *worker = kn_this_thread(), *last = atomic_load_explicit(&stream->worker, memory_order_relaxed);
+    if (last == worker)
+        return;
+    last = atomic_exchange(&stream->worker, worker);
+    if (last && last != worker)
+        atomic_store(&stream->has_workers, true);
+}
+
+static void give_way(kn_stream *stream)
+{
+    while (atomic_load(&stream->blocked) > 0 && atomic_fetch_add(&stream->ways_given, 1) < MOST_WAYS_GIVEN)
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+}
+
+bool kn_stream_begin_block(kn_stream *stream)
+{
+    note_worker(stream);
+    if (kn_awaits_itself() || atomic_load(&stream->has_workers))
+        return false;
+    atomic_fetch_add(&stream->blocked, 1);
+    if (!atomic_load(&stream->has_workers))
+        return true;
+    kn_stream_end_block(stream);
+    return false;
+}
+
 kn_status kn_stream_count_launch(kn_stream *stream)
 {
     cl_event oldest = NULL;
     cl_int error = CL_SUCCESS;
     kn_stream_note_busy(stream);
+    note_worker(stream);
+    if (atomic_load(&stream->has_workers))
+        give_way(stream);
     kn_lock(&stream->lock);
     if (++stream->launches >= KN_LAUNCHES_PER_MARKER) {
         cl_event *slot = &stream->markers[stream->next_marker++ % KN_STREAM_MARKERS];
@@ -165,7 +201,10 @@ cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue)
     if (kn_device_is_lost(stream->device))
         return CL_DEVICE_NOT_AVAILABLE;
     kn_stream_begin_wait(stream);
-    cl_int error = KN_CL(KN_CL_WAIT, kn_await_queue(queue));
+    const bool blocks = kn_stream_begin_block(stream);
+    cl_int error = KN_CL(KN_CL_WAIT, kn_await_queue(queue, blocks));
+    if (blocks)
+        kn_stream_end_block(stream);
     kn_stream_end_wait(stream, error == CL_SUCCESS);
     return error;
 }

@@ -43,7 +43,11 @@ struct kn_stream {
     atomic_bool has_fault_sources;                      /* any of them */
     atomic_bool busy;   /* commands were enqueued since it was last known to be idle, or since others began to wait */
     atomic_int waiting; /* threads that wait for all commands so far */
-    atomic_bool is_shared; /* other code uses the queue: it is never known to be idle, and stays the stream's */
+    _Atomic(const void *) worker; /* the thread that used it last: kn_this_thread */
+    atomic_bool has_workers;      /* several threads have; see kn_stream_begin_block */
+    atomic_int blocked;           /* threads in calls that wait until the queue is empty */
+    atomic_int ways_given;        /* pauses of threads that gave way to them */
+    atomic_bool is_shared;        /* other code uses the queue: it is never known to be idle, and stays the stream's */
 };
 
 /* After a command was enqueued, too: the stream may have been found idle between kn_stream_enter and the command. */

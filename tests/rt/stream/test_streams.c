@@ -2,6 +2,7 @@
 #include "rt/rt_test.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "rt/rt.h"
@@ -158,12 +159,55 @@ static void synchronize_waits_for_every_stream(void **state)
     assert_ok(kn_stream_free(busy));
 }
 
+/* --- a stream that other threads keep busy ------------------------------------------------------------------------ */
+
+static atomic_bool is_over;
+
+static void *fill(void *user)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(1 << 18), .device = user);
+    while (!atomic_load(&is_over)) {
+        KN_SCOPE;
+        kn_add_scalar(x, 1);
+    }
+    kn_release(x);
+    return NULL;
+}
+
+/* Drivers' own waits may last until a queue is empty (rt/stream/queue.h), and this one never is. */
+static void waits_end_while_others_enqueue(void **state)
+{
+    (void)state;
+    enum { N = 1 << 20 }; /* too many to be staged when written */
+    kn_device *device = test_device();
+    pthread_t threads[2];
+    float *values = calloc(N, sizeof *values);
+    double sum;
+    assert_non_null(values);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, fill, device), 0);
+    for (int i = 0; i < 3; i++) {
+        KN_SCOPE;
+        kn_tensor *x = kn_empty(KN_SHAPE(N));
+        assert_ok(kn_write(x, values, N * sizeof *values));
+        assert_ok(kn_item(kn_sum(kn_add_scalar(x, 1)), &sum));
+        assert_true(sum == N);
+        assert_ok(kn_read(x, values, N * sizeof *values));
+        assert_ok(kn_stream_synchronize(kn_stream_default(device)));
+        assert_ok(kn_synchronize(device));
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    free(values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_are_made_and_destroyed),     cmocka_unit_test(work_is_ordered_across_streams),
         cmocka_unit_test(many_streams_read_one_tensor),       cmocka_unit_test(threads_share_a_device),
-        cmocka_unit_test(synchronize_waits_for_every_stream),
+        cmocka_unit_test(synchronize_waits_for_every_stream), cmocka_unit_test(waits_end_while_others_enqueue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
