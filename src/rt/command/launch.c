@@ -156,7 +156,7 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     kn_build_wait wait = kn_build_begin(kernel->name);
     kn_status status = launch_locked(stream, kernel, params, global, local);
     if (status == KN_OK && stream->device->quirks.compiles_at_first_launch)
-        kn_await_queue(kn_stream_turn(stream).queue, false);
+        kn_await_queue(kn_stream_turn(stream).queue);
     kernel->launched = status == KN_OK;
     double seconds = kn_build_end(wait, kernel->launched);
     kn_build_log_launch(stream->device, params->source, kernel->name, seconds);

@@ -37,11 +37,9 @@ static bool is_rehearsed(void *destination, size_t bytes)
 /* The rest of a copy that the host waits for: `blocks` is from kn_stream_begin_block, `status` that of enqueueing. */
 static kn_status end_waiting(kn_stream *stream, cl_bool blocks, kn_status status, const char *what, size_t bytes)
 {
-    if (blocks)
-        kn_stream_end_block(stream);
-    else if (status == KN_OK)
-        status = fail(KN_CL(KN_CL_WAIT, kn_await_queue(kn_stream_turn(stream).queue, false)), stream, what, bytes);
-    return status;
+    const cl_int error = kn_stream_end_block(stream, kn_stream_turn(stream).queue, blocks,
+                                             status == KN_OK ? CL_SUCCESS : CL_INVALID_OPERATION);
+    return status == KN_OK ? fail(error, stream, what, bytes) : status;
 }
 
 static kn_status enqueue_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination,

@@ -51,11 +51,9 @@ cl_int kn_await_event(cl_event event)
     }
 }
 
-cl_int kn_await_queue(cl_command_queue queue, bool may_block)
+cl_int kn_await_queue(cl_command_queue queue)
 {
     cl_event last;
-    if (may_block)
-        return clFinish(queue);
     cl_int error = clEnqueueMarkerWithWaitList(queue, 0, NULL, &last);
     if (error != CL_SUCCESS)
         return error;

@@ -14,5 +14,4 @@ bool kn_awaits_itself(void);
 
 /* The event's command was submitted (clFlush). */
 cl_int kn_await_event(cl_event event);
-/* For all commands so far; by clFinish if it may block. */
-cl_int kn_await_queue(cl_command_queue queue, bool may_block);
+cl_int kn_await_queue(cl_command_queue queue); /* for all commands so far */

@@ -32,8 +32,10 @@ static bool guard_is_whole(kn_buffer *block, size_t offset, size_t bytes)
     kn_submitter_drain(stream);
     /* the stream is destroyed */
     cl_command_queue queue = atomic_load(&stream->id) ? kn_stream_turn(stream).queue : stream->device->service;
-    if (clEnqueueReadBuffer(queue, block->segment->memory, CL_TRUE, block->offset + offset, bytes, zone, 0, NULL,
-                            NULL) != CL_SUCCESS)
+    const bool blocks = kn_stream_begin_block(stream);
+    const cl_int error =
+        clEnqueueReadBuffer(queue, block->segment->memory, blocks, block->offset + offset, bytes, zone, 0, NULL, NULL);
+    if (kn_stream_end_block(stream, queue, blocks, error) != CL_SUCCESS)
         return true;
     for (size_t i = 0; i < bytes; i++)
         if (zone[i] != GUARD_PATTERN)

@@ -113,7 +113,7 @@ static kn_status check_record(kn_stream *stream)
     error =
         clEnqueueWriteBuffer(stream->device->service, stream->fault, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
     if (error == CL_SUCCESS)
-        error = kn_await_queue(stream->device->service, !kn_awaits_itself());
+        error = kn_await_queue(stream->device->service);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "clearing the fault record");
     return report(stream, record);

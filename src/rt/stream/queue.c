@@ -163,8 +163,17 @@ bool kn_stream_begin_block(kn_stream *stream)
     atomic_fetch_add(&stream->blocked, 1);
     if (!atomic_load(&stream->has_workers))
         return true;
-    kn_stream_end_block(stream);
+    atomic_fetch_sub(&stream->blocked, 1);
     return false;
+}
+
+cl_int kn_stream_end_block(kn_stream *stream, cl_command_queue queue, bool blocked, cl_int error)
+{
+    if (blocked)
+        atomic_fetch_sub(&stream->blocked, 1);
+    else if (error == CL_SUCCESS)
+        error = KN_CL(KN_CL_WAIT, kn_await_queue(queue));
+    return error;
 }
 
 kn_status kn_stream_count_launch(kn_stream *stream)
@@ -202,9 +211,8 @@ cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue)
         return CL_DEVICE_NOT_AVAILABLE;
     kn_stream_begin_wait(stream);
     const bool blocks = kn_stream_begin_block(stream);
-    cl_int error = KN_CL(KN_CL_WAIT, kn_await_queue(queue, blocks));
-    if (blocks)
-        kn_stream_end_block(stream);
+    cl_int error = blocks ? KN_CL(KN_CL_WAIT, clFinish(queue)) : CL_SUCCESS;
+    error = kn_stream_end_block(stream, queue, blocks, error);
     kn_stream_end_wait(stream, error == CL_SUCCESS);
     return error;
 }

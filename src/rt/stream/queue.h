@@ -6,7 +6,6 @@
  * next command, which runs after those in the queue that is left. */
 #pragma once
 
-#include "rt/device/await.h"
 #include "rt/stream/stream_struct.h"
 
 /* While anything is timed: an event with times exists, or the profiler records. */
@@ -76,12 +75,12 @@ kn_status kn_stream_share_queue(kn_stream *stream, cl_command_queue *queue);
  * host is too far ahead. */
 kn_status kn_stream_count_launch(kn_stream *stream);
 
-/* Around clFinish and blocking copies, which take less time than waiting for an event; begin says whether they are
- * allowed. PoCL's return when the queue is empty, and threads that go on enqueueing may see to it that it never is:
- * once several threads have used the stream, events are waited for, and who enqueues gives way to those that still
- * block. */
+/* Around a copy that the host waits for: begin says whether it may block, which takes less time than waiting for an
+ * event; end waits if it did not, unless there was an error, and returns that or its own. PoCL's clFinish and blocking
+ * copies return when the queue is empty, and threads that go on enqueueing may see to it that it never is: once
+ * several threads have used the stream, events are waited for, and who enqueues gives way to those that still block. */
 bool kn_stream_begin_block(kn_stream *stream);
-static inline void kn_stream_end_block(kn_stream *stream) { atomic_fetch_sub(&stream->blocked, 1); }
+cl_int kn_stream_end_block(kn_stream *stream, cl_command_queue queue, bool blocked, cl_int error);
 
 /* Waits for all the stream's work, replays handed to the submitter included. The second is for those who retained the
  * queue of a stream that may be destroyed meanwhile (kn_device_next_stream). */
