@@ -136,8 +136,10 @@ cl_int kn_stream_mark(kn_stream *stream, cl_event *event)
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
-enum { MOST_WAYS_GIVEN = 1000 }; /* they may wait for an event of the user's that the thread is to complete */
-#define PAUSE 1000000            /* nanoseconds */
+/* They have all that is in the queue before them, but may also wait for an event of the user's that this thread is to
+ * complete: so not for ever. */
+enum { MOST_WAYS_GIVEN = 60000 };
+#define PAUSE 1000000 /* nanoseconds */
 
 static void note_worker(kn_stream *stream)
 {

@@ -165,7 +165,7 @@ static atomic_bool is_over;
 
 static void *fill(void *user)
 {
-    kn_tensor *x = kn_ones(KN_SHAPE(1 << 18), .device = user);
+    kn_tensor *x = kn_ones(KN_SHAPE(1 << 16), .device = user);
     while (!atomic_load(&is_over)) {
         KN_SCOPE;
         kn_add_scalar(x, 1);
