@@ -136,10 +136,13 @@ cl_int kn_stream_mark(kn_stream *stream, cl_event *event)
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
-/* They have all that is in the queue before them, but may also wait for an event of the user's that this thread is to
- * complete: so not for ever. */
+/* Of threads that block, who have all that is in the queue before them, but may also wait for an event of the user's
+ * that this thread is to complete: so not for ever. */
 enum { MOST_WAYS_GIVEN = 60000 };
 #define PAUSE 1000000 /* nanoseconds */
+/* Of threads that enter: drivers' locks are not fair. */
+enum { MOST_ENTRIES_AWAITED = 20 };
+#define SHORT_PAUSE 50000
 
 static void note_worker(kn_stream *stream)
 {
@@ -151,30 +154,45 @@ static void note_worker(kn_stream *stream)
         atomic_store(&stream->has_workers, true);
 }
 
+static void rest(long nanoseconds) { nanosleep(&(struct timespec){.tv_nsec = nanoseconds}, NULL); }
+
 static void give_way(kn_stream *stream)
 {
     while (atomic_load(&stream->blocked) > 0 && atomic_fetch_add(&stream->ways_given, 1) < MOST_WAYS_GIVEN)
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+        rest(PAUSE);
+    for (int i = 0; i < MOST_ENTRIES_AWAITED && atomic_load(&stream->entering) > 0; i++)
+        rest(SHORT_PAUSE);
 }
 
 bool kn_stream_begin_block(kn_stream *stream)
 {
     note_worker(stream);
-    if (kn_awaits_itself() || atomic_load(&stream->has_workers))
-        return false;
-    atomic_fetch_add(&stream->blocked, 1);
-    if (!atomic_load(&stream->has_workers))
-        return true;
-    atomic_fetch_sub(&stream->blocked, 1);
+    if (!kn_awaits_itself() && !atomic_load(&stream->has_workers)) {
+        atomic_fetch_add(&stream->blocked, 1);
+        if (!atomic_load(&stream->has_workers))
+            return true;
+        atomic_fetch_sub(&stream->blocked, 1);
+    }
+    atomic_fetch_add(&stream->entering, 1);
     return false;
 }
 
 cl_int kn_stream_end_block(kn_stream *stream, cl_command_queue queue, bool blocked, cl_int error)
 {
-    if (blocked)
+    cl_event last = NULL;
+    if (blocked) {
         atomic_fetch_sub(&stream->blocked, 1);
-    else if (error == CL_SUCCESS)
-        error = KN_CL(KN_CL_WAIT, kn_await_queue(queue));
+        return error;
+    }
+    if (error == CL_SUCCESS)
+        error = clEnqueueMarkerWithWaitList(queue, 0, NULL, &last);
+    if (error == CL_SUCCESS)
+        error = clFlush(queue);
+    atomic_fetch_sub(&stream->entering, 1);
+    if (error == CL_SUCCESS)
+        error = KN_CL(KN_CL_WAIT, kn_await_event(last));
+    if (last)
+        clReleaseEvent(last);
     return error;
 }
 

@@ -46,6 +46,7 @@ struct kn_stream {
     _Atomic(const void *) worker; /* the thread that used it last: kn_this_thread */
     atomic_bool has_workers;      /* several threads have; see kn_stream_begin_block */
     atomic_int blocked;           /* threads in calls that wait until the queue is empty */
+    atomic_int entering;          /* threads that enqueue what they will wait for */
     atomic_int ways_given;        /* pauses of threads that gave way to them */
     atomic_bool is_shared;        /* other code uses the queue: it is never known to be idle, and stays the stream's */
 };
