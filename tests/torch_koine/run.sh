@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests of the PyTorch device: sh tests/run.sh --torch [--full] [PYTEST ARGUMENT...], which builds the library first.
 #
-# --full: also networks of real sizes and the wheels, with PoCL's optimiser, which takes half an hour.
+# --full: also networks of real sizes and the wheels, with PoCL's optimiser, which takes a quarter of an hour.
 # KOINE_PYTHON names a Python with PyTorch and pytest; without it both are installed into a virtual environment in the
 # build folder, 3 GB. The package is put together in BUILD/torch-package as a wheel has it, with its entry point, so
 # that `import torch` finds it.
