@@ -54,19 +54,43 @@ void kn_rows_write_definitions(const rows_writer *w)
     kn_text_append(w->out, "#include \"rows/rows.clh\"\n");
 }
 
-/* KN_ROWS_KERNEL: its head. */
+/* The kernel's buffers, each as a macro's argument. */
+static void write_buffers(const rows_writer *w, const char *output, const char *input)
+{
+    if (w->form->mapped)
+        kn_text_format(w->out, "%s(kn_mapped), ", output);
+    for (int i = 0; i < w->num_outputs; i++)
+        kn_text_format(w->out, "%s(kn_out%d), ", output, i);
+    for (int i = 0; i < w->num_inputs; i++)
+        kn_text_format(w->out, "%s(kn_in%d), ", input, i);
+    if (finds_places(w) || scans_places(w))
+        kn_text_format(w->out, "%s(kn_places), ", input);
+}
+
+static void write_bindings(const rows_writer *w)
+{
+    if (w->form->mapped)
+        kn_text_format(w->out, "KN_BIND_OUT(%s, kn_mapped); ", kn_dtype_cl((kn_dtype)w->form->mapped));
+    for (int i = 0; i < w->num_outputs; i++)
+        kn_text_format(w->out, "KN_BIND_OUT(%s, kn_out%d); ", kn_dtype_cl(w->outputs[i].dtype), i);
+    for (int i = 0; i < w->num_inputs; i++)
+        kn_text_format(w->out, "KN_BIND_IN(%s, kn_in%d); ", kn_dtype_cl(w->inputs[i].dtype), i);
+    if (finds_places(w) || scans_places(w))
+        kn_text_append(w->out, "KN_BIND_IN(long, kn_places); ");
+}
+
+/* KN_PARAMETERS and, with the same ones as arguments, KN_ROWS_KERNEL. */
 static void write_head(const rows_writer *w)
 {
+    kn_text_append(w->out, "#define KN_PARAMETERS ");
+    write_buffers(w, "KN_OUT", "KN_IN");
+    kn_text_append(w->out, "const kn_rows_plan kn_given");
+    for (int i = 0; letters(w->code->numbers)[i]; i++)
+        kn_text_format(w->out, ", const %s kn_number%d", w->form->compute == KN_F64 ? "double" : "float", i);
+    kn_text_format(w->out, "%s\n", picks(w) ? ", const long kn_ignored, KN_FAULT" : "");
     kn_text_append(w->out, "#define KN_ROWS_KERNEL KN_ROWS_KERNEL_(KN_KERNEL)\n"
                            "#define KN_ROWS_KERNEL_(name) KN_KERNEL_ONCE(name, (");
-    if (w->form->mapped)
-        kn_text_append(w->out, "KN_ARG(kn_mapped), ");
-    for (int i = 0; i < w->num_outputs; i++)
-        kn_text_format(w->out, "KN_ARG(kn_out%d), ", i);
-    for (int i = 0; i < w->num_inputs; i++)
-        kn_text_format(w->out, "KN_ARG(kn_in%d), ", i);
-    if (finds_places(w) || scans_places(w))
-        kn_text_append(w->out, "KN_ARG(kn_places), ");
+    write_buffers(w, "KN_ARG", "KN_ARG");
     kn_text_append(w->out, "kn_given");
     for (int i = 0; letters(w->code->numbers)[i]; i++)
         kn_text_format(w->out, ", kn_number%d", i);
@@ -76,32 +100,12 @@ static void write_head(const rows_writer *w)
 void kn_rows_write_parameters(const rows_writer *w)
 {
     const bool by_segment = w->code->per_segment && w->form->stage == KN_ROWS_MAP;
+    write_head(w);
     kn_text_append(w->out, "typedef struct kn_operands { ");
     for (int i = 0; i < w->num_inputs; i++)
         kn_text_format(w->out, "const global %s *in%d; ", kn_dtype_cl(w->inputs[i].dtype), i);
-    kn_text_format(w->out, "%s} kn_operands;\n#define KN_PARAMETERS ", by_segment ? "kn_segments_of_x segments; " : "");
-    if (w->form->mapped)
-        kn_text_append(w->out, "KN_OUT(kn_mapped), ");
-    for (int i = 0; i < w->num_outputs; i++)
-        kn_text_format(w->out, "KN_OUT(kn_out%d), ", i);
-    for (int i = 0; i < w->num_inputs; i++)
-        kn_text_format(w->out, "KN_IN(kn_in%d), ", i);
-    if (finds_places(w) || scans_places(w))
-        kn_text_append(w->out, "KN_IN(kn_places), ");
-    kn_text_append(w->out, "const kn_rows_plan kn_given");
-    for (int i = 0; letters(w->code->numbers)[i]; i++)
-        kn_text_format(w->out, ", const %s kn_number%d", w->form->compute == KN_F64 ? "double" : "float", i);
-    if (picks(w))
-        kn_text_append(w->out, ", const long kn_ignored, KN_FAULT");
-    kn_text_append(w->out, "\n#define KN_BIND ");
-    if (w->form->mapped)
-        kn_text_format(w->out, "KN_BIND_OUT(%s, kn_mapped); ", kn_dtype_cl((kn_dtype)w->form->mapped));
-    for (int i = 0; i < w->num_outputs; i++)
-        kn_text_format(w->out, "KN_BIND_OUT(%s, kn_out%d); ", kn_dtype_cl(w->outputs[i].dtype), i);
-    for (int i = 0; i < w->num_inputs; i++)
-        kn_text_format(w->out, "KN_BIND_IN(%s, kn_in%d); ", kn_dtype_cl(w->inputs[i].dtype), i);
-    if (finds_places(w) || scans_places(w))
-        kn_text_append(w->out, "KN_BIND_IN(long, kn_places); ");
+    kn_text_format(w->out, "%s} kn_operands;\n#define KN_BIND ", by_segment ? "kn_segments_of_x segments; " : "");
+    write_bindings(w);
     /* A copy that no store can alias: its fields stay in registers. */
     kn_text_format(w->out, "const kn_rows_plan kn_plan = kn_given; %sconst kn_operands kn_x = {",
                    by_segment ? "kn_segments kn_found = KN_SEGMENTS_OF(kn_plan); " : "");
@@ -116,7 +120,6 @@ void kn_rows_write_parameters(const rows_writer *w)
                                                             : "kn_in%d, ",
                        i);
     kn_text_append(w->out, "}\n");
-    write_head(w);
 }
 
 void kn_rows_write_fix(const rows_writer *w, const char *name, rows_width v, bool across)
