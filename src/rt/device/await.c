@@ -51,15 +51,21 @@ cl_int kn_await_event(cl_event event)
     }
 }
 
+cl_int kn_mark_queue(cl_command_queue queue, cl_event *last)
+{
+    cl_int error = clEnqueueMarkerWithWaitList(queue, 0, NULL, last);
+    if (error == CL_SUCCESS && (error = clFlush(queue)) != CL_SUCCESS)
+        clReleaseEvent(*last);
+    return error;
+}
+
 cl_int kn_await_queue(cl_command_queue queue)
 {
     cl_event last;
-    cl_int error = clEnqueueMarkerWithWaitList(queue, 0, NULL, &last);
+    cl_int error = kn_mark_queue(queue, &last);
     if (error != CL_SUCCESS)
         return error;
-    error = clFlush(queue);
-    if (error == CL_SUCCESS)
-        error = kn_await_event(last);
+    error = kn_await_event(last);
     clReleaseEvent(last);
     return error;
 }

@@ -14,4 +14,7 @@ bool kn_awaits_itself(void);
 
 /* The event's command was submitted (clFlush). */
 cl_int kn_await_event(cl_event event);
-cl_int kn_await_queue(cl_command_queue queue); /* for all commands so far */
+
+/* All commands so far: an event for their end, submitted; and waiting for it. */
+cl_int kn_mark_queue(cl_command_queue queue, cl_event *last);
+cl_int kn_await_queue(cl_command_queue queue);

@@ -56,12 +56,10 @@ cl_command_queue kn_queue_new(kn_device *device, int priority, bool timed, cl_in
 static cl_int order_after(cl_command_queue queue, cl_command_queue before)
 {
     cl_event last;
-    cl_int error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(before, 0, NULL, &last));
+    cl_int error = KN_CL(KN_CL_MARK, kn_mark_queue(before, &last));
     if (error != CL_SUCCESS)
         return error;
-    error = clFlush(before); /* otherwise the barrier could wait for a command that was never submitted */
-    if (error == CL_SUCCESS)
-        error = KN_CL(KN_CL_MARK, clEnqueueBarrierWithWaitList(queue, 1, &last, NULL));
+    error = KN_CL(KN_CL_MARK, clEnqueueBarrierWithWaitList(queue, 1, &last, NULL));
     clReleaseEvent(last);
     return error;
 }
@@ -179,20 +177,18 @@ bool kn_stream_begin_block(kn_stream *stream)
 
 cl_int kn_stream_end_block(kn_stream *stream, cl_command_queue queue, bool blocked, cl_int error)
 {
-    cl_event last = NULL;
+    cl_event last;
     if (blocked) {
         atomic_fetch_sub(&stream->blocked, 1);
         return error;
     }
     if (error == CL_SUCCESS)
-        error = clEnqueueMarkerWithWaitList(queue, 0, NULL, &last);
-    if (error == CL_SUCCESS)
-        error = clFlush(queue);
+        error = kn_mark_queue(queue, &last);
     atomic_fetch_sub(&stream->entering, 1);
-    if (error == CL_SUCCESS)
-        error = KN_CL(KN_CL_WAIT, kn_await_event(last));
-    if (last)
-        clReleaseEvent(last);
+    if (error != CL_SUCCESS)
+        return error;
+    error = KN_CL(KN_CL_WAIT, kn_await_event(last));
+    clReleaseEvent(last);
     return error;
 }
 
