@@ -27,7 +27,8 @@ class LinearParams(ctypes.Structure):
 
 class AdamParams(ctypes.Structure):
     _fields_ = [("lr", c_double), ("beta1", c_double), ("beta2", c_double), ("eps", c_double),
-                ("weight_decay", c_double), ("amsgrad", c_bool)]
+                ("weight_decay", c_double), ("amsgrad", c_bool), ("maximize", c_bool), ("master_weights", c_bool),
+                ("decoupled_weight_decay", c_bool)]
 
 
 class ParameterList(ctypes.Structure):

@@ -51,22 +51,22 @@ class Koine:
         return found
 
     def decode(self, tokenizer, ids):
-        class Params(ctypes.Structure):
-            _fields_ = [("skip", ctypes.c_bool), ("length", ctypes.POINTER(ctypes.c_size_t))]
+        class DecodeParams(ctypes.Structure):
+            _fields_ = [("skip_special_tokens", ctypes.c_bool), ("length", ctypes.POINTER(ctypes.c_size_t))]
         length, array = ctypes.c_size_t(), (ctypes.c_int64 * len(ids))(*ids)
         text = self.lib.kn_tokenizer_decode_with(tokenizer, array, ctypes.c_int64(len(ids)),
-                                                 ctypes.byref(Params(False, ctypes.pointer(length))))
+                                                 ctypes.byref(DecodeParams(False, ctypes.pointer(length))))
         self.check(text)
         found = ctypes.string_at(text, length.value)
         self.lib.kn_free(ctypes.c_void_p(text))
         return found
 
     def train(self, text, path):
-        class Params(ctypes.Structure):
-            _fields_ = [("special", ctypes.POINTER(ctypes.c_char_p)), ("min_frequency", ctypes.c_int64)]
+        class BpeParams(ctypes.Structure):
+            _fields_ = [("special_tokens", ctypes.POINTER(ctypes.c_char_p)), ("min_frequency", ctypes.c_int64)]
         data, names = text.encode(), (ctypes.c_char_p * 2)(SPECIAL.encode(), None)
         made = self.lib.kn_bpe_train_with(data, ctypes.c_size_t(len(data)), ctypes.c_int64(VOCAB_SIZE),
-                                          ctypes.byref(Params(names, 2)))
+                                          ctypes.byref(BpeParams(names, 2)))
         self.check(made)
         self.check(self.lib.kn_tokenizer_save(ctypes.c_void_p(made), path.encode()) == 0)
         self.lib.kn_tokenizer_free(ctypes.c_void_p(made))

@@ -134,7 +134,7 @@ class Sgd(Parameters):
                 ("nesterov", BOOL), ("maximize", BOOL), ("master_weights", BOOL)]
 
 
-class AdamW(Parameters):
+class Adam(Parameters):
     FUNCTION = "kn_adamw"
     _fields_ = [("lr", DOUBLE), ("beta1", DOUBLE), ("beta2", DOUBLE), ("eps", DOUBLE), ("weight_decay", DOUBLE),
                 ("amsgrad", BOOL), ("maximize", BOOL), ("master_weights", BOOL), ("decoupled_weight_decay", BOOL)]
@@ -147,7 +147,7 @@ class WithKoine:
         if wide:  # before loading, which converts
             k.do("kn_module_to_dtype", VOID(module), INT(1))
         self.net = Network(k, module, state)
-        params = Sgd.new(k, lr=rate, momentum=0.9, weight_decay=5e-4) if optimizer == "sgd" else AdamW.new(k, lr=rate)
+        params = Sgd.new(k, lr=rate, momentum=0.9, weight_decay=5e-4) if optimizer == "sgd" else Adam.new(k, lr=rate)
         self.optimizer = VOID(k.call(f"kn_optim_{optimizer}_with", self.net.parameters(), ctypes.byref(params)))
         self.scaler = VOID(k.call("kn_grad_scaler_new_with", None)) if dtype == PRECISIONS["f16"] else None
         k.lib.kn_optim_zero_grad.restype = k.lib.kn_optim_free.restype = k.lib.kn_grad_scaler_free.restype = None

@@ -28,7 +28,7 @@ class Input(ctypes.Structure):
 
 class Param(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("kind", INT), ("offset", ctypes.c_size_t), ("size", ctypes.c_size_t),
-                ("min", DOUBLE), ("max", DOUBLE), ("values", ctypes.POINTER(ctypes.c_char_p))]
+                ("min", DOUBLE), ("max", DOUBLE), ("values", ctypes.POINTER(ctypes.c_char_p)), ("above_min", BOOL)]
 
 
 class Ints(ctypes.Structure):

@@ -8,7 +8,7 @@ TENSORS = POINTER(c_void_p)
 FORWARD = CFUNCTYPE(c_int, c_void_p, TENSORS, TENSORS)
 
 
-class ModuleParams(ctypes.Structure):
+class ModuleNewManyParams(ctypes.Structure):
     _fields_ = [("self_size", c_size_t), ("destroy", c_void_p), ("num_inputs", c_int), ("num_optional", c_int),
                 ("num_outputs", c_int)]
 
@@ -20,13 +20,13 @@ class TensorOptions(ctypes.Structure):
 
 class Batch(ctypes.Structure):
     _fields_ = [("fields", TENSORS), ("num_fields", c_int), ("size", c_int64), ("input", c_void_p),
-                ("target", c_void_p), ("names", POINTER(c_char_p))]
+                ("target", c_void_p), ("names", POINTER(c_char_p)), ("random", ctypes.c_uint64)]
 
 
 class LoaderParams(ctypes.Structure):
-    _fields_ = [("batch_size", c_int64), ("shuffle", c_bool), ("drop_last", c_bool), ("num_workers", c_int),
-                ("prefetch_factor", c_int), ("seed", ctypes.c_uint64), ("device", c_void_p), ("pin_memory", c_bool),
-                ("collate", c_void_p), ("collate_user", c_void_p)]
+    _fields_ = [("batch_size", c_int64), ("shuffle", c_bool), ("sampler", c_void_p), ("drop_last", c_bool),
+                ("num_workers", c_int), ("prefetch_factor", c_int), ("seed", ctypes.c_uint64), ("device", c_void_p),
+                ("pin_memory", c_bool), ("collate", c_void_p), ("collate_user", c_void_p)]
 
 
 FUNCTIONS = {  # name: (result, arguments)
@@ -40,8 +40,8 @@ FUNCTIONS = {  # name: (result, arguments)
     "kn_mul": (c_void_p, [c_void_p, c_void_p]),
     "kn_sum": (c_void_p, [c_void_p]),
     "kn_item": (c_int, [c_void_p, POINTER(c_double)]),
-    "kn_module_new_many_params_init": (ModuleParams, []),
-    "kn_module_new_many_with": (c_void_p, [c_char_p, FORWARD, POINTER(ModuleParams)]),
+    "kn_module_new_many_params_init": (ModuleNewManyParams, []),
+    "kn_module_new_many_with": (c_void_p, [c_char_p, FORWARD, POINTER(ModuleNewManyParams)]),
     "kn_module_free": (None, [c_void_p]),
     "kn_forward_many": (c_int, [c_void_p, TENSORS, c_int, TENSORS, c_int]),
     "kn_tensor_dataset_of": (c_void_p, [TENSORS, c_int, POINTER(c_char_p)]),
