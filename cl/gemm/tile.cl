@@ -8,8 +8,9 @@
  * its columns are not contiguous, or its rows are far apart and used often; A, which may have any strides, as panels
  * [k][MR] if its rows are contiguous, so that the elements of a column are far apart.
  *
- * Compiled in: T, VW, NV, MR; SUMS: the sums of A's rows are wanted, too, and A is staged. An option, because with code
- * for them in it the kernel is up to 2 % slower. Local size 1, no local memory, no barrier. */
+ * Compiled in: T, VW, NV, MR; SUMS_OF_A or SUMS_OF_B: the sums of A's rows or of B's columns are wanted, too, and it is
+ * staged. Options, because with code for them in it the kernel is up to 2 % slower. Local size 1, no local memory, no
+ * barrier. */
 #include "common/koine.clh"
 #include "gemm/finish.clh"
 #include "gemm/layout.h"
@@ -66,7 +67,7 @@ static inline void stage_b(global T *restrict to, const global T *restrict x, lo
                    (int)min((long)NR, columns - j), NR, layout.row_stride, layout.col_stride);
 }
 
-#ifdef SUMS
+#ifdef SUMS_OF_A
 /* sums = the sums over k of staged rows of A, added to those of earlier blocks of k; four at a time, to hide the
  * latency of an addition. */
 static inline void sum_staged_rows(global T *restrict sums, const global T *restrict staged, long rows, long k_count,
@@ -92,6 +93,31 @@ static inline void sum_staged_rows(global T *restrict sums, const global T *rest
 }
 #endif
 
+#ifdef SUMS_OF_B
+/* The same of the columns of a staged panel of B; two steps at a time. */
+static inline void sum_staged_columns(global T *restrict sums, const global T *restrict staged, int columns,
+                                      long k_count, bool first)
+{
+    V even[NV], odd[NV];
+    T total[NR];
+#pragma unroll
+    for (int v = 0; v < NV; v++)
+        even[v] = odd[v] = (V)0;
+    long k = 0;
+    for (; k + 2 <= k_count; k += 2)
+#pragma unroll
+        for (int v = 0; v < NV; v++) {
+            even[v] += VGET(v, staged + k * NR);
+            odd[v] += VGET(v, staged + (k + 1) * NR);
+        }
+#pragma unroll
+    for (int v = 0; v < NV; v++)
+        VSTORE(even[v] + odd[v] + (k < k_count ? VGET(v, staged + k * NR) : (V)0), v, total);
+    for (int j = 0; j < columns; j++)
+        sums[j] = first ? total[j] : sums[j] + total[j];
+}
+#endif
+
 /* Computes the rows from first_row on of the panels from first_panel on. a, b, c: this matrix of the batch. */
 KN_ONCE void multiply_unit(global T *restrict c, const global T *restrict a, const global T *restrict b,
                                  const global T *restrict bias, global T *restrict scratch, global T *restrict sums,
@@ -112,11 +138,17 @@ KN_ONCE void multiply_unit(global T *restrict c, const global T *restrict a, con
             if (first_staged < end_panel)
                 stage_b(b_scratch, b + first_staged * NR * b_layout.col_stride + k0 * b_layout.row_stride,
                         min(p.n, end_panel * NR) - first_staged * NR, k_count, b_layout);
+#ifdef SUMS_OF_B
+            /* Units that stage the same panels share them. */
+            for (long panel = group + first_row / p.rows_per_unit; panel < end_panel; panel += p.row_units)
+                sum_staged_columns(sums + panel * NR, b_scratch + (panel - group) * STAGED(k_count, NR),
+                                   (int)min((long)NR, p.n - panel * NR), k_count, k0 == 0);
+#endif
             for (long row0 = first_row; row0 < last_row; row0 += p.row_block) {
                 const long end_row = min(last_row, row0 + p.row_block);
                 if (p.a_staged && !(a_stays && group > first_panel))
                     stage_a(scratch, a + row0 + k0 * a_layout.col_stride, end_row - row0, k_count, a_layout.col_stride);
-#ifdef SUMS
+#ifdef SUMS_OF_A
                 if (group == 0)
                     sum_staged_rows(sums + row0, scratch, end_row - row0, k_count, k0 == 0);
 #endif

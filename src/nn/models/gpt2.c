@@ -24,15 +24,7 @@ typedef struct projection {
 static kn_tensor *project(kn_module *m, kn_tensor *x)
 {
     const projection *self = m->self;
-    int64_t shape[KN_MAX_DIMS];
-    if (!x)
-        return NULL;
-    const int last = kn_ndim(x) - 1;
-    for (int d = 0; d < last; d++)
-        shape[d] = kn_size(x, d);
-    shape[last] = kn_size(self->bias, 0);
-    kn_tensor *rows = kn_reshape(x, KN_SHAPE(-1, kn_size(self->weight, 0)));
-    return kn_reshape(kn_addmm(self->bias, rows, self->weight), last + 1, shape);
+    return kn_linear(x, kn_t(self->weight), self->bias);
 }
 
 static kn_module *projection_new(int64_t in, int64_t out, double std)

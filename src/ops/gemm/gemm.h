@@ -14,12 +14,13 @@
 #include "ops/pointwise/epilogue.h"
 #include "rt/rt.h"
 
-/* Where to write the sums over k of op(A)'s rows, [m], for the gradient of a bias. An implementation that reads all of
- * A anyway may do so, for a single matrix, and sets `done`; otherwise it is left to the caller. */
+/* Where to write the sums over k of op(A)'s rows, [m], or of op(B)'s columns, [n], for the gradient of a bias. An
+ * implementation that reads all of them anyway may do so, for a single matrix, and sets `done`; otherwise it is left to
+ * the caller. */
 typedef struct kn_gemm_sums {
     kn_buffer *buffer;
     int64_t offset; /* elements */
-    bool done;
+    bool of_b, done;
 } kn_gemm_sums;
 
 typedef struct kn_gemm_problem {

@@ -111,33 +111,42 @@ static kn_status linear_forward(kn_call *call)
 
 /* --- backward: dx = dy weight, dweight = dy^T x, dbias = the sum of dy over its rows ------------------------------ */
 
-/* The gradient of input `index`, the product of two matrices. */
-static kn_status gradient_by_product(kn_grad_call *grad, int index, kn_tensor *a, kn_tensor *b, kn_gemm_sums *sums)
+static kn_status gradient_of_x(kn_grad_call *grad, kn_tensor *dy)
 {
-    kn_tensor *gradient = kn_grad_new(grad, index), *rows = NULL;
+    kn_tensor *gradient = kn_grad_new(grad, 0), *dx = NULL;
     if (!gradient)
         return kn_error_status();
-    KN_TRY(rows_of(&rows, gradient));
-    kn_status status = kn_matmul_run(grad->stream, &(kn_matmul_problem){.y = rows, .a = a, .b = b, .sums = sums});
-    kn_release(rows);
+    KN_TRY(rows_of(&dx, gradient));
+    kn_status status = kn_matmul_run(grad->stream, &(kn_matmul_problem){.y = dx, .a = dy, .b = grad->saved[1]});
+    kn_release(dx);
     return status;
 }
 
-static kn_status backward_products(kn_grad_call *grad, kn_tensor *dy, kn_gemm_sums *sums)
+/* A weight that is a transposed view has such a gradient. */
+static bool is_matrix_or_transposed(const kn_tensor *t)
 {
-    kn_tensor *x = NULL, *dy_transposed = NULL;
-    kn_status status = KN_OK;
-    if (grad->needs[0])
-        status = gradient_by_product(grad, 0, dy, grad->saved[1], NULL);
-    if (status != KN_OK || !grad->needs[1])
-        return status;
-    status = rows_of(&x, grad->saved[0]);
+    return kn_is_contiguous(t) || (t->strides[0] == 1 && t->strides[1] == t->shape[0]);
+}
+
+static kn_status gradient_of_weight(kn_grad_call *grad, kn_tensor *dy, kn_gemm_sums *sums)
+{
+    kn_tensor *gradient = kn_grad_place(grad, 1, is_matrix_or_transposed), *x = NULL, *left = NULL, *dw = NULL;
+    if (!gradient)
+        return kn_error_status();
+    const bool flipped = !kn_is_contiguous(gradient);
+    kn_status status = rows_of(&x, grad->saved[0]);
     if (status == KN_OK)
-        status = transposed(&dy_transposed, dy);
+        status = transposed(&left, flipped ? x : dy);
     if (status == KN_OK)
-        status = gradient_by_product(grad, 1, dy_transposed, x, sums);
+        status = flipped ? transposed(&dw, gradient) : rows_of(&dw, gradient);
+    if (sums)
+        sums->of_b = flipped;
+    if (status == KN_OK)
+        status = kn_matmul_run(grad->stream,
+                               &(kn_matmul_problem){.y = dw, .a = left, .b = flipped ? dy : x, .sums = sums});
     kn_release(x);
-    kn_release(dy_transposed);
+    kn_release(left);
+    kn_release(dw);
     return status;
 }
 
@@ -167,8 +176,10 @@ static kn_status linear_backward(kn_grad_call *grad)
         sums = (kn_gemm_sums){.buffer = bias->storage->buffer, .offset = bias->offset};
     }
     kn_status status = rows_of(&dy, gradient);
-    if (status == KN_OK)
-        status = backward_products(grad, dy, sums_rows ? &sums : NULL);
+    if (status == KN_OK && grad->needs[0])
+        status = gradient_of_x(grad, dy);
+    if (status == KN_OK && grad->needs[1])
+        status = gradient_of_weight(grad, dy, sums_rows ? &sums : NULL);
     kn_release(dy);
     return status == KN_OK && has_bias && !sums.done ? sum_over_rows(grad, gradient) : status;
 }

@@ -139,10 +139,11 @@ kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_
     kn_gemm_finish finish;
     kn_gemm_tile_plan plan = make_plan(x, tile, cut);
     int64_t element = x->f64 ? 8 : 4, items = kn_div_up(plan.units, plan.units_per_item);
-    kn_gemm_sums *sums = cut.a_staged && !x->turned && x->batch == 1 ? problem->sums : NULL;
+    const bool of_b = problem->sums && problem->sums->of_b != x->turned;
+    kn_gemm_sums *sums = x->batch == 1 && (of_b ? cut.b_staged : cut.a_staged) ? problem->sums : NULL;
     kn_tile_options(options, tile, x->f64);
     if (sums)
-        strcat(options, " -DSUMS");
+        strcat(options, of_b ? " -DSUMS_OF_B" : " -DSUMS_OF_A");
     kn_buffer *scratch = NULL;
     if (plan.scratch > 0)
         KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(items * plan.scratch * element)));
