@@ -94,25 +94,36 @@ static inline void sum_staged_rows(global T *restrict sums, const global T *rest
 #endif
 
 #ifdef SUMS_OF_B
-/* The same of the columns of a staged panel of B; two steps at a time. */
+/* The same of the columns of a staged panel of B: sums of a few rows are added, which loses less than one long sum. */
+enum { ROWS_AT_ONCE = 16 };
 static inline void sum_staged_columns(global T *restrict sums, const global T *restrict staged, int columns,
                                       long k_count, bool first)
 {
-    V even[NV], odd[NV];
+    V sum[NV];
     T total[NR];
 #pragma unroll
     for (int v = 0; v < NV; v++)
-        even[v] = odd[v] = (V)0;
-    long k = 0;
-    for (; k + 2 <= k_count; k += 2)
+        sum[v] = (V)0;
+    for (long k = 0; k < k_count; k += ROWS_AT_ONCE) {
+        V part[2][NV]; /* to hide the latency of an addition */
 #pragma unroll
-        for (int v = 0; v < NV; v++) {
-            even[v] += VGET(v, staged + k * NR);
-            odd[v] += VGET(v, staged + (k + 1) * NR);
-        }
+        for (int v = 0; v < NV; v++)
+            part[0][v] = part[1][v] = (V)0;
+        const long end = min(k + ROWS_AT_ONCE, k_count);
+        long row = k;
+        for (; row + 2 <= end; row += 2)
+#pragma unroll
+            for (int v = 0; v < NV; v++) {
+                part[0][v] += VGET(v, staged + row * NR);
+                part[1][v] += VGET(v, staged + (row + 1) * NR);
+            }
+#pragma unroll
+        for (int v = 0; v < NV; v++)
+            sum[v] += part[0][v] + part[1][v] + (row < end ? VGET(v, staged + row * NR) : (V)0);
+    }
 #pragma unroll
     for (int v = 0; v < NV; v++)
-        VSTORE(even[v] + odd[v] + (k < k_count ? VGET(v, staged + k * NR) : (V)0), v, total);
+        VSTORE(sum[v], v, total);
     for (int j = 0; j < columns; j++)
         sums[j] = first ? total[j] : sums[j] + total[j];
 }

@@ -134,7 +134,9 @@ static void damaged_files_are_refused(void **state)
     unsigned char *large = malloc(png_size);
     assert_non_null(large);
     memcpy(large, kn_data(png), png_size);
-    memcpy(large + 16, "\x00\x01\x86\xa0\x00\x01\x86\xa0\x08\x02\0\0\0\x2d\xfe\x80\xd2", 17); /* 100000 x 100000 */
+    static const unsigned char size[] = {0x00, 0x01, 0x86, 0xa0, 0x00, 0x01, 0x86, 0xa0, 0x08,
+                                         0x02, 0,    0,    0,    0x2d, 0xfe, 0x80, 0xd2}; /* 100000 x 100000 */
+    memcpy(large + 16, size, sizeof size);
     expect_refused("large.png", large, png_size, "PNG data");
     free(large);
     assert_fails(kn_status_of(image = kn_read_image(temporary("absent.png"))), KN_ERR_IO, "absent.png");

@@ -31,7 +31,7 @@ static void it_learns_and_draws(void **state)
     (void)state;
     need_data();
     char folder[4096];
-    double first, last;
+    double first = 0, last = 0;
     snprintf(folder, sizeof folder, "%s", fresh_folder("vae"));
     run_result r = run_shell(EXAMPLES "/vae --epochs 2 --limit 256 --batch-size 32 --pictures '%s/small'", folder);
     assert_status(r, 0);

@@ -18,6 +18,12 @@ static kn_tensor *build_linear(kn_tensor *const *x, const void *params)
     return params ? kn_linear_with(x[0], x[1], x[2], params) : kn_linear(x[0], x[1], x[2]);
 }
 
+/* With weights [in, out]. */
+static kn_tensor *build_linear_transposed(kn_tensor *const *x, const void *params)
+{
+    return kn_linear_with(x[0], kn_t(x[1]), x[2], params);
+}
+
 /* clang-format off */
 #define RELU &(const kn_linear_params){.activation = KN_ACTIVATION_RELU}
 #define RELU6 &(const kn_linear_params){.activation = KN_ACTIVATION_RELU6}
@@ -62,6 +68,12 @@ static const op_row rows[] = {
      .reduction = 307, .tables = "gemm"},
     {"linear/plain", build_linear, {FLOATS(7, 5), FLOATS(3, 5), FLOATS(3)}, .reduction = 7, .layouts = true,
      .tables = "gemm"},
+    {"linear/transposed", build_linear_transposed, {FLOATS(2, 7, 5), FLOATS(5, 3), FLOATS(3)}, .reduction = 14,
+     .tables = "gemm"},
+    {"linear/transposed_tiles", build_linear_transposed, {FLOATS(300, 70), FLOATS(70, 150), FLOATS(150)},
+     .reduction = 300, .tables = "gemm"},
+    {"linear/transposed_relu", build_linear_transposed, {FLOATS(37, 70), FLOATS(70, 33), FLOATS(33)}, RELU,
+     .reduction = 70, .tables = "gemm"},
     {"linear/no_bias", build_linear, {FLOATS(7, 5), FLOATS(3, 5)}, .reduction = 7, .tables = "gemm"},
     {"linear/vector", build_linear, {FLOATS(5), FLOATS(3, 5), FLOATS(3)}, .reduction = 5, .tables = "gemm"},
     {"linear/three_dimensions", build_linear, {FLOATS(2, 3, 5), FLOATS(4, 5), FLOATS(4)}, .reduction = 6,

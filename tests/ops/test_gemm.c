@@ -215,53 +215,67 @@ static void test_large_sizes(void **state)
     }
 }
 
-/* Of dy^T x, as in a linear layer's backward pass: the sums over k of dy, in several blocks of k, with rows left
- * over. */
-static void check_row_sums(kn_dtype dtype)
+/* Of a^T b, as in a linear layer's backward pass: the sums over k of a or of b, in several blocks of k, with rows and
+ * columns left over; with few columns C is computed transposed. */
+enum { SUM_K = 2103 };
+typedef struct sums_case {
+    int64_t m, n;
+    bool of_b;
+} sums_case;
+static const sums_case sums_cases[] = {{71, 130, false}, {71, 130, true}, {300, 510, false}, {300, 510, true},
+                                       {600, 70, false}, {600, 70, true}, {5, 1000, true},   {1000, 5, false}};
+
+static bool check_sums(kn_dtype dtype, sums_case c)
 {
-    enum { M = 71, N = 130, K = 2103 };
     KN_SCOPE;
-    kn_tensor *dy = random_tensor("dy", 2, (const int64_t[]){K, M}, -1, false, dtype),
-              *x = random_tensor("x", 2, (const int64_t[]){K, N}, -1, false, dtype),
-              *y = kn_empty(KN_SHAPE(M, N), .dtype = dtype), *sums = kn_empty(KN_SHAPE(M), .dtype = dtype);
-    kn_tensor *wanted = kn_sum_dims(dy, (const int[]){0}, 1, false);
-    kn_gemm_sums target = {.buffer = sums->storage->buffer, .offset = sums->offset};
+    const int64_t m = c.m, n = c.n, count = c.of_b ? n : m;
+    kn_tensor *a = random_tensor("a", 2, (const int64_t[]){SUM_K, m}, -1, false, dtype),
+              *b = random_tensor("b", 2, (const int64_t[]){SUM_K, n}, -1, false, dtype),
+              *y = kn_empty(KN_SHAPE(m, n), .dtype = dtype), *sums = kn_empty(KN_SHAPE(count), .dtype = dtype);
+    kn_tensor *wanted = kn_sum_dims(c.of_b ? b : a, (const int[]){0}, 1, false);
+    kn_gemm_sums target = {.buffer = sums->storage->buffer, .offset = sums->offset, .of_b = c.of_b};
     const kn_gemm_problem problem = {.product = {.f64 = dtype == KN_F64,
-                                                 .m = M,
-                                                 .n = N,
-                                                 .k = K,
+                                                 .m = m,
+                                                 .n = n,
+                                                 .k = SUM_K,
                                                  .batch = 1,
                                                  .alpha = 1,
-                                                 .a = {dy->storage->buffer, dy->offset, M, 0, true},
-                                                 .b = {x->storage->buffer, x->offset, N, 0, false},
-                                                 .c = {y->storage->buffer, y->offset, N, 0, false}},
+                                                 .a = {a->storage->buffer, a->offset, m, 0, true},
+                                                 .b = {b->storage->buffer, b->offset, n, 0, false},
+                                                 .c = {y->storage->buffer, y->offset, n, 0, false}},
                                      .sums = &target};
     char message[256];
     CHECK_OK(kn_gemm_tiles(kn_tensor_stream(y), &problem));
-    assert_true(target.done);
+    if (!target.done)
+        return false;
     double *found = read_doubles(sums), *expected = read_doubles(wanted);
-    const bool close = values_close(found, expected, M, closeness_of(dtype, K), message, sizeof message);
+    const bool close = values_close(found, expected, count, closeness_of(dtype, SUM_K), message, sizeof message);
     free(found);
     free(expected);
     if (!close)
-        fail_msg("%s: %s", kn_dtype_name(dtype), message);
+        fail_msg("%s, %d x %d, of %s: %s", kn_dtype_name(dtype), (int)m, (int)n, c.of_b ? "b" : "a", message);
+    return true;
 }
 
-static void test_row_sums(void **state)
+static void test_sums(void **state)
 {
     const kn_limits *limits = kn_device_limits(kn_device_current());
+    int done[2] = {0};
     (void)state;
     if (!kn_gemm_computes_sums(limits))
         return;
-    check_row_sums(KN_F32);
-    if (limits->has_f64)
-        check_row_sums(KN_F64);
+    for (size_t i = 0; i < sizeof sums_cases / sizeof sums_cases[0]; i++) {
+        done[sums_cases[i].of_b] += check_sums(KN_F32, sums_cases[i]);
+        if (limits->has_f64)
+            check_sums(KN_F64, sums_cases[i]);
+    }
+    assert_true(done[false] >= 2 && done[true] >= 2);
 }
 
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     obey_vector_width(argc, argv);
-    const struct CMUnitTest tests[] = {TEST(test_all_implementations), TEST(test_large_sizes), TEST(test_row_sums)};
+    const struct CMUnitTest tests[] = {TEST(test_all_implementations), TEST(test_large_sizes), TEST(test_sums)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

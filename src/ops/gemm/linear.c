@@ -142,8 +142,8 @@ static kn_status gradient_of_weight(kn_grad_call *grad, kn_tensor *dy, kn_gemm_s
     if (sums)
         sums->of_b = flipped;
     if (status == KN_OK)
-        status = kn_matmul_run(grad->stream,
-                               &(kn_matmul_problem){.y = dw, .a = left, .b = flipped ? dy : x, .sums = sums});
+        status =
+            kn_matmul_run(grad->stream, &(kn_matmul_problem){.y = dw, .a = left, .b = flipped ? dy : x, .sums = sums});
     kn_release(x);
     kn_release(left);
     kn_release(dw);

@@ -53,7 +53,7 @@ static cl_int warn(cl_program program, cl_device_id device, size_t size, void *t
     static const char warning[] = "common/koine.clh:1:1: warning: unused variable 'error'\n";
     size_t real = 0;
     below->clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &real);
-    const size_t each = strlen(warning);
+    const size_t each = sizeof warning - 1;
     char *log = calloc(1, WARNINGS * each + real + 1);
     if (!log)
         return CL_OUT_OF_HOST_MEMORY;
