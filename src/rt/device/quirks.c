@@ -67,9 +67,10 @@ static const quirk_row rows[] = {
      .evidence =
          "One Radeon under Clover, rusticl and ROCm at once, https://github.com/Khanattila/KNLMeansCL/issues/55"},
     {.platform = "rusticl",
-     QUIRK(refuses_prefetch),
+     QUIRK(translates_to_spirv),
      .evidence = "Mesa 25.0.7 with LLVM 19, llvmpipe: koine doctor ended with `InvalidFunctionCall: Unexpected llvm "
-                 "intrinsic: llvm.prefetch.p0` of the translator to SPIR-V. tests/drivers.sh --only rusticl"},
+                 "intrinsic: llvm.prefetch.p0` of the translator to SPIR-V, test_ops with `InvalidBitWidth: Invalid "
+                 "bit width in input: 4`. tests/drivers.sh --only rusticl"},
     {.platform = "rusticl",
      QUIRK(drops_struct_copies),
      .evidence =
@@ -118,8 +119,8 @@ static bool wants_large_buffers(const kn_quirks *quirks)
 
 void kn_quirk_add_options(kn_text *text, const kn_quirks *quirks)
 {
-    if (quirks->refuses_prefetch)
-        kn_text_append(text, " -DKN_NO_PREFETCH");
+    if (quirks->translates_to_spirv)
+        kn_text_append(text, " -DKN_FOR_SPIRV");
     if (quirks->drops_struct_copies) /* Clang's. With -O1 it would also ask, in a wrong form, not to unroll loops. */
         kn_text_append(text, " -O2");
     if (wants_large_buffers(quirks))

@@ -30,8 +30,9 @@ typedef struct kn_quirks {
     bool drives_any_vendor;
     /* CL_DEVICE_MAX_MEM_ALLOC_SIZE depends on environment variables of the driver. */
     bool allocation_limit_by_environment;
-    /* Its compiler ends the process at __builtin_prefetch, though it knows the name. */
-    bool refuses_prefetch;
+    /* Its compiler ends the process where LLVM's code has no translation to SPIR-V: at __builtin_prefetch, and at the
+     * integers of as many bits as a vector has elements that LLVM makes of __builtin_reduce_and. */
+    bool translates_to_spirv;
     /* Its compiler drops writes to a struct that is copied and then written again, unless an optimiser has replaced the
      * copy. A trial finds out whether it does (rt/device/struct_copies.h). */
     bool drops_struct_copies;

@@ -1,12 +1,14 @@
-/* elastic.c - training that goes on after a loss: elastic FOLDER [--die STEP] [--resume]. Every rank has its share of a
- * joint batch of 12 rows; rank 0 writes a checkpoint after each 5 steps. With --die the last rank kills itself at that
- * step, once. At the end rank 0 prints the sum of the parameters. */
+/* elastic.c - training that goes on after a loss: elastic FOLDER [--die STEP] [--pause SECONDS] [--resume]. Every rank
+ * has its share of a joint batch of 12 rows; rank 0 writes a checkpoint after each 5 steps. With --die the last rank
+ * kills itself at that step, once; with --pause a step takes so much longer. At the end rank 0 prints the sum of the
+ * parameters. */
 #include <koine/koine.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ROWS 12
@@ -72,21 +74,29 @@ static void die_once(const char *folder)
     raise(SIGKILL);
 }
 
-static int train(kn_group *group, const char *folder, int deadly, bool resumes)
+typedef struct options {
+    const char *folder;
+    int deadly;
+    double pause;
+    bool resumes;
+} options;
+
+static int train(kn_group *group, options o)
 {
     kn_manual_seed(1);
     kn_module *inner = kn_models_mlp(KN_SIZES(5, 8, 2));
     kn_module_to_dtype(inner, KN_F64);
-    const int first = resumes ? load(inner, folder) : 0;
+    const int first = o.resumes ? load(inner, o.folder) : 0;
     kn_module *net = kn_nn_distributed(inner, group);
     kn_optim *optim = kn_optim_sgd(kn_module_parameters(net), .lr = 0.1);
     kn_status status = net && optim && first >= 0 ? KN_OK : kn_error_status();
     for (int step = first; step < STEPS && status == KN_OK; step++) {
-        if (step == deadly && kn_group_rank(group) == kn_group_size(group) - 1)
-            die_once(folder);
+        if (step == o.deadly && kn_group_rank(group) == kn_group_size(group) - 1)
+            die_once(o.folder);
+        nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * o.pause)}, NULL);
         status = train_step(group, net, optim, step);
         if (status == KN_OK && kn_group_rank(group) == 0 && step % 5 == 4)
-            status = save(inner, folder, step + 1);
+            status = save(inner, o.folder, step + 1);
     }
     double sum = 0, value;
     const kn_parameter_list list = kn_module_parameters(net);
@@ -107,19 +117,21 @@ static int train(kn_group *group, const char *folder, int deadly, bool resumes)
 
 int main(int argc, char **argv)
 {
-    int deadly = -1;
-    bool resumes = false;
+    options o = {.folder = argc < 2 ? "" : argv[1], .deadly = -1};
     for (int i = 2; i < argc; i++) {
-        resumes |= strcmp(argv[i], "--resume") == 0;
+        o.resumes |= strcmp(argv[i], "--resume") == 0;
         if (strcmp(argv[i], "--die") == 0 && i + 1 < argc)
-            deadly = atoi(argv[++i]);
+            o.deadly = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--pause") == 0 && i + 1 < argc)
+            o.pause = atof(argv[++i]);
     }
     kn_group *group = argc < 2 ? NULL : kn_group_open(.lost_after = 2);
     if (!group) {
-        fprintf(stderr, "%s\n", argc < 2 ? "elastic FOLDER [--die STEP] [--resume]" : kn_error_message());
+        const char *usage = "elastic FOLDER [--die STEP] [--pause SECONDS] [--resume]";
+        fprintf(stderr, "%s\n", argc < 2 ? usage : kn_error_message());
         return argc < 2 ? 2 : 1;
     }
-    const int failed = train(group, argv[1], deadly, resumes);
+    const int failed = train(group, o);
     kn_group_free(group);
     return failed;
 }

@@ -47,7 +47,7 @@ static void rows_go_by_platform_and_version(void **state)
     assert_true(q.allocation_limit_by_environment && !q.large_buffers_on_demand);
     assert_true(kn_quirks_of("rusticl", "24.2.8").drives_any_vendor && !q.drives_any_vendor);
     q = kn_quirks_of("rusticl", "25.0.7");
-    assert_string_equal(options_of(&q), " -DKN_NO_PREFETCH -O2");
+    assert_string_equal(options_of(&q), " -DKN_FOR_SPIRV -O2");
     assert_true(q.fails_in_exit_after_fork);
     const kn_quirks none = {0}, other = kn_quirks_of("Another", "1.0");
     assert_memory_equal(&none, &other, sizeof none);
