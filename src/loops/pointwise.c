@@ -186,7 +186,7 @@ static kn_status launch_on_cpu(kn_stream *stream, kn_launch_params *params, kn_a
     }
     memcpy(runs.shape, layout->shape, sizeof runs.shape);
     memcpy(runs.strides, layout->strides, sizeof runs.strides);
-    *plan = kn_arg_struct(&runs, sizeof runs);
+    *plan = kn_arg_struct(&runs, offsetof(kn_runs, strides) + form->lanes * sizeof runs.strides[0]);
     return kn_launch(stream, params);
 }
 

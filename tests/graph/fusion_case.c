@@ -11,7 +11,7 @@ kn_tensor *fusion_input(const char *name, int ndim, const int64_t *shape, kn_dty
     return x;
 }
 
-static void check_same(const kn_tensor *a, const kn_tensor *b)
+void fusion_check_same(const kn_tensor *a, const kn_tensor *b)
 {
     size_t sizes[2];
     void *first = read_bytes(a, &sizes[0]), *second = read_bytes(b, &sizes[1]);
@@ -23,14 +23,14 @@ static void check_same(const kn_tensor *a, const kn_tensor *b)
     free(second);
 }
 
-static void run_eagerly(fusion_program program, fusion_run *run, kn_tensor *const *inputs, bool fused)
+void fusion_run_eagerly(fusion_program program, fusion_run *run, kn_tensor *const *inputs, bool fused)
 {
     KN_FUSE(fused);
     KN_SCOPE;
     program(run, inputs);
 }
 
-static int run_captured(fusion_program program, fusion_run *run, kn_tensor *const *inputs)
+int fusion_run_captured(fusion_program program, fusion_run *run, kn_tensor *const *inputs)
 {
     kn_graph *graph = kn_graph_new();
     CHECK_NEW(graph);
@@ -47,6 +47,13 @@ static int run_captured(fusion_program program, fusion_run *run, kn_tensor *cons
     return commands;
 }
 
+void fusion_release(fusion_run *run)
+{
+    for (int r = 0; r < run->count; r++)
+        kn_release(run->results[r]);
+    run->count = 0;
+}
+
 void fusion_compare(fusion_program program, void (*make)(kn_tensor *inputs[4]), int commands)
 {
     kn_tensor *inputs[3][4] = {{NULL}};
@@ -54,20 +61,19 @@ void fusion_compare(fusion_program program, void (*make)(kn_tensor *inputs[4]), 
     KN_SCOPE;
     for (int i = 0; i < 3; i++)
         make(inputs[i]);
-    run_eagerly(program, &runs[0], inputs[0], false);
-    run_eagerly(program, &runs[1], inputs[1], true);
-    const int recorded = run_captured(program, &runs[2], inputs[2]);
+    fusion_run_eagerly(program, &runs[0], inputs[0], false);
+    fusion_run_eagerly(program, &runs[1], inputs[1], true);
+    const int recorded = fusion_run_captured(program, &runs[2], inputs[2]);
     for (int i = 1; i < 3; i++) {
         assert_int_equal(runs[i].count, runs[0].count);
         for (int r = 0; r < runs[0].count; r++)
-            check_same(runs[0].results[r], runs[i].results[r]);
+            fusion_check_same(runs[0].results[r], runs[i].results[r]);
         for (int n = 0; n < 4; n++)
             if (inputs[0][n])
-                check_same(inputs[0][n], inputs[i][n]);
+                fusion_check_same(inputs[0][n], inputs[i][n]);
     }
     for (int i = 0; i < 3; i++)
-        for (int r = 0; r < runs[i].count; r++)
-            kn_release(runs[i].results[r]);
+        fusion_release(&runs[i]);
     if (commands > 0)
         assert_int_equal(recorded, commands);
 }

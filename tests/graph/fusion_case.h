@@ -25,5 +25,11 @@ typedef void (*fusion_program)(fusion_run *run, kn_tensor *const *inputs);
  * results and the inputs. `commands`: those of the graph; 0: any number. */
 void fusion_compare(fusion_program program, void (*make)(kn_tensor *inputs[4]), int commands);
 
+/* The parts of that; a captured program is replayed once, and the number of its commands returned. */
+void fusion_run_eagerly(fusion_program program, fusion_run *run, kn_tensor *const *inputs, bool fused);
+int fusion_run_captured(fusion_program program, fusion_run *run, kn_tensor *const *inputs);
+void fusion_check_same(const kn_tensor *a, const kn_tensor *b);
+void fusion_release(fusion_run *run);
+
 /* Numbers that depend on the name, from -2 to 2. */
 kn_tensor *fusion_input(const char *name, int ndim, const int64_t *shape, kn_dtype dtype);

@@ -171,6 +171,34 @@ TENSOR_TEST(launches_that_fail)
     kn_error_clear();
 }
 
+/* The separate kernels take the place of one that does not build, and give the same bits. */
+static void five_operations(fusion_run *run, kn_tensor *const *inputs)
+{
+    fusion_result(run, kn_tanh(kn_sub(kn_exp(kn_mul_scalar(inputs[0], 0.37)), kn_sqrt(inputs[0]))));
+}
+
+static void fail_to_build(void) { kn_inject(KN_CL_BUILD, 1, -11 /* CL_BUILD_PROGRAM_FAILURE */, false); }
+
+TENSOR_TEST(a_kernel_that_does_not_build)
+{
+    kn_tensor *x = kn_rand(KN_SHAPE(7, 33));
+    fusion_run run = {{NULL}, 0};
+    fusion_run_eagerly(five_operations, &run, &x, false);
+    CHECK_OK(kn_synchronize(NULL));
+    fail_to_build();
+    fusion_run_eagerly(five_operations, &run, &x, true);
+    CHECK_OK(kn_synchronize(NULL));
+    assert_true(kn_inject_calls_after() > 0); /* it did fail */
+    fail_to_build();
+    assert_int_equal(fusion_run_captured(five_operations, &run, &x), 5);
+    kn_inject_stop();
+    assert_int_equal(kn_error_status(), KN_OK);
+    assert_int_equal(fusion_run_captured(five_operations, &run, &x), 1);
+    for (int i = 1; i < run.count; i++)
+        fusion_check_same(run.results[0], run.results[i]);
+    fusion_release(&run);
+}
+
 /* A capture whose kernels cannot be recorded fails, and the next one does not. */
 TENSOR_TEST(host_memory_runs_out)
 {
@@ -226,6 +254,7 @@ int main(int argc, char **argv)
         TEST(other_streams_see_what_events_order),
         TEST(pending_work_is_work),
         TEST(launches_that_fail),
+        TEST(a_kernel_that_does_not_build),
         TEST(host_memory_runs_out),
         TEST(arguments_are_checked_at_once),
     };

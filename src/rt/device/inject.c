@@ -65,7 +65,8 @@ cl_int kn_injected_error(void)
 
 void kn_inject_from_environment(void)
 {
-    static const char *const names[KN_CL_KINDS] = {"launch", "read", "write", "copy", "wait", "mark", "alloc", "probe"};
+    static const char *const names[KN_CL_KINDS] = {"launch", "read",  "write", "copy", "wait",
+                                                   "mark",   "alloc", "build", "probe"};
     const char *wanted = kn_trusted_environment("KOINE_FAIL_CL");
     char name[16];
     int nth, error, used = 0;

@@ -20,6 +20,7 @@ typedef enum kn_cl_call {
     KN_CL_WAIT, /* for a queue or an event */
     KN_CL_MARK, /* markers, barriers */
     KN_CL_ALLOC,
+    KN_CL_BUILD, /* building a program */
     KN_CL_PROBE, /* the query whether a device still answers (rt/device/lost.c) */
     KN_CL_KINDS
 } kn_cl_call;

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/text.h"
+#include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/device/struct_copies.h"
 #include "rt/program/build_progress.h"
@@ -305,6 +306,9 @@ static kn_status make_either_way(kn_device *device, kn_program *program, kn_buil
 static kn_status build(kn_device *device, kn_program *program, const char *kernel)
 {
     kn_build_origin origin;
+    const cl_int injected = KN_CL(KN_CL_BUILD, CL_SUCCESS); /* all the ways at once */
+    if (injected != CL_SUCCESS)
+        return kn_cl_fail(injected, device, "building %s", program->source);
     kn_build_wait wait = kn_build_begin(kernel);
     kn_status status = make_either_way(device, program, &origin);
     double seconds = kn_build_end(wait, false);

@@ -1,7 +1,7 @@
 /* elastic.c - training that goes on after a loss: elastic FOLDER [--die STEP] [--pause SECONDS] [--resume]. Every rank
  * has its share of a joint batch of 12 rows; rank 0 writes a checkpoint after each 5 steps. With --die the last rank
  * kills itself at that step, once; with --pause a step takes so much longer. At the end rank 0 prints the sum of the
- * parameters. */
+ * parameters. FOLDER/joined is its process once all ranks have joined. */
 #include <koine/koine.h>
 #include <math.h>
 #include <signal.h>
@@ -61,6 +61,17 @@ static int load(kn_module *net, const char *folder)
         fclose(file);
     snprintf(path, sizeof path, "%s/net-%d.safetensors", folder, step);
     return !found ? 0 : kn_module_load(net, path) == KN_OK ? step : -1;
+}
+
+static void note_joined(const char *folder)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/joined", folder);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return;
+    fprintf(file, "%d\n", (int)getpid());
+    fclose(file);
 }
 
 static void die_once(const char *folder)
@@ -131,6 +142,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", argc < 2 ? usage : kn_error_message());
         return argc < 2 ? 2 : 1;
     }
+    if (kn_group_rank(group) == 0)
+        note_joined(o.folder);
     const int failed = train(group, o);
     kn_group_free(group);
     return failed;

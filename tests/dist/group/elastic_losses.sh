@@ -1,6 +1,7 @@
 #!/bin/sh
 # Ranks of an elastic run are killed or stopped at random moments, up to two of three: it must end, and where an unbroken
-# run ends. elastic_losses.sh SCRIPT MPIEXEC PROGRAM NUMBER [SEED], with examples/elastic.sh and group/elastic.c.
+# run ends. Only ranks that have joined are stopped: MPI_Init waits for a stopped one without a limit.
+# elastic_losses.sh SCRIPT MPIEXEC PROGRAM NUMBER [SEED], with examples/elastic.sh and group/elastic.c.
 set -u
 script=$1 mpiexec=$2 program=$3 number=$4 seed=${5:-1}
 limit=120 # seconds that a run may take
@@ -31,7 +32,7 @@ lose() { # after less than four seconds, one of the ranks that there are then
     shift "$drawn"
     draw 4
     how=KILL
-    [ "$drawn" -ne 0 ] || how=STOP
+    [ "$drawn" -ne 0 ] || ! kill -0 "$(cat "$folder/joined" 2>/dev/null || echo none)" 2>/dev/null || how=STOP
     kill -$how "$1" 2>/dev/null && happened="$happened $how" losses=$((losses + 1))
 }
 
