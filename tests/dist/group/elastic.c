@@ -33,6 +33,18 @@ static kn_status train_step(kn_group *group, kn_module *net, kn_optim *optim, in
     return status == KN_OK ? kn_optim_step(optim) : status;
 }
 
+/* Writes a number to FOLDER/NAME; false if that cannot be, or, with the mode "wx", if the file exists. */
+static bool note(const char *folder, const char *name, const char *mode, int number)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, mode);
+    if (!file)
+        return false;
+    fprintf(file, "%d\n", number);
+    return fclose(file) == 0;
+}
+
 /* Both files are replaced as wholes; the step is part of the name that the other file holds. */
 static kn_status save(kn_module *net, const char *folder, int step)
 {
@@ -41,12 +53,9 @@ static kn_status save(kn_module *net, const char *folder, int step)
     snprintf(pointer, sizeof pointer, "%s/last", folder);
     snprintf(temporary, sizeof temporary, "%s.new", pointer);
     kn_status status = kn_module_save(net, path);
-    FILE *file = status == KN_OK ? fopen(temporary, "w") : NULL;
-    if (!file)
+    if (status != KN_OK)
         return status;
-    fprintf(file, "%d\n", step);
-    fclose(file);
-    return rename(temporary, pointer) == 0 ? KN_OK : KN_ERR_IO;
+    return note(folder, "last.new", "w", step) && rename(temporary, pointer) == 0 ? KN_OK : KN_ERR_IO;
 }
 
 /* The step to go on from. */
@@ -63,26 +72,10 @@ static int load(kn_module *net, const char *folder)
     return !found ? 0 : kn_module_load(net, path) == KN_OK ? step : -1;
 }
 
-static void note_joined(const char *folder)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/joined", folder);
-    FILE *file = fopen(path, "w");
-    if (!file)
-        return;
-    fprintf(file, "%d\n", (int)getpid());
-    fclose(file);
-}
-
 static void die_once(const char *folder)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/died", folder);
-    FILE *file = fopen(path, "wx");
-    if (!file)
-        return;
-    fclose(file);
-    raise(SIGKILL);
+    if (note(folder, "died", "wx", 1))
+        raise(SIGKILL);
 }
 
 typedef struct options {
@@ -143,7 +136,7 @@ int main(int argc, char **argv)
         return argc < 2 ? 2 : 1;
     }
     if (kn_group_rank(group) == 0)
-        note_joined(o.folder);
+        note(o.folder, "joined", "w", (int)getpid());
     const int failed = train(group, o);
     kn_group_free(group);
     return failed;
