@@ -25,6 +25,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -213,12 +214,16 @@ def compare(koine, peer, case, repetitions, folder, only_check=False):
 
 
 def processor():
+    """The processor's name; one without a number, as hypervisors give, stands for many, so family and model are added."""
     try:
         with open('/proc/cpuinfo') as file:
-            names = [line.split(':', 1)[1].strip() for line in file if line.startswith('model name')]
-        return names[0] if names else platform.machine()
+            fields = dict((part.strip() for part in line.split(':', 1)) for line in file if ':' in line)
     except OSError:
-        return platform.machine()
+        fields = {}
+    name = fields.get('model name')
+    if name and not re.search('[0-9]', name) and 'cpu family' in fields:
+        name += f", family {fields['cpu family']}, model {fields.get('model')}"
+    return name or platform.machine()
 
 
 def print_row(row):

@@ -7,7 +7,8 @@
 #     sh bench/performance.sh ~/torch/bin/python3 /usr/bin/python3
 #     sh bench/performance.sh [--device D] --peer-device cuda ~/torch/bin/python3      # a machine with a GPU
 #
-# Each argument is a Python that has torch; the first is also measured with torch.compile, for whole networks only.
+# Each argument is a Python that has torch; the first is also measured with torch.compile, for whole networks and
+# chains of operations only.
 # Results are saved under build/performance, one file per peer and group of benchmarks: after an interruption a new run
 # continues there. Remove that folder to start over.
 #
@@ -63,7 +64,7 @@ for python; do
         conv_transpose pool/ elementwise/ dropout reduce/ gather/ embedding/ sort/ attention/ softmax/ log_softmax/ \
         batch_norm/ layer_norm/ group_norm/ rms_norm/ vision/ transpose/ startup/
     # shellcheck disable=SC2086
-    [ $count -gt 1 ] || measure "peer$count-compiled" "$python" compile $networks ${sizes:+gpu/resnet gpu/gpt gpu/vit}
+    [ $count -gt 1 ] || measure "peer$count-compiled" "$python" compile $networks fusion/ ${sizes:+gpu/resnet gpu/gpt gpu/vit}
 done
 set -- "$results"/*.jsonl
 [ "$peer" != cpu ] || for file in bench/measured/*.jsonl; do [ ! -e "$file" ] || set -- "$@" "$file"; done

@@ -4,10 +4,11 @@
  * result: dV = P^T G, dS = P (G V^T - D), dQ = scale dS K, dK = scale dS^T Q. Dropout multiplies P in dV, and G V^T.
  *
  * A unit is a head of the keys and `chunk` of its keys: it sums dK and dV over all queries of all heads that use them,
- * in blocks of queries and keys. dQ is the sum over the chunks, each of which writes its part.
+ * in blocks of queries and keys; a few queries that are left over one at a time (attention/single.clh). dQ is the sum
+ * over the chunks, each of which writes its part.
  *
  * Compiled in: T, VW, NV, MR. Local size 1, no local memory, no barrier. */
-#include "attention/tiles.clh"
+#include "attention/single.clh"
 
 #define MOST_COLUMNS (3 * NR)
 
@@ -53,33 +54,6 @@ static inline whole_rows take_rows(global T *restrict room, const global T *rest
     return (whole_rows){room, padded};
 }
 
-/* sums[j] = the product of rows j of a and b, of `count`; up(count, VW) of them. */
-static inline void products_of_rows(T *sums, const global T *restrict a, long a_row, const global T *restrict b,
-                                    long b_row, long width, int count)
-{
-    for (int j = 0; j < count; j += VW) {
-        V part[VW];
-        long i = 0;
-#pragma unroll
-        for (int r = 0; r < VW; r++)
-            part[r] = (V)0;
-        for (; i + VW <= width; i += VW)
-#pragma unroll
-            for (int r = 0; r < VW; r++) {
-                const int row = min(j + r, count - 1);
-                part[r] = fma(VGET(0, a + row * a_row + i), VGET(0, b + row * b_row + i), part[r]);
-            }
-        zip_transpose(part);
-#pragma unroll
-        for (int r = 1; r < VW; r++)
-            part[0] += part[r];
-        VSTORE(part[0], 0, sums + j);
-        for (; i < width; i++)
-            for (int r = j; r < min(j + VW, count); r++)
-                sums[r] = fma(a[r * a_row + i], b[r * b_row + i], sums[r]);
-    }
-}
-
 /* Scores become probabilities, those of the products with the gradient become the scores' gradients. */
 static inline void differentiate(memory m, int row, int keys, int count, const T *lse, const T *delta, dropout d,
                                  long block, long blocks_of_keys)
@@ -89,7 +63,7 @@ static inline void differentiate(memory m, int row, int keys, int count, const T
         for (int i = 0; i < keys; i += 4) {
             V factors[4];
             if (d.below)
-                draw_factors(factors, d, block + i / 4 * blocks_of_keys + j);
+                draw_factors(factors, d, block + i / 4 * blocks_of_keys + j, 1);
             for (int r = i; r < min(i + 4, keys); r++) {
                 global T *score = m.scores + r * row + j, *slope = m.slopes + r * row + j;
                 const V p = exp_of(VGET(0, score) - from), s = VGET(0, slope);
@@ -110,47 +84,90 @@ typedef struct one_head {
     long number; /* among those of all heads */
 } one_head;
 
+/* `count` queries from q on, and the keys from `first` to `after`. */
+static inline void backward_tiles(one_head h, memory m, kn_attention_shape p, kn_attention_cut cut, T scale, dropout d,
+                                  long first, long after, long q, int count)
+{
+    const int width = (int)p.width, value_width = (int)p.value_width, row = cut.columns, columns = up(count, VW);
+    const int padded = up(width, VW), value_padded = up(value_width, VW);
+    const long seen = p.causal ? min(after, q + count) : after;
+    const global T *query = h.query + q * p.query.row, *gradient = h.gradient + q * p.gradient.row;
+    T of_query[MOST_COLUMNS], delta[MOST_COLUMNS], factor[MOST_COLUMNS];
+    for (int j = 0; j < columns; j++) {
+        of_query[j] = j < count ? h.lse[q + j] : (T)INFINITY;
+        factor[j] = first < seen ? scale : (T)0;
+    }
+    products_of_rows(delta, gradient, p.gradient.row, h.result + q * p.result.row, p.result.row, value_width, count);
+    turn(m.query_turned, row, query, p.query.row, width, count, scale);
+    turn(m.gradient_turned, row, gradient, p.gradient.row, value_width, count, (T)1);
+    const whole_rows query_rows = take_rows(m.query_rows, query, p.query.row, width, count),
+                     gradient_rows = take_rows(m.gradient_rows, gradient, p.gradient.row, value_width, count);
+    for (int i = 0; i < width * row / VW && first >= seen; i++)
+        VPUT((V)0, i, m.query_sums);
+    for (long from = first; from < seen; from += cut.keys) {
+        const int keys = (int)min((long)cut.keys, seen - from);
+        const global T *k = h.key + from * p.key.row, *v = h.value + from * p.value.row;
+        multiply(m.scores, row, k, p.key.row, 1, m.query_turned, row, keys, columns, width, false);
+        multiply(m.slopes, row, v, p.value.row, 1, m.gradient_turned, row, keys, columns, value_width, false);
+        if (p.has_mask)
+            add_mask(m.scores, row, m.panel, h.mask + q * p.mask.row + from * p.mask.column, p.mask, keys, count);
+        if (p.causal && from + keys > q + 1)
+            hide_future(m.scores, row, keys, count, from - q);
+        differentiate(m, row, keys, count, of_query, delta, d,
+                      (h.number * ((p.keys + 3) / 4) + from / 4) * p.queries + q, p.queries);
+        multiply(m.value_sums + (from - first) * value_padded, value_padded, m.scores, row, 1, gradient_rows.first,
+                 gradient_rows.row, keys, value_padded, count, true);
+        multiply(m.key_sums + (from - first) * padded, padded, m.slopes, row, 1, query_rows.first, query_rows.row, keys,
+                 padded, count, true);
+        multiply(m.query_sums, row, k, 1, p.key.row, m.slopes, row, width, columns, keys, from > first);
+    }
+    turn_back(h.query_gradient + q * p.to_query.row, p.to_query.row, m.query_sums, row, width, count, factor);
+}
+
+/* The query with number q. */
+static inline void backward_one(one_head h, memory m, kn_attention_shape p, T scale, dropout d, long first, long after,
+                                long q)
+{
+    const int padded = up((int)p.width, VW), value_padded = up((int)p.value_width, VW);
+    const long seen = p.causal ? min(after, q + 1) : after;
+    const global T *query = h.query + q * p.query.row, *gradient = h.gradient + q * p.gradient.row;
+    global T *sums = h.query_gradient + q * p.to_query.row;
+    T delta[VW], scores[SINGLE_KEYS], slopes[SINGLE_KEYS], factors[SINGLE_KEYS];
+    products_of_rows(delta, gradient, 0, h.result + q * p.result.row, 0, p.value_width, 1);
+    if (first >= seen)
+        add_rows(sums, (T)0, slopes, h.key, 0, p.width, 0);
+    for (long from = first; from < seen; from += SINGLE_KEYS) {
+        const int keys = (int)min((long)SINGLE_KEYS, seen - from);
+        const global T *k = h.key + from * p.key.row, *v = h.value + from * p.value.row;
+        single_scores(scores, query, k, h.mask + q * p.mask.row + from * p.mask.column, p, scale, keys);
+        products_of_rows(slopes, gradient, 0, v, p.value.row, p.value_width, keys);
+        if (d.below)
+            single_factors(factors, d, (h.number * ((p.keys + 3) / 4) + from / 4) * p.queries + q, p.queries, keys);
+        for (int j = 0; j < keys; j += VW) {
+            const V e = exp_of(VLOAD(0, scores + j) - h.lse[q]), s = VLOAD(0, slopes + j);
+            const V factor = d.below ? VLOAD(0, factors + j) : (V)1;
+            VSTORE(e * factor, 0, scores + j);
+            VSTORE(e * (s * factor - delta[0]), 0, slopes + j);
+        }
+        add_multiples(m.value_sums + (from - first) * value_padded, value_padded, scores, gradient, p.value_width,
+                      keys);
+        add_multiples(m.key_sums + (from - first) * padded, padded, slopes, query, p.width, keys);
+        add_rows(sums, from > first ? (T)1 : (T)0, slopes, k, p.key.row, p.width, keys);
+    }
+    scale_row(sums, p.width, scale);
+}
+
 /* One head of the query with some of its keys: `first` and `after` are theirs. */
 static inline void backward_head(one_head h, memory m, kn_attention_shape p, kn_attention_cut cut, T scale, dropout d,
                                  long first, long after)
 {
-    const int width = (int)p.width, value_width = (int)p.value_width, row = cut.columns;
-    const int padded = up(width, VW), value_padded = up(value_width, VW);
-    for (long q = 0; q < p.queries; q += row) {
-        const int count = (int)min((long)row, p.queries - q), columns = up(count, VW);
-        const long seen = p.causal ? min(after, q + count) : after;
-        const global T *query = h.query + q * p.query.row, *gradient = h.gradient + q * p.gradient.row;
-        T of_query[MOST_COLUMNS], delta[MOST_COLUMNS], factor[MOST_COLUMNS];
-        for (int j = 0; j < columns; j++) {
-            of_query[j] = j < count ? h.lse[q + j] : (T)INFINITY;
-            factor[j] = first < seen ? scale : (T)0;
-        }
-        products_of_rows(delta, gradient, p.gradient.row, h.result + q * p.result.row, p.result.row, value_width,
-                         count);
-        turn(m.query_turned, row, query, p.query.row, width, count, scale);
-        turn(m.gradient_turned, row, gradient, p.gradient.row, value_width, count, (T)1);
-        const whole_rows query_rows = take_rows(m.query_rows, query, p.query.row, width, count),
-                         gradient_rows = take_rows(m.gradient_rows, gradient, p.gradient.row, value_width, count);
-        for (int i = 0; i < width * row / VW && first >= seen; i++)
-            VPUT((V)0, i, m.query_sums);
-        for (long from = first; from < seen; from += cut.keys) {
-            const int keys = (int)min((long)cut.keys, seen - from);
-            const global T *k = h.key + from * p.key.row, *v = h.value + from * p.value.row;
-            multiply(m.scores, row, k, p.key.row, 1, m.query_turned, row, keys, columns, width, false);
-            multiply(m.slopes, row, v, p.value.row, 1, m.gradient_turned, row, keys, columns, value_width, false);
-            if (p.has_mask)
-                add_mask(m.scores, row, m.panel, h.mask + q * p.mask.row + from * p.mask.column, p.mask, keys, count);
-            if (p.causal && from + keys > q + 1)
-                hide_future(m.scores, row, keys, count, from - q);
-            differentiate(m, row, keys, count, of_query, delta, d,
-                          (h.number * ((p.keys + 3) / 4) + from / 4) * p.queries + q, p.queries);
-            multiply(m.value_sums + (from - first) * value_padded, value_padded, m.scores, row, 1,
-                     gradient_rows.first, gradient_rows.row, keys, value_padded, count, true);
-            multiply(m.key_sums + (from - first) * padded, padded, m.slopes, row, 1, query_rows.first, query_rows.row,
-                     keys, padded, count, true);
-            multiply(m.query_sums, row, k, 1, p.key.row, m.slopes, row, width, columns, keys, from > first);
-        }
-        turn_back(h.query_gradient + q * p.to_query.row, p.to_query.row, m.query_sums, row, width, count, factor);
+    for (long q = 0; q < p.queries; q += cut.columns) {
+        const long end = min(q + cut.columns, p.queries);
+        const int few = singles((int)(end - q));
+        if (q < end - few)
+            backward_tiles(h, m, p, cut, scale, d, first, after, q, (int)(end - few - q));
+        for (long i = end - few; i < end; i++)
+            backward_one(h, m, p, scale, d, first, after, i);
     }
 }
 

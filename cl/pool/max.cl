@@ -273,20 +273,47 @@ KN_KERNEL_ONCE(max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), given, sa
     }
 }
 
-/* Any windows: adds each output's gradient at its maximum. Windows entirely in the padding, or clamped by the
- * activation, contribute nothing. */
+/* The index in its plane of the first element of a row's first window; in the padding it may be that of another row's
+ * element, or negative. */
+static long find_first(const kn_pool_geometry *p, int slice, int row)
+{
+    const int d = SLICE(slice * p->stride[0] - p->padding[0]), h = row * p->stride[1] - p->padding[1];
+    return ((long)d * p->size[1] + h) * p->size[2] - p->padding[2];
+}
+
+/* The distances in a plane of a window's elements from its first one: those of places but the last, NO_PLACE. */
+#define MOST_PLACES 255
+static void find_distances(const kn_pool_geometry *p, int distances[MOST_PLACES + 1])
+{
+    int place = 0;
+    for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {
+        const int t = SLICE(lines / p->kernel_size[1]), r = lines - t * p->kernel_size[1];
+        for (int s = 0; s < p->kernel_size[2]; s++)
+            distances[place++] = (t * p->size[1] + r) * p->size[2] + s;
+    }
+}
+
+/* Any windows: adds each output's gradient at its maximum. Windows entirely in the padding, which only dilation makes,
+ * or clamped by the activation, contribute nothing. */
 static void volume_backward(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index,
                             global T *volume)
 {
+    int distances[MOST_PLACES + 1];
+    const bool is_looked_up = sizeof(INDEX) == 1 && p->dilation[0] == 1 && p->dilation[1] == 1 && p->dilation[2] == 1;
+    if (is_looked_up)
+        find_distances(p, distances);
     for (long i = 0; i < volume_of(p); i++)
         volume[i] = 0;
     for (int rows = 0; rows < DEPTH(p->out_size[0]) * p->out_size[1]; rows++) {
         const int slice = SLICE(rows / p->out_size[1]), row = rows - slice * p->out_size[1];
+        const long first = find_first(p, slice, row), from = (long)rows * p->out_size[2];
         for (int column = 0; column < p->out_size[2]; column++) {
-            const long from = (long)rows * p->out_size[2] + column;
-            const long at = find_in_plane(p, slice, row, column, index[from]);
+            const INDEX place = index[from + column];
+            const long at = place == NO_PLACE ? -1
+                            : is_looked_up ? first + column * p->stride[2] + distances[(uchar)place]
+                                           : find_in_plane(p, slice, row, column, place);
             if (at >= 0)
-                volume[at] += gradient[from];
+                volume[at] += gradient[from + column];
         }
     }
 }

@@ -154,7 +154,7 @@ static kn_status sum_reference(const kn_call *call)
     return KN_OK;
 }
 
-static const kn_op sum_op = {.name = "embedding_bag_sum",
+static const kn_op sum_op = {.name = "embedding_bag",
                              .inputs = {"weight", "indices"},
                              .record_size = sizeof(bag_sum),
                              .shape = sum_shape,
