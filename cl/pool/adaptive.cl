@@ -106,6 +106,27 @@ static bool is_one_window(const kn_pool_geometry *p)
 
 #ifdef KN_CPU
 
+/* The mean of `n` contiguous elements. */
+static T mean_of_run(const global T *run, long n)
+{
+    TV a = 0, b = 0;
+    long k = 0;
+    for (; k + 32 <= n; k += 32) {
+        a += KN_VLOAD(run + k);
+        b += KN_VLOAD(run + k + 16);
+    }
+    for (; k + 16 <= n; k += 16)
+        a += KN_VLOAD(run + k);
+    a += b;
+    const KN_JOIN(T, 8) eight = a.lo + a.hi;
+    const KN_JOIN(T, 4) four = eight.lo + eight.hi;
+    const KN_JOIN(T, 2) two = four.lo + four.hi;
+    T sum = two.x + two.y;
+    for (; k < n; k++)
+        sum += run[k];
+    return sum / (T)n;
+}
+
 /* Output number i of all planes. */
 #define PLANE(i) (x + (i) / out_volume_of(&p) * volume_of(&p))
 #define WINDOW(i) \
@@ -219,6 +240,14 @@ KN_KERNEL_ONCE(adaptive_avg_pool_forward, (KN_ARG(x), KN_ARG(y), given), KN_IN(x
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
 #ifdef KN_CPU
+    const long size = volume_of(&p);
+    if (is_one_window(&p) && size > 0) {
+        KN_FOR_ONCE(plane, p.planes)
+        {
+            y[plane] = mean_of_run(x + plane * size, size);
+        }
+        return;
+    }
     KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
     {
         y[i] = window_average(&p, PLANE(i), WINDOW(i));
