@@ -150,20 +150,25 @@ static void write_segment_load(const rows_writer *w, int i, int width, bool part
                        part ? "kn_count" : "16");
 }
 
+typedef enum load_kind { LOAD_WHOLE, LOAD_PART, LOAD_OWN } load_kind;
+
 /* kn_load: the element at `at`, index `k` of its row; kn_load_part: `count` of them, `step` apart, where `room`
- * elements may be read. Down columns all lanes have the same index. */
-static void write_element_load(const rows_writer *w, rows_width v, bool part)
+ * elements may be read; kn_load_own: as kn_load, but what belongs to segments stays as it is. Down columns all lanes
+ * have the same index. */
+static void write_element_load(const rows_writer *w, rows_width v, load_kind kind)
 {
+    static const char *const names[] = {"", "_part", "_own"};
+    const bool part = kind == LOAD_PART;
     kn_text_format(w->out,
                    "KN_INLINE void kn_load%s%s(kn_element%s *kn_e, const kn_operands *kn_x, const long kn_at, "
                    "const long kn_k%s) { ",
-                   part ? "_part" : "", v.suffix, v.suffix,
+                   names[kind], v.suffix, v.suffix,
                    part ? ", const long kn_step, const long kn_count, const long kn_room" : "");
     for (int i = 0; i < w->num_inputs; i++) {
         const rows_input *input = &w->inputs[i];
         const bool varies = input->extent == PER_ELEMENT || w->form->walk == KN_ALONG_ROWS;
         const char *at = input->extent == PER_ELEMENT ? "kn_at" : "kn_k";
-        if (!is_loaded(input))
+        if (!is_loaded(input) || (kind == LOAD_OWN && input->extent == PER_SEGMENT))
             continue;
         kn_text_format(w->out, "kn_e->%c = ", input->letter);
         if (input->extent == PER_SEGMENT)
@@ -325,9 +330,11 @@ void kn_rows_write_functions(const rows_writer *w, rows_width v)
     write_init(w, v);
     write_merge(w, v);
     kn_rows_write_fixed(w, v);
-    write_element_load(w, v, false);
+    write_element_load(w, v, LOAD_WHOLE);
     if (in_parts)
-        write_element_load(w, v, true);
+        write_element_load(w, v, LOAD_PART);
+    if (v.width == 16 && has_segments(w))
+        write_element_load(w, v, LOAD_OWN);
     write_step(w, v);
     write_take(w, v, false);
     if (in_parts)

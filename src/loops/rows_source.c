@@ -91,6 +91,8 @@ static void write_parts(const rows_writer *w)
         if (w->inputs[i].extent == PER_SEGMENT)
             kn_text_format(w->out, "KN_DEFINE_SEGMENTS(kn_segments%d, 16, %s, KN_TAKE_%s)\n", i,
                            kn_dtype_cl(w->inputs[i].dtype), kn_rows_kind_of(&w->inputs[i]));
+    if (has_segments(w))
+        kn_text_append(w->out, "#define KN_HAS_SEGMENTS\n");
 }
 
 static void write_for_cpu(const rows_writer *w)

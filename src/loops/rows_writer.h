@@ -76,6 +76,14 @@ static inline bool scans_in_tiles(const rows_writer *w)
 
 static inline bool has_total(const rows_writer *w) { return w->num_all_passes > w->num_passes; }
 
+static inline bool has_segments(const rows_writer *w)
+{
+    bool any = false;
+    for (int i = 0; i < w->num_inputs; i++)
+        any = any || w->inputs[i].extent == PER_SEGMENT;
+    return any;
+}
+
 /* Is it loaded by kn_load, for each index? */
 static inline bool is_loaded(const rows_input *input) { return input->extent <= PER_SEGMENT; }
 
