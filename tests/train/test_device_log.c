@@ -254,6 +254,7 @@ TENSOR_TEST(updates_do_not_wait_and_a_read_is_one_transfer)
 TENSOR_TEST(requests_arrive_in_order_each_as_of_its_time)
 {
     everything e = make_everything();
+    const bool blocks = copies_block(kn_device_current());
     bool arrived = true;
     CHECK_OK(kn_device_log_poll(e.log, &arrived));
     assert_false(arrived);
@@ -272,7 +273,7 @@ TENSOR_TEST(requests_arrive_in_order_each_as_of_its_time)
         for (int i = 1; i <= KN_LOG_REQUESTS; i++) {
             note_everything(&e, i);
             CHECK_OK(kn_device_log_request(e.log));
-            if (i == 1 && round == 0) {
+            if (i == 1 && round == 0 && !blocks) {
                 CHECK_OK(kn_device_log_poll(e.log, &arrived));
                 assert_false(arrived); /* the device is busy */
             }
