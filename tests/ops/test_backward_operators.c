@@ -155,6 +155,17 @@ TENSOR_TEST(each_gives_what_the_tape_gives)
     }
 }
 
+/* With these parameters another operation stands for gelu. */
+TENSOR_TEST(gelu_has_both_forms)
+{
+    const kn_op *op = kn_op_find("gelu_backward");
+    kn_tensor *x = kn_randn(KN_SHAPE(3, 5), .requires_grad = true), *g = kn_randn(KN_SHAPE(3, 5)), *y = NULL;
+    const kn_gelu_params params = {.approximate = KN_GELU_TANH};
+    CHECK_OK(kn_backward_with(kn_gelu_with(x, &params), g, false));
+    CHECK_OK(kn_op_call(op, (kn_tensor *[]){g, kn_detach(x)}, 2, &params, &y, 1));
+    check_same(op, 0, y, kn_grad(x), "by tanh", 0);
+}
+
 TENSOR_TEST(what_does_not_fit_is_refused)
 {
     const kn_op *op = kn_op_find("avg_pool2d_backward");
@@ -268,9 +279,10 @@ int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
-        TEST(each_gives_what_the_tape_gives),  TEST(what_does_not_fit_is_refused), TEST(the_result_may_be_missing),
-        TEST(running_estimates_are_not_moved), TEST(group_norm_takes_statistics),  TEST(places_outside_are_passed_over),
-        TEST(places_in_volumes_are_found),
+        TEST(each_gives_what_the_tape_gives),  TEST(gelu_has_both_forms),
+        TEST(what_does_not_fit_is_refused),    TEST(the_result_may_be_missing),
+        TEST(running_estimates_are_not_moved), TEST(group_norm_takes_statistics),
+        TEST(places_outside_are_passed_over),  TEST(places_in_volumes_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

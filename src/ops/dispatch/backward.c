@@ -67,7 +67,7 @@ static int inputs_of(kn_tensor **given, const kn_op *op, kn_tensor *const *input
 
 /* --- entering ----------------------------------------------------------------------------------------------------- */
 
-/* X's own `enter` makes the record, and may replace inputs. */
+/* X's own `enter` makes the record, and may replace inputs, or X by an operation with a backward operator. */
 kn_status kn_backward_enter(kn_entry *entry)
 {
     const kn_op *op = entry->op, *of = op->backward_of;
@@ -82,7 +82,9 @@ kn_status kn_backward_enter(kn_entry *entry)
     if (!of->enter)
         return KN_OK;
     KN_TRY(of->enter(&inner));
-    if (inner.result || inner.op != of)
+    if (inner.op != of && inner.op->backward_operator)
+        entry->op = inner.op->backward_operator;
+    else if (inner.result || inner.op != of)
         return kn_fail(KN_ERR_ARGUMENT, "with these parameters %s has no separate backward pass", of->name);
     for (int i = 0; i < inner.num_inputs; i++) {
         const int at = input_of(op, of->inputs[i]);

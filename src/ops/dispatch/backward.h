@@ -23,8 +23,9 @@ kn_status kn_backward_shape(kn_call *call);
 kn_status kn_backward_forward(kn_call *call);
 kn_span_work kn_backward_work(const kn_call *call);
 
-#define KN_BACKWARD_OP(of)                                                                                             \
-    .name = #of "_backward", .dtypes = {KN_DTYPES_FLOATING}, .backward_of = &kn_##of##_op, .skips_outputs = true,      \
+#define KN_BACKWARD_OP(of) KN_BACKWARD_OF(#of, &kn_##of##_op)
+#define KN_BACKWARD_OF(of, op)                                                                                         \
+    .name = of "_backward", .dtypes = {KN_DTYPES_FLOATING}, .backward_of = op, .skips_outputs = true,                  \
     .enter = kn_backward_enter, .shape = kn_backward_shape, .forward = kn_backward_forward, .work = kn_backward_work
 
 /* For an X that is linear in input 0: the backward pass of X_backward with respect to its input gradient is X. */

@@ -103,8 +103,15 @@ KN_ELEMENTWISE_TABLE(gelu_tanh, KN_FLOATS, "a", NULL, KN_VECTORS, "kn_gelu_tanh(
                      .recorded = {"g * kn_sigmoid(" INNER ") * (1 + a * " INNER_SLOPE " * (1 - kn_sigmoid(" INNER
                                   ")))"});
 
-static const kn_op gelu_tanh_op =
-    KN_ELEMENTWISE_OP("gelu", false, true, &gelu_tanh_table, KN_DTYPES_FLOATING, KN_NO_PARAMS, "x");
+static const kn_op gelu_tanh_backward_op;
+static const kn_op gelu_tanh_op = {KN_ELEMENTWISE_FIELDS("gelu", false, true, &gelu_tanh_table),
+                                   .inputs = {"x"},
+                                   .dtypes = {KN_DTYPES_FLOATING},
+                                   .params = KN_NO_PARAMS,
+                                   .saved = {"x"},
+                                   .backward_operator = &gelu_tanh_backward_op};
+static const kn_op gelu_tanh_backward_op = {KN_BACKWARD_OF("gelu", &gelu_tanh_op), .inputs = {"grad", "x"},
+                                            .outputs = {"grad_x"}};
 
 static kn_status choose_gelu(kn_entry *entry)
 {
