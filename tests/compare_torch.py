@@ -260,14 +260,13 @@ def dtype_of_case(case):
 
 
 class Perturbed:
-    """Runs on perturbed inputs, made on first use; for second gradients, and if a few do not explain a difference, with
-    perturbed results of operations, which rounding may make equal."""
+    """Runs on perturbed inputs, and for second gradients with perturbed results, made on first use."""
 
     def __init__(self, case, noise):
         self.case, self.noise, self.runs = case, noise, {False: [], True: []}
 
     def __call__(self, which, i, count):
-        inside = which == "second" or count > 2
+        inside = which == "second"
         while len(self.runs[inside]) < count:
             with Perturbing(self.noise) if inside else contextlib.nullcontext():
                 self.runs[inside].append(with_torch(self.case, torch.float64, noise=self.noise))

@@ -114,7 +114,7 @@ static inline void backward_tiles(one_head h, memory m, kn_attention_shape p, kn
         if (p.causal && from + keys > q + 1)
             hide_future(m.scores, row, keys, count, from - q);
         differentiate(m, row, keys, count, of_query, delta, d,
-                      (h.number * ((p.keys + 3) / 4) + from / 4) * p.queries + q, p.queries);
+                      block_of(&p, h.number, from, q), p.queries);
         multiply(m.value_sums + (from - first) * value_padded, value_padded, m.scores, row, 1, gradient_rows.first,
                  gradient_rows.row, keys, value_padded, count, true);
         multiply(m.key_sums + (from - first) * padded, padded, m.slopes, row, 1, query_rows.first, query_rows.row, keys,
@@ -142,7 +142,7 @@ static inline void backward_one(one_head h, memory m, kn_attention_shape p, T sc
         single_scores(scores, query, k, h.mask + q * p.mask.row + from * p.mask.column, p, scale, keys);
         products_of_rows(slopes, gradient, 0, v, p.value.row, p.value_width, keys);
         if (d.below)
-            single_factors(factors, d, (h.number * ((p.keys + 3) / 4) + from / 4) * p.queries + q, p.queries, keys);
+            single_factors(factors, d, block_of(&p, h.number, from, q), p.queries, keys);
         for (int j = 0; j < keys; j += VW) {
             const V e = exp_of(VLOAD(0, scores + j) - h.lse[q]), s = VLOAD(0, slopes + j);
             const V factor = d.below ? VLOAD(0, factors + j) : (V)1;

@@ -97,7 +97,7 @@ static inline void attend(one_head h, global T *restrict scratch, kn_attention_s
         if (p.causal && from + keys > first + 1)
             hide_future(scores, NR, keys, count, from - first);
         weigh(scores, keys, columns / VW, highest, sum, correction, d,
-              (h.number * ((p.keys + 3) / 4) + from / 4) * p.queries + first, p.queries);
+              block_of(&p, h.number, from, first), p.queries);
         if (from > 0)
             shrink(sums, p.value_width, columns / VW, correction);
         multiply(sums, NR, h.value + from * p.value.row, 1, p.value.row, scores, NR, (int)p.value_width, columns, keys,
@@ -134,7 +134,7 @@ static inline void attend_one(one_head h, kn_attention_shape p, T scale, dropout
         const T correction = exp_of((V)before - base).s0;
         sum = fma(sum, correction, sum_of_lanes(total));
         if (d.below) {
-            single_factors(factors, d, (h.number * ((p.keys + 3) / 4) + from / 4) * p.queries + i, p.queries, keys);
+            single_factors(factors, d, block_of(&p, h.number, from, i), p.queries, keys);
             for (int j = 0; j < keys; j++)
                 scores[j] *= factors[j];
         }
