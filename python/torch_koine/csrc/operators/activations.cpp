@@ -42,15 +42,9 @@ at::Tensor elu_backward(const at::Tensor &g, const at::Scalar &alpha, const at::
 
 at::Tensor gelu_backward(const at::Tensor &g, const at::Tensor &x, std::string_view approximate)
 {
-    static const Op exact("gelu_backward");
-    static const Elements by_tanh(SIGMOID
-                                  "T gelu_slope(T g, T x)\n"
-                                  "{\n"
-                                  "    T s = sigmoid((T)1.595769121605730711760 * (x + (T)0.044715 * x * x * x));\n"
-                                  "    T inner = (T)1.595769121605730711760 * (1 + (T)0.134145 * x * x);\n"
-                                  "    return g * s * (1 + x * inner * (1 - s));\n"
-                                  "}");
-    return approximate == "tanh" ? by_tanh(Tensors(g, x)) : result_of(exact, Tensors(g, x));
+    static const Op op("gelu_backward");
+    const kn_gelu_params params = {approximate == "tanh" ? KN_GELU_TANH : KN_GELU_NONE};
+    return result_of(op, Tensors(g, x), &params);
 }
 
 at::Tensor &gelu_backward_out(const at::Tensor &g, const at::Tensor &x, std::string_view approximate, at::Tensor &out)
