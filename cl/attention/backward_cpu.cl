@@ -66,12 +66,12 @@ static inline void differentiate(memory m, int row, int keys, int count, const T
                 draw_factors(factors, d, block + i / 4 * blocks_of_keys + j, 1);
             for (int r = i; r < min(i + 4, keys); r++) {
                 global T *score = m.scores + r * row + j, *slope = m.slopes + r * row + j;
-                const V p = exp_of(VGET(0, score) - from), s = VGET(0, slope);
+                const V p = exp_of(VLOAD(0, score) - from), s = VLOAD(0, slope);
                 if (d.below)
-                    VPUT(p * factors[r - i], 0, score);
+                    VSTORE(p * factors[r - i], 0, score);
                 else
-                    VPUT(p, 0, score);
-                VPUT(p * ((d.below ? s * factors[r - i] : s) - less), 0, slope);
+                    VSTORE(p, 0, score);
+                VSTORE(p * ((d.below ? s * factors[r - i] : s) - less), 0, slope);
             }
         }
     }
@@ -103,7 +103,7 @@ static inline void backward_tiles(one_head h, memory m, kn_attention_shape p, kn
     const whole_rows query_rows = take_rows(m.query_rows, query, p.query.row, width, count),
                      gradient_rows = take_rows(m.gradient_rows, gradient, p.gradient.row, value_width, count);
     for (int i = 0; i < width * row / VW && first >= seen; i++)
-        VPUT((V)0, i, m.query_sums);
+        VSTORE((V)0, i, m.query_sums);
     for (long from = first; from < seen; from += cut.keys) {
         const int keys = (int)min((long)cut.keys, seen - from);
         const global T *k = h.key + from * p.key.row, *v = h.value + from * p.value.row;
@@ -178,16 +178,19 @@ static inline void put_rows(global T *restrict to, long to_row, const global T *
     for (long i = 0; i < rows; i++) {
         int j = 0;
         for (; j + VW <= width; j += VW)
-            VPUT(VGET(0, sums + i * padded + j) * factor, 0, to + i * to_row + j);
+            VSTORE(VLOAD(0, sums + i * padded + j) * factor, 0, to + i * to_row + j);
         for (; j < width; j++)
             to[i * to_row + j] = sums[i * padded + j] * factor;
     }
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-attention_backward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_IN(gradient), KN_IN(result), KN_IN(lse),
-                   KN_OUT(query_gradient), KN_OUT(key_gradient), KN_OUT(value_gradient), KN_OUT(scratch),
-                   kn_attention_shape p, kn_attention_cut cut, T scale, ulong seed, ulong offset, T kept)
+KN_KERNEL_ONCE(attention_backward,
+               (KN_ARG(query), KN_ARG(key), KN_ARG(value), KN_ARG(mask), KN_ARG(gradient), KN_ARG(result), KN_ARG(lse),
+                KN_ARG(query_gradient), KN_ARG(key_gradient), KN_ARG(value_gradient), KN_ARG(scratch), p, cut, scale,
+                seed, offset, kept),
+               KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_IN(gradient), KN_IN(result), KN_IN(lse),
+               KN_OUT(query_gradient), KN_OUT(key_gradient), KN_OUT(value_gradient), KN_OUT(scratch),
+               kn_attention_shape p, kn_attention_cut cut, T scale, ulong seed, ulong offset, T kept)
 {
     KN_BIND_IN(T, query);
     KN_BIND_IN(T, key);
@@ -201,14 +204,14 @@ attention_backward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_IN(gr
     KN_BIND_OUT(T, value_gradient);
     KN_BIND_OUT(T, scratch);
     const dropout d = {seed, offset, p.drop_below, kept};
-    const long item = get_global_id(0), key_heads = p.heads / p.group;
+    const long item = KN_ID(0), key_heads = p.heads / p.group;
     const memory m = divide(scratch + item * cut.scratch, p, cut);
     for (long unit = item * cut.units_per_item; unit < min(cut.units, (item + 1) * cut.units_per_item); unit++) {
         const long number = unit / cut.chunks, chunk = unit % cut.chunks, outer = number / key_heads,
                    key_head = number % key_heads, first = chunk * cut.chunk, after = min(p.keys, first + cut.chunk);
         const int width = (int)p.width, value_width = (int)p.value_width;
         for (long i = 0; i < cut.chunk * (up(width, VW) + up(value_width, VW)) / VW; i++)
-            VPUT((V)0, i, m.key_sums); /* and those of the values, behind them */
+            VSTORE((V)0, i, m.key_sums); /* and those of the values, behind them */
         for (long g = 0; g < p.group; g++) {
             const long head = key_head * p.group + g, all = outer * p.heads + head;
             const one_head h = {

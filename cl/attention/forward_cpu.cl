@@ -21,14 +21,14 @@ static inline void weigh(global T *restrict scores, int keys, int vectors, V hig
             continue;
         V most = highest[v], total = (V)0;
         for (int i = 0; i < keys; i++) {
-            const V s = VGET(v, scores + i * NR);
+            const V s = VLOAD(v, scores + i * NR);
             most = s > most ? s : most;
         }
         const V from = most == (V)-INFINITY ? (V)0 : most; /* nothing visible so far */
         for (int i = 0; i < keys; i++) {
-            const V p = exp_of(VGET(v, scores + i * NR) - from);
+            const V p = exp_of(VLOAD(v, scores + i * NR) - from);
             total += p;
-            VPUT(p, v, scores + i * NR);
+            VSTORE(p, v, scores + i * NR);
         }
         correction[v] = exp_of(highest[v] - from);
         sum[v] = fma(sum[v], correction[v], total);
@@ -37,7 +37,7 @@ static inline void weigh(global T *restrict scores, int keys, int vectors, V hig
             V factors[4];
             draw_factors(factors, d, block + i / 4 * blocks_of_keys + v * VW, 1);
             for (int j = 0; j < min(4, keys - i); j++)
-                VPUT(VGET(v, scores + (i + j) * NR) * factors[j], v, scores + (i + j) * NR);
+                VSTORE(VLOAD(v, scores + (i + j) * NR) * factors[j], v, scores + (i + j) * NR);
         }
     }
 }
@@ -47,7 +47,7 @@ static inline void shrink(global T *restrict sums, long rows, int vectors, const
 #pragma unroll
     for (int v = 0; v < NV; v++)
         for (long i = 0; i < rows && v < vectors; i++)
-            VPUT(VGET(v, sums + i * NR) * correction[v], v, sums + i * NR);
+            VSTORE(VLOAD(v, sums + i * NR) * correction[v], v, sums + i * NR);
 }
 
 /* The result and the logsumexp, infinity where nothing is visible: then backward's probabilities are 0. */
@@ -88,7 +88,7 @@ static inline void attend(one_head h, global T *restrict scratch, kn_attention_s
     }
     turn(turned, NR, h.query + first * p.query.row, p.query.row, p.width, count, scale);
     for (long i = 0; seen == 0 && i < p.value_width * NV; i++)
-        VPUT((V)0, i, sums);
+        VSTORE((V)0, i, sums);
     for (long from = 0; from < seen; from += KEYS) {
         const int keys = (int)min((long)KEYS, seen - from);
         multiply(scores, NR, h.key + from * p.key.row, p.key.row, 1, turned, NR, keys, columns, p.width, false);
@@ -144,9 +144,11 @@ static inline void attend_one(one_head h, kn_attention_shape p, T scale, dropout
     h.lse[i] = sum == (T)0 ? (T)INFINITY : highest + log(sum);
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-attention_forward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_OUT(result), KN_OUT(lse), KN_OUT(scratch),
-                  kn_attention_shape p, kn_attention_cut cut, T scale, ulong seed, ulong offset, T kept)
+KN_KERNEL_ONCE(attention_forward,
+               (KN_ARG(query), KN_ARG(key), KN_ARG(value), KN_ARG(mask), KN_ARG(result), KN_ARG(lse), KN_ARG(scratch),
+                p, cut, scale, seed, offset, kept),
+               KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_OUT(result), KN_OUT(lse), KN_OUT(scratch),
+               kn_attention_shape p, kn_attention_cut cut, T scale, ulong seed, ulong offset, T kept)
 {
     KN_BIND_IN(T, query);
     KN_BIND_IN(T, key);
@@ -156,7 +158,7 @@ attention_forward(KN_IN(query), KN_IN(key), KN_IN(value), KN_IN(mask), KN_OUT(re
     KN_BIND_OUT(T, lse);
     KN_BIND_OUT(T, scratch);
     const dropout d = {seed, offset, p.drop_below, kept};
-    const long item = get_global_id(0), panels = (p.queries + NR - 1) / NR;
+    const long item = KN_ID(0), panels = (p.queries + NR - 1) / NR;
     for (long unit = item * cut.units_per_item; unit < min(cut.units, (item + 1) * cut.units_per_item); unit++) {
         const long number = unit / panels, first = unit % panels * NR, after = min(first + NR, p.queries),
                    outer = number / p.heads, head = number % p.heads, key_head = head / p.group;

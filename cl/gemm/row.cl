@@ -30,17 +30,17 @@ static inline void add_rows(global T *restrict sum, const global T *restrict x, 
 }
 
 /* part[slice][n]. dim 0: block of `columns`, dim 1: slice of `slice` rows. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_row_sums(KN_IN(x), KN_IN(b), KN_OUT(part), long n,
-                                                                         long k, long x_stride, long b_stride,
-                                                                         long columns, long slice)
+KN_KERNEL_ONCE(gemm_row_sums,
+               (KN_ARG(x), KN_ARG(b), KN_ARG(part), n, k, x_stride, b_stride, columns, slice),
+               KN_IN(x), KN_IN(b), KN_OUT(part), long n, long k, long x_stride, long b_stride, long columns, long slice)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, b);
     KN_BIND_OUT(T, part);
-    const long first = get_global_id(0) * columns, last = min(n, first + columns),
-               end = min(k, (long)(get_global_id(1) + 1) * slice);
-    long i = get_global_id(1) * slice;
-    part += get_global_id(1) * n;
+    const long first = KN_ID(0) * columns, last = min(n, first + columns),
+               end = min(k, (long)(KN_ID(1) + 1) * slice);
+    long i = KN_ID(1) * slice;
+    part += KN_ID(1) * n;
     for (long j = first; j < last; j++)
         part[j] = 0;
     for (; i + ROWS <= end; i += ROWS)

@@ -61,7 +61,7 @@ static inline void stage_b(global T *restrict to, const global T *restrict x, lo
         for (long panel = 0; panel < panels; panel++)
 #pragma unroll
             for (int v = 0; v < NV; v++)
-                VPUT(VGET(v, x + k * layout.row_stride + panel * NR), v, to + panel * STAGED(k_count, NR) + k * NR);
+                VSTORE(VLOAD(v, x + k * layout.row_stride + panel * NR), v, to + panel * STAGED(k_count, NR) + k * NR);
     for (long j = panels * NR; j < columns; j += NR)
         pack_panel(to + j / NR * STAGED(k_count, NR), x + j * layout.col_stride, k_count,
                    (int)min((long)NR, columns - j), NR, layout.row_stride, layout.col_stride);
@@ -114,12 +114,12 @@ static inline void sum_staged_columns(global T *restrict sums, const global T *r
         for (; row + 2 <= end; row += 2)
 #pragma unroll
             for (int v = 0; v < NV; v++) {
-                part[0][v] += VGET(v, staged + row * NR);
-                part[1][v] += VGET(v, staged + (row + 1) * NR);
+                part[0][v] += VLOAD(v, staged + row * NR);
+                part[1][v] += VLOAD(v, staged + (row + 1) * NR);
             }
 #pragma unroll
         for (int v = 0; v < NV; v++)
-            sum[v] += part[0][v] + part[1][v] + (row < end ? VGET(v, staged + row * NR) : (V)0);
+            sum[v] += part[0][v] + part[1][v] + (row < end ? VLOAD(v, staged + row * NR) : (V)0);
     }
 #pragma unroll
     for (int v = 0; v < NV; v++)
@@ -142,6 +142,7 @@ KN_ONCE void multiply_unit(global T *restrict c, const global T *restrict a, con
     for (long group = first_panel; group < last_panel; group += p.panel_block)
         for (long k0 = 0; k0 == 0 || k0 < p.k; k0 += p.k_block) {
             const kn_gemm_finish f = finish_of_block(finish, k0 == 0, k0 + p.k_block >= p.k);
+            const bool plain = is_plain(f, c_layout.col_stride, p.bias_column);
             const long k_count = min(p.k_block, p.k - k0), end_panel = min(last_panel, group + p.panel_block);
             global T *b_scratch = scratch + (p.a_staged ? p.row_block / MR * STAGED(min(p.k, p.k_block), MR) : 0);
             /* Panels from first_staged on are staged: all, or one at the edge of an operand that is read in place. */
@@ -178,7 +179,7 @@ KN_ONCE void multiply_unit(global T *restrict c, const global T *restrict a, con
                         const global T *row =
                             p.a_staged ? scratch + (i - row0) / MR * STAGED(k_count, MR) : a + i * a_row + k0 * a_k;
                         tile(to, row, p.a_staged, a_row, a_k, block, staged ? NR : b_layout.row_stride, k_count,
-                             (int)min((long)MR, end_row - i), columns, f);
+                             (int)min((long)MR, end_row - i), columns, f, plain);
                     }
                 }
             }
@@ -186,11 +187,11 @@ KN_ONCE void multiply_unit(global T *restrict c, const global T *restrict a, con
 }
 
 /* dim 0: units_per_item units. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_tiles(KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c),
-                                                                      KN_OUT(scratch), KN_OUT(sums),
-                                                                      kn_gemm_tile_plan p, kn_gemm_layout a_layout,
-                                                                      kn_gemm_layout b_layout, kn_gemm_layout c_layout,
-                                                                      kn_gemm_finish finish)
+KN_KERNEL_ONCE(gemm_tiles,
+               (KN_ARG(a), KN_ARG(b), KN_ARG(bias), KN_ARG(c), KN_ARG(scratch), KN_ARG(sums), p, a_layout, b_layout,
+                c_layout, finish),
+               KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), KN_OUT(scratch), KN_OUT(sums), kn_gemm_tile_plan p,
+               kn_gemm_layout a_layout, kn_gemm_layout b_layout, kn_gemm_layout c_layout, kn_gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
@@ -198,7 +199,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_tiles(KN_IN(a), 
     KN_BIND_OUT(T, c);
     KN_BIND_OUT(T, scratch);
     KN_BIND_OUT(T, sums);
-    const long item = get_global_id(0), per_matrix = p.row_units * p.panel_units;
+    const long item = KN_ID(0), per_matrix = p.row_units * p.panel_units;
     scratch += item * p.scratch;
     for (long unit = item * p.units_per_item; unit < min(p.units, (item + 1) * p.units_per_item); unit++) {
         const long batch = unit / per_matrix, in_matrix = unit % per_matrix;

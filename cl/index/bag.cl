@@ -3,29 +3,28 @@
 #include "common/koine.clh"
 
 #ifdef KN_CPU
-#include "index/piece.clh"
-typedef KN_VECTOR(T) piece;
+#include "common/lanes.clh"
 #define COLUMNS 64
 
 /* COLUMNS columns of a bag, in registers. */
 static inline void kn_bag_columns(const global T *table, const global INDEX *index, global T *sums, const long n,
                                   const long rows, const long width, const T by)
 {
-    piece a = 0, b = 0, c = 0, d = 0;
+    TV a = 0, b = 0, c = 0, d = 0;
     for (long j = 0; j < n; j++) {
         const long row = index[j];
         const global T *from = table + row * width;
         if ((ulong)row >= (ulong)rows)
             continue;
-        a += KN_PIECE(from);
-        b += KN_PIECE(from + 16);
-        c += KN_PIECE(from + 32);
-        d += KN_PIECE(from + 48);
+        a += KN_VLOAD(from);
+        b += KN_VLOAD(from + 16);
+        c += KN_VLOAD(from + 32);
+        d += KN_VLOAD(from + 48);
     }
-    KN_PIECE(sums) = a / by;
-    KN_PIECE(sums + 16) = b / by;
-    KN_PIECE(sums + 32) = c / by;
-    KN_PIECE(sums + 48) = d / by;
+    KN_VSTORE(a / by, sums);
+    KN_VSTORE(b / by, sums + 16);
+    KN_VSTORE(c / by, sums + 32);
+    KN_VSTORE(d / by, sums + 48);
 }
 
 #else

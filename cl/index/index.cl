@@ -36,8 +36,6 @@ static inline void kn_index_start(long start[KN_INDEX_LANES], long line, const k
 #ifndef MODE
 
 #ifdef KN_CPU
-#include "index/piece.clh"
-
 static inline void kn_copy_row(global T *restrict to, long to_step, const global T *restrict from, long from_step,
                                long n, bool inside)
 {
@@ -47,7 +45,7 @@ static inline void kn_copy_row(global T *restrict to, long to_step, const global
     else if (to_step == 1 && from_step == 1) {
         long i = 0;
         for (; i + 16 <= n; i += 16)
-            KN_PIECE(to + i) = KN_PIECE(from + i);
+            vstore16(vload16(0, from + i), 0, to + i);
         for (; i < n; i++)
             to[i] = from[i];
     } else

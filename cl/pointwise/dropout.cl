@@ -61,12 +61,14 @@ static void in_order(const uint16 words[4], uint16 sorted[4])
     QUARTER(sorted[3], words, scdef);
 }
 
-kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const ulong offset, const uint threshold,
-                    const T scale)
+KN_KERNEL_ONCE(dropout,
+               (KN_ARG(x), KN_ARG(y), n, seed, offset, threshold, scale),
+               KN_IN(x), KN_OUT(y), const long n, const ulong seed, const ulong offset, const uint threshold,
+               const T scale)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_FOR(group, (n + 63) / 64)
+    KN_FOR_ONCE(group, (n + 63) / 64)
     {
         const long from = group * 64;
         if (from + 64 <= n) {
@@ -88,12 +90,14 @@ kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const u
 }
 
 /* 64 planes at a time. */
-kernel void dropout2d(KN_IN(x), KN_OUT(y), const long planes, const long inner, const ulong seed, const ulong offset,
-                      const uint threshold, const T scale)
+KN_KERNEL_ONCE(dropout2d,
+               (KN_ARG(x), KN_ARG(y), planes, inner, seed, offset, threshold, scale),
+               KN_IN(x), KN_OUT(y), const long planes, const long inner, const ulong seed, const ulong offset,
+               const uint threshold, const T scale)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_FOR(group, (planes + 63) / 64)
+    KN_FOR_ONCE(group, (planes + 63) / 64)
     {
         const long count = min(64L, planes - group * 64);
         uint16 words[4], sorted[4];

@@ -1,9 +1,9 @@
 /* pool/max.cl - max pooling. The index stored for backward is the maximum's position in its window, in row-major order,
  * as INDEX (uchar if windows have at most 255 elements, otherwise int); a maximum that the activation clamped has
  * NO_PLACE. With FLAT it is the index in the plane, as the operators with indices return it (INDEX: long), which CPU
- * devices write at once; others convert. In backward no two work-items write the same element: on CPU devices a
- * work-item owns whole planes and adds in the order of the outputs; on others each input element gathers from the
- * windows that cover it. */
+ * devices write at once; others convert (pool/max_indices.cl). In backward no two work-items write the same element: on
+ * CPU devices a work-item owns whole planes and adds in the order of the outputs; on others each input element gathers
+ * from the windows that cover it. */
 #include "common/lanes.clh"
 #include "pool/pool.clh"
 
@@ -90,6 +90,7 @@ static int is_pair(const kn_pool_geometry *p)
 }
 
 #define OVERLAPPING(LANES, call)                                                   \
+    KN_NOT_UNROLLED                                                                \
     for (int from = 0; from < n; from += LANES) {                                  \
         const int k = min(from, n - LANES);                                        \
         call;                                                                      \
@@ -127,13 +128,6 @@ static long find_line(const kn_pool_geometry *p, int slice, int row, int lines)
 
 /* Any windows: up to 64 outputs of a row at a time, with the loop over window elements outside. Only columns inside the
  * input take part, so padding is never read; the first element inside initialises the maximum. */
-#define ROW_PASS(step)                                                                                    \
-    for (int k = from; k < to; k++) {                                                                     \
-        const T v = line[left + k * (step)];                                                              \
-        const int take = (at[k] < 0) | (v > best[k]) | (v != v); /* no branches: the loop vectorises */   \
-        best[k] = take ? v : best[k];                                                                     \
-        at[k] = take ? FLAT ? flat + k * (step) : place : at[k];                                          \
-    }
 static void row_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first, int count,
                         global T *y, global INDEX *index, int save, T low, T high)
 {
@@ -152,16 +146,18 @@ static void row_forward(const kn_pool_geometry *p, const global T *volume, int s
             const int from = left >= 0 ? 0 : (-left + stride - 1) / stride;
             const int to = left >= p->size[2] ? 0 : min(count, (p->size[2] - 1 - left) / stride + 1);
             const int place = lines * p->kernel_size[2] + s, flat = (int)(start + left);
-            if (stride == 1)
-                ROW_PASS(1)
-            else if (stride == 2)
-                ROW_PASS(2)
-            else
-                ROW_PASS(stride)
+            for (int k = from; k < to; k++) {
+                const T v = line[left + k * stride];
+                const int take = (at[k] < 0) | (v > best[k]) | (v != v); /* no branches: the loop vectorises */
+                best[k] = take ? v : best[k];
+                at[k] = take ? FLAT ? flat + k * stride : place : at[k];
+            }
         }
     }
+    KN_NOT_UNROLLED
     for (int k = 0; k < count; k++)
         y[k] = KN_CLAMP(best[k], low, high);
+    KN_NOT_UNROLLED
     for (int k = 0; save && k < count; k++)
         index[k] = ((best[k] <= low) | (best[k] >= high)) ? NO_PLACE : (INDEX)max(at[k], 0);
 }
@@ -177,6 +173,7 @@ static void row_forward(const kn_pool_geometry *p, const global T *volume, int s
         VEC(LANE_INT, LANES) at = -1;                                                                                  \
         for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {                           \
             const long start = find_line(p, slice, row, lines);                                                        \
+            KN_NOT_UNROLLED                                                                                            \
             for (int s = 0; start >= 0 && s < p->kernel_size[2]; s++) {                                                \
                 const int left = first * stride - p->padding[2] + s * p->dilation[2];                                  \
                 const int shift = stride == 2 && left + 2 * LANES > p->size[2]; /* a row's last element is odd */      \
@@ -210,6 +207,7 @@ static void one_forward(const kn_pool_geometry *p, const global T *volume, int s
     int at = -1;
     for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {
         const long start = find_line(p, slice, row, lines);
+        KN_NOT_UNROLLED
         for (int s = 0; start >= 0 && s < p->kernel_size[2]; s++) {
             const int w = column * p->stride[2] - p->padding[2] + s * p->dilation[2];
             if (!is_within(w, p->size[2]))
@@ -288,6 +286,7 @@ static void find_distances(const kn_pool_geometry *p, int distances[MOST_PLACES 
     int place = 0;
     for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {
         const int t = SLICE(lines / p->kernel_size[1]), r = lines - t * p->kernel_size[1];
+        KN_NOT_UNROLLED
         for (int s = 0; s < p->kernel_size[2]; s++)
             distances[place++] = (t * p->size[1] + r) * p->size[2] + s;
     }
@@ -315,24 +314,6 @@ static void volume_backward(const kn_pool_geometry *p, const global T *gradient,
             if (at >= 0)
                 volume[at] += gradient[from + column];
         }
-    }
-}
-
-/* The same of maxima whose indices in the planes are given. */
-kernel void max_pool_backward_by_indices(KN_IN(gradient), KN_IN(indices), KN_OUT(out), const kn_pool_geometry p)
-{
-    KN_BIND_IN(T, gradient);
-    KN_BIND_IN(long, indices);
-    KN_BIND_OUT(T, out);
-    const long volume = volume_of(&p), out_volume = out_volume_of(&p);
-    KN_FOR(i, p.planes)
-    {
-        global T *plane = out + i * volume;
-        for (long k = 0; k < volume; k++)
-            plane[k] = 0;
-        for (long k = i * out_volume; k < (i + 1) * out_volume; k++)
-            if (indices[k] >= 0 && indices[k] < volume)
-                plane[indices[k]] += gradient[k];
     }
 }
 
@@ -369,66 +350,4 @@ KN_KERNEL_ONCE(max_pool_backward, (KN_ARG(gradient), KN_ARG(index), KN_ARG(out),
 
 #else
 #include "pool/max_windows.clh"
-#endif
-
-/* Converts maxima's places in their windows to their indices in the plane, or back: `none` or NO_PLACE where there is
- * none inside. CPU devices take rows, so that the loops are vectors, others elements. Each place of the window is
- * compared, as forward does: divisions by its sizes would take longer. */
-#ifdef KN_CPU
-#define RUN(p) (p).out_size[2]
-#else
-#define RUN(p) 1
-#endif
-
-#define CONVERSION(name, FROM, TO, value)                                                                              \
-    static void name(const kn_pool_geometry *p, long line, int first, int count, const global FROM *from,              \
-                     global TO *to)                                                                                    \
-    {                                                                                                                  \
-        const int row = line % p->out_size[1], slice = SLICE(line / p->out_size[1] % p->out_size[0]);                  \
-        const int stride = p->stride[2];                                                                               \
-        int place = 0;                                                                                                 \
-        for (int t = 0; t < DEPTH(p->kernel_size[0]); t++)                                                             \
-            for (int r = 0; r < p->kernel_size[1]; r++) {                                                              \
-                const int d = SLICE(slice * p->stride[0] - p->padding[0] + t * p->dilation[0]);                        \
-                const int h = row * p->stride[1] - p->padding[1] + r * p->dilation[1];                                 \
-                const bool inside = is_within(d, DEPTH(p->size[0])) && is_within(h, p->size[1]);                       \
-                for (int s = 0; s < p->kernel_size[2]; s++, place++) {                                                 \
-                    const int left = first * stride - p->padding[2] + s * p->dilation[2];                              \
-                    const long at = ((long)d * p->size[1] + h) * p->size[2] + left;                                    \
-                    const int begin = left >= 0 ? 0 : (stride - 1 - left) / stride;                                    \
-                    const int most = left + (count - 1) * stride < p->size[2] ? count                                  \
-                                     : left >= p->size[2] ? 0 : (p->size[2] - 1 - left) / stride + 1;                  \
-                    for (int k = begin; k < (inside ? most : 0); k++)                                                  \
-                        to[k] = value;                                                                                 \
-                }                                                                                                      \
-            }                                                                                                          \
-    }
-CONVERSION(row_indices, INDEX, long, from[k] == place ? at + (long)k * stride : to[k])
-
-kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geometry p, const int none)
-{
-    KN_BIND_IN(INDEX, index);
-    KN_BIND_OUT(long, indices);
-    KN_FOR(run, p.planes * out_volume_of(&p) / RUN(p))
-    {
-        const long from = run * RUN(p), line = from / p.out_size[2];
-        for (int k = 0; k < RUN(p); k++)
-            indices[from + k] = none;
-        row_indices(&p, line, (int)(from - line * p.out_size[2]), RUN(p), index + from, indices + from);
-    }
-}
-
-#ifndef KN_CPU
-CONVERSION(row_places, long, INDEX, from[k] == at + (long)k * stride ? (INDEX)place : to[k])
-
-kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const kn_pool_geometry p)
-{
-    KN_BIND_IN(long, indices);
-    KN_BIND_OUT(INDEX, index);
-    KN_FOR(i, p.planes * out_volume_of(&p))
-    {
-        index[i] = NO_PLACE;
-        row_places(&p, i / p.out_size[2], (int)(i % p.out_size[2]), 1, indices + i, index + i);
-    }
-}
 #endif

@@ -23,7 +23,7 @@
 static inline V load_lanes(const global T *p, const int lanes)
 {
     if (lanes == VW)
-        return VGET(0, p);
+        return VLOAD(0, p);
     T part[VW];
     for (int i = 0; i < VW; i++)
         part[i] = i < lanes ? p[i] : (T)0;
@@ -33,7 +33,7 @@ static inline V load_lanes(const global T *p, const int lanes)
 static inline void store_lanes(V value, global T *p, const int lanes)
 {
     if (lanes == VW) {
-        VPUT(value, 0, p);
+        VSTORE(value, 0, p);
         return;
     }
     T part[VW];
@@ -70,7 +70,7 @@ static inline void multiply(V *sums, const global T *a, long stride, const globa
         V column[NV];
 #pragma unroll
         for (int v = 0; v < NV; v++)
-            column[v] = VGET(0, panel + (v / PER_PART * depth + k) * UNITS + v % PER_PART * VW);
+            column[v] = VLOAD(0, panel + (v / PER_PART * depth + k) * UNITS + v % PER_PART * VW);
 #pragma unroll
         for (int i = 0; i < MR; i++) {
             const V value = (V)row[i][k];
@@ -106,14 +106,15 @@ static inline void multiply_block(V *sums, const global T *a, const global T *pa
 
 /* dim 0: panels. Forward the matrices are those of the gates, of the weight [GATES * hidden, depth] transposed;
  * backward it is the weight [depth, hidden]. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void rnn_pack(KN_IN(weight), KN_OUT(panels), const long hidden,
-                                                                    const long depth)
+KN_KERNEL_ONCE(rnn_pack,
+               (KN_ARG(weight), KN_ARG(panels), hidden, depth),
+               KN_IN(weight), KN_OUT(panels), const long hidden, const long depth)
 {
     KN_BIND_IN(T, weight);
     KN_BIND_OUT(T, panels);
-    const long first = get_global_id(0) * UNITS;
+    const long first = KN_ID(0) * UNITS;
     const int units = (int)min((long)UNITS, hidden - first);
-    panels += get_global_id(0) * PARTS * depth * UNITS;
+    panels += KN_ID(0) * PARTS * depth * UNITS;
 #if BACKWARD
     pack_panel(panels, weight + first, depth, units, UNITS, hidden, 1);
 #else
@@ -129,11 +130,11 @@ typedef struct part_of_step {
     long row, end_row, panel, end_panel;
 } part_of_step;
 
-static part_of_step part_of(kn_rnn_walk w, long batch)
+static part_of_step part_of(kn_rnn_walk w, long batch, long item)
 {
     const long groups = (w.panels + w.panels_per_item - 1) / w.panels_per_item;
-    const long row = get_global_id(0) / groups * w.rows_per_item;
-    const long panel = get_global_id(0) % groups * w.panels_per_item;
+    const long row = item / groups * w.rows_per_item;
+    const long panel = item % groups * w.panels_per_item;
     return (part_of_step){row, min(row + w.rows_per_item, batch), panel, min(panel + w.panels_per_item, w.panels)};
 }
 
@@ -175,10 +176,12 @@ static inline void step_backward(backward_operands to, kn_rnn_step s, part_of_st
 }
 
 /* The tensors of the pass. extra: cells or news. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-rnn_backward(KN_IN(panels), KN_IN(gates), KN_IN(states), KN_IN(extra), KN_IN(d_output), KN_INOUT(d_state),
-             KN_INOUT(d_cell), KN_INOUT(d_gates), KN_INOUT(d_products), KN_IN(lengths), kn_rnn_step s,
-             const kn_rnn_walk w)
+KN_KERNEL_ONCE(rnn_backward,
+               (KN_ARG(panels), KN_ARG(gates), KN_ARG(states), KN_ARG(extra), KN_ARG(d_output), KN_ARG(d_state),
+                KN_ARG(d_cell), KN_ARG(d_gates), KN_ARG(d_products), KN_ARG(lengths), s, w),
+               KN_IN(panels), KN_IN(gates), KN_IN(states), KN_IN(extra), KN_IN(d_output), KN_INOUT(d_state),
+               KN_INOUT(d_cell), KN_INOUT(d_gates), KN_INOUT(d_products), KN_IN(lengths), kn_rnn_step s,
+               const kn_rnn_walk w)
 {
     KN_BIND_IN(T, panels);
     KN_BIND_IN(T, gates);
@@ -190,7 +193,7 @@ rnn_backward(KN_IN(panels), KN_IN(gates), KN_IN(states), KN_IN(extra), KN_IN(d_o
     KN_BIND_OUT(T, d_gates);
     KN_BIND_OUT(T, d_products);
     KN_BIND_IN(long, lengths);
-    const part_of_step part = part_of(w, s.batch);
+    const part_of_step part = part_of(w, s.batch, KN_ID(0));
     const long each = s.batch * s.hidden;
     for (long step = w.first; step < w.end; step++) {
         const long at = row_of(w, step), state = at + (w.reverse ? 1 : 0), next = at + (w.reverse ? 0 : 1);
@@ -236,9 +239,11 @@ static inline void step_forward(forward_operands to, kn_rnn_step s, part_of_step
 }
 
 /* The tensors of the pass. extra: cells or news. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-rnn_forward(KN_IN(panels), KN_INOUT(gates), KN_IN(bias), KN_INOUT(states), KN_OUT(output), KN_INOUT(extra),
-            KN_IN(lengths), kn_rnn_step s, const kn_rnn_walk w, KN_FAULT)
+KN_KERNEL_ONCE(rnn_forward,
+               (KN_ARG(panels), KN_ARG(gates), KN_ARG(bias), KN_ARG(states), KN_ARG(output), KN_ARG(extra),
+                KN_ARG(lengths), s, w, fault, fault_operation),
+               KN_IN(panels), KN_INOUT(gates), KN_IN(bias), KN_INOUT(states), KN_OUT(output), KN_INOUT(extra),
+               KN_IN(lengths), kn_rnn_step s, const kn_rnn_walk w, KN_FAULT)
 {
     KN_BIND_IN(T, panels);
     KN_BIND_OUT(T, gates);
@@ -247,7 +252,7 @@ rnn_forward(KN_IN(panels), KN_INOUT(gates), KN_IN(bias), KN_INOUT(states), KN_OU
     KN_BIND_OUT(T, output);
     KN_BIND_OUT(T, extra);
     KN_BIND_IN(long, lengths);
-    const part_of_step part = part_of(w, s.batch);
+    const part_of_step part = part_of(w, s.batch, KN_ID(0));
     const long each = s.batch * s.hidden;
     for (long step = w.first; step < w.end; step++) {
         const long at = row_of(w, step), state = at + (w.reverse ? 1 : 0), next = at + (w.reverse ? 0 : 1);

@@ -22,11 +22,13 @@
 
 #ifndef B
 /* low + u (high - low) */
-kernel void uniform(KN_OUT(x), ulong seed, ulong offset, long n, T low, T range)
+KN_KERNEL_ONCE(uniform,
+               (KN_ARG(x), seed, offset, n, low, range),
+               KN_OUT(x), ulong seed, ulong offset, long n, T low, T range)
 {
     KN_BIND_OUT(T, x);
     const long blocks = (n + LANES - 1) / LANES;
-    KN_FOR (b, blocks) {
+    KN_FOR_ONCE(b, blocks) {
         const uint4 words = kn_philox_block(seed, offset, b);
         for (int lane = 0; lane < LANES && b * LANES + lane < n; lane++)
             x[b * LANES + lane] = fma(UNIFORM(words, lane), range, low);
@@ -40,11 +42,13 @@ kernel void uniform(KN_OUT(x), ulong seed, ulong offset, long n, T low, T range)
 #endif
 
 /* Box-Muller: sqrt(-2 ln u1) cos(2 pi u2) and ... sin(2 pi u2), u1 in (0, 1]. */
-kernel void normal(KN_OUT(x), ulong seed, ulong offset, long n, T mean, T std)
+KN_KERNEL_ONCE(normal,
+               (KN_ARG(x), seed, offset, n, mean, std),
+               KN_OUT(x), ulong seed, ulong offset, long n, T mean, T std)
 {
     KN_BIND_OUT(T, x);
     const long blocks = (n + LANES - 1) / LANES;
-    KN_FOR (b, blocks) {
+    KN_FOR_ONCE(b, blocks) {
         const uint4 words = kn_philox_block(seed, offset, b);
         for (int pair = 0; pair < LANES; pair += 2) {
             const T radius = sqrt((T)-2 * log(UNIFORM(words, pair) + TINY)),
@@ -60,11 +64,13 @@ kernel void normal(KN_OUT(x), ulong seed, ulong offset, long n, T mean, T std)
 
 #else
 /* 1 with probability p, from 24 bits for every dtype of the result; B is its type. */
-kernel void bernoulli(KN_OUT(x), ulong seed, ulong offset, long n, float p)
+KN_KERNEL_ONCE(bernoulli,
+               (KN_ARG(x), seed, offset, n, p),
+               KN_OUT(x), ulong seed, ulong offset, long n, float p)
 {
     KN_BIND_OUT(B, x);
     const long blocks = (n + 3) / 4;
-    KN_FOR (b, blocks) {
+    KN_FOR_ONCE(b, blocks) {
         const uint4 words = kn_philox_block(seed, offset, b);
         for (int lane = 0; lane < 4 && b * 4 + lane < n; lane++) {
             const uint word = lane == 0 ? words.x : lane == 1 ? words.y : lane == 2 ? words.z : words.w;
@@ -74,11 +80,13 @@ kernel void bernoulli(KN_OUT(x), ulong seed, ulong offset, long n, float p)
 }
 
 /* low + floor(word64 * range / 2^64): biased by less than range / 2^64. */
-kernel void randint(KN_OUT(x), ulong seed, ulong offset, long n, long low, ulong range)
+KN_KERNEL_ONCE(randint,
+               (KN_ARG(x), seed, offset, n, low, range),
+               KN_OUT(x), ulong seed, ulong offset, long n, long low, ulong range)
 {
     KN_BIND_OUT(B, x);
     const long blocks = (n + 1) / 2;
-    KN_FOR (b, blocks) {
+    KN_FOR_ONCE(b, blocks) {
         const uint4 words = kn_philox_block(seed, offset, b);
         x[b * 2] = (B)(low + (long)mul_hi(((ulong)words.y << 32) | words.x, range));
         if (b * 2 + 1 < n)
@@ -118,11 +126,13 @@ static inline T erf_inverse(const T x)
 
 /* DEVIATE: 0 exponential(rate a), 1 geometric(log(1 - p) = a), 2 cauchy(median a, sigma b), 3 normal(a, b) with u
  * scaled to low .. low + range of its distribution. */
-kernel void deviate(KN_OUT(x), ulong seed, ulong offset, long n, T a, T b, T low, T range)
+KN_KERNEL_ONCE(deviate,
+               (KN_ARG(x), seed, offset, n, a, b, low, range),
+               KN_OUT(x), ulong seed, ulong offset, long n, T a, T b, T low, T range)
 {
     KN_BIND_OUT(T, x);
     const long blocks = (n + LANES - 1) / LANES;
-    KN_FOR (block, blocks) {
+    KN_FOR_ONCE(block, blocks) {
         const uint4 words = kn_philox_block(seed, offset, block);
         for (int lane = 0; lane < LANES && block * LANES + lane < n; lane++) {
             const T u = UNIFORM(words, lane) + TINY;

@@ -81,8 +81,8 @@ void kn_write_flat(const kn_writer *w)
         unit[i] = w->form->spread[i] ? SAME : UNIT;
     kn_write_parameters(w, "kn_parts");
     write_bindings(w);
-    kn_text_append(w->out,
-                   "long kn_begin_, kn_end_; kn_part(kn_plan, &kn_begin_, &kn_end_); if (kn_begin_ < kn_end_)\n");
+    kn_text_append(w->out, "long kn_begin_, kn_end_; kn_part(kn_plan, KN_ID(0), KN_SIZE(0), &kn_begin_, &kn_end_); "
+                           "if (kn_begin_ < kn_end_)\n");
     if (w->form->vector)
         write_vector_loop(w, "kn_begin_", "kn_end_", "kn_in", "kn_out", steps);
     else
@@ -149,7 +149,8 @@ static bool lays_out(const kn_writer *w, int lanes)
 static void write_tiles(const kn_writer *w)
 {
     advance unit[KN_POINTWISE_INPUTS] = {UNIT};
-    kn_text_append(w->out, "if (kn_in_tiles(&kn_plan)) { kn_cursor kn_c; kn_begin(&kn_plan, &kn_c);\n");
+    kn_text_append(w->out, "if (kn_in_tiles(&kn_plan)) { kn_cursor kn_c; "
+                           "kn_begin(&kn_plan, KN_ID(0), KN_SIZE(0), &kn_c);\n");
     for (int i = 0; i < kn_writer_inputs(w); i++) {
         const int lane = w->form->lane[i];
         if (lane > 0)

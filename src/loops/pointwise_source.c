@@ -154,20 +154,30 @@ static void write_functions(const kn_writer *w)
         kn_text_format(w->out, "#line 1 \"%s\"\n%s\n#line 1 \"koine\"\n", w->code->name, w->code->functions);
 }
 
-void kn_write_parameters(const kn_writer *w, const char *plan)
+/* `output`, `changed` (an output that is an input, too) and `input` name macros of a buffer. */
+static void write_buffers(const kn_writer *w, const char *output, const char *changed, const char *input)
 {
-    const kn_pointwise_form *f = w->form;
     bool in_place[KN_POINTWISE_OUTPUTS] = {false};
     for (int i = 0; i < kn_writer_inputs(w); i++)
-        if (f->aliased[i])
-            in_place[f->aliased[i] - 1] = true;
-    kn_text_format(w->out, "kernel void %s%s(", KN_POINTWISE_PREFIX, w->code->name);
+        if (w->form->aliased[i])
+            in_place[w->form->aliased[i] - 1] = true;
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
-            kn_text_format(w->out, "%s(kn_out%d), ", in_place[i] ? "KN_INOUT" : "KN_OUT", i);
+            kn_text_format(w->out, "%s(kn_out%d), ", in_place[i] ? changed : output, i);
     for (int i = 0; i < kn_writer_inputs(w); i++)
         if (kn_writer_has_parameter(w, i))
-            kn_text_format(w->out, "KN_IN(kn_in%d), ", i);
+            kn_text_format(w->out, "%s(kn_in%d), ", input, i);
+}
+
+void kn_write_parameters(const kn_writer *w, const char *plan)
+{
+    kn_text_format(w->out, "KN_KERNEL_ONCE(%s%s, (", KN_POINTWISE_PREFIX, w->code->name);
+    write_buffers(w, "KN_ARG", "KN_ARG", "KN_ARG");
+    kn_text_append(w->out, "kn_plan");
+    for (int i = 0; i < count_numbers(w->code); i++)
+        kn_text_format(w->out, ", kn_scalar%d", i);
+    kn_text_append(w->out, "), ");
+    write_buffers(w, "KN_OUT", "KN_INOUT", "KN_IN");
     kn_text_format(w->out, "const %s kn_plan", plan);
     for (int i = 0; i < count_numbers(w->code); i++)
         kn_text_format(w->out, ", const %s kn_scalar%d", number_type(w, i), i);

@@ -133,8 +133,6 @@ void kn_rows_write_load(const rows_writer *w, int i, int width, const char *poin
     else if (w->form->is_aligned && input->extent == PER_ELEMENT && !kn_dtype_is_reduced(input->dtype))
         kn_text_format(w->out, "KN_TAKE_ALIGNED_VECTOR(%d, %s, %sin%d, %s)", width, kn_dtype_cl(input->dtype), pointer,
                        i, at);
-    else if (width == 16 && !kn_dtype_is_reduced(input->dtype))
-        kn_text_format(w->out, "KN_TAKE_LOOSE_VECTOR(%s, %sin%d, %s)", kn_dtype_cl(input->dtype), pointer, i, at);
     else
         kn_text_format(w->out, "KN_TAKE_%s_VECTOR(%d, %sin%d, %s)", kn_rows_kind_of(input), width, pointer, i, at);
 }

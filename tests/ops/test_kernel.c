@@ -246,6 +246,47 @@ static void test_kept_on_disk(void **state)
     free(kept);
 }
 
+/* Loads and stores vectors of `width` elements of T at odd places, by way of private and local memory. */
+static const char vectors[] = "#include \"common/koine.clh\"\n"
+                              "#define JOIN_(a, b) a##b\n"
+                              "#define JOIN(a, b) JOIN_(a, b)\n"
+                              "kernel void move(KN_OUT(y), KN_IN(x), local T *shared)\n"
+                              "{\n"
+                              "    KN_BIND_OUT(T, y);\n"
+                              "    KN_BIND_IN(T, x);\n"
+                              "    T own[2 * WIDTH + 1];\n"
+                              "    JOIN(vstore, WIDTH)(JOIN(vload, WIDTH)(1, x + 1), 1, own + 1);\n"
+                              "    JOIN(vstore, WIDTH)(JOIN(vload, WIDTH)(1, own + 1), 0, shared + 1);\n"
+                              "    JOIN(vstore, WIDTH)(JOIN(vload, WIDTH)(0, shared + 1), 1, y + 1);\n"
+                              "    y[0] = vload3(0, x + 1).z;\n"
+                              "}\n";
+
+static void move_vectors(const char *type, kn_dtype dtype, int width)
+{
+    char options[64];
+    snprintf(options, sizeof options, "-DT=%s -DWIDTH=%d", type, width);
+    kn_user_kernel *move = kn_kernel_new(vectors, "move", options);
+    CHECK_NEW(move);
+    kn_tensor *x = kn_arange(0, 40, 1, .dtype = dtype), *y = kn_zeros(KN_SHAPE(40), .dtype = dtype);
+    CHECK_OK(kn_kernel_run(
+        move, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(x), kn_kernel_local(64 * sizeof(double))),
+        .global = {1}, .local = {1}));
+    double expected[40] = {3};
+    for (int i = width + 1; i <= 2 * width; i++)
+        expected[i] = i;
+    check_values(y, expected, 40, type, __FILE__, __LINE__);
+    kn_kernel_free(move);
+}
+
+TENSOR_TEST(test_vectors)
+{
+    for (int width = 2; width <= 16; width *= 2) {
+        move_vectors("float", KN_F32, width);
+        move_vectors("uchar", KN_U8, width);
+        move_vectors("long", KN_I64, width);
+    }
+}
+
 static void test_two_devices(void **state)
 {
     (void)state;
@@ -282,6 +323,7 @@ int main(int argc, char **argv)
         TEST(test_misuse),
         TEST(test_wrong_sources),
         TEST(test_kept_on_disk),
+        TEST(test_vectors),
         TEST(test_two_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

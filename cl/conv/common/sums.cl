@@ -5,8 +5,65 @@
 #include "common/koine.clh"
 #include "common/divide.clh"
 
+/* db[k] = the sum of dy over images and pixels, image by image. */
+kernel void conv_bias_gradient(KN_IN(dy), KN_OUT(db), long images, long channels, long pixels)
+{
+    KN_BIND_IN(T, dy);
+    KN_BIND_OUT(T, db);
+    KN_FOR (k, channels) {
+        T total = 0;
+        for (long n = 0; n < images; n++) {
+            T sum = 0;
+            for (long i = 0; i < pixels; i++)
+                sum += dy[(n * channels + k) * pixels + i];
+            total += sum;
+        }
+        db[k] = total;
+    }
+}
+
 /* dw = the sum of the shares; db = the sum of bias_part, [parts][groups][padded]. Either may be absent, with 0
- * elements. On GPUs a work-item adds one element, with coalesced loads, eight in flight. */
+ * elements. */
+#ifdef KN_CPU
+
+#define STRIP 64
+
+/* In strips, whose sums stay in cache. */
+KN_KERNEL_ONCE(conv_total,
+               (KN_ARG(sums), KN_ARG(bias_part), KN_ARG(dw), KN_ARG(db), weights, shares, channels, parts, outer,
+                padded),
+               KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const long weights, const long shares,
+               const long channels, const long parts, const long outer, const long padded)
+{
+    KN_BIND_IN(T, sums);
+    KN_BIND_IN(T, bias_part);
+    KN_BIND_OUT(T, dw);
+    KN_BIND_OUT(T, db);
+    const long chunk = (weights + KN_SIZE(0) - 1) / KN_SIZE(0);
+    const long first = KN_ID(0) * chunk, last = min(weights, first + chunk);
+    for (long i0 = first; i0 < last; i0 += STRIP) {
+        const int count = (int)min((long)STRIP, last - i0);
+        T total[STRIP];
+        for (int j = 0; j < count; j++)
+            total[j] = sums[i0 + j];
+        for (long share = 1; share < shares; share++)
+            for (int j = 0; j < count; j++)
+                total[j] += sums[share * weights + i0 + j];
+        for (int j = 0; j < count; j++)
+            dw[i0 + j] = total[j];
+    }
+    const long groups = channels / outer;
+    KN_FOR_ONCE(channel, channels) {
+        T total = 0;
+        for (long part = 0; part < parts; part++)
+            total += bias_part[(part * groups + channel / outer) * padded + channel % outer];
+        db[channel] = total;
+    }
+}
+
+#else
+
+/* A work-item adds one element, with coalesced loads, eight in flight. */
 kernel void conv_total(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const long weights, const long shares,
                        const long channels, const long parts, const long outer, const long padded)
 {
@@ -29,56 +86,6 @@ kernel void conv_total(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), co
         dw[i] = total;
     else
         db[channel] = total;
-}
-
-#define STRIP 64
-
-/* The same on CPU devices, in strips whose sums stay in cache. */
-kernel void conv_total_on_cpu(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const long weights,
-                              const long shares, const long channels, const long parts, const long outer,
-                              const long padded)
-{
-    KN_BIND_IN(T, sums);
-    KN_BIND_IN(T, bias_part);
-    KN_BIND_OUT(T, dw);
-    KN_BIND_OUT(T, db);
-    const long chunk = (weights + get_global_size(0) - 1) / get_global_size(0);
-    const long first = get_global_id(0) * chunk, last = min(weights, first + chunk);
-    for (long i0 = first; i0 < last; i0 += STRIP) {
-        const int count = (int)min((long)STRIP, last - i0);
-        T total[STRIP];
-        for (int j = 0; j < count; j++)
-            total[j] = sums[i0 + j];
-        for (long share = 1; share < shares; share++)
-            for (int j = 0; j < count; j++)
-                total[j] += sums[share * weights + i0 + j];
-        for (int j = 0; j < count; j++)
-            dw[i0 + j] = total[j];
-    }
-    const long groups = channels / outer;
-    KN_FOR (channel, channels) {
-        T total = 0;
-        for (long part = 0; part < parts; part++)
-            total += bias_part[(part * groups + channel / outer) * padded + channel % outer];
-        db[channel] = total;
-    }
-}
-
-/* db[k] = the sum of dy over images and pixels, image by image. */
-kernel void conv_bias_gradient(KN_IN(dy), KN_OUT(db), long images, long channels, long pixels)
-{
-    KN_BIND_IN(T, dy);
-    KN_BIND_OUT(T, db);
-    KN_FOR (k, channels) {
-        T total = 0;
-        for (long n = 0; n < images; n++) {
-            T sum = 0;
-            for (long i = 0; i < pixels; i++)
-                sum += dy[(n * channels + k) * pixels + i];
-            total += sum;
-        }
-        db[k] = total;
-    }
 }
 
 #define GROUP 256
@@ -119,3 +126,4 @@ conv_bias_shares(KN_IN(dy), KN_OUT(part), const uint all, const uint per_share, 
     if (me == 0)
         part[id] = kept[0];
 }
+#endif

@@ -17,13 +17,14 @@
 /* [groups][blocks][inner][taps][KX] from weights whose output channels are contiguous or `taps` apart: for
  * backward-data, which otherwise would use only part of each cache line. dim 0: KN_CONV_BAND_BLOCKS blocks of a
  * group. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_bands_pack(KN_IN(w), KN_OUT(packed), long groups,
-                                                                           long inner, long outer, long taps)
+KN_KERNEL_ONCE(conv_bands_pack,
+               (KN_ARG(w), KN_ARG(packed), groups, inner, outer, taps),
+               KN_IN(w), KN_OUT(packed), long groups, long inner, long outer, long taps)
 {
     KN_BIND_IN(T, w);
     KN_BIND_OUT(T, packed);
     const long blocks = (outer + KX - 1) / KX, parts = (blocks + KN_CONV_BAND_BLOCKS - 1) / KN_CONV_BAND_BLOCKS;
-    const long group = get_global_id(0) / parts, first = get_global_id(0) % parts * KN_CONV_BAND_BLOCKS;
+    const long group = KN_ID(0) / parts, first = KN_ID(0) % parts * KN_CONV_BAND_BLOCKS;
     w += group * inner * outer * taps;
     packed += group * blocks * inner * taps * KX;
     for (long c = 0; c < inner; c++)
@@ -142,10 +143,12 @@ static inline void write_table(global int *restrict table, const kn_conv_band_la
 
 /* dim 0: units_per_item units; a unit is a block of KX result channels of a band, numbered block fastest, then group,
  * then band. A work-item's part of `scratch` holds the table of taps, the band and the row buffers. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_bands(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_band_layout g, kn_conv_band_axis r,
-           kn_conv_band_axis c, kn_conv_band_weights weights, long units_per_item, long scratch_size, long table_size,
-           long length, int has_bias, T low, T high)
+KN_KERNEL_ONCE(conv_bands,
+               (KN_ARG(x), KN_ARG(w), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), g, r, c, weights, units_per_item,
+                scratch_size, table_size, length, has_bias, low, high),
+               KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_band_layout g, kn_conv_band_axis r,
+               kn_conv_band_axis c, kn_conv_band_weights weights, long units_per_item, long scratch_size,
+               long table_size, long length, int has_bias, T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
@@ -153,8 +156,8 @@ conv_bands(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(T, scratch);
     const long blocks = (g.outer + KX - 1) / KX, units = blocks * g.groups * g.bands;
-    const long first = get_global_id(0) * units_per_item, last = min(units, first + units_per_item);
-    scratch += get_global_id(0) * scratch_size;
+    const long first = KN_ID(0) * units_per_item, last = min(units, first + units_per_item);
+    scratch += KN_ID(0) * scratch_size;
     global int *table = (global int *)scratch;
     global T *band_memory = scratch + table_size;
     const long channel_planes = (long)r.phases * c.phases * g.plane;

@@ -34,11 +34,11 @@ to_channels(global T *restrict to, const global int *restrict place, const globa
         V a[VW];
 #pragma unroll
         for (int lane = 0; lane < VW; lane++)
-            a[lane] = VGET(0, from + plane[lane] + e);
+            a[lane] = VLOAD(0, from + plane[lane] + e);
         zip_transpose(a);
 #pragma unroll
         for (int k = 0; k < VW; k++)
-            VPUT(a[k], 0, to + place[e + k]);
+            VSTORE(a[k], 0, to + place[e + k]);
     }
 }
 
@@ -57,11 +57,11 @@ static inline void to_planes(global T *restrict to, int lanes, const global T *r
         V a[VW];
 #pragma unroll
         for (int k = 0; k < VW; k++)
-            a[k] = VGET(e + k, from);
+            a[k] = VLOAD(e + k, from);
         zip_transpose(a);
 #pragma unroll
         for (int lane = 0; lane < VW; lane++)
-            VPUT(a[lane], 0, to + min(lane, lanes - 1) * n + e);
+            VSTORE(a[lane], 0, to + min(lane, lanes - 1) * n + e);
     }
 }
 
@@ -137,20 +137,21 @@ static inline void sum_taps(const channel_scratch *c, const kn_conv_plane_shape 
         }
         for (long e = 0; e < pixels; e++) {
             const global T *from = grid + start[e];
-            V sum = t == 0 ? bias : VGET(e, result);
+            V sum = t == 0 ? bias : VLOAD(e, result);
 #pragma unroll
             for (int i = 0; i < TAPS; i++)
                 sum = fma(VLOAD(0, from + offset[i]), weight[i], sum);
-            VPUT(t + TAPS == taps ? KN_CLAMP(sum, (V)low, (V)high) : sum, e, result);
+            VSTORE(t + TAPS == taps ? KN_CLAMP(sum, (V)low, (V)high) : sum, e, result);
         }
     }
 }
 
 /* dim 0: tasks_per_item tasks of all blocks of VW channels of all images, image fastest. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_channels(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y),
-                                                                         KN_OUT(scratch), kn_conv_plane_shape s,
-                                                                         long tasks_per_item, long scratch_size,
-                                                                         int has_bias, T low, T high)
+KN_KERNEL_ONCE(conv_channels,
+               (KN_ARG(x), KN_ARG(w), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), s, tasks_per_item, scratch_size,
+                has_bias, low, high),
+               KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_plane_shape s, long tasks_per_item,
+               long scratch_size, int has_bias, T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
@@ -159,8 +160,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_channels(KN_IN(x
     KN_BIND_OUT(T, scratch);
     const long read_pixels = s.read_rows * s.read_columns, pixels = s.rows * s.columns;
     const long tasks = (s.channels + VW - 1) / VW * s.images;
-    const long begin = get_global_id(0) * tasks_per_item, end = min(tasks, begin + tasks_per_item);
-    const channel_scratch c = divide_scratch(scratch + get_global_id(0) * scratch_size, &s);
+    const long begin = KN_ID(0) * tasks_per_item, end = min(tasks, begin + tasks_per_item);
+    const channel_scratch c = divide_scratch(scratch + KN_ID(0) * scratch_size, &s);
     long plane[VW];
     for (long task = begin; task < end; task++) {
         const long first = task / s.images * VW, image = task % s.images;
@@ -197,21 +198,23 @@ static inline void add_image(const channel_scratch *c, const kn_conv_plane_shape
         }
 #pragma unroll
         for (int i = 0; i < TAPS; i++)
-            VPUT(VLOAD(t + i, c->taps) + sum[i], t + i, c->taps);
+            VSTORE(VLOAD(t + i, c->taps) + sum[i], t + i, c->taps);
     }
     if (!has_bias)
         return;
     V sum = (V)(T)0;
     for (long e = 0; e < pixels; e++)
         sum += VLOAD(e, gradient);
-    VPUT(VLOAD(taps, c->taps) + sum, taps, c->taps);
+    VSTORE(VLOAD(taps, c->taps) + sum, taps, c->taps);
 }
 
 /* dim 0: tasks_per_item tasks of all blocks of VW channels of dy by shares of the images, block fastest. dw is
  * [shares][channels][taps], db [shares][channels]. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_channels_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), kn_conv_plane_shape s,
-                      long images_per_share, long shares, long tasks_per_item, long scratch_size, int has_bias)
+KN_KERNEL_ONCE(conv_channels_weights,
+               (KN_ARG(x), KN_ARG(dy), KN_ARG(dw), KN_ARG(db), KN_ARG(scratch), s, images_per_share, shares,
+                tasks_per_item, scratch_size, has_bias),
+               KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), kn_conv_plane_shape s,
+               long images_per_share, long shares, long tasks_per_item, long scratch_size, int has_bias)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);
@@ -220,8 +223,8 @@ conv_channels_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratc
     KN_BIND_OUT(T, scratch);
     const long read_pixels = s.read_rows * s.read_columns, pixels = s.rows * s.columns;
     const long taps = s.kernel_rows * s.kernel_columns, blocks = (s.channels + VW - 1) / VW;
-    const long begin = get_global_id(0) * tasks_per_item, end = min(blocks * shares, begin + tasks_per_item);
-    const channel_scratch c = divide_scratch(scratch + get_global_id(0) * scratch_size, &s);
+    const long begin = KN_ID(0) * tasks_per_item, end = min(blocks * shares, begin + tasks_per_item);
+    const channel_scratch c = divide_scratch(scratch + KN_ID(0) * scratch_size, &s);
     for (long task = begin; task < end; task++) {
         const long first = task % blocks * VW, share = task / blocks;
         long plane[VW], gradient_plane[VW];

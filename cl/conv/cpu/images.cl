@@ -18,12 +18,13 @@
 #define KB (KV * VW)
 
 /* dim 0: images */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_images_repack(KN_IN(x), KN_OUT(repacked), long channels,
-                                                                              long pixels)
+KN_KERNEL_ONCE(conv_images_repack,
+               (KN_ARG(x), KN_ARG(repacked), channels, pixels),
+               KN_IN(x), KN_OUT(repacked), long channels, long pixels)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, repacked);
-    const long at = get_global_id(0) * channels * pixels;
+    const long at = KN_ID(0) * channels * pixels;
     pack_panel(repacked + at, x + at, pixels, (int)channels, (int)channels, 1, pixels);
 }
 
@@ -66,7 +67,7 @@ static inline void add_products(global T *restrict sums, const global T *restric
     for (int n = 0; n < NX; n++)
 #pragma unroll
         for (int v = 0; v < KV; v++)
-            sum[n][v] = VGET(n * KV + v, sums);
+            sum[n][v] = VLOAD(n * KV + v, sums);
     for (long u = 0; u < s.rows.taps; u++) {
         const long row = pixel_read(s.rows, i, u);
         for (long t = 0; row >= 0 && t < s.columns.taps; t++) {
@@ -82,7 +83,7 @@ static inline void add_products(global T *restrict sums, const global T *restric
                 V w[KV];
 #pragma unroll
                 for (int v = 0; v < KV; v++)
-                    w[v] = VGET(0, weight + (v * s.chunk + c) * area * VW);
+                    w[v] = VLOAD(0, weight + (v * s.chunk + c) * area * VW);
 #pragma unroll
                 for (int n = 0; n < NX; n++) {
                     const V value = (V)from[n][c];
@@ -97,7 +98,7 @@ static inline void add_products(global T *restrict sums, const global T *restric
     for (int n = 0; n < NX; n++)
 #pragma unroll
         for (int v = 0; v < KV; v++)
-            VPUT(sum[n][v], n * KV + v, sums);
+            VSTORE(sum[n][v], n * KV + v, sums);
 }
 
 /* dim 0: items, each for a share of the runs of all blocks of output channels. */
@@ -123,6 +124,7 @@ KN_KERNEL_ONCE(conv_images,
         const int outer = (int)min((long)KB, s.outer - block * KB);
         const long channel = group * s.outer + block * KB, start = group * s.group_stride + block * KB * s.outer_stride;
         for (long i = 0; i < (last - first) * s.columns.to * NX; i++)
+            KN_NOT_UNROLLED
             for (int k = 0; k < KB; k++)
                 sums[i * KB + k] = has_bias && k < outer ? bias[channel + k] : (T)0;
         for (long c = 0; c < s.inner; c += s.chunk) {
@@ -142,6 +144,7 @@ KN_KERNEL_ONCE(conv_images,
             for (int n = 0; n < min((long)NX, s.images - image); n++)
                 for (int k = 0; k < outer; k++) {
                     global T *to = y + ((image + n) * s.groups * s.outer + channel + k) * pixels + row * s.columns.to;
+                    KN_NOT_UNROLLED
                     for (long j = 0; j < s.columns.to; j++)
                         to[j] = KN_CLAMP(from[(j * NX + n) * KB + k], low, high);
                 }

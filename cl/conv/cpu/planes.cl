@@ -99,7 +99,7 @@ static inline const global T *find_run(global T *line, const global T *plane, co
             }                                                                                                          \
             _Pragma("unroll") for (int i = 0; i < N; i++) sum[i] += CUT_OUT(part[i], masks + v * s->run + i * VW);     \
         }                                                                                                              \
-        _Pragma("unroll") for (int i = 0; i < N; i++) VPUT(KN_CLAMP(sum[i], (V)low, (V)high), i, to);                  \
+        _Pragma("unroll") for (int i = 0; i < N; i++) VSTORE(KN_CLAMP(sum[i], (V)low, (V)high), i, to);                \
     }
 SUM_VECTORS(sum_vectors, VX)
 SUM_VECTORS(sum_vector, 1)
@@ -121,20 +121,21 @@ static inline void sum_run(global T *restrict to, const global T *restrict line,
 
 /* dim 0: planes_per_item planes of the result, numbered channel fastest. A work-item's scratch memory holds the line,
  * one run and the masks. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_planes(KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y),
-                                                                       KN_OUT(scratch), kn_conv_plane_shape s,
-                                                                       long planes_per_item, long scratch_size,
-                                                                       int has_bias, T low, T high)
+KN_KERNEL_ONCE(conv_planes,
+               (KN_ARG(x), KN_ARG(w), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), s, planes_per_item, scratch_size,
+                has_bias, low, high),
+               KN_IN(x), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_conv_plane_shape s, long planes_per_item,
+               long scratch_size, int has_bias, T low, T high)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, w);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(T, scratch);
-    const long first = get_global_id(0) * planes_per_item,
+    const long first = KN_ID(0) * planes_per_item,
                last = min(s.images * s.channels, first + planes_per_item);
     const bool straight = s.step_rows == 1 && s.step_columns == 1 && s.columns == s.width;
-    scratch += get_global_id(0) * scratch_size;
+    scratch += KN_ID(0) * scratch_size;
     global T *line = scratch + s.before, *run = scratch + s.line;
     global MASK *masks = (global MASK *)(run + s.run);
     zero_run(scratch, s.line);
@@ -229,9 +230,11 @@ static inline T sum_plane(const global T *restrict plane, long n)
 
 /* dim 0: tasks_per_item tasks of all channels of dy by shares of the images, channel fastest. dw is [shares][channels]
  * [taps], db [shares][channels]. `scratch` holds the line of x, that of dy, the masks and the vectors of totals. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), kn_conv_plane_shape s,
-                    long images_per_share, long shares, long tasks_per_item, long scratch_size, int has_bias)
+KN_KERNEL_ONCE(conv_planes_weights,
+               (KN_ARG(x), KN_ARG(dy), KN_ARG(dw), KN_ARG(db), KN_ARG(scratch), s, images_per_share, shares,
+                tasks_per_item, scratch_size, has_bias),
+               KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch), kn_conv_plane_shape s,
+               long images_per_share, long shares, long tasks_per_item, long scratch_size, int has_bias)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);
@@ -240,8 +243,8 @@ conv_planes_weights(KN_IN(x), KN_IN(dy), KN_OUT(dw), KN_OUT(db), KN_OUT(scratch)
     KN_BIND_OUT(T, scratch);
     const int taps = (int)(s.kernel_rows * s.kernel_columns);
     const long pixels = s.rows * s.columns;
-    const long first = get_global_id(0) * tasks_per_item, last = min(s.channels * shares, first + tasks_per_item);
-    scratch += get_global_id(0) * scratch_size;
+    const long first = KN_ID(0) * tasks_per_item, last = min(s.channels * shares, first + tasks_per_item);
+    scratch += KN_ID(0) * scratch_size;
     global T *line = scratch + s.before, *gradient = scratch + s.line, *totals = gradient + s.gradient_line;
     global MASK *masks = (global MASK *)(totals + taps * VW);
     zero_run(scratch, s.line + s.gradient_line);

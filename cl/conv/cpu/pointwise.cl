@@ -23,13 +23,14 @@
 
 /* panels[tile][channel][MT] from x[image][channel][plane], zeros past the last pixel. Channel by channel, because cache
  * lines hold pixels of several tiles. dim 0: PACKED tiles each, dim 1: `some` channels each. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void pointwise_pack(KN_IN(x), KN_OUT(panels), long images,
-                                                                          long plane, long channels, long some)
+KN_KERNEL_ONCE(pointwise_pack,
+               (KN_ARG(x), KN_ARG(panels), images, plane, channels, some),
+               KN_IN(x), KN_OUT(panels), long images, long plane, long channels, long some)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, panels);
-    const long all = images * plane, start = get_global_id(0) * PACKED * MT,
-               end = min(start + PACKED * MT, (all + MT - 1) / MT * MT), first_channel = get_global_id(1) * some;
+    const long all = images * plane, start = KN_ID(0) * PACKED * MT,
+               end = min(start + PACKED * MT, (all + MT - 1) / MT * MT), first_channel = KN_ID(1) * some;
     for (long p = start; p < end;) {
         const long image = p / plane, left = p < all ? min(end, (image + 1) * plane) - p : end - p;
         const global T *from = x + (image * channels + first_channel) * plane + p % plane;
@@ -199,7 +200,7 @@ static inline void multiply_rows(global T *restrict m, const global T *restrict 
     for (int i = 0; i < MT; i++)
 #pragma unroll
         for (int k = 0; k < KV; k++)
-            VPUT(sum[i][k], i * KV + k, m);
+            VSTORE(sum[i][k], i * KV + k, m);
 }
 
 /* Stores `rows` rows of results to dw, which points to the first. */
@@ -215,8 +216,9 @@ static inline void store_rows(global T *restrict dw, const global T *restrict m,
 
 /* dim 0: runs of pairs of a block of KB columns and a block of tiles. The very last tile starts earlier, so that every
  * tile has MT rows. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-pointwise_weights(KN_IN(a), KN_IN(b), KN_OUT(dw), KN_OUT(scratch), kn_conv_pointwise_product s)
+KN_KERNEL_ONCE(pointwise_weights,
+               (KN_ARG(a), KN_ARG(b), KN_ARG(dw), KN_ARG(scratch), s),
+               KN_IN(a), KN_IN(b), KN_OUT(dw), KN_OUT(scratch), kn_conv_pointwise_product s)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
@@ -224,7 +226,7 @@ pointwise_weights(KN_IN(a), KN_IN(b), KN_OUT(dw), KN_OUT(scratch), kn_conv_point
     KN_BIND_OUT(T, scratch);
     const long pixels = s.images * s.plane, tiles = (s.rows + MT - 1) / MT;
     const long blocks = (s.columns + KB - 1) / KB, pairs = (tiles + s.tiles - 1) / s.tiles * blocks;
-    const long item = get_global_id(0), items = get_global_size(0), end = (item + 1) * pairs / items;
+    const long item = KN_ID(0), items = KN_SIZE(0), end = (item + 1) * pairs / items;
     global T *u = scratch + item * s.scratch, *m = u + s.chunk * KB;
     for (long pair = item * pairs / items; pair < end; pair++) {
         const long block = pair % blocks, first = pair / blocks * s.tiles, some = min(s.tiles, tiles - first);

@@ -12,12 +12,14 @@
 #include "conv/common/padding.clh"
 #include "gemm/pack.clh"
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv_pad(KN_IN(x), KN_OUT(padded), kn_conv_padding p)
+KN_KERNEL_ONCE(conv_pad,
+               (KN_ARG(x), KN_ARG(padded), p),
+               KN_IN(x), KN_OUT(padded), kn_conv_padding p)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, padded);
-    if (get_global_id(0) < (ulong)pad_items(p))
-        pad_planes(padded, x, p, get_global_id(0));
+    if (KN_ID(0) < (ulong)pad_items(p))
+        pad_planes(padded, x, p, KN_ID(0));
 }
 
 /* A mask is all ones or all zeros, as wide as T. */

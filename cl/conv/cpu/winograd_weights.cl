@@ -40,7 +40,7 @@ static inline void transform_inputs(global T *restrict v, const global T *restri
         winograd_input(y, x);
 #pragma unroll
         for (int p = 0; p < 36; p++)
-            VPUT(y[p], p * pitch + tile, v);
+            VSTORE(y[p], p * pitch + tile, v);
     }
 }
 
@@ -58,7 +58,7 @@ static inline V transform_gradients(global T *restrict m, const global T *restri
         winograd_gradient(y, x);
 #pragma unroll
         for (int p = 0; p < 36; p++)
-            VPUT(y[p], p * pitch + tile, m);
+            VSTORE(y[p], p * pitch + tile, m);
     }
     return sum;
 }
@@ -84,13 +84,14 @@ KN_ONCE void transform_strip(global T *restrict to, global T *restrict bias_part
             transform_inputs(to, stage, g.tile_columns, g.pitch);
     }
     if (is_gradient)
-        VPUT(sum, strip * s.blocks + block, bias_part);
+        VSTORE(sum, strip * s.blocks + block, bias_part);
 }
 
 /* Each work-item takes a run of (block, strip), those of x first, and has g.stage elements of `stages`. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-winograd_weights_transform(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(m), KN_OUT(bias_part), KN_OUT(stages),
-                           kn_winograd_side x_side, kn_winograd_side dy_side, kn_winograd_chunk g)
+KN_KERNEL_ONCE(winograd_weights_transform,
+               (KN_ARG(x), KN_ARG(dy), KN_ARG(v), KN_ARG(m), KN_ARG(bias_part), KN_ARG(stages), x_side, dy_side, g),
+               KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(m), KN_OUT(bias_part), KN_OUT(stages), kn_winograd_side x_side,
+               kn_winograd_side dy_side, kn_winograd_chunk g)
 {
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, dy);
@@ -98,7 +99,7 @@ winograd_weights_transform(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(m), KN_OUT(bia
     KN_BIND_OUT(T, m);
     KN_BIND_OUT(T, bias_part);
     KN_BIND_OUT(T, stages);
-    const long all = (x_side.blocks + dy_side.blocks) * g.strips, items = get_global_size(0), item = get_global_id(0);
+    const long all = (x_side.blocks + dy_side.blocks) * g.strips, items = KN_SIZE(0), item = KN_ID(0);
     global T *stage = stages + item * g.stage;
     for (long unit = item * all / items; unit < (item + 1) * all / items; unit++) {
         const long block = unit / g.strips, strip = g.first_strip + unit % g.strips;
@@ -128,7 +129,7 @@ winograd_weights_transform(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT(m), KN_OUT(bia
             }                                                                                                          \
         }                                                                                                              \
         _Pragma("unroll") for (int i = 0; i < CT; i++)                                                                 \
-            _Pragma("unroll") for (int j = 0; j < KV; j++) VPUT(sum[i][j], i, du + j * PAIR);                        \
+            _Pragma("unroll") for (int j = 0; j < KV; j++) VSTORE(sum[i][j], i, du + j * PAIR);                        \
     }
 PRODUCT(product_1, 1)
 PRODUCT(product_2, 2)
@@ -176,7 +177,7 @@ KN_ONCE void finish_pair(global T *restrict dw, const global T *restrict du, glo
         winograd_weight_gradient(y, x);
 #pragma unroll
         for (int i = 0; i < TAPS; i++)
-            VPUT(y[i], c * TAPS + i, stage);
+            VSTORE(y[i], c * TAPS + i, stage);
     }
     for (int j = 0; j < columns; j += VW) {
         V block[VW];
@@ -187,7 +188,7 @@ KN_ONCE void finish_pair(global T *restrict dw, const global T *restrict du, glo
         if (rows == VW && j + VW <= columns) {
 #pragma unroll
             for (int i = 0; i < VW; i++)
-                VPUT(block[i], 0, dw + i * in_channels * TAPS + j);
+                VSTORE(block[i], 0, dw + i * in_channels * TAPS + j);
         } else {
             T part[VW * VW];
 #pragma unroll
@@ -202,9 +203,9 @@ KN_ONCE void finish_pair(global T *restrict dw, const global T *restrict du, glo
 
 /* db = the sum over the strips, in order; skipped where channels is 0. */
 static inline void finish_bias(global T *restrict db, const global T *restrict bias_part, long channels, long strips,
-                               long padded)
+                               long padded, long item, long items)
 {
-    KN_FOR (channel, channels) {
+    KN_FOR_ITEM(channel, channels, item, items) {
         T total = 0;
         for (long strip = 0; strip < strips; strip++)
             total += bias_part[strip * padded + channel];
@@ -226,43 +227,46 @@ static inline winograd_blocks rectangle(const kn_winograd_side x_side, const kn_
 
 /* Products of a chunk into du, pairs of blocks in the order of pair_at. dim 0: rectangle, dim 1: an equal share of the
  * frequencies; so one frequency's v and m, of all channels, are reused while in cache. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-winograd_weights_products(KN_IN(v), KN_IN(m), KN_OUT(du), kn_winograd_side x_side, kn_winograd_side dy_side,
-                          kn_winograd_chunk g, kn_winograd_sharing plan)
+KN_KERNEL_ONCE(winograd_weights_products,
+               (KN_ARG(v), KN_ARG(m), KN_ARG(du), x_side, dy_side, g, plan),
+               KN_IN(v), KN_IN(m), KN_OUT(du), kn_winograd_side x_side, kn_winograd_side dy_side, kn_winograd_chunk g,
+               kn_winograd_sharing plan)
 {
     KN_BIND_IN(T, v);
     KN_BIND_IN(T, m);
     KN_BIND_OUT(T, du);
-    const winograd_blocks b = rectangle(x_side, dy_side, plan, get_global_id(0));
-    const long share = 36 / get_global_size(1), first = get_global_id(1) * share;
+    const winograd_blocks b = rectangle(x_side, dy_side, plan, KN_ID(0));
+    const long share = 36 / KN_SIZE(1), first = KN_ID(1) * share;
     products(du + pair_at(b.k_first, b.c_first, x_side.blocks) * PAIR, x_side.blocks, v, m, b, g, first, first + share,
              plan.add);
 }
 
 /* dw of all pairs, and db. Each work-item has VW * VW * TAPS elements of `stages`. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-winograd_weights_finish(KN_IN(du), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_OUT(stages), kn_winograd_side x_side,
-                        kn_winograd_side dy_side, kn_winograd_sharing plan)
+KN_KERNEL_ONCE(winograd_weights_finish,
+               (KN_ARG(du), KN_ARG(bias_part), KN_ARG(dw), KN_ARG(db), KN_ARG(stages), x_side, dy_side, plan),
+               KN_IN(du), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_OUT(stages), kn_winograd_side x_side,
+               kn_winograd_side dy_side, kn_winograd_sharing plan)
 {
     KN_BIND_IN(T, du);
     KN_BIND_IN(T, bias_part);
     KN_BIND_OUT(T, dw);
     KN_BIND_OUT(T, db);
     KN_BIND_OUT(T, stages);
-    KN_FOR (i, x_side.blocks * dy_side.blocks) {
+    KN_FOR_ONCE(i, x_side.blocks * dy_side.blocks) {
         const long c = i % x_side.blocks, k = i / x_side.blocks;
-        finish_pair(dw, du + pair_at(k, c, x_side.blocks) * PAIR, stages + get_global_id(0) * VW * VW * TAPS,
+        finish_pair(dw, du + pair_at(k, c, x_side.blocks) * PAIR, stages + KN_ID(0) * VW * VW * TAPS,
                     x_side.channels, dy_side.channels, c, k);
     }
-    finish_bias(db, bias_part, plan.bias_channels, plan.bias_strips, dy_side.blocks * VW);
+    finish_bias(db, bias_part, plan.bias_channels, plan.bias_strips, dy_side.blocks * VW, KN_ID(0), KN_SIZE(0));
 }
 
 /* Products of the only chunk and dw in one launch: each work-item processes a run of rectangles and has room in
  * `stages` for one rectangle's du and for finish_pair. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-winograd_weights_at_once(KN_IN(v), KN_IN(m), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_OUT(stages),
-                         kn_winograd_side x_side, kn_winograd_side dy_side, kn_winograd_chunk g,
-                         kn_winograd_sharing plan)
+KN_KERNEL_ONCE(winograd_weights_at_once,
+               (KN_ARG(v), KN_ARG(m), KN_ARG(bias_part), KN_ARG(dw), KN_ARG(db), KN_ARG(stages), x_side, dy_side, g,
+                plan),
+               KN_IN(v), KN_IN(m), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_OUT(stages), kn_winograd_side x_side,
+               kn_winograd_side dy_side, kn_winograd_chunk g, kn_winograd_sharing plan)
 {
     KN_BIND_IN(T, v);
     KN_BIND_IN(T, m);
@@ -273,8 +277,8 @@ winograd_weights_at_once(KN_IN(v), KN_IN(m), KN_IN(bias_part), KN_OUT(dw), KN_OU
     const long across = (x_side.blocks + plan.c_blocks - 1) / plan.c_blocks;
     const long all = across * ((dy_side.blocks + plan.k_blocks - 1) / plan.k_blocks);
     const long room = plan.c_blocks * plan.k_blocks * PAIR;
-    global T *du = stages + get_global_id(0) * (room + VW * VW * TAPS);
-    KN_FOR (index, all) {
+    global T *du = stages + KN_ID(0) * (room + VW * VW * TAPS);
+    KN_FOR_ONCE(index, all) {
         const winograd_blocks b = rectangle(x_side, dy_side, plan, index);
         products(du, plan.c_blocks, v, m, b, g, 0, 36, 0);
         for (long k = 0; k < b.k_count; k++)
@@ -282,5 +286,5 @@ winograd_weights_at_once(KN_IN(v), KN_IN(m), KN_IN(bias_part), KN_OUT(dw), KN_OU
                 finish_pair(dw, du + pair_at(k, c, plan.c_blocks) * PAIR, du + room, x_side.channels, dy_side.channels,
                             b.c_first + c, b.k_first + k);
     }
-    finish_bias(db, bias_part, plan.bias_channels, plan.bias_strips, dy_side.blocks * VW);
+    finish_bias(db, bias_part, plan.bias_channels, plan.bias_strips, dy_side.blocks * VW, KN_ID(0), KN_SIZE(0));
 }

@@ -6,14 +6,18 @@
 #include "ops/pool/pool.h"
 #include "ops/shape/reduce.h"
 
-/* Runs a kernel of pool/adaptive.cl; `count`: work-items on CPU devices. */
+/* Runs a kernel; those of max pooling have indices of a dtype. `count`: work-items on CPU devices. */
+#define NO_INDICES KN_DTYPE_DEFAULT
 static kn_status launch(kn_stream *stream, const kn_op *op, const char *kernel, kn_dtype index,
                         const kn_pool_geometry *g, const kn_tensor *to, bool backward, int64_t count,
                         const kn_arg *args, int num_args)
 {
+    const bool has_indices = index != NO_INDICES;
     return kn_pool_launch(stream,
-                          &(kn_launch_params){.source = "pool/adaptive.cl",
-                                              .options = index == KN_I64 ? " -DINDEX=long" : " -DINDEX=int",
+                          &(kn_launch_params){.source = has_indices ? "pool/adaptive_max.cl" : "pool/adaptive_avg.cl",
+                                              .options = !has_indices      ? ""
+                                                         : index == KN_I64 ? " -DINDEX=long"
+                                                                           : " -DINDEX=int",
                                               .kernel = kernel,
                                               .operation = op->name,
                                               .args = args,
@@ -91,7 +95,7 @@ static kn_status avg_forward(kn_call *call)
     } else if (kn_numel(y) > 0) {
         const kn_arg args[] = {kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_pool(&g)};
         status =
-            launch(call->stream, call->op, "adaptive_avg_pool_forward", KN_I32, &g, y, false, kn_numel(x), args, 3);
+            launch(call->stream, call->op, "adaptive_avg_pool_forward", NO_INDICES, &g, y, false, kn_numel(x), args, 3);
     }
     kn_release(x);
     return status;
@@ -105,8 +109,8 @@ static kn_status avg_backward(kn_grad_call *grad)
     if (!out)
         return kn_error_status();
     const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(out), kn_arg_pool(&g)};
-    return launch(grad->stream, grad->op, "adaptive_avg_pool_backward", KN_I32, &g, out, true, 4 * kn_numel(out), args,
-                  3);
+    return launch(grad->stream, grad->op, "adaptive_avg_pool_backward", NO_INDICES, &g, out, true, 4 * kn_numel(out),
+                  args, 3);
 }
 
 /* --- the ops ----------------------------------------------------------------------------------------------------- */

@@ -76,7 +76,7 @@ static kn_status convert_places(kn_stream *stream, const kn_op *op, const void *
     KN_TRY(kn_pool_resolve(&g, op->detail, params, x->ndim, x->shape));
     snprintf(options, sizeof options, "%s -DKERNEL=0 -DVOLUME=1%s", kn_dtype_options(x->dtype), index_options(&g));
     const kn_arg args[] = {kn_arg_tensor(from), kn_arg_tensor(to), kn_arg_pool(&g), kn_arg_i32(none)};
-    return kn_run(stream, .source = "pool/max.cl", .options = options, .kernel = kernel, .operation = op->name,
+    return kn_run(stream, .source = "pool/max_indices.cl", .options = options, .kernel = kernel, .operation = op->name,
                   .dims = 1, .global = {work.global}, .local = {work.local}, .args = args,
                   .num_args = from->dtype == KN_I64 ? 3 : 4);
 }
@@ -140,7 +140,7 @@ static kn_status max_pool_backward(kn_grad_call *grad)
     return kn_pool_launch(
         grad->stream,
         &(kn_launch_params){
-            .source = "pool/max.cl",
+            .source = has_indices ? "pool/max_indices.cl" : "pool/max.cl",
             .options = index_options(&g),
             .kernel = has_indices ? "max_pool_backward_by_indices" : "max_pool_backward",
             .operation = grad->op->name,

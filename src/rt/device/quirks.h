@@ -26,6 +26,9 @@ typedef struct kn_quirks {
     /* Declares OpenCL C's functions in a header of all functions for all types, and compiles it with every program. The
      * option KN_QUIRK_NO_HEADER makes it empty. */
     bool reads_long_header;
+    /* Its vload and vstore are several accesses to parts of a vector, and shuffles: tens of instructions, which an
+     * optimiser joins again at best, and which take time to compile. */
+    bool splits_vectors;
     /* Drives GPUs of several vendors: for a GPU that it shows beside its vendor's driver, the latter is used. */
     bool drives_any_vendor;
     /* CL_DEVICE_MAX_MEM_ALLOC_SIZE depends on environment variables of the driver. */

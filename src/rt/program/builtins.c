@@ -47,8 +47,6 @@ typedef struct declaration {
 #define TERNARY(name, kinds) {#name, (kinds) | WIDTHS, "T kn_pure N(T, T, T);\n"},
 #define TEST(name) {#name, REAL | WIDTHS, "R kn_pure N(T);\n"},
 #define ANY_OF(name) {#name, SIGNED | WIDTHS, "int kn_pure N(T);\n"},
-#define LOAD(space, needs) {"vload", ANY | VECTORS | (needs), "T kn_overloaded NW(size_t, const " #space " S *);\n"},
-#define STORE(space, needs) {"vstore", ANY | VECTORS | (needs), "void kn_overloaded NW(T, size_t, " #space " S *);\n"},
 #define LOAD_HALF(name, space, widths, needs)                                                                          \
     {#name, FLOAT | (widths) | (needs), "T kn_overloaded NW(size_t, const " #space " half *);\n"},
 #define STORE_HALF(name, space, needs)                                                                                 \
@@ -76,8 +74,6 @@ static const declaration builtins[] = {
     {"convert_", ANY | WIDTHS | PAIRS, "T kn_pure NT(F);\n"},
     {"convert_long_sat", REAL | COMMON | SCALARS, "long kn_pure N(T);\n"},
     {"ilogb", REAL | SCALARS, "int kn_pure N(T);\n"}, {"ldexp", REAL | SCALARS, "T kn_pure N(T, int);\n"},
-    LOAD(global, 0) LOAD(local, LOCAL) LOAD(private, 0) LOAD(constant, CONSTANT)
-    STORE(global, 0) STORE(local, LOCAL) STORE(private, 0)
     LOAD_HALF(vload_half, global, WIDTHS, 0) LOAD_HALF(vload_half, local, WIDTHS, LOCAL)
     LOAD_HALF(vload_half, private, WIDTHS, 0) LOAD_HALF(vloada_half, global, VECTORS, 0)
     LOAD_HALF(vloada_half, local, VECTORS, LOCAL) LOAD_HALF(vloada_half, private, VECTORS, 0)
@@ -87,29 +83,52 @@ static const declaration builtins[] = {
     ATOMIC(atomic_inc, "") ATOMIC(atomic_add, ", T") ATOMIC(atomic_max, ", T") ATOMIC(atomic_or, ", T")
     ATOMIC(atomic_cmpxchg, ", T, T")
 };
+
+/* vload and vstore by other names, with vectors that need the alignment of an element. */
+#define LOOSE "{ typedef T loose __attribute__((aligned(sizeof(S)))); "
+#define LOAD(space, needs)                                                                                             \
+    {"vload", ANY | VECTORS | (needs),                                                                                 \
+     "static inline T kn_overloaded kn_NW(size_t i, const " #space " S *p) "                                           \
+     LOOSE "return ((const " #space " loose *)(p + i * W))[0]; }\n"},
+#define STORE(space, needs)                                                                                            \
+    {"vstore", ANY | VECTORS | (needs),                                                                                \
+     "static inline void kn_overloaded kn_NW(T v, size_t i, " #space " S *p) "                                         \
+     LOOSE "((" #space " loose *)(p + i * W))[0] = v; }\n"},
+static const declaration vector_access[] = {
+    LOAD(global, 0) LOAD(local, LOCAL) LOAD(private, 0) LOAD(constant, CONSTANT)
+    STORE(global, 0) STORE(local, LOCAL) STORE(private, 0)
+};
 /* clang-format on */
-enum { BUILTINS = sizeof builtins / sizeof builtins[0] };
+enum { BUILTINS = sizeof builtins / sizeof builtins[0], ACCESSES = sizeof vector_access / sizeof vector_access[0] };
+
+/* The driver may have macros of these names, also for `vload` alone, from which the others are pasted together. */
+#define RENAMED(name) "#undef " name "\n#define " name " kn_" name "\n"
+#define RENAMED_WIDTHS(name)                                                                                           \
+    "#undef " name "\n" RENAMED(name "2") RENAMED(name "4") RENAMED(name "8") RENAMED(name "16")
 
 static const char prologue[] = "#line 1 \"builtins\"\n"
                                "#ifdef cl_khr_fp64\n"
                                "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
                                "#endif\n"
-                               "#define kn_overloaded __attribute__((overloadable))\n"
-                               "#define kn_pure __attribute__((overloadable, const))\n"
-                               "uint kn_pure get_work_dim(void);\n"
-                               "size_t kn_pure get_global_size(uint);\n"
-                               "size_t kn_pure get_global_id(uint);\n"
-                               "size_t kn_pure get_global_offset(uint);\n"
-                               "size_t kn_pure get_local_size(uint);\n"
-                               "size_t kn_pure get_local_id(uint);\n"
-                               "size_t kn_pure get_num_groups(uint);\n"
-                               "size_t kn_pure get_group_id(uint);\n"
-                               "void __attribute__((overloadable, convergent)) barrier(cl_mem_fence_flags);\n";
+                               "#define kn_overloaded __attribute__((overloadable))\n";
+
+static const char always_declared[] = "#define kn_pure __attribute__((overloadable, const))\n"
+                                      "uint kn_pure get_work_dim(void);\n"
+                                      "size_t kn_pure get_global_size(uint);\n"
+                                      "size_t kn_pure get_global_id(uint);\n"
+                                      "size_t kn_pure get_global_offset(uint);\n"
+                                      "size_t kn_pure get_local_size(uint);\n"
+                                      "size_t kn_pure get_local_id(uint);\n"
+                                      "size_t kn_pure get_num_groups(uint);\n"
+                                      "size_t kn_pure get_group_id(uint);\n"
+                                      "void __attribute__((overloadable, convergent)) barrier(cl_mem_fence_flags);\n";
 
 /* --- which are needed -------------------------------------------------------------------------------------------- */
 
 typedef struct needed {
-    bool builtins[BUILTINS];
+    const declaration *rows;
+    int count;
+    bool used[BUILTINS];
     int words;
 } needed;
 
@@ -123,9 +142,9 @@ static bool is(const char *identifier, size_t length, const char *word)
 
 static void note(needed *needs, const char *identifier, size_t length)
 {
-    for (int i = 0; i < BUILTINS; i++)
-        if (*identifier == *builtins[i].name && is(identifier, length, builtins[i].name))
-            needs->builtins[i] = true;
+    for (int i = 0; i < needs->count; i++)
+        if (*identifier == *needs->rows[i].name && is(identifier, length, needs->rows[i].name))
+            needs->used[i] = true;
     for (int i = 0; i < WORDS; i++)
         if (*identifier == *words[i].name && is(identifier, length, words[i].name))
             needs->words |= 1 << i;
@@ -147,8 +166,8 @@ static const char *token_end(const char *at)
 static void note_all(needed *needs, const char *text)
 {
     bool begins[UCHAR_MAX + 1] = {false}; /* a word that is looked for */
-    for (int i = 0; i < BUILTINS; i++)
-        begins[(unsigned char)*builtins[i].name] = true;
+    for (int i = 0; i < needs->count; i++)
+        begins[(unsigned char)*needs->rows[i].name] = true;
     for (int i = 0; i < WORDS; i++)
         begins[(unsigned char)*words[i].name] = true;
     for (const char *at = text, *end; *at; at = end) {
@@ -192,27 +211,42 @@ static void declare_widths(kn_text *out, const declaration *builtin, int type, i
 /* The functions that are needed, for one type. */
 static void declare_type(kn_text *out, const needed *needs, int type)
 {
-    for (int i = 0; i < BUILTINS; i++) {
-        const int kinds = builtins[i].kinds;
-        if (!needs->builtins[i] || !(kinds & 1 << type) || (kinds & (LOCAL | CONSTANT) & ~needs->words))
+    for (int i = 0; i < needs->count; i++) {
+        const declaration *row = &needs->rows[i];
+        const int kinds = row->kinds;
+        if (!needs->used[i] || !(kinds & 1 << type) || (kinds & (LOCAL | CONSTANT) & ~needs->words))
             continue;
         if (!(kinds & PAIRS))
-            declare_widths(out, &builtins[i], type, type);
+            declare_widths(out, row, type, type);
         for (int from = 0; from < TYPES && kinds & PAIRS; from++)
             if (needs->words & 1 << from)
-                declare_widths(out, &builtins[i], type, from);
+                declare_widths(out, row, type, from);
     }
 }
 
-void kn_declare_builtins(kn_text *out, const char *source, const char *options, bool has_f64)
+/* Those of the table's rows that the program needs. */
+static void declare_all(kn_text *out, const declaration *rows, int count, const kn_program_words *program)
 {
-    needed needs = {.words = COMMON};
-    note_all(&needs, source);
-    note_all(&needs, options);
-    if (!has_f64) /* though the source may have parts for it */
+    needed needs = {.rows = rows, .count = count, .words = COMMON};
+    note_all(&needs, program->source);
+    note_all(&needs, program->options);
+    if (!program->has_f64) /* though the source may have parts for it */
         needs.words &= ~DOUBLE;
-    kn_text_append(out, prologue);
     for (int type = 0; type < TYPES; type++)
         if (needs.words & 1 << type)
             declare_type(out, &needs, type);
+}
+
+void kn_declare_builtins(kn_text *out, const kn_program_words *program)
+{
+    kn_text_append(out, prologue);
+    kn_text_append(out, always_declared);
+    declare_all(out, builtins, BUILTINS, program);
+}
+
+void kn_define_vector_access(kn_text *out, const kn_program_words *program)
+{
+    kn_text_append(out, prologue);
+    kn_text_append(out, RENAMED_WIDTHS("vload") RENAMED_WIDTHS("vstore"));
+    declare_all(out, vector_access, ACCESSES, program);
 }

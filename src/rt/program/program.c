@@ -149,16 +149,31 @@ kn_status kn_kernel_source_text(char **text, const char *path)
     return *text ? KN_OK : KN_ERR_MEMORY;
 }
 
+/* What takes the place of the driver's own: declarations of its functions, and vload and vstore. */
+typedef struct replacement {
+    bool declarations, vector_access;
+} replacement;
+
+/* User code may call any function, with any overload. */
+static replacement replacement_for(const kn_device *device, const kn_program *program)
+{
+    return (replacement){device->quirks.reads_long_header && !kn_user_source_has_user_code(program->source),
+                         device->quirks.splits_vectors};
+}
+
 /* The text that is compiled. */
-static kn_status program_text(char **text, const kn_device *device, const kn_program *program, bool declare_builtins)
+static kn_status program_text(char **text, const kn_device *device, const kn_program *program, replacement ours)
 {
     const size_t *group = program->group;
     KN_TRY(kn_kernel_source_text(text, program->source));
-    if (!declare_builtins && !group[0])
+    if (!ours.declarations && !ours.vector_access && !group[0])
         return KN_OK;
     kn_text whole = {0};
-    if (declare_builtins)
-        kn_declare_builtins(&whole, *text, program->options, device->limits.has_f64);
+    const kn_program_words words = {*text, program->options, device->limits.has_f64};
+    if (ours.declarations)
+        kn_declare_builtins(&whole, &words);
+    if (ours.vector_access)
+        kn_define_vector_access(&whole, &words);
     if (group[0]) /* a macro that names itself is not expanded again */
         kn_text_format(&whole,
                        "#define __kernel __kernel __attribute__((reqd_work_group_size(%zu, %zu, %zu)))\n"
@@ -271,35 +286,33 @@ static char *full_options(kn_device *device, const char *options, bool declare_b
     return kn_text_finish(&text);
 }
 
-static kn_status make_with(kn_device *device, kn_program *program, bool declare_builtins, kn_build_origin *origin)
+static kn_status make_with(kn_device *device, kn_program *program, replacement ours, kn_build_origin *origin)
 {
     char *text;
     kn_free(program->options);
-    program->options = full_options(device, program->asked_options, declare_builtins);
+    program->options = full_options(device, program->asked_options, ours.declarations);
     if (!program->options)
         return KN_ERR_MEMORY;
-    KN_TRY(program_text(&text, device, program, declare_builtins));
+    KN_TRY(program_text(&text, device, program, ours));
     kn_status status = make(device, program, text, origin);
     kn_free(text);
     return status;
 }
 
-/* User code may call any function, with any overload. */
-static bool may_declare_builtins(const kn_device *device, const kn_program *program)
-{
-    return device->quirks.reads_long_header && !kn_user_source_has_user_code(program->source);
-}
-
 static kn_status make_either_way(kn_device *device, kn_program *program, kn_build_origin *origin)
 {
-    if (may_declare_builtins(device, program)) {
-        KN_PRESERVE_ERROR;
-        if (make_with(device, program, true, origin) == KN_OK)
-            return KN_OK;
-        kn_log_message(KN_LOG_DEBUG, "%s is rebuilt with all of the driver's declarations, because: %s",
-                       program->source, kn_error_message());
-    }
-    return make_with(device, program, false, origin);
+    const replacement ours = replacement_for(device, program);
+    if (!ours.declarations && !ours.vector_access)
+        return make_with(device, program, ours, origin);
+    kn_error_state before;
+    kn_error_save(&before);
+    kn_status status = make_with(device, program, ours, origin);
+    if (status == KN_OK || status == KN_ERR_MEMORY)
+        return status;
+    kn_log_message(KN_LOG_DEBUG, "%s is rebuilt with all of the driver's declarations, because: %s", program->source,
+                   kn_error_message());
+    kn_error_restore(&before);
+    return make_with(device, program, (replacement){false, false}, origin);
 }
 
 /* `kernel` is the requested one; its name is reported to waiting threads. */

@@ -24,9 +24,8 @@ kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *probl
     kn_buffer *any = sums ? sums : bias_part;
     if (weights + channels == 0)
         return KN_OK;
-    return kn_run(stream, .source = "conv/common/sums.cl",
-                  .kernel = limits->is_cpu ? "conv_total_on_cpu" : "conv_total", .operation = "conv2d_backward_weights",
-                  .options = kn_options_f64_or_f32(s->f64), .dims = 1,
+    return kn_run(stream, .source = "conv/common/sums.cl", .kernel = "conv_total",
+                  .operation = "conv2d_backward_weights", .options = kn_options_f64_or_f32(s->f64), .dims = 1,
                   .global = {(size_t)(limits->is_cpu ? 8 * limits->compute_units : weights + channels)},
                   .local = {limits->is_cpu       ? 1
                             : most < TOTAL_GROUP ? most

@@ -124,12 +124,12 @@ static void choose_few(winograd *w, const kn_limits *limits)
 static kn_status launch_few(kn_stream *stream, const winograd *w, const char *options, kn_buffer *v, kn_buffer *scratch)
 {
     const kn_winograd_shape *s = &w->shape;
-    KN_TRY(kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_transform", .operation = "conv2d",
+    KN_TRY(kn_run(stream, .source = "conv/cpu/winograd_few.cl", .kernel = "winograd_transform", .operation = "conv2d",
                   .options = options, .dims = 2,
                   .global = {(size_t)kn_div_up(s->inner, w->vector_width), (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(w->x, kn_arg_buffer(v, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
                           kn_arg_i64(window_size(w, tiles_of(s))))));
-    return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_few", .operation = "conv2d",
+    return kn_run(stream, .source = "conv/cpu/winograd_few.cl", .kernel = "winograd_few", .operation = "conv2d",
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(kn_arg_buffer(v, 0), w->weight, w->bias, w->y, kn_arg_buffer(scratch, 0),
                           kn_arg_struct(s, sizeof *s), KN_CONV_EPILOGUE_ARGS(w->problem)));

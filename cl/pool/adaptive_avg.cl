@@ -1,0 +1,116 @@
+/* pool/adaptive_avg.cl - adaptive average pooling. */
+#include "common/lanes.clh"
+#include "pool/adaptive.clh"
+
+static T window_average(const kn_pool_geometry *p, const global T *plane, int slice, int row, int column)
+{
+    const box b = window(p, slice, row, column);
+    T sum = 0;
+    FOR_BOX(b, d, h, w) sum += plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w];
+    return sum / (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left));
+}
+
+static T gather_average(const kn_pool_geometry *p, const global T *gradient, box windows)
+{
+    T sum = 0;
+    for (int slice = windows.front; slice < windows.back; slice++)
+        for (int row = windows.top; row < windows.bottom; row++) {
+            const box line = window(p, slice, row, 0);
+            const long area = (long)(line.back - line.front) * (line.bottom - line.top);
+            for (int column = windows.left; column < windows.right; column++) {
+                const int start = span_start(column, p->out_size[2], p->size[2]);
+                const int wide = span_end(column, p->out_size[2], p->size[2]) - start;
+                sum += gradient[(SLICE(slice) * p->out_size[1] + row) * p->out_size[2] + column] / (T)(area * wide);
+            }
+        }
+    return sum;
+}
+
+#ifdef KN_CPU
+
+/* The mean of `n` contiguous elements. */
+static T mean_of_run(const global T *run, long n)
+{
+    TV a = 0, b = 0;
+    long k = 0;
+    for (; k + 32 <= n; k += 32) {
+        a += KN_VLOAD(run + k);
+        b += KN_VLOAD(run + k + 16);
+    }
+    for (; k + 16 <= n; k += 16)
+        a += KN_VLOAD(run + k);
+    a += b;
+    const KN_JOIN(T, 8) eight = a.lo + a.hi;
+    const KN_JOIN(T, 4) four = eight.lo + eight.hi;
+    const KN_JOIN(T, 2) two = four.lo + four.hi;
+    T sum = two.x + two.y;
+    for (; k < n; k++)
+        sum += run[k];
+    return sum / (T)n;
+}
+
+#endif
+
+KN_KERNEL_ONCE(adaptive_avg_pool_forward, (KN_ARG(x), KN_ARG(y), given), KN_IN(x), KN_OUT(y),
+               const kn_pool_geometry given AND_CUT)
+{
+    const kn_pool_geometry p = given;
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+#ifdef KN_CPU
+    const long size = volume_of(&p);
+    if (is_one_window(&p) && size > 0) {
+        KN_FOR_ONCE(plane, p.planes)
+        {
+            y[plane] = mean_of_run(x + plane * size, size);
+        }
+        return;
+    }
+    KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
+    {
+        y[i] = window_average(&p, PLANE(i), WINDOW(i));
+    }
+#else
+    FIND_PLACE(place);
+    y[place.plane * out_volume_of(&p) + find_output(&p, place)] =
+        window_average(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column);
+#endif
+}
+
+KN_KERNEL_ONCE(adaptive_avg_pool_backward, (KN_ARG(gradient), KN_ARG(out), given), KN_IN(gradient), KN_OUT(out),
+               const kn_pool_geometry given AND_CUT)
+{
+    const kn_pool_geometry p = given;
+    KN_BIND_IN(T, gradient);
+    KN_BIND_OUT(T, out);
+#ifdef KN_CPU
+    if (is_one_window(&p)) {
+        const int size = p.size[1] * p.size[2];
+        KN_FOR_ONCE(plane, p.planes)
+        {
+            const T share = gradient[plane] / (T)size;
+            for (int i = 0; i < size; i++)
+                out[plane * size + i] = share;
+        }
+        return;
+    }
+    KN_FOR_ONCE(line, p.planes * DEPTH(p.size[0]) * p.size[1])
+    {
+        const global T *plane = gradient + line / p.size[1] / DEPTH(p.size[0]) * out_volume_of(&p);
+        box windows = covering_row(&p, line);
+        for (int w = 0; w < p.size[2]; w++) {
+            move_to_column(&p, &windows, w);
+            out[line * p.size[2] + w] = gather_average(&p, plane, windows);
+        }
+    }
+#else
+    FIND_PLACE(place);
+    const long to = place.plane * volume_of(&p) + find_input(&p, place);
+    if (is_one_window(&p)) {
+        out[to] = gradient[place.plane] / (T)(p.size[1] * p.size[2]);
+        return;
+    }
+    const box windows = windows_at(&p, place.slice, place.block, place.column);
+    out[to] = gather_average(&p, gradient + place.plane * out_volume_of(&p), windows);
+#endif
+}

@@ -1,0 +1,114 @@
+/* pool/adaptive_max.cl - adaptive max pooling. The index that is stored, as INDEX, is the maximum's position in its
+ * plane. */
+#include "pool/adaptive.clh"
+#include "pool/plane_max.clh"
+
+/* One output element of a plane. The last NaN wins, as in PyTorch. */
+static T window_max(const kn_pool_geometry *p, const global T *plane, int slice, int row, int column, int *index)
+{
+    const box b = window(p, slice, row, column);
+    int at = (b.front * p->size[1] + b.top) * p->size[2] + b.left;
+    T best = plane[at];
+    FOR_BOX(b, d, h, w)
+    {
+        const T v = plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w];
+        if (v > best || IS_NAN(v)) {
+            best = v;
+            at = (SLICE(d) * p->size[1] + h) * p->size[2] + w;
+        }
+    }
+    *index = at;
+    return best;
+}
+
+/* The gradient of input element `own` of its plane. */
+static T gather_max(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index, box windows,
+                    int own)
+{
+    T sum = 0;
+    FOR_BOX(windows, slice, row, column)
+    {
+        const int at = (SLICE(slice) * p->out_size[1] + row) * p->out_size[2] + column;
+        sum += index[at] == own ? gradient[at] : (T)0;
+    }
+    return sum;
+}
+
+KN_KERNEL_ONCE(adaptive_max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), given, save), KN_IN(x), KN_OUT(y),
+               KN_OUT(index), const kn_pool_geometry given, const int save AND_CUT)
+{
+    const kn_pool_geometry p = given;
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, y);
+    KN_BIND_OUT(INDEX, index);
+#ifdef KN_CPU
+    const long size = volume_of(&p);
+    if (is_one_window(&p) && size >= 16) { /* the window is the plane, a contiguous run */
+        KN_FOR_ONCE(plane, p.planes)
+        {
+            T best;
+            long at = max_of_plane(x + plane * size, size, &best);
+            y[plane] = best;
+            if (IS_NAN(best))
+                for (at = size - 1; !IS_NAN(x[plane * size + at]); at--)
+                    ;
+            if (save)
+                index[plane] = (int)at;
+        }
+        return;
+    }
+    KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
+    {
+        int at;
+        const T best = window_max(&p, PLANE(i), WINDOW(i), &at);
+        y[i] = best;
+        if (save)
+            index[i] = at;
+    }
+#else
+    FIND_PLACE(place);
+    const long to = place.plane * out_volume_of(&p) + find_output(&p, place);
+    int at;
+    y[to] = window_max(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column, &at);
+    if (save)
+        index[to] = at;
+#endif
+}
+
+KN_KERNEL_ONCE(adaptive_max_pool_backward, (KN_ARG(gradient), KN_ARG(index), KN_ARG(out), given), KN_IN(gradient),
+               KN_IN(index), KN_OUT(out), const kn_pool_geometry given AND_CUT)
+{
+    const kn_pool_geometry p = given;
+    KN_BIND_IN(T, gradient);
+    KN_BIND_IN(INDEX, index);
+    KN_BIND_OUT(T, out);
+#ifdef KN_CPU
+    if (is_one_window(&p)) { /* one window: no search */
+        const int size = p.size[1] * p.size[2];
+        KN_FOR_ONCE(plane, p.planes)
+        {
+            for (int i = 0; i < size; i++)
+                out[plane * size + i] = 0;
+            if (index[plane] >= 0 && index[plane] < size) /* a caller's may lie anywhere */
+                out[plane * size + index[plane]] = gradient[plane];
+        }
+        return;
+    }
+    KN_FOR_ONCE(line, p.planes * DEPTH(p.size[0]) * p.size[1])
+    {
+        const long plane = line / p.size[1] / DEPTH(p.size[0]), from = plane * out_volume_of(&p);
+        const int own = line * p.size[2] - plane * volume_of(&p);
+        box windows = covering_row(&p, line);
+        for (int w = 0; w < p.size[2]; w++) {
+            move_to_column(&p, &windows, w);
+            out[line * p.size[2] + w] = gather_max(&p, gradient + from, index + from, windows, own + w);
+        }
+    }
+#else
+    FIND_PLACE(place);
+    const long from = place.plane * out_volume_of(&p);
+    const int own = find_input(&p, place);
+    const box windows = windows_at(&p, place.slice, place.block, place.column);
+    out[place.plane * volume_of(&p) + own] = gather_max(&p, gradient + from, index + from, windows, own);
+#endif
+}
