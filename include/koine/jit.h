@@ -22,7 +22,8 @@
  * OpenCL needs arguments of the same type, as in fmax and pow, write (T)0. PyTorch's spelling, `template <typename T> T
  * f(T x)`, is accepted.
  *
- * Recursion is not allowed. Names that begin with jit_, JIT_, kn_ or KN_ are reserved. */
+ * Recursion is not allowed, nor are functions of work-items such as get_global_id: how many elements a work-item takes
+ * depends on the device. Names that begin with jit_, JIT_, kn_ or KN_ are reserved. */
 #ifndef KOINE_JIT_H
 #define KOINE_JIT_H
 
