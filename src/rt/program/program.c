@@ -306,13 +306,14 @@ static kn_status make_either_way(kn_device *device, kn_program *program, kn_buil
         return make_with(device, program, ours, origin);
     kn_error_state before;
     kn_error_save(&before);
-    kn_status status = make_with(device, program, ours, origin);
-    if (status == KN_OK || status == KN_ERR_MEMORY)
+    const kn_status status = make_with(device, program, ours, origin);
+    if (status == KN_ERR_MEMORY)
         return status;
-    kn_log_message(KN_LOG_DEBUG, "%s is rebuilt with all of the driver's declarations, because: %s", program->source,
-                   kn_error_message());
+    if (status != KN_OK)
+        kn_log_message(KN_LOG_DEBUG, "%s is rebuilt with all of the driver's declarations, because: %s",
+                       program->source, kn_error_message());
     kn_error_restore(&before);
-    return make_with(device, program, (replacement){false, false}, origin);
+    return status == KN_OK ? KN_OK : make_with(device, program, (replacement){false, false}, origin);
 }
 
 /* `kernel` is the requested one; its name is reported to waiting threads. */
