@@ -5,6 +5,7 @@ import torch
 SIZES = (1, 2, 3, 4, 5, 7, 8)
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, float("inf"), float("-inf"), float("nan"))
 STEPS = (1, 2, 2, 3, 300)
+MOST_ELEMENTS = 1 << 22  # from the first to the last of a tensor with steps, about
 HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -165,7 +166,8 @@ class Draw:
         strides, step = [0] * len(shape), 1
         for d in reversed(order):
             if kind == "stepped":
-                steps[d] = self.rng.choice(STEPS if step < 1000 else STEPS[:-1])
+                room = MOST_ELEMENTS // (step * max(shape[d], 1))
+                steps[d] = self.rng.choice([s for s in STEPS if s <= max(room, 1)])
             if kind == "expanded" and self.chance(0.4):
                 continue
             strides[d] = step * steps[d]

@@ -25,8 +25,8 @@ def with_a_term(d):
               "baddbmm": ((batch, n, m), (batch, n, k), (batch, k, m)), "addbmm": ((n, m), (batch, n, k), (batch, k, m))}
     y, first, second = shapes[d.name]
     a = d.floats(shape=first, special=False)
-    # PyTorch's addmv of an empty matrix has the shape of the term.
-    term = d.like(a, y if d.name == "addmv" and k == 0 else d.broadcasting(y), special=False)
+    # PyTorch's addmv of a matrix without columns has the shape of the term, and that of one without rows no gradient.
+    term = d.like(a, y if d.name == "addmv" and 0 in (n, k) else d.broadcasting(y), special=False)
     beta, alpha = d.one_of(1.0, 1.0, 0.5, -2.0, 0.0), d.one_of(1.0, 1.0, 3.0, -0.5)
     function = getattr(torch, d.name)
     return Case([term, a, d.like(a, second, special=False)], {"beta": beta, "alpha": alpha},
