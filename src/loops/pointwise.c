@@ -173,11 +173,26 @@ kn_arg kn_number_argument(char type, kn_dtype dtype, kn_scalar number)
     return element_argument(type == 'T' ? dtype : own, number);
 }
 
+/* Of the operands that have an element for each: what is broadcast, a core reads once. */
+static size_t bytes_per_element(const kn_pointwise_problem *p, const kn_pointwise_form *form)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < p->num_outputs; i++)
+        bytes += form->outputs[i] ? kn_dtype_size(p->outputs[i].dtype) : 0;
+    for (int i = 0; i < p->num_inputs; i++) {
+        bool read = form->inputs[i] && !form->aliased[i];
+        for (int d = 0; d < p->ndim; d++)
+            read = read && (p->inputs[i].strides[d] != 0 || p->shape[d] == 1);
+        bytes += read ? kn_dtype_size(p->inputs[i].dtype) : 0;
+    }
+    return bytes;
+}
+
 static kn_status launch_on_cpu(kn_stream *stream, kn_launch_params *params, kn_arg *plan, const kn_layout *layout,
-                               const kn_pointwise_form *form, const kn_limits *limits)
+                               const kn_pointwise_problem *p, const kn_pointwise_form *form, const kn_limits *limits)
 {
     const int64_t count = kn_layout_count(layout);
-    params->global[0] = kn_streaming_items_in_place(limits, count);
+    params->global[0] = kn_streaming_items_in_place(limits, count, bytes_per_element(p, form));
     kn_runs runs = {.parts = {.count = count, .first = kn_first_of_parts(stream, params->global[0])},
                     .ndim = layout->ndim};
     if (form->walk == KN_WALK_FLAT) {
@@ -231,7 +246,7 @@ static kn_status launch(kn_stream *stream, const kn_pointwise_problem *p, const 
                                .dims = 1,
                                .args = args,
                                .num_args = count};
-    return limits->is_cpu ? launch_on_cpu(stream, &params, &args[plan], layout, form, limits)
+    return limits->is_cpu ? launch_on_cpu(stream, &params, &args[plan], layout, p, form, limits)
                           : launch_on_gpu(stream, &params, plan, layout, p, form, limits);
 }
 

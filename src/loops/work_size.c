@@ -20,13 +20,12 @@ size_t kn_streaming_items(const kn_limits *limits, int64_t count)
     return many > few ? many : few;
 }
 
-/* Elements per core: while fewer are computed, the threads start one after another, and small parts balance that; more,
- * with several operands, do not stay in a core's cache. */
-enum { LONG_AS_A_START = 1 << 16, IN_CACHE = 1 << 18 };
+/* Elements per core: while fewer are computed, the threads start one after another, and small parts balance that. */
+enum { LONG_AS_A_START = 1 << 16 };
 
-size_t kn_streaming_items_in_place(const kn_limits *limits, int64_t count)
+size_t kn_streaming_items_in_place(const kn_limits *limits, int64_t count, size_t bytes)
 {
     const int64_t per_core = count / limits->compute_units;
-    return per_core >= LONG_AS_A_START && per_core <= IN_CACHE ? (size_t)limits->compute_units
-                                                               : kn_streaming_items(limits, count);
+    const bool stays = (uint64_t)per_core * bytes <= limits->core_cache / 4 * 3;
+    return stays && per_core >= LONG_AS_A_START ? (size_t)limits->compute_units : kn_streaming_items(limits, count);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "loops/work_size.h"
 #include "rt/command/rehearsal.h"
 #include "rt/device/device_struct.h"
 #include "rt/program/program.h"
@@ -94,6 +95,21 @@ static void parts_keep_their_places(void **state)
         assert_int_equal(kn_first_of_parts(stream, items + 1), 0);
 }
 
+/* One part per core only if it stays in the core's cache, and is long. */
+static void parts_fit_a_cache(void **state)
+{
+    (void)state;
+    enum { CORES = 2, MANY = 1 << 17 };
+    kn_limits limits = {.is_cpu = true, .compute_units = CORES, .core_cache = 1 << 20};
+    assert_int_equal(kn_streaming_items_in_place(&limits, CORES * MANY, 6), CORES);
+    assert_int_equal(kn_streaming_items_in_place(&limits, CORES * MANY, 8), kn_streaming_items(&limits, CORES * MANY));
+    limits.core_cache *= 2;
+    assert_int_equal(kn_streaming_items_in_place(&limits, CORES * MANY, 8), CORES);
+    assert_int_equal(kn_streaming_items_in_place(&limits, MANY / 2, 8), kn_streaming_items(&limits, MANY / 2));
+    assert_true(kn_streaming_items(&limits, CORES * MANY) > CORES);
+    assert_true(kn_device_limits(kn_device_current())->core_cache > 0);
+}
+
 static void errors_of_the_cache(void **state)
 {
     (void)state;
@@ -125,8 +141,8 @@ static void errors_of_the_cache(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_computed), cmocka_unit_test(faults_are_not_reported),
-        cmocka_unit_test(parts_keep_their_places),
+        cmocka_unit_test(nothing_is_computed),     cmocka_unit_test(faults_are_not_reported),
+        cmocka_unit_test(parts_keep_their_places), cmocka_unit_test(parts_fit_a_cache),
         cmocka_unit_test(errors_of_the_cache), /* the last: it changes the environment */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
