@@ -41,19 +41,39 @@ static bool stages_b(const kn_tile_product *x, bool a_staged)
     return !(x->m <= FEW_ROWS && small);
 }
 
-/* Of an element, in multiplications. */
+/* In multiplications: reading and staging an element, and how much later than the first core others start. */
 #define READING 5.0
 #define STAGING 10.0
+#define LATE_START 1048576.0
 
-/* Divides C into equal units, a multiple of the cores: the driver hands out halves of the rest (PoCL), so that more of
- * them balance no better, and each stages its operands. */
+/* When all of `units` are done that take `each`, if the first core starts at once and the others when `late`. */
+static double finish_time(int64_t units, double each, double late, int64_t cores)
+{
+    double best = (double)units * each;
+    if (cores == 1)
+        return best;
+    for (int64_t first = kn_div_up(units, cores); first < units; first++) {
+        const double own = (double)first * each;
+        const double others = late + (double)kn_div_up(units - first, cores - 1) * each;
+        const double time = own > others ? own : others;
+        if (time < best)
+            best = time;
+        if (own >= others)
+            break;
+    }
+    return best;
+}
+
+/* Divides each C into equal units, a multiple of the cores, or of a batch's leaves them whole. More units per core
+ * balance what threads that wake late leave to the first, but each unit reads its operands. */
 static void choose_units(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking *cut)
 {
     const int64_t tiles = kn_div_up(x->m, tile.rows), columns = kn_tile_columns(tile);
-    const int64_t panels = kn_div_up(x->n, columns);
+    const int64_t panels = kn_div_up(x->n, columns), cores = limits->compute_units;
+    const double late = LATE_START / (double)kn_max_i64(1, x->k) / (x->f64 ? 2 : 1);
     double least = 0;
-    for (int64_t i = 0; i <= UNITS_PER_CORE; i++) {
-        const int64_t parts = i == 0 ? 1 : i * limits->compute_units;
+    for (int64_t i = x->batch > 1 ? 0 : 1; i <= UNITS_PER_CORE; i++) {
+        const int64_t parts = i == 0 ? 1 : i * cores;
         for (int64_t row_parts = parts; row_parts >= 1; row_parts--) {
             if (parts % row_parts != 0)
                 continue;
@@ -62,12 +82,12 @@ static void choose_units(const kn_limits *limits, const kn_tile_product *x, kn_t
             const double rows = (double)(unit_tiles * tile.rows), width = (double)(unit_panels * columns);
             const double reading =
                 width * (READING + (cut->b_staged ? STAGING : 0)) + rows * (READING + (cut->a_staged ? STAGING : 0));
-            const double cost = (rows * width + reading) * (double)kn_div_up(units, limits->compute_units);
+            const double cost = finish_time(units, rows * width + reading, late, cores);
             if (least == 0 || cost < 0.999 * least) {
                 least = cost;
                 cut->rows_per_unit = unit_tiles * tile.rows;
                 cut->panels_per_unit = unit_panels;
-                cut->units_per_item = kn_div_up(units, ITEMS_PER_CORE * limits->compute_units);
+                cut->units_per_item = kn_div_up(units, ITEMS_PER_CORE * cores);
             }
         }
     }
