@@ -61,6 +61,48 @@ static kn_pointwise_problem problem_of(kn_pointwise_code *code, kn_dtype dtype, 
     return p;
 }
 
+/* Drivers of CPU devices copy and fill with one thread, and are slow with patterns of more than a byte
+ * (docs/platforms.md): from so many bytes on a kernel is worth its launch. Its elements are integers, which are copied
+ * bit by bit. */
+enum { LONG_FILL = 1 << 15, LONG_COPY = 1 << 18 };
+
+static kn_dtype integer_of(size_t size) { return size == 1 ? KN_U8 : size == 2 ? KN_I16 : size == 4 ? KN_I32 : KN_I64; }
+
+static kn_operand in_a_row(const kn_tensor *t)
+{
+    return (kn_operand){.buffer = t->storage->buffer,
+                        .offset = t->offset,
+                        .dtype = integer_of(kn_tensor_element_size(t)),
+                        .strides = {1}};
+}
+
+/* `source` NULL: `bits` into each element. */
+static kn_status run_in_a_row(kn_stream *stream, kn_tensor *destination, const kn_tensor *source, int64_t count,
+                              int64_t bits)
+{
+    kn_pointwise_problem p = {.code = source ? &copying : &filling,
+                              .compute = integer_of(kn_tensor_element_size(destination)),
+                              .ndim = 1,
+                              .shape = {count},
+                              .num_outputs = 1,
+                              .outputs = {in_a_row(destination)},
+                              .num_inputs = source ? 1 : 0};
+    if (source)
+        p.inputs[0] = in_a_row(source);
+    else
+        p.numbers[0] = kn_scalar_int(bits);
+    return kn_pointwise_enqueue(stream, &p);
+}
+
+static kn_status copy_in_a_row(kn_stream *stream, kn_tensor *destination, const kn_tensor *source, int64_t count)
+{
+    const size_t size = kn_tensor_element_size(source), bytes = (size_t)count * size;
+    if (kn_tensor_limits(source)->is_cpu && bytes >= LONG_COPY)
+        return run_in_a_row(stream, destination, source, count, 0);
+    return kn_buffer_copy(stream, source->storage->buffer, (size_t)source->offset * size, destination->storage->buffer,
+                          (size_t)destination->offset * size, bytes);
+}
+
 kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
 {
     kn_copy_layout layout = merge_layout(destination, source);
@@ -69,9 +111,7 @@ kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
         return kn_error_status();
     size_t size = kn_tensor_element_size(source);
     if (source->dtype == destination->dtype && layout.ndim == 1 && layout.source[0] == 1 && layout.destination[0] == 1)
-        return kn_buffer_copy(stream, source->storage->buffer, (size_t)source->offset * size,
-                              destination->storage->buffer, (size_t)destination->offset * size,
-                              (size_t)layout.shape[0] * size);
+        return copy_in_a_row(stream, destination, source, layout.shape[0]);
     int transposed =
         source->dtype == destination->dtype ? kn_copy_transposed_dim(kn_tensor_limits(source), &layout, size) : -1;
     if (transposed >= 0)
@@ -198,6 +238,20 @@ kn_status kn_tensor_cast(kn_tensor **result, kn_tensor *tensor, kn_dtype dtype, 
     return KN_OK;
 }
 
+/* `value`: an element. */
+static kn_status fill_in_a_row(kn_tensor *tensor, const char *value)
+{
+    kn_stream *stream = kn_tensor_stream(tensor);
+    const size_t size = kn_tensor_element_size(tensor), bytes = (size_t)kn_numel(tensor) * size;
+    const bool on_cpu = kn_tensor_limits(tensor)->is_cpu, is_one_byte = memcmp(value, value + 1, size - 1) == 0;
+    if (!stream)
+        return kn_error_status();
+    if (on_cpu && !is_one_byte && bytes >= LONG_FILL)
+        return run_in_a_row(stream, tensor, NULL, kn_numel(tensor), kn_element_get(value, integer_of(size), 0).whole);
+    return kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, value,
+                          on_cpu && is_one_byte ? 1 : size, bytes);
+}
+
 static kn_status fill_strided(kn_tensor *tensor, kn_scalar value)
 {
     kn_stream *stream = kn_tensor_stream(tensor);
@@ -242,12 +296,8 @@ kn_status kn_tensor_fill_with(kn_tensor *tensor, kn_scalar value)
     } pattern;
     size_t size = kn_tensor_element_size(tensor);
     kn_element_set(&pattern, tensor->dtype, 0, (kn_element){value.real, value.whole}, value.is_whole ? KN_I64 : KN_F64);
-    if (!on_host) {
-        kn_stream *stream = kn_tensor_stream(tensor);
-        return stream ? kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, &pattern, size,
-                                       (size_t)numel * size)
-                      : kn_error_status();
-    }
+    if (!on_host)
+        return fill_in_a_row(tensor, pattern.bytes);
     KN_TRY(kn_storage_wait(tensor->storage, KN_HOST_WRITE));
     char *data = (char *)tensor->storage->host + (size_t)tensor->offset * size;
     for (int64_t i = 0; i < numel; i++)

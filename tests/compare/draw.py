@@ -1,11 +1,13 @@
 """Random arguments of operators: shapes, strides, dtypes and values."""
 
+import math
+
 import torch
 
 SIZES = (1, 2, 3, 4, 5, 7, 8)
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, float("inf"), float("-inf"), float("nan"))
 STEPS = (1, 2, 2, 3, 300)
-MOST_ELEMENTS = 1 << 22  # from the first to the last of a tensor with steps, about
+MOST_ELEMENTS = 1 << 18  # from the first to the last of a tensor with steps, about
 HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -163,15 +165,15 @@ class Draw:
         if kind == "permuted":
             self.rng.shuffle(order)
         offset = self.rng.choice((0, 0, 1, 3)) if layout else 0
-        strides, step = [0] * len(shape), 1
+        strides, step, rest = [0] * len(shape), 1, math.prod(max(n, 1) for n in shape)
         for d in reversed(order):
             if kind == "stepped":
-                room = MOST_ELEMENTS // (step * max(shape[d], 1))
-                steps[d] = self.rng.choice([s for s in STEPS if s <= max(room, 1)])
+                steps[d] = self.rng.choice([s for s in STEPS if s * step * rest <= MOST_ELEMENTS or s == 1])
             if kind == "expanded" and self.chance(0.4):
                 continue
             strides[d] = step * steps[d]
             step *= max(shape[d], 1) * steps[d]
+            rest //= max(shape[d], 1)
         count = offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides) if n > 0)
         base = self.values(max(count, 1), dtype, low, high, special, ties, extremes)
         return Argument(base, shape, strides, offset, grad and self.chance(0.8))

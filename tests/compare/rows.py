@@ -110,7 +110,8 @@ def layer_norm(d):
 
 @cases("batch_norm")
 def batch_norm(d):
-    """Trained, PyTorch's kernel fails without channels; evaluated, its gradient ignores the weight's strides."""
+    """Trained, PyTorch's kernel fails without channels, and of an input in channels-last order with a dimension of size 1
+    its gradient is wrong; evaluated, it ignores the weight's strides."""
     training, shape = d.chance(0.5), d.shape(2, 5)
     x = d.floats(shape=(shape[0], max(shape[1], 1)) + shape[2:], special=False, layout="distinct")
     channels = (x.shape[1],)
@@ -119,8 +120,8 @@ def batch_norm(d):
     weight = d.like(x, channels, special=False) if d.chance(0.7) else None
     bias = d.like(x, channels, special=False) if weight and d.chance(0.7) else None
     return Case([x, weight, bias, mean, var], {"training": training},
-                lambda t, w, b, m, v: F.batch_norm(t, m.clone(), v.clone(), w.contiguous() if w is not None else w, b,
-                                                   training),
+                lambda t, w, b, m, v: F.batch_norm(t.contiguous(), m.clone(), v.clone(),
+                                                   w.contiguous() if w is not None else w, b, training),
                 scale=steepness(x, [0] + list(range(2, x.ndim))) if training else 1)
 
 

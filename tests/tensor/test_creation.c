@@ -1,6 +1,7 @@
 /* test_creation.c - creating, filling, reading and writing tensors, on the current device and on the host. */
 #include "support/check.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,57 @@ TENSOR_TEST_F64(test_filled)
     }
     CHECK_VALUES(kn_full(KN_SHAPE(2), 5, .dtype = KN_BOOL), 1, 1); /* any nonzero number is true */
     CHECK_VALUES(kn_full(KN_SHAPE(2), -7, .dtype = KN_I64), -7, -7);
+}
+
+static void check_all(kn_tensor *x, double value)
+{
+    enum { MOST = 300000 };
+    static double values[MOST];
+    const int64_t count = kn_numel(x);
+    assert_true(count <= MOST);
+    CHECK_OK(kn_read(kn_to_dtype(x, KN_F64), values, (size_t)count * sizeof *values));
+    for (int64_t i = 0; i < count; i++)
+        if (values[i] != value)
+            fail_msg("element %lld of %s is %g, not %g", (long long)i, kn_dtype_name(kn_dtype_of(x)), values[i], value);
+}
+
+/* Long fills and copies may be kernels, of elements as integers: all dtypes, from any element on, up to the last. */
+TENSOR_TEST_F64(test_long_fills_and_copies)
+{
+    enum { N = 262147, FROM = 3, LENGTH = 262139 };
+    for (size_t i = 0; i < NUM_DTYPES; i++) {
+        const kn_dtype dtype = all_dtypes[i];
+        const bool is_bool = dtype == KN_BOOL, is_signed = !is_bool && dtype != KN_U8;
+        const double before = is_bool ? 0 : 3, after = is_signed ? -2 : 1;
+        kn_tensor *x = kn_full(KN_SHAPE(N), before, .dtype = dtype), *y = kn_full(KN_SHAPE(N), before, .dtype = dtype);
+        kn_tensor *part = kn_narrow(x, 0, FROM, LENGTH);
+        check_all(x, before);
+        CHECK_TENSOR(kn_fill_(part, after));
+        check_all(kn_narrow(x, 0, 0, FROM), before);
+        check_all(part, after);
+        check_all(kn_narrow(x, 0, FROM + LENGTH, N - FROM - LENGTH), before);
+        CHECK_OK(kn_copy_(kn_narrow(y, 0, 1, LENGTH), part));
+        check_all(kn_narrow(y, 0, 0, 1), before);
+        check_all(kn_narrow(y, 0, 1, LENGTH), after);
+        check_all(kn_narrow(y, 0, 1 + LENGTH, N - 1 - LENGTH), before);
+        CHECK_TENSOR(kn_zero_(part));
+        check_all(part, 0);
+    }
+}
+
+/* What a number's arithmetic would change: signalling and other NaN, and negative zeros. */
+TENSOR_TEST(test_copies_keep_all_bits)
+{
+    enum { N = 131072 };
+    static uint16_t bits[N], copied[N];
+    for (int i = 0; i < N; i++)
+        bits[i] = (uint16_t)i;
+    for (int i = 0; i < 2; i++) {
+        kn_tensor *x = kn_from_data(bits, KN_SHAPE(N), .dtype = i == 0 ? KN_F16 : KN_BF16), *y = kn_empty_like(x);
+        CHECK_OK(kn_copy_(y, x));
+        CHECK_OK(kn_read(y, copied, sizeof copied));
+        assert_memory_equal(copied, bits, sizeof bits);
+    }
 }
 
 TENSOR_TEST(test_like)
@@ -202,6 +254,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_filled),
+        TEST(test_long_fills_and_copies),
+        TEST(test_copies_keep_all_bits),
         TEST(test_like),
         TEST(test_from_data),
         TEST(test_arange),
