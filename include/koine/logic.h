@@ -10,7 +10,8 @@ KN_BEGIN_DECLS
 
 /* --- comparisons -------------------------------------------------------------------------------------------------- *
  * Bool results of operands that broadcast, computed in their joint dtype; not differentiable. With a number for b:
- * kn_gt_scalar(x, 0). An integer that the dtype cannot hold is compared correctly. */
+ * kn_gt_scalar(x, 0), which is rounded to float16 or bfloat16 where that is the joint dtype. An integer that an integer
+ * dtype cannot hold is compared correctly. */
 KN_API kn_tensor *kn_eq(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_ne(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_lt(kn_tensor *a, kn_tensor *b);

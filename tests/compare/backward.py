@@ -116,7 +116,7 @@ def threshold(d):
 @cases("hardtanh_backward")
 def hardtanh(d):
     g, low, high = d.tensor(), d.integer(-2, 0), d.integer(0, 2)
-    return Case([g, d.like(g)], {"min_val": low, "max_val": high}, lambda g, x: aten.hardtanh_backward(g, x, low, high))
+    return Case([g, d.like(g, special=False)], {"min_val": low, "max_val": high}, lambda g, x: aten.hardtanh_backward(g, x, low, high))
 
 
 @cases("narrow_backward")

@@ -50,6 +50,23 @@ TENSOR_TEST(comparisons_with_float16_round_too)
 }
 
 /* Thirds in float64. */
+/* 1.351 is 1.3515625 in bfloat16. The numbers of sums, products and quotients keep their digits. */
+TENSOR_TEST(numbers_are_rounded_as_operands)
+{
+    kn_tensor *x = kn_full(KN_SHAPE(1), 1.3515625, .dtype = KN_BF16), *two = kn_full(KN_SHAPE(1), 2, .dtype = KN_BF16);
+    CHECK_VALUES(kn_eq_scalar(x, 1.351), 1);
+    CHECK_VALUES(kn_ne_scalar(x, 1.351), 0);
+    CHECK_VALUES(kn_le_scalar(x, 1.351), 1);
+    CHECK_VALUES(kn_gt_scalar(x, 1.351), 0);
+    CHECK_VALUES(kn_eq_scalar(kn_full(KN_SHAPE(1), 256, .dtype = KN_BF16), 257), 1);
+    CHECK_VALUES(kn_eq_scalar(kn_to_dtype(x, KN_F32), 1.351), 0);
+    CHECK_VALUES(kn_remainder_scalar(x, 1.351), 0);
+    CHECK_VALUES(kn_fmod_scalar(x, 1.351), 0);
+    CHECK_VALUES(kn_pow_scalar(two, 10.03), 1024); /* 10 */
+    CHECK_VALUES(kn_rpow_scalar(two, 10.03), 100);
+    CHECK_VALUES(kn_mul_scalar(kn_full(KN_SHAPE(1), 1.9921875, .dtype = KN_BF16), 1.003), 2);
+}
+
 TENSOR_TEST(embeddings_divide_by_frequencies_in_their_dtype)
 {
     kn_tensor *weight = kn_ones(KN_SHAPE(2, 1), .dtype = KN_F64, .requires_grad = true);
@@ -256,6 +273,7 @@ int main(void)
         TEST(operands_of_float16_are_rounded_first),
         TEST(a_factor_without_dimensions_is_not),
         TEST(comparisons_with_float16_round_too),
+        TEST(numbers_are_rounded_as_operands),
         TEST(clamp_has_no_gradient_at_its_bounds),
         TEST(embeddings_divide_by_frequencies_in_their_dtype),
         TEST(changes_in_place_are_computed_in_the_joint_dtype),

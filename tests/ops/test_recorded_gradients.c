@@ -160,6 +160,19 @@ TENSOR_TEST(atan2_at_0)
 }
 
 /* Of vectors without a symmetric loss, as in PyTorch. */
+/* No infinities cancel each other: the slope of the target is -x about, whatever the weight of the positives. */
+TENSOR_TEST(target_of_infinite_logits)
+{
+    const float logits[] = {-INFINITY, INFINITY}, weights[] = {0.5F, 0.5F};
+    kn_tensor *x = kn_from_data(logits, KN_SHAPE(2)), *v = kn_from_data(weights, KN_SHAPE(2));
+    kn_tensor *t = kn_full(KN_SHAPE(2), 0.5, .requires_grad = true), *gradient;
+    kn_tensor *loss = kn_binary_cross_entropy_with_logits(x, t, NULL, v, KN_REDUCTION_SUM);
+    for (int recorded = 0; recorded < 2; recorded++) {
+        CHECK_OK(kn_autograd_grad(&loss, 1, &t, 1, &gradient, .retain_graph = true, .create_graph = recorded));
+        CHECK_VALUES(gradient, INFINITY, -INFINITY);
+    }
+}
+
 TENSOR_TEST(eigh_has_a_symmetric_gradient)
 {
     kn_tensor *x = kn_from_data(((double[]){2, 0.5, 0.5, -1}), KN_SHAPE(2, 2), .dtype = KN_F64, .requires_grad = true);
@@ -175,8 +188,9 @@ TENSOR_TEST(eigh_has_a_symmetric_gradient)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(recording_changes_no_gradient), TEST(at_certain_numbers), TEST(sinc_near_0_in_float32), TEST(atan2_at_0),
-        TEST(eigh_has_a_symmetric_gradient),
+        TEST(recording_changes_no_gradient), TEST(at_certain_numbers),
+        TEST(sinc_near_0_in_float32),        TEST(atan2_at_0),
+        TEST(target_of_infinite_logits),     TEST(eigh_has_a_symmetric_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

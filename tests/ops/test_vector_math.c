@@ -2,13 +2,11 @@
  * huge and subnormal ones, which share a vector with them (cl/pointwise/vector_math.clh). */
 #include "support/check.h"
 
-#include <CL/cl.h>
 #include <float.h>
 #include <koine/operators.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "rt/device/device_struct.h"
 #include "support/values.h"
 #include "tensor/tensor.h"
 
@@ -53,13 +51,6 @@ static const function_of_two functions_of_two[] = {
     {"remainder", modulo, -99, 99, -3, 3, 1},
 };
 
-static bool has_denormals(void)
-{
-    cl_device_fp_config config = 0;
-    clGetDeviceInfo(kn_device_current()->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
-    return config & CL_FP_DENORM;
-}
-
 /* Every 7th value is odd; 7 and the numbers of odd values are relatively prime, so that all pairs occur. */
 static void draw(double *values, double low, double high, const char *seed, int odd_step)
 {
@@ -69,7 +60,7 @@ static void draw(double *values, double low, double high, const char *seed, int 
         values[i] = (float)test_random_uniform(&random, low, high);
         if (i % 7 == 3)
             values[i] = (float)oddities[i / 7 / odd_step % (int)(sizeof oddities / sizeof *oddities)];
-        if (values[i] != 0 && fabs(values[i]) < FLT_MIN && !has_denormals()) /* 0 in one place, not in another */
+        if (values[i] != 0 && fabs(values[i]) < FLT_MIN && !check_has_denormals()) /* 0 in one place, not in another */
             values[i] = 0;
     }
 }
@@ -77,7 +68,7 @@ static void draw(double *values, double low, double high, const char *seed, int 
 static double distance(double found, double wanted)
 {
     const float nearest = fabsf((float)wanted);
-    if (found == 0 && nearest < FLT_MIN && !has_denormals())
+    if (found == 0 && nearest < FLT_MIN && !check_has_denormals())
         return 0;
     if (isnan(found) || isnan(wanted))
         return isnan(found) && isnan(wanted) ? 0 : INFINITY;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "rt/device/device_struct.h"
 #include "support/values.h"
 
 void check_ok(bool fine, const char *what, const char *file, int line)
@@ -83,11 +84,20 @@ void check_error(kn_status status, const char *const *pieces, const char *file, 
     _fail(file, line);
 }
 
+bool check_has_f64(void) { return kn_device_limits(kn_device_current())->has_f64; }
+
+bool check_rounds_division(void) { return kn_device_limits(kn_device_current())->rounds_division; }
+
+bool check_has_denormals(void)
+{
+    cl_device_fp_config config = 0;
+    clGetDeviceInfo(kn_device_current()->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
+    return config & CL_FP_DENORM;
+}
+
 void check_needs_f64(void)
 {
-    kn_device_properties properties;
-    CHECK_OK(kn_device_get_properties(kn_device_current(), &properties));
-    if (!properties.has_f64)
+    if (!check_has_f64())
         skip();
 }
 

@@ -43,6 +43,12 @@ int check_setup(void **state);
 int check_teardown(void **state);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, check_setup, check_teardown)
 
+/* Of the current device: float64 arithmetic, subnormal numbers of float32, and its division and square root rounded
+ * correctly where a program asks for that. */
+bool check_has_f64(void);
+bool check_has_denormals(void);
+bool check_rounds_division(void);
+
 /* Skips the test where the device has no float64 arithmetic. Not within a scope, which would stay open. */
 void check_needs_f64(void);
 

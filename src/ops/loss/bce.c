@@ -66,24 +66,25 @@ static double bce_term(const double *in, int variant, const double *numbers)
 
 static const kn_element_loss bce = {.codes = codes, .term = bce_term};
 
-/* With l = 1 + (v - 1) t: d/dx = w (1 - t + l (sigmoid(x) - 1)), d/dt = w (-x - (v - 1) log(sigmoid(x))). */
+/* With l = 1 + (v - 1) t: d/dx = w (1 - t + l (sigmoid(x) - 1)), and d/dt = w (log sigmoid(-x) - v log sigmoid(x)), in
+ * which no infinities cancel each other. */
 static kn_status bce_backward_recorded(kn_grad_call *grad)
 {
     kn_tensor *x = kn_grad_saved_input(grad, LOGITS, LOGITS), *t = kn_grad_saved_input(grad, TARGET, TARGET);
     kn_tensor *weight = grad->saved[WEIGHT], *v = grad->saved[POSITIVE], *g = grad->grad_outputs[0];
     if (kn_numel(grad->saved[LOGITS]) == 0)
         return grad->op->backward(grad);
-    v = v ? kn_add_scalar(v, -1) : NULL; /* v - 1 */
     g = kn_mul_scalar(g, 1 / ((const kn_element_record *)grad->params)->divisor);
     g = weight ? kn_mul(g, weight) : g;
     if (grad->needs[LOGITS]) {
         kn_tensor *rise = kn_add_scalar(kn_sigmoid(x), -1);
-        rise = v ? kn_mul(kn_add_scalar(kn_mul(v, t), 1), rise) : rise;
+        rise = v ? kn_mul(kn_add_scalar(kn_mul(kn_add_scalar(v, -1), t), 1), rise) : rise;
         grad->grad_inputs[LOGITS] = kn_mul(g, kn_sub(rise, kn_add_scalar(t, -1)));
     }
     if (grad->needs[TARGET]) {
         kn_tensor *slope = kn_neg(x);
-        grad->grad_inputs[TARGET] = kn_mul(g, v ? kn_sub(slope, kn_mul(v, kn_logsigmoid(x))) : slope);
+        slope = v ? kn_sub(kn_logsigmoid(slope), kn_mul(v, kn_logsigmoid(x))) : slope;
+        grad->grad_inputs[TARGET] = kn_mul(g, slope);
     }
     for (int i = LOGITS; i <= TARGET; i++)
         if (grad->needs[i] && !grad->grad_inputs[i])

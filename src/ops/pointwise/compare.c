@@ -9,7 +9,8 @@
 
 #define COMPARISON(name, sign)                                                                                         \
     KN_TWO_TENSORS(name, KN_COMPARES, KN_NO_VECTORS, "a " #sign " b", NULL, NULL, a sign b);                           \
-    KN_NUMBER_AFTER(name##_scalar, KN_COMPARES, KN_NO_VECTORS, "a " #sign " b", NULL, NULL, a sign b);                 \
+    KN_NUMBER_AFTER(name##_scalar, KN_COMPARES, KN_NO_VECTORS, "a " #sign " b", NULL, NULL, a sign b,                  \
+                    .rounds_number = true);                                                                            \
     KN_OF_TWO(name, name, false, false, KN_DTYPES_ALL)                                                                 \
     KN_OF_NUMBER(name##_scalar, name##_scalar, false, false, KN_DTYPES_ALL, kn_##name##_scalar_with)
 

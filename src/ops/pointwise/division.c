@@ -52,8 +52,8 @@ KN_TWO_TENSORS(floor_divide, FLOOR_DIVIDE);
 KN_TWO_TENSORS(remainder, PYTHONS);
 KN_TWO_TENSORS(fmod, CS);
 KN_NUMBER_AFTER(floor_divide_scalar, FLOOR_DIVIDE);
-KN_NUMBER_AFTER(remainder_scalar, PYTHONS);
-KN_NUMBER_AFTER(fmod_scalar, CS);
+KN_NUMBER_AFTER(remainder_scalar, PYTHONS, .rounds_number = true);
+KN_NUMBER_AFTER(fmod_scalar, CS, .rounds_number = true);
 
 KN_OF_TWO(floor_divide, floor_divide, false, false, KN_DTYPES_NUMBERS)
 KN_OF_TWO(remainder, remainder, false, true, KN_DTYPES_NUMBERS)

@@ -10,6 +10,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/compose.h"
 #include "ops/shape/broadcast.h"
+#include "tensor/element.h"
 
 static kn_elementwise *table_of(const kn_op *op) { return op->detail; }
 
@@ -68,10 +69,20 @@ static kn_scalar clip(kn_scalar number, kn_dtype dtype)
     return number;
 }
 
-static void take_numbers(kn_pointwise_problem *p, const kn_elementwise *e, const kn_scalar_args *params)
+static kn_scalar rounded(kn_scalar number, kn_dtype dtype)
 {
+    char element[8] = {0};
+    kn_element_set(element, dtype, 0, (kn_element){.real = number.real}, KN_F64);
+    return kn_scalar_real(kn_element_get(element, dtype, 0).real);
+}
+
+static void take_numbers(kn_pointwise_problem *p, const kn_elementwise *e, const kn_scalar_args *params, kn_dtype joint)
+{
+    const bool rounds = e->rounds_number && kn_dtype_is_reduced(joint);
     for (int i = 0; i < count_numbers(e); i++)
-        p->numbers[i] = e->bounds ? clip(params->values[i], p->compute) : params->values[i];
+        p->numbers[i] = e->bounds ? clip(params->values[i], p->compute)
+                        : rounds  ? rounded(params->values[i], joint)
+                                  : params->values[i];
 }
 
 kn_status kn_elementwise_enter(kn_entry *entry)
@@ -278,7 +289,7 @@ kn_status kn_elementwise_forward(kn_call *call)
         p.inputs[i] = kn_operand_of(copies[i] ? copies[i] : call->inputs[i], p.ndim, p.shape);
         p.inputs[i].rounded = rounded_to(e, call->inputs[i], i, joint);
     }
-    take_numbers(&p, e, call->params);
+    take_numbers(&p, e, call->params, joint);
     if (status == KN_OK)
         status = kn_pointwise_run(call->stream, &p);
     for (int i = 0; i < call->num_inputs; i++)
@@ -341,7 +352,7 @@ kn_status kn_elementwise_backward(kn_grad_call *grad)
     for (int k = 0; k < SAVED; k++)
         if (bits >> (1 + k) & 1)
             p.inputs[1 + k] = kn_operand_of(grad->saved[k], p.ndim, p.shape);
-    take_numbers(&p, e, grad->params);
+    take_numbers(&p, e, grad->params, grad->grad_outputs[0]->dtype);
     KN_TRY(kn_pointwise_run(grad->stream, &p));
     for (int i = 0; i < grad->num_inputs; i++)
         if (results[i])

@@ -39,6 +39,7 @@ typedef struct kn_elementwise {
     /* As in PyTorch, a 0-dimensional second operand is not rounded to float16 or bfloat16, and a 0-dimensional operand
      * of a wider dtype keeps its precision in the gradient. */
     bool keeps_factor, keeps_digits;
+    bool rounds_number;         /* the number is rounded to float16 or bfloat16, as an operand would be */
     bool bounds;                /* the numbers are bounds: infinite ones are absent, others are clipped to the dtype */
     int conditions;             /* how many leading operands are bool and do not affect the dtype */
     kn_pointwise_code forward;  /* operands of "abc", numbers of "pqr" or of "abc": those that the operator has */

@@ -36,7 +36,8 @@ KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_F32_VECTORS, "kn_power(a, b
 #define GENERAL_GRADIENT "p == 0 ? (T)0 : g * (p * kn_power_of(a, (p - 1)))"
 #define POWER_ROW(id, vectors_, value, gradient)                                                                       \
     KN_ELEMENTWISE_TABLE(id, KN_NUMBERS, "a", "p", vectors_, value, KN_GRADIENTS(gradient), pow(a, p),                 \
-                         .forward.functions = POWER, .backward.functions = POWER_OF, .check = check_exponent)
+                         .forward.functions = POWER, .backward.functions = POWER_OF, .check = check_exponent,          \
+                         .rounds_number = true)
 
 static kn_status check_exponent(const kn_call *call)
 {
@@ -58,7 +59,7 @@ POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 /* A number to the power of a tensor: integers with wrap-around too. */
 KN_ELEMENTWISE_TABLE(rpow_scalar, KN_NUMBERS, "b", "a", KN_F32_VECTORS, "kn_power(a, b)",
                      KN_GRADIENTS("g * (a == 0 && b >= 0 ? (T)0 : y * log(a))"), pow(a, b), .forward.functions = POWER,
-                     .keeps_digits = true);
+                     .keeps_digits = true, .rounds_number = true);
 
 #define POWER_OP(op_name, in_place_, table, enter_)                                                                    \
     {                                                                                                                  \

@@ -117,6 +117,12 @@ static void allocate(workload *w, int slot, const uint32_t *words)
         assert_ok(kn_buffer_fill(w->streams[words[3] / 4 % STREAMS], buffer, 0, "k", 1, bytes < 4096 ? bytes : 4096));
 }
 
+static void free_stream(kn_stream *stream)
+{
+    assert_ok(kn_stream_synchronize(stream));
+    assert_ok(kn_stream_free(stream));
+}
+
 static void step(workload *w, int number)
 {
     uint32_t words[4];
@@ -132,7 +138,7 @@ static void step(workload *w, int number)
         assert_ok(kn_empty_cache(w->device));
     if (number % 700 == 699) { /* a stream is destroyed, its blocks stay */
         int which = 1 + number / 700 % (STREAMS - 1);
-        assert_ok(kn_stream_free(w->streams[which]));
+        free_stream(w->streams[which]);
         assert_new(w->streams[which] = kn_stream_new(w->device));
     }
     check_pool(w->device);
@@ -153,7 +159,7 @@ static void figures_and_places_hold_at_every_step(void **state)
     for (int slot = 0; slot < LIVE; slot++)
         kn_buffer_free(w.live[slot].buffer);
     for (int i = 1; i < STREAMS; i++)
-        assert_ok(kn_stream_free(w.streams[i]));
+        free_stream(w.streams[i]);
     assert_ok(kn_empty_cache(w.device));
     check_pool(w.device);
     assert_int_equal(kn_memory_reserved(w.device), 0);

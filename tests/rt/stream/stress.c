@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "rt/stream/timing.h"
+
 uint32_t draw(course *c, uint32_t below)
 {
     c->random = c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -165,7 +167,8 @@ static void look_around(course *c, int a, int b, int to)
     case 1:
         EXPECT(kn_event_synchronize(c->written[a]));
         EXPECT(kn_event_synchronize(c->written[b]));
-        EXPECT(kn_event_elapsed_time(c->written[a], c->written[b], &milliseconds));
+        if (kn_timing_has_commands(c->device))
+            EXPECT(kn_event_elapsed_time(c->written[a], c->written[b], &milliseconds));
         break;
     case 2:
         c->expected_callbacks++;
