@@ -99,7 +99,7 @@ static void train(const char *name, kn_module *module)
 static kn_module *linear(void) { return kn_nn_linear(.in_features = 5, .out_features = 4); }
 static kn_module *conv(void) { return kn_nn_conv2d(.in_channels = 2, .out_channels = 3, .kernel_size = 2); }
 
-TENSOR_TEST(weight_norm_is_pytorchs)
+TENSOR_TEST_F64(weight_norm_is_pytorchs)
 {
     kn_module *module = linear();
     CHECK_OK(kn_parametrizations_weight_norm(module, "weight"));
@@ -112,7 +112,7 @@ TENSOR_TEST(weight_norm_is_pytorchs)
     train("weight_bias", module);
 }
 
-TENSOR_TEST(spectral_norm_is_pytorchs)
+TENSOR_TEST_F64(spectral_norm_is_pytorchs)
 {
     kn_module *module = linear();
     CHECK_OK(kn_parametrizations_spectral_norm(module, "weight"));
@@ -138,7 +138,7 @@ static void check_mask(const char *name, int step, kn_module *module)
     check(kn_module_get(module, "weight_mask"), name, role);
 }
 
-TENSOR_TEST(masks_of_a_matrix_are_pytorchs)
+TENSOR_TEST_F64(masks_of_a_matrix_are_pytorchs)
 {
     static const char name[] = "prune_linear";
     kn_module *module = started(kn_nn_linear(.in_features = 6, .out_features = 5), name);
@@ -162,7 +162,7 @@ TENSOR_TEST(masks_of_a_matrix_are_pytorchs)
     kn_module_free(module);
 }
 
-TENSOR_TEST(masks_of_channels_are_pytorchs)
+TENSOR_TEST_F64(masks_of_channels_are_pytorchs)
 {
     static const char name[] = "prune_conv";
     kn_module *module = started(kn_nn_conv2d(.in_channels = 4, .out_channels = 6, .kernel_size = 3), name);
@@ -179,7 +179,7 @@ TENSOR_TEST(masks_of_channels_are_pytorchs)
     kn_module_free(module);
 }
 
-TENSOR_TEST(masks_of_several_tensors_are_pytorchs)
+TENSOR_TEST_F64(masks_of_several_tensors_are_pytorchs)
 {
     static const char name[] = "prune_both";
     kn_module *net = started(kn_nn_sequential(kn_nn_linear(.in_features = 4, .out_features = 5),
@@ -211,7 +211,7 @@ static void check_fused(const char *name, kn_module *pair, kn_module *(*fuse)(co
     kn_module_free(made);
 }
 
-TENSOR_TEST(fused_layers_are_pytorchs)
+TENSOR_TEST_F64(fused_layers_are_pytorchs)
 {
     check_fused("fuse_conv",
                 kn_nn_sequential(kn_nn_conv2d(.in_channels = 2, .out_channels = 3, .kernel_size = 2, .bias = false),

@@ -118,7 +118,7 @@ static const op_row rows[] = {
     ROW("xlog1py/matrix", "xlog1py", FLOATS(7, 11), POSITIVE(7, 11)),
     WITHOUT_GRADIENT("heaviside/matrix", "heaviside", FLOATS(7, 11), FLOATS(7, 11)),
     WITHOUT_GRADIENT("nextafter/matrix", "nextafter", WIDE(7, 11), WIDE(7, 11)),
-    ROW("float_power/matrix", "float_power", POSITIVE(7, 11), FLOATS(7, 11)),
+    {"float_power/matrix", apply_named, {POSITIVE(7, 11), FLOATS(7, 11)}, "float_power", .wide = true},
     ROW("lerp/matrix", "lerp", FLOATS(7, 11), FLOATS(7, 11), FLOATS(7, 11)),
     ROW("lerp_scalar/matrix", "lerp_scalar weight=0.7", FLOATS(7, 11), FLOATS(7, 11)),
     ROW("lerp_/matrix", "lerp_", FLOATS(7, 11), FLOATS(7, 11), FLOATS(11)),

@@ -16,8 +16,9 @@ static kn_tensor *numbers(kn_dtype dtype, int ndim, const int64_t *shape, double
     int64_t count = 1;
     for (int d = 0; d < ndim; d++)
         count *= shape[d];
-    return kn_to_dtype(
-        kn_reshape(kn_arange(start, start + step * ((double)count - 0.5), step, .dtype = KN_F64), ndim, shape), dtype);
+    kn_tensor *values =
+        kn_arange(start, start + step * ((double)count - 0.5), step, .dtype = KN_F64, .device = kn_device_host());
+    return kn_reshape(kn_to(kn_to_dtype(values, dtype), kn_device_current()), ndim, shape);
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
@@ -45,7 +46,7 @@ TENSOR_TEST(test_one_output)
 }
 
 /* Long enough for several work-items and partial vectors, with code that suits vectors and code that does not. */
-TENSOR_TEST(test_long)
+TENSOR_TEST_F64(test_long)
 {
     static const char *const codes[] = {"T f(T x, T y) { return x > y ? exp(x) : fmax(y, (T)0) * 0.5; }",
                                         "T f(T x, T y) { if (x > y) return exp(x); return fmax(y, (T)0) / 2; }"};
@@ -71,7 +72,7 @@ TENSOR_TEST(test_long)
 }
 
 /* Matrices at any offset in a buffer, with rows of whole and partial vectors, and a broadcast row. */
-TENSOR_TEST(test_views_at_any_element)
+TENSOR_TEST_F64(test_views_at_any_element)
 {
     enum { ROWS = 9, MOST = 16 };
     double values[ROWS * MOST];
@@ -121,7 +122,7 @@ TENSOR_TEST(test_scalars)
     kn_jit_free(jit);
 }
 
-TENSOR_TEST(test_dtypes)
+TENSOR_TEST_F64(test_dtypes)
 {
     kn_jit *jit = kn_jit_elementwise("template <typename T> T f(T x, T y) { return x * y + (T)1; }");
     kn_tensor *i64 = numbers(KN_I64, KN_SHAPE(3), 1, 1), *i32 = numbers(KN_I32, KN_SHAPE(3), 2, 1);
@@ -160,7 +161,7 @@ TENSOR_TEST(test_dtypes)
 }
 
 #define EIGHT "T a, T b, T c, T d, T e, T f, T g, T h"
-TENSOR_TEST(test_most_of_everything)
+TENSOR_TEST_F64(test_most_of_everything)
 {
     kn_jit *jit = kn_jit_elementwise(
         "void many(" EIGHT ", T p, T q, T r, T s, T *A, T *B, T *C, T *D, T *E, T *F, T *G, T *H)\n"
@@ -232,7 +233,7 @@ static kn_tensor *weighted(kn_tensor *const *inputs, void *jit)
     return sum;
 }
 
-TENSOR_TEST(test_many_tensors)
+TENSOR_TEST_F64(test_many_tensors)
 {
     kn_tensor *x[INPUTS], *more[OUTPUTS - 1];
     kn_jit *jit = products();
@@ -307,7 +308,7 @@ static kn_tensor *leaf(kn_tensor *x)
     return x;
 }
 
-TENSOR_TEST(test_gradcheck)
+TENSOR_TEST_F64(test_gradcheck)
 {
     kn_jit *right = kn_jit_elementwise(PRODUCT, .derivative = PRODUCT_BACKWARD);
     kn_jit *wrong = kn_jit_elementwise(PRODUCT, .derivative = "void df(T x, T y, T grad, T *grad_x, T *grad_y)\n"

@@ -261,8 +261,8 @@ TENSOR_TEST(batch_norm_refuses)
     CHECK_ERROR(KN_ERR_ARGUMENT, "eps", "-1");
     assert_null(kn_batch_norm(kn_ones(KN_SHAPE(4, 3), .dtype = KN_I64), .training = true));
     CHECK_ERROR(KN_ERR_DTYPE, "int64");
-    assert_null(kn_batch_norm(x, .weight = kn_ones(KN_SHAPE(3), .dtype = KN_F64), .training = true));
-    CHECK_ERROR(KN_ERR_DTYPE, "float32", "float64");
+    assert_null(kn_batch_norm(x, .weight = kn_ones(KN_SHAPE(3), .dtype = KN_I64), .training = true));
+    CHECK_ERROR(KN_ERR_DTYPE, "float32", "int64");
     assert_null(kn_batch_norm(x, .running_mean = kn_ones(KN_SHAPE(3), .dtype = KN_I64), .running_var = three));
     CHECK_ERROR(KN_ERR_DTYPE, "running_mean", "int64");
     kn_tensor *leaf = kn_ones(KN_SHAPE(3), .requires_grad = true);
@@ -293,8 +293,8 @@ TENSOR_TEST(layer_norm_refuses)
     CHECK_ERROR(KN_ERR_ARGUMENT, "eps");
     assert_null(kn_layer_norm(kn_ones(KN_SHAPE(4, 3), .dtype = KN_I32), KN_SHAPE(3)));
     CHECK_ERROR(KN_ERR_DTYPE, "int32");
-    assert_null(kn_layer_norm(x, KN_SHAPE(3), .weight = kn_ones(KN_SHAPE(3), .dtype = KN_F64)));
-    CHECK_ERROR(KN_ERR_DTYPE, "weight", "float64", "float32");
+    assert_null(kn_layer_norm(x, KN_SHAPE(3), .weight = kn_ones(KN_SHAPE(3), .dtype = KN_I64)));
+    CHECK_ERROR(KN_ERR_DTYPE, "weight", "int64", "float32");
     CHECK_TENSOR(kn_layer_norm(x, KN_SHAPE(4, 3)));
 }
 
@@ -351,7 +351,8 @@ TENSOR_TEST(the_eps_of_a_dtype)
     kn_tensor *x = kn_from_data(((float[]){1e-3F, -1e-3F, 0.5, 0.25}), KN_SHAPE(2, 2));
     const double root = sqrt((0.25 + 0.0625) / 2);
     CHECK_VALUES(kn_rms_norm(x, KN_SHAPE(2)), 0.945244914, -0.945244914, 0.5 / root, 0.25 / root);
-    CHECK_VALUES(kn_rms_norm(kn_to_dtype(x, KN_F64), KN_SHAPE(2)), 1, -1, 0.5 / root, 0.25 / root);
+    if (check_has_f64())
+        CHECK_VALUES(kn_rms_norm(kn_to_dtype(x, KN_F64), KN_SHAPE(2)), 1, -1, 0.5 / root, 0.25 / root);
 }
 
 int main(int argc, char **argv)

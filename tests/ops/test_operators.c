@@ -100,7 +100,7 @@ static bool takes(const kn_op *op, kn_dtype dtype)
 
 /* The first input's dtypes in the descriptor, with the other inputs of its dtype. In a dry run, without
  * kernels. */
-TENSOR_TEST(each_takes_the_dtypes_that_it_says)
+TENSOR_TEST_F64(each_takes_the_dtypes_that_it_says)
 {
     const bool before = kn_op_set_dry_run(true);
     for (int i = 0; i < kn_op_count(); i++)

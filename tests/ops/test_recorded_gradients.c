@@ -173,6 +173,18 @@ TENSOR_TEST(target_of_infinite_logits)
     }
 }
 
+/* The gradient for the incoming gradient is 0 where a weight's is, also at an infinite number. */
+TENSOR_TEST(prelu_of_infinity)
+{
+    const float numbers[] = {INFINITY, -2};
+    kn_tensor *x = kn_from_data(numbers, KN_SHAPE(2)), *weight = kn_full(KN_SHAPE(1), 0.5, .requires_grad = true);
+    kn_tensor *g = kn_full(KN_SHAPE(2), 3, .requires_grad = true), *y = kn_prelu(x, weight), *first, *second;
+    CHECK_OK(kn_autograd_grad(&y, 1, &weight, 1, &first, .grad_outputs = &g, .create_graph = true));
+    CHECK_VALUES(first, -6);
+    CHECK_OK(kn_autograd_grad(&first, 1, &g, 1, &second));
+    CHECK_VALUES(second, 0, -2);
+}
+
 TENSOR_TEST(eigh_has_a_symmetric_gradient)
 {
     kn_tensor *x = kn_from_data(((double[]){2, 0.5, 0.5, -1}), KN_SHAPE(2, 2), .dtype = KN_F64, .requires_grad = true);
@@ -190,7 +202,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(recording_changes_no_gradient), TEST(at_certain_numbers),
         TEST(sinc_near_0_in_float32),        TEST(atan2_at_0),
-        TEST(target_of_infinite_logits),     TEST(eigh_has_a_symmetric_gradient),
+        TEST(target_of_infinite_logits),     TEST(prelu_of_infinity),
+        TEST(eigh_has_a_symmetric_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

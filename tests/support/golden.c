@@ -83,6 +83,6 @@ kn_tensor *golden_tensor(const golden_case *c, const char *role, int number)
 
 kn_tensor *golden_on_device(kn_tensor *host, kn_dtype dtype)
 {
-    kn_tensor *tensor = kn_to(host, kn_device_current());
-    return tensor && kn_dtype_is_floating(kn_dtype_of(tensor)) ? kn_to_dtype(tensor, dtype) : tensor;
+    kn_tensor *tensor = kn_dtype_is_floating(kn_dtype_of(host)) ? kn_to_dtype(host, dtype) : host;
+    return tensor ? kn_to(tensor, kn_device_current()) : NULL;
 }

@@ -212,6 +212,8 @@ static bool depends_on_dtype(const op_row *row)
 static void run_row(const options *chosen, const op_row *row, kn_device *device, totals *sum)
 {
     static const kn_dtype dtypes[] = {KN_F32, KN_F64};
+    if (row->wide && !kn_device_limits(device)->has_f64)
+        return;
     for (int layout = 0; layout < (row->layouts ? LAYOUT_COUNT : 1); layout++) {
         if (!selected(chosen, row, (op_layout)layout))
             continue;

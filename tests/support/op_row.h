@@ -64,6 +64,7 @@ typedef struct op_row {
     bool no_gradient;   /* not differentiable, or only checked forward */
     bool on_cpu;        /* by default not with --as-gpu, where other rows run the same kernels */
     bool full;          /* only with KOINE_TEST_FULL=1: other rows cover the same code */
+    bool wide;          /* computes in float64 whatever its inputs are: not on devices without */
     const char *tables; /* implementation tables to force, blank-separated: "gemm conv2d" */
 } op_row;
 

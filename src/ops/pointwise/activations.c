@@ -158,7 +158,7 @@ kn_tensor *kn_threshold(kn_tensor *x, double threshold, double value)
 
 /* --- of two tensors ----------------------------------------------------------------------------------------------- */
 
-KN_TWO_TENSORS(prelu, KN_FLOATS, KN_NO_VECTORS, "a > 0 ? a : a * b", "a > 0 ? g : g * b", "a > 0 ? g * 0 : g * a",
+KN_TWO_TENSORS(prelu, KN_FLOATS, KN_NO_VECTORS, "a > 0 ? a : a * b", "g * (a > 0 ? (T)1 : b)", "g * (a > 0 ? (T)0 : a)",
                a > 0 ? a : a * b);
 KN_TWO_TENSORS(glu, KN_FLOATS, KN_VECTORS, "a * kn_sigmoid(b)", "g * kn_sigmoid(b)",
                "g * a * kn_sigmoid(b) * (1 - kn_sigmoid(b))", a / (1 + exp(-b)), .forward.functions = KN_SIGMOID,
