@@ -13,8 +13,10 @@ static inline rotation rotation_of(T app, T apq, T aqq)
 {
     const T theta = (aqq - app) / (2 * apq);
     const T t = (theta < 0 ? (T)-1 : (T)1) / (fabs(theta) + sqrt(theta * theta + 1));
-    const T c = 1 / sqrt(t * t + 1);
-    return (rotation){c, t * c};
+    const T c = 1 / sqrt(t * t + 1), s = t * c;
+    /* Of length 1 also where division and root are inexact: a hundred rotations of the same vectors add up. */
+    const T missing = fma(-c, c, fma(-s, s, (T)1)) / 2;
+    return (rotation){fma(c, missing, c), fma(s, missing, s)};
 }
 
 /* x = c x - s y, y = s x + c y. */

@@ -25,8 +25,8 @@ static const char *place_of(const rows_writer *w)
 static void write_vector_store(const rows_writer *w, int i, int width)
 {
     const rows_output *o = &w->outputs[i];
-    if (!o->is_place && o->dtype == (kn_dtype)w->form->compute && width == 16) {
-        kn_text_format(w->out, "kn_store_first16(kn_value, kn_out%d + kn_to, kn_count); ", i);
+    if (!o->is_place && o->dtype == (kn_dtype)w->form->compute && width >= 8) {
+        kn_text_format(w->out, "kn_store_first%d(kn_value, kn_out%d + kn_to, kn_count); ", width, i);
         return;
     }
     if (!o->is_place && o->dtype == (kn_dtype)w->form->compute && w->form->is_aligned) {
@@ -126,11 +126,11 @@ void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts)
 /* Places are kept as elements, which have the same size. */
 void kn_rows_write_tiles(const rows_writer *w, rows_width v)
 {
-    const char *as = "KN_JOIN(as_, KN_VECTOR_OF(KN_ELEMENT, 16))";
+    const char *as = "KN_JOIN(as_, KN_VECTOR_OF(KN_ELEMENT, KN_W))";
     kn_text_format(w->out,
                    "#define KN_ROW(kn_at, kn_count) kn_part0(x->in0, kn_at, 1, kn_count, kn_count)\n"
                    "#define KN_RESULTS %d\n"
-                   "KN_INLINE void kn_results(const kn_state%s *kn_s, const kn_fixed%s *kn_f, T kn_tiles[][16], "
+                   "KN_INLINE void kn_results(const kn_state%s *kn_s, const kn_fixed%s *kn_f, T kn_tiles[][KN_W], "
                    "const int kn_column) { ",
                    w->num_outputs, v.suffix, v.suffix);
     kn_rows_write_fields(w, v, 0);
@@ -139,7 +139,7 @@ void kn_rows_write_tiles(const rows_writer *w, rows_width v)
         write_value(w, v, i);
         kn_text_format(w->out, "kn_tiles[%d][kn_column] = %s(kn_value); } ", i, as);
     }
-    kn_text_append(w->out, "}\nKN_INLINE void kn_put_row(T kn_tiles[][16], const int kn_row, const long kn_to, "
+    kn_text_append(w->out, "}\nKN_INLINE void kn_put_row(T kn_tiles[][KN_W], const int kn_row, const long kn_to, "
                            "const long kn_count");
     kn_rows_write_targets(w, OF_ROW, true);
     kn_text_append(w->out, ") { const long kn_first = 0; (void)kn_first; ");

@@ -82,14 +82,14 @@ static void list_outputs(rows_writer *w)
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
 /* Partial vector loads, and loads by segments, for each input. */
-static void write_parts(const rows_writer *w)
+static void write_parts(const rows_writer *w, int width)
 {
     for (int i = 0; i < w->num_inputs; i++)
-        kn_text_format(w->out, "KN_DEFINE_PART(kn_part%d, 16, %s, KN_TAKE_%s, KN_TAKE_%s_VECTOR)\n", i,
+        kn_text_format(w->out, "KN_DEFINE_PART(kn_part%d, %d, %s, KN_TAKE_%s, KN_TAKE_%s_VECTOR)\n", i, width,
                        kn_dtype_cl(w->inputs[i].dtype), kn_rows_kind_of(&w->inputs[i]), kn_rows_kind_of(&w->inputs[i]));
     for (int i = 0; i < w->num_inputs; i++)
         if (w->inputs[i].extent == PER_SEGMENT)
-            kn_text_format(w->out, "KN_DEFINE_SEGMENTS(kn_segments%d, 16, %s, KN_TAKE_%s)\n", i,
+            kn_text_format(w->out, "KN_DEFINE_SEGMENTS(kn_segments%d, %d, %s, KN_TAKE_%s)\n", i, width,
                            kn_dtype_cl(w->inputs[i].dtype), kn_rows_kind_of(&w->inputs[i]));
     if (has_segments(w))
         kn_text_append(w->out, "#define KN_HAS_SEGMENTS\n");
@@ -99,7 +99,7 @@ static void write_for_cpu(const rows_writer *w)
 {
     const rows_width one = {1, "1"}, lanes = {16, "16"};
     const bool maps = w->form->stage == KN_ROWS_MAP;
-    write_parts(w);
+    write_parts(w, 16);
     kn_rows_write_functions(w, one);
     kn_rows_write_functions(w, lanes);
     if (w->form->walk == KN_ALONG_ROWS || has_total(w))
@@ -117,7 +117,7 @@ static void write_for_scan(const rows_writer *w)
 {
     const rows_width v = {w->form->width, "W"};
     if (v.width > 1)
-        write_parts(w);
+        write_parts(w, v.width);
     kn_rows_write_functions(w, v);
     kn_rows_write_earlier(w);
     kn_rows_write_fix(w, "KN_FIXW(kn_row)", v, false);

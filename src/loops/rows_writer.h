@@ -144,7 +144,7 @@ void kn_rows_write_put(const rows_writer *w, rows_width v);
 void kn_rows_write_put_total(const rows_writer *w, rows_width v);
 void kn_rows_write_put_macro(const rows_writer *w, rows_width v, bool counts);
 
-/* What cl/rows/scan_tiles.clh needs: the results at one place of 16 rows as a column of tiles, and stores of rows. */
+/* What cl/rows/scan_tiles.clh needs: the results at one place of all rows as a column of tiles, and stores of rows. */
 void kn_rows_write_tiles(const rows_writer *w, rows_width v);
 
 /* --- rows_frame.c ------------------------------------------------------------------------------------------------- */
