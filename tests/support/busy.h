@@ -11,5 +11,6 @@ void let_go(held *stream);
 /* Holds it for some tens of milliseconds. */
 void keep_busy(kn_device *device);
 
-/* Does the driver wait in copies that are not to block? Then they are done when they return. */
+/* Do copies that are not to block wait, by the driver or because memory is guarded? Then they may be done when they
+ * return. */
 bool copies_block(kn_device *device);

@@ -296,6 +296,7 @@ TENSOR_TEST(a_capture_refuses_copies_from_and_to_the_host)
     kn_tensor *source = pinned_values(2), *destination = kn_empty(KN_SHAPE(N));
     kn_stream *stream = NULL, *before = kn_stream_current(kn_device_current());
     CHECK_NEW(stream = kn_stream_new(kn_device_current()));
+    CHECK_OK(kn_stream_wait_stream(stream, before)); /* guards are written there */
     CHECK_OK(kn_stream_set_current(stream));
     for (int back = 0; back < 2; back++) {
         kn_graph *graph = kn_graph_new();

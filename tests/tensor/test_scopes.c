@@ -204,7 +204,17 @@ static void train_step(kn_tensor *w)
     kn_sub_(w, kn_mul_scalar(kn_grad(w), 0.01));
 }
 
-/* A thousand training steps leak no memory, on the device or in the process. */
+/* By how much the process grows in a thousand steps. */
+static long growth(kn_tensor *w)
+{
+    const long before = resident_bytes();
+    for (int step = 0; step < 1000; step++)
+        train_step(w);
+    kn_synchronize(kn_device_current());
+    return resident_bytes() - before;
+}
+
+/* Training steps leak no memory, on the device or in the process, once drivers have what they keep. */
 static void test_steps_do_not_grow(void **state)
 {
     (void)state;
@@ -214,15 +224,14 @@ static void test_steps_do_not_grow(void **state)
         train_step(w);
     kn_synchronize(device);
     uint64_t start = allocated(), peak = kn_max_memory_allocated(device), reserved = kn_memory_reserved(device);
-    long resident = resident_bytes();
-    for (int step = 0; step < 1000; step++)
-        train_step(w);
-    kn_synchronize(device);
+    long grown = growth(w);
+    for (int again = 0; again < 5 && grown > 2 << 20; again++)
+        grown = growth(w);
     assert_int_equal(allocated(), start);
     assert_int_equal(kn_max_memory_allocated(device), peak);
     assert_int_equal(kn_memory_reserved(device), reserved);
-    if (!SANITIZED && resident_bytes() - resident > 2 << 20)
-        fail_msg("the process grew by %ld bytes in 1000 steps", resident_bytes() - resident);
+    if (!SANITIZED && grown > 2 << 20)
+        fail_msg("the process grew by %ld bytes in 1000 steps", grown);
     kn_release(w);
 }
 

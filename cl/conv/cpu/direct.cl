@@ -15,9 +15,11 @@
  * Compiled in: T, VW, KV, PX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "conv/common/correlation.h"
+#include "common/prefetch.clh"
 #include "gemm/pack.clh"
 
 #define KB (KV * VW)
+#define AHEAD 18 /* taps: the next rows of an image are planes away, where the hardware does not foresee them */
 
 /* A pixel's input and output offsets, advanced from pixel to pixel: divisions took 2 % of a first layer's time. */
 typedef struct conv_place {
@@ -91,7 +93,9 @@ KN_KERNEL_ONCE(conv_direct,
         }
         const global T *weight = packed;
         for (long t = 0; t < g.taps; t++) {
-            const long offset = table[t];
+            const long offset = table[t], ahead = table[min(t + AHEAD, g.taps - 1)];
+            PREFETCH(from[0] + ahead);
+            PREFETCH(from[PX - 1] + ahead);
             V w[KV];
 #pragma unroll
             for (int v = 0; v < KV; v++)
