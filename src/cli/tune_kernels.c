@@ -86,6 +86,16 @@ static kn_status compare(const tunable *t, const product *p, const double *a, co
     return KN_OK;
 }
 
+/* Converted by the host: not every device has f64. */
+static kn_status read_as_doubles(kn_tensor *t, double *numbers)
+{
+    kn_tensor *copy;
+    KN_TRY(kn_tensor_cast(&copy, t, KN_F64, kn_device_host()));
+    const kn_status status = kn_read(copy, numbers, (size_t)kn_numel(copy) * sizeof *numbers);
+    kn_release(copy);
+    return status;
+}
+
 /* A product slightly smaller than the timed one, so that it takes the same path, of sizes no tile divides. */
 static kn_status check_with(const tunable *t, kn_tuner *tuner, int64_t m, int64_t n, int64_t k, double *numbers)
 {
@@ -94,9 +104,9 @@ static kn_status check_with(const tunable *t, kn_tuner *tuner, int64_t m, int64_
     KN_SCOPE;
     KN_TRY(make_product(&p, t, tuner, m, n, k));
     KN_TRY(t->multiply(tuner->stream, &p.params));
-    KN_TRY(kn_read(kn_to_dtype(p.a, KN_F64), a, (size_t)(m * k) * sizeof *a));
-    KN_TRY(kn_read(kn_to_dtype(p.b, KN_F64), b, (size_t)(k * n) * sizeof *b));
-    KN_TRY(kn_read(kn_to_dtype(p.c, KN_F64), c, (size_t)(m * n) * sizeof *c));
+    KN_TRY(read_as_doubles(p.a, a));
+    KN_TRY(read_as_doubles(p.b, b));
+    KN_TRY(read_as_doubles(p.c, c));
     return compare(t, &p, a, b, c);
 }
 
@@ -162,6 +172,7 @@ static double measure(const tunable *t, kn_tuner *tuner, int index, const char *
     }
     kn_tune_print(tuner, "  skipped  %s: %s", name, kn_error_message());
     kn_error_clear();
+    kn_stream_drain(tuner->stream); /* CLBlast's kernels may still be compiled: not while the process exits */
     return HUGE_VAL;
 }
 
