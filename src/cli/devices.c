@@ -106,7 +106,7 @@ static void append_extensions(kn_text *out, kn_page page, const kn_device *devic
         if (kn_has_word(kn_device_extensions(device), extensions_that_matter[i]))
             length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? " " : "",
                                        extensions_that_matter[i]);
-    detail(out, page, "extensions", "%s", names);
+    detail(out, page, "extensions", "%s", names[0] ? names : "none of those that Koine uses");
 }
 
 /* Details that the table has no room for. */

@@ -2,6 +2,7 @@
  * divide; and measurements decide which shape is chosen. Runs with --as-gpu too. */
 #include "support/as_gpu.h"
 #include "support/check.h"
+#include "support/values.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,17 +25,15 @@ static void force(const char *row)
 
 static void check_alike(kn_tensor *found, kn_tensor *expected, const kn_block_shape *shape, const char *what)
 {
-    enum { MOST = 1 << 14 };
-    static double a[MOST], b[MOST];
-    const int64_t count = kn_numel(expected);
     char name[KN_BLOCK_NAME];
-    assert_true(count <= MOST);
-    CHECK_OK(kn_read(kn_to_dtype(found, KN_F64), a, (size_t)count * sizeof *a));
-    CHECK_OK(kn_read(kn_to_dtype(expected, KN_F64), b, (size_t)count * sizeof *b));
-    for (int64_t i = 0; i < count; i++)
+    double *a = read_doubles(found), *b = read_doubles(expected);
+    assert_true(a && b);
+    for (int64_t i = 0; i < kn_numel(expected); i++)
         if (!(fabs(a[i] - b[i]) <= 2e-5 * (1 + fabs(b[i]))))
             fail_msg("%s in blocks of %s: element %lld is %g, should be %g", what, kn_block_name(name, shape),
                      (long long)i, a[i], b[i]);
+    free(a);
+    free(b);
 }
 
 static kn_tensor *multiply(kn_tensor *a, kn_tensor *b, int transposes, const char *row, const kn_block_shape *shape)
@@ -100,7 +99,7 @@ TENSOR_TEST(test_every_shape)
     for (int i = 0; (shape = kn_block_shape_at(i)); i++) {
         if (kn_block_fits(shape, limits(), false))
             check_product(shape, KN_F32, i % 4);
-        if (kn_block_fits(shape, limits(), true) && i % 2 == 0)
+        if (limits()->has_f64 && kn_block_fits(shape, limits(), true) && i % 2 == 0)
             check_product(shape, KN_F64, (i + 1) % 4);
         if (kn_block_fits(shape, limits(), false) && i % 3 == 0)
             check_convolution(shape);

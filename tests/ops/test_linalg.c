@@ -21,7 +21,7 @@ static void check_fault(kn_tensor *result, const char *message)
     CHECK_ERROR(KN_ERR_ARGUMENT, message);
 }
 
-TENSOR_TEST(matrices_without_a_factorisation)
+TENSOR_TEST_F64(matrices_without_a_factorisation)
 {
     kn_tensor *a = MATRICES(2, 2, 1, 1, 2, 1, 2, 2, 1), *info, *pivots, *b = kn_ones(KN_SHAPE(2, 1), .dtype = KN_F64);
     kn_tensor *s = MATRICES(3, 1, 0, 0, 1, 1, 2, 2, 4, 0, 0, 0, 0);
@@ -38,7 +38,7 @@ TENSOR_TEST(matrices_without_a_factorisation)
     CHECK_VALUES(kn_linalg_det(s), 1, 0, 0);
 }
 
-TENSOR_TEST(matrices_of_low_rank)
+TENSOR_TEST_F64(matrices_of_low_rank)
 {
     kn_tensor *a = MATRICES(3, 1, 0, 0, 1, 1, 2, 2, 4, 0, 0, 0, 0), *p = kn_linalg_pinv(a);
     CHECK_VALUES(kn_linalg_matrix_rank(a), 2, 1, 0);
@@ -62,7 +62,7 @@ static void check_svd(kn_tensor *a)
     assert_true(largest(kn_sub(product, a)) < 1e-14);
 }
 
-TENSOR_TEST(full_matrices_are_orthogonal)
+TENSOR_TEST_F64(full_matrices_are_orthogonal)
 {
     kn_tensor *column = kn_randn(KN_SHAPE(5, 1), .dtype = KN_F64), *row = kn_randn(KN_SHAPE(1, 3), .dtype = KN_F64);
     check_svd(kn_randn(KN_SHAPE(5, 3), .dtype = KN_F64));
@@ -71,7 +71,7 @@ TENSOR_TEST(full_matrices_are_orthogonal)
     check_svd(kn_zeros(KN_SHAPE(3, 4), .dtype = KN_F64));
 }
 
-TENSOR_TEST(norms_and_products)
+TENSOR_TEST_F64(norms_and_products)
 {
     kn_tensor *a = kn_from_data(((double[]){1, -2, 3, 4, 0, -6}), KN_SHAPE(2, 3), .dtype = KN_F64);
     CHECK_VALUES(kn_linalg_matrix_norm(a, KN_MATRIX_NORM_1, false), 9);

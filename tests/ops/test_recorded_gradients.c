@@ -42,7 +42,7 @@ static void check_one(const kn_op *op)
     kn_op_sample_free(&sample);
 }
 
-TENSOR_TEST(recording_changes_no_gradient)
+TENSOR_TEST_F64(recording_changes_no_gradient)
 {
     for (int i = 0; i < kn_op_count(); i++) {
         KN_SCOPE;
@@ -116,7 +116,7 @@ static void check_values_of(const char *name, const char *what, kn_tensor *gradi
 }
 
 /* The gradient of g in g * first, the vector-Jacobian product, is the first gradient, too. */
-TENSOR_TEST(at_certain_numbers)
+TENSOR_TEST_F64(at_certain_numbers)
 {
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         KN_SCOPE;
@@ -185,7 +185,7 @@ TENSOR_TEST(prelu_of_infinity)
     CHECK_VALUES(second, 0, -2);
 }
 
-TENSOR_TEST(eigh_has_a_symmetric_gradient)
+TENSOR_TEST_F64(eigh_has_a_symmetric_gradient)
 {
     kn_tensor *x = kn_from_data(((double[]){2, 0.5, 0.5, -1}), KN_SHAPE(2, 2), .dtype = KN_F64, .requires_grad = true);
     kn_tensor *vectors, *gradient;

@@ -12,7 +12,7 @@
 
 static kn_tensor *leaf(double value) { return kn_full(KN_SHAPE(1), value, .dtype = KN_F64, .requires_grad = true); }
 
-TENSOR_TEST(a_gradient_is_given_and_leaves_keep_theirs)
+TENSOR_TEST_F64(a_gradient_is_given_and_leaves_keep_theirs)
 {
     kn_tensor *x = leaf(3), *z = leaf(5), *y = kn_mul(kn_mul(x, x), z), *gradients[2];
     CHECK_OK(kn_autograd_grad(&y, 1, ((kn_tensor *[]){x, z}), 2, gradients, .retain_graph = true));
@@ -25,7 +25,7 @@ TENSOR_TEST(a_gradient_is_given_and_leaves_keep_theirs)
     CHECK_VALUES(kn_grad(x), 30);
 }
 
-TENSOR_TEST(gradients_of_results_and_of_several_outputs)
+TENSOR_TEST_F64(gradients_of_results_and_of_several_outputs)
 {
     kn_tensor *x = leaf(3), *square = kn_mul(x, x), *cube = kn_mul(square, x), *outputs[] = {square, cube};
     kn_tensor *gradients[2], *weights[] = {kn_full(KN_SHAPE(1), 10, .dtype = KN_F64), NULL};
@@ -34,7 +34,7 @@ TENSOR_TEST(gradients_of_results_and_of_several_outputs)
     CHECK_VALUES(gradients[1], 13); /* 10 + 3 */
 }
 
-TENSOR_TEST(third_derivatives)
+TENSOR_TEST_F64(third_derivatives)
 {
     kn_tensor *x = leaf(2), *y = kn_pow_scalar(x, 4), *first, *second, *third;
     CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first, .create_graph = true));
@@ -46,7 +46,7 @@ TENSOR_TEST(third_derivatives)
 }
 
 /* The gradient penalty of a small network: differentiates the input gradient with respect to the weights. */
-TENSOR_TEST(a_gradient_penalty)
+TENSOR_TEST_F64(a_gradient_penalty)
 {
     const double values[] = {0.5, -1, 2, 0.25, 1, -0.5};
     kn_tensor *x = kn_from_data(((double[]){1, -2, 3}), KN_SHAPE(1, 3), .dtype = KN_F64, .requires_grad = true);
@@ -58,7 +58,7 @@ TENSOR_TEST(a_gradient_penalty)
     assert_non_null(kn_grad(weight));
 }
 
-TENSOR_TEST(what_is_not_used_is_an_error_or_null)
+TENSOR_TEST_F64(what_is_not_used_is_an_error_or_null)
 {
     kn_tensor *x = leaf(3), *other = leaf(1), *y = kn_mul(x, x), *gradients[2] = {NULL, NULL};
     kn_tensor *const inputs[] = {x, other};
@@ -69,7 +69,7 @@ TENSOR_TEST(what_is_not_used_is_an_error_or_null)
     assert_null(gradients[1]);
 }
 
-TENSOR_TEST(only_what_lies_between_is_run)
+TENSOR_TEST_F64(only_what_lies_between_is_run)
 {
     kn_tensor *x = leaf(3), *middle = kn_mul(x, x), *y = kn_mul(middle, middle), *gradient;
     CHECK_OK(kn_autograd_grad(&y, 1, &middle, 1, &gradient));
@@ -78,7 +78,7 @@ TENSOR_TEST(only_what_lies_between_is_run)
     CHECK_VALUES(kn_grad(x), 6);
 }
 
-TENSOR_TEST(bad_arguments)
+TENSOR_TEST_F64(bad_arguments)
 {
     kn_tensor *x = leaf(3), *plain = kn_ones(KN_SHAPE(1)), *y = kn_mul(x, x), *wide = kn_expand(y, KN_SHAPE(2)),
               *gradient;
@@ -135,7 +135,7 @@ static void check_one(const kn_op *op, bool second)
     kn_op_sample_free(&sample);
 }
 
-TENSOR_TEST(every_operator_has_the_gradients_that_it_says)
+TENSOR_TEST_F64(every_operator_has_the_gradients_that_it_says)
 {
     for (int i = 0; i < kn_op_count(); i++) {
         const kn_op_info info = kn_op_describe(kn_op_at(i));
@@ -261,7 +261,7 @@ static kn_tensor *random_leaf(const char *word)
     return kn_rand_with(ndim, shape, &(kn_tensor_options){.dtype = KN_F64, .requires_grad = true});
 }
 
-TENSOR_TEST(with_parameters)
+TENSOR_TEST_F64(with_parameters)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         KN_SCOPE;
@@ -276,7 +276,7 @@ TENSOR_TEST(with_parameters)
 }
 
 /* The product's gradient at zeros has a gradient: that of a b c is the other factor. */
-TENSOR_TEST(products_with_zeros)
+TENSOR_TEST_F64(products_with_zeros)
 {
     for (int scattered = 0; scattered < 2; scattered++) {
         const double values[] = {0, 0, 5, 0, 2, 3};
@@ -296,7 +296,7 @@ TENSOR_TEST(products_with_zeros)
 }
 
 /* Both gradients of a norm are 0 at a zero vector. */
-TENSOR_TEST(norms_of_zeros)
+TENSOR_TEST_F64(norms_of_zeros)
 {
     for (int p = 2; p <= 3; p++) {
         kn_tensor *x = kn_zeros(KN_SHAPE(3), .dtype = KN_F64, .requires_grad = true);

@@ -70,7 +70,7 @@ CALLS(kn_gradgradcheck, kn_gradcheck_params, , check_cube_twice(params),
       check_cube_twice(&(kn_gradcheck_params){KN_GRADCHECK_DEFAULTS}))
 static char *slope_of_cube(bool by_macro, const kn_autograd_grad_params *params)
 {
-    kn_tensor *x = kn_full(KN_SHAPE(1), 1.5, .dtype = KN_F64, .requires_grad = true), *slope = NULL;
+    kn_tensor *x = kn_full(KN_SHAPE(1), 1.5, .requires_grad = true), *slope = NULL;
     kn_tensor *y = kn_mul(kn_mul(x, x), x);
     const kn_status status =
         by_macro ? kn_autograd_grad(&y, 1, &x, 1, &slope) : kn_autograd_grad_with(&y, 1, &x, 1, &slope, params);

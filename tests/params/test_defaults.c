@@ -31,7 +31,8 @@ static bool check_row(const defaults_row *r)
     bool fine = true;
     char *expected = seeded(NULL, r->macro, NULL);
     assert_non_null(expected);
-    if (is_error(expected) != r->fails) {
+    const bool needs_f64 = !check_has_f64() && strstr(expected, "no float64 arithmetic");
+    if (is_error(expected) != r->fails && !needs_f64) {
         print_error("%s: the macro gives\n%s\n", r->name, expected);
         fine = false;
     }

@@ -36,7 +36,7 @@ static void expect_warning(const char *piece)
 typedef struct schedule {
     kn_optim *optim;
     int64_t count;
-    double factor;
+    double factor; /* a float32 */
     int loads, signal, epoch;
     int64_t step;
 } schedule;
@@ -49,7 +49,7 @@ static kn_status lower(kn_trainer *trainer, int epoch, int64_t step, kn_tensor *
         raise(s->signal);
     if (++s->count % 4 != 0)
         return KN_OK;
-    s->factor *= 0.9;
+    s->factor = (float)(s->factor * 0.9);
     return kn_optim_set_lr(s->optim, kn_optim_lr(s->optim) * s->factor);
 }
 
@@ -61,7 +61,7 @@ static kn_status save_schedule(kn_trainer *trainer, kn_tensor_file *state, void 
     snprintf(count, sizeof count, "%lld", (long long)s->count);
     kn_status status = kn_tensor_file_set_metadata(state, "count", count);
     /* On the device: the trainer copies it to the host. */
-    kn_tensor *factor = kn_full(KN_SHAPE(1), s->factor, .dtype = KN_F64);
+    kn_tensor *factor = kn_full(KN_SHAPE(1), s->factor);
     return status == KN_OK ? kn_tensor_file_put(state, "factor", factor) : status;
 }
 
@@ -87,7 +87,7 @@ static kn_callback schedule_callback(schedule *s, const char *name)
 static kn_status fit_scheduled(trainer_case *c, schedule *s, const char *folder, int epochs, bool resume)
 {
     s->optim = c->optim;
-    s->factor = 0.99;
+    s->factor = 0.99f;
     kn_callback callback = schedule_callback(s, "schedule");
     CHECK_NEW(c->trainer = kn_trainer_new(.module = c->net, .optim = c->optim, .epochs = epochs, .patience = 0,
                                           .output = folder, .resume = resume, .quiet = true, .log_every = 1));
