@@ -8,8 +8,9 @@
 # A row below is a name, what goes to ODD_DRIVER (-: nothing), as a regular expression the tests that cannot pass, and
 # further environment variables. Emulated tensor cores take more local memory than those they stand for, and without
 # times profiles are empty and test_events fails. Guards make buffers larger than the tests of the pool's figures say,
-# and are writes and waits: test_waits counts them, and test_native, which frees what a held queue uses, would wait for
-# ever. With SIMULATE_GPU the devices say that they are GPUs, and test_usage finds no CPU.
+# and are writes and waits: test_waits counts them, PoCL keeps memory for as many (test_growth), and test_native, which
+# frees what a held queue uses, would wait for ever. With SIMULATE_GPU the devices say that they are GPUs: test_usage
+# finds no CPU, and test_warm PoCL compiling each kernel for each size of work-groups.
 # shellcheck disable=SC1091,SC2154 # of tools/setup.sh
 set -eu
 
@@ -25,10 +26,10 @@ untimed  no-times                                               ^test_(events|pr
 inexact  inexact                                                ^$
 bare     bare                                                   ^$
 guard    -                                                      FIGURES  KOINE_GUARD=1
-guardgpu -                                                      FIGURES|tensor_cores|^test_usage$  KOINE_GUARD=1 SIMULATE_GPU=khr
-smallgpu local=32,width                                         tensor_cores|^test_usage$  SIMULATE_GPU=khr
+guardgpu -                                                      FIGURES|tensor_cores|^test_(usage|warm)$  KOINE_GUARD=1 SIMULATE_GPU=khr
+smallgpu local=32,width                                         tensor_cores|^test_(usage|warm)$  SIMULATE_GPU=khr
 '
-figures='^test_((host_memory|native|waits)(_odd|_spinning)?|mem_pool|memory_snapshot|memory_stats|out_of_memory)$'
+figures='^test_((growth|host_memory|native|waits)(_odd|_spinning)?|mem_pool|memory_snapshot|memory_stats|out_of_memory)$'
 figures="$figures|^test_pool(_limit.*|_workload)?\$"
 rows=$(printf '%s' "$rows" | sed "s/FIGURES/$figures/")
 

@@ -84,9 +84,10 @@ static void the_table_names_each_device(void **state)
 static void output_fits_the_width(void **state)
 {
     (void)state;
-    static const char *const commands[] = {"--help",      "devices",       "smi",          "doctor --system",
-                                           "smi --help",  "tune --help",   "help",         "devices --help",
-                                           "devices cpu", "doctor --help", "smi --count 1"};
+    char first[64];
+    snprintf(first, sizeof first, "devices %s", first_device_name());
+    const char *const commands[] = {"--help", "devices",        "smi", "doctor --system", "smi --help",   "tune --help",
+                                    "help",   "devices --help", first, "doctor --help",   "smi --count 1"};
     static const int widths[] = {80, 100, 60};
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {

@@ -65,6 +65,8 @@ static void unknown_figures_are_null(void **state)
     (void)state;
     cJSON *root;
     run_result r = run_shell("'%s' smi --json cpu", KOINE_PROGRAM);
+    if (strstr(r.errors, "no device matches"))
+        skip();
     assert_status(r, 0);
     cJSON *device = first_device(r.output, &root);
     assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(device, "source")), "proc");
