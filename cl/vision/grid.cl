@@ -3,8 +3,12 @@
  * Along each dimension a place has TAPS elements with weights: 1 nearest, 2 linear, 4 cubic; a value is the sum over
  * all combinations of them, PLACES in DIMS dimensions. Places are taken in blocks, whose sums over channels vectorise
  * on CPU devices. The input's gradient is not scattered: a work-item owns some channels of a strip of a sample, goes
- * through all places in order, and adds what falls into its strip. */
+ * through all places in order, and adds what falls into its strip.
+ *
+ * Values are of type V. With LANES > 1 they are vectors of so many channels, and `channels` counts vectors: a tap is
+ * one load then, instead of one element in each of many cache lines. */
 #include "common/koine.clh"
+#include "common/lanes.clh"
 #include "vision/grid.h"
 
 #if DIMS == 3
@@ -13,10 +17,30 @@
 #define PLACES (TAPS * TAPS)
 #endif
 
-#ifdef KN_CPU
-#define BLOCK 32
-#else
+#ifndef KN_CPU
 #define BLOCK 1
+#elif LANES > 1
+#define BLOCK 16
+#else
+#define BLOCK 32
+#endif
+
+#if LANES > 1
+#define V KN_JOIN(T, LANES)
+static T total_of(V v)
+{
+#if LANES > 8
+    const KN_JOIN(T, 8) eight = v.lo + v.hi;
+#else
+    const V eight = v;
+#endif
+    const KN_JOIN(T, 4) four = eight.lo + eight.hi;
+    const KN_JOIN(T, 2) two = four.lo + four.hi;
+    return two.x + two.y;
+}
+#else
+#define V T
+static T total_of(T v) { return v; }
 #endif
 
 /* The elements of a place along one dimension, -1 outside; their weights; the weights' derivatives by the place. */
@@ -47,9 +71,9 @@ static T reflect(T x, int size, int align_corners, T *slope)
 
 static T bring_inside(const kn_grid_geometry *p, T x, int size, T *slope)
 {
-    if (p->padding == KN_GRID_PADS_REFLECTION)
+    if (PADDING == KN_GRID_PADS_REFLECTION)
         x = reflect(x, size, p->align_corners, slope);
-    return p->padding == KN_GRID_PADS_ZEROS ? x : clip(x, size, slope);
+    return PADDING == KN_GRID_PADS_ZEROS ? x : clip(x, size, slope);
 }
 
 /* NaN and what does not fit an int are outside. */
@@ -114,9 +138,10 @@ static void find_all_taps(const kn_grid_geometry *p, const global T *place, taps
 #endif
 }
 
-/* For each of the `count` places of a block, the elements that it takes, as offsets in a volume or -1, and weights. */
+/* For each of the `count` places of a block, the elements that it takes, as offsets in a volume or -1, their weights,
+ * and (NULL: not wanted) the weights' derivatives by the place's coordinates. */
 static void find_block(const kn_grid_geometry *p, const global T *grid, int count, int at[PLACES][BLOCK],
-                       T weight[PLACES][BLOCK])
+                       T weight[PLACES][BLOCK], T (*slope)[PLACES][BLOCK])
 {
     for (int b = 0; b < count; b++) {
         taps t[3];
@@ -127,6 +152,13 @@ static void find_block(const kn_grid_geometry *p, const global T *grid, int coun
             const bool inside = t[2].at[i] >= 0 && t[1].at[j] >= 0 && t[0].at[l] >= 0;
             at[k][b] = inside ? (t[0].at[l] * p->size[1] + t[1].at[j]) * p->size[2] + t[2].at[i] : -1;
             weight[k][b] = t[2].weight[i] * t[1].weight[j] * t[0].weight[l];
+            if (!slope)
+                continue;
+            slope[0][k][b] = t[2].slope[i] * t[1].weight[j] * t[0].weight[l];
+            slope[1][k][b] = t[2].weight[i] * t[1].slope[j] * t[0].weight[l];
+#if DIMS == 3
+            slope[2][k][b] = t[2].weight[i] * t[1].weight[j] * t[0].slope[l];
+#endif
         }
     }
     for (int b = count; b < BLOCK; b++)
@@ -140,9 +172,9 @@ static long volume_of(const kn_grid_geometry *p) { return (long)p->size[0] * p->
 
 kernel void grid_sample(KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry p)
 {
-    KN_BIND_IN(T, x);
+    KN_BIND_IN(V, x);
     KN_BIND_IN(T, grid);
-    KN_BIND_OUT(T, y);
+    KN_BIND_OUT(V, y);
     const long blocks = (p.points + BLOCK - 1) / BLOCK, volume = volume_of(&p);
     KN_FOR(i, p.batch * blocks)
     {
@@ -150,16 +182,16 @@ kernel void grid_sample(KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry
         const int count = (int)min((long)BLOCK, p.points - first);
         int at[PLACES][BLOCK];
         T weight[PLACES][BLOCK];
-        find_block(&p, grid + (sample * p.points + first) * DIMS, count, at, weight);
+        find_block(&p, grid + (sample * p.points + first) * DIMS, count, at, weight, NULL);
         for (long c = sample * p.channels; c < (sample + 1) * p.channels; c++) {
-            const global T *from = x + c * volume;
-            T sum[BLOCK];
+            const global V *from = x + c * volume;
+            V sum[BLOCK];
             for (int b = 0; b < BLOCK; b++) {
-                T s = 0;
+                V s = 0;
 #pragma unroll
                 for (int k = 0; k < PLACES; k++) {
-                    const T v = from[max(at[k][b], 0)];
-                    s += weight[k][b] * (at[k][b] >= 0 ? v : (T)0);
+                    const V v = from[max(at[k][b], 0)];
+                    s += weight[k][b] * (at[k][b] >= 0 ? v : (V)0);
                 }
                 sum[b] = s;
             }
@@ -172,9 +204,9 @@ kernel void grid_sample(KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry
 /* Strips are of whole rows of the first dimension that has more than one. */
 kernel void grid_sample_backward(KN_IN(gradient), KN_IN(grid), KN_OUT(out), const kn_grid_geometry p)
 {
-    KN_BIND_IN(T, gradient);
+    KN_BIND_IN(V, gradient);
     KN_BIND_IN(T, grid);
-    KN_BIND_OUT(T, out);
+    KN_BIND_OUT(V, out);
     const long volume = volume_of(&p), length = (volume + p.strips - 1) / p.strips;
     const long channels = (p.channels + p.parts - 1) / p.parts;
     KN_FOR(i, p.batch * p.parts * p.strips)
@@ -190,10 +222,10 @@ kernel void grid_sample_backward(KN_IN(gradient), KN_IN(grid), KN_OUT(out), cons
             const int count = (int)min((long)BLOCK, p.points - first);
             int at[PLACES][BLOCK];
             T weight[PLACES][BLOCK];
-            find_block(&p, grid + (sample * p.points + first) * DIMS, count, at, weight);
+            find_block(&p, grid + (sample * p.points + first) * DIMS, count, at, weight, NULL);
             for (long c = first_channel; c < end_channel; c++) {
-                const global T *g = gradient + c * p.points + first;
-                global T *to = out + c * volume;
+                const global V *g = gradient + c * p.points + first;
+                global V *to = out + c * volume;
                 for (int b = 0; b < count; b++)
                     for (int k = 0; k < PLACES; k++)
                         if (at[k][b] >= low && at[k][b] < high)
@@ -206,8 +238,8 @@ kernel void grid_sample_backward(KN_IN(gradient), KN_IN(grid), KN_OUT(out), cons
 /* The sums over channels of gradient times value, for each element that a place takes; then the coordinates'. */
 kernel void grid_sample_places(KN_IN(gradient), KN_IN(x), KN_IN(grid), KN_OUT(out), const kn_grid_geometry p)
 {
-    KN_BIND_IN(T, gradient);
-    KN_BIND_IN(T, x);
+    KN_BIND_IN(V, gradient);
+    KN_BIND_IN(V, x);
     KN_BIND_IN(T, grid);
     KN_BIND_OUT(T, out);
     const long blocks = (p.points + BLOCK - 1) / BLOCK, volume = volume_of(&p);
@@ -217,33 +249,31 @@ kernel void grid_sample_places(KN_IN(gradient), KN_IN(x), KN_IN(grid), KN_OUT(ou
         const int count = (int)min((long)BLOCK, p.points - first);
         const global T *places = grid + (sample * p.points + first) * DIMS;
         int at[PLACES][BLOCK];
-        T sum[PLACES][BLOCK];
-        find_block(&p, places, count, at, sum);
+        T ignored[PLACES][BLOCK], slope[DIMS][PLACES][BLOCK], result[DIMS][BLOCK];
+        V sum[PLACES][BLOCK];
+        find_block(&p, places, count, at, ignored, slope);
         for (int k = 0; k < PLACES; k++)
             for (int b = 0; b < count; b++)
                 sum[k][b] = 0;
         for (long c = sample * p.channels; c < (sample + 1) * p.channels; c++) {
-            const global T *from = x + c * volume, *g = gradient + c * p.points + first;
+            const global V *from = x + c * volume, *g = gradient + c * p.points + first;
             for (int k = 0; k < PLACES; k++)
                 for (int b = 0; b < count; b++) {
-                    const T v = from[max(at[k][b], 0)];
-                    sum[k][b] += g[b] * (at[k][b] >= 0 ? v : (T)0);
+                    const V v = from[max(at[k][b], 0)];
+                    sum[k][b] += g[b] * (at[k][b] >= 0 ? v : (V)0);
                 }
         }
-        for (int b = 0; b < count; b++) {
-            taps t[3];
-            T slope[3] = {0, 0, 0};
-            find_all_taps(&p, places + b * DIMS, t);
-            for (int k = 0; k < PLACES; k++) {
-                const int u = k % TAPS, v = k / TAPS % TAPS, w = k / (TAPS * TAPS);
-                slope[0] += sum[k][b] * t[2].slope[u] * t[1].weight[v] * t[0].weight[w];
-                slope[1] += sum[k][b] * t[2].weight[u] * t[1].slope[v] * t[0].weight[w];
-#if DIMS == 3
-                slope[2] += sum[k][b] * t[2].weight[u] * t[1].weight[v] * t[0].slope[w];
-#endif
+        for (int d = 0; d < DIMS; d++)
+            for (int b = 0; b < count; b++)
+                result[d][b] = 0;
+        for (int k = 0; k < PLACES; k++)
+            for (int b = 0; b < count; b++) {
+                const T total = total_of(sum[k][b]);
+                for (int d = 0; d < DIMS; d++)
+                    result[d][b] += total * slope[d][k][b];
             }
+        for (int b = 0; b < count; b++)
             for (int d = 0; d < DIMS; d++)
-                out[(sample * p.points + first + b) * DIMS + d] = slope[d];
-        }
+                out[(sample * p.points + first + b) * DIMS + d] = result[d][b];
     }
 }

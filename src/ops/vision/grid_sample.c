@@ -58,29 +58,119 @@ static kn_grid_geometry geometry_of(const kn_grid_sample_params *params, int ndi
                           .strips = 1,
                           .parts = 1,
                           .size = {1, 1, 1},
-                          .padding = (int32_t)params->padding_mode,
                           .align_corners = params->align_corners};
     for (int i = 0; i < ndim - 2; i++)
         g.size[5 - ndim + i] = (int32_t)x[2 + i];
     return g;
 }
 
-/* `count`: elements, as kn_work_for takes them. */
-static kn_status launch(kn_stream *stream, const char *kernel, kn_grid_mode mode, int ndim, const kn_tensor *to,
-                        int64_t count, const kn_arg *args, int num_args)
+/* `lanes`: channels in a vector; `count`: elements, as kn_work_for takes them. */
+static kn_status launch(kn_stream *stream, const char *kernel, const kn_grid_sample_params *params, int ndim, int lanes,
+                        const kn_tensor *to, int64_t count, const kn_arg *args, int num_args)
 {
     static const int taps[] = {[KN_GRID_BILINEAR] = 2, [KN_GRID_NEAREST] = 1, [KN_GRID_BICUBIC] = 4};
     const kn_work_size work = kn_work_for(kn_tensor_limits(to), count);
     char options[96];
-    snprintf(options, sizeof options, "%s -DTAPS=%d -DDIMS=%d", kn_dtype_options(to->dtype), taps[mode], ndim - 2);
+    snprintf(options, sizeof options, "%s -DTAPS=%d -DPADDING=%d -DDIMS=%d -DLANES=%d", kn_dtype_options(to->dtype),
+             taps[params->mode], (int)params->padding_mode, ndim - 2, lanes);
     return kn_run(stream, .source = "vision/grid.cl", .options = options, .kernel = kernel, .operation = "grid_sample",
                   .dims = 1, .global = {work.global}, .local = {work.local}, .args = args, .num_args = num_args);
 }
 
-static kn_status grid_sample_forward(kn_call *call)
+/* --- channels in vectors ------------------------------------------------------------------------------------------ */
+
+/* On a CPU device, where enough places are read to be worth the copies. */
+static int lanes_for(const kn_limits *limits, kn_dtype dtype, const kn_grid_geometry *g)
+{
+    const int64_t volume = (int64_t)g->size[0] * g->size[1] * g->size[2];
+    if (!limits->is_cpu || 4 * g->points < volume)
+        return 1;
+    return dtype != KN_F64 && g->channels % 16 == 0 ? 16 : g->channels % 8 == 0 ? 8 : 1;
+}
+
+/* [batch, channels, elements...] seen as [batch, channels / lanes, elements, lanes], which vectors are stored as; with
+ * one lane these functions pass on the tensor itself. */
+static kn_status view_vectors(kn_tensor **view, kn_tensor *t, int lanes)
+{
+    const int64_t channels = t->shape[1], elements = kn_shape_numel(t->ndim - 2, t->shape + 2);
+    const int64_t shape[] = {t->shape[0], channels / lanes, elements, lanes};
+    const int64_t strides[] = {channels * elements, lanes * elements, 1, elements};
+    return kn_tensor_view(view, t, 4, shape, strides, t->offset);
+}
+
+static kn_status to_vectors(kn_tensor **vectors, kn_tensor *t, int lanes)
+{
+    kn_tensor *view;
+    *vectors = t;
+    if (lanes == 1)
+        return kn_retain(t) ? KN_OK : kn_error_status();
+    KN_TRY(view_vectors(&view, t, lanes));
+    const kn_status status = kn_tensor_contiguous(vectors, view);
+    kn_release(view);
+    return status;
+}
+
+/* Room for the vectors of `t`, which from_vectors then copies to it. */
+static kn_status new_vectors(kn_tensor **vectors, kn_tensor *t, int lanes)
+{
+    kn_tensor *view;
+    *vectors = t;
+    if (lanes == 1)
+        return kn_retain(t) ? KN_OK : kn_error_status();
+    KN_TRY(view_vectors(&view, t, lanes));
+    const kn_status status = kn_tensor_new(vectors, t->dtype, view->ndim, view->shape, t->storage->device);
+    kn_release(view);
+    return status;
+}
+
+static kn_status from_vectors(kn_tensor *t, kn_tensor *vectors, int lanes)
+{
+    if (lanes == 1)
+        return KN_OK;
+    const int64_t elements = vectors->shape[2], block = elements * lanes, blocks = vectors->shape[1];
+    const int64_t shape[] = {t->shape[0], blocks, lanes, elements};
+    kn_tensor *whole = NULL, *turned = NULL;
+    kn_status status = kn_tensor_view(&whole, t, 4, shape, (int64_t[]){blocks * block, block, elements, 1}, t->offset);
+
+    if (status == KN_OK)
+        status =
+            kn_tensor_view(&turned, vectors, 4, shape, (int64_t[]){blocks * block, block, 1, lanes}, vectors->offset);
+    if (status == KN_OK)
+        status = kn_tensor_copy(whole, turned);
+    kn_release(turned);
+    kn_release(whole);
+    return status;
+}
+
+/* --- passes ------------------------------------------------------------------------------------------------------- */
+
+static kn_status sample(kn_call *call, kn_tensor *x, kn_tensor *grid)
 {
     const kn_grid_sample_params *params = call->params;
-    const kn_tensor *y = call->outputs[0];
+    kn_tensor *y = call->outputs[0], *from = NULL, *to = NULL;
+    kn_grid_geometry g = geometry_of(params, x->ndim, x->shape, grid->shape);
+    const int lanes = lanes_for(kn_tensor_limits(y), y->dtype, &g);
+    kn_status status = to_vectors(&from, x, lanes);
+
+    if (status == KN_OK)
+        status = new_vectors(&to, y, lanes);
+    if (status == KN_OK) {
+        g.channels /= lanes;
+        const kn_arg args[] = {kn_arg_tensor(from), kn_arg_tensor(grid), kn_arg_tensor(to),
+                               kn_arg_struct(&g, sizeof g)};
+        const bool is_cpu = kn_tensor_limits(y)->is_cpu;
+        status = launch(call->stream, "grid_sample", params, x->ndim, lanes, y,
+                        is_cpu ? 8 * kn_numel(y) : g.batch * g.points, args, 4);
+    }
+    if (status == KN_OK)
+        status = from_vectors(y, to, lanes);
+    kn_release(to);
+    kn_release(from);
+    return status;
+}
+
+static kn_status grid_sample_forward(kn_call *call)
+{
     kn_tensor *x = NULL, *grid = NULL;
     kn_status status = kn_tensor_contiguous(&x, call->inputs[0]);
 
@@ -91,13 +181,8 @@ static kn_status grid_sample_forward(kn_call *call)
         if (status == KN_OK)
             status = kn_call_save(call, grid);
     }
-    if (status == KN_OK && kn_numel(y) > 0) {
-        const kn_grid_geometry g = geometry_of(params, x->ndim, x->shape, grid->shape);
-        const kn_arg args[] = {kn_arg_tensor(x), kn_arg_tensor(grid), kn_arg_tensor(y), kn_arg_struct(&g, sizeof g)};
-        const bool is_cpu = kn_tensor_limits(y)->is_cpu;
-        status = launch(call->stream, "grid_sample", params->mode, x->ndim, y,
-                        is_cpu ? 8 * kn_numel(y) : g.batch * g.points, args, 4);
-    }
+    if (status == KN_OK && kn_numel(call->outputs[0]) > 0)
+        status = sample(call, x, grid);
     kn_release(grid);
     kn_release(x);
     return status;
@@ -121,35 +206,60 @@ static kn_status input_backward(kn_grad_call *grad)
     const kn_grid_sample_params *params = grad->params;
     const kn_input_spec *x = &grad->input[0];
     const kn_tensor *grid = grad->saved[1];
-    kn_tensor *out = kn_grad_new(grad, 0);
+    kn_tensor *out = kn_grad_new(grad, 0), *from = NULL, *to = NULL;
     if (!out)
         return kn_error_status();
     if (kn_numel(out) == 0)
         return KN_OK;
     kn_grid_geometry g = geometry_of(params, x->ndim, x->shape, grid->shape);
-    cut(&g, kn_tensor_limits(out));
-    const int64_t items = g.batch * g.parts * g.strips;
-    const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(grid), kn_arg_tensor(out),
-                           kn_arg_struct(&g, sizeof g)};
-    return launch(grad->stream, "grid_sample_backward", params->mode, x->ndim, out,
-                  kn_tensor_limits(out)->is_cpu ? 4096 * items : items, args, 4);
+    const kn_limits *limits = kn_tensor_limits(out);
+    const int lanes = lanes_for(limits, out->dtype, &g);
+    kn_status status = to_vectors(&from, grad->grad_outputs[0], lanes);
+
+    if (status == KN_OK)
+        status = new_vectors(&to, out, lanes);
+    if (status == KN_OK) {
+        g.channels /= lanes;
+        cut(&g, limits);
+        const int64_t items = g.batch * g.parts * g.strips;
+        const kn_arg args[] = {kn_arg_tensor(from), kn_arg_tensor(grid), kn_arg_tensor(to),
+                               kn_arg_struct(&g, sizeof g)};
+        status = launch(grad->stream, "grid_sample_backward", params, x->ndim, lanes, out,
+                        limits->is_cpu ? 4096 * items : items, args, 4);
+    }
+    if (status == KN_OK)
+        status = from_vectors(out, to, lanes);
+    kn_release(to);
+    kn_release(from);
+    return status;
 }
 
 static kn_status places_backward(kn_grad_call *grad)
 {
     const kn_grid_sample_params *params = grad->params;
-    const kn_tensor *x = grad->saved[0], *grid = grad->saved[1];
+    kn_tensor *x = grad->saved[0], *grid = grad->saved[1], *gradient = NULL, *from = NULL;
     kn_tensor *out = kn_grad_new(grad, 1);
     if (!out)
         return kn_error_status();
     if (kn_numel(out) == 0)
         return KN_OK;
-    const kn_grid_geometry g = geometry_of(params, x->ndim, x->shape, grid->shape);
-    const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(x), kn_arg_tensor(grid),
-                           kn_arg_tensor(out), kn_arg_struct(&g, sizeof g)};
-    return launch(grad->stream, "grid_sample_places", params->mode, x->ndim, out,
-                  kn_tensor_limits(out)->is_cpu ? 8 * g.batch * g.points * (g.channels + 1) : g.batch * g.points, args,
-                  5);
+    kn_grid_geometry g = geometry_of(params, x->ndim, x->shape, grid->shape);
+    const kn_limits *limits = kn_tensor_limits(out);
+    const int lanes = lanes_for(limits, out->dtype, &g);
+    kn_status status = to_vectors(&gradient, grad->grad_outputs[0], lanes);
+
+    if (status == KN_OK)
+        status = to_vectors(&from, x, lanes);
+    if (status == KN_OK) {
+        const int64_t count = g.batch * g.points * (limits->is_cpu ? 8 * (g.channels + 1) : 1);
+        g.channels /= lanes;
+        const kn_arg args[] = {kn_arg_tensor(gradient), kn_arg_tensor(from), kn_arg_tensor(grid), kn_arg_tensor(out),
+                               kn_arg_struct(&g, sizeof g)};
+        status = launch(grad->stream, "grid_sample_places", params, x->ndim, lanes, out, count, args, 5);
+    }
+    kn_release(from);
+    kn_release(gradient);
+    return status;
 }
 
 static kn_status grid_sample_backward(kn_grad_call *grad)
