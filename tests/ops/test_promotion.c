@@ -116,6 +116,11 @@ TENSOR_TEST_F64(float32_changed_by_float64)
     assert_true(value == 1 + 0x1p-23);
     CHECK_OK(kn_item(kn_mul_(F32_OF(3), F64_OF(1.0 / 3)), &value));
     assert_true(value == 1);
+    /* so are gradients: float32 has no 1e39 */
+    kn_tensor *divisor = kn_full(KN_SHAPE(1), 1e-20, .dtype = KN_F64, .requires_grad = true);
+    CHECK_OK(kn_backward(kn_div_(F32_OF(0.1), divisor)));
+    CHECK_OK(kn_item(kn_grad(divisor), &value));
+    assert_true(fabs(value + 1e39) < 1e33);
 }
 
 /* The loss expands its operands first, and a tensor with dimensions widens the dtype. */

@@ -185,6 +185,18 @@ TENSOR_TEST(prelu_of_infinity)
     CHECK_VALUES(second, 0, -2);
 }
 
+/* No probabilities: the mean is NaN, the gradient for the incoming gradient 0. */
+TENSOR_TEST(cross_entropy_of_nothing)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(0, 7), .requires_grad = true), *y = kn_cross_entropy(x, kn_ones(KN_SHAPE(0, 7)));
+    kn_tensor *g = kn_full(KN_SCALAR, 3, .requires_grad = true), *first, *second;
+    CHECK_VALUES(y, NAN);
+    CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first, .grad_outputs = &g, .create_graph = true));
+    kn_tensor *sum = kn_sum(first);
+    CHECK_OK(kn_autograd_grad(&sum, 1, &g, 1, &second));
+    CHECK_VALUES(second, 0);
+}
+
 TENSOR_TEST_F64(eigh_has_a_symmetric_gradient)
 {
     kn_tensor *x = kn_from_data(((double[]){2, 0.5, 0.5, -1}), KN_SHAPE(2, 2), .dtype = KN_F64, .requires_grad = true);
@@ -203,7 +215,7 @@ int main(void)
         TEST(recording_changes_no_gradient), TEST(at_certain_numbers),
         TEST(sinc_near_0_in_float32),        TEST(atan2_at_0),
         TEST(target_of_infinite_logits),     TEST(prelu_of_infinity),
-        TEST(eigh_has_a_symmetric_gradient),
+        TEST(cross_entropy_of_nothing),      TEST(eigh_has_a_symmetric_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
+#include <math.h>
 
 #include "base/text.h"
 #include "ops/loss/class_loss.h"
@@ -30,7 +31,10 @@ static kn_tensor *of_probabilities(kn_tensor *input, kn_tensor *target, kn_tenso
     if (params->reduction == KN_REDUCTION_NONE)
         return kn_neg(kn_sum_dims(terms, &dim, 1, false));
     loss = kn_neg(kn_sum(terms));
-    return params->reduction == KN_REDUCTION_SUM ? loss : kn_mul_scalar(loss, 1.0 / (double)positions);
+    if (params->reduction == KN_REDUCTION_SUM)
+        return loss;
+    /* The mean of nothing is NaN, and as in PyTorch no gradient is. */
+    return positions > 0 ? kn_mul_scalar(loss, 1.0 / (double)positions) : kn_add_scalar(loss, NAN);
 }
 
 static kn_status with_probabilities(kn_entry *entry)

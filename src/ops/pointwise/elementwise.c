@@ -305,11 +305,11 @@ static bool is_stretched(const kn_input_spec *input, const kn_tensor *gradient)
            memcmp(input->shape, gradient->shape, (size_t)input->ndim * sizeof *input->shape) != 0;
 }
 
-/* The compute dtype: the joint dtype, which was the result's. */
+/* The compute dtype: the joint dtype, which was the result's unless a tensor was changed in place. */
 static kn_dtype gradient_type(const kn_grad_call *grad, const kn_elementwise *e)
 {
     kn_dtype dtype = grad->grad_outputs[0]->dtype;
-    for (int i = 0; e->keeps_digits && i < grad->num_inputs; i++)
+    for (int i = 0; (e->keeps_digits || grad->op->in_place) && i < grad->num_inputs; i++)
         dtype = kn_promote_types(dtype, grad->input[i].dtype);
     return kn_compute_type(dtype);
 }
