@@ -49,6 +49,15 @@ def fold(d):
     return Case([x], listed(dict(params, output_size=size)), lambda t: F.fold(t, size, **params))
 
 
+def antialiased(t, sizes, factors, mode, **more):
+    """As products with the matrices of both dimensions: PyTorch's own is wrong in other orders of dimensions."""
+    def matrix(dim):
+        n = t.shape[2 + dim]
+        return F.interpolate(torch.eye(n, dtype=t.dtype)[None, None], sizes and (sizes[dim], n),
+                             factors and (factors[dim], 1.0), mode, **more)[0, 0]
+    return matrix(0) @ t @ matrix(1).T
+
+
 @cases("interpolate")
 def interpolate(d):
     n = d.integer(1, 3)
@@ -68,7 +77,8 @@ def interpolate(d):
             factors = [d.one_of(2.0, 3.7) for _ in range(n)]
     params = {"sizes": sizes} if sizes else {"scale_factors": factors}
     return Case([x], dict(params, mode=mode, **more),
-                lambda t: F.interpolate(t, sizes, factors, mode, **more), tolerance=1e-5)
+                lambda t: (antialiased if more.get("antialias") else F.interpolate)(t, sizes, factors, mode, **more),
+                tolerance=1e-5)
 
 
 @cases("grid_sample")
