@@ -244,6 +244,8 @@ class Part:
         scale = exact.abs().nan_to_num(0, 0, 0)
         largest = scale.max() if scale.numel() else 0
         tolerance = error * (scale + 0.1 * largest + size * self.terms)
+        if self.native is not None:  # Koine may err as PyTorch does
+            tolerance = tolerance + (self.native.double() - exact).abs().nan_to_num(0, 0, 0)
         for runs in (0, 2, 10):  # they take time: only as many as needed
             near = tolerance + 4 * spread(exact, self.moved(runs))
             wrong = ~close(actual, exact, near, self.koine.dtype)

@@ -1,5 +1,6 @@
 /* norm/batch.cl - batch normalisation on CPU devices, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias,
  * with mean and variance of each channel over all dimensions but 1, clamped by the activation. The sums are moments. */
+#include "common/two_sum.clh"
 #include "norm/batch.clh"
 
 /* The number of a channel's elements in a chunk. */
@@ -91,12 +92,12 @@ static void sums_of_tile(long first, long chunk, operands in, kn_batch_shape s)
     for (long c = 0; c < some; c++) {
         const global T *shifts = in.x + start + c * s.inner;
         const private T *means = (const private T *)mean + c * s.inner, *m2s = (const private T *)m2 + c * s.inner;
-        T middle = 0, total = 0, between = 0;
-        for (long e = 0; e < s.inner; e++) {
-            middle += (shifts[e] - shifts[0]) + means[e];
+        T middle = 0, lost = 0, total = 0, between = 0;
+        for (long e = 0; e < s.inner; e++) { /* compensated: the first element may be far from the mean */
+            KN_TWO_SUM(T, middle, lost, (shifts[e] - shifts[0]) + means[e]);
             total += m2s[e];
         }
-        middle /= s.inner;
+        middle = (middle + lost) / s.inner;
         for (long e = 0; e < s.inner; e++) {
             const T apart = (shifts[e] - shifts[0]) + means[e] - middle;
             between += apart * apart;

@@ -102,6 +102,31 @@ TENSOR_TEST_F64(layer_norm_far_from_zero)
     check_close(dx[0], dx[1], 1e-5);
 }
 
+/* A mean is that of differences from the channel's first value, whose errors must not add up. */
+TENSOR_TEST(a_first_value_far_from_the_mean)
+{
+    enum { OUTER = 3, CHANNELS = 50, INNER = 60 };
+    kn_tensor *x = values_about(0, 3, 3, (const int64_t[]){OUTER, CHANNELS, INNER}, KN_F32, "first");
+    kn_tensor *found = kn_zeros(KN_SHAPE(CHANNELS)), *variance = kn_ones(KN_SHAPE(CHANNELS));
+    {
+        KN_NO_GRAD;
+        CHECK_TENSOR(kn_fill_(kn_narrow(kn_narrow(x, 0, 0, 1), 2, 0, 1), 12));
+    }
+    CHECK_TENSOR(kn_batch_norm(x, .running_mean = found, .running_var = variance, .training = true, .momentum = 1));
+    double *values = read_doubles(x), *mean = read_doubles(found), off = 0;
+    assert_true(values && mean);
+    for (int c = 0; c < CHANNELS; c++) {
+        double sum = 0;
+        for (int i = 0; i < OUTER * INNER; i++)
+            sum += values[(i / INNER * CHANNELS + c) * INNER + i % INNER];
+        off = fmax(off, fabs(mean[c] - sum / (OUTER * INNER)));
+    }
+    if (off > 2e-6)
+        fail_msg("a mean is off by %g", off);
+    free(values);
+    free(mean);
+}
+
 /* The shift is the channel's first value: here far from all others, so that too much is subtracted. */
 TENSOR_TEST_F64(an_outlier_in_front_costs_little)
 {
@@ -361,6 +386,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(a_mean_far_from_zero_costs_no_digits),
         TEST(layer_norm_far_from_zero),
+        TEST(a_first_value_far_from_the_mean),
         TEST(an_outlier_in_front_costs_little),
         TEST(running_estimates_follow_the_batches),
         TEST(running_estimates_of_another_layout_or_dtype),
