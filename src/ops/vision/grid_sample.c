@@ -88,37 +88,30 @@ static int lanes_for(const kn_limits *limits, kn_dtype dtype, const kn_grid_geom
     return dtype != KN_F64 && g->channels % 16 == 0 ? 16 : g->channels % 8 == 0 ? 8 : 1;
 }
 
-/* [batch, channels, elements...] seen as [batch, channels / lanes, elements, lanes], which vectors are stored as; with
- * one lane these functions pass on the tensor itself. */
-static kn_status view_vectors(kn_tensor **view, kn_tensor *t, int lanes)
+/* [batch, channels, elements...] is stored as [batch, channels / lanes, elements, lanes] for vectors. With one lane
+ * these functions pass on the tensor itself. */
+
+/* Room for the vectors of `t`, in memory of its own: aligned. */
+static kn_status new_vectors(kn_tensor **vectors, kn_tensor *t, int lanes)
 {
-    const int64_t channels = t->shape[1], elements = kn_shape_numel(t->ndim - 2, t->shape + 2);
-    const int64_t shape[] = {t->shape[0], channels / lanes, elements, lanes};
-    const int64_t strides[] = {channels * elements, lanes * elements, 1, elements};
-    return kn_tensor_view(view, t, 4, shape, strides, t->offset);
+    const int64_t shape[] = {t->shape[0], t->shape[1] / lanes, kn_shape_numel(t->ndim - 2, t->shape + 2), lanes};
+    *vectors = NULL;
+    if (lanes > 1)
+        return kn_tensor_new(vectors, t->dtype, 4, shape, t->storage->device);
+    *vectors = kn_retain(t);
+    return KN_OK;
 }
 
 static kn_status to_vectors(kn_tensor **vectors, kn_tensor *t, int lanes)
 {
-    kn_tensor *view;
-    *vectors = t;
+    KN_TRY(new_vectors(vectors, t, lanes));
     if (lanes == 1)
-        return kn_retain(t) ? KN_OK : kn_error_status();
-    KN_TRY(view_vectors(&view, t, lanes));
-    const kn_status status = kn_tensor_contiguous(vectors, view);
-    kn_release(view);
-    return status;
-}
-
-/* Room for the vectors of `t`, which from_vectors then copies to it. */
-static kn_status new_vectors(kn_tensor **vectors, kn_tensor *t, int lanes)
-{
+        return KN_OK;
+    const int64_t *shape = (*vectors)->shape, block = shape[2] * lanes;
+    const int64_t strides[] = {shape[1] * block, block, 1, shape[2]};
     kn_tensor *view;
-    *vectors = t;
-    if (lanes == 1)
-        return kn_retain(t) ? KN_OK : kn_error_status();
-    KN_TRY(view_vectors(&view, t, lanes));
-    const kn_status status = kn_tensor_new(vectors, t->dtype, view->ndim, view->shape, t->storage->device);
+    KN_TRY(kn_tensor_view(&view, t, 4, shape, strides, t->offset));
+    const kn_status status = kn_tensor_copy(*vectors, view);
     kn_release(view);
     return status;
 }
