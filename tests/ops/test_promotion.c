@@ -67,6 +67,17 @@ TENSOR_TEST(numbers_are_rounded_as_operands)
     CHECK_VALUES(kn_mul_scalar(kn_full(KN_SHAPE(1), 1.9921875, .dtype = KN_BF16), 1.003), 2);
 }
 
+/* Rounded to float16 both differences were 2048, and the gradient would be shared. */
+TENSOR_TEST(differences_of_halves_are_not_rounded)
+{
+    kn_tensor *a = kn_reshape(HALF(2048, 1024), KN_SHAPE(1, 2)), *b = kn_reshape(HALF(-1, -1024), KN_SHAPE(1, 2));
+    kn_set_requires_grad(a, true);
+    kn_tensor *distance = kn_cdist(a, b, INFINITY);
+    CHECK_DTYPE(distance, KN_F16);
+    CHECK_OK(kn_backward(distance));
+    CHECK_VALUES(kn_grad(a), 1, 0);
+}
+
 TENSOR_TEST_F64(embeddings_divide_by_frequencies_in_their_dtype)
 {
     kn_tensor *weight = kn_ones(KN_SHAPE(2, 1), .dtype = KN_F64, .requires_grad = true);
@@ -280,6 +291,7 @@ int main(void)
         TEST(comparisons_with_float16_round_too),
         TEST(numbers_are_rounded_as_operands),
         TEST(clamp_has_no_gradient_at_its_bounds),
+        TEST(differences_of_halves_are_not_rounded),
         TEST(embeddings_divide_by_frequencies_in_their_dtype),
         TEST(changes_in_place_are_computed_in_the_joint_dtype),
         TEST(float32_changed_by_float64),

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "ops/loss/distance.h"
+#include "ops/shape/broadcast.h"
 
 enum { X1, X2 };
 
@@ -105,9 +106,14 @@ kn_tensor *kn_pairwise_distance_with(kn_tensor *x1, kn_tensor *x2, const kn_pair
 
 /* --- of all pairs ------------------------------------------------------------------------------------------------- */
 
-static kn_tensor *norms(const kn_entry *entry, kn_tensor *differences)
+/* Of rows of `a` and `b`. Differences of halves are not rounded: that would make some equal. */
+static kn_tensor *norms(const kn_entry *entry, kn_tensor *a, kn_tensor *b)
 {
-    return kn_norm_dims(differences, ((const kn_distance_args *)entry->params)->p, (const int[]){-1}, 1, false);
+    const double p = ((const kn_distance_args *)entry->params)->p;
+    if (!a || !b)
+        return NULL;
+    const kn_dtype dtype = kn_promote_types(a->dtype, b->dtype);
+    return kn_to_dtype(kn_norm_dims(kn_sub(kn_widened(a), kn_widened(b)), p, (const int[]){-1}, 1, false), dtype);
 }
 
 /* Do the dimensions before the last two broadcast? */
@@ -132,7 +138,7 @@ static kn_status cdist_enter(kn_entry *entry)
     if (!batches_fit(x1, x2))
         return kn_fail(KN_ERR_SHAPE, "the batches of x1, %s, and x2, %s, do not broadcast",
                        kn_tensor_describe(a, sizeof a, x1), kn_tensor_describe(b, sizeof b, x2));
-    return kn_composed_give(entry, norms(entry, kn_sub(kn_unsqueeze(x1, -2), kn_unsqueeze(x2, -3))));
+    return kn_composed_give(entry, norms(entry, kn_unsqueeze(x1, -2), kn_unsqueeze(x2, -3)));
 }
 
 static kn_status pdist_enter(kn_entry *entry)
@@ -143,8 +149,8 @@ static kn_status pdist_enter(kn_entry *entry)
     if (x->ndim != 2)
         return kn_fail(KN_ERR_SHAPE, "x must be a matrix, not %s", kn_tensor_describe(text, sizeof text, x));
     kn_tensor *pairs = kn_triu_indices(x->shape[0], x->shape[0], 1, .device = kn_device_of(x));
-    return kn_composed_give(entry, norms(entry, kn_sub(kn_index_select(x, 0, kn_select(pairs, 0, 0)),
-                                                       kn_index_select(x, 0, kn_select(pairs, 0, 1)))));
+    return kn_composed_give(entry, norms(entry, kn_index_select(x, 0, kn_select(pairs, 0, 0)),
+                                         kn_index_select(x, 0, kn_select(pairs, 0, 1))));
 }
 
 static const kn_op_param distance_rows[] = {KN_PARAM(kn_distance_args, p, .min = 0, .max = (double)INFINITY)};
