@@ -15,14 +15,16 @@ static struct {
 } created[MOST_PROGRAMS]; /* and not yet built */
 static int num_created;
 
-/* What the library puts in front for drivers whose own header is long (rt/program/builtins.c), and its option. */
+/* What the library puts in front for drivers whose own header or vloads are long (rt/program/builtins.c), one part for
+ * each, and an option. */
 #define DECLARATIONS "#line 1 \"builtins\"\n"
 #define INSTEAD_OF_HEADER " -D_OPENCL_H_"
 
 static const char *without_declarations(const char *text)
 {
-    const bool has = strncmp(text, DECLARATIONS, strlen(DECLARATIONS)) == 0;
-    const char *start = has ? strstr(text + strlen(DECLARATIONS), "#line 1 \"") : NULL;
+    const char *start = text;
+    while (start && strncmp(start, DECLARATIONS, strlen(DECLARATIONS)) == 0)
+        start = strstr(start + strlen(DECLARATIONS), "#line 1 \"");
     return start ? start : text;
 }
 
