@@ -10,6 +10,16 @@ static long elements_of(long chunk, kn_batch_shape s)
                       : min(s.length, s.outer * s.inner - chunk * s.length);
 }
 
+/* What a channel's moments are computed relative to. The mean's error is a few roundings of its distance from here. */
+static T shift_of(long channel, operands in, kn_batch_shape s)
+{
+    const global T *x = in.x + channel * s.inner;
+
+    if (s.tile > 1)
+        return x[0];
+    return sum_lanes((KN_VLOAD(x) / 64 + KN_VLOAD(x + 16) / 64) + (KN_VLOAD(x + 32) / 64 + KN_VLOAD(x + 48) / 64));
+}
+
 /* The channel's statistics from its chunks' moments. */
 static void finish_channel(long channel, operands in, kn_batch_shape s)
 {
@@ -25,7 +35,7 @@ static void finish_channel(long channel, operands in, kn_batch_shape s)
         count += more;
     }
     const T n = s.outer * s.inner;
-    keep_statistics(channel, finish_moments(in.x[channel * s.inner], mean, m2, n, in.eps), m2, n, in, s);
+    keep_statistics(channel, finish_moments(shift_of(channel, in, s), mean, m2, n, in.eps), m2, n, in, s);
 }
 
 static void sums_of_group(long first, long chunk, operands in, kn_batch_shape s)
@@ -33,14 +43,17 @@ static void sums_of_group(long first, long chunk, operands in, kn_batch_shape s)
     const long from = chunk * s.length, to = min(from + s.length, s.outer * s.inner);
     const long some = min(s.group, s.channels - first), all = s.outer * s.channels * s.inner;
     run_moments m[MAX_IN_GROUP];
+    T shift[MAX_IN_GROUP];
 
-    for (long c = 0; c < some; c++)
+    for (long c = 0; c < some; c++) {
         m[c] = (run_moments){0, 0, 0, 0, 0, 0};
+        shift[c] = shift_of(first + c, in, s);
+    }
     FOR_PIECES(from, to)
     {
         for (long c = 0; c < some; c++) {
             const long start = (row * s.channels + first + c) * s.inner + column;
-            add_run(&m[c], in.x + start, run, all - start, in.x[(first + c) * s.inner]);
+            add_run(&m[c], in.x + start, run, all - start, shift[c]);
         }
     }
     for (long c = 0; c < some; c++) {

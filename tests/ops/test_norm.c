@@ -127,6 +127,23 @@ TENSOR_TEST(a_first_value_far_from_the_mean)
     free(mean);
 }
 
+/* With equal gradients that of the weight is the sum of all deviations: what the mean is off by, as often as there are
+ * elements. */
+TENSOR_TEST(deviations_of_long_runs_add_up_to_zero)
+{
+    enum { OUTER = 5, CHANNELS = 50, INNER = 168 };
+    kn_tensor *x = values_about(2, 1, 3, (const int64_t[]){OUTER, CHANNELS, INNER}, KN_F32, "runs");
+    kn_tensor *w = kn_ones(KN_SHAPE(CHANNELS), .requires_grad = true);
+    CHECK_OK(kn_backward(kn_sum(kn_batch_norm(x, .weight = w, .training = true))));
+    double *grad = read_doubles(kn_grad(w)), off = 0;
+    assert_non_null(grad);
+    for (int c = 0; c < CHANNELS; c++)
+        off = fmax(off, fabs(grad[c]) / (OUTER * INNER));
+    if (off > 1e-7)
+        fail_msg("deviations are off by %g on average", off);
+    free(grad);
+}
+
 /* The shift is the channel's first value: here far from all others, so that too much is subtracted. */
 TENSOR_TEST_F64(an_outlier_in_front_costs_little)
 {
@@ -387,6 +404,7 @@ int main(int argc, char **argv)
         TEST(a_mean_far_from_zero_costs_no_digits),
         TEST(layer_norm_far_from_zero),
         TEST(a_first_value_far_from_the_mean),
+        TEST(deviations_of_long_runs_add_up_to_zero),
         TEST(an_outlier_in_front_costs_little),
         TEST(running_estimates_follow_the_batches),
         TEST(running_estimates_of_another_layout_or_dtype),
