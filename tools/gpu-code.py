@@ -42,6 +42,7 @@ import tempfile
 
 ALL = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "gfx90a", "gfx1030", "gfx1100", "spir64"]
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cl")
+OLDEST_CLANG = {"gfx1100": 16}  # version 15 gives it 128 of its 256 registers
 NEWEST_PTX = 80  # what the oldest clang in use can make; ptxas assembles it for newer processors, too
 
 # Bytes of spills that are no error: AMD's drivers have a compiler and functions of their own, which spill elsewhere.
@@ -85,6 +86,10 @@ def all_clangs():
     return [path for path in map(shutil.which, names) if path]
 
 
+def version_of(clang):
+    return int(run([clang, "-dumpversion"]).stdout.split(".")[0])
+
+
 def find_library(name):
     return find("", [os.path.join(folder, name) for folder in
                      [os.environ.get("KOINE_LIBCLC") or "/usr/lib/clc", "/usr/share/clc"]])
@@ -124,7 +129,11 @@ class Tools:
             path = os.path.join(folder, "probe.cl")
             with open(path, "w", encoding="ascii") as file:
                 file.write("kernel void probe(global float *x) { x[get_global_id(0)] = fma(x[0], x[1], x[2]); }\n")
+            oldest = OLDEST_CLANG.get(target, 0)
+            said = [f"it takes clang {oldest}"]
             for clang in self.clangs:
+                if version_of(clang) < oldest:
+                    continue
                 self.of_target[target] = clang
                 try:
                     compile_program(self, path, [], target, folder)
