@@ -127,13 +127,18 @@ def scatter(d):
     return Case([x, index, src], {"dim": dim}, lambda t, i, s: t.scatter(dim, i, s))
 
 
+def in_full(index):
+    """PyTorch 2.15 adds to and reduces into wrong places where an index is expanded and the source the smaller tensor."""
+    return wide(index).clone(memory_format=torch.contiguous_format)
+
+
 @cases("scatter_add", "scatter_add_")
 def scatter_add(d):
     x = d.tensor(least=1, special=False, layout="distinct")
     dim = d.dim(x)
     index = index_along(d, x, dim)
     src = d.like(x, index.shape, special=False)
-    return Case([x, index, src], {"dim": dim}, lambda t, i, s: t.scatter_add(dim, wide(i), s))
+    return Case([x, index, src], {"dim": dim}, lambda t, i, s: t.scatter_add(dim, in_full(i), s))
 
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -150,7 +155,7 @@ def scatter_reduce(d):
     index = index_along(d, x, dim)
     src = d.like(x, index.shape, special=False)
     return Case([x, index, src], {"dim": dim, "reduce": reduce, "include_self": own},
-                lambda t, i, s: t.scatter_reduce(dim, wide(i), s, reduce, include_self=own))
+                lambda t, i, s: t.scatter_reduce(dim, in_full(i), s, reduce, include_self=own))
 
 
 def selection(d, x, dim, unique=False):
