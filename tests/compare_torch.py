@@ -56,7 +56,7 @@ REFUSALS = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError
 
 
 class Perturbing(TorchDispatchMode):
-    """Perturbs the results of operations, as rounding does."""
+    """Perturbs the results of operations, as rounding does, which leaves whole numbers, such as counts."""
 
     def __init__(self, noise):
         super().__init__()
@@ -65,7 +65,7 @@ class Perturbing(TorchDispatchMode):
     def moved(self, x):
         if not x.is_floating_point() or x._is_zerotensor():  # which has no memory
             return x
-        return x * (1 + self.noise * (2 * torch.rand_like(x) - 1))
+        return torch.where(x == x.round(), x, x * (1 + self.noise * (2 * torch.rand_like(x) - 1)))
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
