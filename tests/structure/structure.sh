@@ -7,7 +7,8 @@
 #     reads a symbol that one above defines;
 #   - folders of rt, watch or ops form a circle, by includes and symbols together, or files of rt or watch do, by
 #     symbols (those of ops do: a gradient is computed by operators, whose gradients are);
-#   - a file outside rt includes OpenCL's headers, be it through others, or calls OpenCL; or two of rt include them.
+#   - a file outside rt includes OpenCL's headers, be it through others, or calls OpenCL; or two of rt include them;
+#   - a header of src, or a file of the kernels, in cl beside it, is named nowhere.
 # Sub-folders of other layers are peers: they may use each other.
 set -u
 LC_ALL=C
@@ -100,6 +101,14 @@ awk 'NR == FNR { reached[$1] = 1; next }
         for (f in reached) if (f !~ /^rt\// && f in by) print f, "through", by[f]
     }' "$work/doors" "$work/includes" | sort | fail "files outside rt that include OpenCL's headers through others"
 grep ' OpenCL ' "$work/all-symbols" | grep -v '^rt/' | fail "calls of OpenCL or CLBlast outside rt"
+
+# --- what is left over ----------------------------------------------------------------------------------------------
+
+# Each file's first line names itself.
+(cd "$src/.." && grep -roE '[a-z0-9_/]+\.(h|clh?)\>' src cl) | sed 's,^[a-z]*/,,' |
+    awk -F: '$1 != $2 { print $2 }' | sort -u >"$work/named"
+(cd "$src" && find . -name '*.h' && cd ../cl && find . -type f) | sed 's,^\./,,' | sort -u |
+    grep -vxFf "$work/named" | fail "files that nothing names"
 
 echo "$(wc -l <"$work/files") files, $(wc -l <"$work/includes") includes, $(wc -l <"$work/symbols") uses of symbols"
 [ ! -e "$work/failures" ]

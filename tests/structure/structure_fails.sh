@@ -9,8 +9,8 @@ failed=0
 
 # A tree of three layers that satisfies all rules.
 fresh() {
-    rm -rf "$tree/src"
-    mkdir -p "$tree/src/base" "$tree/src/rt/device" "$tree/src/rt/stream" "$tree/src/watch" \
+    rm -rf "$tree/src" "$tree/cl"
+    mkdir -p "$tree/cl/shape" "$tree/src/base" "$tree/src/rt/device" "$tree/src/rt/stream" "$tree/src/watch" \
         "$tree/src/ops/shape" "$tree/src/ops/conv/cpu"
     echo '#include <CL/cl.h>' >"$tree/src/rt/device/opencl.h"
     touch "$tree/src/base/text.h" "$tree/src/base/text.c" "$tree/src/rt/device/lost.c"
@@ -18,7 +18,9 @@ fresh() {
     printf '#include "rt/device/device.h"\n#include "rt/device/opencl.h"\n' >"$tree/src/rt/device/device.c"
     printf '#include "rt/device/device.h"\n' >"$tree/src/rt/stream/stream.c"
     printf '#include "rt/device/device.h"\n' >"$tree/src/ops/add.c"
-    touch "$tree/src/ops/shape/view.c" "$tree/src/ops/shape/sum.c" "$tree/src/ops/conv/cpu/rows.c"
+    touch "$tree/src/ops/shape/view.c" "$tree/src/ops/shape/sum.c" "$tree/cl/shape/lanes.clh"
+    echo 'run("shape/sum.cl");' >"$tree/src/ops/conv/cpu/rows.c"
+    echo '#include "shape/lanes.clh"' >"$tree/cl/shape/sum.cl"
     printf '#include "rt/device/device.h"\n' >"$tree/src/watch/look.c"
     y=0
     for layer in ops watch rt base; do
@@ -126,4 +128,12 @@ case="a call of OpenCL outside rt"
 fresh
 symbol ops/add clFinish
 expect "calls of OpenCL"
+case="a kernel that nothing names"
+fresh
+touch "$tree/cl/shape/rows.cl"
+expect "nothing names"
+case="a header that nothing names"
+fresh
+touch "$tree/src/ops/shape/view.h"
+expect "nothing names"
 [ $failed -eq 0 ]
