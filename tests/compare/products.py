@@ -60,5 +60,6 @@ def attention(d):
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             return F.scaled_dot_product_attention(q, k, v, m, is_causal=causal, scale=scale, enable_gqa=group > 1)
 
-    # A row with one visible key has gradient 0 exactly in PyTorch; here it is a difference of two sums.
-    return Case([q, k, v, mask], params, function, tolerance=TOLERANCE.get(q.dtype, 0))
+    # A row with one visible key has gradient 0 exactly in PyTorch; here it is a difference of two sums. So it is where
+    # all values are equal, and the gradient of a key is a sum over the queries.
+    return Case([q, k, v, mask], params, function, tolerance=TOLERANCE.get(q.dtype, 0), scale=(group * length)**0.5)
