@@ -221,9 +221,10 @@ def warn_of(clang, source, options):
     check = [clang, *OPENCL, "-target", "spir64", "-fsyntax-only", *options, source]
     if "-DKN_USE_F64" not in options:
         run([*check, "-w", "-Xclang", "-cl-ext=-cl_khr_fp64"])
+    warnings = list(WARNINGS)
     if "-cl-single-precision-constant" in options:
-        check.append("-Wno-implicit-float-conversion")  # clang warns of constants, which are doubles first
-    said = [line for line in run([*check, *WARNINGS]).stderr.splitlines() if "warning:" in line and SIZES not in line]
+        warnings.append("-Wno-implicit-float-conversion")  # clang warns of constants, which are doubles first
+    said = [line for line in run([*check, *warnings]).stderr.splitlines() if "warning:" in line and SIZES not in line]
     if said:
         raise Failed("\n".join(sorted(set(said))))
 

@@ -8,11 +8,11 @@ set -eu
 source=$1 programs=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-[ $# -le 2 ] || export KOINE_TEST_FULL=1
-"$programs" "$folder"
 if [ $# -le 2 ]; then
+    "$programs" "$folder"
     set -- --target sm_80 --target spir64
 else
+    KOINE_TEST_FULL=1 "$programs" "$folder"
     for program in "$3" "$4"; do
         OPENCL_LAYERS=$5 RECORD_PROGRAMS=$folder KOINE_PROGRAM_CACHE=0 "$program" --as-gpu >"$folder/out" ||
             { cat "$folder/out"; exit 1; }
