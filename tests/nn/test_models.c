@@ -5,8 +5,8 @@
 #include <koine/koine.h>
 #include <string.h>
 
-#include "rt/command/rehearsal.h"
 #include "support/full.h"
+#include "support/no_kernels.h"
 
 static const struct {
     const char *name;
@@ -32,19 +32,9 @@ static const struct {
     {"vgg16_bn", 138365992, 97, true},
 };
 
-static bool takes_none(uint64_t kernel, void *user)
-{
-    (void)kernel;
-    (void)user;
-    return false;
-}
-
-/* For hundreds of millions of parameters, which need no values: no kernel runs, until kn_rehearse(NULL). */
-static kn_rehearsal rehearsal = {.takes = takes_none};
-
 TENSOR_TEST(they_have_as_many_parameters_as_torchvisions)
 {
-    kn_rehearse(&rehearsal);
+    kernels_off();
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         if (networks[i].full && !test_full())
             continue;
@@ -54,7 +44,7 @@ TENSOR_TEST(they_have_as_many_parameters_as_torchvisions)
         assert_int_equal(kn_module_parameters(net).count + kn_module_buffers(net).count, networks[i].tensors);
         kn_module_free(net);
     }
-    kn_rehearse(NULL);
+    kernels_on();
 }
 
 /* Shapes from a pass that computes nothing. */
@@ -70,7 +60,7 @@ static void check_result(kn_module *net, kn_tensor *x, const char *shape)
 
 TENSOR_TEST(results_are_logits)
 {
-    kn_rehearse(&rehearsal);
+    kernels_off();
     kn_tensor *image = kn_zeros(KN_SHAPE(2, 3, 64, 64)), *small = kn_zeros(KN_SHAPE(2, 1, 32, 32));
     check_result(kn_models_resnet18(.num_classes = 17), image, "[2, 17]");
     check_result(kn_models_resnet18(.num_classes = 17, .in_channels = 1, .small_images = true), small, "[2, 17]");
@@ -84,7 +74,7 @@ TENSOR_TEST(results_are_logits)
     check_result(kn_models_lenet5(.num_classes = 17, .in_channels = 1), small, "[2, 17]");
     check_result(kn_models_unet(.num_classes = 17), image, "[2, 17, 64, 64]");
     check_result(kn_models_mlp(KN_SIZES(1024, 32, 17)), small, "[2, 17]");
-    kn_rehearse(NULL);
+    kernels_on();
 }
 
 TENSOR_TEST(language_models)
