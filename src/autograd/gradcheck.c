@@ -24,10 +24,13 @@ typedef struct check {
     kn_tensor **leaves, **outputs; /* one slot per input: those that require gradients, and what is checked */
 } check;
 
-static double weight(int64_t i)
+/* Streams of fixed random numbers. */
+enum { WEIGHT_STREAM, DIRECTION_STREAM };
+
+static double weight(int stream, int64_t i)
 {
     uint32_t words[4];
-    kn_philox_block(words, 42, 0, (uint64_t)i);
+    kn_philox_block(words, 42, (uint64_t)stream, (uint64_t)i);
     return kn_uniform_f64(words[0], words[1]) - 0.5;
 }
 
@@ -43,7 +46,7 @@ static kn_status add_weighted(double *sum, const check *c, const kn_tensor *outp
         return KN_ERR_MEMORY;
     kn_status status = kn_read(output, values, (size_t)n * sizeof *values);
     for (int64_t i = 0; i < n && status == KN_OK; i++)
-        *sum += values[i] * weight(i);
+        *sum += values[i] * weight(WEIGHT_STREAM, i);
     kn_free(values);
     return status;
 }
@@ -96,7 +99,7 @@ static kn_status add_gradients_of(kn_tensor *output)
     if (!weights)
         return KN_ERR_MEMORY;
     for (int64_t i = 0; i < kn_numel(output); i++)
-        weights[i] = weight(i);
+        weights[i] = weight(WEIGHT_STREAM, i);
     kn_tensor_options options = {.dtype = KN_F64, .device = kn_device_of(output)};
     kn_tensor *gradient = kn_from_data_with(weights, kn_ndim(output), kn_shape(output), &options);
     kn_free(weights);
@@ -118,48 +121,79 @@ static kn_status analytic(const check *c)
 
 /* --- differences -------------------------------------------------------------------------------------------------- */
 
-/* The numeric derivative with respect to element `i` of `values`, the input's values. */
-static kn_status numeric(double *slope, const check *c, kn_tensor *input, double *values, int64_t i)
+#define FAST_DIRECTIONS 2
+
+/* What is known of an input while it is checked: four arrays of `n` numbers. */
+typedef struct place {
+    kn_tensor *input;
+    int index;
+    int64_t n;
+    double *values, *gradient, *along, *moved; /* `along`: the direction; `moved`: values with a step along it */
+} place;
+
+/* Element `d` alone or, in fast mode, all elements by random amounts. */
+static void choose_direction(const check *c, const place *p, int64_t d)
 {
-    size_t bytes = (size_t)kn_numel(input) * sizeof *values;
-    double kept = values[i], eps = c->options.eps, above, below;
-    values[i] = kept + eps;
-    KN_TRY(kn_write(input, values, bytes));
-    KN_TRY(loss_of(&above, c));
-    values[i] = kept - eps;
-    KN_TRY(kn_write(input, values, bytes));
-    KN_TRY(loss_of(&below, c));
-    values[i] = kept;
-    *slope = (above - below) / (2 * eps);
-    return kn_write(input, values, bytes);
+    for (int64_t i = 0; i < p->n; i++)
+        p->along[i] = c->options.fast_mode ? weight(DIRECTION_STREAM + (int)d, i) : i == d;
 }
 
-static kn_status compare(const check *c, kn_tensor *input, int index, double *values, double *gradient)
+static kn_status loss_at(double *loss, const check *c, const place *p, double step)
 {
-    int64_t n = kn_numel(input);
-    size_t bytes = (size_t)n * sizeof *values;
-    memset(gradient, 0, bytes);
-    KN_TRY(kn_read(input, values, bytes));
-    if (kn_grad(input))
-        KN_TRY(kn_read(kn_grad(input), gradient, bytes));
-    for (int64_t i = 0; i < n; i++) {
-        double slope;
-        KN_TRY(numeric(&slope, c, input, values, i));
-        if (!(fabs(gradient[i] - slope) <= c->options.atol + c->options.rtol * fabs(slope)))
-            return kn_fail(KN_ERR_NUMERIC,
-                           "%s: input %d, element %" PRId64 ": the gradient is %.9g, central differences give %.9g",
-                           c->name, index, i, gradient[i], slope);
-    }
+    for (int64_t i = 0; i < p->n; i++)
+        p->moved[i] = p->values[i] + step * p->along[i];
+    KN_TRY(kn_write(p->input, p->moved, (size_t)p->n * sizeof *p->moved));
+    return loss_of(loss, c);
+}
+
+static kn_status numeric(double *slope, const check *c, const place *p)
+{
+    const double eps = c->options.eps;
+    double above = 0, below = 0;
+    kn_status status = loss_at(&above, c, p, eps);
+    if (status == KN_OK)
+        status = loss_at(&below, c, p, -eps);
+    *slope = (above - below) / (2 * eps);
+    const kn_status restored = kn_write(p->input, p->values, (size_t)p->n * sizeof *p->values);
+    return status == KN_OK ? restored : status;
+}
+
+static kn_status compare_along(const check *c, const place *p, int64_t d)
+{
+    double slope, expected = 0;
+    choose_direction(c, p, d);
+    for (int64_t i = 0; i < p->n; i++)
+        expected += p->along[i] != 0 ? p->along[i] * p->gradient[i] : 0;
+    KN_TRY(numeric(&slope, c, p));
+    if (fabs(expected - slope) <= c->options.atol + c->options.rtol * fabs(slope))
+        return KN_OK;
+    return kn_fail(KN_ERR_NUMERIC, "%s: input %d, %s %" PRId64 ": the gradient is %.9g, central differences give %.9g",
+                   c->name, p->index, c->options.fast_mode ? "random direction" : "element", d, expected, slope);
+}
+
+static kn_status compare(const check *c, const place *p)
+{
+    const size_t bytes = (size_t)p->n * sizeof(double);
+    const int64_t directions = c->options.fast_mode && p->n > FAST_DIRECTIONS ? FAST_DIRECTIONS : p->n;
+    KN_TRY(kn_read(p->input, p->values, bytes));
+    if (kn_grad(p->input))
+        KN_TRY(kn_read(kn_grad(p->input), p->gradient, bytes));
+    for (int64_t d = 0; d < directions; d++)
+        KN_TRY(compare_along(c, p, d));
     return KN_OK;
 }
 
 static kn_status check_input(const check *c, kn_tensor *input, int index)
 {
-    size_t bytes = (size_t)kn_numel(input) * sizeof(double);
-    double *values = kn_malloc(bytes), *gradient = kn_malloc(bytes);
-    kn_status status = values && gradient ? compare(c, input, index, values, gradient) : KN_ERR_MEMORY;
-    kn_free(values);
-    kn_free(gradient);
+    const size_t n = (size_t)kn_numel(input);
+    if (n == 0)
+        return KN_OK;
+    double *memory = kn_calloc(4 * n, sizeof *memory);
+    if (!memory)
+        return KN_ERR_MEMORY;
+    const place p = {input, index, (int64_t)n, memory, memory + n, memory + 2 * n, memory + 3 * n};
+    const kn_status status = compare(c, &p);
+    kn_free(memory);
     return status;
 }
 
@@ -172,7 +206,8 @@ static kn_gradcheck_params with_defaults(const kn_gradcheck_params *given)
     const kn_gradcheck_params defaults = kn_gradcheck_params_init(), options = given ? *given : defaults;
     return (kn_gradcheck_params){.eps = options.eps ? options.eps : defaults.eps,
                                  .atol = options.atol ? options.atol : defaults.atol,
-                                 .rtol = options.rtol ? options.rtol : defaults.rtol};
+                                 .rtol = options.rtol ? options.rtol : defaults.rtol,
+                                 .fast_mode = options.fast_mode};
 }
 
 static kn_status begin(check *c, const kn_gradcheck_params *options)

@@ -78,9 +78,32 @@ TENSOR_TEST_F64(test_wrong_gradient)
     kn_error_clear();
     assert_int_equal(kn_gradcheck(cube, &none, &x, 1, NULL), KN_ERR_NUMERIC);
     kn_error_clear();
+    assert_int_equal(kn_gradcheck(cube, &slightly_off, &x, 1, &(kn_gradcheck_params){.fast_mode = true}),
+                     KN_ERR_NUMERIC);
+    CHECK_ERROR(KN_ERR_NUMERIC, "input 0", "random direction 0");
     kn_gradcheck_params loose = {.rtol = 0.1};
     CHECK_OK(kn_gradcheck(cube, &slightly_off, &x, 1, &loose));
     CHECK_VALUES(x, 0.5, -1, 2);
+}
+
+static kn_tensor *counted_cube(kn_tensor *const *inputs, void *user)
+{
+    ++*(int *)user;
+    cube_params right = {.factor = 1};
+    return cube(inputs, &right);
+}
+
+/* Two directions, each with a step up and one down, and the gradient itself. */
+TENSOR_TEST_F64(test_fast_mode)
+{
+    kn_tensor *x = input(), *empty = kn_empty(KN_SHAPE(0), .dtype = KN_F64, .requires_grad = true);
+    int calls = 0;
+    CHECK_OK(kn_gradcheck(counted_cube, &calls, &x, 1, &(kn_gradcheck_params){.fast_mode = true}));
+    assert_int_equal(calls, 5);
+    CHECK_VALUES(x, 0.5, -1, 2);
+    calls = 0;
+    CHECK_OK(kn_gradcheck(counted_cube, &calls, &empty, 1, NULL));
+    assert_int_equal(calls, 1);
 }
 
 /* A gradient with a shape other than its input's is an error that names the op, not an out-of-bounds write. */
@@ -167,7 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_right_gradient), TEST(test_wrong_gradient),    TEST(test_gradient_of_another_shape),
         TEST(test_needs_f64),      TEST(test_params_are_copied), TEST(test_some_inputs),
-        TEST(test_observer),
+        TEST(test_observer),       TEST(test_fast_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "ops/dispatch/operators.h"
 #include "ops/sample_leaves.h"
 #include "support/check.h"
+#include "support/full.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -130,7 +131,8 @@ static void check_one(const kn_op *op, bool second)
     CHECK_OK(kn_op_sample_make(&sample, op, KN_F64, true));
     const int count = sample_leaves(&sample, leaves);
     one o = {op, &sample};
-    if ((second ? kn_gradgradcheck : kn_gradcheck)(apply, &o, leaves, count, NULL) != KN_OK)
+    const kn_gradcheck_params params = {.fast_mode = !test_full()};
+    if ((second ? kn_gradgradcheck : kn_gradcheck)(apply, &o, leaves, count, &params) != KN_OK)
         fail_msg("%s: %s", kn_op_describe(op).name, kn_error_message());
     kn_op_sample_free(&sample);
 }

@@ -97,17 +97,6 @@ static double worst(const double *actual, const double *right, const double *sum
     return worst / largest;
 }
 
-static bool is_forced_here(const char *name)
-{
-    const kn_implementation_table *table = kn_implementation_table_find(forward);
-    assert_non_null(table);
-    for (int i = 0; i < table->count; i++)
-        if (strcmp(table->rows[i].name, name) == 0)
-            return can_force(table, &table->rows[i]);
-    fail_msg("there is no %s:%s", forward, name);
-    return false;
-}
-
 /* "winograd_gpu" twice: all images at once, and one at a time. */
 static void check_layer(const layer *l)
 {
@@ -115,7 +104,7 @@ static void check_layer(const layer *l)
     const int64_t chunk = kn_winograd_limit_chunks(1);
     results right = compute(l, "reference", false, KN_F64), sum = compute(l, "reference", true, KN_F64);
     for (int i = 0; i < 4; i++) {
-        if (!is_forced_here(rows[i]))
+        if (!can_force_row(forward, rows[i]))
             continue;
         kn_winograd_limit_chunks(i == 3 ? 1 : chunk);
         results r = compute(l, rows[i], false, KN_F32);

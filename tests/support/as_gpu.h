@@ -80,6 +80,17 @@ static inline bool can_force(const kn_implementation_table *table, const kn_impl
            (test_full() || (is_for_device(table, row) && is_in_question(table, row)));
 }
 
+/* The same of the row that has this name. */
+static inline bool can_force_row(const char *operation, const char *name)
+{
+    const kn_implementation_table *table = kn_implementation_table_find(operation);
+    for (int i = 0; table && i < table->count; i++)
+        if (strcmp(table->rows[i].name, name) == 0)
+            return can_force(table, &table->rows[i]);
+    printf("%s has no row %s\n", operation, name);
+    exit(1);
+}
+
 /* With "--as-gpu" or "--tensor-cores" on the command line the library treats every device as a GPU with minimal limits.
  * Call it first in main. */
 static inline void obey_as_gpu(int argc, char **argv)

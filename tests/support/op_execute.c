@@ -45,7 +45,7 @@ static bool run_backward(op_run *run, kn_tensor *output, kn_tensor *const *leave
 static bool execute_in_scope(op_run *run, op_result *result)
 {
     kn_tensor *leaves[OP_MAX_INPUTS];
-    if (!op_make_leaves(run, leaves, 0, 0)) {
+    if (!op_make_leaves(run, leaves)) {
         op_fail(run, "inputs", "%s", kn_error_message());
         return false;
     }

@@ -135,53 +135,26 @@ static void fill_values(const op_run *run, int index, double *values, int64_t co
         scale_to_shares(input, values);
 }
 
-static int64_t leaf_count(const op_run *run, int index, int *ndim, int64_t shape[KN_MAX_DIMS])
+static kn_tensor *make_leaf(const op_run *run, int index)
 {
-    *ndim = leaf_shape(&run->row->inputs[index], run->layout, shape);
-    return count_of(*ndim, shape);
-}
-
-double *op_leaf_direction(const op_run *run, int index, int direction, int64_t *count)
-{
-    int ndim;
     int64_t shape[KN_MAX_DIMS];
-    *count = leaf_count(run, index, &ndim, shape);
-    double *values = malloc(((size_t)*count + 1) * sizeof(double));
-    char seed[160];
-    snprintf(seed, sizeof seed, "%s direction %d of input %d", run->row->name, direction, index);
-    test_random random = test_random_from(seed);
-    for (int64_t i = 0; values && i < *count; i++)
-        values[i] = test_random_uniform(&random, -1, 1);
-    return values;
-}
-
-static kn_tensor *make_leaf(const op_run *run, int index, double step, int direction)
-{
-    int ndim;
-    int64_t shape[KN_MAX_DIMS];
-    int64_t count = leaf_count(run, index, &ndim, shape);
+    const int ndim = leaf_shape(&run->row->inputs[index], run->layout, shape);
+    const int64_t count = count_of(ndim, shape);
     double *values = malloc(((size_t)count + 1) * sizeof(double));
     if (!values)
         return NULL;
     fill_values(run, index, values, count);
-    bool differentiable = op_input_differentiable(run->row, index);
-    if (step != 0 && differentiable) {
-        int64_t moved;
-        double *along = op_leaf_direction(run, index, direction, &moved);
-        for (int64_t i = 0; along && i < count; i++)
-            values[i] += step * along[i];
-        free(along);
-    }
-    kn_tensor *leaf = tensor_of_doubles(values, ndim, shape, dtype_of_input(run, index), differentiable);
+    kn_tensor *leaf =
+        tensor_of_doubles(values, ndim, shape, dtype_of_input(run, index), op_input_differentiable(run->row, index));
     free(values);
     return leaf;
 }
 
-bool op_make_leaves(const op_run *run, kn_tensor *leaves[OP_MAX_INPUTS], double step, int direction)
+bool op_make_leaves(const op_run *run, kn_tensor *leaves[OP_MAX_INPUTS])
 {
     memset(leaves, 0, OP_MAX_INPUTS * sizeof *leaves);
     for (int i = 0; i < op_num_inputs(run->row); i++) {
-        leaves[i] = make_leaf(run, i, step, direction);
+        leaves[i] = make_leaf(run, i);
         if (!leaves[i])
             return false;
     }

@@ -37,10 +37,8 @@ int op_num_inputs(const op_row *row);
 bool op_input_differentiable(const op_row *row, int index);
 int64_t op_differentiable_elements(const op_row *row, op_layout layout);
 
-/* The leaves: contiguous tensors from which op_view makes the inputs. Each differentiable one is moved by `step` times
- * direction number `direction` (step 0: not moved). False on failure. */
-bool op_make_leaves(const op_run *run, kn_tensor *leaves[OP_MAX_INPUTS], double step, int direction);
-double *op_leaf_direction(const op_run *run, int index, int direction, int64_t *count); /* freed with free() */
+/* The leaves: contiguous tensors from which op_view makes the inputs. False on failure. */
+bool op_make_leaves(const op_run *run, kn_tensor *leaves[OP_MAX_INPUTS]);
 
 /* The row's expression on the leaves, in the run's layout. */
 kn_tensor *op_build_from(const op_run *run, kn_tensor *const *leaves);
