@@ -136,8 +136,8 @@ KN_PARAMS_FUNCTIONS(gelu, GELU)
 
 KN_FUNCTION_OF(hardshrink, HARDSHRINK, KN_FLOATS, "p", KN_NO_VECTORS, "a >= -p && a <= p ? (T)0 : a",
                "a >= -p && a <= p ? g * 0 : g", a >= -p && a <= p ? 0 : a, KN_PARAM(kn_hardshrink_params, lambd))
-KN_FUNCTION_OF(softshrink, SOFTSHRINK, KN_FLOATS, "p", KN_NO_VECTORS, "a > p ? a - p : a < -p ? a + p : a * 0",
-               "a >= -p && a <= p ? g * 0 : g",
+KN_FUNCTION_OF(softshrink, SOFTSHRINK, KN_FLOATS, "p", KN_NO_VECTORS,
+               "a > p ? a - p : a < -p ? a + p : a == a ? a * 0 : a", "a >= -p && a <= p ? g * 0 : g",
                a > p    ? a - p
                : a < -p ? a + p
                         : a * 0,
