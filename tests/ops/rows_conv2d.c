@@ -118,6 +118,8 @@ static const op_row rows[] = {
      CONV(.padding = 2), 874, TABLES, .on_cpu = true},
     {"conv2d/few_channels_dilated", build_conv2d, {FLOATS(2, 3, 13, 29), FLOATS(2, 3, 3, 3)},
      CONV(.padding = 2, .dilation = 2), 754, TABLES, .on_cpu = true},
+    {"conv2d/long_rows_strided", build_conv2d, {FLOATS(1, 2, 3, 2300), FLOATS(5, 2, 3, 9), FLOATS(5)}, CONV(.stride = 2), 1146, TABLES,
+     .on_cpu = true},
     {"conv2d/one_output_row", build_conv2d, {FLOATS(2, 3, 3, 45), FLOATS(5, 3, 3, 7), FLOATS(5)}, PLAIN, 78, TABLES, .on_cpu = true},
     {"conv2d/depthwise_strided", build_conv2d, {FLOATS(3, 37, 9, 11), FLOATS(37, 1, 3, 3), FLOATS(37)},
      CONV(.groups = 37, .stride = 2, .padding = 1), 90, TABLES, .on_cpu = true},

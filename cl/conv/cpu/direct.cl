@@ -1,4 +1,4 @@
-/* conv/cpu/direct.cl - direct convolution on CPU devices from NCHW: no im2col, no blocked layout.
+/* conv/cpu/direct.cl - direct convolution on CPU devices from NCHW: no im2col, no blocked layout, no padded image.
  *
  * Forward and backward-data are both correlations of an image with a list of taps:
  *
@@ -6,118 +6,254 @@
  *
  * A tap is one (channel, row, column) of the kernel, and tap[t] the offset in elements from a pixel's start to the
  * element that the tap reads. Taps encode channels, kernel size and dilation, and start(pixel) the stride, so there is
- * a single flat loop over taps. A work-item sums tiles of PX pixels by KB = KV * VW output channels: accumulators are
- * vectors along the channels, each value of x is a scalar broadcast from any address, so that partial rows cost
- * nothing. PX * KV + KV + 1 vectors must fit in registers.
+ * a single flat loop over taps. A tile is PX pixels by KB = KV * VW output channels: accumulators are vectors along the
+ * channels, each value of x is a scalar broadcast from any address, so that partial rows cost nothing. PX * KV + KV + 1
+ * vectors must fit in registers.
  *
- * x is zero-padded beforehand (conv_prepare), so that the loop has no branches.
+ * A unit of work is a part of the image, small enough for its sums to stay in the second cache. Its input channels are
+ * taken a chunk at a time, so that a block's weights for one chunk stay in the first cache while all tiles of the unit
+ * are summed; the sums wait in scratch memory for the next chunk. The unit's part of the chunk's image is copied to
+ * scratch memory with its padding, so that the loop has no branches; images without padding and with a single tap per
+ * channel are read in place.
  *
  * Compiled in: T, VW, KV, PX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
-#include "conv/common/correlation.h"
-#include "common/prefetch.clh"
 #include "gemm/pack.clh"
+#include "conv/cpu/copy.clh"
+#include "conv/cpu/direct.h"
 
 #define KB (KV * VW)
-#define AHEAD 18 /* taps: the next rows of an image are planes away, where the hardware does not foresee them */
 
-/* A pixel's input and output offsets, advanced from pixel to pixel: divisions took 2 % of a first layer's time. */
-typedef struct conv_place {
-    long column, row;
-    const global T *x;
-    global T *y;
-} conv_place;
-static inline conv_place place_of(const global T *x, global T *y, const kn_conv_grid *g, long pixel)
+/* The output pixels of a unit along one axis, and the first row of the image that they read. */
+typedef struct part {
+    long first, count, low;
+} part;
+static inline part part_of(const kn_conv_direct_axis *a, long i)
 {
-    const long column = pixel % g->columns, row = pixel / g->columns % g->rows, image = pixel / g->columns / g->rows;
-    return (conv_place){column, row, x + image * g->x_image + row * g->x_row + column * g->x_column,
-                        y + image * g->y_image + row * g->y_row + column * g->y_column};
-}
-static inline void step_place(conv_place *p, const kn_conv_grid *g)
-{
-    p->column++;
-    p->x += g->x_column;
-    p->y += g->y_column;
-    if (p->column < g->columns)
-        return;
-    p->column = 0;
-    p->row++;
-    p->x += g->x_row - g->columns * g->x_column;
-    p->y += g->y_row - g->columns * g->y_column;
-    if (p->row < g->rows)
-        return;
-    p->row = 0;
-    p->x += g->x_image - g->rows * g->x_row;
-    p->y += g->y_image - g->rows * g->y_row;
+    const long first = i * a->part;
+    return (part){first, min(a->part, a->out - first), first * a->step + a->first};
 }
 
+/* Copies one row of the image, zeros where it is outside. */
+static inline void copy_row(global T *restrict to, const global T *restrict image, const kn_conv_direct_layout *g,
+                            long row, long low, long width)
+{
+    const bool inside = row >= 0 && row < g->rows.in;
+    const long left = inside ? clamp(-low, 0L, width) : width;
+    const long right = inside ? clamp(g->columns.in - low, left, width) : width;
+    zero_run(to, left);
+    if (right > left)
+        copy_run(to + left, image + row * g->columns.in + low + left, right - left);
+    zero_run(to + right, width - right);
+}
+
+/* Copies what a unit reads of `channels` channels of one image. */
+static inline void copy_image(global T *restrict to, const global T *restrict x, const kn_conv_direct_layout *g,
+                              part rows, part columns, long channels)
+{
+    const kn_conv_direct_axis *r = &g->rows, *c = &g->columns;
+    const long height = (rows.count - 1) * r->copied_step + r->reach + 1;
+    const long width = (columns.count - 1) * c->step + c->reach + 1;
+    for (long channel = 0; channel < channels; channel++) {
+        long row = rows.low, of_step = 0;
+        for (long i = 0; i < height; i++) {
+            copy_row(to + channel * g->plane + i * g->pitch, x + channel * g->x_channel, g, row, columns.low, width);
+            row++;
+            if (++of_step == r->copied_step) {
+                row += r->step - r->copied_step;
+                of_step = 0;
+            }
+        }
+    }
+}
+
+/* The offset in the copy of each pixel's start; those that fill the last tile repeat the last pixel's. */
+static inline void write_starts(global int *restrict starts, const kn_conv_direct_layout *g, long images, long rows,
+                                long columns)
+{
+    long pixel = 0;
+    for (long image = 0; image < images; image++)
+        for (long i = 0; i < rows; i++) {
+            const long start = image * g->image + i * g->rows.copied_step * g->pitch;
+            for (long j = 0; j < columns; j++)
+                starts[pixel + j] = (int)(start + j * g->columns.step);
+            pixel += columns;
+        }
+    for (long i = pixel; i < pixel + PX - 1; i++)
+        starts[i] = starts[pixel - 1];
+}
+
+/* Adds the taps of one chunk to the sums of PX pixels. */
+static inline void sum_tile(global T *restrict sums, const global T *restrict x, const global int *restrict starts,
+                            const global T *restrict weight, const global int *restrict table, long taps)
+{
+    const global T *from[PX];
+    V sum[PX][KV];
+#pragma unroll
+    for (int i = 0; i < PX; i++) {
+        from[i] = x + starts[i];
+#pragma unroll
+        for (int v = 0; v < KV; v++)
+            sum[i][v] = VLOAD(v, sums + i * KB);
+    }
+    for (long t = 0; t < taps; t++) {
+        const long offset = table[t];
+        V w[KV];
+#pragma unroll
+        for (int v = 0; v < KV; v++)
+            w[v] = VLOAD(v, weight);
+        weight += KB;
+#pragma unroll
+        for (int i = 0; i < PX; i++) {
+            const V value = (V)from[i][offset];
+#pragma unroll
+            for (int v = 0; v < KV; v++)
+                sum[i][v] = fma(value, w[v], sum[i][v]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < PX; i++)
+#pragma unroll
+        for (int v = 0; v < KV; v++)
+            VSTORE(sum[i][v], v, sums + i * KB);
+}
+
+/* y[k][j] = sums[j][k], clamped, for 8 channels and 8 pixels. */
+static inline void store_8x8(global T *restrict y, long y_channel, const global T *restrict sums, T low, T high)
+{
+    V8 a[8], b[8];
+#pragma unroll
+    for (int j = 0; j < 8; j++) {
+        const V8 value = vload8(0, sums + j * KB);
+        a[j] = KN_CLAMP(value, (V8)low, (V8)high);
+    }
+    zip_round_8(b, a);
+    zip_round_8(a, b);
+    zip_round_8(b, a);
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        vstore8(b[k], 0, y + k * y_channel);
+}
+
+/* Stores the sums of n pixels of one row, y_step elements apart in y. */
+static inline void store_row(global T *restrict y, long y_channel, long y_step, const global T *restrict sums, long n,
+                             int channels, T low, T high)
+{
+    int k = 0;
+    if (y_step == 1 && n >= 8)
+        for (; k + 8 <= channels; k += 8)
+            for (long j = 0; j < n; j += 8) {
+                const long e = min(j, n - 8); /* the last 8 overlap those before */
+                store_8x8(y + k * y_channel + e, y_channel, sums + e * KB + k, low, high);
+            }
+    for (; k < channels; k++)
+        for (long j = 0; j < n; j++)
+            y[k * y_channel + j * y_step] = KN_CLAMP(sums[j * KB + k], low, high);
+}
+
+/* Stores one image's sums of a block, row by row; rows without a gap in y as one. */
+static inline void store_image(global T *restrict y, const global T *restrict sums, const kn_conv_direct_layout *g,
+                               part rows, part columns, int channels, T low, T high)
+{
+    const long y_row = g->rows.y_step, y_column = g->columns.y_step;
+    y += rows.first * y_row + columns.first * y_column;
+    if (y_column == 1 && columns.count == y_row) {
+        store_row(y, g->y_channel, 1, sums, rows.count * columns.count, channels, low, high);
+        return;
+    }
+    for (long i = 0; i < rows.count; i++)
+        store_row(y + i * y_row, g->y_channel, y_column, sums + i * columns.count * KB, columns.count, channels, low,
+                  high);
+}
+
+static inline void start_sums(global T *restrict sums, const global T *restrict bias, int channels, long pixels)
+{
+    T start[KB];
+    for (int k = 0; k < KB; k++)
+        start[k] = k < channels ? bias[k] : (T)0;
+    for (long i = 0; i < pixels; i++)
+#pragma unroll
+        for (int v = 0; v < KV; v++)
+            VSTORE(VLOAD(v, start), v, sums + i * KB);
+}
+
+/* What a work-item knows of its unit. */
+typedef struct unit {
+    part rows, columns;
+    long group, first_image, images, first_block, blocks;
+    long image_pixels, pixels; /* of one image, and of all */
+} unit;
+static inline unit unit_of(const kn_conv_direct_layout *g, long id)
+{
+    const long blocks = (g->outer + KB - 1) / KB, sets = (blocks + g->unit_blocks - 1) / g->unit_blocks;
+    const long over_columns = id / sets, over_rows = over_columns / g->columns.parts;
+    const long over_images = over_rows / g->rows.parts;
+    unit u = {.rows = part_of(&g->rows, over_rows % g->rows.parts),
+              .columns = part_of(&g->columns, over_columns % g->columns.parts),
+              .group = over_images / g->image_parts,
+              .first_image = over_images % g->image_parts * g->image_part,
+              .first_block = id % sets * g->unit_blocks};
+    u.images = min(g->image_part, g->images - u.first_image);
+    u.blocks = min(g->unit_blocks, blocks - u.first_block);
+    u.image_pixels = u.rows.count * u.columns.count;
+    u.pixels = u.images * u.image_pixels;
+    return u;
+}
+
+/* Adds all taps to the sums, chunk by chunk; x starts at the group's first channel of image 0. */
+static inline void sum_unit(global T *restrict sums, global T *restrict copy, const global int *restrict starts,
+                            const global T *restrict x, const global T *restrict packed,
+                            const global int *restrict table, const kn_conv_direct_layout *g, const unit *u)
+{
+    for (long c = 0; c < g->inner; c += g->chunk) {
+        const long channels = min(g->chunk, g->inner - c), x_image = g->groups * g->inner * g->x_channel;
+        const global T *first = x + u->first_image * x_image + c * g->x_channel, *from = copy;
+        if (g->in_place)
+            from = first + u->rows.low * g->pitch + u->columns.low;
+        else
+            for (long i = 0; i < u->images; i++)
+                copy_image(copy + i * g->image, first + i * x_image, g, u->rows, u->columns, channels);
+        for (long block = 0; block < u->blocks; block++)
+            for (long i = 0; i < u->pixels; i += PX)
+                sum_tile(sums + (block * g->sums + i) * KB, from, starts + i,
+                         packed + (block * g->inner + c) * g->taps * KB, table, channels * g->taps);
+    }
+}
+
+/* dim 0: g.units_per_item units each, numbered blocks fastest, then columns, rows, images and group. A work-item's part
+ * of `scratch` holds the copy of the image, the sums of each block and the starts. `packed` and `table` are
+ * conv_prepare's; only the first chunk's part of the table is read. */
 KN_KERNEL_ONCE(conv_direct,
-               (KN_ARG(x), KN_ARG(packed), KN_ARG(table), KN_ARG(bias), KN_ARG(y), grid, has_bias, low, high),
-               KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), kn_conv_grid grid, int has_bias, T low,
-               T high)
+               (KN_ARG(x), KN_ARG(packed), KN_ARG(table), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), layout, has_bias,
+                low, high),
+               KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), KN_OUT(scratch),
+               kn_conv_direct_layout layout, int has_bias, T low, T high)
 {
-    const kn_conv_grid g = grid;
+    const kn_conv_direct_layout g = layout;
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, packed);
     KN_BIND_IN(int, table);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
-    const long blocks = (g.outer + KB - 1) / KB;
-    const long block = KN_ID(1) % blocks, group = KN_ID(1) / blocks;
-    const int channels = (int)min((long)KB, g.outer - block * KB);
-    const long first_channel = group * g.outer + block * KB;
-    const long pixels = g.images * g.rows * g.columns;
-    const long first = KN_ID(0) * g.tiles_per_item * PX, last = min(pixels, first + g.tiles_per_item * PX);
-    x += group * g.x_group;
-    y += first_channel * g.y_channel;
-    packed += KN_ID(1) * g.taps * KB;
+    KN_BIND_OUT(T, scratch);
+    const long blocks = (g.outer + KB - 1) / KB, last = min(g.units, (KN_ID(0) + 1) * g.units_per_item);
+    global T *copy = scratch + KN_ID(0) * g.scratch_size, *sums = copy + g.copy_size;
+    global int *starts = (global int *)(sums + g.unit_blocks * g.sums * KB);
 
-    T start_value[KB];
-    for (int k = 0; k < KB; k++)
-        start_value[k] = has_bias && k < channels ? bias[first_channel + k] : (T)0;
-
-    conv_place place = place_of(x, y, &g, first);
-    for (long pixel = first; pixel < last; pixel += PX) {
-        const global T *from[PX];
-        global T *to[PX];
-        V sum[PX][KV];
-#pragma unroll
-        for (int i = 0; i < PX; i++) { /* pixels past the end repeat the last one, and store it again */
-            from[i] = place.x;
-            to[i] = place.y;
-            if (pixel + i + 1 < last)
-                step_place(&place, &g);
-#pragma unroll
-            for (int v = 0; v < KV; v++)
-                sum[i][v] = VLOAD(v, start_value);
-        }
-        const global T *weight = packed;
-        for (long t = 0; t < g.taps; t++) {
-            const long offset = table[t], ahead = table[min(t + AHEAD, g.taps - 1)];
-            PREFETCH(from[0] + ahead);
-            PREFETCH(from[PX - 1] + ahead);
-            V w[KV];
-#pragma unroll
-            for (int v = 0; v < KV; v++)
-                w[v] = VLOAD(v, weight);
-            weight += KB;
-#pragma unroll
-            for (int i = 0; i < PX; i++) {
-                const V value = (V)from[i][offset];
-#pragma unroll
-                for (int v = 0; v < KV; v++)
-                    sum[i][v] = fma(value, w[v], sum[i][v]);
-            }
-        }
-        T result[PX][KB];
-#pragma unroll
-        for (int i = 0; i < PX; i++)
-#pragma unroll
-            for (int v = 0; v < KV; v++)
-                VSTORE(KN_CLAMP(sum[i][v], (V)low, (V)high), v, result[i]);
-        for (int k = 0; k < channels; k++)
-#pragma unroll
-            for (int i = 0; i < PX; i++)
-                to[i][k * g.y_channel] = result[i][k];
+    for (long id = KN_ID(0) * g.units_per_item; id < last; id++) {
+        const unit u = unit_of(&g, id);
+        const long first_channel = u.group * g.outer + u.first_block * KB;
+        write_starts(starts, &g, u.images, u.rows.count, u.columns.count);
+        for (long block = 0; block < u.blocks; block++)
+            start_sums(sums + block * g.sums * KB, bias + first_channel + block * KB,
+                       has_bias ? (int)min((long)KB, g.outer - (u.first_block + block) * KB) : 0, u.pixels + PX - 1);
+        if (g.taps > 0)
+            sum_unit(sums, copy, starts, x + u.group * g.inner * g.x_channel,
+                     packed + (u.group * blocks + u.first_block) * g.inner * g.taps * KB, table, &g, &u);
+        for (long block = 0; block < u.blocks; block++)
+            for (long i = 0; i < u.images; i++)
+                store_image(y + ((u.first_image + i) * g.groups * g.outer + first_channel + block * KB) * g.y_channel,
+                            sums + (block * g.sums + i * u.image_pixels) * KB, &g, u.rows, u.columns,
+                            (int)min((long)KB, g.outer - (u.first_block + block) * KB), low, high);
     }
 }

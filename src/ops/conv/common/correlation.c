@@ -1,5 +1,5 @@
-/* ops/conv/common/correlation.c - describes forward and backward-data as correlations, and runs them with a given
- * tile. */
+/* ops/conv/common/correlation.c - describes forward and backward-data as correlations, and prepares their images and
+ * weights. */
 #include "ops/conv/common/correlation.h"
 
 #include <stdio.h>
@@ -229,9 +229,9 @@ double kn_conv_padding_factor(const kn_conv_problem *problem)
     return factor;
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------ */
+/* --- preparation -------------------------------------------------------------------------------------------------- */
 
-static void free_workspace(kn_conv_workspace *w)
+void kn_conv_free_workspace(kn_conv_workspace *w)
 {
     kn_buffer_free(w->padded);
     kn_buffer_free(w->packed);
@@ -248,8 +248,7 @@ kn_status kn_conv_alloc_padded(kn_buffer **padded, kn_stream *stream, const kn_c
                            (size_t)(p->planes * p->padded_height * p->padded_width * kn_conv_element(s)));
 }
 
-/* For all correlations of the problem; output channels are padded to whole blocks. */
-static kn_status alloc_workspace(kn_conv_workspace *w, kn_stream *stream, const kn_conv_correlation *c, int64_t block)
+kn_status kn_conv_alloc_workspace(kn_conv_workspace *w, kn_stream *stream, const kn_conv_correlation *c, int64_t block)
 {
     const kn_conv_shape *s = &c->problem->shape;
     const int64_t taps = c->taps.inner * s->kernel_size[1] * s->kernel_size[2];
@@ -259,7 +258,7 @@ static kn_status alloc_workspace(kn_conv_workspace *w, kn_stream *stream, const 
     return kn_buffer_alloc(&w->table, stream, (size_t)taps * sizeof(int32_t));
 }
 
-static kn_status prepare(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w, int64_t block)
+kn_status kn_conv_prepare(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w, int64_t block)
 {
     char options[KN_CONV_OPTIONS];
     const kn_conv_shape *s = &c->problem->shape;
@@ -274,42 +273,4 @@ static kn_status prepare(kn_stream *stream, const kn_conv_correlation *c, const 
                           kn_arg_buffer(w->padded ? w->padded : w->packed, 0), kn_arg_buffer(w->packed, 0),
                           kn_arg_buffer(w->table, 0), kn_arg_struct(&c->padding, sizeof c->padding),
                           kn_arg_struct(&c->weights, sizeof c->weights), kn_arg_struct(&c->taps, sizeof c->taps)));
-}
-
-kn_status kn_conv_launch_correlation(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
-                                     const char *source, const char *kernel, const char *options, int64_t tiles,
-                                     int64_t blocks)
-{
-    const kn_conv_problem *problem = c->problem;
-    const kn_conv_shape *s = &problem->shape;
-    const int64_t wanted = 32 * kn_device_limits(kn_stream_device(stream))->compute_units;
-    kn_conv_grid grid = c->grid;
-    grid.tiles_per_item = kn_max_i64(1, tiles * blocks / wanted);
-    return kn_run(stream, .source = source, .kernel = kernel, .operation = "conv2d", .options = options, .dims = 2,
-                  .global = {(size_t)kn_div_up(tiles, grid.tiles_per_item), (size_t)blocks}, .local = {1, 1},
-                  KN_ARGS(kn_conv_arg_or(w->padded, s, c->x), kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
-                          kn_conv_bias_arg(problem), kn_conv_arg(s, c->y), kn_arg_struct(&grid, sizeof grid),
-                          KN_CONV_EPILOGUE_ARGS(problem)));
-}
-
-kn_status kn_conv_correlate(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile)
-{
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    kn_conv_correlation c;
-    kn_conv_workspace w = {0};
-    kn_conv_describe_correlation(&c, limits, problem, 0);
-    kn_status status = alloc_workspace(&w, stream, &c, tile->block);
-    bool padded = false;
-    for (int64_t i = 0; status == KN_OK && i < kn_conv_correlations(problem); i++) {
-        if (!kn_conv_describe_correlation(&c, limits, problem, i))
-            continue;
-        if (padded)
-            c.padding.planes = 0; /* dy is padded once for all residues */
-        status = prepare(stream, &c, &w, tile->block);
-        padded = true;
-        if (status == KN_OK)
-            status = tile->launch(stream, &c, &w, tile);
-    }
-    free_workspace(&w);
-    return status;
 }

@@ -40,23 +40,20 @@ kn_conv_gradient_layout kn_conv_gradient_layout_of(const kn_conv_correlation *c)
 /* The padded x; NULL if no padding is needed. */
 kn_status kn_conv_alloc_padded(kn_buffer **padded, kn_stream *stream, const kn_conv_correlation *c);
 
-/* How to run a correlation: conv_prepare packs the weights in blocks of `block` output channels, then `launch` enqueues
- * the kernel. */
+/* What is prepared before the main launch: the padded x if it is needed, for all correlations of the problem, and by
+ * conv_prepare, for one of them at a time, the table of taps and the weights in blocks of `block` output channels. */
 typedef struct kn_conv_workspace {
     kn_buffer *padded, *packed, *table;
 } kn_conv_workspace;
+kn_status kn_conv_alloc_workspace(kn_conv_workspace *w, kn_stream *stream, const kn_conv_correlation *c, int64_t block);
+kn_status kn_conv_prepare(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w, int64_t block);
+void kn_conv_free_workspace(kn_conv_workspace *w);
+
+/* What a kernel sums at a time, for its options; the output channels are padded to whole blocks. */
 typedef struct kn_conv_tile {
     int64_t block;
-    int vector_width, channels, rows, columns; /* for the kernel's options */
-    kn_status (*launch)(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
-                        const struct kn_conv_tile *tile);
+    int vector_width, channels, rows, columns;
 } kn_conv_tile;
-kn_status kn_conv_correlate(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_tile *tile);
-
-/* For `launch`: `blocks` blocks of channels, each of `tiles` tiles, divided into enough work-items for load balance. */
-kn_status kn_conv_launch_correlation(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
-                                     const char *source, const char *kernel, const char *options, int64_t tiles,
-                                     int64_t blocks);
 
 /* The ratio of all pairs of output pixel and tap to those that read inside the image. */
 double kn_conv_padding_factor(const kn_conv_problem *problem);

@@ -1,27 +1,189 @@
 /* ops/conv/cpu/direct.c - convolution forward and backward-data on CPU devices with vectors along the channels
  * (cl/conv/cpu/direct.cl). */
+#include "conv/cpu/direct.h"
+
 #include "ops/conv/common/correlation.h"
 
-/* A tile of output channels by pixels. The accumulators, one weight vector per channel vector and one value per pixel
- * must fit in registers: the compiler loads all values first. */
-static kn_status launch(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
-                        const kn_conv_tile *tile)
+enum { WEIGHT_BYTES = 24 << 10 };      /* of a chunk's weights of a block: room is left in a first cache of 32 KiB */
+enum { MOST_WEIGHT_BYTES = 40 << 10 }; /* if that is all of them, one chunk is better */
+enum { SUM_BYTES = 128 << 10 };        /* of a unit's sums, and */
+enum { COPY_BYTES = 128 << 10 };       /* of the copy of its image: both stay in the second cache */
+enum { UNIT_BLOCKS = 4 };              /* more would not make the copy's cost noticeably smaller */
+
+typedef struct direct_pass {
+    kn_conv_tile tile;
+    int64_t element, units_wanted;
+} direct_pass;
+
+/* --- parts -------------------------------------------------------------------------------------------------------- */
+
+static kn_conv_direct_axis axis_of(const kn_conv_problem *problem, int d, int64_t residue, int64_t y_step)
 {
-    char options[KN_CONV_OPTIONS];
-    const kn_conv_grid *g = &c->grid;
-    kn_conv_options(options, kn_device_limits(kn_stream_device(stream)), c->problem->shape.f64, tile->channels, "PX",
-                    tile->columns);
-    return kn_conv_launch_correlation(stream, c, w, "conv/cpu/direct.cl", "conv_direct", options,
-                                      kn_div_up(g->images * g->rows * g->columns, tile->columns),
-                                      g->groups * kn_div_up(g->outer, tile->block));
+    const kn_conv_residue_class r = kn_conv_choose_class(problem, d, residue);
+    const bool data = problem->pass == KN_CONV_DATA;
+    const int64_t reach = (r.taps - 1) * r.distance;
+    kn_conv_direct_axis a = {.in = kn_conv_from(problem).size[d],
+                             .out = r.rows,
+                             .step = data ? 1 : problem->shape.stride[d],
+                             .y_step = y_step,
+                             .part = 1};
+    if (r.taps > 0) {
+        a.first = r.origin + kn_min_i64(0, reach);
+        a.reach = reach < 0 ? -reach : reach;
+    }
+    a.copied_step = kn_min_i64(a.step, a.reach + 1);
+    return a;
 }
+
+static int64_t copied(const kn_conv_direct_axis *a) { return (a->part - 1) * a->copied_step + a->reach + 1; }
+
+/* Rows or images that are divided into parts: `count` of them, each of `pixels` output pixels and `size` copied
+ * elements; a part copies `halo` more that it shares with the next. */
+typedef struct divided {
+    int64_t count, pixels, size, halo;
+} divided;
+
+/* The estimated cycles per input channel. */
+static double cost_of(const direct_pass *p, const kn_conv_direct_layout *g, divided d, int64_t part)
+{
+    const int64_t parts = kn_div_up(d.count, part), rest = d.count - (parts - 1) * part, tile = p->tile.columns;
+    const int64_t tiles = (parts - 1) * kn_div_up(part * d.pixels, tile) + kn_div_up(rest * d.pixels, tile);
+    return (double)(tiles * tile * p->tile.channels * g->taps * g->unit_blocks) * 0.5 +
+           (double)(d.count * d.size + parts * d.halo) * 0.25;
+}
+
+/* The cheapest part of up to `most`; parts are then evened out. */
+static int64_t choose_part(const direct_pass *p, const kn_conv_direct_layout *g, divided d, int64_t most)
+{
+    int64_t best = 1;
+    for (int64_t part = 2; part <= kn_min_i64(d.count, most); part++)
+        if (cost_of(p, g, d, part) < cost_of(p, g, d, best))
+            best = part;
+    return kn_div_up(d.count, kn_div_up(d.count, best));
+}
+
+/* Parts of about SUM_BYTES and COPY_BYTES at most: whole rows if these are short enough, and whole images. */
+static void choose_parts(const direct_pass *p, kn_conv_direct_layout *g)
+{
+    kn_conv_direct_axis *r = &g->rows, *c = &g->columns;
+    const int64_t pixels = kn_max_i64(p->tile.columns, SUM_BYTES / (g->unit_blocks * p->tile.block * p->element));
+    const int64_t elements = COPY_BYTES / p->element / g->chunk;
+    const int64_t columns = (elements / (r->reach + 1) - c->reach - 1) / c->copied_step + 1;
+    c->part = kn_max_i64(p->tile.columns, kn_min_i64(pixels, columns));
+    c->part = kn_min_i64(c->out, kn_div_up(c->out, kn_div_up(c->out, c->part)));
+    const int64_t width = copied(c), rows = (elements / width - r->reach - 1) / r->copied_step + 1;
+    const divided by_rows = {r->out, c->part, r->copied_step * width, (r->reach + 1 - r->copied_step) * width};
+    r->part = choose_part(p, g, by_rows, kn_min_i64(rows, pixels / c->part));
+    g->image_part = 1;
+    if (r->part < r->out || c->part < c->out)
+        return;
+    const divided by_images = {g->images, r->part * c->part, copied(r) * width, 0};
+    g->image_part = choose_part(p, g, by_images, kn_min_i64(elements / by_images.size, pixels / by_images.pixels));
+}
+
+static void count_units(const direct_pass *p, kn_conv_direct_layout *g)
+{
+    g->rows.parts = kn_div_up(g->rows.out, g->rows.part);
+    g->columns.parts = kn_div_up(g->columns.out, g->columns.part);
+    g->image_parts = kn_div_up(g->images, g->image_part);
+    g->units = g->groups * g->image_parts * g->rows.parts * g->columns.parts *
+               kn_div_up(kn_div_up(g->outer, p->tile.block), g->unit_blocks);
+}
+
+/* Smaller parts where there would be too few units for load balance. */
+static void balance(const direct_pass *p, kn_conv_direct_layout *g)
+{
+    for (count_units(p, g); g->units < p->units_wanted; count_units(p, g)) {
+        if (g->image_part > 1)
+            g->image_part = kn_div_up(g->image_part, 2);
+        else if (g->unit_blocks > 1)
+            g->unit_blocks = kn_div_up(g->unit_blocks, 2);
+        else if (g->rows.part * g->columns.part >= 4 * p->tile.columns && g->rows.part > 1)
+            g->rows.part = kn_div_up(g->rows.part, 2);
+        else
+            return;
+    }
+}
+
+/* --- layout ------------------------------------------------------------------------------------------------------- */
+
+static int64_t choose_chunk(const direct_pass *p, const kn_conv_direct_layout *g)
+{
+    const int64_t channel = kn_max_i64(1, g->taps) * p->tile.block * p->element;
+    if (g->inner * channel <= MOST_WEIGHT_BYTES)
+        return kn_max_i64(1, g->inner);
+    const int64_t most = kn_max_i64(1, WEIGHT_BYTES / channel);
+    return kn_div_up(g->inner, kn_div_up(g->inner, most));
+}
+
+static bool is_inside(const kn_conv_direct_axis *a)
+{
+    return a->first >= 0 && (a->out - 1) * a->step + a->first + a->reach < a->in;
+}
+
+/* A copy costs more than it saves if each value is used for a single tap, unless many channels' planes share cache
+ * sets. */
+static bool reads_in_place(const kn_conv_direct_layout *g)
+{
+    const double image = (double)g->groups * (double)g->inner * (double)g->x_channel;
+    return g->taps == 1 && is_inside(&g->rows) && is_inside(&g->columns) && g->x_channel % 512 != 0 &&
+           (double)g->image_part * image < 2147483647.0;
+}
+
+static kn_conv_direct_layout layout_of(const direct_pass *p, const kn_conv_problem *problem, int64_t correlation)
+{
+    const kn_conv_shape *s = &problem->shape;
+    const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
+    const bool data = problem->pass == KN_CONV_DATA;
+    const int64_t row = correlation / s->stride[2], column = correlation % s->stride[2];
+    kn_conv_direct_layout g = {
+        .rows = axis_of(problem, 1, row, (data ? s->stride[1] : 1) * to.size[2]),
+        .columns = axis_of(problem, 2, column, data ? s->stride[2] : 1),
+        .images = s->images,
+        .groups = s->groups,
+        .inner = from.channels,
+        .outer = to.channels,
+        .x_channel = from.size[1] * from.size[2],
+        .y_channel = to.size[1] * to.size[2],
+        .taps = kn_conv_choose_class(problem, 1, row).taps * kn_conv_choose_class(problem, 2, column).taps,
+    };
+    g.columns.copied_step = g.columns.step; /* rows are copied whole */
+    g.units_per_item = 1;
+    if (g.rows.out == 0 || g.columns.out == 0 || g.images == 0)
+        return g;
+    g.chunk = choose_chunk(p, &g);
+    const int64_t blocks = kn_div_up(g.outer, p->tile.block);
+    g.unit_blocks = kn_div_up(blocks, kn_div_up(blocks, UNIT_BLOCKS));
+    choose_parts(p, &g);
+    balance(p, &g);
+    g.pitch = copied(&g.columns);
+    g.plane = copied(&g.rows) * g.pitch;
+    g.image = g.chunk * g.plane;
+    g.copy_size = kn_round_up_i64(g.image_part * g.image, 64);
+    if (reads_in_place(&g)) {
+        g.in_place = 1;
+        g.rows.copied_step = g.rows.step;
+        g.pitch = g.columns.in;
+        g.plane = g.x_channel;
+        g.image = g.groups * g.inner * g.plane;
+        g.copy_size = 0;
+    }
+    g.sums = g.image_part * g.rows.part * g.columns.part + p->tile.columns - 1;
+    g.units_per_item = kn_div_up(g.units, 2 * p->units_wanted);
+    /* whole cache lines, between which one item's memory ends and the next one's begins */
+    g.scratch_size = kn_round_up_i64(g.copy_size + g.unit_blocks * g.sums * p->tile.block + g.sums, 64);
+    return g;
+}
+
+static int64_t items_of(const kn_conv_direct_layout *g) { return kn_div_up(g->units, g->units_per_item); }
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
 
 /* With 32 registers: the number of vectors that wastes the fewest channels in the last block; among equals the largest,
  * because vectors share loaded values. */
-static kn_conv_tile choose_tile(kn_stream *stream, bool f64, int64_t outer)
+static kn_conv_tile choose_tile(const kn_limits *limits, bool f64, int64_t outer)
 {
     static const int pixels[] = {0, 0, 10, 7, 6}; /* indexed by vectors */
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int width = kn_conv_vector_width(limits, f64), vectors = 2;
     int64_t least = INT64_MAX;
     for (int v = 4; v >= 2 && kn_conv_many_registers(limits); v--) {
@@ -31,27 +193,93 @@ static kn_conv_tile choose_tile(kn_stream *stream, bool f64, int64_t outer)
             vectors = v;
         }
     }
-    return (kn_conv_tile){.channels = vectors,
+    return (kn_conv_tile){.vector_width = width,
+                          .channels = vectors,
                           .columns = kn_conv_many_registers(limits) ? pixels[vectors] : 5,
-                          .vector_width = width,
-                          .block = (int64_t)vectors * width,
-                          .launch = launch};
+                          .block = (int64_t)vectors * width};
 }
+
+static direct_pass pass_of(const kn_limits *limits, const kn_conv_problem *problem)
+{
+    const bool f64 = problem->shape.f64;
+    return (direct_pass){.tile = choose_tile(limits, f64, kn_conv_to(problem).channels),
+                         .element = kn_conv_element(&problem->shape),
+                         .units_wanted = 4 * limits->compute_units};
+}
+
+/* Of the largest correlation: they run one after the other. */
+static double scratch_bytes(const direct_pass *p, const kn_conv_problem *problem)
+{
+    double most = 0;
+    for (int64_t i = 0; i < kn_conv_correlations(problem); i++) {
+        const kn_conv_direct_layout g = layout_of(p, problem, i);
+        const double bytes = (double)items_of(&g) * (double)g.scratch_size * (double)p->element;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* The taps' offsets are those in the copy, and there is nothing to pad. */
+static void read_from_copy(kn_conv_correlation *c, const kn_conv_direct_layout *g)
+{
+    kn_conv_tap_list *t = &c->taps;
+    c->padding.planes = 0;
+    t->plane = g->plane;
+    t->pitch = g->pitch;
+    t->row_origin = t->row_distance < 0 ? g->rows.reach : 0;
+    t->column_origin = t->column_distance < 0 ? g->columns.reach : 0;
+}
+
+static kn_status correlate(const direct_pass *p, kn_stream *stream, const kn_conv_correlation *c,
+                           const kn_conv_workspace *w, kn_buffer *scratch, const kn_conv_direct_layout *g)
+{
+    char options[KN_CONV_OPTIONS];
+    const kn_conv_shape *s = &c->problem->shape;
+    kn_conv_options(options, kn_device_limits(kn_stream_device(stream)), s->f64, p->tile.channels, "PX",
+                    p->tile.columns);
+    return kn_run(stream, .source = "conv/cpu/direct.cl", .kernel = "conv_direct", .operation = "conv2d",
+                  .options = options, .dims = 1, .global = {(size_t)items_of(g)}, .local = {1},
+                  KN_ARGS(kn_conv_arg(s, c->x), kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
+                          kn_conv_bias_arg(c->problem), kn_conv_arg(s, c->y), kn_arg_buffer(scratch, 0),
+                          kn_arg_struct(g, sizeof *g), KN_CONV_EPILOGUE_ARGS(c->problem)));
+}
+
+kn_status kn_conv_run_direct(kn_stream *stream, const void *problem)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    const direct_pass p = pass_of(limits, problem);
+    kn_conv_workspace w = {0};
+    kn_buffer *scratch = NULL;
+    kn_status status = kn_buffer_alloc(&scratch, stream, (size_t)scratch_bytes(&p, problem));
+    for (int64_t i = 0; status == KN_OK && i < kn_conv_correlations(problem); i++) {
+        kn_conv_correlation c;
+        if (!kn_conv_describe_correlation(&c, limits, problem, i))
+            continue;
+        const kn_conv_direct_layout g = layout_of(&p, problem, i);
+        read_from_copy(&c, &g);
+        if (!w.packed)
+            status = kn_conv_alloc_workspace(&w, stream, &c, p.tile.block);
+        if (status == KN_OK)
+            status = kn_conv_prepare(stream, &c, &w, p.tile.block);
+        if (status == KN_OK)
+            status = correlate(&p, stream, &c, &w, scratch, &g);
+    }
+    kn_conv_free_workspace(&w);
+    kn_buffer_free(scratch);
+    return status;
+}
+
+/* --- choice ------------------------------------------------------------------------------------------------------- */
 
 bool kn_conv_supports_direct(const kn_limits *limits, const void *problem)
 {
-    (void)limits;
-    return kn_conv_table_fits(problem);
+    if (!kn_conv_table_fits(problem))
+        return false;
+    const direct_pass p = pass_of(limits, problem);
+    return scratch_bytes(&p, problem) <= (double)limits->max_allocation;
 }
 
 bool kn_conv_prefers_direct(const kn_limits *limits, const void *problem)
 {
     return limits->is_cpu && kn_conv_correlations(problem) <= 16; /* two launches each */
-}
-
-kn_status kn_conv_run_direct(kn_stream *stream, const void *problem)
-{
-    const bool f64 = ((const kn_conv_problem *)problem)->shape.f64;
-    const kn_conv_tile tile = choose_tile(stream, f64, kn_conv_to(problem).channels);
-    return kn_conv_correlate(stream, problem, &tile);
 }

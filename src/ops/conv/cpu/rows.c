@@ -4,25 +4,33 @@
 
 #include <stdio.h>
 
-static kn_status launch(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
-                        const kn_conv_tile *tile)
+/* Tiles are divided into enough work-items for load balance. */
+static kn_status correlate(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w,
+                           const kn_conv_tile *tile)
 {
     char options[KN_CONV_OPTIONS];
-    const kn_conv_grid *g = &c->grid;
-    const int64_t strips = kn_div_up(g->columns, (int64_t)tile->columns * tile->vector_width);
-    const int64_t blocks = g->groups * kn_div_up(g->outer, tile->block);
-    snprintf(options, sizeof options, "%s -DVW=%d -DKX=%d -DRX=%d -DVX=%d",
-             kn_options_f64_or_f32(c->problem->shape.f64), tile->vector_width, tile->channels, tile->rows,
-             tile->columns);
-    return kn_conv_launch_correlation(stream, c, w, "conv/cpu/rows.cl", "conv_rows", options,
-                                      strips * kn_div_up(g->rows, tile->rows) * blocks * g->images, 1);
+    const kn_conv_problem *problem = c->problem;
+    const kn_conv_shape *s = &problem->shape;
+    kn_conv_grid grid = c->grid;
+    const int64_t strips = kn_div_up(grid.columns, (int64_t)tile->columns * tile->vector_width);
+    const int64_t blocks = grid.groups * kn_div_up(grid.outer, tile->block);
+    const int64_t tiles = strips * kn_div_up(grid.rows, tile->rows) * blocks * grid.images;
+    grid.tiles_per_item =
+        kn_max_i64(1, tiles / (32 * (int64_t)kn_device_limits(kn_stream_device(stream))->compute_units));
+    snprintf(options, sizeof options, "%s -DVW=%d -DKX=%d -DRX=%d -DVX=%d", kn_options_f64_or_f32(s->f64),
+             tile->vector_width, tile->channels, tile->rows, tile->columns);
+    return kn_run(stream, .source = "conv/cpu/rows.cl", .kernel = "conv_rows", .operation = "conv2d",
+                  .options = options, .dims = 1, .global = {(size_t)kn_div_up(tiles, grid.tiles_per_item)},
+                  .local = {1},
+                  KN_ARGS(kn_conv_arg_or(w->padded, s, c->x), kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
+                          kn_conv_bias_arg(problem), kn_conv_arg(s, c->y), kn_arg_struct(&grid, sizeof grid),
+                          KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 /* Channels by rows by vectors: about 16 accumulators, with each load used for as many channels as possible. */
-static kn_conv_tile choose_tile(kn_stream *stream, bool f64, int64_t outer, int64_t columns)
+static kn_conv_tile choose_tile(const kn_limits *limits, bool f64, int64_t outer, int64_t columns)
 {
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    kn_conv_tile tile = {.vector_width = kn_conv_row_vector_width(limits, f64, columns), .launch = launch};
+    kn_conv_tile tile = {.vector_width = kn_conv_row_vector_width(limits, f64, columns)};
     tile.channels = outer > 4 && kn_conv_many_registers(limits) ? 8 : outer > 1 ? 4 : 1;
     tile.rows = tile.channels == 8 ? 1 : tile.channels == 4 ? 2 : 4;
     if (!kn_conv_many_registers(limits))
@@ -62,9 +70,27 @@ bool kn_conv_prefers_rows(const kn_limits *limits, const void *problem)
            few(limits, s->f64, kn_conv_to(problem).channels, taps);
 }
 
-kn_status kn_conv_run_rows(kn_stream *stream, const void *problem)
+kn_status kn_conv_run_rows(kn_stream *stream, const void *problem_)
 {
-    const kn_conv_tile tile = choose_tile(stream, ((const kn_conv_problem *)problem)->shape.f64,
-                                          kn_conv_to(problem).channels, shortest_row(problem));
-    return kn_conv_correlate(stream, problem, &tile);
+    const kn_conv_problem *problem = problem_;
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    const kn_conv_tile tile =
+        choose_tile(limits, problem->shape.f64, kn_conv_to(problem).channels, shortest_row(problem));
+    kn_conv_correlation c;
+    kn_conv_workspace w = {0};
+    kn_conv_describe_correlation(&c, limits, problem, 0);
+    kn_status status = kn_conv_alloc_workspace(&w, stream, &c, tile.block);
+    bool padded = false;
+    for (int64_t i = 0; status == KN_OK && i < kn_conv_correlations(problem); i++) {
+        if (!kn_conv_describe_correlation(&c, limits, problem, i))
+            continue;
+        if (padded)
+            c.padding.planes = 0; /* dy is padded once for all residues */
+        status = kn_conv_prepare(stream, &c, &w, tile.block);
+        padded = true;
+        if (status == KN_OK)
+            status = correlate(stream, &c, &w, &tile);
+    }
+    kn_conv_free_workspace(&w);
+    return status;
 }
