@@ -16,6 +16,10 @@
  * scratch memory with its padding, so that the loop has no branches; images without padding and with a single tap per
  * channel are read in place.
  *
+ * In backward-data with a stride, the output's rows and columns fall into residue classes with taps of their own
+ * (src/ops/conv/common/correlation.h). A launch is for one class of rows and all classes of columns: the copy serves
+ * all of them, and each line of y is written once.
+ *
  * Compiled in: T, VW, KV, PX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "gemm/pack.clh"
@@ -118,52 +122,97 @@ static inline void sum_tile(global T *restrict sums, const global T *restrict x,
             VSTORE(sum[i][v], v, sums + i * KB);
 }
 
-/* y[k][j] = sums[j][k], clamped, for 8 channels and 8 pixels. */
-static inline void store_8x8(global T *restrict y, long y_channel, const global T *restrict sums, T low, T high)
+/* to[k] = sums[0 .. 7][k], clamped, for 8 channels. */
+static inline void transpose_sums(V8 *to, const global T *restrict sums, T low, T high)
 {
-    V8 a[8], b[8];
+    V8 a[8];
 #pragma unroll
     for (int j = 0; j < 8; j++) {
         const V8 value = vload8(0, sums + j * KB);
         a[j] = KN_CLAMP(value, (V8)low, (V8)high);
     }
-    zip_round_8(b, a);
-    zip_round_8(a, b);
-    zip_round_8(b, a);
-#pragma unroll
-    for (int k = 0; k < 8; k++)
-        vstore8(b[k], 0, y + k * y_channel);
+    zip_round_8(to, a);
+    zip_round_8(a, to);
+    zip_round_8(to, a);
 }
 
-/* Stores the sums of n pixels of one row, y_step elements apart in y. */
-static inline void store_row(global T *restrict y, long y_channel, long y_step, const global T *restrict sums, long n,
-                             int channels, T low, T high)
+/* Stores the sums of n pixels of one row that are adjacent in y, 8 channels; n is at least 8. */
+static inline void store_8_channels(global T *restrict y, long y_channel, const global T *restrict sums, long n, T low,
+                                    T high)
 {
-    int k = 0;
-    if (y_step == 1 && n >= 8)
-        for (; k + 8 <= channels; k += 8)
-            for (long j = 0; j < n; j += 8) {
-                const long e = min(j, n - 8); /* the last 8 overlap those before */
-                store_8x8(y + k * y_channel + e, y_channel, sums + e * KB + k, low, high);
-            }
+    for (long j = 0; j < n; j += 8) {
+        const long e = min(j, n - 8); /* the last 8 overlap those before */
+        V8 value[8];
+        transpose_sums(value, sums + e * KB, low, high);
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            vstore8(value[k], 0, y + k * y_channel + e);
+    }
+}
+
+/* The same for two classes that alternate in y, n pixels of each. */
+static inline void store_pairs(global T *restrict y, long y_channel, const global T *restrict even,
+                               const global T *restrict odd, long n, T low, T high)
+{
+    for (long j = 0; j < n; j += 8) {
+        const long e = min(j, n - 8);
+        V8 a[8], b[8];
+        transpose_sums(a, even + e * KB, low, high);
+        transpose_sums(b, odd + e * KB, low, high);
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            vstore8(ZIP_LOW_8(a[k], b[k]), 0, y + k * y_channel + 2 * e);
+            vstore8(ZIP_HIGH_8(a[k], b[k]), 1, y + k * y_channel + 2 * e);
+        }
+    }
+}
+
+/* Stores the sums of pixels j .. n - 1 of one row: channels k .. channels - 1 of all classes, of which `wide` have
+ * pixel n - 1. */
+static inline void store_rest(global T *restrict y, const global T *restrict sums, const kn_conv_direct_layout *g,
+                              long k, long channels, long j, long n, long wide, T low, T high)
+{
     for (; k < channels; k++)
-        for (long j = 0; j < n; j++)
-            y[k * y_channel + j * y_step] = KN_CLAMP(sums[j * KB + k], low, high);
+        for (long i = j; i < n; i++)
+            for (long b = 0; b < (i < n - 1 ? g->classes : wide); b++)
+                y[k * g->y_channel + i * g->columns.y_step + b] =
+                    KN_CLAMP(sums[(b * g->sums + i) * KB + k], low, high);
+}
+
+/* Stores the sums of n pixels of one row. */
+static inline void store_row(global T *restrict y, const global T *restrict sums, const kn_conv_direct_layout *g,
+                             long n, long wide, long channels, T low, T high)
+{
+    const bool pairs = g->classes == 2 && g->columns.y_step == 2;
+    const long whole = wide == g->classes ? n : n - 1; /* pixels that all classes have */
+    long k = 0;
+    if ((pairs || g->columns.y_step == 1) && whole >= 8)
+        for (; k + 8 <= channels; k += 8) {
+            global T *to = y + k * g->y_channel;
+            if (pairs)
+                store_pairs(to, g->y_channel, sums + k, sums + g->sums * KB + k, whole, low, high);
+            else
+                store_8_channels(to, g->y_channel, sums + k, whole, low, high);
+        }
+    store_rest(y, sums, g, 0, k, whole, n, wide, low, high);
+    store_rest(y, sums, g, k, channels, 0, n, wide, low, high);
 }
 
 /* Stores one image's sums of a block, row by row; rows without a gap in y as one. */
 static inline void store_image(global T *restrict y, const global T *restrict sums, const kn_conv_direct_layout *g,
-                               part rows, part columns, int channels, T low, T high)
+                               part rows, part columns, long channels, T low, T high)
 {
     const long y_row = g->rows.y_step, y_column = g->columns.y_step;
+    long wide = 0; /* classes that have the part's last column */
+    while (wide < g->classes && g->of[wide].out >= columns.first + columns.count)
+        wide++;
     y += rows.first * y_row + columns.first * y_column;
     if (y_column == 1 && columns.count == y_row) {
-        store_row(y, g->y_channel, 1, sums, rows.count * columns.count, channels, low, high);
+        store_row(y, sums, g, rows.count * columns.count, wide, channels, low, high);
         return;
     }
     for (long i = 0; i < rows.count; i++)
-        store_row(y + i * y_row, g->y_channel, y_column, sums + i * columns.count * KB, columns.count, channels, low,
-                  high);
+        store_row(y + i * y_row, sums + i * columns.count * KB, g, columns.count, wide, channels, low, high);
 }
 
 static inline void start_sums(global T *restrict sums, const global T *restrict bias, int channels, long pixels)
@@ -181,6 +230,7 @@ static inline void start_sums(global T *restrict sums, const global T *restrict 
 typedef struct unit {
     part rows, columns;
     long group, first_image, images, first_block, blocks;
+    long block; /* the first one's number among those of all groups */
     long image_pixels, pixels; /* of one image, and of all */
 } unit;
 static inline unit unit_of(const kn_conv_direct_layout *g, long id)
@@ -195,6 +245,7 @@ static inline unit unit_of(const kn_conv_direct_layout *g, long id)
               .first_block = id % sets * g->unit_blocks};
     u.images = min(g->image_part, g->images - u.first_image);
     u.blocks = min(g->unit_blocks, blocks - u.first_block);
+    u.block = u.group * blocks + u.first_block;
     u.image_pixels = u.rows.count * u.columns.count;
     u.pixels = u.images * u.image_pixels;
     return u;
@@ -214,15 +265,19 @@ static inline void sum_unit(global T *restrict sums, global T *restrict copy, co
             for (long i = 0; i < u->images; i++)
                 copy_image(copy + i * g->image, first + i * x_image, g, u->rows, u->columns, channels);
         for (long block = 0; block < u->blocks; block++)
-            for (long i = 0; i < u->pixels; i += PX)
-                sum_tile(sums + (block * g->sums + i) * KB, from, starts + i,
-                         packed + (block * g->inner + c) * g->taps * KB, table, channels * g->taps);
+            for (long b = 0; b < g->classes; b++) {
+                const kn_conv_direct_class k = g->of[b];
+                const global T *weight = packed + k.weights + ((u->block + block) * g->inner + c) * k.taps * KB;
+                for (long i = 0; i < u->pixels; i += PX)
+                    sum_tile(sums + ((block * g->classes + b) * g->sums + i) * KB, from, starts + i, weight,
+                             table + k.table, channels * k.taps);
+            }
     }
 }
 
 /* dim 0: g.units_per_item units each, numbered blocks fastest, then columns, rows, images and group. A work-item's part
  * of `scratch` holds the copy of the image, the sums of each block and the starts. `packed` and `table` are
- * conv_prepare's; only the first chunk's part of the table is read. */
+ * conv_prepare's, class by class; only the first chunk's part of a table is read. */
 KN_KERNEL_ONCE(conv_direct,
                (KN_ARG(x), KN_ARG(packed), KN_ARG(table), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), layout, has_bias,
                 low, high),
@@ -236,24 +291,24 @@ KN_KERNEL_ONCE(conv_direct,
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(T, scratch);
-    const long blocks = (g.outer + KB - 1) / KB, last = min(g.units, (KN_ID(0) + 1) * g.units_per_item);
+    const long last = min(g.units, (KN_ID(0) + 1) * g.units_per_item), block_sums = g.classes * g.sums;
     global T *copy = scratch + KN_ID(0) * g.scratch_size, *sums = copy + g.copy_size;
-    global int *starts = (global int *)(sums + g.unit_blocks * g.sums * KB);
+    global int *starts = (global int *)(sums + g.unit_blocks * block_sums * KB);
 
     for (long id = KN_ID(0) * g.units_per_item; id < last; id++) {
         const unit u = unit_of(&g, id);
         const long first_channel = u.group * g.outer + u.first_block * KB;
         write_starts(starts, &g, u.images, u.rows.count, u.columns.count);
         for (long block = 0; block < u.blocks; block++)
-            start_sums(sums + block * g.sums * KB, bias + first_channel + block * KB,
-                       has_bias ? (int)min((long)KB, g.outer - (u.first_block + block) * KB) : 0, u.pixels + PX - 1);
-        if (g.taps > 0)
-            sum_unit(sums, copy, starts, x + u.group * g.inner * g.x_channel,
-                     packed + (u.group * blocks + u.first_block) * g.inner * g.taps * KB, table, &g, &u);
+            for (long b = 0; b < g.classes; b++)
+                start_sums(sums + (block * block_sums + b * g.sums) * KB, bias + first_channel + block * KB,
+                           has_bias ? (int)min((long)KB, g.outer - (u.first_block + block) * KB) : 0,
+                           u.pixels + PX - 1);
+        sum_unit(sums, copy, starts, x + u.group * g.inner * g.x_channel, packed, table, &g, &u);
         for (long block = 0; block < u.blocks; block++)
             for (long i = 0; i < u.images; i++)
                 store_image(y + ((u.first_image + i) * g.groups * g.outer + first_channel + block * KB) * g.y_channel,
-                            sums + (block * g.sums + i * u.image_pixels) * KB, &g, u.rows, u.columns,
-                            (int)min((long)KB, g.outer - (u.first_block + block) * KB), low, high);
+                            sums + (block * block_sums + i * u.image_pixels) * KB, &g, u.rows, u.columns,
+                            min((long)KB, g.outer - (u.first_block + block) * KB), low, high);
     }
 }

@@ -270,7 +270,9 @@ kn_status kn_conv_prepare(kn_stream *stream, const kn_conv_correlation *c, const
     return kn_run(stream, .source = "conv/common/prepare.cl", .kernel = "conv_prepare", .operation = "conv2d",
                   .options = options, .dims = 1, .global = {(size_t)items}, .local = {1},
                   KN_ARGS(kn_conv_arg(s, c->x), kn_conv_arg(s, c->problem->weight),
-                          kn_arg_buffer(w->padded ? w->padded : w->packed, 0), kn_arg_buffer(w->packed, 0),
-                          kn_arg_buffer(w->table, 0), kn_arg_struct(&c->padding, sizeof c->padding),
-                          kn_arg_struct(&c->weights, sizeof c->weights), kn_arg_struct(&c->taps, sizeof c->taps)));
+                          kn_arg_buffer(w->padded ? w->padded : w->packed, 0),
+                          kn_arg_buffer(w->packed, w->weights_at * kn_conv_element(s)),
+                          kn_arg_buffer(w->table, w->table_at * (int64_t)sizeof(int32_t)),
+                          kn_arg_struct(&c->padding, sizeof c->padding), kn_arg_struct(&c->weights, sizeof c->weights),
+                          kn_arg_struct(&c->taps, sizeof c->taps)));
 }

@@ -44,6 +44,7 @@ kn_status kn_conv_alloc_padded(kn_buffer **padded, kn_stream *stream, const kn_c
  * conv_prepare, for one of them at a time, the table of taps and the weights in blocks of `block` output channels. */
 typedef struct kn_conv_workspace {
     kn_buffer *padded, *packed, *table;
+    int64_t weights_at, table_at; /* where the correlation's weights and table start, in elements */
 } kn_conv_workspace;
 kn_status kn_conv_alloc_workspace(kn_conv_workspace *w, kn_stream *stream, const kn_conv_correlation *c, int64_t block);
 kn_status kn_conv_prepare(kn_stream *stream, const kn_conv_correlation *c, const kn_conv_workspace *w, int64_t block);

@@ -11,28 +11,52 @@ enum { COPY_BYTES = 128 << 10 };       /* of the copy of its image: both stay in
 enum { UNIT_BLOCKS = 4 };              /* more would not make the copy's cost noticeably smaller */
 
 typedef struct direct_pass {
+    const kn_conv_problem *problem;
     kn_conv_tile tile;
+    int64_t steps[2]; /* rows and columns of y from one output row or column of a residue class to the next */
     int64_t element, units_wanted;
 } direct_pass;
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */
 
-static kn_conv_direct_axis axis_of(const kn_conv_problem *problem, int d, int64_t residue, int64_t y_step)
+/* The rows of one residue class, or the columns of `classes` of them; of classes that write nothing nothing is read. */
+static kn_conv_direct_axis axis_of(const kn_conv_problem *problem, int d, int64_t residue, int64_t classes,
+                                   int64_t y_step)
 {
-    const kn_conv_residue_class r = kn_conv_choose_class(problem, d, residue);
-    const bool data = problem->pass == KN_CONV_DATA;
-    const int64_t reach = (r.taps - 1) * r.distance;
-    kn_conv_direct_axis a = {.in = kn_conv_from(problem).size[d],
-                             .out = r.rows,
-                             .step = data ? 1 : problem->shape.stride[d],
-                             .y_step = y_step,
-                             .part = 1};
-    if (r.taps > 0) {
-        a.first = r.origin + kn_min_i64(0, reach);
-        a.reach = reach < 0 ? -reach : reach;
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (int64_t i = residue; i < residue + classes; i++) {
+        const kn_conv_residue_class r = kn_conv_choose_class(problem, d, i);
+        const int64_t last = r.origin + (r.taps - 1) * r.distance;
+        if (r.taps == 0 || r.rows == 0)
+            continue;
+        low = kn_min_i64(low, kn_min_i64(r.origin, last));
+        high = kn_max_i64(high, kn_max_i64(r.origin, last));
     }
-    a.copied_step = kn_min_i64(a.step, a.reach + 1);
-    return a;
+    if (low > high)
+        low = high = 0;
+    return (kn_conv_direct_axis){.in = kn_conv_from(problem).size[d],
+                                 .out = kn_conv_choose_class(problem, d, residue).rows,
+                                 .step = problem->pass == KN_CONV_DATA ? 1 : problem->shape.stride[d],
+                                 .first = low,
+                                 .reach = high - low,
+                                 .y_step = y_step,
+                                 .part = 1};
+}
+
+static int64_t taps_of(const kn_conv_direct_layout *g) /* of all classes */
+{
+    int64_t taps = 0;
+    for (int64_t i = 0; i < g->classes; i++)
+        taps += g->of[i].taps;
+    return taps;
+}
+
+static int64_t most_taps(const kn_conv_direct_layout *g)
+{
+    int64_t taps = 0;
+    for (int64_t i = 0; i < g->classes; i++)
+        taps = kn_max_i64(taps, g->of[i].taps);
+    return taps;
 }
 
 static int64_t copied(const kn_conv_direct_axis *a) { return (a->part - 1) * a->copied_step + a->reach + 1; }
@@ -48,7 +72,7 @@ static double cost_of(const direct_pass *p, const kn_conv_direct_layout *g, divi
 {
     const int64_t parts = kn_div_up(d.count, part), rest = d.count - (parts - 1) * part, tile = p->tile.columns;
     const int64_t tiles = (parts - 1) * kn_div_up(part * d.pixels, tile) + kn_div_up(rest * d.pixels, tile);
-    return (double)(tiles * tile * p->tile.channels * g->taps * g->unit_blocks) * 0.5 +
+    return (double)(tiles * tile * p->tile.channels * taps_of(g) * g->unit_blocks) * 0.5 +
            (double)(d.count * d.size + parts * d.halo) * 0.25;
 }
 
@@ -66,7 +90,8 @@ static int64_t choose_part(const direct_pass *p, const kn_conv_direct_layout *g,
 static void choose_parts(const direct_pass *p, kn_conv_direct_layout *g)
 {
     kn_conv_direct_axis *r = &g->rows, *c = &g->columns;
-    const int64_t pixels = kn_max_i64(p->tile.columns, SUM_BYTES / (g->unit_blocks * p->tile.block * p->element));
+    const int64_t pixels =
+        kn_max_i64(p->tile.columns, SUM_BYTES / (g->unit_blocks * g->classes * p->tile.block * p->element));
     const int64_t elements = COPY_BYTES / p->element / g->chunk;
     const int64_t columns = (elements / (r->reach + 1) - c->reach - 1) / c->copied_step + 1;
     c->part = kn_max_i64(p->tile.columns, kn_min_i64(pixels, columns));
@@ -109,7 +134,7 @@ static void balance(const direct_pass *p, kn_conv_direct_layout *g)
 
 static int64_t choose_chunk(const direct_pass *p, const kn_conv_direct_layout *g)
 {
-    const int64_t channel = kn_max_i64(1, g->taps) * p->tile.block * p->element;
+    const int64_t channel = kn_max_i64(1, most_taps(g)) * p->tile.block * p->element;
     if (g->inner * channel <= MOST_WEIGHT_BYTES)
         return kn_max_i64(1, g->inner);
     const int64_t most = kn_max_i64(1, WEIGHT_BYTES / channel);
@@ -126,34 +151,50 @@ static bool is_inside(const kn_conv_direct_axis *a)
 static bool reads_in_place(const kn_conv_direct_layout *g)
 {
     const double image = (double)g->groups * (double)g->inner * (double)g->x_channel;
-    return g->taps == 1 && is_inside(&g->rows) && is_inside(&g->columns) && g->x_channel % 512 != 0 &&
+    return most_taps(g) == 1 && is_inside(&g->rows) && is_inside(&g->columns) && g->x_channel % 512 != 0 &&
            (double)g->image_part * image < 2147483647.0;
 }
 
-static kn_conv_direct_layout layout_of(const direct_pass *p, const kn_conv_problem *problem, int64_t correlation)
+/* The classes' weights and tables lie one after the other; output channels are padded to whole blocks. */
+static void describe_classes(const direct_pass *p, kn_conv_direct_layout *g, int64_t row, int64_t column)
 {
-    const kn_conv_shape *s = &problem->shape;
-    const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
-    const bool data = problem->pass == KN_CONV_DATA;
-    const int64_t row = correlation / s->stride[2], column = correlation % s->stride[2];
-    kn_conv_direct_layout g = {
-        .rows = axis_of(problem, 1, row, (data ? s->stride[1] : 1) * to.size[2]),
-        .columns = axis_of(problem, 2, column, data ? s->stride[2] : 1),
-        .images = s->images,
-        .groups = s->groups,
-        .inner = from.channels,
-        .outer = to.channels,
-        .x_channel = from.size[1] * from.size[2],
-        .y_channel = to.size[1] * to.size[2],
-        .taps = kn_conv_choose_class(problem, 1, row).taps * kn_conv_choose_class(problem, 2, column).taps,
-    };
+    const int64_t channels = g->groups * kn_div_up(g->outer, p->tile.block) * p->tile.block;
+    const int64_t rows = kn_conv_choose_class(p->problem, 1, row).taps;
+    int64_t taps = 0;
+    for (int64_t i = 0; i < g->classes; i++) {
+        const kn_conv_residue_class c = kn_conv_choose_class(p->problem, 2, column + i);
+        g->of[i] = (kn_conv_direct_class){.out = c.rows,
+                                          .taps = c.rows > 0 ? rows * c.taps : 0,
+                                          .weights = channels * g->inner * taps,
+                                          .table = g->inner * taps};
+        taps += g->of[i].taps;
+    }
+}
+
+/* The launch for rows of one residue class, and columns of those from `column` on. */
+static kn_conv_direct_layout layout_of(const direct_pass *p, int64_t row, int64_t column)
+{
+    const kn_conv_shape *s = &p->problem->shape;
+    const kn_conv_side from = kn_conv_from(p->problem), to = kn_conv_to(p->problem);
+    const int64_t *steps = p->steps, classes = kn_min_i64(KN_CONV_DIRECT_CLASSES, steps[1] - column);
+    kn_conv_direct_layout g = {.rows = axis_of(p->problem, 1, row, 1, steps[0] * to.size[2]),
+                               .columns = axis_of(p->problem, 2, column, classes, steps[1]),
+                               .classes = classes,
+                               .images = s->images,
+                               .groups = s->groups,
+                               .inner = from.channels,
+                               .outer = to.channels,
+                               .x_channel = from.size[1] * from.size[2],
+                               .y_channel = to.size[1] * to.size[2]};
+    describe_classes(p, &g, row, column);
+    g.rows.copied_step = kn_min_i64(g.rows.step, g.rows.reach + 1);
     g.columns.copied_step = g.columns.step; /* rows are copied whole */
     g.units_per_item = 1;
     if (g.rows.out == 0 || g.columns.out == 0 || g.images == 0)
         return g;
     g.chunk = choose_chunk(p, &g);
     const int64_t blocks = kn_div_up(g.outer, p->tile.block);
-    g.unit_blocks = kn_div_up(blocks, kn_div_up(blocks, UNIT_BLOCKS));
+    g.unit_blocks = kn_div_up(blocks, kn_div_up(blocks, kn_max_i64(1, UNIT_BLOCKS / g.classes)));
     choose_parts(p, &g);
     balance(p, &g);
     g.pitch = copied(&g.columns);
@@ -171,7 +212,7 @@ static kn_conv_direct_layout layout_of(const direct_pass *p, const kn_conv_probl
     g.sums = g.image_part * g.rows.part * g.columns.part + p->tile.columns - 1;
     g.units_per_item = kn_div_up(g.units, 2 * p->units_wanted);
     /* whole cache lines, between which one item's memory ends and the next one's begins */
-    g.scratch_size = kn_round_up_i64(g.copy_size + g.unit_blocks * g.sums * p->tile.block + g.sums, 64);
+    g.scratch_size = kn_round_up_i64(g.copy_size + (g.unit_blocks * g.classes * p->tile.block + 1) * g.sums, 64);
     return g;
 }
 
@@ -201,69 +242,85 @@ static kn_conv_tile choose_tile(const kn_limits *limits, bool f64, int64_t outer
 
 static direct_pass pass_of(const kn_limits *limits, const kn_conv_problem *problem)
 {
-    const bool f64 = problem->shape.f64;
-    return (direct_pass){.tile = choose_tile(limits, f64, kn_conv_to(problem).channels),
-                         .element = kn_conv_element(&problem->shape),
+    const kn_conv_shape *s = &problem->shape;
+    const bool data = problem->pass == KN_CONV_DATA;
+    return (direct_pass){.problem = problem,
+                         .tile = choose_tile(limits, s->f64, kn_conv_to(problem).channels),
+                         .steps = {data ? s->stride[1] : 1, data ? s->stride[2] : 1},
+                         .element = kn_conv_element(s),
                          .units_wanted = 4 * limits->compute_units};
 }
 
-/* Of the largest correlation: they run one after the other. */
-static double scratch_bytes(const direct_pass *p, const kn_conv_problem *problem)
+/* Of the largest launch: they run one after the other. */
+static double scratch_bytes(const direct_pass *p)
 {
     double most = 0;
-    for (int64_t i = 0; i < kn_conv_correlations(problem); i++) {
-        const kn_conv_direct_layout g = layout_of(p, problem, i);
-        const double bytes = (double)items_of(&g) * (double)g.scratch_size * (double)p->element;
-        most = bytes > most ? bytes : most;
-    }
+    for (int64_t row = 0; row < p->steps[0]; row++)
+        for (int64_t column = 0; column < p->steps[1]; column += KN_CONV_DIRECT_CLASSES) {
+            const kn_conv_direct_layout g = layout_of(p, row, column);
+            const double bytes = (double)items_of(&g) * (double)g.scratch_size * (double)p->element;
+            most = bytes > most ? bytes : most;
+        }
     return most;
 }
 
-/* The taps' offsets are those in the copy, and there is nothing to pad. */
-static void read_from_copy(kn_conv_correlation *c, const kn_conv_direct_layout *g)
+/* The weights and the table of each class; the taps' offsets are those in the copy, and there is nothing to pad. */
+static kn_status prepare(const direct_pass *p, kn_stream *stream, kn_conv_workspace *w, int64_t row, int64_t column,
+                         const kn_conv_direct_layout *g)
 {
-    kn_conv_tap_list *t = &c->taps;
-    c->padding.planes = 0;
-    t->plane = g->plane;
-    t->pitch = g->pitch;
-    t->row_origin = t->row_distance < 0 ? g->rows.reach : 0;
-    t->column_origin = t->column_distance < 0 ? g->columns.reach : 0;
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    const int64_t row_origin = kn_conv_choose_class(p->problem, 1, row).origin;
+    kn_conv_correlation c;
+    for (int64_t i = 0; i < g->classes; i++) {
+        kn_conv_describe_correlation(&c, limits, p->problem, row * p->steps[1] + column + i);
+        c.padding.planes = 0;
+        c.taps.plane = g->plane;
+        c.taps.pitch = g->pitch;
+        c.taps.row_origin = row_origin - g->rows.first;
+        c.taps.column_origin = kn_conv_choose_class(p->problem, 2, column + i).origin - g->columns.first;
+        if (!w->packed)
+            KN_TRY(kn_conv_alloc_workspace(w, stream, &c, p->tile.block));
+        if (g->of[i].taps == 0)
+            continue;
+        w->weights_at = g->of[i].weights;
+        w->table_at = g->of[i].table;
+        KN_TRY(kn_conv_prepare(stream, &c, w, p->tile.block));
+    }
+    return KN_OK;
 }
 
-static kn_status correlate(const direct_pass *p, kn_stream *stream, const kn_conv_correlation *c,
-                           const kn_conv_workspace *w, kn_buffer *scratch, const kn_conv_direct_layout *g)
+static kn_status correlate(const direct_pass *p, kn_stream *stream, const kn_conv_workspace *w, kn_buffer *scratch,
+                           int64_t row, int64_t column, const kn_conv_direct_layout *g)
 {
     char options[KN_CONV_OPTIONS];
-    const kn_conv_shape *s = &c->problem->shape;
+    const kn_conv_problem *problem = p->problem;
+    const kn_conv_shape *s = &problem->shape;
+    kn_conv_operand y = kn_conv_to(problem).operand;
+    y.offset += row * kn_conv_to(problem).size[2] + column;
     kn_conv_options(options, kn_device_limits(kn_stream_device(stream)), s->f64, p->tile.channels, "PX",
                     p->tile.columns);
     return kn_run(stream, .source = "conv/cpu/direct.cl", .kernel = "conv_direct", .operation = "conv2d",
                   .options = options, .dims = 1, .global = {(size_t)items_of(g)}, .local = {1},
-                  KN_ARGS(kn_conv_arg(s, c->x), kn_arg_buffer(w->packed, 0), kn_arg_buffer(w->table, 0),
-                          kn_conv_bias_arg(c->problem), kn_conv_arg(s, c->y), kn_arg_buffer(scratch, 0),
-                          kn_arg_struct(g, sizeof *g), KN_CONV_EPILOGUE_ARGS(c->problem)));
+                  KN_ARGS(kn_conv_arg(s, kn_conv_from(problem).operand), kn_arg_buffer(w->packed, 0),
+                          kn_arg_buffer(w->table, 0), kn_conv_bias_arg(problem), kn_conv_arg(s, y),
+                          kn_arg_buffer(scratch, 0), kn_arg_struct(g, sizeof *g), KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 kn_status kn_conv_run_direct(kn_stream *stream, const void *problem)
 {
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    const direct_pass p = pass_of(limits, problem);
+    const direct_pass p = pass_of(kn_device_limits(kn_stream_device(stream)), problem);
     kn_conv_workspace w = {0};
     kn_buffer *scratch = NULL;
-    kn_status status = kn_buffer_alloc(&scratch, stream, (size_t)scratch_bytes(&p, problem));
-    for (int64_t i = 0; status == KN_OK && i < kn_conv_correlations(problem); i++) {
-        kn_conv_correlation c;
-        if (!kn_conv_describe_correlation(&c, limits, problem, i))
-            continue;
-        const kn_conv_direct_layout g = layout_of(&p, problem, i);
-        read_from_copy(&c, &g);
-        if (!w.packed)
-            status = kn_conv_alloc_workspace(&w, stream, &c, p.tile.block);
-        if (status == KN_OK)
-            status = kn_conv_prepare(stream, &c, &w, p.tile.block);
-        if (status == KN_OK)
-            status = correlate(&p, stream, &c, &w, scratch, &g);
-    }
+    kn_status status = kn_buffer_alloc(&scratch, stream, (size_t)scratch_bytes(&p));
+    for (int64_t row = 0; row < p.steps[0]; row++)
+        for (int64_t column = 0; status == KN_OK && column < p.steps[1]; column += KN_CONV_DIRECT_CLASSES) {
+            const kn_conv_direct_layout g = layout_of(&p, row, column);
+            if (g.units == 0)
+                continue;
+            status = prepare(&p, stream, &w, row, column, &g);
+            if (status == KN_OK)
+                status = correlate(&p, stream, &w, scratch, row, column, &g);
+        }
     kn_conv_free_workspace(&w);
     kn_buffer_free(scratch);
     return status;
@@ -276,7 +333,7 @@ bool kn_conv_supports_direct(const kn_limits *limits, const void *problem)
     if (!kn_conv_table_fits(problem))
         return false;
     const direct_pass p = pass_of(limits, problem);
-    return scratch_bytes(&p, problem) <= (double)limits->max_allocation;
+    return scratch_bytes(&p) <= (double)limits->max_allocation;
 }
 
 bool kn_conv_prefers_direct(const kn_limits *limits, const void *problem)
