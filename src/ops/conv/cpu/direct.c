@@ -338,5 +338,5 @@ bool kn_conv_supports_direct(const kn_limits *limits, const void *problem)
 
 bool kn_conv_prefers_direct(const kn_limits *limits, const void *problem)
 {
-    return limits->is_cpu && kn_conv_correlations(problem) <= 16; /* two launches each */
+    return limits->is_cpu && kn_conv_correlations(problem) <= 16; /* each packs its weights in a launch */
 }
