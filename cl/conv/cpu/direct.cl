@@ -38,19 +38,6 @@ static inline part part_of(const kn_conv_direct_axis *a, long i)
     return (part){first, min(a->part, a->out - first), first * a->step + a->first};
 }
 
-/* Copies one row of the image, zeros where it is outside. */
-static inline void copy_row(global T *restrict to, const global T *restrict image, const kn_conv_direct_layout *g,
-                            long row, long low, long width)
-{
-    const bool inside = row >= 0 && row < g->rows.in;
-    const long left = inside ? clamp(-low, 0L, width) : width;
-    const long right = inside ? clamp(g->columns.in - low, left, width) : width;
-    zero_run(to, left);
-    if (right > left)
-        copy_run(to + left, image + row * g->columns.in + low + left, right - left);
-    zero_run(to + right, width - right);
-}
-
 /* Copies what a unit reads of `channels` channels of one image. */
 static inline void copy_image(global T *restrict to, const global T *restrict x, const kn_conv_direct_layout *g,
                               part rows, part columns, long channels)
@@ -61,7 +48,9 @@ static inline void copy_image(global T *restrict to, const global T *restrict x,
     for (long channel = 0; channel < channels; channel++) {
         long row = rows.low, of_step = 0;
         for (long i = 0; i < height; i++) {
-            copy_row(to + channel * g->plane + i * g->pitch, x + channel * g->x_channel, g, row, columns.low, width);
+            const bool inside = row >= 0 && row < r->in;
+            copy_padded(to + channel * g->plane + i * g->pitch, x + channel * g->x_channel + (inside ? row * c->in : 0),
+                        inside ? c->in : 0, columns.low, 1, width);
             row++;
             if (++of_step == r->copied_step) {
                 row += r->step - r->copied_step;

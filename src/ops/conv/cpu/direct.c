@@ -80,9 +80,14 @@ static double cost_of(const direct_pass *p, const kn_conv_direct_layout *g, divi
 static int64_t choose_part(const direct_pass *p, const kn_conv_direct_layout *g, divided d, int64_t most)
 {
     int64_t best = 1;
-    for (int64_t part = 2; part <= kn_min_i64(d.count, most); part++)
-        if (cost_of(p, g, d, part) < cost_of(p, g, d, best))
-            best = part;
+    double least = cost_of(p, g, d, best);
+    for (int64_t part = 2; part <= kn_min_i64(d.count, most); part++) {
+        const double cost = cost_of(p, g, d, part);
+        if (cost >= least)
+            continue;
+        least = cost;
+        best = part;
+    }
     return kn_div_up(d.count, kn_div_up(d.count, best));
 }
 
@@ -218,6 +223,11 @@ static kn_conv_direct_layout layout_of(const direct_pass *p, int64_t row, int64_
 
 static int64_t items_of(const kn_conv_direct_layout *g) { return kn_div_up(g->units, g->units_per_item); }
 
+static double scratch_bytes(const direct_pass *p, const kn_conv_direct_layout *g)
+{
+    return (double)items_of(g) * (double)g->scratch_size * (double)p->element;
+}
+
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
 /* With 32 registers: the number of vectors that wastes the fewest channels in the last block; among equals the largest,
@@ -249,19 +259,6 @@ static direct_pass pass_of(const kn_limits *limits, const kn_conv_problem *probl
                          .steps = {data ? s->stride[1] : 1, data ? s->stride[2] : 1},
                          .element = kn_conv_element(s),
                          .units_wanted = 4 * limits->compute_units};
-}
-
-/* Of the largest launch: they run one after the other. */
-static double scratch_bytes(const direct_pass *p)
-{
-    double most = 0;
-    for (int64_t row = 0; row < p->steps[0]; row++)
-        for (int64_t column = 0; column < p->steps[1]; column += KN_CONV_DIRECT_CLASSES) {
-            const kn_conv_direct_layout g = layout_of(p, row, column);
-            const double bytes = (double)items_of(&g) * (double)g.scratch_size * (double)p->element;
-            most = bytes > most ? bytes : most;
-        }
-    return most;
 }
 
 /* The weights and the table of each class; the taps' offsets are those in the copy, and there is nothing to pad. */
@@ -306,23 +303,28 @@ static kn_status correlate(const direct_pass *p, kn_stream *stream, const kn_con
                           kn_arg_buffer(scratch, 0), kn_arg_struct(g, sizeof *g), KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
+static kn_status run_classes(const direct_pass *p, kn_stream *stream, kn_conv_workspace *w, int64_t row, int64_t column)
+{
+    const kn_conv_direct_layout g = layout_of(p, row, column);
+    kn_buffer *scratch = NULL;
+    if (g.units == 0)
+        return KN_OK;
+    KN_TRY(prepare(p, stream, w, row, column, &g));
+    KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)scratch_bytes(p, &g)));
+    const kn_status status = correlate(p, stream, w, scratch, row, column, &g);
+    kn_buffer_free(scratch);
+    return status;
+}
+
 kn_status kn_conv_run_direct(kn_stream *stream, const void *problem)
 {
     const direct_pass p = pass_of(kn_device_limits(kn_stream_device(stream)), problem);
     kn_conv_workspace w = {0};
-    kn_buffer *scratch = NULL;
-    kn_status status = kn_buffer_alloc(&scratch, stream, (size_t)scratch_bytes(&p));
+    kn_status status = KN_OK;
     for (int64_t row = 0; row < p.steps[0]; row++)
-        for (int64_t column = 0; status == KN_OK && column < p.steps[1]; column += KN_CONV_DIRECT_CLASSES) {
-            const kn_conv_direct_layout g = layout_of(&p, row, column);
-            if (g.units == 0)
-                continue;
-            status = prepare(&p, stream, &w, row, column, &g);
-            if (status == KN_OK)
-                status = correlate(&p, stream, &w, scratch, row, column, &g);
-        }
+        for (int64_t column = 0; status == KN_OK && column < p.steps[1]; column += KN_CONV_DIRECT_CLASSES)
+            status = run_classes(&p, stream, &w, row, column);
     kn_conv_free_workspace(&w);
-    kn_buffer_free(scratch);
     return status;
 }
 
@@ -333,7 +335,13 @@ bool kn_conv_supports_direct(const kn_limits *limits, const void *problem)
     if (!kn_conv_table_fits(problem))
         return false;
     const direct_pass p = pass_of(limits, problem);
-    return scratch_bytes(&p) <= (double)limits->max_allocation;
+    for (int64_t row = 0; row < p.steps[0]; row++)
+        for (int64_t column = 0; column < p.steps[1]; column += KN_CONV_DIRECT_CLASSES) {
+            const kn_conv_direct_layout g = layout_of(&p, row, column);
+            if (scratch_bytes(&p, &g) > (double)limits->max_allocation)
+                return false;
+        }
+    return true;
 }
 
 bool kn_conv_prefers_direct(const kn_limits *limits, const void *problem)
