@@ -146,6 +146,8 @@ static kn_status load(job *j)
         status = kn_status_of(j->net = picture_model_network(&j->model));
     if (status == KN_OK)
         status = kn_module_load(j->net, j->settings->model);
+    if (status == KN_OK)
+        status = kn_synchronize(j->device); /* the threads' streams do not wait for this one's */
     if (status != KN_OK)
         return status;
     kn_module_train(j->net, false);

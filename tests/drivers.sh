@@ -47,7 +47,9 @@ export targets=''
 [ $mode != quick ] || targets="koine_program koine-bench test_ops linear_regression train_fashion_mnist smallest"
 if [ $mode != table ]; then
     koine_packages
-    koine_configure -DKOINE_TEST_OPTIMIZED=OFF -DKOINE_TEST_TIMEOUT="$timeout"
+    python=/usr/bin/python3 # the root folder of Debian 13 has this one, too
+    [ -x $python ] || python=$(command -v python3)
+    koine_configure -DKOINE_TEST_OPTIMIZED=OFF -DKOINE_TEST_TIMEOUT="$timeout" -DKOINE_PYTHON3="$python"
     # shellcheck disable=SC2086 # words
     koine_build $targets
 fi

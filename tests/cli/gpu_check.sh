@@ -27,14 +27,14 @@ for tool in rocm-smi intel_gpu_top; do
     printf '#!/bin/sh\necho "this is %s: $*"\n' $tool >tools/$tool
     chmod +x tools/$tool
 done
-export OPENCL_LAYERS="$layer" SIMULATE_GPU=amd
-PATH=$work/tools:$PATH RUSTICL_ENABLE=radeonsi check --part look --part devices --part operators --only relu --jobs 1 ||
+export OPENCL_LAYERS="$layer" SIMULATE_GPU=amd RUSTICL_ENABLE=${RUSTICL_ENABLE:-radeonsi}
+PATH=$work/tools:$PATH check --part look --part devices --part operators --only relu --jobs 1 ||
     fail "the parts"
 for part in look devices operators; do holds out "^$part: done"; done
 holds out 'send .*/koine-gpu-check.tar.gz'
 holds reports/look.txt 'this is rocm-smi: --showproductname'
 holds reports/look.txt 'this is intel_gpu_top: -L'
-holds reports/look.txt '^RUSTICL_ENABLE=radeonsi'
+holds reports/look.txt "^RUSTICL_ENABLE=$RUSTICL_ENABLE"
 holds reports/devices.txt 'gpu:0'
 holds reports/operators.txt '^device gpu:0'
 holds reports/operators.txt ' [1-9][0-9]* cases, .* 0 with failures'

@@ -337,6 +337,7 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
         return 2;
     }
     totals sum = {0, 0};
+    int lacking = 0; /* devices without the dtype that is asked for */
     if (chosen.list) {
         run_tables(&chosen, tables, NULL, &sum);
         return 0;
@@ -352,6 +353,7 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
             return 1;
         }
         kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(device);
+        lacking += chosen.dtype && strcmp(chosen.dtype, "f64") == 0 && !limits->has_f64;
         if (chosen.tensor_cores)
             simulate_tensor_cores(limits);
         else if (chosen.as_gpu)
@@ -359,6 +361,10 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
         if (chosen.as_avx2 || chosen.as_neon)
             simulate_vectors(limits, chosen.as_avx2);
         run_tables(&chosen, tables, device, &sum);
+    }
+    if (lacking == num_devices(&chosen)) {
+        printf("skipped: no device has float64\n");
+        return 77;
     }
     op_print_coverage(stdout);
     op_print_forced(stdout);

@@ -185,6 +185,16 @@ static long growth(subject *s, size_t object)
     return bytes;
 }
 
+/* More than a driver does whose own caches are still filling (rusticl: for some 200 rounds). */
+enum { MOST_BYTES = 200, TRIES = 3 };
+static bool grows(subject *s, size_t object)
+{
+    for (int i = 0; i < TRIES; i++)
+        if (growth(s, object) <= MOST_BYTES)
+            return false;
+    return true;
+}
+
 static subject make_subject(void)
 {
     subject s = {.device = test_device()};
@@ -204,7 +214,7 @@ static void nothing_grows(void **state)
     subject s = make_subject();
     bool grew = false;
     for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++)
-        grew |= growth(&s, i) > 200;
+        grew |= grows(&s, i);
     kn_loader_free(s.batches);
     kn_dataset_free(s.data);
     kn_optim_free(s.optim);

@@ -108,14 +108,18 @@ static void replays_follow(void **state)
     kn_graph_free(graph);
 }
 
-/* Makes and frees events with times, which changes the queues of all streams, until told to stop. */
+/* Makes and frees events with times, which changes the queues of all streams, until told to stop. Drivers keep what is
+ * enqueued faster than it is run, so that it waits now and then. */
+enum { EVENTS_AHEAD = 100 };
 static atomic_bool changing;
 
 static void *change_queues(void *device)
 {
-    while (atomic_load(&changing)) {
+    for (int i = 1; atomic_load(&changing); i++) {
         kn_event *event = kn_event_new(device);
         kn_event_record(event, NULL); /* on the stream that the other thread uses */
+        if (i % EVENTS_AHEAD == 0)
+            kn_event_synchronize(event);
         kn_event_free(event);
     }
     return NULL;

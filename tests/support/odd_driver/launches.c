@@ -152,7 +152,7 @@ static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kerne
         error = use_arguments(kernel, name);
     if (error == CL_SUCCESS)
         error = below->clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, waits, list, event);
-    odd_count_launch();
+    odd_count_launch(name);
     return error;
 }
 
