@@ -1,5 +1,5 @@
-/* conv/cpu/pointwise.cl - 1 x 1 convolutions on CPU devices, forward and backward-weights (all pixels read) and
- * backward-data (any stride and padding), as matrix products over the pixels of all images (conv/cpu/pointwise.clh).
+/* conv/cpu/pointwise.cl - 1 x 1 convolutions on CPU devices, forward (all pixels read), backward-data and
+ * backward-weights (any stride and padding), as matrix products over the pixels of all images (conv/cpu/pointwise.clh).
  *
  *     forward:           y[p][k] = the sum over c of x[p][c] * w[k][c]
  *     backward-data:     x[p][c] = the sum over k of y[p][k] * w[k][c], zeros in skipped pixels
@@ -155,6 +155,24 @@ KN_KERNEL_ONCE(pointwise_multiply,
 }
 
 /* --- the gradient of the weights ---------------------------------------------------------------------------------- */
+
+/* to[plane][row][column] = x at the pixels of the grid. */
+KN_KERNEL_ONCE(pointwise_gather, (KN_ARG(x), KN_ARG(to), given, planes), KN_IN(x), KN_OUT(to),
+               const kn_conv_pointwise_grid given, long planes)
+{
+    const kn_conv_pointwise_grid g = given;
+    KN_BIND_IN(T, x);
+    KN_BIND_OUT(T, to);
+    KN_FOR_ONCE(line, planes * g.rows)
+    {
+        const long plane = line / g.rows, row = line % g.rows * g.row_step - g.top;
+        if (row < 0 || row >= g.height)
+            zero_run(to + line * g.columns, g.columns);
+        else
+            copy_padded(to + line * g.columns, x + (plane * g.height + row) * g.width, g.width, -g.left, g.column_step,
+                        g.columns);
+    }
+}
 
 /* u[pixel][KB] = b of pixels p .. p + count - 1 */
 static inline void pack_pixels(global T *restrict u, const global T *restrict b, const kn_conv_pointwise_product *s,

@@ -29,8 +29,8 @@
  *   late=MS         callbacks come late, in any order, and OpenCL calls in them end the process
  *   marker-zero, marker-mixed, no-times
  *                   markers have no times; have them in reverse; no command has any
- *   crash=N         the Nth launch of an elementwise kernel crashes: the next wait says CL_OUT_OF_RESOURCES, and so does
- *                   every call after it
+ *   crash=N         the Nth launch of an elementwise kernel crashes: the next wait says CL_OUT_OF_RESOURCES, and so
+ *                   does every call after it
  *   silent, warnings, no-binary
  *                   builds fail and say nothing; say much; binaries are empty
  *

@@ -44,6 +44,27 @@ static kn_conv_pointwise_grid whole_grid(const kn_conv_shape *s)
                                     .column_step = 1};
 }
 
+/* The pixels of x that a strided or padded convolution reads, contiguous: [image][channel][pixels of y]. NULL if it
+ * reads each pixel once: then x itself is that. */
+static kn_status gather(kn_buffer **gathered, kn_stream *stream, const kn_conv_problem *problem, const char *options)
+{
+    const kn_conv_shape *s = &problem->shape;
+    const kn_conv_pointwise_grid grid = strided_grid(s);
+    const int64_t planes = s->images * s->in_channels, pixels = planes * grid.rows * grid.columns;
+    *gathered = NULL;
+    if (kn_conv_reads_each_pixel_once(s))
+        return KN_OK;
+    KN_TRY(kn_buffer_alloc(gathered, stream, (size_t)(pixels * (s->f64 ? 8 : 4))));
+    const kn_status status =
+        kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_gather", .operation = "conv2d",
+               .options = options, .dims = 1, .global = {kn_conv_work_items(stream, pixels)}, .local = {1},
+               KN_ARGS(kn_conv_arg(s, problem->x), kn_arg_buffer(*gathered, 0), kn_arg_struct(&grid, sizeof grid),
+                       kn_arg_i64(planes)));
+    if (status != KN_OK)
+        kn_buffer_free(*gathered);
+    return status;
+}
+
 /* Tiles per block: as many as fit in cache, but few enough that the pairs of tile block and channel block spread evenly
  * over the cores. */
 static int64_t choose_tiles(const kn_limits *limits, int64_t tiles, int64_t tile_bytes, int64_t channel_blocks,
@@ -166,16 +187,19 @@ static kn_status run_weights(kn_stream *stream, const kn_conv_problem *problem)
         choose_tiles(limits, kn_div_up(p.rows, tile), tile * block * element, kn_div_up(p.columns, block), &items);
     p.scratch = block * (p.chunk + p.tiles * tile);
     char options[KN_CONV_OPTIONS];
-    kn_buffer *scratch = NULL;
-    KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(items * p.scratch * element)));
-    kn_status status = kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_weights",
-                              .operation = "conv2d_backward_weights",
-                              .options = kn_conv_options(options, limits, s->f64, VECTORS, "MT", (int)tile), .dims = 1,
-                              .global = {(size_t)items}, .local = {1},
-                              KN_ARGS(kn_conv_arg(s, x_rows ? problem->x : problem->y),
-                                      kn_conv_arg(s, x_rows ? problem->y : problem->x), kn_conv_arg(s, problem->weight),
-                                      kn_arg_buffer(scratch, 0), kn_arg_struct(&p, sizeof p)));
+    kn_buffer *gathered, *scratch = NULL;
+    kn_conv_options(options, limits, s->f64, VECTORS, "MT", (int)tile);
+    KN_TRY(gather(&gathered, stream, problem, options));
+    const kn_arg x = kn_conv_arg_or(gathered, s, problem->x), y = kn_conv_arg(s, problem->y);
+    kn_status status = kn_buffer_alloc(&scratch, stream, (size_t)(items * p.scratch * element));
+    if (status == KN_OK)
+        status = kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_weights",
+                        .operation = "conv2d_backward_weights", .options = options, .dims = 1,
+                        .global = {(size_t)items}, .local = {1},
+                        KN_ARGS(x_rows ? x : y, x_rows ? y : x, kn_conv_arg(s, problem->weight),
+                                kn_arg_buffer(scratch, 0), kn_arg_struct(&p, sizeof p)));
     kn_buffer_free(scratch);
+    kn_buffer_free(gathered);
     return status == KN_OK && problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : status;
 }
 
@@ -197,7 +221,14 @@ bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem_)
         return false;
     return kn_conv_is_flat(s) && s->kernel_size[1] == 1 && s->kernel_size[2] == 1 && s->groups == 1 &&
            (double)s->out_size[1] * (double)s->out_size[2] < (double)(1 << 26) &&
-           (problem->pass == KN_CONV_DATA || kn_conv_reads_each_pixel_once(s));
+           (problem->pass != KN_CONV_FORWARD || kn_conv_reads_each_pixel_once(s));
+}
+
+/* Of a gradient of the weights: reading strided pixels of x in place costs the alternative more. */
+static bool has_enough_channels(const kn_conv_shape *s)
+{
+    const int64_t least = kn_conv_reads_each_pixel_once(s) ? 48 : 32;
+    return s->in_channels >= least && s->out_channels >= least;
 }
 
 /* Sums long enough to amortise the transpose, and full channel blocks. Bands (bands.c) also read larger images in place
@@ -216,7 +247,7 @@ bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem_)
     const int64_t inner = kn_conv_from(problem).channels, outer = kn_conv_to(problem).channels;
     const int64_t block = VECTORS * kn_conv_vector_width(limits, s->f64), pixels = s->out_size[1] * s->out_size[2];
     if (problem->pass == KN_CONV_WEIGHTS)
-        return limits->is_cpu && inner >= 48 && outer >= 48;
+        return limits->is_cpu && has_enough_channels(s);
     return limits->is_cpu && inner >= 48 && 5 * kn_div_up(outer, block) * block <= 6 * outer &&
            (pixels < 512 || !kn_conv_reads_each_pixel_once(s) || beats_bands(inner, outer, block, pixels));
 }

@@ -24,14 +24,10 @@ bool kn_conv_supports_direct_weights(const kn_limits *limits, const void *proble
     return kn_conv_table_fits(problem);
 }
 
-/* For a 1 x 1 kernel with a stride the im2col matrix is no larger than dy, and GEMM on it is faster than strided
- * reading: lowered (8,256,56,56-512 with stride 2: 4.9 ms instead of 6.1). */
 bool kn_conv_prefers_direct_weights(const kn_limits *limits, const void *problem)
 {
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    bool gathered = s->kernel_size[1] == 1 && s->kernel_size[2] == 1 && s->stride[1] > 1 && s->stride[2] > 1 &&
-                    s->groups == 1 && s->in_channels >= 32 && s->out_channels >= 32;
-    return limits->is_cpu && !gathered;
+    (void)problem;
+    return limits->is_cpu;
 }
 
 /* The number of shares depends on the problem alone, so that the order of the sums, hence their rounding, does not
