@@ -19,6 +19,17 @@ typedef struct pointwise {
 
 static int64_t tile_rows(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 14 : 6; }
 
+/* Pixels per tile: the most that divide an image, which is then read in place, of those with enough sums to hide the
+ * latency of multiply-adds. */
+static int64_t choose_tile(const kn_limits *limits, int64_t pixels)
+{
+    enum { LEAST = 5 };
+    for (int64_t tile = tile_rows(limits); tile >= LEAST; tile--)
+        if (pixels % tile == 0)
+            return tile;
+    return tile_rows(limits);
+}
+
 static kn_conv_pointwise_grid strided_grid(const kn_conv_shape *s)
 {
     return (kn_conv_pointwise_grid){.images = s->images,
@@ -92,7 +103,7 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
     const bool all = kn_conv_reads_each_pixel_once(s), data = problem->pass == KN_CONV_DATA;
     int64_t width = kn_conv_vector_width(limits, s->f64);
     *p = (pointwise){.problem = problem, .element = s->f64 ? 8 : 4, .block = VECTORS * width};
-    p->tile = tile_rows(limits);
+    p->tile = choose_tile(limits, s->out_size[1] * s->out_size[2]);
     p->grid = all ? whole_grid(s) : strided_grid(s);
     p->tiles = kn_div_up(s->images * s->out_size[1] * s->out_size[2], p->tile);
     p->shape = (kn_conv_pointwise_shape){.inner = kn_conv_from(problem).channels,
