@@ -14,7 +14,7 @@
 static kn_status write_profile(step_profile *profile)
 {
     char path[4096];
-    char *table = kn_profiler_table(.row_limit = 30, .width = profile->width);
+    char *table = kn_profiler_table(.width = profile->width);
     if (table == NULL)
         return kn_error_status();
     printf("\n%d training steps:\n%s", ACTIVE, table);

@@ -299,13 +299,11 @@ static void steps_are_profiled(void **state)
     assert_status(r, 0);
     assert_contains(r.output, "3 training steps:");
     assert_contains(r.output, "conv2d_backward");
+    assert_contains(r.output, "Optimizer.step#Adam.step");
     assert_contains(r.output, "Self Device time total: ");
     run_free(&r);
     r = run_shell("grep -c ProfilerStep#4 '%s/profile/trace.json'", out);
     assert_contains(r.output, "1\n");
-    run_free(&r);
-    r = run_shell("grep -c Optimizer.step#Adam.step '%s/profile/trace.json'", out); /* the table has the longest rows */
-    assert_lacks(r.output, "0\n");
     run_free(&r);
 }
 

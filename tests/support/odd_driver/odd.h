@@ -77,5 +77,5 @@ void odd_install_programs(void);
 
 /* --- every_call.c: after all others --- */
 void odd_install_every_call(void);
-/* A kernel was launched: the one of number `crash` crashes. */
+/* A kernel was launched: the elementwise one of number `crash` crashes. */
 void odd_count_launch(const char *kernel);
