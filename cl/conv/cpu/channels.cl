@@ -11,7 +11,8 @@
  * visited. While the grid and the result stay in the L2 cache, this takes half to three quarters of the time of
  * conv/cpu/planes.cl, which needs masks and handles line ends, and with a stride a quarter.
  *
- * Compiled in: T, VW, TAPS (at a time; divides the kernel's). Local size 1, no local memory, no barrier. */
+ * Compiled in: T, VW, TAPS (of a gradient at a time), ALL_TAPS (are these all?). Local size 1, no local memory, no
+ * barrier. */
 #include "common/koine.clh"
 #include "gemm/pack.clh"
 #include "conv/cpu/copy.clh"
@@ -120,31 +121,65 @@ static inline void read_weights(const channel_scratch *c, const global T *restri
     }
 }
 
+#if ALL_TAPS
+
+/* All weights stay in registers. */
 static inline void sum_taps(const channel_scratch *c, const kn_conv_plane_shape *s, T low, T high)
 {
-    const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;
     const global T *restrict grid = c->grid;
     const global int *restrict start = c->start;
     global T *restrict result = c->result;
-    const V bias = VLOAD(taps, c->taps);
-    for (long t = 0; t < taps; t += TAPS) {
-        V weight[TAPS];
-        long offset[TAPS];
+    const V bias = VLOAD(TAPS, c->taps);
+    V weight[TAPS];
+    long offset[TAPS];
 #pragma unroll
-        for (int i = 0; i < TAPS; i++) {
-            weight[i] = VLOAD(t + i, c->taps);
-            offset[i] = c->offset[t + i];
-        }
-        for (long e = 0; e < pixels; e++) {
-            const global T *from = grid + start[e];
-            V sum = t == 0 ? bias : VLOAD(e, result);
+    for (int i = 0; i < TAPS; i++) {
+        weight[i] = VLOAD(i, c->taps);
+        offset[i] = c->offset[i];
+    }
+    for (long e = 0; e < s->rows * s->columns; e++) {
+        const global T *from = grid + start[e];
+        V sum = bias;
 #pragma unroll
-            for (int i = 0; i < TAPS; i++)
-                sum = fma(VLOAD(0, from + offset[i]), weight[i], sum);
-            VSTORE(t + TAPS == taps ? KN_CLAMP(sum, (V)low, (V)high) : sum, e, result);
-        }
+        for (int i = 0; i < TAPS; i++)
+            sum = fma(VLOAD(0, from + offset[i]), weight[i], sum);
+        VSTORE(KN_CLAMP(sum, (V)low, (V)high), e, result);
     }
 }
+
+#else
+
+/* Of more taps the sums of PIXELS pixels stay in registers, and each weight is loaded once for them. The last pixels
+ * may be the last one several times. */
+#define PIXELS 8
+static inline void sum_taps(const channel_scratch *c, const kn_conv_plane_shape *s, T low, T high)
+{
+    const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;
+    const global int *restrict start = c->start, *restrict offset = c->offset;
+    const global T *restrict weights = c->taps;
+    global T *restrict result = c->result;
+    for (long e = 0; e < pixels; e += PIXELS) {
+        const global T *from[PIXELS];
+        V sum[PIXELS];
+#pragma unroll
+        for (int i = 0; i < PIXELS; i++) {
+            from[i] = c->grid + start[min(e + i, pixels - 1)];
+            sum[i] = VLOAD(taps, weights);
+        }
+        for (long t = 0; t < taps; t++) {
+            const V weight = VLOAD(t, weights);
+            const long at = offset[t];
+#pragma unroll
+            for (int i = 0; i < PIXELS; i++)
+                sum[i] = fma(VLOAD(0, from[i] + at), weight, sum[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < PIXELS; i++)
+            VSTORE(KN_CLAMP(sum[i], (V)low, (V)high), min(e + i, pixels - 1), result);
+    }
+}
+
+#endif
 
 /* dim 0: tasks_per_item tasks of all blocks of VW channels of all images, image fastest. */
 KN_KERNEL_ONCE(conv_channels,
@@ -187,7 +222,7 @@ static inline void add_image(const channel_scratch *c, const kn_conv_plane_shape
 #pragma unroll
         for (int i = 0; i < TAPS; i++) {
             sum[i] = (V)(T)0;
-            offset[i] = c->offset[t + i];
+            offset[i] = c->offset[min(t + i, taps - 1)];
         }
         for (long e = 0; e < pixels; e++) {
             const global T *from = grid + start[e];
@@ -198,7 +233,8 @@ static inline void add_image(const channel_scratch *c, const kn_conv_plane_shape
         }
 #pragma unroll
         for (int i = 0; i < TAPS; i++)
-            VSTORE(VLOAD(t + i, c->taps) + sum[i], t + i, c->taps);
+            if (t + i < taps)
+                VSTORE(VLOAD(t + i, c->taps) + sum[i], t + i, c->taps);
     }
     if (!has_bias)
         return;

@@ -7,7 +7,8 @@
 enum { MAX_TAPS = 9 }; /* at a time: their weights or sums are in registers */
 /* Size of a grid and its result beyond which conv/cpu/planes.cl is faster: that reads its input once, though twice as
  * much for the weights. Grids scale with the device's vector width, and so, roughly, do the caches. */
-enum { GRID_BYTES = 288 << 10, WEIGHTS_GRID_BYTES = 1 << 20 };
+enum { GRID_BYTES = 288 << 10, MANY_TAPS_GRID_BYTES = 512 << 10, WEIGHTS_GRID_BYTES = 1 << 20 };
+enum { SIGNAL_TAPS = 12 }; /* up to which conv/cpu/bands.cl is faster for long signals */
 
 /* Rows or columns of zeros before the image, for the first tap of the first pixel; and the grid's total: image, margins
  * and the reach of the last pixel's last tap. */
@@ -33,14 +34,8 @@ static void choose_grid(kn_conv_plane_shape *p)
     p->line = rows * p->width;
 }
 
-/* The largest divisor of the kernel's taps, so that each is summed exactly once. */
-static int64_t taps_at_a_time(const kn_conv_shape *s)
-{
-    int64_t taps = kn_conv_taps(s), most = kn_min_i64(taps, MAX_TAPS);
-    while (taps % most > 0)
-        most--;
-    return most;
-}
+/* All, or as many as make the last ones of a kernel no fewer than necessary. */
+static int64_t taps_at_a_time(int64_t taps) { return kn_div_up(taps, kn_div_up(taps, MAX_TAPS)); }
 
 static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
 {
@@ -55,8 +50,8 @@ static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
     p->scratch_size = (shape.line + pixels + taps + 1) * p->vector_width; /* plus tables of 32-bit integers */
     p->scratch_size += shape.read_rows * shape.read_columns + 2 * pixels + taps;
     p->scratch_size = kn_div_up(p->scratch_size, p->vector_width) * p->vector_width;
-    snprintf(p->options, sizeof p->options, "%s -DVW=%d -DTAPS=%d", kn_options_f64_or_f32(s->f64), (int)p->vector_width,
-             (int)taps_at_a_time(s));
+    snprintf(p->options, sizeof p->options, "%s -DVW=%d -DTAPS=%d -DALL_TAPS=%d", kn_options_f64_or_f32(s->f64),
+             (int)p->vector_width, (int)taps_at_a_time(taps), taps <= MAX_TAPS);
 }
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */
@@ -88,6 +83,13 @@ bool kn_conv_supports_channels(const kn_limits *limits, const void *problem)
     return kn_conv_is_depthwise(problem) && size < most;
 }
 
+static int64_t most_grid_bytes(const kn_conv_problem *problem)
+{
+    if (problem->pass == KN_CONV_WEIGHTS)
+        return WEIGHTS_GRID_BYTES;
+    return kn_conv_taps(&problem->shape) > MAX_TAPS ? MANY_TAPS_GRID_BYTES : GRID_BYTES;
+}
+
 bool kn_conv_prefers_channels(const kn_limits *limits, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
@@ -95,9 +97,8 @@ bool kn_conv_prefers_channels(const kn_limits *limits, const void *problem_)
     kn_conv_plane_shape p = kn_conv_plane_shape_of_forward(s);
     int64_t lanes = kn_conv_vector_width(limits, s->f64), pixels = p.rows * p.columns;
     if (!limits->is_cpu || s->groups < lanes || kn_min_i64(p.read_rows * p.read_columns, pixels) < lanes ||
-        kn_conv_is_depthwise_signal(limits, problem))
+        (kn_conv_is_depthwise_signal(limits, problem) && kn_conv_taps(s) <= SIGNAL_TAPS))
         return false;
     choose_grid(&p);
-    return (p.line + pixels) * lanes * kn_conv_element(s) <=
-           (problem->pass == KN_CONV_WEIGHTS ? WEIGHTS_GRID_BYTES : GRID_BYTES);
+    return (p.line + pixels) * lanes * kn_conv_element(s) <= most_grid_bytes(problem);
 }

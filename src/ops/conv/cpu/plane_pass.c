@@ -57,11 +57,10 @@ bool kn_conv_is_depthwise(const kn_conv_problem *problem)
 
 bool kn_conv_is_depthwise_signal(const kn_limits *limits, const kn_conv_problem *problem)
 {
-    enum { MIN_TAPS = 7, MIN_VECTORS = 4 };
+    enum { MIN_VECTORS = 16 };
     const kn_conv_shape *s = &problem->shape;
     const bool one_row = s->in_size[1] == 1 && s->out_size[1] == 1 && s->kernel_size[1] == 1 && s->stride[1] == 1;
     return problem->pass != KN_CONV_WEIGHTS && kn_conv_is_depthwise(problem) && one_row && s->stride[2] == 1 &&
-           s->kernel_size[2] >= MIN_TAPS &&
            s->out_size[2] >= (int64_t)MIN_VECTORS * kn_conv_vector_width(limits, s->f64);
 }
 

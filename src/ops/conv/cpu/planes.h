@@ -14,8 +14,8 @@ kn_conv_plane_shape kn_conv_plane_shape_of_forward(const kn_conv_shape *s);
 /* One input channel per group; in backward-data also one output channel. */
 bool kn_conv_is_depthwise(const kn_conv_problem *problem);
 
-/* Depthwise forward or backward-data of signals with long kernels: without masks (planes.c) and at any number of taps
- * (channels.c) conv/cpu/bands.cl is faster, for 31 taps of 500 elements by half. */
+/* Depthwise forward or backward-data of long signals, where conv/cpu/bands.cl is faster than planes.c, which needs
+ * masks, and with few taps than channels.c. */
 bool kn_conv_is_depthwise_signal(const kn_limits *limits, const kn_conv_problem *problem);
 
 /* A pass (plane_pass.c): first what the implementation sets, then what running it sets. The kernels of both take the
