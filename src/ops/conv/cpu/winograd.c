@@ -104,15 +104,12 @@ static kn_status launch_many(kn_stream *stream, const winograd *w, const char *o
 
 /* --- few tiles ---------------------------------------------------------------------------------------------------- */
 
-/* As many tiles per block as keep its products in the L2 cache, and register tiles that waste little of the last
- * one. */
+/* As many tiles per block as keep its products in the L2 cache. */
 static void choose_few(winograd *w, const kn_limits *limits)
 {
     kn_winograd_shape *s = &w->shape;
     int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
-    int64_t tile_blocks = kn_div_up(tiles, MAX_TILES), tiles_each = kn_div_up(tiles, tile_blocks);
-    w->tiles = (int)kn_max_i64(4, kn_div_up(tiles_each, kn_div_up(tiles_each, w->tiles)));
-    s->tiles = kn_round_up_i64(tiles_each, w->tiles);
+    s->tiles = kn_round_up_i64(kn_div_up(tiles, kn_div_up(tiles, MAX_TILES)), w->tiles);
     s->panels = 1;
     s->chunk = kn_max_i64(width, kn_min_i64(32, kn_round_up_i64(s->inner, width)));
     w->items = kn_min_i64(kn_div_up(tiles, s->tiles) * blocks_of(w), limits->compute_units);
