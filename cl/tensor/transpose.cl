@@ -9,26 +9,26 @@
 
 #ifdef KN_CPU
 
-/* Compiled in: LANES, the elements of a vector register. Square tiles of LANES x LANES are transposed in registers. A
+/* Compiled in: VW, the elements of a vector register. Square tiles of VW x VW are transposed in registers. A
  * task covers TILES tiles of q, so that whole cache lines are written, and advances along p. */
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
-#define V JOIN(E, LANES)
-#define VLOAD(p) JOIN(vload, LANES)(0, p)
-#define VSTORE(v, p) JOIN(vstore, LANES)(v, 0, p)
+#define V JOIN(E, VW)
+#define VLOAD(p) JOIN(vload, VW)(0, p)
+#define VSTORE(v, p) JOIN(vstore, VW)(v, 0, p)
 #define TILES 4
-#include "common/turn.clh"
+#include "common/zip.clh"
 
 static void tile(const global E *s, global E *d, long step_s, long step_d)
 {
-    V a[LANES];
+    V a[VW];
 
 #pragma unroll
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < VW; i++)
         a[i] = VLOAD(s + i * step_s);
-    kn_turn(a);
+    zip_transpose(a);
 #pragma unroll
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < VW; i++)
         VSTORE(a[i], d + i * step_d);
 }
 
@@ -39,13 +39,13 @@ static void edge(const global E *s, global E *d, long ps, long qs, long step_s, 
             d[p * step_d + q] = s[q * step_s + p];
 }
 
-/* `length`, a multiple of LANES: the elements of a task along p. */
+/* `length`, a multiple of VW: the elements of a task along p. */
 kernel void transpose(KN_IN(s), KN_OUT(d), const kn_transpose_outer o, const long count, const long ps, const long qs,
                       const long step_s, const long step_d, const long length)
 {
     KN_BIND_IN(E, s);
     KN_BIND_OUT(E, d);
-    const long chunks = (ps + length - 1) / length, blocks = (qs + TILES * LANES - 1) / (TILES * LANES);
+    const long chunks = (ps + length - 1) / length, blocks = (qs + TILES * VW - 1) / (TILES * VW);
     KN_FOR(task, count * chunks * blocks)
     {
         const long block = task % blocks, chunk = task / blocks % chunks;
@@ -55,15 +55,15 @@ kernel void transpose(KN_IN(s), KN_OUT(d), const kn_transpose_outer o, const lon
             to += rest % o.shape[k] * o.destination[k];
             rest /= o.shape[k];
         }
-        const long end = min(ps, (chunk + 1) * length), q_end = min(qs, (block + 1) * TILES * LANES);
+        const long end = min(ps, (chunk + 1) * length), q_end = min(qs, (block + 1) * TILES * VW);
         long p = chunk * length;
-        for (; p + LANES <= end; p += LANES) {
-            long q = block * TILES * LANES;
-            for (; q + LANES <= q_end; q += LANES)
+        for (; p + VW <= end; p += VW) {
+            long q = block * TILES * VW;
+            for (; q + VW <= q_end; q += VW)
                 tile(s + from + q * step_s + p, d + to + p * step_d + q, step_s, step_d);
-            edge(s + from + q * step_s + p, d + to + p * step_d + q, LANES, q_end - q, step_s, step_d);
+            edge(s + from + q * step_s + p, d + to + p * step_d + q, VW, q_end - q, step_s, step_d);
         }
-        const long q = block * TILES * LANES;
+        const long q = block * TILES * VW;
         edge(s + from + q * step_s + p, d + to + p * step_d + q, end - p, q_end - q, step_s, step_d);
     }
 }

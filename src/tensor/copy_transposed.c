@@ -69,7 +69,7 @@ static kn_status transpose_on_cpu(kn_stream *stream, const kn_copy_layout *layou
     const size_t items = kn_work_items(limits, count * ps * qs, 4096);
     char options[64];
 
-    snprintf(options, sizeof options, "-DE=%s -DLANES=%d", element_type(source), lanes);
+    snprintf(options, sizeof options, "-DE=%s -DVW=%d", element_type(source), lanes);
     return kn_run(stream, .source = "tensor/transpose.cl", .options = options, .kernel = "transpose",
                   .operation = "copy", .dims = 1, .global = {(int64_t)items < tasks ? items : (size_t)tasks},
                   KN_ARGS(kn_arg_tensor(source), kn_arg_tensor(destination), kn_arg_struct(&o, sizeof o),

@@ -262,6 +262,7 @@ static const op_row rows[] = {
     {"cumsum/long", build_cumsum, {FLOATS_IN(0, 1, 20011)}, DIMS(false, 0), .reduction = 20011},
     {"cumsum/long_columns", build_cumsum, {FLOATS_IN(0, 1, 10007, 18)}, DIMS(false, 0), .reduction = 10007},
     {"cumsum/int32", build_cumsum, {WHOLE(KN_I32, -9, 9, 5, 31)}, DIMS(false, 1), .no_gradient = true, .on_cpu = true},
+    {"cumsum/int64", build_cumsum, {WHOLE(KN_I64, -9, 9, 19, 29)}, DIMS(false, 1), .no_gradient = true, .on_cpu = true},
     {"cumsum/bool", build_cumsum, {WHOLE(KN_BOOL, 0, 2, 131)}, DIMS(false, 0), .no_gradient = true, .on_cpu = true},
     {"cumsum/bf16", build_cumsum, {WHOLE(KN_BF16, -3, 4, 7, 20)}, DIMS(false, 0), .no_gradient = true, .on_cpu = true},
     {"cumsum/f16", build_cumsum, {WHOLE(KN_F16, -3, 4, 7, 31)}, DIMS(false, 1), .no_gradient = true, .on_cpu = true},
