@@ -33,9 +33,7 @@ static inline void kn_index_start(long start[KN_INDEX_LANES], long line, const k
     }
 }
 
-#ifndef MODE
-
-#ifdef KN_CPU
+/* A row of the table; zeros if the index is not `inside` it. */
 static inline void kn_copy_row(global T *restrict to, long to_step, const global T *restrict from, long from_step,
                                long n, bool inside)
 {
@@ -53,12 +51,15 @@ static inline void kn_copy_row(global T *restrict to, long to_step, const global
             to[i * to_step] = from[i * from_step];
 }
 
+#ifndef MODE
+
+#ifdef KN_CPU
 /* Elements with an index each. The report keeps the compiler from using gather instructions, which are slower. */
-#define KN_GATHER(to_step, index_step)                                                                                 \
+#define KN_GATHER(to_step, from_step, index_step, step)                                                                \
     for (long i = 0; i < n; i++) {                                                                                     \
         const long given = of[i * (index_step)], at = given < 0 ? given + added : given;                               \
         if ((ulong)at < (ulong)size) {                                                                                 \
-            to[i * (to_step)] = from[i * from_step + at * step];                                                       \
+            to[i * (to_step)] = from[i * (from_step) + at * (step)];                                                   \
         } else {                                                                                                       \
             to[i * (to_step)] = (T)0;                                                                                  \
             kn_report_index(fault, given, size);                                                                       \
@@ -94,9 +95,12 @@ kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_in
                     kn_report_index(fault, given, size);
                 kn_copy_row(to, to_step, from + (inside ? at * step : 0), from_step, n, inside);
             } else if (to_step == 1 && index_step == 1) {
-                KN_GATHER(1, 1)
+                if (from_step == 0 && step == 1)
+                    _Pragma("unroll 4") KN_GATHER(1, 0, 1, 1)
+                else
+                    KN_GATHER(1, from_step, 1, step)
             } else {
-                KN_GATHER(to_step, index_step)
+                KN_GATHER(to_step, from_step, index_step, step)
             }
         }
     }
@@ -157,13 +161,17 @@ static inline void kn_combine_row(global T *to, long to_step, const global T *fr
             to[i * to_step] = COMBINE(to[i * to_step], from[i * from_step]);
 }
 
-/* What `n` neighbours have before the first value, for each index from `low` to `high`: zeros, or what `first` has. */
+/* What `n` neighbours have before the first value, for each index from `low` to `high`: zeros, or what `first` has. One
+ * run has a loop for each case: of a single loop the compiler may make masked loads, which take a hundred times as long
+ * where nothing can be read. */
 static inline void kn_fill_range(global T *restrict to, const global T *restrict first, long low, long high, long step,
                                  long n, long to_step)
 {
     if ((n == 1 || to_step == 1) && n == step) { /* one run */
-        for (long i = low * n; i < high * n; i++)
-            to[i] = first ? first[i] : (T)0;
+        if (first)
+            kn_copy_row(to + low * n, 1, first + low * n, 1, (high - low) * n, true);
+        else
+            kn_copy_row(to + low * n, 1, first, 1, (high - low) * n, false);
         return;
     }
     for (long at = low; at < high; at++)
@@ -172,17 +180,23 @@ static inline void kn_fill_range(global T *restrict to, const global T *restrict
 }
 
 /* A line of one element, whose indices are all in one range. */
+#define KN_SCATTER(of_step, from_step, step)                                                                           \
+    for (long p = 0; p < places; p++) {                                                                                \
+        const long given = of[p * (of_step)], at = given < 0 ? given + added : given;                                  \
+        if ((ulong)at < (ulong)size)                                                                                   \
+            to[at * (step)] = COMBINE(to[at * (step)], from[p * (from_step)]);                                         \
+        else                                                                                                           \
+            kn_report_index(fault, given, size);                                                                       \
+    }
+
 static inline void kn_scatter_line(global T *to, const global INDEX *of, long of_step, const global T *from,
                                    long from_step, const kn_index_walk *w, KN_FAULT)
 {
     const long step = w->step, places = w->places, size = w->size, added = w->wraps ? size : 0;
-    for (long p = 0; p < places; p++) {
-        const long given = of[p * of_step], at = given < 0 ? given + added : given;
-        if ((ulong)at < (ulong)size)
-            to[at * step] = COMBINE(to[at * step], from[p * from_step]);
-        else
-            kn_report_index(fault, given, size);
-    }
+    if (of_step == 1 && from_step == 1 && step == 1)
+        _Pragma("unroll 4") KN_SCATTER(1, 1, 1)
+    else
+        KN_SCATTER(of_step, from_step, step)
 }
 
 /* The same where it takes one of several ranges of indices. It first lists the places that fall into its own, without a

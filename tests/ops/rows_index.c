@@ -107,6 +107,7 @@ static const op_row rows[] = {
     {"scatter_add/few_lines", build_scatter_add_last, {FLOATS(2, 700), INDICES(700, 2, 2100), FLOATS(2, 2100)}, .reduction = 40},
     {"scatter_add/nine_elements", build_scatter_add, {FLOATS(9), INDICES(9, 40), FLOATS(40)}}, /* ranges of 2, on 8 units */
     {"scatter_add/one_place", build_scatter_add, {FLOATS(1), INDICES(1, 3001), FLOATS(3001)}, .reduction = 3001},
+    {"scatter_add/long_line", build_scatter_add, {FLOATS(2200001), INDICES(2200001, 3001), FLOATS(3001)}, .no_gradient = true, .on_cpu = true},
     {"scatter_add/in_place", build_scatter_add_in_place, {FLOATS(3, 5, 2), INDICES(5, 3, 7, 2), FLOATS(3, 7, 2)}},
     {"scatter_add/i32", build_scatter_add, {WHOLE(KN_I32, -9, 9, 5, 7), INDICES(5, 3, 7), WHOLE(KN_I32, -9, 9, 3, 7)}, .no_gradient = true},
     {"scatter_add/bf16", build_scatter_add, {WHOLE(KN_BF16, -9, 9, 5, 7), INDICES(5, 3, 7), WHOLE(KN_BF16, -9, 9, 3, 7)}, .no_gradient = true},

@@ -176,7 +176,7 @@ static int64_t between(int64_t least, int64_t value, int64_t most)
 
 /* With listed indices every work-group reads all of them: enough groups for any GPU. */
 enum { GROUP = 256, GROUPS = 2048, MANY_COLUMNS = 32768, LEAST_PART = 32, ITEMS = 16384 };
-enum { IN_CACHE = 1 << 19, BYTES_PER_TEST = 16, MANY_FEWER = 8 };
+enum { IN_CACHE = 1 << 19, BYTES_PER_TEST = 16, MANY_FEWER = 8, SMALL_LINE = 8 << 20 };
 
 static bool should_list(const kn_limits *limits, const kn_index_walk *walk)
 {
@@ -212,7 +212,8 @@ static void divide(kn_index_walk *walk, int64_t wanted)
 }
 
 /* On CPU devices the elements of a task should also stay in a core's cache: of elements with an index each narrower
- * parts, of rows more ranges, unless testing the indices would then take longer than adding the rows. */
+ * parts, of rows more ranges, unless testing the indices would then take longer than adding the rows. A line of single
+ * elements that the shared cache holds is one range: adding all takes no longer than finding those of a range. */
 static void divide_on_cpu(kn_index_walk *walk, int64_t wanted, size_t element)
 {
     const int64_t row = walk->inner * (int64_t)element, line = walk->size * row;
@@ -224,7 +225,7 @@ static void divide_on_cpu(kn_index_walk *walk, int64_t wanted, size_t element)
         walk->ranges = between(tasks, between(1, line / IN_CACHE, row / BYTES_PER_TEST), walk->size);
     else
         walk->parts = between(1, tasks, most);
-    if (walk->ranges == 1)
+    if (walk->ranges == 1 && (walk->inner > 1 || line > SMALL_LINE))
         divide(walk, wanted);
 }
 
