@@ -2,6 +2,7 @@
  * it gives zero, scattered it is left out. Compiled in: T; INDEX (long or int); of a scatter MODE; of a gather on GPUs
  * WIDE: 2^31 elements or more. */
 #include "common/koine.clh"
+#include "common/prefetch.clh"
 #include "index/index.h"
 
 #ifdef MODE
@@ -33,6 +34,7 @@ static inline void kn_index_start(long start[KN_INDEX_LANES], long line, const k
     }
 }
 
+#ifdef KN_CPU
 /* A row of the table; zeros if the index is not `inside` it. */
 static inline void kn_copy_row(global T *restrict to, long to_step, const global T *restrict from, long from_step,
                                long n, bool inside)
@@ -50,6 +52,7 @@ static inline void kn_copy_row(global T *restrict to, long to_step, const global
         for (long i = 0; i < n; i++)
             to[i * to_step] = from[i * from_step];
 }
+#endif
 
 #ifndef MODE
 
@@ -151,34 +154,6 @@ kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_in
 
 #else
 
-static inline void kn_combine_row(global T *to, long to_step, const global T *from, long from_step, long n)
-{
-    if (to_step == 1 && from_step == 1)
-        for (long i = 0; i < n; i++)
-            to[i] = COMBINE(to[i], from[i]);
-    else
-        for (long i = 0; i < n; i++)
-            to[i * to_step] = COMBINE(to[i * to_step], from[i * from_step]);
-}
-
-/* What `n` neighbours have before the first value, for each index from `low` to `high`: zeros, or what `first` has. One
- * run has a loop for each case: of a single loop the compiler may make masked loads, which take a hundred times as long
- * where nothing can be read. */
-static inline void kn_fill_range(global T *restrict to, const global T *restrict first, long low, long high, long step,
-                                 long n, long to_step)
-{
-    if ((n == 1 || to_step == 1) && n == step) { /* one run */
-        if (first)
-            kn_copy_row(to + low * n, 1, first + low * n, 1, (high - low) * n, true);
-        else
-            kn_copy_row(to + low * n, 1, first, 1, (high - low) * n, false);
-        return;
-    }
-    for (long at = low; at < high; at++)
-        for (long i = 0; i < n; i++)
-            to[at * step + i * to_step] = first ? first[at * step + i * to_step] : (T)0;
-}
-
 /* A line of one element, whose indices are all in one range. */
 #define KN_SCATTER(of_step, from_step, step)                                                                           \
     for (long p = 0; p < places; p++) {                                                                                \
@@ -231,19 +206,60 @@ static inline void kn_scatter_part(global T *to, const global INDEX *of, long of
     }
 }
 
-/* Lines of several elements that share their indices. */
+#ifdef KN_CPU
+
+static inline void kn_combine_row(global T *to, long to_step, const global T *from, long from_step, long n)
+{
+    if (to_step == 1 && from_step == 1)
+        for (long i = 0; i < n; i++)
+            to[i] = COMBINE(to[i], from[i]);
+    else
+        for (long i = 0; i < n; i++)
+            to[i * to_step] = COMBINE(to[i * to_step], from[i * from_step]);
+}
+
+/* What `n` neighbours have before the first value, for each index from `low` to `high`: zeros, or what `first` has. One
+ * run has a loop for each case: of a single loop the compiler may make masked loads, which take a hundred times as long
+ * where nothing can be read. */
+static inline void kn_fill_range(global T *restrict to, const global T *restrict first, long low, long high, long step,
+                                 long n, long to_step)
+{
+    if ((n == 1 || to_step == 1) && n == step) { /* one run */
+        if (first)
+            kn_copy_row(to + low * n, 1, first + low * n, 1, (high - low) * n, true);
+        else
+            kn_copy_row(to + low * n, 1, first, 1, (high - low) * n, false);
+        return;
+    }
+    for (long at = low; at < high; at++)
+        for (long i = 0; i < n; i++)
+            to[at * step + i * to_step] = first ? first[at * step + i * to_step] : (T)0;
+}
+
+/* Lines of several elements that share their indices. The first bytes of a row of values are asked for some rows before
+ * it is added; the processor fetches the others by itself. */
+#define KN_AHEAD 4
+#define KN_AHEAD_BYTES 1024
 static inline void kn_scatter_rows(global T *to, const global INDEX *of, const global T *from, long n, long low,
                                    long high, const kn_index_walk *w, const bool reports, KN_FAULT)
 {
     const long to_step = w->inner_strides[1], from_step = w->inner_strides[0], step = w->step, size = w->size;
     const long of_place = w->place_strides[2], from_place = w->place_strides[0], added = w->wraps ? size : 0;
+    long own[KN_AHEAD], place[KN_AHEAD], found = 0;
     for (long p = 0; p < w->places; p++) {
-        const long given = of[p * of_place], at = given < 0 ? given + added : given;
-        if ((ulong)(at - low) < (ulong)(high - low))
-            kn_combine_row(to + at * step, to_step, from + p * from_place, from_step, n);
-        else if (reports && (ulong)at >= (ulong)size)
+        const long given = of[p * of_place], at = given < 0 ? given + added : given, slot = found % KN_AHEAD;
+        if ((ulong)(at - low) < (ulong)(high - low)) {
+            if (found++ >= KN_AHEAD)
+                kn_combine_row(to + own[slot] * step, to_step, from + place[slot] * from_place, from_step, n);
+            own[slot] = at;
+            place[slot] = p;
+            for (long i = 0; from_step == 1 && i < min(n, (long)(KN_AHEAD_BYTES / sizeof(T))); i += 64 / sizeof(T))
+                PREFETCH(from + p * from_place + i);
+        } else if (reports && (ulong)at >= (ulong)size)
             kn_report_index(fault, given, size);
     }
+    for (long k = max(found - KN_AHEAD, 0L); k < found; k++)
+        kn_combine_row(to + own[k % KN_AHEAD] * step, to_step, from + place[k % KN_AHEAD] * from_place, from_step, n);
 }
 
 /* Those whose elements have an index each. */
@@ -261,6 +277,8 @@ static inline void kn_scatter_elements(global T *to, const global INDEX *of, con
                 kn_report_index(fault, given, size);
         }
 }
+
+#endif
 
 /* A work-item owns the elements of a part of a line whose index is in one range, and goes through all indices in order:
  * there are no conflicts, and of several values for one element the order is fixed, however the work is divided. On
@@ -295,10 +313,12 @@ kernel void index_scatter(KN_INOUT(table), KN_IN(index), KN_IN(values), KN_IN(in
         else if (n == 1)
             kn_scatter_part(to, of, w.place_strides[2], from, w.place_strides[0], low, high, &w, fault,
                             fault_operation);
+#ifdef KN_CPU
         else if (index_step == 0)
             kn_scatter_rows(to, of, from, n, low, high, &w, low == 0 && first == 0, fault, fault_operation);
         else
             kn_scatter_elements(to, of, from, n, low, high, &w, fault, fault_operation);
+#endif
     }
 }
 
