@@ -81,13 +81,13 @@ static kn_tensor *make_batch(const bench_case *self)
                                        : kn_randn(KN_SHAPE(batch, channels, side, side));
 }
 
-/* Adam for the small networks, the usual optimizer for the large ones. ResNet-50 uses a small learning rate: the
- * gradient of its second step on few random images is so ill-conditioned that with 0.01 the loss differs by 2 % between
- * f32 and f64, in PyTorch too. */
+/* Adam for the small networks, the usual optimizer for the large ones. ResNet-50 and MobileNetV2 use a small learning
+ * rate: the gradient of the second step on few random images is so ill-conditioned that with 0.01 the loss differs by
+ * 2 % between f32 and f64, or if weights change by 10^-7, in PyTorch too. */
 static kn_optim *make_optim(const bench_case *self, kn_module *module)
 {
     const kn_parameter_list parameters = kn_module_parameters(module);
-    const double rate = self->size[3] == RESNET50 ? 0.0001 : 0.01;
+    const double rate = self->size[3] == RESNET50 || self->size[3] == MOBILENETV2 ? 0.0001 : 0.01;
     return self->size[3] < RESNET18 ? kn_optim_adam(parameters, .lr = 0.001)
                                     : kn_optim_sgd(parameters, .lr = rate, .momentum = 0.9, .weight_decay = 5e-4);
 }

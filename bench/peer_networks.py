@@ -181,5 +181,5 @@ TRAINING = {
     'gpu/gpt': (lambda: Gpt(50257, 1024, 768, 12, 12), adamw(3e-4), loss_of_tokens, False),
     'vit': (lambda: VisionTransformer(32, 4, 6, 3, 192, 10), adamw(3e-4), nn.functional.cross_entropy, False),
     'gpu/vit': (lambda: VisionTransformer(224, 16, 12, 12, 768, 1000), adamw(3e-4), nn.functional.cross_entropy, False),
-    'mobilenetv2': (MobileNetV2, sgd(0.01), nn.functional.cross_entropy, False),
+    'mobilenetv2': (MobileNetV2, sgd(0.0001), nn.functional.cross_entropy, False),
 }
