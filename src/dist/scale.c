@@ -32,11 +32,12 @@ double kn_scale_all_reduce(const kn_scale_link *link, kn_scale_algorithm algorit
     const double start = link->call + rounds(ranks) * link->latency;
     if (link->staging <= 0)
         return start + exchange(link, algorithm, bytes, ranks);
-    double time = start + fmin(bytes, PIECE_BYTES) / link->staging, last = 0;
-    for (double left = bytes; left > 0; left -= PIECE_BYTES) {
+    double time = start + fmin(bytes, PIECE_BYTES) / link->staging, last = 0, left = bytes;
+    while (left > 0) {
         const double piece = fmin(left, PIECE_BYTES), next = fmin(fmax(left - PIECE_BYTES, 0), PIECE_BYTES);
         time += fmax(exchange(link, algorithm, piece, ranks), (last + next) / link->staging);
         last = piece;
+        left -= PIECE_BYTES;
     }
     return time + last / link->staging;
 }

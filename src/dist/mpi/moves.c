@@ -247,8 +247,8 @@ kn_status kn_mpi_receive(kn_transport *self, void *data, size_t bytes, int from,
     if (place == data)
         return status;
     if (!self->is_unfinished)
-        free(place);
-    return status != KN_OK
+        free(place);       /* otherwise the message may still be written there */
+    return status != KN_OK /* NOLINT: see above */
                ? status
                : kn_mpi_host->fail(KN_ERR_SHAPE, "rank %d sent %zu bytes, but the tensor to receive has %zu",
                                    probed.MPI_SOURCE, (size_t)sent, bytes);

@@ -49,7 +49,7 @@ static int64_t cut_plane(kn_pool_blocking *cut, const kn_pool_geometry *g, bool 
     return columns * blocks * size[0];
 }
 
-static kn_status launch_blocks(kn_stream *stream, kn_launch_params *params, const kn_pool_geometry *g,
+static kn_status launch_blocks(kn_stream *stream, kn_launch_params params, const kn_pool_geometry *g,
                                const kn_tensor *to, bool backward)
 {
     const size_t group = kn_tensor_limits(to)->max_work_group_size;
@@ -58,14 +58,14 @@ static kn_status launch_blocks(kn_stream *stream, kn_launch_params *params, cons
     const int64_t per_plane = cut_plane(&cut, g, backward);
     const int64_t most = per_plane > 0 ? kn_max_i64(1, MAX_ITEMS / per_plane) : g->planes;
 
-    memcpy(args, params->args, (size_t)params->num_args * sizeof *args);
-    args[params->num_args++] = kn_arg_struct(&cut, sizeof cut);
-    params->args = args;
-    params->local[0] = group < GROUP ? group : GROUP;
+    memcpy(args, params.args, (size_t)params.num_args * sizeof *args);
+    args[params.num_args++] = kn_arg_struct(&cut, sizeof cut);
+    params.args = args;
+    params.local[0] = group < GROUP ? group : GROUP;
     for (; cut.first < g->planes; cut.first += most) {
         cut.items = (uint32_t)(kn_min_i64(most, g->planes - cut.first) * per_plane);
-        params->global[0] = cut.items;
-        KN_TRY(kn_launch(stream, params));
+        params.global[0] = cut.items;
+        KN_TRY(kn_launch(stream, &params));
     }
     return KN_OK;
 }
@@ -81,7 +81,7 @@ kn_status kn_pool_launch(kn_stream *stream, const kn_launch_params *params, cons
     launch.dims = 1;
     if (!kn_tensor_limits(to)->is_cpu) {
         append_windows(options, sizeof options, g, to);
-        return launch_blocks(stream, &launch, g, to, backward);
+        return launch_blocks(stream, launch, g, to, backward);
     }
     launch.global[0] = kn_work_for(kn_tensor_limits(to), count).global;
     return kn_launch(stream, &launch);

@@ -50,7 +50,7 @@ static int64_t output_size(int64_t size, const window *w, bool ceil_mode)
 
     if (rounded < 0)
         return 0;
-    count = rounded / w->stride + 1;
+    count = rounded / w->stride + 1; /* NOLINT: check_window refuses strides of 0 */
     if (ceil_mode && (count - 1) * w->stride >= size + w->before)
         count--;
     return count;
