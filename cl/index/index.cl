@@ -34,6 +34,15 @@ static inline void kn_index_start(long start[KN_INDEX_LANES], long line, const k
     }
 }
 
+/* each(0) to each(n - 1). */
+#define KN_BY_FOUR(n, each)                                                                                            \
+    long k4 = 0;                                                                                                       \
+    for (; k4 + 4 <= (n); k4 += 4) {                                                                                   \
+        each(k4) each(k4 + 1) each(k4 + 2) each(k4 + 3)                                                                \
+    }                                                                                                                  \
+    for (; k4 < (n); k4++)                                                                                             \
+        each(k4)
+
 #ifdef KN_CPU
 /* A row of the table; zeros if the index is not `inside` it. */
 static inline void kn_copy_row(global T *restrict to, long to_step, const global T *restrict from, long from_step,
@@ -57,17 +66,19 @@ static inline void kn_copy_row(global T *restrict to, long to_step, const global
 #ifndef MODE
 
 #ifdef KN_CPU
-/* Elements with an index each. The report keeps the compiler from using gather instructions, which are slower. */
-#define KN_GATHER(to_step, from_step, index_step, step)                                                                \
-    for (long i = 0; i < n; i++) {                                                                                     \
-        const long given = of[i * (index_step)], at = given < 0 ? given + added : given;                               \
+/* An element with an index of its own. The report keeps the compiler from using gather instructions, which are
+ * slower. */
+#define KN_GATHER(i, to_step, from_step, index_step, step)                                                             \
+    {                                                                                                                  \
+        const long given = of[(i) * (index_step)], at = given < 0 ? given + added : given;                             \
         if ((ulong)at < (ulong)size) {                                                                                 \
-            to[i * (to_step)] = from[i * (from_step) + at * (step)];                                                   \
+            to[(i) * (to_step)] = from[(i) * (from_step) + at * (step)];                                               \
         } else {                                                                                                       \
-            to[i * (to_step)] = (T)0;                                                                                  \
+            to[(i) * (to_step)] = (T)0;                                                                                \
             kn_report_index(fault, given, size);                                                                       \
         }                                                                                                              \
     }
+#define KN_GATHER_ALONG(i) KN_GATHER(i, 1, 0, 1, 1)
 
 /* A part of each of several lines that differ in the last dimension only: their starts are `line_step` apart. */
 kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
@@ -97,13 +108,14 @@ kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_in
                 if (!inside)
                     kn_report_index(fault, given, size);
                 kn_copy_row(to, to_step, from + (inside ? at * step : 0), from_step, n, inside);
+            } else if (to_step == 1 && index_step == 1 && from_step == 0 && step == 1) {
+                KN_BY_FOUR(n, KN_GATHER_ALONG)
             } else if (to_step == 1 && index_step == 1) {
-                if (from_step == 0 && step == 1)
-                    _Pragma("unroll 4") KN_GATHER(1, 0, 1, 1)
-                else
-                    KN_GATHER(1, from_step, 1, step)
+                for (long i = 0; i < n; i++)
+                    KN_GATHER(i, 1, from_step, 1, step)
             } else {
-                KN_GATHER(to_step, from_step, index_step, step)
+                for (long i = 0; i < n; i++)
+                    KN_GATHER(i, to_step, from_step, index_step, step)
             }
         }
     }
@@ -155,23 +167,26 @@ kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_in
 #else
 
 /* A line of one element, whose indices are all in one range. */
-#define KN_SCATTER(of_step, from_step, step)                                                                           \
-    for (long p = 0; p < places; p++) {                                                                                \
-        const long given = of[p * (of_step)], at = given < 0 ? given + added : given;                                  \
+#define KN_SCATTER(p, of_step, from_step, step)                                                                        \
+    {                                                                                                                  \
+        const long given = of[(p) * (of_step)], at = given < 0 ? given + added : given;                                \
         if ((ulong)at < (ulong)size)                                                                                   \
-            to[at * (step)] = COMBINE(to[at * (step)], from[p * (from_step)]);                                         \
+            to[at * (step)] = COMBINE(to[at * (step)], from[(p) * (from_step)]);                                       \
         else                                                                                                           \
             kn_report_index(fault, given, size);                                                                       \
     }
+#define KN_SCATTER_ALONG(p) KN_SCATTER(p, 1, 1, 1)
 
 static inline void kn_scatter_line(global T *to, const global INDEX *of, long of_step, const global T *from,
                                    long from_step, const kn_index_walk *w, KN_FAULT)
 {
     const long step = w->step, places = w->places, size = w->size, added = w->wraps ? size : 0;
-    if (of_step == 1 && from_step == 1 && step == 1)
-        _Pragma("unroll 4") KN_SCATTER(1, 1, 1)
-    else
-        KN_SCATTER(of_step, from_step, step)
+    if (of_step == 1 && from_step == 1 && step == 1) {
+        KN_BY_FOUR(places, KN_SCATTER_ALONG)
+    } else {
+        for (long p = 0; p < places; p++)
+            KN_SCATTER(p, of_step, from_step, step)
+    }
 }
 
 /* The same where it takes one of several ranges of indices. It first lists the places that fall into its own, without a
