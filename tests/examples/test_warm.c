@@ -128,7 +128,8 @@ static void a_cache_that_cannot_be_written(void **state)
     (void)state;
     static const char *const environments[] = {
         "POCL_CACHE_DIR=/proc/none KOINE_CACHE_DIR=/proc/none KOINE_LOG=error",
-        "-u POCL_CACHE_DIR -u XDG_CACHE_HOME HOME=/proc/none KOINE_CACHE_DIR=/proc/none TMPDIR=/proc/none KOINE_LOG=error",
+        "-u POCL_CACHE_DIR -u XDG_CACHE_HOME HOME=/proc/none KOINE_CACHE_DIR=/proc/none TMPDIR=/proc/none "
+        "KOINE_LOG=error",
     };
     for (size_t i = 0; i < sizeof environments / sizeof environments[0]; i++) {
         run_result r = run_shell("env %s '%s' warm --jobs 3", environments[i], KOINE_PROGRAM);
