@@ -87,7 +87,7 @@ static kn_tensor *make_batch(const bench_case *self)
 static kn_optim *make_optim(const bench_case *self, kn_module *module)
 {
     const kn_parameter_list parameters = kn_module_parameters(module);
-    const double rate = self->size[3] == RESNET50 || self->size[3] == MOBILENETV2 ? 0.0001 : 0.01;
+    const double rate = self->size[3] == RESNET18 ? 0.01 : 0.0001;
     return self->size[3] < RESNET18 ? kn_optim_adam(parameters, .lr = 0.001)
                                     : kn_optim_sgd(parameters, .lr = rate, .momentum = 0.9, .weight_decay = 5e-4);
 }

@@ -233,17 +233,14 @@ static inline void kn_combine_row(global T *to, long to_step, const global T *fr
             to[i * to_step] = COMBINE(to[i * to_step], from[i * from_step]);
 }
 
-/* What `n` neighbours have before the first value, for each index from `low` to `high`: zeros, or what `first` has. One
- * run has a loop for each case: of a single loop the compiler may make masked loads, which take a hundred times as long
- * where nothing can be read. */
+/* What `n` neighbours have before the first value, for each index from `low` to `high`: zeros, or what `first` has. A
+ * run is copied by kn_copy_row, which has a loop for each case: of a single loop the compiler may make masked loads,
+ * which take a hundred times as long where nothing can be read. */
 static inline void kn_fill_range(global T *restrict to, const global T *restrict first, long low, long high, long step,
                                  long n, long to_step)
 {
     if ((n == 1 || to_step == 1) && n == step) { /* one run */
-        if (first)
-            kn_copy_row(to + low * n, 1, first + low * n, 1, (high - low) * n, true);
-        else
-            kn_copy_row(to + low * n, 1, first, 1, (high - low) * n, false);
+        kn_copy_row(to + low * n, 1, first ? first + low * n : first, 1, (high - low) * n, first != 0);
         return;
     }
     for (long at = low; at < high; at++)
@@ -260,6 +257,7 @@ static inline void kn_scatter_rows(global T *to, const global INDEX *of, const g
 {
     const long to_step = w->inner_strides[1], from_step = w->inner_strides[0], step = w->step, size = w->size;
     const long of_place = w->place_strides[2], from_place = w->place_strides[0], added = w->wraps ? size : 0;
+    const long ahead = from_step == 1 ? min(n, (long)(KN_AHEAD_BYTES / sizeof(T))) : 0;
     long own[KN_AHEAD], place[KN_AHEAD], found = 0;
     for (long p = 0; p < w->places; p++) {
         const long given = of[p * of_place], at = given < 0 ? given + added : given, slot = found % KN_AHEAD;
@@ -268,7 +266,7 @@ static inline void kn_scatter_rows(global T *to, const global INDEX *of, const g
                 kn_combine_row(to + own[slot] * step, to_step, from + place[slot] * from_place, from_step, n);
             own[slot] = at;
             place[slot] = p;
-            for (long i = 0; from_step == 1 && i < min(n, (long)(KN_AHEAD_BYTES / sizeof(T))); i += 64 / sizeof(T))
+            for (long i = 0; i < ahead; i += 64 / sizeof(T))
                 PREFETCH(from + p * from_place + i);
         } else if (reports && (ulong)at >= (ulong)size)
             kn_report_index(fault, given, size);

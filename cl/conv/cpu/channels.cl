@@ -2,7 +2,7 @@
  *
  * The planes of VW channels are transposed, VW pixels at a time, into a grid whose pixels are vectors and whose margins
  * are zeros. There each tap is a constant offset, nothing is masked or shuffled however short the rows, and a weight is
- * a vector that stays in a register:
+ * a vector that is loaded once for several pixels:
  *
  *     result[e] = bias + sum over taps t of grid[start of e + offset of t] * w[t]
  *
@@ -11,8 +11,7 @@
  * visited. While the grid and the result stay in the L2 cache, this takes half to three quarters of the time of
  * conv/cpu/planes.cl, which needs masks and handles line ends, and with a stride a quarter.
  *
- * Compiled in: T, VW, TAPS (of a gradient at a time), ALL_TAPS (are these all?). Local size 1, no local memory, no
- * barrier. */
+ * Compiled in: T, VW, TAPS (at a time, of the weights' gradient). Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "gemm/pack.clh"
 #include "conv/cpu/copy.clh"
@@ -121,36 +120,8 @@ static inline void read_weights(const channel_scratch *c, const global T *restri
     }
 }
 
-#if ALL_TAPS
-
-/* All weights stay in registers. */
-static inline void sum_taps(const channel_scratch *c, const kn_conv_plane_shape *s, T low, T high)
-{
-    const global T *restrict grid = c->grid;
-    const global int *restrict start = c->start;
-    global T *restrict result = c->result;
-    const V bias = VLOAD(TAPS, c->taps);
-    V weight[TAPS];
-    long offset[TAPS];
-#pragma unroll
-    for (int i = 0; i < TAPS; i++) {
-        weight[i] = VLOAD(i, c->taps);
-        offset[i] = c->offset[i];
-    }
-    for (long e = 0; e < s->rows * s->columns; e++) {
-        const global T *from = grid + start[e];
-        V sum = bias;
-#pragma unroll
-        for (int i = 0; i < TAPS; i++)
-            sum = fma(VLOAD(0, from + offset[i]), weight[i], sum);
-        VSTORE(KN_CLAMP(sum, (V)low, (V)high), e, result);
-    }
-}
-
-#else
-
-/* Of more taps the sums of PIXELS pixels stay in registers, and each weight is loaded once for them. The last pixels
- * may be the last one several times. */
+/* The sums of PIXELS pixels stay in registers, and each weight is loaded once for them. The last pixels may be the last
+ * one several times. */
 #define PIXELS 8
 static inline void sum_taps(const channel_scratch *c, const kn_conv_plane_shape *s, T low, T high)
 {
@@ -178,8 +149,6 @@ static inline void sum_taps(const channel_scratch *c, const kn_conv_plane_shape 
             VSTORE(KN_CLAMP(sum[i], (V)low, (V)high), min(e + i, pixels - 1), result);
     }
 }
-
-#endif
 
 /* dim 0: tasks_per_item tasks of all blocks of VW channels of all images, image fastest. */
 KN_KERNEL_ONCE(conv_channels,

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { MAX_TAPS = 9 }; /* at a time: their weights or sums are in registers */
+enum { MAX_TAPS = 9 }; /* of a gradient at a time: their sums are in registers */
 /* Size of a grid and its result beyond which conv/cpu/planes.cl is faster: that reads its input once, though twice as
  * much for the weights. Grids scale with the device's vector width, and so, roughly, do the caches. */
 enum { GRID_BYTES = 288 << 10, MANY_TAPS_GRID_BYTES = 512 << 10, WEIGHTS_GRID_BYTES = 1 << 20 };
@@ -34,7 +34,7 @@ static void choose_grid(kn_conv_plane_shape *p)
     p->line = rows * p->width;
 }
 
-/* All, or as many as make the last ones of a kernel no fewer than necessary. */
+/* All, or as few parts as possible, of about the same size. */
 static int64_t taps_at_a_time(int64_t taps) { return kn_div_up(taps, kn_div_up(taps, MAX_TAPS)); }
 
 static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
@@ -50,8 +50,8 @@ static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
     p->scratch_size = (shape.line + pixels + taps + 1) * p->vector_width; /* plus tables of 32-bit integers */
     p->scratch_size += shape.read_rows * shape.read_columns + 2 * pixels + taps;
     p->scratch_size = kn_div_up(p->scratch_size, p->vector_width) * p->vector_width;
-    snprintf(p->options, sizeof p->options, "%s -DVW=%d -DTAPS=%d -DALL_TAPS=%d", kn_options_f64_or_f32(s->f64),
-             (int)p->vector_width, (int)taps_at_a_time(taps), taps <= MAX_TAPS);
+    snprintf(p->options, sizeof p->options, "%s -DVW=%d -DTAPS=%d", kn_options_f64_or_f32(s->f64), (int)p->vector_width,
+             (int)taps_at_a_time(taps));
 }
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */
