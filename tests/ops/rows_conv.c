@@ -48,6 +48,8 @@ static const op_row rows[] = {
      .on_cpu = true},
     {"conv1d/long", build_conv1d, {FLOATS(1, 2, 2053), FLOATS(3, 2, 9), FLOATS(3)}, CONV(.stride = 4, .padding = 4), 514, TABLES,
      .on_cpu = true},
+    {"conv1d/in_parts", build_conv1d, {FLOATS(2, 3, 4703), FLOATS(70, 3, 5), FLOATS(70)}, CONV(.stride = 2, .padding = 1), 4702,
+     TABLES, .on_cpu = true},
     {"conv1d/many_channels", build_conv1d, {FLOATS(2, 67, 31), FLOATS_IN(-0.1, 0.1, 71, 67, 3), FLOATS(71)},
      CONV(.padding = 1), 213, TABLES, .on_cpu = true},
 
@@ -68,6 +70,11 @@ static const op_row rows[] = {
     {"conv2d/sides_5x5", build_conv2d, {FLOATS(2, 33, 8, 9), FLOATS_IN(-0.1, 0.1, 34, 33, 5, 5)},
      CONV(.padding = 0, .paddings_after = {3, 4}), 900, TABLES, .on_cpu = true},
 
+    {"conv2d/in_chunks", build_conv2d, {FLOATS(2, 130, 9, 11), FLOATS_IN(-0.1, 0.1, 3, 130, 3, 3), FLOATS(3)},
+     CONV(.stride = 2, .padding = 1), 1170, TABLES, .on_cpu = true},
+    {"conv2d/in_parts_of_images", build_conv2d, {FLOATS(37, 5, 6, 7), FLOATS(66, 5, 3, 3), FLOATS(66)},
+     CONV(.stride = 2, .padding = 1), 444, TABLES, .on_cpu = true},
+
     {"conv3d/plain", build_conv3d, {FLOATS(2, 3, 5, 4, 6), FLOATS(4, 3, 3, 2, 3), FLOATS(4)}, PLAIN, 80, .layouts = true, TABLES},
     {"conv3d/no_bias", build_conv3d, {FLOATS(1, 2, 4, 5, 3), FLOATS(3, 2, 2, 3, 2)}, CONV(.padding = 1), 100, TABLES, .on_cpu = true},
     {"conv3d/one_element", build_conv3d, {FLOATS(1, 1, 1, 1, 1), FLOATS(1, 1, 1, 1, 1), FLOATS(1)}, PLAIN, TABLES},
@@ -87,6 +94,8 @@ static const op_row rows[] = {
     {"conv3d/all_slices", build_conv3d, {FLOATS(3, 2, 4, 5, 6), FLOATS(5, 2, 4, 3, 3), FLOATS(5)}, CONV(.paddings = {0, 1, 1}), 90, TABLES},
     {"conv3d/many_channels", build_conv3d, {FLOATS(2, 33, 4, 9, 10), FLOATS_IN(-0.05, 0.05, 34, 33, 3, 3, 3), FLOATS(34)},
      CONV(.padding = 1, .stride = 1), 918, TABLES, .on_cpu = true},
+    {"conv3d/in_chunks", build_conv3d, {FLOATS(2, 45, 5, 7, 9), FLOATS_IN(-0.1, 0.1, 5, 45, 3, 3, 3), FLOATS(5)},
+     CONV(.padding = 1, .stride = 2), 1215, TABLES, .on_cpu = true},
     {"conv3d/stride_beyond_kernel", build_conv3d, {FLOATS(2, 3, 8, 6, 7), FLOATS(4, 3, 2, 3, 3)}, CONV(.strides = {3, 1, 2}), 100, TABLES},
     {"conv3d/large_slices", build_conv3d, {FLOATS(1, 2, 5, 1000, 900), FLOATS(1, 2, 2, 1, 1), FLOATS(1)},
      CONV(.strides = {1, 2, 1}), 1800000, .full = true, .on_cpu = true},

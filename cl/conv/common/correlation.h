@@ -42,12 +42,11 @@ typedef struct kn_conv_weight_layout {
 } kn_conv_weight_layout;
 KN_SHARED_SIZE(kn_conv_weight_layout, 10 * 8);
 
-/* For the gradient of the weights. */
+/* For the gradient of the weights with vectors along the rows. */
 typedef struct kn_conv_gradient_layout {
-    kn_long images, rows, columns;             /* of dy */
-    kn_long groups, outer, taps;               /* per group: channels of dy, taps */
-    kn_long x_image, x_group, x_row, x_column; /* elements of x per image, group of channels, row and column of dy */
-    kn_long pixels_per_share, shares;
-    kn_long sum_outer, sum_tap; /* strides of the sums per channel of dy and per tap */
+    kn_long images, rows, columns;   /* of dy */
+    kn_long groups, outer, taps;     /* per group: channels of dy, taps */
+    kn_long x_image, x_group, x_row; /* elements of x per image, group of channels, row of dy */
+    kn_long shares;                  /* of the images */
 } kn_conv_gradient_layout;
-KN_SHARED_SIZE(kn_conv_gradient_layout, 14 * 8);
+KN_SHARED_SIZE(kn_conv_gradient_layout, 10 * 8);

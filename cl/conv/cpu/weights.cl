@@ -2,138 +2,197 @@
  *
  *     dw[k, t] = sum over images and pixels of dy[n, k, pixel] * x[n, start(pixel) + tap[t]]
  *
- * with taps and starts as in conv/cpu/direct.cl. dy is packed pixel by pixel, KB = KV * VW channels wide; a work-item
- * keeps the sums of TAPS taps by KB channels in vector registers and loops over all pixels of its share: per pixel KV
- * vector loads of dy, TAPS broadcasts of x, TAPS * KV multiply-adds.
+ * with taps, starts and units as in conv/cpu/direct.cl. A unit's dy is packed pixel by pixel, KB = KV * VW channels
+ * wide, so that a block of it stays in the first cache for all taps, and what it reads of x is copied with its padding.
+ * The sums of TAPS taps by KB channels are kept in vector registers for all pixels of the unit: per pixel KV vector
+ * loads of dy, TAPS broadcasts of x, TAPS * KV multiply-adds.
  *
- * The pixels are split into shares: small enough that a share's dy stays in cache for all taps, and enough of them to
- * occupy all compute units with few taps and channels. Each writes separate sums, which conv/common/sums.cl adds in a
- * fixed order.
+ * The units are split into shares, enough of them to occupy all compute units. Each has sums of its own, which are
+ * added in a fixed order.
  *
  * Compiled in: T, VW, KV, TAPS. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "conv/common/padding.clh"
-#include "gemm/pack.clh"
+#include "conv/cpu/parts.clh"
+#include "conv/cpu/weights.h"
 
-#define KB (KV * VW)
-#define RUN 256L /* pixels */
+/* --- sums --------------------------------------------------------------------------------------------------------- */
 
-/* Packs dy as [groups][blocks][images][pixels][KB], one (group, block, image) per item, and sums it over the pixels
- * into bias_part[images][groups * blocks * KB]. */
-static inline void pack_gradient(global T *restrict packed, global T *restrict bias_part, const global T *restrict dy,
-                                 const kn_conv_gradient_layout g, long item)
+/* Packs a block of the unit's dy, [pixels][KB], and adds its pixels to bias[KB]. */
+static inline void pack_gradient(global T *restrict packed, global T *restrict bias, const global T *restrict dy,
+                                 const kn_conv_parts *g, const unit *u, long channel, int channels)
 {
-    const long blocks = (g.outer + KB - 1) / KB, pixels = g.rows * g.columns;
-    const long image = item % g.images, block = item / g.images % blocks, group = item / g.images / blocks;
-    const long channel = group * g.outer + block * KB;
-    packed += item * pixels * KB;
-    dy += (image * g.groups * g.outer + channel) * pixels;
+    const bool whole_rows = u->columns.count == g->columns.out;
+    const long runs = whole_rows ? 1 : u->rows.count, run = u->image_pixels / runs;
+    for (long image = 0; image < u->images; image++) {
+        const global T *from = dy + y_start(&g->y, u->first_image + image, channel) + u->columns.first;
+        for (long i = 0; i < runs; i++)
+            pack_panel(packed + (image * u->image_pixels + i * run) * KB, from + (u->rows.first + i) * g->columns.out,
+                       run, channels, KB, 1, g->y.depth * g->y.plane);
+    }
     V sum[KV];
+#pragma unroll
     for (int v = 0; v < KV; v++)
-        sum[v] = (V)0;
-    for (long first = 0; first < pixels; first += RUN) { /* summed while they are in the L1 cache */
-        const long last = min(first + RUN, pixels);
-        pack_panel(packed + first * KB, dy + first, last - first, (int)min((long)KB, g.outer - block * KB), KB, 1,
-                   pixels);
-        for (long i = first; i < last; i++)
-            for (int v = 0; v < KV; v++)
-                sum[v] += VLOAD(v, packed + i * KB);
-    }
+        sum[v] = VLOAD(v, bias);
+    for (long i = 0; i < u->pixels; i++)
+#pragma unroll
+        for (int v = 0; v < KV; v++)
+            sum[v] += VLOAD(v, packed + i * KB);
+#pragma unroll
     for (int v = 0; v < KV; v++)
-        VSTORE(sum[v], v, bias_part + ((image * g.groups + group) * blocks + block) * KB);
+        VSTORE(sum[v], v, bias);
 }
 
-/* dim 0: the items that pad x, then one per (group, block, image), then one that writes the tables of taps and of
- * pixels' starts. */
-KN_KERNEL_ONCE(conv_weights_prepare,
-               (KN_ARG(x), KN_ARG(dy), KN_ARG(padded), KN_ARG(packed), KN_ARG(bias_part), KN_ARG(table),
-                KN_ARG(starts), given_p, given_t, given_g),
-               KN_IN(x), KN_IN(dy), KN_OUT(padded), KN_OUT(packed), KN_OUT(bias_part), KN_OUT(table), KN_OUT(starts),
-               const kn_conv_padding given_p, const kn_conv_tap_list given_t, const kn_conv_gradient_layout given_g)
+/* Adds all pixels of a block to the sums of `count` taps, at most TAPS. */
+static inline void sum_taps(global T *restrict sums, const global T *restrict x, const global int *restrict starts,
+                            const global T *restrict dy, const global int *restrict table, int count, long pixels)
 {
-    const kn_conv_padding p = given_p;
-    const kn_conv_tap_list t = given_t;
-    const kn_conv_gradient_layout g = given_g;
-    KN_BIND_IN(T, x);
-    KN_BIND_IN(T, dy);
-    KN_BIND_OUT(T, padded);
-    KN_BIND_OUT(T, packed);
-    KN_BIND_OUT(T, bias_part);
-    KN_BIND_OUT(int, table);
-    KN_BIND_OUT(int, starts);
-    const long pack_items = g.groups * ((g.outer + KB - 1) / KB) * g.images;
-    const long id = KN_ID(0);
-    if (id < pad_items(p)) {
-        pad_planes(padded, x, p, id);
-    } else if (id < pad_items(p) + pack_items) {
-        pack_gradient(packed, bias_part, dy, g, id - pad_items(p));
-    } else if (id == pad_items(p) + pack_items) {
-        write_tap_table(table, t);
-        for (long row = 0; row < g.rows; row++)
-            for (long column = 0; column < g.columns; column++)
-                *starts++ = (int)(row * g.x_row + column * g.x_column);
-    }
-}
-
-/* dim 0: TAPS taps, dim 1: group and block of channels, dim 2: share of the pixels. sums is [shares], each laid out as
- * dw: [groups * outer][taps], or [taps][outer] if x and dy are swapped. */
-KN_KERNEL_ONCE(conv_weights_sums,
-               (KN_ARG(x), KN_ARG(packed), KN_ARG(table), KN_ARG(starts), KN_ARG(sums), given),
-               KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(starts), KN_OUT(sums), const kn_conv_gradient_layout given)
-{
-    const kn_conv_gradient_layout g = given;
-    KN_BIND_IN(T, x);
-    KN_BIND_IN(T, packed);
-    KN_BIND_IN(int, table);
-    KN_BIND_IN(int, starts);
-    KN_BIND_OUT(T, sums);
-    const long blocks = (g.outer + KB - 1) / KB, pixels = g.rows * g.columns, all_pixels = g.images * pixels;
-    const long block = KN_ID(1) % blocks, group = KN_ID(1) / blocks;
-    const long first_tap = KN_ID(0) * TAPS;
-    const long last = min(all_pixels, (long)(KN_ID(2) + 1) * g.pixels_per_share);
-    const global T *dy = packed + KN_ID(1) * all_pixels * KB;
-
-    long tap[TAPS];
+    const global T *from[TAPS];
     V sum[TAPS][KV];
 #pragma unroll
     for (int i = 0; i < TAPS; i++) {
-        tap[i] = group * g.x_group +
-                 table[min(first_tap + i, g.taps - 1)]; /* taps past the last repeat it and are not stored */
+        const int tap = min(i, count - 1); /* taps past the last repeat it and are not stored */
+        from[i] = x + table[tap];
 #pragma unroll
         for (int v = 0; v < KV; v++)
-            sum[i][v] = (V)0;
+            sum[i][v] = VLOAD(v, sums + tap * KB);
     }
-    for (long o = KN_ID(2) * g.pixels_per_share; o < last;) {
-        const long image = o / pixels, first_pixel = o % pixels, count = min(pixels - first_pixel, last - o);
-        const global T *from[TAPS];
+    for (long pixel = 0; pixel < pixels; pixel++) {
+        const long start = starts[pixel];
+        V d[KV];
 #pragma unroll
-        for (int i = 0; i < TAPS; i++)
-            from[i] = x + image * g.x_image + tap[i];
-        for (long pixel = 0; pixel < count; pixel++) {
-            const long start = starts[first_pixel + pixel];
-            V d[KV];
+        for (int v = 0; v < KV; v++)
+            d[v] = VLOAD(v, dy + pixel * KB);
+#pragma unroll
+        for (int i = 0; i < TAPS; i++) {
+            const V value = (V)from[i][start];
 #pragma unroll
             for (int v = 0; v < KV; v++)
-                d[v] = VLOAD(v, dy + (o + pixel) * KB);
-#pragma unroll
-            for (int i = 0; i < TAPS; i++) {
-                const V value = (V)from[i][start];
-#pragma unroll
-                for (int v = 0; v < KV; v++)
-                    sum[i][v] = fma(value, d[v], sum[i][v]);
-            }
+                sum[i][v] = fma(value, d[v], sum[i][v]);
         }
-        o += count;
     }
-    T result[TAPS][KB];
 #pragma unroll
     for (int i = 0; i < TAPS; i++)
+        if (i < count)
 #pragma unroll
-        for (int v = 0; v < KV; v++)
-            VSTORE(sum[i][v], v, result[i]);
-    sums += KN_ID(2) * g.groups * g.outer * g.taps + (group * g.outer + block * KB) * g.sum_outer +
-            first_tap * g.sum_tap;
-    for (int k = 0; k < min((long)KB, g.outer - block * KB); k++)
-        for (int i = 0; i < min((long)TAPS, g.taps - first_tap); i++)
-            sums[k * g.sum_outer + i * g.sum_tap] = result[i][k];
+            for (int v = 0; v < KV; v++)
+                VSTORE(sum[i][v], v, sums + i * KB);
+}
+
+static inline void clear(global T *restrict to, long vectors)
+{
+    for (long i = 0; i < vectors; i++)
+        VSTORE((V)(T)0, i, to);
+}
+
+/* Adds the unit's pixels to the sums of its blocks, [blocks][taps][KB]. */
+static inline void sum_unit(global T *restrict sums, global T *restrict copy, const global T *restrict packed,
+                            const global int *restrict starts, const global int *restrict table,
+                            const global T *restrict x, const kn_conv_weights_layout *g, const unit *u)
+{
+    const kn_conv_parts *p = &g->parts;
+    const long per_channel = g->taps.rows * g->taps.columns;
+    for (long c = 0; c < p->inner; c += p->chunk) {
+        const long channels = min(p->chunk, p->inner - c), taps = channels * per_channel;
+        const global T *from = chunk_of(copy, x, p, u, c, channels);
+        for (long block = 0; block < u->blocks; block++)
+            for (long t = 0; t < taps; t += TAPS)
+                sum_taps(sums + ((block * p->inner + c) * per_channel + t) * KB, from, starts,
+                         packed + block * g->panel_pixels * KB, table + t, (int)min((long)TAPS, taps - t), u->pixels);
+    }
+}
+
+/* dim 0: g.shares_per_item shares each, numbered sets of blocks and groups fastest. sums is [shares][blocks of all
+ * groups][taps][KB], bias_part [shares][blocks of all groups][KB]. */
+KN_KERNEL_ONCE(conv_weights_sums, (KN_ARG(x), KN_ARG(dy), KN_ARG(sums), KN_ARG(bias_part), KN_ARG(scratch), given),
+               KN_IN(x), KN_IN(dy), KN_OUT(sums), KN_OUT(bias_part), KN_OUT(scratch),
+               const kn_conv_weights_layout given)
+{
+    const kn_conv_weights_layout g = given;
+    const kn_conv_parts *p = &g.parts;
+    KN_BIND_IN(T, x);
+    KN_BIND_IN(T, dy);
+    KN_BIND_OUT(T, sums);
+    KN_BIND_OUT(T, bias_part);
+    KN_BIND_OUT(T, scratch);
+    const long sets = sets_of(p), all_sets = p->groups * sets, all_blocks = p->groups * blocks_of(p);
+    const long block_sums = p->inner * g.taps.rows * g.taps.columns * KB;
+    global T *copy = scratch + KN_ID(0) * g.scratch_size, *packed = copy + p->copy_size;
+    global int *starts = (global int *)(packed + p->unit_blocks * g.panel_pixels * KB);
+    global int *table = starts + g.panel_pixels;
+    write_tap_table(table, g.taps);
+    const long last = min(g.shares * all_sets, (KN_ID(0) + 1) * g.shares_per_item);
+    for (long i = KN_ID(0) * g.shares_per_item; i < last; i++) {
+        const long share = i / all_sets, group = i % all_sets / sets, set = i % sets;
+        const long block = share * all_blocks + group * blocks_of(p) + set * p->unit_blocks;
+        const long blocks = min(p->unit_blocks, blocks_of(p) - set * p->unit_blocks);
+        clear(sums + block * block_sums, blocks * block_sums / VW);
+        clear(bias_part + block * KB, blocks * KV);
+        for (long id = share * g.set_units / g.shares; id < (share + 1) * g.set_units / g.shares; id++) {
+            const unit u = unit_of(p, (group * g.set_units + id) * sets + set);
+            write_starts(starts, p, &u, 0);
+            for (long b = 0; b < blocks; b++)
+                pack_gradient(packed + b * g.panel_pixels * KB, bias_part + (block + b) * KB, dy, p, &u,
+                              group * p->outer + (u.first_block + b) * KB, channels_of_block(p, &u, b));
+            sum_unit(sums + block * block_sums, copy, packed, starts, table, x, &g, &u);
+        }
+    }
+}
+
+/* --- total -------------------------------------------------------------------------------------------------------- */
+
+#define STRIP 8
+
+/* Adds STRIP taps, or `count`, of a block over all shares, and stores them with the channels outermost. */
+static inline void total_strip(global T *restrict dw, const global T *restrict sums, long share_size, long shares,
+                               int count, int channels, long taps)
+{
+    T total[STRIP * KB] __attribute__((aligned(64)));
+    for (int i = 0; i < count * KB; i += VW)
+        VSTORE(shares > 0 ? VLOAD(0, sums + i) : (V)(T)0, 0, total + i);
+    for (long share = 1; share < shares; share++)
+        for (int i = 0; i < count * KB; i += VW)
+            VSTORE(VLOAD(0, total + i) + VLOAD(0, sums + share * share_size + i), 0, total + i);
+    int k = 0;
+    if (count == STRIP)
+        for (; k + 8 <= channels; k += 8) {
+            V8 a[8], b[8];
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+                a[i] = vload8(0, total + i * KB + k);
+            zip_transpose_8(b, a);
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+                vstore8(b[i], 0, dw + (k + i) * taps);
+        }
+    for (; k < channels; k++)
+        for (int i = 0; i < count; i++)
+            dw[k * taps + i] = total[i * KB + k];
+}
+
+/* dim 0: a strip of taps; dim 1: a block, of all groups. The first strips add the bias. */
+KN_KERNEL_ONCE(conv_weights_total, (KN_ARG(sums), KN_ARG(bias_part), KN_ARG(dw), KN_ARG(db), given), KN_IN(sums),
+               KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const kn_conv_weights_layout given)
+{
+    const kn_conv_weights_layout g = given;
+    const kn_conv_parts *p = &g.parts;
+    KN_BIND_IN(T, sums);
+    KN_BIND_IN(T, bias_part);
+    KN_BIND_OUT(T, dw);
+    KN_BIND_OUT(T, db);
+    const long blocks = blocks_of(p), all_blocks = p->groups * blocks, block = KN_ID(1);
+    const long channel = block / blocks * p->outer + block % blocks * KB,
+               taps = p->inner * g.taps.rows * g.taps.columns;
+    const int channels = (int)min((long)KB, p->outer - block % blocks * KB);
+    const long t = KN_ID(0) * STRIP;
+    if (t < taps)
+        total_strip(dw + channel * taps + t, sums + (block * taps + t) * KB, all_blocks * taps * KB, g.shares,
+                    (int)min((long)STRIP, taps - t), channels, taps);
+    if (t == 0 && g.has_bias)
+        for (int k = 0; k < channels; k++) {
+            T total = 0;
+            for (long share = 0; share < g.shares; share++)
+                total += bias_part[(share * all_blocks + block) * KB + k];
+            db[channel + k] = total;
+        }
 }

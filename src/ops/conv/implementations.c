@@ -1,5 +1,5 @@
 /* ops/conv/implementations.c - the implementations of each pass of a convolution, best first. */
-#include "ops/conv/common/conv.h"
+#include "ops/conv/common/slicing.h"
 
 #include <string.h>
 
@@ -77,6 +77,23 @@ const kn_implementation_table kn_conv_implementations[KN_CONV_PASSES] = {
     KN_IMPLEMENTATION_TABLE("conv2d_backward_data", correlations, KN_FAMILY_CONV, describe),
     KN_IMPLEMENTATION_TABLE("conv2d_backward_weights", gradients, KN_FAMILY_CONV, describe),
 };
+
+static bool is_direct(const kn_implementation *row)
+{
+    return row->run == kn_conv_run_direct || row->run == kn_conv_run_direct_weights;
+}
+
+bool kn_conv_slices_run_directly(const kn_limits *limits, const kn_conv_problem *problem)
+{
+    const kn_implementation_table *table = &kn_conv_implementations[problem->pass];
+    const kn_conv_slicing slicing = kn_conv_slice(problem, 0);
+    for (int i = 0; i < table->count; i++) {
+        const kn_implementation *row = &table->rows[i];
+        if (row->supports && row->supports(limits, &slicing.flat) && row->prefers(limits, &slicing.flat))
+            return is_direct(row);
+    }
+    return false;
+}
 
 kn_status kn_conv_run(kn_stream *stream, const kn_conv_problem *problem)
 {

@@ -136,7 +136,7 @@ static inline bool kn_conv_reads_each_pixel_once(const kn_conv_shape *s)
 /* CPU devices, f32, 3 x 3 and 5 x 5 kernels with stride 1; a fraction of the multiplications. */
 KN_CONV_ROW(winograd);
 KN_CONV_ROW(winograd_weights);
-/* CPU devices, vectors along the output channels. */
+/* CPU devices, vectors along the output channels; of volumes, reads the slices where they are. */
 KN_CONV_ROW(direct);
 KN_CONV_ROW(direct_weights);
 /* CPU devices, vectors along the rows of the image; few channels or few taps. */
@@ -159,7 +159,7 @@ KN_CONV_ROW(winograd_gpu);
 /* GPUs, implicit GEMM through local memory; the same on tensor cores, in TF32. */
 KN_CONV_ROW(blocked);
 KN_CONV_ROW(tensor);
-/* Any device, volumes: their slices as images, for the other implementations. */
+/* Any device, volumes: copies of their slices as images, for the other implementations. */
 KN_CONV_ROW(slices);
 /* Any device, GEMM, after im2col unless the kernel is 1 x 1. */
 KN_CONV_ROW(lowered);

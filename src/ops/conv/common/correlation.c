@@ -194,8 +194,7 @@ kn_conv_gradient_layout kn_conv_gradient_layout_of(const kn_conv_correlation *c)
                                      .taps = g->taps,
                                      .x_image = g->x_image,
                                      .x_group = g->x_group,
-                                     .x_row = g->x_row,
-                                     .x_column = g->x_column};
+                                     .x_row = g->x_row};
 }
 
 /* In one dimension: the number of pairs of output row and tap that read inside the image, and of all pairs. */

@@ -34,7 +34,7 @@ int64_t kn_conv_correlations(const kn_conv_problem *problem);
 bool kn_conv_describe_correlation(kn_conv_correlation *c, const kn_limits *limits, const kn_conv_problem *problem,
                                   int64_t i);
 
-/* The same for backward-weights' sums; the caller chooses pixels_per_share and shares. */
+/* The same for backward-weights' sums; the caller chooses the number of shares. */
 kn_conv_gradient_layout kn_conv_gradient_layout_of(const kn_conv_correlation *c);
 
 /* The padded x; NULL if no padding is needed. */

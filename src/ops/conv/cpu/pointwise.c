@@ -235,10 +235,10 @@ bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem_)
            (problem->pass != KN_CONV_FORWARD || kn_conv_reads_each_pixel_once(s));
 }
 
-/* Of a gradient of the weights: reading strided pixels of x in place costs the alternative more. */
+/* Of a gradient of the weights: strided pixels of x must be gathered first. */
 static bool has_enough_channels(const kn_conv_shape *s)
 {
-    const int64_t least = kn_conv_reads_each_pixel_once(s) ? 48 : 32;
+    const int64_t least = kn_conv_reads_each_pixel_once(s) ? 64 : 256;
     return s->in_channels >= least && s->out_channels >= least;
 }
 

@@ -24,12 +24,26 @@ bool kn_conv_supports_rows_weights(const kn_limits *limits, const void *problem)
     return kn_conv_is_flat(s) && s->stride[2] == 1 && kn_conv_row_vector_width(limits, s->f64, s->out_size[2]) > 0;
 }
 
-/* Packing dy, which the alternative needs, costs about as much as 50 taps. */
+/* Packing dy, which the alternative needs, costs as much as 12 taps, and as much as 48 where lines of channels are far
+ * apart, unless each tap is in another channel: then reading x costs this one more. */
+static bool has_few_taps(const kn_conv_shape *s)
+{
+    const int64_t taps = kn_conv_taps(s), pixels = s->out_size[1] * s->out_size[2];
+    return taps <= 12 || (taps <= 48 && kn_conv_volume(s->kernel_size) > 1 && pixels >= 10000);
+}
+
+/* Channels that leave half of the alternative's vectors empty, if rows fill these, or most of them. */
+static bool has_few_channels(const kn_conv_shape *s, int64_t width)
+{
+    const int64_t outer = s->out_channels / s->groups;
+    return 2 * outer <= width || (outer <= width && s->out_size[2] >= width);
+}
+
 bool kn_conv_prefers_rows_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    bool few = 2 * (s->out_channels / s->groups) <= kn_conv_vector_width(limits, s->f64) || kn_conv_taps(s) <= 48;
-    return limits->is_cpu && few && kn_conv_row_is_wide(limits, s->f64, s->out_size[2]);
+    return limits->is_cpu && (has_few_channels(s, kn_conv_vector_width(limits, s->f64)) || has_few_taps(s)) &&
+           kn_conv_row_is_wide(limits, s->f64, s->out_size[2]);
 }
 
 static void describe(rows_pass *w, const kn_limits *limits)
