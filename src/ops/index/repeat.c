@@ -1,6 +1,7 @@
 /* ops/index/repeat.c - repeat_interleave: each slice several times. */
 #include <koine/autograd.h>
 #include <koine/index.h>
+#include <koine/join.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
@@ -39,11 +40,23 @@ kn_tensor *kn_repeat_interleave(kn_tensor *x, int64_t repeats, int dim)
     return depth == 0 ? NULL : kn_scope_return(depth, repeat_all(x, repeats, dim));
 }
 
+enum { TOTAL, LEAST };
+
+/* The total and the least of the repeats, whose running sums are `ends`: read at once, because a wait for the device
+ * takes longer than what it waits for. */
+static kn_status read_bounds(int64_t bounds[2], kn_tensor *repeats, kn_tensor *ends)
+{
+    const int64_t size = kn_numel(ends);
+    kn_tensor *least = kn_to_dtype(kn_ravel(kn_min(repeats)), KN_I64);
+    kn_tensor *both = kn_cat(KN_TENSORS(kn_narrow(ends, 0, size - 1, 1), least), 0);
+    return both ? kn_read(both, bounds, 2 * sizeof *bounds) : kn_error_status();
+}
+
 /* The slice at place p is that of which the repeats up to it first exceed p: as many ends as there are up to p. */
 static kn_tensor *repeat_each(kn_tensor *x, kn_tensor *repeats, int dim)
 {
     char text[KN_DESCRIBE];
-    int64_t total = 0, least = 0, first;
+    int64_t bounds[2];
     int d;
 
     if (kn_dim_from_front(&d, dim, x->ndim) != KN_OK || kn_index_check_dtype(repeats) != KN_OK)
@@ -56,16 +69,17 @@ static kn_tensor *repeat_each(kn_tensor *x, kn_tensor *repeats, int dim)
     if (size == 0)
         return kn_clone(x);
     repeats = kn_expand(kn_ravel(repeats), 1, &size);
-    if (kn_item_i64(kn_sum(repeats), &total) != KN_OK || kn_item_i64(kn_min(repeats), &least) != KN_OK)
+    kn_tensor *ends = kn_cumsum(repeats, 0);
+    if (read_bounds(bounds, repeats, ends) != KN_OK)
         return kn_error_make_sticky();
-    if (least < 0)
+    if (bounds[LEAST] < 0)
         return kn_fail_null(KN_ERR_ARGUMENT, "repeat_interleave: repeats must be 0 or more, not %lld",
-                            (long long)least);
-    first = total + 1;
+                            (long long)bounds[LEAST]);
+    const int64_t places = bounds[TOTAL] + 1;
     const kn_tensor_options options = {.dtype = KN_I64, .device = kn_device_of(x)};
-    kn_tensor *ends =
-        kn_index_add_(kn_zeros_with(1, &first, &options), 0, kn_cumsum(repeats, 0), kn_ones_with(1, &size, &options));
-    return kn_index_select(x, d, kn_narrow(kn_cumsum(ends, 0), 0, 0, total));
+    kn_tensor *starts =
+        kn_index_add_(kn_zeros_with(1, &places, &options), 0, ends, kn_ones_with(1, &size, &options));
+    return kn_index_select(x, d, kn_narrow(kn_cumsum(starts, 0), 0, 0, bounds[TOTAL]));
 }
 
 kn_tensor *kn_repeat_interleave_each(kn_tensor *x, kn_tensor *repeats, int dim)
