@@ -23,15 +23,17 @@ static long original(long at, long size, long period, int mode)
 
 #ifndef PAD_BACKWARD
 
-/* Where the input's row for a row of the result begins. */
-static long row_start(const kn_pad_geometry *p, long row)
+/* Where the input's elements for place `place` of dimensions 0 .. d of the result begin. */
+static long start_of(const kn_pad_geometry *p, long place, int d)
 {
-    long start = 0, step = p->size[p->ndim - 1];
-    for (int d = p->ndim - 2; d >= 0; d--) {
-        const long next = row / p->out_size[d], period = period_of(p->size[d], p->out_size[d], p->before[d]);
-        start += step * original(row - next * p->out_size[d] - p->before[d], p->size[d], period, p->mode);
+    long start = 0, step = 1;
+    for (int i = d + 1; i < p->ndim; i++)
+        step *= p->size[i];
+    for (; d >= 0; d--) {
+        const long next = place / p->out_size[d], period = period_of(p->size[d], p->out_size[d], p->before[d]);
+        start += step * original(place - next * p->out_size[d] - p->before[d], p->size[d], period, p->mode);
         step *= p->size[d];
-        row = next;
+        place = next;
     }
     return start;
 }
@@ -44,9 +46,17 @@ kernel void pad(KN_IN(x), KN_OUT(y), const kn_pad_geometry p)
     const long period = period_of(size, width, before);
 #ifdef KN_CPU
     const long first = clamp(before, 0L, width), end = clamp(before + size, first, width);
+    const int d = p.ndim - 2; /* rows are counted along it; only where it begins again, the others are divided */
+    const long height = d >= 0 ? p.out_size[d] : 1, rows = d >= 0 ? p.size[d] : 1, above = d >= 0 ? p.before[d] : 0;
+    const long rows_period = period_of(rows, height, above);
+    long along = height, plane = 0;
     KN_FOR(row, p.rows)
     {
-        const global T *from = x + row_start(&p, row);
+        if (along == height) {
+            along = row % height;
+            plane = d > 0 ? start_of(&p, row / height, d - 1) : 0;
+        }
+        const global T *from = x + plane + original(along++ - above, rows, rows_period, p.mode) * size;
         global T *to = y + row * width;
         for (long i = 0; i < first; i++)
             to[i] = from[original(i - before, size, period, p.mode)];
@@ -59,7 +69,7 @@ kernel void pad(KN_IN(x), KN_OUT(y), const kn_pad_geometry p)
     KN_FOR(i, p.rows * width)
     {
         const long row = i / width;
-        y[i] = x[row_start(&p, row) + original(i - row * width - before, size, period, p.mode)];
+        y[i] = x[start_of(&p, row, p.ndim - 2) + original(i - row * width - before, size, period, p.mode)];
     }
 #endif
 }
