@@ -1,4 +1,5 @@
 /* base/error.c - the calling thread's last error. */
+#define KN_DEFINES_ERRORS
 #include "base/error.h"
 
 #include <stdarg.h>

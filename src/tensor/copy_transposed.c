@@ -62,10 +62,11 @@ static kn_status transpose_on_cpu(kn_stream *stream, const kn_copy_layout *layou
                                   const kn_tensor *source)
 {
     const kn_limits *limits = kn_tensor_limits(source);
-    const int last = layout->ndim - 1, lanes = lanes_of(limits, kn_tensor_element_size(source));
+    const int last = layout->ndim - 1;
+    const int lanes = (int)kn_max_i64(1, lanes_of(limits, kn_tensor_element_size(source)));
     const kn_transpose_outer o = without(layout, dim);
     const int64_t ps = layout->shape[dim], qs = layout->shape[last], count = kn_shape_numel(o.ndim, o.shape);
-    const int64_t tasks = count * ((ps + LENGTH - 1) / LENGTH) * ((qs + 4 * lanes - 1) / (4 * lanes));
+    const int64_t tasks = count * kn_div_up(ps, LENGTH) * kn_div_up(qs, 4 * lanes);
     const size_t items = kn_work_items(limits, count * ps * qs, 4096);
     char options[64];
 

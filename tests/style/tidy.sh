@@ -14,6 +14,9 @@ trap 'rm -f "$files"' EXIT
 for folder; do
     sed -n "s|^ *\"file\": \"\($source/$folder/.*\.c\)\",\{0,1\}\$|\1|p" "$build/compile_commands.json"
 done | sort -u >"$files"
+# Two checks whose reports do not count, because the analyzer sees one file at a time and takes what another returns for
+# NULL; the sanitizers watch instead. Turned off, they make clang-tidy 14 crash.
+drop_null='/: (warning|error): /{drop = /core\.(NullDereference|NonNullParamChecker)/} !drop'
 [ -s "$files" ] || { echo "no file of $* is in $build/compile_commands.json"; exit 1; }
 <"$files" xargs -n 20 "$tool" -p "$build" --quiet ${checks:+--checks="$checks"} 2>&1 |
-    { ! grep -v -e '^[0-9]* warnings\{0,1\} generated\.$' -e '^Suppressed ' -e '^Use -header-filter'; }
+    awk "$drop_null" | { ! grep -v -e '^[0-9]* warnings\{0,1\} generated\.$' -e '^Suppressed ' -e '^Use -header-filter'; }

@@ -229,7 +229,7 @@ kn_profiler_call *kn_profiler_communication(int *count)
     if (status == KN_OK)
         status = kn_profile_communication(&communication, profile, &analysis);
     if (status == KN_OK)
-        status = kn_communication_rows(&rows, count, profile, &communication);
+        (void)kn_communication_rows(&rows, count, profile, &communication);
     kn_communication_free(&communication);
     kn_analysis_free(&analysis);
     kn_unlock(&kn_profile_lock);

@@ -202,7 +202,7 @@ kn_profiler_row *kn_profiler_key_averages(bool group_by_input_shape, int *count)
     if (status == KN_OK)
         status = kn_profile_analyse(&analysis, profile, profile->params.with_flops);
     if (status == KN_OK)
-        status = kn_profile_rows(&rows, count, profile, &analysis, group_by_input_shape);
+        (void)kn_profile_rows(&rows, count, profile, &analysis, group_by_input_shape);
     kn_analysis_free(&analysis);
     kn_unlock(&kn_profile_lock);
     return rows;

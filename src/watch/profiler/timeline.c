@@ -224,6 +224,8 @@ static kn_status write_profile(kn_trace *t, const char *function)
     kn_status status = kn_profile_communication(&communication, t->profile, &analysis);
     if (status == KN_OK)
         status = write_events(t);
+    t->analysis = NULL;
+    t->communication = NULL;
     kn_communication_free(&communication);
     kn_analysis_free(&analysis);
     return status;
