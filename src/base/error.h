@@ -67,11 +67,13 @@ kn_status kn_fail_host_memory(size_t bytes, const char *what);
 
 /* Clang's static analyzer sees one file at a time: what these return, for the others. */
 #if defined(__clang_analyzer__) && !defined(KN_DEFINES_ERRORS)
-#define kn_fail(status, ...) (kn_fail(status, __VA_ARGS__), (status))
-#define kn_fail_null(status, ...) (kn_fail_null(status, __VA_ARGS__), NULL)
-#define kn_fail_argument_null(...) (kn_fail_argument_null(__VA_ARGS__), KN_ERR_ARGUMENT)
-#define kn_fail_host_memory(...) (kn_fail_host_memory(__VA_ARGS__), KN_ERR_MEMORY)
-#define kn_error_make_sticky() (kn_error_make_sticky(), NULL)
+static inline void *kn_returns_null(void *unknown) { return (void)unknown, NULL; }
+static inline kn_status kn_returns(kn_status unknown, kn_status status) { return (void)unknown, status; }
+#define kn_fail(status, ...) kn_returns(kn_fail(status, __VA_ARGS__), status)
+#define kn_fail_null(...) kn_returns_null(kn_fail_null(__VA_ARGS__))
+#define kn_fail_argument_null(...) kn_returns(kn_fail_argument_null(__VA_ARGS__), KN_ERR_ARGUMENT)
+#define kn_fail_host_memory(...) kn_returns(kn_fail_host_memory(__VA_ARGS__), KN_ERR_MEMORY)
+#define kn_error_make_sticky() kn_returns_null(kn_error_make_sticky())
 #endif
 
 /* `KN_TRY(call)` returns the call's status from the enclosing function if it is not KN_OK. */

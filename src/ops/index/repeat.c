@@ -77,8 +77,7 @@ static kn_tensor *repeat_each(kn_tensor *x, kn_tensor *repeats, int dim)
                             (long long)bounds[LEAST]);
     const int64_t places = bounds[TOTAL] + 1;
     const kn_tensor_options options = {.dtype = KN_I64, .device = kn_device_of(x)};
-    kn_tensor *starts =
-        kn_index_add_(kn_zeros_with(1, &places, &options), 0, ends, kn_ones_with(1, &size, &options));
+    kn_tensor *starts = kn_index_add_(kn_zeros_with(1, &places, &options), 0, ends, kn_ones_with(1, &size, &options));
     return kn_index_select(x, d, kn_narrow(kn_cumsum(starts, 0), 0, 0, bounds[TOTAL]));
 }
 
