@@ -126,13 +126,14 @@ void kn_conv_lay_out_copy(kn_conv_parts *g, int64_t taps, int64_t planes)
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
 /* With 32 registers: the number of vectors that wastes the fewest channels in the last block; among equals the largest,
- * because vectors share loaded values. */
+ * because vectors share loaded values. With a single one there are more loads than multiply-adds. */
 kn_conv_tile kn_conv_choose_channel_tile(const kn_limits *limits, bool f64, int64_t channels)
 {
-    static const int columns[] = {0, 0, 10, 7, 6}; /* indexed by vectors */
-    int width = kn_conv_vector_width(limits, f64), vectors = 2;
+    static const int columns[] = {0, 14, 10, 7, 6}; /* indexed by vectors */
+    const int width = kn_conv_vector_width(limits, f64);
+    int vectors = kn_conv_many_registers(limits) && channels <= width ? 1 : 2;
     int64_t least = INT64_MAX;
-    for (int v = 4; v >= 2 && kn_conv_many_registers(limits); v--) {
+    for (int v = 4; v >= 2 && vectors != 1 && kn_conv_many_registers(limits); v--) {
         int64_t padded = kn_div_up(channels, (int64_t)v * width) * v * width;
         if (padded < least) {
             least = padded;

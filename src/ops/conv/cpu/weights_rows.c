@@ -32,18 +32,11 @@ static bool has_few_taps(const kn_conv_shape *s)
     return taps <= 12 || (taps <= 48 && kn_conv_volume(s->kernel_size) > 1 && pixels >= 10000);
 }
 
-/* Channels that leave half of the alternative's vectors empty, if rows fill these, or most of them. */
-static bool has_few_channels(const kn_conv_shape *s, int64_t width)
-{
-    const int64_t outer = s->out_channels / s->groups;
-    return 2 * outer <= width || (outer <= width && s->out_size[2] >= width);
-}
-
 bool kn_conv_prefers_rows_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    return limits->is_cpu && (has_few_channels(s, kn_conv_vector_width(limits, s->f64)) || has_few_taps(s)) &&
-           kn_conv_row_is_wide(limits, s->f64, s->out_size[2]);
+    const bool few_channels = 2 * (s->out_channels / s->groups) <= kn_conv_vector_width(limits, s->f64);
+    return limits->is_cpu && (few_channels || has_few_taps(s)) && kn_conv_row_is_wide(limits, s->f64, s->out_size[2]);
 }
 
 static void describe(rows_pass *w, const kn_limits *limits)
