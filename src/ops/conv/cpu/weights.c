@@ -62,14 +62,15 @@ static int64_t all_sets(const weights_pass *w)
     return g->groups * kn_div_up(kn_div_up(g->outer, w->tile.block), g->unit_blocks);
 }
 
+static int64_t share_bytes(const weights_pass *w) { return w->blocks * w->taps * w->tile.block * w->element; }
+
 /* Powers of two, which any even number of cores share evenly. */
 static void choose_shares(weights_pass *w)
 {
     kn_conv_weights_layout *l = &w->layout;
     kn_conv_parts *g = &l->parts;
     const int64_t pixels = g->x.images * g->rows.out * g->columns.out;
-    const int64_t sums = w->blocks * w->taps * w->tile.block * w->element;
-    const int64_t most = kn_min_i64(l->set_units, kn_max_i64(1, MAX_SUMS / (sums + 1)));
+    const int64_t most = kn_min_i64(l->set_units, kn_max_i64(1, MAX_SUMS / (share_bytes(w) + 1)));
     const int64_t wanted = kn_max_i64(kn_div_up(SHARES_WANTED, all_sets(w)), kn_div_up(pixels, MOST_PIXELS));
     l->shares = 1;
     while (l->shares < wanted && l->shares * SHARE_PIXELS < pixels)
@@ -148,10 +149,10 @@ static int64_t items_of(const weights_pass *w)
 
 static kn_status alloc_buffers(weights_pass *w, kn_stream *stream)
 {
-    const int64_t channels = w->layout.shares * w->blocks * w->tile.block, scratch = w->layout.scratch_size;
-    KN_TRY(kn_buffer_alloc(&w->sums, stream, (size_t)(channels * w->taps * w->element)));
-    KN_TRY(kn_buffer_alloc(&w->bias_part, stream, (size_t)(channels * w->element)));
-    return kn_buffer_alloc(&w->scratch, stream, (size_t)(items_of(w) * scratch * w->element));
+    const kn_conv_weights_layout *l = &w->layout;
+    KN_TRY(kn_buffer_alloc(&w->sums, stream, (size_t)(l->shares * share_bytes(w))));
+    KN_TRY(kn_buffer_alloc(&w->bias_part, stream, (size_t)(l->shares * w->blocks * w->tile.block * w->element)));
+    return kn_buffer_alloc(&w->scratch, stream, (size_t)(items_of(w) * l->scratch_size * w->element));
 }
 
 static void free_buffers(weights_pass *w)
@@ -211,7 +212,9 @@ bool kn_conv_supports_direct_weights(const kn_limits *limits, const void *proble
     if (!kn_conv_table_fits(&slicing.flat))
         return false;
     const weights_pass w = pass_of(limits, &slicing);
-    return (double)items_of(&w) * (double)w.layout.scratch_size * (double)w.element <= (double)limits->max_allocation;
+    const double scratch = (double)items_of(&w) * (double)w.layout.scratch_size * (double)w.element,
+                 sums = (double)w.layout.shares * (double)share_bytes(&w), most = (double)limits->max_allocation;
+    return scratch <= most && sums <= most;
 }
 
 bool kn_conv_prefers_direct_weights(const kn_limits *limits, const void *problem)
