@@ -96,9 +96,9 @@ static kn_status run_chunks(const slices_pass *p, kn_stream *stream)
                    : KN_OK;
 }
 
-static kn_status run_slicing(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_slicing *slicing)
+static kn_status run_slicing(kn_stream *stream, const kn_conv_slicing *slicing)
 {
-    slices_pass p = {.problem = problem, .slicing = slicing, .images = slicing->x.images};
+    slices_pass p = {.problem = slicing->problem, .slicing = slicing, .images = slicing->x.images};
     const int64_t bytes = image_bytes(&p, &slicing->x) + image_bytes(&p, &slicing->y);
     p.chunk = kn_max_i64(1, kn_min_i64(p.images, CHUNK_BYTES / kn_max_i64(bytes, 1)));
     kn_status status = alloc_buffers(&p, stream);

@@ -50,7 +50,7 @@ static kn_conv_slices weight_slices(const kn_conv_shape *s, const kn_conv_residu
 kn_conv_slicing kn_conv_slice(const kn_conv_problem *problem, int64_t residue)
 {
     const kn_conv_shape *s = &problem->shape;
-    kn_conv_slicing p = {.flat = *problem, .depth = kn_conv_choose_class(problem, 0, residue)};
+    kn_conv_slicing p = {.problem = problem, .flat = *problem, .depth = kn_conv_choose_class(problem, 0, residue)};
     const kn_conv_residue_class *d = &p.depth;
     if (problem->pass == KN_CONV_DATA) {
         p.x = slices_of(problem, d->rows, false, residue, s->stride[0], 1, 0);
@@ -99,26 +99,26 @@ kn_status kn_conv_fold(kn_stream *stream, const kn_conv_problem *problem, const 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
 /* Slices of dx that no slice of dy was computed from. */
-static kn_status clear(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_slicing *slicing)
+static kn_status clear(kn_stream *stream, const kn_conv_slicing *slicing)
 {
     kn_conv_slices x = slicing->x;
     x.taps = 0;
-    return kn_conv_fold(stream, problem, &x, problem->x, NULL);
+    return kn_conv_fold(stream, slicing->problem, &x, slicing->problem->x, NULL);
 }
 
-static kn_status run_with_weights(kn_stream *stream, const kn_conv_problem *problem, kn_conv_slicing *slicing,
-                                  kn_conv_run_slicing *run)
+static kn_status run_with_weights(kn_stream *stream, kn_conv_slicing *slicing, kn_conv_run_slicing *run)
 {
+    const kn_conv_problem *problem = slicing->problem;
     const kn_conv_slices *w = &slicing->weight;
     if (problem->pass != KN_CONV_DATA || kn_conv_slices_in_place(w))
-        return run(stream, problem, slicing);
+        return run(stream, slicing);
     kn_buffer *packed = NULL;
     const int64_t elements = w->images * w->channels * w->plane;
     KN_TRY(kn_buffer_alloc(&packed, stream, (size_t)(elements * kn_conv_element(&problem->shape))));
     kn_status status = kn_conv_unfold(stream, problem, w, problem->weight, packed);
     slicing->flat.weight = (kn_conv_operand){packed, 0};
     if (status == KN_OK)
-        status = run(stream, problem, slicing);
+        status = run(stream, slicing);
     kn_buffer_free(packed);
     return status;
 }
@@ -130,8 +130,7 @@ kn_status kn_conv_run_slicings(kn_stream *stream, const kn_conv_problem *problem
         kn_conv_slicing slicing = kn_conv_slice(problem, residue);
         if (problem->pass == KN_CONV_DATA && slicing.x.images == 0)
             continue;
-        status = slicing.depth.taps == 0 ? clear(stream, problem, &slicing)
-                                         : run_with_weights(stream, problem, &slicing, run);
+        status = slicing.depth.taps == 0 ? clear(stream, &slicing) : run_with_weights(stream, &slicing, run);
     }
     return status;
 }

@@ -15,6 +15,7 @@
 #include "conv/any/slices.h"
 
 typedef struct kn_conv_slicing {
+    const kn_conv_problem *problem;
     kn_conv_problem flat;        /* the convolution of images; its x and y are still the volumes */
     kn_conv_residue_class depth; /* `rows` slices of the result per volume */
     kn_conv_slices x, y, weight; /* where the images' planes are; weight: backward-data only */
@@ -25,8 +26,7 @@ int64_t kn_conv_slicings(const kn_conv_problem *problem);
 kn_conv_slicing kn_conv_slice(const kn_conv_problem *problem, int64_t residue);
 
 /* Runs all slicings; `run` is called for those that have something to sum, with weights that are in place. */
-typedef kn_status kn_conv_run_slicing(kn_stream *stream, const kn_conv_problem *problem,
-                                      const kn_conv_slicing *slicing);
+typedef kn_status kn_conv_run_slicing(kn_stream *stream, const kn_conv_slicing *slicing);
 kn_status kn_conv_run_slicings(kn_stream *stream, const kn_conv_problem *problem, kn_conv_run_slicing *run);
 
 /* Are the images in memory as the volumes are? */

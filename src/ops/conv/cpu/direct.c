@@ -202,9 +202,8 @@ static kn_status run_classes(const direct_pass *p, kn_stream *stream, kn_conv_wo
     return status;
 }
 
-static kn_status run_slicing(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_slicing *slicing)
+static kn_status run_slicing(kn_stream *stream, const kn_conv_slicing *slicing)
 {
-    (void)problem;
     const direct_pass p = pass_of(kn_device_limits(kn_stream_device(stream)), slicing);
     kn_conv_workspace w = {0};
     kn_status status = KN_OK;

@@ -186,9 +186,8 @@ static kn_status launch_total(const weights_pass *w, kn_stream *stream)
                           kn_arg_struct(&w->layout, sizeof w->layout)));
 }
 
-static kn_status run_slicing(kn_stream *stream, const kn_conv_problem *problem, const kn_conv_slicing *slicing)
+static kn_status run_slicing(kn_stream *stream, const kn_conv_slicing *slicing)
 {
-    (void)problem;
     weights_pass w = pass_of(kn_device_limits(kn_stream_device(stream)), slicing);
     kn_status status = alloc_buffers(&w, stream);
     if (status == KN_OK)
