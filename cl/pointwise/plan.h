@@ -7,13 +7,6 @@
 
 #define KN_LAYOUT_LANES 9
 
-/* On CPU devices (pointwise/runs.clh): the elements are in contiguous parts, one for each work-item. */
-typedef struct kn_parts {
-    kn_long count; /* elements */
-    kn_long first; /* the work-item that takes the first part; the next one takes the second, and so on, cyclically */
-} kn_parts;
-KN_SHARED_SIZE(kn_parts, 8 * 2);
-
 /* A kernel has the layouts that there are: all arguments together may have no more than 1024 bytes, of which 24 buffers
  * take 384. */
 #ifdef KN_PLACES
@@ -22,12 +15,12 @@ KN_SHARED_SIZE(kn_parts, 8 * 2);
 #define KN_RUNS_LANES KN_LAYOUT_LANES
 #endif
 typedef struct kn_runs {
-    kn_parts parts;
-    kn_long ndim; /* at least 1 */
+    kn_long count; /* elements */
+    kn_long ndim;  /* at least 1 */
     kn_long shape[KN_MAX_DIMS];
     kn_long strides[KN_RUNS_LANES][KN_MAX_DIMS]; /* in elements; 0 where broadcast */
 } kn_runs;
-KN_SHARED_SIZE(kn_runs, 8 * (3 + KN_MAX_DIMS * (1 + KN_RUNS_LANES)));
+KN_SHARED_SIZE(kn_runs, 8 * (2 + KN_MAX_DIMS * (1 + KN_RUNS_LANES)));
 
 /* On GPUs (pointwise/vec4.clh). */
 typedef struct kn_vec4_plan {

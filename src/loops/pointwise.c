@@ -193,12 +193,10 @@ static kn_status launch_on_cpu(kn_stream *stream, kn_launch_params *params, kn_a
 {
     const int64_t count = kn_layout_count(layout);
     params->global[0] = kn_streaming_items_in_place(limits, count, bytes_per_element(p, form));
-    kn_runs runs = {.parts = {.count = count, .first = kn_first_of_parts(stream, params->global[0])},
-                    .ndim = layout->ndim};
-    if (form->walk == KN_WALK_FLAT) {
-        *plan = kn_arg_struct(&runs.parts, sizeof runs.parts);
+    kn_runs runs = {.count = count, .ndim = layout->ndim};
+    *plan = kn_arg_i64(count);
+    if (form->walk == KN_WALK_FLAT)
         return kn_launch(stream, params);
-    }
     memcpy(runs.shape, layout->shape, sizeof runs.shape);
     memcpy(runs.strides, layout->strides, sizeof runs.strides);
     *plan = kn_arg_struct(&runs, offsetof(kn_runs, strides) + form->lanes * sizeof runs.strides[0]);

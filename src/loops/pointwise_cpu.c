@@ -7,8 +7,8 @@
 
 static void write_bindings(const kn_writer *w)
 {
-    kn_text_format(w->out, "    const uchar kn_one = (uchar)min(kn_plan%s.count, 1L);\n",
-                   w->form->walk == KN_WALK_FLAT ? "" : ".parts");
+    kn_text_format(w->out, "    const uchar kn_one = (uchar)min(kn_plan%s, 1L);\n",
+                   w->form->walk == KN_WALK_FLAT ? "" : ".count");
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
             kn_text_format(w->out, "    KN_BIND_OUT(%s, kn_out%d);\n", kn_storage_type(w->form->outputs[i]), i);
@@ -79,7 +79,7 @@ void kn_write_flat(const kn_writer *w)
         snprintf(steps[n], KN_WRITER_NAME, "1");
     for (int i = 0; i < kn_writer_inputs(w); i++)
         unit[i] = w->form->spread[i] ? SAME : UNIT;
-    kn_write_parameters(w, "kn_parts");
+    kn_write_parameters(w, "long");
     write_bindings(w);
     kn_text_append(w->out, "long kn_begin_, kn_end_; kn_part(kn_plan, KN_ID(0), KN_SIZE(0), &kn_begin_, &kn_end_); "
                            "if (kn_begin_ < kn_end_)\n");

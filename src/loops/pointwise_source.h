@@ -35,5 +35,5 @@ bool kn_pointwise_could_have_vectors(const kn_pointwise_code *code, const kn_poi
 const char *kn_number_type(char type);
 
 /* The kernel is named KN_POINTWISE_PREFIX plus the code's name. Its parameters: the wanted outputs, the inputs that are
- * read and not aliased, a kn_parts (flat), kn_runs or kn_vec4_plan, the numbers. */
+ * read and not aliased, the number of elements (flat), a kn_runs or kn_vec4_plan, the numbers. */
 void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_pointwise_form *form);

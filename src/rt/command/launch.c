@@ -10,6 +10,7 @@
 #include "rt/memory/place.h"
 #include "rt/memory/pool.h"
 #include "rt/program/build_progress.h"
+#include "rt/stream/affinity.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/settle.h"
@@ -115,10 +116,13 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_para
 {
     cl_event event;
     const kn_turn turn = kn_stream_turn(stream);
-    cl_int error = kn_stream_enqueued(
-        stream, turn,
-        KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(turn.queue, kernel->handle, (cl_uint)params->dims, NULL, global,
-                                                   local[0] ? local : NULL, 0, NULL, kn_watch_event(turn, &event))));
+    cl_int error = kn_affinity_set(kernel->handle, kernel->affinity, stream, turn, global[0]);
+    if (error == CL_SUCCESS)
+        error = kn_stream_enqueued(
+            stream, turn,
+            KN_CL(KN_CL_LAUNCH,
+                  clEnqueueNDRangeKernel(turn.queue, kernel->handle, (cl_uint)params->dims, NULL, global,
+                                         local[0] ? local : NULL, 0, NULL, kn_watch_event(turn, &event))));
     if (error == CL_SUCCESS)
         kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
                  .dims = params->dims, .global = {global[0], global[1], global[2]},
@@ -231,17 +235,6 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     }
     KN_TRY(settle(stream, params));
     return launch(stream, kernel, params, global, local);
-}
-
-int64_t kn_first_of_parts(kn_stream *stream, size_t items)
-{
-    const int64_t cores = stream->device->limits.compute_units;
-    if (!stream->device->quirks.last_thread_is_first || items == 0 || items % (size_t)cores != 0)
-        return 0;
-    if (kn_rehearsal_current()) /* it runs a single work-item */
-        return 0;
-    const unsigned launch = atomic_fetch_add_explicit(&stream->launches_in_parts, 1, memory_order_relaxed);
-    return (int64_t)(launch % (unsigned)cores) * ((int64_t)items / cores);
 }
 
 /* Work-items of GPUs come in units of 32 or 64, and drivers that choose the local size want a divisor of the global

@@ -82,12 +82,6 @@ typedef struct kn_launch_params {
  * with at least `grain` elements; on others enough to fill the device, a multiple of 64. */
 size_t kn_work_items(const kn_limits *limits, int64_t n, int64_t grain);
 
-/* On CPU devices, for a launch whose work-items each take one of as many parts of the work: the number of the one that
- * should take the first part, the next one taking the second, and so on. Where the driver has threads take turns
- * (rt/device/quirks.h), it changes from launch to launch, so that each thread finds in its core's cache what it wrote
- * in the launch before. Else 0. */
-int64_t kn_first_of_parts(kn_stream *stream, size_t items);
-
 /* The only way to run a kernel: builds the program if necessary (cached in memory and on disk), sets the arguments,
  * enqueues. */
 kn_status kn_launch(kn_stream *stream, const kn_launch_params *params);

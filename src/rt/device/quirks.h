@@ -41,10 +41,10 @@ typedef struct kn_quirks {
     bool drops_struct_copies;
     /* Its own handler in exit waits for commands or threads; a forked child, which has none, hangs or crashes in it. */
     bool fails_in_exit_after_fork;
-    /* Of the threads of a CPU device, the one that is last to finish a launch takes the first work-items of the next,
-     * the others wake in the order in which they went to sleep: with as many work-items as threads, each thread takes
-     * the next number after that of the launch before, and the last one number 0. See kn_first_of_parts. */
-    bool last_thread_is_first;
+    /* Each thread of a CPU device runs work-items on its own stack, so that the address of a private variable tells
+     * which thread it is. Then kernels see to it that a thread gets the same part of the work in every launch
+     * (cl/common/affinity.clh); the driver would give it to whichever thread asks first. */
+    bool stacks_tell_threads;
 } kn_quirks;
 
 /* The quirks of a platform's driver: all rows of the table that match. */

@@ -168,7 +168,7 @@ static kn_status record_kernel(kn_graph_capture *capture, kn_stream *stream, kn_
 static kn_status take_kernel(kn_capture *capture, kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
                              const size_t global[3], const size_t local[3])
 {
-    kn_command command = {.kind = KN_COMMAND_KERNEL, .dims = params->dims};
+    kn_command command = {.kind = KN_COMMAND_KERNEL, .dims = params->dims, .affinity = kernel->affinity};
     memcpy(command.global, global, sizeof command.global);
     memcpy(command.local, local, sizeof command.local);
     kn_status status = record_kernel(whole(capture), stream, kernel, &command, params);

@@ -27,6 +27,7 @@ typedef struct kn_command {
     int dims;
     size_t global[3], local[3]; /* local[0] 0: the driver's choice */
     int fault_argument;         /* the parameter that takes the stream's fault record; -1: none */
+    int affinity;               /* the parameter for rt/stream/affinity.h; -1: none */
     int first_variable, num_variables;
     kn_transfer transfer;
     kn_gemm_call gemm;

@@ -5,6 +5,7 @@
 
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
+#include "rt/stream/affinity.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
 #include "rt/trace/watch.h"
@@ -34,6 +35,8 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
     cl_event event;
     const kn_turn turn = kn_stream_turn(stream);
     cl_int error = set_variables(stream, recording, command, snapshot);
+    if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
+        error = kn_affinity_set(command->kernel, command->affinity, stream, turn, command->global[0]);
     if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
         error = kn_stream_enqueued(
             stream, turn,

@@ -82,6 +82,7 @@ static const declaration builtins[] = {
     STORE_HALF(vstorea_half, global, 0) STORE_HALF(vstorea_half, local, LOCAL) STORE_HALF(vstorea_half, private, 0)
     ATOMIC(atomic_inc, "") ATOMIC(atomic_add, ", T") ATOMIC(atomic_max, ", T") ATOMIC(atomic_or, ", T")
     ATOMIC(atomic_cmpxchg, ", T, T")
+    {"atom_cmpxchg", 1 << 8 | SCALARS, "T kn_overloaded N(volatile global T *, T, T);\n"},
 };
 
 /* vload and vstore by other names, with vectors that need the alignment of an element. */

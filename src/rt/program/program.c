@@ -18,6 +18,7 @@
 #include "rt/program/builtins.h"
 #include "rt/program/kernel_sources.h"
 #include "rt/program/user_source.h"
+#include "rt/stream/affinity.h"
 
 #define MAX_SOURCE_BYTES ((size_t)16 << 20)
 #define MAX_INCLUDES 64
@@ -278,9 +279,10 @@ static char *full_options(kn_device *device, const char *options, bool declare_b
     kn_text text = {0};
     kn_quirks quirks = device->quirks;
     quirks.drops_struct_copies = kn_struct_copies_are_dropped(device);
-    kn_text_format(&text, "-cl-std=CL1.2%s%s",
-                   device->limits.rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
-                   device->limits.is_cpu ? " -DKN_CPU" : "");
+    kn_text_format(&text, "-cl-std=CL1.2%s",
+                   device->limits.rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+    if (device->limits.is_cpu)
+        kn_text_format(&text, " -DKN_CPU%s", device->limits.has_affinity ? " -DKN_AFFINITY -cl-kernel-arg-info" : "");
     kn_quirk_add_options(&text, &quirks);
     kn_text_format(&text, "%s%s%s", declare_builtins ? " " KN_QUIRK_NO_HEADER : "", *options ? " " : "", options);
     return kn_text_finish(&text);
@@ -398,6 +400,7 @@ static kn_status new_kernel(kn_kernel **result, kn_device *device, kn_program *p
     if (clGetKernelWorkGroupInfo(kernel->handle, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof kernel->most_items,
                                  &kernel->most_items, NULL) != CL_SUCCESS)
         kernel->most_items = SIZE_MAX; /* the launch tells */
+    kernel->affinity = kn_affinity_parameter(kernel->handle, device);
     kn_mutex_init(&kernel->lock);
     kernel->next = program->kernels;
     program->kernels = kernel;

@@ -9,6 +9,7 @@ typedef struct kn_kernel {
     char *name;
     cl_kernel handle;
     size_t most_items; /* of a work-group, by its need of registers and local memory */
+    int affinity;      /* the parameter for rt/stream/affinity.h; -1: none */
     kn_mutex lock;     /* arguments belong to the kernel object: setting them and enqueueing is one step */
     bool launched;     /* has run before; guarded by the lock */
     struct kn_kernel *next;

@@ -8,8 +8,8 @@
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/device/table.h"
+#include "rt/stream/affinity.h"
 #include "rt/stream/fault.h"
-#include "rt/stream/queue.h"
 
 static atomic_ullong last_id;
 
@@ -33,7 +33,13 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_
 {
     /* The struct of a destroyed stream keeps these: another thread may still be waiting for that stream. */
     if (!stream->fault) {
-        KN_TRY(kn_fault_record_new(&stream->fault, device));
+        kn_status status = kn_affinity_new(stream, device);
+        if (status == KN_OK)
+            status = kn_fault_record_new(&stream->fault, device);
+        if (status != KN_OK) {
+            kn_affinity_free(stream);
+            return status;
+        }
         kn_mutex_init(&stream->lock);
         stream->device = device;
     }
@@ -63,6 +69,7 @@ static void close_stream(kn_stream *stream)
     kn_stream_release_queues(stream);
     if (stream->fault) {
         clReleaseMemObject(stream->fault);
+        kn_affinity_free(stream);
         kn_mutex_destroy(&stream->lock);
     }
     stream->fault = NULL;

@@ -43,6 +43,7 @@ static inline kn_status kn_stream_follow_timing(kn_stream *stream)
  * If another thread changed the queue meanwhile, kn_stream_enqueued orders later commands after this one, too. */
 typedef struct kn_turn {
     cl_command_queue queue;
+    struct kn_affinity *affinity; /* the queue's; NULL: kernels of the device have none */
     unsigned switches;
 } kn_turn;
 
@@ -55,7 +56,8 @@ static inline kn_turn kn_stream_turn(kn_stream *stream)
     unsigned switches = atomic_load_explicit(&stream->switches, memory_order_acquire);
     if (switches & 1)
         switches = kn_stream_await_change(stream);
-    return (kn_turn){stream->queues[switches >> 1 & 1], switches};
+    const unsigned which = switches >> 1 & 1;
+    return (kn_turn){stream->queues[which], stream->affinity[which], switches};
 }
 
 cl_int kn_stream_rejoin(kn_stream *stream, kn_turn turn);

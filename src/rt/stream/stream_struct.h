@@ -19,10 +19,12 @@ typedef struct kn_deferral kn_deferral;   /* rt/stream/deferral.h */
  * memory in the pool. */
 struct kn_stream {
     kn_device *device;
-    cl_command_queue
-        queues[2];        /* plain; with times (rt/stream/queue.h). NULL: not made yet, or was shared and is gone */
-    atomic_uint switches; /* between them; see kn_stream_turn */
-    atomic_ullong id;     /* unique in the process; 0 once destroyed */
+    /* Plain; with times (rt/stream/queue.h). NULL: not made yet, or was shared and is gone. */
+    cl_command_queue queues[2];
+    atomic_uint switches;            /* between them; see kn_stream_turn */
+    struct kn_affinity *affinity[2]; /* of each queue, kept with the struct; see rt/stream/affinity.h */
+    atomic_ullong affinity_launches; /* numbers them */
+    atomic_ullong id;                /* unique in the process; 0 once destroyed */
     bool is_default;
     int priority;
     kn_mem_pool *redirected_to;          /* the pool of allocations on the stream; NULL: no redirection */
@@ -30,7 +32,6 @@ struct kn_stream {
     cl_mem fault;                        /* four ints: code, value, limit, operation; see cl/common/koine.clh */
     kn_mutex lock;                       /* guards what follows: a stream may be shared by threads */
     unsigned launches;                   /* since the last marker */
-    atomic_uint launches_in_parts;       /* see kn_first_of_parts */
     cl_event markers[KN_STREAM_MARKERS]; /* a ring; the oldest is waited for when it is full */
     unsigned next_marker;
     atomic_bool fault_armed;           /* a launch since the last check may have written it */

@@ -74,27 +74,6 @@ static void faults_are_not_reported(void **state)
     kn_error_clear();
 }
 
-/* Of parts that change places from launch to launch, a rehearsal's one work-item takes the first. */
-static void parts_keep_their_places(void **state)
-{
-    (void)state;
-    kn_device *device = kn_device_current();
-    kn_stream *stream = kn_stream_current(device);
-    const int64_t cores = device->limits.compute_units;
-    const size_t items = 4 * (size_t)cores;
-    asked a = {.take = false};
-    kn_rehearse(&(kn_rehearsal){.takes = note, .user = &a});
-    for (int64_t i = 0; i <= cores; i++)
-        assert_int_equal(kn_first_of_parts(stream, items), 0);
-    kn_rehearse(NULL);
-    const int64_t before = kn_first_of_parts(stream, items);
-    for (int64_t i = 1; i <= cores && device->quirks.last_thread_is_first; i++)
-        assert_int_equal(kn_first_of_parts(stream, items), (before / 4 + i) % cores * 4);
-    assert_int_equal(kn_first_of_parts(stream, 0), 0);
-    if (cores > 1)
-        assert_int_equal(kn_first_of_parts(stream, items + 1), 0);
-}
-
 /* One part per core only if it stays in the core's cache, and is long. */
 static void parts_fit_a_cache(void **state)
 {
@@ -141,8 +120,8 @@ static void errors_of_the_cache(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_computed),     cmocka_unit_test(faults_are_not_reported),
-        cmocka_unit_test(parts_keep_their_places), cmocka_unit_test(parts_fit_a_cache),
+        cmocka_unit_test(nothing_is_computed), cmocka_unit_test(faults_are_not_reported),
+        cmocka_unit_test(parts_fit_a_cache),
         cmocka_unit_test(errors_of_the_cache), /* the last: it changes the environment */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
