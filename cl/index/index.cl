@@ -1,7 +1,7 @@
 /* index/index.cl - gathering from a table by index, and scattering into it. An index out of range is reported; gathered
  * it gives zero, scattered it is left out. Compiled in: T; INDEX (long or int); of a scatter MODE; of a gather on GPUs
  * WIDE: 2^31 elements or more. */
-#include "common/koine.clh"
+#include "common/affinity.clh"
 #include "common/prefetch.clh"
 #include "index/index.h"
 
@@ -81,17 +81,18 @@ static inline void kn_copy_row(global T *restrict to, long to_step, const global
 #define KN_GATHER_ALONG(i) KN_GATHER(i, 1, 0, 1, 1)
 
 /* A part of each of several lines that differ in the last dimension only: their starts are `line_step` apart. */
-kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
+KN_KERNEL_AFFINITY(index_gather, (KN_ARG(table), KN_ARG(index), KN_ARG(values), w, fault, fault_operation),
+                   KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
 {
     KN_BIND_IN(T, table);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, values);
-    const long length = (w.inner + w.parts - 1) / w.parts, all = w.lines * w.parts, items = get_global_size(0);
+    const long length = (w.inner + w.parts - 1) / w.parts, all = w.lines * w.parts, items = KN_SIZE(0);
     const long to_step = w.inner_strides[0], from_step = w.inner_strides[1], index_step = w.inner_strides[2];
     const long step = w.step, size = w.size, added = w.wraps ? size : 0, last = max((long)w.ndim - 1, 0L);
     const long across = w.ndim > 0 ? w.shape[last] : 1, chunk = (all + items - 1) / items;
     const long to_line = w.strides[0][last], from_line = w.strides[1][last], index_line = w.strides[2][last];
-    const long begin = get_global_id(0) * chunk, end = min(begin + chunk, all);
+    const long begin = KN_ID(0) * chunk, end = min(begin + chunk, all);
     for (long task = begin, lines; task < end; task += lines) {
         const long line = w.parts > 1 ? task / w.parts : task, first = (task - line * w.parts) * length;
         const long n = min(length, w.inner - first);
@@ -296,8 +297,9 @@ static inline void kn_scatter_elements(global T *to, const global INDEX *of, con
 /* A work-item owns the elements of a part of a line whose index is in one range, and goes through all indices in order:
  * there are no conflicts, and of several values for one element the order is fixed, however the work is divided. On
  * GPUs a part is one element. */
-kernel void index_scatter(KN_INOUT(table), KN_IN(index), KN_IN(values), KN_IN(initial), const kn_index_walk w,
-                          KN_FAULT)
+KN_KERNEL_AFFINITY(index_scatter,
+                   (KN_ARG(table), KN_ARG(index), KN_ARG(values), KN_ARG(initial), w, fault, fault_operation),
+                   KN_INOUT(table), KN_IN(index), KN_IN(values), KN_IN(initial), const kn_index_walk w, KN_FAULT)
 {
     KN_BIND_OUT(T, table);
     KN_BIND_IN(INDEX, index);
@@ -305,7 +307,7 @@ kernel void index_scatter(KN_INOUT(table), KN_IN(index), KN_IN(values), KN_IN(in
     KN_BIND_IN(T, initial);
     const long length = (w.inner + w.parts - 1) / w.parts, range = (w.size + w.ranges - 1) / w.ranges;
     const long to_step = w.inner_strides[1], from_step = w.inner_strides[0], index_step = w.inner_strides[2];
-    KN_FOR (task, w.lines * w.ranges * w.parts) {
+    KN_FOR_ONCE (task, w.lines * w.ranges * w.parts) {
         const long block = w.parts > 1 ? task / w.parts : task, line = w.ranges > 1 ? block / w.ranges : block;
         /* The last ranges may be empty, and then end at the size, too. */
         const long first = (task - block * w.parts) * length, n = min(length, w.inner - first);

@@ -4,7 +4,7 @@
  *     d[to + p * step_d + q] = s[from + q * step_s + p]
  *
  * Compiled in: E, an integer type as wide as an element. */
-#include "common/koine.clh"
+#include "common/affinity.clh"
 #include "tensor/transpose.h"
 
 #ifdef KN_CPU
@@ -40,13 +40,14 @@ static void edge(const global E *s, global E *d, long ps, long qs, long step_s, 
 }
 
 /* `length`, a multiple of VW: the elements of a task along p. */
-kernel void transpose(KN_IN(s), KN_OUT(d), const kn_transpose_outer o, const long count, const long ps, const long qs,
-                      const long step_s, const long step_d, const long length)
+KN_KERNEL_AFFINITY(transpose, (KN_ARG(s), KN_ARG(d), o, count, ps, qs, step_s, step_d, length), KN_IN(s), KN_OUT(d),
+                   const kn_transpose_outer o, const long count, const long ps, const long qs, const long step_s,
+                   const long step_d, const long length)
 {
     KN_BIND_IN(E, s);
     KN_BIND_OUT(E, d);
     const long chunks = (ps + length - 1) / length, blocks = (qs + TILES * VW - 1) / (TILES * VW);
-    KN_FOR(task, count * chunks * blocks)
+    KN_FOR_ONCE(task, count * chunks * blocks)
     {
         const long block = task % blocks, chunk = task / blocks % chunks;
         long rest = task / blocks / chunks, from = 0, to = 0;

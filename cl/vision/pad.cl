@@ -1,6 +1,6 @@
 /* vision/pad.cl - padding with a tensor's own elements: forward moves words of the element's size, backward sums, one
  * dimension at a time, the gradients of all copies of an element in a fixed order. */
-#include "common/koine.clh"
+#include "common/affinity.clh"
 #include "vision/pad.h"
 
 /* What repeats in circular padding: the elements that are not cropped. */
@@ -38,7 +38,7 @@ static long start_of(const kn_pad_geometry *p, long place, int d)
     return start;
 }
 
-kernel void pad(KN_IN(x), KN_OUT(y), const kn_pad_geometry p)
+KN_KERNEL_AFFINITY(pad, (KN_ARG(x), KN_ARG(y), p), KN_IN(x), KN_OUT(y), const kn_pad_geometry p)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -50,7 +50,7 @@ kernel void pad(KN_IN(x), KN_OUT(y), const kn_pad_geometry p)
     const long height = d >= 0 ? p.out_size[d] : 1, rows = d >= 0 ? p.size[d] : 1, above = d >= 0 ? p.before[d] : 0;
     const long rows_period = period_of(rows, height, above);
     long along = height, plane = 0;
-    KN_FOR(row, p.rows)
+    KN_FOR_ONCE(row, p.rows)
     {
         if (along == height) {
             along = row % height;
@@ -66,7 +66,7 @@ kernel void pad(KN_IN(x), KN_OUT(y), const kn_pad_geometry p)
             to[i] = from[original(i - before, size, period, p.mode)];
     }
 #else
-    KN_FOR(i, p.rows * width)
+    KN_FOR_ONCE(i, p.rows * width)
     {
         const long row = i / width;
         y[i] = x[start_of(&p, row, p.ndim - 2) + original(i - row * width - before, size, period, p.mode)];
@@ -144,23 +144,24 @@ static void sum_row(const kn_pad_axis *a, const global T *g, global T *to)
 
 #endif
 
-kernel void pad_backward(KN_IN(gradient), KN_OUT(out), const kn_pad_axis a)
+KN_KERNEL_AFFINITY(pad_backward, (KN_ARG(gradient), KN_ARG(out), a), KN_IN(gradient), KN_OUT(out),
+                   const kn_pad_axis a)
 {
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
 #ifdef KN_CPU
     if (a.inner == 1) {
-        KN_FOR(row, a.outer)
+        KN_FOR_ONCE(row, a.outer)
             sum_row(&a, gradient + row * a.out_size, out + row * a.size);
         return;
     }
-    KN_FOR(line, a.outer * a.size)
+    KN_FOR_ONCE(line, a.outer * a.size)
     {
         const long outer = line / a.size;
         sum_lines(&a, line - outer * a.size, gradient + outer * a.out_size * a.inner, out + line * a.inner);
     }
 #else
-    KN_FOR(i, a.outer * a.size * a.inner)
+    KN_FOR_ONCE(i, a.outer * a.size * a.inner)
     {
         const long line = i / a.inner, outer = line / a.size, j = line - outer * a.size, own = j + a.before;
         const global T *g = gradient + outer * a.out_size * a.inner + (i - line * a.inner);
