@@ -38,7 +38,8 @@ typedef struct kn_pointwise_code {
     /* `functions` is user code and may define macros, so operands and numbers in statements and values are prefixed
      * with KN_POINTWISE_USER_PREFIX. */
     bool has_user_code;
-    bool is_fused; /* made of several (loops/fusion.h): the same prefix, because their letters occur in it */
+    bool backwards; /* its input often has the stride -1: CPU devices have a loop for that, which is vectorised */
+    bool is_fused;  /* made of several (loops/fusion.h): the same prefix, because their letters occur in it */
     kn_written_kernels kernels; /* one per set of dtypes and kind of strides */
 } kn_pointwise_code;
 

@@ -18,7 +18,7 @@ static void write_bindings(const kn_writer *w)
     kn_write_numbers(w);
 }
 
-typedef enum advance { UNIT, SAME, ANY } advance;
+typedef enum advance { UNIT, SAME, BACK, ANY } advance;
 
 /* A scalar loop: for (; begin < end; ...). `steps`: of each input; `unit`: outputs have step 1. */
 static void write_loop(const kn_writer *w, const char *begin, const char *end, const char *in, const char *out,
@@ -36,6 +36,8 @@ static void write_loop(const kn_writer *w, const char *begin, const char *end, c
         const int lane = w->form->lane[i];
         if (steps[i] == UNIT || (lane == 0 && unit))
             snprintf(at, sizeof at, "kn_k");
+        else if (steps[i] == BACK)
+            snprintf(at, sizeof at, "-kn_k");
         else
             snprintf(at, sizeof at, "kn_k * kn_step%d", lane);
         kn_write_load(w, i, kn_writer_pointer(w, i, in, out, name), at);
@@ -123,12 +125,23 @@ static void write_case(const kn_writer *w, int lanes, unsigned same)
     kn_text_append(w->out, "else ");
 }
 
+/* For a code with one input. */
+static void write_case_backwards(const kn_writer *w)
+{
+    static const advance steps[KN_POINTWISE_INPUTS] = {BACK};
+    kn_text_append(w->out, "if (kn_step0 == 1 && kn_step1 == -1)\n");
+    write_loop(w, "0", "kn_length", "kn_x", "kn_y", steps, true);
+    kn_text_append(w->out, "else ");
+}
+
 static void write_run_loops(const kn_writer *w, int lanes)
 {
     const unsigned cases = lanes - 1 <= CASES ? (1u << (lanes - 1)) : 1;
     advance any[KN_POINTWISE_INPUTS];
     for (unsigned same = 0; same < cases; same++)
         write_case(w, lanes, same);
+    if (w->code->backwards && lanes == 2)
+        write_case_backwards(w);
     for (int i = 0; i < kn_writer_inputs(w); i++)
         any[i] = ANY;
     write_loop(w, "0", "kn_length", "kn_x", "kn_y", any, false);

@@ -54,7 +54,7 @@ static kn_status flip_enter(kn_entry *entry)
     return KN_OK;
 }
 
-static kn_pointwise_code copy_code = {.name = "flip", .inputs = "a", .values = {"a"}};
+static kn_pointwise_code copy_code = {.name = "flip", .inputs = "a", .values = {"a"}, .backwards = true};
 
 /* A copy that walks backwards through the input. Halves are moved as whole numbers. */
 static kn_status flip_forward(kn_call *call)
