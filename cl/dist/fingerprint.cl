@@ -5,8 +5,9 @@
 #define RUN 16 /* neighbouring elements of a work-item, 4 for each chain */
 #define PRIME 1099511628211UL
 
-kernel void fingerprint(KN_IN(values), KN_OUT(numbers), const long n, const long first, const long items)
+kernel void fingerprint(KN_IN(values), KN_OUT(numbers), const long n, const long first, const long items KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(W, values);
     KN_BIND_OUT(ulong, numbers);
     const long item = get_global_id(0);

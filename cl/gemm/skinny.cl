@@ -71,8 +71,9 @@ static inline void finish_short_rows(global T *restrict c, long first, long last
 
 /* One row times the transpose of x [n, k], k <= 4, ld = k, beta = 0. */
 kernel void gemm_short_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, int k, long a_stride,
-                            long bias_stride, kn_gemm_finish finish)
+                            long bias_stride, kn_gemm_finish finish KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, bias);
@@ -124,8 +125,9 @@ static inline T dot_run(const global T *restrict a, const global T *restrict b, 
 
 /* One row times the transpose of x [n, k], k contiguous in both. */
 kernel void gemm_dot_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, long k, long x_stride,
-                          long bias_stride, kn_gemm_finish finish)
+                          long bias_stride, kn_gemm_finish finish KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, bias);
@@ -167,8 +169,9 @@ static inline void accumulate_rows(T *restrict sum, const global T *restrict a, 
  * in runs of RUN, so that rounding errors stay small. */
 #define RUN 4096
 kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long k, long a_row, long a_k, long b_k,
-                           long b_column, long slice)
+                           long b_column, long slice KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
     KN_BIND_OUT(T, part);
@@ -213,8 +216,9 @@ kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long 
 }
 
 kernel void gemm_long_total(KN_IN(part), KN_IN(bias), KN_OUT(c), int m, int n, long slices, long ldc,
-                            long bias_stride, kn_gemm_finish finish)
+                            long bias_stride, kn_gemm_finish finish KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, part);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);

@@ -7,8 +7,9 @@
 
 /* C = the finished sum, in order, of `count` products [m, n]. A work-item takes `chunk` elements, a multiple of VW. */
 kernel void gemm_total(KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, long count, long ldc, long chunk,
-                       kn_gemm_finish finish)
+                       kn_gemm_finish finish KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, products);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);

@@ -33,8 +33,9 @@ static inline void kn_bag_columns(const global T *table, const global INDEX *ind
 
 /* sums [bags, width] of rows of table [rows, width], of each bag's n indices, divided by `by`. */
 kernel void bag_sum(KN_IN(table), KN_IN(index), KN_OUT(sums), const long bags, const long n, const long rows,
-                    const long width, const T by, KN_FAULT)
+                    const long width, const T by, KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, table);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, sums);

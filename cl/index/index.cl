@@ -134,8 +134,9 @@ typedef uint number;
 #define QUOTIENT(n, d, by) kn_quotient(n, by)
 #endif
 
-kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
+kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, table);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, values);

@@ -4,8 +4,9 @@
 /* key = key + factor * index, or factor * index if it is the first; -1 if an index is out of range, which is reported.
  * Negative indices count from the end. */
 kernel void index_key(KN_IN(index), KN_INOUT(key), const long n, const long size, const long factor, const int first,
-                      KN_FAULT)
+                      KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(long, key);
     KN_FOR (i, n) {
@@ -18,8 +19,9 @@ kernel void index_key(KN_IN(index), KN_INOUT(key), const long n, const long size
 }
 
 /* `counts` holds how many elements of the mask are true up to each. */
-kernel void index_places(KN_IN(mask), KN_IN(counts), KN_OUT(places), const long n)
+kernel void index_places(KN_IN(mask), KN_IN(counts), KN_OUT(places), const long n KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(uchar, mask);
     KN_BIND_IN(long, counts);
     KN_BIND_OUT(long, places);
@@ -30,8 +32,9 @@ kernel void index_places(KN_IN(mask), KN_IN(counts), KN_OUT(places), const long 
 
 /* The coordinate along one dimension of size `size`, with `inner` elements per step, of each place. */
 kernel void index_coordinate(KN_IN(places), KN_OUT(coordinates), const long n, const long size, const long inner,
-                             const long stride)
+                             const long stride KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(long, places);
     KN_BIND_OUT(long, coordinates);
     KN_FOR (i, n)

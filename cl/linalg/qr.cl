@@ -37,8 +37,10 @@ static inline void reflect(global T *x, const global T *a, T tau, long k, long c
 }
 
 /* a becomes r with the reflections below its diagonal; q [m, columns], columns at most m, unless columns is 0. */
-kernel void linalg_qr(KN_INOUT(a), KN_INOUT(tau), KN_INOUT(q), const long m, const long n_, const long columns)
+kernel void linalg_qr(KN_INOUT(a), KN_INOUT(tau), KN_INOUT(q), const long m, const long n_,
+                      const long columns KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(T, a);
     KN_BIND_OUT(T, tau);
     KN_BIND_OUT(T, q);
@@ -75,8 +77,9 @@ kernel void linalg_qr(KN_INOUT(a), KN_INOUT(tau), KN_INOUT(q), const long m, con
 }
 
 /* The first rows of r [rows, n], 0 below the diagonal, from a [m, n]. */
-kernel void linalg_upper(KN_IN(a), KN_OUT(r), const long m, const long rows, const long n, const long count)
+kernel void linalg_upper(KN_IN(a), KN_OUT(r), const long m, const long rows, const long n, const long count KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_OUT(T, r);
     KN_FOR(e, count)

@@ -14,8 +14,9 @@ static inline T row_product(const global T *a, long i, long j, long count, long 
     return sum;
 }
 
-kernel void linalg_cholesky(KN_INOUT(a), KN_OUT(info), const long n, const int reports, KN_FAULT)
+kernel void linalg_cholesky(KN_INOUT(a), KN_OUT(info), const long n, const int reports, KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(T, a);
     KN_BIND_OUT(int, info);
     int failed = 0;
@@ -60,8 +61,9 @@ static inline long largest_below(const global T *a, long k, long m, long n)
 
 /* pivots: the row, from 1, that was exchanged with each. */
 kernel void linalg_lu(KN_INOUT(a), KN_OUT(pivots), KN_OUT(info), const long m, const long n, const int reports,
-                      KN_FAULT)
+                      KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(T, a);
     KN_BIND_OUT(int, pivots);
     KN_BIND_OUT(int, info);
@@ -125,15 +127,17 @@ static inline void substitute(const global T *a, global T *b, long n, long colum
 }
 
 kernel void linalg_solve_triangular(KN_IN(a), KN_INOUT(b), const long n, const long columns, const int upper,
-                                    const int unit)
+                                    const int unit KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_OUT(T, b);
     substitute(a + MATRIX * n * n, b + MATRIX * n * columns, n, columns, upper, unit);
 }
 
-kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n, const long columns)
+kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n, const long columns KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, lu);
     KN_BIND_IN(int, pivots);
     KN_BIND_OUT(T, b);
@@ -154,8 +158,9 @@ kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n,
 
 /* p [m, m] with p l u = a: the identity with the columns exchanged that the pivots say, each lane some rows. A pivot
  * that is none is a fault, and exchanges nothing. */
-kernel void linalg_permutation(KN_IN(pivots), KN_OUT(p), const long n, const long count, KN_FAULT)
+kernel void linalg_permutation(KN_IN(pivots), KN_OUT(p), const long n, const long count, KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(int, pivots);
     KN_BIND_OUT(T, p);
     p += MATRIX * n * n;
@@ -179,8 +184,9 @@ kernel void linalg_permutation(KN_IN(pivots), KN_OUT(p), const long n, const lon
 /* --- determinants from LU: one work-item per matrix --------------------------------------------------------------- */
 
 kernel void linalg_determinant(KN_IN(lu), KN_IN(pivots), KN_OUT(sign), KN_OUT(logarithm), const long n,
-                               const long count, const int is_product)
+                               const long count, const int is_product KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, lu);
     KN_BIND_IN(int, pivots);
     KN_BIND_OUT(T, sign);

@@ -22,8 +22,9 @@ static inline lanes kn_emit(const global T *lp, const global int *label)
     return vload16(0, each);
 }
 
-kernel void ctc_forward(KN_CTC_FORWARD)
+kernel void ctc_forward(KN_CTC_FORWARD KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_CTC_FORWARD;
     KN_FOR (n, p.samples) {
         KN_CTC_FORWARD_SAMPLE(n);
@@ -60,8 +61,9 @@ kernel void ctc_forward(KN_CTC_FORWARD)
 }
 
 /* gradient [steps, samples, classes] = -posterior times g [samples]; beta [samples, 2, width]. */
-kernel void ctc_backward(KN_CTC_BACKWARD)
+kernel void ctc_backward(KN_CTC_BACKWARD KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_CTC_BACKWARD;
     KN_FOR (n, p.samples) {
         KN_CTC_BACKWARD_SAMPLE(n);

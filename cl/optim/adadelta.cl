@@ -19,8 +19,9 @@
         parameter -= lr * delta;                                          \
     }
 
-kernel void adadelta(KN_SLOTS, const T lr, const T rho, const T rest, const T eps, const T weight_decay)
+kernel void adadelta(KN_SLOTS, const T lr, const T rho, const T rest, const T eps, const T weight_decay KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -15,8 +15,9 @@
         parameter -= lr * (g / (sqrt(sum) + eps));                        \
     }
 
-kernel void adagrad(KN_SLOTS, const T lr, const T eps, const T weight_decay)
+kernel void adagrad(KN_SLOTS, const T lr, const T eps, const T weight_decay KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -55,8 +55,9 @@
 #endif
 
 kernel void adam(KN_SLOTS, const T beta1, const T rest1, const T beta2, const T rest2, CORRECTIONS, const T eps,
-                 const T weight_decay)
+                 const T weight_decay KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     BIND_CORRECTIONS();
     KN_UPDATE(STEP);

@@ -17,8 +17,9 @@
         parameter -= size * (m / largest);                                \
     }
 
-kernel void adamax(KN_SLOTS, const T size, const T rest1, const T beta2, const T eps, const T weight_decay)
+kernel void adamax(KN_SLOTS, const T size, const T rest1, const T beta2, const T eps, const T weight_decay KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -15,8 +15,9 @@
         average = mu != 1 ? average + mu * (parameter - average) : parameter;         \
     }
 
-kernel void asgd(KN_SLOTS, const T eta, const T decay, const T mu, const T weight_decay)
+kernel void asgd(KN_SLOTS, const T eta, const T decay, const T mu, const T weight_decay KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -5,8 +5,9 @@
 
 #define STEP(average, value, unused0, unused1, unused2) average += weight * (value - average);
 
-kernel void average(KN_SLOTS, const T weight)
+kernel void average(KN_SLOTS, const T weight KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

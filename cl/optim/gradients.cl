@@ -59,8 +59,9 @@ static S larger(const S a, const S b) { return b > a || b != b ? b : a; }
 
 /* parts [tensors][count]: a contiguous share of each tensor per work-item. Sixteen sums, so that the loop is not one
  * chain of additions. */
-kernel void norm_parts(SLOTS, KN_OUT(parts), const long first, const long count, const float p)
+kernel void norm_parts(SLOTS, KN_OUT(parts), const long first, const long count, const float p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(S, parts);
     BIND_SLOT();
     const long part = get_global_id(0);
@@ -89,8 +90,9 @@ kernel void norm_parts(SLOTS, KN_OUT(parts), const long first, const long count,
     parts[(first + (long)get_global_id(1)) * count + part] = sum;
 }
 
-kernel void norm_total(KN_IN(parts), KN_OUT(norm), const long n, const float p)
+kernel void norm_total(KN_IN(parts), KN_OUT(norm), const long n, const float p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(S, parts);
     KN_BIND_OUT(S, norm);
     if (get_global_id(0) != 0)
@@ -105,8 +107,9 @@ kernel void norm_total(KN_IN(parts), KN_OUT(norm), const long n, const float p)
 /* --- changes -------------------------------------------------------------------------------------- */
 
 /* x *= min(1, max_norm / (*norm + 1e-6)). */
-kernel void clip_to_norm(SLOTS, KN_IN(norm), const S max_norm)
+kernel void clip_to_norm(SLOTS, KN_IN(norm), const S max_norm KN_NUMBERED)
 {
+    KN_NOTE_START;
     BIND_SLOT();
     const S ratio = max_norm / (*(const global S *)(norm_base + norm_offset) + (S)1e-6);
     if (ratio >= 1)
@@ -119,8 +122,9 @@ kernel void clip_to_norm(SLOTS, KN_IN(norm), const S max_norm)
 }
 
 /* Between -limit and limit; NaN stays. */
-kernel void clip_to_value(SLOTS, const T limit)
+kernel void clip_to_value(SLOTS, const T limit KN_NUMBERED)
 {
+    KN_NOTE_START;
     BIND_SLOT();
     KN_FOR(i, n)
     {
@@ -130,8 +134,9 @@ kernel void clip_to_value(SLOTS, const T limit)
 }
 
 /* Divides by the scale, or multiplies by it (is_inverse); found becomes 1 if a result is not finite. */
-kernel void unscale(SLOTS, KN_IN(scale), KN_INOUT(found), const int is_inverse)
+kernel void unscale(SLOTS, KN_IN(scale), KN_INOUT(found), const int is_inverse KN_NUMBERED)
 {
+    KN_NOTE_START;
     BIND_SLOT();
     const float given = *(const global float *)(scale_base + scale_offset);
     const T factor = (T)(is_inverse ? given : 1 / given);

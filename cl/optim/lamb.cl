@@ -34,14 +34,16 @@
     const T beta1, const T rest1, const T beta2, const T rest2, const T correction1, const T correction2, const T eps, \
         const T weight_decay, const T lr
 
-kernel void lamb_measure(KN_SLOTS, KN_OUT(parts), SCALARS)
+kernel void lamb_measure(KN_SLOTS, KN_OUT(parts), SCALARS KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_MEASURE(MEASURE);
 }
 
-kernel void lamb(KN_SLOTS, KN_IN(totals), SCALARS)
+kernel void lamb(KN_SLOTS, KN_IN(totals), SCALARS KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_BIND_IN(T, totals);
     const T parameter_norm = sqrt(totals[2 * slot]), direction_norm = sqrt(totals[2 * slot + 1]);

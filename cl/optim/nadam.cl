@@ -14,8 +14,9 @@
         parameter -= size_m * (m / root);                                      \
     }
 
-kernel void nadam(KN_MOMENTS, const T correction2, const T size_g, const T size_m)
+kernel void nadam(KN_MOMENTS, const T correction2, const T size_g, const T size_m KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -2,8 +2,10 @@
  * graphs read the current ones. */
 #include "common/koine.clh"
 
-kernel void publish(KN_OUT(scalars), const int count, const T s0, const T s1, const T s2, const T s3, const T s4)
+kernel void publish(KN_OUT(scalars), const int count, const T s0, const T s1, const T s2, const T s3,
+                    const T s4 KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(T, scalars);
     const T values[] = {s0, s1, s2, s3, s4};
     if (get_global_id(0) == 0)

@@ -51,8 +51,9 @@
 #endif
 
 kernel void rmsprop(KN_SLOTS, const T lr, const T alpha, const T rest, const T eps, const T weight_decay,
-                    const T momentum)
+                    const T momentum KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -14,8 +14,9 @@
         previous = g;                                                                                 \
     }
 
-kernel void rprop(KN_SLOTS, const T etaminus, const T etaplus, const T smallest, const T largest)
+kernel void rprop(KN_SLOTS, const T etaminus, const T etaplus, const T smallest, const T largest KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -2,8 +2,10 @@
 #include "common/koine.clh"
 
 /* Counts a step for parameters first .. end - 1, unless an infinity was found (has_found: found_inf is there). */
-kernel void count_steps(KN_INOUT(steps), KN_IN(found_inf), const long first, const long end, const int has_found)
+kernel void count_steps(KN_INOUT(steps), KN_IN(found_inf), const long first, const long end,
+                        const int has_found KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(float, steps);
     const long i = first + (long)get_global_id(0);
     if (i < end && !(has_found && *(const global float *)(found_inf_base + found_inf_offset) != 0))
@@ -14,8 +16,9 @@ kernel void count_steps(KN_INOUT(steps), KN_IN(found_inf), const long first, con
 
 /* state: scale, growth tracker, and for each optimizer whether its gradients were not finite, which is cleared. As
  * torch._amp_update_scale_. */
-kernel void update_scale(KN_INOUT(state), const float growth, const float backoff, const int interval)
+kernel void update_scale(KN_INOUT(state), const float growth, const float backoff, const int interval KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(float, state);
     if (get_global_id(0) != 0)
         return;

@@ -76,8 +76,9 @@ static void row_forward(const kn_pool_geometry *p, const global T *volume, int s
     }
 }
 
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_FOR(line, p.planes * DEPTH(p.out_size[0]) * p.out_size[1])
@@ -90,8 +91,9 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p)
 }
 
 /* A work-item owns whole planes and adds in the order of the outputs. */
-kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
     KN_FOR(i, p.planes)
@@ -123,8 +125,9 @@ static T average(const kn_pool_geometry *p, int row, int column, T sum)
     return is_empty(&b) ? (T)0 : sum / divisor;
 }
 
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     FIND_PLACE(place);
@@ -161,8 +164,10 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, cons
 #endif
 }
 
-kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p, const kn_pool_blocking cut)
+kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p,
+                              const kn_pool_blocking cut KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
     FIND_PLACE(place);

@@ -13,8 +13,9 @@ static int begin_of(int size, int kernel_size, int i, int n, T draw)
 
 /* `samples` has `dims` draws per plane: (width, height) for images, (depth, height, width) for volumes. */
 kernel void fractional_max_pool(KN_IN(x), KN_IN(samples), KN_OUT(y), KN_OUT(indices), const kn_pool_geometry p,
-                                const int dims)
+                                const int dims KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, samples);
     KN_BIND_OUT(T, y);

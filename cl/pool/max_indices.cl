@@ -38,8 +38,9 @@
     }
 CONVERSION(row_indices, INDEX, long, from[k] == place ? at + (long)k * stride : to[k])
 
-kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geometry p, const int none)
+kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geometry p, const int none KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(long, indices);
     KN_FOR(run, p.planes * out_volume_of(&p) / RUN(p))
@@ -54,8 +55,10 @@ kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geomet
 #ifdef KN_CPU
 /* The gradient of maxima whose indices in the planes are given. A work-item owns whole planes and adds in the order of
  * the outputs. */
-kernel void max_pool_backward_by_indices(KN_IN(gradient), KN_IN(indices), KN_OUT(out), const kn_pool_geometry p)
+kernel void max_pool_backward_by_indices(KN_IN(gradient), KN_IN(indices), KN_OUT(out),
+                                         const kn_pool_geometry p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(long, indices);
     KN_BIND_OUT(T, out);
@@ -73,8 +76,9 @@ kernel void max_pool_backward_by_indices(KN_IN(gradient), KN_IN(indices), KN_OUT
 #else
 CONVERSION(row_places, long, INDEX, from[k] == at + (long)k * stride ? (INDEX)place : to[k])
 
-kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const kn_pool_geometry p)
+kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const kn_pool_geometry p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(long, indices);
     KN_BIND_OUT(INDEX, index);
     KN_FOR(i, p.planes * out_volume_of(&p))

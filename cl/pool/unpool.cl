@@ -4,8 +4,9 @@
 
 /* winners[place] = 1 + the last element of the plane that goes there; 0 before. */
 kernel void max_unpool_mark(KN_IN(indices), KN_INOUT(winners), const long planes, const long inputs, const long outputs,
-                            KN_FAULT)
+                            KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(long, indices);
     KN_BIND_OUT(int, winners);
     KN_FOR(i, planes * inputs)
@@ -18,8 +19,10 @@ kernel void max_unpool_mark(KN_IN(indices), KN_INOUT(winners), const long planes
     }
 }
 
-kernel void max_unpool(KN_IN(x), KN_IN(winners), KN_OUT(y), const long planes, const long inputs, const long outputs)
+kernel void max_unpool(KN_IN(x), KN_IN(winners), KN_OUT(y), const long planes, const long inputs,
+                       const long outputs KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_IN(int, winners);
     KN_BIND_OUT(T, y);

@@ -11,8 +11,9 @@
 
 /* product: [batch, GATES, hidden]. */
 kernel void rnn_forward(KN_INOUT(gates), KN_IN(product), KN_IN(bias), KN_IN(state), KN_OUT(next), KN_OUT(output),
-                        KN_IN(cell), KN_OUT(extra), KN_IN(lengths), const kn_rnn_step s, KN_FAULT)
+                        KN_IN(cell), KN_OUT(extra), KN_IN(lengths), const kn_rnn_step s, KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(T, gates);
     KN_BIND_IN(T, product);
     KN_BIND_IN(T, bias);
@@ -36,8 +37,10 @@ kernel void rnn_forward(KN_INOUT(gates), KN_IN(product), KN_IN(bias), KN_IN(stat
 }
 
 kernel void rnn_backward(KN_IN(gates), KN_IN(state), KN_IN(cell), KN_IN(extra), KN_IN(d_output), KN_INOUT(d_state),
-                         KN_INOUT(d_cell), KN_OUT(d_gates), KN_OUT(d_products), KN_IN(lengths), const kn_rnn_step s)
+                         KN_INOUT(d_cell), KN_OUT(d_gates), KN_OUT(d_products), KN_IN(lengths),
+                         const kn_rnn_step s KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, gates);
     KN_BIND_IN(T, state);
     KN_BIND_IN(T, cell);
@@ -59,8 +62,9 @@ kernel void rnn_backward(KN_IN(gates), KN_IN(state), KN_IN(cell), KN_IN(extra), 
 /* --- projected states, [batch, hidden], whose rows stay past their sequence's end --------------------------------- */
 
 /* next holds the projection. */
-kernel void rnn_keep(KN_IN(state), KN_INOUT(next), KN_OUT(output), KN_IN(lengths), const kn_rnn_step s)
+kernel void rnn_keep(KN_IN(state), KN_INOUT(next), KN_OUT(output), KN_IN(lengths), const kn_rnn_step s KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, state);
     KN_BIND_OUT(T, next);
     KN_BIND_OUT(T, output);
@@ -75,8 +79,10 @@ kernel void rnn_keep(KN_IN(state), KN_INOUT(next), KN_OUT(output), KN_IN(lengths
 }
 
 /* d_next: the gradient of the projection; d_state stays where the state did. */
-kernel void rnn_keep_backward(KN_IN(d_output), KN_INOUT(d_state), KN_OUT(d_next), KN_IN(lengths), const kn_rnn_step s)
+kernel void rnn_keep_backward(KN_IN(d_output), KN_INOUT(d_state), KN_OUT(d_next), KN_IN(lengths),
+                              const kn_rnn_step s KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, d_output);
     KN_BIND_OUT(T, d_state);
     KN_BIND_OUT(T, d_next);

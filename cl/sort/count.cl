@@ -14,8 +14,9 @@ static inline void kn_count(global uint *counts, const long bin)
 
 /* Of integers; one out of range is reported. */
 kernel void count_integers(KN_IN(x), KN_INOUT(counts), const long n, const long bins, const long length,
-                           const long chunks, KN_FAULT)
+                           const long chunks, KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(X, x);
     KN_BIND_OUT(uint, counts);
 #ifdef KN_CPU
@@ -39,8 +40,9 @@ kernel void count_integers(KN_IN(x), KN_INOUT(counts), const long n, const long 
 /* Of numbers in equal intervals of range[0] .. range[1], or, if these are equal, of one before to one after. Numbers
  * outside and NaN are not counted. */
 kernel void count_in_bins(KN_IN(x), KN_IN(range), KN_INOUT(counts), const long n, const long bins, const long length,
-                          const long chunks)
+                          const long chunks KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(X, x);
     KN_BIND_IN(T, range);
     KN_BIND_OUT(uint, counts);
@@ -63,8 +65,9 @@ kernel void count_in_bins(KN_IN(x), KN_IN(range), KN_INOUT(counts), const long n
 #endif
 
 /* The sums of the chunks' counts. Compiled in for these: RESULT and STORE. */
-kernel void sum_counts(KN_IN(counts), KN_OUT(result), const long bins, const long chunks)
+kernel void sum_counts(KN_IN(counts), KN_OUT(result), const long bins, const long chunks KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(uint, counts);
     KN_BIND_OUT(RESULT, result);
     KN_FOR (bin, bins) {
@@ -78,8 +81,9 @@ kernel void sum_counts(KN_IN(counts), KN_OUT(result), const long bins, const lon
 #ifdef T
 
 /* The sum of the weights at order[starts[bin] .. starts[bin + 1]), in this order. */
-kernel void sum_weights(KN_IN(weights), KN_IN(order), KN_IN(starts), KN_OUT(result), const long bins)
+kernel void sum_weights(KN_IN(weights), KN_IN(order), KN_IN(starts), KN_OUT(result), const long bins KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, weights);
     KN_BIND_IN(long, order);
     KN_BIND_IN(long, starts);

@@ -40,8 +40,9 @@ static inline long kn_mode(const global BITS *row, const long n)
 }
 
 kernel void sort_pick(KN_IN(sorted), KN_IN(places), KN_OUT(values), KN_OUT(indices), const long rows, const long n,
-                      const long k, const int which)
+                      const long k, const int which KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(BITS, sorted);
     KN_BIND_IN(long, places);
     KN_BIND_OUT(BITS, values);

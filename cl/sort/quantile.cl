@@ -44,8 +44,9 @@ static inline kn_between kn_find(const global T *row, const long n, const T q, c
 
 /* y [count, rows] = the quantiles q [count] of sorted [rows, n]. */
 kernel void take_quantiles(KN_IN(sorted), KN_IN(q), KN_OUT(y), const long rows, const long n, const long count,
-                           const int how, const int ignores)
+                           const int how, const int ignores KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, sorted);
     KN_BIND_IN(T, q);
     KN_BIND_OUT(T, y);
@@ -64,8 +65,9 @@ kernel void take_quantiles(KN_IN(sorted), KN_IN(q), KN_OUT(y), const long rows, 
 
 /* The gradient; `out` starts as 0. A work-item adds those of its row in the order of q. */
 kernel void spread_quantiles(KN_IN(sorted), KN_IN(q), KN_IN(g), KN_INOUT(out), const long rows, const long n,
-                             const long count, const int how, const int ignores)
+                             const long count, const int how, const int ignores KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, sorted);
     KN_BIND_IN(T, q);
     KN_BIND_IN(T, g);
@@ -82,8 +84,9 @@ kernel void spread_quantiles(KN_IN(sorted), KN_IN(q), KN_IN(g), KN_INOUT(out), c
 
 /* out [count, rows]: the gradient of q, to be added over the rows. */
 kernel void slope_quantiles(KN_IN(sorted), KN_IN(q), KN_IN(g), KN_OUT(out), const long rows, const long n,
-                            const long count, const int how, const int ignores)
+                            const long count, const int how, const int ignores KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, sorted);
     KN_BIND_IN(T, q);
     KN_BIND_IN(T, g);

@@ -2,8 +2,9 @@
  * of x over the run whose index is i, 0 if there is none. A run begins at its own index or after it. */
 #include "common/koine.clh"
 
-kernel void sum_runs(KN_IN(x), KN_IN(indices), KN_OUT(y), const long count, const long n, const long inner)
+kernel void sum_runs(KN_IN(x), KN_IN(indices), KN_OUT(y), const long count, const long n, const long inner KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_IN(long, indices);
     KN_BIND_OUT(T, y);

@@ -90,8 +90,9 @@ static inline bool kn_take_lanes(const global BITS *sorted, const global BITS *v
 
 /* values [rows, m] in sorted [rows, n], or, if `shared`, all in one row. */
 kernel void search_sorted(KN_IN(sorted), KN_IN(order), KN_IN(values), KN_OUT(found), const long count, const long n,
-                          const long m, const int shared, const int has_order, const int right)
+                          const long m, const int shared, const int has_order, const int right KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(BITS, sorted);
     KN_BIND_IN(long, order);
     KN_BIND_IN(BITS, values);
@@ -124,8 +125,10 @@ kernel void search_sorted(KN_IN(sorted), KN_IN(order), KN_IN(values), KN_OUT(fou
 }
 
 /* Is each value among n sorted ones? */
-kernel void is_in(KN_IN(sorted), KN_IN(values), KN_OUT(found), const long count, const long n, const int invert)
+kernel void is_in(KN_IN(sorted), KN_IN(values), KN_OUT(found), const long count, const long n,
+                  const int invert KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(BITS, sorted);
     KN_BIND_IN(BITS, values);
     KN_BIND_OUT(RESULT, found);

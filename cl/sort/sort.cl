@@ -23,8 +23,9 @@ static inline void kn_put_result(const kn_item item, const global BITS *x, globa
         indices[row * plan->k + j] = item.place;
 }
 
-kernel void sort_keys(KN_IN(x), KN_OUT(items), const kn_sort_plan plan)
+kernel void sort_keys(KN_IN(x), KN_OUT(items), const kn_sort_plan plan KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(BITS, x);
     KN_BIND_OUT(kn_item, items);
     KN_FOR (i, plan.rows * plan.n)
@@ -32,8 +33,9 @@ kernel void sort_keys(KN_IN(x), KN_OUT(items), const kn_sort_plan plan)
 }
 
 /* Results from items in order, of which each row has `length`. */
-kernel void sort_finish(KN_IN(x), KN_IN(items), KN_OUT(values), KN_OUT(indices), const kn_sort_plan plan)
+kernel void sort_finish(KN_IN(x), KN_IN(items), KN_OUT(values), KN_OUT(indices), const kn_sort_plan plan KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(BITS, x);
     KN_BIND_IN(kn_item, items);
     KN_BIND_OUT(BITS, values);

@@ -3,8 +3,9 @@
 #include "common/koine.clh"
 
 kernel void place_taken(KN_IN(x), KN_IN(indices), KN_INOUT(y), const long count, const long k, const long n,
-                       const long inner, KN_FAULT)
+                       const long inner, KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(BITS, x);
     KN_BIND_IN(long, indices);
     KN_BIND_OUT(BITS, y);

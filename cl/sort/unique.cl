@@ -15,8 +15,10 @@ static inline bool kn_begins(const global BITS *x, const long i, const long m)
 }
 
 /* How many runs begin in each chunk of `length` rows. */
-kernel void count_runs(KN_IN(x), KN_OUT(counts), const long n, const long m, const long length, const long chunks)
+kernel void count_runs(KN_IN(x), KN_OUT(counts), const long n, const long m, const long length,
+                       const long chunks KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(BITS, x);
     KN_BIND_OUT(long, counts);
     KN_FOR (chunk, chunks) {
@@ -28,8 +30,9 @@ kernel void count_runs(KN_IN(x), KN_OUT(counts), const long n, const long m, con
 }
 
 /* Replaces the counts by their sums before each chunk; the last one is the sum of all. By one work-item. */
-kernel void sum_runs_before(KN_INOUT(counts), const long chunks)
+kernel void sum_runs_before(KN_INOUT(counts), const long chunks KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(long, counts);
     long sum = 0;
     if (get_global_id(0) > 0)
@@ -44,8 +47,10 @@ kernel void sum_runs_before(KN_INOUT(counts), const long chunks)
 /* starts: the first row of each run. inverse: the run of each row, at its place before sorting, if `order` has those.
  */
 kernel void mark_runs(KN_IN(x), KN_IN(counts), KN_IN(order), KN_OUT(starts), KN_OUT(inverse), const long n,
-                      const long m, const long length, const long chunks, const int has_order, const int has_inverse)
+                      const long m, const long length, const long chunks, const int has_order,
+                      const int has_inverse KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(BITS, x);
     KN_BIND_IN(long, counts);
     KN_BIND_IN(long, order);
@@ -64,8 +69,9 @@ kernel void mark_runs(KN_IN(x), KN_IN(counts), KN_IN(order), KN_OUT(starts), KN_
 
 /* The values and lengths of `count` runs. */
 kernel void take_runs(KN_IN(x), KN_IN(starts), KN_OUT(values), KN_OUT(lengths), const long n, const long m,
-                      const long count, const int has_values, const int has_lengths)
+                      const long count, const int has_values, const int has_lengths KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(BITS, x);
     KN_BIND_IN(long, starts);
     KN_BIND_OUT(BITS, values);

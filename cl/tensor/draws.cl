@@ -10,8 +10,9 @@ static inline uint4 block_of(const ulong seed, const ulong offset, const ulong i
 }
 static inline float open_uniform(const uint word) { return (float)(word >> 8) * 0x1p-24f + 0x1p-25f; } /* (0, 1) */
 
-kernel void bernoulli_of(KN_IN(p), KN_OUT(x), ulong seed, ulong offset, long n)
+kernel void bernoulli_of(KN_IN(p), KN_OUT(x), ulong seed, ulong offset, long n KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, p);
     KN_BIND_OUT(T, x);
     const long blocks = (n + 3) / 4;
@@ -63,8 +64,9 @@ static float poisson_of_rate(const float rate, const ulong seed, const ulong off
     }
 }
 
-kernel void poisson(KN_IN(rates), KN_OUT(x), ulong seed, ulong offset, long n)
+kernel void poisson(KN_IN(rates), KN_OUT(x), ulong seed, ulong offset, long n KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, rates);
     KN_BIND_OUT(T, x);
     KN_FOR (i, n) {
@@ -121,8 +123,9 @@ static float binomial_of(const float n, const float p, const ulong seed, const u
     }
 }
 
-kernel void binomial(KN_IN(count), KN_OUT(x), ulong seed, ulong offset, KN_IN(p), long n)
+kernel void binomial(KN_IN(count), KN_OUT(x), ulong seed, ulong offset, KN_IN(p), long n KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, count);
     KN_BIND_IN(T, p);
     KN_BIND_OUT(T, x);
@@ -142,8 +145,10 @@ kernel void binomial(KN_IN(count), KN_OUT(x), ulong seed, ulong offset, KN_IN(p)
 }
 
 /* Each index of x [rows][samples]: the first whose sum of weights exceeds a uniform part of the total. */
-kernel void multinomial_with(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples, long n)
+kernel void multinomial_with(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples,
+                             long n KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, weights);
     KN_BIND_OUT(long, x);
     KN_FOR (i, n) {
@@ -165,8 +170,9 @@ kernel void multinomial_with(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset
 /* Without replacement: the categories with the largest weight / exponential deviate, in that order, which draws one
  * after the other by weight among those left (Efraimidis and Spirakis 2006). */
 kernel void multinomial_without(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples,
-                                long rows)
+                                long rows KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, weights);
     KN_BIND_OUT(long, x);
     KN_FOR (r, rows) {

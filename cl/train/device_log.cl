@@ -19,8 +19,10 @@ static int place_of(T x, T low, T high, int bins)
 /* parts [parts][3 + bins] of the counts. On a CPU device each work-item has a part, elsewhere each work-group, which
  * counts in local memory: integer atomics do not depend on the order. */
 #ifdef KN_CPU
-kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, const T high, const int bins)
+kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, const T high,
+                            const int bins KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(int, parts);
     global int *own = parts + get_global_id(0) * (3 + bins);
@@ -31,8 +33,9 @@ kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, 
 }
 #else
 kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, const T high, const int bins,
-                            local int *own)
+                            local int *own KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(int, parts);
     const int me = get_local_id(0), step = get_local_size(0);
@@ -47,8 +50,9 @@ kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, 
 }
 #endif
 
-kernel void histogram_sum(KN_IN(parts), KN_INOUT(cells), const long n, const long count, const long places)
+kernel void histogram_sum(KN_IN(parts), KN_INOUT(cells), const long n, const long count, const long places KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(int, parts);
     KN_BIND_OUT(long, cells);
     if (get_global_id(0) == 0)
@@ -63,8 +67,9 @@ kernel void histogram_sum(KN_IN(parts), KN_INOUT(cells), const long n, const lon
 
 #else
 
-kernel void log_scalar(KN_IN(value), KN_INOUT(cells), const long weight)
+kernel void log_scalar(KN_IN(value), KN_INOUT(cells), const long weight KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, value);
     KN_BIND_OUT(long, cells);
     if (get_global_id(0) == 0)

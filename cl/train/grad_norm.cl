@@ -13,8 +13,9 @@
 /* parts [gradients][count]: dimension 0 of the launch is the part (on GPUs one per work-group), dimension 1 the slot:
  * gradient `first` and those after it. */
 kernel void norm_parts(SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLOT(6), SLOT(7), KN_OUT(parts),
-                       const long first, const long count)
+                       const long first, const long count KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(T, parts);
     const global T *gradient = 0;
     long n = 0;
@@ -45,8 +46,9 @@ kernel void norm_parts(SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLO
 
 /* Each work-item sums a share of the gradients; there is one work-group. */
 kernel void norm_total(KN_IN(parts), KN_INOUT(cells), const long gradients, const long count,
-                       const int skips_infinite)
+                       const int skips_infinite KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, parts);
     KN_BIND_OUT(long, cells);
     T sum = 0, error = 0;

@@ -19,8 +19,9 @@ static void count(global long *cell, uint amount)
 
 /* cells: right, rows. predicted [n, k, inner] has the k best classes of each row. */
 kernel void count_right(KN_IN(predicted), KN_IN(target), KN_INOUT(cells), const long rows, const long inner,
-                        const long k, const long ignored)
+                        const long k, const long ignored KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(long, predicted);
     KN_BIND_IN(long, target);
     KN_BIND_OUT(long, cells);
@@ -50,8 +51,9 @@ static bool counts(long predicted, long wanted, long classes, long ignored, KN_F
 
 /* cells [3][classes]: rows predicted correctly, rows predicted, rows. */
 kernel void count_classes(KN_IN(predicted), KN_IN(target), KN_INOUT(cells), const long rows, const long classes,
-                          const long ignored, KN_FAULT)
+                          const long ignored, KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(long, predicted);
     KN_BIND_IN(long, target);
     KN_BIND_OUT(long, cells);
@@ -68,8 +70,9 @@ kernel void count_classes(KN_IN(predicted), KN_IN(target), KN_INOUT(cells), cons
 
 /* cells [true class][predicted class]. */
 kernel void count_pairs(KN_IN(predicted), KN_IN(target), KN_INOUT(cells), const long rows, const long classes,
-                        const long ignored, KN_FAULT)
+                        const long ignored, KN_FAULT KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(long, predicted);
     KN_BIND_IN(long, target);
     KN_BIND_OUT(long, cells);

@@ -14,8 +14,9 @@ static void windows_inside(const kn_fold_geometry *p, int place, int *first, int
     *end = last < 0 ? *first : clamp(last / stride + 1, *first, p->windows[1]);
 }
 
-kernel void unfold(KN_IN(x), KN_OUT(y), const kn_fold_geometry p)
+kernel void unfold(KN_IN(x), KN_OUT(y), const kn_fold_geometry p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     const int area = p.kernel_size[0] * p.kernel_size[1];
@@ -67,8 +68,9 @@ static int window_with(const kn_fold_geometry *p, int d, int at, int place)
     return from >= 0 && window * p->stride[d] == from && window < p->windows[d] ? window : -1;
 }
 
-kernel void fold(KN_IN(x), KN_OUT(y), const kn_fold_geometry p)
+kernel void fold(KN_IN(x), KN_OUT(y), const kn_fold_geometry p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     const int area = p.kernel_size[0] * p.kernel_size[1];

@@ -170,8 +170,9 @@ static void find_block(const kn_grid_geometry *p, const global T *grid, int coun
 
 static long volume_of(const kn_grid_geometry *p) { return (long)p->size[0] * p->size[1] * p->size[2]; }
 
-kernel void grid_sample(KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry p)
+kernel void grid_sample(KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(V, x);
     KN_BIND_IN(T, grid);
     KN_BIND_OUT(V, y);
@@ -202,8 +203,9 @@ kernel void grid_sample(KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry
 }
 
 /* Strips are of whole rows of the first dimension that has more than one. */
-kernel void grid_sample_backward(KN_IN(gradient), KN_IN(grid), KN_OUT(out), const kn_grid_geometry p)
+kernel void grid_sample_backward(KN_IN(gradient), KN_IN(grid), KN_OUT(out), const kn_grid_geometry p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(V, gradient);
     KN_BIND_IN(T, grid);
     KN_BIND_OUT(V, out);
@@ -236,8 +238,10 @@ kernel void grid_sample_backward(KN_IN(gradient), KN_IN(grid), KN_OUT(out), cons
 }
 
 /* The sums over channels of gradient times value, for each element that a place takes; then the coordinates'. */
-kernel void grid_sample_places(KN_IN(gradient), KN_IN(x), KN_IN(grid), KN_OUT(out), const kn_grid_geometry p)
+kernel void grid_sample_places(KN_IN(gradient), KN_IN(x), KN_IN(grid), KN_OUT(out),
+                               const kn_grid_geometry p KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(V, gradient);
     KN_BIND_IN(V, x);
     KN_BIND_IN(T, grid);

@@ -101,8 +101,9 @@ static int search(const kn_resize_axis *a, T scale, int j, bool begins)
     return low;
 }
 
-kernel void resize_table(KN_OUT(places), KN_OUT(weights), const kn_resize_axis a, const T scale)
+kernel void resize_table(KN_OUT(places), KN_OUT(weights), const kn_resize_axis a, const T scale KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_OUT(int, places);
     KN_BIND_OUT(T, weights);
     KN_FOR(at, a.transposed ? a.size : a.out_size)
@@ -182,8 +183,9 @@ static void make_line(const global T *weights, int count, const global T *from, 
 
 #endif
 
-kernel void resize(KN_IN(x), KN_IN(places), KN_IN(weights), KN_OUT(y), const kn_resize_axis a)
+kernel void resize(KN_IN(x), KN_IN(places), KN_IN(weights), KN_OUT(y), const kn_resize_axis a KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_IN(int, places);
     KN_BIND_IN(T, weights);

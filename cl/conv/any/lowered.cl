@@ -25,8 +25,9 @@ static inline T read_tap(const global T *restrict x, const kn_conv_shape s, long
 
 /* columns [images][in_channels * U * R * S][O * P * Q], of `images` images from `first` on: one row of pixels at a time
  * on CPU devices, elsewhere one pixel. */
-kernel void conv_im2col(KN_IN(x), KN_OUT(columns), kn_conv_shape s, long first, long images)
+kernel void conv_im2col(KN_IN(x), KN_OUT(columns), kn_conv_shape s, long first, long images KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, columns);
     const long taps = s.in_channels * DEPTH(s.kernel_size[0]) * s.kernel_size[1] * s.kernel_size[2];
@@ -64,8 +65,9 @@ static inline T gather_slice(const global T *from, const kn_conv_shape s, long p
     return sum;
 }
 
-kernel void conv_col2im(KN_IN(columns), KN_OUT(dx), kn_conv_shape s, long first, long images)
+kernel void conv_col2im(KN_IN(columns), KN_OUT(dx), kn_conv_shape s, long first, long images KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, columns);
     KN_BIND_OUT(T, dx);
     const long plane = s.out_size[1] * s.out_size[2], pixels = DEPTH(s.out_size[0]) * plane;
@@ -87,8 +89,10 @@ kernel void conv_col2im(KN_IN(columns), KN_OUT(dx), kn_conv_shape s, long first,
 }
 
 /* y += bias per channel, clamped to [low, high]. */
-kernel void conv_finish(KN_IN(bias), KN_INOUT(y), long images, long channels, long pixels, int has_bias, T low, T high)
+kernel void conv_finish(KN_IN(bias), KN_INOUT(y), long images, long channels, long pixels, int has_bias, T low,
+                        T high KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
 #ifdef KN_CPU
@@ -106,8 +110,9 @@ kernel void conv_finish(KN_IN(bias), KN_INOUT(y), long images, long channels, lo
 }
 
 /* dw (+)= the products of `images` images, in order. */
-kernel void conv_sum_products(KN_IN(products), KN_INOUT(dw), long weights, long images, int accumulate)
+kernel void conv_sum_products(KN_IN(products), KN_INOUT(dw), long weights, long images, int accumulate KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, products);
     KN_BIND_OUT(T, dw);
     KN_FOR (i, weights) {

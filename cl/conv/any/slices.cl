@@ -26,8 +26,9 @@ static inline void copy_plane(global T *restrict to, const global T *restrict fr
 }
 
 /* Planes outside the volume become 0. CPU devices copy a plane at a time, others an element. */
-kernel void conv_unfold_slices(KN_IN(volumes), KN_OUT(images), kn_conv_slices s)
+kernel void conv_unfold_slices(KN_IN(volumes), KN_OUT(images), kn_conv_slices s KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, volumes);
     KN_BIND_OUT(T, images);
 #ifdef KN_CPU
@@ -47,8 +48,9 @@ kernel void conv_unfold_slices(KN_IN(volumes), KN_OUT(images), kn_conv_slices s)
 }
 
 /* The inverse, with one tap, of which no plane is outside; without taps the volumes' planes become 0. */
-kernel void conv_fold_slices(KN_IN(images), KN_OUT(volumes), kn_conv_slices s)
+kernel void conv_fold_slices(KN_IN(images), KN_OUT(volumes), kn_conv_slices s KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, images);
     KN_BIND_OUT(T, volumes);
 #ifdef KN_CPU

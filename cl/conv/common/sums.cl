@@ -6,8 +6,9 @@
 #include "common/divide.clh"
 
 /* db[k] = the sum of dy over images and pixels, image by image. */
-kernel void conv_bias_gradient(KN_IN(dy), KN_OUT(db), long images, long channels, long pixels)
+kernel void conv_bias_gradient(KN_IN(dy), KN_OUT(db), long images, long channels, long pixels KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, dy);
     KN_BIND_OUT(T, db);
     KN_FOR (k, channels) {
@@ -65,8 +66,9 @@ KN_KERNEL_ONCE(conv_total,
 
 /* A work-item adds one element, with coalesced loads, eight in flight. */
 kernel void conv_total(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const long weights, const long shares,
-                       const long channels, const long parts, const long outer, const long padded)
+                       const long channels, const long parts, const long outer, const long padded KN_NUMBERED)
 {
+    KN_NOTE_START;
     KN_BIND_IN(T, sums);
     KN_BIND_IN(T, bias_part);
     KN_BIND_OUT(T, dw);

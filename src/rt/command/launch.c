@@ -2,6 +2,7 @@
 #include "rt/command/launch.h"
 
 #include "rt/command/launch_now.h"
+#include "rt/command/linger.h"
 #include "rt/command/recorder.h"
 #include "rt/command/rehearsing.h"
 #include "rt/device/await.h"
@@ -115,18 +116,20 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_para
                       const size_t local[3])
 {
     cl_event event;
-    const kn_turn turn = kn_stream_turn(stream);
-    cl_int error = kn_affinity_set(kernel->handle, kernel->affinity, stream, turn, global[0]);
+    kn_turn turn = kn_stream_turn(stream);
+    cl_int error = kn_affinity_set(kernel->handle, kernel->affinity, stream, &turn);
     if (error == CL_SUCCESS)
         error = kn_stream_enqueued(
             stream, turn,
             KN_CL(KN_CL_LAUNCH,
                   clEnqueueNDRangeKernel(turn.queue, kernel->handle, (cl_uint)params->dims, NULL, global,
                                          local[0] ? local : NULL, 0, NULL, kn_watch_event(turn, &event))));
-    if (error == CL_SUCCESS)
-        kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
-                 .dims = params->dims, .global = {global[0], global[1], global[2]},
-                 .local = {local[0], local[1], local[2]});
+    if (error != CL_SUCCESS)
+        return error;
+    kn_linger(stream, turn);
+    kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
+             .dims = params->dims, .global = {global[0], global[1], global[2]},
+             .local = {local[0], local[1], local[2]});
     return error;
 }
 

@@ -36,6 +36,7 @@ static wait_mode mode_now(void)
 }
 
 bool kn_awaits_itself(void) { return mode_now() != BY_DRIVER; }
+bool kn_wait_sleeps(void) { return mode_now() == BY_SLEEP; }
 
 cl_int kn_await_event(cl_event event)
 {

@@ -12,6 +12,9 @@
 /* Does the library wait itself? Then no call of OpenCL should block. */
 bool kn_awaits_itself(void);
 
+/* KOINE_WAIT=sleep: who waits leaves the core to others. */
+bool kn_wait_sleeps(void);
+
 /* The event's command was submitted (clFlush). */
 cl_int kn_await_event(cl_event event);
 

@@ -13,6 +13,15 @@ typedef struct kn_pool kn_pool;                   /* rt/memory/pool.h */
 typedef struct kn_program_table kn_program_table; /* rt/program/program.h */
 typedef struct kn_staging kn_staging;             /* rt/command/staging.h */
 
+/* rt/command/linger.h */
+typedef struct kn_lingering {
+    kn_mutex lock;
+    kn_stream *stream;      /* the only one that launched kernels so far; NULL: none did */
+    bool is_off;            /* for good */
+    cl_command_queue queue; /* kept when it is off: its last commands may not have ended */
+    cl_kernel kernel;
+} kn_lingering;
+
 struct kn_device {
     int slot;                 /* 0: the host */
     int gpu_rank;             /* 0: the best GPU, ...; -1: not a GPU */
@@ -42,6 +51,7 @@ struct kn_device {
     int struct_copies;   /* whether its compiler keeps them: rt/device/struct_copies.c */
     kn_staging *staging; /* made at the first use */
     kn_mutex staging_lock;
+    kn_lingering lingering;
 
     atomic_bool is_lost;   /* rt/device/lost.h; for good */
     atomic_bool is_losing; /* lost_when is being written */

@@ -3,7 +3,6 @@
 #include "rt/device/driver_threads.h"
 
 #include <sched.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -51,3 +50,5 @@ void kn_driver_threads_prepare(void)
         number_of("POCL_CPU_MAX_CU_COUNT", cores) == cores)
         setenv("POCL_AFFINITY", "1", 0);
 }
+
+bool kn_driver_threads_are_bound(void) { return number_of("POCL_AFFINITY", 0) == 1; }

@@ -135,6 +135,7 @@ static kn_status add_device(cl_platform_id platform, const char *platform_name, 
     }
     kn_mutex_init(&device->lock);
     kn_mutex_init(&device->staging_lock);
+    kn_mutex_init(&device->lingering.lock);
     device->pool = kn_pool_new();
     device->programs = kn_program_table_new();
     if (!device->pool || !device->programs) {

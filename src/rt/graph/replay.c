@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "rt/command/linger.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/stream/affinity.h"
@@ -33,10 +34,10 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
     if (command->is_gemm)
         return kn_clblast_enqueue(stream, &command->gemm);
     cl_event event;
-    const kn_turn turn = kn_stream_turn(stream);
+    kn_turn turn = kn_stream_turn(stream);
     cl_int error = set_variables(stream, recording, command, snapshot);
     if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
-        error = kn_affinity_set(command->kernel, command->affinity, stream, turn, command->global[0]);
+        error = kn_affinity_set(command->kernel, command->affinity, stream, &turn);
     if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
         error = kn_stream_enqueued(
             stream, turn,
@@ -47,6 +48,8 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
         error = kn_transfer_enqueue(stream, command->kind, &command->transfer, &event);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "replaying %s", kn_command_operation(command));
+    if (command->kind == KN_COMMAND_KERNEL)
+        kn_linger(stream, turn);
     kn_watch(stream, event, .kind = command->kind, .operation = kn_command_operation(command),
              .kernel = command->kernel_name, .dims = command->dims,
              .global = {command->global[0], command->global[1], command->global[2]},

@@ -44,14 +44,15 @@ int kn_affinity_parameter(cl_kernel kernel, const kn_device *device)
     return strcmp(name, parameter) == 0 ? (int)count - 1 : -1;
 }
 
-cl_int kn_affinity_set(cl_kernel kernel, int parameter, kn_stream *stream, kn_turn turn, size_t items)
+cl_int kn_affinity_set(cl_kernel kernel, int parameter, kn_stream *stream, kn_turn *turn)
 {
-    cl_long value[2] = {0}; /* work-items go by their ids */
-    if (parameter < 0)
+    if (!turn->affinity)
         return CL_SUCCESS;
-    if (items > 1 && items < (size_t)1 << KN_AFFINITY_ITEM_BITS) {
-        value[0] = (cl_long)(uintptr_t)turn.affinity;
-        value[1] = (cl_long)atomic_fetch_add_explicit(&stream->affinity_launches, 1, memory_order_relaxed) + 1;
+    turn->launch = (long long)atomic_fetch_add_explicit(&stream->affinity_launches, 1, memory_order_relaxed) + 1;
+    if (parameter < 0) {
+        ((volatile kn_affinity *)turn->affinity)->silent = turn->launch;
+        return CL_SUCCESS;
     }
+    const cl_long value[2] = {(cl_long)(uintptr_t)turn->affinity, turn->launch};
     return clSetKernelArg(kernel, (cl_uint)parameter, sizeof value, value);
 }

@@ -1,5 +1,6 @@
-/* rt/stream/affinity.h - what kernels of CPU devices need so that the parts of their work stay with the same threads
- * from launch to launch: cl/common/affinity.clh. */
+/* rt/stream/affinity.h - numbers of launches on CPU devices, which their kernels need so that the parts of their work
+ * stay with the same threads from launch to launch (cl/common/affinity.clh), and so that threads that wait for a launch
+ * learn that it starts (rt/command/linger.h). */
 #pragma once
 
 #include "rt/stream/queue.h"
@@ -12,5 +13,5 @@ void kn_affinity_free(kn_stream *stream);
 /* The kernel's parameter; -1: it has none. */
 int kn_affinity_parameter(cl_kernel kernel, const kn_device *device);
 
-/* Sets it, unless it is -1, for a launch of so many work-items in the turn. */
-cl_int kn_affinity_set(cl_kernel kernel, int parameter, kn_stream *stream, kn_turn turn, size_t items);
+/* Numbers a launch in the turn, and sets the parameter unless it is -1. */
+cl_int kn_affinity_set(cl_kernel kernel, int parameter, kn_stream *stream, kn_turn *turn);

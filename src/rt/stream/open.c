@@ -84,6 +84,10 @@ void kn_device_finish_streams(kn_device *device)
     for (kn_stream *stream = device->streams; stream; stream = stream->next)
         kn_stream_finish(stream);
     kn_unlock(&device->lock);
+    kn_lock(&device->lingering.lock);
+    if (device->lingering.queue)
+        clFinish(device->lingering.queue);
+    kn_unlock(&device->lingering.lock);
 }
 
 /* At exit: queued work must finish before the drivers are unloaded. */

@@ -43,7 +43,8 @@ static inline kn_status kn_stream_follow_timing(kn_stream *stream)
  * If another thread changed the queue meanwhile, kn_stream_enqueued orders later commands after this one, too. */
 typedef struct kn_turn {
     cl_command_queue queue;
-    struct kn_affinity *affinity; /* the queue's; NULL: kernels of the device have none */
+    struct kn_affinity *affinity; /* the queue's; NULL: launches on the device are not numbered */
+    long long launch;             /* its number: kn_affinity_set */
     unsigned switches;
 } kn_turn;
 
@@ -57,7 +58,7 @@ static inline kn_turn kn_stream_turn(kn_stream *stream)
     if (switches & 1)
         switches = kn_stream_await_change(stream);
     const unsigned which = switches >> 1 & 1;
-    return (kn_turn){stream->queues[which], stream->affinity[which], switches};
+    return (kn_turn){.queue = stream->queues[which], .affinity = stream->affinity[which], .switches = switches};
 }
 
 cl_int kn_stream_rejoin(kn_stream *stream, kn_turn turn);

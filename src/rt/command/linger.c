@@ -1,0 +1,61 @@
+/* rt/command/linger.c - see linger.h. */
+#include "rt/command/linger.h"
+
+#include "base/error.h"
+#include "common/affinity.h"
+#include "rt/device/await.h"
+#include "rt/device/driver_threads.h"
+#include "rt/device/lost.h"
+#include "rt/program/program.h"
+
+static bool is_wanted(const kn_device *device)
+{
+    return device->limits.compute_units > 1 && kn_driver_threads_are_bound() && !kn_wait_sleeps();
+}
+
+static kn_status prepare(kn_lingering *lingering, kn_device *device)
+{
+    static const size_t group[3] = {1, 1, 1};
+    kn_kernel *kernel;
+    cl_int error;
+    KN_TRY(kn_kernel_get(&kernel, device, "device/linger.cl", NULL, "linger", group));
+    lingering->kernel = kernel->handle;
+    lingering->queue = kn_queue_new(device, 0, false, &error);
+    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "creating a queue");
+}
+
+/* At the device's first launch. It is an optimisation: where it fails, launches go on without it. */
+static void begin(kn_lingering *lingering, kn_stream *stream)
+{
+    KN_PRESERVE_ERROR;
+    lingering->stream = stream;
+    lingering->is_off = !is_wanted(stream->device) || prepare(lingering, stream->device) != KN_OK;
+}
+
+static cl_int enqueue(const kn_lingering *lingering, kn_turn turn, size_t threads)
+{
+    static const size_t one = 1;
+    const cl_long values[2] = {(cl_long)(uintptr_t)turn.affinity, turn.launch};
+    for (cl_uint i = 0; i < 2; i++) {
+        cl_int error = clSetKernelArg(lingering->kernel, i, sizeof values[i], &values[i]);
+        if (error != CL_SUCCESS)
+            return error;
+    }
+    return clEnqueueNDRangeKernel(lingering->queue, lingering->kernel, 1, NULL, &threads, &one, 0, NULL, NULL);
+}
+
+void kn_linger(kn_stream *stream, kn_turn turn)
+{
+    kn_device *device = stream->device;
+    kn_lingering *lingering = &device->lingering;
+    if (!turn.affinity)
+        return;
+    ((volatile kn_affinity *)turn.affinity)->enqueued = turn.launch;
+    kn_lock(&lingering->lock);
+    if (!lingering->stream)
+        begin(lingering, stream);
+    if (!lingering->is_off)
+        lingering->is_off = lingering->stream != stream ||
+                            enqueue(lingering, turn, (size_t)device->limits.compute_units - 1) != CL_SUCCESS;
+    kn_unlock(&lingering->lock);
+}

@@ -1,0 +1,13 @@
+/* rt/command/linger.h - keeps the threads of a CPU device awake between launches, as OpenMP's are.
+ *
+ * PoCL's threads sleep as soon as there is no work, which with launches one after the other is after each, when the
+ * thread that ends last has not yet prepared the next. It takes 30 to 50 us to wake one in a virtual machine. So each launch is followed by
+ * one of cl/device/linger.cl in another queue, for all threads but one, which are back at once when the next starts. */
+#pragma once
+
+#include "rt/stream/queue.h"
+
+/* After a launch in the turn was enqueued. Does nothing if launches are not numbered, if PoCL's threads are not bound
+ * to cores of their own (rt/device/driver_threads.h), where others may need the cores, with KOINE_WAIT=sleep, or once
+ * kernels were launched on several streams of the device: a thread that waits for one's would be missed on another. */
+void kn_linger(kn_stream *stream, kn_turn turn);
