@@ -1,8 +1,9 @@
 /* rt/command/linger.h - keeps the threads of a CPU device awake between launches, as OpenMP's are.
  *
  * PoCL's threads sleep as soon as there is no work, which with launches one after the other is after each, when the
- * thread that ends last has not yet prepared the next. It takes 30 to 50 us to wake one in a virtual machine. So each launch is followed by
- * one of cl/device/linger.cl in another queue, for all threads but one, which are back at once when the next starts. */
+ * thread that ends last has not yet prepared the next, and in a virtual machine it takes 30 to 50 us to wake one. So
+ * each launch is followed by one of cl/device/linger.cl in another queue, for all threads but one, which are back at
+ * once when the next starts. */
 #pragma once
 
 #include "rt/stream/queue.h"
