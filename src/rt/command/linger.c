@@ -6,11 +6,23 @@
 #include "rt/device/await.h"
 #include "rt/device/driver_threads.h"
 #include "rt/device/lost.h"
+#include "rt/device/table.h"
 #include "rt/program/program.h"
+
+/* Devices of the same cores would keep them from each other. */
+static bool is_alone(const kn_device *device)
+{
+    for (int slot = 1; slot < kn_device_slots(); slot++) {
+        const kn_device *other = kn_device_slot_at(slot);
+        if (other != device && other->limits.is_cpu)
+            return false;
+    }
+    return true;
+}
 
 static bool is_wanted(const kn_device *device)
 {
-    return device->limits.compute_units > 1 && kn_driver_threads_are_bound() && !kn_wait_sleeps();
+    return device->limits.compute_units > 1 && kn_driver_threads_are_bound() && !kn_wait_sleeps() && is_alone(device);
 }
 
 static kn_status prepare(kn_lingering *lingering, kn_device *device)

@@ -8,7 +8,8 @@
 
 #include "rt/stream/queue.h"
 
-/* After a launch in the turn was enqueued. Does nothing if launches are not numbered, if PoCL's threads are not bound
- * to cores of their own (rt/device/driver_threads.h), where others may need the cores, with KOINE_WAIT=sleep, or once
- * kernels were launched on several streams of the device: a thread that waits for one's would be missed on another. */
+/* After a launch in the turn was enqueued. Does nothing if launches are not numbered; where others may need the cores:
+ * if PoCL's threads are not bound to cores of their own (rt/device/driver_threads.h), if there are several CPU devices,
+ * with KOINE_WAIT=sleep; and once kernels were launched on several streams of the device: a thread that waits for one's
+ * would be missed on another. */
 void kn_linger(kn_stream *stream, kn_turn turn);

@@ -8,6 +8,7 @@
 #include "rt/device/await.h"
 #include "rt/device/device_struct.h"
 #include "rt/device/driver_threads.h"
+#include "rt/device/table.h"
 #include "rt/stream/affinity.h"
 
 enum { N = 5000 };
@@ -15,7 +16,7 @@ enum { N = 5000 };
 static bool lingers(const kn_device *device)
 {
     return device->limits.has_affinity && device->limits.compute_units > 1 && kn_driver_threads_are_bound() &&
-           !kn_wait_sleeps();
+           !kn_wait_sleeps() && kn_device_slots() == 2; /* the host and this one */
 }
 
 static void pause_for(long nanoseconds)
