@@ -14,8 +14,7 @@
 /* For at most so many pauses: until a launch that was enqueued already starts; until the host enqueues another. */
 enum { MOST_FOR_START = 20000, MOST_FOR_HOST = 2000 };
 
-/* `after`: the number of the launch before this one. The other arguments: see KN_NUMBERED; its launch is not one of the
- * queue's. */
+/* `address`: of the queue's kn_affinity; `after`: the number of the launch before this one, which has none. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void linger(const long address, const long after)
 {
     volatile global kn_affinity *a = (volatile global kn_affinity *)(ulong)address;

@@ -1,8 +1,8 @@
 /* rt/command/launch.c - kernel launches. */
 #include "rt/command/launch.h"
 
+#include "rt/command/enqueue.h"
 #include "rt/command/launch_now.h"
-#include "rt/command/linger.h"
 #include "rt/command/recorder.h"
 #include "rt/command/rehearsing.h"
 #include "rt/device/await.h"
@@ -11,7 +11,6 @@
 #include "rt/memory/place.h"
 #include "rt/memory/pool.h"
 #include "rt/program/build_progress.h"
-#include "rt/stream/affinity.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/settle.h"
@@ -116,17 +115,10 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_para
                       const size_t local[3])
 {
     cl_event event;
-    kn_turn turn = kn_stream_turn(stream);
-    cl_int error = kn_affinity_set(kernel->handle, kernel->affinity, stream, &turn);
-    if (error == CL_SUCCESS)
-        error = kn_stream_enqueued(
-            stream, turn,
-            KN_CL(KN_CL_LAUNCH,
-                  clEnqueueNDRangeKernel(turn.queue, kernel->handle, (cl_uint)params->dims, NULL, global,
-                                         local[0] ? local : NULL, 0, NULL, kn_watch_event(turn, &event))));
+    cl_int error = kn_enqueue_kernel(stream, kn_stream_turn(stream), kernel->handle, kernel->affinity, params->dims,
+                                     global, local, &event);
     if (error != CL_SUCCESS)
         return error;
-    kn_linger(stream, turn);
     kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
              .dims = params->dims, .global = {global[0], global[1], global[2]},
              .local = {local[0], local[1], local[2]});

@@ -3,10 +3,9 @@
 
 #include <string.h>
 
-#include "rt/command/linger.h"
+#include "rt/command/enqueue.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
-#include "rt/stream/affinity.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
 #include "rt/trace/watch.h"
@@ -34,22 +33,15 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
     if (command->is_gemm)
         return kn_clblast_enqueue(stream, &command->gemm);
     cl_event event;
-    kn_turn turn = kn_stream_turn(stream);
+    const kn_turn turn = kn_stream_turn(stream);
     cl_int error = set_variables(stream, recording, command, snapshot);
     if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
-        error = kn_affinity_set(command->kernel, command->affinity, stream, &turn);
-    if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
-        error = kn_stream_enqueued(
-            stream, turn,
-            KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(turn.queue, command->kernel, (cl_uint)command->dims, NULL,
-                                                       command->global, command->local[0] ? command->local : NULL, 0,
-                                                       NULL, kn_watch_event(turn, &event))));
+        error = kn_enqueue_kernel(stream, turn, command->kernel, command->affinity, command->dims, command->global,
+                                  command->local, &event);
     else if (error == CL_SUCCESS)
         error = kn_transfer_enqueue(stream, command->kind, &command->transfer, &event);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, stream->device, "replaying %s", kn_command_operation(command));
-    if (command->kind == KN_COMMAND_KERNEL)
-        kn_linger(stream, turn);
     kn_watch(stream, event, .kind = command->kind, .operation = kn_command_operation(command),
              .kernel = command->kernel_name, .dims = command->dims,
              .global = {command->global[0], command->global[1], command->global[2]},

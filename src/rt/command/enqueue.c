@@ -1,0 +1,21 @@
+/* rt/command/enqueue.c - see enqueue.h. */
+#include "rt/command/enqueue.h"
+
+#include "rt/command/linger.h"
+#include "rt/device/inject.h"
+#include "rt/stream/affinity.h"
+#include "rt/trace/watch.h"
+
+cl_int kn_enqueue_kernel(kn_stream *stream, kn_turn turn, cl_kernel kernel, int affinity, int dims,
+                         const size_t global[3], const size_t local[3], cl_event *event)
+{
+    cl_int error = kn_affinity_set(kernel, affinity, stream, &turn);
+    if (error == CL_SUCCESS)
+        error = kn_stream_enqueued(
+            stream, turn,
+            KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(turn.queue, kernel, (cl_uint)dims, NULL, global,
+                                                       local[0] ? local : NULL, 0, NULL, kn_watch_event(turn, event))));
+    if (error == CL_SUCCESS)
+        kn_linger(stream, turn);
+    return error;
+}
