@@ -15,7 +15,7 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
  * enough that plain sums of a chunk lose only a few roundings. */
 #define MAX_IN_CHUNK 16384
 #define WIDEST_LINE 512
-static void split_on_cpu(const kn_limits *limits, kn_batch_shape *s)
+static void split_on_cpu(const kn_limits *limits, kn_batch_shape *s, int64_t bytes)
 {
     if (s->inner >= 64) {
         s->length = s->inner <= MAX_IN_CHUNK ? MAX_IN_CHUNK / s->inner * s->inner : MAX_IN_CHUNK;
@@ -23,11 +23,14 @@ static void split_on_cpu(const kn_limits *limits, kn_batch_shape *s)
         return;
     }
     s->tile = 16 * ceil_div(4, s->inner); /* whole vectors, 64 to 16 * 63 elements */
-    const int64_t fitting = WIDEST_LINE / (s->tile * s->inner);
-    const int64_t shared = s->channels / (s->tile * 4 * (int64_t)limits->compute_units);
-    s->tile *= larger(smaller(fitting, shared), 1); /* does not affect any sum */
     s->length = smaller(s->outer, 256);
     s->chunks = ceil_div(s->outer, s->length);
+    /* Wide lines are read faster. Few channels can be shared out in wide lines if they have several chunks, but then the
+     * steps have a launch each, and a narrow tile may stay in the cache between them. None of this affects a sum. */
+    const int64_t fitting = WIDEST_LINE / (s->tile * s->inner);
+    const int64_t shared = s->channels / (s->tile * 4 * (int64_t)limits->compute_units);
+    const bool stays = s->tile * s->inner * s->outer * bytes < (int64_t)limits->core_cache / 2;
+    s->tile *= larger(stays || s->chunks == 1 ? smaller(fitting, shared) : fitting, 1);
 }
 
 /* Channels processed together: as many as stay in the L2 cache between the two passes, but few enough to leave work for
@@ -58,6 +61,7 @@ static kn_batch_shape shape_of(const kn_limits *limits, const kn_batch_pass *pas
     const kn_tensor *x = pass->x;
     const bool is_summed = (pass->flags & (KN_NORM_WANTS_WEIGHT | KN_NORM_WANTS_BIAS)) ||
                            ((pass->flags & KN_NORM_TRAINING) && (pass->flags & KN_NORM_WANTS_X));
+    const int64_t bytes = (pass->is_backward ? 2 : 1) * (int64_t)kn_dtype_size(x->dtype); /* per element */
     kn_batch_shape s = {.outer = x->shape[0],
                         .channels = x->shape[1],
                         .inner = kn_shape_numel(x->ndim - 2, x->shape + 2),
@@ -69,10 +73,10 @@ static kn_batch_shape shape_of(const kn_limits *limits, const kn_batch_pass *pas
         s.outer = 1;
     }
     if (limits->is_cpu)
-        split_on_cpu(limits, &s);
+        split_on_cpu(limits, &s, bytes);
     else
         split_on_gpu(&s);
-    s.group = group_of(limits, &s, (pass->is_backward ? 2 : 1) * (int64_t)kn_dtype_size(x->dtype));
+    s.group = group_of(limits, &s, bytes);
     s.summed = is_summed ? s.chunks : 0;
     return s;
 }
