@@ -39,6 +39,7 @@ static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
 
 /* Forward and backward-data. */
 static const kn_implementation correlations[] = {
+    ROW(products, CPUS),
     ROW(slices, ANYWHERE, SPREADS),
     ROW(winograd, CPUS, SPREADS),
     ROW(channels, CPUS),

@@ -116,12 +116,16 @@ bool kn_gemm_prefers_tiles(const kn_limits *limits, const void *problem)
     return limits->is_cpu;
 }
 
+kn_status kn_tile_run(kn_stream *stream, const kn_tile_product *x)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    const kn_tile_shape tile = kn_tile_choose(limits, x);
+    return kn_tile_multiply(stream, x, tile, divide(limits, x, tile, stages_a(x)));
+}
+
 kn_status kn_gemm_tiles(kn_stream *stream, const void *problem_)
 {
     const kn_gemm_problem *problem = problem_;
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    kn_tile_product x = kn_tile_product_of(problem, should_turn(&problem->product));
-    const bool a_staged = stages_a(&x);
-    kn_tile_shape tile = kn_tile_choose(limits, &x);
-    return kn_tile_multiply(stream, &x, tile, divide(limits, &x, tile, a_staged));
+    const kn_tile_product x = kn_tile_product_of(problem, should_turn(&problem->product));
+    return kn_tile_run(stream, &x);
 }

@@ -40,3 +40,6 @@ typedef struct kn_tile_blocking {
 } kn_tile_blocking;
 
 kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut);
+
+/* Divides the work and multiplies (cpu.c). */
+kn_status kn_tile_run(kn_stream *stream, const kn_tile_product *x);

@@ -25,8 +25,8 @@ static void split_on_cpu(const kn_limits *limits, kn_batch_shape *s, int64_t byt
     s->tile = 16 * ceil_div(4, s->inner); /* whole vectors, 64 to 16 * 63 elements */
     s->length = smaller(s->outer, 256);
     s->chunks = ceil_div(s->outer, s->length);
-    /* Wide lines are read faster. Few channels can be shared out in wide lines if they have several chunks, but then the
-     * steps have a launch each, and a narrow tile may stay in the cache between them. None of this affects a sum. */
+    /* Wide lines are read faster. Few channels can be shared out in wide lines if they have several chunks, but then
+     * the steps have a launch each, and a narrow tile may stay in the cache between them. No sum depends on this. */
     const int64_t fitting = WIDEST_LINE / (s->tile * s->inner);
     const int64_t shared = s->channels / (s->tile * 4 * (int64_t)limits->compute_units);
     const bool stays = s->tile * s->inner * s->outer * bytes < (int64_t)limits->core_cache / 2;

@@ -150,6 +150,8 @@ KN_CONV_ROW(planes);
 KN_CONV_ROW(channels);
 /* CPU devices, matrix products over the pixels of all images; 1 x 1. */
 KN_CONV_ROW(pointwise);
+/* CPU devices, a matrix product per image or volume; 1 x 1, many pixels. Not backward-weights. */
+KN_CONV_ROW(products);
 /* CPU devices, the same pixel of several images; small images with much padding. Not backward-weights. */
 KN_CONV_ROW(images);
 /* GPUs, strips of a channel's image in registers; depthwise. */
@@ -199,6 +201,9 @@ const char *kn_conv_options(char *buffer, const kn_limits *limits, bool f64, int
                             int rows);
 int kn_conv_vector_width(const kn_limits *limits, bool f64); /* 16, 8 or 4 of f32; half as many of f64 */
 bool kn_conv_many_registers(const kn_limits *limits);        /* 32 vector registers, otherwise 16 */
+
+/* A core's own, in bytes, from which on some choices differ (kn_limits.core_cache). */
+enum { KN_CONV_LARGE_CACHE = 3 << 19 };
 
 /* For vectors along the rows: the widest that fits a row of `columns` pixels, or 0; and whether it is wide enough to be
  * worth using. */

@@ -6,7 +6,6 @@
 enum { VECTORS = 2 };             /* along the channels, by as many pixels as registers allow */
 enum { CHUNK_BYTES = 128 << 10 }; /* of weights, kept in the L2 cache */
 enum { BLOCK_BYTES = 128 << 10 }; /* of results, likewise */
-enum { LARGE_CACHE = 3 << 19 };   /* a core's own: what a block of more than a few pixels sums stays in it, too */
 enum { FEW_PIXELS = 150 };
 
 typedef struct pointwise {
@@ -86,7 +85,7 @@ static int64_t most_tiles(const kn_limits *limits, const pointwise *p)
 {
     const int64_t most = most_results(p->tile * p->block * p->element), cache = (int64_t)limits->core_cache,
                   summed = cache * 3 / 8 / (p->tile * p->shape.inner * p->element);
-    return cache < LARGE_CACHE || summed * p->tile < FEW_PIXELS ? most : kn_min_i64(most, summed);
+    return cache < KN_CONV_LARGE_CACHE || summed * p->tile < FEW_PIXELS ? most : kn_min_i64(most, summed);
 }
 
 /* Tiles per block: at most `most`, and few enough that the pairs of tile block and channel block spread evenly over the
