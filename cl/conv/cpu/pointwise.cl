@@ -1,5 +1,5 @@
-/* conv/cpu/pointwise.cl - 1 x 1 convolutions on CPU devices, forward (all pixels read), backward-data and
- * backward-weights (any stride and padding), as matrix products over the pixels of all images (conv/cpu/pointwise.clh).
+/* conv/cpu/pointwise.cl - 1 x 1 convolutions on CPU devices, forward and backward-weights (all pixels of x read) and
+ * backward-data (any stride and padding), as matrix products over the pixels of all images (conv/cpu/pointwise.clh).
  *
  *     forward:           y[p][k] = the sum over c of x[p][c] * w[k][c]
  *     backward-data:     x[p][c] = the sum over k of y[p][k] * w[k][c], zeros in skipped pixels
@@ -69,7 +69,7 @@ static inline long owned_from(long i, long step, long origin, long count, long s
 
 /* Stores a run of pixels of row i of y, from column j on, to an image of x, with zeros around them up to the next
  * ones. */
-static inline void spread_run(global T *restrict x, const global T *restrict from, const kn_conv_pointwise_grid *g,
+static inline void spread_run(global T *restrict x, const global T *restrict from, const kn_conv_sampling *g,
                               long i, long j, long run)
 {
     const long left = owned_from(j, g->column_step, g->left, g->columns, g->width),
@@ -90,7 +90,7 @@ static inline void spread_run(global T *restrict x, const global T *restrict fro
 
 /* Stores to images with zeros between the pixels. lines: scratch of KB * pixels elements. */
 static inline void spread_pixels(global T *restrict x, global T *restrict lines, const global T *restrict m,
-                                 const kn_conv_pointwise_grid *g, long channels, long first, long pixels, int columns)
+                                 const kn_conv_sampling *g, long channels, long first, long pixels, int columns)
 {
     const long plane = g->height * g->width;
     store_transposed(lines, (int)pixels, m, pixels, columns);
@@ -114,10 +114,10 @@ static inline const global T *a_tile(const global T *a, const kn_conv_pointwise_
 KN_KERNEL_ONCE(pointwise_multiply,
                (KN_ARG(a), KN_ARG(w), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), given_g, given_s, has_bias, low,
                 high),
-               KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), const kn_conv_pointwise_grid given_g,
+               KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), const kn_conv_sampling given_g,
                const kn_conv_pointwise_shape given_s, int has_bias, T low, T high)
 {
-    const kn_conv_pointwise_grid g = given_g;
+    const kn_conv_sampling g = given_g;
     const kn_conv_pointwise_shape s = given_s;
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, w);
@@ -155,24 +155,6 @@ KN_KERNEL_ONCE(pointwise_multiply,
 }
 
 /* --- the gradient of the weights ---------------------------------------------------------------------------------- */
-
-/* to[plane][row][column] = x at the pixels of the grid. */
-KN_KERNEL_ONCE(pointwise_gather, (KN_ARG(x), KN_ARG(to), given, planes), KN_IN(x), KN_OUT(to),
-               const kn_conv_pointwise_grid given, long planes)
-{
-    const kn_conv_pointwise_grid g = given;
-    KN_BIND_IN(T, x);
-    KN_BIND_OUT(T, to);
-    KN_FOR_ONCE(line, planes * g.rows)
-    {
-        const long plane = line / g.rows, row = line % g.rows * g.row_step - g.top;
-        if (row < 0 || row >= g.height)
-            zero_run(to + line * g.columns, g.columns);
-        else
-            copy_padded(to + line * g.columns, x + (plane * g.height + row) * g.width, g.width, -g.left, g.column_step,
-                        g.columns);
-    }
-}
 
 /* u[pixel][KB] = b of pixels p .. p + count - 1 */
 static inline void pack_pixels(global T *restrict u, const global T *restrict b, const kn_conv_pointwise_product *s,

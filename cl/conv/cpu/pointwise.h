@@ -1,16 +1,7 @@
 /* conv/cpu/pointwise.h - 1 x 1 convolutions on CPU devices (conv/cpu/pointwise.cl). */
 #pragma once
 
-#include "common/shared.h"
-
-/* The position of y's pixels in x: (i, j) is at (i * row_step - top, j * column_step - left), possibly outside.
- * Forward, and backward-data that writes all of x contiguously: a single row. */
-typedef struct kn_conv_pointwise_grid {
-    kn_long images, rows, columns; /* of y */
-    kn_long height, width;         /* of x */
-    kn_long row_step, column_step, top, left;
-} kn_conv_pointwise_grid;
-KN_SHARED_SIZE(kn_conv_pointwise_grid, 9 * 8);
+#include "conv/cpu/gather.h"
 
 typedef struct kn_conv_pointwise_shape {
     kn_long inner, outer;               /* input and output channels */

@@ -39,6 +39,7 @@ static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
 
 /* Forward and backward-data. */
 static const kn_implementation correlations[] = {
+    ROW(gathered, CPUS),
     ROW(products, CPUS),
     ROW(slices, ANYWHERE, SPREADS),
     ROW(winograd, CPUS, SPREADS),
@@ -58,6 +59,7 @@ static const kn_implementation correlations[] = {
 };
 
 static const kn_implementation gradients[] = {
+    ROW(gathered, CPUS),
     ROW(slices, ANYWHERE, SPREADS),
     NAMED("winograd", winograd_weights, CPUS, SPREADS),
     ROW(channels, CPUS),

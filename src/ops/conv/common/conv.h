@@ -150,6 +150,9 @@ KN_CONV_ROW(planes);
 KN_CONV_ROW(channels);
 /* CPU devices, matrix products over the pixels of all images; 1 x 1. */
 KN_CONV_ROW(pointwise);
+/* CPU devices, strided or padded 1 x 1: copies of the pixels that are read, for the other implementations. Not
+ * backward-data. */
+KN_CONV_ROW(gathered);
 /* CPU devices, a matrix product per image or volume; 1 x 1, many pixels. Not backward-weights. */
 KN_CONV_ROW(products);
 /* CPU devices, the same pixel of several images; small images with much padding. Not backward-weights. */

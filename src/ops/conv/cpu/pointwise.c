@@ -1,7 +1,7 @@
 /* ops/conv/cpu/pointwise.c - 1 x 1 convolutions on CPU devices, all three passes, as matrix products over the pixels of
- * all images (cl/conv/cpu/pointwise.cl). */
+ * all images (cl/conv/cpu/pointwise.cl). With strides or padding only backward-data: ops/conv/gathered.c. */
 #include "conv/cpu/pointwise.h"
-#include "ops/conv/common/conv.h"
+#include "ops/conv/cpu/gather.h"
 
 enum { VECTORS = 2 };             /* along the channels, by as many pixels as registers allow */
 enum { CHUNK_BYTES = 128 << 10 }; /* of weights, kept in the L2 cache */
@@ -10,7 +10,7 @@ enum { FEW_PIXELS = 150 };
 
 typedef struct pointwise {
     const kn_conv_problem *problem;
-    kn_conv_pointwise_grid grid;
+    kn_conv_sampling grid;
     kn_conv_pointwise_shape shape;
     bool in_place;                              /* tiles of pixels are read without packing */
     int64_t element, tile, block, tiles, items; /* pixels per tile, channels per block; tiles: in total */
@@ -31,50 +31,17 @@ static int64_t choose_tile(const kn_limits *limits, int64_t pixels)
     return tile_rows(limits);
 }
 
-static kn_conv_pointwise_grid strided_grid(const kn_conv_shape *s)
-{
-    return (kn_conv_pointwise_grid){.images = s->images,
-                                    .rows = s->out_size[1],
-                                    .columns = s->out_size[2],
-                                    .height = s->in_size[1],
-                                    .width = s->in_size[2],
-                                    .row_step = s->stride[1],
-                                    .column_step = s->stride[2],
-                                    .top = s->padding[1],
-                                    .left = s->padding[2]};
-}
-
-static kn_conv_pointwise_grid whole_grid(const kn_conv_shape *s)
+/* Of a pass that reads and writes all pixels: a single row. */
+static kn_conv_sampling whole_grid(const kn_conv_shape *s)
 {
     int64_t pixels = s->out_size[1] * s->out_size[2];
-    return (kn_conv_pointwise_grid){.images = s->images,
-                                    .rows = 1,
-                                    .columns = pixels,
-                                    .height = 1,
-                                    .width = pixels,
-                                    .row_step = 1,
-                                    .column_step = 1};
-}
-
-/* The pixels of x that a strided or padded convolution reads, contiguous: [image][channel][pixels of y]. NULL if it
- * reads each pixel once: then x itself is that. */
-static kn_status gather(kn_buffer **gathered, kn_stream *stream, const kn_conv_problem *problem, const char *options)
-{
-    const kn_conv_shape *s = &problem->shape;
-    const kn_conv_pointwise_grid grid = strided_grid(s);
-    const int64_t planes = s->images * s->in_channels, pixels = planes * grid.rows * grid.columns;
-    *gathered = NULL;
-    if (kn_conv_reads_each_pixel_once(s))
-        return KN_OK;
-    KN_TRY(kn_buffer_alloc(gathered, stream, (size_t)(pixels * (s->f64 ? 8 : 4))));
-    const kn_status status =
-        kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_gather", .operation = "conv2d",
-               .options = options, .dims = 1, .global = {kn_conv_work_items(stream, pixels)}, .local = {1},
-               KN_ARGS(kn_conv_arg(s, problem->x), kn_arg_buffer(*gathered, 0), kn_arg_struct(&grid, sizeof grid),
-                       kn_arg_i64(planes)));
-    if (status != KN_OK)
-        kn_buffer_free(*gathered);
-    return status;
+    return (kn_conv_sampling){.images = s->images,
+                              .rows = 1,
+                              .columns = pixels,
+                              .height = 1,
+                              .width = pixels,
+                              .row_step = 1,
+                              .column_step = 1};
 }
 
 /* Tiles per block whose results fit in cache; and, of all channels that are summed, what the tiles read: else each
@@ -116,7 +83,7 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
     int64_t width = kn_conv_vector_width(limits, s->f64);
     *p = (pointwise){.problem = problem, .element = s->f64 ? 8 : 4, .block = VECTORS * width};
     p->tile = choose_tile(limits, s->out_size[1] * s->out_size[2]);
-    p->grid = all ? whole_grid(s) : strided_grid(s);
+    p->grid = all ? whole_grid(s) : kn_conv_sampling_of(s);
     p->tiles = kn_div_up(s->images * s->out_size[1] * s->out_size[2], p->tile);
     p->shape = (kn_conv_pointwise_shape){.inner = kn_conv_from(problem).channels,
                                          .outer = kn_conv_to(problem).channels,
@@ -210,19 +177,16 @@ static kn_status run_weights(kn_stream *stream, const kn_conv_problem *problem)
                            kn_div_up(p.columns, block), &items);
     p.scratch = block * (p.chunk + p.tiles * tile);
     char options[KN_CONV_OPTIONS];
-    kn_buffer *gathered, *scratch = NULL;
+    kn_buffer *scratch;
     kn_conv_options(options, limits, s->f64, VECTORS, "MT", (int)tile);
-    KN_TRY(gather(&gathered, stream, problem, options));
-    const kn_arg x = kn_conv_arg_or(gathered, s, problem->x), y = kn_conv_arg(s, problem->y);
-    kn_status status = kn_buffer_alloc(&scratch, stream, (size_t)(items * p.scratch * element));
-    if (status == KN_OK)
-        status = kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_weights",
-                        .operation = "conv2d_backward_weights", .options = options, .dims = 1,
-                        .global = {(size_t)items}, .local = {1},
-                        KN_ARGS(x_rows ? x : y, x_rows ? y : x, kn_conv_arg(s, problem->weight),
-                                kn_arg_buffer(scratch, 0), kn_arg_struct(&p, sizeof p)));
+    KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(items * p.scratch * element)));
+    const kn_arg x = kn_conv_arg(s, problem->x), y = kn_conv_arg(s, problem->y);
+    const kn_status status = kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_weights",
+                                    .operation = "conv2d_backward_weights", .options = options, .dims = 1,
+                                    .global = {(size_t)items}, .local = {1},
+                                    KN_ARGS(x_rows ? x : y, x_rows ? y : x, kn_conv_arg(s, problem->weight),
+                                            kn_arg_buffer(scratch, 0), kn_arg_struct(&p, sizeof p)));
     kn_buffer_free(scratch);
-    kn_buffer_free(gathered);
     return status == KN_OK && problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : status;
 }
 
@@ -244,14 +208,7 @@ bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem_)
         return false;
     return kn_conv_is_flat(s) && s->kernel_size[1] == 1 && s->kernel_size[2] == 1 && s->groups == 1 &&
            (double)s->out_size[1] * (double)s->out_size[2] < (double)(1 << 26) &&
-           (problem->pass != KN_CONV_FORWARD || kn_conv_reads_each_pixel_once(s));
-}
-
-/* Of a gradient of the weights: strided pixels of x must be gathered first. */
-static bool has_enough_channels(const kn_conv_shape *s)
-{
-    const int64_t least = kn_conv_reads_each_pixel_once(s) ? 64 : 256;
-    return s->in_channels >= least && s->out_channels >= least;
+           (problem->pass == KN_CONV_DATA || kn_conv_reads_each_pixel_once(s));
 }
 
 /* Sums long enough to amortise the transpose, and full channel blocks. Bands (bands.c) also read larger images in place
@@ -270,7 +227,7 @@ bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem_)
     const int64_t inner = kn_conv_from(problem).channels, outer = kn_conv_to(problem).channels;
     const int64_t block = VECTORS * kn_conv_vector_width(limits, s->f64), pixels = s->out_size[1] * s->out_size[2];
     if (problem->pass == KN_CONV_WEIGHTS)
-        return limits->is_cpu && has_enough_channels(s);
+        return limits->is_cpu && s->in_channels >= 64 && s->out_channels >= 64;
     return limits->is_cpu && inner >= 48 && 5 * kn_div_up(outer, block) * block <= 6 * outer &&
            (pixels < 512 || !kn_conv_reads_each_pixel_once(s) || beats_bands(inner, outer, block, pixels));
 }
