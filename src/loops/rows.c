@@ -83,13 +83,18 @@ static kn_rows_walk walk_of(const kn_rows_problem *p, kn_chunks chunks, const kn
     return !limits->is_cpu && chunks.length <= FEW_ROWS ? KN_DOWN_FEW_ROWS : KN_DOWN_COLUMNS;
 }
 
-/* On a CPU device the lanes are columns, or rows or a row's chunks if there are enough for the work per vector. Tiles
- * of 16 x 16 elements of 8 bytes would not stay in registers. */
+/* Of a square tile of rows: the larger one if its elements fill no more than half of the vector registers. */
+static uint8_t tile_width(const kn_rows_problem *p, const kn_limits *limits)
+{
+    const int bytes = limits->vector_registers * limits->vector_width_f32 * (int)sizeof(float);
+    return 16 * 16 * (int)kn_dtype_size(p->compute) <= bytes / 2 ? 16 : 8;
+}
+
+/* On a CPU device the lanes are columns, or rows or a row's chunks if there are enough for the work per vector. */
 static uint8_t scan_width(const kn_rows_problem *p, kn_chunks chunks, const kn_limits *limits)
 {
     const int64_t lanes = p->inner > 1 ? 16 : chunks.count > 1 ? chunks.count : p->outer;
-    const bool in_wide_tiles = p->inner == 1 && kn_dtype_size(p->compute) == 8;
-    return !limits->is_cpu || lanes < 4 ? 1 : in_wide_tiles ? 8 : 16;
+    return !limits->is_cpu || lanes < 4 ? 1 : p->inner == 1 ? tile_width(p, limits) : 16;
 }
 
 static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_chunks chunks, const kn_limits *limits)

@@ -152,7 +152,8 @@ static kn_status write_coordinate(const kn_tensor *x, int d, kn_tensor *places, 
                   .kernel = "index_coordinate", .operation = "nonzero", .dims = 1, .global = {work.global},
                   .local = {work.local},
                   KN_ARGS(kn_arg_tensor(places), kn_arg_buffer(coordinates->storage->buffer, offset), kn_arg_i64(count),
-                          kn_arg_i64(x->shape[d]), kn_arg_i64(inner), kn_arg_i64(coordinates->strides[0])));
+                          kn_arg_i64(x->shape[d]), kn_arg_i64(inner), kn_arg_i64(coordinates->strides[0]),
+                          kn_arg_i32(kn_numel(x) <= UINT32_MAX)));
 }
 
 static kn_tensor *mask_of(kn_tensor *x)
