@@ -32,7 +32,7 @@ static kn_status begin(lowered *l, kn_stream *stream, const kn_conv_problem *pro
                    .pixels = kn_conv_volume(s->out_size),
                    .taps = kn_conv_taps(s),
                    .outer = s->out_channels / s->groups};
-    l->in_place = kn_conv_is_flat(s) && kn_conv_reads_each_pixel_once(s);
+    l->in_place = kn_conv_reads_each_pixel_once(s);
     int64_t columns = l->in_place ? 0 : s->groups * l->taps * l->pixels,
             products = weights ? s->out_channels * l->taps : 0;
     int64_t bytes = kn_max_i64(1, (columns + products) * l->element);

@@ -112,11 +112,11 @@ static inline bool kn_conv_is_flat(const kn_conv_shape *s)
     return s->in_size[0] == 1 && s->out_size[0] == 1 && s->kernel_size[0] == 1 && s->padding[0] == 0;
 }
 
-/* Of images: a 1 x 1 kernel with stride 1 and no padding. */
+/* A 1 x 1 kernel without stride or padding, which change the size. */
 static inline bool kn_conv_reads_each_pixel_once(const kn_conv_shape *s)
 {
-    for (int d = 1; d < 3; d++)
-        if (s->kernel_size[d] != 1 || s->stride[d] != 1 || s->padding[d] != 0 || s->in_size[d] != s->out_size[d])
+    for (int d = 0; d < 3; d++)
+        if (s->kernel_size[d] != 1 || s->padding[d] != 0 || s->in_size[d] != s->out_size[d])
             return false;
     return true;
 }

@@ -6,11 +6,6 @@
 #include "ops/conv/common/conv.h"
 #include "ops/gemm/tile.h"
 
-static bool reads_each_voxel_once(const kn_conv_shape *s)
-{
-    return s->kernel_size[0] == 1 && s->stride[0] == 1 && s->padding[0] == 0 && kn_conv_reads_each_pixel_once(s);
-}
-
 static kn_gemm_layout weight_layout(const kn_conv_problem *problem) /* to.channels rows */
 {
     const int64_t row = problem->shape.in_channels;
@@ -52,7 +47,7 @@ bool kn_conv_supports_products(const kn_limits *limits, const void *problem_)
     const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
     (void)limits;
-    return s->groups == 1 && reads_each_voxel_once(s);
+    return s->groups == 1 && kn_conv_reads_each_pixel_once(s);
 }
 
 /* Fewer channels or pixels: bands.c and pointwise.c waste less. Where vectors have 16 floats and a core has 1 MiB of L2
