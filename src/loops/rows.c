@@ -5,6 +5,7 @@
 
 #include "base/divisor.h"
 #include "base/error.h"
+#include "base/integer.h"
 #include "loops/rows_source.h"
 #include "rows/plan.h"
 
@@ -16,9 +17,6 @@ typedef struct rows_fields {
     kn_buffer *buffer;
     int64_t count; /* [outer, chunks, inner] */
 } rows_fields;
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static bool is_in(const char *letters, char letter) { return letters && strchr(letters, letter); }
 static int count_fields(const kn_rows_code *code) { return (int)strlen(code->state); }
@@ -207,11 +205,11 @@ static kn_work_size work_on_cpu(const kn_limits *limits, const kn_rows_problem *
 {
     const int64_t tasks = wants_any(p->totals) || wants_any(p->columns)
                               ? chunks.count
-                              : p->outer * chunks.count * (p->inner == 1 ? 1 : ceil_div(p->inner, 64));
+                              : p->outer * chunks.count * (p->inner == 1 ? 1 : kn_div_up(p->inner, 64));
     const bool is_simple = !maps(p->code) && !p->code->takes_long && !p->scans;
     const size_t items = kn_work_items(limits, p->outer * (p->n > 0 ? p->n : 1) * p->inner,
                                        is_simple ? SIMPLE_PER_ITEM : OTHERS_PER_ITEM);
-    return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
+    return (kn_work_size){.global = (size_t)kn_min_i64(tasks, (int64_t)items)};
 }
 
 /* A long column is shared by a work-group's lines, a short one belongs to one work-item. */
@@ -233,7 +231,7 @@ static kn_work_size work_on_gpu(const kn_limits *limits, const kn_rows_problem *
     plan->by_columns = kn_divisor_of(across);
     plan->small = pieces * across <= INT32_MAX;
     return form->walk == KN_DOWN_FEW_ROWS ? kn_work_for(limits, pieces * across)
-                                          : kn_work_for_groups(limits, pieces * ceil_div(p->inner, 32));
+                                          : kn_work_for_groups(limits, pieces * kn_div_up(p->inner, 32));
 }
 
 static void write_kernel(kn_text *out, const void *code, const void *form) { kn_rows_write(out, code, form); }

@@ -1,13 +1,10 @@
 /* ops/norm/batch_norm_run.c - batch normalisation: how channels are split, and the launches. See ops/norm/norm.h. */
 #include <stdio.h>
 
+#include "base/integer.h"
 #include "loops/rows_plan.h"
 #include "ops/norm/norm.h"
 #include "ops/pointwise/epilogue.h"
-
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* --- splitting ---------------------------------------------------------------------------------------------------- */
 
@@ -19,18 +16,18 @@ static void split_on_cpu(const kn_limits *limits, kn_batch_shape *s, int64_t byt
 {
     if (s->inner >= 64) {
         s->length = s->inner <= MAX_IN_CHUNK ? MAX_IN_CHUNK / s->inner * s->inner : MAX_IN_CHUNK;
-        s->chunks = ceil_div(s->outer * s->inner, s->length);
+        s->chunks = kn_div_up(s->outer * s->inner, s->length);
         return;
     }
-    s->tile = 16 * ceil_div(4, s->inner); /* whole vectors, 64 to 16 * 63 elements */
-    s->length = smaller(s->outer, 256);
-    s->chunks = ceil_div(s->outer, s->length);
+    s->tile = 16 * kn_div_up(4, s->inner); /* whole vectors, 64 to 16 * 63 elements */
+    s->length = kn_min_i64(s->outer, 256);
+    s->chunks = kn_div_up(s->outer, s->length);
     /* Wide lines are read faster. Few channels can be shared out in wide lines if they have several chunks, but then
      * the steps have a launch each, and a narrow tile may stay in the cache between them. No sum depends on this. */
     const int64_t fitting = WIDEST_LINE / (s->tile * s->inner);
     const int64_t shared = s->channels / (s->tile * 4 * (int64_t)limits->compute_units);
     const bool stays = s->tile * s->inner * s->outer * bytes < (int64_t)limits->core_cache / 2;
-    s->tile *= larger(stays || s->chunks == 1 ? smaller(fitting, shared) : fitting, 1);
+    s->tile *= kn_max_i64(stays || s->chunks == 1 ? kn_min_i64(fitting, shared) : fitting, 1);
 }
 
 /* Channels processed together: as many as stay in the L2 cache between the two passes, but few enough to leave work for
@@ -39,10 +36,10 @@ static void split_on_cpu(const kn_limits *limits, kn_batch_shape *s, int64_t byt
 #define MAX_IN_GROUP 16
 static int64_t group_of(const kn_limits *limits, const kn_batch_shape *s, int64_t bytes)
 {
-    const int64_t fitting = CACHE_BYTES / larger(s->outer * s->inner * bytes, 1);
+    const int64_t fitting = CACHE_BYTES / kn_max_i64(s->outer * s->inner * bytes, 1);
     const int64_t shared = s->channels / (4 * (int64_t)limits->compute_units);
 
-    return s->tile > 1 ? 1 : larger(smaller(smaller(fitting, shared), MAX_IN_GROUP), 1);
+    return s->tile > 1 ? 1 : kn_max_i64(kn_min_i64(kn_min_i64(fitting, shared), MAX_IN_GROUP), 1);
 }
 
 /* Enough work-groups for a large device, at least eight elements per work-item, and chunks short enough that their
@@ -50,10 +47,10 @@ static int64_t group_of(const kn_limits *limits, const kn_batch_shape *s, int64_
 #define MAX_IN_WHOLE 8192
 static void split_on_gpu(kn_batch_shape *s)
 {
-    const int64_t n = s->outer * s->inner, wanted = ceil_div(ceil_div(n * s->channels, 1024), 1024) * 1024;
+    const int64_t n = s->outer * s->inner, wanted = kn_div_up(kn_div_up(n * s->channels, 1024), 1024) * 1024;
 
-    s->length = n <= MAX_IN_WHOLE ? n : smaller(larger(wanted, 2048), MAX_IN_CHUNK);
-    s->chunks = ceil_div(n, s->length);
+    s->length = n <= MAX_IN_WHOLE ? n : kn_min_i64(kn_max_i64(wanted, 2048), MAX_IN_CHUNK);
+    s->chunks = kn_div_up(n, s->length);
 }
 
 static kn_batch_shape shape_of(const kn_limits *limits, const kn_batch_pass *pass)
@@ -81,7 +78,7 @@ static kn_batch_shape shape_of(const kn_limits *limits, const kn_batch_pass *pas
     return s;
 }
 
-static int64_t tasks_of(const kn_batch_shape *s) { return ceil_div(s->channels, s->tile > 1 ? s->tile : s->group); }
+static int64_t tasks_of(const kn_batch_shape *s) { return kn_div_up(s->channels, s->tile > 1 ? s->tile : s->group); }
 
 /* A single launch for all steps is preferred if whole channels keep all cores busy. */
 static bool is_whole(const kn_limits *limits, const kn_batch_shape *s)
@@ -129,7 +126,7 @@ static kn_work_size work_of(const batch_launcher *l, int64_t tasks)
 {
     const kn_batch_shape *s = l->shape;
     const size_t items = kn_work_items(l->limits, 2 * s->outer * s->channels * s->inner, 4096);
-    return (kn_work_size){.global = (size_t)smaller(tasks, (int64_t)items)};
+    return (kn_work_size){.global = (size_t)kn_min_i64(tasks, (int64_t)items)};
 }
 
 static kn_status launch_on_cpu(const batch_launcher *l, bool is_backward)
@@ -142,7 +139,7 @@ static kn_status launch_on_cpu(const batch_launcher *l, bool is_backward)
     if (s->summed > 0)
         KN_TRY(launch(l, "batch_sums", by_chunk));
     if (s->summed > 0 || !is_backward) /* in evaluation the statistics follow from the running estimates */
-        KN_TRY(launch(l, "batch_finish", kn_work_for(l->limits, s->channels * 16 * larger(s->summed, 1))));
+        KN_TRY(launch(l, "batch_finish", kn_work_for(l->limits, s->channels * 16 * kn_max_i64(s->summed, 1))));
     return s->flags & KN_NORM_WANTS_X ? launch(l, "batch_apply", by_chunk) : KN_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "loops/rows_plan.h"
 #include "loops/work_size.h"
 #include "sort/plan.h"
@@ -11,10 +12,6 @@
 /* TILE: items in a GPU's local memory. CHUNK: elements for which a work-item of a CPU device is worth starting. FEW: a
  * selection of up to 1 in FEW elements is faster than a sort. */
 enum { TILE = 2048, CHUNK = 16384, FEW = 4, CPU_DIGIT = 8, GPU_DIGIT = 4 };
-
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int group_of(const kn_limits *limits) { return (int)kn_work_for_groups(limits, 1).local; }
 static size_t item_size(kn_dtype dtype) { return kn_dtype_size(dtype) == 8 ? 16 : 8; }
@@ -84,7 +81,7 @@ static kn_status sort_rows(work *w)
 {
     const kn_sort_problem *p = w->problem;
     const int64_t fill = kn_work_items(w->limits, p->rows * p->n * 8, 4096);
-    const kn_work_size size = {.global = (size_t)smaller(p->rows, fill)};
+    const kn_work_size size = {.global = (size_t)kn_min_i64(p->rows, fill)};
     kn_buffer *scratch;
     KN_TRY(allocate(&scratch, w, (int64_t)size.global * 2 * p->n));
     const kn_status status =
@@ -101,20 +98,21 @@ static void cut(work *w)
     kn_sort_plan *plan = &w->plan;
     int64_t chunks;
     if (w->limits->is_cpu)
-        chunks = smaller(ceil_div(2 * w->limits->compute_units, plan->rows), plan->n / larger(CHUNK, FEW * plan->k));
+        chunks =
+            kn_min_i64(kn_div_up(2 * w->limits->compute_units, plan->rows), plan->n / kn_max_i64(CHUNK, FEW * plan->k));
     else
-        chunks = ceil_div(plan->n, TILE);
-    plan->length = w->limits->is_cpu ? ceil_div(plan->n, larger(chunks, 1)) : smaller(TILE, plan->n);
-    plan->chunks = ceil_div(plan->n, plan->length);
+        chunks = kn_div_up(plan->n, TILE);
+    plan->length = w->limits->is_cpu ? kn_div_up(plan->n, kn_max_i64(chunks, 1)) : kn_min_i64(TILE, plan->n);
+    plan->chunks = kn_div_up(plan->n, plan->length);
     for (plan->segment = 2; plan->segment < plan->length;)
         plan->segment *= 2;
 }
 
 static kn_status select_on_cpu(work *w, const kn_buffer *items, const kn_buffer *chosen)
 {
-    const int64_t tasks = w->plan.rows * w->plan.chunks, room = w->plan.k + larger(w->plan.k, 40);
+    const int64_t tasks = w->plan.rows * w->plan.chunks, room = w->plan.k + kn_max_i64(w->plan.k, 40);
     const int64_t fill = kn_work_items(w->limits, w->plan.rows * w->plan.n, 4096);
-    const kn_work_size size = {.global = (size_t)smaller(tasks, fill)};
+    const kn_work_size size = {.global = (size_t)kn_min_i64(tasks, fill)};
     kn_buffer *scratch;
     KN_TRY(allocate(&scratch, w, (int64_t)size.global * 2 * room));
     const kn_arg args[] = {kn_arg_tensor(w->problem->x),
@@ -131,7 +129,7 @@ static kn_status select_on_cpu(work *w, const kn_buffer *items, const kn_buffer 
 static kn_status select_on_gpu(work *w, const kn_buffer *items, const kn_buffer *chosen)
 {
     const kn_sort_problem *p = w->problem;
-    const int64_t groups = ceil_div(w->plan.rows * w->plan.chunks, TILE / w->plan.segment);
+    const int64_t groups = kn_div_up(w->plan.rows * w->plan.chunks, TILE / w->plan.segment);
     return LAUNCH(w, "sort_tiles", kn_work_for_groups(w->limits, groups), kn_arg_tensor(p->x),
                   items ? whole(items) : kn_arg_tensor(p->x), output(w, p->values), output(w, p->indices),
                   chosen ? whole(chosen) : kn_arg_tensor(p->x));
@@ -188,8 +186,8 @@ static kn_status sort_together(work *w)
     kn_buffer *items[2] = {NULL, NULL}, *counts = NULL;
     int from = 0;
 
-    plan->length = cpu ? ceil_div(p->n, ceil_div(2 * w->limits->compute_units, p->rows)) : TILE;
-    plan->chunks = ceil_div(p->n, plan->length);
+    plan->length = cpu ? kn_div_up(p->n, kn_div_up(2 * w->limits->compute_units, p->rows)) : TILE;
+    plan->chunks = kn_div_up(p->n, plan->length);
     const size_t table = (size_t)(p->rows * plan->chunks) * ((size_t)1 << digit) * sizeof(uint32_t);
     kn_status status = kn_buffer_alloc(&counts, w->stream, table);
     for (int i = 0; i < 2 && status == KN_OK; i++)
