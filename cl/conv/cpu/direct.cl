@@ -62,13 +62,12 @@ static inline void sum_tile(global T *restrict sums, const global T *restrict x,
 /* to[k] = sums[0 .. 7][k], clamped, for 8 channels. */
 static inline void transpose_sums(V8 *to, const global T *restrict sums, T low, T high)
 {
-    V8 a[8];
 #pragma unroll
     for (int j = 0; j < 8; j++) {
         const V8 value = vload8(0, sums + j * KB);
-        a[j] = KN_CLAMP(value, (V8)low, (V8)high);
+        to[j] = KN_CLAMP(value, (V8)low, (V8)high);
     }
-    zip_transpose_8(to, a);
+    zip_transpose_8(to);
 }
 
 /* Stores the sums of n pixels of one row that are adjacent in y, 8 channels; n is at least 8. */
@@ -96,8 +95,9 @@ static inline void store_pairs(global T *restrict y, long y_channel, const globa
         transpose_sums(b, odd + e * KB, low, high);
 #pragma unroll
         for (int k = 0; k < 8; k++) {
-            vstore8(ZIP_LOW_8(a[k], b[k]), 0, y + k * y_channel + 2 * e);
-            vstore8(ZIP_HIGH_8(a[k], b[k]), 1, y + k * y_channel + 2 * e);
+            const V8 p = a[k], q = b[k];
+            vstore8((V8)(p.s0, q.s0, p.s1, q.s1, p.s2, q.s2, p.s3, q.s3), 0, y + k * y_channel + 2 * e);
+            vstore8((V8)(p.s4, q.s4, p.s5, q.s5, p.s6, q.s6, p.s7, q.s7), 1, y + k * y_channel + 2 * e);
         }
     }
 }

@@ -156,14 +156,14 @@ static inline void total_strip(global T *restrict dw, const global T *restrict s
     int k = 0;
     if (count == STRIP)
         for (; k + 8 <= channels; k += 8) {
-            V8 a[8], b[8];
+            V8 a[8];
 #pragma unroll
             for (int i = 0; i < 8; i++)
                 a[i] = vload8(0, total + i * KB + k);
-            zip_transpose_8(b, a);
+            zip_transpose_8(a);
 #pragma unroll
             for (int i = 0; i < 8; i++)
-                vstore8(b[i], 0, dw + (k + i) * taps);
+                vstore8(a[i], 0, dw + (k + i) * taps);
         }
     for (; k < channels; k++)
         for (int i = 0; i < count; i++)
