@@ -226,8 +226,10 @@ bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem_)
     const kn_conv_shape *s = &problem->shape;
     const int64_t inner = kn_conv_from(problem).channels, outer = kn_conv_to(problem).channels;
     const int64_t block = VECTORS * kn_conv_vector_width(limits, s->f64), pixels = s->out_size[1] * s->out_size[2];
-    if (problem->pass == KN_CONV_WEIGHTS)
-        return limits->is_cpu && s->in_channels >= 64 && s->out_channels >= 64;
+    if (problem->pass == KN_CONV_WEIGHTS) {
+        const int64_t least = kn_conv_many_registers(limits) ? 64 : 16;
+        return limits->is_cpu && kn_min_i64(inner, outer) >= least && kn_max_i64(inner, outer) >= 64;
+    }
     return limits->is_cpu && inner >= 48 && 5 * kn_div_up(outer, block) * block <= 6 * outer &&
            (pixels < 512 || !kn_conv_reads_each_pixel_once(s) || beats_bands(inner, outer, block, pixels));
 }

@@ -3,6 +3,7 @@
  *
  *     forward:        y = W x
  *     backward-data:  dx = W^T dy */
+#include "base/integer.h"
 #include "ops/conv/common/conv.h"
 #include "ops/gemm/tile.h"
 
@@ -50,17 +51,34 @@ bool kn_conv_supports_products(const kn_limits *limits, const void *problem_)
     return s->groups == 1 && kn_conv_reads_each_pixel_once(s);
 }
 
-/* Fewer channels or pixels: bands.c and pointwise.c waste less. Where vectors have 16 floats and a core has 1 MiB of L2
- * (EPYCs), these also reach 70 to 90 % of the peak with more. On an EPYC without such vectors this takes 0.5 to 0.8 of
- * their time, on an Intel Xeon with 2 MiB of L2 0.8. */
-enum { LEAST_PIXELS = 512, LEAST_CHANNELS = 32 };
+/* A vector of pixels. */
+enum { LANES = 16 };
+
+/* Where vectors have 16 floats and a core has 1 MiB of L2 (EPYCs), bands.c and pointwise.c also reach 70 to 90 % of the
+ * peak; on an Intel Xeon with 2 MiB of L2 this takes 0.8 of their time. */
+static bool wins_with_wide_vectors(const kn_limits *limits, int64_t least_channels, int64_t pixels)
+{
+    return limits->core_cache >= KN_CONV_LARGE_CACHE && least_channels >= 64 && pixels >= 512;
+}
+
+/* Without such vectors this takes 0.4 to 0.8 of the others' time. With fewer pixels the weights, which each image reads
+ * again, have to stay in the cache; and an image of 7 x 7 pixels, say, is 3 vectors and a rest. */
+static bool wins_with_narrow_vectors(const kn_limits *limits, int64_t least_channels, int64_t pixels,
+                                     int64_t weight_bytes)
+{
+    const bool few_lanes_idle = kn_round_up_i64(pixels, LANES) * 8 <= pixels * 9;
+    return least_channels >= 8 &&
+           (pixels >= 512 || (pixels >= 64 && few_lanes_idle && weight_bytes <= (int64_t)limits->core_cache));
+}
 
 bool kn_conv_prefers_products(const kn_limits *limits, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
-    const bool wide = kn_conv_many_registers(limits);
-    const int64_t least = wide ? 2 * LEAST_CHANNELS : LEAST_CHANNELS;
-    return limits->is_cpu && (!wide || limits->core_cache >= KN_CONV_LARGE_CACHE) &&
-           kn_conv_from(problem).channels >= least && kn_conv_to(problem).channels >= least &&
-           kn_conv_volume(problem->shape.out_size) >= LEAST_PIXELS;
+    const kn_conv_shape *s = &problem->shape;
+    const int64_t least_channels = kn_min_i64(s->in_channels, s->out_channels), pixels = kn_conv_volume(s->out_size);
+    const int64_t weight_bytes = s->in_channels * s->out_channels * (s->f64 ? 8 : 4);
+    if (!limits->is_cpu)
+        return false;
+    return kn_conv_many_registers(limits) ? wins_with_wide_vectors(limits, least_channels, pixels)
+                                          : wins_with_narrow_vectors(limits, least_channels, pixels, weight_bytes);
 }
