@@ -1,5 +1,5 @@
-/* vision/pad.cl - padding with a tensor's own elements: forward moves words of the element's size, backward sums, one
- * dimension at a time, the gradients of all copies of an element in a fixed order. */
+/* vision/pad.cl - padding with a value or a tensor's own elements: forward moves words of the element's size; backward,
+ * of the latter, sums, one dimension at a time, the gradients of all copies of an element in a fixed order. */
 #include "common/affinity.clh"
 #include "vision/pad.h"
 
@@ -9,11 +9,13 @@ static long period_of(long size, long out_size, long before)
     return size - max(-before, 0L) - max(size + before - out_size, 0L);
 }
 
-/* The element that place `at` is a copy of; places 0 .. size - 1 are the elements themselves. */
+/* The element that place `at` is a copy of, negative if of none; places 0 .. size - 1 are the elements themselves. */
 static long original(long at, long size, long period, int mode)
 {
     if (at >= 0 && at < size)
         return at;
+    if (mode == KN_PADS_BY_VALUE)
+        return -1;
     if (mode == KN_PADS_BY_MIRROR)
         return at < 0 ? -at : 2 * (size - 1) - at;
     if (mode == KN_PADS_BY_EDGE)
@@ -23,7 +25,7 @@ static long original(long at, long size, long period, int mode)
 
 #ifndef PAD_BACKWARD
 
-/* Where the input's elements for place `place` of dimensions 0 .. d of the result begin. */
+/* Where the input's elements for place `place` of dimensions 0 .. d of the result begin; negative if there are none. */
 static long start_of(const kn_pad_geometry *p, long place, int d)
 {
     long start = 0, step = 1;
@@ -31,14 +33,39 @@ static long start_of(const kn_pad_geometry *p, long place, int d)
         step *= p->size[i];
     for (; d >= 0; d--) {
         const long next = place / p->out_size[d], period = period_of(p->size[d], p->out_size[d], p->before[d]);
-        start += step * original(place - next * p->out_size[d] - p->before[d], p->size[d], period, p->mode);
+        const long at = original(place - next * p->out_size[d] - p->before[d], p->size[d], period, p->mode);
+        if (at < 0)
+            return -1;
+        start += step * at;
         step *= p->size[d];
         place = next;
     }
     return start;
 }
 
-KN_KERNEL_AFFINITY(pad, (KN_ARG(x), KN_ARG(y), p), KN_IN(x), KN_OUT(y), const kn_pad_geometry p)
+#ifdef KN_CPU
+
+static void fill(global T *to, long n, T value)
+{
+    for (long i = 0; i < n; i++)
+        to[i] = value;
+}
+
+/* Places first .. end - 1 of a row, outside the input's. */
+static void pad_places(global T *to, const global T *from, long first, long end, long size, long before, long period,
+                       int mode, T value)
+{
+    if (mode == KN_PADS_BY_VALUE) {
+        fill(to + first, end - first, value);
+        return;
+    }
+    for (long i = first; i < end; i++)
+        to[i] = from[original(i - before, size, period, mode)];
+}
+
+#endif
+
+KN_KERNEL_AFFINITY(pad, (KN_ARG(x), KN_ARG(y), p, value), KN_IN(x), KN_OUT(y), const kn_pad_geometry p, const T value)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -56,20 +83,24 @@ KN_KERNEL_AFFINITY(pad, (KN_ARG(x), KN_ARG(y), p), KN_IN(x), KN_OUT(y), const kn
             along = row % height;
             plane = d > 0 ? start_of(&p, row / height, d - 1) : 0;
         }
-        const global T *from = x + plane + original(along++ - above, rows, rows_period, p.mode) * size;
+        const long source = original(along++ - above, rows, rows_period, p.mode);
         global T *to = y + row * width;
-        for (long i = 0; i < first; i++)
-            to[i] = from[original(i - before, size, period, p.mode)];
+        if (plane < 0 || source < 0) {
+            fill(to, width, value);
+            continue;
+        }
+        const global T *from = x + plane + source * size;
+        pad_places(to, from, 0, first, size, before, period, p.mode, value);
         for (long i = first; i < end; i++)
             to[i] = from[i - before];
-        for (long i = end; i < width; i++)
-            to[i] = from[original(i - before, size, period, p.mode)];
+        pad_places(to, from, end, width, size, before, period, p.mode, value);
     }
 #else
     KN_FOR_ONCE(i, p.rows * width)
     {
-        const long row = i / width;
-        y[i] = x[start_of(&p, row, p.ndim - 2) + original(i - row * width - before, size, period, p.mode)];
+        const long row = i / width, start = start_of(&p, row, p.ndim - 2);
+        const long at = original(i - row * width - before, size, period, p.mode);
+        y[i] = start < 0 || at < 0 ? value : x[start + at];
     }
 #endif
 }

@@ -1,9 +1,9 @@
-/* vision/pad.h - the geometry of padding with a tensor's own elements. */
+/* vision/pad.h - the geometry of padding. */
 #pragma once
 
 #include "common/shared.h"
 
-enum { KN_PADS_BY_MIRROR = 1, KN_PADS_BY_EDGE = 2, KN_PADS_BY_CIRCLE = 3 }; /* as kn_padding_mode */
+enum { KN_PADS_BY_VALUE, KN_PADS_BY_MIRROR, KN_PADS_BY_EDGE, KN_PADS_BY_CIRCLE }; /* as kn_padding_mode */
 
 /* Sizes of input and result, and the padding before; adjacent dimensions without padding are one. */
 typedef struct kn_pad_geometry {

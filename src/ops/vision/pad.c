@@ -1,5 +1,5 @@
-/* ops/vision/pad.c - padding: constants are a fill and a copy of what is inside; other modes copy with one kernel,
- * whose backward pass takes one dimension after another. */
+/* ops/vision/pad.c - padding: one kernel writes all of the result; cropping alone copies what remains. Backward,
+ * constants are padded by the opposite numbers, other modes take one dimension after another. */
 #include <koine/pad.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/views.h"
+#include "tensor/element.h"
 #include "vision/pad.h"
 
 /* The padding before and after dimension d; 0 for those that are not listed. */
@@ -20,10 +21,18 @@ static int64_t pad_of(const kn_pad_args *args, int ndim, int d, bool after)
 
 static bool pads_nothing(const kn_pad_args *args)
 {
-    bool any = false;
     for (int i = 0; i < args->pad.count; i++)
-        any = any || args->pad.values[i] != 0;
-    return !any;
+        if (args->pad.values[i] != 0)
+            return false;
+    return true;
+}
+
+static bool only_crops(const kn_pad_args *args)
+{
+    for (int i = 0; i < args->pad.count; i++)
+        if (args->pad.values[i] > 0)
+            return false;
+    return true;
 }
 
 /* --- shape -------------------------------------------------------------------------------------------------------- */
@@ -69,36 +78,16 @@ static kn_status pad_shape(kn_call *call)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* The view of `t` that remains between `before` and `after` elements of each dimension, negative ones counting as 0,
- * with the signs changed if `inverse`: what is copied of the input, or where to in the result. */
-static kn_status inside_of(kn_tensor **view, kn_tensor *t, const kn_pad_args *args, bool inverse)
+/* y = what remains of x. */
+static kn_status crop(const kn_pad_args *args, kn_tensor *x, kn_tensor *y)
 {
-    int64_t shape[KN_MAX_DIMS], offset = t->offset;
-    for (int d = 0; d < t->ndim; d++) {
-        int64_t before = pad_of(args, t->ndim, d, false), after = pad_of(args, t->ndim, d, true);
-        before = inverse ? -before : before;
-        after = inverse ? -after : after;
-        before = before < 0 ? 0 : before > t->shape[d] ? t->shape[d] : before;
-        shape[d] = t->shape[d] - before - (after < 0 ? 0 : after);
-        shape[d] = shape[d] < 0 ? 0 : shape[d];
-        offset += shape[d] > 0 ? before * t->strides[d] : 0;
-    }
-    return kn_tensor_view(view, t, t->ndim, shape, t->strides, offset);
-}
-
-static kn_status pad_with_value(const kn_pad_args *args, kn_tensor *x, kn_tensor *y)
-{
-    kn_tensor *from = NULL, *to = NULL;
-    kn_status status = inside_of(&from, x, args, true);
-    if (status == KN_OK)
-        status = inside_of(&to, y, args, false);
-    const bool copies = status == KN_OK && kn_same_shape(from, to) && kn_numel(from) > 0; /* else all was cropped */
-    if (status == KN_OK && !(copies && kn_numel(to) == kn_numel(y)))
-        status = kn_tensor_fill_with(y, args->value);
-    if (status == KN_OK && copies)
-        status = kn_tensor_copy(to, from);
-    kn_release(to);
-    kn_release(from);
+    kn_tensor *remains;
+    int64_t offset = x->offset;
+    for (int d = 0; d < x->ndim; d++)
+        offset -= pad_of(args, x->ndim, d, false) * x->strides[d];
+    KN_TRY(kn_tensor_view(&remains, x, y->ndim, y->shape, x->strides, offset));
+    const kn_status status = kn_tensor_copy(y, remains);
+    kn_release(remains);
     return status;
 }
 
@@ -125,43 +114,49 @@ static kn_pad_geometry geometry_of(const kn_pad_args *args, int ndim, const int6
     return g;
 }
 
-static kn_status pad_by_copying(kn_call *call, const kn_tensor *x)
+static kn_status run_pad(kn_stream *stream, const kn_pad_args *args, const kn_tensor *x, const kn_tensor *y)
 {
     static const char *const words[] = {[1] = "-DT=uchar", [2] = "-DT=ushort", [4] = "-DT=uint", [8] = "-DT=ulong"};
-    const kn_tensor *y = call->outputs[0];
-    const kn_pad_geometry g = geometry_of(call->params, x->ndim, x->shape);
+    const kn_pad_geometry g = geometry_of(args, x->ndim, x->shape);
     const kn_work_size work = kn_work_for(kn_tensor_limits(y), kn_numel(y));
+    const size_t size = kn_tensor_element_size(x);
+    uint64_t value = 0;
 
-    return kn_run(call->stream, .source = "vision/pad.cl", .options = words[kn_tensor_element_size(x)], .kernel = "pad",
-                  .operation = "pad", .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_struct(&g, sizeof g)));
+    kn_element_set(&value, x->dtype, 0, (kn_element){args->value.real, args->value.whole},
+                   args->value.is_whole ? KN_I64 : KN_F64);
+    return kn_run(
+        stream, .source = "vision/pad.cl", .options = words[size], .kernel = "pad", .operation = "pad", .dims = 1,
+        .global = {work.global}, .local = {work.local},
+        KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_struct(&g, sizeof g), kn_arg_struct(&value, size)));
 }
 
-static kn_status pad_forward(kn_call *call)
+static kn_status pad_tensor(kn_stream *stream, const kn_pad_args *args, kn_tensor *x, kn_tensor *y)
 {
-    const kn_pad_args *args = call->params;
-    kn_tensor *x;
-    kn_status status;
-
-    if (kn_numel(call->outputs[0]) == 0)
+    if (kn_numel(y) == 0)
         return KN_OK;
-    if (args->mode == KN_PAD_CONSTANT || pads_nothing(args))
-        return pad_with_value(args, call->inputs[0], call->outputs[0]);
-    KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
-    status = pad_by_copying(call, x);
+    if (kn_numel(x) == 0)
+        return kn_tensor_fill_with(y, args->value);
+    if (only_crops(args))
+        return crop(args, x, y);
+    KN_TRY(kn_tensor_contiguous(&x, x));
+    const kn_status status = run_pad(stream, args, x, y);
     kn_release(x);
     return status;
 }
 
+static kn_status pad_forward(kn_call *call)
+{
+    return pad_tensor(call->stream, call->params, call->inputs[0], call->outputs[0]);
+}
+
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-/* The gradient of a constant's padding is what is inside: padding by the opposite numbers. */
-static kn_status crop(const kn_pad_args *args, kn_tensor *gradient, kn_tensor *out)
+static kn_status pad_by_opposite(kn_stream *stream, const kn_pad_args *args, kn_tensor *gradient, kn_tensor *out)
 {
     kn_pad_args opposite = {.pad = args->pad};
     for (int i = 0; i < args->pad.count; i++)
         opposite.pad.values[i] = -args->pad.values[i];
-    return pad_with_value(&opposite, gradient, out);
+    return pad_tensor(stream, &opposite, gradient, out);
 }
 
 static kn_status sum_copies(kn_stream *stream, const kn_pad_axis *axis, const kn_tensor *gradient, kn_tensor *out)
@@ -210,7 +205,7 @@ static kn_status pad_backward(kn_grad_call *grad)
     if (args->mode == KN_PAD_CONSTANT || pads_nothing(args) ||
         kn_shape_numel(grad->input[0].ndim, grad->input[0].shape) == 0) {
         kn_tensor *out = kn_grad_new(grad, 0);
-        return out ? crop(args, gradient, out) : kn_error_status();
+        return out ? pad_by_opposite(grad->stream, args, gradient, out) : kn_error_status();
     }
     gradient = kn_to_dtype(gradient, kn_compute_type(dtype));
     kn_tensor *sums = gradient ? sum_all_copies(grad, gradient) : NULL;
