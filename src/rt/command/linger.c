@@ -30,7 +30,7 @@ static kn_status prepare(kn_lingering *lingering, kn_device *device)
     static const size_t group[3] = {1, 1, 1};
     kn_kernel *kernel;
     cl_int error;
-    KN_TRY(kn_kernel_get(&kernel, device, "device/linger.cl", NULL, "linger", group));
+    KN_TRY(kn_kernel_get(&kernel, device, KN_LINGER_SOURCE, NULL, KN_LINGER_KERNEL, group));
     lingering->kernel = kernel->handle;
     lingering->queue = kn_queue_new(device, 0, false, &error);
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "creating a queue");

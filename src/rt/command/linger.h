@@ -8,6 +8,9 @@
 
 #include "rt/stream/queue.h"
 
+#define KN_LINGER_SOURCE "device/linger.cl"
+#define KN_LINGER_KERNEL "linger"
+
 /* After a launch in the turn was enqueued. Does nothing if launches are not numbered; where others may need the cores:
  * if PoCL's threads are not bound to cores of their own (rt/device/driver_threads.h), if there are several CPU devices,
  * with KOINE_WAIT=sleep; and once kernels were launched on several streams of the device: a thread that waits for one's

@@ -9,7 +9,9 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "common/affinity.h"
 #include "rt/command/launch_now.h"
+#include "rt/command/linger.h"
 #include "rt/device/driver_cache.h"
 #include "rt/device/lost.h"
 #include "rt/program/program.h"
@@ -127,6 +129,17 @@ void kn_rehearse(kn_rehearsal *rehearsal)
     if (rehearsal)
         rehearsal->launch = rehearse_launch;
     atomic_store(&kn_rehearsal_now, rehearsal);
+}
+
+kn_status kn_rehearse_own_kernels(kn_stream *stream)
+{
+    static const kn_affinity idle; /* nothing was launched: the kernel returns at once */
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    if (!limits->has_affinity || limits->compute_units < 2)
+        return KN_OK;
+    return kn_run(stream, .source = KN_LINGER_SOURCE, .kernel = KN_LINGER_KERNEL, .operation = KN_LINGER_KERNEL,
+                  .dims = 1, .global = {1}, .local = {1},
+                  KN_ARGS(kn_arg_i64((int64_t)(uintptr_t)&idle), kn_arg_i64(0)));
 }
 
 /* --- the cache ---------------------------------------------------------------------------------------------------- */
