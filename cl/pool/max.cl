@@ -1,16 +1,7 @@
-/* pool/max.cl - max pooling. The index stored for backward is the maximum's position in its window, in row-major order,
- * as INDEX (uchar if windows have at most 255 elements, otherwise int); a maximum that the activation clamped has
- * NO_PLACE. With FLAT it is the index in the plane, as the operators with indices return it (INDEX: long), which CPU
- * devices write at once; others convert (pool/max_indices.cl). In backward no two work-items write the same element: on
- * CPU devices a work-item owns whole planes and adds in the order of the outputs; on others each input element gathers
- * from the windows that cover it. */
-#include "common/lanes.clh"
-#include "pool/pool.clh"
-
-#define NO_PLACE ((INDEX)-1)
-#ifndef FLAT
-#define FLAT 0
-#endif
+/* pool/max.cl - max pooling by any windows; adjacent ones of 2 x 2 elements on CPU devices: pool/max_pairs.cl. In
+ * backward no two work-items write the same element: on CPU devices a work-item owns whole planes and adds in the order
+ * of the outputs; on others each input element gathers from the windows that cover it. */
+#include "pool/max.clh"
 
 /* The index in its plane of element `place` of an output's window; -1 in the padding and for NO_PLACE. */
 static long find_in_plane(const kn_pool_geometry *p, int slice, int row, int column, INDEX place)
@@ -25,97 +16,6 @@ static long find_in_plane(const kn_pool_geometry *p, int slice, int row, int col
 }
 
 #ifdef KN_CPU
-
-#ifdef KN_USE_F64
-#define LANE_INT long
-#else
-#define LANE_INT int
-#endif
-
-/* Adjacent 2 x 2 windows: LANES outputs at a time from two rows, of which the upper one starts at `first` in its plane;
- * the last vector of a row overlaps the one before. */
-#define VEC(type, n) KN_JOIN(type, n)
-#define ASCENDING_4 ((VEC(LANE_INT, 4))(0, 1, 2, 3))
-#define ASCENDING_8 ((VEC(LANE_INT, 8))(ASCENDING_4, ASCENDING_4 + 4))
-#define ASCENDING_16 ((VEC(LANE_INT, 16))(ASCENDING_8, ASCENDING_8 + 8))
-#define PAIR_FUNCTIONS(LANES)                                                                                          \
-    static void pair_forward_##LANES(const global T *top, int width, global T *y, global INDEX *index, int first,      \
-                                     int save, T low, T high)                                                          \
-    {                                                                                                                  \
-        const global T *bottom = top + width;                                                                          \
-        const VEC(T, LANES) a0 = VEC(vload, LANES)(0, top), a1 = VEC(vload, LANES)(1, top);                            \
-        const VEC(T, LANES) b0 = VEC(vload, LANES)(0, bottom), b1 = VEC(vload, LANES)(1, bottom);                      \
-        const VEC(T, LANES) v0 = (VEC(T, LANES))(a0.even, a1.even), v1 = (VEC(T, LANES))(a0.odd, a1.odd);              \
-        const VEC(T, LANES) v2 = (VEC(T, LANES))(b0.even, b1.even), v3 = (VEC(T, LANES))(b0.odd, b1.odd);              \
-        VEC(LANE_INT, LANES) at = 0, take = (v1 > v0) | (v1 != v1);                                                    \
-        VEC(T, LANES) best = select(v0, v1, take);                                                                     \
-        at = select(at, (VEC(LANE_INT, LANES))1, take);                                                                \
-        take = (v2 > best) | (v2 != v2);                                                                               \
-        best = select(best, v2, take);                                                                                 \
-        at = select(at, (VEC(LANE_INT, LANES))2, take);                                                                \
-        take = (v3 > best) | (v3 != v3);                                                                               \
-        best = select(best, v3, take);                                                                                 \
-        at = select(at, (VEC(LANE_INT, LANES))3, take);                                                                \
-        take = (best <= (VEC(T, LANES))low) | (best >= (VEC(T, LANES))high);                                           \
-        if (FLAT)                                                                                                      \
-            at = (at >> 1) * width + (at & 1) + 2 * ASCENDING_##LANES + first;                                         \
-        at = select(at, (VEC(LANE_INT, LANES))NO_PLACE, take);                                                         \
-        VEC(vstore, LANES)(KN_CLAMP(best, (VEC(T, LANES))low, (VEC(T, LANES))high), 0, y);                             \
-        if (save)                                                                                                      \
-            VEC(vstore, LANES)(VEC(KN_JOIN(convert_, INDEX), LANES)(at), 0, index);                                    \
-    }                                                                                                                  \
-    static void pair_backward_##LANES(const global T *gradient, const global INDEX *index, global T *top,              \
-                                      global T *bottom)                                                                \
-    {                                                                                                                  \
-        const VEC(T, LANES) g = VEC(vload, LANES)(0, gradient), none = 0;                                              \
-        const VEC(LANE_INT, LANES) at = VEC(KN_JOIN(convert_, LANE_INT), LANES)(VEC(vload, LANES)(0, index));          \
-        const VEC(T, LANES) v0 = select(none, g, at == 0), v1 = select(none, g, at == 1);                              \
-        const VEC(T, LANES) v2 = select(none, g, at == 2), v3 = select(none, g, at == 3);                              \
-        VEC(T, LANES) low, high;                                                                                       \
-        low.even = v0.lo, low.odd = v1.lo, high.even = v0.hi, high.odd = v1.hi;                                        \
-        VEC(vstore, LANES)(low, 0, top), VEC(vstore, LANES)(high, 1, top);                                             \
-        low.even = v2.lo, low.odd = v3.lo, high.even = v2.hi, high.odd = v3.hi;                                        \
-        VEC(vstore, LANES)(low, 0, bottom), VEC(vstore, LANES)(high, 1, bottom);                                       \
-    }
-
-PAIR_FUNCTIONS(16)
-PAIR_FUNCTIONS(8)
-PAIR_FUNCTIONS(4)
-
-static int is_pair(const kn_pool_geometry *p)
-{
-    return !VOLUME && p->kernel_size[1] == 2 && p->kernel_size[2] == 2 && p->stride[1] == 2 && p->stride[2] == 2 &&
-           p->padding[1] == 0 && p->padding[2] == 0 && p->dilation[1] == 1 && p->dilation[2] == 1 &&
-           p->out_size[2] >= 4 && 2 * p->out_size[2] <= p->size[2] && 2 * p->out_size[1] <= p->size[1];
-}
-
-#define OVERLAPPING(LANES, call)                                                   \
-    KN_NOT_UNROLLED                                                                \
-    for (int from = 0; from < n; from += LANES) {                                  \
-        const int k = min(from, n - LANES);                                        \
-        call;                                                                      \
-    }
-
-static void pair_forward(const global T *top, int width, global T *y, global INDEX *index, int first, int n, int save,
-                         T low, T high)
-{
-    if (n >= 16)
-        OVERLAPPING(16, pair_forward_16(top + 2 * k, width, y + k, index + k, first + 2 * k, save, low, high))
-    else if (n >= 8)
-        OVERLAPPING(8, pair_forward_8(top + 2 * k, width, y + k, index + k, first + 2 * k, save, low, high))
-    else
-        OVERLAPPING(4, pair_forward_4(top + 2 * k, width, y + k, index + k, first + 2 * k, save, low, high))
-}
-
-static void pair_backward(const global T *gradient, const global INDEX *index, global T *top, global T *bottom, int n)
-{
-    if (n >= 16)
-        OVERLAPPING(16, pair_backward_16(gradient + k, index + k, top + 2 * k, bottom + 2 * k))
-    else if (n >= 8)
-        OVERLAPPING(8, pair_backward_8(gradient + k, index + k, top + 2 * k, bottom + 2 * k))
-    else
-        OVERLAPPING(4, pair_backward_4(gradient + k, index + k, top + 2 * k, bottom + 2 * k))
-}
 
 /* Where in its plane the row of the input starts that row `lines` of a row of windows covers; -1: outside. */
 static long find_line(const kn_pool_geometry *p, int slice, int row, int lines)
@@ -256,17 +156,11 @@ KN_KERNEL_ONCE(max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), given, sa
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
-    const int pair = is_pair(&p);
     KN_FOR_ONCE(line, p.planes * DEPTH(p.out_size[0]) * p.out_size[1])
     {
         const int row = line % p.out_size[1], slice = SLICE(line / p.out_size[1] % p.out_size[0]);
         const global T *volume = x + line / p.out_size[1] / DEPTH(p.out_size[0]) * volume_of(&p);
         const long to = line * p.out_size[2];
-        if (pair) {
-            const int first = 2 * row * p.size[2];
-            pair_forward(volume + first, p.size[2], y + to, index + to, first, p.out_size[2], save, low, high);
-            continue;
-        }
         any_forward(&p, volume, slice, row, y + to, index + to, save, low, high);
     }
 }
@@ -324,28 +218,8 @@ KN_KERNEL_ONCE(max_pool_backward, (KN_ARG(gradient), KN_ARG(index), KN_ARG(out),
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, out);
-    const int pair = is_pair(&p);
     KN_FOR_ONCE(i, p.planes)
-    {
-        const global T *g = gradient + i * out_volume_of(&p);
-        const global INDEX *at = index + i * out_volume_of(&p);
-        global T *plane = out + i * volume_of(&p);
-        int h = 0;
-        if (!pair) {
-            volume_backward(&p, g, at, plane);
-            continue;
-        }
-        for (; h < 2 * p.out_size[1]; h += 2) {
-            const long from = (long)(h / 2) * p.out_size[2];
-            global T *top = plane + (long)h * p.size[2];
-            pair_backward(g + from, at + from, top, top + p.size[2], p.out_size[2]);
-            for (int w = 2 * p.out_size[2]; w < p.size[2]; w++)
-                top[w] = top[p.size[2] + w] = 0;
-        }
-        for (; h < p.size[1]; h++)
-            for (int w = 0; w < p.size[2]; w++)
-                plane[(long)h * p.size[2] + w] = 0;
-    }
+        volume_backward(&p, gradient + i * out_volume_of(&p), index + i * out_volume_of(&p), out + i * volume_of(&p));
 }
 
 #else

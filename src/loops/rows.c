@@ -110,6 +110,7 @@ static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_ch
     form.is_aligned = form.width == 4 && are_aligned(p);
     form.has_place = wants_place(p);
     form.mapped = (uint8_t)p->mapped.dtype;
+    form.is_short = stage == KN_ROWS_MAP && limits->is_cpu && p->inner == 1 && p->n < KN_ROWS_SHORT;
     if (stage == KN_ROWS_MAP && !limits->is_cpu)
         form.held = (uint8_t)held_of(p, limits);
     form.has_columns = stage == KN_ROWS_MAP && wants_any(p->columns);

@@ -110,6 +110,8 @@ static void write_for_cpu(const rows_writer *w)
     kn_rows_write_fix(w, "KN_FIX_COLUMNS16(kn_row, kn_count)", lanes, true);
     kn_rows_write_put_macro(w, one, false);
     kn_rows_write_put_macro(w, lanes, true);
+    if (w->form->is_short)
+        kn_text_append(w->out, "#define KN_SHORT_ROWS\n");
     kn_text_append(w->out, maps ? "#include \"rows/map_cpu.clh\"\n" : "#include \"rows/cpu.clh\"\n");
 }
 

@@ -12,15 +12,10 @@
  * indices. */
 enum { ROWS = 4, GROUP = 128, MAX_ITEMS = 1 << 30 };
 
-static bool is_flat(const kn_pool_geometry *g)
-{
-    return g->size[0] == 1 && g->out_size[0] == 1 && g->kernel_size[0] <= 1 && g->padding[0] == 0;
-}
-
 static bool is_compiled_in(const kn_pool_geometry *g)
 {
     const int32_t kernel = g->kernel_size[1], stride = g->stride[1];
-    return is_flat(g) && (kernel == 2 || kernel == 3) && g->kernel_size[2] == kernel && stride <= 2 &&
+    return kn_pool_is_image(g) && (kernel == 2 || kernel == 3) && g->kernel_size[2] == kernel && stride <= 2 &&
            g->stride[2] == stride && g->padding[1] == g->padding[2] && g->dilation[1] == 1 && g->dilation[2] == 1;
 }
 
@@ -76,7 +71,8 @@ kn_status kn_pool_launch(kn_stream *stream, const kn_launch_params *params, cons
     kn_launch_params launch = *params;
     char options[192];
 
-    snprintf(options, sizeof options, "%s -DVOLUME=%d%s", kn_dtype_options(to->dtype), !is_flat(g), params->options);
+    snprintf(options, sizeof options, "%s -DVOLUME=%d%s", kn_dtype_options(to->dtype), !kn_pool_is_image(g),
+             params->options);
     launch.options = options;
     launch.dims = 1;
     if (!kn_tensor_limits(to)->is_cpu) {

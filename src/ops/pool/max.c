@@ -35,6 +35,16 @@ static const char *index_options(const kn_pool_geometry *g)
     return index_dtype(g) == KN_U8 ? " -DINDEX=uchar" : " -DINDEX=int";
 }
 
+/* Adjacent windows of 2 x 2 elements, for which CPU devices have kernels of their own. */
+static const char *source_of(const kn_limits *limits, const kn_pool_geometry *g)
+{
+    bool pairs = limits->is_cpu && kn_pool_is_image(g) && g->out_size[2] >= 4;
+    for (int d = 1; d < 3; d++)
+        pairs = pairs && g->kernel_size[d] == 2 && g->stride[d] == 2 && g->padding[d] == 0 && g->dilation[d] == 1 &&
+                2 * g->out_size[d] <= g->size[d];
+    return pairs ? "pool/max_pairs.cl" : "pool/max.cl";
+}
+
 static kn_status max_pool_shape(kn_call *call)
 {
     const kn_pool_params *params = call->params;
@@ -52,7 +62,7 @@ static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const 
 
     return kn_pool_launch(
         call->stream,
-        &(kn_launch_params){.source = "pool/max.cl",
+        &(kn_launch_params){.source = source_of(kn_tensor_limits(y), g),
                             .options = is_flat ? " -DINDEX=long -DFLAT=1" : index_options(g),
                             .kernel = "max_pool_forward",
                             .operation = call->op->name,
@@ -140,7 +150,7 @@ static kn_status max_pool_backward(kn_grad_call *grad)
     return kn_pool_launch(
         grad->stream,
         &(kn_launch_params){
-            .source = has_indices ? "pool/max_indices.cl" : "pool/max.cl",
+            .source = has_indices ? "pool/max_indices.cl" : source_of(kn_tensor_limits(out), &g),
             .options = index_options(&g),
             .kernel = has_indices ? "max_pool_backward_by_indices" : "max_pool_backward",
             .operation = grad->op->name,

@@ -66,6 +66,12 @@ kn_status kn_fractional_args(kn_fractional_pool_args *args, const kn_fractional_
 #define KN_POOL_ROWS 13
 extern const kn_op_param kn_pool_rows[KN_POOL_ROWS];
 
+/* Is there no depth? */
+static inline bool kn_pool_is_image(const kn_pool_geometry *g)
+{
+    return g->size[0] == 1 && g->out_size[0] == 1 && g->kernel_size[0] <= 1 && g->padding[0] == 0;
+}
+
 /* A geometry as a kernel argument; must live until the launch returns. */
 static inline kn_arg kn_arg_pool(const kn_pool_geometry *g) { return kn_arg_struct(g, sizeof *g); }
 
