@@ -6,6 +6,10 @@ static kn_tensor *affine_grid(kn_tensor *const *x, const double *p)
 {
     return (void)p, kn_affine_grid(x[0], KN_SHAPE(4, 16, 96, 96), false);
 }
+static kn_tensor *lp_pool2d(kn_tensor *const *x, const double *p)
+{
+    return (void)p, kn_lp_pool2d(x[0], 2, .kernel_size = 2);
+}
 static kn_tensor *pixel_shuffle(kn_tensor *const *x, const double *p) { return (void)p, kn_pixel_shuffle(x[0], 2); }
 static kn_tensor *pixel_unshuffle(kn_tensor *const *x, const double *p) { return (void)p, kn_pixel_unshuffle(x[0], 2); }
 static kn_tensor *channel_shuffle(kn_tensor *const *x, const double *p) { return (void)p, kn_channel_shuffle(x[0], 4); }
@@ -106,7 +110,7 @@ static const bench_case cases[] = {
     OF_PICTURES("pool/max2d_5s1", "max_pool2d kernel_size=5 stride=1 padding=2", "F.max_pool2d(a, 5, 1, 2)"),
     OF_PICTURES("pool/avg2d", "avg_pool2d kernel_size=2", "F.avg_pool2d(a, 2)"),
     OF_PICTURES("pool/avg2d_3s1", "avg_pool2d kernel_size=3 stride=1 padding=1", "F.avg_pool2d(a, 3, 1, 1)"),
-    OF_PICTURES("pool/lp2d", "lp_pool2d kernel_size=2 norm_type=2", "F.lp_pool2d(a, 2, 2)"),
+    APPLIED("pool/lp2d", lp_pool2d, "F.lp_pool2d(a, 2, 2)", PICTURES),
     OF_PICTURES("pool/adaptive_avg2d", "adaptive_avg_pool2d output_size=7,7", "F.adaptive_avg_pool2d(a, 7)"),
     OF_PICTURES("pool/adaptive_max2d", "adaptive_max_pool2d output_size=7,7", "F.adaptive_max_pool2d(a, 7)"),
     BOTH("pool/mean_7x7", "adaptive_avg_pool2d output_size=1,1", "F.adaptive_avg_pool2d(a, 1)", 1,

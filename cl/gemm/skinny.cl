@@ -188,11 +188,10 @@ kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long 
         T sum[MAX_RESULTS];
         for (int e = 0; e < m * n; e++)
             sum[e] = 0;
-        if (m == 1 && n <= 4 && a_k == 1 && b_column == 1 && b_k == n) {
+        if (m == 1 && n == 1 && a_k == 1 && b_k == 1) {
+            sum[0] = dot_run(a + k0, b + k0, count);
+        } else if (m == 1 && n <= 4 && a_k == 1 && b_column == 1 && b_k == n) {
             switch (n) {
-            case 1:
-                accumulate_rows(sum, a + k0, b + k0, 1, count);
-                break;
             case 2:
                 accumulate_rows(sum, a + k0, b + k0 * 2, 2, count);
                 break;

@@ -10,22 +10,6 @@ static T window_average(const kn_pool_geometry *p, const global T *plane, int sl
     return sum / (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left));
 }
 
-static T gather_average(const kn_pool_geometry *p, const global T *gradient, box windows)
-{
-    T sum = 0;
-    for (int slice = windows.front; slice < windows.back; slice++)
-        for (int row = windows.top; row < windows.bottom; row++) {
-            const box line = window(p, slice, row, 0);
-            const long area = (long)(line.back - line.front) * (line.bottom - line.top);
-            for (int column = windows.left; column < windows.right; column++) {
-                const int start = span_start(column, p->out_size[2], p->size[2]);
-                const int wide = span_end(column, p->out_size[2], p->size[2]) - start;
-                sum += gradient[(SLICE(slice) * p->out_size[1] + row) * p->out_size[2] + column] / (T)(area * wide);
-            }
-        }
-    return sum;
-}
-
 #ifdef KN_CPU
 
 /* The mean of `n` contiguous elements. */
@@ -47,6 +31,38 @@ static T mean_of_run(const global T *run, long n)
     for (; k < n; k++)
         sum += run[k];
     return sum / (T)n;
+}
+
+/* The gradients of a plane: each window's, in the order of the outputs. */
+static void add_windows(const kn_pool_geometry *p, const global T *gradient, global T *plane)
+{
+    const int columns = p->out_size[2], rows = p->out_size[1], count = (int)out_volume_of(p);
+    const long size = volume_of(p);
+    for (long i = 0; i < size; i++)
+        plane[i] = 0;
+    for (int i = 0; i < count; i++) {
+        const box b = window(p, SLICE(i / columns / rows), i / columns % rows, i % columns);
+        const T share = gradient[i] / (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left));
+        FOR_BOX(b, d, h, w) plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w] += share;
+    }
+}
+
+#else
+
+static T gather_average(const kn_pool_geometry *p, const global T *gradient, box windows)
+{
+    T sum = 0;
+    for (int slice = windows.front; slice < windows.back; slice++)
+        for (int row = windows.top; row < windows.bottom; row++) {
+            const box line = window(p, slice, row, 0);
+            const long area = (long)(line.back - line.front) * (line.bottom - line.top);
+            for (int column = windows.left; column < windows.right; column++) {
+                const int start = span_start(column, p->out_size[2], p->size[2]);
+                const int wide = span_end(column, p->out_size[2], p->size[2]) - start;
+                sum += gradient[(SLICE(slice) * p->out_size[1] + row) * p->out_size[2] + column] / (T)(area * wide);
+            }
+        }
+    return sum;
 }
 
 #endif
@@ -94,15 +110,8 @@ KN_KERNEL_ONCE(adaptive_avg_pool_backward, (KN_ARG(gradient), KN_ARG(out), given
         }
         return;
     }
-    KN_FOR_ONCE(line, p.planes * DEPTH(p.size[0]) * p.size[1])
-    {
-        const global T *plane = gradient + line / p.size[1] / DEPTH(p.size[0]) * out_volume_of(&p);
-        box windows = covering_row(&p, line);
-        for (int w = 0; w < p.size[2]; w++) {
-            move_to_column(&p, &windows, w);
-            out[line * p.size[2] + w] = gather_average(&p, plane, windows);
-        }
-    }
+    KN_FOR_ONCE(plane, p.planes)
+        add_windows(&p, gradient + plane * out_volume_of(&p), out + plane * volume_of(&p));
 #else
     FIND_PLACE(place);
     const long to = place.plane * volume_of(&p) + find_input(&p, place);

@@ -21,6 +21,34 @@ static T window_max(const kn_pool_geometry *p, const global T *plane, int slice,
     return best;
 }
 
+#ifdef KN_CPU
+
+/* Is it in the output's window? A caller's index may lie anywhere. */
+static bool is_inside(const kn_pool_geometry *p, int slice, int row, int column, INDEX at)
+{
+    const box b = window(p, slice, row, column);
+    const int line = (int)(at / p->size[2]), w = (int)(at - (INDEX)line * p->size[2]), d = SLICE(line / p->size[1]),
+              h = line - d * p->size[1];
+    return d >= b.front && d < b.back && h >= b.top && h < b.bottom && w >= b.left && w < b.right;
+}
+
+/* The gradients of a plane: each output's at its maximum, in the order of the outputs. */
+static void add_at_maxima(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index,
+                          global T *plane)
+{
+    const int columns = p->out_size[2], rows = p->out_size[1], count = (int)out_volume_of(p);
+    const long size = volume_of(p);
+    for (long i = 0; i < size; i++)
+        plane[i] = 0;
+    for (int i = 0; i < count; i++) {
+        const INDEX at = index[i];
+        if (at >= 0 && at < size && is_inside(p, SLICE(i / columns / rows), i / columns % rows, i % columns, at))
+            plane[at] += gradient[i];
+    }
+}
+
+#else
+
 /* The gradient of input element `own` of its plane. */
 static T gather_max(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index, box windows,
                     int own)
@@ -33,6 +61,8 @@ static T gather_max(const kn_pool_geometry *p, const global T *gradient, const g
     }
     return sum;
 }
+
+#endif
 
 KN_KERNEL_ONCE(adaptive_max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), given, save), KN_IN(x), KN_OUT(y),
                KN_OUT(index), const kn_pool_geometry given, const int save AND_CUT)
@@ -83,26 +113,10 @@ KN_KERNEL_ONCE(adaptive_max_pool_backward, (KN_ARG(gradient), KN_ARG(index), KN_
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, out);
 #ifdef KN_CPU
-    if (is_one_window(&p)) { /* one window: no search */
-        const int size = p.size[1] * p.size[2];
-        KN_FOR_ONCE(plane, p.planes)
-        {
-            for (int i = 0; i < size; i++)
-                out[plane * size + i] = 0;
-            if (index[plane] >= 0 && index[plane] < size) /* a caller's may lie anywhere */
-                out[plane * size + index[plane]] = gradient[plane];
-        }
-        return;
-    }
-    KN_FOR_ONCE(line, p.planes * DEPTH(p.size[0]) * p.size[1])
+    KN_FOR_ONCE(plane, p.planes)
     {
-        const long plane = line / p.size[1] / DEPTH(p.size[0]), from = plane * out_volume_of(&p);
-        const int own = line * p.size[2] - plane * volume_of(&p);
-        box windows = covering_row(&p, line);
-        for (int w = 0; w < p.size[2]; w++) {
-            move_to_column(&p, &windows, w);
-            out[line * p.size[2] + w] = gather_max(&p, gradient + from, index + from, windows, own + w);
-        }
+        const long from = plane * out_volume_of(&p);
+        add_at_maxima(&p, gradient + from, index + from, out + plane * volume_of(&p));
     }
 #else
     FIND_PLACE(place);
