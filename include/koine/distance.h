@@ -35,7 +35,8 @@ KN_API kn_tensor *kn_pairwise_distance_with(kn_tensor *x1, kn_tensor *x2, const 
         kn_pairwise_distance_with(x1, x2, &(kn_pairwise_distance_params){KN_PAIRWISE_DISTANCE_DEFAULTS, __VA_ARGS__}))
 
 /* The p-norms, p >= 0, of the differences of all pairs of rows: x1 [..., P, M] and x2 [..., R, M] give [..., P, R]; the
- * leading dimensions broadcast. The differences are in memory. */
+ * leading dimensions broadcast. With p = 2 and more than 25 rows in x1 or x2, by a matrix product, as torch.cdist by
+ * default: distances far below the rows' norms lose digits. Else the differences are in memory. */
 KN_API kn_tensor *kn_cdist(kn_tensor *x1, kn_tensor *x2, double p);
 
 /* The p-norms of the differences of rows i < j of x [N, M]: [N (N - 1) / 2], in the order (0, 1), (0, 2), ... */

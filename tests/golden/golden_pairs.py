@@ -15,6 +15,13 @@ def distances(f):
     f.listed('pdist_one', 'pdist', [b[:1]], F.pdist, gradient=False)
 
 
+def distances_by_products(f):
+    """Of more than 25 rows; those of whole numbers have distances of exactly 0."""
+    f.listed('cdist_products', 'cdist', [f.uniform(30, 3), f.uniform(2, 4, 3)], torch.cdist, terms=30)
+    whole = exact(torch.tensor([[i % 5, i // 5] for i in range(27)]).float())
+    f.listed('cdist_products_zeros', 'cdist', [whole, whole[5:9]], torch.cdist, terms=30)
+
+
 def covariances(f):
     x, counts, weights = f.uniform(3, 6), torch.tensor([1, 2, 1, 3, 1, 2]), f.uniform(6, low=0.5, high=2)
     f.listed('cov', 'cov', [x], torch.cov, terms=6)
@@ -48,4 +55,5 @@ def make(folder):
     covariances(f)
     matrices(f)
     replaced(f)
+    distances_by_products(f)
     f.save(folder)

@@ -12,6 +12,9 @@
 OP_ROWS_BEGIN
 static const op_row rows[] = {
     ROW("cdist/batch", "cdist", DISTINCT(2, 3, 4), DISTINCT(5, 4)),
+    ROW("cdist/products", "cdist", DISTINCT(26, 3), DISTINCT(4, 3)),
+    FURTHER("cdist/products_batch", "cdist", DISTINCT(2, 1, 3, 4), DISTINCT(3, 28, 4)),
+    FURTHER("cdist/products_no_columns", "cdist", FLOATS(30, 0), FLOATS(2, 0)),
     ROW("cdist/p1", "cdist p=1", DISTINCT(3, 4), DISTINCT(2, 4)),
     ROW("cdist/p3", "cdist p=3", DISTINCT(3, 4), DISTINCT(2, 4)),
     ROW("cdist/inf", "cdist p=inf", DISTINCT(3, 4), DISTINCT(2, 4)),

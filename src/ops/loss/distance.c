@@ -3,17 +3,21 @@
 #include <koine/create.h>
 #include <koine/distance.h>
 #include <koine/index.h>
+#include <koine/logic.h>
+#include <koine/matmul.h>
 #include <koine/operators.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
 #include <math.h>
 
+#include "autograd/autocast.h"
 #include "base/text.h"
 #include "ops/loss/distance.h"
 #include "ops/shape/broadcast.h"
 
 enum { X1, X2 };
+enum { MANY_ROWS = 25 }; /* of either operand: Euclidean distances by a product, as torch.cdist by default */
 
 kn_status kn_composed_give(kn_entry *entry, kn_tensor *result)
 {
@@ -116,6 +120,23 @@ static kn_tensor *norms(const kn_entry *entry, kn_tensor *a, kn_tensor *b)
     return kn_to_dtype(kn_norm_dims(kn_sub(kn_widened(a), kn_widened(b)), p, (const int[]){-1}, 1, false), dtype);
 }
 
+/* Squares of rows' norms: [..., P, 1]. */
+static kn_tensor *squares(kn_tensor *x) { return kn_sum_dims(kn_square(x), (const int[]){-1}, 1, true); }
+
+/* Euclidean, of rows of matrices: sqrt(|a|^2 - 2 a b + |b|^2), without the differences in memory. Where rounding leaves
+ * nothing of it, the distance and its gradient are 0. */
+static kn_tensor *by_products(kn_tensor *a, kn_tensor *b)
+{
+    const kn_dtype dtype = a && b ? kn_promote_types(a->dtype, b->dtype) : KN_DTYPE_DEFAULT;
+    a = kn_widened(a), b = kn_widened(b);
+    const kn_dtype autocast = kn_autocast_pause(); /* halves would lose what is left of the difference */
+    kn_tensor *both = kn_mul_scalar(kn_matmul(a, kn_transpose(b, -2, -1)), -2);
+    kn_autocast_resume(autocast);
+    kn_tensor *square = kn_add(kn_add(both, squares(a)), kn_transpose(squares(b), -2, -1));
+    kn_tensor *is_zero = kn_le_scalar(square, 0), *zero = kn_number_like(square, 0), *one = kn_number_like(square, 1);
+    return kn_to_dtype(kn_where(is_zero, zero, kn_sqrt(kn_where(is_zero, one, square))), dtype);
+}
+
 /* Do the dimensions before the last two broadcast? */
 static bool batches_fit(const kn_tensor *a, const kn_tensor *b)
 {
@@ -138,6 +159,9 @@ static kn_status cdist_enter(kn_entry *entry)
     if (!batches_fit(x1, x2))
         return kn_fail(KN_ERR_SHAPE, "the batches of x1, %s, and x2, %s, do not broadcast",
                        kn_tensor_describe(a, sizeof a, x1), kn_tensor_describe(b, sizeof b, x2));
+    const bool many = x1->shape[x1->ndim - 2] > MANY_ROWS || x2->shape[x2->ndim - 2] > MANY_ROWS;
+    if (many && ((const kn_distance_args *)entry->params)->p == 2)
+        return kn_composed_give(entry, by_products(x1, x2));
     return kn_composed_give(entry, norms(entry, kn_unsqueeze(x1, -2), kn_unsqueeze(x2, -3)));
 }
 
