@@ -50,9 +50,9 @@ static kn_status check_exponent(const kn_call *call)
 }
 
 POWER_ROW(square, KN_NO_VECTORS, "a * a", "g * 2 * a");
-POWER_ROW(cube, KN_F32_VECTORS, "a * a * a", GENERAL_GRADIENT);
-POWER_ROW(reciprocal, KN_F32_VECTORS, "1 / a", GENERAL_GRADIENT);
-POWER_ROW(root, KN_F32_VECTORS, "sqrt(a)", GENERAL_GRADIENT);
+POWER_ROW(cube, KN_F32_VECTORS, "a * a * a", "g * (3 * (a * a))");
+POWER_ROW(reciprocal, KN_F32_VECTORS, "1 / a", "g * -(1 / (a * a))");
+POWER_ROW(root, KN_F32_VECTORS, "sqrt(a)", "g * ((T)0.5 * (1 / sqrt(a)))");
 POWER_ROW(reciprocal_root, KN_F32_VECTORS, "(T)1 / sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 
