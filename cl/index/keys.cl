@@ -1,4 +1,4 @@
-/* index/keys.cl - several indices as one, and the places of the true elements of a mask. */
+/* index/keys.cl - several indices as one, the places of the true elements of a mask, and repeated indices. */
 #include "common/koine.clh"
 
 /* key = key + factor * index, or factor * index if it is the first; -1 if an index is out of range, which is reported.
@@ -39,6 +39,23 @@ kernel void index_places(KN_IN(mask), KN_IN(counts), KN_OUT(places), const long 
         if (mask[i])
             places[counts[i] - 1] = i;
 #endif
+}
+
+/* Each index as often as it is repeated: `ends` holds the running sums, whose last one is `total`. Sums that wrapped
+ * around are reported. */
+kernel void index_repeats(KN_IN(ends), KN_OUT(repeated), const long n, const long total, KN_FAULT KN_NUMBERED)
+{
+    KN_NOTE_START;
+    KN_BIND_IN(long, ends);
+    KN_BIND_OUT(long, repeated);
+    KN_FOR (i, n) {
+        const long end = ends[i], first = i > 0 ? ends[i - 1] : 0;
+        if (first < 0 || first > end || end > total)
+            kn_report_index(fault, end, total);
+        else
+            for (long at = first; at < end; at++)
+                repeated[at] = i;
+    }
 }
 
 /* The coordinate along one dimension of size `size`, with `inner` elements per step, of each place. If places have no

@@ -28,6 +28,31 @@ TENSOR_TEST(test_turning_and_repeating)
     CHECK_OK(kn_copy_(kn_slice(matrix(), 1, 1, 3, 1), kn_zeros(KN_SHAPE(1))));
 }
 
+/* Against the same with loops; and sums of repeats beyond int64, which the device reports. */
+TENSOR_TEST(test_repeating_each)
+{
+    enum { SLICES = 1000 };
+    int64_t repeats[SLICES], wanted[4 * SLICES], got[4 * SLICES], total = 0;
+    for (int64_t i = 0; i < SLICES; i++) {
+        repeats[i] = i * i % 7 % 5;
+        for (int64_t k = 0; k < repeats[i]; k++)
+            wanted[total++] = i;
+    }
+    kn_tensor *each = kn_from_data(repeats, KN_SHAPE(SLICES), .dtype = KN_I64), *x = counted(KN_SHAPE(SLICES));
+    kn_tensor *repeated = kn_repeat_interleave_each(x, each, 0);
+    CHECK_SHAPE(repeated, total);
+    CHECK_OK(kn_read(kn_to_dtype(repeated, KN_I64), got, (size_t)total * sizeof *got));
+    assert_memory_equal(got, wanted, (size_t)total * sizeof *got);
+    CHECK_VALUES(kn_repeat_interleave_each(matrix(), kn_to_dtype(WHOLE(2), KN_I32), 0), 0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4,
+                 5);
+    CHECK_SHAPE(kn_repeat_interleave_each(matrix(), WHOLE(0, 0, 0), 1), 2, 0);
+    assert_null(kn_repeat_interleave_each(matrix(), WHOLE(2, -1, 1), 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "repeat_interleave", "must be 0 or more, not -1");
+    CHECK_TENSOR(kn_repeat_interleave_each(matrix(), WHOLE(INT64_MAX, INT64_MAX, 3), 1));
+    assert_int_not_equal(kn_synchronize(kn_device_current()), KN_OK);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "repeat_interleave");
+}
+
 TENSOR_TEST(test_splitting)
 {
     kn_tensor *x = counted(KN_SHAPE(7)), *parts[7];
@@ -117,12 +142,15 @@ TENSOR_TEST(test_embedding)
 
 int main(void)
 {
+    /* clang-format off */
     const struct CMUnitTest tests[] = {
         TEST(test_turning_and_repeating),
+        TEST(test_repeating_each),
         TEST(test_splitting),
         TEST(test_grids_and_joining),
         TEST(test_masks),
         TEST(test_embedding),
     };
+    /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

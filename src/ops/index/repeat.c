@@ -7,6 +7,7 @@
 #include <koine/shape.h>
 #include <string.h>
 
+#include "loops/work_size.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/promote.h"
 #include "ops/index/index.h"
@@ -52,7 +53,23 @@ static kn_status read_bounds(int64_t bounds[2], kn_tensor *repeats, kn_tensor *e
     return both ? kn_read(both, bounds, 2 * sizeof *bounds) : kn_error_status();
 }
 
-/* The slice at place p is that of which the repeats up to it first exceed p: as many ends as there are up to p. */
+/* The index of each slice, as often as it is repeated; `ends`: the running sums of the repeats. */
+static kn_tensor *list_repeats(kn_tensor *ends, int64_t total)
+{
+    const kn_tensor_options options = {.dtype = KN_I64, .device = kn_device_of(ends)};
+    kn_tensor *repeated = kn_empty_with(1, &total, &options);
+    const kn_work_size work = kn_work_for(kn_tensor_limits(ends), total);
+    if (!repeated || total == 0)
+        return repeated;
+    return kn_run(kn_tensor_stream(ends), .source = "index/keys.cl", .options = "-DINDEX=long",
+                  .kernel = "index_repeats", .operation = "repeat_interleave", .dims = 1, .global = {work.global},
+                  .local = {work.local},
+                  KN_ARGS(kn_arg_tensor(ends), kn_arg_tensor(repeated), kn_arg_i64(kn_numel(ends)), kn_arg_i64(total),
+                          kn_arg_fault())) == KN_OK
+               ? repeated
+               : kn_error_make_sticky();
+}
+
 static kn_tensor *repeat_each(kn_tensor *x, kn_tensor *repeats, int dim)
 {
     char text[KN_DESCRIBE];
@@ -75,10 +92,7 @@ static kn_tensor *repeat_each(kn_tensor *x, kn_tensor *repeats, int dim)
     if (bounds[LEAST] < 0)
         return kn_fail_null(KN_ERR_ARGUMENT, "repeat_interleave: repeats must be 0 or more, not %lld",
                             (long long)bounds[LEAST]);
-    const int64_t places = bounds[TOTAL] + 1;
-    const kn_tensor_options options = {.dtype = KN_I64, .device = kn_device_of(x)};
-    kn_tensor *starts = kn_index_add_(kn_zeros_with(1, &places, &options), 0, ends, kn_ones_with(1, &size, &options));
-    return kn_index_select(x, d, kn_narrow(kn_cumsum(starts, 0), 0, 0, bounds[TOTAL]));
+    return kn_index_select(x, d, list_repeats(ends, bounds[TOTAL]));
 }
 
 kn_tensor *kn_repeat_interleave_each(kn_tensor *x, kn_tensor *repeats, int dim)
