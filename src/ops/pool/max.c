@@ -35,14 +35,23 @@ static const char *index_options(const kn_pool_geometry *g)
     return index_dtype(g) == KN_U8 ? " -DINDEX=uchar" : " -DINDEX=int";
 }
 
-/* Adjacent windows of 2 x 2 elements, for which CPU devices have kernels of their own. */
-static const char *source_of(const kn_limits *limits, const kn_pool_geometry *g)
+/* Adjacent windows of 2 x 2 elements, for which CPU devices have code of their own. */
+static bool are_pairs(const kn_limits *limits, const kn_pool_geometry *g)
 {
     bool pairs = limits->is_cpu && kn_pool_is_image(g) && g->out_size[2] >= 4;
     for (int d = 1; d < 3; d++)
         pairs = pairs && g->kernel_size[d] == 2 && g->stride[d] == 2 && g->padding[d] == 0 && g->dilation[d] == 1 &&
                 2 * g->out_size[d] <= g->size[d];
-    return pairs ? "pool/max_pairs.cl" : "pool/max.cl";
+    return pairs;
+}
+
+/* Those of pool/max.cl; `buffer` has MAX_OPTIONS bytes and is returned. */
+enum { MAX_OPTIONS = 64 };
+static const char *options_of(char *buffer, const kn_tensor *t, const kn_pool_geometry *g, bool is_flat)
+{
+    snprintf(buffer, MAX_OPTIONS, "%s%s", is_flat ? " -DINDEX=long -DFLAT=1" : index_options(g),
+             are_pairs(kn_tensor_limits(t), g) ? " -DPAIRS" : "");
+    return buffer;
 }
 
 static kn_status max_pool_shape(kn_call *call)
@@ -59,11 +68,12 @@ static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const 
 {
     const kn_bounds bounds = kn_bounds_of(((const kn_pool_params *)call->params)->activation);
     kn_tensor *y = call->outputs[0];
+    char options[MAX_OPTIONS];
 
     return kn_pool_launch(
         call->stream,
-        &(kn_launch_params){.source = source_of(kn_tensor_limits(y), g),
-                            .options = is_flat ? " -DINDEX=long -DFLAT=1" : index_options(g),
+        &(kn_launch_params){.source = "pool/max.cl",
+                            .options = options_of(options, y, g, is_flat),
                             .kernel = "max_pool_forward",
                             .operation = call->op->name,
                             KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y),
@@ -131,6 +141,7 @@ static kn_status max_pool_backward(kn_grad_call *grad)
 {
     kn_pool_geometry g = kn_pool_of_gradient(grad);
     kn_tensor *index = grad->saved[0], *out;
+    char options[MAX_OPTIONS];
 
     if (!grad->grad_outputs[0])
         return KN_OK;
@@ -150,8 +161,8 @@ static kn_status max_pool_backward(kn_grad_call *grad)
     return kn_pool_launch(
         grad->stream,
         &(kn_launch_params){
-            .source = has_indices ? "pool/max_indices.cl" : source_of(kn_tensor_limits(out), &g),
-            .options = index_options(&g),
+            .source = has_indices ? "pool/max_indices.cl" : "pool/max.cl",
+            .options = has_indices ? index_options(&g) : options_of(options, out, &g, false),
             .kernel = has_indices ? "max_pool_backward_by_indices" : "max_pool_backward",
             .operation = grad->op->name,
             KN_ARGS(kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(index), kn_arg_tensor(out), kn_arg_pool(&g))},
