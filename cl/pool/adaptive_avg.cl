@@ -2,12 +2,13 @@
 #include "common/lanes.clh"
 #include "pool/adaptive.clh"
 
-static T window_average(const kn_pool_geometry *p, const global T *plane, int slice, int row, int column)
+static T area_of(box b) { return (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left)); }
+
+static T window_average(const kn_pool_geometry *p, const global T *plane, box b)
 {
-    const box b = window(p, slice, row, column);
     T sum = 0;
     FOR_BOX(b, d, h, w) sum += plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w];
-    return sum / (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left));
+    return sum / area_of(b);
 }
 
 #ifdef KN_CPU
@@ -36,13 +37,13 @@ static T mean_of_run(const global T *run, long n)
 /* The gradients of a plane: each window's, in the order of the outputs. */
 static void add_windows(const kn_pool_geometry *p, const global T *gradient, global T *plane)
 {
-    const int columns = p->out_size[2], rows = p->out_size[1], count = (int)out_volume_of(p);
+    const int count = (int)out_volume_of(p);
     const long size = volume_of(p);
     for (long i = 0; i < size; i++)
         plane[i] = 0;
     for (int i = 0; i < count; i++) {
-        const box b = window(p, SLICE(i / columns / rows), i / columns % rows, i % columns);
-        const T share = gradient[i] / (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left));
+        const box b = window_of(p, i);
+        const T share = gradient[i] / area_of(b);
         FOR_BOX(b, d, h, w) plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w] += share;
     }
 }
@@ -84,12 +85,13 @@ KN_KERNEL_ONCE(adaptive_avg_pool_forward, (KN_ARG(x), KN_ARG(y), given), KN_IN(x
     }
     KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
     {
-        y[i] = window_average(&p, PLANE(i), WINDOW(i));
+        const long plane = i / out_volume_of(&p);
+        y[i] = window_average(&p, x + plane * size, window_of(&p, (int)(i - plane * out_volume_of(&p))));
     }
 #else
     FIND_PLACE(place);
     y[place.plane * out_volume_of(&p) + find_output(&p, place)] =
-        window_average(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column);
+        window_average(&p, x + place.plane * volume_of(&p), window(&p, place.slice, place.block, place.column));
 #endif
 }
 

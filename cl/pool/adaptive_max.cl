@@ -4,9 +4,8 @@
 #include "pool/plane_max.clh"
 
 /* One output element of a plane. The last NaN wins, as in PyTorch. */
-static T window_max(const kn_pool_geometry *p, const global T *plane, int slice, int row, int column, int *index)
+static T window_max(const kn_pool_geometry *p, const global T *plane, box b, int *index)
 {
-    const box b = window(p, slice, row, column);
     int at = (b.front * p->size[1] + b.top) * p->size[2] + b.left;
     T best = plane[at];
     FOR_BOX(b, d, h, w)
@@ -23,10 +22,9 @@ static T window_max(const kn_pool_geometry *p, const global T *plane, int slice,
 
 #ifdef KN_CPU
 
-/* Is it in the output's window? A caller's index may lie anywhere. */
-static bool is_inside(const kn_pool_geometry *p, int slice, int row, int column, INDEX at)
+/* Is it in the window? A caller's index may lie anywhere. */
+static bool is_inside(const kn_pool_geometry *p, box b, INDEX at)
 {
-    const box b = window(p, slice, row, column);
     const int line = (int)(at / p->size[2]), w = (int)(at - (INDEX)line * p->size[2]), d = SLICE(line / p->size[1]),
               h = line - d * p->size[1];
     return d >= b.front && d < b.back && h >= b.top && h < b.bottom && w >= b.left && w < b.right;
@@ -36,13 +34,13 @@ static bool is_inside(const kn_pool_geometry *p, int slice, int row, int column,
 static void add_at_maxima(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index,
                           global T *plane)
 {
-    const int columns = p->out_size[2], rows = p->out_size[1], count = (int)out_volume_of(p);
+    const int count = (int)out_volume_of(p);
     const long size = volume_of(p);
     for (long i = 0; i < size; i++)
         plane[i] = 0;
     for (int i = 0; i < count; i++) {
         const INDEX at = index[i];
-        if (at >= 0 && at < size && is_inside(p, SLICE(i / columns / rows), i / columns % rows, i % columns, at))
+        if (at >= 0 && at < size && is_inside(p, window_of(p, i), at))
             plane[at] += gradient[i];
     }
 }
@@ -89,8 +87,9 @@ KN_KERNEL_ONCE(adaptive_max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), 
     }
     KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
     {
+        const long plane = i / out_volume_of(&p);
         int at;
-        const T best = window_max(&p, PLANE(i), WINDOW(i), &at);
+        const T best = window_max(&p, x + plane * size, window_of(&p, (int)(i - plane * out_volume_of(&p))), &at);
         y[i] = best;
         if (save)
             index[i] = at;
@@ -99,7 +98,7 @@ KN_KERNEL_ONCE(adaptive_max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), 
     FIND_PLACE(place);
     const long to = place.plane * out_volume_of(&p) + find_output(&p, place);
     int at;
-    y[to] = window_max(&p, x + place.plane * volume_of(&p), place.slice, place.block, place.column, &at);
+    y[to] = window_max(&p, x + place.plane * volume_of(&p), window(&p, place.slice, place.block, place.column), &at);
     if (save)
         index[to] = at;
 #endif
