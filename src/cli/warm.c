@@ -86,12 +86,11 @@ static int work(const request *r, shared *all, int job, int out)
     if (!device || kn_device_set_current(device) != KN_OK || kn_rehearsal_check_cache(device) != KN_OK)
         return fail(all, job, NULL);
     const bool helps = job < MOST_JOBS_ON_GPU || kn_device_limits(device)->is_cpu;
-    kn_stream *stream = kn_stream_current(device);
-    if (!stream)
-        return fail(all, job, NULL);
     kn_rehearse(&rehearsal);
+    if (helps && kn_rehearse_own_kernels(device) != KN_OK)
+        return fail(all, job, NULL);
     for (int i = 0; i < r->num_models; i++) {
-        if (helps && (kn_rehearse_own_kernels(stream) != KN_OK || kn_warm_model_train(&r->models[i]) != KN_OK))
+        if (helps && kn_warm_model_train(&r->models[i]) != KN_OK)
             return fail(all, job, r->models[i].name);
         const report told = {i, atomic_exchange(&w.kernels, 0)};
         if (write(out, &told, sizeof told) != sizeof told)

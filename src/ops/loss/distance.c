@@ -127,7 +127,7 @@ static kn_tensor *squares(kn_tensor *x) { return kn_sum_dims(kn_square(x), (cons
  * nothing of it, the distance and its gradient are 0. */
 static kn_tensor *by_products(kn_tensor *a, kn_tensor *b)
 {
-    const kn_dtype dtype = a && b ? kn_promote_types(a->dtype, b->dtype) : KN_DTYPE_DEFAULT;
+    const kn_dtype dtype = kn_promote_types(a->dtype, b->dtype);
     a = kn_widened(a), b = kn_widened(b);
     const kn_dtype autocast = kn_autocast_pause(); /* halves would lose what is left of the difference */
     kn_tensor *both = kn_mul_scalar(kn_matmul(a, kn_transpose(b, -2, -1)), -2);

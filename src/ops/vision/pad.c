@@ -19,14 +19,6 @@ static int64_t pad_of(const kn_pad_args *args, int ndim, int d, bool after)
     return at < args->pad.count ? args->pad.values[at] : 0;
 }
 
-static bool pads_nothing(const kn_pad_args *args)
-{
-    for (int i = 0; i < args->pad.count; i++)
-        if (args->pad.values[i] != 0)
-            return false;
-    return true;
-}
-
 static bool only_crops(const kn_pad_args *args)
 {
     for (int i = 0; i < args->pad.count; i++)
@@ -202,7 +194,7 @@ static kn_status pad_backward(kn_grad_call *grad)
     const kn_dtype dtype = grad->input[0].dtype;
     kn_tensor *gradient = grad->grad_outputs[0];
 
-    if (args->mode == KN_PAD_CONSTANT || pads_nothing(args) ||
+    if (args->mode == KN_PAD_CONSTANT || only_crops(args) ||
         kn_shape_numel(grad->input[0].ndim, grad->input[0].shape) == 0) {
         kn_tensor *out = kn_grad_new(grad, 0);
         return out ? pad_by_opposite(grad->stream, args, gradient, out) : kn_error_status();

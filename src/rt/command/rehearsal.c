@@ -131,11 +131,13 @@ void kn_rehearse(kn_rehearsal *rehearsal)
     atomic_store(&kn_rehearsal_now, rehearsal);
 }
 
-kn_status kn_rehearse_own_kernels(kn_stream *stream)
+kn_status kn_rehearse_own_kernels(kn_device *device)
 {
     static const kn_affinity idle; /* nothing was launched: the kernel returns at once */
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    if (!limits->has_affinity || limits->compute_units < 2)
+    kn_stream *stream = kn_stream_current(device);
+    if (!stream)
+        return kn_error_status();
+    if (!device->limits.has_affinity || device->limits.compute_units < 2)
         return KN_OK;
     return kn_run(stream, .source = KN_LINGER_SOURCE, .kernel = KN_LINGER_KERNEL, .operation = KN_LINGER_KERNEL,
                   .dims = 1, .global = {1}, .local = {1},

@@ -14,7 +14,7 @@
 void kn_rehearse(kn_rehearsal *rehearsal);
 
 /* The kernels that the library launches by itself, with any program: rt/command/linger.h. */
-kn_status kn_rehearse_own_kernels(kn_stream *stream);
+kn_status kn_rehearse_own_kernels(kn_device *device);
 
 /* Whether programs that this device builds are kept for other processes; else an error that says why not. */
 kn_status kn_rehearsal_check_cache(kn_device *device);
