@@ -12,8 +12,10 @@
  * staged. Options, because with code for them in it the kernel is up to 2 % slower. Local size 1, no local memory, no
  * barrier. */
 #include "common/koine.clh"
+#include "common/prefetch.clh"
 #include "gemm/finish.clh"
 #include "gemm/layout.h"
+#include "gemm/outer.clh"
 #include "gemm/pack.clh"
 #include "gemm/tile.clh"
 #include "gemm/tile.h"
@@ -52,16 +54,19 @@ static inline void stage_a(global T *restrict to, const global T *restrict x, lo
         pack_panel(to + i / MR * STAGED(k_count, MR), x + i, k_count, (int)min((long)MR, rows - i), MR, k_stride, 1);
 }
 
-/* Stages columns of B as panels [k_count][NR]. */
+/* Stages columns of B as panels [k_count][NR]. Rows that are a page or more apart the hardware does not prefetch. */
+enum { ROWS_AHEAD = 16 };
 static inline void stage_b(global T *restrict to, const global T *restrict x, long columns, long k_count,
                            kn_gemm_layout layout)
 {
     const long panels = layout.col_stride == 1 ? columns / NR : 0;
     for (long k = 0; k < k_count; k++)
-        for (long panel = 0; panel < panels; panel++)
+        for (long panel = 0; panel < panels; panel++) {
+            PREFETCH(x + (k + ROWS_AHEAD) * layout.row_stride + panel * NR);
 #pragma unroll
             for (int v = 0; v < NV; v++)
                 VSTORE(VLOAD(v, x + k * layout.row_stride + panel * NR), v, to + panel * STAGED(k_count, NR) + k * NR);
+        }
     for (long j = panels * NR; j < columns; j += NR)
         pack_panel(to + j / NR * STAGED(k_count, NR), x + j * layout.col_stride, k_count,
                    (int)min((long)NR, columns - j), NR, layout.row_stride, layout.col_stride);

@@ -53,7 +53,24 @@ static inline void store_lanes(V value, global T *p, const int lanes)
 #define BLOCK_ROWS (40 / MR * MR)
 #define BLOCK_DEPTH max(16, 24576 / (NV * VW * (int)sizeof(T)))
 
-/* sums[i] += row i of a times `count` rows of the panel, or =, for `rows` rows; those up to MR repeat the last. */
+/* sum[i] += element k of row i times row k of the panel. */
+static inline void add_step(V sum[MR][NV], const global T *row[MR], const global T *panel, long depth, long k)
+{
+    V part[NV];
+#pragma unroll
+    for (int v = 0; v < NV; v++)
+        part[v] = VLOAD(0, panel + (v / PER_PART * depth + k) * UNITS + v % PER_PART * VW);
+#pragma unroll
+    for (int i = 0; i < MR; i++) {
+        const V value = (V)row[i][k];
+#pragma unroll
+        for (int v = 0; v < NV; v++)
+            sum[i][v] = fma(value, part[v], sum[i][v]);
+    }
+}
+
+/* sums[i] += row i of a times `count` rows of the panel, or =, for `rows` rows; those up to MR repeat the last. The
+ * panel's rows in pairs: a loop over single ones takes up to 8 % longer. */
 static inline void multiply(V *sums, const global T *a, long stride, const global T *panel, long depth, long count,
                             int rows, const bool add)
 {
@@ -66,19 +83,13 @@ static inline void multiply(V *sums, const global T *a, long stride, const globa
         for (int v = 0; v < NV; v++)
             sum[i][v] = add ? sums[i * NV + v] : (V)0;
     }
-    for (long k = 0; k < count; k++) {
-        V column[NV];
-#pragma unroll
-        for (int v = 0; v < NV; v++)
-            column[v] = VLOAD(0, panel + (v / PER_PART * depth + k) * UNITS + v % PER_PART * VW);
-#pragma unroll
-        for (int i = 0; i < MR; i++) {
-            const V value = (V)row[i][k];
-#pragma unroll
-            for (int v = 0; v < NV; v++)
-                sum[i][v] = fma(value, column[v], sum[i][v]);
-        }
+    long k = 0;
+    for (; k + 2 <= count; k += 2) {
+        add_step(sum, row, panel, depth, k);
+        add_step(sum, row, panel, depth, k + 1);
     }
+    if (k < count)
+        add_step(sum, row, panel, depth, k);
 #pragma unroll
     for (int i = 0; i < MR; i++)
 #pragma unroll

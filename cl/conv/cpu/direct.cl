@@ -22,13 +22,14 @@
  * Compiled in: T, VW, KV, PX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "conv/cpu/direct.h"
+#define ROWS PX
 #include "conv/cpu/parts.clh"
 
 /* Adds the taps of one chunk to the sums of PX pixels. */
 static inline void sum_tile(global T *restrict sums, const global T *restrict x, const global int *restrict starts,
                             const global T *restrict weight, const global int *restrict table, long taps)
 {
-    const global T *from[PX];
+    const global T *restrict from[PX];
     V sum[PX][KV];
 #pragma unroll
     for (int i = 0; i < PX; i++) {
@@ -37,21 +38,7 @@ static inline void sum_tile(global T *restrict sums, const global T *restrict x,
         for (int v = 0; v < KV; v++)
             sum[i][v] = VLOAD(v, sums + i * KB);
     }
-    for (long t = 0; t < taps; t++) {
-        const long offset = table[t];
-        V w[KV];
-#pragma unroll
-        for (int v = 0; v < KV; v++)
-            w[v] = VLOAD(v, weight);
-        weight += KB;
-#pragma unroll
-        for (int i = 0; i < PX; i++) {
-            const V value = (V)from[i][offset];
-#pragma unroll
-            for (int v = 0; v < KV; v++)
-                sum[i][v] = fma(value, w[v], sum[i][v]);
-        }
-    }
+    add_products(sum, from, table, weight, taps);
 #pragma unroll
     for (int i = 0; i < PX; i++)
 #pragma unroll

@@ -4,12 +4,12 @@
  * so that it reads the same taps throughout, and taps in the padding are skipped instead of multiplied by zeros. (The
  * gradient of a 13 x 13 image through a 5 x 5 kernel on 9 x 9 pixels: 2.1 times fewer multiplications.) x is repacked
  * as [images][height][width][channels]. The weights, which are more than the images where there are many channels, are
- * read once: a work-item packs those of a block of output channels in chunks that stay in its core's cache, as [vector
- * of output channels][channel][tap][VW], and adds each chunk's products to the sums of a run of pixels, which stay
- * there too.
+ * read once: a work-item packs those of a block of output channels in chunks that stay in its core's cache, as
+ * [tap][channel][KB], and adds each chunk's products to the sums of a run of pixels, which stay there too.
  *
  * Compiled in: T, VW, KV, NX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
+#include "gemm/outer.clh"
 #include "gemm/pack.clh"
 
 #include "conv/cpu/images.h"
@@ -39,29 +39,46 @@ static inline long pixel_read(const kn_conv_images_line l, long i, long u)
     return at % l.division == 0 && at / l.division < l.from ? at / l.division : -1;
 }
 
-/* The weights of channels c .. c + channels - 1, for the block of output channels that w points to. */
-static inline void pack_weights(global T *restrict packed, const global T *restrict w, const kn_conv_images_shape s,
-                                long outer, long left, long c, long channels)
+/* The weights of channels c .. c + channels - 1, for the block of output channels that w points to. gathered: those of
+ * a vector of output channels, [channel][tap][VW]. */
+static inline void pack_weights(global T *restrict packed, global T *restrict gathered, const global T *restrict w,
+                                const kn_conv_images_shape s, long outer, long left, long c, long channels)
 {
     const long area = s.rows.taps * s.columns.taps;
     for (int v = 0; v < KV; v++) {
-        global T *to = packed + v * s.chunk * area * VW;
         const int some = (int)clamp(outer - v * VW, 0L, (long)VW);
         const long from = v * VW * s.outer_stride + c * s.inner_stride;
         if (some > 0)
-            gather_taps(to, w + from, area, s.outer_stride, s.inner_stride, channels, some, left - from);
+            gather_taps(gathered, w + from, area, s.outer_stride, s.inner_stride, channels, some, left - from);
         else
-            winograd_clear(to, channels * area);
+            winograd_clear(gathered, channels * area);
+        for (long i = 0; i < channels; i++)
+            for (long tap = 0; tap < area; tap++)
+                VSTORE(VLOAD(i * area + tap, gathered), v, packed + (tap * s.chunk + i) * KB);
     }
 }
 
-/* sums[n][k] += the products of `channels` channels, through all taps that pixel (i, j) has; x points to the first of
- * them in the first pixel of the first of `images` images. */
-static inline void add_products(global T *restrict sums, const global T *restrict x, const global T *restrict packed,
-                                const kn_conv_images_shape s, long i, long j, long channels, int images)
+KN_DEFINE_ADD_OUTER(add_column, NX, KV)
+
+/* sum[n] += channel c of the n-th image's pixel times its weights. */
+static inline void add_channel(V sum[NX][KV], const global T *restrict pixel[NX], const global T *restrict weight,
+                               long c)
 {
-    const long area = s.rows.taps * s.columns.taps, pitch = s.groups * s.inner,
-               image_size = s.rows.from * s.columns.from * pitch;
+    T column[NX];
+#pragma unroll
+    for (int n = 0; n < NX; n++)
+        column[n] = pixel[n][c];
+    add_column(sum, column, weight + c * KB);
+}
+
+/* sums[n][k] += the products of `channels` channels, through all taps that pixel (i, j) has; x points to the first of
+ * them in the first pixel of the first of `images` images. Channels in pairs: a loop over single ones is slower. Stored
+ * sums are clamped (low, high NaN: they are not). */
+static inline void add_products(global T *restrict sums, const global T *restrict x, const global T *restrict packed,
+                                const kn_conv_images_shape s, long i, long j, long channels, int images, T low,
+                                T high)
+{
+    const long pitch = s.groups * s.inner, image_size = s.rows.from * s.columns.from * pitch;
     V sum[NX][KV];
 #pragma unroll
     for (int n = 0; n < NX; n++)
@@ -74,31 +91,56 @@ static inline void add_products(global T *restrict sums, const global T *restric
             const long column = pixel_read(s.columns, j, t);
             if (column < 0)
                 continue;
-            const global T *weight = packed + (u * s.columns.taps + t) * VW;
-            const global T *from[NX];
+            const global T *weight = packed + (u * s.columns.taps + t) * s.chunk * KB;
+            const global T *restrict pixel[NX];
 #pragma unroll
             for (int n = 0; n < NX; n++)
-                from[n] = x + min(n, images - 1) * image_size + (row * s.columns.from + column) * pitch;
-            for (long c = 0; c < channels; c++) {
-                V w[KV];
-#pragma unroll
-                for (int v = 0; v < KV; v++)
-                    w[v] = VLOAD(0, weight + (v * s.chunk + c) * area * VW);
-#pragma unroll
-                for (int n = 0; n < NX; n++) {
-                    const V value = (V)from[n][c];
-#pragma unroll
-                    for (int v = 0; v < KV; v++)
-                        sum[n][v] = fma(value, w[v], sum[n][v]);
-                }
+                pixel[n] = x + min(n, images - 1) * image_size + (row * s.columns.from + column) * pitch;
+            long c = 0;
+            for (; c + 2 <= channels; c += 2) {
+                add_channel(sum, pixel, weight, c);
+                add_channel(sum, pixel, weight, c + 1);
             }
+            if (c < channels)
+                add_channel(sum, pixel, weight, c);
         }
     }
 #pragma unroll
     for (int n = 0; n < NX; n++)
 #pragma unroll
         for (int v = 0; v < KV; v++)
-            VSTORE(sum[n][v], n * KV + v, sums);
+            VSTORE(KN_CLAMP(sum[n][v], (V)low, (V)high), n * KV + v, sums);
+}
+
+static inline void start_sums(global T *restrict sums, const global T *restrict bias, int channels, long count)
+{
+    T start[KB];
+    for (int k = 0; k < KB; k++)
+        start[k] = k < channels ? bias[k] : (T)0;
+    for (long i = 0; i < count; i++)
+#pragma unroll
+        for (int v = 0; v < KV; v++)
+            VSTORE(VLOAD(v, start), i * KV + v, sums);
+}
+
+/* y = the sums of a row of pixels, [pixel][NX][KB], for `images` images and `outer` channels. */
+static inline void store_row(global T *restrict y, const global T *restrict sums, const kn_conv_images_shape s,
+                             int images, int outer)
+{
+    const long pixels = s.rows.to * s.columns.to, width = s.columns.to;
+    for (int n = 0; n < images; n++, y += s.groups * s.outer * pixels, sums += KB) {
+        int k = 0;
+        if (width >= 8)
+            for (; k + 8 <= outer; k += 8)
+                for (long j = 0; j < width; j += 8) {
+                    const long e = min(j, width - 8); /* the last 8 overlap those before */
+                    transpose_8(y + k * pixels + e, (int)pixels, sums + e * NX * KB + k, NX * KB, 8);
+                }
+        for (; k < outer; k++)
+            KN_NOT_UNROLLED
+            for (long j = 0; j < width; j++)
+                y[k * pixels + j] = sums[j * NX * KB + k];
+    }
 }
 
 /* dim 0: items, each for a share of the runs of all blocks of output channels. */
@@ -117,37 +159,33 @@ KN_KERNEL_ONCE(conv_images,
     const long units = (s.images + NX - 1) / NX * s.rows.to, blocks = (s.outer + KB - 1) / KB,
                runs = (units + s.run - 1) / s.run, all = s.groups * blocks * runs;
     const long item = KN_ID(0), items = KN_SIZE(0), end = (item + 1) * all / items;
-    global T *packed = scratch + item * s.scratch, *sums = packed + s.chunk * area * KB;
+    global T *packed = scratch + item * s.scratch, *gathered = packed + s.chunk * area * KB,
+             *sums = gathered + s.chunk * area * VW;
     for (long at = item * all / items; at < end; at++) {
         const long block = at / runs % blocks, group = at / runs / blocks;
         const long first = at % runs * s.run, last = min(first + s.run, units);
         const int outer = (int)min((long)KB, s.outer - block * KB);
         const long channel = group * s.outer + block * KB, start = group * s.group_stride + block * KB * s.outer_stride;
-        for (long i = 0; i < (last - first) * s.columns.to * NX; i++)
-            KN_NOT_UNROLLED
-            for (int k = 0; k < KB; k++)
-                sums[i * KB + k] = has_bias && k < outer ? bias[channel + k] : (T)0;
-        for (long c = 0; c < s.inner; c += s.chunk) {
+        start_sums(sums, bias + channel, has_bias ? outer : 0, (last - first) * s.columns.to * NX);
+        /* at least once, for the bias, if there is nothing to sum */
+        for (long c = 0; c == 0 || c < s.inner; c += s.chunk) {
             const long channels = min(s.chunk, s.inner - c);
-            pack_weights(packed, w + start, s, outer, s.groups * s.outer * s.inner * area - start, c, channels);
+            const bool done = c + s.chunk >= s.inner;
+            pack_weights(packed, gathered, w + start, s, outer, s.groups * s.outer * s.inner * area - start, c,
+                         channels);
             for (long unit = first; unit < last; unit++) {
                 const long image = unit / s.rows.to * NX;
                 for (long j = 0; j < s.columns.to; j++)
                     add_products(sums + ((unit - first) * s.columns.to + j) * NX * KB,
                                  x + (image * s.rows.from * s.columns.from * s.groups + group) * s.inner + c, packed, s,
-                                 unit % s.rows.to, j, channels, (int)min((long)NX, s.images - image));
+                                 unit % s.rows.to, j, channels, (int)min((long)NX, s.images - image),
+                                 done ? low : (T)NAN, done ? high : (T)NAN);
             }
         }
         for (long unit = first; unit < last; unit++) {
             const long image = unit / s.rows.to * NX, row = unit % s.rows.to;
-            const global T *from = sums + (unit - first) * s.columns.to * NX * KB;
-            for (int n = 0; n < min((long)NX, s.images - image); n++)
-                for (int k = 0; k < outer; k++) {
-                    global T *to = y + ((image + n) * s.groups * s.outer + channel + k) * pixels + row * s.columns.to;
-                    KN_NOT_UNROLLED
-                    for (long j = 0; j < s.columns.to; j++)
-                        to[j] = KN_CLAMP(from[(j * NX + n) * KB + k], low, high);
-                }
+            store_row(y + (image * s.groups * s.outer + channel) * pixels + row * s.columns.to,
+                      sums + (unit - first) * s.columns.to * NX * KB, s, (int)min((long)NX, s.images - image), outer);
         }
     }
 }

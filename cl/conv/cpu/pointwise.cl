@@ -14,6 +14,7 @@
  *
  * Compiled in: T, VW, MT, KV. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
+#include "gemm/outer.clh"
 #include "gemm/pack.clh"
 #include "conv/cpu/copy.clh"
 #include "conv/cpu/pointwise.clh"
@@ -180,21 +181,10 @@ static inline void multiply_rows(global T *restrict m, const global T *restrict 
     long at = p % s->plane;
     a += p / s->plane * s->rows * s->plane;
     for (long left = count; left > 0; at = 0, a += s->rows * s->plane) {
-        const long end = min(s->plane, at + left), plane = s->plane;
-        left -= end - at;
-        for (long c = at; c < end; c++, u += KB) {
-            V w[KV];
-#pragma unroll
-            for (int k = 0; k < KV; k++)
-                w[k] = VLOAD(k, u);
-#pragma unroll
-            for (int i = 0; i < MT; i++) {
-                const V value = (V)a[i * plane + c];
-#pragma unroll
-                for (int k = 0; k < KV; k++)
-                    sum[i][k] = fma(value, w[k], sum[i][k]);
-            }
-        }
+        const long run = min(s->plane - at, left);
+        add_products(sum, a + at, s->plane, 1, u, run);
+        u += run * KB;
+        left -= run;
     }
 #pragma unroll
     for (int i = 0; i < MT; i++)

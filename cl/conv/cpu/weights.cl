@@ -13,6 +13,7 @@
  * Compiled in: T, VW, KV, TAPS. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "conv/common/padding.clh"
+#define ROWS TAPS
 #include "conv/cpu/parts.clh"
 #include "conv/cpu/weights.h"
 
@@ -47,7 +48,7 @@ static inline void pack_gradient(global T *restrict packed, global T *restrict b
 static inline void sum_taps(global T *restrict sums, const global T *restrict x, const global int *restrict starts,
                             const global T *restrict dy, const global int *restrict table, int count, long pixels)
 {
-    const global T *from[TAPS];
+    const global T *restrict from[TAPS];
     V sum[TAPS][KV];
 #pragma unroll
     for (int i = 0; i < TAPS; i++) {
@@ -57,20 +58,7 @@ static inline void sum_taps(global T *restrict sums, const global T *restrict x,
         for (int v = 0; v < KV; v++)
             sum[i][v] = VLOAD(v, sums + tap * KB);
     }
-    for (long pixel = 0; pixel < pixels; pixel++) {
-        const long start = starts[pixel];
-        V d[KV];
-#pragma unroll
-        for (int v = 0; v < KV; v++)
-            d[v] = VLOAD(v, dy + pixel * KB);
-#pragma unroll
-        for (int i = 0; i < TAPS; i++) {
-            const V value = (V)from[i][start];
-#pragma unroll
-            for (int v = 0; v < KV; v++)
-                sum[i][v] = fma(value, d[v], sum[i][v]);
-        }
-    }
+    add_products(sum, from, starts, dy, pixels);
 #pragma unroll
     for (int i = 0; i < TAPS; i++)
         if (i < count)

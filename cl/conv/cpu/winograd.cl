@@ -3,6 +3,7 @@
  *
  * Compiled in: T, VW, WR, MT, KV. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
+#include "gemm/outer.clh"
 #include "gemm/pack.clh"
 #include "conv/common/winograd.clh"
 #include "conv/cpu/winograd_repack.clh"

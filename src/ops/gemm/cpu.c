@@ -10,6 +10,7 @@ enum { ROW_BLOCK = 48 };              /* in place: their pages fit in the first-
 enum { SHORT_SUM = 32 };              /* storing C takes longer: along its rows */
 enum { FEW_ROWS = 128 };              /* or columns: staging the other operand costs as much as reading it in place */
 enum { FAR_APART = 256 };             /* bytes between elements of a row of A: each has a cache line of its own */
+enum { MANY_COLUMNS = 1024 };         /* of C: staging A costs next to nothing, and it is read faster */
 enum { NEARBY = 2048 };               /* bytes between rows of B that few rows of A read as fast in place */
 enum { MANY_ROWS = 512 };             /* of A: in place only if B's rows use all sets of the level-1 cache, */
 enum { FEW_SETS = 1024 };             /* which those that are multiples of this apart do not, and A is in place */
@@ -26,7 +27,9 @@ static bool should_turn(const kn_gemm_params *p)
 static bool stages_a(const kn_tile_product *x)
 {
     const int64_t distance = x->a.layout.col_stride * (x->f64 ? 8 : 4);
-    return x->a.layout.row_stride == 1 && distance >= FAR_APART && x->n > FEW_ROWS / 2;
+    if (x->a.layout.row_stride != 1 || x->a.layout.col_stride == 1)
+        return false;
+    return x->n >= MANY_COLUMNS || (distance >= FAR_APART && x->n > FEW_ROWS / 2);
 }
 
 /* Not a B with short rows, nor a small one for few rows. */

@@ -4,7 +4,7 @@
 #include "ops/conv/common/correlation.h"
 
 enum { VECTORS = 2 }; /* along the channels, by as many images as registers allow */
-static int64_t images_per_tile(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 8 : 4; }
+static int64_t images_per_tile(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 8 : 6; }
 
 /* Packed weights and sums stay in the L2 cache. */
 enum { WEIGHT_BYTES = 256 << 10, SUM_BYTES = 256 << 10 };
@@ -49,9 +49,9 @@ static int64_t share(kn_conv_images_shape *s, const kn_limits *limits, bool f64)
     const int64_t blocks = s->groups * kn_div_up(s->outer, block);
     const int64_t wanted = kn_div_up(8 * limits->compute_units, blocks);
     const int64_t fit = WEIGHT_BYTES / (area * block * element) / width * width;
-    s->chunk = kn_min_i64(kn_max_i64(fit, width), kn_round_up_i64(s->inner, width));
+    s->chunk = kn_max_i64(width, kn_min_i64(fit, kn_round_up_i64(s->inner, width)));
     s->run = kn_min_i64(kn_max_i64(1, units / wanted), kn_max_i64(1, SUM_BYTES / (s->columns.to * tile * element)));
-    s->scratch = s->chunk * area * block + s->run * s->columns.to * tile;
+    s->scratch = s->chunk * area * (block + width) + s->run * s->columns.to * tile;
     return kn_min_i64(blocks * kn_div_up(units, s->run), limits->compute_units);
 }
 
@@ -94,12 +94,13 @@ static double gain(const kn_limits *limits, const kn_conv_problem *problem)
     return kn_conv_padding_factor(problem) * (double)images / (double)(kn_div_up(images, tile) * tile);
 }
 
-/* The kernel counts channels in int. */
+/* The kernel counts channels, and the elements of a few of them, in int. */
 bool kn_conv_supports_images(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
-    return kn_conv_is_flat(s) && s->in_channels < 32768 && s->out_channels < 32768;
+    return kn_conv_is_flat(s) && s->in_channels < 32768 && s->out_channels < 32768 &&
+           (double)kn_conv_to(problem).size[1] * (double)kn_conv_to(problem).size[2] < (double)(1 << 26);
 }
 
 bool kn_conv_prefers_images(const kn_limits *limits, const void *problem)

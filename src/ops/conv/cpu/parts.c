@@ -142,6 +142,6 @@ kn_conv_tile kn_conv_choose_channel_tile(const kn_limits *limits, bool f64, int6
     }
     return (kn_conv_tile){.vector_width = width,
                           .channels = vectors,
-                          .columns = kn_conv_many_registers(limits) ? columns[vectors] : 5,
+                          .columns = kn_conv_many_registers(limits) ? columns[vectors] : 6,
                           .block = (int64_t)vectors * width};
 }
