@@ -4,7 +4,20 @@
 #include "ops/conv/common/correlation.h"
 
 enum { VECTORS = 2 }; /* along the channels, by as many images as registers allow */
-static int64_t images_per_tile(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 8 : 6; }
+enum { TILE = 6, SMALL_TILE = 4, LARGE_TILE = 8 };
+
+/* In time of an image in a full tile. A small tile takes longer: it has too few sums to hide the latency. */
+static double cost(int64_t images, int64_t tile)
+{
+    return (double)(kn_div_up(images, tile) * tile) * (tile == SMALL_TILE ? 1.3 : 1);
+}
+
+static int64_t images_per_tile(const kn_limits *limits, int64_t images)
+{
+    if (kn_conv_many_registers(limits))
+        return LARGE_TILE;
+    return cost(images, SMALL_TILE) < cost(images, TILE) ? SMALL_TILE : TILE;
+}
 
 /* Packed weights and sums stay in the L2 cache. */
 enum { WEIGHT_BYTES = 256 << 10, SUM_BYTES = 256 << 10 };
@@ -44,8 +57,8 @@ static kn_conv_images_shape describe(const kn_conv_problem *problem)
 static int64_t share(kn_conv_images_shape *s, const kn_limits *limits, bool f64)
 {
     const int64_t width = kn_conv_vector_width(limits, f64), block = VECTORS * width, element = f64 ? 8 : 4;
-    const int64_t tile = images_per_tile(limits) * block, area = s->rows.taps * s->columns.taps;
-    const int64_t units = kn_div_up(s->images, images_per_tile(limits)) * s->rows.to;
+    const int64_t images = images_per_tile(limits, s->images), tile = images * block;
+    const int64_t units = kn_div_up(s->images, images) * s->rows.to, area = s->rows.taps * s->columns.taps;
     const int64_t blocks = s->groups * kn_div_up(s->outer, block);
     const int64_t wanted = kn_div_up(8 * limits->compute_units, blocks);
     const int64_t fit = WEIGHT_BYTES / (area * block * element) / width * width;
@@ -65,7 +78,7 @@ kn_status kn_conv_run_images(kn_stream *stream, const void *problem_)
     kn_conv_images_shape s = describe(problem);
     const int64_t items = share(&s, limits, f64), channels = s.groups * s.inner;
     char options[KN_CONV_OPTIONS];
-    kn_conv_options(options, limits, f64, VECTORS, "NX", (int)images_per_tile(limits));
+    kn_conv_options(options, limits, f64, VECTORS, "NX", (int)images_per_tile(limits, s.images));
     kn_buffer *repacked = NULL, *scratch = NULL;
     kn_status status = kn_buffer_alloc(&repacked, stream, (size_t)(s.images * channels * pixels * element));
     if (status == KN_OK)
@@ -87,11 +100,28 @@ kn_status kn_conv_run_images(kn_stream *stream, const void *problem_)
     return status;
 }
 
-/* The ratio of multiplications on the padded image to those done here; partial tiles count in full. */
-static double gain(const kn_limits *limits, const kn_conv_problem *problem)
+/* The time of images in full tiles by that of these. */
+static double fullness(const kn_limits *limits, int64_t images)
 {
-    const int64_t images = problem->shape.images, tile = images_per_tile(limits);
-    return kn_conv_padding_factor(problem) * (double)images / (double)(kn_div_up(images, tile) * tile);
+    return (double)images / cost(images, images_per_tile(limits, images));
+}
+
+/* Without much padding, against conv/cpu/direct.cl, on an AMD EPYC (Zen 3): that copies images row by row, and in
+ * backward-data with strides packs weights for every residue class of the pixels. With full tiles, short rows take 0.4
+ * to 0.7 of its time here, rows of 8 to 15 pixels 0.8 to 1, longer ones in backward-data with strides 0.75 to 0.85; but
+ * up to 1.3 if a block's weights are packed in several chunks and rows are not short. */
+static bool beats_direct(const kn_limits *limits, const kn_conv_problem *problem)
+{
+    enum { SHORT_ROW = 8, LONG_ROW = 16 };
+    const kn_conv_shape *s = &problem->shape;
+    const int64_t taps = s->kernel_size[1] * s->kernel_size[2], block = VECTORS * kn_conv_vector_width(limits, s->f64);
+    const int64_t weight_bytes = kn_conv_from(problem).channels * taps * block * kn_conv_element(s);
+    const bool spreads = problem->pass == KN_CONV_DATA && s->stride[1] > 1 && s->stride[2] > 1;
+    if (kn_conv_many_registers(limits) || taps == 1)
+        return false;
+    if (s->out_size[2] < SHORT_ROW)
+        return fullness(limits, s->images) > 0.6;
+    return fullness(limits, s->images) > 0.85 && weight_bytes <= WEIGHT_BYTES && (spreads || s->out_size[2] < LONG_ROW);
 }
 
 /* The kernel counts channels, and the elements of a few of them, in int. */
@@ -105,8 +135,9 @@ bool kn_conv_supports_images(const kn_limits *limits, const void *problem)
 
 bool kn_conv_prefers_images(const kn_limits *limits, const void *problem)
 {
-    const bool f64 = ((const kn_conv_problem *)problem)->shape.f64;
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     return limits->is_cpu && kn_conv_from(problem).channels >= 16 &&
-           2 * kn_conv_to(problem).channels > kn_conv_vector_width(limits, f64) &&
-           kn_conv_correlations(problem) <= 16 && gain(limits, problem) > 1.1;
+           2 * kn_conv_to(problem).channels > kn_conv_vector_width(limits, s->f64) &&
+           kn_conv_correlations(problem) <= 16 &&
+           (kn_conv_padding_factor(problem) * fullness(limits, s->images) > 1.1 || beats_direct(limits, problem));
 }
