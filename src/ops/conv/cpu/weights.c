@@ -10,6 +10,7 @@ enum { UNIT_BLOCKS = 4 };            /* share a copy */
 enum { SHARE_PIXELS = 2048 };        /* about as many: the sums are stored and added, which costs as much as 50 */
 enum { MOST_PIXELS = 16384 };        /* of a share, for the accuracy of its sums */
 enum { SHARES_WANTED = 32 };         /* of all sets. Constant: the order of sums depends on the problem alone */
+enum { SETS_PER_CORE = 4 };          /* at least, if blocks are shared */
 enum { STRIP = 8 };                  /* as in weights.cl */
 #define MAX_SUMS ((int64_t)64 << 20) /* bytes of the shares' sums */
 
@@ -65,7 +66,7 @@ static int64_t all_sets(const weights_pass *w)
 static int64_t share_bytes(const weights_pass *w) { return w->blocks * w->taps * w->tile.block * w->element; }
 
 /* Powers of two, which any even number of cores share evenly. */
-static void choose_shares(weights_pass *w)
+static void choose_shares(weights_pass *w, int64_t cores)
 {
     kn_conv_weights_layout *l = &w->layout;
     kn_conv_parts *g = &l->parts;
@@ -76,7 +77,7 @@ static void choose_shares(weights_pass *w)
     while (l->shares < wanted && l->shares * SHARE_PIXELS < pixels)
         l->shares *= 2;
     l->shares = kn_min_i64(l->shares, most);
-    while (g->unit_blocks > 1 && all_sets(w) * l->shares < SHARES_WANTED)
+    while (g->unit_blocks > 1 && all_sets(w) * l->shares < SETS_PER_CORE * cores)
         g->unit_blocks = kn_div_up(g->unit_blocks, 2);
 }
 
@@ -132,7 +133,7 @@ static weights_pass pass_of(const kn_limits *limits, const kn_conv_slicing *slic
     if (slicing->x.images == 0)
         return w;
     choose_units(&w);
-    choose_shares(&w);
+    choose_shares(&w, limits->compute_units);
     kn_conv_lay_out_copy(&l->parts, taps_per_channel(s), w.tile.columns);
     describe_taps(&w);
     lay_out_scratch(&w);
