@@ -24,6 +24,7 @@
 #include "conv/cpu/direct.h"
 #define ROWS PX
 #include "conv/cpu/parts.clh"
+#include "conv/cpu/sums.clh"
 
 /* Adds the taps of one chunk to the sums of PX pixels. */
 static inline void sum_tile(global T *restrict sums, const global T *restrict x, const global int *restrict starts,
@@ -139,17 +140,6 @@ static inline void store_image(global T *restrict y, const global T *restrict su
     }
     for (long i = 0; i < rows.count; i++)
         store_row(y + i * y_row, sums + i * columns.count * KB, g, columns.count, wide, channels, low, high);
-}
-
-static inline void start_sums(global T *restrict sums, const global T *restrict bias, int channels, long pixels)
-{
-    T start[KB];
-    for (int k = 0; k < KB; k++)
-        start[k] = k < channels ? bias[k] : (T)0;
-    for (long i = 0; i < pixels; i++)
-#pragma unroll
-        for (int v = 0; v < KV; v++)
-            VSTORE(VLOAD(v, start), v, sums + i * KB);
 }
 
 /* Adds all taps to the sums, chunk by chunk. */

@@ -16,6 +16,7 @@
 #include "conv/cpu/winograd_repack.clh"
 
 #define KB (KV * VW)
+#include "conv/cpu/sums.clh"
 
 /* dim 0: images */
 KN_KERNEL_ONCE(conv_images_repack,
@@ -110,17 +111,6 @@ static inline void add_products(global T *restrict sums, const global T *restric
 #pragma unroll
         for (int v = 0; v < KV; v++)
             VSTORE(KN_CLAMP(sum[n][v], (V)low, (V)high), n * KV + v, sums);
-}
-
-static inline void start_sums(global T *restrict sums, const global T *restrict bias, int channels, long count)
-{
-    T start[KB];
-    for (int k = 0; k < KB; k++)
-        start[k] = k < channels ? bias[k] : (T)0;
-    for (long i = 0; i < count; i++)
-#pragma unroll
-        for (int v = 0; v < KV; v++)
-            VSTORE(VLOAD(v, start), i * KV + v, sums);
 }
 
 /* y = the sums of a row of pixels, [pixel][NX][KB], for `images` images and `outer` channels. */
