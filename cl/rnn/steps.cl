@@ -10,6 +10,7 @@
  * Compiled in: T, VW, NV, MR, CELL, BACKWARD, PROJECTED 0. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "common/prefetch.clh"
+#include "gemm/outer.clh"
 #include "gemm/pack.clh"
 #include "common/exp.clh"
 
@@ -69,8 +70,7 @@ static inline void add_step(V sum[MR][NV], const global T *row[MR], const global
     }
 }
 
-/* sums[i] += row i of a times `count` rows of the panel, or =, for `rows` rows; those up to MR repeat the last. The
- * panel's rows in pairs: a loop over single ones takes up to 8 % longer. */
+/* sums[i] += row i of a times `count` rows of the panel, or =, for `rows` rows; those up to MR repeat the last. */
 static inline void multiply(V *sums, const global T *a, long stride, const global T *panel, long depth, long count,
                             int rows, const bool add)
 {
@@ -83,13 +83,7 @@ static inline void multiply(V *sums, const global T *a, long stride, const globa
         for (int v = 0; v < NV; v++)
             sum[i][v] = add ? sums[i * NV + v] : (V)0;
     }
-    long k = 0;
-    for (; k + 2 <= count; k += 2) {
-        add_step(sum, row, panel, depth, k);
-        add_step(sum, row, panel, depth, k + 1);
-    }
-    if (k < count)
-        add_step(sum, row, panel, depth, k);
+    KN_IN_PAIRS(k, count, add_step(sum, row, panel, depth, k));
 #pragma unroll
     for (int i = 0; i < MR; i++)
 #pragma unroll

@@ -73,8 +73,7 @@ static inline void add_channel(V sum[NX][KV], const global T *restrict pixel[NX]
 }
 
 /* sums[n][k] += the products of `channels` channels, through all taps that pixel (i, j) has; x points to the first of
- * them in the first pixel of the first of `images` images. Channels in pairs: a loop over single ones is slower. Stored
- * sums are clamped (low, high NaN: they are not). */
+ * them in the first pixel of the first of `images` images. Stored sums are clamped (low, high NaN: they are not). */
 static inline void add_products(global T *restrict sums, const global T *restrict x, const global T *restrict packed,
                                 const kn_conv_images_shape s, long i, long j, long channels, int images, T low,
                                 T high)
@@ -97,13 +96,7 @@ static inline void add_products(global T *restrict sums, const global T *restric
 #pragma unroll
             for (int n = 0; n < NX; n++)
                 pixel[n] = x + min(n, images - 1) * image_size + (row * s.columns.from + column) * pitch;
-            long c = 0;
-            for (; c + 2 <= channels; c += 2) {
-                add_channel(sum, pixel, weight, c);
-                add_channel(sum, pixel, weight, c + 1);
-            }
-            if (c < channels)
-                add_channel(sum, pixel, weight, c);
+            KN_IN_PAIRS(c, channels, add_channel(sum, pixel, weight, c));
         }
     }
 #pragma unroll
