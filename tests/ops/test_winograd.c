@@ -13,8 +13,9 @@
 #include "support/as_gpu.h"
 #include "support/values.h"
 
-/* Measured: at most 7.5e-7 (summing directly: 2.4e-7). docs/winograd.md has them all. */
-#define BOUND 1.5e-6
+/* Measured: at most 7.5e-7 with 3 x 3 kernels and 2.1e-6 with 5 x 5, 7e-7 of 32 channels and more (summing directly:
+ * 2.4e-7). docs/winograd.md has them all. */
+static double bound_of(int64_t kernel) { return kernel == 3 ? 1.5e-6 : 3e-6; }
 
 static const char forward[] = "conv2d", backward[] = "conv2d_backward_data";
 
@@ -110,8 +111,8 @@ static void check_layer(const layer *l)
         results r = compute(l, rows[i], false, KN_F32);
         double y = worst(r.y, right.y, sum.y, r.y_count), dx = worst(r.dx, right.dx, sum.dx, r.dx_count);
         print_message("%-32s %-12s y %.2e, dx %.2e of the sum\n", l->name, rows[i], y, dx);
-        assert_true(y <= BOUND);
-        assert_true(dx <= BOUND);
+        assert_true(y <= bound_of(l->kernel));
+        assert_true(dx <= bound_of(l->kernel));
         free_results(r);
     }
     kn_winograd_limit_chunks(chunk);

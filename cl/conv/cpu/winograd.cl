@@ -56,8 +56,11 @@ KN_KERNEL_ONCE(winograd_many,
             for (long p = 0; p < WP; p++)
                 for (long b = 0; b < some; b++)
                     for (long t = 0; t < tiles; t += MT)
-                        winograd_multiply(m + ((b * s.tiles + t) * WP + p * MT) * KB, v + (t * WP + p * MT) * VW,
-                                          u + ((b0 + b) * WP + p) * u_p, s.tiles * WP * VW, VW * KB, s.inner, false);
+                        for (long c = 0; c == 0 || c < s.inner; c += WSUMMED)
+                            winograd_multiply(m + ((b * s.tiles + t) * WP + p * MT) * KB,
+                                              v + (c / VW * s.tiles * WP + t * WP + p * MT) * VW,
+                                              u + ((b0 + b) * WP + p) * u_p + c * KB, s.tiles * WP * VW, VW * KB,
+                                              min(s.inner - c, (long)WSUMMED), c > 0);
             for (long b = 0; b < some; b++) {
                 const int outer = (int)min((long)KB, s.outer - (b0 + b) * KB);
                 T lanes[KB];

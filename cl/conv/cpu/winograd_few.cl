@@ -57,9 +57,11 @@ KN_KERNEL_ONCE(winograd_few,
             winograd_weight_block(u, UP, WP * UP, w, taps, s, block, c, channels);
             for (long t = 0; t < tiles; t += MT)
                 for (long p = 0; p < WP; p++)
-                    winograd_multiply_some(m + (t * WP + p * MT) * KB,
-                                           v + c * padded * WP + ((first + t) * WP + p * MT) * VW, u + p * UP,
-                                           padded * WP * VW, WP * UP, channels, c > 0, tiles - t);
+                    for (long k = 0; k == 0 || k < channels; k += WSUMMED)
+                        winograd_multiply_some(m + (t * WP + p * MT) * KB,
+                                               v + (c + k) * padded * WP + ((first + t) * WP + p * MT) * VW,
+                                               u + k / VW * WP * UP + p * UP, padded * WP * VW, WP * UP,
+                                               min(channels - k, (long)WSUMMED), c + k > 0, tiles - t);
         }
         const int outer = (int)min((long)KB, s.outer - block * KB);
         T lanes[KB];

@@ -3,19 +3,19 @@
  *
  *     dw = G^T [ sum over tiles of (B^T x B) * (A dy A^T) ] G        (conv/common/winograd.clh)
  *
- * per pair of channels: 36 sums of products, one per frequency p, each a matrix product over the tiles,
+ * per pair of channels: WP sums of products, one per frequency p, each a matrix product over the tiles,
  *
  *     du[p][c][k] = sum over tiles of v[p][tile][c] * m[p][tile][k]
  *
  * Three steps: the transforms write v and m of a chunk of tiles, small enough to stay in cache, in blocks of VW
- * channels, [block][36][pitch][VW]; the products read them front to back, VW channels k in vectors and CT channels c as
- * broadcasts; the last step computes [k][c][WR][WR] from du, [pair of blocks][36][VW c][VW k]. A work-item that
+ * channels, [block][WP][pitch][VW]; the products read them front to back, VW channels k in vectors and CT channels c as
+ * broadcasts; the last step computes [k][c][WR][WR] from du, [pair of blocks][WP][VW c][VW k]. A work-item that
  * computes all frequencies of its blocks does the last step immediately, from cache: with many channels du would be far
  * larger than dw.
  *
  * Measured with AVX-512: the products run at 75 to 90 % of the multiply-add peak if a frequency's v and m come from the
  * L2 or L3 cache (two vectors of m and 8 broadcasts of v make 16 multiply-adds from 10 loads); the transforms,
- * dominated by writing 2.25 times what they read, take a quarter of the time with 64 channels and a tenth with 512.
+ * dominated by writing 2.25 (4) times what they read, take a quarter of the time with 64 channels and a tenth with 512.
  *
  * Compiled in: T, VW, WR, CT (divides VW). Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -26,40 +26,30 @@
 #include "conv/cpu/winograd.h"
 
 #define TAPS (WR * WR)
-#define PAIR (36 * VW * VW)
+#define PAIR (WP * VW * VW)
 
 /* v[p][tile] = B^T x B for `tiles` tiles of a row in `stage`. */
 static inline void transform_inputs(global T *restrict v, const global T *restrict stage, long tiles, long pitch)
 {
     const long columns = tiles * WM + WR - 1;
-    for (long tile = 0; tile < tiles; tile++) {
-        V x[36], y[36];
-#pragma unroll
-        for (int i = 0; i < 36; i++)
-            x[i] = VLOAD((i / 6) * columns + tile * WM + i % 6, stage);
-        winograd_input(y, x);
-#pragma unroll
-        for (int p = 0; p < 36; p++)
-            VSTORE(y[p], p * pitch + tile, v);
-    }
+    for (long tile = 0; tile < tiles; tile++, stage += WM * VW, v += VW)
+        WINOGRAD_TRANSFORM(winograd_input, WT, WT, VLOAD(i * columns + j, stage),
+                           winograd_store_row(v + i * WT * pitch * VW, line, WT, pitch * VW));
+}
+
+static inline V add_to(V *sum, V value)
+{
+    *sum += value;
+    return value;
 }
 
 /* m[p][tile] = A dy A^T; returns the sum of dy. */
 static inline V transform_gradients(global T *restrict m, const global T *restrict stage, long tiles, long pitch)
 {
     V sum = (V)0;
-    for (long tile = 0; tile < tiles; tile++) {
-        V x[WM * WM], y[36];
-#pragma unroll
-        for (int i = 0; i < WM * WM; i++) {
-            x[i] = VLOAD(((i / WM) * tiles + tile) * WM + i % WM, stage);
-            sum += x[i];
-        }
-        winograd_gradient(y, x);
-#pragma unroll
-        for (int p = 0; p < 36; p++)
-            VSTORE(y[p], p * pitch + tile, m);
-    }
+    for (long tile = 0; tile < tiles; tile++, stage += WM * VW, m += VW)
+        WINOGRAD_TRANSFORM(winograd_gradient, WM, WT, add_to(&sum, VLOAD(i * tiles * WM + j, stage)),
+                           winograd_store_row(m + i * WT * pitch * VW, line, WT, pitch * VW));
     return sum;
 }
 
@@ -76,7 +66,7 @@ KN_ONCE void transform_strip(global T *restrict to, global T *restrict bias_part
     V sum = (V)0;
     winograd_repack(stage, x + (image * s.channels + block * VW) * s.height * s.width, s.height, s.width, channels,
                     row * WM - s.top, -s.left, rows * WM + overlap, columns);
-    to += (block * 36 * g.pitch + tile) * VW;
+    to += (block * WP * g.pitch + tile) * VW;
     for (long i = 0; i < rows; i++, to += g.tile_columns * VW, stage += WM * columns * VW) {
         if (is_gradient)
             sum += transform_gradients(to, stage, g.tile_columns, g.pitch);
@@ -118,7 +108,7 @@ KN_KERNEL_ONCE(winograd_weights_transform,
         V sum[CT][KV];                                                                                                 \
         _Pragma("unroll") for (int i = 0; i < CT; i++)                                                                 \
             _Pragma("unroll") for (int j = 0; j < KV; j++)                                                             \
-                sum[i][j] = add ? VLOAD(i, du + j * PAIR) : (V)0;                                                      \
+                sum[i][j] = (V)0;                                                                                      \
         for (long tile = 0; tile < tiles; tile++) {                                                                    \
             V d[KV];                                                                                                   \
             _Pragma("unroll") for (int j = 0; j < KV; j++) d[j] = VLOAD(tile, m + j * m_stride);                       \
@@ -129,10 +119,15 @@ KN_KERNEL_ONCE(winograd_weights_transform,
             }                                                                                                          \
         }                                                                                                              \
         _Pragma("unroll") for (int i = 0; i < CT; i++)                                                                 \
-            _Pragma("unroll") for (int j = 0; j < KV; j++) VSTORE(sum[i][j], i, du + j * PAIR);                        \
+            _Pragma("unroll") for (int j = 0; j < KV; j++)                                                             \
+                VSTORE(add ? sum[i][j] + VLOAD(i, du + j * PAIR) : sum[i][j], i, du + j * PAIR);                       \
     }
 PRODUCT(product_1, 1)
 PRODUCT(product_2, 2)
+
+/* Tiles whose products are summed alone before they are added to the others': the rounding of longer sums would be the
+ * largest error of the gradient. */
+#define SUMMED 64
 
 /* The offset in du of the pair of block c and block k: blocks of k in pairs, as computed by product_2. */
 static inline long pair_at(long k, long c, long du_row) { return (k & ~1L) * du_row + 2 * c + (k & 1); }
@@ -146,19 +141,21 @@ typedef struct winograd_blocks {
 static inline void products(global T *restrict du, long du_row, const global T *restrict v, const global T *restrict m,
                             const winograd_blocks b, const kn_winograd_chunk g, long first_p, long last_p, int add)
 {
-    const long panel = 36 * g.pitch * VW;
+    const long panel = WP * g.pitch * VW;
     for (long p = first_p; p < last_p; p++)
         for (long k = 0; k < b.k_count; k += 2)
             for (long c = 0; c < b.c_count; c++) {
                 const global T *from_v = v + (b.c_first + c) * panel + p * g.pitch * VW;
                 const global T *from_m = m + (b.k_first + k) * panel + p * g.pitch * VW;
                 global T *to = du + pair_at(k, c, du_row) * PAIR + p * VW * VW;
-                for (int i = 0; i < VW; i += CT) {
-                    if (k + 1 < b.k_count)
-                        product_2(to + i * VW, from_v + i, from_m, panel, g.tiles, add);
-                    else
-                        product_1(to + i * VW, from_v + i, from_m, panel, g.tiles, add);
-                }
+                for (int i = 0; i < VW; i += CT)
+                    for (long t = 0; t < g.tiles; t += SUMMED) {
+                        const long tiles = min(g.tiles - t, (long)SUMMED);
+                        if (k + 1 < b.k_count)
+                            product_2(to + i * VW, from_v + t * VW + i, from_m + t * VW, panel, tiles, add || t > 0);
+                        else
+                            product_1(to + i * VW, from_v + t * VW + i, from_m + t * VW, panel, tiles, add || t > 0);
+                    }
             }
 }
 
@@ -170,14 +167,8 @@ KN_ONCE void finish_pair(global T *restrict dw, const global T *restrict du, glo
     const int rows = (int)min((long)VW, out_channels - k_block * VW);
     dw += (k_block * VW * in_channels + c_block * VW) * TAPS;
     for (int c = 0; c < VW; c++) {
-        V x[36], y[TAPS];
-#pragma unroll
-        for (int p = 0; p < 36; p++)
-            x[p] = VLOAD(p * VW + c, du);
-        winograd_weight_gradient(y, x);
-#pragma unroll
-        for (int i = 0; i < TAPS; i++)
-            VSTORE(y[i], c * TAPS + i, stage);
+        WINOGRAD_TRANSFORM(winograd_weight_gradient, WT, WR, VLOAD((i * WT + j) * VW + c, du),
+                           winograd_store_row(stage + (c * TAPS + i * WR) * VW, line, WR, VW));
     }
     for (int j = 0; j < columns; j += VW) {
         V block[VW];
@@ -236,7 +227,7 @@ KN_KERNEL_ONCE(winograd_weights_products,
     KN_BIND_IN(T, m);
     KN_BIND_OUT(T, du);
     const winograd_blocks b = rectangle(x_side, dy_side, plan, KN_ID(0));
-    const long share = 36 / KN_SIZE(1), first = KN_ID(1) * share;
+    const long share = WP / KN_SIZE(1), first = KN_ID(1) * share;
     products(du + pair_at(b.k_first, b.c_first, x_side.blocks) * PAIR, x_side.blocks, v, m, b, g, first, first + share,
              plan.add);
 }
@@ -280,7 +271,7 @@ KN_KERNEL_ONCE(winograd_weights_at_once,
     global T *du = stages + KN_ID(0) * (room + VW * VW * TAPS);
     KN_FOR_ONCE(index, all) {
         const winograd_blocks b = rectangle(x_side, dy_side, plan, index);
-        products(du, plan.c_blocks, v, m, b, g, 0, 36, 0);
+        products(du, plan.c_blocks, v, m, b, g, 0, WP, 0);
         for (long k = 0; k < b.k_count; k++)
             for (long c = 0; c < b.c_count; c++)
                 finish_pair(dw, du + pair_at(k, c, plan.c_blocks) * PAIR, du + room, x_side.channels, dy_side.channels,

@@ -1,5 +1,5 @@
 /* conv/gpu/winograd.cl - Winograd's convolution on GPUs: the transforms (conv/common/winograd.clh has the formulas) on
- * either side of a batch of WP = 36 matrix products (src/ops/conv/gpu/winograd.c).
+ * either side of a batch of WP matrix products (src/ops/conv/gpu/winograd.c).
  *
  * A tile is WM x WM pixels of the result, or, in the gradient of the weights, of dy; tiles are numbered along the rows
  * of an image, its rows, the images. A work-item transforms one tile of one channel in registers, and neighbours have
@@ -7,9 +7,10 @@
  *
  *     [share][p][channel][tile]
  *
- * (the products' matrices, `width` tiles apart per channel) are accessed coalesced, with 36 independent accesses per
- * work-item (48 to 56 registers in f32, up to 100 in f64); whole cache lines of the image are used, via the L1 cache.
- * Tiles are divided into shares, whose products are summed separately in backward-weights.
+ * (the products' matrices, `width` tiles apart per channel) are accessed coalesced, with WP independent accesses per
+ * work-item (48 to 64 registers in f32, 80 to 110 with 5 x 5 kernels; in f64 up to 96 and 200); whole cache lines of
+ * the image are used, via the L1 cache. Tiles are divided into shares, whose products are summed separately in
+ * backward-weights.
  *
  * All kernels are bound by memory: a work-item that transforms a window moves 208 bytes (16 pixels of x, 36 values) in
  * about 480 instructions, while a device with 60 TFLOP/s and 4.8 TB/s has time for 1300; winograd_gpu_output likewise.
@@ -56,9 +57,9 @@ static inline __attribute__((always_inline)) void
 winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
 {
 #pragma unroll
-    for (int j = 0; j < 6; j++) {
+    for (int j = 0; j < WT; j++) {
         const int within = (j + XPHASE) % XN, start = j - within; /* start of the vector that holds column j */
-        if (XN == 1 || start < 0 || start + XN > 6) {
+        if (XN == 1 || start < 0 || start + XN > WT) {
             to[j] = inside && (uint)(column + j) < (uint)width ? x[column + j] : (T)0;
             continue;
         }
@@ -76,6 +77,14 @@ winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
     }
 }
 
+/* A row of a transformed tile: values that are `step` apart. */
+static inline __attribute__((always_inline)) void winograd_store_row(global T *to, const T *line, long step)
+{
+#pragma unroll
+    for (int j = 0; j < WT; j++)
+        to[j * step] = line[j];
+}
+
 /* --- before the products ------------------------------------------------------------------------------------------ */
 
 /* v = B^T x B for a window of x. */
@@ -84,25 +93,16 @@ winograd_transform_window(global T *v, const global T *x, const kn_winograd_imag
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
-    T window[WP], half_done[WP];
+    T window[WP];
     x += place.plane;
 #pragma unroll
-    for (int i = 0; i < 6; i++)
-        winograd_load_row(window + i * 6, x + (long)(place.row + i) * s->width, place.column, s->width,
+    for (int i = 0; i < WT; i++)
+        winograd_load_row(window + i * WT, x + (long)(place.row + i) * s->width, place.column, s->width,
                           tile < s->tiles && (uint)(place.row + i) < (uint)s->height);
-#pragma unroll
-    for (int j = 0; j < 6; j++)
-        winograd_input_line(half_done + j, 6, window + j, 6);
     const long step = (long)s->channels * s->share.divisor;
     v += winograd_start(s, tile, channel);
-#pragma unroll
-    for (int i = 0; i < 6; i++) {
-        T line[6];
-        winograd_input_line(line, 1, half_done + i * 6, 1);
-#pragma unroll
-        for (int j = 0; j < 6; j++)
-            v[(i * 6 + j) * step] = line[j];
-    }
+    WINOGRAD_TRANSFORM(winograd_input, WT, WT, window[i * WT + j],
+                       winograd_store_row(v + i * WT * step, line, step));
 }
 
 /* d = A dy A^T for a tile of dy. */
@@ -111,7 +111,7 @@ winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
-    T pixels[WM * WM], half_done[6 * WM];
+    T pixels[WM * WM];
     dy += place.plane + (long)place.row * s->width + place.column;
 #pragma unroll
     for (int i = 0; i < WM; i++, dy += s->width)
@@ -124,43 +124,21 @@ winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image
             pixels[i * WM + j] = inside ? dy[j] : (T)0;
 #endif
         }
-#pragma unroll
-    for (int j = 0; j < WM; j++)
-        winograd_gradient_line(half_done + j, WM, pixels + j, WM);
     const long step = (long)s->channels * s->share.divisor;
     d += winograd_start(s, tile, channel);
-#pragma unroll
-    for (int i = 0; i < 6; i++) {
-        T line[6];
-        winograd_gradient_line(line, 1, half_done + i * WM, 1);
-#pragma unroll
-        for (int j = 0; j < 6; j++)
-            d[(i * 6 + j) * step] = line[j];
-    }
+    WINOGRAD_TRANSFORM(winograd_gradient, WM, WT, pixels[i * WM + j],
+                       winograd_store_row(d + i * WT * step, line, step));
 }
 
-/* u[p][i] = (G w G^T)[p] for pair i of an output and an input channel. flipped: reads the kernel from its end. */
+/* u[p][pair] = (G w G^T)[p] for a pair of an output and an input channel. flipped: reads the kernel from its end. */
 static inline __attribute__((always_inline)) void
-winograd_transform_weights(global T *u, const global T *w, long pairs, long i, int flipped)
+winograd_transform_weights(global T *u, const global T *w, long pairs, long pair, int flipped)
 {
-    T taps[WR * WR], half_done[6 * WR];
-    w += i * (WR * WR) + (flipped ? WR * WR - 1 : 0);
+    w += pair * (WR * WR) + (flipped ? WR * WR - 1 : 0);
+    u += pair;
     const int next = flipped ? -1 : 1;
-#pragma unroll
-    for (int r = 0; r < WR * WR; r++)
-        taps[r] = w[r * next];
-#pragma unroll
-    for (int j = 0; j < WR; j++)
-        winograd_weight_line(half_done + j, WR, taps + j, WR);
-    u += i;
-#pragma unroll
-    for (int j = 0; j < 6; j++) {
-        T line[6];
-        winograd_weight_line(line, 1, half_done + j * WR, 1);
-#pragma unroll
-        for (int k = 0; k < 6; k++)
-            u[(j * 6 + k) * pairs] = line[k];
-    }
+    WINOGRAD_TRANSFORM(winograd_weight, WR, WT, w[(i * WR + j) * next],
+                       winograd_store_row(u + i * WT * pairs, line, pairs));
 }
 
 /* Both factors of the products in one launch, forward and backward-data. dim 0: tile, dim 1: channel, then rows of
@@ -200,6 +178,25 @@ kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT
 
 /* --- after the products ------------------------------------------------------------------------------------------- */
 
+/* A row of a tile of pixels, from a column on. */
+static inline __attribute__((always_inline)) void
+winograd_store_pixels(global T *y, T *line, T added, T low, T high, int column, int width)
+{
+#pragma unroll
+    for (int j = 0; j < WM; j++) {
+        const T sum = line[j] + added;
+        line[j] = KN_CLAMP(sum, low, high);
+    }
+#pragma unroll
+    for (int j = 0; j < WM; j += YN)
+        if (column + j < width)
+#if YN > 1
+            *(global YVECTOR *)(y + j) = VECTOR_JOIN(vload, YN)(0, line + j);
+#else
+            y[j] = line[j];
+#endif
+}
+
 /* y = clamp(A^T m A + bias). dim 0: tile, dim 1: channel. */
 kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), kn_winograd_image s, int has_bias, T low, T high)
 {
@@ -213,43 +210,29 @@ kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), kn_winograd_im
     winograd_find(&place, &s, tile, channel);
     const long step = (long)s.channels * s.share.divisor;
     const T added = has_bias ? bias[channel] : (T)0;
-    T products[WP], half_done[WM * 6];
+    T products[WP];
     m += winograd_start(&s, tile, channel);
 #pragma unroll
     for (int i = 0; i < WP; i++)
         products[i] = m[i * step];
-#pragma unroll
-    for (int j = 0; j < 6; j++)
-        winograd_output_line(half_done + j, 6, products + j, 6);
     y += place.plane + (long)place.row * s.width + place.column;
-#pragma unroll
-    for (int i = 0; i < WM; i++, y += s.width) {
-        T line[WM];
-        winograd_output_line(line, 1, half_done + i * 6, 1);
-#pragma unroll
-        for (int j = 0; j < WM; j++)
-            line[j] = KN_CLAMP(line[j] + added, low, high);
-#pragma unroll
-        for (int j = 0; j < WM; j += YN)
-            if (place.row + i < s.height && place.column + j < s.width)
-#if YN > 1
-                *(global YVECTOR *)(y + j) = VECTOR_JOIN(vload, YN)(0, line + j);
-#else
-                y[j] = line[j];
-#endif
-    }
+    WINOGRAD_TRANSFORM(winograd_output, WT, WM, products[i * WT + j], {
+        if (place.row + i < s.height)
+            winograd_store_pixels(y, line, added, low, high, place.column, s.width);
+        y += s.width;
+    });
 }
 
-/* dw of pair i = G^T (the sum, in order, of the shares' m[share][p][i]) G. */
+/* dw of a pair = G^T (the sum, in order, of the shares' m[share][p][pair]) G. */
 kernel void winograd_gpu_finish(KN_IN(m), KN_OUT(dw), long pairs, int shares)
 {
-    const long i = get_global_id(0);
-    if (i >= pairs)
+    const long pair = get_global_id(0);
+    if (pair >= pairs)
         return;
     KN_BIND_IN(T, m);
     KN_BIND_OUT(T, dw);
-    T sum[WP], half_done[WR * 6];
-    m += i;
+    T sum[WP];
+    m += pair;
 #pragma unroll
     for (int p = 0; p < WP; p++)
         sum[p] = m[p * pairs];
@@ -259,16 +242,8 @@ kernel void winograd_gpu_finish(KN_IN(m), KN_OUT(dw), long pairs, int shares)
         for (int p = 0; p < WP; p++)
             sum[p] += m[p * pairs];
     }
-#pragma unroll
-    for (int j = 0; j < 6; j++)
-        winograd_weight_gradient_line(half_done + j, 6, sum + j, 6);
-    dw += i * (WR * WR);
-#pragma unroll
-    for (int r = 0; r < WR; r++) {
-        T line[WR];
-        winograd_weight_gradient_line(line, 1, half_done + r * 6, 1);
-#pragma unroll
-        for (int t = 0; t < WR; t++)
-            dw[r * WR + t] = line[t];
-    }
+    dw += pair * (WR * WR);
+    WINOGRAD_TRANSFORM(winograd_weight_gradient, WT, WR, sum[i * WT + j], {
+        _Pragma("unroll") for (int t = 0; t < WR; t++) dw[i * WR + t] = line[t];
+    });
 }

@@ -1,18 +1,19 @@
 /* ops/conv/cpu/winograd_weights.c - the gradient of a convolution's weights and bias by Winograd's method on CPU
  * devices (cl/conv/cpu/winograd_weights.cl): 3 x 3 and 5 x 5 kernels with stride 1. */
+#include "ops/conv/cpu/winograd.h"
+
+#include "conv/common/winograd.h"
 #include "conv/cpu/winograd.h"
-#include "ops/conv/common/conv.h"
 
 #include <stdio.h>
 
-enum { FREQUENCIES = 36 };
 enum { STAGE_BYTES = 128 << 10 }; /* of a strip's packed channels: stays in the L2 cache */
 enum { MIN_CHUNK_BYTES = 8 << 20, MAX_CHUNK_BYTES = 64 << 20 }; /* of a chunk's transforms: the L3 cache */
 enum { ITEMS_PER_UNIT = 8 }; /* work-items per compute unit if each has scratch memory */
 
 typedef struct winograd_pass {
     const kn_conv_problem *problem;
-    int64_t element, width, taps, tile; /* tile: outputs per tile in each dimension */
+    int64_t element, width, taps, frequencies; /* frequencies: values per transformed tile */
     int64_t items, all_strips, strips_per_chunk, chunks;
     kn_winograd_side x, dy;
     kn_winograd_chunk chunk;
@@ -32,36 +33,40 @@ bool kn_conv_supports_winograd_weights(const kn_limits *limits, const void *prob
            s->out_channels > 0;
 }
 
-/* The transforms cost about as much as the products of 10 to 20 channels. Little is saved if tiles are mostly empty (a
- * 5 x 5 kernel on an image of 3 x 3). */
+/* Little is saved if tiles are mostly empty (a 5 x 5 kernel on an image of 2 x 2), and a launch more costs as much as
+ * LEAST_PRODUCTS. */
 bool kn_conv_prefers_winograd_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     if (s->kernel_size[1] != 3 && s->kernel_size[1] != 5)
         return false;
-    int64_t kernel = s->kernel_size[1], tile = 7 - kernel;
-    int64_t tiles = kn_div_up(s->out_size[1], tile) * kn_div_up(s->out_size[2], tile);
-    bool saves_enough = 10 * kernel * kernel * s->out_size[1] * s->out_size[2] >= 17 * FREQUENCIES * tiles;
-    return limits->is_cpu && s->in_channels >= 32 && s->out_channels >= 32 && saves_enough;
+    enum { LEAST_PRODUCTS = 1 << 13 }; /* per frequency */
+    int64_t kernel = s->kernel_size[1];
+    int64_t tiles = kn_div_up(s->out_size[1], KN_WINOGRAD_TILE) * kn_div_up(s->out_size[2], KN_WINOGRAD_TILE);
+    bool saves_enough =
+        10 * kernel * kernel * s->out_size[1] * s->out_size[2] >= 17 * KN_WINOGRAD_VALUES(kernel) * tiles;
+    return limits->is_cpu && saves_enough &&
+           kn_min_i64(s->in_channels, s->out_channels) >= kn_conv_least_winograd_channels(limits, kernel) &&
+           s->images * tiles * s->in_channels * s->out_channels >= LEAST_PRODUCTS;
 }
 
 static void describe_tiles(winograd_pass *w)
 {
     const kn_conv_shape *s = &w->problem->shape;
     kn_winograd_chunk *g = &w->chunk;
-    g->tile_rows = kn_div_up(s->out_size[1], w->tile);
-    g->tile_columns = kn_div_up(s->out_size[2], w->tile);
+    g->tile_rows = kn_div_up(s->out_size[1], KN_WINOGRAD_TILE);
+    g->tile_columns = kn_div_up(s->out_size[2], KN_WINOGRAD_TILE);
     int64_t overlap = s->kernel_size[1] - 1;
-    int64_t row = (g->tile_columns * w->tile + overlap) * w->width * w->element;
-    g->strip_rows = kn_max_i64(1, kn_min_i64(g->tile_rows, (STAGE_BYTES / row - overlap) / w->tile));
+    int64_t row = (g->tile_columns * KN_WINOGRAD_TILE + overlap) * w->width * w->element;
+    g->strip_rows = kn_max_i64(1, kn_min_i64(g->tile_rows, (STAGE_BYTES / row - overlap) / KN_WINOGRAD_TILE));
     g->strips_per_image = kn_div_up(g->tile_rows, g->strip_rows);
-    g->stage = (g->strip_rows * w->tile + overlap) * row / w->element;
+    g->stage = (g->strip_rows * KN_WINOGRAD_TILE + overlap) * row / w->element;
     w->all_strips = s->images * g->strips_per_image;
 
     /* du is read and written once per chunk: if it is large, so are the chunks, or there is only one. */
     int64_t pairs = w->x.blocks * w->dy.blocks, blocks = w->x.blocks + w->dy.blocks;
-    int64_t bytes_of_du = pairs * FREQUENCIES * w->width * w->width * w->element;
-    int64_t bytes_of_tile = blocks * FREQUENCIES * w->width * w->element;
+    int64_t bytes_of_du = pairs * w->frequencies * w->width * w->width * w->element;
+    int64_t bytes_of_tile = blocks * w->frequencies * w->width * w->element;
     int64_t bytes = bytes_of_tile * s->images * g->tile_rows * g->tile_columns;
     int64_t most = kn_max_i64(MIN_CHUNK_BYTES, kn_min_i64(2 * bytes_of_du, MAX_CHUNK_BYTES));
     int64_t chunks = kn_max_i64(1, kn_div_up(bytes, most));
@@ -77,7 +82,7 @@ static void describe(winograd_pass *w, const kn_limits *limits)
     w->element = s->f64 ? 8 : 4;
     w->width = kn_conv_vector_width(limits, s->f64);
     w->taps = s->kernel_size[1] * s->kernel_size[2];
-    w->tile = 7 - s->kernel_size[1];
+    w->frequencies = KN_WINOGRAD_VALUES(s->kernel_size[1]);
     w->items = ITEMS_PER_UNIT * limits->compute_units;
     w->x = (kn_winograd_side){s->in_channels, kn_div_up(s->in_channels, w->width),
                               s->in_size[1],  s->in_size[2],
@@ -97,12 +102,12 @@ static void describe(winograd_pass *w, const kn_limits *limits)
 
 static int64_t room_of_pairs(const winograd_pass *w, int64_t pairs)
 {
-    return pairs * FREQUENCIES * w->width * w->width;
+    return pairs * w->frequencies * w->width * w->width;
 }
 
 static kn_status alloc_buffers(winograd_pass *w, kn_stream *stream)
 {
-    int64_t panel = FREQUENCIES * w->chunk.pitch * w->width;
+    int64_t panel = w->frequencies * w->chunk.pitch * w->width;
     int64_t room = w->width * w->width * w->taps; /* per work-item, in the step that needs most */
     if (w->at_once)
         room += room_of_pairs(w, w->plan.c_blocks * w->plan.k_blocks);
@@ -147,7 +152,7 @@ static kn_status launch_products(winograd_pass *w, kn_stream *stream)
 {
     return kn_run(stream, .source = "conv/cpu/winograd_weights.cl", .kernel = "winograd_weights_products",
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 2,
-                  .global = {(size_t)rectangles(w), FREQUENCIES}, .local = {1, 1},
+                  .global = {(size_t)rectangles(w), (size_t)w->frequencies}, .local = {1, 1},
                   KN_ARGS(kn_arg_buffer(w->v, 0), kn_arg_buffer(w->m, 0), kn_arg_buffer(w->du, 0),
                           kn_arg_struct(&w->x, sizeof w->x), kn_arg_struct(&w->dy, sizeof w->dy),
                           kn_arg_struct(&w->chunk, sizeof w->chunk), kn_arg_struct(&w->plan, sizeof w->plan)));

@@ -1,6 +1,7 @@
 /* ops/conv/gpu/winograd.h - shared by the passes of Winograd's convolution on GPUs (cl/conv/gpu/winograd.cl).
  *
- * The transformed tiles of the images are the columns of 36 matrices per group, multiplied by the transformed weights:
+ * The transformed tiles of the images are the columns of 36 matrices (64 with 5 x 5 kernels) per group, multiplied by
+ * the transformed weights:
  *
  *     forward           m[p] = u[p] v[p]        v from x, y from m
  *     backward-data     m[p] = u[p]^T v[p]      v from dy, dx from m; kernels flipped
@@ -10,20 +11,19 @@
 #pragma once
 
 #include "base/divisor.h"
+#include "conv/common/winograd.h"
 #include "conv/gpu/winograd.h"
 #include "ops/conv/common/conv.h"
 
-enum { KN_WINOGRAD_VALUES = 36 }; /* per transformed tile or kernel */
-
 /* The parameters of a pass depend on the shape alone, and so does the order of its sums. `windows` is the image read
- * in windows of 6 x 6, with `inner` channels per group, `tiles` the one divided into tiles, with `outer`. */
+ * in windows, with `inner` channels per group, `tiles` the one divided into tiles, with `outer`. */
 typedef struct kn_winograd_plan {
     const kn_conv_problem *problem;
     kn_conv_side windows, tiles; /* x and y, or dy and dx */
     bool f64, data;              /* data: backward-data */
     int64_t element, groups, inner, outer;
     int64_t pairs;                   /* channel pairs of all groups, one kernel each */
-    int64_t kernel, tile;            /* height and width of a kernel and of a tile */
+    int64_t kernel, values;          /* height and width of a kernel; values per transformed tile or kernel */
     int64_t top, left;               /* start of the first tile's window in the first image */
     int64_t tile_rows, tile_columns; /* per image */
     int64_t images, chunk;           /* total, and per chunk */

@@ -5,7 +5,7 @@
 
 #include "ops/gemm/blocked.h"
 
-enum { WINDOW = 6, LINE = 32 }; /* window height and width; rows are padded to multiples of LINE tiles */
+enum { LINE = 32 }; /* rows are padded to multiples of LINE tiles */
 
 /* Bytes of a chunk's transformed tiles. Large, because the last wave of each chunk's products and transforms leaves the
  * device partly idle. */
@@ -31,8 +31,7 @@ static int64_t tiles_of(const kn_winograd_plan *plan, int64_t images)
 
 static void choose_chunk(kn_winograd_plan *plan)
 {
-    const int64_t bytes = KN_WINOGRAD_VALUES * tiles_of(plan, 1) * (plan->inner + plan->outer) * plan->groups *
-                          plan->element,
+    const int64_t bytes = plan->values * tiles_of(plan, 1) * (plan->inner + plan->outer) * plan->groups * plan->element,
                   most = kn_max_i64(1, most_of_chunk / kn_max_i64(1, bytes));
     const int64_t chunks = kn_max_i64(1, kn_div_up(plan->images, most));
     plan->chunk = kn_div_up(plan->images, chunks);
@@ -42,7 +41,7 @@ static bool is_weights(const kn_winograd_plan *plan) { return plan->problem->pas
 
 static void choose_shares(kn_winograd_plan *plan)
 {
-    const int64_t tiles = tiles_of(plan, plan->chunk), matrices = KN_WINOGRAD_VALUES * plan->groups,
+    const int64_t tiles = tiles_of(plan, plan->chunk), matrices = plan->values * plan->groups,
                   blocks = matrices * kn_div_up(plan->inner, BLOCK) * kn_div_up(plan->outer, BLOCK);
     int64_t shares = is_weights(plan) ? kn_min_i64(kn_div_up(BLOCKS, blocks), tiles / MIN_TILES) : 1;
     plan->share = kn_round_up_i64(kn_div_up(tiles, kn_max_i64(1, shares)), LINE);
@@ -66,12 +65,12 @@ kn_winograd_plan kn_winograd_plan_of(const kn_conv_problem *problem)
                              .outer = to.channels,
                              .pairs = s->groups * from.channels * to.channels,
                              .kernel = kernel,
-                             .tile = WINDOW + 1 - kernel,
+                             .values = KN_WINOGRAD_VALUES(kernel),
                              .top = data ? s->padding[1] - reach : -s->padding[1],
                              .left = data ? s->padding[2] - reach : -s->padding[2],
                              .images = s->images};
-    plan.tile_rows = kn_div_up(to.size[1], plan.tile);
-    plan.tile_columns = kn_div_up(to.size[2], plan.tile);
+    plan.tile_rows = kn_div_up(to.size[1], KN_WINOGRAD_TILE);
+    plan.tile_columns = kn_div_up(to.size[2], KN_WINOGRAD_TILE);
     choose_chunk(&plan);
     choose_shares(&plan);
     return plan;
@@ -79,7 +78,7 @@ kn_winograd_plan kn_winograd_plan_of(const kn_conv_problem *problem)
 
 int64_t kn_winograd_workspace(const kn_winograd_plan *plan, int64_t channels)
 {
-    return KN_WINOGRAD_VALUES * plan->groups * channels * plan->shares * plan->share;
+    return plan->values * plan->groups * channels * plan->shares * plan->share;
 }
 
 /* --- kernel arguments --------------------------------------------------------------------------------------------- */
@@ -127,17 +126,17 @@ kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, int64_t first)
 }
 
 /* The widest vectors, of 4, 2 or 1, to which rows, tiles and the operand are aligned. */
-static int vector_of(const kn_winograd_plan *plan, const kn_conv_side *side)
+static int vector_of(const kn_conv_side *side)
 {
     int vector = 4;
-    while (side->size[2] % vector != 0 || side->operand.offset % vector != 0 || plan->tile % vector != 0)
+    while (side->size[2] % vector != 0 || side->operand.offset % vector != 0 || KN_WINOGRAD_TILE % vector != 0)
         vector /= 2;
     return vector;
 }
 
 const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan)
 {
-    const int x = vector_of(plan, &plan->windows), y = vector_of(plan, &plan->tiles);
+    const int x = vector_of(&plan->windows), y = vector_of(&plan->tiles);
     const int phase = (int)((plan->left % x + x) % x);
     snprintf(buffer, KN_WINOGRAD_OPTIONS, "%s -DWR=%d -DXN=%d -DXPHASE=%d -DYN=%d", kn_options_f64_or_f32(plan->f64),
              (int)plan->kernel, x, phase, y);
@@ -167,7 +166,7 @@ static bool fits(const kn_limits *limits, const kn_conv_problem *problem)
         return false;
     const kn_winograd_plan plan = kn_winograd_plan_of(problem);
     const int64_t room = kn_max_i64(kn_winograd_workspace(&plan, kn_max_i64(plan.inner, plan.outer)),
-                                    KN_WINOGRAD_VALUES * plan.shares * plan.pairs);
+                                    plan.values * plan.shares * plan.pairs);
     return (uint64_t)(room * plan.element) <= limits->max_allocation;
 }
 
@@ -221,15 +220,15 @@ static double cost_of_products(const kn_limits *limits, const kn_winograd_plan *
 static double cost_of_winograd(const kn_limits *limits, const kn_winograd_plan *plan)
 {
     const double element = (double)plan->element, images = (double)plan->images * (double)plan->groups;
-    const double tiles = (double)tiles_of(plan, 1) * images * KN_WINOGRAD_VALUES,
+    const double tiles = (double)tiles_of(plan, 1) * images * (double)plan->values,
                  v = tiles * (double)plan->inner * element, m = tiles * (double)plan->outer * element;
     const double x = images * (double)(plan->inner * plan->windows.size[1] * plan->windows.size[2]) * element,
                  y = images * (double)(plan->outer * plan->tiles.size[1] * plan->tiles.size[2]) * element;
-    const double kernels = (double)plan->pairs * (double)(plan->kernel * plan->kernel + KN_WINOGRAD_VALUES) * element,
+    const double kernels = (double)plan->pairs * (double)(plan->kernel * plan->kernel + plan->values) * element,
                  chunks = (double)kn_div_up(plan->images, plan->chunk);
     const double sums = is_weights(plan) ? kernels * (double)plan->shares * chunks : kernels;
-    const double products = chunks * cost_of_products(limits, plan, plan->inner, tiles_of(plan, plan->chunk),
-                                                      KN_WINOGRAD_VALUES * plan->groups);
+    const double products =
+        chunks * cost_of_products(limits, plan, plan->inner, tiles_of(plan, plan->chunk), plan->values * plan->groups);
     return slower_of(products, v + m + sums) + (x + v + m + y + sums) * FLOPS_PER_BYTE + LAUNCH * 3 * chunks;
 }
 
