@@ -98,6 +98,8 @@ static const op_row rows[] = {
     {"conv2d/seed_1", build_conv2d, {FLOATS(5, 1, 28, 28), FLOATS(32, 1, 3, 3), FLOATS(32)}, PLAIN, 3380, TABLES},
     {"conv2d/seed_2", build_conv2d, {FLOATS(5, 32, 13, 13), FLOATS_IN(-0.1, 0.1, 64, 32, 5, 5), FLOATS(64)},
      PLAIN, 1600, TABLES, .on_cpu = true, .shares_errors = true},
+    {"conv2d/5x5_groups_of_small_images", build_conv2d, {FLOATS(14, 20, 9, 12), FLOATS_IN(-0.1, 0.1, 24, 10, 5, 5), FLOATS(24)},
+     CONV(.groups = 2), 500, TABLES, .on_cpu = true, .shares_errors = true},
     {"conv2d/7x7_many_channels", build_conv2d, {FLOATS(1, 33, 8, 9), FLOATS_IN(-0.1, 0.1, 34, 33, 7, 7)}, CONV(.padding = 3), 1617, TABLES,
      .on_cpu = true},
     {"conv2d/8x8_many_channels", build_conv2d, {FLOATS(1, 32, 9, 8), FLOATS_IN(-0.1, 0.1, 32, 32, 8, 8)}, PLAIN, 2048, TABLES, .on_cpu = true},

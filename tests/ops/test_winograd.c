@@ -41,6 +41,9 @@ static const layer layers[] = {
     {"5x5, 32 channels", 4, 32, 13, 13, 64, 5, 0, -1},
     {"5x5, 192 channels", 1, 192, 14, 14, 40, 5, 2, -1},
     {"5x5, odd sizes", 2, 19, 9, 27, 48, 5, 1, 0},
+    {"5x5, dx from tiles of dy", 12, 32, 13, 13, 64, 5, 0, -1},
+    {"5x5, dx from tiles of dy, padded", 13, 9, 10, 14, 19, 5, 1, -1},
+    {"3x3, dx from tiles of dy", 50, 17, 6, 7, 37, 3, 0, -1},
     {"5x5, block by block", 1, 33, 122, 123, 2, 5, 2, -1},
 };
 

@@ -21,7 +21,7 @@ KN_KERNEL_ONCE(winograd_transform,
     const long c = KN_ID(0), group = KN_ID(1), tiles = s.images * s.tile_rows * s.tile_columns;
     winograd_input_block(v + (group * KN_SIZE(0) + c) * ((tiles + MT - 1) / MT * MT) * WP * VW,
                          x + (group * s.inner + c * VW) * s.height * s.width,
-                         scratch + (group * KN_SIZE(0) + c) * window_size, s, 0, tiles,
+                         scratch + (group * KN_SIZE(0) + c) * window_size, s, s.top, s.left, 0, tiles,
                          (int)min((long)VW, s.inner - c * VW));
 }
 

@@ -77,34 +77,87 @@ static int64_t u_pitch(const winograd *w)
     return kn_round_up_i64(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
 }
 
-static void choose_many(winograd *w, const kn_limits *limits)
+/* For blocks of s->tiles tiles and a window of `window` elements. */
+static void choose_blocks(winograd *w, const kn_limits *limits, int64_t blocks, int64_t window)
 {
     kn_winograd_shape *s = &w->shape;
     int64_t width = w->vector_width, block = w->vectors * width;
-    s->tiles = 2 * w->tiles;
     s->panels = kn_min_i64(2, blocks_of(w));
     s->chunk = width;
-    w->items = kn_min_i64(kn_div_up(tiles_of(s), s->tiles), limits->compute_units);
-    s->scratch =
-        w->values * s->tiles * (kn_round_up_i64(s->inner, width) + s->panels * block) + window_size(w, s->tiles);
+    w->items = kn_min_i64(blocks, limits->compute_units);
+    s->scratch = w->values * s->tiles * (kn_round_up_i64(s->inner, width) + s->panels * block) + window;
     w->transformed = s->groups * blocks_of(w) * w->values * u_pitch(w);
     w->preparing = taps_size(w) * s->groups * blocks_of(w) * kn_div_up(s->inner, s->chunk);
+}
+
+static void choose_many(winograd *w, const kn_limits *limits)
+{
+    w->shape.tiles = 2 * w->tiles;
+    choose_blocks(w, limits, kn_div_up(tiles_of(&w->shape), w->shape.tiles), window_size(w, w->shape.tiles));
+}
+
+static kn_status transform_weights(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
+                                   kn_buffer *scratch)
+{
+    const kn_winograd_shape *s = &w->shape;
+    return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_weights", .operation = "conv2d",
+                  .options = options, .dims = 2,
+                  .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_div_up(s->inner, s->chunk)},
+                  .local = {1, 1},
+                  KN_ARGS(w->weight, kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
+                          kn_arg_i64(u_pitch(w))));
 }
 
 static kn_status launch_many(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
                              kn_buffer *scratch)
 {
     const kn_winograd_shape *s = &w->shape;
-    KN_TRY(kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_weights", .operation = "conv2d",
-                  .options = options, .dims = 2,
-                  .global = {(size_t)(s->groups * blocks_of(w)), (size_t)kn_div_up(s->inner, s->chunk)},
-                  .local = {1, 1},
-                  KN_ARGS(w->weight, kn_arg_buffer(u, 0), kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
-                          kn_arg_i64(u_pitch(w)))));
+    KN_TRY(transform_weights(stream, w, options, u, scratch));
     return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_many", .operation = "conv2d",
                   .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
                   KN_ARGS(w->x, kn_arg_buffer(u, 0), w->bias, w->y, kn_arg_buffer(scratch, 0),
                           kn_arg_struct(s, sizeof *s), kn_arg_i64(u_pitch(w)), KN_CONV_EPILOGUE_ARGS(w->problem)));
+}
+
+/* --- backward-data from tiles of dy ------------------------------------------------------------------------------- */
+
+/* Describes the pass by tiles of dy instead of dx. */
+static void describe_scattered(winograd *w)
+{
+    const kn_conv_shape *c = &w->problem->shape;
+    kn_winograd_shape *s = &w->shape;
+    s->tile_rows = kn_div_up(s->height, KN_WINOGRAD_TILE);
+    s->tile_columns = kn_div_up(s->width, KN_WINOGRAD_TILE);
+    s->top = -c->padding[1];
+    s->left = -c->padding[2];
+    s->flipped = false;
+}
+
+/* Images per block: those of whose tiles the fewest are padding, of at least two register tiles. */
+static void choose_scattered(winograd *w, const kn_limits *limits)
+{
+    kn_winograd_shape *s = &w->shape;
+    describe_scattered(w);
+    const int64_t each = s->tile_rows * s->tile_columns, least = kn_div_up(2 * w->tiles, each);
+    int64_t together = least;
+    for (int64_t images = least; images <= least + 2; images++)
+        if (kn_round_up_i64(images * each, w->tiles) * together < kn_round_up_i64(together * each, w->tiles) * images)
+            together = images;
+    s->tiles = kn_round_up_i64(together * each, w->tiles);
+    const int64_t rows = s->tile_rows * KN_WINOGRAD_TILE + w->kernel - 1,
+                  columns = s->tile_columns * KN_WINOGRAD_TILE + w->kernel - 1;
+    choose_blocks(w, limits, kn_div_up(s->images, together), rows * columns * w->vector_width);
+}
+
+static kn_status launch_scattered(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
+                                  kn_buffer *scratch)
+{
+    const kn_winograd_shape *s = &w->shape;
+    KN_TRY(transform_weights(stream, w, options, u, scratch));
+    return kn_run(stream, .source = "conv/cpu/winograd.cl", .kernel = "winograd_scattered", .operation = "conv2d",
+                  .options = options, .dims = 2, .global = {(size_t)w->items, (size_t)s->groups}, .local = {1, 1},
+                  KN_ARGS(w->x, kn_arg_buffer(u, 0), w->y, kn_arg_buffer(scratch, 0), kn_arg_struct(s, sizeof *s),
+                          kn_arg_i64(u_pitch(w))));
 }
 
 /* --- few tiles ---------------------------------------------------------------------------------------------------- */
@@ -149,14 +202,38 @@ static bool is_few(const winograd *w)
     return v_bytes <= 16 << 20 && (tiles * w->values <= MAX_PRODUCTS || u_bytes > kn_max_i64(v_bytes, 4 << 20));
 }
 
+/* Of backward-data: does dy have much fewer tiles than dx, and do an image's, transformed, stay in the core's cache? */
+static bool scatters(const winograd *w, const kn_limits *limits)
+{
+    const kn_winograd_shape *s = &w->shape;
+    const int64_t tiles = kn_div_up(s->height, KN_WINOGRAD_TILE) * kn_div_up(s->width, KN_WINOGRAD_TILE);
+    const int64_t bytes = w->values * tiles * kn_round_up_i64(s->inner, w->vector_width) * 4;
+    return w->problem->pass == KN_CONV_DATA && tiles > 0 && 5 * tiles <= 4 * s->tile_rows * s->tile_columns &&
+           bytes <= (int64_t)limits->core_cache;
+}
+
+/* How the pass is computed: `choose` completes w, `launch` enqueues the kernels. */
+typedef struct schedule {
+    void (*choose)(winograd *w, const kn_limits *limits);
+    kn_status (*launch)(kn_stream *stream, const winograd *w, const char *options, kn_buffer *transformed,
+                        kn_buffer *scratch);
+} schedule;
+
+static schedule schedule_of(const winograd *w, const kn_limits *limits)
+{
+    if (is_few(w))
+        return (schedule){choose_few, launch_few};
+    return scatters(w, limits) ? (schedule){choose_scattered, launch_scattered} : (schedule){choose_many, launch_many};
+}
+
 kn_status kn_conv_run_winograd(kn_stream *stream, const void *problem)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     char options[KN_CONV_OPTIONS];
     winograd w;
     describe(&w, limits, problem);
-    const bool few = is_few(&w);
-    (few ? choose_few : choose_many)(&w, limits);
+    const schedule by = schedule_of(&w, limits);
+    by.choose(&w, limits);
     snprintf(options, sizeof options, "-DT=float -DVW=%d -DWR=%d -DMT=%d -DKV=%d", w.vector_width, w.kernel, w.tiles,
              w.vectors);
     kn_buffer *transformed = NULL, *scratch = NULL;
@@ -165,7 +242,7 @@ kn_status kn_conv_run_winograd(kn_stream *stream, const void *problem)
     if (status == KN_OK)
         status = kn_buffer_alloc(&scratch, stream, (size_t)(kn_max_i64(w.preparing, blocks) * 4));
     if (status == KN_OK)
-        status = (few ? launch_few : launch_many)(stream, &w, options, transformed, scratch);
+        status = by.launch(stream, &w, options, transformed, scratch);
     kn_buffer_free(transformed);
     kn_buffer_free(scratch);
     return status;
