@@ -133,7 +133,7 @@ static void describe_scattered(winograd *w)
     s->flipped = false;
 }
 
-/* Images per block: those of whose tiles the fewest are padding, of at least two register tiles. */
+/* As many images per block as fit the register tiles, of which there are at least two: those with the least padding. */
 static void choose_scattered(winograd *w, const kn_limits *limits)
 {
     kn_winograd_shape *s = &w->shape;
@@ -146,7 +146,7 @@ static void choose_scattered(winograd *w, const kn_limits *limits)
     s->tiles = kn_round_up_i64(together * each, w->tiles);
     const int64_t rows = s->tile_rows * KN_WINOGRAD_TILE + w->kernel - 1,
                   columns = s->tile_columns * KN_WINOGRAD_TILE + w->kernel - 1;
-    choose_blocks(w, limits, kn_div_up(s->images, together), rows * columns * w->vector_width);
+    choose_blocks(w, limits, kn_div_up(s->images, s->tiles / each), rows * columns * w->vector_width);
 }
 
 static kn_status launch_scattered(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
