@@ -54,6 +54,12 @@ struct kn_mem_pool {
     kn_free_blocks free_blocks;
 };
 
+/* Where the host may read and write the segment's memory at `offset` while no command uses it; NULL: nowhere. */
+static inline void *kn_segment_shared(const kn_segment *segment, size_t offset)
+{
+    return segment->data && segment->device->limits.shares_memory ? segment->data + offset : NULL;
+}
+
 static inline size_t kn_round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 /* --- counting --------------------------------------------------------------------------------- */

@@ -13,11 +13,7 @@ size_t kn_buffer_offset(const kn_buffer *buffer)
     return buffer->offset + (buffer->segment->pool->guard ? KN_GUARD_BYTES : 0);
 }
 
-void *kn_buffer_shared(const kn_buffer *buffer)
-{
-    const kn_segment *segment = buffer->segment;
-    return segment->data && segment->device->limits.shares_memory ? segment->data + kn_buffer_offset(buffer) : NULL;
-}
+void *kn_buffer_shared(const kn_buffer *buffer) { return kn_segment_shared(buffer->segment, kn_buffer_offset(buffer)); }
 
 uint64_t kn_buffer_address(const kn_buffer *buffer) { return buffer->segment->address + kn_buffer_offset(buffer); }
 

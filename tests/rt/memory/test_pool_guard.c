@@ -40,14 +40,37 @@ static void writes_outside_are_noticed(void **state)
     assert_int_equal(violations(), before + 2);
 }
 
+/* A launch after which nothing waits: what guards then do is enqueued behind it. */
+static void keep_busy(void) { assert_non_null(kn_relu(kn_rand(KN_SHAPE(37, 11)))); }
+
+static void writes_outside_are_noticed_on_busy_streams(void **state)
+{
+    (void)state;
+    KN_SCOPE;
+    uint64_t before = violations();
+    keep_busy();
+    write_past(96);
+    assert_int_equal(violations(), before);
+    keep_busy();
+    write_past(100);
+    assert_int_equal(violations(), before + 1);
+}
+
+static void assert_nan(kn_tensor *x)
+{
+    double value;
+    assert_ok(kn_item(x, &value));
+    assert_true(value != value);
+}
+
 static void new_memory_is_not_a_number(void **state)
 {
     (void)state;
-
     KN_SCOPE;
-    double value;
-    assert_ok(kn_item(kn_empty(KN_SHAPE(1)), &value));
-    assert_true(value != value);
+    assert_ok(kn_synchronize(test_device()));
+    assert_nan(kn_empty(KN_SHAPE(1)));
+    keep_busy();
+    assert_nan(kn_empty(KN_SHAPE(1)));
 }
 
 int main(void)
@@ -55,6 +78,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clean_work_leaves_guards_alone),
         cmocka_unit_test(writes_outside_are_noticed),
+        cmocka_unit_test(writes_outside_are_noticed_on_busy_streams),
         cmocka_unit_test(new_memory_is_not_a_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
