@@ -20,35 +20,48 @@
 #include "conv/cpu/pointwise.clh"
 #include "conv/cpu/pointwise.h"
 
-#define PACKED 8 /* tiles per work-item */
+#define PACKED 32 /* tiles per work-item */
 
-/* panels[tile][channel][MT] from x[image][channel][plane], zeros past the last pixel. Channel by channel, because cache
- * lines hold pixels of several tiles. dim 0: PACKED tiles each, dim 1: `some` channels each. */
+/* Copies `count` pixels, of which the first is number `at` of its tile, to tiles `step` elements apart. */
+static inline void pack_run(global T *restrict to, const global T *restrict from, long at, long count, long step)
+{
+    for (; at > 0 && count > 0; count--) {
+        to[at++] = *from++;
+        if (at == MT) {
+            to += step;
+            at = 0;
+        }
+    }
+    for (; count >= MT; count -= MT, from += MT, to += step)
+#pragma unroll
+        for (int i = 0; i < MT; i++)
+            to[i] = from[i];
+    for (int i = 0; i < count; i++)
+        to[i] = from[i];
+}
+
+/* panels[tile][channel][MT], tiles `step` elements apart, from x[image][channel][plane], zeros past the last pixel.
+ * Channel by channel, in long runs, because cache lines hold pixels of several tiles. dim 0: PACKED tiles each, dim 1:
+ * `some` channels each. */
 KN_KERNEL_ONCE(pointwise_pack,
-               (KN_ARG(x), KN_ARG(panels), images, plane, channels, some),
-               KN_IN(x), KN_OUT(panels), long images, long plane, long channels, long some)
+               (KN_ARG(x), KN_ARG(panels), images, plane, channels, some, step),
+               KN_IN(x), KN_OUT(panels), long images, long plane, long channels, long some, long step)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, panels);
-    const long all = images * plane, start = KN_ID(0) * PACKED * MT,
-               end = min(start + PACKED * MT, (all + MT - 1) / MT * MT), first_channel = KN_ID(1) * some;
-    for (long p = start; p < end;) {
-        const long image = p / plane, left = p < all ? min(end, (image + 1) * plane) - p : end - p;
-        const global T *from = x + (image * channels + first_channel) * plane + p % plane;
-        for (long c = first_channel; c < min(channels, first_channel + some); c++, from += plane)
-            for (long i = 0; i < left;) {
-                const long at = (p + i) % MT, run = min(MT - at, left - i);
-                global T *to = panels + (p + i - at) * channels + c * MT + at;
-                if (p >= all)
-                    zero_run(to, run);
-                else if (run == MT)
-                    copy_run(to, from + i, MT);
-                else
-                    copy_run(to, from + i, run);
-                i += run;
-            }
-        p += left;
+    const long all = images * plane, start = KN_ID(0) * PACKED * MT, end = min(start + PACKED * MT, all);
+    const long first = KN_ID(1) * some, last = min(channels, first + some);
+    for (long p = start, run; p < end; p += run) {
+        const long image = p / plane;
+        const global T *from = x + (image * channels + first) * plane + p % plane;
+        global T *to = panels + p / MT * step;
+        run = min(end, (image + 1) * plane) - p;
+        for (long c = first; c < last; c++, from += plane)
+            pack_run(to + c * MT, from, p % MT, run, step);
     }
+    if (end == all && all % MT > 0)
+        for (long c = first; c < last; c++)
+            zero_run(panels + all / MT * step + c * MT + all % MT, MT - all % MT);
 }
 
 /* Stores pixels first .. first + count - 1 of `columns` channels to images without gaps. */
@@ -107,7 +120,7 @@ static inline void spread_pixels(global T *restrict x, global T *restrict lines,
 /* The address of the tile that starts with pixel p. */
 static inline const global T *a_tile(const global T *a, const kn_conv_pointwise_shape *s, long plane, long p)
 {
-    return s->a_step == MT ? a + p * s->inner : a + p / plane * s->inner * plane + p % plane;
+    return s->panel > 0 ? a + p / MT * s->panel : a + p / plane * s->inner * plane + p % plane;
 }
 
 /* dim 0: runs of pairs of a block of KB channels and a block of tiles: all channels for a block's pixels, then the next

@@ -7,6 +7,7 @@ enum { VECTORS = 2 };             /* along the channels, by as many pixels as re
 enum { CHUNK_BYTES = 128 << 10 }; /* of weights, kept in the L2 cache */
 enum { BLOCK_BYTES = 128 << 10 }; /* of results, likewise */
 enum { FEW_PIXELS = 150 };
+enum { APART = 16 }; /* elements between packed tiles: else those of 2^n channels share sets of the cache */
 
 typedef struct pointwise {
     const kn_conv_problem *problem;
@@ -92,6 +93,7 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
                                          .spread = data && !all};
     p->in_place = s->out_size[1] * s->out_size[2] % p->tile == 0;
     p->shape.a_step = p->in_place ? s->out_size[1] * s->out_size[2] : p->tile;
+    p->shape.panel = p->in_place ? 0 : p->tile * p->shape.inner + APART;
     p->shape.chunk = choose_chunk(p->shape.inner, p->block * p->element);
     p->shape.tiles =
         choose_tiles(limits, p->tiles, most_tiles(limits, p), kn_div_up(p->shape.outer, p->block), &p->items);
@@ -101,7 +103,7 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
 
 static kn_status pack(pointwise *p, kn_stream *stream)
 {
-    enum { TILES = 8, CHANNELS = 32 }; /* per work-item; TILES: PACKED in cl/conv/cpu/pointwise.cl */
+    enum { TILES = 32, CHANNELS = 32 }; /* per work-item; TILES: PACKED in cl/conv/cpu/pointwise.cl */
     const kn_conv_problem *problem = p->problem;
     const kn_conv_shape *s = &problem->shape;
     int64_t inner = p->shape.inner;
@@ -110,7 +112,7 @@ static kn_status pack(pointwise *p, kn_stream *stream)
                   .global = {(size_t)kn_div_up(p->tiles, TILES), (size_t)kn_div_up(inner, CHANNELS)}, .local = {1, 1},
                   KN_ARGS(kn_conv_arg(s, kn_conv_from(problem).operand), kn_arg_buffer(p->panels, 0),
                           kn_arg_i64(s->images), kn_arg_i64(s->out_size[1] * s->out_size[2]), kn_arg_i64(inner),
-                          kn_arg_i64(CHANNELS)));
+                          kn_arg_i64(CHANNELS), kn_arg_i64(p->shape.panel)));
 }
 
 static kn_status multiply(pointwise *p, kn_stream *stream)
@@ -131,7 +133,7 @@ static kn_status correlate(kn_stream *stream, const kn_conv_problem *problem)
     describe(&p, kn_device_limits(kn_stream_device(stream)), problem);
     kn_status status = KN_OK;
     if (!p.in_place)
-        status = kn_buffer_alloc(&p.panels, stream, (size_t)(p.tiles * p.tile * p.shape.inner * p.element));
+        status = kn_buffer_alloc(&p.panels, stream, (size_t)(p.tiles * p.shape.panel * p.element));
     if (status == KN_OK)
         status = kn_buffer_alloc(&p.scratch, stream, (size_t)(p.items * p.shape.scratch * p.element));
     if (status == KN_OK && p.shape.inner > 0 && !p.in_place)
