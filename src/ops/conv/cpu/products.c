@@ -62,12 +62,13 @@ static bool wins_with_wide_vectors(const kn_limits *limits, int64_t least_channe
 }
 
 /* Without such vectors this takes 0.4 to 0.8 of the others' time. With fewer pixels the weights, which each image reads
- * again, have to stay in the cache beside x and y; and an image of 10 x 10 pixels, say, is 6 vectors and a rest. */
+ * again, have to be few for each pixel, and stay in the cache; and an image of 10 x 10 pixels, say, is 6 vectors and a
+ * rest. */
 static bool wins_with_narrow_vectors(const kn_limits *limits, int64_t least_channels, int64_t pixels,
                                      int64_t weight_bytes)
 {
     const bool few_lanes_idle = kn_round_up_i64(pixels, LANES) * 16 <= pixels * 17;
-    const bool weights_stay = weight_bytes * 8 <= (int64_t)limits->core_cache * 3;
+    const bool weights_stay = weight_bytes <= kn_min_i64(pixels * 1024, (int64_t)limits->core_cache);
     return least_channels >= 8 && (pixels >= 512 || (pixels >= 64 && few_lanes_idle && weights_stay));
 }
 
