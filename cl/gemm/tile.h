@@ -3,7 +3,7 @@
 
 #include "common/shared.h"
 
-enum { STAGED_GAP = 16 }; /* elements between staged panels */
+enum { STAGED_GAP = 16 }; /* elements between staged panels: else those of 2^n bytes share sets of the cache */
 
 typedef struct kn_gemm_tile_plan {
     kn_long m, n, k, k_block, row_block, panel_block;

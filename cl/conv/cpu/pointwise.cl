@@ -20,17 +20,16 @@
 #include "conv/cpu/pointwise.clh"
 #include "conv/cpu/pointwise.h"
 
-#define PACKED 32 /* tiles per work-item */
-
 /* Copies `count` pixels, of which the first is number `at` of its tile, to tiles `step` elements apart. */
 static inline void pack_run(global T *restrict to, const global T *restrict from, long at, long count, long step)
 {
-    for (; at > 0 && count > 0; count--) {
-        to[at++] = *from++;
-        if (at == MT) {
-            to += step;
-            at = 0;
-        }
+    if (at > 0) {
+        const long head = min(MT - at, count);
+        for (int i = 0; i < head; i++)
+            to[at + i] = from[i];
+        from += head;
+        count -= head;
+        to += step;
     }
     for (; count >= MT; count -= MT, from += MT, to += step)
 #pragma unroll
@@ -41,15 +40,16 @@ static inline void pack_run(global T *restrict to, const global T *restrict from
 }
 
 /* panels[tile][channel][MT], tiles `step` elements apart, from x[image][channel][plane], zeros past the last pixel.
- * Channel by channel, in long runs, because cache lines hold pixels of several tiles. dim 0: PACKED tiles each, dim 1:
- * `some` channels each. */
+ * Channel by channel, in long runs, because cache lines hold pixels of several tiles. dim 0: KN_CONV_PACKED_TILES
+ * each, dim 1: `some` channels each. */
 KN_KERNEL_ONCE(pointwise_pack,
                (KN_ARG(x), KN_ARG(panels), images, plane, channels, some, step),
                KN_IN(x), KN_OUT(panels), long images, long plane, long channels, long some, long step)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, panels);
-    const long all = images * plane, start = KN_ID(0) * PACKED * MT, end = min(start + PACKED * MT, all);
+    const long all = images * plane, item = KN_CONV_PACKED_TILES * MT, start = KN_ID(0) * item,
+               end = min(start + item, all);
     const long first = KN_ID(1) * some, last = min(channels, first + some);
     for (long p = start, run; p < end; p += run) {
         const long image = p / plane;

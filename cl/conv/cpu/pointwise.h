@@ -3,6 +3,8 @@
 
 #include "conv/cpu/gather.h"
 
+#define KN_CONV_PACKED_TILES 32 /* of pixels, packed by a work-item */
+
 typedef struct kn_conv_pointwise_shape {
     kn_long inner, outer;               /* input and output channels */
     kn_long inner_stride, outer_stride; /* of the weights */

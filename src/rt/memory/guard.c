@@ -18,16 +18,15 @@ static cl_int enqueue_fills(kn_buffer *block, kn_stream *stream)
     const unsigned char pattern = GUARD_PATTERN, poison = POISON;
     cl_mem memory = block->segment->memory;
     const kn_turn turn = kn_stream_turn(stream);
-    kn_stream_note_busy(stream);
     cl_int error = kn_fill_enqueue(turn.queue, memory, &pattern, 1, block->offset, block->size, NULL);
     if (error == CL_SUCCESS)
         kn_fill_enqueue(turn.queue, memory, &poison, 1, block->offset + KN_GUARD_BYTES, block->requested, NULL);
     kn_stream_enqueued(stream, turn, CL_SUCCESS);
+    kn_stream_note_busy(stream);
     return error;
 }
 
-/* A program's buffers are mostly made and freed while its stream is idle. Where the host sees their memory, that then
- * takes no commands. */
+/* Commands wake the driver's threads: where the host sees the memory and no command is pending, it fills the block. */
 void kn_guard_fill(kn_buffer *block, kn_stream *stream)
 {
     unsigned char *view = host_view(block);

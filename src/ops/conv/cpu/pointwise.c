@@ -1,13 +1,13 @@
 /* ops/conv/cpu/pointwise.c - 1 x 1 convolutions on CPU devices, all three passes, as matrix products over the pixels of
  * all images (cl/conv/cpu/pointwise.cl). With strides or padding only backward-data: ops/conv/gathered.c. */
 #include "conv/cpu/pointwise.h"
+#include "gemm/tile.h"
 #include "ops/conv/cpu/gather.h"
 
 enum { VECTORS = 2 };             /* along the channels, by as many pixels as registers allow */
 enum { CHUNK_BYTES = 128 << 10 }; /* of weights, kept in the L2 cache */
 enum { BLOCK_BYTES = 128 << 10 }; /* of results, likewise */
 enum { FEW_PIXELS = 150 };
-enum { APART = 16 }; /* elements between packed tiles: else those of 2^n channels share sets of the cache */
 
 typedef struct pointwise {
     const kn_conv_problem *problem;
@@ -93,7 +93,7 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
                                          .spread = data && !all};
     p->in_place = s->out_size[1] * s->out_size[2] % p->tile == 0;
     p->shape.a_step = p->in_place ? s->out_size[1] * s->out_size[2] : p->tile;
-    p->shape.panel = p->in_place ? 0 : p->tile * p->shape.inner + APART;
+    p->shape.panel = p->in_place ? 0 : p->tile * p->shape.inner + STAGED_GAP;
     p->shape.chunk = choose_chunk(p->shape.inner, p->block * p->element);
     p->shape.tiles =
         choose_tiles(limits, p->tiles, most_tiles(limits, p), kn_div_up(p->shape.outer, p->block), &p->items);
@@ -103,13 +103,14 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
 
 static kn_status pack(pointwise *p, kn_stream *stream)
 {
-    enum { TILES = 32, CHANNELS = 32 }; /* per work-item; TILES: PACKED in cl/conv/cpu/pointwise.cl */
+    enum { CHANNELS = 32 }; /* per work-item */
     const kn_conv_problem *problem = p->problem;
     const kn_conv_shape *s = &problem->shape;
     int64_t inner = p->shape.inner;
     return kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_pack", .operation = "conv2d",
                   .options = p->options, .dims = 2,
-                  .global = {(size_t)kn_div_up(p->tiles, TILES), (size_t)kn_div_up(inner, CHANNELS)}, .local = {1, 1},
+                  .global = {(size_t)kn_div_up(p->tiles, KN_CONV_PACKED_TILES), (size_t)kn_div_up(inner, CHANNELS)},
+                  .local = {1, 1},
                   KN_ARGS(kn_conv_arg(s, kn_conv_from(problem).operand), kn_arg_buffer(p->panels, 0),
                           kn_arg_i64(s->images), kn_arg_i64(s->out_size[1] * s->out_size[2]), kn_arg_i64(inner),
                           kn_arg_i64(CHANNELS), kn_arg_i64(p->shape.panel)));
