@@ -68,12 +68,12 @@ static void write_halves(void)
  * widest heads of each size of block, which need the most registers. */
 static void write_others(void)
 {
-    static const char *const winograd[] = {"-DT=float -DWR=3 -DXN=4 -DXPHASE=3 -DYN=4",
-                                           "-DT=float -DWR=3 -DXN=2 -DXPHASE=1 -DYN=2",
-                                           "-DT=float -DWR=3 -DXN=1 -DXPHASE=0 -DYN=1",
-                                           "-DT=float -DWR=5 -DXN=2 -DXPHASE=0 -DYN=2",
-                                           "-DT=double -DKN_USE_F64 -DWR=3 -DXN=4 -DXPHASE=3 -DYN=4",
-                                           "-DT=double -DKN_USE_F64 -DWR=5 -DXN=1 -DXPHASE=0 -DYN=1"};
+    static const char *const winograd[] = {"-DT=float -DWRI=3 -DWRJ=3 -DWMI=4 -DXN=4 -DXPHASE=3 -DYN=4",
+                                           "-DT=float -DWRI=3 -DWRJ=3 -DWMI=4 -DXN=2 -DXPHASE=1 -DYN=2",
+                                           "-DT=float -DWRI=3 -DWRJ=3 -DWMI=4 -DXN=1 -DXPHASE=0 -DYN=1",
+                                           "-DT=float -DWRI=5 -DWRJ=5 -DWMI=2 -DXN=2 -DXPHASE=0 -DYN=2",
+                                           "-DT=double -DKN_USE_F64 -DWRI=3 -DWRJ=3 -DWMI=4 -DXN=4 -DXPHASE=3 -DYN=4",
+                                           "-DT=double -DKN_USE_F64 -DWRI=5 -DWRJ=5 -DWMI=4 -DXN=1 -DXPHASE=0 -DYN=1"};
     static const char *const attention[] = {"-DT=float -DS=float -DBLOCK=64 -DPARTS=8",
                                             "-DT=float -DS=float -DBLOCK=32 -DPARTS=16",
                                             "-DT=float -DS=ushort -DKN_BFLOAT -DBLOCK=64 -DPARTS=4",

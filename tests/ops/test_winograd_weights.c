@@ -24,19 +24,32 @@ static const char operation[] = "conv2d_backward_weights";
 
 typedef struct layer {
     const char *name;
-    int64_t images, in_channels, height, width, out_channels, kernel, padding;
-    double low; /* lower bound of x: 0 as after a ReLU, or -1 */
+    int64_t images, in_channels, height, width, out_channels, kernel[2];
+    int64_t padding; /* along dimensions of more than one tap */
+    double low;      /* lower bound of x: 0 as after a ReLU, or -1 */
 } layer;
 
+static int64_t padding_of(const layer *l, int d) { return l->kernel[d] > 1 ? l->padding : 0; }
+static int64_t outputs_of(const layer *l, int d)
+{
+    return (d == 0 ? l->height : l->width) + 2 * padding_of(l, d) - l->kernel[d] + 1;
+}
+
 static const layer layers[] = {
-    {"3x3", 2, 32, 28, 28, 32, 3, 1, -1},
-    {"3x3 after ReLU", 2, 32, 28, 28, 32, 3, 1, 0},
-    {"3x3, odd sizes", 3, 33, 17, 9, 35, 3, 0, -1},
-    {"3x3, few tiles", 2, 72, 7, 7, 100, 3, 1, 0},
-    {"3x3, several chunks", 1, 16, 179, 180, 17, 3, 1, 0},
-    {"5x5", 8, 32, 13, 13, 64, 5, 0, 0},
-    {"5x5, padded", 2, 19, 9, 27, 48, 5, 2, -1},
-    {"3x3, padding beyond the image", 1, 3, 2, 3, 5, 3, 4, -1},
+    {"3x3", 2, 32, 28, 28, 32, {3, 3}, 1, -1},
+    {"3x3 after ReLU", 2, 32, 28, 28, 32, {3, 3}, 1, 0},
+    {"3x3, odd sizes", 3, 33, 17, 9, 35, {3, 3}, 0, -1},
+    {"3x3, few tiles", 2, 72, 7, 7, 100, {3, 3}, 1, 0},
+    {"3x3, several chunks", 1, 16, 179, 180, 17, {3, 3}, 1, 0},
+    {"5x5", 8, 32, 13, 13, 64, {5, 5}, 0, 0},
+    {"5x5, padded", 2, 19, 9, 27, 48, {5, 5}, 2, -1},
+    {"3x5", 2, 24, 15, 18, 20, {3, 5}, 1, -1},
+    {"5x3", 2, 24, 15, 18, 20, {5, 3}, 2, -1},
+    {"1x3", 3, 64, 1, 101, 70, {1, 3}, 1, -1},
+    {"1x5", 3, 64, 1, 99, 35, {1, 5}, 2, 0},
+    {"3x1", 2, 40, 9, 50, 36, {3, 1}, 1, -1},
+    {"5x1", 2, 40, 9, 13, 36, {5, 1}, 0, -1},
+    {"3x3, padding beyond the image", 1, 3, 2, 3, 5, {3, 3}, 4, -1},
 };
 
 typedef struct gradients {
@@ -45,7 +58,7 @@ typedef struct gradients {
 
 static gradients compute(const layer *l, const char *row, bool absolute, kn_dtype dtype)
 {
-    int64_t out[2] = {l->height + 2 * l->padding - l->kernel + 1, l->width + 2 * l->padding - l->kernel + 1};
+    const int64_t out[2] = {outputs_of(l, 0), outputs_of(l, 1)};
     gradients g = {NULL, NULL};
     kn_force_implementation(operation, row);
     {
@@ -54,11 +67,11 @@ static gradients compute(const layer *l, const char *row, bool absolute, kn_dtyp
                                      absolute, dtype);
         kn_tensor *dy =
             random_tensor("dy", 4, (const int64_t[]){l->images, l->out_channels, out[0], out[1]}, -1, absolute, dtype);
-        kn_tensor *w = kn_zeros(KN_SHAPE(l->out_channels, l->in_channels, l->kernel, l->kernel), .dtype = dtype,
+        kn_tensor *w = kn_zeros(KN_SHAPE(l->out_channels, l->in_channels, l->kernel[0], l->kernel[1]), .dtype = dtype,
                                 .requires_grad = true);
         kn_tensor *bias = kn_zeros(KN_SHAPE(l->out_channels), .dtype = dtype, .requires_grad = true);
         kernels_off(); /* the result is not needed */
-        kn_tensor *y = kn_conv2d(x, w, bias, .padding = l->padding);
+        kn_tensor *y = kn_conv2d(x, w, bias, .paddings = {padding_of(l, 0), padding_of(l, 1)});
         kernels_on();
         CHECK_OK(kn_backward_with(y, dy, false));
         g.dw = read_doubles(kn_grad(w));
@@ -100,7 +113,7 @@ static void check_layer(const layer *l)
 {
     const int64_t chunk = kn_winograd_limit_chunks(1);
     gradients right = compute(l, "reference", false, KN_F64), sum = compute(l, "reference", true, KN_F64);
-    int64_t count = l->out_channels * l->in_channels * l->kernel * l->kernel;
+    int64_t count = l->out_channels * l->in_channels * l->kernel[0] * l->kernel[1];
     static const char *const rows[] = {"direct", "winograd", "winograd_gpu", "winograd_gpu"};
     for (int i = 0; i < 4; i++) {
         if (!can_force_row(operation, rows[i]))
@@ -110,7 +123,7 @@ static void check_layer(const layer *l)
         errors weight = compare(g.dw, right.dw, sum.dw, count), bias = compare(g.db, right.db, sum.db, l->out_channels);
         print_message("%-32s %-12s %.2e of the sum, %.2e of the largest\n", l->name, rows[i], weight.of_sum,
                       weight.of_largest);
-        assert_true(weight.of_sum <= (l->kernel == 5 ? BOUND_OF_SUM_5X5 : BOUND_OF_SUM));
+        assert_true(weight.of_sum <= (l->kernel[0] == 5 && l->kernel[1] == 5 ? BOUND_OF_SUM_5X5 : BOUND_OF_SUM));
         assert_true(weight.of_largest <= BOUND_OF_LARGEST);
         assert_true(bias.of_sum <= BOUND_OF_SUM);
         free_gradients(g);

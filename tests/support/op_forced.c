@@ -52,21 +52,13 @@ bool op_forced_any(void)
     return false;
 }
 
-static double largest_magnitude(const double *values, int64_t count)
+static double largest_magnitude(const op_bytes *bytes)
 {
     double largest = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (isfinite(values[i]) && fabs(values[i]) > largest)
-            largest = fabs(values[i]);
+    for (int64_t i = 0; i < bytes->count; i++)
+        if (isfinite(bytes->values[i]) && fabs(bytes->values[i]) > largest)
+            largest = fabs(bytes->values[i]);
     return largest;
-}
-
-closeness op_closeness(const op_run *run, kn_dtype dtype, int64_t reduction, const double *right, int64_t count)
-{
-    closeness limit = closeness_of(dtype, reduction);
-    if (run->row->shares_errors)
-        limit.atol *= fmax(1, largest_magnitude(right, count));
-    return limit;
 }
 
 void op_compare_gradients(op_run *run, const op_result *result, const op_result *right, const char *check)
@@ -79,7 +71,7 @@ void op_compare_gradients(op_run *run, const op_result *result, const op_result 
         char message[400], full[480];
         closeness limit = closeness_of(a->dtype, reduction);
         /* A gradient is a sum with possible cancellation: tolerance relative to the largest element. */
-        limit.atol += limit.rtol * largest_magnitude(b->values, b->count);
+        limit.atol += limit.rtol * largest_magnitude(b);
         if (values_close(a->values, b->values, a->count, limit, message, sizeof message))
             continue;
         snprintf(full, sizeof full, "the gradient of input %d: %s", i, message);
@@ -104,9 +96,7 @@ static bool check_forced(op_run *run, const op_result *chosen, const char *opera
         char message[400];
         if (kn_dtype_is_floating(result.output.dtype) &&
             !values_close(result.output.values, chosen->output.values, result.output.count,
-                          op_closeness(run, result.output.dtype, run->row->reduction, chosen->output.values,
-                                       chosen->output.count),
-                          message, sizeof message))
+                          closeness_of(result.output.dtype, run->row->reduction), message, sizeof message))
             op_fail(run, "forced", "%s", message);
         op_compare_gradients(run, &result, chosen, "forced");
     }

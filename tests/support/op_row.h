@@ -65,7 +65,6 @@ typedef struct op_row {
     bool on_cpu;        /* by default not with --as-gpu, where other rows run the same kernels */
     bool full;          /* only with KOINE_TEST_FULL=1: other rows cover the same code */
     bool wide;          /* computes in float64 whatever its inputs are: not on devices without */
-    bool shares_errors; /* Winograd's convolution of 5 x 5: an element may be off as much as the largest one is */
     const char *tables; /* implementation tables to force, blank-separated: "gemm conv2d" */
 } op_row;
 

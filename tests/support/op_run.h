@@ -80,8 +80,6 @@ void op_check_gradient(op_run *run); /* in f64 */
 /* --- implementations (op_forced.c) ----------------------------------------------------------------------- */
 
 /* Compares this run's gradients with those of `right`, from a wider dtype or another implementation. */
-/* The tolerance for the row's outputs, which should be `right`. */
-closeness op_closeness(const op_run *run, kn_dtype dtype, int64_t reduction, const double *right, int64_t count);
 void op_compare_gradients(op_run *run, const op_result *result, const op_result *right, const char *check);
 void op_check_implementations(op_run *run, const op_result *chosen);
 void op_print_forced(FILE *file);

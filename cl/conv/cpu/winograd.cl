@@ -2,7 +2,7 @@
  * (conv/common/winograd.clh has the formulas, conv/cpu/winograd_tiles.clh the steps); and backward-data from tiles of
  * dy.
  *
- * Compiled in: T, VW, WR, MT, KV. Local size 1, no local memory, no barrier. */
+ * Compiled in: T, VW, WRI, WRJ, WMI, MT, KV. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "gemm/outer.clh"
 #include "gemm/pack.clh"
@@ -22,7 +22,7 @@ KN_KERNEL_ONCE(winograd_weights,
     const long blocks = (s.outer + KB - 1) / KB;
     const long block = KN_ID(0) % blocks, group = KN_ID(0) / blocks, c = KN_ID(1) * s.chunk;
     winograd_weight_block(u + KN_ID(0) * WP * u_p + c * KB, u_p, VW * KB, w + group * s.group_stride,
-                          scratch + (KN_ID(1) * KN_SIZE(0) + KN_ID(0)) * VW * WR * WR * VW, s,
+                          scratch + (KN_ID(1) * KN_SIZE(0) + KN_ID(0)) * VW * WTAPS * VW, s,
                           block, c, min(s.chunk, s.inner - c));
 }
 
@@ -89,7 +89,7 @@ WINOGRAD_READ_BLOCK(winograd_gradient_block, winograd_gradient, WM)
 static inline void add_row(global T *restrict to, const V *line)
 {
 #pragma unroll
-    for (int j = 0; j < WT; j++)
+    for (int j = 0; j < WTJ; j++)
         VSTORE(VLOAD(j, to) + line[j], j, to);
 }
 
@@ -98,13 +98,13 @@ static inline void add_row(global T *restrict to, const V *line)
 KN_ONCE void winograd_scatter_image(global T *restrict dx, const global T *restrict m, global T *restrict window,
                                     const kn_winograd_shape s, long t, int channels)
 {
-    const long rows = s.tile_rows * WM + WR - 1, columns = s.tile_columns * WM + WR - 1;
+    const long rows = s.tile_rows * WMI + WRI - 1, columns = s.tile_columns * WMJ + WRJ - 1;
     winograd_clear(window, rows * columns);
     for (long row = 0; row < s.tile_rows; row++)
         for (long column = 0; column < s.tile_columns; column++, t++) {
             const global T *from = m + WTILE(t) * KB;
-            global T *to = window + (row * columns + column) * WM * VW;
-            WINOGRAD_TRANSFORM(winograd_image, WT, WT, VLOAD((i * WT + j) * MT * KV, from),
+            global T *to = window + (row * WMI * columns + column * WMJ) * VW;
+            WINOGRAD_TRANSFORM(winograd_image, WT, WT, VLOAD((i * WTJ + j) * MT * KV, from),
                                add_row(to + i * columns * VW, line));
         }
     for (long row = 0; row < s.out_height; row++)

@@ -1,7 +1,7 @@
 /* conv/cpu/winograd_few.cl - Winograd's convolution of few tiles with many channels on CPU devices, as
  * conv/cpu/winograd.cl is for many tiles.
  *
- * Compiled in: T, VW, WR, MT, KV. Local size 1, no local memory, no barrier. */
+ * Compiled in: T, VW, WRI, WRJ, WMI, MT, KV. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "gemm/outer.clh"
 #include "gemm/pack.clh"

@@ -9,7 +9,7 @@
  *
  * Three steps: the transforms write v and m of a chunk of tiles, small enough to stay in cache, in blocks of VW
  * channels, [block][WP][pitch][VW]; the products read them front to back, VW channels k in vectors and CT channels c as
- * broadcasts; the last step computes [k][c][WR][WR] from du, [pair of blocks][WP][VW c][VW k]. A work-item that
+ * broadcasts; the last step computes [k][c][WRI][WRJ] from du, [pair of blocks][WP][VW c][VW k]. A work-item that
  * computes all frequencies of its blocks does the last step immediately, from cache: with many channels du would be far
  * larger than dw.
  *
@@ -17,7 +17,7 @@
  * L2 or L3 cache (two vectors of m and 8 broadcasts of v make 16 multiply-adds from 10 loads); the transforms,
  * dominated by writing 2.25 (4) times what they read, take a quarter of the time with 64 channels and a tenth with 512.
  *
- * Compiled in: T, VW, WR, CT (divides VW). Local size 1, no local memory, no barrier. */
+ * Compiled in: T, VW, WRI, WRJ, WMI, CT (divides VW). Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "gemm/pack.clh"
 
@@ -25,16 +25,16 @@
 #include "conv/cpu/winograd_repack.clh"
 #include "conv/cpu/winograd.h"
 
-#define TAPS (WR * WR)
+#define TAPS (WRI * WRJ)
 #define PAIR (WP * VW * VW)
 
 /* v[p][tile] = B^T x B for `tiles` tiles of a row in `stage`. */
 static inline void transform_inputs(global T *restrict v, const global T *restrict stage, long tiles, long pitch)
 {
-    const long columns = tiles * WM + WR - 1;
-    for (long tile = 0; tile < tiles; tile++, stage += WM * VW, v += VW)
+    const long columns = tiles * WMJ + WRJ - 1;
+    for (long tile = 0; tile < tiles; tile++, stage += WMJ * VW, v += VW)
         WINOGRAD_TRANSFORM(winograd_input, WT, WT, VLOAD(i * columns + j, stage),
-                           winograd_store_row(v + i * WT * pitch * VW, line, WT, pitch * VW));
+                           winograd_store_row(v + i * WTJ * pitch * VW, line, WTJ, pitch * VW));
 }
 
 static inline V add_to(V *sum, V value)
@@ -47,9 +47,9 @@ static inline V add_to(V *sum, V value)
 static inline V transform_gradients(global T *restrict m, const global T *restrict stage, long tiles, long pitch)
 {
     V sum = (V)0;
-    for (long tile = 0; tile < tiles; tile++, stage += WM * VW, m += VW)
-        WINOGRAD_TRANSFORM(winograd_gradient, WM, WT, add_to(&sum, VLOAD(i * tiles * WM + j, stage)),
-                           winograd_store_row(m + i * WT * pitch * VW, line, WT, pitch * VW));
+    for (long tile = 0; tile < tiles; tile++, stage += WMJ * VW, m += VW)
+        WINOGRAD_TRANSFORM(winograd_gradient, WM, WT, add_to(&sum, VLOAD(i * tiles * WMJ + j, stage)),
+                           winograd_store_row(m + i * WTJ * pitch * VW, line, WTJ, pitch * VW));
     return sum;
 }
 
@@ -58,16 +58,16 @@ KN_ONCE void transform_strip(global T *restrict to, global T *restrict bias_part
                                    const global T *restrict x, const kn_winograd_side s, const kn_winograd_chunk g,
                                    long block, long strip, int is_gradient)
 {
-    const long overlap = is_gradient ? 0 : WR - 1;
+    const long below = is_gradient ? 0 : WRI - 1, beside = is_gradient ? 0 : WRJ - 1; /* what windows add to tiles */
     const long image = strip / g.strips_per_image, row = strip % g.strips_per_image * g.strip_rows;
-    const long rows = min(g.strip_rows, g.tile_rows - row), columns = g.tile_columns * WM + overlap;
+    const long rows = min(g.strip_rows, g.tile_rows - row), columns = g.tile_columns * WMJ + beside;
     const int channels = (int)min((long)VW, s.channels - block * VW);
     const long tile = (image * g.tile_rows + row) * g.tile_columns - g.first_tile;
     V sum = (V)0;
     winograd_repack(stage, x + (image * s.channels + block * VW) * s.height * s.width, s.height, s.width, channels,
-                    row * WM - s.top, -s.left, rows * WM + overlap, columns);
+                    row * WMI - s.top, -s.left, rows * WMI + below, columns);
     to += (block * WP * g.pitch + tile) * VW;
-    for (long i = 0; i < rows; i++, to += g.tile_columns * VW, stage += WM * columns * VW) {
+    for (long i = 0; i < rows; i++, to += g.tile_columns * VW, stage += WMI * columns * VW) {
         if (is_gradient)
             sum += transform_gradients(to, stage, g.tile_columns, g.pitch);
         else
@@ -167,8 +167,8 @@ KN_ONCE void finish_pair(global T *restrict dw, const global T *restrict du, glo
     const int rows = (int)min((long)VW, out_channels - k_block * VW);
     dw += (k_block * VW * in_channels + c_block * VW) * TAPS;
     for (int c = 0; c < VW; c++) {
-        WINOGRAD_TRANSFORM(winograd_weight_gradient, WT, WR, VLOAD((i * WT + j) * VW + c, du),
-                           winograd_store_row(stage + (c * TAPS + i * WR) * VW, line, WR, VW));
+        WINOGRAD_TRANSFORM(winograd_weight_gradient, WT, WR, VLOAD((i * WTJ + j) * VW + c, du),
+                           winograd_store_row(stage + (c * TAPS + i * WRJ) * VW, line, WRJ, VW));
     }
     for (int j = 0; j < columns; j += VW) {
         V block[VW];

@@ -1,14 +1,14 @@
 /* conv/gpu/winograd.cl - Winograd's convolution on GPUs: the transforms (conv/common/winograd.clh has the formulas) on
  * either side of a batch of WP matrix products (src/ops/conv/gpu/winograd.c).
  *
- * A tile is WM x WM pixels of the result, or, in the gradient of the weights, of dy; tiles are numbered along the rows
- * of an image, its rows, the images. A work-item transforms one tile of one channel in registers, and neighbours have
- * adjacent tiles, so the transformed
+ * A tile is WMI x WMJ pixels of the result, or, in the gradient of the weights, of dy; tiles are numbered along the
+ * rows of an image, its rows, the images. A work-item transforms one tile of one channel in registers, and neighbours
+ * have adjacent tiles, so the transformed
  *
  *     [share][p][channel][tile]
  *
  * (the products' matrices, `width` tiles apart per channel) are accessed coalesced, with WP independent accesses per
- * work-item (48 to 64 registers in f32, 80 to 110 with 5 x 5 kernels; in f64 up to 96 and 200); whole cache lines of
+ * work-item (48 to 64 registers in f32, 80 to 110 with windows of 8 x 8; in f64 up to 96 and 200); whole cache lines of
  * the image are used, via the L1 cache. Tiles are divided into shares, whose products are summed separately in
  * backward-weights.
  *
@@ -16,8 +16,8 @@
  * about 480 instructions, while a device with 60 TFLOP/s and 4.8 TB/s has time for 1300; winograd_gpu_output likewise.
  * Functions are always_inline, because a call would copy the kernel's struct to memory.
  *
- * Compiled in: T, WR; XN and XPHASE: columns of x are read in vectors of XN that start at columns of the window which
- * are -XPHASE modulo XN; YN: columns of y alike. */
+ * Compiled in: T, WRI, WRJ, WMI; XN and XPHASE: columns of x are read in vectors of XN that start at columns of the
+ * window which are -XPHASE modulo XN; YN: columns of y alike. */
 #include "common/koine.clh"
 #include "common/divide.clh"
 #define V T
@@ -40,8 +40,8 @@ winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint
 {
     const uint line = kn_quotient(tile, s->columns), image = kn_quotient(line, s->rows);
     place->plane = ((long)image * s->channels + channel) * s->plane;
-    place->row = s->top + (int)kn_remainder(line, image, s->rows) * WM;
-    place->column = s->left + (int)kn_remainder(tile, line, s->columns) * WM;
+    place->row = s->top + (int)kn_remainder(line, image, s->rows) * WMI;
+    place->column = s->left + (int)kn_remainder(tile, line, s->columns) * WMJ;
 }
 
 /* The offset of the WP values of a tile and channel, `channels * share` apart. */
@@ -57,9 +57,9 @@ static inline __attribute__((always_inline)) void
 winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
 {
 #pragma unroll
-    for (int j = 0; j < WT; j++) {
+    for (int j = 0; j < WTJ; j++) {
         const int within = (j + XPHASE) % XN, start = j - within; /* start of the vector that holds column j */
-        if (XN == 1 || start < 0 || start + XN > WT) {
+        if (XN == 1 || start < 0 || start + XN > WTJ) {
             to[j] = inside && (uint)(column + j) < (uint)width ? x[column + j] : (T)0;
             continue;
         }
@@ -81,7 +81,7 @@ winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
 static inline __attribute__((always_inline)) void winograd_store_row(global T *to, const T *line, long step)
 {
 #pragma unroll
-    for (int j = 0; j < WT; j++)
+    for (int j = 0; j < WTJ; j++)
         to[j * step] = line[j];
 }
 
@@ -96,13 +96,13 @@ winograd_transform_window(global T *v, const global T *x, const kn_winograd_imag
     T window[WP];
     x += place.plane;
 #pragma unroll
-    for (int i = 0; i < WT; i++)
-        winograd_load_row(window + i * WT, x + (long)(place.row + i) * s->width, place.column, s->width,
+    for (int i = 0; i < WTI; i++)
+        winograd_load_row(window + i * WTJ, x + (long)(place.row + i) * s->width, place.column, s->width,
                           tile < s->tiles && (uint)(place.row + i) < (uint)s->height);
     const long step = (long)s->channels * s->share.divisor;
     v += winograd_start(s, tile, channel);
-    WINOGRAD_TRANSFORM(winograd_input, WT, WT, window[i * WT + j],
-                       winograd_store_row(v + i * WT * step, line, step));
+    WINOGRAD_TRANSFORM(winograd_input, WT, WT, window[i * WTJ + j],
+                       winograd_store_row(v + i * WTJ * step, line, step));
 }
 
 /* d = A dy A^T for a tile of dy. */
@@ -111,34 +111,34 @@ winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
-    T pixels[WM * WM];
+    T pixels[WMI * WMJ];
     dy += place.plane + (long)place.row * s->width + place.column;
 #pragma unroll
-    for (int i = 0; i < WM; i++, dy += s->width)
+    for (int i = 0; i < WMI; i++, dy += s->width)
 #pragma unroll
-        for (int j = 0; j < WM; j += YN) {
+        for (int j = 0; j < WMJ; j += YN) {
             const bool inside = tile < s->tiles && place.row + i < s->height && place.column + j < s->width;
 #if YN > 1
-            VECTOR_JOIN(vstore, YN)(inside ? *(const global YVECTOR *)(dy + j) : (YVECTOR)0, 0, pixels + i * WM + j);
+            VECTOR_JOIN(vstore, YN)(inside ? *(const global YVECTOR *)(dy + j) : (YVECTOR)0, 0, pixels + i * WMJ + j);
 #else
-            pixels[i * WM + j] = inside ? dy[j] : (T)0;
+            pixels[i * WMJ + j] = inside ? dy[j] : (T)0;
 #endif
         }
     const long step = (long)s->channels * s->share.divisor;
     d += winograd_start(s, tile, channel);
-    WINOGRAD_TRANSFORM(winograd_gradient, WM, WT, pixels[i * WM + j],
-                       winograd_store_row(d + i * WT * step, line, step));
+    WINOGRAD_TRANSFORM(winograd_gradient, WM, WT, pixels[i * WMJ + j],
+                       winograd_store_row(d + i * WTJ * step, line, step));
 }
 
 /* u[p][pair] = (G w G^T)[p] for a pair of an output and an input channel. flipped: reads the kernel from its end. */
 static inline __attribute__((always_inline)) void
 winograd_transform_weights(global T *u, const global T *w, long pairs, long pair, int flipped)
 {
-    w += pair * (WR * WR) + (flipped ? WR * WR - 1 : 0);
+    w += pair * (WRI * WRJ) + (flipped ? WRI * WRJ - 1 : 0);
     u += pair;
     const int next = flipped ? -1 : 1;
-    WINOGRAD_TRANSFORM(winograd_weight, WR, WT, w[(i * WR + j) * next],
-                       winograd_store_row(u + i * WT * pairs, line, pairs));
+    WINOGRAD_TRANSFORM(winograd_weight, WR, WT, w[(i * WRJ + j) * next],
+                       winograd_store_row(u + i * WTJ * pairs, line, pairs));
 }
 
 /* Both factors of the products in one launch, forward and backward-data. dim 0: tile, dim 1: channel, then rows of
@@ -183,12 +183,12 @@ static inline __attribute__((always_inline)) void
 winograd_store_pixels(global T *y, T *line, T added, T low, T high, int column, int width)
 {
 #pragma unroll
-    for (int j = 0; j < WM; j++) {
+    for (int j = 0; j < WMJ; j++) {
         const T sum = line[j] + added;
         line[j] = KN_CLAMP(sum, low, high);
     }
 #pragma unroll
-    for (int j = 0; j < WM; j += YN)
+    for (int j = 0; j < WMJ; j += YN)
         if (column + j < width)
 #if YN > 1
             *(global YVECTOR *)(y + j) = VECTOR_JOIN(vload, YN)(0, line + j);
@@ -216,7 +216,7 @@ kernel void winograd_gpu_output(KN_IN(m), KN_IN(bias), KN_OUT(y), kn_winograd_im
     for (int i = 0; i < WP; i++)
         products[i] = m[i * step];
     y += place.plane + (long)place.row * s.width + place.column;
-    WINOGRAD_TRANSFORM(winograd_output, WT, WM, products[i * WT + j], {
+    WINOGRAD_TRANSFORM(winograd_output, WT, WM, products[i * WTJ + j], {
         if (place.row + i < s.height)
             winograd_store_pixels(y, line, added, low, high, place.column, s.width);
         y += s.width;
@@ -242,8 +242,8 @@ kernel void winograd_gpu_finish(KN_IN(m), KN_OUT(dw), long pairs, int shares)
         for (int p = 0; p < WP; p++)
             sum[p] += m[p * pairs];
     }
-    dw += pair * (WR * WR);
-    WINOGRAD_TRANSFORM(winograd_weight_gradient, WT, WR, sum[i * WT + j], {
-        _Pragma("unroll") for (int t = 0; t < WR; t++) dw[i * WR + t] = line[t];
+    dw += pair * (WRI * WRJ);
+    WINOGRAD_TRANSFORM(winograd_weight_gradient, WT, WR, sum[i * WTJ + j], {
+        _Pragma("unroll") for (int t = 0; t < WRJ; t++) dw[i * WRJ + t] = line[t];
     });
 }

@@ -133,7 +133,8 @@ static inline bool kn_conv_reads_each_pixel_once(const kn_conv_shape *s)
     kn_implementation_predicate kn_conv_supports_##id, kn_conv_prefers_##id;                                           \
     kn_implementation_run kn_conv_run_##id
 
-/* CPU devices, f32, 3 x 3 and 5 x 5 kernels with stride 1; a fraction of the multiplications. */
+/* CPU devices, f32, kernels of 3 or 5 taps along rows, columns or both with stride 1; a fraction of the
+ * multiplications. */
 KN_CONV_ROW(winograd);
 KN_CONV_ROW(winograd_weights);
 /* CPU devices, vectors along the output channels; of volumes, reads the slices where they are. */

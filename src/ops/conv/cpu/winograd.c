@@ -1,8 +1,7 @@
 /* ops/conv/cpu/winograd.c - convolution forward and backward-data on CPU devices by Winograd's algorithm
- * (cl/conv/cpu/winograd.cl): 3 x 3 and 5 x 5 kernels with stride 1. */
+ * (cl/conv/cpu/winograd.cl): kernels of 3 or 5 taps along rows, columns or both, with stride 1. */
 #include "ops/conv/cpu/winograd.h"
 
-#include "conv/common/winograd.h"
 #include "conv/cpu/winograd.h"
 #include "ops/conv/common/correlation.h"
 
@@ -15,10 +14,10 @@ typedef struct winograd {
     const kn_conv_problem *problem;
     kn_winograd_shape shape;
     kn_arg x, weight, bias, y;
-    int vector_width, kernel, tiles, vectors; /* VW, WR, MT, KV */
-    int64_t values;                           /* per transformed tile */
-    int64_t items;                            /* work-items: one per core, because each has its own scratch memory */
-    int64_t transformed, preparing; /* elements of the transformed weights or tiles, and of scratch memory for them */
+    kn_winograd_tile tile;
+    int vector_width, tiles, vectors; /* VW, MT, KV */
+    int64_t items;                    /* work-items: one per core, because each has its own scratch memory */
+    int64_t transformed, preparing;   /* elements of the transformed weights or tiles, and of scratch memory for them */
 } winograd;
 
 static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem *problem)
@@ -26,17 +25,17 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem
     const kn_conv_shape *s = &problem->shape;
     const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
     const bool data = problem->pass == KN_CONV_DATA;
-    const int64_t kernel = s->kernel_size[1], area = kernel * s->kernel_size[2];
+    const kn_winograd_tile tile = kn_winograd_tile_of(problem);
+    const int64_t area = tile.kernel_rows * tile.kernel_columns;
     *w = (winograd){.problem = problem,
                     .x = kn_conv_arg(s, from.operand),
                     .weight = kn_conv_arg(s, problem->weight),
                     .bias = kn_conv_bias_arg(problem),
                     .y = kn_conv_arg(s, to.operand),
                     .vector_width = kn_conv_vector_width(limits, false),
-                    .kernel = (int)kernel,
+                    .tile = tile,
                     .tiles = kn_conv_many_registers(limits) ? 14 : 6,
-                    .vectors = 2,
-                    .values = KN_WINOGRAD_VALUES(kernel)};
+                    .vectors = 2};
     w->shape = (kn_winograd_shape){.groups = s->groups,
                                    .images = s->images,
                                    .inner = from.channels,
@@ -45,10 +44,10 @@ static void describe(winograd *w, const kn_limits *limits, const kn_conv_problem
                                    .width = from.size[2],
                                    .out_height = to.size[1],
                                    .out_width = to.size[2],
-                                   .top = data ? s->padding[1] - kernel + 1 : -s->padding[1],
-                                   .left = data ? s->padding[2] - kernel + 1 : -s->padding[2],
-                                   .tile_rows = kn_div_up(to.size[1], KN_WINOGRAD_TILE),
-                                   .tile_columns = kn_div_up(to.size[2], KN_WINOGRAD_TILE),
+                                   .top = data ? s->padding[1] - tile.kernel_rows + 1 : -s->padding[1],
+                                   .left = data ? s->padding[2] - tile.kernel_columns + 1 : -s->padding[2],
+                                   .tile_rows = kn_div_up(to.size[1], tile.rows),
+                                   .tile_columns = kn_div_up(to.size[2], tile.columns),
                                    .group_stride = from.channels * to.channels * area,
                                    .outer_stride = data ? area : from.channels * area,
                                    .inner_stride = data ? to.channels * area : area,
@@ -64,10 +63,14 @@ static int64_t blocks_of(const winograd *w) /* output channel blocks */
 /* Scratch elements of winograd_repack for a run of tiles, and of gather_taps. */
 static int64_t window_size(const winograd *w, int64_t tiles)
 {
-    const int64_t columns = kn_min_i64(tiles, w->shape.tile_columns) * KN_WINOGRAD_TILE + w->kernel - 1;
-    return KN_WINOGRAD_WINDOW(w->kernel) * columns * w->vector_width;
+    const kn_winograd_tile *t = &w->tile;
+    const int64_t columns = kn_min_i64(tiles, w->shape.tile_columns) * t->columns + t->kernel_columns - 1;
+    return t->window_rows * columns * w->vector_width;
 }
-static int64_t taps_size(const winograd *w) { return w->kernel * w->kernel * w->vector_width * w->vector_width; }
+static int64_t taps_size(const winograd *w)
+{
+    return w->tile.kernel_rows * w->tile.kernel_columns * w->vector_width * w->vector_width;
+}
 
 /* --- many tiles --------------------------------------------------------------------------------------------------- */
 
@@ -85,8 +88,8 @@ static void choose_blocks(winograd *w, const kn_limits *limits, int64_t blocks, 
     s->panels = kn_min_i64(2, blocks_of(w));
     s->chunk = width;
     w->items = kn_min_i64(blocks, limits->compute_units);
-    s->scratch = w->values * s->tiles * (kn_round_up_i64(s->inner, width) + s->panels * block) + window;
-    w->transformed = s->groups * blocks_of(w) * w->values * u_pitch(w);
+    s->scratch = w->tile.values * s->tiles * (kn_round_up_i64(s->inner, width) + s->panels * block) + window;
+    w->transformed = s->groups * blocks_of(w) * w->tile.values * u_pitch(w);
     w->preparing = taps_size(w) * s->groups * blocks_of(w) * kn_div_up(s->inner, s->chunk);
 }
 
@@ -126,8 +129,8 @@ static void describe_scattered(winograd *w)
 {
     const kn_conv_shape *c = &w->problem->shape;
     kn_winograd_shape *s = &w->shape;
-    s->tile_rows = kn_div_up(s->height, KN_WINOGRAD_TILE);
-    s->tile_columns = kn_div_up(s->width, KN_WINOGRAD_TILE);
+    s->tile_rows = kn_div_up(s->height, w->tile.rows);
+    s->tile_columns = kn_div_up(s->width, w->tile.columns);
     s->top = -c->padding[1];
     s->left = -c->padding[2];
     s->flipped = false;
@@ -144,8 +147,8 @@ static void choose_scattered(winograd *w, const kn_limits *limits)
         if (kn_round_up_i64(images * each, w->tiles) * together < kn_round_up_i64(together * each, w->tiles) * images)
             together = images;
     s->tiles = kn_round_up_i64(together * each, w->tiles);
-    const int64_t rows = s->tile_rows * KN_WINOGRAD_TILE + w->kernel - 1,
-                  columns = s->tile_columns * KN_WINOGRAD_TILE + w->kernel - 1;
+    const int64_t rows = s->tile_rows * w->tile.rows + w->tile.kernel_rows - 1,
+                  columns = s->tile_columns * w->tile.columns + w->tile.kernel_columns - 1;
     choose_blocks(w, limits, kn_div_up(s->images, s->tiles / each), rows * columns * w->vector_width);
 }
 
@@ -167,12 +170,12 @@ static void choose_few(winograd *w, const kn_limits *limits)
 {
     kn_winograd_shape *s = &w->shape;
     int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
-    s->tiles = kn_round_up_i64(kn_div_up(tiles, kn_div_up(tiles * w->values, MAX_PRODUCTS)), w->tiles);
+    s->tiles = kn_round_up_i64(kn_div_up(tiles, kn_div_up(tiles * w->tile.values, MAX_PRODUCTS)), w->tiles);
     s->panels = 1;
     s->chunk = kn_max_i64(width, kn_min_i64(32, kn_round_up_i64(s->inner, width)));
     w->items = kn_min_i64(kn_div_up(tiles, s->tiles) * blocks_of(w), limits->compute_units);
-    s->scratch = w->values * (s->chunk * block + s->chunk + s->tiles * block) + taps_size(w);
-    w->transformed = s->groups * w->values * kn_round_up_i64(s->inner, width) * kn_round_up_i64(tiles, w->tiles);
+    s->scratch = w->tile.values * (s->chunk * block + s->chunk + s->tiles * block) + taps_size(w);
+    w->transformed = s->groups * w->tile.values * kn_round_up_i64(s->inner, width) * kn_round_up_i64(tiles, w->tiles);
     w->preparing = window_size(w, tiles) * s->groups * kn_div_up(s->inner, width);
 }
 
@@ -198,16 +201,16 @@ static kn_status launch_few(kn_stream *stream, const winograd *w, const char *op
 static bool is_few(const winograd *w)
 {
     int64_t tiles = tiles_of(&w->shape), inner = kn_round_up_i64(w->shape.inner, w->vector_width);
-    int64_t v_bytes = w->values * 4 * inner * tiles, u_bytes = w->values * 4 * inner * w->shape.outer;
-    return v_bytes <= 16 << 20 && (tiles * w->values <= MAX_PRODUCTS || u_bytes > kn_max_i64(v_bytes, 4 << 20));
+    int64_t v_bytes = w->tile.values * 4 * inner * tiles, u_bytes = w->tile.values * 4 * inner * w->shape.outer;
+    return v_bytes <= 16 << 20 && (tiles * w->tile.values <= MAX_PRODUCTS || u_bytes > kn_max_i64(v_bytes, 4 << 20));
 }
 
 /* Of backward-data: does dy have much fewer tiles than dx, and do an image's, transformed, stay in the core's cache? */
 static bool scatters(const winograd *w, const kn_limits *limits)
 {
     const kn_winograd_shape *s = &w->shape;
-    const int64_t tiles = kn_div_up(s->height, KN_WINOGRAD_TILE) * kn_div_up(s->width, KN_WINOGRAD_TILE);
-    const int64_t bytes = w->values * tiles * kn_round_up_i64(s->inner, w->vector_width) * 4;
+    const int64_t tiles = kn_div_up(s->height, w->tile.rows) * kn_div_up(s->width, w->tile.columns);
+    const int64_t bytes = w->tile.values * tiles * kn_round_up_i64(s->inner, w->vector_width) * 4;
     return w->problem->pass == KN_CONV_DATA && tiles > 0 && 5 * tiles <= 4 * s->tile_rows * s->tile_columns &&
            bytes <= (int64_t)limits->core_cache;
 }
@@ -234,8 +237,8 @@ kn_status kn_conv_run_winograd(kn_stream *stream, const void *problem)
     describe(&w, limits, problem);
     const schedule by = schedule_of(&w, limits);
     by.choose(&w, limits);
-    snprintf(options, sizeof options, "-DT=float -DVW=%d -DWR=%d -DMT=%d -DKV=%d", w.vector_width, w.kernel, w.tiles,
-             w.vectors);
+    snprintf(options, sizeof options, "-DT=float -DVW=%d -DMT=%d -DKV=%d" KN_WINOGRAD_OPTIONS, w.vector_width, w.tiles,
+             w.vectors, KN_WINOGRAD_OPTION_VALUES(&w.tile));
     kn_buffer *transformed = NULL, *scratch = NULL;
     const int64_t blocks = w.items * w.shape.groups * w.shape.scratch;
     kn_status status = kn_buffer_alloc(&transformed, stream, (size_t)(w.transformed * 4));
@@ -250,44 +253,34 @@ kn_status kn_conv_run_winograd(kn_stream *stream, const void *problem)
 
 bool kn_conv_supports_winograd(const kn_limits *limits, const void *problem)
 {
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
-    for (int d = 1; d < 3; d++)
-        if (s->stride[d] != 1 || s->dilation[d] != 1 || s->kernel_size[d] != s->kernel_size[1])
-            return false;
-    return kn_conv_is_flat(s) && !s->f64 && (s->kernel_size[1] == 3 || s->kernel_size[1] == 5);
-}
-
-/* The ratio of multiplications of a direct convolution of the padded image to those here; partial tiles count in
- * full. */
-static double gain(const kn_conv_shape *s, const int64_t *to)
-{
-    double gain = 1;
-    for (int d = 1; d < 3; d++)
-        gain *= (double)(to[d] * s->kernel_size[d]) /
-                (double)(KN_WINOGRAD_WINDOW(s->kernel_size[d]) * kn_div_up(to[d], KN_WINOGRAD_TILE));
-    return gain;
+    return kn_winograd_has_tile(problem) && !((const kn_conv_problem *)problem)->shape.f64;
 }
 
 /* Measured with vectors of 8: of the time of a direct convolution 8 channels to 16 take 0.5 to 0.8 with 3 x 3 kernels,
- * 6 to 16 with 5 x 5 ones likewise, and 4 to 16 as much. With vectors of 16 fewer than 32 have not been measured. */
-int64_t kn_conv_least_winograd_channels(const kn_limits *limits, int64_t kernel)
+ * 6 to 16 with 5 x 5 ones likewise, and 4 to 16 as much. With vectors of 16 fewer than 32 have not been measured.
+ * Kernels of one row or column save half as much: 5 taps take 0.5 to 0.9 from 32 channels on, 3 taps from 64 on. */
+int64_t kn_conv_least_winograd_channels(const kn_limits *limits, const kn_winograd_tile *tile)
 {
+    const int64_t longest = kn_max_i64(tile->kernel_rows, tile->kernel_columns);
+    if (tile->kernel_rows == 1 || tile->kernel_columns == 1)
+        return longest == 5 ? 32 : 64;
     if (kn_conv_many_registers(limits))
-        return kernel == 5 ? 16 : 32;
-    return kernel == 5 ? 6 : 8;
+        return longest == 5 ? 16 : 32;
+    return longest == 5 ? 6 : 8;
 }
 
 /* Transforming weights needs several tiles to pay off, transforming tiles several channels; with relatively much
  * padding, implementations that skip it do less work. */
 bool kn_conv_prefers_winograd(const kn_limits *limits, const void *problem)
 {
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
-    if (s->kernel_size[1] != 3 && s->kernel_size[1] != 5)
+    const kn_winograd_tile tile = kn_winograd_tile_of(problem);
+    if (!limits->is_cpu || !kn_winograd_has_tile(problem))
         return false;
-    int64_t tiles = s->images * kn_div_up(to.size[1], KN_WINOGRAD_TILE) * kn_div_up(to.size[2], KN_WINOGRAD_TILE);
-    const int64_t least = kn_conv_least_winograd_channels(limits, s->kernel_size[1]);
-    return limits->is_cpu && kn_min_i64(from.channels, to.channels) >= least && tiles >= 16 &&
-           gain(s, to.size) > 1.3 * kn_conv_padding_factor(problem);
+    const int64_t images = ((const kn_conv_problem *)problem)->shape.images;
+    const int64_t least = kn_conv_least_winograd_channels(limits, &tile);
+    return kn_min_i64(from.channels, to.channels) >= least &&
+           images * kn_winograd_tiles_per_image(&tile, to.size) >= 16 &&
+           kn_winograd_saving(&tile, to.size) > 1.3 * kn_conv_padding_factor(problem);
 }

@@ -1,8 +1,8 @@
 /* ops/conv/cpu/winograd_weights.c - the gradient of a convolution's weights and bias by Winograd's method on CPU
- * devices (cl/conv/cpu/winograd_weights.cl): 3 x 3 and 5 x 5 kernels with stride 1. */
+ * devices (cl/conv/cpu/winograd_weights.cl): kernels of 3 or 5 taps along
+ * rows, columns or both, with stride 1. */
 #include "ops/conv/cpu/winograd.h"
 
-#include "conv/common/winograd.h"
 #include "conv/cpu/winograd.h"
 
 #include <stdio.h>
@@ -13,7 +13,8 @@ enum { ITEMS_PER_UNIT = 8 }; /* work-items per compute unit if each has scratch 
 
 typedef struct winograd_pass {
     const kn_conv_problem *problem;
-    int64_t element, width, taps, frequencies; /* frequencies: values per transformed tile */
+    kn_winograd_tile tile;
+    int64_t element, width;
     int64_t items, all_strips, strips_per_chunk, chunks;
     kn_winograd_side x, dy;
     kn_winograd_chunk chunk;
@@ -27,9 +28,7 @@ bool kn_conv_supports_winograd_weights(const kn_limits *limits, const void *prob
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     (void)limits;
-    bool square = s->kernel_size[1] == s->kernel_size[2] && (s->kernel_size[1] == 3 || s->kernel_size[1] == 5);
-    bool dense = s->stride[1] == 1 && s->stride[2] == 1 && s->dilation[1] == 1 && s->dilation[2] == 1;
-    return kn_conv_is_flat(s) && square && dense && s->groups == 1 && s->images > 0 && s->in_channels > 0 &&
+    return kn_winograd_has_tile(problem) && s->groups == 1 && s->images > 0 && s->in_channels > 0 &&
            s->out_channels > 0;
 }
 
@@ -38,35 +37,32 @@ bool kn_conv_supports_winograd_weights(const kn_limits *limits, const void *prob
 bool kn_conv_prefers_winograd_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    if (s->kernel_size[1] != 3 && s->kernel_size[1] != 5)
-        return false;
     enum { LEAST_PRODUCTS = 1 << 13 }; /* per frequency */
-    int64_t kernel = s->kernel_size[1];
-    int64_t tiles = kn_div_up(s->out_size[1], KN_WINOGRAD_TILE) * kn_div_up(s->out_size[2], KN_WINOGRAD_TILE);
-    bool saves_enough =
-        10 * kernel * kernel * s->out_size[1] * s->out_size[2] >= 17 * KN_WINOGRAD_VALUES(kernel) * tiles;
-    return limits->is_cpu && saves_enough &&
-           kn_min_i64(s->in_channels, s->out_channels) >= kn_conv_least_winograd_channels(limits, kernel) &&
+    const kn_winograd_tile tile = kn_winograd_tile_of(problem);
+    const int64_t tiles = kn_winograd_tiles_per_image(&tile, s->out_size);
+    return limits->is_cpu && kn_winograd_has_tile(problem) && kn_winograd_saving(&tile, s->out_size) >= 1.7 &&
+           kn_min_i64(s->in_channels, s->out_channels) >= kn_conv_least_winograd_channels(limits, &tile) &&
            s->images * tiles * s->in_channels * s->out_channels >= LEAST_PRODUCTS;
 }
 
 static void describe_tiles(winograd_pass *w)
 {
     const kn_conv_shape *s = &w->problem->shape;
+    const kn_winograd_tile *t = &w->tile;
     kn_winograd_chunk *g = &w->chunk;
-    g->tile_rows = kn_div_up(s->out_size[1], KN_WINOGRAD_TILE);
-    g->tile_columns = kn_div_up(s->out_size[2], KN_WINOGRAD_TILE);
-    int64_t overlap = s->kernel_size[1] - 1;
-    int64_t row = (g->tile_columns * KN_WINOGRAD_TILE + overlap) * w->width * w->element;
-    g->strip_rows = kn_max_i64(1, kn_min_i64(g->tile_rows, (STAGE_BYTES / row - overlap) / KN_WINOGRAD_TILE));
+    g->tile_rows = kn_div_up(s->out_size[1], t->rows);
+    g->tile_columns = kn_div_up(s->out_size[2], t->columns);
+    const int64_t below = t->kernel_rows - 1; /* rows of x that windows add to tiles */
+    const int64_t row = (g->tile_columns * t->columns + t->kernel_columns - 1) * w->width * w->element;
+    g->strip_rows = kn_max_i64(1, kn_min_i64(g->tile_rows, (STAGE_BYTES / row - below) / t->rows));
     g->strips_per_image = kn_div_up(g->tile_rows, g->strip_rows);
-    g->stage = (g->strip_rows * KN_WINOGRAD_TILE + overlap) * row / w->element;
+    g->stage = (g->strip_rows * t->rows + below) * row / w->element;
     w->all_strips = s->images * g->strips_per_image;
 
     /* du is read and written once per chunk: if it is large, so are the chunks, or there is only one. */
     int64_t pairs = w->x.blocks * w->dy.blocks, blocks = w->x.blocks + w->dy.blocks;
-    int64_t bytes_of_du = pairs * w->frequencies * w->width * w->width * w->element;
-    int64_t bytes_of_tile = blocks * w->frequencies * w->width * w->element;
+    int64_t bytes_of_du = pairs * w->tile.values * w->width * w->width * w->element;
+    int64_t bytes_of_tile = blocks * w->tile.values * w->width * w->element;
     int64_t bytes = bytes_of_tile * s->images * g->tile_rows * g->tile_columns;
     int64_t most = kn_max_i64(MIN_CHUNK_BYTES, kn_min_i64(2 * bytes_of_du, MAX_CHUNK_BYTES));
     int64_t chunks = kn_max_i64(1, kn_div_up(bytes, most));
@@ -81,8 +77,7 @@ static void describe(winograd_pass *w, const kn_limits *limits)
     const kn_conv_shape *s = &w->problem->shape;
     w->element = s->f64 ? 8 : 4;
     w->width = kn_conv_vector_width(limits, s->f64);
-    w->taps = s->kernel_size[1] * s->kernel_size[2];
-    w->frequencies = KN_WINOGRAD_VALUES(s->kernel_size[1]);
+    w->tile = kn_winograd_tile_of(w->problem);
     w->items = ITEMS_PER_UNIT * limits->compute_units;
     w->x = (kn_winograd_side){s->in_channels, kn_div_up(s->in_channels, w->width),
                               s->in_size[1],  s->in_size[2],
@@ -96,19 +91,21 @@ static void describe(winograd_pass *w, const kn_limits *limits)
                                     .k_blocks = w->at_once ? 2 : 4,
                                     .bias_channels = w->problem->bias.buffer ? s->out_channels : 0,
                                     .bias_strips = w->all_strips};
-    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DWR=%d -DCT=%d", kn_options_f64_or_f32(s->f64), (int)w->width,
-             (int)s->kernel_size[1], (int)kn_min_i64(w->width, kn_conv_many_registers(limits) ? 8 : 4));
+    snprintf(w->options, sizeof w->options, "%s -DVW=%d -DCT=%d" KN_WINOGRAD_OPTIONS, kn_options_f64_or_f32(s->f64),
+             (int)w->width, (int)kn_min_i64(w->width, kn_conv_many_registers(limits) ? 8 : 4),
+             KN_WINOGRAD_OPTION_VALUES(&w->tile));
 }
 
 static int64_t room_of_pairs(const winograd_pass *w, int64_t pairs)
 {
-    return pairs * w->frequencies * w->width * w->width;
+    return pairs * w->tile.values * w->width * w->width;
 }
 
 static kn_status alloc_buffers(winograd_pass *w, kn_stream *stream)
 {
-    int64_t panel = w->frequencies * w->chunk.pitch * w->width;
-    int64_t room = w->width * w->width * w->taps; /* per work-item, in the step that needs most */
+    int64_t panel = w->tile.values * w->chunk.pitch * w->width;
+    int64_t room = w->width * w->width * w->tile.kernel_rows *
+                   w->tile.kernel_columns; /* per work-item, in the step that needs most */
     if (w->at_once)
         room += room_of_pairs(w, w->plan.c_blocks * w->plan.k_blocks);
     room = kn_max_i64(room, w->chunk.stage);
@@ -152,7 +149,7 @@ static kn_status launch_products(winograd_pass *w, kn_stream *stream)
 {
     return kn_run(stream, .source = "conv/cpu/winograd_weights.cl", .kernel = "winograd_weights_products",
                   .operation = "conv2d_backward_weights", .options = w->options, .dims = 2,
-                  .global = {(size_t)rectangles(w), (size_t)w->frequencies}, .local = {1, 1},
+                  .global = {(size_t)rectangles(w), (size_t)w->tile.values}, .local = {1, 1},
                   KN_ARGS(kn_arg_buffer(w->v, 0), kn_arg_buffer(w->m, 0), kn_arg_buffer(w->du, 0),
                           kn_arg_struct(&w->x, sizeof w->x), kn_arg_struct(&w->dy, sizeof w->dy),
                           kn_arg_struct(&w->chunk, sizeof w->chunk), kn_arg_struct(&w->plan, sizeof w->plan)));

@@ -11,7 +11,7 @@ enum { MAX_ROWS = 4096 }; /* of work-items for weights: they loop over more weig
 typedef struct winograd {
     kn_winograd_plan plan;
     kn_buffer *u, *v, *m; /* u: transformed weights or, in backward-weights, dy */
-    char options[KN_WINOGRAD_OPTIONS];
+    char options[KN_CONV_OPTIONS];
 } winograd;
 
 static kn_status alloc(kn_buffer **buffer, kn_stream *stream, const winograd *w, int64_t elements)
@@ -83,7 +83,7 @@ static kn_status multiply(kn_stream *stream, const winograd *w, int64_t images)
         .m = p->outer,
         .n = images * p->tile_rows * p->tile_columns,
         .k = p->inner,
-        .batch = p->values * p->groups,
+        .batch = p->tile.values * p->groups,
         .alpha = 1,
         .a = {w->u, 0, w->plan.data ? p->outer : p->inner, p->inner * p->outer, w->plan.data},
         .b = {w->v, 0, p->share, p->inner * p->share, false},
@@ -95,7 +95,7 @@ static kn_status multiply(kn_stream *stream, const winograd *w, int64_t images)
 static kn_status correlate_chunks(kn_stream *stream, winograd *w)
 {
     const kn_winograd_plan *p = &w->plan;
-    KN_TRY(alloc(&w->u, stream, w, p->values * p->pairs));
+    KN_TRY(alloc(&w->u, stream, w, p->tile.values * p->pairs));
     KN_TRY(alloc(&w->v, stream, w, kn_winograd_workspace(p, p->inner)));
     KN_TRY(alloc(&w->m, stream, w, kn_winograd_workspace(p, p->outer)));
     for (int64_t first = 0; first < p->images; first += p->chunk) {
@@ -119,7 +119,7 @@ static kn_status multiply_shares(kn_stream *stream, const winograd *w, int64_t f
         .m = p->outer,
         .n = p->inner,
         .k = p->share,
-        .batch = shares * p->values * p->groups,
+        .batch = shares * p->tile.values * p->groups,
         .alpha = 1,
         .beta = first > 0,
         .a = {w->u, 0, p->share, p->outer * p->share, false},
@@ -134,7 +134,7 @@ static kn_status sum_chunks(kn_stream *stream, winograd *w)
     const kn_winograd_plan *p = &w->plan;
     KN_TRY(alloc(&w->u, stream, w, kn_winograd_workspace(p, p->outer)));
     KN_TRY(alloc(&w->v, stream, w, kn_winograd_workspace(p, p->inner)));
-    KN_TRY(alloc(&w->m, stream, w, p->values * p->shares * p->pairs));
+    KN_TRY(alloc(&w->m, stream, w, p->tile.values * p->shares * p->pairs));
     for (int64_t first = 0; first < p->images; first += p->chunk) {
         const int64_t images = kn_min_i64(p->chunk, p->images - first);
         KN_TRY(make_gradient_factors(stream, w, first, images));

@@ -1,6 +1,7 @@
 /* ops/conv/gpu/winograd.h - shared by the passes of Winograd's convolution on GPUs (cl/conv/gpu/winograd.cl).
  *
- * The transformed tiles of the images are the columns of 36 matrices (64 with 5 x 5 kernels) per group, multiplied by
+ * The transformed tiles of the images are the columns of 36 matrices (48 with 5 x 5 kernels, in
+ * backward-weights 64) per group, multiplied by
  * the transformed weights:
  *
  *     forward           m[p] = u[p] v[p]        v from x, y from m
@@ -11,9 +12,8 @@
 #pragma once
 
 #include "base/divisor.h"
-#include "conv/common/winograd.h"
 #include "conv/gpu/winograd.h"
-#include "ops/conv/common/conv.h"
+#include "ops/conv/common/winograd.h"
 
 /* The parameters of a pass depend on the shape alone, and so does the order of its sums. `windows` is the image read
  * in windows, with `inner` channels per group, `tiles` the one divided into tiles, with `outer`. */
@@ -22,8 +22,8 @@ typedef struct kn_winograd_plan {
     kn_conv_side windows, tiles; /* x and y, or dy and dx */
     bool f64, data;              /* data: backward-data */
     int64_t element, groups, inner, outer;
-    int64_t pairs;                   /* channel pairs of all groups, one kernel each */
-    int64_t kernel, values;          /* height and width of a kernel; values per transformed tile or kernel */
+    int64_t pairs; /* channel pairs of all groups, one kernel each */
+    kn_winograd_tile tile;
     int64_t top, left;               /* start of the first tile's window in the first image */
     int64_t tile_rows, tile_columns; /* per image */
     int64_t images, chunk;           /* total, and per chunk */
@@ -47,8 +47,7 @@ kn_winograd_image kn_winograd_tiles(const kn_winograd_plan *plan, int64_t images
 kn_arg kn_winograd_windows_arg(const kn_winograd_plan *plan, int64_t first);
 kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, int64_t first);
 
-/* Build options: "-DT=float -DWR=3 ..."; `buffer` has KN_WINOGRAD_OPTIONS bytes. Returns buffer. */
-#define KN_WINOGRAD_OPTIONS 96
+/* Build options; `buffer` has KN_CONV_OPTIONS bytes. Returns buffer. */
 const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan);
 
 /* Work-group size along the tiles. */

@@ -31,17 +31,19 @@ static int64_t tiles_of(const kn_winograd_plan *plan, int64_t images)
 
 static void choose_chunk(kn_winograd_plan *plan)
 {
-    const int64_t bytes = plan->values * tiles_of(plan, 1) * (plan->inner + plan->outer) * plan->groups * plan->element,
+    const int64_t bytes = plan->tile.values * tiles_of(plan, 1) * (plan->inner + plan->outer) * plan->groups *
+                          plan->element,
                   most = kn_max_i64(1, most_of_chunk / kn_max_i64(1, bytes));
     const int64_t chunks = kn_max_i64(1, kn_div_up(plan->images, most));
     plan->chunk = kn_div_up(plan->images, chunks);
 }
 
+static int64_t taps_of(const kn_winograd_plan *plan) { return plan->tile.kernel_rows * plan->tile.kernel_columns; }
 static bool is_weights(const kn_winograd_plan *plan) { return plan->problem->pass == KN_CONV_WEIGHTS; }
 
 static void choose_shares(kn_winograd_plan *plan)
 {
-    const int64_t tiles = tiles_of(plan, plan->chunk), matrices = plan->values * plan->groups,
+    const int64_t tiles = tiles_of(plan, plan->chunk), matrices = plan->tile.values * plan->groups,
                   blocks = matrices * kn_div_up(plan->inner, BLOCK) * kn_div_up(plan->outer, BLOCK);
     int64_t shares = is_weights(plan) ? kn_min_i64(kn_div_up(BLOCKS, blocks), tiles / MIN_TILES) : 1;
     plan->share = kn_round_up_i64(kn_div_up(tiles, kn_max_i64(1, shares)), LINE);
@@ -53,7 +55,7 @@ kn_winograd_plan kn_winograd_plan_of(const kn_conv_problem *problem)
     const kn_conv_shape *s = &problem->shape;
     const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
     const bool data = problem->pass == KN_CONV_DATA;
-    const int64_t kernel = s->kernel_size[1], reach = data ? kernel - 1 : 0; /* the flipped kernel's first tap */
+    const kn_winograd_tile tile = kn_winograd_tile_of(problem);
     kn_winograd_plan plan = {.problem = problem,
                              .windows = from,
                              .tiles = to,
@@ -64,13 +66,12 @@ kn_winograd_plan kn_winograd_plan_of(const kn_conv_problem *problem)
                              .inner = from.channels,
                              .outer = to.channels,
                              .pairs = s->groups * from.channels * to.channels,
-                             .kernel = kernel,
-                             .values = KN_WINOGRAD_VALUES(kernel),
-                             .top = data ? s->padding[1] - reach : -s->padding[1],
-                             .left = data ? s->padding[2] - reach : -s->padding[2],
+                             .tile = tile,
+                             .top = data ? s->padding[1] - tile.kernel_rows + 1 : -s->padding[1],
+                             .left = data ? s->padding[2] - tile.kernel_columns + 1 : -s->padding[2],
                              .images = s->images};
-    plan.tile_rows = kn_div_up(to.size[1], KN_WINOGRAD_TILE);
-    plan.tile_columns = kn_div_up(to.size[2], KN_WINOGRAD_TILE);
+    plan.tile_rows = kn_div_up(to.size[1], tile.rows);
+    plan.tile_columns = kn_div_up(to.size[2], tile.columns);
     choose_chunk(&plan);
     choose_shares(&plan);
     return plan;
@@ -78,7 +79,7 @@ kn_winograd_plan kn_winograd_plan_of(const kn_conv_problem *problem)
 
 int64_t kn_winograd_workspace(const kn_winograd_plan *plan, int64_t channels)
 {
-    return plan->values * plan->groups * channels * plan->shares * plan->share;
+    return plan->tile.values * plan->groups * channels * plan->shares * plan->share;
 }
 
 /* --- kernel arguments --------------------------------------------------------------------------------------------- */
@@ -129,7 +130,7 @@ kn_arg kn_winograd_tiles_arg(const kn_winograd_plan *plan, int64_t first)
 static int vector_of(const kn_conv_side *side)
 {
     int vector = 4;
-    while (side->size[2] % vector != 0 || side->operand.offset % vector != 0 || KN_WINOGRAD_TILE % vector != 0)
+    while (side->size[2] % vector != 0 || side->operand.offset % vector != 0 || KN_WINOGRAD_COLUMNS % vector != 0)
         vector /= 2;
     return vector;
 }
@@ -138,8 +139,8 @@ const char *kn_winograd_options(char *buffer, const kn_winograd_plan *plan)
 {
     const int x = vector_of(&plan->windows), y = vector_of(&plan->tiles);
     const int phase = (int)((plan->left % x + x) % x);
-    snprintf(buffer, KN_WINOGRAD_OPTIONS, "%s -DWR=%d -DXN=%d -DXPHASE=%d -DYN=%d", kn_options_f64_or_f32(plan->f64),
-             (int)plan->kernel, x, phase, y);
+    snprintf(buffer, KN_CONV_OPTIONS, "%s -DXN=%d -DXPHASE=%d -DYN=%d" KN_WINOGRAD_OPTIONS,
+             kn_options_f64_or_f32(plan->f64), x, phase, y, KN_WINOGRAD_OPTION_VALUES(&plan->tile));
     return buffer;
 }
 
@@ -166,7 +167,7 @@ static bool fits(const kn_limits *limits, const kn_conv_problem *problem)
         return false;
     const kn_winograd_plan plan = kn_winograd_plan_of(problem);
     const int64_t room = kn_max_i64(kn_winograd_workspace(&plan, kn_max_i64(plan.inner, plan.outer)),
-                                    plan.values * plan.shares * plan.pairs);
+                                    plan.tile.values * plan.shares * plan.pairs);
     return (uint64_t)(room * plan.element) <= limits->max_allocation;
 }
 
@@ -174,11 +175,10 @@ bool kn_conv_supports_winograd_gpu(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     for (int d = 1; d < 3; d++)
-        if (s->stride[d] != 1 || s->dilation[d] != 1 || s->kernel_size[d] != s->kernel_size[1] || s->in_size[d] < 1 ||
-            s->out_size[d] < 1)
+        if (s->in_size[d] < 1 || s->out_size[d] < 1)
             return false;
-    return kn_conv_is_flat(s) && (s->kernel_size[1] == 3 || s->kernel_size[1] == 5) && s->images > 0 &&
-           s->in_channels > 0 && s->out_channels > 0 && fits(limits, problem);
+    return kn_winograd_has_tile(problem) && s->images > 0 && s->in_channels > 0 && s->out_channels > 0 &&
+           fits(limits, problem);
 }
 
 /* Costs are in flops of a fully used device. FLOPS_PER_BYTE is its compute to bandwidth ratio (12 to 14 on data-centre
@@ -220,15 +220,15 @@ static double cost_of_products(const kn_limits *limits, const kn_winograd_plan *
 static double cost_of_winograd(const kn_limits *limits, const kn_winograd_plan *plan)
 {
     const double element = (double)plan->element, images = (double)plan->images * (double)plan->groups;
-    const double tiles = (double)tiles_of(plan, 1) * images * (double)plan->values,
+    const double tiles = (double)tiles_of(plan, 1) * images * (double)plan->tile.values,
                  v = tiles * (double)plan->inner * element, m = tiles * (double)plan->outer * element;
     const double x = images * (double)(plan->inner * plan->windows.size[1] * plan->windows.size[2]) * element,
                  y = images * (double)(plan->outer * plan->tiles.size[1] * plan->tiles.size[2]) * element;
-    const double kernels = (double)plan->pairs * (double)(plan->kernel * plan->kernel + plan->values) * element,
+    const double kernels = (double)plan->pairs * (double)(taps_of(plan) + plan->tile.values) * element,
                  chunks = (double)kn_div_up(plan->images, plan->chunk);
     const double sums = is_weights(plan) ? kernels * (double)plan->shares * chunks : kernels;
-    const double products =
-        chunks * cost_of_products(limits, plan, plan->inner, tiles_of(plan, plan->chunk), plan->values * plan->groups);
+    const double products = chunks * cost_of_products(limits, plan, plan->inner, tiles_of(plan, plan->chunk),
+                                                      plan->tile.values * plan->groups);
     return slower_of(products, v + m + sums) + (x + v + m + y + sums) * FLOPS_PER_BYTE + LAUNCH * 3 * chunks;
 }
 
@@ -238,9 +238,7 @@ static double cost_of_direct(const kn_limits *limits, const kn_winograd_plan *pl
     const double bytes = (double)(plan->element * plan->groups) *
                          ((double)plan->images * (double)(plan->windows.size[1] * plan->windows.size[2] * plan->inner) +
                           (double)pixels * (double)plan->outer);
-    return slower_of(cost_of_products(limits, plan, plan->inner * plan->kernel * plan->kernel, pixels, plan->groups),
-                     bytes) +
-           LAUNCH;
+    return slower_of(cost_of_products(limits, plan, plan->inner * taps_of(plan), pixels, plan->groups), bytes) + LAUNCH;
 }
 
 /* A margin: Winograd has larger rounding errors, and the cost model is approximate. */
