@@ -9,19 +9,21 @@
  * one load per multiplication, about 9 cycles for 9 taps. The results are transposed back, about 90 cycles for 16 x 16.
  * Weight gradients are sums within a lane, over pixels, then images. Strides cost nothing: skipped pixels are not
  * visited. While the grid and the result stay in the L2 cache, this takes half to three quarters of the time of
- * conv/cpu/planes.cl, which needs masks and handles line ends, and with a stride a quarter.
+ * conv/cpu/planes.cl, which needs masks and handles line ends, and with a stride a quarter; of 8 x 8 pixels as long as
+ * conv/cpu/stencil.cl, of more twice as long.
  *
  * Compiled in: T, VW, TAPS (at a time, of the weights' gradient). Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
+#include "common/prefetch.clh"
 #include "gemm/pack.clh"
 #include "conv/cpu/copy.clh"
 #include "conv/cpu/planes.clh"
 
 /* Copies pixel e of lane's plane, from[plane[lane] + e], to the vector at place[e]; n pixels. The last vectors
- * overlap. */
+ * overlap. Asks for the planes of the next image, `next` elements further. */
 static inline __attribute__((always_inline)) void
 to_channels(global T *restrict to, const global int *restrict place, const global T *restrict from,
-            const long plane[VW], long n)
+            const long plane[VW], long n, long next)
 {
     if (n < VW) {
         for (int lane = 0; lane < VW; lane++)
@@ -35,6 +37,9 @@ to_channels(global T *restrict to, const global int *restrict place, const globa
 #pragma unroll
         for (int lane = 0; lane < VW; lane++)
             a[lane] = VLOAD(0, from + plane[lane] + e);
+        if (first % LINE == 0)
+            for (int lane = 0; lane < VW; lane++)
+                PREFETCH(from + plane[lane] + next + e);
         zip_transpose(a);
 #pragma unroll
         for (int k = 0; k < VW; k++)
@@ -166,6 +171,7 @@ KN_KERNEL_ONCE(conv_channels,
     const long tasks = (s.channels + VW - 1) / VW * s.images;
     const long begin = KN_ID(0) * tasks_per_item, end = min(tasks, begin + tasks_per_item);
     const channel_scratch c = divide_scratch(scratch + KN_ID(0) * scratch_size, &s);
+    const long next = s.read_channels * read_pixels;
     long plane[VW];
     for (long task = begin; task < end; task++) {
         const long first = task / s.images * VW, image = task % s.images;
@@ -173,7 +179,7 @@ KN_KERNEL_ONCE(conv_channels,
             find_planes(plane, &s, first);
             read_weights(&c, w, bias, &s, first, has_bias);
         }
-        to_channels(c.grid, c.place, x + image * s.read_channels * read_pixels, plane, read_pixels);
+        to_channels(c.grid, c.place, x + image * next, plane, read_pixels, next);
         sum_taps(&c, &s, low, high);
         to_planes(y + (image * s.channels + first) * pixels, (int)min((long)VW, s.channels - first), c.result, pixels);
     }
@@ -230,6 +236,7 @@ KN_KERNEL_ONCE(conv_channels_weights,
     const long taps = s.kernel_rows * s.kernel_columns, blocks = (s.channels + VW - 1) / VW;
     const long begin = KN_ID(0) * tasks_per_item, end = min(blocks * shares, begin + tasks_per_item);
     const channel_scratch c = divide_scratch(scratch + KN_ID(0) * scratch_size, &s);
+    const long next = s.read_channels * read_pixels, next_gradient = s.channels * pixels;
     for (long task = begin; task < end; task++) {
         const long first = task % blocks * VW, share = task / blocks;
         long plane[VW], gradient_plane[VW];
@@ -238,8 +245,8 @@ KN_KERNEL_ONCE(conv_channels_weights,
             gradient_plane[lane] = min(first + lane, s.channels - 1) * pixels;
         zero_run(c.taps, (taps + 1) * VW);
         for (long image = share * images_per_share; image < min(s.images, (share + 1) * images_per_share); image++) {
-            to_channels(c.grid, c.place, x + image * s.read_channels * read_pixels, plane, read_pixels);
-            to_channels(c.result, c.order, dy + image * s.channels * pixels, gradient_plane, pixels);
+            to_channels(c.grid, c.place, x + image * next, plane, read_pixels, next);
+            to_channels(c.result, c.order, dy + image * next_gradient, gradient_plane, pixels, next_gradient);
             add_image(&c, &s, has_bias);
         }
         for (int lane = 0; lane < min((long)VW, s.channels - first); lane++) {

@@ -49,14 +49,6 @@ static inline void write_masks(global MASK *restrict masks, const kn_conv_plane_
     }
 }
 
-/* Copies a plane of `rows` by `columns` to a line whose rows are `width` long. */
-static inline void fill_line(global T *restrict line, const global T *restrict plane, long rows, long columns,
-                             long width, long row_step, long column_step)
-{
-    for (long i = 0; i < rows; i++)
-        spread_steps(line + i * row_step * width, plane + i * columns, columns, column_step);
-}
-
 /* Does the input plane have the line's layout in memory? */
 static inline bool is_line(const kn_conv_plane_shape *s)
 {
@@ -147,7 +139,7 @@ KN_KERNEL_ONCE(conv_planes,
         const T start = has_bias ? bias[channel] : (T)0;
         const global T *read = x + from * s.read_rows * s.read_columns;
         if (!is_line(&s))
-            fill_line(line, read, s.read_rows, s.read_columns, s.width, s.spread_rows, s.spread_columns);
+            fill_rows(line, read, s.read_rows, s.read_columns, s.width, s.spread_rows, s.spread_columns);
         global T *to = y + plane * s.rows * s.columns;
         for (long row = 0; row < s.rows; row += s.rows_per_run) {
             const long n = min(s.rows_per_run, s.rows - row) * s.width;
@@ -163,15 +155,6 @@ KN_KERNEL_ONCE(conv_planes,
                 copy_steps(to + row * s.columns, run, s.columns, s.step_columns);
         }
     }
-}
-
-static inline T sum_lanes(V value)
-{
-    T part[VW], sum = 0;
-    VSTORE(value, 0, part);
-    for (int i = 0; i < VW; i++)
-        sum += part[i];
-    return sum;
 }
 
 /* sum[i] += x * dy for UX positions of x, VW pixels at a time. Both are masked: 0 * infinity would be NaN. */
@@ -216,18 +199,6 @@ static inline void add_products(global T *restrict totals, const global T *restr
         }
 }
 
-static inline T sum_plane(const global T *restrict plane, long n)
-{
-    V sum = (V)(T)0;
-    long i = 0;
-    for (; i + VW <= n; i += VW)
-        sum += VLOAD(0, plane + i);
-    T total = sum_lanes(sum);
-    for (; i < n; i++)
-        total += plane[i];
-    return total;
-}
-
 /* dim 0: tasks_per_item tasks of all channels of dy by shares of the images, channel fastest. dw is [shares][channels]
  * [taps], db [shares][channels]. `scratch` holds the line of x, that of dy, the masks and the vectors of totals. */
 KN_KERNEL_ONCE(conv_planes_weights,
@@ -267,7 +238,7 @@ KN_KERNEL_ONCE(conv_planes_weights,
             if (copied)
                 copy_run(line, read, s.read_rows * s.width);
             if (!in_place)
-                fill_line(gradient, plane, s.rows, s.columns, s.width, s.step_rows, s.step_columns);
+                fill_rows(gradient, plane, s.rows, s.columns, s.width, s.step_rows, s.step_columns);
             if (has_bias)
                 bias += sum_plane(plane, pixels);
             for (long row = 0; row < s.rows; row += s.rows_per_run) {

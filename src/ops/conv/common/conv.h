@@ -147,6 +147,8 @@ KN_CONV_ROW(rows_weights);
 KN_CONV_ROW(bands);
 /* CPU devices, a channel's image at a time; depthwise. */
 KN_CONV_ROW(planes);
+/* CPU devices, a channel's image at a time in a padded grid; depthwise, stride 1, up to 5 x 5. */
+KN_CONV_ROW(stencil);
 /* CPU devices, vectors along the channels; depthwise, small images. */
 KN_CONV_ROW(channels);
 /* CPU devices, matrix products over the pixels of all images; 1 x 1. */

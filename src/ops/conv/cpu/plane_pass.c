@@ -1,4 +1,4 @@
-/* ops/conv/cpu/plane_pass.c - shared by both implementations of depthwise convolution: plane shapes, work-items and
+/* ops/conv/cpu/plane_pass.c - shared by the implementations of depthwise convolution: plane shapes, work-items and
  * their scratch memory, shares of the images. */
 #include "ops/conv/cpu/planes.h"
 

@@ -1,5 +1,5 @@
-/* ops/conv/cpu/planes.h - depthwise convolution as correlation of planes, for its two implementations: vectors along a
- * plane's pixels (ops/conv/cpu/planes.c) and along the channels (ops/conv/cpu/channels.c). */
+/* ops/conv/cpu/planes.h - depthwise convolution as correlation of planes, for its implementations: vectors along a
+ * plane's pixels (stencil.c for small kernels with stride 1, planes.c) and along the channels (channels.c). */
 #pragma once
 
 #include "conv/cpu/planes.h"
@@ -18,7 +18,7 @@ bool kn_conv_is_depthwise(const kn_conv_problem *problem);
  * masks, and with few taps than channels.c. */
 bool kn_conv_is_depthwise_signal(const kn_limits *limits, const kn_conv_problem *problem);
 
-/* A pass (plane_pass.c): first what the implementation sets, then what running it sets. The kernels of both take the
+/* A pass (plane_pass.c): first what the implementation sets, then what running it sets. The kernels of all take the
  * same arguments. */
 typedef struct kn_conv_plane_pass {
     const kn_conv_problem *problem;
