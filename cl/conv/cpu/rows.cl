@@ -26,7 +26,15 @@ static inline void store_pixels(global T *to, V value, long step)
         to[i * step] = part[i];
 }
 
-/* dim 0: g.tiles_per_item tiles each; tiles are numbered column strip fastest, then rows, block, group, image. */
+/* Counts up a number whose digits have the given base: is there a carry? */
+static inline bool next_digit(long *digit, long base)
+{
+    *digit = *digit + 1 < base ? *digit + 1 : 0;
+    return *digit == 0;
+}
+
+/* dim 0: g.tiles_per_item tiles each; tiles are numbered column strip fastest, then rows, block, group, image. Their
+ * numbers are counted, since dividing takes longer than the sums of few taps. */
 KN_KERNEL_ONCE(conv_rows,
                (KN_ARG(x), KN_ARG(packed), KN_ARG(table), KN_ARG(bias), KN_ARG(y), grid, has_bias, low, high),
                KN_IN(x), KN_IN(packed), KN_IN(table), KN_IN(bias), KN_OUT(y), kn_conv_grid grid, int has_bias, T low,
@@ -42,12 +50,11 @@ KN_KERNEL_ONCE(conv_rows,
     const long strips = (g.columns + VX * VW - 1) / (VX * VW), row_tiles = (g.rows + RX - 1) / RX;
     const long tiles = strips * row_tiles * blocks * g.groups * g.images;
     const long first = KN_ID(0) * g.tiles_per_item, last = min(tiles, first + g.tiles_per_item);
+    long strip = first % strips, row_tile = first / strips % row_tiles, block = first / strips / row_tiles % blocks,
+         group = first / strips / row_tiles / blocks % g.groups, image = first / strips / row_tiles / blocks / g.groups;
 
     for (long id = first; id < last; id++) {
-        const long strip = id % strips, row_tile = id / strips % row_tiles,
-                   panel = id / strips / row_tiles % (blocks * g.groups);
-        const long image = id / strips / row_tiles / (blocks * g.groups), block = panel % blocks,
-                   group = panel / blocks;
+        const long panel = group * blocks + block;
         const long first_channel = group * g.outer + block * KX;
         const int channels = (int)min((long)KX, g.outer - block * KX);
         const global T *weight = packed + panel * g.taps * KX;
@@ -102,5 +109,8 @@ KN_KERNEL_ONCE(conv_rows,
                                      KN_CLAMP(sum[k][i][v], (V)low, (V)high), g.y_column);
                     }
             }
+        if (next_digit(&strip, strips) && next_digit(&row_tile, row_tiles) && next_digit(&block, blocks) &&
+            next_digit(&group, g.groups))
+            image++;
     }
 }
