@@ -11,15 +11,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "ops/gemm/blocked.h"
+#include "ops/tensor_core_values.h"
 #include "rt/device/inject.h"
 #include "support/as_gpu.h"
-#include "support/values.h"
-
-enum { MATMUL = KN_MATMUL_ALLOW_TF32, CONV = KN_CONV_ALLOW_TF32 };
 
 static atomic_int warnings;
 static char warning[512];
@@ -32,58 +27,7 @@ static void keep_warning(kn_log_level level, const char *message, void *user)
     }
 }
 
-static void allow(unsigned what)
-{
-    kn_set_allow_reduced_precision(MATMUL | CONV, false);
-    if (what)
-        CHECK_OK(kn_set_allow_reduced_precision(what, true));
-}
-
-/* Rounds like cvt.rna.tf32.f32: to 10 bits of mantissa, ties away from zero. */
-static double round_tf32(double value)
-{
-    float x = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    bits = (bits + 0x1000u) & 0xffffe000u;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* Uniform in [-1, 1); freed with free(). */
-static double *draw(test_random *random, int64_t count, bool rounded)
-{
-    double *values = malloc((size_t)count * sizeof *values);
-    assert_non_null(values);
-    for (int64_t i = 0; i < count; i++) {
-        values[i] = test_random_uniform(random, -1, 1);
-        values[i] = rounded ? round_tf32(values[i]) : values[i];
-    }
-    return values;
-}
-
 /* --- products ----------------------------------------------------------------------------------------------------- */
-
-/* `transposed`: stored as columns x rows, viewed as rows x columns. */
-static kn_tensor *matrix(const double *values, int64_t rows, int64_t columns, bool transposed)
-{
-    const int64_t shape[] = {rows, columns}, stored[] = {columns, rows};
-    double *other = malloc((size_t)(rows * columns + 1) * sizeof *other);
-    assert_non_null(other);
-    for (int64_t i = 0; i < rows * columns; i++)
-        other[transposed ? i % columns * rows + i / columns : i] = values[i];
-    kn_tensor *t = tensor_of_doubles(other, 2, transposed ? stored : shape, KN_F32, false);
-    free(other);
-    CHECK_TENSOR(t);
-    return transposed ? kn_transpose(t, 0, 1) : t;
-}
-
-/* The same in f16. */
-static kn_tensor *f16_matrix(const double *values, int64_t rows, int64_t columns, bool transposed)
-{
-    kn_tensor *t = matrix(values, rows, columns, transposed); /* a conversion is contiguous */
-    return transposed ? kn_transpose(kn_to_dtype(kn_transpose(t, 0, 1), KN_F16), 0, 1) : kn_to_dtype(t, KN_F16);
-}
 
 /* Compares with the product of the rounded values, up to rounding of f32 sums, and with that of the exact values, up to
  * 2^-10 of each product more. Returns the largest difference from the latter relative to its bound. */
@@ -105,24 +49,6 @@ static double check_product(const double *a, const double *b, const double *c, i
         worst = bound > 0 ? fmax(worst, fabs(c[i] - sum) / bound) : worst;
     }
     return worst;
-}
-
-static const int64_t sizes[][3] = {{131, 77, 43},  {1, 1, 1},      {16, 8, 8},    {17, 9, 9},
-                                   {128, 128, 16}, {129, 130, 33}, {3, 200, 70},  {200, 3, 70},
-                                   {40, 33, 1},    {64, 64, 300},  {72, 136, 40}, {8, 264, 24}};
-enum { NUM_SIZES = sizeof sizes / sizeof sizes[0] };
-
-/* Number `number` of the block shapes that fit the device, cyclically. */
-static const kn_block_shape *shape_number(int number, kn_block_arithmetic arithmetic)
-{
-    const kn_limits *limits = kn_device_limits(kn_device_current());
-    const kn_block_shape *shape, *fitting[KN_BLOCK_SHAPES];
-    int count = 0;
-    for (int i = 0; (shape = kn_block_shape_at(i)); i++)
-        if (kn_block_fits(shape, limits, arithmetic))
-            fitting[count++] = shape;
-    assert_true(count > 0);
-    return fitting[number % count];
 }
 
 /* Each size with all orientations of the operands; each block shape with several of both. */
@@ -152,120 +78,6 @@ static void test_products(void **state)
     kn_block_force(NULL);
     assert_true(worst > 0.1); /* it does round: f32 would be much closer */
     allow(0);
-}
-
-/* --- f16 ---------------------------------------------------------------------------------------------------------- */
-
-/* Rounds to an f16 value: a multiple of 2^-10 below 1. */
-static void make_f16(double *values, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        values[i] = floor(values[i] * 1024) / 1024;
-}
-
-/* The exact product, rounded to f16 on store: an error of half a unit in the last place, plus that of f32 sums. */
-static void check_f16(const double *a, const double *b, const double *c, int64_t m, int64_t n, int64_t k)
-{
-    for (int64_t i = 0; i < m * n; i++) {
-        double sum = 0, magnitude = 0;
-        for (int64_t j = 0; j < k; j++) {
-            const double term = a[i / n * k + j] * b[j * n + i % n];
-            sum += term;
-            magnitude += fabs(term);
-        }
-        if (!(fabs(c[i] - sum) <= 0x1.01p-11 * fabs(sum) + (double)k * 0x1p-22 * magnitude + 0x1p-25))
-            fail_msg("f16, m %d n %d k %d: element %d is %.9g, not %.9g", (int)m, (int)n, (int)k, (int)i, c[i], sum);
-    }
-}
-
-/* No flag is needed, because no precision is lost. */
-static void test_f16(void **state)
-{
-    test_random random = test_random_from("tensor cores, f16");
-    (void)state;
-    allow(0);
-    kn_force_implementation("matmul_f16", "tensor");
-    for (int i = 0; i < 4 * NUM_SIZES; i++) {
-        const int64_t m = sizes[i / 4][0], n = sizes[i / 4][1], k = sizes[i / 4][2];
-        double *a = draw(&random, m * k, false), *b = draw(&random, k * n, false), *c = NULL;
-        make_f16(a, m * k);
-        make_f16(b, k * n);
-        kn_block_force(shape_number(i / 4 + i, KN_BLOCK_F16));
-        {
-            KN_SCOPE;
-            kn_tensor *x = f16_matrix(a, m, k, i & 1), *y = f16_matrix(b, k, n, i & 2);
-            c = read_doubles(kn_to_dtype(kn_matmul(x, y), KN_F32));
-        }
-        assert_non_null(c);
-        check_f16(a, b, c, m, n, k);
-        free(a);
-        free(b);
-        free(c);
-    }
-    assert_int_equal(kn_count_forced("matmul_f16").ran, 4 * NUM_SIZES);
-    kn_block_force(NULL);
-    kn_force_implementation("matmul_f16", NULL);
-}
-
-/* A window of a larger tensor, at `offset` in both of its last dimensions: neither base nor rows need to be aligned. */
-static kn_tensor *window(const int64_t shape[3], int64_t offset)
-{
-    const int64_t whole[3] = {shape[0], shape[1] + 2 * offset, shape[2] + 3 * offset};
-    kn_tensor *t = kn_to_dtype(kn_randint_with(0, 8, 3, whole, &(kn_tensor_options){.dtype = KN_I64}), KN_F16);
-    return kn_narrow(kn_narrow(t, 1, offset, shape[1]), 2, offset, shape[2]);
-}
-
-/* Batches, batches times one matrix, windows at any offset: exactly the result of converting to f32, for small
- * integers. */
-static void test_f16_windows(void **state)
-{
-    static const int64_t cases[][4] = {{3, 24, 16, 40}, {2, 17, 9, 23}, {1, 130, 136, 8}};
-    (void)state;
-    for (int i = 0; i < 3 * 6; i++) {
-        const int64_t *size = cases[i % 3], offset = i / 3 % 3 * 4 - i / 3 % 3; /* 0, 3, 6 */
-        double *results[2] = {NULL, NULL};
-        int64_t count = 0;
-        kn_manual_seed(7);
-        {
-            KN_SCOPE;
-            kn_tensor *a = window((const int64_t[]){size[0], size[1], size[3]}, offset);
-            kn_tensor *b = window((const int64_t[]){i < 9 ? size[0] : 1, size[3], size[2]}, offset);
-            for (int row = 0; row < 2; row++) {
-                kn_force_implementation("matmul_f16", row ? "reference" : "tensor");
-                kn_tensor *c = kn_matmul(a, b);
-                CHECK_TENSOR(c);
-                assert_int_equal(kn_count_forced("matmul_f16").ran, 1);
-                results[row] = read_doubles(kn_to_dtype(c, KN_F32));
-                count = kn_numel(c);
-            }
-        }
-        assert_true(results[0] && results[1]);
-        for (int64_t e = 0; e < count; e++)
-            if (results[0][e] != results[1][e])
-                fail_msg("case %d: element %d is %g, not %g", i, (int)e, results[0][e], results[1][e]);
-        free(results[0]);
-        free(results[1]);
-    }
-    kn_force_implementation("matmul_f16", NULL);
-}
-
-/* Gradients of f16 tensors are computed in f16 too; products of f32 tensors are not. */
-static void test_f16_gradients(void **state)
-{
-    (void)state;
-    kn_force_implementation("matmul_f16", "tensor");
-    {
-        KN_SCOPE;
-        kn_tensor *a = kn_full(KN_SHAPE(20, 30), 0.5, .dtype = KN_F16, .requires_grad = true);
-        kn_tensor *b = kn_full(KN_SHAPE(30, 40), 0.25, .dtype = KN_F16, .requires_grad = true);
-        CHECK_OK(kn_backward_with(kn_matmul(a, b), kn_ones(KN_SHAPE(20, 40), .dtype = KN_F16), false));
-        CHECK_VALUES(kn_max(kn_to_dtype(kn_grad(a), KN_F32)), 10);
-        CHECK_VALUES(kn_max(kn_to_dtype(kn_grad(b), KN_F32)), 10);
-        assert_int_equal(kn_count_forced("matmul_f16").ran, 3);
-        CHECK_TENSOR(kn_matmul(kn_ones(KN_SHAPE(20, 30)), kn_ones(KN_SHAPE(30, 40))));
-        assert_int_equal(kn_count_forced("matmul_f16").ran, 3);
-    }
-    kn_force_implementation("matmul_f16", NULL);
 }
 
 /* --- convolutions ------------------------------------------------------------------------------------------------- */
@@ -532,7 +344,7 @@ int main(int argc, char **argv)
     }
     kn_log_set_handler(keep_warning, NULL);
     const struct CMUnitTest working[] = {
-        TEST(test_short_of_memory), TEST(test_first_in_a_graph), TEST(test_products),     TEST(test_f16),
+        TEST(test_short_of_memory), TEST(test_first_in_a_graph), TEST(test_products),     TEST(test_f16_products),
         TEST(test_f16_windows),     TEST(test_f16_gradients),    TEST(test_convolutions), TEST(test_flags)};
     const struct CMUnitTest refused[] = {TEST(test_refused)}, mistaken[] = {TEST(test_wrong)};
     return works   ? cmocka_run_group_tests(working, NULL, NULL)
