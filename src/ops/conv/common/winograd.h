@@ -38,8 +38,8 @@ static inline bool kn_winograd_has_tile(const kn_conv_problem *problem)
     return kn_conv_is_flat(s) && s->kernel_size[1] * s->kernel_size[2] > 1;
 }
 
-static inline int64_t kn_winograd_tiles_per_image(const kn_winograd_tile *t,
-                                                  const int64_t *size) /* of an image of y or dx */
+/* `size`: of an image of y or dx. */
+static inline int64_t kn_winograd_tiles_per_image(const kn_winograd_tile *t, const int64_t *size)
 {
     return kn_div_up(size[1], t->rows) * kn_div_up(size[2], t->columns);
 }
