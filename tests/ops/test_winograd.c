@@ -10,6 +10,7 @@
 
 #include "ops/conv/gpu/winograd.h"
 #include "ops/dispatch/choice.h"
+#include "ops/winograd_layer.h"
 #include "support/as_gpu.h"
 #include "support/values.h"
 
@@ -17,19 +18,6 @@
 #define BOUND 1.5e-6
 
 static const char forward[] = "conv2d", backward[] = "conv2d_backward_data";
-
-typedef struct layer {
-    const char *name;
-    int64_t images, in_channels, height, width, out_channels, kernel[2];
-    int64_t padding; /* along dimensions of more than one tap */
-    double low;      /* lower bound of x: 0 as after a ReLU, or -1 */
-} layer;
-
-static int64_t padding_of(const layer *l, int d) { return l->kernel[d] > 1 ? l->padding : 0; }
-static int64_t outputs_of(const layer *l, int d)
-{
-    return (d == 0 ? l->height : l->width) + 2 * padding_of(l, d) - l->kernel[d] + 1;
-}
 
 static const layer layers[] = {
     {"3x3, 1 channel", 1, 1, 9, 9, 1, {3, 3}, 1, -1},

@@ -10,6 +10,7 @@
 
 #include "ops/conv/gpu/winograd.h"
 #include "ops/dispatch/choice.h"
+#include "ops/winograd_layer.h"
 #include "support/as_gpu.h"
 #include "support/no_kernels.h"
 #include "support/values.h"
@@ -21,19 +22,6 @@ static const char operation[] = "conv2d_backward_weights";
 #define BOUND_OF_SUM 2e-6
 #define BOUND_OF_SUM_5X5 4e-6
 #define BOUND_OF_LARGEST 1e-5
-
-typedef struct layer {
-    const char *name;
-    int64_t images, in_channels, height, width, out_channels, kernel[2];
-    int64_t padding; /* along dimensions of more than one tap */
-    double low;      /* lower bound of x: 0 as after a ReLU, or -1 */
-} layer;
-
-static int64_t padding_of(const layer *l, int d) { return l->kernel[d] > 1 ? l->padding : 0; }
-static int64_t outputs_of(const layer *l, int d)
-{
-    return (d == 0 ? l->height : l->width) + 2 * padding_of(l, d) - l->kernel[d] + 1;
-}
 
 static const layer layers[] = {
     {"3x3", 2, 32, 28, 28, 32, {3, 3}, 1, -1},

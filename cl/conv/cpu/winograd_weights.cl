@@ -25,7 +25,6 @@
 #include "conv/cpu/winograd_repack.clh"
 #include "conv/cpu/winograd.h"
 
-#define TAPS (WRI * WRJ)
 #define PAIR (WP * VW * VW)
 
 /* v[p][tile] = B^T x B for `tiles` tiles of a row in `stage`. */
@@ -163,12 +162,12 @@ static inline void products(global T *restrict du, long du_row, const global T *
 KN_ONCE void finish_pair(global T *restrict dw, const global T *restrict du, global T *restrict stage,
                                long in_channels, long out_channels, long c_block, long k_block)
 {
-    const int columns = (int)min((long)VW, in_channels - c_block * VW) * TAPS;
+    const int columns = (int)min((long)VW, in_channels - c_block * VW) * WTAPS;
     const int rows = (int)min((long)VW, out_channels - k_block * VW);
-    dw += (k_block * VW * in_channels + c_block * VW) * TAPS;
+    dw += (k_block * VW * in_channels + c_block * VW) * WTAPS;
     for (int c = 0; c < VW; c++) {
         WINOGRAD_TRANSFORM(winograd_weight_gradient, WT, WR, VLOAD((i * WTJ + j) * VW + c, du),
-                           winograd_store_row(stage + (c * TAPS + i * WRJ) * VW, line, WRJ, VW));
+                           winograd_store_row(stage + (c * WTAPS + i * WRJ) * VW, line, WRJ, VW));
     }
     for (int j = 0; j < columns; j += VW) {
         V block[VW];
@@ -179,7 +178,7 @@ KN_ONCE void finish_pair(global T *restrict dw, const global T *restrict du, glo
         if (rows == VW && j + VW <= columns) {
 #pragma unroll
             for (int i = 0; i < VW; i++)
-                VSTORE(block[i], 0, dw + i * in_channels * TAPS + j);
+                VSTORE(block[i], 0, dw + i * in_channels * WTAPS + j);
         } else {
             T part[VW * VW];
 #pragma unroll
@@ -187,7 +186,7 @@ KN_ONCE void finish_pair(global T *restrict dw, const global T *restrict du, glo
                 VSTORE(block[i], i, part);
             for (int i = 0; i < rows; i++)
                 for (int k = 0; k < min(VW, columns - j); k++)
-                    dw[i * in_channels * TAPS + j + k] = part[i * VW + k];
+                    dw[i * in_channels * WTAPS + j + k] = part[i * VW + k];
         }
     }
 }
@@ -232,7 +231,7 @@ KN_KERNEL_ONCE(winograd_weights_products,
              plan.add);
 }
 
-/* dw of all pairs, and db. Each work-item has VW * VW * TAPS elements of `stages`. */
+/* dw of all pairs, and db. Each work-item has VW * VW * WTAPS elements of `stages`. */
 KN_KERNEL_ONCE(winograd_weights_finish,
                (KN_ARG(du), KN_ARG(bias_part), KN_ARG(dw), KN_ARG(db), KN_ARG(stages), x_side, dy_side, plan),
                KN_IN(du), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), KN_OUT(stages), kn_winograd_side x_side,
@@ -245,7 +244,7 @@ KN_KERNEL_ONCE(winograd_weights_finish,
     KN_BIND_OUT(T, stages);
     KN_FOR_ONCE(i, x_side.blocks * dy_side.blocks) {
         const long c = i % x_side.blocks, k = i / x_side.blocks;
-        finish_pair(dw, du + pair_at(k, c, x_side.blocks) * PAIR, stages + KN_ID(0) * VW * VW * TAPS,
+        finish_pair(dw, du + pair_at(k, c, x_side.blocks) * PAIR, stages + KN_ID(0) * VW * VW * WTAPS,
                     x_side.channels, dy_side.channels, c, k);
     }
     finish_bias(db, bias_part, plan.bias_channels, plan.bias_strips, dy_side.blocks * VW, KN_ID(0), KN_SIZE(0));
@@ -268,7 +267,7 @@ KN_KERNEL_ONCE(winograd_weights_at_once,
     const long across = (x_side.blocks + plan.c_blocks - 1) / plan.c_blocks;
     const long all = across * ((dy_side.blocks + plan.k_blocks - 1) / plan.k_blocks);
     const long room = plan.c_blocks * plan.k_blocks * PAIR;
-    global T *du = stages + KN_ID(0) * (room + VW * VW * TAPS);
+    global T *du = stages + KN_ID(0) * (room + VW * VW * WTAPS);
     KN_FOR_ONCE(index, all) {
         const winograd_blocks b = rectangle(x_side, dy_side, plan, index);
         products(du, plan.c_blocks, v, m, b, g, 0, WP, 0);

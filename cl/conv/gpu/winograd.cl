@@ -134,7 +134,7 @@ winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image
 static inline __attribute__((always_inline)) void
 winograd_transform_weights(global T *u, const global T *w, long pairs, long pair, int flipped)
 {
-    w += pair * (WRI * WRJ) + (flipped ? WRI * WRJ - 1 : 0);
+    w += pair * WTAPS + (flipped ? WTAPS - 1 : 0);
     u += pair;
     const int next = flipped ? -1 : 1;
     WINOGRAD_TRANSFORM(winograd_weight, WR, WT, w[(i * WRJ + j) * next],
@@ -242,7 +242,7 @@ kernel void winograd_gpu_finish(KN_IN(m), KN_OUT(dw), long pairs, int shares)
         for (int p = 0; p < WP; p++)
             sum[p] += m[p * pairs];
     }
-    dw += pair * (WRI * WRJ);
+    dw += pair * WTAPS;
     WINOGRAD_TRANSFORM(winograd_weight_gradient, WT, WR, sum[i * WTJ + j], {
         _Pragma("unroll") for (int t = 0; t < WRJ; t++) dw[i * WRJ + t] = line[t];
     });

@@ -14,7 +14,7 @@ enum { SIGNAL_TAPS = 12 }; /* up to which conv/cpu/bands.cl is faster for long s
  * and the reach of the last pixel's last tap. */
 static int64_t margin(int64_t shift, int64_t distance, int64_t taps)
 {
-    return kn_max_i64(0, -kn_min_i64(shift, shift + (taps - 1) * distance));
+    return kn_max_i64(0, -kn_conv_first_tap(shift, distance, taps));
 }
 
 static int64_t extent(int64_t read, int64_t results, int64_t shift, int64_t distance, int64_t taps)
@@ -44,7 +44,7 @@ static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
     int64_t taps = kn_conv_taps(s), pixels = shape.rows * shape.columns;
     choose_grid(&shape);
     p->shape = shape;
-    p->element = s->f64 ? 8 : 4;
+    p->element = kn_conv_element(s);
     p->vector_width = kn_conv_vector_width(limits, s->f64);
     p->tasks = kn_div_up(shape.channels, p->vector_width);                /* blocks of channels */
     p->scratch_size = (shape.line + pixels + taps + 1) * p->vector_width; /* plus tables of 32-bit integers */

@@ -34,7 +34,7 @@ static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
     const kn_conv_shape *s = &p->problem->shape;
     const kn_conv_plane_shape shape = kn_conv_plane_shape_of(p->problem);
     p->shape = shape;
-    p->element = s->f64 ? 8 : 4;
+    p->element = kn_conv_element(s);
     p->vector_width = kn_conv_vector_width(limits, s->f64);
     choose_run(&p->shape, p->vector_width);
     choose_margins(&p->shape, (shape.rows - 1) * shape.step_rows + 1, p->vector_width);

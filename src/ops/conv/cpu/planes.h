@@ -11,6 +11,12 @@
 kn_conv_plane_shape kn_conv_plane_shape_of(const kn_conv_problem *problem);
 kn_conv_plane_shape kn_conv_plane_shape_of_forward(const kn_conv_shape *s);
 
+/* Of the taps along a dimension, the first one's distance from its pixel. */
+static inline int64_t kn_conv_first_tap(int64_t shift, int64_t distance, int64_t taps)
+{
+    return kn_min_i64(shift, shift + (taps - 1) * distance);
+}
+
 /* One input channel per group; in backward-data also one output channel. */
 bool kn_conv_is_depthwise(const kn_conv_problem *problem);
 

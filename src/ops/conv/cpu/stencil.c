@@ -9,20 +9,14 @@ enum { MAX_TAPS = 5 };     /* along each dimension: all are unrolled */
 enum { MIN_VECTORS = 16 }; /* of a result: of less, preparing a plane takes longer than conv/cpu/channels.cl does */
 enum { PLANE_BYTES = 256 << 10 }; /* larger grids do not fit the L2 cache */
 
-/* The first tap's distance from its pixel. */
-static int64_t first_tap(int64_t shift, int64_t distance, int64_t taps)
-{
-    return kn_min_i64(shift, shift + (taps - 1) * distance);
-}
-
 /* The grid: rows of `width` pixels, the image's first at `before`. */
 static kn_conv_plane_shape grid_of(const kn_conv_problem *problem)
 {
     kn_conv_plane_shape p = kn_conv_plane_shape_of(problem);
     p.width = p.columns + p.kernel_columns - 1;
     p.line = (p.rows + p.kernel_rows - 1) * p.width;
-    p.before = -first_tap(p.row_shift, p.row_distance, p.kernel_rows) * p.width -
-               first_tap(p.column_shift, p.column_distance, p.kernel_columns);
+    p.before = -kn_conv_first_tap(p.row_shift, p.row_distance, p.kernel_rows) * p.width -
+               kn_conv_first_tap(p.column_shift, p.column_distance, p.kernel_columns);
     return p;
 }
 
@@ -30,7 +24,7 @@ static void describe(kn_conv_plane_pass *p, const kn_limits *limits)
 {
     const kn_conv_shape *s = &p->problem->shape;
     p->shape = grid_of(p->problem);
-    p->element = s->f64 ? 8 : 4;
+    p->element = kn_conv_element(s);
     p->vector_width = kn_conv_vector_width(limits, s->f64);
     p->scratch_size = kn_round_up_i64(p->shape.line, p->vector_width);
     snprintf(p->options, sizeof p->options, "%s -DVW=%d -DKR=%d -DKC=%d", kn_options_f64_or_f32(s->f64),
@@ -55,7 +49,7 @@ kn_status kn_conv_run_stencil(kn_stream *stream, const void *problem_)
 /* Does the input along a dimension start and end within the grid, for `results` results? */
 static bool fits_grid(int64_t read, int64_t spread, int64_t results, int64_t shift, int64_t distance, int64_t taps)
 {
-    const int64_t first = first_tap(shift, distance, taps);
+    const int64_t first = kn_conv_first_tap(shift, distance, taps);
     return first <= 0 && read > 0 && -first + (read - 1) * spread + 1 <= results + taps - 1;
 }
 
