@@ -20,22 +20,25 @@ enum {
     FLOAT = 1 << 0,
     DOUBLE = 1 << 1,
     REAL = FLOAT | DOUBLE,
-    SIGNED = 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8,
-    INTS = 1 << 6 | 1 << 7,
-    COMMON = INTS | 1 << 8, /* declared always: indices, results of comparisons */
+    INT = 1 << 6,
+    LONG = 1 << 8,
+    SIGNED = 1 << 2 | 1 << 4 | INT | LONG,
+    INTS = INT | 1 << 7,
+    COMMON = INTS | LONG, /* declared always: indices, results of comparisons */
     ANY = (1 << TYPES) - 1,
     WHOLE = ANY & ~REAL,
     LOCAL = 1 << 10,
     CONSTANT = 1 << 11,
     SCALARS = 1 << 12, /* widths; vectors have 2, 4, 8 or 16 elements */
     VECTORS = 1 << 13,
-    WIDTHS = SCALARS | VECTORS,
-    PAIRS = 1 << 14 /* for each two types */
+    WIDTHS = SCALARS | VECTORS
 };
+static const char *const widths[] = {"", "2", "4", "8", "16"};
+enum { NUM_WIDTHS = sizeof widths / sizeof widths[0], ALL_WIDTHS = (1 << NUM_WIDTHS) - 1 };
 
 /* A function for the types and widths of `kinds`, if the text names it and the address space. In `text` N is its name,
- * T the type, S that of an element, W the width, F another type, I the integers as wide, R the result of a test. Of a
- * name ending in _, the text has the rest. */
+ * T the type, S that of an element, W the width, I the integers as wide, R the result of a test. Of a name ending in _,
+ * the text has the rest. */
 typedef struct declaration {
     const char *name;
     int kinds;
@@ -71,7 +74,8 @@ static const declaration builtins[] = {
     TERNARY(fma, REAL) TERNARY(mad, REAL) TERNARY(clamp, ANY)
     TEST(isfinite) TEST(isinf) TEST(isnan) TEST(signbit) ANY_OF(any) ANY_OF(all)
     {"select", ANY | WIDTHS, "T kn_pure N(T, T, I);\nT kn_pure N(T, T, uI);\n"},
-    {"convert_", ANY | WIDTHS | PAIRS, "T kn_pure NT(F);\n"},
+    {"convert_", ANY | SCALARS, "#undef NT\n#define NT(v) ((T)(v))\n"},
+    {"convert_", ANY | VECTORS, "#undef NT\n#define NT(v) __builtin_convertvector(v, T)\n"},
     {"convert_long_sat", REAL | COMMON | SCALARS, "long kn_pure N(T);\n"},
     {"ilogb", REAL | SCALARS, "int kn_pure N(T);\n"}, {"ldexp", REAL | SCALARS, "T kn_pure N(T, int);\n"},
     LOAD_HALF(vload_half, global, WIDTHS, 0) LOAD_HALF(vload_half, local, WIDTHS, LOCAL)
@@ -82,7 +86,7 @@ static const declaration builtins[] = {
     STORE_HALF(vstorea_half, global, 0) STORE_HALF(vstorea_half, local, LOCAL) STORE_HALF(vstorea_half, private, 0)
     ATOMIC(atomic_inc, "") ATOMIC(atomic_add, ", T") ATOMIC(atomic_max, ", T") ATOMIC(atomic_or, ", T")
     ATOMIC(atomic_cmpxchg, ", T, T")
-    {"atom_cmpxchg", 1 << 8 | SCALARS, "T kn_overloaded N(volatile global T *, T, T);\n"},
+    {"atom_cmpxchg", LONG | SCALARS, "T kn_overloaded N(volatile global T *, T, T);\n"},
 };
 
 /* vload and vstore by other names, with vectors that need the alignment of an element. */
@@ -129,26 +133,50 @@ static const char always_declared[] = "#define kn_pure __attribute__((overloadab
 typedef struct needed {
     const declaration *rows;
     int count;
-    bool used[BUILTINS];
-    int words;
+    unsigned char widths[BUILTINS]; /* of the names of the rows' functions: bit i for widths[i] */
+    int words, vectors;             /* those named, and the types whose vectors are */
 } needed;
 
-/* Is it the word, alone, with a width, or pasted together from it (KN_JOIN(vload, w), convert_##T)? */
-static bool is(const char *identifier, size_t length, const char *word)
+/* The widths with which the identifier names the word, as bits: all if it is the word alone, from which a name may be
+ * pasted together (KN_JOIN(vload, w), convert_##T). 0 if it is another word. */
+static int widths_named(const char *identifier, size_t length, const char *word)
 {
     const size_t n = strlen(word);
-    return length >= n && memcmp(identifier, word, n) == 0 &&
-           (length == n || isdigit((unsigned char)identifier[n]) || word[n - 1] == '_');
+    if (length < n || memcmp(identifier, word, n) != 0)
+        return 0;
+    if (length == n || word[n - 1] == '_')
+        return ALL_WIDTHS;
+    const size_t digits = strspn(identifier + n, "0123456789");
+    for (int i = 1; i < NUM_WIDTHS; i++)
+        if (digits == strlen(widths[i]) && memcmp(identifier + n, widths[i], digits) == 0)
+            return 1 << i;
+    return 0;
 }
 
-static void note(needed *needs, const char *identifier, size_t length)
+/* Can a macro or vload make a vector of the type named here? Not where a name follows, nor in a cast. */
+static bool may_be_vector(const char *text, const char *begin, const char *end)
 {
+    const char *next = end + strspn(end, " ");
+    if (kn_identifier_length(next) > 0)
+        return false;
+    if (*next != ')' || begin == text || begin[-1] != '(')
+        return true;
+    return begin - 1 > text && (isalnum((unsigned char)begin[-2]) || begin[-2] == '_');
+}
+
+static void note(needed *needs, const char *text, const char *begin, const char *end)
+{
+    const size_t length = (size_t)(end - begin);
     for (int i = 0; i < needs->count; i++)
-        if (*identifier == *needs->rows[i].name && is(identifier, length, needs->rows[i].name))
-            needs->used[i] = true;
-    for (int i = 0; i < WORDS; i++)
-        if (*identifier == *words[i].name && is(identifier, length, words[i].name))
+        if (*begin == *needs->rows[i].name)
+            needs->widths[i] |= (unsigned char)widths_named(begin, length, needs->rows[i].name);
+    for (int i = 0; i < WORDS; i++) {
+        const int named = *begin == *words[i].name ? widths_named(begin, length, words[i].name) : 0;
+        if (named)
             needs->words |= 1 << i;
+        if (named && (named != ALL_WIDTHS || may_be_vector(text, begin, end)))
+            needs->vectors |= 1 << i;
+    }
 }
 
 /* The end of the comment, the identifier or the character that begins here. */
@@ -174,13 +202,13 @@ static void note_all(needed *needs, const char *text)
     for (const char *at = text, *end; *at; at = end) {
         end = token_end(at);
         if (begins[(unsigned char)*at])
-            note(needs, at, (size_t)(end - at));
+            note(needs, text, at, end);
     }
 }
 
 /* --- declarations ------------------------------------------------------------------------------------------------ */
 
-static void declare(kn_text *out, const declaration *builtin, int type, int from, const char *width)
+static void declare(kn_text *out, const declaration *builtin, int type, const char *width)
 {
     const char *name = words[type].name, *integer = words[type].as_integer;
     for (const char *c = builtin->text; *c; c++) {
@@ -188,8 +216,6 @@ static void declare(kn_text *out, const declaration *builtin, int type, int from
             kn_text_append(out, builtin->name);
         else if (*c == 'T' || *c == 'S')
             kn_text_format(out, "%s%s", name, *c == 'T' ? width : "");
-        else if (*c == 'F')
-            kn_text_format(out, "%s%s", words[from].name, width);
         else if (*c == 'I')
             kn_text_format(out, "%s%s", integer, width);
         else if (*c == 'R')
@@ -201,27 +227,18 @@ static void declare(kn_text *out, const declaration *builtin, int type, int from
     }
 }
 
-static void declare_widths(kn_text *out, const declaration *builtin, int type, int from)
-{
-    static const char *const widths[] = {"", "2", "4", "8", "16"};
-    const int first = builtin->kinds & SCALARS ? 0 : 1, last = builtin->kinds & VECTORS ? 4 : 0;
-    for (int w = first; w <= last; w++)
-        declare(out, builtin, type, from, widths[w]);
-}
-
 /* The functions that are needed, for one type. */
 static void declare_type(kn_text *out, const needed *needs, int type)
 {
+    const int of_type = SCALARS | (needs->vectors & 1 << type ? VECTORS : 0);
     for (int i = 0; i < needs->count; i++) {
         const declaration *row = &needs->rows[i];
-        const int kinds = row->kinds;
-        if (!needs->used[i] || !(kinds & 1 << type) || (kinds & (LOCAL | CONSTANT) & ~needs->words))
+        if (!needs->widths[i] || !(row->kinds & 1 << type) || (row->kinds & (LOCAL | CONSTANT) & ~needs->words))
             continue;
-        if (!(kinds & PAIRS))
-            declare_widths(out, row, type, type);
-        for (int from = 0; from < TYPES && kinds & PAIRS; from++)
-            if (needs->words & 1 << from)
-                declare_widths(out, row, type, from);
+        const int named = strstr(row->text, "NW") ? needs->widths[i] : ALL_WIDTHS;
+        for (int w = 0; w < NUM_WIDTHS; w++)
+            if (row->kinds & of_type & (w == 0 ? SCALARS : VECTORS) && named & 1 << w)
+                declare(out, row, type, widths[w]);
     }
 }
 
@@ -233,6 +250,8 @@ static void declare_all(kn_text *out, const declaration *rows, int count, const 
     note_all(&needs, program->options);
     if (!program->has_f64) /* though the source may have parts for it */
         needs.words &= ~DOUBLE;
+    /* Comparisons have integers as wide. */
+    needs.vectors |= (needs.vectors & FLOAT ? INT : 0) | (needs.vectors & DOUBLE ? LONG : 0);
     for (int type = 0; type < TYPES; type++)
         if (needs.words & 1 << type)
             declare_type(out, &needs, type);
