@@ -2,12 +2,7 @@
  * sort/keys.clh. */
 #include "common/koine.clh"
 #include "sort/keys.clh"
-
-/* Which one, as in src/ops/sort/select.c. */
-#define KTH 0
-#define MEDIAN 1
-#define NANMEDIAN 2
-#define MODE 3
+#include "sort/which.clh"
 
 /* How many numbers precede the NaNs. */
 static inline long kn_count_numbers(const global BITS *row, const long n)
@@ -49,14 +44,7 @@ kernel void sort_pick(KN_IN(sorted), KN_IN(places), KN_OUT(values), KN_OUT(indic
     KN_BIND_OUT(long, indices);
     KN_FOR (r, rows) {
         const global BITS *row = sorted + r * n;
-        long at = k;
-        if (which == MODE) {
-            at = kn_mode(row, n);
-        } else if (which != KTH) {
-            const long numbers = kn_count_numbers(row, n);
-            const long of = which == MEDIAN ? n : max(numbers, 1L);
-            at = which == MEDIAN && numbers < n ? numbers : (of - 1) / 2;
-        }
+        const long at = which == MODE ? kn_mode(row, n) : kn_place_of(which, k, n, kn_count_numbers(row, n));
         values[r] = row[at];
         indices[r] = places[r * n + at];
     }

@@ -2,12 +2,14 @@
 #include <koine/sort.h>
 
 #include "autograd/work.h"
+#include "base/integer.h"
 #include "base/memory.h"
+#include "loops/rows_plan.h"
 #include "loops/work_size.h"
 #include "ops/dispatch/reference.h"
 #include "ops/sort/along.h"
 
-typedef enum which { KTH, MEDIAN, NANMEDIAN, MODE } which; /* as in cl/sort/pick.cl */
+typedef enum which { KTH, MEDIAN, NANMEDIAN, MODE } which; /* as in cl/sort/which.clh */
 
 typedef struct pick_params {
     kn_reduce_params reduce;
@@ -59,47 +61,75 @@ static kn_status pick_shape(kn_call *call)
     return kn_reduce_output(call, &params->reduce, KN_I64);
 }
 
-static kn_status pick(kn_call *call, const kn_tensor *sorted, const kn_tensor *places, int64_t rows, int64_t n)
+/* Launches a kernel for `rows` of n elements in `from`, for which `second` is places or scratch memory. */
+static kn_status launch(kn_call *call, const char *source, const char *kernel, kn_work_size work, const kn_tensor *from,
+                        kn_arg second, int64_t rows, int64_t n)
 {
-    const kn_limits *limits = kn_tensor_limits(sorted);
-    const kn_work_size work = kn_work_for(limits, rows * 64);
     char options[160];
-    kn_sort_options(options, sizeof options, sorted->dtype, limits);
-    return kn_run(call->stream, .source = "sort/pick.cl", .options = options, .kernel = "sort_pick",
-                  .operation = call->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(sorted), kn_arg_tensor(places), kn_arg_tensor(call->outputs[0]),
-                          kn_arg_tensor(call->outputs[1]), kn_arg_i64(rows), kn_arg_i64(n),
-                          kn_arg_i64(((const pick_params *)call->params)->k), kn_arg_i32(which_of(call->op))));
+    kn_sort_options(options, sizeof options, from->dtype, kn_tensor_limits(from));
+    return kn_run(call->stream, .source = source, .options = options, .kernel = kernel, .operation = call->op->name,
+                  .dims = 1, .global = {work.global}, .local = {work.local},
+                  KN_ARGS(kn_arg_tensor(from), second, kn_arg_tensor(call->outputs[0]), kn_arg_tensor(call->outputs[1]),
+                          kn_arg_i64(rows), kn_arg_i64(n), kn_arg_i64(((const pick_params *)call->params)->k),
+                          kn_arg_i32(which_of(call->op))));
 }
 
 /* Sorts rows, of kthvalue only the first k, and picks from them. */
-static kn_status pick_forward(kn_call *call)
+static kn_status pick_sorted(kn_call *call, const kn_sorted_rows *rows)
 {
-    const pick_params *params = call->params;
+    const int64_t k = which_of(call->op) == KTH ? ((const pick_params *)call->params)->k + 1 : rows->n;
+    const int64_t shape[] = {rows->rows, k};
     kn_tensor *sorted = NULL, *places = NULL;
-    kn_sorted_rows rows;
-
-    if (call->needs_grad)
-        KN_TRY(kn_call_save(call, call->outputs[1]));
-    if (kn_numel(call->outputs[0]) == 0)
-        return KN_OK;
-    KN_TRY(kn_sorted_rows_of(&rows, call->inputs[0], params->dim));
-    const int64_t k = which_of(call->op) == KTH ? params->k + 1 : rows.n, shape[] = {rows.rows, k};
-    kn_status status = kn_tensor_new(&sorted, rows.x->dtype, 2, shape, rows.x->storage->device);
+    kn_status status = kn_tensor_new(&sorted, rows->x->dtype, 2, shape, rows->x->storage->device);
     if (status == KN_OK)
-        status = kn_tensor_new(&places, KN_I64, 2, shape, rows.x->storage->device);
+        status = kn_tensor_new(&places, KN_I64, 2, shape, rows->x->storage->device);
     if (status == KN_OK)
         status = kn_sort_run(call->stream, &(kn_sort_problem){.operation = call->op->name,
-                                                              .x = rows.x,
-                                                              .rows = rows.rows,
-                                                              .n = rows.n,
+                                                              .x = rows->x,
+                                                              .rows = rows->rows,
+                                                              .n = rows->n,
                                                               .k = k,
                                                               .values = sorted,
                                                               .indices = places});
     if (status == KN_OK)
-        status = pick(call, sorted, places, rows.rows, k);
+        status = launch(call, "sort/pick.cl", "sort_pick", kn_work_for(kn_tensor_limits(sorted), rows->rows * 64),
+                        sorted, kn_arg_tensor(places), rows->rows, k);
     kn_release(places);
     kn_release(sorted);
+    return status;
+}
+
+/* A work-item per row finds the element by counting. */
+static kn_status pick_by_counting(kn_call *call, const kn_sorted_rows *rows)
+{
+    const kn_limits *limits = kn_tensor_limits(rows->x);
+    const int64_t items = kn_min_i64(rows->rows, kn_work_items(limits, rows->rows * rows->n * 4, 4096));
+    const size_t key = kn_dtype_size(rows->x->dtype) == 8 ? 8 : 4;
+    kn_buffer *scratch;
+    KN_TRY(kn_buffer_alloc(&scratch, call->stream, (size_t)(items * 2 * (rows->n + 16)) * key));
+    const kn_status status = launch(call, "sort/nth.cl", "sort_nth", (kn_work_size){.global = (size_t)items}, rows->x,
+                                    kn_arg_buffer(scratch, 0), rows->rows, rows->n);
+    kn_buffer_free(scratch);
+    return status;
+}
+
+/* With few long rows, sorting them with all work-items is faster on devices of many cores. */
+static bool counts(const kn_call *call, const kn_sorted_rows *rows)
+{
+    const kn_limits *limits = kn_tensor_limits(rows->x);
+    return limits->is_cpu && which_of(call->op) != MODE && rows->n <= INT32_MAX &&
+           (rows->n <= 32768 || rows->rows * 8 >= limits->compute_units);
+}
+
+static kn_status pick_forward(kn_call *call)
+{
+    kn_sorted_rows rows;
+    if (call->needs_grad)
+        KN_TRY(kn_call_save(call, call->outputs[1]));
+    if (kn_numel(call->outputs[0]) == 0)
+        return KN_OK;
+    KN_TRY(kn_sorted_rows_of(&rows, call->inputs[0], ((const pick_params *)call->params)->dim));
+    const kn_status status = (counts(call, &rows) ? pick_by_counting : pick_sorted)(call, &rows);
     kn_release(rows.x);
     return status;
 }
