@@ -43,3 +43,13 @@ bool kn_layout_is_flat(const kn_layout *layout)
             return false;
     return layout->strides[0][0] == 1;
 }
+
+bool kn_layout_has_short_runs(const kn_layout *layout, int64_t run)
+{
+    const int last = layout->ndim - 1;
+    const int64_t *strides = layout->strides[0];
+    bool is_contiguous = strides[last] == 1;
+    for (int d = last; d > 0; d--)
+        is_contiguous = is_contiguous && strides[d - 1] == strides[d] * layout->shape[d];
+    return is_contiguous && last > 0 && layout->shape[last] < run;
+}

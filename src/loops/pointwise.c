@@ -70,6 +70,8 @@ int kn_pointwise_vector_width(const kn_limits *limits, kn_dtype dtype)
     return native >= 16 ? 16 : native >= 8 ? 8 : 4;
 }
 
+enum { SHORT_RUN = 64 };
+
 static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, const kn_layout *layout,
                         const kn_limits *limits)
 {
@@ -86,6 +88,9 @@ static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, 
         form->lanes = 1;
     if (kn_pointwise_has_vectors(p->code, form))
         form->vector = (uint8_t)kn_pointwise_vector_width(limits, p->compute);
+    if (form->walk == KN_WALK_RUNS && kn_pointwise_could_pack(p->code, form) &&
+        kn_layout_has_short_runs(layout, SHORT_RUN))
+        form->walk = KN_WALK_TILES;
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* loops/pointwise_cpu.c - kernels for CPU devices: a work-item takes a contiguous range of the elements, flat if all
- * operands are contiguous, otherwise run by run (cl/pointwise/runs.clh), one element at a time or with explicit
- * vectors. */
+ * operands are contiguous, otherwise run by run (cl/pointwise/runs.clh), short ones packed first
+ * (cl/pointwise/tiles.clh), one element at a time or with explicit vectors. */
 #include <stdio.h>
 
 #include "loops/pointwise_writer.h"
@@ -147,39 +147,23 @@ static void write_run_loops(const kn_writer *w, int lanes)
     write_loop(w, "0", "kn_length", "kn_x", "kn_y", any, false);
 }
 
-/* Is it worth copying short runs into tiles? If one of several operands may be broadcast and none needs conversion. */
-static bool lays_out(const kn_writer *w, int lanes)
+void kn_write_tiles(const kn_writer *w)
 {
-    int operands = 0;
-    for (int i = 0; i < kn_writer_inputs(w); i++) {
-        if (w->form->inputs[i] == KN_F16 || w->form->aliased[i])
-            return false;
-        operands += kn_writer_reads(w, i);
-    }
-    return lanes > 1 && operands > 1;
-}
-
-static void write_tiles(const kn_writer *w)
-{
-    advance unit[KN_POINTWISE_INPUTS] = {UNIT};
-    kn_text_append(w->out, "if (kn_in_tiles(&kn_plan)) { kn_cursor kn_c; "
-                           "kn_begin(&kn_plan, KN_ID(0), KN_SIZE(0), &kn_c);\n");
-    for (int i = 0; i < kn_writer_inputs(w); i++) {
-        const int lane = w->form->lane[i];
-        if (lane > 0)
+    const advance unit[KN_POINTWISE_INPUTS] = {UNIT};
+    kn_write_parameters(w, "kn_runs");
+    write_bindings(w);
+    kn_text_append(w->out, "kn_cursor kn_c; kn_begin(&kn_plan, KN_ID(0), KN_SIZE(0), &kn_c);\n");
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        if (kn_writer_packs(w, i))
             kn_text_format(w->out, "%s kn_t%d[KN_TILE_BUFFER]; const long kn_reach%d = kn_reach(&kn_plan, %d); ",
-                           kn_storage_type(w->form->inputs[i]), i, i, lane);
-    }
+                           kn_storage_type(w->form->inputs[i]), i, i, w->form->lane[i]);
     kn_text_append(w->out, "\nwhile (kn_c.position < kn_c.end) { "
-                           "const long kn_size = min((long)KN_TILE, kn_c.end - kn_c.position);\n");
-    kn_text_append(w->out, "{ KN_FILL_TILE(kn_size, {");
-    for (int i = 0; i < kn_writer_inputs(w); i++) {
-        const int lane = w->form->lane[i];
-        if (lane > 0)
-            kn_text_format(w->out, " KN_LAY(%s, kn_t%d, kn_in%d, %d, kn_reach%d);", kn_storage_type(w->form->inputs[i]),
-                           i, i, lane, i);
-    }
-    kn_text_append(w->out, " }) }\n");
+                           "const long kn_size = min((long)KN_TILE, kn_c.end - kn_c.position);\nKN_PIECES(kn_size) {");
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        if (kn_writer_packs(w, i))
+            kn_text_format(w->out, " KN_PACK(%s, kn_t%d, kn_in%d, %d, kn_reach%d);",
+                           kn_storage_type(w->form->inputs[i]), i, i, w->form->lane[i], i);
+    kn_text_append(w->out, " }\n");
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
             kn_text_format(w->out, "global %s *kn_y%d = kn_out%d + kn_c.position; ",
@@ -189,7 +173,7 @@ static void write_tiles(const kn_writer *w)
             kn_text_format(w->out, "const global %s *kn_t%d = kn_in%d + kn_c.position; ",
                            kn_storage_type(w->form->inputs[i]), i, i);
     write_loop(w, "0", "kn_size", "kn_t", "kn_y", unit, true);
-    kn_text_append(w->out, "kn_c.position += kn_size; }\nreturn; }\n");
+    kn_text_append(w->out, "kn_c.position += kn_size; } }\n");
 }
 
 void kn_write_runs(const kn_writer *w)
@@ -198,8 +182,6 @@ void kn_write_runs(const kn_writer *w)
     const int lanes = w->form->lanes;
     kn_write_parameters(w, "kn_runs");
     write_bindings(w);
-    if (!w->form->vector && lays_out(w, lanes))
-        write_tiles(w);
     for (int n = 0; n < lanes; n++) {
         snprintf(steps[n], KN_WRITER_NAME, "kn_step%d", n);
         kn_text_format(w->out,

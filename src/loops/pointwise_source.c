@@ -62,6 +62,18 @@ bool kn_pointwise_could_have_vectors(const kn_pointwise_code *code, const kn_poi
     return true;
 }
 
+/* If one of several operands may be broadcast and none needs conversion. */
+bool kn_pointwise_could_pack(const kn_pointwise_code *code, const kn_pointwise_form *form)
+{
+    int operands = 0;
+    for (int i = 0; code->inputs[i]; i++) {
+        if (form->inputs[i] == KN_F16 || form->aliased[i])
+            return false;
+        operands += form->inputs[i] != 0;
+    }
+    return !form->vector && form->lanes > 1 && operands > 1;
+}
+
 /* --- elements ----------------------------------------------------------------------------------------------------- */
 
 /* The type of input i in the computation. */
@@ -129,8 +141,23 @@ static const char *number_type(const kn_writer *w, int i)
     return kn_number_type(w->code->number_types ? w->code->number_types[i] : 'T');
 }
 
+static void write_packing_functions(const kn_writer *w)
+{
+    for (int i = 0; i < kn_writer_inputs(w); i++) {
+        bool defined = !kn_writer_packs(w, i);
+        for (int before = 0; before < i && !defined; before++)
+            defined = kn_writer_packs(w, before) &&
+                      strcmp(kn_storage_type(w->form->inputs[before]), kn_storage_type(w->form->inputs[i])) == 0;
+        if (!defined)
+            kn_text_format(w->out, "KN_DEFINE_PACK(%s)\n", kn_storage_type(w->form->inputs[i]));
+    }
+}
+
 static void write_types(const kn_writer *w)
 {
+    static const char *const headers[] = {[KN_WALK_FLAT] = "#include \"pointwise/flat.clh\"\n",
+                                          [KN_WALK_RUNS] = "#include \"pointwise/runs.clh\"\n",
+                                          [KN_WALK_TILES] = "#include \"pointwise/tiles.clh\"\n"};
     const int vector = w->form->vector;
     kn_text_format(w->out, "#define KN_ELEMENT %s\n%s", kn_storage_type(w->form->compute),
                    is_real(w->form->compute) ? "" : "#define KN_WHOLE\n");
@@ -145,7 +172,9 @@ static void write_types(const kn_writer *w)
                        "#define KN_OPERANDS %d\n#include \"pointwise/elements.clh\"\n#include \"pointwise/vec4.clh\"\n",
                        w->form->lanes);
     else
-        kn_text_format(w->out, "#define KN_PLACES %d\n#include \"pointwise/runs.clh\"\n", w->form->lanes);
+        kn_text_format(w->out, "#define KN_PLACES %d\n%s", w->form->lanes, headers[w->form->walk]);
+    if (w->form->walk == KN_WALK_TILES)
+        write_packing_functions(w);
 }
 
 static void write_functions(const kn_writer *w)
@@ -205,6 +234,8 @@ void kn_pointwise_write(kn_text *out, const kn_pointwise_code *code, const kn_po
         kn_write_vec4(&w);
     else if (form->walk == KN_WALK_RUNS)
         kn_write_runs(&w);
+    else if (form->walk == KN_WALK_TILES)
+        kn_write_tiles(&w);
     else
         kn_write_flat(&w);
 }

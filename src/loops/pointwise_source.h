@@ -6,9 +6,10 @@
 
 /* How a kernel walks its operands. */
 typedef enum kn_walk {
-    KN_WALK_FLAT, /* CPU: each operand contiguous or a scalar */
-    KN_WALK_RUNS, /* CPU: any strides (cl/pointwise/runs.clh) */
-    KN_WALK_VEC4  /* GPU: any strides (cl/pointwise/vec4.clh) */
+    KN_WALK_FLAT,  /* CPU: each operand contiguous or a scalar (cl/pointwise/flat.clh) */
+    KN_WALK_RUNS,  /* CPU: any strides (cl/pointwise/runs.clh) */
+    KN_WALK_TILES, /* CPU: short runs, packed (cl/pointwise/tiles.clh) */
+    KN_WALK_VEC4   /* GPU: any strides (cl/pointwise/vec4.clh) */
 } kn_walk;
 
 /* Everything that the source depends on besides the code; compared bytewise. */
@@ -28,6 +29,9 @@ bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_
 
 /* Is a code that is computed in elements arithmetic only, so that vectors give the same bits? */
 bool kn_pointwise_could_have_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form);
+
+/* Is it worth packing short runs? */
+bool kn_pointwise_could_pack(const kn_pointwise_code *code, const kn_pointwise_form *form);
 
 #define KN_POINTWISE_PREFIX "pointwise_"
 

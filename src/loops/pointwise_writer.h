@@ -23,6 +23,9 @@ static inline bool kn_writer_has_parameter(const kn_writer *w, int i)
     return kn_writer_reads(w, i) && !w->form->aliased[i];
 }
 
+/* Has input i a layout of its own, so that a walk by tiles packs it? */
+static inline bool kn_writer_packs(const kn_writer *w, int i) { return kn_writer_reads(w, i) && w->form->lane[i] > 0; }
+
 /* The OpenCL C storage type of a dtype. */
 static inline const char *kn_storage_type(int dtype) { return kn_dtype_cl((kn_dtype)dtype); }
 
@@ -45,4 +48,5 @@ void kn_write_numbers(const kn_writer *w);
 /* The kernels: pointwise_cpu.c, pointwise_gpu.c. */
 void kn_write_flat(const kn_writer *w);
 void kn_write_runs(const kn_writer *w);
+void kn_write_tiles(const kn_writer *w);
 void kn_write_vec4(const kn_writer *w);
