@@ -20,6 +20,14 @@ static bool fits_side_by_side(const rows_writer *w)
            w->form->stage != KN_ROWS_COMBINED;
 }
 
+static bool reads_halves(const rows_writer *w)
+{
+    for (int i = 0; i < w->num_inputs; i++)
+        if (w->inputs[i].dtype == KN_F16)
+            return true;
+    return false;
+}
+
 void kn_rows_write_definitions(const rows_writer *w)
 {
     const kn_rows_form *f = w->form;
@@ -51,6 +59,8 @@ void kn_rows_write_definitions(const rows_writer *w)
         kn_text_format(w->out, "#define KN_TOTAL %d\n", w->num_passes);
     if (f->width != 16 || f->stage == KN_ROWS_SCAN)
         kn_text_format(w->out, "#define KN_W %d\n", f->width);
+    if (reads_halves(w))
+        kn_text_append(w->out, "#define KN_HAS_HALVES\n");
     kn_text_append(w->out, "#include \"rows/rows.clh\"\n");
 }
 
