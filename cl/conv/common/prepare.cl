@@ -16,13 +16,12 @@ static inline void pack_weights(global T *restrict packed, const global T *restr
     const int width = (int)min((long)KB, g.outer - block * KB);
     w += group * g.group_stride + block * KB * g.outer_stride + inner * g.inner_stride;
     packed += item * taps * KB;
-    if (g.row_step == 1 && g.column_step == 1 && t.columns == g.kernel_columns) { /* the taps are contiguous */
-        pack_panel(packed, w + g.row_first * g.kernel_columns, taps, width, KB, 1, g.outer_stride);
-        return;
-    }
-    for (long u = 0; u < t.rows; u++) {
+    /* The taps may be contiguous. */
+    const bool in_one = g.row_step == 1 && g.column_step == 1 && t.columns == g.kernel_columns;
+    const long rows = in_one ? 1 : t.rows, columns = in_one ? taps : t.columns;
+    for (long u = 0; u < rows; u++) {
         const global T *row = w + (g.row_first + u * g.row_step) * g.kernel_columns + g.column_first;
-        pack_panel(packed + u * t.columns * KB, row, t.columns, width, KB, g.column_step, g.outer_stride);
+        pack_panel(packed + u * columns * KB, row, columns, width, KB, g.column_step, g.outer_stride);
     }
 }
 
