@@ -153,12 +153,14 @@ static int widths_named(const char *identifier, size_t length, const char *word)
     return 0;
 }
 
-/* Can a macro or vload make a vector of the type named here? Not where a name follows, nor in a cast. */
+/* Can a macro or vload make a vector of the type named here? Not where a name other than an array's follows, nor in a
+ * cast. */
 static bool may_be_vector(const char *text, const char *begin, const char *end)
 {
     const char *next = end + strspn(end, " ");
-    if (kn_identifier_length(next) > 0)
-        return false;
+    const size_t name = kn_identifier_length(next);
+    if (name > 0)
+        return next[name] == '[';
     if (*next != ')' || begin == text || begin[-1] != '(')
         return true;
     return begin - 1 > text && (isalnum((unsigned char)begin[-2]) || begin[-2] == '_');
