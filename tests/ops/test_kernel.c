@@ -287,26 +287,6 @@ TENSOR_TEST(test_vectors)
     }
 }
 
-/* Vectors of types that only a pointer and an array name. */
-TENSOR_TEST(test_vectors_without_names)
-{
-    static const char pick[] = "#include \"common/koine.clh\"\n"
-                               "kernel void pick(KN_OUT(y), KN_IN(x))\n"
-                               "{\n"
-                               "    KN_BIND_OUT(int, y);\n"
-                               "    const global short *p = (const global short *)(x_base + x_offset);\n"
-                               "    ushort own[4] = {5, 6, 7, 8};\n"
-                               "    y[0] = vload4(0, p).w + vload2(1, own).x;\n"
-                               "}\n";
-    kn_user_kernel *kernel = kn_kernel_new(pick, "pick", NULL);
-    CHECK_NEW(kernel);
-    kn_tensor *x = kn_arange(0, 4, 1, .dtype = KN_I16), *y = kn_zeros(KN_SHAPE(1), .dtype = KN_I32);
-    CHECK_OK(
-        kn_kernel_run(kernel, KN_KERNEL_ARGS(kn_kernel_output(y), kn_kernel_input(x)), .global = {1}, .local = {1}));
-    CHECK_VALUES(y, 10);
-    kn_kernel_free(kernel);
-}
-
 static void test_two_devices(void **state)
 {
     (void)state;
@@ -344,7 +324,6 @@ int main(int argc, char **argv)
         TEST(test_wrong_sources),
         TEST(test_kept_on_disk),
         TEST(test_vectors),
-        TEST(test_vectors_without_names),
         TEST(test_two_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
