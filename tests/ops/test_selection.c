@@ -129,6 +129,9 @@ TENSOR_TEST(many_rows_and_a_long_one)
     value = kn_median_dim(x, 1, false, &index);
     check_equal(value, kn_select(sorted, 1, 150003));
     check_equal(index, kn_select(places, 1, 150003));
+    value = kn_kthvalue(x, 20, &index);
+    check_equal(value, kn_select(sorted, 1, 19));
+    check_equal(index, kn_select(places, 1, 19));
 }
 
 int main(int argc, char **argv)

@@ -99,6 +99,10 @@ static kn_status pick_sorted(kn_call *call, const kn_sorted_rows *rows)
     return status;
 }
 
+/* LANES: keys that cl/sort/nth.cl reads at once. SHORT_ROW: elements that one work-item counts in soon enough. FIRST:
+ * the first 1 in FIRST elements are selected by all work-items sooner than one of them counts. */
+enum { LANES = 16, SHORT_ROW = 32768, FIRST = 2048 };
+
 /* A work-item per row finds the element by counting. */
 static kn_status pick_by_counting(kn_call *call, const kn_sorted_rows *rows)
 {
@@ -106,7 +110,7 @@ static kn_status pick_by_counting(kn_call *call, const kn_sorted_rows *rows)
     const int64_t items = kn_min_i64(rows->rows, kn_work_items(limits, rows->rows * rows->n * 4, 4096));
     const size_t key = kn_dtype_size(rows->x->dtype) == 8 ? 8 : 4;
     kn_buffer *scratch;
-    KN_TRY(kn_buffer_alloc(&scratch, call->stream, (size_t)(items * 2 * (rows->n + 16)) * key));
+    KN_TRY(kn_buffer_alloc(&scratch, call->stream, (size_t)(items * 2 * (rows->n + LANES)) * key));
     const kn_status status = launch(call, "sort/nth.cl", "sort_nth", (kn_work_size){.global = (size_t)items}, rows->x,
                                     kn_arg_buffer(scratch, 0), rows->rows, rows->n);
     kn_buffer_free(scratch);
@@ -117,8 +121,10 @@ static kn_status pick_by_counting(kn_call *call, const kn_sorted_rows *rows)
 static bool counts(const kn_call *call, const kn_sorted_rows *rows)
 {
     const kn_limits *limits = kn_tensor_limits(rows->x);
-    return limits->is_cpu && which_of(call->op) != MODE && rows->n <= INT32_MAX &&
-           (rows->n <= 32768 || rows->rows * 8 >= limits->compute_units);
+    const which w = which_of(call->op);
+    if (!limits->is_cpu || w == MODE || (w == KTH && ((const pick_params *)call->params)->k < rows->n / FIRST))
+        return false;
+    return rows->n <= SHORT_ROW || (rows->n <= INT32_MAX && rows->rows * 8 >= limits->compute_units);
 }
 
 static kn_status pick_forward(kn_call *call)
