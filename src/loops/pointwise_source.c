@@ -143,14 +143,9 @@ static const char *number_type(const kn_writer *w, int i)
 
 static void write_packing_functions(const kn_writer *w)
 {
-    for (int i = 0; i < kn_writer_inputs(w); i++) {
-        bool defined = !kn_writer_packs(w, i);
-        for (int before = 0; before < i && !defined; before++)
-            defined = kn_writer_packs(w, before) &&
-                      strcmp(kn_storage_type(w->form->inputs[before]), kn_storage_type(w->form->inputs[i])) == 0;
-        if (!defined)
-            kn_text_format(w->out, "KN_DEFINE_PACK(%s)\n", kn_storage_type(w->form->inputs[i]));
-    }
+    for (int i = 0; i < kn_writer_inputs(w); i++)
+        if (kn_writer_packs(w, i))
+            kn_text_format(w->out, "KN_DEFINE_PACK(kn_pack%d, %s)\n", i, kn_storage_type(w->form->inputs[i]));
 }
 
 static void write_types(const kn_writer *w)

@@ -5,32 +5,31 @@
 #include "rt/program/builtins.h"
 #include "support/check.h"
 
-static char text[1 << 16];
+static char text[1 << 16]; /* the last that was made */
 
-static const char *keep(kn_text *out)
+static void keep(kn_text *out)
 {
     char *made = kn_text_finish(out);
     assert_non_null(made);
     assert_true(strlen(made) < sizeof text);
     strcpy(text, made);
     kn_free(made);
-    return text;
 }
 
-static const char *declared_with(const char *source, const char *options, bool has_f64)
+static void declared_with(const char *source, const char *options, bool has_f64)
 {
     kn_text out = {0};
     kn_declare_builtins(&out, &(kn_program_words){source, options, has_f64});
-    return keep(&out);
+    keep(&out);
 }
 
-static const char *declared(const char *source) { return declared_with(source, "", true); }
+static void declared(const char *source) { declared_with(source, "", true); }
 
-static const char *defined(const char *source)
+static void defined(const char *source)
 {
     kn_text out = {0};
     kn_define_vector_access(&out, &(kn_program_words){source, "", true});
-    return keep(&out);
+    keep(&out);
 }
 
 #define HAS(piece) assert_non_null(strstr(text, piece))
