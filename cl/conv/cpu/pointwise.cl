@@ -5,12 +5,12 @@
  *     backward-data:     x[p][c] = the sum over k of y[p][k] * w[k][c], zeros in skipped pixels
  *     backward-weights:  w[k][c] = the sum over p of y[p][k] * x[p][c]
  *
- * In the first two, pixels are broadcast and channels are in vectors. If images consist of whole tiles of pixels these
- * are read in place; otherwise they are packed first, across images, so that only the very last tile may be partial.
- * Weights are packed by the work-item of a block of KB channels, in its core's cache, for all pixels of a block. 85 to
- * 93 % of the multiply-adds' peak on layers of 7 x 7 and 14 x 14 pixels with 192 channels or more; transposing weights
- * and results takes 2 % each of 512 channels' time, so few channels are faster in conv/cpu/bands.cl. The third is at
- * the end of the file.
+ * In the first two, pixels are broadcast and channels are in vectors. Pixels are packed first, across images, so that
+ * only the very last tile may be partial; read in place, from lines a plane apart, they take 1.2 times as long on an
+ * Intel Xeon. Weights are packed by the work-item of a block of KB channels, in its core's cache, for all pixels of a
+ * block. 85 to 93 % of the multiply-adds' peak on layers of 7 x 7 and 14 x 14 pixels with 192 channels or more;
+ * transposing weights and results takes 2 % each of 512 channels' time, so few channels are faster in
+ * conv/cpu/bands.cl. The third is at the end of the file.
  *
  * Compiled in: T, VW, MT, KV. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
@@ -117,23 +117,17 @@ static inline void spread_pixels(global T *restrict x, global T *restrict lines,
         }
 }
 
-/* The address of the tile that starts with pixel p. */
-static inline const global T *a_tile(const global T *a, const kn_conv_pointwise_shape *s, long plane, long p)
-{
-    return s->panel > 0 ? a + p / MT * s->panel : a + p / plane * s->inner * plane + p % plane;
-}
-
 /* dim 0: runs of pairs of a block of KB channels and a block of tiles: all channels for a block's pixels, then the next
  * block. */
 KN_KERNEL_ONCE(pointwise_multiply,
-               (KN_ARG(a), KN_ARG(w), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), given_g, given_s, has_bias, low,
+               (KN_ARG(panels), KN_ARG(w), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), given_g, given_s, has_bias, low,
                 high),
-               KN_IN(a), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), const kn_conv_sampling given_g,
+               KN_IN(panels), KN_IN(w), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), const kn_conv_sampling given_g,
                const kn_conv_pointwise_shape given_s, int has_bias, T low, T high)
 {
     const kn_conv_sampling g = given_g;
     const kn_conv_pointwise_shape s = given_s;
-    KN_BIND_IN(T, a);
+    KN_BIND_IN(T, panels);
     KN_BIND_IN(T, w);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, y);
@@ -156,8 +150,8 @@ KN_KERNEL_ONCE(pointwise_multiply,
             pack_panel(u, w + c * s.inner_stride + block * KB * s.outer_stride, count, columns, KB, s.inner_stride,
                        s.outer_stride);
             for (long t = 0; t < some; t++)
-                pointwise_tile(m + t * MT * KB, a_tile(a, &s, pixels, (first + t) * MT) + c * s.a_step, s.a_step, u,
-                               count, c == 0, start, last ? low : (T)NAN, last ? high : (T)NAN);
+                pointwise_tile(m + t * MT * KB, panels + (first + t) * s.panel + c * MT, u, count, c == 0, start,
+                               last ? low : (T)NAN, last ? high : (T)NAN);
         }
         const long stored = min(some * MT, all - first * MT);
         global T *to = y + block * KB * plane;

@@ -9,12 +9,11 @@ typedef struct kn_conv_pointwise_shape {
     kn_long inner, outer;               /* input and output channels */
     kn_long inner_stride, outer_stride; /* of the weights */
     kn_long tiles, chunk;               /* tiles per block; channels per step */
-    kn_long a_step;                     /* channel stride of the pixels: MT, or in place a whole image */
-    kn_long panel;                      /* elements from a packed tile of pixels to the next; 0: in place */
+    kn_long panel;                      /* elements from a packed tile of pixels to the next */
     kn_long spread;                     /* the result is x, with y's pixels spread out */
     kn_long scratch;                    /* elements, per work-item */
 } kn_conv_pointwise_shape;
-KN_SHARED_SIZE(kn_conv_pointwise_shape, 10 * 8);
+KN_SHARED_SIZE(kn_conv_pointwise_shape, 9 * 8);
 
 /* The gradient of the weights: dw[r][c] = the sum over the pixels of all images of a[image][r][pixel] *
  * b[image][c][pixel], x and dy in either order. The first side's values are broadcast, read in place from MT rows, the

@@ -3,8 +3,10 @@
 #include "conv/cpu/pointwise.h"
 #include "gemm/tile.h"
 #include "ops/conv/cpu/gather.h"
+#include "ops/conv/cpu/parts.h"
 
-enum { VECTORS = 2 };             /* along the channels, by as many pixels as registers allow */
+#include <math.h>
+
 enum { CHUNK_BYTES = 128 << 10 }; /* of weights, kept in the L2 cache */
 enum { BLOCK_BYTES = 128 << 10 }; /* of results, likewise */
 enum { FEW_PIXELS = 150 };
@@ -13,23 +15,15 @@ typedef struct pointwise {
     const kn_conv_problem *problem;
     kn_conv_sampling grid;
     kn_conv_pointwise_shape shape;
-    bool in_place;                              /* tiles of pixels are read without packing */
-    int64_t element, tile, block, tiles, items; /* pixels per tile, channels per block; tiles: in total */
+    kn_conv_tile tile;             /* pixels ("columns") by vectors of channels */
+    int64_t element, tiles, items; /* tiles: in total */
     char options[KN_CONV_OPTIONS];
     kn_buffer *panels, *scratch;
 } pointwise;
 
-static int64_t tile_rows(const kn_limits *limits) { return kn_conv_many_registers(limits) ? 14 : 6; }
-
-/* Pixels per tile: the most that divide an image, which is then read in place, of those with enough sums to hide the
- * latency of multiply-adds. */
-static int64_t choose_tile(const kn_limits *limits, int64_t pixels)
+static void set_options(char *options, const kn_limits *limits, bool f64, kn_conv_tile tile)
 {
-    enum { LEAST = 5 };
-    for (int64_t tile = tile_rows(limits); tile >= LEAST; tile--)
-        if (pixels % tile == 0)
-            return tile;
-    return tile_rows(limits);
+    kn_conv_options(options, limits, f64, (int)tile.channels, "MT", (int)tile.columns);
 }
 
 /* Of a pass that reads and writes all pixels: a single row. */
@@ -51,9 +45,10 @@ static kn_conv_sampling whole_grid(const kn_conv_shape *s)
 static int64_t most_results(int64_t tile_bytes) { return kn_max_i64(1, BLOCK_BYTES / tile_bytes); }
 static int64_t most_tiles(const kn_limits *limits, const pointwise *p)
 {
-    const int64_t most = most_results(p->tile * p->block * p->element), cache = (int64_t)limits->core_cache,
-                  summed = cache * 3 / 8 / (p->tile * p->shape.inner * p->element);
-    return cache < KN_CONV_LARGE_CACHE || summed * p->tile < FEW_PIXELS ? most : kn_min_i64(most, summed);
+    const int64_t pixels = p->tile.columns, cache = (int64_t)limits->core_cache,
+                  most = most_results(pixels * p->tile.block * p->element),
+                  summed = cache * 3 / 8 / (pixels * p->shape.inner * p->element);
+    return cache < KN_CONV_LARGE_CACHE || summed * pixels < FEW_PIXELS ? most : kn_min_i64(most, summed);
 }
 
 /* Tiles per block: at most `most`, and few enough that the pairs of tile block and channel block spread evenly over the
@@ -81,24 +76,22 @@ static void describe(pointwise *p, const kn_limits *limits, const kn_conv_proble
 {
     const kn_conv_shape *s = &problem->shape;
     const bool all = kn_conv_reads_each_pixel_once(s), data = problem->pass == KN_CONV_DATA;
-    int64_t width = kn_conv_vector_width(limits, s->f64);
-    *p = (pointwise){.problem = problem, .element = s->f64 ? 8 : 4, .block = VECTORS * width};
-    p->tile = choose_tile(limits, s->out_size[1] * s->out_size[2]);
+    const kn_conv_tile tile = kn_conv_choose_channel_tile(limits, s->f64, kn_conv_to(problem).channels);
+    const int64_t inner = kn_conv_from(problem).channels, element = s->f64 ? 8 : 4;
+    *p = (pointwise){.problem = problem, .element = element, .tile = tile};
     p->grid = all ? whole_grid(s) : kn_conv_sampling_of(s);
-    p->tiles = kn_div_up(s->images * s->out_size[1] * s->out_size[2], p->tile);
-    p->shape = (kn_conv_pointwise_shape){.inner = kn_conv_from(problem).channels,
+    p->tiles = kn_div_up(s->images * s->out_size[1] * s->out_size[2], tile.columns);
+    p->shape = (kn_conv_pointwise_shape){.inner = inner,
                                          .outer = kn_conv_to(problem).channels,
                                          .inner_stride = data ? s->in_channels : 1,
                                          .outer_stride = data ? 1 : s->in_channels,
+                                         .chunk = choose_chunk(inner, tile.block * element),
+                                         .panel = tile.columns * inner + STAGED_GAP,
                                          .spread = data && !all};
-    p->in_place = s->out_size[1] * s->out_size[2] % p->tile == 0;
-    p->shape.a_step = p->in_place ? s->out_size[1] * s->out_size[2] : p->tile;
-    p->shape.panel = p->in_place ? 0 : p->tile * p->shape.inner + STAGED_GAP;
-    p->shape.chunk = choose_chunk(p->shape.inner, p->block * p->element);
     p->shape.tiles =
-        choose_tiles(limits, p->tiles, most_tiles(limits, p), kn_div_up(p->shape.outer, p->block), &p->items);
-    p->shape.scratch = p->block * (p->shape.chunk + p->shape.tiles * p->tile * (p->shape.spread ? 2 : 1));
-    kn_conv_options(p->options, limits, s->f64, VECTORS, "MT", (int)p->tile);
+        choose_tiles(limits, p->tiles, most_tiles(limits, p), kn_div_up(p->shape.outer, tile.block), &p->items);
+    p->shape.scratch = tile.block * (p->shape.chunk + p->shape.tiles * tile.columns * (p->shape.spread ? 2 : 1));
+    set_options(p->options, limits, s->f64, tile);
 }
 
 static kn_status pack(pointwise *p, kn_stream *stream)
@@ -122,22 +115,20 @@ static kn_status multiply(pointwise *p, kn_stream *stream)
     const kn_conv_shape *s = &problem->shape;
     return kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_multiply", .operation = "conv2d",
                   .options = p->options, .dims = 1, .global = {(size_t)p->items}, .local = {1},
-                  KN_ARGS(kn_conv_arg_or(p->panels, s, kn_conv_from(problem).operand), kn_conv_arg(s, problem->weight),
-                          kn_conv_bias_arg(problem), kn_conv_arg(s, kn_conv_to(problem).operand),
-                          kn_arg_buffer(p->scratch, 0), kn_arg_struct(&p->grid, sizeof p->grid),
-                          kn_arg_struct(&p->shape, sizeof p->shape), KN_CONV_EPILOGUE_ARGS(problem)));
+                  KN_ARGS(kn_arg_buffer(p->panels, 0), kn_conv_arg(s, problem->weight), kn_conv_bias_arg(problem),
+                          kn_conv_arg(s, kn_conv_to(problem).operand), kn_arg_buffer(p->scratch, 0),
+                          kn_arg_struct(&p->grid, sizeof p->grid), kn_arg_struct(&p->shape, sizeof p->shape),
+                          KN_CONV_EPILOGUE_ARGS(problem)));
 }
 
 static kn_status correlate(kn_stream *stream, const kn_conv_problem *problem)
 {
     pointwise p;
     describe(&p, kn_device_limits(kn_stream_device(stream)), problem);
-    kn_status status = KN_OK;
-    if (!p.in_place)
-        status = kn_buffer_alloc(&p.panels, stream, (size_t)(p.tiles * p.shape.panel * p.element));
+    kn_status status = kn_buffer_alloc(&p.panels, stream, (size_t)(p.tiles * p.shape.panel * p.element));
     if (status == KN_OK)
         status = kn_buffer_alloc(&p.scratch, stream, (size_t)(p.items * p.shape.scratch * p.element));
-    if (status == KN_OK && p.shape.inner > 0 && !p.in_place)
+    if (status == KN_OK && p.shape.inner > 0)
         status = pack(&p, stream);
     if (status == KN_OK)
         status = multiply(&p, stream);
@@ -148,40 +139,44 @@ static kn_status correlate(kn_stream *stream, const kn_conv_problem *problem)
 
 /* --- the gradient of the weights ---------------------------------------------------------------------------------- */
 
-/* Estimated time: that of whole tiles, plus transposing the columns' side, which costs as much as a few rows. */
-static double cost_of(int64_t rows, int64_t columns, int64_t tile, int64_t block)
+/* Of a product whose columns, x's or dy's channels, are in vectors. */
+static kn_conv_tile tile_of(const kn_limits *limits, const kn_conv_shape *s, bool x_rows)
 {
-    enum { TRANSPOSING = 9 };
-    return (double)(kn_div_up(rows, tile) * tile + TRANSPOSING) * (double)(kn_div_up(columns, block) * block);
+    return kn_conv_choose_channel_tile(limits, s->f64, x_rows ? s->out_channels : s->in_channels);
 }
 
-/* Should rows be x's channels and columns dy's, or vice versa? */
-static bool rows_are_of_x(const kn_conv_shape *s, int64_t tile, int64_t block)
+/* Estimated time: that of whole tiles, plus transposing the columns' side, which costs as much as a few rows. Infinite
+ * where there is not a whole tile of rows. */
+static double cost_of(const kn_limits *limits, const kn_conv_shape *s, bool x_rows)
 {
-    int64_t in = s->in_channels, out = s->out_channels;
-    return out < tile || (in >= tile && cost_of(in, out, tile, block) < cost_of(out, in, tile, block));
+    enum { TRANSPOSING = 9 };
+    const kn_conv_tile tile = tile_of(limits, s, x_rows);
+    const int64_t rows = x_rows ? s->in_channels : s->out_channels, columns = x_rows ? s->out_channels : s->in_channels;
+    if (rows < tile.columns)
+        return INFINITY;
+    return (double)(kn_round_up_i64(rows, tile.columns) + TRANSPOSING) * (double)kn_round_up_i64(columns, tile.block);
 }
 
 static kn_status run_weights(kn_stream *stream, const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    int64_t tile = tile_rows(limits), block = VECTORS * kn_conv_vector_width(limits, s->f64), items;
-    int64_t element = s->f64 ? 8 : 4;
-    bool x_rows = rows_are_of_x(s, tile, block);
+    const bool x_rows = cost_of(limits, s, true) < cost_of(limits, s, false);
+    const kn_conv_tile tile = tile_of(limits, s, x_rows);
+    int64_t element = s->f64 ? 8 : 4, items;
     kn_conv_pointwise_product p = {.images = s->images,
                                    .plane = s->out_size[1] * s->out_size[2],
                                    .rows = x_rows ? s->in_channels : s->out_channels,
                                    .columns = x_rows ? s->out_channels : s->in_channels,
                                    .row_stride = x_rows ? 1 : s->in_channels,
                                    .column_stride = x_rows ? s->in_channels : 1};
-    p.chunk = choose_chunk(p.images * p.plane, block * element);
-    p.tiles = choose_tiles(limits, kn_div_up(p.rows, tile), most_results(tile * block * element),
-                           kn_div_up(p.columns, block), &items);
-    p.scratch = block * (p.chunk + p.tiles * tile);
+    p.chunk = choose_chunk(p.images * p.plane, tile.block * element);
+    p.tiles = choose_tiles(limits, kn_div_up(p.rows, tile.columns), most_results(tile.columns * tile.block * element),
+                           kn_div_up(p.columns, tile.block), &items);
+    p.scratch = tile.block * (p.chunk + p.tiles * tile.columns);
     char options[KN_CONV_OPTIONS];
     kn_buffer *scratch;
-    kn_conv_options(options, limits, s->f64, VECTORS, "MT", (int)tile);
+    set_options(options, limits, s->f64, tile);
     KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(items * p.scratch * element)));
     const kn_arg x = kn_conv_arg(s, problem->x), y = kn_conv_arg(s, problem->y);
     const kn_status status = kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_weights",
@@ -207,20 +202,20 @@ bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem_)
     const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
     if (problem->pass == KN_CONV_WEIGHTS && (s->in_channels == 0 || s->out_channels == 0 ||
-                                             kn_max_i64(s->in_channels, s->out_channels) < tile_rows(limits)))
+                                             (isinf(cost_of(limits, s, true)) && isinf(cost_of(limits, s, false)))))
         return false;
     return kn_conv_is_flat(s) && s->kernel_size[1] == 1 && s->kernel_size[2] == 1 && s->groups == 1 &&
            (double)s->out_size[1] * (double)s->out_size[2] < (double)(1 << 26) &&
            (problem->pass == KN_CONV_DATA || kn_conv_reads_each_pixel_once(s));
 }
 
-/* Sums long enough to amortise the transpose, and full channel blocks. Bands (bands.c) also read larger images in place
- * and transpose nothing: there sums must be longer still, unless channels are so far apart that bands lose more (8
- * images, in cycles per result: 64 channels to 256 at 56 x 56 pixels 15 % less than theirs; at 28 x 28, 512 to 128 4 %
- * less, 128 to 512 3 % more, 192 to 64 and back up to 10 % more). */
-static bool beats_bands(int64_t inner, int64_t outer, int64_t block, int64_t pixels)
+/* Sums long enough to amortise the transpose, and enough channels. Bands (bands.c) also read larger images in place and
+ * transpose nothing: there sums must be longer still, unless channels are so far apart that bands lose more (8 images,
+ * in cycles per result: 64 channels to 256 at 56 x 56 pixels 15 % less than theirs; at 28 x 28, 512 to 128 4 % less,
+ * 128 to 512 3 % more, 192 to 64 and back up to 10 % more). */
+static bool beats_bands(int64_t inner, int64_t outer, int64_t width, int64_t pixels)
 {
-    return outer > 2 * block && (inner >= 256 || pixels >= 2048);
+    return outer > 4 * width && (inner >= 256 || pixels >= 2048);
 }
 
 bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem_)
@@ -228,11 +223,12 @@ bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem_)
     const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
     const int64_t inner = kn_conv_from(problem).channels, outer = kn_conv_to(problem).channels;
-    const int64_t block = VECTORS * kn_conv_vector_width(limits, s->f64), pixels = s->out_size[1] * s->out_size[2];
+    const int64_t pixels = s->out_size[1] * s->out_size[2];
     if (problem->pass == KN_CONV_WEIGHTS) {
         const int64_t least = kn_conv_many_registers(limits) ? 64 : 16;
         return limits->is_cpu && kn_min_i64(inner, outer) >= least && kn_max_i64(inner, outer) >= 64;
     }
-    return limits->is_cpu && inner >= 48 && 5 * kn_div_up(outer, block) * block <= 6 * outer &&
-           (pixels < 512 || !kn_conv_reads_each_pixel_once(s) || beats_bands(inner, outer, block, pixels));
+    const kn_conv_tile tile = kn_conv_choose_channel_tile(limits, s->f64, outer);
+    return limits->is_cpu && inner >= 48 && 5 * kn_round_up_i64(outer, tile.block) <= 6 * outer &&
+           (pixels < 512 || !kn_conv_reads_each_pixel_once(s) || beats_bands(inner, outer, tile.vector_width, pixels));
 }
