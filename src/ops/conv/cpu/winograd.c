@@ -137,16 +137,26 @@ static void describe_scattered(winograd *w)
     s->flipped = false;
 }
 
-/* As many images per block as fit the register tiles, of which there are at least two: those with the least padding. */
+/* Instructions per image: those of `tiles` by two vectors, per vector of sums, for the tiles of a block with its
+ * padding. */
+static double cost_of_images(int64_t images, int64_t each, int64_t tiles)
+{
+    return (double)kn_round_up_i64(images * each, tiles) / (double)images * (1.5 + 1.0 / (double)tiles);
+}
+
+/* Images per block, and the register tiles, of which there are at least two: those with the least padding. */
 static void choose_scattered(winograd *w, const kn_limits *limits)
 {
     kn_winograd_shape *s = &w->shape;
     describe_scattered(w);
-    const int64_t each = s->tile_rows * s->tile_columns, least = kn_div_up(2 * w->tiles, each);
-    int64_t together = least;
-    for (int64_t images = least; images <= least + 2; images++)
-        if (kn_round_up_i64(images * each, w->tiles) * together < kn_round_up_i64(together * each, w->tiles) * images)
-            together = images;
+    const int64_t each = s->tile_rows * s->tile_columns, most = w->tiles;
+    int64_t together = kn_div_up(2 * most, each);
+    for (int64_t tiles = most; 2 * tiles > most; tiles--)
+        for (int64_t least = kn_div_up(2 * most, each), images = least; images <= least + 2; images++)
+            if (cost_of_images(images, each, tiles) < cost_of_images(together, each, w->tiles)) {
+                together = images;
+                w->tiles = (int)tiles;
+            }
     s->tiles = kn_round_up_i64(together * each, w->tiles);
     const int64_t rows = s->tile_rows * w->tile.rows + w->tile.kernel_rows - 1,
                   columns = s->tile_columns * w->tile.columns + w->tile.kernel_columns - 1;
