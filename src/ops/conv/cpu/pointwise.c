@@ -202,7 +202,7 @@ bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem_)
     const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
     if (problem->pass == KN_CONV_WEIGHTS && (s->in_channels == 0 || s->out_channels == 0 ||
-                                             (isinf(cost_of(limits, s, true)) && isinf(cost_of(limits, s, false)))))
+                                             isinf(fmin(cost_of(limits, s, true), cost_of(limits, s, false)))))
         return false;
     return kn_conv_is_flat(s) && s->kernel_size[1] == 1 && s->kernel_size[2] == 1 && s->groups == 1 &&
            (double)s->out_size[1] * (double)s->out_size[2] < (double)(1 << 26) &&

@@ -176,9 +176,9 @@ static kn_status launch_scattered(kn_stream *stream, const winograd *w, const ch
 
 /* --- few tiles ---------------------------------------------------------------------------------------------------- */
 
-/* As many tiles per block as keep its products in the L2 cache. A chunk's weights stay in the L1 cache, so register
- * tiles are as in direct convolution: six tiles by four vectors, say, need fewer instructions than 14 by two, and take
- * 0.8 to 0.95 of their time on an Intel Xeon. Of many tiles the weights come from farther away, and 14 share them. */
+/* As many tiles per block as keep its products in the L2 cache. A chunk's weights are there, too, so register tiles are
+ * as in direct convolution: six tiles by four vectors, say, need fewer instructions than 14 by two, and take 0.8 to
+ * 0.95 of their time on an Intel Xeon. Of many tiles the weights come from farther away, and 14 share them. */
 static void choose_few(winograd *w, const kn_limits *limits)
 {
     kn_winograd_shape *s = &w->shape;
