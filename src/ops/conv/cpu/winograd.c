@@ -149,10 +149,10 @@ static void choose_scattered(winograd *w, const kn_limits *limits)
 {
     kn_winograd_shape *s = &w->shape;
     describe_scattered(w);
-    const int64_t each = s->tile_rows * s->tile_columns, most = w->tiles;
-    int64_t together = kn_div_up(2 * most, each);
+    const int64_t each = s->tile_rows * s->tile_columns, most = w->tiles, least = kn_div_up(2 * most, each);
+    int64_t together = least;
     for (int64_t tiles = most; 2 * tiles > most; tiles--)
-        for (int64_t least = kn_div_up(2 * most, each), images = least; images <= least + 2; images++)
+        for (int64_t images = least; images <= least + 2; images++)
             if (cost_of_images(images, each, tiles) < cost_of_images(together, each, w->tiles)) {
                 together = images;
                 w->tiles = (int)tiles;
