@@ -9,8 +9,7 @@ enum { STAGED_A_BYTES = 3 << 17 };    /* of a block of rows of A: with that in t
 enum { ROW_BLOCK = 48 };              /* in place: their pages fit in the first-level TLB */
 enum { SHORT_SUM = 32 };              /* storing C takes longer: along its rows */
 enum { FEW_ROWS = 128 };              /* or columns: staging the other operand costs as much as reading it in place */
-enum { FAR_APART = 256 };             /* bytes between elements of a row of A: each has a cache line of its own */
-enum { MANY_COLUMNS = 1024 };         /* of C: staging A costs next to nothing, and it is read faster */
+enum { FEW_COLUMNS = 32 };            /* of C: staging A costs as much as it saves */
 enum { NEARBY = 2048 };               /* bytes between rows of B that few rows of A read as fast in place */
 enum { MANY_ROWS = 512 };             /* of A: in place only if B's rows use all sets of the level-1 cache, */
 enum { FEW_SETS = 1024 };             /* which those that are multiples of this apart do not, and A is in place */
@@ -24,12 +23,10 @@ static bool should_turn(const kn_gemm_params *p)
     return p->a.transposed && p->a.ld > 1 && p->n < p->m && p->n <= FEW_ROWS && p->k >= MIN_SUM_TO_TURN;
 }
 
+/* An A whose rows are contiguous: in place its strides are unknown, and elements of a row may be in different pages. */
 static bool stages_a(const kn_tile_product *x)
 {
-    const int64_t distance = x->a.layout.col_stride * (x->f64 ? 8 : 4);
-    if (x->a.layout.row_stride != 1 || x->a.layout.col_stride == 1)
-        return false;
-    return x->n >= MANY_COLUMNS || (distance >= FAR_APART && x->n > FEW_ROWS / 2);
+    return x->a.layout.row_stride == 1 && x->a.layout.col_stride != 1 && x->n > FEW_COLUMNS;
 }
 
 /* Not a B with short rows, nor a small one for few rows. In place a panel's lines share sets of the level-2 cache, as
@@ -109,7 +106,7 @@ static kn_tile_blocking divide(const kn_limits *limits, const kn_tile_product *x
     choose_units(limits, x, tile, &cut);
     cut.k_block = kn_round_up_i64(even_block(k, PANEL_BYTES / (columns * element)), 16);
     const int64_t k_count = kn_min_i64(k, cut.k_block), tiles = cut.rows_per_unit / tile.rows;
-    const int64_t rows = cut.a_staged ? STAGED_A_BYTES / (k_count * element) : k <= SHORT_SUM ? 1 : ROW_BLOCK;
+    const int64_t rows = k <= SHORT_SUM ? 1 : cut.a_staged ? STAGED_A_BYTES / (k_count * element) : ROW_BLOCK;
     cut.row_block = even_block(tiles, rows / tile.rows) * tile.rows;
     const bool once = tiles * tile.rows <= cut.row_block && k_count == k; /* a panel is used as soon as it is staged */
     cut.panel_block = once ? 1 : even_block(cut.panels_per_unit, PANEL_BLOCK_BYTES / (k_count * columns * element));
@@ -125,8 +122,9 @@ bool kn_gemm_prefers_tiles(const kn_limits *limits, const void *problem)
 kn_status kn_tile_run(kn_stream *stream, const kn_tile_product *x)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    const kn_tile_shape tile = kn_tile_choose(limits, x);
-    return kn_tile_multiply(stream, x, tile, divide(limits, x, tile, stages_a(x)));
+    const bool a_staged = stages_a(x);
+    const kn_tile_shape tile = kn_tile_choose(limits, x, a_staged);
+    return kn_tile_multiply(stream, x, tile, divide(limits, x, tile, a_staged));
 }
 
 kn_status kn_gemm_tiles(kn_stream *stream, const void *problem_)

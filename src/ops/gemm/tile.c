@@ -7,16 +7,19 @@
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
-/* `cost` of a multiplication, in percent: with one vector there is a load for each multiplication, with few rows too
- * little work to hide the latency. The best first among equal costs. */
+/* `cost` of a multiplication, in percent, with a staged A and with one in place: with one vector there is a load for
+ * each multiplication, with few rows too little work to hide the latency, and each row in place needs a register for
+ * its address, of which there are 16. The best first among equal costs. */
 typedef struct shape {
-    int vectors, rows, cost;
+    int vectors, rows, cost, cost_in_place;
 } shape;
 
 /* 24 sums of 32 registers. Wide tiles read fewer elements of A, each of which has an instruction of its own. */
-static const shape shapes_of_32[] = {{4, 6, 97}, {3, 8, 98}, {2, 12, 100}, {1, 24, 106}, {1, 16, 110}, {1, 8, 130}};
+static const shape shapes_of_32[] = {{4, 6, 97, 93},    {3, 8, 98, 98},    {2, 12, 100, 100},
+                                     {1, 24, 104, 150}, {1, 16, 106, 145}, {1, 8, 115, 135}};
 /* 12 sums of 16 registers: the compiler needs one for the broadcast. */
-static const shape shapes_of_16[] = {{2, 6, 100}, {3, 4, 100}, {1, 12, 106}, {1, 8, 115}, {1, 4, 180}};
+static const shape shapes_of_16[] = {
+    {2, 6, 100, 100}, {3, 4, 100, 100}, {1, 12, 106, 106}, {1, 8, 115, 115}, {1, 4, 180, 180}};
 
 enum { MAX_ROWS_IN_ONE_SET = 12, SET_STRIDE = 2048 };
 
@@ -27,11 +30,11 @@ static bool rows_collide(const kn_tile_product *x, int rows)
     return x->a.layout.row_stride != 1 && rows > MAX_ROWS_IN_ONE_SET && stride % SET_STRIDE == 0;
 }
 
-static double cost_of(const kn_tile_product *x, const shape *s, int width)
+static double cost_of(const kn_tile_product *x, const shape *s, int width, bool a_staged)
 {
     const int64_t columns = (int64_t)s->vectors * width;
-    const double cost =
-        (double)(kn_div_up(x->m, s->rows) * s->rows) * (double)(kn_div_up(x->n, columns) * columns) * s->cost;
+    const double cost = (double)kn_round_up_i64(x->m, s->rows) * (double)kn_round_up_i64(x->n, columns) *
+                        (a_staged ? s->cost : s->cost_in_place);
     return rows_collide(x, s->rows) ? 4 * cost : cost;
 }
 
@@ -44,7 +47,7 @@ static bool may_share(const kn_tile_product *x, double cost, double least)
     return multiplications <= 1 << 17 || (multiplications <= 1 << 18 && cost <= 1.05 * least);
 }
 
-kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x)
+kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x, bool a_staged)
 {
     const bool many = limits->vector_registers >= 32;
     const shape *shapes = many ? shapes_of_32 : shapes_of_16, *best = NULL, *shared = NULL;
@@ -53,7 +56,7 @@ kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x)
     double least = 0;
     for (int i = 0; i < count; i++) {
         const shape *s = &shapes[i];
-        const double cost = cost_of(x, s, width);
+        const double cost = cost_of(x, s, width, a_staged);
         if (s->vectors == SHARED_VECTORS)
             shared = s;
         if (!best || cost < least) {
@@ -61,7 +64,7 @@ kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x)
             least = cost;
         }
     }
-    if (may_share(x, cost_of(x, shared, width), least))
+    if (may_share(x, cost_of(x, shared, width, a_staged), least))
         best = shared;
     return (kn_tile_shape){width, best->vectors, best->rows};
 }

@@ -28,7 +28,7 @@ typedef struct kn_tile_shape {
 static inline int64_t kn_tile_columns(kn_tile_shape tile) { return (int64_t)tile.vectors * tile.vector_width; }
 
 /* The shape with the least wasted multiplications. */
-kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x);
+kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x, bool a_staged);
 
 /* The options of gemm/tile.cl; `buffer` has KN_GEMM_OPTIONS bytes and is returned. */
 const char *kn_tile_options(char *buffer, kn_tile_shape tile, bool f64);

@@ -54,32 +54,48 @@ bool kn_conv_supports_products(const kn_limits *limits, const void *problem_)
 /* A vector of pixels. */
 enum { LANES = 16 };
 
-/* Where vectors have 16 floats and a core has 1 MiB of L2 (EPYCs), bands.c and pointwise.c also reach 70 to 90 % of the
- * peak; on an Intel Xeon with 2 MiB of L2 this takes 0.8 of their time. */
-static bool wins_with_wide_vectors(const kn_limits *limits, int64_t least_channels, int64_t pixels)
+/* What decides. Weights are read again for each image. */
+typedef struct extent {
+    int64_t pixels, least_channels, weight_bytes;
+    bool fills_vectors; /* but for a 16th */
+} extent;
+
+static extent extent_of(const kn_conv_shape *s)
 {
-    return limits->core_cache >= KN_CONV_LARGE_CACHE && least_channels >= 64 && pixels >= 512;
+    const int64_t pixels = kn_conv_volume(s->out_size);
+    return (extent){.pixels = pixels,
+                    .least_channels = kn_min_i64(s->in_channels, s->out_channels),
+                    .weight_bytes = s->in_channels * s->out_channels * kn_conv_element(s),
+                    .fills_vectors = kn_round_up_i64(pixels, LANES) * 16 <= pixels * 17};
 }
 
-/* Without such vectors this takes 0.4 to 0.8 of the others' time. With fewer pixels the weights, which each image reads
- * again, have to be few for each pixel, and stay in the cache; and an image of 10 x 10 pixels, say, is 6 vectors and a
- * rest. */
-static bool wins_with_narrow_vectors(const kn_limits *limits, int64_t least_channels, int64_t pixels,
-                                     int64_t weight_bytes)
+/* Where vectors have 16 floats and a core has 1 MiB of L2 (EPYCs), bands.c and pointwise.c also reach 70 to 90 % of the
+ * peak; on an Intel Xeon with 2 MiB of L2 this takes 0.8 of their time, and 0.3 to 0.7 for a few channels or where
+ * images are a multiple of 2 KiB apart. */
+static bool wins_with_wide_vectors(const kn_limits *limits, const extent *e)
 {
-    const bool few_lanes_idle = kn_round_up_i64(pixels, LANES) * 16 <= pixels * 17;
-    const bool weights_stay = weight_bytes <= kn_min_i64(pixels * 1024, (int64_t)limits->core_cache);
-    return least_channels >= 8 && (pixels >= 512 || (pixels >= 64 && few_lanes_idle && weights_stay));
+    const int64_t cache = (int64_t)limits->core_cache;
+    if (cache < KN_CONV_LARGE_CACHE || e->least_channels < 16)
+        return false;
+    if (e->pixels >= 512)
+        return e->least_channels >= 64 || e->weight_bytes <= cache / 2;
+    return e->pixels >= 64 && (e->fills_vectors || e->least_channels < 128) &&
+           e->weight_bytes <= kn_min_i64(e->pixels * 8192, cache / 2);
+}
+
+/* Without such vectors this takes 0.4 to 0.8 of the others' time. With fewer pixels the weights have to be few for each
+ * pixel, and stay in the cache; and an image of 10 x 10 pixels, say, is 6 vectors and a rest. */
+static bool wins_with_narrow_vectors(const kn_limits *limits, const extent *e)
+{
+    const bool weights_stay = e->weight_bytes <= kn_min_i64(e->pixels * 1024, (int64_t)limits->core_cache);
+    return e->least_channels >= 8 && (e->pixels >= 512 || (e->pixels >= 64 && e->fills_vectors && weights_stay));
 }
 
 bool kn_conv_prefers_products(const kn_limits *limits, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
-    const kn_conv_shape *s = &problem->shape;
-    const int64_t least_channels = kn_min_i64(s->in_channels, s->out_channels), pixels = kn_conv_volume(s->out_size);
-    const int64_t weight_bytes = s->in_channels * s->out_channels * (s->f64 ? 8 : 4);
+    const extent e = extent_of(&problem->shape);
     if (!limits->is_cpu)
         return false;
-    return kn_conv_many_registers(limits) ? wins_with_wide_vectors(limits, least_channels, pixels)
-                                          : wins_with_narrow_vectors(limits, least_channels, pixels, weight_bytes);
+    return kn_conv_many_registers(limits) ? wins_with_wide_vectors(limits, &e) : wins_with_narrow_vectors(limits, &e);
 }
