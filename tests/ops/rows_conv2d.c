@@ -24,6 +24,8 @@ static const op_row rows[] = {
     {"conv2d/1x1_wide", build_conv2d, {FLOATS(2, 67, 9, 9), FLOATS(35, 67, 1, 1), FLOATS(35)}, PLAIN, 162, TABLES},
     {"conv2d/1x1_in_place", build_conv2d, {FLOATS(2, 21, 20, 29), FLOATS_IN(-0.2, 0.2, 13, 21, 1, 1), FLOATS(13)}, PLAIN,
      1160, TABLES},
+    {"conv2d/1x1_shares", build_conv2d, {FLOATS(3, 20, 41, 37), FLOATS_IN(-0.2, 0.2, 30, 20, 1, 1), FLOATS(30)}, PLAIN,
+     4551, TABLES, .on_cpu = true},
     {"conv2d/1x1_packed", build_conv2d, {FLOATS(2, 150, 2, 17), FLOATS_IN(-0.1, 0.1, 130, 150, 1, 1), FLOATS(130)}, PLAIN,
      150, TABLES, .on_cpu = true},
     {"conv2d/1x1_to_more_channels", build_conv2d, {FLOATS(3, 19, 5, 7), FLOATS(45, 19, 1, 1)}, PLAIN, 105, TABLES, .on_cpu = true},

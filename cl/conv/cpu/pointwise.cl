@@ -211,8 +211,8 @@ static inline void store_rows(global T *restrict dw, const global T *restrict m,
             copy_run(dw + i * s->row_stride, m + i * KB, columns);
 }
 
-/* dim 0: runs of pairs of a block of KB columns and a block of tiles. The very last tile starts earlier, so that every
- * tile has MT rows. */
+/* dim 0: runs of units, each a block of KB columns, a block of tiles and a share of the pixels; dw: of each share. The
+ * very last tile starts earlier, so that every tile has MT rows. */
 KN_KERNEL_ONCE(pointwise_weights,
                (KN_ARG(a), KN_ARG(b), KN_ARG(dw), KN_ARG(scratch), s),
                KN_IN(a), KN_IN(b), KN_OUT(dw), KN_OUT(scratch), kn_conv_pointwise_product s)
@@ -223,19 +223,21 @@ KN_KERNEL_ONCE(pointwise_weights,
     KN_BIND_OUT(T, scratch);
     const long pixels = s.images * s.plane, tiles = (s.rows + MT - 1) / MT;
     const long blocks = (s.columns + KB - 1) / KB, pairs = (tiles + s.tiles - 1) / s.tiles * blocks;
-    const long item = KN_ID(0), items = KN_SIZE(0), end = (item + 1) * pairs / items;
+    const long item = KN_ID(0), items = KN_SIZE(0), units = s.shares * pairs, end = (item + 1) * units / items;
     global T *u = scratch + item * s.scratch, *m = u + s.chunk * KB;
-    for (long pair = item * pairs / items; pair < end; pair++) {
-        const long block = pair % blocks, first = pair / blocks * s.tiles, some = min(s.tiles, tiles - first);
+    for (long unit = item * units / items; unit < end; unit++) {
+        const long share = unit / pairs, block = unit % pairs % blocks, first = unit % pairs / blocks * s.tiles;
+        const long some = min(s.tiles, tiles - first);
+        const long start = share * s.share_pixels, stop = min(pixels, start + s.share_pixels);
         const int columns = (int)min((long)KB, s.columns - block * KB);
-        for (long p = 0; p == 0 || p < pixels; p += s.chunk) {
-            const long count = min(s.chunk, pixels - p);
+        for (long p = start; p == start || p < stop; p += s.chunk) {
+            const long count = min(s.chunk, stop - p);
             pack_pixels(u, b + block * KB * s.plane, &s, p, count, columns);
             for (long t = 0; t < some; t++)
                 multiply_rows(m + t * MT * KB, a + min((first + t) * MT, s.rows - MT) * s.plane, u, &s, p, count,
-                              p == 0);
+                              p == start);
         }
-        global T *to = dw + block * KB * s.column_stride;
+        global T *to = dw + share * s.rows * s.columns + block * KB * s.column_stride;
         const long before = first + some == tiles ? some - 1 : some; /* without the very last tile */
         store_rows(to + first * MT * s.row_stride, m, &s, before * MT, columns);
         if (before < some)

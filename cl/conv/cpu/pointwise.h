@@ -17,10 +17,11 @@ KN_SHARED_SIZE(kn_conv_pointwise_shape, 9 * 8);
 
 /* The gradient of the weights: dw[r][c] = the sum over the pixels of all images of a[image][r][pixel] *
  * b[image][c][pixel], x and dy in either order. The first side's values are broadcast, read in place from MT rows, the
- * other's are packed into `u`. */
+ * other's are packed into `u`. Shares of the pixels have sums of their own. */
 typedef struct kn_conv_pointwise_product {
     kn_long images, plane, rows, columns;
     kn_long row_stride, column_stride; /* of dw; one of them is 1 */
     kn_long tiles, chunk, scratch;     /* row tiles per block; pixels per step */
+    kn_long shares, share_pixels;
 } kn_conv_pointwise_product;
-KN_SHARED_SIZE(kn_conv_pointwise_product, 9 * 8);
+KN_SHARED_SIZE(kn_conv_pointwise_product, 11 * 8);

@@ -157,34 +157,75 @@ static double cost_of(const kn_limits *limits, const kn_conv_shape *s, bool x_ro
     return (double)(kn_round_up_i64(rows, tile.columns) + TRANSPOSING) * (double)kn_round_up_i64(columns, tile.block);
 }
 
-static kn_status run_weights(kn_stream *stream, const kn_conv_problem *problem)
+typedef struct weights_pass {
+    const kn_conv_problem *problem;
+    kn_conv_tile tile;
+    kn_conv_pointwise_product product;
+    bool x_rows;
+    int64_t items, element;
+    kn_buffer *scratch, *sums; /* sums: with several shares, each has its own */
+} weights_pass;
+
+/* Enough shares of the pixels to keep many cores busy where channels are few, but few enough that storing and adding
+ * their sums costs little. Constant, so that the order of sums does not depend on the number of cores. */
+enum { UNITS_WANTED = 32, SHARE_PIXELS = 2048 };
+static void choose_shares(kn_conv_pointwise_product *p, int64_t pairs)
+{
+    const int64_t pixels = p->images * p->plane;
+    const int64_t most = kn_max_i64(1, kn_min_i64(UNITS_WANTED / pairs, pixels / SHARE_PIXELS));
+    p->share_pixels = kn_max_i64(1, kn_div_up(kn_div_up(pixels, most), 16)) * 16;
+    p->shares = kn_max_i64(1, kn_div_up(pixels, p->share_pixels));
+}
+
+static weights_pass weights_pass_of(const kn_limits *limits, const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
-    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     const bool x_rows = cost_of(limits, s, true) < cost_of(limits, s, false);
-    const kn_conv_tile tile = tile_of(limits, s, x_rows);
-    int64_t element = s->f64 ? 8 : 4, items;
-    kn_conv_pointwise_product p = {.images = s->images,
-                                   .plane = s->out_size[1] * s->out_size[2],
-                                   .rows = x_rows ? s->in_channels : s->out_channels,
-                                   .columns = x_rows ? s->out_channels : s->in_channels,
-                                   .row_stride = x_rows ? 1 : s->in_channels,
-                                   .column_stride = x_rows ? s->in_channels : 1};
-    p.chunk = choose_chunk(p.images * p.plane, tile.block * element);
-    p.tiles = choose_tiles(limits, kn_div_up(p.rows, tile.columns), most_results(tile.columns * tile.block * element),
-                           kn_div_up(p.columns, tile.block), &items);
-    p.scratch = tile.block * (p.chunk + p.tiles * tile.columns);
-    char options[KN_CONV_OPTIONS];
-    kn_buffer *scratch;
-    set_options(options, limits, s->f64, tile);
-    KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(items * p.scratch * element)));
+    weights_pass w = {
+        .problem = problem, .tile = tile_of(limits, s, x_rows), .x_rows = x_rows, .element = kn_conv_element(s)};
+    kn_conv_pointwise_product *p = &w.product;
+    *p = (kn_conv_pointwise_product){.images = s->images,
+                                     .plane = s->out_size[1] * s->out_size[2],
+                                     .rows = x_rows ? s->in_channels : s->out_channels,
+                                     .columns = x_rows ? s->out_channels : s->in_channels,
+                                     .row_stride = x_rows ? 1 : s->in_channels,
+                                     .column_stride = x_rows ? s->in_channels : 1};
+    const int64_t tiles = kn_div_up(p->rows, w.tile.columns), blocks = kn_div_up(p->columns, w.tile.block),
+                  most = most_results(w.tile.columns * w.tile.block * w.element);
+    choose_shares(p, kn_div_up(tiles, most) * blocks);
+    p->chunk = choose_chunk(p->share_pixels, w.tile.block * w.element);
+    p->tiles = choose_tiles(limits, tiles, most, blocks * p->shares, &w.items);
+    p->scratch = w.tile.block * (p->chunk + p->tiles * w.tile.columns);
+    return w;
+}
+
+static kn_status multiply_shares(const weights_pass *w, kn_stream *stream)
+{
+    const kn_conv_problem *problem = w->problem;
+    const kn_conv_shape *s = &problem->shape;
     const kn_arg x = kn_conv_arg(s, problem->x), y = kn_conv_arg(s, problem->y);
-    const kn_status status = kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_weights",
-                                    .operation = "conv2d_backward_weights", .options = options, .dims = 1,
-                                    .global = {(size_t)items}, .local = {1},
-                                    KN_ARGS(x_rows ? x : y, x_rows ? y : x, kn_conv_arg(s, problem->weight),
-                                            kn_arg_buffer(scratch, 0), kn_arg_struct(&p, sizeof p)));
-    kn_buffer_free(scratch);
+    char options[KN_CONV_OPTIONS];
+    set_options(options, kn_device_limits(kn_stream_device(stream)), s->f64, w->tile);
+    return kn_run(stream, .source = "conv/cpu/pointwise.cl", .kernel = "pointwise_weights",
+                  .operation = "conv2d_backward_weights", .options = options, .dims = 1, .global = {(size_t)w->items},
+                  .local = {1},
+                  KN_ARGS(w->x_rows ? x : y, w->x_rows ? y : x, kn_conv_arg_or(w->sums, s, problem->weight),
+                          kn_arg_buffer(w->scratch, 0), kn_arg_struct(&w->product, sizeof w->product)));
+}
+
+static kn_status run_weights(kn_stream *stream, const kn_conv_problem *problem)
+{
+    weights_pass w = weights_pass_of(kn_device_limits(kn_stream_device(stream)), problem);
+    const kn_conv_pointwise_product *p = &w.product;
+    kn_status status = kn_buffer_alloc(&w.scratch, stream, (size_t)(w.items * p->scratch * w.element));
+    if (status == KN_OK && p->shares > 1)
+        status = kn_buffer_alloc(&w.sums, stream, (size_t)(p->shares * p->rows * p->columns * w.element));
+    if (status == KN_OK)
+        status = multiply_shares(&w, stream);
+    if (status == KN_OK && w.sums)
+        status = kn_conv_total_gradient(stream, problem, w.sums, p->shares, NULL, 0, 0);
+    kn_buffer_free(w.scratch);
+    kn_buffer_free(w.sums);
     return status == KN_OK && problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : status;
 }
 
@@ -224,10 +265,8 @@ bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem_)
     const kn_conv_shape *s = &problem->shape;
     const int64_t inner = kn_conv_from(problem).channels, outer = kn_conv_to(problem).channels;
     const int64_t pixels = s->out_size[1] * s->out_size[2];
-    if (problem->pass == KN_CONV_WEIGHTS) {
-        const int64_t least = kn_conv_many_registers(limits) ? 64 : 16;
-        return limits->is_cpu && kn_min_i64(inner, outer) >= least && kn_max_i64(inner, outer) >= 64;
-    }
+    if (problem->pass == KN_CONV_WEIGHTS)
+        return limits->is_cpu && kn_min_i64(inner, outer) >= 16 && kn_max_i64(inner, outer) >= 64;
     const kn_conv_tile tile = kn_conv_choose_channel_tile(limits, s->f64, outer);
     return limits->is_cpu && inner >= 48 && 5 * kn_round_up_i64(outer, tile.block) <= 6 * outer &&
            (pixels < 512 || !kn_conv_reads_each_pixel_once(s) || beats_bands(inner, outer, tile.vector_width, pixels));
