@@ -23,10 +23,11 @@ static bool should_turn(const kn_gemm_params *p)
     return p->a.transposed && p->a.ld > 1 && p->n < p->m && p->n <= FEW_ROWS && p->k >= MIN_SUM_TO_TURN;
 }
 
-/* An A whose rows are contiguous: in place its strides are unknown, and elements of a row may be in different pages. */
+/* An A whose columns are contiguous: in place its strides are unknown, and elements of a row may be in different
+ * pages. */
 static bool stages_a(const kn_tile_product *x)
 {
-    return x->a.layout.row_stride == 1 && x->a.layout.col_stride != 1 && x->n > FEW_COLUMNS;
+    return x->a.layout.row_stride == 1 && x->a.layout.col_stride != 1 && x->n > FEW_COLUMNS && !kn_tile_is_small(x);
 }
 
 /* Not a B with short rows, nor a small one for few rows. In place a panel's lines share sets of the level-2 cache, as

@@ -43,8 +43,7 @@ static double cost_of(const kn_tile_product *x, const shape *s, int width, bool 
 enum { SHARED_VECTORS = 2 };
 static bool may_share(const kn_tile_product *x, double cost, double least)
 {
-    const double multiplications = (double)x->m * (double)x->n * (double)x->k * (double)x->batch;
-    return multiplications <= 1 << 17 || (multiplications <= 1 << 18 && cost <= 1.05 * least);
+    return kn_tile_multiplications(x) <= 1 << 17 || (kn_tile_is_small(x) && cost <= 1.1 * least);
 }
 
 kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x, bool a_staged)

@@ -20,6 +20,14 @@ typedef struct kn_tile_product {
 
 kn_tile_product kn_tile_product_of(const kn_gemm_problem *problem, bool turned);
 
+static inline double kn_tile_multiplications(const kn_tile_product *x)
+{
+    return (double)x->m * (double)x->n * (double)x->k * (double)x->batch;
+}
+
+/* Takes hardly longer than its launch: not worth a kernel of its own. */
+static inline bool kn_tile_is_small(const kn_tile_product *x) { return kn_tile_multiplications(x) <= 1 << 18; }
+
 /* A tile of `rows` by `vectors` vectors. */
 typedef struct kn_tile_shape {
     int vector_width, vectors, rows;
