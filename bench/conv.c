@@ -108,7 +108,11 @@ static const bench_case cases[] = {
     SEED(128, 32, 13, 13, 64, 5),
     LAYERS("", 8, 8),
     LAYER("", 4, 96, 27, 27, 256, 5),
+    /* MobileNet's blocks, for images of 32 x 32 */
     DEPTHWISE("", 32, 192, 16, 16),
+    LAYER("", 32, 24, 32, 32, 144, 1),
+    LAYER("", 32, 144, 32, 32, 24, 1),
+    LAYER("", 32, 96, 8, 8, 576, 1),
     LAYERS("gpu/", 128, 32),
     LAYER("gpu/", 128, 96, 27, 27, 256, 5),
     DEPTHWISE("gpu/", 128, 192, 16, 16),

@@ -52,22 +52,20 @@ static void write_vector_loop(const kn_writer *w, const char *begin, const char 
                               char (*steps)[KN_WRITER_NAME])
 {
     char name[KN_WRITER_NAME];
-    kn_text_format(w->out,
-                   "for (long kn_k = %s; kn_k < %s; kn_k += KN_VECTOR) { const long kn_width = min((long)KN_VECTOR, "
-                   "%s - kn_k);\n",
+    kn_text_format(w->out, "for (long kn_k = %s; kn_k < %s; kn_k += KN_VECTOR) { const long kn_left = %s - kn_k;\n",
                    begin, end, end);
     for (int i = 0; i < kn_writer_inputs(w); i++) {
         if (!kn_writer_reads(w, i))
             continue;
         const char *step = w->form->spread[i] ? "0" : steps[w->form->lane[i]];
-        kn_text_format(w->out, "const T %s%c = kn_vector_%s(%s + kn_k * %s, %s, kn_width); ", w->prefix,
+        kn_text_format(w->out, "const T %s%c = kn_vector_%s(%s + kn_k * %s, %s, kn_left); ", w->prefix,
                        w->code->inputs[i], kn_dtype_kind((kn_dtype)w->form->inputs[i]),
                        kn_writer_pointer(w, i, in, out, name), step, step);
     }
     kn_write_statements(w);
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
-            kn_text_format(w->out, "kn_vector_put_%s(%s, %s%d + kn_k * %s, %s, kn_width); ",
+            kn_text_format(w->out, "kn_vector_put_%s(%s, %s%d + kn_k * %s, %s, kn_left); ",
                            kn_dtype_kind((kn_dtype)w->form->outputs[i]), w->code->values[i], out, i, steps[0],
                            steps[0]);
     kn_text_append(w->out, "}\n");
