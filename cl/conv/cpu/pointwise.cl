@@ -10,7 +10,7 @@
  * Intel Xeon. Weights are packed by the work-item of a block of KB channels, in its core's cache, for all pixels of a
  * block. 85 to 93 % of the multiply-adds' peak on layers of 7 x 7 and 14 x 14 pixels with 192 channels or more;
  * transposing weights and results takes 2 % each of 512 channels' time, so few channels are faster in
- * conv/cpu/bands.cl. The third is at the end of the file.
+ * conv/cpu/bands.cl, or as products per image (src/ops/conv/cpu/products.c). The third is at the end of the file.
  *
  * Compiled in: T, VW, MT, KV. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"

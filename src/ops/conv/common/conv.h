@@ -156,7 +156,7 @@ KN_CONV_ROW(pointwise);
 /* CPU devices, strided or padded 1 x 1: copies of the pixels that are read, for the other implementations. Not
  * backward-data. */
 KN_CONV_ROW(gathered);
-/* CPU devices, a matrix product per image or volume; 1 x 1, many pixels. Not backward-weights. */
+/* CPU devices, a matrix product per image or volume; 1 x 1, 64 pixels and more. Not backward-weights. */
 KN_CONV_ROW(products);
 /* CPU devices, the same pixel of several images; small images with much padding. Not backward-weights. */
 KN_CONV_ROW(images);

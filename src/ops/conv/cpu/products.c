@@ -1,5 +1,5 @@
-/* ops/conv/cpu/products.c - 1 x 1 convolutions of many pixels on CPU devices, forward and backward-data, as one matrix
- * product per image (cl/gemm/tile.cl): vectors run along the pixels, which are read and written where they are.
+/* ops/conv/cpu/products.c - 1 x 1 convolutions of 64 pixels and more on CPU devices, forward and backward-data, as one
+ * matrix product per image (cl/gemm/tile.cl): vectors run along the pixels, which are read and written where they are.
  *
  *     forward:        y = W x
  *     backward-data:  dx = W^T dy */
@@ -72,14 +72,16 @@ static extent extent_of(const kn_conv_shape *s)
 /* Where vectors have 16 floats and a core has 1 MiB of L2 (EPYCs), bands.c and pointwise.c also reach 70 to 90 % of the
  * peak; on an Intel Xeon with 2 MiB of L2 this takes 0.8 of their time, and 0.3 to 0.7 for a few channels or where
  * images are a multiple of 2 KiB apart. */
-static bool wins_with_wide_vectors(const kn_limits *limits, const extent *e)
+static bool wins_with_wide_vectors(const kn_limits *limits, const extent *e, kn_conv_pass pass)
 {
     const int64_t cache = (int64_t)limits->core_cache;
+    /* With many channels lanes at an image's end may not be idle, least of all forward, whose weights are in place. */
+    const bool fills = e->pixels % LANES == 0 || (pass == KN_CONV_DATA && e->fills_vectors && e->least_channels < 256);
     if (cache < KN_CONV_LARGE_CACHE || e->least_channels < 16)
         return false;
     if (e->pixels >= 512)
         return e->least_channels >= 64 || e->weight_bytes <= cache / 2;
-    return e->pixels >= 64 && (e->fills_vectors || e->least_channels < 128) &&
+    return e->pixels >= 64 && (fills || e->least_channels < 128) &&
            e->weight_bytes <= kn_min_i64(e->pixels * 8192, cache / 2);
 }
 
@@ -97,5 +99,6 @@ bool kn_conv_prefers_products(const kn_limits *limits, const void *problem_)
     const extent e = extent_of(&problem->shape);
     if (!limits->is_cpu)
         return false;
-    return kn_conv_many_registers(limits) ? wins_with_wide_vectors(limits, &e) : wins_with_narrow_vectors(limits, &e);
+    return kn_conv_many_registers(limits) ? wins_with_wide_vectors(limits, &e, problem->pass)
+                                          : wins_with_narrow_vectors(limits, &e);
 }
