@@ -35,7 +35,7 @@ typedef struct kn_tile_shape {
 
 static inline int64_t kn_tile_columns(kn_tile_shape tile) { return (int64_t)tile.vectors * tile.vector_width; }
 
-/* The shape with the least wasted multiplications. */
+/* The shape that costs least, with whole tiles; a_staged: as in kn_tile_blocking. */
 kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x, bool a_staged);
 
 /* The options of gemm/tile.cl; `buffer` has KN_GEMM_OPTIONS bytes and is returned. */
