@@ -63,6 +63,7 @@ extern const kn_op_param kn_reduction_rows[1];
                 .inputs = letters,                                                                                     \
                 .numbers = "n" numbers_,                                                                               \
                 KN_SUM_BY("const T e = " term "; s += e;"),                                                            \
+                .takes_long = (vectors_) == KN_VECTORS,                                                                \
                 .values = {"s / n"}},                                                                                  \
         .each = {.name = id "_elements",                                                                               \
                  .inputs = letters,                                                                                    \
