@@ -17,6 +17,8 @@ static const kn_implementation rows[] = {
     ROW(row, KN_TIMED_ON_CPUS),
     ROW(split, KN_TIMED_ANYWHERE),
     ROW(dots, KN_TIMED_ON_CPUS),
+    ROW(update, KN_TIMED_ON_CPUS),
+    {.name = "small", .prefers = kn_gemm_prefers_small, .run = kn_gemm_small, .timed_on = KN_TIMED_ON_CPUS},
     {.name = "tiles", .prefers = kn_gemm_prefers_tiles, .run = kn_gemm_tiles, .timed_on = KN_TIMED_ON_CPUS},
     ROW(thin, KN_TIMED_ON_OTHERS),
     {.name = "tensor",

@@ -97,6 +97,14 @@ kn_implementation_run kn_gemm_row;
 kn_implementation_predicate kn_gemm_supports_dots, kn_gemm_prefers_dots;
 kn_implementation_run kn_gemm_dots;
 
+/* update.c: very short sums. */
+kn_implementation_predicate kn_gemm_supports_update, kn_gemm_prefers_update;
+kn_implementation_run kn_gemm_update;
+
+/* small.c: batches of small matrices. */
+kn_implementation_predicate kn_gemm_prefers_small;
+kn_implementation_run kn_gemm_small;
+
 /* split.c: k in parts that run in parallel. */
 kn_implementation_predicate kn_gemm_supports_split, kn_gemm_prefers_split;
 kn_implementation_run kn_gemm_split;
