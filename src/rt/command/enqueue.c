@@ -6,6 +6,14 @@
 #include "rt/stream/affinity.h"
 #include "rt/trace/watch.h"
 
+static bool is_one_group(int dims, const size_t global[3], const size_t local[3])
+{
+    for (int i = 0; i < dims; i++)
+        if (global[i] != local[i])
+            return false;
+    return true;
+}
+
 cl_int kn_enqueue_kernel(kn_stream *stream, kn_turn turn, cl_kernel kernel, int affinity, int dims,
                          const size_t global[3], const size_t local[3], cl_event *event)
 {
@@ -16,6 +24,6 @@ cl_int kn_enqueue_kernel(kn_stream *stream, kn_turn turn, cl_kernel kernel, int 
             KN_CL(KN_CL_LAUNCH, clEnqueueNDRangeKernel(turn.queue, kernel, (cl_uint)dims, NULL, global,
                                                        local[0] ? local : NULL, 0, NULL, kn_watch_event(turn, event))));
     if (error == CL_SUCCESS)
-        kn_linger(stream, turn);
+        kn_linger(stream, turn, is_one_group(dims, global, local));
     return error;
 }

@@ -56,7 +56,7 @@ static cl_int enqueue(const kn_lingering *lingering, kn_turn turn, size_t thread
     return clEnqueueNDRangeKernel(lingering->queue, lingering->kernel, 1, NULL, &threads, &one, 0, NULL, NULL);
 }
 
-void kn_linger(kn_stream *stream, kn_turn turn)
+void kn_linger(kn_stream *stream, kn_turn turn, bool is_one_group)
 {
     kn_device *device = stream->device;
     kn_lingering *lingering = &device->lingering;
@@ -66,8 +66,9 @@ void kn_linger(kn_stream *stream, kn_turn turn)
     kn_lock(&lingering->lock);
     if (!lingering->stream)
         begin(lingering, stream);
-    if (!lingering->is_off)
-        lingering->is_off = lingering->stream != stream ||
-                            enqueue(lingering, turn, (size_t)device->limits.compute_units - 1) != CL_SUCCESS;
+    if (lingering->stream != stream)
+        lingering->is_off = true;
+    if (!lingering->is_off && !is_one_group)
+        lingering->is_off = enqueue(lingering, turn, (size_t)device->limits.compute_units - 1) != CL_SUCCESS;
     kn_unlock(&lingering->lock);
 }

@@ -3,7 +3,8 @@
  * PoCL's threads sleep as soon as there is no work, which with launches one after the other is after each, when the
  * thread that ends last has not yet prepared the next, and in a virtual machine it takes 30 to 50 us to wake one. So
  * each launch is followed by one of cl/device/linger.cl in another queue, for all threads but one, which are back at
- * once when the next starts. */
+ * once when the next starts. But not a launch of one work-group: where such launches follow each other, one thread runs
+ * them all without going to sleep, and the second launch would take as long as the first. */
 #pragma once
 
 #include "rt/stream/queue.h"
@@ -15,4 +16,4 @@
  * if PoCL's threads are not bound to cores of their own (rt/device/driver_threads.h), if there are several CPU devices,
  * with KOINE_WAIT=sleep; and once kernels were launched on several streams of the device: a thread that waits for one's
  * would be missed on another. */
-void kn_linger(kn_stream *stream, kn_turn turn);
+void kn_linger(kn_stream *stream, kn_turn turn, bool is_one_group);
