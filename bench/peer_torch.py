@@ -168,8 +168,12 @@ class Operation:
             self.y, self.gradient = self.apply(self.x, self.p), tensors['gradient']
 
     def run(self):
-        if self.wanted:
-            result = torch.autograd.grad(self.y, [self.x[i] for i in self.wanted], self.gradient, retain_graph=True)
+        if self.wanted:  # into .grad, as Koine and as in training: a gradient that is a view is copied there
+            leaves = [self.x[i] for i in self.wanted]
+            for leaf in leaves:
+                leaf.grad = None
+            self.y.backward(self.gradient, retain_graph=True, inputs=leaves)
+            result = [leaf.grad for leaf in leaves]
         else:
             result = self.apply(self.x, self.p)
         if self.first is None:
