@@ -1,17 +1,25 @@
 /* pool/adaptive_avg.cl - adaptive average pooling. */
-#include "common/lanes.clh"
 #include "pool/adaptive.clh"
+#ifdef KN_CPU
+#include "common/real_lanes.clh"
+#endif
 
 static T area_of(box b) { return (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left)); }
 
-static T window_average(const kn_pool_geometry *p, const global T *plane, box b)
-{
-    T sum = 0;
-    FOR_BOX(b, d, h, w) sum += plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w];
-    return sum / area_of(b);
-}
-
 #ifdef KN_CPU
+
+/* `room` elements of the plane and after it exist. */
+static T window_average(const kn_pool_geometry *p, const global T *plane, long room, box b)
+{
+    TV sum = 0;
+    for (int d = b.front; d < b.back; d++)
+        for (int h = b.top; h < b.bottom; h++) {
+            const long line = (long)(SLICE(d) * p->size[1] + h) * p->size[2];
+            for (int w = b.left; w < b.right; w += 16)
+                sum += load_part(plane + line + w, b.right - w, room - line - w, (T)0);
+        }
+    return sum_lanes(sum) / area_of(b);
+}
 
 /* The mean of `n` contiguous elements. */
 static T mean_of_run(const global T *run, long n)
@@ -24,11 +32,7 @@ static T mean_of_run(const global T *run, long n)
     }
     for (; k + 16 <= n; k += 16)
         a += KN_VLOAD(run + k);
-    a += b;
-    const KN_JOIN(T, 8) eight = a.lo + a.hi;
-    const KN_JOIN(T, 4) four = eight.lo + eight.hi;
-    const KN_JOIN(T, 2) two = four.lo + four.hi;
-    T sum = two.x + two.y;
+    T sum = sum_lanes(a + b);
     for (; k < n; k++)
         sum += run[k];
     return sum / (T)n;
@@ -49,6 +53,13 @@ static void add_windows(const kn_pool_geometry *p, const global T *gradient, glo
 }
 
 #else
+
+static T window_average(const kn_pool_geometry *p, const global T *plane, box b)
+{
+    T sum = 0;
+    FOR_BOX(b, d, h, w) sum += plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w];
+    return sum / area_of(b);
+}
 
 static T gather_average(const kn_pool_geometry *p, const global T *gradient, box windows)
 {
@@ -86,7 +97,8 @@ KN_KERNEL_ONCE(adaptive_avg_pool_forward, (KN_ARG(x), KN_ARG(y), given), KN_IN(x
     KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
     {
         const long plane = i / out_volume_of(&p);
-        y[i] = window_average(&p, x + plane * size, window_of(&p, (int)(i - plane * out_volume_of(&p))));
+        y[i] = window_average(&p, x + plane * size, (p.planes - plane) * size,
+                              window_of(&p, (int)(i - plane * out_volume_of(&p))));
     }
 #else
     FIND_PLACE(place);

@@ -1,9 +1,85 @@
 /* pool/adaptive_max.cl - adaptive max pooling. The index that is stored, as INDEX, is the maximum's position in its
- * plane. */
+ * plane. The first among equals wins, but the last NaN, as in PyTorch.
+ *
+ * Compiled in: INDEX; on CPU devices WHOLE_PLANES: the window is the plane, of 16 elements at least. */
 #include "pool/adaptive.clh"
 #include "pool/plane_max.clh"
+#ifdef KN_CPU
+#include "common/real_lanes.clh"
+#endif
 
-/* One output element of a plane. The last NaN wins, as in PyTorch. */
+#ifdef WHOLE_PLANES
+
+/* Output number i. */
+static T maximum_of(const kn_pool_geometry *p, const global T *x, long i, int *index)
+{
+    const long size = volume_of(p);
+    T best;
+    long at = max_of_plane(x + i * size, size, &best);
+    if (IS_NAN(best))
+        for (at = size - 1; !IS_NAN(x[i * size + at]); at--)
+            ;
+    *index = (int)at;
+    return best;
+}
+
+#elif defined(KN_CPU)
+
+/* Columns `left` to `right`, at most 16, of a window: each column's maximum, and then the largest of them. `room`
+ * elements of the plane and after it exist. *index: of the maximum `best` of columns before these, -1 if there are
+ * none. */
+static T max_of_columns(const kn_pool_geometry *p, const global T *plane, long room, box b, T best, int *index)
+{
+    const int width = p->size[2], count = b.right - b.left;
+    T value[16];
+    int line_of[16], at = *index;
+    const int first = SLICE(b.front) * p->size[1] + b.top;
+    TV largest = load_part(plane + (long)first * width + b.left, count, room - ((long)first * width + b.left), (T)0);
+    lane_number lines = (lane_number)first;
+
+    for (int d = b.front; d < b.back; d++)
+        for (int h = b.top; h < b.bottom; h++) {
+            const int line = SLICE(d) * p->size[1] + h;
+            const long from = (long)line * width + b.left;
+            const TV v = load_part(plane + from, count, room - from, (T)0), same = v;
+            const lane_number takes = (v > largest) | (v != same);
+            largest = select(largest, v, takes);
+            lines = select(lines, (lane_number)line, takes);
+        }
+    vstore16(largest, 0, value);
+    vstore16(convert_int16(lines), 0, line_of);
+    for (int j = 0; j < count; j++) {
+        const T v = value[j];
+        const int place = line_of[j] * width + b.left + j;
+        const bool takes = IS_NAN(v) ? !IS_NAN(best) || place > at
+                                     : !IS_NAN(best) && (v > best || (v == best && place < at));
+        if (takes || at < 0) {
+            best = v;
+            at = place;
+        }
+    }
+    *index = at;
+    return best;
+}
+
+/* Output number i. */
+static T maximum_of(const kn_pool_geometry *p, const global T *x, long i, int *index)
+{
+    const long plane = i / out_volume_of(p), size = volume_of(p);
+    box b = window_of(p, (int)(i - plane * out_volume_of(p)));
+    const int right = b.right;
+    T best = 0;
+    *index = -1;
+    for (; b.left < right; b.left += 16) {
+        b.right = min(right, b.left + 16);
+        best = max_of_columns(p, x + plane * size, (p->planes - plane) * size, b, best, index);
+    }
+    return best;
+}
+
+#else
+
+/* One output element of a plane. */
 static T window_max(const kn_pool_geometry *p, const global T *plane, box b, int *index)
 {
     int at = (b.front * p->size[1] + b.top) * p->size[2] + b.left;
@@ -19,6 +95,8 @@ static T window_max(const kn_pool_geometry *p, const global T *plane, box b, int
     *index = at;
     return best;
 }
+
+#endif
 
 #ifdef KN_CPU
 
@@ -70,27 +148,10 @@ KN_KERNEL_ONCE(adaptive_max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), 
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
 #ifdef KN_CPU
-    const long size = volume_of(&p);
-    if (is_one_window(&p) && size >= 16) { /* the window is the plane, a contiguous run */
-        KN_FOR_ONCE(plane, p.planes)
-        {
-            T best;
-            long at = max_of_plane(x + plane * size, size, &best);
-            y[plane] = best;
-            if (IS_NAN(best))
-                for (at = size - 1; !IS_NAN(x[plane * size + at]); at--)
-                    ;
-            if (save)
-                index[plane] = (int)at;
-        }
-        return;
-    }
     KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
     {
-        const long plane = i / out_volume_of(&p);
         int at;
-        const T best = window_max(&p, x + plane * size, window_of(&p, (int)(i - plane * out_volume_of(&p))), &at);
-        y[i] = best;
+        y[i] = maximum_of(&p, x, i, &at);
         if (save)
             index[i] = at;
     }

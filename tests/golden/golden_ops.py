@@ -81,6 +81,11 @@ def pooling(folder):
             f.case(name, kind, [f.distinct(*shape)], lambda x: function(x, size), output_size=size)
     f.case('adaptive_max_ties', 'adaptive_max_pool2d', [ties], lambda x: F.adaptive_max_pool2d(x, (3, 3)), output_size=(3, 3))
     f.case('adaptive_max_nan', 'adaptive_max_pool2d', [nan], lambda x: F.adaptive_max_pool2d(x, (1, 2)), output_size=(1, 2))
+    wide = exact(f.random.randint(0, 4, (3, 2, 9, 53)))  # windows of 5 x 27, with ties
+    wide[1, 0, 2, 20] = wide[1, 0, 3, 4] = wide[1, 1, 8, 52] = NAN
+    wide[2, 0, :5, :27] = -INF
+    f.case('adaptive_max_wide', 'adaptive_max_pool2d', [wide], lambda x: F.adaptive_max_pool2d(x, 2), output_size=(2, 2))
+    f.case('adaptive_avg_wide', 'adaptive_avg_pool2d', [f.uniform(2, 2, 9, 53)], lambda x: F.adaptive_avg_pool2d(x, 2), output_size=(2, 2))
     f.save(folder)
 
 

@@ -71,11 +71,13 @@ static const op_row rows[] = {
     {"adaptive_max_pool2d/to_1", build_adaptive_max, {DISTINCT(2, 3, 4, 3)}, SIZE(1, 1), .layouts = true},
     {"adaptive_max_pool2d/uneven", build_adaptive_max, {DISTINCT(1, 2, 7, 9)}, SIZE(3, 5)},
     {"adaptive_max_pool2d/enlarge", build_adaptive_max, {DISTINCT(1, 2, 3, 4)}, SIZE(7, 3)},
+    {"adaptive_max_pool2d/wide", build_adaptive_max, {DISTINCT(2, 3, 9, 53)}, SIZE(2, 2)},
     {"adaptive_max_pool2d/no_batch", build_adaptive_max, {FLOATS(0, 2, 3, 4)}, SIZE(1, 1)},
     {"adaptive_max_pool2d/seed", build_adaptive_max, {DISTINCT(128, 64, 4, 4)}, SIZE(1, 1)},
     {"adaptive_avg_pool2d/to_1", build_adaptive_avg, {FLOATS(2, 3, 4, 3)}, SIZE(1, 1), .layouts = true},
     {"adaptive_avg_pool2d/uneven", build_adaptive_avg, {FLOATS(1, 2, 7, 9)}, SIZE(3, 5)},
     {"adaptive_avg_pool2d/enlarge", build_adaptive_avg, {FLOATS(1, 2, 3, 4)}, SIZE(7, 3)},
+    {"adaptive_avg_pool2d/wide", build_adaptive_avg, {FLOATS(2, 3, 9, 53)}, SIZE(2, 2)},
     {"adaptive_avg_pool2d/no_batch", build_adaptive_avg, {FLOATS(0, 2, 3, 4)}, SIZE(1, 1)},
     {"adaptive_avg_pool2d/large", build_adaptive_avg, {FLOATS(5, 37, 13, 11)}, SIZE(2, 3)},
 };
