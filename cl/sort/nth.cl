@@ -1,5 +1,6 @@
 /* sort/nth.cl - one element of each row in order, with its index, without sorting, on CPU devices: the bits of its key,
  * the highest first, each by counting the keys below. Compiled in: as in sort/keys.clh. */
+#include "common/all.clh"
 #include "common/koine.clh"
 #include "common/lanes.clh"
 #include "sort/keys.clh"
@@ -93,7 +94,7 @@ static inline KEY kn_nth(const global ORDER *keys, global ORDER *room, const lon
 static inline long kn_find(const global ORDER *keys, const KEY key, long rank)
 {
     for (long i = 0;; i += KN_LANES) {
-        if (!any(KN_VLOAD(keys + i) == (ORDERS)ORDERED(key)))
+        if (KN_ALL(KN_VLOAD(keys + i) != (ORDERS)ORDERED(key)))
             continue;
         for (int j = 0; j < KN_LANES; j++)
             if (keys[i + j] == ORDERED(key) && rank-- == 0)
