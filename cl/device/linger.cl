@@ -1,8 +1,8 @@
 /* device/linger.cl - keeps threads of a CPU device awake between launches (src/rt/command/linger.h).
  *
- * A thread that finds no work sleeps, and in a virtual machine it takes 30 to 50 us to wake it. After each launch there
- * is one of this kernel, in a queue of its own. Threads that have nothing else to do take its work-items, and stay in
- * them until the next launch starts, or is enqueued. */
+ * A thread that finds no work sleeps, and in a virtual machine it takes 30 to 50 us to wake it. After each launch of
+ * several work-groups there is one of this kernel, in a queue of its own. Threads that have nothing else to do take its
+ * work-items, and stay in them until the next launch starts, or is enqueued. */
 #include "common/koine.clh"
 
 #if defined(__x86_64__) || defined(__i386__)

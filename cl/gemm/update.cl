@@ -5,6 +5,7 @@
 #include "common/affinity.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
+#include "gemm/finish_vector.clh"
 #include "gemm/update.h"
 
 enum { VECTORS = 4 }; /* at a time */
@@ -22,18 +23,8 @@ static inline void update(global T *restrict c, const global T *restrict bias, c
         for (int v = 0; v < VECTORS; v++)
             sum[v] = fma((V)a[k * a_k], VLOAD(v, b + k * b_k), sum[v]);
 #pragma unroll
-    for (int v = 0; v < VECTORS; v++) {
-        V r = sum[v];
-        if (!plain) {
-            r = f.alpha * r;
-            if (f.beta != (T)0)
-                r = fma((V)f.beta, VLOAD(v, c), r);
-            if (f.has_bias)
-                r += VLOAD(v, bias);
-            r = KN_CLAMP(r, (V)f.low, (V)f.high);
-        }
-        VSTORE(r, v, c);
-    }
+    for (int v = 0; v < VECTORS; v++)
+        VSTORE(plain ? sum[v] : finish_vector(f, sum[v], c + v * VW, bias + v * VW, true), v, c);
 }
 
 /* dim 0: rows_per_item rows of C, counted through all matrices. */

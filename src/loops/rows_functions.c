@@ -307,7 +307,7 @@ static void write_total(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
-/* Ends with NULL. */
+/* The list of functions ends with NULL. */
 static bool calls_any(const char *text, const char *const *functions)
 {
     for (; *functions; functions++)

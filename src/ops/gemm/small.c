@@ -1,8 +1,6 @@
 /* ops/gemm/small.c - batches of small matrix products on CPU devices (cl/gemm/small.cl). */
-#include <stdio.h>
-
 #include "gemm/small.h"
-#include "ops/gemm/gemm.h"
+#include "ops/gemm/tile.h"
 
 enum { FEW_MATRICES = 4, MOST_ROWS = 64 };
 /* Multiplications: per matrix, beyond which tiles that reuse more are faster; per work-item, at least. */
@@ -15,13 +13,13 @@ bool kn_gemm_prefers_small(const kn_limits *limits, const void *problem)
            p->m * p->n * p->k <= MOST_PER_MATRIX;
 }
 
-/* The shortest vectors that hold a row of C. */
-static int choose_width(const kn_limits *limits, const kn_gemm_params *p)
+/* One vector, the shortest that holds a row of C: tiles are whole more often than larger ones. */
+static kn_tile_shape choose_tile(const kn_limits *limits, const kn_gemm_params *p)
 {
     int width = kn_limits_vector_width(limits, p->f64);
     while (width > 2 && width / 2 >= p->n)
         width /= 2;
-    return width;
+    return (kn_tile_shape){.vector_width = width, .vectors = 1, .rows = 8};
 }
 
 kn_status kn_gemm_small(kn_stream *stream, const void *problem_)
@@ -31,7 +29,8 @@ kn_status kn_gemm_small(kn_stream *stream, const void *problem_)
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     const kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b),
                          c = kn_gemm_operand_layout(&p->c);
-    const int width = choose_width(limits, p);
+    const kn_tile_shape tile = choose_tile(limits, p);
+    const int64_t width = kn_tile_columns(tile);
     const int64_t items =
         kn_min_i64(kn_div_up(p->m * p->n * p->k * p->batch, PER_ITEM), ITEMS_PER_CORE * (int64_t)limits->compute_units);
     const kn_gemm_small_size size = {p->m, p->n, p->k, p->batch, kn_div_up(p->batch, kn_max_i64(1, items))};
@@ -40,12 +39,11 @@ kn_status kn_gemm_small(kn_stream *stream, const void *problem_)
     kn_gemm_finish finish;
     kn_buffer *scratch = NULL;
 
-    snprintf(options, sizeof options, "%s -DVW=%d", kn_options_f64_or_f32(p->f64), width);
     if (p->k > 0 && (b.col_stride != 1 || p->n % width != 0)) /* panels are copied */
         KN_TRY(kn_buffer_alloc(&scratch, stream, global * (size_t)(p->k * width) * (p->f64 ? 8 : 4)));
     kn_status status =
-        kn_run(stream, .source = "gemm/small.cl", .kernel = "gemm_small", .operation = "gemm", .options = options,
-               .dims = 1, .global = {global}, .local = {1},
+        kn_run(stream, .source = "gemm/small.cl", .kernel = "gemm_small", .operation = "gemm",
+               .options = kn_tile_options(options, tile, p->f64), .dims = 1, .global = {global}, .local = {1},
                KN_ARGS(kn_gemm_arg(p, &p->a), kn_gemm_arg(p, &p->b), kn_gemm_bias_arg(problem), kn_gemm_arg(p, &p->c),
                        kn_arg_buffer(scratch ? scratch : p->b.buffer, 0), kn_arg_struct(&size, sizeof size),
                        kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b), kn_arg_struct(&c, sizeof c),
