@@ -1,12 +1,15 @@
-# koine_wheel_library(FOLDER): puts libkoine.so and the libraries that it needs into a Python wheel's FOLDER, where each
-# finds the others, whatever the system has. Only OpenCL's loader, which knows the system's drivers, and the C and C++
-# runtimes are the system's.
+# koine_wheel_library(FOLDER): puts libkoine.so, the program koine, which compiles kernels for it (docs/startup.md), and
+# the libraries that they need into a Python wheel's FOLDER, where each finds the others, whatever the system has. Only
+# OpenCL's loader, which knows the system's drivers, and the C and C++ runtimes are the system's.
 function(koine_wheel_library folder)
-  set_target_properties(koine PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
+  set_target_properties(koine koine_program PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
+  add_custom_target(koine_wheel ALL)
+  add_dependencies(koine_wheel koine koine_program)
   foreach(property IN ITEMS VERSION SOVERSION) # libkoine.so: the wheel has just one
     set_property(TARGET koine PROPERTY ${property})
   endforeach()
-  install(TARGETS koine RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${folder})
+  install(TARGETS koine koine_program RUNTIME_DEPENDENCY_SET needed
+          LIBRARY DESTINATION ${folder} RUNTIME DESTINATION ${folder})
   install(RUNTIME_DEPENDENCY_SET needed
           PRE_EXCLUDE_REGEXES "^lib(OpenCL|c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so" "^ld-linux"
           POST_EXCLUDE_REGEXES "libkoine\\.so"

@@ -1,17 +1,19 @@
 /* base/system.c - see base/system.h. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memfd_create, secure_getenv */
+#define _GNU_SOURCE /* memfd_create, sched_getaffinity, secure_getenv */
 #endif
 #include "base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/threads.h"
@@ -122,12 +124,13 @@ int kn_sys_memory_file(const char *name)
     return released(held, count, memfd_create(name, MFD_CLOEXEC));
 }
 
-int kn_sys_pipe(int ends[2])
+/* Both ends of what `make` makes, or neither. */
+static int make_ends(int ends[2], int (*make)(int made[2]))
 {
     int held[LOWEST_DESCRIPTOR], made[2];
     if (must_fail())
         return -1;
-    const int count = hold_standard_streams(held), result = pipe2(made, O_CLOEXEC);
+    const int count = hold_standard_streams(held), result = make(made);
     ends[0] = released(held, count, result == 0 ? made[0] : -1);
     ends[1] = released(NULL, 0, result == 0 ? made[1] : -1);
     if (ends[0] >= 0 && ends[1] >= 0)
@@ -136,6 +139,21 @@ int kn_sys_pipe(int ends[2])
         if (ends[i] >= 0)
             close(ends[i]);
     return -1;
+}
+
+static int make_pipe(int made[2]) { return pipe2(made, O_CLOEXEC); }
+static int make_sockets(int made[2]) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, made); }
+
+int kn_sys_pipe(int ends[2]) { return make_ends(ends, make_pipe); }
+int kn_sys_socket_pair(int ends[2]) { return make_ends(ends, make_sockets); }
+
+int kn_sys_processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
 }
 
 /* Not retried after a signal: the descriptor is already closed by then and may belong to another file. */

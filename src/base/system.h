@@ -28,9 +28,13 @@ int kn_sys_mkdir(const char *path, mode_t mode);
 DIR *kn_sys_opendir(const char *path);
 int kn_sys_memory_file(const char *name); /* an anonymous file (memfd) */
 int kn_sys_pipe(int ends[2]);             /* the one to read from, the one to write to */
+int kn_sys_socket_pair(int ends[2]);      /* a stream in both directions */
 
 /* For reading lines, of /proc for instance: NULL unless it is a regular file. Close with fclose. */
 FILE *kn_sys_open_lines(const char *path);
+
+/* The number of processors that this process may use. */
+int kn_sys_processors(void);
 
 /* Fills `data` with random bytes from the system; false if there are none. */
 bool kn_sys_random(void *data, size_t bytes);

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 typedef pthread_mutex_t kn_mutex;
 #define KN_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
@@ -10,6 +11,7 @@ typedef pthread_mutex_t kn_mutex;
 static inline void kn_mutex_init(kn_mutex *mutex) { pthread_mutex_init(mutex, NULL); }
 static inline void kn_mutex_destroy(kn_mutex *mutex) { pthread_mutex_destroy(mutex); }
 static inline void kn_lock(kn_mutex *mutex) { pthread_mutex_lock(mutex); }
+static inline bool kn_try_lock(kn_mutex *mutex) { return pthread_mutex_trylock(mutex) == 0; }
 static inline void kn_unlock(kn_mutex *mutex) { pthread_mutex_unlock(mutex); }
 
 /* An address that stands for the calling thread. */

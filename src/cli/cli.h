@@ -28,6 +28,9 @@ extern const kn_command kn_command_warm;
 /* cli/trial.c: the arguments after --trial. */
 int kn_run_trial(int argc, char **argv);
 
+/* cli/compile.c: the arguments after --compile. */
+int kn_run_compile(int argc, char **argv);
+
 /* One option: `name` with its dashes. A flag sets *flag; an option with a value sets *value. */
 typedef struct kn_option {
     const char *name;

@@ -140,6 +140,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--trial") == 0) /* by the library */
         return kn_run_trial(argc - 2, argv + 2);
+    if (strcmp(argv[1], "--compile") == 0)
+        return kn_run_compile(argc - 2, argv + 2);
     for (size_t i = 0; i < NUM_COMMANDS; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return flush_results(commands[i]->run(argc - 1, argv + 1));

@@ -1,11 +1,10 @@
 /* cli/warm.c - `koine warm`: compiles the kernels of common training steps into the caches on disk, in several
  * processes, so that the programs that run next need not (docs/startup.md).
  *
- * Each process rehearses all models (rt/command/rehearsal.h) and compiles the kernels that it comes to first: a table
+ * Each process rehearses all models (rt/compile/rehearsal.h) and compiles the kernels that it comes to first: a table
  * in memory that all share says which are taken. */
-#define _GNU_SOURCE /* sched_getaffinity, MAP_ANONYMOUS */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #include "base/system.h"
 #include "cli/cli.h"
 #include "cli/warm_models.h"
-#include "rt/command/rehearsal.h"
+#include "rt/compile/rehearsal.h"
 
 enum { MOST_JOBS = 256, MOST_JOBS_ON_GPU = 8, MOST_MODELS = 32, SLOTS = 1 << 14 };
 
@@ -176,19 +175,10 @@ static int warm(const request *r)
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
-static int count_processors(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
-}
-
 static int parse_jobs(request *r)
 {
     char *end = NULL;
-    const long jobs = r->jobs ? strtol(r->jobs, &end, 10) : count_processors();
+    const long jobs = r->jobs ? strtol(r->jobs, &end, 10) : kn_sys_processors();
     if (jobs < 1 || (end && (*end || end == r->jobs)))
         return kn_usage_error(kn_command_warm.usage, "koine warm: --jobs takes a number of processes, not `%s`",
                               r->jobs);

@@ -2,7 +2,7 @@
  * classifier, forward and backward. */
 #include "support/check.h"
 
-#include "rt/command/rehearsal.h"
+#include "rt/compile/rehearsal.h"
 #include "rt/device/device.h"
 
 enum { MOST = 64 };

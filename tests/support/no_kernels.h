@@ -2,7 +2,7 @@
  * random numbers. */
 #pragma once
 
-#include "rt/command/rehearsal.h"
+#include "rt/compile/rehearsal.h"
 
 static inline bool takes_none(uint64_t kernel, void *user)
 {

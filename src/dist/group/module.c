@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* dladdr */
 /* dist/group/module.c - loading a back end. It is looked for beside the library or program that holds this code, then
  * where the dynamic loader looks; KOINE_MODULE_PATH names another folder. Once loaded it stays. */
 #include "dist/group/module.h"
@@ -6,27 +5,15 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/own_files.h"
 #include "base/system.h"
 
 static bool is_name(const char *name)
 {
     return name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
-}
-
-/* The folder of this code's file, "" if unknown. */
-static void own_folder(char folder[PATH_MAX])
-{
-    Dl_info info;
-    folder[0] = '\0';
-    if (!dladdr((const void *)(uintptr_t)own_folder, &info) || !info.dli_fname || !realpath(info.dli_fname, folder))
-        return;
-    char *end = strrchr(folder, '/');
-    if (end)
-        *end = '\0';
 }
 
 static void *load_from(const char *folder, const char *name)
@@ -44,7 +31,7 @@ static void *load(const char *name)
     if (chosen && chosen[0])
         return load_from(chosen, name);
     char folder[PATH_MAX + 8];
-    own_folder(folder);
+    kn_own_folder(folder);
     void *module = folder[0] ? load_from(folder, name) : NULL;
     if (!module && folder[0])
         module = load_from(strcat(folder, "/../lib"), name);

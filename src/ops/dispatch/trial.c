@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/system.h"
+#include "base/own_files.h"
 #include "rt/tuning/tuning.h"
 
 double kn_trial_seconds = 120; /* a driver may compile for long */
@@ -44,12 +44,6 @@ static void store(kn_device *device, const char *question, kn_verdict verdict, d
 }
 
 /* --- the process -------------------------------------------------------------------------------------------------- */
-
-static const char *find_program(void)
-{
-    const char *wanted = kn_trusted_environment("KOINE_PROGRAM"), *program = wanted ? wanted : KN_INSTALLED_PROGRAM;
-    return strchr(program, '/') && access(program, X_OK) == 0 ? program : NULL;
-}
 
 static kn_verdict verdict_of(int status, const char *name, const char *device)
 {
@@ -89,11 +83,12 @@ kn_verdict kn_trial_elsewhere(kn_device *device, const char *name)
     char question[80];
     snprintf(question, sizeof question, "trial %s", name);
     kn_verdict verdict = find_stored(device, question);
-    const char *program = find_program();
-    if (verdict != KN_UNDECIDED || !program)
+    char *program = verdict == KN_UNDECIDED ? kn_own_program() : NULL;
+    if (!program)
         return verdict;
     const double begun = kn_clock_seconds();
     verdict = run(program, name, kn_device_string(device));
+    kn_free(program);
     if (verdict != KN_UNDECIDED)
         store(device, question, verdict, fmax(kn_clock_seconds() - begun, 1e-3));
     return verdict;

@@ -7,8 +7,8 @@
 typedef enum kn_verdict { KN_UNDECIDED, KN_WORKS, KN_FAILS } kn_verdict;
 
 /* What `koine --trial NAME DEVICE` finds, which is KN_FAILS, too, if it crashes or does not end; stored per device,
- * driver and library version. Undecided: there is no such program (KOINE_PROGRAM, or the installed one), or it cannot
- * use the device; then the trial is made here. */
+ * driver and library version. Undecided: there is no such program (base/own_files.h), or it cannot use the device; then
+ * the trial is made here. */
 kn_verdict kn_trial_elsewhere(kn_device *device, const char *name);
 
 /* The program's exit status for a verdict. */

@@ -11,9 +11,12 @@
 #include "rt/memory/place.h"
 #include "rt/memory/pool.h"
 #include "rt/program/build_progress.h"
+#include "rt/program/cold.h"
 #include "rt/stream/fault.h"
+#include "rt/stream/open.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/settle.h"
+#include "rt/stream/submit.h"
 #include "rt/trace/watch.h"
 
 /* Buffers and faults take two kernel parameters each; see cl/common/koine.clh. */
@@ -44,7 +47,8 @@ static cl_int set_argument(cl_kernel kernel, cl_uint *index, const kn_arg *arg, 
         break;
     case KN_ARG_FAULT: {
         cl_int number = operation;
-        error = clSetKernelArg(kernel, (*index)++, sizeof stream->fault, &stream->fault);
+        cl_mem record = arg->pointer ? (cl_mem)(uintptr_t)arg->pointer : stream->fault;
+        error = clSetKernelArg(kernel, (*index)++, sizeof record, &record);
         if (error == CL_SUCCESS)
             error = clSetKernelArg(kernel, (*index)++, sizeof number, &number);
         break;
@@ -89,10 +93,8 @@ static void note_use(kn_stream *stream, const kn_launch_params *params)
 /* After a launch: a thread that sees the mark and then waits also waits for this launch. */
 static void note_fault(kn_stream *stream, const kn_launch_params *params)
 {
-    if (kn_rehearsal_current())
-        return; /* what it finds in zeros is no error of the program */
     for (int i = 0; i < params->num_args; i++)
-        if (params->args[i].kind == KN_ARG_FAULT)
+        if (params->args[i].kind == KN_ARG_FAULT && !params->args[i].pointer)
             atomic_store(&stream->fault_armed, true);
 }
 
@@ -137,8 +139,9 @@ static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_la
     KN_TRY(kn_kernel_set_arguments(kernel->handle, stream, params));
     note_use(stream, params);
     cl_int error = enqueue(stream, kernel, params, global, local);
-    /* drivers may allocate memory at first use, and our cache may leave too little */
-    if (kn_cl_is_out_of_memory(error)) {
+    /* drivers may allocate memory at first use, and our cache may leave too little; its lock may be another thread's,
+     * which waits for this one */
+    if (kn_cl_is_out_of_memory(error) && !kn_is_submitter()) {
         kn_pool_empty_cache(stream->device);
         error = enqueue(stream, kernel, params, global, local);
     }
@@ -158,6 +161,8 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
         kn_await_queue(kn_stream_turn(stream).queue);
     kernel->launched = status == KN_OK;
     double seconds = kn_build_end(wait, kernel->launched);
+    if (stream->device->cold)
+        kn_finish_at_exit();
     kn_build_log_launch(stream->device, params->source, kernel->name, seconds);
     return status;
 }
@@ -219,6 +224,10 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     if (rehearsal) {
         KN_TRY(settle(stream, params));
         return rehearsal->launch(rehearsal, stream, params, global, local);
+    }
+    if (kn_device_is_cold(stream->device) && stream->device->cold->takes(stream, params)) {
+        KN_TRY(settle(stream, params));
+        return stream->device->cold->launch(stream, params, global, local);
     }
     KN_TRY(kn_launch_kernel(&kernel, stream->device, params, local));
     if (kn_stream_has_capture(stream)) {

@@ -1,4 +1,4 @@
-/* rt/command/rehearsing.h - whether commands are rehearsed (rt/command/rehearsal.h) instead of run. */
+/* rt/command/rehearsing.h - whether commands are rehearsed (rt/compile/rehearsal.h) instead of run. */
 #pragma once
 
 #include <stdatomic.h>

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "rt/command/launch_now.h"
 #include "rt/command/recorder.h"
 #include "rt/command/rehearsing.h"
 #include "rt/command/staging.h"
@@ -12,9 +13,11 @@
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
 #include "rt/memory/pool.h"
+#include "rt/program/cold.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/settle.h"
+#include "rt/stream/submit.h"
 #include "rt/stream/wait.h"
 #include "rt/trace/watch.h"
 
@@ -193,32 +196,40 @@ cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_tra
     return kn_stream_enqueued(stream, turn, error);
 }
 
+static const char *operation_of(kn_command_kind kind) { return kind == KN_COMMAND_FILL ? "fill" : "copy"; }
+
+kn_status kn_transfer_now(kn_stream *stream, kn_command_kind kind, const kn_transfer *t)
+{
+    const bool fills = kind == KN_COMMAND_FILL;
+    cl_event event;
+    KN_TRY(kn_stream_enter_settled(stream, fills ? "a fill" : "a copy"));
+    cl_int error = kn_transfer_enqueue(stream, kind, t, &event);
+    if (kn_cl_is_out_of_memory(error) && !kn_is_submitter()) { /* as for a launch */
+        kn_pool_empty_cache(stream->device);
+        error = kn_transfer_enqueue(stream, kind, t, &event);
+    }
+    KN_TRY(fail(error, stream, fills ? "filling" : "copying", t->bytes));
+    kn_watch(stream, event, .kind = kind, .operation = operation_of(kind), .bytes = t->bytes);
+    return kn_stream_count_launch(stream);
+}
+
 /* Enqueues or records a copy, or a fill: then `from` is NULL. */
 static kn_status transfer(kn_stream *stream, const kn_transfer *t, const kn_buffer *from, const kn_buffer *to)
 {
     const kn_command_kind kind = from ? KN_COMMAND_COPY : KN_COMMAND_FILL;
     const kn_buffer *used[] = {to, from ? from : to};
-    cl_event event;
-    if (kn_stream_has_capture(stream)) {
-        kn_capture *capture = kn_stream_require_capture(stream);
-        if (!capture)
-            return KN_ERR_STATE;
-        KN_TRY(kn_stream_settle_for(stream, used, 2));
-        return capture->recorder->transfer(capture, stream, kind, t, from, to);
-    }
+    kn_capture *capture = NULL;
+    if (kn_stream_has_capture(stream) && !(capture = kn_stream_require_capture(stream)))
+        return KN_ERR_STATE;
     KN_TRY(kn_stream_settle_for(stream, used, 2));
-    KN_TRY(kn_stream_enter_settled(stream, from ? "a copy" : "a fill"));
+    if (capture)
+        return capture->recorder->transfer(capture, stream, kind, t, from, to);
     if (from)
         kn_buffer_mark_use(from, stream);
     kn_buffer_mark_use(to, stream);
-    cl_int error = kn_transfer_enqueue(stream, kind, t, &event);
-    if (kn_cl_is_out_of_memory(error)) { /* as for a launch */
-        kn_pool_empty_cache(stream->device);
-        error = kn_transfer_enqueue(stream, kind, t, &event);
-    }
-    KN_TRY(fail(error, stream, from ? "copying" : "filling", t->bytes));
-    kn_watch(stream, event, .kind = kind, .operation = from ? "copy" : "fill", .bytes = t->bytes);
-    return kn_stream_count_launch(stream);
+    return kn_device_is_cold(stream->device) && stream->device->cold->takes_transfer(stream)
+               ? stream->device->cold->transfer(stream, kind, t)
+               : kn_transfer_now(stream, kind, t);
 }
 
 kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t source_offset, kn_buffer *destination,

@@ -9,6 +9,7 @@
 #include "rt/device/opencl.h"
 #include "rt/device/quirks.h"
 
+typedef struct kn_cold kn_cold;                   /* rt/program/cold.h */
 typedef struct kn_pool kn_pool;                   /* rt/memory/pool.h */
 typedef struct kn_program_table kn_program_table; /* rt/program/program.h */
 typedef struct kn_staging kn_staging;             /* rt/command/staging.h */
@@ -48,6 +49,7 @@ struct kn_device {
     kn_pool *pool;
     void (*leave_pool)(kn_stream *stream); /* called for a finished stream that is being destroyed */
     kn_program_table *programs;
+    kn_cold *cold;       /* NULL: kernels are compiled by the threads that launch them */
     int struct_copies;   /* whether its compiler keeps them: rt/device/struct_copies.c */
     kn_staging *staging; /* made at the first use */
     kn_mutex staging_lock;

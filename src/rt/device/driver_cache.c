@@ -38,6 +38,21 @@ bool kn_driver_cache_is_usable(const char *folder)
     return usable;
 }
 
+/* A program is a folder. Files are temporary. */
+bool kn_driver_cache_is_empty(void)
+{
+    KN_PRESERVE_ERROR;
+    char *path = kn_driver_cache_folder();
+    DIR *folder = path ? kn_sys_opendir(path) : NULL;
+    bool found = false;
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));)
+        found = entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (folder)
+        closedir(folder);
+    kn_free(path);
+    return path && !found;
+}
+
 static bool use(const char *folder)
 {
     if (kn_make_private_directories(folder) != KN_OK || kn_folder_objection(folder) ||

@@ -14,3 +14,6 @@ char *kn_driver_cache_folder(void);
 
 /* May this process write to it, or create it? */
 bool kn_driver_cache_is_usable(const char *folder);
+
+/* Has PoCL kept nothing there yet? */
+bool kn_driver_cache_is_empty(void);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "rt/device/driver_threads.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,21 +33,22 @@ static long all_cores(void)
 #endif
 }
 
-/* Has a launcher started several ranks on this host? */
-static bool is_one_of_several(void)
+int kn_ranks_beside(void)
 {
     static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_SIZE",
                                             "SLURM_NTASKS"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
-        if (number_of(variables[i], 1) > 1)
-            return true;
-    return false;
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const long ranks = number_of(variables[i], 1);
+        if (ranks > 1)
+            return ranks < INT_MAX ? (int)ranks : INT_MAX;
+    }
+    return 1;
 }
 
 void kn_driver_threads_prepare(void)
 {
     const long cores = all_cores();
-    if (cores > 1 && !is_one_of_several() && number_of("POCL_MAX_PTHREAD_COUNT", cores) == cores &&
+    if (cores > 1 && kn_ranks_beside() == 1 && number_of("POCL_MAX_PTHREAD_COUNT", cores) == cores &&
         number_of("POCL_CPU_MAX_CU_COUNT", cores) == cores)
         setenv("POCL_AFFINITY", "1", 0);
 }

@@ -14,3 +14,6 @@ void kn_driver_threads_prepare(void);
 
 /* Does PoCL bind its threads to cores? */
 bool kn_driver_threads_are_bound(void);
+
+/* How many ranks a launcher has started on this host, or at most, this one included; 1: none did. */
+int kn_ranks_beside(void);

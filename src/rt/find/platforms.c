@@ -4,6 +4,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "rt/compile/cold.h"
 #include "rt/device/driver_cache.h"
 #include "rt/device/driver_threads.h"
 #include "rt/device/lost.h"
@@ -71,6 +72,7 @@ static void free_device(kn_device *device)
         kn_query_free(texts[i]);
     kn_free(device->pool);
     kn_free(device->programs);
+    kn_cold_free(device->cold);
     kn_free(device);
 }
 
@@ -142,6 +144,7 @@ static kn_status add_device(cl_platform_id platform, const char *platform_name, 
         free_device(device);
         return KN_ERR_MEMORY;
     }
+    device->cold = kn_cold_new(device);
     kn_devices.devices[kn_devices.count++] = device;
     return KN_OK;
 }

@@ -12,6 +12,8 @@
 
 /* A recording shorter than this is enqueued by the caller: waking a thread costs as much. */
 #define FEW_COMMANDS 6
+/* More replays waiting to be enqueued make the caller wait. The queue itself is bounded by kn_stream_count_launch. */
+#define MOST_PENDING 4
 
 static cl_int set_variables(kn_stream *stream, const kn_recording *recording, const kn_command *command,
                             const unsigned char *snapshot)
@@ -86,6 +88,7 @@ kn_status kn_recording_replay(kn_stream *stream, kn_recording *recording, bool h
     const kn_submission work = {.subject = recording,
                                 .snapshot_bytes = recording->snapshot_bytes + sizeof kn_profile_correlation,
                                 .prepare = take_snapshot,
-                                .run = run};
+                                .run = run,
+                                .most_pending = MOST_PENDING};
     return here || recording->num_commands < FEW_COMMANDS ? kn_submit_here(stream, &work) : kn_submit(stream, &work);
 }

@@ -16,6 +16,7 @@
 #include "rt/device/struct_copies.h"
 #include "rt/program/build_progress.h"
 #include "rt/program/builtins.h"
+#include "rt/program/cold.h"
 #include "rt/program/kernel_sources.h"
 #include "rt/program/user_source.h"
 #include "rt/stream/affinity.h"
@@ -325,11 +326,15 @@ static kn_status build(kn_device *device, kn_program *program, const char *kerne
     const cl_int injected = KN_CL(KN_CL_BUILD, CL_SUCCESS); /* all the ways at once */
     if (injected != CL_SUCCESS)
         return kn_cl_fail(injected, device, "building %s", program->source);
+    if (device->cold)
+        device->cold->begin_build(device);
     kn_build_wait wait = kn_build_begin(kernel);
     kn_status status = make_either_way(device, program, &origin);
     double seconds = kn_build_end(wait, false);
     if (status == KN_OK)
         kn_build_log_program(device, program, origin, seconds);
+    if (status == KN_OK && device->cold)
+        device->cold->end_build(device, seconds);
     return status;
 }
 
@@ -428,6 +433,19 @@ static kn_status get_for(kn_kernel **kernel, kn_device *device, const char *sour
     if (status == KN_OK)
         *kernel = found;
     return status;
+}
+
+bool kn_kernel_has_run(kn_device *device, const char *source, const char *options, const char *name)
+{
+    static const size_t any[3] = {0};
+    kn_program *program = find_program(device, source, options ? options : "", any);
+    if (!program || !kn_try_lock(&program->lock)) /* it is being built */
+        return false;
+    const kn_kernel *found = program->kernels;
+    while (found && strcmp(found->name, name) != 0)
+        found = found->next;
+    kn_unlock(&program->lock);
+    return found && atomic_load_explicit(&found->launched, memory_order_relaxed);
 }
 
 kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,

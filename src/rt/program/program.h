@@ -8,10 +8,10 @@
 typedef struct kn_kernel {
     char *name;
     cl_kernel handle;
-    size_t most_items; /* of a work-group, by its need of registers and local memory */
-    int affinity;      /* the parameter for rt/stream/affinity.h; -1: none */
-    kn_mutex lock;     /* arguments belong to the kernel object: setting them and enqueueing is one step */
-    bool launched;     /* has run before; guarded by the lock */
+    size_t most_items;    /* of a work-group, by its need of registers and local memory */
+    int affinity;         /* the parameter for rt/stream/affinity.h; -1: none */
+    kn_mutex lock;        /* arguments belong to the kernel object: setting them and enqueueing is one step */
+    atomic_bool launched; /* has run before; written with the lock held */
     struct kn_kernel *next;
 } kn_kernel;
 
@@ -40,6 +40,9 @@ kn_program_table *kn_program_table_new(void); /* NULL with an error */
  * just that size, with fewer registers. */
 kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *source, const char *options,
                         const char *name, const size_t group[3]);
+
+/* Has it been launched, in work-groups of any size? Does not build it. */
+bool kn_kernel_has_run(kn_device *device, const char *source, const char *options, const char *name);
 
 /* The text of a kernel source with its includes expanded; the caller frees it. From KOINE_KERNEL_DIR if that is set and
  * has the file, else the embedded one. */

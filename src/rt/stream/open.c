@@ -102,7 +102,7 @@ static void finish_all_devices(void)
     }
 }
 
-static void register_finish(void) { atexit(finish_all_devices); }
+void kn_finish_at_exit(void) { atexit(finish_all_devices); }
 
 static kn_status open_service(kn_device *device)
 {
@@ -149,7 +149,7 @@ static kn_status open_locked(kn_device *device)
     }
     device->streams = device->default_stream;
     atomic_store_explicit(&device->is_open, true, memory_order_release);
-    pthread_once(&once, register_finish);
+    pthread_once(&once, kn_finish_at_exit);
     kn_inject_from_environment();
     return KN_OK;
 }

@@ -20,3 +20,7 @@ kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_c
 
 /* Waits for the work of all streams, ignoring errors, and not for callbacks. */
 void kn_device_finish_streams(kn_device *device);
+
+/* From now on a process that exits waits for the work of all devices before objects are destroyed that exist now.
+ * Called when a device is opened, and after the driver has compiled something, which makes objects of the compiler. */
+void kn_finish_at_exit(void);

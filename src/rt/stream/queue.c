@@ -142,16 +142,6 @@ enum { MOST_WAYS_GIVEN = 60000 };
 enum { MOST_ENTRIES_AWAITED = 20 };
 #define SHORT_PAUSE 50000
 
-static void note_worker(kn_stream *stream)
-{
-    const void *worker = kn_this_thread(), *last = atomic_load_explicit(&stream->worker, memory_order_relaxed);
-    if (last == worker)
-        return;
-    last = atomic_exchange(&stream->worker, worker);
-    if (last && last != worker)
-        atomic_store(&stream->has_workers, true);
-}
-
 static void rest(long nanoseconds) { nanosleep(&(struct timespec){.tv_nsec = nanoseconds}, NULL); }
 
 static void give_way(kn_stream *stream)
@@ -164,7 +154,7 @@ static void give_way(kn_stream *stream)
 
 bool kn_stream_begin_block(kn_stream *stream)
 {
-    note_worker(stream);
+    kn_stream_note_worker(stream);
     if (!kn_awaits_itself() && !atomic_load(&stream->has_workers)) {
         atomic_fetch_add(&stream->blocked, 1);
         if (!atomic_load(&stream->has_workers))
@@ -197,7 +187,7 @@ kn_status kn_stream_count_launch(kn_stream *stream)
     cl_event oldest = NULL;
     cl_int error = CL_SUCCESS;
     kn_stream_note_busy(stream);
-    note_worker(stream);
+    kn_stream_note_worker(stream);
     if (atomic_load(&stream->has_workers))
         give_way(stream);
     kn_lock(&stream->lock);

@@ -3,13 +3,10 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fork.h"
 #include "base/memory.h"
 #include "rt/device/lost.h"
-
-/* The maximum number of pending jobs; more makes the caller wait. The queue itself is bounded by
- * kn_stream_count_launch. */
-#define MAX_JOBS 4
 
 typedef struct job {
     kn_submission work;
@@ -21,7 +18,7 @@ struct kn_submitter {
     kn_stream *stream;
     kn_mutex lock;
     pthread_cond_t arrived, done;
-    job jobs[MAX_JOBS]; /* a ring */
+    job jobs[KN_MOST_JOBS]; /* a ring */
     unsigned taken, given;
     atomic_int pending; /* submitted, not yet enqueued */
     kn_status failure;  /* not reported yet */
@@ -30,17 +27,42 @@ struct kn_submitter {
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
+static _Thread_local bool submits;
+
+bool kn_is_submitter(void) { return submits; }
+
+void kn_stream_note_worker(kn_stream *stream)
+{
+    const void *worker = kn_this_thread(), *last = atomic_load_explicit(&stream->worker, memory_order_relaxed);
+    if (last == worker || submits)
+        return;
+    last = atomic_exchange(&stream->worker, worker);
+    if (last && last != worker)
+        atomic_store(&stream->has_workers, true);
+}
+
+static kn_status run(const kn_submitter *submitter, const job *next, bool failed)
+{
+    const kn_submission *work = &next->work;
+    if (!failed)
+        return work->run(submitter->stream, work->subject, next->snapshot);
+    if (work->discard)
+        work->discard(work->subject);
+    return KN_OK;
+}
+
 static void *submit(void *argument)
 {
     kn_submitter *submitter = argument;
+    submits = true;
     kn_lock(&submitter->lock);
     for (;;) {
         while (submitter->taken == submitter->given)
             pthread_cond_wait(&submitter->arrived, &submitter->lock);
-        job *next = &submitter->jobs[submitter->taken % MAX_JOBS];
+        job *next = &submitter->jobs[submitter->taken % KN_MOST_JOBS];
         bool failed = submitter->failure != KN_OK;
         kn_unlock(&submitter->lock);
-        kn_status status = failed ? KN_OK : next->work.run(submitter->stream, next->work.subject, next->snapshot);
+        kn_status status = run(submitter, next, failed);
         kn_lock(&submitter->lock);
         if (status != KN_OK) {
             submitter->failure = status;
@@ -72,7 +94,7 @@ static kn_submitter *start(kn_stream *stream)
     pthread_cond_destroy(&submitter->done);
     kn_mutex_destroy(&submitter->lock);
     kn_free(submitter);
-    return kn_fail_null(KN_ERR_MEMORY, "no thread could be started to replay graphs on %s", stream->device->label);
+    return kn_fail_null(KN_ERR_MEMORY, "no thread could be started to enqueue work on %s", stream->device->label);
 }
 
 static kn_submitter *submitter_of(kn_stream *stream)
@@ -89,14 +111,37 @@ static kn_submitter *submitter_of(kn_stream *stream)
 
 /* --- handing over ----------------------------------------------------------------------------- */
 
+bool kn_submitter_is_busy(const kn_stream *stream)
+{
+    const kn_submitter *submitter =
+        atomic_load_explicit(&((kn_stream *)(uintptr_t)stream)->submitter, memory_order_acquire);
+    return submitter &&
+           atomic_load_explicit(&((kn_submitter *)(uintptr_t)submitter)->pending, memory_order_acquire) > 0;
+}
+
+/* Until the job that is run now is enqueued. */
+static void await_job(kn_submitter *submitter)
+{
+    const unsigned taken = submitter->taken;
+    const kn_submission_notice notice = submitter->jobs[taken % KN_MOST_JOBS].work.notice;
+    const char *label = submitter->jobs[taken % KN_MOST_JOBS].work.label;
+    const double began = notice ? kn_clock_seconds() : 0;
+    if (notice)
+        notice(label, 0);
+    while (submitter->taken == taken)
+        pthread_cond_wait(&submitter->done, &submitter->lock);
+    if (notice)
+        notice(label, began);
+}
+
 void kn_submitter_wait(kn_submitter *submitter)
 {
-    if (atomic_load_explicit(&submitter->pending, memory_order_acquire) == 0 || kn_is_forked())
+    if (atomic_load_explicit(&submitter->pending, memory_order_acquire) == 0 || submits || kn_is_forked())
         return;
     kn_lock(&submitter->lock);
     const unsigned last = submitter->given; /* another thread may keep submitting */
     while ((int)(last - submitter->taken) > 0)
-        pthread_cond_wait(&submitter->done, &submitter->lock);
+        await_job(submitter);
     kn_unlock(&submitter->lock);
 }
 
@@ -114,6 +159,11 @@ kn_status kn_submitter_report(kn_stream *stream)
     return failure;
 }
 
+static kn_status prepare(const kn_submission *work, unsigned char *snapshot)
+{
+    return work->prepare ? work->prepare(work->subject, snapshot) : KN_OK;
+}
+
 /* Without a thread no snapshot would be needed, but one path serves both. */
 kn_status kn_submit_here(kn_stream *stream, const kn_submission *work)
 {
@@ -123,7 +173,7 @@ kn_status kn_submit_here(kn_stream *stream, const kn_submission *work)
     if (work->snapshot_bytes > sizeof few && !(snapshot = kn_malloc(work->snapshot_bytes)))
         return KN_ERR_MEMORY;
     kn_submitter_drain(stream);
-    kn_status status = work->prepare(work->subject, snapshot);
+    kn_status status = prepare(work, snapshot);
     if (status == KN_OK)
         status = work->run(stream, work->subject, snapshot);
     if (snapshot != few)
@@ -135,9 +185,9 @@ static kn_status hand_over(kn_submitter *submitter, const kn_submission *work)
 {
     kn_status status = KN_OK;
     kn_lock(&submitter->lock);
-    while (submitter->given - submitter->taken == MAX_JOBS)
-        pthread_cond_wait(&submitter->done, &submitter->lock);
-    job *free_job = &submitter->jobs[submitter->given % MAX_JOBS];
+    while (submitter->given - submitter->taken >= (unsigned)work->most_pending)
+        await_job(submitter);
+    job *free_job = &submitter->jobs[submitter->given % KN_MOST_JOBS];
     if (free_job->capacity < work->snapshot_bytes) {
         unsigned char *larger = kn_realloc(free_job->snapshot, work->snapshot_bytes);
         if (larger) {
@@ -148,7 +198,7 @@ static kn_status hand_over(kn_submitter *submitter, const kn_submission *work)
         }
     }
     if (status == KN_OK)
-        status = work->prepare(work->subject, free_job->snapshot);
+        status = prepare(work, free_job->snapshot);
     if (status == KN_OK) {
         free_job->work = *work;
         submitter->given++;
@@ -167,5 +217,6 @@ kn_status kn_submit(kn_stream *stream, const kn_submission *work)
     if (!submitter)
         return kn_error_status();
     KN_TRY(kn_submitter_report(stream));
+    kn_stream_note_worker(stream);
     return hand_over(submitter, work);
 }

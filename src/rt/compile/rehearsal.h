@@ -1,4 +1,4 @@
-/* rt/command/rehearsal.h - programs are run without computing, so that the kernels they need are compiled into the
+/* rt/compile/rehearsal.h - programs are run without computing, so that the kernels they need are compiled into the
  * caches on disk (`koine warm`).
  *
  * In a rehearsal no kernel runs on the program's buffers and nothing is copied: whatever the host reads is zeros. The

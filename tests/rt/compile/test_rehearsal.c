@@ -1,10 +1,10 @@
-/* Rehearsals (rt/command/rehearsal.h): nothing is computed or copied, and each kernel is asked for. */
+/* Rehearsals (rt/compile/rehearsal.h): nothing is computed or copied, and each kernel is asked for. */
 #include "rt/rt_test.h"
 
 #include <stdlib.h>
 
 #include "loops/work_size.h"
-#include "rt/command/rehearsal.h"
+#include "rt/compile/rehearsal.h"
 #include "rt/device/device_struct.h"
 #include "rt/program/program.h"
 

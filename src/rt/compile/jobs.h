@@ -1,0 +1,44 @@
+/* rt/compile/jobs.h - the kernels of a device that are to be compiled. Each is compiled once: by one of the device's
+ * helpers (rt/compile/helper.h), or by this process. Thread-safe. */
+#pragma once
+
+#include "base/text.h"
+#include "base/threads.h"
+#include "rt/program/cold.h"
+
+typedef struct kn_compile_job kn_compile_job;
+
+extern double kn_jobs_patience; /* changed by tests */
+
+#define KN_JOB_BUCKETS 64
+
+typedef struct kn_compiles {
+    kn_cold cold;          /* first: kn_device.cold points to it */
+    atomic_bool has_begun; /* to build programs */
+    atomic_int hot;        /* launches in a row that found their kernel ready */
+    int most_helpers;
+    kn_mutex lock;
+    pthread_cond_t changed;
+    kn_compile_job *buckets[KN_JOB_BUCKETS];
+    kn_compile_job *next, *last; /* in the order in which they were asked for; all before `next` are taken */
+    int waiting;                 /* jobs that nobody took */
+    int helpers, starting, idle; /* how many there are, of which so many are not ready yet, or have no job */
+} kn_compiles;
+
+void kn_jobs_init(kn_compiles *compiles);
+
+/* The job of that key. If there was none (`is_new`), whoever takes it gets a copy of `request`. NULL, without an error:
+ * out of memory. */
+kn_compile_job *kn_jobs_ask(kn_compiles *compiles, uint64_t key, const char *request, size_t size, bool *is_new);
+
+/* The next job that nobody took, after at most so many seconds; NULL: there is none. Then kn_jobs_finish it. */
+kn_compile_job *kn_jobs_take(kn_compiles *compiles, double seconds);
+void kn_jobs_finish(kn_compiles *compiles, kn_compile_job *job);
+
+/* For whoever needs the job's kernel next: NULL once it is compiled, or taken by the caller (kn_jobs_finish). Until
+ * then it returns others, taken as by kn_jobs_take, to be compiled meanwhile. NULL, too, after kn_jobs_patience seconds
+ * without any: whoever took it may never finish. */
+kn_compile_job *kn_jobs_claim(kn_compiles *compiles, kn_compile_job *job);
+
+/* Of a job that the caller has taken. */
+const char *kn_job_request(const kn_compile_job *job, size_t *size);

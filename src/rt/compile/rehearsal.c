@@ -1,0 +1,62 @@
+/* rt/compile/rehearsal.c - see rt/compile/rehearsal.h. */
+#include "rt/compile/rehearsal.h"
+
+#include "base/memory.h"
+#include "common/affinity.h"
+#include "rt/command/launch_now.h"
+#include "rt/command/linger.h"
+#include "rt/compile/request.h"
+#include "rt/compile/zeros.h"
+#include "rt/device/driver_cache.h"
+#include "rt/device/lost.h"
+
+static kn_status rehearse_launch(const kn_rehearsal *rehearsal, kn_stream *stream, const kn_launch_params *params,
+                                 const size_t global[3], const size_t local[3])
+{
+    kn_kernel *kernel;
+    if (!rehearsal->takes(kn_request_key(stream->device, params, global, local), rehearsal->user))
+        return KN_OK;
+    if (stream->device->quirks.compiles_at_first_launch)
+        return kn_run_on_zeros(stream, params, global, local);
+    return kn_launch_kernel(&kernel, stream->device, params, local);
+}
+
+void kn_rehearse(kn_rehearsal *rehearsal)
+{
+    if (rehearsal)
+        rehearsal->launch = rehearse_launch;
+    atomic_store(&kn_rehearsal_now, rehearsal);
+}
+
+kn_status kn_rehearse_own_kernels(kn_device *device)
+{
+    static const kn_affinity idle; /* nothing was launched: the kernel returns at once */
+    kn_stream *stream = kn_stream_current(device);
+    if (!stream)
+        return kn_error_status();
+    if (!device->limits.has_affinity || device->limits.compute_units < 2)
+        return KN_OK;
+    return kn_run(stream, .source = KN_LINGER_SOURCE, .kernel = KN_LINGER_KERNEL, .operation = KN_LINGER_KERNEL,
+                  .dims = 1, .global = {1}, .local = {1},
+                  KN_ARGS(kn_arg_i64((int64_t)(uintptr_t)&idle), kn_arg_i64(0)));
+}
+
+/* --- the cache ---------------------------------------------------------------------------------------------------- */
+
+static kn_status check_driver_cache(const kn_device *device)
+{
+    char *folder = kn_driver_cache_folder();
+    kn_status status = KN_OK;
+    if (!folder || !kn_driver_cache_is_usable(folder))
+        status = kn_fail(KN_ERR_IO,
+                         "%s's driver cannot write to '%s', where it keeps compiled kernels; make it writable, or set "
+                         "POCL_CACHE_DIR to a folder that is",
+                         device->label, folder ? folder : "~/.cache/pocl");
+    kn_free(folder);
+    return status;
+}
+
+kn_status kn_rehearsal_check_cache(kn_device *device)
+{
+    return device->quirks.caches_programs ? check_driver_cache(device) : kn_program_cache_check();
+}

@@ -1,0 +1,95 @@
+/* rt/compile/zeros.c - see rt/compile/zeros.h. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#include "rt/compile/zeros.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/memory.h"
+#include "rt/command/launch_now.h"
+#include "rt/compile/request.h"
+#include "rt/device/lost.h"
+#include "rt/stream/queue.h"
+
+#define SPARE_BYTES 4096 /* behind a buffer: kernels read ahead */
+
+typedef struct stand_in {
+    cl_mem memory;
+    void *pages;
+    size_t bytes;
+} stand_in;
+
+/* Fresh pages are zeros, and take memory only when they are written. */
+static kn_status make_stand_in(stand_in *made, kn_device *device, size_t bytes)
+{
+    cl_int error = CL_OUT_OF_HOST_MEMORY;
+    made->bytes = bytes + SPARE_BYTES;
+    void *pages = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages != MAP_FAILED) {
+        made->pages = pages;
+        made->memory = clCreateBuffer(device->context, CL_MEM_USE_HOST_PTR, made->bytes, pages, &error);
+    }
+    return made->memory ? KN_OK : kn_cl_fail(error, device, "making a buffer of %zu bytes to compile a kernel", bytes);
+}
+
+static void free_stand_ins(stand_in *made, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (made[i].memory)
+            clReleaseMemObject(made[i].memory);
+        if (made[i].pages)
+            munmap(made[i].pages, made[i].bytes);
+    }
+    kn_free(made);
+}
+
+/* What is to be replaced by zeros: so many bytes. */
+static bool reads_memory(const kn_arg *arg, size_t *bytes)
+{
+    if (arg->kind == KN_ARG_BUFFER && arg->buffer)
+        *bytes = kn_buffer_size(arg->buffer) - (size_t)arg->offset;
+    else if (arg->kind == KN_ARG_MEMORY)
+        *bytes = arg->size;
+    else if (arg->kind == KN_ARG_FAULT)
+        *bytes = 0;
+    else
+        return false;
+    return true;
+}
+
+static kn_status replace_memory(kn_arg *args, stand_in *made, kn_device *device, int count)
+{
+    for (int i = 0; i < count; i++) {
+        size_t bytes;
+        if (!reads_memory(&args[i], &bytes))
+            continue;
+        KN_TRY(make_stand_in(&made[i], device, bytes));
+        args[i] = (kn_arg){.kind = args[i].kind == KN_ARG_FAULT ? KN_ARG_FAULT : KN_ARG_MEMORY,
+                           .size = bytes,
+                           .pointer = made[i].memory};
+    }
+    return KN_OK;
+}
+
+kn_status kn_run_on_zeros(kn_stream *stream, const kn_launch_params *params, const size_t global[3],
+                          const size_t local[3])
+{
+    const int count = params->num_args;
+    stand_in *made = kn_calloc((size_t)count + 1, sizeof *made);
+    kn_arg *args = kn_calloc((size_t)count + 1, sizeof *args);
+    kn_status status = made && args ? KN_OK : KN_ERR_MEMORY;
+    if (status == KN_OK) {
+        kn_launch_params rehearsed = *params;
+        memcpy(args, params->args, (size_t)count * sizeof *args);
+        rehearsed.args = args;
+        status = replace_memory(args, made, stream->device, count);
+        if (status == KN_OK)
+            status = kn_launch_now(stream, &rehearsed, kn_is_large_grid(global, local) ? global : local, local);
+        if (status == KN_OK && kn_stream_finish(stream) != CL_SUCCESS)
+            status = kn_fail(KN_ERR_DEVICE, "kernel `%s` of %s fails on %s", params->kernel, params->source,
+                             stream->device->label);
+    }
+    free_stand_ins(made, made ? count : 0);
+    kn_free(args);
+    return status;
+}

@@ -1,0 +1,241 @@
+/* Kernels that are compiled while the host goes on (rt/compile/cold.h), by processes beside this one
+ * (rt/compile/helper.h): results are the same, and whatever becomes of those processes is no error.
+ *
+ * Each program runs in a child with empty caches. The test itself is a helper that fails: `test_helpers --compile`. */
+#include "rt/rt_test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/run_program.h"
+#include "rt/compile/jobs.h"
+#include "rt/compile/wire.h"
+#include "rt/device/device_struct.h"
+#include "rt/program/build_progress.h"
+
+static char this_program[1024];
+
+/* --- a helper that fails ------------------------------------------------------------------------------------------ */
+
+static int fail_as_helper(const char *how, const char *device_name)
+{
+    const char through = 1;
+    size_t size;
+    if (strcmp(how, "absent") == 0)
+        return 1;
+    if (fork() > 0)
+        return 0;
+    setenv("KOINE_COMPILE_JOBS", "1", 1);
+    kn_hash identity = kn_wire_identity(kn_device_open(device_name));
+    identity.low ^= strcmp(how, "another") == 0;
+    kn_wire_send(0, &identity, sizeof identity);
+    while (kn_wire_receive(0, &size, sizeof size)) {
+        char *bytes = malloc(size);
+        if (!bytes || !kn_wire_receive(0, bytes, size) || strcmp(how, "dies") == 0)
+            _exit(1);
+        free(bytes);
+        if (strcmp(how, "lies") == 0)
+            kn_wire_send(0, &through, sizeof through);
+    }
+    _exit(0);
+}
+
+/* --- the programs ------------------------------------------------------------------------------------------------- */
+
+enum { N = 1000 };
+
+/* Many kernels, whose temporaries are freed long before they run, and copies and fills between them. */
+static kn_tensor *compute(void)
+{
+    kn_tensor *x = kn_arange(0, N, 1, .dtype = KN_F32), *sum = kn_zeros(KN_SHAPE(1));
+    for (int i = 0; i < 2; i++) { /* in the second turn they have been asked for */
+        KN_SCOPE;
+        kn_tensor *a = kn_sin(kn_mul_scalar(x, 0.01 * (i + 1))), *copy = kn_clone(a);
+        kn_tensor *wide = kn_reshape(kn_exp(copy), KN_SHAPE(20, 50));
+        kn_tensor *rows = kn_softmax(kn_matmul(wide, kn_transpose(wide, 0, 1)), 1);
+        kn_add_(sum, kn_sum(kn_sub(rows, kn_mean(wide))));
+    }
+    return sum;
+}
+
+static int print_result(void)
+{
+    kn_tensor *sum = compute();
+    float value;
+    if (kn_read(sum, &value, sizeof value) != KN_OK) {
+        fprintf(stderr, "%s\n", kn_error_message());
+        return 1;
+    }
+    printf("%a\n", (double)value);
+    /* the host program has no children that it did not start */
+    if (waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD)
+        return 2;
+    return 0;
+}
+
+static int leave_without_waiting(void) { return compute() ? 0 : 1; }
+
+static int told, done;
+
+static void note(const kn_build_notice *notice, void *user)
+{
+    (void)user;
+    told += notice->is_over;
+    done = notice->done;
+}
+
+static int print_notices(void)
+{
+    kn_build_observe((kn_build_observer){.notice = note});
+    const int status = print_result();
+    kn_build_observe((kn_build_observer){0});
+    return status == 0 && told > 0 && done > 6 ? 0 : 3;
+}
+
+/* The program's own kernels fail where they are launched, while others are pending. */
+static int fail_in_own_kernel(void)
+{
+    kn_tensor *sum = compute();
+    kn_user_kernel *broken =
+        kn_kernel_new("#include \"common/koine.clh\"\nkernel void broken(KN_OUT(y)) { nonsense; }\n", "broken", NULL);
+    const kn_status status = kn_kernel_run(broken, KN_KERNEL_ARGS(kn_kernel_output(sum)), .global = {1});
+    float value;
+    kn_error_clear();
+    kn_kernel_free(broken);
+    return status != KN_OK && kn_read(sum, &value, sizeof value) == KN_OK ? 0 : 4;
+}
+
+static int run_child(const char *what)
+{
+    kn_jobs_patience = 0.5;
+    return strcmp(what, "result") == 0    ? print_result()
+           : strcmp(what, "leave") == 0   ? leave_without_waiting()
+           : strcmp(what, "notices") == 0 ? print_notices()
+                                          : fail_in_own_kernel();
+}
+
+/* --- the tests ---------------------------------------------------------------------------------------------------- */
+
+static char expected[100]; /* what a process prints that compiles by itself */
+
+static bool helps(void)
+{
+    const kn_device *device = test_device();
+    return device->quirks.compiles_at_first_launch && device->quirks.caches_programs;
+}
+
+/* With caches in this folder. */
+static run_result run_in(const char *folder, const char *what, const char *environment)
+{
+    return run_shell("env KOINE_LOG=debug POCL_CACHE_DIR='%s' KOINE_CACHE_DIR='%s' KOINE_COMPILE_JOBS=3 %s '%s' %s",
+                     folder, folder, environment, this_program, what);
+}
+
+static void expect(const char *what, const char *environment, const char *output, const char *log)
+{
+    run_result r = run_in(fresh_folder("helpers"), what, environment);
+    assert_status(r, 0);
+    assert_string_equal(r.output, output);
+    if (log)
+        assert_contains(r.errors, log);
+    run_free(&r);
+}
+
+#define HELPS "compiles kernels, too"
+#define HELPS_NOT "no process that compiles kernels"
+#define OWN_PROGRAM "KOINE_PROGRAM='" KOINE_PROGRAM "'"
+
+/* The files of PoCL's cache that hold a kernel. */
+static int compiled(const char *folder)
+{
+    run_result r = run_shell("find '%s' -name '*.so' | wc -l", folder);
+    const int count = atoi(r.output);
+    run_free(&r);
+    return count;
+}
+
+static void results_are_the_same(void **state)
+{
+    static const char folder[] = KOINE_BINARY_DIR "/tests/folders/helpers";
+    (void)state;
+    if (!helps())
+        skip();
+    expect("result", OWN_PROGRAM, expected, HELPS);
+    const int kernels = compiled(folder);
+    assert_true(kernels > 6);
+    run_result r = run_in(folder, "result", OWN_PROGRAM);
+    assert_status(r, 0);
+    assert_string_equal(r.output, expected);
+    run_free(&r);
+    assert_int_equal(compiled(folder), kernels);
+}
+
+static void helpers_may_fail(void **state)
+{
+    static const char *const ways[] = {"absent", "another", "dies", "lies", "sleeps"};
+    (void)state;
+    if (!helps())
+        skip();
+    expect("result", "KOINE_PROGRAM=/nonexistent/koine KOINE_COMPILE_JOBS=many", expected, "many is ignored");
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        char environment[2000];
+        snprintf(environment, sizeof environment, "FAIL_AS=%s KOINE_PROGRAM='%s'", ways[i], this_program);
+        expect("result", environment, expected, i < 2 ? HELPS_NOT : HELPS);
+    }
+}
+
+static void a_process_may_end_before(void **state)
+{
+    (void)state;
+    expect("leave", OWN_PROGRAM, "", NULL);
+}
+
+static void who_waits_is_told(void **state)
+{
+    (void)state;
+    if (helps())
+        expect("notices", OWN_PROGRAM, expected, HELPS);
+}
+
+static void errors_come_where_they_belong(void **state)
+{
+    (void)state;
+    expect("own", OWN_PROGRAM, "", NULL);
+    if (!helps())
+        return;
+    /* of a launch that was pending: at the next call that waits */
+    run_result r = run_in(fresh_folder("helpers"), "result", OWN_PROGRAM " KOINE_FAIL_CL=launch:5:-36");
+    assert_status(r, 1);
+    assert_contains(r.errors, "CL_INVALID_COMMAND_QUEUE");
+    run_free(&r);
+}
+
+static int find_expected(void **state)
+{
+    (void)state;
+    run_result r = run_in(fresh_folder("helpers"), "result", "KOINE_COMPILE_JOBS=1");
+    const bool fine = r.status == 0;
+    snprintf(expected, sizeof expected, "%s", r.output);
+    run_free(&r);
+    return fine ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "--compile") == 0)
+        return fail_as_helper(getenv("FAIL_AS"), argv[2]);
+    if (argc > 1)
+        return run_child(argv[1]);
+    const ssize_t length = readlink("/proc/self/exe", this_program, sizeof this_program - 1);
+    if (length < 0)
+        return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_the_same),          cmocka_unit_test(helpers_may_fail),
+        cmocka_unit_test(a_process_may_end_before),      cmocka_unit_test(who_waits_is_told),
+        cmocka_unit_test(errors_come_where_they_belong),
+    };
+    return cmocka_run_group_tests(tests, find_expected, NULL);
+}
