@@ -2,9 +2,8 @@
 # the libraries that they need into a Python wheel's FOLDER, where each finds the others, whatever the system has. Only
 # OpenCL's loader, which knows the system's drivers, and the C and C++ runtimes are the system's.
 function(koine_wheel_library folder)
+  add_dependencies(koine koine_program)
   set_target_properties(koine koine_program PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
-  add_custom_target(koine_wheel ALL)
-  add_dependencies(koine_wheel koine koine_program)
   foreach(property IN ITEMS VERSION SOVERSION) # libkoine.so: the wheel has just one
     set_property(TARGET koine PROPERTY ${property})
   endforeach()
