@@ -21,7 +21,9 @@
 #include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
 
-#define MOST_PROCESSES 8 /* that compile; each takes 200 MB */
+/* Processes that compile; each takes 250 MB. */
+#define MOST_PROCESSES 8
+#define MEMORY_PER_PROCESS ((uint64_t)1 << 30)
 
 /* After so many launches in a row of kernels that were ready, the device is not cold any more. */
 #define MOST_HOT 1000
@@ -236,10 +238,13 @@ static void end_build(kn_device *device, double seconds)
 }
 
 /* KOINE_COMPILE_JOBS: how many processes compile, this one included. */
-static int most_processes(void)
+static int most_processes(const kn_device *device)
 {
-    const int processors = kn_sys_processors() / kn_ranks_beside();
-    const int usual = processors < MOST_PROCESSES ? processors : MOST_PROCESSES;
+    const uint64_t ranks = (uint64_t)kn_ranks_beside(),
+                   fitting = device->limits.global_memory / MEMORY_PER_PROCESS / ranks;
+    const int processors = kn_sys_processors() / (int)ranks,
+              few = processors < MOST_PROCESSES ? processors : MOST_PROCESSES;
+    const int usual = fitting < (uint64_t)few ? (int)fitting : few;
     const char *wanted = getenv("KOINE_COMPILE_JOBS");
     char *end;
     if (!wanted || !*wanted)
@@ -256,7 +261,7 @@ kn_cold *kn_cold_new(const kn_device *device)
 {
     KN_PRESERVE_ERROR;
     const int processes =
-        device->quirks.compiles_at_first_launch && device->quirks.caches_programs ? most_processes() : 1;
+        device->quirks.compiles_at_first_launch && device->quirks.caches_programs ? most_processes(device) : 1;
     kn_compiles *compiles = processes > 1 ? kn_calloc(1, sizeof *compiles) : NULL;
     if (!compiles)
         return NULL;
