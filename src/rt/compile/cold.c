@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "rt/command/launch_now.h"
+#include "rt/compile/compile.h"
 #include "rt/compile/helper.h"
 #include "rt/compile/request.h"
-#include "rt/compile/zeros.h"
 #include "rt/device/driver_cache.h"
 #include "rt/device/driver_threads.h"
 #include "rt/device/lost.h"
@@ -102,7 +102,7 @@ static void compile_meanwhile(kn_stream *stream, const kn_compile_job *job)
     const char *bytes = kn_job_request(job, &size);
     if (kn_request_read(&request, bytes, size) != KN_OK)
         return;
-    kn_run_on_zeros(stream, &request.params, request.global, request.local);
+    kn_compile_launch(stream, &request.params, request.global, request.local);
     kn_free(request.args);
 }
 
@@ -227,7 +227,7 @@ static kn_status transfer(kn_stream *stream, kn_command_kind kind, const kn_tran
 static void begin_build(kn_device *device)
 {
     kn_compiles *compiles = compiles_of(device);
-    if (!atomic_exchange(&compiles->has_begun, true) && kn_driver_cache_is_empty())
+    if (!atomic_exchange(&compiles->has_begun, true) && device->quirks.caches_programs && kn_driver_cache_is_empty())
         kn_helper_start(device, compiles);
 }
 
@@ -237,31 +237,34 @@ static void end_build(kn_device *device, double seconds)
         atomic_store(&device->cold->is_cold, compiles_of(device)->most_helpers > 0);
 }
 
+/* On a GPU, whose memory they would take, none but this one. */
+static int usual_processes(const kn_device *device)
+{
+    const int ranks = kn_ranks_beside(), processors = kn_sys_processors() / ranks;
+    const uint64_t fitting = device->limits.global_memory / MEMORY_PER_PROCESS / (uint64_t)ranks;
+    const int most = processors < MOST_PROCESSES ? processors : MOST_PROCESSES;
+    return !device->limits.is_cpu ? 1 : fitting < (uint64_t)most ? (int)fitting : most;
+}
+
 /* KOINE_COMPILE_JOBS: how many processes compile, this one included. */
 static int most_processes(const kn_device *device)
 {
-    const uint64_t ranks = (uint64_t)kn_ranks_beside(),
-                   fitting = device->limits.global_memory / MEMORY_PER_PROCESS / ranks;
-    const int processors = kn_sys_processors() / (int)ranks,
-              few = processors < MOST_PROCESSES ? processors : MOST_PROCESSES;
-    const int usual = fitting < (uint64_t)few ? (int)fitting : few;
     const char *wanted = getenv("KOINE_COMPILE_JOBS");
     char *end;
     if (!wanted || !*wanted)
-        return usual;
+        return usual_processes(device);
     const long number = strtol(wanted, &end, 10);
     if (!*end && number >= 1 && number <= KN_MOST_COMPILE_JOBS)
         return (int)number;
     kn_log_message(KN_LOG_WARNING, "KOINE_COMPILE_JOBS=%s is ignored: it is a number of processes from 1 to %d", wanted,
                    KN_MOST_COMPILE_JOBS);
-    return usual;
+    return usual_processes(device);
 }
 
 kn_cold *kn_cold_new(const kn_device *device)
 {
     KN_PRESERVE_ERROR;
-    const int processes =
-        device->quirks.compiles_at_first_launch && device->quirks.caches_programs ? most_processes(device) : 1;
+    const int processes = kn_programs_are_kept(device) ? most_processes(device) : 1;
     kn_compiles *compiles = processes > 1 ? kn_calloc(1, sizeof *compiles) : NULL;
     if (!compiles)
         return NULL;

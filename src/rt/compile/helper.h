@@ -1,5 +1,5 @@
-/* rt/compile/helper.h - processes that compile kernels for this one, since PoCL compiles one at a time in a process.
- * What they compile is found in the driver's cache on disk.
+/* rt/compile/helper.h - processes that compile kernels for this one, since drivers compile one at a time in a process.
+ * What they compile is found in a cache on disk, the driver's or the library's.
  *
  * They are the program `koine` (base/own_files.h), end when this process does, or after some seconds without work, and
  * are not its children: a host program that waits for its own does not see them. If there is no such program, or one

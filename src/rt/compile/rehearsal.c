@@ -5,20 +5,17 @@
 #include "common/affinity.h"
 #include "rt/command/launch_now.h"
 #include "rt/command/linger.h"
+#include "rt/compile/compile.h"
 #include "rt/compile/request.h"
-#include "rt/compile/zeros.h"
 #include "rt/device/driver_cache.h"
 #include "rt/device/lost.h"
 
 static kn_status rehearse_launch(const kn_rehearsal *rehearsal, kn_stream *stream, const kn_launch_params *params,
                                  const size_t global[3], const size_t local[3])
 {
-    kn_kernel *kernel;
-    if (!rehearsal->takes(kn_request_key(stream->device, params, global, local), rehearsal->user))
-        return KN_OK;
-    if (stream->device->quirks.compiles_at_first_launch)
-        return kn_run_on_zeros(stream, params, global, local);
-    return kn_launch_kernel(&kernel, stream->device, params, local);
+    return rehearsal->takes(kn_request_key(stream->device, params, global, local), rehearsal->user)
+               ? kn_compile_launch(stream, params, global, local)
+               : KN_OK;
 }
 
 void kn_rehearse(kn_rehearsal *rehearsal)

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "rt/command/linger.h"
+#include "rt/compile/compile.h"
 #include "rt/compile/request.h"
 #include "rt/compile/wire.h"
-#include "rt/compile/zeros.h"
 #include "rt/program/program.h"
 #include "rt/program/user_source.h"
 
@@ -28,7 +28,7 @@ static kn_status compile(kn_stream *stream, const char *bytes, size_t size)
     kn_status status =
         request.text ? kn_user_source_add(&source, name_in(request.params.source), request.text, false) : KN_OK;
     if (status == KN_OK)
-        status = kn_run_on_zeros(stream, &request.params, request.global, request.local);
+        status = kn_compile_launch(stream, &request.params, request.global, request.local);
     kn_free(request.args);
     return status;
 }

@@ -237,12 +237,14 @@ static kn_status build_from_source(cl_program *result, kn_device *device, const 
     return KN_OK;
 }
 
-/* Whether to keep binaries on disk: KOINE_PROGRAM_CACHE=1 or 0, else unless the driver does it itself. */
+/* KOINE_PROGRAM_CACHE=1 or 0, else unless the driver does it itself. */
 static bool use_disk_cache(const kn_device *device)
 {
     const char *wanted = getenv("KOINE_PROGRAM_CACHE");
     return wanted && *wanted ? strcmp(wanted, "0") != 0 : !device->quirks.caches_programs;
 }
+
+bool kn_programs_are_kept(const kn_device *device) { return device->quirks.caches_programs || use_disk_cache(device); }
 
 static void cache_key(char key[KN_HASH_TEXT], const kn_device *device, const kn_program *program, const char *text)
 {

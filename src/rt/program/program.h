@@ -52,6 +52,9 @@ kn_status kn_kernel_source_text(char **text, const char *path);
 kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program handle, cl_int error,
                         const char *text);
 
+/* Does another process find on disk what this one builds for the device? */
+bool kn_programs_are_kept(const kn_device *device);
+
 /* rt/program/cache.c: binaries on disk. A file that is missing, damaged, or of another key counts as absent. A failure
  * to store is logged; it is not an error. */
 unsigned char *kn_program_cache_load(const char *key, size_t *size); /* NULL when absent; the caller frees it */

@@ -1,6 +1,6 @@
-/* rt/compile/zeros.c - see rt/compile/zeros.h. */
+/* rt/compile/compile.c - see rt/compile/compile.h. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
-#include "rt/compile/zeros.h"
+#include "rt/compile/compile.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -71,8 +71,8 @@ static kn_status replace_memory(kn_arg *args, stand_in *made, kn_device *device,
     return KN_OK;
 }
 
-kn_status kn_run_on_zeros(kn_stream *stream, const kn_launch_params *params, const size_t global[3],
-                          const size_t local[3])
+static kn_status run_on_zeros(kn_stream *stream, const kn_launch_params *params, const size_t global[3],
+                              const size_t local[3])
 {
     const int count = params->num_args;
     stand_in *made = kn_calloc((size_t)count + 1, sizeof *made);
@@ -92,4 +92,12 @@ kn_status kn_run_on_zeros(kn_stream *stream, const kn_launch_params *params, con
     free_stand_ins(made, made ? count : 0);
     kn_free(args);
     return status;
+}
+
+kn_status kn_compile_launch(kn_stream *stream, const kn_launch_params *params, const size_t global[3],
+                            const size_t local[3])
+{
+    kn_kernel *kernel;
+    return stream->device->quirks.compiles_at_first_launch ? run_on_zeros(stream, params, global, local)
+                                                           : kn_launch_kernel(&kernel, stream->device, params, local);
 }
