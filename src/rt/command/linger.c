@@ -62,7 +62,7 @@ void kn_linger(kn_stream *stream, kn_turn turn, bool is_one_group)
     kn_lingering *lingering = &device->lingering;
     if (!turn.affinity)
         return;
-    ((volatile kn_affinity *)turn.affinity)->enqueued = turn.launch;
+    __atomic_store_n(&turn.affinity->enqueued, turn.launch, __ATOMIC_RELAXED); /* threads that share the stream race */
     kn_lock(&lingering->lock);
     if (!lingering->stream)
         begin(lingering, stream);

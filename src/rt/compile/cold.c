@@ -106,13 +106,22 @@ static void compile_meanwhile(kn_stream *stream, const kn_compile_job *job)
     kn_free(request.args);
 }
 
-static kn_status run_launch(kn_stream *stream, const later *l)
+/* Returns once the launch can be made; is the job the caller's to finish? */
+static bool prepare(kn_stream *stream, const later *l)
 {
-    kn_request request;
-    for (kn_compile_job *other; l->job && (other = kn_jobs_claim(l->compiles, l->job));) {
+    kn_compile_job *other;
+    kn_claim claim = KN_CLAIM_NONE;
+    while (l->job && (claim = kn_jobs_claim(l->compiles, l->job, &other)) == KN_CLAIM_OTHER) {
         compile_meanwhile(stream, other);
         kn_jobs_finish(l->compiles, other);
     }
+    return claim == KN_CLAIM_IT;
+}
+
+static kn_status run_launch(kn_stream *stream, const later *l)
+{
+    kn_request request;
+    const bool is_mine = prepare(stream, l);
     kn_status status = kn_request_read(&request, l->request, l->size);
     if (status == KN_OK) {
         request.params.source = l->source;
@@ -121,7 +130,7 @@ static kn_status run_launch(kn_stream *stream, const later *l)
         status = kn_launch_now(stream, &request.params, request.global, request.local);
         kn_free(request.args);
     }
-    if (l->job)
+    if (is_mine)
         kn_jobs_finish(l->compiles, l->job);
     return status;
 }

@@ -119,18 +119,22 @@ void kn_jobs_finish(kn_compiles *compiles, kn_compile_job *job)
     kn_unlock(&compiles->lock);
 }
 
-kn_compile_job *kn_jobs_claim(kn_compiles *compiles, kn_compile_job *job)
+kn_claim kn_jobs_claim(kn_compiles *compiles, kn_compile_job *job, kn_compile_job **other)
 {
     const double until = kn_clock_seconds() + kn_jobs_patience;
-    kn_compile_job *other = NULL;
-    bool waits = true;
+    kn_claim claim = KN_CLAIM_NONE;
+    *other = NULL;
     kn_lock(&compiles->lock);
-    while (waits && job->state == TAKEN && !(other = take_next(compiles)))
-        waits = wait_until(compiles, until);
-    if (!other && job->state == WAITING) {
+    while (job->state == TAKEN && !(*other = take_next(compiles)))
+        if (!wait_until(compiles, until))
+            job->state = DONE; /* as far as launches are concerned */
+    if (*other) {
+        claim = KN_CLAIM_OTHER;
+    } else if (job->state == WAITING) {
         job->state = TAKEN;
         compiles->waiting--;
+        claim = KN_CLAIM_IT;
     }
     kn_unlock(&compiles->lock);
-    return other;
+    return claim;
 }

@@ -16,7 +16,7 @@ typedef struct kn_compiles {
     kn_cold cold;          /* first: kn_device.cold points to it */
     atomic_bool has_begun; /* to build programs */
     atomic_int hot;        /* launches in a row that found their kernel ready */
-    int most_helpers;
+    atomic_int most_helpers;
     kn_mutex lock;
     pthread_cond_t changed;
     kn_compile_job *buckets[KN_JOB_BUCKETS];
@@ -31,14 +31,18 @@ void kn_jobs_init(kn_compiles *compiles);
  * out of memory. */
 kn_compile_job *kn_jobs_ask(kn_compiles *compiles, uint64_t key, const char *request, size_t size, bool *is_new);
 
-/* The next job that nobody took, after at most so many seconds; NULL: there is none. Then kn_jobs_finish it. */
+/* Takes the next job that nobody took, after at most so many seconds; NULL: there is none. Who takes a job finishes
+ * it. */
 kn_compile_job *kn_jobs_take(kn_compiles *compiles, double seconds);
 void kn_jobs_finish(kn_compiles *compiles, kn_compile_job *job);
 
-/* For whoever needs the job's kernel next: NULL once it is compiled, or taken by the caller (kn_jobs_finish). Until
- * then it returns others, taken as by kn_jobs_take, to be compiled meanwhile. NULL, too, after kn_jobs_patience seconds
- * without any: whoever took it may never finish. */
-kn_compile_job *kn_jobs_claim(kn_compiles *compiles, kn_compile_job *job);
+/* What to do first for a launch of the job's kernel. */
+typedef enum kn_claim {
+    KN_CLAIM_NONE, /* it is compiled; or who took it has not finished for kn_jobs_patience seconds and may never */
+    KN_CLAIM_IT,   /* the caller has taken the job: the launch compiles the kernel */
+    KN_CLAIM_OTHER /* the caller has taken another job, to be done while somebody else does this one */
+} kn_claim;
+kn_claim kn_jobs_claim(kn_compiles *compiles, kn_compile_job *job, kn_compile_job **other);
 
 /* Of a job that the caller has taken. */
 const char *kn_job_request(const kn_compile_job *job, size_t *size);
