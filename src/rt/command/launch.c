@@ -161,7 +161,7 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
         kn_await_queue(kn_stream_turn(stream).queue);
     kernel->launched = status == KN_OK;
     double seconds = kn_build_end(wait, kernel->launched);
-    if (stream->device->cold)
+    if (kn_device_is_cold(stream->device))
         kn_finish_at_exit();
     kn_build_log_launch(stream->device, params->source, kernel->name, seconds);
     return status;

@@ -242,8 +242,11 @@ static void begin_build(kn_device *device)
 
 static void end_build(kn_device *device, double seconds)
 {
-    if (seconds >= COLD_SECONDS)
-        atomic_store(&device->cold->is_cold, compiles_of(device)->most_helpers > 0);
+    kn_compiles *compiles = compiles_of(device);
+    if (seconds < COLD_SECONDS)
+        return;
+    atomic_store(&compiles->hot, 0);
+    atomic_store(&compiles->cold.is_cold, compiles->most_helpers > 0);
 }
 
 /* On a GPU, whose memory they would take, none but this one. */

@@ -110,6 +110,7 @@ static int fail_in_own_kernel(void)
 
 static int run_child(const char *what)
 {
+    KN_SCOPE;
     kn_jobs_patience = 0.5;
     return strcmp(what, "result") == 0    ? print_result()
            : strcmp(what, "leave") == 0   ? leave_without_waiting()
