@@ -1,6 +1,8 @@
 /* rt/command/launch.c - kernel launches. */
 #include "rt/command/launch.h"
 
+#include <string.h>
+
 #include "rt/command/enqueue.h"
 #include "rt/command/launch_now.h"
 #include "rt/command/recorder.h"
@@ -19,42 +21,58 @@
 #include "rt/stream/submit.h"
 #include "rt/trace/watch.h"
 
-/* Buffers and faults take two kernel parameters each; see cl/common/koine.clh. */
-static cl_int set_argument(cl_kernel kernel, cl_uint *index, const kn_arg *arg, kn_stream *stream, int operation)
+/* Where arguments are set. A kernel object keeps them from launch to launch, and setting one may cost as much as a
+ * small part of a launch (PoCL allocates memory for each): numbers and structs are set only when they change. */
+typedef struct setter {
+    cl_kernel kernel;
+    kn_known_argument *known; /* NULL: what was set before is not known */
+    cl_uint index;            /* of the next parameter */
+} setter;
+
+static cl_int set_value(setter *to, const void *value, size_t size)
 {
-    cl_int error = CL_SUCCESS;
-    switch (arg->kind) {
-    case KN_ARG_BUFFER: {
-        cl_mem memory = kn_buffer_memory(arg->buffer);
-        cl_long offset = (cl_long)kn_buffer_offset(arg->buffer) + arg->offset;
-        error = clSetKernelArg(kernel, (*index)++, sizeof memory, &memory);
-        if (error == CL_SUCCESS)
-            error = clSetKernelArg(kernel, (*index)++, sizeof offset, &offset);
-        break;
-    }
-    case KN_ARG_MEMORY: {
-        cl_mem memory = (cl_mem)(uintptr_t)arg->pointer;
-        error = clSetKernelArg(kernel, (*index)++, sizeof memory, &memory);
-        if (error == CL_SUCCESS)
-            error = clSetKernelArg(kernel, (*index)++, sizeof arg->offset, &arg->offset);
-        break;
-    }
-    case KN_ARG_BYTES:
-        error = clSetKernelArg(kernel, (*index)++, arg->size, arg->pointer ? arg->pointer : &arg->value);
-        break;
-    case KN_ARG_LOCAL:
-        error = clSetKernelArg(kernel, (*index)++, arg->size, NULL);
-        break;
-    case KN_ARG_FAULT: {
-        cl_int number = operation;
-        cl_mem record = arg->pointer ? (cl_mem)(uintptr_t)arg->pointer : stream->fault;
-        error = clSetKernelArg(kernel, (*index)++, sizeof record, &record);
-        if (error == CL_SUCCESS)
-            error = clSetKernelArg(kernel, (*index)++, sizeof number, &number);
-        break;
-    }
+    const cl_uint index = to->index++;
+    kn_known_argument *known =
+        to->known && index < KN_KNOWN_ARGUMENTS && size <= sizeof to->known->value ? &to->known[index] : NULL;
+    if (known && known->size == size && memcmp(known->value, value, size) == 0)
+        return CL_SUCCESS;
+    const cl_int error = clSetKernelArg(to->kernel, index, size, value);
+    if (known) {
+        known->size = error == CL_SUCCESS ? size : 0;
+        memcpy(known->value, value, size);
     }
     return error;
+}
+
+/* Always set: another object may have the same handle once this one is gone. */
+static cl_int set_memory(setter *to, cl_mem memory)
+{
+    return clSetKernelArg(to->kernel, to->index++, sizeof memory, &memory);
+}
+
+/* Buffers and faults take two kernel parameters each; see cl/common/koine.clh. */
+static cl_int set_argument(setter *to, const kn_arg *arg, const kn_stream *stream, int operation)
+{
+    cl_long offset = arg->offset;
+    cl_mem memory = (cl_mem)(uintptr_t)arg->pointer;
+    cl_int error;
+    switch (arg->kind) {
+    case KN_ARG_BUFFER:
+        memory = kn_buffer_memory(arg->buffer);
+        offset += (cl_long)kn_buffer_offset(arg->buffer);
+        /* fallthrough */
+    case KN_ARG_MEMORY:
+        error = set_memory(to, memory);
+        return error == CL_SUCCESS ? set_value(to, &offset, sizeof offset) : error;
+    case KN_ARG_BYTES:
+        return set_value(to, arg->pointer ? arg->pointer : &arg->value, arg->size);
+    case KN_ARG_LOCAL:
+        return clSetKernelArg(to->kernel, to->index++, arg->size, NULL);
+    case KN_ARG_FAULT:
+        error = set_memory(to, arg->pointer ? memory : stream->fault);
+        return error == CL_SUCCESS ? set_value(to, &(cl_int){operation}, sizeof(cl_int)) : error;
+    }
+    return CL_SUCCESS;
 }
 
 /* More are rare. */
@@ -65,16 +83,17 @@ static const char *operation_of(const kn_launch_params *params)
     return params->operation ? params->operation : params->kernel;
 }
 
-kn_status kn_kernel_set_arguments(cl_kernel handle, kn_stream *stream, const kn_launch_params *params)
+kn_status kn_kernel_set_arguments(cl_kernel handle, kn_known_argument *known, kn_stream *stream,
+                                  const kn_launch_params *params)
 {
-    cl_uint index = 0;
+    setter to = {handle, known, 0};
     for (int i = 0; i < params->num_args; i++) {
         const kn_arg *arg = &params->args[i];
         if (arg->kind == KN_ARG_BUFFER && !arg->buffer) /* kn_storage_resize */
             return kn_fail(KN_ERR_STATE, "%s: the storage of a tensor was resized to 0 bytes; resize it back first",
                            operation_of(params));
         int number = arg->kind == KN_ARG_FAULT ? kn_operation_number(operation_of(params)) : 0;
-        cl_int error = set_argument(handle, &index, arg, stream, number);
+        cl_int error = set_argument(&to, arg, stream, number);
         if (error != CL_SUCCESS)
             return kn_cl_fail(error, stream->device, "%s: setting argument %d of kernel `%s`", operation_of(params), i,
                               params->kernel);
@@ -136,7 +155,7 @@ static kn_status fail(cl_int error, const kn_stream *stream, const kn_launch_par
 static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
                                const size_t global[3], const size_t local[3])
 {
-    KN_TRY(kn_kernel_set_arguments(kernel->handle, stream, params));
+    KN_TRY(kn_kernel_set_arguments(kernel->handle, kernel->known, stream, params));
     note_use(stream, params);
     cl_int error = enqueue(stream, kernel, params, global, local);
     /* drivers may allocate memory at first use, and our cache may leave too little; its lock may be another thread's,

@@ -160,7 +160,7 @@ static kn_status record_kernel(kn_graph_capture *capture, kn_stream *stream, kn_
     if (!command->operation || !command->kernel_name)
         return KN_ERR_MEMORY;
     KN_TRY(new_kernel(command, stream->device, kernel));
-    KN_TRY(kn_kernel_set_arguments(command->kernel, stream, params));
+    KN_TRY(kn_kernel_set_arguments(command->kernel, NULL, stream, params));
     KN_TRY(note_arguments(capture, command, params));
     return APPEND(capture->recording, commands, num_commands, command);
 }

@@ -387,23 +387,30 @@ static kn_program *find_program(kn_device *device, const char *source, const cha
     return program;
 }
 
+static void free_kernel(kn_kernel *kernel, char *name, kn_known_argument *known)
+{
+    kn_free(kernel);
+    kn_free(name);
+    kn_free(known);
+}
+
 static kn_status new_kernel(kn_kernel **result, kn_device *device, kn_program *program, const char *name)
 {
     cl_int error;
     kn_kernel *kernel = kn_calloc(1, sizeof *kernel);
     char *copy = kn_strdup(name);
-    if (!kernel || !copy) {
-        kn_free(kernel);
-        kn_free(copy);
+    kn_known_argument *known = kn_calloc(KN_KNOWN_ARGUMENTS, sizeof *known);
+    if (!kernel || !copy || !known) {
+        free_kernel(kernel, copy, known);
         return KN_ERR_MEMORY;
     }
     kernel->handle = clCreateKernel(program->handle, name, &error);
     if (error != CL_SUCCESS) {
-        kn_free(kernel);
-        kn_free(copy);
+        free_kernel(kernel, copy, known);
         return kn_cl_fail(error, device, "creating kernel `%s` of %s", name, program->source);
     }
     kernel->name = copy;
+    kernel->known = known;
     if (clGetKernelWorkGroupInfo(kernel->handle, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof kernel->most_items,
                                  &kernel->most_items, NULL) != CL_SUCCESS)
         kernel->most_items = SIZE_MAX; /* the launch tells */

@@ -5,13 +5,21 @@
 #include "base/threads.h"
 #include "rt/device/device_struct.h"
 
+/* An argument that a kernel object was given, of up to so many bytes; size 0: not known. */
+typedef struct kn_known_argument {
+    size_t size;
+    unsigned char value[120];
+} kn_known_argument;
+#define KN_KNOWN_ARGUMENTS 24 /* the first parameters */
+
 typedef struct kn_kernel {
     char *name;
     cl_kernel handle;
-    size_t most_items;    /* of a work-group, by its need of registers and local memory */
-    int affinity;         /* the parameter for rt/stream/affinity.h; -1: none */
-    kn_mutex lock;        /* arguments belong to the kernel object: setting them and enqueueing is one step */
-    atomic_bool launched; /* has run before; written with the lock held */
+    size_t most_items;        /* of a work-group, by its need of registers and local memory */
+    int affinity;             /* the parameter for rt/stream/affinity.h; -1: none */
+    kn_mutex lock;            /* arguments belong to the kernel object: setting them and enqueueing is one step */
+    kn_known_argument *known; /* of its parameters, in order; guarded by the lock */
+    atomic_bool launched;     /* has run before; written with the lock held */
     struct kn_kernel *next;
 } kn_kernel;
 
