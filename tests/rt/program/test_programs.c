@@ -58,7 +58,40 @@ static void a_kernel_from_the_folder_runs(void **state)
     assert_message("four");
 }
 
-/* The error shows the compiler's log, not the source. */
+/* Numbers and structs are set only when they differ from those of the kernel's last launch. */
+typedef struct many {
+    int64_t value[20]; /* more bytes than are remembered */
+} many;
+
+static void each_launch_has_its_arguments(void **state)
+{
+    (void)state;
+    write_kernel("put.cl", "#include \"common/koine.clh\"\n"
+                           "typedef struct pair { long first, second; } pair;\n"
+                           "typedef struct many { long value[20]; } many;\n"
+                           "kernel void put(KN_OUT(x), int a, pair b, many c, float d)\n"
+                           "{ KN_BIND_OUT(float, x); x[0] = a + b.first + b.second + c.value[19] + d; }\n");
+
+    KN_SCOPE;
+    kn_tensor *x = kn_zeros(KN_SHAPE(2, 3));
+    unsigned random = 1;
+    for (int i = 0; i < 60; i++) {
+        int v[5]; /* often the same as before */
+        for (int j = 0; j < 5; j++)
+            v[j] = (int)((random = random * 1664525u + 1013904223u) >> 30);
+        many c = {{0}};
+        c.value[19] = v[3];
+        kn_tensor *element = kn_select(kn_select(x, 0, i & 1), 0, v[4] % 3);
+        assert_ok(kn_run(kn_tensor_stream(x), .source = "put.cl", .kernel = "put", .dims = 1, .global = {1},
+                         KN_ARGS(kn_arg_tensor(element), kn_arg_i32(v[0]),
+                                 kn_arg_struct(((int64_t[]){v[1], v[2]}), 2 * sizeof(int64_t)),
+                                 kn_arg_struct(&c, sizeof c), kn_arg_f32(0.5))));
+        double got = 0;
+        assert_ok(kn_item(element, &got));
+        assert_true(got == v[0] + v[1] + v[2] + v[3] + 0.5);
+    }
+}
+
 /* hypot is not among the functions that src/rt/program/builtins.c declares. */
 static void a_function_that_is_not_declared_is_the_drivers(void **state)
 {
@@ -75,6 +108,7 @@ static void a_function_that_is_not_declared_is_the_drivers(void **state)
     assert_true(values[0] == 5 && values[1] == 5);
 }
 
+/* The error shows the compiler's log, not the source. */
 static void a_source_that_does_not_build_shows_the_log(void **state)
 {
     (void)state;
@@ -128,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(includes_are_put_in_once),
         cmocka_unit_test(a_kernel_from_the_folder_runs),
+        cmocka_unit_test(each_launch_has_its_arguments),
         cmocka_unit_test(a_function_that_is_not_declared_is_the_drivers),
         cmocka_unit_test(a_source_that_does_not_build_shows_the_log),
         cmocka_unit_test(nothing_to_do_is_no_launch),
