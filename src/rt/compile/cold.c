@@ -210,7 +210,8 @@ static kn_status launch(kn_stream *stream, const kn_launch_params *params, const
     bool is_new;
     if (!l)
         return KN_ERR_MEMORY;
-    l->job = kn_jobs_ask(compiles, kn_request_key(stream->device, params, global, local), l->request, l->size, &is_new);
+    const kn_job_key key = {kn_request_key(stream->device, params, global, local), kn_request_program(params)};
+    l->job = kn_jobs_ask(compiles, key, l->request, l->size, &is_new);
     kn_helper_offer(stream->device, compiles);
     return submit(stream, l, is_new);
 }

@@ -68,10 +68,12 @@ static bool hand_over(int socket, const kn_compile_job *job)
 
 /* --- its thread --------------------------------------------------------------------------------------------------- */
 
-static bool note_start(const helper *self, bool works)
+/* The helper's number; 0: it does not work. */
+static int note_start(const helper *self, bool works)
 {
     kn_compiles *compiles = self->compiles;
     kn_lock(&compiles->lock);
+    const int number = works ? ++compiles->numbered : 0;
     compiles->starting--;
     if (!works)
         compiles->most_helpers = 0; /* the next one would not start either */
@@ -80,7 +82,7 @@ static bool note_start(const helper *self, bool works)
                    works ? "%s: another process compiles kernels, too"
                          : "%s: no process that compiles kernels can be started (KOINE_PROGRAM)",
                    self->device->label);
-    return works;
+    return number;
 }
 
 static void *attend(void *argument)
@@ -89,8 +91,9 @@ static void *attend(void *argument)
     kn_compiles *compiles = self->compiles;
     kn_compile_job *job;
     const int socket = connect_new(self->device);
-    bool works = note_start(self, socket >= 0);
-    while (works && (job = kn_jobs_take(compiles, IDLE_SECONDS))) {
+    const int number = note_start(self, socket >= 0);
+    bool works = number > 0;
+    while (works && (job = kn_jobs_take(compiles, number, IDLE_SECONDS))) {
         works = hand_over(socket, job);
         kn_jobs_finish(compiles, job);
     }

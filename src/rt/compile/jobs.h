@@ -20,20 +20,26 @@ typedef struct kn_compiles {
     kn_mutex lock;
     pthread_cond_t changed;
     kn_compile_job *buckets[KN_JOB_BUCKETS];
-    kn_compile_job *next, *last; /* in the order in which they were asked for; all before `next` are taken */
-    int waiting;                 /* jobs that nobody took */
-    int helpers, starting, idle; /* how many there are, of which so many are not ready yet, or have no job */
+    kn_compile_job *first, *last; /* in the order in which they were asked for */
+    int waiting;                  /* jobs that nobody took */
+    int helpers, starting, idle;  /* how many there are, of which so many are not ready yet, or have no job */
+    int numbered;                 /* helpers so far */
 } kn_compiles;
 
 void kn_jobs_init(kn_compiles *compiles);
 
-/* The job of that key. If there was none (`is_new`), whoever takes it gets a copy of `request`. NULL, without an error:
- * out of memory. */
-kn_compile_job *kn_jobs_ask(kn_compiles *compiles, uint64_t key, const char *request, size_t size, bool *is_new);
+/* A kernel to be compiled, and its program: a process that has built it has less to do for the next kernel of it. */
+typedef struct kn_job_key {
+    uint64_t kernel, program;
+} kn_job_key;
 
-/* Takes the next job that nobody took, after at most so many seconds; NULL: there is none. Who takes a job finishes
- * it. */
-kn_compile_job *kn_jobs_take(kn_compiles *compiles, double seconds);
+/* The kernel's job. If there was none (`is_new`), whoever takes it gets a copy of `request`. NULL, without an error:
+ * out of memory. */
+kn_compile_job *kn_jobs_ask(kn_compiles *compiles, kn_job_key key, const char *request, size_t size, bool *is_new);
+
+/* Takes a job that nobody took, after at most so many seconds; NULL: there is none. Who takes a job finishes it.
+ * `process`: 0 is this one, helpers have other numbers. */
+kn_compile_job *kn_jobs_take(kn_compiles *compiles, int process, double seconds);
 void kn_jobs_finish(kn_compiles *compiles, kn_compile_job *job);
 
 /* What to do first for a launch of the job's kernel. */

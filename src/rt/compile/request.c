@@ -25,6 +25,13 @@ bool kn_is_large_grid(const size_t global[3], const size_t local[3])
     return false;
 }
 
+static kn_hash hash_program(const kn_launch_params *params)
+{
+    return kn_hash_combine(kn_hash_text(params->source), kn_hash_text(params->options ? params->options : ""));
+}
+
+uint64_t kn_request_program(const kn_launch_params *params) { return hash_program(params).low; }
+
 uint64_t kn_request_key(const kn_device *device, const kn_launch_params *params, const size_t global[3],
                         const size_t local[3])
 {
@@ -32,11 +39,7 @@ uint64_t kn_request_key(const kn_device *device, const kn_launch_params *params,
     if (device->quirks.compiles_at_first_launch)
         snprintf(sizes, sizeof sizes, "%s %zu %zu %zu %d", params->kernel, local[0], local[1], local[2],
                  kn_is_large_grid(global, local));
-    const char *const parts[] = {params->options ? params->options : "", sizes};
-    kn_hash hash = kn_hash_text(params->source);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        hash = kn_hash_combine(hash, kn_hash_text(parts[i]));
-    return hash.low;
+    return kn_hash_combine(hash_program(params), kn_hash_text(sizes)).low;
 }
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */

@@ -23,5 +23,8 @@ kn_status kn_request_read(kn_request *request, const char *bytes, size_t size);
 uint64_t kn_request_key(const kn_device *device, const kn_launch_params *params, const size_t global[3],
                         const size_t local[3]);
 
+/* The same of their programs. */
+uint64_t kn_request_program(const kn_launch_params *params);
+
 /* PoCL compiles a kernel once more for large grids. */
 bool kn_is_large_grid(const size_t global[3], const size_t local[3]);

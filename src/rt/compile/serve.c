@@ -55,7 +55,8 @@ static void prepare(kn_device *device)
 {
     KN_PRESERVE_ERROR;
     kn_kernel *kernel;
-    kn_kernel_get(&kernel, device, KN_LINGER_SOURCE, "", KN_LINGER_KERNEL, NULL);
+    if (device->quirks.compiles_at_first_launch)
+        kn_kernel_get(&kernel, device, KN_LINGER_SOURCE, "", KN_LINGER_KERNEL, NULL);
 }
 
 void kn_compile_serve(kn_device *device, int socket)

@@ -131,9 +131,18 @@ static run_result run_in(const char *folder, const char *what, const char *envir
                      folder, folder, environment, this_program, what);
 }
 
+/* Another one each time: a helper may still write to that of the program before, which has ended. */
+static const char *empty_folder(void)
+{
+    static int count;
+    char name[40];
+    snprintf(name, sizeof name, "helpers/%d", count++);
+    return fresh_folder(name);
+}
+
 static void expect(const char *what, const char *environment, const char *output, const char *log)
 {
-    run_result r = run_in(fresh_folder("helpers"), what, environment);
+    run_result r = run_in(empty_folder(), what, environment);
     assert_status(r, 0);
     assert_string_equal(r.output, output);
     if (log)
@@ -156,18 +165,23 @@ static int compiled(const char *folder)
 
 static void results_are_the_same(void **state)
 {
-    static const char folder[] = KOINE_BINARY_DIR "/tests/folders/helpers";
+    char folder[1024];
+    int kernels[2];
     (void)state;
+    snprintf(folder, sizeof folder, "%s", empty_folder());
     if (!helps())
         skip();
-    expect("result", OWN_PROGRAM, expected, HELPS);
-    const int kernels = compiled(folder);
-    assert_true(kernels > 6);
-    run_result r = run_in(folder, "result", OWN_PROGRAM);
-    assert_status(r, 0);
-    assert_string_equal(r.output, expected);
-    run_free(&r);
-    assert_int_equal(compiled(folder), kernels);
+    for (int i = 0; i < 2; i++) {
+        run_result r = run_in(folder, "result", OWN_PROGRAM);
+        assert_status(r, 0);
+        assert_string_equal(r.output, expected);
+        if (i == 0)
+            assert_contains(r.errors, HELPS);
+        run_free(&r);
+        kernels[i] = compiled(folder);
+    }
+    assert_true(kernels[0] > 6);
+    assert_int_equal(kernels[0], kernels[1]); /* what was compiled is kept */
 }
 
 static void helpers_may_fail(void **state)
@@ -204,7 +218,7 @@ static void errors_come_where_they_belong(void **state)
     if (!helps())
         return;
     /* of a launch that was pending: at the next call that waits */
-    run_result r = run_in(fresh_folder("helpers"), "result", OWN_PROGRAM " KOINE_FAIL_CL=launch:5:-36");
+    run_result r = run_in(empty_folder(), "result", OWN_PROGRAM " KOINE_FAIL_CL=launch:5:-36");
     assert_status(r, 1);
     assert_contains(r.errors, "CL_INVALID_COMMAND_QUEUE");
     run_free(&r);
@@ -213,7 +227,7 @@ static void errors_come_where_they_belong(void **state)
 static int find_expected(void **state)
 {
     (void)state;
-    run_result r = run_in(fresh_folder("helpers"), "result", "KOINE_COMPILE_JOBS=1");
+    run_result r = run_in(empty_folder(), "result", "KOINE_COMPILE_JOBS=1");
     const bool fine = r.status == 0;
     snprintf(expected, sizeof expected, "%s", r.output);
     run_free(&r);
