@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -26,7 +27,7 @@ static int set_signals(posix_spawnattr_t *attributes)
     return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-int kn_child_start(pid_t *pid, char *const arguments[], const int descriptors[3])
+int kn_child_start(pid_t *pid, const char *const arguments[], const int descriptors[3])
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -41,7 +42,8 @@ int kn_child_start(pid_t *pid, char *const arguments[], const int descriptors[3]
         if (error == 0)
             error = set_signals(&attributes);
         if (error == 0)
-            error = posix_spawnp(pid, arguments[0], &actions, &attributes, arguments, environ);
+            error = posix_spawnp(pid, arguments[0], &actions, &attributes, (char *const *)(uintptr_t)arguments,
+                                 environ); /* which it does not write to */
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);

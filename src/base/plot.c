@@ -40,7 +40,7 @@ static kn_status run(const char *script, int input, int picture, int messages, b
     if (kn_sys_write(input, script, strlen(script)) != 0 || lseek(input, 0, SEEK_SET) != 0)
         return kn_fail(KN_ERR_IO, "plot: writing gnuplot's script failed: %s", strerror(errno));
     /* Plots must not depend on the user's gnuplot settings. */
-    char *arguments[] = {(char[]){"gnuplot"}, (char[]){"--default-settings"}, NULL};
+    const char *const arguments[] = {"gnuplot", "--default-settings", NULL};
     const int error = kn_child_start(&pid, arguments, (const int[]){input, picture, messages});
     if (error == ENOENT)
         return kn_fail(KN_ERR_IO, "plot: gnuplot is not installed; install the package gnuplot-nox (or gnuplot)");

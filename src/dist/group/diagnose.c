@@ -15,7 +15,7 @@
 /* The first line that `NAME --version` prints; false if there is no such program. */
 static bool launcher_version(const char *name, char text[TEXT])
 {
-    char *arguments[] = {(char *)(uintptr_t)name, (char *)(uintptr_t) "--version", NULL};
+    const char *const arguments[] = {name, "--version", NULL};
     int status;
     pid_t pid;
     text[0] = '\0';

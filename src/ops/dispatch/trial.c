@@ -58,12 +58,12 @@ static kn_verdict verdict_of(int status, const char *name, const char *device)
 
 static kn_verdict run(const char *program, const char *name, const char *device)
 {
-    char *texts[] = {kn_strdup(program), kn_strdup("--trial"), kn_strdup(name), kn_strdup(device), NULL};
+    const char *const arguments[] = {program, "--trial", name, device, NULL};
     const int kept[3] = {-1, -1, -1};
     kn_verdict verdict = KN_UNDECIDED;
     pid_t pid;
     int status;
-    if (texts[0] && texts[1] && texts[2] && texts[3] && kn_child_start(&pid, texts, kept) == 0) {
+    if (kn_child_start(&pid, arguments, kept) == 0) {
         if (kn_child_wait(pid, &status, kn_trial_seconds, 0, NULL)) {
             verdict = verdict_of(status, name, device);
         } else {
@@ -72,8 +72,6 @@ static kn_verdict run(const char *program, const char *name, const char *device)
             verdict = KN_FAILS;
         }
     }
-    for (int i = 0; i < 4; i++)
-        kn_free(texts[i]);
     return verdict;
 }
 

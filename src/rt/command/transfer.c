@@ -196,8 +196,6 @@ cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_tra
     return kn_stream_enqueued(stream, turn, error);
 }
 
-static const char *operation_of(kn_command_kind kind) { return kind == KN_COMMAND_FILL ? "fill" : "copy"; }
-
 kn_status kn_transfer_now(kn_stream *stream, kn_command_kind kind, const kn_transfer *t)
 {
     const bool fills = kind == KN_COMMAND_FILL;
@@ -209,7 +207,7 @@ kn_status kn_transfer_now(kn_stream *stream, kn_command_kind kind, const kn_tran
         error = kn_transfer_enqueue(stream, kind, t, &event);
     }
     KN_TRY(fail(error, stream, fills ? "filling" : "copying", t->bytes));
-    kn_watch(stream, event, .kind = kind, .operation = operation_of(kind), .bytes = t->bytes);
+    kn_watch(stream, event, .kind = kind, .operation = fills ? "fill" : "copy", .bytes = t->bytes);
     return kn_stream_count_launch(stream);
 }
 

@@ -26,17 +26,17 @@ typedef struct helper {
  * of this process. */
 static bool start(const kn_device *device, int socket)
 {
-    char *texts[] = {kn_own_program(), kn_strdup("--compile"), kn_strdup(device->label), NULL};
+    char *program = kn_own_program();
+    const char *const arguments[] = {program, "--compile", device->label, NULL};
     const int nowhere = kn_sys_open("/dev/null", O_RDWR | O_CLOEXEC, 0);
-    const int descriptors[3] = {socket, nowhere, nowhere};
     pid_t pid;
     int status;
-    const bool started = texts[0] && texts[1] && texts[2] && nowhere >= 0 &&
-                         kn_child_start(&pid, texts, descriptors) == 0 &&
+    const bool started = program && nowhere >= 0 &&
+                         kn_child_start(&pid, arguments, (const int[]){socket, nowhere, nowhere}) == 0 &&
                          kn_child_wait(pid, &status, START_SECONDS, 0, NULL);
-    kn_sys_close(nowhere);
-    for (int i = 0; i < 3; i++)
-        kn_free(texts[i]);
+    if (nowhere >= 0)
+        kn_sys_close(nowhere);
+    kn_free(program);
     return started;
 }
 

@@ -17,7 +17,7 @@ struct kn_compile_job {
     int process;   /* that took it */
     char *request; /* until it is done */
     size_t size;
-    kn_compile_job *beside, *after; /* in its bucket; in the order */
+    kn_compile_job *after; /* in the order */
 };
 
 void kn_jobs_init(kn_compiles *compiles)
@@ -50,9 +50,6 @@ static kn_compile_job *new_job(kn_job_key key, const char *request, size_t size)
 
 static void append(kn_compiles *compiles, kn_compile_job *job)
 {
-    kn_compile_job **bucket = &compiles->buckets[job->key.kernel % KN_JOB_BUCKETS];
-    job->beside = *bucket;
-    *bucket = job;
     if (compiles->last)
         compiles->last->after = job;
     else
@@ -65,9 +62,9 @@ static void append(kn_compiles *compiles, kn_compile_job *job)
 kn_compile_job *kn_jobs_ask(kn_compiles *compiles, kn_job_key key, const char *request, size_t size, bool *is_new)
 {
     kn_lock(&compiles->lock);
-    kn_compile_job *job = compiles->buckets[key.kernel % KN_JOB_BUCKETS];
+    kn_compile_job *job = compiles->first;
     while (job && job->key.kernel != key.kernel)
-        job = job->beside;
+        job = job->after;
     *is_new = !job;
     if (!job && (job = new_job(key, request, size)))
         append(compiles, job);

@@ -10,8 +10,6 @@ typedef struct kn_compile_job kn_compile_job;
 
 extern double kn_jobs_patience; /* changed by tests */
 
-#define KN_JOB_BUCKETS 64
-
 typedef struct kn_compiles {
     kn_cold cold;          /* first: kn_device.cold points to it */
     atomic_bool has_begun; /* to build programs */
@@ -19,7 +17,6 @@ typedef struct kn_compiles {
     atomic_int most_helpers;
     kn_mutex lock;
     pthread_cond_t changed;
-    kn_compile_job *buckets[KN_JOB_BUCKETS];
     kn_compile_job *first, *last; /* in the order in which they were asked for */
     int waiting;                  /* jobs that nobody took */
     int helpers, starting, idle;  /* how many there are, of which so many are not ready yet, or have no job */

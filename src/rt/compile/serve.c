@@ -20,20 +20,20 @@ static const char *name_in(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static kn_status compile(kn_stream *stream, const char *bytes, size_t size)
+/* What fails here fails again in the process that asked, which then reports it. */
+static void compile(kn_stream *stream, const char *bytes, size_t size)
 {
     kn_request request;
     kn_user_source source;
-    KN_TRY(kn_request_read(&request, bytes, size));
-    kn_status status =
+    if (kn_request_read(&request, bytes, size) != KN_OK)
+        return;
+    const kn_status status =
         request.text ? kn_user_source_add(&source, name_in(request.params.source), request.text, false) : KN_OK;
     if (status == KN_OK)
-        status = kn_compile_launch(stream, &request.params, request.global, request.local);
+        kn_compile_launch(stream, &request.params, request.global, request.local);
     kn_free(request.args);
-    return status;
 }
 
-/* What fails here fails again in the process that asked, which then reports it. */
 static bool serve_one(kn_stream *stream, int socket)
 {
     size_t size;
@@ -42,9 +42,9 @@ static bool serve_one(kn_stream *stream, int socket)
     char *bytes = kn_malloc(size);
     bool going = bytes && kn_wire_receive(socket, bytes, size);
     if (going) {
-        const char through = compile(stream, bytes, size) == KN_OK;
+        compile(stream, bytes, size);
         kn_error_clear();
-        going = kn_wire_send(socket, &through, sizeof through);
+        going = kn_wire_send(socket, "", 1);
     }
     kn_free(bytes);
     return going;
