@@ -3,7 +3,6 @@
 #include <koine/create.h>
 #include <koine/distance.h>
 #include <koine/index.h>
-#include <koine/logic.h>
 #include <koine/matmul.h>
 #include <koine/operators.h>
 #include <koine/pointwise.h>
@@ -14,6 +13,7 @@
 #include "autograd/autocast.h"
 #include "base/text.h"
 #include "ops/loss/distance.h"
+#include "ops/pointwise/elementwise.h"
 #include "ops/shape/broadcast.h"
 
 enum { X1, X2 };
@@ -23,13 +23,6 @@ kn_status kn_composed_give(kn_entry *entry, kn_tensor *result)
 {
     entry->result = result;
     return result ? KN_OK : kn_error_status();
-}
-
-kn_tensor *kn_number_like(const kn_tensor *x, double value)
-{
-    return x ? kn_full_with(0, NULL, kn_scalar_real(value),
-                            &(kn_tensor_options){.dtype = x->dtype, .device = x->storage->device})
-             : NULL;
 }
 
 /* x divided by its norm along `dim`. As in PyTorch, the gradient passes through the bound of the norm. */
@@ -123,18 +116,25 @@ static kn_tensor *norms(const kn_entry *entry, kn_tensor *a, kn_tensor *b)
 /* Squares of rows' norms: [..., P, 1]. */
 static kn_tensor *squares(kn_tensor *x) { return kn_sum_dims(kn_square(x), (const int[]){-1}, 1, true); }
 
-/* Euclidean, of rows of matrices: sqrt(|a|^2 - 2 a b + |b|^2), without the differences in memory. Where rounding leaves
- * nothing of it, the distance and its gradient are 0. */
+/* sqrt(b - 2 a + c) of products a and squares b and c. Where rounding leaves nothing of it, the distance and its
+ * gradient are 0. */
+#define SQUARE "(b - 2 * a + c)"
+KN_ELEMENTWISE_TABLE(distances, KN_FLOATS, "abc", NULL, KN_F32_VECTORS, SQUARE " <= 0 ? (T)0 : sqrt(" SQUARE ")",
+                     KN_GRADIENTS("y == 0 ? (T)0 : -g / y", "y == 0 ? (T)0 : g / (2 * y)",
+                                  "y == 0 ? (T)0 : g / (2 * y)"),
+                     b - 2 * a + c <= 0 ? 0 : sqrt(b - 2 * a + c));
+static const kn_op distances_op = KN_ELEMENTWISE_OP("cdist", false, true, &distances_table, KN_DTYPES_FLOATING,
+                                                    KN_NO_PARAMS, "products", "squares1", "squares2");
+
+/* Euclidean, of rows of matrices: without the differences in memory. */
 static kn_tensor *by_products(kn_tensor *a, kn_tensor *b)
 {
     const kn_dtype dtype = kn_promote_types(a->dtype, b->dtype);
     a = kn_widened(a), b = kn_widened(b);
     const kn_dtype autocast = kn_autocast_pause(); /* halves would lose what is left of the difference */
-    kn_tensor *both = kn_mul_scalar(kn_matmul(a, kn_transpose(b, -2, -1)), -2);
+    kn_tensor *products = kn_matmul(a, kn_transpose(b, -2, -1));
     kn_autocast_resume(autocast);
-    kn_tensor *square = kn_add(kn_add(both, squares(a)), kn_transpose(squares(b), -2, -1));
-    kn_tensor *is_zero = kn_le_scalar(square, 0), *zero = kn_number_like(square, 0), *one = kn_number_like(square, 1);
-    return kn_to_dtype(kn_where(is_zero, zero, kn_sqrt(kn_where(is_zero, one, square))), dtype);
+    return kn_to_dtype(kn_invoke(&distances_op, NULL, products, squares(a), kn_transpose(squares(b), -2, -1)), dtype);
 }
 
 /* Do the dimensions before the last two broadcast? */

@@ -5,6 +5,3 @@
 
 /* For `enter`: the result, or the error if it is NULL. */
 kn_status kn_composed_give(kn_entry *entry, kn_tensor *result);
-
-/* A number of x's dtype, on its device. */
-kn_tensor *kn_number_like(const kn_tensor *x, double value);

@@ -22,6 +22,14 @@ static kn_tensor *cosine(kn_tensor *x1, kn_tensor *x2)
     return kn_div(products, kn_sqrt(kn_mul(squares1, squares2)));
 }
 
+/* A number of x's dtype, on its device. */
+static kn_tensor *number_like(const kn_tensor *x, double value)
+{
+    return x ? kn_full_with(0, NULL, kn_scalar_real(value),
+                            &(kn_tensor_options){.dtype = x->dtype, .device = x->storage->device})
+             : NULL;
+}
+
 static kn_status cosine_enter(kn_entry *entry)
 {
     const kn_cosine_embedding_loss_params *params = entry->params;
@@ -32,7 +40,7 @@ static kn_status cosine_enter(kn_entry *entry)
         return kn_fail(KN_ERR_SHAPE, "inputs %s and %s with target %s: inputs [N, D] need target [N], [D] one target",
                        kn_tensor_describe(a, sizeof a, x1), kn_tensor_describe(b, sizeof b, x2),
                        kn_tensor_describe(c, sizeof c, target));
-    kn_tensor *cos = cosine(x1, x2), *zero = kn_number_like(cos, 0);
+    kn_tensor *cos = cosine(x1, x2), *zero = number_like(cos, 0);
     kn_tensor *one =
         kn_full_with(0, NULL, kn_scalar_int(1), &(kn_tensor_options){.dtype = KN_F32, .device = x1->storage->device});
     kn_tensor *alike = kn_where(kn_eq(target, one), kn_add_scalar(kn_neg(cos), 1), zero);
