@@ -1,7 +1,7 @@
 /* rt/program/builtins.h - OpenCL C functions for compilers whose own cost much time: text that goes before a program's.
  *
  * It covers what the library's own kernels call. A function missing here costs a program that calls it a second build,
- * with the full header (src/rt/program/program.c): add it. */
+ * with the full header (src/rt/program/build.c): add it. */
 #pragma once
 
 #include "base/text.h"

@@ -52,16 +52,20 @@ kn_status kn_kernel_get(kn_kernel **kernel, kn_device *device, const char *sourc
 /* Has it been launched, in work-groups of any size? Does not build it. */
 bool kn_kernel_has_run(kn_device *device, const char *source, const char *options, const char *name);
 
-/* The text of a kernel source with its includes expanded; the caller frees it. From KOINE_KERNEL_DIR if that is set and
- * has the file, else the embedded one. */
+/* rt/program/build.c: sets the program's handle; its lock is held. `kernel` is the requested one: waiting threads are
+ * told its name. */
+kn_status kn_program_build(kn_device *device, kn_program *program, const char *kernel);
+
+/* Does another process find on disk what this one builds for the device? */
+bool kn_programs_are_kept(const kn_device *device);
+
+/* rt/program/source_text.c: the text of a kernel source with its includes expanded; the caller frees it. From
+ * KOINE_KERNEL_DIR if that is set and has the file, else the embedded one. */
 kn_status kn_kernel_source_text(char **text, const char *path);
 
 /* rt/program/build_log.c: the error of a build that failed, with the offending line of `text`, the source built. */
 kn_status kn_fail_build(kn_device *device, const kn_program *program, cl_program handle, cl_int error,
                         const char *text);
-
-/* Does another process find on disk what this one builds for the device? */
-bool kn_programs_are_kept(const kn_device *device);
 
 /* rt/program/cache.c: binaries on disk. A file that is missing, damaged, or of another key counts as absent. A failure
  * to store is logged; it is not an error. */

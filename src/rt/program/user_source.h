@@ -17,7 +17,7 @@ typedef struct kn_user_source {
  * `has_user_code`: not all of it was written by the library. */
 kn_status kn_user_source_add(kn_user_source *source, const char *name, const char *text, bool has_user_code);
 
-/* For rt/program/program.c: is this the path of a registered text, and if so, appends the text. */
+/* For rt/program/source_text.c: is this the path of a registered text, and if so, appends the text. */
 bool kn_user_source_is(const char *path);
 bool kn_user_source_has_user_code(const char *path);
 kn_status kn_user_source_append(kn_text *text, const char *path);

@@ -157,6 +157,27 @@ static void an_entry_under_another_name_is_built_again(void **state)
     assert_int_not_equal(system(command), 0);
 }
 
+/* With other options of the driver's own it makes other code. */
+static void the_drivers_options_are_part_of_the_key(void **state)
+{
+    (void)state;
+    const char *given = getenv("POCL_EXTRA_BUILD_FLAGS");
+    char *before = strdup(given ? given : ""), other[256];
+    each_file(remove_file);
+    assert_int_equal(add_in_child(), 0);
+    const int files = each_file(NULL);
+    snprintf(other, sizeof other, "%s -DKN_OTHER", before);
+    setenv("POCL_EXTRA_BUILD_FLAGS", other, 1);
+    assert_int_equal(add_in_child(), 0);
+    assert_int_equal(each_file(NULL), 2 * files);
+    if (given)
+        setenv("POCL_EXTRA_BUILD_FLAGS", before, 1);
+    else
+        unsetenv("POCL_EXTRA_BUILD_FLAGS");
+    free(before);
+    each_file(remove_file);
+}
+
 /* --- unrelated failures -------------------------------------------------------------- */
 
 /* No free descriptor to read the entries: they are not removed. */
@@ -219,6 +240,7 @@ int main(void)
         cmocka_unit_test(folders_are_private),
         cmocka_unit_test(folders_of_others_are_not_used),
         cmocka_unit_test(an_entry_under_another_name_is_built_again),
+        cmocka_unit_test(the_drivers_options_are_part_of_the_key),
         cmocka_unit_test(entries_that_cannot_be_read_stay),
         cmocka_unit_test(an_unread_error_stays),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_no_error),
