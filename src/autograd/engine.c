@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "autograd/accumulate.h"
 #include "autograd/autocast.h"
 #include "autograd/grad_hooks.h"
 #include "autograd/pass_end.h"
@@ -13,114 +14,6 @@
 #include "base/memory.h"
 #include "tensor/liveness.h"
 #include "tensor/scope.h"
-
-/* --- accumulating gradients ------------------------------------------------------------------- */
-
-static kn_status clone_of(kn_tensor **copy, kn_tensor *tensor)
-{
-    return kn_tensor_cast(copy, tensor, tensor->dtype, tensor->storage->device);
-}
-
-static const kn_op *sum_op;
-
-void kn_pass_set_sum(const kn_op *op) { sum_op = op; }
-
-kn_tensor *kn_gradient_sum(kn_tensor *a, kn_tensor *b)
-{
-    return kn_op_apply(sum_op, (kn_tensor *[]){a, b}, 2, NULL, NULL);
-}
-
-/* *sum += gradient, as a recorded operation. */
-static kn_status add_recorded(kn_tensor **sum, kn_tensor *gradient)
-{
-    int scope = kn_scope_begin_internal();
-    if (!scope)
-        return KN_ERR_MEMORY;
-    kn_tensor *total = kn_retain(kn_gradient_sum(*sum, gradient));
-    kn_scope_end(scope);
-    if (!total)
-        return kn_error_status();
-    kn_release(*sum);
-    *sum = total;
-    return KN_OK;
-}
-
-/* *sum += gradient. Takes ownership of `gradient`. */
-static kn_status add_gradient(kn_tensor **sum, kn_tensor *gradient, bool recorded)
-{
-    kn_status status = KN_OK;
-    if (!*sum) {
-        *sum = gradient;
-        return KN_OK;
-    }
-    if (recorded) {
-        status = add_recorded(sum, gradient);
-        kn_release(gradient);
-        return status;
-    }
-    if (!kn_gradient_is_ours(*sum)) {
-        kn_tensor *copy;
-        status = clone_of(&copy, *sum);
-        if (status == KN_OK) {
-            kn_release(*sum);
-            *sum = copy;
-        }
-    }
-    if (status == KN_OK)
-        status = kn_tensor_accumulate(*sum, gradient);
-    kn_release(gradient);
-    return status;
-}
-
-static kn_status check_leaf(const kn_tensor *leaf, const kn_tensor *gradient)
-{
-    if (gradient->storage->device == leaf->storage->device && gradient->dtype == leaf->dtype)
-        return KN_OK;
-    char a[KN_DESCRIBE], b[KN_DESCRIBE];
-    return kn_fail(KN_ERR_STATE,
-                   "kn_backward: a leaf was moved or converted after it was used: it is %s, its gradient %s; move a "
-                   "module before its forward pass",
-                   kn_tensor_describe(a, sizeof a, leaf), kn_tensor_describe(b, sizeof b, gradient));
-}
-
-/* Adds to the leaf's gradient. */
-static kn_status accumulate_leaf(kn_node *node, bool recorded)
-{
-    kn_tensor *leaf = node->leaf, *gradient = node->gradients[0];
-    node->gradients[0] = NULL;
-    if (node->released) {
-        kn_release(gradient);
-        return kn_fail(KN_ERR_STATE, "a leaf of the recorded graph was changed in place and is no longer a leaf, so "
-                                     "its gradient cannot be stored; kn_clone it before the change");
-    }
-    if (!leaf || !gradient) {
-        kn_release(gradient);
-        return KN_OK;
-    }
-    kn_status fits = check_leaf(leaf, gradient);
-    if (fits != KN_OK) {
-        kn_release(gradient);
-        return fits;
-    }
-    if (recorded && leaf->autograd->grad)
-        return add_gradient(&leaf->autograd->grad, gradient, true);
-    if (!recorded && !leaf->autograd->grad && !kn_gradient_is_ours(gradient)) {
-        kn_tensor *copy;
-        kn_status status = clone_of(&copy, gradient);
-        kn_release(gradient);
-        if (status != KN_OK)
-            return status;
-        gradient = copy;
-    }
-    if (leaf->autograd->grad) {
-        kn_tensor_bump_version(leaf->autograd->grad);
-        kn_status status = kn_tensor_accumulate(leaf->autograd->grad, gradient);
-        kn_release(gradient);
-        return status;
-    }
-    leaf->autograd->grad = gradient;
-    return KN_OK;
-}
 
 /* --- one node --------------------------------------------------------------------------------- */
 
@@ -250,7 +143,7 @@ static kn_status run_slice_backward(const step *s)
     if (!whole || !part)
         return kn_error_status();
     KN_TRY(kn_tensor_copy(whole, gradient));
-    KN_TRY(clone_of(&inside, part));
+    KN_TRY(kn_gradient_clone(&inside, part));
     if (!kn_scope_adopt(inside))
         return kn_error_status();
     KN_TRY(run_backward(s, &inside));
@@ -321,7 +214,7 @@ static kn_status propagate(const step *s, kn_status status)
             continue;
         kn_edge *edge = &s->node->edges[i];
         if (status == KN_OK)
-            status = add_gradient(&edge->node->gradients[edge->output], s->results[i], s->pass->create_graph);
+            status = kn_gradient_add(&edge->node->gradients[edge->output], s->results[i], s->pass->create_graph);
         else
             kn_release(s->results[i]);
         if (status == KN_OK)
@@ -393,7 +286,7 @@ static kn_status run_node(kn_queue *q, const kn_pass *pass, kn_node *node)
     if (pass->num_wanted > 0 && node->mark != KN_MARK_ON_PATH)
         return KN_OK;
     if (!node->op) {
-        KN_TRY(accumulate_leaf(node, pass->create_graph));
+        KN_TRY(kn_leaf_accumulate(node, pass->create_graph));
         return kn_run_accumulated_hooks(node);
     }
     kn_tensor *results[FEW] = {NULL};
@@ -431,7 +324,7 @@ static kn_status begin(kn_queue *q, const kn_pass *pass, kn_pass_endpoint *roots
     for (int i = 0; i < num_roots; i++) {
         kn_node *node = roots[i].node;
         if (status == KN_OK)
-            status = add_gradient(&node->gradients[roots[i].output], roots[i].gradient, pass->create_graph);
+            status = kn_gradient_add(&node->gradients[roots[i].output], roots[i].gradient, pass->create_graph);
         else
             kn_release(roots[i].gradient);
         if (status == KN_OK)

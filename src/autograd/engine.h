@@ -22,10 +22,6 @@ typedef struct kn_pass {
     uint64_t number; /* of the pass, from 1; set by kn_pass_run */
 } kn_pass;
 
-/* The op that adds gradients when the pass is recorded. The ops layer registers it when the library is loaded. */
-void kn_pass_set_sum(const kn_op *op);
-kn_tensor *kn_gradient_sum(kn_tensor *a, kn_tensor *b); /* by that op, in the scope */
-
 /* Takes ownership of the gradients in `roots`. */
 kn_status kn_pass_run(kn_pass *pass, kn_pass_endpoint *roots, int num_roots);
 

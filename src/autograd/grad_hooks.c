@@ -1,7 +1,7 @@
 /* autograd/grad_hooks.c - see grad_hooks.h. */
 #include "autograd/grad_hooks.h"
 
-#include "autograd/engine.h"
+#include "autograd/accumulate.h"
 #include "autograd/view.h"
 #include "tensor/scope.h"
 

@@ -7,22 +7,12 @@
 #include <string.h>
 
 #include "autograd/work.h"
-#include "base/memory.h"
 #include "ops/attention/attention.h"
 #include "ops/dispatch/backward.h"
-#include "ops/dispatch/reference.h"
-#include "ops/pointwise/dropout.h"
 #include "rt/graph/variable.h"
-#include "tensor/philox.h"
 
 /* LSE, which is output 1, too: the logarithm of the sum of a row's exponentials, infinity where all keys are hidden. */
-enum { MASK = KN_ATTENTION_OPERANDS, INPUTS, RESULT = INPUTS, LSE, SAVED };
-
-typedef struct attention_record {
-    kn_philox draw;
-    double scale, dropout_p;
-    bool is_causal;
-} attention_record;
+enum { INPUTS = KN_MASK + 1, RESULT = INPUTS, LSE, SAVED };
 
 static const char *const names[] = {"query", "key", "value", "attn_mask"};
 
@@ -159,10 +149,10 @@ static kn_tensor *as_terms(kn_tensor *mask, kn_dtype dtype)
                     kn_full_with(0, NULL, kn_scalar_real(-(double)INFINITY), &options));
 }
 
-static kn_attention_problem problem_of(const attention_record *record, kn_tensor *const *in)
+static kn_attention_problem problem_of(const kn_attention_record *record, kn_tensor *const *in)
 {
     return (kn_attention_problem){.operands = {in[KN_QUERY], in[KN_KEY], in[KN_VALUE]},
-                                  .mask = in[MASK],
+                                  .mask = in[KN_MASK],
                                   .scale = record->scale,
                                   .dropout_p = record->dropout_p,
                                   .draw = record->draw,
@@ -176,7 +166,7 @@ static kn_status compose(kn_entry *entry)
     kn_tensor *in[INPUTS];
     for (int i = 0; i < INPUTS; i++)
         in[i] = kn_to_dtype(entry->inputs[i], kn_compute_type(dtype));
-    if (!in[MASK])
+    if (!in[KN_MASK])
         return kn_error_status();
     const kn_attention_problem problem = problem_of(entry->record, in);
     entry->result = kn_to_dtype(kn_attention_composed(&problem), dtype);
@@ -187,7 +177,7 @@ static kn_status attention_enter(kn_entry *entry)
 {
     const kn_attention_args *args = entry->params;
     kn_tensor **in = entry->inputs;
-    attention_record *record = kn_entry_record(entry, sizeof *record);
+    kn_attention_record *record = kn_entry_record(entry, sizeof *record);
     KN_TRY(check_operands(in));
     KN_TRY(broadcast(in, args->enable_gqa));
     const kn_tensor *query = in[KN_QUERY], *key = in[KN_KEY];
@@ -199,16 +189,16 @@ static kn_status attention_enter(kn_entry *entry)
         record->draw = kn_generator_reserve(args->generator, query->storage->device,
                                             (uint64_t)kn_attention_draw_blocks(query, key) * 4);
     }
-    if (!in[MASK])
+    if (!in[KN_MASK])
         return KN_OK;
-    KN_TRY(check_mask(in[MASK], query, key->shape[key->ndim - 2], args->is_causal));
-    if (in[MASK]->dtype == KN_BOOL && !(in[MASK] = as_terms(in[MASK], query->dtype)))
+    KN_TRY(check_mask(in[KN_MASK], query, key->shape[key->ndim - 2], args->is_causal));
+    if (in[KN_MASK]->dtype == KN_BOOL && !(in[KN_MASK] = as_terms(in[KN_MASK], query->dtype)))
         return kn_error_status();
-    return kn_grad_enabled() && kn_requires_grad(in[MASK]) ? compose(entry) : KN_OK;
+    return kn_grad_enabled() && kn_requires_grad(in[KN_MASK]) ? compose(entry) : KN_OK;
 }
 
-static void keep_draw(void *record) { kn_variable_keep(((attention_record *)record)->draw.live); }
-static void drop_draw(void *record) { kn_variable_drop(((attention_record *)record)->draw.live); }
+static void keep_draw(void *record) { kn_variable_keep(((kn_attention_record *)record)->draw.live); }
+static void drop_draw(void *record) { kn_variable_drop(((kn_attention_record *)record)->draw.live); }
 
 /* --- shape and work ----------------------------------------------------------------------------------------------- */
 
@@ -218,7 +208,7 @@ static kn_status attention_shape(kn_call *call)
     int64_t shape[KN_MAX_DIMS];
     if (!kn_dtype_is_floating(query->dtype))
         return kn_fail(KN_ERR_DTYPE, "query is %s; it must be floating", kn_dtype_name(query->dtype));
-    KN_TRY(kn_call_check_same_dtype(call, 0, MASK));
+    KN_TRY(kn_call_check_same_dtype(call, 0, KN_MASK));
     memcpy(shape, query->shape, sizeof shape);
     shape[query->ndim - 1] = value->shape[value->ndim - 1];
     KN_TRY(kn_call_output(call, query->dtype, query->ndim, shape));
@@ -365,70 +355,6 @@ static kn_status attention_backward_recorded(kn_grad_call *grad)
     return KN_OK;
 }
 
-/* --- the plain C reference ---------------------------------------------------------------------------------------- */
-
-/* One row of probabilities; `row` counts the queries of all heads. Returns the logarithm of the sum of exponentials. */
-static double reference_row(double *p, const kn_call *call, const attention_record *record, int64_t row, int64_t head)
-{
-    const kn_tensor *query = call->inputs[KN_QUERY], *key = call->inputs[KN_KEY], *mask = call->inputs[MASK];
-    const int64_t queries = query->shape[query->ndim - 2], keys = key->shape[key->ndim - 2],
-                  width = query->shape[query->ndim - 1];
-    kn_tensor scores = *query; /* its shape only */
-    double highest = -INFINITY, sum = 0;
-    scores.shape[scores.ndim - 1] = keys;
-    for (int64_t k = 0; k < keys; k++) {
-        p[k] = 0;
-        for (int64_t e = 0; e < width; e++)
-            p[k] += kn_reference_get(query, row * width + e) * kn_reference_get(key, (head * keys + k) * width + e);
-        p[k] = record->scale * p[k] +
-               (mask ? kn_reference_get(mask, kn_reference_index(mask, &scores, row * keys + k)) : 0);
-        if (record->is_causal && k > row % queries)
-            p[k] = -INFINITY;
-        highest = fmax(highest, p[k]);
-    }
-    for (int64_t k = 0; k < keys; k++) {
-        p[k] = highest == -INFINITY ? 0 : exp(p[k] - highest);
-        sum += p[k];
-    }
-    for (int64_t k = 0; k < keys; k++) {
-        const uint64_t block = (uint64_t)((row / queries * ((keys + 3) / 4) + k / 4) * queries + row % queries);
-        uint32_t words[4] = {0};
-        if (record->dropout_p > 0)
-            kn_philox_block(words, record->draw.seed, record->draw.offset, block);
-        const bool kept = record->dropout_p <= 0 || (words[k % 4] >> 8) >= kn_dropout_threshold(record->dropout_p);
-        p[k] *= kept ? kn_dropout_scale(record->dropout_p) / (sum == 0 ? 1 : sum) : 0;
-    }
-    return sum == 0 ? (double)INFINITY : highest + log(sum);
-}
-
-static kn_status attention_reference(const kn_call *call)
-{
-    const attention_record *record = call->params;
-    const kn_tensor *query = call->inputs[KN_QUERY], *key = call->inputs[KN_KEY], *value = call->inputs[KN_VALUE];
-    const int64_t queries = query->shape[query->ndim - 2], keys = key->shape[key->ndim - 2],
-                  value_width = value->shape[value->ndim - 1], rows = kn_shape_numel(query->ndim - 1, query->shape);
-    const int64_t group = query->ndim > 2 && key->shape[key->ndim - 3] > 0
-                              ? query->shape[query->ndim - 3] / key->shape[key->ndim - 3]
-                              : 1;
-    double *p = kn_malloc((size_t)(keys + 1) * sizeof *p);
-    if (!p)
-        return KN_ERR_MEMORY;
-    for (int64_t row = 0; row < rows; row++) {
-        const int64_t head = row / queries / group;
-        const double lse = reference_row(p, call, record, row, head);
-        if (call->num_outputs > 1)
-            kn_reference_set(call->outputs[1], row, lse);
-        for (int64_t f = 0; f < value_width; f++) {
-            double sum = 0;
-            for (int64_t k = 0; k < keys; k++)
-                sum += p[k] == 0 ? 0 : p[k] * kn_reference_get(value, (head * keys + k) * value_width + f);
-            kn_reference_set(call->outputs[0], row * value_width + f, sum);
-        }
-    }
-    kn_free(p);
-    return KN_OK;
-}
-
 /* --- descriptor and public function ------------------------------------------------------------------------------- */
 
 static const kn_op_param rows[] = {KN_PARAM(kn_attention_args, dropout_p, .min = 0, .max = 1),
@@ -442,7 +368,7 @@ const kn_op kn_scaled_dot_product_attention_op = {
     .params = KN_PARAMS(kn_attention_args, rows, .dropout_p = 0),
     .composes = true,
     .enter = attention_enter,
-    .record_size = sizeof(attention_record),
+    .record_size = sizeof(kn_attention_record),
     .record_keep = keep_draw,
     .record_drop = drop_draw,
     .strided_gradients = true,
@@ -455,7 +381,7 @@ const kn_op kn_scaled_dot_product_attention_op = {
     .skips_outputs = true,
     .first_statistic = 1,
     .saved = {"query", "key", "value", "attn_mask", "result", "lse"},
-    .reference = attention_reference,
+    .reference = kn_attention_reference_on_host,
     .work = attention_work,
     .backward_work = attention_backward_work,
 };

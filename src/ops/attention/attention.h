@@ -2,10 +2,11 @@
 #pragma once
 
 #include "attention/attention.h"
+#include "autograd/op.h"
 #include "ops/dispatch/choice.h"
 #include "tensor/tensor.h"
 
-enum { KN_QUERY, KN_KEY, KN_VALUE, KN_ATTENTION_OPERANDS };
+enum { KN_QUERY, KN_KEY, KN_VALUE, KN_ATTENTION_OPERANDS, KN_MASK = KN_ATTENTION_OPERANDS };
 
 /* result = dropout(softmax(scale query key^T + mask)) value. query [..., heads, L, E], key [..., heads / n, S, E] and
  * value [..., heads / n, S, Ev] have the same leading dimensions and, like mask and gradients, the same dtype; result
@@ -35,6 +36,16 @@ kn_status kn_attention_gradients_composed(const kn_attention_problem *problem, c
                                           kn_tensor *gradients[KN_ATTENTION_OPERANDS]);
 
 /* --- between the files of this op --------------------------------------------------------------------------------- */
+
+/* What a call keeps of its arguments. */
+typedef struct kn_attention_record {
+    kn_philox draw;
+    double scale, dropout_p;
+    bool is_causal;
+} kn_attention_record;
+
+/* reference.c: the result, and lse if it is wanted; the call's params are a kn_attention_record. */
+kn_status kn_attention_reference_on_host(const kn_call *call);
 
 /* The operands as kernels read them: contiguous copies where their strides do not fit. Release with
  * kn_attention_release, also on failure. */

@@ -2,7 +2,7 @@
 #include <koine/pointwise.h>
 #include <math.h>
 
-#include "autograd/engine.h"
+#include "autograd/accumulate.h"
 #include "base/load.h"
 #include "ops/pointwise/elementwise.h"
 
@@ -43,7 +43,7 @@ KN_OF_NUMBER(div_scalar, div_scalar, false, true, KN_DTYPES_ALL, kn_div_scalar_w
 KN_OF_NUMBER(rsub_scalar, rsub_scalar, false, true, KN_DTYPES_NUMBERS, kn_rsub_scalar_with)
 KN_OF_NUMBER(rdiv_scalar, rdiv_scalar, false, true, KN_DTYPES_ALL, kn_rdiv_scalar_with)
 
-KN_AT_LOAD register_sum(void) { kn_pass_set_sum(&kn_add_op); }
+KN_AT_LOAD register_sum(void) { kn_gradient_set_sum(&kn_add_op); }
 
 /* --- extremes ----------------------------------------------------------------------------------------------------- */
 
