@@ -65,6 +65,8 @@ static const op_row rows[] = {
     {"bmm/plain", build_bmm, {FLOATS(3, 2, 5), FLOATS(3, 5, 4)}, .reduction = 5},
     {"mv/plain", build_mv, {FLOATS(7, 5), FLOATS(5)}, .reduction = 5},
     {"dot/plain", build_dot, {FLOATS(17), FLOATS(17)}, .reduction = 17},
+    {"dot/long", build_dot, {FLOATS(6003), FLOATS(6003)}, .reduction = 6003, .no_gradient = true},
+    {"dot/in_slices", build_dot, {FLOATS(140003), FLOATS(140003)}, .reduction = 140003, .no_gradient = true},
     {"vdot/plain", build_vdot, {FLOATS(17), FLOATS(17)}, .reduction = 17},
     {"outer/plain", build_outer, {FLOATS(7), FLOATS(5)}, .reduction = 7},
     {"ger/plain", build_ger, {FLOATS(7), FLOATS(5)}, .reduction = 7},

@@ -5,7 +5,8 @@
 enum { SHORT_ROW = 4 };    /* cases of the kernel gemm_short_rows */
 enum { MAX_RESULTS = 16 }; /* as in the kernel gemm_long_sums */
 enum { LONG_SUM = 4096 };
-enum { SLICES = 64 }; /* fixed, so that the order of sums does not depend on the number of cores */
+enum { LONG_DOT = 128 * 1024 }; /* the same of one result: below, a second launch takes longer than other cores save */
+enum { SLICES = 64 };           /* fixed, so that the order of sums does not depend on the number of cores */
 
 typedef enum skinny_case { NOT_SKINNY, SHORT_ROWS, DOT_ROWS, LONG_SUMS } skinny_case;
 
@@ -35,7 +36,8 @@ static skinny_product classify(const kn_gemm_params *p)
     bool short_rows =
         s.m == 1 && s.k >= 1 && s.k <= SHORT_ROW && b_rows_along_k && s.b.col_stride == s.k && p->beta == 0;
     bool dot_rows = s.m == 1 && s.b.row_stride == 1 && s.a.col_stride == 1;
-    if (few_results && (s.k >= LONG_SUM || (s.k > 0 && !short_rows && !dot_rows)))
+    const int64_t long_sum = dot_rows && s.n == 1 ? LONG_DOT : LONG_SUM;
+    if (few_results && (s.k >= long_sum || (s.k > 0 && !short_rows && !dot_rows)))
         s.kind = LONG_SUMS;
     else if (short_rows)
         s.kind = SHORT_ROWS;
