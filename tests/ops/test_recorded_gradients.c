@@ -197,6 +197,18 @@ TENSOR_TEST(cross_entropy_of_nothing)
     CHECK_VALUES(second, 0);
 }
 
+/* The distance is 0, and so are its gradient and the gradient for the incoming one. */
+TENSOR_TEST(cdist_of_equal_rows)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(26, 2), .requires_grad = true), *y = kn_cdist(x, kn_ones(KN_SHAPE(1, 2)), 2);
+    kn_tensor *g = kn_full(KN_SHAPE(26, 1), 3, .requires_grad = true), *first, *second;
+    CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first, .grad_outputs = &g, .create_graph = true));
+    kn_tensor *sum = kn_sum(first);
+    CHECK_OK(kn_autograd_grad(&sum, 1, &g, 1, &second));
+    CHECK_VALUES(kn_sum(kn_abs(first)), 0);
+    CHECK_VALUES(kn_sum(kn_abs(second)), 0);
+}
+
 TENSOR_TEST_F64(eigh_has_a_symmetric_gradient)
 {
     kn_tensor *x = kn_from_data(((double[]){2, 0.5, 0.5, -1}), KN_SHAPE(2, 2), .dtype = KN_F64, .requires_grad = true);
@@ -215,7 +227,8 @@ int main(void)
         TEST(recording_changes_no_gradient), TEST(at_certain_numbers),
         TEST(sinc_near_0_in_float32),        TEST(atan2_at_0),
         TEST(target_of_infinite_logits),     TEST(prelu_of_infinity),
-        TEST(cross_entropy_of_nothing),      TEST(eigh_has_a_symmetric_gradient),
+        TEST(cross_entropy_of_nothing),      TEST(cdist_of_equal_rows),
+        TEST(eigh_has_a_symmetric_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

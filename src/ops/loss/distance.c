@@ -117,11 +117,11 @@ static kn_tensor *norms(const kn_entry *entry, kn_tensor *a, kn_tensor *b)
 static kn_tensor *squares(kn_tensor *x) { return kn_sum_dims(kn_square(x), (const int[]){-1}, 1, true); }
 
 /* sqrt(b - 2 a + c) of products a and squares b and c. Where rounding leaves nothing of it, the distance and its
- * gradient are 0. */
+ * gradients of any order are 0: even there they do not divide by 0. */
 #define SQUARE "(b - 2 * a + c)"
+#define SLOPE(g) "y == 0 ? (T)0 : " g " / (y == 0 ? (T)1 : y)"
 KN_ELEMENTWISE_TABLE(distances, KN_FLOATS, "abc", NULL, KN_F32_VECTORS, SQUARE " <= 0 ? (T)0 : sqrt(" SQUARE ")",
-                     KN_GRADIENTS("y == 0 ? (T)0 : -g / y", "y == 0 ? (T)0 : g / (2 * y)",
-                                  "y == 0 ? (T)0 : g / (2 * y)"),
+                     KN_GRADIENTS(SLOPE("-g"), SLOPE("g / 2"), SLOPE("g / 2")),
                      b - 2 * a + c <= 0 ? 0 : sqrt(b - 2 * a + c));
 static const kn_op distances_op = KN_ELEMENTWISE_OP("cdist", false, true, &distances_table, KN_DTYPES_FLOATING,
                                                     KN_NO_PARAMS, "products", "squares1", "squares2");
