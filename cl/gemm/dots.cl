@@ -1,30 +1,33 @@
 /* gemm/dots.cl - matrix products on CPU devices whose operands are both contiguous along k (A plain, B transposed),
  * read in place: each element of C is a dot product, vectorised along k.
  *
- * Packing B for gemm/tile.cl would cost as much as some 30 rows of A. A tile is DOT_ROWS by DOT_COLUMNS sums, each a
+ * Packing B for gemm/tile.cl would cost as much as some 15 rows of A. A tile is DOT_ROWS by DOT_COLUMNS sums, each a
  * vector whose lanes are added at the end: per vector of k, DOT_ROWS + DOT_COLUMNS loads feed DOT_ROWS * DOT_COLUMNS
  * multiply-adds. A tile's rows of B stay in the level-1 cache for all rows of A.
  *
- * Compiled in: T, VW, REGISTERS (vector registers). Local size 1, no local memory, no
- * barrier. */
+ * Compiled in: T, VW, REGISTERS (vector registers). Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
+#include "common/lane_sums.clh"
 
-#define DOT_ROWS (REGISTERS >= 32 ? 4 : 2)
+#define DOT_ROWS (REGISTERS >= 32 || VW == 16 ? 4 : 2) /* VW divides the number of sums */
 #define DOT_COLUMNS 4
 
-/* Adds halves until one lane is left. */
-static inline T sum_lanes(V value)
+/* The last `rest` of k elements, of which there are at least VW: zeros, and in the last lanes these. */
+static inline V load_rest(const global T *x, long k, int rest)
 {
-    T part[VW];
-    VSTORE(value, 0, part);
+    const T numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return select((V)0, VLOAD(0, x + k - VW), VLOAD(0, numbers) >= (V)(VW - rest));
+}
+
+static inline void add_products(V *sum, const V *row, const V *column)
+{
 #pragma unroll
-    for (int width = VW / 2; width > 0; width /= 2)
+    for (int i = 0; i < DOT_ROWS; i++)
 #pragma unroll
-        for (int i = 0; i < width; i++)
-            part[i] += part[i + width];
-    return part[0];
+        for (int j = 0; j < DOT_COLUMNS; j++)
+            sum[i * DOT_COLUMNS + j] = fma(row[i], column[j], sum[i * DOT_COLUMNS + j]);
 }
 
 /* C[i, j] for `rows` (at most DOT_ROWS) and `columns` (at most DOT_COLUMNS). */
@@ -33,7 +36,7 @@ static inline void dot_tile(global T *restrict c, const global T *restrict a, co
                             int columns, kn_gemm_finish f)
 {
     const global T *x[DOT_ROWS], *y[DOT_COLUMNS];
-    V sum[DOT_ROWS][DOT_COLUMNS];
+    V sum[DOT_ROWS * DOT_COLUMNS];
     /* Rows and columns beyond the edge repeat the last one and are not stored. */
 #pragma unroll
     for (int j = 0; j < DOT_COLUMNS; j++)
@@ -43,31 +46,39 @@ static inline void dot_tile(global T *restrict c, const global T *restrict a, co
         x[i] = a + min(i, rows - 1) * a_stride;
 #pragma unroll
         for (int j = 0; j < DOT_COLUMNS; j++)
-            sum[i][j] = (V)0;
+            sum[i * DOT_COLUMNS + j] = (V)0;
     }
+    V row[DOT_ROWS], column[DOT_COLUMNS];
     long p = 0;
     for (; p + VW <= k; p += VW) {
-        V column[DOT_COLUMNS];
 #pragma unroll
         for (int j = 0; j < DOT_COLUMNS; j++)
             column[j] = VLOAD(0, y[j] + p);
 #pragma unroll
-        for (int i = 0; i < DOT_ROWS; i++) {
-            const V row = VLOAD(0, x[i] + p);
-#pragma unroll
-            for (int j = 0; j < DOT_COLUMNS; j++)
-                sum[i][j] = fma(row, column[j], sum[i][j]);
-        }
+        for (int i = 0; i < DOT_ROWS; i++)
+            row[i] = VLOAD(0, x[i] + p);
+        add_products(sum, row, column);
     }
+    if (p > 0 && p < k) {
 #pragma unroll
-    for (int i = 0; i < DOT_ROWS; i++)
+        for (int j = 0; j < DOT_COLUMNS; j++)
+            column[j] = load_rest(y[j], k, (int)(k - p));
 #pragma unroll
-        for (int j = 0; j < DOT_COLUMNS; j++) {
-            T total = sum_lanes(sum[i][j]);
+        for (int i = 0; i < DOT_ROWS; i++)
+            row[i] = load_rest(x[i], k, (int)(k - p));
+        add_products(sum, row, column);
+        p = k;
+    }
+    T total[DOT_ROWS * DOT_COLUMNS];
+#pragma unroll
+    for (int i = 0; i < DOT_ROWS * DOT_COLUMNS; i += VW)
+        VSTORE(sums_of_lanes(sum + i), 0, total + i);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            T value = total[i * DOT_COLUMNS + j];
             for (long q = p; q < k; q++)
-                total = fma(x[i][q], y[j][q], total);
-            if (i < rows && j < columns)
-                c[i * ldc + j] = finish_value(f, total, c + i * ldc + j, bias + j);
+                value = fma(x[i][q], y[j][q], value);
+            c[i * ldc + j] = finish_value(f, value, c + i * ldc + j, bias + j);
         }
 }
 

@@ -86,12 +86,13 @@ static void choose_units(const kn_limits *limits, const kn_tile_product *x, kn_t
             const double rows = (double)(unit_tiles * tile.rows), width = (double)(unit_panels * columns);
             const double reading =
                 width * (READING + (cut->b_staged ? STAGING : 0)) + rows * (READING + (cut->a_staged ? STAGING : 0));
-            const double cost = finish_time(units, rows * width + reading, late, cores);
+            const double each = rows * width + reading, cost = finish_time(units, each, late, cores);
+            const bool one_core = cost >= (double)units * each; /* one item: a launch of several costs two */
             if (least == 0 || cost < 0.999 * least) {
                 least = cost;
                 cut->rows_per_unit = unit_tiles * tile.rows;
                 cut->panels_per_unit = unit_panels;
-                cut->units_per_item = kn_div_up(units, ITEMS_PER_CORE * cores);
+                cut->units_per_item = one_core ? units : kn_div_up(units, ITEMS_PER_CORE * cores);
             }
         }
     }

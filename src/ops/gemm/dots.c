@@ -1,11 +1,9 @@
 /* ops/gemm/dots.c - matrix products on CPU devices of few rows times a transposed matrix, read in place
  * (cl/gemm/dots.cl): a linear layer on a small batch, or a small layer. */
 #include "ops/gemm/gemm.h"
+#include "ops/gemm/tile.h"
 
 enum { TILE_COLUMNS = 4 }; /* DOT_COLUMNS of the kernel */
-enum { FEW_ROWS = 64 };    /* above this, packing B pays */
-enum { FEW_RESULTS = 16 * 1024 };
-enum { LONG_SUM = 256 }; /* below this, adding the lanes of a sum is too expensive */
 
 /* Both operands must be contiguous along k. */
 bool kn_gemm_supports_dots(const kn_limits *limits, const void *problem)
@@ -15,10 +13,20 @@ bool kn_gemm_supports_dots(const kn_limits *limits, const void *problem)
     return p->k <= 1 || ((!p->a.transposed || p->a.ld == 1) && (p->b.transposed || p->b.ld == 1));
 }
 
+/* In multiplications, measured on an Intel Xeon: adding a lane of a sum, and staging an element of B for tiles. */
+#define LANE 12.5
+#define STAGING 15.0
+#define SLOWER 1.1 /* than multiplications of tiles, since rows of B are not aligned */
+
 bool kn_gemm_prefers_dots(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
-    return limits->is_cpu && p->k >= LONG_SUM && (p->m <= FEW_ROWS || p->m <= FEW_RESULTS / p->n);
+    if (!limits->is_cpu)
+        return false;
+    const kn_tile_product tiles = kn_tile_product_of(problem, false);
+    const double lanes = LANE * kn_limits_vector_width(limits, p->f64), k = (double)p->k, batch = (double)p->batch;
+    const double results = (double)p->m * (double)kn_round_up_i64(p->n, TILE_COLUMNS) * batch;
+    return SLOWER * results * (k + lanes) < kn_tile_cost(limits, &tiles) + STAGING * (double)p->n * k * batch;
 }
 
 /* About 32 work-items per compute unit, each a multiple of the tile width. */

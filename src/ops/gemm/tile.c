@@ -46,7 +46,7 @@ static bool may_share(const kn_tile_product *x, double cost, double least)
     return kn_tile_multiplications(x) <= 1 << 17 || (kn_tile_is_small(x) && cost <= 1.1 * least);
 }
 
-kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x, bool a_staged)
+static const shape *choose(const kn_limits *limits, const kn_tile_product *x, bool a_staged)
 {
     const bool many = limits->vector_registers >= 32;
     const shape *shapes = many ? shapes_of_32 : shapes_of_16, *best = NULL, *shared = NULL;
@@ -65,7 +65,19 @@ kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x, 
     }
     if (may_share(x, cost_of(x, shared, width, a_staged), least))
         best = shared;
-    return (kn_tile_shape){width, best->vectors, best->rows};
+    return best;
+}
+
+kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x, bool a_staged)
+{
+    const shape *best = choose(limits, x, a_staged);
+    return (kn_tile_shape){kn_limits_vector_width(limits, x->f64), best->vectors, best->rows};
+}
+
+double kn_tile_cost(const kn_limits *limits, const kn_tile_product *x)
+{
+    const int width = kn_limits_vector_width(limits, x->f64);
+    return cost_of(x, choose(limits, x, false), width, false) / 100 * (double)x->k * (double)x->batch;
 }
 
 const char *kn_tile_options(char *buffer, kn_tile_shape tile, bool f64)

@@ -38,6 +38,9 @@ static inline int64_t kn_tile_columns(kn_tile_shape tile) { return (int64_t)tile
 /* The shape that costs least, with whole tiles; a_staged: as in kn_tile_blocking. */
 kn_tile_shape kn_tile_choose(const kn_limits *limits, const kn_tile_product *x, bool a_staged);
 
+/* What the multiplications cost with A in place, in multiplications at the full rate; staging comes on top. */
+double kn_tile_cost(const kn_limits *limits, const kn_tile_product *x);
+
 /* The options of gemm/tile.cl; `buffer` has KN_GEMM_OPTIONS bytes and is returned. */
 const char *kn_tile_options(char *buffer, kn_tile_shape tile, bool f64);
 
