@@ -1,5 +1,5 @@
-/* gemm/small.cl - batches of small matrix products on CPU devices, for which the preparations of gemm/tile.cl take
- * longer than the products themselves.
+/* gemm/small.cl - small matrix products on CPU devices, alone or in batches, for which the preparations of gemm/tile.cl
+ * take longer than the products themselves.
  *
  * A work-item takes consecutive matrices, and computes each C in tiles (gemm/tile.clh). A is read in place, with any
  * strides, and so is B where a panel of it is a tile wide; else the panel is first copied to this work-item's part of

@@ -75,6 +75,8 @@ static void choose_units(const kn_limits *limits, const kn_tile_product *x, kn_t
     const int64_t tiles = kn_div_up(x->m, tile.rows), columns = kn_tile_columns(tile);
     const int64_t panels = kn_div_up(x->n, columns), cores = limits->compute_units;
     const double late = LATE_START / (double)kn_max_i64(1, x->k) / (x->f64 ? 2 : 1);
+    /* The last panel, if it is staged alone: by one of the units side by side. */
+    const double edge = cut->b_staged || x->n % columns == 0 ? 0 : (double)columns * STAGING;
     double least = 0;
     for (int64_t i = x->batch > 1 ? 0 : 1; i <= UNITS_PER_CORE; i++) {
         const int64_t parts = i == 0 ? 1 : i * cores;
@@ -84,8 +86,9 @@ static void choose_units(const kn_limits *limits, const kn_tile_product *x, kn_t
             const int64_t unit_tiles = kn_div_up(tiles, row_parts), unit_panels = kn_div_up(panels, parts / row_parts);
             const int64_t units = kn_div_up(tiles, unit_tiles) * kn_div_up(panels, unit_panels) * x->batch;
             const double rows = (double)(unit_tiles * tile.rows), width = (double)(unit_panels * columns);
-            const double reading =
-                width * (READING + (cut->b_staged ? STAGING : 0)) + rows * (READING + (cut->a_staged ? STAGING : 0));
+            const double reading = width * (READING + (cut->b_staged ? STAGING : 0)) +
+                                   rows * (READING + (cut->a_staged ? STAGING : 0)) +
+                                   edge / (double)kn_div_up(panels, unit_panels);
             const double each = rows * width + reading, cost = finish_time(units, each, late, cores);
             const bool one_core = cost >= (double)units * each; /* one item: a launch of several costs two */
             if (least == 0 || cost < 0.999 * least) {

@@ -1,4 +1,4 @@
-/* ops/gemm/small.c - batches of small matrix products on CPU devices (cl/gemm/small.cl). */
+/* ops/gemm/small.c - small matrix products on CPU devices, alone or in batches (cl/gemm/small.cl). */
 #include "gemm/small.h"
 #include "ops/gemm/tile.h"
 
@@ -6,18 +6,22 @@ enum { FEW_MATRICES = 4, MOST_ROWS = 64 };
 /* Multiplications: per matrix, beyond which tiles that reuse more are faster; per work-item, at least. */
 enum { MOST_PER_MATRIX = 20 * 20 * 20, PER_ITEM = 1 << 16, ITEMS_PER_CORE = 4 };
 
+/* A few of any size that take hardly longer than their launch, or many. */
 bool kn_gemm_prefers_small(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
-    return limits->is_cpu && p->batch >= FEW_MATRICES && kn_max_i64(p->m, kn_max_i64(p->n, p->k)) <= MOST_ROWS &&
-           p->m * p->n * p->k <= MOST_PER_MATRIX;
+    const kn_tile_product tiles = kn_tile_product_of(problem, false);
+    return limits->is_cpu && (kn_tile_is_small(&tiles) ||
+                              (p->batch >= FEW_MATRICES && kn_max_i64(p->m, kn_max_i64(p->n, p->k)) <= MOST_ROWS &&
+                               p->m * p->n * p->k <= MOST_PER_MATRIX));
 }
 
-/* One vector, the shortest that holds a row of C: tiles are whole more often than larger ones. */
+/* One vector. In batches it is the shortest that holds a row of C: tiles are whole more often than larger ones. Single
+ * products share a kernel, since each takes the compiler longer than many of them. */
 static kn_tile_shape choose_tile(const kn_limits *limits, const kn_gemm_params *p)
 {
     int width = kn_limits_vector_width(limits, p->f64);
-    while (width > 2 && width / 2 >= p->n)
+    while (p->batch > 1 && width > 2 && width / 2 >= p->n)
         width /= 2;
     return (kn_tile_shape){.vector_width = width, .vectors = 1, .rows = 8};
 }
