@@ -307,61 +307,11 @@ static void write_total(const rows_writer *w, rows_width v)
     kn_text_append(w->out, "}\n");
 }
 
-/* The list of functions ends with NULL. */
-static bool calls_any(const char *text, const char *const *functions)
-{
-    for (; *functions; functions++)
-        if (strstr(letters(text), *functions))
-            return true;
-    return false;
-}
-
-static bool texts_call_any(const rows_writer *w, const char *const *functions)
-{
-    bool any = calls_any(w->code->map, functions) || calls_any(w->code->keep, functions);
-    for (int i = 0; i < KN_ROWS_OUTPUTS; i++)
-        any |= calls_any(w->code->values[i], functions);
-    for (int pass = 0; pass < w->num_all_passes; pass++)
-        any |= calls_any(w->passes[pass]->step, functions) || calls_any(w->passes[pass]->merge, functions) ||
-               calls_any(w->passes[pass]->finish, functions);
-    return any;
-}
-
-/* Functions of vectors of floats, in place of the driver's. Their names mean the driver's again after the end. */
-typedef struct vector_functions {
-    bool exponential, elementary;
-} vector_functions;
-
-static vector_functions begin_vector_functions(const rows_writer *w, rows_width v)
-{
-    static const char *const exponential[] = {"KN_EXP(", NULL};
-    static const char *const elementary[] = {"exp(", "log(", "log1p(", "pow(", "KN_POWER(", NULL};
-    const bool is_vector = v.width == 16 && w->form->compute == KN_F32;
-    const vector_functions called = {is_vector && texts_call_any(w, exponential),
-                                     is_vector && texts_call_any(w, elementary)};
-    if (called.exponential || called.elementary)
-        kn_text_format(w->out, "#define KN_VECTOR 16\n#include \"pointwise/vector_type.clh\"\n#include \"%s\"\n",
-                       called.elementary ? "pointwise/vector_math.clh" : "pointwise/vector_exp.clh");
-    if (called.exponential)
-        kn_text_append(w->out, "#undef KN_EXP\n#define KN_EXP kn_vector_exp_of_normal\n");
-    if (called.elementary)
-        kn_text_append(w->out, "#include \"pointwise/vector_names.clh\"\n");
-    return called;
-}
-
-static void end_vector_functions(const rows_writer *w, vector_functions called)
-{
-    if (called.exponential)
-        kn_text_append(w->out, "#undef KN_EXP\n#define KN_EXP exp\n");
-    if (called.elementary)
-        kn_text_append(w->out, "#include \"pointwise/vector_names_end.clh\"\n");
-}
-
 void kn_rows_write_functions(const rows_writer *w, rows_width v)
 {
     const bool in_parts = v.width == 16 || w->form->stage == KN_ROWS_SCAN;
     kn_rows_write_types(w, v);
-    const vector_functions called = begin_vector_functions(w, v);
+    const rows_vector_functions called = kn_rows_begin_vector_functions(w, v);
     write_init(w, v);
     write_merge(w, v);
     kn_rows_write_fixed(w, v);
@@ -380,7 +330,7 @@ void kn_rows_write_functions(const rows_writer *w, rows_width v)
     kn_rows_write_put(w, v);
     if (scans_in_tiles(w))
         kn_rows_write_tiles(w, v);
-    end_vector_functions(w, called);
+    kn_rows_end_vector_functions(w, called);
     kn_rows_write_end_of_types(w);
 }
 

@@ -142,6 +142,20 @@ void kn_rows_write_map(const rows_writer *w, rows_width v)
         kn_rows_write_put_total(w, v);
 }
 
+/* From one row's states, in vectors of `width`, to its constants in both. */
+static void write_conclusion(const rows_writer *w, const kn_rows_pass *pass, int width)
+{
+    const char *row = letters(pass->row);
+    kn_text_format(w->out, "kn_state%d kn_s; ", width);
+    for (int i = 0; pass->state[i]; i++)
+        kn_text_format(w->out, "kn_s.%c = (KN_VECTOR_OF(KN_ELEMENT, %d))(kn_o->%c); ", pass->state[i], width,
+                       pass->state[i]);
+    kn_text_format(w->out, "kn_finish%d(kn_pass, &kn_s, %s); ", width, width == 16 ? "kn_f" : "kn_few");
+    for (int i = 0; row[i]; i++)
+        kn_text_format(w->out, width == 16 ? "kn_few->%c = kn_f->%c.s0; " : "kn_f->%c = kn_few->%c.x; ", row[i],
+                       row[i]);
+}
+
 void kn_rows_write_conclude(const rows_writer *w, rows_width four)
 {
     kn_rows_write_fixed(w, four);
@@ -149,15 +163,10 @@ void kn_rows_write_conclude(const rows_writer *w, rows_width four)
     if (w->code->index && w->form->mapped)
         write_pick(w, four);
     kn_text_append(w->out, "KN_INLINE void kn_conclude(const int kn_pass, const kn_state1 *kn_o, kn_fixed4 *kn_few, "
-                           "kn_fixed16 *kn_f) { kn_state4 kn_s; ");
+                           "kn_fixed16 *kn_f) { ");
     for (int pass = 0; pass < w->num_passes; pass++) {
-        const char *row = letters(w->passes[pass]->row);
         kn_rows_begin_pass(w, pass);
-        for (int i = 0; w->passes[pass]->state[i]; i++)
-            kn_text_format(w->out, "kn_s.%c = (T)(kn_o->%c); ", w->passes[pass]->state[i], w->passes[pass]->state[i]);
-        kn_text_append(w->out, "kn_finish4(kn_pass, &kn_s, kn_few); ");
-        for (int i = 0; row[i]; i++)
-            kn_text_format(w->out, "kn_f->%c = kn_few->%c.x; ", row[i], row[i]);
+        write_conclusion(w, w->passes[pass], kn_rows_calls_elementary(w, w->passes[pass]->finish) ? 16 : 4);
         kn_rows_end_pass(w);
     }
     kn_text_append(w->out, "}\n");

@@ -124,13 +124,25 @@ void kn_rows_write_functions(const rows_writer *w, rows_width v);
 /* kn_join: merges a vector's halves repeatedly, down to one lane. */
 void kn_rows_write_join(const rows_writer *w);
 
+/* --- rows_vectors.c ----------------------------------------------------------------------------------------------- */
+
+/* The library's functions of vectors of floats, in place of the driver's, between begin and end. */
+typedef struct rows_vector_functions {
+    bool exponential, elementary;
+} rows_vector_functions;
+rows_vector_functions kn_rows_begin_vector_functions(const rows_writer *w, rows_width v);
+void kn_rows_end_vector_functions(const rows_writer *w, rows_vector_functions called);
+
+/* Does the text call one of them, other than the exponential? */
+bool kn_rows_calls_elementary(const rows_writer *w, const char *text);
+
 /* --- rows_map.c --------------------------------------------------------------------------------------------------- */
 
 /* The functions of rows with a map, a prepass or a total. */
 void kn_rows_write_map(const rows_writer *w, rows_width v);
 
-/* kn_conclude: the constants of one row in vectors of 4, since functions are fast on vectors and divisions on short
- * ones, and from there in all 16 lanes. */
+/* kn_conclude: the constants of one row, in all 16 lanes: computed in vectors of 16 if that calls the library's
+ * functions, else of 4, since divisions are fast on short ones. */
 void kn_rows_write_conclude(const rows_writer *w, rows_width four);
 
 /* --- rows_results.c ----------------------------------------------------------------------------------------------- */
