@@ -19,6 +19,9 @@ int kn_copy_transposed_dim(const kn_limits *limits, const kn_copy_layout *layout
 kn_status kn_copy_transposed(kn_stream *stream, const kn_copy_layout *layout, int dim, kn_tensor *destination,
                              const kn_tensor *source);
 
+/* OpenCL's unsigned type that is as wide as the dtype: for kernels that only move elements. */
+const char *kn_tensor_bits_type(kn_dtype dtype);
+
 kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source);
 kn_status kn_copy_on_host(kn_tensor *destination, const kn_tensor *source);
 

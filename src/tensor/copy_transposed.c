@@ -52,10 +52,10 @@ static kn_transpose_outer without(const kn_copy_layout *layout, int dim)
     return o;
 }
 
-static const char *element_type(const kn_tensor *tensor)
+const char *kn_tensor_bits_type(kn_dtype dtype)
 {
     static const char *const types[9] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong"};
-    return types[kn_tensor_element_size(tensor)];
+    return types[kn_dtype_size(dtype)];
 }
 
 static kn_status transpose_on_cpu(kn_stream *stream, const kn_copy_layout *layout, int dim, kn_tensor *destination,
@@ -70,7 +70,7 @@ static kn_status transpose_on_cpu(kn_stream *stream, const kn_copy_layout *layou
     const size_t items = kn_work_items(limits, count * ps * qs, 4096);
     char options[64];
 
-    snprintf(options, sizeof options, "-DE=%s -DVW=%d", element_type(source), lanes);
+    snprintf(options, sizeof options, "-DE=%s -DVW=%d", kn_tensor_bits_type(source->dtype), lanes);
     return kn_run(stream, .source = "tensor/transpose.cl", .options = options, .kernel = "transpose",
                   .operation = "copy", .dims = 1, .global = {(int64_t)items < tasks ? items : (size_t)tasks},
                   KN_ARGS(kn_arg_tensor(source), kn_arg_tensor(destination), kn_arg_struct(&o, sizeof o),
@@ -99,7 +99,7 @@ static kn_status transpose_on_gpu(kn_stream *stream, const kn_copy_layout *layou
         t.source[k] = o.source[d];
         t.destination[k] = o.destination[d];
     }
-    snprintf(options, sizeof options, "-DE=%s", element_type(source));
+    snprintf(options, sizeof options, "-DE=%s", kn_tensor_bits_type(source->dtype));
     return kn_run(stream, .source = "tensor/transpose.cl", .options = options, .kernel = "transpose",
                   .operation = "copy", .dims = 2,
                   .global = {(size_t)(kn_shape_numel(o.ndim, o.shape) * along_p * along_q * SIDE), LINES},

@@ -7,6 +7,7 @@
 #include "ops/dispatch/operators.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
+#include "ops/shape/join_together.h"
 #include "ops/shape/views.h"
 
 static int dim_of(const void *params) { return ((const kn_dim_args *)params)->dim; }
@@ -105,8 +106,11 @@ static kn_status join_forward(kn_call *call)
 {
     const int dim = dim_of(call->params);
     kn_tensor *whole = call->outputs[0], *part;
+    const int64_t outer = kn_shape_numel(dim, whole->shape);
     int64_t at = 0;
 
+    if (kn_joins_together(call, outer))
+        return kn_join_together(call, outer);
     for (int i = 0; i < call->num_inputs; i++) {
         kn_tensor *x = call->inputs[i];
         if (kn_numel(x) == 0)
