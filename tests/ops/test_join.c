@@ -29,6 +29,27 @@ TENSOR_TEST(a_hundred_tensors_of_every_dtype)
     }
 }
 
+/* Contiguous parts of 0, 1, ... along the dimension give the whole again: several launches, several work-items. */
+TENSOR_TEST(parts_of_every_size)
+{
+    enum { PARTS = 37 };
+    for (int dim = 0; dim < 2; dim++) {
+        KN_SCOPE;
+        const int64_t length = PARTS * (PARTS - 1) / 2, other = 40;
+        const int64_t rows = dim ? other : length, columns = dim ? length : other;
+        kn_tensor *whole =
+            kn_reshape(kn_arange(0, (double)(rows * columns), 1, .dtype = KN_I32), KN_SHAPE(rows, columns));
+        kn_tensor *parts[PARTS];
+        for (int i = 0; i < PARTS; i++)
+            parts[i] = kn_contiguous(kn_narrow(whole, dim, i * (i - 1) / 2, i));
+        kn_tensor *joined = kn_cat(parts, PARTS, dim);
+        CHECK_TENSOR(joined);
+        bool equal = false;
+        CHECK_OK(kn_equal(joined, whole, &equal));
+        assert_true(equal);
+    }
+}
+
 /* The sum of the squares of all, joined, each element times its index. */
 static kn_tensor *weigh(kn_tensor *joined)
 {
@@ -148,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_hundred_tensors_of_every_dtype),
+        TEST(parts_of_every_size),
         TEST(a_hundred_gradients_and_their_gradients),
         TEST(gradients_have_the_dtypes_of_the_tensors),
         TEST(a_list_is_called_by_name),
