@@ -144,7 +144,8 @@ kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n,
     lu += MATRIX * n * n;
     b += MATRIX * n * columns;
     for (long k = 0; k < n; k++) {
-        const long p = pivots[MATRIX * n + k] - 1;
+        /* Wrong pivots (a user's, or none yet) must not lead out of the matrix. */
+        const long p = clamp(pivots[MATRIX * n + k] - 1L, 0L, n - 1);
         FOR_LANES(c, 0, columns)
         {
             const T before = b[k * columns + c];
