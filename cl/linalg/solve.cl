@@ -135,7 +135,18 @@ kernel void linalg_solve_triangular(KN_IN(a), KN_INOUT(b), const long n, const l
     substitute(a + MATRIX * n * n, b + MATRIX * n * columns, n, columns, upper, unit);
 }
 
-kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n, const long columns KN_NUMBERED)
+/* The row that row k was exchanged with. A pivot that is none is a fault, and exchanges nothing. */
+static inline long exchanged_with(const global int *pivots, long k, long n, KN_FAULT)
+{
+    const long row = pivots[k] - 1;
+    if (row >= k && row < n)
+        return row;
+    kn_report_index(fault, row + 1, n + 1);
+    return k;
+}
+
+kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n, const long columns,
+                            KN_FAULT KN_NUMBERED)
 {
     KN_NOTE_START;
     KN_BIND_IN(T, lu);
@@ -144,8 +155,7 @@ kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n,
     lu += MATRIX * n * n;
     b += MATRIX * n * columns;
     for (long k = 0; k < n; k++) {
-        /* Wrong pivots (a user's, or none yet) must not lead out of the matrix. */
-        const long p = clamp(pivots[MATRIX * n + k] - 1L, 0L, n - 1);
+        const long p = exchanged_with(pivots + MATRIX * n, k, n, fault, fault_operation);
         FOR_LANES(c, 0, columns)
         {
             const T before = b[k * columns + c];
@@ -157,8 +167,7 @@ kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n,
     substitute(lu, b, n, columns, 1, 0);
 }
 
-/* p [m, m] with p l u = a: the identity with the columns exchanged that the pivots say, each lane some rows. A pivot
- * that is none is a fault, and exchanges nothing. */
+/* p [m, m] with p l u = a: the identity with the columns exchanged that the pivots say, each lane some rows. */
 kernel void linalg_permutation(KN_IN(pivots), KN_OUT(p), const long n, const long count, KN_FAULT KN_NUMBERED)
 {
     KN_NOTE_START;
@@ -170,11 +179,7 @@ kernel void linalg_permutation(KN_IN(pivots), KN_OUT(p), const long n, const lon
         for (long c = 0; c < n; c++)
             AT(p, r, c) = r == c;
         for (long k = 0; k < count; k++) {
-            const long other = pivots[MATRIX * count + k] - 1;
-            if (other < k || other >= n) {
-                kn_report_index(fault, other + 1, n + 1);
-                continue;
-            }
+            const long other = exchanged_with(pivots + MATRIX * count, k, n, fault, fault_operation);
             const T before = AT(p, r, k);
             AT(p, r, k) = AT(p, r, other);
             AT(p, r, other) = before;

@@ -79,6 +79,9 @@ TENSOR_TEST(factors)
     CHECK_TENSOR(kn_lu_unpack(F(2, 2), far, &l, &u));
     assert_int_equal(kn_synchronize(NULL), KN_ERR_ARGUMENT);
     CHECK_ERROR(KN_ERR_ARGUMENT, "lu_unpack", "7");
+    CHECK_TENSOR(kn_linalg_lu_solve(F(2, 2), far, F(2, 1), true, false));
+    assert_int_equal(kn_synchronize(NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "lu", "7");
 }
 
 TENSOR_TEST(views_replaced)

@@ -173,7 +173,7 @@ kn_status kn_lu_solve_run(kn_stream *stream, const char *operation, const kn_ten
     const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_lu_solve", operation, x->dtype, kn_matrices(x), 0};
     return kn_numel(x) == 0 ? KN_OK
                             : KN_LINALG_RUN(stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(pivots), kn_arg_tensor(x),
-                                            kn_arg_i64(kn_rows(x)), kn_arg_i64(kn_columns(x)));
+                                            kn_arg_i64(kn_rows(x)), kn_arg_i64(kn_columns(x)), kn_arg_fault());
 }
 
 static kn_status solve_forward(kn_call *call)
