@@ -1,6 +1,7 @@
 /* loops/rows_writer.h - shared by the writers of kernels for rows: rows_source.c lists inputs and outputs and assembles
- * the kernel, rows_functions.c writes a code's texts as functions of one width, rows_results.c stores results,
- * rows_frame.c writes the kernel's parameters and the row's constants. */
+ * the kernel, rows_functions.c writes a code's texts as functions of one width, rows_vectors.c has them call the
+ * library's functions of vectors, rows_results.c stores results, rows_frame.c writes the kernel's parameters and the
+ * row's constants. */
 #pragma once
 
 #include <ctype.h>

@@ -28,17 +28,18 @@ bool kn_joins_together(const kn_call *call, int64_t outer)
     return together;
 }
 
-/* `start`: the elements of a row before those of the first input. */
-static kn_status launch(const kn_call *call, kn_tensor *const *inputs, int count, int64_t outer, int64_t start)
+/* `start`: the elements of a row before those of the first input; and then before those after the last. */
+static kn_status launch(const kn_call *call, kn_tensor *const *inputs, int count, int64_t outer, int64_t *start)
 {
     const kn_tensor *whole = call->outputs[0];
-    kn_join_plan plan = {.outer = outer, .row = kn_numel(whole) / outer, .count = count, .starts = {start}};
+    kn_join_plan plan = {.outer = outer, .row = kn_numel(whole) / outer, .count = count, .starts = {*start}};
     kn_arg x[KN_JOIN_MOST];
     for (int i = 0; i < KN_JOIN_MOST; i++)
         x[i] = kn_arg_tensor(inputs[i < count ? i : 0]);
     for (int i = 0; i < count; i++)
         plan.starts[i + 1] = plan.starts[i] + kn_numel(inputs[i]) / outer;
-    const int64_t n = outer * (plan.starts[count] - start);
+    const int64_t n = outer * (plan.starts[count] - *start);
+    *start = plan.starts[count];
     const size_t items = n == 0 ? 0 : kn_work_items(kn_tensor_limits(whole), n, GRAIN);
     char options[32];
     plan.chunk = kn_div_up(n, kn_max_i64(1, (int64_t)items));
@@ -54,9 +55,7 @@ kn_status kn_join_together(const kn_call *call, int64_t outer)
     int64_t start = 0;
     for (int i = 0; i < call->num_inputs; i += KN_JOIN_MOST) {
         const int count = call->num_inputs - i < KN_JOIN_MOST ? call->num_inputs - i : KN_JOIN_MOST;
-        KN_TRY(launch(call, call->inputs + i, count, outer, start));
-        for (int j = i; j < i + count; j++)
-            start += kn_numel(call->inputs[j]) / outer;
+        KN_TRY(launch(call, call->inputs + i, count, outer, &start));
     }
     return KN_OK;
 }
