@@ -16,13 +16,14 @@
 #include "rt/device/device.h"
 #include "rt/memory/buffer.h"
 
-/* Of rt/compile: MEMORY is a buffer by its memory object, the cl_mem `pointer`, with `size` bytes from the offset on;
- * and a FAULT with a pointer has another record than the stream's. */
+/* Of rt/compile: MEMORY is a buffer by its memory object, the cl_mem `pointer`, with `before` bytes before the offset
+ * and `size` from there on; and a FAULT with a pointer has another record than the stream's. */
 typedef enum kn_arg_kind { KN_ARG_BUFFER, KN_ARG_BYTES, KN_ARG_LOCAL, KN_ARG_FAULT, KN_ARG_MEMORY } kn_arg_kind;
 
 typedef struct kn_arg {
     kn_arg_kind kind;
     size_t size;             /* of BYTES, LOCAL and MEMORY */
+    size_t before;           /* of MEMORY */
     const kn_buffer *buffer; /* of BUFFER */
     int64_t offset;          /* of BUFFER and MEMORY, in bytes */
     const void *pointer;     /* of BYTES larger than 8 bytes (a struct by value); must live until kn_launch returns */

@@ -11,23 +11,32 @@
 #include "rt/device/lost.h"
 #include "rt/stream/queue.h"
 
-#define SPARE_BYTES 4096 /* behind a buffer: kernels read ahead */
+#define AHEAD 4096                 /* bytes behind a buffer: kernels read ahead */
+#define MARGIN ((size_t)64 * 1024) /* bytes on both sides, for kernels that zeros lead astray after all */
+#define PAGE ((size_t)4096)
+
+bool kn_compile_is_strict;
 
 typedef struct stand_in {
     cl_mem memory;
-    void *pages;
-    size_t bytes;
+    char *pages;
+    size_t bytes; /* of the pages */
 } stand_in;
 
 /* Fresh pages are zeros, and take memory only when they are written. */
 static kn_status make_stand_in(stand_in *made, kn_device *device, size_t bytes)
 {
     cl_int error = CL_OUT_OF_HOST_MEMORY;
-    made->bytes = bytes + SPARE_BYTES;
+    const size_t usable = (bytes + AHEAD + PAGE - 1) / PAGE * PAGE;
+    made->bytes = MARGIN + usable + MARGIN;
     void *pages = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages != MAP_FAILED) {
         made->pages = pages;
-        made->memory = clCreateBuffer(device->context, CL_MEM_USE_HOST_PTR, made->bytes, pages, &error);
+        made->memory = clCreateBuffer(device->context, CL_MEM_USE_HOST_PTR, usable, made->pages + MARGIN, &error);
+    }
+    if (made->memory && kn_compile_is_strict) {
+        mprotect(made->pages, MARGIN, PROT_NONE);
+        mprotect(made->pages + MARGIN + usable, MARGIN, PROT_NONE);
     }
     return made->memory ? KN_OK : kn_cl_fail(error, device, "making a buffer of %zu bytes to compile a kernel", bytes);
 }
@@ -43,29 +52,33 @@ static void free_stand_ins(stand_in *made, int count)
     kn_free(made);
 }
 
-/* What is to be replaced by zeros: so many bytes. */
-static bool reads_memory(const kn_arg *arg, size_t *bytes)
+/* What is to be replaced by zeros: so many bytes, the offset among them, since kernels may read backwards from it. */
+static bool reads_memory(const kn_arg *arg, size_t *bytes, size_t *offset)
 {
-    if (arg->kind == KN_ARG_BUFFER && arg->buffer)
-        *bytes = kn_buffer_size(arg->buffer) - (size_t)arg->offset;
-    else if (arg->kind == KN_ARG_MEMORY)
-        *bytes = arg->size;
-    else if (arg->kind == KN_ARG_FAULT)
-        *bytes = 0;
-    else
-        return false;
+    *bytes = *offset = 0;
+    if (arg->kind == KN_ARG_BUFFER && arg->buffer) {
+        *bytes = kn_buffer_size(arg->buffer);
+        *offset = (size_t)arg->offset;
+    } else if (arg->kind == KN_ARG_MEMORY) {
+        *bytes = arg->before + arg->size;
+        *offset = arg->before;
+    } else {
+        return arg->kind == KN_ARG_FAULT;
+    }
     return true;
 }
 
 static kn_status replace_memory(kn_arg *args, stand_in *made, kn_device *device, int count)
 {
     for (int i = 0; i < count; i++) {
-        size_t bytes;
-        if (!reads_memory(&args[i], &bytes))
+        size_t bytes, offset;
+        if (!reads_memory(&args[i], &bytes, &offset))
             continue;
         KN_TRY(make_stand_in(&made[i], device, bytes));
         args[i] = (kn_arg){.kind = args[i].kind == KN_ARG_FAULT ? KN_ARG_FAULT : KN_ARG_MEMORY,
-                           .size = bytes,
+                           .size = bytes - offset,
+                           .before = offset,
+                           .offset = (int64_t)offset,
                            .pointer = made[i].memory};
     }
     return KN_OK;

@@ -56,7 +56,7 @@ typedef struct head {
 typedef struct packed_arg {
     int32_t kind;
     uint32_t follow; /* bytes that follow */
-    uint64_t size, pointer;
+    uint64_t size, before, pointer;
     int64_t value; /* or offset */
 } packed_arg;
 
@@ -67,10 +67,12 @@ static packed_arg pack(const kn_arg *arg)
     case KN_ARG_BUFFER:
         p.kind = KN_ARG_MEMORY;
         p.size = kn_buffer_size(arg->buffer) - (uint64_t)arg->offset;
+        p.before = (uint64_t)arg->offset;
         p.pointer = (uintptr_t)kn_buffer_memory(arg->buffer);
         p.value = (int64_t)kn_buffer_offset(arg->buffer) + arg->offset;
         break;
     case KN_ARG_MEMORY:
+        p.before = arg->before;
         p.pointer = (uintptr_t)arg->pointer;
         p.value = arg->offset;
         break;
@@ -159,6 +161,7 @@ static bool read_arg(kn_arg *arg, input *in)
     if (p.kind == KN_ARG_MEMORY) {
         arg->pointer = (const void *)(uintptr_t)p.pointer; /* of this process, or not to be used */
         arg->offset = p.value;
+        arg->before = (size_t)p.before;
     }
     if (p.follow == 0)
         return p.kind != KN_ARG_BYTES || p.size <= sizeof arg->value;

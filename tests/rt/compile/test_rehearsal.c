@@ -1,12 +1,16 @@
 /* Rehearsals (rt/compile/rehearsal.h): nothing is computed or copied, and each kernel is asked for. */
 #include "rt/rt_test.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include "loops/work_size.h"
 #include "rt/compile/rehearsal.h"
 #include "rt/device/device_struct.h"
 #include "rt/program/program.h"
+#include "rt/program/user_source.h"
+#include "rt/rt.h"
+#include "tensor/tensor.h"
 
 static const float threes[] = {3, 3, 3, 3, 3};
 enum { N = sizeof threes / sizeof threes[0] };
@@ -74,6 +78,33 @@ static void faults_are_not_reported(void **state)
     kn_error_clear();
 }
 
+/* As those of flipped tensors do, from the last element on. */
+static void kernels_may_read_before_their_offset(void **state)
+{
+    (void)state;
+    KN_SCOPE;
+    enum { BEFORE = 1 << 24, STEP = 1 << 20 };
+    static const char text[] = "#include \"common/koine.clh\"\n"
+                               "kernel void count_down(KN_INOUT(x), const long n, const long step)\n"
+                               "{\n"
+                               "    KN_BIND_OUT(int, x);\n"
+                               "    for (long i = 0; i <= n; i += step)\n"
+                               "        x[-i] += 1;\n"
+                               "}\n";
+    asked a = {.take = true};
+    kn_user_source source;
+    kn_stream *stream = kn_stream_current(kn_device_current());
+    kn_tensor *x = kn_empty(KN_SHAPE(BEFORE + 1), .dtype = KN_I32), *last = kn_narrow(x, 0, BEFORE, 1);
+    assert_ok(kn_user_source_add(&source, "count_down", text, false));
+    signal(SIGSEGV, SIG_DFL); /* cmocka's handler is of no use to the driver's threads */
+    kn_rehearse(&(kn_rehearsal){.takes = note, .user = &a});
+    const kn_status status = kn_run(stream, .source = source.path, .kernel = source.name, .dims = 1, .global = {1},
+                                    KN_ARGS(kn_arg_tensor(last), kn_arg_i64(BEFORE), kn_arg_i64(STEP)));
+    kn_rehearse(NULL);
+    assert_ok(status);
+    assert_int_equal(a.taken, 1);
+}
+
 /* One part per core only if it stays in the core's cache, and is long. */
 static void parts_fit_a_cache(void **state)
 {
@@ -120,7 +151,9 @@ static void errors_of_the_cache(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_computed), cmocka_unit_test(faults_are_not_reported),
+        cmocka_unit_test(nothing_is_computed),
+        cmocka_unit_test(faults_are_not_reported),
+        cmocka_unit_test(kernels_may_read_before_their_offset),
         cmocka_unit_test(parts_fit_a_cache),
         cmocka_unit_test(errors_of_the_cache), /* the last: it changes the environment */
     };

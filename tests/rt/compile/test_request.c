@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "rt/compile/request.h"
 #include "rt/program/user_source.h"
+#include "tensor/tensor.h"
 
 typedef struct extent {
     int64_t size[3];
@@ -27,7 +28,7 @@ static kn_text example(kn_arg args[6])
     args[2] = kn_arg_struct(&given, sizeof given);
     args[3] = kn_arg_local(128);
     args[4] = kn_arg_fault();
-    args[5] = (kn_arg){.kind = KN_ARG_MEMORY, .size = 400, .offset = 16};
+    args[5] = (kn_arg){.kind = KN_ARG_MEMORY, .size = 400, .before = 8, .offset = 16};
     const kn_launch_params params = {
         .source = "a.cl", .options = "-DT=float", .kernel = "k", .dims = 2, .args = args, .num_args = 6};
     return written(&params);
@@ -55,7 +56,24 @@ static void what_is_read_is_what_was_written(void **state)
     assert_int_equal(r.args[2].size, sizeof given);
     assert_memory_equal(r.args[2].pointer, &given, sizeof given);
     assert_int_equal(r.args[3].size, 128);
-    assert_true(r.args[5].size == 400 && r.args[5].offset == 16);
+    assert_true(r.args[5].size == 400 && r.args[5].before == 8 && r.args[5].offset == 16);
+    kn_free(r.args);
+    kn_text_free(&bytes);
+}
+
+static void buffers_keep_what_precedes_the_offset(void **state)
+{
+    (void)state;
+    KN_SCOPE;
+    kn_tensor *x = kn_zeros(KN_SHAPE(100));
+    const kn_arg argument = kn_arg_tensor(kn_narrow(x, 0, 25, 75));
+    const kn_launch_params params = {.source = "a.cl", .kernel = "k", .dims = 1, .args = &argument, .num_args = 1};
+    kn_text bytes = written(&params);
+    kn_request r;
+    assert_ok(kn_request_read(&r, bytes.data, bytes.length));
+    assert_int_equal(r.args[0].kind, KN_ARG_MEMORY);
+    assert_int_equal(r.args[0].before, 25 * sizeof(float));
+    assert_true(r.args[0].size >= 75 * sizeof(float));
     kn_free(r.args);
     kn_text_free(&bytes);
 }
@@ -123,9 +141,8 @@ static void keys_tell_kernels_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_read_is_what_was_written),
-        cmocka_unit_test(written_sources_come_along),
-        cmocka_unit_test(damaged_bytes_are_refused),
+        cmocka_unit_test(what_is_read_is_what_was_written), cmocka_unit_test(buffers_keep_what_precedes_the_offset),
+        cmocka_unit_test(written_sources_come_along),       cmocka_unit_test(damaged_bytes_are_refused),
         cmocka_unit_test(keys_tell_kernels_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
