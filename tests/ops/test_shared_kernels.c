@@ -1,7 +1,8 @@
-/* test_shared_kernels.c - small products share a kernel, since each takes the compiler half a second: the layers of a
- * classifier, forward and backward. */
+/* test_shared_kernels.c - kernels that are shared, since each takes the compiler a tenth to half a second: those of
+ * small products, by the layers of a classifier, and those of Winograd's convolution, by both of its passes. */
 #include "support/check.h"
 
+#include "ops/dispatch/choice.h"
 #include "rt/compile/rehearsal.h"
 #include "rt/device/device.h"
 
@@ -54,8 +55,30 @@ TENSOR_TEST(test_classifier)
     assert_int_equal(new_kernels(&k, 128, 32, 10), 0);
 }
 
+/* Without padding: as many tiles of 4 x 4 pixels in a row and column of dy as three, of dx four. */
+TENSOR_TEST(test_passes_of_winograd)
+{
+    kernels k = {.count = 0};
+    kn_rehearsal rehearsal = {.takes = note, .user = &k};
+    if (!kn_device_limits(kn_device_current())->is_cpu)
+        skip();
+    kn_tensor *x = trained(kn_ones(KN_SHAPE(32, 32, 13, 13))), *weight = kn_ones(KN_SHAPE(64, 32, 5, 5));
+    kn_force_implementation("conv2d", "winograd");
+    kn_force_implementation("conv2d_backward_data", "winograd");
+    kn_rehearse(&rehearsal);
+    kn_tensor *y = kn_conv2d(x, weight, NULL, .padding = 0);
+    const int forward = k.count;
+    const kn_status status = y ? kn_backward_with(y, y, false) : kn_error_status();
+    kn_rehearse(NULL);
+    kn_force_implementation("conv2d", NULL);
+    kn_force_implementation("conv2d_backward_data", NULL);
+    CHECK_OK(status);
+    assert_int_equal(forward, 2);           /* transformed weights, and the products */
+    assert_int_equal(k.count - forward, 1); /* other products, whose weights are transformed by the same kernel */
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_classifier)};
+    const struct CMUnitTest tests[] = {TEST(test_classifier), TEST(test_passes_of_winograd)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
