@@ -11,24 +11,42 @@
 #include "gemm/finish.clh"
 #include "gemm/outer.clh"
 #include "gemm/pack.clh"
+#include "gemm/row_sums.clh"
 #include "gemm/small.h"
 #include "gemm/tile.clh"
 
-/* dim 0: per_item matrices. */
+/* sums = the sums over k of A's rows. */
+static inline void sum_rows(global T *restrict sums, const global T *restrict a, long rows, long k_count, long stride)
+{
+    long i = 0;
+    for (; i + 8 <= rows; i += 8)
+        vstore8(sum_8_rows(a + i, k_count, stride), 0, sums + i);
+    for (; i < rows; i++) {
+        T sum = 0;
+        for (long k = 0; k < k_count; k++)
+            sum += a[i + k * stride];
+        sums[i] = sum;
+    }
+}
+
+/* dim 0: per_item matrices. With has_sums there is no bias, and these are written in its place: an argument more would
+ * take 4 % of a launch. */
 KN_KERNEL_AFFINITY(gemm_small,
                    (KN_ARG(a), KN_ARG(b), KN_ARG(bias), KN_ARG(c), KN_ARG(scratch), s, a_layout, b_layout, c_layout,
                     finish),
-                   KN_IN(a), KN_IN(b), KN_IN(bias), KN_OUT(c), KN_OUT(scratch), kn_gemm_small_size s,
+                   KN_IN(a), KN_IN(b), KN_INOUT(bias), KN_OUT(c), KN_OUT(scratch), kn_gemm_small_size s,
                    kn_gemm_layout a_layout, kn_gemm_layout b_layout, kn_gemm_layout c_layout, kn_gemm_finish finish)
 {
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
-    KN_BIND_IN(T, bias);
+    KN_BIND_OUT(T, bias);
     KN_BIND_OUT(T, c);
     KN_BIND_OUT(T, scratch);
     const long first = KN_ID(0) * s.per_item, last = min(s.batch, first + s.per_item);
     const bool plain = is_plain(finish, 1, 1);
     scratch += KN_ID(0) * s.k * NR;
+    if (s.has_sums)
+        sum_rows(bias, a, s.m, s.k, a_layout.col_stride);
     for (long matrix = first; matrix < last; matrix++)
         for (long j = 0; j < s.n; j += NR) {
             const int columns = (int)min((long)NR, s.n - j);

@@ -17,6 +17,7 @@
 #include "gemm/layout.h"
 #include "gemm/outer.clh"
 #include "gemm/pack.clh"
+#include "gemm/row_sums.clh"
 #include "gemm/tile.clh"
 #include "gemm/tile.h"
 
@@ -73,25 +74,15 @@ static inline void stage_b(global T *restrict to, const global T *restrict x, lo
 }
 
 #ifdef SUMS_OF_A
-/* sums = the sums over k of staged rows of A, added to those of earlier blocks of k; four at a time, to hide the
- * latency of an addition. */
+/* sums = the sums over k of staged rows of A, added to those of earlier blocks of k. */
 static inline void sum_staged_rows(global T *restrict sums, const global T *restrict staged, long rows, long k_count,
                                    bool first)
 {
     for (long i = 0; i < rows; i += MR, staged += STAGED(k_count, MR)) {
         T total[(MR + 7) / 8 * 8];
 #pragma unroll
-        for (int j = 0; j < MR; j += 8) {
-            V8 s[4] = {(V8)0, (V8)0, (V8)0, (V8)0};
-            long k = 0;
-            for (; k + 4 <= k_count; k += 4)
-#pragma unroll
-                for (int l = 0; l < 4; l++)
-                    s[l] += vload8(0, staged + (k + l) * MR + j);
-            for (; k < k_count; k++)
-                s[0] += vload8(0, staged + k * MR + j);
-            vstore8((s[0] + s[1]) + (s[2] + s[3]), 0, total + j);
-        }
+        for (int j = 0; j < MR; j += 8)
+            vstore8(sum_8_rows(staged + j, k_count, MR), 0, total + j);
         for (int j = 0; j < min((long)MR, rows - i); j++)
             sums[i + j] = first ? total[j] : sums[i + j] + total[j];
     }

@@ -74,6 +74,7 @@ static const op_row rows[] = {
      .reduction = 300, .tables = "gemm"},
     {"linear/transposed_relu", build_linear_transposed, {FLOATS(37, 70), FLOATS(70, 33), FLOATS(33)}, RELU,
      .reduction = 70, .tables = "gemm"},
+    {"linear/wide_bias", build_linear, {FLOATS(9, 5), FLOATS(19, 5), FLOATS(19)}, .reduction = 9, .tables = "gemm"},
     {"linear/no_bias", build_linear, {FLOATS(7, 5), FLOATS(3, 5)}, .reduction = 7, .tables = "gemm"},
     {"linear/vector", build_linear, {FLOATS(5), FLOATS(3, 5), FLOATS(3)}, .reduction = 5, .tables = "gemm"},
     {"linear/three_dimensions", build_linear, {FLOATS(2, 3, 5), FLOATS(4, 5), FLOATS(4)}, .reduction = 6,
