@@ -137,11 +137,13 @@ static void describe_scattered(winograd *w)
     s->flipped = false;
 }
 
-/* Instructions per image: those of `tiles` by two vectors, per vector of sums, for the tiles of a block with its
- * padding. */
+/* Instructions per tile and vector of sums, in register tiles of so many by two vectors. */
+static double cost_of_tile(int64_t tiles) { return 1.5 + 1.0 / (double)tiles; }
+
+/* The same per image, for the tiles of a block with its padding. */
 static double cost_of_images(int64_t images, int64_t each, int64_t tiles)
 {
-    return (double)kn_round_up_i64(images * each, tiles) / (double)images * (1.5 + 1.0 / (double)tiles);
+    return (double)kn_round_up_i64(images * each, tiles) / (double)images * cost_of_tile(tiles);
 }
 
 /* Images per block, and the register tiles, of which there are at least two: those with the least padding. */
@@ -245,8 +247,8 @@ static schedule schedule_of(const winograd *w, const kn_limits *limits)
     return scatters(w, limits) ? (schedule){choose_scattered, launch_scattered} : (schedule){choose_many, launch_many};
 }
 
-/* Register tiles of many tiles: forward those of the backward-data pass, if that scatters. Both then run kernels of one
- * program, which takes half a second to compile; tiles of 12 by two vectors need 1.01 of the instructions of 14. */
+/* Register tiles of many tiles: forward those of the backward-data pass, if that scatters, unless they cost over 2 %
+ * more. Both passes then run kernels of one program, which takes half a second to compile. */
 static int shared_tiles(const winograd *w, const kn_limits *limits)
 {
     kn_conv_problem backward = *w->problem;
@@ -257,7 +259,7 @@ static int shared_tiles(const winograd *w, const kn_limits *limits)
     describe(&other, limits, &backward);
     if (!is_few(&other) && scatters(&other, limits))
         choose_scattered(&other, limits);
-    return other.tiles;
+    return cost_of_tile(other.tiles) <= 1.02 * cost_of_tile(w->tiles) ? other.tiles : w->tiles;
 }
 
 kn_status kn_conv_run_winograd(kn_stream *stream, const void *problem)
