@@ -52,34 +52,17 @@ static void free_stand_ins(stand_in *made, int count)
     kn_free(made);
 }
 
-/* What is to be replaced by zeros: so many bytes, the offset among them, since kernels may read backwards from it. */
-static bool reads_memory(const kn_arg *arg, size_t *bytes, size_t *offset)
-{
-    *bytes = *offset = 0;
-    if (arg->kind == KN_ARG_BUFFER && arg->buffer) {
-        *bytes = kn_buffer_size(arg->buffer);
-        *offset = (size_t)arg->offset;
-    } else if (arg->kind == KN_ARG_MEMORY) {
-        *bytes = arg->before + arg->size;
-        *offset = arg->before;
-    } else {
-        return arg->kind == KN_ARG_FAULT;
-    }
-    return true;
-}
-
+/* By zeros, what precedes an offset too, since kernels may read backwards from there. */
 static kn_status replace_memory(kn_arg *args, stand_in *made, kn_device *device, int count)
 {
     for (int i = 0; i < count; i++) {
-        size_t bytes, offset;
-        if (!reads_memory(&args[i], &bytes, &offset))
+        const kn_arg arg = kn_arg_as_memory(&args[i]);
+        if (arg.kind != KN_ARG_MEMORY && arg.kind != KN_ARG_FAULT)
             continue;
-        KN_TRY(make_stand_in(&made[i], device, bytes));
-        args[i] = (kn_arg){.kind = args[i].kind == KN_ARG_FAULT ? KN_ARG_FAULT : KN_ARG_MEMORY,
-                           .size = bytes - offset,
-                           .before = offset,
-                           .offset = (int64_t)offset,
-                           .pointer = made[i].memory};
+        KN_TRY(make_stand_in(&made[i], device, arg.before + arg.size));
+        args[i] = arg;
+        args[i].offset = (int64_t)arg.before;
+        args[i].pointer = made[i].memory;
     }
     return KN_OK;
 }

@@ -60,28 +60,27 @@ typedef struct packed_arg {
     int64_t value; /* or offset */
 } packed_arg;
 
-static packed_arg pack(const kn_arg *arg)
+kn_arg kn_arg_as_memory(const kn_arg *arg)
 {
-    packed_arg p = {.kind = arg->kind, .size = arg->size};
-    switch (arg->kind) {
-    case KN_ARG_BUFFER:
-        p.kind = KN_ARG_MEMORY;
-        p.size = kn_buffer_size(arg->buffer) - (uint64_t)arg->offset;
-        p.before = (uint64_t)arg->offset;
-        p.pointer = (uintptr_t)kn_buffer_memory(arg->buffer);
-        p.value = (int64_t)kn_buffer_offset(arg->buffer) + arg->offset;
-        break;
-    case KN_ARG_MEMORY:
-        p.before = arg->before;
-        p.pointer = (uintptr_t)arg->pointer;
-        p.value = arg->offset;
-        break;
-    case KN_ARG_BYTES:
-        p.value = arg->value.i64;
-        p.follow = arg->pointer ? (uint32_t)arg->size : 0;
-        break;
-    default:
-        break;
+    if (arg->kind != KN_ARG_BUFFER || !arg->buffer)
+        return *arg;
+    return (kn_arg){.kind = KN_ARG_MEMORY,
+                    .size = kn_buffer_size(arg->buffer) - (size_t)arg->offset,
+                    .before = (size_t)arg->offset,
+                    .offset = (int64_t)kn_buffer_offset(arg->buffer) + arg->offset,
+                    .pointer = kn_buffer_memory(arg->buffer)};
+}
+
+static packed_arg pack(const kn_arg *given)
+{
+    const kn_arg arg = kn_arg_as_memory(given);
+    packed_arg p = {.kind = arg.kind, .size = arg.size, .before = arg.before};
+    if (arg.kind == KN_ARG_MEMORY) {
+        p.pointer = (uintptr_t)arg.pointer;
+        p.value = arg.offset;
+    } else if (arg.kind == KN_ARG_BYTES) {
+        p.value = arg.value.i64;
+        p.follow = arg.pointer ? (uint32_t)arg.size : 0;
     }
     return p;
 }

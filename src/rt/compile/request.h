@@ -9,6 +9,9 @@
 kn_status kn_request_write(kn_text *bytes, const kn_launch_params *params, const size_t global[3],
                            const size_t local[3]);
 
+/* A buffer as KN_ARG_MEMORY; other arguments, and a buffer that is gone, as they are. */
+kn_arg kn_arg_as_memory(const kn_arg *arg);
+
 typedef struct kn_request {
     kn_launch_params params; /* all it points to is in the bytes, except `args`; no operation */
     size_t global[3], local[3];
