@@ -70,23 +70,11 @@ static bool execute_in_scope(op_run *run, op_result *result)
 
 /* --- on zeros ---------------------------------------------------------------------------------------------------- */
 
-enum { MOST_KERNELS = 1 << 14 }; /* slots of a hash table; the whole suite has 5000 kernels */
-
-/* The first time in this process. */
-static bool is_new(uint64_t kernel, void *user)
+static bool take(uint64_t kernel, void *user)
 {
-    static uint64_t seen[MOST_KERNELS];
+    (void)kernel;
     (void)user;
-    for (int i = 0; i < MOST_KERNELS; i++) {
-        uint64_t *slot = &seen[(kernel + (uint64_t)i) % MOST_KERNELS];
-        if (*slot == kernel)
-            return false;
-        if (*slot == 0) {
-            *slot = kernel;
-            return true;
-        }
-    }
-    return false;
+    return true;
 }
 
 /* Kernels are compiled by running them on zeros instead of the buffers' values (rt/compile/compile.h), so each must
@@ -94,7 +82,7 @@ static bool is_new(uint64_t kernel, void *user)
  * the host reads is no error. */
 static void run_on_zeros(op_run *run)
 {
-    static kn_rehearsal rehearsal = {.takes = is_new};
+    static kn_rehearsal rehearsal = {.takes = take};
     kn_tensor *leaves[OP_MAX_INPUTS];
     KN_SCOPE;
     kn_compile_is_strict = true;

@@ -8,7 +8,7 @@
  *                 directions
  *   f32-gradient  compares the gradients of the f32 run with those of the f64 run
  *   repeat        runs the case twice: outputs and gradients have equal bits
- *   zeros         runs each kernel once on zeros in place of its buffers, where it may not leave them
+ *   zeros         runs the kernel of each launch on zeros in place of its buffers, which it may not leave
  *   guard         detects writes outside buffers (with KOINE_GUARD=1)
  *   leak          checks that device memory is released
  *   forced        runs it again with each implementation of the row's tables (ops/dispatch/choice.h) forced in turn
