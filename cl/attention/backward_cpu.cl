@@ -85,8 +85,8 @@ typedef struct one_head {
 } one_head;
 
 /* `count` queries from q on, and the keys from `first` to `after`. */
-static inline void backward_tiles(one_head h, memory m, kn_attention_shape p, kn_attention_cut cut, T scale, dropout d,
-                                  long first, long after, long q, int count)
+KN_ONCE void backward_tiles(one_head h, memory m, kn_attention_shape p, kn_attention_cut cut, T scale, dropout d,
+                            long first, long after, long q, int count)
 {
     const int width = (int)p.width, value_width = (int)p.value_width, row = cut.columns, columns = up(count, VW);
     const int padded = up(width, VW), value_padded = up(value_width, VW);
@@ -107,26 +107,26 @@ static inline void backward_tiles(one_head h, memory m, kn_attention_shape p, kn
     for (long from = first; from < seen; from += cut.keys) {
         const int keys = (int)min((long)cut.keys, seen - from);
         const global T *k = h.key + from * p.key.row, *v = h.value + from * p.value.row;
-        multiply(m.scores, row, k, p.key.row, 1, m.query_turned, row, keys, columns, width, false);
-        multiply(m.slopes, row, v, p.value.row, 1, m.gradient_turned, row, keys, columns, value_width, false);
+        multiply_rows(m.scores, row, k, p.key.row, m.query_turned, row, keys, columns, width, false);
+        multiply_rows(m.slopes, row, v, p.value.row, m.gradient_turned, row, keys, columns, value_width, false);
         if (p.has_mask)
             add_mask(m.scores, row, m.panel, h.mask + q * p.mask.row + from * p.mask.column, p.mask, keys, count);
         if (p.causal && from + keys > q + 1)
             hide_future(m.scores, row, keys, count, from - q);
         differentiate(m, row, keys, count, of_query, delta, d,
                       block_of(&p, h.number, from, q), p.queries);
-        multiply(m.value_sums + (from - first) * value_padded, value_padded, m.scores, row, 1, gradient_rows.first,
-                 gradient_rows.row, keys, value_padded, count, true);
-        multiply(m.key_sums + (from - first) * padded, padded, m.slopes, row, 1, query_rows.first, query_rows.row, keys,
-                 padded, count, true);
-        multiply(m.query_sums, row, k, 1, p.key.row, m.slopes, row, width, columns, keys, from > first);
+        multiply_rows(m.value_sums + (from - first) * value_padded, value_padded, m.scores, row, gradient_rows.first,
+                      gradient_rows.row, keys, value_padded, count, true);
+        multiply_rows(m.key_sums + (from - first) * padded, padded, m.slopes, row, query_rows.first, query_rows.row,
+                      keys, padded, count, true);
+        multiply_columns(m.query_sums, row, k, p.key.row, m.slopes, row, width, columns, keys, from > first);
     }
     turn_back(h.query_gradient + q * p.to_query.row, p.to_query.row, m.query_sums, row, width, count, factor);
 }
 
 /* The query with number q. */
-static inline void backward_one(one_head h, memory m, kn_attention_shape p, T scale, dropout d, long first, long after,
-                                long q)
+KN_ONCE void backward_one(one_head h, memory m, kn_attention_shape p, T scale, dropout d, long first, long after,
+                          long q)
 {
     const int padded = up((int)p.width, VW), value_padded = up((int)p.value_width, VW);
     const long seen = p.causal ? min(after, q + 1) : after;

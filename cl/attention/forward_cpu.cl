@@ -73,8 +73,8 @@ typedef struct one_head {
 } one_head;
 
 /* `count` queries, at most NR, from `first` on. */
-static inline void attend(one_head h, global T *restrict scratch, kn_attention_shape p, T scale, dropout d, long first,
-                          int count)
+KN_ONCE void attend(one_head h, global T *restrict scratch, kn_attention_shape p, T scale, dropout d, long first,
+                    int count)
 {
     const int columns = up(count, VW);
     const long seen = p.causal ? min(p.keys, first + count) : p.keys;
@@ -91,7 +91,7 @@ static inline void attend(one_head h, global T *restrict scratch, kn_attention_s
         VSTORE((V)0, i, sums);
     for (long from = 0; from < seen; from += KEYS) {
         const int keys = (int)min((long)KEYS, seen - from);
-        multiply(scores, NR, h.key + from * p.key.row, p.key.row, 1, turned, NR, keys, columns, p.width, false);
+        multiply_rows(scores, NR, h.key + from * p.key.row, p.key.row, turned, NR, keys, columns, p.width, false);
         if (p.has_mask)
             add_mask(scores, NR, panel, h.mask + first * p.mask.row + from * p.mask.column, p.mask, keys, count);
         if (p.causal && from + keys > first + 1)
@@ -100,14 +100,14 @@ static inline void attend(one_head h, global T *restrict scratch, kn_attention_s
               block_of(&p, h.number, from, first), p.queries);
         if (from > 0)
             shrink(sums, p.value_width, columns / VW, correction);
-        multiply(sums, NR, h.value + from * p.value.row, 1, p.value.row, scores, NR, (int)p.value_width, columns, keys,
-                 from > 0);
+        multiply_columns(sums, NR, h.value + from * p.value.row, p.value.row, scores, NR, (int)p.value_width, columns,
+                         keys, from > 0);
     }
     finish(h.result + first * p.result.row, h.lse + first, sums, p, count, highest, sum);
 }
 
 /* The query with number i. */
-static inline void attend_one(one_head h, kn_attention_shape p, T scale, dropout d, long i)
+KN_ONCE void attend_one(one_head h, kn_attention_shape p, T scale, dropout d, long i)
 {
     const long seen = p.causal ? min(p.keys, i + 1) : p.keys;
     global T *result = h.result + i * p.result.row;

@@ -21,7 +21,7 @@ static inline V load_rest(const global T *x, long k, int rest)
     return select((V)0, VLOAD(0, x + k - VW), VLOAD(0, numbers) >= (V)(VW - rest));
 }
 
-static inline void add_products(V *sum, const V *row, const V *column)
+KN_INLINE void add_products(V *sum, const V *row, const V *column)
 {
 #pragma unroll
     for (int i = 0; i < DOT_ROWS; i++)

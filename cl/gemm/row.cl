@@ -11,9 +11,8 @@
 
 /* sum[first..last) += x[r] * b[r], over `rows` rows, a constant after inlining: a translator to SPIR-V fails where the
  * length of an unrolled loop is not known. */
-static inline __attribute__((always_inline)) void
-add_rows(global T *restrict sum, const global T *restrict x, long x_stride, const global T *restrict b, long b_stride,
-         const int rows, long first, long last)
+KN_INLINE void add_rows(global T *restrict sum, const global T *restrict x, long x_stride, const global T *restrict b,
+                        long b_stride, const int rows, long first, long last)
 {
     T factor[ROWS];
     for (int r = 0; r < rows; r++)

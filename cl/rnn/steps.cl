@@ -55,7 +55,7 @@ static inline void store_lanes(V value, global T *p, const int lanes)
 #define BLOCK_DEPTH max(16, 24576 / (NV * VW * (int)sizeof(T)))
 
 /* sum[i] += element k of row i times row k of the panel. */
-static inline void add_step(V sum[MR][NV], const global T *row[MR], const global T *panel, long depth, long k)
+KN_INLINE void add_step(V sum[MR][NV], const global T *row[MR], const global T *panel, long depth, long k)
 {
     V part[NV];
 #pragma unroll

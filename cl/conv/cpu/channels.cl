@@ -21,9 +21,8 @@
 
 /* Copies pixel e of lane's plane, from[plane[lane] + e], to the vector at place[e]; n pixels. The last vectors
  * overlap. Asks for the planes of the next image, `next` elements further. */
-static inline __attribute__((always_inline)) void
-to_channels(global T *restrict to, const global int *restrict place, const global T *restrict from,
-            const long plane[VW], long n, long next)
+KN_ONCE void to_channels(global T *restrict to, const global int *restrict place, const global T *restrict from,
+                         const long plane[VW], long n, long next)
 {
     if (n < VW) {
         for (int lane = 0; lane < VW; lane++)
@@ -128,7 +127,7 @@ static inline void read_weights(const channel_scratch *c, const global T *restri
 /* The sums of PIXELS pixels stay in registers, and each weight is loaded once for them. The last pixels may be the last
  * one several times. */
 #define PIXELS 8
-static inline void sum_taps(const channel_scratch *c, const kn_conv_plane_shape *s, T low, T high)
+KN_ONCE void sum_taps(const channel_scratch *c, const kn_conv_plane_shape *s, T low, T high)
 {
     const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;
     const global int *restrict start = c->start, *restrict offset = c->offset;
@@ -186,7 +185,7 @@ KN_KERNEL_ONCE(conv_channels,
 }
 
 /* Adds an image's products to the sums of the taps, and the gradient to that of the bias. */
-static inline void add_image(const channel_scratch *c, const kn_conv_plane_shape *s, int has_bias)
+KN_ONCE void add_image(const channel_scratch *c, const kn_conv_plane_shape *s, int has_bias)
 {
     const long taps = s->kernel_rows * s->kernel_columns, pixels = s->rows * s->columns;
     const global T *restrict grid = c->grid, *restrict gradient = c->result;

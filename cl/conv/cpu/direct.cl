@@ -125,8 +125,8 @@ static inline void store_row(global T *restrict y, const global T *restrict sums
 }
 
 /* Stores one image's sums of a block, row by row; rows without a gap in y as one. */
-static inline void store_image(global T *restrict y, const global T *restrict sums, const kn_conv_direct_layout *g,
-                               const unit *u, long channels, T low, T high)
+KN_ONCE void store_image(global T *restrict y, const global T *restrict sums, const kn_conv_direct_layout *g,
+                         const unit *u, long channels, T low, T high)
 {
     const part rows = u->rows, columns = u->columns;
     const long y_row = g->parts.rows.y_step, y_column = g->parts.columns.y_step;
@@ -134,18 +134,16 @@ static inline void store_image(global T *restrict y, const global T *restrict su
     while (wide < g->classes && g->of[wide].out >= columns.first + columns.count)
         wide++;
     y += rows.first * y_row + columns.first * y_column;
-    if (y_column == 1 && columns.count == y_row) {
-        store_row(y, sums, g, u->image_pixels, wide, channels, low, high);
-        return;
-    }
-    for (long i = 0; i < rows.count; i++)
-        store_row(y + i * y_row, sums + i * columns.count * KB, g, columns.count, wide, channels, low, high);
+    const bool joined = y_column == 1 && columns.count == y_row;
+    const long runs = joined ? 1 : rows.count, length = joined ? u->image_pixels : columns.count;
+    for (long i = 0; i < runs; i++)
+        store_row(y + i * y_row, sums + i * length * KB, g, length, wide, channels, low, high);
 }
 
 /* Adds all taps to the sums, chunk by chunk. */
-static inline void sum_unit(global T *restrict sums, global T *restrict copy, const global int *restrict starts,
-                            const global T *restrict x, const global T *restrict packed,
-                            const global int *restrict table, const kn_conv_direct_layout *g, const unit *u)
+KN_ONCE void sum_unit(global T *restrict sums, global T *restrict copy, const global int *restrict starts,
+                      const global T *restrict x, const global T *restrict packed, const global int *restrict table,
+                      const kn_conv_direct_layout *g, const unit *u)
 {
     const kn_conv_parts *p = &g->parts;
     for (long c = 0; c < p->inner; c += p->chunk) {

@@ -62,8 +62,7 @@ static inline void pack_weights(global T *restrict packed, global T *restrict ga
 KN_DEFINE_ADD_OUTER(add_column, NX, KV)
 
 /* sum[n] += channel c of the n-th image's pixel times its weights. */
-static inline void add_channel(V sum[NX][KV], const global T *restrict pixel[NX], const global T *restrict weight,
-                               long c)
+KN_INLINE void add_channel(V sum[NX][KV], const global T *restrict pixel[NX], const global T *restrict weight, long c)
 {
     T column[NX];
 #pragma unroll
@@ -107,8 +106,8 @@ static inline void add_products(global T *restrict sums, const global T *restric
 }
 
 /* y = the sums of a row of pixels, [pixel][NX][KB], for `images` images and `outer` channels. */
-static inline void store_row(global T *restrict y, const global T *restrict sums, const kn_conv_images_shape s,
-                             int images, int outer)
+KN_ONCE void store_row(global T *restrict y, const global T *restrict sums, const kn_conv_images_shape s, int images,
+                       int outer)
 {
     const long pixels = s.rows.to * s.columns.to, width = s.columns.to;
     for (int n = 0; n < images; n++, y += s.groups * s.outer * pixels, sums += KB) {

@@ -159,8 +159,7 @@ KN_KERNEL_ONCE(conv_planes,
 
 /* sum[i] += x * dy for UX positions of x, VW pixels at a time. Both are masked: 0 * infinity would be NaN. */
 #define UX 3
-static inline __attribute__((always_inline)) void add_pixels(V sum[UX], const global T *from[UX], long e,
-                                                             const global T *dy, const MASKS keep)
+KN_INLINE void add_pixels(V sum[UX], const global T *from[UX], long e, const global T *dy, const MASKS keep)
 {
     const V d = select((V)(T)0, VLOAD(0, dy + e), keep);
 #pragma unroll

@@ -176,8 +176,8 @@ static inline void pack_pixels(global T *restrict u, const global T *restrict b,
 }
 
 /* m (+)= a u over those pixels; a: the first image's first row of the tile. */
-static inline void multiply_rows(global T *restrict m, const global T *restrict a, const global T *restrict u,
-                                 const kn_conv_pointwise_product *s, long p, long count, bool first)
+KN_ONCE void multiply_rows(global T *restrict m, const global T *restrict a, const global T *restrict u,
+                           const kn_conv_pointwise_product *s, long p, long count, bool first)
 {
     V sum[MT][KV];
 #pragma unroll

@@ -21,9 +21,8 @@
 #define TAPS (KR * KC)
 
 /* ROWS rows of a vector of results. */
-static inline __attribute__((always_inline)) void
-sum_rows(global T *restrict to, long columns, const global T *restrict grid, long width, const V weight[TAPS], V start,
-         V low, V high)
+KN_INLINE void sum_rows(global T *restrict to, long columns, const global T *restrict grid, long width,
+                        const V weight[TAPS], V start, V low, V high)
 {
     V sum[ROWS];
 #pragma unroll

@@ -20,8 +20,8 @@
 /* --- sums --------------------------------------------------------------------------------------------------------- */
 
 /* Packs a block of the unit's dy, [pixels][KB], and adds its pixels to bias[KB]. */
-static inline void pack_gradient(global T *restrict packed, global T *restrict bias, const global T *restrict dy,
-                                 const kn_conv_parts *g, const unit *u, long channel, int channels)
+KN_ONCE void pack_gradient(global T *restrict packed, global T *restrict bias, const global T *restrict dy,
+                           const kn_conv_parts *g, const unit *u, long channel, int channels)
 {
     const bool whole_rows = u->columns.count == g->columns.out;
     const long runs = whole_rows ? 1 : u->rows.count, run = u->image_pixels / runs;
@@ -74,9 +74,9 @@ static inline void clear(global T *restrict to, long vectors)
 }
 
 /* Adds the unit's pixels to the sums of its blocks, [blocks][taps][KB]. */
-static inline void sum_unit(global T *restrict sums, global T *restrict copy, const global T *restrict packed,
-                            const global int *restrict starts, const global int *restrict table,
-                            const global T *restrict x, const kn_conv_weights_layout *g, const unit *u)
+KN_ONCE void sum_unit(global T *restrict sums, global T *restrict copy, const global T *restrict packed,
+                      const global int *restrict starts, const global int *restrict table, const global T *restrict x,
+                      const kn_conv_weights_layout *g, const unit *u)
 {
     const kn_conv_parts *p = &g->parts;
     const long per_channel = g->taps.rows * g->taps.columns;

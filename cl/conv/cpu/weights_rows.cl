@@ -42,9 +42,8 @@ static inline T sum_lanes(V value)
 /* Adds VW adjacent pixels to the sums: dy from `gradient` on, x from `from` + offset[tap] on. `masked` is a constant
  * after inlining, so that only the last vector of a row pays for the mask; a real call would keep the sums in
  * memory. */
-static inline __attribute__((always_inline)) void
-add_pixels(V sum[KX][TAPS], V bias[KX], const global T *restrict gradient, long pixels, int channels,
-           const global T *restrict from, const long offset[TAPS], const bool masked, const MASKS keep)
+KN_INLINE void add_pixels(V sum[KX][TAPS], V bias[KX], const global T *restrict gradient, long pixels, int channels,
+                          const global T *restrict from, const long offset[TAPS], const bool masked, const MASKS keep)
 {
     V d[KX];
 #pragma unroll

@@ -30,8 +30,7 @@
 #define PITCH (GROUP + LANES) /* so that two runs of LANES lie in different banks */
 
 /* to[v] = the sum over the work-items of values[v], v < count. */
-static inline __attribute__((always_inline)) void
-sum_values(local T *part, local T *few, const T *values, int count, global T *to)
+KN_INLINE void sum_values(local T *part, local T *few, const T *values, int count, global T *to)
 {
     const int me = get_local_id(0), lane = me % LANES;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -63,8 +62,7 @@ typedef struct depthwise_sums {
 } depthwise_sums;
 
 /* sums += one row's part: the window of lines line, line + 1, ... of x times d. */
-static inline __attribute__((always_inline)) void
-add_row(depthwise_sums *sums, T (*window)[WINDOW], T d, int line, int height)
+KN_INLINE void add_row(depthwise_sums *sums, T (*window)[WINDOW], T d, int line, int height)
 {
     sums->bias += d;
 #pragma unroll
@@ -77,9 +75,8 @@ add_row(depthwise_sums *sums, T (*window)[WINDOW], T d, int line, int height)
 }
 
 /* ROWS rows of dy, the first of which reads x from line `row`, column `column` on, at `from`. */
-static inline __attribute__((always_inline)) void
-add_block(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column,
-          const kn_depthwise_shape s)
+KN_INLINE void add_block(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column,
+                         const kn_depthwise_shape s)
 {
     T window[WINDOW][WINDOW];
 #pragma unroll
@@ -99,9 +96,8 @@ add_block(depthwise_sums *sums, const global T *from, const global T *dy, int ro
 }
 
 /* The last block of a plane, of fewer rows. */
-static inline __attribute__((always_inline)) void
-add_rows(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column, int rows,
-         const kn_depthwise_shape s)
+KN_INLINE void add_rows(depthwise_sums *sums, const global T *from, const global T *dy, int row, int column, int rows,
+                        const kn_depthwise_shape s)
 {
     T window[WINDOW][WINDOW];
     for (int p = 0; p < rows; p++) {

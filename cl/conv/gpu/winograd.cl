@@ -14,7 +14,7 @@
  *
  * All kernels are bound by memory: a work-item that transforms a window moves 208 bytes (16 pixels of x, 36 values) in
  * about 480 instructions, while a device with 60 TFLOP/s and 4.8 TB/s has time for 1300; winograd_gpu_output likewise.
- * Functions are always_inline, because a call would copy the kernel's struct to memory.
+ * Functions are KN_INLINE, because a call would copy the kernel's struct to memory.
  *
  * Compiled in: T, WRI, WRJ, WMI; XN and XPHASE: columns of x are read in vectors of XN that start at columns of the
  * window which are -XPHASE modulo XN; YN: columns of y alike. */
@@ -35,8 +35,7 @@ typedef struct winograd_place {
     int row, column;
 } winograd_place;
 
-static inline __attribute__((always_inline)) void
-winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint channel)
+KN_INLINE void winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint channel)
 {
     const uint line = kn_quotient(tile, s->columns), image = kn_quotient(line, s->rows);
     place->plane = ((long)image * s->channels + channel) * s->plane;
@@ -45,7 +44,7 @@ winograd_find(winograd_place *place, const kn_winograd_image *s, uint tile, uint
 }
 
 /* The offset of the WP values of a tile and channel, `channels * share` apart. */
-static inline __attribute__((always_inline)) long winograd_start(const kn_winograd_image *s, uint tile, uint channel)
+KN_INLINE long winograd_start(const kn_winograd_image *s, uint tile, uint channel)
 {
     const uint share = kn_quotient(tile, s->share);
     return ((long)share * WP * s->channels + channel) * s->share.divisor + kn_remainder(tile, share, s->share);
@@ -53,8 +52,7 @@ static inline __attribute__((always_inline)) long winograd_start(const kn_winogr
 
 /* A row of the window: to[j] = x[column + j], zeros outside the image. A vector is either entirely inside or entirely
  * outside: it starts at a multiple of its width, and so does a row's end. */
-static inline __attribute__((always_inline)) void
-winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
+KN_INLINE void winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
 {
 #pragma unroll
     for (int j = 0; j < WTJ; j++) {
@@ -78,7 +76,7 @@ winograd_load_row(T *to, const global T *x, int column, int width, bool inside)
 }
 
 /* A row of a transformed tile: values that are `step` apart. */
-static inline __attribute__((always_inline)) void winograd_store_row(global T *to, const T *line, long step)
+KN_INLINE void winograd_store_row(global T *to, const T *line, long step)
 {
 #pragma unroll
     for (int j = 0; j < WTJ; j++)
@@ -88,8 +86,8 @@ static inline __attribute__((always_inline)) void winograd_store_row(global T *t
 /* --- before the products ------------------------------------------------------------------------------------------ */
 
 /* v = B^T x B for a window of x. */
-static inline __attribute__((always_inline)) void
-winograd_transform_window(global T *v, const global T *x, const kn_winograd_image *s, uint tile, uint channel)
+KN_INLINE void winograd_transform_window(global T *v, const global T *x, const kn_winograd_image *s, uint tile,
+                                         uint channel)
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
@@ -106,8 +104,8 @@ winograd_transform_window(global T *v, const global T *x, const kn_winograd_imag
 }
 
 /* d = A dy A^T for a tile of dy. */
-static inline __attribute__((always_inline)) void
-winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image *s, uint tile, uint channel)
+KN_INLINE void winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image *s, uint tile,
+                                       uint channel)
 {
     winograd_place place;
     winograd_find(&place, s, tile, channel);
@@ -131,8 +129,7 @@ winograd_transform_tile(global T *d, const global T *dy, const kn_winograd_image
 }
 
 /* u[p][pair] = (G w G^T)[p] for a pair of an output and an input channel. flipped: reads the kernel from its end. */
-static inline __attribute__((always_inline)) void
-winograd_transform_weights(global T *u, const global T *w, long pairs, long pair, int flipped)
+KN_INLINE void winograd_transform_weights(global T *u, const global T *w, long pairs, long pair, int flipped)
 {
     w += pair * WTAPS + (flipped ? WTAPS - 1 : 0);
     u += pair;
@@ -179,8 +176,7 @@ kernel void winograd_gpu_gradient_factors(KN_IN(x), KN_IN(dy), KN_OUT(v), KN_OUT
 /* --- after the products ------------------------------------------------------------------------------------------- */
 
 /* A row of a tile of pixels, from a column on. */
-static inline __attribute__((always_inline)) void
-winograd_store_pixels(global T *y, T *line, T added, T low, T high, int column, int width)
+KN_INLINE void winograd_store_pixels(global T *y, T *line, T added, T low, T high, int column, int width)
 {
 #pragma unroll
     for (int j = 0; j < WMJ; j++) {
