@@ -230,16 +230,14 @@ static kn_status transfer(kn_stream *stream, kn_command_kind kind, const kn_tran
 
 /* --- a device ----------------------------------------------------------------------------------------------------- */
 
+/* Where the driver's cache is empty, the first launch of all is put off, too. */
+static bool is_cold_from_the_start(const kn_device *device)
+{
+    return device->quirks.caches_programs && kn_driver_cache_is_empty();
+}
+
 /* How long a program takes to build that no cache had. */
 #define COLD_SECONDS 0.05
-
-/* The first program of all is built by the thread that needs it, while a helper gets ready. */
-static void begin_build(kn_device *device)
-{
-    kn_compiles *compiles = compiles_of(device);
-    if (!atomic_exchange(&compiles->has_begun, true) && device->quirks.caches_programs && kn_driver_cache_is_empty())
-        kn_helper_start(device, compiles);
-}
 
 static void end_build(kn_device *device, double seconds)
 {
@@ -282,7 +280,7 @@ kn_cold *kn_cold_new(const kn_device *device)
     if (!compiles)
         return NULL;
     kn_jobs_init(compiles);
-    compiles->cold = (kn_cold){.begin_build = begin_build,
+    compiles->cold = (kn_cold){.is_cold = is_cold_from_the_start(device),
                                .end_build = end_build,
                                .takes = takes,
                                .launch = launch,

@@ -121,7 +121,8 @@ static bool start_thread(helper *self)
     return started;
 }
 
-void kn_helper_start(kn_device *device, kn_compiles *compiles)
+/* Unless there are as many as there may be. */
+static void start_helper(kn_device *device, kn_compiles *compiles)
 {
     KN_PRESERVE_ERROR;
     kn_lock(&compiles->lock);
@@ -150,5 +151,5 @@ void kn_helper_offer(kn_device *device, kn_compiles *compiles)
     const bool has_work = compiles->waiting - 1 > compiles->idle + compiles->starting;
     kn_unlock(&compiles->lock);
     if (has_work)
-        kn_helper_start(device, compiles);
+        start_helper(device, compiles);
 }

@@ -8,8 +8,5 @@
 
 #include "rt/compile/jobs.h"
 
-/* Starts one, unless there are as many as there may be. */
-void kn_helper_start(kn_device *device, kn_compiles *compiles);
-
-/* Starts one if there is work for it. */
+/* Starts one if there is work for it, unless there are as many as there may be. */
 void kn_helper_offer(kn_device *device, kn_compiles *compiles);

@@ -11,9 +11,8 @@ typedef struct kn_compile_job kn_compile_job;
 extern double kn_jobs_patience; /* changed by tests */
 
 typedef struct kn_compiles {
-    kn_cold cold;          /* first: kn_device.cold points to it */
-    atomic_bool has_begun; /* to build programs */
-    atomic_int hot;        /* launches in a row that found their kernel ready */
+    kn_cold cold;   /* first: kn_device.cold points to it */
+    atomic_int hot; /* launches in a row that found their kernel ready */
     atomic_int most_helpers;
     kn_mutex lock;
     pthread_cond_t changed;

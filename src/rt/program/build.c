@@ -196,8 +196,6 @@ kn_status kn_program_build(kn_device *device, kn_program *program, const char *k
     const cl_int injected = KN_CL(KN_CL_BUILD, CL_SUCCESS); /* all the ways at once */
     if (injected != CL_SUCCESS)
         return kn_cl_fail(injected, device, "building %s", program->source);
-    if (device->cold)
-        device->cold->begin_build(device);
     kn_build_wait wait = kn_build_begin(kernel);
     kn_status status = make_either_way(device, program, &origin);
     double seconds = kn_build_end(wait, false);

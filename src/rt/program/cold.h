@@ -12,8 +12,7 @@ struct kn_transfer;      /* rt/command/recorder.h */
 
 struct kn_cold {
     atomic_bool is_cold;
-    /* A program is about to be built; it took so long. */
-    void (*begin_build)(kn_device *device);
+    /* Building a program took so long. */
     void (*end_build)(kn_device *device, double seconds);
     /* Is the launch to be made by `launch`? */
     bool (*takes)(kn_stream *stream, const struct kn_launch_params *params);

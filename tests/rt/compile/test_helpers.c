@@ -108,6 +108,14 @@ static int fail_in_own_kernel(void)
     return status != KN_OK && kn_read(sum, &value, sizeof value) == KN_OK ? 0 : 4;
 }
 
+/* Whether the very first launch would be put off; the caches are not empty thereafter. */
+static int print_temperature(void)
+{
+    kn_device *device = test_device();
+    printf("%s", kn_device_is_cold(device) ? "cold" : "warm");
+    return compute() && kn_synchronize(device) == KN_OK ? 0 : 1;
+}
+
 static int run_child(const char *what)
 {
     KN_SCOPE;
@@ -115,6 +123,7 @@ static int run_child(const char *what)
     return strcmp(what, "result") == 0    ? print_result()
            : strcmp(what, "leave") == 0   ? leave_without_waiting()
            : strcmp(what, "notices") == 0 ? print_notices()
+           : strcmp(what, "first") == 0   ? print_temperature()
                                           : fail_in_own_kernel();
 }
 
@@ -198,6 +207,22 @@ static void helpers_may_fail(void **state)
     }
 }
 
+static void the_first_launch_is_put_off(void **state)
+{
+    static const char *const temperatures[] = {"cold", "warm"};
+    char folder[1024];
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", empty_folder());
+    if (!helps() || !test_device()->quirks.caches_programs)
+        skip();
+    for (int i = 0; i < 2; i++) {
+        run_result r = run_in(folder, "first", OWN_PROGRAM);
+        assert_status(r, 0);
+        assert_string_equal(r.output, temperatures[i]);
+        run_free(&r);
+    }
+}
+
 static void a_process_may_end_before(void **state)
 {
     (void)state;
@@ -246,7 +271,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_the_same),          cmocka_unit_test(helpers_may_fail),
         cmocka_unit_test(a_process_may_end_before),      cmocka_unit_test(who_waits_is_told),
-        cmocka_unit_test(errors_come_where_they_belong),
+        cmocka_unit_test(errors_come_where_they_belong), cmocka_unit_test(the_first_launch_is_put_off),
     };
     return cmocka_run_group_tests(tests, find_expected, NULL);
 }
