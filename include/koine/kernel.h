@@ -111,7 +111,7 @@ typedef struct kn_kernel_run_params {
     const kn_kernel_arg *args;
     int num_args;
     size_t global[3]; /* work-items; rounded up to a multiple of `local`, so kernels check their range */
-    size_t local[3];  /* default 0: 1 on CPU devices, else the driver's choice */
+    size_t local[3];  /* default 0: 1 on CPU devices, else the driver's choice, on PoCL's GPUs up to 64 */
     int dims;         /* default 0: the number of sizes in `global` before its first 0, at least 1 */
 } kn_kernel_run_params;
 #define KN_KERNEL_RUN_DEFAULTS .dims = 0

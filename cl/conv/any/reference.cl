@@ -6,7 +6,7 @@
 
 /* Adds the product of every element (i, j) of `by`, [rows][columns], and the pixel of x's plane in row
  * `row` + i row_step and column `column` + j column_step, if there is one. */
-static inline T add_products(T sum, const global T *x, const kn_conv_shape *s, long row, long row_step,
+KN_INLINE T add_products(T sum, const global T *x, const kn_conv_shape *s, long row, long row_step,
                              long column, long column_step, const global T *by, long rows, long columns)
 {
     for (long i = 0; i < rows; i++, row += row_step)
@@ -74,9 +74,11 @@ kernel void conv_reference_data(KN_IN(dy), KN_IN(w), KN_OUT(dx), kn_conv_shape s
             const long q = find_reader(&s, 2, column, t);
             if (o < 0 || p < 0 || q < 0)
                 continue;
-            const long pixel = (o * s.out_size[1] + p) * s.out_size[2] + q;
-            for (long k = first; k < first + outer; k++)
-                sum = fma(dy[(n * s.out_channels + k) * pixels + pixel], w[(k * inner + c) * taps + tap], sum);
+            const global T *g = dy + (n * s.out_channels + first) * pixels;
+            g += (o * s.out_size[1] + p) * s.out_size[2] + q;
+            const global T *factor = w + (first * inner + c) * taps + tap;
+            for (long k = 0; k < outer; k++, g += pixels, factor += inner * taps)
+                sum = fma(*g, *factor, sum);
         }
         dx[i] = sum;
     }

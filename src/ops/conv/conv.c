@@ -282,43 +282,63 @@ static kn_status conv_backward_backward(kn_grad_call *grad)
 
 /* --- the plain C reference ---------------------------------------------------------------------------------------- */
 
-/* The element of x that pixel `at` of y reads through tap `tap`, both in row-major order; -1 in the padding. */
-static int64_t reference_pixel(const kn_conv_shape *s, int64_t at, int64_t tap)
+/* The first element of the row of x that row `at` of y reads through tap `tap`, all in row-major order; -1 in the
+ * padding. */
+static int64_t reference_row(const kn_conv_shape *s, int64_t at, int64_t tap)
 {
-    int64_t place[3];
-    for (int d = 2; d >= 0; d--) {
+    int64_t place[2];
+    tap /= s->kernel_size[2];
+    for (int d = 1; d >= 0; d--) {
         place[d] = at % s->out_size[d] * s->stride[d] - s->padding[d] + tap % s->kernel_size[d] * s->dilation[d];
         at /= s->out_size[d];
         tap /= s->kernel_size[d];
         if (place[d] < 0 || place[d] >= s->in_size[d])
             return -1;
     }
-    return (place[0] * s->in_size[1] + place[1]) * s->in_size[2] + place[2];
+    return (place[0] * s->in_size[1] + place[1]) * s->in_size[2];
 }
 
-/* The contribution of output channel k of image n: y from x or, transposed, x from y. */
+/* What an image of x and one of y have in common through one element of the weight: y from x or, transposed, x from
+ * y. */
+static void reference_tap(const kn_conv_shape *s, bool transposed, const double *from, double weight, int64_t tap,
+                          double *to)
+{
+    const int64_t rows = s->out_size[0] * s->out_size[1], width = s->out_size[2];
+    const int64_t step = s->stride[2], offset = tap % s->kernel_size[2] * s->dilation[2] - s->padding[2];
+    int64_t begin = 0, end = width;
+    while (begin < end && begin * step + offset < 0)
+        begin++;
+    while (begin < end && (end - 1) * step + offset >= s->in_size[2])
+        end--;
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t row = reference_row(s, i, tap);
+        if (row < 0)
+            continue;
+        const int64_t x = row + offset, y = i * width;
+        for (int64_t j = begin; j < end; j++)
+            if (transposed)
+                to[x + j * step] += from[y + j] * weight;
+            else
+                to[y + j] += from[x + j * step] * weight;
+    }
+}
+
+/* The contribution of output channel k of image n. */
 static void reference_channel(const kn_conv_shape *s, const kn_call *call, int64_t n, int64_t k)
 {
+    const bool transposed = is_transposed(call->op);
     const int64_t inner = s->in_channels / s->groups, first = k / (s->out_channels / s->groups) * inner;
     const int64_t taps = kn_conv_volume(s->kernel_size), pixels = kn_conv_volume(s->out_size);
     const int64_t volume = kn_conv_volume(s->in_size);
-    const int64_t x0 = (n * s->in_channels + first) * volume, y0 = (n * s->out_channels + k) * pixels;
     const double *from = kn_reference_values(call->inputs[0]);
     const double *weight = kn_reference_values(call->inputs[1]) + k * inner * taps;
     double *to = kn_reference_values(call->outputs[0]);
-    for (int64_t i = 0; i < pixels; i++)
+    const int64_t y = (n * s->out_channels + k) * pixels;
+    for (int64_t c = 0; c < inner; c++)
         for (int64_t tap = 0; tap < taps; tap++) {
-            const int64_t at = reference_pixel(s, i, tap);
-            if (at < 0)
-                continue;
-            double sum = 0;
-            for (int64_t c = 0; c < inner; c++)
-                if (is_transposed(call->op))
-                    to[x0 + c * volume + at] += from[y0 + i] * weight[c * taps + tap];
-                else
-                    sum += from[x0 + c * volume + at] * weight[c * taps + tap];
-            if (!is_transposed(call->op))
-                to[y0 + i] += sum;
+            const int64_t x = (n * s->in_channels + first + c) * volume;
+            reference_tap(s, transposed, from + (transposed ? y : x), weight[c * taps + tap], tap,
+                          to + (transposed ? x : y));
         }
 }
 

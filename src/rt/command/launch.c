@@ -117,14 +117,33 @@ static void note_fault(kn_stream *stream, const kn_launch_params *params)
             atomic_store(&stream->fault_armed, true);
 }
 
-/* Work sizes in OpenCL's form: global a multiple of local; local 1 on CPU devices unless given, {0} for the driver's
- * choice. Returns false when there is nothing to do. */
+/* Work-items of GPUs come in units of 32 or 64, and drivers that choose the local size want a divisor of the global
+ * one. */
+enum { UNIT = 64 };
+
+/* The local size of a dimension where none is given: 1 on CPU devices, elsewhere 0, the driver's choice, unless that
+ * means compiling the kernel again for other global sizes (rt/device/quirks.h). */
+static size_t default_local(const kn_device *device, int dim, size_t global)
+{
+    if (device->limits.is_cpu)
+        return 1;
+    if (!device->quirks.compiles_each_local_size)
+        return 0;
+    size_t local = dim == 0 ? UNIT : 1;
+    while (global % local != 0)
+        local /= 2;
+    return local;
+}
+
+/* Work sizes in OpenCL's form: global a multiple of local. Returns false when there is nothing to do. */
 static bool work_sizes(const kn_device *device, const kn_launch_params *params, size_t global[3], size_t local[3])
 {
-    bool has_local = params->local[0] != 0 || device->limits.is_cpu;
     for (int i = 0; i < params->dims; i++) {
-        size_t unit = params->local[0] != 0 && params->local[i] != 0 ? params->local[i] : 1;
-        local[i] = has_local ? unit : 0;
+        if (params->local[0] == 0)
+            local[i] = default_local(device, i, params->global[i]);
+        else
+            local[i] = params->local[i] ? params->local[i] : 1;
+        size_t unit = local[i] ? local[i] : 1;
         global[i] = (params->global[i] + unit - 1) / unit * unit;
         if (global[i] == 0)
             return false;
@@ -259,10 +278,6 @@ kn_status kn_launch(kn_stream *stream, const kn_launch_params *params)
     KN_TRY(settle(stream, params));
     return launch(stream, kernel, params, global, local);
 }
-
-/* Work-items of GPUs come in units of 32 or 64, and drivers that choose the local size want a divisor of the global
- * one. */
-enum { UNIT = 64 };
 
 size_t kn_work_items(const kn_limits *limits, int64_t n, int64_t grain)
 {

@@ -27,6 +27,10 @@ static const quirk_row rows[] = {
      .evidence = "PoCL 3.1: a program that launches one new kernel and returns from main ended in SIGSEGV, 40 times "
                  "of 40, inside clang in a thread of PoCL's. tests/rt/stream/test_exit.c, docs/platforms.md"},
     {.platform = "Portable Computing Language",
+     QUIRK(compiles_each_local_size),
+     .evidence = "PoCL 3.1: the tests that simulate a GPU compiled conv_im2col for 21 local sizes from 64 to 2048. "
+                 "docs/platforms.md"},
+    {.platform = "Portable Computing Language",
      .first = 3.1,
      .last = 3.1,
      QUIRK(reads_long_header),

@@ -13,6 +13,9 @@ typedef struct kn_quirks {
     /* Compiles a kernel in its own thread when the kernel first runs. A process that exits meanwhile crashes, because
      * the compiler's global objects are destroyed while it runs. */
     bool compiles_at_first_launch;
+    /* Compiles a kernel anew for each local size, also for those that it chooses itself, which follow the global one:
+     * kernels that may run in work-groups of any size run in groups of one size. */
+    bool compiles_each_local_size;
     /* Supports f16 arithmetic without announcing the extension. */
     bool f16_unannounced;
     /* Allows buffers larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE, so that figure does not explain a failure. */

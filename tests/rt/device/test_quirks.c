@@ -36,7 +36,7 @@ static void rows_go_by_platform_and_version(void **state)
     assert_false(q.caches_programs || q.large_buffers_on_demand || q.allocation_limit_by_environment);
     assert_false(kn_quirks_of(PLATFORM_NVIDIA, "470.1").f16_unannounced);
     q = kn_quirks_of("Portable Computing Language", "3.1");
-    assert_true(q.caches_programs && q.compiles_at_first_launch && !q.allocates_lazily);
+    assert_true(q.caches_programs && q.compiles_at_first_launch && q.compiles_each_local_size && !q.allocates_lazily);
     q = kn_quirks_of(PLATFORM_INTEL, "24.52.032224");
     assert_true(q.large_buffers_on_demand && !q.gives_larger_buffers);
     assert_true(kn_quirks_of("Intel(R) OpenCL HD Graphics", "21.28").large_buffers_on_demand);
@@ -163,11 +163,54 @@ static void the_doctor_tells_how_to_get_larger_buffers(void **state)
     device->limits = limits;
 }
 
+static const char tells_local_size[] = "#include \"common/koine.clh\"\n"
+                                       "kernel void tell(KN_OUT(y))\n"
+                                       "{\n"
+                                       "    KN_BIND_OUT(int, y);\n"
+                                       "    y[0] = get_local_size(0) * get_local_size(1);\n"
+                                       "}\n";
+
+/* Of a launch that gives none. */
+static void expect_local_size(kn_user_kernel *tell, size_t global_0, size_t global_1, int32_t expected)
+{
+    int32_t told = 0;
+    kn_tensor *y = kn_zeros(KN_SHAPE(1), .dtype = KN_I32);
+    assert_ok(kn_kernel_run(tell, KN_KERNEL_ARGS(kn_kernel_output(y)), .global = {global_0, global_1}));
+    assert_ok(kn_read(y, &told, sizeof told));
+    assert_int_equal(told, expected);
+    kn_release(y);
+}
+
+/* As a GPU: groups of one size, whatever the number of work-items. */
+static void local_sizes_are_few_where_each_is_compiled(void **state)
+{
+    (void)state;
+    kn_device *device = test_device();
+    const kn_quirks quirks = device->quirks;
+    const kn_limits limits = device->limits;
+    kn_user_kernel *tell = kn_kernel_new(tells_local_size, "tell", NULL);
+    assert_new(tell);
+    expect_local_size(tell, 192, 1, 1);
+    device->limits.is_cpu = false;
+    device->quirks.compiles_each_local_size = true;
+    expect_local_size(tell, 64, 1, 64);
+    expect_local_size(tell, 192, 1, 64);
+    expect_local_size(tell, 64 * 31, 6, 64);
+    expect_local_size(tell, 24, 4, 8); /* a divisor, since the kernel need not check its range */
+    expect_local_size(tell, 7, 1, 1);
+    device->quirks = quirks;
+    device->limits = limits;
+    kn_kernel_free(tell);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_of_structs_are_tried),   cmocka_unit_test(rows_go_by_platform_and_version),
-        cmocka_unit_test(declarations_of_our_own),       cmocka_unit_test(large_buffers_on_demand),
-        cmocka_unit_test(lazy_allocations_fail_in_time), cmocka_unit_test(the_doctor_tells_how_to_get_larger_buffers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(copies_of_structs_are_tried),
+                                       cmocka_unit_test(local_sizes_are_few_where_each_is_compiled),
+                                       cmocka_unit_test(rows_go_by_platform_and_version),
+                                       cmocka_unit_test(declarations_of_our_own),
+                                       cmocka_unit_test(large_buffers_on_demand),
+                                       cmocka_unit_test(lazy_allocations_fail_in_time),
+                                       cmocka_unit_test(the_doctor_tells_how_to_get_larger_buffers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
