@@ -1,5 +1,6 @@
-/* ops/conv/conv.c - torch.nn.functional.conv1d to conv3d and conv_transpose1d to conv_transpose3d: forward, backward,
- * plain C reference. The shape rule is in shape.c, the implementations are in implementations.c.
+/* ops/conv/conv.c - torch.nn.functional.conv1d to conv3d and conv_transpose1d to conv_transpose3d: forward and
+ * backward. The shape rule is in shape.c, the plain C reference in reference.c, the choice between implementations in
+ * implementations.c.
  *
  * A transposed convolution is the backward-data pass of a convolution: its input is that convolution's y, its output
  * the x. So its own backward-data pass is the convolution itself, and its backward-weights pass is the same one. */
@@ -18,12 +19,6 @@
 
 static const kn_conv_params *params_of(const kn_call *call) { return call->params; }
 static bool is_transposed(const kn_op *op) { return ((const kn_conv_kind *)op->detail)->transposed; }
-
-static kn_status resolve(kn_conv_shape *s, const kn_call *call, kn_dtype dtype)
-{
-    const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
-    return kn_conv_resolve(s, call->op->detail, call->params, dtype, x->ndim, x->shape, weight->ndim, weight->shape);
-}
 
 /* --- work --------------------------------------------------------------------------------------------------------- */
 
@@ -124,7 +119,7 @@ static kn_status conv_forward(kn_call *call)
 {
     kn_tensor *inputs[3] = {NULL, NULL, NULL}; /* contiguous */
     kn_conv_problem problem = {.activation = params_of(call)->activation};
-    kn_status status = resolve(&problem.shape, call, call->inputs[0]->dtype);
+    kn_status status = kn_conv_resolve_call(&problem.shape, call, call->inputs[0]->dtype);
     flatten(&problem.shape);
     for (int i = 0; status == KN_OK && i < call->num_inputs && i < 3; i++)
         if (call->inputs[i])
@@ -280,88 +275,6 @@ static kn_status conv_backward_backward(kn_grad_call *grad)
     return KN_OK;
 }
 
-/* --- the plain C reference ---------------------------------------------------------------------------------------- */
-
-/* The first element of the row of x that row `at` of y reads through tap `tap`, all in row-major order; -1 in the
- * padding. */
-static int64_t reference_row(const kn_conv_shape *s, int64_t at, int64_t tap)
-{
-    int64_t place[2];
-    tap /= s->kernel_size[2];
-    for (int d = 1; d >= 0; d--) {
-        place[d] = at % s->out_size[d] * s->stride[d] - s->padding[d] + tap % s->kernel_size[d] * s->dilation[d];
-        at /= s->out_size[d];
-        tap /= s->kernel_size[d];
-        if (place[d] < 0 || place[d] >= s->in_size[d])
-            return -1;
-    }
-    return (place[0] * s->in_size[1] + place[1]) * s->in_size[2];
-}
-
-/* What an image of x and one of y have in common through one element of the weight: y from x or, transposed, x from
- * y. */
-static void reference_tap(const kn_conv_shape *s, bool transposed, const double *from, double weight, int64_t tap,
-                          double *to)
-{
-    const int64_t rows = s->out_size[0] * s->out_size[1], width = s->out_size[2];
-    const int64_t step = s->stride[2], offset = tap % s->kernel_size[2] * s->dilation[2] - s->padding[2];
-    int64_t begin = 0, end = width;
-    while (begin < end && begin * step + offset < 0)
-        begin++;
-    while (begin < end && (end - 1) * step + offset >= s->in_size[2])
-        end--;
-    for (int64_t i = 0; i < rows; i++) {
-        const int64_t row = reference_row(s, i, tap);
-        if (row < 0)
-            continue;
-        const int64_t x = row + offset, y = i * width;
-        for (int64_t j = begin; j < end; j++)
-            if (transposed)
-                to[x + j * step] += from[y + j] * weight;
-            else
-                to[y + j] += from[x + j * step] * weight;
-    }
-}
-
-/* The contribution of output channel k of image n. */
-static void reference_channel(const kn_conv_shape *s, const kn_call *call, int64_t n, int64_t k)
-{
-    const bool transposed = is_transposed(call->op);
-    const int64_t inner = s->in_channels / s->groups, first = k / (s->out_channels / s->groups) * inner;
-    const int64_t taps = kn_conv_volume(s->kernel_size), pixels = kn_conv_volume(s->out_size);
-    const int64_t volume = kn_conv_volume(s->in_size);
-    const double *from = kn_reference_values(call->inputs[0]);
-    const double *weight = kn_reference_values(call->inputs[1]) + k * inner * taps;
-    double *to = kn_reference_values(call->outputs[0]);
-    const int64_t y = (n * s->out_channels + k) * pixels;
-    for (int64_t c = 0; c < inner; c++)
-        for (int64_t tap = 0; tap < taps; tap++) {
-            const int64_t x = (n * s->in_channels + first + c) * volume;
-            reference_tap(s, transposed, from + (transposed ? y : x), weight[c * taps + tap], tap,
-                          to + (transposed ? x : y));
-        }
-}
-
-static kn_status conv_reference(const kn_call *call)
-{
-    const kn_tensor *bias = call->num_inputs > 2 ? call->inputs[2] : NULL;
-    const kn_bounds bounds = kn_bounds_of(params_of(call)->activation);
-    kn_tensor *result = call->outputs[0];
-    kn_conv_shape s;
-    KN_TRY(resolve(&s, call, KN_F64));
-    const int64_t channels = is_transposed(call->op) ? s.in_channels : s.out_channels;
-    const int64_t pixels = kn_conv_volume(is_transposed(call->op) ? s.in_size : s.out_size);
-    for (int64_t n = 0; n < s.images; n++)
-        for (int64_t k = 0; k < s.out_channels; k++)
-            reference_channel(&s, call, n, k);
-    for (int64_t i = 0; i < kn_numel(result); i++) {
-        const double value = kn_reference_get(result, i);
-        kn_reference_set(result, i,
-                         kn_clamp_value(bounds, bias ? value + kn_reference_get(bias, i / pixels % channels) : value));
-    }
-    return KN_OK;
-}
-
 /* --- the ops ------------------------------------------------------------------------------------------------------ */
 
 /* All inputs must have one dtype; checked here, because float16 is widened before the shape rule. */
@@ -400,7 +313,7 @@ static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
                                 .backward_recorded = conv_backward_recorded,                                           \
                                 .saved = {"x", "weight", "result"},                                                    \
                                 .backward_operator = &kn_##op##_backward_op,                                           \
-                                .reference = conv_reference,                                                           \
+                                .reference = kn_conv_reference,                                                        \
                                 .work = conv_work,                                                                     \
                                 .backward_work = conv_backward_work,                                                   \
                                 .detail = &(kn_conv_kind){.dims = count, .transposed = is_transposed}};                \

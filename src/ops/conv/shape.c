@@ -193,6 +193,12 @@ kn_status kn_conv_resolve(kn_conv_shape *s, const kn_conv_kind *kind, const kn_c
 
 /* --- the rule of the ops ------------------------------------------------------------------------------------------ */
 
+kn_status kn_conv_resolve_call(kn_conv_shape *s, const kn_call *call, kn_dtype dtype)
+{
+    const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
+    return kn_conv_resolve(s, call->op->detail, call->params, dtype, x->ndim, x->shape, weight->ndim, weight->shape);
+}
+
 static kn_status check_bias(const kn_call *call, int64_t channels)
 {
     const kn_tensor *weight = call->inputs[1], *bias = call->num_inputs > 2 ? call->inputs[2] : NULL;
@@ -206,11 +212,11 @@ static kn_status check_bias(const kn_call *call, int64_t channels)
 
 kn_status kn_conv_shape_rule(kn_call *call)
 {
-    const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
+    const kn_tensor *x = call->inputs[0];
     const kn_conv_kind *kind = call->op->detail;
     kn_conv_shape s;
     KN_TRY(kn_call_check_floating(call, 0));
-    KN_TRY(kn_conv_resolve(&s, kind, call->params, x->dtype, x->ndim, x->shape, weight->ndim, weight->shape));
+    KN_TRY(kn_conv_resolve_call(&s, call, x->dtype));
     const int64_t channels = kind->transposed ? s.in_channels : s.out_channels;
     const int64_t *size = (kind->transposed ? s.in_size : s.out_size) + 3 - kind->dims;
     KN_TRY(check_bias(call, channels));

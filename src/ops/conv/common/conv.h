@@ -56,9 +56,11 @@ typedef struct kn_conv_kind {
 kn_status kn_conv_resolve(kn_conv_shape *s, const kn_conv_kind *kind, const kn_conv_params *params, kn_dtype dtype,
                           int input_ndim, const int64_t *input, int weight_ndim, const int64_t *weight);
 
-/* The same for an op, with its bias. */
+/* Of an op's call; and its shape rule, with the bias; and its plain C reference. */
 struct kn_call;
+kn_status kn_conv_resolve_call(kn_conv_shape *s, const struct kn_call *call, kn_dtype dtype);
 kn_status kn_conv_shape_rule(struct kn_call *call);
+kn_status kn_conv_reference(const struct kn_call *call);
 
 /* --- between the files of this op --------------------------------------------------------------------------------- */
 
