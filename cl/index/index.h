@@ -1,5 +1,5 @@
-/* index/index.h - what the kernels of index.cl walk: a space of places, each with an element among the values, one of a
- * table, and an index that moves the latter by `step`. */
+/* index/index.h - what gather.cl and scatter.cl walk: a space of places, each with an element among the values, one
+ * of a table, and an index that moves the latter by `step`. */
 #pragma once
 
 #include "common/divisor.h"

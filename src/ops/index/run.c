@@ -1,4 +1,4 @@
-/* ops/index/run.c - lays a map out for the kernels of index/index.cl, and launches them. See index.h. */
+/* ops/index/run.c - lays a map out for the kernels of cl/index, and launches them. See index.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -110,7 +110,7 @@ static kn_status launch_gather(kn_stream *stream, const char *operation, const k
     set_divisors(&walk);
     snprintf(options, sizeof options, "-DT=%s -DINDEX=%s -DWIDE=%d", words[word], kn_dtype_cl(index->dtype),
              all > MAX_IN_32_BITS);
-    return kn_run(stream, .source = "index/index.cl", .options = options, .kernel = "index_gather",
+    return kn_run(stream, .source = "index/gather.cl", .options = options, .kernel = "index_gather",
                   .operation = operation, .dims = 1, .global = {work.global}, .local = {work.local},
                   KN_ARGS(kn_arg_tensor(table), kn_arg_tensor(index), kn_arg_tensor(values),
                           kn_arg_struct(&walk, sizeof walk), kn_arg_fault()));
@@ -288,7 +288,7 @@ static kn_status launch_scatter(kn_stream *stream, const char *operation, const 
     snprintf(options, sizeof options, "%s -DINDEX=%s -DMODE=%d",
              map->mode == KN_INDEX_SET ? words[kn_dtype_size(table->dtype)] : kn_dtype_options(table->dtype),
              kn_dtype_cl(index->dtype), mode_for(map->mode, table->dtype));
-    kn_launch_params launch = {.source = "index/index.cl", .options = options, .operation = operation, .dims = 1};
+    kn_launch_params launch = {.source = "index/scatter.cl", .options = options, .operation = operation, .dims = 1};
     if ((initial || map->clears) && can_fill(limits, &walk, table, initial))
         walk.fills = map->clears ? 1 : 2;
     else
