@@ -1,5 +1,5 @@
 /* loops/fusion_parts.h - the problems noted on a stream, shared by fusion.c (which and when), fusion_graph.c (what they
- * read), fusion_run.c (which values a kernel computes) and fusion_kernel.c (the kernel). */
+ * read), fusion_run.c (which values a kernel computes), fusion_kernel.c (the kernel) and fusion_code.c (its code). */
 #pragma once
 
 #include <pthread.h>

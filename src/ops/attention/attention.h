@@ -44,6 +44,11 @@ typedef struct kn_attention_record {
     bool is_causal;
 } kn_attention_record;
 
+/* arguments.c: checks query, key and value and expands them to common leading dimensions; `grouped`: with enable_gqa.
+ * And the mask of such a query and `keys` keys. */
+kn_status kn_attention_broadcast(kn_tensor **in, bool grouped);
+kn_status kn_attention_check_mask(const kn_tensor *mask, const kn_tensor *query, int64_t keys, bool is_causal);
+
 /* reference.c: the result, and lse if it is wanted; the call's params are a kn_attention_record. */
 kn_status kn_attention_reference_on_host(const kn_call *call);
 
