@@ -34,7 +34,7 @@ pieces=${KOINE_PIECES:-60}
 for kind in gpu neon; do
     case "$*" in '' | training) echo "$kind training" ;; esac
     [ "$*" = training ] || for i in $(seq "$pieces"); do
-        echo "$kind $i/$pieces $*"
+        echo "$kind $i/$pieces${*:+ $*}" # xargs would join a line that ends in a space and the next one
     done
 done | xargs -P "${KOINE_JOBS:-$(nproc)}" -L 1 sh tests/sanitizers/kernels.sh --piece
 
@@ -45,4 +45,5 @@ sed -n 's/.*debug[^:]*: [^:]*:[0-9]*: \([a-z0-9_/]*\.cl\) built in.*/\1/p' "$fol
 ran=$(sed -n 's/\([0-9]*\) operators ran.*/\1/p' "$folder"/*.out | awk '{ n += $1 } END { print n + 0 }')
 ended=$(cat "$folder"/*.out | grep -c '^ENDED' || true)
 echo "$ran operators on two kinds of devices, $(wc -l <"$folder/used") kernel files; pieces with findings: $ended"
+[ "$*" = training ] || [ "$ran" -gt 0 ] || { echo "no operator ran" >&2; exit 1; }
 [ "$ended" -eq 0 ]

@@ -93,6 +93,14 @@ static void run_operator(const kn_op *op)
         run_forced(op, used[i]);
 }
 
+static bool is_operator(const char *name)
+{
+    for (int i = 0; i < kn_op_count(); i++)
+        if (strcmp(kn_op_at(i)->name, name) == 0)
+            return true;
+    return false;
+}
+
 static bool is_named(const kn_op *op, int count, char **names)
 {
     for (int i = 0; i < count; i++)
@@ -109,6 +117,9 @@ int main(int argc, char **argv)
     while (at < argc && strncmp(argv[at], "--", 2) == 0)
         if (strcmp(argv[at++], "--part") == 0 && (at == argc || sscanf(argv[at++], "%d/%d", &part, &parts) != 2))
             return 2;
+    for (int i = at; i < argc; i++)
+        if (!is_operator(argv[i]))
+            return fprintf(stderr, "no operator is called \"%s\"\n", argv[i]), 2;
     for (int i = 0; i < kn_op_count(); i++)
         if (i * parts / kn_op_count() == part - 1 && is_named(kn_op_at(i), argc - at, argv + at)) {
             run_operator(kn_op_at(i));

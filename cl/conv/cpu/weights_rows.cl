@@ -30,15 +30,6 @@ KN_KERNEL_ONCE(conv_pad,
 #endif
 #define MASKS KN_JOIN(MASK, VW)
 
-static inline T sum_lanes(V value)
-{
-    T part[VW], sum = 0;
-    VSTORE(value, 0, part);
-    for (int i = 0; i < VW; i++)
-        sum += part[i];
-    return sum;
-}
-
 /* Adds VW adjacent pixels to the sums: dy from `gradient` on, x from `from` + offset[tap] on. `masked` is a constant
  * after inlining, so that only the last vector of a row pays for the mask; a real call would keep the sums in
  * memory. */
