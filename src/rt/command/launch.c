@@ -130,7 +130,7 @@ static size_t default_local(const kn_device *device, int dim, size_t global)
     if (!device->quirks.compiles_each_local_size)
         return 0;
     size_t local = dim == 0 ? UNIT : 1;
-    while (global % local != 0)
+    while (local > 1 && (local > device->limits.max_work_group_size || global % local != 0))
         local /= 2;
     return local;
 }

@@ -198,6 +198,8 @@ static void local_sizes_are_few_where_each_is_compiled(void **state)
     expect_local_size(tell, 64 * 31, 6, 64);
     expect_local_size(tell, 24, 4, 8); /* a divisor, since the kernel need not check its range */
     expect_local_size(tell, 7, 1, 1);
+    device->limits.max_work_group_size = 16;
+    expect_local_size(tell, 192, 1, 16);
     device->quirks = quirks;
     device->limits = limits;
     kn_kernel_free(tell);
