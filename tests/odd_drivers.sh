@@ -10,7 +10,7 @@
 # times profiles are empty and test_events fails. Guards make buffers larger than the tests of the pool's figures say,
 # and are writes and waits: test_waits counts them, PoCL keeps memory for as many (test_growth), and test_native, which
 # frees what a held queue uses, would wait for ever. With SIMULATE_GPU the devices say that they are GPUs: test_usage
-# finds no CPU, and test_warm PoCL compiling each kernel for each size of work-groups.
+# finds no CPU, and test_warm PoCL compiling kernels once more for many work-items.
 # shellcheck disable=SC1091,SC2154 # of tools/setup.sh
 set -eu
 
