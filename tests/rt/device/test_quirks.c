@@ -190,6 +190,7 @@ static void local_sizes_are_few_where_each_is_compiled(void **state)
     const kn_limits limits = device->limits;
     kn_user_kernel *tell = kn_kernel_new(tells_local_size, "tell", NULL);
     assert_new(tell);
+    device->limits.is_cpu = true;
     expect_local_size(tell, 192, 1, 1);
     device->limits.is_cpu = false;
     device->quirks.compiles_each_local_size = true;
