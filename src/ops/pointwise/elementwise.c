@@ -1,4 +1,5 @@
-/* ops/pointwise/elementwise.c - shared by all elementwise operators. See elementwise.h. */
+/* ops/pointwise/elementwise.c - runs elementwise operators, forward and backward. See elementwise.h; dtypes and shapes:
+ * elementwise_shape.c. */
 #include "ops/pointwise/elementwise.h"
 
 #include <ctype.h>
@@ -13,35 +14,6 @@
 #include "tensor/element.h"
 
 static kn_elementwise *table_of(const kn_op *op) { return op->detail; }
-
-/* --- dtypes ------------------------------------------------------------------------------------------------------- */
-
-static int count_numbers(const kn_elementwise *e) { return e->forward.numbers ? (int)strlen(e->forward.numbers) : 0; }
-
-/* Can the integer dtype not hold the integer? A comparison with it is right nevertheless. */
-static bool is_beyond(kn_dtype dtype, kn_scalar number)
-{
-    return number.is_whole && !kn_dtype_is_floating(dtype) &&
-           (number.whole < kn_dtype_lowest(dtype) || number.whole > kn_dtype_highest(dtype));
-}
-
-/* The dtype of the expression, including its numbers but not its conditions. */
-static kn_dtype joint_dtype(const kn_elementwise *e, kn_tensor *const *operands, int count,
-                            const kn_scalar_args *params)
-{
-    kn_dtype joint = kn_result_type_of(operands + e->conditions, count - e->conditions);
-    for (int i = 0; i < count_numbers(e); i++)
-        if (!e->bounds || !isinf(params->values[i].real))
-            joint = e->rule == KN_COMPARES && is_beyond(joint, params->values[i])
-                        ? KN_I64
-                        : kn_result_type_scalar(joint, params->values[i]);
-    return e->rule == KN_REAL || e->rule == KN_REAL_COMPARES ? kn_real_type(joint) : joint;
-}
-
-static kn_dtype result_dtype(const kn_elementwise *e, kn_dtype joint)
-{
-    return e->rule == KN_COMPARES || e->rule == KN_REAL_COMPARES ? KN_BOOL : joint;
-}
 
 /* --- letters ------------------------------------------------------------------------------------------------------ */
 
@@ -79,7 +51,7 @@ static kn_scalar rounded(kn_scalar number, kn_dtype dtype)
 static void take_numbers(kn_pointwise_problem *p, const kn_elementwise *e, const kn_scalar_args *params, kn_dtype joint)
 {
     const bool rounds = e->rounds_number && kn_dtype_is_reduced(joint);
-    for (int i = 0; i < count_numbers(e); i++)
+    for (int i = 0; i < kn_elementwise_numbers(e); i++)
         p->numbers[i] = e->bounds ? clip(params->values[i], p->compute)
                         : rounds  ? rounded(params->values[i], joint)
                                   : params->values[i];
@@ -101,77 +73,6 @@ kn_status kn_elementwise_enter(kn_entry *entry)
 kn_scalar kn_scalar_nearest(double value)
 {
     return fabs(value) < 0x1p63 && value == floor(value) ? kn_scalar_int((int64_t)value) : kn_scalar_real(value);
-}
-
-/* --- shapes ------------------------------------------------------------------------------------------------------- */
-
-static kn_status check_rule(const kn_elementwise *e, kn_dtype joint, const kn_call *call)
-{
-    const bool is_floating = kn_dtype_is_floating(joint), /* perhaps only because a number is real */
-        has_floats = kn_dtype_is_floating(kn_result_type_of(call->inputs, call->num_inputs));
-    for (int i = 0; e->rule == KN_NUMBERS && i < call->num_inputs; i++)
-        if (call->inputs[i]->dtype == KN_BOOL)
-            return kn_fail(KN_ERR_DTYPE, "not defined for bool tensors; convert with kn_to_dtype first");
-    if ((e->rule == KN_FLOATS && !has_floats) || ((e->rule == KN_WHOLES || e->rule == KN_INTS) && is_floating) ||
-        (e->rule == KN_INTS && joint == KN_BOOL))
-        return kn_fail(KN_ERR_DTYPE, "not defined for %s tensors; convert with kn_to_dtype first",
-                       kn_dtype_name(has_floats ? joint : call->inputs[0]->dtype));
-    return KN_OK;
-}
-
-static kn_status check(const kn_call *call, kn_dtype joint)
-{
-    const kn_elementwise *e = table_of(call->op);
-    KN_TRY(check_rule(e, joint, call));
-    if (joint == KN_F64 && !kn_tensor_limits(call->inputs[0])->has_f64)
-        return kn_fail(KN_ERR_DTYPE, "%s has no double arithmetic: convert the inputs to float32",
-                       kn_device_string(call->inputs[0]->storage->device));
-    return e->check ? e->check(call) : KN_OK;
-}
-
-kn_status kn_elementwise_shape(kn_call *call)
-{
-    const kn_elementwise *e = table_of(call->op);
-    const kn_dtype joint = joint_dtype(e, call->inputs, call->num_inputs, call->params);
-    int64_t shape[KN_MAX_DIMS];
-    int ndim;
-
-    KN_TRY(check(call, joint));
-    KN_TRY(kn_broadcast_all(&ndim, shape, call->inputs, call->num_inputs));
-    return kn_call_output(call, result_dtype(e, joint), ndim, shape);
-}
-
-/* As in PyTorch, a change in place is computed in the joint dtype and rounded to that of operand 0, but not from
- * floating to integer or from integer to bool. */
-static kn_status check_result(const kn_call *call, kn_dtype result)
-{
-    const kn_dtype own = call->inputs[0]->dtype;
-    if ((kn_dtype_is_floating(result) && !kn_dtype_is_floating(own)) || (own == KN_BOOL && result != KN_BOOL))
-        return kn_fail(KN_ERR_DTYPE, "a result of dtype %s cannot be stored in place in a %s tensor",
-                       kn_dtype_name(result), kn_dtype_name(own));
-    return KN_OK;
-}
-
-kn_status kn_elementwise_shape_in_place(kn_call *call)
-{
-    const kn_elementwise *e = table_of(call->op);
-    const kn_dtype joint = joint_dtype(e, call->inputs, call->num_inputs, call->params);
-    const kn_tensor *a = call->inputs[0];
-    char text[KN_DESCRIBE], other[KN_DESCRIBE];
-    int64_t shape[KN_MAX_DIMS];
-    int ndim;
-
-    KN_TRY(check(call, joint));
-    KN_TRY(check_result(call, result_dtype(e, joint)));
-    KN_TRY(kn_tensor_check_no_overlap(a));
-    for (int i = 1; i < call->num_inputs; i++) {
-        KN_TRY(kn_broadcast_shapes(&ndim, shape, a, call->inputs[i]));
-        if (ndim != a->ndim || memcmp(shape, a->shape, (size_t)ndim * sizeof *shape) != 0)
-            return kn_fail(KN_ERR_SHAPE, "%s does not broadcast to %s, the shape of the tensor changed in place",
-                           kn_tensor_describe(other, sizeof other, call->inputs[i]),
-                           kn_tensor_describe(text, sizeof text, a));
-    }
-    return kn_call_output(call, a->dtype, a->ndim, a->shape);
 }
 
 /* --- operands ----------------------------------------------------------------------------------------------------- */
@@ -273,7 +174,7 @@ static kn_status apart(const kn_call *call, int i, kn_tensor **copy)
 kn_status kn_elementwise_forward(kn_call *call)
 {
     kn_elementwise *e = table_of(call->op);
-    const kn_dtype joint = joint_dtype(e, call->inputs, call->num_inputs, call->params);
+    const kn_dtype joint = kn_elementwise_joint_dtype(e, call->inputs, call->num_inputs, call->params);
     kn_pointwise_problem p = {.code = &e->forward,
                               .operation = call->op->name,
                               .compute = kn_compute_type(joint),
@@ -373,7 +274,7 @@ static void operands_of(const kn_grad_call *grad, kn_composed operands[sizeof le
     for (int i = 0; i < grad->num_inputs; i++)
         operands[1 + place_of(e, i)].tensor = kn_widened(kn_grad_saved_input(grad, place_of(e, i), i));
     operands[1 + KN_ELEMENTWISE_OPERANDS].tensor = kn_widened(kn_grad_saved_output(grad, KN_ELEMENTWISE_OPERANDS, 0));
-    for (int i = 0; i < count_numbers(e); i++)
+    for (int i = 0; i < kn_elementwise_numbers(e); i++)
         operands[strchr(letters, e->forward.numbers[i]) - letters].number = params->values[i].real;
 }
 
@@ -418,7 +319,7 @@ kn_status kn_elementwise_reference(const kn_call *call)
     static const char names[] = "abcpqr";
     double values[sizeof names] = {0};
 
-    for (int i = 0; i < count_numbers(e); i++)
+    for (int i = 0; i < kn_elementwise_numbers(e); i++)
         values[strchr(names, e->forward.numbers[i]) - names] = params->values[i].real;
     for (int64_t i = 0; i < kn_numel(y); i++) {
         for (int k = 0; k < call->num_inputs; k++)

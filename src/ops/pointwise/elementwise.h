@@ -15,6 +15,8 @@
  * (KN_TWO_TENSORS, KN_NUMBER_AFTER, KN_NUMBER_BEFORE). */
 #pragma once
 
+#include <string.h>
+
 #include "autograd/op.h"
 #include "loops/pointwise.h"
 #include "ops/dispatch/invoke.h"
@@ -71,6 +73,17 @@ kn_operand kn_operand_of(const kn_tensor *t, int ndim, const int64_t *shape);
 kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *operation, kn_dtype compute,
                       const kn_tensor *output, const kn_tensor *const *inputs, int num_inputs,
                       const kn_scalar *numbers);
+
+/* --- between the files of the engine ------------------------------------------------------------------------------ */
+
+static inline int kn_elementwise_numbers(const kn_elementwise *e)
+{
+    return e->forward.numbers ? (int)strlen(e->forward.numbers) : 0;
+}
+
+/* The dtype of the expression, including its numbers but not its conditions. */
+kn_dtype kn_elementwise_joint_dtype(const kn_elementwise *e, kn_tensor *const *operands, int count,
+                                    const kn_scalar_args *params);
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
