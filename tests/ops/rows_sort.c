@@ -162,7 +162,7 @@ static const op_row rows[] = {
     {"searchsorted/long_rows", build_searchsorted, {WHOLE(KN_F32, -999, 999, 3, 1003), WHOLE(KN_F32, -1009, 1009, 3, 101)}, ALONG(0), .no_gradient = true},
     {"searchsorted/rows_of_one", build_searchsorted, {WHOLE(KN_I32, -9, 9, 131, 9), WHOLE(KN_I32, -12, 12, 131, 1)}, ALONG(0, true), .no_gradient = true},
     {"bucketize/right", build_bucketize, {WHOLE(KN_F32, -12, 12, 5, 7), WHOLE(KN_F32, -9, 9, 31)}, ALONG(0, true), .no_gradient = true},
-    {"bucketize/long", build_bucketize, {WHOLE(KN_F64, -1009, 1009, 3, 101), WHOLE(KN_F64, -999, 999, 1003)}, ALONG(0), .no_gradient = true},
+    {"bucketize/long", build_bucketize, {WHOLE(KN_F64, -1009, 1009, 3, 101), WHOLE(KN_F64, -999, 999, 1003)}, ALONG(0), .no_gradient = true, .wide = true},
     {"isin/floats", build_isin, {WHOLE(KN_F32, -99, 99, 5, 61), WHOLE(KN_F32, -99, 99, 31)}, ALONG(0), .no_gradient = true},
     {"isin/inverted", build_isin, {WHOLE(KN_I64, -99, 99, 5, 61), WHOLE(KN_I32, -99, 99, 31)}, ALONG(0, true), .no_gradient = true},
     {"bincount/plain", build_bincount, {WHOLE(KN_I64, 0, 31, 1031)}, ALONG(0), .no_gradient = true},
