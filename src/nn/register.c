@@ -10,7 +10,16 @@
 #include "nn/computed.h"
 #include "tensor/tensor.h"
 
-static kn_status check_name(const kn_module *module, const char *name)
+/* Of the child of that name; -1: there is none. */
+static int child_index(const kn_module *module, const char *name)
+{
+    for (int i = 0; i < module->num_children; i++)
+        if (strcmp(module->children[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static kn_status check_name(kn_module *module, const char *name)
 {
     if (name == NULL || name[0] == '\0')
         return kn_fail(KN_ERR_ARGUMENT, "%s: a parameter, buffer or child needs a name", module->type_name);
@@ -24,14 +33,8 @@ static kn_status check_name(const kn_module *module, const char *name)
     if (strchr(name, '.') != NULL)
         return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" contains a dot, which separates levels in dotted names",
                        module->type_name, name);
-    for (int i = 0; i < module->num_tensors; i++) {
-        if (strcmp(module->tensors[i].name, name) == 0)
-            return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is taken", module->type_name, name);
-    }
-    for (int i = 0; i < module->num_children; i++) {
-        if (strcmp(module->children[i].name, name) == 0)
-            return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is taken", module->type_name, name);
-    }
+    if (kn_module_find_tensor(module, name) != NULL || child_index(module, name) >= 0)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is taken", module->type_name, name);
     if (kn_computed_find(module, name) != NULL)
         return kn_fail(KN_ERR_ARGUMENT, "%s: the name \"%s\" is that of a tensor computed from others",
                        module->type_name, name);
@@ -158,10 +161,8 @@ kn_module *kn_module_replace_module(kn_module *module, const char *name, kn_modu
         kn_fail_argument_null("replace_module", module == NULL ? "module" : name == NULL ? "name" : "child");
         return NULL;
     }
-    int i = 0;
-    while (i < module->num_children && strcmp(module->children[i].name, name) != 0)
-        i++;
-    if (i == module->num_children) {
+    const int i = child_index(module, name);
+    if (i < 0) {
         kn_fail(KN_ERR_ARGUMENT, "%s: there is no child \"%s\" to replace", module->type_name, name);
         return NULL;
     }
@@ -218,18 +219,12 @@ void kn_module_drop_tensor(kn_module *module, const char *name)
 
 kn_module *kn_module_find_child(const kn_module *module, const char *name)
 {
-    for (int i = 0; i < module->num_children; i++)
-        if (strcmp(module->children[i].name, name) == 0)
-            return module->children[i].module;
-    return NULL;
+    return kn_module_child(module, child_index(module, name));
 }
 
 void kn_module_drop_child(kn_module *module, const char *name)
 {
-    int i = 0;
-    while (strcmp(module->children[i].name, name) != 0)
-        i++;
-    kn_module_free(remove_child(module, i));
+    kn_module_free(remove_child(module, child_index(module, name)));
 }
 
 void kn_module_repoint(kn_module *module, const void *from, void *to)

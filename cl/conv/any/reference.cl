@@ -6,8 +6,8 @@
 
 /* Adds the product of every element (i, j) of `by`, [rows][columns], and the pixel of x's plane in row
  * `row` + i row_step and column `column` + j column_step, if there is one. */
-KN_INLINE T add_products(T sum, const global T *x, const kn_conv_shape *s, long row, long row_step,
-                             long column, long column_step, const global T *by, long rows, long columns)
+KN_INLINE T add_products(T sum, const global T *x, const kn_conv_shape *s, long row, long row_step, long column,
+                         long column_step, const global T *by, long rows, long columns)
 {
     for (long i = 0; i < rows; i++, row += row_step)
         if (is_within(row, s->in_size[1]))

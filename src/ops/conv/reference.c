@@ -4,8 +4,6 @@
 #include "ops/conv/common/conv.h"
 #include "ops/dispatch/reference.h"
 
-static bool is_transposed(const kn_call *call) { return ((const kn_conv_kind *)call->op->detail)->transposed; }
-
 /* The first element of the row of x that row `at` of y reads through tap `tap`, all in row-major order; -1 in the
  * padding. */
 static int64_t reference_row(const kn_conv_shape *s, int64_t at, int64_t tap)
@@ -27,7 +25,7 @@ static int64_t reference_row(const kn_conv_shape *s, int64_t at, int64_t tap)
 static void reference_taps(const kn_conv_shape *s, const kn_call *call, int64_t x, int64_t y, int64_t tap,
                            const double *weight)
 {
-    const bool transposed = is_transposed(call);
+    const kn_conv_kind *kind = call->op->detail;
     const double *from = kn_reference_values(call->inputs[0]);
     double *to = kn_reference_values(call->outputs[0]);
     const int64_t volume = kn_conv_volume(s->in_size), taps = kn_conv_volume(s->kernel_size), step = s->stride[2];
@@ -40,7 +38,7 @@ static void reference_taps(const kn_conv_shape *s, const kn_call *call, int64_t 
     x += offset;
     for (int64_t c = 0; c < s->in_channels / s->groups; c++, x += volume, weight += taps)
         for (int64_t j = begin; j < end; j++)
-            if (transposed)
+            if (kind->transposed)
                 to[x + j * step] += from[y + j] * *weight;
             else
                 to[y + j] += from[x + j * step] * *weight;
@@ -63,13 +61,14 @@ static void reference_channel(const kn_conv_shape *s, const kn_call *call, int64
 
 kn_status kn_conv_reference(const kn_call *call)
 {
+    const kn_conv_kind *kind = call->op->detail;
     const kn_tensor *bias = call->num_inputs > 2 ? call->inputs[2] : NULL;
     const kn_bounds bounds = kn_bounds_of(((const kn_conv_params *)call->params)->activation);
     kn_tensor *result = call->outputs[0];
     kn_conv_shape s;
     KN_TRY(kn_conv_resolve_call(&s, call, KN_F64));
-    const int64_t channels = is_transposed(call) ? s.in_channels : s.out_channels;
-    const int64_t pixels = kn_conv_volume(is_transposed(call) ? s.in_size : s.out_size);
+    const int64_t channels = kind->transposed ? s.in_channels : s.out_channels;
+    const int64_t pixels = kn_conv_volume(kind->transposed ? s.in_size : s.out_size);
     for (int64_t n = 0; n < s.images; n++)
         for (int64_t k = 0; k < s.out_channels; k++)
             reference_channel(&s, call, n, k);

@@ -51,7 +51,7 @@ static kn_scalar rounded(kn_scalar number, kn_dtype dtype)
 static void take_numbers(kn_pointwise_problem *p, const kn_elementwise *e, const kn_scalar_args *params, kn_dtype joint)
 {
     const bool rounds = e->rounds_number && kn_dtype_is_reduced(joint);
-    for (int i = 0; i < kn_elementwise_numbers(e); i++)
+    for (int i = 0; i < kn_elementwise_count_numbers(e); i++)
         p->numbers[i] = e->bounds ? clip(params->values[i], p->compute)
                         : rounds  ? rounded(params->values[i], joint)
                                   : params->values[i];
@@ -274,7 +274,7 @@ static void operands_of(const kn_grad_call *grad, kn_composed operands[sizeof le
     for (int i = 0; i < grad->num_inputs; i++)
         operands[1 + place_of(e, i)].tensor = kn_widened(kn_grad_saved_input(grad, place_of(e, i), i));
     operands[1 + KN_ELEMENTWISE_OPERANDS].tensor = kn_widened(kn_grad_saved_output(grad, KN_ELEMENTWISE_OPERANDS, 0));
-    for (int i = 0; i < kn_elementwise_numbers(e); i++)
+    for (int i = 0; i < kn_elementwise_count_numbers(e); i++)
         operands[strchr(letters, e->forward.numbers[i]) - letters].number = params->values[i].real;
 }
 
@@ -319,7 +319,7 @@ kn_status kn_elementwise_reference(const kn_call *call)
     static const char names[] = "abcpqr";
     double values[sizeof names] = {0};
 
-    for (int i = 0; i < kn_elementwise_numbers(e); i++)
+    for (int i = 0; i < kn_elementwise_count_numbers(e); i++)
         values[strchr(names, e->forward.numbers[i]) - names] = params->values[i].real;
     for (int64_t i = 0; i < kn_numel(y); i++) {
         for (int k = 0; k < call->num_inputs; k++)

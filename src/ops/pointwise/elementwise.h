@@ -76,7 +76,7 @@ kn_status kn_elements(kn_stream *stream, kn_pointwise_code *code, const char *op
 
 /* --- between the files of the engine ------------------------------------------------------------------------------ */
 
-static inline int kn_elementwise_numbers(const kn_elementwise *e)
+static inline int kn_elementwise_count_numbers(const kn_elementwise *e)
 {
     return e->forward.numbers ? (int)strlen(e->forward.numbers) : 0;
 }

@@ -17,7 +17,7 @@ kn_dtype kn_elementwise_joint_dtype(const kn_elementwise *e, kn_tensor *const *o
                                     const kn_scalar_args *params)
 {
     kn_dtype joint = kn_result_type_of(operands + e->conditions, count - e->conditions);
-    for (int i = 0; i < kn_elementwise_numbers(e); i++)
+    for (int i = 0; i < kn_elementwise_count_numbers(e); i++)
         if (!e->bounds || !isinf(params->values[i].real))
             joint = e->rule == KN_COMPARES && is_beyond(joint, params->values[i])
                         ? KN_I64
