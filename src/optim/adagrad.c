@@ -1,6 +1,5 @@
 /* optim/adagrad.c - optimizers that divide by a root of past gradients' squares, as in torch.optim: Adagrad (Duchi et
  * al. 2011), Adadelta (Zeiler 2012), RMSprop (Hinton 2012; centered: Graves 2013). */
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -5,7 +5,6 @@
 
 #include <koine/fused_optim.h>
 
-#include "base/error.h"
 #include "optim/optim.h"
 
 enum { LR = KN_OPTIM_LR, BETA1, BETA2, EPS, WEIGHT_DECAY, AMSGRAD, MAXIMIZE, DECOUPLED };
@@ -77,34 +76,20 @@ KN_OPTIM_CONSTRUCTOR(adamw)
 
 kn_fused_adam_params kn_fused_adam_params_init(void) { return (kn_fused_adam_params){KN_FUSED_ADAM_DEFAULTS}; }
 
-static kn_status step_lists(kn_optim_lists lists, const kn_fused_adam_params *params)
-{
-    kn_optim_algorithm algorithm = kn_optim_row_adam;
-    double hyper[KN_OPTIM_MAX_HYPER];
-    int rows[KN_OPTIM_OWN_STATES];
-    algorithm.hyper = fused_hyper_rows;
-    kn_optim_take_hyper(&algorithm, params, hyper);
-    KN_TRY(kn_optim_check_hyper(&algorithm, hyper));
-    lists.algorithm = &algorithm;
-    lists.hyper = hyper;
-    lists.grad_scale = params->grad_scale;
-    lists.found_inf = params->found_inf;
-    lists.num_states = kn_optim_states_in_use(&algorithm, hyper, rows);
-    lists.options = " -DOWN_STATES";
-    return kn_optim_step_lists(&lists);
-}
-
 kn_status kn_fused_adam_with(kn_tensor *const *parameters, kn_tensor *const *gradients, kn_tensor *const *exp_avgs,
                              kn_tensor *const *exp_avg_sqs, kn_tensor *const *max_exp_avg_sqs,
                              kn_tensor *const *state_steps, int count, const kn_fused_adam_params *params)
 {
-    return step_lists((kn_optim_lists){.function = "kn_fused_adam",
-                                       .has_steps = true,
-                                       .count = count,
-                                       .parameters = parameters,
-                                       .gradients = gradients,
-                                       .states = {exp_avgs, exp_avg_sqs, max_exp_avg_sqs},
-                                       .names = {"exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"},
-                                       .steps = state_steps},
-                      params ? params : &(kn_fused_adam_params){KN_FUSED_ADAM_DEFAULTS});
+    params = params ? params : &(kn_fused_adam_params){KN_FUSED_ADAM_DEFAULTS};
+    const kn_optim_lists lists = {.function = "kn_fused_adam",
+                                  .has_steps = true,
+                                  .grad_scale = params->grad_scale,
+                                  .found_inf = params->found_inf,
+                                  .count = count,
+                                  .parameters = parameters,
+                                  .gradients = gradients,
+                                  .states = {exp_avgs, exp_avg_sqs, max_exp_avg_sqs},
+                                  .names = {"exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"},
+                                  .steps = state_steps};
+    return kn_optim_step_lists(&lists, &kn_optim_row_adam, fused_hyper_rows, params);
 }

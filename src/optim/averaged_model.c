@@ -2,7 +2,6 @@
 #include <koine/averaged_model.h>
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"

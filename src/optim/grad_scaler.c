@@ -4,7 +4,6 @@
 #include <koine/grad_scaler.h>
 
 #include <koine/pointwise.h>
-#include <math.h>
 
 #include "base/error.h"
 #include "base/memory.h"

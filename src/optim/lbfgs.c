@@ -2,7 +2,6 @@
  * parameters are one vector; its history stays on the device, numbers that decide what is done next are read. */
 #include "optim/lbfgs.h"
 
-#include <limits.h>
 #include <math.h>
 
 #include <koine/autograd.h>
@@ -14,7 +13,6 @@
 #include "base/memory.h"
 #include "ops/pointwise/elementwise.h"
 #include "optim/lbfgs_state.h"
-#include "tensor/liveness.h"
 #include "tensor/scope.h"
 
 enum { LR = KN_OPTIM_LR, MAX_ITER, MAX_EVAL, TOLERANCE_GRAD, TOLERANCE_CHANGE, HISTORY_SIZE, LINE_SEARCH, MAXIMIZE };

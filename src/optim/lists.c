@@ -64,13 +64,13 @@ static kn_status check_parameter(const char *function, int index, const kn_tenso
     return check_changed(function, "parameters", index, parameter);
 }
 
-static kn_status check_lists(const kn_optim_lists *lists)
+static kn_status check_lists(const kn_optim_lists *lists, int num_states)
 {
     if (lists->count < 0)
         return kn_fail(KN_ERR_ARGUMENT, "%s: %d parameters", lists->function, lists->count);
     if (lists->count > 0 && (!lists->parameters || !lists->gradients))
         return kn_fail_argument_null(lists->function, lists->parameters ? "gradients" : "parameters");
-    for (int s = 0; s < lists->num_states && lists->count > 0; s++)
+    for (int s = 0; s < num_states && lists->count > 0; s++)
         if (!lists->states[s])
             return kn_fail_argument_null(lists->function, lists->names[s]);
     if (lists->has_steps && lists->count > 0 && !lists->steps)
@@ -78,14 +78,14 @@ static kn_status check_lists(const kn_optim_lists *lists)
     return KN_OK;
 }
 
-static kn_status check_all(const kn_optim_lists *lists)
+static kn_status check_all(const kn_optim_lists *lists, int num_states)
 {
-    KN_TRY(check_lists(lists));
+    KN_TRY(check_lists(lists, num_states));
     for (int i = 0; i < lists->count; i++) {
         const kn_tensor *parameter = lists->parameters[i];
         KN_TRY(check_parameter(lists->function, i, parameter));
         KN_TRY(check_like(lists->function, "gradients", i, lists->gradients[i], parameter));
-        for (int s = 0; s < lists->num_states; s++) {
+        for (int s = 0; s < num_states; s++) {
             KN_TRY(check_like(lists->function, lists->names[s], i, lists->states[s][i], parameter));
             KN_TRY(check_changed(lists->function, lists->names[s], i, lists->states[s][i]));
         }
@@ -111,7 +111,7 @@ static kn_status add_all(const kn_optim_lists *lists, kn_optim_batch *batch)
                                .gradient = lists->gradients[i],
                                .index = i,
                                .step = lists->has_steps ? lists->steps[i] : NULL};
-        for (int s = 0; s < lists->num_states; s++) {
+        for (int s = 0; s < batch->num_states; s++) {
             given.states[s] = lists->states[s][i];
             if (lists->clears_states)
                 KN_TRY(kn_tensor_fill(given.states[s], 0));
@@ -121,18 +121,26 @@ static kn_status add_all(const kn_optim_lists *lists, kn_optim_batch *batch)
     return KN_OK;
 }
 
-kn_status kn_optim_step_lists(const kn_optim_lists *lists)
+kn_status kn_optim_step_lists(const kn_optim_lists *lists, const kn_optim_algorithm *algorithm,
+                              const kn_optim_hyper *rows, const void *params)
 {
-    KN_TRY(check_all(lists));
+    kn_optim_algorithm with_rows = *algorithm;
+    double hyper[KN_OPTIM_MAX_HYPER];
+    int in_use[KN_OPTIM_OWN_STATES];
+
+    with_rows.hyper = rows;
+    kn_optim_take_hyper(&with_rows, params, hyper);
+    KN_TRY(kn_optim_check_hyper(&with_rows, hyper));
+    kn_optim_batch batch = {.algorithm = &with_rows,
+                            .hyper = hyper,
+                            .options = " -DOWN_STATES",
+                            .num_states = kn_optim_states_in_use(&with_rows, hyper, in_use),
+                            .grad_scale = lists->grad_scale,
+                            .found_inf = lists->found_inf};
+    KN_TRY(check_all(lists, batch.num_states));
     if (lists->count == 0)
         return KN_OK;
-    kn_optim_batch batch = {.algorithm = lists->algorithm,
-                            .hyper = lists->hyper,
-                            .options = lists->options,
-                            .num_states = lists->num_states,
-                            .grad_scale = lists->grad_scale,
-                            .found_inf = lists->found_inf,
-                            .work = {.is_f64 = lists->parameters[0]->dtype == KN_F64}};
+    batch.work.is_f64 = lists->parameters[0]->dtype == KN_F64;
     const kn_span span = kn_optim_begin(lists->function, lists->parameters[0]);
     return kn_optim_end(&batch, add_all(lists, &batch), span);
 }

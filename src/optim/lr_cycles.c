@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "optim/lr_scheduler.h"
 
 #define PI 3.14159265358979323846

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "optim/lr_scheduler.h"
 
 enum { MAX, FACTOR, PATIENCE, THRESHOLD, ABSOLUTE, COOLDOWN, EPS };

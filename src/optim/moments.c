@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "optim/optim.h"
 
 enum { LR = KN_OPTIM_LR, BETA1, BETA2, EPS, WEIGHT_DECAY, MAXIMIZE, OWN };

@@ -142,8 +142,8 @@ typedef struct kn_optim_slot {
     int64_t start; /* in the flat states */
     /* Without flat states: the parameter's own states. */
     kn_tensor *states[KN_OPTIM_OWN_STATES];
-    kn_tensor
-        *step; /* if the kernel reads it: the tensor that has its number of steps (float32, borrowed), and where */
+    /* If the kernel reads it: the tensor that has its number of steps (float32, borrowed), and where. */
+    kn_tensor *step;
     int64_t step_at;
 } kn_optim_slot;
 
@@ -195,18 +195,17 @@ kn_tensor *kn_optim_composed_scalar(const kn_optim_composed *it, int index);
 /* A step on the caller's lists (koine/fused_optim.h): lists.c. */
 typedef struct kn_optim_lists {
     const char *function; /* the public function, for messages */
-    const kn_optim_algorithm *algorithm;
-    const double *hyper;
-    const char *options; /* " -DOWN_STATES" and more */
-    int64_t step;        /* 0: `steps` has each parameter's */
+    int64_t step;         /* 0: `steps` has each parameter's */
     bool has_steps;
     bool clears_states;                      /* the states are uninitialised: clear them first */
     const kn_tensor *grad_scale, *found_inf; /* one float32 element each, or NULL (cl/optim/slots.clh) */
-    int count, num_states;
+    int count;
     kn_tensor *const *parameters, *const *gradients, *const *states[KN_OPTIM_OWN_STATES], *const *steps;
     const char *names[KN_OPTIM_OWN_STATES]; /* of the lists of states */
 } kn_optim_lists;
-kn_status kn_optim_step_lists(const kn_optim_lists *lists);
+/* With the algorithm's hyperparameters from `params`, a record that `rows` describe in place of the algorithm's own. */
+kn_status kn_optim_step_lists(const kn_optim_lists *lists, const kn_optim_algorithm *algorithm,
+                              const kn_optim_hyper *rows, const void *params);
 
 /* --- the optimizer ------------------------------------------------------------------------------------------------ */
 

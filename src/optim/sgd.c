@@ -60,33 +60,19 @@ KN_OPTIM_CONSTRUCTOR(sgd)
 
 kn_fused_sgd_params kn_fused_sgd_params_init(void) { return (kn_fused_sgd_params){KN_FUSED_SGD_DEFAULTS}; }
 
-static kn_status step_lists(kn_optim_lists lists, const kn_fused_sgd_params *params)
-{
-    kn_optim_algorithm algorithm = kn_optim_row_sgd;
-    double hyper[KN_OPTIM_MAX_HYPER];
-    int rows[KN_OPTIM_OWN_STATES];
-    algorithm.hyper = fused_hyper_rows;
-    kn_optim_take_hyper(&algorithm, params, hyper);
-    KN_TRY(kn_optim_check_hyper(&algorithm, hyper));
-    lists.algorithm = &algorithm;
-    lists.hyper = hyper;
-    lists.grad_scale = params->grad_scale;
-    lists.found_inf = params->found_inf;
-    lists.num_states = kn_optim_states_in_use(&algorithm, hyper, rows);
-    lists.step = params->is_first_step ? 1 : 2;
-    lists.clears_states = params->is_first_step;
-    lists.options = " -DOWN_STATES";
-    return kn_optim_step_lists(&lists);
-}
-
 kn_status kn_fused_sgd_with(kn_tensor *const *parameters, kn_tensor *const *gradients,
                             kn_tensor *const *momentum_buffers, int count, const kn_fused_sgd_params *params)
 {
-    return step_lists((kn_optim_lists){.function = "kn_fused_sgd",
-                                       .count = count,
-                                       .parameters = parameters,
-                                       .gradients = gradients,
-                                       .states = {momentum_buffers},
-                                       .names = {"momentum_buffers"}},
-                      params ? params : &(kn_fused_sgd_params){KN_FUSED_SGD_DEFAULTS});
+    params = params ? params : &(kn_fused_sgd_params){KN_FUSED_SGD_DEFAULTS};
+    const kn_optim_lists lists = {.function = "kn_fused_sgd",
+                                  .step = params->is_first_step ? 1 : 2,
+                                  .clears_states = params->is_first_step,
+                                  .grad_scale = params->grad_scale,
+                                  .found_inf = params->found_inf,
+                                  .count = count,
+                                  .parameters = parameters,
+                                  .gradients = gradients,
+                                  .states = {momentum_buffers},
+                                  .names = {"momentum_buffers"}};
+    return kn_optim_step_lists(&lists, &kn_optim_row_sgd, fused_hyper_rows, params);
 }

@@ -1,9 +1,7 @@
 /* ops/linalg/cholesky.c - Cholesky factorisation, and solving with triangular matrices. */
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
-#include <koine/shape.h>
 
-#include "base/text.h"
 #include "ops/linalg/linalg.h"
 
 /* --- Cholesky: linalg_cholesky reports a failure, linalg_cholesky_ex has a second output for it ------------------- */
@@ -81,20 +79,6 @@ kn_tensor *kn_cholesky_solve(kn_tensor *b, kn_tensor *factor, bool upper)
 
 /* --- triangular systems ------------------------------------------------------------------------------------------- */
 
-static kn_status triangular_shape(kn_call *call)
-{
-    const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
-    char text_a[KN_DESCRIBE], text_b[KN_DESCRIBE];
-
-    KN_TRY(kn_check_square(call, 0));
-    KN_TRY(kn_check_matrices(call, 1));
-    KN_TRY(kn_call_check_same_dtype(call, 0, 1));
-    if (kn_rows(a) != kn_rows(b))
-        return kn_fail(KN_ERR_SHAPE, "a, %s, and b, %s, differ in the number of rows",
-                       kn_tensor_describe(text_a, sizeof text_a, a), kn_tensor_describe(text_b, sizeof text_b, b));
-    return kn_call_output(call, b->dtype, b->ndim, b->shape);
-}
-
 static kn_status triangular_forward(kn_call *call)
 {
     const kn_solve_triangular_args *args = call->params;
@@ -140,7 +124,7 @@ const kn_op kn_linalg_solve_triangular_op = {.name = "linalg_solve_triangular",
                                              .composes = true,
                                              .widens_halves = true,
                                              .enter = kn_linalg_broadcast,
-                                             .shape = triangular_shape,
+                                             .shape = kn_linalg_system_shape,
                                              .forward = triangular_forward,
                                              .backward = triangular_backward,
                                              .backward_recorded = triangular_backward,

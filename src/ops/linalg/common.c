@@ -1,10 +1,8 @@
 /* ops/linalg/common.c - see linalg.h. */
-#include <koine/pointwise.h>
 #include <koine/shape.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "loops/work_size.h"
 #include "ops/linalg/linalg.h"
 
@@ -32,6 +30,20 @@ kn_status kn_check_square(const kn_call *call, int index)
         return kn_fail(KN_ERR_SHAPE, "%s must be batches of square matrices, not %s", call->op->inputs[index],
                        kn_tensor_describe(text, sizeof text, t));
     return KN_OK;
+}
+
+kn_status kn_linalg_system_shape(kn_call *call)
+{
+    const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
+    char text_a[KN_DESCRIBE], text_b[KN_DESCRIBE];
+
+    KN_TRY(kn_check_square(call, 0));
+    KN_TRY(kn_check_matrices(call, 1));
+    KN_TRY(kn_call_check_same_dtype(call, 0, 1));
+    if (kn_rows(a) != kn_rows(b))
+        return kn_fail(KN_ERR_SHAPE, "a, %s, and b, %s, differ in the number of rows",
+                       kn_tensor_describe(text_a, sizeof text_a, a), kn_tensor_describe(text_b, sizeof text_b, b));
+    return kn_call_output(call, b->dtype, b->ndim, b->shape);
 }
 
 kn_status kn_linalg_output(kn_call *call, kn_dtype dtype, int count, int64_t first, int64_t second)

@@ -1,11 +1,9 @@
 /* ops/linalg/covariance.c - covariances and correlations of the rows of a matrix. Compositions. */
-#include <koine/autograd.h>
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
 
-#include "base/text.h"
 #include "ops/dispatch/invoke.h"
 
 enum { X, COUNTS, WEIGHTS };

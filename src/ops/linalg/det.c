@@ -2,7 +2,6 @@
 #include <float.h>
 #include <koine/index.h>
 #include <koine/logic.h>
-#include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
 #include <math.h>

@@ -16,6 +16,9 @@ static inline int64_t kn_matrices(const kn_tensor *t) { return kn_shape_numel(t-
 kn_status kn_check_matrices(const kn_call *call, int index);
 kn_status kn_check_square(const kn_call *call, int index);
 
+/* The shape rule of a x = b: a square, x like b. */
+kn_status kn_linalg_system_shape(kn_call *call);
+
 /* Declares an output of input 0's batch shape and these further sizes: count of them. */
 kn_status kn_linalg_output(kn_call *call, kn_dtype dtype, int count, int64_t first, int64_t second);
 

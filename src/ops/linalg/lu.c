@@ -5,7 +5,6 @@
 #include <koine/shape.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "ops/linalg/linalg.h"
 
 /* Factors `lu`, a contiguous copy of the matrices, in place. info may be NULL; then `reports` says whether a singular
@@ -154,16 +153,7 @@ kn_tensor *kn_linalg_lu_factor_ex(kn_tensor *a, kn_tensor **pivots, kn_tensor **
 
 static kn_status solve_shape(kn_call *call)
 {
-    const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
-    char text_a[KN_DESCRIBE], text_b[KN_DESCRIBE];
-
-    KN_TRY(kn_check_square(call, 0));
-    KN_TRY(kn_check_matrices(call, 1));
-    KN_TRY(kn_call_check_same_dtype(call, 0, 1));
-    if (kn_rows(a) != kn_rows(b))
-        return kn_fail(KN_ERR_SHAPE, "a, %s, and b, %s, differ in the number of rows",
-                       kn_tensor_describe(text_a, sizeof text_a, a), kn_tensor_describe(text_b, sizeof text_b, b));
-    KN_TRY(kn_call_output(call, b->dtype, b->ndim, b->shape));
+    KN_TRY(kn_linalg_system_shape(call));
     return call->op->outputs[1] ? kn_linalg_output(call, KN_I32, 0, 0, 0) : KN_OK;
 }
 

@@ -1,11 +1,9 @@
 /* ops/linalg/lu_parts.c - the factors of an LU factorisation, and systems solved with them. Compositions. */
-#include <koine/autograd.h>
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "ops/linalg/linalg.h"
 
 /* --- the factors -------------------------------------------------------------------------------------------------- */

@@ -5,7 +5,6 @@
 #include <koine/reduce.h>
 #include <math.h>
 
-#include "base/text.h"
 #include "ops/linalg/linalg.h"
 
 /* A Taylor polynomial of a / 2^s, whose norm is at most 1/2, squared s times: the remainder, (1/2)^16 / 16!, is below

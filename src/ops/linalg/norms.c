@@ -1,5 +1,4 @@
 /* ops/linalg/norms.c - norms of vectors and matrices, and the condition number. Compositions. */
-#include <koine/autograd.h>
 #include <koine/index.h>
 #include <koine/logic.h>
 #include <koine/pointwise.h>
@@ -8,7 +7,6 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "ops/linalg/linalg.h"
 #include "ops/shape/reduce.h"
 

@@ -1,6 +1,4 @@
 /* ops/linalg/products.c - traces, products of vectors, products of reflections, tensors as matrices. Compositions. */
-#include <koine/autograd.h>
-#include <koine/create.h>
 #include <koine/join.h>
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
@@ -9,7 +7,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "ops/linalg/linalg.h"
 
 /* --- of vectors and matrices -------------------------------------------------------------------------------------- */

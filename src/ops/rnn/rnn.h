@@ -51,8 +51,8 @@ typedef struct kn_rnn_pass {
     kn_rnn_sizes size;
     int64_t start, all_steps; /* the layer's first step here, and how many it has */
     kn_tensor *weight_hh, *bias_hh, *weight_hr, *lengths;
-    kn_tensor
-        *gates; /* [steps, batch, gates * hidden]: the projected input; if kept, after the forward pass its values */
+    /* [steps, batch, gates * hidden]: the projected input; after a forward pass that keeps them, the gates' values. */
+    kn_tensor *gates;
     kn_tensor *states; /* [steps + 1, batch, outputs] */
     kn_tensor *cells;  /* lstm: [steps + 1, batch, hidden] */
     kn_tensor *news;   /* gru: [steps, batch, hidden], the product for the new state */
