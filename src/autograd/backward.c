@@ -3,10 +3,8 @@
 
 #include "autograd/engine.h"
 #include "autograd/whole.h"
-#include "autograd/work.h"
 #include "base/memory.h"
 #include "tensor/liveness.h"
-#include "tensor/scope.h"
 
 /* --- roots of a pass ---------------------------------------------------------------------------------------------- */
 

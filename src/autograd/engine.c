@@ -12,7 +12,6 @@
 #include "autograd/whole.h"
 #include "autograd/work.h"
 #include "base/memory.h"
-#include "tensor/liveness.h"
 #include "tensor/scope.h"
 
 /* --- one node --------------------------------------------------------------------------------- */

@@ -4,11 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include <koine/autograd.h>
 #include <koine/random.h>
 
-#include "autograd/tape.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "tensor/philox.h"
+#include "tensor/tensor.h"
 
 /* What is checked: the function's result or, if `second`, its gradients, weighted by an additional input of the
  * result's shape (dL/dresult). */

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/system.h"
 #include "cli/cli.h"
 #include "cli/warm_models.h"

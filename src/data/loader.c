@@ -7,7 +7,6 @@
 #include "base/fork.h"
 #include "base/memory.h"
 #include "data/sampler.h"
-#include "tensor/tensor.h"
 
 #define MAX_WORKERS 256
 /* Batches whose copies may be in flight before the host waits for one. */

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "data/loader.h"
 #include "data/order.h"
-#include "tensor/tensor.h"
 
 /* --- batches ---------------------------------------------------------------------------------- */
 

@@ -2,7 +2,6 @@
  *
  * There are a few more than slots: while the last batches' copies are in flight the next batch gets memory at once, and
  * the host waits only if it is far ahead of the device. */
-#include "base/error.h"
 #include "base/memory.h"
 #include "data/loader.h"
 #include "tensor/host_copies.h"

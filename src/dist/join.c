@@ -1,6 +1,5 @@
 /* dist/join.c - ranks with fewer batches than others: torch.distributed.algorithms.Join. Before each pass every rank
  * tells whether it has a batch; one that has none answers the others' collectives with zeros. */
-#include <koine/in_place.h>
 
 #include "dist/distributed.h"
 

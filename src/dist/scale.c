@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "base/error.h"
 #include "base/memory.h"
 #include "tensor/tensor.h"
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"

@@ -1,7 +1,6 @@
 /* loops/fusion_graph.c - the noted problems as a graph: walks over it, which places meet, and what is dropped. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "loops/fusion_parts.h"
 
 /* A value is computed again rather than written if that takes so few operations and reads so few operands. */

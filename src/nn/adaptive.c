@@ -1,6 +1,5 @@
 /* nn/adaptive.c - AdaptiveLogSoftmaxWithLoss. */
 #include <inttypes.h>
-#include <koine/autograd.h>
 #include <koine/index.h>
 #include <koine/join.h>
 #include <koine/logic.h>

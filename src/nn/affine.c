@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "tensor/tensor.h"
 
 static kn_tensor *make(kn_module *module, const char *name, int ndim, const int64_t *shape, double bound)
 {

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "nn/module.h"
-#include "tensor/tensor.h"
 
 /* Both have a table; an Embedding has only the first fields of the parameters. */
 typedef struct embedding {

@@ -1,7 +1,6 @@
 /* nn/forward.c - applying a module to tensors. */
 #include <koine/autograd.h>
 #include <koine/flags.h>
-#include <koine/pointwise.h>
 #include <stdio.h>
 
 #include "base/error.h"

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "nn/module.h"
 #include "tensor/liveness.h"
 #include "tensor/philox.h"
 #include "tensor/tensor.h"

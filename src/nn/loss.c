@@ -1,5 +1,4 @@
 /* nn/loss.c - losses and distances: modules of one operator each, whose weights are buffers. */
-#include <koine/nn.h>
 
 #include "base/error.h"
 #include "nn/operator_layer.h"

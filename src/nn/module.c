@@ -7,7 +7,6 @@
 #include "nn/computed.h"
 #include "nn/graphed.h"
 #include "nn/hooks.h"
-#include "tensor/tensor.h"
 
 /* --- creating and freeing -------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "nn/computed.h"
-#include "tensor/tensor.h"
 
 #include <koine/autograd.h>
 

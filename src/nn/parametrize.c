@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "nn/computed.h"
 #include "tensor/liveness.h"
 #include "tensor/tensor.h"

@@ -1,6 +1,5 @@
 /* nn/prune_masks.c - which elements or channels are pruned. */
 #include <koine/index.h>
-#include <koine/logic.h>
 #include <koine/pointwise.h>
 #include <koine/random.h>
 #include <koine/reduce.h>

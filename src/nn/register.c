@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "nn/computed.h"
-#include "tensor/tensor.h"
 
 /* Of the child of that name; -1: there is none. */
 static int child_index(const kn_module *module, const char *name)

@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "nn/computed.h"
 #include "nn/hooks.h"
-#include "tensor/tensor.h"
 
 /* The modules of a tree and their replicas, in the order they were made. */
 typedef struct replicas {

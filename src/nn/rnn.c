@@ -2,7 +2,6 @@
 #include "nn/rnn.h"
 
 #include <koine/join.h>
-#include <koine/pointwise.h>
 #include <koine/shape.h>
 #include <stdio.h>
 

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "nn/module.h"
 #include "tensor/scope.h"
-#include "tensor/tensor.h"
 
 /* --- fusing activations --------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,4 @@
 /* nn/summary.c - a module as text: the tree that print(net) shows, with columns of figures for each module. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

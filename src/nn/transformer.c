@@ -1,6 +1,5 @@
 /* nn/transformer.c - torch.nn.TransformerEncoder, TransformerDecoder and Transformer: layers one after the other. */
 #include <koine/init.h>
-#include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <math.h>
 

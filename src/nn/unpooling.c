@@ -2,7 +2,6 @@
 #include "base/directions.h"
 #include "base/error.h"
 #include "nn/module.h"
-#include "ops/dispatch/invoke.h"
 #include "ops/pool/pool.h"
 
 /* As Python prints it: (2,), (2, 3). */

@@ -1,7 +1,6 @@
 /* tensor/copy_transposed.c - copies between layouts whose dense dimensions differ, in square tiles that read and write
  * whole cache lines. Copying along the rows of either side would use one element of each cache line of the other. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/divisor.h"
 #include "base/integer.h"

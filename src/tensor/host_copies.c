@@ -1,7 +1,6 @@
 /* tensor/host_copies.c - tracks the pending copies of pinned host storages; see host_copies.h. */
 #include "tensor/host_copies.h"
 
-#include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "tensor/element.h"

@@ -4,7 +4,6 @@
  * tree holds no references. A storage is removed before its memory is freed, so entries never overlap. */
 #include <koine/storage.h>
 
-#include "base/error.h"
 #include "base/threads.h"
 #include "tensor/tensor.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/dtype.h"
 #include "data/loader.h"
-#include "nn/module.h"
 #include "train/trainer.h"
 
 /* --- before a pass --------------------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* train/confusion_matrix.c - counts of pairs of true and predicted classes: as a metric, as a table, as a picture. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/layout.h"
 #include "base/memory.h"

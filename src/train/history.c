@@ -2,7 +2,6 @@
 #include "train/history.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include <koine/autograd.h>
-#include <koine/create.h>
 #include <koine/join.h>
 #include <koine/shape.h>
 

@@ -2,7 +2,6 @@
  * device. */
 #include <math.h>
 
-#include <koine/create.h>
 #include <koine/index.h>
 #include <koine/join.h>
 #include <koine/logic.h>
@@ -12,7 +11,6 @@
 #include <koine/shape.h>
 #include <koine/sort.h>
 
-#include "base/dtype.h"
 #include "base/memory.h"
 #include "train/device_log.h"
 

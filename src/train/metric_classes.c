@@ -7,7 +7,6 @@
 #include <koine/shape.h>
 #include <koine/sort.h>
 
-#include "base/dtype.h"
 #include "train/device_log.h"
 
 #define ROWS_PER_ITEM 16

@@ -5,7 +5,6 @@
 #include <koine/loss.h>
 #include <koine/reduce.h>
 
-#include "base/dtype.h"
 #include "train/device_log.h"
 
 #define SUM 0    /* of the sums: the first scalar's */

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include <koine/autograd.h>
-#include <koine/create.h>
 #include <koine/random.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "data/sampler.h"
 #include "dist/distributed.h"

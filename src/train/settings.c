@@ -11,7 +11,6 @@
 #include "nn/module.h"
 #include "optim/optim.h"
 #include "train/ranks.h"
-#include "train/resume.h"
 
 /* --- noting ---------------------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "dist/group/bytes.h"
 #include "train/ranks.h"
 

@@ -1,7 +1,6 @@
 /* train/trainer.c - creating trainers, and their accessors. */
 #include "train/trainer.h"
 
-#include <math.h>
 #include <signal.h>
 #include <string.h>
 

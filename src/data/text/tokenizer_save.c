@@ -1,7 +1,6 @@
 /* data/text/tokenizer_save.c - writes a tokenizer.json that Hugging Face's tokenizers reads. */
 #include "base/error.h"
 #include "base/files.h"
-#include "base/memory.h"
 #include "data/text/tokenizer.h"
 
 /* Appends `value` as a JSON string, which may be UTF-8. */

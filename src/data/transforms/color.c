@@ -1,8 +1,6 @@
 /* data/transforms/color.c - brightness, contrast, saturation, hue, gray: torchvision's formulas, in float32. */
 #include <math.h>
 
-#include "base/error.h"
-#include "base/memory.h"
 #include "data/transforms/picture.h"
 
 enum { AT_ONCE = 512 }; /* pixels */

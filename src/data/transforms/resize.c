@@ -6,7 +6,6 @@
 
 #include <koine/vision.h>
 
-#include "base/error.h"
 #include "base/memory.h"
 #include "data/transforms/picture.h"
 

@@ -1,5 +1,4 @@
 /* data/transforms/steps_values.c - to_tensor, normalize, random_erasing, and the user's own. */
-#include "base/memory.h"
 #include "data/transforms/step.h"
 
 /* --- to_tensor ---------------------------------------------------------------------------------------------------- */

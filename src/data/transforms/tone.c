@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/memory.h"
 #include "data/transforms/picture.h"
 

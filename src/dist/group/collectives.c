@@ -1,7 +1,6 @@
 /* dist/group/collectives.c - the collectives and messages of koine/group.h: checks of what this rank gives, then a call
  * on the group's thread. */
 #include "autograd/view.h"
-#include "base/dtype.h"
 #include "dist/distributed.h"
 #include "dist/group/call.h"
 

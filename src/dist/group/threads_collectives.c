@@ -4,7 +4,6 @@
  * add in the order of the ranks. */
 #include <string.h>
 
-#include "base/dtype.h"
 #include "dist/group/threads.h"
 
 /* Rank 0's elements of the share become the reduction of all. */

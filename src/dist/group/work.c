@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "dist/group/call.h"
-#include "rt/rt.h"
 
 /* --- a call and its references ------------------------------------------------------------------------------------ */
 

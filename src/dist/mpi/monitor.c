@@ -7,7 +7,6 @@
  * process runs: after a job has been suspended as a whole nobody is lost. */
 #include "dist/mpi/monitor.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,5 +1,4 @@
 /* dist/mpi/seals.c - see dist/mpi/moves.h. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "dist/mpi/monitor.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "io/image/write.h"
 #include "tensor/tensor.h"

@@ -2,7 +2,6 @@
  * embeddings.word_embeddings.weight, encoder.layer.0.attention.self.query.weight, pooler.dense.weight. */
 #include <koine/activation.h>
 #include <koine/attention.h>
-#include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
 

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/error.h"
-
 kn_module *kn_model_of_kind(const char *type_name, const kn_module_kind *kind, const void *self, size_t self_size,
                             const kn_part *parts, int count)
 {

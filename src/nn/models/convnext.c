@@ -1,11 +1,9 @@
 /* nn/models/convnext.c - ConvNeXt (Liu et al., "A ConvNet for the 2020s", 2022). Names as in torchvision. */
-#include <koine/activation.h>
 #include <koine/init.h>
 #include <koine/norm.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
 
-#include "base/error.h"
 #include "nn/models/build.h"
 
 #define EPS 1e-6

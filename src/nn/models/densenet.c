@@ -1,7 +1,6 @@
 /* nn/models/densenet.c - DenseNet (Huang et al., "Densely Connected Convolutional Networks", 2017). Names as in
  * torchvision. */
 #include <koine/join.h>
-#include <koine/pointwise.h>
 #include <koine/pool.h>
 #include <koine/shape.h>
 #include <stdio.h>

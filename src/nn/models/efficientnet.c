@@ -1,7 +1,5 @@
 /* nn/models/efficientnet.c - EfficientNet-B0 (Tan and Le 2019). Names as in torchvision. */
-#include <koine/pool.h>
 #include <koine/shape.h>
-#include <math.h>
 
 #include "nn/models/squeeze.h"
 

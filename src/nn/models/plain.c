@@ -1,6 +1,5 @@
 /* nn/models/plain.c - networks without branches: multilayer perceptron, LeNet-5 (LeCun et al. 1998) with ReLU and max
  * pooling, AlexNet (Krizhevsky 2014) and VGG (Simonyan and Zisserman 2015). Names as in torchvision. */
-#include <koine/pool.h>
 #include <koine/shape.h>
 
 #include "base/error.h"

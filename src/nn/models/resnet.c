@@ -1,8 +1,6 @@
 /* nn/models/resnet.c - ResNet (He et al., "Deep Residual Learning for Image Recognition", 2016), with a block's stride
  * in its 3x3 convolution; ResNeXt (Xie et al. 2017) and Wide ResNet (Zagoruyko and Komodakis 2016). Names as in
  * torchvision. */
-#include <koine/pointwise.h>
-#include <koine/pool.h>
 #include <koine/shape.h>
 
 #include "nn/models/build.h"

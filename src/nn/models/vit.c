@@ -1,6 +1,5 @@
 /* nn/models/vit.c - vision transformers (Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021). Names as in
  * torchvision. */
-#include <koine/activation.h>
 #include <koine/init.h>
 #include <koine/join.h>
 #include <koine/pointwise.h>

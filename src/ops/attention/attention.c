@@ -1,7 +1,6 @@
 /* ops/attention/attention.c - torch.nn.functional.scaled_dot_product_attention. */
 #include <koine/attention.h>
 #include <koine/autograd.h>
-#include <koine/pointwise.h>
 #include <koine/shape.h>
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 
 #include "ops/attention/attention.h"
 #include "ops/pointwise/dropout.h"
-#include "ops/shape/broadcast.h"
 #include "tensor/scope.h"
 
 static kn_tensor *turned(kn_tensor *t) { return kn_transpose(t, -2, -1); }

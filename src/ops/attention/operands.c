@@ -1,5 +1,4 @@
 /* ops/attention/operands.c - the operands of attention as kernels read them. */
-#include <koine/shape.h>
 
 #include "ops/attention/attention.h"
 #include "ops/pointwise/dropout.h"

@@ -12,9 +12,7 @@
 #include <string.h>
 
 #include "autograd/work.h"
-#include "base/text.h"
 #include "ops/dispatch/backward.h"
-#include "ops/dispatch/reference.h"
 #include "ops/pointwise/activation.h"
 
 static const kn_conv_params *params_of(const kn_call *call) { return call->params; }

@@ -1,10 +1,8 @@
 /* ops/conv/sequences.c - convolution of sequences with time first: a composition. */
-#include <koine/autograd.h>
 #include <koine/conv.h>
 #include <koine/operators.h>
 #include <koine/shape.h>
 
-#include "base/text.h"
 #include "ops/dispatch/invoke.h"
 
 static kn_status check(const kn_entry *entry)

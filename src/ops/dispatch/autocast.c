@@ -10,7 +10,6 @@
 #include "autograd/autocast.h"
 #include "base/load.h"
 #include "base/memory.h"
-#include "ops/dispatch/promote.h"
 
 /* --- the lists, sorted -------------------------------------------------------------------------------------------- */
 

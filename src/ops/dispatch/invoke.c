@@ -1,15 +1,12 @@
 /* ops/dispatch/invoke.c - see invoke.h. */
 #include "ops/dispatch/invoke.h"
 
-#include <koine/autograd.h>
 #include <koine/tensor.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "ops/dispatch/autocast.h"
-#include "ops/dispatch/promote.h"
-#include "tensor/scope.h"
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
 

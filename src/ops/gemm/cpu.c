@@ -1,6 +1,5 @@
 /* ops/gemm/cpu.c - matrix multiplication on CPU devices, in tiles whose sums stay in registers (cl/gemm/tile.cl): how
  * the work is divided. */
-#include "gemm/tile.h"
 #include "ops/gemm/tile.h"
 
 enum { PANEL_BYTES = 1 << 17 };       /* of a block of a panel of B */

@@ -1,7 +1,6 @@
 /* ops/gemm/linear.c - torch.nn.functional.linear: y = x weight^T + bias, with the bias added in the product's
  * epilogue. */
 #include <koine/matmul.h>
-#include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
 

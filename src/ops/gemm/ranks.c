@@ -4,7 +4,6 @@
 #include <koine/shape.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/gemm/matmul.h"
 

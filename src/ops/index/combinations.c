@@ -1,7 +1,5 @@
 /* ops/index/combinations.c - all choices of r elements of a vector, and powers of its elements. Compositions. */
-#include <koine/autograd.h>
 #include <koine/index.h>
-#include <koine/join.h>
 #include <koine/linalg.h>
 #include <koine/operators.h>
 #include <koine/pointwise.h>
@@ -9,7 +7,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "ops/dispatch/invoke.h"
 
 /* --- combinations ------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,4 @@
 /* ops/index/embedding_bag.c - sums, means and maxima of the rows of bags of indices. */
-#include <koine/autograd.h>
 #include <koine/embedding.h>
 #include <koine/index.h>
 #include <koine/pointwise.h>
@@ -10,7 +9,6 @@
 
 #include "autograd/work.h"
 #include "loops/work_size.h"
-#include "ops/dispatch/operators.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/index/embedding.h"

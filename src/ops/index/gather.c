@@ -3,7 +3,6 @@
 #include <koine/shape.h>
 #include <string.h>
 
-#include "autograd/work.h"
 #include "ops/dispatch/promote.h"
 #include "ops/index/index.h"
 #include "ops/shape/broadcast.h"

@@ -4,8 +4,6 @@
 #include <koine/shape.h>
 #include <string.h>
 
-#include "autograd/work.h"
-#include "base/text.h"
 #include "ops/dispatch/promote.h"
 #include "ops/index/index.h"
 

@@ -9,6 +9,7 @@
  * division of the work: the last of several written values stays. */
 #pragma once
 
+#include "autograd/work.h"
 #include "ops/dispatch/invoke.h"
 
 /* What a scatter does where a value meets an element. */

@@ -2,9 +2,7 @@
 #include <koine/index.h>
 #include <koine/shape.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/text.h"
 #include "loops/work_size.h"
 #include "ops/index/index.h"
 #include "ops/shape/broadcast.h"

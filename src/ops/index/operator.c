@@ -1,11 +1,8 @@
 /* ops/index/operator.c - what all gathers and scatters have in common as operators: see index.h. */
 #include <koine/autograd.h>
-#include <koine/pointwise.h>
 #include <koine/reduce.h>
-#include <koine/shape.h>
 #include <string.h>
 
-#include "autograd/work.h"
 #include "base/text.h"
 #include "ops/dispatch/reference.h"
 #include "ops/index/index.h"

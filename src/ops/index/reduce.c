@@ -7,10 +7,8 @@
 
 #include "autograd/work.h"
 #include "base/dtype.h"
-#include "ops/dispatch/reference.h"
 #include "ops/index/index.h"
 #include "ops/pointwise/elementwise.h"
-#include "ops/shape/views.h"
 
 /* On the tape: a map, as of every scatter. */
 typedef struct reduction {

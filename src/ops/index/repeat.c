@@ -1,8 +1,6 @@
 /* ops/index/repeat.c - repeat_interleave: each slice several times. */
-#include <koine/autograd.h>
 #include <koine/index.h>
 #include <koine/join.h>
-#include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* ops/index/run.c - lays a map out for the kernels of cl/index, and launches them. See index.h. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/divisor.h"
 #include "index/index.h"

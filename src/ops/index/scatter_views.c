@@ -1,6 +1,5 @@
 /* ops/index/scatter_views.c - copies of a tensor in which what a view shows is replaced: the same view of the elements'
  * places tells where. Compositions. */
-#include <koine/create.h>
 #include <koine/index.h>
 #include <koine/operators.h>
 #include <koine/shape.h>

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "autograd/work.h"
-#include "base/text.h"
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/loss/element_loss.h"
 #include "ops/norm/norm.h"

@@ -4,7 +4,6 @@
 #include <koine/reduce.h>
 #include <koine/shape.h>
 
-#include "base/text.h"
 #include "ops/loss/distance.h"
 
 enum { X, TARGET, WEIGHT };

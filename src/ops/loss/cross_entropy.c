@@ -7,7 +7,6 @@
 #include <koine/shape.h>
 #include <math.h>
 
-#include "base/text.h"
 #include "ops/loss/class_loss.h"
 
 /* - sum_c w[c] q[c] log p[c] with q = (1 - e) target + e / C; the mean is over the positions. */

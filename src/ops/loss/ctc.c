@@ -1,13 +1,11 @@
 /* ops/loss/ctc.c - connectionist temporal classification. cl/loss/ctc.clh has the formulas. */
 #include <koine/loss.h>
 #include <koine/pointwise.h>
-#include <koine/reduce.h>
 #include <koine/shape.h>
 #include <math.h>
 
 #include "autograd/work.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "loops/rows_plan.h"
 #include "loss/ctc.h"
 #include "ops/dispatch/reference.h"

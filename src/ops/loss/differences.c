@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "autograd/work.h"
-#include "base/text.h"
 #include "ops/loss/element_loss.h"
 
 /* The gradient of the target is the negative of the input's. */

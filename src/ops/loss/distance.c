@@ -11,7 +11,6 @@
 #include <math.h>
 
 #include "autograd/autocast.h"
-#include "base/text.h"
 #include "ops/loss/distance.h"
 #include "ops/pointwise/elementwise.h"
 #include "ops/shape/broadcast.h"

@@ -3,9 +3,7 @@
 #include <koine/loss.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
-#include <koine/shape.h>
 
-#include "base/text.h"
 #include "ops/dispatch/promote.h"
 #include "ops/loss/distance.h"
 

@@ -1,12 +1,10 @@
 /* ops/loss/likelihood.c - divergence and negative log-likelihoods of distributions: Kullback-Leibler, Poisson, Gauss.
  */
 #include <koine/loss.h>
-#include <koine/pointwise.h>
 #include <koine/shape.h>
 #include <string.h>
 
 #include "autograd/work.h"
-#include "base/text.h"
 #include "ops/loss/element_loss.h"
 
 #define PI 3.14159265358979323846

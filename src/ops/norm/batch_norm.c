@@ -1,12 +1,9 @@
 /* ops/norm/batch_norm.c - batch normalisation. The formulas are in cl/norm/batch.cl and batch_backward.cl. */
-#include <koine/autograd.h>
 #include <koine/norm.h>
-#include <koine/pointwise.h>
 #include <string.h>
 
 #include "autograd/view.h"
 #include "autograd/work.h"
-#include "base/text.h"
 #include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
 #include "ops/norm/norm.h"

@@ -5,7 +5,6 @@
 #include "autograd/work.h"
 #include "base/text.h"
 #include "ops/dispatch/backward.h"
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/norm/norm.h"
 #include "ops/shape/reduce.h"

@@ -7,7 +7,6 @@
 #include <koine/reduce.h>
 #include <koine/shape.h>
 
-#include "base/text.h"
 #include "ops/dispatch/invoke.h"
 
 static kn_status give(kn_entry *entry, kn_tensor *result)

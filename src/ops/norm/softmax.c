@@ -5,11 +5,8 @@
 
 #include "autograd/work.h"
 #include "ops/dispatch/backward.h"
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/norm/norm.h"
 #include "ops/shape/reduce.h"
-#include "ops/shape/views.h"
 
 typedef struct kn_softmax_params {
     int dim;

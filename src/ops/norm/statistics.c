@@ -1,5 +1,4 @@
 /* ops/norm/statistics.c - mean and rstd as outputs 1 and 2 of a normalisation. */
-#include <koine/create.h>
 #include <koine/shape.h>
 #include <math.h>
 

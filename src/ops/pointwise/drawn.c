@@ -2,7 +2,6 @@
  * element, and alpha dropout, which keeps mean and variance of what SELU returns. */
 #include <koine/activation.h>
 #include <koine/dropout.h>
-#include <koine/generator.h>
 #include <koine/random.h>
 #include <koine/tensor.h>
 #include <math.h>

@@ -2,10 +2,10 @@
  * generator's state, which is in the parameters: no tensor is saved. */
 #include <koine/dropout.h>
 
+#include "loops/rows_plan.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/dropout.h"
-#include "ops/shape/reduce.h"
 #include "rt/graph/variable.h"
 #include "tensor/philox.h"
 

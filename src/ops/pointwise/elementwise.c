@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/compose.h"
 #include "ops/shape/broadcast.h"

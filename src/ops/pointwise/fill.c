@@ -1,12 +1,10 @@
 /* ops/pointwise/fill.c - fill_, zero_: set every element of a tensor, which may be any view, to a number. */
-#include <koine/autograd.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
 #include <koine/storage.h>
 
 #include "autograd/work.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
 

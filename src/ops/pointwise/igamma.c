@@ -6,7 +6,6 @@
 #include <koine/special.h>
 #include <math.h>
 
-#include "base/error.h"
 #include "ops/pointwise/elementwise.h"
 
 /* --- incomplete gamma functions ----------------------------------------------------------------------------------- */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "ops/pointwise/elementwise.h"
-#include "tensor/scope.h"
 
 #define ROUNDING(name, function, reference)                                                                            \
     KN_UNARY(name, KN_NUMBERS, "kn_" #name "(a)", "g * 0", reference,                                                  \

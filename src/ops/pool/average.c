@@ -1,5 +1,4 @@
 /* ops/pool/average.c - average pooling. */
-#include <koine/pointwise.h>
 #include <koine/pool.h>
 
 #include "ops/dispatch/invoke.h"

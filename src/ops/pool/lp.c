@@ -5,7 +5,6 @@
 
 #include "base/directions.h"
 #include "base/error.h"
-#include "tensor/tensor.h"
 
 static kn_status check(int dims, const kn_pool_params *p)
 {

@@ -1,6 +1,5 @@
 /* ops/pool/max.c - max pooling: one launch forward, which stores the index of each maximum, and one backward. A maximum
  * that the activation clamped has no index, so backward need not know the activation. */
-#include <koine/pointwise.h>
 #include <koine/pool.h>
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "loops/work_size.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/pool/pool.h"
 
 static int dims_of(const kn_op *op) { return *(const int *)op->detail; }
 

@@ -1,7 +1,6 @@
 /* ops/reduce/counts.c - any, all, count_nonzero; sums and means of what is not NaN. */
 #include <koine/reduce.h>
 
-#include "autograd/work.h"
 #include "ops/reduce/reducer.h"
 
 static const kn_op_param rows[] = {KN_REDUCE_ROWS(kn_reduce_args)};

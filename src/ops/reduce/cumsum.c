@@ -1,7 +1,6 @@
 /* ops/reduce/cumsum.c - running sums along a dimension. */
 #include <koine/reduce.h>
 
-#include "autograd/work.h"
 #include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"
 #include "ops/reduce/scan.h"

@@ -5,7 +5,6 @@
 #include <koine/shape.h>
 #include <koine/tensor.h>
 
-#include "autograd/work.h"
 #include "ops/dispatch/operators.h"
 #include "ops/dispatch/reference.h"
 #include "ops/reduce/scan.h"

@@ -7,7 +7,6 @@
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/elementwise.h"
 #include "ops/reduce/reducer.h"
-#include "ops/shape/views.h"
 
 static bool is_above(double v, double best) { return v > best || (isnan(v) && !isnan(best)); }
 static bool is_below(double v, double best) { return v < best || (isnan(v) && !isnan(best)); }

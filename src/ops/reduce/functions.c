@@ -2,7 +2,6 @@
 #include <koine/reduce.h>
 #include <math.h>
 
-#include "autograd/work.h"
 #include "base/error.h"
 #include "ops/reduce/reducer.h"
 

@@ -1,13 +1,10 @@
 /* ops/reduce/gradient.c - the derivative of sampled values, by finite differences: a composition. */
-#include <koine/autograd.h>
 #include <koine/join.h>
 #include <koine/operators.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
-#include <string.h>
 
-#include "base/text.h"
 #include "ops/dispatch/invoke.h"
 
 enum { X, PLACES };

@@ -8,6 +8,7 @@
  * Only what it names is saved. */
 #pragma once
 
+#include "autograd/work.h"
 #include "loops/pointwise.h"
 #include "ops/dispatch/backward.h"
 #include "ops/shape/reduce.h"

@@ -1,6 +1,5 @@
 /* ops/rnn/backward.c - backward of a recurrent layer: the steps (rnn.h), and after them the gradients that are products
  * over all steps. */
-#include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>

@@ -9,7 +9,6 @@
 #include "autograd/work.h"
 #include "base/load.h"
 #include "ops/dispatch/invoke.h"
-#include "ops/dispatch/operators.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/views.h"
 #include "tensor/strides.h"

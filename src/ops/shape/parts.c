@@ -3,7 +3,6 @@
 #include <koine/shape.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "ops/shape/views.h"
 #include "tensor/strides.h"
 

@@ -3,8 +3,6 @@
 
 #include <koine/shape.h>
 
-#include "ops/shape/views.h"
-
 /* --- dimensions -------------------------------------------------------------------------------------------------- */
 
 bool kn_reduce_named(kn_ints *list, const char *function, const int *dims, int num_dims)

@@ -1,6 +1,5 @@
 /* ops/shape/split.c - taking a tensor apart along a dimension: unbind, split, chunk, tensor_split. The parts are
  * views. */
-#include <koine/join.h>
 #include <koine/shape.h>
 
 #include "ops/dispatch/invoke.h"

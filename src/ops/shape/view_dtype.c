@@ -1,9 +1,7 @@
 /* ops/shape/view_dtype.c - a tensor's bytes reinterpreted as another dtype. */
 #include <koine/storage.h>
-#include <koine/tensor.h>
 
 #include "ops/dispatch/invoke.h"
-#include "ops/dispatch/operators.h"
 #include "ops/shape/views.h"
 
 typedef struct view_dtype_record {

@@ -11,8 +11,8 @@
 #include "autograd/work.h"
 #include "loops/work_size.h"
 #include "loops/written_kernels.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/sort/along.h"
 
 /* --- counting ----------------------------------------------------------------------------------------------------- */
 

@@ -6,9 +6,9 @@
 #include <koine/sort.h>
 
 #include "autograd/work.h"
-#include "base/memory.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/sort/along.h"
+#include "ops/sort/engine.h"
 
 static bool ignores_nan(const kn_op *op) { return op->detail != NULL; }
 

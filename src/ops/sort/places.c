@@ -11,8 +11,7 @@
 #include <koine/sort.h>
 
 #include "base/error.h"
-#include "base/text.h"
-#include "ops/dispatch/invoke.h"
+#include "tensor/tensor.h"
 
 /* --- coordinates -------------------------------------------------------------------------------------------------- */
 

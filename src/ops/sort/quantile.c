@@ -5,10 +5,10 @@
 #include <koine/sort.h>
 #include <koine/tensor.h>
 
-#include "autograd/work.h"
+#include "autograd/op.h"
 #include "loops/work_size.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/sort/along.h"
 
 typedef struct quantile_record {
     kn_quantile_interpolation interpolation;

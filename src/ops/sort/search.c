@@ -1,14 +1,14 @@
 /* ops/sort/search.c - searchsorted, bucketize, isin: binary search in sorted rows. */
-#include <koine/shape.h>
 #include <koine/sort.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "autograd/work.h"
+#include "autograd/op.h"
 #include "loops/work_size.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
-#include "ops/sort/along.h"
+#include "ops/sort/engine.h"
 
 enum { SORTED, VALUES, SORTER };
 

@@ -4,7 +4,6 @@
 #include "autograd/work.h"
 #include "base/integer.h"
 #include "base/memory.h"
-#include "loops/rows_plan.h"
 #include "loops/work_size.h"
 #include "ops/dispatch/reference.h"
 #include "ops/sort/along.h"

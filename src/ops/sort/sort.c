@@ -2,7 +2,6 @@
 #include <koine/sort.h>
 
 #include "autograd/work.h"
-#include "base/memory.h"
 #include "ops/dispatch/reference.h"
 #include "ops/sort/along.h"
 

@@ -9,8 +9,10 @@
 #include "autograd/work.h"
 #include "base/memory.h"
 #include "loops/work_size.h"
+#include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/sort/along.h"
+#include "ops/sort/engine.h"
+#include "ops/sort/taken.h"
 
 /* What `enter` has found: tensors of its scope, which ends after forward. */
 typedef struct unique_params {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ops/dispatch/promote.h"
 #include "ops/shape/broadcast.h"
 #include "tensor/liveness.h"
 

@@ -2,7 +2,6 @@
  * operands and numbers. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "ops/user/jit.h"
 #include "rt/program/user_source.h"

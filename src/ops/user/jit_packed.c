@@ -7,7 +7,6 @@
 #include "loops/pointwise_source.h"
 #include "loops/work_size.h"
 #include "ops/dispatch/promote.h"
-#include "ops/pointwise/elementwise.h"
 #include "ops/shape/broadcast.h"
 #include "ops/user/jit.h"
 

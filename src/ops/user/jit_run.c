@@ -6,7 +6,6 @@
 #include "ops/pointwise/elementwise.h"
 #include "ops/shape/broadcast.h"
 #include "ops/user/jit.h"
-#include "rt/program/user_source.h"
 
 kn_status kn_jit_check_dtype(const kn_call *call)
 {

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "autograd/work.h"
 #include "loops/work_size.h"
 #include "ops/dispatch/backward.h"
 #include "ops/dispatch/reference.h"

@@ -8,7 +8,6 @@
 #include "rt/command/recorder.h"
 #include "rt/command/rehearsing.h"
 #include "rt/device/await.h"
-#include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
 #include "rt/memory/pool.h"

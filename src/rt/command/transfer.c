@@ -7,7 +7,6 @@
 #include "rt/command/recorder.h"
 #include "rt/command/rehearsing.h"
 #include "rt/command/staging.h"
-#include "rt/device/await.h"
 #include "rt/device/fill.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"

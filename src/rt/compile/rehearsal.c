@@ -1,14 +1,13 @@
 /* rt/compile/rehearsal.c - see rt/compile/rehearsal.h. */
 #include "rt/compile/rehearsal.h"
 
-#include "base/memory.h"
 #include "common/affinity.h"
-#include "rt/command/launch_now.h"
 #include "rt/command/linger.h"
 #include "rt/compile/compile.h"
 #include "rt/compile/request.h"
 #include "rt/device/driver_cache.h"
 #include "rt/device/lost.h"
+#include "rt/program/program.h"
 
 static kn_status rehearse_launch(const kn_rehearsal *rehearsal, kn_stream *stream, const kn_launch_params *params,
                                  const size_t global[3], const size_t local[3])

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "rt/device/query.h"
+#include "rt/device/device_struct.h"
 
 /* From cl_ext.h and OpenCL 3.0; named here because older headers lack them. */
 #define OPENCL_C_ALL_VERSIONS 0x1066

@@ -1,7 +1,6 @@
 /* rt/graph/graph.c - graphs (koine/graph.h): a recording, its memory pool, its replays. */
 #include <koine/graph.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/fork.h"

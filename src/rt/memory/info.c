@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "rt/device/device_struct.h"
 #include "rt/memory/pool.h"
-#include "rt/memory/reported.h"
 #include "rt/stream/wait.h"
 
 bool (*kn_memory_reported_free)(const kn_device *device, uint64_t *free_bytes);

@@ -5,7 +5,6 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "rt/device/lost.h"
 #include "rt/stream/affinity.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/memory.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "rt/program/kernel_sources.h"

@@ -3,7 +3,6 @@
 
 #include "base/fork.h"
 #include "base/memory.h"
-#include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/stream/executor.h"
 #include "rt/stream/queue.h"

@@ -1,12 +1,12 @@
 /* watch/memory/summary.c - the pool's figures as the table that PyTorch prints. */
 #include <inttypes.h>
+#include <koine/device.h>
 #include <koine/memory.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "rt/device/device.h"
 #include "rt/memory/pool.h"
 
 #define WIDTH 75

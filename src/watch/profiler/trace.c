@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

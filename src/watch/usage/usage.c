@@ -2,7 +2,6 @@
 #include "watch/usage/usage.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "base/error.h"
 #include "base/load.h"
