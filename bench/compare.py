@@ -2,8 +2,8 @@
 """Runs Koine's benchmarks and a peer's alternately, and prints both times and their ratio.
 
     python3 bench/compare.py [--peer torch|koine] [--peer-bench PATH] [--python PATH]
-                             [--peer-mode eager|compile|benchmark] [--peer-device cpu|cuda|xpu] [--only PREFIX]... [--json]
-                             [--check] [--out FILE] [--device D] [--repetitions N] [--threads N]
+                             [--peer-mode eager|compile|benchmark] [--peer-device cpu|cuda|xpu] [--only PREFIX]...
+                             [--json] [--check] [--out FILE] [--device D] [--repetitions N] [--threads N]
 
 Koine's side is `koine-bench --serve`, the peer's is `bench/peer_torch.py`, run by the Python that --python names (any
 with torch; default: this one). Both are separate processes that wait for requests, on the same N cores with N threads
@@ -61,7 +61,8 @@ class Server:
     def __init__(self, name, command, environment, cores):
         limit = (lambda: os.sched_setaffinity(0, cores)) if cores else None
         self.name = name
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=environment, preexec_fn=limit)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                        env=environment, preexec_fn=limit)
 
     def ask_line(self, line):
         try:
@@ -86,16 +87,19 @@ class Koine(Server):
 
     def __init__(self, path, device, environment, cores):
         self.path = path
-        super().__init__('koine-bench', [path, '--serve'] + (['--device', device] if device else []), environment, cores)
+        command = [path, '--serve'] + (['--device', device] if device else [])
+        super().__init__('koine-bench', command, environment, cores)
 
     def cases(self, only, on_gpu):
         """Those whose names start with one of `only`, in its order; if it is empty, all sized for the device."""
         prefixes = [word for prefix in only or [] for word in ('--only', prefix)]
-        lines = subprocess.run([self.path, '--list', '--json'] + prefixes, capture_output=True, text=True, check=True).stdout.splitlines()
+        command = [self.path, '--list', '--json'] + prefixes
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         cases = [json.loads(line) for line in lines]
         if not only:
             return [case for case in cases if on_gpu or not case['name'].startswith('gpu/')]
-        return list({case['name']: case for prefix in only for case in cases if case['name'].startswith(prefix)}.values())
+        named = {case['name']: case for prefix in only for case in cases if case['name'].startswith(prefix)}
+        return list(named.values())
 
     def about(self):
         return json.loads(self.ask('about'))
@@ -121,7 +125,8 @@ class Peer(Server):
     """peer_torch.py, or another program with the same protocol."""
 
     def __init__(self, python, program, mode, device, threads, environment, cores, bench=None):
-        command = [python, program, '--mode', mode, '--threads', str(threads)] + (['--device', device] if device else [])
+        command = [python, program, '--mode', mode, '--threads', str(threads)]
+        command += ['--device', device] if device else []
         command += ['--bench', bench] if bench else []
         super().__init__('the peer', command, environment, cores)
         self.about = self.read(self.answer('start'), 'start')
@@ -161,7 +166,8 @@ def check(koine, peer, folder):
     found = peer.ask('check', results=path)
     os.remove(path)
     if not found['difference'] <= found['tolerance']:
-        raise Failure(f"results differ: {found['what']} by {found['difference']:.3g} of its largest magnitude, allowed {found['tolerance']:.3g}")
+        raise Failure(f"results differ: {found['what']} by {found['difference']:.3g} of its largest magnitude, "
+                      f"allowed {found['tolerance']:.3g}")
     return found['difference']
 
 
@@ -208,13 +214,15 @@ def compare(koine, peer, case, repetitions, folder, only_check=False):
     koine.ask('teardown')
     peer.ask('teardown')
     a, b = statistics.median(ours), statistics.median(theirs)
-    return {'name': case['name'], 'shape': case['shape'], 'dtype': case['dtype'], 'koine_s': a, 'peer_s': b, 'ratio': a / b, 'koine_min_s': min(ours),
-            'peer_min_s': min(theirs), 'koine_first_s': ours_setup + ours_first, 'peer_first_s': setup['seconds'] + theirs_first, 'flops': flops,
+    return {'name': case['name'], 'shape': case['shape'], 'dtype': case['dtype'], 'koine_s': a, 'peer_s': b,
+            'ratio': a / b, 'koine_min_s': min(ours), 'peer_min_s': min(theirs),
+            'koine_first_s': ours_setup + ours_first, 'peer_first_s': setup['seconds'] + theirs_first, 'flops': flops,
             'bytes': case['bytes'], 'difference': apart, 'repetitions': len(ours), **memory}
 
 
 def processor():
-    """The processor's name; one without a number, as hypervisors give, stands for many, so family and model are added."""
+    """The processor's name; one without a number, as hypervisors give, stands for many,
+    so family and model are added."""
     try:
         with open('/proc/cpuinfo') as file:
             fields = dict((part.strip() for part in line.split(':', 1)) for line in file if ':' in line)
@@ -228,28 +236,34 @@ def processor():
 
 def print_row(row):
     if 'ratio' not in row:
-        print(f"{row['name']:40s} " + ('not comparable' if row['difference'] is None else f"differs by {row['difference']:.0e}"), flush=True)
+        found = 'not comparable' if row['difference'] is None else f"differs by {row['difference']:.0e}"
+        print(f"{row['name']:40s} {found}", flush=True)
         return
     apart = '' if row['difference'] is None else f"   results differ by {row['difference']:.0e}"
-    memory = f"   memory {row['koine_bytes'] / 2**20:.0f} MiB, {row['peer_bytes'] / 2**20:.0f} MiB" if 'koine_bytes' in row else ''
-    print(f"{row['name']:40s} koine {row['koine_s'] * 1e3:10.3f} ms   peer {row['peer_s'] * 1e3:10.3f} ms   ratio {row['ratio']:.2f}"
-          f"   first {row['koine_first_s']:.2f} s, {row['peer_first_s']:.2f} s{memory}{apart}", flush=True)
+    memory = ''
+    if 'koine_bytes' in row:
+        memory = f"   memory {row['koine_bytes'] / 2**20:.0f} MiB, {row['peer_bytes'] / 2**20:.0f} MiB"
+    print(f"{row['name']:40s} koine {row['koine_s'] * 1e3:10.3f} ms   peer {row['peer_s'] * 1e3:10.3f} ms"
+          f"   ratio {row['ratio']:.2f}   first {row['koine_first_s']:.2f} s, {row['peer_first_s']:.2f} s"
+          f"{memory}{apart}", flush=True)
 
 
 def start(arguments):
     """Starts both sides, on the same cores with the same number of threads."""
     cores = sorted(os.sched_getaffinity(0))[:arguments.threads]
     count = str(len(cores))
-    environment = dict(os.environ, POCL_MAX_PTHREAD_COUNT=count, POCL_CPU_MAX_CU_COUNT=count, OMP_NUM_THREADS=count, MKL_NUM_THREADS=count,
-                       OPENBLAS_NUM_THREADS=count)
+    environment = dict(os.environ, POCL_MAX_PTHREAD_COUNT=count, POCL_CPU_MAX_CU_COUNT=count, OMP_NUM_THREADS=count,
+                       MKL_NUM_THREADS=count, OPENBLAS_NUM_THREADS=count)
     if not os.access(arguments.koine_bench, os.X_OK):
         raise Failure(f'{arguments.koine_bench} does not exist: build first (sh tests/run.sh)')
     program = arguments.peer_program or os.path.join(HERE, 'peer_%s.py' % arguments.peer)
     try:
-        peer = Peer(arguments.python, program, arguments.peer_mode, arguments.peer_device, len(cores), environment, cores, arguments.peer_bench)
+        peer = Peer(arguments.python, program, arguments.peer_mode, arguments.peer_device, len(cores), environment,
+                    cores, arguments.peer_bench)
     except (Failure, OSError) as error:
-        raise Failure(f'{error}\n(the peer is run by {arguments.python}; it needs torch: apt-get install python3-torch and --python /usr/bin/python3, '
-                      'or pip install torch in a virtual environment and --python PATH/bin/python3)') from None
+        raise Failure(f'{error}\n(the peer is run by {arguments.python}; it needs torch: apt-get install python3-torch '
+                      'and --python /usr/bin/python3, or pip install torch in a virtual environment and --python '
+                      'PATH/bin/python3)') from None
     return Koine(arguments.koine_bench, arguments.device, environment, cores), peer, len(cores)
 
 
@@ -292,12 +306,13 @@ def run_all(arguments, koine, peer, threads):
     failures = 0
     label = ' '.join([peer.about['peer'], peer.about['version'], peer.about['mode']])
     before = done_before(arguments.out, label)
-    cases = [case for case in koine.cases(arguments.only, peer.on_gpu) if case['name'] not in before and not (arguments.check and case['most'])]
+    cases = [case for case in koine.cases(arguments.only, peer.on_gpu)
+             if case['name'] not in before and not (arguments.check and case['most'])]
     if not arguments.json:
         print(f'koine against {label}, {threads} threads each, medians of {arguments.repetitions}', flush=True)
     if 'machine' not in before:
-        put_line({'name': 'machine', 'peer': label, 'threads': threads, 'processor': processor(), **koine.about(), 'peer_start_s': peer.about.get('start_s'),
-                  **koine.peak()}, arguments)
+        put_line({'name': 'machine', 'peer': label, 'threads': threads, 'processor': processor(), **koine.about(),
+                  'peer_start_s': peer.about.get('start_s'), **koine.peak()}, arguments)
     with tempfile.TemporaryDirectory(prefix='koine-compare-', dir=folder_for_files()) as folder:
         for case in cases:
             try:
@@ -316,14 +331,16 @@ def run_all(arguments, koine, peer, threads):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--peer', default='torch', choices=['torch', 'koine'], help='koine: another build of this library, --peer-bench')
+    parser.add_argument('--peer', default='torch', choices=['torch', 'koine'],
+                        help='koine: another build of this library, --peer-bench')
     parser.add_argument('--python', default=sys.executable, help='the Python that runs the peer')
     parser.add_argument('--peer-mode', default='eager', choices=['eager', 'compile', 'benchmark'],
                         help='compile: torch.compile, whole networks only; benchmark: torch.backends.cudnn.benchmark')
     parser.add_argument('--peer-device', help="the peer's: cpu (the default), cuda, ...")
     parser.add_argument('--peer-bench', metavar='PATH', help="the koine-bench of another build, for --peer koine")
     parser.add_argument('--peer-program', help="the peer's program; default: bench/peer_torch.py")
-    parser.add_argument('--only', action='append', metavar='PREFIX', help='benchmarks with this prefix; may be repeated')
+    parser.add_argument('--only', action='append', metavar='PREFIX',
+                        help='benchmarks with this prefix; may be repeated')
     parser.add_argument('--json', action='store_true', help='one JSON object per line')
     parser.add_argument('--check', action='store_true', help='compare the results without timing')
     parser.add_argument('--out', metavar='FILE', help='also append the rows here, and skip those it already has')

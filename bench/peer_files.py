@@ -6,7 +6,8 @@ import struct
 
 import torch
 
-DTYPES = {'F64': torch.float64, 'F32': torch.float32, 'F16': torch.float16, 'I64': torch.int64, 'I32': torch.int32, 'U8': torch.uint8, 'BOOL': torch.bool}
+DTYPES = {'F64': torch.float64, 'F32': torch.float32, 'F16': torch.float16, 'I64': torch.int64, 'I32': torch.int32,
+          'U8': torch.uint8, 'BOOL': torch.bool}
 
 
 def read_tensors(path):
@@ -19,8 +20,9 @@ def read_tensors(path):
         if name == '__metadata__':
             continue
         begin, end = entry['data_offsets']
-        flat = torch.frombuffer(data, dtype=DTYPES[entry['dtype']], count=math.prod(entry['shape']), offset=begin) if end > begin else \
-            torch.empty(0, dtype=DTYPES[entry['dtype']])
+        dtype = DTYPES[entry['dtype']]
+        flat = torch.frombuffer(data, dtype=dtype, count=math.prod(entry['shape']), offset=begin) if end > begin else \
+            torch.empty(0, dtype=dtype)
         tensors[name] = flat.reshape(entry['shape']).clone()  # its own memory, with the peer's alignment
     return tensors
 

@@ -99,7 +99,8 @@ def main():
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         print(json.dumps({'error': f'{arguments.bench}: {error}'}), flush=True)
         return
-    print(json.dumps({'peer': 'koine', 'version': about.get('version', arguments.bench), 'mode': 'other build', 'start_s': 0, 'spins': False}), flush=True)
+    print(json.dumps({'peer': 'koine', 'version': about.get('version', arguments.bench), 'mode': 'other build',
+                      'start_s': 0, 'spins': False}), flush=True)
     for line in sys.stdin:
         try:
             answer = answer_to(bench, json.loads(line))

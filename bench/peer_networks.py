@@ -6,7 +6,8 @@ from peer_transformers import Gpt, VisionTransformer, loss_of_tokens
 
 
 def cnn():
-    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.MaxPool2d(2, 2), nn.Conv2d(32, 64, 5), nn.MaxPool2d(2, 2), nn.Dropout2d(0.1), nn.AdaptiveMaxPool2d((1, 1)),
+    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.MaxPool2d(2, 2), nn.Conv2d(32, 64, 5), nn.MaxPool2d(2, 2),
+                         nn.Dropout2d(0.1), nn.AdaptiveMaxPool2d((1, 1)),
                          nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
 
 
@@ -25,7 +26,8 @@ def perceptron():
 
 
 def lenet():
-    return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+    return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
                          nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
 
 
@@ -40,7 +42,8 @@ class BasicBlock(nn.Module):
         self.bn2 = nn.BatchNorm2d(channels)
         self.downsample = None
         if stride != 1 or inputs != channels:
-            self.downsample = nn.Sequential(nn.Conv2d(inputs, channels, 1, stride, bias=False), nn.BatchNorm2d(channels))
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, channels, 1, stride, bias=False),
+                                            nn.BatchNorm2d(channels))
         self.relu = nn.ReLU(inplace=True)
 
     def forward(self, x):
@@ -63,7 +66,8 @@ class Bottleneck(nn.Module):
         self.bn3 = nn.BatchNorm2d(4 * channels)
         self.downsample = None
         if stride != 1 or inputs != 4 * channels:
-            self.downsample = nn.Sequential(nn.Conv2d(inputs, 4 * channels, 1, stride, bias=False), nn.BatchNorm2d(4 * channels))
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, 4 * channels, 1, stride, bias=False),
+                                            nn.BatchNorm2d(4 * channels))
         self.relu = nn.ReLU(inplace=True)
 
     def forward(self, x):
@@ -74,7 +78,8 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """The stages after a stem: `stem` is its convolution, `pool` follows it (may be None); stage i has blocks[i] blocks."""
+    """The stages after a stem: `stem` is its convolution, `pool` follows it (may be None);
+    stage i has blocks[i] blocks."""
 
     def __init__(self, stem, pool, block, blocks, classes):
         super().__init__()
@@ -108,7 +113,8 @@ def resnet50():
 
 
 def conv_bn_relu6(inputs, channels, kernel, stride, groups):
-    return nn.Sequential(nn.Conv2d(inputs, channels, kernel, stride, kernel // 2, groups=groups, bias=False), nn.BatchNorm2d(channels), nn.ReLU6(inplace=True))
+    return nn.Sequential(nn.Conv2d(inputs, channels, kernel, stride, kernel // 2, groups=groups, bias=False),
+                         nn.BatchNorm2d(channels), nn.ReLU6(inplace=True))
 
 
 class InvertedResidual(nn.Module):
@@ -116,7 +122,8 @@ class InvertedResidual(nn.Module):
         super().__init__()
         hidden = inputs * expansion
         layers = [conv_bn_relu6(inputs, hidden, 1, 1, 1)] if expansion != 1 else []
-        layers += [conv_bn_relu6(hidden, hidden, 3, stride, hidden), nn.Conv2d(hidden, channels, 1, bias=False), nn.BatchNorm2d(channels)]
+        layers += [conv_bn_relu6(hidden, hidden, 3, stride, hidden), nn.Conv2d(hidden, channels, 1, bias=False),
+                   nn.BatchNorm2d(channels)]
         self.conv = nn.Sequential(*layers)
         self.residual = stride == 1 and inputs == channels
 
@@ -130,7 +137,8 @@ class MobileNetV2(nn.Module):
     def __init__(self):
         super().__init__()
         layers, inputs = [conv_bn_relu6(3, 32, 3, 1, 1)], 32
-        for expansion, channels, blocks, stride in ((1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
+        for expansion, channels, blocks, stride in ((1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2),
+                                                    (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
             for block in range(blocks):
                 layers.append(InvertedResidual(inputs, channels, 1 if block else stride, expansion))
                 inputs = channels

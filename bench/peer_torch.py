@@ -44,7 +44,8 @@ DEVICE = torch.device('cpu')
 
 
 def use_device(name, mode):
-    """In the mode "benchmark" cuDNN times its algorithms at a convolution's first call. f16 is summed in f32, as in Koine."""
+    """In the mode "benchmark" cuDNN times its algorithms at a convolution's first call.
+    f16 is summed in f32, as in Koine."""
     global DEVICE
     DEVICE = torch.device(name)
     torch.backends.cudnn.benchmark = mode == 'benchmark'
@@ -53,7 +54,8 @@ def use_device(name, mode):
 
 
 def allow_tf32(allowed):
-    """On a GPU f32 products and convolutions use real f32, except in TF32 benchmarks: otherwise they are not comparable."""
+    """On a GPU f32 products and convolutions use real f32, except in TF32 benchmarks:
+    otherwise they are not comparable."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
 
 
@@ -189,7 +191,8 @@ class Operation:
         tolerance = TOLERANCE_OF_TF32 if self.case['tf32'] else TOLERANCE[self.case['dtype']]
         if self.case['operation'] == 'dropout':
             return self.check_dropout(mine['out'], theirs['out'], tolerance)
-        worst = max((difference(t, mine[name][:t.shape[0]] if t.dim() else mine[name]), name) for name, t in theirs.items())
+        worst = max((difference(t, mine[name][:t.shape[0]] if t.dim() else mine[name]), name)
+                    for name, t in theirs.items())
         return {'difference': worst[0], 'tolerance': tolerance, 'what': worst[1]}
 
     def check_dropout(self, mine, theirs, tolerance):
@@ -200,7 +203,8 @@ class Operation:
             if abs(share - self.p[0]) > DROPOUT_SHARE:
                 return {'difference': abs(share - self.p[0]), 'tolerance': DROPOUT_SHARE, 'what': 'share of zeros'}
         both = (mine != 0) & (theirs != 0)
-        return {'difference': difference(theirs[both], mine[both]), 'tolerance': tolerance, 'what': 'out where neither is 0'}
+        return {'difference': difference(theirs[both], mine[both]), 'tolerance': tolerance,
+                'what': 'out where neither is 0'}
 
 
 def dropout_norm(x, residual, weight, bias):
@@ -215,7 +219,8 @@ class Fusion:
         self.x = [tensors[n].requires_grad_(self.trains) for n in names if n in tensors]
         self.names = ['grad' if n == 'x' else n + '_gradient' for n in names if n in tensors]
         function = dropout_norm if 'dropout_norm' in name else gelu_products
-        self.apply, self.gradient, self.first = compile_afresh(function) if compiled else function, tensors['gradient'], None
+        self.apply = compile_afresh(function) if compiled else function
+        self.gradient, self.first = tensors['gradient'], None
 
     def run(self):
         y = self.apply(*self.x)
@@ -324,7 +329,8 @@ class Training:
         return output, loss
 
     def record(self):
-        """As in PyTorch's manual: a few steps on another stream, then one captured, whose gradients belong to the graph."""
+        """As in PyTorch's manual: a few steps on another stream, then one captured,
+        whose gradients belong to the graph."""
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -354,7 +360,8 @@ class Training:
     def memory(self):
         state = [t for values in self.optimizer.state.values() for t in values.values() if torch.is_tensor(t)]
         gradients = [p.grad for p in self.net.parameters() if p.grad is not None]
-        return peak_of(lambda: self.step(self.x, self.y), [self.x, self.y, *self.net.parameters(), *self.net.buffers(), *gradients, *state])
+        return peak_of(lambda: self.step(self.x, self.y),
+                       [self.x, self.y, *self.net.parameters(), *self.net.buffers(), *gradients, *state])
 
     def check(self, theirs):
         """Koine's second step, if there is one, is a replay: compared with an eager step."""
@@ -365,7 +372,8 @@ class Training:
             self.step(self.x, self.y)
             mine['loss_after_a_replay'] = self.present_loss()
         mine = {name: t.cpu() for name, t in mine.items()}
-        found = [(difference(t, mine[name]) / TOLERANCE_OF[name], name, difference(t, mine[name])) for name, t in theirs.items()]
+        found = [(difference(t, mine[name]) / TOLERANCE_OF[name], name, difference(t, mine[name]))
+                 for name, t in theirs.items()]
         worst = max(found)
         return {'difference': worst[2], 'tolerance': TOLERANCE_OF[worst[1]], 'what': worst[1]}
 
@@ -411,7 +419,8 @@ class Epoch:
             def __getitem__(self, index):
                 return images[index].float() / 255, labels[index]
 
-        self.loader = torch.utils.data.DataLoader(Images(), batch_size=128, shuffle=True, num_workers=2, pin_memory=DEVICE.type == 'cuda')
+        self.loader = torch.utils.data.DataLoader(Images(), batch_size=128, shuffle=True, num_workers=2,
+                                                  pin_memory=DEVICE.type == 'cuda')
         self.training = Training('cnn_step', None, compiled)
 
     def run(self):
@@ -420,11 +429,13 @@ class Epoch:
 
 
 class Start:
-    """A process that imports PyTorch, builds the examples' network and makes one step; cold: with an empty code cache."""
+    """A process that imports PyTorch, builds the examples' network and makes one step;
+    cold: with an empty code cache."""
 
     def __init__(self, cold, mode, threads):
         self.folder = tempfile.TemporaryDirectory(prefix='koine-peer-')
-        self.command = [sys.executable, os.path.abspath(__file__), '--first-step', '--mode', mode, '--threads', str(threads), '--device', str(DEVICE)]
+        self.command = [sys.executable, os.path.abspath(__file__), '--first-step', '--mode', mode,
+                        '--threads', str(threads), '--device', str(DEVICE)]
         self.cold, self.count = cold, 0
         if not cold:
             self.run()
@@ -433,7 +444,8 @@ class Start:
         if self.cold:
             self.count += 1
         cache = os.path.join(self.folder.name, str(self.count))
-        subprocess.run(self.command, check=True, env=dict(os.environ, TORCHINDUCTOR_CACHE_DIR=cache), stdout=subprocess.DEVNULL)
+        environment = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=cache)
+        subprocess.run(self.command, check=True, env=environment, stdout=subprocess.DEVNULL)
 
 
 def network_of(name):
@@ -487,7 +499,8 @@ def serve(mode, threads, reply):
         try:
             if request['do'] == 'setup':
                 start = time.perf_counter()
-                tensors = {name: t.to(DEVICE) for name, t in read_tensors(request['inputs']).items()} if request['inputs'] else None
+                tensors = {name: t.to(DEVICE) for name, t in read_tensors(request['inputs']).items()} \
+                    if request['inputs'] else None
                 work = make(request['case'], tensors, mode, threads)
                 answer = {'supported': work is not None, 'seconds': time.perf_counter() - start}
             elif request['do'] == 'run':
@@ -537,8 +550,8 @@ def main():
     if arguments.mode == 'compile' and not hasattr(torch, 'compile'):
         reply({'error': 'torch %s has no torch.compile' % torch.__version__})
         return
-    reply({'peer': 'torch' if DEVICE.type == 'cpu' else 'torch on ' + str(DEVICE), 'version': version(), 'mode': arguments.mode, 'device_type': DEVICE.type,
-           'start_s': time.perf_counter() - START})
+    reply({'peer': 'torch' if DEVICE.type == 'cpu' else 'torch on ' + str(DEVICE), 'version': version(),
+           'mode': arguments.mode, 'device_type': DEVICE.type, 'start_s': time.perf_counter() - START})
     serve(arguments.mode, arguments.threads, reply)
 
 

@@ -1,4 +1,5 @@
-"""The benchmarks' transformers in PyTorch, as transformers' GPT-2 and torchvision's VisionTransformer are written, with their names."""
+"""The benchmarks' transformers in PyTorch, as transformers' GPT-2 and torchvision's VisionTransformer are written, with
+their names."""
 import math
 
 import torch
@@ -31,7 +32,8 @@ class Attention(nn.Module):
 
     def forward(self, x):
         n, t, width = x.shape
-        q, k, v = (part.view(n, t, self.heads, width // self.heads).transpose(1, 2) for part in self.c_attn(x).split(width, 2))
+        q, k, v = (part.view(n, t, self.heads, width // self.heads).transpose(1, 2)
+                   for part in self.c_attn(x).split(width, 2))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.c_proj(y.transpose(1, 2).reshape(n, t, width))
 

@@ -50,7 +50,8 @@ measure() {
         echo "$name: $group" >&2
         # Rows that fail (results that differ) are named on standard error and left out of the page.
         python3 bench/compare.py --json --repetitions "${REPETITIONS:-5}" --python "$python" --peer-mode "$mode_" \
-            --peer-device "$peer" ${device:+--device "$device"} --only "$group" --out "$file.part" >/dev/null || [ -s "$file.part" ]
+            --peer-device "$peer" ${device:+--device "$device"} --only "$group" --out "$file.part" >/dev/null ||
+            [ -s "$file.part" ]
         mv "$file.part" "$file"
     done
 }
@@ -64,7 +65,8 @@ for python; do
         conv_transpose pool/ elementwise/ dropout reduce/ gather/ embedding/ sort/ attention/ softmax/ log_softmax/ \
         batch_norm/ layer_norm/ group_norm/ rms_norm/ vision/ transpose/ startup/
     # shellcheck disable=SC2086
-    [ $count -gt 1 ] || measure "peer$count-compiled" "$python" compile $networks fusion/ ${sizes:+gpu/resnet gpu/gpt gpu/vit}
+    [ $count -gt 1 ] ||
+        measure "peer$count-compiled" "$python" compile $networks fusion/ ${sizes:+gpu/resnet gpu/gpt gpu/vit}
 done
 set -- "$results"/*.jsonl
 [ "$peer" != cpu ] || for file in bench/measured/*.jsonl; do [ ! -e "$file" ] || set -- "$@" "$file"; done

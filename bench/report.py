@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes docs/performance.md, its tables and its plot, from the measurements of bench/compare.py.
 
-    python3 bench/report.py [--plot docs/performance.svg] [--notes bench/notes.md] RESULTS.jsonl... > docs/performance.md
+    python3 bench/report.py [--plot FILE.svg] [--notes bench/notes.md] RESULTS.jsonl... > docs/performance.md
 
 RESULTS.jsonl: the output of compare.py --json or --out, any number of files, of each peer (Debian's torch, the newest,
 compiled) and of each machine. Each machine (a GPU, or a processor with its number of threads) has a section of the
@@ -39,22 +39,25 @@ SECTIONS = (
 )
 COLUMNS = {'flops': 'Koine, GFLOP/s (of the peak)', 'bytes': 'Koine, GB/s (of a copy)'}
 DESCRIPTIONS = {
-    'Programs': 'The example programs: 10000×200 @ 200×10000; a step of linear regression (10⁶ samples, Adam); a training '
-                'step of the CNN (batch 128); an epoch of Fashion-MNIST with its loader. replayed: the recorded step.',
+    'Programs': 'The example programs: 10000×200 @ 200×10000; a step of linear regression (10⁶ samples, Adam); a '
+                'training step of the CNN (batch 128); an epoch of Fashion-MNIST with its loader. replayed: the '
+                'recorded step.',
     'Networks': 'One training step: forward, cross entropy, backward, optimizer; replayed: the recorded step; '
-                'inference: the forward pass alone, in evaluation mode without gradients; gpu: GPU batch sizes. The operation counts are those of the products, three per layer and step.',
+                'inference: the forward pass alone, in evaluation mode without gradients; gpu: GPU batch sizes. The '
+                'operation counts are those of the products, three per layer and step.',
     'Matrix products': 'rows×columns×inner; f32 unless marked; nt, tn, tt: the second, the first or both operands are '
                        'transposed views; batched: count×rows×columns×inner.',
     'Convolution': 'images,channels,height,width-outputs,kernel; s: stride, p: padding unless it is half the kernel, '
                    'g: groups. f32 unless marked.',
     'Pooling': 'images×channels×height×width; max_3s2: 3×3 windows with stride 2, max_2: 2×2, mean: over each image.',
-    'Elementwise': 'small: 2¹⁸ elements, large: 2²⁴, gpu: 2²⁶. Each operation of a chain is counted separately in bytes.',
-    'Fusion': 'Chains recorded as a graph against torch.compile: GELU written out as eight operations; dropout, a residual '
-              'sum and layer normalisation. small: 256×1024, large: 4096×1024; step: forward and backward. Bytes: the '
-              'inputs, the result and the gradients once.',
+    'Elementwise': 'small: 2¹⁸ elements, large: 2²⁴, gpu: 2²⁶. Each operation of a chain is counted separately in '
+                   'bytes.',
+    'Fusion': 'Chains recorded as a graph against torch.compile: GELU written out as eight operations; dropout, a '
+              'residual sum and layer normalisation. small: 256×1024, large: 4096×1024; step: forward and backward. '
+              'Bytes: the inputs, the result and the gradients once.',
     'Reductions': 'small: 512×512, large: 4096×4096, gpu: 8192×8192.',
-    'Indices': 'rows, columns: an index for each element of a 1000×1000 matrix; index_select, index_add and embeddings: '
-               'rows×columns of the table, indices.',
+    'Indices': 'rows, columns: an index for each element of a 1000×1000 matrix; index_select, index_add and '
+               'embeddings: rows×columns of the table, indices.',
     'Start': 'From the start of a process to the end of its first training step (CNN, batch 128): cold, without any '
              'compiled kernels, and warm.',
 }
@@ -95,7 +98,8 @@ class Machine:
 
     @property
     def peers(self):
-        return list(dict.fromkeys(line['peer'] for line in self.lines)) or sorted({row['peer'] for row in self.best.values()})
+        return list(dict.fromkeys(line['peer'] for line in self.lines)) or \
+            sorted({row['peer'] for row in self.best.values()})
 
     @staticmethod
     def key_of(line):
@@ -118,9 +122,11 @@ def read(paths):
                         key = Machine.key_of(row)
                         machines.setdefault(key, Machine()).lines.append({'peer': row['peer'], **row})
                         continue
-                    candidate = dict(row, koine_s=float(row['koine_s']), peer_s=float(row['peer_s']), peer=row.get('peer', 'torch'))
+                    candidate = dict(row, koine_s=float(row['koine_s']), peer_s=float(row['peer_s']),
+                                     peer=row.get('peer', 'torch'))
                 except (ValueError, KeyError, TypeError) as error:
-                    raise Malformed(f'{path}:{number}: not a line of compare.py --json ({type(error).__name__}: {error})') from None
+                    raise Malformed(f'{path}:{number}: not a line of compare.py --json '
+                                    f'({type(error).__name__}: {error})') from None
                 candidate['ratio'] = candidate['koine_s'] / candidate['peer_s']
                 machines.setdefault(key, Machine()).add(candidate)
     return [machine for machine in machines.values() if machine.best]
@@ -165,7 +171,8 @@ def reached(row, bound, machine):
     rate = work / row['koine_s'] * 1e-9
     if row.get('dtype') == 'float16' or row['name'].endswith('/tf32'):  # their peak is not measured
         return f'{rate:.3g}'
-    limit = machine.get('gbytes_per_s') if bound == 'bytes' else machine.get('gflops_f64' if row.get('dtype') == 'float64' else 'gflops_f32')
+    flops = 'gflops_f64' if row.get('dtype') == 'float64' else 'gflops_f32'
+    limit = machine.get('gbytes_per_s' if bound == 'bytes' else flops)
     return f'{rate:.3g} ({rate / limit:.0%})' if limit else f'{rate:.3g}'
 
 
@@ -200,12 +207,13 @@ def summary(sections, anchors):
     for heading, _, rows in sections:
         ratios = [row['ratio'] for row in rows]
         worst = max(rows, key=lambda row: row['ratio'])
-        lines.append(f"| [{heading}](#{anchors.of(heading)}) | {len(rows)} | **{geometric_mean(ratios):.2f}** | {min(ratios):.2f} | "
-                     f"{worst['ratio']:.2f} `{worst['name']}` |")
+        lines.append(f"| [{heading}](#{anchors.of(heading)}) | {len(rows)} | **{geometric_mean(ratios):.2f}** | "
+                     f"{min(ratios):.2f} | {worst['ratio']:.2f} `{worst['name']}` |")
     return lines
 
 
-METHOD = """Ratios are Koine's time divided by the peer's, measured alternately in the same run: below 1 Koine is faster. Absolute
+METHOD = """\
+Ratios are Koine's time divided by the peer's, measured alternately in the same run: below 1 Koine is faster. Absolute
 times depend on the machine they were measured on.
 
 ```sh
@@ -237,14 +245,16 @@ PyTorch's second step."""
 
 
 def limits_of(line):
-    return ', '.join(f'{line[key]:.0f} {unit}' for key, unit in (('gflops_f32', 'GFLOP/s f32'), ('gflops_f64', 'GFLOP/s f64'),
-                                                                ('gbytes_per_s', 'GB/s read and written by a plain copy')) if line.get(key))
+    units = (('gflops_f32', 'GFLOP/s f32'), ('gflops_f64', 'GFLOP/s f64'),
+             ('gbytes_per_s', 'GB/s read and written by a plain copy'))
+    return ', '.join(f'{line[key]:.0f} {unit}' for key, unit in units if line.get(key))
 
 
 def part(machine, notes, plot, anchors):
     """The machine's lines of the page, and its sections."""
     rows, several = machine.best.values(), len(machine.peers) > 1
-    sections = [(heading, bound, [row for row in rows if belongs(row['name'], prefixes)]) for heading, prefixes, bound in SECTIONS]
+    sections = [(heading, bound, [row for row in rows if belongs(row['name'], prefixes)])
+                for heading, prefixes, bound in SECTIONS]
     sections = [section for section in sections if section[2]]
     lines = []
     if machine.line:
@@ -288,16 +298,23 @@ def draw(path, machine, sections):
     means = [geometric_mean([row['ratio'] for row in rows]) for _, _, rows in sections]
     names = ', '.join(f"{quoted(f'{heading} ({len(rows)})')} {-i}" for i, (heading, _, rows) in enumerate(sections))
     ticks = ', '.join(f'"{power_of_two(n)}" {2.0 ** n}' for n in range(low, high + 1))
-    script = [f"set terminal svg size 900,{130 + 38 * len(sections)} name 'Koine' dynamic background rgb 'white' font 'Helvetica,13'", f"set output {quoted(path + '.part')}",
-              'set title ' + quoted(f"Koine's time divided by PyTorch's; {machine.heading}"), 'set border 1 lc rgb "#555555"', 'set tics nomirror out textcolor rgb "#333333"',
-              'set logscale x 2', f'set xrange [{0.95 * 2.0 ** low}:{1.05 * 2.0 ** high}]', f'set xtics ({ticks})', f'set yrange [{0.6 - len(sections)}:0.9]',
-              f'set ytics scale 0 ({names})', 'set grid xtics lc rgb "#e4e4e4" lw 1', 'unset key', 'set style fill solid noborder', 'set rmargin 8',
+    script = [f"set terminal svg size 900,{130 + 38 * len(sections)} name 'Koine' dynamic background rgb 'white' "
+              "font 'Helvetica,13'",
+              f"set output {quoted(path + '.part')}",
+              'set title ' + quoted(f"Koine's time divided by PyTorch's; {machine.heading}"),
+              'set border 1 lc rgb "#555555"', 'set tics nomirror out textcolor rgb "#333333"', 'set logscale x 2',
+              f'set xrange [{0.95 * 2.0 ** low}:{1.05 * 2.0 ** high}]', f'set xtics ({ticks})',
+              f'set yrange [{0.6 - len(sections)}:0.9]', f'set ytics scale 0 ({names})',
+              'set grid xtics lc rgb "#e4e4e4" lw 1', 'unset key', 'set style fill solid noborder', 'set rmargin 8',
               "set arrow from 1, graph 0 to 1, graph 1 nohead front lc rgb '#555555' lw 1",
-              "set label 'faster than PyTorch' at 1, 0.68 right offset -0.7, 0 textcolor rgb '#3b6ea8'", "set label 'slower' at 1, 0.68 left offset 0.7, 0 textcolor rgb '#d1662a'",
+              "set label 'faster than PyTorch' at 1, 0.68 right offset -0.7, 0 textcolor rgb '#3b6ea8'",
+              "set label 'slower' at 1, 0.68 left offset 0.7, 0 textcolor rgb '#d1662a'",
               "set xlabel 'bars: geometric means of the groups (number of benchmarks); dots: single benchmarks'",
-              "plot '-' using 1:2:3:4:($2-0.3):($2+0.3):5 with boxxyerror lc rgb variable, '-' with points pt 7 ps 0.35 lc rgb '#444444', "
+              "plot '-' using 1:2:3:4:($2-0.3):($2+0.3):5 with boxxyerror lc rgb variable, "
+              "'-' with points pt 7 ps 0.35 lc rgb '#444444', "
               "'-' using 1:2:3 with labels left offset 0.7, 0 textcolor rgb '#222222'"]
-    script += [f"1 {-i} {min(mean, 1):.6g} {max(mean, 1):.6g} {0xa9c4e4 if mean < 1 else 0xf0bd9d}" for i, mean in enumerate(means)] + ['e']
+    script += [f"1 {-i} {min(mean, 1):.6g} {max(mean, 1):.6g} {0xa9c4e4 if mean < 1 else 0xf0bd9d}"
+               for i, mean in enumerate(means)] + ['e']
     for i, (_, _, rows) in enumerate(sections):
         for k, row in enumerate(sorted(rows, key=lambda row: row['ratio'])):
             script.append(f"{row['ratio']:.6g} {-i + 0.5 * (0.5 - (k + 0.5) / len(rows)):.4f}")

@@ -12,5 +12,6 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
 # One interface target, so that the library, the programs and the tests name their dependencies once.
 add_library(koine_dependencies INTERFACE)
-target_link_libraries(koine_dependencies INTERFACE PkgConfig::OPENCL clblast ZLIB::ZLIB PNG::PNG JPEG::JPEG PkgConfig::CJSON PkgConfig::XXHASH
+target_link_libraries(koine_dependencies INTERFACE PkgConfig::OPENCL clblast ZLIB::ZLIB PNG::PNG JPEG::JPEG
+                                                   PkgConfig::CJSON PkgConfig::XXHASH
                                                    Threads::Threads ${CMAKE_DL_LIBS} m)

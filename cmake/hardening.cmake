@@ -3,7 +3,8 @@
 include(CheckCCompilerFlag)
 add_library(koine_hardening INTERFACE)
 
-foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -mbranch-protection=standard)
+foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection=full
+                      -mbranch-protection=standard)
   string(MAKE_C_IDENTIFIER "koine_has${flag}" known)
   set(CMAKE_REQUIRED_FLAGS "-Werror")
   check_c_compiler_flag(${flag} ${known})
@@ -21,7 +22,8 @@ if(NOT KOINE_SANITIZE)
      OR (CMAKE_C_COMPILER_ID MATCHES "Clang" AND CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 15))
     set(level 3)
   endif()
-  target_compile_options(koine_hardening INTERFACE "$<$<NOT:$<CONFIG:Debug,>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${level}>")
+  target_compile_options(koine_hardening INTERFACE
+                         "$<$<NOT:$<CONFIG:Debug,>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${level}>")
 endif()
 
 # All symbols are resolved at program start, and their tables are read-only from then on.

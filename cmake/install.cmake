@@ -6,18 +6,20 @@ install(TARGETS koine EXPORT KoineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LI
 if(TARGET koine_program)
   install(TARGETS koine_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/koine ${PROJECT_BINARY_DIR}/include/koine DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/koine ${PROJECT_BINARY_DIR}/include/koine
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 # The folder is share/doc/koine by default. Documents and examples have the same layout as in the source tree, so that
 # links work; the examples can be built there.
 if(CMAKE_INSTALL_DOCDIR STREQUAL "${CMAKE_INSTALL_DATAROOTDIR}/doc/${PROJECT_NAME}")
   set(CMAKE_INSTALL_DOCDIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/koine)
 endif()
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
-        FILES_MATCHING PATTERN "*.[ch]" PATTERN "*.cpp" PATTERN "*.py" PATTERN "CMakeLists.txt" PATTERN "__pycache__" EXCLUDE)
+        FILES_MATCHING PATTERN "*.[ch]" PATTERN "*.cpp" PATTERN "*.py" PATTERN "CMakeLists.txt"
+        PATTERN "__pycache__" EXCLUDE)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Koine)
 install(EXPORT KoineTargets NAMESPACE Koine:: DESTINATION ${package_folder})
@@ -25,7 +27,8 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/KoineConfig.cmake.in $
                               INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)
 # Before 1.0 a minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/KoineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/KoineConfig.cmake ${PROJECT_BINARY_DIR}/KoineConfigVersion.cmake DESTINATION ${package_folder})
+install(FILES ${PROJECT_BINARY_DIR}/KoineConfig.cmake ${PROJECT_BINARY_DIR}/KoineConfigVersion.cmake
+        DESTINATION ${package_folder})
 
 # Paths are relative to the file (pcfiledir), so that an installed tree can be moved; absolute if the installation
 # folders are absolute.

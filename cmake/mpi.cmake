@@ -22,7 +22,8 @@ if(KOINE_MPI AND MPI_C_FOUND)
   file(GLOB koine_mpi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/dist/mpi/*.c)
   add_library(koine_mpi MODULE ${koine_mpi_sources})
   set_target_properties(koine_mpi PROPERTIES C_VISIBILITY_PRESET hidden)
-  target_include_directories(koine_mpi PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(koine_mpi PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include
+                                               ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(koine_mpi PRIVATE koine_flags MPI::MPI_C)
   add_dependencies(koine koine_mpi) # whoever builds one program has it, too
   message(STATUS "MPI: ${MPI_C_LIBRARIES}, ${MPIEXEC_EXECUTABLE}")

@@ -13,9 +13,9 @@
 #   --grace SECONDS  how long after a rank's failure the launcher may take to end (30): then it is ended, as some wait
 #                    for a host that is cut off
 #
-# Inside a Slurm job a failure requeues the job, which starts this script again, on the nodes that Slurm then has: submit
-# it with `sbatch --requeue --nodes=MIN-MAX`. The program must not depend on the number of ranks for what it computes:
-# give it the size of the joint batch. Ends with the program's status.
+# Inside a Slurm job a failure requeues the job, which starts this script again, on the nodes that Slurm then has:
+# submit it with `sbatch --requeue --nodes=MIN-MAX`. The program must not depend on the number of ranks for what it
+# computes: give it the size of the joint batch. Ends with the program's status.
 set -u
 ranks=${SLURM_NTASKS:-2} least=1 retries=10 resume=--resume count= grace=30
 launch='mpirun -n %n'

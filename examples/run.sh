@@ -1,9 +1,10 @@
 #!/bin/sh
 # Trains a convolutional network on Fashion-MNIST on the best device, and shows the result:
 #
-#   sh examples/run.sh [ARGUMENT OF train_fashion_mnist...]        for example: sh examples/run.sh --device cpu --epochs 2
+#   sh examples/run.sh [ARGUMENT OF train_fashion_mnist...]    for example: sh examples/run.sh --device cpu --epochs 2
 #
-# Missing Debian or Ubuntu packages are installed first (tools/setup.sh). Writes to build/fashion-mnist unless --out says otherwise.
+# Missing Debian or Ubuntu packages are installed first (tools/setup.sh). Writes to build/fashion-mnist unless
+# --out says otherwise.
 set -eu
 
 here=$(pwd)

@@ -28,7 +28,8 @@ for folder_of_tests in ("compare", "support"):
 import networks  # noqa: E402
 
 RANKS = 2
-NETWORKS = {"cnn": ((1, 28, 28), 64, 0.05), "resnet18": ((3, 32, 32), 8, 0.0001)}  # image, batch of a rank, learning rate
+# image, batch of a rank, learning rate
+NETWORKS = {"cnn": ((1, 28, 28), 64, 0.05), "resnet18": ((3, 32, 32), 8, 0.0001)}
 DTYPES = {"f32": torch.float32, "f64": torch.float64}
 WITHIN = {"f32": 1e-4, "f64": 1e-10}
 
@@ -84,7 +85,8 @@ def train_koine(folder, name, steps, lr, dtype, build):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1",
                        KOINE_MODULE_PATH=os.path.join(build, "lib"))
-    command = ["mpirun", "-n", str(RANKS), os.path.join(build, "tests/bin/mpi_train"), folder, name, str(steps), str(lr)]
+    command = ["mpirun", "-n", str(RANKS), os.path.join(build, "tests/bin/mpi_train"), folder, name,
+               str(steps), str(lr)]
     done = subprocess.run(command + [dtype], env=environment, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)

@@ -272,7 +272,8 @@ def to_zero(result, size):
 
 
 def judge(k, steps, outputs):
-    """difference, or "unstable" if PyTorch's own results jump under perturbation by a rounding error, as with the logarithm of a value that should be 0."""
+    """difference, or "unstable" if PyTorch's own results jump under perturbation by a rounding error, as with the
+    logarithm of a value that should be 0."""
     found = difference(k, steps, outputs)
     if found in (None, "skip"):
         return found

@@ -94,8 +94,8 @@ def random_texts(count):
     """Everything that the expressions tell apart, side by side."""
     draw = random.Random(0)
     pieces = [" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "'s", "'LL", "'", "don't", "I'M", "a", "Zz", "é",
-              "日本", "ʰ", "1", "23456", "½", "Ⅷ", "٣", "!", "...", "€", "\U0001f600", "\u200d", "\u0301", "_", "-", "ſ", "'ſ",
-              SPECIAL, "<b>", " <b> ", "<b> \n", "[x]", "\u0085", "\u2028", "\x00", "\x7f", "\ufeff"]
+              "日本", "ʰ", "1", "23456", "½", "Ⅷ", "٣", "!", "...", "€", "\U0001f600", "\u200d", "\u0301", "_", "-",
+              "ſ", "'ſ", SPECIAL, "<b>", " <b> ", "<b> \n", "[x]", "\u0085", "\u2028", "\x00", "\x7f", "\ufeff"]
     return ["".join(draw.choice(pieces) for _ in range(draw.randrange(1, 30))) for _ in range(count)]
 
 

@@ -9,8 +9,9 @@ A case draws an operator, shapes, strides, dtypes and parameters. Compared are a
 the gradients. Integers must be equal. Floating values must be close to PyTorch's in float64, within the error that
 rounding the inputs to the case's dtype may cause, which runs on perturbed inputs measure; or to PyTorch's own in that
 dtype. Half of the cases of operators that have them compare second gradients, too: of a weighted sum of the gradients.
-There each operation rounds, so runs with perturbed results of operations measure the error. A difference prints one line that repeats it. tests/compare_graphs.py compares graphs of operations.
-It is run by hand; it needs PyTorch and build/lib/libkoine.so."""
+There each operation rounds, so runs with perturbed results of operations measure the error. A difference prints one
+line that repeats it. tests/compare_graphs.py compares graphs of operations. It is run by hand; it needs PyTorch and
+build/lib/libkoine.so."""
 
 import argparse
 import collections
@@ -207,8 +208,8 @@ def spread(exact, moved):
 
 class Part:
     """One tensor of three outcomes. `native`: PyTorch's in the case's dtype, or None; `exact`: in float64; `moved`: a
-    function that gives those of so many perturbed runs; `terms`: how many numbers of the case's size are added. A second
-    gradient may be a number where PyTorch's is NaN, whose formulas divide infinities or zeros there."""
+    function that gives those of so many perturbed runs; `terms`: how many numbers of the case's size are added. A
+    second gradient may be a number where PyTorch's is NaN, whose formulas divide infinities or zeros there."""
 
     def __init__(self, what, koine, native, exact, moved, terms):
         self.what, self.koine, self.native, self.exact, self.moved = what, koine, native, exact, moved
@@ -383,7 +384,8 @@ def run_case(k, names, seed, number, tally):
     found = difference(k, name, case)
     tally.add(name, case, found)
     if found:
-        print(f"python3 tests/compare_torch.py --seed {seed} --case {number}   # {name}({case}): {found}"[:600], flush=True)
+        repeat = f"python3 tests/compare_torch.py --seed {seed} --case {number}"
+        print(f"{repeat}   # {name}({case}): {found}"[:600], flush=True)
 
 
 def main():

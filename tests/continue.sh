@@ -2,9 +2,9 @@
 # Runs tests, and keeps the results so that another call goes on after an interruption:
 # sh tests/continue.sh [--list] BUILD RESULTS [CTEST ARGUMENT...]
 #
-# When a test ends, RESULTS gets a line: its name, Passed, Skipped, Failed, Timeout or NotRun, and its seconds.
-# Tests that have passed or were skipped there do not run again; those that failed come last. Their output is appended
-# to RESULTS.log. Exit status 0 if in the end all have passed or were skipped. --list runs nothing: it prints each of the
+# When a test ends, RESULTS gets a line: its name, Passed, Skipped, Failed, Timeout or NotRun, and its seconds. Tests
+# that have passed or were skipped there do not run again; those that failed come last. Their output is appended to
+# RESULTS.log. Exit status 0 if in the end all have passed or were skipped. --list runs nothing: it prints each of the
 # tests with its last result, or None.
 set -eu
 list=no

@@ -22,16 +22,18 @@ late     late,blocking                                          ^$
 posted   posted                                                 ^$
 markers  marker-zero                                            ^$
 mixed    marker-mixed                                           ^$
-untimed  no-times                                               ^test_(events|profiler|profiler_limited|trace_two_devices)$
+untimed  no-times                                               ^test_(events|profiler(_limited)?|trace_two_devices)$
 inexact  inexact                                                ^$
 bare     bare                                                   ^$
 guard    -                                                      FIGURES  KOINE_GUARD=1
-guardgpu -                                                      FIGURES|tensor_cores|^test_(usage|warm)$  KOINE_GUARD=1 SIMULATE_GPU=khr
-smallgpu local=32,width                                         tensor_cores|^test_(usage|warm)$  SIMULATE_GPU=khr
+guardgpu -                                                      FIGURES|SIMULATED  KOINE_GUARD=1 SIMULATE_GPU=khr
+smallgpu local=32,width                                         SIMULATED  SIMULATE_GPU=khr
 '
-figures='^test_((growth|host_memory|native|waits)(_odd|_spinning)?|mem_pool|memory_snapshot|memory_stats|out_of_memory)$'
+figures='^test_((growth|host_memory|native|waits)(_odd|_spinning)?'
+figures="$figures|mem_pool|memory_snapshot|memory_stats|out_of_memory)\$"
 figures="$figures|^test_pool(_limit.*|_workload)?\$"
-rows=$(printf '%s' "$rows" | sed "s/FIGURES/$figures/")
+simulated='tensor_cores|^test_(usage|warm)$'
+rows=$(printf '%s' "$rows" | sed "s/FIGURES/$figures/; s/SIMULATED/$simulated/")
 
 cd "$(dirname "$0")/.."
 . tools/setup.sh

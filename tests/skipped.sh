@@ -1,5 +1,6 @@
 #!/bin/sh
-# The tests that were skipped, whole programs and tests of one, and why: skipped.sh LAST_TEST_LOG (ctest's). Prints nothing where none was.
+# The tests that were skipped, whole programs and tests of one, and why: skipped.sh LAST_TEST_LOG (ctest's).
+# Prints nothing where none was.
 set -eu
 [ -r "${1-}" ] || exit 0
 awk '

@@ -46,7 +46,8 @@ class Picture:
         return self.colours.setdefault(name, COLOURS[len(self.colours) % len(COLOURS)])
 
     def text(self, x, y, content, anchor="start", colour="#333"):
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(content)}</text>')
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">'
+                          f'{escape(content)}</text>')
 
     def band(self, title, events, start, end):
         """A group of rows with its own axis."""
@@ -59,7 +60,8 @@ class Picture:
             y = self.y + depth * ROW
             label = f'{e["name"]}: {e["dur"]:.0f} us'
             if "GFLOP/s" in e["args"]:
-                label += f', {e["args"]["GFLOP/s"]:.0f} GFLOP/s, {100 * e["args"].get("share of peak", 0):.0f} % of peak'
+                label += (f', {e["args"]["GFLOP/s"]:.0f} GFLOP/s, '
+                          f'{100 * e["args"].get("share of peak", 0):.0f} % of peak')
             self.parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{ROW - 2}" rx="2" '
                               f'fill="{self.colour(e)}"><title>{escape(label)}</title></rect>')
             if width > 7 * len(e["name"]) + 6:
@@ -92,8 +94,9 @@ class Picture:
 
     def write(self, path):
         with open(path, "w", encoding="utf-8") as file:
-            file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.y}" font-family="sans-serif" '
-                       f'font-size="12">\n<rect width="{WIDTH}" height="{self.y}" fill="#fff"/>\n')
+            file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.y}" '
+                       f'font-family="sans-serif" font-size="12">\n'
+                       f'<rect width="{WIDTH}" height="{self.y}" fill="#fff"/>\n')
             file.write("\n".join(self.parts))
             file.write("\n</svg>\n")
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints docs/operators.md: the operators with PyTorch's names and their tests, and PyTorch's names without a counterpart.
+"""Prints docs/operators.md: the operators with PyTorch's names and their tests,
+and PyTorch's names without a counterpart.
 
     python3 tools/operators.py build/bin/koine > docs/operators.md
     python3 tools/operators.py build/bin/koine --check            # is the page current?
@@ -87,7 +88,8 @@ def counterpart(section, name, declared, counterparts):
     full = section + '.' + name
     if full in counterparts:
         return counterparts[full]
-    return next((declared[plain(prefix + name)] for prefix in PREFIXES[section] if plain(prefix + name) in declared), None)
+    return next((declared[plain(prefix + name)] for prefix in PREFIXES[section] if plain(prefix + name) in declared),
+                None)
 
 
 def missing_names(declared, counterparts, reasons):
@@ -191,8 +193,8 @@ and the file in `tests/golden` with PyTorch's values.
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 '''
 
-MISSING = ('Names of PyTorch %s that Koine has not, found by comparing `tools/torch_names.txt` with the headers. In-place '
-           'forms end with an underscore.')
+MISSING = ('Names of PyTorch %s that Koine has not, found by comparing `tools/torch_names.txt` with the headers. '
+           'In-place forms end with an underscore.')
 
 
 def wrapped(text):
@@ -207,7 +209,8 @@ def page(program):
     out = [INTRODUCTION]
     for line in operator_rows(program):
         operator = re.match(r'\| `(\w+)`', line).group(1)
-        out.append('| %s %s %s |\n' % (torch_name_of(operator, sections), line.rstrip(), tests_of(operator, rows, golden)))
+        out.append('| %s %s %s |\n' % (torch_name_of(operator, sections), line.rstrip(),
+                                       tests_of(operator, rows, golden)))
     version = re.search(r'PyTorch (\d[\d.]*\d)', read('tools', 'torch_names.txt')).group(1)
     out.append('\n## What has no counterpart\n\n' + wrapped(MISSING % version))
     missing, counts = missing_names(declared, counterparts, reasons)

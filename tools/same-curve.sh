@@ -3,19 +3,19 @@
 # [FIRST LOSS ACCURACY]
 #
 # Exit status 0 if they agree up to rounding: the training loss of the first epoch within FIRST (1e-5) of the
-# reference's, that of each epoch within LOSS (1e-4) of it, the validation accuracy within ACCURACY (0.004). A history may
-# be longer than the reference, which is made with
+# reference's, that of each epoch within LOSS (1e-4) of it, the validation accuracy within ACCURACY (0.004). A history
+# may be longer than the reference, which is made with
 #
 #     build/bin/train_fashion_mnist --quiet --eps 1e-3 --epochs 4 --limit 640 --out early
 #     build/bin/train_fashion_mnist --quiet --epochs 4 --out whole
 #
-# early/history.csv is tests/examples/curve-early.csv, whole/history.csv is tests/examples/curve-whole.csv (compared with
-# 0.05 0.05 0.015).
+# early/history.csv is tests/examples/curve-early.csv, whole/history.csv is tests/examples/curve-whole.csv (compared
+# with 0.05 0.05 0.015).
 #
-# Adam divides a gradient by its size: with its usual epsilon, 1e-8, gradients that are nothing but rounding errors become
-# whole steps. With other kernels (KOINE_IMPL=conv2d:winograd) the loss then differs by 1.3e-4 after 5 steps, 1e-3 after
-# 10, 0.03 after 1500, the accuracy by up to 0.03 on 640 images, 0.004 on 10000. With --eps 1e-3 it differs by 5e-8 after
-# 20 steps, and no image is classified otherwise; the same with SGD.
+# Adam divides a gradient by its size: with its usual epsilon, 1e-8, gradients that are nothing but rounding errors
+# become whole steps. With other kernels (KOINE_IMPL=conv2d:winograd) the loss then differs by 1.3e-4 after 5 steps,
+# 1e-3 after 10, 0.03 after 1500, the accuracy by up to 0.03 on 640 images, 0.004 on 10000. With --eps 1e-3 it differs
+# by 5e-8 after 20 steps, and no image is classified otherwise; the same with SGD.
 set -u
 [ $# -eq 2 ] || [ $# -eq 5 ] || { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2; }
 for file in "$1" "$2"; do [ -r "$file" ] || { echo "same-curve.sh: $file cannot be read" >&2; exit 2; }; done

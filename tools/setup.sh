@@ -1,5 +1,6 @@
 # shellcheck shell=sh
-# tools/setup.sh - sourced by tests/run.sh and examples/run.sh (POSIX sh): installs missing packages, configures, builds.
+# tools/setup.sh - sourced by tests/run.sh and examples/run.sh (POSIX sh):
+# installs missing packages, configures, builds.
 #
 #   . tools/setup.sh; koine_packages; koine_build [TARGET...]; koine_check_drivers
 #   koine_test_packages, after koine_packages: packages only for tests
@@ -75,7 +76,8 @@ koine_packages_with() { sed -n -e "s/^\([^#[:space:]]*\)[[:space:]]*with $1:.*/\
 koine_test_packages() {
     [ "${KOINE_SKIP_PACKAGES:-0}" = 0 ] && koine_has_apt || return 0
     # shellcheck disable=SC2046 # the names are words
-    (koine_ensure $(koine_packages_with tests)) || koine_say "note: without these packages groups over MPI are not tested"
+    (koine_ensure $(koine_packages_with tests)) ||
+        koine_say "note: without these packages groups over MPI are not tested"
     python3 tools/gpu-code.py --ptxas >/dev/null || return 0 # where the test looks
     # shellcheck disable=SC2046
     (koine_ensure $(koine_packages_with ptxas | sed "s/CLANG/$(koine_clang_version)/")) ||

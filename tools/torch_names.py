@@ -13,8 +13,8 @@ import torch.nn.init
 import torch.nn.utils
 import torch.optim.lr_scheduler
 
-# Functions of torch that its documentation describes as creating, drawing or changing tensors. It has hundreds of others,
-# most of them internal.
+# Functions of torch that its documentation describes as creating, drawing or changing tensors. It has hundreds of
+# others, most of them internal.
 DESCRIBED = {'arange', 'asarray', 'as_tensor', 'bartlett_window', 'bernoulli', 'binomial', 'blackman_window',
              'bucketize', 'can_cast', 'cat', 'column_stack', 'combinations', 'complex', 'concat', 'concatenate',
              'dstack', 'empty', 'empty_like', 'empty_strided', 'eye', 'from_numpy', 'frombuffer', 'full', 'full_like',

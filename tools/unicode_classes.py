@@ -9,11 +9,11 @@ import os
 from tokenizers import Regex, pre_tokenizers
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "data", "text", "unicode_ranges.c")
-HEAD = """/* data/text/unicode_ranges.c - written by tools/unicode_classes.py: the code points of Unicode's general categories L
- * (letters) and N (numbers), as ranges {first, last}. */
-#include "data/text/unicode.h"
-
-"""
+HEAD = ("/* data/text/unicode_ranges.c - written by tools/unicode_classes.py: the code points of Unicode's general "
+        "categories L\n"
+        " * (letters) and N (numbers), as ranges {first, last}. */\n"
+        '#include "data/text/unicode.h"\n'
+        "\n")
 
 
 def members(category):

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every benchmark that is asked for runs and says so in a line of JSON: smoke.sh KOINE_BENCH [--only PREFIX]..., without a prefix all that are not of a GPU's size.
+# Every benchmark that is asked for runs and says so in a line of JSON: smoke.sh KOINE_BENCH [--only PREFIX]..., without
+# a prefix all that are not of a GPU's size.
 set -eu
 bench=$1
 shift

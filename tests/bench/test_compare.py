@@ -11,8 +11,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def compare(*arguments, program='fake_peer.py', **environment):
-    command = [sys.executable, os.path.join(SOURCE, 'bench', 'compare.py'), '--koine-bench', BENCH, '--repetitions', '2', '--peer-program',
-               os.path.join(HERE, program), *arguments]
+    command = [sys.executable, os.path.join(SOURCE, 'bench', 'compare.py'), '--koine-bench', BENCH,
+               '--repetitions', '2', '--peer-program', os.path.join(HERE, program), *arguments]
     return subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, **environment))
 
 
@@ -23,7 +23,8 @@ class Compare(unittest.TestCase):
         machine, row = (json.loads(line) for line in done.stdout.splitlines())
         self.assertEqual((machine['name'], machine['peer']), ('machine', 'fake 1 eager'))
         self.assertGreater(machine['gflops_f32'], 0)
-        self.assertEqual((row['name'], row['shape'], row['dtype'], row['peer']), ('gemm/64x64x64', '64x64x64', 'float32', 'fake 1 eager'))
+        self.assertEqual((row['name'], row['shape'], row['dtype'], row['peer']),
+                         ('gemm/64x64x64', '64x64x64', 'float32', 'fake 1 eager'))
         self.assertEqual(row['peer_s'], 0.001)
         self.assertAlmostEqual(row['peer_first_s'], 0.251)
         self.assertAlmostEqual(row['ratio'], row['koine_s'] / 0.001)
@@ -60,7 +61,8 @@ class Compare(unittest.TestCase):
         koine.path = BENCH
         self.assertTrue(any(name.startswith('gpu/') for name in names))
         self.assertEqual([case['name'] for case in koine.cases(None, True)], names)
-        self.assertEqual([case['name'] for case in koine.cases(None, False)], [name for name in names if not name.startswith('gpu/')])
+        self.assertEqual([case['name'] for case in koine.cases(None, False)],
+                         [name for name in names if not name.startswith('gpu/')])
         self.assertEqual([case['name'] for case in koine.cases(['gpu/resnet18', 'gemm/64'], False)],
                          ['gpu/resnet18', 'gpu/resnet18/replayed', 'gemm/64x64x64'])
 
@@ -80,15 +82,17 @@ class Compare(unittest.TestCase):
         self.assertIn('gemm/128x128x128: the peer: setup: it fails on purpose', done.stderr)
 
     def test_another_build_as_the_peer(self):
-        done = subprocess.run([sys.executable, os.path.join(SOURCE, 'bench', 'compare.py'), '--koine-bench', BENCH, '--peer', 'koine', '--peer-bench', BENCH,
-                               '--only', 'gemm/64', '--repetitions', '1', '--json'], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, 'bench', 'compare.py'), '--koine-bench', BENCH,
+                               '--peer', 'koine', '--peer-bench', BENCH, '--only', 'gemm/64', '--repetitions', '1',
+                               '--json'], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         row = json.loads(done.stdout.splitlines()[-1])
         self.assertEqual(row['difference'], 0)
         self.assertGreater(row['ratio'], 0)
 
     def test_the_other_build_must_be_named(self):
-        done = subprocess.run([sys.executable, os.path.join(SOURCE, 'bench', 'compare.py'), '--peer', 'koine'], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, 'bench', 'compare.py'), '--peer', 'koine'],
+                              capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn('--peer-bench', done.stderr)
 

@@ -11,17 +11,21 @@ SOURCE = sys.argv[1]
 
 
 def row(name, koine, peer, label, **more):
-    return {'name': name, 'shape': '', 'dtype': 'float32', 'koine_s': koine, 'peer_s': peer, 'ratio': koine / peer, 'koine_first_s': 1.5, 'peer_first_s': 0.25,
-            'peer': label, 'flops': 0, 'bytes': 0, **more}
+    return {'name': name, 'shape': '', 'dtype': 'float32', 'koine_s': koine, 'peer_s': peer, 'ratio': koine / peer,
+            'koine_first_s': 1.5, 'peer_first_s': 0.25, 'peer': label, 'flops': 0, 'bytes': 0, **more}
 
 
 def machine(label):
-    return {'name': 'machine', 'peer': label, 'threads': 2, 'processor': 'A Processor', 'gflops_f32': 500, 'gflops_f64': 250, 'gbytes_per_s': 40}
+    return {'name': 'machine', 'peer': label, 'threads': 2, 'processor': 'A Processor', 'gflops_f32': 500,
+            'gflops_f64': 250, 'gbytes_per_s': 40}
 
 
-OLD = [machine('torch 1 eager'), row('matmul', 0.1, 0.4, 'torch 1 eager'), row('gemm/1x1x1', 0.002, 0.004, 'torch 1 eager', flops=5e8),
-       row('gemm/1x1x1/f64', 0.002, 0.004, 'torch 1 eager', flops=2.5e8, dtype='float64'), row('reduce/sum/large', 0.001, 0.001, 'torch 1 eager', bytes=2e7)]
-NEW = [machine('torch 2 eager'), row('matmul', 0.11, 0.2, 'torch 2 eager'), row('gemm/1x1x1', 0.003, 0.005, 'torch 2 eager', flops=5e8)]
+OLD = [machine('torch 1 eager'), row('matmul', 0.1, 0.4, 'torch 1 eager'),
+       row('gemm/1x1x1', 0.002, 0.004, 'torch 1 eager', flops=5e8),
+       row('gemm/1x1x1/f64', 0.002, 0.004, 'torch 1 eager', flops=2.5e8, dtype='float64'),
+       row('reduce/sum/large', 0.001, 0.001, 'torch 1 eager', bytes=2e7)]
+NEW = [machine('torch 2 eager'), row('matmul', 0.11, 0.2, 'torch 2 eager'),
+       row('gemm/1x1x1', 0.003, 0.005, 'torch 2 eager', flops=5e8)]
 
 
 class Report(unittest.TestCase):
@@ -57,11 +61,13 @@ class Report(unittest.TestCase):
         for results in ((OLD, NEW), (NEW, OLD)):
             done = self.report(*results)
             self.assertIn('| `matmul` | 110 ms | 200 ms | **0.55** | 1.5 s | 250 ms | torch 2 eager |', done.stdout)
-            self.assertIn('| `gemm/1x1x1` | 2 ms | 4 ms | **0.50** | 1.5 s | 250 ms | 250 (50%) | torch 1 eager |', done.stdout)
+            self.assertIn('| `gemm/1x1x1` | 2 ms | 4 ms | **0.50** | 1.5 s | 250 ms | 250 (50%) | torch 1 eager |',
+                          done.stdout)
 
     def test_each_machine_has_a_part(self):
         gpu = dict(machine('torch on cuda'), device='A GPU', device_type='gpu', platform='A Platform', driver='1.2')
-        rows = [gpu, row('gpu/gemm/1x1x1/f16', 0.002, 0.004, 'torch on cuda', flops=5e8, dtype='float16'), row('cnn_step/replayed', 0.1, 0.2, 'torch on cuda'),
+        rows = [gpu, row('gpu/gemm/1x1x1/f16', 0.002, 0.004, 'torch on cuda', flops=5e8, dtype='float16'),
+                row('cnn_step/replayed', 0.1, 0.2, 'torch on cuda'),
                 row('gpu/resnet18/replayed', 0.1, 0.1, 'torch on cuda')]
         done = self.report(OLD, rows, NEW)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -98,7 +104,8 @@ class Report(unittest.TestCase):
         marker = self.path('marker')
         name = f"A \"Processor\"`touch {marker}`'\nset output 'x'\n!touch {marker}"
         plot = self.path("it's a plot.svg")
-        done = self.report([{**machine('torch'), 'processor': name}, row('matmul', 0.1, 0.4, 'torch')], arguments=('--plot', plot))
+        done = self.report([{**machine('torch'), 'processor': name}, row('matmul', 0.1, 0.4, 'torch')],
+                           arguments=('--plot', plot))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(os.path.exists(plot))
         self.assertFalse(os.path.exists(marker))
@@ -110,8 +117,8 @@ class Report(unittest.TestCase):
             self.assertIn('0.jsonl:1: not a line of compare.py', done.stderr)
             self.assertEqual(done.stdout, '')
         self.assertIn('no benchmark', self.report('').stderr)
-        self.assertIn('report.py:', subprocess.run([sys.executable, os.path.join(SOURCE, 'bench', 'report.py'), '/nonexistent'], capture_output=True,
-                                                  text=True).stderr)
+        command = [sys.executable, os.path.join(SOURCE, 'bench', 'report.py'), '/nonexistent']
+        self.assertIn('report.py:', subprocess.run(command, capture_output=True, text=True).stderr)
 
 
 if __name__ == '__main__':

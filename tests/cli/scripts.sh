@@ -1,5 +1,6 @@
 #!/bin/sh
-# The scripts' package logic (tools/setup.sh), against a pretended Debian: dpkg-query, apt-get, sudo and id are replaced. scripts.sh SOURCE_DIR
+# The scripts' package logic (tools/setup.sh), against a pretended Debian: dpkg-query, apt-get, sudo and id are
+# replaced. scripts.sh SOURCE_DIR
 set -eu
 cd "$1"
 fake=$(mktemp -d)
@@ -14,17 +15,30 @@ program() { # program NAME: the script on stdin
     chmod +x "$fake/$1"
 }
 program dpkg-query <<'END'
-# Like dpkg-query -W -f FORMAT NAME...: names what is in $fake/installed; fails when one is not. A removed package keeps its configuration files.
+# Like dpkg-query -W -f FORMAT NAME...: names what is in $fake/installed; fails when one is not. A removed package keeps
+# its configuration files.
 shift 3
 status=0
 for name; do
-    if [ -n "$(grep -x "$name" "$fake/installed")" ]; then echo "$name installed"; else echo "$name config-files"; status=1; fi
+    if [ -n "$(grep -x "$name" "$fake/installed")" ]; then
+        echo "$name installed"
+    else
+        echo "$name config-files"
+        status=1
+    fi
 done
 exit $status
 END
 program apt-get <<'END'
 echo "apt-get $*" >>"$fake/log"
-case $1 in update) [ ! -f "$fake/no-network" ] || exit 100; mkdir -p "$fake/lists"; : >"$fake/lists/x_Packages"; exit 0 ;; esac
+case $1 in
+update)
+    [ ! -f "$fake/no-network" ] || exit 100
+    mkdir -p "$fake/lists"
+    : >"$fake/lists/x_Packages"
+    exit 0
+    ;;
+esac
 [ -f "$fake/lists/x_Packages" ] || exit 100
 for name; do case $name in install | -*) ;; *) echo "$name" >>"$fake/installed" ;; esac; done
 END

@@ -119,7 +119,8 @@ def threshold(d):
 @cases("hardtanh_backward")
 def hardtanh(d):
     g, low, high = d.tensor(), d.integer(-2, 0), d.integer(0, 2)
-    return Case([g, d.like(g, special=False)], {"min_val": low, "max_val": high}, lambda g, x: aten.hardtanh_backward(g, x, low, high))
+    return Case([g, d.like(g, special=False)], {"min_val": low, "max_val": high},
+                lambda g, x: aten.hardtanh_backward(g, x, low, high))
 
 
 @cases("narrow_backward")
@@ -136,7 +137,8 @@ def narrow(d):
 
 @cases("as_strided_backward")
 def as_strided(d):
-    shape, strides, offset = d.one_of(((3, 4), (4, 1), 2), ((2, 3), (1, 2), 0), ((4, 4), (1, 1), 5), ((2, 2), (0, 3), 1))
+    shape, strides, offset = d.one_of(((3, 4), (4, 1), 2), ((2, 3), (1, 2), 0), ((4, 4), (1, 1), 5),
+                                      ((2, 2), (0, 3), 1))
 
     def function(g):
         x = g.new_zeros(24, requires_grad=True)

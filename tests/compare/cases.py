@@ -29,8 +29,8 @@ def has_case(operators, name):
 
 # PyTorch passes the gradient through although the result does not depend on the input; or has none (acosh_ and so on,
 # comparisons in place of integers with floating numbers).
-PASSES_GRADIENTS = ("acosh_", "asinh_", "atanh_", "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "logical_and_", "logical_or_",
-                    "logical_xor_", "logical_not_", "nextafter_")
+PASSES_GRADIENTS = ("acosh_", "asinh_", "atanh_", "eq_", "ne_", "lt_", "le_", "gt_", "ge_",
+                    "logical_and_", "logical_or_", "logical_xor_", "logical_not_", "nextafter_")
 
 
 def stored(x, result):

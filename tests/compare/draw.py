@@ -49,7 +49,8 @@ class Case:
     function of Koine's library and inputs that makes the operator's, where those are others. `skipped`: outputs that
     Koine is asked not to compute."""
 
-    def __init__(self, inputs, params=None, function=None, tolerance=0, twice=True, scale=1, arguments=None, skipped=()):
+    def __init__(self, inputs, params=None, function=None, tolerance=0, twice=True, scale=1, arguments=None,
+                 skipped=()):
         self.inputs, self.params, self.function, self.tolerance = list(inputs), params or {}, function, tolerance
         self.twice, self.scale, self.arguments, self.skipped = twice, scale, arguments, skipped
 
@@ -155,8 +156,8 @@ class Draw:
 
     def tensor(self, shape=None, dtype=None, low=-3, high=3, special=True, grad=True, least=0, most=4, layout=True,
                ties=True, extremes=False):
-        """`layout` True: contiguous, or with permuted, stepped or expanded dimensions and an offset; "distinct": likewise
-        without expanded ones; False: contiguous. `extremes`: now and then the largest and smallest numbers."""
+        """`layout` True: contiguous, or with permuted, stepped or expanded dimensions and an offset; "distinct":
+        likewise without expanded ones; False: contiguous. `extremes`: now and then the largest and smallest numbers."""
         shape = self.shape(least, most) if shape is None else tuple(shape)
         dtype = dtype or self.dtype
         order, steps = list(range(len(shape))), [1] * len(shape)

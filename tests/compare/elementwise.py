@@ -181,7 +181,8 @@ def div_mode(d):
     a = d.tensor(special=False)
     b = d.like(a, d.broadcasting(a.shape), low=1, special=False)
     mode = d.one_of("none", "trunc", "floor")
-    return Case([a, b], {"rounding_mode": mode}, lambda x, y: torch.div(x, y, rounding_mode=None if mode == "none" else mode))
+    return Case([a, b], {"rounding_mode": mode},
+                lambda x, y: torch.div(x, y, rounding_mode=None if mode == "none" else mode))
 
 
 @cases("gcd", "lcm")

@@ -95,7 +95,8 @@ def index(d):
 
 
 def accumulated(d, values):
-    """Are the values added? Those of bool are not: then they are equal, because which of several stays is not defined."""
+    """Are the values added? Those of bool are not: then they are equal,
+    because which of several stays is not defined."""
     if values.dtype != torch.bool:
         return True
     values.base.fill_(d.chance(0.5))
@@ -128,7 +129,8 @@ def scatter(d):
 
 
 def in_full(index):
-    """PyTorch 2.15 adds to and reduces into wrong places where an index is expanded and the source the smaller tensor."""
+    """PyTorch 2.15 adds to and reduces into wrong places where an index is expanded
+    and the source the smaller tensor."""
     return wide(index).clone(memory_format=torch.contiguous_format)
 
 

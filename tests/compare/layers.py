@@ -58,7 +58,8 @@ def convolution(d):
         function(t, w, b, stride=stride, padding=padding, dilation=dilation, groups=groups, **more)))
 
 
-@cases(*[f"{kind}_pool{n}d{more}" for n in (1, 2, 3) for kind, more in (("max", ""), ("max", "_with_indices"), ("avg", ""))])
+@cases(*[f"{kind}_pool{n}d{more}"
+         for n in (1, 2, 3) for kind, more in (("max", ""), ("max", "_with_indices"), ("avg", ""))])
 def pooling(d):
     n = int(d.name.split("pool")[1][0])
     kernel = d.integer(1, 3)
@@ -137,7 +138,8 @@ def with_logits(d):
 @cases("conv_tbc")
 def conv_tbc(d):
     c, k, pad = d.integer(1, 4), d.integer(1, 4), d.integer(0, 2)
-    x = d.tensor((d.integer(3, 7), d.integer(1, 3), c), d.one_of(torch.float32, torch.float64), special=False, layout=False)
+    x = d.tensor((d.integer(3, 7), d.integer(1, 3), c), d.one_of(torch.float32, torch.float64), special=False,
+                 layout=False)
     bias = d.like(x, (k,), special=False, layout=False)
     return Case([x, d.like(x, (d.integer(1, 3), c, k), special=False, layout=False), bias], {"pad": pad},
                 lambda t, w, b: torch.conv_tbc(t, w, b, pad))

@@ -93,7 +93,8 @@ def triangular(d):
 def lu_factor(d):
     function = L.lu_factor_ex if d.name.endswith("ex") else L.lu_factor  # which refuses singular matrices
     singular = d.one_of(0, 0.4)
-    return Case([square(d, grad=not singular, singular=singular)], function=wide(lambda t: tuple(function(t))), tolerance=1e-4)
+    return Case([square(d, grad=not singular, singular=singular)], function=wide(lambda t: tuple(function(t))),
+                tolerance=1e-4)
 
 
 @cases("linalg_solve", "linalg_solve_ex")
@@ -184,8 +185,8 @@ def norm(d):
 def householder_product(d):
     n = d.integer(1, 4)
     a = d.tensor(d.shape(0, 2) + (n + d.integer(0, 2), n), special=False)
-    return Case([a, d.like(a, a.shape[:-2] + (d.integer(1, n),), low=1.5, high=2, special=False)], function=L.householder_product,
-                tolerance=1e-3)
+    return Case([a, d.like(a, a.shape[:-2] + (d.integer(1, n),), low=1.5, high=2, special=False)],
+                function=L.householder_product, tolerance=1e-3)
 
 
 @cases("vander")

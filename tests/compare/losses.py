@@ -92,7 +92,8 @@ def similarity(d):
     d.floating()
     x = d.floats(least=1, special=False)
     y = d.like(x, x.shape, special=False)
-    params = {"dim": d.dim(x)} if d.name == "cosine_similarity" else {"p": d.one_of(1.0, 2.0, 3.0), "keepdim": d.chance(0.5)}
+    params = {"dim": d.dim(x)} if d.name == "cosine_similarity" else \
+        {"p": d.one_of(1.0, 2.0, 3.0), "keepdim": d.chance(0.5)}
     return Case([x, y], params, lambda a, b: getattr(F, d.name)(a, b, **params), tolerance=halves(x))
 
 
@@ -116,13 +117,14 @@ def normalisation(d):
     normalized = x.shape[d.integer(0, x.ndim - 1):] if rows else (x.shape[1],)
     weight = d.like(x, normalized, special=False) if d.chance(0.7) else None
     if rows:
-        return Case([x, weight], {"shape": normalized, "eps": 1e-5}, lambda t, w: F.rms_norm(t, normalized, w, 1e-5), tolerance=halves(x))
+        return Case([x, weight], {"shape": normalized, "eps": 1e-5}, lambda t, w: F.rms_norm(t, normalized, w, 1e-5),
+                    tolerance=halves(x))
     bias = d.like(x, normalized, special=False) if weight and d.chance(0.7) else None
     if instances:
         return Case([x, weight, bias], {}, lambda t, w, b: F.instance_norm(t, weight=w, bias=b), tolerance=halves(x),
                     scale=steepness(x, tuple(range(2, x.ndim))))
-    return Case([x, weight, bias], {"num_groups": groups}, lambda t, w, b: F.group_norm(t, groups, w, b), tolerance=halves(x),
-                scale=steepness(x, tuple(range(2, x.ndim))))
+    return Case([x, weight, bias], {"num_groups": groups}, lambda t, w, b: F.group_norm(t, groups, w, b),
+                tolerance=halves(x), scale=steepness(x, tuple(range(2, x.ndim))))
 
 
 @cases("normalize", "softmin")

@@ -22,7 +22,8 @@ def products(d):
 def with_a_term(d):
     n, k, m, batch = d.size(), d.size(), d.size(), d.size()
     shapes = {"addmm": ((n, m), (n, k), (k, m)), "addmv": ((n,), (n, k), (k,)), "addr": ((n, m), (n,), (m,)),
-              "baddbmm": ((batch, n, m), (batch, n, k), (batch, k, m)), "addbmm": ((n, m), (batch, n, k), (batch, k, m))}
+              "baddbmm": ((batch, n, m), (batch, n, k), (batch, k, m)),
+              "addbmm": ((n, m), (batch, n, k), (batch, k, m))}
     y, first, second = shapes[d.name]
     a = d.floats(shape=first, special=False)
     # PyTorch's addmv of a matrix without columns has the shape of the term, and that of one without rows no gradient.
@@ -30,7 +31,8 @@ def with_a_term(d):
     beta, alpha = d.one_of(1.0, 1.0, 0.5, -2.0, 0.0), d.one_of(1.0, 1.0, 3.0, -0.5)
     function = getattr(torch, d.name)
     return Case([term, a, d.like(a, second, special=False)], {"beta": beta, "alpha": alpha},
-                lambda t, x, y: function(t, x, y, beta=beta, alpha=alpha), tolerance=4e-3 if a.dtype.itemsize == 2 else 0)
+                lambda t, x, y: function(t, x, y, beta=beta, alpha=alpha),
+                tolerance=4e-3 if a.dtype.itemsize == 2 else 0)
 
 
 TOLERANCE = {torch.float32: 2e-5, torch.float16: 8e-3, torch.bfloat16: 6e-2}

@@ -76,7 +76,8 @@ def cell(d):
     _, batch, features, hidden = sizes(d)
     x = d.floats(shape=(batch, features), low=-1, high=1, special=False)
     inputs = [x] + weights_of(d, x, features, hidden, hidden, GATES[kind])
-    inputs += [d.like(x, (batch, hidden), special=False) if d.chance(0.6) else None for _ in range(2 if kind == "lstm" else 1)]
+    inputs += [d.like(x, (batch, hidden), special=False) if d.chance(0.6) else None
+               for _ in range(2 if kind == "lstm" else 1)]
 
     def function(x, wi, wh, bi, bh, h, c=None):
         h = h if h is not None else zeros(x, batch, hidden)

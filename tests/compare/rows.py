@@ -10,7 +10,8 @@ from draw import Case, without_gradient_of_nan
 @cases("sum", "mean", "amax", "amin", "logsumexp")
 def over_dims(d):
     x = d.tensor() if d.name in ("sum", "amax", "amin") else d.floats()
-    if d.name in ("amax", "amin"):  # PyTorch's gradient is NaN (0 / 0) there; that of its max goes to the NaN, as Koine's
+    if d.name in ("amax", "amin"):
+        # PyTorch's gradient is NaN (0 / 0) there; that of its max goes to the NaN, as Koine's
         x = without_gradient_of_nan(x)
     dims, keepdim = d.dims(x), d.chance(0.5)
     if d.name == "logsumexp":  # of a row of minus infinities PyTorch's gradient is NaN, their difference; Koine's is 0
@@ -110,8 +111,8 @@ def layer_norm(d):
 
 @cases("batch_norm")
 def batch_norm(d):
-    """Trained, PyTorch's kernel fails without channels, and of an input in channels-last order with a dimension of size 1
-    its gradient is wrong; evaluated, it ignores the weight's strides."""
+    """Trained, PyTorch's kernel fails without channels, and of an input in channels-last order with a dimension of
+    size 1 its gradient is wrong; evaluated, it ignores the weight's strides."""
     training, shape = d.chance(0.5), d.shape(2, 5)
     x = d.floats(shape=(shape[0], max(shape[1], 1)) + shape[2:], special=False, layout="distinct")
     channels = (x.shape[1],)

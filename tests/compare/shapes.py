@@ -83,7 +83,8 @@ def select(d):
 @cases("as_strided")
 def as_strided(d):
     x = d.tensor((24,), layout=False)
-    shape, strides, offset = d.one_of(((3, 4), (4, 1), 2), ((2, 3), (1, 2), 0), ((4, 4), (1, 1), 5), ((2, 2), (0, 3), 1))
+    shape, strides, offset = d.one_of(((3, 4), (4, 1), 2), ((2, 3), (1, 2), 0), ((4, 4), (1, 1), 5),
+                                      ((2, 2), (0, 3), 1))
     return Case([x], {"shape": shape, "strides": strides, "offset": offset},
                 lambda t: torch.as_strided(t, shape, strides, offset))
 

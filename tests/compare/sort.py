@@ -144,7 +144,8 @@ def overflows(x, dim):
     """Do some neighbours have a product whose square is no number of the dtype? Second gradients multiply two."""
     logarithms = x.view().double().abs().clamp(min=1e-9).log().cumsum(dim)
     largest = torch.finfo(torch.float64 if x.dtype == torch.float64 else torch.float32).max
-    return logarithms.numel() > 0 and bool((logarithms.amax(dim) - logarithms.amin(dim)).max() > math.log(largest) / 2 - 5)
+    return logarithms.numel() > 0 and \
+        bool((logarithms.amax(dim) - logarithms.amin(dim)).max() > math.log(largest) / 2 - 5)
 
 
 @cases("cumprod", "logcumsumexp")

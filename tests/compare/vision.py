@@ -89,7 +89,8 @@ def grid_sample(d):
     d.dtype = d.one_of(torch.float32, torch.float64)
     x = d.tensor([d.integer(1, 2), d.one_of(1, 2, 3, 8, 16)] + [d.integer(1, 5) for _ in range(n)], special=False)
     # Multiples of 1/8 plus a bit: not at the steps of the nearest element and of the gradient.
-    grid = d.like(x, [x.shape[0]] + [d.integer(1, 4) for _ in range(n)] + [n], low=-1.6, high=1.6, special=False, layout=False)
+    grid = d.like(x, [x.shape[0]] + [d.integer(1, 4) for _ in range(n)] + [n], low=-1.6, high=1.6, special=False,
+                  layout=False)
     grid.base.mul_(8).round_().div_(8).add_(0.0117)
     return Case([x, grid], params, lambda t, g: F.grid_sample(t, g, **params), tolerance=1e-4)
 

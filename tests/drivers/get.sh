@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# drivers/get.sh - sourced by tests/drivers.sh: for each driver, get_NAME fetches it into build/drivers, or sets `reason`
-# and fails; with_NAME COMMAND... runs a command that sees only this driver. Downloads come from where pip and apt are
-# configured to look.
+# drivers/get.sh - sourced by tests/drivers.sh: for each driver, get_NAME fetches it into build/drivers, or sets
+# `reason` and fails; with_NAME COMMAND... runs a command that sees only this driver. Downloads come from where pip and
+# apt are configured to look.
 # shellcheck disable=SC2034,SC2154 # drivers, reason: for drivers.sh; mode, koine_build_dir: from there
 drivers='pocl intel pocl-trixie rusticl oclgrind'
 folder=$koine_build_dir/drivers

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A few short epochs from a known seed give the losses that they gave when curve-early.csv was made, and other losses are told from those:
-# curve.sh TRAIN_FASHION_MNIST SOURCE_DIR
+# A few short epochs from a known seed give the losses that they gave when curve-early.csv was made, and other losses
+# are told from those: curve.sh TRAIN_FASHION_MNIST SOURCE_DIR
 set -u
 data=/usr/share/datasets/fashion-mnist
 [ -e $data/train-images-idx3-ubyte.gz ] || [ -e $data/train-images-idx3-ubyte ] || {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# train_fashion_mnist by several ranks: the same bits twice and when resumed, one rank's signal ends all, a second run in
-# the same folder is refused. Other programs: what trains over ranks, and what says that it does not.
+# train_fashion_mnist by several ranks: the same bits twice and when resumed, one rank's signal ends all, a second run
+# in the same folder is refused. Other programs: what trains over ranks, and what says that it does not.
 # ranks.sh MPIEXEC BIN_DIR FOLDER
 set -u
 mpiexec=$1 bin=$2 folder=$3
@@ -58,20 +58,22 @@ wait $!
 [ "$(grep -c 'training was interrupted by SIGTERM ' "$folder/ended.log")" -eq 1 ] ||
     fail "the signal was not reported once" "$folder/ended.log"
 epochs=$(($(wc -l <"$folder/ended/history.csv") - 1))
-train ended --limit 400 --epochs $epochs --patience 0 --resume || fail "what was interrupted cannot be resumed" "$folder/ended.log"
+train ended --limit 400 --epochs $epochs --patience 0 --resume ||
+    fail "what was interrupted cannot be resumed" "$folder/ended.log"
 
 # An error that only rank 0 has, the lock of its folder, ends all.
 if command -v flock >/dev/null; then
     flock "$folder/whole" true
-    flock "$folder/whole" "$mpiexec" -n 2 "$program" --limit 21 --batch-size 4 --out "$folder/whole" >"$folder/locked.log" 2>&1 &&
-        fail "a locked folder was used" "$folder/locked.log"
+    flock "$folder/whole" "$mpiexec" -n 2 "$program" --limit 21 --batch-size 4 --out "$folder/whole" \
+        >"$folder/locked.log" 2>&1 && fail "a locked folder was used" "$folder/locked.log"
     [ "$(grep -c 'rank 0 (.*): trainer: another training run is writing' "$folder/locked.log")" -eq 1 ] ||
         fail "the lock was not reported once" "$folder/locked.log"
 fi
 
-"$mpiexec" -n 2 "$bin/train_gpt" --epochs 1 --steps 3 --batch-size 2 --context 16 --layers 1 --heads 2 --width 16 --sample 5 \
-    --quiet --out "$folder/gpt" >"$folder/gpt.log" 2>&1 || fail "train_gpt failed" "$folder/gpt.log"
-[ "$(grep -c '^epoch 1: held-out loss ' "$folder/gpt.log")" -eq 1 ] || fail "train_gpt printed something else" "$folder/gpt.log"
+"$mpiexec" -n 2 "$bin/train_gpt" --epochs 1 --steps 3 --batch-size 2 --context 16 --layers 1 --heads 2 --width 16 \
+    --sample 5 --quiet --out "$folder/gpt" >"$folder/gpt.log" 2>&1 || fail "train_gpt failed" "$folder/gpt.log"
+[ "$(grep -c '^epoch 1: held-out loss ' "$folder/gpt.log")" -eq 1 ] ||
+    fail "train_gpt printed something else" "$folder/gpt.log"
 
 # Two ranks learn from half of the images each, in half as many steps.
 "$mpiexec" -n 2 "$bin/loop_by_hand" --epochs 2 --limit 40 --batch-size 10 >"$folder/loop.log" 2>&1 ||

@@ -1,8 +1,10 @@
-"""Golden cases of scaled dot-product attention, and modules and networks with it: weights as PyTorch saves them, inputs and outputs.
+"""Golden cases of scaled dot-product attention, and modules and networks with it: weights as PyTorch saves them, inputs
+and outputs.
 
 attention.safetensors          cases of the operator
 attention_weights.safetensors  the state dict of a ModuleDict, as PyTorch saves it
-attention_run.safetensors      cases of its modules: inputs, outputs, the gradient of the first input, or if that is integers of wte.weight
+attention_run.safetensors      cases of its modules: inputs, outputs, the gradient of the first input, or if that is
+                               integers of wte.weight
 """
 import os
 
@@ -23,7 +25,8 @@ def operator(folder):
         inputs = [exact(factor * f.uniform(*s)) for s in (q, k, v)]
         given = dict(params)
         f.listed(name, 'scaled_dot_product_attention', inputs + ([mask] if mask is not None else []),
-                 lambda q, k, v, m=None: F.scaled_dot_product_attention(q, k, v, m, **given), gradient=gradient, terms=k[-2] * 4, **params)
+                 lambda q, k, v, m=None: F.scaled_dot_product_attention(q, k, v, m, **given), gradient=gradient,
+                 terms=k[-2] * 4, **params)
 
     case('plain', (2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6))
     case('matrices', (5, 4), (7, 4), (7, 3))
@@ -68,13 +71,16 @@ class Gpt(GPT2Model):
 
 def network():
     n = torch.nn
-    sizes = GPT2Config(vocab_size=7, n_positions=6, n_embd=8, n_layer=2, n_head=2, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, bos_token_id=0, eos_token_id=0)
+    sizes = GPT2Config(vocab_size=7, n_positions=6, n_embd=8, n_layer=2, n_head=2, resid_pdrop=0, embd_pdrop=0,
+                       attn_pdrop=0, bos_token_id=0, eos_token_id=0)
     layer = {'d_model': 8, 'nhead': 2, 'dim_feedforward': 12, 'dropout': 0.0}
     return n.ModuleDict({
         'plain': n.MultiheadAttention(8, 2),
-        'other_sizes': n.MultiheadAttention(6, 3, add_bias_kv=True, add_zero_attn=True, kdim=5, vdim=7, batch_first=True),
+        'other_sizes': n.MultiheadAttention(6, 3, add_bias_kv=True, add_zero_attn=True, kdim=5, vdim=7,
+                                            batch_first=True),
         'no_bias': n.MultiheadAttention(6, 2, bias=False, batch_first=True),
-        'encoder': n.TransformerEncoder(n.TransformerEncoderLayer(**layer, batch_first=True), 2, norm=n.LayerNorm(8), enable_nested_tensor=False),
+        'encoder': n.TransformerEncoder(n.TransformerEncoderLayer(**layer, batch_first=True), 2, norm=n.LayerNorm(8),
+                                        enable_nested_tensor=False),
         'first': n.TransformerEncoderLayer(**layer, activation='gelu', norm_first=True, bias=False),
         'decoder': n.TransformerDecoder(n.TransformerDecoderLayer(**layer), 2),
         'transformer': n.Transformer(8, 2, 1, 1, 12, 0.0, batch_first=True),

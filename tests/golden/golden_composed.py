@@ -1,5 +1,5 @@
-"""Golden cases of norms by PyTorch's rules, factors of LU factorisations, derivatives by differences, incomplete gamma functions, and functions that
-Koine composes of operators."""
+"""Golden cases of norms by PyTorch's rules, factors of LU factorisations, derivatives by differences, incomplete gamma
+functions, and functions that Koine composes of operators."""
 import torch
 import torch.nn.functional as F
 
@@ -11,21 +11,23 @@ INF = float('inf')
 
 def norms(f):
     x = f.uniform(2, 3, 4)
-    for ord, dims in ((None, None), (None, (1,)), (None, (0, 2)), (3.0, (1,)), (0.0, (2,)), (-INF, (0,)), ('fro', (1, 2)), ('nuc', (2, 0)), (2.0, (0, 1)),
-                      (-2.0, (1, 2)), (1.0, (2, 1)), (-1.0, (1, 2)), (INF, (0, 2)), (-INF, (1, 2))):
+    for ord, dims in ((None, None), (None, (1,)), (None, (0, 2)), (3.0, (1,)), (0.0, (2,)), (-INF, (0,)),
+                      ('fro', (1, 2)), ('nuc', (2, 0)), (2.0, (0, 1)), (-2.0, (1, 2)), (1.0, (2, 1)), (-1.0, (1, 2)),
+                      (INF, (0, 2)), (-INF, (1, 2))):
         kind = 'default' if ord is None else ord if isinstance(ord, str) else 'ord'
         params = {} if dims is None else {'dims': dims}
         if kind == 'ord':
             params['ord'] = ord
         name = 'norm_%s_%s' % (ord, ''.join(map(str, dims or ())))
-        f.listed(name, 'linalg_norm', [x], lambda t: L.norm(t, ord, dims, keepdim=len(f.cases) % 2 == 0), gradient=ord != 0.0, terms=100, kind=kind,
-                 keepdim=len(f.cases) % 2 == 0, **params)
+        f.listed(name, 'linalg_norm', [x], lambda t: L.norm(t, ord, dims, keepdim=len(f.cases) % 2 == 0),
+                 gradient=ord != 0.0, terms=100, kind=kind, keepdim=len(f.cases) % 2 == 0, **params)
     f.listed('norm_matrix', 'linalg_norm', [x[0]], lambda t: L.norm(t, 1), kind='ord', ord=1.0)
     f.listed('norm_vector', 'linalg_norm', [x[0, 0]], lambda t: L.norm(t, 1), kind='ord', ord=1.0)
     square = f.uniform(2, 3, 3) + 2 * torch.eye(3)
     for norm, ord in enumerate(('fro', 'nuc', 2, -2, 1, -1, INF, -INF)):
         product = lambda t: L.matrix_norm(t, ord) * L.matrix_norm(L.inv(t), ord)  # the gradient of PyTorch's cond fails
-        f.case('cond_%s' % ord, 'linalg_cond', [exact(square)], product if norm not in (2, 3) else lambda t: L.cond(t, ord), norm=norm, terms=1000)
+        f.case('cond_%s' % ord, 'linalg_cond', [exact(square)],
+               product if norm not in (2, 3) else lambda t: L.cond(t, ord), norm=norm, terms=1000)
     f.case('cond_singular', 'linalg_cond', [exact([[1, 2], [2, 4]])], lambda t: L.cond(t, 1), gradient=False, norm=4)
 
 
@@ -40,7 +42,8 @@ def factors(f):
     for left in (True, False):
         for adjoint in (True, False):
             f.case('lu_solve_%d%d' % (left, adjoint), 'lu_solve', [lu, f.uniform(2, 3, 3), pivots.to(torch.int32)],
-                   lambda t, b, p: L.lu_solve(t, p, b, left=left, adjoint=adjoint), left=left, adjoint=adjoint, terms=100)
+                   lambda t, b, p: L.lu_solve(t, p, b, left=left, adjoint=adjoint), left=left, adjoint=adjoint,
+                   terms=100)
     a, tau = torch.geqrf(f.uniform(2, 4, 3))
     f.listed('householder', 'linalg_householder_product', [exact(a), exact(tau)], L.householder_product, terms=20)
     f.case('tensorinv', 'tensorinv', [exact(f.uniform(4, 2, 2) + torch.eye(4).reshape(4, 2, 2))], lambda t: L.tensorinv(t, 1), ind=1, terms=100)
@@ -51,9 +54,11 @@ def factors(f):
 def differences(f):
     x, places = f.uniform(5, 4), exact([0.0, 0.5, 0.75, 2.0, 2.5])
     for order in (1, 2):
-        f.listed('gradient_%d' % order, 'gradient', [x], lambda t: torch.gradient(t, spacing=0.5, dim=1, edge_order=order)[0], edge_order=order, spacing=0.5)
-        f.listed('gradient_places_%d' % order, 'gradient', [x, places], lambda t, p: torch.gradient(t, spacing=(p.detach(),), dim=0, edge_order=order)[0],
-                 gradient=False, dim=0, edge_order=order)
+        f.listed('gradient_%d' % order, 'gradient', [x],
+                 lambda t: torch.gradient(t, spacing=0.5, dim=1, edge_order=order)[0], edge_order=order, spacing=0.5)
+        f.listed('gradient_places_%d' % order, 'gradient', [x, places],
+                 lambda t, p: torch.gradient(t, spacing=(p.detach(),), dim=0, edge_order=order)[0], gradient=False,
+                 dim=0, edge_order=order)
     f.listed('gradient_two', 'gradient', [x[:2]], lambda t: torch.gradient(t, dim=0)[0], dim=0)
 
 
@@ -73,14 +78,17 @@ def arrangements(f):
     f.listed('vander_increasing', 'vander', [f.uniform(2, 3)], lambda t: L.vander(t, N=5), n=5, increasing=True, terms=5)
     f.listed('vander_none', 'vander', [x], lambda t: torch.vander(t, 0), gradient=False, n=0)
     for r, again in ((2, False), (2, True), (3, False), (4, True), (0, False), (5, False)):
-        f.listed('combinations_%d%d' % (r, again), 'combinations', [x], lambda t: torch.combinations(t, r, again), gradient=r in (2, 3), r=r,
-                 with_replacement=again)
-    for name, shape, wrap in (('tall', (7, 2), True), ('plain', (5, 2), False), ('wide', (2, 4), True), ('cube', (3, 3, 3), False)):
-        f.case('fill_diagonal_' + name, 'fill_diagonal', [f.uniform(*shape)], lambda t: t.clone().fill_diagonal_(0.5, wrap), wrap=wrap)
+        f.listed('combinations_%d%d' % (r, again), 'combinations', [x], lambda t: torch.combinations(t, r, again),
+                 gradient=r in (2, 3), r=r, with_replacement=again)
+    for name, shape, wrap in (('tall', (7, 2), True), ('plain', (5, 2), False), ('wide', (2, 4), True),
+                              ('cube', (3, 3, 3), False)):
+        f.case('fill_diagonal_' + name, 'fill_diagonal', [f.uniform(*shape)],
+               lambda t: t.clone().fill_diagonal_(0.5, wrap), wrap=wrap)
     f.case('sum_to_size', 'sum_to_size', [f.uniform(2, 3, 4)], lambda t: t.sum_to_size(3, 1), shape=(3, 1), terms=8)
     y = exact([[0.0, 1, 0, 2], [3, 0, 0, 4], [0, 0, 5, 0]])
     for size in (3, 5, 7, 15):
-        f.case('nonzero_static_%d' % size, 'nonzero_static', [y], lambda t: torch.nonzero_static(t, size=size, fill_value=-2), gradient=False, size=size)
+        f.case('nonzero_static_%d' % size, 'nonzero_static', [y],
+               lambda t: torch.nonzero_static(t, size=size, fill_value=-2), gradient=False, size=size)
     f.case('unravel_index', 'unravel_index', [torch.tensor([[3, 0], [23, 11]])], lambda t: torch.unravel_index(t, (2, 3, 4))[:2], gradient=False, shape=(2, 3, 4))
 
 
@@ -108,9 +116,11 @@ def adaptive(f):
                 parameter.copy_(value)
         output, loss = module(x, target)
         rows = x.reshape(-1, 9)  # PyTorch's log_prob takes no single sample
-        return loss, output, module.log_prob(rows).reshape(*target.shape, 12), module.predict(rows).reshape(target.shape)
+        return (loss, output, module.log_prob(rows).reshape(*target.shape, 12),
+                module.predict(rows).reshape(target.shape))
 
-    shapes = [tuple(p.shape) for p in torch.nn.AdaptiveLogSoftmaxWithLoss(9, 12, cutoffs=[3, 7], div_value=2.0, head_bias=True).parameters()]
+    module = torch.nn.AdaptiveLogSoftmaxWithLoss(9, 12, cutoffs=[3, 7], div_value=2.0, head_bias=True)
+    shapes = [tuple(p.shape) for p in module.parameters()]
     values = [f.uniform(*shape) for shape in shapes]
     f.case('adaptive', 'adaptive', [f.uniform(6, 9), torch.tensor([0, 11, 4, 2, 3, 7])] + values, run, terms=20)
     f.case('adaptive_head', 'adaptive', [f.uniform(2, 9), torch.tensor([1, 2])] + values, run, terms=20)

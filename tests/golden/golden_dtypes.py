@@ -96,8 +96,8 @@ def conversions(folder):
 BINARY = {'add': torch.add, 'sub': torch.sub, 'mul': torch.mul, 'div': torch.div, 'maximum': torch.maximum}
 UNARY = {'exp': torch.exp, 'log': lambda x: torch.log(torch.abs(x)), 'sqrt': lambda x: torch.sqrt(torch.abs(x)),
          'sigmoid': torch.sigmoid, 'tanh': torch.tanh, 'relu': torch.relu, 'neg': torch.neg,
-         'add_scalar': lambda x: x + 0.1, 'mul_scalar': lambda x: x * 0.1, 'sum': torch.sum, 'mean': torch.mean, 'cumsum': lambda x: torch.cumsum(x, 0),
-         'softmax': lambda x: torch.softmax(x, 0)}
+         'add_scalar': lambda x: x + 0.1, 'mul_scalar': lambda x: x * 0.1, 'sum': torch.sum, 'mean': torch.mean,
+         'cumsum': lambda x: torch.cumsum(x, 0), 'softmax': lambda x: torch.softmax(x, 0)}
 WHOLE = {'add': torch.add, 'sub': torch.sub, 'mul': torch.mul, 'div': torch.div, 'maximum': torch.maximum,
          'lt': torch.lt}
 WHOLE_UNARY = {'neg': torch.neg, 'abs': torch.abs, 'sum': torch.sum, 'prod': torch.prod, 'max': torch.max,

@@ -16,7 +16,8 @@ def activations(folder):
     def case(name, function, special=SPECIAL, gradient=True, case=None, **params):
         case = case or name
         f.listed(case, name, [f.uniform(3, 7, low=-4, high=4)], lambda x: function(x, **params), **params)
-        f.listed(case + '_special', name, [exact(special)], lambda x: function(x, **params), gradient=gradient, **params)
+        f.listed(case + '_special', name, [exact(special)], lambda x: function(x, **params), gradient=gradient,
+                 **params)
 
     case('elu', F.elu)
     case('elu', F.elu, case='elu_of_2', alpha=2.0)
@@ -54,7 +55,8 @@ def binary(folder):
     for name in ('minimum', 'fmax', 'fmin', 'copysign', 'hypot', 'atan2', 'logaddexp', 'logaddexp2', 'xlogy'):
         function = getattr(torch, name)
         f.listed(name, name, [f.uniform(3, 4), f.uniform(4, low=0.2, high=2)], function)
-        f.listed(name + '_special', name, [a, b], function, gradient=name in ('minimum', 'fmax', 'fmin', 'copysign', 'xlogy'))
+        f.listed(name + '_special', name, [a, b], function,
+                 gradient=name in ('minimum', 'fmax', 'fmin', 'copysign', 'xlogy'))
     f.listed('xlog1py', 'xlog1py', [f.uniform(3, 4), f.uniform(4, low=-0.8, high=2)], torch.special.xlog1py)
     f.listed('xlog1py_special', 'xlog1py', [a, b], torch.special.xlog1py)
     f.listed('ldexp', 'ldexp', [f.uniform(3, 4), torch.tensor([1, -2, 0, 5])], lambda a, b: torch.ldexp(a, b))
@@ -63,17 +65,21 @@ def binary(folder):
     for name in ('remainder', 'fmod', 'floor_divide'):
         f.listed(name + '_special', name, [a, b], getattr(torch, name), gradient=False)
     for mode in ('trunc', 'floor'):
-        f.listed('div_' + mode, 'div_mode', [a, b], lambda a, b: torch.div(a, b, rounding_mode=mode), gradient=False, rounding_mode=mode)
+        f.listed('div_' + mode, 'div_mode', [a, b], lambda a, b: torch.div(a, b, rounding_mode=mode), gradient=False,
+                 rounding_mode=mode)
     i, j = torch.tensor([7, -7, 7, -7, 0, 2**62, -1, -8]), torch.tensor([2, 2, -2, -2, 5, 3, -1, 8])
-    for name in ('remainder', 'fmod', 'floor_divide', 'minimum', 'gcd', 'lcm', 'bitwise_and', 'bitwise_or', 'bitwise_xor'):
-        f.listed(name + '_integers', name, [i, j] if name not in ('lcm',) else [i[:5], j[:5]], getattr(torch, name), gradient=False)
+    for name in ('remainder', 'fmod', 'floor_divide', 'minimum', 'gcd', 'lcm', 'bitwise_and', 'bitwise_or',
+                 'bitwise_xor'):
+        f.listed(name + '_integers', name, [i, j] if name not in ('lcm',) else [i[:5], j[:5]], getattr(torch, name),
+                 gradient=False)
     f.listed('div_trunc_integers', 'div_mode', [i, j], lambda a, b: torch.div(a, b, rounding_mode='trunc'), gradient=False, rounding_mode='trunc')
     f.listed('remainder_bytes', 'remainder', [torch.tensor([200, 255, 7], dtype=torch.uint8), torch.tensor([255, 7, 255], dtype=torch.uint8)], torch.remainder,
              gradient=False)
     for value in (2.5, -2.5):
         x = exact([-INF, -7.5, -2.5, -0.0, 0.0, 1.0, 7.5, INF, NAN])
         for name in ('sub', 'div', 'floor_divide', 'remainder', 'fmod'):
-            f.listed('%s_scalar_%g' % (name, value), name + '_scalar', [x], lambda x: getattr(torch, name)(x, value), gradient=name in ('sub', 'div'), value=value)
+            f.listed('%s_scalar_%g' % (name, value), name + '_scalar', [x], lambda x: getattr(torch, name)(x, value),
+                     gradient=name in ('sub', 'div'), value=value)
         f.listed('rsub_scalar_%g' % value, 'rsub_scalar', [x], lambda x: torch.rsub(x, value), value=value)
         f.listed('rdiv_scalar_%g' % value, 'rdiv_scalar', [x], lambda x: value / x, value=value)
     f.listed('rpow_scalar', 'rpow_scalar', [exact([-INF, -2.0, -0.0, 0.5, 3.0, INF, NAN])], lambda x: torch.pow(2.5, x), value=2.5)
@@ -104,8 +110,10 @@ def logic(folder):
     f.listed('isclose', 'isclose', [x, y], torch.isclose, gradient=False)
     f.listed('isclose_nan', 'isclose', [x, y], lambda a, b: torch.isclose(a, b, rtol=0.25, equal_nan=True), gradient=False, rtol=0.25, equal_nan=True)
     for name in ('eq', 'ne', 'lt', 'le', 'gt', 'ge'):
-        f.listed(name + '_scalar', name + '_scalar', [a], lambda x: getattr(torch, name)(x, 0.5), gradient=False, value=0.5)
-        f.listed(name + '_scalar_integers', name + '_scalar', [torch.tensor([-3, 0, 5])], lambda x: getattr(torch, name)(x, 0), gradient=False, value=0)
+        f.listed(name + '_scalar', name + '_scalar', [a], lambda x: getattr(torch, name)(x, 0.5), gradient=False,
+                 value=0.5)
+        f.listed(name + '_scalar_integers', name + '_scalar', [torch.tensor([-3, 0, 5])],
+                 lambda x: getattr(torch, name)(x, 0), gradient=False, value=0)
     i, j = torch.tensor([5, -5, 5, -5, 1, -1, 7]), torch.tensor([1, 1, 70, 70, -1, -1, 0])
     f.listed('left_shift', 'bitwise_left_shift', [i, j], torch.bitwise_left_shift, gradient=False)
     f.listed('right_shift', 'bitwise_right_shift', [i, j], torch.bitwise_right_shift, gradient=False)
@@ -124,11 +132,14 @@ def special(folder):
         f.listed(name + '_special', name, [exact(SPECIAL + halves)], getattr(torch, name), gradient=False)
     f.listed('floor_integers', 'floor', [torch.tensor([-3, 5])], torch.floor, gradient=False)
     for decimals in (2, -1):
-        f.listed('round_to_%d' % decimals, 'round', [f.uniform(3, 7, low=-99, high=99)], lambda x: torch.round(x, decimals=decimals), gradient=False, decimals=decimals)
+        f.listed('round_to_%d' % decimals, 'round', [f.uniform(3, 7, low=-99, high=99)],
+                 lambda x: torch.round(x, decimals=decimals), gradient=False, decimals=decimals)
     f.listed('nan_to_num', 'nan_to_num', [exact(SPECIAL)], lambda x: torch.nan_to_num(x, 2.0, 7.0, -9.0), nan=2.0, posinf=7.0, neginf=-9.0)
     f.listed('nan_to_num_integers', 'nan_to_num', [torch.tensor([1, 2])], torch.nan_to_num, gradient=False)
-    functions = {'erfinv': (-0.99, 0.99), 'ndtr': (-5, 5), 'log_ndtr': (-30, 5), 'ndtri': (0.01, 0.99), 'lgamma': (0.1, 9), 'digamma': (0.1, 9), 'i0': (-9, 9),
-                 'i0e': (-40, 40), 'i1': (-9, 9), 'i1e': (-40, 40), 'sinc': (-4, 4), 'entr': (0.1, 3), 'deg2rad': (-360, 360), 'rad2deg': (-7, 7), 'logit': (0.01, 0.99)}
+    functions = {'erfinv': (-0.99, 0.99), 'ndtr': (-5, 5), 'log_ndtr': (-30, 5), 'ndtri': (0.01, 0.99),
+                 'lgamma': (0.1, 9), 'digamma': (0.1, 9), 'i0': (-9, 9), 'i0e': (-40, 40), 'i1': (-9, 9),
+                 'i1e': (-40, 40), 'sinc': (-4, 4), 'entr': (0.1, 3), 'deg2rad': (-360, 360), 'rad2deg': (-7, 7),
+                 'logit': (0.01, 0.99)}
     for name, (low, high) in functions.items():
         function = getattr(torch, name, None) or getattr(torch.special, name)
         f.listed(name, name, [f.uniform(3, 7, low=low, high=high)], function)

@@ -1,8 +1,8 @@
 """A golden file: cases of operations with inputs, outputs and gradients, in the safetensors format.
 
-Tensors are named CASE/in0, CASE/in1, ... (inputs), CASE/out, CASE/out1 (outputs), CASE/gout (the gradient of the first output) and CASE/grad0, ...
-(the gradients of the inputs). The metadata holds "cases", the names in order, and for each case "op=NAME key=value ..." or
-"operator=NAME parameter=value ..." (golden_ops.c).
+Tensors are named CASE/in0, CASE/in1, ... (inputs), CASE/out, CASE/out1 (outputs), CASE/gout (the gradient of the first
+output) and CASE/grad0, ... (the gradients of the inputs). The metadata holds "cases", the names in order, and for each
+case "op=NAME key=value ..." or "operator=NAME parameter=value ..." (golden_ops.c).
 """
 import json
 import os
@@ -25,7 +25,8 @@ def save_safetensors(path, tensors, metadata):
         dtype = str(value.dtype).replace('torch.', '')
         array = (value.view(torch.int16) if dtype == 'bfloat16' else value).numpy()  # NumPy has no bfloat16
         block = array.tobytes()  # row-major, also for a 0-dimensional array
-        header[name] = {'dtype': DTYPE_NAMES[dtype], 'shape': list(array.shape), 'data_offsets': [offset, offset + len(block)]}
+        header[name] = {'dtype': DTYPE_NAMES[dtype], 'shape': list(array.shape),
+                        'data_offsets': [offset, offset + len(block)]}
         offset += len(block)
         blocks.append(block)
     text = json.dumps(header, separators=(',', ':')).encode()
@@ -46,7 +47,8 @@ def stored(tensor):
     if tensor.dtype != torch.float64:
         return tensor.detach()
     narrow = tensor.detach().to(torch.float32)
-    assert torch.equal(torch.nan_to_num(narrow.double(), nan=0.5), torch.nan_to_num(tensor.detach(), nan=0.5)), 'an input that float32 cannot hold'
+    assert torch.equal(torch.nan_to_num(narrow.double(), nan=0.5), torch.nan_to_num(tensor.detach(), nan=0.5)), \
+        'an input that float32 cannot hold'
     return narrow
 
 
@@ -70,7 +72,8 @@ class GoldenFile:
         return torch.from_numpy(self.random.randint(low, high, shape).astype(np.int64))
 
     def listed(self, name, operator, inputs, function, gradient=True, **params):
-        """The same for an operator of Koine's list, with its parameters' names. `terms`: the length of its longest sum."""
+        """The same for an operator of Koine's list, with its parameters' names.
+        `terms`: the length of its longest sum."""
         self.case(name, None, inputs, function, gradient, operator=operator, **params)
 
     def case(self, name, op, inputs, function, gradient=True, **params):
@@ -80,7 +83,8 @@ class GoldenFile:
         outputs = function(*inputs)
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         self.cases.append(name)
-        self.metadata[name] = ' '.join((['op=' + op] if op else []) + ['%s=%s' % (key, text(value)) for key, value in params.items()])
+        self.metadata[name] = ' '.join((['op=' + op] if op else []) +
+                                       ['%s=%s' % (key, text(value)) for key, value in params.items()])
         for i, x in enumerate(inputs):
             if x is not None:
                 self.tensors['%s/in%d' % (name, i)] = stored(x)

@@ -37,13 +37,16 @@ def scatters(f):
     f.listed('index_fill_negative', 'index_fill', [special(f, 4, 3), torch.tensor([-1, 0])], lambda x, i: x.index_fill(1, i, NAN), dim=1, value=NAN)
     f.listed('index_put_add', 'index_put', [f.uniform(3, 4), f.uniform(1), torch.tensor([0, -1, 0]), torch.tensor([2, 2, -2])],
              lambda x, v, a, b: x.index_put((a, b), v, True), accumulate=True, terms=3)
-    tied, ties = torch.tensor([[1., 0.], [0., NAN], [-0.0, 2.]]).double(), torch.tensor([[1., 1.], [0., 0.], [2., 2.]]).double()
+    tied = torch.tensor([[1., 0.], [0., NAN], [-0.0, 2.]]).double()
+    ties = torch.tensor([[1., 1.], [0., 0.], [2., 2.]]).double()
     index = torch.tensor([[0, 0], [0, 1], [2, 2]])
     finite = tied.nan_to_num(3)  # next to a factor 0, PyTorch's gradient of a NaN is NaN, not the product of the others
     for reduce in ('sum', 'prod', 'mean', 'amax', 'amin'):
         for own in (True, False):
-            f.listed('%s_%s' % (reduce, 'with' if own else 'without'), 'scatter_reduce', [finite if reduce == 'prod' else tied, index, ties],
-                     lambda x, i, s: x.scatter_reduce(0, i, s, reduce, include_self=own), dim=0, reduce=reduce, include_self=own, terms=3)
+            f.listed('%s_%s' % (reduce, 'with' if own else 'without'), 'scatter_reduce',
+                     [finite if reduce == 'prod' else tied, index, ties],
+                     lambda x, i, s: x.scatter_reduce(0, i, s, reduce, include_self=own), dim=0, reduce=reduce,
+                     include_self=own, terms=3)
 
 
 def make(folder):

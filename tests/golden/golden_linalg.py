@@ -33,8 +33,10 @@ def make(folder):
     f.listed('cholesky_ex', 'linalg_cholesky_ex', [positive(f, 3, 3)], L.cholesky_ex, terms=50)
     for upper in (False, True):
         for unit in (False, True):
-            f.listed('solve_triangular_%d_%d' % (upper, unit), 'linalg_solve_triangular', [positive(f, 4, 4), f.uniform(2, 4, 3)],
-                     lambda a, b: L.solve_triangular(a, b, upper=upper, unitriangular=unit), upper=upper, unitriangular=unit, terms=100)
+            f.listed('solve_triangular_%d_%d' % (upper, unit), 'linalg_solve_triangular',
+                     [positive(f, 4, 4), f.uniform(2, 4, 3)],
+                     lambda a, b: L.solve_triangular(a, b, upper=upper, unitriangular=unit), upper=upper,
+                     unitriangular=unit, terms=100)
     f.listed('lu_factor', 'linalg_lu_factor', [f.uniform(3, 4, 4)], lambda a: tuple(L.lu_factor(a)), gradient=False, terms=100)
     f.listed('lu_factor_tall', 'linalg_lu_factor', [f.uniform(5, 3)], lambda a: tuple(L.lu_factor(a)), gradient=False, terms=100)
     ties = exact([[1, 2, 3], [-1, 5, 2], [1, -2, 8]])

@@ -1,4 +1,5 @@
-"""What the device log computes: histograms (torch.histc) of values on the bins' edges and next to them, and the norm that clip_grad_norm_ returns."""
+"""What the device log computes: histograms (torch.histc) of values on the bins' edges and next to them, and the norm
+that clip_grad_norm_ returns."""
 import os
 
 import numpy as np

@@ -1,5 +1,5 @@
-"""Golden cases of losses by elements, of margins and of distances: exact probabilities 0 and 1, huge scores, NaN and infinities, ties at margins,
-no elements."""
+"""Golden cases of losses by elements, of margins and of distances: exact probabilities 0 and 1, huge scores, NaN and
+infinities, ties at margins, no elements."""
 import torch
 import torch.nn.functional as F
 
@@ -12,26 +12,29 @@ SPECIAL = exact([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-30, 1e15, float('inf'), floa
 def elements(f):
     def all_reductions(name, operator, inputs, function, reductions=REDUCTIONS, **params):
         for reduction in reductions:
-            f.listed('%s_%s' % (name, reduction), operator, inputs, lambda *x: function(*x, reduction=reduction, **params), reduction=reduction,
-                     terms=15, **params)
+            f.listed('%s_%s' % (name, reduction), operator, inputs,
+                     lambda *x: function(*x, reduction=reduction, **params), reduction=reduction, terms=15, **params)
 
     x, y, w = f.uniform(3, 5, low=-3, high=3), f.uniform(3, 5, low=-3, high=3), f.uniform(3, 5, low=0.2, high=2)
     y[0, 0] = x[0, 0]  # a tie
     empty = torch.zeros(0, 5, dtype=torch.float64)
     others = exact([0.0, 0.0, 0.5, 2.0, -0.5, 0.0, 1e-30, 3.0, 1.0, float('-inf'), 2.0, -4.0])
-    differences = (('l1_loss', F.l1_loss, {}), ('mse_loss', F.mse_loss, {}), ('smooth_l1_loss', F.smooth_l1_loss, {'beta': 0.75}),
-                   ('huber_loss', F.huber_loss, {'delta': 1.25}))
+    differences = (('l1_loss', F.l1_loss, {}), ('mse_loss', F.mse_loss, {}),
+                   ('smooth_l1_loss', F.smooth_l1_loss, {'beta': 0.75}), ('huber_loss', F.huber_loss, {'delta': 1.25}))
     for name, function, params in differences:
         all_reductions(name, name, [x, y], function, **params)
-        f.listed(name + '_broadcast', name, [x, f.uniform(5)], lambda a, b: function(a, b, **params), terms=15, **params)
+        f.listed(name + '_broadcast', name, [x, f.uniform(5)], lambda a, b: function(a, b, **params), terms=15,
+                 **params)
         f.listed(name + '_empty', name, [empty, empty], lambda a, b: function(a, b, **params), **params)
-        f.listed(name + '_empty_sum', name, [empty, empty], lambda a, b: function(a, b, reduction='sum', **params), reduction='sum', **params)
+        f.listed(name + '_empty_sum', name, [empty, empty], lambda a, b: function(a, b, reduction='sum', **params),
+                 reduction='sum', **params)
         f.listed(name + '_special', name, [SPECIAL, others], lambda a, b: function(a, b, reduction='none', **params),
                  gradient=name != 'l1_loss', reduction='none', **params)
         if name != 'smooth_l1_loss':
             for reduction in REDUCTIONS:
                 f.listed('%s_weighted_%s' % (name, reduction), name, [x, y, w],
-                         lambda a, b, v: function(a, b, weight=v, reduction=reduction, **params), reduction=reduction, terms=15, **params)
+                         lambda a, b, v: function(a, b, weight=v, reduction=reduction, **params), reduction=reduction,
+                         terms=15, **params)
     ties = exact([-1.0, 1.0, 0.0, 0.5, -0.5, -2.0, 2.0, 0.25])
     zeros = torch.zeros(8, dtype=torch.float64)
     f.listed('smooth_l1_ties', 'smooth_l1_loss', [ties, zeros], lambda a, b: F.smooth_l1_loss(a, b, reduction='none'), reduction='none')
@@ -44,7 +47,8 @@ def elements(f):
     all_reductions('bce', 'binary_cross_entropy', [p, q], F.binary_cross_entropy)
     for reduction in REDUCTIONS:
         f.listed('bce_weighted_' + reduction, 'binary_cross_entropy', [p, q, f.uniform(5, low=0.2, high=2)],
-                 lambda a, b, v: F.binary_cross_entropy(a, b, v.detach(), reduction=reduction), reduction=reduction, terms=15)
+                 lambda a, b, v: F.binary_cross_entropy(a, b, v.detach(), reduction=reduction), reduction=reduction,
+                 terms=15)
     sure = exact([0.0, 0.0, 1.0, 1.0, 1e-30, 0.5, float('nan'), 0.0])
     truth = torch.tensor([0, 1, 0, 1, 1, 0, 1, 0]).double()
     f.listed('bce_sure', 'binary_cross_entropy', [sure[[0, 1, 2, 3, 4, 5, 7]], truth[[0, 1, 2, 3, 4, 5, 7]].long()],
@@ -62,8 +66,11 @@ def elements(f):
 
     rate, count = f.uniform(3, 5, low=0.1, high=4), exact(f.integers(0, 6, 3, 5).numpy())
     for full in (False, True):
-        all_reductions('poisson_log%d' % full, 'poisson_nll_loss', [x, count], lambda a, b, **k: F.poisson_nll_loss(a, b.detach() if full else b, **k), full=full)
-        all_reductions('poisson_rate%d' % full, 'poisson_nll_loss', [rate, count], lambda a, b, **k: F.poisson_nll_loss(a, b.detach() if full else b, **k), ('mean', 'none'), log_input=False, full=full)
+        all_reductions('poisson_log%d' % full, 'poisson_nll_loss', [x, count],
+                       lambda a, b, **k: F.poisson_nll_loss(a, b.detach() if full else b, **k), full=full)
+        all_reductions('poisson_rate%d' % full, 'poisson_nll_loss', [rate, count],
+                       lambda a, b, **k: F.poisson_nll_loss(a, b.detach() if full else b, **k), ('mean', 'none'),
+                       log_input=False, full=full)
     f.listed('poisson_zero_rate', 'poisson_nll_loss', [torch.zeros(2).double(), exact([0.0, 2.0])],
              lambda a, b: F.poisson_nll_loss(a, b, log_input=False, reduction='none'), log_input=False, reduction='none')
     for full in (False, True):
@@ -91,14 +98,16 @@ def classes(f):
     for reduction in REDUCTIONS:
         for p in (1, 2):
             f.listed('multi_margin_p%d_%s' % (p, reduction), 'multi_margin_loss', [x, target, w],
-                     lambda a, t, v: F.multi_margin_loss(a, t, p=p, margin=0.75, weight=v.detach(), reduction=reduction), p=p, margin=0.75,
-                     reduction=reduction, terms=12)
+                     lambda a, t, v: F.multi_margin_loss(a, t, p=p, margin=0.75, weight=v.detach(),
+                                                         reduction=reduction),
+                     p=p, margin=0.75, reduction=reduction, terms=12)
         several = torch.tensor([[0, 2, -1], [1, -1, 0], [-1, 0, 1], [2, 2, -1]])
         f.listed('multilabel_margin_' + reduction, 'multilabel_margin_loss', [x, several],
                  lambda a, t: F.multilabel_margin_loss(a, t, reduction=reduction), reduction=reduction, terms=12)
         hot = f.integers(0, 2, 4, 3)
         f.listed('multilabel_soft_' + reduction, 'multilabel_soft_margin_loss', [x * 64, hot, w],
-                 lambda a, t, v: F.multilabel_soft_margin_loss(a, t.double(), v.detach(), reduction=reduction), reduction=reduction, terms=12)
+                 lambda a, t, v: F.multilabel_soft_margin_loss(a, t.double(), v.detach(), reduction=reduction),
+                 reduction=reduction, terms=12)
     f.listed('multi_margin_vector', 'multi_margin_loss', [x[0], target[0]], F.multi_margin_loss, terms=3)
     f.listed('multi_margin_ties', 'multi_margin_loss', [exact([[1.0, 2.0, 0.0]]), torch.tensor([1])], F.multi_margin_loss, terms=3)
     f.listed('multilabel_margin_vector', 'multilabel_margin_loss', [x[0], torch.tensor([1, 0, -1])], F.multilabel_margin_loss, terms=3)
@@ -112,24 +121,28 @@ def distances(f):
     f.listed('cosine_columns', 'cosine_similarity', [a, b[0]], lambda x, y: F.cosine_similarity(x, y, dim=0, eps=0.5), dim=0, eps=0.5, terms=4)
     f.listed('cosine_last', 'cosine_similarity', [f.uniform(2, 3, 4), f.uniform(3, 1)], lambda x, y: F.cosine_similarity(x, y, dim=-1), dim=-1, terms=4)
     for p in (1.0, 2.0, 3.0, float('inf'), 0.0):
-        f.listed('pairwise_p%g' % p, 'pairwise_distance', [a, b], lambda x, y: F.pairwise_distance(x, y, p=p), gradient=p > 0, p=p, terms=3)
+        f.listed('pairwise_p%g' % p, 'pairwise_distance', [a, b], lambda x, y: F.pairwise_distance(x, y, p=p),
+                 gradient=p > 0, p=p, terms=3)
     f.listed('pairwise_broadcast', 'pairwise_distance', [a, b[0]], lambda x, y: F.pairwise_distance(x, y, eps=0.0, keepdim=True), eps=0.0, keepdim=True,
              terms=3)
     sign = torch.tensor([1, -1, 1, -1])
     for reduction in REDUCTIONS:
         f.listed('cosine_embedding_' + reduction, 'cosine_embedding_loss', [a, b, sign],
-                 lambda x, y, t: F.cosine_embedding_loss(x, y, t, margin=0.25, reduction=reduction), margin=0.25, reduction=reduction, terms=12)
+                 lambda x, y, t: F.cosine_embedding_loss(x, y, t, margin=0.25, reduction=reduction), margin=0.25,
+                 reduction=reduction, terms=12)
         for swap in (False, True):
             f.listed('triplet_%s_swap%d' % (reduction, swap), 'triplet_margin_loss', [a, b, c],
-                     lambda x, y, z: F.triplet_margin_loss(x, y, z, margin=0.75, p=1.5, swap=swap, reduction=reduction), margin=0.75, p=1.5, swap=swap,
-                     reduction=reduction, terms=12)
+                     lambda x, y, z: F.triplet_margin_loss(x, y, z, margin=0.75, p=1.5, swap=swap, reduction=reduction),
+                     margin=0.75, p=1.5, swap=swap, reduction=reduction, terms=12)
     f.listed('cosine_embedding_vector', 'cosine_embedding_loss', [a[0], b[0], torch.tensor(-1)], F.cosine_embedding_loss, terms=3)
     f.listed('triplet_vector', 'triplet_margin_loss', [a[0], b[0], c[0]], F.triplet_margin_loss, terms=3)
 
 
 def ctc(f):
-    """PyTorch's gradient is that of log_probs after a softmax: here exp(log_probs), of the steps that count, is subtracted again."""
-    def case(name, steps, targets, input_lengths, target_lengths, classes=5, blank=0, reductions=REDUCTIONS, scale=1, zero_infinity=False):
+    """PyTorch's gradient is that of log_probs after a softmax: here exp(log_probs), of the steps that count, is
+    subtracted again."""
+    def case(name, steps, targets, input_lengths, target_lengths, classes=5, blank=0, reductions=REDUCTIONS, scale=1,
+             zero_infinity=False):
         n = len(input_lengths)
         log_probs = exact(F.log_softmax(scale * f.uniform(steps, n, classes, low=-2, high=2), 2))
         lengths, sizes = torch.tensor(input_lengths), torch.tensor(target_lengths)
@@ -145,7 +158,8 @@ def ctc(f):
 
         for reduction in reductions:
             f.listed('ctc_%s_%s' % (name, reduction), 'ctc_loss', [log_probs, torch.tensor(targets), lengths, sizes],
-                     lambda x, t, il, tl: function(x, t, il, tl, reduction), reduction=reduction, blank=blank, zero_infinity=zero_infinity, terms=steps)
+                     lambda x, t, il, tl: function(x, t, il, tl, reduction), reduction=reduction, blank=blank,
+                     zero_infinity=zero_infinity, terms=steps)
 
     case('padded', 6, [[1, 2, 3], [2, 2, 0], [4, 0, 0]], [6, 5, 3], [3, 2, 1])
     case('one_after_another', 6, [1, 2, 3, 2, 2, 4], [6, 5, 3], [3, 2, 1])

@@ -1,9 +1,10 @@
 """Golden cases of normalisations, and a network with them before and after some passes.
 
 norm.safetensors         cases of the operations
-norm_weights.safetensors the state dict of a network with BatchNorm2d, BatchNorm1d and LayerNorm after two passes in training, as PyTorch would save it
-norm_run.safetensors     what that network makes of an input then: x; train, the output of a further pass in training; eval, of one in evaluation after
-                         it; and the buffers after all of it, under their names
+norm_weights.safetensors the state dict of a network with BatchNorm2d, BatchNorm1d and LayerNorm after two passes in
+                         training, as PyTorch would save it
+norm_run.safetensors     what that network makes of an input then: x; train, the output of a further pass in training;
+                         eval, of one in evaluation after it; and the buffers after all of it, under their names
 """
 import os
 
@@ -18,8 +19,9 @@ def operations(folder):
 
     def batch(name, shape, training=True, running=True, affine=True, second='mean', **params):
         c = shape[1]
-        inputs = [f.uniform(*shape, low=-2, high=3), f.uniform(c) if running else None, f.uniform(c, low=0.2, high=2) if running else None,
-                  f.uniform(c, low=0.3, high=2) if affine else None, f.uniform(c) if affine else None]
+        inputs = [f.uniform(*shape, low=-2, high=3), f.uniform(c) if running else None,
+                  f.uniform(c, low=0.2, high=2) if running else None, f.uniform(c, low=0.3, high=2) if affine else None,
+                  f.uniform(c) if affine else None]
 
         def run(x, mean, var, weight, bias):
             if mean is None:
@@ -31,7 +33,8 @@ def operations(folder):
         reduction = 1
         for size in shape:
             reduction *= size
-        f.case('batch_' + name, 'batch_norm', inputs, run, reduction=reduction // c, training=training, second=second, **params)
+        f.case('batch_' + name, 'batch_norm', inputs, run, reduction=reduction // c, training=training, second=second,
+               **params)
 
     for second in ('mean', 'var'):
         batch('matrix_' + second, (7, 3), second=second)
@@ -47,12 +50,13 @@ def operations(folder):
     batch('volume', (2, 3, 2, 3, 2))
 
     def layer(name, shape, normalized, affine=True, **params):
-        inputs = [f.uniform(*shape, low=-2, high=3)] + [f.uniform(*normalized, low=0.3, high=2) if affine else None, f.uniform(*normalized) if affine else None]
+        inputs = [f.uniform(*shape, low=-2, high=3)] + [f.uniform(*normalized, low=0.3, high=2) if affine else None,
+                                                        f.uniform(*normalized) if affine else None]
         reduction = shape[0] * 2
         for size in normalized:
             reduction *= size
-        f.case('layer_' + name, 'layer_norm', inputs, lambda x, w, b: F.layer_norm(x, normalized, w, b, **params), reduction=reduction,
-               normalized=normalized, **params)
+        f.case('layer_' + name, 'layer_norm', inputs, lambda x, w, b: F.layer_norm(x, normalized, w, b, **params),
+               reduction=reduction, normalized=normalized, **params)
 
     layer('matrix', (4, 7), (7,))
     layer('two_dims', (3, 2, 5), (2, 5))
@@ -68,7 +72,8 @@ def network():
     net.add_module('conv', torch.nn.Conv2d(2, 5, kernel_size=3, bias=False))
     net.add_module('bn', torch.nn.BatchNorm2d(5))
     net.add_module('flatten', torch.nn.Flatten())
-    net.add_module('head', torch.nn.Sequential(torch.nn.Linear(45, 6), torch.nn.BatchNorm1d(6, momentum=None), torch.nn.LayerNorm(6)))
+    net.add_module('head', torch.nn.Sequential(torch.nn.Linear(45, 6), torch.nn.BatchNorm1d(6, momentum=None),
+                                               torch.nn.LayerNorm(6)))
     return net
 
 

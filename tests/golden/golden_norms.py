@@ -12,8 +12,10 @@ def make(folder):
         weight = f.uniform(shape[1], low=0.3, high=2) if affine & 1 else None
         bias = f.uniform(shape[1]) if affine & 2 else None
         f.listed('group_' + name, 'group_norm', [f.uniform(*shape, low=-2, high=3), weight, bias],
-                 lambda x, *w: F.group_norm(x, groups, *([v for v in (w + (None, None))[:2]]), **params) if affine == 3 else
-                 F.group_norm(x, groups, weight=w[0] if affine & 1 else None, bias=w[1] if affine & 2 else None, **params),
+                 lambda x, *w: F.group_norm(x, groups, *([v for v in (w + (None, None))[:2]]), **params)
+                 if affine == 3 else
+                 F.group_norm(x, groups, weight=w[0] if affine & 1 else None, bias=w[1] if affine & 2 else None,
+                              **params),
                  num_groups=groups, terms=2 * shape[0] * 64, **params)
 
     group('images', (2, 6, 3, 5), 3)
@@ -28,11 +30,14 @@ def make(folder):
 
     def instance(name, shape, running=None, stats=True, affine=True, **params):
         c = shape[1]
-        inputs = [f.uniform(*shape, low=-2, high=3), f.uniform(c, low=0.3, high=2) if affine else None, f.uniform(c) if affine else None,
-                  f.uniform(c) if running else None, f.uniform(c, low=0.2, high=2) if running else None]
+        inputs = [f.uniform(*shape, low=-2, high=3), f.uniform(c, low=0.3, high=2) if affine else None,
+                  f.uniform(c) if affine else None, f.uniform(c) if running else None,
+                  f.uniform(c, low=0.2, high=2) if running else None]
         f.listed('instance_' + name, 'instance_norm', inputs,
-                 lambda x, w, b, m, v: F.instance_norm(x, m if m is None else m.detach().clone(), v if v is None else v.detach().clone(), w, b,
-                                                       use_input_stats=stats, **params), use_input_stats=stats, terms=64, **params)
+                 lambda x, w, b, m, v: F.instance_norm(x, m if m is None else m.detach().clone(),
+                                                       v if v is None else v.detach().clone(), w, b,
+                                                       use_input_stats=stats, **params),
+                 use_input_stats=stats, terms=64, **params)
 
     instance('images', (2, 3, 4, 5))
     instance('plain', (2, 3, 7), affine=False)
@@ -40,8 +45,10 @@ def make(folder):
     instance('eps', (2, 3, 6), eps=0.25)
 
     def rms(name, shape, normalized, affine=True, **params):
-        f.listed('rms_' + name, 'rms_norm', [f.uniform(*shape, low=-2, high=3), f.uniform(*normalized, low=0.3, high=2) if affine else None],
-                 lambda x, w: F.rms_norm(x, normalized, w, **params), shape=normalized, terms=2 * shape[0] * 35, **params)
+        f.listed('rms_' + name, 'rms_norm',
+                 [f.uniform(*shape, low=-2, high=3), f.uniform(*normalized, low=0.3, high=2) if affine else None],
+                 lambda x, w: F.rms_norm(x, normalized, w, **params), shape=normalized, terms=2 * shape[0] * 35,
+                 **params)
 
     rms('matrix', (4, 7), (7,), eps=1e-5)
     rms('two_dims', (3, 2, 5), (2, 5), eps=1e-6)

@@ -75,8 +75,10 @@ def pooling(folder):
     pool('avg_ceil_padding', 'avg_pool2d', (1, 2, 6, 6), kernel_size=3, stride=2, padding=1, ceil_mode=True)
     pool('avg_ceil_without_pad', 'avg_pool2d', (1, 2, 6, 6), kernel_size=3, stride=2, padding=1, ceil_mode=True, count_include_pad=False)
     pool('avg_divisor', 'avg_pool2d', (1, 2, 6, 5), kernel_size=(2, 3), stride=(2, 1), padding=(1, 1), divisor_override=5)
-    for kind, function in (('adaptive_max_pool2d', F.adaptive_max_pool2d), ('adaptive_avg_pool2d', F.adaptive_avg_pool2d)):
-        for shape, size in (((2, 3, 6, 5), (1, 1)), ((1, 2, 7, 9), (3, 5)), ((1, 2, 4, 5), (7, 3)), ((2, 1, 6, 6), (3, 3)), ((1, 2, 5, 5), (5, 5))):
+    for kind, function in (('adaptive_max_pool2d', F.adaptive_max_pool2d),
+                           ('adaptive_avg_pool2d', F.adaptive_avg_pool2d)):
+        for shape, size in (((2, 3, 6, 5), (1, 1)), ((1, 2, 7, 9), (3, 5)), ((1, 2, 4, 5), (7, 3)),
+                            ((2, 1, 6, 6), (3, 3)), ((1, 2, 5, 5), (5, 5))):
             name = '%s_%dx%d_to_%dx%d' % (kind[:12], shape[2], shape[3], *size)
             f.case(name, kind, [f.distinct(*shape)], lambda x: function(x, size), output_size=size)
     f.case('adaptive_max_ties', 'adaptive_max_pool2d', [ties], lambda x: F.adaptive_max_pool2d(x, (3, 3)), output_size=(3, 3))
@@ -153,11 +155,13 @@ def poolings(folder):
             pool(op, op, shape, kernel_size=2)
             pool(op + '_overlap', op, shape, kernel_size=3, stride=2, padding=1)
             pool(op + '_ceil', op, shape, kernel_size=3, stride=2, padding=1, ceil_mode=True)
-            pool(op + '_sizes', op, shape, kernel_size=(2, 3, 2)[:dims], stride=(1, 2, 3)[:dims], padding=(1, 0, 1)[:dims])
+            pool(op + '_sizes', op, shape, kernel_size=(2, 3, 2)[:dims], stride=(1, 2, 3)[:dims],
+                 padding=(1, 0, 1)[:dims])
             if 'max' in kind:
                 pool(op + '_dilation', op, shape, kernel_size=2, stride=1, padding=1, dilation=(3, 2, 2)[:dims])
             else:
-                pool(op + '_without_pad', op, shape, kernel_size=3, stride=2, padding=1, ceil_mode=True, count_include_pad=False)
+                pool(op + '_without_pad', op, shape, kernel_size=3, stride=2, padding=1, ceil_mode=True,
+                     count_include_pad=False)
         pool('adaptive_max_%dd' % dims, 'adaptive_max_pool%dd_with_indices' % dims, shape, output_size=size)
         pool('adaptive_max_%dd_to_1' % dims, 'adaptive_max_pool%dd_with_indices' % dims, shape, output_size=(1,) * dims)
         pool('adaptive_avg_%dd' % dims, 'adaptive_avg_pool%dd' % dims, shape, output_size=size)
@@ -181,9 +185,9 @@ def poolings(folder):
 def functions(folder):
     f = GoldenFile('functions', 11)
     special = exact([-INF, -88.0, -3.0, -1.0, -0.5, -0.0, 0.0, 1e-12, 0.5, 1.0, 3.0, 88.0, INF, NAN])
-    for name in ('square', 'sign', 'reciprocal', 'rsqrt', 'exp2', 'expm1', 'log2', 'log10', 'log1p', 'sin', 'cos', 'tan', 'asin', 'acos',
-                 'atan', 'sinh', 'cosh', 'asinh', 'acosh', 'atanh', 'erf', 'erfc', 'logsigmoid', 'silu', 'softsign', 'tanhshrink',
-                 'hardsigmoid', 'hardswish'):
+    for name in ('square', 'sign', 'reciprocal', 'rsqrt', 'exp2', 'expm1', 'log2', 'log10', 'log1p', 'sin', 'cos',
+                 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'asinh', 'acosh', 'atanh', 'erf', 'erfc', 'logsigmoid',
+                 'silu', 'softsign', 'tanhshrink', 'hardsigmoid', 'hardswish'):
         function = getattr(torch, name, None) or getattr(F, name)
         f.case(name, name, [f.uniform(3, 7, low=-0.9, high=0.9)], function)
         f.case(name + '_wide', name, [f.uniform(3, 7, low=-6, high=6)], function)
@@ -199,12 +203,17 @@ def activations(folder):
         f.case(name, name, [f.distinct(3, 7, low=-4, high=4)], function)
         f.case(name + '_special', name, [special], function)
     for name, function in (('softmax', F.softmax), ('log_softmax', F.log_softmax)):
-        for shape, dim in (((4, 5), 1), ((4, 5), 0), ((4, 5), -1), ((2, 3, 4), 1), ((7,), 0), ((2, 1, 3), 1), ((3, 2, 2, 3), 1)):
+        for shape, dim in (((4, 5), 1), ((4, 5), 0), ((4, 5), -1), ((2, 3, 4), 1), ((7,), 0), ((2, 1, 3), 1),
+                           ((3, 2, 2, 3), 1)):
             case = '%s_%s_dim%d' % (name, 'x'.join(map(str, shape)), dim)
-            f.case(case, name, [f.uniform(*shape, low=-3, high=3)], lambda x: function(x, dim=dim), dim=dim, reduction=shape[dim])
-        f.case(name + '_large', name, [exact([[1000.0, 1001.0, 999.0], [-1000.0, -1000.0, -1003.0]])], lambda x: function(x, dim=1), dim=1)
-        f.case(name + '_minus_infinity', name, [exact([[-INF, 0.0, 1.0], [2.0, -INF, -INF]])], lambda x: function(x, dim=1), dim=1)
-        f.case(name + '_long', name, [f.uniform(2, 301, low=-5, high=5)], lambda x: function(x, dim=1), dim=1, reduction=301)
+            f.case(case, name, [f.uniform(*shape, low=-3, high=3)], lambda x: function(x, dim=dim), dim=dim,
+                   reduction=shape[dim])
+        f.case(name + '_large', name, [exact([[1000.0, 1001.0, 999.0], [-1000.0, -1000.0, -1003.0]])],
+               lambda x: function(x, dim=1), dim=1)
+        f.case(name + '_minus_infinity', name, [exact([[-INF, 0.0, 1.0], [2.0, -INF, -INF]])],
+               lambda x: function(x, dim=1), dim=1)
+        f.case(name + '_long', name, [f.uniform(2, 301, low=-5, high=5)], lambda x: function(x, dim=1), dim=1,
+               reduction=301)
     f.case('linear', 'linear', [f.uniform(4, 5), f.uniform(3, 5), f.uniform(3)], F.linear, reduction=5)
     f.case('linear_no_bias', 'linear', [f.uniform(4, 5), f.uniform(3, 5), None], F.linear, reduction=5)
     f.case('linear_1d', 'linear', [f.uniform(5), f.uniform(3, 5), f.uniform(3)], F.linear, reduction=5)
@@ -214,7 +223,8 @@ def activations(folder):
     f.case('relu6_special', 'relu6', [bounded], F.relu6)
     f.case('hardtanh', 'hardtanh', [f.uniform(5, 7, low=-3, high=3)], lambda x: F.hardtanh(x, -1.0, 1.0), min=-1.0, max=1.0)
     f.case('hardtanh_special', 'hardtanh', [bounded], lambda x: F.hardtanh(x, -1.0, 1.0), min=-1.0, max=1.0)
-    for name, bounds in (('both', dict(min=-1.0, max=6.0)), ('min', dict(min=0.0)), ('max', dict(max=1.0)), ('crossed', dict(min=1.0, max=-1.0))):
+    for name, bounds in (('both', dict(min=-1.0, max=6.0)), ('min', dict(min=0.0)), ('max', dict(max=1.0)),
+                         ('crossed', dict(min=1.0, max=-1.0))):
         f.case('clamp_' + name, 'clamp', [bounded], lambda x: torch.clamp(x, **bounds), **bounds)
     f.case('clamp_integers', 'clamp', [f.integers(-9, 9, 13)], lambda x: torch.clamp(x, min=-2, max=5), gradient=False, min=-2.0, max=5.0)
     f.save(folder)
@@ -235,10 +245,12 @@ def losses(folder):
         probabilities = exact(F.softmax(f.uniform(6, 5), dim=1))
         spatial_probabilities = exact(F.softmax(f.uniform(2, 4, 3, 2), dim=1))
 
-        def cross(name, x, target, weight=None, differentiable_target=False, function=F.cross_entropy, op='cross_entropy', **params):
+        def cross(name, x, target, weight=None, differentiable_target=False, function=F.cross_entropy,
+                  op='cross_entropy', **params):
             # The weight gets no gradient in Koine (it is a parameter, not an input): computed without one here too.
             f.case('%s_%s_%s' % (op, name, reduction), op, [x, target] if weight is None else [x, target, weight],
-                   lambda x, t, w=None: function(x, t, weight=None if w is None else w.detach(), reduction=reduction, **params),
+                   lambda x, t, w=None: function(x, t, weight=None if w is None else w.detach(), reduction=reduction,
+                                                 **params),
                    reduction_mode=reduction, **params)
 
         def nll(name, x, target, weight=None, **params):
@@ -271,22 +283,27 @@ def losses(folder):
         x, y = f.uniform(4, 5, low=-4, high=4), f.uniform(4, 5, low=0, high=1)
         x[0, :4] = exact([0.0, 90.0, -90.0, 1000.0])
         weight, pos_weight = f.uniform(4, 1, low=0.5, high=2), f.uniform(5, low=0.5, high=3)
-        for name, w, p in (('plain', None, None), ('weight', weight, None), ('pos_weight', None, pos_weight), ('both', weight, pos_weight)):
+        for name, w, p in (('plain', None, None), ('weight', weight, None), ('pos_weight', None, pos_weight),
+                           ('both', weight, pos_weight)):
             f.case('bce_%s_%s' % (name, reduction), 'binary_cross_entropy_with_logits', [x, y, w, p],
-                   lambda x, y, w, p: F.binary_cross_entropy_with_logits(x, y.detach(), None if w is None else w.detach(), reduction=reduction,
-                                                                         pos_weight=None if p is None else p.detach()), reduction_mode=reduction)
+                   lambda x, y, w, p: F.binary_cross_entropy_with_logits(
+                       x, y.detach(), None if w is None else w.detach(), reduction=reduction,
+                       pos_weight=None if p is None else p.detach()), reduction_mode=reduction)
     f.save(folder)
 
 
 def elementwise(folder):
     f = GoldenFile('elementwise', 5)
     special = exact([-INF, -2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 30.0, INF, NAN])
-    for name, function in (('neg', torch.neg), ('exp', torch.exp), ('log', torch.log), ('sqrt', torch.sqrt), ('abs', torch.abs)):
+    for name, function in (('neg', torch.neg), ('exp', torch.exp), ('log', torch.log), ('sqrt', torch.sqrt),
+                           ('abs', torch.abs)):
         positive = name in ('log', 'sqrt')
         f.case(name, name, [f.uniform(5, 7, low=0.1 if positive else -3, high=3)], function)
         f.case(name + '_special', name, [special], function)
-    shapes = {'same': ((3, 4), (3, 4)), 'row': ((3, 4), (4,)), 'column': ((3, 1), (1, 4)), 'zero_dim': ((2, 3), ()), 'outer': ((5, 1, 3), (2, 1))}
-    for name, function in (('add', torch.add), ('sub', torch.sub), ('mul', torch.mul), ('div', torch.div), ('maximum', torch.maximum)):
+    shapes = {'same': ((3, 4), (3, 4)), 'row': ((3, 4), (4,)), 'column': ((3, 1), (1, 4)), 'zero_dim': ((2, 3), ()),
+              'outer': ((5, 1, 3), (2, 1))}
+    for name, function in (('add', torch.add), ('sub', torch.sub), ('mul', torch.mul), ('div', torch.div),
+                           ('maximum', torch.maximum)):
         for shape_name, (a, b) in shapes.items():
             f.case('%s_%s' % (name, shape_name), name, [f.uniform(*a), f.uniform(*b, low=0.5, high=2)], function)
     f.case('pow', 'pow', [f.uniform(3, 4, low=0.2, high=2), f.uniform(3, 4, low=-2, high=3)], torch.pow)
@@ -304,7 +321,8 @@ def elementwise(folder):
     f.case('maximum_special', 'maximum', [a, b], torch.maximum)
     for name in ('eq', 'ne', 'lt', 'le', 'gt', 'ge'):
         f.case(name, name, [a, b], getattr(torch, name), gradient=False)
-        f.case(name + '_integers', name, [f.integers(0, 3, 4, 1), f.integers(0, 3, 5)], getattr(torch, name), gradient=False)
+        f.case(name + '_integers', name, [f.integers(0, 3, 4, 1), f.integers(0, 3, 5)], getattr(torch, name),
+               gradient=False)
     i, j = torch.tensor([7, -7, 7, -7, 0, 2**62]), torch.tensor([2, 2, -2, -2, 5, 1])
     for name in ('add', 'sub', 'mul', 'div', 'maximum'):
         f.case(name + '_integers', name, [i, j], getattr(torch, name), gradient=False)
@@ -315,28 +333,37 @@ def reductions(folder):
     f = GoldenFile('reduction', 6)
     for name, function in (('sum', torch.sum), ('mean', torch.mean), ('max', torch.max)):
         for shape in ((), (1,), (17,), (3, 5), (2, 3, 4)):
-            f.case('%s_%s' % (name, 'x'.join(map(str, shape)) or 'scalar'), name, [f.distinct(*shape)], function, reduction=max(1, math.prod(shape)))
+            f.case('%s_%s' % (name, 'x'.join(map(str, shape)) or 'scalar'), name, [f.distinct(*shape)], function,
+                   reduction=max(1, math.prod(shape)))
     for name, function in (('sum_dims', torch.sum), ('mean_dims', torch.mean)):
-        for shape, dims in (((3, 5), (0,)), ((3, 5), (1,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (-1,)), ((2, 3, 4), (1, 0)), ((2, 3, 4), (0, 1, 2)), ((2, 3, 4, 5), (1, 3))):
+        for shape, dims in (((3, 5), (0,)), ((3, 5), (1,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (-1,)),
+                            ((2, 3, 4), (1, 0)), ((2, 3, 4), (0, 1, 2)), ((2, 3, 4, 5), (1, 3))):
             for keepdim in (False, True):
-                case = '%s_%s_%s%s' % (name, 'x'.join(map(str, shape)), '_'.join(map(str, dims)), '_keep' if keepdim else '')
-                f.case(case, name, [f.uniform(*shape)], lambda x: function(x, dim=dims, keepdim=keepdim), dims=dims, keepdim=keepdim, reduction=20)
+                case = '%s_%s_%s%s' % (name, 'x'.join(map(str, shape)), '_'.join(map(str, dims)),
+                                       '_keep' if keepdim else '')
+                f.case(case, name, [f.uniform(*shape)], lambda x: function(x, dim=dims, keepdim=keepdim), dims=dims,
+                       keepdim=keepdim, reduction=20)
     ties = exact(f.random.randint(0, 3, (4, 6)))
     nan = f.distinct(3, 4)
     nan[1, 2] = NAN
     nan[2, 1] = NAN
     nan[2, 3] = NAN
-    for label, x, dims in (('plain', f.distinct(3, 5), (0, 1, -1)), ('cube', f.distinct(2, 3, 4), (0, 1, 2)), ('ties', ties, (0, 1)), ('nan', nan, (0, 1)), ('vector', f.distinct(7), (0,))):
+    for label, x, dims in (('plain', f.distinct(3, 5), (0, 1, -1)), ('cube', f.distinct(2, 3, 4), (0, 1, 2)),
+                           ('ties', ties, (0, 1)), ('nan', nan, (0, 1)), ('vector', f.distinct(7), (0,))):
         for dim in dims:
             for keepdim in (False, True):
                 name = '%s_%d%s' % (label, dim, '_keep' if keepdim else '')
-                f.case('max_dim_' + name, 'max_dim', [x], lambda x: tuple(torch.max(x, dim=dim, keepdim=keepdim)), dim=dim, keepdim=keepdim)
-                f.case('argmax_' + name, 'argmax', [x], lambda x: torch.argmax(x, dim=dim, keepdim=keepdim), gradient=False, dim=dim, keepdim=keepdim)
+                f.case('max_dim_' + name, 'max_dim', [x], lambda x: tuple(torch.max(x, dim=dim, keepdim=keepdim)),
+                       dim=dim, keepdim=keepdim)
+                f.case('argmax_' + name, 'argmax', [x], lambda x: torch.argmax(x, dim=dim, keepdim=keepdim),
+                       gradient=False, dim=dim, keepdim=keepdim)
     f.case('max_ties', 'max', [ties], torch.max)
     f.case('max_nan', 'max', [nan], torch.max, gradient=False)
-    for name, x in (('integers', f.integers(-9, 9, 3, 4)), ('bools', f.integers(0, 2, 3, 4) > 0), ('bytes', f.integers(0, 255, 3, 4).to(torch.uint8))):
+    for name, x in (('integers', f.integers(-9, 9, 3, 4)), ('bools', f.integers(0, 2, 3, 4) > 0),
+                    ('bytes', f.integers(0, 255, 3, 4).to(torch.uint8))):
         f.case('sum_' + name, 'sum', [x], torch.sum, gradient=False)
-        f.case('sum_dims_' + name, 'sum_dims', [x], lambda x: torch.sum(x, dim=(1,)), gradient=False, dims=(1,), keepdim=False)
+        f.case('sum_dims_' + name, 'sum_dims', [x], lambda x: torch.sum(x, dim=(1,)), gradient=False, dims=(1,),
+               keepdim=False)
     f.case('argmax_integers', 'argmax', [f.integers(0, 4, 5, 7)], lambda x: torch.argmax(x, dim=1), gradient=False, dim=1, keepdim=False)
     index = torch.tensor([2, 0, 2, 3])
     f.case('index_select_0', 'index_select', [f.uniform(4, 3), index], lambda x, i: torch.index_select(x, 0, i), dim=0)
@@ -361,39 +388,48 @@ def rows(folder):
     zeros[2, 4] = 0
     for name, function in (('min', torch.min), ('prod', torch.prod), ('var', torch.var), ('std', torch.std)):
         for shape in ((17,), (3, 5), (2, 3, 4)):
-            f.case('%s_%s' % (name, 'x'.join(map(str, shape))), name, [f.distinct(*shape)], function, reduction=math.prod(shape))
+            f.case('%s_%s' % (name, 'x'.join(map(str, shape))), name, [f.distinct(*shape)], function,
+                   reduction=math.prod(shape))
     f.case('min_ties', 'min', [ties], torch.min)
     f.case('min_nan', 'min', [nan], torch.min, gradient=False)
     f.case('var_of_one', 'var', [f.distinct(1)], torch.var, gradient=False)
     f.case('prod_integers', 'prod', [f.integers(-3, 4, 7)], torch.prod, gradient=False)
     for label, x in (('plain', f.distinct(3, 5)), ('ties', ties), ('nan', nan)):
         for dim in (0, 1):
-            f.case('min_dim_%s_%d' % (label, dim), 'min_dim', [x], lambda x: tuple(torch.min(x, dim=dim)), dim=dim, keepdim=False)
-            f.case('argmin_%s_%d' % (label, dim), 'argmin', [x], lambda x: torch.argmin(x, dim=dim), gradient=False, dim=dim, keepdim=False)
+            f.case('min_dim_%s_%d' % (label, dim), 'min_dim', [x], lambda x: tuple(torch.min(x, dim=dim)), dim=dim,
+                   keepdim=False)
+            f.case('argmin_%s_%d' % (label, dim), 'argmin', [x], lambda x: torch.argmin(x, dim=dim), gradient=False,
+                   dim=dim, keepdim=False)
     shapes = (((3, 5), (0,)), ((3, 5), (1,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (-1,)), ((2, 3, 4), (1, 0)))
     for name, function in (('amax', torch.amax), ('amin', torch.amin), ('logsumexp', torch.logsumexp)):
         for shape, dims in shapes:
             for keepdim in (False, True):
-                case = '%s_%s_%s%s' % (name, 'x'.join(map(str, shape)), '_'.join(map(str, dims)), '_keep' if keepdim else '')
-                f.case(case, name, [f.distinct(*shape)], lambda x: function(x, dims, keepdim), dims=dims, keepdim=keepdim, reduction=20)
+                case = '%s_%s_%s%s' % (name, 'x'.join(map(str, shape)), '_'.join(map(str, dims)),
+                                       '_keep' if keepdim else '')
+                f.case(case, name, [f.distinct(*shape)], lambda x: function(x, dims, keepdim), dims=dims,
+                       keepdim=keepdim, reduction=20)
         f.case(name + '_ties', name, [ties], lambda x: function(x, (1,)), dims=(1,), keepdim=False, reduction=6)
         f.case(name + '_nan', name, [nan], lambda x: function(x, (1,)), gradient=False, dims=(1,), keepdim=False)
-        f.case(name + '_infinite', name, [infinite], lambda x: function(x, (1,)), gradient=False, dims=(1,), keepdim=False)
+        f.case(name + '_infinite', name, [infinite], lambda x: function(x, (1,)), gradient=False, dims=(1,),
+               keepdim=False)
     for dim in (0, 1):
-        f.case('prod_dim_%d' % dim, 'prod_dim', [f.distinct(3, 5)], lambda x: torch.prod(x, dim), dim=dim, keepdim=False)
+        f.case('prod_dim_%d' % dim, 'prod_dim', [f.distinct(3, 5)], lambda x: torch.prod(x, dim), dim=dim,
+               keepdim=False)
         f.case('prod_dim_zeros_%d' % dim, 'prod_dim', [zeros], lambda x: torch.prod(x, dim), dim=dim, keepdim=False)
     for name, function in (('var_dims', torch.var), ('std_dims', torch.std)):
         for shape, dims in shapes:
             for correction in (0, 1):
                 case = '%s_%s_%s_less_%d' % (name, 'x'.join(map(str, shape)), '_'.join(map(str, dims)), correction)
-                f.case(case, name, [f.distinct(*shape)], lambda x: function(x, dims, unbiased=correction == 1), dims=dims, keepdim=False,
-                       correction=correction, reduction=20)
+                f.case(case, name, [f.distinct(*shape)], lambda x: function(x, dims, unbiased=correction == 1),
+                       dims=dims, keepdim=False, correction=correction, reduction=20)
     for p in (0, 0.5, 1, 2, 3, INF, -INF):
         for shape, dims in shapes:
             case = 'norm_%s_%s_%s' % (p, 'x'.join(map(str, shape)), '_'.join(map(str, dims)))
-            f.case(case, 'norm', [f.distinct(*shape)], lambda x: torch.linalg.vector_norm(x, p, dims), dims=dims, keepdim=False, reduction=20, p=p, gradient=p != 0)
+            f.case(case, 'norm', [f.distinct(*shape)], lambda x: torch.linalg.vector_norm(x, p, dims), dims=dims,
+                   keepdim=False, reduction=20, p=p, gradient=p != 0)
     for dim in (0, 1, 2):
-        f.case('cumsum_%d' % dim, 'cumsum', [f.distinct(2, 3, 4)], lambda x: torch.cumsum(x, dim), dim=dim, keepdim=False, reduction=4)
+        f.case('cumsum_%d' % dim, 'cumsum', [f.distinct(2, 3, 4)], lambda x: torch.cumsum(x, dim), dim=dim,
+               keepdim=False, reduction=4)
     f.case('cumsum_bools', 'cumsum', [f.integers(0, 2, 17) > 0], lambda x: torch.cumsum(x, 0), gradient=False, dim=0, keepdim=False)
     f.case('norm_2_of_zeros', 'norm', [exact([[0.0, 0.0], [3.0, -4.0]])], lambda x: torch.linalg.vector_norm(x, 2, (1,)), dims=(1,), keepdim=False, p=2)
     f.case('norm_nan', 'norm', [nan], lambda x: torch.linalg.vector_norm(x, 2, (1,)), gradient=False, dims=(1,), keepdim=False, p=2)
@@ -402,8 +438,9 @@ def rows(folder):
 
 def products(folder):
     f = GoldenFile('matmul', 7)
-    pairs = (((5,), (5,)), ((5,), (5, 4)), ((3, 5), (5,)), ((3, 5), (5, 4)), ((5,), (2, 5, 3)), ((2, 3, 5), (5,)), ((2, 3, 5), (5, 4)), ((3, 5), (2, 5, 4)),
-             ((2, 3, 5), (2, 5, 4)), ((2, 1, 3, 5), (4, 5, 2)), ((1, 3, 5), (4, 5, 2)), ((2, 3, 3, 5), (2, 3, 5, 2)), ((1, 1), (1, 1)), ((17, 19), (19, 23)))
+    pairs = (((5,), (5,)), ((5,), (5, 4)), ((3, 5), (5,)), ((3, 5), (5, 4)), ((5,), (2, 5, 3)), ((2, 3, 5), (5,)),
+             ((2, 3, 5), (5, 4)), ((3, 5), (2, 5, 4)), ((2, 3, 5), (2, 5, 4)), ((2, 1, 3, 5), (4, 5, 2)),
+             ((1, 3, 5), (4, 5, 2)), ((2, 3, 3, 5), (2, 3, 5, 2)), ((1, 1), (1, 1)), ((17, 19), (19, 23)))
     for a, b in pairs:
         name = '%s_by_%s' % ('x'.join(map(str, a)), 'x'.join(map(str, b)))
         f.case(name, 'matmul', [f.uniform(*a), f.uniform(*b)], torch.matmul, reduction=a[-1])
@@ -412,5 +449,6 @@ def products(folder):
 
 
 def make(folder):
-    for family in (convolution, convolutions, pooling, poolings, functions, activations, losses, elementwise, reductions, rows, products):
+    for family in (convolution, convolutions, pooling, poolings, functions, activations, losses, elementwise,
+                   reductions, rows, products):
         family(folder)

@@ -57,7 +57,8 @@ def make(folder):
             if step == 2:  # as in docs/optim.md
                 saved = optimizer.state_dict()
                 state = {'state.%d.%s' % (index, key): torch.as_tensor(value).clone().contiguous()
-                         for index, state in saved['state'].items() for key, value in state.items() if value is not None}
+                         for index, state in saved['state'].items()
+                         for key, value in state.items() if value is not None}
                 middle = {'p': p.detach().clone(), 'q': q.detach().clone()}
         save_safetensors(os.path.join(folder, 'optim_state_%s.safetensors' % name), state,
                          {'optimizer': name, 'param_groups': json.dumps(saved['param_groups'])})

@@ -1,4 +1,5 @@
-"""Golden cases of pairs of rows and of matrices: distances with ties and equal rows, covariances with weights, exponentials, views replaced."""
+"""Golden cases of pairs of rows and of matrices: distances with ties and equal rows, covariances with weights,
+exponentials, views replaced."""
 import torch
 import torch.nn.functional as F
 

@@ -76,7 +76,8 @@ def parametrized(tensors, random):
 def pruned(tensors, random):
     linear = fill(torch.nn.Linear(6, 5, dtype=torch.float64), random)
     conv = fill(torch.nn.Conv2d(4, 6, 3, dtype=torch.float64), random)
-    both = torch.nn.Sequential(fill(torch.nn.Linear(4, 5, dtype=torch.float64), random), fill(torch.nn.Linear(5, 3, dtype=torch.float64), random))
+    both = torch.nn.Sequential(fill(torch.nn.Linear(4, 5, dtype=torch.float64), random),
+                               fill(torch.nn.Linear(5, 3, dtype=torch.float64), random))
     for name, module in (('linear', linear), ('conv', conv), ('both', both)):
         put_state(tensors, 'prune_%s/start/' % name, module)
     scores = drawn(random, 5, 6)
@@ -85,9 +86,11 @@ def pruned(tensors, random):
     def keep(name, step, module):
         tensors['prune_%s/mask%d' % (name, step)] = module.weight_mask.clone()
 
-    for step, change in enumerate((lambda: prune.l1_unstructured(linear, 'weight', 0.3), lambda: prune.l1_unstructured(linear, 'weight', 4),
+    for step, change in enumerate((lambda: prune.l1_unstructured(linear, 'weight', 0.3),
+                                   lambda: prune.l1_unstructured(linear, 'weight', 4),
                                    lambda: prune.l1_unstructured(linear, 'weight', 0.5, importance_scores=scores),
-                                   lambda: prune.ln_structured(linear, 'weight', 1, 2, 1), lambda: prune.identity(linear, 'weight'))):
+                                   lambda: prune.ln_structured(linear, 'weight', 1, 2, 1),
+                                   lambda: prune.identity(linear, 'weight'))):
         change()
         keep('linear', step, linear)
     put_state(tensors, 'prune_linear/pruned/', linear)
@@ -95,8 +98,10 @@ def pruned(tensors, random):
     put_state(tensors, 'prune_linear/end/', linear)
     mask = (drawn(random, 6, 4, 3, 3) > -0.5).double()
     tensors['prune_conv/custom'] = mask
-    for step, change in enumerate((lambda: prune.ln_structured(conv, 'weight', 2, 1, 0), lambda: prune.ln_structured(conv, 'weight', 0.5, 2, -3),
-                                   lambda: prune.ln_structured(conv, 'weight', 1, float('inf'), 0), lambda: prune.custom_from_mask(conv, 'weight', mask),
+    for step, change in enumerate((lambda: prune.ln_structured(conv, 'weight', 2, 1, 0),
+                                   lambda: prune.ln_structured(conv, 'weight', 0.5, 2, -3),
+                                   lambda: prune.ln_structured(conv, 'weight', 1, float('inf'), 0),
+                                   lambda: prune.custom_from_mask(conv, 'weight', mask),
                                    lambda: prune.l1_unstructured(conv, 'weight', 0.25))):
         change()
         keep('conv', step, conv)
@@ -108,7 +113,8 @@ def pruned(tensors, random):
 
 def fused(tensors, random):
     for name, layer, norm, x, fuse in (
-            ('fuse_conv', torch.nn.Conv2d(2, 3, 2, bias=False), torch.nn.BatchNorm2d(3, eps=1e-3), (2, 2, 4, 4), fusion.fuse_conv_bn_eval),
+            ('fuse_conv', torch.nn.Conv2d(2, 3, 2, bias=False), torch.nn.BatchNorm2d(3, eps=1e-3), (2, 2, 4, 4),
+             fusion.fuse_conv_bn_eval),
             ('fuse_transposed', torch.nn.ConvTranspose1d(2, 3, 2), torch.nn.BatchNorm1d(3, affine=False), (2, 2, 4),
              lambda layer, norm: fusion.fuse_conv_bn_eval(layer, norm, transpose=True)),
             ('fuse_linear', torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3), (5, 4), fusion.fuse_linear_bn_eval)):

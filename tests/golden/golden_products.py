@@ -17,7 +17,8 @@ def products(f):
     f.listed('vdot', 'vdot', [f.uniform(7), f.uniform(7)], torch.vdot, terms=7)
     f.listed('outer', 'outer', [f.uniform(3), f.uniform(4)], torch.outer, terms=4)
     f.listed('ger', 'ger', [f.uniform(3), f.uniform(1)], torch.ger, terms=3)
-    for name, a, b in (('vectors', (5,), (5,)), ('matrices', (3, 5), (2, 5)), ('many', (2, 3, 5), (2, 2, 5)), ('vector_many', (5,), (2, 2, 5)), ('number', (), (2, 3))):
+    for name, a, b in (('vectors', (5,), (5,)), ('matrices', (3, 5), (2, 5)), ('many', (2, 3, 5), (2, 2, 5)),
+                       ('vector_many', (5,), (2, 2, 5)), ('number', (), (2, 3))):
         f.listed('inner_' + name, 'inner', [f.uniform(*a), f.uniform(*b)], torch.inner, terms=12)
 
 
@@ -30,7 +31,9 @@ def with_a_term(f):
             inputs = [f.uniform(*y), f.uniform(*a), f.uniform(*b)]
             if suffix == '_zero':
                 inputs[0] = torch.full_like(inputs[0], NAN)
-            f.listed(name + suffix, name, inputs, lambda y, a, b, k=(beta, alpha): function(y, a, b, beta=k[0], alpha=k[1]), terms=20, beta=beta, alpha=alpha)
+            f.listed(name + suffix, name, inputs,
+                     lambda y, a, b, k=(beta, alpha): function(y, a, b, beta=k[0], alpha=k[1]), terms=20, beta=beta,
+                     alpha=alpha)
     f.listed('addmm_number', 'addmm', [f.uniform(), f.uniform(3, 5), f.uniform(5, 4)], torch.addmm, terms=20)
     f.listed('addmm_row', 'addmm', [f.uniform(1, 4), f.uniform(3, 5), f.uniform(5, 4)], torch.addmm, terms=20)
     f.listed('addmm_nothing_inside', 'addmm', [f.uniform(4), f.uniform(3, 0), f.uniform(0, 4)], torch.addmm, terms=20)
@@ -53,12 +56,13 @@ def make(folder):
     products(f)
     with_a_term(f)
     for name, (equation, *shapes) in EINSUMS.items():
-        f.case('einsum_' + name, 'einsum', [f.uniform(*s) for s in shapes], lambda *x, e=equation: torch.einsum(e, *x), terms=60,
-               equation=equation.replace(' ', '_'))
+        f.case('einsum_' + name, 'einsum', [f.uniform(*s) for s in shapes], lambda *x, e=equation: torch.einsum(e, *x),
+               terms=60, equation=equation.replace(' ', '_'))
     f.case('kron', 'kron', [f.uniform(2, 3), f.uniform(4, 1)], torch.kron, terms=12)
     f.case('kron_ranks', 'kron', [f.uniform(3), f.uniform(2, 2)], torch.kron, terms=12)
     for n in (0, 1, 2, 5):
-        f.case('power_%d' % n, 'matrix_power', [f.uniform(2, 3, 3)], lambda x, n=n: torch.matrix_power(x, n), gradient=n > 0, terms=81, n=n)
+        f.case('power_%d' % n, 'matrix_power', [f.uniform(2, 3, 3)], lambda x, n=n: torch.matrix_power(x, n),
+               gradient=n > 0, terms=81, n=n)
     f.case('multi_dot', 'multi_dot', [f.uniform(3), f.uniform(3, 5), f.uniform(5, 2), f.uniform(2)], lambda *x: torch.linalg.multi_dot(x), terms=30)
     f.case('tensordot', 'tensordot', [f.uniform(2, 3, 4), f.uniform(3, 4, 5)], lambda a, b: torch.tensordot(a, b, 2), terms=12, n=2)
     f.case('tensordot_none', 'tensordot', [f.uniform(2, 3), f.uniform(2)], lambda a, b: torch.tensordot(a, b, 0), terms=6, n=0)

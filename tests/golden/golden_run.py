@@ -1,9 +1,10 @@
 """The golden run: ten Adam steps of the examples' network without dropout, in both dtypes.
 
 golden_run_weights.safetensors  the initial state dict, PyTorch's names, as PyTorch would save it
-golden_run.safetensors          ten stored batches of 32 (drawn images: a blurred pattern per class under noise) and the losses on them: loss_f32, loss_f64;
-                                if the Fashion-MNIST files are there, also those on its first 1280 training images, ten batches
-                                of 128 in the file's order: fashion_loss_f32, fashion_loss_f64
+golden_run.safetensors          ten stored batches of 32 (drawn images: a blurred pattern per class under noise) and the
+                                losses on them: loss_f32, loss_f64; if the Fashion-MNIST files are there, also those on
+                                its first 1280 training images, ten batches of 128 in the file's order:
+                                fashion_loss_f32, fashion_loss_f64
 """
 import gzip
 import os
@@ -65,9 +66,11 @@ def drawn_batches(count):
 def fashion_batches(count):
     def read(name, header, shape):
         with gzip.open(os.path.join(FASHION, name)) as file:
-            return torch.from_numpy(np.frombuffer(file.read(), np.uint8, int(np.prod(shape)), header).reshape(shape).copy())
+            pixels = np.frombuffer(file.read(), np.uint8, int(np.prod(shape)), header)
+            return torch.from_numpy(pixels.reshape(shape).copy())
 
-    return read('train-images-idx3-ubyte.gz', 16, (count, 28, 28)), read('train-labels-idx1-ubyte.gz', 8, (count,)).long()
+    return (read('train-images-idx3-ubyte.gz', 16, (count, 28, 28)),
+            read('train-labels-idx1-ubyte.gz', 8, (count,)).long())
 
 
 def make(folder):

@@ -109,7 +109,8 @@ OPTIMIZERS = {
     'lion_all': (Lion, dict(lr=0.01, betas=(0.7, 0.8), weight_decay=0.3, maximize=True)),
 }
 CHOICES = {None: 0, 'original': 1, 'match_rms_adamw': 2, 'spectral_unclamped': 3}
-PAIRS = {'betas': ('beta1', 'beta2'), 'eps': ('eps1', 'eps2'), 'ns_coefficients': ('ns_a', 'ns_b', 'ns_c'), 'etas': ('etaminus', 'etaplus'), 'step_sizes': ('step_size_min', 'step_size_max')}
+PAIRS = {'betas': ('beta1', 'beta2'), 'eps': ('eps1', 'eps2'), 'ns_coefficients': ('ns_a', 'ns_b', 'ns_c'),
+         'etas': ('etaminus', 'etaplus'), 'step_sizes': ('step_size_min', 'step_size_max')}
 # Muon takes matrices only, and rounds to bfloat16, of which the last bits depend on the order of sums.
 EXTRAS = {OPTIM.Muon: ('matrices=1', 'tolerance=0.002')}
 
@@ -123,7 +124,8 @@ def optimizers(folder):
     gp = [exact(random.uniform(-1, 1, (3, 5)) / (1 + 3 * (t % 4))) for t in range(STEPS)]
     gq = [exact(random.uniform(-1, 1, (7,)) / (1 + 3 * (t % 4))) for t in range(STEPS)]
     tensors = {'p': p0, 'q': q0, 'grad_p': torch.stack(gp), 'grad_q': torch.stack(gq)}
-    metadata = {'torch': torch.__version__, 'cases': ' '.join(OPTIMIZERS), 'steps': str(STEPS), 'step_without_grad_q': '3'}
+    metadata = {'torch': torch.__version__, 'cases': ' '.join(OPTIMIZERS), 'steps': str(STEPS),
+                'step_without_grad_q': '3'}
     torch.set_default_dtype(torch.float64)  # so that the numbers that NAdam and ASGD carry are float64 too
     for name, (kind, params) in OPTIMIZERS.items():
         p, q = p0.clone().requires_grad_(), q0.clone().requires_grad_()
@@ -233,7 +235,8 @@ def initialisation(folder):
         for which, values in drawn.items():
             values = torch.cat(values)
             tensors['%s/%s' % (name, which)] = torch.stack([values.mean(), values.std(), values.abs().max()])
-    save_safetensors(os.path.join(folder, 'initialisation.safetensors'), tensors, {'torch': torch.__version__, 'cases': ' '.join(layers)})
+    save_safetensors(os.path.join(folder, 'initialisation.safetensors'), tensors,
+                     {'torch': torch.__version__, 'cases': ' '.join(layers)})
 
 
 def make(folder):

@@ -44,8 +44,8 @@ def patches(f):
         x = f.uniform(n, channels, *size) if n else f.uniform(channels, *size)
         f.listed('unfold_' + name, 'unfold', [x], lambda x: F.unfold(x, **params), **params)
         columns = F.unfold(x, **params)
-        f.listed('fold_' + name, 'fold', [f.uniform(*columns.shape)], lambda x: F.fold(x, size, **params), output_size=size,
-                 terms=16, **params)
+        f.listed('fold_' + name, 'fold', [f.uniform(*columns.shape)], lambda x: F.fold(x, size, **params),
+                 output_size=size, terms=16, **params)
 
     both('2', (3, 4), 2, kernel_size=2)
     both('all', (7, 8), 3, kernel_size=(2, 3), dilation=(2, 1), padding=(1, 2), stride=(1, 2))
@@ -58,13 +58,16 @@ def patches(f):
 def resizing(f):
     def resize(name, x, mode, sizes=None, factor=None, **params):
         x = f.uniform(*x) if isinstance(x, tuple) else x
-        given = dict(sizes=sizes) if sizes else dict(scale_factor=factor) if isinstance(factor, float) else dict(scale_factors=factor)
+        given = dict(sizes=sizes) if sizes else \
+            dict(scale_factor=factor) if isinstance(factor, float) else dict(scale_factors=factor)
         align = {'align_corners': params['align_corners']} if 'align_corners' in params else {}
         gradient = params.pop('gradient', True)
         rest = {k: v for k, v in params.items() if k != 'align_corners'}
         f.listed('%s_%s' % (mode, name), 'interpolate', [x],
-                 lambda x: F.interpolate(x, sizes, factor, mode, recompute_scale_factor=rest.get('recompute_scale_factor'),
-                                         antialias=rest.get('antialias', False), **align), gradient, mode=mode, terms=16, **given, **params)
+                 lambda x: F.interpolate(x, sizes, factor, mode,
+                                         recompute_scale_factor=rest.get('recompute_scale_factor'),
+                                         antialias=rest.get('antialias', False), **align),
+                 gradient, mode=mode, terms=16, **given, **params)
 
     for mode in ('nearest', 'nearest-exact', 'area'):
         resize('1d', (2, 2, 5), mode, (8,))
@@ -103,29 +106,35 @@ def resizing(f):
 def sampling(f):
     def sample(name, x, grid, **params):
         x = f.uniform(*x) if isinstance(x, tuple) else x
-        f.listed('grid_' + name, 'grid_sample', [x, grid], lambda x, grid: F.grid_sample(x, grid, **dict({'align_corners': False}, **params)),
-                 terms=16, **params)
+        f.listed('grid_' + name, 'grid_sample', [x, grid],
+                 lambda x, grid: F.grid_sample(x, grid, **dict({'align_corners': False}, **params)), terms=16, **params)
 
     # Exactly on pixels, on borders, half-way, outside; all are exact in float32.
-    edges = exact(np.array([(-1, -1), (1, 1), (-0.75, 0.25), (0, 0), (1.25, -1.25), (-3, 0.5), (0.5, 5), (0.75, -0.75), (2, 2)]).reshape(1, 3, 3, 2))
+    edges = exact(np.array([(-1, -1), (1, 1), (-0.75, 0.25), (0, 0), (1.25, -1.25), (-3, 0.5), (0.5, 5),
+                            (0.75, -0.75), (2, 2)]).reshape(1, 3, 3, 2))
     places = f.uniform(2, 3, 4, 2, low=-1.3, high=1.3)
     far = f.uniform(2, 3, 4, 2, low=-4, high=4)
     for padding in ('zeros', 'border', 'reflection'):
         for align in (False, True):
             end = padding + ('_aligned' if align else '')
             for mode in ('bilinear', 'nearest', 'bicubic'):
-                sample('%s_%s' % (mode, end), (2, 2, 4, 5), far if padding == 'reflection' else places, mode=mode, padding_mode=padding, align_corners=align)
-            sample('volumes_' + end, (1, 2, 3, 4, 2), f.uniform(1, 2, 2, 3, 3, low=-1.7, high=1.7), padding_mode=padding, align_corners=align)
-        sample('nearest_volumes_' + padding, (1, 2, 3, 4, 2), f.uniform(1, 2, 2, 3, 3, low=-1.7, high=1.7), mode='nearest', padding_mode=padding)
+                sample('%s_%s' % (mode, end), (2, 2, 4, 5), far if padding == 'reflection' else places, mode=mode,
+                       padding_mode=padding, align_corners=align)
+            sample('volumes_' + end, (1, 2, 3, 4, 2), f.uniform(1, 2, 2, 3, 3, low=-1.7, high=1.7),
+                   padding_mode=padding, align_corners=align)
+        sample('nearest_volumes_' + padding, (1, 2, 3, 4, 2), f.uniform(1, 2, 2, 3, 3, low=-1.7, high=1.7),
+               mode='nearest', padding_mode=padding)
         sample('edges_' + padding, (1, 2, 4, 4), edges, padding_mode=padding)
         sample('edges_bicubic_' + padding, (1, 2, 4, 4), edges, mode='bicubic', padding_mode=padding)
         sample('of_one_' + padding, (1, 1, 1, 1), edges, padding_mode=padding, align_corners=padding == 'reflection')
     special = exact(np.array([(NAN, 0), (0, NAN), (INF, 0), (-INF, 0.5), (1e30, 0), (0.5, -1e30)]).reshape(1, 2, 3, 2))
     for padding in ('zeros', 'border'):
         f.listed('grid_special_' + padding, 'grid_sample', [f.uniform(1, 2, 2, 2), special],
-                 lambda x, grid: F.grid_sample(x, grid, padding_mode=padding, align_corners=False), gradient=False, padding_mode=padding)
+                 lambda x, grid: F.grid_sample(x, grid, padding_mode=padding, align_corners=False), gradient=False,
+                 padding_mode=padding)
     sample('of_special', exact([[[[NAN, 1], [INF, 2]]]]), exact(np.array([(0.9, 0.9), (0.5, -0.5), (0.5, 3)]).reshape(1, 1, 3, 2)))
-    for name, shape, size in (('2d', (2, 2, 3), (2, 3, 4, 5)), ('2d_1', (1, 2, 3), (1, 1, 1, 3)), ('3d', (2, 3, 4), (2, 1, 2, 3, 4))):
+    for name, shape, size in (('2d', (2, 2, 3), (2, 3, 4, 5)), ('2d_1', (1, 2, 3), (1, 1, 1, 3)),
+                              ('3d', (2, 3, 4), (2, 1, 2, 3, 4))):
         for align in (False, True):
             f.case('affine_%s%s' % (name, '_aligned' if align else ''), 'affine_grid', [f.uniform(*shape)],
                    lambda t: F.affine_grid(t, size, align_corners=align), size=size, align_corners=align, terms=16)
@@ -146,7 +155,8 @@ def poolings(f):
         if 'output_sizes' in given:
             given['output_size'] = given.pop('output_sizes')
         x = f.uniform(*x) if isinstance(x, tuple) else x
-        f.listed(name, 'max_unpool%dd' % dims, [x, indices], lambda x, i: getattr(F, 'max_unpool%dd' % dims)(x, i, **given), **params)
+        f.listed(name, 'max_unpool%dd' % dims, [x, indices],
+                 lambda x, i: getattr(F, 'max_unpool%dd' % dims)(x, i, **given), **params)
 
     unpool('unpool1', 1, (2, 2, 3), F.max_pool1d(f.distinct(2, 2, 6), 2, return_indices=True)[1], kernel_size=2)
     unpool('unpool1_sized', 1, (1, 2, 3), F.max_pool1d(f.distinct(1, 2, 7), 2, return_indices=True)[1], kernel_size=2, output_sizes=(7,))
@@ -157,10 +167,13 @@ def poolings(f):
     unpool('unpool3', 3, (1, 2, 2, 1, 2), F.max_pool3d(f.distinct(1, 2, 4, 2, 4), 2, return_indices=True)[1], kernel_size=2)
 
     for name, op, x, p, params in (
-            ('lp1', 'lp_pool1d', (2, 2, 9), 2, dict(kernel_size=3, stride=2)), ('lp1_ceil', 'lp_pool1d', (1, 2, 8), 2, dict(kernel_size=3, stride=2, ceil_mode=True)),
-            ('lp2_3', 'lp_pool2d', (1, 2, 4, 6), 3, dict(kernel_size=(2, 3))), ('lp2_1', 'lp_pool2d', (1, 2, 4, 4), 1, dict(kernel_size=2)),
+            ('lp1', 'lp_pool1d', (2, 2, 9), 2, dict(kernel_size=3, stride=2)),
+            ('lp1_ceil', 'lp_pool1d', (1, 2, 8), 2, dict(kernel_size=3, stride=2, ceil_mode=True)),
+            ('lp2_3', 'lp_pool2d', (1, 2, 4, 6), 3, dict(kernel_size=(2, 3))),
+            ('lp2_1', 'lp_pool2d', (1, 2, 4, 4), 1, dict(kernel_size=2)),
             ('lp3', 'lp_pool3d', (1, 2, 4, 3, 4), 2, dict(kernel_size=2))):
-        f.case(name, op, [f.uniform(*x, low=0.25, high=2)], lambda x: getattr(F, op)(x, float(p), **params), norm_type=p, terms=16, **params)
+        f.case(name, op, [f.uniform(*x, low=0.25, high=2)], lambda x: getattr(F, op)(x, float(p), **params),
+               norm_type=p, terms=16, **params)
     f.case('lp2_negative', 'lp_pool2d', [f.uniform(1, 2, 4, 4)], lambda x: F.lp_pool2d(x, 2.0, 2), norm_type=2, kernel_size=2, terms=16)
     f.case('lp2_nan', 'lp_pool2d', [exact([[[[NAN, 1, 2, 3], [1, 1, INF, 1]]]])], lambda x: F.lp_pool2d(x, 2.0, 2), gradient=False, norm_type=2, kernel_size=2)
 
@@ -168,9 +181,11 @@ def poolings(f):
         dims = len(kernel_size)
         x = f.distinct(*x) if isinstance(x, tuple) else x
         function = F.fractional_max_pool2d if dims == 2 else F.fractional_max_pool3d
-        samples = f.uniform(*x.shape[:2], dims, low=0, high=1) if x.dim() == dims + 2 else f.uniform(1, x.shape[0], dims, low=0, high=1)
+        samples = f.uniform(*x.shape[:2], dims, low=0, high=1) if x.dim() == dims + 2 else \
+            f.uniform(1, x.shape[0], dims, low=0, high=1)
         f.listed(name, 'fractional_max_pool%dd' % dims, [x, samples],
-                 lambda x, s: function(x, kernel_size, output_size, return_indices=True, _random_samples=s.detach()), kernel_size=kernel_size, output_size=output_size)
+                 lambda x, s: function(x, kernel_size, output_size, return_indices=True, _random_samples=s.detach()),
+                 kernel_size=kernel_size, output_size=output_size)
 
     fractional('fractional2', (2, 2, 9, 7), (2, 3), (5, 4))
     fractional('fractional2_one', (1, 2, 5, 4), (3, 4), (1, 1))
@@ -182,7 +197,8 @@ def poolings(f):
     fractional('fractional3', (1, 2, 6, 5, 7), (2, 2, 3), (3, 3, 4))
     fractional('fractional3_without_batch', (2, 6, 5, 7), (2, 1, 3), (4, 4, 3))
 
-    for op, size, given in (('adaptive_avg_pool2d', (-1, 3), (None, 3)), ('adaptive_max_pool2d', (2, -1), (2, None)), ('adaptive_avg_pool3d', (-1, 2, -1), (None, 2, None))):
+    for op, size, given in (('adaptive_avg_pool2d', (-1, 3), (None, 3)), ('adaptive_max_pool2d', (2, -1), (2, None)),
+                            ('adaptive_avg_pool3d', (-1, 2, -1), (None, 2, None))):
         x = f.distinct(1, 2, 4, 5, 3) if op.endswith('3d') else f.distinct(1, 2, 4, 5)
         f.listed(op + '_keeping', op, [x], lambda x: getattr(F, op)(x, given), output_size=size, terms=16)
 

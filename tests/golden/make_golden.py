@@ -3,12 +3,10 @@
 
     python3 tests/golden/make_golden.py [FOLDER]        (default: the folder of this script)
 
-The files in the repository were made on x86-64 with PyTorch 1.13.1 (Debian 12's python3-torch 1.13.1+dfsg-4, NumPy
-1.24.2), conv, pool and those of golden_dtypes.py, golden_elementwise.py and golden_parametrize.py with PyTorch 2.15.0
-(NumPy 2.4.6); each file's metadata names the version under "torch". Inputs come from numpy.random.RandomState, whose streams never change, so another
-1.24.2), conv, pool and those of golden_dtypes.py, golden_elementwise.py and golden_images.py (torchvision 0.29.2,
-Pillow 13.0.0) with PyTorch 2.15.0 (NumPy 2.4.6); each file's metadata names the version under "torch". Inputs come from numpy.random.RandomState, whose streams never change, so another
-version of PyTorch makes the same files up to rounding.
+The files in the repository were made on x86-64: most with PyTorch 2.15.0 (NumPy 2.4.6), images with torchvision 0.29.2
+and Pillow 13.0.0 besides; the oldest with Debian 12's python3-torch 1.13.1 (NumPy 1.24.2). Each file's metadata names
+the version under "torch". Inputs come from numpy.random.RandomState, whose streams never change, so another version of
+PyTorch makes the same files up to rounding.
 
 Values are computed in float64 from inputs that float32 holds exactly: the tests run both dtypes from one file.
 """

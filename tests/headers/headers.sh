@@ -1,6 +1,7 @@
 #!/bin/sh
-# Compiles each public header by itself, as C99 and as C++17, with the compilers given; and all of them as C99, C11, C17
-# and C++17, with gcc and clang too, where they are; without a warning: headers.sh INCLUDE_DIR GENERATED_INCLUDE_DIR CC CXX
+# Compiles each public header by itself, as C99 and as C++17, with the compilers given; and all of them as C99, C11,
+# C17 and C++17, with gcc and clang too, where they are; without a warning:
+# headers.sh INCLUDE_DIR GENERATED_INCLUDE_DIR CC CXX
 set -u
 include=$1 generated=$2 cc=$3 cxx=$4
 flags="-Wall -Wextra -Wpedantic -Wshadow -Werror -fsyntax-only -I$include -I$generated"
@@ -19,7 +20,8 @@ check() { # check STANDARD LANGUAGE COMPILER HEADER...
     count=$((count + 1))
 }
 
-# Those of the compilers that there are, each once; a link to ccache is kept, since ccache goes by the name it is called by.
+# Those of the compilers that there are, each once; a link to ccache is kept, since ccache goes by the name it is
+# called by.
 compilers() {
     for compiler; do
         path=$(command -v "$compiler") || continue
@@ -30,7 +32,9 @@ compilers() {
 
 c_compilers=$(compilers "$cc" gcc clang)
 cxx_compilers=$(compilers "$cxx" g++ clang++)
-headers=$(for path in "$include"/koine/*.h "$include"/koine/nn/*.h "$generated"/koine/*.h; do echo "${path##*/koine/}"; done)
+headers=$(for path in "$include"/koine/*.h "$include"/koine/nn/*.h "$generated"/koine/*.h; do
+    echo "${path##*/koine/}"
+done)
 for header in $headers; do
     check c99 c "$cc" "$header"
     check c++17 c++ "$cxx" "$header"

@@ -1,14 +1,15 @@
 #!/bin/sh
-# Writes a C function for each function of the public headers, which calls it with the chosen pointers NULL, and a table of them:
-# null_calls.sh INCLUDE_DIR... >null_calls.h. See test_null_arguments.c.
+# Writes a C function for each function of the public headers, which calls it with the chosen pointers NULL, and a table
+# of them: null_calls.sh INCLUDE_DIR... >null_calls.h. See test_null_arguments.c.
 set -eu
 for include; do
     cat $(find "$include/koine" -name "*.h")
-done | awk '/^#/ || more { more = /\\$/; next } 1' | tr '\n' ' ' | sed 's|/\*|\n/*|g; s|\*/|*/\n|g' | sed '/^\/\*/d' | tr '\n' ' ' | sed 's/KN_API/\n&/g' | awk '
+done | awk '/^#/ || more { more = /\\$/; next } 1' | tr '\n' ' ' | sed 's|/\*|\n/*|g; s|\*/|*/\n|g' |
+    sed '/^\/\*/d' | tr '\n' ' ' | sed 's/KN_API/\n&/g' | awk '
     BEGIN {
-        list = "device stream event graph mem_pool module optim dataset loader trainer tensor tensor_file user_kernel jit " \
-            "sampler metric device_log history memory_block storage op rng_fork lr_scheduler grad_scaler averaged_model " \
-            "transforms tokenizer group work"
+        list = "device stream event graph mem_pool module optim dataset loader trainer tensor tensor_file " \
+            "user_kernel jit sampler metric device_log history memory_block storage op rng_fork lr_scheduler " \
+            "grad_scaler averaged_model transforms tokenizer group work"
         split(list, names, " ")
         for (n in names) objects["kn_" names[n]]
         large["kn_models_gpt2_with"]; large["kn_models_bert_with"] # NULL means half a gigabyte of parameters
@@ -42,11 +43,13 @@ done | awk '/^#/ || more { more = /\\$/; next } 1' | tr '\n' ' ' | sed 's|/\*|\n
                 base = type; gsub(/const|[ *]/, "", base)
                 stars = gsub(/\*/, "*", type)
                 if (stars == 0)
-                    value = base ~ /^(int|int64_t|size_t|double|bool|unsigned|uint64_t|kn_dtype)$/ ? "1" : "(" type "[1]){0}[0]"
+                    value = base ~ /^(int|int64_t|size_t|double|bool|unsigned|uint64_t|kn_dtype)$/ ? "1" : \
+                        "(" type "[1]){0}[0]"
                 else {
                     mask += 2 ^ i
-                    valid = stars == 1 && base in objects ? "make_" base "()" : type == "kn_tensor *const *" ? "make_list()" : \
-                        type == "const char *" ? "\"x\"" : base in callbacks_only ? "NULL" : "(" type ")scratch()"
+                    valid = stars == 1 && base in objects ? "make_" base "()" : \
+                        type == "kn_tensor *const *" ? "make_list()" : type == "const char *" ? "\"x\"" : \
+                        base in callbacks_only ? "NULL" : "(" type ")scratch()"
                     value = "NULL_AT(" i ") ? NULL : " valid
                 }
             }

@@ -10,6 +10,7 @@ expected=libkoine.so.$(number MAJOR)
 soname=$("${READELF:-readelf}" -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
 [ "$soname" = "$expected" ] || { echo "the SONAME of $library is '$soname', not $expected"; exit 1; }
 full=$(readlink -f "$library")
-[ "${full##*/}" = "libkoine.so.$(number MAJOR).$(number MINOR).$(number PATCH)" ] || { echo "$full is not of this version"; exit 1; }
+[ "${full##*/}" = "libkoine.so.$(number MAJOR).$(number MINOR).$(number PATCH)" ] ||
+    { echo "$full is not of this version"; exit 1; }
 [ "$(readlink -f "${library%/*}/$soname")" = "$full" ] || { echo "$soname beside $library is another file"; exit 1; }
 echo "$soname -> ${full##*/}"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs the build, moves the installed tree (nothing in it may depend on where it was put), and builds, outside the source tree, the programs in
-# CONSUMER and the installed examples against it: with CMake's find_package and with pkg-config, in C11 and in C++17. Then the lines of README.md, as they
-# stand, into a folder where no linker looks. CC, CXX and CMAKE come from the caller.
+# Installs the build, moves the installed tree (nothing in it may depend on where it was put), and builds, outside the
+# source tree, the programs in CONSUMER and the installed examples against it: with CMake's find_package and with
+# pkg-config, in C11 and in C++17. Then the lines of README.md, as they stand, into a folder where no linker looks. CC,
+# CXX and CMAKE come from the caller.
 # install.sh SOURCE_DIR BUILD_DIR CONSUMER_DIR
 set -eu
 source=$1 build=$2 consumer=$3
@@ -20,7 +21,8 @@ prefix=$root/moved
 test -x "$prefix/bin/koine"
 "$prefix/bin/koine" --version
 
-# The shared library carries its version: libkoine.so -> its SONAME (tests/headers/soname.sh) -> libkoine.so.MAJOR.MINOR.PATCH
+# The shared library carries its version: libkoine.so -> its SONAME (tests/headers/soname.sh) ->
+# libkoine.so.MAJOR.MINOR.PATCH
 library=$(find "$prefix" -name libkoine.so)
 test -L "$library"
 libraries=$(dirname "$library")
@@ -37,16 +39,19 @@ echo "--- pkg-config"
 PKG_CONFIG_PATH=$libraries/pkgconfig
 export PKG_CONFIG_PATH
 # shellcheck disable=SC2046 # the flags are words
-"$CC" -std=c11 -Wall -Wextra -Werror "$consumer/consumer.c" -o "$work/pc_c" $(pkg-config --cflags --libs koine) -Wl,-rpath,"$libraries"
+"$CC" -std=c11 -Wall -Wextra -Werror "$consumer/consumer.c" -o "$work/pc_c" $(pkg-config --cflags --libs koine) \
+    -Wl,-rpath,"$libraries"
 # shellcheck disable=SC2046
-"$CXX" -std=c++17 -Wall -Wextra -Werror "$consumer/consumer.cpp" -o "$work/pc_cxx" $(pkg-config --cflags --libs koine) -Wl,-rpath,"$libraries"
+"$CXX" -std=c++17 -Wall -Wextra -Werror "$consumer/consumer.cpp" -o "$work/pc_cxx" $(pkg-config --cflags --libs koine) \
+    -Wl,-rpath,"$libraries"
 "$work/pc_c"
 "$work/pc_cxx"
 unset PKG_CONFIG_PATH
 
 echo "--- documents and examples"
 documents=$prefix/share/doc/koine
-for file in LICENSE README.md CHANGELOG.md docs/guide.md docs/torch-nn.md docs/architecture.svg examples/linear_regression.py; do
+for file in LICENSE README.md CHANGELOG.md docs/guide.md docs/torch-nn.md docs/architecture.svg \
+    examples/linear_regression.py; do
     test -s "$documents/$file" || { echo "$documents/$file is not installed"; exit 1; }
 done
 # Links between them lead somewhere.
@@ -70,8 +75,11 @@ ln -s "$build" "$work/readme/build"
 cp "$consumer/consumer.c" "$work/readme/program.c"
 cp "$consumer/consumer.cpp" "$work/readme/program.cpp"
 # Where this system calls the folder for libraries otherwise, README.md says to put that name.
-lines=$(awk '/^```sh$/ { on = 1; block = ""; next } /^```$/ { if (on && block ~ /prefix=/) printf "%s", block; on = 0 } on { block = block $0 "\n" }' "$source/README.md" |
+lines=$(awk '/^```sh$/ { on = 1; block = ""; next }
+    /^```$/ { if (on && block ~ /prefix=/) printf "%s", block; on = 0 }
+    on { block = block $0 "\n" }' "$source/README.md" |
     sed "s|\$prefix/lib\b|$(echo "$libraries" | sed "s|^$prefix|\$prefix|")|g")
 case $lines in *rpath*) ;; *) echo "README.md has lost its lines for a folder of one's own"; exit 1 ;; esac
-(cd "$work/readme" && HOME=$work/home && export HOME && printf '%s\n' "$lines" | sh -eux) >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+(cd "$work/readme" && HOME=$work/home && export HOME && printf '%s\n' "$lines" | sh -eux) >"$work/log" 2>&1 ||
+    { cat "$work/log"; exit 1; }
 grep -q 'slope of x^2 at 3 is 6' "$work/log" || { cat "$work/log"; echo "README.md's program did not run"; exit 1; }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Tests of the Python package: sh tests/run.sh --python [PYTEST ARGUMENT...], which builds the library first.
 #
-# numpy, cffi and pytest are installed into a virtual environment in the build folder, and the package is put together
-# in BUILD/python-package as a wheel has it: its modules, the declarations made from the headers, the stubs, the library.
+# numpy, cffi and pytest are installed into a virtual environment in the build folder, and the package is put
+# together in BUILD/python-package as a wheel has it: its modules, the declarations made from the headers, the stubs,
+# the library.
 set -eu
 
 cd "$(dirname "$0")/../.."

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Checks the dependencies between sources: structure.sh SOURCES DRAWING OBJECTS NM...
 #
-# SOURCES is src/, DRAWING docs/architecture.svg, OBJECTS a file that lists the library's objects, whose paths end in those
-# of the sources, NM... the words of `nm -A -P`. Fails when
+# SOURCES is src/, DRAWING docs/architecture.svg, OBJECTS a file that lists the library's objects, whose paths end in
+# those of the sources, NM... the words of `nm -A -P`. Fails when
 #   - a layer (a folder of src/) is missing in the drawing, includes a header of a layer drawn above it, or calls or
 #     reads a symbol that one above defines;
 #   - folders of rt, watch or ops form a circle, by includes and symbols together, or files of rt or watch do, by
@@ -87,7 +87,8 @@ done
 
 (cd "$src" && xargs grep -El '^ *#include *<(CL|OpenCL)/') <"$work/files" >"$work/doors"
 grep -v '^rt/' "$work/doors" | fail "files outside rt that include OpenCL's headers"
-[ "$(grep -c '^rt/' "$work/doors")" -eq 1 ] || grep '^rt/' "$work/doors" | fail "more than one file that includes OpenCL's headers"
+[ "$(grep -c '^rt/' "$work/doors")" -eq 1 ] ||
+    grep '^rt/' "$work/doors" | fail "more than one file that includes OpenCL's headers"
 
 # Whatever includes that header, directly or through others. CLBlast's has them too.
 awk 'NR == FNR { reached[$1] = 1; next }

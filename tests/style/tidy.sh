@@ -19,4 +19,5 @@ done | sort -u >"$files"
 drop_null='/: (warning|error): /{drop = /core\.(NullDereference|NonNullParamChecker)/} !drop'
 [ -s "$files" ] || { echo "no file of $* is in $build/compile_commands.json"; exit 1; }
 <"$files" xargs -n 20 "$tool" -p "$build" --quiet ${checks:+--checks="$checks"} 2>&1 |
-    awk "$drop_null" | { ! grep -v -e '^[0-9]* warnings\{0,1\} generated\.$' -e '^Suppressed ' -e '^Use -header-filter'; }
+    awk "$drop_null" |
+    { ! grep -v -e '^[0-9]* warnings\{0,1\} generated\.$' -e '^Suppressed ' -e '^Use -header-filter'; }

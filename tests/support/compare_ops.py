@@ -265,7 +265,8 @@ def draw_conv(count, transposed):
         w = pick(rng, values, lambda t: t.dim() == count + 2 and is_usable(t))
         weight = values[w].shape
         divides = (lambda c: c == weight[0]) if transposed else (lambda c: c % weight[1] == 0)
-        x = pick(rng, values, lambda t: t.dim() in (count + 1, count + 2) and is_usable(t) and divides(t.shape[-count - 1]))
+        x = pick(rng, values, lambda t: t.dim() in (count + 1, count + 2) and is_usable(t) and
+                 divides(t.shape[-count - 1]))
         groups = rng.choice([g for g in (1, 2, 3) if weight[0] % g == 0]) if transposed else \
             values[x].shape[-count - 1] // weight[1]
         biases = [v for v in values if values[v].shape == (weight[1] * groups if transposed else weight[0],)]
@@ -294,7 +295,8 @@ def conv_of_koine(name):
         p = dict(r for r in rest if isinstance(r, tuple))
         params = ConvParams(stride=1, dilation=1, strides=by_direction(p["stride"]), groups=p["groups"],
                             paddings=by_direction(p["padding"]), dilations=by_direction(p["dilation"]),
-                            output_paddings=by_direction(p.get("output_padding", ())), paddings_after=(I64T * 3)(-2, -2, -2))
+                            output_paddings=by_direction(p.get("output_padding", ())),
+                            paddings_after=(I64T * 3)(-2, -2, -2))
         return k.call(f"kn_{name}_with", VOID(x), VOID(w), VOID(bias), ctypes.byref(params))
     return conv
 
@@ -302,8 +304,8 @@ def conv_of_koine(name):
 def draw_pool(count, average):
     def draw(rng, values):
         x = pick(rng, values, lambda t: t.dim() in (count + 1, count + 2) and t.numel() > 0)
-        params = dict(kernel_size=some(rng, count, 1, 2, 3), stride=some(rng, count, 1, 2), padding=some(rng, count, 0, 0, 1),
-                      ceil_mode=rng.random() < 0.4)
+        params = dict(kernel_size=some(rng, count, 1, 2, 3), stride=some(rng, count, 1, 2),
+                      padding=some(rng, count, 0, 0, 1), ceil_mode=rng.random() < 0.4)
         if average:
             params["count_include_pad"] = rng.random() < 0.5
             if count == 3:  # PyTorch requires the unpadded input to be larger than the kernel

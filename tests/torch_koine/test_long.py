@@ -95,8 +95,8 @@ class Training:
         return [self.step(i) for i in range(steps)]
 
 
-# ResNet-18 in float32 multiplies rounding errors: after six steps PyTorch's own losses with one and with two threads are
-# 6e-3 apart. In float64 the devices can be told apart from that.
+# ResNet-18 in float32 multiplies rounding errors: after six steps PyTorch's own losses with one and with two threads
+# are 6e-3 apart. In float64 the devices can be told apart from that.
 NEAR = [(name, torch.float32, 1e-4) for name in PROGRAMS if name != 'resnet18'] + [('resnet18', torch.float64, 1e-9)]
 
 

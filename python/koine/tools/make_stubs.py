@@ -170,10 +170,14 @@ class Stubs:
         return made
 
 
-RETURN_TENSORS = set('''__add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __eq__ __ne__ __lt__ __le__
-__gt__ __ge__ __and__ __or__ __xor__ __lshift__ __rshift__ __matmul__ __neg__ __pos__ __abs__ __invert__ __getitem__
-__iadd__ __isub__ __imul__ __itruediv__ reshape view view_as reshape_as expand permute repeat tile flip contiguous new_tensor
-unfold detach to host cpu type_as double float half bfloat16 long int bool pin_memory copy_ requires_grad_'''.split())
+RETURN_TENSORS = set((
+    '__add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __eq__ __ne__ __lt__ __le__\n'
+    '__gt__ __ge__ __and__ __or__ __xor__ __lshift__ __rshift__ __matmul__ __neg__ __pos__ __abs__ __invert__ '
+    '__getitem__\n'
+    '__iadd__ __isub__ __imul__ __itruediv__ reshape view view_as reshape_as expand permute repeat tile flip '
+    'contiguous new_tensor\n'
+    'unfold detach to host cpu type_as double float half bfloat16 long int bool pin_memory copy_ '
+    'requires_grad_').split())
 
 
 def main():

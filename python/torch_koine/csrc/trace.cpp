@@ -1,7 +1,7 @@
 // trace.cpp - torch.profiler: Koine's kernels and transfers by name, with their times on the device.
 //
-// PyTorch's profiler, Kineto, asks the registered IActivityProfiler for a session and tells it which of PyTorch's events
-// begins and ends on the thread: its correlation id. Koine's profiler records the commands with that number.
+// PyTorch's profiler, Kineto, asks the registered IActivityProfiler for a session and tells it which of PyTorch's
+// events begins and ends on the thread: its correlation id. Koine's profiler records the commands with that number.
 #include "tensor.h"
 
 #include <koine/profiler.h>
@@ -126,7 +126,8 @@ class Session final : public libkineto::IActivityProfilerSession
     std::vector<std::string> errors() override { return problems; }
     void processTrace(libkineto::ActivityLogger &logger) override
     {
-        processTrace(logger, [](int32_t) { return nullptr; }, 0, INT64_MAX);
+        processTrace(
+            logger, [](int32_t) { return nullptr; }, 0, INT64_MAX);
     }
     void processTrace(libkineto::ActivityLogger &logger, libkineto::getLinkedActivityCallback find, int64_t,
                       int64_t) override
@@ -249,9 +250,8 @@ class KernelProfiler final : public libkineto::IActivityProfiler
                 return std::make_unique<Session>(types);
         return nullptr;
     }
-    std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t, int64_t,
-                                                                   const std::set<ActivityType> &types,
-                                                                   const libkineto::Config &config) override
+    std::unique_ptr<libkineto::IActivityProfilerSession>
+    configure(int64_t, int64_t, const std::set<ActivityType> &types, const libkineto::Config &config) override
     {
         return configure(types, config);
     }

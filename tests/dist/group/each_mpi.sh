@@ -1,6 +1,6 @@
 #!/bin/sh
-# The tests over MPI with each MPI that is installed, as KOINE_MPI chooses it: programs stay the same, libkoine_mpi.so is
-# built for it, its own launcher starts them. each_mpi.sh SOURCE_DIR BIN_DIR
+# The tests over MPI with each MPI that is installed, as KOINE_MPI chooses it: programs stay the same, libkoine_mpi.so
+# is built for it, its own launcher starts them. each_mpi.sh SOURCE_DIR BIN_DIR
 set -u
 source=$1 bin=$2
 here=$source/tests/dist
@@ -31,7 +31,8 @@ for mpi in openmpi mpich; do
     check $mpi "groups" "$launcher" -n 3 "$bin/mpi_ranks" "$work/trainer-$mpi"
     check $mpi "lost ranks" sh "$here/group/lost_ranks.sh" "$launcher" "$bin/mpi_loss" die stop leave sleep
     check $mpi "restart" sh "$here/group/elastic.sh" "$source/examples/elastic.sh" "$launcher" "$bin/elastic"
-    check $mpi "hosts" "$bin/hosts" 2 1000 0.2 sh "$here/hosts/mpirun.sh" "$bin/hosts" "$launcher" "$bin/mpi_ranks" "$work/hosts-$mpi"
+    check $mpi "hosts" "$bin/hosts" 2 1000 0.2 \
+        sh "$here/hosts/mpirun.sh" "$bin/hosts" "$launcher" "$bin/mpi_ranks" "$work/hosts-$mpi"
     [ $mpi = mpich ] && judged=values || judged=all
     check $mpi "kills" sh "$here/hosts/kills.sh" "$bin/hosts" "$launcher" "$bin/victim" 10 1 $judged
 done

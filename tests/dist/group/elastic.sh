@@ -20,16 +20,16 @@ mkdir "$work/whole" "$work/lost" "$work/slurm" "$work/bin"
 }
 whole=$(sed -n 's/^trained on 3 ranks from step 0: //p' "$work/output")
 
-sh "$script" --ranks 3 --min-ranks 2 --launch "$mpiexec -n %n" -- "$program" "$work/lost" --die 23 >"$work/output" 2>&1 ||
-    fail "a rank is lost"
+sh "$script" --ranks 3 --min-ranks 2 --launch "$mpiexec -n %n" -- \
+    "$program" "$work/lost" --die 23 >"$work/output" 2>&1 || fail "a rank is lost"
 grep -q "restart 1, on 2 ranks" "$work/output" || fail "no restart"
 rest=$(sed -n 's/^trained on 2 ranks from step 20: //p' "$work/output")
 [ -n "$whole" ] && [ "$rest" = "$whole" ] || fail "it ends at '$rest', not at '$whole'"
 
 # Too few are left.
 rm -rf "$work/lost" && mkdir "$work/lost"
-sh "$script" --ranks 2 --min-ranks 2 --launch "$mpiexec -n %n" -- "$program" "$work/lost" --die 3 >"$work/output" 2>&1 &&
-    fail "too few ranks are no failure"
+sh "$script" --ranks 2 --min-ranks 2 --launch "$mpiexec -n %n" -- \
+    "$program" "$work/lost" --die 3 >"$work/output" 2>&1 && fail "too few ranks are no failure"
 grep -q "room for 1 ranks, but 2 are needed" "$work/output" || fail "too few ranks"
 
 # Slurm's commands; after the requeue it starts the script again with two tasks.
@@ -40,7 +40,8 @@ chmod +x "$work/bin/srun" "$work/bin/scontrol"
     PATH=$work/bin:$PATH SLURM_JOB_ID=17
     export PATH SLURM_JOB_ID
     SLURM_NTASKS=3 sh "$script" -- "$program" "$work/slurm" --die 12
-    [ "$(cat "$work/requeued")" = "requeue 17" ] && SLURM_NTASKS=2 SLURM_RESTART_COUNT=1 sh "$script" -- "$program" "$work/slurm"
+    [ "$(cat "$work/requeued")" = "requeue 17" ] &&
+        SLURM_NTASKS=2 SLURM_RESTART_COUNT=1 sh "$script" -- "$program" "$work/slurm"
 ) >"$work/output" 2>&1 || fail "requeued"
 [ "$(sed -n 's/^trained on 2 ranks from step 10: //p' "$work/output")" = "$whole" ] || fail "after the requeue"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Ranks of an elastic run are killed or stopped at random moments, up to two of three: it must end, and where an unbroken
-# run ends. Only ranks that have joined are stopped: MPI_Init waits for a stopped one without a limit.
+# Ranks of an elastic run are killed or stopped at random moments, up to two of three: it must end, and where an
+# unbroken run ends. Only ranks that have joined are stopped: MPI_Init waits for a stopped one without a limit.
 # elastic_losses.sh SCRIPT MPIEXEC PROGRAM NUMBER [SEED], with examples/elastic.sh and group/elastic.c.
 set -u
 script=$1 mpiexec=$2 program=$3 number=$4 seed=${5:-1}

@@ -47,7 +47,8 @@ end_all() { # of this round only
 }
 
 start() { # false: the ranks did not start, $bad says so
-    "$hosts" $ranks 1000 0.2 sh "$here/mpirun.sh" "$hosts" "$mpiexec" "$victim" "$folder" 3 "$count" >"$folder/output" 2>&1 &
+    "$hosts" $ranks 1000 0.2 sh "$here/mpirun.sh" "$hosts" "$mpiexec" "$victim" "$folder" 3 "$count" \
+        >"$folder/output" 2>&1 &
     launcher=$! processes= rounds=0
     while [ "$(ls "$folder" | grep -c '^rank')" -lt $ranks ]; do
         if ! kill -0 $launcher 2>/dev/null; then

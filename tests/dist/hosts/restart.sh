@@ -40,12 +40,13 @@ train() { # train NAME COMMAND...: the launcher and its options
     folder=$work/$1
     mkdir -p "$folder"
     shift
-    "$@" "$work/rank" "$folder" "$program" --limit 1500 --batch-size 16 --epochs $epochs --patience 0 --seed 1 --workers 1 \
-        --out "$folder/run" >"$folder/log" 2>&1
+    "$@" "$work/rank" "$folder" "$program" --limit 1500 --batch-size 16 --epochs $epochs --patience 0 --seed 1 \
+        --workers 1 --out "$folder/run" >"$folder/log" 2>&1
 }
 
 accuracy() { # of the last epoch: accuracy NAME
-    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "val_acc") c = i } END { print $c }' "$work/$1/run/history.csv"
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "val_acc") c = i } END { print $c }' \
+        "$work/$1/run/history.csv"
 }
 
 await_epoch() { # await_epoch NAME NUMBER; false: the run ended before
@@ -62,9 +63,11 @@ check() { # check NAME
     wait $run || fail "$1: the run ended with status $?" "$log"
     grep -q "elastic.sh: status [0-9]*; restart 1, on 2 ranks" "$log" || fail "$1: no restart" "$log"
     [ "$(grep -c "^epoch $epochs/$epochs " "$log")" -eq 1 ] || fail "$1: the last epoch is missing" "$log"
-    [ "$(wc -l <"$work/$1/run/history.csv")" -eq $((epochs + 1)) ] || fail "$1: an epoch is missing or twice" "$work/$1/run/history.csv"
+    [ "$(wc -l <"$work/$1/run/history.csv")" -eq $((epochs + 1)) ] ||
+        fail "$1: an epoch is missing or twice" "$work/$1/run/history.csv"
     echo "$1: accuracy $(accuracy "$1"), unbroken $whole"
-    awk -v a="$(accuracy "$1")" -v b="$whole" 'BEGIN { exit !(a > b - 0.04 && a > 0.5) }' || fail "$1: the accuracy is off" "$log"
+    awk -v a="$(accuracy "$1")" -v b="$whole" 'BEGIN { exit !(a > b - 0.04 && a > 0.5) }' ||
+        fail "$1: the accuracy is off" "$log"
 }
 
 train whole "$mpiexec" -n $ranks || fail "an unbroken run failed" "$work/whole/log"
@@ -80,7 +83,8 @@ train cut "$hosts" $ranks 1000 0.2 sh "$elastic" --ranks $ranks --min-ranks 2 --
 run=$!
 if await_epoch cut 2; then
     # $hosts keeps the namespaces; it is the only child of the subshell that runs it
-    KOINE_HOSTS_PROCESS=$(tr '\0' '\n' <"/proc/$(cat "$work/cut/rank.0")/environ" | sed -n 's/^KOINE_HOSTS_PROCESS=//p') \
+    KOINE_HOSTS_PROCESS=$(tr '\0' '\n' <"/proc/$(cat "$work/cut/rank.0")/environ" |
+        sed -n 's/^KOINE_HOSTS_PROCESS=//p') \
         "$hosts" 10.77.0.$ranks ip link set eth0 down
     check cut
 elif grep -q "^hosts: " "$work/cut/log"; then

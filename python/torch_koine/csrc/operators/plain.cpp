@@ -1,9 +1,9 @@
-// plain.cpp - the common case of elementwise operators whose cost per call matters: contiguous tensors of the same shape
-// and floating dtype, or one of them and a number.
+// plain.cpp - the common case of elementwise operators whose cost per call matters: contiguous tensors of the same
+// shape and floating dtype, or one of them and a number.
 //
 // New results and in-place forms of structured operators come from PyTorch's code for them, which finds the result's
-// shape and dtype, allocates it, and calls the out-variant in pointwise.cpp. That takes a microsecond and has nothing to
-// find out here. All other cases take it.
+// shape and dtype, allocates it, and calls the out-variant in pointwise.cpp. That takes a microsecond and has nothing
+// to find out here. All other cases take it.
 #include "compute.h"
 #include "kernels.h"
 

@@ -20,12 +20,13 @@ namespace
 
 // --- one operand -----------------------------------------------------------------------------------------------------
 
+// clang-format off
 #define UNARY_OPERATORS(X)                                                                                             \
-    X(abs)                                                                                                             \
-    X(acos) X(acosh) X(asin) X(asinh) X(atan) X(atanh) X(bitwise_not) X(ceil) X(cos) X(cosh) X(digamma) X(erf) X(erfc) \
-        X(erfinv) X(exp) X(exp2) X(expm1) X(floor) X(frac) X(hardsigmoid) X(hardswish) X(i0) X(isneginf) X(isposinf)   \
-            X(lgamma) X(log) X(log10) X(log1p) X(log2) X(logical_not) X(mish) X(neg) X(reciprocal) X(round) X(rsqrt)   \
-                X(sgn) X(sigmoid) X(sign) X(signbit) X(silu) X(sin) X(sinc) X(sinh) X(sqrt) X(tan) X(tanh) X(trunc)
+    X(abs) X(acos) X(acosh) X(asin) X(asinh) X(atan) X(atanh) X(bitwise_not) X(ceil) X(cos) X(cosh) X(digamma)         \
+    X(erf) X(erfc) X(erfinv) X(exp) X(exp2) X(expm1) X(floor) X(frac) X(hardsigmoid) X(hardswish) X(i0) X(isneginf)    \
+    X(isposinf) X(lgamma) X(log) X(log10) X(log1p) X(log2) X(logical_not) X(mish) X(neg) X(reciprocal) X(round)        \
+    X(rsqrt) X(sgn) X(sigmoid) X(sign) X(signbit) X(silu) X(sin) X(sinc) X(sinh) X(sqrt) X(tan) X(tanh) X(trunc)
+// clang-format on
 
 namespace unary_names
 {
@@ -88,17 +89,17 @@ struct Binary {
     const kn_op *tensors, *number, *number_first;
 };
 
+// clang-format off
 #define BINARY_OPERATORS(X)                                                                                            \
-    X(add, "")                                                                                                         \
-    X(sub, "") X(mul, "out") X(div, "out") X(pow, "Tensor_Tensor_out") X(maximum, "out") X(minimum, "out")             \
-        X(fmax, "out") X(fmin, "out") X(atan2, "out") X(hypot, "out") X(copysign, "out") X(logaddexp, "out")           \
-            X(logaddexp2, "out") X(fmod, "Tensor_out") X(remainder, "Tensor_out") X(floor_divide, "out") X(gcd, "out") \
-                X(lcm, "out") X(igamma, "out") X(igammac, "out") X(nextafter, "out") X(heaviside, "out")               \
-                    X(xlogy, "OutTensor") X(logical_and, "out") X(logical_or, "out") X(logical_xor, "out")             \
-                        X(bitwise_and, "Tensor_out") X(bitwise_or, "Tensor_out") X(bitwise_xor, "Tensor_out")          \
-                            X(bitwise_left_shift, "Tensor_out") X(bitwise_right_shift, "Tensor_out")                   \
-                                X(eq, "Tensor_out") X(ne, "Tensor_out") X(lt, "Tensor_out") X(le, "Tensor_out")        \
-                                    X(gt, "Tensor_out") X(ge, "Tensor_out")
+    X(add, "") X(sub, "") X(mul, "out") X(div, "out") X(pow, "Tensor_Tensor_out") X(maximum, "out")                    \
+    X(minimum, "out") X(fmax, "out") X(fmin, "out") X(atan2, "out") X(hypot, "out") X(copysign, "out")                 \
+    X(logaddexp, "out") X(logaddexp2, "out") X(fmod, "Tensor_out") X(remainder, "Tensor_out") X(floor_divide, "out")   \
+    X(gcd, "out") X(lcm, "out") X(igamma, "out") X(igammac, "out") X(nextafter, "out") X(heaviside, "out")             \
+    X(xlogy, "OutTensor") X(logical_and, "out") X(logical_or, "out") X(logical_xor, "out")                             \
+    X(bitwise_and, "Tensor_out") X(bitwise_or, "Tensor_out") X(bitwise_xor, "Tensor_out")                              \
+    X(bitwise_left_shift, "Tensor_out") X(bitwise_right_shift, "Tensor_out") X(eq, "Tensor_out") X(ne, "Tensor_out")   \
+    X(lt, "Tensor_out") X(le, "Tensor_out") X(gt, "Tensor_out") X(ge, "Tensor_out")
+// clang-format on
 #define COMPARISONS(X) X(eq) X(ne) X(lt) X(le) X(gt) X(ge)
 
 namespace binary_names
