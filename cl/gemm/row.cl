@@ -39,7 +39,7 @@ KN_KERNEL_ONCE(gemm_row_sums,
     KN_BIND_IN(T, b);
     KN_BIND_OUT(T, part);
     const long first = KN_ID(0) * columns, last = min(n, first + columns),
-               end = min(k, (long)(KN_ID(1) + 1) * slice);
+               end = min(k, (KN_ID(1) + 1) * slice);
     long i = KN_ID(1) * slice;
     part += KN_ID(1) * n;
     for (long j = first; j < last; j++)

@@ -98,11 +98,11 @@ static void write_parts(const rows_writer *w, int width)
 static void write_for_cpu(const rows_writer *w)
 {
     const rows_width one = {1, "1"}, lanes = {16, "16"};
-    const bool maps = w->form->stage == KN_ROWS_MAP;
+    const bool maps = w->form->stage == KN_ROWS_MAP, along_rows = w->form->walk == KN_ALONG_ROWS;
     write_parts(w, 16);
     kn_rows_write_functions(w, one);
     kn_rows_write_functions(w, lanes);
-    if (w->form->walk == KN_ALONG_ROWS || has_total(w))
+    if (along_rows || has_total(w))
         kn_rows_write_join(w);
     kn_rows_write_fix(w, "KN_FIX1(kn_row)", one, true);
     kn_rows_write_fix(w, "KN_FIX4(kn_row)", (rows_width){4, "4"}, false);
@@ -112,7 +112,9 @@ static void write_for_cpu(const rows_writer *w)
     kn_rows_write_put_macro(w, lanes, true);
     if (w->form->is_short)
         kn_text_append(w->out, "#define KN_SHORT_ROWS\n");
-    kn_text_append(w->out, maps ? "#include \"rows/map_cpu.clh\"\n" : "#include \"rows/cpu.clh\"\n");
+    kn_text_append(w->out, !maps        ? "#include \"rows/cpu.clh\"\n"
+                           : along_rows ? "#include \"rows/map_along_rows.clh\"\n"
+                                        : "#include \"rows/map_down_columns.clh\"\n");
 }
 
 static void write_for_scan(const rows_writer *w)

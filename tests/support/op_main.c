@@ -11,8 +11,11 @@
 
 #define LONG_ELEMENTS 1000
 
+enum { MOST_PREFIXES = 16 };
+
 typedef struct options {
-    const char *only, *device, *dtype, *forced;
+    const char *only[MOST_PREFIXES], *device, *dtype, *forced;
+    int num_only; /* prefixes of names, any of which will do; none: all rows */
     bool list, times, first, all_operators, no_gradient, as_gpu, tensor_cores, as_avx2, as_neon;
     int shard, num_shards; /* tables shard, shard + num_shards, ... counted from 1; 0: all */
     const op_table *table; /* the one that is running */
@@ -184,7 +187,10 @@ static bool selected(const options *chosen, const op_row *row, op_layout layout)
     const bool further = row->full || (row->on_cpu && chosen->as_gpu) || (chosen->first && layout != LAYOUT_PLAIN);
     if (further && !test_full())
         return false;
-    return !chosen->only || strncmp(name, chosen->only, strlen(chosen->only)) == 0;
+    for (int i = 0; i < chosen->num_only; i++)
+        if (strncmp(name, chosen->only[i], strlen(chosen->only[i])) == 0)
+            return true;
+    return chosen->num_only == 0;
 }
 
 /* CPU time of this process with all threads, and of its finished children (drivers run linkers). */
@@ -300,8 +306,8 @@ static bool parse_options(options *chosen, int argc, char **argv)
             chosen->as_neon = true;
         else if (strcmp(argv[i], "--forced") == 0 && value)
             chosen->forced = argv[++i];
-        else if (strcmp(argv[i], "--only") == 0 && value)
-            chosen->only = argv[++i];
+        else if (strcmp(argv[i], "--only") == 0 && value && chosen->num_only < MOST_PREFIXES)
+            chosen->only[chosen->num_only++] = argv[++i];
         else if (strcmp(argv[i], "--device") == 0 && value)
             chosen->device = argv[++i];
         else if (strcmp(argv[i], "--dtype") == 0 && value)
@@ -330,7 +336,7 @@ int op_test_main(int argc, char **argv, const op_table *const *tables)
     if (!parse_options(&chosen, argc, argv)) {
         fprintf(
             stderr,
-            "usage: %s [--list] [--times] [--only PREFIX] [--first] [--shard I/N] "
+            "usage: %s [--list] [--times] [--only PREFIX]... [--first] [--shard I/N] "
             "[--all-operators] [--device NAME|second] [--dtype f32|f64] [--no-gradient] [--as-gpu] [--tensor-cores] "
             "[--as-avx2] [--as-neon] [--forced IMPLEMENTATION]\n",
             argv[0]);

@@ -87,9 +87,9 @@ typedef struct op_table {
 #define OP_TABLE(name, table, ...)                                                                                     \
     const op_table name = {.rows = table, .count = (int)(sizeof(table) / sizeof((table)[0])), __VA_ARGS__}
 
-/* The program: --list, --times (CPU seconds of each case), --only PREFIX, --first (the first row of each family, of a
- * table with golden values the first row and its engine's, plain, unless KOINE_TEST_FULL=1), --shard 2/4 (the second
- * quarter of the tables), --device NAME, --dtype f32|f64, --no-gradient, --forced IMPLEMENTATION, and those of
- * support/as_gpu.h. With --all-operators it fails unless the rows applied exactly the operators in the list. Returns the
- * exit status. */
+/* The program: --list, --times (CPU seconds of each case), --only PREFIX (may be repeated), --first (the first row of
+ * each family, of a table with golden values the first row and its engine's, plain, unless KOINE_TEST_FULL=1),
+ * --shard 2/4 (the second quarter of the tables), --device NAME, --dtype f32|f64, --no-gradient, --forced
+ * IMPLEMENTATION, and those of support/as_gpu.h. With --all-operators it fails unless the rows applied exactly the
+ * operators in the list. Returns the exit status. */
 int op_test_main(int argc, char **argv, const op_table *const *tables);
