@@ -95,6 +95,13 @@ static uint8_t scan_width(const kn_rows_problem *p, kn_chunks chunks, const kn_l
     return !limits->is_cpu || lanes < 4 ? 1 : p->inner == 1 ? tile_width(p, limits) : 16;
 }
 
+static uint8_t limit_of_length(const kn_rows_problem *p, const kn_limits *limits)
+{
+    if (!limits->is_cpu || p->inner > 1 || p->n >= KN_ROWS_SHORT)
+        return 0;
+    return p->n < KN_ROWS_TINY && !p->mapped.dtype ? KN_ROWS_TINY : KN_ROWS_SHORT;
+}
+
 static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_chunks chunks, const kn_limits *limits)
 {
     kn_rows_form form;
@@ -110,7 +117,7 @@ static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_ch
     form.is_aligned = form.width == 4 && are_aligned(p);
     form.has_place = wants_place(p);
     form.mapped = (uint8_t)p->mapped.dtype;
-    form.is_short = stage == KN_ROWS_MAP && limits->is_cpu && p->inner == 1 && p->n < KN_ROWS_SHORT;
+    form.below = stage == KN_ROWS_MAP ? limit_of_length(p, limits) : 0;
     if (stage == KN_ROWS_MAP && !limits->is_cpu)
         form.held = (uint8_t)held_of(p, limits);
     form.has_columns = stage == KN_ROWS_MAP && wants_any(p->columns);

@@ -95,6 +95,15 @@ static void write_parts(const rows_writer *w, int width)
         kn_text_append(w->out, "#define KN_HAS_SEGMENTS\n");
 }
 
+/* Can the elements of neighbouring rows with the same index be loaded into a vector? */
+static bool are_loaded_together(const rows_writer *w)
+{
+    for (int i = 0; i < w->num_inputs; i++)
+        if (is_loaded(&w->inputs[i]) && w->inputs[i].extent != PER_ELEMENT)
+            return false;
+    return true;
+}
+
 static void write_for_cpu(const rows_writer *w)
 {
     const rows_width one = {1, "1"}, lanes = {16, "16"};
@@ -110,7 +119,9 @@ static void write_for_cpu(const rows_writer *w)
     kn_rows_write_fix(w, "KN_FIX_COLUMNS16(kn_row, kn_count)", lanes, true);
     kn_rows_write_put_macro(w, one, false);
     kn_rows_write_put_macro(w, lanes, true);
-    if (w->form->is_short)
+    if (w->form->below == KN_ROWS_TINY && are_loaded_together(w))
+        kn_text_append(w->out, "#define KN_ROWS_TOGETHER\n");
+    else if (w->form->below > 0)
         kn_text_append(w->out, "#define KN_SHORT_ROWS\n");
     kn_text_append(w->out, !maps        ? "#include \"rows/cpu.clh\"\n"
                            : along_rows ? "#include \"rows/map_along_rows.clh\"\n"

@@ -23,7 +23,7 @@ typedef struct kn_rows_form {
     uint8_t is_aligned;               /* the vectors are aligned */
     uint8_t has_place;                /* the place is wanted */
     uint8_t mapped;                   /* kn_dtype of the map's output; 0: not wanted */
-    uint8_t is_short;                 /* maps along rows on CPU devices: of less than KN_ROWS_SHORT elements */
+    uint8_t below;                    /* maps along rows on CPU devices: rows are shorter than this; 0: of any length */
     uint8_t held;                     /* maps on GPUs: elements that a work-item keeps in registers; 0: none */
     uint8_t in_parts;                 /* the fields of the total are wanted, for each part of the rows */
     uint8_t outputs[KN_ROWS_OUTPUTS]; /* kn_dtype; 0: not wanted */
@@ -33,7 +33,8 @@ typedef struct kn_rows_form {
 } kn_rows_form;
 
 #define KN_ROWS_PREFIX "rows_"
-enum { KN_ROWS_SHORT = 64 };
+/* Values of `below`: shorter rows than the first, without a map, take less time side by side, a lane each. */
+enum { KN_ROWS_TINY = 12, KN_ROWS_SHORT = 64 };
 
 /* The kernel is named KN_ROWS_PREFIX plus the code's name. Its parameters: the map's output, if wanted; the wanted
  * outputs, or every field of the state; the same of the total; the inputs, or in the second stage every field and the

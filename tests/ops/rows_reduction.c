@@ -50,6 +50,13 @@ OVER_DIMS(amax, kn_amax)
 OVER_DIMS(amin, kn_amin)
 OVER_DIMS(logsumexp, kn_logsumexp)
 
+/* Of 0 it is -infinity. */
+static kn_tensor *log_sum(kn_tensor *x, const int *dims, int count, bool keepdim)
+{
+    return kn_logsumexp(kn_log(x), dims, count, keepdim);
+}
+OVER_DIMS(log_sum, log_sum)
+
 #define WITH_CORRECTION(function)                                                                                      \
     static kn_tensor *build_##function##_dims(kn_tensor *const *x, const void *params)                                 \
     {                                                                                                                  \
@@ -220,6 +227,9 @@ static const op_row rows[] = {
     {"logsumexp/last", build_logsumexp, {FLOATS_IN(-3, 3, 7, 11)}, DIMS(false, 1), .layouts = true},
     {"logsumexp/first", build_logsumexp, {FLOATS_IN(-3, 3, 7, 70)}, DIMS(true, 0)},
     {"logsumexp/outer_and_inner", build_logsumexp, {FLOATS_IN(-3, 3, 3, 4, 5)}, DIMS(false, 0, 2), .layouts = true},
+    {"logsumexp/many_short", build_logsumexp, {FLOATS_IN(-3, 3, 37, 10)}, DIMS(false, 1)},
+    {"logsumexp/many", build_logsumexp, {FLOATS_IN(-3, 3, 19, 131)}, DIMS(false, 1), .on_cpu = true},
+    {"logsumexp/of_infinities", build_log_sum, {WHOLE(KN_F32, 0, 2, 37, 3)}, DIMS(false, 1), .no_gradient = true},
     {"logsumexp/long", build_logsumexp, {FLOATS_IN(-3, 3, 10007)}, DIMS(false, 0)},
     {"logsumexp/large", build_logsumexp, {FLOATS_IN(990, 1010, 3, 31)}, DIMS(false, 1), .no_gradient = true},
     {"logsumexp/one", build_logsumexp, {FLOATS(5, 1)}, DIMS(false, 1)},

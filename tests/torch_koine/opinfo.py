@@ -7,7 +7,8 @@
 
 A sample passes if results and gradients have the CPU's shapes and dtypes and are close to its values. One that the CPU
 refuses is skipped, as are random operators and samples of dtypes that the device does not take. "fallback": the
-operator needed the CPU for one of its kernels. Run it with the environment of tests/torch_koine/run.sh."""
+operator needed the CPU for one of its kernels. Run it with the environment of tests/torch_koine/run.sh, and with the
+package expecttest, which PyTorch's samples import."""
 import argparse
 import collections
 import faulthandler

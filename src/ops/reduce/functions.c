@@ -107,6 +107,20 @@ static double logsumexp_reference(const double *a, int64_t n, double number)
 /* Infinities are not subtracted: their differences are NaN. */
 #define SHIFT "(fabs(m) == (T)INFINITY ? (T)0 : m)"
 
+static const kn_rows_pass shift = {.state = "m",
+                                   .init = "m = KN_LOWEST;",
+                                   .step = "m = a > m ? a : m;",
+                                   .merge = "m = M > m ? M : m;",
+                                   .row = "h",
+                                   .finish = "h = " SHIFT ";"};
+static kn_rows_code logsumexp_in_one = {.name = "logsumexp_in_one",
+                                        .inputs = "a",
+                                        .prepass = &shift,
+                                        KN_SUM_OF("KN_EXP(a - h)"),
+                                        .row = "r",
+                                        .finish = "r = h + log(s);",
+                                        .values = {"r"}};
+
 static kn_reducer logsumexp_table = {.rule = KN_REDUCES_REAL,
                                      .prepass = &kn_max_table.forward,
                                      .forward = {.name = "logsumexp",
@@ -115,6 +129,7 @@ static kn_reducer logsumexp_table = {.rule = KN_REDUCES_REAL,
                                                  KN_SUM_OF("KN_EXP(a - " SHIFT ")"),
                                                  .takes_long = true,
                                                  .values = {SHIFT " + log(s)"}},
+                                     .in_one = &logsumexp_in_one,
                                      .backward = {.name = "logsumexp_backward",
                                                   .inputs = "gay",
                                                   .vectors = KN_VECTORS,

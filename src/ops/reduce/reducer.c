@@ -143,6 +143,13 @@ static kn_status save(kn_call *call, const kn_reducer *r, kn_tensor *m)
     return kn_call_save(call, strchr(names, 'm') ? m : NULL);
 }
 
+/* A row that stays whole is in the cache or in registers when the second pass comes. */
+static bool runs_in_one(const kn_call *call, const kn_reducer *r, const rows_of_input *rows)
+{
+    const kn_limits *limits = kn_tensor_limits(call->outputs[0]);
+    return r->in_one && rows->n > 0 && kn_split_middle(limits, rows->outer, rows->n, rows->inner, true).count == 1;
+}
+
 static kn_status run_forward(kn_call *call, kn_reducer *r, const rows_of_input *rows, kn_tensor *m)
 {
     const kn_dtype compute = compute_of(r, call->inputs[0]->dtype);
@@ -150,6 +157,8 @@ static kn_status run_forward(kn_call *call, kn_reducer *r, const rows_of_input *
     double numbers[2];
 
     take_numbers(numbers, r, call->params, rows->n);
+    if (r->prepass && !m)
+        return run_rows(call->stream, name, r->in_one, compute, rows, NULL, NULL, numbers, call->outputs, 1);
     if (m)
         KN_TRY(run_rows(call->stream, name, r->prepass, compute, rows, NULL, NULL, (const double[]){(double)rows->n, 0},
                         &m, 1));
@@ -164,12 +173,12 @@ kn_status kn_reducer_forward(kn_call *call)
     rows_of_input rows = {0};
     kn_status status = KN_OK;
 
-    if (r->prepass)
+    if (kn_numel(y) > 0)
+        status = find_rows(&rows, x, dims);
+    if (status == KN_OK && r->prepass && !runs_in_one(call, r, &rows))
         status = kn_tensor_new(&m, compute_of(r, x->dtype), y->ndim, y->shape, x->storage->device);
     if (status == KN_OK)
         status = save(call, r, m);
-    if (status == KN_OK && kn_numel(y) > 0)
-        status = find_rows(&rows, x, dims);
     if (status == KN_OK && kn_numel(y) > 0)
         status = run_forward(call, r, &rows, m);
     kn_release(rows.x);

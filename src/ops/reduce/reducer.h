@@ -34,6 +34,7 @@ struct kn_reducer {
     const char *identity;       /* what is undefined for no elements: "maximum"; NULL: defined */
     kn_rows_code *prepass;      /* NULL: none */
     kn_rows_code forward;       /* inputs "a" or "am" */
+    kn_rows_code *in_one;       /* both in one kernel, for rows that are not cut; input "a"; NULL: m is needed */
     kn_rows_code *row_values;   /* inputs such as "a"; values u and v; NULL: none */
     kn_pointwise_code backward; /* inputs: the letters of "gaymuv" in the value; no value: not differentiable */
     kn_status (*recorded)(kn_grad_call *grad);             /* the recorded gradient; NULL: `backward`, composed */
