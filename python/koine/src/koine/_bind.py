@@ -9,7 +9,7 @@ shape is the two arguments `int, const int64_t *`, a list of tensors `kn_tensor 
 import ast
 import inspect
 
-from ._c import NULL, error, ffi, lib, scalar
+from ._c import NULL, checked, error, ffi, lib, scalar
 from ._dtypes import code_of
 
 # Of enumerators whose names are not PyTorch's.
@@ -181,6 +181,21 @@ def tensor_function(name, c_name, line, swap=False):
             raise error()
         first = wrap(handle)
         return (first, *[wrap(one[0]) for one in further]) if further else first
+
+    call.__name__ = call.__qualname__ = name
+    call.line = line
+    return call
+
+
+def in_place_function(name, c_name, line):
+    """A function that changes its first argument and returns it: the C function does so without a new reference."""
+    made = []
+
+    def call(input, *arguments, **keywords):
+        if not made:
+            made.append(Binding(c_name, line))
+        checked(made[0]((input, *arguments), keywords)[0])
+        return input
 
     call.__name__ = call.__qualname__ = name
     call.line = line

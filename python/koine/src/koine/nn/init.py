@@ -1,5 +1,5 @@
 """torch.nn.init: fills tensors in place, unrecorded."""
-from .. import _functions
+from .. import _bind
 from .._c import lib
 
 C_FUNCTIONS = {
@@ -21,7 +21,7 @@ C_FUNCTIONS = {
     'sparse_': ('kn_init_sparse_with_', 'tensor, sparsity, std=0.01, generator=None'),
 }
 for _name, (_c_name, _line) in C_FUNCTIONS.items():
-    globals()[_name] = _functions._in_place_function(_name, _c_name, _line)
+    globals()[_name] = _bind.in_place_function(_name, _c_name, _line)
 
 
 def calculate_gain(nonlinearity, param=None):

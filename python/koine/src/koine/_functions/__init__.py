@@ -1,0 +1,91 @@
+"""Functions of koine.* that are more than one operator of the list: PyTorch's overloads, functions that create tensors,
+and functions of the C interface that are not operators."""
+from . import calls, creation, overloads, reductions, shapes
+from .._bind import in_place_function, tensor_function
+
+# Functions of the C interface that are called as they stand.
+C_FUNCTIONS = {
+    'argwhere': ('kn_argwhere', 'input'),
+    'atleast_1d': ('kn_atleast_1d', 'input'),
+    'atleast_2d': ('kn_atleast_2d', 'input'),
+    'atleast_3d': ('kn_atleast_3d', 'input'),
+    'bernoulli': ('kn_bernoulli_with', 'input, *, generator=None'),
+    'bilinear': ('kn_bilinear', 'input1, input2, weight, bias=None'),
+    'bernoulli_': ('kn_bernoulli_with_', 'input, p=0.5, *, generator=None'),
+    'cauchy_': ('kn_cauchy_with_', 'input, median=0.0, sigma=1.0, *, generator=None'),
+    'chain_matmul': ('kn_chain_matmul', 'matrices'),
+    'channel_shuffle': ('kn_channel_shuffle', 'input, groups'),
+    'cholesky_solve': ('kn_cholesky_solve', 'B, L, upper=False'),
+    'cumulative_trapezoid': ('kn_cumulative_trapezoid_with', 'y, x=None, *, dx=None, dim=-1'),
+    'diag': ('kn_diag', 'input, diagonal=0'),
+    'diag_embed': ('kn_diag_embed_with', 'input, offset=0, dim1=-2, dim2=-1'),
+    'diagflat': ('kn_diagflat', 'input, offset=0'),
+    'diff': ('kn_diff_with', 'input, n=1, dim=-1, prepend=None, append=None'),
+    'dist': ('kn_dist', 'input, other, p=2'),
+    'embedding_bag': ('kn_embedding_bag_with', 'input, weight, offsets=None, max_norm=None, norm_type=2.0, '
+                      'scale_grad_by_freq=False, mode="mean", per_sample_weights=None, include_last_offset=False, '
+                      'padding_idx=None'),
+    'exponential_': ('kn_exponential_with_', 'input, lambd=1.0, *, generator=None'),
+    'fill_diagonal_': ('kn_fill_diagonal_with_', 'input, fill_value, wrap=False'),
+    'geometric_': ('kn_geometric_with_', 'input, p, *, generator=None'),
+    'kron': ('kn_kron', 'input, other'),
+    'log_normal_': ('kn_log_normal_with_', 'input, mean=1.0, std=2.0, *, generator=None'),
+    'logdet': ('kn_logdet', 'input'),
+    'lp_pool1d': ('kn_lp_pool1d_with', 'input, norm_type, kernel_size, stride=None, ceil_mode=False'),
+    'lp_pool2d': ('kn_lp_pool2d_with', 'input, norm_type, kernel_size, stride=None, ceil_mode=False'),
+    'lp_pool3d': ('kn_lp_pool3d_with', 'input, norm_type, kernel_size, stride=None, ceil_mode=False'),
+    'masked_scatter': ('kn_masked_scatter', 'input, mask, source'),
+    'masked_select': ('kn_masked_select', 'input, mask'),
+    'matrix_power': ('kn_matrix_power', 'input, n'),
+    'msort': ('kn_msort', 'input'),
+    'multinomial': ('kn_multinomial_with', 'input, num_samples, replacement=False, *, generator=None'),
+    'normal_': ('kn_normal_with_', 'input, mean=0.0, std=1.0, *, generator=None'),
+    'one_hot': ('kn_one_hot', 'input, num_classes=-1'),
+    'pixel_shuffle': ('kn_pixel_shuffle', 'input, upscale_factor'),
+    'pixel_unshuffle': ('kn_pixel_unshuffle', 'input, downscale_factor'),
+    'poisson': ('kn_poisson_with', 'input, *, generator=None'),
+    'positive': ('kn_positive', 'input'),
+    'ravel': ('kn_ravel', 'input'),
+    'renorm': ('kn_renorm', 'input, p, dim, maxnorm'),
+    'take_along_dim': ('kn_take_along_dim', 'input, indices, dim'),
+    'trace': ('kn_trace', 'input'),
+    'trapezoid': ('kn_trapezoid_with', 'y, x=None, *, dx=None, dim=-1'),
+    'uniform_': ('kn_uniform_with_', 'input, low=0.0, high=1.0, *, generator=None'),
+}
+
+
+def _own(module):
+    """The functions of a module, without those that it imports."""
+    return {name: value for name, value in vars(module).items()
+            if not name.startswith('_') and getattr(value, '__module__', '') == module.__name__}
+
+
+_made = {}
+for _module in (creation, overloads, reductions, shapes, calls):
+    _made.update(_own(_module))
+for _name, (_c_name, _line) in C_FUNCTIONS.items():
+    _made[_name] = (in_place_function if _name.endswith('_') else tensor_function)(_name, _c_name, _line)
+globals().update(_made)
+PUBLIC = list(_made)
+
+# Functions here that are also methods: those whose first argument is the tensor.
+METHODS = frozenset('''
+add add_ allclose aminmax argmax argmin argwhere atleast_1d atleast_2d atleast_3d bernoulli bernoulli_ bitwise_and
+bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to cauchy_ chunk clamp clip cumulative_trapezoid
+diag diag_embed diagflat diff dist div div_ divide divide_ eq eq_ equal expand_as exponential_ fill_ fill_diagonal_
+fliplr flipud floor_divide floor_divide_ fmod fmod_ ge ge_ geometric_ greater greater_equal gt gt_ index_fill
+index_fill_ kron le le_ lerp less less_equal log_normal_ log_softmax logdet lt lt_ masked_fill masked_fill_
+masked_scatter masked_select matrix_power max median min moveaxis movedim msort mul mul_ multinomial multiply multiply_
+nanmedian nanquantile ne ne_ new_empty new_full new_ones new_zeros nonzero normal_ not_equal pow pow_ quantile ravel
+remainder remainder_ renorm repeat_interleave rot90 rsub scatter scatter_ softmax split squeeze std sub sub_ subtract
+subtract_ sum_to_size take_along_dim tensor_split tile trace true_divide true_divide_ unbind unflatten uniform_ unique
+unique_consecutive var where zero_'''.split())
+
+# Forms of operators that only these modules use.
+_FORMS = frozenset(('lerp_tensor where_tensors masked_fill_scalar masked_fill_scalar_ scatter_tensor scatter_tensor_ '
+                    'scatter_value scatter_value_ std_dims var_dims unique_all unique_consecutive_all squeeze_dim '
+                    'reshape_sizes tensor_unfold').split())
+
+
+def is_internal(name):
+    return name in _FORMS

@@ -1,0 +1,94 @@
+"""Functions that create tensors."""
+from .._c import lib, scalar, shape_of, sizes
+from .._tensor import options, wrap
+
+
+def _creator(name):
+    function = getattr(lib, 'kn_%s_with' % name)
+
+    def create(*size, dtype=None, device=None, requires_grad=False, generator=None):
+        return wrap(function(*sizes(shape_of(size)), options(dtype, device, requires_grad, generator)))
+
+    create.__name__ = create.__qualname__ = name
+    create.line = '*size, dtype=None, device=None, requires_grad=False'
+    return create
+
+
+empty, zeros, ones, rand, randn = (_creator(name) for name in ('empty', 'zeros', 'ones', 'rand', 'randn'))
+
+
+def full(size, fill_value, *, dtype=None, device=None, requires_grad=False):
+    if dtype is None and isinstance(fill_value, int):
+        dtype = 'bool' if isinstance(fill_value, bool) else 'int64'
+    return wrap(lib.kn_full_with(*sizes(size), scalar(fill_value), options(dtype, device, requires_grad)))
+
+
+def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=False):
+    start, end = (0, start) if end is None else (start, end)
+    if dtype is None and all(isinstance(one, int) for one in (start, end, step)):
+        dtype = 'int64'
+    return wrap(lib.kn_arange_with(start, end, step, options(dtype, device, requires_grad)))
+
+
+def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False):
+    return wrap(lib.kn_linspace_with(start, end, steps, options(dtype, device, requires_grad)))
+
+
+def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False):
+    return wrap(lib.kn_logspace_with(start, end, steps, base, options(dtype, device, requires_grad)))
+
+
+def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
+    return wrap(lib.kn_eye_with(n, n if m is None else m, options(dtype, device, requires_grad)))
+
+
+def tril_indices(row, col, offset=0, *, dtype=None, device=None):
+    return wrap(lib.kn_tril_indices_with(row, col, offset, options(dtype or 'int64', device)))
+
+
+def triu_indices(row, col, offset=0, *, dtype=None, device=None):
+    return wrap(lib.kn_triu_indices_with(row, col, offset, options(dtype or 'int64', device)))
+
+
+def randint(low, high=None, size=None, *, dtype=None, device=None, generator=None):
+    """randint(high, size) or randint(low, high, size): integers from low to high - 1."""
+    if size is None:
+        low, high, size = 0, low, high
+    return wrap(lib.kn_randint_with(low, high, *sizes(size), options(dtype or 'int64', device, False, generator)))
+
+
+def randperm(n, *, dtype=None, device=None, generator=None):
+    return wrap(lib.kn_randperm_with(n, options(dtype or 'int64', device, False, generator)))
+
+
+def _like(create):
+    def like(input, *arguments, dtype=None, device=None, requires_grad=False):
+        """A new tensor with the input's shape, and its dtype and device unless others are given."""
+        return create(input.shape, *arguments, dtype=dtype or input.dtype, device=device or input.device,
+                      requires_grad=requires_grad)
+
+    like.__name__ = like.__qualname__ = create.__name__ + '_like'
+    value = 'fill_value, ' if create is full else ''
+    like.line = 'input, ' + value + '*, dtype=None, device=None, requires_grad=False'
+    return like
+
+
+empty_like, zeros_like, ones_like, rand_like, randn_like, full_like = (
+    _like(create) for create in (empty, zeros, ones, rand, randn, full))
+
+
+def randint_like(input, low, high=None, *, dtype=None):
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, input.shape, dtype=dtype or input.dtype, device=input.device)
+
+
+def _new(create):
+    def new(self, *arguments, dtype=None, device=None, requires_grad=False):
+        return create(*arguments, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+    new.__name__ = new.__qualname__ = 'new_' + create.__name__
+    new.line = 'input, *size, dtype=None, device=None, requires_grad=False'
+    return new
+
+
+new_empty, new_zeros, new_ones, new_full = (_new(create) for create in (empty, zeros, ones, full))

@@ -1,0 +1,157 @@
+"""Functions that are one of several operators, as PyTorch's overloads are: the arguments decide, most often whether the
+other operand is a tensor or a number."""
+from .. import _ops
+from .._c import checked, lib, scalar
+from .._tensor import Tensor
+from .creation import full
+from .shapes import nonzero
+
+op = _ops.function
+
+
+def _with_scalars(name, in_place=False):
+    """f(tensor, tensor) and f(tensor, number)."""
+    end = '_' if in_place else ''
+
+    def function(input, other):
+        if isinstance(other, Tensor):
+            return op(name + end)(input, other)
+        return op('%s_scalar%s' % (name, end))(input, other)
+
+    function.__name__ = function.__qualname__ = name + end
+    function.line = 'input, other'
+    return function
+
+
+def _with_alpha(name, in_place=False):
+    """The same with input + alpha other."""
+    plain = _with_scalars(name, in_place)
+
+    def function(input, other, *, alpha=1):
+        return plain(input, other if alpha == 1 else other * alpha)
+
+    function.__name__ = function.__qualname__ = plain.__name__
+    function.line = 'input, other, *, alpha=1'
+    return function
+
+
+def _rounded(in_place=False):
+    end = '_' if in_place else ''
+
+    def function(input, other, *, rounding_mode=None):
+        if rounding_mode is None:
+            return _with_scalars('div', in_place)(input, other)
+        other = other if isinstance(other, Tensor) else full((), other, device=input.device)
+        return op('div_mode' + end)(input, other, rounding_mode)
+
+    function.__name__ = function.__qualname__ = 'div' + end
+    function.line = 'input, other, *, rounding_mode=None'
+    return function
+
+
+add, add_, sub, sub_ = _with_alpha('add'), _with_alpha('add', True), _with_alpha('sub'), _with_alpha('sub', True)
+subtract, subtract_ = sub, sub_
+mul, mul_, div, div_ = _with_scalars('mul'), _with_scalars('mul', True), _rounded(), _rounded(True)
+multiply, multiply_, true_divide, true_divide_, divide, divide_ = mul, mul_, div, div_, div, div_
+pow_ = _with_scalars('pow', True)
+floor_divide, floor_divide_ = _with_scalars('floor_divide'), _with_scalars('floor_divide', True)
+remainder, remainder_ = _with_scalars('remainder'), _with_scalars('remainder', True)
+fmod, fmod_ = _with_scalars('fmod'), _with_scalars('fmod', True)
+eq, ne, lt, le, gt, ge = (_with_scalars(name) for name in ('eq', 'ne', 'lt', 'le', 'gt', 'ge'))
+eq_, ne_, lt_, le_, gt_, ge_ = (_with_scalars(name, True) for name in ('eq', 'ne', 'lt', 'le', 'gt', 'ge'))
+not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
+bitwise_and, bitwise_or, bitwise_xor = (_with_scalars('bitwise_' + name) for name in ('and', 'or', 'xor'))
+bitwise_left_shift, bitwise_right_shift = _with_scalars('bitwise_left_shift'), _with_scalars('bitwise_right_shift')
+
+
+def pow(input, exponent):
+    """Of which one may be a number."""
+    if not isinstance(input, Tensor):
+        return op('rpow_scalar')(exponent, input)
+    return op('pow')(input, exponent) if isinstance(exponent, Tensor) else op('pow_scalar')(input, exponent)
+
+
+def rsub(input, other, *, alpha=1):
+    return sub(other, input, alpha=alpha) if isinstance(other, Tensor) else op('rsub_scalar')(input * alpha, other)
+
+
+def lerp(input, end, weight):
+    return op('lerp_tensor' if isinstance(weight, Tensor) else 'lerp_scalar')(input, end, weight)
+
+
+def clamp(input, min=None, max=None):
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        input = input if min is None else op('maximum')(input, _as_tensor(min, input))
+        return input if max is None else op('minimum')(input, _as_tensor(max, input))
+    if min is None and max is None:
+        raise ValueError('clamp: at least one of min and max is needed')
+    return op('clip')(input, min, max)
+
+
+clip = clamp
+
+
+def _as_tensor(value, like):
+    return value if isinstance(value, Tensor) else full((), value, dtype=like.dtype, device=like.device)
+
+
+def where(condition, input=None, other=None):
+    """Elements of input where the condition holds, of other elsewhere; the condition alone: where it holds."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        input = full((), input, dtype='float32' if isinstance(input, float) or isinstance(other, float) else None,
+                     device=condition.device)
+    input = input if isinstance(input, Tensor) else _scalar_beside(input, other)
+    other = other if isinstance(other, Tensor) else _scalar_beside(other, input)
+    return op('where_tensors')(condition, input, other)
+
+
+def _scalar_beside(value, tensor):
+    """A number as a tensor that does not change the other's dtype, unless it is of a higher kind."""
+    keeps = tensor.dtype.is_floating_point or not isinstance(value, float)
+    return full((), value, dtype=tensor.dtype if keeps else 'float32', device=tensor.device)
+
+
+def masked_fill(input, mask, value):
+    return op('masked_fill_scalar')(input, mask, value)
+
+
+def masked_fill_(input, mask, value):
+    return op('masked_fill_scalar_')(input, mask, value)
+
+
+def scatter(input, dim, index, src=None, *, value=None, reduce=None):
+    if reduce is not None:
+        raise NotImplementedError("scatter: reduce: use scatter_reduce, whose 'sum' and 'prod' are add and multiply")
+    if isinstance(src, Tensor):
+        return op('scatter_tensor')(input, dim, index, src)
+    return op('scatter_value')(input, dim, index, src if value is None else value)
+
+
+def scatter_(input, dim, index, src=None, *, value=None):
+    if isinstance(src, Tensor):
+        return op('scatter_tensor_')(input, dim, index, src)
+    return op('scatter_value_')(input, dim, index, src if value is None else value)
+
+
+def fill_(input, value):
+    checked(lib.kn_fill_with_(input._h, scalar(value)))
+    return input
+
+
+def zero_(input):
+    checked(lib.kn_zero_(input._h))
+    return input
+
+
+def index_fill(input, dim, index, value):
+    if isinstance(value, Tensor):
+        return _ops.call('index_fill', input, index, value, dim=dim)
+    return _ops.call('index_fill', input, index, dim=dim, value=value)
+
+
+def index_fill_(input, dim, index, value):
+    if isinstance(value, Tensor):
+        return _ops.call('index_fill_', input, index, value, dim=dim)
+    return _ops.call('index_fill_', input, index, dim=dim, value=value)

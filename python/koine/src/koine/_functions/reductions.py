@@ -1,0 +1,118 @@
+"""Reductions of all elements or along a dimension; softmax, quantiles, distinct elements."""
+from .. import _ops
+from .._tensor import Tensor, tensor
+
+op = _ops.function
+
+
+def _extreme(name):
+    def function(input, dim=None, keepdim=False, *, other=None):
+        """The extreme of all elements; along `dim` (values, indices); of two tensors, elementwise."""
+        other = dim if isinstance(dim, Tensor) else other
+        if other is not None:
+            return op('maximum' if name == 'max' else 'minimum')(input, other)
+        return op(name)(input) if dim is None else op(name + '_dim')(input, dim, keepdim)
+
+    function.__name__ = function.__qualname__ = name
+    function.line = 'input, dim=None, keepdim=False, *, other=None'
+    return function
+
+
+max, min = _extreme('max'), _extreme('min')
+
+
+def _median(name):
+    def function(input, dim=None, keepdim=False):
+        return op(name)(input) if dim is None else op(name + '_dim')(input, dim, keepdim)
+
+    function.__name__ = function.__qualname__ = name
+    function.line = 'input, dim=None, keepdim=False'
+    return function
+
+
+median, nanmedian = _median('median'), _median('nanmedian')
+
+
+def _position(name):
+    def function(input, dim=None, keepdim=False):
+        if dim is None:
+            found = op(name)(input.reshape(-1), 0, False)
+            return found.reshape((1,) * input.ndim) if keepdim else found
+        return op(name)(input, dim, keepdim)
+
+    function.__name__ = function.__qualname__ = name
+    function.line = 'input, dim=None, keepdim=False'
+    return function
+
+
+argmax, argmin = _position('argmax'), _position('argmin')
+
+
+def _spread(name):
+    def function(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+        if isinstance(dim, bool):  # var(unbiased)
+            dim, unbiased = None, dim
+        if correction is None:
+            correction = 1 if unbiased is None else int(unbiased)
+        return op(name + '_dims')(input, dim, keepdim, correction)
+
+    function.__name__ = function.__qualname__ = name
+    function.line = 'input, dim=None, unbiased=None, keepdim=False, *, correction=None'
+    return function
+
+
+std, var = _spread('std'), _spread('var')
+
+
+def var_mean(input, dim=None, keepdim=False, *, correction=1):
+    return var(input, dim, keepdim=keepdim, correction=correction), op('mean')(input, dim, keepdim)
+
+
+def std_mean(input, dim=None, keepdim=False, *, correction=1):
+    return std(input, dim, keepdim=keepdim, correction=correction), op('mean')(input, dim, keepdim)
+
+
+def aminmax(input, *, dim=None, keepdim=False):
+    return op('amin')(input, dim, keepdim), op('amax')(input, dim, keepdim)
+
+
+def softmax(input, dim=None, *, dtype=None):
+    return op('softmax')(input, -1 if dim is None else dim, dtype=dtype)
+
+
+def log_softmax(input, dim=None, *, dtype=None):
+    return op('log_softmax')(input, -1 if dim is None else dim, dtype=dtype)
+
+
+def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear'):
+    q = q if isinstance(q, Tensor) else _numbers(q, input)
+    return _ops.call('quantile', input, q, dim=() if dim is None else dim, keepdim=keepdim, interpolation=interpolation)
+
+
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear'):
+    q = q if isinstance(q, Tensor) else _numbers(q, input)
+    return _ops.call('nanquantile', input, q, dim=() if dim is None else dim, keepdim=keepdim,
+                     interpolation=interpolation)
+
+
+def _numbers(values, like):
+    return tensor(values, like.dtype, like.device)
+
+
+def _distinct(name):
+    def function(input, return_inverse=False, return_counts=False, dim=None):
+        """The distinct elements, with what was asked for."""
+        values, inverse, counts = op(name + '_all')(input, dim)
+        results = [values] + [inverse] * return_inverse + [counts] * return_counts
+        return results[0] if len(results) == 1 else tuple(results)
+
+    function.__name__ = function.__qualname__ = name
+    function.line = 'input, return_inverse=False, return_counts=False, dim=None'
+    return function
+
+
+_unique, unique_consecutive = _distinct('unique'), _distinct('unique_consecutive')
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    return _unique(input, return_inverse, return_counts, dim)
