@@ -100,7 +100,9 @@ class Stubs:
 
     def tensor_class(self):
         made = ['class Tensor:']
-        own = vars(self.koine.Tensor)
+        own = {}
+        for kind in reversed(self.koine.Tensor.__mro__[:-1]):
+            own.update(vars(kind))
         for name, value in own.items():
             if isinstance(value, property):
                 made += ['    @property', '    def %s(self) -> Any: ...' % name]

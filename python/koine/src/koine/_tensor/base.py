@@ -1,0 +1,152 @@
+"""What a tensor says about itself, and its gradient."""
+from .._c import NULL, check, ffi, lib
+from .._device import device as Device
+from .._dtypes import by_code
+from .handles import borrowed, tensor, wrap
+
+
+class TensorBase:
+    """The part of Tensor without operations on its elements."""
+
+    __slots__ = ('_h', '__weakref__')
+
+    def __init__(self, data, dtype=None, device=None, requires_grad=False):
+        self._h = tensor(data, dtype, device, requires_grad)._h
+
+    # --- properties ---
+
+    @property
+    def shape(self):
+        handle = self._h
+        return tuple(ffi.unpack(lib.kn_shape(handle), lib.kn_ndim(handle))) if lib.kn_ndim(handle) else ()
+
+    @property
+    def ndim(self):
+        return lib.kn_ndim(self._h)
+
+    @property
+    def dtype(self):
+        return by_code[lib.kn_dtype_of(self._h)]
+
+    @property
+    def device(self):
+        return Device._of(lib.kn_device_of(self._h))
+
+    @property
+    def itemsize(self):
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self):
+        return self.numel() * self.itemsize
+
+    @property
+    def T(self):
+        return self.permute(*range(self.ndim - 1, -1, -1))
+
+    @property
+    def mT(self):
+        return self.transpose(-2, -1)
+
+    @property
+    def _version(self):
+        storage = lib.kn_storage_of(self._h)
+        version = lib.kn_storage_version(storage)
+        lib.kn_storage_release(storage)
+        return version
+
+    def dim(self):
+        return lib.kn_ndim(self._h)
+
+    def size(self, dim=None):
+        shape = self.shape
+        return shape if dim is None else shape[self._dim(dim)]
+
+    def _dim(self, dim):
+        if not -max(self.ndim, 1) <= dim < max(self.ndim, 1):
+            raise IndexError('dimension %d is out of range for a tensor of %d dimensions' % (dim, self.ndim))
+        return dim
+
+    def stride(self, dim=None):
+        strides = tuple(lib.kn_stride(self._h, i) for i in range(self.ndim))
+        return strides if dim is None else strides[self._dim(dim)]
+
+    def storage_offset(self):
+        return lib.kn_storage_offset(self._h)
+
+    def data_ptr(self):
+        """The address of the first element; of device memory only a number (koine/storage.h)."""
+        return lib.kn_tensor_address(self._h)
+
+    def numel(self):
+        return lib.kn_numel(self._h)
+
+    nelement = numel
+
+    def element_size(self):
+        return self.itemsize
+
+    def is_contiguous(self):
+        return bool(lib.kn_is_contiguous(self._h))
+
+    def is_floating_point(self):
+        return self.dtype.is_floating_point
+
+    def is_pinned(self):
+        return bool(lib.kn_is_pinned(self._h))
+
+    # --- gradients ---
+
+    @property
+    def requires_grad(self):
+        return bool(lib.kn_requires_grad(self._h))
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        check(lib.kn_set_requires_grad(self._h, value))
+
+    def requires_grad_(self, requires_grad=True):
+        check(lib.kn_set_requires_grad(self._h, requires_grad))
+        return self
+
+    @property
+    def is_leaf(self):
+        return bool(lib.kn_is_leaf(self._h))
+
+    @property
+    def grad(self):
+        return borrowed(lib.kn_grad(self._h))
+
+    @grad.setter
+    def grad(self, value):
+        check(lib.kn_set_grad(self._h, NULL if value is None else value._h))
+
+    @property
+    def data(self):
+        return self.detach()
+
+    @data.setter
+    def data(self, value):
+        self.detach().copy_(value)
+
+    def detach(self):
+        return wrap(lib.kn_detach(self._h))
+
+    def retain_grad(self):
+        check(lib.kn_retain_grad(self._h))
+
+    @property
+    def retains_grad(self):
+        return bool(lib.kn_retains_grad(self._h))
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False):
+        """Adds the gradients with respect to all leaves to their `grad`."""
+        if create_graph:
+            raise NotImplementedError('backward: create_graph: use koine.autograd.grad(..., create_graph=True)')
+        check(lib.kn_backward_with(self._h, NULL if gradient is None else gradient._h, bool(retain_graph)))
+
+    def register_hook(self, hook):
+        """hook(gradient) is called with each gradient that reaches the tensor; what it returns, unless None, takes its
+        place."""
+        from ..autograd import register_hook
+        register_hook(self, hook)
