@@ -15,9 +15,7 @@ compare.py --peer-program PATH.
 import argparse
 import json
 import os
-import subprocess
 import sys
-import tempfile
 import time
 
 START = time.perf_counter()
@@ -26,47 +24,18 @@ os.environ.setdefault('KINETO_LOG_LEVEL', '99')  # the profiler, which counts me
 import torch
 import torch.nn.functional as F
 
+import peer_device
+from peer_device import allow_tf32, use_device, version, wait
 from peer_files import difference, read_tensors
 from peer_networks import TRAINING
+from peer_training import Epoch, Inference, Start, Training, compile_afresh, first_step, network_of
 
 # The largest differences allowed, relative to the largest magnitude: sums of thousands of products in another order
-# differ by some 1e-6 in f32; f16 results are rounded to 11 bits, as are TF32's operands. A step moves each weight by up
-# to the learning rate in the gradient's direction, however small the gradient is (Adam), so the loss after it may
-# differ more.
+# differ by some 1e-6 in f32; f16 results are rounded to 11 bits, as are TF32's operands. Of steps: peer_training.py.
 TOLERANCE = {'float32': 1e-4, 'float64': 1e-10, 'float16': 2e-3}
 TOLERANCE_OF_TF32 = 2e-3
-TOLERANCE_OF = {'output': 1e-3, 'loss': 1e-4, 'loss_after_a_step': 5e-3, 'loss_after_a_replay': 5e-3}
 # How far the share of zeros may be from dropout's p.
 DROPOUT_SHARE = 0.01
-
-
-DEVICE = torch.device('cpu')
-
-
-def use_device(name, mode):
-    """In the mode "benchmark" cuDNN times its algorithms at a convolution's first call.
-    f16 is summed in f32, as in Koine."""
-    global DEVICE
-    DEVICE = torch.device(name)
-    torch.backends.cudnn.benchmark = mode == 'benchmark'
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    allow_tf32(False)
-
-
-def allow_tf32(allowed):
-    """On a GPU f32 products and convolutions use real f32, except in TF32 benchmarks:
-    otherwise they are not comparable."""
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
-
-
-def accelerator():
-    """torch.cuda (also ROCm's), torch.xpu, ..."""
-    return getattr(torch, DEVICE.type)
-
-
-def wait():
-    if DEVICE.type != 'cpu':
-        accelerator().synchronize()
 
 
 def gelu_chain(x, p):
@@ -276,185 +245,6 @@ class Steps:
         return {'difference': worst[0], 'tolerance': TOLERANCE['float32'], 'what': worst[1]}
 
 
-def compile_afresh(net):
-    """Compiles for this shape only: without the reset a second shape would compile code for any shape."""
-    torch._dynamo.reset()
-    return torch.compile(net, dynamic=False)
-
-
-def peak_of(run, tensors):
-    """The most bytes that tensors take during `run`, which starts with these: counted by the allocator, without what
-    libraries allocate themselves."""
-    if DEVICE.type != 'cpu':
-        wait()
-        before = accelerator().memory_allocated()
-        accelerator().reset_peak_memory_stats()
-        run()
-        wait()
-        grown = accelerator().max_memory_allocated() - before
-    else:
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-            run()
-        events = [event for event in profile.profiler.kineto_results.events() if event.name() == '[memory]']
-        now = grown = 0
-        for event in sorted(events, key=lambda event: event.start_ns()):
-            now += event.nbytes()
-            grown = max(grown, now)
-    return grown + sum({t.data_ptr(): t.nbytes for t in tensors}.values())
-
-
-class Training:
-    """A training step on one batch. `replayed`: on a GPU later steps replay a CUDA graph; on a CPU it has no effect."""
-
-    def __init__(self, name, tensors, compiled, replayed=False):
-        make, optimizer, self.loss, self.has_dropout = TRAINING[name]
-        self.net = make().to(DEVICE)
-        if tensors:
-            self.x, self.y = tensors['x'], tensors['y']
-            state = {key[len('module.'):]: value for key, value in tensors.items() if key.startswith('module.')}
-            self.net.load_state_dict(state)
-            self.net.train(not self.has_dropout)
-        self.recorded = replayed and DEVICE.type == 'cuda'
-        self.optimizer = optimizer(self.net.parameters(), self.recorded)
-        self.forward = compile_afresh(self.net) if compiled else self.net
-        self.first, self.graph = None, None
-
-    def step(self, x, y):
-        x, y = x.to(DEVICE, non_blocking=True), y.to(DEVICE, non_blocking=True)
-        self.optimizer.zero_grad()
-        output = self.forward(x)
-        loss = self.loss(output, y)
-        loss.backward()
-        self.optimizer.step()
-        return output, loss
-
-    def record(self):
-        """As in PyTorch's manual: a few steps on another stream, then one captured,
-        whose gradients belong to the graph."""
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                self.step(self.x, self.y)
-        torch.cuda.current_stream().wait_stream(stream)
-        self.optimizer.zero_grad(set_to_none=True)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.step(self.x, self.y)
-        self.graph = graph
-
-    def run(self):
-        if self.first is None or not self.recorded:
-            output, loss = self.step(self.x, self.y)
-            if self.first is None:
-                self.first = {'output': output.detach(), 'loss': loss.detach()}
-            return
-        if self.graph is None:
-            self.record()
-        self.graph.replay()
-
-    def present_loss(self):
-        with torch.no_grad():  # not the compiled network: compiling it again without gradients would take minutes
-            return self.loss(self.net(self.x), self.y)
-
-    def memory(self):
-        state = [t for values in self.optimizer.state.values() for t in values.values() if torch.is_tensor(t)]
-        gradients = [p.grad for p in self.net.parameters() if p.grad is not None]
-        return peak_of(lambda: self.step(self.x, self.y),
-                       [self.x, self.y, *self.net.parameters(), *self.net.buffers(), *gradients, *state])
-
-    def check(self, theirs):
-        """Koine's second step, if there is one, is a replay: compared with an eager step."""
-        mine, self.first = self.first, False
-        mine['loss_after_a_step'] = self.present_loss()
-        self.net.train()
-        if 'loss_after_a_replay' in theirs:
-            self.step(self.x, self.y)
-            mine['loss_after_a_replay'] = self.present_loss()
-        mine = {name: t.cpu() for name, t in mine.items()}
-        found = [(difference(t, mine[name]) / TOLERANCE_OF[name], name, difference(t, mine[name]))
-                 for name, t in theirs.items()]
-        worst = max(found)
-        return {'difference': worst[2], 'tolerance': TOLERANCE_OF[worst[1]], 'what': worst[1]}
-
-
-class Inference(Training):
-    """The output for one batch, in evaluation mode without gradients."""
-
-    def __init__(self, name, tensors, compiled):
-        super().__init__(name, tensors, compiled)
-        self.net.eval()
-
-    def run(self):
-        with torch.no_grad():
-            output = self.forward(self.x)
-        if self.first is None:
-            self.first = {'output': output}
-
-    def memory(self):
-        return peak_of(self.run, [self.x, self.y, *self.net.parameters(), *self.net.buffers()])
-
-    def check(self, theirs):
-        mine, self.first = self.first['output'].cpu(), False
-        return {'difference': difference(theirs['output'], mine), 'tolerance': TOLERANCE_OF['output'], 'what': 'output'}
-
-
-class Epoch:
-    """An epoch of Fashion-MNIST. The images are already decoded: the loader shuffles and collates, with two workers."""
-
-    FOLDER = '/usr/share/datasets/fashion-mnist'
-
-    def __init__(self, compiled):
-        import gzip
-
-        with gzip.open(self.FOLDER + '/train-images-idx3-ubyte.gz') as file:
-            images = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)[16:].view(-1, 1, 28, 28)
-        with gzip.open(self.FOLDER + '/train-labels-idx1-ubyte.gz') as file:
-            labels = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)[8:].long()
-
-        class Images(torch.utils.data.Dataset):
-            def __len__(self):
-                return len(images)
-
-            def __getitem__(self, index):
-                return images[index].float() / 255, labels[index]
-
-        self.loader = torch.utils.data.DataLoader(Images(), batch_size=128, shuffle=True, num_workers=2,
-                                                  pin_memory=DEVICE.type == 'cuda')
-        self.training = Training('cnn_step', None, compiled)
-
-    def run(self):
-        for x, y in self.loader:
-            self.training.step(x, y)
-
-
-class Start:
-    """A process that imports PyTorch, builds the examples' network and makes one step;
-    cold: with an empty code cache."""
-
-    def __init__(self, cold, mode, threads):
-        self.folder = tempfile.TemporaryDirectory(prefix='koine-peer-')
-        self.command = [sys.executable, os.path.abspath(__file__), '--first-step', '--mode', mode,
-                        '--threads', str(threads), '--device', str(DEVICE)]
-        self.cold, self.count = cold, 0
-        if not cold:
-            self.run()
-
-    def run(self):
-        if self.cold:
-            self.count += 1
-        cache = os.path.join(self.folder.name, str(self.count))
-        environment = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=cache)
-        subprocess.run(self.command, check=True, env=environment, stdout=subprocess.DEVNULL)
-
-
-def network_of(name):
-    """gpu/resnet18/replayed is the network resnet18; gpu/gpt is its own."""
-    for ending in ('/replayed', '/inference'):
-        name = name[:-len(ending)] if name.endswith(ending) else name
-    return name[len('gpu/'):] if name.startswith('gpu/') and name not in TRAINING else name
-
-
 def make(case, tensors, mode, threads):
     """The object that runs the case's repetitions; None if it is not supported here."""
     name = case['name']
@@ -477,12 +267,6 @@ def make(case, tensors, mode, threads):
     return None
 
 
-def first_step(mode):
-    training = Training('cnn_step', None, mode == 'compile')
-    training.step(torch.rand(128, 1, 28, 28), torch.randint(0, 10, (128,)))
-    wait()
-
-
 def run(work, count):
     start = time.perf_counter()
     for _ in range(count):
@@ -499,7 +283,7 @@ def serve(mode, threads, reply):
         try:
             if request['do'] == 'setup':
                 start = time.perf_counter()
-                tensors = {name: t.to(DEVICE) for name, t in read_tensors(request['inputs']).items()} \
+                tensors = {name: t.to(peer_device.DEVICE) for name, t in read_tensors(request['inputs']).items()} \
                     if request['inputs'] else None
                 work = make(request['case'], tensors, mode, threads)
                 answer = {'supported': work is not None, 'seconds': time.perf_counter() - start}
@@ -516,16 +300,6 @@ def serve(mode, threads, reply):
         reply(answer)
 
 
-def version():
-    if DEVICE.type == 'cpu':
-        return torch.__version__
-    name = accelerator().get_device_name(DEVICE)
-    if DEVICE.type != 'cuda':
-        return '%s (%s)' % (torch.__version__, name)
-    platform = 'ROCm %s, MIOpen' % torch.version.hip if torch.version.hip else 'CUDA %s, cuDNN' % torch.version.cuda
-    return '%s (%s %s, %s)' % (torch.__version__, platform, torch.backends.cudnn.version(), name)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--mode', default='eager', choices=['eager', 'compile', 'benchmark'])
@@ -535,6 +309,7 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     use_device(arguments.device, arguments.mode)
+    device = peer_device.DEVICE
     torch.manual_seed(0)
     if arguments.first_step:
         return first_step(arguments.mode)
@@ -544,14 +319,14 @@ def main():
     def reply(answer):
         out.write(json.dumps(answer) + '\n')
 
-    if arguments.mode == 'benchmark' and DEVICE.type != 'cuda':
+    if arguments.mode == 'benchmark' and device.type != 'cuda':
         reply({'error': "--mode benchmark needs a GPU: it times cuDNN's algorithms"})
         return
     if arguments.mode == 'compile' and not hasattr(torch, 'compile'):
         reply({'error': 'torch %s has no torch.compile' % torch.__version__})
         return
-    reply({'peer': 'torch' if DEVICE.type == 'cpu' else 'torch on ' + str(DEVICE), 'version': version(),
-           'mode': arguments.mode, 'device_type': DEVICE.type, 'start_s': time.perf_counter() - START})
+    reply({'peer': 'torch' if device.type == 'cpu' else 'torch on ' + str(device), 'version': version(),
+           'mode': arguments.mode, 'device_type': device.type, 'start_s': time.perf_counter() - START})
     serve(arguments.mode, arguments.threads, reply)
 
 
