@@ -2,7 +2,7 @@
 import numpy
 
 from .. import _indexing, _ops
-from .._c import NULL, check, checked, ffi, lib, owned_text, shape_of, sizes
+from .._c import NULL, KoineError, check, checked, ffi, lib, owned_text, shape_of, sizes
 from .._device import device as Device
 from .._device import handle as device_handle
 from .._dtypes import by_name, code_of
@@ -94,7 +94,7 @@ class Tensor(TensorBase):
         if kind.numpy is None:
             raise TypeError('numpy has no bfloat16: x.float().numpy()')
         if self.requires_grad:
-            raise KoineStateError('numpy: the tensor requires a gradient: x.detach().numpy()')
+            raise KoineError('numpy: the tensor requires a gradient: x.detach().numpy()')
         if lib.kn_device_get_type(lib.kn_device_of(self._h)) == lib.KN_DEVICE_HOST and self.numel() > 0:
             return numpy.asarray(_HostMemory(self, kind))
         array = numpy.empty(self.shape, dtype=kind.numpy)
@@ -212,7 +212,7 @@ class Tensor(TensorBase):
             return wrap(lib.kn_view_dtype(self._h, code_of(shape[0])))
         seen = self.reshape(*shape)
         if self.numel() > 0 and seen.data_ptr() != self.data_ptr():
-            raise KoineStateError('view: no strides show %s as %s: use reshape' % (self.shape, seen.shape))
+            raise KoineError('view: no strides show %s as %s: use reshape' % (self.shape, seen.shape))
         return seen
 
     def view_as(self, other):
@@ -300,6 +300,3 @@ def _restored(array, dtype, device, requires_grad):
         return tensor(array, dtype, device, requires_grad)
     except RuntimeError:
         return tensor(array, dtype, None, requires_grad)
-
-
-from .._c import KoineError as KoineStateError  # noqa: E402  an object in the wrong state has no kind of its own
