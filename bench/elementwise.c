@@ -7,6 +7,8 @@ static kn_tensor *mul(kn_tensor *const *x, const double *p) { return (void)p, kn
 static kn_tensor *multiply_by(kn_tensor *const *x, const double *p) { return kn_mul_scalar(x[0], p[0]); }
 static kn_tensor *relu(kn_tensor *const *x, const double *p) { return (void)p, kn_relu(x[0]); }
 static kn_tensor *exponential(kn_tensor *const *x, const double *p) { return (void)p, kn_exp(x[0]); }
+static kn_tensor *to_float32(kn_tensor *const *x, const double *p) { return (void)p, kn_to_dtype(x[0], KN_F32); }
+static kn_tensor *to_float16(kn_tensor *const *x, const double *p) { return (void)p, kn_to_dtype(x[0], KN_F16); }
 static kn_tensor *dropout(kn_tensor *const *x, const double *p) { return kn_dropout(x[0], .p = p[0]); }
 
 /* The tanh approximation of GELU as a chain of unfused operations: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715
@@ -51,6 +53,14 @@ static kn_tensor *gelu_chain(kn_tensor *const *x, const double *p)
 #define TWO(n) .inputs = {VECTOR(n), VECTOR(n)}
 #define ROWS_AND_ROW(n) .inputs = {{.ndim = 2, .shape = {n / 1024, 1024}}, {.ndim = 1, .shape = {1024}}}
 
+/* float16 in memory. `moved`: bytes per element. */
+#define HALF(label, function, type, moved, ...)                                                                        \
+    {                                                                                                                  \
+        .name = "half/" label, .shape = "4194304", .dtype = type, .flops = 4194304, .bytes = 4194304.0 * (moved),      \
+        BENCH_OPERATION,                                                                                               \
+        .operation = &(const bench_operation){.name = #function, .apply = function, __VA_ARGS__(4194304)},             \
+    }
+
 /* A tensor [i, j, k] times one that broadcasts in some dimensions. */
 #define BROADCAST(label, i, j, k, ...)                                                                                 \
     {                                                                                                                  \
@@ -77,6 +87,11 @@ static const bench_case cases[] = {
     BROADCAST("short_inner", 65536, 16, 4, 65536, 16, 1),
     BROADCAST("short_middle", 65536, 8, 7, 65536, 1, 7),
     BROADCAST("short_outer", 60000, 10, 7, 1, 1, 7),
+    HALF("add", add, KN_F16, 6, TWO),
+    HALF("relu", relu, KN_F16, 4, ONE),
+    HALF("exp", exponential, KN_F16, 4, ONE),
+    HALF("to_float32", to_float32, KN_F16, 6, ONE),
+    HALF("from_float32", to_float16, KN_F32, 6, ONE),
     DROPOUT("dropout", 16777216),
     DROPOUT("gpu/dropout", 67108864),
 };

@@ -82,6 +82,7 @@ static const bench_case cases[] = {
     PRODUCT(128, 512, 512, KN_F32, "", false, false),
     PRODUCT(512, 784, 128, KN_F32, "/tn", true, false),
     PRODUCT(10, 512, 128, KN_F32, "/tn", true, false),
+    GEMM(2000, 1, 500),
     BATCHED(64, 128, 128, 64, "/nt", matmul_nt, 128, 64),
     BATCHED(64, 128, 64, 128, "", matmul, 128, 64),
     BATCHED(1000, 16, 16, 16, "", matmul, 16, 16),

@@ -11,10 +11,16 @@ static kn_tensor *sum_dim(kn_tensor *const *x, const double *p)
 }
 static kn_tensor *max_dim(kn_tensor *const *x, const double *p) { return kn_max_dim(x[0], (int)p[0], false, NULL); }
 
-#define CASE(label, function, dim, rows, columns)                                                                      \
+static kn_tensor *logsumexp(kn_tensor *const *x, const double *p)
+{
+    return kn_logsumexp(x[0], (const int[]){(int)p[0]}, 1, false);
+}
+
+#define CASE(label, function, dim, rows, columns) OF_DTYPE(KN_F32, label, function, dim, rows, columns)
+#define OF_DTYPE(type, label, function, dim, rows, columns)                                                            \
     {                                                                                                                  \
-        .name = label, .shape = #rows "x" #columns, .dtype = KN_F32, .flops = (double)rows * columns,                  \
-        .bytes = 4.0 * rows * columns, BENCH_OPERATION,                                                                \
+        .name = label, .shape = #rows "x" #columns, .dtype = type, .flops = (double)rows * columns,                    \
+        .bytes = (type == KN_F16 ? 2.0 : 4.0) * rows * columns, BENCH_OPERATION,                                       \
         .operation = &(const bench_operation){.name = #function,                                                       \
                                               .apply = function,                                                       \
                                               .inputs = {{.ndim = 2, .shape = {rows, columns}}},                       \
@@ -43,6 +49,11 @@ static const bench_case cases[] = {
     SIZES("max", max, 0),
     SIZES("max_rows", max_dim, 1),
     SIZES("mean", mean, 0),
+    OF_DTYPE(KN_F16, "half/sum", sum, 0, 2048, 2048),
+    OF_DTYPE(KN_F16, "half/sum_rows", sum_dim, 1, 2048, 2048),
+    CASE("reduce/logsumexp/rows", logsumexp, 1, 16384, 128),
+    CASE("reduce/logsumexp/short_rows", logsumexp, 1, 200000, 10),
+    CASE("reduce/logsumexp/columns", logsumexp, 0, 2048, 1024),
     SHORT("sum_short/middle", sum_dim, 28672, 2, 28),
     SHORT("sum_short/windows", sum_dim, 40000, 7, 7),
     SHORT("sum_short/last", sum_dim, 500000, 3, 1),

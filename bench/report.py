@@ -28,6 +28,7 @@ SECTIONS = (
     ('Elementwise', ('elementwise/', 'dropout'), 'bytes'),
     ('Fusion', ('fusion/',), 'bytes'),
     ('Reductions', ('reduce/',), 'bytes'),
+    ('Float16', ('half/',), 'bytes'),
     ('Indices', ('gather/', 'embedding/'), 'bytes'),
     ('Sorting and scans', ('sort/',), 'bytes'),
     ('Attention', ('attention/',), 'flops'),
@@ -56,6 +57,7 @@ DESCRIPTIONS = {
               'residual sum and layer normalisation. small: 256×1024, large: 4096×1024; step: forward and backward. '
               'Bytes: the inputs, the result and the gradients once.',
     'Reductions': 'small: 512×512, large: 4096×4096, gpu: 8192×8192.',
+    'Float16': 'In memory, computed in float32: 2²² elements.',
     'Indices': 'rows, columns: an index for each element of a 1000×1000 matrix; index_select, index_add and '
                'embeddings: rows×columns of the table, indices.',
     'Start': 'From the start of a process to the end of its first training step (CNN, batch 128): cold, without any '

@@ -14,13 +14,6 @@
 #define DOT_ROWS (REGISTERS >= 32 || VW == 16 ? 4 : 2) /* VW divides the number of sums */
 #define DOT_COLUMNS 4
 
-/* The last `rest` of k elements, of which there are at least VW: zeros, and in the last lanes these. */
-static inline V load_rest(const global T *x, long k, int rest)
-{
-    const T numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    return select((V)0, VLOAD(0, x + k - VW), VLOAD(0, numbers) >= (V)(VW - rest));
-}
-
 KN_INLINE void add_products(V *sum, const V *row, const V *column)
 {
 #pragma unroll

@@ -108,19 +108,21 @@ kernel void gemm_short_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, 
 static inline T dot_run(const global T *restrict a, const global T *restrict b, long count)
 {
     V sum[4] = {(V)0, (V)0, (V)0, (V)0};
+    T total = 0;
     long i = 0;
     for (; i + 4 * VW <= count; i += 4 * VW)
 #pragma unroll
         for (int v = 0; v < 4; v++)
             sum[v] = fma(VLOAD(0, a + i + v * VW), VLOAD(0, b + i + v * VW), sum[v]);
-    T part[VW];
-    VSTORE((sum[0] + sum[1]) + (sum[2] + sum[3]), 0, part);
-    T total = 0;
+    for (; i + VW <= count; i += VW)
+        sum[0] = fma(VLOAD(0, a + i), VLOAD(0, b + i), sum[0]);
+    if (i > 0 && i < count) {
+        sum[1] = fma(load_rest(a, count, (int)(count - i)), load_rest(b, count, (int)(count - i)), sum[1]);
+        i = count;
+    }
     for (; i < count; i++)
         total = fma(a[i], b[i], total);
-    for (int j = 0; j < VW; j++)
-        total += part[j];
-    return total;
+    return total + sum_lanes((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
 /* One row times the transpose of x [n, k], k contiguous in both. */

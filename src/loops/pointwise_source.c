@@ -29,13 +29,6 @@ static bool suits_vectors(const kn_pointwise_code *code, const kn_pointwise_form
     return true;
 }
 
-bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form)
-{
-    if (!code->vectors || (code->vectors == KN_F32_VECTORS && form->compute != KN_F32))
-        return false;
-    return suits_vectors(code, form);
-}
-
 /* Names of one letter are operands, numbers and T; a comparison may decide, but is no value. */
 static bool is_arithmetic(const char *text)
 {
@@ -60,6 +53,24 @@ bool kn_pointwise_could_have_vectors(const kn_pointwise_code *code, const kn_poi
         if (code->values[i] && form->outputs[i] && !is_arithmetic(code->values[i]))
             return false;
     return true;
+}
+
+/* Compilers vectorise a conversion to or from half less well than its vectors are written here. */
+static bool converts_halves(const kn_pointwise_form *form)
+{
+    bool halves = false;
+    for (int i = 0; i < KN_POINTWISE_INPUTS; i++)
+        halves |= form->inputs[i] == KN_F16;
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        halves |= form->outputs[i] == KN_F16;
+    return halves;
+}
+
+bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form)
+{
+    if (!code->vectors)
+        return converts_halves(form) && kn_pointwise_could_have_vectors(code, form);
+    return (code->vectors != KN_F32_VECTORS || form->compute == KN_F32) && suits_vectors(code, form);
 }
 
 /* If one of several operands may be broadcast and none needs conversion. */

@@ -4,6 +4,7 @@
 #include <koine/reduce.h>
 
 #include "autograd/work.h"
+#include "base/error.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/reduce.h"
 
@@ -14,8 +15,10 @@ static double count_of(const void *params, int ndim, const int64_t *shape)
 
 static kn_status mean_shape(kn_call *call)
 {
-    KN_TRY(kn_call_check_floating(call, 0));
-    return kn_reduce_output(call, call->params, call->inputs[0]->dtype);
+    const kn_dtype dtype = call->inputs[0]->dtype;
+    if (!kn_dtype_is_floating(dtype))
+        return kn_fail(KN_ERR_DTYPE, "x is %s; it must be floating", kn_dtype_name(dtype));
+    return kn_reduce_output(call, call->params, dtype);
 }
 
 static kn_status mean_forward(kn_call *call)
@@ -35,19 +38,13 @@ static kn_status mean_backward(kn_grad_call *grad)
 
 static kn_status mean_reference(const kn_call *call)
 {
-    const double count = count_of(call->params, call->inputs[0]->ndim, call->inputs[0]->shape);
-
-    KN_TRY(kn_sum_reference(call));
-    for (int64_t i = 0; i < kn_numel(call->outputs[0]); i++)
-        kn_reference_set(call->outputs[0], i, kn_reference_get(call->outputs[0], i) / count);
-    return KN_OK;
+    return kn_sum_reference(call, count_of(call->params, call->inputs[0]->ndim, call->inputs[0]->shape));
 }
 
 const kn_op kn_mean_op = {.name = "mean",
                           .inputs = {"x"},
                           .dtypes = {KN_DTYPES_FLOATING},
                           .params = KN_PARAMS(kn_reduce_args, kn_sum_rows),
-                          .widens_halves = true,
                           .enter = kn_sum_enter,
                           .record_size = sizeof(kn_reduce_params),
                           .shape = mean_shape,

@@ -54,6 +54,6 @@ kn_status kn_sum_enter(kn_entry *entry);
 
 /* Output 0 = the sums of input 0, divided. */
 kn_status kn_sum_divided(kn_call *call, double divisor);
-kn_status kn_sum_reference(const kn_call *call);
+kn_status kn_sum_reference(const kn_call *call, double divisor);
 
 kn_tensor *kn_sum_invoke(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim);

@@ -2,6 +2,7 @@
 #include <koine/reduce.h>
 
 #include "autograd/work.h"
+#include "base/memory.h"
 #include "ops/dispatch/reference.h"
 #include "ops/shape/reduce.h"
 
@@ -16,7 +17,7 @@ kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tenso
     const bool is_real = kn_dtype_is_floating(x->dtype);
     const kn_rows_problem p = {.code = is_real ? &kn_mean_code : &of_whole_numbers,
                                .operation = operation,
-                               .compute = is_real ? x->dtype : KN_I64,
+                               .compute = is_real ? kn_compute_type(x->dtype) : KN_I64,
                                .outer = outer,
                                .n = n,
                                .inner = inner,
@@ -96,8 +97,8 @@ static kn_status sum_groups(kn_call *call, kn_tensor *x, kn_reduce_groups *group
         kn_tensor *y = kn_retain(call->outputs[0]);
         if (left > 1) {
             kn_release(y);
-            status =
-                kn_tensor_new(&y, call->outputs[0]->dtype, 1, (const int64_t[]){outer * inner}, x->storage->device);
+            status = kn_tensor_new(&y, kn_compute_type(call->outputs[0]->dtype), 1, (const int64_t[]){outer * inner},
+                                   x->storage->device);
         }
         if (status != KN_OK)
             break;
@@ -149,11 +150,14 @@ static kn_status sum_backward(kn_grad_call *grad)
 }
 
 /* Adds each input element to the output element that it belongs to. */
-kn_status kn_sum_reference(const kn_call *call)
+kn_status kn_sum_reference(const kn_call *call, double divisor)
 {
     const kn_reduce_params *params = call->params;
     const kn_tensor *x = call->inputs[0];
     kn_tensor *y = call->outputs[0];
+    double *sums = kn_calloc((size_t)kn_numel(y) + 1, sizeof *sums);
+    if (!sums)
+        return KN_ERR_MEMORY;
 
     for (int64_t i = 0; i < kn_numel(x); i++) {
         int64_t rest = i, at = 0, step = 1;
@@ -164,10 +168,15 @@ kn_status kn_sum_reference(const kn_call *call)
             }
             rest /= x->shape[d];
         }
-        kn_reference_set(y, at, kn_reference_get(y, at) + kn_reference_get(x, i));
+        sums[at] += kn_reference_get(x, i);
     }
+    for (int64_t i = 0; i < kn_numel(y); i++)
+        kn_reference_set(y, i, sums[i] / divisor);
+    kn_free(sums);
     return KN_OK;
 }
+
+static kn_status sum_reference(const kn_call *call) { return kn_sum_reference(call, 1); }
 
 kn_status kn_sum_enter(kn_entry *entry)
 {
@@ -181,14 +190,13 @@ const kn_op_param kn_sum_rows[] = {KN_PARAM(kn_reduce_args, dims), KN_PARAM(kn_r
 const kn_op kn_sum_op = {.name = "sum",
                          .inputs = {"x"},
                          .params = KN_PARAMS(kn_reduce_args, kn_sum_rows),
-                         .widens_halves = true,
                          .enter = kn_sum_enter,
                          .record_size = sizeof(kn_reduce_params),
                          .shape = sum_shape,
                          .forward = sum_forward,
                          .backward = sum_backward,
                          .backward_recorded = sum_backward,
-                         .reference = kn_sum_reference,
+                         .reference = sum_reference,
                          .work = kn_work_reducing,
                          .backward_work = kn_grad_work_memory_bound};
 kn_tensor *kn_sum_invoke(const kn_op *op, kn_tensor *x, const int *dims, int num_dims, bool keepdim)
