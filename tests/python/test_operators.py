@@ -83,6 +83,24 @@ def test_signatures():
     assert text['leaky_relu'] == '(input, negative_slope=0.01)'
 
 
+def test_results():
+    """Of operators with further results, such as statistics, PyTorch's functions return the first."""
+    functional = koine.nn.functional
+    x = koine.randn(2, 4, 6)
+    for result in (functional.group_norm(x, 2), functional.layer_norm(x, (6,)),
+                   functional.scaled_dot_product_attention(x, x, x)):
+        assert result.shape == x.shape
+
+
+@pytest.mark.parametrize('kind', ['avg', 'max'])
+def test_adaptive_pooling(kind):
+    """A number is the size along every dimension."""
+    functional = koine.nn.functional
+    for dims in (2, 3):
+        pool, x = getattr(functional, 'adaptive_%s_pool%dd' % (kind, dims)), koine.randn(2, 3, *(6,) * dims)
+        close(pool(x, 2), pool(x, (2,) * dims))
+
+
 def test_index_fill():
     x, index = koine.zeros(3, 2), koine.tensor([2, 0])
     assert x.index_fill(0, index, 3).tolist() == [[3, 3], [0, 0], [3, 3]]

@@ -70,7 +70,7 @@ gather(input, dim, index)
 gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean')
 glu(input, dim=-1)
 grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=False)
-group_norm(input, num_groups, weight=None, bias=None, eps=1e-05)
+group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) -> 1
 gru_cell(input, hx: h, w_ih: weight_ih, w_hh: weight_hh, b_ih: bias_ih=None, b_hh: bias_hh=None)
 lstm_cell(input, h, c, w_ih: weight_ih, w_hh: weight_hh, b_ih: bias_ih=None, b_hh: bias_hh=None)
 rnn_tanh_cell(input, hx: h, w_ih: weight_ih, w_hh: weight_hh, b_ih: bias_ih=None, b_hh: bias_hh=None)
@@ -141,7 +141,7 @@ rms_norm(input, normalized_shape: shape, weight=None, eps=None)
 roll(input, shifts, dims=None)
 rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, *, generator=None)
 scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, \
-enable_gqa=False, *, generator=None)
+enable_gqa=False, *, generator=None) -> 1
 scatter_tensor = scatter(input, dim, index, src)
 scatter_tensor_ = scatter_(input, dim, index, src)
 scatter_value = scatter(input, dim, index, value)
