@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <locale.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,10 @@ const char *kn_format_shape(char *buffer, size_t size, int ndim, const int64_t *
 
 const char *kn_format_number(char buffer[KN_NUMBER_TEXT], double value)
 {
+    if (fabs(value) < 1e15 && value == trunc(value)) { /* 10, not 1e+01 */
+        snprintf(buffer, KN_NUMBER_TEXT, "%.0f", value);
+        return buffer;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(buffer, KN_NUMBER_TEXT, "%.*g", digits, value);
         if (strtod(buffer, NULL) == value)

@@ -35,6 +35,7 @@ const char *kn_format_bytes(char *buffer, size_t size, uint64_t bytes);
 /* "[2, 3, 4]" into `buffer`; returns buffer. */
 const char *kn_format_shape(char *buffer, size_t size, int ndim, const int64_t *shape);
 
-/* The shortest text that parses back to exactly `value`, with a decimal point in any locale. Returns buffer. */
+/* The shortest text that parses back to exactly `value`, with a decimal point in any locale; whole numbers below 10^15
+ * have no exponent. Returns buffer. */
 #define KN_NUMBER_TEXT 40
 const char *kn_format_number(char buffer[KN_NUMBER_TEXT], double value);

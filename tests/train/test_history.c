@@ -68,6 +68,9 @@ TENSOR_TEST(numbers_do_not_follow_the_locale)
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL && setlocale(LC_NUMERIC, "de_DE") == NULL)
         skip();
     assert_string_equal(kn_format_number(number, 0.84), "0.84");
+    assert_string_equal(kn_format_number(number, 10), "10");
+    assert_string_equal(kn_format_number(number, -120000), "-120000");
+    assert_string_equal(kn_format_number(number, 1e20), "1e+20");
     setlocale(LC_NUMERIC, "C");
 }
 
