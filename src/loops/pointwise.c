@@ -95,19 +95,10 @@ static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, 
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-static bool has_f64(const kn_pointwise_form *form)
-{
-    bool f64 = form->compute == KN_F64;
-    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
-        f64 |= form->outputs[i] == KN_F64;
-    for (int i = 0; i < KN_POINTWISE_INPUTS; i++)
-        f64 |= form->inputs[i] == KN_F64;
-    return f64;
-}
-
 static const char *options_of(const kn_pointwise_form *form)
 {
-    return kn_written_kernel_options(form->compute == KN_F64, has_f64(form));
+    return kn_written_kernel_options(form->compute == KN_F64,
+                                     form->compute == KN_F64 || kn_pointwise_has(form, KN_F64));
 }
 
 static void write_kernel(kn_text *out, const void *code, const void *form) { kn_pointwise_write(out, code, form); }

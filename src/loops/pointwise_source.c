@@ -55,21 +55,21 @@ bool kn_pointwise_could_have_vectors(const kn_pointwise_code *code, const kn_poi
     return true;
 }
 
-/* Compilers vectorise a conversion to or from half less well than its vectors are written here. */
-static bool converts_halves(const kn_pointwise_form *form)
+bool kn_pointwise_has(const kn_pointwise_form *form, kn_dtype dtype)
 {
-    bool halves = false;
+    bool has = false;
     for (int i = 0; i < KN_POINTWISE_INPUTS; i++)
-        halves |= form->inputs[i] == KN_F16;
+        has |= form->inputs[i] == dtype;
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
-        halves |= form->outputs[i] == KN_F16;
-    return halves;
+        has |= form->outputs[i] == dtype;
+    return has;
 }
 
+/* Compilers vectorise a conversion from or to float16 less well than its vectors are written here. */
 bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form)
 {
     if (!code->vectors)
-        return converts_halves(form) && kn_pointwise_could_have_vectors(code, form);
+        return kn_pointwise_has(form, KN_F16) && kn_pointwise_could_have_vectors(code, form);
     return (code->vectors != KN_F32_VECTORS || form->compute == KN_F32) && suits_vectors(code, form);
 }
 

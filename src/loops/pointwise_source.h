@@ -24,6 +24,9 @@ typedef struct kn_pointwise_form {
     uint8_t aliased[KN_POINTWISE_INPUTS]; /* 1 + the output that it is; 0: none */
 } kn_pointwise_form;
 
+/* Has an input or an output the dtype? */
+bool kn_pointwise_has(const kn_pointwise_form *form, kn_dtype dtype);
+
 /* Do explicit vectors serve these dtypes? */
 bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form);
 

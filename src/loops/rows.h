@@ -83,6 +83,9 @@ struct kn_rows_code {
 #define KN_TWO_SUMS_BY(step_)                                                                                          \
     .state = "uv", .init = "u = 0; v = 0;", .step = step_, .merge = "u += U; v += V;", .is_sum = true
 
+/* Those of a row's largest element m; NaN does not count. */
+#define KN_LARGEST .state = "m", .init = "m = KN_LOWEST;", .step = "m = a > m ? a : m;", .merge = "m = M > m ? M : m;"
+
 /* A contiguous tensor, or part of one. */
 typedef struct kn_rows_operand {
     const kn_buffer *buffer;

@@ -21,12 +21,7 @@ static kn_status softmax_shape(kn_call *call)
 
 /* --- what is computed of a row ------------------------------------------------------------------------------------ */
 
-const kn_rows_pass kn_softmax_maximum = {.state = "m",
-                                         .init = "m = KN_LOWEST;",
-                                         .step = "m = a > m ? a : m;",
-                                         .merge = "m = M > m ? M : m;",
-                                         .row = "h",
-                                         .finish = "h = m;"};
+const kn_rows_pass kn_softmax_maximum = {KN_LARGEST, .row = "h", .finish = "h = m;"};
 
 /* The logarithm subtracts the maximum first: adding the other term to it would round that to the maximum's
  * precision. */

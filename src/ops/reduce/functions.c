@@ -107,12 +107,7 @@ static double logsumexp_reference(const double *a, int64_t n, double number)
 /* Infinities are not subtracted: their differences are NaN. */
 #define SHIFT "(fabs(m) == (T)INFINITY ? (T)0 : m)"
 
-static const kn_rows_pass shift = {.state = "m",
-                                   .init = "m = KN_LOWEST;",
-                                   .step = "m = a > m ? a : m;",
-                                   .merge = "m = M > m ? M : m;",
-                                   .row = "h",
-                                   .finish = "h = " SHIFT ";"};
+static const kn_rows_pass shift = {KN_LARGEST, .row = "h", .finish = "h = " SHIFT ";"};
 static kn_rows_code logsumexp_in_one = {.name = "logsumexp_in_one",
                                         .inputs = "a",
                                         .prepass = &shift,
