@@ -7,7 +7,7 @@
  * the vector length, the last vector overlaps the one before: the same sums are stored twice. Hence a row must be at
  * least one vector wide, and adjacent pixels must start at adjacent elements of x (g.x_column is 1).
  *
- * Weights are packed as [groups][blocks of KX channels][taps][KX] (conv_prepare with KB = KX).
+ * Weights are packed as [groups][blocks of KX channels][taps][KX] (conv_prepare).
  *
  * Compiled in: T, VW, KX, RX, VX. Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"

@@ -264,8 +264,8 @@ kn_status kn_conv_prepare(kn_stream *stream, const kn_conv_correlation *c, const
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     int64_t items =
         kn_conv_pad_items(&c->padding) + c->grid.groups * kn_div_up(c->grid.outer, block) * c->taps.inner + 1;
-    snprintf(options, sizeof options, "%s -DVW=%d -DKB=%d", kn_options_f64_or_f32(s->f64),
-             kn_conv_vector_width(limits, s->f64), (int)block);
+    snprintf(options, sizeof options, "%s -DVW=%d", kn_options_f64_or_f32(s->f64),
+             kn_conv_vector_width(limits, s->f64));
     return kn_run(stream, .source = "conv/common/prepare.cl", .kernel = "conv_prepare", .operation = "conv2d",
                   .options = options, .dims = 1, .global = {(size_t)items}, .local = {1},
                   KN_ARGS(kn_conv_arg(s, c->x), kn_conv_arg(s, c->problem->weight),
@@ -273,5 +273,5 @@ kn_status kn_conv_prepare(kn_stream *stream, const kn_conv_correlation *c, const
                           kn_arg_buffer(w->packed, w->weights_at * kn_conv_element(s)),
                           kn_arg_buffer(w->table, w->table_at * (int64_t)sizeof(int32_t)),
                           kn_arg_struct(&c->padding, sizeof c->padding), kn_arg_struct(&c->weights, sizeof c->weights),
-                          kn_arg_struct(&c->taps, sizeof c->taps)));
+                          kn_arg_struct(&c->taps, sizeof c->taps), kn_arg_i32(block)));
 }
