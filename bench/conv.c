@@ -1,7 +1,7 @@
 /* conv.c - convolution layers, each pass separately: forward, gradient of the input (bwd_data), gradient of the weight
  * (bwd_weights). The layers are those of the examples, AlexNet, OverFeat, VGG-A (convnet-benchmarks), ResNet, Inception
- * (DeepBench) and MobileNet. Named images,channels,height,width-outputs,kernel, then s: stride, p: padding unless it is
- * half the kernel, g: groups.
+ * (DeepBench), MobileNet and ViT. Named images,channels,height,width-outputs,kernel, then s: stride, p: padding unless
+ * it is half the kernel, g: groups.
  *
  * All layers are measured with a batch for CPUs (8 images) and, under gpu/conv/, with a batch for GPUs: 128 images, or
  * 32 of 112 x 112 pixels and more. */
@@ -99,7 +99,9 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
     DEPTHWISE_STRIDED(G, m, 96, 112, 112),                             \
     DEPTHWISE(G, n, 144, 56, 56),                                      \
     DEPTHWISE(G, n, 384, 14, 14),                                      \
-    DEPTHWISE(G, n, 960, 7, 7)
+    DEPTHWISE(G, n, 960, 7, 7),                                        \
+    /* ViT-B/16: patches */                                            \
+    PADDED(G, n, 3, 224, 224, 768, 16, 16, 0)
 /* clang-format on */
 
 static const bench_case cases[] = {

@@ -1,6 +1,6 @@
 /* ops/vision/fold.c - unfold (im2col) and fold (col2im): each is the other's gradient. */
 #include <koine/vision.h>
-#include <limits.h>
+#include <string.h>
 
 #include "autograd/work.h"
 #include "loops/work_size.h"
@@ -10,45 +10,52 @@
 
 /* --- geometry ----------------------------------------------------------------------------------------------------- */
 
-/* One of two numbers; a single one is for both. */
-static kn_status read_pair(int32_t pair[2], const char *name, const kn_ints *from, int64_t least)
+static const kn_fold_geometry image_geometry = {
+    .size = {1}, .windows = {1}, .kernel_size = {1, 1, 1}, .dilation = {1, 1, 1}, .stride = {1, 1, 1}};
+
+/* One of two numbers, for height and width; a single one is for both. */
+static kn_status read_pair(int32_t sides[3], const char *name, const kn_ints *from, int64_t least)
 {
     if (from->count != 1 && from->count != 2)
         return kn_fail(KN_ERR_ARGUMENT, "%s has %d numbers; it needs 1 or 2", name, from->count);
     for (int i = 0; i < 2; i++) {
         const int64_t value = from->values[from->count == 1 ? 0 : i];
-        if (value < least || value > INT_MAX / 4)
+        if (value < least || value > KN_FOLD_LARGEST)
             return kn_fail(KN_ERR_ARGUMENT, "%s (%lld) must be at least %lld", name, (long long)value,
                            (long long)least);
-        pair[i] = (int32_t)value;
+        sides[1 + i] = (int32_t)value;
     }
     return KN_OK;
 }
 
 kn_status kn_fold_resolve(kn_fold_geometry *g, const kn_fold_args *args, int64_t planes, const int64_t *size)
 {
-    *g = (kn_fold_geometry){.planes = planes, .kernel_size = {1, 1}, .dilation = {1, 1}, .stride = {1, 1}};
+    *g = image_geometry;
+    g->planes = planes;
     KN_TRY(read_pair(g->kernel_size, "kernel_size", &args->kernel_size, 1));
     KN_TRY(read_pair(g->dilation, "dilation", &args->dilation, 1));
     KN_TRY(read_pair(g->padding, "padding", &args->padding, 0));
     KN_TRY(read_pair(g->stride, "stride", &args->stride, 1));
-    for (int i = 0; i < 2; i++) {
-        const int64_t extent = (int64_t)g->dilation[i] * (g->kernel_size[i] - 1) + 1;
-        const int64_t room = size[i] + 2 * (int64_t)g->padding[i] - extent;
-        if (size[i] > INT_MAX / 4 || extent > INT_MAX / 4)
+    for (int i = 1; i < 3; i++) {
+        const char *const side = i == 1 ? "height" : "width";
+        const int64_t pixels = size[i - 1], extent = (int64_t)g->dilation[i] * (g->kernel_size[i] - 1) + 1;
+        const int64_t room = pixels + 2 * (int64_t)g->padding[i] - extent;
+        if (pixels > KN_FOLD_LARGEST || extent > KN_FOLD_LARGEST)
             return kn_fail(KN_ERR_SHAPE, "images or windows of more than %d pixels per side are not supported",
-                           INT_MAX / 4);
-        if (size[i] < 1 || room < 0)
+                           KN_FOLD_LARGEST);
+        if (pixels < 1 || room < 0)
             return kn_fail(KN_ERR_SHAPE, "no window of %s %d (dilation %d) fits into images of %s %lld (padding %d)",
-                           i ? "width" : "height", (int)g->kernel_size[i], (int)g->dilation[i], i ? "width" : "height",
-                           (long long)size[i], (int)g->padding[i]);
-        g->size[i] = (int32_t)size[i];
+                           side, (int)g->kernel_size[i], (int)g->dilation[i], side, (long long)pixels,
+                           (int)g->padding[i]);
+        g->size[i] = (int32_t)pixels;
         g->windows[i] = (int32_t)(room / g->stride[i] + 1);
     }
     return KN_OK;
 }
 
-static int64_t area_of(const kn_fold_geometry *g) { return (int64_t)g->kernel_size[0] * g->kernel_size[1]; }
+static int64_t area_of(const kn_fold_geometry *g) { return (int64_t)g->kernel_size[1] * g->kernel_size[2]; }
+
+static int64_t windows_of(const kn_fold_geometry *g) { return (int64_t)g->windows[1] * g->windows[2]; }
 
 /* --- unfold ------------------------------------------------------------------------------------------------------- */
 
@@ -69,23 +76,36 @@ static kn_status unfold_shape(kn_call *call)
         return kn_fail(KN_ERR_SHAPE, "expected [N, C, H, W] or [C, H, W], got %s",
                        kn_tensor_describe(text, sizeof text, x));
     KN_TRY(unfold_geometry(&g, call->params, x));
-    const int64_t shape[] = {x->shape[0], x->shape[x->ndim - 3] * area_of(&g), (int64_t)g.windows[0] * g.windows[1]};
+    const int64_t shape[] = {x->shape[0], x->shape[x->ndim - 3] * area_of(&g), windows_of(&g)};
     return kn_call_output(call, x->dtype, x->ndim - 1, shape + 4 - x->ndim);
+}
+
+static int64_t product_of(const int32_t sizes[3]) { return (int64_t)sizes[0] * sizes[1] * sizes[2]; }
+
+kn_status kn_fold_run(kn_stream *stream, const char *kernel, const char *operation, const kn_fold_geometry *g, bool f64,
+                      kn_arg x, kn_arg y)
+{
+    const int64_t elements =
+        g->planes *
+        (strcmp(kernel, "fold") == 0 ? product_of(g->size) : product_of(g->kernel_size) * product_of(g->windows));
+    const kn_work_size work = kn_work_for(kn_device_limits(kn_stream_device(stream)), elements);
+    const bool is_image = g->size[0] == 1 && g->windows[0] == 1 && g->kernel_size[0] == 1;
+    char options[64];
+    snprintf(options, sizeof options, "%s -DVOLUME=%d", kn_options_f64_or_f32(f64), !is_image);
+    return kn_run(stream, .source = "vision/fold.cl", .options = options, .kernel = kernel, .operation = operation,
+                  .dims = 1, .global = {work.global}, .local = {work.local},
+                  KN_ARGS(x, y, kn_arg_struct(g, sizeof *g)));
 }
 
 static kn_status launch(kn_stream *stream, const char *kernel, const kn_fold_geometry *g, kn_tensor *from,
                         kn_tensor *to)
 {
-    const kn_work_size work = kn_work_for(kn_tensor_limits(to), kn_numel(to));
     kn_tensor *x;
-
     if (kn_numel(to) == 0)
         return KN_OK;
     KN_TRY(kn_tensor_contiguous(&x, from));
     const kn_status status =
-        kn_run(stream, .source = "vision/fold.cl", .options = kn_dtype_options(to->dtype), .kernel = kernel,
-               .operation = kernel, .dims = 1, .global = {work.global}, .local = {work.local},
-               KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(to), kn_arg_struct(g, sizeof *g)));
+        kn_fold_run(stream, kernel, kernel, g, to->dtype == KN_F64, kn_arg_tensor(x), kn_arg_tensor(to));
     kn_release(x);
     return status;
 }
@@ -112,7 +132,7 @@ static kn_status unfold_backward(kn_grad_call *grad)
 
 static kn_status fold_geometry(kn_fold_geometry *g, const kn_fold_args *args, int ndim, const int64_t *shape)
 {
-    *g = (kn_fold_geometry){.kernel_size = {1, 1}};
+    *g = image_geometry;
     if (args->output_size.count != 2)
         return kn_fail(KN_ERR_ARGUMENT, "output_size has %d numbers; it needs 2", args->output_size.count);
     KN_TRY(kn_fold_resolve(g, args, 0, args->output_size.values));
@@ -133,16 +153,16 @@ static kn_status fold_shape(kn_call *call)
         return kn_fail(KN_ERR_SHAPE, "expected [N, C kernel height kernel width, L], or the same without N, got %s",
                        text);
     KN_TRY(fold_geometry(&g, args, x->ndim, x->shape));
-    const int64_t channels = x->shape[x->ndim - 2], windows = (int64_t)g.windows[0] * g.windows[1];
+    const int64_t channels = x->shape[x->ndim - 2], windows = windows_of(&g);
     if (channels % area_of(&g) != 0)
         return kn_fail(KN_ERR_SHAPE, "dimension %d of %s must be divisible by the product of kernel_size (%d, %d)",
-                       x->ndim - 2, text, (int)g.kernel_size[0], (int)g.kernel_size[1]);
+                       x->ndim - 2, text, (int)g.kernel_size[1], (int)g.kernel_size[2]);
     if (x->shape[x->ndim - 1] != windows)
         return kn_fail(
             KN_ERR_SHAPE, "images of %lld x %lld have %lld windows, %d x %d, but the last dimension of %s has %lld",
             (long long)args->output_size.values[0], (long long)args->output_size.values[1], (long long)windows,
-            (int)g.windows[0], (int)g.windows[1], text, (long long)x->shape[x->ndim - 1]);
-    const int64_t shape[] = {x->shape[0], channels / area_of(&g), g.size[0], g.size[1]};
+            (int)g.windows[1], (int)g.windows[2], text, (long long)x->shape[x->ndim - 1]);
+    const int64_t shape[] = {x->shape[0], channels / area_of(&g), g.size[1], g.size[2]};
     return kn_call_output(call, x->dtype, x->ndim + 1, shape + 3 - x->ndim);
 }
 
@@ -169,15 +189,15 @@ static kn_status fold_backward(kn_grad_call *grad)
 /* Every place of every window, as a pair of an element of the columns and one of the images. */
 static void move(const kn_fold_geometry *g, const kn_tensor *from, kn_tensor *to, bool folds)
 {
-    const int64_t area = area_of(g), windows = (int64_t)g->windows[0] * g->windows[1];
+    const int64_t area = area_of(g), windows = windows_of(g);
     for (int64_t i = 0; i < g->planes * area * windows; i++) {
         const int64_t window = i % windows, place = i / windows % area, plane = i / windows / area;
         const int64_t row =
-            window / g->windows[1] * g->stride[0] - g->padding[0] + place / g->kernel_size[1] * g->dilation[0];
+            window / g->windows[2] * g->stride[1] - g->padding[1] + place / g->kernel_size[2] * g->dilation[1];
         const int64_t column =
-            window % g->windows[1] * g->stride[1] - g->padding[1] + place % g->kernel_size[1] * g->dilation[1];
-        const int64_t at = (plane * g->size[0] + row) * g->size[1] + column;
-        if (row < 0 || row >= g->size[0] || column < 0 || column >= g->size[1])
+            window % g->windows[2] * g->stride[2] - g->padding[2] + place % g->kernel_size[2] * g->dilation[2];
+        const int64_t at = (plane * g->size[1] + row) * g->size[2] + column;
+        if (row < 0 || row >= g->size[1] || column < 0 || column >= g->size[2])
             continue;
         if (folds)
             kn_reference_set(to, at, kn_reference_get(to, at) + kn_reference_get(from, i));

@@ -10,6 +10,7 @@
 #include "ops/conv/common/conv.h"
 
 #include "ops/gemm/gemm.h"
+#include "ops/vision/fold.h"
 
 #define CHUNK_BYTES ((int64_t)256 << 20)
 
@@ -48,6 +49,10 @@ static kn_status begin(lowered *l, kn_stream *stream, const kn_conv_problem *pro
 bool kn_conv_supports_lowered(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    for (int d = 0; d < 3; d++)
+        if (s->in_size[d] > KN_FOLD_LARGEST || s->padding[d] > KN_FOLD_LARGEST || s->stride[d] > KN_FOLD_LARGEST ||
+            s->dilation[d] * s->kernel_size[d] > KN_FOLD_LARGEST)
+            return false;
     double taps = (double)kn_conv_taps(s), pixels = (double)kn_conv_volume(s->out_size);
     double largest = taps * ((double)s->groups * pixels > (double)s->out_channels ? (double)s->groups * pixels
                                                                                   : (double)s->out_channels);
@@ -70,18 +75,32 @@ static kn_gemm_operand columns_operand(const lowered *l, int64_t first, bool tra
     return (kn_gemm_operand){l->in_place ? x->buffer : l->columns, offset, l->pixels, 0, transposed};
 }
 
-static kn_status launch_columns(const lowered *l, kn_stream *stream, const char *kernel, int64_t first, int64_t images)
+static kn_fold_geometry patches_of(const kn_conv_shape *s, int64_t images)
 {
-    const kn_conv_shape *s = &l->problem->shape;
-    bool forward = kernel[5] == 'i';
-    int64_t items = forward ? images * s->in_channels * kn_conv_volume(s->kernel_size) * l->pixels
-                            : images * s->in_channels * kn_conv_volume(s->in_size);
-    kn_arg x = kn_conv_arg(s, l->problem->x), columns = kn_arg_buffer(l->columns, 0);
-    return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = kernel, .operation = "conv2d",
-                  .options = kn_conv_volume_options(&l->problem->shape), .dims = 1,
-                  .global = {kn_conv_work_items(stream, items)},
-                  KN_ARGS(forward ? x : columns, forward ? columns : x, kn_arg_struct(s, sizeof *s), kn_arg_i64(first),
-                          kn_arg_i64(images)));
+    kn_fold_geometry g = {.planes = images * s->in_channels};
+    for (int d = 0; d < 3; d++) {
+        g.size[d] = (int32_t)s->in_size[d];
+        g.windows[d] = (int32_t)s->out_size[d];
+        g.kernel_size[d] = (int32_t)s->kernel_size[d];
+        g.dilation[d] = (int32_t)s->dilation[d];
+        g.padding[d] = (int32_t)s->padding[d];
+        g.stride[d] = (int32_t)s->stride[d];
+    }
+    return g;
+}
+
+/* im2col, or col2im, of a chunk that starts at image `first`. */
+static kn_status launch_columns(const lowered *l, kn_stream *stream, int64_t first, int64_t images)
+{
+    const kn_conv_problem *problem = l->problem;
+    const kn_conv_shape *s = &problem->shape;
+    const kn_fold_geometry g = patches_of(s, images);
+    const bool folds = problem->pass == KN_CONV_DATA;
+    const int64_t image = s->in_channels * kn_conv_volume(s->in_size);
+    const kn_arg columns = kn_arg_buffer(l->columns, 0);
+    const kn_arg x = kn_conv_arg(s, (kn_conv_operand){problem->x.buffer, problem->x.offset + first * image});
+    return kn_fold_run(stream, folds ? "fold" : "unfold", kn_conv_operation(problem), &g, s->f64, folds ? columns : x,
+                       folds ? x : columns);
 }
 
 /* One product per image of the chunk and group. Each operand has its own stride per image and per group. */
@@ -126,7 +145,7 @@ static kn_status forward_chunk(const lowered *l, kn_stream *stream, int64_t firs
 {
     const kn_conv_problem *problem = l->problem;
     if (!l->in_place)
-        KN_TRY(launch_columns(l, stream, "conv_im2col", first, images));
+        KN_TRY(launch_columns(l, stream, first, images));
     kn_gemm_params p = {
         .m = l->outer,
         .n = l->pixels,
@@ -145,7 +164,7 @@ kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_c
     if (!has_bias && problem->activation == KN_ACTIVATION_NONE)
         return KN_OK;
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = "conv_finish", .operation = "conv2d",
-                  .options = kn_conv_volume_options(s), .dims = 1,
+                  .options = kn_options_f64_or_f32(s->f64), .dims = 1,
                   .global = {kn_conv_work_items(stream, s->images * channels * pixels)},
                   KN_ARGS(kn_conv_arg(s, has_bias ? problem->bias : y), kn_conv_arg(s, y), kn_arg_i64(s->images),
                           kn_arg_i64(channels), kn_arg_i64(pixels), KN_CONV_EPILOGUE_ARGS(problem)));
@@ -161,7 +180,7 @@ static kn_status backward_data_chunk(const lowered *l, kn_stream *stream, int64_
                         .b = {problem->y.buffer, problem->y.offset + first * y_distances(l).image, l->pixels, 0, false},
                         .c = columns_operand(l, first, false)};
     KN_TRY(multiply(l, stream, p, images, weight_distances(l), y_distances(l), column_distances(l)));
-    return l->in_place ? KN_OK : launch_columns(l, stream, "conv_col2im", first, images);
+    return l->in_place ? KN_OK : launch_columns(l, stream, first, images);
 }
 
 static kn_status backward_weights_chunk(const lowered *l, kn_stream *stream, int64_t first, int64_t images)
@@ -169,7 +188,7 @@ static kn_status backward_weights_chunk(const lowered *l, kn_stream *stream, int
     const kn_conv_problem *problem = l->problem;
     int64_t weights = problem->shape.out_channels * l->taps;
     if (!l->in_place)
-        KN_TRY(launch_columns(l, stream, "conv_im2col", first, images));
+        KN_TRY(launch_columns(l, stream, first, images));
     kn_gemm_params p = {.m = l->outer,
                         .n = l->taps,
                         .k = l->pixels,
@@ -179,7 +198,7 @@ static kn_status backward_weights_chunk(const lowered *l, kn_stream *stream, int
     KN_TRY(
         multiply(l, stream, p, images, y_distances(l), column_distances(l), (distances){weights, l->outer * l->taps}));
     return kn_run(stream, .source = "conv/any/lowered.cl", .kernel = "conv_sum_products",
-                  .operation = "conv2d_backward_weights", .options = kn_conv_volume_options(&l->problem->shape),
+                  .operation = "conv2d_backward_weights", .options = kn_options_f64_or_f32(l->problem->shape.f64),
                   .dims = 1, .global = {kn_conv_work_items(stream, weights)},
                   KN_ARGS(kn_arg_buffer(l->products, 0), kn_conv_arg(&problem->shape, problem->weight),
                           kn_arg_i64(weights), kn_arg_i64(images), kn_arg_i32(first > 0)));
