@@ -1,7 +1,7 @@
 /* conv.c - convolution layers, each pass separately: forward, gradient of the input (bwd_data), gradient of the weight
  * (bwd_weights). The layers are those of the examples, AlexNet, OverFeat, VGG-A (convnet-benchmarks), ResNet, Inception
- * (DeepBench), MobileNet and ViT. Named images,channels,height,width-outputs,kernel, then s: stride, p: padding unless
- * it is half the kernel, g: groups.
+ * (DeepBench), MobileNet, ViT and DeepLab. Named images,channels,height,width-outputs,kernel, then s: stride, p:
+ * padding unless it is half the kernel, g: groups, d: dilation.
  *
  * All layers are measured with a batch for CPUs (8 images) and, under gpu/conv/, with a batch for GPUs: 128 images, or
  * 32 of 112 x 112 pixels and more. */
@@ -10,42 +10,44 @@
 static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
 {
     return kn_conv2d(x[0], x[1], NULL, .stride = (int64_t)parameters[0], .padding = (int64_t)parameters[1],
-                     .groups = (int64_t)parameters[2]);
+                     .groups = (int64_t)parameters[2], .dilation = (int64_t)parameters[3]);
 }
 
-#define OUT(size, r, stride, padding) ((double)((size + 2 * (padding) - (r)) / (stride) + 1))
-#define PASS(group, label, wanted, tf32_, suffix, n, c, h, w, k, r, s, p, g)                                           \
+#define OUT(size, r, stride, padding, dilation)                                                                        \
+    ((double)((size + 2 * (padding) - (dilation) * ((r)-1) - 1) / (stride) + 1))
+#define PASS(group, label, wanted, tf32_, suffix, n, c, h, w, k, r, s, p, g, d)                                        \
     {                                                                                                                  \
         .name = group "conv/" #n "," #c "," #h "," #w "-" #k "," #r "x" #r suffix "/" label,                           \
         .shape = #n "," #c "," #h "," #w "-" #k "," #r "x" #r suffix, .dtype = KN_F32,                                 \
-        .flops = 2.0 * n * k * (c / (g)) * r * r * OUT(h, r, s, p) * OUT(w, r, s, p),                                  \
-        .bytes =                                                                                                       \
-            4.0 * ((double)n * c * h * w + (double)k * (c / (g)) * r * r + n * k * OUT(h, r, s, p) * OUT(w, r, s, p)), \
+        .flops = 2.0 * n * k * (c / (g)) * r * r * OUT(h, r, s, p, d) * OUT(w, r, s, p, d),                            \
+        .bytes = 4.0 * ((double)n * c * h * w + (double)k * (c / (g)) * r * r +                                        \
+                        n * k * OUT(h, r, s, p, d) * OUT(w, r, s, p, d)),                                              \
         BENCH_OPERATION,                                                                                               \
         .operation = &(const bench_operation){                                                                         \
             .name = "conv2d",                                                                                          \
             .apply = apply,                                                                                            \
             .inputs = {{.ndim = 4, .shape = {n, c, h, w}}, {.ndim = 4, .shape = {k, c / (g), r, r}}},                  \
-            .parameters = {s, p, g},                                                                                   \
+            .parameters = {s, p, g, d},                                                                                \
             .gradients = wanted,                                                                                       \
             .tf32 = tf32_},                                                                                            \
     }
-#define WITH(group, suffix, n, c, h, w, k, r, s, p, g)                                                                 \
-    PASS(group, "fwd", 0, false, suffix, n, c, h, w, k, r, s, p, g),                                                   \
-        PASS(group, "bwd_data", 1, false, suffix, n, c, h, w, k, r, s, p, g),                                          \
-        PASS(group, "bwd_weights", 2, false, suffix, n, c, h, w, k, r, s, p, g)
+#define WITH(group, suffix, n, c, h, w, k, r, s, p, g, d)                                                              \
+    PASS(group, "fwd", 0, false, suffix, n, c, h, w, k, r, s, p, g, d),                                                \
+        PASS(group, "bwd_data", 1, false, suffix, n, c, h, w, k, r, s, p, g, d),                                       \
+        PASS(group, "bwd_weights", 2, false, suffix, n, c, h, w, k, r, s, p, g, d)
 #define TF32(group, n, c, h, w, k, r)                                                                                  \
-    PASS(group, "fwd/tf32", 0, true, "", n, c, h, w, k, r, 1, r / 2, 1),                                               \
-        PASS(group, "bwd_data/tf32", 1, true, "", n, c, h, w, k, r, 1, r / 2, 1),                                      \
-        PASS(group, "bwd_weights/tf32", 2, true, "", n, c, h, w, k, r, 1, r / 2, 1)
+    PASS(group, "fwd/tf32", 0, true, "", n, c, h, w, k, r, 1, r / 2, 1, 1),                                            \
+        PASS(group, "bwd_data/tf32", 1, true, "", n, c, h, w, k, r, 1, r / 2, 1, 1),                                   \
+        PASS(group, "bwd_weights/tf32", 2, true, "", n, c, h, w, k, r, 1, r / 2, 1, 1)
 
-#define LAYER(group, n, c, h, w, k, r) WITH(group, "", n, c, h, w, k, r, 1, r / 2, 1)
-#define STRIDED(group, n, c, h, w, k, r, s) WITH(group, "s" #s, n, c, h, w, k, r, s, r / 2, 1)
-#define PADDED(group, n, c, h, w, k, r, s, p) WITH(group, "s" #s "p" #p, n, c, h, w, k, r, s, p, 1)
-#define UNPADDED(group, n, c, h, w, k, r) WITH(group, "p0", n, c, h, w, k, r, 1, 0, 1)
-#define SEED(n, c, h, w, k, r) WITH("", "", n, c, h, w, k, r, 1, 0, 1)
-#define DEPTHWISE(group, n, c, h, w) WITH(group, "g" #c, n, c, h, w, c, 3, 1, 1, c)
-#define DEPTHWISE_STRIDED(group, n, c, h, w) WITH(group, "s2g" #c, n, c, h, w, c, 3, 2, 1, c)
+#define LAYER(group, n, c, h, w, k, r) WITH(group, "", n, c, h, w, k, r, 1, r / 2, 1, 1)
+#define STRIDED(group, n, c, h, w, k, r, s) WITH(group, "s" #s, n, c, h, w, k, r, s, r / 2, 1, 1)
+#define PADDED(group, n, c, h, w, k, r, s, p) WITH(group, "s" #s "p" #p, n, c, h, w, k, r, s, p, 1, 1)
+#define UNPADDED(group, n, c, h, w, k, r) WITH(group, "p0", n, c, h, w, k, r, 1, 0, 1, 1)
+#define SEED(n, c, h, w, k, r) WITH("", "", n, c, h, w, k, r, 1, 0, 1, 1)
+#define DILATED(group, n, c, h, w, k, r, d) WITH(group, "d" #d, n, c, h, w, k, r, 1, (d) * (r / 2), 1, d)
+#define DEPTHWISE(group, n, c, h, w) WITH(group, "g" #c, n, c, h, w, c, 3, 1, 1, c, 1)
+#define DEPTHWISE_STRIDED(group, n, c, h, w) WITH(group, "s2g" #c, n, c, h, w, c, 3, 2, 1, c, 1)
 
 /* clang-format off */
 /* n images, m if they are large. */
@@ -101,7 +103,10 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
     DEPTHWISE(G, n, 384, 14, 14),                                      \
     DEPTHWISE(G, n, 960, 7, 7),                                        \
     /* ViT-B/16: patches */                                            \
-    PADDED(G, n, 3, 224, 224, 768, 16, 16, 0)
+    PADDED(G, n, 3, 224, 224, 768, 16, 16, 0),                         \
+    /* DeepLab */                                                      \
+    DILATED(G, n, 512, 33, 33, 512, 3, 2),                             \
+    DILATED(G, n, 256, 33, 33, 256, 3, 12)
 /* clang-format on */
 
 static const bench_case cases[] = {

@@ -52,7 +52,7 @@ def gelu_products(x):
 OPERATIONS = {
     'matmul': lambda x, p: x[0] @ x[1],
     'matmul_nt': lambda x, p: x[0] @ x[1].transpose(1, 2),
-    'conv2d': lambda x, p: F.conv2d(x[0], x[1], None, int(p[0]), int(p[1]), 1, int(p[2])),
+    'conv2d': lambda x, p: F.conv2d(x[0], x[1], None, int(p[0]), int(p[1]), int(p[3]), int(p[2])),
     'conv1d': lambda x, p: F.conv1d(x[0], x[1], None, int(p[0]), int(p[1]), int(p[2]), int(p[3])),
     'conv3d': lambda x, p: F.conv3d(x[0], x[1], None, int(p[0]), (int(p[2]), int(p[1]), int(p[1])), 1, int(p[3])),
     'conv_transpose1d': lambda x, p: F.conv_transpose1d(x[0], x[1], None, int(p[0]), int(p[1])),

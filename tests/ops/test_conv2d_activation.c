@@ -14,6 +14,16 @@
 
 static const kn_conv_shape shapes[] = {
     {.images = 2,
+     .in_channels = 5,
+     .in_size = {1, 9, 11},
+     .out_channels = 7,
+     .kernel_size = {1, 3, 3},
+     .out_size = {1, 9, 11},
+     .stride = {1, 1, 1},
+     .padding = {0, 2, 3},
+     .dilation = {1, 2, 3},
+     .groups = 1},
+    {.images = 2,
      .in_channels = 3,
      .in_size = {1, 9, 37},
      .out_channels = 7,

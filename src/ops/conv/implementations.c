@@ -40,6 +40,7 @@ static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
 /* Forward and backward-data. */
 static const kn_implementation correlations[] = {
     ROW(gathered, CPUS),
+    ROW(dilated, CPUS, SPREADS),
     ROW(products, CPUS),
     ROW(slices, ANYWHERE, SPREADS),
     ROW(winograd, CPUS, SPREADS),
@@ -61,6 +62,7 @@ static const kn_implementation correlations[] = {
 
 static const kn_implementation gradients[] = {
     ROW(gathered, CPUS),
+    ROW(dilated, CPUS, SPREADS),
     ROW(slices, ANYWHERE, SPREADS),
     NAMED("winograd", winograd_weights, CPUS, SPREADS),
     ROW(stencil, CPUS),

@@ -158,6 +158,9 @@ KN_CONV_ROW(pointwise);
 /* CPU devices, strided or padded 1 x 1: copies of the pixels that are read, for the other implementations. Not
  * backward-data. */
 KN_CONV_ROW(gathered);
+/* CPU devices, dilated kernels with stride 1: the pixels of taps apart as images of their own, for the other
+ * implementations. */
+KN_CONV_ROW(dilated);
 /* CPU devices, a matrix product per image or volume; 1 x 1, 64 pixels and more. Not backward-weights. */
 KN_CONV_ROW(products);
 /* CPU devices, the same pixel of several images; small images with much padding. Not backward-weights. */

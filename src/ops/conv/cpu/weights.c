@@ -27,12 +27,26 @@ typedef struct weights_pass {
 
 static int64_t taps_per_channel(const kn_conv_shape *s) { return s->kernel_size[1] * s->kernel_size[2]; }
 
+/* The elements that a unit of `pixels` copies of a channel: about a quarter more than it reads, but for kernels with
+ * holes, whose taps are rows apart. */
+static int64_t copy_of_channel(const weights_pass *w, int64_t pixels)
+{
+    const kn_conv_parts *g = &w->layout.parts;
+    const kn_conv_shape *s = &w->problem->shape;
+    const int64_t usual = pixels * g->rows.copied_step * g->columns.copied_step * 5 / 4;
+    kn_conv_axis rows = g->rows, columns = g->columns;
+    if (s->dilation[1] == 1 && s->dilation[2] == 1)
+        return usual;
+    columns.part = kn_min_i64(columns.out, pixels);
+    rows.part = kn_min_i64(rows.out, pixels / columns.part);
+    return kn_max_i64(usual, kn_conv_copied(&rows) * kn_conv_copied(&columns));
+}
+
 /* The channels whose copy for a unit of `pixels` is of about COPY_BYTES, in whole tiles of taps. */
 static int64_t choose_chunk(const weights_pass *w, int64_t pixels)
 {
     const kn_conv_parts *g = &w->layout.parts;
-    const int64_t channel = pixels * g->rows.copied_step * g->columns.copied_step * w->element * 5 / 4;
-    int64_t chunk = kn_max_i64(1, COPY_BYTES / channel);
+    int64_t chunk = kn_max_i64(1, COPY_BYTES / (copy_of_channel(w, pixels) * w->element));
     if (chunk >= g->inner)
         return kn_max_i64(1, g->inner);
     chunk = kn_div_up(g->inner, kn_div_up(g->inner, chunk));
