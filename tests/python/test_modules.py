@@ -28,18 +28,22 @@ ARGUMENTS = {
     'LayerNorm': (4,), 'RMSNorm': (4,), 'Linear': (4, 3), 'LocalResponseNorm': (2,), 'MultiheadAttention': (4, 2),
     'PixelShuffle': (2,), 'PixelUnshuffle': (2,), 'Threshold': (0.1, 20.0), 'Unflatten': (1, (2, 2)), 'Unfold': (2,),
     'TransformerEncoderLayer': (4, 2, 8), 'TransformerDecoderLayer': (4, 2, 8), 'Transformer': (4, 2, 1, 1, 8),
-    'LPPool1d': (2, 2), 'LPPool2d': (2, 2),
+    'Fold': (3, 2), 'FractionalMaxPool2d': (2, 3), 'FractionalMaxPool3d': (2, 3),
+    'AdaptiveLogSoftmaxWithLoss': (4, 8, [2]), 'TransformerEncoder': lambda: (nn.TransformerEncoderLayer(4, 2, 8), 2),
+    'TransformerDecoder': lambda: (nn.TransformerDecoderLayer(4, 2, 8), 2),
 }
 for _n in (1, 2, 3):
     ARGUMENTS.update({'Conv%dd' % _n: (4, 3, 2), 'ConvTranspose%dd' % _n: (4, 3, 2), 'MaxPool%dd' % _n: (2,),
                       'AvgPool%dd' % _n: (2,), 'BatchNorm%dd' % _n: (4,), 'InstanceNorm%dd' % _n: (4,),
-                      'MaxUnpool%dd' % _n: (2,), 'AdaptiveAvgPool%dd' % _n: (2,), 'AdaptiveMaxPool%dd' % _n: (2,)})
+                      'MaxUnpool%dd' % _n: (2,), 'LPPool%dd' % _n: (2, 2), 'AdaptiveAvgPool%dd' % _n: (2,),
+                      'AdaptiveMaxPool%dd' % _n: (2,)})
     for _kind in ('Zero', 'Reflection', 'Replication', 'Circular'):
         ARGUMENTS['%sPad%dd' % (_kind, _n)] = (1,)
     ARGUMENTS['ConstantPad%dd' % _n] = (1, 2.0)
 for _kind in ('RNN', 'LSTM', 'GRU', 'RNNCell', 'LSTMCell', 'GRUCell'):
     ARGUMENTS[_kind] = (4, 3)
-ARGUMENTS['Upsample'] = (None, 2)
+for _kind in ('Upsample', 'UpsamplingNearest2d', 'UpsamplingBilinear2d'):
+    ARGUMENTS[_kind] = (None, 2)
 
 
 def inputs_of(name):
@@ -48,7 +52,9 @@ def inputs_of(name):
     if 'Unpool' in name:
         n = int(name[-2])
         return [koine.ones(1, 2, *[1] * n), koine.zeros(1, 2, *[1] * n, dtype='int64')]
-    if name in ('CrossEntropyLoss', 'NLLLoss', 'MultiMarginLoss'):
+    if name == 'Fold':
+        return [koine.rand(2, 4, 4)]
+    if name in ('CrossEntropyLoss', 'NLLLoss', 'MultiMarginLoss', 'AdaptiveLogSoftmaxWithLoss'):
         return [koine.rand(2, 4).log_softmax(1), koine.randint(0, 4, (2,))]
     if name == 'MultiLabelMarginLoss':
         return [koine.rand(2, 4), koine.tensor([[1, -1, 0, 0], [0, 2, -1, 0]])]
@@ -58,15 +64,15 @@ def inputs_of(name):
     if name in ('MarginRankingLoss', 'CosineEmbeddingLoss'):
         target = koine.ones(2) if name.startswith('Cos') else koine.ones(2, 4)
         return [koine.rand(2, 4), koine.rand(2, 4), target]
-    if name in ('TripletMarginLoss', 'GaussianNLLLoss'):
+    if name in ('TripletMarginLoss', 'TripletMarginWithDistanceLoss', 'GaussianNLLLoss'):
         return [koine.rand(2, 4), koine.rand(2, 4), koine.rand(2, 4) + 0.5]
     if name.endswith('Loss'):
         return [koine.rand(2, 4), koine.rand(2, 4).round() if 'Margin' not in name else koine.ones(2, 4)]
     if name in ('Bilinear', 'CosineSimilarity', 'PairwiseDistance'):
         return [koine.rand(2, 4), koine.rand(2, 4)]
-    if name in ('RNN', 'LSTM', 'GRU') or name == 'TransformerEncoderLayer':
+    if name in ('RNN', 'LSTM', 'GRU') or name.startswith('TransformerEncoder'):
         return [koine.rand(3, 2, 4)]
-    if name in ('Transformer', 'TransformerDecoderLayer'):
+    if name.startswith('Transformer'):
         return [koine.rand(3, 2, 4), koine.rand(3, 2, 4)]
     if name == 'MultiheadAttention':
         return [koine.rand(3, 2, 4)] * 3
@@ -78,12 +84,13 @@ def inputs_of(name):
     return [koine.rand(2, 4)]
 
 
-LAYERS = sorted(set(nn._layers.CLASSES) - {'Sequential', 'ModuleList', 'ModuleDict'})
+LAYERS = sorted(set(nn._layers.CLASSES) - set(nn.containers.CLASSES))
 
 
 @pytest.mark.parametrize('name', LAYERS)
 def test_layer(name):
-    layer = getattr(nn, name)(*ARGUMENTS.get(name, ()))
+    arguments = ARGUMENTS.get(name, ())
+    layer = getattr(nn, name)(*(arguments() if callable(arguments) else arguments))
     assert name.lower() in repr(layer).lower()
     result = layer(*inputs_of(name))
     first = result[0] if isinstance(result, tuple) else result

@@ -66,7 +66,10 @@ def test_stubs():
             trees[name] = {node.name: node for node in ast.parse(file.read()).body if hasattr(node, 'name')}
     listed = {name for name in koine._ops.names() if not koine._functions.is_internal(name)}
     assert not listed - set(trees['__init__'])
-    assert set(koine.nn._layers.CLASSES) - {'Sequential', 'ModuleList', 'ModuleDict'} <= set(trees['nn/__init__'])
+    layers = trees['nn/__init__']
+    assert set(koine.nn._layers.CLASSES) - set(koine.nn.containers.CLASSES) <= set(layers)
+    assert [one.name for one in layers['AdaptiveLogSoftmaxWithLoss'].body] == [
+        '__init__', 'forward', 'log_prob', 'predict']
     assert set(koine.optim.SIGNATURES) <= set(trees['optim/__init__'])
     softmax = ast.unparse(trees['nn/functional']['conv2d'].args)
     assert softmax.startswith('input: Tensor, weight: Tensor, bias: Tensor | None=..., stride: int | Sequence[int]')

@@ -169,6 +169,11 @@ class Stubs:
             kind = getattr(module, name)
             made += ['class %s(%s):' % (name, base), '    ' + self.function(
                 kind.__init__, '__init__', True, 'None', skip=getattr(kind.__init__, 'line', None) is not None)]
+            for own, value in vars(kind).items():
+                if isinstance(value, staticmethod):
+                    made += ['    @staticmethod', '    ' + self.function(value.__func__, own)]
+                elif inspect.isfunction(value) and own[0] != '_':
+                    made.append('    ' + self.function(value, own, True))
         return made
 
 
@@ -187,7 +192,7 @@ def main():
     sys.path.insert(0, os.path.dirname(folder))
     koine = importlib.import_module('koine')
     stubs = Stubs(koine)
-    layers = sorted(set(koine.nn._layers.CLASSES) - {'Sequential', 'ModuleList', 'ModuleDict'})
+    layers = sorted(set(koine.nn._layers.CLASSES) - set(koine.nn.containers.CLASSES))
     base = koine.optim.lr_scheduler.LRScheduler
     schedules = [name for name, value in vars(koine.optim.lr_scheduler).items()
                  if inspect.isclass(value) and issubclass(value, base) and value is not base and name[0] != '_']
@@ -195,7 +200,7 @@ def main():
         '__init__.pyi': stubs.package(),
         'nn/__init__.pyi': stubs.classes(koine.nn, 'Layer', layers, [
             'from . import functional as functional, init as init, utils as utils',
-            'from .containers import ModuleDict as ModuleDict, ModuleList as ModuleList, Sequential as Sequential',
+            *['from .containers import %s as %s' % (name, name) for name in sorted(koine.nn.containers.CLASSES)],
             'from .module import Layer as Layer, Module as Module, Parameter as Parameter']),
         'nn/functional.pyi': stubs.functional(),
         'optim/__init__.pyi': ['from . import lr_scheduler as lr_scheduler'] + optimizer_head() + stubs.classes(

@@ -5,11 +5,13 @@
 The C function's own types say how an argument is passed: an argument with the name of a field of the parameter struct
 is stored there (of "stride" and "strides" the one that fits), the others fill the remaining C arguments in order. A
 shape is the two arguments `int, const int64_t *`, a list of tensors `kn_tensor *const *, int`, dimensions
-`const int *, int`; each `kn_tensor **` is a further result. None leaves a field at its default."""
+`const int *, int`; each `kn_tensor **` is a further result. None leaves a field at its default, and `name: field` gives
+a field another name. `output_size` may fill several int64_t, of which None is -1; a function is passed as one of C that
+takes and returns tensors; `return_indices=True` calls the form ..._with_indices."""
 import ast
 import inspect
 
-from ._c import NULL, checked, error, ffi, lib, scalar
+from ._c import NULL, callback, checked, error, ffi, lib, scalar
 from ._dtypes import code_of
 
 # Of enumerators whose names are not PyTorch's.
@@ -52,6 +54,9 @@ def convert(kind, value, keep):
         return NULL
     if kind.kind == 'array':
         return [int(one) for one in value]
+    if kind.kind == 'function':
+        keep.append(_of_tensors(kind, value))
+        return keep[-1]
     item = kind.item
     if _name(item) == 'kn_device':
         from ._device import handle
@@ -68,6 +73,22 @@ def convert(kind, value, keep):
         made = ffi.new(item.cname + '[]', list(value))
     keep.append(made)
     return made
+
+
+def _of_tensors(kind, function):
+    """A C function of that type: its tensors are the arguments of the Python function, whose tensor it returns."""
+    if not callable(function):
+        raise TypeError('expected a function, not %s' % type(function).__name__)
+
+    def called(*arguments):
+        from ._tensor import Tensor, borrowed
+        result = function(*[borrowed(one) for one, type_ in zip(arguments, kind.args)
+                            if _name(type_) == 'kn_tensor *'])
+        if not isinstance(result, Tensor):
+            raise TypeError('the function must return a koine.Tensor, not %s' % type(result).__name__)
+        return result
+
+    return callback(kind, NULL, called)
 
 
 class Struct:
@@ -98,6 +119,8 @@ class Struct:
                 made.padding = -1 if value == 'same' else 0  # KN_PADDING_SAME
             else:
                 setattr(made, name, convert(self.fields[name], value, keep))
+                if 'num_' + name in self.fields:
+                    setattr(made, 'num_' + name, len(value))
         return made
 
 
@@ -114,20 +137,34 @@ def parse(line):
                                 (inspect.Parameter.KEYWORD_ONLY, arguments.kwonlyargs, arguments.kw_defaults)):
         for one, default in zip(named, values):
             value = inspect.Parameter.empty if default is None else ast.literal_eval(default)
-            made.append(inspect.Parameter(one.arg, kind, default=value))
+            field = one.annotation.id if one.annotation else one.arg
+            made.append(inspect.Parameter(one.arg, kind, default=value, annotation=field))
     return inspect.Signature(made)
+
+
+def _with_indices(c_name):
+    return c_name[:-len('_with')] + '_with_indices_with' if c_name.endswith('_with') else c_name + '_with_indices'
+
+
+def _several_sizes(name, value, count):
+    value = [value] * count if value is None or isinstance(value, int) else list(value)
+    if len(value) != count:
+        raise ValueError('%s has %d numbers; it needs %d' % (name, len(value), count))
+    return [-1 if one is None else one for one in value]
 
 
 class Binding:
     """A C function and the Python signature it is called with."""
 
     def __init__(self, c_name, line):
-        self.function = getattr(lib, c_name)
         self.signature = parse(line)
-        self.kinds = ffi.typeof(self.function).args
-        self.struct = next((Struct(kind) for kind in self.kinds if _is_params(kind)), None)
-        names = list(self.signature.parameters)
-        self.fields = [name for name in names if self.struct is not None and self.struct.takes(name)]
+        names = [name for name in self.signature.parameters if name != 'return_indices']
+        c_names = [c_name] if len(names) == len(self.signature.parameters) else [c_name, _with_indices(c_name)]
+        self.forms = [(getattr(lib, one), ffi.typeof(getattr(lib, one)).args) for one in c_names]
+        self.struct = next((Struct(kind) for kind in self.forms[0][1] if _is_params(kind)), None)
+        fields = {name: self.signature.parameters[name].annotation for name in names}
+        self.fields = {name: field for name, field in fields.items()
+                       if self.struct is not None and self.struct.takes(field)}
         self.positional = [name for name in names if name not in self.fields]
 
     def __call__(self, arguments, keywords):
@@ -136,12 +173,13 @@ class Binding:
         bound.apply_defaults()
         values, keep, passed, further = bound.arguments, [], [], []
         rest = [values[name] for name in self.positional]
-        kinds, place = self.kinds, 0
+        function, kinds = self.forms[bool(values.get('return_indices'))]
+        place = 0
         while place < len(kinds):
             kind = kinds[place]
             after = kinds[place + 1].cname if place + 1 < len(kinds) else ''
             if _is_params(kind):
-                passed.append(self.struct.fill({name: values[name] for name in self.fields}, keep))
+                passed.append(self.struct.fill({field: values[name] for name, field in self.fields.items()}, keep))
             elif _name(kind) == 'kn_tensor * *' and after != 'int':
                 further.append(ffi.new('kn_tensor *[1]'))
                 passed.append(further[-1])
@@ -156,10 +194,14 @@ class Binding:
                 passed += [ffi.new(kind.item.cname + '[]', [one if isinstance(one, int) else one._h for one in many]),
                            len(many)]
                 place += 1
+            elif kind.cname == 'int64_t' and self.positional[-len(rest)] == 'output_size':
+                count = next(i for i in range(1, 4) if kinds[place + i:place + i + 1] != (kind,))
+                passed += _several_sizes('output_size', rest.pop(0), count)
+                place += count - 1
             else:
                 passed.append(convert(kind, rest.pop(0), keep))
             place += 1
-        return self.function(*passed), further, keep
+        return function(*passed), further, keep
 
 
 def tensor_function(name, c_name, line, swap=False):

@@ -1,10 +1,14 @@
 """Functions of koine.* that are more than one operator of the list: PyTorch's overloads, functions that create tensors,
 and functions of the C interface that are not operators."""
-from . import calls, creation, overloads, reductions, shapes
+from . import calls, creation, overloads, pooling, reductions, shapes
 from .._bind import in_place_function, tensor_function
+
+_FRACTIONAL_POOL = ('input, kernel_size, output_size=None, output_ratio=None, return_indices=False, '
+                    '_random_samples: samples=None')
 
 # Functions of the C interface that are called as they stand.
 C_FUNCTIONS = {
+    'affine_grid': ('kn_affine_grid', 'theta, size, align_corners=False'),
     'argwhere': ('kn_argwhere', 'input'),
     'atleast_1d': ('kn_atleast_1d', 'input'),
     'atleast_2d': ('kn_atleast_2d', 'input'),
@@ -27,6 +31,8 @@ C_FUNCTIONS = {
                       'padding_idx=None'),
     'exponential_': ('kn_exponential_with_', 'input, lambd=1.0, *, generator=None'),
     'fill_diagonal_': ('kn_fill_diagonal_with_', 'input, fill_value, wrap=False'),
+    'fractional_max_pool2d': ('kn_fractional_max_pool2d_with', _FRACTIONAL_POOL),
+    'fractional_max_pool3d': ('kn_fractional_max_pool3d_with', _FRACTIONAL_POOL),
     'geometric_': ('kn_geometric_with_', 'input, p, *, generator=None'),
     'kron': ('kn_kron', 'input, other'),
     'log_normal_': ('kn_log_normal_with_', 'input, mean=1.0, std=2.0, *, generator=None'),
@@ -50,6 +56,8 @@ C_FUNCTIONS = {
     'take_along_dim': ('kn_take_along_dim', 'input, indices, dim'),
     'trace': ('kn_trace', 'input'),
     'trapezoid': ('kn_trapezoid_with', 'y, x=None, *, dx=None, dim=-1'),
+    'triplet_margin_with_distance_loss': ('kn_triplet_margin_with_distance_loss_with', 'anchor, positive, negative, *, '
+                                          'distance_function=None, margin=1.0, swap=False, reduction="mean"'),
     'uniform_': ('kn_uniform_with_', 'input, low=0.0, high=1.0, *, generator=None'),
 }
 
@@ -61,7 +69,7 @@ def _own(module):
 
 
 _made = {}
-for _module in (creation, overloads, reductions, shapes, calls):
+for _module in (creation, overloads, pooling, reductions, shapes, calls):
     _made.update(_own(_module))
 for _name, (_c_name, _line) in C_FUNCTIONS.items():
     _made[_name] = (in_place_function if _name.endswith('_') else tensor_function)(_name, _c_name, _line)

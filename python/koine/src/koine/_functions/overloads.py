@@ -155,17 +155,3 @@ def index_fill_(input, dim, index, value):
     if isinstance(value, Tensor):
         return _ops.call('index_fill_', input, index, value, dim=dim)
     return _ops.call('index_fill_', input, index, dim=dim, value=value)
-
-
-def _adaptive(name, dims):
-    def function(input, output_size):
-        """A number is the size along every dimension."""
-        return op(name)(input, (output_size,) * dims if isinstance(output_size, int) else output_size)
-
-    function.__name__ = function.__qualname__ = name
-    function.line = 'input, output_size'
-    return function
-
-
-adaptive_avg_pool2d, adaptive_max_pool2d = _adaptive('adaptive_avg_pool2d', 2), _adaptive('adaptive_max_pool2d', 2)
-adaptive_avg_pool3d, adaptive_max_pool3d = _adaptive('adaptive_avg_pool3d', 3), _adaptive('adaptive_max_pool3d', 3)

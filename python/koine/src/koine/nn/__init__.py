@@ -1,8 +1,7 @@
 """torch.nn: modules, layers, losses."""
-from . import functional, init, utils  # noqa: F401
+from . import _transformer, containers, functional, init, utils  # noqa: F401
 from ._layers import CLASSES
-from .containers import ModuleDict, ModuleList, Sequential  # noqa: F401
 from .module import Layer, Module, Parameter  # noqa: F401
 
+CLASSES.update(containers.CLASSES)
 globals().update(CLASSES)
-CLASSES.update({'Sequential': Sequential, 'ModuleList': ModuleList, 'ModuleDict': ModuleDict})

@@ -1,15 +1,16 @@
 """The layers and losses of koine.nn: PyTorch's constructors, and the C function that each calls."""
 from .. import _device
 from .._bind import Binding
-from .._c import NULL, ffi, lib
-from .._tensor import wrap
+from . import _forwards
 from .module import Layer
 
 _CONV = ('in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, '
          'padding_mode="zeros"')
 _CONV_TRANSPOSE = ('in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, '
                    'bias=True, dilation=1')
-_MAX_POOL = 'kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False'
+_MAX_POOL = 'kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False'
+_FRACTIONAL_POOL = ('kernel_size, output_size=None, output_ratio=None, return_indices=False, '
+                    '_random_samples: samples=None')
 _AVG_POOL = 'kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None'
 _BATCH_NORM = 'num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True'
 _INSTANCE_NORM = 'num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False'
@@ -18,6 +19,8 @@ _TRANSFORMER_LAYER = ('d_model, nhead, dim_feedforward=2048, dropout=0.1, activa
                       'batch_first=False, norm_first=False, bias=True')
 
 TABLE = {
+    'AdaptiveLogSoftmaxWithLoss': ('kn_nn_adaptive_log_softmax_with_loss_with',
+                                   'in_features, n_classes, cutoffs, div_value=4.0, head_bias=False'),
     'AlphaDropout': ('kn_nn_alpha_dropout_with', 'p=0.5'),
     'AvgPool1d': ('kn_nn_avg_pool1d_with', _AVG_POOL.rsplit(',', 1)[0]),
     'AvgPool2d': ('kn_nn_avg_pool2d_with', _AVG_POOL),
@@ -52,6 +55,9 @@ TABLE = {
                      'scale_grad_by_freq=False, mode="mean", include_last_offset=False, padding_idx=None'),
     'FeatureAlphaDropout': ('kn_nn_feature_alpha_dropout_with', 'p=0.5'),
     'Flatten': ('kn_nn_flatten_with', 'start_dim=1, end_dim=-1'),
+    'Fold': ('kn_nn_fold_with', 'output_size, kernel_size, dilation=1, padding=0, stride=1'),
+    'FractionalMaxPool2d': ('kn_nn_fractional_max_pool2d_with', _FRACTIONAL_POOL),
+    'FractionalMaxPool3d': ('kn_nn_fractional_max_pool3d_with', _FRACTIONAL_POOL),
     'GELU': ('kn_nn_gelu_with', 'approximate="none"'),
     'GLU': ('kn_nn_glu', 'dim=-1'),
     'GRUCell': ('kn_nn_gru_cell_with', 'input_size, hidden_size, bias=True'),
@@ -71,6 +77,7 @@ TABLE = {
     'L1Loss': ('kn_nn_l1_loss', 'reduction="mean"'),
     'LPPool1d': ('kn_nn_lp_pool1d_with', 'norm_type, kernel_size, stride=None, ceil_mode=False'),
     'LPPool2d': ('kn_nn_lp_pool2d_with', 'norm_type, kernel_size, stride=None, ceil_mode=False'),
+    'LPPool3d': ('kn_nn_lp_pool3d_with', 'norm_type, kernel_size, stride=None, ceil_mode=False'),
     'LSTMCell': ('kn_nn_lstm_cell_with', 'input_size, hidden_size, bias=True'),
     'LayerNorm': ('kn_nn_layer_norm_with', 'normalized_shape, eps=1e-05, elementwise_affine=True, bias=True'),
     'LeakyReLU': ('kn_nn_leaky_relu_with', 'negative_slope=0.01'),
@@ -126,48 +133,22 @@ TABLE = {
     'TransformerEncoderLayer': ('kn_nn_transformer_encoder_layer_with', _TRANSFORMER_LAYER),
     'TripletMarginLoss': ('kn_nn_triplet_margin_loss_with',
                           'margin=1.0, p=2.0, eps=1e-06, swap=False, reduction="mean"'),
+    'TripletMarginWithDistanceLoss': ('kn_nn_triplet_margin_with_distance_loss_with', '*, distance_function=None, '
+                                      'margin=1.0, swap=False, reduction="mean"'),
     'Unflatten': ('kn_nn_unflatten', 'dim, unflattened_size'),
     'Unfold': ('kn_nn_unfold_with', 'kernel_size, dilation=1, padding=0, stride=1'),
-    'Upsample': ('kn_nn_upsample_with', 'size=None, scale_factor=None, mode="nearest", align_corners=None'),
+    'Upsample': ('kn_nn_upsample_with', 'size=None, scale_factor=None, mode="nearest", align_corners=None, '
+                 'recompute_scale_factor=None'),
+    'UpsamplingBilinear2d': ('kn_nn_upsampling_bilinear2d_with', 'size=None, scale_factor=None'),
+    'UpsamplingNearest2d': ('kn_nn_upsampling_nearest2d_with', 'size=None, scale_factor=None'),
 }
+for _n in (1, 2, 3):
+    TABLE['AdaptiveAvgPool%dd' % _n] = ('kn_nn_adaptive_avg_pool%dd' % _n, 'output_size')
+    TABLE['AdaptiveMaxPool%dd' % _n] = ('kn_nn_adaptive_max_pool%dd' % _n, 'output_size, return_indices=False')
 for _kind in ('Constant', 'Zero', 'Reflection', 'Replication', 'Circular'):
     for _n in (1, 2, 3):
         _name = '%sPad%dd' % (_kind, _n)
         TABLE[_name] = ('kn_nn_%s_pad%dd' % (_kind.lower(), _n), 'padding, value' if _kind == 'Constant' else 'padding')
-
-
-# --- forward functions that return what PyTorch's return --------------------------------------------------------------
-
-
-def _recurrent(self, input, hx=None):
-    """(output, h_n), of an LSTM (output, (h_n, c_n))."""
-    states = hx if isinstance(hx, tuple) else (hx,)
-    output, *state = self._apply((input, *states))
-    return output, tuple(state) if len(state) > 1 else state[0]
-
-
-def _cell(self, input, hx=None):
-    states = hx if isinstance(hx, tuple) else (hx,)
-    found = self._apply((input, *states))
-    return found if len(found) > 1 else found[0]
-
-
-def _attention(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
-               average_attn_weights=True, is_causal=False):
-    """(output, weights); weights are None unless needed."""
-    params = ffi.new('kn_multihead_attention_params *', lib.kn_multihead_attention_params_init())
-    params.key_padding_mask = NULL if key_padding_mask is None else key_padding_mask._h
-    params.attn_mask = NULL if attn_mask is None else attn_mask._h
-    params.is_causal, params.average_attn_weights = is_causal, average_attn_weights
-    weights = ffi.new('kn_tensor *[1]')
-    if need_weights:
-        params.weights = weights
-    output = wrap(lib.kn_multihead_attention_with(self._h, query._h, key._h, value._h, params))
-    return output, wrap(weights[0]) if need_weights else None
-
-
-_FORWARDS = {'RNN': _recurrent, 'LSTM': _recurrent, 'GRU': _recurrent, 'RNNCell': _cell, 'LSTMCell': _cell,
-             'GRUCell': _cell, 'MultiheadAttention': _attention}
 
 
 # --- constructors -----------------------------------------------------------------------------------------------------
@@ -180,10 +161,13 @@ def _constructor(c_name, line):
         if not made:
             made.append(Binding(c_name, line))
         if device is None:
-            self._adopt(made[0](arguments, keywords)[0])
+            handle, _, keep = made[0](arguments, keywords)
         else:
             with _device.device(device):
-                self._adopt(made[0](arguments, keywords)[0])
+                handle, _, keep = made[0](arguments, keywords)
+        self._adopt(handle)
+        self._made_with = __init__, arguments, keywords
+        self._keep = keep  # a function that the layer calls
         if dtype is not None:
             self.to(dtype=dtype)
 
@@ -194,27 +178,6 @@ def _constructor(c_name, line):
 
 CLASSES = {}
 for _name, (_c_name, _line) in TABLE.items():
-    _body = {'__init__': _constructor(_c_name, _line), '__module__': 'koine.nn',
-             '__doc__': 'torch.nn.%s: docs/torch-nn.md.' % _name}
-    if _name in _FORWARDS:
-        _body['forward'] = _FORWARDS[_name]
-    CLASSES[_name] = type(_name, (Layer,), _body)
-
-
-def _adaptive(name, dims):
-    """Adaptive pooling: one size, or one for each dimension."""
-    c_name = 'kn_nn_adaptive_%s_pool%dd' % (name.lower(), dims)
-
-    def __init__(self, output_size):
-        sizes = (output_size,) * dims if isinstance(output_size, int) else tuple(output_size)
-        self._adopt(getattr(lib, c_name)(*sizes))
-
-    __init__.line = 'output_size'
-    title = 'Adaptive%sPool%dd' % (name, dims)
-    CLASSES[title] = type(title, (Layer,), {'__init__': __init__, '__module__': 'koine.nn',
-                                            '__doc__': 'torch.nn.%s: docs/torch-nn.md.' % title})
-
-
-for _n in (1, 2, 3):
-    _adaptive('Avg', _n)
-    _adaptive('Max', _n)
+    CLASSES[_name] = type(_name, (Layer,), {
+        '__init__': _constructor(_c_name, _line), '__module__': 'koine.nn',
+        '__doc__': 'torch.nn.%s: docs/torch-nn.md.' % _name, **_forwards.METHODS.get(_name, {})})

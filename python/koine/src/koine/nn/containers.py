@@ -1,6 +1,7 @@
-"""Sequential, ModuleList and ModuleDict."""
+"""Sequential, lists and dictionaries of modules, and of parameters."""
 from .._c import NULL, check, lib
-from .module import Layer, Module, _given
+from .._tensor import Tensor
+from .module import Layer, Module, Parameter, _given
 
 
 class _Container(Layer):
@@ -98,3 +99,82 @@ class ModuleDict(_Container):
     def items(self):
         return list(self.named_children())
 
+
+
+class _Parameters(Layer):
+    """Tensors become parameters when they are put in."""
+
+    def _put(self, name, value):
+        if not isinstance(value, Tensor):
+            raise TypeError('%s: a koine.Tensor is needed, not %s' % (type(self).__name__, type(value).__name__))
+        self.register_parameter(name, value if isinstance(value, Parameter) else Parameter(value))
+
+    def __len__(self):
+        return len(self._parameters())
+
+
+class ParameterList(_Parameters):
+    """Parameters in a list."""
+
+    def __init__(self, values=None):
+        self._adopt(lib.kn_nn_parameter_list_of(NULL, 0))
+        self.extend(values or ())
+
+    def append(self, value):
+        self._put(str(len(self)), value)
+        return self
+
+    def extend(self, values):
+        for one in values:
+            self.append(one)
+        return self
+
+    def __iter__(self):
+        return self.parameters()
+
+    def __getitem__(self, index):
+        found = list(self.parameters())[index]
+        return ParameterList(found) if isinstance(index, slice) else found
+
+    def __setitem__(self, index, value):
+        self._put(str(range(len(self))[index]), value)
+
+
+class ParameterDict(_Parameters):
+    """Parameters by name; none can be taken out."""
+
+    def __init__(self, parameters=None):
+        self._adopt(lib.kn_nn_parameter_dict_of(NULL, NULL, 0))
+        self.update(parameters or {})
+
+    def update(self, parameters):
+        """With another dictionary, or pairs of names and tensors."""
+        for name, value in parameters.items() if hasattr(parameters, 'items') else parameters:
+            self._put(name, value)
+
+    def __getitem__(self, name):
+        return dict(self._parameters())[name]
+
+    def __setitem__(self, name, value):
+        self._put(name, value)
+
+    def __contains__(self, name):
+        return name in self.keys()
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def get(self, name, default=None):
+        return dict(self._parameters()).get(name, default)
+
+    def keys(self):
+        return [name for name, _ in self._parameters()]
+
+    def values(self):
+        return [tensor for _, tensor in self._parameters()]
+
+    def items(self):
+        return self._parameters()
+
+
+CLASSES = {one.__name__: one for one in (Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict)}

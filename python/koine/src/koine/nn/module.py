@@ -8,6 +8,7 @@ from .. import _device
 from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, owned_text, path, text
 from .._tensor import Tensor, borrowed, new_object, owned, release, wrap
 from ..autograd import no_grad
+from ._copy import deep_copy
 
 _wrappers = weakref.WeakValueDictionary()  # address of a kn_module: its Module
 
@@ -366,6 +367,8 @@ class Layer(Module):
         if 'forward' in cls.__dict__ and not cls.__module__.startswith('koine.'):
             raise TypeError('%s: the library applies its own layers, not a subclass\'s forward: derive from '
                             'koine.nn.Module and hold the layer' % cls.__name__)
+
+    __deepcopy__ = deep_copy
 
     def _adopt(self, pointer):
         self._start(checked(pointer))
