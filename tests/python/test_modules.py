@@ -196,6 +196,13 @@ def test_replacing():
     assert holder.fc is former and first(koine.ones(1, 2)).shape == (1, 2)
     with pytest.raises(ValueError, match='already belongs'):
         net.extra = former
+    refused = Block(2)
+    part = refused.fc
+    with pytest.raises(ValueError, match='contains a dot'):
+        net.add_module('a.b', refused)
+    for one in (refused, part):  # the library has freed them
+        with pytest.raises(AttributeError, match='was freed'):
+            one.eval()
     tied = nn.ModuleDict({'embedding': nn.Embedding(5, 3), 'head': nn.Linear(3, 5, bias=False)})
     tied['head'].weight = tied['embedding'].weight
     assert len(list(tied.parameters())) == 1

@@ -1,7 +1,7 @@
 """Well-known networks: docs/models.md. koine.models.resnet18(num_classes=10), or by name: new('resnet18')."""
 from ._bind import Binding
-from ._c import checked, ffi, lib, text
-from .nn import module as _module
+from ._c import ffi, lib, text
+from .nn.module import root
 
 _LINE = 'num_classes=1000, in_channels=3, dropout=None, stochastic_depth=None, small_images=False, image_size=None'
 _OWN = {
@@ -16,13 +16,6 @@ _OWN = {
 }
 
 
-def _root(pointer):
-    life = _module._Life(checked(pointer))
-    module = _module._wrapped(pointer, life)
-    object.__setattr__(module, '_life', life)
-    return module
-
-
 def names():
     """The names that new() takes."""
     found = []
@@ -32,17 +25,17 @@ def names():
 
 
 def new(name, *arguments, **keywords):
-    return _root(Binding('kn_models_new_with', 'name, ' + _LINE)((name, *arguments), keywords)[0])
+    return root(Binding('kn_models_new_with', 'name, ' + _LINE)((name, *arguments), keywords)[0])
 
 
 def mlp(*sizes):
     """Linear layers between these sizes, with ReLU between them."""
-    return _root(lib.kn_models_mlp(ffi.new('int64_t[]', list(sizes)), len(sizes)))
+    return root(lib.kn_models_mlp(ffi.new('int64_t[]', list(sizes)), len(sizes)))
 
 
 def _own(name, c_name, line):
     def function(*arguments, **keywords):
-        return _root(Binding(c_name, line)(arguments, keywords)[0])
+        return root(Binding(c_name, line)(arguments, keywords)[0])
 
     function.__name__, function.line = name, line
     return function

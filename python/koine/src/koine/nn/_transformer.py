@@ -4,7 +4,8 @@ import copy
 from .._c import NULL, lib
 from . import _forwards
 from ._layers import CLASSES
-from .module import Layer, Module, _given
+from ._life import check_is_root
+from .module import Layer, Module
 
 
 class _Stack(Layer):
@@ -18,11 +19,13 @@ class _Stack(Layer):
             raise TypeError('%s: norm must be a koine.nn.Module, not %s' % (name, type(norm).__name__))
         if num_layers < 0:
             raise ValueError('%s: num_layers must be at least 0, not %d' % (name, num_layers))
-        copies = [copy.deepcopy(layer) for _ in range(num_layers)]
-        last = NULL if norm is None else _given(norm, None)
-        self._adopt(self._make([_given(one, None) for one in copies], num_layers, last))
-        for one in copies + [norm] * (norm is not None):
-            one._life.parent = self._life
+        parts = [copy.deepcopy(layer) for _ in range(num_layers)] + [norm] * (norm is not None)
+        for one in parts:
+            check_is_root(one)
+        pointers = [one._h for one in parts]
+        self._adopt(self._make(pointers[:num_layers], num_layers, NULL if norm is None else pointers[-1]))
+        for one in parts:
+            one._life.give(self._life)
         if norm is not None:
             self._children['norm'] = norm
 

@@ -1,7 +1,8 @@
 """Sequential, lists and dictionaries of modules, and of parameters."""
 from .._c import NULL, check, lib
 from .._tensor import Tensor
-from .module import Layer, Module, Parameter, _given
+from ._life import hand_over
+from .module import Layer, Module, Parameter
 
 
 class _Container(Layer):
@@ -31,7 +32,7 @@ class Sequential(_Container):
         if self._child(name) is not None:
             super().register_module(name, module)
             return
-        check(lib.kn_nn_add_module(self._h, name.encode(), _given(module, self._life)))
+        hand_over(module, self._life, lambda pointer: check(lib.kn_nn_add_module(self._h, name.encode(), pointer)))
         self._children[name] = module
 
     add_module = register_module

@@ -2,16 +2,13 @@
 files, devices and modes are its own, and a module of Python works inside a Sequential or a trainer."""
 import collections
 import inspect
-import weakref
 
 from .. import _device
 from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, owned_text, path, text
 from .._tensor import Tensor, borrowed, new_object, owned, release, wrap
 from ..autograd import no_grad
 from ._copy import deep_copy
-
-_wrappers = weakref.WeakValueDictionary()  # address of a kn_module: its Module
-
+from ._life import Life, address, hand_over, wrappers
 
 class Parameter(Tensor):
     """A tensor that a module registers when it becomes an attribute."""
@@ -24,27 +21,9 @@ class Parameter(Tensor):
             self.requires_grad_()
 
 
-class _Life:
-    """What keeps a kn_module alive: the module itself while it is a root, else what keeps its parent alive."""
-
-    __slots__ = ('handle', 'parent')
-
-    def __init__(self, handle):
-        self.handle, self.parent = ffi.gc(handle, lib.kn_module_free), None
-
-    def give(self, parent):
-        """The module now belongs to another."""
-        ffi.gc(self.handle, None)
-        self.handle, self.parent = None, parent
-
-    def take(self, pointer):
-        """It is a root again."""
-        self.handle, self.parent = ffi.gc(pointer, lib.kn_module_free), None
-
-
 def _forward(pointer, inputs, outputs):
     """Called by the library for modules of Python."""
-    module = _wrappers.get(int(ffi.cast('uintptr_t', pointer)))
+    module = wrappers.get(address(pointer))
     if module is None:
         raise RuntimeError('the Python object of this module does not exist any more')
     count = lib.kn_module_input_count(pointer)
@@ -94,9 +73,9 @@ class Module:
         """Becomes the Python side of a module: of a root, or of a descendant, which has the life of its parent."""
         set_ = super().__setattr__
         set_('_h', pointer)
-        set_('_life', _Life(pointer) if life is None else life)
+        set_('_life', Life(pointer) if life is None else life)
         set_('_children', {})
-        _wrappers[int(ffi.cast('uintptr_t', pointer))] = self
+        wrappers[address(pointer)] = self
 
     # --- applying ---
 
@@ -122,6 +101,9 @@ class Module:
             super().__setattr__(name, value)
 
     def __getattr__(self, name):
+        if name == '_h':
+            raise AttributeError('this %s is not there: super().__init__() was not called, or the module was freed '
+                                 'when it could not become a part of another' % type(self).__name__)
         if name.startswith('_'):
             raise AttributeError(name)
         child = self._child(name)
@@ -169,9 +151,8 @@ class Module:
         """Adds a child, or puts it in the place of the one of that name, which is then a module of its own again."""
         former = self._child(name)
         if former is None:
-            if module._life.handle is None:
-                raise ValueError('%s: the module already belongs to another' % name)
-            checked(lib.kn_module_register_module(self._h, name.encode(), _given(module, self._life)))
+            hand_over(module, self._life,
+                      lambda pointer: checked(lib.kn_module_register_module(self._h, name.encode(), pointer)))
         elif former is not module:
             pointer = checked(lib.kn_module_replace_module(self._h, name.encode(), module._h))
             module._life.give(self._life)
@@ -336,26 +317,25 @@ def _parameter(handle):
     return made
 
 
-def _given(module, life):
-    """The pointer of a module that now belongs to one with that life."""
-    if module._life.handle is None:
-        raise ValueError('the %s already belongs to another module' % type(module).__name__)
-    pointer = module._h
-    module._life.give(life)
-    return pointer
-
-
 def _wrapped(pointer, life):
     """The Python object of a module that the library made, below a root with that life."""
-    known = _wrappers.get(int(ffi.cast('uintptr_t', pointer)))
+    known = wrappers.get(address(pointer))
     if known is not None:
         return known
     from . import _layers
     kind = _layers.CLASSES.get(text(lib.kn_module_type_name(pointer)), Layer)
     module = kind.__new__(kind)
-    descendant = _Life.__new__(_Life)
+    descendant = Life.__new__(Life)
     descendant.handle, descendant.parent = None, life
     module._start(pointer, descendant)
+    return module
+
+
+def root(pointer):
+    """The Python object of a module that the library made, and that the caller owns."""
+    life = Life(checked(pointer))
+    module = _wrapped(pointer, life)
+    object.__setattr__(module, '_life', life)
     return module
 
 
