@@ -112,3 +112,29 @@ def test_descent():
             x -= 0.1 * x.grad
         x.grad = None
     numpy.testing.assert_allclose(x.detach().numpy(), [1, 1], atol=1e-4)
+
+
+def test_post_accumulate_hooks():
+    x, seen = koine.ones(2, requires_grad=True), []
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf.grad.tolist()))
+    for _ in range(2):
+        (x * 3).sum().backward()
+    assert seen == [[3, 3], [6, 6]]
+
+    def fails(leaf):
+        raise KeyError('inside')
+
+    x.register_post_accumulate_grad_hook(fails)
+    with pytest.raises(KeyError, match='inside'):
+        x.sum().backward()
+
+
+def test_gradcheck():
+    x = koine.randn(3, dtype='float64', requires_grad=True)
+    y = koine.randn(3, dtype='float64', requires_grad=True)
+    for check in (koine.autograd.gradcheck, koine.autograd.gradgradcheck):
+        assert check(lambda a, b: (a * b).sin(), (x, y)) and check(koine.exp, x, fast_mode=True)
+        with pytest.raises(KeyError, match='inside'):
+            check(lambda a: {}['inside'], x)
+    with pytest.raises(ArithmeticError):
+        koine.autograd.gradcheck(lambda a: a * a.detach(), x)

@@ -45,6 +45,8 @@ def test_fractional_pooling(dims):
     assert values.shape == indices.shape == (2, 3) + (3,) * dims
     taken = numpy.take_along_axis(x.reshape(2, 3, -1), indices.numpy().reshape(2, 3, -1), 2)
     close(values, taken.reshape(values.shape))
+    function = getattr(nn.functional, 'fractional_max_pool%dd_with_indices' % dims)
+    assert len(function(koine.tensor(x), 2, 3)) == 2
     function = getattr(nn.functional, 'fractional_max_pool%dd' % dims)
     koine.manual_seed(1)
     first = function(koine.tensor(x), 3, output_size=4)

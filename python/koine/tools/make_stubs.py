@@ -143,7 +143,7 @@ class Stubs:
         made = ['from . import autograd as autograd, data as data, graph as graph, linalg as linalg, models as models',
                 'from . import nn as nn, optim as optim, profiler as profiler, random as random',
                 'from . import safetensors as safetensors, train as train']
-        for module in ('_c', '_device', '_dtypes', 'autograd', 'random', 'train'):
+        for module in ('_c', '_device', '_dtypes', '_flags', 'autograd', 'random', 'train'):
             values = vars(importlib.import_module('koine.' + module))
             own = [name for name in vars(koine) if name in values and not name.startswith('_') and name not in
                    ('ffi', 'lib', 'annotations') and getattr(values[name], '__module__', '') == 'koine.' + module]

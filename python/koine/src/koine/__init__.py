@@ -11,6 +11,9 @@ from ._device import (current_device, device, device_count, devices, empty_cache
                       max_memory_allocated, memory_allocated, memory_reserved, memory_summary, set_device, synchronize)
 from ._dtypes import bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8  # noqa: F401
 from ._dlpack import from_dlpack  # noqa: F401
+from ._flags import (are_deterministic_algorithms_enabled, get_float32_matmul_precision,  # noqa: F401
+                     is_deterministic_algorithms_warn_only_enabled, set_float32_matmul_precision,
+                     use_deterministic_algorithms)
 from ._tensor import Tensor, from_numpy, tensor  # noqa: F401
 from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled  # noqa: F401
 from .random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401

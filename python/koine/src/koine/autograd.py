@@ -102,7 +102,45 @@ def register_hook(tensor, hook):
         result = hook(borrowed(gradient))
         return gradient if result is None else result
 
-    function = callback('kn_tensor *(kn_tensor *, void *)', NULL, called)
+    _register(lib.kn_register_hook_with, tensor, callback('kn_tensor *(kn_tensor *, void *)', NULL, called))
+
+
+def register_post_accumulate_grad_hook(tensor, hook):
+    def called(leaf, _):
+        hook(borrowed(leaf))
+        return lib.KN_OK
+
+    _register(lib.kn_register_post_accumulate_grad_hook, tensor,
+              callback('kn_status(kn_tensor *, void *)', lib.KN_ERR_STATE, called))
+
+
+def _register(register, tensor, function):
     key = id(function)
     _hooks[key] = function
-    check(lib.kn_register_hook_with(tensor._h, function, ffi.cast('void *', key), _forget))
+    check(register(tensor._h, function, ffi.cast('void *', key), _forget))
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def gradcheck(func, inputs, *, eps=1e-06, atol=1e-05, rtol=0.001, fast_mode=False):
+    """True if the gradients of func(*inputs) are those that differences give; else an error names the first that is
+    not. Inputs are float64."""
+    return _checked(lib.kn_gradcheck, func, inputs, eps, atol, rtol, fast_mode)
+
+
+def gradgradcheck(func, inputs, *, eps=1e-06, atol=1e-05, rtol=0.001, fast_mode=False):
+    """The same of second derivatives."""
+    return _checked(lib.kn_gradgradcheck, func, inputs, eps, atol, rtol, fast_mode)
+
+
+def _checked(check_, func, inputs, *settings):
+    inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    params = ffi.new('kn_gradcheck_params *', settings)
+
+    def called(tensors, _):
+        return func(*[borrowed(tensors[i]) for i in range(len(inputs))])
+
+    function = callback('kn_tensor *(kn_tensor *const *, void *)', NULL, called)
+    check(check_(function, NULL, [one._h for one in inputs], len(inputs), params))
+    return True

@@ -3,6 +3,7 @@ from ._bind import tensor_function
 
 C_FUNCTIONS = {
     'cholesky': ('kn_linalg_cholesky', 'A, *, upper=False'),
+    'cholesky_ex': ('kn_linalg_cholesky_ex', 'A, *, upper=False'),
     'cond': ('kn_linalg_cond', 'A, p="2"'),
     'cross': ('kn_linalg_cross', 'input, other, *, dim=-1'),
     'det': ('kn_linalg_det', 'A'),
@@ -10,10 +11,13 @@ C_FUNCTIONS = {
     'eigvalsh': ('kn_linalg_eigvalsh', 'A, upper=False'),
     'householder_product': ('kn_linalg_householder_product', 'A, tau'),
     'inv': ('kn_linalg_inv', 'A'),
+    'inv_ex': ('kn_linalg_inv_ex', 'A'),
     'lstsq': ('kn_linalg_lstsq', 'A, B'),
     'lu': ('kn_linalg_lu', 'A'),
     'lu_factor': ('kn_linalg_lu_factor', 'A'),
+    'lu_factor_ex': ('kn_linalg_lu_factor_ex', 'A'),
     'lu_solve': ('kn_linalg_lu_solve', 'LU, pivots, B, left=True, adjoint=False'),
+    'matmul': ('kn_matmul', 'input, other'),
     'matrix_exp': ('kn_linalg_matrix_exp', 'A'),
     'matrix_norm': ('kn_linalg_matrix_norm', 'A, ord="fro", keepdim=False'),
     'matrix_power': ('kn_matrix_power', 'A, n'),
@@ -23,6 +27,7 @@ C_FUNCTIONS = {
     'qr': ('kn_linalg_qr', 'A, mode="reduced"'),
     'slogdet': ('kn_linalg_slogdet', 'A'),
     'solve': ('kn_linalg_solve', 'A, B'),
+    'solve_ex': ('kn_linalg_solve_ex', 'A, B'),
     'solve_triangular': ('kn_linalg_solve_triangular', 'A, B, *, upper, left=True, unitriangular=False'),
     'svd': ('kn_linalg_svd', 'A, full_matrices=True'),
     'svdvals': ('kn_linalg_svdvals', 'A'),
@@ -47,3 +52,14 @@ def norm(A, ord=None, dim=None, keepdim=False):
 def vector_norm(x, ord=2, dim=None, keepdim=False):
     from . import _ops
     return _ops.function('norm')(x, ord, dim, keepdim)
+
+
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    from . import _ops
+    return _ops.function('diagonal')(A, offset, dim1, dim2)
+
+
+def vander(x, *, N=None):
+    """Powers that increase."""
+    from . import _ops
+    return _ops.function('vander')(x, N, True)

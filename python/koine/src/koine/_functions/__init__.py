@@ -3,8 +3,8 @@ and functions of the C interface that are not operators."""
 from . import calls, creation, overloads, pooling, reductions, shapes
 from .._bind import in_place_function, tensor_function
 
-_FRACTIONAL_POOL = ('input, kernel_size, output_size=None, output_ratio=None, return_indices=False, '
-                    '_random_samples: samples=None')
+_FRACTIONAL_INDICES = 'input, kernel_size, output_size=None, output_ratio=None, _random_samples: samples=None'
+_FRACTIONAL_POOL = _FRACTIONAL_INDICES.replace('_random', 'return_indices=False, _random')
 
 # Functions of the C interface that are called as they stand.
 C_FUNCTIONS = {
@@ -16,16 +16,20 @@ C_FUNCTIONS = {
     'bernoulli': ('kn_bernoulli_with', 'input, *, generator=None'),
     'bilinear': ('kn_bilinear', 'input1, input2, weight, bias=None'),
     'bernoulli_': ('kn_bernoulli_with_', 'input, p=0.5, *, generator=None'),
+    'binomial': ('kn_binomial_with', 'count, prob, *, generator=None'),
     'cauchy_': ('kn_cauchy_with_', 'input, median=0.0, sigma=1.0, *, generator=None'),
     'chain_matmul': ('kn_chain_matmul', 'matrices'),
     'channel_shuffle': ('kn_channel_shuffle', 'input, groups'),
     'cholesky_solve': ('kn_cholesky_solve', 'B, L, upper=False'),
+    'column_stack': ('kn_column_stack', 'tensors'),
     'cumulative_trapezoid': ('kn_cumulative_trapezoid_with', 'y, x=None, *, dx=None, dim=-1'),
+    'det': ('kn_linalg_det', 'input'),
     'diag': ('kn_diag', 'input, diagonal=0'),
     'diag_embed': ('kn_diag_embed_with', 'input, offset=0, dim1=-2, dim2=-1'),
     'diagflat': ('kn_diagflat', 'input, offset=0'),
     'diff': ('kn_diff_with', 'input, n=1, dim=-1, prepend=None, append=None'),
     'dist': ('kn_dist', 'input, other, p=2'),
+    'dstack': ('kn_dstack', 'tensors'),
     'embedding_bag': ('kn_embedding_bag_with', 'input, weight, offsets=None, max_norm=None, norm_type=2.0, '
                       'scale_grad_by_freq=False, mode="mean", per_sample_weights=None, include_last_offset=False, '
                       'padding_idx=None'),
@@ -33,18 +37,25 @@ C_FUNCTIONS = {
     'fill_diagonal_': ('kn_fill_diagonal_with_', 'input, fill_value, wrap=False'),
     'fractional_max_pool2d': ('kn_fractional_max_pool2d_with', _FRACTIONAL_POOL),
     'fractional_max_pool3d': ('kn_fractional_max_pool3d_with', _FRACTIONAL_POOL),
+    'fractional_max_pool2d_with_indices': ('kn_fractional_max_pool2d_with_indices_with', _FRACTIONAL_INDICES),
+    'fractional_max_pool3d_with_indices': ('kn_fractional_max_pool3d_with_indices_with', _FRACTIONAL_INDICES),
     'geometric_': ('kn_geometric_with_', 'input, p, *, generator=None'),
+    'inverse': ('kn_linalg_inv', 'input'),
     'kron': ('kn_kron', 'input, other'),
     'log_normal_': ('kn_log_normal_with_', 'input, mean=1.0, std=2.0, *, generator=None'),
     'logdet': ('kn_logdet', 'input'),
     'lp_pool1d': ('kn_lp_pool1d_with', 'input, norm_type, kernel_size, stride=None, ceil_mode=False'),
     'lp_pool2d': ('kn_lp_pool2d_with', 'input, norm_type, kernel_size, stride=None, ceil_mode=False'),
     'lp_pool3d': ('kn_lp_pool3d_with', 'input, norm_type, kernel_size, stride=None, ceil_mode=False'),
+    'lu_unpack': ('kn_lu_unpack', 'LU_data, LU_pivots'),
     'masked_scatter': ('kn_masked_scatter', 'input, mask, source'),
+    'masked_scatter_': ('kn_masked_scatter_', 'input, mask, source'),
     'masked_select': ('kn_masked_select', 'input, mask'),
+    'matrix_exp': ('kn_linalg_matrix_exp', 'input'),
     'matrix_power': ('kn_matrix_power', 'input, n'),
     'msort': ('kn_msort', 'input'),
     'multinomial': ('kn_multinomial_with', 'input, num_samples, replacement=False, *, generator=None'),
+    'nonzero_static': ('kn_nonzero_static', 'input, *, size, fill_value=-1'),
     'normal_': ('kn_normal_with_', 'input, mean=0.0, std=1.0, *, generator=None'),
     'one_hot': ('kn_one_hot', 'input, num_classes=-1'),
     'pixel_shuffle': ('kn_pixel_shuffle', 'input, upscale_factor'),
@@ -53,6 +64,8 @@ C_FUNCTIONS = {
     'positive': ('kn_positive', 'input'),
     'ravel': ('kn_ravel', 'input'),
     'renorm': ('kn_renorm', 'input, p, dim, maxnorm'),
+    'renorm_': ('kn_renorm_', 'input, p, dim, maxnorm'),
+    'slogdet': ('kn_linalg_slogdet', 'input'),
     'take_along_dim': ('kn_take_along_dim', 'input, indices, dim'),
     'trace': ('kn_trace', 'input'),
     'trapezoid': ('kn_trapezoid_with', 'y, x=None, *, dx=None, dim=-1'),
@@ -79,13 +92,14 @@ PUBLIC = list(_made)
 # Functions here that are also methods: those whose first argument is the tensor.
 METHODS = frozenset('''
 add add_ allclose aminmax argmax argmin argwhere atleast_1d atleast_2d atleast_3d bernoulli bernoulli_ bitwise_and
-bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to cauchy_ chunk clamp clip cumulative_trapezoid
-diag diag_embed diagflat diff dist div div_ divide divide_ eq eq_ equal expand_as exponential_ fill_ fill_diagonal_
-fliplr flipud floor_divide floor_divide_ fmod fmod_ ge ge_ geometric_ greater greater_equal gt gt_ index_fill
-index_fill_ kron le le_ lerp less less_equal log_normal_ log_softmax logdet lt lt_ masked_fill masked_fill_
-masked_scatter masked_select matrix_power max median min moveaxis movedim msort mul mul_ multinomial multiply multiply_
-nanmedian nanquantile ne ne_ new_empty new_full new_ones new_zeros nonzero normal_ not_equal pow pow_ quantile ravel
-remainder remainder_ renorm repeat_interleave rot90 rsub scatter scatter_ softmax split squeeze std sub sub_ subtract
+bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to cauchy_ chunk clamp clip cross
+cumulative_trapezoid det diag diag_embed diagflat diff dist div div_ divide divide_ eq eq_ equal expand_as exponential_
+fill_ fill_diagonal_ fliplr flipud floor_divide floor_divide_ fmod fmod_ ge ge_ geometric_ greater greater_equal gt gt_
+index_fill index_fill_ inverse kron le le_ lerp lerp_ less less_equal log_normal_ log_softmax logdet lt lt_ masked_fill
+masked_fill_ masked_scatter masked_scatter_ masked_select matrix_exp matrix_power max median min moveaxis movedim msort
+mul mul_ multinomial multiply multiply_ nanmedian nanquantile ne ne_ new_empty new_full new_ones new_zeros nonzero
+nonzero_static normal_ not_equal positive pow pow_ quantile random_ ravel remainder remainder_ renorm renorm_
+repeat_interleave rot90 rsub scatter scatter_ slogdet softmax split split_with_sizes squeeze std sub sub_ subtract
 subtract_ sum_to_size take_along_dim tensor_split tile trace true_divide true_divide_ unbind unflatten uniform_ unique
 unique_consecutive var where zero_'''.split())
 

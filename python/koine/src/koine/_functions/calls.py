@@ -1,5 +1,9 @@
-"""Functions that are a call of the C interface: comparisons that Python asks, products, indexing."""
-from .._c import NULL, check, ffi, lib, shape_of
+"""Functions that are a call of the C interface: comparisons that Python asks, products, indexing, histograms."""
+import collections
+
+from .._bind import tensor_function
+from .._c import NULL, check, ffi, lib, shape_of, sizes
+from .._dtypes import by_code, code_of
 from .._tensor import Tensor, wrap
 
 
@@ -38,3 +42,44 @@ def tensordot(a, b, dims=2):
 
 def index(input, indices):
     return wrap(lib.kn_index(input._h, [NULL if one is None else one._h for one in indices], len(indices)))
+
+
+def unravel_index(indices, shape):
+    """The coordinates of indices into a tensor of that shape: a tensor for each dimension."""
+    count, shape = sizes([shape] if isinstance(shape, int) else shape)
+    array = ffi.new('kn_tensor *[]', max(count, 1))
+    check(lib.kn_unravel_index(indices._h, count, shape, array))
+    return tuple(wrap(array[i]) for i in range(count))
+
+
+def cross(input, other, dim=None):
+    """Along `dim`, or the first dimension of size 3."""
+    if dim is None:
+        dim = next((i for i, size in enumerate(input.shape) if size == 3), None)
+    if dim is None:
+        raise ValueError('cross: no dimension of size 3 in %s' % (input.shape,))
+    return wrap(lib.kn_linalg_cross(input._h, other._h, dim))
+
+
+def detach(input):
+    return input.detach()
+
+
+def promote_types(type1, type2):
+    """The dtype of a result of tensors of these."""
+    return by_code[lib.kn_promote_types(code_of(type1), code_of(type2))]
+
+
+_Histogram = collections.namedtuple('histogram', ('hist', 'bin_edges'), module='koine')
+_histogram = tensor_function('histogram', 'kn_histogram_with',
+                             'input, *, bins=None, edges=None, min=None, max=None, weight=None, density=False')
+
+
+def histogram(input, bins, *, range=None, weight=None, density=False):
+    """(hist, bin_edges) of a number of equal bins, or of a tensor of edges."""
+    if isinstance(bins, Tensor):
+        if range is not None:
+            raise ValueError('histogram: range is for a number of bins, not for edges')
+        return _Histogram(*_histogram(input, edges=bins, weight=weight, density=density))
+    least, most = range or (None, None)
+    return _Histogram(*_histogram(input, bins=bins, min=least, max=most, weight=weight, density=density))

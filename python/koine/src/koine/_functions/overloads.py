@@ -1,9 +1,10 @@
 """Functions that are one of several operators, as PyTorch's overloads are: the arguments decide, most often whether the
 other operand is a tensor or a number."""
 from .. import _ops
+from .._bind import in_place_function, tensor_function
 from .._c import checked, lib, scalar
 from .._tensor import Tensor
-from .creation import full
+from .creation import empty, full
 from .shapes import nonzero
 
 op = _ops.function
@@ -77,6 +78,33 @@ def rsub(input, other, *, alpha=1):
 
 def lerp(input, end, weight):
     return op('lerp_tensor' if isinstance(weight, Tensor) else 'lerp_scalar')(input, end, weight)
+
+
+def lerp_(input, end, weight):
+    call = lib.kn_lerp_ if isinstance(weight, Tensor) else lib.kn_lerp_scalar_
+    checked(call(input._h, end._h, weight._h if isinstance(weight, Tensor) else weight))
+    return input
+
+
+def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, device=None):
+    """Of tensors, which are broadcast; of numbers if `size` is given."""
+    if size is not None:
+        return _normal_(empty(size, dtype=dtype, device=device), mean, std, generator=generator)
+    like = mean if isinstance(mean, Tensor) else std
+    if not isinstance(like, Tensor):
+        raise ValueError('normal: size is needed where mean and std are numbers')
+    return _normal(_as_tensor(mean, like), _as_tensor(std, like), generator=generator)
+
+
+_normal = tensor_function('normal', 'kn_normal_with', 'mean, std, *, generator=None')
+_normal_ = in_place_function('normal_', 'kn_normal_with_', 'input, mean, std, *, generator=None')
+_random_ = in_place_function('random_', 'kn_random_with_', 'input, low, high, *, generator=None')
+
+
+def random_(input, from_=0, to=None, *, generator=None):
+    """Whole numbers: random_(to) from 0, random_(from, to), without `to` itself."""
+    low, high = (0, from_) if to is None else (from_, to)
+    return _random_(input, low, high, generator=generator)
 
 
 def clamp(input, min=None, max=None):

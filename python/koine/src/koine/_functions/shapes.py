@@ -36,6 +36,10 @@ def split(input, split_size_or_sections, dim=0):
     return tuple(wrap(array[i]) for i in range(len(size)))
 
 
+def split_with_sizes(input, split_sizes, dim=0):
+    return split(input, list(split_sizes), dim)
+
+
 def chunk(input, chunks, dim=0):
     found, array = _parts(chunks, lambda parts: lib.kn_chunk(input._h, chunks, dim, parts))
     if found == 0:
@@ -162,3 +166,16 @@ def hstack(tensors):
 
 def vstack(tensors):
     return op('cat')([wrap(lib.kn_atleast_2d(one._h)) for one in tensors], 0)
+
+
+row_stack = vstack
+
+
+def block_diag(*tensors):
+    """Matrices along the diagonal of one."""
+    return wrap(lib.kn_block_diag([one._h for one in tensors], len(tensors)))
+
+
+def cartesian_prod(*tensors):
+    """All combinations of the elements of vectors, as rows."""
+    return wrap(lib.kn_cartesian_prod([one._h for one in tensors], len(tensors)))

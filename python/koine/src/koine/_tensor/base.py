@@ -150,3 +150,8 @@ class TensorBase:
         place."""
         from ..autograd import register_hook
         register_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """hook(tensor) is called when a backward pass has added to the gradient of a leaf."""
+        from ..autograd import register_post_accumulate_grad_hook
+        register_post_accumulate_grad_hook(self, hook)

@@ -5,10 +5,12 @@ from .._c import NULL, ffi, lib
 from .._tensor import wrap
 
 
-def recurrent(self, input, hx=None):
-    """(output, h_n), of an LSTM (output, (h_n, c_n))."""
+def recurrent(self, input, hx=None, lengths=None):
+    """(output, h_n), of an LSTM (output, (h_n, c_n)). `lengths` [N], int64, are those of the sequences, which need not
+    be packed."""
     states = hx if isinstance(hx, tuple) else (hx,)
-    output, *state = self._apply((input, *states))
+    missing = lib.kn_module_input_count(self._h) - 2 - len(states)
+    output, *state = self._apply((input, *states, *(None,) * missing, lengths))
     return output, tuple(state) if len(state) > 1 else state[0]
 
 
@@ -81,7 +83,7 @@ def decode(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_m
         return wrap(lib.kn_transformer_decode_causal(self._h, tgt._h, memory._h, handle(tgt_key_padding_mask),
                                                      handle(memory_key_padding_mask)))
     if tgt_is_causal and tgt_mask is None:
-        tgt_mask = square_subsequent_mask(memory_mask.shape[-2], device=tgt.device)
+        tgt_mask = square_subsequent_mask(memory_mask.shape[-2], tgt.device, tgt.dtype)
     return self._apply((tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask))[0]
 
 

@@ -1,0 +1,174 @@
+"""Functions that are a call of the C interface, and settings, against numpy."""
+import numpy
+import pytest
+
+import koine
+from koine import nn
+
+
+def random(*shape):
+    return numpy.random.randn(*shape)
+
+
+def close(ours, theirs, atol=1e-9):
+    numpy.testing.assert_allclose(ours.detach().numpy(), theirs, rtol=1e-6, atol=atol)
+
+
+def test_joining():
+    a, b = random(2, 3), random(1, 2)
+    expected = numpy.zeros((3, 5))
+    expected[:2, :3], expected[2:, 3:] = a, b
+    close(koine.block_diag(koine.tensor(a), koine.tensor(b)), expected)
+    x, y = koine.tensor([1, 2]), koine.tensor([3, 4, 5])
+    assert koine.cartesian_prod(x, y).tolist() == [[i, j] for i in (1, 2) for j in (3, 4, 5)]
+    vectors = [random(3), random(3)]
+    tensors = [koine.tensor(one) for one in vectors]
+    close(koine.column_stack(tensors), numpy.column_stack(vectors))
+    close(koine.dstack(tensors), numpy.dstack(vectors))
+    close(koine.row_stack(tensors), numpy.vstack(vectors))
+    parts = koine.split_with_sizes(koine.tensor(a), [1, 2], dim=1)
+    assert [one.shape for one in parts] == [(2, 1), (2, 2)]
+    sequences = nn.utils.rnn.pad_sequence([koine.tensor([1, 2, 3]), koine.tensor([4])], True, -1)
+    assert sequences.tolist() == [[1, 2, 3], [4, -1, -1]]
+
+
+def test_indices():
+    places = numpy.array([[0, 5], [11, 7]])
+    for ours, theirs in zip(koine.unravel_index(koine.tensor(places), (3, 4)), numpy.unravel_index(places, (3, 4))):
+        assert ours.tolist() == theirs.tolist()
+    assert koine.tensor([0, 3, 0, 4]).nonzero_static(size=3).tolist() == [[1], [3], [-1]]
+    x = koine.zeros(4)
+    assert x.masked_scatter_(koine.tensor([True, False, True, False]), koine.tensor([1.0, 2.0])) is x
+    assert x.tolist() == [1, 0, 2, 0]
+
+
+@pytest.mark.parametrize('weighted', [False, True])
+def test_histogram(weighted):
+    x, weight = random(50), random(50) ** 2 if weighted else None
+    tensors = koine.tensor(x), None if weight is None else koine.tensor(weight)
+    edges = numpy.array([-1.0, -0.2, 0.3, 2.0])
+    for bins, ours, options in ((7, 7, {}), (5, 5, {'range': (-1.0, 1.0)}), (edges, koine.tensor(edges), {})):
+        for density in (False, True):
+            found = koine.histogram(tensors[0], ours, weight=tensors[1], density=density, **options)
+            hist, places = numpy.histogram(x, bins, weights=weight, density=density, **options)
+            close(found.hist, hist)
+            close(found.bin_edges, places)
+    with pytest.raises(ValueError, match='range is for a number of bins'):
+        koine.histogram(tensors[0], koine.tensor(edges), range=(0.0, 1.0))
+
+
+def test_matrices():
+    array = random(4, 4)
+    a = koine.tensor(array)
+    values, vectors = numpy.linalg.eigh(array + array.T)
+    close((a + a.T).matrix_exp(), vectors * numpy.exp(values) @ vectors.T, 1e-6)
+    close(a.det(), numpy.linalg.det(array))
+    for ours, theirs in zip(a.slogdet(), numpy.linalg.slogdet(array)):
+        close(ours, theirs)
+    close(a.inverse(), numpy.linalg.inv(array))
+    p, lower, upper = koine.lu_unpack(*koine.linalg.lu_factor(a))
+    close(p @ lower @ upper, array)
+    x, y = random(2, 3), random(2, 3)
+    close(koine.cross(koine.tensor(x), koine.tensor(y)), numpy.cross(x, y))
+    close(koine.tensor(x.T).cross(koine.tensor(y.T)), numpy.cross(x, y).T)
+    with pytest.raises(ValueError, match='no dimension of size 3'):
+        koine.cross(a, a)
+    close(koine.linalg.vander(koine.tensor(x[0]), N=4), numpy.vander(x[0], 4, increasing=True))
+    close(koine.linalg.diagonal(a, offset=1), numpy.diagonal(array, 1))
+    close(koine.linalg.matmul(a, a), array @ array)
+    inverse, info = koine.linalg.inv_ex(a)
+    close(inverse, numpy.linalg.inv(array))
+    assert info.item() == 0 and koine.linalg.cholesky_ex(-(a @ a.T))[1].item() > 0
+    close(koine.linalg.solve_ex(a, a)[0], numpy.eye(4))
+    assert koine.linalg.lu_factor_ex(koine.zeros(2, 2))[2].item() == 1
+    rows = koine.tensor(array)
+    assert rows.renorm_(2, 0, 0.5) is rows
+    close(rows, array * numpy.minimum(1, 0.5 / numpy.linalg.norm(array, axis=1))[:, None], 1e-6)
+
+
+def test_draws():
+    mean, std = koine.full((20000,), 3.0), koine.full((20000,), 0.5)
+    for drawn in (koine.normal(mean, std), koine.normal(mean, 0.5), koine.normal(3.0, std),
+                  koine.normal(3.0, 0.5, (20000,))):
+        assert drawn.shape == (20000,)
+        assert drawn.mean().item() == pytest.approx(3, abs=0.02) and drawn.std().item() == pytest.approx(0.5, abs=0.02)
+    generator = koine.Generator().manual_seed(2)
+    first = koine.normal(0.0, 1.0, (3,), generator=generator)
+    assert koine.equal(first, koine.normal(0.0, 1.0, (3,), generator=generator.manual_seed(2)))
+    with pytest.raises(ValueError, match='size is needed'):
+        koine.normal(0.0, 1.0)
+    successes = koine.binomial(koine.full((20000,), 10.0), koine.full((20000,), 0.3))
+    assert successes.mean().item() == pytest.approx(3, abs=0.06)
+    whole = koine.zeros(1000).random_(3, 6)
+    assert sorted(set(whole.tolist())) == [3, 4, 5] and koine.zeros(1000).random_(2).max().item() == 1
+
+
+def test_small_ones():
+    assert koine.promote_types('int64', koine.float16) is koine.float16
+    x = koine.ones(2, requires_grad=True)
+    assert not koine.detach(x).requires_grad
+    y = koine.zeros(2)
+    assert y.lerp_(koine.ones(2), 0.25) is y and y.tolist() == [0.25, 0.25]
+    assert y.lerp_(koine.ones(2), koine.tensor([0.0, 1.0])).tolist() == [0.25, 1]
+    assert koine.tensor([1.0]).positive().item() == 1
+
+
+def test_settings():
+    assert not koine.are_deterministic_algorithms_enabled()
+    try:
+        koine.use_deterministic_algorithms(True, warn_only=True)
+        assert koine.are_deterministic_algorithms_enabled() and koine.is_deterministic_algorithms_warn_only_enabled()
+        koine.use_deterministic_algorithms(True)
+        assert not koine.is_deterministic_algorithms_warn_only_enabled()
+        koine.set_float32_matmul_precision('high')
+        assert koine.get_float32_matmul_precision() == 'high'
+        with pytest.raises(ValueError, match='lowest'):
+            koine.set_float32_matmul_precision('lowest')
+    finally:
+        koine.use_deterministic_algorithms(False)
+        koine.set_float32_matmul_precision('highest')
+
+
+# --- koine.nn.utils ---------------------------------------------------------------------------------------------------
+
+
+def test_vectors_of_parameters():
+    net = nn.Linear(3, 2)
+    vector = nn.utils.parameters_to_vector(net.parameters())
+    close(vector, numpy.concatenate([one.detach().numpy().ravel() for one in net.parameters()]))
+    nn.utils.vector_to_parameters(koine.arange(8, dtype='float32'), net.parameters())
+    assert net.weight.tolist() == [[0, 1, 2], [3, 4, 5]] and net.bias.tolist() == [6, 7]
+
+
+def test_norms_of_gradients():
+    net = nn.Linear(3, 2)
+    net(koine.ones(1, 3)).sum().backward()
+    norm = nn.utils.get_total_norm([one.grad for one in net.parameters()])
+    assert norm.item() == pytest.approx(8 ** 0.5) and nn.utils.get_total_norm([net.bias.grad], 1).item() == 2
+    nn.utils.clip_grads_with_norm_(net.parameters(), 1.0, norm)
+    close(net.weight.grad, numpy.full((2, 3), 8 ** -0.5), 1e-6)
+
+
+@pytest.mark.parametrize('make', [lambda: (nn.Conv2d(2, 3, 2), nn.BatchNorm2d(3), (2, 2, 4, 4)),
+                                  lambda: (nn.Linear(4, 3), nn.BatchNorm1d(3), (5, 4))])
+def test_fused_normalisation(make):
+    layer, norm, shape = make()
+    norm(layer(koine.randn(*shape)))
+    layer.eval(), norm.eval()
+    fuse = nn.utils.fuse_conv_bn_eval if len(shape) == 4 else nn.utils.fuse_linear_bn_eval
+    fused, x = fuse(layer, norm), koine.randn(*shape)
+    assert type(fused) is type(layer)
+    close(fused(x), norm(layer(x)).detach().numpy(), 1e-5)
+
+
+@pytest.mark.parametrize('name', ['LSTM', 'GRU', 'RNN'])
+def test_lengths_of_sequences(name):
+    """Results are those of each sequence on its own."""
+    net = getattr(nn, name)(3, 4, num_layers=2, batch_first=True)
+    x = koine.randn(2, 5, 3)
+    output, state = net(x, lengths=koine.tensor([5, 2]))
+    alone, last = net(x[1:, :2])
+    close(output[1:, :2], alone.detach().numpy(), 1e-6)
+    states, lasts = (state, last) if isinstance(state, tuple) else ((state,), (last,))
+    for one, other in zip(states, lasts):
+        close(one[:, 1:], other.detach().numpy(), 1e-6)
