@@ -10,6 +10,7 @@ from ..autograd import no_grad
 from ._copy import deep_copy
 from ._life import Life, address, hand_over, wrappers
 
+
 class Parameter(Tensor):
     """A tensor that a module registers when it becomes an attribute."""
 
