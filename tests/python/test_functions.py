@@ -172,3 +172,29 @@ def test_lengths_of_sequences(name):
     states, lasts = (state, last) if isinstance(state, tuple) else ((state,), (last,))
     for one, other in zip(states, lasts):
         close(one[:, 1:], other.detach().numpy(), 1e-6)
+
+
+ACTIVATIONS = {'relu': (), 'elu': (0.7,), 'silu': (), 'hardtanh': (-0.5, 0.6), 'leaky_relu': (0.2,),
+               'threshold': (0.1, 0.3), 'rrelu': (0.1, 0.1)}
+
+
+@pytest.mark.parametrize('name', ACTIVATIONS)
+def test_in_place(name):
+    """inplace=True changes the input, with the same values and gradients; of dropout and of layers it has no effect."""
+    function, x = getattr(nn.functional, name), random(4, 5)
+    leaves = [koine.tensor(x, requires_grad=True) for _ in range(2)]
+    inputs = [one * 1 for one in leaves]
+    changed = function(inputs[0], *ACTIVATIONS[name], inplace=True)
+    right = function(inputs[1], *ACTIVATIONS[name])
+    assert changed is inputs[0] and right is not inputs[1]
+    close(changed, right.detach().numpy())
+    (changed * changed).sum().backward(), (right * right).sum().backward()
+    close(leaves[0].grad, leaves[1].grad.numpy())
+
+
+def test_in_place_without_effect():
+    x = koine.randn(4, 5)
+    before = x.tolist()
+    nn.functional.dropout(x, 0.5, True, True)
+    nn.Sequential(nn.ReLU(inplace=True), nn.Dropout(0.5, True))(x)
+    assert x.tolist() == before

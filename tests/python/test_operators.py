@@ -80,7 +80,7 @@ def test_signatures():
     assert text['embedding'] == ('(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, '
                                  'scale_grad_by_freq=False)')
     assert text['topk'] == '(input, k, dim=-1, largest=True, sorted=True)'
-    assert text['leaky_relu'] == '(input, negative_slope=0.01)'
+    assert text['leaky_relu'] == '(input, negative_slope=0.01, inplace=False)'
 
 
 def test_results():

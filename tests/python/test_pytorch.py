@@ -80,6 +80,8 @@ def test_layer(name):
 
 
 FUNCTIONS = {
+    'relu in place': (lambda f, x: (f.relu(x, inplace=True), x), (2, 3)),
+    'hardtanh in place': (lambda f, x: (f.hardtanh(x, -0.5, 0.6, True), x), (2, 3)),
     'affine_grid': (lambda f, x: f.affine_grid(x, (2, 3, 4, 5), align_corners=True), (2, 2, 3)),
     'affine_grid of volumes': (lambda f, x: f.affine_grid(x, (2, 3, 4, 5, 2), align_corners=False), (2, 3, 4)),
     'max_pool2d': (lambda f, x: f.max_pool2d(x, 3, 2, 1, 1, True, True), IMAGE),

@@ -5,9 +5,10 @@
 The C function's own types say how an argument is passed: an argument with the name of a field of the parameter struct
 is stored there (of "stride" and "strides" the one that fits), the others fill the remaining C arguments in order. A
 shape is the two arguments `int, const int64_t *`, a list of tensors `kn_tensor *const *, int`, dimensions
-`const int *, int`; each `kn_tensor **` is a further result. None leaves a field at its default, and `name: field` gives
-a field another name. `output_size` may fill several int64_t, of which None is -1; a function is passed as one of C that
-takes and returns tensors; `return_indices=True` calls the form ..._with_indices."""
+`const int *, int`; each `kn_tensor **` is a further result. None leaves a field at its default; `name: field` gives a
+field another name, and `name: _` is an argument without an effect. `output_size` may fill several int64_t, of which
+None is -1; a function is passed as one of C that takes and returns tensors; `return_indices=True` calls the form
+..._with_indices."""
 import ast
 import inspect
 
@@ -158,11 +159,12 @@ class Binding:
 
     def __init__(self, c_name, line):
         self.signature = parse(line)
-        names = [name for name in self.signature.parameters if name != 'return_indices']
-        c_names = [c_name] if len(names) == len(self.signature.parameters) else [c_name, _with_indices(c_name)]
+        parameters = self.signature.parameters
+        names = [name for name, one in parameters.items() if name != 'return_indices' and one.annotation != '_']
+        c_names = [c_name, _with_indices(c_name)] if 'return_indices' in parameters else [c_name]
         self.forms = [(getattr(lib, one), ffi.typeof(getattr(lib, one)).args) for one in c_names]
         self.struct = next((Struct(kind) for kind in self.forms[0][1] if _is_params(kind)), None)
-        fields = {name: self.signature.parameters[name].annotation for name in names}
+        fields = {name: parameters[name].annotation for name in names}
         self.fields = {name: field for name, field in fields.items()
                        if self.struct is not None and self.struct.takes(field)}
         self.positional = [name for name in names if name not in self.fields]

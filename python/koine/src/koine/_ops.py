@@ -131,7 +131,7 @@ def _target(name, operator):
     if name in own:
         return name
     found = {'input': operator.input_names[0], 'other': 'b', 'dim': 'dims', 'dims': 'dim'}.get(name)
-    return found if found in own else 'dtype' if name == 'dtype' else None
+    return found if found in own else name if name in ('dtype', 'inplace') else None
 
 
 def _derived(operator):
@@ -259,6 +259,12 @@ def _not_tensors(name, ones, lists):
     return None
 
 
+def _changing(name):
+    """What inplace=True calls."""
+    return lambda input, **params: call(
+        name + '_', input, **{key: value for key, value in params.items() if value is not None})
+
+
 def source(described):
     """The text of the function, and the names that it uses."""
     name, operator, arguments, outputs = described
@@ -275,6 +281,11 @@ def source(described):
               '    raise not_tensors(%r, dict(%s), dict(%s)) or problem from None' % (
                   name, ', '.join('{0}={0}'.format(one.name) for one in inputs if one.target not in lists),
                   ', '.join('{0}={0}'.format(one.name) for one in inputs if one.target in lists))]
+    if any(one.target == 'inplace' for one in arguments):
+        names['change'] = _changing(name)
+        own = [one.name for one in operator.params]
+        lines.insert(0, 'if inplace: return change(input, %s)' % ', '.join(
+            '{0}={1}'.format(one.target, one.name) for one in arguments if one.target in own))
     params = 'NULL'
     if operator.params:
         lines += ['try: params = from_buffer(pack(%s))' % ', '.join(packed),
