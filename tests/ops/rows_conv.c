@@ -131,6 +131,8 @@ static const op_row rows[] = {
      TABLES, .on_cpu = true},
     {"conv_transpose2d/output_padding", build_conv_transpose2d, {FLOATS(2, 3, 4, 5), FLOATS(3, 5, 3, 3), FLOATS(5)},
      CONV(.strides = {2, 3}, .padding = 1, .output_paddings = {1, 2}), 150, TABLES},
+    {"conv_transpose2d/apart", build_conv_transpose2d, {FLOATS(2, 17, 5, 6), FLOATS_IN(-0.3, 0.3, 17, 5, 2, 3), FLOATS(5)},
+     CONV(.strides = {3, 3}, .output_padding = 1), 255, TABLES, .on_cpu = true},
     {"conv_transpose2d/output_padding_beyond_stride", build_conv_transpose2d, {FLOATS(2, 3, 4, 5), FLOATS(3, 5, 2, 3), FLOATS(5)},
      CONV(.output_paddings = {2, 1}, .dilation = 3), 120, TABLES, .on_cpu = true},
     {"conv_transpose2d/groups", build_conv_transpose2d, {FLOATS(2, 6, 5, 4), FLOATS(6, 2, 3, 2), FLOATS(4)}, CONV(.groups = 2), 60, TABLES},

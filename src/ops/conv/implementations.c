@@ -37,28 +37,33 @@ static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
 #define SPREADS .spreads_infinities = true
 #define TF32 .works = kn_tensor_cores_work, .reduced_precision = KN_USES_TF32
 
+/* clang-format off */
+#define REFERENCE {.name = "reference", .run = kn_conv_run_reference, OTHERS}
+
 /* Forward and backward-data. */
-static const kn_implementation correlations[] = {
-    ROW(gathered, CPUS),
-    ROW(dilated, CPUS, SPREADS),
-    ROW(products, CPUS),
-    ROW(slices, ANYWHERE, SPREADS),
-    ROW(winograd, CPUS, SPREADS),
-    ROW(stencil, CPUS),
-    ROW(channels, CPUS),
-    ROW(planes, CPUS),
-    ROW(pointwise, CPUS),
-    ROW(bands, CPUS),
-    ROW(rows, CPUS),
-    ROW(images, CPUS),
-    ROW(direct, CPUS),
-    ROW(depthwise, OTHERS),
-    ROW(tensor, OTHERS, TF32),
-    ROW(winograd_gpu, OTHERS, SPREADS),
-    ROW(blocked, OTHERS),
-    ROW(lowered, ANYWHERE),
-    {.name = "reference", .run = kn_conv_run_reference, OTHERS},
-};
+#define CORRELATIONS                    \
+    ROW(gathered, CPUS),                \
+    ROW(dilated, CPUS, SPREADS),        \
+    ROW(products, CPUS),                \
+    ROW(slices, ANYWHERE, SPREADS),     \
+    ROW(winograd, CPUS, SPREADS),       \
+    ROW(stencil, CPUS),                 \
+    ROW(channels, CPUS),                \
+    ROW(planes, CPUS),                  \
+    ROW(pointwise, CPUS),               \
+    ROW(bands, CPUS),                   \
+    ROW(rows, CPUS),                    \
+    ROW(images, CPUS),                  \
+    ROW(direct, CPUS),                  \
+    ROW(depthwise, OTHERS),             \
+    ROW(tensor, OTHERS, TF32),          \
+    ROW(winograd_gpu, OTHERS, SPREADS), \
+    ROW(blocked, OTHERS),               \
+    ROW(lowered, ANYWHERE),             \
+    REFERENCE
+/* clang-format on */
+static const kn_implementation forward[] = {CORRELATIONS};
+static const kn_implementation data[] = {ROW(patches, CPUS), CORRELATIONS};
 
 static const kn_implementation gradients[] = {
     ROW(gathered, CPUS),
@@ -76,12 +81,12 @@ static const kn_implementation gradients[] = {
     ROW(winograd_gpu, OTHERS, SPREADS),
     ROW(blocked, OTHERS),
     ROW(lowered, ANYWHERE),
-    {.name = "reference", .run = kn_conv_run_reference, OTHERS},
+    REFERENCE,
 };
 
 const kn_implementation_table kn_conv_implementations[KN_CONV_PASSES] = {
-    KN_IMPLEMENTATION_TABLE("conv2d", correlations, KN_FAMILY_CONV, describe),
-    KN_IMPLEMENTATION_TABLE("conv2d_backward_data", correlations, KN_FAMILY_CONV, describe),
+    KN_IMPLEMENTATION_TABLE("conv2d", forward, KN_FAMILY_CONV, describe),
+    KN_IMPLEMENTATION_TABLE("conv2d_backward_data", data, KN_FAMILY_CONV, describe),
     KN_IMPLEMENTATION_TABLE("conv2d_backward_weights", gradients, KN_FAMILY_CONV, describe),
 };
 

@@ -67,6 +67,28 @@ bool kn_conv_prefers_lowered(const kn_limits *limits, const void *problem)
     return s->groups == 1 || (s->in_channels != s->groups && s->out_channels != s->groups);
 }
 
+/* Backward-data of windows that do not overlap, as of a transposed convolution that enlarges images: each element of dx
+ * comes from one product. Where they do, sums of several channels' taps are better made in registers. */
+bool kn_conv_supports_patches(const kn_limits *limits, const void *problem_)
+{
+    const kn_conv_problem *problem = problem_;
+    const kn_conv_shape *s = &problem->shape;
+    for (int d = 0; d < 3; d++)
+        if (s->stride[d] < (s->kernel_size[d] - 1) * s->dilation[d] + 1)
+            return false;
+    return problem->pass == KN_CONV_DATA && kn_conv_volume(s->kernel_size) > 1 &&
+           kn_conv_supports_lowered(limits, problem);
+}
+
+bool kn_conv_prefers_patches(const kn_limits *limits, const void *problem)
+{
+    enum { LEAST_CHANNELS = 16 };
+    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
+    return limits->is_cpu && s->groups == 1 && s->out_channels >= LEAST_CHANNELS;
+}
+
+kn_status kn_conv_run_patches(kn_stream *stream, const void *problem) { return kn_conv_run_lowered(stream, problem); }
+
 /* The matrix X of a chunk that starts at image `first`. */
 static kn_gemm_operand columns_operand(const lowered *l, int64_t first, bool transposed)
 {

@@ -174,8 +174,10 @@ KN_CONV_ROW(blocked);
 KN_CONV_ROW(tensor);
 /* Any device, volumes: copies of their slices as images, for the other implementations. */
 KN_CONV_ROW(slices);
-/* Any device, GEMM, after im2col unless the kernel is 1 x 1. */
+/* Any device, GEMM, after im2col unless the kernel is 1 x 1; `patches`: the same, backward-data of windows that do not
+ * overlap, on CPU devices. */
 KN_CONV_ROW(lowered);
+KN_CONV_ROW(patches);
 /* Any device, one sum per element; supports everything. */
 kn_implementation_run kn_conv_run_reference;
 
