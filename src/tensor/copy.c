@@ -62,8 +62,8 @@ static kn_pointwise_problem problem_of(kn_pointwise_code *code, kn_dtype dtype, 
 }
 
 /* Drivers of CPU devices copy and fill with one thread, and are slow with patterns of more than a byte
- * (docs/platforms.md): from so many bytes on a kernel is worth its launch. LONG_CLEAR is for bytes that are all the
- * same. The kernel's elements are integers, which are copied bit by bit. */
+ * (docs/platforms.md): from so many bytes on a kernel is worth its launch. Its elements are integers, which are copied
+ * bit by bit. LONG_CLEAR is for bytes that are all the same; what is larger than the caches memset stores past them. */
 enum { LONG_FILL = 1 << 15, LONG_CLEAR = 1 << 21, LONG_COPY = 1 << 18 };
 
 static kn_dtype integer_of(size_t size) { return size == 1 ? KN_U8 : size == 2 ? KN_I16 : size == 4 ? KN_I32 : KN_I64; }
@@ -243,10 +243,11 @@ static kn_status fill_in_a_row(kn_tensor *tensor, const char *value)
 {
     kn_stream *stream = kn_tensor_stream(tensor);
     const size_t size = kn_tensor_element_size(tensor), bytes = (size_t)kn_numel(tensor) * size;
-    const bool on_cpu = kn_tensor_limits(tensor)->is_cpu, is_one_byte = memcmp(value, value + 1, size - 1) == 0;
+    const kn_limits *limits = kn_tensor_limits(tensor);
+    const bool on_cpu = limits->is_cpu, is_one_byte = memcmp(value, value + 1, size - 1) == 0;
     if (!stream)
         return kn_error_status();
-    if (on_cpu && bytes >= (is_one_byte ? LONG_CLEAR : LONG_FILL))
+    if (on_cpu && (is_one_byte ? bytes >= LONG_CLEAR && bytes < limits->global_cache : bytes >= LONG_FILL))
         return run_in_a_row(stream, tensor, NULL, kn_numel(tensor), kn_element_get(value, integer_of(size), 0).whole);
     return kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, value,
                           on_cpu && is_one_byte ? 1 : size, bytes);

@@ -120,6 +120,7 @@ void kn_query_limits(kn_query *query, kn_device *device)
     limits->max_allocation = kn_query_number(query, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     limits->vector_registers = count_vector_registers(limits);
     limits->core_cache = core_cache(limits);
+    limits->global_cache = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
     query_capability(query, device);
     limits->lanes_per_unit = count_lanes(query, device);
 }

@@ -202,7 +202,7 @@ void kn_query_properties(kn_query *query, kn_device *device)
     p->has_subgroups = limits->has_subgroups;
     p->unified_memory = limits->unified_memory;
     p->constant_memory = kn_query_number(query, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE);
-    p->global_cache = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
+    p->global_cache = limits->global_cache;
     p->cache_line = (int)kn_query_number(query, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
     p->memory_align = (int)device->limits.address_align;
     query_work_items(query, p->max_work_items);
