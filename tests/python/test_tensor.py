@@ -264,3 +264,24 @@ def test_devices():
     assert koine.zeros(1).device == koine.current_device()
     with pytest.raises(RuntimeError, match='no such device'):
         koine.device('no such device')
+
+
+def test_limits_of_dtypes():
+    for name in ('float16', 'float32', 'float64'):
+        ours, right = koine.finfo(getattr(koine, name)), numpy.finfo(name)
+        assert (ours.bits, ours.max, ours.min, ours.eps, ours.tiny) == (
+            right.bits, right.max, right.min, right.eps, right.tiny)
+    assert koine.finfo(koine.bfloat16).max == koine.tensor(3.3895313892515355e+38).bfloat16().item()
+    assert (koine.tensor(1.0).bfloat16() + koine.finfo(koine.bfloat16).eps).item() > 1
+    ours = koine.iinfo(koine.int16)
+    assert (ours.bits, ours.min, ours.max) == (16, -2 ** 15, 2 ** 15 - 1)
+    with pytest.raises(TypeError, match='finfo is for floating dtypes, not int32'):
+        koine.finfo(koine.int32)
+    with pytest.raises(TypeError, match='iinfo is for integer dtypes, not bool'):
+        koine.iinfo(koine.bool_)
+
+
+def test_conversions_by_name():
+    x = koine.tensor([1.7, 2.2])
+    for name, dtype in (('short', koine.int16), ('char', koine.int8), ('byte', koine.uint8)):
+        assert getattr(x, name)().dtype is dtype and getattr(x, name)().tolist() == [1, 2]

@@ -9,7 +9,8 @@ from ._c import (KoineError, KoineIndexError, KoineIOError, KoineMemoryError, Ko
                  KoineTypeError, KoineValueError, version)
 from ._device import (current_device, device, device_count, devices, empty_cache, is_available,  # noqa: F401
                       max_memory_allocated, memory_allocated, memory_reserved, memory_summary, set_device, synchronize)
-from ._dtypes import bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8  # noqa: F401
+from ._dtypes import (bfloat16, bool_, dtype, finfo, float16, float32, float64, iinfo, int8, int16, int32,  # noqa: F401
+                      int64, uint8)
 from ._dlpack import from_dlpack  # noqa: F401
 from ._flags import (are_deterministic_algorithms_enabled, get_float32_matmul_precision,  # noqa: F401
                      is_deterministic_algorithms_warn_only_enabled, set_float32_matmul_precision,

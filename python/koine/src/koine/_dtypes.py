@@ -53,3 +53,34 @@ def as_dtype(value):
 def code_of(value):
     """The kn_dtype; KN_DTYPE_DEFAULT for None."""
     return 0 if value is None else as_dtype(value).code
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+class finfo:
+    """The limits of a floating dtype: koine.finfo(koine.float16).max."""
+
+    def __init__(self, type=float32):
+        kind = as_dtype(type)
+        if not kind.is_floating_point:
+            raise TypeError('finfo is for floating dtypes, not %s' % kind.name)
+        # bfloat16: float32's exponents with 7 bits of the mantissa.
+        known = numpy.finfo(kind.numpy or numpy.float32)
+        self.dtype, self.bits = kind.name, 8 * kind.itemsize
+        self.eps = float(known.eps) if kind.numpy else 2.0 ** -7
+        self.max = float(known.max) if kind.numpy else (2 - 2.0 ** -7) * 2.0 ** 127
+        self.resolution = float(known.resolution) if kind.numpy else 0.01
+        self.tiny = self.smallest_normal = float(known.tiny)
+        self.min = -self.max
+
+
+class iinfo:
+    """The limits of an integer dtype."""
+
+    def __init__(self, type):
+        kind = as_dtype(type)
+        if kind.is_floating_point or kind is bool_:
+            raise TypeError('iinfo is for integer dtypes, not %s' % kind.name)
+        known = numpy.iinfo(kind.numpy)
+        self.dtype, self.bits, self.min, self.max = kind.name, 8 * kind.itemsize, int(known.min), int(known.max)

@@ -66,6 +66,15 @@ class Tensor(TensorBase):
     def long(self):
         return self.to(dtype='int64')
 
+    def short(self):
+        return self.to(dtype='int16')
+
+    def char(self):
+        return self.to(dtype='int8')
+
+    def byte(self):
+        return self.to(dtype='uint8')
+
     def int(self):
         return self.to(dtype='int32')
 
