@@ -318,3 +318,38 @@ def test_models():
         koine.models.resnet17
     with pytest.raises(ValueError, match='resnet18'):
         koine.models.new('resnet17')
+
+
+@pytest.mark.parametrize('name', ['AdamW', 'SGD', 'Adafactor', 'LBFGS'])
+def test_state_of_an_optimizer(name):
+    """Another optimizer goes on from it bit by bit; its form is PyTorch's."""
+    nets = [nn.Linear(3, 2) for _ in range(2)]
+    options = {'momentum': 0.9} if name == 'SGD' else {}
+    optimizers = [getattr(koine.optim, name)(net.parameters(), lr=0.05, **options) for net in nets]
+    x = koine.randn(4, 3)
+
+    def step(net, optimizer):
+        def closure():
+            optimizer.zero_grad()
+            loss = (net(x) ** 2).sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+
+    step(nets[0], optimizers[0])
+    state = optimizers[0].state_dict()
+    assert state['param_groups'][0]['lr'] == 0.05 and 0 in state['state']
+    if name == 'AdamW':
+        assert list(state['state'][1]) == ['step', 'exp_avg', 'exp_avg_sq']
+    nets[1].load_state_dict(nets[0].state_dict())
+    optimizers[1].load_state_dict(state)
+    for net, optimizer in zip(nets, optimizers):
+        step(net, optimizer)
+    assert koine.equal(nets[0].weight, nets[1].weight) and koine.equal(nets[0].bias, nets[1].bias)
+
+
+def test_state_that_does_not_fit():
+    optimizer = koine.optim.AdamW(nn.Linear(3, 2).parameters())
+    with pytest.raises(ValueError, match='state_dict does not fit this optimizer: it has 0 groups of parameters, not 1'):
+        optimizer.load_state_dict({'state': {}, 'param_groups': []})

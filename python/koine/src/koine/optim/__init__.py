@@ -1,4 +1,9 @@
 """torch.optim. A step updates all parameters in few launches; formulas, defaults and names are PyTorch's."""
+import json
+import os
+import tempfile
+
+from .. import safetensors
 from .._bind import parse
 from .._c import NULL, callback, check, checked, ffi, lib, path
 from .._tensor import Tensor, borrowed, wrap
@@ -129,6 +134,27 @@ class Optimizer:
 
     def load(self, file):
         check(lib.kn_optim_load(self._h, path(file)))
+
+    def state_dict(self):
+        """PyTorch's: {'state': {0: {'step': ..., 'exp_avg': ...}, ...}, 'param_groups': [{'lr': ..., ...}, ...]}."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, 'state_dict')
+            self.save(file)
+            tensors, groups = safetensors.load_file(file), safetensors.load_metadata(file, 'param_groups')
+        state = {}
+        for name, tensor in tensors.items():
+            _, index, key = name.split('.', 2)
+            state.setdefault(int(index), {})[key] = tensor
+        return {'state': state, 'param_groups': json.loads(groups)}
+
+    def load_state_dict(self, state_dict):
+        """What state_dict() returned, of an optimizer of the same kind with groups of the same sizes."""
+        tensors = {'state.%d.%s' % (index, key): tensor for index, of_one in state_dict['state'].items()
+                   for key, tensor in of_one.items()}
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, 'state_dict')
+            safetensors.save_file(tensors, file, {'param_groups': json.dumps(state_dict['param_groups'])})
+            self.load(file)
 
 
 def _tensors(params):
