@@ -1,0 +1,29 @@
+"""What layers were made with, as attributes: net.fc.in_features, net.conv1.stride."""
+import ast
+import re
+
+from .._bind import parse
+
+_LINE = re.compile(r'\w+\((.*)\)')
+
+
+def arguments_of(layer):
+    """{name: value}. Of a layer that the library made, those that it prints."""
+    line = getattr(type(layer).__init__, 'line', None)
+    if line is None:
+        return {}
+    signature = parse(line)
+    made_with = layer.__dict__.get('_made_with')
+    if made_with is not None:
+        given = signature.bind(*made_with[1], **{name: value for name, value in made_with[2].items()
+                                                 if name in signature.parameters})
+        given.apply_defaults()
+        return dict(given.arguments)
+    printed = _LINE.match(layer.summary())
+    call = ast.parse('f(%s)' % printed.group(1)).body[0].value if printed else None
+    try:
+        found = dict(zip(signature.parameters, map(ast.literal_eval, call.args)))
+        found.update((one.arg, ast.literal_eval(one.value)) for one in call.keywords)
+    except (AttributeError, ValueError):  # it prints something else
+        return {}
+    return found
