@@ -1,8 +1,9 @@
 """Gradients: no_grad, enable_grad, set_grad_enabled, grad, and functions with a backward of their own."""
 import functools
 
-from ._c import NULL, callback, check, ffi, lib
-from ._tensor import borrowed, wrap
+from .._c import NULL, callback, check, ffi, lib
+from .._tensor import borrowed, wrap
+from .function import Function  # noqa: F401
 
 # --- recording --------------------------------------------------------------------------------------------------------
 
