@@ -1,4 +1,4 @@
-"""Optimizers, schedules, data, the trainer, files, graphs, the profiler, models."""
+"""Optimizers, schedules, the trainer, files, graphs, the profiler, models."""
 import os
 import signal
 import subprocess
@@ -105,50 +105,6 @@ def test_schedules():
     assert optimizer.lr == pytest.approx(before * 0.1)
     with pytest.raises(ZeroDivisionError):
         made.LambdaLR(optimizer, lambda epoch: 1 / epoch)
-
-
-# --- data -------------------------------------------------------------------------------------------------------------
-
-
-class Squares(koine.data.Dataset):
-    def __init__(self, fails_at=None):
-        self.fails_at = fails_at
-
-    def __len__(self):
-        return 20
-
-    def __getitem__(self, index):
-        if index == self.fails_at:
-            raise ValueError('sample %d is bad' % index)
-        return numpy.full(3, index, numpy.float32), index * index
-
-
-@pytest.mark.parametrize('workers', [0, 2])
-def test_loader(workers):
-    loader = koine.data.DataLoader(Squares(), 8, num_workers=workers)
-    batches = list(loader)
-    assert len(loader) == 3 and [len(x) for x, _ in batches] == [8, 8, 4]
-    assert koine.cat([y for _, y in batches]).tolist() == [i * i for i in range(20)]
-    x = batches[1][0]
-    assert x.dtype is koine.float32 and x.shape == (8, 3) and x[0].tolist() == [8, 8, 8]
-    shuffled = koine.data.DataLoader(Squares(), 5, shuffle=True, num_workers=workers, seed=1)
-    first, second = ([y.tolist() for _, y in shuffled] for _ in range(2))
-    assert first != second and sorted(sum(first, [])) == sorted(sum(second, [])) == [i * i for i in range(20)]
-    with pytest.raises((RuntimeError, ValueError), match='sample 9 is bad'):
-        list(koine.data.DataLoader(Squares(9), 4, num_workers=workers))
-
-
-def test_datasets():
-    x, y = koine.randn(6, 2), numpy.arange(6)
-    dataset = koine.data.TensorDataset(x, y, names=['tokens', 'target'])
-    assert len(dataset) == 6 and [name for name, *_ in dataset.fields] == ['tokens', 'target']
-    sample, label = dataset[-1]
-    numpy.testing.assert_array_equal(sample, x[-1].numpy())
-    assert label == 5
-    with pytest.raises(IndexError):
-        dataset[6]
-    with pytest.raises(OSError):
-        koine.data.MNIST('/nowhere')
 
 
 # --- the trainer ------------------------------------------------------------------------------------------------------
@@ -259,6 +215,31 @@ def test_safetensors(tmp_path):
     (tmp_path / 'bad.safetensors').write_bytes(b'not one')
     with pytest.raises(ValueError, match='bad.safetensors'):
         koine.safetensors.load_file(tmp_path / 'bad.safetensors')
+
+
+def test_save_and_load(tmp_path):
+    net, other, path = nn.Linear(3, 2), nn.Linear(3, 2), tmp_path / 'x.safetensors'
+    koine.save({**net.state_dict(), 'turned': koine.arange(6).view(2, 3).T}, path)
+    loaded = koine.load(path)
+    assert loaded.pop('turned').tolist() == [[0, 3], [1, 4], [2, 5]] and set(loaded) == {'weight', 'bias'}
+    assert loaded['weight'].device == koine.current_device()
+    other.load_state_dict(loaded)
+    assert koine.equal(other.weight, net.weight)
+    for device in ('host', koine.device('host')):
+        assert koine.load(path, map_location=device, weights_only=True)['bias'].device.type == 'host'
+    with pytest.raises(TypeError, match='not Linear: save its state_dict'):
+        koine.save(net, path)
+    with pytest.raises(TypeError, match='not list'):
+        koine.save([koine.ones(2)], path)
+    with pytest.raises(TypeError, match='"epoch" is int'):
+        koine.save({'net': koine.ones(2), 'epoch': 3}, path)
+    with pytest.raises(TypeError, match='1 is no name'):
+        koine.save({1: koine.ones(2)}, path)
+    with pytest.raises(TypeError, match='map_location'):
+        koine.load(path, map_location={'cuda': 'cpu'})
+    with pytest.raises(OSError):
+        koine.load(tmp_path / 'none.safetensors')
+    assert set(koine.load(path)) == {'weight', 'bias', 'turned'}  # failures left the file as it was
 
 
 def test_graph():

@@ -1,5 +1,7 @@
 """Datasets and the loader, whose worker threads are the library's: torch.utils.data."""
 import atexit
+import bisect
+import itertools
 import weakref
 
 import numpy
@@ -7,6 +9,7 @@ import numpy
 from ._c import NULL, callback, check, checked, ffi, lib, path, text
 from ._device import handle as device_handle
 from ._dtypes import as_dtype, by_code
+from ._functions import randint
 from ._tensor import Tensor, wrap
 
 
@@ -19,8 +22,12 @@ class Dataset:
     @property
     def _h(self):
         if self._handle is None:
-            self._handle = _from_python(self)
+            self._handle = self._make()
         return self._handle
+
+    def _make(self):
+        """The kn_dataset, when it is first needed."""
+        return _from_python(self)
 
     def _adopt(self, pointer, *keep):
         self._handle = ffi.gc(checked(pointer), lib.kn_dataset_free)
@@ -42,6 +49,9 @@ class Dataset:
         pointers = ffi.new('void *[]', [ffi.cast('void *', one.ctypes.data) for one in arrays])
         check(lib.kn_dataset_get(self._h, index, pointers))
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+    def __add__(self, other):
+        return ConcatDataset([self, other])
 
     @property
     def fields(self):
@@ -103,6 +113,76 @@ class TensorDataset(Dataset):
         self._adopt(lib.kn_tensor_dataset_of([one._h for one in hosts], len(hosts), array), hosts)
 
 
+class Subset(Dataset):
+    """Sample i is sample indices[i] of `dataset`."""
+
+    def __init__(self, dataset, indices):
+        self.dataset, self.indices = _dataset(dataset), indices
+
+    def __len__(self):
+        return len(self.indices)
+
+    def __getitem__(self, index):
+        return self.dataset[self.indices[index]]
+
+    def _make(self):
+        if type(self).__getitem__ is not Subset.__getitem__:  # of a subclass that changes the samples
+            return super()._make()
+        indices = ffi.new('int64_t[]', [int(i) for i in self.indices])
+        return ffi.gc(checked(lib.kn_subset(self.dataset._h, indices, len(self.indices))), lib.kn_dataset_free)
+
+
+class ConcatDataset(Dataset):
+    """The samples of one dataset after those of the other; also one + other."""
+
+    def __init__(self, datasets):
+        self.datasets = [_dataset(one) for one in datasets]
+        if not self.datasets:
+            raise ValueError('ConcatDataset needs at least one dataset')
+        self.cumulative_sizes = list(itertools.accumulate(len(one) for one in self.datasets))
+
+    def __len__(self):
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index):
+        if not -len(self) <= index < len(self):
+            raise IndexError('sample %d is out of range: there are %d' % (index, len(self)))
+        index %= len(self)
+        at = bisect.bisect_right(self.cumulative_sizes, index)
+        return self.datasets[at][index - (self.cumulative_sizes[at - 1] if at else 0)]
+
+    def _make(self):
+        if type(self).__getitem__ is not ConcatDataset.__getitem__:
+            return super()._make()
+        handles = [one._h for one in self.datasets]
+        return ffi.gc(checked(lib.kn_concat_dataset(handles, len(handles))), lib.kn_dataset_free)
+
+
+def random_split(dataset, lengths, generator=None):
+    """Subsets without common samples, drawn at random with the generator, or as manual_seed says. `lengths` are numbers
+    of samples whose sum is that of the dataset, or fractions whose sum is 1."""
+    lengths, parts = [float(one) for one in lengths], ffi.new('kn_dataset *[]', max(len(lengths), 1))
+    params = ffi.new('kn_random_split_params *', lib.kn_random_split_params_init())
+    params.seed = randint(2**62, (), generator=generator).item()
+    # What is split are the places of the samples, from which subsets of datasets in Python are made, too.
+    places = TensorDataset(numpy.arange(len(_dataset(dataset))))
+    check(lib.kn_random_split_with(places._h, lengths, len(lengths), parts, params))
+    return [Subset(dataset, _numbers(ffi.gc(one, lib.kn_dataset_free))) for one in parts[0:len(lengths)]]
+
+
+def _numbers(handle):
+    """The samples of a kn_dataset of whole numbers."""
+    dataset = Dataset()
+    dataset._handle = handle
+    return [number for batch, in DataLoader(dataset, max(len(dataset), 1), device='host') for number in batch.tolist()]
+
+
+def _dataset(value):
+    if not isinstance(value, Dataset):
+        raise TypeError('expected a koine.data.Dataset, not %s' % type(value).__name__)
+    return value
+
+
 class MNIST(Dataset):
     """MNIST or Fashion-MNIST from the original files in a directory."""
 
@@ -116,7 +196,7 @@ class DataLoader:
 
     def __init__(self, dataset, batch_size=1, shuffle=False, *, num_workers=0, drop_last=False, prefetch_factor=2,
                  seed=0, device=None, pin_memory=False):
-        self.dataset, self.batch_size, self.epoch = dataset, batch_size, 0
+        self.dataset, self.batch_size, self.epoch = _dataset(dataset), batch_size, 0
         params = ffi.new('kn_loader_params *', lib.kn_loader_params_init())
         params.batch_size, params.shuffle, params.drop_last = batch_size, shuffle, drop_last
         params.num_workers, params.prefetch_factor, params.seed = num_workers, prefetch_factor, seed

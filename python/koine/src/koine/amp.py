@@ -1,0 +1,109 @@
+"""torch.amp: autocast, a region that computes products in float16 or bfloat16, and GradScaler, which scales the loss so
+that gradients of float16 do not underflow."""
+import functools
+
+from ._c import check, checked, error, ffi, lib, path
+from ._device import device, handle
+from ._dtypes import bfloat16, code_of, float16
+from ._tensor import Tensor, wrap
+from .optim import Optimizer
+
+
+class autocast:
+    """with koine.autocast('gpu', dtype=koine.float16): ...; also a decorator. Operators inside convert their inputs by
+    PyTorch's lists, on all devices: the type of the device only decides which dtype is the default, float16 on GPUs and
+    bfloat16 elsewhere. enabled=False turns it off inside another region. Per thread."""
+
+    def __init__(self, device_type, dtype=None, enabled=True):
+        if not isinstance(device_type, (str, device)):
+            raise TypeError("autocast takes the type of a device first, as in autocast('cpu', dtype=koine.float16), "
+                            'not %r' % (device_type,))
+        self.device_type, self.dtype, self.enabled = device_type, dtype, enabled
+        self._before = []
+
+    def _code(self):
+        if not self.enabled:
+            return lib.KN_DTYPE_DEFAULT
+        if self.dtype is not None:
+            return code_of(self.dtype)
+        return code_of(float16 if device(self.device_type).type == 'gpu' else bfloat16)
+
+    def __enter__(self):
+        before = lib.kn_autocast_enter(self._code())
+        if lib.kn_error_status():  # the only thing that tells that the dtype was refused
+            lib.kn_autocast_leave(before)
+            raise error()
+        self._before.append(before)
+        return self
+
+    def __exit__(self, *_):
+        lib.kn_autocast_leave(self._before.pop())
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def wrapped(*arguments, **keywords):
+            with type(self)(self.device_type, self.dtype, self.enabled):  # threads may call it at once
+                return function(*arguments, **keywords)
+        return wrapped
+
+
+def is_autocast_enabled(device_type=None):
+    """Is the thread in a region? Regions hold for all devices."""
+    return lib.kn_autocast_dtype() != lib.KN_DTYPE_DEFAULT
+
+
+class GradScaler:
+    """The factor lives on the device, and nothing waits for it. `device` is accepted as in PyTorch; the factor goes to
+    the device of the loss."""
+
+    def __init__(self, device=None, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
+                 enabled=True):
+        handle(device)  # names of devices that there are
+        params = ffi.new('kn_grad_scaler_params *', (init_scale, growth_factor, backoff_factor, growth_interval,
+                                                     not enabled))
+        self._h = ffi.gc(checked(lib.kn_grad_scaler_new_with(params)), lib.kn_grad_scaler_free)
+        self._enabled = bool(enabled)
+
+    def scale(self, outputs):
+        """The loss times the factor; a list or a tuple of losses likewise."""
+        if isinstance(outputs, (list, tuple)):
+            return type(outputs)([self.scale(one) for one in outputs])
+        if not isinstance(outputs, Tensor):
+            raise TypeError('GradScaler.scale takes tensors, not %s' % type(outputs).__name__)
+        scaled = lib.kn_grad_scaler_scale(self._h, outputs._h)
+        return outputs if scaled == outputs._h else wrap(scaled)  # a disabled scaler returns what it was given
+
+    def unscale_(self, optimizer):
+        """Divides the gradients of the optimizer's parameters, to look at them or to clip them before step."""
+        check(lib.kn_grad_scaler_unscale_(self._h, _optimizer(optimizer)))
+
+    def step(self, optimizer):
+        """The optimizer's step, unless a gradient is infinite or NaN."""
+        check(lib.kn_grad_scaler_step(self._h, _optimizer(optimizer)))
+
+    def update(self):
+        """Once after the steps of all optimizers: the factor shrinks after a gradient that was not finite, and grows
+        after growth_interval good steps."""
+        check(lib.kn_grad_scaler_update(self._h))
+
+    def get_scale(self):
+        """The factor; waits for the device."""
+        value = ffi.new('double *')
+        check(lib.kn_grad_scaler_get_scale(self._h, value))
+        return value[0]
+
+    def is_enabled(self):
+        return self._enabled
+
+    def save(self, file):
+        """The state, as a safetensors file."""
+        check(lib.kn_grad_scaler_save(self._h, path(file)))
+
+    def load(self, file):
+        check(lib.kn_grad_scaler_load(self._h, path(file)))
+
+
+def _optimizer(optimizer):
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError('GradScaler takes an optimizer, not %s' % type(optimizer).__name__)
+    return optimizer._h
