@@ -154,7 +154,7 @@ static kn_status fill_outputs(kn_call *call)
 {
     for (int i = 0; !call->op->in_place && i < call->num_outputs; i++)
         if (call->outputs[i])
-            KN_TRY(kn_tensor_fill(call->outputs[i], 0));
+            KN_TRY(kn_tensor_clear(call->outputs[i]));
     return KN_OK;
 }
 

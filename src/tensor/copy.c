@@ -253,6 +253,18 @@ static kn_status fill_in_a_row(kn_tensor *tensor, const char *value)
                           on_cpu && is_one_byte ? 1 : size, bytes);
 }
 
+kn_status kn_tensor_clear(kn_tensor *tensor)
+{
+    const size_t size = kn_tensor_element_size(tensor);
+    if (kn_numel(tensor) == 0 || !kn_is_contiguous(tensor) || kn_device_is_host(tensor->storage->device))
+        return kn_tensor_fill(tensor, 0);
+    KN_TRY(kn_tensor_check_memory(tensor));
+    kn_stream *stream = kn_tensor_stream(tensor);
+    return stream ? kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, "", 1,
+                                   (size_t)kn_numel(tensor) * size)
+                  : kn_error_status();
+}
+
 static kn_status fill_strided(kn_tensor *tensor, kn_scalar value)
 {
     kn_stream *stream = kn_tensor_stream(tensor);

@@ -94,6 +94,8 @@ kn_status kn_tensor_copy_to_many(kn_tensor *const *destinations, int count, kn_t
 kn_status kn_tensor_copy_broadcast(kn_tensor *destination, kn_tensor *source, bool non_blocking);
 kn_status kn_tensor_fill(kn_tensor *tensor, double value);
 kn_status kn_tensor_fill_with(kn_tensor *tensor, kn_scalar value);
+/* zeros by the driver, which compiles nothing for it */
+kn_status kn_tensor_clear(kn_tensor *tensor);
 /* sum += addend; same shape, dtype and device, floating */
 kn_status kn_tensor_accumulate(kn_tensor *sum, const kn_tensor *addend);
 /* a contiguous copy */
