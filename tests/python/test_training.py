@@ -332,5 +332,5 @@ def test_state_of_an_optimizer(name):
 
 def test_state_that_does_not_fit():
     optimizer = koine.optim.AdamW(nn.Linear(3, 2).parameters())
-    with pytest.raises(ValueError, match='state_dict does not fit this optimizer: it has 0 groups of parameters, not 1'):
+    with pytest.raises(ValueError, match='state_dict does not fit this optimizer: it has 0 groups of parameters'):
         optimizer.load_state_dict({'state': {}, 'param_groups': []})
