@@ -1,4 +1,4 @@
-"""Layers with several outputs, layers made of others, lists of parameters, copies: against numpy."""
+"""Layers with several outputs, layers made of others, lists of parameters: against numpy."""
 import copy
 import gc
 
@@ -291,25 +291,7 @@ def test_stacks_copy_their_layer():
     assert kept(koine.ones(3, 1, 8, dtype='float64')).shape == (3, 1, 8)
 
 
-# --- copies and lists -------------------------------------------------------------------------------------------------
-
-
-def test_copies():
-    class Named(nn.Linear):
-        def __init__(self):
-            super().__init__(2, 3)
-            self.names = ['a']
-
-    layer = Named()
-    made = copy.deepcopy(layer)
-    assert type(made) is Named and made.names == ['a'] and made.names is not layer.names
-    assert koine.equal(made.weight, layer.weight)
-    with koine.no_grad():
-        made.weight.zero_()
-    assert layer.weight.abs().sum().item() > 0
-    weighted = nn.CrossEntropyLoss(weight=koine.tensor([1.0, 2.0]), label_smoothing=0.1)
-    inputs = koine.randn(3, 2), koine.tensor([0, 1, 1])
-    assert copy.deepcopy(weighted)(*inputs).item() == weighted(*inputs).item()
+# --- lists ------------------------------------------------------------------------------------------------------------
 
 
 def test_lists_of_parameters():

@@ -5,6 +5,7 @@ import numpy
 import pytest
 
 import koine
+from test_modules import ARGUMENTS
 
 torch = pytest.importorskip('torch')
 
@@ -49,6 +50,20 @@ def test_constructor(name):
     for argument, one in ours.items():
         assert argument in OTHER_DEFAULTS or one.default == theirs[argument].default
         assert one.kind is theirs[argument].kind
+
+
+REDUCED = {name: False for name in ('bias', 'affine', 'elementwise_affine', 'track_running_stats')}
+
+
+@pytest.mark.parametrize('name', sorted({*koine.nn._layers.PARAMETERS, *koine.nn._layers.BUFFERS}))
+@pytest.mark.parametrize('reduced', [False, True])
+def test_none(name, reduced):
+    """The parameters and buffers that PyTorch knows as None are None."""
+    known = parameters(getattr(koine.nn, name))
+    keywords = {one: value for one, value in REDUCED.items() if reduced and one in known}
+    ours, theirs = (getattr(nn, name)(*ARGUMENTS.get(name, ()), **keywords) for nn in (koine.nn, torch.nn))
+    named = {**theirs._parameters, **theirs._buffers}
+    assert {one: getattr(ours, one) is None for one in named} == {one: value is None for one, value in named.items()}
 
 
 # --- pooling, patches, resizing ---------------------------------------------------------------------------------------

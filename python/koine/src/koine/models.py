@@ -24,18 +24,36 @@ def names():
     return found
 
 
+def _made(make, arguments, keywords):
+    """The network of make(*arguments, **keywords), which knows how to be made again."""
+    def initialise(module, *arguments, **keywords):
+        module._adopt(make(*arguments, **keywords))
+
+    module = root(make(*arguments, **keywords))
+    module._made_with = initialise, arguments, keywords
+    return module
+
+
 def new(name, *arguments, **keywords):
-    return root(Binding('kn_models_new_with', 'name, ' + _LINE)((name, *arguments), keywords)[0])
+    return _made(_new, (name, *arguments), keywords)
+
+
+def _new(*arguments, **keywords):
+    return Binding('kn_models_new_with', 'name, ' + _LINE)(arguments, keywords)[0]
 
 
 def mlp(*sizes):
     """Linear layers between these sizes, with ReLU between them."""
-    return root(lib.kn_models_mlp(ffi.new('int64_t[]', list(sizes)), len(sizes)))
+    return _made(_mlp, sizes, {})
+
+
+def _mlp(*sizes):
+    return lib.kn_models_mlp(ffi.new('int64_t[]', list(sizes)), len(sizes))
 
 
 def _own(name, c_name, line):
     def function(*arguments, **keywords):
-        return root(Binding(c_name, line)(arguments, keywords)[0])
+        return _made(lambda *arguments, **keywords: Binding(c_name, line)(arguments, keywords)[0], arguments, keywords)
 
     function.__name__, function.line = name, line
     return function

@@ -163,8 +163,17 @@ class Tensor(TensorBase):
         return id(self)
 
     def __deepcopy__(self, memo):
-        copied = self.detach().clone()
-        return copied.requires_grad_(self.requires_grad)
+        if not self.is_leaf:
+            raise RuntimeError('deepcopy: the tensor is the result of recorded operations, not a leaf: x.detach()')
+        # Several objects may stand for one tensor. The memo keeps it, so that its address stays its own.
+        key = 'tensor', int(ffi.cast('uintptr_t', self._h))
+        if key not in memo:
+            copied = new_object(type(self))
+            copied._h = self.detach().clone().requires_grad_(self.requires_grad)._h
+            if self.grad is not None:
+                copied.grad = self.grad.detach().clone()
+            memo[key] = copied, self
+        return memo[key][0]
 
     def __reduce__(self):
         return _restored, (self.detach().float().numpy() if self.dtype.numpy is None else self.detach().numpy(),

@@ -1,31 +1,55 @@
-"""Copies of layers: copy.deepcopy(layer)."""
+"""Copies of modules: copy.deepcopy(module)."""
 import copy
 
+from .. import random
+from ._hooks import copy_hooks
 
-def deep_copy(layer, memo):
-    """The layer made once more with its arguments, and then given the same parameters, buffers and modes. A layer that
-    the library made, a part of another one, has no arguments that Python knows."""
-    if '_made_with' not in layer.__dict__:
-        raise TypeError('%s: only layers that were made by calling their class can be copied' % type(layer).__name__)
-    initialise, arguments, keywords = layer._made_with
-    made = object.__new__(type(layer))
-    memo[id(layer)] = made
-    initialise(made, *copy.deepcopy(arguments, memo), **copy.deepcopy(keywords, memo))
-    _move(made, layer._parameters() + layer._buffers())
-    made.load_state_dict(layer.state_dict())
-    for (_, tensor), (_, copied) in zip(layer._parameters(), made._parameters()):
-        copied.requires_grad = tensor.requires_grad
-    for module, copied in zip(layer.modules(), made.modules()):
-        copied.train(module.training)
-    for name, value in layer.__dict__.items():
-        if name not in made.__dict__:
-            made.__dict__[name] = copy.deepcopy(value, memo)
+
+def deep_copy(module, memo):
+    """A module of the same class, without a call of its __init__ unless it is a layer, with copies of parameters,
+    buffers, children, hooks and other attributes. What is one tensor in it is one in the copy. A network that the
+    library made, or a part of one, cannot be made again where Python does not know its arguments."""
+    made = object.__new__(type(module))
+    memo[id(module)] = made
+    if '_made_with' in module.__dict__:
+        _make_again(module, made, memo)
+    elif '_is_part' in module.__dict__:
+        raise TypeError('%s: it was made by the library, as a part of another module, and cannot be copied: only '
+                        'modules that were made by calling their class can' % type(module).__name__)
+    else:
+        module._make_bare(made, memo)
+    _fill(module, made, memo)
     return made
 
 
-def _move(module, named):
-    """To the device of these tensors, and to their floating dtype."""
-    for _, tensor in named[:1]:
-        module.to(device=tensor.device)
-    for dtype in [tensor.dtype for _, tensor in named if tensor.is_floating_point()][:1]:
-        module.to(dtype=dtype)
+def _make_again(module, made, memo):
+    """With its arguments; drawing its first values leaves the random numbers of the program as they are."""
+    initialise, arguments, keywords = module._made_with
+    device = keywords.get('device')
+    state = random.get_rng_state(device)
+    try:
+        initialise(made, *copy.deepcopy(arguments, memo), **copy.deepcopy(keywords, memo))
+    finally:
+        random.set_rng_state(state, device)
+
+
+def _fill(module, made, memo):
+    """Gives `made`, which has the same parts that the library made, everything else."""
+    made.train(module.training)  # before its children come, which have modes of their own
+    for name, kind, tensor in module._own_tensors():
+        copied = copy.deepcopy(tensor, memo)
+        made._register(name, copied, kind)
+        copied.requires_grad = tensor.requires_grad
+    for name, kind in module._places.items():
+        made._places.setdefault(name, kind)
+    for name, child in module.named_children():
+        present = made._child(name)
+        if present is not None and '_is_part' in child.__dict__:
+            memo[id(child)] = present
+            _fill(child, present, memo)
+        elif present is None or memo.get(id(child)) is not present:
+            made.register_module(name, copy.deepcopy(child, memo))
+    for name, value in module.__dict__.items():
+        if name not in made.__dict__ and name != '_hooks':
+            made.__dict__[name] = copy.deepcopy(value, memo)
+    copy_hooks(module, made, lambda hook: copy.deepcopy(hook, memo))

@@ -109,7 +109,7 @@ def square_subsequent_mask(sz, device=None, dtype=None):
 METHODS = {
     **{name: {'forward': recurrent} for name in ('RNN', 'LSTM', 'GRU')},
     **{name: {'forward': cell} for name in ('RNNCell', 'LSTMCell', 'GRUCell')},
-    'MultiheadAttention': {'forward': attention},
+    'MultiheadAttention': {'forward': attention, '_gradients_pass': False},
     'AdaptiveLogSoftmaxWithLoss': {'forward': adaptive, 'log_prob': adaptive_log_prob, 'predict': adaptive_predict},
     'TransformerEncoderLayer': {'forward': encode},
     'TransformerDecoderLayer': {'forward': decode},

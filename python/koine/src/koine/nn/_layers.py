@@ -166,8 +166,8 @@ def _constructor(c_name, line):
             with _device.device(device):
                 handle, _, keep = made[0](arguments, keywords)
         self._adopt(handle)
-        self._made_with = __init__, arguments, keywords
-        self._keep = keep  # a function that the layer calls
+        # _keep: a function that the layer calls
+        self.__dict__.update(_made_with=(__init__, arguments, keywords), _keep=keep)
         if dtype is not None:
             self.to(dtype=dtype)
 
@@ -176,8 +176,28 @@ def _constructor(c_name, line):
     return __init__
 
 
+# Of which PyTorch has None where a layer is made without them.
+_BIAS, _SCALE = ('bias',), ('weight', 'bias')
+_ESTIMATES = ('running_mean', 'running_var', 'num_batches_tracked')
+_LOSSES = ('BCELoss', 'CrossEntropyLoss', 'MultiLabelSoftMarginLoss', 'MultiMarginLoss', 'NLLLoss')
+PARAMETERS = {
+    'Linear': _BIAS, 'Bilinear': _BIAS, 'LayerNorm': _SCALE, 'GroupNorm': _SCALE, 'RMSNorm': ('weight',),
+    'MultiheadAttention': ('in_proj_weight', 'in_proj_bias', 'q_proj_weight', 'k_proj_weight', 'v_proj_weight',
+                           'bias_k', 'bias_v'),
+    **{name: ('bias_ih', 'bias_hh') for name in ('RNNCell', 'LSTMCell', 'GRUCell')},
+    **{kind % n: names for kind, names in (('Conv%dd', _BIAS), ('ConvTranspose%dd', _BIAS), ('BatchNorm%dd', _SCALE),
+                                           ('InstanceNorm%dd', _SCALE)) for n in (1, 2, 3)},
+}
+BUFFERS = {
+    **{kind % n: _ESTIMATES for kind in ('BatchNorm%dd', 'InstanceNorm%dd') for n in (1, 2, 3)},
+    **{name: ('weight',) for name in _LOSSES}, 'BCEWithLogitsLoss': ('weight', 'pos_weight'),
+}
+
+OTHER_NAMES = {'NonDynamicallyQuantizableLinear': 'Linear'}  # that the library, like PyTorch, gives a layer
 CLASSES = {}
 for _name, (_c_name, _line) in TABLE.items():
     CLASSES[_name] = type(_name, (Layer,), {
         '__init__': _constructor(_c_name, _line), '__module__': 'koine.nn',
+        '_places': {**dict.fromkeys(PARAMETERS.get(_name, ()), 'parameter'),
+                    **dict.fromkeys(BUFFERS.get(_name, ()), 'buffer')},
         '__doc__': 'torch.nn.%s: docs/torch-nn.md.' % _name, **_forwards.METHODS.get(_name, {})})

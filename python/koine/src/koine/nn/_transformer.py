@@ -9,6 +9,8 @@ from .module import Layer, Module
 
 
 class _Stack(Layer):
+    _places = {'norm': 'child'}
+
     def _fill(self, layer, num_layers, norm):
         """Owns copies of the layer, and the norm itself."""
         name = self._kind
@@ -19,15 +21,22 @@ class _Stack(Layer):
             raise TypeError('%s: norm must be a koine.nn.Module, not %s' % (name, type(norm).__name__))
         if num_layers < 0:
             raise ValueError('%s: num_layers must be at least 0, not %d' % (name, num_layers))
-        parts = [copy.deepcopy(layer) for _ in range(num_layers)] + [norm] * (norm is not None)
+        self._own_parts([copy.deepcopy(layer) for _ in range(num_layers)], norm)
+
+    def _own_parts(self, layers, norm):
+        parts = layers + [norm] * (norm is not None)
         for one in parts:
             check_is_root(one)
         pointers = [one._h for one in parts]
-        self._adopt(self._make(pointers[:num_layers], num_layers, NULL if norm is None else pointers[-1]))
+        self._adopt(self._make(pointers[:len(layers)], len(layers), NULL if norm is None else pointers[-1]))
         for one in parts:
             one._life.give(self._life)
         if norm is not None:
             self._children['norm'] = norm
+        self.layers._children.update((str(i), one) for i, one in enumerate(layers))
+
+    def _make_bare(self, made, memo):
+        made._own_parts([copy.deepcopy(one, memo) for one in self.layers], copy.deepcopy(self.norm, memo))
 
 
 class TransformerEncoder(_Stack):

@@ -5,7 +5,14 @@ from ._life import hand_over
 from .module import Layer, Module, Parameter
 
 
-class _Container(Layer):
+class _Made(Layer):
+    """Of which a copy begins as one without modules and parameters."""
+
+    def _make_bare(self, made, _memo):
+        made._adopt(self._new())
+
+
+class _Container(_Made):
     def _fill(self, named):
         for name, module in named:
             if not isinstance(module, Module):
@@ -23,8 +30,12 @@ class _Container(Layer):
 class Sequential(_Container):
     """Applies its modules in order, each to the outputs of the one before."""
 
+    @staticmethod
+    def _new():
+        return lib.kn_nn_sequential_of(NULL, 0)
+
     def __init__(self, *modules):
-        self._adopt(lib.kn_nn_sequential_of(NULL, 0))
+        self._adopt(self._new())
         named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
         self._fill((str(name), module) for name, module in named)
 
@@ -34,6 +45,7 @@ class Sequential(_Container):
             return
         hand_over(module, self._life, lambda pointer: check(lib.kn_nn_add_module(self._h, name.encode(), pointer)))
         self._children[name] = module
+        self.__dict__.pop(name, None)
 
     add_module = register_module
 
@@ -52,8 +64,12 @@ class Sequential(_Container):
 class ModuleList(_Container):
     """Modules in a list, which has no forward."""
 
+    @staticmethod
+    def _new():
+        return lib.kn_nn_module_list_of(NULL, 0)
+
     def __init__(self, modules=()):
-        self._adopt(lib.kn_nn_module_list_of(NULL, 0))
+        self._adopt(self._new())
         self._fill((str(i), module) for i, module in enumerate(modules))
 
     def append(self, module):
@@ -75,8 +91,12 @@ class ModuleList(_Container):
 class ModuleDict(_Container):
     """Modules by name."""
 
+    @staticmethod
+    def _new():
+        return lib.kn_nn_module_dict_of(NULL, NULL, 0)
+
     def __init__(self, modules=None):
-        self._adopt(lib.kn_nn_module_dict_of(NULL, NULL, 0))
+        self._adopt(self._new())
         self._fill((modules or {}).items())
 
     def __getitem__(self, name):
@@ -101,8 +121,7 @@ class ModuleDict(_Container):
         return list(self.named_children())
 
 
-
-class _Parameters(Layer):
+class _Parameters(_Made):
     """Tensors become parameters when they are put in."""
 
     def _put(self, name, value):
@@ -117,8 +136,12 @@ class _Parameters(Layer):
 class ParameterList(_Parameters):
     """Parameters in a list."""
 
+    @staticmethod
+    def _new():
+        return lib.kn_nn_parameter_list_of(NULL, 0)
+
     def __init__(self, values=None):
-        self._adopt(lib.kn_nn_parameter_list_of(NULL, 0))
+        self._adopt(self._new())
         self.extend(values or ())
 
     def append(self, value):
@@ -144,8 +167,12 @@ class ParameterList(_Parameters):
 class ParameterDict(_Parameters):
     """Parameters by name; none can be taken out."""
 
+    @staticmethod
+    def _new():
+        return lib.kn_nn_parameter_dict_of(NULL, NULL, 0)
+
     def __init__(self, parameters=None):
-        self._adopt(lib.kn_nn_parameter_dict_of(NULL, NULL, 0))
+        self._adopt(self._new())
         self.update(parameters or {})
 
     def update(self, parameters):

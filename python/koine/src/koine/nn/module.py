@@ -1,14 +1,14 @@
 """Module: the library's modules, and those written in Python. Both are one tree, which the library walks: parameters,
 files, devices and modes are its own, and a module of Python works inside a Sequential or a trainer."""
-import collections
 import inspect
 
 from .. import _device
-from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, owned_text, path, text
+from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, text
 from .._tensor import Tensor, borrowed, new_object, owned, release, wrap
-from ..autograd import no_grad
 from ._copy import deep_copy
+from ._hooks import Hooked, around
 from ._life import Life, address, hand_over, wrappers
+from ._state import State
 
 
 class Parameter(Tensor):
@@ -31,7 +31,7 @@ def _forward(pointer, inputs, outputs):
     given = [borrowed(inputs[i]) for i in range(count)]
     while given and given[-1] is None:
         given.pop()
-    results = module.forward(*given)
+    results = around(module, given, {})
     results = results if isinstance(results, (tuple, list)) else [results]
     expected = lib.kn_module_output_count(pointer)
     if len(results) != expected:
@@ -60,15 +60,22 @@ def _new(module):
     return checked(lib.kn_module_new_many_with(type(module).__name__.encode(), _forward_callback, params))
 
 
-class Module:
+class Module(Hooked, State):
     """As torch.nn.Module. A subclass calls super().__init__(), assigns layers and parameters to attributes, and has
     forward(self, x). If that returns several tensors and the module is used inside one of the library's, the class
     attribute num_outputs says how many."""
 
     num_outputs = 1
+    _places = {}  # names that may be None, and what they are else: 'parameter', 'buffer', 'child'
 
     def __init__(self):
         self._start(_new(self))
+
+    def _make_bare(self, made, _memo):
+        """Makes the copy a module without parameters, buffers and children."""
+        made._start(_new(made))
+
+    __deepcopy__ = deep_copy
 
     def _start(self, pointer, life=None):
         """Becomes the Python side of a module: of a root, or of a descendant, which has the life of its parent."""
@@ -76,16 +83,21 @@ class Module:
         set_('_h', pointer)
         set_('_life', Life(pointer) if life is None else life)
         set_('_children', {})
+        set_('_places', dict(type(self)._places))
         wrappers[address(pointer)] = self
 
     # --- applying ---
 
-    def __call__(self, *inputs, **keywords):
-        return self.forward(*inputs, **keywords)
-
     def forward(self, *inputs):
         """Of a layer of the library."""
         raise NotImplementedError('%s has no forward' % type(self).__name__)
+
+    def _apply(self, inputs):
+        count = lib.kn_module_output_count(self._h)
+        outputs = ffi.new('kn_tensor *[]', count)
+        handles = [NULL if one is None else _handle(self, one) for one in inputs]
+        check(lib.kn_forward_many(self._h, handles, len(handles), outputs, count))
+        return tuple(wrap(one) for one in outputs)
 
     # --- attributes ---
 
@@ -94,27 +106,41 @@ class Module:
             self.register_module(name, value)
         elif isinstance(value, Parameter):
             self.register_parameter(name, value)
-        elif isinstance(value, Tensor) and name in self._own(self._buffers()):
+        elif isinstance(value, Tensor) and self._is_buffer(name):
             self.register_buffer(name, value)
         else:
             if '_h' not in self.__dict__ and not name.startswith('__'):
                 raise AttributeError('%s: call super().__init__() before setting attributes' % type(self).__name__)
+            if name not in self.__dict__ and '_h' in self.__dict__:
+                self._check_plain(name, value)
             super().__setattr__(name, value)
 
     def __getattr__(self, name):
         if name == '_h':
             raise AttributeError('this %s is not there: super().__init__() was not called, or the module was freed '
                                  'when it could not become a part of another' % type(self).__name__)
-        if name.startswith('_'):
+        if name in ('_children', '_life', '_places') or name.startswith('__'):
             raise AttributeError(name)
         child = self._child(name)
         if child is not None:
             return child
-        found = self._own(self._parameters())
-        found.update(self._own(self._buffers()))
-        if name in found:
-            return found[name]
+        handle = self._tensor(name)
+        if handle:
+            return _parameter(handle)
+        if name in self._places:
+            return None
         raise AttributeError('%s has no attribute %r' % (type(self).__name__, name))
+
+    def _check_plain(self, name, value):
+        """A plain attribute must not hide what the library goes on using."""
+        what = 'child' if self._child(name) is not None else self._places.get(name, 'parameter or buffer')
+        if what == 'child' or self._tensor(name):
+            raise TypeError('%s: %s is a %s, which another one can replace, but not %s' % (
+                type(self).__name__, name, what, 'None' if value is None else 'an object of type %s' %
+                type(value).__name__))
+        if value is not None and name in self._places:
+            raise TypeError('%s: %s is a %s that is None; it cannot become an object of type %s' % (
+                type(self).__name__, name, what, type(value).__name__))
 
     def _child(self, name):
         """The child of that name, the same object each time."""
@@ -137,21 +163,53 @@ class Module:
     def _own(named):
         return {name: tensor for name, tensor in named if '.' not in name}
 
+    def _tensor(self, name):
+        """The handle of a parameter or buffer of its own, or NULL."""
+        handle = NULL if '.' in name else lib.kn_module_get(self._h, name.encode())
+        if not handle:
+            lib.kn_error_clear()
+        return handle
+
+    def _is_buffer(self, name):
+        return self._places.get(name) == 'buffer' or name in self._own(self._buffers())
+
+    def _own_tensors(self):
+        """(name, kind, tensor), also of one that has several names here."""
+        kinds = dict(self._places)
+        kinds.update((name, 'parameter') for name in self._own(self._parameters()))
+        kinds.update((name, 'buffer') for name in self._own(self._buffers()))
+        return [(name, kind, _parameter(self._tensor(name))) for name, kind in kinds.items() if self._tensor(name)]
+
     def register_parameter(self, name, parameter):
-        self._register(name, parameter, lib.kn_module_register_parameter)
+        """None: the attribute is None until a parameter takes its place."""
+        self._register(name, parameter, 'parameter')
 
     def register_buffer(self, name, tensor):
-        self._register(name, tensor, lib.kn_module_register_buffer)
+        """None: the attribute is None until a tensor is assigned to it."""
+        self._register(name, tensor, 'buffer')
 
-    def _register(self, name, tensor, register):
-        known = dict(self._parameters())
-        known.update(self._buffers())
-        checked((lib.kn_module_replace_tensor if name in known else register)(self._h, name.encode(), tensor._h))
+    def _register(self, name, tensor, kind):
+        present = self._tensor(name)
+        if tensor is None:
+            self._check_plain(name, None)
+        elif present:
+            checked(lib.kn_module_replace_tensor(self._h, name.encode(), tensor._h))
+        else:
+            self._check_useful(name)
+            register = lib.kn_module_register_buffer if kind == 'buffer' else lib.kn_module_register_parameter
+            checked(register(self._h, name.encode(), tensor._h))
+        self._places[name] = kind
+        self.__dict__.pop(name, None)  # a plain attribute of that name would hide it
+
+    def _check_useful(self, name):
+        if name in type(self)._places:
+            raise ValueError('%s: it was made without %s, and has no use for one' % (type(self).__name__, name))
 
     def register_module(self, name, module):
         """Adds a child, or puts it in the place of the one of that name, which is then a module of its own again."""
         former = self._child(name)
         if former is None:
+            self._check_useful(name)
             hand_over(module, self._life,
                       lambda pointer: checked(lib.kn_module_register_module(self._h, name.encode(), pointer)))
         elif former is not module:
@@ -159,6 +217,7 @@ class Module:
             module._life.give(self._life)
             former._life.take(pointer)
         self._children[name] = module
+        self.__dict__.pop(name, None)
 
     add_module = register_module
 
@@ -253,51 +312,6 @@ class Module:
         checked(lib.kn_module_requires_grad_(self._h, requires_grad))
         return self
 
-    # --- state ---
-
-    def state_dict(self):
-        """Parameters and buffers by name, without copies."""
-        return collections.OrderedDict((name, tensor.detach()) for name, tensor in self._parameters() + self._buffers())
-
-    def load_state_dict(self, state, strict=True):
-        """Copies tensors or arrays by name into parameters and buffers; (missing names, unexpected names)."""
-        own = self.state_dict()
-        missing = [name for name in own if name not in state]
-        unexpected = [name for name in state if name not in own]
-        if strict and (missing or unexpected):
-            raise KeyError('%s: missing: %s; unexpected: %s' % (type(self).__name__, ', '.join(missing) or 'none',
-                                                               ', '.join(unexpected) or 'none'))
-        for name, tensor in own.items():
-            if name in state and tuple(state[name].shape) != tensor.shape:
-                raise ValueError('%s has shape %s here, %s in the state' % (name, tensor.shape,
-                                                                           tuple(state[name].shape)))
-        with no_grad():
-            for name, tensor in own.items():
-                if name in state:
-                    tensor.copy_(state[name])
-        return missing, unexpected
-
-    def save(self, file):
-        """As a safetensors file with PyTorch's names."""
-        check(lib.kn_module_save(self._h, path(file)))
-
-    def load(self, file, strict=True, prefix=None):
-        """From a safetensors file: see kn_module_load."""
-        params = ffi.new('kn_module_load_params *', lib.kn_module_load_params_init())
-        start = ffi.new('char[]', (prefix or '').encode())
-        params.strict, params.prefix = strict, start
-        check(lib.kn_module_load_with(self._h, path(file), params))
-        return self
-
-    def summary(self, *inputs, width=-1):
-        """The tree with the numbers of parameters; with sample inputs also shapes and multiply-adds."""
-        params = ffi.new('kn_module_summary_params *', lib.kn_module_summary_params_init())
-        handles = ffi.new('kn_tensor *[]', [one._h for one in inputs] or [NULL])
-        if inputs:
-            params.inputs, params.num_inputs = handles, len(inputs)
-        params.width = width
-        return owned_text(lib.kn_module_summary_with(self._h, params))
-
     def __repr__(self):
         return self.summary().rstrip('\n')
 
@@ -324,11 +338,13 @@ def _wrapped(pointer, life):
     if known is not None:
         return known
     from . import _layers
-    kind = _layers.CLASSES.get(text(lib.kn_module_type_name(pointer)), Layer)
+    name = text(lib.kn_module_type_name(pointer))
+    kind = _layers.CLASSES.get(_layers.OTHER_NAMES.get(name, name), Layer)
     module = kind.__new__(kind)
     descendant = Life.__new__(Life)
     descendant.handle, descendant.parent = None, life
     module._start(pointer, descendant)
+    module.__dict__['_is_part'] = True
     return module
 
 
@@ -349,7 +365,7 @@ class Layer(Module):
             raise TypeError('%s: the library applies its own layers, not a subclass\'s forward: derive from '
                             'koine.nn.Module and hold the layer' % cls.__name__)
 
-    __deepcopy__ = deep_copy
+    _library_applies = True
 
     def _adopt(self, pointer):
         self._start(checked(pointer))
@@ -365,13 +381,6 @@ class Layer(Module):
             return result
         outputs = self._apply(inputs)
         return outputs[0] if len(outputs) == 1 else outputs
-
-    def _apply(self, inputs):
-        count = lib.kn_module_output_count(self._h)
-        outputs = ffi.new('kn_tensor *[]', count)
-        handles = [NULL if one is None else _handle(self, one) for one in inputs]
-        check(lib.kn_forward_many(self._h, handles, len(handles), outputs, count))
-        return tuple(wrap(one) for one in outputs)
 
 
 def _handle(module, value):
