@@ -326,3 +326,25 @@ def test_lists_of_parameters():
             wrong()
     with pytest.raises(TypeError, match='koine.Tensor is needed, not float'):
         scales.append(1.0)
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+def test_arguments_are_attributes():
+    layer = nn.Linear(5, 3, bias=False)
+    assert (layer.in_features, layer.out_features, layer.bias) == (5, 3, None)
+    layer = nn.Conv2d(3, 8, (3, 5), padding=1)
+    assert (layer.in_channels, layer.kernel_size, layer.padding, layer.groups) == (3, (3, 5), 1, 1)
+    assert nn.Dropout(0.25).p == 0.25
+    with pytest.raises(AttributeError, match="Linear has no attribute 'in_feature'"):
+        nn.Linear(1, 1).in_feature
+
+
+def test_arguments_of_layers_that_the_library_made():
+    net = koine.models.resnet18(num_classes=10, small_images=True)
+    assert (net.fc.in_features, net.fc.out_features) == (512, 10)
+    assert (net.conv1.in_channels, net.conv1.out_channels, net.conv1.bias) == (3, 64, None)
+    assert net.bn1.num_features == 64 and net.bn1.eps == 1e-5
+    net.fc = nn.Linear(net.fc.in_features, 7)
+    assert net(koine.randn(2, 3, 32, 32)).shape == (2, 7)

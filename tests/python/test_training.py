@@ -229,17 +229,37 @@ def test_save_and_load(tmp_path):
         assert koine.load(path, map_location=device, weights_only=True)['bias'].device.type == 'host'
     with pytest.raises(TypeError, match='not Linear: save its state_dict'):
         koine.save(net, path)
-    with pytest.raises(TypeError, match='not list'):
-        koine.save([koine.ones(2)], path)
-    with pytest.raises(TypeError, match='"epoch" is int'):
-        koine.save({'net': koine.ones(2), 'epoch': 3}, path)
-    with pytest.raises(TypeError, match='1 is no name'):
-        koine.save({1: koine.ones(2)}, path)
+    with pytest.raises(TypeError, match='"parts.1" is Linear: save its state_dict'):
+        koine.save({'parts': [koine.ones(2), net]}, path)
+    with pytest.raises(TypeError, match='a key of "net" is tuple'):
+        koine.save({'net': {(1, 2): koine.ones(2)}}, path)
     with pytest.raises(TypeError, match='map_location'):
         koine.load(path, map_location={'cuda': 'cpu'})
     with pytest.raises(OSError):
         koine.load(tmp_path / 'none.safetensors')
     assert set(koine.load(path)) == {'weight', 'bias', 'turned'}  # failures left the file as it was
+
+
+def test_checkpoint(tmp_path):
+    """What programs save between epochs: states of a network and its optimizer, with numbers and texts."""
+    net, path = nn.Linear(3, 2), tmp_path / 'checkpoint'
+    optimizer = optim.AdamW(net.parameters(), lr=0.05)
+    net(koine.ones(1, 3)).sum().backward()
+    optimizer.step()
+    koine.save({'epoch': 3, 'net': net.state_dict(), 'optimizer': optimizer.state_dict(), 'loss': float('inf'),
+                'rest': (None, 'text', [True, koine.arange(3)]), 'net.weight': koine.zeros(1)}, path)
+    loaded = koine.load(path)
+    assert (loaded['epoch'], loaded['loss'], loaded['rest'][:2]) == (3, float('inf'), (None, 'text'))
+    assert loaded['rest'][2][0] is True and loaded['rest'][2][1].tolist() == [0, 1, 2]
+    assert loaded['net.weight'].tolist() == [0] and koine.equal(loaded['net']['weight'], net.weight)
+    other = nn.Linear(3, 2)
+    other.load_state_dict(loaded['net'])
+    again = optim.AdamW(other.parameters())
+    again.load_state_dict(loaded['optimizer'])
+    assert again.param_groups[0]['lr'] == 0.05
+    koine.safetensors.save_file({}, path, {'koine.structure': '{"dict": [["a", {"tensor": "b"}]]}'})
+    with pytest.raises(ValueError, match="checkpoint: its metadata \"koine.structure\" is damaged: 'b'"):
+        koine.load(path)
 
 
 def test_graph():

@@ -5,6 +5,7 @@ import inspect
 from .. import _device
 from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, text
 from .._tensor import Tensor, borrowed, new_object, owned, release, wrap
+from ._arguments import arguments_of
 from ._copy import deep_copy
 from ._hooks import Hooked, around
 from ._life import Life, address, hand_over, wrappers
@@ -366,6 +367,15 @@ class Layer(Module):
                             'koine.nn.Module and hold the layer' % cls.__name__)
 
     _library_applies = True
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            found = {} if name.startswith('_') else arguments_of(self)
+            if name not in found:
+                raise
+            return found[name]
 
     def _adopt(self, pointer):
         self._start(checked(pointer))
