@@ -227,3 +227,33 @@ def test_triplets(options):
             *three, distance_function=function, **options), *inputs))
         close(*both(lambda library, *three: library.nn.TripletMarginWithDistanceLoss(
             distance_function=function, **options)(*three), *inputs))
+
+
+# --- schedules --------------------------------------------------------------------------------------------------------
+
+SCHEDULES = {
+    'OneCycleLR': {'max_lr': 0.5, 'total_steps': 8},
+    'OneCycleLR, linear': {'max_lr': [0.5, 0.2], 'total_steps': 8, 'anneal_strategy': 'linear', 'three_phase': True},
+    'CyclicLR': {'base_lr': 0.01, 'max_lr': 0.2, 'step_size_up': 3, 'mode': 'triangular2'},
+    'CyclicLR, by group': {'base_lr': [0.01, 0.02], 'max_lr': [0.2, 0.4], 'step_size_up': 2},
+    'PolynomialLR': {'total_iters': 4, 'power': 2.0},
+    'CosineAnnealingWarmRestarts': {'T_0': 3, 'T_mult': 2, 'eta_min': 0.001},
+    'StepLR': {'step_size': 3},
+}
+
+
+@pytest.mark.parametrize('name', SCHEDULES)
+def test_schedule(name):
+    def rates(library):
+        parameters = [library.nn.Parameter(library.ones(1)) for _ in range(2)]
+        optimizer = library.optim.SGD([{'params': parameters[:1]}, {'params': parameters[1:], 'lr': 0.3}], lr=0.1,
+                                      momentum=0.9)
+        schedule = getattr(library.optim.lr_scheduler, name.split(',')[0])(optimizer, **SCHEDULES[name])
+        found = []
+        for _ in range(7):
+            found += schedule.get_last_lr() + [optimizer.param_groups[0]['momentum']]
+            optimizer.step()
+            schedule.step()
+        return found
+
+    assert rates(koine) == pytest.approx(rates(torch), rel=1e-6)

@@ -102,7 +102,13 @@ class Struct:
         self.init = getattr(lib, self.name + '_init')
 
     def takes(self, name):
-        return name in self.fields or name + 's' in self.fields
+        several = self.fields.get(name + 's')
+        return name in self.fields or several is not None and several.kind == 'array'
+
+    def takes_each(self, name, value):
+        """Is it a list of numbers, for a field such as "max_lrs" in place of max_lr?"""
+        several = self.fields.get(name + 's')
+        return several is not None and several.kind == 'pointer' and isinstance(value, (list, tuple))
 
     def fill(self, values, keep):
         made = ffi.new(self.pointer, self.init())
@@ -110,7 +116,9 @@ class Struct:
             if value is None:
                 continue
             several = self.fields.get(name + 's')
-            if several is not None and several.kind == 'array' and not isinstance(value, (int, float, str)):
+            if self.takes_each(name, value):
+                setattr(made, name + 's', convert(several, value, keep))
+            elif several is not None and several.kind == 'array' and not isinstance(value, (int, float, str)):
                 setattr(made, name + 's', list(value))
             elif name not in self.fields:  # only the form with several numbers
                 setattr(made, name + 's', [value] * self.fields[name + 's'].length)
@@ -174,14 +182,18 @@ class Binding:
         bound = self.signature.bind(*arguments, **keywords)
         bound.apply_defaults()
         values, keep, passed, further = bound.arguments, [], [], []
+        given = {field: values[name] for name, field in self.fields.items()}
         rest = [values[name] for name in self.positional]
+        for i, name in enumerate(self.positional):
+            if self.struct is not None and self.struct.takes_each(name, rest[i]):
+                given[name + 's'], rest[i] = rest[i], rest[i][0]
         function, kinds = self.forms[bool(values.get('return_indices'))]
         place = 0
         while place < len(kinds):
             kind = kinds[place]
             after = kinds[place + 1].cname if place + 1 < len(kinds) else ''
             if _is_params(kind):
-                passed.append(self.struct.fill({field: values[name] for name, field in self.fields.items()}, keep))
+                passed.append(self.struct.fill(given, keep))
             elif _name(kind) == 'kn_tensor * *' and after != 'int':
                 further.append(ffi.new('kn_tensor *[1]'))
                 passed.append(further[-1])

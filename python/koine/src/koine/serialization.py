@@ -24,8 +24,8 @@ def save(obj, f):
 
 
 def load(f, map_location=None, *, weights_only=True):
-    """What save wrote, tensors on the device `map_location`: the current one. Of other safetensors files {name: tensor}.
-    There is no code in such files, whatever weights_only says."""
+    """What save wrote, tensors on the device `map_location`: the current one. Of any other safetensors file
+    {name: tensor}. There is no code in such files, whatever weights_only says."""
     if map_location is not None and not isinstance(map_location, (str, Device)):
         raise TypeError('koine.load: map_location is a device or its name, not %s' % type(map_location).__name__)
     tensors = safetensors.load_file(f, map_location)
