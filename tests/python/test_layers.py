@@ -348,3 +348,12 @@ def test_arguments_of_layers_that_the_library_made():
     assert net.bn1.num_features == 64 and net.bn1.eps == 1e-5
     net.fc = nn.Linear(net.fc.in_features, 7)
     assert net(koine.randn(2, 3, 32, 32)).shape == (2, 7)
+
+
+def test_embedding_of_given_vectors():
+    vectors = koine.randn(5, 3)
+    layer = nn.Embedding.from_pretrained(vectors, padding_idx=0)
+    close(layer(koine.tensor([0, 4])), vectors.numpy()[[0, 4]])
+    assert not layer.weight.requires_grad and nn.Embedding.from_pretrained(vectors, freeze=False).weight.requires_grad
+    with pytest.raises(ValueError, match='embeddings have 2 dimensions, not 1'):
+        nn.Embedding.from_pretrained(koine.ones(3))

@@ -107,6 +107,23 @@ def test_schedules():
         made.LambdaLR(optimizer, lambda epoch: 1 / epoch)
 
 
+def test_state_of_a_schedule():
+    made = optim.lr_scheduler
+    for make in (lambda o: made.StepLR(o, 2, gamma=0.5), lambda o: made.CosineAnnealingLR(o, 5),
+                 lambda o: made.SequentialLR(o, [made.ConstantLR(o, 0.5), made.ExponentialLR(o, 0.1)], [2])):
+        optimizers = [optim.SGD([nn.Parameter(koine.ones(1))], lr=1) for _ in range(2)]
+        schedules = [make(one) for one in optimizers]
+        for _ in range(3):
+            schedules[0].step()
+        optimizers[1].load_state_dict(optimizers[0].state_dict())
+        schedules[1].load_state_dict(schedules[0].state_dict())
+        for one in schedules:
+            one.step()
+        assert optimizers[0].lr == optimizers[1].lr and schedules[1].last_epoch == 4
+    with pytest.raises(ValueError, match='StepLR'):
+        made.ExponentialLR(optimizers[0], 0.5).load_state_dict(made.StepLR(optimizers[0], 1).state_dict())
+
+
 # --- the trainer ------------------------------------------------------------------------------------------------------
 
 

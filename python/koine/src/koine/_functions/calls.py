@@ -61,6 +61,10 @@ def cross(input, other, dim=None):
     return wrap(lib.kn_linalg_cross(input._h, other._h, dim))
 
 
+def is_floating_point(input):
+    return input.is_floating_point()
+
+
 def detach(input):
     return input.detach()
 

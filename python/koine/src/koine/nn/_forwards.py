@@ -3,6 +3,7 @@ import collections
 
 from .._c import NULL, ffi, lib
 from .._tensor import wrap
+from ..autograd import no_grad
 
 
 def recurrent(self, input, hx=None, lengths=None):
@@ -105,8 +106,25 @@ def square_subsequent_mask(sz, device=None, dtype=None):
     return wrap(lib.kn_nn_square_subsequent_mask_with(sz, options(dtype, device)))
 
 
+# --- Embedding --------------------------------------------------------------------------------------------------------
+
+
+def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,
+                    scale_grad_by_freq=False):
+    """With copies of the vectors [num_embeddings, embedding_dim], which training leaves alone unless freeze=False."""
+    if len(embeddings.shape) != 2:
+        raise ValueError('Embedding.from_pretrained: embeddings have 2 dimensions, not %d' % len(embeddings.shape))
+    layer = cls(*embeddings.shape, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
+                scale_grad_by_freq=scale_grad_by_freq, device=embeddings.device, dtype=embeddings.dtype)
+    with no_grad():
+        layer.weight.copy_(embeddings)
+    layer.weight.requires_grad = not freeze
+    return layer
+
+
 # What the classes of the table have besides their constructor.
 METHODS = {
+    'Embedding': {'from_pretrained': classmethod(from_pretrained)},
     **{name: {'forward': recurrent} for name in ('RNN', 'LSTM', 'GRU')},
     **{name: {'forward': cell} for name in ('RNNCell', 'LSTMCell', 'GRUCell')},
     'MultiheadAttention': {'forward': attention, '_gradients_pass': False},

@@ -1,7 +1,5 @@
 """torch.optim. A step updates all parameters in few launches; formulas, defaults and names are PyTorch's."""
 import json
-import os
-import tempfile
 
 from .. import safetensors
 from .._bind import parse
@@ -9,6 +7,7 @@ from .._c import NULL, callback, check, checked, ffi, lib, path
 from .._tensor import Tensor, borrowed, wrap
 from ..autograd import enable_grad
 from ..nn.utils import parameter_list
+from ._state import state_file
 
 _ALL = 'maximize=False, master_weights=False'
 _ADAM = 'params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0, '
@@ -137,8 +136,7 @@ class Optimizer:
 
     def state_dict(self):
         """PyTorch's: {'state': {0: {'step': ..., 'exp_avg': ...}, ...}, 'param_groups': [{'lr': ..., ...}, ...]}."""
-        with tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, 'state_dict')
+        with state_file() as file:
             self.save(file)
             tensors, groups = safetensors.load_file(file), safetensors.load_metadata(file, 'param_groups')
         state = {}
@@ -151,8 +149,7 @@ class Optimizer:
         """What state_dict() returned, of an optimizer of the same kind with groups of the same sizes."""
         tensors = {'state.%d.%s' % (index, key): tensor for index, of_one in state_dict['state'].items()
                    for key, tensor in of_one.items()}
-        with tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, 'state_dict')
+        with state_file() as file:
             safetensors.save_file(tensors, file, {'param_groups': json.dumps(state_dict['param_groups'])})
             self.load(file)
 

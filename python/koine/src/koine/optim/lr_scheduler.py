@@ -1,6 +1,10 @@
 """torch.optim.lr_scheduler."""
+from .. import safetensors
 from .._bind import Binding, parse
 from .._c import callback, check, checked, ffi, lib, path, raise_pending
+from .._dtypes import float64
+from .._tensor import tensor
+from ._state import state_file
 
 SIGNATURES = {
     'ExponentialLR': ('kn_exponential_lr_with', 'optimizer, gamma, last_epoch=-1'),
@@ -55,6 +59,22 @@ class LRScheduler:
 
     def load(self, file):
         check(lib.kn_lr_scheduler_load(self._h, path(file)))
+
+    def state_dict(self):
+        """{'kind': the class, ...: numbers}. The rates themselves are in the optimizer's."""
+        with state_file() as file:
+            self.save(file)
+            numbers = {name: one.tolist() for name, one in safetensors.load_file(file, 'host').items()}
+            return {'kind': safetensors.load_metadata(file, 'koine'), **numbers}
+
+    def load_state_dict(self, state_dict):
+        """What state_dict() returned, of a schedule of the same class."""
+        numbers = dict(state_dict)
+        kind = numbers.pop('kind')
+        with state_file() as file:
+            tensors = {name: tensor(value, dtype=float64, device='host') for name, value in numbers.items()}
+            safetensors.save_file(tensors, file, {'koine': kind})
+            self.load(file)
 
 
 def _scheduler(name, c_name, line):
