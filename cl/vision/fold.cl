@@ -104,6 +104,10 @@ static int place_step(const kn_fold_geometry *p, int d) { return p->dilation[d] 
 #define FOR_PLACES(place, d, at)                                                                                       \
     for (int place = first_place(p, d, at); place < p->kernel_size[d]; place += place_step(p, d))
 
+#define FOR_SLICES(place, at)                                                              \
+    for (int place = SLICE(first_place(p, 0, at)); place < DEPTH(p->kernel_size[0]); \
+         place += DEPTH(place_step(p, 0)))
+
 /* A row of a plane. */
 typedef struct plane_row {
     long plane;
@@ -123,7 +127,7 @@ static const global T *find_columns(const global T *x, const kn_fold_geometry *p
     const int o = SLICE(window_with(p, 0, r.slice, u)), top = window_with(p, 1, r.row, i);
     if (o < 0 || top < 0)
         return 0;
-    const long place = (r.plane * area_of(p)) + (u * p->kernel_size[1] + i) * p->kernel_size[2];
+    const long place = r.plane * area_of(p) + (u * p->kernel_size[1] + i) * p->kernel_size[2];
     return x + ((place * DEPTH(p->windows[0]) + o) * p->windows[1] + top) * p->windows[2];
 }
 
@@ -133,7 +137,7 @@ static void fold_row(global T *restrict to, const global T *restrict x, const kn
 {
     for (int k = 0; k < p->size[2]; k++)
         to[k] = 0;
-    for (int u = SLICE(first_place(p, 0, r.slice)); u < DEPTH(p->kernel_size[0]); u += DEPTH(place_step(p, 0)))
+    FOR_SLICES(u, r.slice)
         FOR_PLACES(i, 1, r.row)
         {
             const global T *from = find_columns(x, p, r, u, i);
@@ -156,7 +160,7 @@ static void fold_row(global T *restrict to, const global T *restrict x, const kn
 static T fold_element(const global T *x, const kn_fold_geometry *p, plane_row r, int column, long distance)
 {
     T sum = 0;
-    for (int u = SLICE(first_place(p, 0, r.slice)); u < DEPTH(p->kernel_size[0]); u += DEPTH(place_step(p, 0)))
+    FOR_SLICES(u, r.slice)
         FOR_PLACES(i, 1, r.row)
         {
             const global T *from = find_columns(x, p, r, u, i);

@@ -238,31 +238,38 @@ kn_status kn_tensor_cast(kn_tensor **result, kn_tensor *tensor, kn_dtype dtype, 
     return KN_OK;
 }
 
+static bool is_one_byte(const char *value, size_t size) { return memcmp(value, value + 1, size - 1) == 0; }
+
 /* `value`: an element. */
+static kn_status fill_by_driver(kn_stream *stream, kn_tensor *tensor, const char *value)
+{
+    const size_t size = kn_tensor_element_size(tensor);
+    const bool by_bytes = kn_tensor_limits(tensor)->is_cpu && is_one_byte(value, size);
+    return kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, value, by_bytes ? 1 : size,
+                          (size_t)kn_numel(tensor) * size);
+}
+
 static kn_status fill_in_a_row(kn_tensor *tensor, const char *value)
 {
     kn_stream *stream = kn_tensor_stream(tensor);
     const size_t size = kn_tensor_element_size(tensor), bytes = (size_t)kn_numel(tensor) * size;
     const kn_limits *limits = kn_tensor_limits(tensor);
-    const bool on_cpu = limits->is_cpu, is_one_byte = memcmp(value, value + 1, size - 1) == 0;
     if (!stream)
         return kn_error_status();
-    if (on_cpu && (is_one_byte ? bytes >= LONG_CLEAR && bytes < limits->global_cache : bytes >= LONG_FILL))
+    if (limits->is_cpu &&
+        (is_one_byte(value, size) ? bytes >= LONG_CLEAR && bytes < limits->global_cache : bytes >= LONG_FILL))
         return run_in_a_row(stream, tensor, NULL, kn_numel(tensor), kn_element_get(value, integer_of(size), 0).whole);
-    return kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, value,
-                          on_cpu && is_one_byte ? 1 : size, bytes);
+    return fill_by_driver(stream, tensor, value);
 }
 
 kn_status kn_tensor_clear(kn_tensor *tensor)
 {
-    const size_t size = kn_tensor_element_size(tensor);
+    static const char zero[8];
     if (kn_numel(tensor) == 0 || !kn_is_contiguous(tensor) || kn_device_is_host(tensor->storage->device))
         return kn_tensor_fill(tensor, 0);
     KN_TRY(kn_tensor_check_memory(tensor));
     kn_stream *stream = kn_tensor_stream(tensor);
-    return stream ? kn_buffer_fill(stream, tensor->storage->buffer, (size_t)tensor->offset * size, "", 1,
-                                   (size_t)kn_numel(tensor) * size)
-                  : kn_error_status();
+    return stream ? fill_by_driver(stream, tensor, zero) : kn_error_status();
 }
 
 static kn_status fill_strided(kn_tensor *tensor, kn_scalar value)

@@ -9,18 +9,6 @@
 
 #include "conv/cpu/dilated.h"
 
-static kn_conv_division division_of(const kn_conv_shape *s, int64_t channels, const int64_t size[3])
-{
-    return (kn_conv_division){.images = s->images,
-                              .channels = channels,
-                              .height = size[1],
-                              .width = size[2],
-                              .row_step = s->dilation[1],
-                              .column_step = s->dilation[2],
-                              .rows = kn_div_up(size[1], s->dilation[1]),
-                              .columns = kn_div_up(size[2], s->dilation[2])};
-}
-
 /* An operand, and what it is divided into. */
 typedef struct divided {
     kn_conv_operand whole;
@@ -37,7 +25,15 @@ static divided side_of(const kn_conv_problem *problem, bool y)
 {
     const kn_conv_side side = kn_conv_side_of(problem, y);
     const kn_conv_shape *s = &problem->shape;
-    return (divided){.whole = side.operand, .division = division_of(s, s->groups * side.channels, side.size)};
+    return (divided){.whole = side.operand,
+                     .division = {.images = s->images,
+                                  .channels = s->groups * side.channels,
+                                  .height = side.size[1],
+                                  .width = side.size[2],
+                                  .row_step = s->dilation[1],
+                                  .column_step = s->dilation[2],
+                                  .rows = kn_div_up(side.size[1], s->dilation[1]),
+                                  .columns = kn_div_up(side.size[2], s->dilation[2])}};
 }
 
 static kn_status copy(kn_stream *stream, const kn_conv_problem *problem, const char *kernel, const divided *d)
@@ -53,12 +49,10 @@ static kn_status copy(kn_stream *stream, const kn_conv_problem *problem, const c
         KN_ARGS(divides ? whole : parts, divides ? parts : whole, kn_arg_struct(&d->division, sizeof d->division)));
 }
 
-/* The problem of the parts. */
-static kn_conv_problem without_holes(const kn_conv_problem *problem, const divided *x, const divided *y)
+/* The problem of the parts, which are not there yet. */
+static kn_conv_problem without_holes(const kn_conv_problem *problem)
 {
     kn_conv_problem p = *problem;
-    p.x = (kn_conv_operand){x->parts, 0};
-    p.y = (kn_conv_operand){y->parts, 0};
     p.shape.images *= p.shape.dilation[1] * p.shape.dilation[2];
     for (int d = 1; d < 3; d++) {
         p.shape.in_size[d] = kn_div_up(p.shape.in_size[d], p.shape.dilation[d]);
@@ -80,7 +74,9 @@ static kn_status run(kn_stream *stream, const kn_conv_problem *problem, divided 
         if (sides[i] != written)
             KN_TRY(copy(stream, problem, "conv_divide", sides[i]));
     }
-    const kn_conv_problem p = without_holes(problem, x, y);
+    kn_conv_problem p = without_holes(problem);
+    p.x = (kn_conv_operand){x->parts, 0};
+    p.y = (kn_conv_operand){y->parts, 0};
     KN_TRY(kn_conv_run(stream, &p));
     return written ? copy(stream, problem, "conv_unite", written) : KN_OK;
 }
@@ -139,7 +135,7 @@ bool kn_conv_prefers_dilated(const kn_limits *limits, const void *problem_)
     enum { FEW_CHANNELS = 32, MANY_CHANNELS = 128 };
     const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
-    const kn_conv_problem p = without_holes(problem, &(divided){0}, &(divided){0});
+    const kn_conv_problem p = without_holes(problem);
     const int64_t channels = kn_min_i64(s->in_channels, s->out_channels);
     if (!limits->is_cpu || s->groups != 1 || channels < FEW_CHANNELS || !goes_by_winograd(limits, &p))
         return false;

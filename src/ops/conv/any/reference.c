@@ -2,7 +2,8 @@
  */
 #include "ops/conv/common/conv.h"
 
-const char *kn_conv_volume_options(const kn_conv_shape *s)
+/* T, VOLUME. */
+static const char *options_of(const kn_conv_shape *s)
 {
     static const char *const options[2][2] = {
         {"-DT=float -DVOLUME=0", "-DT=float -DVOLUME=1"},
@@ -25,7 +26,7 @@ kn_status kn_conv_run_reference(kn_stream *stream, const void *problem_)
     const kn_arg data[] = {y, w, x, by_shape},
                  gradient[] = {x, y, w, by_shape}, *const args[] = {forward, data, gradient};
     KN_TRY(kn_run(stream, .source = "conv/any/reference.cl", .kernel = kernels[problem->pass],
-                  .operation = kn_conv_operation(problem), .options = kn_conv_volume_options(s), .dims = 1,
+                  .operation = kn_conv_operation(problem), .options = options_of(s), .dims = 1,
                   .global = {kn_conv_work_items(stream, problem->pass == KN_CONV_WEIGHTS ? weights : results)},
                   .args = args[problem->pass], .num_args = problem->pass == KN_CONV_FORWARD ? 8 : 4));
     return problem->pass == KN_CONV_WEIGHTS && problem->bias.buffer ? kn_conv_bias_gradient(stream, problem) : KN_OK;

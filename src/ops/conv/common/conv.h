@@ -192,9 +192,6 @@ kn_status kn_conv_bias_gradient(kn_stream *stream, const kn_conv_problem *proble
 kn_status kn_conv_finish(kn_stream *stream, const kn_conv_problem *problem, kn_conv_operand y, int64_t channels,
                          int64_t pixels);
 
-/* Options for kernels that take any shape, and its dtype: T, VOLUME. */
-const char *kn_conv_volume_options(const kn_conv_shape *shape);
-
 /* Sums `shares` partial gradients, in order, to weight (`sums` NULL: already done) and, unless absent or bias_part is
  * NULL, bias_parts partial ones of groups * padded_outer channels each to bias. */
 kn_status kn_conv_total_gradient(kn_stream *stream, const kn_conv_problem *problem, kn_buffer *sums, int64_t shares,
