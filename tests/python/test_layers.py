@@ -337,6 +337,7 @@ def test_arguments_are_attributes():
     layer = nn.Conv2d(3, 8, (3, 5), padding=1)
     assert (layer.in_channels, layer.kernel_size, layer.padding, layer.groups) == (3, (3, 5), 1, 1)
     assert nn.Dropout(0.25).p == 0.25
+    assert not hasattr(layer, 'device') and not hasattr(layer, 'dtype')
     with pytest.raises(AttributeError, match="Linear has no attribute 'in_feature'"):
         nn.Linear(1, 1).in_feature
 

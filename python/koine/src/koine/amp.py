@@ -1,15 +1,14 @@
 """torch.amp: autocast, a region that computes products in float16 or bfloat16, and GradScaler, which scales the loss so
 that gradients of float16 do not underflow."""
-import functools
-
 from ._c import check, checked, error, ffi, lib, path
 from ._device import device, handle
 from ._dtypes import bfloat16, code_of, float16
+from ._region import Region
 from ._tensor import Tensor, wrap
 from .optim import Optimizer
 
 
-class autocast:
+class autocast(Region):
     """with koine.autocast('gpu', dtype=koine.float16): ...; also a decorator. Operators inside convert their inputs by
     PyTorch's lists, on all devices: the type of the device only decides which dtype is the default, float16 on GPUs and
     bfloat16 elsewhere. enabled=False turns it off inside another region. Per thread."""
@@ -18,8 +17,8 @@ class autocast:
         if not isinstance(device_type, (str, device)):
             raise TypeError("autocast takes the type of a device first, as in autocast('cpu', dtype=koine.float16), "
                             'not %r' % (device_type,))
+        super().__init__()
         self.device_type, self.dtype, self.enabled = device_type, dtype, enabled
-        self._before = []
 
     def _code(self):
         if not self.enabled:
@@ -28,23 +27,18 @@ class autocast:
             return code_of(self.dtype)
         return code_of(float16 if device(self.device_type).type == 'gpu' else bfloat16)
 
-    def __enter__(self):
+    def _begin(self):
         before = lib.kn_autocast_enter(self._code())
         if lib.kn_error_status():  # the only thing that tells that the dtype was refused
             lib.kn_autocast_leave(before)
             raise error()
-        self._before.append(before)
-        return self
+        return before
 
-    def __exit__(self, *_):
-        lib.kn_autocast_leave(self._before.pop())
+    def _end(self, before):
+        lib.kn_autocast_leave(before)
 
-    def __call__(self, function):
-        @functools.wraps(function)
-        def wrapped(*arguments, **keywords):
-            with type(self)(self.device_type, self.dtype, self.enabled):  # threads may call it at once
-                return function(*arguments, **keywords)
-        return wrapped
+    def _again(self):
+        return type(self)(self.device_type, self.dtype, self.enabled)
 
 
 def is_autocast_enabled(device_type=None):

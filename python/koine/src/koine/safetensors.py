@@ -16,15 +16,31 @@ def save_file(tensors, file, metadata=None):
 
 def load_file(file, device=None):
     """{name: tensor}, on `device`: the current one; 'host' to leave them in memory."""
-    read = ffi.gc(checked(lib.kn_load_safetensors(path(file))), lib.kn_tensor_file_free)
+    return _tensors(_read(file), device)
+
+
+def load_metadata(file, key):
+    """The text of a key; None if there is none."""
+    return _metadata(_read(file), key)
+
+
+def load_both(file, key, device=None):
+    """What load_file and load_metadata return; reads the file once."""
+    read = _read(file)
+    return _tensors(read, device), _metadata(read, key)
+
+
+def _read(file):
+    return ffi.gc(checked(lib.kn_load_safetensors(path(file))), lib.kn_tensor_file_free)
+
+
+def _tensors(read, device):
     target = handle(device) or checked(lib.kn_device_current())
     return {text(lib.kn_tensor_file_name(read, i)): wrap(lib.kn_to(borrowed(lib.kn_tensor_file_at(read, i))._h, target))
             for i in range(lib.kn_tensor_file_count(read))}
 
 
-def load_metadata(file, key):
-    """The text of a key; None if there is none."""
-    read = ffi.gc(checked(lib.kn_load_safetensors(path(file))), lib.kn_tensor_file_free)
+def _metadata(read, key):
     found = lib.kn_tensor_file_metadata(read, key.encode())
     return text(found) if found else None
 

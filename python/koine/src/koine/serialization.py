@@ -28,8 +28,7 @@ def load(f, map_location=None, *, weights_only=True):
     {name: tensor}. There is no code in such files, whatever weights_only says."""
     if map_location is not None and not isinstance(map_location, (str, Device)):
         raise TypeError('koine.load: map_location is a device or its name, not %s' % type(map_location).__name__)
-    tensors = safetensors.load_file(f, map_location)
-    structure = safetensors.load_metadata(f, _KEY)
+    tensors, structure = safetensors.load_both(f, _KEY, map_location)
     if structure is None:
         return tensors
     try:

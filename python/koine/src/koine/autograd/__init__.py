@@ -1,7 +1,6 @@
 """Gradients: no_grad, enable_grad, set_grad_enabled, grad, and functions with a backward of their own."""
-import functools
-
 from .._c import NULL, callback, check, ffi, lib
+from .._region import Region
 from .._tensor import borrowed, wrap
 from .function import Function  # noqa: F401
 
@@ -23,25 +22,17 @@ class set_grad_enabled:
         lib.kn_set_grad_enabled(self.before.pop())
 
 
-class _Recording:
+class _Recording(Region):
     mode = False
 
-    def __init__(self):
-        self.before = []
+    def _begin(self):
+        return bool(lib.kn_set_grad_enabled(self.mode))
 
-    def __enter__(self):
-        self.before.append(bool(lib.kn_set_grad_enabled(self.mode)))
-        return self
+    def _end(self, before):
+        lib.kn_set_grad_enabled(before)
 
-    def __exit__(self, *_):
-        lib.kn_set_grad_enabled(self.before.pop())
-
-    def __call__(self, function):
-        @functools.wraps(function)
-        def wrapped(*arguments, **keywords):
-            with type(self)():
-                return function(*arguments, **keywords)
-        return wrapped
+    def _again(self):
+        return type(self)()
 
 
 class no_grad(_Recording):

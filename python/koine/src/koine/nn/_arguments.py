@@ -8,17 +8,16 @@ _LINE = re.compile(r'\w+\((.*)\)')
 
 
 def arguments_of(layer):
-    """{name: value}. Of a layer that the library made, those that it prints."""
+    """{name: value}, but for where and in which dtype. Of a layer that the library made, those that it prints."""
     line = getattr(type(layer).__init__, 'line', None)
     if line is None:
         return {}
     signature = parse(line)
     made_with = layer.__dict__.get('_made_with')
     if made_with is not None:
-        given = signature.bind(*made_with[1], **{name: value for name, value in made_with[2].items()
-                                                 if name in signature.parameters})
+        given = signature.bind(*made_with[1], **made_with[2])
         given.apply_defaults()
-        return dict(given.arguments)
+        return {name: value for name, value in given.arguments.items() if name not in ('device', 'dtype')}
     printed = _LINE.match(layer.summary())
     call = ast.parse('f(%s)' % printed.group(1)).body[0].value if printed else None
     try:

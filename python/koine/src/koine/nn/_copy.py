@@ -25,12 +25,11 @@ def deep_copy(module, memo):
 def _make_again(module, made, memo):
     """With its arguments; drawing its first values leaves the random numbers of the program as they are."""
     initialise, arguments, keywords = module._made_with
-    device = keywords.get('device')
-    state = random.get_rng_state(device)
+    state = random.get_rng_state()
     try:
         initialise(made, *copy.deepcopy(arguments, memo), **copy.deepcopy(keywords, memo))
     finally:
-        random.set_rng_state(state, device)
+        random.set_rng_state(state)
 
 
 def _fill(module, made, memo):

@@ -12,7 +12,26 @@ class _Made(Layer):
         made._adopt(self._new())
 
 
+class _List:
+    """What lists of modules and of parameters have: _put(name, value) puts one in."""
+
+    def append(self, value):
+        self._put(str(len(self)), value)
+        return self
+
+    def extend(self, values):
+        for one in values:
+            self.append(one)
+        return self
+
+    def __setitem__(self, index, value):
+        self._put(str(range(len(self))[index]), value)
+
+
 class _Container(_Made):
+    def _put(self, name, module):
+        self.register_module(name, module)
+
     def _fill(self, named):
         for name, module in named:
             if not isinstance(module, Module):
@@ -61,7 +80,7 @@ class Sequential(_Container):
         self.register_module(name, module)
 
 
-class ModuleList(_Container):
+class ModuleList(_List, _Container):
     """Modules in a list, which has no forward."""
 
     @staticmethod
@@ -72,20 +91,8 @@ class ModuleList(_Container):
         self._adopt(self._new())
         self._fill((str(i), module) for i, module in enumerate(modules))
 
-    def append(self, module):
-        self.register_module(str(len(self)), module)
-        return self
-
-    def extend(self, modules):
-        for one in modules:
-            self.append(one)
-        return self
-
     def __getitem__(self, index):
         return list(self.children())[index]
-
-    def __setitem__(self, index, module):
-        self.register_module(str(range(len(self))[index]), module)
 
 
 class ModuleDict(_Container):
@@ -133,7 +140,7 @@ class _Parameters(_Made):
         return len(self._parameters())
 
 
-class ParameterList(_Parameters):
+class ParameterList(_List, _Parameters):
     """Parameters in a list."""
 
     @staticmethod
@@ -144,24 +151,12 @@ class ParameterList(_Parameters):
         self._adopt(self._new())
         self.extend(values or ())
 
-    def append(self, value):
-        self._put(str(len(self)), value)
-        return self
-
-    def extend(self, values):
-        for one in values:
-            self.append(one)
-        return self
-
     def __iter__(self):
         return self.parameters()
 
     def __getitem__(self, index):
         found = list(self.parameters())[index]
         return ParameterList(found) if isinstance(index, slice) else found
-
-    def __setitem__(self, index, value):
-        self._put(str(range(len(self))[index]), value)
 
 
 class ParameterDict(_Parameters):

@@ -138,7 +138,7 @@ class Optimizer:
         """PyTorch's: {'state': {0: {'step': ..., 'exp_avg': ...}, ...}, 'param_groups': [{'lr': ..., ...}, ...]}."""
         with state_file() as file:
             self.save(file)
-            tensors, groups = safetensors.load_file(file), safetensors.load_metadata(file, 'param_groups')
+            tensors, groups = safetensors.load_both(file, 'param_groups')
         state = {}
         for name, tensor in tensors.items():
             _, index, key = name.split('.', 2)

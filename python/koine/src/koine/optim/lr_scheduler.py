@@ -64,8 +64,8 @@ class LRScheduler:
         """{'kind': the class, ...: numbers}. The rates themselves are in the optimizer's."""
         with state_file() as file:
             self.save(file)
-            numbers = {name: one.tolist() for name, one in safetensors.load_file(file, 'host').items()}
-            return {'kind': safetensors.load_metadata(file, 'koine'), **numbers}
+            tensors, kind = safetensors.load_both(file, 'koine', 'host')
+        return {'kind': kind, **{name: one.tolist() for name, one in tensors.items()}}
 
     def load_state_dict(self, state_dict):
         """What state_dict() returned, of a schedule of the same class."""
