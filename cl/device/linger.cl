@@ -14,10 +14,11 @@
 /* For at most so many pauses: until a launch that was enqueued already starts; until the host enqueues another. */
 enum { MOST_FOR_START = 20000, MOST_FOR_HOST = 2000 };
 
-/* `address`: of the queue's kn_affinity; `after`: the number of the launch before this one, which has none. */
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void linger(const long address, const long after)
+/* `call`: the address of the queue's kn_affinity, and the number of the launch before this one, which has none. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void linger(const long2 call)
 {
-    volatile global kn_affinity *a = (volatile global kn_affinity *)(ulong)address;
+    volatile global kn_affinity *a = (volatile global kn_affinity *)(ulong)call.x;
+    const long after = call.y;
     const long started = a->started, enqueued = a->enqueued;
     const bool more = started < enqueued;
     /* Another work-item of this launch has been told already; there is no telling when a silent kernel starts; or this

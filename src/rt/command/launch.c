@@ -25,11 +25,14 @@
 typedef struct setter {
     cl_kernel kernel;
     kn_known_argument *known; /* NULL: what was set before is not known */
+    kn_values *values;        /* of a kernel that gathers them, else NULL */
     cl_uint index;            /* of the next parameter */
 } setter;
 
 static cl_int set_value(setter *to, const void *value, size_t size)
 {
+    if (to->values)
+        return kn_values_add(to->values, value, size) ? CL_SUCCESS : CL_INVALID_ARG_SIZE;
     const cl_uint index = to->index++;
     kn_known_argument *known =
         to->known && index < KN_KNOWN_ARGUMENTS && size <= sizeof to->known->value ? &to->known[index] : NULL;
@@ -82,10 +85,10 @@ static const char *operation_of(const kn_launch_params *params)
     return params->operation ? params->operation : params->kernel;
 }
 
-kn_status kn_kernel_set_arguments(cl_kernel handle, kn_known_argument *known, kn_stream *stream,
+kn_status kn_kernel_set_arguments(cl_kernel handle, kn_known_argument *known, kn_values *values, kn_stream *stream,
                                   const kn_launch_params *params)
 {
-    setter to = {handle, known, 0};
+    setter to = {handle, known, values, 0};
     for (int i = 0; i < params->num_args; i++) {
         const kn_arg *arg = &params->args[i];
         if (arg->kind == KN_ARG_BUFFER && !arg->buffer) /* kn_storage_resize */
@@ -150,12 +153,12 @@ static bool work_sizes(const kn_device *device, const kn_launch_params *params, 
     return true;
 }
 
-static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params, const size_t global[3],
-                      const size_t local[3])
+static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_values *values, const kn_launch_params *params,
+                      const size_t global[3], const size_t local[3])
 {
     cl_event event;
-    cl_int error = kn_enqueue_kernel(stream, kn_stream_turn(stream), kernel->handle, kernel->affinity, params->dims,
-                                     global, local, &event);
+    cl_int error = kn_enqueue_kernel(stream, kn_stream_turn(stream), kernel->handle, kernel->affinity, values,
+                                     params->dims, global, local, &event);
     if (error != CL_SUCCESS)
         return error;
     kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
@@ -173,14 +176,17 @@ static kn_status fail(cl_int error, const kn_stream *stream, const kn_launch_par
 static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
                                const size_t global[3], const size_t local[3])
 {
-    KN_TRY(kn_kernel_set_arguments(kernel->handle, kernel->known, stream, params));
+    kn_values values;
+    values.size = 0;
+    KN_TRY(kn_kernel_set_arguments(kernel->handle, kernel->known, kernel->affinity.is_gathered ? &values : NULL, stream,
+                                   params));
     note_use(stream, params);
-    cl_int error = enqueue(stream, kernel, params, global, local);
+    cl_int error = enqueue(stream, kernel, &values, params, global, local);
     /* drivers may allocate memory at first use, and our cache may leave too little; its lock may be another thread's,
      * which waits for this one */
     if (kn_cl_is_out_of_memory(error) && !kn_is_submitter()) {
         kn_pool_empty_cache(stream->device);
-        error = enqueue(stream, kernel, params, global, local);
+        error = enqueue(stream, kernel, &values, params, global, local);
     }
     if (error != CL_SUCCESS)
         return fail(error, stream, params);

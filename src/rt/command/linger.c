@@ -48,12 +48,10 @@ static cl_int enqueue(const kn_lingering *lingering, kn_turn turn, size_t thread
 {
     static const size_t one = 1;
     const cl_long values[2] = {(cl_long)(uintptr_t)turn.affinity, turn.launch};
-    for (cl_uint i = 0; i < 2; i++) {
-        cl_int error = clSetKernelArg(lingering->kernel, i, sizeof values[i], &values[i]);
-        if (error != CL_SUCCESS)
-            return error;
-    }
-    return clEnqueueNDRangeKernel(lingering->queue, lingering->kernel, 1, NULL, &threads, &one, 0, NULL, NULL);
+    const cl_int error = clSetKernelArg(lingering->kernel, 0, sizeof values, values);
+    return error != CL_SUCCESS
+               ? error
+               : clEnqueueNDRangeKernel(lingering->queue, lingering->kernel, 1, NULL, &threads, &one, 0, NULL, NULL);
 }
 
 void kn_linger(kn_stream *stream, kn_turn turn, bool is_one_group)

@@ -104,7 +104,7 @@ static int find_variable(const kn_recording *recording, const void *memory)
 }
 
 /* A variable may be another recording's: a backward pass that draws the mask of a forward pass recorded before it. */
-static kn_status note_variable(kn_recording *recording, kn_command *command, cl_uint index, const kn_arg *arg)
+static kn_status note_variable(kn_recording *recording, kn_command *command, kn_argument_place at, const kn_arg *arg)
 {
     int variable = find_variable(recording, arg->variable);
     if (variable < 0) {
@@ -114,7 +114,7 @@ static kn_status note_variable(kn_recording *recording, kn_command *command, cl_
     }
     size_t inside = (size_t)((const char *)arg->pointer - (const char *)arg->variable);
     kn_variable_argument argument = {
-        .index = index, .offset = recording->variables[variable].offset + inside, .size = arg->size};
+        .at = at, .offset = recording->variables[variable].offset + inside, .size = arg->size};
     KN_TRY(APPEND(recording, arguments, num_arguments, &argument));
     command->num_variables++;
     return KN_OK;
@@ -122,10 +122,21 @@ static kn_status note_variable(kn_recording *recording, kn_command *command, cl_
 
 /* --- commands --------------------------------------------------------------------------------- */
 
+/* The place of the argument after `arg`. */
+static void pass(kn_argument_place *at, const kn_arg *arg, bool is_gathered)
+{
+    const bool has_memory = arg->kind == KN_ARG_BUFFER || arg->kind == KN_ARG_FAULT;
+    const size_t size = arg->kind == KN_ARG_BUFFER  ? sizeof(cl_long)
+                        : arg->kind == KN_ARG_FAULT ? sizeof(cl_int)
+                                                    : arg->size;
+    at->index += has_memory + !is_gathered;
+    at->value += kn_value_room(size);
+}
+
 static kn_status note_arguments(const kn_graph_capture *capture, kn_command *command, const kn_launch_params *params)
 {
     kn_recording *recording = capture->recording;
-    cl_uint index = 0;
+    kn_argument_place at = {0, 0};
     command->fault_argument = -1;
     command->first_variable = recording->num_arguments;
     for (int i = 0; i < params->num_args; i++) {
@@ -133,10 +144,10 @@ static kn_status note_arguments(const kn_graph_capture *capture, kn_command *com
         if (arg->kind == KN_ARG_BUFFER)
             KN_TRY(note_buffer(capture, arg->buffer));
         if (arg->variable)
-            KN_TRY(note_variable(recording, command, index, arg));
+            KN_TRY(note_variable(recording, command, at, arg));
         if (arg->kind == KN_ARG_FAULT)
-            command->fault_argument = (int)index;
-        index += arg->kind == KN_ARG_BUFFER || arg->kind == KN_ARG_FAULT ? 2 : 1;
+            command->fault_argument = (int)at.index;
+        pass(&at, arg, command->affinity.is_gathered);
     }
     recording->has_faults |= command->fault_argument >= 0;
     return KN_OK;
@@ -160,7 +171,9 @@ static kn_status record_kernel(kn_graph_capture *capture, kn_stream *stream, kn_
     if (!command->operation || !command->kernel_name)
         return KN_ERR_MEMORY;
     KN_TRY(new_kernel(command, stream->device, kernel));
-    KN_TRY(kn_kernel_set_arguments(command->kernel, NULL, stream, params));
+    if (command->affinity.is_gathered && !(command->values = kn_calloc(1, sizeof *command->values)))
+        return KN_ERR_MEMORY;
+    KN_TRY(kn_kernel_set_arguments(command->kernel, NULL, command->values, stream, params));
     KN_TRY(note_arguments(capture, command, params));
     return APPEND(capture->recording, commands, num_commands, command);
 }

@@ -11,6 +11,7 @@ void kn_command_free(kn_command *command)
         clReleaseMemObject(command->transfer.from);
     if (command->transfer.to)
         clReleaseMemObject(command->transfer.to);
+    kn_free(command->values);
     kn_free(command->operation);
     kn_free(command->kernel_name);
 }

@@ -14,8 +14,14 @@ typedef struct kn_variable {
     size_t size, offset; /* offset in a snapshot */
 } kn_variable;
 
+/* Where a kernel has an argument. */
+typedef struct kn_argument_place {
+    cl_uint index; /* of the parameter, if it is one */
+    size_t value;  /* in the values of a kernel that gathers them */
+} kn_argument_place;
+
 typedef struct kn_variable_argument {
-    cl_uint index;       /* of the kernel's parameter */
+    kn_argument_place at;
     size_t offset, size; /* of its value in a snapshot */
 } kn_variable_argument;
 
@@ -27,7 +33,8 @@ typedef struct kn_command {
     int dims;
     size_t global[3], local[3]; /* local[0] 0: the driver's choice */
     int fault_argument;         /* the parameter that takes the stream's fault record; -1: none */
-    int affinity;               /* the parameter for rt/stream/affinity.h; -1: none */
+    kn_affinity_parameter affinity;
+    kn_values *values; /* of a kernel that gathers them; NULL: its arguments are set */
     int first_variable, num_variables;
     kn_transfer transfer;
     kn_gemm_call gemm;

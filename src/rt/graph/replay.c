@@ -15,13 +15,18 @@
 /* More replays waiting to be enqueued make the caller wait. The queue itself is bounded by kn_stream_count_launch. */
 #define MOST_PENDING 4
 
+/* Gathered ones stay in the command, whose replays are enqueued one at a time. */
 static cl_int set_variables(kn_stream *stream, const kn_recording *recording, const kn_command *command,
                             const unsigned char *snapshot)
 {
     cl_int error = CL_SUCCESS;
     for (int i = 0; i < command->num_variables && error == CL_SUCCESS; i++) {
         const kn_variable_argument *argument = &recording->arguments[command->first_variable + i];
-        error = clSetKernelArg(command->kernel, argument->index, argument->size, snapshot + argument->offset);
+        const unsigned char *value = snapshot + argument->offset;
+        if (command->values)
+            memcpy(command->values->bytes + argument->at.value, value, argument->size);
+        else
+            error = clSetKernelArg(command->kernel, argument->at.index, argument->size, value);
     }
     if (command->fault_argument >= 0 && recording->bound != stream && error == CL_SUCCESS)
         error = clSetKernelArg(command->kernel, (cl_uint)command->fault_argument, sizeof stream->fault, &stream->fault);
@@ -38,8 +43,8 @@ static kn_status run_command(kn_stream *stream, const kn_recording *recording, c
     const kn_turn turn = kn_stream_turn(stream);
     cl_int error = set_variables(stream, recording, command, snapshot);
     if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
-        error = kn_enqueue_kernel(stream, turn, command->kernel, command->affinity, command->dims, command->global,
-                                  command->local, &event);
+        error = kn_enqueue_kernel(stream, turn, command->kernel, command->affinity, command->values, command->dims,
+                                  command->global, command->local, &event);
     else if (error == CL_SUCCESS)
         error = kn_transfer_enqueue(stream, command->kind, &command->transfer, &event);
     if (error != CL_SUCCESS)

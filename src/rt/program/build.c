@@ -146,15 +146,19 @@ static kn_status make(kn_device *device, kn_program *program, const char *text, 
 }
 
 /* OpenCL allows f32 division and square root errors of 2.5 and 3 ulp; PyTorch's are correctly rounded. */
-static char *full_options(kn_device *device, const char *options, bool declare_builtins)
+static char *full_options(kn_device *device, const kn_program *program, bool declare_builtins)
 {
+    const char *options = program->asked_options;
     kn_text text = {0};
     kn_quirks quirks = device->quirks;
     quirks.drops_struct_copies = kn_struct_copies_are_dropped(device);
     kn_text_format(&text, "-cl-std=CL1.2%s",
                    device->limits.rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
     if (device->limits.is_cpu)
-        kn_text_format(&text, " -DKN_CPU%s", device->limits.has_affinity ? " -DKN_AFFINITY -cl-kernel-arg-info" : "");
+        kn_text_append(&text, " -DKN_CPU");
+    if (device->limits.has_affinity)
+        kn_text_format(&text, " -DKN_AFFINITY%s -cl-kernel-arg-info",
+                       kn_user_source_has_user_code(program->source) ? "" : " -DKN_GATHERED");
     kn_quirk_add_options(&text, &quirks);
     kn_text_format(&text, "%s%s%s", declare_builtins ? " " KN_QUIRK_NO_HEADER : "", *options ? " " : "", options);
     return kn_text_finish(&text);
@@ -164,7 +168,7 @@ static kn_status make_with(kn_device *device, kn_program *program, replacement o
 {
     char *text;
     kn_free(program->options);
-    program->options = full_options(device, program->asked_options, ours.declarations);
+    program->options = full_options(device, program, ours.declarations);
     if (!program->options)
         return KN_ERR_MEMORY;
     KN_TRY(program_text(&text, device, program, ours));

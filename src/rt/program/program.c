@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "rt/device/lost.h"
-#include "rt/stream/affinity.h"
 
 kn_program_table *kn_program_table_new(void)
 {
@@ -53,34 +52,41 @@ static kn_program *find_program(kn_device *device, const char *source, const cha
     return program;
 }
 
-static void free_kernel(kn_kernel *kernel, char *name, kn_known_argument *known)
+static void free_kernel(kn_kernel *kernel)
 {
+    if (kernel && kernel->handle)
+        clReleaseKernel(kernel->handle);
+    if (kernel)
+        kn_free(kernel->name);
     kn_free(kernel);
-    kn_free(name);
-    kn_free(known);
+}
+
+static kn_status make_kernel(kn_kernel *kernel, kn_device *device, const kn_program *program, const char *name)
+{
+    cl_int error;
+    if (!kernel || !(kernel->name = kn_strdup(name)))
+        return KN_ERR_MEMORY;
+    kernel->handle = clCreateKernel(program->handle, name, &error);
+    if (error == CL_SUCCESS)
+        error = kn_affinity_find(&kernel->affinity, kernel->handle, device);
+    if (error != CL_SUCCESS)
+        return kn_cl_fail(error, device, "creating kernel `%s` of %s", name, program->source);
+    if (clGetKernelWorkGroupInfo(kernel->handle, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof kernel->most_items,
+                                 &kernel->most_items, NULL) != CL_SUCCESS)
+        kernel->most_items = SIZE_MAX; /* the launch tells */
+    if (!kernel->affinity.is_gathered && !(kernel->known = kn_calloc(KN_KNOWN_ARGUMENTS, sizeof *kernel->known)))
+        return KN_ERR_MEMORY;
+    return KN_OK;
 }
 
 static kn_status new_kernel(kn_kernel **result, kn_device *device, kn_program *program, const char *name)
 {
-    cl_int error;
     kn_kernel *kernel = kn_calloc(1, sizeof *kernel);
-    char *copy = kn_strdup(name);
-    kn_known_argument *known = kn_calloc(KN_KNOWN_ARGUMENTS, sizeof *known);
-    if (!kernel || !copy || !known) {
-        free_kernel(kernel, copy, known);
-        return KN_ERR_MEMORY;
+    const kn_status status = make_kernel(kernel, device, program, name);
+    if (status != KN_OK) {
+        free_kernel(kernel);
+        return status;
     }
-    kernel->handle = clCreateKernel(program->handle, name, &error);
-    if (error != CL_SUCCESS) {
-        free_kernel(kernel, copy, known);
-        return kn_cl_fail(error, device, "creating kernel `%s` of %s", name, program->source);
-    }
-    kernel->name = copy;
-    kernel->known = known;
-    if (clGetKernelWorkGroupInfo(kernel->handle, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof kernel->most_items,
-                                 &kernel->most_items, NULL) != CL_SUCCESS)
-        kernel->most_items = SIZE_MAX; /* the launch tells */
-    kernel->affinity = kn_affinity_parameter(kernel->handle, device);
     kn_mutex_init(&kernel->lock);
     kernel->next = program->kernels;
     program->kernels = kernel;

@@ -3,15 +3,24 @@
  * learn that it starts (rt/command/linger.h). */
 #pragma once
 
-#include "rt/stream/queue.h"
+#include "rt/stream/calls.h"
 
 /* The states of a stream's two queues, on devices that have them (kn_limits.has_affinity). Like the struct, they are
  * never freed, unless that or the device could not be opened: kernels may still run. */
 kn_status kn_affinity_new(kn_stream *stream, const kn_device *device);
 void kn_affinity_free(kn_stream *stream);
 
-/* The kernel's parameter; -1: it has none. */
-int kn_affinity_parameter(cl_kernel kernel, const kn_device *device);
+/* The last parameter of a kernel, if launches set it. */
+typedef struct kn_affinity_parameter {
+    int index;        /* -1: the kernel has none */
+    bool is_gathered; /* it stands for all arguments that are no memory objects, too (cl/common/gathered.clh) */
+} kn_affinity_parameter;
+cl_int kn_affinity_find(kn_affinity_parameter *parameter, cl_kernel kernel, const kn_device *device);
 
-/* Numbers a launch in the turn, and sets the parameter unless it is -1. */
-cl_int kn_affinity_set(cl_kernel kernel, int parameter, kn_stream *stream, kn_turn *turn);
+/* Around numbering a launch and enqueueing it. */
+void kn_affinity_lock(const kn_turn *turn);
+void kn_affinity_unlock(const kn_turn *turn);
+
+/* Numbers a launch in the turn, and sets the parameter. `values`: of a gathered one. */
+cl_int kn_affinity_set(cl_kernel kernel, kn_affinity_parameter parameter, const kn_values *values, kn_stream *stream,
+                       kn_turn *turn);

@@ -44,6 +44,7 @@ static inline kn_status kn_stream_follow_timing(kn_stream *stream)
 typedef struct kn_turn {
     cl_command_queue queue;
     struct kn_affinity *affinity; /* the queue's; NULL: launches on the device are not numbered */
+    kn_calls *calls;              /* likewise */
     long long launch;             /* its number: kn_affinity_set */
     unsigned switches;
 } kn_turn;
@@ -58,7 +59,10 @@ static inline kn_turn kn_stream_turn(kn_stream *stream)
     if (switches & 1)
         switches = kn_stream_await_change(stream);
     const unsigned which = switches >> 1 & 1;
-    return (kn_turn){.queue = stream->queues[which], .affinity = stream->affinity[which], .switches = switches};
+    return (kn_turn){.queue = stream->queues[which],
+                     .affinity = stream->affinity[which],
+                     .calls = stream->calls[which],
+                     .switches = switches};
 }
 
 cl_int kn_stream_rejoin(kn_stream *stream, kn_turn turn);

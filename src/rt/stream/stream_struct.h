@@ -13,6 +13,7 @@
 typedef struct kn_capture kn_capture;     /* rt/stream/capturing.h */
 typedef struct kn_submitter kn_submitter; /* rt/stream/submit.h */
 typedef struct kn_deferral kn_deferral;   /* rt/stream/deferral.h */
+typedef struct kn_calls kn_calls;         /* rt/stream/calls.h */
 
 /* A stream's struct is never freed, only reused for another stream: a thread may still have a destroyed one as its
  * current stream, which it detects by the id. The next stream inherits its queue, if no other code has it, and its
@@ -23,6 +24,7 @@ struct kn_stream {
     cl_command_queue queues[2];
     atomic_uint switches;            /* between them; see kn_stream_turn */
     struct kn_affinity *affinity[2]; /* of each queue, kept with the struct; see rt/stream/affinity.h */
+    kn_calls *calls[2];              /* likewise; see rt/stream/calls.h */
     atomic_ullong affinity_launches; /* numbers them */
     atomic_ullong id;                /* unique in the process; 0 once destroyed */
     bool is_default;

@@ -75,7 +75,7 @@ static void a_silent_kernel_is_noted(void **state)
     kn_turn turn = kn_stream_turn(stream);
     if (!turn.affinity)
         skip();
-    assert_int_equal(kn_affinity_set(NULL, -1, stream, &turn), CL_SUCCESS);
+    assert_int_equal(kn_affinity_set(NULL, (kn_affinity_parameter){.index = -1}, NULL, stream, &turn), CL_SUCCESS);
     assert_int_equal(turn.affinity->silent, turn.launch);
     for (int i = 0; i < 50; i++)
         assert_new(kn_add_scalar_(x, 1));

@@ -20,7 +20,7 @@ static const char text[] = "#include \"common/affinity.clh\"\n"
                            "    counts[KN_ID(0)]++;\n"
                            "}\n";
 
-static kn_user_source source;
+static kn_user_source source, users; /* as the library's, whose arguments are gathered, and as a user's */
 
 static kn_status count_on(kn_stream *stream, kn_tensor *counts, size_t items)
 {
@@ -133,23 +133,79 @@ static void threads_share_a_stream_that_changes_queues(void **state)
     }
 }
 
-/* The parameter that launches set is none of the program's. */
+static void a_users_kernel_keeps_its_parameters(void **state)
+{
+    (void)state;
+    KN_SCOPE;
+    kn_tensor *counts = zeros();
+    for (int launch = 0; launch < LAUNCHES; launch++)
+        assert_ok(kn_run(kn_tensor_stream(counts), .source = users.path, .kernel = "count", .dims = 1, .global = {97},
+                         KN_ARGS(kn_arg_tensor(counts))));
+    expect_counts(counts, 97, LAUNCHES);
+}
+
+/* Launches that run after the host has enqueued as many as it may, with more arguments than there are places for. */
+typedef struct told {
+    int64_t at, all[100];
+} told;
+
+static const char telling_text[] = "#include \"common/koine.clh\"\n"
+                                   "typedef struct told { long at, all[100]; } told;\n"
+                                   "KN_KERNEL_ONCE(tell, (KN_ARG(x), t, more), KN_INOUT(x), const told t,\n"
+                                   "               const int more)\n"
+                                   "{\n"
+                                   "    KN_BIND_OUT(long, x);\n"
+                                   "    for (volatile int i = 0; i < 20000; i++)\n"
+                                   "        ;\n"
+                                   "    for (int i = 0; i < 100; i++)\n"
+                                   "        x[t.at] += t.all[i] * more;\n"
+                                   "}\n";
+
+static void arguments_last_until_their_launch(void **state)
+{
+    (void)state;
+    enum { MANY = 2000, EACH = 7 };
+    static int64_t got[MANY];
+    kn_user_source telling;
+    assert_ok(kn_user_source_add(&telling, "tell", telling_text, false));
+    KN_SCOPE;
+    kn_tensor *x = kn_zeros(KN_SHAPE(MANY), .dtype = KN_I64), *other = zeros();
+    for (int64_t i = 0; i < MANY; i++) {
+        told t = {.at = i};
+        for (int j = 0; j < 100; j++)
+            t.all[j] = i + j;
+        assert_ok(kn_run(kn_tensor_stream(x), .source = telling.path, .kernel = "tell", .dims = 1, .global = {1},
+                         KN_ARGS(kn_arg_tensor(x), kn_arg_struct(&t, sizeof t), kn_arg_i32(EACH))));
+        if (i % 100 == 99) /* does not note its start */
+            assert_ok(kn_copy_(other, other));
+    }
+    assert_ok(kn_read(x, got, sizeof got));
+    for (int64_t i = 0; i < MANY; i++)
+        assert_int_equal(got[i], EACH * (100 * i + 4950));
+}
+
+/* The one that launches set is none of them. */
 static void the_parameter_is_hidden(void **state)
 {
     (void)state;
     kn_parameters parameters = {0};
-    assert_ok(kn_user_source_build(kn_device_current(), source.path, NULL, "count", &parameters));
+    assert_ok(kn_user_source_build(kn_device_current(), users.path, NULL, "count", &parameters));
     assert_int_equal(parameters.count, 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_of_any_size),     cmocka_unit_test(streams_have_their_own),
-        cmocka_unit_test(replays_are_launches_too), cmocka_unit_test(threads_share_a_stream_that_changes_queues),
+        cmocka_unit_test(launches_of_any_size),
+        cmocka_unit_test(streams_have_their_own),
+        cmocka_unit_test(replays_are_launches_too),
+        cmocka_unit_test(threads_share_a_stream_that_changes_queues),
+        cmocka_unit_test(arguments_last_until_their_launch),
+        cmocka_unit_test(a_users_kernel_keeps_its_parameters),
         cmocka_unit_test(the_parameter_is_hidden),
     };
-    if (kn_user_source_add(&source, "count", text, false) != KN_OK)
+    if (kn_user_source_add(&source, "count", text, false) != KN_OK ||
+        kn_user_source_add(&users, "count", text, true) != KN_OK)
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
