@@ -18,7 +18,7 @@
 
 /* A part of each of several lines that differ in the last dimension only: their starts are to_line,
  * from_line and index_line apart. */
-KN_KERNEL_AFFINITY(index_gather, (KN_ARG(table), KN_ARG(index), KN_ARG(values), w, KN_ARG_FAULT),
+KN_KERNEL_AFFINITY(index_gather, (KN_ARG(table), KN_ARG(index), KN_ARG(values), w, fault, fault_operation),
                    KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
 {
     KN_BIND_IN(T, table);

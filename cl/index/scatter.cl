@@ -146,7 +146,7 @@ static inline void kn_scatter_elements(global T *to, const global INDEX *of, con
  * there are no conflicts, and of several values for one element the order is fixed, however the work is divided. On
  * GPUs a part is one element. */
 KN_KERNEL_AFFINITY(index_scatter,
-                   (KN_ARG(table), KN_ARG(index), KN_ARG(values), KN_ARG(initial), w, KN_ARG_FAULT),
+                   (KN_ARG(table), KN_ARG(index), KN_ARG(values), KN_ARG(initial), w, fault, fault_operation),
                    KN_INOUT(table), KN_IN(index), KN_IN(values), KN_IN(initial), const kn_index_walk w, KN_FAULT)
 {
     KN_BIND_OUT(T, table);

@@ -246,7 +246,7 @@ static inline void step_forward(forward_operands to, kn_rnn_step s, part_of_step
 /* The tensors of the pass. extra: cells or news. */
 KN_KERNEL_ONCE(rnn_forward,
                (KN_ARG(panels), KN_ARG(gates), KN_ARG(bias), KN_ARG(states), KN_ARG(output), KN_ARG(extra),
-                KN_ARG(lengths), s, w, KN_ARG_FAULT),
+                KN_ARG(lengths), s, w, fault, fault_operation),
                KN_IN(panels), KN_INOUT(gates), KN_IN(bias), KN_INOUT(states), KN_OUT(output), KN_INOUT(extra),
                KN_IN(lengths), kn_rnn_step s, const kn_rnn_walk w, KN_FAULT)
 {

@@ -106,7 +106,7 @@ static void write_head(const rows_writer *w)
     kn_text_append(w->out, "kn_given");
     for (int i = 0; letters(w->code->numbers)[i]; i++)
         kn_text_format(w->out, ", kn_number%d", i);
-    kn_text_format(w->out, "%s), KN_PARAMETERS)\n", picks(w) ? ", kn_ignored, KN_ARG_FAULT" : "");
+    kn_text_format(w->out, "%s), KN_PARAMETERS)\n", picks(w) ? ", kn_ignored, fault, fault_operation" : "");
 }
 
 void kn_rows_write_parameters(const rows_writer *w)

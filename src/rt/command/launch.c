@@ -46,10 +46,11 @@ static cl_int set_value(setter *to, const void *value, size_t size)
     return error;
 }
 
-/* Always set: another object may have the same handle once this one is gone. */
-static cl_int set_memory(setter *to, cl_mem memory)
+/* Always set: another object may have the same handle once this one is gone. `start`: its address in kernels. */
+static cl_int set_memory(setter *to, cl_mem memory, const void *start)
 {
-    return clSetKernelArg(to->kernel, to->index++, sizeof memory, &memory);
+    return to->values ? set_value(to, &start, sizeof start)
+                      : clSetKernelArg(to->kernel, to->index++, sizeof memory, &memory);
 }
 
 /* Buffers and faults take two kernel parameters each; see cl/common/koine.clh. */
@@ -57,21 +58,23 @@ static cl_int set_argument(setter *to, const kn_arg *arg, const kn_stream *strea
 {
     cl_long offset = arg->offset;
     cl_mem memory = (cl_mem)(uintptr_t)arg->pointer;
+    const void *start = arg->start;
     cl_int error;
     switch (arg->kind) {
     case KN_ARG_BUFFER:
         memory = kn_buffer_memory(arg->buffer);
+        start = kn_buffer_start(arg->buffer);
         offset += (cl_long)kn_buffer_offset(arg->buffer);
         /* fallthrough */
     case KN_ARG_MEMORY:
-        error = set_memory(to, memory);
+        error = set_memory(to, memory, start);
         return error == CL_SUCCESS ? set_value(to, &offset, sizeof offset) : error;
     case KN_ARG_BYTES:
         return set_value(to, arg->pointer ? arg->pointer : &arg->value, arg->size);
     case KN_ARG_LOCAL:
         return clSetKernelArg(to->kernel, to->index++, arg->size, NULL);
     case KN_ARG_FAULT:
-        error = set_memory(to, arg->pointer ? memory : stream->fault);
+        error = arg->pointer ? set_memory(to, memory, start) : set_memory(to, stream->fault, stream->fault_start);
         return error == CL_SUCCESS ? set_value(to, &(cl_int){operation}, sizeof(cl_int)) : error;
     }
     return CL_SUCCESS;

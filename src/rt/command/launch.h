@@ -17,7 +17,8 @@
 #include "rt/memory/buffer.h"
 
 /* Of rt/compile: MEMORY is a buffer by its memory object, the cl_mem `pointer`, with `before` bytes before the offset
- * and `size` from there on; and a FAULT with a pointer has another record than the stream's. */
+ * and `size` from there on; and a FAULT with a pointer has another record than the stream's. `start` is the object's
+ * address in kernels, where they get addresses. */
 typedef enum kn_arg_kind { KN_ARG_BUFFER, KN_ARG_BYTES, KN_ARG_LOCAL, KN_ARG_FAULT, KN_ARG_MEMORY } kn_arg_kind;
 
 typedef struct kn_arg {
@@ -26,6 +27,7 @@ typedef struct kn_arg {
     size_t before;           /* of MEMORY */
     const kn_buffer *buffer; /* of BUFFER */
     int64_t offset;          /* of BUFFER and MEMORY, in bytes */
+    const char *start;       /* of MEMORY and FAULT */
     const void *pointer;     /* of BYTES larger than 8 bytes (a struct by value); must live until kn_launch returns */
     const void *variable; /* of BYTES: `pointer` points into this variable, to be read anew at each replay; or NULL */
     union {

@@ -30,7 +30,7 @@ typedef struct kn_recorder {
 /* Enqueues a copy or a fill; `event`: for kn_watch. */
 cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer, cl_event *event);
 
-/* Sets the arguments of a kernel, of one that gathers them only the memory objects, and `values` to the others.
+/* Sets the arguments of a kernel, or, of one that gathers them, `values`.
  * `known`: those that it has, if this is the only way that they are set; else NULL. */
 kn_status kn_kernel_set_arguments(cl_kernel handle, kn_known_argument *known, kn_values *values, kn_stream *stream,
                                   const kn_launch_params *params);

@@ -63,6 +63,7 @@ static kn_status replace_memory(kn_arg *args, stand_in *made, kn_device *device,
         args[i] = arg;
         args[i].offset = (int64_t)arg.before;
         args[i].pointer = made[i].memory;
+        args[i].start = made[i].pages + MARGIN;
     }
     return KN_OK;
 }

@@ -56,7 +56,7 @@ typedef struct head {
 typedef struct packed_arg {
     int32_t kind;
     uint32_t follow; /* bytes that follow */
-    uint64_t size, before, pointer;
+    uint64_t size, before, pointer, start;
     int64_t value; /* or offset */
 } packed_arg;
 
@@ -68,6 +68,7 @@ kn_arg kn_arg_as_memory(const kn_arg *arg)
                     .size = kn_buffer_size(arg->buffer) - (size_t)arg->offset,
                     .before = (size_t)arg->offset,
                     .offset = (int64_t)kn_buffer_offset(arg->buffer) + arg->offset,
+                    .start = kn_buffer_start(arg->buffer),
                     .pointer = kn_buffer_memory(arg->buffer)};
 }
 
@@ -77,6 +78,7 @@ static packed_arg pack(const kn_arg *given)
     packed_arg p = {.kind = arg.kind, .size = arg.size, .before = arg.before};
     if (arg.kind == KN_ARG_MEMORY) {
         p.pointer = (uintptr_t)arg.pointer;
+        p.start = (uintptr_t)arg.start;
         p.value = arg.offset;
     } else if (arg.kind == KN_ARG_BYTES) {
         p.value = arg.value.i64;
@@ -159,6 +161,7 @@ static bool read_arg(kn_arg *arg, input *in)
     *arg = (kn_arg){.kind = (kn_arg_kind)p.kind, .size = (size_t)p.size, .value.i64 = p.value};
     if (p.kind == KN_ARG_MEMORY) {
         arg->pointer = (const void *)(uintptr_t)p.pointer; /* of this process, or not to be used */
+        arg->start = (const char *)(uintptr_t)p.start;     /* likewise */
         arg->offset = p.value;
         arg->before = (size_t)p.before;
     }

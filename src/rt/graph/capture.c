@@ -104,7 +104,7 @@ static int find_variable(const kn_recording *recording, const void *memory)
 }
 
 /* A variable may be another recording's: a backward pass that draws the mask of a forward pass recorded before it. */
-static kn_status note_variable(kn_recording *recording, kn_command *command, kn_argument_place at, const kn_arg *arg)
+static kn_status note_variable(kn_recording *recording, kn_command *command, size_t place, const kn_arg *arg)
 {
     int variable = find_variable(recording, arg->variable);
     if (variable < 0) {
@@ -114,7 +114,7 @@ static kn_status note_variable(kn_recording *recording, kn_command *command, kn_
     }
     size_t inside = (size_t)((const char *)arg->pointer - (const char *)arg->variable);
     kn_variable_argument argument = {
-        .at = at, .offset = recording->variables[variable].offset + inside, .size = arg->size};
+        .place = place, .offset = recording->variables[variable].offset + inside, .size = arg->size};
     KN_TRY(APPEND(recording, arguments, num_arguments, &argument));
     command->num_variables++;
     return KN_OK;
@@ -122,34 +122,34 @@ static kn_status note_variable(kn_recording *recording, kn_command *command, kn_
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-/* The place of the argument after `arg`. */
-static void pass(kn_argument_place *at, const kn_arg *arg, bool is_gathered)
+/* From an argument's place to that of the next. */
+static size_t room_of(const kn_arg *arg, bool is_gathered)
 {
-    const bool has_memory = arg->kind == KN_ARG_BUFFER || arg->kind == KN_ARG_FAULT;
-    const size_t size = arg->kind == KN_ARG_BUFFER  ? sizeof(cl_long)
-                        : arg->kind == KN_ARG_FAULT ? sizeof(cl_int)
-                                                    : arg->size;
-    at->index += has_memory + !is_gathered;
-    at->value += kn_value_room(size);
+    const bool is_buffer = arg->kind == KN_ARG_BUFFER, is_fault = arg->kind == KN_ARG_FAULT;
+    if (!is_gathered)
+        return is_buffer || is_fault ? 2 : 1;
+    return is_buffer  ? kn_value_room(sizeof(void *)) + kn_value_room(sizeof(cl_long))
+           : is_fault ? kn_value_room(sizeof(void *)) + kn_value_room(sizeof(cl_int))
+                      : kn_value_room(arg->size);
 }
 
 static kn_status note_arguments(const kn_graph_capture *capture, kn_command *command, const kn_launch_params *params)
 {
     kn_recording *recording = capture->recording;
-    kn_argument_place at = {0, 0};
-    command->fault_argument = -1;
+    size_t place = 0;
+    command->fault_place = -1;
     command->first_variable = recording->num_arguments;
     for (int i = 0; i < params->num_args; i++) {
         const kn_arg *arg = &params->args[i];
         if (arg->kind == KN_ARG_BUFFER)
             KN_TRY(note_buffer(capture, arg->buffer));
         if (arg->variable)
-            KN_TRY(note_variable(recording, command, at, arg));
+            KN_TRY(note_variable(recording, command, place, arg));
         if (arg->kind == KN_ARG_FAULT)
-            command->fault_argument = (int)at.index;
-        pass(&at, arg, command->affinity.is_gathered);
+            command->fault_place = (int)place;
+        place += room_of(arg, command->affinity.is_gathered);
     }
-    recording->has_faults |= command->fault_argument >= 0;
+    recording->has_faults |= command->fault_place >= 0;
     return KN_OK;
 }
 
@@ -202,7 +202,7 @@ static kn_status retain_memory(const kn_stream *stream, const kn_transfer *trans
 static kn_status take_transfer(kn_capture *capture, kn_stream *stream, kn_command_kind kind,
                                const kn_transfer *transfer, const kn_buffer *from, const kn_buffer *to)
 {
-    kn_command command = {.kind = kind, .fault_argument = -1, .transfer = *transfer};
+    kn_command command = {.kind = kind, .fault_place = -1, .transfer = *transfer};
     kn_status status = from ? note_buffer(whole(capture), from) : KN_OK;
     if (status == KN_OK)
         status = note_buffer(whole(capture), to);
@@ -215,7 +215,7 @@ static kn_status take_transfer(kn_capture *capture, kn_stream *stream, kn_comman
 
 static kn_status take_gemm(kn_capture *capture, const kn_gemm_call *call)
 {
-    kn_command command = {.kind = KN_COMMAND_KERNEL, .is_gemm = true, .fault_argument = -1, .gemm = *call};
+    kn_command command = {.kind = KN_COMMAND_KERNEL, .is_gemm = true, .fault_place = -1, .gemm = *call};
     const kn_buffer *buffers[] = {call->params.a.buffer, call->params.b.buffer, call->params.c.buffer};
     kn_status status = KN_OK;
     for (int i = 0; i < 3 && status == KN_OK; i++)

@@ -14,14 +14,9 @@ typedef struct kn_variable {
     size_t size, offset; /* offset in a snapshot */
 } kn_variable;
 
-/* Where a kernel has an argument. */
-typedef struct kn_argument_place {
-    cl_uint index; /* of the parameter, if it is one */
-    size_t value;  /* in the values of a kernel that gathers them */
-} kn_argument_place;
-
+/* `place`: the index of the kernel's parameter; of a kernel that gathers arguments, the first byte in its values. */
 typedef struct kn_variable_argument {
-    kn_argument_place at;
+    size_t place;
     size_t offset, size; /* of its value in a snapshot */
 } kn_variable_argument;
 
@@ -32,7 +27,7 @@ typedef struct kn_command {
     cl_kernel kernel;
     int dims;
     size_t global[3], local[3]; /* local[0] 0: the driver's choice */
-    int fault_argument;         /* the parameter that takes the stream's fault record; -1: none */
+    int fault_place;            /* of the argument that is the stream's fault record; -1: none */
     kn_affinity_parameter affinity;
     kn_values *values; /* of a kernel that gathers them; NULL: its arguments are set */
     int first_variable, num_variables;

@@ -16,20 +16,30 @@
 #define MOST_PENDING 4
 
 /* Gathered ones stay in the command, whose replays are enqueued one at a time. */
+static cl_int set_argument(const kn_command *command, size_t place, const void *value, size_t size)
+{
+    if (!command->values)
+        return clSetKernelArg(command->kernel, (cl_uint)place, size, value);
+    memcpy(command->values->bytes + place, value, size);
+    return CL_SUCCESS;
+}
+
+static cl_int set_fault(const kn_command *command, const kn_stream *stream)
+{
+    return command->values ? set_argument(command, (size_t)command->fault_place, &stream->fault_start, sizeof(int *))
+                           : set_argument(command, (size_t)command->fault_place, &stream->fault, sizeof(cl_mem));
+}
+
 static cl_int set_variables(kn_stream *stream, const kn_recording *recording, const kn_command *command,
                             const unsigned char *snapshot)
 {
     cl_int error = CL_SUCCESS;
     for (int i = 0; i < command->num_variables && error == CL_SUCCESS; i++) {
         const kn_variable_argument *argument = &recording->arguments[command->first_variable + i];
-        const unsigned char *value = snapshot + argument->offset;
-        if (command->values)
-            memcpy(command->values->bytes + argument->at.value, value, argument->size);
-        else
-            error = clSetKernelArg(command->kernel, argument->at.index, argument->size, value);
+        error = set_argument(command, argument->place, snapshot + argument->offset, argument->size);
     }
-    if (command->fault_argument >= 0 && recording->bound != stream && error == CL_SUCCESS)
-        error = clSetKernelArg(command->kernel, (cl_uint)command->fault_argument, sizeof stream->fault, &stream->fault);
+    if (command->fault_place >= 0 && recording->bound != stream && error == CL_SUCCESS)
+        error = set_fault(command, stream);
     return error;
 }
 

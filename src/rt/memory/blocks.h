@@ -17,6 +17,7 @@ struct kn_segment {
     kn_pool *pool; /* the device's */
     cl_mem memory;
     char *data;                  /* what the host sees of it at any time; NULL: nothing */
+    char *start;                 /* its address in kernels, where they get addresses; else NULL */
     kn_pluggable_allocator from; /* the source of the memory; all NULL: the driver */
     size_t size;
     uint64_t address; /* its address in snapshots; also orders by age */
@@ -117,6 +118,10 @@ kn_buffer *kn_free_best_fit(kn_pool *pool, const kn_stream *stream, const kn_mem
 /* Allocates memory for a segment of its size, within the process's limit; false on failure. Frees it. */
 bool kn_driver_alloc(kn_segment *segment);
 void kn_driver_free(kn_segment *segment);
+
+/* Freed memory is kept for the commands enqueued on the stream so far: for those that are given memory objects, drivers
+ * do that, but they do not know what kernels use by its address. */
+void kn_driver_keep(const kn_segment *segment, kn_stream *stream);
 
 /* --- segments.c ------------------------------------------------------------------------------- */
 

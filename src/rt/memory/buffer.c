@@ -13,6 +13,7 @@ size_t kn_buffer_offset(const kn_buffer *buffer)
     return buffer->offset + (buffer->segment->pool->guard ? KN_GUARD_BYTES : 0);
 }
 
+char *kn_buffer_start(const kn_buffer *buffer) { return buffer->segment->start; }
 void *kn_buffer_shared(const kn_buffer *buffer) { return kn_segment_shared(buffer->segment, kn_buffer_offset(buffer)); }
 
 uint64_t kn_buffer_address(const kn_buffer *buffer) { return buffer->segment->address + kn_buffer_offset(buffer); }

@@ -8,6 +8,7 @@
 #include "rt/device/lost.h"
 #include "rt/device/table.h"
 #include "rt/memory/blocks.h"
+#include "rt/stream/queue.h"
 
 #define LARGE_PAGE ((size_t)2 << 20)
 
@@ -102,6 +103,29 @@ static cl_int create_memory(kn_segment *segment)
     return error;
 }
 
+/* Where a CPU device's memory is in the host's. */
+static cl_int find_data(const kn_segment *segment, char **data)
+{
+    cl_command_queue queue = segment->device->service;
+    cl_int error = CL_SUCCESS;
+    *data = segment->data ? segment->data
+                          : clEnqueueMapBuffer(queue, segment->memory, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
+                                               segment->size, 0, NULL, NULL, &error);
+    if (segment->data || error != CL_SUCCESS)
+        return error;
+    error = clEnqueueUnmapMemObject(queue, segment->memory, *data, 0, NULL, NULL);
+    return error == CL_SUCCESS ? clFinish(queue) : error;
+}
+
+/* For kernels that get addresses. */
+static bool find_start(kn_segment *segment)
+{
+    const cl_int error = segment->device->limits.has_affinity ? find_data(segment, &segment->start) : CL_SUCCESS;
+    if (error != CL_SUCCESS)
+        kn_device_note_error(segment->device, error, "finding memory");
+    return error == CL_SUCCESS;
+}
+
 /* A CPU device's memory is the host's, in pages of 4 KiB: kernels that stride through tensors of some MiB have many TLB
  * misses. Where the system offers pages of 2 MiB on request (Linux: transparent_hugepage is `madvise` on most) they are
  * requested before the memory is touched, which makes training steps 2 to 6 % faster. It is only advice. */
@@ -115,37 +139,17 @@ static void advise(const kn_segment *segment, const char *data)
 
 static void ask_for_large_pages(const kn_segment *segment)
 {
-    cl_command_queue queue = segment->device->service;
-    cl_int error;
-    if (!segment->device->limits.is_cpu || segment->size < 2 * LARGE_PAGE)
-        return;
-    if (segment->data) {
-        advise(segment, segment->data);
-        return;
-    }
-    char *data = clEnqueueMapBuffer(queue, segment->memory, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, segment->size,
-                                    0, NULL, NULL, &error);
-    if (error != CL_SUCCESS)
-        return;
-    advise(segment, data);
-    if (clEnqueueUnmapMemObject(queue, segment->memory, data, 0, NULL, NULL) == CL_SUCCESS)
-        clFinish(queue);
+    char *data;
+    if (segment->device->limits.is_cpu && segment->size >= 2 * LARGE_PAGE && find_data(segment, &data) == CL_SUCCESS)
+        advise(segment, data);
 }
 #else
 static void ask_for_large_pages(const kn_segment *segment) { (void)segment; }
 #endif
 
-bool kn_driver_alloc(kn_segment *segment)
+static bool take_memory(kn_segment *segment)
 {
     kn_device *device = segment->device;
-    if (kn_device_is_lost(device))
-        return false;
-    uint64_t reserved = (uint64_t)device->pool->figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
-    if (reserved + segment->size > kn_pool_allowed(device))
-        return false;
-    kn_lock(&current.lock);
-    segment->from = current.allocator;
-    kn_unlock(&current.lock);
     if (segment->from.allocate) {
         segment->memory = segment->from.allocate(segment->from.user, device, device->context, segment->size);
         return segment->memory != NULL;
@@ -158,12 +162,42 @@ bool kn_driver_alloc(kn_segment *segment)
     return error == CL_SUCCESS;
 }
 
+bool kn_driver_alloc(kn_segment *segment)
+{
+    kn_device *device = segment->device;
+    if (kn_device_is_lost(device))
+        return false;
+    uint64_t reserved = (uint64_t)device->pool->figures.stats[KN_STAT_RESERVED_BYTES][KN_PART_ALL].current;
+    if (reserved + segment->size > kn_pool_allowed(device))
+        return false;
+    kn_lock(&current.lock);
+    segment->from = current.allocator;
+    kn_unlock(&current.lock);
+    if (!take_memory(segment))
+        return false;
+    if (find_start(segment))
+        return true;
+    kn_driver_free(segment);
+    return false;
+}
+
 void kn_driver_free(kn_segment *segment)
 {
     if (segment->from.release)
         segment->from.release(segment->from.user, segment->device, segment->memory);
     else
         clReleaseMemObject(segment->memory);
+}
+
+/* By a command that has the object. */
+void kn_driver_keep(const kn_segment *segment, kn_stream *stream)
+{
+    const cl_uint zero = 0;
+    if (!segment->start || kn_device_is_lost(segment->device))
+        return;
+    cl_command_queue queue = kn_stream_turn(stream).queue;
+    if (kn_fill_enqueue(queue, segment->memory, &zero, sizeof zero, 0, sizeof zero, NULL) != CL_SUCCESS)
+        clFinish(queue);
 }
 
 kn_status kn_change_current_allocator(const kn_pluggable_allocator *allocator)

@@ -215,6 +215,7 @@ void kn_pool_free_block(kn_pool *pool, kn_buffer *block)
     block->requested = 0;
     if (block->segment->uncached) {
         kn_submitter_drain(block->stream); /* drivers keep released memory only for commands already enqueued */
+        kn_driver_keep(block->segment, block->stream);
         release_segment(pool, block->segment);
         return;
     }

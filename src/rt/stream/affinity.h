@@ -13,7 +13,7 @@ void kn_affinity_free(kn_stream *stream);
 /* The last parameter of a kernel, if launches set it. */
 typedef struct kn_affinity_parameter {
     int index;        /* -1: the kernel has none */
-    bool is_gathered; /* it stands for all arguments that are no memory objects, too (cl/common/gathered.clh) */
+    bool is_gathered; /* it stands for all arguments, too (cl/common/gathered.clh) */
 } kn_affinity_parameter;
 cl_int kn_affinity_find(kn_affinity_parameter *parameter, cl_kernel kernel, const kn_device *device);
 

@@ -4,7 +4,7 @@
 
 #include "rt/stream/queue.h"
 
-/* A launch's arguments that are no memory objects. */
+/* A launch's arguments, of memory objects their addresses. */
 #define KN_MOST_VALUE_BYTES 2048 /* OpenCL: 1024 bytes of arguments, and what is between those of fewer than 8 bytes */
 typedef struct kn_values {
     size_t size;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
@@ -37,11 +38,27 @@ static const char *operation_name(int number)
     return name;
 }
 
-kn_status kn_fault_record_new(cl_mem *record, kn_device *device)
+kn_status kn_fault_record_new(kn_stream *stream, kn_device *device)
 {
     cl_int error, zeros[FAULT_INTS + 1] = {0};
-    *record = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, &error);
-    return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, device, "creating a stream's fault record");
+    if (device->limits.has_affinity && !(stream->fault_start = kn_calloc(1, sizeof zeros)))
+        return KN_ERR_MEMORY;
+    stream->fault = clCreateBuffer(
+        device->context, CL_MEM_READ_WRITE | (stream->fault_start ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR),
+        sizeof zeros, stream->fault_start ? stream->fault_start : zeros, &error);
+    if (error == CL_SUCCESS)
+        return KN_OK;
+    kn_free(stream->fault_start);
+    stream->fault_start = NULL;
+    return kn_cl_fail(error, device, "creating a stream's fault record");
+}
+
+void kn_fault_record_free(kn_stream *stream)
+{
+    clReleaseMemObject(stream->fault);
+    kn_free(stream->fault_start);
+    stream->fault = NULL;
+    stream->fault_start = NULL;
 }
 
 /* --- of other devices ------------------------------------------------------------------------- */

@@ -7,7 +7,8 @@
 #define KN_FAULT_BYTES 16 /* code, value, limit, operation */
 
 /* The record, made with the stream; after it a word that nobody reads (rt/stream/timing.c). */
-kn_status kn_fault_record_new(cl_mem *record, kn_device *device);
+kn_status kn_fault_record_new(kn_stream *stream, kn_device *device);
+void kn_fault_record_free(kn_stream *stream);
 
 /* A small number that represents an operation's name in records. */
 int kn_operation_number(const char *name);

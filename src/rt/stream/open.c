@@ -35,7 +35,7 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_
     if (!stream->fault) {
         kn_status status = kn_affinity_new(stream, device);
         if (status == KN_OK)
-            status = kn_fault_record_new(&stream->fault, device);
+            status = kn_fault_record_new(stream, device);
         if (status != KN_OK) {
             kn_affinity_free(stream);
             return status;
@@ -68,11 +68,10 @@ static void close_stream(kn_stream *stream)
 {
     kn_stream_release_queues(stream);
     if (stream->fault) {
-        clReleaseMemObject(stream->fault);
+        kn_fault_record_free(stream);
         kn_affinity_free(stream);
         kn_mutex_destroy(&stream->lock);
     }
-    stream->fault = NULL;
     atomic_store(&stream->id, 0);
 }
 

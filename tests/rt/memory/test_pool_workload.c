@@ -216,12 +216,31 @@ static void without_caching_each_block_comes_and_goes(void **state)
     assert_string_equal(kn_get_allocator_backend(), "native");
 }
 
+/* Where the driver does not know what kernels use (kn_driver_keep). */
+static void without_caching_memory_lasts_until_its_kernels_end(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 50 };
+    KN_SCOPE;
+    kn_caching_allocator_enable(false);
+    kn_tensor *total = kn_zeros(KN_SCALAR);
+    for (int i = 0; i < ROUNDS; i++) {
+        KN_SCOPE;
+        assert_new(kn_add_(total, kn_mean(kn_exp(kn_zeros(KN_SHAPE(3 * KN_MIB))))));
+    }
+    double sum = 0;
+    assert_ok(kn_item(total, &sum));
+    assert_true(sum == ROUNDS);
+    kn_caching_allocator_enable(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_and_places_hold_at_every_step),
         cmocka_unit_test(places_are_the_same_each_time),
         cmocka_unit_test(without_caching_each_block_comes_and_goes),
+        cmocka_unit_test(without_caching_memory_lasts_until_its_kernels_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
