@@ -54,10 +54,11 @@ static kn_program *find_program(kn_device *device, const char *source, const cha
 
 static void free_kernel(kn_kernel *kernel)
 {
-    if (kernel && kernel->handle)
+    if (!kernel)
+        return;
+    if (kernel->handle)
         clReleaseKernel(kernel->handle);
-    if (kernel)
-        kn_free(kernel->name);
+    kn_free(kernel->name);
     kn_free(kernel);
 }
 
