@@ -6,20 +6,15 @@ import pytest
 
 import koine
 from koine import nn
+import test_modules
 from test_modules import ARGUMENTS, LAYERS, inputs_of
 
 
-class Block(nn.Module):
+class Block(test_modules.Block):
     def __init__(self, size):
-        super().__init__()
-        self.fc = nn.Linear(size, size)
-        self.scale = nn.Parameter(koine.ones(size))
-        self.register_buffer('calls', koine.zeros(1))
+        super().__init__(size)
         self.register_buffer('mask', None)
         self.names = ['a', self.fc]
-
-    def forward(self, x):
-        return x + self.fc(x).relu() * self.scale
 
 
 # --- None -------------------------------------------------------------------------------------------------------------

@@ -56,18 +56,6 @@ cl_int kn_affinity_find(kn_affinity_parameter *parameter, cl_kernel kernel, cons
     return CL_SUCCESS;
 }
 
-void kn_affinity_lock(const kn_turn *turn)
-{
-    if (turn->calls)
-        kn_calls_lock(turn->calls);
-}
-
-void kn_affinity_unlock(const kn_turn *turn)
-{
-    if (turn->calls)
-        kn_calls_unlock(turn->calls);
-}
-
 cl_int kn_affinity_set(cl_kernel kernel, kn_affinity_parameter parameter, const kn_values *values, kn_stream *stream,
                        kn_turn *turn)
 {
@@ -78,9 +66,10 @@ cl_int kn_affinity_set(cl_kernel kernel, kn_affinity_parameter parameter, const 
         ((volatile kn_affinity *)turn->affinity)->silent = turn->launch;
         return CL_SUCCESS;
     }
-    cl_long value[2] = {(cl_long)(uintptr_t)turn->affinity, turn->launch};
-    const cl_int error = parameter.is_gathered ? kn_calls_place(turn->calls, turn, values, &value[0]) : CL_SUCCESS;
-    return error != CL_SUCCESS ? error
-                               : clSetKernelArg(kernel, (cl_uint)parameter.index,
-                                                parameter.is_gathered ? sizeof value[0] : sizeof value, value);
+    const cl_long numbering[2] = {(cl_long)(uintptr_t)turn->affinity, turn->launch};
+    if (!parameter.is_gathered)
+        return clSetKernelArg(kernel, (cl_uint)parameter.index, sizeof numbering, numbering);
+    cl_long call;
+    const cl_int error = kn_calls_place(turn->calls, turn, values, &call);
+    return error != CL_SUCCESS ? error : clSetKernelArg(kernel, (cl_uint)parameter.index, sizeof call, &call);
 }

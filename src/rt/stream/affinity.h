@@ -17,10 +17,7 @@ typedef struct kn_affinity_parameter {
 } kn_affinity_parameter;
 cl_int kn_affinity_find(kn_affinity_parameter *parameter, cl_kernel kernel, const kn_device *device);
 
-/* Around numbering a launch and enqueueing it. */
-void kn_affinity_lock(const kn_turn *turn);
-void kn_affinity_unlock(const kn_turn *turn);
-
-/* Numbers a launch in the turn, and sets the parameter. `values`: of a gathered one. */
+/* Numbers a launch in the turn, and sets the parameter, with the lock of the turn's calls. `values`: of a gathered
+ * one. */
 cl_int kn_affinity_set(cl_kernel kernel, kn_affinity_parameter parameter, const kn_values *values, kn_stream *stream,
                        kn_turn *turn);

@@ -52,8 +52,17 @@ void kn_calls_free(kn_calls *calls)
     kn_free(calls);
 }
 
-void kn_calls_lock(kn_calls *calls) { kn_lock(&calls->lock); }
-void kn_calls_unlock(kn_calls *calls) { kn_unlock(&calls->lock); }
+void kn_calls_lock(kn_calls *calls)
+{
+    if (calls)
+        kn_lock(&calls->lock);
+}
+
+void kn_calls_unlock(kn_calls *calls)
+{
+    if (calls)
+        kn_unlock(&calls->lock);
+}
 
 /* Kernels that do not note their start leave only the wait. */
 static cl_int await(const kn_turn *turn, long long launch)

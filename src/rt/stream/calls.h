@@ -21,7 +21,8 @@ bool kn_values_add(kn_values *values, const void *value, size_t size);
 kn_calls *kn_calls_new(void);
 void kn_calls_free(kn_calls *calls);
 
-/* Held from numbering a launch until it is enqueued, so that launches have their numbers in the queue's order. */
+/* Held from numbering a launch until it is enqueued, so that launches have their numbers in the queue's order. NULL:
+ * they are not numbered, nothing is locked. */
 void kn_calls_lock(kn_calls *calls);
 void kn_calls_unlock(kn_calls *calls);
 
