@@ -17,6 +17,10 @@ static inline void kn_unlock(kn_mutex *mutex) { pthread_mutex_unlock(mutex); }
 /* An address that stands for the calling thread. */
 const void *kn_this_thread(void);
 
+/* Calls the function when this thread ends, or calls exit: before all that atexit has registered, and so before any
+ * library's objects are destroyed. False where the system has no such thing. */
+bool kn_at_thread_exit(void (*function)(void *), void *argument);
+
 /* A condition whose time-outs are on CLOCK_MONOTONIC, as base/clock.h is. */
 static inline void kn_condition_init(pthread_cond_t *condition)
 {

@@ -18,6 +18,7 @@
 #include "rt/program/build_progress.h"
 #include "rt/program/user_source.h"
 #include "rt/stream/capturing.h"
+#include "rt/stream/open.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
 
@@ -197,6 +198,7 @@ static kn_status submit(kn_stream *stream, later *l, bool is_new)
                                 .notice = is_new ? notice : NULL,
                                 .label = l->kernel};
     const kn_status status = kn_submit(stream, &work);
+    kn_drain_at_exit();
     if (status != KN_OK)
         discard(l);
     return status;

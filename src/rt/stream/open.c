@@ -10,6 +10,7 @@
 #include "rt/device/table.h"
 #include "rt/stream/affinity.h"
 #include "rt/stream/fault.h"
+#include "rt/stream/submit.h"
 
 static atomic_ullong last_id;
 
@@ -102,6 +103,24 @@ static void finish_all_devices(void)
 }
 
 void kn_finish_at_exit(void) { atexit(finish_all_devices); }
+
+static void drain_all_devices(void *unused)
+{
+    (void)unused;
+    for (int slot = 1; slot < kn_device_slots(); slot++) {
+        kn_device *device = kn_device_slot_at(slot);
+        unsigned long long id = 0;
+        for (kn_stream *stream; (stream = kn_device_next_stream(device, &id, NULL));)
+            kn_submitter_drain(stream);
+    }
+}
+
+void kn_drain_at_exit(void)
+{
+    static _Thread_local bool is_registered;
+    if (!is_registered)
+        is_registered = kn_at_thread_exit(drain_all_devices, NULL);
+}
 
 static kn_status open_service(kn_device *device)
 {

@@ -24,3 +24,8 @@ void kn_device_finish_streams(kn_device *device);
 /* From now on a process that exits waits for the work of all devices before objects are destroyed that exist now.
  * Called when a device is opened, and after the driver has compiled something, which makes objects of the compiler. */
 void kn_finish_at_exit(void);
+
+/* From now on this thread waits, when it ends or exits, until what was handed to the streams' threads is enqueued. They
+ * may be within the driver's compiler, whose objects, made since kn_finish_at_exit, are destroyed before the process
+ * waits for its devices. */
+void kn_drain_at_exit(void);

@@ -5,9 +5,11 @@
 #include "rt/rt_test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/run_program.h"
@@ -76,7 +78,37 @@ static int print_result(void)
     return 0;
 }
 
-static int leave_without_waiting(void) { return compute() ? 0 : 1; }
+static void sleep_for(int milliseconds)
+{
+    const struct timespec time = {.tv_nsec = milliseconds * 1000000L};
+    nanosleep(&time, NULL);
+}
+
+/* While the first kernels are being compiled. */
+static int leave_without_waiting(int milliseconds)
+{
+    const kn_tensor *sum = compute();
+    sleep_for(milliseconds);
+    return sum ? 0 : 1;
+}
+
+static void *compute_in_scope(void *unused)
+{
+    KN_SCOPE;
+    (void)unused;
+    return compute() ? &this_program : NULL;
+}
+
+/* Of another thread, which has ended. */
+static int leave_after_thread(int milliseconds)
+{
+    pthread_t thread;
+    void *result = NULL;
+    if (pthread_create(&thread, NULL, compute_in_scope, NULL) != 0 || pthread_join(thread, &result) != 0)
+        return 2;
+    sleep_for(milliseconds);
+    return result ? 0 : 1;
+}
 
 static int told, done;
 
@@ -116,12 +148,13 @@ static int print_temperature(void)
     return compute() && kn_synchronize(device) == KN_OK ? 0 : 1;
 }
 
-static int run_child(const char *what)
+static int run_child(const char *what, const char *number)
 {
     KN_SCOPE;
     kn_jobs_patience = 0.5;
     return strcmp(what, "result") == 0    ? print_result()
-           : strcmp(what, "leave") == 0   ? leave_without_waiting()
+           : strcmp(what, "leave") == 0   ? leave_without_waiting(atoi(number))
+           : strcmp(what, "thread") == 0  ? leave_after_thread(atoi(number))
            : strcmp(what, "notices") == 0 ? print_notices()
            : strcmp(what, "first") == 0   ? print_temperature()
                                           : fail_in_own_kernel();
@@ -226,7 +259,11 @@ static void the_first_launch_is_put_off(void **state)
 static void a_process_may_end_before(void **state)
 {
     (void)state;
-    expect("leave", OWN_PROGRAM, "", NULL);
+    expect("leave 0", OWN_PROGRAM, "", NULL);
+    /* when the driver's compiler has made objects that exit destroys */
+    expect("leave 50", OWN_PROGRAM, "", NULL);
+    expect("leave 150", OWN_PROGRAM, "", NULL);
+    expect("thread 50", OWN_PROGRAM, "", NULL);
 }
 
 static void who_waits_is_told(void **state)
@@ -264,7 +301,7 @@ int main(int argc, char **argv)
     if (argc > 2 && strcmp(argv[1], "--compile") == 0)
         return fail_as_helper(getenv("FAIL_AS"), argv[2]);
     if (argc > 1)
-        return run_child(argv[1]);
+        return run_child(argv[1], argc > 2 ? argv[2] : "");
     const ssize_t length = readlink("/proc/self/exe", this_program, sizeof this_program - 1);
     if (length < 0)
         return 1;
