@@ -74,6 +74,7 @@ static const kn_implementation gradients[] = {
     ROW(channels, CPUS),
     ROW(planes, CPUS),
     ROW(pointwise, CPUS),
+    NAMED("taps", taps_weights, CPUS),
     NAMED("rows", rows_weights, CPUS),
     NAMED("direct", direct_weights, CPUS),
     ROW(depthwise, OTHERS),

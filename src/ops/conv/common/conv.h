@@ -145,6 +145,8 @@ KN_CONV_ROW(direct_weights);
 /* CPU devices, vectors along the rows of the image; few channels or few taps. */
 KN_CONV_ROW(rows);
 KN_CONV_ROW(rows_weights);
+/* CPU devices, one tap at a time; small images with much padding. */
+KN_CONV_ROW(taps_weights);
 /* CPU devices, vectors along the pixels of a band of rows; 1 x 1, few channels, few taps. Not backward-weights. */
 KN_CONV_ROW(bands);
 /* CPU devices, a channel's image at a time; depthwise. */

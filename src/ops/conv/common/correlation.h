@@ -58,3 +58,6 @@ typedef struct kn_conv_tile {
 
 /* The ratio of all pairs of output pixel and tap to those that read inside the image. */
 double kn_conv_padding_factor(const kn_conv_problem *problem);
+
+/* Forward and backward-data of conv/cpu/images.c: the time by that of multiplying the padding, too, in full tiles. */
+double kn_conv_images_time(const kn_limits *limits, const kn_conv_problem *problem);

@@ -19,8 +19,11 @@ static int64_t images_per_tile(const kn_limits *limits, int64_t images)
     return cost(images, SMALL_TILE) < cost(images, TILE) ? SMALL_TILE : TILE;
 }
 
-/* Packed weights and sums stay in the L2 cache. */
-enum { WEIGHT_BYTES = 256 << 10, SUM_BYTES = 256 << 10 };
+/* Of packed weights, and of sums: both stay in the L2 cache. */
+static int64_t most_bytes(const kn_limits *limits)
+{
+    return limits->core_cache >= KN_CONV_LARGE_CACHE ? 512 << 10 : 256 << 10;
+}
 
 static kn_conv_images_line line_of(const kn_conv_problem *problem, int d)
 {
@@ -61,9 +64,10 @@ static int64_t share(kn_conv_images_shape *s, const kn_limits *limits, bool f64)
     const int64_t units = kn_div_up(s->images, images) * s->rows.to, area = s->rows.taps * s->columns.taps;
     const int64_t blocks = s->groups * kn_div_up(s->outer, block);
     const int64_t wanted = kn_div_up(8 * limits->compute_units, blocks);
-    const int64_t fit = WEIGHT_BYTES / (area * block * element) / width * width;
-    s->chunk = kn_max_i64(width, kn_min_i64(fit, kn_round_up_i64(s->inner, width)));
-    s->run = kn_min_i64(kn_max_i64(1, units / wanted), kn_max_i64(1, SUM_BYTES / (s->columns.to * tile * element)));
+    const int64_t most = most_bytes(limits), channel = area * block * element;
+    const int64_t chunks = kn_max_i64(1, kn_div_up(s->inner * channel, most));
+    s->chunk = kn_max_i64(width, kn_round_up_i64(kn_div_up(s->inner, chunks), width));
+    s->run = kn_min_i64(kn_max_i64(1, units / wanted), kn_max_i64(1, most / (s->columns.to * tile * element)));
     s->scratch = s->chunk * area * (block + width) + s->run * s->columns.to * tile;
     return kn_min_i64(blocks * kn_div_up(units, s->run), limits->compute_units);
 }
@@ -106,6 +110,11 @@ static double fullness(const kn_limits *limits, int64_t images)
     return (double)images / cost(images, images_per_tile(limits, images));
 }
 
+double kn_conv_images_time(const kn_limits *limits, const kn_conv_problem *problem)
+{
+    return 1 / (kn_conv_padding_factor(problem) * fullness(limits, problem->shape.images));
+}
+
 /* Without much padding, against conv/cpu/direct.cl, on an AMD EPYC (Zen 3): that copies images row by row, and in
  * backward-data with strides packs weights for every residue class of the pixels. With full tiles, short rows take 0.4
  * to 0.7 of its time here, rows of 8 to 15 pixels 0.8 to 1, longer ones in backward-data with strides 0.75 to 0.85; but
@@ -121,7 +130,8 @@ static bool beats_direct(const kn_limits *limits, const kn_conv_problem *problem
         return false;
     if (s->out_size[2] < SHORT_ROW)
         return fullness(limits, s->images) > 0.6;
-    return fullness(limits, s->images) > 0.85 && weight_bytes <= WEIGHT_BYTES && (spreads || s->out_size[2] < LONG_ROW);
+    return fullness(limits, s->images) > 0.85 && weight_bytes <= most_bytes(limits) &&
+           (spreads || s->out_size[2] < LONG_ROW);
 }
 
 /* The kernel counts channels, and the elements of a few of them, in int. */
@@ -139,5 +149,5 @@ bool kn_conv_prefers_images(const kn_limits *limits, const void *problem)
     return limits->is_cpu && kn_conv_from(problem).channels >= 16 &&
            2 * kn_conv_to(problem).channels > kn_conv_vector_width(limits, s->f64) &&
            kn_conv_correlations(problem) <= 16 &&
-           (kn_conv_padding_factor(problem) * fullness(limits, s->images) > 1.1 || beats_direct(limits, problem));
+           (kn_conv_images_time(limits, problem) < 1 / 1.1 || beats_direct(limits, problem));
 }
