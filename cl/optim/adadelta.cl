@@ -19,9 +19,10 @@
         parameter -= lr * delta;                                          \
     }
 
-kernel void adadelta(KN_SLOTS, const T lr, const T rho, const T rest, const T eps, const T weight_decay KN_NUMBERED)
+KN_KERNEL_ONCE(adadelta,
+               (KN_SLOTS_GIVEN, lr, rho, rest, eps, weight_decay),
+               KN_SLOTS, const T lr, const T rho, const T rest, const T eps, const T weight_decay)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -15,9 +15,10 @@
         parameter -= lr * (g / (sqrt(sum) + eps));                        \
     }
 
-kernel void adagrad(KN_SLOTS, const T lr, const T eps, const T weight_decay KN_NUMBERED)
+KN_KERNEL_ONCE(adagrad,
+               (KN_SLOTS_GIVEN, lr, eps, weight_decay),
+               KN_SLOTS, const T lr, const T eps, const T weight_decay)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

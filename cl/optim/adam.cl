@@ -46,18 +46,21 @@
 /* The bias corrections: the host's, or, with log(beta1) and log(beta2) from the host, those of the slot's step. */
 #ifdef KN_STEPS
 #define CORRECTIONS const T lr, const T log_beta1, const T log_beta2
+#define CORRECTIONS_GIVEN lr, log_beta1, log_beta2
 #define BIND_CORRECTIONS()                                        \
     const T step_size = lr / -expm1((T)steps * log_beta1);        \
     const T correction2 = sqrt(-expm1((T)steps * log_beta2))
 #else
 #define CORRECTIONS const T step_size, const T correction2
+#define CORRECTIONS_GIVEN step_size, correction2
 #define BIND_CORRECTIONS()
 #endif
 
-kernel void adam(KN_SLOTS, const T beta1, const T rest1, const T beta2, const T rest2, CORRECTIONS, const T eps,
-                 const T weight_decay KN_NUMBERED)
+KN_KERNEL_ONCE(adam,
+               (KN_SLOTS_GIVEN, beta1, rest1, beta2, rest2, CORRECTIONS_GIVEN, eps, weight_decay),
+               KN_SLOTS, const T beta1, const T rest1, const T beta2, const T rest2, CORRECTIONS, const T eps,
+               const T weight_decay)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     BIND_CORRECTIONS();
     KN_UPDATE(STEP);

@@ -17,9 +17,10 @@
         parameter -= size * (m / largest);                                \
     }
 
-kernel void adamax(KN_SLOTS, const T size, const T rest1, const T beta2, const T eps, const T weight_decay KN_NUMBERED)
+KN_KERNEL_ONCE(adamax,
+               (KN_SLOTS_GIVEN, size, rest1, beta2, eps, weight_decay),
+               KN_SLOTS, const T size, const T rest1, const T beta2, const T eps, const T weight_decay)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -15,9 +15,10 @@
         average = mu != 1 ? average + mu * (parameter - average) : parameter;         \
     }
 
-kernel void asgd(KN_SLOTS, const T eta, const T decay, const T mu, const T weight_decay KN_NUMBERED)
+KN_KERNEL_ONCE(asgd,
+               (KN_SLOTS_GIVEN, eta, decay, mu, weight_decay),
+               KN_SLOTS, const T eta, const T decay, const T mu, const T weight_decay)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

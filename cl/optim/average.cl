@@ -5,9 +5,10 @@
 
 #define STEP(average, value, unused0, unused1, unused2) average += weight * (value - average);
 
-kernel void average(KN_SLOTS, const T weight KN_NUMBERED)
+KN_KERNEL_ONCE(average,
+               (KN_SLOTS_GIVEN, weight),
+               KN_SLOTS, const T weight)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -18,20 +18,19 @@
 #define PUT KN_STORE_PLAIN
 #endif
 
-#define SLOT(i) KN_INOUT(x##i), const long length##i
-#define SLOTS SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLOT(6), SLOT(7)
-#define SLOT_CASE(i)                                                            \
-    case i:                                                                     \
-        x = (global P *)(x##i##_base + x##i##_offset);                          \
-        n = length##i;                                                          \
-        break;
+#define KN_SLOT(i) KN_INOUT(x##i), const long length##i
+#define KN_SLOT_GIVEN(i) KN_ARG(x##i), length##i
+#define KN_TAKE_SLOT(i)                                                         \
+    x = (global P *)(KN_OF_SLOT x##i##_base + KN_OF_SLOT x##i##_offset);        \
+    n = KN_OF_SLOT length##i;
+#include "optim/eight.clh"
+
+/* Declares x and n of the work-item's slot. */
 #define BIND_SLOT()                                                             \
     global P *x = 0;                                                            \
     long n = 0;                                                                 \
-    switch (get_global_id(1)) {                                                 \
-        SLOT_CASE(0) SLOT_CASE(1) SLOT_CASE(2) SLOT_CASE(3)                     \
-        SLOT_CASE(4) SLOT_CASE(5) SLOT_CASE(6) SLOT_CASE(7)                     \
-    }
+    const uint slot = KN_ID(1);                                                 \
+    KN_CHOOSE_SLOT
 
 /* --- norms ---------------------------------------------------------------------------------------- */
 
@@ -59,12 +58,13 @@ static S larger(const S a, const S b) { return b > a || b != b ? b : a; }
 
 /* parts [tensors][count]: a contiguous share of each tensor per work-item. Sixteen sums, so that the loop is not one
  * chain of additions. */
-kernel void norm_parts(SLOTS, KN_OUT(parts), const long first, const long count, const float p KN_NUMBERED)
+KN_KERNEL_ONCE(norm_parts,
+               (KN_EIGHT_SLOTS_GIVEN, KN_ARG(parts), first, count, p),
+               KN_EIGHT_SLOTS, KN_OUT(parts), const long first, const long count, const float p)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(S, parts);
     BIND_SLOT();
-    const long part = get_global_id(0);
+    const long part = KN_ID(0);
     if (part >= count)
         return;
     const long share = (n + count - 1) / count, end = min((part + 1) * share, n);
@@ -87,15 +87,16 @@ kernel void norm_parts(SLOTS, KN_OUT(parts), const long first, const long count,
         const T v = GET(x, i);
         ADD(sum, TERM(v));
     }
-    parts[(first + (long)get_global_id(1)) * count + part] = sum;
+    parts[(first + slot) * count + part] = sum;
 }
 
-kernel void norm_total(KN_IN(parts), KN_OUT(norm), const long n, const float p KN_NUMBERED)
+KN_KERNEL_ONCE(norm_total,
+               (KN_ARG(parts), KN_ARG(norm), n, p),
+               KN_IN(parts), KN_OUT(norm), const long n, const float p)
 {
-    KN_NOTE_START;
     KN_BIND_IN(S, parts);
     KN_BIND_OUT(S, norm);
-    if (get_global_id(0) != 0)
+    if (KN_ID(0) != 0)
         return;
     S sum = 0;
     for (long i = 0; i < n; i++)
@@ -107,26 +108,28 @@ kernel void norm_total(KN_IN(parts), KN_OUT(norm), const long n, const float p K
 /* --- changes -------------------------------------------------------------------------------------- */
 
 /* x *= min(1, max_norm / (*norm + 1e-6)). */
-kernel void clip_to_norm(SLOTS, KN_IN(norm), const S max_norm KN_NUMBERED)
+KN_KERNEL_ONCE(clip_to_norm,
+               (KN_EIGHT_SLOTS_GIVEN, KN_ARG(norm), max_norm),
+               KN_EIGHT_SLOTS, KN_IN(norm), const S max_norm)
 {
-    KN_NOTE_START;
     BIND_SLOT();
     const S ratio = max_norm / (*(const global S *)(norm_base + norm_offset) + (S)1e-6);
     if (ratio >= 1)
         return;
     const T factor = (T)ratio;
-    KN_FOR(i, n)
+    KN_FOR_ONCE(i, n)
     {
         PUT(P, factor * GET(x, i), x, i);
     }
 }
 
 /* Between -limit and limit; NaN stays. */
-kernel void clip_to_value(SLOTS, const T limit KN_NUMBERED)
+KN_KERNEL_ONCE(clip_to_value,
+               (KN_EIGHT_SLOTS_GIVEN, limit),
+               KN_EIGHT_SLOTS, const T limit)
 {
-    KN_NOTE_START;
     BIND_SLOT();
-    KN_FOR(i, n)
+    KN_FOR_ONCE(i, n)
     {
         const T v = GET(x, i);
         PUT(P, KN_CLAMP(v, -limit, limit), x, i);
@@ -134,14 +137,15 @@ kernel void clip_to_value(SLOTS, const T limit KN_NUMBERED)
 }
 
 /* Divides by the scale, or multiplies by it (is_inverse); found becomes 1 if a result is not finite. */
-kernel void unscale(SLOTS, KN_IN(scale), KN_INOUT(found), const int is_inverse KN_NUMBERED)
+KN_KERNEL_ONCE(unscale,
+               (KN_EIGHT_SLOTS_GIVEN, KN_ARG(scale), KN_ARG(found), is_inverse),
+               KN_EIGHT_SLOTS, KN_IN(scale), KN_INOUT(found), const int is_inverse)
 {
-    KN_NOTE_START;
     BIND_SLOT();
     const float given = *(const global float *)(scale_base + scale_offset);
     const T factor = (T)(is_inverse ? given : 1 / given);
     int bad = 0;
-    KN_FOR(i, n)
+    KN_FOR_ONCE(i, n)
     {
         const T v = factor * GET(x, i);
         bad |= !(v - v == 0);

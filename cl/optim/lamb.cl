@@ -33,17 +33,20 @@
 #define SCALARS                                                                                                    \
     const T beta1, const T rest1, const T beta2, const T rest2, const T correction1, const T correction2, const T eps, \
         const T weight_decay, const T lr
+#define SCALARS_GIVEN beta1, rest1, beta2, rest2, correction1, correction2, eps, weight_decay, lr
 
-kernel void lamb_measure(KN_SLOTS, KN_OUT(parts), SCALARS KN_NUMBERED)
+KN_KERNEL_ONCE(lamb_measure,
+               (KN_SLOTS_GIVEN, KN_ARG(parts), SCALARS_GIVEN),
+               KN_SLOTS, KN_OUT(parts), SCALARS)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_MEASURE(MEASURE);
 }
 
-kernel void lamb(KN_SLOTS, KN_IN(totals), SCALARS KN_NUMBERED)
+KN_KERNEL_ONCE(lamb,
+               (KN_SLOTS_GIVEN, KN_ARG(totals), SCALARS_GIVEN),
+               KN_SLOTS, KN_IN(totals), SCALARS)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_BIND_IN(T, totals);
     const T parameter_norm = sqrt(totals[2 * slot]), direction_norm = sqrt(totals[2 * slot + 1]);

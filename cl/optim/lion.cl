@@ -17,10 +17,10 @@
         m = beta2 * m + rest2 * g;                                                             \
     }
 
-kernel void lion(KN_SLOTS, const T lr, const T beta1, const T rest1, const T beta2, const T rest2,
-                 const T decay KN_NUMBERED)
+KN_KERNEL_ONCE(lion,
+               (KN_SLOTS_GIVEN, lr, beta1, rest1, beta2, rest2, decay),
+               KN_SLOTS, const T lr, const T beta1, const T rest1, const T beta2, const T rest2, const T decay)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -14,9 +14,10 @@
         parameter -= size_m * (m / root);                                      \
     }
 
-kernel void nadam(KN_MOMENTS, const T correction2, const T size_g, const T size_m KN_NUMBERED)
+KN_KERNEL_ONCE(nadam,
+               (KN_MOMENTS_GIVEN, correction2, size_g, size_m),
+               KN_MOMENTS, const T correction2, const T size_g, const T size_m)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

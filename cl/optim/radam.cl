@@ -10,9 +10,10 @@
         parameter -= size * m * (rectified != 0 ? correction2 / (sqrt(v) + eps) : (T)1); \
     }
 
-kernel void radam(KN_MOMENTS, const T size, const T correction2, const T rectified KN_NUMBERED)
+KN_KERNEL_ONCE(radam,
+               (KN_MOMENTS_GIVEN, size, correction2, rectified),
+               KN_MOMENTS, const T size, const T correction2, const T rectified)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

@@ -50,10 +50,10 @@
 #define STEP(parameter, gradient, square, average, unused) UPDATE(parameter, gradient, square, unused, average)
 #endif
 
-kernel void rmsprop(KN_SLOTS, const T lr, const T alpha, const T rest, const T eps, const T weight_decay,
-                    const T momentum KN_NUMBERED)
+KN_KERNEL_ONCE(rmsprop,
+               (KN_SLOTS_GIVEN, lr, alpha, rest, eps, weight_decay, momentum),
+               KN_SLOTS, const T lr, const T alpha, const T rest, const T eps, const T weight_decay, const T momentum)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

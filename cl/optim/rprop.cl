@@ -14,9 +14,10 @@
         previous = g;                                                                                 \
     }
 
-kernel void rprop(KN_SLOTS, const T etaminus, const T etaplus, const T smallest, const T largest KN_NUMBERED)
+KN_KERNEL_ONCE(rprop,
+               (KN_SLOTS_GIVEN, etaminus, etaplus, smallest, largest),
+               KN_SLOTS, const T etaminus, const T etaplus, const T smallest, const T largest)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     KN_UPDATE(STEP);
 }

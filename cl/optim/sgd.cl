@@ -43,10 +43,10 @@
 #define BIND_FIRST() const T decay = decay_later, scale = scale_later
 #endif
 
-kernel void sgd(KN_SLOTS, const T lr, const T momentum, const T decay_later, const T scale_later,
-                const T weight_decay KN_NUMBERED)
+KN_KERNEL_ONCE(sgd,
+               (KN_SLOTS_GIVEN, lr, momentum, decay_later, scale_later, weight_decay),
+               KN_SLOTS, const T lr, const T momentum, const T decay_later, const T scale_later, const T weight_decay)
 {
-    KN_NOTE_START;
     KN_BIND_SLOT();
     BIND_FIRST();
     KN_UPDATE(STEP);

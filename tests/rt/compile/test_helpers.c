@@ -104,6 +104,9 @@ static int leave_after_thread(int milliseconds)
 {
     pthread_t thread;
     void *result = NULL;
+    /* opens the device: LLVM gives the thread that loads it a signal stack, which the address sanitizer would free */
+    if (!kn_empty(KN_SHAPE(1)))
+        return 1;
     if (pthread_create(&thread, NULL, compute_in_scope, NULL) != 0 || pthread_join(thread, &result) != 0)
         return 2;
     sleep_for(milliseconds);
