@@ -262,6 +262,13 @@ KN_API const char *kn_module_child_name(const kn_module *module, int index); /* 
  * old parameters. Return NULL with an error, and change nothing, if there is no such name. */
 KN_API kn_module *kn_module_replace_module(kn_module *module, const char *name, kn_module *child);
 KN_API kn_tensor *kn_module_replace_tensor(kn_module *module, const char *name, kn_tensor *tensor);
+
+/* Take a child, or a parameter or buffer, out of a container or of a module of the program's own. The child belongs to
+ * the caller; pointers in the module's self become NULL. Layers and networks of the library need their parts:
+ * KN_ERR_ARGUMENT, as without such a name. */
+KN_API kn_module *kn_module_remove_module(kn_module *module, const char *name);
+KN_API kn_status kn_module_remove_tensor(kn_module *module, const char *name);
+
 /* Calls `function` with each module of the tree, children before their parents; a status other than KN_OK ends the walk
  * and is returned. torch.nn.Module.apply: to initialise the layers of one kind, for example. */
 KN_API kn_status kn_module_apply(kn_module *module, kn_status (*function)(kn_module *module, void *user), void *user);

@@ -18,7 +18,8 @@ static kn_module *new_container(const char *type_name, bool of_tensors)
     const kn_module_kind kind = {.forward_many = forward,
                                  .signature = {.inputs = 1, .outputs = 1},
                                  .lists_tensors = of_tensors,
-                                 .is_layer = true};
+                                 .is_layer = true,
+                                 .is_container = true};
     return kn_layer_new_kind(type_name, &kind, NULL, 0);
 }
 

@@ -60,6 +60,7 @@ typedef struct kn_module_kind {
     bool keeps_order;   /* activation(module(x)) == module(activation(x)): max pooling */
     bool lists_tensors; /* a ParameterList: its tensors are shown */
     bool is_layer;      /* built in: its forward stores no tensors but the registered ones */
+    bool is_container;  /* built in, without parts that it needs: they may be removed */
 } kn_module_kind;
 
 struct kn_module {
@@ -98,7 +99,7 @@ struct kn_module {
 typedef kn_status (*kn_module_visitor)(const char *name, kn_tensor *tensor, bool is_buffer, void *user);
 kn_status kn_module_each(kn_module *module, kn_module_visitor visit, void *user);
 
-/* The sum of the revisions in the tree: modules are never removed, so it changes whenever the tree does. */
+/* The sum of the revisions in the tree, which changes whenever the tree does. */
 uint64_t kn_module_tree_revision(const kn_module *module);
 
 /* kn_module_parameters with a status, which distinguishes failure from an empty list. */

@@ -226,6 +226,48 @@ void kn_module_drop_child(kn_module *module, const char *name)
     kn_module_free(remove_child(module, child_index(module, name)));
 }
 
+/* A layer computes with its parts; a container and a program's own module may lose theirs. */
+static kn_status check_removal(const kn_module *module, const char *name, const char *function)
+{
+    if (module == NULL || name == NULL) {
+        kn_fail_argument_null(function, module == NULL ? "module" : "name");
+        return kn_error_status();
+    }
+    if (module->kind.is_layer && !module->kind.is_container)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: the layer computes with \"%s\", which can be replaced but not removed",
+                       module->type_name, name);
+    if (module->computed.count > 0)
+        return kn_fail(KN_ERR_STATE, "%s: remove its parametrizations and pruning masks before \"%s\"",
+                       module->type_name, name);
+    return KN_OK;
+}
+
+kn_module *kn_module_remove_module(kn_module *module, const char *name)
+{
+    if (check_removal(module, name, "remove_module") != KN_OK)
+        return NULL;
+    const int i = child_index(module, name);
+    if (i < 0) {
+        kn_fail(KN_ERR_ARGUMENT, "%s: there is no child \"%s\" to remove", module->type_name, name);
+        return NULL;
+    }
+    kn_module *child = remove_child(module, i);
+    kn_module_repoint(module, child, NULL);
+    return child;
+}
+
+kn_status kn_module_remove_tensor(kn_module *module, const char *name)
+{
+    KN_TRY(check_removal(module, name, "remove_tensor"));
+    const kn_module_tensor *entry = kn_module_find_tensor(module, name);
+    if (entry == NULL)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: there is no parameter or buffer \"%s\" to remove", module->type_name,
+                       name);
+    kn_module_repoint(module, entry->tensor, NULL);
+    kn_module_drop_tensor(module, name);
+    return KN_OK;
+}
+
 void kn_module_repoint(kn_module *module, const void *from, void *to)
 {
     char *self = module->self;

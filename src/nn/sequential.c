@@ -160,8 +160,11 @@ kn_module *kn_nn_sequential_of(kn_module *const *children, int count)
     bool valid = count >= 0 && (count == 0 || children != NULL);
     if (!valid)
         kn_fail(KN_ERR_ARGUMENT, "Sequential: %d children, or the array of children is NULL", count);
-    static const kn_module_kind kind = {
-        .forward_many = forward, .activated = activated, .signature_of = signature_of, .is_layer = true};
+    static const kn_module_kind kind = {.forward_many = forward,
+                                        .activated = activated,
+                                        .signature_of = signature_of,
+                                        .is_layer = true,
+                                        .is_container = true};
     kn_module *sequential = valid ? kn_layer_new_kind("Sequential", &kind, NULL, 0) : kn_error_make_sticky();
     bool failed = sequential == NULL;
     for (int i = 0; i < count && valid; i++) {

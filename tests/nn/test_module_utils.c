@@ -152,6 +152,47 @@ TENSOR_TEST(older_names_load)
     kn_module_free(net);
 }
 
+/* --- removing ----------------------------------------------------------------------------------------------------- */
+
+TENSOR_TEST(children_and_tensors_are_removed)
+{
+    kn_module *net = kn_nn_sequential(linear(2, 3), kn_nn_relu(), linear(3, 4));
+    assert_int_equal(kn_module_parameters(net).count, 4);
+    kn_module *head = kn_module_remove_module(net, "2");
+    assert_int_equal(kn_module_parameters(net).count, 2);
+    assert_int_equal(kn_module_child_count(net), 2);
+    assert_int_equal(kn_size(kn_forward(net, kn_ones(KN_SHAPE(1, 2))), 1), 3);
+    assert_null(kn_module_remove_module(net, "2"));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "no child \"2\"");
+    assert_int_equal(kn_module_remove_tensor(head, "bias"), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "Linear", "bias", "not removed");
+    assert_null(kn_module_remove_module(NULL, "0"));
+    assert_int_equal(kn_module_remove_tensor(net, NULL), KN_ERR_ARGUMENT);
+    kn_error_clear();
+
+    kn_module *module = kn_module_new("Tied", tied_forward, sizeof(tied), NULL);
+    tied *self = kn_module_self(module);
+    self->weight = kn_module_register_parameter(module, "weight", kn_ones(KN_SHAPE(2, 2)));
+    assert_non_null(kn_module_register_buffer(module, "scale", kn_ones(KN_SHAPE(1))));
+    assert_ptr_equal(kn_module_register_module(module, "head", head), head);
+    CHECK_OK(kn_prune_identity(module, "weight"));
+    assert_int_equal(kn_module_remove_tensor(module, "weight_orig"), KN_ERR_STATE);
+    CHECK_ERROR(KN_ERR_STATE, "Tied", "masks");
+    CHECK_OK(kn_prune_remove(module, "weight"));
+    CHECK_OK(kn_module_remove_tensor(module, "scale"));
+    assert_non_null(self->weight);
+    assert_int_equal(kn_module_buffers(module).count, 0);
+    CHECK_OK(kn_module_remove_tensor(module, "weight"));
+    assert_null(self->weight);
+    assert_int_equal(kn_module_parameters(module).count, 2);
+    assert_int_equal(kn_module_remove_tensor(module, "weight"), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "Tied", "\"weight\" to remove");
+    assert_ptr_equal(kn_module_remove_module(module, "head"), head);
+    kn_module_free(module);
+    assert_ptr_equal(kn_module_register_module(net, "2", head), head); /* it had no owner */
+    kn_module_free(net);
+}
+
 /* --- containers --------------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(parameters_by_number_and_by_name)
@@ -255,7 +296,7 @@ int main(void)
         TEST(a_frozen_module_stays),     TEST(tied_parameters_are_one),
         TEST(older_names_load),          TEST(parameters_by_number_and_by_name),
         TEST(parameters_as_a_vector),    TEST(errors_of_fusing),
-        TEST(a_function_of_all_modules),
+        TEST(a_function_of_all_modules), TEST(children_and_tensors_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,9 +62,12 @@ def test_none_in_modules_of_python():
 
 def test_what_cannot_become_none():
     block, layer = Block(2), nn.Linear(2, 2, bias=False)
-    for wrong in (lambda: setattr(block, 'scale', None), lambda: block.register_parameter('scale', None),
-                  lambda: setattr(block, 'fc', None), lambda: setattr(layer, 'weight', 3)):
+    for wrong in (lambda: setattr(block, 'scale', 3), lambda: setattr(block, 'fc', koine.ones(2)),
+                  lambda: setattr(layer, 'weight', 3)):
         with pytest.raises(TypeError, match='another one can replace'):
+            wrong()
+    for wrong in (lambda: setattr(layer, 'weight', None), lambda: layer.register_parameter('weight', None)):
+        with pytest.raises(ValueError, match='computes with "weight", which can be replaced but not removed'):
             wrong()
     layer.bias = None
     with pytest.raises(ValueError, match='made without bias'):

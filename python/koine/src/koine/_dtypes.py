@@ -37,6 +37,16 @@ _PYTHON = {float: float32, int: int64, bool: bool_}
 _WIDER = {'uint16': int32, 'uint32': int64, 'uint64': int64, 'longdouble': float64, 'float128': float64}
 
 
+def _named(name):
+    name = name.replace('koine.', '')
+    return by_name.get(name) or ALIASES.get(name)
+
+
+def is_name(value):
+    """Is it the name of a dtype, and not that of a device?"""
+    return isinstance(value, str) and _named(value) is not None
+
+
 def as_dtype(value):
     """A dtype from one of ours, numpy's, a name, or Python's float, int and bool."""
     if isinstance(value, dtype):
@@ -44,7 +54,7 @@ def as_dtype(value):
     if isinstance(value, type) and value in _PYTHON:
         return _PYTHON[value]
     name = value if isinstance(value, str) else numpy.dtype(value).name
-    found = by_name.get(name.replace('koine.', '')) or _WIDER.get(name)
+    found = _named(name) or _WIDER.get(name)
     if found is None:
         raise TypeError('koine has no dtype %s; it has %s' % (name, ', '.join(by_name)))
     return found

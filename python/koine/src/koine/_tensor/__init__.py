@@ -5,7 +5,7 @@ from .. import _indexing, _ops
 from .._c import NULL, KoineError, check, checked, ffi, lib, owned_text, shape_of, sizes
 from .._device import device as Device
 from .._device import handle as device_handle
-from .._dtypes import by_name, code_of
+from .._dtypes import code_of, is_name
 from .base import TensorBase
 from .handles import (borrowed, from_numpy, is_tensor_class, new_object, options, owned, release,  # noqa: F401
                       tensor, wrap)
@@ -27,7 +27,7 @@ class Tensor(TensorBase):
         for one in arguments:
             if isinstance(one, Tensor):
                 device, dtype = one.device, one.dtype
-            elif isinstance(one, Device) or isinstance(one, str) and one not in by_name:
+            elif isinstance(one, Device) or isinstance(one, str) and not is_name(one):
                 device = one
             elif isinstance(one, bool):
                 non_blocking = one
@@ -165,8 +165,8 @@ class Tensor(TensorBase):
     def __deepcopy__(self, memo):
         if not self.is_leaf:
             raise RuntimeError('deepcopy: the tensor is the result of recorded operations, not a leaf: x.detach()')
-        # Several objects may stand for one tensor. The memo keeps it, so that its address stays its own.
-        key = 'tensor', int(ffi.cast('uintptr_t', self._h))
+        # The memo keeps the tensor, so that its address stays its own.
+        key = self._deepcopy_key()
         if key not in memo:
             copied = new_object(type(self))
             copied._h = self.detach().clone().requires_grad_(self.requires_grad)._h
@@ -174,6 +174,10 @@ class Tensor(TensorBase):
                 copied.grad = self.grad.detach().clone()
             memo[key] = copied, self
         return memo[key][0]
+
+    def _deepcopy_key(self):
+        """Of a memo, where several objects may stand for one tensor."""
+        return 'tensor', int(ffi.cast('uintptr_t', self._h))
 
     def __reduce__(self):
         return _restored, (self.detach().float().numpy() if self.dtype.numpy is None else self.detach().numpy(),

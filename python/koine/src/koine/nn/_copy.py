@@ -1,4 +1,4 @@
-"""Copies of modules: copy.deepcopy(module)."""
+"""Copies of modules: copy.deepcopy(module), and Sequential + Sequential."""
 import copy
 
 from .. import random
@@ -22,6 +22,14 @@ def deep_copy(module, memo):
     return made
 
 
+def tied_copies(modules):
+    """Copies of modules that have the same parameters and buffers."""
+    modules = list(modules)
+    memo = {tensor._deepcopy_key(): (tensor, tensor) for module in modules for part in module.modules()
+            for _, _, tensor in part._own_tensors()}
+    return [copy.deepcopy(one, memo) for one in modules]
+
+
 def _make_again(module, made, memo):
     """With its arguments; drawing its first values leaves the random numbers of the program as they are."""
     initialise, arguments, keywords = module._made_with
@@ -36,9 +44,7 @@ def _fill(module, made, memo):
     """Gives `made`, which has the same parts that the library made, everything else."""
     made.train(module.training)  # before its children come, which have modes of their own
     for name, kind, tensor in module._own_tensors():
-        copied = copy.deepcopy(tensor, memo)
-        made._register(name, copied, kind)
-        copied.requires_grad = tensor.requires_grad
+        made._register(name, copy.deepcopy(tensor, memo), kind)
     for name, kind in module._places.items():
         made._places.setdefault(name, kind)
     for name, child in module.named_children():

@@ -1,21 +1,31 @@
 """What a module holds, as dictionaries, files and text."""
 import collections
 
+from .. import safetensors
 from .._c import NULL, check, ffi, lib, owned_text, path
 from ..autograd import no_grad
+from ._life import address
+from ._tree import dotted
+
+IncompatibleKeys = collections.namedtuple('IncompatibleKeys', ('missing_keys', 'unexpected_keys'), module='koine.nn')
 
 
 class State:
     """The part of Module about its parameters and buffers as a whole."""
 
-    def state_dict(self):
-        """Parameters and buffers by name, without copies."""
-        return collections.OrderedDict((name, tensor.detach()) for name, tensor in self._parameters() + self._buffers())
+    def state_dict(self, *, prefix='', keep_vars=False):
+        """Parameters and buffers by name, without copies; keep_vars=True: with their gradients."""
+        return collections.OrderedDict(
+            (prefix + dotted(place, name), tensor if keep_vars else tensor.detach())
+            for place, module in self.named_modules() for name, kind, tensor in module._own_tensors()
+            if kind != 'buffer' or name not in module._transient)
 
-    def load_state_dict(self, state, strict=True):
-        """Copies tensors or arrays by name into parameters and buffers; (missing names, unexpected names)."""
-        own = self.state_dict()
-        missing = [name for name in own if name not in state]
+    def load_state_dict(self, state_dict, strict=True):
+        """Copies tensors or arrays by name into parameters and buffers; (missing names, unexpected names). Of the names
+        of a tied parameter one is enough."""
+        own, state = self.state_dict(keep_vars=True), state_dict
+        given = {address(tensor._h) for name, tensor in own.items() if name in state}
+        missing = [name for name, tensor in own.items() if address(tensor._h) not in given]
         unexpected = [name for name in state if name not in own]
         if strict and (missing or unexpected):
             raise KeyError('%s: missing: %s; unexpected: %s' % (type(self).__name__, ', '.join(missing) or 'none',
@@ -28,19 +38,31 @@ class State:
             for name, tensor in own.items():
                 if name in state:
                     tensor.copy_(state[name])
-        return missing, unexpected
+        return IncompatibleKeys(missing, unexpected)
 
     def save(self, file):
         """As a safetensors file with PyTorch's names."""
-        check(lib.kn_module_save(self._h, path(file)))
+        if self._has_transient():
+            safetensors.save_file(self.state_dict(), file)
+        else:
+            check(lib.kn_module_save(self._h, path(file)))
 
     def load(self, file, strict=True, prefix=None):
         """From a safetensors file: see kn_module_load."""
+        if self._has_transient():
+            start, tensors = prefix or '', safetensors.load_file(file, 'host')
+            self.load_state_dict({name[len(start):]: one for name, one in tensors.items() if name.startswith(start)},
+                                 strict)
+            return self
         params = ffi.new('kn_module_load_params *', lib.kn_module_load_params_init())
         start = ffi.new('char[]', (prefix or '').encode())
         params.strict, params.prefix = strict, start
         check(lib.kn_module_load_with(self._h, path(file), params))
         return self
+
+    def _has_transient(self):
+        """Are there buffers that are not saved, of which the library does not know?"""
+        return any(module._transient for module in self.modules())
 
     def summary(self, *inputs, width=-1):
         """The tree with the numbers of parameters; with sample inputs also shapes and multiply-adds."""

@@ -1,6 +1,7 @@
 """Sequential, lists and dictionaries of modules, and of parameters."""
 from .._c import NULL, check, lib
 from .._tensor import Tensor
+from ._copy import tied_copies
 from ._life import hand_over
 from .module import Layer, Module, Parameter
 
@@ -12,8 +13,24 @@ class _Made(Layer):
         made._adopt(self._new())
 
 
+# --- lists and dictionaries, whose kinds have _put(name, value) and _named_values() -----------------------------------
+
+
 class _List:
-    """What lists of modules and of parameters have: _put(name, value) puts one in."""
+    """What lists have in common, of modules and of parameters."""
+
+    def _values(self):
+        return [value for _, value in self._named_values()]
+
+    def _hold(self, values):
+        """Holds these of its values, in this order, with new numbers."""
+        for name, _ in self._named_values():
+            self._take_out(name)
+        for i, one in enumerate(values):
+            self._put(str(i), one)
+
+    def __iter__(self):
+        return iter(self._values())
 
     def append(self, value):
         self._put(str(len(self)), value)
@@ -24,29 +41,100 @@ class _List:
             self.append(one)
         return self
 
+    __iadd__ = extend
+
+    def insert(self, index, value):
+        size = len(self)
+        if not -size <= index <= size:
+            raise IndexError('%s: there is no place %d among %d' % (type(self).__name__, index, size))
+        self.append(value)  # first, since a value may be refused
+        values = self._values()
+        values.insert(index + size if index < 0 else index, values.pop())
+        self._hold(values)
+        return self
+
+    def pop(self, key):
+        """Takes one out, or the list of those of a slice; what remains is numbered anew."""
+        found = self[key]
+        del self[key]
+        return found
+
+    def __delitem__(self, key):
+        values = self._values()
+        del values[key]
+        self._hold(values)
+
+    def __getitem__(self, key):
+        return self._values()[key]
+
     def __setitem__(self, index, value):
-        self._put(str(range(len(self))[index]), value)
+        self._put(self._named_values()[index][0], value)
 
 
-class _Container(_Made):
+class _Dict:
+    """What dictionaries have in common, of modules and of parameters."""
+
+    def update(self, values):
+        """With another dictionary, or pairs of names and values."""
+        for name, value in values.items() if hasattr(values, 'items') else values:
+            self._put(name, value)
+
+    def clear(self):
+        for name in self.keys():
+            self._take_out(name)
+
+    def pop(self, key):
+        found = self[key]
+        del self[key]
+        return found
+
+    def __getitem__(self, name):
+        return dict(self._named_values())[name]
+
+    def __setitem__(self, name, value):
+        self._put(name, value)
+
+    def __delitem__(self, name):
+        if name not in self:
+            raise KeyError(name)
+        self._take_out(name)
+
+    def __contains__(self, name):
+        return name in self.keys()
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def get(self, name, default=None):
+        return dict(self._named_values()).get(name, default)
+
+    def keys(self):
+        return [name for name, _ in self._named_values()]
+
+    def values(self):
+        return [value for _, value in self._named_values()]
+
+    def items(self):
+        return self._named_values()
+
+
+# --- of modules -------------------------------------------------------------------------------------------------------
+
+
+class _Modules(_Made):
     def _put(self, name, module):
+        if not isinstance(module, Module):
+            raise TypeError('%s: a koine.nn.Module is needed, not %s' % (type(self).__name__, type(module).__name__))
         self.register_module(name, module)
 
-    def _fill(self, named):
-        for name, module in named:
-            if not isinstance(module, Module):
-                raise TypeError('%s: a koine.nn.Module is needed, not %s' % (type(self).__name__,
-                                                                             type(module).__name__))
-            self.register_module(name, module)
+    def _named_values(self):
+        return list(self.named_children())
 
     def __len__(self):
         return lib.kn_module_child_count(self._h)
 
-    def __iter__(self):
-        return self.children()
 
-
-class Sequential(_Container):
+class Sequential(_List, _Modules):
     """Applies its modules in order, each to the outputs of the one before."""
 
     @staticmethod
@@ -56,7 +144,8 @@ class Sequential(_Container):
     def __init__(self, *modules):
         self._adopt(self._new())
         named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
-        self._fill((str(name), module) for name, module in named)
+        for name, module in named:
+            self._put(str(name), module)
 
     def register_module(self, name, module):
         if self._child(name) is not None:
@@ -68,19 +157,15 @@ class Sequential(_Container):
 
     add_module = register_module
 
-    def append(self, module):
-        self.register_module(str(len(self)), module)
-        return self
+    def __add__(self, other):
+        """A module belongs to one Sequential: the new one has copies, which share parameters and buffers with both."""
+        return Sequential(*tied_copies([*self, *other])) if isinstance(other, Sequential) else NotImplemented
 
-    def __getitem__(self, index):
-        return list(self.children())[index]
-
-    def __setitem__(self, index, module):
-        name = list(self.named_children())[index][0]
-        self.register_module(name, module)
+    def __iadd__(self, other):
+        return self.extend(tied_copies(other)) if isinstance(other, Sequential) else NotImplemented
 
 
-class ModuleList(_List, _Container):
+class ModuleList(_List, _Modules):
     """Modules in a list, which has no forward."""
 
     @staticmethod
@@ -89,13 +174,10 @@ class ModuleList(_List, _Container):
 
     def __init__(self, modules=()):
         self._adopt(self._new())
-        self._fill((str(i), module) for i, module in enumerate(modules))
-
-    def __getitem__(self, index):
-        return list(self.children())[index]
+        self.extend(modules)
 
 
-class ModuleDict(_Container):
+class ModuleDict(_Dict, _Modules):
     """Modules by name."""
 
     @staticmethod
@@ -104,28 +186,10 @@ class ModuleDict(_Container):
 
     def __init__(self, modules=None):
         self._adopt(self._new())
-        self._fill((modules or {}).items())
+        self.update(modules or {})
 
-    def __getitem__(self, name):
-        found = self._child(name)
-        if found is None:
-            raise KeyError(name)
-        return found
 
-    def __setitem__(self, name, module):
-        self.register_module(name, module)
-
-    def __contains__(self, name):
-        return self._child(name) is not None
-
-    def keys(self):
-        return [name for name, _ in self.named_children()]
-
-    def values(self):
-        return list(self.children())
-
-    def items(self):
-        return list(self.named_children())
+# --- of parameters ----------------------------------------------------------------------------------------------------
 
 
 class _Parameters(_Made):
@@ -136,8 +200,11 @@ class _Parameters(_Made):
             raise TypeError('%s: a koine.Tensor is needed, not %s' % (type(self).__name__, type(value).__name__))
         self.register_parameter(name, value if isinstance(value, Parameter) else Parameter(value))
 
+    def _named_values(self):
+        return [(name, tensor) for name, _, tensor in self._own_tensors()]
+
     def __len__(self):
-        return len(self._parameters())
+        return len(self._named_values())
 
 
 class ParameterList(_List, _Parameters):
@@ -151,16 +218,13 @@ class ParameterList(_List, _Parameters):
         self._adopt(self._new())
         self.extend(values or ())
 
-    def __iter__(self):
-        return self.parameters()
-
     def __getitem__(self, index):
-        found = list(self.parameters())[index]
+        found = super().__getitem__(index)
         return ParameterList(found) if isinstance(index, slice) else found
 
 
-class ParameterDict(_Parameters):
-    """Parameters by name; none can be taken out."""
+class ParameterDict(_Dict, _Parameters):
+    """Parameters by name."""
 
     @staticmethod
     def _new():
@@ -169,35 +233,6 @@ class ParameterDict(_Parameters):
     def __init__(self, parameters=None):
         self._adopt(self._new())
         self.update(parameters or {})
-
-    def update(self, parameters):
-        """With another dictionary, or pairs of names and tensors."""
-        for name, value in parameters.items() if hasattr(parameters, 'items') else parameters:
-            self._put(name, value)
-
-    def __getitem__(self, name):
-        return dict(self._parameters())[name]
-
-    def __setitem__(self, name, value):
-        self._put(name, value)
-
-    def __contains__(self, name):
-        return name in self.keys()
-
-    def __iter__(self):
-        return iter(self.keys())
-
-    def get(self, name, default=None):
-        return dict(self._parameters()).get(name, default)
-
-    def keys(self):
-        return [name for name, _ in self._parameters()]
-
-    def values(self):
-        return [tensor for _, tensor in self._parameters()]
-
-    def items(self):
-        return self._parameters()
 
 
 CLASSES = {one.__name__: one for one in (Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict)}

@@ -2,14 +2,15 @@
 files, devices and modes are its own, and a module of Python works inside a Sequential or a trainer."""
 import inspect
 
-from .. import _device
 from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, text
 from .._tensor import Tensor, borrowed, new_object, owned, release, wrap
 from ._arguments import arguments_of
 from ._copy import deep_copy
 from ._hooks import Hooked, around
 from ._life import Life, address, hand_over, wrappers
+from ._modes import Modes
 from ._state import State
+from ._tree import Tree
 
 
 class Parameter(Tensor):
@@ -61,13 +62,14 @@ def _new(module):
     return checked(lib.kn_module_new_many_with(type(module).__name__.encode(), _forward_callback, params))
 
 
-class Module(Hooked, State):
+class Module(Hooked, State, Tree, Modes):
     """As torch.nn.Module. A subclass calls super().__init__(), assigns layers and parameters to attributes, and has
     forward(self, x). If that returns several tensors and the module is used inside one of the library's, the class
     attribute num_outputs says how many."""
 
     num_outputs = 1
     _places = {}  # names that may be None, and what they are else: 'parameter', 'buffer', 'child'
+    _transient = frozenset()  # names of buffers that are not saved
 
     def __init__(self):
         self._start(_new(self))
@@ -108,13 +110,12 @@ class Module(Hooked, State):
         elif isinstance(value, Parameter):
             self.register_parameter(name, value)
         elif isinstance(value, Tensor) and self._is_buffer(name):
-            self.register_buffer(name, value)
+            self._register(name, value, 'buffer')
         else:
             if '_h' not in self.__dict__ and not name.startswith('__'):
                 raise AttributeError('%s: call super().__init__() before setting attributes' % type(self).__name__)
-            if name not in self.__dict__ and '_h' in self.__dict__:
-                self._check_plain(name, value)
-            super().__setattr__(name, value)
+            if name in self.__dict__ or '_h' not in self.__dict__ or not self._set_place(name, value):
+                super().__setattr__(name, value)
 
     def __getattr__(self, name):
         if name == '_h':
@@ -127,42 +128,70 @@ class Module(Hooked, State):
             return child
         handle = self._tensor(name)
         if handle:
-            return _parameter(handle)
+            return _registered(handle, self._is_buffer(name))
         if name in self._places:
             return None
         raise AttributeError('%s has no attribute %r' % (type(self).__name__, name))
 
-    def _check_plain(self, name, value):
-        """A plain attribute must not hide what the library goes on using."""
-        what = 'child' if self._child(name) is not None else self._places.get(name, 'parameter or buffer')
-        if what == 'child' or self._tensor(name):
-            raise TypeError('%s: %s is a %s, which another one can replace, but not %s' % (
-                type(self).__name__, name, what, 'None' if value is None else 'an object of type %s' %
-                type(value).__name__))
-        if value is not None and name in self._places:
+    def __delattr__(self, name):
+        if name in self.__dict__:
+            super().__delattr__(name)
+            return
+        if self._kind(name) is not None:
+            self._take_out(name)
+        elif self._places.pop(name, None) is None:
+            raise AttributeError('%s has no attribute %r' % (type(self).__name__, name))
+
+    def _kind(self, name):
+        """'child', 'parameter' or 'buffer'; None where there is none of that name."""
+        if self._child(name) is not None:
+            return 'child'
+        return ('buffer' if self._is_buffer(name) else 'parameter') if self._tensor(name) else None
+
+    def _set_place(self, name, value):
+        """Whether the name is that of a child, parameter or buffer, or of one that is None. None takes it out; another
+        object is an error: as a plain attribute it would hide what the library goes on using."""
+        kind = self._kind(name)
+        if value is None and kind is not None:
+            self._take_out(name)
+            self._places[name] = kind
+        elif kind is not None:
+            raise TypeError('%s: %s is a %s, which another one can replace, but not an object of type %s' % (
+                type(self).__name__, name, kind, type(value).__name__))
+        elif name in self._places and value is not None:
             raise TypeError('%s: %s is a %s that is None; it cannot become an object of type %s' % (
-                type(self).__name__, name, what, type(value).__name__))
+                type(self).__name__, name, self._places[name], type(value).__name__))
+        return kind is not None or name in self._places
+
+    def _take_out(self, name):
+        """A child is a module of its own then."""
+        child = self._child(name)
+        if child is None:
+            check(lib.kn_module_remove_tensor(self._h, name.encode()))
+        else:
+            child._life.take(checked(lib.kn_module_remove_module(self._h, name.encode())))
+            del self._children[name]
+        self._places.pop(name, None)
 
     def _child(self, name):
         """The child of that name, the same object each time."""
         children = self._children
         if name in children:
             return children[name]
-        for i in range(lib.kn_module_child_count(self._h)):
-            if text(lib.kn_module_child_name(self._h, i)) == name:
+        for i, one in enumerate(self._child_names()):
+            if one == name:
                 children[name] = _wrapped(lib.kn_module_child(self._h, i), self._life)
                 return children[name]
         return None
 
+    def _child_names(self):
+        return [text(lib.kn_module_child_name(self._h, i)) for i in range(lib.kn_module_child_count(self._h))]
+
     def _parameters(self):
-        return _named(lib.kn_module_parameters(self._h))
+        return _listed(lib.kn_module_parameters(self._h), False)
 
     def _buffers(self):
-        return _named(lib.kn_module_buffers(self._h))
-
-    @staticmethod
-    def _own(named):
-        return {name: tensor for name, tensor in named if '.' not in name}
+        return _listed(lib.kn_module_buffers(self._h), True)
 
     def _tensor(self, name):
         """The handle of a parameter or buffer of its own, or NULL."""
@@ -172,35 +201,43 @@ class Module(Hooked, State):
         return handle
 
     def _is_buffer(self, name):
-        return self._places.get(name) == 'buffer' or name in self._own(self._buffers())
+        kind = self._places.get(name)
+        return kind == 'buffer' if kind else name in _own_names(lib.kn_module_buffers(self._h))
 
     def _own_tensors(self):
         """(name, kind, tensor), also of one that has several names here."""
-        kinds = dict(self._places)
-        kinds.update((name, 'parameter') for name in self._own(self._parameters()))
-        kinds.update((name, 'buffer') for name in self._own(self._buffers()))
-        return [(name, kind, _parameter(self._tensor(name))) for name, kind in kinds.items() if self._tensor(name)]
+        kinds = dict.fromkeys(_own_names(lib.kn_module_parameters(self._h)), 'parameter')
+        kinds.update(dict.fromkeys(_own_names(lib.kn_module_buffers(self._h)), 'buffer'))
+        kinds.update(self._places)
+        return [(name, kind, _registered(self._tensor(name), kind == 'buffer')) for name, kind in kinds.items()
+                if self._tensor(name)]
 
-    def register_parameter(self, name, parameter):
+    def register_parameter(self, name, param):
         """None: the attribute is None until a parameter takes its place."""
-        self._register(name, parameter, 'parameter')
+        self._register(name, param, 'parameter')
 
-    def register_buffer(self, name, tensor):
-        """None: the attribute is None until a tensor is assigned to it."""
+    def register_buffer(self, name, tensor, persistent=True):
+        """None: the attribute is None until a tensor is assigned to it. persistent=False: not in state_dict and
+        files."""
         self._register(name, tensor, 'buffer')
+        others = self._transient - {name}
+        self.__dict__['_transient'] = others if persistent else others | {name}
 
     def _register(self, name, tensor, kind):
-        present = self._tensor(name)
-        if tensor is None:
-            self._check_plain(name, None)
-        elif present:
-            checked(lib.kn_module_replace_tensor(self._h, name.encode(), tensor._h))
-        else:
-            self._check_useful(name)
-            register = lib.kn_module_register_buffer if kind == 'buffer' else lib.kn_module_register_parameter
-            checked(register(self._h, name.encode(), tensor._h))
-        self._places[name] = kind
         self.__dict__.pop(name, None)  # a plain attribute of that name would hide it
+        if tensor is None:
+            self._set_place(name, None)
+        else:
+            needed = tensor.requires_grad
+            if self._tensor(name):
+                checked(lib.kn_module_replace_tensor(self._h, name.encode(), tensor._h))
+            else:
+                self._check_useful(name)
+                register = lib.kn_module_register_buffer if kind == 'buffer' else lib.kn_module_register_parameter
+                checked(register(self._h, name.encode(), tensor._h))
+            if isinstance(tensor, Parameter) and not needed:  # frozen: the library registers those that are trained
+                tensor.requires_grad = False
+        self._places[name] = kind
 
     def _check_useful(self, name):
         if name in type(self)._places:
@@ -222,113 +259,21 @@ class Module(Hooked, State):
 
     add_module = register_module
 
-    # --- the tree ---
-
-    def named_children(self):
-        for i in range(lib.kn_module_child_count(self._h)):
-            name = text(lib.kn_module_child_name(self._h, i))
-            yield name, self._child(name)
-
-    def children(self):
-        return (child for _, child in self.named_children())
-
-    def named_modules(self, prefix=''):
-        yield prefix, self
-        for name, child in self.named_children():
-            yield from child.named_modules(prefix + ('.' if prefix else '') + name)
-
-    def modules(self):
-        return (module for _, module in self.named_modules())
-
-    def named_parameters(self):
-        return iter(self._parameters())
-
-    def parameters(self):
-        return (tensor for _, tensor in self._parameters())
-
-    def named_buffers(self):
-        return iter(self._buffers())
-
-    def buffers(self):
-        return (tensor for _, tensor in self._buffers())
-
-    def get_parameter(self, name):
-        return borrowed(checked(lib.kn_module_get(self._h, name.encode())))
-
-    def get_submodule(self, name):
-        module = self
-        for one in name.split('.') if name else []:
-            module = getattr(module, one)
-        return module
-
-    def apply(self, function):
-        for child in self.children():
-            child.apply(function)
-        function(self)
-        return self
-
-    # --- modes, devices, gradients ---
-
-    @property
-    def training(self):
-        return bool(lib.kn_module_is_training(self._h))
-
-    def train(self, mode=True):
-        lib.kn_module_train(self._h, mode)
-        return self
-
-    def eval(self):
-        return self.train(False)
-
-    def to(self, *arguments, device=None, dtype=None):
-        """Moves and converts parameters and buffers, which stay the same objects."""
-        for one in arguments:
-            if isinstance(one, _device.device) or isinstance(one, str) and one not in _by_name():
-                device = one
-            else:
-                dtype = one
-        if device is not None:
-            check(lib.kn_module_to(self._h, _device.handle(device)))
-        if dtype is not None:
-            from .._dtypes import code_of
-            check(lib.kn_module_to_dtype(self._h, code_of(dtype)))
-        return self
-
-    def float(self):
-        return self.to(dtype='float32')
-
-    def double(self):
-        return self.to(dtype='float64')
-
-    def half(self):
-        return self.to(dtype='float16')
-
-    def bfloat16(self):
-        return self.to(dtype='bfloat16')
-
-    def zero_grad(self):
-        lib.kn_module_zero_grad(self._h)
-
-    def requires_grad_(self, requires_grad=True):
-        checked(lib.kn_module_requires_grad_(self._h, requires_grad))
-        return self
-
     def __repr__(self):
         return self.summary().rstrip('\n')
 
 
-def _by_name():
-    from .._dtypes import ALIASES, by_name
-    return {**by_name, **ALIASES}
+def _listed(found, are_buffers):
+    return [(text(found.names[i]), _registered(found.tensors[i], are_buffers)) for i in range(found.count)]
 
 
-def _named(found):
-    return [(text(found.names[i]), _parameter(found.tensors[i])) for i in range(found.count)]
+def _own_names(found):
+    return [name for name in (text(found.names[i]) for i in range(found.count)) if '.' not in name]
 
 
-def _parameter(handle):
-    """A registered tensor."""
-    made = new_object(Parameter if lib.kn_is_leaf(handle) else Tensor)
+def _registered(handle, is_buffer):
+    """A registered tensor, or one that is computed from others."""
+    made = new_object(Tensor if is_buffer or not lib.kn_is_leaf(handle) else Parameter)
     made._h = owned(lib.kn_retain(handle), release)
     return made
 

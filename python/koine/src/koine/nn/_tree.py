@@ -1,0 +1,77 @@
+"""The tree of a module: its children, and the parameters and buffers of all of them, by dotted names."""
+
+
+class Tree:
+    """The part of Module that walks its tree."""
+
+    def named_children(self):
+        for name in self._child_names():
+            yield name, self._child(name)
+
+    def children(self):
+        return (child for _, child in self.named_children())
+
+    def named_modules(self, prefix=''):
+        yield prefix, self
+        for name, child in self.named_children():
+            yield from child.named_modules(dotted(prefix, name))
+
+    def modules(self):
+        return (module for _, module in self.named_modules())
+
+    def named_parameters(self, prefix='', recurse=True, remove_duplicate=True):
+        """recurse=False: the module's own; remove_duplicate=False: a tied parameter under each of its names."""
+        return self._named('parameter', prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse=True):
+        return (tensor for _, tensor in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix='', recurse=True, remove_duplicate=True):
+        return self._named('buffer', prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse=True):
+        return (tensor for _, tensor in self.named_buffers(recurse=recurse))
+
+    def _named(self, kind, prefix, recurse, remove_duplicate):
+        if remove_duplicate:
+            found = self._parameters() if kind == 'parameter' else self._buffers()
+        else:
+            found = [(dotted(place, name), tensor) for place, module in self.named_modules()
+                     for name, what, tensor in module._own_tensors() if what == kind]
+        return ((dotted(prefix, name), tensor) for name, tensor in found if recurse or '.' not in name)
+
+    # --- by name ---
+
+    def get_submodule(self, target):
+        """The module of a dotted name; itself for ''."""
+        module = self
+        for name in target.split('.') if target else ():
+            found = module._child(name)
+            if found is None:
+                raise AttributeError('%s has no child %r, for the module %r' % (type(module).__name__, name, target))
+            module = found
+        return module
+
+    def get_parameter(self, target):
+        return self._get('parameter', target)
+
+    def get_buffer(self, target):
+        return self._get('buffer', target)
+
+    def _get(self, kind, target):
+        place, _, name = target.rpartition('.')
+        module = self.get_submodule(place)
+        if not module._tensor(name) or module._is_buffer(name) != (kind == 'buffer'):
+            raise AttributeError('%s has no %s %r' % (type(module).__name__, kind, name))
+        return getattr(module, name)
+
+    def apply(self, fn):
+        """Calls fn(module) with each module of the tree, children before their parents."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+
+def dotted(prefix, name):
+    return '%s.%s' % (prefix, name) if prefix else name
