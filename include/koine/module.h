@@ -159,6 +159,8 @@ KN_API kn_module_summary_params kn_module_summary_params_init(void);
 /* params NULL: the defaults */
 KN_API char *kn_module_summary_with(kn_module *module, const kn_module_summary_params *params);
 KN_API char *kn_module_summary(kn_module *module); /* with the defaults */
+/* What the summary shows as the arguments of a module of the program's own, on one line: "size=3". Copied. */
+KN_API kn_status kn_module_set_extra_repr(kn_module *module, const char *text);
 
 /* Records the module's forward and backward pass as graphs, in its current mode and for inputs like `sample` (shape,
  * dtype, device; with a gradient for the input if `sample` requires one), and replays them whenever the module is

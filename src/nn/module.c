@@ -92,6 +92,28 @@ kn_module *kn_layer_new_activated(const char *type_name, kn_activated_function a
     return kn_layer_new_kind(type_name, &kind, params, size);
 }
 
+/* A replica has the kind, but no text. */
+static void describe_as_set(kn_module *module, kn_text *text)
+{
+    if (module->extra_repr != NULL)
+        kn_text_append(text, module->extra_repr);
+}
+
+kn_status kn_module_set_extra_repr(kn_module *module, const char *text)
+{
+    if (module == NULL || text == NULL)
+        return kn_fail_argument_null("module_set_extra_repr", module == NULL ? "module" : "text");
+    if (module->kind.is_layer)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: layers of the library describe themselves", module->type_name);
+    char *copy = kn_strdup(text);
+    if (copy == NULL)
+        return KN_ERR_MEMORY;
+    kn_free(module->extra_repr);
+    module->extra_repr = copy;
+    module->kind.describe = describe_as_set;
+    return KN_OK;
+}
+
 /* Frees regardless of the owner. */
 static void destroy_tree(kn_module *module)
 {
@@ -115,6 +137,7 @@ static void destroy_tree(kn_module *module)
     kn_free(module->children);
     kn_free(module->tensors);
     kn_free(module->self);
+    kn_free(module->extra_repr);
     kn_free(module->type_name);
     kn_free(module);
 }

@@ -81,6 +81,7 @@ struct kn_module {
     kn_graphed *graphed; /* from kn_make_graphed_callable, or NULL */
     kn_module_hooks hooks;
     kn_computed_list computed;
+    char *extra_repr; /* of kn_module_set_extra_repr, or NULL */
 
     kn_module *origin; /* of a replica: what it is a replica of; NULL: not one */
     bool repeats;      /* a replica for a second forward pass: computes what the first did, and updates nothing */

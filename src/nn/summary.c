@@ -127,7 +127,8 @@ static void append_module(summary *out, kn_module *module, const char *name, int
         return;
     }
     end_line(out, line);
-    if (module->computed.count > 0 && module->kind.describe != NULL) { /* a layer has children only if parametrized */
+    /* a layer has children only if parametrized */
+    if (module->kind.describe != NULL && (module->computed.count > 0 || module->extra_repr != NULL)) {
         line = (summary_line){.depth = depth + 1, .start = out->tree.length};
         module->kind.describe(module, &out->tree);
         end_line(out, line);

@@ -169,6 +169,31 @@ TENSOR_TEST(an_input_that_does_not_fit_is_told)
     kn_module_free(net);
 }
 
+static kn_tensor *pass(kn_module *module, kn_tensor *x)
+{
+    (void)module;
+    return x;
+}
+
+TENSOR_TEST(a_programs_module_shows_its_arguments)
+{
+    kn_module *net = kn_module_new("Net", pass, 0, NULL), *part = kn_module_new("Part", pass, 0, NULL);
+    assert_ptr_equal(kn_module_register_module(net, "part", part), part);
+    const kn_module_summary_params wide = {.width = KN_WIDE};
+    expect(net, wide, "Net(\n  (part): Part()\n)\nParameters: 0 (0 B)\n");
+    CHECK_OK(kn_module_set_extra_repr(part, "p=1"));
+    CHECK_OK(kn_module_set_extra_repr(part, "p=0.5"));
+    CHECK_OK(kn_module_set_extra_repr(net, "size=3"));
+    expect(net, wide, "Net(\n  size=3\n  (part): Part(p=0.5)\n)\nParameters: 0 (0 B)\n");
+    kn_module_free(net);
+    net = kn_nn_relu();
+    assert_int_equal(kn_module_set_extra_repr(net, "x"), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "ReLU", "describe themselves");
+    assert_int_equal(kn_module_set_extra_repr(net, NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "text");
+    kn_module_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +203,7 @@ int main(void)
         TEST(the_tree_fits_the_page),
         TEST(running_estimates_and_gradients_stay),
         TEST(an_input_that_does_not_fit_is_told),
+        TEST(a_programs_module_shows_its_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

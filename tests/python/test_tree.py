@@ -3,6 +3,7 @@ import pytest
 
 import koine
 from koine import nn
+from test_modules import ARGUMENTS
 
 
 class Net(nn.Module):
@@ -115,3 +116,72 @@ def test_gradients_are_dropped():
     assert gradient.tolist() == net.scale.grad.tolist() == [0, 0, 0]
     net.zero_grad()
     assert net.scale.grad is None
+
+
+# --- first values and text --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('name', sorted(nn._reset.METHODS))
+def test_first_values_again(name):
+    make = getattr(nn, name)
+    koine.manual_seed(3)
+    expected = make(*ARGUMENTS.get(name, ())).state_dict()
+    layer = make(*ARGUMENTS.get(name, ()))
+    for tensor in layer.state_dict().values():
+        tensor.fill_(7)
+    held = list(layer.parameters())
+    koine.manual_seed(3)
+    layer.reset_parameters()
+    state = layer.state_dict()
+    assert list(state) == list(expected) and all(koine.equal(state[key], expected[key]) for key in state)
+    assert all(one.requires_grad and koine.equal(one, other) for one, other in zip(held, layer.parameters()))
+
+
+def test_which_layers_have_first_values():
+    body = koine.models.resnet18(num_classes=3, small_images=True)
+    with koine.no_grad():
+        for tensor in body.state_dict().values():
+            tensor.fill_(7)
+    for module in body.modules():
+        if hasattr(module, 'reset_parameters'):
+            module.reset_parameters()
+    assert body.bn1.weight.tolist() == [1] * 64 and body.layer1[0].bn1.running_var.tolist() == [1] * 64
+    assert 0 < body.layer4[1].conv2.weight.abs().max().item() < 0.1 and body.bn1.num_batches_tracked.item() == 0
+    assert not hasattr(nn.ReLU(), 'reset_parameters') and not hasattr(nn.Sequential(), 'reset_parameters')
+    nn.LayerNorm(3, elementwise_affine=False).reset_parameters()
+    table = nn.Embedding(3, 2, padding_idx=1, dtype='float64')
+    table.reset_parameters()
+    assert table.weight.dtype is koine.float64 and table.weight[1].tolist() == [0, 0]
+
+
+def test_running_stats_again():
+    norm = nn.BatchNorm1d(2)
+    norm(koine.randn(4, 2) + 3)
+    with koine.no_grad():
+        norm.weight.fill_(5.0)
+    norm.reset_running_stats()
+    assert norm.running_mean.tolist() == [0, 0] and norm.running_var.tolist() == [1, 1]
+    assert norm.num_batches_tracked.item() == 0 and norm.weight.tolist() == [5, 5]
+    nn.InstanceNorm2d(2).reset_running_stats()
+
+
+def test_text_of_ones_own():
+    class Scale(nn.Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.factor = factor
+
+        def extra_repr(self):
+            return 'factor=%s,\nkept' % self.factor
+
+    class Both(Scale):
+        def __init__(self):
+            super().__init__(1)
+            self.part = nn.Sequential(Scale(2), nn.Linear(2, 3))
+
+    net = Both()
+    assert 'Both(\n  factor=1, kept\n' in repr(net) and '(0): Scale(factor=2, kept)\n' in repr(net)
+    net.part[0].factor = 5
+    assert 'Scale(factor=5, kept)' in net.summary() and repr(Scale(3)).startswith('Scale(factor=3, kept)')
+    assert net.part[1].extra_repr() == 'in_features=2, out_features=3, bias=True'
+    assert Net().extra_repr() == nn.Sequential(nn.ReLU()).extra_repr() == nn.ReLU().extra_repr() == ''

@@ -7,6 +7,12 @@ from .._bind import parse
 _LINE = re.compile(r'\w+\((.*)\)')
 
 
+def printed_arguments(layer):
+    """Of a layer, as the library writes them; of one with parts ''."""
+    printed = _LINE.match(layer.summary())
+    return printed.group(1) if printed else ''
+
+
 def arguments_of(layer):
     """{name: value}, but for where and in which dtype. Of a layer that the library made, those that it prints."""
     line = getattr(type(layer).__init__, 'line', None)
@@ -18,8 +24,7 @@ def arguments_of(layer):
         given = signature.bind(*made_with[1], **made_with[2])
         given.apply_defaults()
         return {name: value for name, value in given.arguments.items() if name not in ('device', 'dtype')}
-    printed = _LINE.match(layer.summary())
-    call = ast.parse('f(%s)' % printed.group(1)).body[0].value if printed else None
+    call = ast.parse('f(%s)' % printed_arguments(layer)).body[0].value
     try:
         found = dict(zip(signature.parameters, map(ast.literal_eval, call.args)))
         found.update((one.arg, ast.literal_eval(one.value)) for one in call.keywords)

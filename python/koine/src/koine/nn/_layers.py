@@ -1,7 +1,7 @@
 """The layers and losses of koine.nn: PyTorch's constructors, and the C function that each calls."""
 from .. import _device
 from .._bind import Binding
-from . import _forwards
+from . import _forwards, _reset
 from .module import Layer
 
 _CONV = ('in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, '
@@ -200,4 +200,5 @@ for _name, (_c_name, _line) in TABLE.items():
         '__init__': _constructor(_c_name, _line), '__module__': 'koine.nn',
         '_places': {**dict.fromkeys(PARAMETERS.get(_name, ()), 'parameter'),
                     **dict.fromkeys(BUFFERS.get(_name, ()), 'buffer')},
-        '__doc__': 'torch.nn.%s: docs/torch-nn.md.' % _name, **_forwards.METHODS.get(_name, {})})
+        '__doc__': 'torch.nn.%s: docs/torch-nn.md.' % _name, **_forwards.METHODS.get(_name, {}),
+        **_reset.METHODS.get(_name, {})})

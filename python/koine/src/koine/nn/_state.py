@@ -66,6 +66,8 @@ class State:
 
     def summary(self, *inputs, width=-1):
         """The tree with the numbers of parameters; with sample inputs also shapes and multiply-adds."""
+        for module in self.modules():
+            module._describe()
         params = ffi.new('kn_module_summary_params *', lib.kn_module_summary_params_init())
         handles = ffi.new('kn_tensor *[]', [one._h for one in inputs] or [NULL])
         if inputs:

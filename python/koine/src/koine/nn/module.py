@@ -4,7 +4,7 @@ import inspect
 
 from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, text
 from .._tensor import Tensor, borrowed, new_object, owned, release, wrap
-from ._arguments import arguments_of
+from ._arguments import arguments_of, printed_arguments
 from ._copy import deep_copy
 from ._hooks import Hooked, around
 from ._life import Life, address, hand_over, wrappers
@@ -259,6 +259,17 @@ class Module(Hooked, State, Tree, Modes):
 
     add_module = register_module
 
+    # --- as text ---
+
+    def extra_repr(self):
+        """What print(module) shows as its arguments: '' unless a subclass says more."""
+        return ''
+
+    def _describe(self):
+        """For the library's summary."""
+        if type(self).extra_repr is not Module.extra_repr:
+            check(lib.kn_module_set_extra_repr(self._h, ' '.join(self.extra_repr().split('\n')).encode()))
+
     def __repr__(self):
         return self.summary().rstrip('\n')
 
@@ -324,6 +335,12 @@ class Layer(Module):
 
     def _adopt(self, pointer):
         self._start(checked(pointer))
+
+    def _describe(self):
+        """Layers do so themselves."""
+
+    def extra_repr(self):
+        return printed_arguments(self)
 
     def forward(self, *inputs):
         pointer = self._h
