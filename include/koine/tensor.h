@@ -195,8 +195,20 @@ KN_API kn_status kn_copy_with(kn_tensor *destination, const kn_tensor *source, c
 
 /* --- printing --------------------------------------------------------------------------------- */
 
-/* The text that PyTorch prints for the tensor (precision 4, edge items 3, threshold 1000, line width 80), with
- * `device='...'` unless it is on the host. The caller frees it with kn_free; NULL with an error on failure. */
+/* torch.set_printoptions: what kn_to_string writes, in all threads. */
+typedef enum kn_sci_mode { KN_SCI_AUTO, KN_SCI_ALWAYS, KN_SCI_NEVER } kn_sci_mode;
+typedef struct kn_print_options {
+    int precision;        /* default 4: digits after the point; from 0 to 50 */
+    int64_t threshold;    /* default 1000: a tensor of more elements is abridged */
+    int edge_items;       /* default 3: elements at each end of a dimension that is; at least 1 */
+    int line_width;       /* default 80; at least 1 */
+    kn_sci_mode sci_mode; /* default KN_SCI_AUTO: scientific where the magnitudes need it */
+} kn_print_options;
+KN_API kn_print_options kn_get_print_options(void);
+KN_API kn_status kn_set_print_options(const kn_print_options *options); /* NULL: the defaults */
+
+/* The text that PyTorch prints for the tensor, with `device='...'` unless it is on the host. The caller frees it with
+ * kn_free; NULL with an error on failure. */
 KN_API char *kn_to_string(const kn_tensor *tensor);
 KN_API kn_status kn_print(const kn_tensor *tensor, FILE *file); /* that text and a newline */
 

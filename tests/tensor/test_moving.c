@@ -146,6 +146,46 @@ TENSOR_TEST(test_printing_names_the_device)
     kn_free(text);
 }
 
+static void expect_text(const kn_print_options *options, kn_tensor *tensor, const char *expected)
+{
+    CHECK_OK(kn_set_print_options(options));
+    char *text = kn_to_string(kn_to(tensor, kn_device_host()));
+    assert_string_equal(text, expected);
+    kn_free(text);
+}
+
+/* PyTorch's texts. */
+TENSOR_TEST(test_print_options)
+{
+    kn_print_options options = kn_get_print_options();
+    assert_int_equal(options.precision, 4);
+    options.precision = 2;
+    kn_tensor *x = kn_from_data(((float[]){1.5F, -2.25F, 1000.125F}), KN_SHAPE(3));
+    expect_text(&options, x, "tensor([   1.50,   -2.25, 1000.12])");
+    options.sci_mode = KN_SCI_ALWAYS;
+    expect_text(&options, x, "tensor([ 1.50e+00, -2.25e+00,  1.00e+03])");
+    expect_text(&options, kn_zeros(KN_SHAPE(2)), "tensor([0., 0.])");
+    options = (kn_print_options){.precision = 4, .threshold = 5, .edge_items = 1, .line_width = 80};
+    expect_text(&options, kn_reshape(kn_arange(0, 12, 1), KN_SHAPE(3, 4)),
+                "tensor([[ 0,  ...,  3],\n        ...,\n        [ 8,  ..., 11]])");
+    options = (kn_print_options){.threshold = 1000, .edge_items = 3, .line_width = 20, .sci_mode = KN_SCI_NEVER};
+    expect_text(&options, kn_from_data(((float[]){3e9F, 0.5F}), KN_SHAPE(2)),
+                "tensor([3000000000,\n                 0])");
+    options.precision = 50;
+    char *text = kn_to_string(kn_full(KN_SCALAR, -1e308, .dtype = KN_F64));
+    assert_non_null(text);
+    kn_free(text);
+    const kn_print_options wrong[] = {{.precision = 51, .edge_items = 1, .line_width = 1},
+                                      {.threshold = -1, .edge_items = 1, .line_width = 1},
+                                      {.edge_items = 0, .line_width = 1},
+                                      {.edge_items = 1, .line_width = 0}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(kn_set_print_options(&wrong[i]), KN_ERR_ARGUMENT);
+        CHECK_ERROR(KN_ERR_ARGUMENT, "set_print_options");
+    }
+    expect_text(NULL, x, "tensor([   1.5000,   -2.2500, 1000.1250])");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,7 +193,7 @@ int main(void)
         TEST(test_to_has_a_gradient),         TEST(test_float64_of_the_host),
         TEST(test_host_runs_no_operations),   TEST(test_operation_across_devices),
         TEST(test_between_devices),           TEST(test_current_device),
-        TEST(test_printing_names_the_device),
+        TEST(test_printing_names_the_device), TEST(test_print_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

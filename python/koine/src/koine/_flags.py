@@ -1,5 +1,6 @@
-"""Settings of the whole process: determinism, and the precision of products."""
-from ._c import check, lib, text
+"""Settings of the whole process: determinism, the precision of products, the default dtype, how tensors are printed."""
+from ._c import check, ffi, lib, text
+from ._dtypes import as_dtype, float32
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
@@ -24,3 +25,39 @@ def set_float32_matmul_precision(precision):
 
 def get_float32_matmul_precision():
     return text(lib.kn_get_float32_matmul_precision())
+
+
+# --- dtypes and text --------------------------------------------------------------------------------------------------
+
+
+def get_default_dtype():
+    """Of tensors of Python's floats, and of parameters."""
+    return float32
+
+
+def set_default_dtype(d):
+    """Nothing but float32."""
+    if as_dtype(d) is not float32:
+        raise ValueError('set_default_dtype: the default is float32; where %s is wanted, tensors and modules take '
+                         "dtype='%s', and net.to(dtype='%s') converts" % ((as_dtype(d).name,) * 3))
+
+
+_PROFILES = {'default': {}, 'short': {'precision': 2, 'edge_items': 2}, 'full': {'threshold': 2**63 - 1}}
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+    """How tensors are printed. None leaves an option as it is, but for sci_mode, where it means that the numbers
+    decide; `profile` ('default', 'short' or 'full') sets the others first."""
+    if profile is not None:
+        if profile not in _PROFILES:
+            raise ValueError("set_printoptions: profile is 'default', 'short' or 'full', not %r" % (profile,))
+        check(lib.kn_set_print_options(ffi.NULL))
+    options = ffi.new('kn_print_options *', lib.kn_get_print_options())
+    given = {'precision': precision, 'threshold': threshold, 'edge_items': edgeitems, 'line_width': linewidth}
+    if threshold is not None:
+        given['threshold'] = int(min(threshold, 2**63 - 1))
+    given = {name: value for name, value in given.items() if value is not None}
+    for name, value in {**_PROFILES.get(profile, {}), **given}.items():
+        setattr(options, name, value)
+    options.sci_mode = {None: lib.KN_SCI_AUTO, True: lib.KN_SCI_ALWAYS, False: lib.KN_SCI_NEVER}[sci_mode]
+    check(lib.kn_set_print_options(options))
