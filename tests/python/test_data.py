@@ -128,8 +128,8 @@ def test_random_split(source):
 
 def test_the_name_in_pytorch():
     from koine.utils import data
-    public = [name for name, value in vars(koine.data).items()
-              if getattr(value, '__module__', '') == 'koine.data' and name[0] != '_']
-    assert 'DataLoader' in public and all(getattr(data, name) is getattr(koine.data, name) for name in public)
+    public = [name for name in vars(koine.data) if name[0] != '_']
+    assert 'DataLoader' in public and sorted(koine.data.__all__) == sorted(public)
+    assert all(getattr(data, name) is getattr(koine.data, name) for name in public)
     with pytest.raises(TypeError, match='koine.data.Dataset, not list'):
         data.DataLoader([1, 2])

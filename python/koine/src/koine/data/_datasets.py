@@ -1,16 +1,12 @@
-"""Datasets and the loader, whose worker threads are the library's: torch.utils.data."""
-import atexit
+"""Datasets: samples by index, or one after the other."""
 import bisect
 import itertools
-import weakref
 
 import numpy
 
-from ._c import NULL, callback, check, checked, ffi, lib, path, text
-from ._device import handle as device_handle
-from ._dtypes import as_dtype, by_code
-from ._functions import randint
-from ._tensor import Tensor, wrap
+from .._c import NULL, callback, check, checked, ffi, lib, path, text
+from .._dtypes import as_dtype, by_code
+from .._tensor import Tensor
 
 
 class Dataset:
@@ -103,6 +99,20 @@ def _from_python(dataset):
     return made
 
 
+class IterableDataset(Dataset):
+    """Samples one after the other: a subclass has __iter__, and may have __len__. They are not shuffled, and one thread
+    asks for them."""
+
+    def __iter__(self):
+        raise NotImplementedError('%s: an IterableDataset needs __iter__' % type(self).__name__)
+
+    def __len__(self):
+        raise TypeError('%s has no length' % type(self).__name__)
+
+    def __getitem__(self, index):
+        raise TypeError('%s: an IterableDataset has no samples by index' % type(self).__name__)
+
+
 class TensorDataset(Dataset):
     """Samples are the rows of tensors or arrays, which are copied to the host."""
 
@@ -117,7 +127,7 @@ class Subset(Dataset):
     """Sample i is sample indices[i] of `dataset`."""
 
     def __init__(self, dataset, indices):
-        self.dataset, self.indices = _dataset(dataset), indices
+        self.dataset, self.indices = checked_dataset(dataset), indices
 
     def __len__(self):
         return len(self.indices)
@@ -136,7 +146,7 @@ class ConcatDataset(Dataset):
     """The samples of one dataset after those of the other; also one + other."""
 
     def __init__(self, datasets):
-        self.datasets = [_dataset(one) for one in datasets]
+        self.datasets = [checked_dataset(one) for one in datasets]
         if not self.datasets:
             raise ValueError('ConcatDataset needs at least one dataset')
         self.cumulative_sizes = list(itertools.accumulate(len(one) for one in self.datasets))
@@ -158,26 +168,7 @@ class ConcatDataset(Dataset):
         return ffi.gc(checked(lib.kn_concat_dataset(handles, len(handles))), lib.kn_dataset_free)
 
 
-def random_split(dataset, lengths, generator=None):
-    """Subsets without common samples, drawn at random with the generator, or as manual_seed says. `lengths` are numbers
-    of samples whose sum is that of the dataset, or fractions whose sum is 1."""
-    lengths, parts = [float(one) for one in lengths], ffi.new('kn_dataset *[]', max(len(lengths), 1))
-    params = ffi.new('kn_random_split_params *', lib.kn_random_split_params_init())
-    params.seed = randint(2**62, (), generator=generator).item()
-    # What is split are the places of the samples, from which subsets of datasets in Python are made, too.
-    places = TensorDataset(numpy.arange(len(_dataset(dataset))))
-    check(lib.kn_random_split_with(places._h, lengths, len(lengths), parts, params))
-    return [Subset(dataset, _numbers(ffi.gc(one, lib.kn_dataset_free))) for one in parts[0:len(lengths)]]
-
-
-def _numbers(handle):
-    """The samples of a kn_dataset of whole numbers."""
-    dataset = Dataset()
-    dataset._handle = handle
-    return [number for batch, in DataLoader(dataset, max(len(dataset), 1), device='host') for number in batch.tolist()]
-
-
-def _dataset(value):
+def checked_dataset(value):
     if not isinstance(value, Dataset):
         raise TypeError('expected a koine.data.Dataset, not %s' % type(value).__name__)
     return value
@@ -188,52 +179,3 @@ class MNIST(Dataset):
 
     def __init__(self, directory, train=True):
         self._adopt(lib.kn_mnist_dataset(path(directory), train))
-
-
-class DataLoader:
-    """Batches of a dataset, prepared by `num_workers` threads, on a device. Each loop over it is an epoch; seed and
-    epoch determine the order. A batch is a tuple of tensors, one for each field."""
-
-    def __init__(self, dataset, batch_size=1, shuffle=False, *, num_workers=0, drop_last=False, prefetch_factor=2,
-                 seed=0, device=None, pin_memory=False):
-        self.dataset, self.batch_size, self.epoch = _dataset(dataset), batch_size, 0
-        params = ffi.new('kn_loader_params *', lib.kn_loader_params_init())
-        params.batch_size, params.shuffle, params.drop_last = batch_size, shuffle, drop_last
-        params.num_workers, params.prefetch_factor, params.seed = num_workers, prefetch_factor, seed
-        params.device, params.pin_memory = device_handle(device), pin_memory
-        self._h = ffi.gc(checked(lib.kn_loader_new_with(dataset._h, params)), _free_loader(dataset))
-        _loaders.add(self)
-
-    def __len__(self):
-        return lib.kn_loader_batches(self._h)
-
-    def __iter__(self):
-        check(lib.kn_loader_start(self._h, self.epoch))
-        self.epoch += 1
-        batch = ffi.new('kn_batch **')
-        while True:
-            check(lib.kn_loader_next(self._h, batch))
-            if batch[0] == NULL:
-                return
-            yield tuple(wrap(batch[0].fields[i]) for i in range(batch[0].num_fields))
-
-
-def _free_loader(dataset):
-    """Frees a loader, and then drops the dataset, which must outlive it."""
-    keep = [dataset]
-
-    def free(pointer):
-        lib.kn_loader_free(pointer)
-        keep.clear()
-
-    return free
-
-
-_loaders = weakref.WeakSet()
-
-
-@atexit.register
-def _stop_workers():
-    """Before the interpreter ends: workers may be inside a dataset that is written in Python."""
-    for loader in list(_loaders):
-        ffi.release(loader._h)

@@ -1,0 +1,21 @@
+"""Datasets, samplers, and the loader, whose worker threads are the library's: torch.utils.data."""
+from ._collate import default_collate as default_collate
+from ._collate import default_convert as default_convert
+from ._datasets import MNIST as MNIST
+from ._datasets import ConcatDataset as ConcatDataset
+from ._datasets import Dataset as Dataset
+from ._datasets import IterableDataset as IterableDataset
+from ._datasets import Subset as Subset
+from ._datasets import TensorDataset as TensorDataset
+from ._loader import DataLoader as DataLoader
+from ._samplers import BatchSampler as BatchSampler
+from ._samplers import RandomSampler as RandomSampler
+from ._samplers import Sampler as Sampler
+from ._samplers import SequentialSampler as SequentialSampler
+from ._samplers import SubsetRandomSampler as SubsetRandomSampler
+from ._samplers import WeightedRandomSampler as WeightedRandomSampler
+from ._splits import random_split as random_split
+
+__all__ = ['BatchSampler', 'ConcatDataset', 'DataLoader', 'Dataset', 'IterableDataset', 'MNIST', 'RandomSampler',
+           'Sampler', 'SequentialSampler', 'Subset', 'SubsetRandomSampler', 'TensorDataset', 'WeightedRandomSampler',
+           'default_collate', 'default_convert', 'random_split']
