@@ -1,11 +1,13 @@
 """torch.amp: autocast, a region that computes products in float16 or bfloat16, and GradScaler, which scales the loss so
 that gradients of float16 do not underflow."""
+from . import safetensors
 from ._c import check, checked, error, ffi, lib, path
 from ._device import device, handle
-from ._dtypes import bfloat16, code_of, float16
+from ._dtypes import bfloat16, code_of, float16, float64
 from ._region import Region
-from ._tensor import Tensor, wrap
+from ._tensor import Tensor, tensor, wrap
 from .optim import Optimizer
+from .optim._state import state_file
 
 
 class autocast(Region):
@@ -53,10 +55,13 @@ class GradScaler:
     def __init__(self, device=None, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
                  enabled=True):
         handle(device)  # names of devices that there are
-        params = ffi.new('kn_grad_scaler_params *', (init_scale, growth_factor, backoff_factor, growth_interval,
-                                                     not enabled))
-        self._h = ffi.gc(checked(lib.kn_grad_scaler_new_with(params)), lib.kn_grad_scaler_free)
         self._enabled = bool(enabled)
+        self._make(init_scale, growth_factor, backoff_factor, growth_interval)
+
+    def _make(self, scale, *settings):
+        params = ffi.new('kn_grad_scaler_params *', (scale, *settings, not self._enabled))
+        self._h = ffi.gc(checked(lib.kn_grad_scaler_new_with(params)), lib.kn_grad_scaler_free)
+        self._settings = dict(zip(_SETTINGS, settings))
 
     def scale(self, outputs):
         """The loss times the factor; a list or a tuple of losses likewise."""
@@ -95,6 +100,31 @@ class GradScaler:
 
     def load(self, file):
         check(lib.kn_grad_scaler_load(self._h, path(file)))
+
+    def state_dict(self):
+        """PyTorch's, of numbers; {} if disabled. Waits for the device."""
+        if not self._enabled:
+            return {}
+        with state_file() as file:
+            self.save(file)
+            found = safetensors.load_file(file, 'host')
+        return {'scale': found['scale'].item(), **self._settings, '_growth_tracker': int(found['_growth_tracker'])}
+
+    def load_state_dict(self, state_dict):
+        """What state_dict() returned, also PyTorch's."""
+        if not self._enabled:
+            return
+        missing = [name for name in ('scale', *_SETTINGS, '_growth_tracker') if name not in state_dict]
+        if missing:
+            raise KeyError('GradScaler.load_state_dict: the state has no %s' % ', '.join(missing))
+        self._make(state_dict['scale'], *[state_dict[name] for name in _SETTINGS])
+        with state_file() as file:
+            safetensors.save_file({name: tensor(float(state_dict[name]), dtype=float64, device='host')
+                                   for name in ('scale', '_growth_tracker')}, file)
+            self.load(file)
+
+
+_SETTINGS = 'growth_factor', 'backoff_factor', 'growth_interval'
 
 
 def _optimizer(optimizer):

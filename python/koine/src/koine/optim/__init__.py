@@ -1,13 +1,16 @@
 """torch.optim. A step updates all parameters in few launches; formulas, defaults and names are PyTorch's."""
+import collections.abc
 import json
+import math
 
 from .. import safetensors
 from .._bind import parse
-from .._c import NULL, callback, check, checked, ffi, lib, path
+from .._c import NULL, callback, check, checked, error, ffi, lib, path
 from .._tensor import Tensor, borrowed, wrap
 from ..autograd import enable_grad
+from ..nn._modes import zero_gradients
 from ..nn.utils import parameter_list
-from ._state import state_file
+from ._state import ParameterStates, state_file
 
 _ALL = 'maximize=False, master_weights=False'
 _ADAM = 'params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0, '
@@ -37,10 +40,14 @@ _PARTS = {'betas': ('beta1', 'beta2'), 'etas': ('etaminus', 'etaplus'),
           'ns_coefficients': ('ns_a', 'ns_b', 'ns_c')}
 
 
+def _parts(name, value):
+    return _PARTS.get(name) or (('eps1', 'eps2') if name == 'eps' and isinstance(value, tuple) else (name,))
+
+
 def _flat(options):
     """{'beta1': 0.9, ...}; None is left out."""
     for name, value in options.items():
-        parts = _PARTS.get(name) or (('eps1', 'eps2') if name == 'eps' and isinstance(value, tuple) else (name,))
+        parts = _parts(name, value)
         for part, number in zip(parts, value if len(parts) > 1 else (value,)):
             if isinstance(number, str):
                 number = {'strong_wolfe': 1}[number]
@@ -54,8 +61,8 @@ def _options(values):
     return ffi.new('kn_optim_option[]', names + [(NULL, 0)]), names
 
 
-class ParamGroup:
-    """The hyperparameters of a group: group['lr'] reads, group['lr'] = 0.1 sets."""
+class ParamGroup(collections.abc.Mapping):
+    """The parameters and hyperparameters of a group: group['lr'] reads, group['lr'] = 0.1 sets."""
 
     def __init__(self, optimizer, index):
         self._optimizer, self._index = optimizer, index
@@ -64,22 +71,40 @@ class ParamGroup:
         if name == 'params':
             found = lib.kn_optim_group_parameters(self._optimizer._h, self._index)
             return [borrowed(found.tensors[i]) for i in range(found.count)]
-        if name in _PARTS:
-            return tuple(self[part] for part in _PARTS[name])
+        default = self._optimizer.defaults.get(name)
+        if isinstance(default, tuple):
+            values = [self._get(part) for part in _parts(name, default)]
+            return tuple(None if one is None and value < 0 else value for one, value in zip(default, values))
+        value = self._get(name)
+        if name == 'line_search_fn':
+            return 'strong_wolfe' if value else None
+        return type(default)(value) if isinstance(default, bool) else value
+
+    def _get(self, name):
         value = ffi.new('double *')
-        check(lib.kn_optim_get(self._optimizer._h, self._index, name.encode(), value))
+        if lib.kn_optim_get(self._optimizer._h, self._index, name.encode(), value):
+            raise KeyError(str(error()))
+        if math.isnan(value[0]):  # "initial_lr" before there is a schedule
+            raise KeyError(name)
         return value[0]
 
     def __setitem__(self, name, value):
         for part, number in _flat({name: value}):
             check(lib.kn_optim_set(self._optimizer._h, self._index, part.encode(), number))
 
+    def __iter__(self):
+        yield 'params'
+        yield from (name for name in self._optimizer.defaults if name != 'master_weights')  # which all groups share
+
+    def __len__(self):
+        return sum(1 for _ in self)
+
 
 class Optimizer:
     """All optimizers: torch.optim.Optimizer."""
 
     def _make(self, params, options):
-        params = list(params)
+        params, self.defaults = list(params), options
         groups = params if params and isinstance(params[0], dict) else [{'params': params}]
         found, keep = parameter_list(_tensors(groups[0]['params']))
         # Those of the first group are set afterwards: given here, they would be the defaults of all groups.
@@ -125,7 +150,19 @@ class Optimizer:
         return wrap(lib.kn_optim_step_closure(self._h, function, NULL))
 
     def zero_grad(self, set_to_none=True):
-        lib.kn_optim_zero_grad(self._h)
+        """Drops the gradients; set_to_none=False makes them zeros."""
+        if set_to_none:
+            lib.kn_optim_zero_grad(self._h)
+        else:
+            zero_gradients(self._parameters())
+
+    def _parameters(self):
+        return [one for group in self.param_groups for one in group['params']]
+
+    @property
+    def state(self):
+        """The tensors of each parameter's state, by PyTorch's names: copies, made by each use of `state`."""
+        return ParameterStates(self._parameters(), self.state_dict()['state'])
 
     def save(self, file):
         """State and hyperparameters, as a safetensors file."""

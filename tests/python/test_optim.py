@@ -1,0 +1,120 @@
+"""States and groups of optimizers, and the state of the gradient scaler."""
+import math
+
+import pytest
+
+import koine
+from koine import nn, optim
+
+
+def trained(kind='AdamW', **options):
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    optimizer = getattr(optim, kind)(net.parameters(), **options)
+    net[0](koine.ones(4, 2)).sum().backward()
+    optimizer.step()
+    return net, optimizer
+
+
+def test_states_of_parameters():
+    net, optimizer = trained()
+    state = optimizer.state
+    assert len(state) == 2 and [one.shape for one in state] == [(3, 2), (3,)]
+    assert sorted(state[net[0].weight]) == ['exp_avg', 'exp_avg_sq', 'step']
+    assert state[net[0].weight]['step'].item() == 1
+    assert state[net[0].bias]['exp_avg'].tolist() == pytest.approx([0.4] * 3)
+    assert net[0].bias in state and net[1].bias not in state and state[net[1].bias] == {}
+    assert [sorted(one) for one in state.values()] == [sorted(state[net[0].weight])] * 2
+    for wrong in (koine.ones(1), 'weight'):
+        with pytest.raises(KeyError, match='no such parameter'):
+            state[wrong]
+    assert len(optim.SGD(net.parameters(), lr=1).state) == 0
+    _, optimizer = trained('SGD', lr=0.1, momentum=0.9)
+    assert [list(one) for one in optimizer.state.values()] == [['momentum_buffer']] * 2
+
+
+def test_groups_are_mappings():
+    net = nn.Linear(2, 2)
+    optimizer = optim.AdamW([{'params': net.weight}], lr=0.5, amsgrad=True)
+    assert optimizer.add_param_group({'params': [net.bias], 'lr': 0.25}) is None
+    first, second = optimizer.param_groups
+    assert list(first)[:4] == ['params', 'lr', 'betas', 'eps'] and 'lr' in first and 'rho' not in first
+    assert second['lr'] == 0.25 and second.get('momentum', 3) == 3 and first['amsgrad'] is True
+    assert first['betas'] == (0.9, 0.999) and dict(second)['weight_decay'] == 0.01 and len(second['params']) == 1
+    assert optimizer.defaults['lr'] == 0.5 and 'initial_lr' not in first
+    optim.lr_scheduler.StepLR(optimizer, 1)
+    assert second['initial_lr'] == 0.25
+    second['betas'] = 0.5, 0.75
+    assert second['betas'] == (0.5, 0.75) and first['betas'] == (0.9, 0.999)
+    factors = optim.Adafactor(net.parameters()).param_groups[0]
+    assert factors['eps'] == (None, 0.001) and len(factors) == len(dict(factors)) == 7
+    searching = optim.LBFGS(net.parameters(), line_search_fn='strong_wolfe')
+    assert dict(searching.param_groups[0])['line_search_fn'] == 'strong_wolfe'
+    with pytest.raises(KeyError, match='has no hyperparameter "rho"'):
+        first['rho']
+    with pytest.raises(TypeError, match='tensors or dicts with "params", not int'):
+        optimizer.add_param_group({'params': [1]})
+
+
+@pytest.mark.parametrize('name', optim.SIGNATURES)
+def test_groups_have_the_defaults(name):
+    optimizer = getattr(optim, name)([nn.Parameter(koine.ones(2, 2))])
+    defaults = {key: value for key, value in optimizer.defaults.items() if key not in ('master_weights', 'max_eval')}
+    found = dict(optimizer.param_groups[0])
+    assert {key: found[key] for key in defaults} == defaults
+
+
+def test_gradients_of_zeros():
+    net, optimizer = trained()
+    gradient = net[0].weight.grad
+    optimizer.zero_grad(set_to_none=False)
+    assert gradient.tolist() == net[0].weight.grad.tolist() == [[0, 0]] * 3 and net[1].weight.grad is None
+    optimizer.zero_grad()
+    assert net[0].weight.grad is None
+
+
+def test_closures():
+    w = nn.Parameter(koine.tensor([3.0]))
+    optimizer = optim.SGD([w], lr=0.25)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (w * w).sum()
+        loss.backward()
+        return loss
+
+    with koine.no_grad():
+        assert optimizer.step(closure).item() == 9
+    assert w.item() == 1.5 and optimizer.step() is None and w.item() == 0
+
+
+def test_state_of_a_scaler():
+    scaler = koine.amp.GradScaler(init_scale=1024.0, growth_interval=3)
+    w = nn.Parameter(koine.ones(2))
+    optimizer = optim.SGD([w], lr=0.0)
+
+    def step(scaler, factor):
+        optimizer.zero_grad()
+        scaler.scale((w * factor).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    step(scaler, 1.0)
+    state = scaler.state_dict()
+    assert state == {'scale': 1024.0, 'growth_factor': 2.0, 'backoff_factor': 0.5, 'growth_interval': 3,
+                     '_growth_tracker': 1}
+    other = koine.amp.GradScaler()
+    other.load_state_dict({**state, 'backoff_factor': 0.25})
+    assert other.get_scale() == 1024 and other.state_dict() == {**state, 'backoff_factor': 0.25}
+    step(other, 1.0)
+    step(other, 1.0)
+    assert other.get_scale() == 2048 and other.state_dict()['_growth_tracker'] == 0
+    step(other, math.inf)
+    assert other.get_scale() == 512
+    off = koine.amp.GradScaler(enabled=False)
+    off.load_state_dict(state)
+    assert off.state_dict() == {} and off.get_scale() == 1
+    with pytest.raises(KeyError, match='the state has no growth_factor'):
+        scaler.load_state_dict({name: one for name, one in state.items() if name != 'growth_factor'})
+    with pytest.raises(ValueError, match='growth_factor'):
+        scaler.load_state_dict({**state, 'growth_factor': 0.5})
+    assert scaler.state_dict() == state
