@@ -59,6 +59,17 @@ def test_errors_are_koines_own():
 # --- ownership --------------------------------------------------------------------------------------------------------
 
 
+def test_memory_is_counted():
+    device = koine.current_device()
+    before = koine.memory_allocated()
+    x = koine.zeros(256, 256)
+    assert koine.memory_allocated() == koine.memory_allocated(device) == before + x.nbytes
+    assert koine.memory_reserved() >= koine.max_memory_allocated() >= koine.memory_allocated()
+    koine.empty_cache()
+    koine.synchronize(device)
+    assert 'Allocated memory' in koine.memory_summary()
+
+
 def test_no_leak():
     """1,000 steps leave no memory behind, neither of devices nor of the host."""
     x = koine.randn(16, 16, requires_grad=True)

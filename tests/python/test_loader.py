@@ -118,7 +118,7 @@ def test_the_trainer_takes_samplers():
     trainer = koine.Trainer(net, koine.optim.SGD(net.parameters(), lr=0.5), epochs=3, quiet=True)
     trainer.fit(DataLoader(data, 8, sampler=WeightedRandomSampler([1.0] * 64, 32)))
     assert len(trainer.history) == 3
-    with pytest.raises(TypeError, match='the trainer takes loaders whose batches the library makes'):
+    with pytest.raises(TypeError, match='the trainer and update_bn take loaders whose batches the library makes'):
         trainer.fit(DataLoader(data, 8, collate_fn=default_collate))
 
 

@@ -69,7 +69,7 @@ def test_stubs():
     layers = trees['nn/__init__']
     assert set(koine.nn._layers.CLASSES) - set(koine.nn.containers.CLASSES) <= set(layers)
     assert [one.name for one in layers['AdaptiveLogSoftmaxWithLoss'].body] == [
-        '__init__', 'forward', 'log_prob', 'predict']
+        '__init__', 'forward', 'log_prob', 'predict', 'reset_parameters']
     assert set(koine.optim.SIGNATURES) <= set(trees['optim/__init__'])
     softmax = ast.unparse(trees['nn/functional']['conv2d'].args)
     assert softmax.startswith('input: Tensor, weight: Tensor, bias: Tensor | None=..., stride: int | Sequence[int]')

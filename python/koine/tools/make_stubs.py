@@ -203,7 +203,7 @@ def main():
             *['from .containers import %s as %s' % (name, name) for name in sorted(koine.nn.containers.CLASSES)],
             'from .module import Layer as Layer, Module as Module, Parameter as Parameter']),
         'nn/functional.pyi': stubs.functional(),
-        'optim/__init__.pyi': ['from . import lr_scheduler as lr_scheduler'] + optimizer_head() + stubs.classes(
+        'optim/__init__.pyi': optimizer_head() + stubs.classes(
             koine.optim, 'Optimizer', sorted(koine.optim.SIGNATURES), []),
         'optim/lr_scheduler.pyi': stubs.classes(koine.optim.lr_scheduler, 'LRScheduler', schedules, scheduler_head()),
     }
@@ -213,9 +213,13 @@ def main():
 
 
 def optimizer_head():
-    return ['class ParamGroup:', '    def __getitem__(self, name: str) -> Any: ...',
+    return ['from . import lr_scheduler as lr_scheduler, swa_utils as swa_utils',
+            'class ParamGroup(Mapping[str, Any]):', '    def __getitem__(self, name: str) -> Any: ...',
             '    def __setitem__(self, name: str, value: Any) -> None: ...', 'class Optimizer:',
-            '    lr: float', '    param_groups: Sequence[ParamGroup]',
+            '    lr: float', '    param_groups: Sequence[ParamGroup]', '    defaults: Mapping[str, Any]',
+            '    state: Mapping[Any, Mapping[str, Any]]',
+            '    def state_dict(self) -> dict[str, Any]: ...',
+            '    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None: ...',
             '    def step(self, closure: Callable[[], Any] | None = ...) -> Any: ...',
             '    def zero_grad(self, set_to_none: bool = ...) -> None: ...',
             '    def add_param_group(self, group: Mapping[str, Any]) -> None: ...',
@@ -224,6 +228,8 @@ def optimizer_head():
 
 def scheduler_head():
     return ['class LRScheduler:', '    last_epoch: int', '    def step(self, metrics: float | None = ...) -> None: ...',
+            '    def state_dict(self) -> dict[str, Any]: ...',
+            '    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None: ...',
             '    def get_last_lr(self) -> list[float]: ...', '    def save(self, file: Any) -> None: ...',
             '    def load(self, file: Any) -> None: ...']
 

@@ -1,5 +1,5 @@
 """Devices of all OpenCL platforms, and the host."""
-from ._c import NULL, check, checked, ffi, lib, text
+from ._c import NULL, check, checked, ffi, lib, owned_text, text
 
 
 class device:
@@ -104,30 +104,34 @@ def set_device(value):
     check(lib.kn_device_set_current(handle(value)))
 
 
+def _given(value):
+    """The kn_device of a device or a name, or the current one."""
+    return handle(value) or checked(lib.kn_device_current())
+
+
 def synchronize(value=None):
     """Waits for the work of a device, the current one by default, and raises what its kernels found."""
-    check(lib.kn_synchronize(handle(value)))
+    check(lib.kn_synchronize(_given(value)))
 
 
 def empty_cache(value=None):
     """Returns cached memory to the driver."""
-    check(lib.kn_empty_cache(handle(value)))
+    check(lib.kn_empty_cache(_given(value)))
 
 
 def memory_allocated(value=None):
     """Bytes in use by tensors."""
-    return lib.kn_memory_allocated(handle(value))
+    return lib.kn_memory_allocated(_given(value))
 
 
 def memory_reserved(value=None):
-    return lib.kn_memory_reserved(handle(value))
+    return lib.kn_memory_reserved(_given(value))
 
 
 def max_memory_allocated(value=None):
-    return lib.kn_max_memory_allocated(handle(value))
+    return lib.kn_max_memory_allocated(_given(value))
 
 
 def memory_summary(value=None):
     """A table of the memory of a device."""
-    from ._c import owned_text
-    return owned_text(lib.kn_memory_summary(handle(value)))
+    return owned_text(lib.kn_memory_summary(_given(value)))

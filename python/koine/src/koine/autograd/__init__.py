@@ -74,9 +74,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def backward(tensors, grad_tensors=None, retain_graph=False):
-    for i, one in enumerate(_list(tensors)):
-        weights = _list(grad_tensors)
-        one.backward(weights[i] if weights else None, retain_graph)
+    """Adds the gradients of all of them; what they have in common is kept until the last."""
+    tensors, weights = _list(tensors), _list(grad_tensors)
+    for i, one in enumerate(tensors):
+        one.backward(weights[i] if weights else None, retain_graph or i + 1 < len(tensors))
 
 
 # --- hooks ------------------------------------------------------------------------------------------------------------

@@ -51,10 +51,10 @@ class DataLoader:
 
     @property
     def _h(self):
-        """The library's, for the trainer."""
+        """The library's, for the trainer and update_bn."""
         if isinstance(self._batches, InPython):
-            raise TypeError('the trainer takes loaders whose batches the library makes: without batch_sampler, '
-                            'collate_fn and IterableDataset, and with a batch_size')
+            raise TypeError('the trainer and update_bn take loaders whose batches the library makes: without '
+                            'batch_sampler, collate_fn and IterableDataset, and with a batch_size')
         return self._batches.handle
 
     def __len__(self):

@@ -216,4 +216,4 @@ def _optimizer(name, line):
 
 
 globals().update({_name: _optimizer(_name, _line) for _name, _line in SIGNATURES.items()})
-from . import lr_scheduler  # noqa: E402, F401
+from . import lr_scheduler, swa_utils  # noqa: E402, F401

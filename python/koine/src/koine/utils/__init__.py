@@ -1,2 +1,2 @@
-"""torch.utils, of which there is `data`."""
-from . import data  # noqa: F401
+"""torch.utils, of which there are `data` and `checkpoint`."""
+from . import checkpoint, data  # noqa: F401
