@@ -193,7 +193,8 @@ BUFFERS = {
     **{name: ('weight',) for name in _LOSSES}, 'BCEWithLogitsLoss': ('weight', 'pos_weight'),
 }
 
-OTHER_NAMES = {'NonDynamicallyQuantizableLinear': 'Linear'}  # that the library, like PyTorch, gives a layer
+# That the library, like PyTorch, gives modules.
+OTHER_NAMES = {'NonDynamicallyQuantizableLinear': 'Linear', 'ParametrizationList': 'ModuleList'}
 CLASSES = {}
 for _name, (_c_name, _line) in TABLE.items():
     CLASSES[_name] = type(_name, (Layer,), {

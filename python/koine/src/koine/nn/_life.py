@@ -41,13 +41,13 @@ def hand_over(module, life, add):
     try:
         return add(pointer)
     except BaseException:
-        _forget(module)
+        forget(module)
         raise
 
 
-def _forget(module):
+def forget(module):
     """The objects of a module that was freed, and of its parts, must not reach the library any more."""
     for child in module._children.values():
-        _forget(child)
+        forget(child)
     wrappers.pop(address(module._h), None)
     del module.__dict__['_h']

@@ -5,6 +5,7 @@ import inspect
 from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, text
 from .._tensor import Tensor, borrowed, new_object, owned, release, wrap
 from ._arguments import arguments_of, printed_arguments
+from ._computed import assign, computed
 from ._copy import deep_copy
 from ._hooks import Hooked, around
 from ._life import Life, address, hand_over, wrappers
@@ -105,7 +106,9 @@ class Module(Hooked, State, Tree, Modes):
     # --- attributes ---
 
     def __setattr__(self, name, value):
-        if isinstance(value, Module):
+        if '_h' in self.__dict__ and self._is_computed(name):
+            assign(self, name, value)
+        elif isinstance(value, Module):
             self.register_module(name, value)
         elif isinstance(value, Parameter):
             self.register_parameter(name, value)
@@ -129,6 +132,8 @@ class Module(Hooked, State, Tree, Modes):
         handle = self._tensor(name)
         if handle:
             return _registered(handle, self._is_buffer(name))
+        if self._is_computed(name):
+            return computed(self, name)
         if name in self._places:
             return None
         raise AttributeError('%s has no attribute %r' % (type(self).__name__, name))
@@ -137,7 +142,9 @@ class Module(Hooked, State, Tree, Modes):
         if name in self.__dict__:
             super().__delattr__(name)
             return
-        if self._kind(name) is not None:
+        if self._is_computed(name):
+            assign(self, name, None)
+        elif self._kind(name) is not None:
             self._take_out(name)
         elif self._places.pop(name, None) is None:
             raise AttributeError('%s has no attribute %r' % (type(self).__name__, name))
@@ -195,10 +202,14 @@ class Module(Hooked, State, Tree, Modes):
 
     def _tensor(self, name):
         """The handle of a parameter or buffer of its own, or NULL."""
-        handle = NULL if '.' in name else lib.kn_module_get(self._h, name.encode())
+        handle = NULL if '.' in name or self._is_computed(name) else lib.kn_module_get(self._h, name.encode())
         if not handle:
             lib.kn_error_clear()
         return handle
+
+    def _is_computed(self, name):
+        """By a parametrization."""
+        return lib.kn_parametrize_is_parametrized(self._h, name.encode())
 
     def _is_buffer(self, name):
         kind = self._places.get(name)

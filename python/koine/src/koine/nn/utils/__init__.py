@@ -3,7 +3,7 @@ from ..._bind import tensor_function
 from ..._c import check, ffi, lib
 from ..._tensor import wrap
 from ..module import root
-from . import rnn  # noqa: F401
+from . import parametrizations, parametrize, rnn  # noqa: F401
 
 get_total_norm = tensor_function('get_total_norm', 'kn_get_total_norm_with', 'tensors, norm_type=2.0')
 
