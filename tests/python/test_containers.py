@@ -150,7 +150,9 @@ def test_sums_of_sequentials():
     assert one[0].weight.grad is not None and one[1].running_mean.tolist() == both[1].running_mean.tolist() != [0] * 3
     assert not both[0].bias.requires_grad and not one[0].bias.requires_grad and both[0].weight.requires_grad
     one += other
-    assert len(one) == 3 and koine.equal(one[2].weight, other[0].weight)
+    assert len(one) == 3 and one[2].weight.data_ptr() == other[0].weight.data_ptr()
+    held = nn.ModuleList([nn.ReLU()]).extend(other)
+    assert len(held) == 2 and len(other) == 1 and held[1].weight.data_ptr() == other[0].weight.data_ptr()
     for wrong in (lambda: one + [nn.ReLU()], lambda: nn.ModuleList() + other):
         with pytest.raises(TypeError, match='unsupported operand'):
             wrong()

@@ -172,7 +172,7 @@ TENSOR_TEST(test_print_options)
     expect_text(&options, kn_from_data(((float[]){3e9F, 0.5F}), KN_SHAPE(2)),
                 "tensor([3000000000,\n                 0])");
     options.precision = 50;
-    char *text = kn_to_string(kn_full(KN_SCALAR, -1e308, .dtype = KN_F64));
+    char *text = kn_to_string(kn_full(KN_SCALAR, -1e308, .dtype = KN_F64, .device = kn_device_host()));
     assert_non_null(text);
     kn_free(text);
     const kn_print_options wrong[] = {{.precision = 51, .edge_items = 1, .line_width = 1},

@@ -134,7 +134,15 @@ class _Modules(_Made):
         return lib.kn_module_child_count(self._h)
 
 
-class Sequential(_List, _Modules):
+class _ListOfModules(_List, _Modules):
+    def extend(self, values):
+        """Of another container, to which its modules belong, copies that share parameters and buffers with it."""
+        return super().extend(tied_copies(values) if isinstance(values, _Modules) else values)
+
+    __iadd__ = extend
+
+
+class Sequential(_ListOfModules):
     """Applies its modules in order, each to the outputs of the one before."""
 
     @staticmethod
@@ -158,14 +166,11 @@ class Sequential(_List, _Modules):
     add_module = register_module
 
     def __add__(self, other):
-        """A module belongs to one Sequential: the new one has copies, which share parameters and buffers with both."""
-        return Sequential(*tied_copies([*self, *other])) if isinstance(other, Sequential) else NotImplemented
-
-    def __iadd__(self, other):
-        return self.extend(tied_copies(other)) if isinstance(other, Sequential) else NotImplemented
+        """A new one: see extend."""
+        return Sequential().extend(self).extend(other) if isinstance(other, Sequential) else NotImplemented
 
 
-class ModuleList(_List, _Modules):
+class ModuleList(_ListOfModules):
     """Modules in a list, which has no forward."""
 
     @staticmethod
