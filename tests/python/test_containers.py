@@ -59,6 +59,26 @@ def test_parts_become_none():
     assert [name for name, _ in net.named_buffers()] == ['mask']
 
 
+def test_parts_become_others():
+    net = Net()
+    net.mask = nn.Parameter(koine.zeros(2))
+    net.scale, layer = nn.ReLU(), nn.Linear(2, 2)
+    net.head = nn.Parameter(koine.ones(1))
+    assert names(net) == ['body', 'scale'] and list(net.buffers()) == [] and net.mask.requires_grad
+    assert [name for name, _ in net.named_parameters()] == ['mask', 'head', 'body.weight', 'body.bias']
+    for wrong, words in ((lambda: net.register_buffer('mask', koine.ones(2)), 'mask is a parameter, and no buffer'),
+                         (lambda: net.register_parameter('body', None), 'body is a child, and no parameter'),
+                         (lambda: net.register_buffer('body', koine.ones(1)), 'body is a child, and no buffer')):
+        with pytest.raises(KeyError, match=words):
+            wrong()
+    with pytest.raises(ValueError, match='computes with "weight"'):
+        layer.weight = nn.ReLU()
+    stack = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 4), 1, nn.LayerNorm(4))
+    with pytest.raises(ValueError, match='computes with "norm"'):
+        stack.norm = None
+    assert net.mask.tolist() == [0, 0] and layer.weight.shape == (2, 2)
+
+
 def test_layers_keep_their_parts():
     for module, name in ((nn.Linear(2, 2), 'bias'), (koine.models.resnet18(num_classes=2), 'fc'),
                          (nn.MultiheadAttention(4, 2), 'out_proj')):

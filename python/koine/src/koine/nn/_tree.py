@@ -21,18 +21,18 @@ class Tree:
 
     def named_parameters(self, prefix='', recurse=True, remove_duplicate=True):
         """recurse=False: the module's own; remove_duplicate=False: a tied parameter under each of its names."""
-        return self._named('parameter', prefix, recurse, remove_duplicate)
+        return self._named_tensors('parameter', prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse=True):
         return (tensor for _, tensor in self.named_parameters(recurse=recurse))
 
     def named_buffers(self, prefix='', recurse=True, remove_duplicate=True):
-        return self._named('buffer', prefix, recurse, remove_duplicate)
+        return self._named_tensors('buffer', prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse=True):
         return (tensor for _, tensor in self.named_buffers(recurse=recurse))
 
-    def _named(self, kind, prefix, recurse, remove_duplicate):
+    def _named_tensors(self, kind, prefix, recurse, remove_duplicate):
         if remove_duplicate:
             found = self._parameters() if kind == 'parameter' else self._buffers()
         else:
@@ -53,12 +53,12 @@ class Tree:
         return module
 
     def get_parameter(self, target):
-        return self._get('parameter', target)
+        return self._get_tensor('parameter', target)
 
     def get_buffer(self, target):
-        return self._get('buffer', target)
+        return self._get_tensor('buffer', target)
 
-    def _get(self, kind, target):
+    def _get_tensor(self, kind, target):
         place, _, name = target.rpartition('.')
         module = self.get_submodule(place)
         if not module._tensor(name) or module._is_buffer(name) != (kind == 'buffer'):

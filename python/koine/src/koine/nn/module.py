@@ -108,10 +108,8 @@ class Module(Hooked, State, Tree, Modes):
     def __setattr__(self, name, value):
         if '_h' in self.__dict__ and self._is_computed(name):
             assign(self, name, value)
-        elif isinstance(value, Module):
-            self.register_module(name, value)
-        elif isinstance(value, Parameter):
-            self.register_parameter(name, value)
+        elif isinstance(value, (Module, Parameter)):
+            self._put_in(name, value)
         elif isinstance(value, Tensor) and self._is_buffer(name):
             self._register(name, value, 'buffer')
         else:
@@ -119,6 +117,14 @@ class Module(Hooked, State, Tree, Modes):
                 raise AttributeError('%s: call super().__init__() before setting attributes' % type(self).__name__)
             if name in self.__dict__ or '_h' not in self.__dict__ or not self._set_place(name, value):
                 super().__setattr__(name, value)
+
+    def _put_in(self, name, value):
+        """A module or a parameter, also in the place of what was something else."""
+        kind, register = ('child', self.register_module) if isinstance(value, Module) else (
+            'parameter', self.register_parameter)
+        if self._kind_of(name) not in (None, kind):
+            self._take_out(name)
+        register(name, value)
 
     def __getattr__(self, name):
         if name == '_h':
@@ -144,12 +150,12 @@ class Module(Hooked, State, Tree, Modes):
             return
         if self._is_computed(name):
             assign(self, name, None)
-        elif self._kind(name) is not None:
+        elif self._kind_of(name) is not None:
             self._take_out(name)
         elif self._places.pop(name, None) is None:
             raise AttributeError('%s has no attribute %r' % (type(self).__name__, name))
 
-    def _kind(self, name):
+    def _kind_of(self, name):
         """'child', 'parameter' or 'buffer'; None where there is none of that name."""
         if self._child(name) is not None:
             return 'child'
@@ -158,7 +164,7 @@ class Module(Hooked, State, Tree, Modes):
     def _set_place(self, name, value):
         """Whether the name is that of a child, parameter or buffer, or of one that is None. None takes it out; another
         object is an error: as a plain attribute it would hide what the library goes on using."""
-        kind = self._kind(name)
+        kind = self._kind_of(name)
         if value is None and kind is not None:
             self._take_out(name)
             self._places[name] = kind
@@ -235,12 +241,15 @@ class Module(Hooked, State, Tree, Modes):
         self.__dict__['_transient'] = others if persistent else others | {name}
 
     def _register(self, name, tensor, kind):
+        present = self._kind_of(name)
+        if present not in (None, kind):
+            raise KeyError('%s: %s is a %s, and no %s' % (type(self).__name__, name, present, kind))
         self.__dict__.pop(name, None)  # a plain attribute of that name would hide it
         if tensor is None:
             self._set_place(name, None)
         else:
             needed = tensor.requires_grad
-            if self._tensor(name):
+            if present:
                 checked(lib.kn_module_replace_tensor(self._h, name.encode(), tensor._h))
             else:
                 self._check_useful(name)
