@@ -73,6 +73,10 @@ def test_parts_become_others():
             wrong()
     with pytest.raises(ValueError, match='computes with "weight"'):
         layer.weight = nn.ReLU()
+    net.scale = None
+    net.register_parameter('later', None)
+    net.later, net.scale = nn.Tanh(), nn.Sequential()
+    assert isinstance(net.later, nn.Tanh) and names(net) == ['body', 'later', 'scale']
     stack = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 4), 1, nn.LayerNorm(4))
     with pytest.raises(ValueError, match='computes with "norm"'):
         stack.norm = None

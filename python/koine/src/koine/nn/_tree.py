@@ -24,7 +24,7 @@ class Tree:
         return self._named_tensors('parameter', prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse=True):
-        return (tensor for _, tensor in self.named_parameters(recurse=recurse))
+        return (tensor for _, tensor in self._named_tensors('parameter', '', recurse, True))
 
     def named_buffers(self, prefix='', recurse=True, remove_duplicate=True):
         return self._named_tensors('buffer', prefix, recurse, remove_duplicate)
@@ -38,6 +38,8 @@ class Tree:
         else:
             found = [(dotted(place, name), tensor) for place, module in self.named_modules()
                      for name, what, tensor in module._own_tensors() if what == kind]
+        if not prefix and recurse:
+            return iter(found)
         return ((dotted(prefix, name), tensor) for name, tensor in found if recurse or '.' not in name)
 
     # --- by name ---

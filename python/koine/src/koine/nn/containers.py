@@ -160,8 +160,7 @@ class Sequential(_ListOfModules):
             super().register_module(name, module)
             return
         hand_over(module, self._life, lambda pointer: check(lib.kn_nn_add_module(self._h, name.encode(), pointer)))
-        self._children[name] = module
-        self.__dict__.pop(name, None)
+        self._note_child(name, module)
 
     add_module = register_module
 

@@ -106,9 +106,7 @@ class Module(Hooked, State, Tree, Modes):
     # --- attributes ---
 
     def __setattr__(self, name, value):
-        if '_h' in self.__dict__ and self._is_computed(name):
-            assign(self, name, value)
-        elif isinstance(value, (Module, Parameter)):
+        if isinstance(value, (Module, Parameter)):
             self._put_in(name, value)
         elif isinstance(value, Tensor) and self._is_buffer(name):
             self._register(name, value, 'buffer')
@@ -120,6 +118,9 @@ class Module(Hooked, State, Tree, Modes):
 
     def _put_in(self, name, value):
         """A module or a parameter, also in the place of what was something else."""
+        if '_h' in self.__dict__ and self._is_computed(name):
+            assign(self, name, value)
+            return
         kind, register = ('child', self.register_module) if isinstance(value, Module) else (
             'parameter', self.register_parameter)
         if self._kind_of(name) not in (None, kind):
@@ -132,12 +133,15 @@ class Module(Hooked, State, Tree, Modes):
                                  'when it could not become a part of another' % type(self).__name__)
         if name in ('_children', '_life', '_places') or name.startswith('__'):
             raise AttributeError(name)
-        child = self._child(name)
-        if child is not None:
-            return child
+        if self._places.get(name, 'child') == 'child':
+            child = self._child(name)
+            if child is not None:
+                return child
         handle = self._tensor(name)
         if handle:
-            return _registered(handle, self._is_buffer(name))
+            is_buffer = self._is_buffer(name)
+            self._places.setdefault(name, 'buffer' if is_buffer else 'parameter')  # to know it the next time
+            return _registered(handle, is_buffer)
         if self._is_computed(name):
             return computed(self, name)
         if name in self._places:
@@ -164,6 +168,9 @@ class Module(Hooked, State, Tree, Modes):
     def _set_place(self, name, value):
         """Whether the name is that of a child, parameter or buffer, or of one that is None. None takes it out; another
         object is an error: as a plain attribute it would hide what the library goes on using."""
+        if self._is_computed(name):
+            assign(self, name, value)
+            return True
         kind = self._kind_of(name)
         if value is None and kind is not None:
             self._take_out(name)
@@ -219,15 +226,14 @@ class Module(Hooked, State, Tree, Modes):
 
     def _is_buffer(self, name):
         kind = self._places.get(name)
-        return kind == 'buffer' if kind else name in _own_names(lib.kn_module_buffers(self._h))
+        return kind == 'buffer' if kind else any(one == name for one, _ in _own(lib.kn_module_buffers(self._h)))
 
     def _own_tensors(self):
         """(name, kind, tensor), also of one that has several names here."""
-        kinds = dict.fromkeys(_own_names(lib.kn_module_parameters(self._h)), 'parameter')
-        kinds.update(dict.fromkeys(_own_names(lib.kn_module_buffers(self._h)), 'buffer'))
-        kinds.update(self._places)
-        return [(name, kind, _registered(self._tensor(name), kind == 'buffer')) for name, kind in kinds.items()
-                if self._tensor(name)]
+        found = {name: ('parameter', handle) for name, handle in _own(lib.kn_module_parameters(self._h))}
+        found.update((name, ('buffer', handle)) for name, handle in _own(lib.kn_module_buffers(self._h)))
+        found.update((name, (kind, self._tensor(name))) for name, kind in self._places.items() if name not in found)
+        return [(name, kind, _registered(handle, kind == 'buffer')) for name, (kind, handle) in found.items() if handle]
 
     def register_parameter(self, name, param):
         """None: the attribute is None until a parameter takes its place."""
@@ -274,10 +280,14 @@ class Module(Hooked, State, Tree, Modes):
             pointer = checked(lib.kn_module_replace_module(self._h, name.encode(), module._h))
             module._life.give(self._life)
             former._life.take(pointer)
-        self._children[name] = module
-        self.__dict__.pop(name, None)
+        self._note_child(name, module)
 
     add_module = register_module
+
+    def _note_child(self, name, module):
+        self._children[name] = module
+        self.__dict__.pop(name, None)
+        self._places.pop(name, None)  # of a parameter or buffer that was None
 
     # --- as text ---
 
@@ -298,8 +308,13 @@ def _listed(found, are_buffers):
     return [(text(found.names[i]), _registered(found.tensors[i], are_buffers)) for i in range(found.count)]
 
 
-def _own_names(found):
-    return [name for name in (text(found.names[i]) for i in range(found.count)) if '.' not in name]
+def _own(found):
+    """(name, handle) of a module's own in its list, where they come first."""
+    for i in range(found.count):
+        name = text(found.names[i])
+        if '.' in name:
+            return
+        yield name, found.tensors[i]
 
 
 def _registered(handle, is_buffer):
