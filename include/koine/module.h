@@ -1,8 +1,9 @@
 /* koine/module.h - modules: layers and networks with named parameters and buffers.
  *
  * A module owns its parameters, buffers and children, and kn_module_free frees all of them. A module passed to another
- * (kn_nn_sequential, kn_module_register_module) belongs to that one. Parameters are created on the current device,
- * initialised as in PyTorch from that device's generator, and require gradients.
+ * (kn_nn_sequential, kn_module_register_module) belongs to that one; passed to several, or several times, it is shared
+ * and freed with the last of them: layers that share parameters, or a network's first layers. Parameters are created on
+ * the current device, initialised as in PyTorch from that device's generator, and require gradients.
  *
  * Constructors return NULL with a sticky error on failure, and fail if a child is NULL, so a network can be built in
  * one expression and checked once.
@@ -259,15 +260,16 @@ KN_API const char *kn_module_child_name(const kn_module *module, int index); /* 
 
 /* Put a child, or a tensor, in the place of the one registered under `name`: to give a network another head, or two
  * layers one weight. Pointers to the old one in the module's self become pointers to the new one. The module takes
- * ownership of `child`, and the former child, which is returned, belongs to the caller. Of a tensor the module drops
- * its reference and keeps one to `tensor`, which is a parameter if the former one was. Optimizers made before have the
- * old parameters. Return NULL with an error, and change nothing, if there is no such name. */
+ * ownership of `child`, and the former child, which is returned, belongs to the caller unless others have it, too. Of a
+ * tensor the module drops its reference and keeps one to `tensor`, which is a parameter if the former one was.
+ * Optimizers made before have the old parameters. Return NULL with an error, and change nothing, if there is no such
+ * name. */
 KN_API kn_module *kn_module_replace_module(kn_module *module, const char *name, kn_module *child);
 KN_API kn_tensor *kn_module_replace_tensor(kn_module *module, const char *name, kn_tensor *tensor);
 
 /* Take a child, or a parameter or buffer, out of a container or of a module of the program's own. The child belongs to
- * the caller; pointers in the module's self become NULL. Layers and networks of the library need their parts:
- * KN_ERR_ARGUMENT, as without such a name. */
+ * the caller unless others have it, too; pointers in the module's self become NULL. Layers and networks of the library
+ * need their parts: KN_ERR_ARGUMENT, as without such a name. */
 KN_API kn_module *kn_module_remove_module(kn_module *module, const char *name);
 KN_API kn_status kn_module_remove_tensor(kn_module *module, const char *name);
 

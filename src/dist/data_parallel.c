@@ -185,8 +185,7 @@ kn_module *kn_nn_data_parallel_with(kn_module *module, const kn_data_parallel_pa
     kn_module *wrapper = settled ? kn_layer_new_kind("DataParallel", &kind, &self, sizeof self) : NULL;
     if (!wrapper) {
         kn_error_make_sticky();
-        if (!module->owned)
-            kn_module_free(module); /* ownership passes on failure too */
+        kn_module_discard(&module, 0, 1);
         return NULL;
     }
     const data_parallel *kept = wrapper->self;
@@ -211,7 +210,7 @@ kn_module *kn_data_parallel_unwrap(kn_module *module)
         return kn_fail_argument_null("data_parallel_unwrap", "module"), kn_error_make_sticky();
     if (!module->wrapped)
         return module;
-    if (module->owned)
+    if (module->owners > 0)
         return kn_fail_null(KN_ERR_ARGUMENT, "data_parallel_unwrap: the wrapper belongs to another module");
     kn_module *inner = kn_module_release_child(module);
     kn_module_free(module);

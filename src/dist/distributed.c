@@ -150,8 +150,7 @@ kn_module *kn_nn_distributed_with(kn_module *module, kn_group *group, const kn_d
         return wrapper;
     kn_error_make_sticky();
     kn_reducer_free(self.reducer);
-    if (module && !module->owned)
-        kn_module_free(module); /* ownership passes on failure too */
+    kn_module_discard(&module, 0, 1);
     return NULL;
 }
 

@@ -23,13 +23,6 @@ static kn_module *new_container(const char *type_name, bool of_tensors)
     return kn_layer_new_kind(type_name, &kind, NULL, 0);
 }
 
-/* Ownership passes on failure too. */
-static void drop(kn_module *module)
-{
-    if (module && !module->owned)
-        kn_module_free(module);
-}
-
 /* names NULL: numbers. */
 static kn_module *make(const char *type_name, const char *const *names, kn_module *const *modules, int count)
 {
@@ -38,20 +31,20 @@ static kn_module *make(const char *type_name, const char *const *names, kn_modul
         kn_fail(KN_ERR_ARGUMENT, "%s: %d modules, or the array of modules is NULL", type_name, count);
     kn_module *container = valid ? new_container(type_name, false) : kn_error_make_sticky();
     bool failed = !container;
-    for (int i = 0; i < count && valid; i++) {
+    int i = 0;
+    for (; i < count && valid && !failed; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", i);
         const char *name = names ? names[i] : number;
-        if (failed) {
-            drop(modules[i]);
-        } else if (!modules[i] || !name) {
+        if (!modules[i] || !name) {
             kn_fail_argument_null(type_name, name ? name : "name");
-            drop(modules[i]);
-            failed = true;
-        } else {
-            failed = !kn_module_register_module(container, name, modules[i]);
+            break;
         }
+        failed = !kn_module_register_module(container, name, modules[i]);
     }
+    failed = failed || i < count;
+    if (valid)
+        kn_module_discard(modules, i, count);
     return failed ? kn_layer_failed(container) : container;
 }
 
@@ -63,8 +56,7 @@ kn_module *kn_nn_module_list_of(kn_module *const *modules, int count)
 kn_module *kn_nn_module_dict_of(const char *const *names, kn_module *const *modules, int count)
 {
     if (!names && count > 0) {
-        for (int i = 0; modules && i < count; i++)
-            drop(modules[i]);
+        kn_module_discard(modules, 0, count);
         return kn_fail_null(KN_ERR_ARGUMENT, "ModuleDict: the array of names is NULL");
     }
     return make("ModuleDict", names, modules, count);

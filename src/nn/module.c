@@ -114,7 +114,7 @@ kn_status kn_module_set_extra_repr(kn_module *module, const char *text)
     return KN_OK;
 }
 
-/* Frees regardless of the owner. */
+/* Frees regardless of owners. */
 static void destroy_tree(kn_module *module)
 {
     if (module == NULL)
@@ -125,7 +125,8 @@ static void destroy_tree(kn_module *module)
     if (module->destroy != NULL)
         module->destroy(module->self);
     for (int i = 0; i < module->num_children; i++) {
-        destroy_tree(module->children[i].module);
+        if (--module->children[i].module->owners == 0)
+            destroy_tree(module->children[i].module);
         kn_free(module->children[i].name);
     }
     for (int i = 0; i < module->num_tensors; i++) {
@@ -146,13 +147,28 @@ void kn_module_free(kn_module *module)
 {
     if (module == NULL)
         return;
-    if (module->owned) {
+    if (module->owners > 0) {
         /* Freeing it here would leave its owner with a dangling child. */
         kn_log_message(KN_LOG_WARNING, "module_free: this %s belongs to another module, which frees it",
                        module->type_name);
         return;
     }
     destroy_tree(module);
+}
+
+static bool stands_before(kn_module *const *modules, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (modules[i] == modules[index])
+            return true;
+    return false;
+}
+
+void kn_module_discard(kn_module *const *modules, int from, int count)
+{
+    for (int i = from; modules != NULL && i < count; i++)
+        if (!stands_before(modules, i) && modules[i] != NULL && modules[i]->owners == 0)
+            kn_module_free(modules[i]);
 }
 
 kn_module *kn_layer_failed(kn_module *module)

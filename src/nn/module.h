@@ -15,7 +15,7 @@ typedef struct kn_module_tensor {
 
 typedef struct kn_module_child_entry {
     char *name;
-    kn_module *module; /* owned */
+    kn_module *module; /* one of its owners is this one */
 } kn_module_child_entry;
 
 /* A list made at a certain revision of the module tree. */
@@ -70,7 +70,7 @@ struct kn_module {
     size_t self_size;
     void (*destroy)(void *self);
     bool training;
-    bool owned;           /* registered in another module, which frees it */
+    int owners;           /* registrations in other modules, the last of which frees it; 0: it belongs to the caller */
     bool is_checkpointed; /* runs without a record, again in the backward pass: nn/recompute.h */
 
     /* For a wrapper that runs another module on several devices (dist/data_parallel.c): */
@@ -127,6 +127,9 @@ typedef struct kn_forward_observer {
     void (*applied)(const kn_module *module, kn_tensor *const *outputs, int num_outputs, void *user); /* NULL: nobody */
     void *user;
 } kn_forward_observer;
+/* x through the children from `from` to `end` - 1, as through those of a Sequential. */
+kn_tensor *kn_forward_children(kn_module *module, int from, int end, kn_tensor *x);
+
 kn_forward_observer kn_forward_observe(kn_forward_observer observer);
 bool kn_forward_fuses(void); /* may a module apply the following activation? */
 
@@ -135,6 +138,10 @@ static inline kn_module *kn_module_unwrapped(kn_module *module)
 {
     return module != NULL && module->wrapped != NULL ? module->wrapped : module;
 }
+
+/* Ownership passes to a module that is made of others, also on failure: frees those from modules[from] on that have no
+ * owner and do not stand before. NULLs are allowed. */
+void kn_module_discard(kn_module *const *modules, int from, int count);
 
 /* Removes the last child of a root module and returns it to the caller, who then owns it. */
 kn_module *kn_module_release_child(kn_module *module);

@@ -164,12 +164,22 @@ void kn_module_zero_grad(kn_module *module)
         kn_set_grad(list.tensors[i], NULL);
 }
 
+/* Not a child that stands before, too. */
+static bool is_first_place(const kn_module *module, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (module->children[i].module == module->children[index].module)
+            return false;
+    return true;
+}
+
 kn_status kn_module_apply(kn_module *module, kn_status (*function)(kn_module *module, void *user), void *user)
 {
     if (module == NULL || function == NULL)
         return kn_fail_argument_null("module_apply", module == NULL ? "module" : "function");
     for (int i = 0; i < module->num_children; i++)
-        KN_TRY(kn_module_apply(module->children[i].module, function, user));
+        if (is_first_place(module, i))
+            KN_TRY(kn_module_apply(module->children[i].module, function, user));
     return function(module, user);
 }
 

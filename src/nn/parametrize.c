@@ -259,7 +259,7 @@ static kn_status register_owned(const char *function, kn_module *module, const c
 {
     if (parametrization == NULL)
         return kn_error_status() != KN_OK ? kn_error_status() : kn_fail_argument_null(function, "parametrization");
-    if (parametrization->owned)
+    if (parametrization->owners > 0)
         return kn_fail(KN_ERR_ARGUMENT, "%s: the parametrization (%s) already belongs to another module", function,
                        parametrization->type_name);
     if (params->right_inverse != NULL)

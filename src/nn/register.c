@@ -101,9 +101,6 @@ static bool contains(const kn_module *tree, const kn_module *module)
 /* KN_OK if `child` may become a child of `module`. */
 static kn_status check_child(const kn_module *module, const char *name, const kn_module *child)
 {
-    if (child->owned)
-        return kn_fail(KN_ERR_ARGUMENT, "%s: the child \"%s\" (%s) already belongs to another module",
-                       module->type_name, name != NULL ? name : "", child->type_name);
     if (contains(child, module))
         return kn_fail(KN_ERR_ARGUMENT, "%s: a module cannot contain itself (child \"%s\")", module->type_name,
                        name != NULL ? name : "");
@@ -118,7 +115,7 @@ static kn_status register_child(kn_module *module, const char *name, kn_module *
     char *copy = kn_strdup(name);
     if (copy == NULL)
         return KN_ERR_MEMORY;
-    child->owned = true;
+    child->owners++;
     module->children[module->num_children++] = (kn_module_child_entry){copy, child};
     module->revision++;
     return KN_OK;
@@ -134,7 +131,7 @@ kn_module *kn_module_register_module(kn_module *module, const char *name, kn_mod
     }
     kn_error_make_sticky();
     /* Ownership passes on failure too, unless the child has an owner or contains `module`. */
-    if (child != NULL && !child->owned && !(module != NULL && contains(child, module)))
+    if (child != NULL && child->owners == 0 && !(module != NULL && contains(child, module)))
         kn_module_free(child);
     return NULL;
 }
@@ -148,7 +145,7 @@ static kn_module *remove_child(kn_module *module, int index)
         module->children[i] = module->children[i + 1];
     module->revision += kn_module_tree_revision(entry.module) + 1;
     kn_free(entry.name);
-    entry.module->owned = false;
+    entry.module->owners--;
     return entry.module;
 }
 
@@ -169,8 +166,8 @@ kn_module *kn_module_replace_module(kn_module *module, const char *name, kn_modu
         return NULL;
     kn_module *former = module->children[i].module;
     module->children[i].module = child;
-    child->owned = true;
-    former->owned = false;
+    child->owners++;
+    former->owners--;
     module->revision += kn_module_tree_revision(former) + 1; /* as remove_child */
     kn_module_repoint(module, former, child);
     return former;
@@ -223,7 +220,8 @@ kn_module *kn_module_find_child(const kn_module *module, const char *name)
 
 void kn_module_drop_child(kn_module *module, const char *name)
 {
-    kn_module_free(remove_child(module, child_index(module, name)));
+    kn_module *child = remove_child(module, child_index(module, name));
+    kn_module_discard(&child, 0, 1);
 }
 
 /* A layer computes with its parts; a container and a program's own module may lose theirs. */

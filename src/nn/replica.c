@@ -76,7 +76,7 @@ static kn_status copy_children(kn_module *replica, const kn_module *module, repl
             kn_free(name);
             return KN_ERR_MEMORY;
         }
-        child->owned = true;
+        child->owners = 1;
         replica->children[replica->num_children++] = (kn_module_child_entry){name, child};
     }
     return KN_OK;

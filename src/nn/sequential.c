@@ -8,24 +8,31 @@
 
 /* --- fusing activations --------------------------------------------------------------------------------------- */
 
-/* Does child `i` exist, and may another child do its work? */
-static bool is_plain(const kn_module *module, int i)
+/* Children that are applied in order: the next one is child `i`. */
+typedef struct line {
+    const kn_module *module;
+    int i, end;
+} line;
+
+/* Is there a child `ahead` of the next one, and may another child do its work? */
+static bool is_plain(const line *l, int ahead)
 {
-    if (i >= module->num_children)
+    const int i = l->i + ahead;
+    if (i >= l->end)
         return false;
-    const kn_module *child = module->children[i].module;
+    const kn_module *child = l->module->children[i].module;
     return child->graphed == NULL && child->hooks.count == 0;
 }
 
-/* The activation that child `i` is, if another child may apply it instead; else none. */
-static kn_activation activation_of(const kn_module *module, int i)
+/* The activation that it is, if another child may apply it instead; else none. */
+static kn_activation activation_of(const line *l, int ahead)
 {
-    return is_plain(module, i) ? module->children[i].module->kind.activation : KN_ACTIVATION_NONE;
+    return is_plain(l, ahead) ? l->module->children[l->i + ahead].module->kind.activation : KN_ACTIVATION_NONE;
 }
 
-static bool keeps_order(const kn_module *module, int i)
+static bool keeps_order(const line *l, int ahead)
 {
-    return is_plain(module, i) && module->children[i].module->kind.keeps_order;
+    return is_plain(l, ahead) && l->module->children[l->i + ahead].module->kind.keeps_order;
 }
 
 /* A child and the activation that is applied to its result. */
@@ -34,26 +41,35 @@ typedef struct step {
     kn_activation activation;
 } step;
 
-/* The step that begins with child *i, which is advanced. An activation is fused into the child before it or, if max
- * pooling follows, into that: there are fewer elements then, and backward needs no pass over the others. */
-static step next_step(const kn_module *module, int *i)
+/* The step that begins with the next child. An activation is fused into the child before it or, if max pooling follows,
+ * into that: there are fewer elements then, and backward needs no pass over the others. */
+static step next_step(line *l)
 {
-    step next = {.child = module->children[*i].module};
+    step next = {.child = l->module->children[l->i].module};
     if (!kn_forward_fuses()) {
-        ++*i;
+        l->i++;
         return next;
     }
-    if (activation_of(module, *i) != KN_ACTIVATION_NONE && keeps_order(module, *i + 1)) {
-        next.activation = activation_of(module, *i);
-        next.child = module->children[*i + 1].module;
-        *i += 2;
+    if (activation_of(l, 0) != KN_ACTIVATION_NONE && keeps_order(l, 1)) {
+        next.activation = activation_of(l, 0);
+        next.child = l->module->children[l->i + 1].module;
+        l->i += 2;
         return next;
     }
-    ++*i;
-    if (!keeps_order(module, *i + 1) && kn_module_signature(next.child).outputs == 1)
-        next.activation = activation_of(module, *i);
-    *i += next.activation != KN_ACTIVATION_NONE;
+    l->i++;
+    if (!keeps_order(l, 1) && kn_module_signature(next.child).outputs == 1)
+        next.activation = activation_of(l, 0);
+    l->i += next.activation != KN_ACTIVATION_NONE;
     return next;
+}
+
+kn_tensor *kn_forward_children(kn_module *module, int from, int end, kn_tensor *x)
+{
+    for (line l = {module, from, end}; l.i < end;) {
+        const step next = next_step(&l);
+        x = kn_forward_activated(next.child, x, next.activation);
+    }
+    return x;
 }
 
 /* What one child passes to the next; owned references. */
@@ -100,9 +116,9 @@ static kn_status run(kn_module *module, kn_tensor *const *inputs, kn_tensor **ou
     for (int i = 0; i < in->count; i++)
         in->tensors[i] = kn_retain(inputs[i]);
     kn_status status = KN_OK;
-    for (int i = 0; i < module->num_children && status == KN_OK;) {
-        step next = next_step(module, &i);
-        if (i == module->num_children && next.activation == KN_ACTIVATION_NONE) {
+    for (line l = {module, 0, module->num_children}; l.i < l.end && status == KN_OK;) {
+        step next = next_step(&l);
+        if (l.i == l.end && next.activation == KN_ACTIVATION_NONE) {
             next.activation = activation;
             activation = KN_ACTIVATION_NONE;
         }
@@ -167,14 +183,14 @@ kn_module *kn_nn_sequential_of(kn_module *const *children, int count)
                                         .is_container = true};
     kn_module *sequential = valid ? kn_layer_new_kind("Sequential", &kind, NULL, 0) : kn_error_make_sticky();
     bool failed = sequential == NULL;
-    for (int i = 0; i < count && valid; i++) {
+    int i = 0;
+    for (; i < count && valid && !failed; i++) {
         char name[16];
         snprintf(name, sizeof name, "%d", i);
-        if (!failed)
-            failed = add(sequential, name, children[i]) == NULL;
-        else if (children[i] != NULL && !children[i]->owned)
-            kn_module_free(children[i]); /* ownership passes on failure too */
+        failed = add(sequential, name, children[i]) == NULL;
     }
+    if (valid)
+        kn_module_discard(children, i, count);
     return failed ? kn_layer_failed(sequential) : sequential;
 }
 
@@ -184,8 +200,7 @@ kn_status kn_nn_add_module(kn_module *sequential, const char *name, kn_module *c
         kn_fail_argument_null("add_module", sequential == NULL ? "sequential" : "child");
         kn_error_make_sticky();
         kn_status status = kn_error_status();
-        if (child != NULL && !child->owned)
-            kn_module_free(child);
+        kn_module_discard(&child, 0, 1);
         return status;
     }
     return kn_module_register_module(sequential, name, child) != NULL ? KN_OK : kn_error_status();

@@ -52,14 +52,6 @@ static kn_status decoder_forward(kn_module *module, kn_tensor *const *inputs, kn
     return outputs[0] ? KN_OK : kn_error_status();
 }
 
-/* Ownership passes on failure too. */
-static void drop(kn_module *const *modules, int count)
-{
-    for (int i = 0; modules && i < count; i++)
-        if (modules[i] && !modules[i]->owned)
-            kn_module_free(modules[i]);
-}
-
 static kn_status check_layers(const char *name, kn_module *const *layers, int count, bool is_decoder)
 {
     if (count < 0 || (count > 0 && !layers))
@@ -83,15 +75,15 @@ static kn_module *stack_of(kn_module *const *layers, int count, kn_module *norm,
                                  .is_layer = true};
     const stack made = {.is_decoder = is_decoder};
     if (check_layers(name, layers, count, is_decoder) != KN_OK) {
-        drop(layers, count);
-        drop(&norm, 1);
+        kn_module_discard(layers, 0, count);
+        kn_module_discard(&norm, 0, 1);
         return kn_error_make_sticky();
     }
     kn_module *list = kn_nn_module_list_of(layers, count);
     kn_module *module = list ? kn_layer_new_kind(name, &kind, &made, sizeof made) : NULL;
     if (!module) {
-        drop(&list, 1);
-        drop(&norm, 1);
+        kn_module_discard(&list, 0, 1);
+        kn_module_discard(&norm, 0, 1);
         return kn_error_make_sticky();
     }
     stack *self = module->self;
@@ -99,7 +91,8 @@ static kn_module *stack_of(kn_module *const *layers, int count, kn_module *norm,
     self->norm = norm && self->layers ? kn_module_register_module(module, "norm", norm) : NULL;
     if (self->layers && (!norm || self->norm))
         return module;
-    drop(&norm, 1);
+    if (!self->layers) /* otherwise the registration of `norm` failed, which freed it */
+        kn_module_discard(&norm, 0, 1);
     return kn_layer_failed(module);
 }
 
@@ -126,8 +119,8 @@ static kn_module *stack_with(int count, kn_module *norm, const kn_nn_transformer
         failed = !layers[i];
     }
     if (failed) {
-        drop(layers, count);
-        drop(&norm, 1);
+        kn_module_discard(layers, 0, count);
+        kn_module_discard(&norm, 0, 1);
         kn_error_make_sticky();
     }
     kn_module *module = failed ? NULL : stack_of(layers, count, norm, is_decoder);

@@ -1,4 +1,5 @@
 """Parts of modules that are taken out, and what containers can do with theirs."""
+import copy
 import gc
 
 import pytest
@@ -134,15 +135,13 @@ def test_lists_of_modules(make):
     relu = held[-2]
     del held[1:-2]
     assert list(held)[:2] == [d, relu] and names(held) == ['0', '1', '2']
-    assert held.pop(slice(0, 2)) == [d, relu] and names(held) == ['0']
+    assert list(held.pop(slice(0, 2))) == [d, relu] and names(held) == ['0']
     assert [name for name, _ in d.named_parameters()] == ['weight', 'bias'] and a(koine.ones(1, 2)).shape == (1, 2)
     for wrong in (lambda: held.insert(3, nn.ReLU()), lambda: held.pop(1), lambda: held.__delitem__(-2)):
         with pytest.raises(IndexError):
             wrong()
     with pytest.raises(TypeError, match='koine.nn.Module is needed, not int'):
         held.insert(0, 3)
-    with pytest.raises(ValueError, match='already belongs'):
-        held.insert(0, nn.Sequential(nn.ReLU())[0])
     assert names(held) == ['0'] and isinstance(held[0], nn.Tanh)
 
 
@@ -174,12 +173,81 @@ def test_sums_of_sequentials():
     assert one[0].weight.grad is not None and one[1].running_mean.tolist() == both[1].running_mean.tolist() != [0] * 3
     assert not both[0].bias.requires_grad and not one[0].bias.requires_grad and both[0].weight.requires_grad
     one += other
-    assert len(one) == 3 and one[2].weight.data_ptr() == other[0].weight.data_ptr()
+    assert len(one) == 3 and one[2] is other[0] is both[2]
     held = nn.ModuleList([nn.ReLU()]).extend(other)
-    assert len(held) == 2 and len(other) == 1 and held[1].weight.data_ptr() == other[0].weight.data_ptr()
+    assert len(held) == 2 and len(other) == 1 and held[1] is other[0]
     for wrong in (lambda: one + [nn.ReLU()], lambda: nn.ModuleList() + other):
         with pytest.raises(TypeError, match='unsupported operand'):
             wrong()
+
+
+# --- modules with several parents -------------------------------------------------------------------------------------
+
+
+def test_a_part_of_a_network():
+    net = koine.models.resnet18(num_classes=10, small_images=True).eval()
+    features = nn.Sequential(*list(net.children())[:-1], nn.Flatten())
+    x = koine.randn(2, 3, 8, 8)
+    assert features(x).shape == (2, 512) and features[0] is next(net.children())
+    assert koine.allclose(net.fc(features(x)), net(x), atol=1e-5)
+    names_of_net = [name for name, _ in net.named_parameters()]
+    features(x).sum().backward()
+    assert net.fc.weight.grad is None and all(one.grad is not None for one in features.parameters())
+    del net
+    gc.collect()
+    assert features(x).shape == (2, 512) and len(list(features.parameters())) == len(names_of_net) - 2
+
+
+def test_a_part_does_not_keep_the_rest():
+    def rest():
+        net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 100000))
+        return net[:1]
+
+    gc.collect()
+    koine.synchronize()
+    before = koine.memory_allocated()
+    part = rest()
+    gc.collect()
+    koine.synchronize()
+    assert koine.memory_allocated() - before < 100000 and part(koine.ones(1, 4)).shape == (1, 4)
+
+
+def test_one_module_twice():
+    act, layer = nn.Tanh(), nn.Linear(3, 3)
+    net = nn.Sequential(layer, act, layer, act)
+    x = koine.randn(2, 3)
+    assert koine.equal(net(x), act(layer(act(layer(x))))) and net[0] is net[2] is layer
+    assert len(net) == 4 and names(net) == ['0', '1']
+    assert [name for name, _ in net.named_modules()] == ['', '0', '1']
+    assert [name for name, _ in net.named_modules(remove_duplicate=False)] == ['', '0', '1', '2', '3']
+    assert [name for name, _ in net.named_parameters()] == ['0.weight', '0.bias']
+    assert list(net.state_dict()) == ['0.weight', '0.bias', '2.weight', '2.bias']
+    twin = copy.deepcopy(net)
+    assert twin[0] is twin[2] is not layer and koine.equal(twin(x), net(x))
+    del net[0]
+    assert list(net) == [act, layer, act] and koine.equal(net(x), act(layer(act(x))))
+    del net[:]
+    assert len(net) == 0 and koine.equal(layer(x), twin[2](x))
+
+
+def test_slices():
+    net = nn.Sequential({'first': nn.Linear(2, 3), 'act': nn.ReLU(), 'last': nn.Linear(3, 1)})
+    head, listed = net[1:], nn.ModuleList(net)[::2]
+    assert type(head) is nn.Sequential and names(head) == ['act', 'last'] and head[1] is net.last
+    assert type(listed) is nn.ModuleList and names(listed) == ['0', '1'] and listed[1] is net.last
+    x = koine.randn(4, 2)
+    assert koine.equal(head(net.first(x)), net(x))
+
+
+def test_an_attribute_of_two_modules():
+    net, other = Net(), Net()
+    other.body = net.body
+    net.body = nn.ReLU()
+    assert other.body(koine.ones(1, 2)).shape == other.body(koine.zeros(1, 2)).shape
+    with pytest.raises(ValueError, match='contain itself'):
+        inner = nn.Sequential(nn.ReLU())
+        outer = nn.Sequential(inner)
+        inner.append(outer)
 
 
 def test_lists_of_parameters():

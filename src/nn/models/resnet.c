@@ -65,14 +65,12 @@ static kn_module *bottleneck(const kind *k, int64_t in, int64_t planes, int64_t 
 
 /* --- the network -------------------------------------------------------------------------------------------------- */
 
-/* The stem, then in order: pooling unless it is left out, four stages, the mean over each image, and the last layer. */
+/* Its children in order: the stem, with pooling unless it is left out, four stages, the mean over each image, and the
+ * last layer. */
 static kn_tensor *forward(kn_module *m, kn_tensor *x)
 {
     const int last = kn_module_child_count(m) - 1;
-    x = activated(m, 0, x);
-    for (int i = 2; i < last; i++)
-        x = kn_apply_child(m, i, x);
-    return kn_apply_child(m, last, kn_flatten(x, 1, -1));
+    return kn_apply_child(m, last, kn_flatten(kn_forward_children(m, 0, last, x), 1, -1));
 }
 
 /* Stage `number`; *channels are those of its input and are set to those of its output. */
@@ -98,7 +96,7 @@ static kn_module *resnet(const kn_models_params *params, const kind *k)
     const bool small = params->small_images;
     return KN_MODEL_OF(
         "ResNet", forward, {"conv1", kn_model_conv(params->in_channels, 64, small ? 3 : 7, small ? 1 : 2, 1)},
-        {"bn1", norm(64)},
+        {"bn1", norm(64)}, {"relu", kn_nn_relu()},
         {small ? NULL : "maxpool", small ? NULL : kn_nn_max_pool2d(.kernel_size = 3, .stride = 2, .padding = 1)},
         {"layer1", stages[0]}, {"layer2", stages[1]}, {"layer3", stages[2]}, {"layer4", stages[3]},
         {"avgpool", kn_nn_adaptive_avg_pool2d(1, 1)},

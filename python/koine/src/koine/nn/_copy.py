@@ -1,4 +1,4 @@
-"""Copies of modules: copy.deepcopy(module), and Sequential + Sequential."""
+"""Copies of modules: copy.deepcopy(module)."""
 import copy
 
 from .. import random
@@ -22,14 +22,6 @@ def deep_copy(module, memo):
     return made
 
 
-def tied_copies(modules):
-    """Copies of modules that have the same parameters and buffers."""
-    modules = list(modules)
-    memo = {tensor._deepcopy_key(): (tensor, tensor) for module in modules for part in module.modules()
-            for _, _, tensor in part._own_tensors()}
-    return [copy.deepcopy(one, memo) for one in modules]
-
-
 def _make_again(module, made, memo):
     """With its arguments; drawing its first values leaves the random numbers of the program as they are."""
     initialise, arguments, keywords = module._made_with
@@ -47,7 +39,7 @@ def _fill(module, made, memo):
         made._register(name, copy.deepcopy(tensor, memo), kind)
     for name, kind in module._places.items():
         made._places.setdefault(name, kind)
-    for name, child in module.named_children():
+    for name, child in module._named_places():
         present = made._child(name)
         if present is not None and '_is_part' in child.__dict__:
             memo[id(child)] = present

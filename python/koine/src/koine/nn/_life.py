@@ -11,43 +11,57 @@ def address(pointer):
 
 
 class Life:
-    """What keeps a kn_module alive: the module itself while it is a root, else what keeps its parent alive."""
+    """What keeps a kn_module alive: the module itself while it is a root, else what keeps its parent alive. Of several
+    parents that is the last one, so that part of a network does not keep the rest of it."""
 
-    __slots__ = ('handle', 'parent')
+    __slots__ = ('handle', 'parent', 'others', '__weakref__')
 
-    def __init__(self, handle):
-        self.handle, self.parent = ffi.gc(handle, lib.kn_module_free), None
+    def __init__(self, pointer, parent=None):
+        self.handle = ffi.gc(pointer, lib.kn_module_free) if parent is None else None
+        self.parent, self.others = parent, []
 
     def give(self, parent):
-        """The module now belongs to another."""
-        ffi.gc(self.handle, None)
-        self.handle, self.parent = None, parent
+        """The module now belongs to another, or to one more."""
+        if self.handle is not None:
+            ffi.gc(self.handle, None)
+            self.handle = None
+        if self.parent is not None:
+            self.others.append(weakref.ref(self.parent))
+        self.parent = parent
 
-    def take(self, pointer):
-        """It is a root again."""
-        self.handle, self.parent = ffi.gc(pointer, lib.kn_module_free), None
+    def lose(self, parent):
+        """It does not belong to that one any more; is it without a parent?"""
+        left = [one for one in [other() for other in self.others] + [self.parent] if one is not None]
+        left.remove(parent)
+        self.parent = left.pop() if left else None
+        self.others = [weakref.ref(one) for one in left]
+        return self.parent is None
 
-
-def check_is_root(module):
-    if module._life.handle is None:
-        raise ValueError('the %s already belongs to another module' % type(module).__name__)
+    def take(self, pointer, parent):
+        """It was taken out of that one, and may be a root again."""
+        if self.lose(parent):
+            self.handle = ffi.gc(pointer, lib.kn_module_free)
 
 
 def hand_over(module, life, add):
-    """Gives the module to one with that life, which add(pointer) does. The library frees what it cannot add."""
-    check_is_root(module)
-    pointer = module._h
+    """Gives the module to one with that life, which add(pointer) does. The library frees what it cannot add, unless it
+    has another parent."""
+    pointer, former = module._h, module._life.parent  # which lives until the library has added the module
     module._life.give(life)
     try:
         return add(pointer)
     except BaseException:
-        forget(module)
+        if module._life.lose(life):
+            forget(module)
         raise
+    finally:
+        del former
 
 
 def forget(module):
     """The objects of a module that was freed, and of its parts, must not reach the library any more."""
     for child in module._children.values():
-        forget(child)
+        if child._life.lose(module._life):
+            forget(child)
     wrappers.pop(address(module._h), None)
     del module.__dict__['_h']

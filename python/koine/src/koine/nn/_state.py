@@ -17,7 +17,7 @@ class State:
         """Parameters and buffers by name, without copies; keep_vars=True: with their gradients."""
         return collections.OrderedDict(
             (prefix + dotted(place, name), tensor if keep_vars else tensor.detach())
-            for place, module in self.named_modules() for name, kind, tensor in module._own_tensors()
+            for place, module in self._named_modules('') for name, kind, tensor in module._own_tensors()
             if kind != 'buffer' or name not in module._transient)
 
     def load_state_dict(self, state_dict, strict=True):

@@ -4,7 +4,6 @@ import copy
 from .._c import NULL, lib
 from . import _forwards
 from ._layers import CLASSES
-from ._life import check_is_root
 from .module import Layer, Module
 
 
@@ -25,8 +24,6 @@ class _Stack(Layer):
 
     def _own_parts(self, layers, norm):
         parts = layers + [norm] * (norm is not None)
-        for one in parts:
-            check_is_root(one)
         pointers = [one._h for one in parts]
         self._adopt(self._make(pointers[:len(layers)], len(layers), NULL if norm is None else pointers[-1]))
         for one in parts:

@@ -4,17 +4,27 @@
 class Tree:
     """The part of Module that walks its tree."""
 
-    def named_children(self):
+    def _named_places(self):
+        """The children, one that has several names here under each."""
         for name in self._child_names():
             yield name, self._child(name)
+
+    def named_children(self):
+        """Each child once."""
+        return _first_places(self._named_places())
 
     def children(self):
         return (child for _, child in self.named_children())
 
-    def named_modules(self, prefix=''):
+    def named_modules(self, prefix='', remove_duplicate=True):
+        """Itself and what is below it; remove_duplicate=False: a shared module under each of its names."""
+        found = self._named_modules(prefix)
+        return _first_places(found) if remove_duplicate else found
+
+    def _named_modules(self, prefix):
         yield prefix, self
-        for name, child in self.named_children():
-            yield from child.named_modules(dotted(prefix, name))
+        for name, child in self._named_places():
+            yield from child._named_modules(dotted(prefix, name))
 
     def modules(self):
         return (module for _, module in self.named_modules())
@@ -36,7 +46,7 @@ class Tree:
         if remove_duplicate:
             found = self._parameters() if kind == 'parameter' else self._buffers()
         else:
-            found = [(dotted(place, name), tensor) for place, module in self.named_modules()
+            found = [(dotted(place, name), tensor) for place, module in self._named_modules('')
                      for name, what, tensor in module._own_tensors() if what == kind]
         if not prefix and recurse:
             return iter(found)
@@ -73,6 +83,14 @@ class Tree:
             child.apply(fn)
         fn(self)
         return self
+
+
+def _first_places(found):
+    seen = set()
+    for name, module in found:
+        if id(module) not in seen:
+            seen.add(id(module))
+            yield name, module
 
 
 def dotted(prefix, name):

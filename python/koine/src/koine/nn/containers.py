@@ -1,7 +1,6 @@
 """Sequential, lists and dictionaries of modules, and of parameters."""
 from .._c import NULL, check, lib
 from .._tensor import Tensor
-from ._copy import tied_copies
 from ._life import hand_over
 from .module import Layer, Module, Parameter
 
@@ -37,7 +36,7 @@ class _List:
         return self
 
     def extend(self, values):
-        for one in values:
+        for one in list(values):
             self.append(one)
         return self
 
@@ -128,21 +127,13 @@ class _Modules(_Made):
         self.register_module(name, module)
 
     def _named_values(self):
-        return list(self.named_children())
+        return list(self._named_places())
 
     def __len__(self):
         return lib.kn_module_child_count(self._h)
 
 
-class _ListOfModules(_List, _Modules):
-    def extend(self, values):
-        """Of another container, to which its modules belong, copies that share parameters and buffers with it."""
-        return super().extend(tied_copies(values) if isinstance(values, _Modules) else values)
-
-    __iadd__ = extend
-
-
-class Sequential(_ListOfModules):
+class Sequential(_List, _Modules):
     """Applies its modules in order, each to the outputs of the one before."""
 
     @staticmethod
@@ -164,12 +155,18 @@ class Sequential(_ListOfModules):
 
     add_module = register_module
 
+    def __getitem__(self, key):
+        """Of a slice a Sequential, which shares these modules."""
+        if isinstance(key, slice):
+            return Sequential(dict(self._named_values()[key]))
+        return super().__getitem__(key)
+
     def __add__(self, other):
-        """A new one: see extend."""
+        """A new one, which shares the modules of both."""
         return Sequential().extend(self).extend(other) if isinstance(other, Sequential) else NotImplemented
 
 
-class ModuleList(_ListOfModules):
+class ModuleList(_List, _Modules):
     """Modules in a list, which has no forward."""
 
     @staticmethod
@@ -179,6 +176,11 @@ class ModuleList(_ListOfModules):
     def __init__(self, modules=()):
         self._adopt(self._new())
         self.extend(modules)
+
+    def __getitem__(self, key):
+        """Of a slice a ModuleList, which shares these modules."""
+        found = super().__getitem__(key)
+        return ModuleList(found) if isinstance(key, slice) else found
 
 
 class ModuleDict(_Dict, _Modules):

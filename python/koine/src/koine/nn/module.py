@@ -189,7 +189,7 @@ class Module(Hooked, State, Tree, Modes):
         if child is None:
             check(lib.kn_module_remove_tensor(self._h, name.encode()))
         else:
-            child._life.take(checked(lib.kn_module_remove_module(self._h, name.encode())))
+            child._life.take(checked(lib.kn_module_remove_module(self._h, name.encode())), self._life)
             del self._children[name]
         self._places.pop(name, None)
 
@@ -279,7 +279,7 @@ class Module(Hooked, State, Tree, Modes):
         elif former is not module:
             pointer = checked(lib.kn_module_replace_module(self._h, name.encode(), module._h))
             module._life.give(self._life)
-            former._life.take(pointer)
+            former._life.take(pointer, self._life)
         self._note_child(name, module)
 
     add_module = register_module
@@ -333,9 +333,7 @@ def _wrapped(pointer, life):
     name = text(lib.kn_module_type_name(pointer))
     kind = _layers.CLASSES.get(_layers.OTHER_NAMES.get(name, name), Layer)
     module = kind.__new__(kind)
-    descendant = Life.__new__(Life)
-    descendant.handle, descendant.parent = None, life
-    module._start(pointer, descendant)
+    module._start(pointer, Life(pointer, life))
     module.__dict__['_is_part'] = True
     return module
 

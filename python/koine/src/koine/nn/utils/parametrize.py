@@ -22,6 +22,8 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         lib.kn_parametrize_register_parametrization_with(module._h, name, pointer, params)))
     made = module.parametrizations.get(tensor_name)
     made._children[str(len(made) - 1)] = parametrization  # which keeps its Python object alive
+    parametrization._life.give(made._life)
+    parametrization._life.lose(module._life)
     return module
 
 
