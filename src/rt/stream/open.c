@@ -107,6 +107,8 @@ void kn_finish_at_exit(void) { atexit(finish_all_devices); }
 static void drain_all_devices(void *unused)
 {
     (void)unused;
+    if (kn_is_forked())
+        return;
     for (int slot = 1; slot < kn_device_slots(); slot++) {
         kn_device *device = kn_device_slot_at(slot);
         unsigned long long id = 0;

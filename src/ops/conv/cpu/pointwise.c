@@ -47,7 +47,7 @@ static int64_t most_tiles(const kn_limits *limits, const pointwise *p)
 {
     const int64_t pixels = p->tile.columns, cache = (int64_t)limits->core_cache,
                   most = most_results(pixels * p->tile.block * p->element),
-                  summed = cache * 3 / 8 / (pixels * p->shape.inner * p->element);
+                  summed = cache * 3 / 8 / (pixels * kn_max_i64(1, p->shape.inner) * p->element);
     return cache < KN_CONV_LARGE_CACHE || summed * pixels < FEW_PIXELS ? most : kn_min_i64(most, summed);
 }
 
