@@ -30,7 +30,7 @@ KN_KERNEL_ONCE(conv_images_repack,
 }
 
 /* The pixel that pixel i reads through tap u, or -1. */
-static inline long pixel_read(const kn_conv_images_line l, long i, long u)
+static inline long pixel_read(const kn_conv_line l, long i, long u)
 {
     const long at = i * l.step + l.origin + u * l.distance;
     if (at < 0)

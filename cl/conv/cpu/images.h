@@ -1,15 +1,7 @@
 /* conv/cpu/images.h - convolution on CPU devices, one pixel of several images at a time (conv/cpu/images.cl). */
 #pragma once
 
-#include "common/shared.h"
-
-/* Of rows or of columns: pixel i reads through tap u the pixel (i * step + origin + u * distance) / division, if that
- * is whole and in the image. */
-typedef struct kn_conv_images_line {
-    kn_long from, to, taps; /* the sizes of the images read and written and of the kernel */
-    kn_long step, origin, distance, division;
-} kn_conv_images_line;
-KN_SHARED_SIZE(kn_conv_images_line, 7 * 8);
+#include "conv/cpu/line.h"
 
 typedef struct kn_conv_images_shape {
     kn_long images, groups, inner, outer;             /* inner, outer: channels read and written, per group */
@@ -17,6 +9,6 @@ typedef struct kn_conv_images_shape {
     kn_long chunk;                                    /* channels whose weights are packed at a time */
     kn_long run;     /* rows of pixels, each of NX images, for which the weights are packed once */
     kn_long scratch; /* elements, per work-item */
-    kn_conv_images_line rows, columns;
+    kn_conv_line rows, columns;
 } kn_conv_images_shape;
 KN_SHARED_SIZE(kn_conv_images_shape, 24 * 8);

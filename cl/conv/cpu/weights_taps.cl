@@ -32,11 +32,11 @@ typedef struct span {
     long first, last, from;
 } span;
 
-static inline span span_of(const kn_conv_taps_line l, long u)
+static inline span span_of(const kn_conv_line l, long u)
 {
     const long shift = l.origin + u * l.distance;
     const long first = shift < 0 ? (-shift + l.step - 1) / l.step : 0;
-    const long last = l.x > shift ? min(l.dy, (l.x - shift - 1) / l.step + 1) : 0;
+    const long last = l.from > shift ? min(l.to, (l.from - shift - 1) / l.step + 1) : 0;
     return (span){first, last, first * l.step + shift};
 }
 
@@ -64,8 +64,8 @@ static inline void add_tap(global T *restrict sums, const global T *restrict x, 
             sum[i][v] = VLOAD(i * KV + v, sums);
     for (long row = rows.first; row < rows.last; row++) {
         const long x_row = rows.from + (row - rows.first) * s.rows.step;
-        const global T *from = x + (x_row * s.columns.x + columns.from) * KB,
-                       *gradient = dy + (row * s.columns.dy + columns.first) * ROWS;
+        const global T *from = x + (x_row * s.columns.from + columns.from) * KB,
+                       *gradient = dy + (row * s.columns.to + columns.first) * ROWS;
         KN_IN_PAIRS(j, columns.last - columns.first,
                     add_pixel(sum, from + j * s.columns.step * KB, gradient + j * ROWS));
     }
@@ -99,7 +99,7 @@ KN_KERNEL_ONCE(conv_weights_taps,
     KN_BIND_OUT(T, dw);
     KN_BIND_OUT(T, scratch);
     const long taps = s.rows.taps * s.columns.taps, tile_sums = taps * ROWS * KB;
-    const long x_panel = s.rows.x * s.columns.x * KB, dy_panel = s.rows.dy * s.columns.dy * ROWS;
+    const long x_panel = s.rows.from * s.columns.from * KB, dy_panel = s.rows.to * s.columns.to * ROWS;
     const long blocks = (s.inner + KB - 1) / KB, tiles = (s.outer + ROWS - 1) / ROWS,
                runs = (tiles + s.tiles - 1) / s.tiles, all = s.shares * s.groups * blocks * runs;
     const long item = KN_ID(0), items = KN_SIZE(0), end = (item + 1) * all / items;

@@ -1,7 +1,7 @@
 /* ops/conv/cpu/images.c - convolution forward and backward-data on CPU devices, one pixel of several images at a time
  * (cl/conv/cpu/images.cl): for small images with relatively much padding. */
 #include "conv/cpu/images.h"
-#include "ops/conv/common/correlation.h"
+#include "ops/conv/cpu/line.h"
 
 enum { VECTORS = 2 }; /* along the channels, by as many images as registers allow */
 enum { TILE = 6, SMALL_TILE = 4, LARGE_TILE = 8 };
@@ -25,19 +25,6 @@ static int64_t most_bytes(const kn_limits *limits)
     return limits->core_cache >= KN_CONV_LARGE_CACHE ? 512 << 10 : 256 << 10;
 }
 
-static kn_conv_images_line line_of(const kn_conv_problem *problem, int d)
-{
-    const kn_conv_shape *s = &problem->shape;
-    const bool data = problem->pass == KN_CONV_DATA;
-    return (kn_conv_images_line){.from = kn_conv_from(problem).size[d],
-                                 .to = kn_conv_to(problem).size[d],
-                                 .taps = s->kernel_size[d],
-                                 .step = data ? 1 : s->stride[d],
-                                 .origin = data ? s->padding[d] : -s->padding[d],
-                                 .distance = data ? -s->dilation[d] : s->dilation[d],
-                                 .division = data ? s->stride[d] : 1};
-}
-
 static kn_conv_images_shape describe(const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
@@ -51,8 +38,8 @@ static kn_conv_images_shape describe(const kn_conv_problem *problem)
                                   .group_stride = outer * inner * area,
                                   .outer_stride = data ? area : inner * area,
                                   .inner_stride = data ? outer * area : area,
-                                  .rows = line_of(problem, 1),
-                                  .columns = line_of(problem, 2)};
+                                  .rows = kn_conv_line_of(problem, 1),
+                                  .columns = kn_conv_line_of(problem, 2)};
 }
 
 /* Chooses chunks and runs. Returns the number of work-items, one per core, because each has its own scratch memory;

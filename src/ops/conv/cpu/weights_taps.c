@@ -1,7 +1,7 @@
 /* ops/conv/cpu/weights_taps.c - the gradient of a convolution's weights on CPU devices, one tap at a time over the
  * pixels that it reads inside the image (cl/conv/cpu/weights_taps.cl): for images with relatively much padding. */
 #include "conv/cpu/weights_taps.h"
-#include "ops/conv/common/correlation.h"
+#include "ops/conv/cpu/line.h"
 
 enum { VECTORS = 2 };               /* along the channels of x, by as many of dy's as registers allow */
 enum { TILE = 6, LARGE_TILE = 12 }; /* ROWS of weights_taps.cl */
@@ -17,22 +17,12 @@ typedef struct taps_pass {
     kn_buffer *x, *dy, *sums, *scratch;
 } taps_pass;
 
-static kn_conv_taps_line line_of(const kn_conv_shape *s, int d)
-{
-    return (kn_conv_taps_line){.x = s->in_size[d],
-                               .dy = s->out_size[d],
-                               .taps = s->kernel_size[d],
-                               .step = s->stride[d],
-                               .origin = -s->padding[d],
-                               .distance = s->dilation[d]};
-}
-
 static int64_t taps_of(const kn_conv_taps_shape *t) { return t->rows.taps * t->columns.taps; }
 
 /* Shares for parallelism where channels are few, and for accuracy where pixels are many. */
 static void choose_shares(kn_conv_taps_shape *t, int64_t runs)
 {
-    const int64_t pixels = t->images * t->rows.dy * t->columns.dy;
+    const int64_t pixels = t->images * t->rows.to * t->columns.to;
     const int64_t wanted = kn_max_i64(kn_div_up(pixels, MOST_PIXELS), kn_div_up(RUNS_WANTED, kn_max_i64(1, runs)));
     t->images_per_share = kn_max_i64(1, t->images / kn_max_i64(1, kn_min_i64(wanted, t->images)));
     t->shares = kn_max_i64(1, kn_div_up(t->images, t->images_per_share));
@@ -50,8 +40,8 @@ static taps_pass pass_of(const kn_limits *limits, const kn_conv_problem *problem
                              .inner = inner,
                              .outer = outer,
                              .images = s->images,
-                             .rows = line_of(s, 1),
-                             .columns = line_of(s, 2)}};
+                             .rows = kn_conv_line_of(problem, 1),
+                             .columns = kn_conv_line_of(problem, 2)}};
     kn_conv_taps_shape *t = &p.shape;
     const int64_t tiles = kn_div_up(outer, p.rows), blocks = kn_div_up(inner, p.block);
     const int64_t fitting = SUM_BYTES / kn_max_i64(1, taps_of(t) * p.rows * p.block * p.element);
@@ -159,6 +149,6 @@ bool kn_conv_prefers_taps_weights(const kn_limits *limits, const void *problem)
     const kn_conv_taps_shape *t = &p.shape;
     const double padded = (double)(kn_round_up_i64(t->inner, p.block) * kn_round_up_i64(t->outer, p.rows));
     const double gain = kn_conv_padding_factor(problem) * (double)(t->inner * t->outer) / padded;
-    const int64_t panel_bytes = t->rows.x * t->columns.x * p.block * p.element;
+    const int64_t panel_bytes = t->rows.from * t->columns.from * p.block * p.element;
     return limits->is_cpu && padded > 0 && gain > (panel_bytes <= (int64_t)limits->core_cache / 8 ? 1 : 1.2);
 }
