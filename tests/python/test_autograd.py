@@ -30,6 +30,72 @@ def test_grad():
         koine.autograd.grad(x.sum(), z)
 
 
+def test_grad_of_unused_inputs():
+    x, z = koine.ones(2, requires_grad=True), koine.zeros(3, requires_grad=True)
+    found = koine.autograd.grad((x * x).sum(), [x, z], materialize_grads=True)
+    assert [one.tolist() for one in found] == [[2, 2], [0, 0, 0]]
+    with pytest.raises(ValueError, match='leave out allow_unused=False'):
+        koine.autograd.grad((x * x).sum(), [x, z], allow_unused=False, materialize_grads=True)
+
+
+def test_the_other_arguments_of_grad():
+    x = koine.ones(2, requires_grad=True)
+    slope, = koine.autograd.grad(outputs=(x ** 3), inputs=x, grad_outputs=koine.ones(2), create_graph=True,
+                                 retain_graph=True, only_inputs=True)
+    ((slope.norm(2, dim=0) - 1) ** 2).backward()  # as the penalty of a WGAN
+    numpy.testing.assert_allclose(x.grad.numpy(), [6 * 2 * (3 * 2 ** 0.5 - 1) / 2 ** 0.5] * 2, rtol=1e-5)
+    with pytest.warns(FutureWarning, match='only_inputs=False has no effect'):
+        koine.autograd.grad(x.sum(), x, only_inputs=False)
+    with pytest.raises(NotImplementedError, match='is_grads_batched'):
+        koine.autograd.grad(x * 2, x, koine.ones(3, 2), is_grads_batched=True)
+    with pytest.raises(ValueError, match='grad: there are 1 gradients for 2 outputs'):
+        koine.autograd.grad([x.sum(), x.sum()], x, [koine.ones(())])
+    with pytest.raises(ValueError, match='backward: there are 1 gradients for 2 outputs'):
+        koine.autograd.backward([x.sum(), x.sum()], [koine.ones(())])
+
+
+def test_backward_to_inputs():
+    x, other = koine.tensor([1.0, 2.0], requires_grad=True), koine.tensor([3.0], requires_grad=True)
+    y = x * 2
+    z = (y ** 2).sum() + other.sum()
+    z.backward(inputs=[y], retain_graph=True)
+    z.backward(inputs=y, retain_graph=True)
+    assert y.grad.tolist() == [8, 16] and x.grad is None and other.grad is None
+    z.backward(retain_graph=True)  # y keeps its gradient now, as after retain_grad
+    assert y.grad.tolist() == [12, 24] and x.grad.tolist() == [8, 16] and other.grad.tolist() == [1]
+    before = x.grad
+    koine.autograd.backward([z, y], [None, koine.ones(2)], inputs=[x])
+    assert x.grad.tolist() == [18, 34] == before.tolist()  # in place
+    with pytest.raises(RuntimeError):
+        z.backward(inputs=[x])  # freed
+    unused = koine.ones(1, requires_grad=True)
+    x.sum().backward(inputs=[unused])
+    assert unused.grad is None
+    with pytest.raises(ValueError, match='inputs is empty'):
+        x.sum().backward(inputs=[])
+    with pytest.raises(RuntimeError, match='does not require'):
+        x.sum().backward(inputs=[koine.ones(2)])
+
+
+def test_gradients_of_inputs_are_their_own():
+    a, b = koine.ones(2, requires_grad=True), koine.ones(2, requires_grad=True)
+    weight = koine.ones(2)
+    (a + b).backward(weight, inputs=[a, b])
+    a.grad += 1
+    assert a.grad.tolist() == [2, 2] and b.grad.tolist() == [1, 1] == weight.tolist()
+
+
+def test_backward_with_a_graph():
+    x = koine.tensor([1.0, 2.0], requires_grad=True)
+    (x ** 3).sum().backward(inputs=[x], create_graph=True)
+    (x ** 2).sum().backward(inputs=[x], create_graph=True)
+    assert x.grad.tolist() == [5, 16] and x.grad.requires_grad
+    curvature, = koine.autograd.grad(x.grad.sum(), x)
+    assert curvature.tolist() == [8, 14]
+    with pytest.raises(NotImplementedError, match='create_graph needs inputs'):
+        (x ** 3).sum().backward(create_graph=True)
+
+
 def test_modes():
     x = koine.ones(2, requires_grad=True)
     with koine.no_grad():

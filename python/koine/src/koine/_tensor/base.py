@@ -139,10 +139,13 @@ class TensorBase:
     def retains_grad(self):
         return bool(lib.kn_retains_grad(self._h))
 
-    def backward(self, gradient=None, retain_graph=None, create_graph=False):
-        """Adds the gradients with respect to all leaves to their `grad`."""
-        if create_graph:
-            raise NotImplementedError('backward: create_graph: use koine.autograd.grad(..., create_graph=True)')
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Adds the gradients with respect to all leaves, or only to `inputs`, to their `grad`: see
+        koine.autograd.backward."""
+        if create_graph or inputs is not None:
+            from ..autograd import backward
+            backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+            return
         check(lib.kn_backward_with(self._h, NULL if gradient is None else gradient._h, bool(retain_graph)))
 
     def register_hook(self, hook):

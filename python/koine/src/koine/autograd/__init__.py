@@ -1,7 +1,8 @@
 """Gradients: no_grad, enable_grad, set_grad_enabled, grad, and functions with a backward of their own."""
 from .._c import NULL, callback, check, ffi, lib
 from .._region import Region
-from .._tensor import borrowed, wrap
+from .._tensor import borrowed
+from ._gradients import backward, grad  # noqa: F401
 from .function import Function  # noqa: F401
 
 # --- recording --------------------------------------------------------------------------------------------------------
@@ -49,35 +50,6 @@ inference_mode = no_grad
 
 def is_grad_enabled():
     return bool(lib.kn_grad_enabled())
-
-
-# --- gradients --------------------------------------------------------------------------------------------------------
-
-
-def _list(values):
-    return [] if values is None else list(values) if isinstance(values, (list, tuple)) else [values]
-
-
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
-    """The gradients of outputs with respect to inputs, a tuple; changes no `grad`."""
-    outputs, inputs, weights = _list(outputs), _list(inputs), _list(grad_outputs)
-    found = ffi.new('kn_tensor *[]', max(len(inputs), 1))
-    params = ffi.new('kn_autograd_grad_params *', lib.kn_autograd_grad_params_init())
-    weight_list = ffi.new('kn_tensor *[]', [NULL if one is None else one._h for one in weights] or [NULL])
-    if weights:
-        params.grad_outputs = weight_list
-    params.retain_graph = create_graph if retain_graph is None else retain_graph
-    params.create_graph, params.allow_unused = create_graph, allow_unused
-    check(lib.kn_autograd_grad_with([one._h for one in outputs], len(outputs), [one._h for one in inputs], len(inputs),
-                                    found, params))
-    return tuple(wrap(one) if one else None for one in found[0:len(inputs)])
-
-
-def backward(tensors, grad_tensors=None, retain_graph=False):
-    """Adds the gradients of all of them; what they have in common is kept until the last."""
-    tensors, weights = _list(tensors), _list(grad_tensors)
-    for i, one in enumerate(tensors):
-        one.backward(weights[i] if weights else None, retain_graph or i + 1 < len(tensors))
 
 
 # --- hooks ------------------------------------------------------------------------------------------------------------
