@@ -1,7 +1,9 @@
-"""Gradients: no_grad, enable_grad, set_grad_enabled, grad, and functions with a backward of their own."""
+"""Gradients: no_grad, enable_grad, set_grad_enabled, grad, backward, and functions with a backward of
+their own."""
 from .._c import NULL, callback, check, ffi, lib
 from .._region import Region
 from .._tensor import borrowed
+from . import functional  # noqa: F401
 from ._gradients import backward, grad  # noqa: F401
 from .function import Function  # noqa: F401
 

@@ -2,6 +2,7 @@
 import warnings
 
 from .._c import NULL, check, ffi, lib
+from .._functions import zeros_like
 from .._tensor import wrap
 
 
@@ -44,12 +45,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     outputs, inputs = _list(outputs), _list(inputs)
     found = _gradients(outputs, inputs, _weights('grad', grad_outputs, outputs), retain_graph, create_graph,
                        bool(materialize_grads if allow_unused is None else allow_unused))
-    return tuple(map(_or_zeros, found, inputs)) if materialize_grads else found
-
-
-def _or_zeros(gradient, like):
-    from .._functions import zeros_like
-    return zeros_like(like) if gradient is None else gradient
+    if materialize_grads:
+        found = tuple(zeros_like(one) if gradient is None else gradient for one, gradient in zip(inputs, found))
+    return found
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, *, inputs=None):
