@@ -168,6 +168,16 @@ def test_put(key, whole):
     numpy.testing.assert_array_equal(x.numpy(), copied)
 
 
+def test_one_bool_as_a_mask():
+    x, y = koine.tensor(3.0), koine.arange(6).reshape(2, 3)
+    yes, no = koine.tensor(True), koine.tensor(False)
+    assert x[yes].tolist() == [3] and x[x > 5].tolist() == [] and x[numpy.array(True)].tolist() == [3]
+    assert y[yes].shape == (1, 2, 3) and y[no].shape == (0, 2, 3) and y[:, yes].shape == (2, 1, 3)
+    x[x > 2] = 5
+    y[no], y[0, yes] = 7, 9
+    assert x.item() == 5 and y.tolist() == [[9, 9, 9], [3, 4, 5]]
+
+
 def test_views_share_memory():
     x = koine.zeros(2, 3)
     x[0].fill_(1)

@@ -69,6 +69,12 @@ def _selected(x, dim, index):
     return _tensor().wrap(lib.kn_select(x._h, dim, index))
 
 
+def _is_bool(key):
+    """Is it one bool, also as a tensor? It is a mask of a new dimension of size 1."""
+    return isinstance(key, (bool, numpy.bool_)) or (
+        isinstance(key, _tensor().Tensor) and key.ndim == 0 and lib.kn_dtype_of(key._h) == lib.KN_BOOL)
+
+
 def _viewed(x, key):
     """The view that the basic keys select, and the indices of its dimensions: a list with None where there is none."""
     wrap = _tensor().wrap
@@ -78,9 +84,10 @@ def _viewed(x, key):
             x = _sliced(x, dim, one)
         elif one is None:
             x = wrap(lib.kn_unsqueeze(x._h, dim))
-        elif isinstance(one, (bool, numpy.bool_)):
+        elif _is_bool(one):
             x = wrap(lib.kn_unsqueeze(x._h, dim))
-            indices += [None] * (dim - covered) + [_as_index(numpy.array([bool(one)]), x.device)]
+            mask = one.reshape(1) if hasattr(one, '_h') else _as_index(numpy.array([bool(one)]), x.device)
+            indices += [None] * (dim - covered) + [mask]
             covered = dim + 1
         else:
             if isinstance(one, _tensor().Tensor):
