@@ -140,9 +140,10 @@ class Stubs:
 
     def package(self):
         koine, names = self.koine, self.operator_names()
-        made = ['from . import amp as amp, autograd as autograd, data as data, graph as graph, linalg as linalg',
-                'from . import models as models, nn as nn, optim as optim, profiler as profiler, random as random',
-                'from . import safetensors as safetensors, train as train, utils as utils']
+        made = ['from . import amp as amp, autograd as autograd, data as data, distributions as distributions',
+                'from . import graph as graph, linalg as linalg, models as models, nn as nn, optim as optim',
+                'from . import profiler as profiler, random as random, safetensors as safetensors, train as train',
+                'from . import utils as utils']
         for module in ('_c', '_device', '_dtypes', '_flags', 'amp', 'autograd', 'random', 'serialization', 'train'):
             values = vars(importlib.import_module('koine.' + module))
             own = [name for name in vars(koine) if name in values and not name.startswith('_') and name not in

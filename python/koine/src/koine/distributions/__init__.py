@@ -1,0 +1,11 @@
+"""Probability distributions: torch.distributions. Their methods are made of operators, and have gradients of the
+parameters; samples are drawn from the generator of the parameters' device."""
+from . import constraints  # noqa: F401
+from .categorical import Categorical, OneHotCategorical, OneHotCategoricalStraightThrough  # noqa: F401
+from .counts import Bernoulli, Binomial, Poisson  # noqa: F401
+from .distribution import Distribution  # noqa: F401
+from .gamma import Beta, Dirichlet, Gamma  # noqa: F401
+from .independent import Independent  # noqa: F401
+from .kl import kl_divergence, register_kl  # noqa: F401
+from .location_scale import Exponential, Laplace, LogNormal, Normal, Uniform  # noqa: F401
+from .multivariate_normal import MultivariateNormal  # noqa: F401

@@ -1,0 +1,164 @@
+"""Distributions whose samples are made of gamma deviates. These have no gradients: `rsample` is missing."""
+from .. import _functions, _ops
+from .._dtypes import finfo
+from . import constraints
+from .distribution import Distribution, broadcast, require_dims
+
+op = _ops.function
+
+
+class Gamma(Distribution):
+    """With a density proportional to x**(concentration - 1) exp(-rate x)."""
+    arg_constraints = {'concentration': constraints.positive, 'rate': constraints.positive}
+    support = constraints.positive
+
+    def __init__(self, concentration, rate, validate_args=None):
+        self.concentration, self.rate = broadcast(concentration, rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self):
+        return self.concentration / self.rate
+
+    @property
+    def mode(self):
+        return ((self.concentration - 1) / self.rate).clamp(min=0)
+
+    @property
+    def variance(self):
+        return self.concentration / self.rate ** 2
+
+    def sample(self, sample_shape=()):
+        logs = _log_gamma_deviates(self.concentration.detach().expand(self._extended_shape(sample_shape)))
+        return _positive(logs.exp() / self.rate.detach())
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        a = self.concentration
+        return a * self.rate.log() + _times_log(a - 1, value) - self.rate * value - a.lgamma()
+
+    def cdf(self, value):
+        """Without a gradient of the concentration."""
+        if self._validate_args:
+            self._validate_sample(value)
+        return op('igamma')(*_functions.broadcast_tensors(self.concentration, self.rate * value))
+
+    def entropy(self):
+        a = self.concentration
+        return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
+
+
+class Dirichlet(Distribution):
+    """Vectors of probabilities, with a density proportional to the product of x**(concentration - 1)."""
+    arg_constraints = {'concentration': constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+
+    def __init__(self, concentration, validate_args=None):
+        require_dims('Dirichlet', 'concentration', concentration, 1)
+        self.concentration = concentration
+        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
+
+    @property
+    def mean(self):
+        return self.concentration / self.concentration.sum(-1, keepdim=True)
+
+    @property
+    def mode(self):
+        """Where all concentrations are below 1, the corner of the largest."""
+        above = (self.concentration - 1).clamp(min=0)
+        corner = _functions.one_hot(_functions.argmax(self.concentration, -1), self._event_shape[0])
+        all_below = (self.concentration < 1).all(-1, keepdim=True)
+        return _functions.where(all_below, corner.to(dtype=above.dtype), above / above.sum(-1, keepdim=True))
+
+    @property
+    def variance(self):
+        a, total = self.concentration, self.concentration.sum(-1, keepdim=True)
+        return a * (total - a) / (total ** 2 * (total + 1))
+
+    def sample(self, sample_shape=()):
+        logs = _log_gamma_deviates(self.concentration.detach().expand(self._extended_shape(sample_shape)))
+        return _functions.softmax(logs, -1)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        a = self.concentration
+        return _times_log(a - 1, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
+
+    def entropy(self):
+        a, total = self.concentration, self.concentration.sum(-1)
+        return (a.lgamma().sum(-1) - total.lgamma() + (total - self._event_shape[0]) * total.digamma()
+                - ((a - 1) * a.digamma()).sum(-1))
+
+
+class Beta(Distribution):
+    """From 0 to 1, with a density proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1)."""
+    arg_constraints = {'concentration1': constraints.positive, 'concentration0': constraints.positive}
+    support = constraints.unit_interval
+
+    def __init__(self, concentration1, concentration0, validate_args=None):
+        self.concentration1, self.concentration0 = broadcast(concentration1, concentration0)
+        super().__init__(self.concentration0.shape, validate_args=validate_args)
+
+    @property
+    def _dirichlet(self):
+        """Of x and 1 - x."""
+        return Dirichlet(op('stack')([self.concentration1, self.concentration0], -1), validate_args=False)
+
+    @property
+    def mean(self):
+        return self.concentration1 / (self.concentration1 + self.concentration0)
+
+    @property
+    def mode(self):
+        return self._dirichlet.mode[..., 0]
+
+    @property
+    def variance(self):
+        total = self.concentration1 + self.concentration0
+        return self.concentration1 * self.concentration0 / (total ** 2 * (total + 1))
+
+    def sample(self, sample_shape=()):
+        return self._dirichlet.sample(sample_shape)[..., 0]
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._dirichlet.log_prob(op('stack')([value, 1 - value], -1))
+
+    def entropy(self):
+        return self._dirichlet.entropy()
+
+
+def _times_log(factor, value):
+    """factor log(value), 0 where the factor is 0, of a factor and a value that are broadcast."""
+    return op('xlogy')(*_functions.broadcast_tensors(factor, value))
+
+
+def _positive(values):
+    """Deviates that a small concentration makes too small for the dtype are its smallest number instead of 0."""
+    return values.clamp(min=finfo(values.dtype).tiny)
+
+
+def _log_gamma_deviates(concentration):
+    """Logarithms of gamma deviates, by the method of Marsaglia and Tsang (2000): a cube of a normal deviate is accepted
+    with a probability above 0.95. It is for concentrations from 1: where they are below, one more is taken, and the
+    deviate multiplied by u**(1 / concentration), whose logarithm does not underflow."""
+    below = concentration < 1
+    d = concentration + below.to(dtype=concentration.dtype) - 1 / 3
+    scale = (9 * d).rsqrt()
+    logs = rejected = None
+    while rejected is None or rejected.any():
+        normal = _functions.randn_like(d)
+        cube = (1 + scale * normal) ** 3
+        log_cube = cube.log()  # NaN below 0, where the deviate is rejected
+        accepted_above = 0.5 * normal ** 2 + d - d * cube + d * log_cube
+        # NaNs, as of a concentration that is one, are accepted: else the loop would not end.
+        failed = (cube <= 0) | (_functions.rand_like(d).log() >= accepted_above)
+        found = d.log() + log_cube
+        logs = found if rejected is None else _functions.where(rejected, found, logs)
+        rejected = failed if rejected is None else rejected & failed
+    boost = _functions.rand_like(d)
+    boost = (1 - boost).log() / concentration  # of (0, 1]
+    return _functions.where(below, logs + boost, logs)

@@ -1,0 +1,124 @@
+"""Kullback-Leibler divergences."""
+import math
+
+from .. import _functions, _ops, linalg
+from .categorical import Categorical, OneHotCategorical
+from .counts import Bernoulli, Binomial, Poisson, log_of_one_plus_exp
+from .gamma import Beta, Dirichlet, Gamma
+from .independent import Independent, sum_rightmost
+from .location_scale import Exponential, Laplace, LogNormal, Normal, Uniform
+from .multivariate_normal import MultivariateNormal, log_det, squared_norm
+
+_formulas = {}
+
+
+def register_kl(type_p, type_q):
+    """Decorates the function of (p, q) that kl_divergence calls for these classes and their subclasses."""
+    def register(function):
+        _formulas[type_p, type_q] = function
+        return function
+
+    return register
+
+
+def kl_divergence(p, q):
+    """The expectation of log p(x) - log q(x) where x is distributed as p says."""
+    orders = type(p).__mro__, type(q).__mro__
+    found = [pair for pair in _formulas if pair[0] in orders[0] and pair[1] in orders[1]]
+    if not found:
+        raise NotImplementedError('kl_divergence: there is no formula for %s and %s: register_kl adds one'
+                                  % (type(p).__name__, type(q).__name__))
+    nearest = min(found, key=lambda pair: (orders[0].index(pair[0]), orders[1].index(pair[1])))
+    return _formulas[nearest](p, q)
+
+
+@register_kl(Normal, Normal)
+@register_kl(LogNormal, LogNormal)
+def _normal(p, q):
+    ratio = p.scale / q.scale
+    return 0.5 * (ratio ** 2 + ((p.loc - q.loc) / q.scale) ** 2 - 1) - ratio.log()
+
+
+@register_kl(Laplace, Laplace)
+def _laplace(p, q):
+    distance = (p.loc - q.loc).abs()
+    return ((q.scale / p.scale).log() + (p.scale * (-distance / p.scale).exp() + distance) / q.scale - 1)
+
+
+@register_kl(Uniform, Uniform)
+def _uniform(p, q):
+    inside = (q.low <= p.low) & (p.high <= q.high)
+    return _functions.where(inside, ((q.high - q.low) / (p.high - p.low)).log(), math.inf)
+
+
+@register_kl(Exponential, Exponential)
+def _exponential(p, q):
+    ratio = q.rate / p.rate
+    return ratio - 1 - ratio.log()
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _bernoulli(p, q):
+    return (p.probs * (p.logits - q.logits) + log_of_one_plus_exp(q.logits) - log_of_one_plus_exp(p.logits))
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p, q):
+    """Infinite where p has more trials; with fewer ones there is no formula."""
+    if (p.total_count < q.total_count).any():
+        raise NotImplementedError('kl_divergence: there is no formula for Binomials where the first has fewer trials')
+    of_each = _bernoulli(p, q)
+    return _functions.where(p.total_count > q.total_count, math.inf, p.total_count * of_each)
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p, q):
+    return p.rate * (p.rate / q.rate).log() - p.rate + q.rate
+
+
+@register_kl(Categorical, Categorical)
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _categorical(p, q):
+    """Infinite where q has no probability, 0 where p has none, whose logarithms may be infinite."""
+    terms = p.probs * (p.logits - q.logits)
+    terms = _functions.where((q.probs == 0).expand(terms.shape), math.inf, terms)
+    return _functions.where((p.probs == 0).expand(terms.shape), 0.0, terms).sum(-1)
+
+
+@register_kl(Gamma, Gamma)
+def _gamma(p, q):
+    a, b = p.concentration, q.concentration
+    return ((a - b) * a.digamma() + b.lgamma() - a.lgamma() + b * (p.rate / q.rate).log()
+            + a * (q.rate / p.rate - 1))
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p, q):
+    a, b = p.concentration, q.concentration
+    total = a.sum(-1, keepdim=True)
+    return (total.squeeze(-1).lgamma() - b.sum(-1).lgamma() + (b.lgamma() - a.lgamma()).sum(-1)
+            + ((a - b) * (a.digamma() - total.digamma())).sum(-1))
+
+
+@register_kl(Beta, Beta)
+def _beta(p, q):
+    return _dirichlet(p._dirichlet, q._dirichlet)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normal(p, q):
+    size, = p.event_shape
+    if q.event_shape != (size,):
+        raise ValueError('kl_divergence: the vectors have %d and %d elements' % (size, q.event_shape[0]))
+    factor, other = _functions.broadcast_tensors(q.scale_tril, p.scale_tril)
+    trace = (linalg.solve_triangular(factor, other, upper=False) ** 2).sum((-2, -1))
+    return (log_det(q.scale_tril) - log_det(p.scale_tril)
+            + 0.5 * (trace + squared_norm(factor, q.loc - p.loc) - size))
+
+
+@register_kl(Independent, Independent)
+def _independent(p, q):
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError('kl_divergence: the distributions make %d and %d dimensions those of the event'
+                                  % (p.reinterpreted_batch_ndims, q.reinterpreted_batch_ndims))
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

@@ -1,0 +1,241 @@
+"""Distributions of real numbers whose samples are moved and scaled ones of a standard distribution."""
+import math
+
+from .. import _functions, _ops
+from . import constraints
+from .distribution import Distribution, broadcast
+
+op = _ops.function
+
+
+class _LocationScale(Distribution):
+    """Subclasses have _standard(shape), samples for loc 0 and scale 1, or another rsample."""
+    has_rsample = True
+    arg_constraints = {'loc': constraints.real, 'scale': constraints.positive}
+    support = constraints.real
+
+    def __init__(self, loc, scale, validate_args=None):
+        self.loc, self.scale = broadcast(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    def rsample(self, sample_shape=()):
+        return self.loc + self.scale * self._standard(self._extended_shape(sample_shape))
+
+    def _normalized(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return (value - self.loc) / self.scale
+
+
+class Normal(_LocationScale):
+    def _standard(self, shape):
+        return _functions.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def stddev(self):
+        return self.scale
+
+    @property
+    def variance(self):
+        return self.scale ** 2
+
+    def log_prob(self, value):
+        return -0.5 * self._normalized(value) ** 2 - self.scale.log() - 0.5 * math.log(2 * math.pi)
+
+    def cdf(self, value):
+        return op('ndtr')(self._normalized(value))
+
+    def icdf(self, value):
+        return self.loc + self.scale * op('ndtri')(value)
+
+    def entropy(self):
+        return self.scale.log() + 0.5 * (1 + math.log(2 * math.pi))
+
+
+class LogNormal(_LocationScale):
+    """exp of a normal deviate with these parameters."""
+    support = constraints.positive
+
+    @property
+    def _normal(self):
+        return Normal(self.loc, self.scale, validate_args=False)
+
+    @property
+    def mean(self):
+        return (self.loc + 0.5 * self.scale ** 2).exp()
+
+    @property
+    def mode(self):
+        return (self.loc - self.scale ** 2).exp()
+
+    @property
+    def variance(self):
+        square = self.scale ** 2
+        return square.expm1() * (2 * self.loc + square).exp()
+
+    def rsample(self, sample_shape=()):
+        return self._normal.rsample(sample_shape).exp()
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._normal.log_prob(value.log()) - value.log()
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._normal.cdf(value.log())
+
+    def icdf(self, value):
+        return self._normal.icdf(value).exp()
+
+    def entropy(self):
+        return self._normal.entropy() + self.loc
+
+
+class Laplace(_LocationScale):
+    def _standard(self, shape):
+        # The difference of two exponential deviates, of which none is infinite.
+        return _exponential(shape, self.loc) - _exponential(shape, self.loc)
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def variance(self):
+        return 2 * self.scale ** 2
+
+    @property
+    def stddev(self):
+        return math.sqrt(2) * self.scale
+
+    def log_prob(self, value):
+        return -(2 * self.scale).log() - self._normalized(value).abs()
+
+    def cdf(self, value):
+        z = self._normalized(value)
+        return 0.5 - 0.5 * z.sign() * (-z.abs()).expm1()
+
+    def icdf(self, value):
+        side = value - 0.5
+        return self.loc - self.scale * side.sign() * (-2 * side.abs()).log1p()
+
+    def entropy(self):
+        return 1 + (2 * self.scale).log()
+
+
+class Uniform(Distribution):
+    """From `low` to `high`, without `high` itself."""
+    has_rsample = True
+
+    def __init__(self, low, high, validate_args=None):
+        self.low, self.high = broadcast(low, high)
+        super().__init__(self.low.shape, validate_args=validate_args)
+
+    @property
+    def arg_constraints(self):
+        return {'low': constraints.less_than(self.high, 'high'), 'high': constraints.greater_than(self.low, 'low')}
+
+    @property
+    def support(self):
+        return constraints.interval(self.low, self.high, ('low', 'high'))
+
+    @property
+    def mean(self):
+        return (self.low + self.high) / 2
+
+    @property
+    def mode(self):
+        return self.low * math.nan  # all values are equally likely
+
+    @property
+    def variance(self):
+        return (self.high - self.low) ** 2 / 12
+
+    @property
+    def stddev(self):
+        return (self.high - self.low) / math.sqrt(12)
+
+    def rsample(self, sample_shape=()):
+        standard = _functions.rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
+        return self.low + (self.high - self.low) * standard
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        inside = (value >= self.low) & (value < self.high)
+        return _functions.where(inside, -(self.high - self.low).log(), -math.inf)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
+
+    def icdf(self, value):
+        return self.low + (self.high - self.low) * value
+
+    def entropy(self):
+        return (self.high - self.low).log()
+
+
+class Exponential(Distribution):
+    """With the density rate exp(-rate x)."""
+    has_rsample = True
+    arg_constraints = {'rate': constraints.positive}
+    support = constraints.nonnegative
+
+    def __init__(self, rate, validate_args=None):
+        self.rate, = broadcast(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self):
+        return 1 / self.rate
+
+    @property
+    def mode(self):
+        return _functions.zeros_like(self.rate)
+
+    @property
+    def stddev(self):
+        return 1 / self.rate
+
+    @property
+    def variance(self):
+        return self.rate ** -2
+
+    def rsample(self, sample_shape=()):
+        return _exponential(self._extended_shape(sample_shape), self.rate) / self.rate
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return self.rate.log() - self.rate * value
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(-self.rate * value).expm1()
+
+    def icdf(self, value):
+        return -(-value).log1p() / self.rate
+
+    def entropy(self):
+        return 1 - self.rate.log()
+
+
+def _exponential(shape, like):
+    return _functions.exponential_(_functions.empty(shape, dtype=like.dtype, device=like.device))
