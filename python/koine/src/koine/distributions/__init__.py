@@ -1,6 +1,6 @@
 """Probability distributions: torch.distributions. Their methods are made of operators, and have gradients of the
 parameters; samples are drawn from the generator of the parameters' device."""
-from . import constraints  # noqa: F401
+from . import constraints, transforms  # noqa: F401
 from .categorical import Categorical, OneHotCategorical, OneHotCategoricalStraightThrough  # noqa: F401
 from .counts import Bernoulli, Binomial, Poisson  # noqa: F401
 from .distribution import Distribution  # noqa: F401
@@ -9,3 +9,5 @@ from .independent import Independent  # noqa: F401
 from .kl import kl_divergence, register_kl  # noqa: F401
 from .location_scale import Exponential, Laplace, LogNormal, Normal, Uniform  # noqa: F401
 from .multivariate_normal import MultivariateNormal  # noqa: F401
+from .transformed import TransformedDistribution  # noqa: F401
+from .transforms import AffineTransform, ExpTransform, SigmoidTransform, TanhTransform, Transform  # noqa: F401

@@ -1,6 +1,7 @@
 """Dimensions of the batch as dimensions of the event."""
 from . import constraints
 from .distribution import Distribution
+from .transforms import sum_rightmost
 
 
 class Independent(Distribution):
@@ -66,7 +67,3 @@ class Independent(Distribution):
 
     def __repr__(self):
         return 'Independent(%r, %d)' % (self.base_dist, self.reinterpreted_batch_ndims)
-
-
-def sum_rightmost(values, count):
-    return values.flatten(values.ndim - count).sum(-1) if count else values

@@ -5,9 +5,10 @@ from .. import _functions, _ops, linalg
 from .categorical import Categorical, OneHotCategorical
 from .counts import Bernoulli, Binomial, Poisson, log_of_one_plus_exp
 from .gamma import Beta, Dirichlet, Gamma
-from .independent import Independent, sum_rightmost
+from .independent import Independent
 from .location_scale import Exponential, Laplace, LogNormal, Normal, Uniform
 from .multivariate_normal import MultivariateNormal, log_det, squared_norm
+from .transforms import sum_rightmost
 
 _formulas = {}
 
