@@ -122,7 +122,7 @@ def test_gradients(kind, parameters, value, expected):
         return result
 
     assert koine.autograd.gradcheck(of('log_prob', tensor(value)), inputs)
-    if 'entropy' in expected and kind is not D.Uniform:
+    if 'entropy' in expected:
         assert koine.autograd.gradcheck(of('entropy'), inputs)
     if kind.has_rsample:
         state = koine.get_rng_state()
@@ -194,5 +194,5 @@ def test_independent():
     assert D.Independent(base, 2).entropy().shape == () and D.Independent(base, 0).batch_shape == (2, 2)
     with pytest.raises(ValueError, match='must be from 0 to 2, .*, not 3'):
         D.Independent(base, 3)
-    with pytest.raises(ValueError, match='scale must be|the value must be a real number'):
+    with pytest.raises(ValueError, match='Normal: the value must be a real number'):
         made.log_prob(tensor([[1, nan], [0, 0]]))

@@ -139,6 +139,7 @@ def test_divergences_of_other_pairs():
     (lambda: D.Normal(0.0, 1.0).log_prob(2.0), TypeError, 'the value must be a koine.Tensor, not float'),
     (lambda: D.Normal(koine.zeros(2), 1.0).log_prob(koine.ones(3)), ValueError, r'\(3,\), which does not fit'),
     (lambda: D.LogNormal(0.0, 1.0).log_prob(koine.tensor(-1.0)), ValueError, 'the value must be greater than 0'),
+    (lambda: D.Uniform(koine.zeros(2), 1.0).log_prob(koine.tensor(3.0)), ValueError, r'from low to high, .*\[3., 3.\]'),
     (lambda: D.Gamma(1.0, 1.0).rsample(), NotImplementedError, 'Gamma has no rsample'),
     (lambda: D.Poisson(1.0).entropy(), NotImplementedError, 'Poisson has no entropy'),
 ])

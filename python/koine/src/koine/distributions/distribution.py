@@ -33,10 +33,12 @@ class Distribution:
                     self._require(name, constraint, self.__dict__[name])
 
     def _require(self, name, constraint, value):
-        holds = constraint.check(value.detach())
+        value = value.detach()
+        holds = constraint.check(value)
         if not holds.all():
+            values = value.expand(holds.shape + value.shape[value.ndim - constraint.event_dim:])  # bounds are broadcast
             raise ValueError('%s: %s must be %s, but holds %s (validate_args=False skips the check)'
-                             % (type(self).__name__, name, constraint.text, value.detach()[~holds]))
+                             % (type(self).__name__, name, constraint.text, values[~holds]))
 
     # --- shapes ---
 

@@ -43,7 +43,7 @@ def _normal(p, q):
 @register_kl(Laplace, Laplace)
 def _laplace(p, q):
     distance = (p.loc - q.loc).abs()
-    return ((q.scale / p.scale).log() + (p.scale * (-distance / p.scale).exp() + distance) / q.scale - 1)
+    return (q.scale / p.scale).log() + (p.scale * (-distance / p.scale).exp() + distance) / q.scale - 1
 
 
 @register_kl(Uniform, Uniform)
@@ -60,16 +60,15 @@ def _exponential(p, q):
 
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p, q):
-    return (p.probs * (p.logits - q.logits) + log_of_one_plus_exp(q.logits) - log_of_one_plus_exp(p.logits))
+    return p.probs * (p.logits - q.logits) + log_of_one_plus_exp(q.logits) - log_of_one_plus_exp(p.logits)
 
 
 @register_kl(Binomial, Binomial)
 def _binomial(p, q):
-    """Infinite where p has more trials; with fewer ones there is no formula."""
+    """Infinite where p has more trials; where it has fewer, there is no formula."""
     if (p.total_count < q.total_count).any():
         raise NotImplementedError('kl_divergence: there is no formula for Binomials where the first has fewer trials')
-    of_each = _bernoulli(p, q)
-    return _functions.where(p.total_count > q.total_count, math.inf, p.total_count * of_each)
+    return _functions.where(p.total_count > q.total_count, math.inf, p.total_count * _bernoulli(p, q))
 
 
 @register_kl(Poisson, Poisson)
