@@ -21,6 +21,12 @@ def test_to_numpy_and_back(dtype, shape):
     numpy.testing.assert_array_equal(back, array)
 
 
+def test_shapes_are_tuples():
+    shape = koine.zeros(2, 3).shape
+    assert isinstance(shape, koine.Size) and shape == (2, 3) and repr(shape) == '(2, 3)'
+    assert shape.numel() == 6 and koine.zeros(()).size().numel() == 1 and koine.Size([3]) == koine.zeros(3).shape
+
+
 def test_bfloat16():
     x = koine.tensor([1.0, 2.5, 3.14159], dtype=koine.bfloat16)
     assert x.dtype is koine.bfloat16 and x.itemsize == 2

@@ -15,7 +15,7 @@ from ._dlpack import from_dlpack  # noqa: F401
 from ._flags import (are_deterministic_algorithms_enabled, get_default_dtype,  # noqa: F401
                      get_float32_matmul_precision, is_deterministic_algorithms_warn_only_enabled, set_default_dtype,
                      set_float32_matmul_precision, set_printoptions, use_deterministic_algorithms)
-from ._tensor import Tensor, from_numpy, tensor  # noqa: F401
+from ._tensor import Size, Tensor, from_numpy, tensor  # noqa: F401
 from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled  # noqa: F401
 from .random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 

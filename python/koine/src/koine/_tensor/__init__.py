@@ -6,7 +6,7 @@ from .._c import NULL, KoineError, check, checked, ffi, lib, owned_text, shape_o
 from .._device import device as Device
 from .._device import handle as device_handle
 from .._dtypes import code_of, is_name
-from .base import TensorBase
+from .base import Size, TensorBase  # noqa: F401
 from .handles import (borrowed, from_numpy, is_tensor_class, new_object, options, owned, release,  # noqa: F401
                       tensor, wrap)
 from .operators import in_place, operator, reflected, reflected_full

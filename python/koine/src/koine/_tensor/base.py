@@ -1,8 +1,19 @@
 """What a tensor says about itself, and its gradient."""
+import math
+
 from .._c import NULL, check, ffi, lib
 from .._device import device as Device
 from .._dtypes import by_code
 from .handles import borrowed, tensor, wrap
+
+
+class Size(tuple):
+    """A shape: a tuple that knows its number of elements."""
+
+    __slots__ = ()
+
+    def numel(self):
+        return math.prod(self)
 
 
 class TensorBase:
@@ -18,7 +29,7 @@ class TensorBase:
     @property
     def shape(self):
         handle = self._h
-        return tuple(ffi.unpack(lib.kn_shape(handle), lib.kn_ndim(handle))) if lib.kn_ndim(handle) else ()
+        return Size(ffi.unpack(lib.kn_shape(handle), lib.kn_ndim(handle)) if lib.kn_ndim(handle) else ())
 
     @property
     def ndim(self):
