@@ -222,3 +222,80 @@ def test_what_excludes_each_other():
     for name in ('shuffle', 'sampler', 'batch_sampler'):
         with pytest.raises(ValueError, match='an order of its own: leave out ' + name):
             DataLoader(Stream(3), **{name: [[1]]})
+
+
+# --- samples of other kinds -------------------------------------------------------------------------------------------
+
+Pair = collections.namedtuple('Pair', 'left right')
+
+
+class Samples(koine.data.Dataset):
+    """made(i) for each i."""
+
+    def __init__(self, made, count=5):
+        self.made, self.count = made, count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return self.made(range(self.count)[index])
+
+
+def numbered(i):
+    return {'image': numpy.full((2, 2), i, numpy.float32), 'label': i, 'name': 'n%d' % i, 'box': (i, [i, i + 1.5])}
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+def test_samples_that_are_dicts(workers):
+    loader = DataLoader(Samples(numbered), batch_size=2, num_workers=workers)
+    batches = list(loader)
+    assert len(loader) == len(batches) == 3 and list(batches[1]) == ['image', 'label', 'name', 'box']
+    assert batches[1]['image'].shape == (2, 2, 2) and batches[1]['image'].dtype is koine.float32
+    assert batches[1]['label'].tolist() == [2, 3] and batches[1]['name'] == ['n2', 'n3'] and len(batches[2]['name']) == 1
+    first, (second, third) = batches[1]['box']
+    assert (first.tolist(), second.tolist(), third.tolist()) == ([2, 3], [2, 3], [3.5, 4.5])
+    shuffled = DataLoader(Samples(numbered), 5, shuffle=True, num_workers=workers, seed=2)
+    assert sorted(next(iter(shuffled))['label'].tolist()) == list(range(5))
+    assert next(iter(DataLoader(Samples(numbered), 2, sampler=[4, 1])))['name'] == ['n4', 'n1']
+
+
+def test_samples_of_other_kinds():
+    assert list(DataLoader(Samples(str), 2)) == [['0', '1'], ['2', '3'], ['4']]
+    assert list(DataLoader(Samples(lambda i: numpy.str_(i)), 5)) == [['0', '1', '2', '3', '4']]
+    texts, counts = next(iter(DataLoader(Samples(lambda i: ('t%d' % i, i)), 2)))
+    assert texts == ['t0', 't1'] and counts.tolist() == [0, 1]
+    lists = next(iter(DataLoader(Samples(lambda i: [i, i + 10]), 2)))
+    assert isinstance(lists, list) and [one.tolist() for one in lists] == [[0, 1], [10, 11]]
+    pair = next(iter(DataLoader(Samples(lambda i: Pair(i, -i)), 2)))
+    assert type(pair) is Pair and pair.right.tolist() == [0, -1]
+    halves = next(iter(DataLoader(Samples(lambda i: koine.full((2,), i, dtype='bfloat16')), 2)))
+    assert halves[0].dtype is koine.bfloat16 and halves[0].tolist() == [[0, 0], [1, 1]]
+    assert list(DataLoader(Samples(numbered, 0), 2)) == []
+    with pytest.raises(TypeError, match='give the DataLoader a collate_fn'):
+        next(iter(DataLoader(Samples(lambda i: object()), 2)))
+    net = nn.Linear(2, 2)
+    trainer = koine.Trainer(net, koine.optim.SGD(net.parameters(), lr=0.5), epochs=1, quiet=True)
+    with pytest.raises(TypeError, match='samples that are arrays, numbers, or tuples of them'):
+        trainer.fit(DataLoader(Samples(numbered), 2))
+
+
+def test_parts_of_datasets_of_dicts():
+    source = Samples(numbered)
+    parts = koine.data.random_split(source, [3, 2])
+    found = [next(iter(DataLoader(part, 5)))['label'].tolist() for part in parts]
+    assert found == [part.indices for part in parts] and sorted(sum(found, [])) == list(range(5))
+    both = source + Subset(source, [4, 0])
+    assert next(iter(DataLoader(both, 9)))['name'] == ['n0', 'n1', 'n2', 'n3', 'n4', 'n4', 'n0']
+
+
+def test_the_first_sample_is_asked_for_once():
+    asked = []
+
+    def made(i):
+        asked.append(i)
+        return numpy.float32(i)
+
+    loader = DataLoader(Samples(made), 5)
+    assert asked == [0] and isinstance(loader._batches, koine.data._batches.InLibrary)
+    assert next(iter(loader))[0].tolist() == list(range(5)) and asked == [0, 0, 1, 2, 3, 4]

@@ -17,12 +17,12 @@ def default_collate(batch):
         if any(one.device.type == 'host' for one in batch):  # where nothing is computed
             return tensor(numpy.stack([one.numpy() for one in batch]))
         return function('stack')(list(batch)).to(current_device())
+    if isinstance(first, (str, bytes)):  # also those of numpy
+        return list(batch)
     if isinstance(first, (numpy.ndarray, numpy.generic)):
         return tensor(numpy.stack(batch))
     if isinstance(first, numbers.Real):
         return tensor(numpy.asarray(batch))
-    if isinstance(first, (str, bytes)):
-        return list(batch)
     if isinstance(first, collections.abc.Mapping):
         return {key: default_collate([one[key] for one in batch]) for key in first}
     if isinstance(first, (tuple, list)):

@@ -1,19 +1,22 @@
 """Datasets: samples by index, or one after the other."""
 import bisect
 import itertools
+import numbers
 
 import numpy
 
 from .._c import NULL, callback, check, checked, ffi, lib, path, text
-from .._dtypes import as_dtype, by_code
+from .._dtypes import as_dtype, bfloat16, by_code
 from .._tensor import Tensor
 
 
 class Dataset:
-    """Samples by index. A subclass has __len__ and __getitem__, which returns a sample: a number, an array, or a tuple
-    of them, always with the same shapes and dtypes. Worker threads call it; Python runs one of them at a time."""
+    """Samples by index. A subclass has __len__ and __getitem__, which returns a sample. Numbers, arrays and tuples of
+    them, always with the same shapes and dtypes, are what the library makes batches of; of other samples, such as dicts
+    and texts, Python makes them. Worker threads call it; Python runs one of them at a time."""
 
     _handle = None
+    _first = None  # the arrays of sample 0, between the look at it and the making of the kn_dataset
 
     @property
     def _h(self):
@@ -24,6 +27,12 @@ class Dataset:
     def _make(self):
         """The kn_dataset, when it is first needed."""
         return _from_python(self)
+
+    def _fits_library(self):
+        """Whether the library can hold the samples, by the first one."""
+        if self._handle is not None or type(self)._make is not Dataset._make:
+            return True
+        return _fits_by_sample(self)
 
     def _adopt(self, pointer, *keep):
         self._handle = ffi.gc(checked(pointer), lib.kn_dataset_free)
@@ -63,6 +72,28 @@ class Dataset:
         return names
 
 
+def _fits_by_sample(dataset):
+    if len(dataset) == 0:
+        return False
+    sample = dataset[0]
+    if not _is_plain(sample):
+        return False
+    dataset._first = _sample(sample)
+    return True
+
+
+def _is_plain(sample):
+    """Is it a number or an array, or a tuple of them? Lists and named tuples become lists and named tuples of batches.
+    """
+    return all(_is_array(one) for one in (sample if type(sample) is tuple else (sample,)))
+
+
+def _is_array(value):
+    if isinstance(value, Tensor):
+        return value.dtype is not bfloat16  # which numpy has not
+    return isinstance(value, (numbers.Real, numpy.ndarray, numpy.generic)) and not isinstance(value, (str, bytes))
+
+
 def _sample(value):
     parts = value if isinstance(value, tuple) else (value,)
     arrays = []
@@ -74,7 +105,7 @@ def _sample(value):
 
 def _from_python(dataset):
     """The kn_dataset of a subclass."""
-    first = _sample(dataset[0])
+    first, dataset._first = dataset._first or _sample(dataset[0]), None
     fields = ffi.new('kn_field[]', len(first))
     for field, array in zip(fields, first):
         field.dtype, field.ndim = as_dtype(array.dtype).code, array.ndim
@@ -135,8 +166,14 @@ class Subset(Dataset):
     def __getitem__(self, index):
         return self.dataset[self.indices[index]]
 
+    def _changes_samples(self):
+        return type(self).__getitem__ is not Subset.__getitem__
+
+    def _fits_library(self):
+        return _fits_by_sample(self) if self._changes_samples() else self.dataset._fits_library()
+
     def _make(self):
-        if type(self).__getitem__ is not Subset.__getitem__:  # of a subclass that changes the samples
+        if self._changes_samples():
             return super()._make()
         indices = ffi.new('int64_t[]', [int(i) for i in self.indices])
         return ffi.gc(checked(lib.kn_subset(self.dataset._h, indices, len(self.indices))), lib.kn_dataset_free)
@@ -161,8 +198,16 @@ class ConcatDataset(Dataset):
         at = bisect.bisect_right(self.cumulative_sizes, index)
         return self.datasets[at][index - (self.cumulative_sizes[at - 1] if at else 0)]
 
+    def _changes_samples(self):
+        return type(self).__getitem__ is not ConcatDataset.__getitem__
+
+    def _fits_library(self):
+        if self._changes_samples():
+            return _fits_by_sample(self)
+        return all(one._fits_library() for one in self.datasets)
+
     def _make(self):
-        if type(self).__getitem__ is not ConcatDataset.__getitem__:
+        if self._changes_samples():
             return super()._make()
         handles = [one._h for one in self.datasets]
         return ffi.gc(checked(lib.kn_concat_dataset(handles, len(handles))), lib.kn_dataset_free)

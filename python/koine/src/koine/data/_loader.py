@@ -13,7 +13,7 @@ class DataLoader:
     The library makes the batches, in `num_workers` threads, also in the order of a sampler: any list or iterable of
     indices with a length. With a batch_sampler (an iterable of lists of indices), a collate_fn, an IterableDataset or
     batch_size=None (the samples themselves) Python makes them, in as many threads; collate_fn gets a list of samples,
-    and its result is the batch."""
+    and its result is the batch. So does default_collate where samples are dicts, lists or texts, or hold some."""
 
     def __init__(self, dataset, batch_size=1, shuffle=False, sampler=None, batch_sampler=None, num_workers=0,
                  collate_fn=None, pin_memory=False, drop_last=False, *, generator=None, prefetch_factor=2, seed=0,
@@ -28,7 +28,7 @@ class DataLoader:
             self.sampler, self.shuffle = RandomSampler(dataset, generator=generator), False
         is_sized = self.sampler is None or hasattr(self.sampler, '__len__')
         in_library = (is_sized and batch_sampler is None and collate_fn is None and batch_size is not None
-                      and not isinstance(dataset, IterableDataset))
+                      and not isinstance(dataset, IterableDataset) and dataset._fits_library())
         self._batches = (InLibrary if in_library else InPython)(self)
 
     def _check(self):
@@ -54,7 +54,8 @@ class DataLoader:
         """The library's, for the trainer and update_bn."""
         if isinstance(self._batches, InPython):
             raise TypeError('the trainer and update_bn take loaders whose batches the library makes: without '
-                            'batch_sampler, collate_fn and IterableDataset, and with a batch_size')
+                            'batch_sampler, collate_fn and IterableDataset, with a batch_size, and of samples that '
+                            'are arrays, numbers, or tuples of them')
         return self._batches.handle
 
     def __len__(self):
