@@ -252,7 +252,8 @@ def test_samples_that_are_dicts(workers):
     batches = list(loader)
     assert len(loader) == len(batches) == 3 and list(batches[1]) == ['image', 'label', 'name', 'box']
     assert batches[1]['image'].shape == (2, 2, 2) and batches[1]['image'].dtype is koine.float32
-    assert batches[1]['label'].tolist() == [2, 3] and batches[1]['name'] == ['n2', 'n3'] and len(batches[2]['name']) == 1
+    assert batches[1]['label'].tolist() == [2, 3] and batches[1]['name'] == ['n2', 'n3']
+    assert batches[2]['name'] == ['n4']
     first, (second, third) = batches[1]['box']
     assert (first.tolist(), second.tolist(), third.tolist()) == ([2, 3], [2, 3], [3.5, 4.5])
     shuffled = DataLoader(Samples(numbered), 5, shuffle=True, num_workers=workers, seed=2)

@@ -4,11 +4,16 @@ import collections
 from .._c import NULL, ffi, lib
 from .._tensor import wrap
 from ..autograd import no_grad
+from ._packed import PackedSequence, apply_packed
 
 
 def recurrent(self, input, hx=None, lengths=None):
-    """(output, h_n), of an LSTM (output, (h_n, c_n)). `lengths` [N], int64, are those of the sequences, which need not
-    be packed."""
+    """(output, h_n), of an LSTM (output, (h_n, c_n)). `lengths` [N], int64, are those of padded sequences; of a
+    PackedSequence the output is one, too."""
+    if isinstance(input, PackedSequence):
+        if lengths is not None:
+            raise ValueError('%s: a PackedSequence has its lengths: leave out lengths' % type(self).__name__)
+        return apply_packed(self, input, hx)
     states = hx if isinstance(hx, tuple) else (hx,)
     missing = lib.kn_module_input_count(self._h) - 2 - len(states)
     output, *state = self._apply((input, *states, *(None,) * missing, lengths))
