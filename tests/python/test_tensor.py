@@ -301,3 +301,10 @@ def test_conversions_by_name():
     x = koine.tensor([1.7, 2.2])
     for name, dtype in (('short', koine.int16), ('char', koine.int8), ('byte', koine.uint8)):
         assert getattr(x, name)().dtype is dtype and getattr(x, name)().tolist() == [1, 2]
+
+
+def test_dtypes_of_ranges():
+    assert koine.arange(3.0).dtype is koine.arange(0, 3, 1.0).dtype is koine.float32
+    assert koine.arange(3).dtype is koine.arange(koine.tensor(1), numpy.int64(4)).dtype is koine.int64
+    assert koine.arange(koine.tensor(1), numpy.int64(4)).tolist() == [1, 2, 3]
+    assert koine.arange(numpy.float32(2.5)).tolist() == [0.0, 1.0, 2.0]

@@ -1,5 +1,5 @@
 """Functions that create tensors."""
-from .._c import lib, scalar, shape_of, sizes
+from .._c import lib, plain_number, scalar, shape_of, sizes
 from .._tensor import options, wrap
 
 
@@ -25,8 +25,9 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False):
 
 def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=False):
     start, end = (0, start) if end is None else (start, end)
-    if dtype is None and all(isinstance(one, int) for one in (start, end, step)):
-        dtype = 'int64'
+    start, end, step = (one if isinstance(one, (int, float)) else plain_number(one) for one in (start, end, step))
+    if dtype is None:
+        dtype = 'int64' if all(isinstance(one, int) for one in (start, end, step)) else 'float32'
     return wrap(lib.kn_arange_with(start, end, step, options(dtype, device, requires_grad)))
 
 
