@@ -7,14 +7,16 @@
 from . import _functions, _ops, autograd, linalg, random  # noqa: F401
 from ._c import (KoineError, KoineIndexError, KoineIOError, KoineMemoryError, KoineNumericError,  # noqa: F401
                  KoineTypeError, KoineValueError, version)
+from ._compile import compile  # noqa: A004, F401
 from ._device import (current_device, device, device_count, devices, empty_cache, is_available,  # noqa: F401
                       max_memory_allocated, memory_allocated, memory_reserved, memory_summary, set_device, synchronize)
 from ._dtypes import (bfloat16, bool_, dtype, finfo, float16, float32, float64, iinfo, int8, int16, int32,  # noqa: F401
                       int64, uint8)
 from ._dlpack import from_dlpack  # noqa: F401
 from ._flags import (are_deterministic_algorithms_enabled, get_default_dtype,  # noqa: F401
-                     get_float32_matmul_precision, is_deterministic_algorithms_warn_only_enabled, set_default_dtype,
-                     set_float32_matmul_precision, set_printoptions, use_deterministic_algorithms)
+                     get_float32_matmul_precision, get_num_threads, is_deterministic_algorithms_warn_only_enabled,
+                     set_default_dtype, set_float32_matmul_precision, set_num_threads, set_printoptions,
+                     use_deterministic_algorithms)
 from ._tensor import Size, Tensor, from_numpy, tensor  # noqa: F401
 from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled  # noqa: F401
 from .random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
