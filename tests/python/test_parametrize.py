@@ -67,6 +67,30 @@ def test_spectral_norm():
         spectral_norm(nn.Linear(2, 2), 'nothing')
 
 
+def test_older_names():
+    utils = nn.utils
+    layer, other = nn.Conv1d(2, 4, 3), nn.Conv1d(2, 4, 3)
+    weight = layer.weight.detach().clone()
+    assert utils.weight_norm(layer, name='weight', dim=2) is layer
+    assert layer.parametrizations.weight.original0.shape == (1, 1, 3)
+    layer.parametrizations.weight.original0.detach().mul_(2)
+    assert koine.allclose(layer.weight, 2 * weight, atol=1e-6)
+    with pytest.raises(ValueError, match='remove_spectral_norm: weight of Conv1d is not what spectral_norm made of it'):
+        utils.remove_spectral_norm(layer)
+    assert utils.remove_weight_norm(layer) is layer and not parametrize.is_parametrized(layer)
+    assert koine.allclose(layer.weight, 2 * weight, atol=1e-6) and layer.weight.requires_grad
+    with pytest.raises(ValueError, match='remove_weight_norm: weight of Conv1d'):
+        utils.remove_weight_norm(layer)
+    utils.spectral_norm(other, n_power_iterations=30).eval()
+    norm = numpy.linalg.norm(other.weight.detach().numpy().reshape(4, 6), 2)
+    assert norm == pytest.approx(1, rel=1e-3)
+    assert utils.remove_spectral_norm(other) is other and type(other.weight) is nn.Parameter
+    assert numpy.linalg.norm(other.weight.detach().numpy().reshape(4, 6), 2) == pytest.approx(norm)
+    parametrize.register_parametrization(other, 'bias', Exponential())
+    with pytest.raises(ValueError, match='remove_weight_norm: bias'):
+        utils.remove_weight_norm(other, 'bias')
+
+
 def test_parametrizations_of_ones_own():
     layer = nn.Linear(3, 3)
     parametrize.register_parametrization(layer, 'weight', Symmetric())

@@ -1,9 +1,11 @@
-"""torch.nn.utils: clipping of gradients, parameters as one vector, layers without their batch normalisation."""
+"""torch.nn.utils: clipping of gradients, parameters as one vector, norms of weights, layers without their batch
+normalisation."""
 from ..._bind import tensor_function
 from ..._c import check, ffi, lib
 from ..._tensor import wrap
 from ..module import root
 from . import parametrizations, parametrize, rnn  # noqa: F401
+from ._norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm  # noqa: F401
 
 get_total_norm = tensor_function('get_total_norm', 'kn_get_total_norm_with', 'tensors, norm_type=2.0')
 
