@@ -322,8 +322,8 @@ KN_API kn_optim *kn_optim_named_with(const char *name, kn_parameter_list paramet
 KN_API int kn_optim_num_groups(const kn_optim *optim);
 /* Borrowed, without names; valid until a group is added. Empty if there is no such group. */
 KN_API kn_parameter_list kn_optim_group_parameters(const kn_optim *optim, int group);
-/* Reads or sets a hyperparameter of a group. Setting one that needs other state, such as amsgrad, is KN_ERR_STATE.
- * "initial_lr" is what schedules have noted (NaN: nothing). */
+/* Reads or sets a hyperparameter of a group. After the first step, setting one that needs other state, such as amsgrad,
+ * is KN_ERR_STATE. "initial_lr" is what schedules have noted (NaN: nothing). */
 KN_API kn_status kn_optim_get(const kn_optim *optim, int group, const char *name, double *value);
 KN_API kn_status kn_optim_set(kn_optim *optim, int group, const char *name, double value);
 

@@ -239,7 +239,7 @@ kn_status kn_optim_get(const kn_optim *optim, int group, const char *name, doubl
     return KN_OK;
 }
 
-/* A change must not ask for other states than there are. */
+/* After the first step a change must not ask for other states than there are. */
 kn_status kn_optim_set(kn_optim *optim, int group, const char *name, double value)
 {
     KN_TRY(check_group("optim_set", optim, group));
@@ -250,15 +250,22 @@ kn_status kn_optim_set(kn_optim *optim, int group, const char *name, double valu
     const int at = find_hyper("optim_set", optim, name);
     if (at < 0)
         return kn_error_status();
+    kn_optim_group *changed = &optim->groups[group];
     double hyper[KN_OPTIM_MAX_HYPER];
     int rows[KN_OPTIM_OWN_STATES];
-    memcpy(hyper, optim->groups[group].hyper, sizeof hyper);
+    memcpy(hyper, changed->hyper, sizeof hyper);
     hyper[at] = value;
     KN_TRY(kn_optim_check_hyper(optim->algorithm, hyper));
-    if (kn_optim_states_in_use(optim->algorithm, hyper, rows) != optim->groups[group].num_states)
-        return kn_fail(KN_ERR_STATE, "%s: %s (%g) cannot become %g, because other state would be needed",
-                       optim->algorithm->name, name, optim->groups[group].hyper[at], value);
-    optim->groups[group].hyper[at] = value;
+    const int num_states = kn_optim_states_in_use(optim->algorithm, hyper, rows);
+    if (num_states != changed->num_states) {
+        if (optim->buckets != NULL)
+            return kn_fail(KN_ERR_STATE,
+                           "%s: %s (%g) cannot become %g after the first step, because other state would be needed",
+                           optim->algorithm->name, name, changed->hyper[at], value);
+        memcpy(changed->states, rows, sizeof rows);
+        changed->num_states = num_states;
+    }
+    changed->hyper[at] = value;
     return KN_OK;
 }
 

@@ -66,13 +66,34 @@ TENSOR_TEST(groups_and_options_that_do_not_do)
     EXPECT(KN_ERR_ARGUMENT, kn_optim_add_group(optim, one(&q), {"beta1", 1}), "beta1 (1)");
     EXPECT(KN_ERR_ARGUMENT, kn_optim_set(optim, 1, "lr", 1), "no group 1");
     EXPECT(KN_ERR_ARGUMENT, kn_optim_set(optim, 0, "lr", -1), "lr (-1)");
-    EXPECT(KN_ERR_STATE, kn_optim_set(optim, 0, "amsgrad", 1), "amsgrad", "other state");
     EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_named("Adamm", one(&p))), "\"Adamm\"");
     EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_adadelta(one(&p), .rho = 2)), "rho (2)");
     EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_rprop(one(&p), .etaplus = 0.5)), "etaplus (0.5)");
     EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_rmsprop(one(&p), .eps = -1)), "eps (-1)");
     EXPECT(KN_ERR_ARGUMENT, kn_status_of(kn_optim_lion(one(&p), .beta2 = -0.1)), "beta2 (-0.1)");
     kn_optim_free(optim);
+}
+
+/* Hyperparameters that need other state may change until there is state. */
+TENSOR_TEST(changes_of_state)
+{
+    kn_tensor *p = leaf(1, KN_F32), *q = leaf(1, KN_F32);
+    kn_optim *optim = kn_optim_sgd(one(&p), .lr = 1), *other = kn_optim_sgd(one(&q), .lr = 1, .momentum = 0.5);
+    kn_optim *adam = kn_optim_adamw(one(&p));
+    CHECK_OK(kn_optim_set(adam, 0, "amsgrad", 1));
+    CHECK_OK(kn_optim_set(optim, 0, "momentum", 0.5));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(kn_backward(kn_sum(kn_mul(p, p))));
+        CHECK_OK(kn_backward(kn_sum(kn_mul(q, q))));
+        CHECK_OK(kn_optim_step(optim));
+        CHECK_OK(kn_optim_step(other));
+    }
+    assert_true(first_of(p) == first_of(q));
+    EXPECT(KN_ERR_STATE, kn_optim_set(optim, 0, "momentum", 0), "momentum (0.5) cannot become 0 after the first step");
+    CHECK_OK(kn_optim_set(optim, 0, "momentum", 0.25));
+    kn_optim_free(optim);
+    kn_optim_free(other);
+    kn_optim_free(adam);
 }
 
 /* --- half precision -------------------------------------------------------------------------------------------- */
@@ -322,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(groups_have_their_own_hyperparameters),
         TEST(groups_and_options_that_do_not_do),
+        TEST(changes_of_state),
         TEST(master_weights_add_up_small_steps),
         TEST(state_made_by_pytorch_is_continued),
         TEST(state_made_by_earlier_versions_is_continued),

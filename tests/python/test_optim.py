@@ -118,3 +118,24 @@ def test_state_of_a_scaler():
     with pytest.raises(ValueError, match='growth_factor'):
         scaler.load_state_dict({**state, 'growth_factor': 0.5})
     assert scaler.state_dict() == state
+
+
+@pytest.mark.parametrize('name, options, momenta, values', [
+    ('OneCycleLR', {'max_lr': 0.1, 'total_steps': 6}, [0.85055846, 0.86882551, 0.90373650, 0.93665259, 0.95],
+     [0.99199998, 0.62554628, 0.26409087, 0.05348209, -0.00486012]),
+    ('CyclicLR', {'base_lr': 0.01, 'max_lr': 0.1, 'step_size_up': 2}, [0.85, 0.8, 0.85, 0.9, 0.85],
+     [0.98, 0.77869999, 0.33015996, 0.08414989, 0.0422107])])
+def test_momentum_that_only_a_schedule_has(name, options, momenta, values):
+    """The numbers are PyTorch's."""
+    p = nn.Parameter(koine.tensor([1.0, 2.0]))
+    optimizer = optim.SGD([p], lr=0.1)
+    schedule = getattr(optim.lr_scheduler, name)(optimizer, **options)
+    for momentum, value in zip(momenta, values):
+        optimizer.zero_grad()
+        (p * p).sum().backward()
+        optimizer.step()
+        schedule.step()
+        assert optimizer.param_groups[0]['momentum'] == pytest.approx(momentum)
+        assert p.tolist() == pytest.approx([value, 2 * value], rel=1e-5)
+    with pytest.raises(RuntimeError, match='cannot become 0 after the first step'):
+        optimizer.param_groups[0]['momentum'] = 0
