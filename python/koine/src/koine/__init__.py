@@ -22,8 +22,8 @@ from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set
 from .random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 
 globals().update({name: getattr(_functions, name) for name in _functions.PUBLIC})
-from . import (amp, data, distributions, graph, models, nn, optim, profiler, safetensors, train,  # noqa: E402, F401
-               utils)
+from . import (amp, backends, cuda, data, distributions, graph, models, nn, optim, profiler,  # noqa: E402, F401
+               safetensors, train, utils)
 from .amp import autocast, is_autocast_enabled  # noqa: E402, F401
 from .serialization import load, save  # noqa: E402, F401
 from .train import Trainer  # noqa: E402, F401

@@ -4,17 +4,20 @@ from ._c import NULL, check, checked, ffi, lib, owned_text, text
 
 class device:
     """device('auto'), 'gpu', 'gpu:1', 'cpu', 'nvidia', 'amd', 'intel', 'pocl:0', '0:1' (platform and device), part of a
-    device's own name, or 'host', whose tensors are plain memory. As a context manager: the thread's current device,
-    where tensors and modules are made that name none."""
+    device's own name, or 'host', whose tensors are plain memory; 'cuda' is 'gpu'. device('gpu', 1) is device('gpu:1').
+    As a context manager: the thread's current device, where tensors and modules are made that name none."""
 
     __slots__ = ('_h', '_guards')
 
-    def __init__(self, name='auto'):
+    def __init__(self, name='auto', index=None):
         if isinstance(name, device):
             self._h = name._h
         elif isinstance(name, int):
             self._h = checked(lib.kn_device_at(name))
         else:
+            name = name if index is None else '%s:%d' % (name, index)
+            if name == 'cuda' or name.startswith('cuda:'):
+                name = 'gpu' + name[4:]
             self._h = checked(lib.kn_device_open(name.encode()))
         self._guards = []
 

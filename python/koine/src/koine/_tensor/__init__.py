@@ -48,6 +48,11 @@ class Tensor(TensorBase):
         """On the OpenCL CPU device."""
         return self.to('cpu')
 
+    def cuda(self, device=None, non_blocking=False):
+        """On a GPU, of a number or a name."""
+        name = 'cuda' if device is None else 'cuda:%d' % device if isinstance(device, int) else device
+        return self.to(name, non_blocking=non_blocking)
+
     def type_as(self, other):
         return self.to(dtype=other.dtype)
 

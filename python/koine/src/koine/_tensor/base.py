@@ -44,6 +44,14 @@ class TensorBase:
         return Device._of(lib.kn_device_of(self._h))
 
     @property
+    def is_cuda(self):
+        return self.device.type == 'gpu'
+
+    def get_device(self):
+        """The number of the device, as koine.device(number) takes it; -1 for the host."""
+        return self.device.index
+
+    @property
     def itemsize(self):
         return self.dtype.itemsize
 

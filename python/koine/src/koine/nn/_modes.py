@@ -38,6 +38,10 @@ class Modes:
         """To the OpenCL CPU device."""
         return self.to(device='cpu')
 
+    def cuda(self, device=None):
+        """To a GPU, of a number or a name."""
+        return self.to(device='cuda' if device is None else 'cuda:%d' % device if isinstance(device, int) else device)
+
     def type(self, dst_type):
         return self.to(dtype=dst_type)
 

@@ -1,0 +1,47 @@
+"""Names of PyTorch's devices, where 'cuda' is a GPU of any vendor."""
+import pytest
+
+import koine
+from koine import nn
+
+GPUS = [one for one in koine.devices() if one.type == 'gpu']
+
+
+def test_gpus():
+    assert koine.cuda.device_count() == len(GPUS) and koine.cuda.is_available() == bool(GPUS)
+    device = koine.device('cuda' if koine.cuda.is_available() else 'cpu')
+    assert device.type == ('gpu' if GPUS else 'cpu')
+    x = koine.ones(2, device=device)
+    assert x.is_cuda == bool(GPUS) and koine.device(x.get_device()) == device and x.host().get_device() == -1
+    koine.cuda.manual_seed_all(3)
+    first = koine.rand(3)
+    koine.cuda.manual_seed(3)
+    assert koine.equal(first, koine.rand(3))
+
+
+@pytest.mark.skipif(bool(GPUS), reason='there is a GPU')
+def test_without_gpus():
+    for wrong in (lambda: koine.device('cuda:0'), koine.ones(1).cuda, lambda: koine.ones(1).cuda(0),
+                  nn.Linear(1, 1).cuda, koine.cuda.get_device_name, koine.cuda.current_device):
+        with pytest.raises(RuntimeError, match='gpu|GPU'):
+            wrong()
+
+
+@pytest.mark.skipif(not GPUS, reason='needs a GPU')
+def test_with_gpus():
+    assert koine.device('cuda') == koine.device('gpu') and koine.ones(1).cuda().is_cuda
+    assert nn.Linear(1, 1).cuda(0).weight.is_cuda and koine.cuda.get_device_name(0) == koine.device('cuda:0').name
+    with koine.device('cuda:0'):
+        assert koine.cuda.current_device() == 0
+
+
+def test_devices_of_two_words():
+    device = koine.devices()[0]
+    kind, index = str(device).split(':')
+    assert koine.device(kind, int(index)) == device
+
+
+def test_switches_without_effect():
+    koine.backends.cudnn.benchmark = True
+    assert koine.backends.cudnn.benchmark is True and not koine.backends.mps.is_available()
+    koine.backends.cudnn.benchmark = False
