@@ -300,3 +300,21 @@ def test_the_first_sample_is_asked_for_once():
     loader = DataLoader(Samples(made), 5)
     assert asked == [0] and isinstance(loader._batches, koine.data._batches.InLibrary)
     assert next(iter(loader))[0].tolist() == list(range(5)) and asked == [0, 0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+def test_lists_as_datasets(workers):
+    rows = [(numpy.full(2, i, numpy.float32), i) for i in range(5)]
+    loader = DataLoader(rows, batch_size=2, num_workers=workers, worker_init_fn=print, persistent_workers=workers > 0,
+                        timeout=0, multiprocessing_context=None, pin_memory_device='', prefetch_factor=None)
+    assert loader.dataset is rows and len(loader) == 3
+    assert [y.tolist() for _, y in loader] == [[0, 1], [2, 3], [4]]
+    assert isinstance(loader._batches, koine.data._batches.InLibrary)
+    parts = koine.data.random_split(rows, [2, 3])
+    assert parts[0].dataset is rows and sorted(parts[0].indices + parts[1].indices) == list(range(5))
+    both = koine.data.ConcatDataset([rows, Subset(rows, [3])])
+    assert both.datasets[0] is rows and [y.tolist() for _, y in DataLoader(both, 6)] == [[0, 1, 2, 3, 4, 3]]
+    texts = DataLoader(['a', 'b', 'c'], 2, shuffle=None, num_workers=workers)
+    assert list(texts) == [['a', 'b'], ['c']]
+    assert koine.data.get_worker_info() is None
+    assert [one.device.type for one in TensorDataset(koine.ones(2), koine.ones(2, 3)).tensors] == ['host'] * 2

@@ -139,3 +139,25 @@ def test_momentum_that_only_a_schedule_has(name, options, momenta, values):
         assert p.tolist() == pytest.approx([value, 2 * value], rel=1e-5)
     with pytest.raises(RuntimeError, match='cannot become 0 after the first step'):
         optimizer.param_groups[0]['momentum'] = 0
+
+
+def test_choices_of_kernels():
+    """They have no effect, and are no hyperparameters."""
+    p = nn.Parameter(koine.ones(1))
+    optimizer = optim.Adam([('p', p)], foreach=True, fused=False, capturable=False, differentiable=False)
+    assert 'foreach' not in optimizer.param_groups[0] and optimizer.param_groups[0]['params'][0].tolist() == [1]
+    named = optim.SGD([{'params': nn.Linear(2, 1).named_parameters(), 'lr': 0.5}], lr=1, foreach=False)
+    assert [one.shape for one in named.param_groups[0]['params']] == [(1, 2), (1,)]
+
+
+def test_what_schedules_say():
+    optimizer = optim.SGD([nn.Parameter(koine.ones(1))], lr=0.1)
+    schedule = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, epochs=2, steps_per_epoch=3)
+    assert schedule.optimizer is optimizer and schedule.base_lrs == pytest.approx([0.004])
+    for _ in range(6):
+        schedule.step()
+    with pytest.raises(RuntimeError, match='step 7 of 6'):
+        schedule.step()
+    with pytest.raises(ValueError, match='total_steps is needed, or epochs and steps_per_epoch'):
+        optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, epochs=2)
+    assert optim.lr_scheduler.StepLR(optim.SGD([nn.Parameter(koine.ones(1))], lr=0.5), 2).base_lrs == [0.5]

@@ -8,6 +8,7 @@ from ._datasets import IterableDataset as IterableDataset
 from ._datasets import Subset as Subset
 from ._datasets import TensorDataset as TensorDataset
 from ._loader import DataLoader as DataLoader
+from ._loader import get_worker_info as get_worker_info
 from ._samplers import BatchSampler as BatchSampler
 from ._samplers import RandomSampler as RandomSampler
 from ._samplers import Sampler as Sampler
@@ -18,4 +19,4 @@ from ._splits import random_split as random_split
 
 __all__ = ['BatchSampler', 'ConcatDataset', 'DataLoader', 'Dataset', 'IterableDataset', 'MNIST', 'RandomSampler',
            'Sampler', 'SequentialSampler', 'Subset', 'SubsetRandomSampler', 'TensorDataset', 'WeightedRandomSampler',
-           'default_collate', 'default_convert', 'random_split']
+           'default_collate', 'default_convert', 'get_worker_info', 'random_split']

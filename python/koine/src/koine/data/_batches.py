@@ -22,10 +22,10 @@ class InLibrary:
         params.batch_size, params.shuffle, params.drop_last = loader.batch_size, loader.shuffle, loader.drop_last
         params.num_workers, params.prefetch_factor = loader.num_workers, loader.prefetch_factor
         params.seed, params.device, params.pin_memory = loader.seed, loader.device._h, loader.pin_memory
-        keep = [loader.dataset]
+        keep = [loader._source]
         if loader.sampler is not None:
             params.sampler = _sampler(loader.sampler, keep)
-        self.handle = ffi.gc(checked(lib.kn_loader_new_with(loader.dataset._h, params)), _free_loader(keep))
+        self.handle = ffi.gc(checked(lib.kn_loader_new_with(loader._source._h, params)), _free_loader(keep))
         _made.add(self)
 
     def __len__(self):

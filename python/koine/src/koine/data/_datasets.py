@@ -153,12 +153,17 @@ class TensorDataset(Dataset):
         array = ffi.new('char *[]', keep + [NULL]) if names else NULL
         self._adopt(lib.kn_tensor_dataset_of([one._h for one in hosts], len(hosts), array), hosts)
 
+    @property
+    def tensors(self):
+        """The copies on the host."""
+        return tuple(self._keep[0])
+
 
 class Subset(Dataset):
     """Sample i is sample indices[i] of `dataset`."""
 
     def __init__(self, dataset, indices):
-        self.dataset, self.indices = checked_dataset(dataset), indices
+        self.dataset, self.indices, self._source = dataset, indices, as_dataset(dataset)
 
     def __len__(self):
         return len(self.indices)
@@ -170,20 +175,21 @@ class Subset(Dataset):
         return type(self).__getitem__ is not Subset.__getitem__
 
     def _fits_library(self):
-        return _fits_by_sample(self) if self._changes_samples() else self.dataset._fits_library()
+        return _fits_by_sample(self) if self._changes_samples() else self._source._fits_library()
 
     def _make(self):
         if self._changes_samples():
             return super()._make()
         indices = ffi.new('int64_t[]', [int(i) for i in self.indices])
-        return ffi.gc(checked(lib.kn_subset(self.dataset._h, indices, len(self.indices))), lib.kn_dataset_free)
+        return ffi.gc(checked(lib.kn_subset(self._source._h, indices, len(self.indices))), lib.kn_dataset_free)
 
 
 class ConcatDataset(Dataset):
     """The samples of one dataset after those of the other; also one + other."""
 
     def __init__(self, datasets):
-        self.datasets = [checked_dataset(one) for one in datasets]
+        self.datasets = list(datasets)
+        self._sources = [as_dataset(one) for one in self.datasets]
         if not self.datasets:
             raise ValueError('ConcatDataset needs at least one dataset')
         self.cumulative_sizes = list(itertools.accumulate(len(one) for one in self.datasets))
@@ -204,19 +210,35 @@ class ConcatDataset(Dataset):
     def _fits_library(self):
         if self._changes_samples():
             return _fits_by_sample(self)
-        return all(one._fits_library() for one in self.datasets)
+        return all(one._fits_library() for one in self._sources)
 
     def _make(self):
         if self._changes_samples():
             return super()._make()
-        handles = [one._h for one in self.datasets]
+        handles = [one._h for one in self._sources]
         return ffi.gc(checked(lib.kn_concat_dataset(handles, len(handles))), lib.kn_dataset_free)
 
 
-def checked_dataset(value):
-    if not isinstance(value, Dataset):
-        raise TypeError('expected a koine.data.Dataset, not %s' % type(value).__name__)
-    return value
+class _Indexed(Dataset):
+    """Of a list of samples, or another object that has a length and samples by index."""
+
+    def __init__(self, samples):
+        self.samples = samples
+
+    def __len__(self):
+        return len(self.samples)
+
+    def __getitem__(self, index):
+        return self.samples[index]
+
+
+def as_dataset(value):
+    if isinstance(value, Dataset):
+        return value
+    if not hasattr(value, '__getitem__') or not hasattr(value, '__len__'):
+        raise TypeError('expected a koine.data.Dataset, or what has __len__ and __getitem__, not %s'
+                        % type(value).__name__)
+    return _Indexed(value)
 
 
 class MNIST(Dataset):

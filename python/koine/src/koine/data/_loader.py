@@ -2,7 +2,7 @@
 from .._device import current_device
 from .._device import device as Device
 from ._batches import InLibrary, InPython
-from ._datasets import IterableDataset, checked_dataset
+from ._datasets import IterableDataset, as_dataset
 from ._samplers import RandomSampler, checked_count
 
 
@@ -13,12 +13,16 @@ class DataLoader:
     The library makes the batches, in `num_workers` threads, also in the order of a sampler: any list or iterable of
     indices with a length. With a batch_sampler (an iterable of lists of indices), a collate_fn, an IterableDataset or
     batch_size=None (the samples themselves) Python makes them, in as many threads; collate_fn gets a list of samples,
-    and its result is the batch. So does default_collate where samples are dicts, lists or texts, or hold some."""
+    and its result is the batch. So does default_collate where samples are dicts, lists or texts, or hold some. Workers
+    are threads of this process: timeout, worker_init_fn, multiprocessing_context, persistent_workers and
+    pin_memory_device have no effect."""
 
     def __init__(self, dataset, batch_size=1, shuffle=False, sampler=None, batch_sampler=None, num_workers=0,
-                 collate_fn=None, pin_memory=False, drop_last=False, *, generator=None, prefetch_factor=2, seed=0,
-                 device=None):
-        self.dataset, self.batch_size, self.num_workers = checked_dataset(dataset), batch_size, num_workers
+                 collate_fn=None, pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None,
+                 multiprocessing_context=None, generator=None, *, prefetch_factor=None, persistent_workers=False,
+                 pin_memory_device='', seed=0, device=None):
+        self.dataset, self.batch_size, self.num_workers = dataset, batch_size, num_workers
+        source, shuffle, prefetch_factor = as_dataset(dataset), bool(shuffle), prefetch_factor or 2
         self.batch_sampler, self.collate_fn, self.drop_last = batch_sampler, collate_fn, drop_last
         self.sampler, self.shuffle, self.seed, self.epoch = sampler, shuffle, seed, 0
         self.pin_memory, self.prefetch_factor = pin_memory, prefetch_factor
@@ -27,8 +31,9 @@ class DataLoader:
         if shuffle and generator is not None:
             self.sampler, self.shuffle = RandomSampler(dataset, generator=generator), False
         is_sized = self.sampler is None or hasattr(self.sampler, '__len__')
+        self._source = source
         in_library = (is_sized and batch_sampler is None and collate_fn is None and batch_size is not None
-                      and not isinstance(dataset, IterableDataset) and dataset._fits_library())
+                      and not isinstance(dataset, IterableDataset) and source._fits_library())
         self._batches = (InLibrary if in_library else InPython)(self)
 
     def _check(self):
@@ -65,3 +70,8 @@ class DataLoader:
         epoch = self.epoch
         self.epoch += 1
         return self._batches.of_epoch(epoch)
+
+
+def get_worker_info():
+    """None, as in PyTorch's own process: one thread asks an IterableDataset for all of its samples."""
+    return None

@@ -3,7 +3,7 @@ import numpy
 
 from .._c import check, ffi, lib
 from .._functions import randint
-from ._datasets import Dataset, Subset, TensorDataset, checked_dataset
+from ._datasets import Dataset, Subset, TensorDataset, as_dataset
 from ._loader import DataLoader
 
 
@@ -14,7 +14,7 @@ def random_split(dataset, lengths, generator=None):
     params = ffi.new('kn_random_split_params *', lib.kn_random_split_params_init())
     params.seed = randint(2**62, (), generator=generator).item()
     # What is split are the places of the samples, from which subsets of datasets in Python are made, too.
-    places = TensorDataset(numpy.arange(len(checked_dataset(dataset))))
+    places = TensorDataset(numpy.arange(len(as_dataset(dataset))))
     check(lib.kn_random_split_with(places._h, lengths, len(lengths), parts, params))
     return [Subset(dataset, _numbers(ffi.gc(one, lib.kn_dataset_free))) for one in parts[0:len(lengths)]]
 

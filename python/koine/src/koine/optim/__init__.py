@@ -12,7 +12,9 @@ from ..nn._modes import zero_gradients
 from ..nn.utils import parameter_list
 from ._state import ParameterStates, state_file
 
-_ALL = 'maximize=False, master_weights=False'
+# PyTorch's choices among its kernels, which have no effect.
+_KERNELS = ('foreach', 'capturable', 'differentiable', 'fused')
+_ALL = 'maximize=False, master_weights=False, ' + ', '.join(name + '=None' for name in _KERNELS)
 _ADAM = 'params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0, '
 SIGNATURES = {
     'SGD': 'params, lr=0.001, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, ' + _ALL,
@@ -104,11 +106,12 @@ class Optimizer:
     """All optimizers: torch.optim.Optimizer."""
 
     def _make(self, params, options):
-        params, self.defaults = list(params), options
+        params = list(params)
+        self.defaults = {name: value for name, value in options.items() if name not in _KERNELS}
         groups = params if params and isinstance(params[0], dict) else [{'params': params}]
         found, keep = parameter_list(_tensors(groups[0]['params']))
         # Those of the first group are set afterwards: given here, they would be the defaults of all groups.
-        array, names = _options(options)
+        array, names = _options(self.defaults)
         pointer = checked(lib.kn_optim_named_with(type(self).__name__.encode(), found, array))
         self._h = ffi.gc(pointer, lib.kn_optim_free)
         for name, value in groups[0].items():
@@ -194,7 +197,7 @@ class Optimizer:
 def _tensors(params):
     if isinstance(params, Tensor):
         return [params]
-    params = list(params)
+    params = [one[1] if isinstance(one, tuple) and len(one) == 2 else one for one in params]  # of named_parameters()
     for one in params:
         if not isinstance(one, Tensor):
             raise TypeError('an optimizer takes tensors or dicts with "params", not %s' % type(one).__name__)

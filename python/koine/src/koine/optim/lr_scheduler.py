@@ -20,7 +20,8 @@ SIGNATURES = {
     'CyclicLR': ('kn_cyclic_lr_with', 'optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, '
                  'mode="triangular", gamma=1.0, cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, '
                  'last_epoch=-1'),
-    'OneCycleLR': ('kn_one_cycle_lr_with', 'optimizer, max_lr, total_steps, pct_start=0.3, anneal_strategy="cos", '
+    'OneCycleLR': ('kn_one_cycle_lr_with', 'optimizer, max_lr, total_steps=None, epochs: _=None, '
+                   'steps_per_epoch: _=None, pct_start=0.3, anneal_strategy="cos", '
                    'cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0, '
                    'final_div_factor=10000.0, three_phase=False, last_epoch=-1'),
     'ReduceLROnPlateau': ('kn_reduce_lr_on_plateau_with', 'optimizer, mode="min", factor=0.1, patience=10, '
@@ -36,7 +37,7 @@ class LRScheduler:
 
     def _keep(self, pointer, *others):
         self._h = ffi.gc(checked(pointer), lib.kn_lr_scheduler_free)
-        self._others = others  # the optimizer must outlive it
+        self.optimizer, self._others = others[0], others  # which must outlive it
         raise_pending()
 
     def step(self, metrics=None):
@@ -45,6 +46,11 @@ class LRScheduler:
         else:
             check(lib.kn_lr_scheduler_step_metric(self._h, float(metrics)))
         raise_pending()
+
+    @property
+    def base_lrs(self):
+        """The rates of the groups with which the schedule began."""
+        return [group['initial_lr'] for group in self.optimizer.param_groups]
 
     @property
     def last_epoch(self):
@@ -77,6 +83,12 @@ class LRScheduler:
             self.load(file)
 
 
+def _product(name, epochs, steps_per_epoch):
+    if epochs is None or steps_per_epoch is None:
+        raise ValueError('%s: total_steps is needed, or epochs and steps_per_epoch' % name)
+    return epochs * steps_per_epoch
+
+
 def _scheduler(name, c_name, line):
     signature, words, made = parse(line), [word for word in _WORDS if word in line], []
 
@@ -84,6 +96,8 @@ def _scheduler(name, c_name, line):
         bound = signature.bind(*arguments, **keywords)
         bound.apply_defaults()
         values = dict(bound.arguments)
+        if name == 'OneCycleLR' and values['total_steps'] is None:
+            values['total_steps'] = _product('OneCycleLR', values['epochs'], values['steps_per_epoch'])
         c_line = line
         for word in words:
             field, true, false = _WORDS[word]
