@@ -25,11 +25,16 @@ globals().update({name: getattr(_functions, name) for name in _functions.PUBLIC}
 from . import (amp, backends, cuda, data, distributions, graph, models, nn, optim, profiler,  # noqa: E402, F401
                safetensors, train, utils)
 from .amp import autocast, is_autocast_enabled  # noqa: E402, F401
+from ._legacy import TYPES as _TYPES  # noqa: E402
 from .serialization import load, save  # noqa: E402, F401
 from .train import Trainer  # noqa: E402, F401
 
 half, float, double, short, int, long, bool = float16, float32, float64, int16, int32, int64, bool_  # noqa: A001
 as_tensor = tensor
+globals().update(_TYPES)
+contiguous_format = preserve_format = channels_last = None  # memory formats: the library chooses its own
+newaxis = None
+e = __import__('math').e
 inf, nan, pi = __import__('math').inf, __import__('math').nan, __import__('math').pi
 __version__ = version()
 

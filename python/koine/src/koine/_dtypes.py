@@ -53,6 +53,8 @@ def as_dtype(value):
         return value
     if isinstance(value, type) and value in _PYTHON:
         return _PYTHON[value]
+    if isinstance(value, type) and isinstance(getattr(value, 'dtype', None), dtype):  # koine.FloatTensor
+        return value.dtype
     name = value if isinstance(value, str) else numpy.dtype(value).name
     found = _named(name) or _WIDER.get(name)
     if found is None:

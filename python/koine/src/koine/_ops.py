@@ -1,6 +1,7 @@
 """Functions of the operators, made from the list of operators when they are first used: see _signatures.py."""
 import ast
 import collections
+import inspect
 import re
 import struct
 
@@ -233,6 +234,12 @@ def _inputs_code(operator, arguments):
             yield argument.name + '._h'
 
 
+def _numpy_names(arguments):
+    """(numpy's name, PyTorch's) of those that may be given by both."""
+    return [(other, one.name) for other, name in (('axis', 'dim'), ('keepdims', 'keepdim'))
+            for one in arguments if one.name == name and one.default is not REQUIRED]
+
+
 def _head(arguments):
     parts, starred = [], False
     for one in arguments:
@@ -240,7 +247,8 @@ def _head(arguments):
             parts.append('*')
             starred = True
         parts.append(one.name if one.default is REQUIRED else '%s=%s' % (one.name, _literal(one.default)))
-    return ', '.join(parts)
+    others = [other + '=None' for other, _ in _numpy_names(arguments)]
+    return ', '.join(parts + ['*'] * (bool(others) and not starred) + others)
 
 
 def _literal(value):
@@ -301,6 +309,7 @@ def source(described):
         else:
             names['result'] = _result_type(tuple(operator.outputs[:outputs]))
             lines.append('return result(%s)' % ', '.join('wrap(out[%d])' % i for i in range(outputs)))
+    lines[:0] = ['if {0} is not None: {1} = {0}'.format(*pair) for pair in _numpy_names(arguments)]
     return 'def %s(%s):\n    %s\n' % (name, _head(arguments), '\n    '.join(lines)), names
 
 
@@ -318,9 +327,17 @@ def function(name):
         exec(compile(text, '<koine.%s>' % name, 'exec'), names_used)
         made = names_used[name]
         made.__module__, made.operator = 'koine', described.operator
+        made.__signature__ = _without_numpy_names(made)
         made.__doc__ = 'The operator %s of docs/operators.md.' % described.operator.name
         _functions[name] = made
     return made
+
+
+def _without_numpy_names(function):
+    """The signature as PyTorch's documentation has it."""
+    described = inspect.signature(function)
+    return described.replace(parameters=[one for name, one in described.parameters.items()
+                                         if name not in ('axis', 'keepdims')])
 
 
 def call(name, *inputs, outputs=None, **params):

@@ -51,10 +51,12 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None):
     return wrap(lib.kn_triu_indices_with(row, col, offset, options(dtype or 'int64', device)))
 
 
-def randint(low, high=None, size=None, *, dtype=None, device=None, generator=None):
+def randint(low=0, high=None, size=None, *, dtype=None, device=None, generator=None):
     """randint(high, size) or randint(low, high, size): integers from low to high - 1."""
     if size is None:
         low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
     return wrap(lib.kn_randint_with(low, high, *sizes(size), options(dtype or 'int64', device, False, generator)))
 
 

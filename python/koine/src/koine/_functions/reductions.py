@@ -1,8 +1,24 @@
 """Reductions of all elements or along a dimension; softmax, quantiles, distinct elements."""
+import functools
+
 from .. import _ops
 from .._tensor import Tensor, tensor
 
 op = _ops.function
+
+
+def _numpy_names(function):
+    """Takes also axis and keepdims, numpy's words for dim and keepdim."""
+
+    @functools.wraps(function)
+    def called(*arguments, axis=None, keepdims=None, **keywords):
+        if axis is not None:
+            keywords['dim'] = axis
+        if keepdims is not None:
+            keywords['keepdim'] = keepdims
+        return function(*arguments, **keywords)
+
+    return called
 
 
 def _extreme(name):
@@ -15,7 +31,7 @@ def _extreme(name):
 
     function.__name__ = function.__qualname__ = name
     function.line = 'input, dim=None, keepdim=False, *, other=None'
-    return function
+    return _numpy_names(function)
 
 
 max, min = _extreme('max'), _extreme('min')
@@ -27,7 +43,7 @@ def _median(name):
 
     function.__name__ = function.__qualname__ = name
     function.line = 'input, dim=None, keepdim=False'
-    return function
+    return _numpy_names(function)
 
 
 median, nanmedian = _median('median'), _median('nanmedian')
@@ -42,7 +58,7 @@ def _position(name):
 
     function.__name__ = function.__qualname__ = name
     function.line = 'input, dim=None, keepdim=False'
-    return function
+    return _numpy_names(function)
 
 
 argmax, argmin = _position('argmax'), _position('argmin')
@@ -58,7 +74,7 @@ def _spread(name):
 
     function.__name__ = function.__qualname__ = name
     function.line = 'input, dim=None, unbiased=None, keepdim=False, *, correction=None'
-    return function
+    return _numpy_names(function)
 
 
 std, var = _spread('std'), _spread('var')
@@ -76,10 +92,12 @@ def aminmax(input, *, dim=None, keepdim=False):
     return op('amin')(input, dim, keepdim), op('amax')(input, dim, keepdim)
 
 
+@_numpy_names
 def softmax(input, dim=None, *, dtype=None):
     return op('softmax')(input, -1 if dim is None else dim, dtype=dtype)
 
 
+@_numpy_names
 def log_softmax(input, dim=None, *, dtype=None):
     return op('log_softmax')(input, -1 if dim is None else dim, dtype=dtype)
 

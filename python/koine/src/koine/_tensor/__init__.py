@@ -266,7 +266,31 @@ class Tensor(TensorBase):
     def flip(self, *dims):
         return _ops.function('flip')(self, shape_of(dims))
 
-    def contiguous(self):
+    def squeeze_(self, dim=None):
+        """The tensor itself becomes the view, as with the other changes of shape in place."""
+        return self._become(self.squeeze() if dim is None else self.squeeze(dim))
+
+    def unsqueeze_(self, dim):
+        return self._become(self.unsqueeze(dim))
+
+    def transpose_(self, dim0, dim1):
+        return self._become(self.transpose(dim0, dim1))
+
+    def t_(self):
+        return self._become(self.t())
+
+    def _become(self, other):
+        if self.is_leaf and self.requires_grad:
+            raise RuntimeError('a leaf that requires a gradient does not change its shape in place')
+        self._h = other._h
+        return self
+
+    def new(self, *data):
+        """Tensor(...), with the dtype and on the device of this one."""
+        return Tensor(*data, dtype=self.dtype, device=self.device)
+
+    def contiguous(self, memory_format=None):
+        """Without gaps, in the order of the dimensions, whatever the format."""
         return wrap(lib.kn_contiguous(self._h))
 
     def new_tensor(self, data, dtype=None, device=None):

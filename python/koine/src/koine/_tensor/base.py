@@ -1,10 +1,11 @@
 """What a tensor says about itself, and its gradient."""
 import math
+import numbers
 
-from .._c import NULL, check, ffi, lib
+from .._c import NULL, check, ffi, lib, sizes
 from .._device import device as Device
-from .._dtypes import by_code
-from .handles import borrowed, tensor, wrap
+from .._dtypes import by_code, float32
+from .handles import borrowed, options, tensor, wrap
 
 
 class Size(tuple):
@@ -21,8 +22,15 @@ class TensorBase:
 
     __slots__ = ('_h', '__weakref__')
 
-    def __init__(self, data, dtype=None, device=None, requires_grad=False):
-        self._h = tensor(data, dtype, device, requires_grad)._h
+    def __init__(self, *data, dtype=None, device=None, requires_grad=False):
+        """Tensor(data), float32 unless dtype says otherwise; Tensor(2, 3): of that shape, with any values."""
+        if all(isinstance(one, numbers.Integral) for one in data):
+            made = lib.kn_empty_with(*sizes(data or (0,)), options(dtype, device, requires_grad))
+            self._h = wrap(made)._h
+        elif len(data) > 1:
+            raise TypeError('Tensor: expected sizes, or numbers in a list, a tuple or an array')
+        else:
+            self._h = tensor(data[0], dtype or float32, device, requires_grad)._h
 
     # --- properties ---
 
@@ -101,6 +109,9 @@ class TensorBase:
         return lib.kn_numel(self._h)
 
     nelement = numel
+
+    def ndimension(self):
+        return lib.kn_ndim(self._h)
 
     def element_size(self):
         return self.itemsize

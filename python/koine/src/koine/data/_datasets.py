@@ -7,7 +7,7 @@ import numpy
 
 from .._c import NULL, callback, check, checked, ffi, lib, path, text
 from .._dtypes import as_dtype, bfloat16, by_code
-from .._tensor import Tensor
+from .._tensor import Tensor, tensor
 
 
 class Dataset:
@@ -148,7 +148,7 @@ class TensorDataset(Dataset):
     """Samples are the rows of tensors or arrays, which are copied to the host."""
 
     def __init__(self, *tensors, names=None):
-        hosts = [one.to('host') if isinstance(one, Tensor) else Tensor(one, device='host') for one in tensors]
+        hosts = [one.to('host') if isinstance(one, Tensor) else tensor(one, device='host') for one in tensors]
         keep = [ffi.new('char[]', name.encode()) for name in names or ()]
         array = ffi.new('char *[]', keep + [NULL]) if names else NULL
         self._adopt(lib.kn_tensor_dataset_of([one._h for one in hosts], len(hosts), array), hosts)

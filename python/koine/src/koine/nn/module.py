@@ -3,7 +3,7 @@ files, devices and modes are its own, and a module of Python works inside a Sequ
 import inspect
 
 from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, text
-from .._tensor import Tensor, borrowed, new_object, owned, release, wrap
+from .._tensor import Tensor, borrowed, new_object, owned, release, tensor, wrap
 from ._arguments import arguments_of, printed_arguments
 from ._computed import assign, computed
 from ._copy import deep_copy
@@ -20,7 +20,7 @@ class Parameter(Tensor):
     __slots__ = ()
 
     def __init__(self, data, requires_grad=True):
-        self._h = data.detach()._h if isinstance(data, Tensor) else Tensor(data)._h
+        self._h = data.detach()._h if isinstance(data, Tensor) else tensor(data)._h
         if requires_grad:
             self.requires_grad_()
 

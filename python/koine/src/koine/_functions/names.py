@@ -1,0 +1,69 @@
+"""Names that PyTorch has besides others, and questions about tensors and shapes."""
+import numpy
+
+from .. import _ops, linalg
+from .._tensor import Tensor, tensor
+from .creation import full
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """The tensor itself if nothing changes, unless copy=True; a copy of all else."""
+    if not isinstance(obj, Tensor):
+        return tensor(obj, dtype, device, requires_grad)
+    made = obj.clone() if copy else obj
+    if dtype is not None or device is not None:
+        made = made.to(device, dtype)
+    return made.requires_grad_() if requires_grad else made
+
+
+def scalar_tensor(s, *, dtype='float32', device=None, requires_grad=False):
+    return full((), s, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def broadcast_shapes(*shapes):
+    """The shape of a result of tensors of these shapes."""
+    return numpy.broadcast_shapes(*shapes)
+
+
+def is_nonzero(input):
+    """Of a tensor of one element."""
+    return bool(input.item())
+
+
+def is_complex(input):
+    """False: there are no complex dtypes."""
+    return False
+
+
+def norm(input, p='fro', dim=None, keepdim=False, *, dtype=None):
+    """The p-norm of the elements, along `dim`; 'nuc' that of the singular values."""
+    input = input if dtype is None else input.to(dtype=dtype)
+    if p == 'nuc':
+        return linalg.matrix_norm(input, 'nuc', keepdim)
+    return _ops.function('norm')(input, 2.0 if p in (None, 'fro') else float(p), dim, keepdim)
+
+
+def addcdiv_(input, tensor1, tensor2, *, value=1):
+    return input.copy_(_ops.function('addcdiv')(input, tensor1, tensor2, value=value))
+
+
+def addcmul_(input, tensor1, tensor2, *, value=1):
+    return input.copy_(_ops.function('addcmul')(input, tensor1, tensor2, value=value))
+
+
+def svd(input, some=True):
+    """(U, S, V), of which linalg.svd returns V transposed."""
+    u, s, vh = linalg.svd(input, full_matrices=not some)
+    return u, s, vh.mT
+
+
+def qr(input, some=True):
+    return linalg.qr(input, 'reduced' if some else 'complete')
+
+
+def cholesky(input, upper=False):
+    return linalg.cholesky(input, upper=upper)
+
+
+def pinverse(input):
+    return linalg.pinv(input)
