@@ -127,6 +127,21 @@ def test_hooks():
     assert seen == [[1, 1]] and x.grad.tolist() == [30, 30] and y.grad is not None
 
 
+def test_hooks_that_are_removed():
+    x, seen = koine.ones(2, requires_grad=True), []
+    handle = x.register_hook(lambda gradient: gradient * 2)
+    after = x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf.grad.tolist()))
+    (x * 3).sum().backward()
+    handle.remove()
+    after.remove()
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [9, 9] and seen == [[6, 6]]
+    with x.register_hook(lambda gradient: gradient * 0):
+        x.sum().backward()
+    x.sum().backward()
+    assert x.grad.tolist() == [10, 10]
+
+
 def test_a_hook_that_raises():
     x = koine.ones(2, requires_grad=True)
 

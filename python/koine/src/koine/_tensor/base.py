@@ -180,11 +180,11 @@ class TensorBase:
 
     def register_hook(self, hook):
         """hook(gradient) is called with each gradient that reaches the tensor; what it returns, unless None, takes its
-        place."""
+        place. Returns a handle, whose remove() takes the hook away."""
         from ..autograd import register_hook
-        register_hook(self, hook)
+        return register_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook):
         """hook(tensor) is called when a backward pass has added to the gradient of a leaf."""
         from ..autograd import register_post_accumulate_grad_hook
-        register_post_accumulate_grad_hook(self, hook)
+        return register_post_accumulate_grad_hook(self, hook)

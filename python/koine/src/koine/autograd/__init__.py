@@ -1,5 +1,4 @@
-"""Gradients: no_grad, enable_grad, set_grad_enabled, grad, backward, and functions with a backward of
-their own."""
+"""Gradients: no_grad, enable_grad, set_grad_enabled, grad, backward, and functions with a backward of their own."""
 from .._c import NULL, callback, check, ffi, lib
 from .._region import Region
 from .._tensor import borrowed
@@ -54,6 +53,11 @@ def is_grad_enabled():
     return bool(lib.kn_grad_enabled())
 
 
+def Variable(data, requires_grad=False):
+    """The tensor itself, as in PyTorch, where tensors have had gradients since variables are gone."""
+    return data.requires_grad_() if requires_grad else data
+
+
 # --- hooks ------------------------------------------------------------------------------------------------------------
 
 _hooks = {}
@@ -64,21 +68,44 @@ def _forget(user):
     _hooks.pop(int(ffi.cast('uintptr_t', user)), None)
 
 
+class RemovableHandle:
+    """Of a hook of a tensor: remove() it, or leave the handle's with block."""
+
+    def __init__(self):
+        self.is_removed = False
+
+    def remove(self):
+        self.is_removed = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+
 def register_hook(tensor, hook):
+    handle = RemovableHandle()
+
     def called(gradient, _):
-        result = hook(borrowed(gradient))
+        result = None if handle.is_removed else hook(borrowed(gradient))
         return gradient if result is None else result
 
     _register(lib.kn_register_hook_with, tensor, callback('kn_tensor *(kn_tensor *, void *)', NULL, called))
+    return handle
 
 
 def register_post_accumulate_grad_hook(tensor, hook):
+    handle = RemovableHandle()
+
     def called(leaf, _):
-        hook(borrowed(leaf))
+        if not handle.is_removed:
+            hook(borrowed(leaf))
         return lib.KN_OK
 
     _register(lib.kn_register_post_accumulate_grad_hook, tensor,
               callback('kn_status(kn_tensor *, void *)', lib.KN_ERR_STATE, called))
+    return handle
 
 
 def _register(register, tensor, function):
