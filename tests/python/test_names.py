@@ -91,3 +91,19 @@ def test_small_functions():
     assert koine.asarray([1.0], requires_grad=True).requires_grad and koine.scalar_tensor(3).dtype is koine.float32
     assert x[koine.newaxis].shape == (1, 2) and x.ndimension() == 1 and koine.e == pytest.approx(2.718281828)
     assert x.contiguous(memory_format=koine.contiguous_format).tolist() == [1, 1]
+
+
+def test_names_of_layers():
+    from koine.nn.parameter import Parameter
+    assert Parameter is nn.Parameter
+    indices, weight = koine.tensor([1, 0]), koine.randn(3, 2)
+    layer = nn.Embedding(3, 2, sparse=True)
+    assert layer(indices).shape == (2, 2)
+    assert nn.EmbeddingBag(3, 2, mode='sum', sparse=False)(indices[None]).shape == (1, 2)
+    assert nn.Embedding.from_pretrained(weight, freeze=True, sparse=True).weight.tolist() == weight.tolist()
+    assert nn.functional.embedding(indices, weight, sparse=False)[1].tolist() == weight[0].tolist()
+    assert nn.LSTM(2, 3).flatten_parameters() is None
+    assert nn.init._calculate_fan_in_and_fan_out(koine.ones(4, 3, 2, 2)) == (12, 16)
+    assert nn.init._calculate_fan_in_and_fan_out(koine.ones(4, 3)) == (3, 4)
+    with pytest.raises(ValueError, match='2 dimensions or more, not 1'):
+        nn.init._calculate_fan_in_and_fan_out(koine.ones(4))

@@ -78,7 +78,7 @@ def test_signatures():
     assert text['sum'] == '(input, dim=None, keepdim=False, *, dtype=None)'
     assert text['gather'] == '(input, dim, index)'
     assert text['embedding'] == ('(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, '
-                                 'scale_grad_by_freq=False)')
+                                 'scale_grad_by_freq=False, sparse=False)')
     assert text['topk'] == '(input, k, dim=-1, largest=True, sorted=True)'
     assert text['leaky_relu'] == '(input, negative_slope=0.01, inplace=False)'
 

@@ -31,7 +31,8 @@ C_FUNCTIONS = {
     'dist': ('kn_dist', 'input, other, p=2'),
     'dstack': ('kn_dstack', 'tensors'),
     'embedding_bag': ('kn_embedding_bag_with', 'input, weight, offsets=None, max_norm=None, norm_type=2.0, '
-                      'scale_grad_by_freq=False, mode="mean", per_sample_weights=None, include_last_offset=False, '
+                      'scale_grad_by_freq=False, mode="mean", sparse: _=False, per_sample_weights=None, '
+                      'include_last_offset=False, '
                       'padding_idx=None'),
     'exponential_': ('kn_exponential_with_', 'input, lambd=1.0, *, generator=None'),
     'fill_diagonal_': ('kn_fill_diagonal_with_', 'input, fill_value, wrap=False'),

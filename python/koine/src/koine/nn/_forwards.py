@@ -20,6 +20,10 @@ def recurrent(self, input, hx=None, lengths=None):
     return output, tuple(state) if len(state) > 1 else state[0]
 
 
+def flatten_parameters(self):
+    """Nothing: the library needs no other layout."""
+
+
 def cell(self, input, hx=None):
     states = hx if isinstance(hx, tuple) else (hx,)
     found = self._apply((input, *states))
@@ -115,7 +119,7 @@ def square_subsequent_mask(sz, device=None, dtype=None):
 
 
 def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,
-                    scale_grad_by_freq=False):
+                    scale_grad_by_freq=False, sparse=False):
     """With copies of the vectors [num_embeddings, embedding_dim], which training leaves alone unless freeze=False."""
     if len(embeddings.shape) != 2:
         raise ValueError('Embedding.from_pretrained: embeddings have 2 dimensions, not %d' % len(embeddings.shape))
@@ -130,7 +134,7 @@ def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=Non
 # What the classes of the table have besides their constructor.
 METHODS = {
     'Embedding': {'from_pretrained': classmethod(from_pretrained)},
-    **{name: {'forward': recurrent} for name in ('RNN', 'LSTM', 'GRU')},
+    **{name: {'forward': recurrent, 'flatten_parameters': flatten_parameters} for name in ('RNN', 'LSTM', 'GRU')},
     **{name: {'forward': cell} for name in ('RNNCell', 'LSTMCell', 'GRUCell')},
     'MultiheadAttention': {'forward': attention, '_gradients_pass': False},
     'AdaptiveLogSoftmaxWithLoss': {'forward': adaptive, 'log_prob': adaptive_log_prob, 'predict': adaptive_predict},

@@ -50,9 +50,10 @@ TABLE = {
     'Dropout3d': ('kn_nn_dropout3d_with', 'p=0.5, inplace: _=False'),
     'ELU': ('kn_nn_elu_with', 'alpha=1.0, inplace: _=False'),
     'Embedding': ('kn_nn_embedding_with', 'num_embeddings, embedding_dim, padding_idx=None, max_norm=None, '
-                  'norm_type=2.0, scale_grad_by_freq=False'),
+                  'norm_type=2.0, scale_grad_by_freq=False, sparse: _=False'),
     'EmbeddingBag': ('kn_nn_embedding_bag_with', 'num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, '
-                     'scale_grad_by_freq=False, mode="mean", include_last_offset=False, padding_idx=None'),
+                     'scale_grad_by_freq=False, mode="mean", sparse: _=False, include_last_offset=False, '
+                     'padding_idx=None'),
     'FeatureAlphaDropout': ('kn_nn_feature_alpha_dropout_with', 'p=0.5, inplace: _=False'),
     'Flatten': ('kn_nn_flatten_with', 'start_dim=1, end_dim=-1'),
     'Fold': ('kn_nn_fold_with', 'output_size, kernel_size, dilation=1, padding=0, stride=1'),

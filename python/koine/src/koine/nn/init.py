@@ -26,3 +26,11 @@ for _name, (_c_name, _line) in C_FUNCTIONS.items():
 
 def calculate_gain(nonlinearity, param=None):
     return lib.kn_init_calculate_gain(nonlinearity.encode(), 0.01 if param is None else param)
+
+
+def _calculate_fan_in_and_fan_out(tensor):
+    """The numbers of inputs and of outputs of each unit of a weight."""
+    if tensor.ndim < 2:
+        raise ValueError('fans are those of a weight with 2 dimensions or more, not %d' % tensor.ndim)
+    taps = tensor[0, 0].numel() if tensor.ndim > 2 else 1
+    return tensor.shape[1] * taps, tensor.shape[0] * taps
