@@ -45,3 +45,16 @@ def test_switches_without_effect():
     koine.backends.cudnn.benchmark = True
     assert koine.backends.cudnn.benchmark is True and not koine.backends.mps.is_available()
     koine.backends.cudnn.benchmark = False
+
+
+@pytest.mark.skipif(bool(GPUS), reason='there is a GPU')
+def test_mixed_precision_without_gpus():
+    with pytest.warns(UserWarning, match='autocast: it is disabled'):
+        region = koine.autocast('cuda', dtype=koine.float16)
+    with region:
+        assert (koine.ones(2, 2) @ koine.ones(2, 2)).dtype is koine.float32
+    with pytest.warns(UserWarning, match='GradScaler: it is disabled'):
+        scaler = koine.amp.GradScaler('cuda')
+    x = koine.ones(1)
+    assert not scaler.is_enabled() and scaler.scale(x) is x
+    assert not koine.amp.GradScaler('cuda', enabled=False).is_enabled()

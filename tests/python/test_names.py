@@ -107,3 +107,13 @@ def test_names_of_layers():
     assert nn.init._calculate_fan_in_and_fan_out(koine.ones(4, 3)) == (3, 4)
     with pytest.raises(ValueError, match='2 dimensions or more, not 1'):
         nn.init._calculate_fan_in_and_fan_out(koine.ones(4))
+
+
+def test_sizes_by_name():
+    assert koine.empty(size=(2, 3)).shape == koine.zeros(size=[2, 3]).shape == koine.rand(size=(2, 3)).shape == (2, 3)
+
+
+def test_data_of_tensors_with_gradients():
+    x = koine.ones(2, requires_grad=True)
+    x.data = x * 3
+    assert x.tolist() == [3, 3] and x.is_leaf

@@ -1,6 +1,8 @@
 """torch.amp: autocast, a region that computes products in float16 or bfloat16, and GradScaler, which scales the loss so
 that gradients of float16 do not underflow."""
-from . import safetensors
+import warnings
+
+from . import cuda, safetensors
 from ._c import check, checked, error, ffi, lib, path
 from ._device import device, handle
 from ._dtypes import bfloat16, code_of, float16, float64
@@ -8,6 +10,14 @@ from ._region import Region
 from ._tensor import Tensor, tensor, wrap
 from .optim import Optimizer
 from .optim._state import state_file
+
+
+def _is_there(name, device):
+    """Of 'cuda' where there is no GPU it only warns, as PyTorch."""
+    if str(device).split(':')[0] != 'cuda' or cuda.is_available():
+        return True
+    warnings.warn("%s: it is disabled, because there is no GPU for 'cuda'" % name, stacklevel=3)
+    return False
 
 
 class autocast(Region):
@@ -20,7 +30,7 @@ class autocast(Region):
             raise TypeError("autocast takes the type of a device first, as in autocast('cpu', dtype=koine.float16), "
                             'not %r' % (device_type,))
         super().__init__()
-        self.device_type, self.dtype, self.enabled = device_type, dtype, enabled
+        self.device_type, self.dtype, self.enabled = device_type, dtype, enabled and _is_there('autocast', device_type)
 
     def _code(self):
         if not self.enabled:
@@ -54,8 +64,9 @@ class GradScaler:
 
     def __init__(self, device=None, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
                  enabled=True):
-        handle(device)  # names of devices that there are
-        self._enabled = bool(enabled)
+        self._enabled = bool(enabled) and _is_there('GradScaler', device)
+        if self._enabled:
+            handle(device)  # names of devices that there are
         self._make(init_scale, growth_factor, backoff_factor, growth_interval)
 
     def _make(self, scale, *settings):

@@ -6,8 +6,9 @@ from .._tensor import options, wrap
 def _creator(name):
     function = getattr(lib, 'kn_%s_with' % name)
 
-    def create(*size, dtype=None, device=None, requires_grad=False, generator=None):
-        return wrap(function(*sizes(shape_of(size)), options(dtype, device, requires_grad, generator)))
+    def create(*shape, size=None, dtype=None, device=None, requires_grad=False, generator=None):
+        shape = shape_of(shape) if size is None else size
+        return wrap(function(*sizes(shape), options(dtype, device, requires_grad, generator)))
 
     create.__name__ = create.__qualname__ = name
     create.line = '*size, dtype=None, device=None, requires_grad=False'

@@ -157,7 +157,7 @@ class TensorBase:
 
     @data.setter
     def data(self, value):
-        self.detach().copy_(value)
+        self.detach().copy_(value.detach())
 
     def detach(self):
         return wrap(lib.kn_detach(self._h))
