@@ -39,7 +39,10 @@ def test_words_of_numpy():
     close(koine.cat([ours, ours], axis=2), numpy.concatenate([x, x], axis=2))
     close(ours.softmax(axis=1).sum(axis=1), numpy.ones((2, 4)))
     close(ours.median(axis=1).values, numpy.median(x, axis=1))
+    close(ours.cumprod(axis=1), x.cumprod(axis=1))
     assert ours.any(axis=0).shape == (3, 4)
+    with pytest.raises(TypeError, match="cumsum\\(\\) missing 1 required argument: 'dim'"):
+        ours.cumsum()
 
 
 def test_norms():
@@ -117,3 +120,18 @@ def test_data_of_tensors_with_gradients():
     x = koine.ones(2, requires_grad=True)
     x.data = x * 3
     assert x.tolist() == [3, 3] and x.is_leaf
+
+
+def test_copies_are_recorded():
+    x, y = koine.ones(2, 3, requires_grad=True), koine.zeros(2, 3)
+    assert y.copy_(x * 2) is y and y.requires_grad and y.tolist() == [[2] * 3] * 2
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [[8] * 3] * 2
+    z = (x * 1).copy_(koine.ones(3))
+    x.grad = None
+    (z + x).sum().backward()
+    assert x.grad.tolist() == [[1] * 3] * 2
+    whole = koine.zeros(2, 3, dtype=koine.float64)
+    whole.copy_(x)
+    whole.sum().backward()
+    assert x.grad.tolist() == [[2] * 3] * 2 and x.grad.dtype is koine.float32

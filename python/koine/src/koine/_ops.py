@@ -235,19 +235,23 @@ def _inputs_code(operator, arguments):
 
 
 def _numpy_names(arguments):
-    """(numpy's name, PyTorch's) of those that may be given by both."""
+    """(numpy's name, PyTorch's) of those that may be given by both: those after which none is required."""
+    last = max((i for i, one in enumerate(arguments) if one.default is REQUIRED), default=0)
     return [(other, one.name) for other, name in (('axis', 'dim'), ('keepdims', 'keepdim'))
-            for one in arguments if one.name == name and one.default is not REQUIRED]
+            for i, one in enumerate(arguments) if one.name == name and i >= last]
 
 
 def _head(arguments):
-    parts, starred = [], False
+    parts, starred, doubled = [], False, dict(_numpy_names(arguments))
     for one in arguments:
         if one.keyword_only and not starred:
             parts.append('*')
             starred = True
-        parts.append(one.name if one.default is REQUIRED else '%s=%s' % (one.name, _literal(one.default)))
-    others = [other + '=None' for other, _ in _numpy_names(arguments)]
+        if one.default is REQUIRED:
+            parts.append(one.name + '=None' * (one.name in doubled.values()))
+        else:
+            parts.append('%s=%s' % (one.name, _literal(one.default)))
+    others = [other + '=None' for other in doubled]
     return ', '.join(parts + ['*'] * (bool(others) and not starred) + others)
 
 
@@ -309,7 +313,10 @@ def source(described):
         else:
             names['result'] = _result_type(tuple(operator.outputs[:outputs]))
             lines.append('return result(%s)' % ', '.join('wrap(out[%d])' % i for i in range(outputs)))
-    lines[:0] = ['if {0} is not None: {1} = {0}'.format(*pair) for pair in _numpy_names(arguments)]
+    doubled = dict(_numpy_names(arguments))
+    lines[:0] = ['if {0} is not None: {1} = {0}'.format(*pair) for pair in doubled.items()] + [
+        'if {0} is None: raise TypeError("{1}() missing 1 required argument: {0!r}")'.format(one.name, name)
+        for one in arguments if one.default is REQUIRED and one.name in doubled.values()]
     return 'def %s(%s):\n    %s\n' % (name, _head(arguments), '\n    '.join(lines)), names
 
 
@@ -327,17 +334,19 @@ def function(name):
         exec(compile(text, '<koine.%s>' % name, 'exec'), names_used)
         made = names_used[name]
         made.__module__, made.operator = 'koine', described.operator
-        made.__signature__ = _without_numpy_names(made)
+        made.__signature__ = _without_numpy_names(made, described.arguments)
         made.__doc__ = 'The operator %s of docs/operators.md.' % described.operator.name
         _functions[name] = made
     return made
 
 
-def _without_numpy_names(function):
+def _without_numpy_names(function, arguments):
     """The signature as PyTorch's documentation has it."""
     described = inspect.signature(function)
-    return described.replace(parameters=[one for name, one in described.parameters.items()
-                                         if name not in ('axis', 'keepdims')])
+    required = {one.name for one in arguments if one.default is REQUIRED}
+    return described.replace(parameters=[
+        one.replace(default=one.empty) if name in required else one
+        for name, one in described.parameters.items() if name not in ('axis', 'keepdims')])
 
 
 def call(name, *inputs, outputs=None, **params):

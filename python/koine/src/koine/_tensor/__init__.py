@@ -96,6 +96,9 @@ class Tensor(TensorBase):
         """Writes the elements of a tensor, an array or a number, converted and broadcast."""
         if not isinstance(source, Tensor):
             source = tensor(source, dtype=self.dtype)
+        if lib.kn_grad_enabled() and (source.requires_grad or self.requires_grad):
+            self[...] = source.to(self.device, self.dtype)  # which is recorded
+            return self
         params = ffi.new('kn_copy_params *', (non_blocking,))
         check(lib.kn_copy_with(self._h, source._h, params))
         return self
