@@ -161,3 +161,63 @@ def test_what_schedules_say():
     with pytest.raises(ValueError, match='total_steps is needed, or epochs and steps_per_epoch'):
         optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, epochs=2)
     assert optim.lr_scheduler.StepLR(optim.SGD([nn.Parameter(koine.ones(1))], lr=0.5), 2).base_lrs == [0.5]
+
+
+class Heavy(optim.Optimizer):
+    """SGD with momentum, in Python."""
+
+    def __init__(self, params, lr=0.1, momentum=0.9):
+        super().__init__(params, {'lr': lr, 'momentum': momentum})
+
+    @koine.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group['params']:
+                if p.grad is not None:
+                    state = self.state[p]
+                    state.setdefault('buffer', koine.zeros_like(p)).mul_(group['momentum']).add_(p.grad)
+                    p.add_(state['buffer'], alpha=-group['lr'])
+
+
+def test_optimizers_of_python():
+    net, other = nn.Linear(3, 2), nn.Linear(3, 2)
+    other.load_state_dict(net.state_dict())
+    ours, library = Heavy(net.parameters(), lr=0.2), optim.SGD(other.parameters(), lr=0.2, momentum=0.9)
+    assert isinstance(ours, optim.Optimizer) and isinstance(library, optim.Optimizer)
+    for _ in range(3):
+        for module, optimizer in ((net, ours), (other, library)):
+            optimizer.zero_grad()
+            (module(koine.ones(1, 3)) ** 2).sum().backward()
+            optimizer.step()
+    assert koine.allclose(net.weight, other.weight, atol=1e-6)
+    saved = ours.state_dict()
+    assert list(saved['state']) == [0, 1] and saved['param_groups'] == [{'lr': 0.2, 'momentum': 0.9, 'params': [0, 1]}]
+    again = Heavy(net.parameters())
+    again.load_state_dict(saved)
+    assert again.param_groups[0]['lr'] == 0.2
+    for p, former in zip(again.param_groups[0]['params'], ours.param_groups[0]['params']):
+        assert koine.equal(again.state[p]['buffer'], ours.state[former]['buffer'])
+        assert again.state[p]['buffer'] is not ours.state[former]['buffer']
+    ours.zero_grad(set_to_none=False)
+    assert net.bias.grad.tolist() == [0, 0]
+    ours.zero_grad()
+    assert net.bias.grad is None
+
+
+def test_groups_of_optimizers_of_python():
+    a, b, c = (nn.Parameter(koine.ones(1)) for _ in range(3))
+    ours = Heavy([{'params': [a], 'lr': 0.5}, {'params': b}])
+    ours.add_param_group({'params': [('c', c)], 'momentum': 0})
+    assert [(one['lr'], one['momentum'], len(one['params'])) for one in ours.param_groups] == [
+        (0.5, 0.9, 1), (0.1, 0.9, 1), (0.1, 0, 1)]
+    with pytest.raises(ValueError, match='Heavy: a parameter is in several groups'):
+        ours.add_param_group({'params': [a]})
+    with pytest.raises(ValueError, match='Heavy: there are no parameters to optimize'):
+        Heavy([])
+    with pytest.raises(ValueError, match='the state has other groups of parameters'):
+        Heavy([a]).load_state_dict(ours.state_dict())
+    with pytest.raises(NotImplementedError, match='needs step'):
+        optim.Optimizer([a], {}).step()
+    for wrong in (lambda: optim.lr_scheduler.StepLR(ours, 2), lambda: koine.amp.GradScaler().step(ours)):
+        with pytest.raises(TypeError, match="library"):
+            wrong()

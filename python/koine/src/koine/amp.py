@@ -8,7 +8,7 @@ from ._device import device, handle
 from ._dtypes import bfloat16, code_of, float16, float64
 from ._region import Region
 from ._tensor import Tensor, tensor, wrap
-from .optim import Optimizer
+from .optim import LibraryOptimizer
 from .optim._state import state_file
 
 
@@ -139,6 +139,6 @@ _SETTINGS = 'growth_factor', 'backoff_factor', 'growth_interval'
 
 
 def _optimizer(optimizer):
-    if not isinstance(optimizer, Optimizer):
-        raise TypeError('GradScaler takes an optimizer, not %s' % type(optimizer).__name__)
+    if not isinstance(optimizer, LibraryOptimizer):
+        raise TypeError("GradScaler takes one of the library's optimizers, not %s" % type(optimizer).__name__)
     return optimizer._h

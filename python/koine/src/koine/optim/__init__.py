@@ -6,10 +6,11 @@ import math
 from .. import safetensors
 from .._bind import parse
 from .._c import NULL, callback, check, checked, error, ffi, lib, path
-from .._tensor import Tensor, borrowed, wrap
+from .._tensor import borrowed, wrap
 from ..autograd import enable_grad
 from ..nn._modes import zero_gradients
 from ..nn.utils import parameter_list
+from ._own import Optimizer, listed_tensors
 from ._state import ParameterStates, state_file
 
 # PyTorch's choices among its kernels, which have no effect.
@@ -102,14 +103,16 @@ class ParamGroup(collections.abc.Mapping):
         return sum(1 for _ in self)
 
 
-class Optimizer:
-    """All optimizers: torch.optim.Optimizer."""
+class LibraryOptimizer(Optimizer):
+    """The library's optimizers."""
+
+    _h = None
 
     def _make(self, params, options):
         params = list(params)
         self.defaults = {name: value for name, value in options.items() if name not in _KERNELS}
         groups = params if params and isinstance(params[0], dict) else [{'params': params}]
-        found, keep = parameter_list(_tensors(groups[0]['params']))
+        found, keep = parameter_list(listed_tensors(groups[0]['params']))
         # Those of the first group are set afterwards: given here, they would be the defaults of all groups.
         array, names = _options(self.defaults)
         pointer = checked(lib.kn_optim_named_with(type(self).__name__.encode(), found, array))
@@ -122,7 +125,7 @@ class Optimizer:
         del keep, names
 
     def add_param_group(self, group):
-        found, keep = parameter_list(_tensors(group['params']))
+        found, keep = parameter_list(listed_tensors(group['params']))
         array, names = _options({name: value for name, value in group.items() if name != 'params'})
         check(lib.kn_optim_add_group_with(self._h, found, array))
         del keep, names
@@ -159,9 +162,6 @@ class Optimizer:
         else:
             zero_gradients(self._parameters())
 
-    def _parameters(self):
-        return [one for group in self.param_groups for one in group['params']]
-
     @property
     def state(self):
         """The tensors of each parameter's state, by PyTorch's names: copies, made by each use of `state`."""
@@ -194,16 +194,6 @@ class Optimizer:
             self.load(file)
 
 
-def _tensors(params):
-    if isinstance(params, Tensor):
-        return [params]
-    params = [one[1] if isinstance(one, tuple) and len(one) == 2 else one for one in params]  # of named_parameters()
-    for one in params:
-        if not isinstance(one, Tensor):
-            raise TypeError('an optimizer takes tensors or dicts with "params", not %s' % type(one).__name__)
-    return params
-
-
 def _optimizer(name, line):
     signature = parse(line)
 
@@ -214,7 +204,7 @@ def _optimizer(name, line):
         self._make(values.pop('params'), values)
 
     __init__.line = line
-    return type(name, (Optimizer,), {'__init__': __init__, '__module__': 'koine.optim',
+    return type(name, (LibraryOptimizer,), {'__init__': __init__, '__module__': 'koine.optim',
                                      '__doc__': 'torch.optim.%s: docs/optim.md.' % name})
 
 
