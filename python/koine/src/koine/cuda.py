@@ -1,10 +1,6 @@
 """torch.cuda, where the device 'cuda' is a GPU of any vendor: 'cuda:1' is 'gpu:1'. Streams are the library's own."""
-from ._device import device, devices, empty_cache, set_device  # noqa: F401
-from ._device import max_memory_allocated as max_memory_allocated
-from ._device import memory_allocated as memory_allocated
-from ._device import memory_reserved as memory_reserved
-from ._device import memory_summary as memory_summary
-from ._device import synchronize as synchronize
+from ._device import (device, devices, empty_cache, max_memory_allocated, memory_allocated,  # noqa: F401
+                      memory_reserved, memory_summary, set_device, synchronize)
 from .random import manual_seed
 
 manual_seed_all = manual_seed
