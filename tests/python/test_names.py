@@ -135,3 +135,11 @@ def test_copies_are_recorded():
     whole.copy_(x)
     whole.sum().backward()
     assert x.grad.tolist() == [[2] * 3] * 2 and x.grad.dtype is koine.float32
+
+
+def test_outer_products_of_all_dtypes():
+    steps, rates = koine.arange(3), koine.tensor([0.5, 2.0])
+    assert koine.outer(steps, rates).tolist() == [[0, 0], [0.5, 2], [1, 4]]
+    assert steps.outer(steps).dtype is koine.int64 and koine.ger(rates, rates).tolist() == [[0.25, 1], [1, 4]]
+    with pytest.raises(ValueError, match='outer: vectors are needed'):
+        koine.outer(steps, koine.ones(2, 2))

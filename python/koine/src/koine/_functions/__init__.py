@@ -96,10 +96,10 @@ add add_ addcdiv_ addcmul_ allclose aminmax argmax argmin argwhere atleast_1d at
 bernoulli_ bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to cauchy_ cholesky
 chunk clamp clip cross cumulative_trapezoid det diag diag_embed diagflat diff dist div div_ divide divide_ eq eq_
 equal expand_as exponential_ fill_ fill_diagonal_ fliplr flipud floor_divide floor_divide_ fmod fmod_ ge ge_
-geometric_ greater greater_equal gt gt_ index_fill index_fill_ inverse is_complex is_nonzero kron le le_ lerp lerp_
-less less_equal log_normal_ log_softmax logdet lt lt_ masked_fill masked_fill_ masked_scatter masked_scatter_
+geometric_ ger greater greater_equal gt gt_ index_fill index_fill_ inverse is_complex is_nonzero kron le le_ lerp
+lerp_ less less_equal log_normal_ log_softmax logdet lt lt_ masked_fill masked_fill_ masked_scatter masked_scatter_
 masked_select matrix_exp matrix_power max median min moveaxis movedim msort mul mul_ multinomial multiply multiply_
-nanmedian nanquantile ne ne_ new_empty new_full new_ones new_zeros nonzero nonzero_static norm normal_ not_equal
+nanmedian nanquantile ne ne_ new_empty new_full new_ones new_zeros nonzero nonzero_static norm normal_ not_equal outer
 pinverse positive pow pow_ qr quantile random_ ravel remainder remainder_ renorm renorm_ repeat_interleave rot90 rsub
 scatter scatter_ slogdet softmax split split_with_sizes squeeze std sub sub_ subtract subtract_ sum_to_size svd
 take_along_dim tensor_split tile trace true_divide true_divide_ unbind unflatten uniform_ unique unique_consecutive

@@ -67,3 +67,15 @@ def cholesky(input, upper=False):
 
 def pinverse(input):
     return linalg.pinv(input)
+
+
+def outer(input, vec2):
+    """Each element of one vector times each of the other, in the dtype of a product of both."""
+    if input.dtype is vec2.dtype and input.is_floating_point():
+        return _ops.function('outer')(input, vec2)
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise ValueError('outer: vectors are needed, not shapes %s and %s' % (input.shape, vec2.shape))
+    return input.unsqueeze(1) * vec2.unsqueeze(0)
+
+
+ger = outer

@@ -92,13 +92,13 @@ def aminmax(input, *, dim=None, keepdim=False):
     return op('amin')(input, dim, keepdim), op('amax')(input, dim, keepdim)
 
 
-@_numpy_names
-def softmax(input, dim=None, *, dtype=None):
+def softmax(input, dim=None, *, dtype=None, axis=None):
+    dim = axis if dim is None else dim
     return op('softmax')(input, -1 if dim is None else dim, dtype=dtype)
 
 
-@_numpy_names
-def log_softmax(input, dim=None, *, dtype=None):
+def log_softmax(input, dim=None, *, dtype=None, axis=None):
+    dim = axis if dim is None else dim
     return op('log_softmax')(input, -1 if dim is None else dim, dtype=dtype)
 
 
