@@ -68,6 +68,17 @@ def test_decompositions():
     close(ours.pinverse(), numpy.linalg.pinv(x))
 
 
+def test_detached_tensors():
+    x = koine.ones(2, requires_grad=True)
+    y = x * 2
+    assert y.detach_() is y and y.is_leaf and not y.requires_grad and y.tolist() == [2, 2]
+    assert x.detach_() is x and not x.requires_grad
+    layer = koine.nn.Linear(2, 1)
+    for one in layer.parameters():
+        one.detach_()
+    assert not layer(x).requires_grad
+
+
 def test_changes_of_shape_in_place():
     x = koine.arange(6.0).reshape(1, 2, 3)
     assert x.squeeze_() is x and x.shape == (2, 3)

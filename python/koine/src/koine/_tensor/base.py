@@ -139,6 +139,13 @@ class TensorBase:
         check(lib.kn_set_requires_grad(self._h, requires_grad))
         return self
 
+    def detach_(self):
+        """The tensor itself is no longer a result of others, and requires no gradient."""
+        if self.is_leaf:
+            return self.requires_grad_(False)
+        self._h = self.detach()._h
+        return self
+
     @property
     def is_leaf(self):
         return bool(lib.kn_is_leaf(self._h))
