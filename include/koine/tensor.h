@@ -204,8 +204,12 @@ typedef struct kn_print_options {
     int line_width;       /* default 80; at least 1 */
     kn_sci_mode sci_mode; /* default KN_SCI_AUTO: scientific where the magnitudes need it */
 } kn_print_options;
+#define KN_PRINT_DEFAULTS .precision = 4, .threshold = 1000, .edge_items = 3, .line_width = 80
+KN_API kn_print_options kn_print_options_init(void);
 KN_API kn_print_options kn_get_print_options(void);
-KN_API kn_status kn_set_print_options(const kn_print_options *options); /* NULL: the defaults */
+KN_API kn_status kn_set_print_options_with(const kn_print_options *options); /* NULL: the defaults */
+#define kn_set_print_options(...)                                                                                      \
+    KN_CALL(kn_set_print_options_with(&(kn_print_options){KN_PRINT_DEFAULTS, __VA_ARGS__}))
 
 /* The text that PyTorch prints for the tensor, with `device='...'` unless it is on the host. The caller frees it with
  * kn_free; NULL with an error on failure. */

@@ -12,9 +12,10 @@
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-#define DEFAULTS .precision = 4, .threshold = 1000, .edge_items = 3, .line_width = 80
-static kn_print_options set_options = {DEFAULTS};
+static kn_print_options set_options = {KN_PRINT_DEFAULTS};
 static kn_mutex lock = KN_MUTEX_INIT; /* of set_options */
+
+kn_print_options kn_print_options_init(void) { return (kn_print_options){KN_PRINT_DEFAULTS}; }
 
 kn_print_options kn_get_print_options(void)
 {
@@ -24,9 +25,9 @@ kn_print_options kn_get_print_options(void)
     return options;
 }
 
-kn_status kn_set_print_options(const kn_print_options *options)
+kn_status kn_set_print_options_with(const kn_print_options *options)
 {
-    const kn_print_options wanted = options != NULL ? *options : (kn_print_options){DEFAULTS};
+    const kn_print_options wanted = options != NULL ? *options : kn_print_options_init();
     if (wanted.precision < 0 || wanted.precision > 50)
         return kn_fail(KN_ERR_ARGUMENT, "set_print_options: precision is from 0 to 50, not %d", wanted.precision);
     if (wanted.threshold < 0 || wanted.edge_items < 1 || wanted.line_width < 1)

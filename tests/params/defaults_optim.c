@@ -176,4 +176,4 @@ DEFAULTS(optim_defaults, ROW(kn_log_normal_), ROW(kn_exponential_), ROW(kn_geome
          ROW(kn_optim_lion), ROW(kn_optim_adafactor), ROW(kn_optim_lbfgs), ROW(kn_optim_muon), ROW(kn_lambda_lr),
          ROW(kn_multiplicative_lr), ROW(kn_exponential_lr), ROW(kn_step_lr), ROW(kn_multi_step_lr), ROW(kn_constant_lr),
          ROW(kn_linear_lr), ROW(kn_polynomial_lr), ROW(kn_cosine_annealing_lr), ROW(kn_cosine_annealing_warm_restarts),
-         NEEDS(kn_cyclic_lr), NEEDS(kn_one_cycle_lr), ROW(kn_reduce_lr_on_plateau))
+         ROW(kn_cyclic_lr), ROW(kn_one_cycle_lr), ROW(kn_reduce_lr_on_plateau))

@@ -70,6 +70,9 @@ static char *sgd_stepped(const kn_fused_sgd_params *params, bool by_macro)
 }
 CALLS(kn_fused_sgd, kn_fused_sgd_params, , sgd_stepped(params, false), sgd_stepped(NULL, true))
 
+static char *printed(kn_status status) { return status == KN_OK ? show_text(kn_to_string(image())) : show_error(); }
+CALLS(kn_set_print_options, kn_print_options, printed, kn_set_print_options_with(params), kn_set_print_options())
+
 /* clang-format off */
 DEFAULTS(tensors_defaults,
          ROW(kn_empty),
@@ -94,5 +97,6 @@ DEFAULTS(tensors_defaults,
          ROW(kn_to),
          ROW(kn_copy),
          ROW(kn_fused_adam),
-         ROW(kn_fused_sgd))
+         ROW(kn_fused_sgd),
+         ROW(kn_set_print_options))
 /* clang-format on */

@@ -148,7 +148,7 @@ TENSOR_TEST(test_printing_names_the_device)
 
 static void expect_text(const kn_print_options *options, kn_tensor *tensor, const char *expected)
 {
-    CHECK_OK(kn_set_print_options(options));
+    CHECK_OK(kn_set_print_options_with(options));
     char *text = kn_to_string(kn_to(tensor, kn_device_host()));
     assert_string_equal(text, expected);
     kn_free(text);
@@ -180,7 +180,7 @@ TENSOR_TEST(test_print_options)
                                       {.edge_items = 0, .line_width = 1},
                                       {.edge_items = 1, .line_width = 0}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(kn_set_print_options(&wrong[i]), KN_ERR_ARGUMENT);
+        assert_int_equal(kn_set_print_options_with(&wrong[i]), KN_ERR_ARGUMENT);
         CHECK_ERROR(KN_ERR_ARGUMENT, "set_print_options");
     }
     expect_text(NULL, x, "tensor([   1.5000,   -2.2500, 1000.1250])");

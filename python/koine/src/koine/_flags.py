@@ -91,7 +91,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     if profile is not None:
         if profile not in _PROFILES:
             raise ValueError("set_printoptions: profile is 'default', 'short' or 'full', not %r" % (profile,))
-        check(lib.kn_set_print_options(ffi.NULL))
+        check(lib.kn_set_print_options_with(ffi.NULL))
     options = ffi.new('kn_print_options *', lib.kn_get_print_options())
     given = {'precision': precision, 'threshold': threshold, 'edge_items': edgeitems, 'line_width': linewidth}
     if threshold is not None:
@@ -100,4 +100,4 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     for name, value in {**_PROFILES.get(profile, {}), **given}.items():
         setattr(options, name, value)
     options.sci_mode = {None: lib.KN_SCI_AUTO, True: lib.KN_SCI_ALWAYS, False: lib.KN_SCI_NEVER}[sci_mode]
-    check(lib.kn_set_print_options(options))
+    check(lib.kn_set_print_options_with(options))
