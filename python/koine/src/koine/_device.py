@@ -2,10 +2,23 @@
 from ._c import NULL, check, checked, ffi, lib, owned_text, text
 
 
+def exists(name):
+    found = lib.kn_device_open(name.encode())
+    if not found:
+        lib.kn_error_clear()
+    return bool(found)
+
+
+def name_of_cuda(name):
+    """Of 'cuda' or 'cuda:1': itself where there is a GPU of NVIDIA's, which the library calls so, else a GPU's."""
+    return name if exists('cuda') else 'gpu' + name[4:]
+
+
 class device:
     """device('auto'), 'gpu', 'gpu:1', 'cpu', 'nvidia', 'amd', 'intel', 'pocl:0', '0:1' (platform and device), part of a
-    device's own name, or 'host', whose tensors are plain memory; 'cuda' is 'gpu'. device('gpu', 1) is device('gpu:1').
-    As a context manager: the thread's current device, where tensors and modules are made that name none."""
+    device's own name, or 'host', whose tensors are plain memory; 'cuda' is NVIDIA's or, where there is none, any GPU.
+    device('gpu', 1) is device('gpu:1'). As a context manager: the thread's current device, where tensors and modules
+    are made that name none."""
 
     __slots__ = ('_h', '_guards')
 
@@ -17,7 +30,7 @@ class device:
         else:
             name = name if index is None else '%s:%d' % (name, index)
             if name == 'cuda' or name.startswith('cuda:'):
-                name = 'gpu' + name[4:]
+                name = name_of_cuda(name)
             self._h = checked(lib.kn_device_open(name.encode()))
         self._guards = []
 

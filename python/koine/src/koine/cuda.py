@@ -1,13 +1,18 @@
-"""torch.cuda, where the device 'cuda' is a GPU of any vendor: 'cuda:1' is 'gpu:1'. Streams are the library's own."""
-from ._device import (device, devices, empty_cache, max_memory_allocated, memory_allocated,  # noqa: F401
-                      memory_reserved, memory_summary, set_device, synchronize)
+"""torch.cuda, for GPUs of any vendor: 'cuda:1' is NVIDIA's second one or, where there is none of NVIDIA's, 'gpu:1'.
+Streams are the library's own."""
+import itertools
+
+from ._device import (device, empty_cache, exists, max_memory_allocated, memory_allocated,  # noqa: F401
+                      memory_reserved, memory_summary, name_of_cuda, set_device, synchronize)
 from .random import manual_seed
 
 manual_seed_all = manual_seed
 
 
 def _gpus():
-    return [one for one in devices() if one.type == 'gpu']
+    """cuda:0, cuda:1, ..."""
+    names = (name_of_cuda('cuda:%d' % i) for i in itertools.count())
+    return [device(one) for one in itertools.takewhile(exists, names)]
 
 
 def device_count():
