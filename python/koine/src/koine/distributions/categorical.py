@@ -62,8 +62,7 @@ class Categorical(Distribution):
         return _functions.multinomial(rows, count, True).T.reshape(shape)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         index, logits = _functions.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
         return op('gather')(logits, -1, index[..., :1]).squeeze(-1)
 
@@ -127,8 +126,7 @@ class OneHotCategorical(Distribution):
         return self._one_hot(self._categorical.sample(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         return self._categorical.log_prob(_functions.argmax(value, -1))
 
     def entropy(self):

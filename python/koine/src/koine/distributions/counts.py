@@ -61,8 +61,7 @@ class Bernoulli(_Trials):
         return _functions.bernoulli(self.probs.detach().expand(self._extended_shape(sample_shape)).contiguous())
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         return value * self.logits - log_of_one_plus_exp(self.logits)
 
     def entropy(self):
@@ -106,8 +105,7 @@ class Binomial(_Trials):
                                    self.probs.detach().expand(shape).contiguous())
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         n = self.total_count
         ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
         return ways + value * self.logits - n * log_of_one_plus_exp(self.logits)
@@ -148,8 +146,7 @@ class Poisson(Distribution):
         return _functions.poisson(self.rate.detach().expand(self._extended_shape(sample_shape)).contiguous())
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         rate, value = _functions.broadcast_tensors(self.rate, value)
         return op('xlogy')(value, rate) - rate - (value + 1).lgamma()
 

@@ -121,7 +121,9 @@ class Distribution:
         return self.entropy().exp()
 
     def _validate_sample(self, value):
-        """For log_prob and cdf."""
+        """For log_prob and cdf, unless validate_args is False."""
+        if not self._validate_args:
+            return
         if not isinstance(value, Tensor):
             raise TypeError('%s: the value must be a koine.Tensor, not %s'
                             % (type(self).__name__, type(value).__name__))

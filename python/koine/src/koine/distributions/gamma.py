@@ -33,15 +33,13 @@ class Gamma(Distribution):
         return _positive(logs.exp() / self.rate.detach())
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         a = self.concentration
         return a * self.rate.log() + _times_log(a - 1, value) - self.rate * value - a.lgamma()
 
     def cdf(self, value):
         """Without a gradient of the concentration."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         return op('igamma')(*_functions.broadcast_tensors(self.concentration, self.rate * value))
 
     def entropy(self):
@@ -81,8 +79,7 @@ class Dirichlet(Distribution):
         return _functions.softmax(logs, -1)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         a = self.concentration
         return _times_log(a - 1, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
 
@@ -123,8 +120,7 @@ class Beta(Distribution):
         return self._dirichlet.sample(sample_shape)[..., 0]
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         return self._dirichlet.log_prob(op('stack')([value, 1 - value], -1))
 
     def entropy(self):

@@ -9,7 +9,8 @@ op = _ops.function
 
 
 class _LocationScale(Distribution):
-    """Subclasses have _standard(shape), samples for loc 0 and scale 1, or another rsample."""
+    """Subclasses have _standard(shape), samples for loc 0 and scale 1, or another rsample; mean and mode are those of
+    symmetric ones."""
     has_rsample = True
     arg_constraints = {'loc': constraints.real, 'scale': constraints.positive}
     support = constraints.real
@@ -18,19 +19,6 @@ class _LocationScale(Distribution):
         self.loc, self.scale = broadcast(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    def rsample(self, sample_shape=()):
-        return self.loc + self.scale * self._standard(self._extended_shape(sample_shape))
-
-    def _normalized(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return (value - self.loc) / self.scale
-
-
-class Normal(_LocationScale):
-    def _standard(self, shape):
-        return _functions.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
-
     @property
     def mean(self):
         return self.loc
@@ -38,6 +26,18 @@ class Normal(_LocationScale):
     @property
     def mode(self):
         return self.loc
+
+    def rsample(self, sample_shape=()):
+        return self.loc + self.scale * self._standard(self._extended_shape(sample_shape))
+
+    def _normalized(self, value):
+        self._validate_sample(value)
+        return (value - self.loc) / self.scale
+
+
+class Normal(_LocationScale):
+    def _standard(self, shape):
+        return _functions.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
 
     @property
     def stddev(self):
@@ -85,13 +85,11 @@ class LogNormal(_LocationScale):
         return self._normal.rsample(sample_shape).exp()
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         return self._normal.log_prob(value.log()) - value.log()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         return self._normal.cdf(value.log())
 
     def icdf(self, value):
@@ -105,14 +103,6 @@ class Laplace(_LocationScale):
     def _standard(self, shape):
         # The difference of two exponential deviates, of which none is infinite.
         return _exponential(shape, self.loc) - _exponential(shape, self.loc)
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):
@@ -174,14 +164,12 @@ class Uniform(Distribution):
         return self.low + (self.high - self.low) * standard
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         inside = (value >= self.low) & (value < self.high)
         return _functions.where(inside, -(self.high - self.low).log(), -math.inf)
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
     def icdf(self, value):
@@ -221,13 +209,11 @@ class Exponential(Distribution):
         return _exponential(self._extended_shape(sample_shape), self.rate) / self.rate
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         return -(-self.rate * value).expm1()
 
     def icdf(self, value):

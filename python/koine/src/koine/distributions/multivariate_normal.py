@@ -70,8 +70,7 @@ class MultivariateNormal(Distribution):
         return self.loc + (self.scale_tril @ standard.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         squares = squared_norm(self.scale_tril, value - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + squares) - log_det(self.scale_tril)
 

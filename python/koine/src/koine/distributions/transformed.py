@@ -51,8 +51,7 @@ class TransformedDistribution(Distribution):
         return self._transformed(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         logs = 0
         for one in reversed(self.transforms):
             before = one.inv(value)
@@ -62,8 +61,7 @@ class TransformedDistribution(Distribution):
         return self.base_dist.log_prob(value) - logs
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate_sample(value)
         sign = 1
         for one in reversed(self.transforms):
             value, sign = one.inv(value), sign * one.sign
