@@ -7,13 +7,14 @@ from .._device import device as Device
 from .._device import handle as device_handle
 from .._dtypes import code_of, is_name
 from .base import Size, TensorBase  # noqa: F401
+from .casts import Casts
 from .handles import (borrowed, from_numpy, is_tensor_class, new_object, options, owned, release,  # noqa: F401
                       tensor, wrap)
 from .operators import in_place, operator, reflected, reflected_full
 
 
 @is_tensor_class
-class Tensor(TensorBase):
+class Tensor(TensorBase, Casts):
     """A strided array of numbers on a device. Methods are those of torch.Tensor: besides the ones below every operator
     of the list whose first argument is a tensor, also in place ("sin_")."""
 
@@ -55,36 +56,6 @@ class Tensor(TensorBase):
 
     def type_as(self, other):
         return self.to(dtype=other.dtype)
-
-    def double(self):
-        return self.to(dtype='float64')
-
-    def float(self):
-        return self.to(dtype='float32')
-
-    def half(self):
-        return self.to(dtype='float16')
-
-    def bfloat16(self):
-        return self.to(dtype='bfloat16')
-
-    def long(self):
-        return self.to(dtype='int64')
-
-    def short(self):
-        return self.to(dtype='int16')
-
-    def char(self):
-        return self.to(dtype='int8')
-
-    def byte(self):
-        return self.to(dtype='uint8')
-
-    def int(self):
-        return self.to(dtype='int32')
-
-    def bool(self):
-        return self.to(dtype='bool')
 
     def type(self, dtype=None):
         return repr(self.dtype) if dtype is None else self.to(dtype=dtype)

@@ -6,11 +6,12 @@ import numpy
 
 from .._ops import function
 from .._tensor import Tensor, tensor
+from .._tensor.casts import Casts
 
 _Fields = collections.namedtuple('PackedSequence', ('data', 'batch_sizes', 'sorted_indices', 'unsorted_indices'))
 
 
-class PackedSequence(_Fields):
+class PackedSequence(_Fields, Casts):
     """`data` [rows, *] has the first elements of all sequences, longest first, then the second ones, ...;
     `batch_sizes`, on the host, says how many sequences have a first, a second, ... element; `sorted_indices` which
     sequences of the batch these are, `unsorted_indices` the inverse, both None if the batch was sorted."""
@@ -35,21 +36,6 @@ class PackedSequence(_Fields):
 
     def cpu(self):
         return self.to('cpu')
-
-    def double(self):
-        return self.to(dtype='float64')
-
-    def float(self):
-        return self.to(dtype='float32')
-
-    def half(self):
-        return self.to(dtype='float16')
-
-    def long(self):
-        return self.to(dtype='int64')
-
-    def int(self):
-        return self.to(dtype='int32')
 
 
 PackedSequence.__module__ = 'koine.nn.utils.rnn'
