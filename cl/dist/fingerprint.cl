@@ -5,12 +5,12 @@
 #define RUN 16 /* neighbouring elements of a work-item, 4 for each chain */
 #define PRIME 1099511628211UL
 
-kernel void fingerprint(KN_IN(values), KN_OUT(numbers), const long n, const long first, const long items KN_NUMBERED)
+KN_KERNEL_ONCE(fingerprint, (KN_ARG(values), KN_ARG(numbers), n, first, items),
+               KN_IN(values), KN_OUT(numbers), const long n, const long first, const long items)
 {
-    KN_NOTE_START;
     KN_BIND_IN(W, values);
     KN_BIND_OUT(ulong, numbers);
-    const long item = get_global_id(0);
+    const long item = KN_ID(0);
     if (item >= items)
         return;
     ulong a = 14695981039346656037UL, b = a + 1, c = a + 2, d = a + 3;

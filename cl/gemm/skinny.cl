@@ -70,10 +70,10 @@ static inline void finish_short_rows(global T *restrict c, long first, long last
 }
 
 /* One row times the transpose of x [n, k], k <= 4, ld = k, beta = 0. */
-kernel void gemm_short_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, int k, long a_stride,
-                            long bias_stride, kn_gemm_finish finish KN_NUMBERED)
+KN_KERNEL_ONCE(gemm_short_rows, (KN_ARG(a), KN_ARG(x), KN_ARG(bias), KN_ARG(c), n, k, a_stride, bias_stride, finish),
+               KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, int k, long a_stride, long bias_stride,
+               kn_gemm_finish finish)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, bias);
@@ -82,9 +82,9 @@ kernel void gemm_short_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, 
     for (int i = 0; i < k; i++)
         scaled[i] = finish.alpha * a[i * a_stride];
     /* In strips that stay in cache between the sums and the epilogue. */
-    const long chunk = (n + get_global_size(0) - 1) / get_global_size(0),
-               end = min(n, (long)(get_global_id(0) + 1) * chunk);
-    for (long first = get_global_id(0) * chunk; first < end; first += 1024) {
+    const long chunk = (n + KN_SIZE(0) - 1) / KN_SIZE(0),
+               end = min(n, (long)(KN_ID(0) + 1) * chunk);
+    for (long first = KN_ID(0) * chunk; first < end; first += 1024) {
         const long last = min(end, first + 1024);
         switch (k) {
         case 1:
@@ -126,15 +126,15 @@ static inline T dot_run(const global T *restrict a, const global T *restrict b, 
 }
 
 /* One row times the transpose of x [n, k], k contiguous in both. */
-kernel void gemm_dot_rows(KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, long k, long x_stride,
-                          long bias_stride, kn_gemm_finish finish KN_NUMBERED)
+KN_KERNEL_ONCE(gemm_dot_rows, (KN_ARG(a), KN_ARG(x), KN_ARG(bias), KN_ARG(c), n, k, x_stride, bias_stride, finish),
+               KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, long k, long x_stride, long bias_stride,
+               kn_gemm_finish finish)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
-    KN_FOR (j, n)
+    KN_FOR_ONCE (j, n)
         c[j] = finish_value(finish, dot_run(a, x + j * x_stride, k), c + j, bias + j * bias_stride);
 }
 
@@ -170,14 +170,14 @@ static inline void accumulate_rows(T *restrict sum, const global T *restrict a, 
 /* op(A) [m, k], op(B) [k, n], m * n <= MAX_RESULTS; one slice per work-item into part[slice][m * n]. A slice is summed
  * in runs of RUN, so that rounding errors stay small. */
 #define RUN 4096
-kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long k, long a_row, long a_k, long b_k,
-                           long b_column, long slice KN_NUMBERED)
+KN_KERNEL_ONCE(gemm_long_sums, (KN_ARG(a), KN_ARG(b), KN_ARG(part), m, n, k, a_row, a_k, b_k, b_column, slice),
+               KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long k, long a_row, long a_k, long b_k, long b_column,
+               long slice)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_IN(T, b);
     KN_BIND_OUT(T, part);
-    const long end = min(k, (long)(get_global_id(0) + 1) * slice);
+    const long end = min(k, (long)(KN_ID(0) + 1) * slice);
     T total[MAX_RESULTS];
     long row[MAX_RESULTS], column[MAX_RESULTS];
     for (int e = 0; e < m * n; e++) {
@@ -185,7 +185,7 @@ kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long 
         row[e] = e / n * a_row;
         column[e] = e % n * b_column;
     }
-    for (long k0 = get_global_id(0) * slice; k0 < end; k0 += RUN) {
+    for (long k0 = KN_ID(0) * slice; k0 < end; k0 += RUN) {
         const long count = min((long)RUN, end - k0);
         T sum[MAX_RESULTS];
         for (int e = 0; e < m * n; e++)
@@ -213,17 +213,17 @@ kernel void gemm_long_sums(KN_IN(a), KN_IN(b), KN_OUT(part), int m, int n, long 
             total[e] += sum[e];
     }
     for (int e = 0; e < m * n; e++)
-        part[get_global_id(0) * m * n + e] = total[e];
+        part[KN_ID(0) * m * n + e] = total[e];
 }
 
-kernel void gemm_long_total(KN_IN(part), KN_IN(bias), KN_OUT(c), int m, int n, long slices, long ldc,
-                            long bias_stride, kn_gemm_finish finish KN_NUMBERED)
+KN_KERNEL_ONCE(gemm_long_total, (KN_ARG(part), KN_ARG(bias), KN_ARG(c), m, n, slices, ldc, bias_stride, finish),
+               KN_IN(part), KN_IN(bias), KN_OUT(c), int m, int n, long slices, long ldc, long bias_stride,
+               kn_gemm_finish finish)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, part);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
-    if (get_global_id(0) != 0)
+    if (KN_ID(0) != 0)
         return;
     for (int e = 0; e < m * n; e++) {
         T sum = 0;

@@ -6,7 +6,7 @@
  * `scratch`, [k][NR].
  *
  * Compiled in: T, VW, NV, MR. Local size 1. */
-#include "common/affinity.clh"
+#include "common/koine.clh"
 #include "common/prefetch.clh"
 #include "gemm/finish.clh"
 #include "gemm/outer.clh"
@@ -31,7 +31,7 @@ static inline void sum_rows(global T *restrict sums, const global T *restrict a,
 
 /* dim 0: per_item matrices. With has_sums there is no bias, and these are written in its place: an argument more would
  * take 4 % of a launch. */
-KN_KERNEL_AFFINITY(gemm_small,
+KN_KERNEL_ONCE(gemm_small,
                    (KN_ARG(a), KN_ARG(b), KN_ARG(bias), KN_ARG(c), KN_ARG(scratch), s, a_layout, b_layout, c_layout,
                     finish),
                    KN_IN(a), KN_IN(b), KN_INOUT(bias), KN_OUT(c), KN_OUT(scratch), kn_gemm_small_size s,

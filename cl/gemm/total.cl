@@ -6,15 +6,15 @@
 #include "gemm/pack.clh"
 
 /* C = the finished sum, in order, of `count` products [m, n]. A work-item takes `chunk` elements, a multiple of VW. */
-kernel void gemm_total(KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, long count, long ldc, long chunk,
-                       kn_gemm_finish finish KN_NUMBERED)
+KN_KERNEL_ONCE(gemm_total, (KN_ARG(products), KN_ARG(bias), KN_ARG(c), m, n, count, ldc, chunk, finish),
+               KN_IN(products), KN_IN(bias), KN_OUT(c), long m, long n, long count, long ldc, long chunk,
+               kn_gemm_finish finish)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, products);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
-    const long results = m * n, end = min(results, (long)(get_global_id(0) + 1) * chunk);
-    for (long first = get_global_id(0) * chunk; first < end; first += VW) {
+    const long results = m * n, end = min(results, (long)(KN_ID(0) + 1) * chunk);
+    for (long first = KN_ID(0) * chunk; first < end; first += VW) {
         const int elements = (int)min((long)VW, end - first);
         T sum[VW];
         if (elements == VW) {

@@ -2,7 +2,7 @@
  * products, and what takes time is writing it. So it is written row by row, in the order of its elements.
  *
  * The rows of op(B) are contiguous, and stay in the level-1 cache. Compiled in: T, VW. Local size 1. */
-#include "common/affinity.clh"
+#include "common/koine.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
 #include "gemm/finish_vector.clh"
@@ -28,7 +28,7 @@ static inline void update(global T *restrict c, const global T *restrict bias, c
 }
 
 /* dim 0: rows_per_item rows of C, counted through all matrices. */
-KN_KERNEL_AFFINITY(gemm_update,
+KN_KERNEL_ONCE(gemm_update,
                    (KN_ARG(a), KN_ARG(b), KN_ARG(bias), KN_ARG(c), s, a_layout, b_layout, c_layout, finish), KN_IN(a),
                    KN_IN(b), KN_IN(bias), KN_OUT(c), kn_gemm_update_size s, kn_gemm_layout a_layout,
                    kn_gemm_layout b_layout, kn_gemm_layout c_layout, kn_gemm_finish finish)

@@ -32,15 +32,16 @@ static inline void kn_bag_columns(const global T *table, const global INDEX *ind
 #endif
 
 /* sums [bags, width] of rows of table [rows, width], of each bag's n indices, divided by `by`. */
-kernel void bag_sum(KN_IN(table), KN_IN(index), KN_OUT(sums), const long bags, const long n, const long rows,
-                    const long width, const T by, KN_FAULT KN_NUMBERED)
+KN_KERNEL_ONCE(bag_sum,
+               (KN_ARG(table), KN_ARG(index), KN_ARG(sums), bags, n, rows, width, by, fault, fault_operation),
+               KN_IN(table), KN_IN(index), KN_OUT(sums), const long bags, const long n, const long rows,
+               const long width, const T by, KN_FAULT)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, table);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, sums);
     const long pieces = (width + COLUMNS - 1) / COLUMNS;
-    KN_FOR (task, bags * pieces) {
+    KN_FOR_ONCE (task, bags * pieces) {
         const long bag = task / pieces, begin = (task - bag * pieces) * COLUMNS;
         const global INDEX *of = index + bag * n;
         long column = begin;

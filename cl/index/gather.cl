@@ -18,7 +18,7 @@
 
 /* A part of each of several lines that differ in the last dimension only: their starts are to_line,
  * from_line and index_line apart. */
-KN_KERNEL_AFFINITY(index_gather, (KN_ARG(table), KN_ARG(index), KN_ARG(values), w, fault, fault_operation),
+KN_KERNEL_ONCE(index_gather, (KN_ARG(table), KN_ARG(index), KN_ARG(values), w, fault, fault_operation),
                    KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
 {
     KN_BIND_IN(T, table);
@@ -71,9 +71,8 @@ typedef uint number;
 #define QUOTIENT(n, d, by) kn_quotient(n, by)
 #endif
 
-kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT KN_NUMBERED)
+kernel void index_gather(KN_IN(table), KN_IN(index), KN_OUT(values), const kn_index_walk w, KN_FAULT)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, table);
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(T, values);

@@ -145,7 +145,7 @@ static inline void kn_scatter_elements(global T *to, const global INDEX *of, con
 /* A work-item owns the elements of a part of a line whose index is in one range, and goes through all indices in order:
  * there are no conflicts, and of several values for one element the order is fixed, however the work is divided. On
  * GPUs a part is one element. */
-KN_KERNEL_AFFINITY(index_scatter,
+KN_KERNEL_ONCE(index_scatter,
                    (KN_ARG(table), KN_ARG(index), KN_ARG(values), KN_ARG(initial), w, fault, fault_operation),
                    KN_INOUT(table), KN_IN(index), KN_IN(values), KN_IN(initial), const kn_index_walk w, KN_FAULT)
 {

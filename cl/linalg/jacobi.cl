@@ -53,9 +53,9 @@ static inline void scale_by(global T *x, T factor, long count, long stride)
 
 /* --- eigh: a [n, n], whose lower triangle counts, becomes diagonal; v's columns are the vectors ------------------- */
 
-kernel void linalg_eigh(KN_INOUT(a), KN_INOUT(v), const long n, const T tolerance KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_eigh, (KN_ARG(a), KN_ARG(v), n, tolerance),
+               KN_INOUT(a), KN_INOUT(v), const long n, const T tolerance)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(T, a);
     KN_BIND_OUT(T, v);
     bool changed = true;
@@ -99,13 +99,13 @@ kernel void linalg_eigh(KN_INOUT(a), KN_INOUT(v), const long n, const T toleranc
 }
 
 /* What is left of a diagonal a [n, n]: the values in order, and the signs of the vectors. One work-item per matrix. */
-kernel void linalg_eigh_finish(KN_IN(a), KN_INOUT(values), KN_INOUT(v), const long n, const long count KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_eigh_finish, (KN_ARG(a), KN_ARG(values), KN_ARG(v), n, count),
+               KN_IN(a), KN_INOUT(values), KN_INOUT(v), const long n, const long count)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_OUT(T, values);
     KN_BIND_OUT(T, v);
-    KN_FOR(m, count)
+    KN_FOR_ONCE(m, count)
     {
         global T *value = values + m * n, *vectors = v + m * n * n;
         for (long i = 0; i < n; i++)
@@ -133,10 +133,9 @@ static inline T dot(const global T *x, const global T *y, long count)
 }
 
 /* u has `rows` rows, n of them from a; they become orthogonal. */
-kernel void linalg_svd(KN_INOUT(u), KN_INOUT(v), const long m, const long n_, const long rows,
-                       const T tolerance KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_svd, (KN_ARG(u), KN_ARG(v), m, n_, rows, tolerance),
+               KN_INOUT(u), KN_INOUT(v), const long m, const long n_, const long rows, const T tolerance)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(T, u);
     KN_BIND_OUT(T, v);
     const long n = n_;
@@ -195,14 +194,14 @@ static inline void complete(global T *u, long row, long m)
 
 /* The singular values, from the lengths of u's rows, in order, unit vectors with their signs, and the vectors that no
  * row gives. One work-item per matrix. */
-kernel void linalg_svd_finish(KN_INOUT(u), KN_INOUT(values), KN_INOUT(v), const long m, const long n, const long rows,
-                              const long count, const T tolerance KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_svd_finish, (KN_ARG(u), KN_ARG(values), KN_ARG(v), m, n, rows, count, tolerance),
+               KN_INOUT(u), KN_INOUT(values), KN_INOUT(v), const long m, const long n, const long rows,
+               const long count, const T tolerance)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(T, u);
     KN_BIND_OUT(T, values);
     KN_BIND_OUT(T, v);
-    KN_FOR(matrix, count)
+    KN_FOR_ONCE(matrix, count)
     {
         global T *left = u + matrix * rows * m, *right = v + matrix * n * n, *value = values + matrix * n;
         for (long i = 0; i < n; i++)

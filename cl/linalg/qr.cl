@@ -37,10 +37,9 @@ static inline void reflect(global T *x, const global T *a, T tau, long k, long c
 }
 
 /* a becomes r with the reflections below its diagonal; q [m, columns], columns at most m, unless columns is 0. */
-kernel void linalg_qr(KN_INOUT(a), KN_INOUT(tau), KN_INOUT(q), const long m, const long n_,
-                      const long columns KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_qr, (KN_ARG(a), KN_ARG(tau), KN_ARG(q), m, n_, columns),
+               KN_INOUT(a), KN_INOUT(tau), KN_INOUT(q), const long m, const long n_, const long columns)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(T, a);
     KN_BIND_OUT(T, tau);
     KN_BIND_OUT(T, q);
@@ -77,12 +76,12 @@ kernel void linalg_qr(KN_INOUT(a), KN_INOUT(tau), KN_INOUT(q), const long m, con
 }
 
 /* The first rows of r [rows, n], 0 below the diagonal, from a [m, n]. */
-kernel void linalg_upper(KN_IN(a), KN_OUT(r), const long m, const long rows, const long n, const long count KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_upper, (KN_ARG(a), KN_ARG(r), m, rows, n, count),
+               KN_IN(a), KN_OUT(r), const long m, const long rows, const long n, const long count)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_OUT(T, r);
-    KN_FOR(e, count)
+    KN_FOR_ONCE(e, count)
     {
         const long i = e / n % rows, j = e % n;
         r[e] = i <= j ? a[(e / n / rows * m + i) * n + j] : (T)0;

@@ -14,9 +14,9 @@ static inline T row_product(const global T *a, long i, long j, long count, long 
     return sum;
 }
 
-kernel void linalg_cholesky(KN_INOUT(a), KN_OUT(info), const long n, const int reports, KN_FAULT KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_cholesky, (KN_ARG(a), KN_ARG(info), n, reports, fault, fault_operation),
+               KN_INOUT(a), KN_OUT(info), const long n, const int reports, KN_FAULT)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(T, a);
     KN_BIND_OUT(int, info);
     int failed = 0;
@@ -60,10 +60,9 @@ static inline long largest_below(const global T *a, long k, long m, long n)
 }
 
 /* pivots: the row, from 1, that was exchanged with each. */
-kernel void linalg_lu(KN_INOUT(a), KN_OUT(pivots), KN_OUT(info), const long m, const long n, const int reports,
-                      KN_FAULT KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_lu, (KN_ARG(a), KN_ARG(pivots), KN_ARG(info), m, n, reports, fault, fault_operation),
+               KN_INOUT(a), KN_OUT(pivots), KN_OUT(info), const long m, const long n, const int reports, KN_FAULT)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(T, a);
     KN_BIND_OUT(int, pivots);
     KN_BIND_OUT(int, info);
@@ -126,10 +125,9 @@ static inline void substitute(const global T *a, global T *b, long n, long colum
     }
 }
 
-kernel void linalg_solve_triangular(KN_IN(a), KN_INOUT(b), const long n, const long columns, const int upper,
-                                    const int unit KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_solve_triangular, (KN_ARG(a), KN_ARG(b), n, columns, upper, unit),
+               KN_IN(a), KN_INOUT(b), const long n, const long columns, const int upper, const int unit)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, a);
     KN_BIND_OUT(T, b);
     substitute(a + MATRIX * n * n, b + MATRIX * n * columns, n, columns, upper, unit);
@@ -145,10 +143,9 @@ static inline long exchanged_with(const global int *pivots, long k, long n, KN_F
     return k;
 }
 
-kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n, const long columns,
-                            KN_FAULT KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_lu_solve, (KN_ARG(lu), KN_ARG(pivots), KN_ARG(b), n, columns, fault, fault_operation),
+               KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n, const long columns, KN_FAULT)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, lu);
     KN_BIND_IN(int, pivots);
     KN_BIND_OUT(T, b);
@@ -168,9 +165,9 @@ kernel void linalg_lu_solve(KN_IN(lu), KN_IN(pivots), KN_INOUT(b), const long n,
 }
 
 /* p [m, m] with p l u = a: the identity with the columns exchanged that the pivots say, each lane some rows. */
-kernel void linalg_permutation(KN_IN(pivots), KN_OUT(p), const long n, const long count, KN_FAULT KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_permutation, (KN_ARG(pivots), KN_ARG(p), n, count, fault, fault_operation),
+               KN_IN(pivots), KN_OUT(p), const long n, const long count, KN_FAULT)
 {
-    KN_NOTE_START;
     KN_BIND_IN(int, pivots);
     KN_BIND_OUT(T, p);
     p += MATRIX * n * n;
@@ -189,15 +186,16 @@ kernel void linalg_permutation(KN_IN(pivots), KN_OUT(p), const long n, const lon
 
 /* --- determinants from LU: one work-item per matrix --------------------------------------------------------------- */
 
-kernel void linalg_determinant(KN_IN(lu), KN_IN(pivots), KN_OUT(sign), KN_OUT(logarithm), const long n,
-                               const long count, const int is_product KN_NUMBERED)
+KN_KERNEL_ONCE(linalg_determinant,
+               (KN_ARG(lu), KN_ARG(pivots), KN_ARG(sign), KN_ARG(logarithm), n, count, is_product),
+               KN_IN(lu), KN_IN(pivots), KN_OUT(sign), KN_OUT(logarithm), const long n, const long count,
+               const int is_product)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, lu);
     KN_BIND_IN(int, pivots);
     KN_BIND_OUT(T, sign);
     KN_BIND_OUT(T, logarithm);
-    KN_FOR(m, count)
+    KN_FOR_ONCE(m, count)
     {
         T product = 1, sum = 0;
         for (long k = 0; k < n; k++) {

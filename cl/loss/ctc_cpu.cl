@@ -22,11 +22,10 @@ static inline lanes kn_emit(const global T *lp, const global int *label)
     return vload16(0, each);
 }
 
-kernel void ctc_forward(KN_CTC_FORWARD KN_NUMBERED)
+KN_KERNEL_ONCE(ctc_forward, (KN_CTC_FORWARD_ARGUMENTS), KN_CTC_FORWARD)
 {
-    KN_NOTE_START;
     KN_BIND_CTC_FORWARD;
-    KN_FOR (n, p.samples) {
+    KN_FOR_ONCE (n, p.samples) {
         KN_CTC_FORWARD_SAMPLE(n);
         const long end = p.width - LANES;
         for (long s = 0; s < p.width - KN_CTC_BEFORE; s++) {
@@ -61,11 +60,10 @@ kernel void ctc_forward(KN_CTC_FORWARD KN_NUMBERED)
 }
 
 /* gradient [steps, samples, classes] = -posterior times g [samples]; beta [samples, 2, width]. */
-kernel void ctc_backward(KN_CTC_BACKWARD KN_NUMBERED)
+KN_KERNEL_ONCE(ctc_backward, (KN_CTC_BACKWARD_ARGUMENTS), KN_CTC_BACKWARD)
 {
-    KN_NOTE_START;
     KN_BIND_CTC_BACKWARD;
-    KN_FOR (n, p.samples) {
+    KN_FOR_ONCE (n, p.samples) {
         KN_CTC_BACKWARD_SAMPLE(n);
         const long end = p.width - LANES;
         for (long t = p.steps - 1; t >= 0; t--) {

@@ -2,10 +2,9 @@
  * normalise. */
 #include "common/koine.clh"
 
-kernel void batch_count(KN_INOUT(counter) KN_NUMBERED)
+KN_KERNEL_ONCE(batch_count, (KN_ARG(counter)), KN_INOUT(counter))
 {
-    KN_NOTE_START;
     KN_BIND_OUT(long, counter);
-    if (get_global_id(0) == 0)
+    if (KN_ID(0) == 0)
         counter[0]++;
 }

@@ -2,12 +2,11 @@
 #include "common/koine.clh"
 
 /* Counts a step for parameters first .. end - 1, unless an infinity was found (has_found: found_inf is there). */
-kernel void count_steps(KN_INOUT(steps), KN_IN(found_inf), const long first, const long end,
-                        const int has_found KN_NUMBERED)
+KN_KERNEL_ONCE(count_steps, (KN_ARG(steps), KN_ARG(found_inf), first, end, has_found),
+               KN_INOUT(steps), KN_IN(found_inf), const long first, const long end, const int has_found)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(float, steps);
-    const long i = first + (long)get_global_id(0);
+    const long i = first + (long)KN_ID(0);
     if (i < end && !(has_found && *(const global float *)(found_inf_base + found_inf_offset) != 0))
         steps[i] += 1;
 }
@@ -16,11 +15,11 @@ kernel void count_steps(KN_INOUT(steps), KN_IN(found_inf), const long first, con
 
 /* state: scale, growth tracker, and for each optimizer whether its gradients were not finite, which is cleared. As
  * torch._amp_update_scale_. */
-kernel void update_scale(KN_INOUT(state), const float growth, const float backoff, const int interval KN_NUMBERED)
+KN_KERNEL_ONCE(update_scale, (KN_ARG(state), growth, backoff, interval),
+               KN_INOUT(state), const float growth, const float backoff, const int interval)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(float, state);
-    if (get_global_id(0) != 0)
+    if (KN_ID(0) != 0)
         return;
     int found = 0;
     for (int i = 0; i < MAX_OPTIMIZERS; i++) {

@@ -119,9 +119,8 @@ KN_KERNEL_ONCE(dropout2d,
 /* A block of the draw, four elements, per work-item and step: 30 instructions per element, most of them for the
  * draw. */
 kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const ulong offset, const uint threshold,
-                    const T scale KN_NUMBERED)
+                    const T scale)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     const int aligned = is_vector_aligned(x) && is_vector_aligned(y);
@@ -136,9 +135,8 @@ kernel void dropout(KN_IN(x), KN_OUT(y), const long n, const ulong seed, const u
 
 /* `lanes` work-items, a power of two, share a plane: each draws its word once. */
 kernel void dropout2d(KN_IN(x), KN_OUT(y), const long planes, const long inner, const ulong seed, const ulong offset,
-                      const uint threshold, const T scale, const int lanes KN_NUMBERED)
+                      const uint threshold, const T scale, const int lanes)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     const int lane = get_local_id(0) & (lanes - 1), teams = get_local_size(0) / lanes;

@@ -76,12 +76,11 @@ static void row_forward(const kn_pool_geometry *p, const global T *volume, int s
     }
 }
 
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p KN_NUMBERED)
+KN_KERNEL_ONCE(avg_pool_forward, (KN_ARG(x), KN_ARG(y), p), KN_IN(x), KN_OUT(y), const kn_pool_geometry p)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_FOR(line, p.planes * DEPTH(p.out_size[0]) * p.out_size[1])
+    KN_FOR_ONCE(line, p.planes * DEPTH(p.out_size[0]) * p.out_size[1])
     {
         const global T *volume = x + line / p.out_size[1] / DEPTH(p.out_size[0]) * volume_of(&p);
         for (int first = 0; first < p.out_size[2]; first += 64)
@@ -91,12 +90,12 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p KN_NU
 }
 
 /* A work-item owns whole planes and adds in the order of the outputs. */
-kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p KN_NUMBERED)
+KN_KERNEL_ONCE(avg_pool_backward, (KN_ARG(gradient), KN_ARG(out), p),
+               KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
-    KN_FOR(i, p.planes)
+    KN_FOR_ONCE(i, p.planes)
     {
         const global T *g = gradient + i * out_volume_of(&p);
         global T *volume = out + i * volume_of(&p);
@@ -125,9 +124,8 @@ static T average(const kn_pool_geometry *p, int row, int column, T sum)
     return is_empty(&b) ? (T)0 : sum / divisor;
 }
 
-kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut KN_NUMBERED)
+kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, const kn_pool_blocking cut)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     FIND_PLACE(place);
@@ -165,9 +163,8 @@ kernel void avg_pool_forward(KN_IN(x), KN_OUT(y), const kn_pool_geometry p, cons
 }
 
 kernel void avg_pool_backward(KN_IN(gradient), KN_OUT(out), const kn_pool_geometry p,
-                              const kn_pool_blocking cut KN_NUMBERED)
+                              const kn_pool_blocking cut)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, gradient);
     KN_BIND_OUT(T, out);
     FIND_PLACE(place);

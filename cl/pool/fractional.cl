@@ -12,16 +12,15 @@ static int begin_of(int size, int kernel_size, int i, int n, T draw)
 }
 
 /* `samples` has `dims` draws per plane: (width, height) for images, (depth, height, width) for volumes. */
-kernel void fractional_max_pool(KN_IN(x), KN_IN(samples), KN_OUT(y), KN_OUT(indices), const kn_pool_geometry p,
-                                const int dims KN_NUMBERED)
+KN_KERNEL_ONCE(fractional_max_pool, (KN_ARG(x), KN_ARG(samples), KN_ARG(y), KN_ARG(indices), p, dims),
+               KN_IN(x), KN_IN(samples), KN_OUT(y), KN_OUT(indices), const kn_pool_geometry p, const int dims)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, samples);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(long, indices);
     const long outputs = (long)p.out_size[0] * p.out_size[1] * p.out_size[2];
-    KN_FOR(i, p.planes * outputs)
+    KN_FOR_ONCE(i, p.planes * outputs)
     {
         const long plane = i / outputs;
         const int at = (int)(i - plane * outputs), row = at / p.out_size[2], slice = row / p.out_size[1];

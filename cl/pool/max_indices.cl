@@ -38,12 +38,12 @@
     }
 CONVERSION(row_indices, INDEX, long, from[k] == place ? at + (long)k * stride : to[k])
 
-kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geometry p, const int none KN_NUMBERED)
+KN_KERNEL_ONCE(max_pool_indices, (KN_ARG(index), KN_ARG(indices), p, none),
+               KN_IN(index), KN_OUT(indices), const kn_pool_geometry p, const int none)
 {
-    KN_NOTE_START;
     KN_BIND_IN(INDEX, index);
     KN_BIND_OUT(long, indices);
-    KN_FOR(run, p.planes * out_volume_of(&p) / RUN(p))
+    KN_FOR_ONCE(run, p.planes * out_volume_of(&p) / RUN(p))
     {
         const long from = run * RUN(p), line = from / p.out_size[2];
         for (int k = 0; k < RUN(p); k++)
@@ -55,15 +55,14 @@ kernel void max_pool_indices(KN_IN(index), KN_OUT(indices), const kn_pool_geomet
 #ifdef KN_CPU
 /* The gradient of maxima whose indices in the planes are given. A work-item owns whole planes and adds in the order of
  * the outputs. */
-kernel void max_pool_backward_by_indices(KN_IN(gradient), KN_IN(indices), KN_OUT(out),
-                                         const kn_pool_geometry p KN_NUMBERED)
+KN_KERNEL_ONCE(max_pool_backward_by_indices, (KN_ARG(gradient), KN_ARG(indices), KN_ARG(out), p),
+               KN_IN(gradient), KN_IN(indices), KN_OUT(out), const kn_pool_geometry p)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, gradient);
     KN_BIND_IN(long, indices);
     KN_BIND_OUT(T, out);
     const long volume = volume_of(&p), out_volume = out_volume_of(&p);
-    KN_FOR(i, p.planes)
+    KN_FOR_ONCE(i, p.planes)
     {
         global T *plane = out + i * volume;
         for (long k = 0; k < volume; k++)
@@ -76,9 +75,8 @@ kernel void max_pool_backward_by_indices(KN_IN(gradient), KN_IN(indices), KN_OUT
 #else
 CONVERSION(row_places, long, INDEX, from[k] == at + (long)k * stride ? (INDEX)place : to[k])
 
-kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const kn_pool_geometry p KN_NUMBERED)
+kernel void max_pool_places(KN_IN(indices), KN_OUT(index), const kn_pool_geometry p)
 {
-    KN_NOTE_START;
     KN_BIND_IN(long, indices);
     KN_BIND_OUT(INDEX, index);
     KN_FOR(i, p.planes * out_volume_of(&p))

@@ -3,13 +3,12 @@
 #include "common/koine.clh"
 
 /* winners[place] = 1 + the last element of the plane that goes there; 0 before. */
-kernel void max_unpool_mark(KN_IN(indices), KN_INOUT(winners), const long planes, const long inputs, const long outputs,
-                            KN_FAULT KN_NUMBERED)
+KN_KERNEL_ONCE(max_unpool_mark, (KN_ARG(indices), KN_ARG(winners), planes, inputs, outputs, fault, fault_operation),
+               KN_IN(indices), KN_INOUT(winners), const long planes, const long inputs, const long outputs, KN_FAULT)
 {
-    KN_NOTE_START;
     KN_BIND_IN(long, indices);
     KN_BIND_OUT(int, winners);
-    KN_FOR(i, planes * inputs)
+    KN_FOR_ONCE(i, planes * inputs)
     {
         const long plane = i / inputs, at = indices[i];
         if (at >= 0 && at < outputs)
@@ -19,14 +18,13 @@ kernel void max_unpool_mark(KN_IN(indices), KN_INOUT(winners), const long planes
     }
 }
 
-kernel void max_unpool(KN_IN(x), KN_IN(winners), KN_OUT(y), const long planes, const long inputs,
-                       const long outputs KN_NUMBERED)
+KN_KERNEL_ONCE(max_unpool, (KN_ARG(x), KN_ARG(winners), KN_ARG(y), planes, inputs, outputs),
+               KN_IN(x), KN_IN(winners), KN_OUT(y), const long planes, const long inputs, const long outputs)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_IN(int, winners);
     KN_BIND_OUT(T, y);
-    KN_FOR(i, planes * outputs)
+    KN_FOR_ONCE(i, planes * outputs)
     {
         const int winner = winners[i];
         y[i] = winner > 0 ? x[i / outputs * inputs + winner - 1] : (T)0;

@@ -103,16 +103,16 @@ static inline long kn_find(const global ORDER *keys, const KEY key, long rank)
 }
 
 /* Each work-item has 2 (n + KN_LANES) keys of scratch memory. */
-kernel void sort_nth(KN_IN(x), KN_OUT(scratch), KN_OUT(values), KN_OUT(indices), const long rows, const long n,
-                     const long k, const int which KN_NUMBERED)
+KN_KERNEL_ONCE(sort_nth, (KN_ARG(x), KN_ARG(scratch), KN_ARG(values), KN_ARG(indices), rows, n, k, which),
+               KN_IN(x), KN_OUT(scratch), KN_OUT(values), KN_OUT(indices), const long rows, const long n,
+               const long k, const int which)
 {
-    KN_NOTE_START;
     KN_BIND_IN(BITS, x);
     KN_BIND_OUT(ORDER, scratch);
     KN_BIND_OUT(BITS, values);
     KN_BIND_OUT(long, indices);
-    global ORDER *keys = scratch + get_global_id(0) * 2 * (n + KN_LANES), *room = keys + n + KN_LANES;
-    KN_FOR (row, rows) {
+    global ORDER *keys = scratch + KN_ID(0) * 2 * (n + KN_LANES), *room = keys + n + KN_LANES;
+    KN_FOR_ONCE (row, rows) {
         KEY high;
         long rank;
         const KEY low = kn_order(x + row * n, keys, n, &high);

@@ -34,15 +34,15 @@ static inline long kn_mode(const global BITS *row, const long n)
     return best;
 }
 
-kernel void sort_pick(KN_IN(sorted), KN_IN(places), KN_OUT(values), KN_OUT(indices), const long rows, const long n,
-                      const long k, const int which KN_NUMBERED)
+KN_KERNEL_ONCE(sort_pick, (KN_ARG(sorted), KN_ARG(places), KN_ARG(values), KN_ARG(indices), rows, n, k, which),
+               KN_IN(sorted), KN_IN(places), KN_OUT(values), KN_OUT(indices), const long rows, const long n,
+               const long k, const int which)
 {
-    KN_NOTE_START;
     KN_BIND_IN(BITS, sorted);
     KN_BIND_IN(long, places);
     KN_BIND_OUT(BITS, values);
     KN_BIND_OUT(long, indices);
-    KN_FOR (r, rows) {
+    KN_FOR_ONCE (r, rows) {
         const global BITS *row = sorted + r * n;
         const long at = which == MODE ? kn_mode(row, n) : kn_place_of(which, k, n, kn_count_numbers(row, n));
         values[r] = row[at];

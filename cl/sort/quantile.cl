@@ -43,14 +43,14 @@ static inline kn_between kn_find(const global T *row, const long n, const T q, c
 }
 
 /* y [count, rows] = the quantiles q [count] of sorted [rows, n]. */
-kernel void take_quantiles(KN_IN(sorted), KN_IN(q), KN_OUT(y), const long rows, const long n, const long count,
-                           const int how, const int ignores KN_NUMBERED)
+KN_KERNEL_ONCE(take_quantiles, (KN_ARG(sorted), KN_ARG(q), KN_ARG(y), rows, n, count, how, ignores),
+               KN_IN(sorted), KN_IN(q), KN_OUT(y), const long rows, const long n, const long count, const int how,
+               const int ignores)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, sorted);
     KN_BIND_IN(T, q);
     KN_BIND_OUT(T, y);
-    KN_FOR (i, rows * count) {
+    KN_FOR_ONCE (i, rows * count) {
         const global T *row = sorted + i % rows * n;
         const kn_between b = kn_find(row, n, q[i / rows], how, ignores);
         if (b.low < 0) {
@@ -64,15 +64,15 @@ kernel void take_quantiles(KN_IN(sorted), KN_IN(q), KN_OUT(y), const long rows, 
 }
 
 /* The gradient; `out` starts as 0. A work-item adds those of its row in the order of q. */
-kernel void spread_quantiles(KN_IN(sorted), KN_IN(q), KN_IN(g), KN_INOUT(out), const long rows, const long n,
-                             const long count, const int how, const int ignores KN_NUMBERED)
+KN_KERNEL_ONCE(spread_quantiles, (KN_ARG(sorted), KN_ARG(q), KN_ARG(g), KN_ARG(out), rows, n, count, how, ignores),
+               KN_IN(sorted), KN_IN(q), KN_IN(g), KN_INOUT(out), const long rows, const long n, const long count,
+               const int how, const int ignores)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, sorted);
     KN_BIND_IN(T, q);
     KN_BIND_IN(T, g);
     KN_BIND_OUT(T, out);
-    KN_FOR (r, rows)
+    KN_FOR_ONCE (r, rows)
         for (long j = 0; j < count; j++) {
             const kn_between b = kn_find(sorted + r * n, n, q[j], how, ignores);
             if (b.low < 0)
@@ -83,15 +83,15 @@ kernel void spread_quantiles(KN_IN(sorted), KN_IN(q), KN_IN(g), KN_INOUT(out), c
 }
 
 /* out [count, rows]: the gradient of q, to be added over the rows. */
-kernel void slope_quantiles(KN_IN(sorted), KN_IN(q), KN_IN(g), KN_OUT(out), const long rows, const long n,
-                            const long count, const int how, const int ignores KN_NUMBERED)
+KN_KERNEL_ONCE(slope_quantiles, (KN_ARG(sorted), KN_ARG(q), KN_ARG(g), KN_ARG(out), rows, n, count, how, ignores),
+               KN_IN(sorted), KN_IN(q), KN_IN(g), KN_OUT(out), const long rows, const long n, const long count,
+               const int how, const int ignores)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, sorted);
     KN_BIND_IN(T, q);
     KN_BIND_IN(T, g);
     KN_BIND_OUT(T, out);
-    KN_FOR (i, rows * count) {
+    KN_FOR_ONCE (i, rows * count) {
         const global T *row = sorted + i % rows * n;
         const kn_between b = kn_find(row, n, q[i / rows], how, ignores);
         out[i] = b.low < 0 ? (T)0 : g[i] * (row[b.high] - row[b.low]) * b.slope;

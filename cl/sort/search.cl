@@ -89,17 +89,18 @@ static inline bool kn_take_lanes(const global BITS *sorted, const global BITS *v
 #endif
 
 /* values [rows, m] in sorted [rows, n], or, if `shared`, all in one row. */
-kernel void search_sorted(KN_IN(sorted), KN_IN(order), KN_IN(values), KN_OUT(found), const long count, const long n,
-                          const long m, const int shared, const int has_order, const int right KN_NUMBERED)
+KN_KERNEL_ONCE(search_sorted,
+               (KN_ARG(sorted), KN_ARG(order), KN_ARG(values), KN_ARG(found), count, n, m, shared, has_order, right),
+               KN_IN(sorted), KN_IN(order), KN_IN(values), KN_OUT(found), const long count, const long n,
+               const long m, const int shared, const int has_order, const int right)
 {
-    KN_NOTE_START;
     KN_BIND_IN(BITS, sorted);
     KN_BIND_IN(long, order);
     KN_BIND_IN(BITS, values);
     KN_BIND_OUT(RESULT, found);
 #ifdef KN_CPU
     if (!has_order && n > 0 && (shared ? n : count / m * n) < 1 << 30) {
-        KN_FOR (block, (count + LANES - 1) / LANES) {
+        KN_FOR_ONCE (block, (count + LANES - 1) / LANES) {
             const long begin = block * LANES;
             const int some = (int)min((long)LANES, count - begin);
             int first[LANES], low[LANES];
@@ -117,7 +118,7 @@ kernel void search_sorted(KN_IN(sorted), KN_IN(order), KN_IN(values), KN_OUT(fou
         return;
     }
 #endif
-    KN_FOR (i, count) {
+    KN_FOR_ONCE (i, count) {
         const long first = shared ? 0 : i / m * n;
         found[i] = (RESULT)kn_search(sorted + first, has_order ? order + first : 0, n, kn_key(values[i], 0), right != 0,
                                      false);
@@ -125,14 +126,13 @@ kernel void search_sorted(KN_IN(sorted), KN_IN(order), KN_IN(values), KN_OUT(fou
 }
 
 /* Is each value among n sorted ones? */
-kernel void is_in(KN_IN(sorted), KN_IN(values), KN_OUT(found), const long count, const long n,
-                  const int invert KN_NUMBERED)
+KN_KERNEL_ONCE(is_in, (KN_ARG(sorted), KN_ARG(values), KN_ARG(found), count, n, invert),
+               KN_IN(sorted), KN_IN(values), KN_OUT(found), const long count, const long n, const int invert)
 {
-    KN_NOTE_START;
     KN_BIND_IN(BITS, sorted);
     KN_BIND_IN(BITS, values);
     KN_BIND_OUT(RESULT, found);
-    KN_FOR (i, count) {
+    KN_FOR_ONCE (i, count) {
         const KEY key = kn_key(values[i], 0);
         const long at = kn_search(sorted, 0, n, key, false, true);
         const bool is = at < n && !kn_is_nan(key) && kn_key(sorted[at], 0) == key;

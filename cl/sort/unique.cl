@@ -15,13 +15,12 @@ static inline bool kn_begins(const global BITS *x, const long i, const long m)
 }
 
 /* How many runs begin in each chunk of `length` rows. */
-kernel void count_runs(KN_IN(x), KN_OUT(counts), const long n, const long m, const long length,
-                       const long chunks KN_NUMBERED)
+KN_KERNEL_ONCE(count_runs, (KN_ARG(x), KN_ARG(counts), n, m, length, chunks),
+               KN_IN(x), KN_OUT(counts), const long n, const long m, const long length, const long chunks)
 {
-    KN_NOTE_START;
     KN_BIND_IN(BITS, x);
     KN_BIND_OUT(long, counts);
-    KN_FOR (chunk, chunks) {
+    KN_FOR_ONCE (chunk, chunks) {
         long count = 0;
         for (long i = chunk * length; i < min((chunk + 1) * length, n); i++)
             count += kn_begins(x, i, m);
@@ -30,12 +29,11 @@ kernel void count_runs(KN_IN(x), KN_OUT(counts), const long n, const long m, con
 }
 
 /* Replaces the counts by their sums before each chunk; the last one is the sum of all. By one work-item. */
-kernel void sum_runs_before(KN_INOUT(counts), const long chunks KN_NUMBERED)
+KN_KERNEL_ONCE(sum_runs_before, (KN_ARG(counts), chunks), KN_INOUT(counts), const long chunks)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(long, counts);
     long sum = 0;
-    if (get_global_id(0) > 0)
+    if (KN_ID(0) > 0)
         return;
     for (long chunk = 0; chunk <= chunks; chunk++) {
         const long count = chunk < chunks ? counts[chunk] : 0;
@@ -46,17 +44,18 @@ kernel void sum_runs_before(KN_INOUT(counts), const long chunks KN_NUMBERED)
 
 /* starts: the first row of each run. inverse: the run of each row, at its place before sorting, if `order` has those.
  */
-kernel void mark_runs(KN_IN(x), KN_IN(counts), KN_IN(order), KN_OUT(starts), KN_OUT(inverse), const long n,
-                      const long m, const long length, const long chunks, const int has_order,
-                      const int has_inverse KN_NUMBERED)
+KN_KERNEL_ONCE(mark_runs,
+               (KN_ARG(x), KN_ARG(counts), KN_ARG(order), KN_ARG(starts), KN_ARG(inverse), n, m, length, chunks,
+                has_order, has_inverse),
+               KN_IN(x), KN_IN(counts), KN_IN(order), KN_OUT(starts), KN_OUT(inverse), const long n, const long m,
+               const long length, const long chunks, const int has_order, const int has_inverse)
 {
-    KN_NOTE_START;
     KN_BIND_IN(BITS, x);
     KN_BIND_IN(long, counts);
     KN_BIND_IN(long, order);
     KN_BIND_OUT(long, starts);
     KN_BIND_OUT(long, inverse);
-    KN_FOR (chunk, chunks) {
+    KN_FOR_ONCE (chunk, chunks) {
         long run = counts[chunk] - 1;
         for (long i = chunk * length; i < min((chunk + 1) * length, n); i++) {
             if (kn_begins(x, i, m))
@@ -68,15 +67,16 @@ kernel void mark_runs(KN_IN(x), KN_IN(counts), KN_IN(order), KN_OUT(starts), KN_
 }
 
 /* The values and lengths of `count` runs. */
-kernel void take_runs(KN_IN(x), KN_IN(starts), KN_OUT(values), KN_OUT(lengths), const long n, const long m,
-                      const long count, const int has_values, const int has_lengths KN_NUMBERED)
+KN_KERNEL_ONCE(take_runs,
+               (KN_ARG(x), KN_ARG(starts), KN_ARG(values), KN_ARG(lengths), n, m, count, has_values, has_lengths),
+               KN_IN(x), KN_IN(starts), KN_OUT(values), KN_OUT(lengths), const long n, const long m, const long count,
+               const int has_values, const int has_lengths)
 {
-    KN_NOTE_START;
     KN_BIND_IN(BITS, x);
     KN_BIND_IN(long, starts);
     KN_BIND_OUT(BITS, values);
     KN_BIND_OUT(long, lengths);
-    KN_FOR (run, count) {
+    KN_FOR_ONCE (run, count) {
         const long first = starts[run], end = run + 1 < count ? starts[run + 1] : n;
         if (has_lengths)
             lengths[run] = end - first;

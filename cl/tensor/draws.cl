@@ -10,13 +10,13 @@ static inline uint4 block_of(const ulong seed, const ulong offset, const ulong i
 }
 static inline float open_uniform(const uint word) { return (float)(word >> 8) * 0x1p-24f + 0x1p-25f; } /* (0, 1) */
 
-kernel void bernoulli_of(KN_IN(p), KN_OUT(x), ulong seed, ulong offset, long n KN_NUMBERED)
+KN_KERNEL_ONCE(bernoulli_of, (KN_ARG(p), KN_ARG(x), seed, offset, n),
+               KN_IN(p), KN_OUT(x), ulong seed, ulong offset, long n)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, p);
     KN_BIND_OUT(T, x);
     const long blocks = (n + 3) / 4;
-    KN_FOR (b, blocks) {
+    KN_FOR_ONCE (b, blocks) {
         const uint4 words = kn_philox_block(seed, offset, b);
         for (int lane = 0; lane < 4 && b * 4 + lane < n; lane++) {
             const uint word = lane == 0 ? words.x : lane == 1 ? words.y : lane == 2 ? words.z : words.w;
@@ -64,12 +64,12 @@ static float poisson_of_rate(const float rate, const ulong seed, const ulong off
     }
 }
 
-kernel void poisson(KN_IN(rates), KN_OUT(x), ulong seed, ulong offset, long n KN_NUMBERED)
+KN_KERNEL_ONCE(poisson, (KN_ARG(rates), KN_ARG(x), seed, offset, n),
+               KN_IN(rates), KN_OUT(x), ulong seed, ulong offset, long n)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, rates);
     KN_BIND_OUT(T, x);
-    KN_FOR (i, n) {
+    KN_FOR_ONCE (i, n) {
         x[i] = (T)poisson_of_rate((float)rates[i], seed, offset, i);
     }
 }
@@ -123,13 +123,13 @@ static float binomial_of(const float n, const float p, const ulong seed, const u
     }
 }
 
-kernel void binomial(KN_IN(count), KN_OUT(x), ulong seed, ulong offset, KN_IN(p), long n KN_NUMBERED)
+KN_KERNEL_ONCE(binomial, (KN_ARG(count), KN_ARG(x), seed, offset, KN_ARG(p), n),
+               KN_IN(count), KN_OUT(x), ulong seed, ulong offset, KN_IN(p), long n)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, count);
     KN_BIND_IN(T, p);
     KN_BIND_OUT(T, x);
-    KN_FOR (i, n) {
+    KN_FOR_ONCE (i, n) {
         const float trials = (float)count[i], chance = (float)p[i];
         if (trials != trials || chance != chance)
             x[i] = (T)NAN;
@@ -145,13 +145,12 @@ kernel void binomial(KN_IN(count), KN_OUT(x), ulong seed, ulong offset, KN_IN(p)
 }
 
 /* Each index of x [rows][samples]: the first whose sum of weights exceeds a uniform part of the total. */
-kernel void multinomial_with(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples,
-                             long n KN_NUMBERED)
+KN_KERNEL_ONCE(multinomial_with, (KN_ARG(weights), KN_ARG(x), seed, offset, categories, samples, n),
+               KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples, long n)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, weights);
     KN_BIND_OUT(long, x);
-    KN_FOR (i, n) {
+    KN_FOR_ONCE (i, n) {
         const global T *row = weights + i / samples * categories;
         T total = 0, sum = 0;
         for (long c = 0; c < categories; c++)
@@ -169,13 +168,12 @@ kernel void multinomial_with(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset
 
 /* Without replacement: the categories with the largest weight / exponential deviate, in that order, which draws one
  * after the other by weight among those left (Efraimidis and Spirakis 2006). */
-kernel void multinomial_without(KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples,
-                                long rows KN_NUMBERED)
+KN_KERNEL_ONCE(multinomial_without, (KN_ARG(weights), KN_ARG(x), seed, offset, categories, samples, rows),
+               KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples, long rows)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, weights);
     KN_BIND_OUT(long, x);
-    KN_FOR (r, rows) {
+    KN_FOR_ONCE (r, rows) {
         const global T *row = weights + r * categories;
         T last = INFINITY;
         long last_index = -1;

@@ -4,7 +4,7 @@
  *     d[to + p * step_d + q] = s[from + q * step_s + p]
  *
  * Compiled in: E, an integer type as wide as an element. */
-#include "common/affinity.clh"
+#include "common/koine.clh"
 #include "tensor/transpose.h"
 
 #ifdef KN_CPU
@@ -40,7 +40,7 @@ static void edge(const global E *s, global E *d, long ps, long qs, long step_s, 
 }
 
 /* `length`, a multiple of VW: the elements of a task along p. */
-KN_KERNEL_AFFINITY(transpose, (KN_ARG(s), KN_ARG(d), o, count, ps, qs, step_s, step_d, length), KN_IN(s), KN_OUT(d),
+KN_KERNEL_ONCE(transpose, (KN_ARG(s), KN_ARG(d), o, count, ps, qs, step_s, step_d, length), KN_IN(s), KN_OUT(d),
                    const kn_transpose_outer o, const long count, const long ps, const long qs, const long step_s,
                    const long step_d, const long length)
 {

@@ -19,23 +19,21 @@ static int place_of(T x, T low, T high, int bins)
 /* parts [parts][3 + bins] of the counts. On a CPU device each work-item has a part, elsewhere each work-group, which
  * counts in local memory: integer atomics do not depend on the order. */
 #ifdef KN_CPU
-kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, const T high,
-                            const int bins KN_NUMBERED)
+KN_KERNEL_ONCE(histogram_parts, (KN_ARG(x), KN_ARG(parts), n, low, high, bins),
+               KN_IN(x), KN_OUT(parts), const long n, const T low, const T high, const int bins)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(int, parts);
-    global int *own = parts + get_global_id(0) * (3 + bins);
+    global int *own = parts + KN_ID(0) * (3 + bins);
     for (int i = 0; i < 3 + bins; i++)
         own[i] = 0;
-    KN_FOR (i, n)
+    KN_FOR_ONCE (i, n)
         own[place_of(x[i], low, high, bins)]++;
 }
 #else
 kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, const T high, const int bins,
-                            local int *own KN_NUMBERED)
+                            local int *own)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(int, parts);
     const int me = get_local_id(0), step = get_local_size(0);
@@ -50,14 +48,14 @@ kernel void histogram_parts(KN_IN(x), KN_OUT(parts), const long n, const T low, 
 }
 #endif
 
-kernel void histogram_sum(KN_IN(parts), KN_INOUT(cells), const long n, const long count, const long places KN_NUMBERED)
+KN_KERNEL_ONCE(histogram_sum, (KN_ARG(parts), KN_ARG(cells), n, count, places),
+               KN_IN(parts), KN_INOUT(cells), const long n, const long count, const long places)
 {
-    KN_NOTE_START;
     KN_BIND_IN(int, parts);
     KN_BIND_OUT(long, cells);
-    if (get_global_id(0) == 0)
+    if (KN_ID(0) == 0)
         cells[KN_HISTOGRAM_VALUES] += n;
-    KN_FOR (i, places) {
+    KN_FOR_ONCE (i, places) {
         long sum = 0;
         for (long part = 0; part < count; part++)
             sum += parts[part * places + i];
@@ -67,12 +65,11 @@ kernel void histogram_sum(KN_IN(parts), KN_INOUT(cells), const long n, const lon
 
 #else
 
-kernel void log_scalar(KN_IN(value), KN_INOUT(cells), const long weight KN_NUMBERED)
+KN_KERNEL_ONCE(log_scalar, (KN_ARG(value), KN_ARG(cells), weight), KN_IN(value), KN_INOUT(cells), const long weight)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, value);
     KN_BIND_OUT(long, cells);
-    if (get_global_id(0) == 0)
+    if (KN_ID(0) == 0)
         note_scalar(cells, value[0], weight);
 }
 

@@ -4,6 +4,7 @@
 #include "train/device_log.clh"
 
 #define SLOT(i) KN_IN(gradient##i), const long length##i
+#define SLOT_ARGUMENTS(i) KN_ARG(gradient##i), length##i
 #define SLOT_CASE(i)                                                            \
     case i:                                                                     \
         gradient = (const global T *)(gradient##i##_base + gradient##i##_offset); \
@@ -12,19 +13,21 @@
 
 /* parts [gradients][count]: dimension 0 of the launch is the part (on GPUs one per work-group), dimension 1 the slot:
  * gradient `first` and those after it. */
-kernel void norm_parts(SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLOT(6), SLOT(7), KN_OUT(parts),
-                       const long first, const long count KN_NUMBERED)
+KN_KERNEL_ONCE(norm_parts,
+               (SLOT_ARGUMENTS(0), SLOT_ARGUMENTS(1), SLOT_ARGUMENTS(2), SLOT_ARGUMENTS(3), SLOT_ARGUMENTS(4),
+                SLOT_ARGUMENTS(5), SLOT_ARGUMENTS(6), SLOT_ARGUMENTS(7), KN_ARG(parts), first, count),
+               SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLOT(6), SLOT(7), KN_OUT(parts),
+               const long first, const long count)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(T, parts);
     const global T *gradient = 0;
     long n = 0;
-    switch (get_global_id(1)) {
+    switch (KN_ID(1)) {
         SLOT_CASE(0) SLOT_CASE(1) SLOT_CASE(2) SLOT_CASE(3)
         SLOT_CASE(4) SLOT_CASE(5) SLOT_CASE(6) SLOT_CASE(7)
     }
 #ifdef KN_CPU
-    const long part = get_global_id(0);
+    const long part = KN_ID(0);
 #else
     local T sums[KN_SUM_GROUP];
     const long part = get_group_id(0);
@@ -36,23 +39,29 @@ kernel void norm_parts(SLOT(0), SLOT(1), SLOT(2), SLOT(3), SLOT(4), SLOT(5), SLO
 #ifdef KN_CPU
 #define SQUARES(k) (KN_VLOAD(g + (k)) * KN_VLOAD(g + (k)))
     KN_SUM_RUN(total, run, SQUARES, SQUARE);
-    parts[(first + (long)get_global_id(1)) * count + part] = total;
+    parts[(first + KN_ID(1)) * count + part] = total;
 #else
     KN_SUM_RUN(total, run, SQUARE, sums);
     if (get_local_id(0) == 0)
-        parts[(first + (long)get_global_id(1)) * count + part] = total;
+        parts[(first + KN_ID(1)) * count + part] = total;
 #endif
 }
 
 /* Each work-item sums a share of the gradients; there is one work-group. */
-kernel void norm_total(KN_IN(parts), KN_INOUT(cells), const long gradients, const long count,
-                       const int skips_infinite KN_NUMBERED)
+#ifdef KN_CPU
+#define LANE 0
+#define LANES 1
+#else
+#define LANE get_local_id(0)
+#define LANES get_local_size(0)
+#endif
+KN_KERNEL_ONCE(norm_total, (KN_ARG(parts), KN_ARG(cells), gradients, count, skips_infinite), KN_IN(parts),
+               KN_INOUT(cells), const long gradients, const long count, const int skips_infinite)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, parts);
     KN_BIND_OUT(long, cells);
     T sum = 0, error = 0;
-    for (long i = get_local_id(0); i < gradients; i += get_local_size(0)) {
+    for (long i = LANE; i < gradients; i += LANES) {
         T one = 0, one_error = 0;
         for (long part = 0; part < count; part++)
             KN_TWO_SUM(T, one, one_error, parts[i * count + part]);
@@ -65,6 +74,6 @@ kernel void norm_total(KN_IN(parts), KN_INOUT(cells), const long gradients, cons
     local T sums[KN_SUM_GROUP];
     total = sum_group(sums, total);
 #endif
-    if (get_local_id(0) == 0)
+    if (LANE == 0)
         note_scalar(cells, sqrt(total), isfinite(total) || !skips_infinite);
 }

@@ -18,15 +18,15 @@ static void count(global long *cell, uint amount)
 }
 
 /* cells: right, rows. predicted [n, k, inner] has the k best classes of each row. */
-kernel void count_right(KN_IN(predicted), KN_IN(target), KN_INOUT(cells), const long rows, const long inner,
-                        const long k, const long ignored KN_NUMBERED)
+KN_KERNEL_ONCE(count_right, (KN_ARG(predicted), KN_ARG(target), KN_ARG(cells), rows, inner, k, ignored),
+               KN_IN(predicted), KN_IN(target), KN_INOUT(cells), const long rows, const long inner, const long k,
+               const long ignored)
 {
-    KN_NOTE_START;
     KN_BIND_IN(long, predicted);
     KN_BIND_IN(long, target);
     KN_BIND_OUT(long, cells);
     uint right = 0, seen = 0;
-    KN_FOR (row, rows) {
+    KN_FOR_ONCE (row, rows) {
         const long wanted = target[row], first = row / inner * inner * k + row % inner;
         bool found = false;
         for (long i = 0; i < k; i++)
@@ -50,14 +50,15 @@ static bool counts(long predicted, long wanted, long classes, long ignored, KN_F
 }
 
 /* cells [3][classes]: rows predicted correctly, rows predicted, rows. */
-kernel void count_classes(KN_IN(predicted), KN_IN(target), KN_INOUT(cells), const long rows, const long classes,
-                          const long ignored, KN_FAULT KN_NUMBERED)
+KN_KERNEL_ONCE(count_classes,
+               (KN_ARG(predicted), KN_ARG(target), KN_ARG(cells), rows, classes, ignored, fault, fault_operation),
+               KN_IN(predicted), KN_IN(target), KN_INOUT(cells), const long rows, const long classes,
+               const long ignored, KN_FAULT)
 {
-    KN_NOTE_START;
     KN_BIND_IN(long, predicted);
     KN_BIND_IN(long, target);
     KN_BIND_OUT(long, cells);
-    KN_FOR (row, rows) {
+    KN_FOR_ONCE (row, rows) {
         const long guess = predicted[row], wanted = target[row];
         if (!counts(guess, wanted, classes, ignored, fault, fault_operation))
             continue;
@@ -69,14 +70,15 @@ kernel void count_classes(KN_IN(predicted), KN_IN(target), KN_INOUT(cells), cons
 }
 
 /* cells [true class][predicted class]. */
-kernel void count_pairs(KN_IN(predicted), KN_IN(target), KN_INOUT(cells), const long rows, const long classes,
-                        const long ignored, KN_FAULT KN_NUMBERED)
+KN_KERNEL_ONCE(count_pairs,
+               (KN_ARG(predicted), KN_ARG(target), KN_ARG(cells), rows, classes, ignored, fault, fault_operation),
+               KN_IN(predicted), KN_IN(target), KN_INOUT(cells), const long rows, const long classes,
+               const long ignored, KN_FAULT)
 {
-    KN_NOTE_START;
     KN_BIND_IN(long, predicted);
     KN_BIND_IN(long, target);
     KN_BIND_OUT(long, cells);
-    KN_FOR (row, rows) {
+    KN_FOR_ONCE (row, rows) {
         const long guess = predicted[row], wanted = target[row];
         if (counts(guess, wanted, classes, ignored, fault, fault_operation))
             count(cells + wanted * classes + guess, 1);

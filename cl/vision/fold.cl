@@ -54,15 +54,14 @@ static long find_row(const kn_fold_geometry *p, long line, int *place)
     return ((plane * DEPTH(p->size[0]) + slice) * p->size[1] + row) * p->size[2];
 }
 
-kernel void unfold(KN_IN(x), KN_OUT(y), const kn_fold_geometry p KN_NUMBERED)
+KN_KERNEL_ONCE(unfold, (KN_ARG(x), KN_ARG(y), p), KN_IN(x), KN_OUT(y), const kn_fold_geometry p)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     const long lines = p.planes * area_of(&p) * lines_of(p.windows);
     int place;
 #ifdef KN_CPU
-    KN_FOR (line, lines) {
+    KN_FOR_ONCE (line, lines) {
         const long start = find_row(&p, line, &place);
         const global T *from = x + start + element_at(&p, 2, 0, place);
         global T *to = y + line * p.windows[2];
@@ -84,7 +83,7 @@ kernel void unfold(KN_IN(x), KN_OUT(y), const kn_fold_geometry p KN_NUMBERED)
             to[w] = 0;
     }
 #else
-    KN_FOR (e, lines * p.windows[2]) {
+    KN_FOR_ONCE (e, lines * p.windows[2]) {
         const long line = e / p.windows[2], start = find_row(&p, line, &place);
         const int column = element_at(&p, 2, (int)(e - line * p.windows[2]), place);
         y[e] = start >= 0 && is_inside(&p, 2, column) ? x[start + column] : (T)0;
@@ -177,18 +176,17 @@ static T fold_element(const global T *x, const kn_fold_geometry *p, plane_row r,
 }
 #endif
 
-kernel void fold(KN_IN(x), KN_OUT(y), const kn_fold_geometry p KN_NUMBERED)
+KN_KERNEL_ONCE(fold, (KN_ARG(x), KN_ARG(y), p), KN_IN(x), KN_OUT(y), const kn_fold_geometry p)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     const long rows = p.planes * lines_of(p.size), distance = lines_of(p.windows) * p.windows[2];
 #ifdef KN_CPU
-    KN_FOR (row, rows) {
+    KN_FOR_ONCE (row, rows) {
         fold_row(y + row * p.size[2], x, &p, row_number(&p, row), distance);
     }
 #else
-    KN_FOR (e, rows * p.size[2]) {
+    KN_FOR_ONCE (e, rows * p.size[2]) {
         const long row = e / p.size[2];
         y[e] = fold_element(x, &p, row_number(&p, row), (int)(e - row * p.size[2]), distance);
     }

@@ -170,14 +170,14 @@ static void find_block(const kn_grid_geometry *p, const global T *grid, int coun
 
 static long volume_of(const kn_grid_geometry *p) { return (long)p->size[0] * p->size[1] * p->size[2]; }
 
-kernel void grid_sample(KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry p KN_NUMBERED)
+KN_KERNEL_ONCE(grid_sample, (KN_ARG(x), KN_ARG(grid), KN_ARG(y), p),
+               KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry p)
 {
-    KN_NOTE_START;
     KN_BIND_IN(V, x);
     KN_BIND_IN(T, grid);
     KN_BIND_OUT(V, y);
     const long blocks = (p.points + BLOCK - 1) / BLOCK, volume = volume_of(&p);
-    KN_FOR(i, p.batch * blocks)
+    KN_FOR_ONCE(i, p.batch * blocks)
     {
         const long sample = i / blocks, first = (i - sample * blocks) * BLOCK;
         const int count = (int)min((long)BLOCK, p.points - first);
@@ -203,15 +203,15 @@ kernel void grid_sample(KN_IN(x), KN_IN(grid), KN_OUT(y), const kn_grid_geometry
 }
 
 /* Strips are of whole rows of the first dimension that has more than one. */
-kernel void grid_sample_backward(KN_IN(gradient), KN_IN(grid), KN_OUT(out), const kn_grid_geometry p KN_NUMBERED)
+KN_KERNEL_ONCE(grid_sample_backward, (KN_ARG(gradient), KN_ARG(grid), KN_ARG(out), p),
+               KN_IN(gradient), KN_IN(grid), KN_OUT(out), const kn_grid_geometry p)
 {
-    KN_NOTE_START;
     KN_BIND_IN(V, gradient);
     KN_BIND_IN(T, grid);
     KN_BIND_OUT(V, out);
     const long volume = volume_of(&p), length = (volume + p.strips - 1) / p.strips;
     const long channels = (p.channels + p.parts - 1) / p.parts;
-    KN_FOR(i, p.batch * p.parts * p.strips)
+    KN_FOR_ONCE(i, p.batch * p.parts * p.strips)
     {
         const long strip = i % p.strips, part = i / p.strips % p.parts, sample = i / p.strips / p.parts;
         const int low = (int)min(strip * length, volume), high = (int)min(low + length, volume);
@@ -238,16 +238,15 @@ kernel void grid_sample_backward(KN_IN(gradient), KN_IN(grid), KN_OUT(out), cons
 }
 
 /* The sums over channels of gradient times value, for each element that a place takes; then the coordinates'. */
-kernel void grid_sample_places(KN_IN(gradient), KN_IN(x), KN_IN(grid), KN_OUT(out),
-                               const kn_grid_geometry p KN_NUMBERED)
+KN_KERNEL_ONCE(grid_sample_places, (KN_ARG(gradient), KN_ARG(x), KN_ARG(grid), KN_ARG(out), p),
+               KN_IN(gradient), KN_IN(x), KN_IN(grid), KN_OUT(out), const kn_grid_geometry p)
 {
-    KN_NOTE_START;
     KN_BIND_IN(V, gradient);
     KN_BIND_IN(V, x);
     KN_BIND_IN(T, grid);
     KN_BIND_OUT(T, out);
     const long blocks = (p.points + BLOCK - 1) / BLOCK, volume = volume_of(&p);
-    KN_FOR(i, p.batch * blocks)
+    KN_FOR_ONCE(i, p.batch * blocks)
     {
         const long sample = i / blocks, first = (i - sample * blocks) * BLOCK;
         const int count = (int)min((long)BLOCK, p.points - first);

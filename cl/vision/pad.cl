@@ -1,6 +1,6 @@
 /* vision/pad.cl - padding with a value or a tensor's own elements: forward moves words of the element's size; backward,
  * of the latter, sums, one dimension at a time, the gradients of all copies of an element in a fixed order. */
-#include "common/affinity.clh"
+#include "common/koine.clh"
 #include "vision/pad.h"
 
 /* What repeats in circular padding: the elements that are not cropped. */
@@ -65,7 +65,7 @@ static void pad_places(global T *to, const global T *from, long first, long end,
 
 #endif
 
-KN_KERNEL_AFFINITY(pad, (KN_ARG(x), KN_ARG(y), p, value), KN_IN(x), KN_OUT(y), const kn_pad_geometry p, const T value)
+KN_KERNEL_ONCE(pad, (KN_ARG(x), KN_ARG(y), p, value), KN_IN(x), KN_OUT(y), const kn_pad_geometry p, const T value)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
@@ -175,7 +175,7 @@ static void sum_row(const kn_pad_axis *a, const global T *g, global T *to)
 
 #endif
 
-KN_KERNEL_AFFINITY(pad_backward, (KN_ARG(gradient), KN_ARG(out), a), KN_IN(gradient), KN_OUT(out),
+KN_KERNEL_ONCE(pad_backward, (KN_ARG(gradient), KN_ARG(out), a), KN_IN(gradient), KN_OUT(out),
                    const kn_pad_axis a)
 {
     KN_BIND_IN(T, gradient);

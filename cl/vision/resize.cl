@@ -101,12 +101,12 @@ static int search(const kn_resize_axis *a, T scale, int j, bool begins)
     return low;
 }
 
-kernel void resize_table(KN_OUT(places), KN_OUT(weights), const kn_resize_axis a, const T scale KN_NUMBERED)
+KN_KERNEL_ONCE(resize_table, (KN_ARG(places), KN_ARG(weights), a, scale),
+               KN_OUT(places), KN_OUT(weights), const kn_resize_axis a, const T scale)
 {
-    KN_NOTE_START;
     KN_BIND_OUT(int, places);
     KN_BIND_OUT(T, weights);
-    KN_FOR(at, a.transposed ? a.size : a.out_size)
+    KN_FOR_ONCE(at, a.transposed ? a.size : a.out_size)
     {
         const int i = (int)at;
         int begin, end;
@@ -183,9 +183,9 @@ static void make_line(const global T *weights, int count, const global T *from, 
 
 #endif
 
-kernel void resize(KN_IN(x), KN_IN(places), KN_IN(weights), KN_OUT(y), const kn_resize_axis a KN_NUMBERED)
+KN_KERNEL_ONCE(resize, (KN_ARG(x), KN_ARG(places), KN_ARG(weights), KN_ARG(y), a),
+               KN_IN(x), KN_IN(places), KN_IN(weights), KN_OUT(y), const kn_resize_axis a)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, x);
     KN_BIND_IN(int, places);
     KN_BIND_IN(T, weights);
@@ -193,7 +193,7 @@ kernel void resize(KN_IN(x), KN_IN(places), KN_IN(weights), KN_OUT(y), const kn_
     const long n = a.transposed ? a.size : a.out_size, from = a.transposed ? a.out_size : a.size;
 #ifdef KN_CPU
     if (a.inner == 1) {
-        KN_FOR(row, a.outer)
+        KN_FOR_ONCE(row, a.outer)
         {
             if (a.most == 2)
                 make_row_of_pairs(places, weights, x + row * from, y + row * n, (int)n);
@@ -202,14 +202,14 @@ kernel void resize(KN_IN(x), KN_IN(places), KN_IN(weights), KN_OUT(y), const kn_
         }
         return;
     }
-    KN_FOR(line, a.outer * n)
+    KN_FOR_ONCE(line, a.outer * n)
     {
         const long outer = line / n, i = line - outer * n;
         make_line(weights + i * a.most, places[2 * i + 1], x + (outer * from + places[2 * i]) * a.inner,
                   y + line * a.inner, a.inner);
     }
 #else
-    KN_FOR(e, a.outer * n * a.inner)
+    KN_FOR_ONCE(e, a.outer * n * a.inner)
     {
         const long line = e / a.inner, outer = line / n, i = line - outer * n;
         const global T *at = x + (outer * from + places[2 * i]) * a.inner + (e - line * a.inner);

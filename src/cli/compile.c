@@ -24,7 +24,6 @@ int kn_run_compile(int argc, char **argv)
         return KN_EXIT_USAGE;
     detach();
     setenv("KOINE_COMPILE_JOBS", "1", 1);
-    setenv("POCL_AFFINITY", "0", 1); /* the compilers of all processes share the cores */
     kn_device *device = kn_device_open(argv[0]);
     if (!device)
         return KN_EXIT_FAILED;

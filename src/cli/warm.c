@@ -85,8 +85,6 @@ static int work(const request *r, shared *all, int job, int out)
         return fail(all, job, NULL);
     const bool helps = job < MOST_JOBS_ON_GPU || kn_device_limits(device)->is_cpu;
     kn_rehearse(&rehearsal);
-    if (helps && kn_rehearse_own_kernels(device) != KN_OK)
-        return fail(all, job, NULL);
     for (int i = 0; i < r->num_models; i++) {
         if (helps && kn_warm_model_train(&r->models[i]) != KN_OK)
             return fail(all, job, r->models[i].name);
@@ -160,7 +158,6 @@ static int warm(const request *r)
         perror("koine warm");
         return KN_EXIT_FAILED;
     }
-    setenv("POCL_AFFINITY", "0", 0); /* the compilers of all processes share the cores */
     const int started = start(pids, r, all, ends);
     if (started == 0)
         perror("koine warm: no process can be started");

@@ -206,7 +206,7 @@ static void write_buffers(const kn_writer *w, const char *output, const char *ch
 
 void kn_write_parameters(const kn_writer *w, const char *plan)
 {
-    kn_text_format(w->out, "KN_KERNEL_AFFINITY(%s%s, (", KN_POINTWISE_PREFIX, w->code->name);
+    kn_text_format(w->out, "KN_KERNEL_ONCE(%s%s, (", KN_POINTWISE_PREFIX, w->code->name);
     write_buffers(w, "KN_ARG", "KN_ARG", "KN_ARG");
     kn_text_append(w->out, "kn_plan");
     for (int i = 0; i < count_numbers(w->code); i++)

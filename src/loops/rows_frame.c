@@ -101,7 +101,7 @@ static void write_head(const rows_writer *w)
         kn_text_format(w->out, ", const %s kn_number%d", w->form->compute == KN_F64 ? "double" : "float", i);
     kn_text_format(w->out, "%s\n", picks(w) ? ", const long kn_ignored, KN_FAULT" : "");
     kn_text_append(w->out, "#define KN_ROWS_KERNEL KN_ROWS_KERNEL_(KN_KERNEL)\n"
-                           "#define KN_ROWS_KERNEL_(name) KN_KERNEL_AFFINITY(name, (");
+                           "#define KN_ROWS_KERNEL_(name) KN_KERNEL_ONCE(name, (");
     write_buffers(w, "KN_ARG", "KN_ARG");
     kn_text_append(w->out, "kn_given");
     for (int i = 0; letters(w->code->numbers)[i]; i++)

@@ -17,6 +17,6 @@ kn_work_size kn_work_for(const kn_limits *limits, int64_t count);
  * for another at the end. */
 size_t kn_streaming_items(const kn_limits *limits, int64_t count);
 
-/* The same for kernels whose parts stay with their threads (cl/common/affinity.clh), and which read and write `bytes`
- * per element: one per core where it finds in its own cache what it wrote in the launch before. */
+/* The same for kernels that read and write `bytes` per element: one per core where it finds in its own cache what it
+ * wrote in the launch before. */
 size_t kn_streaming_items_in_place(const kn_limits *limits, int64_t count, size_t bytes);

@@ -29,7 +29,7 @@ static inline int next_size(void) { return (simulates_gpu() || simulates_vectors
 /* The portable minimum of limits. */
 static inline void simulate_gpu(kn_limits *limits)
 {
-    limits->is_cpu = limits->has_affinity = false;
+    limits->is_cpu = limits->has_entries = false;
     limits->is_gpu = true;
     limits->unified_memory = false;
     limits->vector_width_f32 = limits->vector_width_f64 = 1;

@@ -26,13 +26,13 @@ static inline void copy_plane(global T *restrict to, const global T *restrict fr
 }
 
 /* Planes outside the volume become 0. CPU devices copy a plane at a time, others an element. */
-kernel void conv_unfold_slices(KN_IN(volumes), KN_OUT(images), kn_conv_slices s KN_NUMBERED)
+KN_KERNEL_ONCE(conv_unfold_slices, (KN_ARG(volumes), KN_ARG(images), s),
+               KN_IN(volumes), KN_OUT(images), kn_conv_slices s)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, volumes);
     KN_BIND_OUT(T, images);
 #ifdef KN_CPU
-    KN_FOR (line, s.images * s.channels)
+    KN_FOR_ONCE (line, s.images * s.channels)
         for (long u = 0; u < s.taps; u++) {
             const long plane = find_plane(&s, line, u);
             const global T *restrict from = volumes + max(plane, 0L) * s.plane;
@@ -40,7 +40,7 @@ kernel void conv_unfold_slices(KN_IN(volumes), KN_OUT(images), kn_conv_slices s 
             copy_plane(to, from, s.plane, plane >= 0);
         }
 #else
-    KN_FOR (i, s.images * s.channels * s.taps * s.plane) {
+    KN_FOR_ONCE (i, s.images * s.channels * s.taps * s.plane) {
         const long at = i / s.plane, plane = find_plane(&s, at / s.taps, at % s.taps);
         images[i] = plane < 0 ? (T)0 : volumes[plane * s.plane + i % s.plane];
     }
@@ -48,19 +48,18 @@ kernel void conv_unfold_slices(KN_IN(volumes), KN_OUT(images), kn_conv_slices s 
 }
 
 /* The inverse, with one tap, of which no plane is outside; without taps the volumes' planes become 0. */
-kernel void conv_fold_slices(KN_IN(images), KN_OUT(volumes), kn_conv_slices s KN_NUMBERED)
+KN_KERNEL_ONCE(conv_fold_slices, (KN_ARG(images), KN_ARG(volumes), s), KN_IN(images), KN_OUT(volumes), kn_conv_slices s)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, images);
     KN_BIND_OUT(T, volumes);
 #ifdef KN_CPU
-    KN_FOR (line, s.images * s.channels) {
+    KN_FOR_ONCE (line, s.images * s.channels) {
         const global T *restrict from = images + line * s.plane;
         global T *restrict to = volumes + find_plane(&s, line, 0) * s.plane;
         copy_plane(to, from, s.plane, s.taps > 0);
     }
 #else
-    KN_FOR (i, s.images * s.channels * s.plane)
+    KN_FOR_ONCE (i, s.images * s.channels * s.plane)
         volumes[find_plane(&s, i / s.plane, 0) * s.plane + i % s.plane] = s.taps > 0 ? images[i] : (T)0;
 #endif
 }

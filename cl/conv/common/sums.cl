@@ -6,12 +6,12 @@
 #include "common/divide.clh"
 
 /* db[k] = the sum of dy over images and pixels, image by image. */
-kernel void conv_bias_gradient(KN_IN(dy), KN_OUT(db), long images, long channels, long pixels KN_NUMBERED)
+KN_KERNEL_ONCE(conv_bias_gradient, (KN_ARG(dy), KN_ARG(db), images, channels, pixels),
+               KN_IN(dy), KN_OUT(db), long images, long channels, long pixels)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, dy);
     KN_BIND_OUT(T, db);
-    KN_FOR (k, channels) {
+    KN_FOR_ONCE (k, channels) {
         T total = 0;
         for (long n = 0; n < images; n++) {
             T sum = 0;
@@ -66,9 +66,8 @@ KN_KERNEL_ONCE(conv_total,
 
 /* A work-item adds one element, with coalesced loads, eight in flight. */
 kernel void conv_total(KN_IN(sums), KN_IN(bias_part), KN_OUT(dw), KN_OUT(db), const long weights, const long shares,
-                       const long channels, const long parts, const long outer, const long padded KN_NUMBERED)
+                       const long channels, const long parts, const long outer, const long padded)
 {
-    KN_NOTE_START;
     KN_BIND_IN(T, sums);
     KN_BIND_IN(T, bias_part);
     KN_BIND_OUT(T, dw);

@@ -22,14 +22,17 @@ static void write_kernel(kn_text *out, const void *code, const void *form)
     kn_text_format(out, "#define KN_ELEMENT %s\n#define T %s\n#include \"pointwise/elements.clh\"\n%s\n",
                    kn_dtype_cl(compute), compute == KN_BOOL ? "bool" : "KN_ELEMENT", f->functions);
     kn_text_format(out,
-                   "#line 1 \"koine\"\nkernel void " KN_JIT_PACKED_PREFIX "%s(KN_IN(kn_values), "
-                   "KN_OUT(kn_results), const long kn_n",
+                   "#line 1 \"koine\"\nKN_KERNEL_ONCE(" KN_JIT_PACKED_PREFIX "%s, (KN_ARG(kn_values), "
+                   "KN_ARG(kn_results), kn_n",
                    f->name);
+    for (int i = 0; f->number_types[i]; i++)
+        kn_text_format(out, ", kn_scalar%d", i);
+    kn_text_append(out, "), KN_IN(kn_values), KN_OUT(kn_results), const long kn_n");
     for (int i = 0; f->number_types[i]; i++)
         kn_text_format(out, ", const %s kn_scalar%d", kn_number_type(f->number_types[i]), i);
     kn_text_format(out,
                    ")\n{\n    KN_BIND_IN(KN_ELEMENT, kn_values);\n    KN_BIND_OUT(KN_ELEMENT, kn_results);\n"
-                   "    KN_FOR(kn_i, kn_n) {\n%s\n",
+                   "    KN_FOR_ONCE(kn_i, kn_n) {\n%s\n",
                    f->statements);
     for (int i = 0; i < results; i++)
         kn_text_format(out, "KN_STORE_%s(KN_ELEMENT, kn_result%d, kn_results, %d * kn_n + kn_i);\n",

@@ -9,6 +9,8 @@
 #include "rt/command/rehearsing.h"
 #include "rt/device/await.h"
 #include "rt/device/lost.h"
+#include "rt/direct/direct.h"
+#include "rt/direct/entry.h"
 #include "rt/memory/place.h"
 #include "rt/memory/pool.h"
 #include "rt/program/build_progress.h"
@@ -160,8 +162,8 @@ static cl_int enqueue(kn_stream *stream, kn_kernel *kernel, const kn_values *val
                       const size_t global[3], const size_t local[3])
 {
     cl_event event;
-    cl_int error = kn_enqueue_kernel(stream, kn_stream_turn(stream), kernel->handle, kernel->affinity, values,
-                                     params->dims, global, local, &event);
+    cl_int error =
+        kn_enqueue_kernel(stream, kn_stream_turn(stream), kernel->handle, values, params->dims, global, local, &event);
     if (error != CL_SUCCESS)
         return error;
     kn_watch(stream, event, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params), .kernel = params->kernel,
@@ -179,17 +181,16 @@ static kn_status fail(cl_int error, const kn_stream *stream, const kn_launch_par
 static kn_status launch_locked(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
                                const size_t global[3], const size_t local[3])
 {
-    kn_values values;
-    values.size = 0;
-    KN_TRY(kn_kernel_set_arguments(kernel->handle, kernel->known, kernel->affinity.is_gathered ? &values : NULL, stream,
-                                   params));
+    kn_values gathered, *values = kernel->calling.is_gathered ? &gathered : NULL;
+    gathered.size = 0;
+    KN_TRY(kn_kernel_set_arguments(kernel->handle, kernel->known, values, stream, params));
     note_use(stream, params);
-    cl_int error = enqueue(stream, kernel, &values, params, global, local);
+    cl_int error = enqueue(stream, kernel, values, params, global, local);
     /* drivers may allocate memory at first use, and our cache may leave too little; its lock may be another thread's,
      * which waits for this one */
     if (kn_cl_is_out_of_memory(error) && !kn_is_submitter()) {
         kn_pool_empty_cache(stream->device);
-        error = enqueue(stream, kernel, &values, params, global, local);
+        error = enqueue(stream, kernel, values, params, global, local);
     }
     if (error != CL_SUCCESS)
         return fail(error, stream, params);
@@ -205,6 +206,8 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     kn_status status = launch_locked(stream, kernel, params, global, local);
     if (status == KN_OK && stream->device->quirks.compiles_at_first_launch)
         kn_await_queue(kn_stream_turn(stream).queue);
+    if (status == KN_OK && kernel->calling.is_gathered && !kernel->calling.entry)
+        kernel->calling.entry = kn_entry_find(kernel->handle, kn_stream_turn(stream).queue);
     kernel->launched = status == KN_OK;
     double seconds = kn_build_end(wait, kernel->launched);
     if (kn_device_is_cold(stream->device))
@@ -236,9 +239,28 @@ kn_status kn_launch_kernel(kn_kernel **kernel, kn_device *device, const kn_launc
     return kn_kernel_get(kernel, device, params->source, params->options, params->kernel, group);
 }
 
+static kn_status launch_directly(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
+                                 const size_t global[3], const size_t local[3])
+{
+    kn_values values;
+    values.size = 0;
+    KN_TRY(kn_kernel_set_arguments(kernel->handle, NULL, &values, stream, params));
+    note_use(stream, params);
+    kn_stream_note_worker(stream);
+    const int64_t began = kn_watch_direct_begin();
+    kn_direct_run(stream, kernel->calling.entry, &values, params->dims, global);
+    kn_watch_direct(stream, began, .kind = KN_COMMAND_KERNEL, .operation = operation_of(params),
+                    .kernel = params->kernel, .dims = params->dims, .global = {global[0], global[1], global[2]},
+                    .local = {local[0], local[1], local[2]});
+    note_fault(stream, params);
+    return KN_OK;
+}
+
 static kn_status launch(kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params, const size_t global[3],
                         const size_t local[3])
 {
+    if (kernel->launched && kn_direct_may_run(stream, kernel->calling.entry))
+        return launch_directly(stream, kernel, params, global, local);
     KN_TRY(kn_stream_enter_settled(stream, operation_of(params)));
     kn_lock(&kernel->lock);
     kn_status status = kernel->launched ? launch_locked(stream, kernel, params, global, local)

@@ -13,6 +13,7 @@ struct kn_gemm_call; /* rt/clblast/gemm_call.h */
 /* A copy or a fill, with its memory objects. */
 typedef struct kn_transfer {
     cl_mem from, to;
+    char *from_start, *to_start; /* their addresses in the host's memory; NULL: unknown */
     size_t from_offset, to_offset, bytes;
     unsigned char pattern[16]; /* of a fill */
     size_t pattern_bytes;
@@ -28,6 +29,9 @@ typedef struct kn_recorder {
 } kn_recorder;
 
 /* Enqueues a copy or a fill; `event`: for kn_watch. */
+/* Does it at once, if nothing has to come first (rt/direct/direct.h). */
+bool kn_transfer_directly(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer);
+
 cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer, cl_event *event);
 
 /* Sets the arguments of a kernel, or, of one that gathers them, `values`.

@@ -10,6 +10,7 @@
 #include "rt/device/fill.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
+#include "rt/direct/direct.h"
 #include "rt/memory/place.h"
 #include "rt/memory/pool.h"
 #include "rt/program/cold.h"
@@ -34,6 +35,30 @@ static bool is_rehearsed(void *destination, size_t bytes)
     if (rehearsed && destination)
         memset(destination, 0, bytes);
     return rehearsed;
+}
+
+/* The buffer's byte at the offset, if the host can copy at once what the stream would otherwise do in its turn
+ * (rt/direct/direct.h); else NULL. */
+static kn_status find_direct(kn_stream *stream, const kn_buffer *buffer, size_t offset, char **direct)
+{
+    char *start = kn_buffer_start(buffer);
+    *direct = NULL;
+    if (!start || kn_stream_has_capture(stream))
+        return KN_OK;
+    KN_TRY(kn_device_check_lost(stream->device));
+    KN_TRY(kn_stream_settle(stream));
+    if (kn_direct_may_copy(stream, start))
+        *direct = start + kn_buffer_offset(buffer) + offset;
+    return KN_OK;
+}
+
+static void copy_directly(kn_stream *stream, kn_command_kind kind, void *to, const void *from, size_t bytes)
+{
+    static const char *const names[] = {
+        [KN_COMMAND_READ] = "read", [KN_COMMAND_WRITE] = "write", [KN_COMMAND_COPY] = "copy"};
+    const int64_t began = kn_watch_direct_begin();
+    memcpy(to, from, bytes);
+    kn_watch_direct(stream, began, .kind = kind, .operation = names[kind], .bytes = bytes);
 }
 
 /* The rest of a copy that the host waits for: `blocks` is from kn_stream_begin_block, `status` that of enqueueing. */
@@ -62,12 +87,17 @@ static kn_status enqueue_read(kn_stream *stream, const kn_buffer *buffer, size_t
 
 kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offset, void *destination, size_t bytes)
 {
+    char *direct;
     if (is_rehearsed(destination, bytes))
         return KN_OK;
-    KN_TRY(kn_stream_enter(stream, "reading a tensor"));
+    KN_TRY(find_direct(stream, buffer, offset, &direct));
+    if (!direct)
+        KN_TRY(kn_stream_enter(stream, "reading a tensor"));
     KN_TRY(kn_note_host_wait("reading a tensor"));
     bool armed = bytes > 0 && kn_stream_take_armed(stream);
-    if (bytes > 0) {
+    if (bytes > 0 && direct) {
+        copy_directly(stream, KN_COMMAND_READ, destination, direct, bytes);
+    } else if (bytes > 0) {
         kn_stream_begin_wait(stream);
         const cl_bool blocks = kn_stream_begin_block(stream);
         kn_status status = enqueue_read(stream, buffer, offset, destination, bytes, blocks);
@@ -80,6 +110,8 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
     /* A blocking read has waited for all that was enqueued before: report what its kernels found. */
     return kn_stream_check_fault(stream, armed);
 }
+
+#define LARGE_COPY "a large copy from host memory that is not pinned"
 
 static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes,
                                cl_bool wait)
@@ -100,12 +132,20 @@ static kn_status enqueue_write(kn_stream *stream, kn_buffer *buffer, size_t offs
 /* Small writes go through staging memory, so that the host need not wait until the stream reaches the copy. */
 kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, const void *source, size_t bytes)
 {
+    char *direct;
     if (bytes == 0 || is_rehearsed(NULL, 0))
         return KN_OK;
+    KN_TRY(find_direct(stream, buffer, offset, &direct));
+    if (direct) {
+        if (bytes > KN_STAGED_BYTES) /* on devices where it waits programs may forbid it: here they are told, too */
+            KN_TRY(kn_note_host_wait(LARGE_COPY));
+        copy_directly(stream, KN_COMMAND_WRITE, direct, source, bytes);
+        return KN_OK;
+    }
     KN_TRY(kn_stream_enter(stream, "copying from host memory"));
     kn_staging_block *block = kn_staging_acquire(stream->device, bytes);
     if (!block) {
-        KN_TRY(kn_note_host_wait("a large copy from host memory that is not pinned"));
+        KN_TRY(kn_note_host_wait(LARGE_COPY));
         const cl_bool blocks = kn_stream_begin_block(stream);
         kn_status status = enqueue_write(stream, buffer, offset, source, bytes, blocks);
         return end_waiting(stream, blocks, status, "writing", bytes);
@@ -119,10 +159,17 @@ kn_status kn_buffer_write(kn_stream *stream, kn_buffer *buffer, size_t offset, c
 kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t offset, kn_pinned *source,
                                  size_t source_offset, size_t bytes)
 {
+    const char *from = (char *)kn_pinned_data(source) + source_offset;
+    char *direct;
     if (bytes == 0 || is_rehearsed(NULL, 0))
         return KN_OK;
+    KN_TRY(find_direct(stream, buffer, offset, &direct));
+    if (direct) {
+        copy_directly(stream, KN_COMMAND_WRITE, direct, from, bytes);
+        return KN_OK;
+    }
     KN_TRY(kn_stream_enter(stream, "copying from host memory"));
-    KN_TRY(enqueue_write(stream, buffer, offset, (char *)kn_pinned_data(source) + source_offset, bytes, CL_FALSE));
+    KN_TRY(enqueue_write(stream, buffer, offset, from, bytes, CL_FALSE));
     kn_stream_note_busy(stream);
     return fail(clFlush(kn_stream_turn(stream).queue), stream, "writing from pinned memory", bytes);
 }
@@ -130,11 +177,16 @@ kn_status kn_buffer_write_pinned(kn_stream *stream, kn_buffer *buffer, size_t of
 kn_status kn_buffer_read_pinned(kn_stream *stream, const kn_buffer *buffer, size_t offset, kn_pinned *destination,
                                 size_t destination_offset, size_t bytes)
 {
-    if (bytes == 0 || is_rehearsed((char *)kn_pinned_data(destination) + destination_offset, bytes))
+    char *to = (char *)kn_pinned_data(destination) + destination_offset, *direct;
+    if (bytes == 0 || is_rehearsed(to, bytes))
         return KN_OK;
+    KN_TRY(find_direct(stream, buffer, offset, &direct));
+    if (direct) {
+        copy_directly(stream, KN_COMMAND_READ, to, direct, bytes);
+        return KN_OK;
+    }
     KN_TRY(kn_stream_enter(stream, "copying to host memory"));
-    KN_TRY(enqueue_read(stream, buffer, offset, (char *)kn_pinned_data(destination) + destination_offset, bytes,
-                        CL_FALSE));
+    KN_TRY(enqueue_read(stream, buffer, offset, to, bytes, CL_FALSE));
     kn_stream_note_busy(stream);
     return fail(clFlush(kn_stream_turn(stream).queue), stream, "reading into pinned memory", bytes);
 }
@@ -195,10 +247,27 @@ cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_tra
     return kn_stream_enqueued(stream, turn, error);
 }
 
+bool kn_transfer_directly(kn_stream *stream, kn_command_kind kind, const kn_transfer *t)
+{
+    if ((kind == KN_COMMAND_COPY && !t->from_start) || !kn_direct_may_copy(stream, t->to_start))
+        return false;
+    char *to = t->to_start + t->to_offset;
+    if (kind == KN_COMMAND_COPY) {
+        copy_directly(stream, kind, to, t->from_start + t->from_offset, t->bytes);
+        return true;
+    }
+    const int64_t began = kn_watch_direct_begin();
+    kn_fill_memory(to, t->pattern, t->pattern_bytes, t->bytes);
+    kn_watch_direct(stream, began, .kind = kind, .operation = "fill", .bytes = t->bytes);
+    return true;
+}
+
 kn_status kn_transfer_now(kn_stream *stream, kn_command_kind kind, const kn_transfer *t)
 {
     const bool fills = kind == KN_COMMAND_FILL;
     cl_event event;
+    if (kn_transfer_directly(stream, kind, t))
+        return KN_OK;
     KN_TRY(kn_stream_enter_settled(stream, fills ? "a fill" : "a copy"));
     cl_int error = kn_transfer_enqueue(stream, kind, t, &event);
     if (kn_cl_is_out_of_memory(error) && !kn_is_submitter()) { /* as for a launch */
@@ -236,6 +305,8 @@ kn_status kn_buffer_copy(kn_stream *stream, const kn_buffer *source, size_t sour
         return KN_OK;
     const kn_transfer t = {.from = kn_buffer_memory(source),
                            .to = kn_buffer_memory(destination),
+                           .from_start = kn_buffer_start(source),
+                           .to_start = kn_buffer_start(destination),
                            .from_offset = kn_buffer_offset(source) + source_offset,
                            .to_offset = kn_buffer_offset(destination) + destination_offset,
                            .bytes = bytes};
@@ -248,6 +319,7 @@ kn_status kn_buffer_fill(kn_stream *stream, kn_buffer *buffer, size_t offset, co
     if (bytes == 0 || is_rehearsed(NULL, 0))
         return KN_OK;
     kn_transfer t = {.to = kn_buffer_memory(buffer),
+                     .to_start = kn_buffer_start(buffer),
                      .to_offset = kn_buffer_offset(buffer) + offset,
                      .bytes = bytes,
                      .pattern_bytes = pattern_bytes};

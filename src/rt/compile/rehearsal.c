@@ -1,8 +1,6 @@
 /* rt/compile/rehearsal.c - see rt/compile/rehearsal.h. */
 #include "rt/compile/rehearsal.h"
 
-#include "common/affinity.h"
-#include "rt/command/linger.h"
 #include "rt/compile/compile.h"
 #include "rt/compile/request.h"
 #include "rt/device/driver_cache.h"
@@ -22,19 +20,6 @@ void kn_rehearse(kn_rehearsal *rehearsal)
     if (rehearsal)
         rehearsal->launch = rehearse_launch;
     atomic_store(&kn_rehearsal_now, rehearsal);
-}
-
-kn_status kn_rehearse_own_kernels(kn_device *device)
-{
-    static const kn_affinity idle; /* nothing was launched: the kernel returns at once */
-    const int64_t call[2] = {(int64_t)(uintptr_t)&idle, 0};
-    kn_stream *stream = kn_stream_current(device);
-    if (!stream)
-        return kn_error_status();
-    if (!device->limits.has_affinity || device->limits.compute_units < 2)
-        return KN_OK;
-    return kn_run(stream, .source = KN_LINGER_SOURCE, .kernel = KN_LINGER_KERNEL, .operation = KN_LINGER_KERNEL,
-                  .dims = 1, .global = {1}, .local = {1}, KN_ARGS(kn_arg_struct(call, sizeof call)));
 }
 
 /* --- the cache ---------------------------------------------------------------------------------------------------- */

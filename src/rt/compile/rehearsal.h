@@ -13,8 +13,5 @@
  * driver compiles it for, by any thread; true: compile it. NULL: commands run again. */
 void kn_rehearse(kn_rehearsal *rehearsal);
 
-/* The kernels that the library launches by itself, with any program: rt/command/linger.h. */
-kn_status kn_rehearse_own_kernels(kn_device *device);
-
 /* Whether programs that this device builds are kept for other processes; else an error that says why not. */
 kn_status kn_rehearsal_check_cache(kn_device *device);

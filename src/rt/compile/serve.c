@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "rt/command/linger.h"
 #include "rt/compile/compile.h"
 #include "rt/compile/request.h"
 #include "rt/compile/wire.h"
@@ -50,13 +49,14 @@ static bool serve_one(kn_stream *stream, int socket)
     return going;
 }
 
-/* PoCL reads its library of functions with the first program, which takes as long as compiling a kernel. */
+/* PoCL reads its library of functions with the first program, which takes as long as compiling a kernel: one that draws
+ * the parameters of almost all modules. */
 static void prepare(kn_device *device)
 {
     KN_PRESERVE_ERROR;
     kn_kernel *kernel;
     if (device->quirks.compiles_at_first_launch)
-        kn_kernel_get(&kernel, device, KN_LINGER_SOURCE, "", KN_LINGER_KERNEL, NULL);
+        kn_kernel_get(&kernel, device, "tensor/random.cl", "-DT=float", "uniform", NULL);
 }
 
 void kn_compile_serve(kn_device *device, int socket)

@@ -13,15 +13,7 @@ typedef struct kn_cold kn_cold;                   /* rt/program/cold.h */
 typedef struct kn_pool kn_pool;                   /* rt/memory/pool.h */
 typedef struct kn_program_table kn_program_table; /* rt/program/program.h */
 typedef struct kn_staging kn_staging;             /* rt/command/staging.h */
-
-/* rt/command/linger.h */
-typedef struct kn_lingering {
-    kn_mutex lock;
-    kn_stream *stream;      /* the only one that launched kernels so far; NULL: none did */
-    bool is_off;            /* for good */
-    cl_command_queue queue; /* kept when it is off: its last commands may not have ended */
-    cl_kernel kernel;
-} kn_lingering;
+typedef struct kn_team kn_team;                   /* rt/team/team.h */
 
 struct kn_device {
     int slot;                 /* 0: the host */
@@ -53,7 +45,7 @@ struct kn_device {
     int struct_copies;   /* whether its compiler keeps them: rt/device/struct_copies.c */
     kn_staging *staging; /* made at the first use */
     kn_mutex staging_lock;
-    kn_lingering lingering;
+    _Atomic(kn_team *) team; /* made at the first launch that is run directly */
 
     atomic_bool is_lost;   /* rt/device/lost.h; for good */
     atomic_bool is_losing; /* lost_when is being written */

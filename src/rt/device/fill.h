@@ -8,3 +8,6 @@
  * piece's, or NULL. */
 cl_int kn_fill_enqueue(cl_command_queue queue, cl_mem memory, const void *pattern, size_t pattern_bytes, size_t offset,
                        size_t bytes, cl_event *event);
+
+/* Fills the host's memory. */
+void kn_fill_memory(void *memory, const void *pattern, size_t pattern_bytes, size_t bytes);

@@ -100,8 +100,7 @@ void kn_query_limits(kn_query *query, kn_device *device)
                       kn_has_word(device->extensions, "cl_khr_fp64");
     limits->has_f16 = kn_has_word(device->extensions, "cl_khr_fp16") || device->quirks.f16_unannounced;
     limits->has_subgroups = kn_has_word(device->extensions, "cl_khr_subgroups");
-    limits->has_affinity = limits->is_cpu && device->quirks.stacks_tell_threads &&
-                           kn_has_word(device->extensions, "cl_khr_int64_base_atomics");
+    limits->has_entries = limits->is_cpu && device->quirks.runs_in_process;
     limits->rounds_division = kn_query_number(query, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
     limits->unified_memory = kn_query_number_if_known(query, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0; /* not in 2.0 */
     limits->opencl_version = kn_query_version(device);

@@ -9,8 +9,8 @@ typedef struct kn_limits {
     bool has_f64; /* double arithmetic */
     bool has_f16; /* half arithmetic (half storage works everywhere through vload_half) */
     bool has_subgroups;
-    bool has_affinity;    /* launches are numbered: threads keep their parts of the work (cl/common/affinity.clh), and
-                             kernels get addresses instead of memory objects (cl/common/gathered.clh) */
+    bool has_entries; /* the host can call kernels (rt/direct/direct.h), which get addresses instead of memory objects
+                             (cl/common/gathered.clh) */
     bool rounds_division; /* f32 division and square root are correctly rounded if a program asks for it */
     bool unified_memory;  /* the device's memory is the host's */
     bool shares_memory;   /* fine-grained SVM: between commands the host may use it without mapping */

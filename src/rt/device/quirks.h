@@ -44,10 +44,9 @@ typedef struct kn_quirks {
     bool drops_struct_copies;
     /* Its own handler in exit waits for commands or threads; a forked child, which has none, hangs or crashes in it. */
     bool fails_in_exit_after_fork;
-    /* Each thread of a CPU device runs work-items on its own stack, so that the address of a private variable tells
-     * which thread it is. Then kernels see to it that a thread gets the same part of the work in every launch
-     * (cl/common/affinity.clh); the driver would give it to whichever thread asks first. */
-    bool stacks_tell_threads;
+    /* Of a CPU device: a kernel is code in this process's memory, linked by the system's linker, and may be called as a
+     * C function is; a memory object is memory of this process, and stays where it is. */
+    bool runs_in_process;
 } kn_quirks;
 
 /* The quirks of a platform's driver: all rows of the table that match. */

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "rt/compile/cold.h"
 #include "rt/device/driver_cache.h"
-#include "rt/device/driver_threads.h"
 #include "rt/device/lost.h"
 #include "rt/device/query.h"
 #include "rt/device/table.h"
@@ -137,7 +136,6 @@ static kn_status add_device(cl_platform_id platform, const char *platform_name, 
     }
     kn_mutex_init(&device->lock);
     kn_mutex_init(&device->staging_lock);
-    kn_mutex_init(&device->lingering.lock);
     device->pool = kn_pool_new();
     device->programs = kn_program_table_new();
     if (!device->pool || !device->programs) {
@@ -265,7 +263,6 @@ static kn_status find_all(void)
     kn_left_out_clear();
     kn_devices_watch_forks();
     kn_driver_cache_prepare();
-    kn_driver_threads_prepare();
     if (check_platforms(clGetPlatformIDs(KN_MAX_DEVICES, platforms, &count)) != KN_OK)
         count = 0;
     for (cl_uint i = 0; i < count && i < KN_MAX_DEVICES && status == KN_OK; i++)

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "rt/device/lost.h"
+#include "rt/direct/entry.h"
 #include "rt/graph/recording.h"
 #include "rt/graph/variable.h"
 
@@ -147,7 +148,7 @@ static kn_status note_arguments(const kn_graph_capture *capture, kn_command *com
             KN_TRY(note_variable(recording, command, place, arg));
         if (arg->kind == KN_ARG_FAULT)
             command->fault_place = (int)place;
-        place += room_of(arg, command->affinity.is_gathered);
+        place += room_of(arg, command->calling.is_gathered);
     }
     recording->has_faults |= command->fault_place >= 0;
     return KN_OK;
@@ -171,17 +172,29 @@ static kn_status record_kernel(kn_graph_capture *capture, kn_stream *stream, kn_
     if (!command->operation || !command->kernel_name)
         return KN_ERR_MEMORY;
     KN_TRY(new_kernel(command, stream->device, kernel));
-    if (command->affinity.is_gathered && !(command->values = kn_calloc(1, sizeof *command->values)))
+    if (command->calling.is_gathered && !(command->values = kn_calloc(1, sizeof *command->values)))
         return KN_ERR_MEMORY;
     KN_TRY(kn_kernel_set_arguments(command->kernel, NULL, command->values, stream, params));
     KN_TRY(note_arguments(capture, command, params));
+    if (command->calling.entry)
+        capture->recording->entry = command->calling.entry;
     return APPEND(capture->recording, commands, num_commands, command);
+}
+
+/* Of a kernel that has not been launched, too: replays run it. */
+static kn_calling find_calling(kn_stream *stream, kn_kernel *kernel)
+{
+    kn_lock(&kernel->lock);
+    if (kernel->calling.is_gathered && !kernel->calling.entry)
+        kernel->calling.entry = kn_entry_find(kernel->handle, stream->device->service);
+    kn_unlock(&kernel->lock);
+    return kernel->calling;
 }
 
 static kn_status take_kernel(kn_capture *capture, kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,
                              const size_t global[3], const size_t local[3])
 {
-    kn_command command = {.kind = KN_COMMAND_KERNEL, .dims = params->dims, .affinity = kernel->affinity};
+    kn_command command = {.kind = KN_COMMAND_KERNEL, .dims = params->dims, .calling = find_calling(stream, kernel)};
     memcpy(command.global, global, sizeof command.global);
     memcpy(command.local, local, sizeof command.local);
     kn_status status = record_kernel(whole(capture), stream, kernel, &command, params);

@@ -28,7 +28,7 @@ typedef struct kn_command {
     int dims;
     size_t global[3], local[3]; /* local[0] 0: the driver's choice */
     int fault_place;            /* of the argument that is the stream's fault record; -1: none */
-    kn_affinity_parameter affinity;
+    kn_calling calling;
     kn_values *values; /* of a kernel that gathers them; NULL: its arguments are set */
     int first_variable, num_variables;
     kn_transfer transfer;
@@ -58,6 +58,7 @@ typedef struct kn_recording {
     int num_commands, num_variables, num_arguments, num_hooks, num_outside;
     size_t snapshot_bytes;
     bool has_faults;
+    kn_entry entry;   /* of one of its kernels: it is worth while to run them directly; NULL: none is known */
     kn_stream *bound; /* the stream whose fault record the kernels have; for the submitting thread only */
 } kn_recording;
 

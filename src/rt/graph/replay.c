@@ -6,6 +6,7 @@
 #include "rt/command/enqueue.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
+#include "rt/direct/direct.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
 #include "rt/trace/watch.h"
@@ -43,18 +44,37 @@ static cl_int set_variables(kn_stream *stream, const kn_recording *recording, co
     return error;
 }
 
+static bool run_directly(kn_stream *stream, const kn_recording *recording, const kn_command *command,
+                         const unsigned char *snapshot)
+{
+    if (command->kind != KN_COMMAND_KERNEL)
+        return kn_transfer_directly(stream, command->kind, &command->transfer);
+    if (!kn_direct_may_run(stream, command->calling.entry))
+        return false;
+    set_variables(stream, recording, command, snapshot);
+    const int64_t began = kn_watch_direct_begin();
+    kn_direct_run(stream, command->calling.entry, command->values, command->dims, command->global);
+    kn_watch_direct(stream, began, .kind = KN_COMMAND_KERNEL, .operation = kn_command_operation(command),
+                    .kernel = command->kernel_name, .dims = command->dims,
+                    .global = {command->global[0], command->global[1], command->global[2]},
+                    .local = {command->local[0], command->local[1], command->local[2]});
+    return true;
+}
+
 static kn_status run_command(kn_stream *stream, const kn_recording *recording, const kn_command *command,
                              const unsigned char *snapshot)
 {
     KN_TRY(kn_device_check_lost(stream->device));
     if (command->is_gemm)
         return kn_clblast_enqueue(stream, &command->gemm);
+    if (run_directly(stream, recording, command, snapshot))
+        return KN_OK;
     cl_event event;
     const kn_turn turn = kn_stream_turn(stream);
     cl_int error = set_variables(stream, recording, command, snapshot);
     if (error == CL_SUCCESS && command->kind == KN_COMMAND_KERNEL)
-        error = kn_enqueue_kernel(stream, turn, command->kernel, command->affinity, command->values, command->dims,
-                                  command->global, command->local, &event);
+        error = kn_enqueue_kernel(stream, turn, command->kernel, command->values, command->dims, command->global,
+                                  command->local, &event);
     else if (error == CL_SUCCESS)
         error = kn_transfer_enqueue(stream, command->kind, &command->transfer, &event);
     if (error != CL_SUCCESS)
@@ -105,5 +125,7 @@ kn_status kn_recording_replay(kn_stream *stream, kn_recording *recording, bool h
                                 .prepare = take_snapshot,
                                 .run = run,
                                 .most_pending = MOST_PENDING};
-    return here || recording->num_commands < FEW_COMMANDS ? kn_submit_here(stream, &work) : kn_submit(stream, &work);
+    const bool by_caller =
+        here || recording->num_commands < FEW_COMMANDS || kn_direct_may_run(stream, recording->entry);
+    return by_caller ? kn_submit_here(stream, &work) : kn_submit(stream, &work);
 }

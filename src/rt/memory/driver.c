@@ -120,7 +120,7 @@ static cl_int find_data(const kn_segment *segment, char **data)
 /* For kernels that get addresses. */
 static bool find_start(kn_segment *segment)
 {
-    const cl_int error = segment->device->limits.has_affinity ? find_data(segment, &segment->start) : CL_SUCCESS;
+    const cl_int error = segment->device->limits.has_entries ? find_data(segment, &segment->start) : CL_SUCCESS;
     if (error != CL_SUCCESS)
         kn_device_note_error(segment->device, error, "finding memory");
     return error == CL_SUCCESS;

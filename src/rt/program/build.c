@@ -156,9 +156,8 @@ static char *full_options(kn_device *device, const kn_program *program, bool dec
                    device->limits.rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
     if (device->limits.is_cpu)
         kn_text_append(&text, " -DKN_CPU");
-    if (device->limits.has_affinity)
-        kn_text_format(&text, " -DKN_AFFINITY%s -cl-kernel-arg-info",
-                       kn_user_source_has_user_code(program->source) ? "" : " -DKN_GATHERED");
+    if (device->limits.has_entries)
+        kn_text_append(&text, " -DKN_GATHERED -cl-kernel-arg-info");
     kn_quirk_add_options(&text, &quirks);
     kn_text_format(&text, "%s%s%s", declare_builtins ? " " KN_QUIRK_NO_HEADER : "", *options ? " " : "", options);
     return kn_text_finish(&text);

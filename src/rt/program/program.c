@@ -69,13 +69,13 @@ static kn_status make_kernel(kn_kernel *kernel, kn_device *device, const kn_prog
         return KN_ERR_MEMORY;
     kernel->handle = clCreateKernel(program->handle, name, &error);
     if (error == CL_SUCCESS)
-        error = kn_affinity_find(&kernel->affinity, kernel->handle, device);
+        error = kn_calling_find(&kernel->calling, kernel->handle, device);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, device, "creating kernel `%s` of %s", name, program->source);
     if (clGetKernelWorkGroupInfo(kernel->handle, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof kernel->most_items,
                                  &kernel->most_items, NULL) != CL_SUCCESS)
         kernel->most_items = SIZE_MAX; /* the launch tells */
-    if (!kernel->affinity.is_gathered && !(kernel->known = kn_calloc(KN_KNOWN_ARGUMENTS, sizeof *kernel->known)))
+    if (!kernel->calling.is_gathered && !(kernel->known = kn_calloc(KN_KNOWN_ARGUMENTS, sizeof *kernel->known)))
         return KN_ERR_MEMORY;
     return KN_OK;
 }

@@ -4,7 +4,7 @@
 
 #include "base/threads.h"
 #include "rt/device/device_struct.h"
-#include "rt/stream/affinity.h"
+#include "rt/stream/calls.h"
 
 /* An argument that a kernel object was given, of up to so many bytes; size 0: not known. */
 typedef struct kn_known_argument {
@@ -17,7 +17,7 @@ typedef struct kn_kernel {
     char *name;
     cl_kernel handle;
     size_t most_items; /* of a work-group, by its need of registers and local memory */
-    kn_affinity_parameter affinity;
+    kn_calling calling;
     kn_mutex lock;            /* arguments belong to the kernel object: setting them and enqueueing is one step */
     kn_known_argument *known; /* of its parameters, in order; guarded by the lock; NULL: they are gathered */
     atomic_bool launched;     /* has run before; written with the lock held */

@@ -26,8 +26,7 @@ kn_status kn_user_source_build(kn_device *device, const char *path, const char *
     cl_int error = clGetKernelInfo(built->handle, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, device, "counting the parameters of kernel `%s`", kernel);
-    const int last = built->affinity.index; /* which launches set */
-    parameters->count = last >= 0 ? last : (int)count;
+    parameters->count = (int)count;
     for (int i = 0; i < parameters->count && i < parameters->room; i++)
         parameters->kinds[i] = kind_of(built->handle, (cl_uint)i);
     return KN_OK;

@@ -1,30 +1,25 @@
-/* rt/stream/calls.c - see calls.h. A ring of parts: one is used again once a launch after the last that has its
- * arguments there has started. */
+/* rt/stream/calls.c - see calls.h. */
 #include "rt/stream/calls.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "common/affinity.h"
-#include "rt/device/inject.h"
+#include "rt/stream/stream_struct.h"
 
-/* More than the launches that kn_stream_count_launch lets the host be ahead need, unless all are large. */
-enum { PARTS = 8, PART_BYTES = 16 * 1024, LINE = 64 };
-
-/* As in cl/common/gathered.clh. */
-typedef struct call_head {
-    cl_long affinity, launch;
-} call_head;
-
-_Static_assert(sizeof(call_head) + KN_MOST_VALUE_BYTES <= PART_BYTES, "a part has room for a launch");
+enum {
+    LINE = 64,
+    MOST_BYTES = (KN_CALL_BYTES + KN_MOST_VALUE_BYTES + LINE - 1) / LINE * LINE,
+    MOST_AHEAD = (KN_STREAM_MARKERS + 1) * KN_LAUNCHES_PER_MARKER,
+    SPARE = 32 /* for threads that share the stream, and for what does not fit before the end */
+};
 
 struct kn_calls {
     kn_mutex lock;
-    long long last[PARTS]; /* the launch that used it last */
-    int part;
-    size_t used; /* of the part */
-    unsigned char *first, bytes[PARTS * PART_BYTES + LINE];
+    size_t used; /* of the bytes, up to where the last launch's are */
+    unsigned char *first, bytes[(MOST_AHEAD + SPARE) * MOST_BYTES + LINE];
 };
+
+_Static_assert(offsetof(kn_values, bytes) - offsetof(kn_values, head) == KN_CALL_BYTES, "arguments follow the head");
 
 bool kn_values_add(kn_values *values, const void *value, size_t size)
 {
@@ -33,6 +28,22 @@ bool kn_values_add(kn_values *values, const void *value, size_t size)
     memcpy(values->bytes + values->size, value, size);
     values->size += kn_value_room(size);
     return true;
+}
+
+cl_int kn_calling_find(kn_calling *calling, cl_kernel kernel, const kn_device *device)
+{
+    static const char call[] = "kn_call";
+    char name[256]; /* one that is longer is not it */
+    cl_uint count = 0;
+    *calling = (kn_calling){0};
+    if (!device->limits.has_entries)
+        return CL_SUCCESS;
+    cl_int error = clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
+    if (error != CL_SUCCESS || count != 1)
+        return error;
+    error = clGetKernelArgInfo(kernel, 0, CL_KERNEL_ARG_NAME, sizeof name, name, NULL);
+    calling->is_gathered = error == CL_SUCCESS && strcmp(name, call) == 0;
+    return error == CL_INVALID_VALUE || error == CL_KERNEL_ARG_INFO_NOT_AVAILABLE ? CL_SUCCESS : error;
 }
 
 kn_calls *kn_calls_new(void)
@@ -52,43 +63,18 @@ void kn_calls_free(kn_calls *calls)
     kn_free(calls);
 }
 
-void kn_calls_lock(kn_calls *calls)
+cl_int kn_calls_begin(kn_calls *calls, cl_kernel kernel, const kn_values *values)
 {
-    if (calls)
-        kn_lock(&calls->lock);
-}
-
-void kn_calls_unlock(kn_calls *calls)
-{
-    if (calls)
-        kn_unlock(&calls->lock);
-}
-
-/* Kernels that do not note their start leave only the wait. */
-static cl_int await(const kn_turn *turn, long long launch)
-{
-    if (launch == 0 || __atomic_load_n(&turn->affinity->started, __ATOMIC_ACQUIRE) > launch)
-        return CL_SUCCESS;
-    return KN_CL(KN_CL_WAIT, clFinish(turn->queue));
-}
-
-cl_int kn_calls_place(kn_calls *calls, const kn_turn *turn, const kn_values *values, cl_long *address)
-{
-    const call_head head = {(cl_long)(uintptr_t)turn->affinity, turn->launch};
-    const size_t size = (sizeof head + values->size + LINE - 1) / LINE * LINE;
-    if (calls->used + size > PART_BYTES) {
-        const int next = (calls->part + 1) % PARTS;
-        const cl_int error = await(turn, calls->last[next]);
-        if (error != CL_SUCCESS)
-            return error;
-        calls->part = next;
+    const size_t size = (KN_CALL_BYTES + values->size + LINE - 1) / LINE * LINE;
+    kn_lock(&calls->lock);
+    if (calls->used + size > sizeof calls->bytes - LINE)
         calls->used = 0;
-    }
-    unsigned char *place = calls->first + (size_t)calls->part * PART_BYTES + calls->used;
+    unsigned char *place = calls->first + calls->used;
     calls->used += size;
-    calls->last[calls->part] = turn->launch;
-    memcpy(place, &head, sizeof head);
-    memcpy(place + sizeof head, values->bytes, values->size);
-    *address = (cl_long)(uintptr_t)place;
-    return CL_SUCCESS;
+    memset(place, 0, KN_CALL_BYTES);
+    memcpy(place + KN_CALL_BYTES, values->bytes, values->size);
+    const cl_long call = (cl_long)(uintptr_t)place;
+    return clSetKernelArg(kernel, 0, sizeof call, &call);
 }
+
+void kn_calls_end(kn_calls *calls) { kn_unlock(&calls->lock); }

@@ -1,13 +1,15 @@
-/* rt/stream/calls.h - the arguments of kernels that get them in one piece (cl/common/gathered.clh), on CPU devices that
- * number launches (rt/stream/affinity.h). */
+/* rt/stream/calls.h - launches of kernels that get their arguments in one piece (cl/common/gathered.clh). */
 #pragma once
 
+#include "common/gathered.h"
 #include "rt/stream/queue.h"
+#include "rt/team/team.h"
 
 /* A launch's arguments, of memory objects their addresses. */
 #define KN_MOST_VALUE_BYTES 2048 /* OpenCL: 1024 bytes of arguments, and what is between those of fewer than 8 bytes */
 typedef struct kn_values {
     size_t size;
+    kn_call_head head; /* right before them, as kernels expect it */
     unsigned char bytes[KN_MOST_VALUE_BYTES];
 } kn_values;
 
@@ -17,15 +19,18 @@ static inline size_t kn_value_room(size_t size) { return (size + 7) / 8 * 8; }
 /* False: too many. */
 bool kn_values_add(kn_values *values, const void *value, size_t size);
 
-/* What a queue's launches read: never freed while the device is open, since kernels may still run. NULL: no memory. */
+/* How a kernel is called. */
+typedef struct kn_calling {
+    bool is_gathered; /* its only parameter is the address of its arguments */
+    kn_entry entry;   /* of one that is; NULL: not known (rt/direct/entry.h) */
+} kn_calling;
+cl_int kn_calling_find(kn_calling *calling, cl_kernel kernel, const kn_device *device);
+
+/* Where launches in a stream's queues have their arguments, which they read when they run. A ring with room for more
+ * launches than kn_stream_count_launch lets the host be ahead. NULL: no memory. */
 kn_calls *kn_calls_new(void);
 void kn_calls_free(kn_calls *calls);
 
-/* Held from numbering a launch until it is enqueued, so that launches have their numbers in the queue's order. NULL:
- * they are not numbered, nothing is locked. */
-void kn_calls_lock(kn_calls *calls);
-void kn_calls_unlock(kn_calls *calls);
-
-/* The address for `kn_call` of the launch that was numbered: of what it is to find there. With the lock held. Waits if
- * all places are those of launches that have not ended. */
-cl_int kn_calls_place(kn_calls *calls, const kn_turn *turn, const kn_values *values, cl_long *address);
+/* Around the enqueueing of a launch: its arguments' place, as the kernel's only argument. */
+cl_int kn_calls_begin(kn_calls *calls, cl_kernel kernel, const kn_values *values);
+void kn_calls_end(kn_calls *calls);

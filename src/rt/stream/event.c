@@ -10,6 +10,7 @@
 #include "rt/device/await.h"
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
+#include "rt/stream/capturing.h"
 #include "rt/stream/open.h"
 #include "rt/stream/queue.h"
 #include "rt/stream/submit.h"
@@ -17,8 +18,8 @@
 
 struct kn_event {
     kn_device *device;
-    cl_event handle; /* NULL: never recorded */
-    bool is_timed;
+    cl_event handle; /* NULL: never recorded, or on an idle stream */
+    bool is_timed, is_recorded;
 };
 
 static kn_event *new_event(kn_device *device, bool timed)
@@ -59,23 +60,37 @@ void kn_event_free(kn_event *event)
     kn_free(event);
 }
 
+static void set_handle(kn_event *event, cl_event handle)
+{
+    if (event->handle)
+        clReleaseEvent(event->handle);
+    event->handle = handle;
+    event->is_recorded = true;
+}
+
+/* NULL where nothing is left to wait for. */
+static cl_int make_mark(const kn_event *event, kn_stream *stream, cl_event *handle)
+{
+    *handle = NULL;
+    if (event->is_timed)
+        return kn_timing_mark(stream, handle);
+    return kn_stream_rests(stream) ? KN_CL(KN_CL_MARK, CL_SUCCESS) : kn_stream_mark(stream, handle);
+}
+
 /* Uses the queue even during a capture: the pool's markers are not part of the recording. */
 static kn_status mark(kn_event *event, kn_stream *stream)
 {
-    cl_event handle = NULL;
+    cl_event handle;
     kn_submitter_drain(stream);
-    cl_int error = event->is_timed ? kn_timing_mark(stream, &handle) : kn_stream_mark(stream, &handle);
-    if (error == CL_SUCCESS)
-        error = clFlush(
-            kn_stream_turn(stream).queue); /* otherwise a waiter could wait for a command that was never submitted */
+    cl_int error = make_mark(event, stream, &handle);
+    if (error == CL_SUCCESS && handle) /* else a waiter could wait for a command that was never submitted */
+        error = clFlush(kn_stream_turn(stream).queue);
     if (error != CL_SUCCESS) {
         if (handle)
             clReleaseEvent(handle);
         return kn_cl_fail(error, stream->device, "recording an event");
     }
-    if (event->handle)
-        clReleaseEvent(event->handle);
-    event->handle = handle;
+    set_handle(event, handle);
     return KN_OK;
 }
 
@@ -108,7 +123,9 @@ kn_status kn_event_record(kn_event *event, kn_stream *stream)
     if (!stream)
         return kn_error_status();
     KN_TRY(check_device(event, stream, "kn_event_record"));
-    KN_TRY(kn_stream_enter(stream, "recording an event"));
+    bool idle;
+    KN_TRY(event->is_timed ? kn_stream_enter(stream, "recording an event")
+                           : kn_stream_enter_unless_idle(stream, "recording an event", &idle));
     return mark(event, stream);
 }
 
@@ -117,8 +134,11 @@ kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event)
     if (!stream || !event)
         return kn_fail_argument_null("kn_stream_wait_event", stream ? "event" : "stream");
     KN_TRY(check_device(event, stream, "kn_stream_wait_event"));
-    if (!event->handle)
+    if (!event->is_recorded)
         return KN_OK;
+    if (!kn_stream_has_capture(stream) && kn_event_has_passed(event) && !kn_event_has_failed(event))
+        return KN_OK;
+    atomic_store(&stream->awaits_others, true);
     KN_TRY(kn_stream_enter(stream, "waiting for an event"));
     const kn_turn turn = kn_stream_turn(stream);
     cl_int error = kn_stream_enqueued(
@@ -131,7 +151,8 @@ kn_status kn_stream_wait_stream(kn_stream *stream, kn_stream *other)
 {
     if (!stream || !other)
         return kn_fail_argument_null("kn_stream_wait_stream", stream ? "other" : "stream");
-    KN_TRY(kn_stream_enter(other, "another stream's waiting for this one"));
+    bool idle;
+    KN_TRY(kn_stream_enter_unless_idle(other, "another stream's waiting for this one", &idle));
     kn_event *event;
     KN_TRY(kn_event_new_recorded(&event, other));
     kn_status status = kn_stream_wait_event(stream, event);
@@ -194,7 +215,7 @@ static kn_status progress_within(const kn_event *event, long nanoseconds, bool *
 
 kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *done)
 {
-    *done = kn_stream_is_known_idle(stream);
+    *done = kn_stream_rests(stream);
     if (*done)
         return KN_OK;
     KN_TRY(kn_stream_enter(stream, "querying whether a stream is idle"));

@@ -8,7 +8,7 @@
 #include "rt/device/inject.h"
 #include "rt/device/lost.h"
 #include "rt/device/table.h"
-#include "rt/stream/affinity.h"
+#include "rt/stream/calls.h"
 #include "rt/stream/fault.h"
 #include "rt/stream/submit.h"
 
@@ -30,17 +30,27 @@ static kn_status open_queue(kn_stream *stream, kn_device *device, int priority, 
     return KN_OK;
 }
 
+static kn_status open_calls(kn_stream *stream, const kn_device *device)
+{
+    if (device->limits.has_entries)
+        stream->calls = kn_calls_new();
+    return !device->limits.has_entries || stream->calls ? KN_OK : KN_ERR_MEMORY;
+}
+
+static void close_calls(kn_stream *stream)
+{
+    kn_calls_free(stream->calls);
+    stream->calls = NULL;
+}
+
 kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_command_queue theirs)
 {
     /* The struct of a destroyed stream keeps these: another thread may still be waiting for that stream. */
     if (!stream->fault) {
-        kn_status status = kn_affinity_new(stream, device);
-        if (status == KN_OK)
-            status = kn_fault_record_new(stream, device);
-        if (status != KN_OK) {
-            kn_affinity_free(stream);
-            return status;
-        }
+        kn_status status = open_calls(stream, device);
+        if (status == KN_OK && (status = kn_fault_record_new(stream, device)) != KN_OK)
+            close_calls(stream);
+        KN_TRY(status);
         kn_mutex_init(&stream->lock);
         stream->device = device;
     }
@@ -49,6 +59,7 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_
     stream->launches = 0;
     atomic_store(&stream->fault_armed, false);
     atomic_store(&stream->busy, false);
+    atomic_store(&stream->awaits_others, false);
     atomic_store(&stream->is_shared, theirs != NULL);
     atomic_store(&stream->id, atomic_fetch_add(&last_id, 1) + 1);
     return KN_OK;
@@ -70,7 +81,7 @@ static void close_stream(kn_stream *stream)
     kn_stream_release_queues(stream);
     if (stream->fault) {
         kn_fault_record_free(stream);
-        kn_affinity_free(stream);
+        close_calls(stream);
         kn_mutex_destroy(&stream->lock);
     }
     atomic_store(&stream->id, 0);
@@ -84,10 +95,6 @@ void kn_device_finish_streams(kn_device *device)
     for (kn_stream *stream = device->streams; stream; stream = stream->next)
         kn_stream_finish(stream);
     kn_unlock(&device->lock);
-    kn_lock(&device->lingering.lock);
-    if (device->lingering.queue)
-        clFinish(device->lingering.queue);
-    kn_unlock(&device->lingering.lock);
 }
 
 /* At exit: queued work must finish before the drivers are unloaded. */

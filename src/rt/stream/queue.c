@@ -31,6 +31,16 @@ kn_status kn_stream_enter_settled(kn_stream *stream, const char *what)
     return kn_stream_follow_timing(stream);
 }
 
+kn_status kn_stream_enter_unless_idle(kn_stream *stream, const char *what, bool *idle)
+{
+    *idle = false;
+    if (!kn_stream_has_capture(stream)) {
+        KN_TRY(kn_stream_settle(stream));
+        *idle = kn_stream_rests(stream);
+    }
+    return *idle ? kn_device_check_lost(stream->device) : kn_stream_enter(stream, what);
+}
+
 /* --- the two queues; the stream's lock is held while they change -------------------------------------------------- */
 
 atomic_int kn_timings;
@@ -227,12 +237,10 @@ cl_int kn_stream_finish(kn_stream *stream) { return kn_stream_finish_queue(strea
 
 kn_status kn_stream_come_to_rest(kn_stream *stream, const char *what)
 {
-    if (!kn_stream_has_capture(stream)) {
-        KN_TRY(kn_stream_settle(stream));
-        if (kn_stream_is_known_idle(stream))
-            return kn_device_check_lost(stream->device);
-    }
-    KN_TRY(kn_stream_enter(stream, what));
+    bool idle;
+    KN_TRY(kn_stream_enter_unless_idle(stream, what, &idle));
+    if (idle)
+        return KN_OK;
     cl_int error = kn_stream_finish(stream);
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "waiting for a stream");
 }

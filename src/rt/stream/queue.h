@@ -25,6 +25,9 @@ kn_status kn_stream_enter(kn_stream *stream, const char *what);
 /* The same after kn_stream_settle_for: other deferred launches may stay so. */
 kn_status kn_stream_enter_settled(kn_stream *stream, const char *what);
 
+/* The same, unless the stream is known to be idle: then it stays so, and nothing may be enqueued. */
+kn_status kn_stream_enter_unless_idle(kn_stream *stream, const char *what, bool *idle);
+
 /* Changes to the queue that is wanted now; kn_stream_enter does it. */
 kn_status kn_stream_change_queue(kn_stream *stream, bool timed);
 static inline kn_status kn_stream_follow_timing(kn_stream *stream)
@@ -43,9 +46,6 @@ static inline kn_status kn_stream_follow_timing(kn_stream *stream)
  * If another thread changed the queue meanwhile, kn_stream_enqueued orders later commands after this one, too. */
 typedef struct kn_turn {
     cl_command_queue queue;
-    struct kn_affinity *affinity; /* the queue's; NULL: launches on the device are not numbered */
-    kn_calls *calls;              /* likewise */
-    long long launch;             /* its number: kn_affinity_set */
     unsigned switches;
 } kn_turn;
 
@@ -59,10 +59,7 @@ static inline kn_turn kn_stream_turn(kn_stream *stream)
     if (switches & 1)
         switches = kn_stream_await_change(stream);
     const unsigned which = switches >> 1 & 1;
-    return (kn_turn){.queue = stream->queues[which],
-                     .affinity = stream->affinity[which],
-                     .calls = stream->calls[which],
-                     .switches = switches};
+    return (kn_turn){.queue = stream->queues[which], .switches = switches};
 }
 
 cl_int kn_stream_rejoin(kn_stream *stream, kn_turn turn);

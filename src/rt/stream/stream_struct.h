@@ -22,11 +22,9 @@ struct kn_stream {
     kn_device *device;
     /* Plain; with times (rt/stream/queue.h). NULL: not made yet, or was shared and is gone. */
     cl_command_queue queues[2];
-    atomic_uint switches;            /* between them; see kn_stream_turn */
-    struct kn_affinity *affinity[2]; /* of each queue, kept with the struct; see rt/stream/affinity.h */
-    kn_calls *calls[2];              /* likewise; see rt/stream/calls.h */
-    atomic_ullong affinity_launches; /* numbers them */
-    atomic_ullong id;                /* unique in the process; 0 once destroyed */
+    atomic_uint switches; /* between them; see kn_stream_turn */
+    kn_calls *calls;      /* kept with the struct; NULL: kernels on the device do not gather arguments */
+    atomic_ullong id;     /* unique in the process; 0 once destroyed */
     bool is_default;
     int priority;
     kn_mem_pool *redirected_to;          /* the pool of allocations on the stream; NULL: no redirection */
@@ -45,8 +43,9 @@ struct kn_stream {
     atomic_int callbacks;              /* not yet called */
     _Atomic(kn_stream *) fault_sources[KN_MAX_DEVICES]; /* by device: a stream from which possibly faulty values came */
     atomic_bool has_fault_sources;                      /* any of them */
-    atomic_bool busy;   /* commands were enqueued since it was last known to be idle, or since others began to wait */
-    atomic_int waiting; /* threads that wait for all commands so far */
+    atomic_bool busy; /* commands were enqueued since it was last known to be idle, or since others began to wait */
+    atomic_bool awaits_others;    /* commands since then come after those of other streams */
+    atomic_int waiting;           /* threads that wait for all commands so far */
     _Atomic(const void *) worker; /* the thread that used it last: kn_this_thread */
     atomic_bool has_workers;      /* several threads have; see kn_stream_begin_block */
     atomic_int blocked;           /* threads in calls that wait until the queue is empty */
@@ -70,7 +69,9 @@ static inline void kn_stream_begin_wait(kn_stream *stream)
 }
 static inline void kn_stream_end_wait(kn_stream *stream, bool done)
 {
-    if (!done)
+    if (done)
+        atomic_store(&stream->awaits_others, false);
+    else
         atomic_store(&stream->busy, true);
     atomic_fetch_sub(&stream->waiting, 1);
 }

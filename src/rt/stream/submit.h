@@ -49,6 +49,12 @@ bool kn_submitter_is_busy(const kn_stream *stream);
 /* Is the calling thread one that runs jobs? Other threads may wait for it with the runtime's locks held. */
 bool kn_is_submitter(void);
 
+/* Has all work given to the stream ended, as far as is known? Pending jobs have not, except to the job that asks. */
+static inline bool kn_stream_rests(kn_stream *stream)
+{
+    return kn_stream_is_known_idle(stream) && (kn_is_submitter() || !kn_submitter_is_busy(stream));
+}
+
 /* Called by who enqueues a command on the stream, for kn_stream.has_workers. Threads that run jobs do not count: who
  * submits one does. */
 void kn_stream_note_worker(kn_stream *stream);

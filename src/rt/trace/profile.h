@@ -30,7 +30,7 @@ typedef struct kn_span_record {
 
 typedef struct kn_command_record {
     kn_command_kind kind;
-    bool is_timed;
+    bool is_timed, is_direct; /* direct: the host has run it (rt/direct/direct.h), and all times are the host's */
     int thread, track;
     int64_t parent;                 /* the span that enqueued it; -1: none */
     const char *operation, *kernel; /* interned; may be NULL */
@@ -38,7 +38,7 @@ typedef struct kn_command_record {
     size_t global[3], local[3], bytes;
     uint64_t correlation;                /* the user's: kn_profiler_correlate */
     int64_t enqueued;                    /* host: just after the call that enqueued it */
-    uint64_t queued, submit, start, end; /* device */
+    uint64_t queued, submit, start, end; /* of the device's clock */
 } kn_command_record;
 
 /* A stream that commands were enqueued on. */

@@ -29,11 +29,11 @@ static int track_of(kn_profile *profile, kn_stream *stream)
     return (int)profile->num_tracks++;
 }
 
-static bool note(kn_profile *profile, kn_stream *stream, const kn_command_info *info, cl_event event, int64_t now)
+static kn_command_record *note(kn_profile *profile, kn_stream *stream, const kn_command_info *info, int64_t now)
 {
     int track = track_of(profile, stream);
-    if (track < 0 || !KN_PROFILE_RESERVE(profile, commands) || !KN_PROFILE_RESERVE(profile, pending))
-        return false;
+    if (track < 0 || !KN_PROFILE_RESERVE(profile, commands))
+        return NULL;
     kn_command_record record = {.kind = info->kind,
                                 .thread = kn_profile_thread(),
                                 .track = track,
@@ -48,8 +48,17 @@ static bool note(kn_profile *profile, kn_stream *stream, const kn_command_info *
         record.global[d] = info->global[d];
         record.local[d] = info->local[d];
     }
-    profile->pending[profile->num_pending++] = (kn_pending){event, (int64_t)profile->num_commands};
-    profile->commands[profile->num_commands++] = record;
+    profile->commands[profile->num_commands] = record;
+    return &profile->commands[profile->num_commands++];
+}
+
+/* Its event is read later. */
+static bool note_pending(kn_profile *profile, kn_stream *stream, const kn_command_info *info, cl_event event,
+                         int64_t now)
+{
+    if (!KN_PROFILE_RESERVE(profile, pending) || !note(profile, stream, info, now))
+        return false;
+    profile->pending[profile->num_pending++] = (kn_pending){event, (int64_t)profile->num_commands - 1};
     return true;
 }
 
@@ -165,12 +174,26 @@ uint64_t kn_profiler_correlate(uint64_t correlation)
     return before;
 }
 
+void kn_watch_direct_command(kn_stream *stream, const kn_command_info *info, int64_t began)
+{
+    kn_profile *profile = &kn_the_profile;
+    const int64_t now = kn_clock_now();
+    kn_lock(&kn_profile_lock);
+    kn_command_record *record = kn_profile_records(profile) ? note(profile, stream, info, began) : NULL;
+    if (record) {
+        record->is_timed = record->is_direct = true;
+        record->queued = record->submit = record->start = (uint64_t)began;
+        record->end = (uint64_t)now;
+    }
+    kn_unlock(&kn_profile_lock);
+}
+
 void kn_watch_command(kn_stream *stream, const kn_command_info *info, cl_event event)
 {
     kn_profile *profile = &kn_the_profile;
     int64_t now = kn_clock_now();
     kn_lock(&kn_profile_lock);
-    bool noted = event && kn_profile_records(profile) && note(profile, stream, info, event, now);
+    bool noted = event && kn_profile_records(profile) && note_pending(profile, stream, info, event, now);
     bool is_time = noted && profile->num_pending % BATCH == 0;
     kn_unlock(&kn_profile_lock);
     if (event && !noted)

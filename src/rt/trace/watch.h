@@ -3,6 +3,7 @@
 
 #include <koine/common.h>
 
+#include "base/clock.h"
 #include "rt/stream/queue.h"
 #include "rt/trace/watching.h"
 
@@ -16,6 +17,18 @@ static inline cl_event *kn_watch_event(kn_turn turn, cl_event *event)
     *event = NULL;
     return kn_is_watched() && kn_turn_is_timed(turn) ? event : NULL;
 }
+
+/* A command that the host ran itself since then (rt/direct/direct.h). */
+void kn_watch_direct_command(kn_stream *stream, const kn_command_info *info, int64_t began);
+
+/* Before such a command: the time, if the profiler is watching, else 0. */
+static inline int64_t kn_watch_direct_begin(void) { return kn_is_watched() ? kn_clock_now() : 0; }
+
+#define kn_watch_direct(stream, began, ...)                                                                            \
+    do {                                                                                                               \
+        if (began)                                                                                                     \
+            kn_watch_direct_command(stream, &(kn_command_info){__VA_ARGS__}, began);                                   \
+    } while (0)
 
 #define kn_watch(stream, event, ...)                                                                                   \
     do {                                                                                                               \

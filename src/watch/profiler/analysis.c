@@ -46,8 +46,11 @@ static double since_start(const kn_profile *profile, int64_t time) { return (dou
 
 static void note_end(kn_analysis *a, double time) { a->end = time > a->end ? time : a->end; }
 
-int64_t kn_clock_offset(kn_clock_offsets *offsets, const kn_profile *profile, kn_device *device)
+int64_t kn_clock_offset(kn_clock_offsets *offsets, const kn_profile *profile, const kn_command_record *record)
 {
+    kn_device *device = profile->tracks[record->track].device;
+    if (record->is_direct)
+        return 0;
     const int slot = kn_device_slot(device);
     if (!offsets->known[slot])
         offsets->offset[slot] = kn_profile_clock_offset(profile, device);
@@ -62,7 +65,7 @@ static void time_commands(kn_analysis *a, const kn_profile *profile)
         const kn_command_record *record = &profile->commands[i];
         if (!record->is_timed)
             continue;
-        const int64_t offset = kn_clock_offset(&offsets, profile, profile->tracks[record->track].device);
+        const int64_t offset = kn_clock_offset(&offsets, profile, record);
         kn_command_figures *figures = &a->commands[i];
         figures->start = since_start(profile, (int64_t)record->start + offset);
         figures->time = (double)(record->end - record->start) * 1e-3;

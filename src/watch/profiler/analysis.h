@@ -41,12 +41,12 @@ kn_status kn_profile_check_results(const kn_profile *profile, const char *functi
 kn_status kn_profile_rows(kn_profiler_row **rows, int *count, const kn_profile *profile, const kn_analysis *analysis,
                           bool by_shapes);
 
-/* The offset of a device's clock, asked for at the first use. Initialise with {0}. */
+/* From the clock of a record's times to the host's; a device is asked at the first use. Initialise with {0}. */
 typedef struct kn_clock_offsets {
     bool known[KN_MAX_DEVICES];
     int64_t offset[KN_MAX_DEVICES];
 } kn_clock_offsets;
-int64_t kn_clock_offset(kn_clock_offsets *offsets, const kn_profile *profile, kn_device *device);
+int64_t kn_clock_offset(kn_clock_offsets *offsets, const kn_profile *profile, const kn_command_record *record);
 
 /* "Memcpy HtoD" etc., or a kernel's name. */
 const char *kn_command_name(const kn_command_record *command);

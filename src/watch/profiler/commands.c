@@ -22,7 +22,7 @@ static kn_profiler_command describe(const kn_profile *profile, const kn_command_
         command.local[d] = record->local[d];
     }
     if (record->is_timed) {
-        const int64_t offset = kn_clock_offset(offsets, profile, track->device);
+        const int64_t offset = kn_clock_offset(offsets, profile, record);
         command.start = (int64_t)record->start + offset;
         command.end = (int64_t)record->end + offset;
     }

@@ -93,7 +93,7 @@ static void a_kernel_crashes(void **state)
 static int exhaust(void)
 {
     KN_SCOPE;
-    kn_device_current()->limits.has_affinity = false;
+    kn_device_current()->limits.has_entries = false;
     kn_tensor *half = kn_zeros(KN_SHAPE(20 * MIB), .dtype = KN_U8);
     bool met = half && FAILS(kn_status_of(kn_zeros(KN_SHAPE(24 * MIB), .dtype = KN_U8)), KN_ERR_MEMORY,
                              "memory is used up; a smaller batch");
