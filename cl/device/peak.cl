@@ -4,7 +4,7 @@
 
 /* CHAINS independent chains of fma hide its latency; each step is 2 * CHAINS * width(V) operations. */
 #define STEP(i) a##i = fma(a##i, x, y);
-kernel void fma_peak(KN_OUT(sink), long steps, float seed)
+KN_KERNEL_ONCE(fma_peak, (KN_ARG(sink), steps, seed), KN_OUT(sink), const long steps, const float seed)
 {
     KN_BIND_OUT(T, sink);
     const V x = (V)((T)seed), y = (V)((T)0.25);
@@ -17,13 +17,13 @@ kernel void fma_peak(KN_OUT(sink), long steps, float seed)
     T total = 0;
     for (int lane = 0; lane < (int)(sizeof(V) / sizeof(T)); lane++)
         total += ((const T *)&sum)[lane];
-    sink[get_global_id(0)] = total;
+    sink[KN_ID(0)] = total;
 }
 
-kernel void copy_peak(KN_IN(source), KN_OUT(destination), long n)
+KN_KERNEL_ONCE(copy_peak, (KN_ARG(source), KN_ARG(destination), n), KN_IN(source), KN_OUT(destination), const long n)
 {
     KN_BIND_IN(V, source);
     KN_BIND_OUT(V, destination);
-    KN_FOR (i, n)
+    KN_FOR_ONCE (i, n)
         destination[i] = source[i];
 }

@@ -47,7 +47,7 @@ static bool stages_b(const kn_limits *limits, const kn_tile_product *x, bool a_s
 /* In multiplications: reading and staging an element, and how much later than the first core others start. */
 #define READING 5.0
 #define STAGING 10.0
-#define LATE_START 1048576.0
+#define LATE_START 262144.0
 
 /* When all of `units` are done that take `each`, if the first core starts at once and the others when `late`. */
 static double finish_time(int64_t units, double each, double late, int64_t cores)
