@@ -68,6 +68,14 @@ KN_API bool kn_get_allow_reduced_precision(unsigned what); /* all of `what`? */
 KN_API kn_status kn_set_float32_matmul_precision(const char *precision);
 KN_API const char *kn_get_float32_matmul_precision(void);
 
+/* --- threads ---------------------------------------------------------------------------------- *
+ * As torch.set_num_threads: how many threads run a kernel of a CPU device, the calling one included; no more than the
+ * device has compute units. Results are the same bits with any number. By default KOINE_NUM_THREADS, else the
+ * processors that this process may use, divided by the ranks that a launcher has started on the host. No effect where
+ * launches are commands of a driver: Intel's for CPUs, or KOINE_DIRECT=0. KN_ERR_ARGUMENT: less than 1. */
+KN_API kn_status kn_set_num_threads(int count);
+KN_API int kn_get_num_threads(void);
+
 /* --- fusion ----------------------------------------------------------------------------------- *
  * Modules fuse a ReLU or ReLU6 with the layer before it (koine/module.h, kn_forward_activated). KOINE_FUSION=0; default
  * on. Results are the same either way; when off, each layer is a separate operation, also in profiles. */

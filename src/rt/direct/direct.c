@@ -1,6 +1,7 @@
 /* rt/direct/direct.c - see direct.h. */
 #include "rt/direct/direct.h"
 
+#include <koine/flags.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -91,6 +92,6 @@ void kn_direct_run(kn_stream *stream, kn_entry entry, const kn_values *values, i
                                .call = (int64_t)(uintptr_t)&values->head,
                                .size = {global[0], dims > 1 ? global[1] : 1, dims > 2 ? global[2] : 1}};
     const kn_float_env before = kn_float_begin();
-    kn_team_run(team_of(stream->device), &work);
+    kn_team_run(team_of(stream->device), &work, kn_get_num_threads());
     kn_float_end(before);
 }

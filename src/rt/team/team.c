@@ -157,9 +157,10 @@ kn_team *kn_team_new(int threads, bool lingers)
 
 /* --- the thread that launches ------------------------------------------------------------------------------------- */
 
-static void divide(kn_team *team, long items)
+static void divide(kn_team *team, long items, int most_threads)
 {
-    team->shares = items < team->threads ? (int)items : team->threads;
+    const int threads = most_threads < team->threads ? most_threads : team->threads;
+    team->shares = items < threads ? (int)items : threads;
     const long each = (items + team->shares - 1) / team->shares;
     for (int s = 0; s < team->shares; s++) {
         const long first = s * each, end = first + each;
@@ -196,7 +197,7 @@ static void close_gate(kn_team *team)
     }
 }
 
-void kn_team_run(kn_team *team, const kn_team_work *work)
+void kn_team_run(kn_team *team, const kn_team_work *work, int most_threads)
 {
     const long items = (long)(work->size[0] * work->size[1] * work->size[2]);
     if (items <= 1) {
@@ -206,7 +207,7 @@ void kn_team_run(kn_team *team, const kn_team_work *work)
     }
     kn_lock(&team->lock);
     team->work = *work;
-    divide(team, items);
+    divide(team, items, most_threads);
     open_gate(team);
     run_shares(team, 0);
     close_gate(team);

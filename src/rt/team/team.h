@@ -29,5 +29,6 @@ typedef struct kn_team kn_team;
  * fewer than wanted if the system starts no more. `lingers`: its threads stay awake after a launch. NULL: no memory. */
 kn_team *kn_team_new(int threads, bool lingers);
 
-/* Returns when the work is done. Threads may call it at the same time: one after the other has the team. */
-void kn_team_run(kn_team *team, const kn_team_work *work);
+/* Returns when the work is done, by at most so many threads, of which the calling one is the first. Threads may call it
+ * at the same time: one after the other has the team. */
+void kn_team_run(kn_team *team, const kn_team_work *work, int most_threads);

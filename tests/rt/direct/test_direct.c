@@ -291,7 +291,7 @@ static void *run_team(void *team)
     int counts[TEAM_ITEMS], wrong = 0;
     for (size_t items = 0; items <= TEAM_ITEMS; items++) {
         memset(counts, 0, sizeof counts);
-        kn_team_run(team, &(kn_team_work){count_item, (int64_t)(uintptr_t)counts, {items, 1, 1}});
+        kn_team_run(team, &(kn_team_work){count_item, (int64_t)(uintptr_t)counts, {items, 1, 1}}, 1 + (int)items % 7);
         for (size_t i = 0; i < TEAM_ITEMS; i++)
             wrong += counts[i] != (i < items);
     }
@@ -326,6 +326,27 @@ static void compute(const float values[64], float results[128])
     kn_tensor *x = kn_from_data(values, KN_SHAPE(64));
     assert_ok(kn_read(kn_div_scalar(kn_add_scalar(x, 0.75), 3), results, 64 * sizeof *results));
     assert_ok(kn_read(kn_mul_scalar(x, 0.375), results + 64, 64 * sizeof *results));
+}
+
+/* The same bits with any number of threads. */
+static void numbers_of_threads(void **state)
+{
+    (void)state;
+    KN_SCOPE;
+    const int before = kn_get_num_threads();
+    double sums[4];
+    kn_tensor *x = kn_randn(KN_SHAPE(300, 1000));
+    assert_true(before >= 1);
+    for (int threads = 1; threads <= 4; threads++) {
+        assert_ok(kn_set_num_threads(threads));
+        assert_int_equal(kn_get_num_threads(), threads);
+        assert_ok(kn_item(kn_sum(kn_matmul(x, kn_exp(kn_transpose(x, 0, 1)))), &sums[threads - 1]));
+        assert_true(sums[threads - 1] == sums[0]);
+    }
+    assert_int_equal(kn_set_num_threads(0), KN_ERR_ARGUMENT);
+    assert_message("at least 1 is needed");
+    assert_int_equal(kn_get_num_threads(), 4);
+    assert_ok(kn_set_num_threads(before));
 }
 
 static void the_host_may_round_in_other_ways(void **state)
@@ -368,6 +389,7 @@ int main(void)
         cmocka_unit_test(a_held_stream_does_not_hold_the_host),
         cmocka_unit_test(threads_with_small_stacks),
         cmocka_unit_test(a_team_runs_each_item_once),
+        cmocka_unit_test(numbers_of_threads),
         cmocka_unit_test(the_host_may_round_in_other_ways),
     };
     if (kn_user_source_add(&source, "count", text, false) != KN_OK)

@@ -1,7 +1,5 @@
 """Settings of the whole process: determinism, the precision of products, threads, the default dtype, how tensors are
 printed."""
-import os
-
 from ._c import check, ffi, lib, text
 from ._device import device
 from ._dtypes import as_dtype, float32
@@ -33,38 +31,16 @@ def get_float32_matmul_precision():
 
 # --- threads ----------------------------------------------------------------------------------------------------------
 
-_THREADS = ('POCL_MAX_PTHREAD_COUNT', 'POCL_CPU_MAX_CU_COUNT')  # PoCL reads one of them when the device is first used
-
-
 def get_num_threads():
-    """The compute units of the CPU device."""
-    return device('cpu').properties['multi_processor_count']
+    return lib.kn_get_num_threads()
 
 
 def set_num_threads(n):
-    """How many threads the CPU device has, if that is PoCL's and no device was used before: PoCL then reads the number
-    from the environment, where child processes find it, too."""
+    """How many threads run a kernel of a CPU device whose launches are calls, as PoCL's are: at most as many as it has
+    compute units."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ValueError('set_num_threads: a number of 1 or more is needed, not %r' % (n,))
-    former = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, str(n)))
-    found = None
-    try:
-        found = get_num_threads()
-    finally:
-        if found != n:
-            _restore(former)
-    if found != n:
-        raise RuntimeError('set_num_threads: the CPU device has %d threads, not %d, for as long as the process runs: '
-                           'call it before the first use of a device, which is PoCL\'s' % (found, n))
-
-
-def _restore(variables):
-    for name, value in variables.items():
-        if value is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = value
+    check(lib.kn_set_num_threads(n))
 
 
 # --- dtypes and text --------------------------------------------------------------------------------------------------
