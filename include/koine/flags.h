@@ -72,7 +72,7 @@ KN_API const char *kn_get_float32_matmul_precision(void);
  * As torch.set_num_threads: how many threads run a kernel of a CPU device, the calling one included; no more than the
  * device has compute units. Results are the same bits with any number. By default KOINE_NUM_THREADS, else the
  * processors that this process may use, divided by the ranks that a launcher has started on the host. No effect where
- * launches are commands of a driver: Intel's for CPUs, or KOINE_DIRECT=0. KN_ERR_ARGUMENT: less than 1. */
+ * launches are commands of a driver other than PoCL or Intel's for CPUs. KN_ERR_ARGUMENT: less than 1. */
 KN_API kn_status kn_set_num_threads(int count);
 KN_API int kn_get_num_threads(void);
 

@@ -8,13 +8,14 @@
 #include "common/gathered.h"
 #include "rt/device/await.h"
 
-/* PoCL keeps each kernel's code in a shared library of its own, and unloads some when it has very many. */
+/* PoCL keeps each kernel's code in a shared library of its own, and unloads some when it has very many. Code that is in
+ * no library is the program's, which is never released. */
 static bool keep_loaded(kn_entry entry)
 {
     Dl_info info;
     void *address;
     memcpy(&address, &entry, sizeof address);
-    return dladdr(address, &info) != 0 && info.dli_fname && dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD) != NULL;
+    return dladdr(address, &info) == 0 || !info.dli_fname || dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD) != NULL;
 }
 
 kn_entry kn_entry_find(cl_kernel kernel, cl_command_queue queue)

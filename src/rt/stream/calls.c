@@ -30,20 +30,29 @@ bool kn_values_add(kn_values *values, const void *value, size_t size)
     return true;
 }
 
+/* Drivers may not tell the names of a program's parameters that was a binary. */
+static cl_int has_name(cl_kernel kernel, bool *has)
+{
+    char name[256]; /* one that is longer is not it */
+    const cl_int error = clGetKernelArgInfo(kernel, 0, CL_KERNEL_ARG_NAME, sizeof name, name, NULL);
+    *has = error == CL_KERNEL_ARG_INFO_NOT_AVAILABLE || (error == CL_SUCCESS && strcmp(name, "kn_call") == 0);
+    return error == CL_INVALID_VALUE || error == CL_KERNEL_ARG_INFO_NOT_AVAILABLE ? CL_SUCCESS : error;
+}
+
 cl_int kn_calling_find(kn_calling *calling, cl_kernel kernel, const kn_device *device)
 {
-    static const char call[] = "kn_call";
-    char name[256]; /* one that is longer is not it */
     cl_uint count = 0;
+    size_t group[3] = {0};
     *calling = (kn_calling){0};
     if (!device->limits.has_entries)
         return CL_SUCCESS;
     cl_int error = clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
-    if (error != CL_SUCCESS || count != 1)
+    if (error == CL_SUCCESS)
+        error =
+            clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof group, group, NULL);
+    if (error != CL_SUCCESS || count != 1 || group[0] != 1)
         return error;
-    error = clGetKernelArgInfo(kernel, 0, CL_KERNEL_ARG_NAME, sizeof name, name, NULL);
-    calling->is_gathered = error == CL_SUCCESS && strcmp(name, call) == 0;
-    return error == CL_INVALID_VALUE || error == CL_KERNEL_ARG_INFO_NOT_AVAILABLE ? CL_SUCCESS : error;
+    return has_name(kernel, &calling->is_gathered);
 }
 
 kn_calls *kn_calls_new(void)
