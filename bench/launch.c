@@ -1,5 +1,5 @@
 /* launch.c - host overhead: a single operation, and training steps, eager and replayed. The `launch/...` cases measure
- * the time until the work is enqueued, the `graph/...` cases whole steps. */
+ * the time until the work is enqueued, or has run where launches are calls, the `graph/...` cases whole steps. */
 #include "bench.h"
 
 /* --- one operation ---------------------------------------------------------------------------- */

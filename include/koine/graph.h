@@ -69,7 +69,8 @@ static inline void kn_graph_leave(kn_graph **graph)
 }
 
 /* Runs the recorded work: on the calling thread's current stream of the graph's device, after the graph's last replay
- * if that used another stream. Returns at once, or, if several replays are not enqueued yet, once the first of them is.
+ * if that used another stream. Returns at once, or, if several replays are not enqueued yet, once the first of them is;
+ * on CPU devices whose kernels are called, when it has run.
  * KN_ERR_STATE for an empty graph, or if a tensor or an optimizer that it uses has been freed. */
 KN_API kn_status kn_graph_replay(kn_graph *graph);
 

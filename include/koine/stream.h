@@ -1,10 +1,10 @@
 /* koine/stream.h - in-order queues of work, and events that order and time them.
  *
- * Operations are enqueued on the calling thread's current stream of the tensors' device and return at once. Work on one
- * stream runs in order; work on two streams is unordered unless an event orders it (the default stream does not
- * synchronise with others). Memory is safe across streams without extra calls: a tensor's memory is not reused before
- * all work that uses it is done, on any stream. Different threads may use different streams of a device at once, or
- * share one. */
+ * Operations are enqueued on the calling thread's current stream of the tensors' device and return at once, or, on
+ * CPU devices whose kernels are called (docs/architecture.md), mostly when they have run. Work on one stream runs in
+ * order; work on two streams is unordered unless an event orders it (the default stream does not synchronise with
+ * others). Memory is safe across streams without extra calls: a tensor's memory is not reused before all work that
+ * uses it is done, on any stream. Different threads may use different streams of a device at once, or share one. */
 #ifndef KOINE_STREAM_H
 #define KOINE_STREAM_H
 
