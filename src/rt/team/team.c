@@ -169,18 +169,26 @@ static void divide(kn_team *team, long items, int most_threads)
     }
 }
 
+/* As many of those that sleep as there are seats for. */
+static void wake(kn_team *team, int seats)
+{
+    kn_lock(&team->waking);
+    if (seats >= atomic_load(&team->asleep))
+        pthread_cond_broadcast(&team->wake);
+    else
+        for (int i = 0; i < seats; i++)
+            pthread_cond_signal(&team->wake);
+    kn_unlock(&team->waking);
+}
+
 static void open_gate(kn_team *team)
 {
     const unsigned long long launch =
         (atomic_load_explicit(&team->gate, memory_order_relaxed) >> GATE_LAUNCH_SHIFT) + 1;
     const int seats = team->shares - 1;
     atomic_store(&team->gate, launch << GATE_LAUNCH_SHIFT | (unsigned)seats << GATE_SEATS_SHIFT);
-    if (atomic_load(&team->asleep) == 0)
-        return;
-    kn_lock(&team->waking);
-    for (int i = atomic_load(&team->asleep) < seats ? atomic_load(&team->asleep) : seats; i > 0; i--)
-        pthread_cond_signal(&team->wake);
-    kn_unlock(&team->waking);
+    if (atomic_load(&team->asleep) > 0)
+        wake(team, seats);
 }
 
 /* Another process may have the core of one that is inside. */
@@ -200,9 +208,9 @@ static void close_gate(kn_team *team)
 void kn_team_run(kn_team *team, const kn_team_work *work, int most_threads)
 {
     const long items = (long)(work->size[0] * work->size[1] * work->size[2]);
-    if (items <= 1) {
-        if (items == 1)
-            run_item(work, 0);
+    if (items <= 1 || most_threads == 1 || team->threads == 1) {
+        for (long number = 0; number < items; number++)
+            run_item(work, number);
         return;
     }
     kn_lock(&team->lock);
