@@ -37,22 +37,34 @@ static inline kn_gemm_finish finish_of_block(kn_gemm_finish f, bool first, bool 
  * cache while several are written in turn. */
 #define STAGED(k_count, width) ((k_count) * (width) + STAGED_GAP)
 
+/* One step of a panel of A, in vectors of 8: what is written after MR elements is overwritten, or in the gap. */
+enum { STEPS_AT_ONCE = 8, VECTORS_OF_A = (MR + 7) / 8 * 8 };
+static inline void stage_step(global T *restrict to, const global T *restrict x)
+{
+#pragma unroll
+    for (int j = 0; j < VECTORS_OF_A; j += 8)
+        vstore8(vload8(0, x + j), 0, to + j);
+}
+
 /* Stages rows of A, which are contiguous across the columns, as panels [k_count][MR]: for a few k all panels, so that
- * whole rows are read, and what a panel gets is written in one go. */
-enum { STEPS_AT_ONCE = 8 };
+ * whole rows are read, and what a panel gets is written in one go. The vectors of the last panel end in the next step's
+ * row, of which there is none after the last; what a panel with fewer than MR rows has in their place, nobody stores. */
 static inline void stage_a(global T *restrict to, const global T *restrict x, long rows, long k_count, long k_stride)
 {
-    const long width = (MR + 7) / 8 * 8; /* in vectors of 8: what is written after MR is overwritten, or in the gap */
-    const long panels = rows >= width ? (rows - width) / MR + 1 : 0;
+    const long panels = rows >= VECTORS_OF_A ? (rows - VECTORS_OF_A) / MR + 1 : 0;
+    long i = panels * MR;
     for (long first = 0; first < k_count; first += STEPS_AT_ONCE)
         for (long panel = 0; panel < panels; panel++)
             for (long k = first; k < min(k_count, first + STEPS_AT_ONCE); k++)
-#pragma unroll
-                for (int j = 0; j < MR; j += 8)
-                    vstore8(vload8(0, x + k * k_stride + panel * MR + j), 0,
-                            to + panel * STAGED(k_count, MR) + k * MR + j);
-    for (long i = panels * MR; i < rows; i += MR)
-        pack_panel(to + i / MR * STAGED(k_count, MR), x + i, k_count, (int)min((long)MR, rows - i), MR, k_stride, 1);
+                stage_step(to + panel * STAGED(k_count, MR) + k * MR, x + k * k_stride + panel * MR);
+    for (; i < rows; i += MR) {
+        global T *panel = to + i / MR * STAGED(k_count, MR);
+        const long in_vectors = i + VECTORS_OF_A <= k_stride + rows ? k_count - 1 : 0;
+        for (long k = 0; k < in_vectors; k++)
+            stage_step(panel + k * MR, x + i + k * k_stride);
+        pack_panel(panel + in_vectors * MR, x + i + in_vectors * k_stride, k_count - in_vectors,
+                   (int)min((long)MR, rows - i), MR, k_stride, 1);
+    }
 }
 
 /* Stages columns of B as panels [k_count][NR]. Rows that are a page or more apart the hardware does not prefetch. */
