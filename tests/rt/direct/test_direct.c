@@ -80,6 +80,41 @@ static void streams_have_their_own(void **state)
     }
 }
 
+/* Unless KOINE_DIRECT=0, which leaves it in the queue; and so are copies, events, and replays. */
+static void a_launch_is_over_when_it_returns(void **state)
+{
+    (void)state;
+    const char *wish = getenv("KOINE_DIRECT");
+    const bool direct = kn_device_current()->limits.has_entries && !(wish && strcmp(wish, "0") == 0);
+    KN_SCOPE;
+    kn_tensor *counts = zeros(), *copy = zeros();
+    kn_stream *stream = kn_tensor_stream(counts);
+    kn_graph *graph = kn_graph_new();
+    kn_event *event;
+    assert_ok(count_on(stream, counts, 8)); /* compiles */
+    assert_ok(kn_copy_(copy, counts));
+    assert_ok(kn_graph_capture_begin(graph, stream));
+    assert_ok(count_on(stream, counts, 8));
+    assert_ok(kn_graph_capture_end(graph));
+    assert_ok(kn_graph_replay(graph));
+    assert_ok(kn_synchronize(kn_device_current()));
+    assert_true(kn_stream_is_known_idle(stream));
+    assert_ok(count_on(stream, counts, 8));
+    assert_int_equal(kn_stream_is_known_idle(stream), direct);
+    assert_new(event = kn_event_new_without_timing(kn_device_current()));
+    assert_ok(kn_copy_(copy, counts));
+    assert_ok(kn_event_record(event, stream));
+    assert_ok(kn_stream_wait_event(stream, event));
+    assert_int_equal(kn_stream_is_known_idle(stream), direct);
+    assert_ok(kn_graph_replay(graph));
+    assert_ok(count_on(stream, counts, 8));
+    assert_int_equal(kn_stream_is_known_idle(stream), direct);
+    expect_counts(copy, 8, 3);
+    expect_counts(counts, 8, 5);
+    kn_event_free(event);
+    kn_graph_free(graph);
+}
+
 /* Launches of three dimensions: each id of each dimension. */
 static void all_ids_of_three_dimensions(void **state)
 {
@@ -381,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_of_any_size),
         cmocka_unit_test(streams_have_their_own),
+        cmocka_unit_test(a_launch_is_over_when_it_returns),
         cmocka_unit_test(replays_are_launches_too),
         cmocka_unit_test(threads_share_a_stream_that_changes_queues),
         cmocka_unit_test(arguments_last_until_their_launch),
