@@ -48,8 +48,8 @@ static inline void stage_step(global T *restrict to, const global T *restrict x)
 
 /* Stages rows of A, which are contiguous across the columns, as panels [k_count][MR]: for a few k all panels, so that
  * whole rows are read, and what a panel gets is written in one go. The vectors of the last panel end in the next step's
- * row, of which there is none after the last; in place of the rows that a panel has fewer than MR it gets elements whose
- * products nobody stores. */
+ * row, of which there is none after the last. In place of the rows that a panel has fewer than MR it gets elements
+ * whose products nobody stores. */
 static inline void stage_a(global T *restrict to, const global T *restrict x, long rows, long k_count, long k_stride)
 {
     const long panels = rows >= VECTORS_OF_A ? (rows - VECTORS_OF_A) / MR + 1 : 0;
