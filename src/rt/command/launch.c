@@ -207,7 +207,7 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     if (status == KN_OK && stream->device->quirks.compiles_at_first_launch)
         kn_await_queue(kn_stream_turn(stream).queue);
     if (status == KN_OK && kernel->calling.is_gathered && !kernel->calling.entry)
-        kernel->calling.entry = kn_entry_find(kernel->handle, kn_stream_turn(stream).queue);
+        kernel->calling.entry = kn_entry_find(kernel->handle, &kernel->question, kn_stream_turn(stream).queue);
     kernel->launched = status == KN_OK;
     double seconds = kn_build_end(wait, kernel->launched);
     if (kn_device_is_cold(stream->device))

@@ -25,7 +25,7 @@ static void read_wish(void)
     wanted = !wish || strcmp(wish, "0") != 0;
 }
 
-static bool is_wanted(void)
+bool kn_direct_is_wanted(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_wish);
@@ -46,7 +46,7 @@ static bool comes_to_rest(kn_stream *stream)
 
 static bool may(kn_stream *stream)
 {
-    return is_wanted() && !atomic_load_explicit(&kn_injecting, memory_order_relaxed) && !kn_is_forked() &&
+    return kn_direct_is_wanted() && !atomic_load_explicit(&kn_injecting, memory_order_relaxed) && !kn_is_forked() &&
            comes_to_rest(stream);
 }
 

@@ -9,6 +9,9 @@
 #include "rt/stream/calls.h"
 #include "rt/team/team.h"
 
+/* Not with KOINE_DIRECT=0. */
+bool kn_direct_is_wanted(void);
+
 /* May a launch of the kernel with that entry (NULL: unknown) run now? Not on a thread with little stack left. Waits for
  * commands in the queue, unless something else may hold them up for long. */
 bool kn_direct_may_run(kn_stream *stream, kn_entry entry);

@@ -186,7 +186,7 @@ static kn_calling find_calling(kn_stream *stream, kn_kernel *kernel)
 {
     kn_lock(&kernel->lock);
     if (kernel->calling.is_gathered && !kernel->calling.entry)
-        kernel->calling.entry = kn_entry_find(kernel->handle, stream->device->service);
+        kernel->calling.entry = kn_entry_find(kernel->handle, &kernel->question, stream->device->service);
     kn_unlock(&kernel->lock);
     return kernel->calling;
 }

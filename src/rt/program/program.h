@@ -18,6 +18,7 @@ typedef struct kn_kernel {
     cl_kernel handle;
     size_t most_items; /* of a work-group, by its need of registers and local memory */
     kn_calling calling;
+    kn_question question;
     kn_mutex lock;            /* arguments belong to the kernel object: setting them and enqueueing is one step */
     kn_known_argument *known; /* of its parameters, in order; guarded by the lock; NULL: they are gathered */
     atomic_bool launched;     /* has run before; written with the lock held */

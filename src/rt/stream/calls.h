@@ -24,6 +24,12 @@ typedef struct kn_calling {
     bool is_gathered; /* its only parameter is the address of its arguments */
     kn_entry entry;   /* of one that is; NULL: not known (rt/direct/entry.h) */
 } kn_calling;
+/* With what a kernel is asked for its entry: it may answer after who asked has given up. */
+typedef struct kn_question {
+    kn_call_head head;
+    volatile kn_long answer;
+} kn_question;
+
 cl_int kn_calling_find(kn_calling *calling, cl_kernel kernel, const kn_device *device);
 
 /* Where launches in a stream's queues have their arguments, which they read when they run. A ring with room for more
