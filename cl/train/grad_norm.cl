@@ -26,12 +26,10 @@ KN_KERNEL_ONCE(norm_parts,
         SLOT_CASE(0) SLOT_CASE(1) SLOT_CASE(2) SLOT_CASE(3)
         SLOT_CASE(4) SLOT_CASE(5) SLOT_CASE(6) SLOT_CASE(7)
     }
-#ifdef KN_CPU
-    const long part = KN_ID(0);
-#else
+#ifndef KN_CPU
     local T sums[KN_SUM_GROUP];
-    const long part = get_group_id(0);
 #endif
+    const long part = KN_GROUP_ID;
     const long length = (n + count - 1) / count, from = min(part * length, n), run = min(length, n - from);
     const global T *g = gradient + from;
     T total;
@@ -48,20 +46,13 @@ KN_KERNEL_ONCE(norm_parts,
 }
 
 /* Each work-item sums a share of the gradients; there is one work-group. */
-#ifdef KN_CPU
-#define LANE 0
-#define LANES 1
-#else
-#define LANE get_local_id(0)
-#define LANES get_local_size(0)
-#endif
 KN_KERNEL_ONCE(norm_total, (KN_ARG(parts), KN_ARG(cells), gradients, count, skips_infinite), KN_IN(parts),
                KN_INOUT(cells), const long gradients, const long count, const int skips_infinite)
 {
     KN_BIND_IN(T, parts);
     KN_BIND_OUT(long, cells);
     T sum = 0, error = 0;
-    for (long i = LANE; i < gradients; i += LANES) {
+    for (long i = KN_LOCAL_ID; i < gradients; i += KN_LOCAL_SIZE) {
         T one = 0, one_error = 0;
         for (long part = 0; part < count; part++)
             KN_TWO_SUM(T, one, one_error, parts[i * count + part]);
@@ -74,6 +65,6 @@ KN_KERNEL_ONCE(norm_total, (KN_ARG(parts), KN_ARG(cells), gradients, count, skip
     local T sums[KN_SUM_GROUP];
     total = sum_group(sums, total);
 #endif
-    if (LANE == 0)
+    if (KN_LOCAL_ID == 0)
         note_scalar(cells, sqrt(total), isfinite(total) || !skips_infinite);
 }

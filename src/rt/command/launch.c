@@ -206,8 +206,8 @@ static kn_status launch_first(kn_stream *stream, kn_kernel *kernel, const kn_lau
     kn_status status = launch_locked(stream, kernel, params, global, local);
     if (status == KN_OK && stream->device->quirks.compiles_at_first_launch)
         kn_await_queue(kn_stream_turn(stream).queue);
-    if (status == KN_OK && kernel->calling.is_gathered && !kernel->calling.entry)
-        kernel->calling.entry = kn_entry_find(kernel->handle, &kernel->question, kn_stream_turn(stream).queue);
+    if (status == KN_OK)
+        kn_entry_find(kernel, kn_stream_turn(stream).queue);
     kernel->launched = status == KN_OK;
     double seconds = kn_build_end(wait, kernel->launched);
     if (kn_device_is_cold(stream->device))

@@ -28,10 +28,10 @@ typedef struct kn_recorder {
     kn_status (*gemm)(kn_capture *capture, const struct kn_gemm_call *call);
 } kn_recorder;
 
-/* Enqueues a copy or a fill; `event`: for kn_watch. */
-/* Does it at once, if nothing has to come first (rt/direct/direct.h). */
+/* Copies or fills at once, if nothing has to come first (rt/direct/direct.h); else false. */
 bool kn_transfer_directly(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer);
 
+/* Enqueues a copy or a fill; `event`: for kn_watch. */
 cl_int kn_transfer_enqueue(kn_stream *stream, kn_command_kind kind, const kn_transfer *transfer, cl_event *event);
 
 /* Sets the arguments of a kernel, or, of one that gathers them, `values`.

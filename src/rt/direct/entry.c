@@ -18,22 +18,22 @@ static bool keep_loaded(kn_entry entry)
     return dladdr(address, &info) == 0 || !info.dli_fname || dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD) != NULL;
 }
 
-kn_entry kn_entry_find(cl_kernel kernel, kn_question *question, cl_command_queue queue)
+void kn_entry_find(kn_kernel *kernel, cl_command_queue queue)
 {
     static const size_t one[3] = {1, 1, 1};
+    kn_question *question = &kernel->question;
     const cl_long call = (cl_long)(uintptr_t)&question->head;
     kn_entry entry;
-    if (!kn_direct_is_wanted())
-        return NULL;
+    if (!kernel->calling.is_gathered || kernel->calling.entry || !kn_direct_is_wanted())
+        return;
     question->head.told = (cl_long)(uintptr_t)&question->answer;
-    cl_int error = clSetKernelArg(kernel, 0, sizeof call, &call);
+    cl_int error = clSetKernelArg(kernel->handle, 0, sizeof call, &call);
     if (error == CL_SUCCESS)
-        error = clEnqueueNDRangeKernel(queue, kernel, 1, NULL, one, one, 0, NULL, NULL);
-    if (error == CL_SUCCESS)
-        error = kn_await_queue(queue);
-    if (error != CL_SUCCESS)
-        return NULL;
+        error = clEnqueueNDRangeKernel(queue, kernel->handle, 1, NULL, one, one, 0, NULL, NULL);
+    if (error != CL_SUCCESS || kn_await_queue(queue) != CL_SUCCESS)
+        return;
     const uintptr_t address = (uintptr_t)question->answer;
     memcpy(&entry, &address, sizeof entry);
-    return entry && keep_loaded(entry) ? entry : NULL;
+    if (entry && keep_loaded(entry))
+        kernel->calling.entry = entry;
 }

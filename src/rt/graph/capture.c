@@ -181,14 +181,15 @@ static kn_status record_kernel(kn_graph_capture *capture, kn_stream *stream, kn_
     return APPEND(capture->recording, commands, num_commands, command);
 }
 
-/* Of a kernel that has not been launched, too: replays run it. */
+/* Of a kernel that has not been launched, too: replays run it. Launches read it without the lock. */
 static kn_calling find_calling(kn_stream *stream, kn_kernel *kernel)
 {
     kn_lock(&kernel->lock);
-    if (kernel->calling.is_gathered && !kernel->calling.entry)
-        kernel->calling.entry = kn_entry_find(kernel->handle, &kernel->question, stream->device->service);
+    if (!kernel->launched)
+        kn_entry_find(kernel, stream->device->service);
+    const kn_calling calling = kernel->calling;
     kn_unlock(&kernel->lock);
-    return kernel->calling;
+    return calling;
 }
 
 static kn_status take_kernel(kn_capture *capture, kn_stream *stream, kn_kernel *kernel, const kn_launch_params *params,

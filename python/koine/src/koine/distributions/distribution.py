@@ -148,6 +148,18 @@ class Distribution:
 # --- parameters -------------------------------------------------------------------------------------------------------
 
 
+class Symmetric(Distribution):
+    """Distributions that are symmetric about `loc`."""
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+
 def broadcast(*values):
     """Numbers and tensors as tensors of one shape. Those that have it stay themselves: an operation recorded here would
     be freed by the first backward pass of a distribution that is used for several."""

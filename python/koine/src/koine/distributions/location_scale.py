@@ -3,14 +3,14 @@ import math
 
 from .. import _functions, _ops
 from . import constraints
-from .distribution import Distribution, broadcast
+from .distribution import Distribution, Symmetric, broadcast
 
 op = _ops.function
 
 
-class _LocationScale(Distribution):
-    """Subclasses have _standard(shape), samples for loc 0 and scale 1, or another rsample; mean and mode are those of
-    symmetric ones."""
+class _LocationScale(Symmetric):
+    """Subclasses have _standard(shape), samples for loc 0 and scale 1, or another rsample; those that are not symmetric
+    another mean and mode."""
     has_rsample = True
     arg_constraints = {'loc': constraints.real, 'scale': constraints.positive}
     support = constraints.real
@@ -18,14 +18,6 @@ class _LocationScale(Distribution):
     def __init__(self, loc, scale, validate_args=None):
         self.loc, self.scale = broadcast(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     def rsample(self, sample_shape=()):
         return self.loc + self.scale * self._standard(self._extended_shape(sample_shape))

@@ -3,12 +3,12 @@ import math
 
 from .. import _functions, _ops, linalg
 from . import constraints
-from .distribution import Distribution, exactly_one, lazy, require_dims
+from .distribution import Symmetric, exactly_one, lazy, require_dims
 
 op = _ops.function
 
 
-class MultivariateNormal(Distribution):
+class MultivariateNormal(Symmetric):
     """With the mean `loc` and one of the covariance matrix, its inverse, and its factor `scale_tril`, a lower
     triangular matrix L with the covariance L L^T, which saves the factorization."""
     has_rsample = True
@@ -52,14 +52,6 @@ class MultivariateNormal(Distribution):
         size, = self._event_shape
         one = _functions.eye(size, dtype=self.loc.dtype, device=self.loc.device)
         return one.expand(self._batch_shape + (size, size))
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):
