@@ -187,6 +187,7 @@ static void crops_are_padded(void **state)
             assert_true(((float *)kn_data(result))[3 * 9 + x] == cases[i].row[x]);
         kn_transforms_free(t);
     }
+    KN_SCOPE;
     kn_transforms *t = kn_transforms_new();
     kn_tensor *result;
     assert_ok(kn_transforms_random_crop(t, 4, 4));
