@@ -47,28 +47,41 @@ static void write_loop(const kn_writer *w, const char *begin, const char *end, c
     kn_text_append(w->out, "} }\n");
 }
 
-/* A loop over vectors. `steps` are the expressions of each lane's step. */
-static void write_vector_loop(const kn_writer *w, const char *begin, const char *end, const char *in, const char *out,
-                              char (*steps)[KN_WRITER_NAME])
+/* What a vector of elements takes, of which `left` are left. `steps` are the expressions of each lane's step. */
+static void write_vector(const kn_writer *w, const char *left, const char *in, const char *out,
+                         char (*steps)[KN_WRITER_NAME])
 {
     char name[KN_WRITER_NAME];
-    kn_text_format(w->out, "for (long kn_k = %s; kn_k < %s; kn_k += KN_VECTOR) { const long kn_left = %s - kn_k;\n",
-                   begin, end, end);
     for (int i = 0; i < kn_writer_inputs(w); i++) {
         if (!kn_writer_reads(w, i))
             continue;
         const char *step = w->form->spread[i] ? "0" : steps[w->form->lane[i]];
-        kn_text_format(w->out, "const T %s%c = kn_vector_%s(%s + kn_k * %s, %s, kn_left); ", w->prefix,
-                       w->code->inputs[i], kn_dtype_kind((kn_dtype)w->form->inputs[i]),
-                       kn_writer_pointer(w, i, in, out, name), step, step);
+        kn_text_format(w->out, "const T %s%c = kn_vector_%s(%s + kn_k * %s, %s, %s); ", w->prefix, w->code->inputs[i],
+                       kn_dtype_kind((kn_dtype)w->form->inputs[i]), kn_writer_pointer(w, i, in, out, name), step, step,
+                       left);
     }
     kn_write_statements(w);
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
-            kn_text_format(w->out, "kn_vector_put_%s(%s, %s%d + kn_k * %s, %s, kn_left); ",
-                           kn_dtype_kind((kn_dtype)w->form->outputs[i]), w->code->values[i], out, i, steps[0],
-                           steps[0]);
-    kn_text_append(w->out, "}\n");
+            kn_text_format(w->out, "kn_vector_put_%s(%s, %s%d + kn_k * %s, %s, %s); ",
+                           kn_dtype_kind((kn_dtype)w->form->outputs[i]), w->code->values[i], out, i, steps[0], steps[0],
+                           left);
+}
+
+/* A loop over vectors. Of cheap code, which is float16's, whole vectors have a loop of their own: asking for each
+ * whether it is whole takes longer than a sum. */
+static void write_vector_loop(const kn_writer *w, const char *begin, const char *end, const char *in, const char *out,
+                              char (*steps)[KN_WRITER_NAME])
+{
+    kn_text_format(w->out, "{ long kn_k = %s;\n", begin);
+    if (!w->code->vectors) {
+        kn_text_format(w->out, "for (; kn_k + KN_VECTOR <= %s; kn_k += KN_VECTOR) { ", end);
+        write_vector(w, "KN_VECTOR", in, out, steps);
+        kn_text_append(w->out, "}\n");
+    }
+    kn_text_format(w->out, "for (; kn_k < %s; kn_k += KN_VECTOR) { const long kn_left = %s - kn_k; ", end, end);
+    write_vector(w, "kn_left", in, out, steps);
+    kn_text_append(w->out, "} }\n");
 }
 
 void kn_write_flat(const kn_writer *w)
