@@ -146,7 +146,7 @@ static bool set_up(run *r, const settings *s)
     r->optim = kn_optim_adam(kn_module_parameters(r->net), .lr = s->lr);
     r->train_loss = kn_metric_mean();
     r->test_loss = kn_metric_mean();
-    r->noise = kn_retain(kn_randn(KN_SHAPE(COLUMNS * SAMPLE_ROWS, s->latent)));
+    r->noise = kn_randn(KN_SHAPE(COLUMNS * SAMPLE_ROWS, s->latent)); /* outside a scope: the caller's */
     return r->optim != NULL && r->train_loss != NULL && r->test_loss != NULL && r->noise != NULL &&
            fashion_open(&r->data, &options) == KN_OK;
 }

@@ -86,6 +86,7 @@ static kn_status store_enter(kn_entry *entry)
     kn_autocast_resume(autocast);
     KN_TRY(status);
     KN_TRY(check_shape(x, result));
+    (void)kn_entry_record(entry, sizeof(kn_scalar_args)); /* what is stored has no numbers */
     entry->op = &stores[i];
     entry->inputs[0] = x;
     entry->inputs[1] = result;

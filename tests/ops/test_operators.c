@@ -286,7 +286,7 @@ TENSOR_TEST(optional_inputs_may_be_omitted_at_the_end)
     for (int i = 0; i < kn_op_count(); i++) {
         KN_SCOPE;
         const kn_op *op = kn_op_at(i);
-        kn_tensor *odd[8], *y = NULL, *z = NULL;
+        kn_tensor *odd[KN_OP_MAX_INPUTS], *y = NULL, *z = NULL;
         kn_op_sample sample;
         int count = kn_op_describe(op).num_inputs;
         for (int k = 0; k < count; k++)
@@ -316,7 +316,7 @@ TENSOR_TEST(a_call_is_recorded)
 
 TENSOR_TEST(no_operator_takes_null)
 {
-    kn_tensor *const nothing[8] = {NULL};
+    kn_tensor *const nothing[KN_OP_MAX_INPUTS] = {NULL};
     for (int i = 0; i < kn_op_count(); i++) {
         const kn_op *op = kn_op_at(i);
         kn_tensor *y = NULL;
