@@ -94,6 +94,13 @@ KN_API void kn_fuse_leave(int before);
 
 static inline void kn_fuse_guard_leave(int *before) { kn_fuse_leave(*before); }
 
+/* --- anomalies -------------------------------------------------------------------------------- *
+ * torch.autograd.set_detect_anomaly; KOINE_DETECT_ANOMALY=1; default off. To find where NaN comes from: a backward pass
+ * ends at the first operation that makes a gradient with NaN in it, with KN_ERR_NUMERIC, which names the operation and
+ * its input. Each operation of the pass waits for the device. */
+KN_API void kn_set_detect_anomaly(bool enabled);
+KN_API bool kn_is_anomaly_enabled(void);
+
 /* --- what is built in ------------------------------------------------------------------------- */
 
 /* torch.backends.cudnn.version() and is_available(): "clblast" is the version of the matrix product library that Koine

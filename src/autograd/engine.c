@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "autograd/accumulate.h"
+#include "autograd/anomaly.h"
 #include "autograd/autocast.h"
 #include "autograd/grad_hooks.h"
 #include "autograd/pass_end.h"
@@ -79,7 +80,10 @@ typedef struct step {
 } step;
 
 /* May gradients be parts of others? */
-static bool may_place(const kn_pass *pass) { return !pass->create_graph && pass->num_wanted == 0; }
+static bool may_place(const kn_pass *pass)
+{
+    return !pass->create_graph && pass->num_wanted == 0 && !kn_anomaly_is_wanted();
+}
 
 static kn_grad_call grad_call_of(const step *s, kn_tensor *const *gradients)
 {
@@ -174,6 +178,8 @@ static kn_status backward_in_scope(step *s)
         KN_TRY(make_contiguous(node));
     KN_TRY(stream_of(node, &s->stream));
     KN_TRY(node->slice ? run_slice_backward(s) : run_backward(s, node->gradients));
+    if (kn_anomaly_is_wanted())
+        KN_TRY(kn_anomaly_check(node, s->results));
     for (int i = 0; i < node->num_inputs; i++) /* the scope owns them */
         kn_retain(s->results[i]);
     return KN_OK;

@@ -24,6 +24,8 @@ static void read_environment(void)
     unsigned start = READ | (is_on(getenv("KOINE_BENCHMARK")) ? KN_FLAG_BENCHMARK : 0);
     if (fusion && *fusion && !is_on(fusion))
         start |= KN_FLAG_NO_FUSION;
+    if (is_on(getenv("KOINE_DETECT_ANOMALY")))
+        start |= KN_FLAG_DETECT_ANOMALY;
     if (deterministic && strcmp(deterministic, "error") == 0)
         start |= KN_FLAG_FORBID;
     else if (deterministic && strcmp(deterministic, "warn") == 0)
@@ -60,6 +62,9 @@ bool kn_get_benchmark(void) { return kn_flags() & KN_FLAG_BENCHMARK; }
 
 void kn_set_fusion(bool enabled) { change(KN_FLAG_NO_FUSION, enabled ? 0 : KN_FLAG_NO_FUSION); }
 bool kn_get_fusion(void) { return !(kn_flags() & KN_FLAG_NO_FUSION); }
+
+void kn_set_detect_anomaly(bool enabled) { change(KN_FLAG_DETECT_ANOMALY, enabled ? KN_FLAG_DETECT_ANOMALY : 0); }
+bool kn_is_anomaly_enabled(void) { return kn_flags() & KN_FLAG_DETECT_ANOMALY; }
 
 void kn_set_deterministic(bool enabled) { change(KN_FLAG_DETERMINISTIC, enabled ? KN_FLAG_DETERMINISTIC : 0); }
 bool kn_get_deterministic(void) { return kn_flags() & KN_FLAG_DETERMINISTIC; }

@@ -10,6 +10,7 @@
 #define KN_FLAG_WARN 128u         /* kn_use_deterministic_algorithms: warn */
 #define KN_FLAG_MEDIUM 256u       /* float32 matmul precision was set to "medium", which means the same as "high" */
 #define KN_FLAG_NO_FUSION 512u
+#define KN_FLAG_DETECT_ANOMALY 1024u
 #define KN_FLAGS_DETERMINISTIC (KN_FLAG_DETERMINISTIC | KN_FLAG_FORBID | KN_FLAG_WARN)
 
 /* All flags: one relaxed load, except that the process's first call reads the environment. */

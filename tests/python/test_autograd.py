@@ -1,4 +1,6 @@
 """Gradients: backward, grad, hooks, modes."""
+import math
+
 import numpy
 import pytest
 
@@ -219,3 +221,29 @@ def test_gradcheck():
             check(lambda a: {}['inside'], x)
     with pytest.raises(ArithmeticError):
         koine.autograd.gradcheck(lambda a: a * a.detach(), x)
+
+
+def test_detect_anomaly():
+    def backward():
+        x = koine.tensor([0.0, 1.0], requires_grad=True)
+        (x.sqrt() * 0).sum().backward()
+        return x.grad.tolist()
+
+    def is_found():
+        with pytest.raises(RuntimeError, match=r'backward of sqrt: NaN in the gradient of its input 0 \(float32 \[2\]'):
+            backward()
+        return True
+
+    assert not koine.is_anomaly_enabled() and math.isnan(backward()[0])
+    with koine.autograd.detect_anomaly():
+        assert koine.is_anomaly_enabled() and is_found()
+    assert not koine.is_anomaly_enabled()
+    with koine.autograd.set_detect_anomaly(True):
+        with koine.autograd.set_detect_anomaly(False):
+            assert math.isnan(backward()[0])
+        assert is_found()
+    koine.autograd.set_detect_anomaly(True)
+    assert is_found()
+    koine.autograd.set_detect_anomaly(True, check_nan=False)
+    assert math.isnan(backward()[0]) and not koine.is_anomaly_enabled()
+    assert koine.autograd.detect_anomaly()(is_found)()

@@ -1,6 +1,9 @@
 /* ops/reduce/counts.c - any, all, count_nonzero; sums and means of what is not NaN. */
+#include <koine/logic.h>
 #include <koine/reduce.h>
 
+#include "autograd/anomaly.h"
+#include "base/load.h"
 #include "ops/reduce/reducer.h"
 
 static const kn_op_param rows[] = {KN_REDUCE_ROWS(kn_reduce_args)};
@@ -127,3 +130,13 @@ CALLS(all)
 CALLS(count_nonzero)
 CALLS(nansum)
 CALLS(nanmean)
+
+static kn_status search_nan(bool *has_nan, kn_tensor *tensor)
+{
+    double any = 0;
+    const kn_status status = kn_item(kn_any(kn_isnan(tensor)), &any);
+    *has_nan = any != 0;
+    return status;
+}
+
+KN_AT_LOAD register_search(void) { kn_anomaly_set_search(search_nan); }

@@ -18,7 +18,8 @@ from ._flags import (are_deterministic_algorithms_enabled, get_default_dtype,  #
                      set_default_dtype, set_float32_matmul_precision, set_num_threads, set_printoptions,
                      use_deterministic_algorithms)
 from ._tensor import Size, Tensor, from_numpy, tensor  # noqa: F401
-from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled  # noqa: F401
+from .autograd import (enable_grad, inference_mode, is_anomaly_enabled, is_grad_enabled, no_grad,  # noqa: F401
+                       set_grad_enabled)
 from .random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 
 globals().update({name: getattr(_functions, name) for name in _functions.PUBLIC})

@@ -1,4 +1,5 @@
-"""Gradients: no_grad, enable_grad, set_grad_enabled, grad, backward, and functions with a backward of their own."""
+"""Gradients: no_grad, enable_grad, set_grad_enabled, grad, backward, functions with a backward of their own, and
+detect_anomaly."""
 from .._c import NULL, callback, check, ffi, lib
 from .._region import Region
 from .._tensor import borrowed
@@ -51,6 +52,44 @@ inference_mode = no_grad
 
 def is_grad_enabled():
     return bool(lib.kn_grad_enabled())
+
+
+class set_detect_anomaly:
+    """While on, a backward pass ends with an error at the first operation that makes a gradient with NaN in it, which
+    it names; each operation waits for the device. Without check_nan nothing is looked at. A context manager, too."""
+
+    def __init__(self, mode, check_nan=True):
+        self.before = is_anomaly_enabled()
+        lib.kn_set_detect_anomaly(mode and check_nan)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        lib.kn_set_detect_anomaly(self.before)
+
+
+class detect_anomaly(Region):
+    """set_detect_anomaly(True) inside. A context manager, and a decorator: @koine.autograd.detect_anomaly()."""
+
+    def __init__(self, check_nan=True):
+        super().__init__()
+        self.check_nan = check_nan
+
+    def _begin(self):
+        before = is_anomaly_enabled()
+        lib.kn_set_detect_anomaly(self.check_nan)
+        return before
+
+    def _end(self, before):
+        lib.kn_set_detect_anomaly(before)
+
+    def _again(self):
+        return type(self)(self.check_nan)
+
+
+def is_anomaly_enabled():
+    return bool(lib.kn_is_anomaly_enabled())
 
 
 def Variable(data, requires_grad=False):
