@@ -24,6 +24,7 @@ typedef struct kn_calling {
     bool is_gathered; /* its only parameter is the address of its arguments */
     kn_entry entry;   /* of one that is; NULL: not known (rt/direct/entry.h) */
 } kn_calling;
+
 /* With what a kernel is asked for its entry: it may answer after who asked has given up. */
 typedef struct kn_question {
     kn_call_head head;
