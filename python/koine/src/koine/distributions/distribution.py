@@ -145,9 +145,6 @@ class Distribution:
         return '%s(%s)' % (type(self).__name__, ', '.join('%s: %s' % pair for pair in zip(names, texts)))
 
 
-# --- parameters -------------------------------------------------------------------------------------------------------
-
-
 class Symmetric(Distribution):
     """Distributions that are symmetric about `loc`."""
 
@@ -158,6 +155,9 @@ class Symmetric(Distribution):
     @property
     def mode(self):
         return self.loc
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
 
 
 def broadcast(*values):
