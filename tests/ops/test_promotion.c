@@ -250,6 +250,41 @@ TENSOR_TEST(infinite_gradients_meet_zeros)
 
 /* --- pooling and normalisation ------------------------------------------------------------------------------------ */
 
+static int64_t inside(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
+
+/* The index of the maximum of each window of 3 x 3, padded by 1, is the one that `first` says: of the window's first
+ * element inside, else of its last one. So are those that the gradient uses. */
+static void check_places(double value, bool first, int64_t stride)
+{
+    enum { HEIGHT = 4, WIDTH = 71 };
+    kn_tensor *x = kn_full(KN_SHAPE(1, 1, HEIGHT, WIDTH), value, .requires_grad = true), *indices = NULL;
+    kn_tensor *y = kn_max_pool2d_with_indices(x, &indices, .kernel_size = 3, .stride = stride, .padding = 1);
+    CHECK_TENSOR(y);
+    CHECK_OK(kn_backward(kn_sum(kn_max_pool2d(x, .kernel_size = 3, .stride = stride, .padding = 1))));
+    int64_t *places = read_integers(indices);
+    double *gradient = read_doubles(kn_grad(x)), expected[HEIGHT * WIDTH] = {0};
+    for (int64_t i = 0, columns = kn_size(y, 3); i < kn_numel(y); i++) {
+        const int64_t h = i / columns * stride, w = i % columns * stride;
+        const int64_t place = first ? inside(h - 1, HEIGHT) * WIDTH + inside(w - 1, WIDTH)
+                                    : inside(h + 1, HEIGHT) * WIDTH + inside(w + 1, WIDTH);
+        assert_int_equal(places[i], place);
+        expected[places[i]]++;
+    }
+    for (int i = 0; i < HEIGHT * WIDTH; i++)
+        assert_true(gradient[i] == expected[i]);
+    free(places);
+    free(gradient);
+}
+
+TENSOR_TEST(max_pooling_takes_the_last_nan_and_the_first_of_equal_elements)
+{
+    for (int64_t stride = 1; stride <= 3; stride++) {
+        check_places(-INFINITY, true, stride);
+        check_places(2, true, stride);
+        check_places(NAN, false, stride);
+    }
+}
+
 TENSOR_TEST(adaptive_max_pooling_takes_the_last_nan)
 {
     const double values[] = {1, NAN, 2, NAN, NAN, 3, 0, NAN, 5, 1, NAN, 0, NAN, 1, 1, NAN};
@@ -301,6 +336,7 @@ int main(void)
         TEST(powers_beside_zeros_and_infinities),
         TEST(roots_by_powers_are_roots),
         TEST(infinite_gradients_meet_zeros),
+        TEST(max_pooling_takes_the_last_nan_and_the_first_of_equal_elements),
         TEST(adaptive_max_pooling_takes_the_last_nan),
         TEST(empty_batches_need_no_running_estimates),
     };
