@@ -63,6 +63,7 @@ BUILD(sum_dims, kn_sum_dims(x[0], DIMS(0), false))
 BUILD(mean_dims, kn_mean_dims(x[0], DIMS(0, 2), true))
 BUILD(max_dim, kn_max_dim(x[0], 1, false, NULL))
 BUILD(add, kn_add(x[0], x[1]))
+BUILD(heaviside, kn_mul(x[0], kn_heaviside(x[0], x[1])))
 BUILD(sub, kn_sub(x[0], x[1]))
 BUILD(mul, kn_mul(x[0], x[1]))
 BUILD(div, kn_div(x[0], x[1]))
@@ -107,7 +108,7 @@ static const f16_case cases[] = {
     CASE(pow, {4, 8}, {8}), ALIKE(maximum, {4, 8}, {8}), ALIKE(add_scalar, {31}), ALIKE(mul_scalar, {31}),
     CASE(pow_scalar, {31}), ALIKE(neg, {31}), CASE(exp, {31}), ALIKE(log, {31}), ALIKE(sqrt, {31}), ALIKE(abs, {31}),
     ALIKE(relu, {31}), ALIKE(sigmoid, {31}), ALIKE(tanh, {31}), ALIKE(clamp, {31}), CASE(mul_in_place, {4, 8}, {8}),
-    ALIKE(add_in_place, {4, 8}, {8}), ALIKE(expand, {4, 8}), CASE(narrow, {4, 8}),
+    ALIKE(add_in_place, {4, 8}, {8}), ALIKE(expand, {4, 8}), CASE(narrow, {4, 8}), CASE(heaviside, {31}, {31}),
 };
 /* clang-format on */
 

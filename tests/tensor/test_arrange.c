@@ -140,6 +140,22 @@ TENSOR_TEST(test_embedding)
     kn_module_free(layer);
 }
 
+/* What gives its input back gives a reference to it, which outside a scope is the caller's. */
+static void test_results_that_are_inputs(void **state)
+{
+    const int64_t shape[] = {2, 3};
+    (void)state;
+    kn_tensor *x = kn_ones_with(2, shape, NULL), *results[] = {kn_diff(x, .n = 0), kn_sum_to_size(x, 2, shape)};
+    for (int i = 0; i < 2; i++) {
+        assert_ptr_equal(results[i], x);
+        kn_release(results[i]);
+    }
+    float values[6] = {0};
+    CHECK_OK(kn_read(x, values, sizeof values)); /* an error if x was released */
+    assert_true(values[5] == 1);
+    kn_release(x);
+}
+
 int main(void)
 {
     /* clang-format off */
@@ -150,6 +166,7 @@ int main(void)
         TEST(test_grids_and_joining),
         TEST(test_masks),
         TEST(test_embedding),
+        cmocka_unit_test(test_results_that_are_inputs),
     };
     /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,7 @@ static kn_status check_nextafter(const kn_call *call)
     return KN_OK;
 }
 
-KN_TWO_TENSORS(heaviside, KN_ANY, KN_NO_VECTORS, "a == 0 ? b : (T)(a > 0)", NULL, NULL, a == 0 ? b : a > 0,
+KN_TWO_TENSORS(heaviside, KN_ANY, KN_NO_VECTORS, "a == 0 ? b : a > 0 ? (T)1 : (T)0", NULL, NULL, a == 0 ? b : a > 0,
                .check = check_same_dtypes);
 KN_TWO_TENSORS(nextafter, KN_FLOATS, KN_NO_VECTORS, "nextafter(a, b)", NULL, NULL, nextafter(a, b),
                .check = check_nextafter);

@@ -121,7 +121,7 @@ kn_tensor *kn_diff_with(kn_tensor *x, const kn_diff_params *params)
     kn_tensor *result = with_ends(x, dim, p.prepend, p.append);
     for (int64_t i = 0; i < p.n && result; i++)
         result = difference(result, dim);
-    return result;
+    return result == x ? kn_scope_adopt(kn_retain(x)) : result;
 }
 
 /* --- integrals ---------------------------------------------------------------------------------------------------- */

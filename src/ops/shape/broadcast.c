@@ -93,5 +93,6 @@ kn_tensor *kn_sum_to_size(kn_tensor *x, int ndim, const int64_t *shape)
     if (!fits)
         return kn_fail_null(KN_ERR_SHAPE, "sum_to_size: %s does not expand to x, %s",
                             kn_format_shape(wanted, sizeof wanted, ndim, shape), kn_tensor_describe(of, sizeof of, x));
-    return kn_sum_to_shape(x, ndim, shape);
+    kn_tensor *sum = kn_sum_to_shape(x, ndim, shape);
+    return sum == x ? kn_scope_adopt(kn_retain(x)) : sum;
 }

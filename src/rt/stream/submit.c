@@ -22,6 +22,7 @@ struct kn_submitter {
     unsigned taken, given;
     atomic_int pending; /* submitted, not yet enqueued */
     kn_status failure;  /* not reported yet */
+    atomic_bool failed; /* is there one? */
     char message[512];
 };
 
@@ -66,6 +67,7 @@ static void *submit(void *argument)
         kn_lock(&submitter->lock);
         if (status != KN_OK) {
             submitter->failure = status;
+            atomic_store_explicit(&submitter->failed, true, memory_order_relaxed);
             strncpy(submitter->message, kn_error_message(), sizeof submitter->message - 1);
             kn_error_clear();
         }
@@ -113,10 +115,9 @@ static kn_submitter *submitter_of(kn_stream *stream)
 
 bool kn_submitter_is_busy(const kn_stream *stream)
 {
-    const kn_submitter *submitter =
-        atomic_load_explicit(&((kn_stream *)(uintptr_t)stream)->submitter, memory_order_acquire);
-    return submitter &&
-           atomic_load_explicit(&((kn_submitter *)(uintptr_t)submitter)->pending, memory_order_acquire) > 0;
+    kn_submitter *submitter = atomic_load_explicit(&((kn_stream *)(uintptr_t)stream)->submitter, memory_order_acquire);
+    return submitter && (atomic_load_explicit(&submitter->pending, memory_order_acquire) > 0 ||
+                         atomic_load_explicit(&submitter->failed, memory_order_relaxed));
 }
 
 /* Until the job that is run now is enqueued. */
@@ -155,6 +156,7 @@ kn_status kn_submitter_report(kn_stream *stream)
     if (failure != KN_OK)
         kn_fail(failure, "%s", submitter->message);
     submitter->failure = KN_OK;
+    atomic_store_explicit(&submitter->failed, false, memory_order_relaxed);
     kn_unlock(&submitter->lock);
     return failure;
 }

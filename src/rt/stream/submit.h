@@ -43,13 +43,14 @@ static inline void kn_submitter_drain(kn_stream *stream)
         kn_submitter_wait(submitter);
 }
 
-/* Are jobs pending? */
+/* Are jobs pending, or has one failed and nobody been told? */
 bool kn_submitter_is_busy(const kn_stream *stream);
 
 /* Is the calling thread one that runs jobs? Other threads may wait for it with the runtime's locks held. */
 bool kn_is_submitter(void);
 
-/* Has all work given to the stream ended, as far as is known? Pending jobs have not, except to the job that asks. */
+/* Has all work given to the stream ended, as far as is known? Pending jobs have not, except to the job that asks; one
+ * that failed has once its error is reported. */
 static inline bool kn_stream_rests(kn_stream *stream)
 {
     return kn_stream_is_known_idle(stream) && (kn_is_submitter() || !kn_submitter_is_busy(stream));

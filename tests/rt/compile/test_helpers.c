@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -289,6 +290,26 @@ static void errors_come_where_they_belong(void **state)
     run_free(&r);
 }
 
+/* No command of the launch reaches the queue, which is empty when the result is read. */
+static void a_kernel_that_does_not_build_is_an_error(void **state)
+{
+    char kernels[1024], path[1100], environment[2200];
+    (void)state;
+    snprintf(kernels, sizeof kernels, "%s", fresh_folder("helpers/kernels"));
+    snprintf(path, sizeof path, "%s/common", kernels);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/common/koine.clh", kernels);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("#error broken\n", file);
+    assert_int_equal(fclose(file), 0);
+    snprintf(environment, sizeof environment, OWN_PROGRAM " KOINE_KERNEL_DIR='%s'", kernels);
+    run_result r = run_in(empty_folder(), "result", environment);
+    assert_status(r, 1);
+    assert_contains(r.errors, "does not build");
+    run_free(&r);
+}
+
 static int find_expected(void **state)
 {
     (void)state;
@@ -309,9 +330,13 @@ int main(int argc, char **argv)
     if (length < 0)
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_the_same),          cmocka_unit_test(helpers_may_fail),
-        cmocka_unit_test(a_process_may_end_before),      cmocka_unit_test(who_waits_is_told),
-        cmocka_unit_test(errors_come_where_they_belong), cmocka_unit_test(the_first_launch_is_put_off),
+        cmocka_unit_test(results_are_the_same),
+        cmocka_unit_test(helpers_may_fail),
+        cmocka_unit_test(a_process_may_end_before),
+        cmocka_unit_test(who_waits_is_told),
+        cmocka_unit_test(errors_come_where_they_belong),
+        cmocka_unit_test(the_first_launch_is_put_off),
+        cmocka_unit_test(a_kernel_that_does_not_build_is_an_error),
     };
     return cmocka_run_group_tests(tests, find_expected, NULL);
 }

@@ -102,8 +102,8 @@ enum { MANY_PLANES = 16 };
 static bool reads_in_place(const kn_conv_parts *g, int64_t taps, int64_t planes)
 {
     const double image = (double)g->x.volume * (double)g->x.plane;
-    return taps == 1 && g->x.depth == 1 && g->x.taps == 1 && g->x.origin == 0 && is_inside(&g->rows) &&
-           is_inside(&g->columns) && (planes < MANY_PLANES || g->x.plane % 512 != 0) &&
+    return taps == 1 && g->x.depth == 1 && g->x.slices == 1 && g->x.taps == 1 && g->x.origin == 0 &&
+           is_inside(&g->rows) && is_inside(&g->columns) && (planes < MANY_PLANES || g->x.plane % 512 != 0) &&
            (double)g->image_part * image < 2147483647.0;
 }
 
