@@ -198,3 +198,57 @@ def test_in_place_without_effect():
     nn.functional.dropout(x, 0.5, True, True)
     nn.Sequential(nn.ReLU(inplace=True), nn.Dropout(0.5, True))(x)
     assert x.tolist() == before
+
+
+# --- PyTorch's choices ------------------------------------------------------------------------------------------------
+
+def test_norms_of_matrices_by_number():
+    x = koine.tensor([[1., 2], [3, 4]])
+    for order, norm in ((1, 6), (-1, 4), (2, 5.464986), (-2, 0.365966), (numpy.inf, 7), (-numpy.inf, 3), (2., 5.464986),
+                        ('fro', 5.477226), ('nuc', 5.830952)):
+        close(koine.linalg.matrix_norm(x, order), norm, 1e-5)
+    close(koine.linalg.cond(x, 1), 21, 1e-4)
+    close(koine.linalg.cond(x), 14.933034, 1e-4)
+    with pytest.raises(ValueError, match="3 is not one of 'fro', 'nuc', '2', '-2'"):
+        koine.linalg.matrix_norm(x, 3)
+
+
+def test_softmax_without_dim():
+    for shape, dim in (((4,), 0), ((2, 3), 1), ((2, 3, 4), 0), ((2, 3, 4, 2), 1)):
+        x = koine.tensor(random(*shape))
+        for name in ('softmax', 'log_softmax', 'softmin'):
+            function = getattr(nn.functional, name)
+            close(function(x), function(x, dim).numpy(), 0)
+
+
+def test_dtypes_of_sums():
+    assert koine.sum(koine.tensor([1, 2]), dtype=koine.int32).dtype == koine.int32
+    assert koine.tensor([250, 10], dtype=koine.uint8).sum(dtype=koine.uint8).item() == 4
+    assert koine.tensor([True, True]).sum(dtype=koine.bool).item() is True
+    assert koine.tensor([1.9, 1.9]).cumsum(0, dtype=koine.int32).tolist() == [1, 2]
+    assert koine.tensor([2, 3]).prod().dtype == koine.int64
+
+
+def test_several_results():
+    x = koine.tensor([[1., 4, 9], [2, 3, 4]])
+    down, along = koine.gradient(x)
+    assert down.tolist() == [[1, -1, -5], [1, -1, -5]] and along.tolist() == [[3, 4, 5], [1, 1, 1]]
+    assert koine.gradient(x, dim=1, spacing=2)[0].tolist() == [[1.5, 2, 2.5], [0.5, 0.5, 0.5]]
+    assert koine.gradient(x, dim=1, spacing=[koine.tensor([0., 1, 2])])[0].tolist() == along.tolist()
+    with pytest.raises(ValueError, match='1 spacings for 2 dimensions'):
+        koine.gradient(x, spacing=[1])
+    mantissa, exponent = koine.tensor([8., 3]).frexp()
+    assert mantissa.tolist() == [0.5, 0.75] and exponent.tolist() == [4, 2] and exponent.dtype == koine.int32
+
+
+def test_results_that_are_inputs():
+    x = koine.ones(3, 3)
+    for _ in range(5):
+        koine.diff(x, n=0), koine.sum_to_size(x, (3, 3))
+    assert x.sum().item() == 9
+
+
+def test_filling_by_a_tensor_has_a_gradient():
+    x, value = koine.tensor([1., 2], requires_grad=True), koine.tensor(3., requires_grad=True)
+    koine.masked_fill(x, koine.tensor([True, False]), value).sum().backward()
+    assert value.grad.item() == 1 and x.grad.tolist() == [0, 1]

@@ -356,3 +356,12 @@ def test_embedding_of_given_vectors():
     assert not layer.weight.requires_grad and nn.Embedding.from_pretrained(vectors, freeze=False).weight.requires_grad
     with pytest.raises(ValueError, match='embeddings have 2 dimensions, not 1'):
         nn.Embedding.from_pretrained(koine.ones(3))
+
+
+def test_momentum_of_none():
+    """Of batch normalisation: means of all batches; of instance normalisation: unchanged estimates."""
+    batch, instance = nn.BatchNorm1d(1, momentum=None), nn.InstanceNorm1d(1, momentum=None, track_running_stats=True)
+    for value in (1., 2., 6.):
+        batch(koine.full((4, 1), value)), instance(koine.full((2, 1, 4), value))
+    assert abs(batch.running_mean.item() - 3) < 1e-5
+    assert instance.running_mean.item() == 0

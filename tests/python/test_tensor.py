@@ -308,3 +308,16 @@ def test_dtypes_of_ranges():
     assert koine.arange(3).dtype is koine.arange(koine.tensor(1), numpy.int64(4)).dtype is koine.int64
     assert koine.arange(koine.tensor(1), numpy.int64(4)).tolist() == [1, 2, 3]
     assert koine.arange(numpy.float32(2.5)).tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_tensor_without_dimensions_is_an_index():
+    x = koine.arange(8).reshape(2, 2, 2)
+    assert x[koine.tensor(0), :, [0, 1]].tolist() == [[0, 1], [2, 3]]
+    assert koine.zeros(2, 3)[koine.tensor(1), None, [0, 1]].shape == (1, 2)
+    assert koine.tensor([5., 6])[koine.tensor(-1, dtype=koine.int16)].item() == 6
+    with pytest.raises(IndexError, match='index 2 is out of range'):
+        x[koine.tensor(2)]
+    y = koine.zeros(3)
+    y[[0, 1]] = koine.ones(1, 2)
+    y[2:] = koine.ones(1, 1, 1)
+    assert y.tolist() == [1, 1, 1]

@@ -20,18 +20,24 @@ _SYNONYMS = {'zeros': 'constant'}
 
 
 def enumerator(kind, value):
-    """The number of 'mean' in the enum kn_reduction: the enumerator that ends with it."""
-    if isinstance(value, int):
-        return int(value)
+    """The number of 'mean' in the enum kn_reduction: the enumerator that ends with it, of -1 that with MINUS_1. Where
+    none ends with a digit, a number is an enumerator's."""
     named = {name: number for number, name in kind.elements.items()}
-    words = [str(value).upper(), _SYNONYMS.get(value, str(value)).upper()]
+    words = [_word(value), _word(_SYNONYMS.get(value, value))]
     for word in words:
         found = [name for name in named if name == word or name.endswith('_' + word)]
         if found:
             return named[min(found, key=len)]
+    if isinstance(value, int) and not any(name[-1].isdigit() for name in named):
+        return int(value)
     named = sorted(named, key=named.get)
     start = len(_common(named))
-    raise ValueError("%r is not one of %s" % (value, ', '.join("'%s'" % name[start:].lower() for name in named)))
+    choices = [name[start:].lower().replace('minus_', '-') for name in named]
+    raise ValueError("%r is not one of %s" % (value, ', '.join("'%s'" % one for one in choices)))
+
+
+def _word(value):
+    return ('%g' % value).upper().replace('-', 'MINUS_') if isinstance(value, (int, float)) else str(value).upper()
 
 
 def _common(names):
@@ -113,6 +119,8 @@ class Struct:
     def fill(self, values, keep):
         made = ffi.new(self.pointer, self.init())
         for name, value in values.items():
+            if value is None and name == 'momentum':  # of batch and instance normalisation
+                name, value = ('cumulative_average', True) if 'cumulative_average' in self.fields else (name, 0.0)
             if value is None:
                 continue
             several = self.fields.get(name + 's')

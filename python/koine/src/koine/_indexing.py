@@ -75,6 +75,10 @@ def _is_bool(key):
         isinstance(key, _tensor().Tensor) and key.ndim == 0 and lib.kn_dtype_of(key._h) == lib.KN_BOOL)
 
 
+def _is_whole(index):
+    return lib.kn_dtype_of(index._h) in (lib.KN_I64, lib.KN_I32, lib.KN_I16, lib.KN_I8)
+
+
 def _viewed(x, key):
     """The view that the basic keys select, and the indices of its dimensions: a list with None where there is none."""
     wrap = _tensor().wrap
@@ -90,6 +94,9 @@ def _viewed(x, key):
             indices += [None] * (dim - covered) + [mask]
             covered = dim + 1
         else:
+            if isinstance(one, _tensor().Tensor) and one.ndim == 0 and _is_whole(one):
+                x = _selected(x, dim, int(one.item()))
+                continue
             if isinstance(one, _tensor().Tensor):
                 indices += [None] * (dim - covered) + [one]
                 dim += _width(one) - 1
@@ -117,6 +124,13 @@ def get(x, key):
     return viewed if viewed is not x else wrap(lib.kn_reshape(x._h, x.ndim, ffi.new('int64_t[]', list(x.shape))))
 
 
+def _without_leading_ones(value):
+    """Of which a value may have more than what it is written to has dimensions."""
+    shape = tuple(value.shape)
+    ones = next((i for i, size in enumerate(shape) if size != 1), len(shape))
+    return value.reshape(shape[ones:]) if ones else value
+
+
 def put(x, key, value):
     module = _tensor()
     viewed, indices = _viewed(x, key)
@@ -127,6 +141,7 @@ def put(x, key, value):
         value = module.tensor(value, dtype=x.dtype, device=x.device)
     if value.device != x.device:
         value = value.to(x.device)
+    value = _without_leading_ones(value)
     if not indices:
         if not (lib.kn_grad_enabled() and (value.requires_grad or x.requires_grad)):
             check(lib.kn_copy_(viewed._h, value._h))

@@ -286,7 +286,8 @@ def source(described):
     inputs = [one for one in arguments if one.target in operator.input_names]
     lists = [name for name, one in zip(operator.input_names, operator.inputs) if one.is_list]
     lines, packed = _parameters_code(operator, arguments, names)
-    if any(one.target == 'dtype' for one in arguments) and 'dtype' not in [one.name for one in operator.params]:
+    converts = any(one.target == 'dtype' for one in arguments) and 'dtype' not in [one.name for one in operator.params]
+    if converts:
         lines.insert(0, 'if dtype is not None: input = input.to(dtype)')
     lines += ['try:', '    inputs = (%s,)' % ', '.join(_inputs_code(operator, arguments)),
               'except AttributeError as problem:',
@@ -308,8 +309,8 @@ def source(described):
     else:
         lines += ['out = new(out_type)',
                   'if call(op, inputs, len(inputs), %s, out, %d): raise error()' % (params, outputs)]
-        if outputs == 1:
-            lines.append('return wrap(out[0])')
+        if outputs == 1:  # sums of int32 are int64
+            lines.append('return wrap(out[0])' + ' if dtype is None else wrap(out[0]).to(dtype)' * converts)
         else:
             names['result'] = _result_type(tuple(operator.outputs[:outputs]))
             lines.append('return result(%s)' % ', '.join('wrap(out[%d])' % i for i in range(outputs)))

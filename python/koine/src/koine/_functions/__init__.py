@@ -36,6 +36,7 @@ C_FUNCTIONS = {
                       'padding_idx=None'),
     'exponential_': ('kn_exponential_with_', 'input, lambd=1.0, *, generator=None'),
     'fill_diagonal_': ('kn_fill_diagonal_with_', 'input, fill_value, wrap=False'),
+    'frexp': ('kn_frexp', 'input'),
     'fractional_max_pool2d': ('kn_fractional_max_pool2d_with', _FRACTIONAL_POOL),
     'fractional_max_pool3d': ('kn_fractional_max_pool3d_with', _FRACTIONAL_POOL),
     'fractional_max_pool2d_with_indices': ('kn_fractional_max_pool2d_with_indices_with', _FRACTIONAL_INDICES),
@@ -95,7 +96,7 @@ METHODS = frozenset('''
 add add_ addcdiv_ addcmul_ allclose aminmax argmax argmin argwhere atleast_1d atleast_2d atleast_3d bernoulli
 bernoulli_ bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to cauchy_ cholesky
 chunk clamp clip cross cumulative_trapezoid det diag diag_embed diagflat diff dist div div_ divide divide_ eq eq_
-equal expand_as exponential_ fill_ fill_diagonal_ fliplr flipud floor_divide floor_divide_ fmod fmod_ ge ge_
+equal expand_as exponential_ fill_ fill_diagonal_ fliplr flipud floor_divide floor_divide_ fmod fmod_ frexp ge ge_
 geometric_ ger greater greater_equal gt gt_ index_fill index_fill_ inverse is_complex is_nonzero kron le le_ lerp
 lerp_ less less_equal log_normal_ log_softmax logdet lt lt_ masked_fill masked_fill_ masked_scatter masked_scatter_
 masked_select matrix_exp matrix_power max median min moveaxis movedim msort mul mul_ multinomial multiply multiply_

@@ -142,6 +142,8 @@ def _scalar_beside(value, tensor):
 
 
 def masked_fill(input, mask, value):
+    if isinstance(value, Tensor) and value.requires_grad:
+        return op('where_tensors')(mask, value.to(input.dtype), input)
     return op('masked_fill_scalar')(input, mask, value)
 
 

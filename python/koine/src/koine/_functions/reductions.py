@@ -92,14 +92,33 @@ def aminmax(input, *, dim=None, keepdim=False):
     return op('amin')(input, dim, keepdim), op('amax')(input, dim, keepdim)
 
 
-def softmax(input, dim=None, *, dtype=None, axis=None):
+def _softmax_dim(input, dim, axis):
+    """PyTorch's choice where none is given."""
     dim = axis if dim is None else dim
-    return op('softmax')(input, -1 if dim is None else dim, dtype=dtype)
+    return (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim
+
+
+def softmax(input, dim=None, *, dtype=None, axis=None):
+    return op('softmax')(input, _softmax_dim(input, dim, axis), dtype=dtype)
 
 
 def log_softmax(input, dim=None, *, dtype=None, axis=None):
-    dim = axis if dim is None else dim
-    return op('log_softmax')(input, -1 if dim is None else dim, dtype=dtype)
+    return op('log_softmax')(input, _softmax_dim(input, dim, axis), dtype=dtype)
+
+
+def softmin(input, dim=None, *, dtype=None, axis=None):
+    return op('softmin')(input if dtype is None else input.to(dtype), _softmax_dim(input, dim, axis))
+
+
+def gradient(input, *, spacing=1, dim=None, edge_order=1):
+    """A tuple: the derivative along each dimension, or along `dim`. `spacing` is a distance, for all dimensions or for
+    each, or a list of tensors: the places along each."""
+    dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    each = spacing if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    if len(each) != len(dims):
+        raise ValueError('gradient: %d spacings for %d dimensions' % (len(each), len(dims)))
+    return tuple(op('gradient')(input, one, d, edge_order=edge_order) if isinstance(one, Tensor)
+                 else op('gradient')(input, None, d, one, edge_order) for one, d in zip(each, dims))
 
 
 def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear'):
