@@ -299,6 +299,25 @@ TENSOR_TEST(adaptive_max_pooling_takes_the_last_nan)
     CHECK_VALUES(kn_grad(x), 0, 1, 0, 0, 2, 0, 0, 1, 0, 0, 3, 0, 1, 0, 0, 1);
 }
 
+TENSOR_TEST(power_pooling_of_zeros_has_a_gradient_of_0)
+{
+    for (int norm_type = 1; norm_type <= 3; norm_type++) {
+        kn_tensor *x = tensor_of_doubles((const double[]){0, 0, 3, 0}, KN_SHAPE(1, 1, 4), KN_F64, true);
+        kn_tensor *y = kn_lp_pool1d(x, norm_type, .kernel_size = 2);
+        CHECK_VALUES(y, 0, 3);
+        CHECK_OK(kn_backward(kn_sum(y)));
+        CHECK_VALUES(kn_grad(x), 0, 0, 1, norm_type == 1 ? 1 : 0);
+    }
+}
+
+TENSOR_TEST(the_trace_of_a_matrix_whose_rows_are_one)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(3), .requires_grad = true), *trace = kn_trace(kn_expand(x, KN_SHAPE(2, 3)));
+    CHECK_VALUES(trace, 2);
+    CHECK_OK(kn_backward(trace));
+    CHECK_VALUES(kn_grad(x), 1, 1, 0);
+}
+
 TENSOR_TEST(empty_batches_need_no_running_estimates)
 {
     const int64_t shapes[][3] = {{0, 3, 4}, {2, 3, 0}};
@@ -338,6 +357,8 @@ int main(void)
         TEST(infinite_gradients_meet_zeros),
         TEST(max_pooling_takes_the_last_nan_and_the_first_of_equal_elements),
         TEST(adaptive_max_pooling_takes_the_last_nan),
+        TEST(power_pooling_of_zeros_has_a_gradient_of_0),
+        TEST(the_trace_of_a_matrix_whose_rows_are_one),
         TEST(empty_batches_need_no_running_estimates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,3 +252,16 @@ def test_filling_by_a_tensor_has_a_gradient():
     x, value = koine.tensor([1., 2], requires_grad=True), koine.tensor(3., requires_grad=True)
     koine.masked_fill(x, koine.tensor([True, False]), value).sum().backward()
     assert value.grad.item() == 1 and x.grad.tolist() == [0, 1]
+
+
+def test_functions_of_numbers():
+    x = koine.tensor([1., 2])
+    close(koine.xlogy(x, 3.), numpy.array([1, 2]) * numpy.log(3), 1e-6)
+    close(koine.xlogy(2., x), 2 * numpy.log([1, 2]), 1e-6)
+    assert x.copysign(-1).tolist() == [-1, -2]
+    assert koine.float_power(2, x).tolist() == [2, 4] and x.float_power(2).dtype == koine.float64
+    n = koine.tensor([5, 6])
+    n.bitwise_or_(8), n.bitwise_left_shift_(1)
+    assert n.tolist() == [26, 28]
+    with pytest.raises(ValueError, match='padding.* must be at least 0, not -1'):
+        nn.functional.conv2d(koine.zeros(1, 1, 4, 4), koine.zeros(1, 1, 1, 1), padding=-1)

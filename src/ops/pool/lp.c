@@ -1,5 +1,6 @@
 /* ops/pool/lp.c - power-average pooling: the norm of each window, (sum x^p)^(1/p), as PyTorch composes it: the average
  * of the powers times the window's size. */
+#include <koine/autograd.h>
 #include <koine/pointwise.h>
 #include <koine/pool.h>
 
@@ -31,8 +32,10 @@ static kn_tensor *lp_pool(kn_tensor *x, double norm_type, int dims, const kn_poo
     const int scope = kn_scope_begin();
     if (scope == 0)
         return NULL;
-    kn_tensor *sum =
-        kn_mul_scalar(average(kn_pow_scalar(x, norm_type), &params), (double)(kernel[0] * kernel[1] * kernel[2]));
+    kn_tensor *mean = average(kn_pow_scalar(x, norm_type), &params);
+    /* The same, but with a gradient of 0 where it is 0, as in PyTorch: that of the root is infinite. */
+    mean = kn_mul(kn_sign(kn_detach(mean)), kn_relu(kn_abs(mean)));
+    kn_tensor *sum = kn_mul_scalar(mean, (double)(kernel[0] * kernel[1] * kernel[2]));
     return kn_scope_return(scope, kn_pow_scalar(sum, 1 / norm_type));
 }
 

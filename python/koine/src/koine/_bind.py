@@ -134,6 +134,8 @@ class Struct:
                 if value not in ('same', 'valid'):
                     raise ValueError("padding is 'same', 'valid', a number or a tuple, not %r" % value)
                 made.padding = -1 if value == 'same' else 0  # KN_PADDING_SAME
+            elif name == 'padding' and isinstance(value, int) and value < 0:
+                raise ValueError('padding must be at least 0, not %d' % value)
             else:
                 setattr(made, name, convert(self.fields[name], value, keep))
                 if 'num_' + name in self.fields:

@@ -180,6 +180,8 @@ def one_or_each(value, default):
             raise ValueError("padding is 'same', 'valid', a number or a tuple, not %r" % value)
         return (lib_padding_same if value == 'same' else 0), (0, 0, 0)
     if isinstance(value, (int, float)):
+        if value < 0:  # which says 'same' in C
+            raise ValueError('padding, and sizes and strides of windows, must be at least 0, not %d' % value)
         return value, (0, 0, 0)
     value = tuple(value)
     return default, value + (0,) * (3 - len(value))

@@ -65,6 +65,25 @@ bitwise_and, bitwise_or, bitwise_xor = (_with_scalars('bitwise_' + name) for nam
 bitwise_left_shift, bitwise_right_shift = _with_scalars('bitwise_left_shift'), _with_scalars('bitwise_right_shift')
 
 
+def _with_numbers(name):
+    """f(tensor, tensor), of which one may be a number."""
+
+    def function(input, other):
+        if not isinstance(other, Tensor):
+            other = _scalar_beside(other, input)
+        return op(name)(input if isinstance(input, Tensor) else _scalar_beside(input, other), other)
+
+    function.__name__ = function.__qualname__ = name
+    function.line = 'input, other'
+    return function
+
+
+xlogy, copysign, float_power = _with_numbers('xlogy'), _with_numbers('copysign'), _with_numbers('float_power')
+xlogy_, copysign_, float_power_ = (_with_numbers(name) for name in ('xlogy_', 'copysign_', 'float_power_'))
+bitwise_and_, bitwise_or_, bitwise_xor_ = (_with_numbers('bitwise_%s_' % name) for name in ('and', 'or', 'xor'))
+bitwise_left_shift_, bitwise_right_shift_ = (_with_numbers('bitwise_%s_shift_' % name) for name in ('left', 'right'))
+
+
 def pow(input, exponent):
     """Of which one may be a number."""
     if not isinstance(input, Tensor):
