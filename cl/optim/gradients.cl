@@ -52,15 +52,15 @@ static S larger(const S a, const S b) { return b > a || b != b ? b : a; }
 #define ROOT(sum, p) sqrt(sum)
 #else
 #define ADD(sum, v) sum += v
-#define TERM(v) (S) pow((float)fabs(v), (float)p)
-#define ROOT(sum, p) (S) pow((float)sum, 1 / (float)p)
+#define TERM(v) pow((S)fabs(v), p)
+#define ROOT(sum, p) pow(sum, 1 / p)
 #endif
 
 /* parts [tensors][count]: a contiguous share of each tensor per work-item. Sixteen sums, so that the loop is not one
  * chain of additions. */
 KN_KERNEL_ONCE(norm_parts,
                (KN_EIGHT_SLOTS_GIVEN, KN_ARG(parts), first, count, p),
-               KN_EIGHT_SLOTS, KN_OUT(parts), const long first, const long count, const float p)
+               KN_EIGHT_SLOTS, KN_OUT(parts), const long first, const long count, const S p)
 {
     KN_BIND_OUT(S, parts);
     BIND_SLOT();
@@ -92,7 +92,7 @@ KN_KERNEL_ONCE(norm_parts,
 
 KN_KERNEL_ONCE(norm_total,
                (KN_ARG(parts), KN_ARG(norm), n, p),
-               KN_IN(parts), KN_OUT(norm), const long n, const float p)
+               KN_IN(parts), KN_OUT(norm), const long n, const S p)
 {
     KN_BIND_IN(S, parts);
     KN_BIND_OUT(S, norm);

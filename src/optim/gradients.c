@@ -143,7 +143,8 @@ static kn_status sum_parts(const kn_many *many, double p, const char *option, kn
     char options[120];
     for (int first = 0, n; first < many->count; first += n) {
         n = run_of(many, first);
-        const kn_arg more[] = {kn_arg_tensor(parts), kn_arg_i64(first), kn_arg_i64(count), kn_arg_f32(p)};
+        const kn_arg more[] = {kn_arg_tensor(parts), kn_arg_i64(first), kn_arg_i64(count),
+                               kn_arg_real(norm_dtype(many), p)};
         KN_TRY(launch(many, first, n, (size_t)count, "norm_parts", "get_total_norm", option, more, 4));
     }
     const kn_dtype dtype = norm_dtype(many);
@@ -151,7 +152,7 @@ static kn_status sum_parts(const kn_many *many, double p, const char *option, kn
              dtype == KN_F64 ? " -DKN_USE_F64" : "", option);
     return kn_run(kn_stream_current(many->device), .source = SOURCE, .options = options, .kernel = "norm_total",
                   .operation = "get_total_norm", .dims = 1, .global = {1},
-                  KN_ARGS(kn_arg_tensor(parts), kn_arg_tensor(norm), kn_arg_i64(many->count * count), kn_arg_f32(p)));
+                  KN_ARGS(kn_arg_tensor(parts), kn_arg_tensor(norm), kn_arg_i64(many->count * count), kn_arg_real(dtype, p)));
 }
 
 kn_status kn_many_norm(const kn_many *many, double p, kn_tensor **norm)

@@ -222,6 +222,12 @@ TENSOR_TEST(gradients_are_clipped_to_a_norm)
     assert_true(fabs(first_of(kn_clip_grad_norm_(list, 100, .norm_type = 1)) - 18) < 1e-5);
     assert_true(fabs(first_of(kn_clip_grad_norm_(list, 100, .norm_type = 3)) - pow(3 * 8 + 3 * 64, 1.0 / 3)) < 1e-4);
     assert_true(fabs(first_of(kn_clip_grad_norm_(list, 1)) - sqrt(60)) < 1e-5);
+    if (!check_has_f64())
+        return;
+    kn_tensor *wide = leaf(0, KN_F64);
+    CHECK_OK(kn_set_grad(wide, kn_full(KN_SHAPE(3), 3, .dtype = KN_F64)));
+    const kn_parameter_list in_f64 = {&wide, NULL, 1};
+    assert_true(fabs(first_of(kn_clip_grad_norm_(in_f64, 100, .norm_type = 0.5)) - 27) < 1e-12);
     assert_true(fabs(first_of(kn_grad(w[0])) - 2 / (sqrt(60) + 1e-6)) < 1e-6);
     assert_true(fabs(first_of(kn_grad(w[1])) + 4 / (sqrt(60) + 1e-6)) < 5e-4);
     CHECK_OK(kn_clip_grad_value_(list, 0.3));
