@@ -150,9 +150,10 @@ static kn_status sum_parts(const kn_many *many, double p, const char *option, kn
     const kn_dtype dtype = norm_dtype(many);
     snprintf(options, sizeof options, "-DT=%s -DS=%s%s%s", kn_dtype_cl(dtype), kn_dtype_cl(dtype),
              dtype == KN_F64 ? " -DKN_USE_F64" : "", option);
-    return kn_run(kn_stream_current(many->device), .source = SOURCE, .options = options, .kernel = "norm_total",
-                  .operation = "get_total_norm", .dims = 1, .global = {1},
-                  KN_ARGS(kn_arg_tensor(parts), kn_arg_tensor(norm), kn_arg_i64(many->count * count), kn_arg_real(dtype, p)));
+    return kn_run(
+        kn_stream_current(many->device), .source = SOURCE, .options = options, .kernel = "norm_total",
+        .operation = "get_total_norm", .dims = 1, .global = {1},
+        KN_ARGS(kn_arg_tensor(parts), kn_arg_tensor(norm), kn_arg_i64(many->count * count), kn_arg_real(dtype, p)));
 }
 
 kn_status kn_many_norm(const kn_many *many, double p, kn_tensor **norm)
