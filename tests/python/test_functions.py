@@ -265,3 +265,14 @@ def test_functions_of_numbers():
     assert n.tolist() == [26, 28]
     with pytest.raises(ValueError, match='padding.* must be at least 0, not -1'):
         nn.functional.conv2d(koine.zeros(1, 1, 4, 4), koine.zeros(1, 1, 1, 1), padding=-1)
+
+
+def test_products_of_matrices():
+    a, b, c = random(2, 3), random(3, 4), random(4, 2)
+    tensors = [koine.tensor(one) for one in (a, b, c)]
+    for product in (koine.chain_matmul(*tensors), koine.chain_matmul(tensors)):
+        close(product, a @ b @ c)
+    square = numpy.array([[2., 1], [1, 3]])
+    for n in (0, 1, 3):
+        close(koine.tensor(square).matrix_power(n), numpy.linalg.matrix_power(square, n))
+    assert koine.nanmean(koine.tensor([1., numpy.nan, 3]), dtype=koine.float64).item() == 2

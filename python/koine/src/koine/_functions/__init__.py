@@ -18,7 +18,6 @@ C_FUNCTIONS = {
     'bernoulli_': ('kn_bernoulli_with_', 'input, p=0.5, *, generator=None'),
     'binomial': ('kn_binomial_with', 'count, prob, *, generator=None'),
     'cauchy_': ('kn_cauchy_with_', 'input, median=0.0, sigma=1.0, *, generator=None'),
-    'chain_matmul': ('kn_chain_matmul', 'matrices'),
     'channel_shuffle': ('kn_channel_shuffle', 'input, groups'),
     'cholesky_solve': ('kn_cholesky_solve', 'B, L, upper=False'),
     'column_stack': ('kn_column_stack', 'tensors'),

@@ -84,6 +84,14 @@ bitwise_and_, bitwise_or_, bitwise_xor_ = (_with_numbers('bitwise_%s_' % name) f
 bitwise_left_shift_, bitwise_right_shift_ = (_with_numbers('bitwise_%s_shift_' % name) for name in ('left', 'right'))
 
 
+def chain_matmul(*matrices):
+    """The product of all, in the order that takes the fewest multiplications."""
+    return _chain_matmul(matrices[0] if len(matrices) == 1 and not isinstance(matrices[0], Tensor) else matrices)
+
+
+_chain_matmul = tensor_function('chain_matmul', 'kn_chain_matmul', 'matrices')
+
+
 def pow(input, exponent):
     """Of which one may be a number."""
     if not isinstance(input, Tensor):
