@@ -26,6 +26,10 @@ def _as_index(key, device):
     return None
 
 
+def _is_number(index):
+    return index.ndim == 0 and lib.kn_dtype_of(index._h) in (lib.KN_I64, lib.KN_I32, lib.KN_I16, lib.KN_I8)
+
+
 def _width(key):
     """How many dimensions of x a key stands for."""
     if key is None or isinstance(key, (bool, numpy.bool_)):
@@ -35,11 +39,12 @@ def _width(key):
 
 
 def _expanded(x, key):
-    """The keys as a list without Ellipsis, those that are lists and arrays as tensors."""
+    """The keys as a list without Ellipsis, those that are lists and arrays as tensors, whole numbers in tensors without
+    dimensions as numbers."""
     keys = []
     for one in key if isinstance(key, tuple) else [key]:
         index = None if one is Ellipsis else _as_index(one, x.device)
-        keys.append(one if index is None else index)
+        keys.append(one if index is None else int(index.item()) if _is_number(index) else index)
     places = [i for i, one in enumerate(keys) if one is Ellipsis]
     if len(places) > 1:
         raise KoineIndexError("an index has at most one '...'")
@@ -75,10 +80,6 @@ def _is_bool(key):
         isinstance(key, _tensor().Tensor) and key.ndim == 0 and lib.kn_dtype_of(key._h) == lib.KN_BOOL)
 
 
-def _is_whole(index):
-    return lib.kn_dtype_of(index._h) in (lib.KN_I64, lib.KN_I32, lib.KN_I16, lib.KN_I8)
-
-
 def _viewed(x, key):
     """The view that the basic keys select, and the indices of its dimensions: a list with None where there is none."""
     wrap = _tensor().wrap
@@ -94,9 +95,6 @@ def _viewed(x, key):
             indices += [None] * (dim - covered) + [mask]
             covered = dim + 1
         else:
-            if isinstance(one, _tensor().Tensor) and one.ndim == 0 and _is_whole(one):
-                x = _selected(x, dim, int(one.item()))
-                continue
             if isinstance(one, _tensor().Tensor):
                 indices += [None] * (dim - covered) + [one]
                 dim += _width(one) - 1
