@@ -113,8 +113,8 @@ KN_API kn_tensor *kn_binary_cross_entropy_with(kn_tensor *input, kn_tensor *targ
 KN_API kn_tensor *kn_binary_cross_entropy_with_logits(kn_tensor *input, kn_tensor *target, kn_tensor *weight,
                                                       kn_tensor *pos_weight, kn_reduction reduction);
 
-/* The mean over the last dimension, the classes, of the loss above, times the weight: input and target [N, C] or [C],
- * weight [C] or of the input's shape; a loss per row. */
+/* The mean over the last dimension, the classes, of the loss above, times the weight: input and target [..., C], weight
+ * [C] or of the input's shape; losses [...]. */
 KN_API kn_tensor *kn_multilabel_soft_margin_loss_with(kn_tensor *input, kn_tensor *target,
                                                       const kn_loss_params *params);
 #define kn_multilabel_soft_margin_loss(input, target, ...)                                                             \

@@ -68,7 +68,7 @@ KN_API kn_tensor *kn_einsum(const char *equation, kn_tensor *const *operands, in
 /* The Kronecker product: every element of a times b. Any dtypes, as kn_mul. */
 KN_API kn_tensor *kn_kron(kn_tensor *a, kn_tensor *b);
 
-/* The n-th power of square matrices [..., m, m], n >= 0, in about log2(n) products. */
+/* The n-th power of square matrices [..., m, m], in about log2(|n|) products; of their inverses where n < 0. */
 KN_API kn_tensor *kn_matrix_power(kn_tensor *x, int64_t n);
 
 /* y = x weight^T + bias, with x [..., in], weight [out, in], bias [out] or NULL; y [..., out]. */

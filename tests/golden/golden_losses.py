@@ -183,4 +183,7 @@ def make(folder):
     classes(f)
     distances(f)
     ctc(f)
+    for reduction in ('none', 'mean'):
+        f.listed('multilabel_soft_images_' + reduction, 'multilabel_soft_margin_loss', [f.uniform(2, 3, 2, 4), f.integers(0, 2, 2, 3, 2, 4)],
+                 lambda a, t: F.multilabel_soft_margin_loss(a, t.double(), reduction=reduction), reduction=reduction, terms=48)
     f.save(folder)

@@ -66,4 +66,6 @@ def make(folder):
     f.case('multi_dot', 'multi_dot', [f.uniform(3), f.uniform(3, 5), f.uniform(5, 2), f.uniform(2)], lambda *x: torch.linalg.multi_dot(x), terms=30)
     f.case('tensordot', 'tensordot', [f.uniform(2, 3, 4), f.uniform(3, 4, 5)], lambda a, b: torch.tensordot(a, b, 2), terms=12, n=2)
     f.case('tensordot_none', 'tensordot', [f.uniform(2, 3), f.uniform(2)], lambda a, b: torch.tensordot(a, b, 0), terms=6, n=0)
+    f.case('power_inverse', 'matrix_power', [(f.uniform(2, 3, 3) + 2 * torch.eye(3)).float().double()],
+           lambda x: torch.matrix_power(x, -2), terms=81, n=-2)
     f.save(folder)

@@ -166,10 +166,12 @@ TENSOR_TEST(padding_modes_of_convolutions)
 TENSOR_TEST(bad_parameters_are_refused)
 {
     kn_tensor *x = ramp(KN_SHAPE(1, 5, 4, 4)), *grid = ramp(KN_SHAPE(1, 2, 2, 3)), *places = NULL;
-    const kn_pad_params reflect = {.mode = KN_PAD_REFLECT};
+    const kn_pad_params reflect = {.mode = KN_PAD_REFLECT}, circular = {.mode = KN_PAD_CIRCULAR};
     REFUSED(KN_ERR_ARGUMENT, kn_pad(x, KN_SHAPE(1, 2, 3)), "pad: pad has 3 numbers", "two for each dimension");
     REFUSED(KN_ERR_SHAPE, kn_pad_with(x, KN_SHAPE(4, 0), &reflect),
-            "4 and 0 must be less than the size 4 of dimension 3");
+            "4 and 0 must be at most 3 in dimension 3 of size 4");
+    REFUSED(KN_ERR_SHAPE, kn_pad_with(x, KN_SHAPE(-1, 4), &circular),
+            "-1 and 4 must be at most 3 in dimension 3 of size 4");
     REFUSED(KN_ERR_SHAPE, kn_pad(x, KN_SHAPE(-3, -2)), "dimension 3 of size 4, padded by -3 and -2");
     REFUSED(KN_ERR_SHAPE, kn_pixel_shuffle(x, 2),
             "the channels (5) must be divisible by the square of upscale_factor (2)");

@@ -273,6 +273,6 @@ def test_products_of_matrices():
     for product in (koine.chain_matmul(*tensors), koine.chain_matmul(tensors)):
         close(product, a @ b @ c)
     square = numpy.array([[2., 1], [1, 3]])
-    for n in (0, 1, 3):
+    for n in (0, 1, 3, -1, -3):
         close(koine.tensor(square).matrix_power(n), numpy.linalg.matrix_power(square, n))
     assert koine.nanmean(koine.tensor([1., numpy.nan, 3]), dtype=koine.float64).item() == 2

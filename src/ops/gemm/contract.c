@@ -1,4 +1,4 @@
-/* ops/gemm/contract.c - compositions of matrix products: tensordot, kron, chains of products, powers. */
+/* ops/gemm/contract.c - compositions of matrix products: tensordot, kron, chains of products. */
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
@@ -201,46 +201,6 @@ kn_tensor *kn_linalg_multi_dot(kn_tensor *const *tensors, int count)
 kn_tensor *kn_chain_matmul(kn_tensor *const *tensors, int count)
 {
     return chained("chain_matmul", tensors, count, false);
-}
-
-/* --- powers ------------------------------------------------------------------------------------------------------- */
-
-/* Ones on the diagonal: 1 where the row's number is the column's. */
-static kn_tensor *identity_like(const kn_tensor *x)
-{
-    const int64_t m = x->shape[x->ndim - 1];
-    const kn_tensor_options options = {.dtype = x->dtype, .device = x->storage->device};
-    kn_tensor *numbers = kn_arange_with(0, (double)m, 1, &(kn_tensor_options){KN_F32, .device = x->storage->device});
-    kn_tensor *ones = kn_to_dtype(kn_eq(numbers, kn_unsqueeze(numbers, 1)), options.dtype);
-    return kn_clone(kn_expand(ones, x->ndim, x->shape));
-}
-
-static kn_status matrix_power(kn_tensor **result, kn_tensor *x, int64_t n)
-{
-    char text[KN_DESCRIBE];
-    if (x->ndim < 2 || x->shape[x->ndim - 1] != x->shape[x->ndim - 2])
-        return kn_fail(KN_ERR_SHAPE, "x must be square matrices, [..., m, m], not %s",
-                       kn_tensor_describe(text, sizeof text, x));
-    if (n < 0)
-        return kn_fail(KN_ERR_ARGUMENT, "n must be at least 0, not %lld: there is no inverse", (long long)n);
-    *result = n == 0 ? identity_like(x) : NULL;
-    for (kn_tensor *power = x; n > 0 && power; n /= 2) {
-        if (n % 2 == 1)
-            *result = *result ? kn_matmul(*result, power) : power;
-        if (n > 1)
-            power = kn_matmul(power, power);
-    }
-    if (*result == x)
-        *result = kn_clone(x);
-    return *result ? KN_OK : kn_error_status();
-}
-
-kn_tensor *kn_matrix_power(kn_tensor *x, int64_t n)
-{
-    kn_composition c = kn_composition_begin("matrix_power", &x, 1);
-    if (c.status == KN_OK)
-        c.status = matrix_power(&c.result, x, n);
-    return kn_composition_end(&c);
 }
 
 /* --- the frame ---------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* ops/linalg/functions.c - functions composed of the factorisations: pseudoinverse, rank, least squares. */
+/* ops/linalg/functions.c - functions composed of the factorisations: pseudoinverse, rank, least squares, powers. */
 #include <float.h>
 #include <koine/autograd.h>
 #include <koine/matmul.h>
@@ -6,7 +6,9 @@
 #include <koine/reduce.h>
 #include <koine/shape.h>
 
+#include "ops/gemm/matmul.h"
 #include "ops/linalg/linalg.h"
+#include "tensor/scope.h"
 
 /* A number to compare or combine with s. */
 static kn_tensor *number(double value, const kn_tensor *s)
@@ -62,4 +64,34 @@ kn_tensor *kn_linalg_lstsq(kn_tensor *a, kn_tensor *b)
     }
     kn_tensor *q = kn_linalg_qr(kn_matrix_transpose(a), KN_QR_REDUCED, &r);
     return kn_matmul(q, kn_linalg_solve_triangular(kn_matrix_transpose(r), b, false, true, false));
+}
+
+/* --- powers ------------------------------------------------------------------------------------------------------- */
+
+static kn_status matrix_power(kn_tensor **result, kn_tensor *x, int64_t n)
+{
+    char text[KN_DESCRIBE];
+    if (x->ndim < 2 || kn_rows(x) != kn_columns(x))
+        return kn_fail(KN_ERR_SHAPE, "x must be square matrices, [..., m, m], not %s",
+                       kn_tensor_describe(text, sizeof text, x));
+    kn_tensor *one = n == 0 ? kn_identity(kn_rows(x), x->dtype, kn_device_of(x)) : NULL;
+    *result = one ? kn_clone(kn_expand(one, x->ndim, x->shape)) : NULL;
+    uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
+    for (kn_tensor *power = n < 0 ? kn_linalg_inv(x) : x; rest > 0 && power; rest /= 2) {
+        if (rest % 2 == 1)
+            *result = *result ? kn_matmul(*result, power) : power;
+        if (rest > 1)
+            power = kn_matmul(power, power);
+    }
+    if (*result == x)
+        *result = kn_clone(x);
+    return *result ? KN_OK : kn_error_status();
+}
+
+kn_tensor *kn_matrix_power(kn_tensor *x, int64_t n)
+{
+    kn_composition c = kn_composition_begin("matrix_power", &x, 1);
+    if (c.status == KN_OK)
+        c.status = matrix_power(&c.result, x, n);
+    return kn_composition_end(&c);
 }

@@ -158,7 +158,10 @@ static kn_status soft_enter(kn_entry *entry)
     const kn_reduction reduction = ((const kn_reduction_args *)entry->params)->reduction;
     kn_tensor *x = entry->inputs[X], *target = entry->inputs[TARGET], *weight = entry->inputs[WEIGHT];
     const int last = -1;
-    KN_TRY(check_rows(entry));
+    char a[KN_DESCRIBE], b[KN_DESCRIBE];
+    if (x->ndim == 0 || x->shape[x->ndim - 1] == 0 || !kn_same_shape(x, target))
+        return kn_fail(KN_ERR_SHAPE, "target %s does not fit input %s: both are [..., C]",
+                       kn_tensor_describe(b, sizeof b, target), kn_tensor_describe(a, sizeof a, x));
     if (reduction != KN_REDUCTION_NONE) {
         kn_tensor *loss = kn_binary_cross_entropy_with_logits(x, target, weight, NULL, reduction);
         return kn_composed_give(

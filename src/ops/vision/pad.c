@@ -43,9 +43,9 @@ static kn_status check_dimension(const kn_pad_args *args, int64_t size, int64_t 
     if (size == 0)
         return kn_fail(KN_ERR_SHAPE, "dimension %d is empty: there is nothing to pad with", dim);
     if (args->mode != KN_PAD_REPLICATE && (before > limit || after > limit))
-        return kn_fail(KN_ERR_SHAPE, "%s padding of %lld and %lld must be %s the size %lld of dimension %d",
+        return kn_fail(KN_ERR_SHAPE, "%s padding of %lld and %lld must be at most %lld in dimension %d of size %lld",
                        args->mode == KN_PAD_REFLECT ? "reflected" : "circular", (long long)before, (long long)after,
-                       args->mode == KN_PAD_REFLECT ? "less than" : "at most", (long long)size, dim);
+                       (long long)limit, dim, (long long)size);
     return KN_OK;
 }
 
