@@ -42,6 +42,17 @@ def test_indices():
     assert x.tolist() == [1, 0, 2, 0]
 
 
+def test_scatter():
+    x, index, src = koine.tensor([1.0, 2, 3]), koine.tensor([0, 2, 0]), koine.tensor([5.0, 6, 7])
+    assert x.scatter(0, index[:2], src).tolist() == [5, 2, 6]
+    assert x.scatter(0, index, 4).tolist() == koine.scatter(x, 0, index, value=4).tolist() == [4, 2, 4]
+    assert x.scatter(0, index, src, reduce='add').tolist() == [13, 2, 9]
+    assert x.scatter(0, index, 2.0, reduce='multiply').tolist() == [4, 2, 6]
+    assert x.scatter_(0, index, src, reduce='multiply') is x and x.tolist() == [35, 2, 18]
+    with pytest.raises(ValueError, match="reduce must be 'add' or 'multiply', not 'mean'"):
+        x.scatter(0, index, src, reduce='mean')
+
+
 @pytest.mark.parametrize('weighted', [False, True])
 def test_histogram(weighted):
     x, weight = random(50), random(50) ** 2 if weighted else None
@@ -250,8 +261,13 @@ def test_results_that_are_inputs():
 
 def test_filling_by_a_tensor_has_a_gradient():
     x, value = koine.tensor([1., 2], requires_grad=True), koine.tensor(3., requires_grad=True)
-    koine.masked_fill(x, koine.tensor([True, False]), value).sum().backward()
+    mask = koine.tensor([True, False])
+    koine.masked_fill(x, mask, value).sum().backward()
     assert value.grad.item() == 1 and x.grad.tolist() == [0, 1]
+    y = x * 2
+    assert y.masked_fill_(mask, value) is y
+    y.sum().backward()
+    assert value.grad.item() == 2 and x.grad.tolist() == [0, 3]
 
 
 def test_functions_of_numbers():

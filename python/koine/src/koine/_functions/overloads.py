@@ -175,21 +175,27 @@ def masked_fill(input, mask, value):
 
 
 def masked_fill_(input, mask, value):
+    if isinstance(value, Tensor) and value.requires_grad:
+        return input.copy_(masked_fill(input, mask, value))
     return op('masked_fill_scalar_')(input, mask, value)
 
 
-def scatter(input, dim, index, src=None, *, value=None, reduce=None):
+def _scatter(suffix, input, dim, index, src, reduce):
     if reduce is not None:
-        raise NotImplementedError("scatter: reduce: use scatter_reduce, whose 'sum' and 'prod' are add and multiply")
-    if isinstance(src, Tensor):
-        return op('scatter_tensor')(input, dim, index, src)
-    return op('scatter_value')(input, dim, index, src if value is None else value)
+        if reduce not in ('add', 'multiply'):
+            raise ValueError("scatter: reduce must be 'add' or 'multiply', not %r; scatter_reduce has more" % (reduce,))
+        if not isinstance(src, Tensor):
+            src = full(tuple(index.shape), src, dtype=input.dtype, device=input.device)
+        return op('scatter_reduce' + suffix)(input, dim, index, src, 'sum' if reduce == 'add' else 'prod')
+    return op(('scatter_tensor' if isinstance(src, Tensor) else 'scatter_value') + suffix)(input, dim, index, src)
 
 
-def scatter_(input, dim, index, src=None, *, value=None):
-    if isinstance(src, Tensor):
-        return op('scatter_tensor_')(input, dim, index, src)
-    return op('scatter_value_')(input, dim, index, src if value is None else value)
+def scatter(input, dim, index, src=None, *, value=None, reduce=None):
+    return _scatter('', input, dim, index, src if value is None else value, reduce)
+
+
+def scatter_(input, dim, index, src=None, *, value=None, reduce=None):
+    return _scatter('_', input, dim, index, src if value is None else value, reduce)
 
 
 def fill_(input, value):
