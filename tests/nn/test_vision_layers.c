@@ -179,6 +179,8 @@ TENSOR_TEST(bad_parameters_are_refused)
     REFUSED(KN_ERR_SHAPE, kn_channel_shuffle(x, 2), "the channels (5) must be divisible by groups (2)");
     REFUSED(KN_ERR_ARGUMENT, kn_interpolate(x), "either size or scale_factor must be given");
     REFUSED(KN_ERR_ARGUMENT, kn_interpolate(x, .size = 3, .scale_factor = 2), "only one of size and scale_factor");
+    REFUSED(KN_ERR_ARGUMENT, kn_interpolate(x, .sizes = {3}), "size has 1 number for 2 dimensions");
+    REFUSED(KN_ERR_ARGUMENT, kn_interpolate(x, .scale_factors = {2, 2, 2}), "scale_factor has 3 numbers for 2");
     REFUSED(KN_ERR_SHAPE, kn_interpolate(x, .size = 3, .mode = KN_INTERPOLATE_LINEAR),
             "mode linear needs 3 dimensions");
     REFUSED(KN_ERR_ARGUMENT, kn_interpolate(x, .size = 3, .align_corners = true), "align_corners", "mode nearest");

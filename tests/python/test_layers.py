@@ -94,6 +94,8 @@ def test_upsampling():
         rows = numpy.apply_along_axis(lambda one: numpy.interp(places, range(3), one), 3, x)
         close(make(koine.tensor(x)), numpy.apply_along_axis(lambda one: numpy.interp(places, range(3), one), 2, rows))
     assert koine.equal(nn.functional.upsample(koine.tensor(x), 6), nn.functional.interpolate(koine.tensor(x), 6))
+    with pytest.raises(ValueError, match='pad has 10 numbers; the most is 8'):
+        nn.functional.pad(koine.zeros(1, 1, 1, 1, 1), (1,) * 10)
 
 
 def test_affine_grid():

@@ -60,24 +60,36 @@ static kn_status check(const kn_interpolate_params *p, int ndim)
     return kn_interpolate_check(p);
 }
 
-static bool any_size(const kn_interpolate_params *p)
+/* How many of the lists are given: up to the last that is not 0. */
+static int count_sizes(const kn_interpolate_params *p)
 {
-    return p->size != 0 || p->sizes[0] != 0 || p->sizes[1] != 0 || p->sizes[2] != 0;
+    return p->sizes[2] != 0 ? 3 : p->sizes[1] != 0 ? 2 : p->sizes[0] != 0 ? 1 : 0;
 }
 
-static bool any_factor(const kn_interpolate_params *p)
+static int count_factors(const kn_interpolate_params *p)
 {
-    return p->scale_factor != 0 || p->scale_factors[0] != 0 || p->scale_factors[1] != 0 || p->scale_factors[2] != 0;
+    return p->scale_factors[2] != 0 ? 3 : p->scale_factors[1] != 0 ? 2 : p->scale_factors[0] != 0 ? 1 : 0;
+}
+
+static kn_status check_given(const kn_interpolate_params *p, int dims)
+{
+    const int sizes = count_sizes(p), factors = count_factors(p), most = sizes > factors ? sizes : factors;
+    const bool any_size = p->size != 0 || sizes > 0, any_factor = p->scale_factor != 0 || factors > 0;
+    if (any_size == any_factor)
+        return kn_fail(KN_ERR_ARGUMENT, any_size ? "only one of size and scale_factor can be given"
+                                                 : "either size or scale_factor must be given");
+    if (most > 0 && most != dims)
+        return kn_fail(KN_ERR_ARGUMENT, "%s has %d number%s for %d dimensions", any_size ? "size" : "scale_factor",
+                       most, most == 1 ? "" : "s", dims);
+    return KN_OK;
 }
 
 static kn_status set_size(kn_resize_record *r, const kn_interpolate_params *p, int i, int64_t size)
 {
-    const bool each_size = p->sizes[0] != 0 || p->sizes[1] != 0 || p->sizes[2] != 0;
-    const bool each_factor = p->scale_factors[0] != 0 || p->scale_factors[1] != 0 || p->scale_factors[2] != 0;
-    const double factor = each_factor ? p->scale_factors[i] : p->scale_factor;
+    const double factor = count_factors(p) > 0 ? p->scale_factors[i] : p->scale_factor;
 
-    r->out_size[i] = each_size ? p->sizes[i] : p->size;
-    if (any_factor(p)) {
+    r->out_size[i] = count_sizes(p) > 0 ? p->sizes[i] : p->size;
+    if (factor != 0 || count_factors(p) > 0) {
         if (!(factor > 0) || !(factor * (double)size < INT_MAX / 4))
             return kn_fail(KN_ERR_ARGUMENT, "scale_factor (%g) must be more than 0 and give fewer than %d elements",
                            factor, INT_MAX / 4);
@@ -118,9 +130,7 @@ static kn_status interpolate_enter(kn_entry *entry)
     kn_resize_record *r = kn_entry_record(entry, sizeof *r);
 
     KN_TRY(check(p, x->ndim));
-    if (any_size(p) == any_factor(p))
-        return kn_fail(KN_ERR_ARGUMENT, any_size(p) ? "only one of size and scale_factor can be given"
-                                                    : "either size or scale_factor must be given");
+    KN_TRY(check_given(p, x->ndim - 2));
     r->dims = x->ndim - 2;
     r->kind = kind_of(p);
     r->align_corners = p->align_corners;

@@ -54,6 +54,8 @@ class Parameter:
             return whole, int(value) if whole else 0, value
         if self.kind == lib.KN_PARAM_INTS:
             values = [value.__index__()] if hasattr(value, '__index__') else [size.__index__() for size in value]
+            if len(values) > 8:  # KN_MAX_DIMS
+                raise ValueError('%s has %d numbers; the most is 8' % (self.name, len(values)))
             return (len(values), *values, *(0,) * (8 - len(values)))
         if self.kind == lib.KN_PARAM_ENUM:
             return (self.choice(value),)
