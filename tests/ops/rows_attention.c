@@ -58,6 +58,7 @@ static const op_row rows[] = {
     FULL("size_one", NULL, FLOATS(2, 17, 1), FLOATS(2, 19, 1), FLOATS(2, 19, 1)),
     FULL("broadcast", NULL, FLOATS(2, 1, 5, 4), FLOATS(3, 6, 4), FLOATS(6, 2)),
     FULL("no_queries", NULL, FLOATS(2, 0, 4), FLOATS(2, 5, 4), FLOATS(2, 5, 3)),
+    CASE("no_width", NULL, FLOATS(2, 3, 0), FLOATS(2, 19, 0), FLOATS(2, 19, 3)),
     FULL("no_keys", NULL, FLOATS(2, 3, 4), FLOATS(2, 0, 4), FLOATS(2, 0, 3)),
     FULL("five_dimensions", CAUSAL, FLOATS(2, 1, 3, 5, 4), FLOATS(2, 1, 3, 5, 4), FLOATS(2, 1, 3, 5, 4)),
 };

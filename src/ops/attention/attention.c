@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "autograd/work.h"
+#include "base/integer.h"
 #include "ops/attention/attention.h"
 #include "ops/dispatch/backward.h"
 #include "rt/graph/variable.h"
@@ -79,7 +80,9 @@ static kn_status attention_enter(kn_entry *entry)
     const kn_tensor *query = in[KN_QUERY], *key = in[KN_KEY];
     record->is_causal = args->is_causal;
     record->dropout_p = args->dropout_p;
-    record->scale = args->scale != 0 ? args->scale : 1 / sqrt((double)query->shape[query->ndim - 1]);
+    /* Scores of rows without elements are 0, which an infinite scale would make NaN. */
+    const double width = (double)kn_max_i64(1, query->shape[query->ndim - 1]);
+    record->scale = args->scale != 0 ? args->scale : 1 / sqrt(width);
     if (args->dropout_p > 0) {
         KN_TRY(kn_generator_check(args->generator, query->storage->device));
         record->draw = kn_generator_reserve(args->generator, query->storage->device,
@@ -221,10 +224,11 @@ static kn_status attention_backward(kn_grad_call *grad)
     kn_attention_problem problem = problem_of(grad->params, grad->saved);
     kn_tensor *own[KN_ATTENTION_OPERANDS] = {NULL};
     problem.gradient = grad->grad_outputs[0];
+    const kn_tensor *key = problem.operands[KN_KEY]; /* of rows without elements, the values still have gradients */
     kn_status status = take_results(grad, &problem);
     if (status == KN_OK)
         status = make_gradients(grad, &problem, own);
-    if (status == KN_OK && kn_numel(problem.lse) > 0 && kn_numel(problem.operands[KN_KEY]) > 0)
+    if (status == KN_OK && kn_numel(problem.lse) > 0 && key->shape[key->ndim - 2] > 0)
         status = kn_run_implementation(&kn_attention_backward_implementations, grad->stream, &problem);
     else
         for (int i = 0; status == KN_OK && i < KN_ATTENTION_OPERANDS; i++)
