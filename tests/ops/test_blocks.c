@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/conv/gpu/blocked.h"
 #include "ops/dispatch/choice.h"
 #include "ops/gemm/blocked.h"
 #include "rt/tuning/tuning.h"
@@ -133,13 +134,32 @@ TENSOR_TEST(test_choice)
     kn_tuning_forget();
 }
 
+/* A launch has a work-group in its third dimension for each group of channels and share of the pixels: NVIDIA's GPUs
+ * take at most 65535. */
+static void test_shares(void **state)
+{
+    (void)state;
+    for (int64_t groups = 1; groups < 2048; groups = groups * 4 + 3) {
+        const kn_conv_shape shape = {.images = 128,
+                                     .in_channels = 2 * groups,
+                                     .out_channels = 2 * groups,
+                                     .groups = groups,
+                                     .in_size = {1, 128, 128},
+                                     .out_size = {1, 128, 128},
+                                     .kernel_size = {1, 1, 1},
+                                     .stride = {1, 1, 1},
+                                     .dilation = {1, 1, 1}};
+        assert_in_range(groups * kn_conv_blocked_shares(&shape), 1, 65535);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (!mkdtemp(cache))
         return 1;
     setenv("KOINE_CACHE_DIR", cache, 1);
     obey_as_gpu(argc, argv);
-    const struct CMUnitTest tests[] = {TEST(test_choice), TEST(test_every_shape)};
+    const struct CMUnitTest tests[] = {TEST(test_choice), TEST(test_every_shape), TEST(test_shares)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char command[160];
     snprintf(command, sizeof command, "rm -r %s", cache);

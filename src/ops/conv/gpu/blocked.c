@@ -5,6 +5,7 @@
 #include "conv/gpu/blocked.h"
 #include "loops/work_size.h"
 #include "ops/conv/common/correlation.h"
+#include "ops/conv/gpu/blocked.h"
 
 /* --- pixels ----------------------------------------------------------------------------------------- */
 
@@ -166,6 +167,9 @@ static kn_status correlate_all(kn_stream *stream, const kn_conv_problem *problem
 
 /* --- backward-weights --------------------------------------------------------------------------------------------- */
 
+/* Work-groups in the third dimension of a launch, on some GPUs: channel groups times shares. */
+enum { MOST_LAYERS = 65535 };
+
 /* Total blocks to aim for with few weights, shares included: enough for any device. Constant, so that the order of the
  * sums does not depend on the device. */
 enum { BLOCKS = 1024, MIN_PIXELS = 512 };
@@ -179,15 +183,23 @@ static int64_t image_elements(const kn_conv_shape *s)
                       s->out_channels * s->out_size[1] * s->out_size[2]);
 }
 
-/* Pixels per share: the images it touches must be within 32-bit offsets. */
-static int64_t choose_share(const kn_conv_shape *s, int64_t element)
+static int64_t count_pixels(const kn_conv_shape *s) { return s->images * s->out_size[1] * s->out_size[2]; }
+
+/* The images that a share touches must be within 32-bit offsets. */
+static int64_t choose_share(const kn_conv_shape *s)
 {
-    const int64_t area = s->out_size[1] * s->out_size[2], pixels = s->images * area;
+    const int64_t area = s->out_size[1] * s->out_size[2], pixels = count_pixels(s), element = kn_conv_element(s);
     const int64_t weights = s->out_channels * kn_conv_taps(s), blocks = kn_div_up(weights, 64 * 64);
     const int64_t within_reach = kn_max_i64(1, MAX_OFFSET / kn_max_i64(1, image_elements(s)) - 2) * area;
     int64_t shares = kn_min_i64(kn_div_up(BLOCKS, kn_max_i64(1, blocks)), kn_div_up(pixels, MIN_PIXELS));
+    shares = kn_min_i64(shares, MOST_LAYERS / s->groups);
     shares = kn_max_i64(1, kn_min_i64(shares, MAX_SUMS / (weights * element + 1)));
     return kn_max_i64(1, kn_min_i64(kn_div_up(pixels, shares), within_reach));
+}
+
+int64_t kn_conv_blocked_shares(const kn_conv_shape *s)
+{
+    return kn_max_i64(1, kn_div_up(count_pixels(s), choose_share(s)));
 }
 
 static kn_status sum_shares(kn_stream *stream, const kn_conv_problem *problem, int64_t per_share, int64_t shares,
@@ -222,8 +234,7 @@ static kn_status backward_weights(kn_stream *stream, const kn_conv_problem *prob
 {
     const kn_conv_shape *s = &problem->shape;
     const int64_t element = s->f64 ? 8 : 4, weights = s->out_channels * kn_conv_taps(s);
-    const int64_t pixels = s->images * s->out_size[1] * s->out_size[2], per_share = choose_share(s, element);
-    const int64_t shares = kn_max_i64(1, kn_div_up(pixels, per_share));
+    const int64_t per_share = choose_share(s), shares = kn_conv_blocked_shares(s);
     kn_buffer *sums = NULL;
     if (shares > 1)
         KN_TRY(kn_buffer_alloc(&sums, stream, (size_t)(shares * weights * element)));
@@ -250,9 +261,10 @@ kn_status kn_conv_run_blocked(kn_stream *stream, const void *problem) { return r
 kn_status kn_conv_run_tensor(kn_stream *stream, const void *problem) { return run(stream, problem, KN_BLOCK_TF32); }
 
 /* Pixels of all images, taps and weights must have 32-bit indices; the images that a block of pixels touches must be
- * within 32-bit offsets; the work-group must fit the device. */
-static bool supports(const kn_limits *limits, const kn_conv_shape *s, kn_block_arithmetic arithmetic)
+ * within 32-bit offsets; the work-group must fit the device, and the launch any. */
+static bool supports(const kn_limits *limits, const kn_conv_problem *problem, kn_block_arithmetic arithmetic)
 {
+    const kn_conv_shape *s = &problem->shape;
     const double most = (double)(MAX_OFFSET - 1024), images = (double)s->images;
     const int64_t out_area = s->out_size[1] * s->out_size[2];
     const int64_t residue_area = s->in_size[1] / s->stride[1] * (s->in_size[2] / s->stride[2]); /* the smallest */
@@ -262,18 +274,18 @@ static bool supports(const kn_limits *limits, const kn_conv_shape *s, kn_block_a
     return kn_conv_is_flat(s) && images * (double)out_area < most &&
            images * (double)s->in_size[1] * (double)s->in_size[2] < most &&
            (double)(s->in_channels + 4) * (double)(s->out_channels + 4) * kernel_area < most &&
-           touched * (double)image_elements(s) < most && kn_choose_block(limits, arithmetic, 1, 1, 1) != NULL;
+           touched * (double)image_elements(s) < most && kn_choose_block(limits, arithmetic, 1, 1, 1) != NULL &&
+           s->groups * (problem->pass == KN_CONV_WEIGHTS ? kn_conv_blocked_shares(s) : 1) <= MOST_LAYERS;
 }
 
 bool kn_conv_supports_blocked(const kn_limits *limits, const void *problem)
 {
-    return supports(limits, &((const kn_conv_problem *)problem)->shape, plain(problem));
+    return supports(limits, problem, plain(problem));
 }
 
 bool kn_conv_supports_tensor(const kn_limits *limits, const void *problem)
 {
-    const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    return !s->f64 && supports(limits, s, KN_BLOCK_TF32);
+    return !((const kn_conv_problem *)problem)->shape.f64 && supports(limits, problem, KN_BLOCK_TF32);
 }
 
 /* On non-CPU devices, all but depthwise convolutions: with one channel per group most of a block is empty. The
