@@ -3,10 +3,11 @@
 
 #define KN_EACH(i, n) for (long i = get_local_id(0); i < (n); i += get_local_size(0))
 
+/* fmax passes over NaN, which the exponentials then keep. */
 static inline T kn_log_sum_of_three(const T a, const T b, const T c)
 {
-    const T most = fmax(a, fmax(b, c));
-    return most == NOTHING ? NOTHING : most + log(exp(a - most) + exp(b - most) + exp(c - most));
+    const T most = fmax(a, fmax(b, c)), least = most == NOTHING ? (T)0 : most;
+    return most + log(exp(a - least) + exp(b - least) + exp(c - least));
 }
 
 static inline T kn_emit(const global T *lp, const int label) { return label < 0 ? NOTHING : lp[label]; }
@@ -27,12 +28,11 @@ kernel void ctc_forward(KN_CTC_FORWARD)
             const global T *before = row - p.width, *emitted = lp + (t * p.samples + n) * p.classes;
             KN_EACH (s, p.width) {
                 const long state = s - KN_CTC_BEFORE;
-                T sum = NOTHING;
-                if (t == 0)
-                    sum = state == 0 || state == 1 ? (T)0 : NOTHING;
-                else if (state >= 0)
+                T sum = 0;
+                if (t > 0 && state >= 0)
                     sum = kn_log_sum_of_three(before[s], before[s - 1], before[s - 2] + jump[s]);
-                row[s] = state < 0 ? NOTHING : sum + kn_emit(emitted, labelled[state]);
+                const bool is_reached = state >= 0 && (t > 0 || state <= 1);
+                row[s] = is_reached ? sum + kn_emit(emitted, labelled[state]) : NOTHING;
             }
             barrier(CLK_GLOBAL_MEM_FENCE);
         }

@@ -80,6 +80,17 @@ static kn_tensor *build_ctc(kn_tensor *const *x, const void *params)
                             params);
 }
 
+/* NaN in a log-probability stays, where it is all that a state has, too; infinity counts only where alignments go. */
+static kn_tensor *build_ctc_of_nan(kn_tensor *const *x, const void *params)
+{
+    enum { STEPS = 6, SAMPLES = 2, CLASSES = 5 };
+    double more[STEPS * SAMPLES * CLASSES] = {[4] = NAN, [CLASSES + 3] = INFINITY}; /* of the first step */
+    kn_tensor *added = kn_from_data(more, KN_SHAPE(STEPS, SAMPLES, CLASSES), .dtype = KN_F64);
+    kn_tensor *log_probs = kn_add(kn_log_softmax(x[0], 2), kn_to_dtype(added, kn_dtype_of(x[0])));
+    kn_tensor *labels = kn_from_data(((int64_t[]){0, 1, 2, 3}), KN_SHAPE(SAMPLES, 2), .dtype = KN_I64);
+    return kn_ctc_loss_with(log_probs, labels, lengths(STEPS, STEPS), lengths(2, 2), params);
+}
+
 /* clang-format off */
 #define CTC(...) &(const kn_ctc_loss_params){KN_CTC_LOSS_DEFAULTS, __VA_ARGS__}
 #define SMOOTH_L1(...) &(const kn_smooth_l1_loss_params){KN_SMOOTH_L1_LOSS_DEFAULTS, __VA_ARGS__}
@@ -182,10 +193,11 @@ static const op_row rows[] = {
     {"hinge_embedding_loss/mean", build_hinge_embedding_loss, {LOGITS(7, 5), WHOLE(KN_I64, -1, 2, 7, 5)}, HINGE(.margin = 4)},
     {"ctc_loss/none", build_ctc, {LOGITS(9, 2, 5), INDICES(4, 2, 3)}, CTC(.blank = 4, EACH), 9},
     {"ctc_loss/many_labels", build_ctc, {LOGITS(61, 2, 7), INDICES(6, 2, 29)}, CTC(.blank = 6, EACH), 61},
+    {"ctc_loss/nan", build_ctc_of_nan, {CONSTANTS_IN(-3, 3, 6, 2, 5)}, CTC(.blank = 4, EACH), 6},
     {"margin_ranking_loss/mean", build_ranking, {LOGITS(7, 5), LOGITS(7, 5), CONSTANTS_IN(0.5, 1, 7, 5)}, RANKING(.margin = 0.5)},
     {"bce_with_logits/empty", build_bce, {LOGITS(0, 5), CONSTANTS_IN(0, 1, 0, 5)}, REDUCE(SUM)},
 };
 OP_ROWS_END
 /* clang-format on */
 
-OP_TABLE(loss_rows, rows, .has_golden = true);
+OP_TABLE(loss_rows, rows, .has_golden = true, .engine = "ctc_loss");

@@ -224,8 +224,8 @@ static kn_status ctc_backward(kn_grad_call *grad)
 
 static double log_sum(double a, double b)
 {
-    const double most = fmax(a, b);
-    return most == -INFINITY ? -INFINITY : most + log(exp(a - most) + exp(b - most));
+    const double most = fmax(a, b), least = most == -INFINITY ? 0 : most;
+    return most + log(exp(a - least) + exp(b - least));
 }
 
 /* Of one sample whose labels begin at `first`: the recurrence in place, from the last state down. */
@@ -238,13 +238,13 @@ static double reference_of(const kn_call *call, int64_t sample, int64_t first, d
     for (int64_t t = 0; t < steps; t++)
         for (int64_t s = last; s >= 0; s--) {
             const double own = s % 2 ? kn_reference_get(call->inputs[TARGET], first + s / 2) : (double)p->blank;
-            double sum = t == 0 ? (s <= 1 ? 0 : -INFINITY) : alpha[s];
+            double sum = t == 0 ? 0 : alpha[s];
             if (t > 0 && s >= 1)
                 sum = log_sum(sum, alpha[s - 1]);
             if (t > 0 && s % 2 && s >= 3 && own != kn_reference_get(call->inputs[TARGET], first + s / 2 - 1))
                 sum = log_sum(sum, alpha[s - 2]);
-            alpha[s] =
-                sum + kn_reference_get(call->inputs[LOG_PROBS], (t * p->samples + sample) * p->classes + (int64_t)own);
+            const int64_t at = (t * p->samples + sample) * p->classes + (int64_t)own;
+            alpha[s] = t == 0 && s > 1 ? -INFINITY : sum + kn_reference_get(call->inputs[LOG_PROBS], at);
         }
     if (steps == 0)
         return labels == 0 ? 0 : (double)INFINITY;
