@@ -227,6 +227,12 @@ TENSOR_TEST(roots_by_powers_are_roots)
     CHECK_VALUES(kn_grad(x), NAN, 0.25);
 }
 
+TENSOR_TEST(variances_beyond_the_largest_number_are_infinite)
+{
+    CHECK_VALUES(kn_var(F32_OF(1.5e30, 0, 1)), INFINITY);
+    CHECK_VALUES(kn_std(F32_OF(0, 3e38, -3e38, 0, 2)), INFINITY);
+}
+
 /* --- infinite gradients ------------------------------------------------------------------------------------------- */
 
 TENSOR_TEST(infinite_gradients_meet_zeros)
@@ -354,6 +360,7 @@ int main(void)
         TEST(powers_of_two_dtypes_keep_their_digits),
         TEST(powers_beside_zeros_and_infinities),
         TEST(roots_by_powers_are_roots),
+        TEST(variances_beyond_the_largest_number_are_infinite),
         TEST(infinite_gradients_meet_zeros),
         TEST(max_pooling_takes_the_last_nan_and_the_first_of_equal_elements),
         TEST(adaptive_max_pooling_takes_the_last_nan),

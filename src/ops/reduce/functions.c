@@ -142,7 +142,8 @@ kn_tensor *kn_logsumexp(kn_tensor *x, const int *dims, int num_dims, bool keepdi
 
 /* --- variance and standard deviation ------------------------------------------------------------------------------ */
 
-/* Two passes; the second also corrects for the rounding error of the mean. p: the divisor, q: n. */
+/* Two passes; the second also corrects for the rounding error of the mean, unless the squares overflow: the correction
+ * then might, too, and their difference would be NaN. p: the divisor, q: n. */
 static void var_numbers(double *pq, double correction, int64_t n)
 {
     pq[0] = fmax((double)n - correction, 0);
@@ -165,7 +166,7 @@ static double std_reference(const double *a, int64_t n, double correction)
 }
 
 #define DEVIATIONS "(v - u * u / q)"
-#define VARIANCE "(" DEVIATIONS " < 0 ? (T)0 : " DEVIATIONS ") / p"
+#define VARIANCE "(v == (T)INFINITY ? v : " DEVIATIONS " < 0 ? (T)0 : " DEVIATIONS ") / p"
 #define VARIANCE_TABLE(id, value, names, gradient)                                                                     \
     static kn_reducer id##_table = {                                                                                   \
         .rule = KN_REDUCES_SAME,                                                                                       \
