@@ -10,10 +10,12 @@ typedef struct reflection {
 static inline reflection reflection_of(const global T *a, long k, long m, long n)
 {
     const T first = AT(a, k, k);
-    T largest = 0, sum = 0;
-    for (long i = k + 1; i < m; i++)
-        largest = fmax(largest, fabs(AT(a, i, k)));
-    if (largest == 0)
+    T largest = 0, below = 0, sum = 0;
+    for (long i = k + 1; i < m; i++) {
+        largest = fmax(largest, fabs(AT(a, i, k))); /* passes over NaN */
+        below += fabs(AT(a, i, k));
+    }
+    if (below == 0)
         return (reflection){0, first, 0};
     largest = fmax(largest, fabs(first));
     for (long i = k; i < m; i++) {

@@ -1,6 +1,8 @@
 /* test_linalg.c - linear algebra: matrices without a factorisation, of low rank, full matrices, refused shapes. */
 #include "support/check.h"
 
+#include <math.h>
+
 static kn_tensor *matrices(const double *values, int64_t count)
 {
     return kn_from_data(values, KN_SHAPE(count, 2, 2), .dtype = KN_F64);
@@ -36,6 +38,13 @@ TENSOR_TEST_F64(matrices_without_a_factorisation)
     CHECK_TENSOR(kn_linalg_inv_ex(s, &info));
     CHECK_VALUES(info, 0, 2, 1);
     CHECK_VALUES(kn_linalg_det(s), 1, 0, 0);
+}
+
+TENSOR_TEST_F64(the_factors_of_nan_are_nan)
+{
+    kn_tensor *r, *q = kn_linalg_qr(MATRICES(1, 1, 2, NAN, 0), KN_QR_REDUCED, &r);
+    CHECK_VALUES(q, NAN, NAN, NAN, NAN);
+    CHECK_VALUES(r, NAN, NAN, 0, NAN);
 }
 
 TENSOR_TEST_F64(matrices_of_low_rank)
@@ -116,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_gradient_of_a_determinant_is_its_cofactors),
         TEST(matrices_without_a_factorisation),
+        TEST(the_factors_of_nan_are_nan),
         TEST(matrices_of_low_rank),
         TEST(full_matrices_are_orthogonal),
         TEST(norms_and_products),
