@@ -45,6 +45,8 @@ TENSOR_TEST_F64(the_factors_of_nan_are_nan)
     kn_tensor *r, *q = kn_linalg_qr(MATRICES(1, 1, 2, NAN, 0), KN_QR_REDUCED, &r);
     CHECK_VALUES(q, NAN, NAN, NAN, NAN);
     CHECK_VALUES(r, NAN, NAN, 0, NAN);
+    CHECK_VALUES(kn_linalg_eigvalsh(MATRICES(2, 2, NAN, NAN, 1, 2, 0, 0, 1), false), NAN, NAN, 1, 2);
+    CHECK_VALUES(kn_linalg_svdvals(MATRICES(2, 2, NAN, 0, 1, 2, 0, 0, 1)), NAN, NAN, 2, 1);
 }
 
 TENSOR_TEST_F64(matrices_of_low_rank)
