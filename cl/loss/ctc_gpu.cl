@@ -6,8 +6,8 @@
 /* fmax passes over NaN, which the exponentials then keep. */
 static inline T kn_log_sum_of_three(const T a, const T b, const T c)
 {
-    const T most = fmax(a, fmax(b, c)), least = most == NOTHING ? (T)0 : most;
-    return most + log(exp(a - least) + exp(b - least) + exp(c - least));
+    const T most = fmax(a, fmax(b, c)), shift = most == NOTHING ? (T)0 : most;
+    return most + log(exp(a - shift) + exp(b - shift) + exp(c - shift));
 }
 
 static inline T kn_emit(const global T *lp, const int label) { return label < 0 ? NOTHING : lp[label]; }

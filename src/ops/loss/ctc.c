@@ -224,8 +224,8 @@ static kn_status ctc_backward(kn_grad_call *grad)
 
 static double log_sum(double a, double b)
 {
-    const double most = fmax(a, b), least = most == -INFINITY ? 0 : most;
-    return most + log(exp(a - least) + exp(b - least));
+    const double most = fmax(a, b), shift = most == -INFINITY ? 0 : most;
+    return most + log(exp(a - shift) + exp(b - shift));
 }
 
 /* Of one sample whose labels begin at `first`: the recurrence in place, from the last state down. */
