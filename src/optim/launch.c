@@ -124,8 +124,6 @@ static void build_options(const kn_optim_batch *batch, char *options, size_t siz
 static kn_status measure(const kn_optim_batch *batch, kn_launch_params params, const kn_slot_ends *ends, kn_arg *place,
                          kn_tensor **totals)
 {
-    char kernel[48];
-    snprintf(kernel, sizeof kernel, "%s_measure", batch->algorithm->kernel);
     kn_tensor *parts = NULL;
     const kn_dtype dtype = kn_compute_type(batch->dtype);
     const int64_t length = 2 * (int64_t)ends->end[batch->count - 1], sums = 2 * (int64_t)batch->count;
@@ -133,7 +131,7 @@ static kn_status measure(const kn_optim_batch *batch, kn_launch_params params, c
     KN_TRY(kn_tensor_new(totals, dtype, 1, &sums, batch->device));
     KN_TRY(kn_tensor_new(&parts, dtype, 1, &length, batch->device));
     *place = kn_arg_tensor(parts);
-    params.kernel = kernel;
+    params.kernel = batch->algorithm->measure;
     kn_status status = kn_launch(batch->stream, &params);
     if (status == KN_OK)
         status = kn_run(batch->stream, .source = params.source, .options = params.options, .kernel = "measure_totals",
@@ -163,7 +161,7 @@ static kn_status launch(kn_optim_batch *batch)
         args[n++] = kn_arg_i32((batch->grad_scale != NULL) | (batch->found_inf != NULL) << 1);
     }
     kn_arg *sums = &args[n];
-    n += batch->algorithm->measures;
+    n += batch->algorithm->measure != NULL;
     KN_TRY(kn_optim_scalar_arguments(batch, args + n, &num_scalars));
     n += num_scalars;
     char options[200];
@@ -177,7 +175,7 @@ static kn_status launch(kn_optim_batch *batch)
     params.num_args = n;
     kn_tensor *totals = NULL;
     kn_status status = KN_OK;
-    if (batch->algorithm->measures && params.global[0] > 0)
+    if (batch->algorithm->measure && params.global[0] > 0)
         status = measure(batch, params, &ends, sums, &totals);
     if (status == KN_OK)
         status = kn_launch(batch->stream, &params);

@@ -173,7 +173,7 @@ const kn_optim_algorithm kn_optim_row_lamb = {
     .kernel = "lamb",
     .flops = 34,
     .counts_steps = true,
-    .measures = true,
+    .measure = "lamb_measure",
     .scalars = lamb_scalars,
 };
 

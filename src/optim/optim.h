@@ -84,7 +84,7 @@ typedef struct kn_optim_algorithm {
     bool counts_steps;            /* PyTorch's state has a "step" */
     bool counts_on_device;        /* the kernel can compute its scalars from a count of steps on the device */
     bool is_same_each_step;       /* the scalars do not depend on the step */
-    bool measures;                /* the kernel NAME_measure runs first: cl/optim/measure.clh */
+    const char *measure;          /* the kernel that runs first: cl/optim/measure.clh; NULL: none */
     kn_status (*compose)(const kn_optim_composed *it); /* instead of a kernel: the step of one parameter */
     const kn_optim_whole *whole;                       /* instead of states, scalars and a kernel */
     void (*complete)(double *hyper);                   /* defaults that depend on other hyperparameters; NULL: none */

@@ -79,6 +79,31 @@ static int print_result(void)
     return 0;
 }
 
+static void overwrite_stack(void)
+{
+    volatile char bytes[1 << 16];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = 'x';
+}
+
+/* A step of two kernels, none of whose names may be on the stack. */
+static int step_that_measures(void)
+{
+    double sum;
+    kn_tensor *weight = kn_full(KN_SHAPE(5), 1, .requires_grad = true);
+    kn_optim *optim = kn_optim_lamb(((kn_parameter_list){&weight, NULL, 1}));
+    kn_status status = kn_backward(kn_sum(weight));
+    if (status == KN_OK)
+        status = kn_optim_step(optim);
+    overwrite_stack();
+    if (status == KN_OK)
+        status = kn_item(kn_sum(weight), &sum);
+    kn_optim_free(optim);
+    if (status != KN_OK)
+        fprintf(stderr, "%s\n", kn_error_message());
+    return status == KN_OK && sum > 4.994 && sum < 4.996 ? 0 : 1;
+}
+
 static void sleep_for(int milliseconds)
 {
     const struct timespec time = {.tv_nsec = milliseconds * 1000000L};
@@ -160,6 +185,7 @@ static int run_child(const char *what, const char *number)
            : strcmp(what, "leave") == 0   ? leave_without_waiting(atoi(number))
            : strcmp(what, "thread") == 0  ? leave_after_thread(atoi(number))
            : strcmp(what, "notices") == 0 ? print_notices()
+           : strcmp(what, "step") == 0    ? step_that_measures()
            : strcmp(what, "first") == 0   ? print_temperature()
                                           : fail_in_own_kernel();
 }
@@ -242,6 +268,12 @@ static void helpers_may_fail(void **state)
         snprintf(environment, sizeof environment, "FAIL_AS=%s KOINE_PROGRAM='%s'", ways[i], this_program);
         expect("result", environment, expected, i < 2 ? HELPS_NOT : HELPS);
     }
+}
+
+static void a_step_of_two_kernels(void **state)
+{
+    (void)state;
+    expect("step", OWN_PROGRAM, "", NULL);
 }
 
 static void the_first_launch_is_put_off(void **state)
@@ -330,13 +362,10 @@ int main(int argc, char **argv)
     if (length < 0)
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_the_same),
-        cmocka_unit_test(helpers_may_fail),
-        cmocka_unit_test(a_process_may_end_before),
-        cmocka_unit_test(who_waits_is_told),
-        cmocka_unit_test(errors_come_where_they_belong),
-        cmocka_unit_test(the_first_launch_is_put_off),
-        cmocka_unit_test(a_kernel_that_does_not_build_is_an_error),
+        cmocka_unit_test(results_are_the_same),          cmocka_unit_test(helpers_may_fail),
+        cmocka_unit_test(a_process_may_end_before),      cmocka_unit_test(who_waits_is_told),
+        cmocka_unit_test(errors_come_where_they_belong), cmocka_unit_test(a_step_of_two_kernels),
+        cmocka_unit_test(the_first_launch_is_put_off),   cmocka_unit_test(a_kernel_that_does_not_build_is_an_error),
     };
     return cmocka_run_group_tests(tests, find_expected, NULL);
 }
