@@ -111,7 +111,8 @@ static double anneal(const kn_lr_scheduler *s, double from, double to, double pa
     return to + (from - to) / 2 * (cos(PI * part) + 1);
 }
 
-/* The phase of last_epoch: 0 up, 1 down, 2 further down, and how far it is. */
+/* The phase of last_epoch: 0 up, 1 down, 2 further down, and how far it is. A loop's last call is a step beyond the
+ * end, where PyTorch's line goes on to a rate below 0, which no optimizer takes: here it stays. */
 static int phase_at(const kn_lr_scheduler *s, double *part)
 {
     const double total = s->numbers[TOTAL], rise = s->numbers[PCT_START] * total, epoch = (double)s->last_epoch;
@@ -122,7 +123,9 @@ static int phase_at(const kn_lr_scheduler *s, double *part)
     while (phase < last && epoch > ends[phase])
         phase++;
     const double begin = phase > 0 ? ends[phase - 1] : 0;
-    *part = (epoch - begin) / (ends[phase] - begin);
+    *part = ends[phase] > begin ? (epoch - begin) / (ends[phase] - begin) : 1;
+    if (s->numbers[LINEAR] != 0)
+        *part = fmin(*part, 1);
     return phase;
 }
 static double one_cycle_lr(const kn_lr_scheduler *s, int group, double lr)

@@ -230,8 +230,34 @@ static void test_refusals(void **state)
     kn_optim_free(o);
 }
 
+/* A loop over all steps calls the schedule once more than there are rates: what is there then is one, too. */
+static void test_the_end_of_one_cycle(void **state)
+{
+    (void)state;
+    for (int three = 0; three < 2; three++) {
+        KN_SCOPE;
+        double lr, momentum;
+        kn_tensor *p = kn_zeros(KN_SHAPE(1), .requires_grad = true);
+        kn_optim *o = kn_optim_sgd(((kn_parameter_list){&p, NULL, 1}), .lr = 0.1, .momentum = 0.9);
+        kn_lr_scheduler *s = kn_one_cycle_lr(o, 0.1, 20, .anneal_linearly = true, .three_phase = three != 0);
+        for (int i = 0; i < 20; i++)
+            assert_int_equal(kn_lr_scheduler_step(s), KN_OK);
+        assert_int_equal(kn_optim_get(o, 0, "lr", &lr), KN_OK);
+        assert_int_equal(kn_optim_get(o, 0, "momentum", &momentum), KN_OK);
+        assert_true(fabs(lr - 0.1 / 25 / 1e4) < 1e-12);
+        assert_true(fabs(momentum - 0.95) < 1e-12);
+        assert_int_equal(kn_optim_set(o, 0, "weight_decay", 0.1), KN_OK);
+        kn_lr_scheduler_free(s);
+        s = kn_one_cycle_lr(o, 0.1, 2, .pct_start = 0.5, .cycle_momentum = false); /* rises in no step */
+        assert_true(fabs(kn_lr_scheduler_last_lr(s, 0) - 0.1) < 1e-12);
+        kn_lr_scheduler_free(s);
+        kn_optim_free(o);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_schedules), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_schedules), cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_the_end_of_one_cycle)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
