@@ -55,6 +55,25 @@ def test_groups_are_mappings():
         optimizer.add_param_group({'params': [1]})
 
 
+def test_values_of_a_group_that_need_each_other():
+    def parameters(**options):
+        return [{'params': [nn.Parameter(koine.ones(2, 2))], **options}]
+
+    group = optim.SGD(parameters(momentum=0.5, nesterov=True, dampening=0), dampening=0.25).param_groups[0]
+    assert group['nesterov'] and group['momentum'] == 0.5 and group['dampening'] == 0
+    group = optim.Rprop(parameters()).param_groups[0]
+    group['step_sizes'] = 100, 200
+    assert group['step_sizes'] == (100, 200)
+    group['step_sizes'] = 1, 2
+    assert group['step_sizes'] == (1, 2)
+    group = optim.Adafactor(parameters(eps=(None, 1e-2)), eps=(1e-5, 1e-3)).param_groups[0]
+    assert group['eps'] == (None, 1e-2)
+    group['eps'] = 1e-4, 1e-2
+    assert group['eps'] == (1e-4, 1e-2)
+    with pytest.raises(koine.KoineError, match=r'lr \(-1\)'):
+        optim.SGD(parameters(lr=-1, momentum=0.5))
+
+
 @pytest.mark.parametrize('name', optim.SIGNATURES)
 def test_groups_have_the_defaults(name):
     optimizer = getattr(optim, name)([nn.Parameter(koine.ones(2, 2))])

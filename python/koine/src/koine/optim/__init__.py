@@ -5,7 +5,7 @@ import math
 
 from .. import safetensors
 from .._bind import parse
-from .._c import NULL, callback, check, checked, error, ffi, lib, path
+from .._c import NULL, KoineError, callback, check, checked, error, ffi, lib, path
 from .._tensor import borrowed, wrap
 from ..autograd import enable_grad
 from ..nn._modes import zero_gradients
@@ -48,12 +48,14 @@ def _parts(name, value):
 
 
 def _flat(options):
-    """{'beta1': 0.9, ...}; None is left out."""
+    """{'beta1': 0.9, ...}; None is left out, but of a tuple -1, which is the library's None."""
     for name, value in options.items():
         parts = _parts(name, value)
         for part, number in zip(parts, value if len(parts) > 1 else (value,)):
             if isinstance(number, str):
                 number = {'strong_wolfe': 1}[number]
+            if number is None and len(parts) > 1:
+                number = -1
             if number is not None:
                 yield part, float(number)
 
@@ -77,7 +79,7 @@ class ParamGroup(collections.abc.Mapping):
         default = self._optimizer.defaults.get(name)
         if isinstance(default, tuple):
             values = [self._get(part) for part in _parts(name, default)]
-            return tuple(None if one is None and value < 0 else value for one, value in zip(default, values))
+            return tuple(None if name == 'eps' and value < 0 else value for value in values)
         value = self._get(name)
         if name == 'line_search_fn':
             return 'strong_wolfe' if value else None
@@ -92,8 +94,21 @@ class ParamGroup(collections.abc.Mapping):
         return value[0]
 
     def __setitem__(self, name, value):
-        for part, number in _flat({name: value}):
-            check(lib.kn_optim_set(self._optimizer._h, self._index, part.encode(), number))
+        self.update({name: value})
+
+    def update(self, values):
+        """Sets several. What one of them needs of another, as nesterov of momentum, may come later."""
+        left = list(_flat(values))
+        while left:
+            refused = []
+            for part, number in left:
+                try:
+                    check(lib.kn_optim_set(self._optimizer._h, self._index, part.encode(), number))
+                except KoineError:
+                    if len(refused) == len(left) - 1:
+                        raise
+                    refused.append((part, number))
+            left = refused
 
     def __iter__(self):
         yield 'params'
@@ -117,9 +132,7 @@ class LibraryOptimizer(Optimizer):
         array, names = _options(self.defaults)
         pointer = checked(lib.kn_optim_named_with(type(self).__name__.encode(), found, array))
         self._h = ffi.gc(pointer, lib.kn_optim_free)
-        for name, value in groups[0].items():
-            if name != 'params':
-                self.param_groups[0][name] = value
+        self.param_groups[0].update({name: value for name, value in groups[0].items() if name != 'params'})
         for group in groups[1:]:
             self.add_param_group(group)
         del keep, names
