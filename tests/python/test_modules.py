@@ -302,6 +302,9 @@ def test_clipping():
     assert w.grad.tolist() == pytest.approx([0.5] * 4)
     nn.utils.clip_grad_value_(w, 0.25)
     assert w.grad.tolist() == [0.25] * 4
+    w.grad = koine.tensor([1, float('inf'), 0, 0])
+    with pytest.raises(koine.KoineError, match='inf'):
+        nn.utils.clip_grad_norm_(w, 1.0, error_if_nonfinite=True)
 
 
 def test_signatures():

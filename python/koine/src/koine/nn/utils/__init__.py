@@ -23,11 +23,12 @@ def _given(parameters):
     return parameter_list([parameters] if hasattr(parameters, '_h') else parameters)
 
 
-def clip_grad_norm_(parameters, max_norm, norm_type=2.0):
-    """Scales gradients so that their norm is at most max_norm; returns the norm before."""
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
+    """Scales gradients so that their norm is at most max_norm; returns the norm before. error_if_nonfinite waits, and a
+    norm that is infinite or NaN is an error."""
     found, _keep = _given(parameters)
     params = ffi.new('kn_clip_grad_params *', lib.kn_clip_grad_params_init())
-    params.norm_type = norm_type
+    params.norm_type, params.error_if_nonfinite = norm_type, error_if_nonfinite
     return wrap(lib.kn_clip_grad_norm_with_(found, max_norm, params))
 
 
