@@ -88,26 +88,6 @@ kn_tensor *kn_from_data_with(const void *data, int ndim, const int64_t *shape, c
     return finish(tensor, kn_write(tensor, data, bytes));
 }
 
-kn_tensor *kn_arange_with(double start, double end, double step, const kn_tensor_options *options)
-{
-    if (step == 0 || !isfinite(start) || !isfinite(end) || !isfinite(step) || (end - start) / step < 0)
-        return kn_fail_null(KN_ERR_ARGUMENT, "arange: cannot get from %g to %g in steps of %g", start, end, step);
-    bool whole = floor(start) == start && floor(end) == end && floor(step) == step;
-    int64_t count = (int64_t)ceil((end - start) / step);
-    kn_tensor *tensor = make(1, &count, options, whole ? KN_I64 : KN_F32);
-    if (!tensor)
-        return kn_error_make_sticky();
-    size_t bytes = (size_t)count * kn_tensor_element_size(tensor);
-    void *values = kn_malloc(bytes);
-    if (!values)
-        return finish(tensor, KN_ERR_MEMORY);
-    for (int64_t i = 0; i < count; i++)
-        kn_element_set(values, tensor->dtype, i, (kn_element){.real = start + (double)i * step}, KN_F64);
-    kn_status status = kn_write(tensor, values, bytes);
-    kn_free(values);
-    return finish(tensor, status);
-}
-
 static kn_tensor_options like_options(const kn_tensor *like)
 {
     return (kn_tensor_options){.dtype = like->dtype, .device = like->storage->device};

@@ -1,9 +1,12 @@
-/* tensor/create_values.c - tensors with regular values, which are computed on the host: see koine/create.h. */
+/* tensor/create_values.c - tensors with regular values: see koine/create.h. Those of whole numbers at equal distances,
+ * which operators also need while a graph is captured, come from cl/tensor/arange.cl, others from the host. */
 #include <koine/create.h>
 #include <math.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "loops/work_size.h"
 #include "tensor/element.h"
 #include "tensor/tensor.h"
 
@@ -35,6 +38,59 @@ static kn_status check_sizes(const char *function, int64_t rows, int64_t columns
     return rows >= 0 && columns >= 0 ? KN_OK
                                      : kn_fail(KN_ERR_ARGUMENT, "%s: sizes must be 0 or more, not %lld and %lld",
                                                function, (long long)rows, (long long)columns);
+}
+
+/* --- arange ------------------------------------------------------------------------------------------------------- */
+
+enum { MANY_NUMBERS = 1024 }; /* of a work-item */
+
+static double stepped(int64_t i, const double *n) { return n[0] + (double)i * n[1]; }
+
+static kn_status count_on_device(kn_tensor *tensor, int64_t start, int64_t step)
+{
+    const int64_t n = kn_numel(tensor);
+    kn_stream *stream = kn_tensor_stream(tensor);
+    return stream ? kn_run(stream, .source = "tensor/arange.cl", .options = kn_dtype_options(tensor->dtype),
+                           .kernel = "arange", .dims = 1,
+                           .global = {kn_work_items(kn_tensor_limits(tensor), n, MANY_NUMBERS)},
+                           KN_ARGS(kn_arg_tensor(tensor), kn_arg_i64(start), kn_arg_i64(step), kn_arg_i64(n)))
+                  : kn_error_status();
+}
+
+/* Numbers of other dtypes are converted from 64-bit ones. */
+static kn_tensor *counted(int64_t count, int64_t start, int64_t step, const kn_tensor_options *options)
+{
+    kn_tensor *tensor = kn_empty_with(1, &count, options), *numbers = NULL;
+    if (!tensor || count == 0)
+        return tensor;
+    const kn_dtype dtype = tensor->dtype;
+    if (dtype == KN_I64 || dtype == KN_I32 || dtype == KN_F64 || dtype == KN_F32)
+        return count_on_device(tensor, start, step) == KN_OK ? tensor : kn_error_make_sticky();
+    kn_status status = kn_tensor_new(&numbers, KN_I64, 1, &count, tensor->storage->device);
+    if (status == KN_OK)
+        status = count_on_device(numbers, start, step);
+    if (status == KN_OK)
+        status = kn_tensor_copy(tensor, numbers);
+    kn_release(numbers);
+    return status == KN_OK ? tensor : kn_error_make_sticky();
+}
+
+/* Are whole numbers up to x exact in float64? */
+static bool is_exact(double x) { return floor(x) == x && fabs(x) < 0x1p53; }
+
+kn_tensor *kn_arange_with(double start, double end, double step, const kn_tensor_options *options)
+{
+    if (step == 0 || !isfinite(start) || !isfinite(end) || !isfinite(step) || (end - start) / step < 0)
+        return kn_fail_null(KN_ERR_ARGUMENT, "arange: cannot get from %g to %g in steps of %g", start, end, step);
+    const bool whole = floor(start) == start && floor(end) == end && floor(step) == step;
+    const int64_t count = (int64_t)ceil((end - start) / step);
+    kn_tensor_options own = options ? *options : kn_tensor_options_init();
+    kn_device *device = own.device || own.pin_memory ? own.device : kn_device_current();
+    own.dtype = own.dtype == KN_DTYPE_DEFAULT ? (whole ? KN_I64 : KN_F32) : own.dtype;
+    if (device && !kn_device_is_host(device) && is_exact(start) && is_exact(step) &&
+        is_exact(start + step * (double)count))
+        return counted(count, (int64_t)start, (int64_t)step, &own);
+    return make("arange", 1, &count, &own, KN_F32, stepped, (const double[]){start, step});
 }
 
 /* --- linspace, logspace ------------------------------------------------------------------------------------------- */

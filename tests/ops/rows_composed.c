@@ -8,6 +8,10 @@
     {.name = title, .build = apply_named, .inputs = {__VA_ARGS__}, .params = call, .reduction = 100, .no_gradient = true}
 #define FURTHER(title, call, ...) \
     {.name = title, .build = apply_named, .inputs = {__VA_ARGS__}, .params = call, .reduction = 100, .full = true}
+#define READS(title, call, ...) \
+    {.name = title, .build = apply_named, .inputs = {__VA_ARGS__}, .params = call, .reduction = 100, .reads = true}
+#define FURTHER_READS(title, call, ...) \
+    {.name = title, .build = apply_named, .inputs = {__VA_ARGS__}, .params = call, .reduction = 100, .full = true, .reads = true}
 
 OP_ROWS_BEGIN
 static const op_row rows[] = {
@@ -22,16 +26,16 @@ static const op_row rows[] = {
     WITHOUT_GRADIENT("cdist/p0", "cdist p=0", DISTINCT(3, 4), DISTINCT(2, 4)),
     ROW("cdist/empty", "cdist", FLOATS(0, 4), FLOATS(2, 4)),
     FURTHER("cdist/no_columns", "cdist", FLOATS(3, 0), FLOATS(2, 0)),
-    ROW("pdist/rows", "pdist", DISTINCT(5, 3)),
-    ROW("pdist/p1", "pdist p=1", DISTINCT(4, 3)),
-    FURTHER("pdist/inf", "pdist p=inf", FLOATS(4, 3)),
+    READS("pdist/rows", "pdist", DISTINCT(5, 3)),
+    READS("pdist/p1", "pdist p=1", DISTINCT(4, 3)),
+    FURTHER_READS("pdist/inf", "pdist p=inf", FLOATS(4, 3)),
     ROW("pdist/one", "pdist", FLOATS(1, 3)),
     ROW("cov/matrix", "cov", FLOATS(3, 7)),
     FURTHER("cov/vector", "cov correction=0", FLOATS(7)),
     ROW("cov/weights", "cov", FLOATS(3, 5), WHOLE(KN_I64, 1, 4, 5), CONSTANTS_IN(0.5, 2, 5)),
     ROW("corrcoef/matrix", "corrcoef", FLOATS(3, 7)),
-    ROW("linalg_matrix_exp/batch", "linalg_matrix_exp", FLOATS(2, 3, 3)),
-    FURTHER("linalg_matrix_exp/squared", "linalg_matrix_exp", FLOATS_IN(-3, 3, 4, 4)),
+    READS("linalg_matrix_exp/batch", "linalg_matrix_exp", FLOATS(2, 3, 3)),
+    FURTHER_READS("linalg_matrix_exp/squared", "linalg_matrix_exp", FLOATS_IN(-3, 3, 4, 4)),
     FURTHER("linalg_matrix_exp/empty", "linalg_matrix_exp", FLOATS(0, 3, 3)),
     ROW("cholesky_inverse/lower", "cholesky_inverse", FLOATS_IN(1, 2, 2, 2, 2)),
     FURTHER("cholesky_inverse/upper", "cholesky_inverse upper=1", FLOATS_IN(1, 2, 3, 3)),
@@ -56,9 +60,9 @@ static const op_row rows[] = {
     ROW("vander/increasing", "vander n=4 increasing=1", FLOATS_IN(0.5, 2, 2, 3)),
     FURTHER("vander/square", "vander", FLOATS_IN(0.5, 2, 5)),
     WITHOUT_GRADIENT("vander/int64", "vander", WHOLE(KN_I64, -4, 5, 5)),
-    ROW("combinations/pairs", "combinations", FLOATS(5)),
-    FURTHER("combinations/again", "combinations r=3 with_replacement=1", FLOATS(3)),
-    FURTHER("combinations/none", "combinations r=4", FLOATS(3)),
+    READS("combinations/pairs", "combinations", FLOATS(5)),
+    FURTHER_READS("combinations/again", "combinations r=3 with_replacement=1", FLOATS(3)),
+    FURTHER_READS("combinations/none", "combinations r=4", FLOATS(3)),
     ROW("conv_tbc/padded", "conv_tbc pad=1", FLOATS(5, 2, 3), FLOATS(3, 3, 4), FLOATS(4)),
 };
 OP_ROWS_END

@@ -191,9 +191,9 @@ static const op_row rows[] = {
     {"soft_margin_loss/mean", build_soft_margin, {LOGITS(7, 5), LOGITS(7, 5)}, REDUCE(MEAN)},
     {"soft_margin_loss/none", build_soft_margin, {LOGITS(7, 5), LOGITS(7, 5)}, REDUCE(NONE), .full = true},
     {"hinge_embedding_loss/mean", build_hinge_embedding_loss, {LOGITS(7, 5), WHOLE(KN_I64, -1, 2, 7, 5)}, HINGE(.margin = 4)},
-    {"ctc_loss/none", build_ctc, {LOGITS(9, 2, 5), INDICES(4, 2, 3)}, CTC(.blank = 4, EACH), 9},
-    {"ctc_loss/many_labels", build_ctc, {LOGITS(61, 2, 7), INDICES(6, 2, 29)}, CTC(.blank = 6, EACH), 61},
-    {"ctc_loss/nan", build_ctc_of_nan, {CONSTANTS_IN(-3, 3, 6, 2, 5)}, CTC(.blank = 4, EACH), 6},
+    {"ctc_loss/none", build_ctc, {LOGITS(9, 2, 5), INDICES(4, 2, 3)}, CTC(.blank = 4, EACH), 9, .reads = true},
+    {"ctc_loss/many_labels", build_ctc, {LOGITS(61, 2, 7), INDICES(6, 2, 29)}, CTC(.blank = 6, EACH), 61, .reads = true},
+    {"ctc_loss/nan", build_ctc_of_nan, {CONSTANTS_IN(-3, 3, 6, 2, 5)}, CTC(.blank = 4, EACH), 6, .reads = true},
     {"margin_ranking_loss/mean", build_ranking, {LOGITS(7, 5), LOGITS(7, 5), CONSTANTS_IN(0.5, 1, 7, 5)}, RANKING(.margin = 0.5)},
     {"bce_with_logits/empty", build_bce, {LOGITS(0, 5), CONSTANTS_IN(0, 1, 0, 5)}, REDUCE(SUM)},
 };

@@ -169,6 +169,8 @@ static void check_case(op_run *run, const options *chosen)
             runs_in_f64(chosen, run->row, run->device, run->layout))
             check_f32_gradients(run, &result);
         op_check_implementations(run, &result);
+        if (run->layout == LAYOUT_PLAIN && !run->row->reads)
+            op_check_captured(run, &result);
         check_twin_device(run, &result);
     }
     op_result_free(&result);

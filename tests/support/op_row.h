@@ -11,6 +11,7 @@
  *   zeros         runs the kernel of each launch on zeros in place of its buffers, which it may not leave
  *   guard         detects writes outside buffers (with KOINE_GUARD=1)
  *   leak          checks that device memory is released
+ *   captured      captures it in a graph, forward and backward, and replays that: equal bits
  *   forced        runs it again with each implementation of the row's tables (ops/dispatch/choice.h) forced in turn
  *
  * A new operation needs one row:
@@ -65,6 +66,7 @@ typedef struct op_row {
     bool no_gradient;   /* not differentiable, or only checked forward */
     bool on_cpu;        /* by default not with --as-gpu, where other rows run the same kernels */
     bool full;          /* only with KOINE_TEST_FULL=1: other rows cover the same code */
+    bool reads;         /* reads values or makes tensors from host memory, which cannot be part of a graph */
     bool wide;          /* computes in float64 whatever its inputs are: not on devices without */
     const char *tables; /* implementation tables to force, blank-separated: "gemm conv2d" */
 } op_row;

@@ -66,6 +66,10 @@ typedef struct op_result {
 bool op_execute(op_run *run, op_result *result, bool observe);
 void op_result_free(op_result *result);
 
+/* --- as a graph (op_captured.c) -------------------------------------------------------------------------- */
+
+void op_check_captured(op_run *run, const op_result *result);
+
 /* --- references (op_reference.c) ------------------------------------------------------------------------- */
 
 void op_observe_begin(op_run *run);

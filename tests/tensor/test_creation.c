@@ -124,6 +124,10 @@ TENSOR_TEST(test_arange)
     CHECK_ERROR(KN_ERR_ARGUMENT, "arange");
     assert_null(kn_arange(0, 3, 0));
     CHECK_ERROR(KN_ERR_ARGUMENT, "arange");
+    for (size_t i = check_has_f64() ? 0 : 1; i < NUM_DTYPES - 2; i++) /* those with a sign */
+        CHECK_VALUES(kn_arange(100, -101, -100, .dtype = all_dtypes[i]), 100, 0, -100);
+    CHECK_VALUES(kn_arange(0x1p52, 0x1p52 + 4, 2), 0x1p52, 0x1p52 + 2);
+    CHECK_VALUES(kn_arange(0x1p60, 0x1p60 + 1024, 512), 0x1p60, 0x1p60 + 512);
     /* More elements than one work-group handles. */
     kn_tensor *many = kn_arange(0, 100003, 1);
     int64_t last = 0;
