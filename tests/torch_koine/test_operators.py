@@ -98,6 +98,17 @@ def test_out_and_in_place():
     torch.testing.assert_close(y.cpu(), z)
 
 
+def test_in_place_on_what_has_no_elements(run_python):
+    """Their memory is not released twice, which ends the process sooner or later."""
+    assert run_python('import torch\n'
+                      'for i in range(100):\n'
+                      '    x = torch.empty(0, device="koine")\n'
+                      '    assert x.masked_fill_(torch.tensor(True, device="koine"), 1) is x and x.shape == (0,)\n'
+                      '    x.logit_(), torch.nn.functional.hardtanh_(x)\n'
+                      '    x.index_fill_(0, torch.empty(0, dtype=torch.int64, device="koine"), 1)\n'
+                      'print(x.cpu())\n') == 'tensor([])\n'
+
+
 @pytest.mark.parametrize('eps', [1e-12, 1e-5, 0.1])
 def test_layer_norm_uses_its_eps(eps):
     same(lambda x, w, b: F.layer_norm(x * 1e-2, (4,), w, b, eps), leaf(3, 2, 4), leaf(4, seed=1), leaf(4, seed=2),

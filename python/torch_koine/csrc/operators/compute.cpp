@@ -41,7 +41,8 @@ static void compute_anew(const kn_op *op, Tensors &arguments, const void *params
 
 void compute(const kn_op *op, Tensors &arguments, const void *params, at::TensorList outputs)
 {
-    if (is_vacant(outputs[0]))
+    // An operator in place has no new result: it would return its argument, owned by `arguments`.
+    if (is_vacant(outputs[0]) && !kn_op_describe(op).in_place)
         return compute_anew(op, arguments, params, outputs);
     Tensors results;
     for (const at::Tensor &output : outputs)
@@ -49,7 +50,7 @@ void compute(const kn_op *op, Tensors &arguments, const void *params, at::Tensor
     const kn_status status = kn_op_call(op, arguments.data(), arguments.size(), params, results.data(), results.size());
     if (C10_LIKELY(status == KN_OK))
         return;
-    if (status != KN_ERR_SHAPE && status != KN_ERR_DTYPE)
+    if ((status != KN_ERR_SHAPE && status != KN_ERR_DTYPE) || kn_op_describe(op).in_place)
         raise_error();
     kn_error_clear();
     compute_anew(op, arguments, params, outputs);
