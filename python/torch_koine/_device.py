@@ -57,6 +57,13 @@ def is_initialized():
     return _ops.is_initialized()
 
 
+def __getattr__(name):
+    """_initialized, a variable of torch.cuda's: torch.utils.checkpoint keeps the generators' states if it is true."""
+    if name == '_initialized':
+        return is_initialized()
+    raise AttributeError('module %r has no attribute %r' % (__name__, name))
+
+
 def is_available():
     return not _is_forked and device_count() > 0
 

@@ -3,6 +3,7 @@ import pytest
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
 
 def draw(step, *shape):
@@ -221,3 +222,11 @@ def test_state_of_optimizers_moves_between_devices():
         return p.detach().cpu()
     for devices in (('koine', 'cpu'), ('cpu', 'koine'), ('koine', 'koine')):
         torch.testing.assert_close(run(devices), run(('cpu', 'cpu')))
+
+
+@pytest.mark.parametrize('reentrant', [False, True])
+def test_checkpoints_draw_the_same_numbers_again(reentrant):
+    x = torch.ones(1000, device='koine', requires_grad=True)
+    y = checkpoint(F.dropout, x, use_reentrant=reentrant)
+    y.sum().backward()
+    assert 0 < (y > 0).sum().item() < 1000 and torch.equal(x.grad, y)
