@@ -176,6 +176,15 @@ def test_losses():
     same(lambda a, t, w: torch.ops.aten.nll_loss_forward(a, t, w, 1, -100), x.detach(), target, weight)
 
 
+@pytest.mark.parametrize('reduction', ['none', 'mean', 'sum'])
+@pytest.mark.parametrize('loss', [F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.l1_loss])
+def test_second_derivatives_of_losses(loss, reduction):
+    def slopes(x, y):
+        value = (loss(x, y, reduction=reduction) ** 2).sum()
+        return [g * g for g in torch.autograd.grad(value, (x, y), create_graph=True)]
+    same(slopes, *(leaf(3, 4, seed=i).detach().double().requires_grad_() for i in range(2)))
+
+
 def test_attention():
     q, k, v = leaf(2, 4, 5, 8), leaf(2, 4, 6, 8, seed=1), leaf(2, 4, 6, 8, seed=2)
     mask = torch.rand(5, 6, generator=torch.Generator().manual_seed(0)) > 0.3

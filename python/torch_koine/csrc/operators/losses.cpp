@@ -51,10 +51,50 @@ std::tuple<at::Tensor &, at::Tensor &> nll_loss_out(const at::Tensor &x, const a
     return {out, total};
 }
 
+// --- gradients of differences ----------------------------------------------------------------------------------------
+
+// Second derivatives are sums over all elements by their formulas, but have a gradient for each of them; a mean's are
+// divided by their number.
+template <class Args>
+at::Tensor &difference_backward(const kn_op *op, Args args, const at::Tensor &grad, const at::Tensor &x,
+                                const at::Tensor &target, int64_t reduction, at::Tensor &out)
+{
+    const bool is_of_each = grad.dim() > 0;
+    args.reduction = reduction_of(is_of_each ? 0 : reduction);
+    const bool is_mean_of_each = is_of_each && reduction == 1;
+    compute(op, Tensors(is_mean_of_each ? grad.div(grad.numel()) : grad, x, target), &args, out);
+    return out;
+}
+
+at::Tensor &mse_loss_backward_out(const at::Tensor &grad, const at::Tensor &x, const at::Tensor &target,
+                                  int64_t reduction, at::Tensor &out)
+{
+    static const Op op("mse_loss_backward");
+    return difference_backward(op, defaults<kn_reduction_args>(op), grad, x, target, reduction, out);
+}
+
+at::Tensor mse_loss_backward(const at::Tensor &grad, const at::Tensor &x, const at::Tensor &target, int64_t reduction)
+{
+    at::Tensor out = at::empty({0}, x.options());
+    return mse_loss_backward_out(grad, x, target, reduction, out);
+}
+
+at::Tensor &smooth_l1_loss_backward_out(const at::Tensor &grad, const at::Tensor &x, const at::Tensor &target,
+                                        int64_t reduction, double beta, at::Tensor &out)
+{
+    static const Op op("smooth_l1_loss_backward");
+    kn_smooth_l1_loss_params params = defaults<kn_smooth_l1_loss_params>(op);
+    params.beta = beta;
+    return difference_backward(op, params, grad, x, target, reduction, out);
+}
+
 } // namespace
 
 KOINE_KERNELS(m)
 {
+    m.impl("mse_loss_backward", mse_loss_backward);
+    m.impl("mse_loss_backward.grad_input", mse_loss_backward_out);
+    m.impl("smooth_l1_loss_backward.grad_input", smooth_l1_loss_backward_out);
     m.impl("nll_loss_forward", nll_loss);
     m.impl("nll_loss_forward.output", nll_loss_out);
     m.impl("nll_loss2d_forward", nll_loss);
