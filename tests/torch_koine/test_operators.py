@@ -199,6 +199,27 @@ def test_attention():
     assert 'Fused' in on_device.grad_fn.name()  # not PyTorch's composition
 
 
+def test_attention_that_broadcasts():
+    q, k = leaf(2, 3, 4, 5), leaf(2, 3, 6, 5, seed=1)
+    for queries, keys in ((q[:1], k), (q, k[:1]), (q[:, :1], k), (q, k[:, :1])):
+        same(F.scaled_dot_product_attention, queries.detach().requires_grad_(), keys.detach().requires_grad_(),
+             keys.detach().requires_grad_())
+    with pytest.raises(RuntimeError, match='must match'):  # groups of heads have to be asked for
+        F.scaled_dot_product_attention(*(torch.ones(1, heads, 2, 4, device='koine') for heads in (4, 2, 2)))
+    same(lambda a, b: F.scaled_dot_product_attention(a, b, b, scale=0.0), q, k)
+    same(torch.vmap(lambda a, b: F.scaled_dot_product_attention(a[None], b[None], b[None])), q, k)
+
+
+def test_an_encoder_that_leaves_padding_out():
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    net = torch.nn.TransformerEncoder(layer, 2).eval()
+    x, padding = leaf(2, 5, 8).detach(), torch.tensor([[False] * 3 + [True] * 2, [False] * 5])
+    with torch.no_grad():
+        wanted = net(x, src_key_padding_mask=padding)
+        got = net.koine()(x.koine(), src_key_padding_mask=padding.koine()).cpu()
+    torch.testing.assert_close(got[~padding], wanted[~padding], rtol=1e-4, atol=1e-5)
+
+
 def test_attention_keeps_the_layout():
     """Results and gradients have the order of dimensions that PyTorch's shape functions say."""
     q, k, v = (torch.randn(2, 6, 3, 8).koine().transpose(1, 2).requires_grad_() for _ in range(3))

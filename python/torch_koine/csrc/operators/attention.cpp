@@ -25,15 +25,30 @@ bool is_empty(const at::Tensor &tensor)
     return !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && tensor.numel() == 0;
 }
 
+// Of torch.vmap, whose rules know the parts of PyTorch's composition only.
+bool is_batched(const at::Tensor &tensor)
+{
+    return tensor.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::FuncTorchBatched);
+}
+
+// Batches and heads that PyTorch would broadcast have no gradients in Koine's operator.
+bool match(const at::Tensor &query, const at::Tensor &key, const at::Tensor &value, bool has_groups)
+{
+    return query.sym_size(0) == key.sym_size(0) && key.sym_size(0) == value.sym_size(0) &&
+           key.sym_size(1) == value.sym_size(1) && (has_groups || query.sym_size(1) == key.sym_size(1));
+}
+
 // Koine's operator, but with dropout, whose draw backward would have to repeat, and where a mask needs a gradient,
-// PyTorch's composition.
+// PyTorch's composition. A scale of 0 is Koine's default.
 int64_t choose(const at::Tensor &query, const at::Tensor &key, const at::Tensor &value, const OptionalTensor &mask,
-               double dropout, bool is_causal, std::optional<double>, bool)
+               double dropout, bool is_causal, std::optional<double> scale, bool has_groups)
 {
     const bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && dropout == 0 &&
                       at::isFloatingType(query.scalar_type()) && query.scalar_type() == key.scalar_type() &&
                       query.scalar_type() == value.scalar_type() && !is_empty(query) && !is_empty(key) &&
-                      !is_empty(value) && !(is_defined(mask) && (mask->requires_grad() || is_causal));
+                      !is_empty(value) && !(is_defined(mask) && (mask->requires_grad() || is_causal)) &&
+                      scale.value_or(1) != 0 && match(query, key, value, has_groups) && !is_batched(query) &&
+                      !is_batched(key) && !is_batched(value) && !(is_defined(mask) && is_batched(*mask));
     return static_cast<int64_t>(fits ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
 }
 
@@ -103,10 +118,14 @@ attention_backward(const at::Tensor &grad, const at::Tensor &query, const at::Te
     return {found[0], found[1], found[2], at::Tensor()};
 }
 
+// Whether nn.TransformerEncoder may drop padding by nested tensors, which the device does not have.
+bool is_left_aligned(const at::Tensor &, const at::Tensor &) { return false; }
+
 } // namespace
 
 KOINE_KERNELS(m)
 {
+    m.impl("_nested_tensor_from_mask_left_aligned", is_left_aligned);
     m.impl("_fused_sdp_choice", choose);
     m.impl("_scaled_dot_product_fused_attention_overrideable", attention);
     m.impl("_scaled_dot_product_fused_attention_overrideable_backward", attention_backward);
