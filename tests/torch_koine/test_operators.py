@@ -109,6 +109,11 @@ def test_in_place_on_what_has_no_elements(run_python):
                       'print(x.cpu())\n') == 'tensor([])\n'
 
 
+def test_whole_numbers_beyond_float64():
+    for bounds in ((2**53 + 1, 2**53 + 6), (0, 2**62, 2**60 + 1), (2**60 + 1, 2**60 - 6, -2)):
+        assert torch.equal(torch.arange(*bounds, device='koine').cpu(), torch.arange(*bounds))
+
+
 @pytest.mark.parametrize('eps', [1e-12, 1e-5, 0.1])
 def test_layer_norm_uses_its_eps(eps):
     same(lambda x, w, b: F.layer_norm(x * 1e-2, (4,), w, b, eps), leaf(3, 2, 4), leaf(4, seed=1), leaf(4, seed=2),

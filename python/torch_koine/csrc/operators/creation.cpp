@@ -32,12 +32,28 @@ at::Tensor &set(at::Tensor &out, kn_tensor *made)
     return out.copy_(value);
 }
 
+// Whole numbers that float64 would round: the places 0, 1, ... times the step.
+at::Tensor &arange_of_large(int64_t start, int64_t end, int64_t step, at::Tensor &out)
+{
+    const auto a = static_cast<uint64_t>(start), b = static_cast<uint64_t>(end), by = static_cast<uint64_t>(step);
+    const uint64_t distance = step > 0 ? b - a : a - b, stride = step > 0 ? by : 0 - by;
+    const uint64_t count = distance / stride + (distance % stride != 0);
+    const kn_tensor_options options = options_of(out);
+    const at::Tensor places = from_koine(kn_arange_with(0, static_cast<double>(count), 1, &options));
+    at::native::resize_output(out, places.sizes());
+    return out.copy_(places.mul(step).add(start));
+}
+
 at::Tensor &arange_out(const at::Scalar &start, const at::Scalar &end, const at::Scalar &step, at::Tensor &out)
 {
     const double from = start.toDouble(), to = end.toDouble(), by = step.toDouble();
     TORCH_CHECK(by != 0, "step must be nonzero");
     TORCH_CHECK(std::isfinite(from) && std::isfinite(to), "unsupported range: ", from, " -> ", to);
     TORCH_CHECK((by > 0) == (to >= from) || to == from, "upper bound and lower bound inconsistent with step sign");
+    const bool are_whole =
+        out.scalar_type() == at::kLong && start.isIntegral(true) && end.isIntegral(true) && step.isIntegral(true);
+    if (are_whole && (std::abs(from) >= 0x1p53 || std::abs(to) >= 0x1p53))
+        return arange_of_large(start.toLong(), end.toLong(), step.toLong(), out);
     const kn_tensor_options options = options_of(out);
     return set(out, kn_arange_with(from, to, by, &options));
 }
