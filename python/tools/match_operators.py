@@ -44,8 +44,6 @@ ROWS = {
     '_softmax_backward_data.out': ('softmax_backward', '-input_dtype'),
     'adaptive_max_pool2d.out': ('adaptive_max_pool2d_with_indices', ''),
     'adaptive_max_pool3d.out': ('adaptive_max_pool3d_with_indices', ''),
-    'all.dims_out': ('all', ''),
-    'any.dims_out': ('any', ''),
     'gather.out': ('gather', '-sparse_grad'),
     'linalg_vector_norm.out': ('norm', 'p=ord'),
     'max.dim_max': ('max_dim', ''),

@@ -114,6 +114,21 @@ def test_whole_numbers_beyond_float64():
         assert torch.equal(torch.arange(*bounds, device='koine').cpu(), torch.arange(*bounds))
 
 
+def test_reductions_along_no_dimension():
+    x = torch.tensor([[0., 2., 0.], [1., 1., 0.]])
+    same(lambda t: [t.all(dim=()), t.any(dim=()), t.all(dim=(), keepdim=True), t.all(), t.any(dim=(0, 1))], x)
+    same(lambda t: [t.all(dim=()), t.any(dim=[])], x.to(torch.uint8))
+
+
+def test_comparisons_of_several_dtypes():
+    x = torch.tensor([1, 2, 4])
+    same(lambda t: [torch.bucketize(t, t[:2] + 0.5), torch.bucketize(t.half(), t), torch.searchsorted(t, t - 0.5)], x)
+    out = torch.empty(0, dtype=torch.int64, device='koine')
+    torch.bucketize(x.koine(), torch.tensor([1.5, 2.5]).koine(), out=out)
+    assert out.tolist() == [0, 1, 2]
+    assert torch.equal(x.koine(), x.koine().float()) and not torch.equal(x.koine(), x.koine() + 0.5)
+
+
 @pytest.mark.parametrize('eps', [1e-12, 1e-5, 0.1])
 def test_layer_norm_uses_its_eps(eps):
     same(lambda x, w, b: F.layer_norm(x * 1e-2, (4,), w, b, eps), leaf(3, 2, 4), leaf(4, seed=1), leaf(4, seed=2),

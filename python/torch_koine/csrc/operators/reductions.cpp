@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/eq.h>
 #include <ATen/ops/ne.h>
+#include <ATen/ops/result_type.h>
 #include <koine/reduce.h>
 #include <koine/sort.h>
 
@@ -29,6 +30,18 @@ at::Tensor &arg_out(const at::Tensor &x, std::optional<int64_t> dim, bool keepdi
     }
     const at::Tensor flat = result_of(op, Tensors(x.reshape(-1)), &args);
     return out.copy_(keepdim ? flat.reshape(out.sizes()) : flat);
+}
+
+// No dimensions, unlike None, are none to reduce along: is each element true?
+template <bool every>
+at::Tensor &logical_out(const at::Tensor &x, at::OptionalIntArrayRef dim, bool keepdim, at::Tensor &out)
+{
+    static const Op op(every ? "all" : "any");
+    if (dim && dim->empty())
+        return at::ne_out(out, x, 0);
+    const kn_reduce_args args = {dim ? ints_of(*dim) : kn_ints{}, keepdim};
+    compute(op, Tensors(x), &args, out);
+    return out;
 }
 
 // --- variance and mean -----------------------------------------------------------------------------------------------
@@ -79,8 +92,6 @@ bool equal(const at::Tensor &a, const at::Tensor &b)
 {
     if (a.sizes() != b.sizes())
         return false;
-    TORCH_CHECK(a.scalar_type() == b.scalar_type(), "Expected object of data type ", a.scalar_type(), " but got ",
-                b.scalar_type());
     return a.numel() == 0 || a.eq(b).all().item<bool>();
 }
 
@@ -133,13 +144,16 @@ Three unique_runs(const at::Tensor &x, bool inverse, bool counts, std::optional<
 
 // --- searching -------------------------------------------------------------------------------------------------------
 
+// Values of several dtypes are compared in the one that holds them.
 at::Tensor searchsorted(const at::Tensor &sorted, const at::Tensor &x, bool out_int32, bool right,
                         std::optional<std::string_view> side, const std::optional<at::Tensor> &sorter)
 {
     static const Op op("searchsorted");
     const kn_search_args args = {out_int32, right || (side && *side == "right")};
-    Tensors arguments(sorted);
-    arguments.add(operand(x, sorted.device()));
+    const bool differ = sorted.scalar_type() != x.scalar_type();
+    const at::ScalarType type = differ ? at::result_type(sorted, x) : x.scalar_type();
+    Tensors arguments(sorted.to(type));
+    arguments.add(operand(x.to(type), sorted.device()));
     arguments.add(sorter);
     return call(op, std::move(arguments), &args);
 }
@@ -159,6 +173,17 @@ at::Tensor searchsorted_number(const at::Tensor &sorted, const at::Scalar &x, bo
     return searchsorted(sorted, number, out_int32, right, side, sorter);
 }
 
+at::Tensor bucketize(const at::Tensor &x, const at::Tensor &boundaries, bool out_int32, bool right)
+{
+    return searchsorted(boundaries, x, out_int32, right, std::nullopt, std::nullopt);
+}
+
+at::Tensor &bucketize_out(const at::Tensor &x, const at::Tensor &boundaries, bool out_int32, bool right,
+                          at::Tensor &out)
+{
+    return searchsorted_out(boundaries, x, out_int32, right, std::nullopt, std::nullopt, out);
+}
+
 at::Tensor bucketize_number(const at::Scalar &x, const at::Tensor &boundaries, bool out_int32, bool right)
 {
     return searchsorted_number(boundaries, x, out_int32, right, std::nullopt, std::nullopt);
@@ -175,6 +200,8 @@ KOINE_KERNELS(m)
 {
     m.impl("argmax.out", arg_out<true>);
     m.impl("argmin.out", arg_out<false>);
+    m.impl("all.dims_out", logical_out<true>);
+    m.impl("any.dims_out", logical_out<false>);
     m.impl("var_mean.correction", var_mean<false>);
     m.impl("std_mean.correction", var_mean<true>);
     m.impl("aminmax.out", aminmax_out);
@@ -191,6 +218,8 @@ KOINE_KERNELS(m)
     m.impl("searchsorted.Tensor", searchsorted);
     m.impl("searchsorted.Tensor_out", searchsorted_out);
     m.impl("searchsorted.Scalar", searchsorted_number);
+    m.impl("bucketize.Tensor", bucketize);
+    m.impl("bucketize.Tensor_out", bucketize_out);
     m.impl("bucketize.Scalar", bucketize_number);
     m.impl("isin.Tensor_Scalar_out", isin_number_out);
 }
