@@ -178,6 +178,19 @@ static kn_status deliver(kn_tensor *output, kn_tensor *x, bool turns)
     return status;
 }
 
+/* Without columns any orthonormal vectors are the left ones. */
+static kn_status set_identity(kn_tensor *x)
+{
+    kn_tensor *diagonal = NULL;
+
+    KN_TRY(kn_tensor_fill(x, 0));
+    KN_TRY(kn_tensor_view(&diagonal, x, 2, (int64_t[]){x->shape[0], x->shape[1]},
+                          (int64_t[]){x->strides[0], x->strides[1] + x->strides[2]}, x->offset));
+    const kn_status status = kn_tensor_fill(diagonal, 1);
+    kn_release(diagonal);
+    return status;
+}
+
 static kn_status svd_forward(kn_call *call)
 {
     const kn_tensor *a = call->inputs[0];
@@ -190,7 +203,7 @@ static kn_status svd_forward(kn_call *call)
     if (status == KN_OK)
         status = kn_tensor_new(&right, a->dtype, 3, square, a->storage->device);
     if (status == KN_OK && shape[0] * m > 0)
-        status = n > 0 ? run_svd(call, left, right) : KN_OK;
+        status = n > 0 ? run_svd(call, left, right) : set_identity(left);
     if (status == KN_OK)
         status = deliver(call->outputs[0], is_tall ? left : right, true);
     if (status == KN_OK)
