@@ -43,6 +43,17 @@ def test_numbers_and_dtypes():
     same(lambda a, b: [torch.add(a, b, alpha=3), torch.sub(a, b, alpha=0.5), torch.add(a, 2, alpha=3)], x, x + 1)
 
 
+def test_numbers_beside_whole_numbers_and_truth_values():
+    flags, whole, real = torch.tensor([True, False]), torch.tensor([1, -3]), torch.tensor(0.1, dtype=torch.float64)
+    same(lambda x: [x & True, x | True, x ^ True, x + True, x * True, x // 2, x % 2, 7 // (x + 1), x == True], flags)
+    for f in (torch.add, torch.mul, torch.div, torch.pow, torch.remainder, torch.true_divide):
+        same(lambda x: [f(x, real), f(x.int(), real)] + ([f(real, x)] if f != torch.pow else []), whole, close=1e-12)
+    same(lambda x: [torch.add(x, real, alpha=2), torch.sub(x, 2, alpha=3)], whole, close=1e-12)
+    flags = flags.koine()
+    flags &= True
+    assert flags.tolist() == [True, False]
+
+
 @pytest.mark.parametrize('name', ['add', 'sub', 'mul', 'div'])
 def test_plain_operands_and_others(name):
     """Those that PyTorch's code for structured operators is left out for, and what they border on."""

@@ -141,13 +141,26 @@ bool yields(const at::Tensor &number, const at::Tensor &other)
     return other.dim() > 0 || number.unsafeGetTensorImpl()->is_wrapped_number();
 }
 
+// In the joint dtype: whole numbers become real with the number's digits, truth values whole. Undefined if both are
+// truth values, which Koine's numbers are not.
+at::Tensor beside_number(const at::Tensor &x, const at::Tensor &number)
+{
+    if (C10_LIKELY(at::isFloatingType(x.scalar_type())))
+        return x;
+    const at::ScalarType common = at::result_type(x, number);
+    return common == at::kBool ? at::Tensor() : common == x.scalar_type() ? x : x.to(common);
+}
+
 void binary(const Binary &op, const at::Tensor &a, const at::Tensor &b, const at::Tensor &out)
 {
-    if (op.number && is_number(b) && !a.is_cpu() && yields(b, a))
-        return apply_number(op, a, number_of(b), out);
+    if (op.number && is_number(b) && !a.is_cpu() && yields(b, a)) {
+        const at::Tensor x = beside_number(a, b);
+        return x.defined() ? apply_number(op, x, number_of(b), out) : apply_tensors(op.tensors, a, b, out);
+    }
     if (op.number_first && is_number(a) && !b.is_cpu() && yields(a, b)) {
+        const at::Tensor x = beside_number(b, a);
         const kn_scalar_args args = {{number_of(a)}};
-        return compute(op.number_first, Tensors(b), &args, out);
+        return x.defined() ? compute(op.number_first, Tensors(x), &args, out) : apply_tensors(op.tensors, a, b, out);
     }
     apply_tensors(op.tensors, a, b, out);
 }
@@ -188,8 +201,9 @@ at::Tensor &add_scaled(Which which, const at::Tensor &a, const at::Tensor &b, co
         binary(op, swapped ? b : a, swapped ? a : b, out);
         return out;
     }
-    if (is_number(b) && !a.is_cpu() && yields(b, a)) {
-        apply_number(op, a, times(number_of(b), alpha), out);
+    const bool adds_number = is_number(b) && !a.is_cpu() && yields(b, a);
+    if (const at::Tensor x = adds_number ? beside_number(a, b) : at::Tensor(); x.defined()) {
+        apply_number(op, x, times(number_of(b), alpha), out);
         return out;
     }
     const at::ScalarType common = at::result_type(a, b);
