@@ -82,14 +82,18 @@ static kn_status rprop_check(const double *hyper)
     return KN_OK;
 }
 
-/* prev is 0, step_size lr. */
-static double rprop_initial(const double *hyper, int state) { return state == 1 ? hyper[LR] : 0; }
+/* A step_size of -1 stands for the lr of the parameter's first step, which may come after many of others. */
+static double rprop_initial(const double *hyper, int state)
+{
+    (void)hyper;
+    return state == 1 ? -1 : 0;
+}
 
 static int rprop_scalars(const double *hyper, kn_optim_course *course, double *out)
 {
     (void)course;
-    memcpy(out, hyper + ETAMINUS, 4 * sizeof *out);
-    return 4;
+    memcpy(out, hyper, 5 * sizeof *out);
+    return 5;
 }
 
 const kn_optim_algorithm kn_optim_row_rprop = {

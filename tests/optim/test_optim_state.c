@@ -204,6 +204,37 @@ TENSOR_TEST(hyperparameters_outside_their_range_are_refused)
     kn_module_free(net);
 }
 
+/* Rprop's step_size, whose first value is lr, exists for all parameters from the first step on. */
+TENSOR_TEST(a_state_starts_with_the_lr_of_the_parameters_first_step)
+{
+    kn_tensor *both[2];
+    for (int i = 0; i < 2; i++)
+        both[i] = kn_full(KN_SHAPE(2), 1, .requires_grad = true);
+    kn_optim *optim = kn_optim_rprop(((kn_parameter_list){both, NULL, 2}), .lr = 0.25);
+    kn_graph *graph = kn_graph_new();
+    CHECK_NEW(optim);
+    CHECK_NEW(graph);
+    CHECK_OK(kn_set_grad(both[0], kn_ones(KN_SHAPE(2))));
+    CHECK_OK(kn_optim_step(optim));
+    CHECK_VALUES(both[0], 0.75, 0.75);
+    CHECK_OK(kn_optim_set_lr(optim, 0.5));
+    CHECK_OK(kn_set_grad(both[1], kn_ones(KN_SHAPE(2))));
+    CHECK_OK(kn_graph_capture_begin(graph, NULL));
+    CHECK_OK(kn_optim_step(optim));
+    CHECK_OK(kn_graph_capture_end(graph));
+    CHECK_VALUES(both[1], 1, 1);
+    kn_graph_free(graph);
+    CHECK_OK(kn_optim_step(optim));
+    CHECK_VALUES(both[1], 0.5, 0.5);
+    CHECK_OK(kn_optim_set_lr(optim, 0.0625));
+    CHECK_OK(kn_set_grad(both[1], kn_full(KN_SHAPE(2), -1)));
+    CHECK_OK(kn_optim_step(optim)); /* turns: half of the step size, no step */
+    CHECK_VALUES(both[1], 0.5, 0.5);
+    CHECK_OK(kn_optim_step(optim));
+    CHECK_VALUES(both[1], 0.75, 0.75);
+    kn_optim_free(optim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +244,7 @@ int main(void)
         TEST(steps_that_are_no_counts_are_refused),
         TEST(earlier_steps_that_are_no_counts_are_refused),
         TEST(hyperparameters_outside_their_range_are_refused),
+        TEST(a_state_starts_with_the_lr_of_the_parameters_first_step),
     };
     check_make_folder(FOLDER);
     return cmocka_run_group_tests(tests, NULL, NULL);
