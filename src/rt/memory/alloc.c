@@ -59,7 +59,8 @@ static void empty_locked(kn_device *device)
     kn_pool_release_unused_segments(pool);
 }
 
-/* After a failed driver allocation, or at the limit: frees the cache and retries once, with exactly the size needed. */
+/* After a failed driver allocation, or at the limit: frees the cache and tries again, at last with exactly the size
+ * needed. */
 static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner, size_t size, kn_segment_kind room)
 {
     kn_pool *pool = stream->device->pool;
@@ -67,10 +68,15 @@ static kn_status retry(kn_buffer **block, kn_stream *stream, kn_mem_pool *owner,
     empty_locked(stream->device);
     if (room != KN_SEGMENT_EXACT && (*block = kn_pool_alloc_cached(pool, stream, owner, size)))
         return KN_OK;
-    if (kn_pool_alloc_new(block, stream, owner, size,
-                          room == KN_SEGMENT_EXACT ? KN_SEGMENT_EXACT : KN_SEGMENT_ROUNDED) == KN_OK)
-        return KN_OK;
-    *block = room == KN_SEGMENT_EXACT ? NULL : kn_pool_alloc_anywhere(pool, stream, owner, size);
+    if (room == KN_SEGMENT_EXACT)
+        return kn_pool_alloc_new(block, stream, owner, size, room);
+    {
+        KN_PRESERVE_ERROR;
+        if (kn_pool_alloc_new(block, stream, owner, size, KN_SEGMENT_ROUNDED) == KN_OK ||
+            kn_pool_alloc_new(block, stream, owner, size, KN_SEGMENT_FITTING) == KN_OK)
+            return KN_OK;
+    }
+    *block = kn_pool_alloc_anywhere(pool, stream, owner, size);
     return *block ? KN_OK : KN_ERR_MEMORY;
 }
 

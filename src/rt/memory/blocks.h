@@ -136,6 +136,7 @@ kn_buffer *kn_pool_alloc_anywhere(kn_pool *pool, kn_stream *stream, const kn_mem
  * reached. */
 typedef enum kn_segment_kind {
     KN_SEGMENT_EXACT,   /* a segment for this block alone, released with it */
+    KN_SEGMENT_FITTING, /* as large as the block, but kept when it is freed */
     KN_SEGMENT_ROUNDED, /* only rounded up */
     KN_SEGMENT_SHARED   /* a larger segment, from which later requests are served */
 } kn_segment_kind;

@@ -13,7 +13,7 @@
 
 static size_t segment_size_for(size_t size, kn_segment_kind room)
 {
-    if (room == KN_SEGMENT_EXACT)
+    if (room == KN_SEGMENT_EXACT || room == KN_SEGMENT_FITTING)
         return size;
     if (size <= KN_SMALL_REQUEST)
         return SMALL_SEGMENT;

@@ -44,11 +44,37 @@ static void the_cache_is_given_back_first(void **state)
     assert_true(kn_pool_read_figures(device).retries > retries);
 }
 
+/* A segment is rounded up to 2 MiB, unless only less is left. */
+static void the_last_bytes_can_be_had(void **state)
+{
+    (void)state;
+    kn_device *device = test_device();
+    assert_ok(kn_empty_cache(device));
+    assert_int_equal(kn_memory_reserved(device), 0);
+    assert_ok(kn_set_per_process_memory_fraction(device, 7.0 / 8));
+    {
+        KN_SCOPE;
+        kn_tensor *most = kn_zeros(KN_SHAPE(6 * MIB / 4)), *some = kn_zeros(KN_SHAPE(100));
+        assert_non_null(most);
+        assert_non_null(some);
+        assert_int_equal(kn_memory_reserved(device), 6 * MIB + 512);
+        assert_non_null(kn_relu(some));
+    }
+    {
+        KN_SCOPE;
+        assert_non_null(kn_zeros(KN_SHAPE(7 * MIB / 4)));
+    }
+    assert_ok(kn_empty_cache(device));
+    assert_int_equal(kn_memory_reserved(device), 0);
+    assert_ok(kn_set_per_process_memory_fraction(device, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tensor_over_the_limit_fails_with_figures),
         cmocka_unit_test(the_cache_is_given_back_first),
+        cmocka_unit_test(the_last_bytes_can_be_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
