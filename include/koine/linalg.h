@@ -86,7 +86,8 @@ KN_API kn_tensor *kn_linalg_eigvalsh(kn_tensor *a, bool upper);
 KN_API kn_tensor *kn_linalg_svd(kn_tensor *a, bool full_matrices, kn_tensor **s, kn_tensor **vh);
 KN_API kn_tensor *kn_linalg_svdvals(kn_tensor *a);
 
-/* The pseudoinverse, and the rank, int64, without the singular values of at most max(m, n) eps times the largest. */
+/* The pseudoinverse, and the rank, int64, without the singular values of at most max(m, n) eps times the largest. The
+ * rank of a matrix with an element that is infinite or NaN is an error, at the next synchronisation or read. */
 KN_API kn_tensor *kn_linalg_pinv(kn_tensor *a);
 KN_API kn_tensor *kn_linalg_matrix_rank(kn_tensor *a);
 

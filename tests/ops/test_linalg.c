@@ -53,6 +53,11 @@ TENSOR_TEST_F64(matrices_of_low_rank)
 {
     kn_tensor *a = MATRICES(3, 1, 0, 0, 1, 1, 2, 2, 4, 0, 0, 0, 0), *p = kn_linalg_pinv(a);
     CHECK_VALUES(kn_linalg_matrix_rank(a), 2, 1, 0);
+    CHECK_VALUES(kn_linalg_matrix_rank(kn_transpose(kn_narrow(a, 1, 0, 1), 1, 2)), 1, 1, 0);
+    CHECK_VALUES(kn_linalg_matrix_rank(kn_narrow(a, 1, 0, 0)), 0, 0, 0);
+    CHECK_SHAPE(kn_linalg_matrix_rank(kn_narrow(a, 0, 0, 0)), 0);
+    check_fault(kn_linalg_matrix_rank(MATRICES(2, 1, 0, 0, 1, 1, NAN, 2, 4)),
+                "linalg_matrix_rank: matrix 1 of the batch has an element that is infinite or NaN");
     assert_true(largest(kn_sub(kn_matmul(kn_matmul(a, p), a), a)) < 1e-14);
     assert_true(largest(kn_sub(kn_matmul(kn_matmul(p, a), p), p)) < 1e-14);
 }

@@ -19,13 +19,18 @@ static kn_tensor *number(double value, const kn_tensor *s)
 
 /* --- singular values ---------------------------------------------------------------------------------------------- */
 
-/* Which of a's singular values s count: those above max(m, n) eps times the largest. */
+/* Those of a's singular values count that are above this share of the largest. */
+static double least_share(const kn_tensor *a)
+{
+    const double eps = kn_dtype_of(a) == KN_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    return (double)(kn_rows(a) > kn_columns(a) ? kn_rows(a) : kn_columns(a)) * eps;
+}
+
+/* Which of a's singular values s count. */
 static kn_tensor *that_count(kn_tensor *s, const kn_tensor *a)
 {
-    const double eps = kn_dtype_of(s) == KN_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
-    const int64_t larger = kn_rows(a) > kn_columns(a) ? kn_rows(a) : kn_columns(a);
     kn_tensor *most = kn_amax(kn_detach(s), (int[]){-1}, 1, true);
-    return kn_gt(kn_detach(s), kn_mul_scalar(most, (double)larger * eps));
+    return kn_gt(kn_detach(s), kn_mul_scalar(most, least_share(a)));
 }
 
 kn_tensor *kn_linalg_pinv(kn_tensor *a)
@@ -45,10 +50,23 @@ kn_tensor *kn_linalg_matrix_rank(kn_tensor *a)
 {
     kn_tensor *s = kn_has_matrices("linalg_matrix_rank", a) ? kn_linalg_svdvals(kn_detach(a)) : NULL;
 
+    s = s ? kn_contiguous(kn_to_dtype(s, kn_compute_type(s->dtype))) : NULL;
     if (!s)
         return NULL;
-    kn_tensor *counts = kn_size(s, -1) > 0 ? that_count(s, a) : kn_to_dtype(s, KN_I64);
-    return kn_sum_dims(kn_to_dtype(counts, KN_I64), (int[]){-1}, 1, false);
+    const kn_tensor_options options = {.dtype = KN_I64, .device = kn_device_of(s)};
+    kn_tensor *rank = kn_empty_with(s->ndim - 1, s->shape, &options);
+    kn_stream *stream = rank ? kn_tensor_stream(rank) : NULL;
+    const int64_t matrices = kn_shape_numel(s->ndim - 1, s->shape);
+    const kn_linalg_launch launch = {"linalg/rank.cl", "linalg_rank", "linalg_matrix_rank", s->dtype, 0, matrices};
+    const kn_arg args[] = {kn_arg_tensor(s),
+                           kn_arg_tensor(rank),
+                           kn_arg_i64(matrices),
+                           kn_arg_i64(kn_size(s, -1)),
+                           kn_arg_real(s->dtype, least_share(a)),
+                           kn_arg_fault()};
+    if (!stream || kn_linalg_run(stream, &launch, args, 6) != KN_OK)
+        return kn_error_make_sticky();
+    return rank;
 }
 
 /* Full rank: a = q r gives x = r^-1 q^T b; a^T = q r gives x = q r^-T b, the shortest. */

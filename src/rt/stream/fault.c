@@ -95,7 +95,7 @@ static kn_status check_fault_sources(kn_stream *stream)
 /* --- of the stream itself --------------------------------------------------------------------- */
 
 /* The codes of cl/common/koine.clh. */
-enum { NOT_POSITIVE = 2, SINGULAR = 3 };
+enum { NOT_POSITIVE = 2, SINGULAR, NOT_FINITE };
 
 static kn_status report(const kn_stream *stream, const cl_int record[FAULT_INTS])
 {
@@ -110,6 +110,10 @@ static kn_status report(const kn_stream *stream, const cl_int record[FAULT_INTS]
         return kn_fail(KN_ERR_ARGUMENT,
                        "%s: matrix %d of the batch is singular: pivot %d is 0 (found by the kernel on %s)", operation,
                        record[1], record[2], device);
+    if (record[0] == NOT_FINITE)
+        return kn_fail(KN_ERR_ARGUMENT,
+                       "%s: matrix %d of the batch has an element that is infinite or NaN (found by the kernel on %s)",
+                       operation, record[1], device);
     return kn_fail(KN_ERR_ARGUMENT, "%s: index %d is out of range for size %d (found by the kernel on %s)", operation,
                    record[1], record[2], device);
 }
