@@ -147,6 +147,8 @@ static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
     KN_TRY(new_gradient(grad, 0, operand_of(&problem, grad->op, false)));
     if (kn_numel(grad->grad_inputs[0]) == 0)
         return KN_OK;
+    if (kn_numel(grad->grad_outputs[0]) == 0)
+        return kn_tensor_fill(grad->grad_inputs[0], 0);
     problem.pass = is_transposed(grad->op) ? KN_CONV_FORWARD : KN_CONV_DATA;
     return kn_conv_run(grad->stream, &problem);
 }
@@ -168,7 +170,8 @@ static kn_status bias_gradient(kn_grad_call *grad, kn_conv_problem problem)
 static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem)
 {
     const bool bias = grad->num_inputs > 2 && grad->needs[2];
-    const bool empty = problem.shape.images == 0 || problem.shape.in_channels == 0;
+    const bool empty =
+        problem.shape.images == 0 || problem.shape.in_channels == 0 || kn_conv_volume(problem.shape.in_size) == 0;
     const bool apart = is_transposed(grad->op) || !grad->needs[1] || empty;
     if (bias && apart)
         KN_TRY(bias_gradient(grad, problem));

@@ -139,7 +139,7 @@ static kn_status choose_out_size(rule *r, int d)
 }
 
 /* (size - 1) stride - padding + dilation (kernel - 1) + output_padding + 1: the smallest input for which a convolution
- * gives `size`, and output_padding more. */
+ * gives `size`, and output_padding more. Possibly none. */
 static kn_status choose_transposed_size(rule *r, int d)
 {
     kn_conv_shape *s = r->s;
@@ -149,7 +149,7 @@ static kn_status choose_transposed_size(rule *r, int d)
                        name_of(r, d), r->input);
     s->in_size[d] =
         (s->out_size[d] - 1) * s->stride[d] - s->padding[d] - r->after[d] + reach + r->output_padding[d] + 1;
-    if (s->in_size[d] < 1)
+    if (s->in_size[d] < 0)
         return kn_fail(KN_ERR_SHAPE,
                        "the output's %s would be %lld: (%lld - 1) * stride %lld + kernel reach %lld + output_padding "
                        "%lld - padding %lld, for the input %s and the weight %s",
