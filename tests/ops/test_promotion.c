@@ -305,6 +305,21 @@ TENSOR_TEST(adaptive_max_pooling_takes_the_last_nan)
     CHECK_VALUES(kn_grad(x), 0, 1, 0, 0, 2, 0, 0, 1, 0, 0, 3, 0, 1, 0, 0, 1);
 }
 
+/* Over some dimensions all gradients are NaN; over all the elements that are NaN share it. */
+TENSOR_TEST(gradients_of_extremes_that_are_nan)
+{
+    kn_tensor *x = tensor_of_doubles((const double[]){1, NAN, 3, NAN, 2, 2}, KN_SHAPE(2, 3), KN_F32, true);
+    kn_tensor *max, *min = kn_aminmax_dims(x, (int[]){0}, 1, false, &max);
+    CHECK_OK(kn_backward(kn_sum(kn_add(min, kn_mul_scalar(max, 2)))));
+    CHECK_VALUES(kn_grad(x), NAN, NAN, 2, NAN, NAN, 1);
+    CHECK_OK(kn_set_grad(x, NULL));
+    CHECK_OK(kn_backward(kn_add(kn_max(x), kn_min(x))));
+    CHECK_VALUES(kn_grad(x), 0, 1, 0, 1, 0, 0);
+    CHECK_OK(kn_set_grad(x, NULL));
+    CHECK_OK(kn_backward(kn_sum(kn_max_dim(x, 0, false, NULL))));
+    CHECK_VALUES(kn_grad(x), 0, 1, 1, 1, 0, 0);
+}
+
 TENSOR_TEST(power_pooling_of_zeros_has_a_gradient_of_0)
 {
     for (int norm_type = 1; norm_type <= 3; norm_type++) {
@@ -364,6 +379,7 @@ int main(void)
         TEST(infinite_gradients_meet_zeros),
         TEST(max_pooling_takes_the_last_nan_and_the_first_of_equal_elements),
         TEST(adaptive_max_pooling_takes_the_last_nan),
+        TEST(gradients_of_extremes_that_are_nan),
         TEST(power_pooling_of_zeros_has_a_gradient_of_0),
         TEST(the_trace_of_a_matrix_whose_rows_are_one),
         TEST(empty_batches_need_no_running_estimates),

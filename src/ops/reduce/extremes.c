@@ -13,13 +13,15 @@ static bool is_below(double v, double best) { return v < best || (isnan(v) && !i
 
 /* --- over all elements, or some dimensions ------------------------------------------------------------------------ */
 
-/* Is an element the extreme y? NaN matches NaN. */
-#define IS_EXTREME "(a == y || (a != a && y != y))"
-
 /* The gradient is selected, not multiplied by a mask: infinities and NaN would spread. */
 static kn_rows_code counting = KN_COUNT_OF("count_extremes", "a");
 
-#define EXTREME_TABLE(name_, noun, relation, first, is_better)                                                         \
+/* As in PyTorch: after a NaN the gradients of amax and amin are NaN, while those of max and min go to the elements that
+ * are NaN. */
+#define OF_DIMS "(a == y ? g / u : y != y ? y : (T)0)"
+#define OF_ALL "(a == y || (a != a && y != y) ? g / u : (T)0)"
+
+#define EXTREME_REFERENCE(name_, is_better)                                                                            \
     static double name_##_reference(const double *a, int64_t n, double number)                                         \
     {                                                                                                                  \
         double best = a[0];                                                                                            \
@@ -27,23 +29,26 @@ static kn_rows_code counting = KN_COUNT_OF("count_extremes", "a");
         for (int64_t i = 1; i < n; i++)                                                                                \
             best = is_better(a[i], best) ? a[i] : best;                                                                \
         return best;                                                                                                   \
-    }                                                                                                                  \
-    kn_reducer kn_##name_##_table = {                                                                                  \
-        .rule = KN_REDUCES_SAME,                                                                                       \
-        .identity = noun,                                                                                              \
-        .forward = KN_EXTREME_OF(#name_, "a", relation, first),                                                        \
-        .row_values = &counting,                                                                                       \
-        .backward = {.name = #name_ "_backward", .inputs = "gayu", .values = {IS_EXTREME " ? g / u : (T)0"}},          \
-        .reference = name_##_reference};
+    }
+#define EXTREME_TABLE(name_, noun, relation, first, backward_name, gradient)                                           \
+    {                                                                                                                  \
+        .rule = KN_REDUCES_SAME, .identity = noun, .forward = KN_EXTREME_OF(#name_, "a", relation, first),             \
+        .row_values = &counting, .backward = {.name = backward_name, .inputs = "gayu", .values = {gradient}},          \
+        .reference = name_##_reference                                                                                 \
+    }
 
-EXTREME_TABLE(max, "maximum", ">", "KN_LOWEST", is_above)
-EXTREME_TABLE(min, "minimum", "<", "KN_HIGHEST", is_below)
+EXTREME_REFERENCE(max, is_above)
+EXTREME_REFERENCE(min, is_below)
+#define MAX_TABLE(...) EXTREME_TABLE(max, "maximum", ">", "KN_LOWEST", __VA_ARGS__)
+#define MIN_TABLE(...) EXTREME_TABLE(min, "minimum", "<", "KN_HIGHEST", __VA_ARGS__)
+kn_reducer kn_max_table = MAX_TABLE("max_backward", OF_ALL), kn_min_table = MIN_TABLE("min_backward", OF_ALL);
+static kn_reducer amax_table = MAX_TABLE("amax_backward", OF_DIMS), amin_table = MIN_TABLE("amin_backward", OF_DIMS);
 
 static const kn_op_param rows[] = {KN_REDUCE_ROWS(kn_reduce_args)};
 const kn_op kn_max_op = KN_REDUCER_OP("max", KN_DTYPES_ALL, KN_NO_PARAMS, &kn_max_table);
 const kn_op kn_min_op = KN_REDUCER_OP("min", KN_DTYPES_ALL, KN_NO_PARAMS, &kn_min_table);
-const kn_op kn_amax_op = KN_REDUCER_OP("amax", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &kn_max_table);
-const kn_op kn_amin_op = KN_REDUCER_OP("amin", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &kn_min_table);
+const kn_op kn_amax_op = KN_REDUCER_OP("amax", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &amax_table);
+const kn_op kn_amin_op = KN_REDUCER_OP("amin", KN_DTYPES_ALL, KN_PARAMS(kn_reduce_args, rows), &amin_table);
 
 const kn_op kn_max_backward_op = KN_REDUCER_BACKWARD_OP(max), kn_min_backward_op = KN_REDUCER_BACKWARD_OP(min),
             kn_amax_backward_op = KN_REDUCER_BACKWARD_OP(amax), kn_amin_backward_op = KN_REDUCER_BACKWARD_OP(amin);
