@@ -180,8 +180,8 @@ typedef struct kn_bincount_params {
 KN_API kn_bincount_params kn_bincount_params_init(void);
 
 /* How often, or with what sum of weights, each number from 0 to the largest, or minlength - 1, occurs in x, integers of
- * one dimension: int64; with weights of float32 that, of others float64, added in the order of x. Reads the largest
- * number: a wait, and an error while a graph is captured. */
+ * one dimension: int64; with weights of float32 that, of others float64, added in the order of x. Of an empty x the
+ * counts are int64 even so. Reads the largest number: a wait, and an error while a graph is captured. */
 KN_API kn_tensor *kn_bincount_with(kn_tensor *x, const kn_bincount_params *params);
 #define KN_BINCOUNT_PARAMS(...)                                                                                        \
     &(kn_bincount_params) { KN_BINCOUNT_DEFAULTS, __VA_ARGS__ }

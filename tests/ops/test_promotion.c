@@ -320,6 +320,15 @@ TENSOR_TEST(gradients_of_extremes_that_are_nan)
     CHECK_VALUES(kn_grad(x), 0, 1, 1, 1, 0, 0);
 }
 
+TENSOR_TEST(the_counts_of_nothing_are_integers)
+{
+    kn_tensor *counts =
+        kn_bincount(kn_zeros(KN_SHAPE(0), .dtype = KN_I32), .weights = kn_zeros(KN_SHAPE(0)), .minlength = 3);
+    CHECK_DTYPE(counts, KN_I64);
+    CHECK_VALUES(counts, 0, 0, 0);
+    CHECK_DTYPE(kn_bincount(WHOLE_OF(KN_I32, 1, 1), .weights = F32_OF(1, 2)), KN_F32);
+}
+
 TENSOR_TEST(power_pooling_of_zeros_has_a_gradient_of_0)
 {
     for (int norm_type = 1; norm_type <= 3; norm_type++) {
@@ -380,6 +389,7 @@ int main(void)
         TEST(max_pooling_takes_the_last_nan_and_the_first_of_equal_elements),
         TEST(adaptive_max_pooling_takes_the_last_nan),
         TEST(gradients_of_extremes_that_are_nan),
+        TEST(the_counts_of_nothing_are_integers),
         TEST(power_pooling_of_zeros_has_a_gradient_of_0),
         TEST(the_trace_of_a_matrix_whose_rows_are_one),
         TEST(empty_batches_need_no_running_estimates),

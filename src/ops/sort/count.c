@@ -127,7 +127,7 @@ static kn_status bincount_enter(kn_entry *entry)
 
 static kn_status bincount_shape(kn_call *call)
 {
-    const kn_tensor *weights = call->inputs[1];
+    const kn_tensor *weights = kn_numel(call->inputs[0]) > 0 ? call->inputs[1] : NULL; /* as PyTorch and NumPy */
     return kn_call_output(call, weights ? weights->dtype : KN_I64, 1, &((const bincount_record *)call->params)->bins);
 }
 
@@ -154,6 +154,8 @@ static kn_status bincount_forward(kn_call *call)
     KN_NO_GRAD;
     if (kn_numel(call->outputs[0]) == 0)
         return KN_OK;
+    if (kn_numel(call->inputs[0]) == 0)
+        return kn_tensor_fill(call->outputs[0], 0);
     kn_tensor *x = kn_contiguous(kn_to_dtype(call->inputs[0], KN_I64));
     return !x ? kn_error_status() : call->inputs[1] ? sum_weights(call, x) : count(call, x, NULL, call->outputs[0]);
 }
