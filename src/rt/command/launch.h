@@ -69,6 +69,9 @@ static inline kn_arg kn_arg_local(size_t bytes) { return (kn_arg){.kind = KN_ARG
  * `operation`. */
 static inline kn_arg kn_arg_fault(void) { return (kn_arg){.kind = KN_ARG_FAULT}; }
 
+/* `source`, `kernel` and `operation` are kept, not copied, by launches that are put off until their kernels are
+ * compiled, and by the faults that kernels report: they live as long as the program. Names of the program's own code
+ * are those of its kn_user_source, which do. */
 typedef struct kn_launch_params {
     const char *source;    /* "pointwise/unary.cl" */
     const char *options;   /* build options: "-DT=float"; NULL: none */
