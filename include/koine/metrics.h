@@ -116,7 +116,8 @@ typedef struct kn_metric_class_params {
     kn_average average;   /* default macro */
     double threshold;     /* default 0.5 */
     int64_t ignore_index; /* default -100: rows with this target are left out */
-    double zero_division; /* default 0: the value of a class for which the formula divides by 0; 0, 1 or NaN */
+    double zero_division; /* default 0: the value of a class for which the formula divides by 0; 0, 1 or NaN,
+                           * which averages leave out */
 } kn_metric_class_params;
 #define KN_METRIC_CLASS_DEFAULTS .threshold = 0.5, .ignore_index = -100
 KN_API kn_metric_class_params kn_metric_class_params_init(void);

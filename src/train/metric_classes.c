@@ -173,8 +173,11 @@ static double averaged(const kn_metric_spec *spec, const double *sums, double of
         const tally t = tally_of(sums, spec->num_classes, c);
         const bool is_there = t.predicted > 0 || t.having > 0;
         const double weight = spec->average == KN_AVERAGE_WEIGHTED ? t.having : is_there ? 1 : 0;
-        sum += weight > 0 ? weight * ratio(spec, t, of_predicted) : 0;
-        weights += weight;
+        const double value = ratio(spec, t, of_predicted);
+        if (weight > 0 && !isnan(value)) { /* NaN: a zero_division, which is left out, as by scikit-learn */
+            sum += weight * value;
+            weights += weight;
+        }
     }
     return sum / weights;
 }

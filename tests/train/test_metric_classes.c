@@ -61,6 +61,10 @@ TENSOR_TEST(precision_recall_and_f1_are_those_of_scikit_learn)
     /* A class that neither occurs nor is predicted does not count. */
     NEAR(figure_of(kn_metric_precision(.num_classes = 7), p, y), 2.0 / 9);
     NEAR(figure_of(kn_metric_recall(.num_classes = 7, .zero_division = 1), p, y), 1.0 / 3);
+    /* Nor does one whose value is NaN. */
+    for (int i = 0; i < 3; i++)
+        NEAR(figure_of(kn_metric_precision(.num_classes = 3, .average = averages[i], .zero_division = NAN), zeros, y),
+             1.0 / 3);
 }
 
 TENSOR_TEST(accuracies_are_those_of_scikit_learn)
