@@ -109,7 +109,8 @@ static void complain(const char *program, const option *o, const char *text)
     else if (o->kind == OPTION_CHOICE)
         print_choices(o->value);
     else if (o->highest < 1e15)
-        fprintf(stderr, "a %snumber from %g to %g", o->kind == OPTION_WHOLE ? "whole " : "", o->lowest, o->highest);
+        fprintf(stderr, "a %snumber from %.15g to %.15g", o->kind == OPTION_WHOLE ? "whole " : "", o->lowest,
+                o->highest);
     else
         fprintf(stderr, "a %snumber of at least %g", o->kind == OPTION_WHOLE ? "whole " : "", o->lowest);
     if (text != NULL)
