@@ -37,7 +37,8 @@ static int parse(settings *s, int argc, char **argv)
          "auto, gpu, cpu, nvidia, pocl:0, 0:1, ... (see `koine devices`)"},
         {"--text", "PATH", OPTION_TEXT, &s->text, 0, 0, "a file, or a folder whose files are read"},
         {"--tokenizer", "FILE", OPTION_TEXT, &s->tokenizer, 0, 0, "a tokenizer.json, as GPT-2's; without one, bytes"},
-        {"--vocab", "N", OPTION_WHOLE, &s->vocab, 0, 100000, "learn a tokenizer of N tokens from the text; 0: bytes"},
+        {"--vocab", "N", OPTION_WHOLE, &s->vocab, 0, 100000,
+         "learn a tokenizer of N tokens, or resume with that in --out; 0: bytes"},
         {"--context", "N", OPTION_WHOLE, &s->context, 1, 65536, "tokens that the network sees"},
         {"--layers", "N", OPTION_WHOLE, &s->layers, 1, 1000, "blocks of attention and perceptron"},
         {"--heads", "N", OPTION_WHOLE, &s->heads, 1, 1000, "heads of attention; --width is a multiple of it"},
@@ -97,12 +98,31 @@ static void clean_up(run *r)
 
 /* --- the text --------------------------------------------------------------------------------------------- */
 
+/* Is there such a file in --out? */
+static bool find_output(const settings *s, const char *name, char path[4096])
+{
+    snprintf(path, 4096, "%s/%s", s->out, name);
+    FILE *file = fopen(path, "rb");
+    if (file != NULL)
+        fclose(file);
+    return file != NULL;
+}
+
+/* A resumed run keeps the tokenizer that it has learned: one learned from another text would give its network's ids to
+ * other tokens, and replace it. */
 static kn_status open_tokenizer(run *r, const char *text, size_t size)
 {
     const settings *s = r->s;
+    char path[4096];
+    const bool keeps = s->resume && find_output(s, "last.safetensors", path) && find_output(s, "tokenizer.json", path);
     r->tokenizer = s->tokenizer != NULL ? kn_tokenizer_load(s->tokenizer)
-                   : s->vocab > 0       ? kn_bpe_train(text, size, s->vocab)
-                                        : kn_byte_tokenizer();
+                   : s->vocab == 0      ? kn_byte_tokenizer()
+                   : keeps              ? kn_tokenizer_load(path)
+                                        : kn_bpe_train(text, size, s->vocab);
+    const int64_t vocab = kn_tokenizer_vocab_size(r->tokenizer);
+    if (keeps && s->tokenizer == NULL && vocab > 0 && s->vocab > 0 && vocab != s->vocab)
+        fprintf(stderr, "%s: resuming with the %lld tokens of %s, not %lld\n", program, (long long)vocab, path,
+                (long long)s->vocab);
     return kn_status_of(r->tokenizer);
 }
 

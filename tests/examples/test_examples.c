@@ -273,6 +273,15 @@ static void a_gpt_resumes_where_it_was(void **state)
                                 "'%s/tokenizer.json'",
                                 one, other, one, other);
     assert_status(same, 0);
+    /* With another text, too, the tokenizer is the network's. */
+    run_result more =
+        run_shell(SMALL_GPT "--epochs 3 --resume --vocab 310 --text '" KOINE_SOURCE_DIR "/README.md'", other);
+    assert_status(more, 0);
+    assert_contains(more.errors, "resuming with the 300 tokens of ");
+    run_result kept = run_shell("cmp '%s/tokenizer.json' '%s/tokenizer.json'", one, other);
+    assert_status(kept, 0);
+    run_free(&more);
+    run_free(&kept);
     run_free(&whole);
     run_free(&first);
     run_free(&rest);
