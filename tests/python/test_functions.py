@@ -292,3 +292,16 @@ def test_products_of_matrices():
     for n in (0, 1, 3, -1, -3):
         close(koine.tensor(square).matrix_power(n), numpy.linalg.matrix_power(square, n))
     assert koine.nanmean(koine.tensor([1., numpy.nan, 3]), dtype=koine.float64).item() == 2
+
+
+def test_spreads_with_their_means():
+    """A bool in place of the dimensions says whether the estimate is unbiased."""
+    x = random(3, 4)
+    for name, spread in (('var_mean', numpy.var), ('std_mean', numpy.std)):
+        function = getattr(koine, name)
+        for arguments, dim, ddof in (((True,), None, 1), ((False,), None, 0), ((1, False), 1, 0), ((0, True), 0, 1)):
+            found = function(koine.tensor(x), *arguments)
+            close(found[0], spread(x, axis=dim, ddof=ddof))
+            close(found[1], x.mean(axis=dim))
+        close(function(koine.tensor(x), dim=1, unbiased=False, keepdim=True)[0], spread(x, axis=1, keepdims=True))
+        close(function(koine.tensor(x), correction=2)[0], spread(x, ddof=2))

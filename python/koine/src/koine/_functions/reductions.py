@@ -80,12 +80,19 @@ def _spread(name):
 std, var = _spread('std'), _spread('var')
 
 
-def var_mean(input, dim=None, keepdim=False, *, correction=1):
-    return var(input, dim, keepdim=keepdim, correction=correction), op('mean')(input, dim, keepdim)
+def _spread_and_mean(name):
+    spread = _spread(name)
+
+    def function(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+        found = spread(input, dim, unbiased, keepdim, correction=correction)
+        return found, op('mean')(input, None if isinstance(dim, bool) else dim, keepdim)
+
+    function.__name__ = function.__qualname__ = name + '_mean'
+    function.line = 'input, dim=None, unbiased=None, keepdim=False, *, correction=None'
+    return _numpy_names(function)
 
 
-def std_mean(input, dim=None, keepdim=False, *, correction=1):
-    return std(input, dim, keepdim=keepdim, correction=correction), op('mean')(input, dim, keepdim)
+std_mean, var_mean = _spread_and_mean('std'), _spread_and_mean('var')
 
 
 def aminmax(input, *, dim=None, keepdim=False):
