@@ -305,3 +305,19 @@ def test_spreads_with_their_means():
             close(found[1], x.mean(axis=dim))
         close(function(koine.tensor(x), dim=1, unbiased=False, keepdim=True)[0], spread(x, axis=1, keepdims=True))
         close(function(koine.tensor(x), correction=2)[0], spread(x, ddof=2))
+
+
+def test_bounds_that_are_tensors():
+    x, bound = koine.tensor([0.0, 1.0, 2.0, 3.0], requires_grad=True), koine.tensor(1.5, requires_grad=True)
+    below, above = ([1.5, 1.5, 2, 3], [0, 0, 1, 1]), ([0, 1, 1.5, 1.5], [1, 1, 0, 0])
+    for function, (values, passes) in ((lambda: x.clamp_min(bound), below), (lambda: koine.clamp_max(x, bound), above),
+                                       (lambda: (x * 1).clamp_min_(bound), below),
+                                       (lambda: (x * 1).clamp_max_(bound), above),
+                                       (lambda: (x * 1).clamp_(bound), below),
+                                       (lambda: (x * 1).clip_(max=bound), above)):
+        result = function()
+        assert result.tolist() == values
+        of_x, of_bound = koine.autograd.grad(result.sum(), [x, bound])
+        assert of_x.tolist() == passes and of_bound.item() == 4 - sum(passes)
+    assert x.clamp_min(koine.tensor([1.0, 0.0, 4.0, 2.0])).tolist() == [1, 1, 4, 3]
+    assert koine.tensor([1, 5]).clamp_max_(3).tolist() == [1, 3]

@@ -94,17 +94,17 @@ PUBLIC = list(_made)
 METHODS = frozenset('''
 add add_ addcdiv_ addcmul_ allclose aminmax argmax argmin argwhere atleast_1d atleast_2d atleast_3d bernoulli bernoulli_
 bitwise_and bitwise_and_ bitwise_left_shift bitwise_left_shift_ bitwise_or bitwise_or_ bitwise_right_shift
-bitwise_right_shift_ bitwise_xor bitwise_xor_ broadcast_to cauchy_ cholesky chunk clamp clip copysign copysign_ cross
-cumulative_trapezoid det diag diag_embed diagflat diff dist div div_ divide divide_ eq eq_ equal expand_as exponential_
-fill_ fill_diagonal_ fliplr flipud float_power float_power_ floor_divide floor_divide_ fmod fmod_ frexp ge ge_
-geometric_ ger gradient greater greater_equal gt gt_ index_fill index_fill_ inverse is_complex is_nonzero kron le le_
-lerp lerp_ less less_equal log_normal_ log_softmax logdet lt lt_ masked_fill masked_fill_ masked_scatter masked_scatter_
-masked_select matrix_exp matrix_power max median min moveaxis movedim msort mul mul_ multinomial multiply multiply_
-nanmedian nanquantile ne ne_ new_empty new_full new_ones new_zeros nonzero nonzero_static norm normal_ not_equal outer
-pinverse positive pow pow_ qr quantile random_ ravel remainder remainder_ renorm renorm_ repeat_interleave rot90 rsub
-scatter scatter_ slogdet softmax softmin split split_with_sizes squeeze std sub sub_ subtract subtract_ sum_to_size svd
-take_along_dim tensor_split tile trace true_divide true_divide_ unbind unflatten uniform_ unique unique_consecutive var
-where xlogy xlogy_ zero_'''.split())
+bitwise_right_shift_ bitwise_xor bitwise_xor_ broadcast_to cauchy_ cholesky chunk clamp clamp_ clamp_max clamp_max_
+clamp_min clamp_min_ clip clip_ copysign copysign_ cross cumulative_trapezoid det diag diag_embed diagflat diff dist div
+div_ divide divide_ eq eq_ equal expand_as exponential_ fill_ fill_diagonal_ fliplr flipud float_power float_power_
+floor_divide floor_divide_ fmod fmod_ frexp ge ge_ geometric_ ger gradient greater greater_equal gt gt_ index_fill
+index_fill_ inverse is_complex is_nonzero kron le le_ lerp lerp_ less less_equal log_normal_ log_softmax logdet lt lt_
+masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select matrix_exp matrix_power max median min moveaxis
+movedim msort mul mul_ multinomial multiply multiply_ nanmedian nanquantile ne ne_ new_empty new_full new_ones new_zeros
+nonzero nonzero_static norm normal_ not_equal outer pinverse positive pow pow_ qr quantile random_ ravel remainder
+remainder_ renorm renorm_ repeat_interleave rot90 rsub scatter scatter_ slogdet softmax softmin split split_with_sizes
+squeeze std sub sub_ subtract subtract_ sum_to_size svd take_along_dim tensor_split tile trace true_divide true_divide_
+unbind unflatten uniform_ unique unique_consecutive var where xlogy xlogy_ zero_'''.split())
 
 # Forms of operators that only these modules use.
 _FORMS = frozenset(('lerp_tensor where_tensors masked_fill_scalar masked_fill_scalar_ scatter_tensor scatter_tensor_ '

@@ -143,7 +143,29 @@ def clamp(input, min=None, max=None):
     return op('clip')(input, min, max)
 
 
-clip = clamp
+def clamp_(input, min=None, max=None):
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return input.copy_(clamp(input.clone(), min, max))  # the backward pass needs what was there
+    return op('clamp_')(input, min, max)
+
+
+def clamp_min(input, min):
+    return clamp(input, min)
+
+
+def clamp_max(input, max):
+    return clamp(input, None, max)
+
+
+def clamp_min_(input, min):
+    return clamp_(input, min)
+
+
+def clamp_max_(input, max):
+    return clamp_(input, None, max)
+
+
+clip, clip_ = clamp, clamp_
 
 
 def _as_tensor(value, like):
