@@ -37,6 +37,18 @@ def test_indices(dims):
     assert isinstance(getattr(nn, 'MaxPool%dd' % dims)(2)(koine.tensor(x)), koine.Tensor)
 
 
+@pytest.mark.parametrize('dims', [1, 2, 3])
+def test_unpooling_to_a_shape(dims):
+    """The size may begin with the batch and the channels."""
+    x = koine.tensor(random(2, 3, *(7,) * dims))
+    pool = getattr(nn.functional, 'max_pool%dd' % dims)
+    unpool = getattr(nn.functional, 'max_unpool%dd' % dims)
+    values, indices = pool(x, 2, return_indices=True)
+    back = unpool(values, indices, 2, output_size=x.shape)
+    assert back.shape == x.shape and koine.equal(pool(back.abs(), 2), values.abs())
+    assert koine.equal(back, unpool(values, indices, 2, output_size=x.shape[2:]))
+
+
 @pytest.mark.parametrize('dims', [2, 3])
 def test_fractional_pooling(dims):
     x = random(2, 3, *(7,) * dims)

@@ -17,6 +17,21 @@ def _max_pool(name):
 max_pool1d, max_pool2d, max_pool3d = (_max_pool('max_pool%dd' % n) for n in (1, 2, 3))
 
 
+def _max_unpool(name, dims):
+    def function(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+        """`output_size` may begin with the batch and the channels, as that of what was pooled does."""
+        if output_size is not None and len(output_size) == dims + 2:
+            output_size = output_size[2:]
+        return op(name)(input, indices, kernel_size, stride, padding, output_size)
+
+    function.__name__ = function.__qualname__ = name
+    function.line = 'input, indices, kernel_size, stride=None, padding=0, output_size=None'
+    return function
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = (_max_unpool('max_unpool%dd' % n, n) for n in (1, 2, 3))
+
+
 def _adaptive(name, dims):
     """A number is the size along every dimension; None is the input's."""
 
