@@ -49,6 +49,22 @@ def test_unpooling_to_a_shape(dims):
     assert koine.equal(back, unpool(values, indices, 2, output_size=x.shape[2:]))
 
 
+def test_sizes_by_dimension():
+    """One number in a tuple is for every dimension, as in PyTorch; other numbers than the dimensions are errors."""
+    x, weight = koine.tensor(random(2, 3, 6, 7)), koine.tensor(random(4, 3, 3, 3))
+    f = nn.functional
+    assert koine.equal(f.conv2d(x, weight, padding=(1,), stride=[2]), f.conv2d(x, weight, padding=1, stride=2))
+    assert koine.equal(f.avg_pool2d(x, (3,), (2,), (1,)), f.avg_pool2d(x, 3, 2, 1))
+    assert koine.equal(nn.MaxPool2d((3,), padding=(1,))(x), f.max_pool2d(x, 3, padding=1))
+    assert nn.Conv3d(3, 4, (2,), padding=(1,))(koine.ones(1, 3, 4, 5, 6)).shape == (1, 4, 5, 6, 7)
+    for wrong in (lambda: f.avg_pool2d(x, (1, 2, 3)), lambda: f.conv2d(x, weight, padding=(1, 1, 1)),
+                  lambda: nn.MaxPool2d((1, 2, 3)), lambda: f.avg_pool2d(x, ())):
+        with pytest.raises(ValueError, match='numbers; it needs 2'):
+            wrong()
+    with pytest.raises(ValueError, match='stride has 2 numbers; it needs 3'):
+        nn.Conv3d(3, 4, 1, stride=(1, 2))
+
+
 @pytest.mark.parametrize('dims', [2, 3])
 def test_fractional_pooling(dims):
     x = random(2, 3, *(7,) * dims)

@@ -11,6 +11,7 @@ None is -1; a function is passed as one of C that takes and returns tensors; `re
 ..._with_indices."""
 import ast
 import inspect
+import re
 
 from ._c import NULL, callback, checked, error, ffi, lib, scalar
 from ._dtypes import code_of
@@ -99,9 +100,10 @@ def _of_tensors(kind, function):
 
 
 class Struct:
-    """A parameter struct, filled from keyword arguments."""
+    """A parameter struct, filled from keyword arguments; `dims` numbers are a size by dimension."""
 
-    def __init__(self, pointer_type):
+    def __init__(self, pointer_type, dims=None):
+        self.dims = dims
         self.name = _name(pointer_type.item)
         self.pointer = ffi.typeof(self.name + ' *')
         self.fields = {name: field.type for name, field in pointer_type.item.fields}
@@ -124,9 +126,12 @@ class Struct:
             if value is None:
                 continue
             several = self.fields.get(name + 's')
+            by_dimension = several is not None and several.kind == 'array'
+            if by_dimension and isinstance(value, (list, tuple)) and alone(name, value, self.dims):
+                value = value[0]
             if self.takes_each(name, value):
                 setattr(made, name + 's', convert(several, value, keep))
-            elif several is not None and several.kind == 'array' and not isinstance(value, (int, float, str)):
+            elif by_dimension and not isinstance(value, (int, float, str)):
                 setattr(made, name + 's', list(value))
             elif name not in self.fields:  # only the form with several numbers
                 setattr(made, name + 's', [value] * self.fields[name + 's'].length)
@@ -141,6 +146,19 @@ class Struct:
                 if 'num_' + name in self.fields:
                     setattr(made, 'num_' + name, len(value))
         return made
+
+
+def alone(name, value, dims):
+    """Is it one number in a list, for every dimension as in PyTorch, and not one for each of `dims`?"""
+    if len(value) not in (1, dims or len(value)):
+        raise ValueError('%s has %d numbers; it needs %d' % (name, len(value), dims))
+    return len(value) == 1
+
+
+def dimensions(name):
+    """2 of conv2d; None where the name does not tell."""
+    found = re.search('([123])d(?![a-z0-9])', name)
+    return int(found[1]) if found else None
 
 
 def _is_params(kind):
@@ -181,7 +199,8 @@ class Binding:
         names = [name for name, one in parameters.items() if name != 'return_indices' and one.annotation != '_']
         c_names = [c_name, _with_indices(c_name)] if 'return_indices' in parameters else [c_name]
         self.forms = [(getattr(lib, one), ffi.typeof(getattr(lib, one)).args) for one in c_names]
-        self.struct = next((Struct(kind) for kind in self.forms[0][1] if _is_params(kind)), None)
+        dims = dimensions(c_name)
+        self.struct = next((Struct(kind, dims) for kind in self.forms[0][1] if _is_params(kind)), None)
         fields = {name: parameters[name].annotation for name in names}
         self.fields = {name: field for name, field in fields.items()
                        if self.struct is not None and self.struct.takes(field)}

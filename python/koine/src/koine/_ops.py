@@ -6,6 +6,7 @@ import re
 import struct
 
 from . import _signatures
+from ._bind import alone, dimensions
 from ._c import NULL, error, ffi, lib, plain_number
 from ._dtypes import as_dtype, by_code
 
@@ -175,7 +176,7 @@ def _result_type(outputs):
     return _results[outputs]
 
 
-def one_or_each(value, default):
+def one_or_each(value, default, name, dims):
     """(n, (0, 0, 0)) for a number, (default, (n, m, ...)) for several: the two forms of a size."""
     if isinstance(value, str):
         if value not in ('same', 'valid'):
@@ -186,6 +187,8 @@ def one_or_each(value, default):
             raise ValueError('padding, and sizes and strides of windows, must be at least 0, not %d' % value)
         return value, (0, 0, 0)
     value = tuple(value)
+    if alone(name, value, dims):
+        return one_or_each(value[0], default, name, dims)
     return default, value + (0,) * (3 - len(value))
 
 
@@ -212,8 +215,8 @@ def _parameters_code(operator, arguments, names):
         value = argument.name
         if several:
             names['d_' + several.name] = several.numbers
-            lines.append('v_{0}, a_{0}s = one_or_each({1}, d_{0}[0]) if {1} is not None else (d_{0}[0], d_{0}s)'.format(
-                one.name, value))
+            lines.append('v_{0}, a_{0}s = (d_{0}[0], d_{0}s) if {1} is None else '
+                         'one_or_each({1}, d_{0}[0], {1!r}, {2})'.format(one.name, value, dimensions(operator.name)))
             packed.append('v_' + one.name)
         elif simple and argument.default is not None:
             packed.append(value)
