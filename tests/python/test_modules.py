@@ -116,6 +116,19 @@ def test_arguments():
         nn.Linear(2, 3)(numpy.zeros((1, 2)))
 
 
+def test_arguments_stay():
+    """The library computes with its own copy of them."""
+    net = koine.models.resnet18(num_classes=10, small_images=True)
+    for layer, name in ((nn.Dropout(0.5), 'p'), (nn.BatchNorm1d(3), 'momentum'), (nn.Conv2d(1, 1, 1), 'padding'),
+                        (nn.LayerNorm(3), 'eps'), (nn.LSTM(2, 2), 'dropout'), (net.conv1, 'stride')):
+        with pytest.raises(AttributeError, match='%s is fixed when the layer is made' % name):
+            setattr(layer, name, 1)
+    layer = nn.Linear(2, 3)
+    layer.bias, layer.tag = nn.Parameter(koine.ones(3)), 'first'
+    assert layer.bias.sum().item() == 3 and layer.tag == 'first'
+    nn.ReLU(inplace=True).inplace = False  # which has no effect
+
+
 def test_module_of_python():
     net = nn.Sequential(nn.Linear(4, 8), Block(8), nn.Linear(8, 3))
     names = [name for name, _ in net.named_parameters()]

@@ -1,5 +1,6 @@
 """What layers were made with, as attributes: net.fc.in_features, net.conv1.stride."""
 import ast
+import functools
 import re
 
 from .._bind import parse
@@ -31,3 +32,16 @@ def arguments_of(layer):
     except (AttributeError, ValueError):  # it prints something else
         return {}
     return found
+
+
+@functools.lru_cache(maxsize=None)
+def _with_effect(kind):
+    line = getattr(kind.__init__, 'line', None)
+    return frozenset(name for name, one in parse(line).parameters.items() if one.annotation != '_') if line else ()
+
+
+def check_not_argument(layer, name):
+    """The library has its own copy of an argument, which a new value of the attribute would not change."""
+    if name in _with_effect(type(layer)) and name not in layer._places and layer._kind_of(name) is None:
+        raise AttributeError('%s: %s is fixed when the layer is made: make another layer with the new value' % (
+            type(layer).__name__, name))

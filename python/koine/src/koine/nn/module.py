@@ -4,7 +4,7 @@ import inspect
 
 from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, text
 from .._tensor import Tensor, borrowed, new_object, owned, release, tensor, wrap
-from ._arguments import arguments_of, printed_arguments
+from ._arguments import arguments_of, check_not_argument, printed_arguments
 from ._computed import assign, computed
 from ._copy import deep_copy
 from ._hooks import Hooked, around
@@ -365,6 +365,10 @@ class Layer(Module):
             if name not in found:
                 raise
             return found[name]
+
+    def __setattr__(self, name, value):
+        check_not_argument(self, name)
+        super().__setattr__(name, value)
 
     def _adopt(self, pointer):
         self._start(checked(pointer))
