@@ -321,3 +321,11 @@ def test_bounds_that_are_tensors():
         assert of_x.tolist() == passes and of_bound.item() == 4 - sum(passes)
     assert x.clamp_min(koine.tensor([1.0, 0.0, 4.0, 2.0])).tolist() == [1, 1, 4, 3]
     assert koine.tensor([1, 5]).clamp_max_(3).tolist() == [1, 3]
+
+
+def test_lengths_in_lists():
+    scores = koine.tensor(random(5, 2, 4)).log_softmax(-1)
+    targets, lengths = koine.tensor([[1, 2], [3, 0]]), ([5, 4], (2, 1))
+    expected = nn.functional.ctc_loss(scores, targets, *[koine.tensor(one) for one in lengths], zero_infinity=True)
+    assert koine.equal(nn.functional.ctc_loss(scores, targets, *lengths, zero_infinity=True), expected)
+    assert koine.equal(nn.CTCLoss(zero_infinity=True)(scores, targets, *lengths), expected)

@@ -79,3 +79,10 @@ def outer(input, vec2):
 
 
 ger = outer
+
+
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False):
+    """The lengths are tensors, or lists of numbers."""
+    lengths = [one if isinstance(one, Tensor) else tensor(one, 'int64', log_probs.device)
+               for one in (input_lengths, target_lengths)]
+    return _ops.function('ctc_loss')(log_probs, targets, *lengths, blank, reduction, zero_infinity)

@@ -2,7 +2,7 @@
 import collections
 
 from .._c import NULL, ffi, lib
-from .._tensor import wrap
+from .._tensor import Tensor, tensor, wrap
 from ..autograd import no_grad
 from ._packed import PackedSequence, apply_packed
 
@@ -46,6 +46,13 @@ def attention(self, query, key, value, key_padding_mask=None, need_weights=True,
 
 def handle(tensor):
     return NULL if tensor is None else tensor._h
+
+
+def ctc(self, log_probs, targets, input_lengths, target_lengths):
+    """The lengths are tensors, or lists of numbers."""
+    lengths = [one if isinstance(one, Tensor) else tensor(one, 'int64', log_probs.device)
+               for one in (input_lengths, target_lengths)]
+    return self._apply((log_probs, targets, *lengths))[0]
 
 
 # --- AdaptiveLogSoftmaxWithLoss ---------------------------------------------------------------------------------------
@@ -133,6 +140,7 @@ def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=Non
 
 # What the classes of the table have besides their constructor.
 METHODS = {
+    'CTCLoss': {'forward': ctc},
     'Embedding': {'from_pretrained': classmethod(from_pretrained)},
     **{name: {'forward': recurrent, 'flatten_parameters': flatten_parameters} for name in ('RNN', 'LSTM', 'GRU')},
     **{name: {'forward': cell} for name in ('RNNCell', 'LSTMCell', 'GRUCell')},
