@@ -70,6 +70,18 @@ int kn_pointwise_vector_width(const kn_limits *limits, kn_dtype dtype)
     return native >= 16 ? 16 : native >= 8 ? 8 : 4;
 }
 
+/* What is changed in place is in the caches anyway. */
+static bool should_bypass(const kn_pointwise_form *form, const kn_layout *layout, const kn_limits *limits)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < KN_POINTWISE_INPUTS; i++)
+        if (form->aliased[i])
+            return false;
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+        bytes += form->outputs[i] ? (uint64_t)kn_layout_count(layout) * kn_dtype_size((kn_dtype)form->outputs[i]) : 0;
+    return kn_bypasses_caches(limits, bytes);
+}
+
 enum { SHORT_RUN = 64 };
 
 static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, const kn_layout *layout,
@@ -84,8 +96,10 @@ static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, 
         form->spread[i] = form->inputs[i] && layout->strides[form->lane[i]][0] == 0;
         form->lane[i] = 0;
     }
-    if (form->walk == KN_WALK_FLAT)
+    if (form->walk == KN_WALK_FLAT) {
         form->lanes = 1;
+        form->bypass = should_bypass(form, layout, limits);
+    }
     if (kn_pointwise_has_vectors(p->code, form))
         form->vector = (uint8_t)kn_pointwise_vector_width(limits, p->compute);
     if (form->walk == KN_WALK_RUNS && kn_pointwise_could_pack(p->code, form) &&

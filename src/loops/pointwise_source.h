@@ -22,6 +22,7 @@ typedef struct kn_pointwise_form {
     uint8_t lanes;
     uint8_t spread[KN_POINTWISE_INPUTS];  /* of a flat walk: one element for all */
     uint8_t aliased[KN_POINTWISE_INPUTS]; /* 1 + the output that it is; 0: none */
+    uint8_t bypass; /* of a flat walk: outputs are stored past the caches (cl/common/bypass.clh) */
 } kn_pointwise_form;
 
 /* Has an input or an output the dtype? */

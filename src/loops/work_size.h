@@ -20,3 +20,10 @@ size_t kn_streaming_items(const kn_limits *limits, int64_t count);
 /* The same for kernels that read and write `bytes` per element: one per core where it finds in its own cache what it
  * wrote in the launch before. */
 size_t kn_streaming_items_in_place(const kn_limits *limits, int64_t count, size_t bytes);
+
+/* Should results of so many bytes be stored past the caches (cl/common/bypass.clh)? If they take half of the largest
+ * one or more, who reads them would hardly find them there. */
+static inline bool kn_bypasses_caches(const kn_limits *limits, uint64_t bytes)
+{
+    return limits->is_cpu && limits->global_cache > 0 && bytes >= limits->global_cache / 2;
+}

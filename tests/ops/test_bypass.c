@@ -1,0 +1,91 @@
+/* test_bypass.c - results that the caches cannot hold are stored past them (cl/common/bypass.clh): the same bits as of
+ * small ones. */
+#include "support/check.h"
+
+#include <stdlib.h>
+
+#include "rt/rt.h"
+#include "support/values.h"
+
+enum { ELEMENTS = 20011, CACHE = 1 << 14 };
+
+enum { RESULTS = 7 };
+
+/* Results of elements and of vectors, of one and of several inputs, of other sizes than the inputs', behind others. */
+static void compute(kn_tensor *results[RESULTS], kn_tensor *x, kn_tensor *z)
+{
+    kn_tensor *behind = kn_zeros(KN_SHAPE(ELEMENTS + 3), .dtype = kn_dtype_of(x));
+    CHECK_OK(kn_copy_(kn_narrow(behind, 0, 3, ELEMENTS), x));
+    results[0] = kn_relu(x);
+    results[1] = kn_add(x, z);
+    results[2] = kn_exp(x);
+    results[3] = kn_mul(x, kn_full(KN_SCALAR, 3, .dtype = kn_dtype_of(x)));
+    results[4] = kn_gt(x, z);
+    results[5] = kn_to_dtype(x, KN_I16);
+    results[6] = behind;
+}
+
+static void check_same_bits(const kn_tensor *a, const kn_tensor *b)
+{
+    size_t sizes[2];
+    CHECK_TENSOR(a);
+    CHECK_TENSOR(b);
+    void *first = read_bytes(a, &sizes[0]), *second = read_bytes(b, &sizes[1]);
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(first, second, sizes[0]);
+    free(first);
+    free(second);
+}
+
+TENSOR_TEST(results_past_the_caches_have_the_same_bits)
+{
+    static const kn_dtype dtypes[] = {KN_F32, KN_F16, KN_BF16, KN_F64};
+    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
+    const uint64_t cache = limits->global_cache;
+    for (int i = 0; i < (check_has_f64() ? 4 : 3); i++) {
+        kn_tensor *x = kn_to_dtype(kn_randn(KN_SHAPE(ELEMENTS)), dtypes[i]), *small[RESULTS], *large[RESULTS];
+        kn_tensor *z = kn_to_dtype(kn_randn(KN_SHAPE(ELEMENTS)), dtypes[i]);
+        limits->global_cache = 1 << 30;
+        compute(small, x, z);
+        limits->global_cache = CACHE;
+        compute(large, x, z);
+        limits->global_cache = cache;
+        for (int k = 0; k < RESULTS; k++)
+            check_same_bits(small[k], large[k]);
+    }
+}
+
+/* Runs of whole lines, and others. */
+static void normalize(kn_tensor *results[2], kn_tensor *x)
+{
+    kn_tensor *leaf = kn_detach(x);
+    kn_set_requires_grad(leaf, true);
+    results[0] = kn_batch_norm(leaf, .training = true);
+    CHECK_OK(kn_backward(kn_sum(kn_mul(results[0], x))));
+    results[1] = kn_grad(leaf);
+}
+
+TENSOR_TEST(batch_norm_past_the_caches_has_the_same_bits)
+{
+    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
+    const uint64_t cache = limits->global_cache;
+    for (int i = 0; i < 2; i++) {
+        kn_tensor *x = kn_randn(KN_SHAPE(3, 4, i == 0 ? 64 : 13, 47)), *small[2], *large[2];
+        limits->global_cache = 1 << 30;
+        normalize(small, x);
+        limits->global_cache = CACHE;
+        normalize(large, x);
+        limits->global_cache = cache;
+        for (int k = 0; k < 2; k++)
+            check_same_bits(small[k], large[k]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(results_past_the_caches_have_the_same_bits),
+        TEST(batch_norm_past_the_caches_has_the_same_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
