@@ -16,7 +16,11 @@ void raise_error()
         TORCH_CHECK_WITH(OutOfMemoryError, false, message);
     if (status == KN_ERR_ARGUMENT && message.find("out of range") != std::string::npos)
         TORCH_CHECK_INDEX(false, message);
+    if (status == KN_ERR_DTYPE)
+        raise_unsupported(message);
     TORCH_CHECK(false, message);
 }
+
+void raise_unsupported(const std::string &message) { throw Unsupported({__func__, __FILE__, __LINE__}, message); }
 
 } // namespace koine

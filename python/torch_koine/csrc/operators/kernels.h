@@ -1,5 +1,5 @@
-// kernels.h - registering kernels. With tensors of dtypes that Koine does not have, complex ones among them, the
-// operator runs on the CPU instead.
+// kernels.h - registering kernels. With tensors of dtypes that Koine does not have, complex ones among them, or has not
+// for this operator, such as products of matrices of whole numbers, the operator runs on the CPU instead.
 //
 //     KOINE_KERNELS(m)
 //     {
@@ -60,11 +60,14 @@ template <class Result, class... Arguments> class OrOnCpu<Result(Arguments...)>
 
     Result operator()(Arguments... arguments) const
     {
-        if (C10_UNLIKELY((is_foreign(arguments) || ...)))
-            return c10::impl::BoxedKernelWrapper<Result(Arguments...)>::call(
-                c10::BoxedKernel::makeFromFunction<&run_on_cpu>(), find_operator(name),
-                c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), std::forward<Arguments>(arguments)...);
-        return kernel(std::forward<Arguments>(arguments)...);
+        if (C10_LIKELY(!(is_foreign(arguments) || ...)))
+            try {
+                return kernel(arguments...);
+            } catch (const Unsupported &) {
+            }
+        return c10::impl::BoxedKernelWrapper<Result(Arguments...)>::call(
+            c10::BoxedKernel::makeFromFunction<&run_on_cpu>(), find_operator(name),
+            c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), std::forward<Arguments>(arguments)...);
     }
 
   private:

@@ -161,6 +161,18 @@ class Kernel : public c10::OperatorKernel
         for (size_t i = first; i < stack->size(); i++)
             if (C10_UNLIKELY((*stack)[i].isTensor() && is_foreign((*stack)[i].toTensor())))
                 return run_on_cpu(handle, stack);
+        try {
+            run(stack, first);
+        } catch (const Unsupported &) {
+            run_on_cpu(handle, stack);
+        }
+    }
+
+  private:
+    static constexpr size_t max_params = 512;
+
+    void run(torch::jit::Stack *stack, size_t first)
+    {
         const c10::Device device = device_in(*stack, first);
         alignas(16) char params[max_params];
         TORCH_INTERNAL_ASSERT(params_size <= max_params);
@@ -179,9 +191,6 @@ class Kernel : public c10::OperatorKernel
             sort_tensor((*stack)[first + i], arguments[i].place, dtype, device, inputs, outputs);
         finish(inputs, params, outputs, stack);
     }
-
-  private:
-    static constexpr size_t max_params = 512;
 
     c10::Device device_in(const torch::jit::Stack &stack, size_t first) const
     {

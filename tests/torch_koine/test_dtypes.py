@@ -1,0 +1,37 @@
+"""Whole numbers, truth values and small floats, where they need care; and memory that is read and written at once."""
+import pytest
+import torch
+import torch.nn.functional as F
+from test_operators import leaf, same
+
+koine = torch.koine
+WHOLE = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+
+
+# --- what runs on the CPU ---------------------------------------------------------------------------------------------
+
+def test_products_of_matrices_of_whole_numbers():
+    koine.reset_fallbacks()
+    for dtype in WHOLE:
+        a, v = torch.tensor([[1, -2], [3, 4]]).to(dtype), torch.tensor([5, 6]).to(dtype)
+        same(lambda a, v: [a @ a, a @ v, v @ a, v @ v, torch.vdot(v, v), a[None] @ a, torch.einsum('ij,jk->ki', a, a)],
+             a, v)
+        same(lambda a, v: [torch.addmm(v, a, a, beta=2, alpha=3), torch.addmv(v, a, v, alpha=2), a.addmm(a, a),
+                           torch.addbmm(a, a[None], a[None]), torch.baddbmm(a[None], a[None], a[None], beta=3),
+                           torch.linalg.multi_dot([a, a, a]), torch.tensordot(a, a, 1)], a, v)
+        same(lambda a, v: [a.clone().addmm_(a, a), a.clone().addbmm_(a[None], a[None]),
+                           torch.mm(a, a, out=a.new_empty(0))], a, v)
+    assert {'aten::mm.out', 'aten::bmm.out', 'aten::addmm.out', 'aten::dot', 'aten::vdot', 'aten::addmv.out',
+            'aten::addbmm', 'aten::addbmm_', 'aten::baddbmm.out'} <= set(koine.fallbacks())
+    same(lambda a: [torch.addmm(a, a, a, beta=2**60 + 1, alpha=2**60 + 1)], torch.tensor([[1]]))
+    whole = torch.ones(2, 2, dtype=torch.int64, device='koine')
+    with pytest.raises(RuntimeError, match='same dtype'):
+        whole @ whole.float()
+    with pytest.raises(RuntimeError, match="not implemented for 'Bool'"):
+        whole.bool() @ whole.bool()
+    koine.set_fallback_mode('error')
+    try:
+        with pytest.raises(NotImplementedError, match='aten::mm.out does not run on the device koine'):
+            whole @ whole
+    finally:
+        koine.set_fallback_mode('warn')
