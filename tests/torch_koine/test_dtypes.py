@@ -35,3 +35,21 @@ def test_products_of_matrices_of_whole_numbers():
             whole @ whole
     finally:
         koine.set_fallback_mode('warn')
+
+
+# --- whole numbers ----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('dtype', WHOLE + [torch.bool, torch.float32], ids=str)
+def test_comparisons_with_numbers_beyond_the_dtype(dtype):
+    x = torch.tensor([0, 1, 5, 44, 127]).to(dtype)
+    if dtype != torch.bool:
+        same(lambda a: [torch.isin(a, 261), torch.isin(a, 300, invert=True)], x)
+    for number in (-3, 300, 261, -300, 2**31 + 5, 2**40, 2**63 - 1, 127.5, 300.0, True, float('inf')):
+        same(lambda a: [f(a, number) for f in (torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge)], x)
+        same(lambda a: [a.clone().lt_(number), torch.lt(a, torch.tensor(number))], x)
+
+
+def test_numbers_beyond_int32_beside_int32():
+    x, far = torch.tensor([1, 5, -100], dtype=torch.int32), 2**31 + 5
+    same(lambda a: [a + far, far - a, a * far, a // far, a % far, a & far, far ** a.abs(), a.clone().add_(far)], x)
+    same(lambda a: [a / far, far / a, torch.div(a, far, rounding_mode='trunc')], x)

@@ -82,10 +82,11 @@ at::Tensor &hardswish_(at::Tensor &x)
 struct Binary {
     explicit Binary(const char *name)
         : tensors(find_op(name)), number(kn_op_find((std::string(name) + "_scalar").c_str())),
-          number_first(kn_op_find(("r" + std::string(name) + "_scalar").c_str()))
+          number_first(kn_op_find(("r" + std::string(name) + "_scalar").c_str())), is_real(std::string(name) == "div")
     {
     }
     const kn_op *tensors, *number, *number_first;
+    bool is_real; // of whole numbers too
 };
 
 // clang-format off
@@ -150,17 +151,38 @@ at::Tensor beside_number(const at::Tensor &x, const at::Tensor &number)
     return common == at::kBool ? at::Tensor() : common == x.scalar_type() ? x : x.to(common);
 }
 
+// A whole number is converted to the dtype of the whole numbers beside it, and wraps around: 300 is 44 in uint8.
+kn_scalar wrapped(kn_scalar number, at::ScalarType type)
+{
+    if (!number.is_whole)
+        return number;
+    switch (type) {
+    case at::kByte:
+        return kn_scalar_int(static_cast<uint8_t>(number.whole));
+    case at::kChar:
+        return kn_scalar_int(static_cast<int8_t>(number.whole));
+    case at::kShort:
+        return kn_scalar_int(static_cast<int16_t>(number.whole));
+    case at::kInt:
+        return kn_scalar_int(static_cast<int32_t>(number.whole));
+    default:
+        return number;
+    }
+}
+
 void binary(const Binary &op, const at::Tensor &a, const at::Tensor &b, const at::Tensor &out)
 {
-    if (op.number && is_number(b) && !a.is_cpu() && yields(b, a)) {
-        const at::Tensor x = beside_number(a, b);
-        return x.defined() ? apply_number(op, x, number_of(b), out) : apply_tensors(op.tensors, a, b, out);
-    }
-    if (op.number_first && is_number(a) && !b.is_cpu() && yields(a, b)) {
-        const at::Tensor x = beside_number(b, a);
-        const kn_scalar_args args = {{number_of(a)}};
-        return x.defined() ? compute(op.number_first, Tensors(x), &args, out) : apply_tensors(op.tensors, a, b, out);
-    }
+    const auto number_beside = [&](const at::Tensor &number, const at::Tensor &x) {
+        return op.is_real ? number_of(number) : wrapped(number_of(number), x.scalar_type());
+    };
+    if (op.number && is_number(b) && !a.is_cpu() && yields(b, a))
+        if (const at::Tensor x = beside_number(a, b); x.defined())
+            return apply_number(op, x, number_beside(b, x), out);
+    if (op.number_first && is_number(a) && !b.is_cpu() && yields(a, b))
+        if (const at::Tensor x = beside_number(b, a); x.defined()) {
+            const kn_scalar_args args = {{number_beside(a, x)}};
+            return compute(op.number_first, Tensors(x), &args, out);
+        }
     apply_tensors(op.tensors, a, b, out);
 }
 
@@ -172,7 +194,7 @@ template <Which which> at::Tensor &binary_out(const at::Tensor &a, const at::Ten
 
 template <Which which> at::Tensor &binary_number_out(const at::Tensor &a, const at::Scalar &b, at::Tensor &out)
 {
-    apply_number(binary_op(which), a, scalar_of(b), out);
+    apply_number(binary_op(which), a, wrapped(scalar_of(b), a.scalar_type()), out);
     return out;
 }
 
@@ -263,7 +285,7 @@ at::Tensor &pow_number_out(const at::Tensor &a, const at::Scalar &exponent, at::
 
 at::Tensor &pow_of_number_out(const at::Scalar &a, const at::Tensor &exponent, at::Tensor &out)
 {
-    const kn_scalar_args args = {{scalar_of(a)}};
+    const kn_scalar_args args = {{wrapped(scalar_of(a), out.scalar_type())}};
     compute(binary_op(binary_names::pow).number_first, Tensors(exponent), &args, out);
     return out;
 }
