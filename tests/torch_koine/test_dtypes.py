@@ -37,6 +37,20 @@ def test_products_of_matrices_of_whole_numbers():
         koine.set_fallback_mode('warn')
 
 
+# --- truth values -----------------------------------------------------------------------------------------------------
+
+def test_sums_and_powers_of_truth_values():
+    flags = torch.tensor([True, False, True])
+    same(lambda x: [x.sum(dtype=torch.bool), x.float().mul(0.5).sum(dtype=torch.bool), x.prod(dtype=torch.bool),
+                    x.prod(0, dtype=torch.bool), x.int().prod(0, dtype=torch.bool), x.nansum(dtype=torch.bool)], flags)
+    same(lambda x: [x.clone().add_(~x, alpha=2), torch.add(x, ~x, alpha=True), torch.add(x, ~x, alpha=False),
+                    torch.add(x, x, alpha=-1), x.clone().add_(True, alpha=2)], flags)
+    same(lambda x: [x.sign(), x.sgn(), x.square(), x ** 2, 2 ** x, x ** True, x ** 0.5, torch.ldexp(x, x),
+                    torch.pow(2.5, x)], flags)
+    with pytest.raises(RuntimeError, match="not implemented for 'Bool'"):
+        flags.koine().abs()
+
+
 # --- whole numbers ----------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('dtype', WHOLE + [torch.bool, torch.float32], ids=str)

@@ -185,6 +185,8 @@ class Kernel : public c10::OperatorKernel
             else if (arguments[i].place == Place::dtype && !value.isNone())
                 dtype = value.toScalarType();
         }
+        if (dtype == at::kBool)
+            raise_unsupported("the device koine has no sums and products of truth values that are such a value");
         Tensors inputs;
         c10::SmallVector<at::Tensor, 4> outputs;
         for (size_t i = 0; i < arguments.size(); i++)
