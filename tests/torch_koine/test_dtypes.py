@@ -53,6 +53,14 @@ def test_sums_and_powers_of_truth_values():
 
 # --- whole numbers ----------------------------------------------------------------------------------------------------
 
+def test_hardtanh_of_whole_numbers():
+    x = torch.tensor([-3, 0, 1, 9])
+    same(lambda a: [F.hardtanh(a), F.hardtanh(a, -1.5, 1.5), F.relu6(a), F.hardtanh(a.clone(), 0, 2, inplace=True)], x)
+    same(lambda a: [F.hardtanh(a), F.relu6(a)], x.clamp(min=0).to(torch.uint8))
+    same(lambda a: [F.hardtanh(a, -0.5, 0.5), torch._C._nn.hardtanh(a, out=a.new_empty(0))], leaf(5).detach())
+    same(lambda a: F.hardtanh(a, -0.5, 0.5), leaf(5))
+
+
 @pytest.mark.parametrize('dtype', WHOLE + [torch.bool, torch.float32], ids=str)
 def test_comparisons_with_numbers_beyond_the_dtype(dtype):
     x = torch.tensor([0, 1, 5, 44, 127]).to(dtype)

@@ -2,6 +2,7 @@
 #include "elements.h"
 #include "kernels.h"
 
+#include <ATen/ops/clamp.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones_like.h>
@@ -13,6 +14,30 @@ namespace
 {
 
 #define SIGMOID "T sigmoid(T x) { return (T)1 / ((T)1 + exp(-x)); }\n"
+
+// --- between bounds --------------------------------------------------------------------------------------------------
+
+// Those of whole numbers are whole, and so are the results.
+at::Tensor &hardtanh_out(const at::Tensor &x, const at::Scalar &min, const at::Scalar &max, at::Tensor &out)
+{
+    static const Op op("hardtanh");
+    if (at::isIntegralType(x.scalar_type(), false))
+        return at::clamp_out(out, x, min.toLong(), max.toLong());
+    const kn_scalar_args args = {{kn_scalar_real(min.toDouble()), kn_scalar_real(max.toDouble())}};
+    compute(op, Tensors(x), &args, out);
+    return out;
+}
+
+at::Tensor hardtanh(const at::Tensor &x, const at::Scalar &min, const at::Scalar &max)
+{
+    at::Tensor out = at::empty({0}, x.options());
+    return hardtanh_out(x, min, max, out);
+}
+
+at::Tensor &hardtanh_(at::Tensor &x, const at::Scalar &min, const at::Scalar &max)
+{
+    return hardtanh_out(x, min, max, x);
+}
 
 // --- exponential below 0 ---------------------------------------------------------------------------------------------
 
@@ -222,6 +247,9 @@ at::Tensor &rrelu_with_noise_(at::Tensor &x, at::Tensor &noise, const at::Scalar
 
 KOINE_KERNELS(m)
 {
+    m.impl("hardtanh", hardtanh);
+    m.impl("hardtanh.out", hardtanh_out);
+    m.impl("hardtanh_", hardtanh_);
     m.impl("elu", elu);
     m.impl("elu_backward", elu_backward);
     m.impl("gelu_backward", gelu_backward);
