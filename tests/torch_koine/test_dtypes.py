@@ -61,6 +61,16 @@ def test_hardtanh_of_whole_numbers():
     same(lambda a: F.hardtanh(a, -0.5, 0.5), leaf(5))
 
 
+@pytest.mark.parametrize('dtype', WHOLE, ids=str)
+def test_spaced_whole_numbers(dtype):
+    for bounds in ((0, 10, 5), (0.5, 10.7, 5), (3.9, 0.2, 3), (1, 5, 1), (1, 5, 0)):
+        for f in (torch.linspace, torch.logspace):
+            if bounds[1] < 10 or f == torch.linspace:
+                assert torch.equal(f(*bounds, dtype=dtype, device='koine').cpu(), f(*bounds, dtype=dtype))
+    assert torch.equal(torch.logspace(0.5, 2.5, 4, base=2.5, dtype=dtype, device='koine').cpu(),
+                       torch.logspace(0.5, 2.5, 4, base=2.5, dtype=dtype))
+
+
 @pytest.mark.parametrize('dtype', WHOLE + [torch.bool, torch.float32], ids=str)
 def test_comparisons_with_numbers_beyond_the_dtype(dtype):
     x = torch.tensor([0, 1, 5, 44, 127]).to(dtype)

@@ -5,6 +5,8 @@
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/logspace.h>
 #include <ATen/ops/result_type.h>
 #include <ATen/ops/tril_indices.h>
 #include <ATen/ops/triu_indices.h>
@@ -25,12 +27,13 @@ kn_tensor_options options_of(const at::Tensor &out)
     return options;
 }
 
-at::Tensor &set(at::Tensor &out, kn_tensor *made)
+at::Tensor &set(at::Tensor &out, const at::Tensor &value)
 {
-    const at::Tensor value = from_koine(made);
     at::native::resize_output(out, value.sizes());
     return out.copy_(value);
 }
+
+at::Tensor &set(at::Tensor &out, kn_tensor *made) { return set(out, from_koine(made)); }
 
 // Whole numbers that float64 would round: the places 0, 1, ... times the step.
 at::Tensor &arange_of_large(int64_t start, int64_t end, int64_t step, at::Tensor &out)
@@ -66,14 +69,21 @@ at::Tensor &range_out(const at::Scalar &start, const at::Scalar &end, const at::
     return set(out, kn_arange_with(start.toDouble(), start.toDouble() + by * (count - 0.5), by, &options));
 }
 
+at::TensorOptions on_cpu(const at::Tensor &out) { return out.options().device(at::kCPU); }
+
+// Whole numbers by PyTorch's code on the host, copied once: it converts the bounds first, and has powers in float32.
 at::Tensor &linspace_out(const at::Scalar &start, const at::Scalar &end, int64_t steps, at::Tensor &out)
 {
+    if (at::isIntegralType(out.scalar_type(), true))
+        return set(out, at::linspace(start, end, steps, on_cpu(out)));
     const kn_tensor_options options = options_of(out);
     return set(out, kn_linspace_with(start.toDouble(), end.toDouble(), steps, &options));
 }
 
 at::Tensor &logspace_out(const at::Scalar &start, const at::Scalar &end, int64_t steps, double base, at::Tensor &out)
 {
+    if (at::isIntegralType(out.scalar_type(), true))
+        return set(out, at::logspace(start, end, steps, base, on_cpu(out)));
     const kn_tensor_options options = options_of(out);
     return set(out, kn_logspace_with(start.toDouble(), end.toDouble(), steps, base, &options));
 }
