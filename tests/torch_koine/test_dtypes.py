@@ -85,3 +85,9 @@ def test_numbers_beyond_int32_beside_int32():
     x, far = torch.tensor([1, 5, -100], dtype=torch.int32), 2**31 + 5
     same(lambda a: [a + far, far - a, a * far, a // far, a % far, a & far, far ** a.abs(), a.clone().add_(far)], x)
     same(lambda a: [a / far, far / a, torch.div(a, far, rounding_mode='trunc')], x)
+
+
+def test_factors_beyond_float64():
+    x = torch.tensor([1, -2])
+    same(lambda a: [torch.addcmul(a, a, a, value=2**60 + 1), a.clone().addcmul_(a, a, value=-2**53 - 1)], x)
+    same(lambda a: [torch.addcmul(a, a, a, value=2.5), torch.addcmul(a, a.int(), a, value=3)], x)

@@ -33,7 +33,10 @@ at::Tensor &addc_out(const at::Tensor &a, const at::Tensor &b, const at::Tensor 
                      at::Tensor &out)
 {
     static const Op op(divides ? "addcdiv" : "addcmul");
-    const kn_addcmul_params params = {value.toDouble()};
+    const bool is_whole = at::isIntegralType(out.scalar_type(), false);
+    if (is_whole && std::abs(value.toDouble()) > 0x1p53) // which float64 would round
+        return out.copy_(b.mul(c).mul(value.toLong()).add(a));
+    const kn_addcmul_params params = {is_whole ? static_cast<double>(value.toLong()) : value.toDouble()};
     return three(a, b, c, out, [&](Tensors &&operands) { compute(op, operands, &params, out); });
 }
 
