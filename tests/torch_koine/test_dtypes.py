@@ -91,3 +91,25 @@ def test_factors_beyond_float64():
     x = torch.tensor([1, -2])
     same(lambda a: [torch.addcmul(a, a, a, value=2**60 + 1), a.clone().addcmul_(a, a, value=-2**53 - 1)], x)
     same(lambda a: [torch.addcmul(a, a, a, value=2.5), torch.addcmul(a, a.int(), a, value=3)], x)
+
+
+# --- memory that is read and written ----------------------------------------------------------------------------------
+
+def test_overlapping_memory():
+    def x():
+        return torch.arange(9.0, device='koine')
+    y = x().view(3, 3)
+    for write in (lambda: y.copy_(y.t()), lambda: y.view(9)[1:].copy_(y.view(9)[:-1]), lambda: y.copy_(y[:1]),
+                  lambda: y[1:].floor_divide_(y[:-1]), lambda: torch.where(y[1:] > 1, y[1:], y[:-1], out=y[1:])):
+        with pytest.raises(RuntimeError, match='refer to a single memory location'):
+            write()
+    with pytest.raises(RuntimeError, match='more than one element of the written-to tensor'):
+        x()[:1].expand(3).copy_(x()[:3])
+    with pytest.raises(RuntimeError, match='more than one element of the written-to tensor'):
+        x()[:1].expand(3).copy_(torch.ones(3))
+    assert torch.equal(y, x().view(3, 3))
+    assert torch.equal(y.copy_(y.view(3, 3)), x().view(3, 3))          # the same elements
+    assert y.view(9)[:4].copy_(y.view(9)[5:]).tolist() == [5, 6, 7, 8]  # disjoint ones
+    assert x()[::2].copy_(x()[1::2].repeat(2)[:5]).tolist() == [1, 3, 5, 7, 1]
+    z = x()
+    assert z[:8:2].copy_(z[1::2]).tolist() == [1, 3, 5, 7]             # interleaved

@@ -6,6 +6,7 @@
 #include "storage.h"
 #include "tensor.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_neg_view.h>
 #include <ATen/ops/empty.h>
@@ -167,8 +168,11 @@ static at::Tensor copy_from(const at::Tensor &self, const at::Tensor &destinatio
 {
     TORCH_CHECK((self.is_cpu() || self.is_privateuseone()) && (destination.is_cpu() || destination.is_privateuseone()),
                 "there is no copy from ", self.device(), " to ", destination.device(), "; copy to the CPU first");
-    if (!self.is_same(destination))
-        copy(destination, self, non_blocking);
+    if (self.is_same(destination))
+        return destination;
+    at::assert_no_internal_overlap(destination);
+    at::assert_no_partial_overlap(destination, self);
+    copy(destination, self, non_blocking);
     return destination;
 }
 

@@ -3,6 +3,7 @@
 #include "compute.h"
 #include "kernels.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/TensorBody.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/remainder.h>
@@ -279,6 +280,7 @@ at::Tensor floor_divide(const at::Tensor &a, const at::Tensor &b)
 
 at::Tensor &floor_divide_(at::Tensor &a, const at::Tensor &b)
 {
+    at::assert_no_partial_overlap(a, b);
     binary(binary_op(binary_names::floor_divide), a, b, a);
     return a;
 }
