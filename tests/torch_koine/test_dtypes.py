@@ -37,6 +37,17 @@ def test_products_of_matrices_of_whole_numbers():
         koine.set_fallback_mode('warn')
 
 
+def test_small_floats_and_volumes_by_cubic_polynomials():
+    x = torch.tensor([[1.0, 0.5], [0.0, -1.0]])
+    for dtype in (torch.float16, torch.bfloat16):
+        same(lambda a: [torch.nextafter(a, a + 1)], x.to(dtype))
+        on_device = torch.matrix_exp(x.to(dtype).koine())
+        assert on_device.dtype == dtype
+        torch.testing.assert_close(on_device.cpu(), torch.matrix_exp(x).to(dtype))
+    volume, grid = leaf(1, 2, 3, 3, 3), (leaf(1, 2, 2, 2, 3, seed=1).detach() / 2).requires_grad_()
+    same(lambda a, g: F.grid_sample(a, g, mode='bicubic', align_corners=False), volume, grid, close=1e-4)
+
+
 # --- truth values -----------------------------------------------------------------------------------------------------
 
 def test_sums_and_powers_of_truth_values():

@@ -169,10 +169,19 @@ at::Tensor &cross_out(const at::Tensor &a, const at::Tensor &b, int64_t dim, at:
     return set(out, kn_linalg_cross(as_koine(a).get(), as_koine(b).get(), static_cast<int>(dim)));
 }
 
+at::Tensor matrix_exp(const at::Tensor &a)
+{
+    static const Op op("linalg_matrix_exp");
+    if (at::isReducedFloatingType(a.scalar_type()))
+        return result_of(op, Tensors(a.to(at::kFloat))).to(a.scalar_type());
+    return result_of(op, Tensors(a));
+}
+
 } // namespace
 
 KOINE_KERNELS(m)
 {
+    m.impl("linalg_matrix_exp", matrix_exp);
     m.impl("linalg_cholesky_ex.L", cholesky_out);
     m.impl("_cholesky_solve_helper", cholesky_solve);
     m.impl("linalg_solve_triangular", solve_triangular);

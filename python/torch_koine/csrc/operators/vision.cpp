@@ -130,16 +130,18 @@ template <kn_interpolate_mode mode, bool antialias = false> struct Smooth {
 
 // --- sampling --------------------------------------------------------------------------------------------------------
 
-// The enums have PyTorch's order.
-kn_grid_sample_params grid_params(int64_t mode, int64_t padding, bool align_corners)
+// The enums have PyTorch's order. Koine has no cubic polynomials of volumes.
+kn_grid_sample_params grid_params(const at::Tensor &x, int64_t mode, int64_t padding, bool align_corners)
 {
+    if (x.dim() == 5 && mode == KN_GRID_BICUBIC)
+        raise_unsupported("grid_sample: mode bicubic is for images only on the device koine");
     return {static_cast<kn_grid_mode>(mode), static_cast<kn_grid_padding>(padding), align_corners};
 }
 
 at::Tensor grid_sample(const at::Tensor &x, const at::Tensor &grid, int64_t mode, int64_t padding, bool align_corners)
 {
     static const Op op("grid_sample");
-    const kn_grid_sample_params params = grid_params(mode, padding, align_corners);
+    const kn_grid_sample_params params = grid_params(x, mode, padding, align_corners);
     return call(op, Tensors(x, grid), &params);
 }
 
@@ -148,7 +150,7 @@ std::tuple<at::Tensor, at::Tensor> grid_sample_backward(const at::Tensor &grad, 
                                                         bool align_corners, std::array<bool, 2> wanted)
 {
     static const Op op("grid_sample_backward");
-    const kn_grid_sample_params params = grid_params(mode, padding, align_corners);
+    const kn_grid_sample_params params = grid_params(x, mode, padding, align_corners);
     Tensors results;
     for (bool one : wanted)
         one ? results.add(Tensor()) : results.skip();
