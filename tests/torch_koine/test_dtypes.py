@@ -124,3 +124,13 @@ def test_overlapping_memory():
     assert x()[::2].copy_(x()[1::2].repeat(2)[:5]).tolist() == [1, 3, 5, 7, 1]
     z = x()
     assert z[:8:2].copy_(z[1::2]).tolist() == [1, 3, 5, 7]             # interleaved
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+def test_logical_operators_with_numbers_first():
+    x = torch.tensor([1, 0])
+    for f in (torch.logical_and, torch.logical_or, torch.logical_xor):
+        same(lambda a: [f(torch.tensor(1), a), f(a, torch.tensor(0)), f(a, a.float()), f(a[None], a[:, None])], x)
+        with pytest.raises(RuntimeError, match='all tensors on the device koine'):
+            f(x, x.koine())

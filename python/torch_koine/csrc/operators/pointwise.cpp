@@ -199,6 +199,14 @@ template <Which which> at::Tensor &binary_number_out(const at::Tensor &a, const 
     return out;
 }
 
+// New results lie where the operands do that are no numbers.
+template <Which which> at::Tensor binary_new(const at::Tensor &a, const at::Tensor &b)
+{
+    const c10::Device device = is_number(a) ? b.device() : a.device();
+    at::Tensor out = at::empty({0}, at::TensorOptions().dtype(at::kBool).device(device));
+    return binary_out<which>(a, b, out);
+}
+
 // mul and the like commute.
 at::Tensor &mul_out(const at::Tensor &a, const at::Tensor &b, at::Tensor &out)
 {
@@ -334,6 +342,9 @@ KOINE_KERNELS(m)
         m.impl(#name "." overload, binary_out<binary_names::name>);
     BINARY_OPERATORS(REGISTER)
 #undef REGISTER
+    m.impl("logical_and", binary_new<binary_names::logical_and>);
+    m.impl("logical_or", binary_new<binary_names::logical_or>);
+    m.impl("logical_xor", binary_new<binary_names::logical_xor>);
     m.impl("div.out_mode", div_mode_out);
     m.impl("floor_divide", floor_divide);
     m.impl("floor_divide_.Tensor", floor_divide_);
