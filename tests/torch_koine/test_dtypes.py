@@ -134,3 +134,9 @@ def test_logical_operators_with_numbers_first():
         same(lambda a: [f(torch.tensor(1), a), f(a, torch.tensor(0)), f(a, a.float()), f(a[None], a[:, None])], x)
         with pytest.raises(RuntimeError, match='all tensors on the device koine'):
             f(x, x.koine())
+
+
+def test_mode_into_given_tensors():
+    x = torch.tensor([[1, 2, 2], [3, 3, 1]])
+    same(lambda a: torch.mode(a, out=(a.new_empty(0), a.new_empty(0))), x)
+    same(lambda a: torch.mode(a, 0, True, out=(a.new_empty(0), a.new_empty(0))), x)

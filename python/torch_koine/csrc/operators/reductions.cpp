@@ -88,6 +88,15 @@ Two mode(const at::Tensor &x, int64_t dim, bool keepdim)
     return {values, from_koine(results.take(1))};
 }
 
+std::tuple<at::Tensor &, at::Tensor &> mode_out(const at::Tensor &x, int64_t dim, bool keepdim, at::Tensor &values,
+                                                at::Tensor &indices)
+{
+    const auto [made, places] = mode(x, dim, keepdim);
+    values.resize_(made.sizes()).copy_(made);
+    indices.resize_(places.sizes()).copy_(places);
+    return {values, indices};
+}
+
 bool equal(const at::Tensor &a, const at::Tensor &b)
 {
     if (a.sizes() != b.sizes())
@@ -208,6 +217,7 @@ KOINE_KERNELS(m)
     m.impl("_cummax_helper", running_extreme<true>);
     m.impl("_cummin_helper", running_extreme<false>);
     m.impl("mode", mode);
+    m.impl("mode.values", mode_out);
     m.impl("equal", equal);
     m.impl("trace", trace);
     m.impl("_unique", unique_two);
