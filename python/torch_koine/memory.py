@@ -1,4 +1,8 @@
 """torch.koine: memory, with torch.cuda's names; sizes in bytes."""
+import json
+import os
+import tempfile
+
 import torch
 from torch._utils import _get_device_index
 
@@ -76,6 +80,13 @@ def record_memory_history(max_entries=100000, device=None):
     _ops.memory_record_history(_index(device), max_entries)
 
 
-def memory_snapshot(path, device=None):
-    """Writes the pool's state and its history as JSON, in the format of torch.cuda.memory._snapshot."""
-    _ops.memory_snapshot(_index(device), path)
+def memory_snapshot(path=None, device=None):
+    """The pool's segments, as torch.cuda.memory_snapshot gives them. With a path its state and its history are written
+    there as JSON, in the format of torch.cuda.memory._snapshot, and nothing is returned."""
+    if path is not None:
+        return _ops.memory_snapshot(_index(device), path)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'snapshot.json')
+        _ops.memory_snapshot(_index(device), path)
+        with open(path, encoding='utf-8') as file:
+            return json.load(file)['segments']

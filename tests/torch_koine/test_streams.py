@@ -88,6 +88,7 @@ def test_out_of_memory(tmp_path):
     koine.record_memory_history(100)
     torch.empty(100, device='koine')
     koine.memory_snapshot(str(tmp_path / 'snapshot.json'))
+    assert any(segment['total_size'] >= 400 for segment in koine.memory_snapshot())
     koine.record_memory_history(0)
     assert 'segments' in (tmp_path / 'snapshot.json').read_text()
     koine.set_per_process_memory_fraction(0.5)
