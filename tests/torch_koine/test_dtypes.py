@@ -140,3 +140,28 @@ def test_mode_into_given_tensors():
     x = torch.tensor([[1, 2, 2], [3, 3, 1]])
     same(lambda a: torch.mode(a, out=(a.new_empty(0), a.new_empty(0))), x)
     same(lambda a: torch.mode(a, 0, True, out=(a.new_empty(0), a.new_empty(0))), x)
+
+
+# --- operators that are composed --------------------------------------------------------------------------------------
+
+def test_composed_operators_run_on_the_device():
+    x, image = leaf(3, 4, 4), leaf(2, 6, 3, 2)
+    koine.reset_fallbacks()
+    same(lambda a: [a << 3, 5 << a, a << a, a >> 1, a >> a, a.clone().__ilshift__(2), a.clone().__irshift__(a)],
+         torch.tensor([1, 5, 7]))
+    same(lambda a: torch.frexp(a), torch.tensor([[0.0, 1.0, -3.7], [1e-40, 5e30, float('inf')]]))
+    same(lambda a: torch.frexp(a.t(), out=(a.new_empty(0), a.new_empty(0, dtype=torch.int32))), image[0, 0].detach())
+    for p in (1, 2, float('inf')):
+        same(lambda a: [a.renorm(p, 0, 1.0), a.renorm(p, -1, 2.0)], x)
+    same(lambda a: [a.clone().renorm_(2, 1, 0.5)], x.detach())
+    same(lambda a: [F.channel_shuffle(a, 3)], image)
+    same(lambda a: [F.native_channel_shuffle(a, 2)], image.detach())
+    wide = image.detach().to(memory_format=torch.channels_last).koine()
+    assert F.channel_shuffle(wide, 3).is_contiguous(memory_format=torch.channels_last)
+    same(lambda a: [torch.cdist(a, a[:, :2] + 1, p) for p in (0.0, 0.5, 1.0, 2.0, 3.0, float('inf'))], x.detach())
+    same(lambda a: [F.pdist(a[0], p) for p in (0.0, 1.0, 2.0, 3.0, float('inf'))], x.detach())
+    same(lambda a: torch.lu_unpack(*torch.linalg.lu_factor(a)), x, close=1e-3)
+    assert koine.fallbacks() == {}
+    same(lambda a: [torch.cdist(a, a[:, :2] + 1, p) for p in (1.0, 2.0, 3.0)], x)
+    same(lambda a: [torch.cdist(a, a, compute_mode='donot_use_mm_for_euclid_dist')], x.detach())
+    same(lambda a: F.pdist(a[0]), x)

@@ -82,6 +82,22 @@ at::Tensor &lu_solve_out(const at::Tensor &lu, const at::Tensor &pivots, const a
     return set(out, kn_linalg_lu_solve(as_koine(lu).get(), as_koine(pivots).get(), as_koine(b).get(), left, adjoint));
 }
 
+std::tuple<at::Tensor &, at::Tensor &, at::Tensor &> lu_unpack_out(const at::Tensor &lu, const at::Tensor &pivots,
+                                                                   bool unpack_data, bool unpack_pivots, at::Tensor &p,
+                                                                   at::Tensor &l, at::Tensor &u)
+{
+    kn_tensor *lower = nullptr, *upper = nullptr;
+    const at::Tensor order = from_koine(kn_lu_unpack(as_koine(lu).get(), as_koine(pivots).get(), &lower, &upper));
+    const at::Tensor left = from_koine(lower), right = from_koine(upper);
+    if (unpack_pivots)
+        set(p, order);
+    if (unpack_data) {
+        set(l, left);
+        set(u, right);
+    }
+    return {p, l, u};
+}
+
 std::tuple<at::Tensor &, at::Tensor &, at::Tensor &> det_out(const at::Tensor &a, at::Tensor &result, at::Tensor &lu,
                                                              at::Tensor &pivots)
 {
@@ -188,6 +204,7 @@ KOINE_KERNELS(m)
     m.impl("linalg_solve_triangular.out", solve_triangular_out);
     m.impl("linalg_lu_factor_ex.out", lu_factor_out);
     m.impl("linalg_lu_solve.out", lu_solve_out);
+    m.impl("lu_unpack.out", lu_unpack_out);
     m.impl("_linalg_det.result", det_out);
     m.impl("_linalg_slogdet.sign", slogdet_out);
     m.impl("_linalg_solve_ex.result", solve_out);
