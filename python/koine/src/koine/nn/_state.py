@@ -2,7 +2,7 @@
 import collections
 
 from .. import safetensors
-from .._c import NULL, check, ffi, lib, owned_text, path
+from .._c import NULL, KoineValueError, check, ffi, lib, owned_text, path
 from ..autograd import no_grad
 from ._life import address
 from ._tree import dotted
@@ -28,12 +28,12 @@ class State:
         missing = [name for name, tensor in own.items() if address(tensor._h) not in given]
         unexpected = [name for name in state if name not in own]
         if strict and (missing or unexpected):
-            raise KeyError('%s: missing: %s; unexpected: %s' % (type(self).__name__, ', '.join(missing) or 'none',
-                                                               ', '.join(unexpected) or 'none'))
+            raise RuntimeError('%s: missing: %s; unexpected: %s' % (type(self).__name__, ', '.join(missing) or 'none',
+                                                                   ', '.join(unexpected) or 'none'))
         for name, tensor in own.items():
             if name in state and tuple(state[name].shape) != tensor.shape:
-                raise ValueError('%s has shape %s here, %s in the state' % (name, tensor.shape,
-                                                                           tuple(state[name].shape)))
+                raise KoineValueError('%s has shape %s here, %s in the state' % (name, tensor.shape,
+                                                                                tuple(state[name].shape)))
         with no_grad():
             for name, tensor in own.items():
                 if name in state:
