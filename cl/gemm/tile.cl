@@ -69,14 +69,16 @@ static inline void stage_a(global T *restrict to, const global T *restrict x, lo
 }
 
 /* Stages columns of B as panels [k_count][NR]. Rows that are a page or more apart the hardware does not prefetch. */
-enum { ROWS_AHEAD = 16 };
+enum { ROWS_AHEAD = 16, LINE = 64 / sizeof(T) };
 static inline void stage_b(global T *restrict to, const global T *restrict x, long columns, long k_count,
                            kn_gemm_layout layout)
 {
     const long panels = layout.col_stride == 1 ? columns / NR : 0;
     for (long k = 0; k < k_count; k++)
         for (long panel = 0; panel < panels; panel++) {
-            PREFETCH(x + (k + ROWS_AHEAD) * layout.row_stride + panel * NR);
+#pragma unroll
+            for (int j = 0; j < NR; j += LINE)
+                PREFETCH(x + (k + ROWS_AHEAD) * layout.row_stride + panel * NR + j);
 #pragma unroll
             for (int v = 0; v < NV; v++)
                 VSTORE(VLOAD(v, x + k * layout.row_stride + panel * NR), v, to + panel * STAGED(k_count, NR) + k * NR);
