@@ -85,14 +85,15 @@ static kn_tensor *build_twice(kn_tensor *const *x, const void *params) { return 
 /* clang-format off */
 OP_ROWS_BEGIN
 static const op_row rows[] = {
-    {"twice/right", build_twice, {FLOATS(3, 5)}, MISTAKE(RIGHT), .layouts = true},
-    {"right_large/gradient", build_twice, {FLOATS(29, 31)}, MISTAKE(RIGHT)},
-    {"twice/wrong_value", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_VALUE)},
-    {"wrong/gradient", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_GRADIENT)},
-    {"wrong_large/gradient", build_twice, {FLOATS(29, 31)}, MISTAKE(WRONG_GRADIENT)},
-    {"wrong_f32/gradient", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_F32_GRADIENT)},
-    {"twice/unsteady", build_twice, {FLOATS(3, 5)}, MISTAKE(UNSTEADY)},
-    {"twice/leak", build_twice, {FLOATS(3, 5)}, MISTAKE(LEAK)},
+    {"twice/right", build_twice, {FLOATS(3, 5)}, MISTAKE(RIGHT), .layouts = true, .reads = true},
+    {"right_large/gradient", build_twice, {FLOATS(29, 31)}, MISTAKE(RIGHT), .reads = true},
+    {"twice/wrong_value", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_VALUE), .reads = true},
+    {"wrong/gradient", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_GRADIENT), .reads = true},
+    {"wrong_large/gradient", build_twice, {FLOATS(29, 31)}, MISTAKE(WRONG_GRADIENT), .reads = true},
+    {"wrong_f32/gradient", build_twice, {FLOATS(3, 5)}, MISTAKE(WRONG_F32_GRADIENT), .reads = true},
+    {"twice/unsteady", build_twice, {FLOATS(3, 5)}, MISTAKE(UNSTEADY), .reads = true},
+    {"twice/leak", build_twice, {FLOATS(3, 5)}, MISTAKE(LEAK), .reads = true},
+    {"captured/reads", build_twice, {FLOATS(3, 5)}, MISTAKE(RIGHT)},
 };
 OP_ROWS_END
 /* clang-format on */
@@ -121,6 +122,7 @@ static void test_mistakes_fail(void **state)
     (void)state;
     assert_int_equal(run("twice/wrong_value", "f32"), 1);
     assert_int_equal(run("twice/unsteady", "f32"), 1);
+    assert_int_equal(run("captured/reads", "f32"), 1);
     assert_int_equal(run("twice/leak", "f32"), 1);
     assert_true(num_leaked > 0);
     while (num_leaked > 0)
