@@ -51,22 +51,27 @@ static inline void scale_by(global T *x, T factor, long count, long stride)
         x[k * stride] *= factor;
 }
 
-/* Rotations skip NaN, and would leave it out of some values: of a matrix that is not finite all values and vectors are
- * NaN. */
-static inline bool is_finite(const global T *x, long count)
-{
-    T sum = 0;
-    for (long i = 0; i < count; i++)
-        sum += x[i] - x[i];
-    return sum == 0;
-}
-
 static inline void fill_with_nan(global T *x, long count)
 {
     FOR_LANES(i, 0, count)
     {
         x[i] = NAN;
     }
+}
+
+/* Rotations skip NaN, and would leave it out of some values: of a matrix that is not finite all values and vectors are
+ * NaN. Is it such a one? */
+static inline bool is_given_up(global T *x, long count, global T *vectors, long vector_count)
+{
+    T sum = 0;
+    for (long i = 0; i < count; i++)
+        sum += x[i] - x[i];
+    if (sum == 0)
+        return false;
+    SYNC();
+    fill_with_nan(x, count);
+    fill_with_nan(vectors, vector_count);
+    return true;
 }
 
 /* --- eigh: a [n, n], whose lower triangle counts, becomes diagonal; v's columns are the vectors ------------------- */
@@ -88,12 +93,8 @@ KN_KERNEL_ONCE(linalg_eigh, (KN_ARG(a), KN_ARG(v), n, tolerance),
         }
     }
     SYNC();
-    if (!is_finite(a, n * n)) {
-        SYNC();
-        fill_with_nan(a, n * n);
-        fill_with_nan(v, n * n);
+    if (is_given_up(a, n * n, v, n * n))
         return;
-    }
     T scale = 0;
     for (long i = 0; i < n * n; i++)
         scale = fmax(scale, fabs(a[i]));
@@ -172,12 +173,8 @@ KN_KERNEL_ONCE(linalg_svd, (KN_ARG(u), KN_ARG(v), m, n_, rows, tolerance),
             AT(v, i, j) = i == j;
     }
     SYNC();
-    if (!is_finite(u, n * m)) {
-        SYNC();
-        fill_with_nan(u, n * m);
-        fill_with_nan(v, n * n);
+    if (is_given_up(u, n * m, v, n * n))
         return;
-    }
     for (int sweep = 0; sweep < SWEEPS && changed; sweep++) {
         changed = false;
         for (long p = 0; p < n - 1; p++)

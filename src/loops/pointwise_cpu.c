@@ -88,24 +88,23 @@ static void write_vector_loop(const kn_writer *w, const char *begin, const char 
  * do not make vectors of loops with such stores.) */
 static void write_bypassing_loop(const kn_writer *w, const advance *unit)
 {
-    bool is_first = true;
-    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+    int first = 0;
+    while (!kn_writer_wants(w, first))
+        first++;
+    for (int i = first; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
             kn_text_format(w->out, "%s kn_y%d[KN_PIECE] __attribute__((aligned(KN_LINE))); ",
                            kn_storage_type(w->form->outputs[i]), i);
-    kn_text_append(w->out, "\nfor (long kn_first = kn_begin_, kn_size; kn_first < kn_end_; kn_first += kn_size) { ");
-    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++) {
-        if (kn_writer_wants(w, i) && is_first)
-            kn_text_format(w->out, "kn_size = kn_piece(kn_out%d + kn_first, kn_end_ - kn_first, sizeof *kn_y%d);\n", i,
-                           i);
-        is_first = is_first && !kn_writer_wants(w, i);
-    }
+    kn_text_format(w->out,
+                   "\nfor (long kn_first = kn_begin_, kn_size; kn_first < kn_end_; kn_first += kn_size) { "
+                   "kn_size = kn_piece(kn_out%d + kn_first, kn_end_ - kn_first, sizeof *kn_y%d);\n",
+                   first, first);
     for (int i = 0; i < kn_writer_inputs(w); i++)
         if (kn_writer_has_parameter(w, i))
             kn_text_format(w->out, "const global %s *kn_x%d = kn_in%d%s; ", kn_storage_type(w->form->inputs[i]), i, i,
                            unit[i] == SAME ? "" : " + kn_first");
     write_loop(w, "0", "kn_size", "kn_x", "kn_y", unit, true);
-    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+    for (int i = first; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))
             kn_text_format(
                 w->out,
@@ -127,10 +126,10 @@ void kn_write_flat(const kn_writer *w)
     write_bindings(w);
     kn_text_append(w->out, "long kn_begin_, kn_end_; kn_part(kn_plan, KN_ID(0), KN_SIZE(0), &kn_begin_, &kn_end_); "
                            "if (kn_begin_ < kn_end_) {\n");
-    if (w->form->bypass && !w->form->vector)
-        write_bypassing_loop(w, unit);
-    else if (w->form->vector)
+    if (w->form->vector)
         write_vector_loop(w, "kn_begin_", "kn_end_", "kn_in", "kn_out", steps);
+    else if (w->form->bypass)
+        write_bypassing_loop(w, unit);
     else
         write_loop(w, "kn_begin_", "kn_end_", "kn_in", "kn_out", unit, true);
     kn_text_append(w->out, w->form->bypass ? "KN_END_OF_BYPASS; } }\n" : "} }\n");

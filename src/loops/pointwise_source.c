@@ -166,8 +166,7 @@ static void write_types(const kn_writer *w)
                                           [KN_WALK_TILES] = "#include \"pointwise/tiles.clh\"\n"};
     const int vector = w->form->vector;
     kn_text_format(w->out, "#define KN_ELEMENT %s\n%s%s", kn_storage_type(w->form->compute),
-                   is_real(w->form->compute) ? "" : "#define KN_WHOLE\n",
-                   w->form->bypass ? "#define KN_BYPASS\n#include \"common/bypass.clh\"\n" : "");
+                   is_real(w->form->compute) ? "" : "#define KN_WHOLE\n", w->form->bypass ? "#define KN_BYPASS\n" : "");
     if (vector)
         kn_text_format(w->out, "#define KN_VECTOR %d\n#define T KN_VECTOR_TYPE\n#include \"pointwise/vectors.clh\"\n",
                        vector);

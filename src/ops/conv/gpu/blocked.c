@@ -233,7 +233,7 @@ static kn_status sum_shares(kn_stream *stream, const kn_conv_problem *problem, i
 static kn_status backward_weights(kn_stream *stream, const kn_conv_problem *problem, kn_block_arithmetic arithmetic)
 {
     const kn_conv_shape *s = &problem->shape;
-    const int64_t element = s->f64 ? 8 : 4, weights = s->out_channels * kn_conv_taps(s);
+    const int64_t element = kn_conv_element(s), weights = s->out_channels * kn_conv_taps(s);
     const int64_t per_share = choose_share(s), shares = kn_conv_blocked_shares(s);
     kn_buffer *sums = NULL;
     if (shares > 1)

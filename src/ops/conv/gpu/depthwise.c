@@ -28,7 +28,7 @@ static int choose_vector(const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
     int64_t all = s->in_size[2] | s->out_size[2] | problem->x.offset | problem->y.offset;
-    int vector = VECTOR_BYTES / (s->f64 ? 8 : 4);
+    int vector = VECTOR_BYTES / (int)kn_conv_element(s);
     while (all % vector != 0)
         vector /= 2;
     return vector;
@@ -178,7 +178,7 @@ static void cut_weights(depthwise_weights_pass *w)
 static kn_status alloc_sums(depthwise_weights_pass *w, kn_stream *stream)
 {
     const kn_conv_shape *s = &w->problem->shape;
-    const int64_t bytes = w->shares * s->out_channels * (s->f64 ? 8 : 4);
+    const int64_t bytes = w->shares * s->out_channels * kn_conv_element(s);
     if (w->shares == 1)
         return KN_OK;
     KN_TRY(kn_buffer_alloc(&w->sums, stream, (size_t)(bytes * kn_conv_taps(s))));
