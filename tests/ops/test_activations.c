@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "support/as_gpu.h"
 #include "support/values.h"
@@ -28,15 +27,6 @@ static kn_tensor *values_in(double low, double high, int ndim, const int64_t *sh
     free(values);
     CHECK_TENSOR(tensor);
     return tensor;
-}
-
-static void check_same_bits(const kn_tensor *a, const kn_tensor *b)
-{
-    size_t size, other;
-    void *x = read_bytes(a, &size), *y = read_bytes(b, &other);
-    assert_true(x && y && size == other && memcmp(x, y, size) == 0);
-    free(x);
-    free(y);
 }
 
 static kn_tensor *activated(kn_tensor *y, kn_activation activation)

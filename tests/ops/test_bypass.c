@@ -2,10 +2,7 @@
  * small ones. */
 #include "support/check.h"
 
-#include <stdlib.h>
-
 #include "rt/rt.h"
-#include "support/values.h"
 
 enum { ELEMENTS = 20011, CACHE = 1 << 14 };
 
@@ -23,18 +20,6 @@ static void compute(kn_tensor *results[RESULTS], kn_tensor *x, kn_tensor *z)
     results[4] = kn_gt(x, z);
     results[5] = kn_to_dtype(x, KN_I16);
     results[6] = behind;
-}
-
-static void check_same_bits(const kn_tensor *a, const kn_tensor *b)
-{
-    size_t sizes[2];
-    CHECK_TENSOR(a);
-    CHECK_TENSOR(b);
-    void *first = read_bytes(a, &sizes[0]), *second = read_bytes(b, &sizes[1]);
-    assert_int_equal(sizes[0], sizes[1]);
-    assert_memory_equal(first, second, sizes[0]);
-    free(first);
-    free(second);
 }
 
 TENSOR_TEST(results_past_the_caches_have_the_same_bits)

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "support/as_gpu.h"
 #include "support/values.h"
@@ -38,15 +37,6 @@ static void check_close(const kn_tensor *actual, const kn_tensor *expected, doub
         fail_msg("%s", message);
     free(a);
     free(b);
-}
-
-static void check_same_bits(const kn_tensor *a, const kn_tensor *b)
-{
-    size_t size, other;
-    void *x = read_bytes(a, &size), *y = read_bytes(b, &other);
-    assert_true(x && y && size == other && memcmp(x, y, size) == 0);
-    free(x);
-    free(y);
 }
 
 static kn_tensor *gradient_of(kn_tensor *y, kn_tensor *x)

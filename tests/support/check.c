@@ -38,6 +38,18 @@ void check_values(kn_tensor *tensor, const double *expected, int64_t count, cons
     }
 }
 
+void check_same_bits(const kn_tensor *a, const kn_tensor *b)
+{
+    size_t size, other;
+    CHECK_TENSOR(a);
+    CHECK_TENSOR(b);
+    void *x = read_bytes(a, &size), *y = read_bytes(b, &other);
+    assert_true(x && y && size == other);
+    assert_memory_equal(x, y, size);
+    free(x);
+    free(y);
+}
+
 void check_shape(const kn_tensor *tensor, int ndim, const int64_t *shape, const char *what, const char *file, int line)
 {
     check_ok(tensor != NULL, what, file, line);

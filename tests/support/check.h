@@ -30,6 +30,7 @@ void check_ok(bool fine, const char *what, const char *file, int line);
 void check_values(kn_tensor *tensor, const double *expected, int64_t count, const char *what, const char *file,
                   int line);
 void check_shape(const kn_tensor *tensor, int ndim, const int64_t *shape, const char *what, const char *file, int line);
+void check_same_bits(const kn_tensor *a, const kn_tensor *b);
 /* float32 tensors whose elements are sums of `reduction` terms; `number`, of a case, is named by the message. */
 void check_tensors_close(const kn_tensor *actual, const kn_tensor *expected, int64_t reduction, int number);
 void check_error(kn_status status, const char *const *pieces, const char *file, int line);

@@ -4,14 +4,20 @@
 
 #include "support/op_run.h"
 
+/* `gradient`: of the output's elements, in a row; NULL: no backward pass. Without fusion, which would make further
+ * kernels: tests/graph/test_fusion.c. */
 static bool capture(op_run *run, kn_graph *graph, kn_tensor *const *leaves, kn_tensor *gradient, kn_tensor **output)
 {
-    kn_set_fusion(false); /* which makes further kernels: tests/graph/test_fusion.c */
+    const bool fusion = kn_get_fusion();
     if (kn_graph_capture_begin(graph, NULL) != KN_OK)
         return false;
-    *output = op_build_from(run, leaves);
-    const bool built = *output && (!gradient || kn_backward_with(*output, gradient, false) == KN_OK);
-    return kn_graph_capture_end(graph) == KN_OK && built;
+    kn_set_fusion(false);
+    kn_tensor *y = *output = op_build_from(run, leaves);
+    bool done = y != NULL;
+    if (done && gradient)
+        done = kn_backward_with(y, kn_reshape(gradient, kn_ndim(y), kn_shape(y)), false) == KN_OK;
+    kn_set_fusion(fusion);
+    return kn_graph_capture_end(graph) == KN_OK && done;
 }
 
 static void compare(op_run *run, const op_bytes *right, const kn_tensor *tensor, const char *what, int index)
@@ -30,13 +36,8 @@ static void check(op_run *run, const op_result *result, kn_graph *graph)
     bool differentiable = false;
     for (int i = 0; i < OP_MAX_INPUTS; i++)
         differentiable |= result->gradients[i].data != NULL;
-    if (made && differentiable) {
-        kn_tensor *like = op_build_from(run, leaves); /* for its shape */
-        double *weights = like ? op_weights(run, kn_numel(like)) : NULL;
-        if (weights)
-            gradient = tensor_of_doubles(weights, kn_ndim(like), kn_shape(like), kn_dtype_of(like), false);
-        free(weights);
-    }
+    if (differentiable)
+        gradient = op_output_gradient(run, 1, &result->output.count, result->output.dtype);
     if (!made || (differentiable && !gradient) || !capture(run, graph, leaves, gradient, &output)) {
         op_fail(run, "captured", "%s", kn_error_message());
         return;

@@ -17,9 +17,7 @@ static bool take_bytes(op_bytes *bytes, const kn_tensor *tensor)
 
 static bool run_backward(op_run *run, kn_tensor *output, kn_tensor *const *leaves, op_result *result)
 {
-    double *weights = op_weights(run, kn_numel(output));
-    kn_tensor *gradient = tensor_of_doubles(weights, kn_ndim(output), kn_shape(output), kn_dtype_of(output), false);
-    free(weights);
+    kn_tensor *gradient = op_output_gradient(run, kn_ndim(output), kn_shape(output), kn_dtype_of(output));
     if (!gradient || kn_backward_with(output, gradient, false) != KN_OK) {
         op_fail(run, "backward", "%s", kn_error_message());
         return false;

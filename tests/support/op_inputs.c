@@ -169,13 +169,18 @@ kn_tensor *op_build_from(const op_run *run, kn_tensor *const *leaves)
     return run->row->build(inputs, run->row->params);
 }
 
-double *op_weights(const op_run *run, int64_t count)
+kn_tensor *op_output_gradient(const op_run *run, int ndim, const int64_t *shape, kn_dtype dtype)
 {
     char seed[160];
     snprintf(seed, sizeof seed, "%s weights", run->row->name);
     test_random random = test_random_from(seed);
+    int64_t count = 1;
+    for (int d = 0; d < ndim; d++)
+        count *= shape[d];
     double *values = malloc(((size_t)count + 1) * sizeof(double));
     for (int64_t i = 0; values && i < count; i++)
         values[i] = test_random_uniform(&random, -1, 1);
-    return values;
+    kn_tensor *gradient = values ? tensor_of_doubles(values, ndim, shape, dtype, false) : NULL;
+    free(values);
+    return gradient;
 }

@@ -43,8 +43,8 @@ bool op_make_leaves(const op_run *run, kn_tensor *leaves[OP_MAX_INPUTS]);
 /* The row's expression on the leaves, in the run's layout. */
 kn_tensor *op_build_from(const op_run *run, kn_tensor *const *leaves);
 
-/* Fixed weights that reduce an output to one number. Freed with free(). */
-double *op_weights(const op_run *run, int64_t count);
+/* The gradient of an output: fixed weights that reduce it to one number. NULL on failure. */
+kn_tensor *op_output_gradient(const op_run *run, int ndim, const int64_t *shape, kn_dtype dtype);
 
 /* --- one execution (op_execute.c) ------------------------------------------------------------------------ */
 
