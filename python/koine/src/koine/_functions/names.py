@@ -81,8 +81,11 @@ def outer(input, vec2):
 ger = outer
 
 
+def _lengths(device, *ones):
+    """Tensors of lengths that are tensors, or lists of numbers."""
+    return [one if isinstance(one, Tensor) else tensor(one, 'int64', device) for one in ones]
+
+
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False):
-    """The lengths are tensors, or lists of numbers."""
-    lengths = [one if isinstance(one, Tensor) else tensor(one, 'int64', log_probs.device)
-               for one in (input_lengths, target_lengths)]
+    lengths = _lengths(log_probs.device, input_lengths, target_lengths)
     return _ops.function('ctc_loss')(log_probs, targets, *lengths, blank, reduction, zero_infinity)

@@ -2,7 +2,8 @@
 import collections
 
 from .._c import NULL, ffi, lib
-from .._tensor import Tensor, tensor, wrap
+from .._functions.names import _lengths
+from .._tensor import wrap
 from ..autograd import no_grad
 from ._packed import PackedSequence, apply_packed
 
@@ -49,10 +50,7 @@ def handle(tensor):
 
 
 def ctc(self, log_probs, targets, input_lengths, target_lengths):
-    """The lengths are tensors, or lists of numbers."""
-    lengths = [one if isinstance(one, Tensor) else tensor(one, 'int64', log_probs.device)
-               for one in (input_lengths, target_lengths)]
-    return self._apply((log_probs, targets, *lengths))[0]
+    return self._apply((log_probs, targets, *_lengths(log_probs.device, input_lengths, target_lengths)))[0]
 
 
 # --- AdaptiveLogSoftmaxWithLoss ---------------------------------------------------------------------------------------
