@@ -9,6 +9,14 @@ namespace koine
 
 // --- results ---------------------------------------------------------------------------------------------------------
 
+at::Tensor &set(at::Tensor &out, const at::Tensor &value)
+{
+    at::native::resize_output(out, value.sizes());
+    return out.copy_(value);
+}
+
+at::Tensor &set(at::Tensor &out, kn_tensor *made) { return set(out, from_koine(made)); }
+
 // `output` was made only to receive the result: it has no memory, and nothing else uses its storage.
 static bool is_vacant(const at::Tensor &output)
 {

@@ -27,6 +27,10 @@ Tensor operand(const at::Tensor &tensor, c10::Device device);
 // The first result as a new tensor.
 at::Tensor result_of(const kn_op *op, Tensors &&arguments, const void *params = nullptr);
 
+// Gives `out` the value, or what Koine made, an owned reference: resized, and converted to its dtype.
+at::Tensor &set(at::Tensor &out, const at::Tensor &value);
+at::Tensor &set(at::Tensor &out, kn_tensor *made);
+
 // A Koine operator by its name, looked up once: `static const Op softmax("softmax");`.
 struct Op {
     explicit Op(const char *name) : op(find_op(name)) {}

@@ -27,14 +27,6 @@ kn_tensor_options options_of(const at::Tensor &out)
     return options;
 }
 
-at::Tensor &set(at::Tensor &out, const at::Tensor &value)
-{
-    at::native::resize_output(out, value.sizes());
-    return out.copy_(value);
-}
-
-at::Tensor &set(at::Tensor &out, kn_tensor *made) { return set(out, from_koine(made)); }
-
 // Whole numbers that float64 would round: the places 0, 1, ... times the step.
 at::Tensor &arange_of_large(int64_t start, int64_t end, int64_t step, at::Tensor &out)
 {
@@ -43,8 +35,7 @@ at::Tensor &arange_of_large(int64_t start, int64_t end, int64_t step, at::Tensor
     const uint64_t count = distance / stride + (distance % stride != 0);
     const kn_tensor_options options = options_of(out);
     const at::Tensor places = from_koine(kn_arange_with(0, static_cast<double>(count), 1, &options));
-    at::native::resize_output(out, places.sizes());
-    return out.copy_(places.mul(step).add(start));
+    return set(out, places.mul(step).add(start));
 }
 
 at::Tensor &arange_out(const at::Scalar &start, const at::Scalar &end, const at::Scalar &step, at::Tensor &out)

@@ -2,21 +2,12 @@
 #include "compute.h"
 #include "kernels.h"
 
-#include <ATen/native/Resize.h>
 #include <koine/linalg.h>
 
 namespace koine
 {
 namespace
 {
-
-at::Tensor &set(at::Tensor &out, const at::Tensor &value)
-{
-    at::native::resize_output(out, value.sizes());
-    return out.copy_(value);
-}
-
-at::Tensor &set(at::Tensor &out, kn_tensor *made) { return set(out, from_koine(made)); }
 
 void check_info(const at::Tensor &info, bool check_errors, const char *name)
 {

@@ -159,8 +159,7 @@ at::Tensor searchsorted(const at::Tensor &sorted, const at::Tensor &x, bool out_
 {
     static const Op op("searchsorted");
     const kn_search_args args = {out_int32, right || (side && *side == "right")};
-    const bool differ = sorted.scalar_type() != x.scalar_type();
-    const at::ScalarType type = differ ? at::result_type(sorted, x) : x.scalar_type();
+    const at::ScalarType type = at::result_type(sorted, x);
     Tensors arguments(sorted.to(type));
     arguments.add(operand(x.to(type), sorted.device()));
     arguments.add(sorter);

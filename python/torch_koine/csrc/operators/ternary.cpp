@@ -58,8 +58,8 @@ at::Tensor &lerp_number_out(const at::Tensor &a, const at::Tensor &b, const at::
 at::Tensor &where_out(const at::Tensor &condition, const at::Tensor &a, const at::Tensor &b, at::Tensor &out)
 {
     static const Op op("where");
-    for (const at::Tensor &x : {condition, a, b})
-        at::assert_no_partial_overlap(out, x);
+    for (const at::Tensor *x : {&condition, &a, &b})
+        at::assert_no_partial_overlap(out, *x);
     const at::ScalarType common = at::result_type(a, b);
     const c10::Device device = out.device();
     compute(op, Tensors(condition.to(device), a.to(device, common), b.to(device, common)), nullptr, out);
