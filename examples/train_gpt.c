@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/options.h"
 #include "common/text_files.h"
@@ -102,10 +103,7 @@ static void clean_up(run *r)
 static bool find_output(const settings *s, const char *name, char path[4096])
 {
     snprintf(path, 4096, "%s/%s", s->out, name);
-    FILE *file = fopen(path, "rb");
-    if (file != NULL)
-        fclose(file);
-    return file != NULL;
+    return access(path, R_OK) == 0;
 }
 
 /* A resumed run keeps the tokenizer that it has learned: one learned from another text would give its network's ids to
