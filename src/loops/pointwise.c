@@ -73,13 +73,16 @@ int kn_pointwise_vector_width(const kn_limits *limits, kn_dtype dtype)
 /* What is changed in place is in the caches anyway. */
 static bool should_bypass(const kn_pointwise_form *form, const kn_layout *layout, const kn_limits *limits)
 {
-    uint64_t bytes = 0;
-    for (int i = 0; i < KN_POINTWISE_INPUTS; i++)
+    size_t bytes = 0; /* per element */
+    for (int i = 0; i < KN_POINTWISE_INPUTS; i++) {
         if (form->aliased[i])
             return false;
+        if (form->inputs[i] && !form->spread[i])
+            bytes += kn_dtype_size((kn_dtype)form->inputs[i]);
+    }
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
-        bytes += form->outputs[i] ? (uint64_t)kn_layout_count(layout) * kn_dtype_size((kn_dtype)form->outputs[i]) : 0;
-    return kn_bypasses_caches(limits, bytes);
+        bytes += form->outputs[i] ? kn_dtype_size((kn_dtype)form->outputs[i]) : 0;
+    return kn_bypasses_caches(limits, (uint64_t)kn_layout_count(layout) * bytes);
 }
 
 enum { SHORT_RUN = 64 };

@@ -102,6 +102,29 @@ static uint8_t limit_of_length(const kn_rows_problem *p, const kn_limits *limits
     return p->n < KN_ROWS_TINY && !p->mapped.dtype ? KN_ROWS_TINY : KN_ROWS_SHORT;
 }
 
+static bool has_one_per_element(const kn_rows_code *code, char letter)
+{
+    return letter != code->index && !is_in(code->per_row, letter) && !is_in(code->single, letter) &&
+           !is_in(code->picked, letter) && !is_in(code->per_place, letter) && !is_in(code->per_segment, letter);
+}
+
+/* Not what is changed in place, nor where the last pass keeps elements: that is in the caches anyway. */
+static bool should_bypass(const kn_rows_problem *p, const kn_limits *limits)
+{
+    const kn_rows_code *code = p->code;
+    size_t bytes = kn_dtype_size(p->mapped.dtype); /* per element */
+    if (!p->mapped.dtype || code->keep)
+        return false;
+    for (int i = 0; code->inputs[i]; i++) {
+        if (!p->inputs[i].dtype || !has_one_per_element(code, code->inputs[i]))
+            continue;
+        if (p->inputs[i].buffer == p->mapped.buffer)
+            return false;
+        bytes += kn_dtype_size(p->inputs[i].dtype);
+    }
+    return kn_bypasses_caches(limits, (uint64_t)(p->outer * p->n * p->inner) * bytes);
+}
+
 static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_chunks chunks, const kn_limits *limits)
 {
     kn_rows_form form;
@@ -117,6 +140,7 @@ static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_ch
     form.is_aligned = form.width == 4 && are_aligned(p);
     form.has_place = wants_place(p);
     form.mapped = (uint8_t)p->mapped.dtype;
+    form.bypass = stage == KN_ROWS_MAP && should_bypass(p, limits);
     form.below = stage == KN_ROWS_MAP ? limit_of_length(p, limits) : 0;
     if (stage == KN_ROWS_MAP && !limits->is_cpu)
         form.held = (uint8_t)held_of(p, limits);

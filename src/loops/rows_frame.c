@@ -49,6 +49,8 @@ void kn_rows_write_definitions(const rows_writer *w)
         kn_text_append(w->out, "#define KN_SIDE_BY_SIDE\n");
     if (f->mapped)
         kn_text_append(w->out, "#define KN_MAPS\n");
+    if (f->bypass)
+        kn_text_append(w->out, "#define KN_BYPASS\n");
     if (w->code->keep)
         kn_text_format(w->out, "#define KN_KEPT(e) (e).%c\n", w->code->inputs[0]);
     if (f->stage == KN_ROWS_MAP)

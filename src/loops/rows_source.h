@@ -23,6 +23,7 @@ typedef struct kn_rows_form {
     uint8_t is_aligned;               /* the vectors are aligned */
     uint8_t has_place;                /* the place is wanted */
     uint8_t mapped;                   /* kn_dtype of the map's output; 0: not wanted */
+    uint8_t bypass;                   /* the map's output is stored past the caches (cl/common/bypass.clh) */
     uint8_t below;                    /* maps along rows on CPU devices: rows are shorter than this; 0: of any length */
     uint8_t held;                     /* maps on GPUs: elements that a work-item keeps in registers; 0: none */
     uint8_t in_parts;                 /* the fields of the total are wanted, for each part of the rows */

@@ -21,9 +21,9 @@ size_t kn_streaming_items(const kn_limits *limits, int64_t count);
  * wrote in the launch before. */
 size_t kn_streaming_items_in_place(const kn_limits *limits, int64_t count, size_t bytes);
 
-/* Should results of so many bytes be stored past the caches (cl/common/bypass.clh)? If they take half of the largest
- * one or more, who reads them would hardly find them there. */
+/* Should a kernel that reads and writes so many bytes store its results past the caches (cl/common/bypass.clh)? If the
+ * largest one cannot hold them all, the first results are gone from it when somebody reads them. */
 static inline bool kn_bypasses_caches(const kn_limits *limits, uint64_t bytes)
 {
-    return limits->is_cpu && limits->global_cache > 0 && bytes >= limits->global_cache / 2;
+    return limits->is_cpu && limits->global_cache > 0 && bytes > limits->global_cache;
 }

@@ -66,11 +66,45 @@ TENSOR_TEST(batch_norm_past_the_caches_has_the_same_bits)
     }
 }
 
+/* Along rows of whole vectors and of others, and down columns: results, and gradients of them. */
+enum { MAPS = 6 };
+
+static void map_rows(kn_tensor *results[MAPS], kn_tensor *x)
+{
+    for (int dim = 0; dim < 2; dim++) {
+        kn_tensor *leaf = kn_detach(x);
+        kn_set_requires_grad(leaf, true);
+        results[3 * dim] = kn_log_softmax(leaf, dim);
+        CHECK_OK(kn_backward(kn_sum(kn_mul(results[3 * dim], x))));
+        results[3 * dim + 1] = kn_grad(leaf);
+        results[3 * dim + 2] = kn_softmax(x, dim);
+    }
+}
+
+TENSOR_TEST(maps_of_rows_past_the_caches_have_the_same_bits)
+{
+    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
+    const uint64_t cache = limits->global_cache;
+    const kn_dtype dtypes[] = {KN_F32, check_has_f64() ? KN_F64 : KN_F32};
+    for (int i = 0; i < 4; i++) {
+        kn_tensor *x = kn_to_dtype(kn_randn(KN_SHAPE(90, i < 2 ? 208 : 203)), dtypes[i % 2]);
+        kn_tensor *small[MAPS], *large[MAPS];
+        limits->global_cache = 1 << 30;
+        map_rows(small, x);
+        limits->global_cache = CACHE;
+        map_rows(large, x);
+        limits->global_cache = cache;
+        for (int k = 0; k < MAPS; k++)
+            check_same_bits(small[k], large[k]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(results_past_the_caches_have_the_same_bits),
         TEST(batch_norm_past_the_caches_has_the_same_bits),
+        TEST(maps_of_rows_past_the_caches_have_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,7 +175,7 @@ kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_pass *pass)
                                               {"norm/batch.cl", "norm/batch_backward.cl"}};
     const kn_limits *limits = kn_tensor_limits(pass->x);
     const kn_batch_shape shape = shape_of(limits, pass);
-    const uint64_t bytes = (uint64_t)kn_numel(pass->x) * kn_dtype_size(pass->x->dtype);
+    const size_t bytes = (pass->is_backward ? 3 : 2) * kn_dtype_size(pass->x->dtype); /* per element, with the result */
     batch_launcher l = {
         .stream = stream, .limits = limits, .shape = &shape, .source = sources[limits->is_cpu][pass->is_backward]};
     kn_tensor *scratch = NULL;
@@ -188,7 +188,7 @@ kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_pass *pass)
     add_args(&l, pass, scratch);
     if (limits->is_cpu)
         snprintf(l.options, sizeof l.options, "%s%s", kn_dtype_options(pass->x->dtype),
-                 kn_bypasses_caches(limits, bytes) ? " -DKN_BYPASS" : "");
+                 kn_bypasses_caches(limits, (uint64_t)kn_numel(pass->x) * bytes) ? " -DKN_BYPASS" : "");
     else
         write_options(&l, pass);
     const kn_status status = limits->is_cpu ? launch_on_cpu(&l, pass->is_backward) : launch_on_gpu(&l);
