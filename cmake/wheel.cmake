@@ -9,6 +9,9 @@ function(koine_wheel_library folder)
   endforeach()
   install(TARGETS koine koine_program RUNTIME_DEPENDENCY_SET needed
           LIBRARY DESTINATION ${folder} RUNTIME DESTINATION ${folder})
+  if(TARGET koine_mpi) # loaded where the system has the MPI that it was made for, of which nothing is in the wheel
+    install(TARGETS koine_mpi LIBRARY DESTINATION ${folder})
+  endif()
   install(RUNTIME_DEPENDENCY_SET needed
           PRE_EXCLUDE_REGEXES "^lib(OpenCL|c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so" "^ld-linux"
           POST_EXCLUDE_REGEXES "libkoine\\.so"

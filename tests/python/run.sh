@@ -24,6 +24,7 @@ mkdir -p "$package"
 cp -r python/koine/src/koine "$package/"
 mkdir "$package/koine/lib"
 ln -s "$build/lib/libkoine.so" "$package/koine/lib/libkoine.so"
+[ ! -f "$build/lib/libkoine_mpi.so" ] || ln -s "$build/lib/libkoine_mpi.so" "$package/koine/lib/libkoine_mpi.so"
 "$environment/bin/python" python/koine/tools/make_cdef.py "$package/koine/_cdef.py" include "$build/include"
 export PYTHONPATH="$package" PYTHONDONTWRITEBYTECODE=1
 [ ! -f python/koine/tools/make_stubs.py ] || "$environment/bin/python" python/koine/tools/make_stubs.py "$package/koine"

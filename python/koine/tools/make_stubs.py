@@ -140,7 +140,8 @@ class Stubs:
 
     def package(self):
         koine, names = self.koine, self.operator_names()
-        made = ['from . import amp as amp, autograd as autograd, data as data, distributions as distributions',
+        made = ['from . import amp as amp, autograd as autograd, data as data, distributed as distributed',
+                'from . import distributions as distributions',
                 'from . import graph as graph, linalg as linalg, models as models, nn as nn, optim as optim',
                 'from . import profiler as profiler, random as random, safetensors as safetensors, train as train',
                 'from . import utils as utils']

@@ -7,6 +7,7 @@ from ._datasets import Dataset as Dataset
 from ._datasets import IterableDataset as IterableDataset
 from ._datasets import Subset as Subset
 from ._datasets import TensorDataset as TensorDataset
+from ._distributed import DistributedSampler as DistributedSampler
 from ._loader import DataLoader as DataLoader
 from ._loader import get_worker_info as get_worker_info
 from ._samplers import BatchSampler as BatchSampler
@@ -17,6 +18,6 @@ from ._samplers import SubsetRandomSampler as SubsetRandomSampler
 from ._samplers import WeightedRandomSampler as WeightedRandomSampler
 from ._splits import random_split as random_split
 
-__all__ = ['BatchSampler', 'ConcatDataset', 'DataLoader', 'Dataset', 'IterableDataset', 'MNIST', 'RandomSampler',
-           'Sampler', 'SequentialSampler', 'Subset', 'SubsetRandomSampler', 'TensorDataset', 'WeightedRandomSampler',
-           'default_collate', 'default_convert', 'get_worker_info', 'random_split']
+__all__ = ['BatchSampler', 'ConcatDataset', 'DataLoader', 'Dataset', 'DistributedSampler', 'IterableDataset', 'MNIST',
+           'RandomSampler', 'Sampler', 'SequentialSampler', 'Subset', 'SubsetRandomSampler', 'TensorDataset',
+           'WeightedRandomSampler', 'default_collate', 'default_convert', 'get_worker_info', 'random_split']

@@ -1,5 +1,5 @@
 """torch.nn: modules, layers, losses."""
-from . import _transformer, containers, functional, init, parameter, utils  # noqa: F401
+from . import _transformer, containers, functional, init, parallel, parameter, utils  # noqa: F401
 from ._layers import CLASSES
 from .module import Layer, Module, Parameter  # noqa: F401
 

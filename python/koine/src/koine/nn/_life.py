@@ -16,9 +16,15 @@ class Life:
 
     __slots__ = ('handle', 'parent', 'others', '__weakref__')
 
-    def __init__(self, pointer, parent=None):
-        self.handle = ffi.gc(pointer, lib.kn_module_free) if parent is None else None
-        self.parent, self.others = parent, []
+    def __init__(self, pointer=None, parent=None):
+        """Without a pointer that of a root that is yet to be made: see own."""
+        self.handle, self.parent, self.others = None, parent, []
+        if pointer is not None and parent is None:
+            self.own(pointer)
+
+    def own(self, pointer):
+        """The module is a root."""
+        self.handle = ffi.gc(pointer, lib.kn_module_free)
 
     def give(self, parent):
         """The module now belongs to another, or to one more."""
@@ -40,7 +46,7 @@ class Life:
     def take(self, pointer, parent):
         """It was taken out of that one, and may be a root again."""
         if self.lose(parent):
-            self.handle = ffi.gc(pointer, lib.kn_module_free)
+            self.own(pointer)
 
 
 def hand_over(module, life, add):

@@ -1,0 +1,119 @@
+"""torch.nn.parallel: a module that all ranks of a group train, each with its part of the data; and SyncBatchNorm."""
+import contextlib
+import inspect
+
+from .._c import check, checked, ffi, lib
+from .._dtypes import code_of
+from .._groups import kept
+from ._layers import CLASSES
+from ._life import Life, hand_over
+from .module import Layer, Module
+
+MIB = 1 << 20
+
+
+class DistributedDataParallel(Layer):
+    """Around a module that is the same on all ranks: all begin with rank 0's parameters and buffers, and a backward pass
+    averages the gradients over the ranks, while it goes on. A call that all ranks make, as are its forward and backward
+    passes. compress: 'float16' or 'bfloat16', in which gradients are sent. The options of PyTorch that are not listed
+    in docs/python.md have no effect: parameters that a pass does not use count as zeros."""
+
+    _places = {'module': 'child'}
+
+    def __init__(self, module, device_ids=None, output_device=None, dim=0, broadcast_buffers=True, init_sync=True,
+                 process_group=None, bucket_cap_mb=None, find_unused_parameters=False, check_reduction=False,
+                 gradient_as_bucket_view=False, static_graph=False, *, compress=None, check_every=0, parts=0):
+        if not isinstance(module, Module):
+            raise TypeError('DistributedDataParallel: a koine.nn.Module is needed, not %s' % type(module).__name__)
+        group = kept(process_group, 'DistributedDataParallel')
+        params = ffi.new('kn_distributed_params *', lib.kn_distributed_params_init())
+        params.broadcast_buffers, params.check_every, params.parts = broadcast_buffers, check_every, parts
+        if bucket_cap_mb is not None:
+            params.bucket_bytes = int(bucket_cap_mb * MIB)
+        if compress is not None:
+            params.compress = code_of(compress)
+        life = Life()
+        pointer = hand_over(module, life, lambda inner: checked(lib.kn_nn_distributed_with(inner, group._h, params)))
+        life.own(pointer)
+        self._start(pointer, life)
+        self._note_child('module', module)
+        self.__dict__['process_group'] = group
+
+    def forward(self, *inputs, **keywords):
+        if keywords:
+            bound = inspect.signature(self.module.forward).bind(*inputs, **keywords)
+            bound.apply_defaults()
+            inputs = bound.args
+        outputs = self._apply(_without_end(inputs))
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    @contextlib.contextmanager
+    def no_sync(self):
+        """Inside, backward passes only add to this rank's gradients; the first one after it averages all of that."""
+        guard = ffi.new('kn_no_sync_guard *', lib.kn_distributed_enter_no_sync(self._h))
+        try:
+            yield
+        finally:
+            lib.kn_distributed_leave_no_sync(guard)
+
+    @contextlib.contextmanager
+    def join(self, divide_by_initial_world_size=True, enable=True, throw_on_early_termination=False, *,
+             optimizer=None):
+        """Around a loop in which ranks may have unequal numbers of batches: one that has no more answers the others.
+        optimizer: it makes a step with each of theirs, which ZeroRedundancyOptimizer needs."""
+        if not enable:
+            yield
+            return
+        params = ffi.new('kn_join_params *', (divide_by_initial_world_size, throw_on_early_termination,
+                                              optimizer._h if optimizer is not None else ffi.NULL))
+        check(lib.kn_distributed_join_begin_with(self._h, params))
+        try:
+            yield
+        except BaseException:
+            lib.kn_distributed_join_end(self._h)
+            raise
+        check(lib.kn_distributed_join_end(self._h))
+
+    def check(self):
+        """Raises an error that names a rank whose parameters or buffers differ from those of most. All ranks call it."""
+        check(lib.kn_distributed_check(self._h))
+
+
+def _without_end(inputs):
+    """Without the arguments at the end that are None, which the library knows as left out."""
+    inputs = list(inputs)
+    while inputs and inputs[-1] is None:
+        inputs.pop()
+    return inputs
+
+
+_BATCH_NORMS = tuple(CLASSES['BatchNorm%dd' % n] for n in (1, 2, 3))
+
+
+class SyncBatchNorm(Layer):
+    """torch.nn.SyncBatchNorm: batch normalisation with the statistics of all ranks' batches together."""
+
+    _places = CLASSES['BatchNorm2d']._places
+
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,
+                 process_group=None, device=None, dtype=None):
+        norm = CLASSES['BatchNorm2d'](num_features, eps, momentum, affine, track_running_stats, device=device,
+                                      dtype=dtype)
+        checked(lib.kn_convert_sync_batchnorm(norm._h, kept(process_group, 'SyncBatchNorm')._h))
+        self._start(norm._h, norm._life)
+        self.__dict__['_made_with'] = norm._made_with
+
+    __init__.line = CLASSES['BatchNorm2d'].__init__.line
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """Makes all batch normalisations of the module, which it changes, such layers. Returns the module."""
+        group = kept(process_group, 'convert_sync_batchnorm')
+        checked(lib.kn_convert_sync_batchnorm(module._h, group._h))
+        for one in module.modules():
+            if isinstance(one, _BATCH_NORMS):
+                one.__class__ = cls
+        return module
+
+
+CLASSES['SyncBatchNorm'] = SyncBatchNorm
