@@ -5,9 +5,9 @@ from ..optim import LibraryOptimizer
 
 
 class ZeroRedundancyOptimizer(LibraryOptimizer):
-    """An optimizer of `optimizer_class` of which each rank keeps a part of the state: each steps some of the parameters,
-    and after a step all ranks get all of them. Results are those of the optimizer alone. Gradients must be equal on all
-    ranks, as DistributedDataParallel makes them; steps are calls that all ranks make.
+    """An optimizer of `optimizer_class` of which each rank keeps a part of the state: each steps some of the
+    parameters, and after a step all ranks get all of them. Results are those of the optimizer alone. Gradients must be
+    equal on all ranks, as DistributedDataParallel makes them; steps are calls that all ranks make.
 
     state_dict() and save() hold this rank's part; after consolidate_state_dict(to), which all ranks call, those of rank
     `to` hold the whole state, until the next step."""

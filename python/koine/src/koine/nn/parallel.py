@@ -13,10 +13,10 @@ MIB = 1 << 20
 
 
 class DistributedDataParallel(Layer):
-    """Around a module that is the same on all ranks: all begin with rank 0's parameters and buffers, and a backward pass
-    averages the gradients over the ranks, while it goes on. A call that all ranks make, as are its forward and backward
-    passes. compress: 'float16' or 'bfloat16', in which gradients are sent. The options of PyTorch that are not listed
-    in docs/python.md have no effect: parameters that a pass does not use count as zeros."""
+    """Around a module that is the same on all ranks: all begin with rank 0's parameters and buffers, and a backward
+    pass averages the gradients over the ranks, while it goes on. A call that all ranks make, as are its forward and
+    backward passes. compress: 'float16' or 'bfloat16', in which gradients are sent. The options of PyTorch that are not
+    listed in docs/python.md have no effect: parameters that a pass does not use count as zeros."""
 
     _places = {'module': 'child'}
 
@@ -75,7 +75,7 @@ class DistributedDataParallel(Layer):
         check(lib.kn_distributed_join_end(self._h))
 
     def check(self):
-        """Raises an error that names a rank whose parameters or buffers differ from those of most. All ranks call it."""
+        """Raises an error that names a rank whose parameters or buffers differ from those of most; for all ranks."""
         check(lib.kn_distributed_check(self._h))
 
 
