@@ -39,7 +39,7 @@ typedef struct kn_dataset_functions {
     /* Writes sample `index`: the elements of field i, contiguous, to fields[i]. Called by several threads at once.
      * Returns KN_OK, or the status of an error (kn_error_set). */
     kn_status (*get)(void *self, int64_t index, void *const *fields);
-    void (*destroy)(void *self); /* NULL allowed */
+    void (*destroy)(void *self); /* NULL allowed; not called if kn_dataset_new fails */
     /* Needed if a field varies, else NULL. Sets lengths[i], for each field i that varies, to the length of the sample's
      * dimension 0: so many rows `get` writes. Called several times per sample, by several threads at once. */
     kn_status (*lengths)(void *self, int64_t index, int64_t *lengths);
