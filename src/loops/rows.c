@@ -18,7 +18,6 @@ typedef struct rows_fields {
     int64_t count; /* [outer, chunks, inner] */
 } rows_fields;
 
-static bool is_in(const char *letters, char letter) { return letters && strchr(letters, letter); }
 static int count_fields(const kn_rows_code *code) { return (int)strlen(code->state); }
 
 /* --- the form ----------------------------------------------------------------------------------------------------- */
@@ -58,10 +57,9 @@ static bool wants_any(const kn_rows_operand *outputs)
 static int held_of(const kn_rows_problem *p, const kn_limits *limits)
 {
     const kn_rows_code *code = p->code;
-    int loaded = -(code->index != '\0');
+    int loaded = 0;
     for (int i = 0; code->inputs[i]; i++)
-        loaded += p->inputs[i].dtype && !is_in(code->per_row, code->inputs[i]) &&
-                  !is_in(code->single, code->inputs[i]) && !is_in(code->picked, code->inputs[i]);
+        loaded += p->inputs[i].dtype && kn_rows_is_loaded(kn_rows_extent_of(code, code->inputs[i]));
     return kn_held_of(p->n, p->inner, loaded, kn_work_for_groups(limits, 1).local);
 }
 
@@ -102,21 +100,15 @@ static uint8_t limit_of_length(const kn_rows_problem *p, const kn_limits *limits
     return p->n < KN_ROWS_TINY && !p->mapped.dtype ? KN_ROWS_TINY : KN_ROWS_SHORT;
 }
 
-static bool has_one_per_element(const kn_rows_code *code, char letter)
-{
-    return letter != code->index && !is_in(code->per_row, letter) && !is_in(code->single, letter) &&
-           !is_in(code->picked, letter) && !is_in(code->per_place, letter) && !is_in(code->per_segment, letter);
-}
-
 /* Not what is changed in place, nor where the last pass keeps elements: that is in the caches anyway. */
 static bool should_bypass(const kn_rows_problem *p, const kn_limits *limits)
 {
     const kn_rows_code *code = p->code;
-    size_t bytes = kn_dtype_size(p->mapped.dtype); /* per element */
     if (!p->mapped.dtype || code->keep)
         return false;
+    size_t bytes = kn_dtype_size(p->mapped.dtype); /* per element */
     for (int i = 0; code->inputs[i]; i++) {
-        if (!p->inputs[i].dtype || !has_one_per_element(code, code->inputs[i]))
+        if (!p->inputs[i].dtype || kn_rows_extent_of(code, code->inputs[i]) != PER_ELEMENT)
             continue;
         if (p->inputs[i].buffer == p->mapped.buffer)
             return false;
@@ -220,7 +212,7 @@ static int add_inputs(kn_arg *args, const kn_rows_problem *p, const rows_fields 
         return count;
     }
     for (int i = 0; p->code->inputs[i]; i++)
-        if (p->inputs[i].dtype && (!combines || is_in(p->code->per_row, p->code->inputs[i])))
+        if (p->inputs[i].dtype && (!combines || kn_rows_extent_of(p->code, p->code->inputs[i]) == PER_ROW))
             args[count++] = operand_argument(&p->inputs[i]);
     if (combines && form->has_place)
         args[count++] = field_argument(p, fields, count_fields(p->code));

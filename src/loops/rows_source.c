@@ -14,7 +14,7 @@ static void list_fields(rows_writer *w)
                          .extent = w->form->stage == KN_ROWS_SCAN ? FIELD_BEFORE : PER_ELEMENT};
 }
 
-static rows_extent extent_of(const kn_rows_code *code, char letter)
+rows_extent kn_rows_extent_of(const kn_rows_code *code, char letter)
 {
     if (letter == code->index)
         return INDEX;
@@ -35,7 +35,7 @@ static void list_inputs(rows_writer *w)
         list_fields(w);
     for (int i = 0, missing = 0; code->inputs[i]; i++) {
         const char letter = code->inputs[i];
-        const rows_extent extent = extent_of(code, letter);
+        const rows_extent extent = kn_rows_extent_of(code, letter);
         if (combines && extent != PER_ROW)
             continue;
         if (!w->form->inputs[i])

@@ -33,6 +33,25 @@ typedef struct kn_rows_form {
     uint8_t inputs[KN_ROWS_INPUTS]; /* 0: missing */
 } kn_rows_form;
 
+/* Where an input's elements are. */
+typedef enum rows_extent {
+    PER_ELEMENT,
+    PER_PLACE,
+    PER_SEGMENT,
+    PER_ROW,
+    SINGLE,
+    INDEX,
+    PICKED,
+    PICKED_PLACE,
+    FIELD_BEFORE
+} rows_extent;
+
+/* Of the input with that letter. */
+rows_extent kn_rows_extent_of(const kn_rows_code *code, char letter);
+
+/* Has it an element for each index? */
+static inline bool kn_rows_is_loaded(rows_extent extent) { return extent <= PER_SEGMENT; }
+
 #define KN_ROWS_PREFIX "rows_"
 /* Values of `below`: shorter rows than the first, without a map, take less time side by side, a lane each. */
 enum { KN_ROWS_TINY = 12, KN_ROWS_SHORT = 64 };

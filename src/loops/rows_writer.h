@@ -13,19 +13,6 @@
 
 enum { MAX_INPUTS = KN_ROWS_STATE + KN_ROWS_INPUTS, MAX_OUTPUTS = KN_ROWS_OUTPUTS + KN_ROWS_STATE + 1, MAX_PASSES = 3 };
 
-/* Where an input's elements are. */
-typedef enum rows_extent {
-    PER_ELEMENT,
-    PER_PLACE,
-    PER_SEGMENT,
-    PER_ROW,
-    SINGLE,
-    INDEX,
-    PICKED,
-    PICKED_PLACE,
-    FIELD_BEFORE
-} rows_extent;
-
 /* A kernel input. */
 typedef struct rows_input {
     char letter; /* fields have capital letters */
@@ -86,7 +73,7 @@ static inline bool has_segments(const rows_writer *w)
 }
 
 /* Is it loaded by kn_load, for each index? */
-static inline bool is_loaded(const rows_input *input) { return input->extent <= PER_SEGMENT; }
+static inline bool is_loaded(const rows_input *input) { return kn_rows_is_loaded(input->extent); }
 
 /* Is it a constant of the row? */
 static inline bool is_fixed(const rows_input *input) { return !is_loaded(input) && input->extent != FIELD_BEFORE; }
