@@ -4,12 +4,26 @@
 
 #include "rt/rt.h"
 
-enum { ELEMENTS = 20011, CACHE = 1 << 14 };
+enum { ELEMENTS = 20011, CACHE = 1 << 14, MOST = 7 /* results */ };
 
-enum { RESULTS = 7 };
+typedef int (*computation)(kn_tensor *results[MOST], kn_tensor *x, kn_tensor *z); /* returns how many */
+
+static void check_same_past_the_caches(computation compute, kn_tensor *x, kn_tensor *z)
+{
+    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
+    const uint64_t cache = limits->global_cache;
+    kn_tensor *small[MOST], *large[MOST];
+    limits->global_cache = 1 << 30;
+    compute(small, x, z);
+    limits->global_cache = CACHE;
+    const int count = compute(large, x, z);
+    limits->global_cache = cache;
+    for (int k = 0; k < count; k++)
+        check_same_bits(small[k], large[k]);
+}
 
 /* Results of elements and of vectors, of one and of several inputs, of other sizes than the inputs', behind others. */
-static void compute(kn_tensor *results[RESULTS], kn_tensor *x, kn_tensor *z)
+static int compute_elements(kn_tensor *results[MOST], kn_tensor *x, kn_tensor *z)
 {
     kn_tensor *behind = kn_zeros(KN_SHAPE(ELEMENTS + 3), .dtype = kn_dtype_of(x));
     CHECK_OK(kn_copy_(kn_narrow(behind, 0, 3, ELEMENTS), x));
@@ -20,82 +34,63 @@ static void compute(kn_tensor *results[RESULTS], kn_tensor *x, kn_tensor *z)
     results[4] = kn_gt(x, z);
     results[5] = kn_to_dtype(x, KN_I16);
     results[6] = behind;
+    return 7;
 }
 
 TENSOR_TEST(results_past_the_caches_have_the_same_bits)
 {
     static const kn_dtype dtypes[] = {KN_F32, KN_F16, KN_BF16, KN_F64};
-    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
-    const uint64_t cache = limits->global_cache;
     for (int i = 0; i < (check_has_f64() ? 4 : 3); i++) {
-        kn_tensor *x = kn_to_dtype(kn_randn(KN_SHAPE(ELEMENTS)), dtypes[i]), *small[RESULTS], *large[RESULTS];
-        kn_tensor *z = kn_to_dtype(kn_randn(KN_SHAPE(ELEMENTS)), dtypes[i]);
-        limits->global_cache = 1 << 30;
-        compute(small, x, z);
-        limits->global_cache = CACHE;
-        compute(large, x, z);
-        limits->global_cache = cache;
-        for (int k = 0; k < RESULTS; k++)
-            check_same_bits(small[k], large[k]);
+        kn_tensor *x = kn_to_dtype(kn_randn(KN_SHAPE(ELEMENTS)), dtypes[i]);
+        check_same_past_the_caches(compute_elements, x, kn_to_dtype(kn_randn(KN_SHAPE(ELEMENTS)), dtypes[i]));
     }
 }
 
-/* Runs of whole lines, and others. */
-static void normalize(kn_tensor *results[2], kn_tensor *x)
+static kn_tensor *leaf_of(kn_tensor *x)
 {
     kn_tensor *leaf = kn_detach(x);
     kn_set_requires_grad(leaf, true);
-    results[0] = kn_batch_norm(leaf, .training = true);
-    CHECK_OK(kn_backward(kn_sum(kn_mul(results[0], x))));
-    results[1] = kn_grad(leaf);
+    return leaf;
 }
 
+static int normalize(kn_tensor *results[MOST], kn_tensor *x, kn_tensor *z)
+{
+    kn_tensor *leaf = leaf_of(x);
+    results[0] = kn_batch_norm(leaf, .training = true);
+    CHECK_OK(kn_backward(kn_sum(kn_mul(results[0], z))));
+    results[1] = kn_grad(leaf);
+    return 2;
+}
+
+/* Runs of whole lines, and others. */
 TENSOR_TEST(batch_norm_past_the_caches_has_the_same_bits)
 {
-    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
-    const uint64_t cache = limits->global_cache;
     for (int i = 0; i < 2; i++) {
-        kn_tensor *x = kn_randn(KN_SHAPE(3, 4, i == 0 ? 64 : 13, 47)), *small[2], *large[2];
-        limits->global_cache = 1 << 30;
-        normalize(small, x);
-        limits->global_cache = CACHE;
-        normalize(large, x);
-        limits->global_cache = cache;
-        for (int k = 0; k < 2; k++)
-            check_same_bits(small[k], large[k]);
+        kn_tensor *x = kn_randn(KN_SHAPE(3, 4, i == 0 ? 64 : 13, 47));
+        check_same_past_the_caches(normalize, x, x);
     }
 }
 
-/* Along rows of whole vectors and of others, and down columns: results, and gradients of them. */
-enum { MAPS = 6 };
-
-static void map_rows(kn_tensor *results[MAPS], kn_tensor *x)
+/* Along rows and down columns. */
+static int map_rows(kn_tensor *results[MOST], kn_tensor *x, kn_tensor *z)
 {
     for (int dim = 0; dim < 2; dim++) {
-        kn_tensor *leaf = kn_detach(x);
-        kn_set_requires_grad(leaf, true);
+        kn_tensor *leaf = leaf_of(x);
         results[3 * dim] = kn_log_softmax(leaf, dim);
-        CHECK_OK(kn_backward(kn_sum(kn_mul(results[3 * dim], x))));
+        CHECK_OK(kn_backward(kn_sum(kn_mul(results[3 * dim], z))));
         results[3 * dim + 1] = kn_grad(leaf);
         results[3 * dim + 2] = kn_softmax(x, dim);
     }
+    return 6;
 }
 
+/* Of whole vectors, and others. */
 TENSOR_TEST(maps_of_rows_past_the_caches_have_the_same_bits)
 {
-    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
-    const uint64_t cache = limits->global_cache;
     const kn_dtype dtypes[] = {KN_F32, check_has_f64() ? KN_F64 : KN_F32};
     for (int i = 0; i < 4; i++) {
         kn_tensor *x = kn_to_dtype(kn_randn(KN_SHAPE(90, i < 2 ? 208 : 203)), dtypes[i % 2]);
-        kn_tensor *small[MAPS], *large[MAPS];
-        limits->global_cache = 1 << 30;
-        map_rows(small, x);
-        limits->global_cache = CACHE;
-        map_rows(large, x);
-        limits->global_cache = cache;
-        for (int k = 0; k < MAPS; k++)
-            check_same_bits(small[k], large[k]);
+        check_same_past_the_caches(map_rows, x, x);
     }
 }
 
