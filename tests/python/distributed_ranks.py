@@ -1,4 +1,6 @@
 """Run by test_distributed.py on several ranks, or on one: every call, compared with what it must give."""
+import copy
+
 import numpy
 
 import koine
@@ -50,9 +52,11 @@ def exchanges():
     assert out.tolist() == [100 * r + rank for r in range(size)]
     if size > 1:
         other, x = (rank + 1) % size, koine.zeros(1)
-        work = dist.isend(tensor(rank), other, tag=7)
-        assert dist.recv(x, tag=7) == x.item() == (rank - 1) % size
-        work.wait()
+        for is_sender in (rank == 0, rank != 0):  # a ring, in which rank 0 sends first
+            if is_sender:
+                dist.isend(tensor(rank), other, tag=7).wait()
+            else:
+                assert dist.recv(x, tag=7) == x.item() == (rank - 1) % size
     dist.barrier()
 
 
@@ -94,6 +98,8 @@ def training():
     x = koine.tensor(numpy.random.default_rng(0).standard_normal((3, 4 * size, 4)).astype('float32'))
     alone, net = network(), nn.SyncBatchNorm.convert_sync_batchnorm(network())
     assert isinstance(net[1], nn.SyncBatchNorm)
+    copied = copy.deepcopy(net)
+    assert 'SyncBatchNorm' in repr(copied[1]) and 'SyncBatchNorm' in repr(nn.SyncBatchNorm(3))
     ddp = nn.parallel.DistributedDataParallel(net)
     assert ddp.module is net and 'module.0.weight' in ddp.state_dict()
     reference = koine.optim.SGD(alone.parameters(), lr=0.1, momentum=0.9)

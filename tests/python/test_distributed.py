@@ -1,4 +1,5 @@
 """koine.distributed: on one rank, on two that mpirun starts, and what is wrong."""
+import copy
 import os
 import shutil
 import subprocess
@@ -52,6 +53,8 @@ def test_errors():
             dist.all_reduce(1)
         with pytest.raises(ValueError, match='cannot have the parts'):
             dist.all_gather_into_tensor(koine.ones(3), koine.ones(2))
+        with pytest.raises(TypeError, match='copy its module'):
+            copy.deepcopy(nn.parallel.DistributedDataParallel(nn.Linear(2, 1)))
         with pytest.raises(ValueError, match='it must be from 0 to 1'):
             koine.data.DistributedSampler(range(3), num_replicas=2, rank=2)
     finally:

@@ -17,6 +17,9 @@ class ProcessGroup:
         self._h = ffi.gc(pointer, lib.kn_group_free)
         self._ranks = tuple(range(self.size())) if ranks is None else tuple(ranks)
 
+    def __deepcopy__(self, memo):
+        return self
+
     def rank(self):
         """Of this process, in this group."""
         return lib.kn_group_rank(self._h)
@@ -112,8 +115,7 @@ def destroy_process_group(group=None):
 def _end():
     """A program that ends with an error leaves its group open: to the launcher that is a failure, and it ends the
     other processes, too."""
-    groups = {id(one): one for one in _kept + _default}.values()
-    for one in groups:
+    for one in set(_kept + _default):
         if getattr(sys, 'last_type', None) is None:
             ffi.release(one._h)
         else:

@@ -215,7 +215,8 @@ def recv(tensor, src=None, group=None, tag=0):
 
 
 def isend(tensor, dst, group=None, tag=0):
-    """send, only begun: returns its Work."""
+    """send, only begun: returns its Work. Calls run one at a time, and a send may last until it is received: of two
+    ranks that send to each other one receives first."""
     return _message('isend', lib.kn_group_send_with, tensor, dst, group, tag, True, False)
 
 

@@ -148,7 +148,7 @@ def _call(module, inputs, keywords):
     """A call from Python of a module with hooks."""
     if not module._library_applies:
         if lib.kn_grad_enabled() and any('backward' in kind for kind in module._hooks):
-            return _through_library(module, inputs, keywords)
+            return through_library(module, module.forward, inputs, keywords)
         return around(module, inputs, keywords)
     before = getattr(_calls, 'modules', ())
     _calls.modules = (*before, module)
@@ -158,9 +158,10 @@ def _call(module, inputs, keywords):
         _calls.modules = before
 
 
-def _through_library(module, inputs, keywords):
-    """A module of Python whose gradients the library shows to hooks: it calls forward, as in a container."""
-    bound = inspect.signature(module.forward).bind(*inputs, **keywords)
+def through_library(module, forward, inputs, keywords):
+    """The outputs of a module that the library applies, whose arguments are those of a function of Python: of one of
+    Python whose gradients the library shows to hooks, and of one around another."""
+    bound = inspect.signature(forward).bind(*inputs, **keywords)
     if bound.kwargs:
         bound.apply_defaults()
     given = list(bound.args)

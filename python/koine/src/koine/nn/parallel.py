@@ -1,10 +1,10 @@
 """torch.nn.parallel: a module that all ranks of a group train, each with its part of the data; and SyncBatchNorm."""
 import contextlib
-import inspect
 
 from .._c import check, checked, ffi, lib
 from .._dtypes import code_of
 from .._groups import kept
+from ._hooks import through_library
 from ._layers import CLASSES
 from ._life import Life, hand_over
 from .module import Layer, Module
@@ -15,8 +15,8 @@ MIB = 1 << 20
 class DistributedDataParallel(Layer):
     """Around a module that is the same on all ranks: all begin with rank 0's parameters and buffers, and a backward
     pass averages the gradients over the ranks, while it goes on. A call that all ranks make, as are its forward and
-    backward passes. compress: 'float16' or 'bfloat16', in which gradients are sent. The options of PyTorch that are not
-    listed in docs/python.md have no effect: parameters that a pass does not use count as zeros."""
+    backward passes. Parameters that a pass does not use count as zeros. compress: 'float16' or 'bfloat16', in which
+    gradients are sent; check_every and parts: koine/distributed.h. PyTorch's other options have no effect."""
 
     _places = {'module': 'child'}
 
@@ -40,12 +40,10 @@ class DistributedDataParallel(Layer):
         self.__dict__['process_group'] = group
 
     def forward(self, *inputs, **keywords):
-        if keywords:
-            bound = inspect.signature(self.module.forward).bind(*inputs, **keywords)
-            bound.apply_defaults()
-            inputs = bound.args
-        outputs = self._apply(_without_end(inputs))
-        return outputs[0] if len(outputs) == 1 else outputs
+        return through_library(self, self.module.forward, inputs, keywords)
+
+    def _make_bare(self, made, memo):
+        raise TypeError('DistributedDataParallel: it cannot be copied: copy its module, and wrap the copy')
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -79,31 +77,29 @@ class DistributedDataParallel(Layer):
         check(lib.kn_distributed_check(self._h))
 
 
-def _without_end(inputs):
-    """Without the arguments at the end that are None, which the library knows as left out."""
-    inputs = list(inputs)
-    while inputs and inputs[-1] is None:
-        inputs.pop()
-    return inputs
-
-
 _BATCH_NORMS = tuple(CLASSES['BatchNorm%dd' % n] for n in (1, 2, 3))
+_BatchNorm = CLASSES['BatchNorm2d']
 
 
 class SyncBatchNorm(Layer):
     """torch.nn.SyncBatchNorm: batch normalisation with the statistics of all ranks' batches together."""
 
-    _places = CLASSES['BatchNorm2d']._places
+    _places = _BatchNorm._places
 
     def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,
                  process_group=None, device=None, dtype=None):
-        norm = CLASSES['BatchNorm2d'](num_features, eps, momentum, affine, track_running_stats, device=device,
-                                      dtype=dtype)
-        checked(lib.kn_convert_sync_batchnorm(norm._h, kept(process_group, 'SyncBatchNorm')._h))
-        self._start(norm._h, norm._life)
-        self.__dict__['_made_with'] = norm._made_with
+        group = kept(process_group, 'SyncBatchNorm')
+        _BatchNorm.__init__(self, num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype)
+        checked(lib.kn_convert_sync_batchnorm(self._h, group._h))
+        self._note_group(group)
 
-    __init__.line = CLASSES['BatchNorm2d'].__init__.line
+    __init__.line = _BatchNorm.__init__.line
+
+    def _note_group(self, group):
+        """For copies, which are made with the same arguments as this one."""
+        if '_made_with' in self.__dict__:
+            _, arguments, keywords = self._made_with
+            self.__dict__['_made_with'] = SyncBatchNorm.__init__, arguments, {**keywords, 'process_group': group}
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):
@@ -113,6 +109,7 @@ class SyncBatchNorm(Layer):
         for one in module.modules():
             if isinstance(one, _BATCH_NORMS):
                 one.__class__ = cls
+                one._note_group(group)
         return module
 
 
