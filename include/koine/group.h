@@ -161,9 +161,9 @@ KN_API kn_status kn_group_barrier_with(kn_group *group, const kn_collective_para
 #define kn_group_barrier(group, ...) KN_CALL(kn_group_barrier_with(group, KN_COLLECTIVE(__VA_ARGS__)))
 
 /* --- between two ranks -------------------------------------------------------------------------------------------- *
- * Blocking or started as above. A message is received by the first matching call, in the order in which it was sent.
- * As calls run one at a time, two ranks that send to each other first start the send, or one receives first. Sizes must
- * be equal: KN_ERR_SHAPE on the receiver. */
+ * Blocking or started as above. A message is received by the first matching call, in the order in which it was sent. A
+ * send may last until the message is received, and calls run one at a time, also those that are only started: of two
+ * ranks that send to each other one receives first. Sizes must be equal: KN_ERR_SHAPE on the receiver. */
 #define KN_ANY_RANK (-1)
 
 typedef struct kn_message_params {
