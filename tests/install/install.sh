@@ -28,6 +28,11 @@ test -L "$library"
 libraries=$(dirname "$library")
 test -e "$(readlink -f "$library")"
 
+# The back end over MPI, where it was built, lies where the library looks for it.
+if [ -e "$build/lib/libkoine_mpi.so" ]; then
+    test -e "$libraries/libkoine_mpi.so" || { echo "libkoine_mpi.so is not installed"; exit 1; }
+fi
+
 echo "--- find_package"
 cp -R "$consumer" "$work/consumer"
 quietly "$CMAKE" -S "$work/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release
@@ -50,8 +55,8 @@ unset PKG_CONFIG_PATH
 
 echo "--- documents and examples"
 documents=$prefix/share/doc/koine
-for file in LICENSE README.md CHANGELOG.md docs/guide.md docs/torch-nn.md docs/architecture.svg \
-    examples/linear_regression.py; do
+for file in LICENSE README.md CHANGELOG.md SECURITY.md docs/guide.md docs/torch-nn.md docs/architecture.svg \
+    examples/linear_regression.py examples/elastic.sh; do
     test -s "$documents/$file" || { echo "$documents/$file is not installed"; exit 1; }
 done
 # Links between them lead somewhere.
