@@ -145,6 +145,7 @@ static bool read_strings(kn_request *request, input *in, const head *h)
     request->params.source = strings[SOURCE];
     request->params.options = strings[OPTIONS];
     request->params.kernel = strings[KERNEL];
+    request->params.operation = "compiling ahead"; /* a launch's is kept (rt/stream/fault.h), which the bytes are not */
     request->text = strings[TEXT];
     return strings[SOURCE] && strings[KERNEL];
 }

@@ -13,7 +13,7 @@ kn_status kn_request_write(kn_text *bytes, const kn_launch_params *params, const
 kn_arg kn_arg_as_memory(const kn_arg *arg);
 
 typedef struct kn_request {
-    kn_launch_params params; /* all it points to is in the bytes, except `args`; no operation */
+    kn_launch_params params; /* all it points to is in the bytes, except `args` and the operation, a constant */
     size_t global[3], local[3];
     kn_arg *args;     /* to be freed */
     const char *text; /* of a source that was written by this library (rt/program/user_source.h), else NULL */

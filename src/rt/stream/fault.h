@@ -10,7 +10,7 @@
 kn_status kn_fault_record_new(kn_stream *stream, kn_device *device);
 void kn_fault_record_free(kn_stream *stream);
 
-/* A small number that represents an operation's name in records. */
+/* A small number that represents an operation's name in records. The pointer is kept: the name is a constant. */
 int kn_operation_number(const char *name);
 
 /* May a launch so far have found a fault? Call before waiting: launches that other threads enqueue meanwhile are not

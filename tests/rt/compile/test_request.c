@@ -59,6 +59,7 @@ static void what_is_read_is_what_was_written(void **state)
     assert_true(r.args[5].size == 400 && r.args[5].before == 8 && r.args[5].offset == 16);
     kn_free(r.args);
     kn_text_free(&bytes);
+    assert_string_equal(r.params.operation, "compiling ahead"); /* launches keep it for longer than the bytes */
 }
 
 static void buffers_keep_what_precedes_the_offset(void **state)
