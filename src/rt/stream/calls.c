@@ -9,14 +9,22 @@
 enum {
     LINE = 64,
     MOST_BYTES = (KN_CALL_BYTES + KN_MOST_VALUE_BYTES + LINE - 1) / LINE * LINE,
-    MOST_AHEAD = (KN_STREAM_MARKERS + 1) * KN_LAUNCHES_PER_MARKER,
-    SPARE = 32 /* for threads that share the stream, and for what does not fit before the end */
+    PAGE_BYTES = 16 * MOST_BYTES /* about 130 launches of a common size */
 };
 
+typedef struct page page;
+struct page {
+    page *next;
+    cl_event end; /* of the last launch whose arguments are here; NULL: not enqueued (yet) */
+    size_t used;  /* of the bytes */
+    unsigned char *first, bytes[PAGE_BYTES + LINE];
+};
+
+/* Pages in the order of their use, the one that is filled last; all launches come after one another, so the first are
+ * free first. Nobody waits here: if none is free there will be another page. */
 struct kn_calls {
     kn_mutex lock;
-    size_t used; /* of the bytes, up to where the last launch's are */
-    unsigned char *first, bytes[(MOST_AHEAD + SPARE) * MOST_BYTES + LINE];
+    page *oldest, *current;
 };
 
 _Static_assert(offsetof(kn_values, bytes) - offsetof(kn_values, head) == KN_CALL_BYTES, "arguments follow the head");
@@ -55,33 +63,88 @@ cl_int kn_calling_find(kn_calling *calling, cl_kernel kernel, const kn_device *d
     return has_name(kernel, &calling->is_gathered);
 }
 
+static page *page_new(void)
+{
+    page *made = kn_calloc(1, sizeof *made);
+    if (made)
+        made->first = made->bytes + (LINE - (uintptr_t)made->bytes % LINE);
+    return made;
+}
+
 kn_calls *kn_calls_new(void)
 {
     kn_calls *calls = kn_calloc(1, sizeof *calls);
-    if (!calls)
+    if (!calls || !(calls->oldest = calls->current = page_new())) {
+        kn_free(calls);
         return NULL;
+    }
     kn_mutex_init(&calls->lock);
-    calls->first = calls->bytes + (LINE - (uintptr_t)calls->bytes % LINE);
     return calls;
 }
 
 void kn_calls_free(kn_calls *calls)
 {
-    if (calls)
-        kn_mutex_destroy(&calls->lock);
+    if (!calls)
+        return;
+    for (page *p = calls->oldest, *next; p; p = next) {
+        next = p->next;
+        if (p->end)
+            clReleaseEvent(p->end);
+        kn_free(p);
+    }
+    kn_mutex_destroy(&calls->lock);
     kn_free(calls);
 }
 
-cl_int kn_calls_begin(kn_calls *calls, cl_kernel kernel, const kn_values *values)
+/* Have its launches ended? If the last one could not be enqueued, a later page's have. */
+static bool has_ended(const kn_calls *calls, const page *p)
 {
-    const size_t size = (KN_CALL_BYTES + values->size + LINE - 1) / LINE * LINE;
+    cl_int state = CL_QUEUED;
+    while (p != calls->current && !p->end)
+        p = p->next;
+    return p->end &&
+           clGetEventInfo(p->end, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) == CL_SUCCESS &&
+           state <= CL_COMPLETE;
+}
+
+/* Takes the oldest page out of the list if it is free. */
+static page *take_free_page(kn_calls *calls)
+{
+    page *taken = calls->oldest;
+    if (taken == calls->current || !has_ended(calls, taken))
+        return NULL;
+    calls->oldest = taken->next;
+    if (taken->end)
+        clReleaseEvent(taken->end);
+    taken->end = NULL;
+    taken->next = NULL;
+    taken->used = 0;
+    return taken;
+}
+
+/* The current page, with room for any launch; NULL: no memory. */
+static page *page_with_room(kn_calls *calls)
+{
+    page *current = calls->current;
+    if (PAGE_BYTES - current->used >= MOST_BYTES)
+        return current;
+    page *fresh = take_free_page(calls);
+    if (!fresh && !(fresh = page_new()))
+        return NULL;
+    return calls->current = current->next = fresh;
+}
+
+cl_int kn_calls_begin(kn_calls *calls, cl_kernel kernel, const kn_values *values, cl_event **end)
+{
     kn_lock(&calls->lock);
-    if (calls->used + size > sizeof calls->bytes - LINE)
-        calls->used = 0;
-    unsigned char *place = calls->first + calls->used;
-    calls->used += size;
+    page *current = page_with_room(calls);
+    if (!current)
+        return CL_OUT_OF_HOST_MEMORY;
+    unsigned char *place = current->first + current->used;
+    current->used += (KN_CALL_BYTES + values->size + LINE - 1) / LINE * LINE;
     memset(place, 0, KN_CALL_BYTES);
     memcpy(place + KN_CALL_BYTES, values->bytes, values->size);
+    *end = PAGE_BYTES - current->used < MOST_BYTES ? &current->end : NULL;
     const cl_long call = (cl_long)(uintptr_t)place;
     return clSetKernelArg(kernel, 0, sizeof call, &call);
 }

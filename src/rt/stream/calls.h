@@ -33,11 +33,12 @@ typedef struct kn_question {
 
 cl_int kn_calling_find(kn_calling *calling, cl_kernel kernel, const kn_device *device);
 
-/* Where launches in a stream's queues have their arguments, which they read when they run. A ring with room for more
- * launches than kn_stream_count_launch lets the host be ahead. NULL: no memory. */
+/* Where launches in a stream's queues have their arguments, which they read when they run: pages that are used again
+ * when their last launch has ended. NULL: no memory. */
 kn_calls *kn_calls_new(void);
 void kn_calls_free(kn_calls *calls);
 
-/* Around the enqueueing of a launch: its arguments' place, as the kernel's only argument. */
-cl_int kn_calls_begin(kn_calls *calls, cl_kernel kernel, const kn_values *values);
+/* Around the enqueueing of a launch: its arguments' place, as the kernel's only argument. *end: NULL, or where the
+ * launch's event belongs, as it is the last of its page; a reference. */
+cl_int kn_calls_begin(kn_calls *calls, cl_kernel kernel, const kn_values *values, cl_event **end);
 void kn_calls_end(kn_calls *calls);

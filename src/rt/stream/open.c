@@ -89,12 +89,16 @@ static void close_stream(kn_stream *stream)
 
 /* --- a device --------------------------------------------------------------------------------- */
 
+/* Unlocked: what it waits for may ask for the lock (a submitter's first launch, rt/direct/direct.c). */
 void kn_device_finish_streams(kn_device *device)
 {
-    kn_lock(&device->lock);
-    for (kn_stream *stream = device->streams; stream; stream = stream->next)
-        kn_stream_finish(stream);
-    kn_unlock(&device->lock);
+    unsigned long long id = 0;
+    cl_command_queue queue;
+    for (kn_stream *stream; (stream = kn_device_next_stream(device, &id, &queue));) {
+        kn_stream_finish_queue(stream, queue ? queue : kn_stream_turn(stream).queue);
+        if (queue)
+            clReleaseCommandQueue(queue);
+    }
 }
 
 /* At exit: queued work must finish before the drivers are unloaded. */

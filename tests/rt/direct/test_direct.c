@@ -197,48 +197,6 @@ static void threads_share_a_stream_that_changes_queues(void **state)
     }
 }
 
-/* Launches that wait in the queue, as many as the host may be ahead, with many arguments. */
-typedef struct told {
-    int64_t at, all[100];
-} told;
-
-static const char telling_text[] = "#include \"common/koine.clh\"\n"
-                                   "typedef struct told { long at, all[100]; } told;\n"
-                                   "KN_KERNEL_ONCE(tell, (KN_ARG(x), t, more), KN_INOUT(x), const told t,\n"
-                                   "               const int more)\n"
-                                   "{\n"
-                                   "    KN_BIND_OUT(long, x);\n"
-                                   "    for (volatile int i = 0; i < 20000; i++)\n"
-                                   "        ;\n"
-                                   "    for (int i = 0; i < 100; i++)\n"
-                                   "        x[t.at] += t.all[i] * more;\n"
-                                   "}\n";
-
-static void arguments_last_until_their_launch(void **state)
-{
-    (void)state;
-    enum { MANY = 2000, HELD = 200, EACH = 7 };
-    static int64_t got[MANY];
-    kn_user_source telling;
-    assert_ok(kn_user_source_add(&telling, "tell", telling_text, false));
-    KN_SCOPE;
-    kn_tensor *x = kn_zeros(KN_SHAPE(MANY), .dtype = KN_I64), *other = zeros();
-    for (int64_t i = 0; i < MANY; i++) {
-        told t = {.at = i};
-        if (i % HELD == 0)
-            keep_busy(kn_device_current());
-        for (int j = 0; j < 100; j++)
-            t.all[j] = i + j;
-        assert_ok(kn_run(kn_tensor_stream(x), .source = telling.path, .kernel = "tell", .dims = 1, .global = {1},
-                         KN_ARGS(kn_arg_tensor(x), kn_arg_struct(&t, sizeof t), kn_arg_i32(EACH))));
-        if (i % 100 == 99)
-            assert_ok(kn_copy_(other, other));
-    }
-    assert_ok(kn_read(x, got, sizeof got));
-    for (int64_t i = 0; i < MANY; i++)
-        assert_int_equal(got[i], EACH * (100 * i + 4950));
-}
-
 /* --- order -------------------------------------------------------------------------------------------------------- */
 
 /* Commands of the driver and direct ones in turns: only in their order they give this value. */
@@ -420,7 +378,6 @@ int main(void)
         cmocka_unit_test(a_launch_is_over_when_it_returns),
         cmocka_unit_test(replays_are_launches_too),
         cmocka_unit_test(threads_share_a_stream_that_changes_queues),
-        cmocka_unit_test(arguments_last_until_their_launch),
         cmocka_unit_test(all_ids_of_three_dimensions),
         cmocka_unit_test(mixed_with_commands_of_the_driver),
         cmocka_unit_test(a_held_stream_does_not_hold_the_host),
