@@ -29,18 +29,15 @@ static kn_status check_written(const char *function, kn_tensor *tensor)
     return KN_OK;
 }
 
-/* A list of one tensor per rank, all on one device. With `like`, in its shape. */
+/* A list of one tensor per rank: all of the dtype of `model`, on its device and, with `same_shape`, in its shape. */
 static kn_status check_list(const char *function, const char *name, const kn_group *group, kn_tensor *const *list,
-                            const kn_tensor *like, bool written)
+                            const kn_tensor *model, bool same_shape, bool written)
 {
     char a[KN_DESCRIBE], b[KN_DESCRIBE];
-    if (!list)
-        return kn_fail_argument_null(function, name);
     for (int r = 0; r < kn_group_size(group); r++) {
         if (!list[r])
             return kn_fail(KN_ERR_ARGUMENT, "%s: %s[%d] is NULL", function, name, r);
-        const kn_tensor *model = like ? like : list[0];
-        const bool alike = list[r]->dtype == model->dtype && (!like || kn_same_shape(list[r], like));
+        const bool alike = list[r]->dtype == model->dtype && (!same_shape || kn_same_shape(list[r], model));
         if (!alike || kn_device_of(list[r]) != kn_device_of(model))
             return kn_fail(!alike && list[r]->dtype == model->dtype ? KN_ERR_SHAPE
                            : alike                                  ? KN_ERR_DEVICE
@@ -60,21 +57,44 @@ typedef struct collective {
     kn_tensor *tensor;
     kn_tensor *const *inputs, *const *outputs;
     int root;
-    bool writes; /* the tensor */
+    const char *root_list; /* the name of a list that only the root gives; NULL: there is none */
+    bool writes;           /* the tensor */
 } collective;
+
+/* What the others are like; NULL: the call has no tensor. */
+static const kn_tensor *first_tensor(const collective *c)
+{
+    return c->tensor ? c->tensor : c->inputs ? c->inputs[0] : NULL;
+}
+
+/* A list that only the root gives. */
+static kn_status check_root_list(const kn_group *group, const collective *c)
+{
+    const bool is_given = c->inputs || c->outputs;
+    if (kn_group_rank(group) == c->root)
+        return is_given ? KN_OK : kn_fail_argument_null(c->kind->name, c->root_list);
+    return !is_given ? KN_OK
+                     : kn_fail(KN_ERR_ARGUMENT, "%s: %s must be NULL on rank %d; only the root, rank %d, gives it",
+                               c->kind->name, c->root_list, kn_group_rank(group), c->root);
+}
 
 static kn_status check(const kn_group *group, const collective *c, const kn_collective_params *params)
 {
     const char *name = c->kind->name;
     if (c->kind->root)
         KN_TRY(check_rank(name, "root", group, c->root));
-    const kn_tensor *first = c->tensor ? c->tensor : c->inputs ? c->inputs[0] : NULL;
+    if (c->root_list)
+        KN_TRY(check_root_list(group, c));
+    const kn_tensor *first = first_tensor(c);
+    const bool same_shape = c->tensor != NULL;
+    if (!first && c->inputs)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: inputs[0] is NULL", name);
     if (c->kind->reduces && first)
         KN_TRY(kn_check_reduce_op(name, params->op, first->dtype));
     if (c->inputs)
-        KN_TRY(check_list(name, "inputs", group, c->inputs, c->tensor, false));
+        KN_TRY(check_list(name, "inputs", group, c->inputs, first, same_shape, false));
     if (c->outputs)
-        KN_TRY(check_list(name, "outputs", group, c->outputs, c->tensor, true));
+        KN_TRY(check_list(name, "outputs", group, c->outputs, first, same_shape, true));
     return c->writes ? check_written(name, c->tensor) : KN_OK;
 }
 
@@ -89,7 +109,7 @@ static kn_status start(kn_group *group, const collective *c, const kn_collective
     work->op = params->op;
     work->root = c->root;
     work->tensor = kn_retain(c->tensor);
-    const kn_tensor *first = c->tensor ? c->tensor : c->inputs ? c->inputs[0] : NULL;
+    const kn_tensor *first = first_tensor(c);
     work->device = first ? kn_device_of(first) : NULL;
     if ((c->inputs && kn_work_keep(&work->inputs, c->inputs, kn_group_size(group)) != KN_OK) ||
         (c->outputs && kn_work_keep(&work->outputs, c->outputs, kn_group_size(group)) != KN_OK)) {
@@ -152,25 +172,14 @@ kn_status kn_group_all_gather_whole(kn_group *group, kn_tensor *blocks, kn_work 
     return start(group, &(collective){.kind = &kind, .tensor = blocks, .writes = true}, &params);
 }
 
-/* A list that only the root gives. */
-static kn_status check_root_list(const char *function, const char *name, const kn_group *group, int root,
-                                 kn_tensor *const *list)
-{
-    if (kn_group_rank(group) == root)
-        return list ? KN_OK : kn_fail_argument_null(function, name);
-    return !list ? KN_OK
-                 : kn_fail(KN_ERR_ARGUMENT, "%s: %s must be NULL on rank %d; only the root, rank %d, gives it",
-                           function, name, kn_group_rank(group), root);
-}
-
 kn_status kn_group_gather_with(kn_group *group, kn_tensor *const *outputs, kn_tensor *tensor, int root,
                                const kn_collective_params *params)
 {
     static const kn_call_kind kind = {.name = "gather", .run = kn_run_gather, .root = " to rank ", .rounds = 1};
     CHECK_NOT_NULL("gather", group);
     CHECK_NOT_NULL("gather", tensor);
-    KN_TRY(check_root_list("gather", "outputs", group, root, outputs));
-    return start(group, &(collective){.kind = &kind, .tensor = tensor, .outputs = outputs, .root = root}, params);
+    const collective c = {.kind = &kind, .tensor = tensor, .outputs = outputs, .root = root, .root_list = "outputs"};
+    return start(group, &c, params);
 }
 
 kn_status kn_group_scatter_with(kn_group *group, kn_tensor *tensor, kn_tensor *const *inputs, int root,
@@ -179,8 +188,8 @@ kn_status kn_group_scatter_with(kn_group *group, kn_tensor *tensor, kn_tensor *c
     static const kn_call_kind kind = {.name = "scatter", .run = kn_run_scatter, .root = " from rank ", .rounds = 1};
     CHECK_NOT_NULL("scatter", group);
     CHECK_NOT_NULL("scatter", tensor);
-    KN_TRY(check_root_list("scatter", "inputs", group, root, inputs));
-    const collective c = {.kind = &kind, .tensor = tensor, .inputs = inputs, .root = root, .writes = true};
+    const collective c = {
+        .kind = &kind, .tensor = tensor, .inputs = inputs, .root = root, .root_list = "inputs", .writes = true};
     return start(group, &c, params);
 }
 

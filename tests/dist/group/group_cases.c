@@ -270,6 +270,22 @@ static void names_calls_that_differ(state *s)
     EXPECT_OK(kn_group_barrier(s->group)); /* the group goes on */
 }
 
+/* The bytes of one dtype are no values of another. */
+static void refuses_outputs_unlike_the_inputs(state *s)
+{
+    kn_tensor *inputs[MOST_RANKS], *outputs[MOST_RANKS];
+    for (int r = 0; r < s->size; r++) {
+        inputs[r] = kn_ones(KN_SHAPE(2), .device = s->device);
+        outputs[r] = kn_full(KN_SHAPE(2), 7, .dtype = KN_I32, .device = s->device);
+    }
+    EXPECT(kn_group_all_to_all(s->group, outputs, inputs) == KN_ERR_DTYPE &&
+           strstr(kn_error_message(), "outputs[0] is int32"));
+    EXPECT(value_at(outputs[0], 0) == 7);
+    inputs[0] = NULL;
+    EXPECT(kn_group_all_to_all(s->group, outputs, inputs) == KN_ERR_ARGUMENT &&
+           strstr(kn_error_message(), "inputs[0] is NULL"));
+}
+
 static void refuses_bad_arguments(state *s)
 {
     kn_tensor *x = kn_zeros(KN_SHAPE(3), .device = s->device);
@@ -280,6 +296,8 @@ static void refuses_bad_arguments(state *s)
     EXPECT(kn_group_all_reduce(s->group, x, .op = (kn_reduce_op)99) == KN_ERR_ARGUMENT);
     EXPECT(kn_group_all_reduce(s->group, view(x, 2, 3, 0, 1, 0)) == KN_ERR_STATE);
     EXPECT(kn_group_broadcast(s->group, x, s->size) == KN_ERR_ARGUMENT && strstr(kn_error_message(), "root is"));
+    EXPECT(kn_group_gather(s->group, NULL, x, s->size) == KN_ERR_ARGUMENT && strstr(kn_error_message(), "root is"));
+    EXPECT(kn_group_scatter(s->group, x, NULL, -1) == KN_ERR_ARGUMENT && strstr(kn_error_message(), "root is"));
     EXPECT(kn_group_all_gather(s->group, list, x) == KN_ERR_ARGUMENT);
     EXPECT(kn_group_send(s->group, x, s->rank) == KN_ERR_ARGUMENT);
     EXPECT(kn_group_receive(s->group, x, -2) == KN_ERR_ARGUMENT);
@@ -337,6 +355,7 @@ int group_cases(kn_group *group, kn_device *device)
         starts_several_calls,
         names_calls_that_differ,
         refuses_bad_arguments,
+        refuses_outputs_unlike_the_inputs,
         refuses_to_be_recorded,
         splits,
     };
