@@ -24,9 +24,13 @@ static _Thread_local scope_stack *stack;
 static pthread_key_t stack_key;
 static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
 
+/* A thread that ends inside a scope leaves it, too. */
 static void free_stack(void *block)
 {
     scope_stack *dead = block;
+    stack = dead;
+    kn_scope_end(1);
+    stack = NULL;
     for (int i = 0; i < dead->made; i++)
         kn_free(dead->scopes[i].tensors);
     kn_free(dead->scopes);

@@ -266,6 +266,27 @@ static void test_threads(void **state)
     assert_int_equal(allocated(), before);
 }
 
+static void *end_inside_scopes(void *unused)
+{
+    (void)unused;
+    kn_scope_begin();
+    kn_zeros(KN_SHAPE(100));
+    kn_scope_begin();
+    kn_ones(KN_SHAPE(100));
+    return NULL;
+}
+
+static void test_thread_ends_inside_scopes(void **state)
+{
+    (void)state;
+    uint64_t before = allocated();
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, end_inside_scopes, NULL), 0);
+    pthread_join(thread, NULL);
+    kn_synchronize(kn_device_current());
+    assert_int_equal(allocated(), before);
+}
+
 static void test_memory_figures(void **state)
 {
     (void)state;
@@ -307,6 +328,7 @@ int main(void)
         TEST(test_long_graph),
         TEST(test_steps_do_not_grow),
         TEST(test_threads),
+        TEST(test_thread_ends_inside_scopes),
         TEST(test_memory_figures),
         TEST(test_without_scope),
     };
