@@ -187,6 +187,8 @@ static kn_status read_state(reader *r, kn_lbfgs_state *state)
     kn_tensor *d = NULL, *gradient = NULL;
     KN_TRY(read_count(r, "state.0.func_evals", &state->func_evals));
     KN_TRY(read_count(r, "state.0.n_iter", &state->n_iter));
+    if (state->n_iter == 0) /* where the gradient was 0 from the start, PyTorch has counted, and has nothing else */
+        return KN_OK;
     KN_TRY(read_number(r, "state.0.t", &state->t));
     KN_TRY(read_number(r, "state.0.H_diag", &state->h_diag));
     KN_TRY(read_number(r, "state.0.prev_loss", &state->prev_loss));

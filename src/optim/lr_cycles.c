@@ -94,9 +94,12 @@ kn_lr_scheduler *kn_cyclic_lr_with(kn_optim *optim, double base_lr, double max_l
     s->scale = params->scale_fn;
     s->user = params->scale_user;
     s->max_lrs = kn_lr_per_group(optim, max_lr, params->max_lrs);
-    for (int g = 0; g < s->groups && s->last_epoch == -1; g++)
-        optim->groups[g].hyper[KN_OPTIM_LR] = optim->groups[g].initial_lr =
-            params->base_lrs ? params->base_lrs[g] : base_lr;
+    s->has_bases = true;
+    for (int g = 0; g < s->groups; g++) {
+        s->base_lrs[g] = params->base_lrs ? params->base_lrs[g] : base_lr;
+        if (s->last_epoch == -1)
+            optim->groups[g].hyper[KN_OPTIM_LR] = s->base_lrs[g];
+    }
     return start(s, params->cycle_momentum, params->max_momentum);
 }
 

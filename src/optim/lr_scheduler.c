@@ -19,7 +19,7 @@ double *kn_lr_per_group(const kn_optim *optim, double value, const double *list)
     return copy ? copy : kn_error_make_sticky();
 }
 
-/* The base learning rates are those from before the optimizer's first schedule. */
+/* The base learning rates are those from before the optimizer's first schedule, unless the schedule has its own. */
 static kn_status find_base(kn_lr_scheduler *s)
 {
     for (int g = 0; g < s->groups; g++) {
@@ -30,7 +30,8 @@ static kn_status find_base(kn_lr_scheduler *s)
                            s->row->name, g, (long long)s->last_epoch);
         if (isnan(group->initial_lr))
             group->initial_lr = group->hyper[KN_OPTIM_LR];
-        s->base_lrs[g] = group->initial_lr;
+        if (!s->has_bases)
+            s->base_lrs[g] = group->initial_lr;
     }
     return KN_OK;
 }

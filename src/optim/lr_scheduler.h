@@ -27,6 +27,7 @@ struct kn_lr_scheduler {
     bool is_initial;
     double numbers[KN_LR_NUMBERS], state[KN_LR_MUTABLE];
     double *base_lrs, *last_lrs, *max_lrs; /* one for each group; max_lrs: of cycles, or the least */
+    bool has_bases;                        /* base_lrs are its own, not the optimizer's from before any schedule */
     int64_t *milestones;
     int num_milestones;
     const char *momentum; /* the hyperparameter that is cycled; NULL: none */

@@ -140,9 +140,10 @@ enum { POWER = FIRST };
 
 static double constant_lr(const kn_lr_scheduler *s, int group, double lr)
 {
-    (void)group;
-    const double epoch = (double)s->last_epoch;
-    return epoch == 0 ? lr * s->numbers[FIRST] : epoch == s->numbers[TOTAL] ? lr * (1 / s->numbers[FIRST]) : lr;
+    const double epoch = (double)s->last_epoch, factor = s->numbers[FIRST];
+    if (epoch != 0 && epoch == s->numbers[TOTAL])
+        return factor > 0 ? lr * (1 / factor) : s->base_lrs[group]; /* from 0 no quotient leads back */
+    return epoch == 0 ? lr * factor : lr;
 }
 static double constant_closed(const kn_lr_scheduler *s, int group)
 {

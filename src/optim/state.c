@@ -207,7 +207,10 @@ static kn_status check_groups(const kn_optim *optim, const restored *into)
 {
     int rows[KN_OPTIM_OWN_STATES];
     for (int g = 0; g < optim->num_groups; g++) {
-        const kn_status status = kn_optim_check_hyper(optim->algorithm, into->hyper[g]);
+        double checked[KN_OPTIM_MAX_HYPER];
+        memcpy(checked, into->hyper[g], sizeof checked);
+        checked[KN_OPTIM_LR] = fmax(checked[KN_OPTIM_LR], 0); /* a schedule may have set any */
+        const kn_status status = kn_optim_check_hyper(optim->algorithm, checked);
         if (status != KN_OK) {
             kn_error_prefix("%s", into->origin);
             return status;

@@ -187,6 +187,8 @@ SCHEDULES = {
                                                 LR.ExponentialLR(o, 0.9)], [10, 110]),
     'sequential_restarts': lambda o: LR.SequentialLR(o, [LR.ConstantLR(o, factor=0.1, total_iters=20),
                                                          LR.CosineAnnealingWarmRestarts(o, 30, T_mult=2)], [20]),
+    'sequential_cyclic': lambda o: LR.SequentialLR(o, [LR.LinearLR(o, total_iters=10),
+                                                       LR.CyclicLR(o, 0.01, 0.2, step_size_up=20)], [10]),
     'chained': lambda o: LR.ChainedScheduler([LR.ConstantLR(o, factor=0.1, total_iters=20), LR.ExponentialLR(o, 0.97)]),
 }
 

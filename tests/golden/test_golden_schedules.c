@@ -68,6 +68,11 @@ static kn_lr_scheduler *sequential_restarts(kn_optim *o)
     return kn_sequential_lr(o, SEQUENCE(first, kn_cosine_annealing_warm_restarts(o, 30, .T_mult = 2)), 2,
                             (int64_t[]){20});
 }
+static kn_lr_scheduler *sequential_cyclic(kn_optim *o)
+{
+    kn_lr_scheduler *first = kn_linear_lr(o, .total_iters = 10);
+    return kn_sequential_lr(o, SEQUENCE(first, kn_cyclic_lr(o, 0.01, 0.2, .step_size_up = 20)), 2, (int64_t[]){10});
+}
 static kn_lr_scheduler *chained(kn_optim *o)
 {
     kn_lr_scheduler *first = kn_constant_lr(o, .factor = 0.1, .total_iters = 20);
@@ -108,6 +113,7 @@ static const struct schedule_row {
     ROW(plateau_max),
     ROW(sequential),
     ROW(sequential_restarts),
+    ROW(sequential_cyclic),
     ROW(chained),
 };
 

@@ -194,12 +194,52 @@ TENSOR_TEST(hyperparameters_outside_their_range_are_refused)
     CHECK_OK(kn_optim_save(optim, path));
     kn_tensor_file *file = kn_load_safetensors(path);
     CHECK_NEW(file);
-    CHECK_OK(kn_tensor_file_set_metadata(file, "param_groups", "[{\"lr\":-3,\"params\":[0,1,2,3]}]"));
+    CHECK_OK(kn_tensor_file_set_metadata(file, "param_groups", "[{\"lr\":0.1,\"momentum\":-3,\"params\":[0,1,2,3]}]"));
     CHECK_OK(kn_save_safetensors(path, file));
     kn_tensor_file_free(file);
     assert_int_equal(kn_optim_load(optim, path), KN_ERR_ARGUMENT);
-    CHECK_ERROR(KN_ERR_ARGUMENT, path, "SGD: lr (-3) must be");
+    CHECK_ERROR(KN_ERR_ARGUMENT, path, "SGD: momentum (-3) must be");
     kn_error_clear();
+    kn_optim_free(optim);
+    kn_module_free(net);
+}
+
+static double below_0(int64_t epoch, int group, void *user)
+{
+    (void)epoch, (void)group, (void)user;
+    return -2;
+}
+
+TENSOR_TEST(rates_below_0_of_schedules_come_back)
+{
+    const char *path = FOLDER "/below.safetensors";
+    kn_module *net = network();
+    kn_optim *optim = make_momentum(kn_module_parameters(net)), *other = make_momentum(kn_module_parameters(net));
+    const double before = kn_optim_lr(optim);
+    kn_lr_scheduler *schedule = kn_lambda_lr(optim, below_0, NULL);
+    CHECK_NEW(schedule);
+    CHECK_OK(kn_optim_save(optim, path));
+    CHECK_OK(kn_optim_load(other, path));
+    assert_true(kn_optim_lr(other) == -2 * before);
+    kn_lr_scheduler_free(schedule);
+    kn_optim_free(optim);
+    kn_optim_free(other);
+    kn_module_free(net);
+}
+
+/* No factor leads from a rate of 0 back to the rate before. */
+TENSOR_TEST(a_constant_rate_of_0_ends)
+{
+    kn_module *net = network();
+    kn_optim *optim = make_momentum(kn_module_parameters(net));
+    const double before = kn_optim_lr(optim);
+    kn_lr_scheduler *schedule = kn_constant_lr(optim, .factor = 0, .total_iters = 2);
+    CHECK_NEW(schedule);
+    for (int step = 0; step < 4; step++) {
+        assert_true(kn_optim_lr(optim) == (step < 2 ? 0 : before));
+        CHECK_OK(kn_lr_scheduler_step(schedule));
+    }
+    kn_lr_scheduler_free(schedule);
     kn_optim_free(optim);
     kn_module_free(net);
 }
@@ -244,6 +284,8 @@ int main(void)
         TEST(steps_that_are_no_counts_are_refused),
         TEST(earlier_steps_that_are_no_counts_are_refused),
         TEST(hyperparameters_outside_their_range_are_refused),
+        TEST(rates_below_0_of_schedules_come_back),
+        TEST(a_constant_rate_of_0_ends),
         TEST(a_state_starts_with_the_lr_of_the_parameters_first_step),
     };
     check_make_folder(FOLDER);
