@@ -19,6 +19,8 @@ static const unit rates[] = {{"bit", 0.125}, {"kbit", 125}, {"Mbit", 125e3}, {"G
 static const unit sizes[] = {{"", 1}, {"B", 1}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}, {NULL, 0}};
 static const unit numbers[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"B", 1e9}, {"T", 1e12}, {NULL, 0}};
 
+#define MOST 1e18 /* of any amount */
+
 static bool parse(double *value, const char *text, const unit *units)
 {
     char *end;
@@ -32,7 +34,7 @@ static bool parse(double *value, const char *text, const unit *units)
     for (const unit *u = units; u->name; u++)
         if (strcmp(u->name, name) == 0) {
             *value = number * u->factor;
-            return true;
+            return *value <= MOST;
         }
     return false;
 }
@@ -50,12 +52,13 @@ static int wrong(const char *option, const char *value, const char *example)
     return kn_usage_error(kn_command_scale.usage, "koine scale: %s `%s` is not such as %s", option, value, example);
 }
 
-static bool parse_whole(int *value, const char *text, int least)
+/* With `in_list` another may follow, after a comma. */
+static bool parse_whole(int *value, const char *text, bool in_list)
 {
     char *end;
     const long number = strtol(text, &end, 10);
     *value = (int)number;
-    return end != text && (*end == '\0' || *end == ',') && number >= least && number <= 1 << 24;
+    return end != text && (*end == '\0' || (in_list && *end == ',')) && number >= 1 && number <= 1 << 24;
 }
 
 /* "1024": all powers of two up to it, and itself; "8,24": these. */
@@ -64,7 +67,7 @@ static int parse_ranks(kn_scale_options *o, const char *text)
     const char *at = text;
     do {
         int ranks;
-        if (o->num_ranks == KN_SCALE_MOST_ROWS || !parse_whole(&ranks, at, 1))
+        if (o->num_ranks == KN_SCALE_MOST_ROWS || !parse_whole(&ranks, at, true))
             return wrong("--ranks", text, "1024, or 8,64,512");
         o->ranks[o->num_ranks++] = ranks;
         at = strchr(at, ',');
@@ -121,13 +124,13 @@ static int parse_choices(kn_scale_options *o, const texts *t)
 {
     static const char *const algorithms[] = {"best", "ring", "halving"};
     int batch = (int)o->batch_size, image = (int)o->image_size, chosen = 0;
-    if (t->batch && !parse_whole(&batch, t->batch, 1))
+    if (t->batch && !parse_whole(&batch, t->batch, false))
         return wrong("--batch-size", t->batch, "32");
     o->batch_size = batch;
-    if (t->image && !parse_whole(&image, t->image, 1))
+    if (t->image && !parse_whole(&image, t->image, false))
         return wrong("--image-size", t->image, "224");
     o->image_size = image;
-    if (t->layers && !parse_whole(&o->layers, t->layers, 1))
+    if (t->layers && !parse_whole(&o->layers, t->layers, false))
         return wrong("--layers", t->layers, "100");
     while (t->algorithm && chosen < 3 && strcmp(t->algorithm, algorithms[chosen]) != 0)
         chosen++;

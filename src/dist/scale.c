@@ -23,7 +23,7 @@ static double exchange(const kn_scale_link *link, kn_scale_algorithm algorithm, 
 }
 
 /* The ranks first compare their calls, by a reduction of a few bytes. In pieces: while one is exchanged, the next is
- * copied from the device and the one before to it, one after the other. */
+ * copied from the device and the one before to it, one after the other. All are alike but the first and the last. */
 double kn_scale_all_reduce(const kn_scale_link *link, kn_scale_algorithm algorithm, double bytes, int ranks)
 {
     if (ranks < 2)
@@ -34,9 +34,10 @@ double kn_scale_all_reduce(const kn_scale_link *link, kn_scale_algorithm algorit
     double time = start + fmin(bytes, PIECE_BYTES) / link->staging, last = 0, left = bytes;
     while (left > 0) {
         const double piece = fmin(left, PIECE_BYTES), next = fmin(fmax(left - PIECE_BYTES, 0), PIECE_BYTES);
-        time += fmax(exchange(link, algorithm, piece, ranks), (last + next) / link->staging);
+        const double alike = last > 0 ? fmax(floor(left / PIECE_BYTES) - 2, 1) : 1;
+        time += alike * fmax(exchange(link, algorithm, piece, ranks), (last + next) / link->staging);
         last = piece;
-        left -= PIECE_BYTES;
+        left -= alike * PIECE_BYTES;
     }
     return time + last / link->staging;
 }

@@ -29,6 +29,9 @@ static void wrong_usage_is_status_2(void **state)
         {"--parameters 1M --compute 1s --network 1Gbit --gradients f8", "--gradients `f8`"},
         {"--parameters 1M --compute 1s --network 1Gbit --forward 2", "--forward `2`"},
         {"--model lenet5 --network 1Gbit --image-size 0", "--image-size `0`"},
+        {"--model lenet5 --network 1Gbit --batch-size 32,64", "--batch-size `32,64`"},
+        {"--parameters 1e20 --compute 1s --network 1Gbit", "--parameters `1e20`"},
+        {"--parameters 1M --compute 1s --network 1Gbit --bucket 1e300GiB", "--bucket `1e300GiB`"},
         {"--nosuch", "unknown option"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -144,6 +147,7 @@ static void copies_overlap_with_the_exchange(void **state)
     assert_true(with_copies < plain + 2 * piece + 40 * 2e-5); /* and the latency of each piece */
     link.staging = 1e8;
     assert_true(kn_scale_all_reduce(&link, KN_SCALE_HALVING, bytes, 2) > 2 * bytes / 1e8);
+    assert_true(is_near(kn_scale_all_reduce(&link, KN_SCALE_HALVING, 1e18, 2), 2e10)); /* without a loop of pieces */
 }
 
 /* Two buckets, ready halfway and at the end. */
