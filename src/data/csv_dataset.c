@@ -48,12 +48,18 @@ static void destroy(void *self)
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
+typedef struct named_column {
+    const char *name;
+    int index;
+} named_column;
+
 /* What is known while the file is read. */
 typedef struct reading {
     const kn_csv_params *params;
     kn_csv_reader reader;
     csv_dataset *data;
-    char **names; /* of the columns */
+    char **names;         /* of the columns */
+    named_column *sorted; /* by their names */
     int num_columns;
     int *inputs; /* numbers of columns */
     int target;  /* -1: none */
@@ -114,12 +120,30 @@ static kn_status store(const reading *r, int column, kn_dtype dtype, void *to, i
 
 /* --- columns ------------------------------------------------------------------------------------------------------ */
 
+static int compare_columns(const void *a, const void *b)
+{
+    return strcmp(((const named_column *)a)->name, ((const named_column *)b)->name);
+}
+
+static kn_status sort_columns(reading *r)
+{
+    if (!(r->sorted = kn_calloc((size_t)r->num_columns, sizeof *r->sorted)))
+        return KN_ERR_MEMORY;
+    for (int i = 0; i < r->num_columns; i++)
+        r->sorted[i] = (named_column){r->names[i], i};
+    qsort(r->sorted, (size_t)r->num_columns, sizeof *r->sorted, compare_columns);
+    for (int i = 1; i < r->num_columns; i++)
+        if (strcmp(r->sorted[i].name, r->sorted[i - 1].name) == 0)
+            return kn_fail(KN_ERR_FORMAT, "'%s', line %lld: two columns are called \"%.60s\"", r->reader.path,
+                           (long long)r->reader.record_line, r->sorted[i].name);
+    return KN_OK;
+}
+
 static int find_column(const reading *r, const char *name)
 {
-    for (int i = 0; i < r->num_columns; i++)
-        if (strcmp(r->names[i], name) == 0)
-            return i;
-    return -1;
+    const named_column wanted = {name, 0};
+    const named_column *found = bsearch(&wanted, r->sorted, (size_t)r->num_columns, sizeof *r->sorted, compare_columns);
+    return found ? found->index : -1;
 }
 
 static kn_status name_columns(reading *r)
@@ -132,11 +156,8 @@ static kn_status name_columns(reading *r)
         snprintf(number, sizeof number, "%d", i);
         if (!(r->names[i] = kn_strdup(r->params->header ? r->reader.values[i] : number)))
             return KN_ERR_MEMORY;
-        if (find_column(r, r->names[i]) < i)
-            return kn_fail(KN_ERR_FORMAT, "'%s', line %lld: two columns are called \"%.60s\"", r->reader.path,
-                           (long long)r->reader.record_line, r->names[i]);
     }
-    return KN_OK;
+    return sort_columns(r);
 }
 
 static kn_status need_column(const reading *r, const char *name, int *column)
@@ -310,6 +331,7 @@ static void end_reading(reading *r)
     for (int i = 0; i < r->num_columns && r->names; i++)
         kn_free(r->names[i]);
     kn_free(r->names);
+    kn_free(r->sorted);
     kn_free(r->inputs);
     kn_free(r->labels);
     kn_free(r->label_lines);

@@ -193,6 +193,32 @@ static void a_long_table(void **state)
     kn_dataset_free(d);
 }
 
+/* Of many columns each is found by its name. */
+static void a_wide_table(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 20000, CHOSEN = 500 };
+    static char text[COLUMNS * 16], names[CHOSEN][8];
+    static const char *chosen[CHOSEN + 1];
+    size_t size = 0;
+    float values[CHOSEN];
+    for (int i = 0; i < 2 * COLUMNS; i++)
+        size += (size_t)sprintf(text + size, "%s%d%c", i < COLUMNS ? "c" : "", i % COLUMNS,
+                                i % COLUMNS == COLUMNS - 1 ? '\n' : ',');
+    for (int i = 0; i < CHOSEN; i++) {
+        const int column = i * 7919 % COLUMNS;
+        snprintf(names[i], sizeof names[i], "c%d", column);
+        chosen[i] = names[i];
+        values[i] = (float)column;
+    }
+    kn_dataset *d = kn_csv_dataset(table(text, size), .columns = chosen);
+    float found[CHOSEN];
+    assert_new(d);
+    assert_ok(kn_dataset_get(d, 0, (void *[]){found}));
+    assert_memory_equal(found, values, sizeof found);
+    kn_dataset_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_locale_does_not_matter),
         cmocka_unit_test(refused),
         cmocka_unit_test(a_long_table),
+        cmocka_unit_test(a_wide_table),
         cmocka_unit_test(damaged_tables_are_refused_or_read),
         cmocka_unit_test(gzipped),
     };

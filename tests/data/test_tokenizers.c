@@ -155,6 +155,9 @@ static void files_are_read(void **state)
     assert_true(ids[0] == 0 && ids[1] == 4 && ids[2] == 0 && ids[3] == 5);
     kn_free(ids);
     kn_tokenizer_free(t);
+    t = load_text("{" MODEL ", " BYTE_LEVEL ", \"added_tokens\": [{\"id\": 4, \"content\": \"\\\\u0000\"}]}");
+    EXPECT_IDS(t, "a\\u0000", 0, 4); /* six letters */
+    kn_tokenizer_free(t);
 }
 
 static void other_files_are_refused(void **state)
@@ -166,6 +169,7 @@ static void other_files_are_refused(void **state)
     REFUSED("expected an object with a \"model\"", "[]");
     REFUSED("expected UTF-8", "{\"\xff\": 1}");
     REFUSED("no NUL", "{\"\\u0000\": 1}");
+    REFUSED("no NUL", "{\"\\\\\\u0000\": 1}");
     REFUSED("the model's type is \"Unigram\"; only BPE is supported", "{\"model\": {\"type\": \"Unigram\"}}");
     REFUSED("\"NFC\" is not supported", "{\"normalizer\": {\"type\": \"NFC\"}, " MODEL ", " BYTE_LEVEL "}");
     REFUSED("only byte-level BPE", "{" MODEL ", \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": []}}");
