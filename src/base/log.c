@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@ static struct {
     pthread_once_t once;
     kn_log_level level;
     bool level_set;
+    _Atomic(const char *) unknown; /* a level that there is not; NULL once it is told */
     kn_log_handler handler;
     void *user;
 } settings = {.once = PTHREAD_ONCE_INIT, .level = KN_LOG_WARNING};
@@ -27,8 +29,12 @@ static void read_environment(void)
     if (!wanted || settings.level_set)
         return;
     for (int level = KN_LOG_DEBUG; level <= KN_LOG_OFF; level++)
-        if (kn_text_equals_nocase(wanted, level_names[level]))
+        if (kn_text_equals_nocase(wanted, level_names[level])) {
             settings.level = (kn_log_level)level;
+            return;
+        }
+    if (*wanted)
+        atomic_store(&settings.unknown, wanted);
 }
 
 void kn_log_set_level(kn_log_level level)
@@ -56,6 +62,15 @@ static void emit(kn_log_level level, char *message, size_t size, bool keep_lines
         settings.handler(level, message, settings.user);
     else
         fprintf(stderr, "koine: %s: %s\n", level_names[level], message);
+}
+
+void kn_log_check_environment(void)
+{
+    pthread_once(&settings.once, read_environment);
+    const char *unknown = atomic_exchange(&settings.unknown, NULL);
+    if (unknown)
+        kn_log_message(KN_LOG_WARNING, "KOINE_LOG=%s is ignored: the levels are debug, info, warning, error and off",
+                       unknown);
 }
 
 void kn_log_message(kn_log_level level, const char *format, ...)

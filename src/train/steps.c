@@ -238,7 +238,8 @@ static kn_status append_histograms(kn_step_watch *watch, const kn_step_look *loo
     return status;
 }
 
-/* Fails if the loss is not finite. `is_joint`: the figures are those of all ranks. */
+/* Fails if the loss is not finite. An error of the device may be the reason, as a class that is out of range is: then
+ * that one is reported. `is_joint`: the figures are those of all ranks. */
 static kn_status check_loss(const kn_step_watch *watch, bool is_joint)
 {
     kn_trainer *trainer = watch->trainer;
@@ -246,6 +247,7 @@ static kn_status check_loss(const kn_step_watch *watch, bool is_joint)
     int64_t step = kn_device_log_first_bad(trainer->log, trainer->log_loss, &is_nan);
     if (step == 0)
         return KN_OK;
+    KN_TRY(kn_synchronize(kn_trainer_device(trainer)));
     return kn_fail(KN_ERR_NUMERIC,
                    "%sthe training loss became %s at epoch %d, step %lld of %lld; a lower learning rate (now %g) "
                    "or data without such values may help",

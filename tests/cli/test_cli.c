@@ -184,6 +184,18 @@ static void one_device_can_be_asked_for(void **state)
     run_free(&r);
 }
 
+static void a_level_of_messages_that_there_is_not_is_told(void **state)
+{
+    (void)state;
+    run_result r = run_shell("KOINE_LOG=loud '%s' devices", KOINE_PROGRAM);
+    assert_status(r, 0);
+    assert_contains(r.errors, "KOINE_LOG=loud is ignored: the levels are debug, info, warning, error and off");
+    run_free(&r);
+    r = run_shell("KOINE_LOG=Error '%s' devices", KOINE_PROGRAM);
+    assert_string_equal(r.errors, "");
+    run_free(&r);
+}
+
 static void two_devices_out_of_one_cpu(void **state)
 {
     (void)state;
@@ -294,6 +306,7 @@ int main(void)
         cmocka_unit_test(colours_are_for_terminals),
         cmocka_unit_test(the_json_holds_what_the_library_says),
         cmocka_unit_test(one_device_can_be_asked_for),
+        cmocka_unit_test(a_level_of_messages_that_there_is_not_is_told),
         cmocka_unit_test(two_devices_out_of_one_cpu),
         cmocka_unit_test(an_unknown_device_lists_what_there_is),
         cmocka_unit_test(without_a_platform_the_remedy_is_told),

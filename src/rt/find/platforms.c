@@ -286,6 +286,7 @@ kn_status kn_devices_find(void)
         return KN_OK;
     if (kn_is_forked()) /* the parent process was searching */
         return kn_fail_forked();
+    kn_log_check_environment();
     kn_lock(&found.lock);
     kn_status status = KN_OK;
     if (!atomic_load(&found.done)) {
