@@ -128,3 +128,24 @@ def test_training_in_mixed_precision(dtype):
         scaler.update()
         losses.append(loss.item())
     assert losses[-1] < losses[0] / 2 and net[0].weight.dtype is koine.float32
+
+
+def test_settings_of_a_scaler():
+    scaler = koine.amp.GradScaler(init_scale=8.0, growth_interval=2)
+    scaler.set_growth_factor(4.0)
+    scaler.set_growth_interval(1)
+    assert scaler.get_growth_factor() == 4.0 and scaler.get_growth_interval() == 1
+    assert scaler.get_backoff_factor() == 0.5 and scaler.get_scale() == 8.0
+    weight = nn.Parameter(koine.ones(2))
+    optimizer = optim.SGD([weight], lr=0.5)
+    scaler.scale(weight.sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert weight.tolist() == [0.5, 0.5] and scaler.get_scale() == 32.0
+    scaler.update(koine.tensor(16.0))
+    assert scaler.get_scale() == 16.0
+    scaler.update(2)
+    assert scaler.get_scale() == 2.0
+    off = koine.amp.GradScaler(enabled=False)
+    off.update(3.0)
+    assert off.get_scale() == 1.0

@@ -6,7 +6,7 @@ import pytest
 
 import koine
 from koine import nn
-from koine.utils.checkpoint import checkpoint
+from koine.utils.checkpoint import checkpoint, checkpoint_sequential
 
 
 def block():
@@ -112,3 +112,17 @@ def test_backward_of_results_with_a_common_part():
     assert x.grad.tolist() == pytest.approx([numpy.e + 2 * numpy.e ** 2] * 2)
     with pytest.raises(RuntimeError):
         y.sum().backward()
+
+
+def test_sequences_in_segments():
+    net = nn.Sequential(*[nn.Linear(3, 3) for _ in range(7)])
+    x = koine.randn(2, 3, requires_grad=True)
+    net(x).sum().backward()
+    expected, x.grad = x.grad, None
+    for segments in (1, 2, 3, 7):
+        for functions in (net, list(net)):
+            checkpoint_sequential(functions, segments, x, use_reentrant=False).sum().backward()
+            assert koine.allclose(x.grad, expected)
+            x.grad = None
+    with pytest.raises(ValueError, match='segments is 8; with 7 functions it may be 1 to 7'):
+        checkpoint_sequential(net, 8, x)

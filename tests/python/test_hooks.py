@@ -1,4 +1,5 @@
 """Hooks of modules, by the library and by Python."""
+import copy
 import gc
 import weakref
 
@@ -168,3 +169,45 @@ def test_hooks_keep_nothing_alive():
     del net, part
     gc.collect()
     assert gone() is None
+
+
+def test_hooks_with_keywords():
+    module, x, seen = Scaled(), koine.ones(4, 3), []
+
+    def double(module, inputs, keywords):
+        return inputs, {**keywords, 'factor': keywords['factor'] * 2}
+
+    module.register_forward_hook(lambda _, inputs, keywords, output: seen.append(keywords['factor']), with_kwargs=True)
+    before = module(x, factor=4.0)
+    handle = module.register_forward_pre_hook(double, with_kwargs=True)
+    assert koine.equal(module(x, factor=2.0), before) and seen == [4.0, 4.0]
+    handle.remove()
+    module.register_forward_pre_hook(lambda *_: 3, with_kwargs=True)
+    with pytest.raises(RuntimeError, match='returns None, or inputs and keywords, not 3'):
+        module(x, factor=2.0)
+    inner, seen = nn.Linear(3, 3), []
+    inner.register_forward_hook(lambda _, inputs, keywords, output: seen.append((len(inputs), keywords)),
+                                with_kwargs=True)
+    nn.Sequential(inner)(x)
+    inner(input=x)
+    assert seen == [(1, {}), (0, {'input': x})]
+    copied = copy.deepcopy(inner)
+    copied(x)
+    assert seen[2] == (1, {})
+
+
+def test_hooks_that_are_always_called():
+    class Failing(nn.Module):
+        def forward(self, x):
+            raise KeyError('forward')
+
+    def raising(*_):
+        raise ValueError('of the hook')
+
+    module, seen = Failing(), []
+    module.register_forward_hook(lambda *_: seen.append('never'))
+    module.register_forward_hook(lambda _, inputs, output: seen.append((inputs, output)), always_call=True)
+    module.register_forward_hook(raising, always_call=True)
+    with pytest.warns(UserWarning, match='raised ValueError: of the hook'), pytest.raises(KeyError, match='forward'):
+        module(3)
+    assert seen == [((3,), None)]

@@ -324,3 +324,33 @@ def test_signatures():
     assert nn.Conv2d.__init__.line.startswith('in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1')
     assert 'batch_first=False' in nn.LSTM.__init__.line
     assert inspect.isclass(nn.Linear) and nn.Linear.__name__ == 'Linear'
+
+
+def test_states_that_are_assigned():
+    net, other = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)), nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    other.double()
+    other[0].bias.requires_grad_(False)
+    state = other.state_dict()
+    net.load_state_dict(state, assign=True)
+    assert net[0].weight.dtype is koine.float64 and isinstance(net[0].weight, nn.Parameter)
+    assert net[0].bias.requires_grad and net[0].weight.requires_grad and not net[1].running_mean.requires_grad
+    state['0.weight'].zero_()
+    assert net[0].weight.sum().item() == 0
+    x = koine.randn(4, 2, dtype=koine.float64)
+    assert koine.equal(net(x), other(x))
+    net.load_state_dict({name: one.numpy() for name, one in state.items()}, assign=True)
+    assert net[0].weight.dtype is koine.float64
+
+
+def test_inputs_by_name():
+    x, y = koine.randn(4, 3), koine.randn(4, 3)
+    layer, loss = nn.Linear(3, 3), nn.MSELoss()
+    assert koine.equal(layer(input=x), layer(x)) and koine.equal(nn.Sequential(layer)(input=x), layer(x))
+    for call in (lambda: loss(input=x, target=y), lambda: loss(target=y, input=x), lambda: loss(x, target=y)):
+        assert koine.equal(call(), loss(x, y))
+    triplet = nn.TripletMarginLoss()
+    assert koine.equal(triplet(anchor=x, negative=x + 1, positive=y), triplet(x, y, x + 1))
+    for call, names in ((lambda: layer(inputs=x), 'called inputs; its inputs are input, target'),
+                        (lambda: loss(x, input=y), 'called input;'), (lambda: triplet(x, negative=y), 'negative')):
+        with pytest.raises(TypeError, match=names):
+            call()

@@ -154,3 +154,20 @@ def test_outer_products_of_all_dtypes():
     assert steps.outer(steps).dtype is koine.int64 and koine.ger(rates, rates).tolist() == [[0.25, 1], [1, 4]]
     with pytest.raises(ValueError, match='outer: vectors are needed'):
         koine.outer(steps, koine.ones(2, 2))
+
+
+def test_names_and_paths_are_not_cut_at_a_nul(tmp_path):
+    for wrong in (lambda: koine.save({'w': koine.ones(1)}, str(tmp_path / 'a\0b')),
+                  lambda: koine.safetensors.save_file({'a\0b': koine.ones(1)}, tmp_path / 'a'),
+                  lambda: koine.einsum('i->i\0j', koine.ones(1)),
+                  lambda: koine.device('0:0\0')):
+        with pytest.raises(ValueError, match='has a NUL character'):
+            wrong()
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_dir_lists_is_there():
+    x = koine.ones(2, 2)
+    for one in (koine, x, koine.nn, koine.linalg, koine.optim):
+        assert [name for name in dir(one) if not hasattr(one, name)] == []
+    assert 'relu' in dir(koine) and 'relu' in dir(x) and 'einsum' not in dir(x)

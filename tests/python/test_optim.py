@@ -1,6 +1,7 @@
 """States and groups of optimizers, and the state of the gradient scaler."""
 import math
 
+import numpy
 import pytest
 
 import koine
@@ -240,3 +241,61 @@ def test_groups_of_optimizers_of_python():
     for wrong in (lambda: optim.lr_scheduler.StepLR(ours, 2), lambda: koine.amp.GradScaler().step(ours)):
         with pytest.raises(TypeError, match="library"):
             wrong()
+
+
+def test_options_by_name():
+    weight = nn.Parameter(koine.ones(4, 2))
+    optimizer = optim.Muon([weight], lr=0.5, weight_decay=0, momentum=0, nesterov=False, adjust_lr_fn='match_rms_adamw')
+    group = optimizer.param_groups[0]
+    assert group['adjust_lr_fn'] == 'match_rms_adamw' and dict(group)['adjust_lr_fn'] == 'match_rms_adamw'
+    weight.grad = koine.ones(4, 2)
+    optimizer.step()
+    wide = nn.Parameter(koine.ones(4, 2))
+    other = optim.Muon([wide], lr=0.5 * 0.2 * 2, weight_decay=0, momentum=0, nesterov=False, adjust_lr_fn='original')
+    wide.grad = koine.ones(4, 2)
+    group['adjust_lr_fn'] = None
+    assert group['adjust_lr_fn'] is None
+    other.step()  # 0.2 sqrt(4), and sqrt(4 / 2)
+    numpy.testing.assert_allclose(1 - weight.detach().numpy(), (1 - wide.detach().numpy()) / 2 ** 0.5, rtol=1e-5)
+    with pytest.raises(ValueError, match="adjust_lr_fn is 'other'; it may be None, 'original'"):
+        optim.Muon([weight], adjust_lr_fn='other')
+    searching = optim.LBFGS([weight], line_search_fn='strong_wolfe')
+    searching.param_groups[0]['line_search_fn'] = None
+    assert searching.param_groups[0]['line_search_fn'] is None
+
+
+def test_lists_for_tuples():
+    weight = nn.Parameter(koine.ones(2, 2))
+    assert optim.Adam([weight], betas=[0.5, 0.25]).param_groups[0]['betas'] == (0.5, 0.25)
+    group = optim.Adafactor([{'params': [weight], 'eps': [None, 0.5]}]).param_groups[0]
+    assert group['eps'] == (None, 0.5)
+    group['eps'] = [0.25, 0.5]
+    assert group['eps'] == (0.25, 0.5)
+
+
+def test_what_closures_return():
+    def closure():
+        weight.grad = weight.detach() * 2
+        return result
+
+    for kind in (optim.SGD, optim.LBFGS):
+        for result in (koine.tensor(3.0), 3.0, 3) if kind is optim.LBFGS else (koine.tensor(3.0), 3.0, None, 'any'):
+            weight = nn.Parameter(koine.ones(2))
+            assert kind([weight], lr=0.25).step(closure) is result
+            assert weight.tolist() != [1, 1]
+
+
+def test_lbfgs_takes_a_state_from_before_its_first_move():
+    weight = nn.Parameter(koine.ones(2))
+    optimizer = optim.LBFGS([weight])
+    state = optimizer.state_dict()
+    state['state'] = {0: {'func_evals': koine.tensor(1), 'n_iter': koine.tensor(0)}}
+    optimizer.load_state_dict(state)
+
+
+def test_a_rate_below_0_of_a_schedule_comes_back():
+    weight = nn.Parameter(koine.ones(2))
+    optimizer, other = optim.SGD([weight], lr=0.5), optim.SGD([weight], lr=0.5)
+    optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: -1)
+    other.load_state_dict(optimizer.state_dict())
+    assert other.param_groups[0]['lr'] == -0.5

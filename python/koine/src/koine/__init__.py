@@ -49,4 +49,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(set(globals()) | set(_ops.names()))
+    return sorted(set(globals()) | {name for name in _ops.names() if not _functions.is_internal(name)})

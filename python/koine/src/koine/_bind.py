@@ -13,7 +13,7 @@ import ast
 import inspect
 import re
 
-from ._c import NULL, callback, checked, error, ffi, lib, scalar
+from ._c import NULL, callback, checked, encoded, error, ffi, lib, scalar
 from ._dtypes import code_of
 
 # Of enumerators whose names are not PyTorch's.
@@ -72,9 +72,9 @@ def convert(kind, value, keep):
     if item.kind == 'struct':
         return value._h
     if item.cname.startswith('char'):
-        made = ffi.new('char[]', value.encode())
+        made = ffi.new('char[]', encoded(value))
     elif item.kind == 'pointer':  # names or tensors, with NULL at the end
-        parts = [ffi.new('char[]', one.encode()) if isinstance(one, str) else one._h for one in value]
+        parts = [ffi.new('char[]', encoded(one)) if isinstance(one, str) else one._h for one in value]
         keep.extend(parts)
         made = ffi.new('%s[]' % item.cname, parts + [NULL])
     else:

@@ -145,8 +145,19 @@ def owned_text(pointer):
         lib.kn_free(pointer)
 
 
+def encoded(name):
+    """A str for the library, which would end at a NUL."""
+    return _whole(name.encode())
+
+
 def path(name):
-    return os.fsencode(name)
+    return _whole(os.fsencode(name))
+
+
+def _whole(name):
+    if b'\0' in name:
+        raise ValueError('%r has a NUL character' % name.decode(errors='replace'))
+    return name
 
 
 @functools.lru_cache(maxsize=1024, typed=True)

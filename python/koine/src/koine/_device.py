@@ -1,9 +1,9 @@
 """Devices of all OpenCL platforms, and the host."""
-from ._c import NULL, check, checked, ffi, lib, owned_text, text
+from ._c import NULL, check, checked, encoded, ffi, lib, owned_text, text
 
 
 def exists(name):
-    found = lib.kn_device_open(name.encode())
+    found = lib.kn_device_open(encoded(name))
     if not found:
         lib.kn_error_clear()
     return bool(found)
@@ -31,7 +31,7 @@ class device:
             name = name if index is None else '%s:%d' % (name, index)
             if name == 'cuda' or name.startswith('cuda:'):
                 name = name_of_cuda(name)
-            self._h = checked(lib.kn_device_open(name.encode()))
+            self._h = checked(lib.kn_device_open(encoded(name)))
         self._guards = []
 
     @classmethod

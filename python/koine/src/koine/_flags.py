@@ -1,6 +1,6 @@
 """Settings of the whole process: determinism, the precision of products, threads, the default dtype, how tensors are
 printed."""
-from ._c import check, ffi, lib, text
+from ._c import check, encoded, ffi, lib, text
 from ._device import device
 from ._dtypes import as_dtype, float32
 
@@ -22,7 +22,7 @@ def is_deterministic_algorithms_warn_only_enabled():
 
 def set_float32_matmul_precision(precision):
     """'highest', 'high' or 'medium': the last two allow TF32."""
-    check(lib.kn_set_float32_matmul_precision(precision.encode()))
+    check(lib.kn_set_float32_matmul_precision(encoded(precision)))
 
 
 def get_float32_matmul_precision():

@@ -3,7 +3,7 @@ import atexit
 import datetime
 import sys
 
-from ._c import check, checked, ffi, lib, text
+from ._c import check, checked, encoded, ffi, lib, text
 
 _BACKENDS = (None, 'mpi', 'local')
 _default = []  # the group of all processes, while there is one
@@ -92,7 +92,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     if init_method not in (None, 'env://'):
         raise ValueError('init_process_group: the launcher brings the processes together: leave out init_method')
     params = ffi.new('kn_group_params *', lib.kn_group_params_init())
-    name = ffi.new('char[]', backend.encode()) if backend else ffi.NULL
+    name = ffi.new('char[]', encoded(backend)) if backend else ffi.NULL
     params.backend, params.lost_after, params.check_calls = name, lost_after, check_calls
     if timeout is not None:
         params.timeout = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout

@@ -7,7 +7,7 @@ import struct
 
 from . import _signatures
 from ._bind import alone, dimensions
-from ._c import NULL, error, ffi, lib, plain_number
+from ._c import NULL, encoded, error, ffi, lib, plain_number
 from ._dtypes import as_dtype, by_code
 
 # --- what the list says ---------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Operator:
     """A row of the list."""
 
     def __init__(self, name):
-        self.op = lib.kn_op_find(name.encode())
+        self.op = lib.kn_op_find(encoded(name))
         if not self.op:
             raise AttributeError('koine has no operator %s' % name)
         self.name = name

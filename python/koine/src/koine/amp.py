@@ -91,10 +91,17 @@ class GradScaler:
         """The optimizer's step, unless a gradient is infinite or NaN."""
         check(lib.kn_grad_scaler_step(self._h, _optimizer(optimizer)))
 
-    def update(self):
+    def update(self, new_scale=None):
         """Once after the steps of all optimizers: the factor shrinks after a gradient that was not finite, and grows
-        after growth_interval good steps."""
-        check(lib.kn_grad_scaler_update(self._h))
+        after growth_interval good steps. With new_scale it becomes that number, or tensor of one."""
+        if new_scale is None:
+            check(lib.kn_grad_scaler_update(self._h))
+        else:
+            self._change(scale=float(new_scale))
+
+    def _change(self, **settings):
+        if self._enabled:
+            self.load_state_dict({**self.state_dict(), **settings})
 
     def get_scale(self):
         """The factor; waits for the device."""
@@ -136,6 +143,24 @@ class GradScaler:
 
 
 _SETTINGS = 'growth_factor', 'backoff_factor', 'growth_interval'
+
+
+def _accessors(name):
+    def get(self):
+        return self._settings[name]
+
+    def set(self, value):
+        self._settings[name] = value
+        self._change(**{name: value})
+
+    for function in (get, set):
+        function.__name__ = '%s_%s' % (function.__name__, name)
+        function.__qualname__ = 'GradScaler.' + function.__name__
+        setattr(GradScaler, function.__name__, function)
+
+
+for _name in _SETTINGS:
+    _accessors(_name)
 
 
 def _optimizer(optimizer):

@@ -6,7 +6,7 @@
 import collections
 import contextlib
 
-from ._c import check, checked, ffi, lib, owned_text, path, text
+from ._c import check, checked, encoded, ffi, lib, owned_text, path, text
 from ._device import device
 
 
@@ -23,7 +23,7 @@ def stop():
 def table(sort_by='self_device_time_total', row_limit=100, peak=False, width=-1):
     """The table that torch.profiler prints."""
     params = ffi.new('kn_profiler_table_params *', lib.kn_profiler_table_params_init())
-    name = ffi.new('char[]', sort_by.encode())
+    name = ffi.new('char[]', encoded(sort_by))
     params.sort_by, params.row_limit, params.peak, params.width = name, row_limit, peak, width
     return owned_text(lib.kn_profiler_table_with(params))
 
@@ -64,7 +64,7 @@ class profile:
 @contextlib.contextmanager
 def record_function(name):
     """A named range."""
-    check(lib.kn_range_push(name.encode()))
+    check(lib.kn_range_push(encoded(name)))
     try:
         yield
     finally:

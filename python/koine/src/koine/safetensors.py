@@ -1,5 +1,5 @@
 """Files of tensors by name: .safetensors, and numpy's .npy."""
-from ._c import check, checked, ffi, lib, path, text
+from ._c import check, checked, encoded, ffi, lib, path, text
 from ._device import handle
 from ._tensor import borrowed, wrap
 
@@ -8,9 +8,9 @@ def save_file(tensors, file, metadata=None):
     """Writes {name: tensor}; `metadata` is {key: text}."""
     made = ffi.gc(checked(lib.kn_tensor_file_new()), lib.kn_tensor_file_free)
     for name, tensor in tensors.items():
-        check(lib.kn_tensor_file_put(made, name.encode(), tensor._h))
+        check(lib.kn_tensor_file_put(made, encoded(name), tensor._h))
     for key, value in (metadata or {}).items():
-        check(lib.kn_tensor_file_set_metadata(made, key.encode(), value.encode()))
+        check(lib.kn_tensor_file_set_metadata(made, encoded(key), encoded(value)))
     check(lib.kn_save_safetensors(path(file), made))
 
 
@@ -41,7 +41,7 @@ def _tensors(read, device):
 
 
 def _metadata(read, key):
-    found = lib.kn_tensor_file_metadata(read, key.encode())
+    found = lib.kn_tensor_file_metadata(read, encoded(key))
     return text(found) if found else None
 
 

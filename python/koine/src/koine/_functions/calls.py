@@ -2,7 +2,7 @@
 import collections
 
 from .._bind import tensor_function
-from .._c import NULL, check, ffi, lib, shape_of, sizes
+from .._c import NULL, check, encoded, ffi, lib, shape_of, sizes
 from .._dtypes import by_code, code_of
 from .._tensor import Tensor, wrap
 
@@ -30,7 +30,7 @@ def numel(input):
 
 def einsum(equation, *operands):
     operands = shape_of(operands) if not isinstance(operands[0], Tensor) else operands
-    return wrap(lib.kn_einsum(equation.encode(), [one._h for one in operands], len(operands)))
+    return wrap(lib.kn_einsum(encoded(equation), [one._h for one in operands], len(operands)))
 
 
 def tensordot(a, b, dims=2):

@@ -292,7 +292,7 @@ class Tensor(TensorBase, Casts):
 
     def __dir__(self):
         from .. import _functions
-        return sorted(set(super().__dir__()) | set(_functions.METHODS) | set(_ops.names()))
+        return sorted({*super().__dir__(), *_functions.METHODS, *filter(_method, _ops.names())})
 
 
 def _method(name):

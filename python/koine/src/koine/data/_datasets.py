@@ -5,7 +5,7 @@ import numbers
 
 import numpy
 
-from .._c import NULL, callback, check, checked, ffi, lib, path, text
+from .._c import NULL, callback, check, checked, encoded, ffi, lib, path, text
 from .._dtypes import as_dtype, bfloat16, by_code
 from .._tensor import Tensor, tensor
 
@@ -149,7 +149,7 @@ class TensorDataset(Dataset):
 
     def __init__(self, *tensors, names=None):
         hosts = [one.to('host') if isinstance(one, Tensor) else tensor(one, device='host') for one in tensors]
-        keep = [ffi.new('char[]', name.encode()) for name in names or ()]
+        keep = [ffi.new('char[]', encoded(name)) for name in names or ()]
         array = ffi.new('char *[]', keep + [NULL]) if names else NULL
         self._adopt(lib.kn_tensor_dataset_of([one._h for one in hosts], len(hosts), array), hosts)
 

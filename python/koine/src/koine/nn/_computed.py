@@ -1,5 +1,5 @@
 """Tensors of a module that parametrizations compute, as attributes."""
-from .._c import check, checked, lib
+from .._c import check, checked, encoded, lib
 from .._tensor import Tensor, borrowed
 
 
@@ -7,7 +7,7 @@ def computed(module, name):
     """The value, computed anew, or that of the running forward pass, which belongs to a scope of the library."""
     scope = lib.kn_scope_begin()
     try:
-        return borrowed(checked(lib.kn_module_get(module._h, name.encode())))
+        return borrowed(checked(lib.kn_module_get(module._h, encoded(name))))
     finally:
         lib.kn_scope_end(scope)
 
@@ -17,4 +17,4 @@ def assign(module, name, value):
     if not isinstance(value, Tensor):
         raise TypeError('%s: %s is computed by a parametrization: assign a tensor, or remove the parametrization first'
                         % (type(module).__name__, name))
-    check(lib.kn_parametrize_assign(module._h, name.encode(), value._h))
+    check(lib.kn_parametrize_assign(module._h, encoded(name), value._h))

@@ -7,6 +7,8 @@ are kept by the module's Python object alone: one that refers to its module keep
 import inspect
 import itertools
 import threading
+import typing
+import warnings
 import weakref
 
 from .._c import NULL, adopted, callback, check, checked, ffi, lib
@@ -47,14 +49,16 @@ class Hooked:
             return self.forward(*inputs, **keywords)
         return _call(self, inputs, keywords)
 
-    def register_forward_pre_hook(self, hook, *, prepend=False):
-        """hook(module, inputs) runs before forward; what it returns, unless None, takes the place of the inputs."""
-        return _add(self, 'forward_pre', hook, prepend)
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """hook(module, inputs) runs before forward; what it returns, unless None, takes the place of the inputs. With
+        with_kwargs=True: hook(module, inputs, keywords), which returns None or both."""
+        return _add(self, 'forward_pre', hook, prepend, with_kwargs=with_kwargs)
 
-    def register_forward_hook(self, hook, *, prepend=False):
-        """hook(module, inputs, output) runs after forward; what it returns, unless None, takes the place of the
-        output."""
-        return _add(self, 'forward', hook, prepend)
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """hook(module, inputs, output), or hook(module, inputs, keywords, output), runs after forward; what it returns,
+        unless None, takes the place of the output. With always_call=True it also runs, with None for the output, when a
+        forward in Python has raised an exception."""
+        return _add(self, 'forward', hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
         """hook(module, grad_output) runs before the gradients pass through the module, and may return others."""
@@ -66,14 +70,25 @@ class Hooked:
         return _add(self, 'full_backward', hook, prepend)
 
 
+class _Hook(typing.NamedTuple):
+    key: int
+    function: typing.Callable
+    options: dict  # with_kwargs, always_call
+
+    def __call__(self, module, inputs, keywords, *output):
+        if self.options['with_kwargs']:
+            return self.function(module, inputs, keywords, *output)
+        return self.function(module, inputs, *output)
+
+
 class _Hooks:
     """Those of one kind."""
 
     def __init__(self):
-        self.items, self.handle = [], None  # (key, function), and the library's hook if it has one
+        self.items, self.handle = [], None  # and the library's hook if it has one
 
 
-def _add(module, kind, hook, prepend):
+def _add(module, kind, hook, prepend, **options):
     if not callable(hook):
         raise TypeError('%s: a hook is a function, not %s' % (type(module).__name__, type(hook).__name__))
     if 'backward' in kind and not module._gradients_pass:
@@ -86,7 +101,7 @@ def _add(module, kind, hook, prepend):
         register = getattr(lib, 'kn_module_register_%s_hook_with' % kind)
         hooks.handle = checked(register(module._h, _CALLBACKS[kind], params))
     key = next(_keys)
-    hooks.items.insert(0 if prepend else len(hooks.items), (key, hook))
+    hooks.items.insert(0 if prepend else len(hooks.items), _Hook(key, hook, options))
     module.__dict__['_hooks'] = {**(module._hooks or {}), kind: hooks}
     return RemovableHandle(module, kind, key)
 
@@ -97,7 +112,7 @@ def _remove(module, kind, key):
     hooks = (module._hooks or {}).get(kind)
     if hooks is None:
         return
-    hooks.items = [one for one in hooks.items if one[0] != key]
+    hooks.items = [one for one in hooks.items if one.key != key]
     if not hooks.items:
         if hooks.handle is not None and '_h' in module.__dict__:
             check(lib.kn_module_remove_hook(module._h, hooks.handle))
@@ -108,40 +123,66 @@ def _remove(module, kind, key):
 def copy_hooks(module, made, copied):
     """Gives `made` the hooks of the other one, each as copied(hook)."""
     for kind, hooks in (module._hooks or {}).items():
-        for _, hook in hooks.items:
-            _add(made, kind, copied(hook), False)
+        for hook in hooks.items:
+            _add(made, kind, copied(hook.function), False, **hook.options)
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def _functions(module, kind):
+def _hooks_of(module, kind):
     hooks = (module._hooks or {}).get(kind)
-    return [] if hooks is None else [function for _, function in hooks.items]
+    return [] if hooks is None else list(hooks.items)
 
 
 def _tuple(value):
     return value if isinstance(value, tuple) else (value,)
 
 
-def _run_forward_pre(module, inputs):
-    for hook in _functions(module, 'forward_pre'):
-        found = hook(module, inputs)
-        inputs = inputs if found is None else _tuple(found)
-    return inputs
+def _run_forward_pre(module, inputs, keywords):
+    for hook in _hooks_of(module, 'forward_pre'):
+        found = hook(module, inputs, keywords)
+        if found is None:
+            continue
+        if not hook.options['with_kwargs']:
+            inputs = _tuple(found)
+        elif isinstance(found, tuple) and len(found) == 2:
+            inputs, keywords = found
+        else:
+            raise RuntimeError('%s: a hook with keywords returns None, or inputs and keywords, not %r' % (
+                type(module).__name__, found))
+    return inputs, keywords
 
 
-def _run_forward(module, inputs, output):
-    for hook in _functions(module, 'forward'):
-        found = hook(module, inputs, output)
+def _run_forward(module, inputs, keywords, output, hooks):
+    """Takes those that have run out of the list."""
+    while hooks:
+        found = hooks.pop(0)(module, inputs, keywords, output)
         output = output if found is None else found
     return output
 
 
+def _run_always(module, inputs, keywords, hooks):
+    """Those left that run after an exception, which is the one to be raised."""
+    output = None
+    for hook in hooks:
+        if hook.options['always_call']:
+            try:
+                output = _run_forward(module, inputs, keywords, output, [hook])
+            except Exception as exception:
+                warnings.warn('%s: a hook that is always called raised %s: %s' % (
+                    type(module).__name__, type(exception).__name__, exception))
+
+
 def around(module, inputs, keywords):
     """forward, with the forward hooks."""
-    inputs = _run_forward_pre(module, tuple(inputs))
-    return _run_forward(module, inputs, module.forward(*inputs, **keywords))
+    inputs, hooks = tuple(inputs), _hooks_of(module, 'forward')
+    try:
+        inputs, keywords = _run_forward_pre(module, inputs, keywords)
+        return _run_forward(module, inputs, keywords, module.forward(*inputs, **keywords), hooks)
+    except Exception:
+        _run_always(module, inputs, keywords, hooks)
+        raise
 
 
 def _call(module, inputs, keywords):
@@ -215,7 +256,11 @@ def _on_forward_pre(_, inputs, count, user):
     if module is None:
         return lib.KN_OK
     given = _given(inputs, count)
-    return _replaced(module, inputs, given, _run_forward_pre(module, given))
+    after, keywords = _run_forward_pre(module, given, {})
+    if keywords:
+        raise TypeError('%s: a hook returned the keyword %s, but the library gives tensors only' % (
+            type(module).__name__, ', '.join(keywords)))
+    return _replaced(module, inputs, given, after)
 
 
 def _on_forward(_, inputs, count, outputs, output_count, user):
@@ -224,7 +269,7 @@ def _on_forward(_, inputs, count, outputs, output_count, user):
         return lib.KN_OK
     before = _all(outputs, output_count)
     shown = before if output_count > 1 else before[0]
-    after = _run_forward(module, _given(inputs, count), shown)
+    after = _run_forward(module, _given(inputs, count), {}, shown, _hooks_of(module, 'forward'))
     if after is shown:
         return lib.KN_OK
     return _replaced(module, outputs, before, tuple(after) if isinstance(after, (tuple, list)) else (after,))
@@ -233,8 +278,8 @@ def _on_forward(_, inputs, count, outputs, output_count, user):
 def _on_full_backward_pre(_, grad_outputs, count, user):
     module = _hooked(user, 'full_backward_pre')
     given = before = _all(grad_outputs, count)
-    for hook in () if module is None else _functions(module, 'full_backward_pre'):
-        found = hook(module, given)
+    for hook in () if module is None else _hooks_of(module, 'full_backward_pre'):
+        found = hook.function(module, given)
         given = given if found is None else _tuple(found)
     return _replaced(module, grad_outputs, before, given)
 
@@ -243,8 +288,8 @@ def _on_full_backward(_, grad_inputs, count, grad_outputs, output_count, user):
     module = _hooked(user, 'full_backward')
     given = before = _all(grad_inputs, count)
     shown = _all(grad_outputs, output_count)
-    for hook in () if module is None else _functions(module, 'full_backward'):
-        found = hook(module, given, shown)
+    for hook in () if module is None else _hooks_of(module, 'full_backward'):
+        found = hook.function(module, given, shown)
         given = given if found is None else _tuple(found)
     return _replaced(module, grad_inputs, before, given)
 

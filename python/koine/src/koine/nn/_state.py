@@ -2,7 +2,8 @@
 import collections
 
 from .. import safetensors
-from .._c import NULL, KoineValueError, check, ffi, lib, owned_text, path
+from .._c import NULL, KoineValueError, check, encoded, ffi, lib, owned_text, path
+from .._tensor import Tensor, tensor as as_tensor
 from ..autograd import no_grad
 from ._life import address
 from ._tree import dotted
@@ -20,9 +21,10 @@ class State:
             for place, module in self._named_modules('') for name, kind, tensor in module._own_tensors()
             if kind != 'buffer' or name not in module._transient)
 
-    def load_state_dict(self, state_dict, strict=True):
+    def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copies tensors or arrays by name into parameters and buffers; (missing names, unexpected names). Of the names
-        of a tied parameter one is enough."""
+        of a tied parameter one is enough. assign=True: the tensors themselves take their places, with their dtypes and
+        devices."""
         own, state = self.state_dict(keep_vars=True), state_dict
         given = {address(tensor._h) for name, tensor in own.items() if name in state}
         missing = [name for name, tensor in own.items() if address(tensor._h) not in given]
@@ -34,11 +36,23 @@ class State:
             if name in state and tuple(state[name].shape) != tensor.shape:
                 raise KoineValueError('%s has shape %s here, %s in the state' % (name, tensor.shape,
                                                                                 tuple(state[name].shape)))
-        with no_grad():
-            for name, tensor in own.items():
-                if name in state:
-                    tensor.copy_(state[name])
+        if assign:
+            self._assign(state)
+        else:
+            with no_grad():
+                for name, tensor in own.items():
+                    if name in state:
+                        tensor.copy_(state[name])
         return IncompatibleKeys(missing, unexpected)
+
+    def _assign(self, state):
+        from .module import Parameter
+        for place, module in list(self._named_modules('')):
+            for name, kind, tensor in list(module._own_tensors()):
+                given = state.get(dotted(place, name))
+                if given is not None:
+                    given = given.detach() if isinstance(given, Tensor) else as_tensor(given)
+                    module._register(name, given if kind == 'buffer' else Parameter(given, tensor.requires_grad), kind)
 
     def save(self, file):
         """As a safetensors file with PyTorch's names."""
@@ -55,7 +69,7 @@ class State:
                                  strict)
             return self
         params = ffi.new('kn_module_load_params *', lib.kn_module_load_params_init())
-        start = ffi.new('char[]', (prefix or '').encode())
+        start = ffi.new('char[]', encoded(prefix or ''))
         params.strict, params.prefix = strict, start
         check(lib.kn_module_load_with(self._h, path(file), params))
         return self

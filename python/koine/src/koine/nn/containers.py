@@ -1,5 +1,5 @@
 """Sequential, lists and dictionaries of modules, and of parameters."""
-from .._c import NULL, check, lib
+from .._c import NULL, check, encoded, lib
 from .._tensor import Tensor
 from ._life import hand_over
 from .module import Layer, Module, Parameter
@@ -150,7 +150,7 @@ class Sequential(_List, _Modules):
         if self._child(name) is not None:
             super().register_module(name, module)
             return
-        hand_over(module, self._life, lambda pointer: check(lib.kn_nn_add_module(self._h, name.encode(), pointer)))
+        hand_over(module, self._life, lambda pointer: check(lib.kn_nn_add_module(self._h, encoded(name), pointer)))
         self._note_child(name, module)
 
     add_module = register_module

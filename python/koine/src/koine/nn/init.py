@@ -1,6 +1,6 @@
 """torch.nn.init: fills tensors in place, unrecorded."""
 from .. import _bind
-from .._c import lib
+from .._c import encoded, lib
 
 C_FUNCTIONS = {
     'uniform_': ('kn_init_uniform_with_', 'tensor, a=0.0, b=1.0, generator=None'),
@@ -25,7 +25,7 @@ for _name, (_c_name, _line) in C_FUNCTIONS.items():
 
 
 def calculate_gain(nonlinearity, param=None):
-    return lib.kn_init_calculate_gain(nonlinearity.encode(), 0.01 if param is None else param)
+    return lib.kn_init_calculate_gain(encoded(nonlinearity), 0.01 if param is None else param)
 
 
 def _calculate_fan_in_and_fan_out(tensor):

@@ -2,12 +2,13 @@
 files, devices and modes are its own, and a module of Python works inside a Sequential or a trainer."""
 import inspect
 
-from .._c import NULL, adopted, callback, check, checked, error, ffi, lib, text
+from .._c import NULL, adopted, callback, check, checked, encoded, error, ffi, lib, text
 from .._tensor import Tensor, borrowed, new_object, owned, release, tensor, wrap
 from ._arguments import arguments_of, check_not_argument, printed_arguments
 from ._computed import assign, computed
 from ._copy import deep_copy
 from ._hooks import Hooked, around
+from ._inputs import in_order
 from ._life import Life, address, hand_over, wrappers
 from ._modes import Modes
 from ._state import State
@@ -187,9 +188,9 @@ class Module(Hooked, State, Tree, Modes):
         """A child is a module of its own then."""
         child = self._child(name)
         if child is None:
-            check(lib.kn_module_remove_tensor(self._h, name.encode()))
+            check(lib.kn_module_remove_tensor(self._h, encoded(name)))
         else:
-            child._life.take(checked(lib.kn_module_remove_module(self._h, name.encode())), self._life)
+            child._life.take(checked(lib.kn_module_remove_module(self._h, encoded(name))), self._life)
             del self._children[name]
         self._places.pop(name, None)
 
@@ -215,14 +216,14 @@ class Module(Hooked, State, Tree, Modes):
 
     def _tensor(self, name):
         """The handle of a parameter or buffer of its own, or NULL."""
-        handle = NULL if '.' in name or self._is_computed(name) else lib.kn_module_get(self._h, name.encode())
+        handle = NULL if '.' in name or self._is_computed(name) else lib.kn_module_get(self._h, encoded(name))
         if not handle:
             lib.kn_error_clear()
         return handle
 
     def _is_computed(self, name):
         """By a parametrization."""
-        return lib.kn_parametrize_is_parametrized(self._h, name.encode())
+        return lib.kn_parametrize_is_parametrized(self._h, encoded(name))
 
     def _is_buffer(self, name):
         kind = self._places.get(name)
@@ -256,11 +257,11 @@ class Module(Hooked, State, Tree, Modes):
         else:
             needed = tensor.requires_grad
             if present:
-                checked(lib.kn_module_replace_tensor(self._h, name.encode(), tensor._h))
+                checked(lib.kn_module_replace_tensor(self._h, encoded(name), tensor._h))
             else:
                 self._check_useful(name)
                 register = lib.kn_module_register_buffer if kind == 'buffer' else lib.kn_module_register_parameter
-                checked(register(self._h, name.encode(), tensor._h))
+                checked(register(self._h, encoded(name), tensor._h))
             if isinstance(tensor, Parameter) and not needed:  # frozen: the library registers those that are trained
                 tensor.requires_grad = False
         self._places[name] = kind
@@ -275,9 +276,9 @@ class Module(Hooked, State, Tree, Modes):
         if former is None:
             self._check_useful(name)
             hand_over(module, self._life,
-                      lambda pointer: checked(lib.kn_module_register_module(self._h, name.encode(), pointer)))
+                      lambda pointer: checked(lib.kn_module_register_module(self._h, encoded(name), pointer)))
         elif former is not module:
-            pointer = checked(lib.kn_module_replace_module(self._h, name.encode(), module._h))
+            pointer = checked(lib.kn_module_replace_module(self._h, encoded(name), module._h))
             module._life.give(self._life)
             former._life.take(pointer, self._life)
         self._note_child(name, module)
@@ -379,7 +380,9 @@ class Layer(Module):
     def extra_repr(self):
         return printed_arguments(self)
 
-    def forward(self, *inputs):
+    def forward(self, *inputs, **keywords):
+        if keywords:
+            inputs = in_order(self, inputs, keywords)
         pointer = self._h
         if len(inputs) == 1 and lib.kn_module_output_count(pointer) == 1:
             handle = lib.kn_forward(pointer, _handle(self, inputs[0]))

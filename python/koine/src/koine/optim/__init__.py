@@ -5,8 +5,8 @@ import math
 
 from .. import safetensors
 from .._bind import parse
-from .._c import NULL, KoineError, callback, check, checked, error, ffi, lib, path
-from .._tensor import borrowed, wrap
+from .._c import NULL, KoineError, callback, check, checked, encoded, error, ffi, lib, path
+from .._tensor import Tensor, borrowed, tensor, wrap
 from ..autograd import enable_grad
 from ..nn._modes import zero_gradients
 from ..nn.utils import parameter_list
@@ -33,7 +33,7 @@ SIGNATURES = {
     'Lion': 'params, lr=0.0001, betas=(0.9, 0.99), weight_decay=0, *, ' + _ALL,
     'Adafactor': 'params, lr=0.01, beta2_decay=-0.8, eps=(None, 0.001), d=1.0, weight_decay=0.0, *, ' + _ALL,
     'Muon': 'params, lr=0.001, weight_decay=0.1, momentum=0.95, nesterov=True, '
-            'ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-07, ns_steps=5, *, ' + _ALL,
+            'ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-07, ns_steps=5, adjust_lr_fn=None, *, ' + _ALL,
     'LBFGS': 'params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-07, tolerance_change=1e-09, '
              'history_size=100, line_search_fn=None, *, maximize=False',
 }
@@ -41,19 +41,28 @@ SIGNATURES = {
 _PARTS = {'betas': ('beta1', 'beta2'), 'etas': ('etaminus', 'etaplus'),
           'step_sizes': ('step_size_min', 'step_size_max'),
           'ns_coefficients': ('ns_a', 'ns_b', 'ns_c')}
+# Options by name, whose numbers are the C interface's.
+_CHOICES = {'line_search_fn': (None, 'strong_wolfe'),
+            'adjust_lr_fn': (None, 'original', 'match_rms_adamw', 'spectral_unclamped')}
 
 
 def _parts(name, value):
-    return _PARTS.get(name) or (('eps1', 'eps2') if name == 'eps' and isinstance(value, tuple) else (name,))
+    return _PARTS.get(name) or (('eps1', 'eps2') if name == 'eps' and isinstance(value, (list, tuple)) else (name,))
+
+
+def _choice(name, value):
+    if value not in _CHOICES[name]:
+        raise ValueError('%s is %r; it may be %s' % (name, value, ', '.join(map(repr, _CHOICES[name]))))
+    return _CHOICES[name].index(value)
 
 
 def _flat(options):
     """{'beta1': 0.9, ...}; None is left out, but of a tuple -1, which is the library's None."""
     for name, value in options.items():
         parts = _parts(name, value)
+        if name in _CHOICES:
+            value = _choice(name, value)
         for part, number in zip(parts, value if len(parts) > 1 else (value,)):
-            if isinstance(number, str):
-                number = {'strong_wolfe': 1}[number]
             if number is None and len(parts) > 1:
                 number = -1
             if number is not None:
@@ -62,7 +71,7 @@ def _flat(options):
 
 def _options(values):
     """A kn_optim_option array that ends with NULL, and what it points to."""
-    names = [(ffi.new('char[]', name.encode()), value) for name, value in _flat(values)]
+    names = [(ffi.new('char[]', encoded(name)), value) for name, value in _flat(values)]
     return ffi.new('kn_optim_option[]', names + [(NULL, 0)]), names
 
 
@@ -81,13 +90,13 @@ class ParamGroup(collections.abc.Mapping):
             values = [self._get(part) for part in _parts(name, default)]
             return tuple(None if name == 'eps' and value < 0 else value for value in values)
         value = self._get(name)
-        if name == 'line_search_fn':
-            return 'strong_wolfe' if value else None
+        if name in _CHOICES:
+            return _CHOICES[name][int(value)]
         return type(default)(value) if isinstance(default, bool) else value
 
     def _get(self, name):
         value = ffi.new('double *')
-        if lib.kn_optim_get(self._optimizer._h, self._index, name.encode(), value):
+        if lib.kn_optim_get(self._optimizer._h, self._index, encoded(name), value):
             raise KeyError(str(error()))
         if math.isnan(value[0]):  # "initial_lr" before there is a schedule
             raise KeyError(name)
@@ -103,7 +112,7 @@ class ParamGroup(collections.abc.Mapping):
             refused = []
             for part, number in left:
                 try:
-                    check(lib.kn_optim_set(self._optimizer._h, self._index, part.encode(), number))
+                    check(lib.kn_optim_set(self._optimizer._h, self._index, encoded(part), number))
                 except KoineError:
                     if len(refused) == len(left) - 1:
                         raise
@@ -125,7 +134,8 @@ class LibraryOptimizer(Optimizer):
 
     def _make(self, params, options):
         params = list(params)
-        self.defaults = {name: value for name, value in options.items() if name not in _KERNELS}
+        self.defaults = {name: tuple(value) if isinstance(value, list) else value
+                         for name, value in options.items() if name not in _KERNELS}
         groups = params if params and isinstance(params[0], dict) else [{'params': params}]
         found, keep = parameter_list(listed_tensors(groups[0]['params']))
         # Those of the first group are set afterwards: given here, they would be the defaults of all groups.
@@ -157,16 +167,12 @@ class LibraryOptimizer(Optimizer):
         check(lib.kn_optim_set_lr(self._h, value))
 
     def step(self, closure=None):
-        if closure is None:
-            check(lib.kn_optim_step(self._h))
-            return None
-
-        def called(_):
+        loss = None
+        if closure is not None:
             with enable_grad():
-                return closure()
-
-        function = callback('kn_tensor *(void *)', NULL, called)
-        return wrap(lib.kn_optim_step_closure(self._h, function, NULL))
+                loss = closure()
+        check(lib.kn_optim_step(self._h))
+        return loss
 
     def zero_grad(self, set_to_none=True):
         """Drops the gradients; set_to_none=False makes them zeros."""
@@ -221,5 +227,22 @@ def _optimizer(name, line):
                                      '__doc__': 'torch.optim.%s: docs/optim.md.' % name})
 
 
+def _step_of_lbfgs(self, closure):
+    """Calls the closure several times; returns what it returned first."""
+    losses = []
+
+    def called(_):
+        with enable_grad():
+            loss = closure()
+        if not losses:
+            losses.append(loss)
+        return loss if isinstance(loss, Tensor) else tensor(float(loss))
+
+    function = callback('kn_tensor *(void *)', NULL, called)
+    wrap(lib.kn_optim_step_closure(self._h, function, NULL))
+    return losses[0]
+
+
 globals().update({_name: _optimizer(_name, _line) for _name, _line in SIGNATURES.items()})
+globals()['LBFGS'].step = _step_of_lbfgs
 from . import lr_scheduler, swa_utils  # noqa: E402, F401

@@ -7,6 +7,7 @@ from .._functions import empty
 from .._tensor import Tensor
 from ..autograd import backward, enable_grad, is_grad_enabled
 from ..autograd.function import Function, once_differentiable
+from ..nn.module import Module
 
 
 def checkpoint(function, *args, use_reentrant=False, preserve_rng_state=True, **kwargs):
@@ -21,6 +22,29 @@ def checkpoint(function, *args, use_reentrant=False, preserve_rng_state=True, **
     # Parameters may need gradients where no argument does.
     anchor = None if is_needed else empty((), requires_grad=True)
     return _Recomputed.apply(call, anchor, *call.tensors)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=False, preserve_rng_state=True):
+    """The functions, or the layers of a Sequential, one after another, in `segments` parts of which all but the last
+    are called by `checkpoint`."""
+    functions = list(functions.children() if isinstance(functions, Module) else functions)
+    if not 1 <= segments <= len(functions):
+        raise ValueError('checkpoint_sequential: segments is %d; with %d functions it may be 1 to %d' % (
+            segments, len(functions), len(functions)))
+
+    def run(first, end):
+        def called(value):
+            for function in functions[first:end]:
+                value = function(value)
+            return value
+
+        return called
+
+    size = len(functions) // segments
+    last = size * (segments - 1)
+    for first in range(0, last, size):
+        input = checkpoint(run(first, first + size), input, preserve_rng_state=preserve_rng_state)
+    return run(last, len(functions))(input)
 
 
 class _Call:

@@ -1,11 +1,11 @@
 """torch.nn.utils.parametrizations: norms of weights."""
-from ..._c import check, ffi, lib
+from ..._c import check, encoded, ffi, lib
 
 
 def weight_norm(module, name='weight', dim=0):
     """The weight as g v / |v|, where g has one number for each slice of `dim`, or one in all (None)."""
     params = ffi.new('kn_weight_norm_params *', (-1 if dim is None else dim,))
-    check(lib.kn_parametrizations_weight_norm_with(module._h, name.encode(), params))
+    check(lib.kn_parametrizations_weight_norm_with(module._h, encoded(name), params))
     return module
 
 
@@ -15,5 +15,5 @@ def spectral_norm(module, name='weight', n_power_iterations=1, eps=1e-12, dim=No
     params.n_power_iterations, params.eps = n_power_iterations, eps
     if dim is not None:
         params.dim = dim
-    check(lib.kn_parametrizations_spectral_norm_with(module._h, name.encode(), params))
+    check(lib.kn_parametrizations_spectral_norm_with(module._h, encoded(name), params))
     return module

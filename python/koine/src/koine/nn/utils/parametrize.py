@@ -1,5 +1,5 @@
 """torch.nn.utils.parametrize: parameters that are computed from others whenever they are used."""
-from ..._c import NULL, adopted, callback, check, ffi, lib
+from ..._c import NULL, adopted, callback, check, encoded, ffi, lib
 from ..._tensor import borrowed
 from .._life import forget, hand_over
 from ..module import Module
@@ -17,7 +17,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         inverse = _right_inverse(parametrization)
         object.__setattr__(parametrization, '_right_inverse', inverse)
         params.right_inverse = inverse
-    name = tensor_name.encode()
+    name = encoded(tensor_name)
     hand_over(parametrization, module._life, lambda pointer: check(
         lib.kn_parametrize_register_parametrization_with(module._h, name, pointer, params)))
     made = module.parametrizations.get(tensor_name)
@@ -48,13 +48,13 @@ def _right_inverse(parametrization):
 
 def is_parametrized(module, tensor_name=None):
     """Has that tensor, or any of the module, a parametrization?"""
-    return bool(lib.kn_parametrize_is_parametrized(module._h, NULL if tensor_name is None else tensor_name.encode()))
+    return bool(lib.kn_parametrize_is_parametrized(module._h, NULL if tensor_name is None else encoded(tensor_name)))
 
 
 def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     """The tensor is a parameter again, with its computed value, or with that of its only original."""
     container = module._child('parametrizations')
-    check(lib.kn_parametrize_remove_parametrizations(module._h, tensor_name.encode(), leave_parametrized))
+    check(lib.kn_parametrize_remove_parametrizations(module._h, encoded(tensor_name), leave_parametrized))
     parent, name = (container, tensor_name) if is_parametrized(module) else (module, 'parametrizations')
     gone = parent._children.pop(name, None)
     if gone is not None:
