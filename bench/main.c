@@ -284,6 +284,10 @@ int main(int argc, char **argv)
 {
     options o = {0};
     kn_device *device;
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage, stdout);
+        return 0;
+    }
     if (!parse(&o, argc, argv)) {
         fputs(usage, stderr);
         return 2;
