@@ -57,6 +57,24 @@ def test_from_others():
     assert koine.from_dlpack(koine.ones(2)).tolist() == [1, 1]
 
 
+def stub_names(tree):
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            yield from (one.asname or one.name for one in node.names)
+        elif isinstance(node, ast.Assign):
+            yield from (one.id for one in node.targets)
+        else:
+            yield node.target.id if isinstance(node, ast.AnnAssign) else node.name
+
+
+def test_stubs_name_all_of_the_package():
+    for module in koine, koine.nn:
+        path = os.path.join(os.path.dirname(module.__file__), '__init__.pyi')
+        with open(path, encoding='utf-8') as file:
+            named = set(stub_names(ast.parse(file.read())))
+        assert sorted(name for name in dir(module) if name[0] != '_' and name not in named) in ([], ['CLASSES'])
+
+
 def test_stubs():
     """They parse, and name every operator, layer and optimizer."""
     folder = os.path.dirname(koine.__file__)

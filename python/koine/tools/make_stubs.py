@@ -140,19 +140,17 @@ class Stubs:
 
     def package(self):
         koine, names = self.koine, self.operator_names()
-        made = ['from . import amp as amp, autograd as autograd, data as data, distributed as distributed',
-                'from . import distributions as distributions',
-                'from . import graph as graph, linalg as linalg, models as models, nn as nn, optim as optim',
-                'from . import profiler as profiler, random as random, safetensors as safetensors, train as train',
-                'from . import utils as utils']
+        made = modules_of(koine) + ['from ._compile import compile as compile', 'from ._tensor import Size as Size']
         for module in ('_c', '_device', '_dtypes', '_flags', 'amp', 'autograd', 'random', 'serialization', 'train'):
             values = vars(importlib.import_module('koine.' + module))
             own = [name for name in vars(koine) if name in values and not name.startswith('_') and name not in
                    ('ffi', 'lib', 'annotations') and getattr(values[name], '__module__', '') == 'koine.' + module]
             made += ['from .%s import %s as %s' % (module, name, name) for name in own]
         made += ['%s: dtype' % name for name in list(koine._dtypes.by_name) + list(koine._dtypes.ALIASES)]
-        made += ['inf: Any', 'nan: Any', 'pi: Any', '__version__: str']
+        made += ['inf: float', 'nan: float', 'pi: float', 'e: float', '__version__: str', 'newaxis: None']
+        made += ['%s: None' % name for name in ('contiguous_format', 'preserve_format', 'channels_last')]
         made += list(self.result_types(names)) + self.tensor_class()
+        made += ['class %s(Tensor): ...' % name for name in sorted(koine._legacy.TYPES)]
         made += ['def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: bool = ...) -> Tensor: ...',
                  'as_tensor = tensor', 'def from_numpy(array: Any, device: Any = ...) -> Tensor: ...',
                  'def from_dlpack(source: Any) -> Tensor: ...']
@@ -189,6 +187,12 @@ RETURN_TENSORS = set((
     'requires_grad_').split())
 
 
+def modules_of(package):
+    names = sorted(name for name, value in vars(package).items() if inspect.ismodule(value) and name[0] != '_' and
+                   value.__name__ == '%s.%s' % (package.__name__, name))
+    return ['from . import %s as %s' % (name, name) for name in names]
+
+
 def main():
     folder = os.path.abspath(sys.argv[1])
     sys.path.insert(0, os.path.dirname(folder))
@@ -201,7 +205,7 @@ def main():
     files = {
         '__init__.pyi': stubs.package(),
         'nn/__init__.pyi': stubs.classes(koine.nn, 'Layer', layers, [
-            'from . import functional as functional, init as init, utils as utils',
+            *modules_of(koine.nn),
             *['from .containers import %s as %s' % (name, name) for name in sorted(koine.nn.containers.CLASSES)],
             'from .module import Layer as Layer, Module as Module, Parameter as Parameter']),
         'nn/functional.pyi': stubs.functional(),
