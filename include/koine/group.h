@@ -19,10 +19,10 @@
  *     kn_work_wait(work);
  *     kn_work_free(work);
  *
- * Calls of a group run one at a time, in the order in which they were made, on a thread of the group; one that blocks
- * may run on the caller's thread. They read what was enqueued on the calling thread's current stream before the call,
- * and kn_work_wait makes the then current stream wait for the results. A tensor given to a call must not be used before
- * its work has been waited for.
+ * Collectives of a group run one at a time, in the order in which they were made, on a thread of the group; one that
+ * blocks may run on the caller's thread. Messages that are only started are on their way meanwhile. Calls read what was
+ * enqueued on the calling thread's current stream before the call, and kn_work_wait makes the then current stream wait
+ * for the results. A tensor given to a call must not be used before its work has been waited for.
  *
  * Reductions of floating dtypes are made in the order of the ranks, ((x0 + x1) + x2) + ...: the same inputs on the same
  * number of ranks give the same bits, whatever the back end and wherever the ranks are, and every rank gets them.
@@ -161,9 +161,10 @@ KN_API kn_status kn_group_barrier_with(kn_group *group, const kn_collective_para
 #define kn_group_barrier(group, ...) KN_CALL(kn_group_barrier_with(group, KN_COLLECTIVE(__VA_ARGS__)))
 
 /* --- between two ranks -------------------------------------------------------------------------------------------- *
- * Blocking or started as above. A message is received by the first matching call, in the order in which it was sent. A
- * send may last until the message is received, and calls run one at a time, also those that are only started: of two
- * ranks that send to each other one receives first. Sizes must be equal: KN_ERR_SHAPE on the receiver. */
+ * Blocking or started as above. A message is received by the first matching call, in the order in which it was sent.
+ * Messages that are only started wait for no other call of their rank: two ranks may both start a send and then
+ * receive, or start a receive and then send. A send that blocks may last until the message is received: of two ranks
+ * that send to each other by such calls one receives first. Sizes must be equal: KN_ERR_SHAPE on the receiver. */
 #define KN_ANY_RANK (-1)
 
 typedef struct kn_message_params {

@@ -57,6 +57,12 @@ def exchanges():
                 dist.isend(tensor(rank), other, tag=7).wait()
             else:
                 assert dist.recv(x, tag=7) == x.item() == (rank - 1) % size
+        sent, received = [koine.full((1 << 20,), 10.0 * rank + i) for i in range(2)], koine.zeros(2, 1 << 20)
+        works = dist.batch_isend_irecv([
+            *(dist.P2POp(dist.isend, one, other, tag=i) for i, one in enumerate(sent)),
+            *(dist.P2POp(dist.irecv, one, (rank - 1) % size, tag=i) for i, one in enumerate(received))])
+        assert all(one.wait() for one in works)
+        assert [one[-1].item() for one in received] == [10 * ((rank - 1) % size) + i for i in range(2)]
     dist.barrier()
 
 

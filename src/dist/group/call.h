@@ -19,6 +19,7 @@ typedef struct kn_call_kind {
     kn_status (*run)(kn_group *group, kn_work *work); /* on the group's thread */
     bool reduces;                                     /* its operation matters */
     bool pairs;                                       /* between two ranks: the others do not make this call */
+    bool sends;                                       /* such a one, and this rank is the sender */
     const char *root;                                 /* " from rank ": what comes before the root in messages */
     int rounds;          /* how often (n - 1) / n of the bytes cross each rank's link; 0: all of them do, once */
     bool has_all_blocks; /* of its one tensor each rank's part is a block */
@@ -33,6 +34,9 @@ struct kn_work {
     kn_reduce_op op;
     int root; /* or the other rank of a message */
     int tag, *sender;
+    kn_tensor *memory; /* of a message, while it is on its way: what it is sent from, or received into */
+    kn_message_end message;
+    int64_t began;
     int color, key; /* of a split, with its result */
     kn_transport **part;
     int64_t *clock;                /* of kn_run_clocks */
@@ -45,7 +49,7 @@ struct kn_work {
     pthread_cond_t changed;
     bool done;
     kn_status status;
-    char *message; /* of an error */
+    char *reason; /* of an error */
 };
 
 struct kn_group {
@@ -57,6 +61,8 @@ struct kn_group {
     kn_mutex lock;
     pthread_cond_t changed;
     kn_work *first, *last; /* calls to be made */
+    kn_work *messages;     /* on their way, the oldest first; the thread's */
+    bool has_messages;     /* are there any? under the lock */
     pthread_t thread;
     bool is_started, is_ending, has_ended;
     bool is_busy;        /* a thread makes a call */
@@ -78,6 +84,11 @@ kn_status kn_work_keep(kn_tensor ***list, kn_tensor *const *tensors, int count);
 void kn_group_release(const kn_group *group, kn_tensor *memory);
 void kn_transport_release(const kn_transport *transport, void *memory); /* kn_free of it */
 
+/* thread.c: begins the group's thread; on the caller's own, which has made the group busy, makes a call, or none. */
+kn_status kn_group_start_thread(kn_group *group);
+void kn_group_call_here(kn_group *group, kn_work *work);
+void kn_group_end_call(kn_group *group);
+
 /* Waits for the calls in the queue and ends the thread; false: it does not end, as a call does not return. */
 bool kn_group_end_thread(kn_group *group);
 
@@ -85,6 +96,23 @@ bool kn_group_end_thread(kn_group *group);
 
 /* Do all ranks make the same call? Else KN_ERR_STATE, on all of them (agree.c). */
 kn_status kn_group_agree(kn_group *group, const kn_work *work);
+
+/* No call can be made any more; the first reason stays (thread.c). */
+void kn_group_keep_failure(kn_group *group, const char *reason);
+kn_status kn_group_check_failure(kn_group *group); /* KN_ERR_DEVICE: it has one */
+
+/* The call is done: its tensors are released, and those who wait for it go on (work.c). */
+void kn_work_finish(kn_group *group, kn_work *work, kn_status status);
+/* The thread's stream of the call's device, which waits for the inputs. */
+kn_status kn_work_stream(kn_group *group, const kn_work *work, kn_stream **stream);
+
+/* A message that has begun is on its way while the thread makes other calls: two ranks may send to each other first and
+ * then receive. Waits for this one until another call is to be made (messages.c). */
+void kn_messages_add(kn_group *group, kn_work *work);
+/* Sees whether messages have arrived, and rests if none has. */
+void kn_messages_progress(kn_group *group);
+/* One of the library's own, at once. */
+kn_status kn_message_exchange(kn_transport *transport, bool sends, kn_message_end message);
 
 /* For the profiler: the call, and at its end its bytes (watch.c). */
 kn_span kn_call_span(const kn_work *work);
@@ -112,7 +140,6 @@ kn_status kn_run_scatter(kn_group *group, kn_work *work);
 kn_status kn_run_reduce_scatter(kn_group *group, kn_work *work);
 kn_status kn_run_all_to_all(kn_group *group, kn_work *work);
 kn_status kn_run_barrier(kn_group *group, kn_work *work);
-kn_status kn_run_send(kn_group *group, kn_work *work);
-kn_status kn_run_receive(kn_group *group, kn_work *work);
+kn_status kn_run_message(kn_group *group, kn_work *work); /* only begins it */
 kn_status kn_run_split(kn_group *group, kn_work *work);
 kn_status kn_run_clocks(kn_group *group, kn_work *work);

@@ -247,7 +247,7 @@ static kn_status start_message(kn_group *group, const kn_call_kind *kind, kn_ten
 
 kn_status kn_group_send_with(kn_group *group, kn_tensor *tensor, int to, const kn_message_params *params)
 {
-    static const kn_call_kind kind = {.name = "send", .run = kn_run_send, .pairs = true};
+    static const kn_call_kind kind = {.name = "send", .run = kn_run_message, .pairs = true, .sends = true};
     CHECK_NOT_NULL("send", group);
     CHECK_NOT_NULL("send", tensor);
     KN_TRY(check_rank("send", "to", group, to));
@@ -256,7 +256,7 @@ kn_status kn_group_send_with(kn_group *group, kn_tensor *tensor, int to, const k
 
 kn_status kn_group_receive_with(kn_group *group, kn_tensor *tensor, int from, const kn_message_params *params)
 {
-    static const kn_call_kind kind = {.name = "receive", .run = kn_run_receive, .pairs = true};
+    static const kn_call_kind kind = {.name = "receive", .run = kn_run_message, .pairs = true};
     CHECK_NOT_NULL("receive", group);
     CHECK_NOT_NULL("receive", tensor);
     if (from != KN_ANY_RANK)

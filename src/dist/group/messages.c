@@ -1,5 +1,11 @@
-/* dist/group/messages.c - calls that move no values between all ranks: messages, barriers, splitting. */
+/* dist/group/messages.c - messages between two ranks, of which several are on their way at once. */
+#include <sched.h>
+#include <time.h>
+
+#include "base/clock.h"
 #include "dist/group/call.h"
+
+/* --- one message -------------------------------------------------------------------------------------------------- */
 
 /* A contiguous host tensor with the shape of `tensor`: itself if it is one. Owned. */
 static kn_status host_memory(kn_tensor **memory, kn_tensor *tensor)
@@ -19,38 +25,148 @@ static kn_status copy(kn_tensor *to, kn_tensor *from, const char *part)
     return to == from ? KN_OK : kn_tensor_copy_with(to, from, true);
 }
 
-static kn_status send(kn_transport *transport, kn_work *work, kn_tensor *memory)
+kn_status kn_run_message(kn_group *group, kn_work *work)
 {
-    KN_TRY(copy(memory, work->tensor, KN_PART_COPY_DOWN));
-    const void *data = kn_data(memory);
-    KN_WAITING_PART(KN_PART_EXCHANGE);
-    return data ? transport->class->send(transport, data, bytes_of(memory), work->root, work->tag) : kn_error_status();
+    (void)group;
+    KN_TRY(host_memory(&work->memory, work->tensor));
+    if (work->kind->sends)
+        KN_TRY(copy(work->memory, work->tensor, KN_PART_COPY_DOWN));
+    work->message = (kn_message_end){.data = kn_data(work->memory),
+                                     .bytes = bytes_of(work->memory),
+                                     .other = work->root,
+                                     .tag = work->tag,
+                                     .sender = work->sender};
+    work->began = kn_clock_now();
+    return work->message.data || work->message.bytes == 0 ? KN_OK : kn_error_status();
 }
 
-static kn_status receive(kn_transport *transport, kn_work *work, kn_tensor *memory)
+static kn_status copy_up(kn_group *group, kn_work *work)
 {
-    void *data = kn_data(memory);
-    if (!data)
-        return kn_error_status();
-    {
-        KN_WAITING_PART(KN_PART_EXCHANGE);
-        KN_TRY(transport->class->receive(transport, data, bytes_of(memory), work->root, work->tag, work->sender));
+    if (!work->finished)
+        return copy(work->tensor, work->memory, KN_PART_COPY_UP);
+    kn_stream *stream = NULL;
+    KN_TRY(kn_work_stream(group, work, &stream));
+    KN_STREAM(stream);
+    KN_TRY(copy(work->tensor, work->memory, KN_PART_COPY_UP));
+    return kn_event_record(work->finished, stream);
+}
+
+static kn_status try_message(kn_group *group, kn_work *work, bool *done)
+{
+    kn_transport *transport = group->transport;
+    const kn_status status = kn_group_check_failure(group);
+    if (status != KN_OK) {
+        transport->is_unfinished |= work->message.state != NULL; /* its memory may still be written to */
+        return status;
     }
-    return copy(work->tensor, memory, KN_PART_COPY_UP);
+    work->message.waited = 1e-9 * (double)(kn_clock_now() - work->began);
+    KN_TRY((work->kind->sends ? transport->class->send : transport->class->receive)(transport, &work->message, done));
+    return *done && !work->kind->sends ? copy_up(group, work) : KN_OK;
 }
 
-static kn_status with_memory(kn_group *group, kn_work *work,
-                             kn_status (*move)(kn_transport *transport, kn_work *work, kn_tensor *memory))
+/* --- all of them -------------------------------------------------------------------------------------------------- */
+
+/* Might the message that this receive waits for be one for an earlier receive? */
+static bool has_turn(const kn_group *group, const kn_work *work)
 {
-    kn_tensor *memory = NULL;
-    KN_TRY(host_memory(&memory, work->tensor));
-    kn_status status = move(group->transport, work, memory);
-    kn_group_release(group, memory);
-    return status;
+    const int from = work->message.other;
+    for (const kn_work *w = group->messages; w != work; w = w->next)
+        if (!w->kind->sends && !work->kind->sends && w->message.tag == work->message.tag &&
+            (w->message.other == from || w->message.other == KN_ANY_RANK || from == KN_ANY_RANK))
+            return false;
+    return true;
 }
 
-kn_status kn_run_send(kn_group *group, kn_work *work) { return with_memory(group, work, send); }
-kn_status kn_run_receive(kn_group *group, kn_work *work) { return with_memory(group, work, receive); }
+/* Is one of them done? */
+static bool try_messages(kn_group *group)
+{
+    bool any = false;
+    for (kn_work **link = &group->messages, *work; (work = *link);) {
+        bool done = false;
+        const kn_status status = has_turn(group, work) ? try_message(group, work, &done) : KN_OK;
+        if (status == KN_OK && !done) {
+            link = &work->next;
+            continue;
+        }
+        *link = work->next;
+        any = true;
+        if (status == KN_ERR_DEVICE)
+            kn_group_keep_failure(group, kn_error_message());
+        kn_work_finish(group, work, status);
+    }
+    return any;
+}
+
+/* How long a thread looks again at once, and how long it rests then. */
+#define EAGER_NS 500000
+#define NAP_NS 50000
+
+static void rest(int64_t since)
+{
+    if (kn_clock_now() - since < EAGER_NS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+}
+
+static bool is_on_its_way(const kn_group *group, const kn_work *work)
+{
+    const kn_work *w = group->messages;
+    while (w && w != work)
+        w = w->next;
+    return w != NULL;
+}
+
+static bool another_waits(kn_group *group)
+{
+    kn_lock(&group->lock);
+    const bool waits = group->first != NULL;
+    kn_unlock(&group->lock);
+    return waits;
+}
+
+void kn_messages_add(kn_group *group, kn_work *work)
+{
+    KN_WAITING_PART(KN_PART_EXCHANGE);
+    kn_work **link = &group->messages;
+    while (*link)
+        link = &(*link)->next;
+    work->next = NULL;
+    *link = work;
+    for (int64_t since = work->began;; rest(since)) {
+        if (try_messages(group))
+            since = kn_clock_now();
+        if (!is_on_its_way(group, work) || another_waits(group))
+            break;
+    }
+    kn_lock(&group->lock);
+    group->has_messages = group->messages != NULL;
+    kn_unlock(&group->lock);
+}
+
+void kn_messages_progress(kn_group *group)
+{
+    atomic_store(&group->began, group->messages->began);
+    if (!try_messages(group))
+        rest(group->messages->began);
+    atomic_store(&group->began, 0);
+    kn_lock(&group->lock);
+    group->has_messages = group->messages != NULL;
+    kn_unlock(&group->lock);
+}
+
+kn_status kn_message_exchange(kn_transport *transport, bool sends, kn_message_end message)
+{
+    const int64_t began = kn_clock_now();
+    for (bool done = false;; rest(began)) {
+        message.waited = 1e-9 * (double)(kn_clock_now() - began);
+        KN_TRY((sends ? transport->class->send : transport->class->receive)(transport, &message, &done));
+        if (done)
+            return KN_OK;
+    }
+}
+
+/* --- calls that move no values ------------------------------------------------------------------------------------ */
 
 kn_status kn_run_barrier(kn_group *group, kn_work *work)
 {

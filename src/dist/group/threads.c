@@ -7,7 +7,7 @@
 
 /* --- waiting for the others --------------------------------------------------------------------------------------- */
 
-struct timespec kn_board_deadline(const kn_board *board)
+static struct timespec deadline_of(const kn_board *board)
 {
     struct timespec end;
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -39,7 +39,8 @@ static int first_missing(const kn_board *board)
     return 0;
 }
 
-bool kn_board_wait(kn_board *board, const struct timespec *end)
+/* Until another rank changes the board; false: the time is over. */
+static bool wait_for_change(kn_board *board, const struct timespec *end)
 {
     return pthread_cond_timedwait(&board->changed, &board->lock, end) != ETIMEDOUT;
 }
@@ -47,7 +48,7 @@ bool kn_board_wait(kn_board *board, const struct timespec *end)
 /* All ranks have called it when it returns. */
 static kn_status meet(kn_board *board)
 {
-    const struct timespec end = kn_board_deadline(board);
+    const struct timespec end = deadline_of(board);
     kn_lock(&board->lock);
     const unsigned long meeting = board->meeting;
     if (++board->arrived == board->size) {
@@ -56,7 +57,7 @@ static kn_status meet(kn_board *board)
         pthread_cond_broadcast(&board->changed);
     }
     while (board->meeting == meeting && !board->away)
-        if (!kn_board_wait(board, &end) && board->meeting == meeting)
+        if (!wait_for_change(board, &end) && board->meeting == meeting)
             kn_board_give_up(board, first_missing(board), "did not answer in time");
     const kn_status status = board->meeting != meeting ? KN_OK : kn_board_fail(board);
     kn_unlock(&board->lock);

@@ -53,13 +53,10 @@ kn_status kn_threads_leave(kn_transport *self);
 /* The board is locked. From now on all calls fail: rank `rank` `why`, unless they failed before for another reason. */
 void kn_board_give_up(kn_board *board, int rank, const char *why);
 kn_status kn_board_fail(const kn_board *board);
-/* Until another rank changes the board; false: the time is over. */
-bool kn_board_wait(kn_board *board, const struct timespec *end);
-struct timespec kn_board_deadline(const kn_board *board);
 
 /* The functions of the table that move values (threads_collectives.c, threads_messages.c). */
 extern const kn_transport_class kn_threads_class;
-kn_status kn_threads_send(kn_transport *self, const void *data, size_t bytes, int to, int tag);
-kn_status kn_threads_receive(kn_transport *self, void *data, size_t bytes, int from, int tag, int *sender);
+kn_status kn_threads_send(kn_transport *self, kn_message_end *message, bool *done);
+kn_status kn_threads_receive(kn_transport *self, kn_message_end *message, bool *done);
 kn_status kn_threads_split(kn_transport *self, int color, int key, kn_transport **part);
 void kn_threads_free(kn_transport *self);

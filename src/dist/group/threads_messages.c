@@ -3,19 +3,20 @@
 
 #include "dist/group/threads.h"
 
-kn_status kn_threads_send(kn_transport *self, const void *data, size_t bytes, int to, int tag)
+kn_status kn_threads_send(kn_transport *self, kn_message_end *message, bool *done)
 {
     kn_board *board = kn_board_of(self);
-    kn_message *sent = kn_malloc(sizeof *sent + bytes);
+    kn_message *sent = kn_malloc(sizeof *sent + message->bytes);
     if (!sent)
         return KN_ERR_MEMORY;
-    *sent = (kn_message){.from = self->rank, .to = to, .tag = tag, .bytes = bytes};
-    memcpy(sent->data, data, bytes);
+    *sent = (kn_message){.from = self->rank, .to = message->other, .tag = message->tag, .bytes = message->bytes};
+    memcpy(sent->data, message->data, message->bytes);
     kn_lock(&board->lock);
     *board->end = sent;
     board->end = &sent->next;
     pthread_cond_broadcast(&board->changed);
     kn_unlock(&board->lock);
+    *done = true;
     return KN_OK;
 }
 
@@ -33,27 +34,37 @@ static kn_message *take(kn_board *board, int from, int to, int tag)
     return NULL;
 }
 
-kn_status kn_threads_receive(kn_transport *self, void *data, size_t bytes, int from, int tag, int *sender)
+/* The oldest message, if it has come; `failed`: none will. */
+static kn_message *look(kn_transport *self, const kn_message_end *wanted, bool *failed)
 {
     kn_board *board = kn_board_of(self);
-    const struct timespec end = kn_board_deadline(board);
-    kn_message *received;
-    kn_status status = KN_OK;
     kn_lock(&board->lock);
-    while (!(received = take(board, from, self->rank, tag)) && !board->away)
-        if (!kn_board_wait(board, &end))
-            kn_board_give_up(board, from == KN_ANY_RANK ? (self->rank + 1) % board->size : from,
-                             "did not send in time");
-    if (!received)
-        status = kn_board_fail(board);
+    kn_message *received = take(board, wanted->other, self->rank, wanted->tag);
+    if (!received && wanted->waited > board->timeout)
+        kn_board_give_up(board, wanted->other == KN_ANY_RANK ? (self->rank + 1) % board->size : wanted->other,
+                         "did not send in time");
+    *failed = !received && board->away;
+    if (*failed)
+        kn_board_fail(board);
     kn_unlock(&board->lock);
-    if (received && received->bytes != bytes)
+    return received;
+}
+
+kn_status kn_threads_receive(kn_transport *self, kn_message_end *message, bool *done)
+{
+    bool failed;
+    kn_status status = KN_OK;
+    kn_message *received = look(self, message, &failed);
+    if (!received)
+        return failed ? KN_ERR_DEVICE : KN_OK;
+    if (received->bytes != message->bytes)
         status = kn_fail(KN_ERR_SHAPE, "rank %d sent %zu bytes, but the tensor to receive has %zu", received->from,
-                         received->bytes, bytes);
-    else if (received)
-        memcpy(data, received->data, bytes);
-    if (received && sender)
-        *sender = received->from;
+                         received->bytes, message->bytes);
+    else
+        memcpy(message->data, received->data, message->bytes);
+    if (message->sender)
+        *message->sender = received->from;
     kn_free(received);
+    *done = true;
     return status;
 }

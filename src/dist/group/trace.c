@@ -20,8 +20,8 @@
 
 static kn_status exchange_time(kn_transport *t, int64_t *time, int other, bool sends)
 {
-    return sends ? t->class->send(t, time, sizeof *time, other, CLOCK_TAG)
-                 : t->class->receive(t, time, sizeof *time, other, CLOCK_TAG, NULL);
+    return kn_message_exchange(t, sends,
+                               (kn_message_end){.data = time, .bytes = sizeof *time, .other = other, .tag = CLOCK_TAG});
 }
 
 /* On rank 0: what the clock of rank `other` shows when that of rank 0 shows *time. */

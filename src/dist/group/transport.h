@@ -1,8 +1,8 @@
 /* dist/group/transport.h - how a group's ranks exchange host memory: the table that a back end fills.
  *
- * A back end moves contiguous host memory and knows neither tensors nor devices. Its functions block, are called by one
- * thread per rank, and set the thread's error when they fail. A back end that is a library of its own (MPI) links
- * nothing of Koine: it gets what it needs in a kn_transport_host. */
+ * A back end moves contiguous host memory and knows neither tensors nor devices. Its functions block, but for messages,
+ * are called by one thread per rank, and set the thread's error when they fail. A back end that is a library of its own
+ * (MPI) links nothing of Koine: it gets what it needs in a kn_transport_host. */
 #pragma once
 
 #include <koine/dtype.h>
@@ -10,6 +10,17 @@
 #include <koine/status.h>
 
 typedef struct kn_transport kn_transport;
+
+/* One end of a message between two ranks. */
+typedef struct kn_message_end {
+    void *data; /* of what is sent only read */
+    size_t bytes;
+    int other; /* whom it goes to, or comes from: may be KN_ANY_RANK */
+    int tag;
+    int *sender;   /* receives the sender's rank; NULL: nobody wants to know */
+    double waited; /* seconds since it was begun */
+    void *state;   /* the back end's; NULL before the first call */
+} kn_message_end;
 
 typedef struct kn_transport_class {
     /* `data`: `count` elements, in place */
@@ -27,9 +38,11 @@ typedef struct kn_transport_class {
     kn_status (*all_to_all)(kn_transport *self, const void *input, const size_t *input_sizes, void *output,
                             const size_t *output_sizes);
     kn_status (*barrier)(kn_transport *self);
-    kn_status (*send)(kn_transport *self, const void *data, size_t bytes, int to, int tag);
-    /* from: may be KN_ANY_RANK; KN_ERR_SHAPE if the message has another size */
-    kn_status (*receive)(kn_transport *self, void *data, size_t bytes, int from, int tag, int *sender);
+    /* Messages do not block: these are called again until the message is done, or an error is returned. Sends that may
+     * be received by the same calls are begun in order, and so are receives. KN_ERR_SHAPE if what comes has another
+     * size. */
+    kn_status (*send)(kn_transport *self, kn_message_end *message, bool *done);
+    kn_status (*receive)(kn_transport *self, kn_message_end *message, bool *done);
     /* The program's next collective begins, which may take several of the calls above. NULL: nobody wants to know. */
     void (*begin)(void);
     /* Asked now and then by those who wait for a call, from their own threads: KN_ERR_DEVICE with the reason if it will
@@ -61,7 +74,7 @@ void kn_host_divide(kn_dtype dtype, void *data, size_t count, double divisor);
 
 /* --- back ends in libraries of their own -------------------------------------------------------------------------- */
 
-#define KN_TRANSPORT_VERSION 4 /* of the table and of this struct */
+#define KN_TRANSPORT_VERSION 5 /* of the table and of this struct */
 typedef struct kn_transport_host {
     int version;
     kn_status (*fail)(kn_status status, const char *format, ...) KN_PRINTF(2, 3);

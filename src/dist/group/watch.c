@@ -14,6 +14,8 @@ static double bytes_of(const kn_tensor *tensor) { return (double)kn_numel(tensor
 static double bytes_of_call(const kn_group *group, const kn_work *work)
 {
     double bytes = 0;
+    if (work->kind->pairs) /* whose tensor may be released by now */
+        return (double)work->message.bytes;
     if (work->tensor)
         return bytes_of(work->tensor) *
                (work->kind->rounds == 1 && !work->kind->has_all_blocks ? group->transport->size : 1);

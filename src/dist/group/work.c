@@ -1,7 +1,5 @@
-/* dist/group/work.c - a group's thread, which makes the group's calls one after another, and waiting for them. */
+/* dist/group/work.c - a group's calls: starting them, and waiting for them. */
 #include <errno.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fork.h"
@@ -32,7 +30,8 @@ static void release_list(kn_tensor ***list)
 static void release_tensors(kn_work *work)
 {
     kn_release(work->tensor);
-    work->tensor = NULL;
+    kn_release(work->memory);
+    work->tensor = work->memory = NULL;
     release_list(&work->inputs);
     release_list(&work->outputs);
 }
@@ -57,64 +56,8 @@ void kn_work_free(kn_work *work)
     kn_event_free(work->finished);
     pthread_cond_destroy(&work->changed);
     kn_mutex_destroy(&work->lock);
-    kn_free(work->message);
+    kn_free(work->reason);
     kn_free(work);
-}
-
-/* --- the group's thread ------------------------------------------------------------------------------------------- */
-
-/* So that the profiler does not take it for a slow copy: otherwise the device waits. */
-static kn_status await_inputs(const kn_work *work)
-{
-    KN_PART(KN_PART_WAIT);
-    return kn_event_synchronize(work->ready);
-}
-
-static kn_status make_call(kn_group *group, kn_work *work)
-{
-    if (group->failure)
-        return kn_fail(KN_ERR_DEVICE, "the group has failed: %s", group->failure);
-    if (!work->kind->pairs) {
-        group->calls++;
-        if (group->transport->class->begin)
-            group->transport->class->begin();
-    }
-    if (!work->kind->pairs && group->params.check_calls)
-        KN_TRY(kn_group_agree(group, work));
-    if (kn_is_watched() && work->ready)
-        KN_TRY(await_inputs(work));
-    return work->kind->run(group, work);
-}
-
-/* The thread's stream of the call's device, which waits for the inputs. */
-static kn_status enter_stream(kn_group *group, const kn_work *work, kn_stream **stream)
-{
-    kn_stream **kept = &group->streams[kn_device_slot(work->device)];
-    if (!*kept && !(*kept = kn_stream_new(work->device)))
-        return kn_error_status();
-    KN_TRY(kn_stream_wait_event(*kept, work->ready));
-    *stream = *kept;
-    return KN_OK;
-}
-
-static kn_status make_call_on_stream(kn_group *group, kn_work *work)
-{
-    if (!work->device || kn_device_is_host(work->device))
-        return make_call(group, work);
-    kn_stream *stream = NULL;
-    KN_TRY(enter_stream(group, work, &stream));
-    KN_STREAM(stream);
-    KN_TRY(make_call(group, work));
-    return kn_event_record(work->finished, stream);
-}
-
-/* The first reason stays. */
-static void keep_failure(kn_group *group, const char *reason)
-{
-    kn_lock(&group->lock);
-    if (!group->failure)
-        group->failure = kn_strdup(reason);
-    kn_unlock(&group->lock);
 }
 
 void kn_group_release(const kn_group *group, kn_tensor *memory)
@@ -132,16 +75,16 @@ void kn_transport_release(const kn_transport *transport, void *memory)
 /* Its tensors stay for good: a call that has failed may still write to them. */
 static void abandon_tensors(kn_work *work)
 {
-    work->tensor = NULL;
+    work->tensor = work->memory = NULL;
     work->inputs = work->outputs = NULL;
 }
 
-static void finish(kn_work *work, kn_status status)
+void kn_work_finish(kn_group *group, kn_work *work, kn_status status)
 {
     if (status != KN_OK)
-        work->message = kn_strdup(kn_error_message());
+        work->reason = kn_strdup(kn_error_message());
     kn_error_clear();
-    (work->group->transport->is_unfinished ? abandon_tensors : release_tensors)(work);
+    (group->transport->is_unfinished ? abandon_tensors : release_tensors)(work);
     kn_lock(&work->lock);
     work->status = status;
     work->done = true;
@@ -149,82 +92,6 @@ static void finish(kn_work *work, kn_status status)
     pthread_cond_broadcast(&work->changed);
     kn_unlock(&work->lock);
     kn_work_free(work);
-}
-
-/* The first of the queue; NULL: none will come. */
-static kn_work *next_call(kn_group *group)
-{
-    kn_lock(&group->lock);
-    while (group->is_busy || (!group->first && !group->is_ending))
-        pthread_cond_wait(&group->changed, &group->lock);
-    kn_work *work = group->first;
-    if (work) {
-        group->first = work->next;
-        if (!group->first)
-            group->last = NULL;
-        group->is_busy = true;
-    }
-    kn_unlock(&group->lock);
-    return work;
-}
-
-static void end_call(kn_group *group)
-{
-    kn_lock(&group->lock);
-    group->is_busy = false;
-    if (group->first || group->is_ending)
-        pthread_cond_broadcast(&group->changed);
-    kn_unlock(&group->lock);
-}
-
-static void run_call(kn_group *group, kn_work *work, kn_status (*make)(kn_group *group, kn_work *work))
-{
-    atomic_store(&group->began, kn_clock_now());
-    const kn_span span = kn_call_span(work);
-    const kn_status status = make(group, work);
-    kn_call_span_end(span, group, work);
-    kn_waiting_note(group);
-    atomic_store(&group->began, 0);
-    if (status == KN_ERR_DEVICE)
-        keep_failure(group, kn_error_message());
-    end_call(group);
-    finish(work, status);
-}
-
-/* After a call that has failed the thread does not end. MPICH frees buffers of its own into which messages still come
- * (a tree's, when the second message of a step cannot be sent): malloc would follow what they have overwritten. */
-static void *make_calls(void *argument)
-{
-    kn_group *group = argument;
-    kn_set_grad_enabled(false);
-    kn_work *work;
-    while ((work = next_call(group)))
-        run_call(group, work, make_call_on_stream);
-    const bool stays = group->transport->is_unfinished;
-    kn_lock(&group->lock);
-    group->has_ended = true;
-    pthread_cond_broadcast(&group->changed);
-    kn_unlock(&group->lock);
-    if (stays)
-        for (;;)
-            pause();
-    return NULL;
-}
-
-/* Signals are for the program's threads. */
-static kn_status start_thread(kn_group *group)
-{
-    if (kn_is_forked())
-        return kn_fail_forked();
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&group->thread, NULL, make_calls, group);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error)
-        return kn_fail(KN_ERR_MEMORY, "cannot start the group's thread");
-    group->is_started = true;
-    return KN_OK;
 }
 
 /* --- starting and waiting ----------------------------------------------------------------------------------------- */
@@ -275,7 +142,7 @@ static bool begin_here(kn_group *group, const kn_work *work)
     if (!work->kind->may_stay || !group->transport->notices_losses || kn_is_watched() || kn_is_forked())
         return false;
     kn_lock(&group->lock);
-    const bool is_free = !group->is_busy && !group->first;
+    const bool is_free = !group->is_busy && !group->first && !group->has_messages;
     if (is_free)
         group->is_busy = true;
     kn_unlock(&group->lock);
@@ -291,10 +158,10 @@ static kn_status make_here(kn_group *group, kn_work *work)
     if (status == KN_OK) {
         work->group = group;
         atomic_fetch_add(&work->references, 1);
-        run_call(group, work, make_call);
+        kn_group_call_here(group, work);
         status = kn_work_wait(work);
     } else {
-        end_call(group);
+        kn_group_end_call(group);
     }
     kn_work_free(work);
     return status;
@@ -306,7 +173,7 @@ kn_status kn_work_start(kn_group *group, kn_work *work, kn_work **result)
         return make_here(group, work);
     kn_status status = mark_inputs(work);
     if (status == KN_OK && !group->is_started)
-        status = start_thread(group);
+        status = kn_group_start_thread(group);
     if (status != KN_OK) {
         kn_work_free(work);
         return status;
@@ -332,7 +199,7 @@ static kn_status check_group(kn_group *group)
         return KN_OK;
     const kn_status status = transport->class->check(transport, 1e-9 * (double)(kn_clock_now() - began));
     if (status != KN_OK)
-        keep_failure(group, kn_error_message());
+        kn_group_keep_failure(group, kn_error_message());
     return status;
 }
 
@@ -364,7 +231,7 @@ kn_status kn_work_wait(kn_work *work)
     if (!done)
         kn_error_prefix("%s", work->kind->name);
     else if (status != KN_OK)
-        kn_fail(status, "%s: %s", work->kind->name, work->message ? work->message : "out of memory");
+        kn_fail(status, "%s: %s", work->kind->name, work->reason ? work->reason : "out of memory");
     if (status != KN_OK)
         return status;
     return work->finished ? kn_stream_wait_event(kn_stream_current(work->device), work->finished) : KN_OK;

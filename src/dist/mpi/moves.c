@@ -52,7 +52,7 @@ kn_status kn_mpi_choose_seals(kn_mpi_transport *transport)
 typedef struct move {
     const void *from;
     void *to;
-    int other, tag; /* the root, or who receives */
+    int other; /* the root */
     MPI_Datatype type;
     int count; /* of the type: a block */
     MPI_Comm comm;
@@ -70,7 +70,6 @@ static kn_status move_block(kn_transport *self, const char *name, int (*call)(co
 }
 
 static int call_broadcast(const move *m) { return MPI_Bcast(m->to, m->count, m->type, m->other, m->comm); }
-static int call_send(const move *m) { return MPI_Send(m->from, m->count, m->type, m->other, m->tag, m->comm); }
 
 static int call_gather(const move *m)
 {
@@ -203,55 +202,6 @@ kn_status kn_mpi_broadcast(kn_transport *self, void *data, size_t bytes, int roo
         return broadcast_record(self, data, bytes, root);
     const kn_status status = move_block(self, "broadcast", call_broadcast, bytes, (move){.to = data, .other = root});
     return status == KN_OK ? kn_mpi_check_broadcast(self, (kn_mpi_part){data, bytes}, root) : status;
-}
-
-/* --- from one to one ---------------------------------------------------------------------------------------------- */
-
-kn_status kn_mpi_send(kn_transport *self, const void *data, size_t bytes, int to, int tag)
-{
-    const kn_status status = move_block(self, "send", call_send, bytes, (move){.from = data, .other = to, .tag = tag});
-    return status == KN_OK ? kn_mpi_seal_message(self, (kn_mpi_part){data, bytes}, to, tag) : status;
-}
-
-static kn_status take_message(kn_transport *self, void *data, size_t bytes, MPI_Message *message)
-{
-    MPI_Datatype type;
-    int count;
-    kn_status status = kn_mpi_block(bytes, &type, &count);
-    if (status == KN_OK)
-        status = kn_mpi_end_call(self, MPI_Mrecv(data, count, type, message, MPI_STATUS_IGNORE), "receive");
-    kn_mpi_block_free(&type);
-    return status;
-}
-
-/* The size is known before the message is received: one that does not fit is taken and refused. */
-kn_status kn_mpi_receive(kn_transport *self, void *data, size_t bytes, int from, int tag, int *sender)
-{
-    MPI_Message message;
-    MPI_Status probed;
-    MPI_Count sent = 0;
-    const int source = from == KN_ANY_RANK ? MPI_ANY_SOURCE : from;
-    kn_status status = kn_mpi_end_call(self, MPI_Mprobe(source, tag, kn_mpi_comm(self), &message, &probed), "receive");
-    if (status != KN_OK)
-        return status;
-    MPI_Get_elements_x(&probed, MPI_BYTE, &sent);
-    void *place = (size_t)sent == bytes ? data : malloc((size_t)sent + 1);
-    if (!place)
-        return kn_mpi_host->fail(KN_ERR_MEMORY, "out of host memory: cannot allocate %zu bytes for a message",
-                                 (size_t)sent);
-    status = take_message(self, place, (size_t)sent, &message);
-    if (status == KN_OK)
-        status = kn_mpi_check_message(self, (kn_mpi_part){place, (size_t)sent}, probed.MPI_SOURCE, tag);
-    if (sender)
-        *sender = probed.MPI_SOURCE;
-    if (place == data)
-        return status;
-    if (!self->is_unfinished)
-        free(place);       /* otherwise the message may still be written there */
-    return status != KN_OK /* NOLINT: see above */
-               ? status
-               : kn_mpi_host->fail(KN_ERR_SHAPE, "rank %d sent %zu bytes, but the tensor to receive has %zu",
-                                   probed.MPI_SOURCE, (size_t)sent, bytes);
 }
 
 /* --- from all to all ---------------------------------------------------------------------------------------------- */

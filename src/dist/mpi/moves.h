@@ -34,14 +34,19 @@ kn_status kn_mpi_scatter(kn_transport *self, const void *blocks, size_t bytes, v
 kn_status kn_mpi_broadcast(kn_transport *self, void *data, size_t bytes, int root);
 kn_status kn_mpi_all_to_all(kn_transport *self, const void *input, const size_t *input_sizes, void *output,
                             const size_t *output_sizes);
-kn_status kn_mpi_send(kn_transport *self, const void *data, size_t bytes, int to, int tag);
-kn_status kn_mpi_receive(kn_transport *self, void *data, size_t bytes, int from, int tag, int *sender);
+
+/* messages.c */
+kn_status kn_mpi_send(kn_transport *self, kn_message_end *message, bool *done);
+kn_status kn_mpi_receive(kn_transport *self, kn_message_end *message, bool *done);
+/* Lets messages that are on their way go on, while this rank waits for others without MPI. */
+void kn_mpi_messages_go_on(const kn_transport *self);
 
 /* --- seals (seals.c) ---------------------------------------------------------------------------------------------- */
 
 /* call: the same bytes may be there from the call before, so each has another seal. 0: a message between two ranks */
 uint64_t kn_mpi_seal_of(uint64_t call, const void *data, size_t bytes);
 uint64_t kn_mpi_next_seal(kn_mpi_transport *transport); /* the number of the next call, alike on all ranks */
+#define KN_MPI_SEAL 1, MPI_UINT64_T                     /* count and type of one */
 
 /* KN_ERR_DEVICE: what is from that rank is not whole. */
 kn_status kn_mpi_fail_broken(kn_transport *self, int rank);
@@ -53,7 +58,3 @@ kn_status kn_mpi_check_gathered(kn_transport *self, kn_mpi_part own, const kn_mp
 /* sent: on the root, else NULL */
 kn_status kn_mpi_check_scattered(kn_transport *self, const kn_mpi_part *sent, kn_mpi_part received, int root);
 kn_status kn_mpi_check_broadcast(kn_transport *self, kn_mpi_part part, int root);
-
-/* The message that follows another from the same rank and with the same tag: they come in order. */
-kn_status kn_mpi_seal_message(kn_transport *self, kn_mpi_part part, int to, int tag);
-kn_status kn_mpi_check_message(kn_transport *self, kn_mpi_part part, int from, int tag);

@@ -18,6 +18,7 @@ typedef struct kn_mpi_transport {
     MPI_Comm comm;
     int *world_ranks; /* of its ranks */
     double timeout;   /* seconds */
+    int messages;     /* on their way */
     bool has_seals;   /* values are compared with what their rank has sent (moves.h) */
     uint64_t sealed_calls;
     kn_mpi_memory scratch, records, seals; /* of reductions; of small blocks and of all blocks' seals */

@@ -64,8 +64,6 @@ static kn_status compare(kn_transport *self, uint64_t call, const kn_mpi_part *p
     return KN_OK;
 }
 
-#define SEAL 1, MPI_UINT64_T
-
 kn_status kn_mpi_check_exchange(kn_transport *self, const kn_mpi_part *sent, const kn_mpi_part *received)
 {
     if (!has_seals(self))
@@ -78,7 +76,7 @@ kn_status kn_mpi_check_exchange(kn_transport *self, const kn_mpi_part *sent, con
     for (int r = 0; r < self->size; r++)
         out[r] = kn_mpi_seal_of(call, sent[r].data, sent[r].bytes);
     const kn_status status =
-        kn_mpi_end_call(self, MPI_Alltoall(out, SEAL, in, SEAL, kn_mpi_comm(self)), "comparing values");
+        kn_mpi_end_call(self, MPI_Alltoall(out, KN_MPI_SEAL, in, KN_MPI_SEAL, kn_mpi_comm(self)), "comparing values");
     return status == KN_OK ? compare(self, call, received, in) : status;
 }
 
@@ -92,8 +90,8 @@ kn_status kn_mpi_check_gathered(kn_transport *self, kn_mpi_part own, const kn_mp
     uint64_t *in = seals_of(self);
     if (!in)
         return KN_ERR_MEMORY;
-    const int error = root == KN_EVERY_RANK ? MPI_Allgather(&mine, SEAL, in, SEAL, comm)
-                                            : MPI_Gather(&mine, SEAL, in, SEAL, root, comm);
+    const int error = root == KN_EVERY_RANK ? MPI_Allgather(&mine, KN_MPI_SEAL, in, KN_MPI_SEAL, comm)
+                                            : MPI_Gather(&mine, KN_MPI_SEAL, in, KN_MPI_SEAL, root, comm);
     const kn_status status = kn_mpi_end_call(self, error, "comparing values");
     return status == KN_OK && received ? compare(self, call, received, in) : status;
 }
@@ -118,7 +116,7 @@ kn_status kn_mpi_check_scattered(kn_transport *self, const kn_mpi_part *sent, kn
     *expected = ~seal;
     for (int r = 0; sent && r < self->size; r++)
         out[r] = kn_mpi_seal_of(call, sent[r].data, sent[r].bytes);
-    const int error = MPI_Scatter(out, SEAL, expected, SEAL, root, kn_mpi_comm(self));
+    const int error = MPI_Scatter(out, KN_MPI_SEAL, expected, KN_MPI_SEAL, root, kn_mpi_comm(self));
     return compare_one(self, error, seal, expected, root);
 }
 
@@ -132,27 +130,6 @@ kn_status kn_mpi_check_broadcast(kn_transport *self, kn_mpi_part part, int root)
     if (!expected)
         return KN_ERR_MEMORY;
     *expected = self->rank == root ? seal : ~seal;
-    const int error = MPI_Bcast(expected, SEAL, root, kn_mpi_comm(self));
+    const int error = MPI_Bcast(expected, KN_MPI_SEAL, root, kn_mpi_comm(self));
     return compare_one(self, error, seal, expected, root);
-}
-
-kn_status kn_mpi_check_message(kn_transport *self, kn_mpi_part part, int from, int tag)
-{
-    if (!has_seals(self))
-        return KN_OK;
-    const uint64_t seal = kn_mpi_seal_of(0, part.data, part.bytes);
-    uint64_t *expected = seals_of(self);
-    if (!expected)
-        return KN_ERR_MEMORY;
-    *expected = ~seal;
-    const int error = MPI_Recv(expected, SEAL, from, tag, kn_mpi_comm(self), MPI_STATUS_IGNORE);
-    return compare_one(self, error, seal, expected, from);
-}
-
-kn_status kn_mpi_seal_message(kn_transport *self, kn_mpi_part part, int to, int tag)
-{
-    if (!has_seals(self))
-        return KN_OK;
-    const uint64_t seal = kn_mpi_seal_of(0, part.data, part.bytes);
-    return kn_mpi_end_call(self, MPI_Send(&seal, SEAL, to, tag, kn_mpi_comm(self)), "send");
 }

@@ -17,6 +17,7 @@
 #endif
 
 #include "dist/mpi/monitor.h"
+#include "dist/mpi/moves.h"
 
 #define SLOT ((size_t)128 << 10) /* bytes: two of them and those of another rank fit a processor's own cache */
 #define LINE 64                  /* bytes of a cache line */
@@ -41,7 +42,7 @@ static kn_mpi_shared *shared_of(kn_transport *self) { return ((kn_mpi_transport 
 #define SPINS 400        /* about 20 us */
 #define YIELDS 40        /* instead, where ranks share a processor */
 #define NAP_NS 50000000L /* how often the monitor is asked */
-#define POLL_NS 20000L   /* where a rank cannot be woken */
+#define POLL_NS 20000L   /* where a rank cannot be woken, or messages are on their way */
 
 static bool has_come(const seat *s, unsigned round) { return (int)(atomic_load(&s->round) - round) >= 0; }
 
@@ -57,11 +58,11 @@ static void give_way(bool has_processor)
 #endif
 }
 
-/* Until the rank goes on, or for NAP_NS. */
-static void sleep_on(seat *s, unsigned round)
+/* Until the rank goes on, or for that time. */
+static void sleep_on(seat *s, unsigned round, long nanoseconds)
 {
 #ifdef __linux__
-    const struct timespec nap = {.tv_nsec = NAP_NS};
+    const struct timespec nap = {.tv_nsec = nanoseconds};
     atomic_fetch_add(&s->sleepers, 1);
     const unsigned now = atomic_load(&s->round);
     if ((int)(now - round) < 0)
@@ -69,7 +70,7 @@ static void sleep_on(seat *s, unsigned round)
     atomic_fetch_sub(&s->sleepers, 1);
 #else
     const struct timespec nap = {.tv_nsec = POLL_NS};
-    (void)s, (void)round;
+    (void)s, (void)round, (void)nanoseconds;
     nanosleep(&nap, NULL);
 #endif
 }
@@ -100,8 +101,11 @@ static kn_status await_seat(kn_transport *self, seat *s)
         give_way(shared->has_processor);
     }
     const double began = seconds();
+    const bool has_messages = ((const kn_mpi_transport *)self)->messages > 0;
     for (double asked = began; !has_come(s, shared->round);) {
-        sleep_on(s, shared->round);
+        sleep_on(s, shared->round, has_messages ? POLL_NS : NAP_NS);
+        if (has_messages)
+            kn_mpi_messages_go_on(self);
         const double now = seconds();
         if (now - asked < 1e-9 * NAP_NS)
             continue;

@@ -90,11 +90,29 @@ SHOWN int MPI_Scatter(const void *blocks, int sent, MPI_Datatype sent_type, void
     return error;
 }
 
-SHOWN int MPI_Mrecv(void *data, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
+/* One message at a time: its breach ends when a test finds it done. */
+static struct {
+    MPI_Request *request;
+    breach breach;
+} message;
+
+SHOWN int MPI_Imrecv(void *data, int count, MPI_Datatype type, MPI_Message *found, MPI_Request *request)
 {
     breach b = begin(data, count, type, MPI_COMM_WORLD);
-    const int error = PMPI_Mrecv(data, count, type, message, status);
-    end(b);
+    if (b.before) {
+        message.request = request;
+        message.breach = b;
+    }
+    return PMPI_Imrecv(data, count, type, found, request);
+}
+
+SHOWN int MPI_Test(MPI_Request *request, int *done, MPI_Status *status)
+{
+    const int error = PMPI_Test(request, done, status);
+    if (*done && message.request == request) {
+        end(message.breach);
+        message.request = NULL;
+    }
     return error;
 }
 

@@ -1,4 +1,4 @@
-/* group_cases.c - collectives, messages, mismatched calls and splitting; every rank knows what it must get. */
+/* group_cases.c - collectives, mismatched calls and splitting; every rank knows what it must get. */
 #include "dist/group/group_cases.h"
 
 #include <math.h>
@@ -19,25 +19,6 @@ static kn_tensor *sequence(state *s, kn_dtype dtype, int64_t count, double first
     KN_NO_GRAD;
     kn_copy_(tensor, index);
     return tensor;
-}
-
-static double value_at(kn_tensor *tensor, int64_t i)
-{
-    kn_tensor *host = kn_to_device(tensor, kn_device_host(), .dtype = KN_F64);
-    const double *values = kn_data(host);
-    return values ? values[i] : NAN;
-}
-
-/* A view of x's memory with these sizes and strides, from element `first` on: the host runs no operations that make
- * one. */
-static kn_tensor *view(kn_tensor *x, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride,
-                       int64_t first)
-{
-    kn_storage *storage = kn_storage_of(x);
-    kn_tensor *made = kn_tensor_from_storage(storage, kn_dtype_of(x), 2, (const int64_t[]){rows, columns},
-                                             (const int64_t[]){row_stride, column_stride}, first);
-    kn_storage_release(storage);
-    return made;
 }
 
 /* --- in place ----------------------------------------------------------------------------------------------------- */
@@ -198,33 +179,7 @@ static void exchanges_blocks_of_all_sizes(state *s)
         EXPECT(value_at(outputs[r], s->rank + r) == 10 * r + s->rank);
 }
 
-/* --- messages, and calls that are only started -------------------------------------------------------------------- */
-
-static void passes_messages_around(state *s)
-{
-    if (s->size == 1)
-        return;
-    const int next = (s->rank + 1) % s->size, before = (s->rank + s->size - 1) % s->size;
-    kn_tensor *x = kn_full(KN_SHAPE(4), s->rank, .dtype = KN_F32, .device = s->device);
-    kn_tensor *y = view(kn_zeros(KN_SHAPE(2, 2), .dtype = KN_F32, .device = s->device), 2, 2, 1, 2, 0);
-    int sender = -1;
-    kn_work *work = NULL;
-    if (s->rank == 0) { /* one rank receives after it has sent, the others before */
-        EXPECT_OK(kn_group_send(s->group, x, next, .tag = 7));
-        EXPECT_OK(kn_group_receive(s->group, y, KN_ANY_RANK, .tag = 7, .sender = &sender));
-    } else {
-        EXPECT_OK(kn_group_receive(s->group, y, before, .tag = 7, .sender = &sender, .work = &work));
-        EXPECT_OK(kn_group_send(s->group, x, next, .tag = 7));
-        EXPECT_OK(kn_work_wait(work));
-        kn_work_free(work);
-    }
-    EXPECT(sender == before);
-    EXPECT(value_at(y, 3) == before);
-    if (s->rank == 0)
-        EXPECT_OK(kn_group_send(s->group, kn_zeros(KN_SHAPE(2), .device = s->device), 1));
-    if (s->rank == 1)
-        EXPECT(kn_group_receive(s->group, y, 0) == KN_ERR_SHAPE && strstr(kn_error_message(), "rank 0 sent 8 bytes"));
-}
+/* --- calls that are only started ---------------------------------------------------------------------------------- */
 
 static void starts_several_calls(state *s)
 {
@@ -351,7 +306,6 @@ int group_cases(kn_group *group, kn_device *device)
         reduces_and_broadcasts_from_each_root,
         gathers_and_scatters,
         exchanges_blocks_of_all_sizes,
-        passes_messages_around,
         starts_several_calls,
         names_calls_that_differ,
         refuses_bad_arguments,
@@ -359,5 +313,5 @@ int group_cases(kn_group *group, kn_device *device)
         refuses_to_be_recorded,
         splits,
     };
-    return run_cases(cases, sizeof cases / sizeof cases[0], group, device);
+    return run_cases(cases, sizeof cases / sizeof cases[0], group, device) + message_cases(group, device);
 }

@@ -6,3 +6,4 @@
 
 /* Returns the number of failures on this rank. The tensors are on `device`, which may be the host. */
 int group_cases(kn_group *group, kn_device *device);
+int message_cases(kn_group *group, kn_device *device); /* a part of them */

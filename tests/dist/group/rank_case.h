@@ -3,6 +3,7 @@
 #pragma once
 
 #include <koine/koine.h>
+#include <math.h>
 #include <stdio.h>
 
 typedef struct state {
@@ -30,6 +31,25 @@ static inline bool has_f64(kn_device *device)
 {
     kn_device_properties properties;
     return device == kn_device_host() || (kn_device_get_properties(device, &properties) == KN_OK && properties.has_f64);
+}
+
+static inline double value_at(kn_tensor *tensor, int64_t i)
+{
+    kn_tensor *host = kn_to_device(tensor, kn_device_host(), .dtype = KN_F64);
+    const double *values = kn_data(host);
+    return values ? values[i] : NAN;
+}
+
+/* A view of x's memory with these sizes and strides, from element `first` on: the host runs no operations that make
+ * one. */
+static inline kn_tensor *view(kn_tensor *x, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride,
+                              int64_t first)
+{
+    kn_storage *storage = kn_storage_of(x);
+    kn_tensor *made = kn_tensor_from_storage(storage, kn_dtype_of(x), 2, (const int64_t[]){rows, columns},
+                                             (const int64_t[]){row_stride, column_stride}, first);
+    kn_storage_release(storage);
+    return made;
 }
 
 /* All cases in turn; returns the number of failures. */

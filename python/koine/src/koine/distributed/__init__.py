@@ -15,6 +15,7 @@ from .._groups import (ProcessGroup, destroy_process_group, get_backend, get_gro
                       is_available, is_initialized, is_mpi_available, new_group)
 from . import optim  # noqa: F401
 from ._collectives import (ReduceOp, Work, all_gather, all_gather_into_tensor, all_reduce, all_to_all,  # noqa: F401
-                           all_to_all_single, barrier, broadcast, gather, irecv, isend, recv, reduce, reduce_scatter,
-                           reduce_scatter_tensor, scatter, send)
+                           all_to_all_single, barrier, broadcast, gather, reduce, reduce_scatter,
+                           reduce_scatter_tensor, scatter)
+from ._messages import P2POp, batch_isend_irecv, irecv, isend, recv, send  # noqa: F401
 from ._objects import all_gather_object, broadcast_object_list, gather_object  # noqa: F401

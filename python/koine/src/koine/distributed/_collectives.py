@@ -7,8 +7,6 @@ from .._c import NULL, check, checked, ffi, lib
 from .._groups import group_of
 from .._tensor import Tensor
 
-_ANY_RANK = -1  # KN_ANY_RANK, a macro, which declarations of C functions do not have
-
 
 class ReduceOp(enum.IntEnum):
     """How values are combined."""
@@ -52,7 +50,7 @@ def _run(group, async_op, call, op=ReduceOp.SUM):
     return None
 
 
-def _handle(call, value):
+def handle_of(call, value):
     if not isinstance(value, Tensor):
         raise TypeError('%s: a koine.Tensor is needed, not %s' % (call, type(value).__name__))
     return value._h
@@ -60,7 +58,7 @@ def _handle(call, value):
 
 def _handles(call, name, values, group):
     """Of a list with a tensor for each rank."""
-    handles = [_handle(call, one) for one in values]
+    handles = [handle_of(call, one) for one in values]
     if len(handles) != group.size():
         raise ValueError('%s: %s needs %d tensors, one for each rank, not %d' % (call, name, group.size(),
                                                                                 len(handles)))
@@ -83,20 +81,20 @@ def _only_on(call, name, values, root, group):
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     """Replaces the tensor by the combination of all ranks', which has the same bits on each."""
-    group, handle = group_of(group, 'all_reduce'), _handle('all_reduce', tensor)
+    group, handle = group_of(group, 'all_reduce'), handle_of('all_reduce', tensor)
     return _run(group, async_op, lambda g, p: lib.kn_group_all_reduce_with(g, handle, p), op)
 
 
 def reduce(tensor, dst, op=ReduceOp.SUM, group=None, async_op=False):
     """The same on rank `dst` only; elsewhere the tensor keeps its values."""
-    group, handle = group_of(group, 'reduce'), _handle('reduce', tensor)
+    group, handle = group_of(group, 'reduce'), handle_of('reduce', tensor)
     root = group.number_of(dst)
     return _run(group, async_op, lambda g, p: lib.kn_group_reduce_with(g, handle, root, p), op)
 
 
 def broadcast(tensor, src, group=None, async_op=False):
     """Replaces the tensor by rank `src`'s."""
-    group, handle = group_of(group, 'broadcast'), _handle('broadcast', tensor)
+    group, handle = group_of(group, 'broadcast'), handle_of('broadcast', tensor)
     root = group.number_of(src)
     return _run(group, async_op, lambda g, p: lib.kn_group_broadcast_with(g, handle, root, p))
 
@@ -111,14 +109,14 @@ def barrier(group=None, async_op=False):
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
     """tensor_list[r] becomes rank r's tensor; all have one shape and dtype."""
-    group, handle = group_of(group, 'all_gather'), _handle('all_gather', tensor)
+    group, handle = group_of(group, 'all_gather'), handle_of('all_gather', tensor)
     outputs = _handles('all_gather', 'tensor_list', tensor_list, group)
     return _run(group, async_op, lambda g, p: lib.kn_group_all_gather_with(g, outputs, handle, p))
 
 
 def gather(tensor, gather_list=None, dst=0, group=None, async_op=False):
     """The same on rank `dst` only, which alone gives a list."""
-    group, handle = group_of(group, 'gather'), _handle('gather', tensor)
+    group, handle = group_of(group, 'gather'), handle_of('gather', tensor)
     root = group.number_of(dst)
     outputs = _only_on('gather', 'gather_list', gather_list, root, group)
     return _run(group, async_op, lambda g, p: lib.kn_group_gather_with(g, outputs, handle, root, p))
@@ -126,7 +124,7 @@ def gather(tensor, gather_list=None, dst=0, group=None, async_op=False):
 
 def scatter(tensor, scatter_list=None, src=0, group=None, async_op=False):
     """The tensor becomes element r of rank `src`'s list on rank r."""
-    group, handle = group_of(group, 'scatter'), _handle('scatter', tensor)
+    group, handle = group_of(group, 'scatter'), handle_of('scatter', tensor)
     root = group.number_of(src)
     inputs = _only_on('scatter', 'scatter_list', scatter_list, root, group)
     return _run(group, async_op, lambda g, p: lib.kn_group_scatter_with(g, handle, inputs, root, p))
@@ -134,7 +132,7 @@ def scatter(tensor, scatter_list=None, src=0, group=None, async_op=False):
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
     """The output on rank r becomes the combination of element r of all ranks' lists."""
-    group, handle = group_of(group, 'reduce_scatter'), _handle('reduce_scatter', output)
+    group, handle = group_of(group, 'reduce_scatter'), handle_of('reduce_scatter', output)
     inputs = _handles('reduce_scatter', 'input_list', input_list, group)
     return _run(group, async_op, lambda g, p: lib.kn_group_reduce_scatter_with(g, handle, inputs, p), op)
 
@@ -184,42 +182,3 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
         return whole.split([whole.shape[0] // size] * size if sizes is None else list(sizes))
 
     return all_to_all(split(output, output_split_sizes), split(input, input_split_sizes), group, async_op)
-
-
-# --- between two ranks ------------------------------------------------------------------------------------------------
-
-
-def _message(call, function, tensor, rank, group, tag, is_started, receives):
-    group, handle = group_of(group, call), _handle(call, tensor)
-    other = _ANY_RANK if rank is None else group.number_of(rank)
-    params = ffi.new('kn_message_params *', lib.kn_message_params_init())
-    params.tag, sender, work = tag, ffi.new('int *'), ffi.new('kn_work **')
-    if receives:
-        params.sender = sender
-    if is_started:
-        params.work = work
-    check(function(group._h, handle, other, params))
-    if is_started:
-        return Work(work[0], group, sender if receives else None)
-    return group._ranks[sender[0]] if receives else None
-
-
-def send(tensor, dst, group=None, tag=0):
-    """To rank `dst`, which receives it by a call with the same tag, 0 to 32767."""
-    return _message('send', lib.kn_group_send_with, tensor, dst, group, tag, False, False)
-
-
-def recv(tensor, src=None, group=None, tag=0):
-    """From rank `src`, by default from any. Returns the rank that sent it."""
-    return _message('recv', lib.kn_group_receive_with, tensor, src, group, tag, False, True)
-
-
-def isend(tensor, dst, group=None, tag=0):
-    """send, only begun: returns its Work. Calls run one at a time, and a send may last until it is received: of two
-    ranks that send to each other one receives first."""
-    return _message('isend', lib.kn_group_send_with, tensor, dst, group, tag, True, False)
-
-
-def irecv(tensor, src=None, group=None, tag=0):
-    """recv, only begun: returns its Work."""
-    return _message('irecv', lib.kn_group_receive_with, tensor, src, group, tag, True, True)
