@@ -17,6 +17,15 @@ static const option *find_rest(const option *options, int count)
     return NULL;
 }
 
+/* A newline shows as \n. */
+static void show_text(FILE *file, const char *text)
+{
+    fputs(" (default ", file);
+    for (; *text != '\0'; text++)
+        fputs(*text == '\n' ? "\\n" : (char[]){*text, '\0'}, file);
+    fputc(')', file);
+}
+
 static void show_usage(FILE *file, const char *program, const char *purpose, const option *options, int count)
 {
     const option *rest = find_rest(options, count);
@@ -34,7 +43,7 @@ static void show_usage(FILE *file, const char *program, const char *purpose, con
         else if (o->kind == OPTION_NUMBER)
             fprintf(file, " (default %g)", *(double *)o->target);
         else if ((o->kind == OPTION_TEXT || o->kind == OPTION_CHOICE) && *(const char **)o->target != NULL)
-            fprintf(file, " (default %s)", *(const char **)o->target);
+            show_text(file, *(const char **)o->target);
         fputc('\n', file);
     }
     fprintf(file, "  %-*s %s\n", LEFT, "--help", "show this help and exit");

@@ -30,6 +30,7 @@ static void help_goes_to_stdout(void **state)
         assert_contains(r.output, programs[i]);
         assert_contains(r.output, "--device D");
         assert_contains(r.output, "--seed N");
+        assert_lacks(r.output, "\n)"); /* of a default that is a newline */
         assert_string_equal(r.errors, "");
         run_free(&r);
     }
