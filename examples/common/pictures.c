@@ -32,6 +32,17 @@ kn_transforms *picture_transforms(const picture_model *model)
     return transforms;
 }
 
+/* A name is text of a file, which may command a terminal by control characters, also those of Unicode. */
+static void replace_controls(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++) {
+        if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+            c[0] = c[1] = '?';
+        if (c[0] < 0x20 || c[0] == 0x7f)
+            c[0] = '?';
+    }
+}
+
 void picture_class_name(const picture_model *model, int64_t index, char name[128])
 {
     const char *line = model->classes;
@@ -41,6 +52,7 @@ void picture_class_name(const picture_model *model, int64_t index, char name[128
         snprintf(name, 128, "%.*s", (int)strcspn(line, "\n"), line);
     else
         snprintf(name, 128, "class %lld", (long long)index);
+    replace_controls(name);
 }
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */

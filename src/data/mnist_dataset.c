@@ -102,6 +102,8 @@ static kn_status fill(mnist_dataset *data, const char *directory, bool train)
     if (kn_size(data->labels, 0) != data->length)
         return kn_fail(KN_ERR_FORMAT, "'%s': the %s files hold %lld images but %lld labels", directory,
                        train ? "train" : "t10k", (long long)data->length, (long long)kn_size(data->labels, 0));
+    if (data->length == 0)
+        return kn_fail(KN_ERR_FORMAT, "'%s': the %s files hold no images", directory, train ? "train" : "t10k");
     data->image_size = kn_size(data->images, 1) * kn_size(data->images, 2);
     data->pixels = kn_data(data->images);
     data->classes = kn_data(data->labels);

@@ -195,6 +195,10 @@ static void test_mnist_bad_files(void **state)
     write_bytes(temporary("t10k-labels-idx1-ubyte"), "", 0);
     assert_fails(kn_status_of(dataset = kn_mnist_dataset(directory, false)), KN_ERR_FORMAT,
                  "t10k-labels-idx1-ubyte', at byte 0");
+    write_idx("t10k-images-idx3-ubyte", false, 8, 3, (const uint32_t[]){0, 1, 1}, "", 0);
+    write_idx("t10k-labels-idx1-ubyte", false, 8, 1, (const uint32_t[]){0}, "", 0);
+    assert_fails(kn_status_of(dataset = kn_mnist_dataset(directory, false)), KN_ERR_FORMAT,
+                 "the t10k files hold no images");
 }
 
 /* --- the real data --------------------------------------------------------------------------- */

@@ -78,6 +78,19 @@ static void classifies_in_several_threads(void **state)
     run_free(&r);
 }
 
+/* The file's names of classes, of which one is changed to an escape. */
+static void names_do_not_command_the_terminal(void **state)
+{
+    (void)state;
+    run_result r = run_shell("cd '" PICTURES "' && sed 's/green\\\\u000ared/\\\\u001b\\\\u000are/' '" RESULT
+                             "/model.safetensors' > escape.safetensors && " EXAMPLES
+                             "/classify --model escape.safetensors val/green/8.jpg");
+    assert_status(r, 0);
+    assert_contains(r.output, " %  ?\n");
+    assert_lacks(r.output, "\033");
+    run_free(&r);
+}
+
 static void pictures_that_cannot_be_read_are_named(void **state)
 {
     (void)state;
@@ -134,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trains_on_a_folder),
         cmocka_unit_test(classifies_in_several_threads),
+        cmocka_unit_test(names_do_not_command_the_terminal),
         cmocka_unit_test(pictures_that_cannot_be_read_are_named),
         cmocka_unit_test(mixes_and_augments),
         cmocka_unit_test(wrong_arguments_are_explained),
