@@ -307,6 +307,28 @@ def test_graph():
     assert x.tolist() == [3, 3, 3]
 
 
+@pytest.mark.parametrize('key', [slice(1, 3), 2, (slice(None), 1), (1, 2), Ellipsis])
+def test_graph_of_a_recorded_assignment(key):
+    x, w = koine.ones(4, 3), nn.Parameter(koine.ones(1))
+
+    def step():
+        y = x * w
+        y[key] = w * 3
+        w.grad = None
+        (y * y).sum().backward()
+        return y
+
+    step()
+    graph = koine.graph.Graph()
+    with graph.capture():
+        y = step()
+    x.fill_(2)
+    graph.replay()
+    expected = numpy.full((4, 3), 2.0)
+    expected[key] = 3
+    assert y.tolist() == expected.tolist() and w.grad.item() == 2 * (expected ** 2).sum()
+
+
 def test_profiler(tmp_path):
     with koine.profiler.profile(with_flops=True) as profile:
         with koine.profiler.record_function('my range'):

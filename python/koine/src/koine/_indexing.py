@@ -146,7 +146,8 @@ def put(x, key, value):
             return
         if viewed.ndim == 0:  # recorded: as a write at index 0
             viewed = viewed.unsqueeze(0)
-        indices = [module.tensor(numpy.arange(viewed.shape[0]), device=x.device)]
+        # Counted on the device: a copy from the host could not be part of a graph.
+        indices = [module.wrap(lib.kn_arange_with(0, viewed.shape[0], 1, module.options('int64', x.device)))]
     if value.dtype != viewed.dtype:
         value = value.to(dtype=viewed.dtype)
     handles = [NULL if one is None else one._h for one in indices]
