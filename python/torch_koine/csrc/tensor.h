@@ -134,6 +134,7 @@ class Tensors
     kn_tensor **data() { return handles.data(); }
     int size() const { return static_cast<int>(handles.size()); }
     Tensor take(int index) { return Tensor(std::exchange(handles[index], nullptr)); }
+    void replace(int index, Tensor &&tensor) { kn_release(std::exchange(handles[index], tensor.release())); }
 
   private:
     c10::SmallVector<kn_tensor *, 8> handles;

@@ -24,7 +24,7 @@ at::Tensor &hardtanh_out(const at::Tensor &x, const at::Scalar &min, const at::S
     if (at::isIntegralType(x.scalar_type(), false))
         return at::clamp_out(out, x, min.toLong(), max.toLong());
     const kn_scalar_args args = {{kn_scalar_real(min.toDouble()), kn_scalar_real(max.toDouble())}};
-    compute(op, Tensors(x), &args, out);
+    compute_elements(op, Tensors(x), &args, out);
     return out;
 }
 
@@ -69,7 +69,7 @@ at::Tensor gelu_backward(const at::Tensor &g, const at::Tensor &x, std::string_v
 {
     static const Op op("gelu_backward");
     const kn_gelu_params params = {approximate == "tanh" ? KN_GELU_TANH : KN_GELU_NONE};
-    return result_of(op, Tensors(g, x), &params);
+    return elements_of(op, Tensors(g, x), &params);
 }
 
 at::Tensor &gelu_backward_out(const at::Tensor &g, const at::Tensor &x, std::string_view approximate, at::Tensor &out)
@@ -96,8 +96,8 @@ at::Tensor mish_backward(const at::Tensor &g, const at::Tensor &x)
 
 at::Tensor leaky_relu_backward(const at::Tensor &g, const at::Tensor &x, const at::Scalar &slope, bool)
 {
-    static const Elements code("T leaky_slope(T g, T x, T p) { return x > 0 ? g : g * p; }", {"p"});
-    return code(Tensors(g, x), {slope.toDouble()});
+    static const Elements code("T leaky_slope(T x, T g, T p) { return x > 0 ? g : g * p; }", {"p"});
+    return code(Tensors(x, g), {slope.toDouble()}); // the result has the layout of x, as PyTorch's
 }
 
 at::Tensor hardswish_backward(const at::Tensor &g, const at::Tensor &x)
@@ -143,13 +143,13 @@ at::Tensor logit_backward(const at::Tensor &g, const at::Tensor &x, std::optiona
 std::tuple<at::Tensor, at::Tensor> log_sigmoid_forward(const at::Tensor &x)
 {
     static const Op op("logsigmoid");
-    return {result_of(op, Tensors(x)), empty({0}, x.scalar_type(), x.device())};
+    return {elements_of(op, Tensors(x)), empty({0}, x.scalar_type(), x.device())};
 }
 
 std::tuple<at::Tensor &, at::Tensor &> log_sigmoid_forward_out(const at::Tensor &x, at::Tensor &out, at::Tensor &buffer)
 {
     static const Op op("logsigmoid");
-    compute(op, Tensors(x), nullptr, out);
+    compute_elements(op, Tensors(x), nullptr, out);
     return {out, buffer};
 }
 
@@ -175,9 +175,9 @@ at::Tensor prelu(const at::Tensor &x, const at::Tensor &weight)
 
 std::tuple<at::Tensor, at::Tensor> prelu_backward(const at::Tensor &g, const at::Tensor &x, const at::Tensor &weight)
 {
-    static const Elements code("void prelu_slopes(T g, T x, T w, T *of_x, T *of_w)\n"
+    static const Elements code("void prelu_slopes(T x, T w, T g, T *of_x, T *of_w)\n"
                                "{ *of_x = x > 0 ? g : g * w; *of_w = x > 0 ? g * 0 : g * x; }");
-    auto slopes = code.all(Tensors(g, x, weight));
+    auto slopes = code.all(Tensors(x, weight, g));
     return {std::move(slopes[0]), std::move(slopes[1])};
 }
 
@@ -187,7 +187,7 @@ at::Tensor glu_backward(const at::Tensor &g, const at::Tensor &x, int64_t dim)
                                        "{ T s = sigmoid(b); *of_a = g * s; *of_b = g * a * s * (1 - s); }");
     const int64_t half = x.size(dim) / 2;
     auto slopes = code.all(Tensors(g, x.narrow(dim, 0, half), x.narrow(dim, half, half)));
-    at::Tensor result = at::empty_like(x);
+    at::Tensor result = empty(x.sizes(), x.scalar_type(), x.device());
     result.narrow(dim, 0, half).copy_(slopes[0]);
     result.narrow(dim, half, half).copy_(slopes[1]);
     return result;
@@ -210,7 +210,8 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor &x, double p,
 {
     if (train && !*train)
         return {x.clone(), at::ones_like(x, x.options().dtype(at::kBool))};
-    at::Tensor mask = empty(x.sizes(), at::kBool, x.device());
+    at::Tensor mask =
+        x.is_contiguous() ? empty(x.sizes(), at::kBool, x.device()) : at::empty_like(x, x.options().dtype(at::kBool));
     kn_random_params params = kn_random_params_init();
     check(kn_bernoulli_with_(as_koine(mask).get(), 1 - p, &params));
     return {masked(x, mask, p < 1 ? 1 / (1 - p) : 0), mask};
@@ -229,7 +230,7 @@ at::Tensor rrelu_with_noise(const at::Tensor &x, at::Tensor &noise, const at::Sc
     if (!training) {
         static const Op op("leaky_relu");
         kn_leaky_relu_params params = {(lower.toDouble() + upper.toDouble()) / 2};
-        return result_of(op, Tensors(x), &params);
+        return elements_of(op, Tensors(x), &params);
     }
     static const Elements code("T slope(T x, T drawn) { return x <= 0 ? drawn : (T)1; }");
     noise.uniform_(lower.toDouble(), upper.toDouble(), generator);

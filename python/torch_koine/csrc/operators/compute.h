@@ -17,6 +17,14 @@ inline void compute(const kn_op *op, Tensors &&arguments, const void *params, at
     compute(op, arguments, params, outputs);
 }
 
+// The same of an operator that computes each element by itself: new results have the order of the operands' dimensions
+// (order.h), which may have changed places in `arguments` afterwards.
+void compute_elements(const kn_op *op, Tensors &arguments, const void *params, at::TensorList outputs);
+inline void compute_elements(const kn_op *op, Tensors &&arguments, const void *params, at::TensorList outputs)
+{
+    compute_elements(op, arguments, params, outputs);
+}
+
 // PyTorch passes numbers as tensors of the CPU without dimensions.
 inline bool is_number(const at::Tensor &tensor) { return tensor.dim() == 0 && tensor.is_cpu(); }
 kn_scalar number_of(const at::Tensor &tensor);
@@ -24,8 +32,9 @@ kn_scalar number_of(const at::Tensor &tensor);
 // A tensor on the device, also of a number.
 Tensor operand(const at::Tensor &tensor, c10::Device device);
 
-// The first result as a new tensor.
+// The first result as a new tensor; elements_of: as compute_elements.
 at::Tensor result_of(const kn_op *op, Tensors &&arguments, const void *params = nullptr);
+at::Tensor elements_of(const kn_op *op, Tensors &&arguments, const void *params = nullptr);
 
 // Gives `out` the value, or what Koine made, an owned reference: resized, and converted to its dtype.
 at::Tensor &set(at::Tensor &out, const at::Tensor &value);

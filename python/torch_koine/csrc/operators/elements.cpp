@@ -1,6 +1,8 @@
 // elements.cpp - see elements.h.
 #include "elements.h"
 
+#include "order.h"
+
 namespace koine
 {
 
@@ -22,10 +24,11 @@ c10::SmallVector<at::Tensor, 4> Elements::all(Tensors &&inputs, std::initializer
         count++;
     }
     params.more = more;
+    const Order order(inputs);
     c10::SmallVector<at::Tensor, 4> results;
-    results.push_back(from_koine(kn_jit_call_with(jit, inputs.data(), inputs.size(), &params)));
+    results.push_back(order.restore(from_koine(kn_jit_call_with(jit, inputs.data(), inputs.size(), &params))));
     for (int i = 1; i < kn_jit_num_outputs(jit); i++)
-        results.push_back(from_koine(more[i - 1]));
+        results.push_back(order.restore(from_koine(more[i - 1])));
     return results;
 }
 

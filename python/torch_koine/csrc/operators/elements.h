@@ -14,7 +14,8 @@ namespace koine
 //
 //     static const Elements slope("T slope(T g, T x, T p) { return x > 0 ? g : g * p; }", {"p"});
 //
-// The scalars' names, in the order of their values in a call.
+// The scalars' names, in the order of their values in a call. Results have the order of the inputs' dimensions
+// (order.h).
 class Elements
 {
   public:

@@ -3,6 +3,7 @@
 #include "kernels.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <koine/norm.h>
 
 namespace koine
@@ -21,9 +22,23 @@ void want(Tensors &results, at::ArrayRef<bool> wanted)
         one ? results.add(Tensor()) : results.skip();
 }
 
-at::Tensor take(Tensors &results, int index, bool wanted)
+// The first of the results has the shape of x. Images whose channels are next to each other in memory yield such.
+at::Tensor want(Tensors &results, at::ArrayRef<bool> wanted, const at::Tensor &x)
 {
-    return wanted ? from_koine(results.take(index)) : at::Tensor();
+    const at::MemoryFormat format = x.suggest_memory_format();
+    if (C10_LIKELY(format == at::MemoryFormat::Contiguous) || !wanted[0]) {
+        want(results, wanted);
+        return {};
+    }
+    at::Tensor given = at::empty_like(x, format);
+    results.add(given);
+    want(results, wanted.slice(1));
+    return given;
+}
+
+at::Tensor take(Tensors &results, int index, bool wanted, const at::Tensor &given = {})
+{
+    return given.defined() ? given : wanted ? from_koine(results.take(index)) : at::Tensor();
 }
 
 // --- by batch --------------------------------------------------------------------------------------------------------
@@ -46,14 +61,12 @@ Three batch_norm(const at::Tensor &x, const std::optional<at::Tensor> &weight, c
     const bool uses_batch = training || !is_given(mean);
     const kn_batch_norm_args args = batch_norm_args(op, uses_batch, momentum, eps);
     Tensors results;
-    results.add(Tensor());
-    for (int i = 0; i < 2; i++)
-        uses_batch ? results.add(Tensor()) : results.skip();
+    at::Tensor y = want(results, {true, uses_batch, uses_batch}, x);
     call(op, Tensors(x, weight, bias, mean, var), &args, results);
     const auto statistic = [&](int i) {
         return uses_batch ? from_koine(results.take(i)) : empty({0}, x.scalar_type(), x.device());
     };
-    at::Tensor y = from_koine(results.take(0));
+    y = take(results, 0, true, y);
     return {std::move(y), statistic(1), statistic(2)};
 }
 
@@ -83,7 +96,7 @@ Three batch_norm_backward(const at::Tensor &grad, const at::Tensor &x, const std
         return is_given(weight) ? *weight : one ? empty(channels, x.scalar_type(), x.device()) : at::Tensor();
     };
     Tensors results;
-    want(results, wanted);
+    const at::Tensor of_x = want(results, wanted, x);
     at::Tensor scale = is_given(weight) ? *weight : at::Tensor();
     // Running estimates are for evaluation; in training the forward pass has updated them.
     const std::optional<at::Tensor> none;
@@ -92,7 +105,8 @@ Three batch_norm_backward(const at::Tensor &grad, const at::Tensor &x, const std
          Tensors(grad, x, scale, parameter(wanted[2]), uses_batch ? none : mean, uses_batch ? none : var,
                  has_saved ? saved_mean : none, has_saved ? saved_rstd : none),
          &args, results);
-    return {take(results, 0, wanted[0]), take(results, 1, wanted[1] && scale.defined()), take(results, 2, wanted[2])};
+    return {take(results, 0, wanted[0], of_x), take(results, 1, wanted[1] && scale.defined()),
+            take(results, 2, wanted[2])};
 }
 
 // --- by layer --------------------------------------------------------------------------------------------------------
@@ -155,9 +169,10 @@ Three group_norm(const at::Tensor &x, const std::optional<at::Tensor> &weight, c
     static const Op op("group_norm");
     const kn_group_norm_args args = group_norm_args(op, groups, eps);
     Tensors results;
-    want(results, {true, true, true});
+    at::Tensor y = want(results, {true, true, true}, x);
     call(op, Tensors(x, weight, bias), &args, results);
-    at::Tensor y = from_koine(results.take(0)), mean = from_koine(results.take(1));
+    y = take(results, 0, true, y);
+    at::Tensor mean = from_koine(results.take(1));
     return {std::move(y), std::move(mean), from_koine(results.take(2))};
 }
 
@@ -170,9 +185,9 @@ Three group_norm_backward(const at::Tensor &grad, const at::Tensor &x, const at:
     // Of the bias the pass needs only the shape.
     const at::Tensor bias = wanted[2] ? empty({channels}, x.scalar_type(), x.device()) : at::Tensor();
     Tensors results;
-    want(results, wanted);
+    const at::Tensor of_x = want(results, wanted, x);
     call(op, Tensors(grad, x, weight, bias, mean, rstd), &args, results);
-    return {take(results, 0, wanted[0]), take(results, 1, wanted[1]), take(results, 2, wanted[2])};
+    return {take(results, 0, wanted[0], of_x), take(results, 1, wanted[1]), take(results, 2, wanted[2])};
 }
 
 } // namespace

@@ -46,34 +46,34 @@ const Op &unary_op(Unary which)
 
 template <Unary which> at::Tensor &unary_out(const at::Tensor &x, at::Tensor &out)
 {
-    compute(unary_op(which), Tensors(x), nullptr, out);
+    compute_elements(unary_op(which), Tensors(x), nullptr, out);
     return out;
 }
 
 at::Tensor relu(const at::Tensor &x)
 {
     static const Op op("relu");
-    return result_of(op, Tensors(x));
+    return elements_of(op, Tensors(x));
 }
 
 at::Tensor &relu_(at::Tensor &x)
 {
     static const Op op("relu");
-    compute(op, Tensors(x), nullptr, x);
+    compute_elements(op, Tensors(x), nullptr, x);
     return x;
 }
 
 at::Tensor isnan(const at::Tensor &x)
 {
     static const Op op("isnan");
-    return result_of(op, Tensors(x));
+    return elements_of(op, Tensors(x));
 }
 
-at::Tensor hardswish(const at::Tensor &x) { return result_of(unary_op(unary_names::hardswish), Tensors(x)); }
+at::Tensor hardswish(const at::Tensor &x) { return elements_of(unary_op(unary_names::hardswish), Tensors(x)); }
 
 at::Tensor &hardswish_(at::Tensor &x)
 {
-    compute(unary_op(unary_names::hardswish), Tensors(x), nullptr, x);
+    compute_elements(unary_op(unary_names::hardswish), Tensors(x), nullptr, x);
     return x;
 }
 
@@ -122,7 +122,7 @@ const Binary &binary_op(Which which)
 void apply_number(const Binary &op, const at::Tensor &a, kn_scalar number, const at::Tensor &out)
 {
     const kn_scalar_args args = {{number}};
-    compute(op.number, Tensors(a), &args, out);
+    compute_elements(op.number, Tensors(a), &args, out);
 }
 
 // Tensors of several dtypes are converted first, by PyTorch's rules, which Koine's differ from where an operand has no
@@ -131,9 +131,9 @@ void apply_tensors(const kn_op *op, const at::Tensor &a, const at::Tensor &b, co
 {
     const c10::Device device = out.device();
     if (C10_LIKELY(a.scalar_type() == b.scalar_type() && !a.is_cpu() && !b.is_cpu()))
-        return compute(op, Tensors(a, b), nullptr, out);
+        return compute_elements(op, Tensors(a, b), nullptr, out);
     const at::ScalarType common = at::result_type(a, b);
-    compute(op, Tensors(a.to(device, common), b.to(device, common)), nullptr, out);
+    compute_elements(op, Tensors(a.to(device, common), b.to(device, common)), nullptr, out);
 }
 
 // Of two operands without dimensions a number has a say in the dtype, unless it was one in Python.
@@ -182,7 +182,7 @@ void binary(const Binary &op, const at::Tensor &a, const at::Tensor &b, const at
     if (op.number_first && is_number(a) && !b.is_cpu() && yields(a, b))
         if (const at::Tensor x = beside_number(b, a); x.defined()) {
             const kn_scalar_args args = {{number_beside(a, x)}};
-            return compute(op.number_first, Tensors(x), &args, out);
+            return compute_elements(op.number_first, Tensors(x), &args, out);
         }
     apply_tensors(op.tensors, a, b, out);
 }
@@ -249,7 +249,7 @@ at::Tensor &add_scaled(Which which, const at::Tensor &a, const at::Tensor &b, co
     call(binary_op(binary_names::mul).number, Tensors(b.to(out.device(), common)), &args, scaled);
     Tensors operands(a.to(out.device(), common));
     operands.add(scaled.take(0));
-    compute(op.tensors, operands, nullptr, out);
+    compute_elements(op.tensors, operands, nullptr, out);
     return out;
 }
 
@@ -274,7 +274,7 @@ at::Tensor &div_mode_out(const at::Tensor &a, const at::Tensor &b, std::optional
     const at::ScalarType common = at::result_type(a, b);
     const kn_rounding rounding = !mode ? KN_ROUNDING_NONE : *mode == "trunc" ? KN_ROUNDING_TRUNC : KN_ROUNDING_FLOOR;
     const kn_rounding_args args = {rounding};
-    compute(op, Tensors(a.to(out.device(), common), b.to(out.device(), common)), &args, out);
+    compute_elements(op, Tensors(a.to(out.device(), common), b.to(out.device(), common)), &args, out);
     return out;
 }
 
@@ -308,7 +308,7 @@ at::Tensor &pow_number_out(const at::Tensor &a, const at::Scalar &exponent, at::
 at::Tensor &pow_of_number_out(const at::Scalar &a, const at::Tensor &exponent, at::Tensor &out)
 {
     const kn_scalar_args args = {{wrapped(scalar_of(a), out.scalar_type())}};
-    compute(binary_op(binary_names::pow).number_first, Tensors(as_base(exponent, out)), &args, out);
+    compute_elements(binary_op(binary_names::pow).number_first, Tensors(as_base(exponent, out)), &args, out);
     return out;
 }
 

@@ -2,12 +2,15 @@
 // python/tools/match_operators.py writes. Each is a boxed kernel that knows where each argument goes.
 #include "compute.h"
 #include "kernels.h"
+#include "order.h"
 
 #include <ATen/core/stack.h>
+#include <ATen/ops/empty_like.h>
 #include <torch/library.h>
 
 #include <array>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +28,11 @@ struct Row {
 const Row rows[] = {
 #include "table.inc"
 };
+
+// Operators whose new results PyTorch's code does not allocate: they have the order of the operands' dimensions, or the
+// layout of the first. All others are contiguous.
+const std::set<std::string> elementwise{"binary_cross_entropy_backward", "hardtanh_backward", "huber_loss", "logit"};
+const std::set<std::string> keeping_layout{"flip"};
 
 // --- where each argument goes ----------------------------------------------------------------------------------------
 
@@ -151,6 +159,9 @@ class Kernel : public c10::OperatorKernel
                 argument_of(op, row.places, argument, !argument.kwarg_only() && &argument == &schema.arguments()[0]));
         for (const Argument &argument : arguments)
             allocates &= argument.place != Place::output && argument.place != Place::both;
+        const std::string name = schema.operator_name().name.substr(std::strlen("aten::"));
+        by_element = elementwise.count(name) > 0;
+        keeps_layout = keeping_layout.count(name) > 0;
         returns = schema.returns().size();
         params_size = kn_op_describe(op).params_size;
     }
@@ -191,6 +202,8 @@ class Kernel : public c10::OperatorKernel
         c10::SmallVector<at::Tensor, 4> outputs;
         for (size_t i = 0; i < arguments.size(); i++)
             sort_tensor((*stack)[first + i], arguments[i].place, dtype, device, inputs, outputs);
+        if (keeps_layout && !(*stack)[first].toTensor().is_contiguous())
+            outputs.push_back(at::empty_like((*stack)[first].toTensor()));
         finish(inputs, params, outputs, stack);
     }
 
@@ -219,24 +232,31 @@ class Kernel : public c10::OperatorKernel
     void finish(Tensors &inputs, const void *params, c10::SmallVectorImpl<at::Tensor> &outputs,
                 torch::jit::Stack *stack)
     {
-        if (allocates) {
-            Tensors results;
-            for (size_t i = 0; i < returns; i++)
-                results.add(Tensor());
-            check(kn_op_call(op, inputs.data(), inputs.size(), params, results.data(), results.size()));
-            for (size_t i = 0; i < returns; i++)
-                outputs.push_back(from_koine(results.take(static_cast<int>(i))));
-        } else {
+        if (allocates && outputs.empty())
+            allocate(inputs, params, outputs);
+        else if (by_element)
+            compute_elements(op, inputs, params, outputs);
+        else
             compute(op, inputs, params, outputs);
-        }
         torch::jit::drop(*stack, arguments.size());
         for (at::Tensor &output : outputs)
             torch::jit::push(*stack, std::move(output));
     }
 
+    void allocate(Tensors &inputs, const void *params, c10::SmallVectorImpl<at::Tensor> &outputs)
+    {
+        const Order order = by_element ? Order(inputs) : Order();
+        Tensors results;
+        for (size_t i = 0; i < returns; i++)
+            results.add(Tensor());
+        check(kn_op_call(op, inputs.data(), inputs.size(), params, results.data(), results.size()));
+        for (size_t i = 0; i < returns; i++)
+            outputs.push_back(order.restore(from_koine(results.take(static_cast<int>(i)))));
+    }
+
     const kn_op *op;
     std::vector<Argument> arguments;
-    bool allocates = true;
+    bool allocates = true, by_element, keeps_layout;
     size_t returns, params_size;
 };
 

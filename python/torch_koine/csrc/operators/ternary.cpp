@@ -38,20 +38,20 @@ at::Tensor &addc_out(const at::Tensor &a, const at::Tensor &b, const at::Tensor 
     if (is_whole && std::abs(value.toDouble()) > 0x1p53) // which float64 would round
         return out.copy_(b.mul(c).mul(value.toLong()).add(a));
     const kn_addcmul_params params = {is_whole ? static_cast<double>(value.toLong()) : value.toDouble()};
-    return three(a, b, c, out, [&](Tensors &&operands) { compute(op, operands, &params, out); });
+    return three(a, b, c, out, [&](Tensors &&operands) { compute_elements(op, operands, &params, out); });
 }
 
 at::Tensor &lerp_out(const at::Tensor &a, const at::Tensor &b, const at::Tensor &weight, at::Tensor &out)
 {
     static const Op op("lerp");
-    return three(a, b, weight, out, [&](Tensors &&operands) { compute(op, operands, nullptr, out); });
+    return three(a, b, weight, out, [&](Tensors &&operands) { compute_elements(op, operands, nullptr, out); });
 }
 
 at::Tensor &lerp_number_out(const at::Tensor &a, const at::Tensor &b, const at::Scalar &weight, at::Tensor &out)
 {
     static const Op op("lerp_scalar");
     const kn_scalar_args args = {{kn_scalar_real(weight.toDouble())}};
-    compute(op, Tensors(a, b), &args, out);
+    compute_elements(op, Tensors(a, b), &args, out);
     return out;
 }
 
@@ -62,7 +62,7 @@ at::Tensor &where_out(const at::Tensor &condition, const at::Tensor &a, const at
         at::assert_no_partial_overlap(out, *x);
     const at::ScalarType common = at::result_type(a, b);
     const c10::Device device = out.device();
-    compute(op, Tensors(condition.to(device), a.to(device, common), b.to(device, common)), nullptr, out);
+    compute_elements(op, Tensors(condition.to(device), a.to(device, common), b.to(device, common)), nullptr, out);
     return out;
 }
 
@@ -89,7 +89,7 @@ at::Tensor &clamp_out(const at::Tensor &x, const std::optional<at::Scalar> &min,
     if ((min && args.values[0].real != args.values[0].real) || (max && args.values[1].real != args.values[1].real))
         return out.fill_(NAN);
     const bool converts = x.scalar_type() != out.scalar_type() && !at::isFloatingType(x.scalar_type());
-    compute(op, Tensors(converts ? x.to(out.scalar_type()) : x), &args, out);
+    compute_elements(op, Tensors(converts ? x.to(out.scalar_type()) : x), &args, out);
     return out;
 }
 
