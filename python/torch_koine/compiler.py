@@ -7,6 +7,7 @@ parameters have moved. The module is found by its entry point, since importing i
 """
 import collections
 import logging
+import operator
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
@@ -76,15 +77,43 @@ def _obstacle(gm):
     return None
 
 
-def _written(gm):
-    """For each placeholder: does the graph write to it?"""
-    written = {node: False for node in gm.graph.nodes if node.op == 'placeholder'}
+def _targets(gm):
+    """The nodes that a graph writes to."""
     for node in gm.graph.nodes:
         schema = getattr(node.target, '_schema', None)
         for argument, value in zip(schema.arguments if schema else (), node.args):
-            if argument.alias_info is not None and argument.alias_info.is_write and value in written:
-                written[value] = True
-    return list(written.values())
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                yield value
+
+
+def _written(gm):
+    """For each placeholder: does the graph write to it?"""
+    targets = list(_targets(gm))
+    return [node in targets for node in gm.graph.nodes if node.op == 'placeholder']
+
+
+# --- graphs that are changed before they run --------------------------------------------------------------------------
+
+_VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+
+
+def _owner(node):
+    """The node whose memory this one's value may share: the origin of a view."""
+    while isinstance(node, torch.fx.Node) and node.op == 'call_function' and node.args:
+        schema = getattr(node.target, '_schema', None)
+        if node.target is not operator.getitem and not (schema and any(one.alias_info for one in schema.returns)):
+            break
+        node = node.args[0]
+    return node
+
+
+def _reshape(gm):
+    """Makes reshapes of views, since a result may lie in memory otherwise than PyTorch's shape functions predicted.
+    Only where the memory is not written to is a copy as good as a view."""
+    owners = [_owner(target) for target in _targets(gm)]
+    for node in gm.graph.nodes:
+        if node.target in _VIEWS and _owner(node) not in owners:
+            node.target = torch.ops.aten.reshape.default
 
 
 _FROM_NUMBERS = (torch.ops.aten.arange.default, torch.ops.aten.arange.start, torch.ops.aten.arange.start_step)
@@ -123,6 +152,7 @@ class _Function:
     def __init__(self, gm, owned):
         self.owned = 2**31 if owned is None else owned
         _compute_constants(gm, self.owned)
+        _reshape(gm)
         gm.graph.set_codegen(torch.fx.graph._BoxedCodeGen())
         gm.recompile()
         self.run = gm.forward
