@@ -2,6 +2,9 @@
 #include "compute.h"
 #include "kernels.h"
 
+#include <ATen/Context.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
+#include <ATen/functorch/TensorWrapper.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <ATen/ops/empty.h>
@@ -25,10 +28,37 @@ bool is_empty(const at::Tensor &tensor)
     return !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && tensor.numel() == 0;
 }
 
-// Of torch.vmap, whose rules know the parts of PyTorch's composition only.
-bool is_batched(const at::Tensor &tensor)
+// At which levels of differentiation a tensor takes part: bit 0 for autograd, the others for torch.func's, which wrap
+// tensors as vmap does. All for a derivative forwards.
+uint64_t levels_of(at::Tensor tensor)
 {
-    return tensor.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::FuncTorchBatched);
+    uint64_t levels = 0;
+    while (tensor.defined()) {
+        if (tensor._fw_grad(0).defined())
+            return ~uint64_t(0);
+        const at::functorch::TensorWrapper *const wrapper = at::functorch::maybeGetTensorWrapper(tensor);
+        if (tensor.requires_grad())
+            levels |= uint64_t(1) << (wrapper ? wrapper->level().value_or(0) : 0);
+        const at::functorch::BatchedTensorImpl *const batched = at::functorch::maybeGetBatchedImpl(tensor);
+        tensor = wrapper ? at::Tensor(wrapper->value()) : batched ? at::Tensor(batched->value()) : at::Tensor();
+    }
+    return levels;
+}
+
+// The operator has a gradient, but the gradient none.
+bool are_differentiable(const at::Tensor &query, const at::Tensor &key, const at::Tensor &value,
+                        const OptionalTensor &mask)
+{
+    const uint64_t levels = levels_of(query) | levels_of(key) | levels_of(value);
+    return (levels & (levels - 1)) == 0 && !(is_defined(mask) && levels_of(*mask) != 0);
+}
+
+// torch.nn.attention.sdpa_kernel: Koine's operator is what other devices call by these names.
+bool allows_fused()
+{
+    const at::Context &context = at::globalContext();
+    return context.userEnabledOverrideableSDP() || context.userEnabledFlashSDP() ||
+           context.userEnabledMemEfficientSDP() || context.userEnabledCuDNNSDP();
 }
 
 // Batches and heads that PyTorch would broadcast have no gradients in Koine's operator.
@@ -38,18 +68,19 @@ bool match(const at::Tensor &query, const at::Tensor &key, const at::Tensor &val
            key.sym_size(1) == value.sym_size(1) && (has_groups || query.sym_size(1) == key.sym_size(1));
 }
 
-// Koine's operator, but with dropout, whose draw backward would have to repeat, and where a mask needs a gradient,
-// PyTorch's composition. A scale of 0 is Koine's default.
+// Koine's operator, but with dropout, whose draw backward would have to repeat, where a mask needs a gradient, and for
+// gradients of gradients, PyTorch's composition. A scale of 0 is Koine's default.
 int64_t choose(const at::Tensor &query, const at::Tensor &key, const at::Tensor &value, const OptionalTensor &mask,
                double dropout, bool is_causal, std::optional<double> scale, bool has_groups)
 {
-    const bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && dropout == 0 &&
+    const bool fits = allows_fused() && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && dropout == 0 &&
                       at::isFloatingType(query.scalar_type()) && query.scalar_type() == key.scalar_type() &&
                       query.scalar_type() == value.scalar_type() && !is_empty(query) && !is_empty(key) &&
-                      !is_empty(value) && !(is_defined(mask) && (mask->requires_grad() || is_causal)) &&
-                      scale.value_or(1) != 0 && match(query, key, value, has_groups) && !is_batched(query) &&
-                      !is_batched(key) && !is_batched(value) && !(is_defined(mask) && is_batched(*mask));
-    return static_cast<int64_t>(fits ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
+                      !is_empty(value) && !(is_defined(mask) && is_causal) && scale.value_or(1) != 0 &&
+                      match(query, key, value, has_groups) && are_differentiable(query, key, value, mask);
+    const sdp::SDPBackend otherwise =
+        at::globalContext().userEnabledMathSDP() ? sdp::SDPBackend::math : sdp::SDPBackend::error;
+    return static_cast<int64_t>(fits ? sdp::SDPBackend::overrideable : otherwise);
 }
 
 kn_attention_args args_of(const kn_op *op, const at::Tensor &query, const at::Tensor &key, bool is_causal,
