@@ -82,6 +82,19 @@ def test_gradients_of_another_layout(layout):
             same_layout(run, plain, x)
 
 
+@pytest.mark.parametrize('layout', LAYOUTS)
+def test_indices(layout):
+    x = LAYOUTS[layout]
+    one, two = torch.tensor([1, 0, 1]), torch.tensor([[0, 1, 0], [1, 1, 0]])
+    for f in (lambda x, i, j: x[i], lambda x, i, j: x[:, i], lambda x, i, j: x[..., i], lambda x, i, j: x[j],
+              lambda x, i, j: x[:, j.t()], lambda x, i, j: x[:, i, j], lambda x, i, j: x[i, :, i],
+              lambda x, i, j: x[:, i, :, j], lambda x, i, j: x[:, i[:, None], i[:1]], lambda x, i, j: x[i, j, i, j],
+              lambda x, i, j: x[x > 0.5], lambda x, i, j: x[:, x[0] > 0.5], lambda x, i, j: x[:, :, x[0, 0] > 0.5],
+              lambda x, i, j: x[j.t(), 1], lambda x, i, j: x[:1, i], lambda x, i, j: x[:1, x[0, :, 0, 0] > 0.5],
+              lambda x, i, j: x[i[:1], x[0] > 0.5]):
+        same_layout(f, x, one, two)
+
+
 def test_dropout():
     for x in LAYOUTS.values():
         for wanted, y in zip(torch.native_dropout(x, 0.5, True), torch.native_dropout(on_device(x), 0.5, True)):

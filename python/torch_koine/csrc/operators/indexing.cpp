@@ -1,7 +1,9 @@
 // indexing.cpp - elements by index or mask. Operators with one index along one dimension are in table.inc.
 #include "compute.h"
 #include "kernels.h"
+#include "order.h"
 
+#include <ATen/TensorUtils.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/empty.h>
@@ -29,12 +31,75 @@ bool add_indices(Tensors &given, const Indices &indices, c10::Device device)
     return any;
 }
 
+bool is_mask(const at::Tensor &index) { return index.scalar_type() == at::kBool; }
+
+// Of an index whose dimensions are `count` of the result's, from `place` on: as PyTorch expands and reshapes it, which
+// matters to dimensions of size 1. A mask stands for a column of as many as it has dimensions.
+at::DimVector strides_of_index(const at::Tensor &index, at::IntArrayRef sizes, int64_t place, int64_t count)
+{
+    const at::DimVector own(is_mask(index) ? at::DimVector{index.dim()} : at::DimVector(index.strides()));
+    at::DimVector expanded(count, 0), shape(sizes.size(), 1);
+    const int64_t missing = count - static_cast<int64_t>(own.size());
+    for (int64_t d = 0; d < count; d++) {
+        shape[place + d] = sizes[place + d];
+        if (d >= missing && (is_mask(index) || index.size(d - missing) == sizes[place + d]))
+            expanded[d] = own[d - missing];
+    }
+    at::DimVector strides = *at::detail::computeStride(sizes.slice(place, count), expanded, shape);
+    for (size_t d = 0; d < sizes.size(); d++)
+        strides[d] = shape[d] == sizes[d] ? strides[d] : 0;
+    return strides;
+}
+
+// The strides that PyTorch gives x[indices], of these sizes: its operands are x, with strides of 0 for the indices'
+// dimensions, and the indices. Those take the place of the dimensions of x that they choose from, or come first where
+// these are not next to each other. A mask chooses from as many as it has, and counts as an index of one.
+at::DimVector strides_of_indexed(const at::Tensor &x, const Indices &indices, at::IntArrayRef sizes)
+{
+    c10::SmallVector<at::Tensor, 4> given;
+    at::DimVector of_x;
+    int64_t dim = 0, first = -1, last = -1, chosen = 0;
+    for (const std::optional<at::Tensor> &index : indices) {
+        if (index && index->defined()) {
+            const int64_t width = is_mask(*index) ? index->dim() : 1;
+            given.push_back(*index);
+            first = first < 0 ? dim : first;
+            dim += width;
+            chosen += width;
+            last = dim;
+        } else {
+            of_x.push_back(x.stride(dim++));
+        }
+    }
+    of_x.append(x.strides().begin() + dim, x.strides().end());
+    const int64_t place = last - first == chosen ? first : 0, added = sizes.size() - of_x.size();
+    of_x.insert(of_x.begin() + place, added, 0);
+    Strides strides{of_x};
+    for (const at::Tensor &index : given)
+        strides.push_back(strides_of_index(index, sizes, place, added));
+    return strides_of_result(sizes, strides);
+}
+
+bool are_contiguous(const Indices &indices)
+{
+    for (const std::optional<at::Tensor> index : indices)
+        if (index && index->defined() && !index->is_contiguous())
+            return false;
+    return true;
+}
+
 at::Tensor index(const at::Tensor &x, const Indices &indices)
 {
     Tensors given;
     if (!add_indices(given, indices, x.device()))
         return x.clone();
-    return from_koine(kn_index(as_koine(x).get(), given.data(), given.size()));
+    at::Tensor result = from_koine(kn_index(as_koine(x).get(), given.data(), given.size()));
+    if (C10_LIKELY(x.is_contiguous() && are_contiguous(indices)))
+        return result;
+    const at::DimVector strides = strides_of_indexed(x, indices, result.sizes());
+    return result.strides() == at::IntArrayRef(strides)
+               ? result
+               : empty_strided(result.sizes(), strides, result.scalar_type(), result.device()).copy_(result);
 }
 
 at::Tensor &index_out(const at::Tensor &x, const Indices &indices, at::Tensor &out)

@@ -11,7 +11,7 @@ namespace koine
 namespace
 {
 
-// Where an operand lies, among the dimensions of the result: a stride of 0 where it is broadcast.
+// An operand with as many dimensions as the result.
 struct Layout {
     at::DimVector sizes, strides;
 };
@@ -52,10 +52,10 @@ at::DimVector broadcast(Layouts &layouts)
 }
 
 // Below 0: dimension `a` belongs inside `b`; above: outside; 0: no operand tells. The first that can decides.
-int compare(const Layouts &layouts, const at::DimVector &sizes, int64_t a, int64_t b)
+int compare(const Strides &operands, at::IntArrayRef sizes, int64_t a, int64_t b)
 {
-    for (const Layout &layout : layouts) {
-        const int64_t stride_a = layout.strides[a], stride_b = layout.strides[b];
+    for (const at::DimVector &strides : operands) {
+        const int64_t stride_a = strides[a], stride_b = strides[b];
         if (stride_a == 0 || stride_b == 0)
             continue;
         if (stride_a != stride_b)
@@ -67,14 +67,14 @@ int compare(const Layouts &layouts, const at::DimVector &sizes, int64_t a, int64
 }
 
 // TensorIterator's sort by insertion, from the innermost dimension to the outermost; as `compare` is no order, another
-// algorithm would give other results.
-at::DimVector sorted(const Layouts &layouts, const at::DimVector &sizes)
+// algorithm would give other results. Returned from the outermost.
+at::DimVector sorted(const Strides &operands, at::IntArrayRef sizes)
 {
     at::DimVector dims(sizes.size());
     std::iota(dims.rbegin(), dims.rend(), 0);
     for (size_t i = 1; i < dims.size(); i++)
         for (size_t at = i, other = i; other-- > 0;) {
-            const int order = compare(layouts, sizes, dims[other], dims[at]);
+            const int order = compare(operands, sizes, dims[other], dims[at]);
             if (order < 0)
                 break;
             if (order > 0) {
@@ -100,6 +100,18 @@ Tensor permuted(kn_tensor *x, const Layout &layout, const at::DimVector &dims)
 
 } // namespace
 
+at::DimVector strides_of_result(at::IntArrayRef sizes, const Strides &operands)
+{
+    const at::DimVector dims = sorted(operands, sizes);
+    at::DimVector strides(sizes.size());
+    int64_t stride = 1;
+    for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
+        strides[*d] = stride;
+        stride *= sizes[*d];
+    }
+    return strides;
+}
+
 Order::Order(Tensors &operands)
 {
     if (C10_LIKELY(are_contiguous(operands)))
@@ -112,7 +124,10 @@ Order::Order(Tensors &operands)
         if (operands.data()[i])
             layouts.push_back(layout_of(operands.data()[i], ndim));
     const at::DimVector sizes = broadcast(layouts);
-    at::DimVector found = sorted(layouts, sizes);
+    Strides strides;
+    for (const Layout &layout : layouts)
+        strides.push_back(layout.strides);
+    at::DimVector found = sorted(strides, sizes);
     if (std::is_sorted(found.begin(), found.end()))
         return;
     dims = std::move(found);

@@ -9,6 +9,12 @@
 namespace koine
 {
 
+// Of each operand the strides among the result's dimensions: 0 where it is broadcast, or has no such dimension.
+using Strides = c10::SmallVector<at::DimVector, 4>;
+
+// The strides of a new result of these sizes.
+at::DimVector strides_of_result(at::IntArrayRef sizes, const Strides &operands);
+
 // Results are contiguous in the order of the operands' dimensions:
 //
 //     const Order order(operands); // their dimensions change places
