@@ -108,6 +108,8 @@ class Stubs:
                 made += ['    @property', '    def %s(self) -> Any: ...' % name]
                 if value.fset:
                     made += ['    @%s.setter' % name, '    def %s(self, value: Any) -> None: ...' % name]
+            elif isinstance(value, bool):
+                made.append('    %s: bool' % name)
             elif inspect.isfunction(value) and name != '__getattr__':
                 kind = 'Tensor' if name in RETURN_TENSORS or name.startswith('__r') and name != '__repr__' else 'Any'
                 kind = {'__repr__': 'str', '__len__': 'int', '__bool__': 'bool', '__float__': 'float', '__int__': 'int',
@@ -122,7 +124,7 @@ class Stubs:
         return made
 
     def operator_names(self):
-        listed = set(self.ops.names()) | set(self.ops._lines) | {
+        listed = set(self.ops.names()) | set(self.ops._lines) | set(self.ops.alias_names()) | {
             name + '_' for name in self.ops.names() if self.lib.kn_op_find((name + '_').encode())}
         hidden = set(self.koine._functions.PUBLIC) | set(self.koine._functions._FORMS)
         return sorted(name for name in listed - hidden if 'index_fill' not in name)
@@ -156,6 +158,11 @@ class Stubs:
                  'def from_dlpack(source: Any) -> Tensor: ...']
         made += [self.function(getattr(koine._functions, name), name) for name in sorted(koine._functions.PUBLIC)]
         return made + [self.operator(name) for name in names]
+
+    def special(self):
+        module = self.koine.special
+        made = ['from koine import %s as %s' % (found, name) for name, found in sorted(module.NAMES.items())]
+        return ['from koine import Tensor', *made, self.function(module.erfcx, result='Tensor')]
 
     def functional(self):
         names, functions = self.operator_names(), self.koine._functions
@@ -209,6 +216,7 @@ def main():
             *['from .containers import %s as %s' % (name, name) for name in sorted(koine.nn.containers.CLASSES)],
             'from .module import Layer as Layer, Module as Module, Parameter as Parameter']),
         'nn/functional.pyi': stubs.functional(),
+        'special.pyi': stubs.special(),
         'optim/__init__.pyi': optimizer_head() + stubs.classes(
             koine.optim, 'Optimizer', sorted(koine.optim.SIGNATURES), []),
         'optim/lr_scheduler.pyi': stubs.classes(koine.optim.lr_scheduler, 'LRScheduler', schedules, scheduler_head()),

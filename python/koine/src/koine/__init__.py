@@ -8,8 +8,9 @@ from . import _functions, _ops, autograd, linalg, random  # noqa: F401
 from ._c import (KoineError, KoineIndexError, KoineIOError, KoineMemoryError, KoineNumericError,  # noqa: F401
                  KoineTypeError, KoineValueError, version)
 from ._compile import compile  # noqa: A004, F401
-from ._device import (current_device, device, device_count, devices, empty_cache, is_available,  # noqa: F401
-                      max_memory_allocated, memory_allocated, memory_reserved, memory_summary, set_device, synchronize)
+from ._device import (current_device, device, device_count, devices, empty_cache, get_default_device,  # noqa: F401
+                      is_available, max_memory_allocated, memory_allocated, memory_reserved, memory_summary,
+                      set_default_device, set_device, synchronize)
 from ._dtypes import (bfloat16, bool_, dtype, finfo, float16, float32, float64, iinfo, int8, int16, int32,  # noqa: F401
                       int64, uint8)
 from ._dlpack import from_dlpack  # noqa: F401
@@ -18,14 +19,14 @@ from ._flags import (are_deterministic_algorithms_enabled, get_default_dtype,  #
                      set_default_dtype, set_float32_matmul_precision, set_num_threads, set_printoptions,
                      use_deterministic_algorithms)
 from ._tensor import Size, Tensor, from_numpy, tensor  # noqa: F401
-from .autograd import (enable_grad, inference_mode, is_anomaly_enabled, is_grad_enabled, no_grad,  # noqa: F401
-                       set_grad_enabled)
+from .autograd import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled,  # noqa: F401
+                       is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled)
 from .random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 
 globals().update({name: getattr(_functions, name) for name in _functions.PUBLIC})
 from . import (amp, backends, cuda, data, distributed, distributions, graph, models, nn, optim,  # noqa: E402, F401
-               profiler, safetensors, train, utils)
-from .amp import autocast, is_autocast_enabled  # noqa: E402, F401
+               profiler, safetensors, special, train, utils)
+from .amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402, F401
 from ._legacy import TYPES as _TYPES  # noqa: E402
 from .serialization import load, save  # noqa: E402, F401
 from .train import Trainer  # noqa: E402, F401

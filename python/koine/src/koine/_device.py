@@ -111,13 +111,26 @@ def is_available():
     return bool(lib.kn_is_available())
 
 
+def is_there(value):
+    """Is there such a device?"""
+    return isinstance(value, device) or exists(name_of_cuda(value) if value.split(':')[0] == 'cuda' else value)
+
+
 def current_device():
     """Where tensors and modules are made that name no device: per thread."""
     return device._of(checked(lib.kn_device_current()))
 
 
+get_default_device = current_device
+
+
 def set_device(value):
     check(lib.kn_device_set_current(handle(value)))
+
+
+def set_default_device(device):
+    """set_device; None: the best one there is, which it is at first."""
+    set_device('auto' if device is None else device)
 
 
 def _given(value):

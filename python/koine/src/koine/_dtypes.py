@@ -7,7 +7,7 @@ from ._c import lib, text
 class dtype:
     """An element type. `numpy` is numpy's counterpart, None for bfloat16."""
 
-    __slots__ = ('code', 'name', 'numpy', 'itemsize', 'is_floating_point')
+    __slots__ = ('code', 'name', 'numpy', 'itemsize', 'is_floating_point', 'is_signed')
 
     def __init__(self, code):
         self.code = code
@@ -15,6 +15,7 @@ class dtype:
         self.numpy = None if self.name == 'bfloat16' else numpy.dtype(self.name)
         self.itemsize = lib.kn_dtype_size(code)
         self.is_floating_point = bool(lib.kn_dtype_is_floating(code))
+        self.is_signed = self.name not in ('uint8', 'bool')
 
     def __repr__(self):
         return 'koine.' + self.name

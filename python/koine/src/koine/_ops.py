@@ -153,13 +153,27 @@ def _derived(operator):
             yield Argument(renamed.get(one.name, one.name), one.name, default, False)
 
 
+def _line_of(name):
+    """(its line of the table or None, the name of the operator): where arccos is acos, arccos_ is acos_."""
+    line, end = _lines.get(name), ''
+    if line is None and name.endswith('_'):
+        line, end = _lines.get(name[:-1]), '_'
+    other = line and _LINE.match(line).group(2)
+    return (None if end and not other else line), other + end if other else name
+
+
+def alias_names():
+    """Names of the table for operators of other names, and those in place."""
+    found = {name: other for name, other in ((name, _line_of(name)[1]) for name in _lines) if name != other}
+    return [*found, *(name + '_' for name, other in found.items() if lib.kn_op_find(encoded(other + '_')))]
+
+
 def signature(name):
     """How koine.NAME is called; AttributeError if there is no such operator."""
-    line = _lines.get(name)
+    line, operator_name = _line_of(name)
+    operator = Operator(operator_name)
     if line is None:
-        operator = Operator(name)
         return Signature(name, operator, list(_derived(operator)), len(operator.outputs))
-    operator = Operator(_LINE.match(line).group(2) or name)
     outputs = int(_LINE.match(line).group(4) or len(operator.outputs))
     return Signature(name, operator, list(_written(line, operator)), outputs)
 

@@ -1,11 +1,12 @@
 """torch.amp: autocast, a region that computes products in float16 or bfloat16, and GradScaler, which scales the loss so
 that gradients of float16 do not underflow."""
+import functools
 import warnings
 
 from . import cuda, safetensors
 from ._c import check, checked, error, ffi, lib, path
-from ._device import device, handle
-from ._dtypes import bfloat16, code_of, float16, float64
+from ._device import device, handle, is_there
+from ._dtypes import bfloat16, by_code, code_of, float16, float64
 from ._region import Region
 from ._tensor import Tensor, tensor, wrap
 from .optim import LibraryOptimizer
@@ -56,6 +57,58 @@ class autocast(Region):
 def is_autocast_enabled(device_type=None):
     """Is the thread in a region? Regions hold for all devices."""
     return lib.kn_autocast_dtype() != lib.KN_DTYPE_DEFAULT
+
+
+def get_autocast_dtype(device_type):
+    """What regions of that type of device compute products in: that of the thread's region, else the default."""
+    code = lib.kn_autocast_dtype()
+    return by_code[autocast(device_type)._code() if code == lib.KN_DTYPE_DEFAULT else code]
+
+
+def is_autocast_available(device_type):
+    """Is there such a device?"""
+    return is_there(device_type)
+
+
+def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
+    """Decorates forward of an autograd.Function. With cast_inputs, inside a region floating inputs are converted to
+    that dtype, and forward runs without autocast. Its backward is decorated with custom_bwd."""
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def forward(ctx, *arguments, **keywords):
+        ctx._autocast = code = lib.kn_autocast_dtype()
+        if cast_inputs is None or code == lib.KN_DTYPE_DEFAULT:
+            return fwd(ctx, *arguments, **keywords)
+        ctx._autocast = lib.KN_DTYPE_DEFAULT
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *_converted(arguments, cast_inputs), **_converted(keywords, cast_inputs))
+
+    return forward
+
+
+def custom_bwd(bwd=None, *, device_type):
+    """Decorates backward, which then runs in the region in which forward ran."""
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(ctx, *gradients):
+        is_on = ctx._autocast != lib.KN_DTYPE_DEFAULT
+        with autocast(device_type, by_code[ctx._autocast] if is_on else None, enabled=is_on):
+            return bwd(ctx, *gradients)
+
+    return backward
+
+
+def _converted(value, dtype):
+    """With the floating tensors in it, but for float64, in that dtype."""
+    if isinstance(value, Tensor):
+        return value.to(dtype=dtype) if value.is_floating_point() and value.dtype is not float64 else value
+    if isinstance(value, dict):
+        return {name: _converted(one, dtype) for name, one in value.items()}
+    return type(value)(_converted(one, dtype) for one in value) if type(value) in (list, tuple) else value
 
 
 class GradScaler:

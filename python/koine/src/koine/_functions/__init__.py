@@ -1,6 +1,6 @@
 """Functions of koine.* that are more than one operator of the list: PyTorch's overloads, functions that create tensors,
 and functions of the C interface that are not operators."""
-from . import calls, creation, names, overloads, pooling, reductions, shapes
+from . import aliases, calls, creation, names, overloads, pooling, reductions, shapes, windows
 from .._bind import in_place_function, tensor_function
 
 _FRACTIONAL_INDICES = 'input, kernel_size, output_size=None, output_ratio=None, _random_samples: samples=None'
@@ -83,7 +83,7 @@ def _own(module):
 
 
 _made = {}
-for _module in (creation, overloads, pooling, reductions, shapes, calls, names):
+for _module in (creation, overloads, pooling, reductions, shapes, calls, names, aliases, windows):
     _made.update(_own(_module))
 for _name, (_c_name, _line) in C_FUNCTIONS.items():
     _made[_name] = (in_place_function if _name.endswith('_') else tensor_function)(_name, _c_name, _line)
@@ -92,19 +92,22 @@ PUBLIC = list(_made)
 
 # Functions here that are also methods: those whose first argument is the tensor.
 METHODS = frozenset('''
-add add_ addcdiv_ addcmul_ allclose aminmax argmax argmin argwhere atleast_1d atleast_2d atleast_3d bernoulli bernoulli_
-bitwise_and bitwise_and_ bitwise_left_shift bitwise_left_shift_ bitwise_or bitwise_or_ bitwise_right_shift
-bitwise_right_shift_ bitwise_xor bitwise_xor_ broadcast_to cauchy_ cholesky chunk clamp clamp_ clamp_max clamp_max_
-clamp_min clamp_min_ clip clip_ copysign copysign_ cross cumulative_trapezoid det diag diag_embed diagflat diff dist div
-div_ divide divide_ eq eq_ equal expand_as exponential_ fill_ fill_diagonal_ fliplr flipud float_power float_power_
-floor_divide floor_divide_ fmod fmod_ frexp ge ge_ geometric_ ger gradient greater greater_equal gt gt_ index_fill
-index_fill_ inverse is_complex is_nonzero kron le le_ lerp lerp_ less less_equal log_normal_ log_softmax logdet lt lt_
-masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select matrix_exp matrix_power max median min moveaxis
-movedim msort mul mul_ multinomial multiply multiply_ nanmedian nanquantile ne ne_ new_empty new_full new_ones new_zeros
-nonzero nonzero_static norm normal_ not_equal outer pinverse positive pow pow_ qr quantile random_ ravel remainder
-remainder_ renorm renorm_ repeat_interleave rot90 rsub scatter scatter_ slogdet softmax softmin split split_with_sizes
-squeeze std sub sub_ subtract subtract_ sum_to_size svd take_along_dim tensor_split tile trace true_divide true_divide_
-unbind unflatten uniform_ unique unique_consecutive var where xlogy xlogy_ zero_'''.split())
+add add_ addcdiv_ addcmul_ adjoint allclose aminmax angle argmax argmin argwhere atleast_1d atleast_2d atleast_3d
+bernoulli bernoulli_ bitwise_and bitwise_and_ bitwise_left_shift bitwise_left_shift_ bitwise_or bitwise_or_
+bitwise_right_shift bitwise_right_shift_ bitwise_xor bitwise_xor_ broadcast_to cauchy_ cholesky cholesky_solve chunk
+clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ conj conj_physical copysign copysign_ cross
+cumulative_trapezoid det diag diag_embed diagflat diff dist div div_ divide divide_ dsplit eq eq_ equal expand_as
+exponential_ fill_ fill_diagonal_ fliplr flipud float_power float_power_ floor_divide floor_divide_ fmod fmod_ frexp
+ge ge_ geometric_ ger gradient greater greater_ greater_equal greater_equal_ gt gt_ histogram hsplit index_fill
+index_fill_ inverse is_complex is_conj is_neg is_nonzero is_same_size is_signed isreal kron le le_ lerp lerp_ less
+less_ less_equal less_equal_ log_normal_ log_softmax logdet lt lt_ lu_solve masked_fill masked_fill_ masked_scatter
+masked_scatter_ masked_select matrix_exp matrix_power max median min moveaxis movedim msort mul mul_ multinomial
+multiply multiply_ nanmedian nanquantile narrow_copy ne ne_ new_empty new_empty_strided new_full new_ones new_zeros
+nonzero nonzero_static norm normal_ not_equal not_equal_ outer pinverse positive pow pow_ qr quantile random_ ravel
+remainder remainder_ renorm renorm_ repeat_interleave resolve_conj resolve_neg rot90 rsub scatter scatter_ slogdet
+softmax softmin split split_with_sizes squeeze std sub sub_ subtract subtract_ sum_to_size svd take_along_dim
+tensor_split tile trace true_divide true_divide_ unbind unflatten uniform_ unique unique_consecutive unsafe_chunk
+unsafe_split unsafe_split_with_sizes var vsplit where xlogy xlogy_ zero_'''.split())
 
 # Forms of operators that only these modules use.
 _FORMS = frozenset(('lerp_tensor where_tensors masked_fill_scalar masked_fill_scalar_ scatter_tensor scatter_tensor_ '

@@ -1,6 +1,12 @@
 """Functions that create tensors."""
+import math
+
+import numpy
+
+from .. import _ops
 from .._c import lib, plain_number, scalar, shape_of, sizes
-from .._tensor import options, wrap
+from .._dtypes import as_dtype
+from .._tensor import options, tensor, wrap
 
 
 def _creator(name):
@@ -30,6 +36,18 @@ def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=Fa
     if dtype is None:
         dtype = 'int64' if all(isinstance(one, int) for one in (start, end, step)) else 'float32'
     return wrap(lib.kn_arange_with(start, end, step, options(dtype, device, requires_grad)))
+
+
+def range(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False):
+    """arange with `end` itself, of float32 unless dtype says otherwise."""
+    if end is None:
+        raise TypeError('range: both start and end are needed; arange(end) begins at 0')
+    start, end, step = (one if isinstance(one, (int, float)) else plain_number(one) for one in (start, end, step))
+    if step == 0 or (end - start) / step < 0:
+        raise ValueError('range: %r is not reached from %r in steps of %r' % (end, start, step))
+    count = math.floor((end - start) / step) + 1
+    return arange(start, start + step * (count - 0.5), step, dtype=dtype or 'float32', device=device,
+                  requires_grad=requires_grad)
 
 
 def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False):
@@ -65,6 +83,39 @@ def randperm(n, *, dtype=None, device=None, generator=None):
     return wrap(lib.kn_randperm_with(n, options(dtype or 'int64', device, False, generator)))
 
 
+def fill(input, value):
+    """A tensor like the input that is `value` everywhere: a number, or a tensor of one."""
+    if hasattr(value, '_h'):
+        return value.to(input.device, input.dtype).expand(input.shape).clone()
+    return full_like(input, value)
+
+
+def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
+    """Of any values, with these steps between the elements of each dimension."""
+    size, stride = list(size), list(stride)
+    if len(size) != len(stride) or min(stride, default=0) < 0:
+        raise ValueError('empty_strided: a stride of 0 or more is needed for each of %d sizes, not %s'
+                         % (len(size), tuple(stride)))
+    count = 0 if 0 in size else 1 + sum((one - 1) * step for one, step in zip(size, stride))
+    made = _ops.function('as_strided')(empty(count, dtype=dtype, device=device), size, stride)
+    return made.requires_grad_(requires_grad)
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False, device=None):
+    """A copy of the numbers in an object with a buffer, such as bytes and arrays."""
+    kind = as_dtype(dtype)
+    size = memoryview(buffer).nbytes
+    if not 0 <= offset < max(size, 1):
+        raise ValueError('frombuffer: offset is %d; the buffer has %d bytes' % (offset, size))
+    available = size - offset
+    if count < 0 and available % kind.itemsize or count * kind.itemsize > available:
+        raise ValueError('frombuffer: %d bytes of the buffer are not %s numbers of %s'
+                         % (available, 'whole' if count < 0 else count, kind.name))
+    numbers = numpy.frombuffer(buffer, kind.numpy or 'int16', count, offset)
+    made = tensor(numbers, device=device)
+    return (made if kind.numpy else made.view(kind)).requires_grad_(requires_grad)
+
+
 def _like(create):
     def like(input, *arguments, dtype=None, device=None, requires_grad=False):
         """A new tensor with the input's shape, and its dtype and device unless others are given."""
@@ -95,4 +146,5 @@ def _new(create):
     return new
 
 
-new_empty, new_zeros, new_ones, new_full = (_new(create) for create in (empty, zeros, ones, full))
+new_empty, new_zeros, new_ones, new_full, new_empty_strided = (
+    _new(create) for create in (empty, zeros, ones, full, empty_strided))

@@ -61,6 +61,7 @@ fmod, fmod_ = _with_scalars('fmod'), _with_scalars('fmod', True)
 eq, ne, lt, le, gt, ge = (_with_scalars(name) for name in ('eq', 'ne', 'lt', 'le', 'gt', 'ge'))
 eq_, ne_, lt_, le_, gt_, ge_ = (_with_scalars(name, True) for name in ('eq', 'ne', 'lt', 'le', 'gt', 'ge'))
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
+not_equal_, less_, less_equal_, greater_, greater_equal_ = ne_, lt_, le_, gt_, ge_
 bitwise_and, bitwise_or, bitwise_xor = (_with_scalars('bitwise_' + name) for name in ('and', 'or', 'xor'))
 bitwise_left_shift, bitwise_right_shift = _with_scalars('bitwise_left_shift'), _with_scalars('bitwise_right_shift')
 
@@ -78,7 +79,8 @@ def _with_numbers(name):
     return function
 
 
-xlogy, copysign, float_power = _with_numbers('xlogy'), _with_numbers('copysign'), _with_numbers('float_power')
+xlogy, xlog1py, copysign, float_power = (
+    _with_numbers(name) for name in ('xlogy', 'xlog1py', 'copysign', 'float_power'))
 xlogy_, copysign_, float_power_ = (_with_numbers(name) for name in ('xlogy_', 'copysign_', 'float_power_'))
 bitwise_and_, bitwise_or_, bitwise_xor_ = (_with_numbers('bitwise_%s_' % name) for name in ('and', 'or', 'xor'))
 bitwise_left_shift_, bitwise_right_shift_ = (_with_numbers('bitwise_%s_shift_' % name) for name in ('left', 'right'))

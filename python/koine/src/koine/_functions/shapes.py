@@ -47,6 +47,9 @@ def chunk(input, chunks, dim=0):
     return tuple(wrap(array[i]) for i in range(found))
 
 
+unsafe_chunk, unsafe_split, unsafe_split_with_sizes = chunk, split, split_with_sizes
+
+
 def tensor_split(input, indices_or_sections, dim=0):
     where_ = indices_or_sections
     if isinstance(where_, int):
@@ -58,6 +61,27 @@ def tensor_split(input, indices_or_sections, dim=0):
     status, array = _parts(count, call)
     check(status)
     return tuple(wrap(array[i]) for i in range(count))
+
+
+def _splitting(name, least, dim_of):
+    """tensor_split along the dimension dim_of(ndim), of tensors with `least` dimensions or more."""
+
+    def function(input, indices_or_sections):
+        if input.ndim < least:
+            raise ValueError('%s: a tensor of %d dimensions or more is needed, not of %d' % (name, least, input.ndim))
+        dim = dim_of(input.ndim)
+        if isinstance(indices_or_sections, int) and input.size(dim) % max(indices_or_sections, 1):
+            raise ValueError('%s: %d elements along dimension %d make no %d equal parts'
+                             % (name, input.size(dim), dim, indices_or_sections))
+        return tensor_split(input, indices_or_sections, dim)
+
+    function.__name__ = function.__qualname__ = name
+    function.line = 'input, indices_or_sections'
+    return function
+
+
+hsplit = _splitting('hsplit', 1, lambda ndim: 0 if ndim == 1 else 1)
+vsplit, dsplit = _splitting('vsplit', 2, lambda ndim: 0), _splitting('dsplit', 3, lambda ndim: 2)
 
 
 def broadcast_tensors(*tensors):

@@ -1,4 +1,6 @@
 """Tensors."""
+import math
+
 import numpy
 
 from .. import _indexing, _ops
@@ -92,6 +94,24 @@ class Tensor(TensorBase, Casts):
     def __array__(self, dtype=None, copy=None):
         array = (self.float() if self.dtype.numpy is None else self).detach().numpy()
         return array.astype(dtype) if dtype is not None else array.copy() if copy else array
+
+    def apply_(self, function):
+        """Each element of a host tensor becomes function(element)."""
+        return self._each('apply_', function)
+
+    def map_(self, other, function):
+        """Each element of a host tensor becomes function(element, element of the other one)."""
+        return self._each('map_', function, other)
+
+    def _each(self, name, function, *others):
+        for one in (self, *others):
+            if one.device.type != 'host':
+                raise TypeError('%s: Python computes on the host only, not on %s: x.host()' % (name, one.device))
+        array = self.numpy()
+        values = [numpy.broadcast_to(one.detach().numpy(), array.shape) for one in others]
+        for place in numpy.ndindex(array.shape):
+            array[place] = function(array[place].item(), *[one[place].item() for one in values])
+        return self
 
     def item(self):
         if self.is_floating_point():
@@ -250,14 +270,38 @@ class Tensor(TensorBase, Casts):
     def transpose_(self, dim0, dim1):
         return self._become(self.transpose(dim0, dim1))
 
+    swapaxes_ = swapdims_ = transpose_
+
     def t_(self):
         return self._become(self.t())
+
+    def as_strided_(self, size, stride, storage_offset=None):
+        return self._become(self.as_strided(size, stride, storage_offset))
+
+    def resize_(self, *shape):
+        """Another shape with the same first elements, whose memory it shares unless there are more of them: those have
+        any values."""
+        shape = shape_of(shape)
+        count, flat = math.prod(shape), self.detach().reshape(-1)
+        if self.requires_grad:
+            raise RuntimeError('resize_: the tensor requires a gradient: only the shape of a detached one changes')
+        if count > flat.numel():
+            longer = flat.new_empty(count)
+            longer[:flat.numel()] = flat
+            flat = longer
+        return self._become(flat[:count].reshape(shape))
+
+    def resize_as_(self, other):
+        return self.resize_(other.shape)
 
     def _become(self, other):
         if self.is_leaf and self.requires_grad:
             raise RuntimeError('a leaf that requires a gradient does not change its shape in place')
         self._h = other._h
         return self
+
+    def polygamma(self, n):
+        return _ops.function('polygamma')(n, self)
 
     def new(self, *data):
         """Tensor(...), with the dtype and on the device of this one."""

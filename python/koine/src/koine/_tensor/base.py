@@ -55,6 +55,13 @@ class TensorBase:
     def is_cuda(self):
         return self.device.type == 'gpu'
 
+    @property
+    def is_cpu(self):
+        """Is it on OpenCL's CPU device, or the host?"""
+        return self.device.type in ('cpu', 'host')
+
+    is_sparse = is_quantized = is_meta = is_nested = is_mkldnn = is_mps = is_xpu = False
+
     def get_device(self):
         """The number of the device, as koine.device(number) takes it; -1 for the host."""
         return self.device.index
@@ -74,6 +81,8 @@ class TensorBase:
     @property
     def mT(self):
         return self.transpose(-2, -1)
+
+    H, mH = T, mT  # of real numbers
 
     @property
     def _version(self):
@@ -121,6 +130,9 @@ class TensorBase:
 
     def is_floating_point(self):
         return self.dtype.is_floating_point
+
+    def is_inference(self):
+        return False
 
     def is_pinned(self):
         return bool(lib.kn_is_pinned(self._h))

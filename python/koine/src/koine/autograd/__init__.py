@@ -1,5 +1,7 @@
 """Gradients: no_grad, enable_grad, set_grad_enabled, grad, backward, functions with a backward of their own, and
 detect_anomaly."""
+import threading
+
 from .._c import NULL, callback, check, ffi, lib
 from .._region import Region
 from .._tensor import borrowed
@@ -47,7 +49,39 @@ class enable_grad(_Recording):
     mode = True
 
 
-inference_mode = no_grad
+class inference_mode(Region):
+    """no_grad, unless mode is False. A context manager, and a decorator: @koine.inference_mode()."""
+
+    def __init__(self, mode=True):
+        super().__init__()
+        self.mode = mode
+
+    def __new__(cls, mode=True):
+        made = super().__new__(cls)
+        if not callable(mode):
+            return made
+        made.__init__()  # @koine.inference_mode
+        return made(mode)
+
+    def _begin(self):
+        before = is_inference_mode_enabled(), bool(lib.kn_grad_enabled())
+        _modes.inference = self.mode
+        lib.kn_set_grad_enabled(before[1] and not self.mode)
+        return before
+
+    def _end(self, before):
+        _modes.inference, recording = before
+        lib.kn_set_grad_enabled(recording)
+
+    def _again(self):
+        return type(self)(self.mode)
+
+
+_modes = threading.local()
+
+
+def is_inference_mode_enabled():
+    return getattr(_modes, 'inference', False)
 
 
 def is_grad_enabled():
@@ -90,6 +124,9 @@ class detect_anomaly(Region):
 
 def is_anomaly_enabled():
     return bool(lib.kn_is_anomaly_enabled())
+
+
+is_anomaly_check_nan_enabled = is_anomaly_enabled
 
 
 def Variable(data, requires_grad=False):
