@@ -170,11 +170,11 @@ class Stubs:
         made += [self.function(getattr(functions, name), name) for name in sorted(functions.PUBLIC)]
         return made + [self.operator(name) for name in names]
 
-    def classes(self, module, base, names, head):
+    def classes(self, module, base_of, names, head):
         made = list(head)
         for name in names:
             kind = getattr(module, name)
-            made += ['class %s(%s):' % (name, base), '    ' + self.function(
+            made += ['class %s(%s):' % (name, base_of(kind)), '    ' + self.function(
                 kind.__init__, '__init__', True, 'None', skip=getattr(kind.__init__, 'line', None) is not None)]
             for own, value in vars(kind).items():
                 if isinstance(value, staticmethod):
@@ -211,19 +211,27 @@ def main():
                  if inspect.isclass(value) and issubclass(value, base) and value is not base and name[0] != '_']
     files = {
         '__init__.pyi': stubs.package(),
-        'nn/__init__.pyi': stubs.classes(koine.nn, 'Layer', layers, [
+        'nn/__init__.pyi': stubs.classes(koine.nn, plain_class, layers + sorted(koine.nn.lazy.CLASSES), [
             *modules_of(koine.nn),
             *['from .containers import %s as %s' % (name, name) for name in sorted(koine.nn.containers.CLASSES)],
+            'from .lazy import UninitializedBuffer as UninitializedBuffer',
+            'from .lazy import UninitializedParameter as UninitializedParameter',
             'from .module import Layer as Layer, Module as Module, Parameter as Parameter']),
         'nn/functional.pyi': stubs.functional(),
         'special.pyi': stubs.special(),
         'optim/__init__.pyi': optimizer_head() + stubs.classes(
-            koine.optim, 'Optimizer', sorted(koine.optim.SIGNATURES), []),
-        'optim/lr_scheduler.pyi': stubs.classes(koine.optim.lr_scheduler, 'LRScheduler', schedules, scheduler_head()),
+            koine.optim, lambda kind: 'Optimizer', sorted(koine.optim.SIGNATURES), []),
+        'optim/lr_scheduler.pyi': stubs.classes(koine.optim.lr_scheduler, lambda kind: 'LRScheduler', schedules,
+                                                 scheduler_head()),
     }
     for name, lines in files.items():
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
             file.write(HEAD + '\n'.join(lines) + '\n')
+
+
+def plain_class(kind):
+    """What a layer derives from: a lazy one from what it becomes."""
+    return kind.cls_to_become.__name__ if hasattr(kind, 'cls_to_become') else 'Layer'
 
 
 def optimizer_head():

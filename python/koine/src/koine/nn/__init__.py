@@ -1,7 +1,9 @@
 """torch.nn: modules, layers, losses."""
-from . import _transformer, containers, functional, init, parallel, parameter, utils  # noqa: F401
+from . import _transformer, containers, functional, init, lazy, parallel, parameter, utils  # noqa: F401
 from ._layers import CLASSES
+from .lazy import UninitializedBuffer, UninitializedParameter  # noqa: F401
 from .module import Layer, Module, Parameter  # noqa: F401
 
 CLASSES.update(containers.CLASSES)
 globals().update(CLASSES)
+globals().update(lazy.CLASSES)

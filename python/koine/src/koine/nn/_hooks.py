@@ -4,6 +4,7 @@ A call from Python runs the forward hooks here, so that they see the arguments a
 modules that the library applies itself, such as the layers of a Sequential, it has one hook of each kind, which runs
 those of the module. Gradients are the library's business, and so backward hooks always come from there. The functions
 are kept by the module's Python object alone: one that refers to its module keeps nothing alive for ever."""
+import contextlib
 import inspect
 import itertools
 import threading
@@ -95,15 +96,27 @@ def _add(module, kind, hook, prepend, **options):
         raise TypeError('%s: its gradients do not pass through hooks of its own: register the hook with a part of it'
                         % type(module).__name__)
     hooks = (module._hooks or {}).get(kind) or _Hooks()
-    if hooks.handle is None and (module._library_applies or 'backward' in kind):
-        params = ffi.new('kn_module_hook_params *', lib.kn_module_hook_params_init())
-        params.user = ffi.cast('void *', address(module._h))
-        register = getattr(lib, 'kn_module_register_%s_hook_with' % kind)
-        hooks.handle = checked(register(module._h, _CALLBACKS[kind], params))
+    if hooks.handle is None:
+        hooks.handle = _library_hook(module, kind)
     key = next(_keys)
     hooks.items.insert(0 if prepend else len(hooks.items), _Hook(key, hook, options))
     module.__dict__['_hooks'] = {**(module._hooks or {}), kind: hooks}
     return RemovableHandle(module, kind, key)
+
+
+def _library_hook(module, kind):
+    """The handle of a new one, which runs those of the module; None where none is needed."""
+    if not module._library_applies and 'backward' not in kind:
+        return None
+    params = ffi.new('kn_module_hook_params *', lib.kn_module_hook_params_init())
+    params.user = ffi.cast('void *', address(module._h))
+    return checked(getattr(lib, 'kn_module_register_%s_hook_with' % kind)(module._h, _CALLBACKS[kind], params))
+
+
+def move_hooks(module):
+    """The module's kn_module is another one than when they were registered."""
+    for kind, hooks in (module._hooks or {}).items():
+        hooks.handle = _library_hook(module, kind)
 
 
 def _remove(module, kind, key):
@@ -191,10 +204,17 @@ def _call(module, inputs, keywords):
         if lib.kn_grad_enabled() and any('backward' in kind for kind in module._hooks):
             return through_library(module, module.forward, inputs, keywords)
         return around(module, inputs, keywords)
+    with running_hooks(module):
+        return around(module, inputs, keywords)
+
+
+@contextlib.contextmanager
+def running_hooks(module):
+    """While Python runs the module's forward hooks, which the library leaves alone then."""
     before = getattr(_calls, 'modules', ())
     _calls.modules = (*before, module)
     try:
-        return around(module, inputs, keywords)
+        yield
     finally:
         _calls.modules = before
 

@@ -4,6 +4,7 @@ import weakref
 from .._c import ffi, lib
 
 wrappers = weakref.WeakValueDictionary()  # address of a kn_module: its Module
+uninitialized = weakref.WeakSet()  # lazy layers before their first call
 
 
 def address(pointer):
@@ -14,11 +15,12 @@ class Life:
     """What keeps a kn_module alive: the module itself while it is a root, else what keeps its parent alive. Of several
     parents that is the last one, so that part of a network does not keep the rest of it."""
 
-    __slots__ = ('handle', 'parent', 'others', '__weakref__')
+    __slots__ = ('handle', 'parent', 'others', 'former', '__weakref__')
 
     def __init__(self, pointer=None, parent=None):
         """Without a pointer that of a root that is yet to be made: see own."""
         self.handle, self.parent, self.others = None, parent, []
+        self.former = None  # the life of a lazy layer that became this one
         if pointer is not None and parent is None:
             self.own(pointer)
 

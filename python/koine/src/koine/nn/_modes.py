@@ -3,6 +3,7 @@ from .. import _device
 from .._c import check, checked, lib
 from .._dtypes import code_of, is_name
 from .._tensor import Tensor
+from ._life import uninitialized
 
 
 class Modes:
@@ -32,6 +33,8 @@ class Modes:
             check(lib.kn_module_to(self._h, _device.handle(device)))
         if dtype is not None:
             check(lib.kn_module_to_dtype(self._h, code_of(dtype)))
+        for one in self._lazy_layers():
+            one._move(device, dtype)
         return self
 
     def cpu(self):
@@ -66,7 +69,13 @@ class Modes:
 
     def requires_grad_(self, requires_grad=True):
         checked(lib.kn_module_requires_grad_(self._h, requires_grad))
+        for one in self._lazy_layers():
+            one._set_requires_grad(requires_grad)
         return self
+
+    def _lazy_layers(self):
+        """Those below that had no call yet."""
+        return [one for one in self.modules() if one in uninitialized] if uninitialized else []
 
 
 def zero_gradients(parameters):

@@ -5,7 +5,7 @@ from .. import safetensors
 from .._c import NULL, KoineValueError, check, encoded, ffi, lib, owned_text, path
 from .._tensor import Tensor, tensor as as_tensor
 from ..autograd import no_grad
-from ._life import address
+from ._life import address, uninitialized
 from ._tree import dotted
 
 IncompatibleKeys = collections.namedtuple('IncompatibleKeys', ('missing_keys', 'unexpected_keys'), module='koine.nn')
@@ -25,6 +25,9 @@ class State:
         """Copies tensors or arrays by name into parameters and buffers; (missing names, unexpected names). Of the names
         of a tied parameter one is enough. assign=True: the tensors themselves take their places, with their dtypes and
         devices."""
+        for place, module in list(self.named_modules()) if uninitialized else ():
+            if module in uninitialized:
+                module._initialize_from(state_dict, dotted(place, ''))
         own, state = self.state_dict(keep_vars=True), state_dict
         given = {address(tensor._h) for name, tensor in own.items() if name in state}
         missing = [name for name, tensor in own.items() if address(tensor._h) not in given]
@@ -63,7 +66,7 @@ class State:
 
     def load(self, file, strict=True, prefix=None):
         """From a safetensors file: see kn_module_load."""
-        if self._has_transient():
+        if self._has_transient() or self._lazy_layers():
             start, tensors = prefix or '', safetensors.load_file(file, 'host')
             self.load_state_dict({name[len(start):]: one for name, one in tensors.items() if name.startswith(start)},
                                  strict)

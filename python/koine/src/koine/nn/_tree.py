@@ -1,4 +1,5 @@
 """The tree of a module: its children, and the parameters and buffers of all of them, by dotted names."""
+from ._life import uninitialized
 
 
 class Tree:
@@ -48,6 +49,10 @@ class Tree:
         else:
             found = [(dotted(place, name), tensor) for place, module in self._named_modules('')
                      for name, what, tensor in module._own_tensors() if what == kind]
+        if uninitialized:
+            found += [(dotted(place, name), tensor) for place, module in self.named_modules()
+                      if module in uninitialized for name, tensor in module._lazy_tensors.items()
+                      if ('running' in name) == (kind == 'buffer')]
         if not prefix and recurse:
             return iter(found)
         return ((dotted(prefix, name), tensor) for name, tensor in found if recurse or '.' not in name)

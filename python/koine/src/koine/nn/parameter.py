@@ -1,2 +1,3 @@
 """torch.nn.parameter."""
+from .lazy import UninitializedBuffer, UninitializedParameter, is_lazy  # noqa: F401
 from .module import Parameter  # noqa: F401
