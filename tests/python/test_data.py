@@ -3,7 +3,8 @@ import numpy
 import pytest
 
 import koine
-from koine.data import ConcatDataset, DataLoader, Subset, TensorDataset, random_split
+from koine.data import (ChainDataset, ConcatDataset, DataLoader, IterableDataset, StackDataset, Subset, TensorDataset,
+                        random_split)
 
 
 class Squares(koine.data.Dataset):
@@ -133,3 +134,37 @@ def test_the_name_in_pytorch():
     assert all(getattr(data, name) is getattr(koine.data, name) for name in public)
     with pytest.raises(TypeError, match='koine.data.Dataset, .*, not map'):
         data.DataLoader(map(int, [1, 2]))
+
+
+def test_chains():
+    class Count(IterableDataset):
+        def __init__(self, *numbers):
+            self.numbers = numbers
+
+        def __iter__(self):
+            return iter(self.numbers)
+
+        def __len__(self):
+            return len(self.numbers)
+
+    chain = ChainDataset([Count(1, 2), Count(3)])
+    assert list(chain) == [1, 2, 3] and len(chain) == 3
+    assert [batch.tolist() for batch, in DataLoader(chain, batch_size=2)] == [[1, 2], [3]]
+    with pytest.raises(TypeError, match='ChainDataset is for IterableDatasets, not list: ConcatDataset is for others'):
+        ChainDataset([[1, 2]])
+
+
+def test_stacks():
+    numbers, squares = [1.0, 2.0, 3.0], [1.0, 4.0, 9.0]
+    pairs = StackDataset(numbers, squares)
+    assert len(pairs) == 3 and pairs[2] == (3.0, 9.0)
+    first, second = next(iter(DataLoader(pairs, batch_size=2)))
+    assert first.tolist() == [1, 2] and second.tolist() == [1, 4]
+    named = StackDataset(x=numbers, y=squares)
+    assert named[1] == {'x': 2.0, 'y': 4.0}
+    assert next(iter(DataLoader(named, batch_size=3)))['y'].tolist() == squares
+    for wrong, words in ((lambda: StackDataset(), 'needs datasets'),
+                         (lambda: StackDataset(numbers, x=squares), 'by position or by name'),
+                         (lambda: StackDataset(numbers, [1]), 'the datasets have 1 and 3 samples')):
+        with pytest.raises(ValueError, match=words):
+            wrong()

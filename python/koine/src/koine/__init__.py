@@ -24,8 +24,8 @@ from .autograd import (enable_grad, inference_mode, is_anomaly_check_nan_enabled
 from .random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 
 globals().update({name: getattr(_functions, name) for name in _functions.PUBLIC})
-from . import (amp, backends, cuda, data, distributed, distributions, graph, models, nn, optim,  # noqa: E402, F401
-               profiler, safetensors, special, train, utils)
+from . import (amp, backends, cuda, data, distributed, distributions, func, graph, models, nn,  # noqa: E402, F401
+               optim, profiler, safetensors, special, train, utils)
 from .amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402, F401
 from ._legacy import TYPES as _TYPES  # noqa: E402
 from .serialization import load, save  # noqa: E402, F401

@@ -144,6 +144,23 @@ class IterableDataset(Dataset):
         raise TypeError('%s: an IterableDataset has no samples by index' % type(self).__name__)
 
 
+class ChainDataset(IterableDataset):
+    """The samples of one IterableDataset after those of the other."""
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+        for one in self.datasets:
+            if not isinstance(one, IterableDataset):
+                raise TypeError('ChainDataset is for IterableDatasets, not %s: ConcatDataset is for others'
+                                % type(one).__name__)
+
+    def __iter__(self):
+        return itertools.chain.from_iterable(self.datasets)
+
+    def __len__(self):
+        return sum(len(one) for one in self.datasets)
+
+
 class TensorDataset(Dataset):
     """Samples are the rows of tensors or arrays, which are copied to the host."""
 
@@ -217,6 +234,27 @@ class ConcatDataset(Dataset):
             return super()._make()
         handles = [one._h for one in self._sources]
         return ffi.gc(checked(lib.kn_concat_dataset(handles, len(handles))), lib.kn_dataset_free)
+
+
+class StackDataset(Dataset):
+    """Samples are tuples of one sample of each dataset, or of named ones dicts."""
+
+    def __init__(self, *args, **kwargs):
+        if bool(args) == bool(kwargs):
+            raise ValueError('StackDataset needs datasets, either by position or by name')
+        self.datasets = args or kwargs
+        lengths = {len(one) for one in args or kwargs.values()}
+        if len(lengths) > 1:
+            raise ValueError('StackDataset: the datasets have %s samples' % ' and '.join(map(str, sorted(lengths))))
+        self._length = lengths.pop()
+
+    def __len__(self):
+        return self._length
+
+    def __getitem__(self, index):
+        if isinstance(self.datasets, dict):
+            return {name: one[index] for name, one in self.datasets.items()}
+        return tuple(one[index] for one in self.datasets)
 
 
 class _Indexed(Dataset):

@@ -1,10 +1,13 @@
 """torch.nn.utils: clipping of gradients, parameters as one vector, norms of weights, layers without their batch
 normalisation."""
+from ... import random
 from ..._bind import tensor_function
 from ..._c import check, ffi, lib
 from ..._tensor import wrap
-from ..module import root
-from . import parametrizations, parametrize, rnn  # noqa: F401
+from ..module import Module
+from . import fusion, parametrizations, parametrize, rnn, stateless  # noqa: F401
+from .fusion import (fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval,  # noqa: F401
+                     fuse_linear_bn_weights)
 from ._norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm  # noqa: F401
 
 get_total_norm = tensor_function('get_total_norm', 'kn_get_total_norm_with', 'tensors, norm_type=2.0')
@@ -55,11 +58,13 @@ def vector_to_parameters(vec, parameters):
     check(lib.kn_vector_to_parameters(vec._h, found))
 
 
-def fuse_conv_bn_eval(conv, bn):
-    """A convolution that gives bn(conv(x)); both are in evaluation mode."""
-    return root(lib.kn_fuse_conv_bn_eval(conv._h, bn._h))
-
-
-def fuse_linear_bn_eval(linear, bn):
-    """A linear layer that gives bn(linear(x)); both are in evaluation mode."""
-    return root(lib.kn_fuse_linear_bn_eval(linear._h, bn._h))
+def skip_init(module_cls, *args, **kwargs):
+    """module_cls(*args, **kwargs), whose parameters have any values; the random numbers of the program stay as they
+    are."""
+    if not isinstance(module_cls, type) or not issubclass(module_cls, Module):
+        raise TypeError('skip_init: a class of modules is needed, not %r' % (module_cls,))
+    state = random.get_rng_state()
+    try:
+        return module_cls(*args, **kwargs)
+    finally:
+        random.set_rng_state(state)
