@@ -163,3 +163,36 @@ def test_computed_tensors_are_freed():
     gc.collect()
     koine.synchronize()
     assert koine.memory_allocated() == before
+
+
+def test_names_of_parametrizations():
+    layer = nn.Linear(3, 3)
+    parametrize.register_parametrization(layer, 'weight', Symmetric())
+    found = layer.parametrizations.weight
+    assert isinstance(found, parametrize.ParametrizationList) and isinstance(found, nn.ModuleList)
+    assert koine.equal(found(), layer.weight) and len(found) == 1
+    assert parametrize.type_before_parametrizations(layer) is nn.Linear
+
+
+def test_cached_values():
+    calls = []
+
+    class Counted(Symmetric):
+        def forward(self, x):
+            calls.append(1)
+            return super().forward(x)
+
+    layer = nn.Linear(3, 3)
+    parametrize.register_parametrization(layer, 'weight', Counted())
+    calls.clear()
+    with parametrize.cached():
+        first = layer.weight
+        with parametrize.cached():
+            assert layer.weight is first
+        assert layer.weight is first and len(calls) == 1
+        (layer.weight + layer.weight).sum().backward()
+        assert layer.parametrizations.weight.original.grad[0, 2].item() == 4
+        layer.weight = koine.eye(3)
+        assert koine.equal(layer.weight, koine.eye(3))
+    calls.clear()
+    assert koine.equal(layer.weight, layer.weight) and len(calls) == 2

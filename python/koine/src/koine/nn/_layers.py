@@ -194,8 +194,6 @@ BUFFERS = {
     **{name: ('weight',) for name in _LOSSES}, 'BCEWithLogitsLoss': ('weight', 'pos_weight'),
 }
 
-# That the library, like PyTorch, gives modules.
-OTHER_NAMES = {'NonDynamicallyQuantizableLinear': 'Linear', 'ParametrizationList': 'ModuleList'}
 CLASSES = {}
 for _name, (_c_name, _line) in TABLE.items():
     CLASSES[_name] = type(_name, (Layer,), {
@@ -204,3 +202,6 @@ for _name, (_c_name, _line) in TABLE.items():
                     **dict.fromkeys(BUFFERS.get(_name, ()), 'buffer')},
         '__doc__': 'torch.nn.%s: docs/torch-nn.md.' % _name, **_forwards.METHODS.get(_name, {}),
         **_reset.METHODS.get(_name, {})})
+
+# Of further names that the library, like PyTorch, gives modules.
+OTHER_CLASSES = {'NonDynamicallyQuantizableLinear': CLASSES['Linear']}

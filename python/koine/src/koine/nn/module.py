@@ -332,7 +332,7 @@ def _wrapped(pointer, life):
         return known
     from . import _layers
     name = text(lib.kn_module_type_name(pointer))
-    kind = _layers.CLASSES.get(_layers.OTHER_NAMES.get(name, name), Layer)
+    kind = _layers.CLASSES.get(name) or _layers.OTHER_CLASSES.get(name, Layer)
     module = kind.__new__(kind)
     module._start(pointer, Life(pointer, life))
     module.__dict__['_is_part'] = True

@@ -1,8 +1,24 @@
 """torch.nn.utils.parametrize: parameters that are computed from others whenever they are used."""
 from ..._c import NULL, adopted, callback, check, encoded, ffi, lib
 from ..._tensor import borrowed
+from .. import _layers
+from .._computed import cached  # noqa: F401
 from .._life import forget, hand_over
+from ..containers import ModuleList
 from ..module import Module
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of a tensor in their order, and its original, or original0, original1, ..., as parameters;
+    its call computes the tensor."""
+
+
+_layers.OTHER_CLASSES['ParametrizationList'] = ParametrizationList
+
+
+def type_before_parametrizations(module):
+    """The module's class: parametrizations leave it as it is."""
+    return type(module)
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
