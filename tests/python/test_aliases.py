@@ -159,7 +159,7 @@ def test_anomalies():
 
 
 def test_dtypes_of_autocast():
-    assert koine.get_autocast_dtype('cpu') is koine.bfloat16
+    assert koine.get_autocast_dtype('cpu') is koine.bfloat16 and koine.get_autocast_dtype('cuda') is koine.float16
     with koine.autocast('cpu', dtype=koine.float16):
         assert amp.get_autocast_dtype('cpu') is koine.float16
     assert amp.is_autocast_available('cpu') and not amp.is_autocast_available('no such device')

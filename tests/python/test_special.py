@@ -107,3 +107,40 @@ def test_erfcx_far_out():
     assert special.erfcx(koine.tensor([1.0], dtype='float16')).dtype is koine.float16
     with pytest.raises(TypeError, match='erfcx: input must be a koine.Tensor, not float'):
         special.erfcx(1.0)
+
+
+# --- polynomials ------------------------------------------------------------------------------------------------------
+
+PLACES = [-1.5, -0.25, 0.5, 0.75, 2.0]
+
+# name: (degree 3, degree 8)
+POLYNOMIALS = {
+    'chebyshev_polynomial_t': ([-9, 0.6875, -1, -0.5625, 26], [1103.5, -0.43554688, -0.5, 0.87695313, 18817]),
+    'chebyshev_polynomial_u': ([-21, 0.875, -1, 0.375, 56], [2584, -0.66796875, 0, 0.33203125, 40545]),
+    'chebyshev_polynomial_v': ([-29, 1.625, -1, -0.875, 41], [3571, -1.5976562, -1, 1.0585938, 29681]),
+    'chebyshev_polynomial_w': ([-13, 0.125, -1, 1.625, 71], [1597, 0.26171875, 1, -0.39453125, 51409]),
+    'hermite_polynomial_h': ([-9, 2.875, -5, -5.625, 40], [5217, 891.62891, -895, -2239.7461, -880]),
+    'hermite_polynomial_he': ([1.125, 0.734375, -1.375, -1.828125, 2],
+                              [-70.183594, 79.563492, 12.691406, -69.687973, 249]),
+    'laguerre_polynomial_l': ([9.4375, 1.8463542, -0.14583333, -0.4765625, -0.33333333],
+                              [94.7801, 4.0326919, -0.498363, -0.24367863, 0.35873016]),
+    'legendre_polynomial_p': ([-6.1875, 0.3359375, -0.4375, -0.0703125, 17],
+                              [471.72617, -0.15245402, -0.073638916, 0.19760931, 7691.1484]),
+    'shifted_chebyshev_polynomial_t': ([-244, -9, 0, -1, 99], [7380481, 1103.5, 1, -0.5, 665857]),
+    'shifted_chebyshev_polynomial_u': ([-496, -21, 0, -1, 204], [15003009, 2584, 1, 0, 1372105]),
+    'shifted_chebyshev_polynomial_v': ([-559, -29, 1, -1, 169], [16908641, 3571, 1, -1, 1136689]),
+    'shifted_chebyshev_polynomial_w': ([-433, -13, -1, -1, 239], [13097377, 1597, 1, 1, 1607521]),
+}
+
+
+@pytest.mark.parametrize('name', POLYNOMIALS)
+def test_polynomials(name):
+    polynomial, x = getattr(special, name), koine.tensor(PLACES)
+    for degree, expected in zip((3, 8), POLYNOMIALS[name]):
+        numpy.testing.assert_allclose(polynomial(x, degree).numpy(), expected, rtol=1e-5, atol=1e-5)
+    assert polynomial(x, 0).tolist() == [1] * 5 and polynomial(x, -2).tolist() == [0] * 5
+    assert polynomial(koine.tensor([1, 2]), 2).dtype is koine.float32
+    assert koine.autograd.gradcheck(lambda x: polynomial(x, 5), koine.tensor(PLACES, dtype='float64',
+                                                                            requires_grad=True))
+    with pytest.raises(TypeError, match='%s: the degree n is an int, not float' % name):
+        polynomial(x, 2.0)

@@ -162,7 +162,9 @@ class Stubs:
     def special(self):
         module = self.koine.special
         made = ['from koine import %s as %s' % (found, name) for name, found in sorted(module.NAMES.items())]
-        return ['from koine import Tensor', *made, self.function(module.erfcx, result='Tensor')]
+        own = [value for name, value in sorted(vars(module).items())
+               if name[0] != '_' and getattr(value, '__module__', '') == module.__name__]
+        return ['from koine import Tensor', *made, *(self.function(one, result='Tensor') for one in own)]
 
     def functional(self):
         names, functions = self.operator_names(), self.koine._functions

@@ -113,7 +113,9 @@ def is_available():
 
 def is_there(value):
     """Is there such a device?"""
-    return isinstance(value, device) or exists(name_of_cuda(value) if value.split(':')[0] == 'cuda' else value)
+    if isinstance(value, device):
+        return True
+    return exists(name_of_cuda(value) if value.split(':')[0] == 'cuda' else value)
 
 
 def current_device():

@@ -21,6 +21,12 @@ def _is_there(name, device):
     return False
 
 
+def _default_dtype(device_type):
+    """Also of 'cuda' where there is no GPU."""
+    is_gpu = str(device_type).split(':')[0] == 'cuda' or device(device_type).type == 'gpu'
+    return float16 if is_gpu else bfloat16
+
+
 class autocast(Region):
     """with koine.autocast('gpu', dtype=koine.float16): ...; also a decorator. Operators inside convert their inputs by
     PyTorch's lists, on all devices: the type of the device only decides which dtype is the default, float16 on GPUs and
@@ -38,7 +44,7 @@ class autocast(Region):
             return lib.KN_DTYPE_DEFAULT
         if self.dtype is not None:
             return code_of(self.dtype)
-        return code_of(float16 if device(self.device_type).type == 'gpu' else bfloat16)
+        return code_of(_default_dtype(self.device_type))
 
     def _begin(self):
         before = lib.kn_autocast_enter(self._code())
@@ -62,7 +68,7 @@ def is_autocast_enabled(device_type=None):
 def get_autocast_dtype(device_type):
     """What regions of that type of device compute products in: that of the thread's region, else the default."""
     code = lib.kn_autocast_dtype()
-    return by_code[autocast(device_type)._code() if code == lib.KN_DTYPE_DEFAULT else code]
+    return _default_dtype(device_type) if code == lib.KN_DTYPE_DEFAULT else by_code[code]
 
 
 def is_autocast_available(device_type):

@@ -1,4 +1,4 @@
-"""torch.special: functions that the package has, most of them also by names of its own, and erfcx."""
+"""torch.special: functions that the package has, most of them also by names of its own, erfcx, and polynomials."""
 import math
 
 from . import _functions, _ops
@@ -25,6 +25,8 @@ def __getattr__(name):
 def __dir__():
     return sorted({*globals(), *NAMES})
 
+
+# --- erfcx ------------------------------------------------------------------------------------------------------------
 
 _COEFFICIENTS = [math.prod(range(-1, -2 * n, -2)) / 2 ** n for n in range(7)]  # of x**(-2 n), times sqrt(pi) x
 
@@ -53,3 +55,45 @@ def _erfcx_of_large(x):
     for one in reversed(_COEFFICIENTS):
         total = total * square + one
     return total / (x * math.sqrt(math.pi))
+
+
+# --- orthogonal polynomials -------------------------------------------------------------------------------------------
+
+
+def _polynomial(name, first, following):
+    """Those of degree 0, 1, 2, ... are 1, first(x), and following(x, k, p, q) after p of degree k and q of k - 1."""
+
+    def function(input, n):
+        if not isinstance(input, Tensor):
+            raise TypeError('%s: input must be a koine.Tensor, not %s' % (name, type(input).__name__))
+        if isinstance(n, bool) or not isinstance(n, int):
+            raise TypeError('%s: the degree n is an int, not %s' % (name, type(n).__name__))
+        x = input if input.is_floating_point() else input.float()
+        if n < 1:
+            return _functions.full_like(x, n == 0)
+        before, found = 1, first(x)
+        for k in range(1, n):
+            before, found = found, following(x, k, found, before)
+        return found
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _chebyshev(x, k, p, q):
+    return 2 * x * p - q
+
+
+for _kind, _start in (('t', lambda x: x), ('u', lambda x: 2 * x), ('v', lambda x: 2 * x - 1),
+                      ('w', lambda x: 2 * x + 1)):
+    _name = 'chebyshev_polynomial_' + _kind
+    globals()[_name] = _polynomial(_name, _start, _chebyshev)
+    globals()['shifted_' + _name] = _polynomial(
+        'shifted_' + _name, lambda x, start=_start: start(2 * x - 1), lambda x, *rest: _chebyshev(2 * x - 1, *rest))
+
+hermite_polynomial_h = _polynomial('hermite_polynomial_h', lambda x: 2 * x, lambda x, k, p, q: 2 * (x * p - k * q))
+hermite_polynomial_he = _polynomial('hermite_polynomial_he', lambda x: x, lambda x, k, p, q: x * p - k * q)
+laguerre_polynomial_l = _polynomial('laguerre_polynomial_l', lambda x: 1 - x,
+                                    lambda x, k, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1))
+legendre_polynomial_p = _polynomial('legendre_polynomial_p', lambda x: x,
+                                    lambda x, k, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1))
