@@ -41,6 +41,8 @@ def test_shapes_in_place():
     assert before.tolist() == [0] * 4
     assert y.resize_((3, 2)).shape == (3, 2) and y[:2].tolist() == [[0, 0], [0, 0]]
     assert y.resize_as_(koine.ones(1, 2)).tolist() == [[0, 0]]
+    with pytest.raises(ValueError, match='resize_: sizes must be at least 0, not \\(2, -1\\)'):
+        y.resize_(2, -1)
     with pytest.raises(RuntimeError, match='resize_: the tensor requires a gradient'):
         koine.ones(2, requires_grad=True).resize_(1)
 
@@ -183,7 +185,7 @@ class Product(koine.autograd.Function):
 
 class Exact(Product):
     @staticmethod
-    @amp.custom_fwd(device_type='cpu', cast_inputs=koine.float32)
+    @amp.custom_fwd(device_type='cuda', cast_inputs=koine.float32)
     def forward(ctx, a, b):
         Exact.seen = a.dtype, b.dtype, amp.is_autocast_enabled()
         ctx.save_for_backward(a, b)

@@ -66,6 +66,8 @@ def test_before_the_first_call(tmp_path):
         nn.LazyConv2d(2, 3)(koine.ones(2, 2))
     with pytest.raises(TypeError, match='its input is a koine.Tensor, not list'):
         layer([1.0])
+    with pytest.raises(RuntimeError, match='some layers have no parameters yet'):
+        nn.parallel.DistributedDataParallel(nn.Sequential(layer))
     with pytest.raises(TypeError, match='out_features'):
         nn.LazyLinear()
     held = layer.weight

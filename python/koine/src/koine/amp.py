@@ -1,5 +1,6 @@
 """torch.amp: autocast, a region that computes products in float16 or bfloat16, and GradScaler, which scales the loss so
 that gradients of float16 do not underflow."""
+import contextlib
 import functools
 import warnings
 
@@ -78,7 +79,8 @@ def is_autocast_available(device_type):
 
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
     """Decorates forward of an autograd.Function. With cast_inputs, inside a region floating inputs are converted to
-    that dtype, and forward runs without autocast. Its backward is decorated with custom_bwd."""
+    that dtype, and forward runs without autocast. Its backward is decorated with custom_bwd. The type of the device has
+    no effect."""
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -88,7 +90,7 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
         if cast_inputs is None or code == lib.KN_DTYPE_DEFAULT:
             return fwd(ctx, *arguments, **keywords)
         ctx._autocast = lib.KN_DTYPE_DEFAULT
-        with autocast(device_type, enabled=False):
+        with _computing_in(ctx._autocast):
             return fwd(ctx, *_converted(arguments, cast_inputs), **_converted(keywords, cast_inputs))
 
     return forward
@@ -101,11 +103,20 @@ def custom_bwd(bwd=None, *, device_type):
 
     @functools.wraps(bwd)
     def backward(ctx, *gradients):
-        is_on = ctx._autocast != lib.KN_DTYPE_DEFAULT
-        with autocast(device_type, by_code[ctx._autocast] if is_on else None, enabled=is_on):
+        with _computing_in(ctx._autocast):
             return bwd(ctx, *gradients)
 
     return backward
+
+
+@contextlib.contextmanager
+def _computing_in(code):
+    """A region of that dtype; of KN_DTYPE_DEFAULT none."""
+    before = lib.kn_autocast_enter(code)
+    try:
+        yield
+    finally:
+        lib.kn_autocast_leave(before)
 
 
 def _converted(value, dtype):

@@ -282,9 +282,11 @@ class Tensor(TensorBase, Casts):
         """Another shape with the same first elements, whose memory it shares unless there are more of them: those have
         any values."""
         shape = shape_of(shape)
-        count, flat = math.prod(shape), self.detach().reshape(-1)
         if self.requires_grad:
             raise RuntimeError('resize_: the tensor requires a gradient: only the shape of a detached one changes')
+        if min(shape, default=0) < 0:
+            raise ValueError('resize_: sizes must be at least 0, not %s' % (tuple(shape),))
+        count, flat = math.prod(shape), self.detach().reshape(-1)
         if count > flat.numel():
             longer = flat.new_empty(count)
             longer[:flat.numel()] = flat

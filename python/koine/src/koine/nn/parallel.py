@@ -25,6 +25,9 @@ class DistributedDataParallel(Layer):
                  gradient_as_bucket_view=False, static_graph=False, *, compress=None, check_every=0, parts=0):
         if not isinstance(module, Module):
             raise TypeError('DistributedDataParallel: a koine.nn.Module is needed, not %s' % type(module).__name__)
+        if module._lazy_layers():
+            raise RuntimeError('DistributedDataParallel: some layers have no parameters yet: call the module with a '
+                               'sample first')
         group = kept(process_group, 'DistributedDataParallel')
         params = ffi.new('kn_distributed_params *', lib.kn_distributed_params_init())
         params.broadcast_buffers, params.check_every, params.parts = broadcast_buffers, check_every, parts
