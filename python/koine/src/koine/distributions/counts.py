@@ -1,40 +1,17 @@
-"""Distributions of counts: Bernoulli, Binomial, Poisson."""
+"""Distributions of the numbers of successes and events: Bernoulli, Binomial, Poisson."""
 import math
 
 from .. import _functions, _ops
 from . import constraints
-from .distribution import Distribution, broadcast, clamped, exactly_one, lazy
+from .distribution import Distribution, broadcast, exactly_one
+from .odds import Odds, log_of_one_plus_exp
 
 op = _ops.function
 
 
-class _Trials(Distribution):
-    """With one of the parameters `probs`, probabilities, and `logits`, their log-odds."""
-    has_enumerate_support = True
-    arg_constraints = {'probs': constraints.unit_interval, 'logits': constraints.real}
-
-    @lazy
-    def logits(self):
-        probs = clamped(self.probs)
-        return probs.log() - (-probs).log1p()
-
-    @lazy
-    def probs(self):
-        return self.logits.sigmoid()
-
-    @property
-    def param_shape(self):
-        return self._batch_shape
-
-    def _values_to(self, count, expand):
-        like = self.__dict__['probs' if 'probs' in self.__dict__ else 'logits']
-        values = _functions.arange(count + 1, dtype=like.dtype, device=like.device)
-        values = values.reshape((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + self._batch_shape) if expand else values
-
-
-class Bernoulli(_Trials):
+class Bernoulli(Odds):
     """1 with the probability `probs`, or with the log-odds `logits`, else 0."""
+    has_enumerate_support = True
     support = constraints.boolean
 
     def __init__(self, probs=None, logits=None, validate_args=None):
@@ -71,9 +48,10 @@ class Bernoulli(_Trials):
         return self._values_to(1, expand)
 
 
-class Binomial(_Trials):
+class Binomial(Odds):
     """The successes of `total_count` trials with the probability `probs`, or with the log-odds `logits`."""
-    arg_constraints = {'total_count': constraints.nonnegative_integer, **_Trials.arg_constraints}
+    has_enumerate_support = True
+    arg_constraints = {'total_count': constraints.nonnegative_integer, **Odds.arg_constraints}
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
         name, given = exactly_one('Binomial', probs=probs, logits=logits)
@@ -149,8 +127,3 @@ class Poisson(Distribution):
         self._validate_sample(value)
         rate, value = _functions.broadcast_tensors(self.rate, value)
         return op('xlogy')(value, rate) - rate - (value + 1).lgamma()
-
-
-def log_of_one_plus_exp(logits):
-    """softplus, which is the identity only from where float64 shows no difference."""
-    return op('softplus')(logits, threshold=40)

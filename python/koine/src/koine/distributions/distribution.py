@@ -196,3 +196,8 @@ def require_dims(kind, name, value, count):
     if value.ndim < count:
         raise ValueError('%s: %s must have at least %d dimension%s, not the shape %s'
                          % (kind, name, count, 's' if count > 1 else '', value.shape))
+
+
+def positive_values(values):
+    """Deviates that are too small for the dtype are its smallest number instead of 0."""
+    return values.clamp(min=finfo(values.dtype).tiny)

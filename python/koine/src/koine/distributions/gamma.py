@@ -1,8 +1,10 @@
 """Distributions whose samples are made of gamma deviates. These have no gradients: `rsample` is missing."""
+import math
+
 from .. import _functions, _ops
-from .._dtypes import finfo
 from . import constraints
-from .distribution import Distribution, broadcast, require_dims
+from .distribution import Distribution, broadcast, positive_values, require_dims
+from .rejection import accepted
 
 op = _ops.function
 
@@ -29,13 +31,13 @@ class Gamma(Distribution):
         return self.concentration / self.rate ** 2
 
     def sample(self, sample_shape=()):
-        logs = _log_gamma_deviates(self.concentration.detach().expand(self._extended_shape(sample_shape)))
-        return _positive(logs.exp() / self.rate.detach())
+        logs = log_gamma_deviates(self.concentration.detach().expand(self._extended_shape(sample_shape)))
+        return positive_values(logs.exp() / self.rate.detach())
 
     def log_prob(self, value):
         self._validate_sample(value)
         a = self.concentration
-        return a * self.rate.log() + _times_log(a - 1, value) - self.rate * value - a.lgamma()
+        return a * self.rate.log() + times_log(a - 1, value) - self.rate * value - a.lgamma()
 
     def cdf(self, value):
         """Without a gradient of the concentration."""
@@ -45,6 +47,65 @@ class Gamma(Distribution):
     def entropy(self):
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
+
+
+class Chi2(Gamma):
+    """The sum of `df` squares of standard normal deviates, where df is a whole number."""
+    arg_constraints = {'df': constraints.positive}
+
+    def __init__(self, df, validate_args=None):
+        self.df, = broadcast(df)
+        Distribution.__init__(self, self.df.shape, validate_args=validate_args)
+
+    @property
+    def concentration(self):
+        return 0.5 * self.df
+
+    @property
+    def rate(self):
+        return _functions.full_like(self.df, 0.5)
+
+
+class InverseGamma(Distribution):
+    """The inverse of a gamma deviate with these parameters."""
+    arg_constraints = Gamma.arg_constraints
+    support = constraints.positive
+
+    def __init__(self, concentration, rate, validate_args=None):
+        self.concentration, self.rate = broadcast(concentration, rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self):
+        a = self.concentration
+        return _functions.where(a > 1, self.rate / (a - 1), math.inf)
+
+    @property
+    def mode(self):
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self):
+        a = self.concentration
+        return _functions.where(a > 2, self.rate ** 2 / ((a - 1) ** 2 * (a - 2)), math.inf)
+
+    def sample(self, sample_shape=()):
+        logs = log_gamma_deviates(self.concentration.detach().expand(self._extended_shape(sample_shape)))
+        return positive_values(self.rate.detach() * (-logs).exp())
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        a = self.concentration
+        return a * self.rate.log() - (a + 1) * value.log() - self.rate / value - a.lgamma()
+
+    def cdf(self, value):
+        """Without a gradient of the concentration."""
+        self._validate_sample(value)
+        return op('igammac')(*_functions.broadcast_tensors(self.concentration, self.rate / value))
+
+    def entropy(self):
+        a = self.concentration
+        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
 
 
 class Dirichlet(Distribution):
@@ -75,13 +136,13 @@ class Dirichlet(Distribution):
         return a * (total - a) / (total ** 2 * (total + 1))
 
     def sample(self, sample_shape=()):
-        logs = _log_gamma_deviates(self.concentration.detach().expand(self._extended_shape(sample_shape)))
+        logs = log_gamma_deviates(self.concentration.detach().expand(self._extended_shape(sample_shape)))
         return _functions.softmax(logs, -1)
 
     def log_prob(self, value):
         self._validate_sample(value)
         a = self.concentration
-        return _times_log(a - 1, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
+        return times_log(a - 1, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
 
     def entropy(self):
         a, total = self.concentration, self.concentration.sum(-1)
@@ -127,34 +188,27 @@ class Beta(Distribution):
         return self._dirichlet.entropy()
 
 
-def _times_log(factor, value):
+def times_log(factor, value):
     """factor log(value), 0 where the factor is 0, of a factor and a value that are broadcast."""
     return op('xlogy')(*_functions.broadcast_tensors(factor, value))
 
 
-def _positive(values):
-    """Deviates that a small concentration makes too small for the dtype are its smallest number instead of 0."""
-    return values.clamp(min=finfo(values.dtype).tiny)
-
-
-def _log_gamma_deviates(concentration):
+def log_gamma_deviates(concentration):
     """Logarithms of gamma deviates, by the method of Marsaglia and Tsang (2000): a cube of a normal deviate is accepted
     with a probability above 0.95. It is for concentrations from 1: where they are below, one more is taken, and the
     deviate multiplied by u**(1 / concentration), whose logarithm does not underflow."""
     below = concentration < 1
     d = concentration + below.to(dtype=concentration.dtype) - 1 / 3
     scale = (9 * d).rsqrt()
-    logs = rejected = None
-    while rejected is None or rejected.any():
+
+    def propose():
         normal = _functions.randn_like(d)
         cube = (1 + scale * normal) ** 3
         log_cube = cube.log()  # NaN below 0, where the deviate is rejected
         accepted_above = 0.5 * normal ** 2 + d - d * cube + d * log_cube
-        # NaNs, as of a concentration that is one, are accepted: else the loop would not end.
-        failed = (cube <= 0) | (_functions.rand_like(d).log() >= accepted_above)
-        found = d.log() + log_cube
-        logs = found if rejected is None else _functions.where(rejected, found, logs)
-        rejected = failed if rejected is None else rejected & failed
+        return d.log() + log_cube, (cube <= 0) | (_functions.rand_like(d).log() >= accepted_above)
+
+    logs = accepted(propose)
     boost = _functions.rand_like(d)
     boost = (1 - boost).log() / concentration  # of (0, 1]
     return _functions.where(below, logs + boost, logs)

@@ -1,14 +1,19 @@
-"""Kullback-Leibler divergences."""
+"""Kullback-Leibler divergences of distributions of one class; those of two are in kl_pairs.py."""
 import math
 
 from .. import _functions, _ops, linalg
 from .categorical import Categorical, OneHotCategorical
-from .counts import Bernoulli, Binomial, Poisson, log_of_one_plus_exp
-from .gamma import Beta, Dirichlet, Gamma
+from .continuous_bernoulli import ContinuousBernoulli
+from .counts import Bernoulli, Binomial, Poisson
+from .gamma import Beta, Dirichlet, Gamma, InverseGamma
+from .half import HalfCauchy, HalfNormal
 from .independent import Independent
-from .location_scale import Exponential, Laplace, LogNormal, Normal, Uniform
+from .location_scale import EULER, Cauchy, Exponential, Gumbel, Laplace, LogNormal, Normal, Uniform
 from .multivariate_normal import MultivariateNormal, log_det, squared_norm
+from .odds import log_of_one_plus_exp
+from .powers import Pareto
 from .transforms import sum_rightmost
+from .waiting import Geometric
 
 _formulas = {}
 
@@ -40,6 +45,24 @@ def _normal(p, q):
     return 0.5 * (ratio ** 2 + ((p.loc - q.loc) / q.scale) ** 2 - 1) - ratio.log()
 
 
+@register_kl(HalfNormal, HalfNormal)
+@register_kl(HalfCauchy, HalfCauchy)
+def _half(p, q):
+    return kl_divergence(p._both_sides, q._both_sides)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p, q):
+    """Chyzak and Nielsen (2019)."""
+    return (((p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2) / (4 * p.scale * q.scale)).log()
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p, q):
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    return -ratio.log() + distance + (ratio - 1) * EULER + ((1 + ratio).lgamma() - distance).exp() - 1
+
+
 @register_kl(Laplace, Laplace)
 def _laplace(p, q):
     distance = (p.loc - q.loc).abs()
@@ -61,6 +84,18 @@ def _exponential(p, q):
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p, q):
     return p.probs * (p.logits - q.logits) + log_of_one_plus_exp(q.logits) - log_of_one_plus_exp(p.logits)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p, q):
+    return (p.mean * (p.logits - q.logits) + p._log_norm() - q._log_norm()
+            + log_of_one_plus_exp(q.logits) - log_of_one_plus_exp(p.logits))
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p, q):
+    """That of one trial, of which there are 1 / probs on average."""
+    return _bernoulli(p, q) / p.probs
 
 
 @register_kl(Binomial, Binomial)
@@ -85,7 +120,15 @@ def _categorical(p, q):
     return _functions.where((p.probs == 0).expand(terms.shape), 0.0, terms).sum(-1)
 
 
+@register_kl(Pareto, Pareto)
+def _pareto(p, q):
+    ratio = q.alpha / p.alpha
+    divergence = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return _functions.where((p.scale < q.scale).expand(divergence.shape), math.inf, divergence)
+
+
 @register_kl(Gamma, Gamma)
+@register_kl(InverseGamma, InverseGamma)
 def _gamma(p, q):
     a, b = p.concentration, q.concentration
     return ((a - b) * a.digamma() + b.lgamma() - a.lgamma() + b * (p.rate / q.rate).log()

@@ -3,9 +3,10 @@ import math
 
 from .. import _functions, _ops
 from . import constraints
-from .distribution import Distribution, Symmetric, broadcast
+from .distribution import Distribution, Symmetric, broadcast, positive_values
 
 op = _ops.function
+EULER = 0.5772156649015329  # Euler's constant
 
 
 class _LocationScale(Symmetric):
@@ -94,7 +95,7 @@ class LogNormal(_LocationScale):
 class Laplace(_LocationScale):
     def _standard(self, shape):
         # The difference of two exponential deviates, of which none is infinite.
-        return _exponential(shape, self.loc) - _exponential(shape, self.loc)
+        return exponential_deviates(shape, self.loc) - exponential_deviates(shape, self.loc)
 
     @property
     def variance(self):
@@ -117,6 +118,63 @@ class Laplace(_LocationScale):
 
     def entropy(self):
         return 1 + (2 * self.scale).log()
+
+
+class Cauchy(_LocationScale):
+    """Whose tails are too heavy for a mean."""
+
+    def _standard(self, shape):
+        return _functions.empty(shape, dtype=self.loc.dtype, device=self.loc.device).cauchy_()
+
+    @property
+    def mean(self):
+        return _functions.full_like(self.loc, math.nan)
+
+    @property
+    def variance(self):
+        return _functions.full_like(self.loc, math.inf)
+
+    def log_prob(self, value):
+        return -(self._normalized(value) ** 2).log1p() - (math.pi * self.scale).log()
+
+    def cdf(self, value):
+        # The angle of (-z, 1) keeps its digits where z is far below 0.
+        z = self._normalized(value)
+        return op('atan2')(_functions.ones_like(z), -z) / math.pi
+
+    def icdf(self, value):
+        return self.loc + self.scale * (math.pi * (value - 0.5)).tan()
+
+    def entropy(self):
+        return (4 * math.pi * self.scale).log()
+
+
+class Gumbel(_LocationScale):
+    """The largest of many deviates, with the cdf exp(-exp(-z)), where z is moved and scaled."""
+
+    def _standard(self, shape):
+        return -positive_values(exponential_deviates(shape, self.loc)).log()
+
+    @property
+    def mean(self):
+        return self.loc + EULER * self.scale
+
+    @property
+    def variance(self):
+        return math.pi ** 2 / 6 * self.scale ** 2
+
+    def log_prob(self, value):
+        z = self._normalized(value)
+        return -z - (-z).exp() - self.scale.log()
+
+    def cdf(self, value):
+        return (-(-self._normalized(value)).exp()).exp()
+
+    def icdf(self, value):
+        return self.loc - self.scale * (-value.log()).log()
+
+    def entropy(self):
+        return self.scale.log() + 1 + EULER
 
 
 class Uniform(Distribution):
@@ -198,7 +256,7 @@ class Exponential(Distribution):
         return self.rate ** -2
 
     def rsample(self, sample_shape=()):
-        return _exponential(self._extended_shape(sample_shape), self.rate) / self.rate
+        return exponential_deviates(self._extended_shape(sample_shape), self.rate) / self.rate
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -215,5 +273,5 @@ class Exponential(Distribution):
         return 1 - self.rate.log()
 
 
-def _exponential(shape, like):
+def exponential_deviates(shape, like):
     return _functions.exponential_(_functions.empty(shape, dtype=like.dtype, device=like.device))
