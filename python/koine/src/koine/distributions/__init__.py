@@ -2,6 +2,7 @@
 parameters; samples are drawn from the generator of the parameters' device."""
 from . import constraints, kl_pairs, transforms  # noqa: F401
 from .categorical import Categorical, OneHotCategorical, OneHotCategoricalStraightThrough  # noqa: F401
+from .constraint_registry import biject_to, transform_to  # noqa: F401
 from .continuous_bernoulli import ContinuousBernoulli  # noqa: F401
 from .counts import Bernoulli, Binomial, Poisson  # noqa: F401
 from .distribution import Distribution  # noqa: F401
@@ -15,7 +16,12 @@ from .multinomial import Multinomial  # noqa: F401
 from .multivariate_normal import MultivariateNormal  # noqa: F401
 from .normal_theory import FisherSnedecor, StudentT  # noqa: F401
 from .powers import GeneralizedPareto, Kumaraswamy, Pareto, Weibull  # noqa: F401
-from .transformed import TransformedDistribution  # noqa: F401
-from .transforms import AffineTransform, ExpTransform, SigmoidTransform, TanhTransform, Transform  # noqa: F401
+from .relaxed import RelaxedBernoulli, RelaxedOneHotCategorical  # noqa: F401
+from .transformed import LogisticNormal, TransformedDistribution  # noqa: F401
+from .transforms import (AbsTransform, AffineTransform, CatTransform, ComposeTransform,  # noqa: F401
+                         CorrCholeskyTransform, CumulativeDistributionTransform, ExpTransform, IndependentTransform,
+                         LowerCholeskyTransform, PositiveDefiniteTransform, PowerTransform, ReshapeTransform,
+                         SigmoidTransform, SoftmaxTransform, SoftplusTransform, StackTransform, StickBreakingTransform,
+                         TanhTransform, Transform, identity_transform)
 from .von_mises import VonMises  # noqa: F401
 from .waiting import Geometric, NegativeBinomial  # noqa: F401

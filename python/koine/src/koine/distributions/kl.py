@@ -12,6 +12,7 @@ from .location_scale import EULER, Cauchy, Exponential, Gumbel, Laplace, LogNorm
 from .multivariate_normal import MultivariateNormal, log_det, squared_norm
 from .odds import log_of_one_plus_exp
 from .powers import Pareto
+from .transformed import TransformedDistribution
 from .transforms import sum_rightmost
 from .waiting import Geometric
 
@@ -157,6 +158,14 @@ def _multivariate_normal(p, q):
     trace = (linalg.solve_triangular(factor, other, upper=False) ** 2).sum((-2, -1))
     return (log_det(q.scale_tril) - log_det(p.scale_tril)
             + 0.5 * (trace + squared_norm(factor, q.loc - p.loc) - size))
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p, q):
+    """That of the bases, which functions that are one to one do not change."""
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError('kl_divergence: there is no formula for different transforms')
+    return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)
