@@ -13,9 +13,10 @@ from .kl import kl_divergence, register_kl  # noqa: F401
 from .location_scale import Cauchy, Exponential, Gumbel, Laplace, LogNormal, Normal, Uniform  # noqa: F401
 from .mixture import MixtureSameFamily  # noqa: F401
 from .multinomial import Multinomial  # noqa: F401
-from .multivariate_normal import MultivariateNormal  # noqa: F401
+from .multivariate_normal import LowRankMultivariateNormal, MultivariateNormal  # noqa: F401
 from .normal_theory import FisherSnedecor, StudentT  # noqa: F401
 from .powers import GeneralizedPareto, Kumaraswamy, Pareto, Weibull  # noqa: F401
+from .random_matrices import LKJCholesky, Wishart  # noqa: F401
 from .relaxed import RelaxedBernoulli, RelaxedOneHotCategorical  # noqa: F401
 from .transformed import LogisticNormal, TransformedDistribution  # noqa: F401
 from .transforms import (AbsTransform, AffineTransform, CatTransform, ComposeTransform,  # noqa: F401

@@ -1,7 +1,9 @@
 """Kullback-Leibler divergences of distributions of one class; those of two are in kl_pairs.py."""
 import math
 
-from .. import _functions, _ops, linalg
+import numpy
+
+from .. import _functions
 from .categorical import Categorical, OneHotCategorical
 from .continuous_bernoulli import ContinuousBernoulli
 from .counts import Bernoulli, Binomial, Poisson
@@ -9,7 +11,7 @@ from .gamma import Beta, Dirichlet, Gamma, InverseGamma
 from .half import HalfCauchy, HalfNormal
 from .independent import Independent
 from .location_scale import EULER, Cauchy, Exponential, Gumbel, Laplace, LogNormal, Normal, Uniform
-from .multivariate_normal import MultivariateNormal, log_det, squared_norm
+from .multivariate_normal import LowRankMultivariateNormal, MultivariateNormal
 from .odds import log_of_one_plus_exp
 from .powers import Pareto
 from .transformed import TransformedDistribution
@@ -150,14 +152,16 @@ def _beta(p, q):
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _multivariate_normal(p, q):
     size, = p.event_shape
     if q.event_shape != (size,):
         raise ValueError('kl_divergence: the vectors have %d and %d elements' % (size, q.event_shape[0]))
-    factor, other = _functions.broadcast_tensors(q.scale_tril, p.scale_tril)
-    trace = (linalg.solve_triangular(factor, other, upper=False) ** 2).sum((-2, -1))
-    return (log_det(q.scale_tril) - log_det(p.scale_tril)
-            + 0.5 * (trace + squared_norm(factor, q.loc - p.loc) - size))
+    p = p.expand(numpy.broadcast_shapes(p.batch_shape, q.batch_shape))
+    trace = q._squared(p._factor().movedim(-1, 0)).sum(0)  # of the product of q's inverse and p's covariance
+    return q._log_det() - p._log_det() + 0.5 * (trace + q._squared(q.loc - p.loc) - size)
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
