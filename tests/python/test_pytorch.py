@@ -29,6 +29,28 @@ def random(*shape):
     return numpy.random.randn(*shape).astype('float32')
 
 
+@pytest.mark.parametrize('name', ['hann', 'hamming', 'blackman', 'bartlett', 'kaiser'])
+@pytest.mark.parametrize('periodic', [True, False])
+def test_windows(name, periodic):
+    for length in (0, 1, 2, 3, 64):
+        ours, theirs = (getattr(library, name + '_window')(length, periodic, dtype=library.float64)
+                        for library in (koine, torch))
+        numpy.testing.assert_allclose(ours.numpy(), theirs.numpy(), atol=1e-12)
+
+
+SPECIAL = 'digamma erf erfc erfcx exp2 expm1 gammaln i0 i0e i1 i1e log_ndtr sinc'.split()
+
+
+@pytest.mark.parametrize('name', SPECIAL)
+def test_special_functions(name):
+    """As near to PyTorch's float64 as float32 allows, over the range and in the tails."""
+    x = numpy.concatenate([numpy.linspace(-8.9, 12, 500), numpy.logspace(-6, 1.9, 100)]).astype('float32')
+    theirs = getattr(torch.special, name)(torch.tensor(x).double()).numpy()
+    ours = getattr(koine.special, name)(koine.tensor(x)).double().numpy()
+    near_zero = 2e-6 if name in ('digamma', 'gammaln', 'sinc') else 1e-36  # which cross it
+    numpy.testing.assert_allclose(ours, theirs, rtol=1.5e-5, atol=near_zero)
+
+
 # --- constructors -----------------------------------------------------------------------------------------------------
 
 # PyTorch's take arguments that its signatures do not show.
@@ -42,7 +64,7 @@ def parameters(kind):
     return {name: one for name, one in found.parameters.items() if name not in ('self', 'device', 'dtype')}
 
 
-@pytest.mark.parametrize('name', sorted(set(koine.nn._layers.CLASSES) - set(HIDDEN)))
+@pytest.mark.parametrize('name', sorted({*koine.nn._layers.CLASSES, *koine.nn.lazy.CLASSES} - set(HIDDEN)))
 def test_constructor(name):
     """The arguments are PyTorch's, in its order and with its defaults, but for those that are missing."""
     ours, theirs = parameters(getattr(koine.nn, name)), parameters(getattr(torch.nn, name))
