@@ -97,16 +97,17 @@ static bool try_messages(kn_group *group)
     return any;
 }
 
-/* How long a thread looks again at once, and how long it rests then. */
+/* A thread looks again at once, after that time in naps, which are the longer the longer it has waited. */
 #define EAGER_NS 500000
-#define NAP_NS 50000
+#define LONGEST_NAP_NS 1000000
 
 static void rest(int64_t since)
 {
-    if (kn_clock_now() - since < EAGER_NS)
+    const int64_t waited = kn_clock_now() - since, nap = waited / 16;
+    if (waited < EAGER_NS)
         sched_yield();
     else
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = nap < LONGEST_NAP_NS ? nap : LONGEST_NAP_NS}, NULL);
 }
 
 static bool is_on_its_way(const kn_group *group, const kn_work *work)
