@@ -171,5 +171,7 @@ ROWS = [
         log_prob=[[-1.651838861, -4.393053389, 1.729593579], [-2.035143514, -6.393162178, -6.236349091]]))]
 
 # Whose samples have no gradients.
-WITHOUT_RSAMPLE = (D.Bernoulli, D.Binomial, D.Poisson, D.Categorical, D.OneHotCategorical, D.Gamma, D.Beta, D.Dirichlet,
-                   D.Chi2, D.FisherSnedecor, D.InverseGamma, D.Geometric, D.NegativeBinomial, D.VonMises)
+WITHOUT_RSAMPLE = (D.Bernoulli, D.Binomial, D.Poisson, D.Categorical, D.OneHotCategorical, D.Geometric,
+                   D.NegativeBinomial, D.VonMises)
+# Whose samples have gradients by the density: those of the draws, from the same random numbers, are others.
+IMPLICIT = D.Gamma, D.Beta, D.Dirichlet, D.Chi2, D.FisherSnedecor, D.InverseGamma

@@ -1,16 +1,17 @@
-"""Distributions whose samples are made of gamma deviates. These have no gradients: `rsample` is missing."""
+"""Distributions whose samples are made of gamma deviates."""
 import math
 
 from .. import _functions, _ops
 from . import constraints
 from .distribution import Distribution, broadcast, positive_values, require_dims
-from .rejection import accepted
+from .gamma_deviates import log_gamma_deviates
 
 op = _ops.function
 
 
 class Gamma(Distribution):
     """With a density proportional to x**(concentration - 1) exp(-rate x)."""
+    has_rsample = True
     arg_constraints = {'concentration': constraints.positive, 'rate': constraints.positive}
     support = constraints.positive
 
@@ -30,9 +31,9 @@ class Gamma(Distribution):
     def variance(self):
         return self.concentration / self.rate ** 2
 
-    def sample(self, sample_shape=()):
-        logs = log_gamma_deviates(self.concentration.detach().expand(self._extended_shape(sample_shape)))
-        return positive_values(logs.exp() / self.rate.detach())
+    def rsample(self, sample_shape=()):
+        logs = log_gamma_deviates(self.concentration.expand(self._extended_shape(sample_shape)))
+        return positive_values(logs.exp() / self.rate)
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -68,6 +69,7 @@ class Chi2(Gamma):
 
 class InverseGamma(Distribution):
     """The inverse of a gamma deviate with these parameters."""
+    has_rsample = True
     arg_constraints = Gamma.arg_constraints
     support = constraints.positive
 
@@ -89,9 +91,9 @@ class InverseGamma(Distribution):
         a = self.concentration
         return _functions.where(a > 2, self.rate ** 2 / ((a - 1) ** 2 * (a - 2)), math.inf)
 
-    def sample(self, sample_shape=()):
-        logs = log_gamma_deviates(self.concentration.detach().expand(self._extended_shape(sample_shape)))
-        return positive_values(self.rate.detach() * (-logs).exp())
+    def rsample(self, sample_shape=()):
+        logs = log_gamma_deviates(self.concentration.expand(self._extended_shape(sample_shape)))
+        return positive_values(self.rate * (-logs).exp())
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -110,6 +112,7 @@ class InverseGamma(Distribution):
 
 class Dirichlet(Distribution):
     """Vectors of probabilities, with a density proportional to the product of x**(concentration - 1)."""
+    has_rsample = True
     arg_constraints = {'concentration': constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
 
@@ -135,8 +138,8 @@ class Dirichlet(Distribution):
         a, total = self.concentration, self.concentration.sum(-1, keepdim=True)
         return a * (total - a) / (total ** 2 * (total + 1))
 
-    def sample(self, sample_shape=()):
-        logs = log_gamma_deviates(self.concentration.detach().expand(self._extended_shape(sample_shape)))
+    def rsample(self, sample_shape=()):
+        logs = log_gamma_deviates(self.concentration.expand(self._extended_shape(sample_shape)))
         return _functions.softmax(logs, -1)
 
     def log_prob(self, value):
@@ -152,6 +155,7 @@ class Dirichlet(Distribution):
 
 class Beta(Distribution):
     """From 0 to 1, with a density proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1)."""
+    has_rsample = True
     arg_constraints = {'concentration1': constraints.positive, 'concentration0': constraints.positive}
     support = constraints.unit_interval
 
@@ -177,8 +181,8 @@ class Beta(Distribution):
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total ** 2 * (total + 1))
 
-    def sample(self, sample_shape=()):
-        return self._dirichlet.sample(sample_shape)[..., 0]
+    def rsample(self, sample_shape=()):
+        return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -191,24 +195,3 @@ class Beta(Distribution):
 def times_log(factor, value):
     """factor log(value), 0 where the factor is 0, of a factor and a value that are broadcast."""
     return op('xlogy')(*_functions.broadcast_tensors(factor, value))
-
-
-def log_gamma_deviates(concentration):
-    """Logarithms of gamma deviates, by the method of Marsaglia and Tsang (2000): a cube of a normal deviate is accepted
-    with a probability above 0.95. It is for concentrations from 1: where they are below, one more is taken, and the
-    deviate multiplied by u**(1 / concentration), whose logarithm does not underflow."""
-    below = concentration < 1
-    d = concentration + below.to(dtype=concentration.dtype) - 1 / 3
-    scale = (9 * d).rsqrt()
-
-    def propose():
-        normal = _functions.randn_like(d)
-        cube = (1 + scale * normal) ** 3
-        log_cube = cube.log()  # NaN below 0, where the deviate is rejected
-        accepted_above = 0.5 * normal ** 2 + d - d * cube + d * log_cube
-        return d.log() + log_cube, (cube <= 0) | (_functions.rand_like(d).log() >= accepted_above)
-
-    logs = accepted(propose)
-    boost = _functions.rand_like(d)
-    boost = (1 - boost).log() / concentration  # of (0, 1]
-    return _functions.where(below, logs + boost, logs)

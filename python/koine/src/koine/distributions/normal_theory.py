@@ -4,7 +4,7 @@ import math
 from .. import _functions
 from . import constraints
 from .distribution import Distribution, broadcast, positive_values
-from .gamma import log_gamma_deviates
+from .gamma_deviates import log_gamma_deviates
 from .location_scale import exponential_deviates
 
 
@@ -33,8 +33,8 @@ class StudentT(Distribution):
         return _functions.where(df > 2, self.scale ** 2 * df / (df - 2), without)
 
     def rsample(self, sample_shape=()):
-        # Polar: the radius is a function of one uniform deviate and smooth in df (Bailey, 1994), so that df, too, has
-        # a gradient, which it has not through a gamma deviate. -2 log u is twice an exponential deviate.
+        # Polar: the radius is a function of one uniform deviate and smooth in df (Bailey, 1994), which costs less than
+        # a gamma deviate and its gradient. -2 log u is twice an exponential deviate.
         shape = self._extended_shape(sample_shape)
         radius = (self.df * (2 * exponential_deviates(shape, self.df) / self.df).expm1()).sqrt()
         angle = 2 * math.pi * _functions.rand(shape, dtype=self.df.dtype, device=self.df.device)
@@ -54,7 +54,8 @@ class StudentT(Distribution):
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two chi-squared deviates, each over its degrees of freedom. Samples have no gradients."""
+    """The ratio of two chi-squared deviates, each over its degrees of freedom."""
+    has_rsample = True
     arg_constraints = {'df1': constraints.positive, 'df2': constraints.positive}
     support = constraints.positive
 
@@ -77,8 +78,8 @@ class FisherSnedecor(Distribution):
         variance = 2 * b ** 2 * (a + b - 2) / (a * (b - 2) ** 2 * (b - 4))
         return _functions.where(b > 4, variance, math.nan)
 
-    def sample(self, sample_shape=()):
-        above, below = [one.detach().expand(self._extended_shape(sample_shape)) for one in (self.df1, self.df2)]
+    def rsample(self, sample_shape=()):
+        above, below = [one.expand(self._extended_shape(sample_shape)) for one in (self.df1, self.df2)]
         logs = log_gamma_deviates(above / 2) - log_gamma_deviates(below / 2)
         return positive_values(logs.exp() * below / above)
 

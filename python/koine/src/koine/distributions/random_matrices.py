@@ -5,14 +5,16 @@ from .. import _functions, _ops, linalg
 from . import constraints
 from .covariance import OfCovariance, log_det, require_matrices, squared_norm
 from .distribution import Distribution, broadcast, exactly_one
-from .gamma import Beta, log_gamma_deviates
+from .gamma import Beta
+from .gamma_deviates import log_gamma_deviates
 
 op = _ops.function
 
 
 class Wishart(OfCovariance):
     """The sum of x x^T of `df` normal vectors with the given covariance, where df is a whole number; else what its
-    density gives. Samples have no gradients."""
+    density gives."""
+    has_rsample = True
     support = constraints.positive_definite
 
     def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
@@ -55,13 +57,13 @@ class Wishart(OfCovariance):
         steps = _functions.arange(self._event_shape[-1], dtype=self.df.dtype, device=self.df.device)
         return (self.df.unsqueeze(-1) - steps) / 2
 
-    def sample(self, sample_shape=()):
+    def rsample(self, sample_shape=()):
         # L A A^T L^T, A lower triangular with roots of chi-squared deviates on the diagonal (Bartlett, 1933).
         shape = self._extended_shape(sample_shape)
         normal = _functions.randn(shape, dtype=self.df.dtype, device=self.df.device)
-        half = self._halves().detach().expand(shape[:-1])
+        half = self._halves().expand(shape[:-1])
         diagonal = (0.5 * (log_gamma_deviates(half) + math.log(2))).exp()
-        factor = self.scale_tril.detach() @ (normal.tril(-1) + diagonal.diag_embed())
+        factor = self.scale_tril @ (normal.tril(-1) + diagonal.diag_embed())
         return factor @ factor.mT
 
     def _log_norm(self):

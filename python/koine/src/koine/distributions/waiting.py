@@ -2,7 +2,7 @@
 from .. import _functions, _ops
 from . import constraints
 from .distribution import broadcast, exactly_one
-from .gamma import log_gamma_deviates
+from .gamma_deviates import log_gamma_deviates
 from .location_scale import exponential_deviates
 from .odds import Odds, log_of_one_plus_exp
 
