@@ -34,6 +34,12 @@ def test_samples_have_the_distribution(made):
     require(made.sample((N,)), made.cdf)
 
 
+def test_far_samples_are_finite():
+    for made in D.StudentT(0.2), D.Weibull(1.0, 0.1), D.Pareto(1.0, 0.2), D.HalfCauchy(1.0), D.Gumbel(0.0, 1.0):
+        samples = made.sample((N,))
+        assert koine.isfinite(samples).all() and koine.isfinite(made.log_prob(samples)).all()
+
+
 def test_samples_have_a_distribution_whose_cdf_is_a_formula_for_some_parameters():
     require(D.StudentT(1.0, 2.0, 3.0).sample((N,)), D.Cauchy(2.0, 3.0).cdf)
     require(D.StudentT(2.0).sample((N,)), lambda x: 0.5 + 0.5 * x / (2 + x ** 2).sqrt())

@@ -6,6 +6,7 @@ from .constraint_registry import biject_to, transform_to  # noqa: F401
 from .continuous_bernoulli import ContinuousBernoulli  # noqa: F401
 from .counts import Bernoulli, Binomial, Poisson  # noqa: F401
 from .distribution import Distribution  # noqa: F401
+from .exponential_family import ExponentialFamily  # noqa: F401
 from .gamma import Beta, Chi2, Dirichlet, Gamma, InverseGamma  # noqa: F401
 from .half import HalfCauchy, HalfNormal  # noqa: F401
 from .independent import Independent  # noqa: F401

@@ -3,15 +3,17 @@ import math
 
 from .. import _functions, _ops
 from . import constraints
-from .distribution import Distribution, broadcast, exactly_one
+from .distribution import broadcast, exactly_one
+from .exponential_family import ExponentialFamily
 from .odds import Odds, log_of_one_plus_exp
 
 op = _ops.function
 
 
-class Bernoulli(Odds):
+class Bernoulli(Odds, ExponentialFamily):
     """1 with the probability `probs`, or with the log-odds `logits`, else 0."""
     has_enumerate_support = True
+    _mean_carrier_measure = 0
     support = constraints.boolean
 
     def __init__(self, probs=None, logits=None, validate_args=None):
@@ -43,6 +45,13 @@ class Bernoulli(Odds):
 
     def entropy(self):
         return log_of_one_plus_exp(self.logits) - self.probs * self.logits
+
+    @property
+    def _natural_params(self):
+        return self.logits,
+
+    def _log_normalizer(self, one):
+        return log_of_one_plus_exp(one)
 
     def enumerate_support(self, expand=True):
         return self._values_to(1, expand)
@@ -99,7 +108,7 @@ class Binomial(Odds):
         return self._values_to(count, expand)
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """Events of which there are `rate` on average."""
     arg_constraints = {'rate': constraints.nonnegative}
     support = constraints.nonnegative_integer
@@ -127,3 +136,10 @@ class Poisson(Distribution):
         self._validate_sample(value)
         rate, value = _functions.broadcast_tensors(self.rate, value)
         return op('xlogy')(value, rate) - rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self):
+        return self.rate.log(),
+
+    def _log_normalizer(self, one):
+        return one.exp()

@@ -4,14 +4,16 @@ import math
 from .. import _functions, _ops
 from . import constraints
 from .distribution import Distribution, broadcast, positive_values, require_dims
+from .exponential_family import ExponentialFamily
 from .gamma_deviates import log_gamma_deviates
 
 op = _ops.function
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """With a density proportional to x**(concentration - 1) exp(-rate x)."""
     has_rsample = True
+    _mean_carrier_measure = 0
     arg_constraints = {'concentration': constraints.positive, 'rate': constraints.positive}
     support = constraints.positive
 
@@ -48,6 +50,14 @@ class Gamma(Distribution):
     def entropy(self):
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
+
+    @property
+    def _natural_params(self):
+        """Of log x and x."""
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, log, one):
+        return (log + 1).lgamma() - (log + 1) * (-one).log()
 
 
 class Chi2(Gamma):
@@ -110,9 +120,10 @@ class InverseGamma(Distribution):
         return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
 
 
-class Dirichlet(Distribution):
+class Dirichlet(ExponentialFamily):
     """Vectors of probabilities, with a density proportional to the product of x**(concentration - 1)."""
     has_rsample = True
+    _mean_carrier_measure = 0
     arg_constraints = {'concentration': constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
 
@@ -152,10 +163,19 @@ class Dirichlet(Distribution):
         return (a.lgamma().sum(-1) - total.lgamma() + (total - self._event_shape[0]) * total.digamma()
                 - ((a - 1) * a.digamma()).sum(-1))
 
+    @property
+    def _natural_params(self):
+        """Of the logarithms."""
+        return self.concentration - 1,
 
-class Beta(Distribution):
+    def _log_normalizer(self, logs):
+        return (logs + 1).lgamma().sum(-1) - (logs + 1).sum(-1).lgamma()
+
+
+class Beta(ExponentialFamily):
     """From 0 to 1, with a density proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1)."""
     has_rsample = True
+    _mean_carrier_measure = 0
     arg_constraints = {'concentration1': constraints.positive, 'concentration0': constraints.positive}
     support = constraints.unit_interval
 
@@ -190,6 +210,14 @@ class Beta(Distribution):
 
     def entropy(self):
         return self._dirichlet.entropy()
+
+    @property
+    def _natural_params(self):
+        """Of log x and log(1 - x)."""
+        return self.concentration1 - 1, self.concentration0 - 1
+
+    def _log_normalizer(self, first, second):
+        return (first + 1).lgamma() + (second + 1).lgamma() - (first + second + 2).lgamma()
 
 
 def times_log(factor, value):

@@ -7,6 +7,7 @@ from .. import _functions
 from .categorical import Categorical, OneHotCategorical
 from .continuous_bernoulli import ContinuousBernoulli
 from .counts import Bernoulli, Binomial, Poisson
+from .exponential_family import ExponentialFamily, divergence
 from .gamma import Beta, Dirichlet, Gamma, InverseGamma
 from .half import HalfCauchy, HalfNormal
 from .independent import Independent
@@ -35,10 +36,21 @@ def kl_divergence(p, q):
     orders = type(p).__mro__, type(q).__mro__
     found = [pair for pair in _formulas if pair[0] in orders[0] and pair[1] in orders[1]]
     if not found:
-        raise NotImplementedError('kl_divergence: there is no formula for %s and %s: register_kl adds one'
-                                  % (type(p).__name__, type(q).__name__))
+        raise _no_formula(p, q)
     nearest = min(found, key=lambda pair: (orders[0].index(pair[0]), orders[1].index(pair[1])))
     return _formulas[nearest](p, q)
+
+
+def _no_formula(p, q):
+    return NotImplementedError('kl_divergence: there is no formula for %s and %s: register_kl adds one'
+                               % (type(p).__name__, type(q).__name__))
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_family(p, q):
+    if type(p) is not type(q):
+        raise _no_formula(p, q)
+    return divergence(p, q)
 
 
 @register_kl(Normal, Normal)

@@ -4,6 +4,7 @@ import math
 from .. import _functions, _ops
 from . import constraints
 from .distribution import Distribution, Symmetric, broadcast, positive_values
+from .exponential_family import ExponentialFamily
 
 op = _ops.function
 EULER = 0.5772156649015329  # Euler's constant
@@ -28,7 +29,9 @@ class _LocationScale(Symmetric):
         return (value - self.loc) / self.scale
 
 
-class Normal(_LocationScale):
+class Normal(_LocationScale, ExponentialFamily):
+    _mean_carrier_measure = 0
+
     def _standard(self, shape):
         return _functions.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
 
@@ -51,6 +54,14 @@ class Normal(_LocationScale):
 
     def entropy(self):
         return self.scale.log() + 0.5 * (1 + math.log(2 * math.pi))
+
+    @property
+    def _natural_params(self):
+        """Of x and x**2."""
+        return self.loc / self.scale ** 2, -0.5 / self.scale ** 2
+
+    def _log_normalizer(self, one, square):
+        return -0.25 * one ** 2 / square + 0.5 * (-math.pi / square).log()
 
 
 class LogNormal(_LocationScale):
@@ -229,8 +240,9 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """With the density rate exp(-rate x)."""
+    _mean_carrier_measure = 0
     has_rsample = True
     arg_constraints = {'rate': constraints.positive}
     support = constraints.nonnegative
@@ -271,6 +283,13 @@ class Exponential(Distribution):
 
     def entropy(self):
         return 1 - self.rate.log()
+
+    @property
+    def _natural_params(self):
+        return -self.rate,
+
+    def _log_normalizer(self, one):
+        return -(-one).log()
 
 
 def exponential_deviates(shape, like):

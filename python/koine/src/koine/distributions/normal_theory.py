@@ -1,11 +1,13 @@
 """Distributions of statistics of normal deviates: Student's t and Fisher's F. Chi2 is one of gamma.py."""
 import math
 
-from .. import _functions
+from .. import _functions, _ops
 from . import constraints
 from .distribution import Distribution, broadcast, positive_values
 from .gamma_deviates import log_gamma_deviates
 from .location_scale import exponential_deviates
+
+op = _ops.function
 
 
 class StudentT(Distribution):
@@ -36,14 +38,16 @@ class StudentT(Distribution):
         # Polar: the radius is a function of one uniform deviate and smooth in df (Bailey, 1994), which costs less than
         # a gamma deviate and its gradient. -2 log u is twice an exponential deviate.
         shape = self._extended_shape(sample_shape)
-        radius = (self.df * (2 * exponential_deviates(shape, self.df) / self.df).expm1()).sqrt()
+        power = 2 * positive_values(exponential_deviates(shape, self.df)) / self.df
+        radius = (self.df * -(-power).expm1()).sqrt() * (power / 2).exp()  # the root of df (exp(power) - 1)
         angle = 2 * math.pi * _functions.rand(shape, dtype=self.df.dtype, device=self.df.device)
         return self.loc + self.scale * (radius * angle.cos())
 
     def log_prob(self, value):
         self._validate_sample(value)
-        z, half = (value - self.loc) / self.scale, (self.df + 1) / 2
-        return half.lgamma() - half * (z ** 2 / self.df).log1p() - self._log_norm()
+        z = (value - self.loc) / self.scale / self.df.sqrt()
+        log_root = op('hypot')(_functions.ones_like(z), z).log()  # of 1 + z**2, which overflows sooner
+        return ((self.df + 1) / 2).lgamma() - (self.df + 1) * log_root - self._log_norm()
 
     def _log_norm(self):
         return self.scale.log() + 0.5 * (math.pi * self.df).log() + (self.df / 2).lgamma()

@@ -3,7 +3,7 @@ import math
 
 from .. import _functions, _ops
 from . import constraints
-from .distribution import Distribution, broadcast
+from .distribution import Distribution, broadcast, positive_values
 from .location_scale import EULER, exponential_deviates
 
 op = _ops.function
@@ -16,7 +16,8 @@ class _FromExponential(Distribution):
 
     def rsample(self, sample_shape=()):
         like = self.__dict__[next(iter(self.arg_constraints))]
-        return self._of_exponential(exponential_deviates(self._extended_shape(sample_shape), like))
+        deviates = exponential_deviates(self._extended_shape(sample_shape), like)
+        return self._of_exponential(positive_values(deviates))  # the gradients of powers of 0 are NaN
 
     def cdf(self, value):
         self._validate_sample(value)
