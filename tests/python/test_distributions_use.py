@@ -78,11 +78,14 @@ def test_parameters_that_follow_keep_their_gradients():
 
 
 def test_a_distribution_that_is_used_for_several_passes():
-    loc = koine.zeros(2, requires_grad=True)
-    made = D.Normal(loc, 1.0)
-    for _ in range(2):
-        made.log_prob(koine.ones(2)).sum().backward()
-    assert loc.grad.tolist() == [2, 2]
+    for make in (lambda loc: D.Normal(loc, 1.0), lambda loc: D.MultivariateNormal(loc, scale_tril=koine.eye(2)),
+                 lambda loc: D.LowRankMultivariateNormal(loc, koine.zeros(2, 1), koine.ones(2)),
+                 lambda loc: D.TransformedDistribution(D.Normal(loc, 1.0), D.AffineTransform(0.0, 1.0))):
+        loc = koine.zeros(2, requires_grad=True)
+        made = make(loc)
+        for _ in range(2):
+            made.log_prob(koine.ones(2)).sum().backward()
+        assert loc.grad.tolist() == [2, 2]
 
 
 def test_reinforce():

@@ -166,8 +166,14 @@ def broadcast(*values):
     like = next((one for one in values if isinstance(one, Tensor)), None)
     options = {'dtype': 'float32'} if like is None else {'dtype': like.dtype, 'device': like.device}
     values = [one if isinstance(one, Tensor) else _functions.full((), one, **options) for one in values]
-    wide = _functions.broadcast_tensors(*values)
-    return [one if one.shape == expanded.shape else expanded for one, expanded in zip(values, wide)]
+    shape = _functions.broadcast_tensors(*values)[0].shape
+    return [expanded(one, shape) for one in values]
+
+
+def expanded(value, shape):
+    """Itself where it has the shape already, as above; of a tensor or of a distribution's batch."""
+    known = value.shape if isinstance(value, Tensor) else value.batch_shape
+    return value if known == tuple(shape) else value.expand(shape)
 
 
 def lazy(function):

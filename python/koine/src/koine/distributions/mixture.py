@@ -68,12 +68,11 @@ class MixtureSameFamily(Distribution):
         return (weights * component.variance).sum(self._dim) + between
 
     def sample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
         samples = self._component_distribution.sample(sample_shape)
         chosen = self._mixture_distribution.expand(self._batch_shape).sample(sample_shape)
-        chosen = chosen.reshape(chosen.shape + (1,) * (1 + len(self._event_shape)))
-        chosen = self._beside(chosen.squeeze(-1).expand(shape)) if self._event_shape else chosen
-        return op('gather')(samples, self._dim, chosen).squeeze(self._dim)
+        index = chosen.reshape(chosen.shape + (1,) * (1 + len(self._event_shape)))
+        index = index.expand(chosen.shape + (1,) + self._event_shape)
+        return op('gather')(samples, self._dim, index).squeeze(self._dim)
 
     def log_prob(self, value):
         self._validate_sample(value)

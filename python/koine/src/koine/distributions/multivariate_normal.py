@@ -4,7 +4,7 @@ import math
 from .. import _functions, _ops, linalg
 from . import constraints
 from .covariance import OfCovariance, log_det, squared_norm
-from .distribution import Symmetric, exactly_one, require_dims
+from .distribution import Symmetric, exactly_one, expanded, require_dims
 
 op = _ops.function
 
@@ -39,10 +39,10 @@ class MultivariateNormal(_Vectors, OfCovariance):
         if matrix.shape[-2:] != loc.shape[-1:] * 2:
             raise ValueError('MultivariateNormal: loc has the shape %s, which does not fit the matrices of %s, %s'
                              % (loc.shape, name, matrix.shape))
-        matrix, loc = _functions.broadcast_tensors(matrix, loc.unsqueeze(-1))
-        self.loc = loc[..., 0]
-        setattr(self, name, matrix)
-        super().__init__(self.loc.shape[:-1], self.loc.shape[-1:], validate_args)
+        batch, event = _functions.broadcast_tensors(matrix, loc.unsqueeze(-1))[0].shape[:-2], loc.shape[-1:]
+        self.loc = expanded(loc, batch + event)
+        setattr(self, name, expanded(matrix, batch + event * 2))
+        super().__init__(batch, event, validate_args)
 
     @property
     def variance(self):
@@ -75,9 +75,11 @@ class LowRankMultivariateNormal(_Vectors):
         if not loc.shape[-1] == cov_factor.shape[-2] == cov_diag.shape[-1]:
             raise ValueError('LowRankMultivariateNormal: loc, cov_factor and cov_diag have the shapes %s, %s and %s, '
                              'which do not fit' % (loc.shape, cov_factor.shape, cov_diag.shape))
-        loc, factor, diagonal = _functions.broadcast_tensors(loc.unsqueeze(-1), cov_factor, cov_diag.unsqueeze(-1))
-        self.loc, self.cov_factor, self.cov_diag = loc[..., 0], factor, diagonal[..., 0]
-        super().__init__(self.loc.shape[:-1], self.loc.shape[-1:], validate_args)
+        wide = _functions.broadcast_tensors(loc.unsqueeze(-1), cov_factor, cov_diag.unsqueeze(-1))
+        batch, event = wide[0].shape[:-2], loc.shape[-1:]
+        self.loc, self.cov_diag = expanded(loc, batch + event), expanded(cov_diag, batch + event)
+        self.cov_factor = expanded(cov_factor, batch + cov_factor.shape[-2:])
+        super().__init__(batch, event, validate_args)
 
     def _scaled(self):
         """W^T D^-1."""

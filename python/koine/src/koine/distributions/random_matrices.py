@@ -4,7 +4,7 @@ import math
 from .. import _functions, _ops, linalg
 from . import constraints
 from .covariance import OfCovariance, log_det, require_matrices, squared_norm
-from .distribution import Distribution, broadcast, exactly_one
+from .distribution import Distribution, broadcast, exactly_one, expanded
 from .gamma import Beta
 from .gamma_deviates import log_gamma_deviates
 
@@ -23,7 +23,7 @@ class Wishart(OfCovariance):
         require_matrices('Wishart', name, matrix)
         df = broadcast(matrix[..., 0, 0], df)[1]
         self.df = df
-        setattr(self, name, matrix.expand(df.shape + matrix.shape[-2:]))
+        setattr(self, name, expanded(matrix, df.shape + matrix.shape[-2:]))
         super().__init__(df.shape, matrix.shape[-2:], validate_args)
 
     @property

@@ -3,7 +3,7 @@ import copy
 
 from ..autograd import no_grad
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, expanded
 from .independent import Independent
 from .location_scale import Normal
 from .transforms import ComposeTransform, StickBreakingTransform, Transform, sum_rightmost
@@ -22,7 +22,7 @@ class TransformedDistribution(Distribution):
         whole, inner = ComposeTransform(self.transforms), len(base_distribution.event_shape)
         shape = whole.forward_shape(base_distribution.batch_shape + base_distribution.event_shape)
         before = whole.inverse_shape(shape)  # with what parameters of transforms are broadcast to
-        base = base_distribution.expand(before[:len(before) - inner])
+        base = expanded(base_distribution, before[:len(before) - inner])
         more = whole.domain.event_dim - inner
         self.base_dist = Independent(base, more) if more > 0 else base
         outer = inner + max(more, 0) + whole.codomain.event_dim - whole.domain.event_dim
