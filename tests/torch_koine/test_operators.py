@@ -207,6 +207,15 @@ def test_losses():
     same(lambda a, t, w: torch.ops.aten.nll_loss_forward(a, t, w, 1, -100), x.detach(), target, weight)
 
 
+def test_binary_cross_entropy_runs_on_the_device():
+    x, target, weight = leaf(5, 4).sigmoid().detach().requires_grad_(), leaf(5, 4, seed=1).sigmoid().detach(), leaf(4)
+    torch.koine.reset_fallbacks()
+    for reduction in ('none', 'mean', 'sum'):
+        same(lambda a, b: F.binary_cross_entropy(a, b, reduction=reduction), x, target)
+        same(lambda a, b, w: F.binary_cross_entropy(a, b, w.abs(), reduction=reduction), x, target, weight.detach())
+    assert torch.koine.fallbacks() == {}
+
+
 @pytest.mark.parametrize('reduction', ['none', 'mean', 'sum'])
 @pytest.mark.parametrize('loss', [F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.l1_loss])
 def test_second_derivatives_of_losses(loss, reduction):

@@ -31,7 +31,8 @@ const Row rows[] = {
 
 // Operators whose new results PyTorch's code does not allocate: they have the order of the operands' dimensions, or the
 // layout of the first. All others are contiguous.
-const std::set<std::string> elementwise{"binary_cross_entropy_backward", "hardtanh_backward", "huber_loss", "logit"};
+const std::set<std::string> elementwise{"binary_cross_entropy", "binary_cross_entropy_backward", "hardtanh_backward",
+                                        "huber_loss", "logit"};
 const std::set<std::string> keeping_layout{"flip"};
 
 // --- where each argument goes ----------------------------------------------------------------------------------------
