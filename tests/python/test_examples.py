@@ -44,3 +44,11 @@ def test_fashion_mnist(tmp_path):
     accuracies = [float(one) for one in re.findall(r'accuracy ([\d.]+)', out)]
     losses = [float(one) for one in re.findall(r'loss ([\d.]+)', out)]
     assert len(accuracies) == 2 and losses[1] < losses[0] and accuracies[1] > 0.3
+
+
+def test_readme():
+    with open(os.path.join(ROOT, 'README.md'), encoding='utf-8') as file:
+        code, = re.findall(r'```python\n(import koine\n.*?)```', file.read(), re.DOTALL)
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 0.01
