@@ -7,7 +7,7 @@
 #include "base/fork.h"
 #include "dist/group/call.h"
 
-/* --- one call -------------------------------------------------------------------------------------------- */
+/* --- one call ----------------------------------------------------------------------------------------------------- */
 
 /* So that the profiler does not take it for a slow copy: otherwise the device waits. */
 static kn_status await_inputs(const kn_work *work)
