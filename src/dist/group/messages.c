@@ -97,17 +97,28 @@ static bool try_messages(kn_group *group)
     return any;
 }
 
-/* A thread looks again at once, after that time in naps, which are the longer the longer it has waited. */
+/* A thread looks again at once, after that time in naps: short ones while anything may be moving, since a back end may
+ * move the next piece only when it is asked, else the longer the longer nothing has come. */
 #define EAGER_NS 500000
+#define SHORT_NAP_NS 20000
 #define LONGEST_NAP_NS 1000000
 
-static void rest(int64_t since)
+static void rest(int64_t since, bool moves)
 {
-    const int64_t waited = kn_clock_now() - since, nap = waited / 16;
+    const int64_t waited = kn_clock_now() - since;
+    const int64_t nap = moves ? SHORT_NAP_NS : waited / 16 < LONGEST_NAP_NS ? waited / 16 : LONGEST_NAP_NS;
     if (waited < EAGER_NS)
         sched_yield();
     else
-        nanosleep(&(struct timespec){.tv_nsec = nap < LONGEST_NAP_NS ? nap : LONGEST_NAP_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);
+}
+
+static bool any_moves(const kn_group *group)
+{
+    const kn_work *w = group->messages;
+    while (w && !w->message.state)
+        w = w->next;
+    return w != NULL;
 }
 
 static bool is_on_its_way(const kn_group *group, const kn_work *work)
@@ -134,7 +145,7 @@ void kn_messages_add(kn_group *group, kn_work *work)
         link = &(*link)->next;
     work->next = NULL;
     *link = work;
-    for (int64_t since = work->began;; rest(since)) {
+    for (int64_t since = work->began;; rest(since, any_moves(group))) {
         if (try_messages(group))
             since = kn_clock_now();
         if (!is_on_its_way(group, work) || another_waits(group))
@@ -149,7 +160,7 @@ void kn_messages_progress(kn_group *group)
 {
     atomic_store(&group->began, group->messages->began);
     if (!try_messages(group))
-        rest(group->messages->began);
+        rest(group->messages->began, any_moves(group));
     atomic_store(&group->began, 0);
     kn_lock(&group->lock);
     group->has_messages = group->messages != NULL;
@@ -159,7 +170,7 @@ void kn_messages_progress(kn_group *group)
 kn_status kn_message_exchange(kn_transport *transport, bool sends, kn_message_end message)
 {
     const int64_t began = kn_clock_now();
-    for (bool done = false;; rest(began)) {
+    for (bool done = false;; rest(began, message.state != NULL)) {
         message.waited = 1e-9 * (double)(kn_clock_now() - began);
         KN_TRY((sends ? transport->class->send : transport->class->receive)(transport, &message, &done));
         if (done)
