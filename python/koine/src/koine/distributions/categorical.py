@@ -80,11 +80,9 @@ class Categorical(Distribution):
         return self.__dict__['probs' if 'probs' in self.__dict__ else 'logits']
 
 
-class OneHotCategorical(Distribution):
-    """The same as vectors of zeros with a one."""
-    has_enumerate_support = True
+class OfCategories(Distribution):
+    """Vectors with an element for each category, by the parameters of Categorical."""
     arg_constraints = Categorical.arg_constraints
-    support = constraints.one_hot
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         self._categorical = Categorical(probs, logits, validate_args)
@@ -106,6 +104,12 @@ class OneHotCategorical(Distribution):
     @property
     def param_shape(self):
         return self._categorical.param_shape
+
+
+class OneHotCategorical(OfCategories):
+    """The same as vectors of zeros with a one."""
+    has_enumerate_support = True
+    support = constraints.one_hot
 
     @property
     def mean(self):

@@ -1,7 +1,7 @@
 """Numbers from 0 to 1 in place of Bernoulli's 0 and 1: Loaiza-Ganem and Cunningham (2019)."""
 from .. import _functions
 from . import constraints
-from .distribution import broadcast, clamped, exactly_one
+from .distribution import clamped
 from .odds import Odds, log_of_one_plus_exp
 
 
@@ -13,12 +13,10 @@ class ContinuousBernoulli(Odds):
     support = constraints.unit_interval
 
     def __init__(self, probs=None, logits=None, lims=(0.499, 0.501), validate_args=None):
-        name, given = exactly_one('ContinuousBernoulli', probs=probs, logits=logits)
-        given, = broadcast(given)
+        given = self._take('ContinuousBernoulli', probs, logits)
         self._lims = lims
-        setattr(self, name, given)
         super().__init__(given.shape, validate_args=validate_args)
-        if name == 'probs':
+        if probs is not None:
             self.probs = clamped(given)
 
     def _slope(self):

@@ -3,7 +3,7 @@ import math
 
 from .. import _functions, _ops
 from . import constraints
-from .distribution import broadcast, exactly_one
+from .distribution import broadcast
 from .exponential_family import ExponentialFamily
 from .odds import Odds, log_of_one_plus_exp
 
@@ -17,9 +17,7 @@ class Bernoulli(Odds, ExponentialFamily):
     support = constraints.boolean
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        name, given = exactly_one('Bernoulli', probs=probs, logits=logits)
-        given, = broadcast(given)
-        setattr(self, name, given)
+        given = self._take('Bernoulli', probs, logits)
         super().__init__(given.shape, validate_args=validate_args)
 
     @property
@@ -63,11 +61,7 @@ class Binomial(Odds):
     arg_constraints = {'total_count': constraints.nonnegative_integer, **Odds.arg_constraints}
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
-        name, given = exactly_one('Binomial', probs=probs, logits=logits)
-        given, = broadcast(given)  # alone: its dtype is that of all
-        given, count = broadcast(given, total_count)
-        self.total_count = count.to(dtype=given.dtype)
-        setattr(self, name, given)
+        given = self._take('Binomial', probs, logits, total_count)
         super().__init__(given.shape, validate_args=validate_args)
 
     @property

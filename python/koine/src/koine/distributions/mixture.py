@@ -1,5 +1,5 @@
 """Samples of one of several distributions of one class."""
-from .. import _functions, _ops
+from .. import _ops
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution

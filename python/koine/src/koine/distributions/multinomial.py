@@ -3,44 +3,24 @@ import math
 
 from .. import _functions, _ops
 from . import constraints
-from .categorical import Categorical
+from .categorical import OfCategories
 from .counts import Binomial
-from .distribution import Distribution
 
 op = _ops.function
 
 
-class Multinomial(Distribution):
+class Multinomial(OfCategories):
     """The counts of `total_count` draws, a number, from the categories with these `probs` or `logits`."""
-    arg_constraints = Categorical.arg_constraints
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
         if not isinstance(total_count, int):
             raise NotImplementedError('Multinomial: total_count must be an int, not %s' % type(total_count).__name__)
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    def expand(self, batch_shape):
-        made = super().expand(batch_shape)
-        made._categorical = self._categorical.expand(batch_shape)
-        return made
+        super().__init__(probs, logits, validate_args)
 
     @property
     def support(self):
         return constraints.multinomial(self.total_count)
-
-    @property
-    def probs(self):
-        return self._categorical.probs
-
-    @property
-    def logits(self):
-        return self._categorical.logits
-
-    @property
-    def param_shape(self):
-        return self._categorical.param_shape
 
     @property
     def mean(self):

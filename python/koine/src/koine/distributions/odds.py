@@ -1,13 +1,23 @@
 """Distributions with the parameter `probs`, probabilities, or `logits`, their log-odds."""
 from .. import _functions, _ops
 from . import constraints
-from .distribution import Distribution, clamped, lazy
+from .distribution import Distribution, broadcast, clamped, exactly_one, lazy
 
 op = _ops.function
 
 
 class Odds(Distribution):
     arg_constraints = {'probs': constraints.unit_interval, 'logits': constraints.real}
+
+    def _take(self, kind, probs, logits, *total_count):
+        """Keeps the one of both that is given, and a count, if there is to be one; returns the one."""
+        name, given = exactly_one(kind, probs=probs, logits=logits)
+        given, = broadcast(given)  # alone: its dtype is that of all
+        if total_count:
+            given, count = broadcast(given, *total_count)
+            self.total_count = count.to(dtype=given.dtype)
+        setattr(self, name, given)
+        return given
 
     @lazy
     def logits(self):

@@ -5,8 +5,8 @@ import math
 from .. import _functions
 from .._tensor import Tensor
 from . import constraints
-from .categorical import Categorical
-from .distribution import Distribution, broadcast, clamped, exactly_one
+from .categorical import Categorical, OfCategories
+from .distribution import clamped
 from .odds import Odds, log_of_one_plus_exp
 from .transformed import TransformedDistribution
 from .transforms import ExpTransform, SigmoidTransform
@@ -27,10 +27,8 @@ class LogitRelaxedBernoulli(Odds):
     support = constraints.real
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
-        name, given = exactly_one('RelaxedBernoulli', probs=probs, logits=logits)
-        given, = broadcast(given)
+        given = self._take('RelaxedBernoulli', probs, logits)
         self.temperature = _as_tensor(temperature, given)
-        setattr(self, name, given)
         super().__init__(given.shape, validate_args=validate_args)
 
     def rsample(self, sample_shape=()):
@@ -43,33 +41,14 @@ class LogitRelaxedBernoulli(Odds):
         return self.temperature.log() + difference - 2 * log_of_one_plus_exp(difference)
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OfCategories):
     """The logarithms of the samples of RelaxedOneHotCategorical."""
     has_rsample = True
-    arg_constraints = Categorical.arg_constraints
     support = constraints.real_vector  # of which only those matter that are logarithms of probabilities
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
-        self._categorical = Categorical(probs, logits, validate_args)
+        super().__init__(probs, logits, validate_args)
         self.temperature = _as_tensor(temperature, self._categorical._given)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    def expand(self, batch_shape):
-        made = super().expand(batch_shape)
-        made._categorical = self._categorical.expand(batch_shape)
-        return made
-
-    @property
-    def probs(self):
-        return self._categorical.probs
-
-    @property
-    def logits(self):
-        return self._categorical.logits
-
-    @property
-    def param_shape(self):
-        return self._categorical.param_shape
 
     def rsample(self, sample_shape=()):
         gumbel = -(-_uniform(self._extended_shape(sample_shape), self._categorical._given).log()).log()

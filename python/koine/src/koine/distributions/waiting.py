@@ -1,7 +1,6 @@
 """Distributions of the number of trials until something happens: Geometric, NegativeBinomial."""
 from .. import _functions, _ops
 from . import constraints
-from .distribution import broadcast, exactly_one
 from .gamma_deviates import log_gamma_deviates
 from .location_scale import exponential_deviates
 from .odds import Odds, log_of_one_plus_exp
@@ -16,9 +15,7 @@ class Geometric(Odds):
     support = constraints.nonnegative_integer
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        name, given = exactly_one('Geometric', probs=probs, logits=logits)
-        given, = broadcast(given)
-        setattr(self, name, given)
+        given = self._take('Geometric', probs, logits)
         super().__init__(given.shape, validate_args=validate_args)
 
     @property
@@ -54,11 +51,7 @@ class NegativeBinomial(Odds):
     support = constraints.nonnegative_integer
 
     def __init__(self, total_count, probs=None, logits=None, validate_args=None):
-        name, given = exactly_one('NegativeBinomial', probs=probs, logits=logits)
-        given, = broadcast(given)  # alone: its dtype is that of all
-        given, count = broadcast(given, total_count)
-        self.total_count = count.to(dtype=given.dtype)
-        setattr(self, name, given)
+        given = self._take('NegativeBinomial', probs, logits, total_count)
         super().__init__(given.shape, validate_args=validate_args)
 
     @property
