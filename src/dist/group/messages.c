@@ -51,6 +51,13 @@ static kn_status copy_up(kn_group *group, kn_work *work)
     return kn_event_record(work->finished, stream);
 }
 
+/* Asks the back end to go on with it. */
+static kn_status go_on(kn_transport *transport, bool sends, int64_t began, kn_message_end *message, bool *done)
+{
+    message->waited = 1e-9 * (double)(kn_clock_now() - began);
+    return (sends ? transport->class->send : transport->class->receive)(transport, message, done);
+}
+
 static kn_status try_message(kn_group *group, kn_work *work, bool *done)
 {
     kn_transport *transport = group->transport;
@@ -59,14 +66,13 @@ static kn_status try_message(kn_group *group, kn_work *work, bool *done)
         transport->is_unfinished |= work->message.state != NULL; /* its memory may still be written to */
         return status;
     }
-    work->message.waited = 1e-9 * (double)(kn_clock_now() - work->began);
-    KN_TRY((work->kind->sends ? transport->class->send : transport->class->receive)(transport, &work->message, done));
+    KN_TRY(go_on(transport, work->kind->sends, work->began, &work->message, done));
     return *done && !work->kind->sends ? copy_up(group, work) : KN_OK;
 }
 
 /* --- all of them -------------------------------------------------------------------------------------------------- */
 
-/* Might the message that this receive waits for be one for an earlier receive? */
+/* Is there no earlier receive whose message this one might take? */
 static bool has_turn(const kn_group *group, const kn_work *work)
 {
     const int from = work->message.other;
@@ -137,6 +143,14 @@ static bool another_waits(kn_group *group)
     return waits;
 }
 
+/* For other threads. */
+static void note_whether_any(kn_group *group)
+{
+    kn_lock(&group->lock);
+    group->has_messages = group->messages != NULL;
+    kn_unlock(&group->lock);
+}
+
 void kn_messages_add(kn_group *group, kn_work *work)
 {
     KN_WAITING_PART(KN_PART_EXCHANGE);
@@ -151,9 +165,7 @@ void kn_messages_add(kn_group *group, kn_work *work)
         if (!is_on_its_way(group, work) || another_waits(group))
             break;
     }
-    kn_lock(&group->lock);
-    group->has_messages = group->messages != NULL;
-    kn_unlock(&group->lock);
+    note_whether_any(group);
 }
 
 void kn_messages_progress(kn_group *group)
@@ -162,17 +174,14 @@ void kn_messages_progress(kn_group *group)
     if (!try_messages(group))
         rest(group->messages->began, any_moves(group));
     atomic_store(&group->began, 0);
-    kn_lock(&group->lock);
-    group->has_messages = group->messages != NULL;
-    kn_unlock(&group->lock);
+    note_whether_any(group);
 }
 
 kn_status kn_message_exchange(kn_transport *transport, bool sends, kn_message_end message)
 {
     const int64_t began = kn_clock_now();
     for (bool done = false;; rest(began, message.state != NULL)) {
-        message.waited = 1e-9 * (double)(kn_clock_now() - began);
-        KN_TRY((sends ? transport->class->send : transport->class->receive)(transport, &message, &done));
+        KN_TRY(go_on(transport, sends, began, &message, &done));
         if (done)
             return KN_OK;
     }
