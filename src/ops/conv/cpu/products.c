@@ -78,16 +78,12 @@ static bool wins_to_few_channels(const extent *e)
     return e->pixels >= 32 && (e->pixels < 512 || (e->pixels < 2048 && e->out_channels <= LANES / 4));
 }
 
-/* Where vectors have 16 floats and a core has 1 MiB of L2 (EPYCs), bands.c and pointwise.c also reach 70 to 90 % of the
- * peak; on an Intel Xeon with 2 MiB of L2 this takes 0.8 of their time, and 0.3 to 0.7 for a few channels or where
- * images are a multiple of 2 KiB apart. */
-static bool wins_with_wide_vectors(const kn_limits *limits, const extent *e, kn_conv_pass pass)
+/* Vectors of 16 floats and 2 MiB of L2 per core: it takes 0.8 of the time of bands.c and pointwise.c, and 0.3 to 0.7
+ * for a few channels or where images are a multiple of 2 KiB apart (Intel Xeon). */
+static bool wins_with_large_cache(int64_t cache, const extent *e, kn_conv_pass pass)
 {
-    const int64_t cache = (int64_t)limits->core_cache;
     /* With many channels lanes at an image's end may not be idle, least of all forward, whose weights are in place. */
     const bool fills = e->pixels % LANES == 0 || (pass == KN_CONV_DATA && e->fills_vectors && e->least_channels < 256);
-    if (cache < KN_CONV_LARGE_CACHE)
-        return false;
     if (e->least_channels < LANES)
         return pass == KN_CONV_FORWARD && e->in_channels >= LANES && wins_to_few_channels(e);
     if (e->pixels >= 512)
@@ -96,11 +92,28 @@ static bool wins_with_wide_vectors(const kn_limits *limits, const extent *e, kn_
            e->weight_bytes <= kn_min_i64(e->pixels * 8192, cache / 2);
 }
 
+/* 1 MiB: 0.8 of their time on average, 0.3 to 0.6 of pointwise.c's for a few channels, and 0.6 to 0.8 of bands.c's
+ * where images are a multiple of 2 KiB apart (EPYC of family 25, model 17). With idle lanes packing pixels of several
+ * images is better, unless a few channels make it expensive; of large images bands.c reads a few channels faster. */
+static bool wins_with_small_cache(int64_t cache, const extent *e, kn_conv_pass pass)
+{
+    enum { SETS = 512 }; /* pixels; of images that are a multiple of it channels share few sets of the L1 cache */
+    const bool apart = e->pixels > SETS && e->pixels % SETS != 0;
+    if (e->pixels < LANES || e->least_channels < LANES / 2 ||
+        (pass == KN_CONV_DATA && e->pixels < 256 && e->weight_bytes > 4 * cache))
+        return false;
+    if (e->least_channels < LANES)
+        return e->pixels < SETS && e->pixels % LANES == 0;
+    if (e->least_channels >= 256)
+        return e->pixels % LANES == 0;
+    return e->fills_vectors ? !apart || e->least_channels >= 24 : e->least_channels < 64;
+}
+
 /* Without such vectors this takes 0.4 to 0.8 of the others' time. With fewer pixels the weights have to be few for each
  * pixel, and stay in the cache; and an image of 10 x 10 pixels, say, is 6 vectors and a rest. */
-static bool wins_with_narrow_vectors(const kn_limits *limits, const extent *e)
+static bool wins_with_narrow_vectors(int64_t cache, const extent *e)
 {
-    const bool weights_stay = e->weight_bytes <= kn_min_i64(e->pixels * 1024, (int64_t)limits->core_cache);
+    const bool weights_stay = e->weight_bytes <= kn_min_i64(e->pixels * 1024, cache);
     return e->least_channels >= 8 && (e->pixels >= 512 || (e->pixels >= 64 && e->fills_vectors && weights_stay));
 }
 
@@ -110,6 +123,9 @@ bool kn_conv_prefers_products(const kn_limits *limits, const void *problem_)
     const extent e = extent_of(&problem->shape);
     if (!limits->is_cpu)
         return false;
-    return kn_conv_many_registers(limits) ? wins_with_wide_vectors(limits, &e, problem->pass)
-                                          : wins_with_narrow_vectors(limits, &e);
+    const int64_t cache = (int64_t)limits->core_cache;
+    if (!kn_conv_many_registers(limits))
+        return wins_with_narrow_vectors(cache, &e);
+    return cache < KN_CONV_LARGE_CACHE ? wins_with_small_cache(cache, &e, problem->pass)
+                                       : wins_with_large_cache(cache, &e, problem->pass);
 }
