@@ -38,15 +38,18 @@ static int count_vector_registers(const kn_limits *limits)
     return limits->is_cpu && (arm || limits->vector_width_f32 >= 16) ? 32 : 16;
 }
 
-/* OpenCL tells the size of one cache, but not whose it is. The system's answer may be 0, as on Arm. */
-static size_t core_cache(const kn_limits *limits)
+/* OpenCL tells the size of one cache, but not whose it is. The system's answers may be 0, as on Arm. */
+static void query_caches(kn_limits *limits)
 {
-    long bytes = 0;
+    long first = 0, second = 0;
 #ifdef _SC_LEVEL2_CACHE_SIZE
-    if (limits->is_cpu)
-        bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (limits->is_cpu) {
+        first = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+        second = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    }
 #endif
-    return bytes > 0 ? (size_t)bytes : 1 << 20;
+    limits->first_cache = first > 0 ? (size_t)first : 0;
+    limits->core_cache = second > 0 ? (size_t)second : 1 << 20;
 }
 
 static int at_least_one(uint64_t number) { return number < 1 ? 1 : (int)number; }
@@ -118,7 +121,7 @@ void kn_query_limits(kn_query *query, kn_device *device)
     limits->global_memory = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_SIZE);
     limits->max_allocation = kn_query_number(query, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     limits->vector_registers = count_vector_registers(limits);
-    limits->core_cache = core_cache(limits);
+    query_caches(limits);
     limits->global_cache = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
     query_capability(query, device);
     limits->lanes_per_unit = count_lanes(query, device);

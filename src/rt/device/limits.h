@@ -26,6 +26,7 @@ typedef struct kn_limits {
     int vector_registers;       /* of a CPU device: 32 with AVX-512 and on 64-bit Arm, 16 elsewhere; of others 16 */
     size_t max_work_group_size; /* work-items */
     size_t core_cache;          /* of a CPU device: bytes of the largest cache that a core has for itself, about */
+    size_t first_cache;         /* of a CPU device: bytes of a core's first cache of data; 0: unknown */
     uint64_t global_cache;      /* bytes of the global memory's cache, the largest there is; 0: unknown */
     size_t local_memory;        /* bytes per work-group */
     size_t argument_bytes;      /* of a kernel's arguments, in all; 0: unknown */

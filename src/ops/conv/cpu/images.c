@@ -105,9 +105,8 @@ double kn_conv_images_time(const kn_limits *limits, const kn_conv_problem *probl
 /* Without much padding, against conv/cpu/direct.cl, on an AMD EPYC (Zen 3): that copies images row by row, and in
  * backward-data with strides packs weights for every residue class of the pixels. With full tiles, short rows take 0.4
  * to 0.7 of its time here, rows of 8 to 15 pixels 0.8 to 1, longer ones in backward-data with strides 0.75 to 0.85; but
- * up to 1.3 if a block's weights are packed in several chunks and rows are not short. With vectors of 16 floats and
- * 1 MiB of L2 (family 25, model 17) backward-data with strides to 128 channels and more takes 0.72 to 1 of it, and the
- * others up to 1.3. */
+ * up to 1.3 if a block's weights are packed in several chunks and rows are not short. With vectors of 16 taken in
+ * halves (Zen 4) backward-data with strides to 128 channels and more takes 0.72 to 1 of it, the others up to 1.3. */
 static bool beats_direct(const kn_limits *limits, const kn_conv_problem *problem)
 {
     enum { SHORT_ROW = 8, LONG_ROW = 16 };
@@ -119,7 +118,7 @@ static bool beats_direct(const kn_limits *limits, const kn_conv_problem *problem
         return false;
     if (kn_conv_many_registers(limits))
         return spreads && fullness(limits, s->images) > 0.85 && kn_conv_to(problem).channels >= 4 * block &&
-               limits->core_cache < KN_CONV_LARGE_CACHE;
+               kn_conv_halves_vectors(limits);
     if (s->out_size[2] < SHORT_ROW)
         return fullness(limits, s->images) > 0.6;
     return fullness(limits, s->images) > 0.85 && weight_bytes <= most_bytes(limits) &&

@@ -293,14 +293,15 @@ bool kn_conv_supports_winograd(const kn_limits *limits, const void *problem)
 
 /* Measured with vectors of 8: of the time of a direct convolution 8 channels to 16 take 0.5 to 0.8 with 3 x 3 kernels,
  * 6 to 16 with 5 x 5 ones likewise, and 4 to 16 as much. Kernels of one row or column save half as much: 5 taps take
- * 0.5 to 0.9 from 32 channels on, 3 taps from 64 on. With vectors of 16, which sum directly twice as fast, fewer than
- * 32 channels have not been measured, nor kernels of one row or column. */
+ * 0.5 to 0.9 from 32 channels on, 3 taps from 64 on. With vectors of 16 taken in halves, 16 channels take 0.4 to 0.9
+ * with 3 x 3 kernels, 24 channels 0.6 to 0.9 with 5 taps, and 32 channels 0.65 to 0.95 with 3 taps. With those taken
+ * whole, which sum directly twice as fast, so few channels have not been measured. */
 int64_t kn_conv_least_winograd_channels(const kn_limits *limits, const kn_winograd_tile *tile)
 {
-    const bool five = kn_max_i64(tile->kernel_rows, tile->kernel_columns) == 5, wide = kn_conv_many_registers(limits);
-    if (tile->kernel_rows == 1 || tile->kernel_columns == 1)
-        return (five ? 32 : 64) * (wide ? 2 : 1);
-    return wide ? (five ? 16 : 32) : (five ? 6 : 8);
+    static const int line[][2] = {{64, 32}, {32, 24}, {128, 64}}, square[][2] = {{8, 6}, {16, 16}, {32, 16}};
+    const bool five = kn_max_i64(tile->kernel_rows, tile->kernel_columns) == 5;
+    const int vectors = !kn_conv_many_registers(limits) ? 0 : kn_conv_halves_vectors(limits) ? 1 : 2;
+    return tile->kernel_rows == 1 || tile->kernel_columns == 1 ? line[vectors][five] : square[vectors][five];
 }
 
 /* Transforming weights needs several tiles to pay off, transforming tiles several channels; with relatively much
