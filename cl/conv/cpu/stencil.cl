@@ -102,25 +102,33 @@ static inline void add_taps(V totals[TAPS], const global T *restrict grid, const
 #pragma unroll
     for (int t = 0; t < TOGETHER * KC; t++)
         sum[t] = totals[u * KC + t];
-    for (long i = 0; i < s->rows; i++, dy += s->columns)
-        for (long j = 0; j < s->columns; j += VW) {
+    const int rest = (int)(s->columns % VW); /* pixels of a row's last vector, which overlaps the one before */
+    for (long i = 0; i < s->rows; i++, dy += s->columns) {
+        const global T *from = grid + (i + u) * s->width;
+        for (long j = 0; j + VW <= s->columns; j += VW) {
             if (j % LINE == 0) {
                 PREFETCH(ahead + i * s->columns + j);
                 PREFETCH(dy + dy_ahead + j);
             }
             const V d = VLOAD(0, dy + j);
-            const global T *from = grid + (i + u) * s->width + j;
 #pragma unroll
             for (int t = 0; t < TOGETHER * KC; t++)
-                sum[t] = fma(VLOAD(0, from + t / KC * s->width + t % KC), d, sum[t]);
+                sum[t] = fma(VLOAD(0, from + j + t / KC * s->width + t % KC), d, sum[t]);
         }
+        if (rest > 0) {
+            const V d = load_rest(dy, s->columns, rest);
+#pragma unroll
+            for (int t = 0; t < TOGETHER * KC; t++)
+                sum[t] = fma(load_rest(from + t / KC * s->width + t % KC, s->columns, rest), d, sum[t]);
+        }
+    }
 #pragma unroll
     for (int t = 0; t < TOGETHER * KC; t++)
         totals[u * KC + t] = sum[t];
 }
 
-/* dim 0: tasks_per_item tasks of all channels of dy by shares of the images, channel fastest. Columns are whole
- * vectors. dw is [shares][channels][taps], db [shares][channels]. */
+/* dim 0: tasks_per_item tasks of all channels of dy by shares of the images, channel fastest. Rows have
+ * VW pixels and more. dw is [shares][channels][taps], db [shares][channels]. */
 KN_KERNEL_ONCE(conv_stencil_weights,
                (KN_ARG(x), KN_ARG(dy), KN_ARG(dw), KN_ARG(db), KN_ARG(scratch), s, images_per_share, shares,
                 tasks_per_item, scratch_size, has_bias),
