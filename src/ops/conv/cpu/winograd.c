@@ -293,15 +293,18 @@ bool kn_conv_supports_winograd(const kn_limits *limits, const void *problem)
 
 /* Measured with vectors of 8: of the time of a direct convolution 8 channels to 16 take 0.5 to 0.8 with 3 x 3 kernels,
  * 6 to 16 with 5 x 5 ones likewise, and 4 to 16 as much. Kernels of one row or column save half as much: 5 taps take
- * 0.5 to 0.9 from 32 channels on, 3 taps from 64 on. With vectors of 16 taken in halves, 16 channels take 0.4 to 0.9
- * with 3 x 3 kernels, 24 channels 0.6 to 0.9 with 5 taps, and 32 channels 0.65 to 0.95 with 3 taps. With those taken
- * whole, which sum directly twice as fast, so few channels have not been measured. */
-int64_t kn_conv_least_winograd_channels(const kn_limits *limits, const kn_winograd_tile *tile)
+ * 0.5 to 0.9 from 32 channels on, 3 taps from 64 on. With vectors of 16 taken in halves, 12 channels take 0.6 to 1
+ * with 3 x 3 kernels, 24 channels 0.6 to 0.9 with 5 taps, and 32 channels 0.65 to 0.95 with 3 taps; half as many take
+ * 0.5 to 0.9 to twice as many. With those taken whole, which sum directly twice as fast, so few channels have not been
+ * measured. */
+bool kn_conv_has_winograd_channels(const kn_limits *limits, const kn_winograd_tile *tile, int64_t read, int64_t written)
 {
-    static const int line[][2] = {{64, 32}, {32, 24}, {128, 64}}, square[][2] = {{8, 6}, {16, 16}, {32, 16}};
-    const bool five = kn_max_i64(tile->kernel_rows, tile->kernel_columns) == 5;
-    const int vectors = !kn_conv_many_registers(limits) ? 0 : kn_conv_halves_vectors(limits) ? 1 : 2;
-    return tile->kernel_rows == 1 || tile->kernel_columns == 1 ? line[vectors][five] : square[vectors][five];
+    static const int line[][2] = {{64, 32}, {32, 24}, {128, 64}}, square[][2] = {{8, 6}, {12, 12}, {32, 16}};
+    const bool five = kn_max_i64(tile->kernel_rows, tile->kernel_columns) == 5, halves = kn_conv_halves_vectors(limits);
+    const int vectors = !kn_conv_many_registers(limits) ? 0 : halves ? 1 : 2;
+    const int64_t least =
+        tile->kernel_rows == 1 || tile->kernel_columns == 1 ? line[vectors][five] : square[vectors][five];
+    return kn_min_i64(read, written) >= least || (halves && 2 * read >= least && written >= 2 * least);
 }
 
 /* Transforming weights needs several tiles to pay off, transforming tiles several channels; with relatively much
@@ -313,8 +316,7 @@ bool kn_conv_prefers_winograd(const kn_limits *limits, const void *problem)
     if (!limits->is_cpu || !kn_winograd_has_tile(problem))
         return false;
     const int64_t images = ((const kn_conv_problem *)problem)->shape.images;
-    const int64_t least = kn_conv_least_winograd_channels(limits, &tile);
-    return kn_min_i64(from.channels, to.channels) >= least &&
+    return kn_conv_has_winograd_channels(limits, &tile, from.channels, to.channels) &&
            images * kn_winograd_tiles_per_image(&tile, to.size) >= 16 &&
            kn_winograd_saving(&tile, to.size) > 1.3 * kn_conv_padding_factor(problem);
 }

@@ -3,5 +3,6 @@
 
 #include "ops/conv/common/winograd.h"
 
-/* The fewest channels, in and out, that make up for the transforms. */
-int64_t kn_conv_least_winograd_channels(const kn_limits *limits, const kn_winograd_tile *tile);
+/* Are there enough channels to make up for the transforms? Of the weights' gradient those written are the more. */
+bool kn_conv_has_winograd_channels(const kn_limits *limits, const kn_winograd_tile *tile, int64_t read,
+                                   int64_t written);

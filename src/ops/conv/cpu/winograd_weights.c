@@ -41,7 +41,8 @@ bool kn_conv_prefers_winograd_weights(const kn_limits *limits, const void *probl
     const kn_winograd_tile tile = kn_winograd_tile_of(problem);
     const int64_t tiles = kn_winograd_tiles_per_image(&tile, s->out_size);
     return limits->is_cpu && kn_winograd_has_tile(problem) && kn_winograd_saving(&tile, s->out_size) >= 1.7 &&
-           kn_min_i64(s->in_channels, s->out_channels) >= kn_conv_least_winograd_channels(limits, &tile) &&
+           kn_conv_has_winograd_channels(limits, &tile, kn_min_i64(s->in_channels, s->out_channels),
+                                         kn_max_i64(s->in_channels, s->out_channels)) &&
            s->images * tiles * s->in_channels * s->out_channels >= LEAST_PRODUCTS;
 }
 
