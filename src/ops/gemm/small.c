@@ -7,14 +7,26 @@ enum { FEW_MATRICES = 4, MOST_ROWS = 64 };
 enum { MOST_PER_MATRIX = 20 * 20 * 20, PER_ITEM = 1 << 16, ITEMS_PER_CORE = 4 };
 enum { MOST_SUMMED = 1024 };
 
+static int64_t longest(const kn_gemm_params *p) { return kn_max_i64(p->m, kn_max_i64(p->n, p->k)); }
+
+/* Where vectors are taken in halves, its tiles of eight rows by a vector load fast enough, and what larger ones reuse
+ * does not make up for copying the operands: batches that keep all cores busy take 0.5 to 1 of the time (Zen 4). */
+static bool wins_in_halves(const kn_limits *limits, const kn_gemm_params *p)
+{
+    enum { MOST_IN_HALVES = 512, MOST_STEPS = 160, ROWS = 8 };
+    return kn_limits_halves_vectors(limits) && p->batch >= 2 * (int64_t)limits->compute_units &&
+           longest(p) <= MOST_IN_HALVES && p->k <= MOST_STEPS && 4 * kn_round_up_i64(p->m, ROWS) <= 5 * p->m;
+}
+
 /* A few of any size that take hardly longer than their launch, or many. */
 bool kn_gemm_prefers_small(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
     const kn_tile_product tiles = kn_tile_product_of(problem, false);
-    return limits->is_cpu && (kn_tile_is_small(&tiles) ||
-                              (p->batch >= FEW_MATRICES && kn_max_i64(p->m, kn_max_i64(p->n, p->k)) <= MOST_ROWS &&
-                               p->m * p->n * p->k <= MOST_PER_MATRIX));
+    return limits->is_cpu &&
+           (kn_tile_is_small(&tiles) ||
+            (p->batch >= FEW_MATRICES && longest(p) <= MOST_ROWS && p->m * p->n * p->k <= MOST_PER_MATRIX) ||
+            (p->batch >= FEW_MATRICES && wins_in_halves(limits, p)));
 }
 
 /* One vector. In batches it is the shortest that holds a row of C: tiles are whole more often than larger ones. Single

@@ -41,3 +41,11 @@ static inline int kn_limits_vector_width(const kn_limits *limits, bool f64)
     int width = f64 ? limits->vector_width_f64 : limits->vector_width_f32, widest = f64 ? 8 : 16;
     return width >= widest ? widest : width >= widest / 2 ? widest / 2 : widest / 4;
 }
+
+/* Does the processor take vectors of 16 floats in two halves (Zen 4)? Then multiply-adds are as dear as with vectors of
+ * 8, next to loads and to what it takes to have fewer of them. Where they are taken whole the first cache is of 48 KiB,
+ * but for processors of 2017 to 2020, for which this is wrong. */
+static inline bool kn_limits_halves_vectors(const kn_limits *limits)
+{
+    return limits->vector_width_f32 >= 16 && limits->first_cache > 0 && limits->first_cache < 48 << 10;
+}

@@ -214,11 +214,6 @@ const char *kn_conv_options(char *buffer, const kn_limits *limits, bool f64, int
 int kn_conv_vector_width(const kn_limits *limits, bool f64); /* 16, 8 or 4 of f32; half as many of f64 */
 bool kn_conv_many_registers(const kn_limits *limits);        /* 32 vector registers, otherwise 16 */
 
-/* Does the processor take vectors of 16 floats in two halves? Then multiply-adds are as dear as with vectors of 8, next
- * to what it takes to have fewer of them. (Zen 4; where they are taken whole, the first cache is of 48 KiB, but for the
- * oldest, of 2017 to 2020, for which this is wrong.) */
-bool kn_conv_halves_vectors(const kn_limits *limits);
-
 /* A core's own, in bytes, from which on some choices differ (kn_limits.core_cache). */
 enum { KN_CONV_LARGE_CACHE = 3 << 19 };
 

@@ -10,11 +10,6 @@ int kn_conv_vector_width(const kn_limits *limits, bool f64) { return kn_limits_v
 
 bool kn_conv_many_registers(const kn_limits *limits) { return limits->vector_registers >= 32; }
 
-bool kn_conv_halves_vectors(const kn_limits *limits)
-{
-    return limits->vector_width_f32 >= 16 && limits->first_cache > 0 && limits->first_cache < 48 << 10;
-}
-
 const char *kn_conv_options(char *buffer, const kn_limits *limits, bool f64, int vectors, const char *rows_name,
                             int rows)
 {

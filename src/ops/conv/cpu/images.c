@@ -118,7 +118,7 @@ static bool beats_direct(const kn_limits *limits, const kn_conv_problem *problem
         return false;
     if (kn_conv_many_registers(limits))
         return spreads && fullness(limits, s->images) > 0.85 && kn_conv_to(problem).channels >= 4 * block &&
-               kn_conv_halves_vectors(limits);
+               kn_limits_halves_vectors(limits);
     if (s->out_size[2] < SHORT_ROW)
         return fullness(limits, s->images) > 0.6;
     return fullness(limits, s->images) > 0.85 && weight_bytes <= most_bytes(limits) &&

@@ -30,7 +30,7 @@ bool kn_conv_supports_rows_weights(const kn_limits *limits, const void *problem)
 static bool has_few_taps(const kn_limits *limits, const kn_conv_shape *s)
 {
     const int64_t taps = kn_conv_taps(s), pixels = s->out_size[1] * s->out_size[2],
-                  many = kn_conv_halves_vectors(limits) ? 900 : 10000;
+                  many = kn_limits_halves_vectors(limits) ? 900 : 10000;
     return taps <= 12 || (taps <= 48 && kn_conv_volume(s->kernel_size) > 1 && pixels >= many);
 }
 

@@ -300,7 +300,8 @@ bool kn_conv_supports_winograd(const kn_limits *limits, const void *problem)
 bool kn_conv_has_winograd_channels(const kn_limits *limits, const kn_winograd_tile *tile, int64_t read, int64_t written)
 {
     static const int line[][2] = {{64, 32}, {32, 24}, {128, 64}}, square[][2] = {{8, 6}, {12, 12}, {32, 16}};
-    const bool five = kn_max_i64(tile->kernel_rows, tile->kernel_columns) == 5, halves = kn_conv_halves_vectors(limits);
+    const bool five = kn_max_i64(tile->kernel_rows, tile->kernel_columns) == 5,
+               halves = kn_limits_halves_vectors(limits);
     const int vectors = !kn_conv_many_registers(limits) ? 0 : halves ? 1 : 2;
     const int64_t least =
         tile->kernel_rows == 1 || tile->kernel_columns == 1 ? line[vectors][five] : square[vectors][five];
