@@ -253,10 +253,10 @@ bool kn_conv_supports_pointwise(const kn_limits *limits, const void *problem_)
 /* Sums long enough to amortise the transpose, and enough channels. Bands (bands.c) also read larger images in place and
  * transpose nothing: there sums must be longer still, unless channels are so far apart that bands lose more (8 images,
  * in cycles per result: 64 channels to 256 at 56 x 56 pixels 15 % less than theirs; at 28 x 28, 512 to 128 4 % less,
- * 128 to 512 3 % more, 192 to 64 and back up to 10 % more). */
-static bool beats_bands(int64_t inner, int64_t outer, int64_t width, int64_t pixels)
+ * 128 to 512 3 % more, 192 to 64 and back up to 10 % more); not where vectors are taken in halves (5 to 12 % more). */
+static bool beats_bands(const kn_limits *limits, int64_t inner, int64_t outer, int64_t width, int64_t pixels)
 {
-    return outer > 4 * width && (inner >= 256 || pixels >= 2048);
+    return outer > 4 * width && (inner >= 256 || pixels >= 2048) && !kn_limits_halves_vectors(limits);
 }
 
 bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem_)
@@ -269,5 +269,6 @@ bool kn_conv_prefers_pointwise(const kn_limits *limits, const void *problem_)
         return limits->is_cpu && kn_min_i64(inner, outer) >= 16 && kn_max_i64(inner, outer) >= 64;
     const kn_conv_tile tile = kn_conv_choose_channel_tile(limits, s->f64, outer);
     return limits->is_cpu && inner >= 48 && 5 * kn_round_up_i64(outer, tile.block) <= 6 * outer &&
-           (pixels < 512 || !kn_conv_reads_each_pixel_once(s) || beats_bands(inner, outer, tile.vector_width, pixels));
+           (pixels < 512 || !kn_conv_reads_each_pixel_once(s) ||
+            beats_bands(limits, inner, outer, tile.vector_width, pixels));
 }

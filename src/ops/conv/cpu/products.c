@@ -94,7 +94,8 @@ static bool wins_with_large_cache(int64_t cache, const extent *e, kn_conv_pass p
 
 /* 1 MiB: 0.8 of their time on average, 0.3 to 0.6 of pointwise.c's for a few channels, and 0.6 to 0.8 of bands.c's
  * where images are a multiple of 2 KiB apart (EPYC of family 25, model 17). With idle lanes packing pixels of several
- * images is better, unless a few channels make it expensive; of large images bands.c reads a few channels faster. */
+ * images is better, unless a few channels make it expensive; of large images bands.c reads a few channels faster, and
+ * forward also many. */
 static bool wins_with_small_cache(int64_t cache, const extent *e, kn_conv_pass pass)
 {
     enum { SETS = 512 }; /* pixels; of images that are a multiple of it channels share few sets of the L1 cache */
@@ -106,7 +107,9 @@ static bool wins_with_small_cache(int64_t cache, const extent *e, kn_conv_pass p
         return e->pixels < SETS && e->pixels % LANES == 0;
     if (e->least_channels >= 256)
         return e->pixels % LANES == 0;
-    return e->fills_vectors ? !apart || e->least_channels >= 24 : e->least_channels < 64;
+    if (apart)
+        return e->fills_vectors && e->least_channels >= 24 && (pass == KN_CONV_DATA || e->least_channels < 64);
+    return e->fills_vectors || e->least_channels < 64;
 }
 
 /* Without such vectors this takes 0.4 to 0.8 of the others' time. With fewer pixels the weights have to be few for each
