@@ -28,6 +28,15 @@ static kn_conv_problem dense(const kn_conv_problem *problem, kn_buffer *gathered
     return p;
 }
 
+/* Where vectors are taken in halves, by the kernels that backward-data runs in any case: others would take a second to
+ * compile, and gain little on images as small as these mostly are. */
+static kn_status run_dense(kn_stream *stream, const kn_conv_problem *dense)
+{
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    return dense->pass == KN_CONV_FORWARD && kn_limits_halves_vectors(limits) ? kn_conv_run_pointwise(stream, dense)
+                                                                              : kn_conv_run(stream, dense);
+}
+
 kn_status kn_conv_run_gathered(kn_stream *stream, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
@@ -38,7 +47,7 @@ kn_status kn_conv_run_gathered(kn_stream *stream, const void *problem_)
     const kn_conv_problem p = dense(problem, gathered);
     kn_status status = gather(stream, problem, gathered);
     if (status == KN_OK)
-        status = kn_conv_run(stream, &p);
+        status = run_dense(stream, &p);
     kn_buffer_free(gathered);
     return status;
 }

@@ -25,21 +25,18 @@ bool kn_conv_supports_rows_weights(const kn_limits *limits, const void *problem)
 }
 
 /* Packing dy, which the alternative needs, costs as much as 12 taps, and as much as 48 where lines of channels are far
- * apart, or where vectors of 16 are taken in halves (0.75 to 0.9 of its time from 30 x 30 pixels on), unless each tap
- * is in another channel: then reading x costs this one more. */
-static bool has_few_taps(const kn_limits *limits, const kn_conv_shape *s)
+ * apart, unless each tap is in another channel: then reading x costs this one more. */
+static bool has_few_taps(const kn_conv_shape *s)
 {
-    const int64_t taps = kn_conv_taps(s), pixels = s->out_size[1] * s->out_size[2],
-                  many = kn_limits_halves_vectors(limits) ? 900 : 10000;
-    return taps <= 12 || (taps <= 48 && kn_conv_volume(s->kernel_size) > 1 && pixels >= many);
+    const int64_t taps = kn_conv_taps(s), pixels = s->out_size[1] * s->out_size[2];
+    return taps <= 12 || (taps <= 48 && kn_conv_volume(s->kernel_size) > 1 && pixels >= 10000);
 }
 
 bool kn_conv_prefers_rows_weights(const kn_limits *limits, const void *problem)
 {
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     const bool few_channels = 2 * (s->out_channels / s->groups) <= kn_conv_vector_width(limits, s->f64);
-    return limits->is_cpu && (few_channels || has_few_taps(limits, s)) &&
-           kn_conv_row_is_wide(limits, s->f64, s->out_size[2]);
+    return limits->is_cpu && (few_channels || has_few_taps(s)) && kn_conv_row_is_wide(limits, s->f64, s->out_size[2]);
 }
 
 static void describe(rows_pass *w, const kn_limits *limits)
