@@ -33,8 +33,9 @@ static kn_conv_problem dense(const kn_conv_problem *problem, kn_buffer *gathered
 static kn_status run_dense(kn_stream *stream, const kn_conv_problem *dense)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    return dense->pass == KN_CONV_FORWARD && kn_limits_halves_vectors(limits) ? kn_conv_run_pointwise(stream, dense)
-                                                                              : kn_conv_run(stream, dense);
+    if (dense->pass == KN_CONV_FORWARD && kn_limits_halves_vectors(limits) && kn_conv_supports_pointwise(limits, dense))
+        return kn_conv_run_pointwise(stream, dense);
+    return kn_conv_run(stream, dense);
 }
 
 kn_status kn_conv_run_gathered(kn_stream *stream, const void *problem_)
