@@ -10,7 +10,8 @@ enum { MOST_SUMMED = 1024 };
 static int64_t longest(const kn_gemm_params *p) { return kn_max_i64(p->m, kn_max_i64(p->n, p->k)); }
 
 /* Where vectors are taken in halves, its tiles of eight rows by a vector load fast enough, and what larger ones reuse
- * does not make up for copying the operands: batches that keep all cores busy take 0.5 to 1 of the time (Zen 4). */
+ * does not make up for copying the operands: batches that keep all cores busy take 0.5 to 1 of the time (Zen 4). So few
+ * steps are summed in the same order by both, which lets the number of cores decide. */
 static bool wins_in_halves(const kn_limits *limits, const kn_gemm_params *p)
 {
     enum { MOST_IN_HALVES = 512, MOST_STEPS = 160, ROWS = 8 };

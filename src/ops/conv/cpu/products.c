@@ -129,6 +129,7 @@ bool kn_conv_prefers_products(const kn_limits *limits, const void *problem_)
     const int64_t cache = (int64_t)limits->core_cache;
     if (!kn_conv_many_registers(limits))
         return wins_with_narrow_vectors(cache, &e);
-    return cache < KN_CONV_LARGE_CACHE ? wins_with_small_cache(cache, &e, problem->pass)
-                                       : wins_with_large_cache(cache, &e, problem->pass);
+    if (cache >= KN_CONV_LARGE_CACHE)
+        return wins_with_large_cache(cache, &e, problem->pass);
+    return limits->vector_width_f32 >= LANES && wins_with_small_cache(cache, &e, problem->pass); /* not on Arm */
 }
