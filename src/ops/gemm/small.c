@@ -9,6 +9,11 @@ enum { MOST_SUMMED = 1024 };
 
 static int64_t longest(const kn_gemm_params *p) { return kn_max_i64(p->m, kn_max_i64(p->n, p->k)); }
 
+static bool reuses_little(const kn_gemm_params *p)
+{
+    return longest(p) <= MOST_ROWS && p->m * p->n * p->k <= MOST_PER_MATRIX;
+}
+
 /* Where vectors are taken in halves, its tiles of eight rows by a vector load fast enough, and what larger ones reuse
  * does not make up for copying the operands: batches that keep all cores busy take 0.5 to 1 of the time (Zen 4). So few
  * steps are summed in the same order by both, which lets the number of cores decide. */
@@ -25,9 +30,7 @@ bool kn_gemm_prefers_small(const kn_limits *limits, const void *problem)
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
     const kn_tile_product tiles = kn_tile_product_of(problem, false);
     return limits->is_cpu &&
-           (kn_tile_is_small(&tiles) ||
-            (p->batch >= FEW_MATRICES && longest(p) <= MOST_ROWS && p->m * p->n * p->k <= MOST_PER_MATRIX) ||
-            (p->batch >= FEW_MATRICES && wins_in_halves(limits, p)));
+           (kn_tile_is_small(&tiles) || (p->batch >= FEW_MATRICES && (reuses_little(p) || wins_in_halves(limits, p))));
 }
 
 /* One vector. In batches it is the shortest that holds a row of C: tiles are whole more often than larger ones. Single

@@ -4,16 +4,17 @@
 
 #include "conv/cpu/weights.h"
 
-enum { PANEL_BYTES = 32 << 10 }; /* of a block of a unit's packed dy: the first cache */
-enum { COPY_BYTES = 256 << 10 }; /* of the copy of its image: with the panels in the second cache */
-enum { UNIT_BLOCKS = 4 };        /* share a copy */
-enum { SHARE_PIXELS = 2048 };    /* about as many: the sums are stored and added, which costs as much as 50; */
-enum { FEW_SHARES = 4, LEAST_PIXELS = 256 }; /* fewer in a few shares, rather than leave cores idle */
-enum { MOST_PIXELS = 16384 };                /* of a share, for the accuracy of its sums */
-enum { SHARES_WANTED = 32 };                 /* of all sets. Constant: the order of sums depends on the problem alone */
-enum { SETS_PER_CORE = 4 };                  /* at least, if blocks are shared */
-enum { STRIP = 8 };                          /* as in weights.cl */
-#define MAX_SUMS ((int64_t)64 << 20)         /* bytes of the shares' sums */
+enum { PANEL_BYTES = 32 << 10 };     /* of a block of a unit's packed dy: the first cache */
+enum { COPY_BYTES = 256 << 10 };     /* of the copy of its image: with the panels in the second cache */
+enum { UNIT_BLOCKS = 4 };            /* share a copy */
+enum { SHARE_PIXELS = 2048 };        /* about as many: the sums are stored and added, which costs as much as 50 */
+enum { FEW_SHARES = 4 };             /* up to so many, so as not to leave cores idle, */
+enum { FEW_PIXELS = 256 };           /* this many are enough */
+enum { MOST_PIXELS = 16384 };        /* of a share, for the accuracy of its sums */
+enum { SHARES_WANTED = 32 };         /* of all sets. Constant: the order of sums depends on the problem alone */
+enum { SETS_PER_CORE = 4 };          /* at least, if blocks are shared */
+enum { STRIP = 8 };                  /* as in weights.cl */
+#define MAX_SUMS ((int64_t)64 << 20) /* bytes of the shares' sums */
 
 typedef struct weights_pass {
     const kn_conv_problem *problem; /* of images */
@@ -89,7 +90,7 @@ static void choose_shares(weights_pass *w, int64_t cores)
     const int64_t most = kn_min_i64(l->set_units, kn_max_i64(1, MAX_SUMS / (share_bytes(w) + 1)));
     const int64_t wanted = kn_max_i64(kn_div_up(SHARES_WANTED, all_sets(w)), kn_div_up(pixels, MOST_PIXELS));
     l->shares = 1;
-    while (l->shares < wanted && l->shares * (l->shares < FEW_SHARES ? LEAST_PIXELS : SHARE_PIXELS) < pixels)
+    while (l->shares < wanted && l->shares * (l->shares < FEW_SHARES ? FEW_PIXELS : SHARE_PIXELS) < pixels)
         l->shares *= 2;
     l->shares = kn_min_i64(l->shares, most);
     while (g->unit_blocks > 1 && all_sets(w) * l->shares < SETS_PER_CORE * cores)

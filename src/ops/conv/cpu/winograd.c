@@ -299,6 +299,7 @@ bool kn_conv_supports_winograd(const kn_limits *limits, const void *problem)
  * measured. */
 bool kn_conv_has_winograd_channels(const kn_limits *limits, const kn_winograd_tile *tile, int64_t read, int64_t written)
 {
+    /* with vectors of 8, of 16 in halves, of 16 taken whole; 3 taps, 5 taps */
     static const int line[][2] = {{64, 32}, {32, 24}, {128, 64}}, square[][2] = {{8, 6}, {12, 12}, {32, 16}};
     const bool five = kn_max_i64(tile->kernel_rows, tile->kernel_columns) == 5,
                halves = kn_limits_halves_vectors(limits);
