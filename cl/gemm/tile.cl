@@ -8,9 +8,9 @@
  * its columns are not contiguous, or its rows are far apart and used often; A, which may have any strides, as panels
  * [k][MR] if its rows are contiguous, so that the elements of a column are far apart.
  *
- * Compiled in: T, VW, NV, MR; SUMS_OF_A or SUMS_OF_B: the sums of A's rows or of B's columns are wanted, too, and it is
- * staged. Options, because with code for them in it the kernel is up to 2 % slower. Local size 1, no local memory, no
- * barrier. */
+ * Compiled in: T, VW, NV, MR; FETCH_AHEAD; SUMS_OF_A or SUMS_OF_B: the sums of A's rows or of B's columns are wanted,
+ * too, and it is staged. Options, because with code for them in it the kernel is up to 2 % slower. Local size 1, no
+ * local memory, no barrier. */
 #include "common/koine.clh"
 #include "common/prefetch.clh"
 #include "gemm/finish.clh"
@@ -69,7 +69,7 @@ static inline void stage_a(global T *restrict to, const global T *restrict x, lo
 }
 
 /* Stages columns of B as panels [k_count][NR]. Rows that are a page or more apart the hardware does not prefetch. */
-enum { ROWS_AHEAD = 16, LINE = 64 / sizeof(T) };
+enum { ROWS_AHEAD = 16 };
 static inline void stage_b(global T *restrict to, const global T *restrict x, long columns, long k_count,
                            kn_gemm_layout layout)
 {

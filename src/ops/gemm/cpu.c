@@ -9,6 +9,7 @@ enum { ROW_BLOCK = 48 };              /* in place: their pages fit in the first-
 enum { SHORT_SUM = 32 };              /* storing C takes longer: along its rows */
 enum { FEW_ROWS = 128 };              /* or columns: staging the other operand costs as much as reading it in place */
 enum { FEW_COLUMNS = 32 };            /* of C: staging A costs as much as it saves */
+enum { FETCHED_ROWS = 512 };          /* or columns, if rows in place are fetched ahead */
 enum { NEARBY = 2048 };               /* bytes between rows of B that few rows of A read as fast in place */
 enum { MANY_ROWS = 512 };             /* of A: in place only if B's rows use all sets of the level-1 cache, */
 enum { FEW_SETS = 1024 };             /* which those that are multiples of this apart do not, and A is in place */
@@ -37,6 +38,8 @@ static bool stages_b(const kn_limits *limits, const kn_tile_product *x, bool a_s
     const bool small = x->n * x->k * element <= PANEL_BLOCK_BYTES;
     if (x->b.layout.col_stride != 1)
         return true;
+    if (distance > NEARBY && kn_tile_fetches_ahead(limits))
+        return x->m > FETCHED_ROWS;
     if (distance > NEARBY)
         return !(x->m <= FEW_ROWS && small);
     if (x->m > FEW_ROWS && x->k * distance > (int64_t)limits->core_cache / 2)

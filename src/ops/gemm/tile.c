@@ -156,6 +156,8 @@ kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_
     const bool of_b = problem->sums && problem->sums->of_b != x->turned;
     kn_gemm_sums *sums = x->batch == 1 && (of_b ? cut.b_staged : cut.a_staged) ? problem->sums : NULL;
     kn_tile_options(options, tile, x->f64);
+    if (kn_tile_fetches_ahead(kn_device_limits(kn_stream_device(stream))))
+        strcat(options, " -DFETCH_AHEAD");
     if (sums)
         strcat(options, of_b ? " -DSUMS_OF_B" : " -DSUMS_OF_A");
     kn_buffer *scratch = NULL;
