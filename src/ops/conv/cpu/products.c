@@ -95,20 +95,21 @@ static bool wins_with_large_cache(int64_t cache, const extent *e, kn_conv_pass p
 /* 1 MiB: 0.8 of their time on average, 0.3 to 0.6 of pointwise.c's for a few channels, and 0.6 to 0.8 of bands.c's
  * where images are a multiple of 2 KiB apart (EPYC of family 25, model 17). With idle lanes packing pixels of several
  * images is better, unless a few channels make it expensive; of large images bands.c reads a few channels faster, and
- * forward also many. */
-static bool wins_with_small_cache(int64_t cache, const extent *e, kn_conv_pass pass)
+ * forward also many if products do not fetch them ahead. */
+static bool wins_with_small_cache(const kn_limits *limits, const extent *e, kn_conv_pass pass)
 {
     enum { SETS = 512 }; /* pixels; of images that are a multiple of it channels share few sets of the L1 cache */
     const bool apart = e->pixels > SETS && e->pixels % SETS != 0;
     if (e->pixels < LANES || e->least_channels < LANES / 2 ||
-        (pass == KN_CONV_DATA && e->pixels < 256 && e->weight_bytes > 4 * cache))
+        (pass == KN_CONV_DATA && e->pixels < 256 && e->weight_bytes > 4 * (int64_t)limits->core_cache))
         return false;
     if (e->least_channels < LANES)
         return e->pixels < SETS && e->pixels % LANES == 0;
     if (e->least_channels >= 256)
         return e->pixels % LANES == 0;
     if (apart)
-        return e->fills_vectors && e->least_channels >= 24 && (pass == KN_CONV_DATA || e->least_channels < 64);
+        return e->fills_vectors && e->least_channels >= 24 &&
+               (pass == KN_CONV_DATA || e->least_channels < 64 || kn_tile_fetches_ahead(limits));
     return e->fills_vectors || e->least_channels < 64;
 }
 
@@ -131,5 +132,5 @@ bool kn_conv_prefers_products(const kn_limits *limits, const void *problem_)
         return wins_with_narrow_vectors(cache, &e);
     if (cache >= KN_CONV_LARGE_CACHE)
         return wins_with_large_cache(cache, &e, problem->pass);
-    return limits->vector_width_f32 >= LANES && wins_with_small_cache(cache, &e, problem->pass); /* not on Arm */
+    return limits->vector_width_f32 >= LANES && wins_with_small_cache(limits, &e, problem->pass); /* not on Arm */
 }
