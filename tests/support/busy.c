@@ -25,7 +25,7 @@ held *hold(kn_device *device)
         error = clEnqueueBarrierWithWaitList(kn_stream_turn(current).queue, 1, &stream->gate, NULL);
     if (error != CL_SUCCESS)
         abort();
-    atomic_store(&current->awaits_others, true); /* as after kn_stream_wait_event */
+    kn_stream_note_others(current); /* as after kn_stream_wait_event */
     return stream;
 }
 

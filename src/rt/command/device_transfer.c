@@ -298,10 +298,11 @@ static cl_int enqueue_write(kn_device_transfer *transfer, kn_stream *to, kn_buff
 kn_status kn_device_transfer_deliver(kn_device_transfer *transfer, kn_stream *to, kn_buffer *destination, size_t offset)
 {
     KN_TRY(kn_stream_enter(to, "copying from another device"));
-    atomic_store(&to->awaits_others, true);
+    kn_stream_note_others(to);
     if (transfer->num_written == KN_MAX_DEVICES)
         return kn_fail(KN_ERR_INTERNAL, "more than %d deliveries of one transfer", KN_MAX_DEVICES);
     cl_int error = transfer->bytes > 0 ? enqueue_write(transfer, to, destination, offset) : CL_SUCCESS;
+    kn_stream_note_others(to);
     if (error != CL_SUCCESS)
         return kn_cl_fail(error, to->device, "writing %zu bytes from another device", transfer->bytes);
     kn_stream_collect_faults(to, transfer->from);

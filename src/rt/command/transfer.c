@@ -98,11 +98,11 @@ kn_status kn_buffer_read(kn_stream *stream, const kn_buffer *buffer, size_t offs
     if (bytes > 0 && direct) {
         copy_directly(stream, KN_COMMAND_READ, destination, direct, bytes);
     } else if (bytes > 0) {
-        kn_stream_begin_wait(stream);
+        const unsigned others = kn_stream_begin_wait(stream);
         const cl_bool blocks = kn_stream_begin_block(stream);
         kn_status status = enqueue_read(stream, buffer, offset, destination, bytes, blocks);
         status = end_waiting(stream, blocks, status, "reading", bytes);
-        kn_stream_end_wait(stream, status == KN_OK);
+        kn_stream_end_wait(stream, others, status == KN_OK);
         if (status != KN_OK && armed)
             atomic_store(&stream->fault_armed, true);
         KN_TRY(status);

@@ -38,7 +38,7 @@ static bool comes_to_rest(kn_stream *stream)
 {
     if (kn_stream_rests(stream))
         return true;
-    if (atomic_load(&stream->is_shared) || atomic_load(&stream->callbacks) > 0 || atomic_load(&stream->awaits_others) ||
+    if (atomic_load(&stream->is_shared) || atomic_load(&stream->callbacks) > 0 || kn_stream_awaits_others(stream) ||
         kn_is_submitter())
         return false;
     return kn_stream_finish(stream) == CL_SUCCESS && kn_stream_rests(stream);

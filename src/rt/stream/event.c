@@ -138,12 +138,13 @@ kn_status kn_stream_wait_event(kn_stream *stream, kn_event *event)
         return KN_OK;
     if (!kn_stream_has_capture(stream) && kn_event_has_passed(event) && !kn_event_has_failed(event))
         return KN_OK;
-    atomic_store(&stream->awaits_others, true);
+    kn_stream_note_others(stream);
     KN_TRY(kn_stream_enter(stream, "waiting for an event"));
     const kn_turn turn = kn_stream_turn(stream);
     cl_int error = kn_stream_enqueued(
         stream, turn, KN_CL(KN_CL_MARK, clEnqueueBarrierWithWaitList(turn.queue, 1, &event->handle, NULL)));
     kn_stream_note_busy(stream);
+    kn_stream_note_others(stream);
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "making a stream wait for an event");
 }
 
@@ -221,9 +222,9 @@ kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *do
     KN_TRY(kn_stream_enter(stream, "querying whether a stream is idle"));
     kn_event *event;
     KN_TRY(kn_event_new_recorded(&event, stream));
-    kn_stream_begin_wait(stream);
+    const unsigned others = kn_stream_begin_wait(stream);
     kn_status status = progress_within(event, nanoseconds, done);
-    kn_stream_end_wait(stream, *done);
+    kn_stream_end_wait(stream, others, *done);
     kn_event_free(event);
     return status;
 }

@@ -59,7 +59,7 @@ kn_status kn_stream_open(kn_stream *stream, kn_device *device, int priority, cl_
     stream->launches = 0;
     atomic_store(&stream->fault_armed, false);
     atomic_store(&stream->busy, false);
-    atomic_store(&stream->awaits_others, false);
+    atomic_store(&stream->others_over, atomic_load(&stream->others));
     atomic_store(&stream->is_shared, theirs != NULL);
     atomic_store(&stream->id, atomic_fetch_add(&last_id, 1) + 1);
     return KN_OK;

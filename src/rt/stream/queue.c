@@ -225,11 +225,11 @@ cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue)
     kn_submitter_drain(stream);
     if (kn_device_is_lost(stream->device))
         return CL_DEVICE_NOT_AVAILABLE;
-    kn_stream_begin_wait(stream);
+    const unsigned others = kn_stream_begin_wait(stream);
     const bool blocks = kn_stream_begin_block(stream);
     cl_int error = blocks ? KN_CL(KN_CL_WAIT, clFinish(queue)) : CL_SUCCESS;
     error = kn_stream_end_block(stream, queue, blocks, error);
-    kn_stream_end_wait(stream, error == CL_SUCCESS);
+    kn_stream_end_wait(stream, others, error == CL_SUCCESS);
     return error;
 }
 

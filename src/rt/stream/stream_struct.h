@@ -43,8 +43,9 @@ struct kn_stream {
     atomic_int callbacks;              /* not yet called */
     _Atomic(kn_stream *) fault_sources[KN_MAX_DEVICES]; /* by device: a stream from which possibly faulty values came */
     atomic_bool has_fault_sources;                      /* any of them */
-    atomic_bool busy; /* commands were enqueued since it was last known to be idle, or since others began to wait */
-    atomic_bool awaits_others;    /* commands since then come after those of other streams */
+    atomic_bool busy;   /* commands were enqueued since it was last known to be idle, or since others began to wait */
+    atomic_uint others; /* counted before and after a command that waits for other streams is enqueued, */
+    atomic_uint others_over;      /* and up to which count they are known to be over; see kn_stream_awaits_others */
     atomic_int waiting;           /* threads that wait for all commands so far */
     _Atomic(const void *) worker; /* the thread that used it last: kn_this_thread */
     atomic_bool has_workers;      /* several threads have; see kn_stream_begin_block */
@@ -60,17 +61,26 @@ static inline void kn_stream_note_busy(kn_stream *stream)
     atomic_store_explicit(&stream->busy, true, memory_order_relaxed);
 }
 
+/* May commands in the queue come after those of other streams? */
+static inline void kn_stream_note_others(kn_stream *stream) { atomic_fetch_add(&stream->others, 1); }
+static inline bool kn_stream_awaits_others(kn_stream *stream)
+{
+    return atomic_load(&stream->others) != atomic_load(&stream->others_over);
+}
+
 /* Around a wait for all commands so far. The stream is marked idle before it, so that commands that other threads
- * enqueue meanwhile mark it busy again. */
-static inline void kn_stream_begin_wait(kn_stream *stream)
+ * enqueue meanwhile mark it busy again. Returns the waits for other streams so far: those that other threads enqueue
+ * meanwhile are not over with it. */
+static inline unsigned kn_stream_begin_wait(kn_stream *stream)
 {
     atomic_fetch_add(&stream->waiting, 1);
     atomic_store(&stream->busy, false);
+    return atomic_load(&stream->others);
 }
-static inline void kn_stream_end_wait(kn_stream *stream, bool done)
+static inline void kn_stream_end_wait(kn_stream *stream, unsigned others, bool done)
 {
     if (done)
-        atomic_store(&stream->awaits_others, false);
+        atomic_store(&stream->others_over, others);
     else
         atomic_store(&stream->busy, true);
     atomic_fetch_sub(&stream->waiting, 1);

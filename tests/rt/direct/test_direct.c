@@ -115,6 +115,29 @@ static void a_launch_is_over_when_it_returns(void **state)
     kn_graph_free(graph);
 }
 
+/* A thread's wait is over while another has made the stream wait for a third one: launches still do not wait for that,
+ * whose work may wait for them. */
+static void an_earlier_wait_does_not_end_one_for_another_stream(void **state)
+{
+    (void)state;
+    kn_device *device = kn_device_current();
+    kn_stream *stream = kn_stream_new(device);
+    kn_event *event = kn_event_new_without_timing(device);
+    assert_new(stream);
+    assert_new(event);
+    held *other = hold(device);
+    assert_ok(kn_event_record(event, NULL));
+    const unsigned so_far = kn_stream_begin_wait(stream);
+    assert_ok(kn_stream_wait_event(stream, event));
+    kn_stream_end_wait(stream, so_far, true);
+    assert_true(kn_stream_awaits_others(stream));
+    let_go(other);
+    assert_ok(kn_stream_synchronize(stream));
+    assert_false(kn_stream_awaits_others(stream));
+    kn_event_free(event);
+    assert_ok(kn_stream_free(stream));
+}
+
 /* Launches of three dimensions: each id of each dimension. */
 static void all_ids_of_three_dimensions(void **state)
 {
@@ -376,6 +399,7 @@ int main(void)
         cmocka_unit_test(launches_of_any_size),
         cmocka_unit_test(streams_have_their_own),
         cmocka_unit_test(a_launch_is_over_when_it_returns),
+        cmocka_unit_test(an_earlier_wait_does_not_end_one_for_another_stream),
         cmocka_unit_test(replays_are_launches_too),
         cmocka_unit_test(threads_share_a_stream_that_changes_queues),
         cmocka_unit_test(all_ids_of_three_dimensions),
