@@ -138,6 +138,13 @@ kn_lr_scheduler *kn_multi_step_lr_with(kn_optim *optim, const int64_t *milestone
 enum { TOTAL, FIRST, LAST };
 enum { POWER = FIRST };
 
+/* The part of total_iters that has passed: of none, all. */
+static double part_passed(const kn_lr_scheduler *s)
+{
+    const double total = s->numbers[TOTAL];
+    return total > 0 ? fmin(total, (double)s->last_epoch) / total : 1;
+}
+
 static double constant_lr(const kn_lr_scheduler *s, int group, double lr)
 {
     const double epoch = (double)s->last_epoch, factor = s->numbers[FIRST];
@@ -161,8 +168,8 @@ static double linear_lr(const kn_lr_scheduler *s, int group, double lr)
 }
 static double linear_closed(const kn_lr_scheduler *s, int group)
 {
-    const double first = s->numbers[FIRST], total = s->numbers[TOTAL];
-    return s->base_lrs[group] * (first + (s->numbers[LAST] - first) * fmin(total, (double)s->last_epoch) / total);
+    const double first = s->numbers[FIRST];
+    return s->base_lrs[group] * (first + (s->numbers[LAST] - first) * part_passed(s));
 }
 static double polynomial_lr(const kn_lr_scheduler *s, int group, double lr)
 {
@@ -174,8 +181,7 @@ static double polynomial_lr(const kn_lr_scheduler *s, int group, double lr)
 }
 static double polynomial_closed(const kn_lr_scheduler *s, int group)
 {
-    const double total = s->numbers[TOTAL];
-    return s->base_lrs[group] * pow(1 - fmin(total, (double)s->last_epoch) / total, s->numbers[POWER]);
+    return s->base_lrs[group] * pow(1 - part_passed(s), s->numbers[POWER]);
 }
 
 static const kn_lr_row constant_row = {.name = "ConstantLR", .chained = constant_lr, .closed = constant_closed},

@@ -261,9 +261,29 @@ static void test_the_end_of_one_cycle(void **state)
     }
 }
 
+/* A schedule over no epochs is at its end when a sequence comes to it. */
+static void test_no_epochs(void **state)
+{
+    (void)state;
+    KN_SCOPE;
+    kn_tensor *p = kn_zeros(KN_SHAPE(1), .requires_grad = true);
+    kn_optim *o = kn_optim_sgd(((kn_parameter_list){&p, NULL, 1}), .lr = 0.1);
+    kn_lr_scheduler *linear = kn_linear_lr(o, .end_factor = 0.5, .total_iters = 0),
+                    *polynomial = kn_polynomial_lr(o, .total_iters = 0);
+    kn_lr_scheduler *s =
+        kn_sequential_lr(o, SEQUENCE(kn_exponential_lr(o, 0.9), linear, polynomial), 3, (int64_t[]){2, 4});
+    const double wanted[] = {0.1, 0.09, 0.05, 0.05, 0, 0};
+    for (int i = 0; i < 6; i++) {
+        assert_true(fabs(kn_lr_scheduler_last_lr(s, 0) - wanted[i]) < 1e-12);
+        assert_int_equal(kn_lr_scheduler_step(s), KN_OK);
+    }
+    kn_lr_scheduler_free(s);
+    kn_optim_free(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_schedules), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_the_end_of_one_cycle)};
+                                       cmocka_unit_test(test_the_end_of_one_cycle), cmocka_unit_test(test_no_epochs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
