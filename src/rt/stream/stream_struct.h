@@ -44,8 +44,8 @@ struct kn_stream {
     _Atomic(kn_stream *) fault_sources[KN_MAX_DEVICES]; /* by device: a stream from which possibly faulty values came */
     atomic_bool has_fault_sources;                      /* any of them */
     atomic_bool busy;   /* commands were enqueued since it was last known to be idle, or since others began to wait */
-    atomic_uint others; /* counted before and after a command that waits for other streams is enqueued, */
-    atomic_uint others_over;      /* and up to which count they are known to be over; see kn_stream_awaits_others */
+    atomic_uint others; /* counts kn_stream_note_others */
+    atomic_uint others_over;      /* up to which count those commands are known to be over */
     atomic_int waiting;           /* threads that wait for all commands so far */
     _Atomic(const void *) worker; /* the thread that used it last: kn_this_thread */
     atomic_bool has_workers;      /* several threads have; see kn_stream_begin_block */
@@ -61,8 +61,10 @@ static inline void kn_stream_note_busy(kn_stream *stream)
     atomic_store_explicit(&stream->busy, true, memory_order_relaxed);
 }
 
-/* May commands in the queue come after those of other streams? */
+/* Before and after a command that waits for other streams is enqueued: a wait that ends between the two may have begun
+ * before the command. */
 static inline void kn_stream_note_others(kn_stream *stream) { atomic_fetch_add(&stream->others, 1); }
+/* May commands in the queue come after those of other streams? */
 static inline bool kn_stream_awaits_others(kn_stream *stream)
 {
     return atomic_load(&stream->others) != atomic_load(&stream->others_over);

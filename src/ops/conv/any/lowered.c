@@ -80,15 +80,16 @@ bool kn_conv_supports_patches(const kn_limits *limits, const void *problem_)
            kn_conv_supports_lowered(limits, problem);
 }
 
-/* With vectors of 16 in halves others take 0.5 to 0.95 of the time for 2 x 2 and 1 x 2 pixels from up to 64 channels
- * (EPYC of family 25, model 17). */
+/* With vectors of 16 in halves others take 0.5 to 0.95 of the time for windows of 2 x 2 and 1 x 2 pixels from up to 64
+ * channels, and as much for 1 x 4 (EPYC of family 25, model 17). */
 bool kn_conv_prefers_patches(const kn_limits *limits, const void *problem)
 {
     enum { LEAST_CHANNELS = 16, FEW_PIXELS = 4, FEW_CHANNELS = 64 };
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
-    const bool small = kn_conv_is_flat(s) && kn_conv_volume(s->kernel_size) <= FEW_PIXELS;
-    const int64_t least = small && kn_limits_halves_vectors(limits) ? FEW_CHANNELS + 1 : LEAST_CHANNELS;
-    return limits->is_cpu && s->groups == 1 && s->out_channels >= least;
+    const bool few =
+        kn_conv_is_flat(s) && kn_conv_volume(s->kernel_size) <= FEW_PIXELS && s->out_channels <= FEW_CHANNELS;
+    return limits->is_cpu && s->groups == 1 && s->out_channels >= LEAST_CHANNELS &&
+           !(few && kn_limits_halves_vectors(limits));
 }
 
 kn_status kn_conv_run_patches(kn_stream *stream, const void *problem) { return kn_conv_run_lowered(stream, problem); }
