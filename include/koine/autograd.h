@@ -55,6 +55,9 @@ KN_API kn_tensor *kn_grad(const kn_tensor *tensor); /* borrowed; NULL, without a
 KN_API kn_status kn_set_grad(kn_tensor *tensor, kn_tensor *gradient); /* NULL drops it */
 KN_API bool kn_requires_grad(const kn_tensor *tensor);
 KN_API bool kn_is_leaf(const kn_tensor *tensor);
+/* The name of the operator that recorded a result, such as "add", which kn_to_string shows as grad_fn; valid as long as
+ * the tensor is. NULL, without an error, for leaves and for what needs no gradient. */
+KN_API const char *kn_grad_fn_name(const kn_tensor *tensor);
 /* An error for non-leaves and non-floating dtypes. */
 KN_API kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad);
 /* torch.Tensor.retain_grad: a result, which has no kn_grad otherwise, keeps it: kn_backward adds to it as to a leaf's.

@@ -185,6 +185,14 @@ kn_status kn_retain_grad(kn_tensor *tensor)
 
 bool kn_retains_grad(const kn_tensor *tensor) { return tensor && tensor->autograd && tensor->autograd->keeper; }
 
+const char *kn_grad_fn_name(const kn_tensor *tensor)
+{
+    if (!kn_autograd_wants(tensor) || kn_is_leaf(tensor))
+        return NULL;
+    const kn_node *node = kn_autograd_node((kn_tensor *)(uintptr_t)tensor); /* an outdated view gets a new one */
+    return node ? node->op->name : NULL;
+}
+
 /* --- printing --------------------------------------------------------------------------------- */
 
 char *kn_to_string(const kn_tensor *tensor)
@@ -196,10 +204,10 @@ char *kn_to_string(const kn_tensor *tensor)
         return kn_tensor_format(tensor, NULL);
     if (kn_is_leaf(tensor))
         return kn_tensor_format(tensor, "requires_grad=True");
-    const kn_node *node = kn_autograd_node((kn_tensor *)(uintptr_t)tensor); /* an outdated view gets a new one */
-    if (!node)
+    const char *name = kn_grad_fn_name(tensor);
+    if (!name)
         return NULL;
-    snprintf(suffix, sizeof suffix, "grad_fn=<%s>", node->op->name);
+    snprintf(suffix, sizeof suffix, "grad_fn=<%s>", name);
     return kn_tensor_format(tensor, suffix);
 }
 

@@ -12,6 +12,9 @@ TENSOR_TEST(test_leaves)
     assert_true(kn_is_leaf(x) && kn_requires_grad(x));
     assert_true(kn_is_leaf(plain) && !kn_requires_grad(plain));
     assert_true(!kn_is_leaf(y) && kn_requires_grad(y));
+    assert_string_equal(kn_grad_fn_name(y), "mul");
+    assert_true(!kn_grad_fn_name(x) && !kn_grad_fn_name(plain) && !kn_grad_fn_name(kn_detach(y)) &&
+                !kn_grad_fn_name(NULL));
     assert_null(kn_grad(x));
     CHECK_OK(kn_backward(kn_sum(y)));
     CHECK_VALUES(kn_grad(x), 1, 1);

@@ -7,6 +7,12 @@ import pytest
 import koine
 
 
+def test_grad_fn():
+    x = koine.ones(2, requires_grad=True)
+    assert x.grad_fn is None and koine.ones(1).grad_fn is None and (x * 2).detach().grad_fn is None
+    assert (x * x).grad_fn.name() == 'mul' and repr((x * x).grad_fn) == '<mul>' and 'grad_fn=<mul>' in repr(x * x)
+
+
 def test_backward():
     x = koine.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = (x * x).sum()

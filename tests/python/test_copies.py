@@ -239,3 +239,34 @@ def test_hooks():
     made = copy.deepcopy(net)
     made(koine.ones(1, 2))
     assert len(made.seen) == 1 and made.seen[0][0] is made.fc and not net.seen
+
+
+# --- optimizers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('make', [
+    lambda net: koine.optim.SGD([{'params': [net.weight], 'lr': 0.5}, {'params': [net.bias]}], 0.1, momentum=0.9),
+    lambda net: koine.optim.AdamW(net.parameters(), lr=0.1, betas=(0.8, 0.9), amsgrad=True),
+    lambda net: koine.optim.LBFGS(net.parameters(), line_search_fn='strong_wolfe', max_iter=3)])
+def test_optimizers(make):
+    net, x = nn.Linear(3, 2), koine.randn(4, 3)
+
+    def steps(net, optimizer):
+        for _ in range(2):
+            def closure():
+                optimizer.zero_grad()
+                loss = net(x).square().sum()
+                loss.backward()
+                return loss
+            optimizer.step(closure)
+
+    optimizer = make(net)
+    steps(net, optimizer)
+    other_net, other = copy.deepcopy((net, optimizer))
+    assert type(other) is type(optimizer) and other.defaults == optimizer.defaults
+    assert [one['lr'] for one in other.param_groups] == [one['lr'] for one in optimizer.param_groups]
+    before = net.weight.detach().clone()
+    steps(other_net, other)
+    assert koine.equal(net.weight, before) and not koine.equal(other_net.weight, before)
+    steps(net, optimizer)
+    assert koine.equal(net.weight, other_net.weight) and koine.equal(net.bias, other_net.bias)

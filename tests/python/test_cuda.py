@@ -43,6 +43,41 @@ def test_with_gpus():
         assert koine.cuda.current_device() == 0
 
 
+def test_memory():
+    koine.cuda.reset_peak_memory_stats()
+    x = koine.ones(1000)
+    assert koine.cuda.memory_allocated() >= 4000 and koine.cuda.max_memory_allocated() >= 4000
+    free, total = koine.cuda.mem_get_info()
+    assert 0 < free <= total and koine.cuda.max_memory_reserved() >= koine.cuda.memory_reserved() > 0
+    stats = koine.cuda.memory_stats(x.device)
+    assert stats['allocated_bytes.all.current'] == koine.memory_allocated() and 'num_ooms' in stats
+    del x
+    assert issubclass(koine.OutOfMemoryError, RuntimeError) and koine.cuda.OutOfMemoryError is koine.OutOfMemoryError
+
+
+def test_numbers_are_those_of_gpus(monkeypatch):
+    opened = []
+    monkeypatch.setattr(koine._device, 'exists', lambda name: False)
+    monkeypatch.setattr(koine._device, 'device', lambda name: opened.append(name))
+    koine.cuda.synchronize(1)
+    koine.accelerator.synchronize(1)
+    assert opened == ['gpu:1', 'gpu:1']
+
+
+def test_accelerator():
+    there = koine.accelerator.is_available()
+    assert there == bool(GPUS) and koine.accelerator.device_count() == len(GPUS)
+    device = koine.accelerator.current_accelerator().type if there else 'cpu'
+    assert koine.ones(1, device=device).device.type == device
+    assert there or koine.accelerator.current_accelerator() is None
+    assert koine.accelerator.current_device_index() == 0
+    before = koine.current_device()
+    with koine.accelerator.device_index(None):
+        assert koine.current_device() == before
+    koine.accelerator.set_device_index(before)
+    assert koine.accelerator.memory_allocated() == koine.memory_allocated()
+
+
 def test_devices_of_two_words():
     device = koine.devices()[0]
     kind, index = str(device).split(':')
@@ -66,3 +101,15 @@ def test_mixed_precision_without_gpus():
     x = koine.ones(1)
     assert not scaler.is_enabled() and scaler.scale(x) is x
     assert not koine.amp.GradScaler('cuda', enabled=False).is_enabled()
+
+
+def test_older_names_of_mixed_precision():
+    from koine.cuda.amp import GradScaler, autocast
+    with autocast(enabled=False, cache_enabled=False):
+        assert (koine.ones(2, 2) @ koine.ones(2, 2)).dtype is koine.float32
+    assert isinstance(GradScaler(enabled=False), koine.amp.GradScaler)
+    if GPUS:
+        @autocast()
+        def product():
+            return koine.ones(2, 2) @ koine.ones(2, 2)
+        assert product().dtype is koine.float16 and GradScaler(2.0).get_scale() == 2

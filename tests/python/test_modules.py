@@ -354,3 +354,22 @@ def test_inputs_by_name():
                         (lambda: loss(x, input=y), 'called input;'), (lambda: triplet(x, negative=y), 'negative')):
         with pytest.raises(TypeError, match=names):
             call()
+
+
+def test_buffers_by_assignment():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Buffer(koine.ones(2))
+            self.seen = nn.Buffer([3.0], persistent=False)
+
+        def forward(self, x):
+            return x * self.scale
+
+    module = Scaled()
+    assert list(dict(module.named_buffers())) == ['scale', 'seen'] and list(module.state_dict()) == ['scale']
+    assert list(module.parameters()) == [] and module.seen.tolist() == [3]
+    module.scale = koine.full((2,), 5.0)
+    assert module(koine.ones(2)).tolist() == [5, 5] and 'scale' in dict(module.named_buffers())
+    with pytest.raises(AttributeError, match='super'):
+        type('Early', (nn.Module,), {'__init__': lambda self: setattr(self, 'a', nn.Buffer(koine.ones(1)))})()

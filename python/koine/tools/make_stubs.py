@@ -143,7 +143,8 @@ class Stubs:
     def package(self):
         koine, names = self.koine, self.operator_names()
         made = modules_of(koine) + ['from ._compile import compile as compile', 'from ._tensor import Size as Size']
-        for module in ('_c', '_device', '_dtypes', '_flags', 'amp', 'autograd', 'random', 'serialization', 'train'):
+        for module in ('_c', '_device', '_dtypes', '_flags', '_vmap', 'amp', 'autograd', 'random', 'serialization',
+                       'train'):
             values = vars(importlib.import_module('koine.' + module))
             own = [name for name in vars(koine) if name in values and not name.startswith('_') and name not in
                    ('ffi', 'lib', 'annotations') and getattr(values[name], '__module__', '') == 'koine.' + module]
@@ -218,7 +219,8 @@ def main():
             *['from .containers import %s as %s' % (name, name) for name in sorted(koine.nn.containers.CLASSES)],
             'from .lazy import UninitializedBuffer as UninitializedBuffer',
             'from .lazy import UninitializedParameter as UninitializedParameter',
-            'from .module import Layer as Layer, Module as Module, Parameter as Parameter']),
+            'from ._parameter import Buffer as Buffer, Parameter as Parameter',
+            'from .module import Layer as Layer, Module as Module']),
         'nn/functional.pyi': stubs.functional(),
         'special.pyi': stubs.special(),
         'optim/__init__.pyi': optimizer_head() + stubs.classes(

@@ -6,7 +6,7 @@
     print(x.grad)"""
 from . import _functions, _ops, autograd, linalg, random  # noqa: F401
 from ._c import (KoineError, KoineIndexError, KoineIOError, KoineMemoryError, KoineNumericError,  # noqa: F401
-                 KoineTypeError, KoineValueError, version)
+                 KoineTypeError, KoineValueError, OutOfMemoryError, version)
 from ._compile import compile  # noqa: A004, F401
 from ._device import (current_device, device, device_count, devices, empty_cache, get_default_device,  # noqa: F401
                       is_available, max_memory_allocated, memory_allocated, memory_reserved, memory_summary,
@@ -24,8 +24,9 @@ from .autograd import (enable_grad, inference_mode, is_anomaly_check_nan_enabled
 from .random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 
 globals().update({name: getattr(_functions, name) for name in _functions.PUBLIC})
-from . import (amp, backends, cuda, data, distributed, distributions, func, graph, models, nn,  # noqa: E402, F401
-               optim, profiler, safetensors, special, train, utils)
+from . import (accelerator, amp, backends, cuda, data, distributed, distributions, func, graph,  # noqa: E402, F401
+               models, nn, optim, profiler, safetensors, special, testing, train, utils)
+from ._vmap import vmap  # noqa: E402, F401
 from .amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402, F401
 from ._legacy import TYPES as _TYPES  # noqa: E402
 from .serialization import load, save  # noqa: E402, F401

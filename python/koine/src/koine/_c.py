@@ -46,6 +46,9 @@ class KoineMemoryError(KoineError, MemoryError):
     """Host or device memory is exhausted."""
 
 
+OutOfMemoryError = KoineMemoryError  # PyTorch's name
+
+
 class KoineIOError(KoineError, OSError):
     """The operating system refused to read or write."""
 

@@ -163,6 +163,35 @@ def max_memory_allocated(value=None):
     return lib.kn_max_memory_allocated(_given(value))
 
 
+def max_memory_reserved(value=None):
+    return lib.kn_max_memory_reserved(_given(value))
+
+
+def reset_peak_memory_stats(value=None):
+    """What max_memory_allocated and max_memory_reserved count begins again."""
+    lib.kn_reset_peak_memory_stats(_given(value))
+
+
+def mem_get_info(value=None):
+    """(free, total) bytes."""
+    free, total = ffi.new('uint64_t *'), ffi.new('uint64_t *')
+    check(lib.kn_mem_get_info(_given(value), free, total))
+    return free[0], total[0]
+
+
+def memory_stats(value=None):
+    """{'allocated_bytes.all.peak': ..., ...}: koine/memory.h."""
+    device = _given(value)
+    entries = ffi.new('kn_memory_stat_entry[]', lib.kn_memory_stats(device, NULL, 0))
+    lib.kn_memory_stats(device, entries, len(entries))
+    return {text(one.key): one.value for one in entries}
+
+
 def memory_summary(value=None):
     """A table of the memory of a device."""
     return owned_text(lib.kn_memory_summary(_given(value)))
+
+
+# Functions of a device, or of the current one.
+OF_DEVICES = ('synchronize', 'empty_cache', 'mem_get_info', 'memory_allocated', 'max_memory_allocated',
+              'memory_reserved', 'max_memory_reserved', 'memory_stats', 'reset_peak_memory_stats', 'memory_summary')

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import warnings
 
-from . import cuda, safetensors
+from . import safetensors
 from ._c import check, checked, error, ffi, lib, path
 from ._device import device, handle, is_there
 from ._dtypes import bfloat16, by_code, code_of, float16, float64
@@ -16,7 +16,7 @@ from .optim._state import state_file
 
 def _is_there(name, device):
     """Of 'cuda' where there is no GPU it only warns, as PyTorch."""
-    if str(device).split(':')[0] != 'cuda' or cuda.is_available():
+    if str(device).split(':')[0] != 'cuda' or is_there('cuda'):
         return True
     warnings.warn("%s: it is disabled, because there is no GPU for 'cuda'" % name, stacklevel=3)
     return False
@@ -31,9 +31,10 @@ def _default_dtype(device_type):
 class autocast(Region):
     """with koine.autocast('gpu', dtype=koine.float16): ...; also a decorator. Operators inside convert their inputs by
     PyTorch's lists, on all devices: the type of the device only decides which dtype is the default, float16 on GPUs and
-    bfloat16 elsewhere. enabled=False turns it off inside another region. Per thread."""
+    bfloat16 elsewhere. enabled=False turns it off inside another region; cache_enabled has no effect. Per
+    thread."""
 
-    def __init__(self, device_type, dtype=None, enabled=True):
+    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         if not isinstance(device_type, (str, device)):
             raise TypeError("autocast takes the type of a device first, as in autocast('cpu', dtype=koine.float16), "
                             'not %r' % (device_type,))
@@ -58,7 +59,7 @@ class autocast(Region):
         lib.kn_autocast_leave(before)
 
     def _again(self):
-        return type(self)(self.device_type, self.dtype, self.enabled)
+        return autocast(self.device_type, self.dtype, self.enabled)
 
 
 def is_autocast_enabled(device_type=None):

@@ -5,8 +5,9 @@ The derivatives are those of koine.autograd.functional. They have gradients them
 require one, and where one of these functions is applied inside another."""
 import threading
 
-from . import _functions
+from . import _functions, _ops
 from ._tensor import Tensor
+from ._vmap import vmap  # noqa: F401
 from .autograd import enable_grad, is_grad_enabled
 from .autograd.functional import _Call, _stacked, _units
 from .nn._functional_call import functional_call  # noqa: F401
@@ -192,3 +193,22 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness='error'):
 def hessian(func, argnums=0):
     """A function that returns the second derivatives: the Jacobian of the Jacobian."""
     return jacrev(jacrev(func, argnums), argnums)
+
+
+def stack_module_state(models):
+    """(parameters, buffers) of modules of one architecture, by name, each stacked along a new dimension 0: what
+    vmap over functional_call takes. The parameters are leaves."""
+    models = list(models)
+    if not models:
+        raise RuntimeError('stack_module_state: there are no modules')
+    if any(type(one) is not type(models[0]) for one in models):
+        raise RuntimeError('stack_module_state: the modules are of different classes')
+    if len({one.training for one in models}) > 1:
+        raise RuntimeError('stack_module_state: some modules are in training mode, others not')
+
+    def stacked(states, requires_grad):
+        return {name: _ops.function('stack')([one[name].detach() for one in states]).requires_grad_(
+            requires_grad and states[0][name].requires_grad) for name in states[0]}
+
+    return (stacked([dict(one.named_parameters()) for one in models], True),
+            stacked([dict(one.named_buffers()) for one in models], False))

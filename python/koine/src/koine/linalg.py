@@ -1,5 +1,6 @@
 """Linear algebra: torch.linalg, of real matrices in float32 and float64."""
 from ._bind import tensor_function
+from ._c import KoineValueError as LinAlgError  # noqa: F401
 
 C_FUNCTIONS = {
     'cholesky': ('kn_linalg_cholesky', 'A, *, upper=False'),

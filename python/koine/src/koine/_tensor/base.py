@@ -2,7 +2,7 @@
 import math
 import numbers
 
-from .._c import NULL, check, ffi, lib, sizes
+from .._c import NULL, check, checked, ffi, lib, sizes, text
 from .._device import device as Device
 from .._dtypes import by_code, float32
 from .handles import borrowed, options, tensor, wrap
@@ -15,6 +15,21 @@ class Size(tuple):
 
     def numel(self):
         return math.prod(self)
+
+
+class GradFn:
+    """The operator that recorded a tensor."""
+
+    __slots__ = ('_name',)
+
+    def __init__(self, name):
+        self._name = name
+
+    def name(self):
+        return self._name
+
+    def __repr__(self):
+        return '<%s>' % self._name
 
 
 class TensorBase:
@@ -161,6 +176,11 @@ class TensorBase:
     @property
     def is_leaf(self):
         return bool(lib.kn_is_leaf(self._h))
+
+    @property
+    def grad_fn(self):
+        """What recorded the tensor, whose name() is that of the operator; None for leaves."""
+        return None if self.is_leaf else GradFn(text(checked(lib.kn_grad_fn_name(self._h))))
 
     @property
     def grad(self):

@@ -2,7 +2,7 @@
 from .._tensor import Tensor
 from ._life import address
 from ._tree import dotted
-from .module import Parameter
+from ._parameter import Parameter
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):

@@ -6,6 +6,7 @@ from .._c import NULL, KoineValueError, check, encoded, ffi, lib, owned_text, pa
 from .._tensor import Tensor, tensor as as_tensor
 from ..autograd import no_grad
 from ._life import address, uninitialized
+from ._parameter import Parameter
 from ._tree import dotted
 
 IncompatibleKeys = collections.namedtuple('IncompatibleKeys', ('missing_keys', 'unexpected_keys'), module='koine.nn')
@@ -49,7 +50,6 @@ class State:
         return IncompatibleKeys(missing, unexpected)
 
     def _assign(self, state):
-        from .module import Parameter
         for place, module in list(self._named_modules('')):
             for name, kind, tensor in list(module._own_tensors()):
                 given = state.get(dotted(place, name))

@@ -2,7 +2,8 @@
 from .._c import NULL, check, encoded, lib
 from .._tensor import Tensor
 from ._life import hand_over
-from .module import Layer, Module, Parameter
+from ._parameter import Parameter
+from .module import Layer, Module
 
 
 class _Made(Layer):

@@ -10,7 +10,8 @@ from .._tensor.base import TensorBase
 from ._hooks import move_hooks, running_hooks
 from ._layers import CLASSES as PLAIN
 from ._life import address, uninitialized, wrappers
-from .module import Module, Parameter, _new
+from ._parameter import Parameter
+from .module import Module, _new
 
 # --- parameters without a shape ---------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@ files, devices and modes are its own, and a module of Python works inside a Sequ
 import inspect
 
 from .._c import NULL, adopted, callback, check, checked, encoded, error, ffi, lib, text
-from .._tensor import Tensor, borrowed, new_object, owned, release, tensor, wrap
+from .._tensor import Tensor, borrowed, new_object, owned, release, wrap
 from ._arguments import arguments_of, check_not_argument, printed_arguments
 from ._computed import assign, computed
 from ._copy import deep_copy
@@ -11,19 +11,9 @@ from ._hooks import Hooked, around
 from ._inputs import in_order
 from ._life import Life, address, hand_over, wrappers
 from ._modes import Modes
+from ._parameter import Buffer, Parameter
 from ._state import State
 from ._tree import Tree
-
-
-class Parameter(Tensor):
-    """A tensor that a module registers when it becomes an attribute."""
-
-    __slots__ = ()
-
-    def __init__(self, data, requires_grad=True):
-        self._h = data.detach()._h if isinstance(data, Tensor) else tensor(data)._h
-        if requires_grad:
-            self.requires_grad_()
 
 
 def _forward(pointer, inputs, outputs):
@@ -109,6 +99,8 @@ class Module(Hooked, State, Tree, Modes):
     def __setattr__(self, name, value):
         if isinstance(value, (Module, Parameter)):
             self._put_in(name, value)
+        elif isinstance(value, Buffer) and '_h' in self.__dict__:
+            self.register_buffer(name, value, value.persistent)
         elif isinstance(value, Tensor) and self._is_buffer(name):
             self._register(name, value, 'buffer')
         else:

@@ -1,5 +1,6 @@
 """torch.optim. A step updates all parameters in few launches; formulas, defaults and names are PyTorch's."""
 import collections.abc
+import copy
 import json
 import math
 
@@ -146,6 +147,14 @@ class LibraryOptimizer(Optimizer):
         for group in groups[1:]:
             self.add_param_group(group)
         del keep, names
+
+    def __deepcopy__(self, memo):
+        """For copies of the parameters: those of the modules that the same copy.deepcopy copies."""
+        made = memo[id(self)] = object.__new__(type(self))
+        groups = [{**group, 'params': copy.deepcopy(group['params'], memo)} for group in self.param_groups]
+        made._make(groups, self.defaults)
+        made.load_state_dict(self.state_dict())
+        return made
 
     def add_param_group(self, group):
         found, keep = parameter_list(listed_tensors(group['params']))

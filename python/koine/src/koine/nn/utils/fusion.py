@@ -1,7 +1,8 @@
 """torch.nn.utils.fusion: layers and weights that do the work of the batch normalisation behind them."""
 from ..._c import lib
 from ..._functions import zeros_like
-from ..module import Parameter, root
+from .._parameter import Parameter
+from ..module import root
 
 
 def fuse_conv_bn_eval(conv, bn):

@@ -1,0 +1,12 @@
+"""torch.cuda.amp, the older names of koine.amp on GPUs."""
+from .. import amp
+
+
+class autocast(amp.autocast):
+    def __init__(self, enabled=True, dtype=None, cache_enabled=True):
+        super().__init__('cuda', dtype, enabled)
+
+
+class GradScaler(amp.GradScaler):
+    def __init__(self, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
+        super().__init__('cuda', init_scale, growth_factor, backoff_factor, growth_interval, enabled)
