@@ -40,6 +40,34 @@ KN_API kn_tensor *kn_nll_loss_with(kn_tensor *input, kn_tensor *target, const kn
 #define kn_nll_loss(input, target, ...)                                                                                \
     KN_CALL(kn_nll_loss_with(input, target, &(kn_cross_entropy_params){KN_CROSS_ENTROPY_DEFAULTS, __VA_ARGS__}))
 
+typedef struct kn_linear_cross_entropy_params {
+    kn_tensor *bias;        /* [C, d...], default NULL: 0 */
+    kn_tensor *weight;      /* [C], default NULL: 1; of the classes, as in kn_cross_entropy */
+    int64_t ignore_index;   /* default -100 */
+    double label_smoothing; /* default 0 */
+    kn_reduction reduction; /* default mean */
+    int64_t chunk_size;     /* rows of input; default 0: all; or KN_CHUNK_SIZE_AUTO */
+} kn_linear_cross_entropy_params;
+#define KN_LINEAR_CROSS_ENTROPY_DEFAULTS .ignore_index = -100
+/* So many rows that their logits are about as large as the input, N / ceil(C / in), up to a power of two, but at least
+ * 256. */
+#define KN_CHUNK_SIZE_AUTO (-1)
+KN_API kn_linear_cross_entropy_params kn_linear_cross_entropy_params_init(void);
+
+/* The cross entropy of logits = kn_linear(input, linear_weight, bias): the last layer of a model and its loss. input
+ * [N, in] or [in], linear_weight [C, in] or [C, d..., in], target as in kn_cross_entropy. With a chunk_size below N
+ * the logits, often the largest tensor of a language model, are never there as a whole, nor is their gradient: each
+ * chunk's are computed, used and released in turn. The gradients of input and parameters are computed together with the
+ * loss, or in the backward pass, from the logits of a second pass, if nothing is reduced; they have no gradients
+ * themselves. chunk_size has no effect where there is a d, or where target or weight require a gradient.
+ * torch.nn.functional.linear_cross_entropy. */
+KN_API kn_tensor *kn_linear_cross_entropy_with(kn_tensor *input, kn_tensor *linear_weight, kn_tensor *target,
+                                               const kn_linear_cross_entropy_params *params);
+#define kn_linear_cross_entropy(input, linear_weight, target, ...)                                                     \
+    KN_CALL(kn_linear_cross_entropy_with(                                                                              \
+        input, linear_weight, target,                                                                                  \
+        &(kn_linear_cross_entropy_params){KN_LINEAR_CROSS_ENTROPY_DEFAULTS, __VA_ARGS__}))
+
 typedef struct kn_multi_margin_loss_params {
     int p;                  /* default 1; or 2 */
     double margin;          /* default 1 */

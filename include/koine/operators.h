@@ -361,6 +361,14 @@ typedef struct kn_class_loss_args {
     kn_reduction reduction; /* default mean */
 } kn_class_loss_args;
 
+/* As kn_linear_cross_entropy_params, whose tensors are inputs here. */
+typedef struct kn_linear_cross_entropy_args {
+    int64_t ignore_index;   /* default -100 */
+    double label_smoothing; /* default 0 */
+    kn_reduction reduction; /* default mean */
+    int64_t chunk_size;     /* default 0 */
+} kn_linear_cross_entropy_args;
+
 /* l1_loss, mse_loss, binary_cross_entropy, binary_cross_entropy_with_logits, soft_margin_loss, multilabel_margin_loss,
  * multilabel_soft_margin_loss. */
 typedef struct kn_reduction_args {

@@ -163,6 +163,7 @@ static const kn_op_sample_row samples[] = {
     {"linalg_svd", "4,3", "full_matrices=0"},
     {"linear", "2,3 4,3 4", "activation=relu"},
     {"linear_backward", "2,4 2,3 4,3 4", NULL},
+    {"linear_cross_entropy", "2,3 4,3 2:4", NULL},
     {"local_response_norm", "2,3,2", "size=2"},
     {"logit", "2,3<", "eps=0.1"},
     {"logsumexp_backward", "1,1 2,3 1,1", "dims=0,1 keepdim=1"},

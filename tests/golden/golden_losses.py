@@ -138,6 +138,34 @@ def distances(f):
     f.listed('triplet_vector', 'triplet_margin_loss', [a[0], b[0], c[0]], F.triplet_margin_loss, terms=3)
 
 
+def linear_layers(f):
+    """The chunks are Koine's; the numbers are those without."""
+    x, w, b, v = f.uniform(7, 3), f.uniform(5, 3), f.uniform(5), f.uniform(5, low=0.2, high=2)
+    target, shares = torch.tensor([0, 4, 2, 1, 1, 3, 0]), exact(F.softmax(f.uniform(7, 5), 1))
+
+    def case(name, inputs, chunk_size=0, **params):
+        f.listed('linear_ce_' + name, 'linear_cross_entropy', inputs,
+                 lambda x, w, t, b=None, v=None: F.linear_cross_entropy(
+                     x, w, t, linear_bias=b, weight=None if v is None else v.detach(), **params),
+                 terms=35, chunk_size=chunk_size, **params)
+
+    for chunk_size in (0, 3, 1):
+        for reduction in REDUCTIONS:
+            case('%s_chunk%d' % (reduction, chunk_size), [x, w, target, b, v], chunk_size, reduction=reduction,
+                 ignore_index=1, label_smoothing=0.125)
+        case('plain_chunk%d' % chunk_size, [x, w, target], chunk_size)
+        case('ignored_chunk%d' % chunk_size, [x, w, target.clamp(1, 1)], chunk_size, ignore_index=1)
+    for reduction in REDUCTIONS:
+        f.listed('linear_ce_shares_' + reduction, 'linear_cross_entropy', [x, w, target, b], lambda x, w, t, b: (
+            F.linear_cross_entropy(x, w, F.one_hot(t, 5).double(), linear_bias=b, reduction=reduction)),
+            terms=35, chunk_size=2, reduction=reduction)
+    case('shares', [x, w, shares, None, v], 2, label_smoothing=0.25)
+    case('auto', [x, w, target], -1)
+    case('one_row', [x[0], w, torch.tensor(2)], 3)
+    case('pixels', [x, f.uniform(5, 2, 3), target[:, None].repeat(1, 2), f.uniform(5, 2)], 2, reduction='none')
+    case('empty_sum', [x[:0], w, target[:0]], 2, reduction='sum')
+
+
 def ctc(f):
     """PyTorch's gradient is that of log_probs after a softmax: here exp(log_probs), of the steps that count, is
     subtracted again."""
@@ -186,4 +214,5 @@ def make(folder):
     for reduction in ('none', 'mean'):
         f.listed('multilabel_soft_images_' + reduction, 'multilabel_soft_margin_loss', [f.uniform(2, 3, 2, 4), f.integers(0, 2, 2, 3, 2, 4)],
                  lambda a, t: F.multilabel_soft_margin_loss(a, t.double(), reduction=reduction), reduction=reduction, terms=48)
+    linear_layers(f)
     f.save(folder)

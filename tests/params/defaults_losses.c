@@ -17,6 +17,9 @@ CALLS(kn_multilabel_soft_margin_loss, kn_loss_params, show_tensor,
       kn_multilabel_soft_margin_loss(matrix(), shares()))
 CALLS(kn_multi_margin_loss, kn_multi_margin_loss_params, show_tensor,
       kn_multi_margin_loss_with(matrix(), labels(), params), kn_multi_margin_loss(matrix(), labels()))
+CALLS(kn_linear_cross_entropy, kn_linear_cross_entropy_params, show_tensor,
+      kn_linear_cross_entropy_with(matrix(), matrix(), labels(), params),
+      kn_linear_cross_entropy(matrix(), matrix(), labels()))
 CALLS(kn_kl_div, kn_kl_div_params, show_tensor, kn_kl_div_with(matrix(), shares(), params),
       kn_kl_div(matrix(), shares()))
 CALLS(kn_poisson_nll_loss, kn_poisson_nll_loss_params, show_tensor,
@@ -112,6 +115,7 @@ DEFAULTS(losses_defaults,
          ROW(kn_binary_cross_entropy),
          ROW(kn_multilabel_soft_margin_loss),
          ROW(kn_multi_margin_loss),
+         ROW(kn_linear_cross_entropy),
          ROW(kn_kl_div),
          ROW(kn_poisson_nll_loss),
          ROW(kn_hinge_embedding_loss),

@@ -220,6 +220,8 @@ def main():
             'from .lazy import UninitializedBuffer as UninitializedBuffer',
             'from .lazy import UninitializedParameter as UninitializedParameter',
             'from ._parameter import Buffer as Buffer, Parameter as Parameter',
+            *['from .linear_loss import %s as %s' % (name, name)
+              for name in ('LinearCrossEntropyLoss', 'LinearCrossEntropyOptions')],
             'from .module import Layer as Layer, Module as Module']),
         'nn/functional.pyi': stubs.functional(),
         'special.pyi': stubs.special(),

@@ -257,6 +257,7 @@
     X(linalg_svd) \
     X(linear) \
     X(linear_backward) \
+    X(linear_cross_entropy) \
     X(local_response_norm) \
     X(log) \
     X(log10) \

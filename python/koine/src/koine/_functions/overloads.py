@@ -242,3 +242,13 @@ def index_fill_(input, dim, index, value):
     if isinstance(value, Tensor):
         return _ops.call('index_fill_', input, index, value, dim=dim)
     return _ops.call('index_fill_', input, index, dim=dim, value=value)
+
+
+def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean',
+                         ignore_index=None, label_smoothing=0.0, options=None):
+    """cross_entropy(linear(input, linear_weight, linear_bias), target, ...); with nn.LinearCrossEntropyOptions in
+    chunks of rows."""
+    return op('linear_cross_entropy')(
+        input, linear_weight, target, linear_bias, weight, ignore_index=-100 if ignore_index is None else ignore_index,
+        label_smoothing=label_smoothing, reduction=reduction,
+        chunk_size=0 if options is None else options.rows(input, linear_weight))
