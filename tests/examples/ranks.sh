@@ -48,7 +48,7 @@ same whole broken
     exec "$@"' "$folder" "$program" --limit 400 --batch-size 4 --seed 3 --epochs 100000 --patience 0 \
     --out "$folder/ended" >"$folder/ended.log" 2>&1 &
 tries=0
-while ! grep -q '^epoch 1/' "$folder/ended.log" && [ $tries -lt 600 ]; do
+while ! grep -q '^epoch 1/' "$folder/ended.log" && [ $tries -lt 3000 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done
