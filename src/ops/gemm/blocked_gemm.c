@@ -32,6 +32,8 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, kn_
 {
     const kn_gemm_params *p = &problem->product;
     const kn_block_shape *s = choose(kn_device_limits(kn_stream_device(stream)), arithmetic, p);
+    if (s == NULL) /* a trial of tensor cores on a device that has none; else `supports` was asked */
+        return kn_fail(KN_ERR_DEVICE, "the device has no instructions for these blocks");
     const size_t items = (size_t)kn_block_items(s);
     const int quantum = kn_block_quantum(arithmetic);
     const kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
