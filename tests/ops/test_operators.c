@@ -208,6 +208,19 @@ TENSOR_TEST(an_output_given_is_computed_into)
     CHECK_VALUES(kept, 1, -2, 3, -4, 5, -6);
 }
 
+/* A sum over dimensions of size 1 is a copy: not to the beginning of the memory. */
+TENSOR_TEST(a_sum_over_dimensions_of_size_1_is_copied_to_the_given_place)
+{
+    kn_tensor *whole = kn_zeros(KN_SHAPE(3, 2)), *column = kn_from_data(((float[]){5, 6}), KN_SHAPE(2, 1));
+    kn_tensor *sum = kn_select(whole, 0, 1), *mean = kn_select(whole, 0, 2), *one = kn_select(sum, 0, 0);
+    const kn_reduce_args last = {.dims = {1, {1}}};
+    CHECK_OK(call("sum", column, &last, &sum));
+    CHECK_OK(call("mean", column, &last, &mean));
+    CHECK_VALUES(whole, 0, 0, 5, 6, 5, 6);
+    CHECK_OK(call("sum", kn_full(KN_SCALAR, 7.0), NULL, &one));
+    CHECK_VALUES(whole, 0, 0, 7, 6, 5, 6);
+}
+
 static int64_t allocations(const kn_tensor *x)
 {
     int64_t count = 0;
@@ -370,6 +383,7 @@ int main(void)
         TEST(an_operator_is_called_by_name),
         TEST(parameters_start_from_the_defaults),
         TEST(an_output_given_is_computed_into),
+        TEST(a_sum_over_dimensions_of_size_1_is_copied_to_the_given_place),
         TEST(an_elementwise_result_may_take_the_place_of_an_operand),
         TEST(an_output_that_does_not_fit_is_refused),
         TEST(a_copied_output_that_does_not_fit_is_refused),

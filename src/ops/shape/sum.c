@@ -128,7 +128,8 @@ kn_status kn_sum_divided(kn_call *call, double divisor)
         return sum_groups(call, x, &groups, divisor);
     }
     /* Only dimensions of size 1 are reduced: a copy. */
-    KN_TRY(kn_tensor_view(&flat, call->outputs[0], call->inputs[0]->ndim, call->inputs[0]->shape, NULL, 0));
+    KN_TRY(kn_tensor_view(&flat, call->outputs[0], call->inputs[0]->ndim, call->inputs[0]->shape, NULL,
+                          call->outputs[0]->offset));
     status = kn_tensor_copy(flat, call->inputs[0]);
     kn_release(flat);
     return status;
