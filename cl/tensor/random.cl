@@ -125,10 +125,11 @@ static inline T erf_inverse(const T x)
 }
 
 /* DEVIATE: 0 exponential(rate a), 1 geometric(log(1 - p) = a), 2 cauchy(median a, sigma b), 3 normal(a, b) with u
- * scaled to low .. low + range of its distribution. */
+ * scaled to low .. low + range of its distribution, and clamped to least .. most: far from the mean the distribution is
+ * 0 or 1, and its inverse infinite or NaN. */
 KN_KERNEL_ONCE(deviate,
-               (KN_ARG(x), seed, offset, n, a, b, low, range),
-               KN_OUT(x), ulong seed, ulong offset, long n, T a, T b, T low, T range)
+               (KN_ARG(x), seed, offset, n, a, b, low, range, least, most),
+               KN_OUT(x), ulong seed, ulong offset, long n, T a, T b, T low, T range, T least, T most)
 {
     KN_BIND_OUT(T, x);
     const long blocks = (n + LANES - 1) / LANES;
@@ -143,7 +144,8 @@ KN_KERNEL_ONCE(deviate,
 #elif DEVIATE == 2
             const T v = a + b * tan((T)TWO_PI / 2 * (u - (T)0.5));
 #else
-            const T v = a + b * (T)1.4142135623730951 * erf_inverse(2 * (low + u * range) - 1);
+            const T at = a + b * (T)1.4142135623730951 * erf_inverse(2 * (low + u * range) - 1);
+            const T v = fmin(fmax(at, least), most);
 #endif
             x[block * LANES + lane] = v;
         }

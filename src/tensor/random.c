@@ -28,10 +28,10 @@ typedef enum draw_kind {
 
 /* uniform: low `a`, high `b`; normal and log normal: mean `a`, deviation `b`; bernoulli: probability `a`; randint:
  * `low`, `range`; exponential: rate `a`; geometric: log(1 - p) `a`; cauchy: median `a`, sigma `b`; truncated: normal,
- * and the part `cut` .. `cut` + `share` of its distribution. */
+ * and the part `cut` .. `cut` + `share` of its distribution, from `least` to `most`. */
 typedef struct draw {
     draw_kind kind;
-    double a, b, cut, share;
+    double a, b, cut, share, least, most;
     int64_t low;
     uint64_t range;
     uint32_t mask;           /* the bits of a word that count in float32; 0: all */
@@ -73,7 +73,8 @@ static double host_deviate(const draw *d, double u)
         return fmax(ceil(log(u) / d->a), 1);
     if (d->kind == DRAW_CAUCHY)
         return d->a + d->b * tan(3.14159265358979323846 * (u - 0.5));
-    return d->a + d->b * 1.4142135623730951 * erf_inverse(2 * (d->cut + u * d->share) - 1);
+    const double v = d->a + d->b * 1.4142135623730951 * erf_inverse(2 * (d->cut + u * d->share) - 1);
+    return fmin(fmax(v, d->least), d->most); /* far from the mean the distribution is 0 or 1, and its inverse inexact */
 }
 
 static void host_real_pair(double out[2], const draw *d, bool f64, const uint32_t *w)
@@ -153,7 +154,7 @@ static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox stat
         snprintf(options, sizeof options, "%s -DMASK=0x%xu", kn_dtype_options(tensor->dtype), (unsigned)d->mask);
     else
         snprintf(options, sizeof options, "%s", kn_dtype_options(tensor->dtype));
-    kn_arg args[8] = {kn_arg_tensor(tensor), kn_arg_seed(&state), kn_arg_draw_offset(&state), kn_arg_i64(n)};
+    kn_arg args[10] = {kn_arg_tensor(tensor), kn_arg_seed(&state), kn_arg_draw_offset(&state), kn_arg_i64(n)};
     int count = 4;
     if (d->kind == DRAW_RANDINT) {
         args[count++] = kn_arg_i64(d->low);
@@ -166,6 +167,8 @@ static kn_status draw_on_device(kn_tensor *tensor, const draw *d, kn_philox stat
         if (d->kind >= DRAW_EXPONENTIAL) {
             args[count++] = kn_arg_real(tensor->dtype, d->cut);
             args[count++] = kn_arg_real(tensor->dtype, d->share);
+            args[count++] = kn_arg_real(tensor->dtype, d->least);
+            args[count++] = kn_arg_real(tensor->dtype, d->most);
         }
     }
     return kn_run(stream, .source = "tensor/random.cl", .options = options, .kernel = kernels[d->kind], .dims = 1,
@@ -302,12 +305,15 @@ kn_tensor *kn_cauchy_with_(kn_tensor *tensor, double median, double sigma, const
 kn_tensor *kn_truncated_normal_with_(kn_tensor *tensor, double mean, double std, double a, double b,
                                      const kn_random_params *params)
 {
-    if (!(std > 0) || !(a < b))
-        return kn_fail_null(KN_ERR_ARGUMENT, "kn_truncated_normal_: std (%g) must be above 0, and a (%g) below b (%g)",
-                            std, a, b);
+    if (isnan(mean) || !(std > 0) || !(a < b))
+        return kn_fail_null(
+            KN_ERR_ARGUMENT,
+            "kn_truncated_normal_: mean (%g) must be a number, std (%g) above 0, and a (%g) below b (%g)", mean, std, a,
+            b);
     const double low = erfc(-(a - mean) / std / sqrt(2)) / 2, high = erfc(-(b - mean) / std / sqrt(2)) / 2;
-    return draw_in_place(tensor, &(draw){.kind = DRAW_TRUNCATED, .a = mean, .b = std, .cut = low, .share = high - low},
-                         params, "kn_truncated_normal_");
+    const draw truncated = {
+        .kind = DRAW_TRUNCATED, .a = mean, .b = std, .cut = low, .share = high - low, .least = a, .most = b};
+    return draw_in_place(tensor, &truncated, params, "kn_truncated_normal_");
 }
 
 kn_tensor *kn_random_with_(kn_tensor *tensor, int64_t low, int64_t high, const kn_random_params *params)

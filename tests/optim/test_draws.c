@@ -49,6 +49,25 @@ TENSOR_TEST(deviates_have_their_distributions)
     check_distribution("normal", kn_normal(kn_zeros(KN_SHAPE(DRAWN)), kn_ones(KN_SHAPE(1))), normal_below);
 }
 
+/* Far from the mean the distribution is rounded to 0 or 1, and its inverse is infinite or NaN. */
+TENSOR_TEST(truncated_normal_deviates_stay_between_their_bounds)
+{
+    static const double bounds[][2] = {{5, 6}, {8, 9}, {-9, -8}, {100, 101}, {-101, -100}, {30, INFINITY}, {-1, 1}};
+    kn_device *devices[] = {kn_device_current(), kn_device_host()};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        for (int k = 0; k < 4; k++) {
+            kn_tensor *x = kn_empty(KN_SHAPE(DRAWN), .device = devices[k % 2], .dtype = k < 2 ? KN_F32 : KN_F64);
+            double *values = read_doubles(kn_truncated_normal_(x, 0, 1, bounds[i][0], bounds[i][1]));
+            for (int n = 0; n < DRAWN; n++)
+                if (!(values[n] >= bounds[i][0] && values[n] <= bounds[i][1] && isfinite(values[n])))
+                    fail_msg("%g is not from %g to %g", values[n], bounds[i][0], bounds[i][1]);
+            free(values);
+        }
+    }
+    assert_null(kn_truncated_normal_(empty(), NAN, 1, -1, 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_truncated_normal_", "mean (nan)");
+}
+
 static void check_moments(const char *name, const kn_tensor *drawn, double mean, double variance)
 {
     double *values = read_doubles(drawn), sum = 0, squares = 0;
@@ -158,7 +177,8 @@ TENSOR_TEST(initialisers_of_matrices)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(deviates_have_their_distributions), TEST(counts_have_their_moments), TEST(binomial_counts_at_the_ends),
+        TEST(deviates_have_their_distributions), TEST(truncated_normal_deviates_stay_between_their_bounds),
+        TEST(counts_have_their_moments),         TEST(binomial_counts_at_the_ends),
         TEST(parameters_that_do_not_do),         TEST(initialisers_of_matrices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
