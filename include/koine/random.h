@@ -73,7 +73,8 @@ static inline void kn_fork_rng_leave(kn_rng_fork **fork)
 KN_API kn_tensor *kn_rand_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 KN_API kn_tensor *kn_randn_with(int ndim, const int64_t *shape, const kn_tensor_options *options);
 
-/* Integers low .. high - 1 (default dtype int64) / a permutation of 0 .. n - 1. */
+/* Integers low .. high - 1 (default dtype int64) / a permutation of 0 .. n - 1. KN_ERR_ARGUMENT if an integer dtype, or
+ * any dtype of a permutation, does not have all of them. */
 KN_API kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape,
                                   const kn_tensor_options *options);
 KN_API kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options);

@@ -365,11 +365,27 @@ kn_tensor *kn_randn_like_with(const kn_tensor *like, const kn_random_params *par
 
 kn_tensor *kn_randint_with(int64_t low, int64_t high, int ndim, const int64_t *shape, const kn_tensor_options *options)
 {
+    const kn_dtype dtype = options && options->dtype != KN_DTYPE_DEFAULT ? options->dtype : KN_I64;
     if (high <= low)
         return kn_fail_null(KN_ERR_ARGUMENT, "kn_randint: there is no integer from %" PRId64 " to below %" PRId64, low,
                             high);
+    if (!kn_dtype_is_floating(dtype) && (low < kn_dtype_lowest(dtype) || high - 1 > kn_dtype_highest(dtype)))
+        return kn_fail_null(KN_ERR_ARGUMENT,
+                            "kn_randint: %s does not have all integers from %" PRId64 " to below %" PRId64,
+                            kn_dtype_name(dtype), low, high);
     return draw_new(ndim, shape, options,
                     &(draw){.kind = DRAW_RANDINT, .low = low, .range = (uint64_t)high - (uint64_t)low}, KN_I64);
+}
+
+/* The greatest n of which the dtype has all numbers 0 .. n - 1. */
+static int64_t most_numbers(kn_dtype dtype)
+{
+    return dtype == KN_F16    ? (1 << 11) + 1
+           : dtype == KN_BF16 ? (1 << 8) + 1
+           : dtype == KN_F32  ? (1 << 24) + 1
+           : dtype == KN_F64  ? (INT64_C(1) << 53) + 1
+           : dtype == KN_I64  ? INT64_MAX
+                              : kn_dtype_highest(dtype) + 1;
 }
 
 /* Fisher-Yates on the host: permutations are often used there, and are then the same for every device. */
@@ -379,9 +395,12 @@ kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options)
     if (chosen.dtype == KN_DTYPE_DEFAULT)
         chosen.dtype = KN_I64;
     if (!chosen.device)
-        chosen.device = kn_device_current();
+        chosen.device = chosen.pin_memory ? kn_device_host() : kn_device_current();
     if (n < 0)
         return kn_fail_null(KN_ERR_ARGUMENT, "kn_randperm: %" PRId64 " elements", n);
+    if (n > most_numbers(chosen.dtype))
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_randperm: %s does not have all of %" PRId64 " numbers",
+                            kn_dtype_name(chosen.dtype), n);
     if (!chosen.device || kn_generator_check(chosen.generator, chosen.device) != KN_OK)
         return kn_error_make_sticky();
     int64_t *order = kn_calloc((size_t)n, sizeof *order); /* checks for overflow */
@@ -397,12 +416,13 @@ kn_tensor *kn_randperm_with(int64_t n, const kn_tensor_options *options)
         order[j] = kept;
     }
     int scope = kn_scope_begin();
-    kn_tensor *permutation =
+    kn_tensor *numbers =
         kn_from_data_with(order, 1, &n, &(kn_tensor_options){.dtype = KN_I64, .device = chosen.device});
-    if (permutation && chosen.dtype != KN_I64) {
-        kn_tensor *cast = NULL;
-        kn_tensor_cast(&cast, permutation, chosen.dtype, chosen.device);
-        permutation = kn_scope_adopt(cast);
+    kn_tensor *permutation = numbers;
+    if (numbers && (chosen.dtype != KN_I64 || chosen.pin_memory || chosen.requires_grad)) {
+        permutation = kn_empty_with(1, &n, &chosen);
+        if (permutation && kn_tensor_copy(permutation, numbers) != KN_OK)
+            permutation = kn_error_make_sticky();
     }
     kn_free(order);
     return kn_scope_return(scope, permutation);

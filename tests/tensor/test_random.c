@@ -310,6 +310,37 @@ TENSOR_TEST(test_bad_arguments)
     assert_int_equal(kn_numel(kn_rand(KN_SHAPE(0, 3))), 0);
 }
 
+/* Numbers that wrap around would be drawn more often, and be in a permutation twice. */
+TENSOR_TEST(test_numbers_that_the_dtype_does_not_have)
+{
+    assert_non_null(kn_randint(-128, 128, KN_SHAPE(2), .dtype = KN_I8));
+    assert_null(kn_randint(-129, 0, KN_SHAPE(2), .dtype = KN_I8));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_randint", "int8", "from -129 to below 0");
+    assert_null(kn_randint(0, 257, KN_SHAPE(2), .dtype = KN_U8));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "uint8");
+    assert_null(kn_randint_like(kn_zeros(KN_SHAPE(2), .dtype = KN_BOOL), 0, 3));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "bool");
+    assert_int_equal(kn_numel(kn_randperm(256, .dtype = KN_U8)), 256);
+    assert_null(kn_randperm(257, .dtype = KN_U8));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_randperm", "uint8", "257");
+    assert_null(kn_randperm(2050, .dtype = KN_F16));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "float16");
+}
+
+TENSOR_TEST(test_options_of_permutations)
+{
+    kn_tensor *numbers = kn_randperm(5, .dtype = KN_F32, .requires_grad = true), *pinned[2];
+    assert_true(kn_requires_grad(numbers) && kn_is_leaf(numbers));
+    CHECK_VALUES(kn_sort(numbers, NULL), 0, 1, 2, 3, 4);
+    pinned[0] = kn_randperm(5, .pin_memory = true);
+    pinned[1] = kn_randperm(5, .pin_memory = true, .dtype = KN_I32);
+    for (int i = 0; i < 2; i++)
+        assert_true(kn_is_pinned(pinned[i]) && kn_device_of(pinned[i]) == kn_device_host());
+    CHECK_DTYPE(pinned[1], KN_I32);
+    assert_null(kn_randperm(5, .requires_grad = true));
+    CHECK_ERROR(KN_ERR_DTYPE, "int64");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +356,8 @@ int main(void)
         TEST(test_randperm),
         TEST(test_like),
         TEST(test_bad_arguments),
+        TEST(test_numbers_that_the_dtype_does_not_have),
+        TEST(test_options_of_permutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
