@@ -1,6 +1,7 @@
 /* tensor/random.c - random tensors, on devices by cl/tensor/random.cl; the host code here gives the same numbers. */
 #include <koine/random.h>
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -259,11 +260,16 @@ kn_random_params kn_random_params_init(void) { return (kn_random_params){KN_RAND
 
 kn_tensor *kn_uniform_with_(kn_tensor *tensor, double low, double high, const kn_random_params *params)
 {
+    const double widest = tensor && kn_compute_type(tensor->dtype) == KN_F64 ? DBL_MAX : FLT_MAX;
+    if (!(low <= high && high - low <= widest))
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_uniform_: %g to %g is not a range of finite width", low, high);
     return draw_in_place(tensor, &(draw){.kind = DRAW_UNIFORM, .a = low, .b = high}, params, "kn_uniform_");
 }
 
 kn_tensor *kn_normal_with_(kn_tensor *tensor, double mean, double std, const kn_random_params *params)
 {
+    if (!(std >= 0))
+        return kn_fail_null(KN_ERR_ARGUMENT, "kn_normal_: std (%g) must be 0 or more", std);
     return draw_in_place(tensor, &(draw){.kind = DRAW_NORMAL, .a = mean, .b = std}, params, "kn_normal_");
 }
 

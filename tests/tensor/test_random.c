@@ -308,6 +308,14 @@ TENSOR_TEST(test_bad_arguments)
     assert_null(kn_randperm(-1));
     CHECK_ERROR(KN_ERR_ARGUMENT, "-1");
     assert_int_equal(kn_numel(kn_rand(KN_SHAPE(0, 3))), 0);
+    assert_null(kn_normal_(kn_zeros(KN_SHAPE(2)), 0, -1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_normal_: std (-1)");
+    assert_null(kn_uniform_(kn_zeros(KN_SHAPE(2)), 1, 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "kn_uniform_: 1 to 0");
+    assert_null(kn_uniform_(kn_zeros(KN_SHAPE(2)), -3e38, 3e38));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "finite width");
+    assert_null(kn_uniform_(kn_zeros(KN_SHAPE(2)), 0, NAN));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "nan");
 }
 
 /* Numbers that wrap around would be drawn more often, and be in a permutation twice. */
