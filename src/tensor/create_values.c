@@ -83,7 +83,11 @@ kn_tensor *kn_arange_with(double start, double end, double step, const kn_tensor
     if (step == 0 || !isfinite(start) || !isfinite(end) || !isfinite(step) || (end - start) / step < 0)
         return kn_fail_null(KN_ERR_ARGUMENT, "arange: cannot get from %g to %g in steps of %g", start, end, step);
     const bool whole = floor(start) == start && floor(end) == end && floor(step) == step;
-    const int64_t count = (int64_t)ceil((end - start) / step);
+    const double steps = ceil((end - start) / step);
+    if (!(steps < 0x1p63))
+        return kn_fail_null(KN_ERR_ARGUMENT, "arange: from %g to %g in steps of %g there are too many numbers", start,
+                            end, step);
+    const int64_t count = (int64_t)steps;
     kn_tensor_options own = options ? *options : kn_tensor_options_init();
     kn_device *device = own.device || own.pin_memory ? own.device : kn_device_current();
     own.dtype = own.dtype == KN_DTYPE_DEFAULT ? (whole ? KN_I64 : KN_F32) : own.dtype;
@@ -148,6 +152,10 @@ static kn_tensor *triangle(const char *function, int64_t rows, int64_t columns, 
 
     if (check_sizes(function, rows, columns) != KN_OK)
         return kn_error_make_sticky();
+    if (rows > 0 && columns > INT64_MAX / rows)
+        return kn_fail_null(KN_ERR_ARGUMENT, "%s: %lld rows and %lld columns are too many", function, (long long)rows,
+                            (long long)columns);
+    offset = offset < -rows ? -rows : offset > columns ? columns : offset;
     offset -= upper; /* the upper triangle is what the lower one leaves */
     for (int64_t r = 0; r < rows; r++)
         shape[1] += upper ? columns - lower(r, columns, offset) : lower(r, columns, offset);

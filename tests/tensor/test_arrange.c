@@ -91,6 +91,26 @@ TENSOR_TEST(test_grids_and_joining)
     CHECK_VALUES(kn_triu_indices(2, 3, 1), 0, 0, 1, 1, 2, 2);
 }
 
+/* Sums of sizes and offsets that no int64 holds. */
+TENSOR_TEST(test_offsets_and_counts_beyond_all_sizes)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(3));
+    CHECK_VALUES(kn_tril_indices(2, 2, INT64_MAX), 0, 0, 1, 1, 0, 1, 0, 1);
+    CHECK_VALUES(kn_triu_indices(2, 2, INT64_MIN), 0, 0, 1, 1, 0, 1, 0, 1);
+    assert_int_equal(kn_numel(kn_tril_indices(2, 2, INT64_MIN)), 0);
+    assert_int_equal(kn_numel(kn_triu_indices(2, 2, INT64_MAX)), 0);
+    assert_null(kn_tril_indices(2, INT64_MAX, 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "tril_indices: 2 rows");
+    assert_null(kn_arange(0, 1e30, 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "arange: from 0 to 1e+30 in steps of 1 there are too many");
+    assert_null(kn_arange(-1.7e308, 1.7e308, 1));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "too many");
+    assert_null(kn_diag_embed(x, .offset = INT64_MIN));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "diag_embed: offset -9223372036854775808");
+    assert_null(kn_diag(x, INT64_MAX));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "offset 9223372036854775807");
+}
+
 TENSOR_TEST(test_masks)
 {
     kn_tensor *x = matrix(), *odd = kn_from_data(((uint8_t[]){0, 1, 0, 1, 0, 1}), KN_SHAPE(2, 3), .dtype = KN_BOOL);
@@ -164,6 +184,7 @@ int main(void)
         TEST(test_repeating_each),
         TEST(test_splitting),
         TEST(test_grids_and_joining),
+        TEST(test_offsets_and_counts_beyond_all_sizes),
         TEST(test_masks),
         TEST(test_embedding),
         cmocka_unit_test(test_results_that_are_inputs),

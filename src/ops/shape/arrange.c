@@ -328,7 +328,10 @@ kn_tensor *kn_diag_embed_with(kn_tensor *x, const kn_diag_embed_params *params)
         return failed("diag_embed");
     if (args.dim1 == args.dim2)
         return kn_fail_null(KN_ERR_ARGUMENT, "diag_embed: dim1 and dim2 are both %d", args.dim1);
-    const int64_t size = x->shape[x->ndim - 1] + (p.offset < 0 ? -p.offset : p.offset);
+    const int64_t last = x->shape[x->ndim - 1], farthest = INT64_MAX - last;
+    if (p.offset < -farthest || p.offset > farthest)
+        return kn_fail_null(KN_ERR_ARGUMENT, "diag_embed: offset %lld is too far", (long long)p.offset);
+    const int64_t size = last + (p.offset < 0 ? -p.offset : p.offset);
     args.shape.count = x->ndim + 1;
     for (int d = 0, own = 0; d <= x->ndim; d++)
         args.shape.values[d] = d == args.dim1 || d == args.dim2 ? size : x->shape[own++];
