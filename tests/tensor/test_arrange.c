@@ -109,6 +109,8 @@ TENSOR_TEST(test_offsets_and_counts_beyond_all_sizes)
     CHECK_ERROR(KN_ERR_ARGUMENT, "diag_embed: offset -9223372036854775808");
     assert_null(kn_diag(x, INT64_MAX));
     CHECK_ERROR(KN_ERR_ARGUMENT, "offset 9223372036854775807");
+    CHECK_SHAPE(kn_diff(x, .n = INT64_MAX), 0);
+    CHECK_SHAPE(kn_diff(kn_ones(KN_SHAPE(0, 2)), .n = 2, .dim = 0), 0, 2);
 }
 
 TENSOR_TEST(test_masks)

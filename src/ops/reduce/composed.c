@@ -119,7 +119,7 @@ kn_tensor *kn_diff_with(kn_tensor *x, const kn_diff_params *params)
         return kn_error_make_sticky();
     }
     kn_tensor *result = with_ends(x, dim, p.prepend, p.append);
-    for (int64_t i = 0; i < p.n && result; i++)
+    for (int64_t i = 0; i < p.n && result && (i == 0 || result->shape[dim] > 0); i++)
         result = difference(result, dim);
     return result == x ? kn_scope_adopt(kn_retain(x)) : result;
 }
