@@ -96,6 +96,10 @@ kn_metric *kn_metric_mean_absolute_error(void) { return kn_metric_new(&(kn_metri
 static kn_status update_perplexity(kn_device_log *log, kn_log_entry *entry, kn_tensor *output, kn_tensor *target)
 {
     const int64_t ignored = entry->spec.ignore_index;
+    char text[KN_DESCRIBE];
+    if (kn_dtype_is_floating(target->dtype)) /* probabilities, to the loss */
+        return kn_fail(KN_ERR_DTYPE, "perplexity: target classes must be integers, not %s",
+                       kn_tensor_describe(text, sizeof text, target));
     if (kn_numel(target) == 0)
         return KN_OK;
     output = kn_to_dtype(output, output->dtype == KN_F64 ? KN_F64 : KN_F32);

@@ -98,6 +98,10 @@ TENSOR_TEST_F64(what_does_not_fit_is_refused)
     CHECK_ERROR(KN_ERR_ARGUMENT, "one element", "[4, 3]");
     assert_int_equal(kn_metric_update(mean, kn_ones(KN_SCALAR, .device = kn_device_host()), NULL, 1), KN_ERR_DEVICE);
     kn_error_clear();
+    kn_metric *perplexity = kn_metric_perplexity();
+    assert_int_equal(kn_metric_update(perplexity, scores, scores, 0), KN_ERR_DTYPE); /* probabilities */
+    CHECK_ERROR(KN_ERR_DTYPE, "perplexity: target classes must be integers, not float32 [4, 3]");
+    kn_metric_free(perplexity);
     CHECK_OK(kn_metric_update(mean, kn_ones(KN_SCALAR), NULL, 1));
     assert_int_equal(kn_metric_update(mean, kn_ones(KN_SCALAR, .dtype = KN_F64), NULL, 1), KN_ERR_DEVICE);
     CHECK_ERROR(KN_ERR_DEVICE, "float32", "float64", "reset");
