@@ -49,6 +49,14 @@ static bool counts(long predicted, long wanted, long classes, long ignored, KN_F
     return !bad_target && !bad_prediction;
 }
 
+KN_KERNEL_ONCE(check_classes, (KN_ARG(target), rows, classes, ignored, fault, fault_operation), KN_IN(target),
+               const long rows, const long classes, const long ignored, KN_FAULT)
+{
+    KN_BIND_IN(long, target);
+    KN_FOR_ONCE (row, rows)
+        counts(0, target[row], classes, ignored, fault, fault_operation);
+}
+
 /* cells [3][classes]: rows predicted correctly, rows predicted, rows. */
 KN_KERNEL_ONCE(count_classes,
                (KN_ARG(predicted), KN_ARG(target), KN_ARG(cells), rows, classes, ignored, fault, fault_operation),

@@ -97,6 +97,11 @@ kn_status kn_metric_prepare_rows(const kn_metric_spec *spec, kn_tensor *output, 
                                  kn_metric_rows *rows);
 kn_status kn_metric_count_classes(struct kn_device_log *log, struct kn_log_entry *entry, const char *kernel,
                                   kn_tensor *output, kn_tensor *target);
+/* metric_classes.c: scores [n, classes, ...] and target [n, ...]? / one score per target, also [n, 1] for [n]? */
+bool kn_metric_has_scores(const kn_tensor *output, const kn_tensor *target);
+bool kn_metric_has_one_score(const kn_metric_spec *spec, const kn_tensor *output, const kn_tensor *target);
+/* metric_classes.c: reports elements of target, contiguous int64, that are neither a class nor `ignored`. */
+kn_status kn_metric_check_classes(kn_tensor *target, const char *metric, int64_t classes, int64_t ignored);
 
 extern const kn_metric_kind kn_metric_accuracy_kind;
 extern const kn_metric_spec kn_metric_plain_accuracy; /* kn_metric_accuracy() */

@@ -32,9 +32,8 @@ static kn_status update(kn_device_log *log, kn_log_entry *entry, kn_tensor *outp
     const kn_metric_spec *spec = &entry->spec;
     const int64_t classes = spec->num_classes > 0 ? spec->num_classes : 1;
     char a[KN_DESCRIBE], b[KN_DESCRIBE];
-    bool fits = kn_dtype_is_floating(output->dtype) && kn_numel(output) == kn_numel(target) * classes;
-    if (classes > 1)
-        fits = fits && output->ndim == target->ndim + 1 && output->ndim >= 2 && output->shape[1] == classes;
+    const bool fits = classes > 1 ? kn_metric_has_scores(output, target) && output->shape[1] == classes
+                                  : kn_metric_has_one_score(spec, output, target);
     if (!fits)
         return kn_fail(KN_ERR_SHAPE, "auroc: needs scores %s and targets %s, not %s and %s",
                        classes > 1 ? "[n, classes, ...]" : "[n, ...]", classes > 1 ? "[n, ...]" : "of their shape",
@@ -48,7 +47,9 @@ static kn_status update(kn_device_log *log, kn_log_entry *entry, kn_tensor *outp
     output = as_rows(output, classes);
     target = kn_reshape(target, KN_SHAPE(-1));
     KN_TRY(kn_status_of(output != NULL ? target : NULL));
-    return kn_metric_keep(&entry->samples, output, target, device);
+    KN_TRY(kn_metric_keep(&entry->samples, output, target, device));
+    return kn_metric_check_classes(entry->samples.targets[entry->samples.count - 1], "auroc", classes > 1 ? classes : 2,
+                                   spec->ignore_index);
 }
 
 /* --- areas ------------------------------------------------------------------------------------------------------ */

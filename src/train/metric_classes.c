@@ -17,8 +17,7 @@
 
 static bool is_class_dtype(kn_dtype dtype) { return dtype == KN_I64 || dtype == KN_I32 || dtype == KN_U8; }
 
-/* scores [n, classes, ...] and target [n, ...]? */
-static bool has_scores(const kn_tensor *output, const kn_tensor *target)
+bool kn_metric_has_scores(const kn_tensor *output, const kn_tensor *target)
 {
     bool fits = kn_dtype_is_floating(output->dtype) && output->ndim >= 2 && target->ndim == output->ndim - 1 &&
                 output->shape[0] == target->shape[0] && output->shape[1] > 0;
@@ -35,25 +34,24 @@ static bool same_shape(const kn_tensor *output, const kn_tensor *target)
     return same;
 }
 
-/* One score per target, also [n, 1] for [n]? */
-static bool has_one_score(const kn_metric_spec *spec, const kn_tensor *output, const kn_tensor *target)
+bool kn_metric_has_one_score(const kn_metric_spec *spec, const kn_tensor *output, const kn_tensor *target)
 {
     return kn_metric_takes_scores(spec) && kn_dtype_is_floating(output->dtype) &&
-           (same_shape(output, target) || (has_scores(output, target) && output->shape[1] == 1));
+           (same_shape(output, target) || (kn_metric_has_scores(output, target) && output->shape[1] == 1));
 }
 
 static kn_status check(const kn_metric_spec *spec, const kn_tensor *output, const kn_tensor *target)
 {
     const char *name = spec->kind->name;
     char a[KN_DESCRIBE], b[KN_DESCRIBE];
-    const bool one = has_one_score(spec, output, target);
-    if (!one && !has_scores(output, target) && !(is_class_dtype(output->dtype) && same_shape(output, target)))
+    const bool one = kn_metric_has_one_score(spec, output, target);
+    if (!one && !kn_metric_has_scores(output, target) && !(is_class_dtype(output->dtype) && same_shape(output, target)))
         return kn_fail(KN_ERR_SHAPE, "%s: needs output [n, classes, ...] and target classes [n, ...], not %s and %s",
                        name, kn_tensor_describe(a, sizeof a, output), kn_tensor_describe(b, sizeof b, target));
     if (!is_class_dtype(target->dtype) && !(kn_metric_takes_scores(spec) && kn_dtype_is_floating(target->dtype)))
         return kn_fail(KN_ERR_DTYPE, "%s: target classes must be integers, not %s", name,
                        kn_tensor_describe(b, sizeof b, target));
-    if (one || !has_scores(output, target))
+    if (one || !kn_metric_has_scores(output, target))
         return KN_OK;
     if (spec->num_classes > 0 && output->shape[1] != spec->num_classes)
         return kn_fail(KN_ERR_SHAPE, "%s: has %d classes, but output is %s", name, spec->num_classes,
@@ -67,9 +65,9 @@ static kn_status check(const kn_metric_spec *spec, const kn_tensor *output, cons
 static kn_tensor *predictions(const kn_metric_spec *spec, kn_tensor *output, kn_tensor *target)
 {
     kn_tensor *best = NULL;
-    if (has_one_score(spec, output, target))
+    if (kn_metric_has_one_score(spec, output, target))
         return kn_gt_scalar(output, spec->threshold);
-    if (!has_scores(output, target))
+    if (!kn_metric_has_scores(output, target))
         return output;
     if (spec->top_k <= 1)
         return kn_argmax(output, 1, false);
@@ -126,6 +124,15 @@ kn_status kn_metric_count_classes(kn_device_log *log, kn_log_entry *entry, const
                   KN_ARGS(kn_arg_tensor(rows.predicted), kn_arg_tensor(rows.target), kn_log_arg(log, entry),
                           kn_arg_i64(rows.rows), kn_arg_i64(spec->num_classes), kn_arg_i64(spec->ignore_index),
                           kn_arg_fault()));
+}
+
+kn_status kn_metric_check_classes(kn_tensor *target, const char *metric, int64_t classes, int64_t ignored)
+{
+    const int64_t rows = kn_numel(target);
+    return kn_run(
+        kn_tensor_stream(target), .source = "train/metrics.cl", .options = "-DT=long", .kernel = "check_classes",
+        .operation = metric, .dims = 1, .global = {items(target, rows)},
+        KN_ARGS(kn_arg_tensor(target), kn_arg_i64(rows), kn_arg_i64(classes), kn_arg_i64(ignored), kn_arg_fault()));
 }
 
 static kn_status update_classes(kn_device_log *log, kn_log_entry *entry, kn_tensor *output, kn_tensor *target)

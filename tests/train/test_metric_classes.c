@@ -249,6 +249,24 @@ TENSOR_TEST(figures_of_several_batches_are_those_of_all_rows)
 }
 
 /* Logits of several classes are turned into probabilities; a class without rows is left out. */
+/* Numbers that are no class are reported when the areas are read, those to be ignored are not. */
+TENSOR_TEST(auroc_reports_what_is_no_class)
+{
+    double value;
+    kn_metric *one = kn_metric_auroc(), *three = kn_metric_auroc(.num_classes = 3);
+    CHECK_OK(kn_metric_update(one, kn_from_data(((float[]){1, 2, 3}), KN_SHAPE(3)), LABELS(0, 1, -100), 0));
+    CHECK_OK(kn_metric_compute(one, &value));
+    assert_true(value == 1);
+    CHECK_OK(kn_metric_update(one, kn_ones(KN_SHAPE(2)), LABELS(1, 2), 0));
+    assert_int_equal(kn_metric_compute(one, &value), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "auroc: index 2 is out of range for size 2");
+    CHECK_OK(kn_metric_update(three, kn_ones(KN_SHAPE(2, 3)), LABELS(0, -1), 0));
+    assert_int_equal(kn_metric_compute(three, &value), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "auroc: index -1 is out of range for size 3");
+    kn_metric_free(one);
+    kn_metric_free(three);
+}
+
 TENSOR_TEST(auroc_of_logits_and_of_missing_classes)
 {
     kn_tensor *logits = kn_from_data(((float[]){2, -1, 0, 0, 3, 1, 1, 2, 0, -2, 0, 5}), KN_SHAPE(4, 3));
@@ -319,6 +337,9 @@ TENSOR_TEST(wrong_parameters_and_tensors_are_refused)
     CHECK_ERROR(KN_ERR_SHAPE, "top_k (4) is more than the classes");
     assert_int_equal(kn_metric_update(auroc, scores, kn_ones(KN_SHAPE(4, 3)), 0), KN_ERR_SHAPE);
     CHECK_ERROR(KN_ERR_SHAPE, "auroc: needs scores [n, classes, ...] and targets [n, ...]");
+    kn_tensor *turned = kn_zeros(KN_SHAPE(5, 4), .dtype = KN_I64); /* as many elements, in another order */
+    assert_int_equal(kn_metric_update(auroc, kn_ones(KN_SHAPE(4, 3, 5)), turned, 0), KN_ERR_SHAPE);
+    CHECK_ERROR(KN_ERR_SHAPE, "auroc", "[4, 3, 5]", "[5, 4]");
     assert_int_equal(kn_metric_update(f1, kn_to(scores, kn_device_host()), y, 0), KN_ERR_DEVICE);
     CHECK_ERROR(KN_ERR_DEVICE, "the output is on the host");
     assert_int_equal(kn_metric_compute(matrix, &value), KN_ERR_STATE);
@@ -369,6 +390,7 @@ int main(int argc, char **argv)
         TEST(scores_of_two_classes_are_compared_with_the_threshold),
         TEST(figures_of_several_batches_are_those_of_all_rows),
         TEST(auroc_of_logits_and_of_missing_classes),
+        TEST(auroc_reports_what_is_no_class),
         TEST(counts_exceed_32_bits),
         TEST(wrong_parameters_and_tensors_are_refused),
         TEST(a_confusion_matrix_is_shown_as_a_table),
