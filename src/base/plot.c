@@ -5,7 +5,6 @@
 #include "base/plot.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,6 +13,7 @@
 #include "base/child.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/plain_numbers.h"
 #include "base/system.h"
 
 /* A plot takes a fraction of a second; the first on a machine takes some seconds (font search). */
@@ -103,13 +103,9 @@ static void append_terminal(kn_text *script, bool png, int width, int height)
 static char *script_of(const kn_plot *plot, bool png)
 {
     kn_text text = {0};
-    /* printf uses the host program's locale, but gnuplot's numbers need a decimal point. */
-    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), before = uselocale(plain);
+    KN_PLAIN_NUMBERS;
     append_terminal(&text, png, plot->width, plot->height);
     plot->write(&text, plot->subject);
-    uselocale(before);
-    if (plain != (locale_t)0)
-        freelocale(plain);
     return kn_text_finish(&text);
 }
 

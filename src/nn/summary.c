@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/layout.h"
 #include "base/memory.h"
+#include "base/plain_numbers.h"
 #include "nn/summary.h"
 #include "tensor/tensor.h"
 
@@ -313,6 +314,7 @@ static char *summarise(kn_module *module, const kn_module_summary_params *params
     }
     out.figures = out.num_inputs > 0 ? &figures : NULL;
     kn_status status = out.figures != NULL ? kn_module_dry_run(&figures, module, out.inputs, out.num_inputs) : KN_OK;
+    KN_PLAIN_NUMBERS;
     if (status == KN_OK)
         append_module(&out, module, NULL, 0);
     char *text = status != KN_OK || out.failed || out.tree.failed ? NULL : lay_out(&out, module, params);

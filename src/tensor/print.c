@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain_numbers.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "tensor/element.h"
@@ -270,6 +271,7 @@ char *kn_tensor_format(const kn_tensor *tensor, const char *suffix)
                    .out = &out,
                    .options = kn_get_print_options()};
     f.summarize = kn_numel(tensor) > f.options.threshold;
+    KN_PLAIN_NUMBERS;
     kn_text_append(&out, "tensor(");
     if (kn_numel(tensor) == 0) {
         kn_text_append(&out, "[]");

@@ -1,6 +1,7 @@
 /* test_summary.c - a module as text: shapes and multiply-adds, folding, width; the dry run has no side effects. */
 #include "support/check.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,6 +195,18 @@ TENSOR_TEST(a_programs_module_shows_its_arguments)
     kn_module_free(net);
 }
 
+TENSOR_TEST(numbers_do_not_follow_the_locale)
+{
+    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL && setlocale(LC_NUMERIC, "de_DE") == NULL)
+        skip();
+    kn_module *layer = kn_nn_dropout(.p = 0.5);
+    char *text = kn_module_summary(layer);
+    setlocale(LC_NUMERIC, "C");
+    assert_non_null(strstr(text, "Dropout(p=0.5, inplace=False)"));
+    kn_free(text);
+    kn_module_free(layer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +217,7 @@ int main(void)
         TEST(running_estimates_and_gradients_stay),
         TEST(an_input_that_does_not_fit_is_told),
         TEST(a_programs_module_shows_its_arguments),
+        TEST(numbers_do_not_follow_the_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

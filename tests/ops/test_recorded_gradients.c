@@ -4,6 +4,7 @@
 #include "ops/sample_leaves.h"
 #include "support/check.h"
 
+#include <locale.h>
 #include <math.h>
 #include <string.h>
 
@@ -221,6 +222,18 @@ TENSOR_TEST_F64(eigh_has_a_symmetric_gradient)
     assert_true(equal);
 }
 
+/* The derivative of deg2rad is a text with a number in it. */
+TENSOR_TEST(numbers_do_not_follow_the_locale)
+{
+    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL && setlocale(LC_NUMERIC, "de_DE") == NULL)
+        skip();
+    kn_tensor *x = kn_full(KN_SHAPE(2), 90, .requires_grad = true), *y = kn_sum(kn_deg2rad(x)), *gradient = NULL;
+    const kn_status status = kn_autograd_grad(&y, 1, &x, 1, &gradient, .create_graph = true);
+    setlocale(LC_NUMERIC, "C");
+    CHECK_OK(status);
+    CHECK_VALUES(gradient, 0.017453292519943295, 0.017453292519943295);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,7 +241,7 @@ int main(void)
         TEST(sinc_near_0_in_float32),        TEST(atan2_at_0),
         TEST(target_of_infinite_logits),     TEST(prelu_of_infinity),
         TEST(cross_entropy_of_nothing),      TEST(cdist_of_equal_rows),
-        TEST(eigh_has_a_symmetric_gradient),
+        TEST(eigh_has_a_symmetric_gradient), TEST(numbers_do_not_follow_the_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * them. With POCL_DEVICES="pthread pthread" there are two devices; with one, the tests that need two are skipped. */
 #include "support/check.h"
 
+#include <locale.h>
 #include <string.h>
 
 TENSOR_TEST_F64(test_to_is_the_same_tensor)
@@ -146,6 +147,16 @@ TENSOR_TEST(test_printing_names_the_device)
     kn_free(text);
 }
 
+TENSOR_TEST(test_printing_does_not_follow_the_locale)
+{
+    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL && setlocale(LC_NUMERIC, "de_DE") == NULL)
+        skip();
+    char *text = kn_to_string(kn_full(KN_SHAPE(2), 0.5, .device = kn_device_host()));
+    setlocale(LC_NUMERIC, "C");
+    assert_string_equal(text, "tensor([0.5000, 0.5000])");
+    kn_free(text);
+}
+
 static void expect_text(const kn_print_options *options, kn_tensor *tensor, const char *expected)
 {
     CHECK_OK(kn_set_print_options_with(options));
@@ -189,11 +200,17 @@ TENSOR_TEST(test_print_options)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_to_is_the_same_tensor),     TEST(test_to_and_back),
-        TEST(test_to_has_a_gradient),         TEST(test_float64_of_the_host),
-        TEST(test_host_runs_no_operations),   TEST(test_operation_across_devices),
-        TEST(test_between_devices),           TEST(test_current_device),
-        TEST(test_printing_names_the_device), TEST(test_print_options),
+        TEST(test_to_is_the_same_tensor),
+        TEST(test_to_and_back),
+        TEST(test_to_has_a_gradient),
+        TEST(test_float64_of_the_host),
+        TEST(test_host_runs_no_operations),
+        TEST(test_operation_across_devices),
+        TEST(test_between_devices),
+        TEST(test_current_device),
+        TEST(test_printing_names_the_device),
+        TEST(test_printing_does_not_follow_the_locale),
+        TEST(test_print_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

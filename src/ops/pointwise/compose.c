@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plain_numbers.h"
 #include "base/text.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/operators.h"
@@ -301,6 +302,7 @@ static value primary(parser *p)
     }
     if (isdigit((unsigned char)*p->at)) {
         char *end;
+        KN_PLAIN_NUMBERS;
         const double number = strtod(p->at, &end);
         p->at = *end == 'f' ? end + 1 : end;
         return (value){.number = number};

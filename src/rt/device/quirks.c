@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain_numbers.h"
 #include "base/text.h"
 
 typedef struct quirk_row {
@@ -108,6 +109,7 @@ static const quirk_row rows[] = {
 kn_quirks kn_quirks_of(const char *platform, const char *driver_version)
 {
     kn_quirks found = {0};
+    KN_PLAIN_NUMBERS;
     double version = strtod(driver_version, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const quirk_row *row = &rows[i];
