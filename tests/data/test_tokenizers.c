@@ -67,7 +67,9 @@ static void a_learned_bpe(void **state)
     kn_tokenizer_free(tokenizer);
     assert_fails(kn_status_of(tokenizer = kn_bpe_train("abc", 3, 255)), KN_ERR_ARGUMENT,
                  "vocab_size is 255; it must be from 256");
-    assert_new(tokenizer = kn_bpe_train("", 0, 300)); /* nothing to learn */
+    assert_fails(kn_status_of(tokenizer = kn_bpe_train("abc", 3, 300, .special_tokens = KN_NAMES("<a>", "<\xff>"))),
+                 KN_ERR_ARGUMENT, "special token 1 is not UTF-8 from byte 1 on"); /* a file could not be read again */
+    assert_new(tokenizer = kn_bpe_train("", 0, 300));                             /* nothing to learn */
     assert_int_equal(kn_tokenizer_vocab_size(tokenizer), 256);
     kn_tokenizer_free(tokenizer);
 }

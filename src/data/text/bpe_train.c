@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "data/text/tokenizer.h"
 
 /* A word of the text, how often it occurs, and its tokens at present. */
@@ -308,6 +309,9 @@ static kn_status add_special(kn_tokenizer *tokenizer, const char *const *names)
     for (int i = 0; names && names[i]; i++) {
         if (names[i][0] == '\0')
             return kn_fail(KN_ERR_ARGUMENT, "kn_bpe_train: special token %d is empty", i);
+        size_t bad;
+        if (!kn_is_utf8(names[i], strlen(names[i]), &bad)) /* a file is UTF-8 */
+            return kn_fail(KN_ERR_ARGUMENT, "kn_bpe_train: special token %d is not UTF-8 from byte %zu on", i, bad);
         KN_TRY(kn_tokenizer_add(tokenizer, names[i], i, true));
         tokenizer->tokens[i].special = true;
     }
