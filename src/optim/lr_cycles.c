@@ -171,6 +171,9 @@ kn_lr_scheduler *kn_one_cycle_lr_with(kn_optim *optim, double max_lr, int64_t to
                             (long long)total_steps);
     if (!(params->pct_start >= 0 && params->pct_start <= 1))
         return kn_fail_null(KN_ERR_ARGUMENT, "OneCycleLR: pct_start (%g) must be between 0 and 1", params->pct_start);
+    if (!(params->div_factor > 0 && params->final_div_factor > 0))
+        return kn_fail_null(KN_ERR_ARGUMENT, "OneCycleLR: div_factor (%g) and final_div_factor (%g) must be above 0",
+                            params->div_factor, params->final_div_factor);
     const double numbers[] = {(double)total_steps,  params->pct_start,  params->anneal_linearly,  params->base_momentum,
                               params->max_momentum, params->div_factor, params->final_div_factor, params->three_phase};
     kn_lr_scheduler *s = kn_lr_new(&one_cycle_row, optim, params->last_epoch, numbers, COUNT(numbers));

@@ -216,6 +216,8 @@ static void test_refusals(void **state)
     expect(kn_cosine_annealing_lr(o, 0), "T_max (0)");
     expect(kn_one_cycle_lr(o, 1, 0), "total_steps (0)");
     expect(kn_one_cycle_lr(o, 1, 10, .pct_start = 2), "pct_start (2)");
+    expect(kn_one_cycle_lr(o, 1, 10, .div_factor = 0), "div_factor (0)");
+    expect(kn_one_cycle_lr(o, 1, 10, .final_div_factor = 0), "final_div_factor (0)");
     expect(kn_reduce_lr_on_plateau(o, .factor = 1), "factor (1)");
     expect(kn_lambda_lr(o, NULL, NULL), "lambda is NULL");
     expect(kn_chained_scheduler(NULL, 0), "at least one schedule");
