@@ -222,7 +222,8 @@ KN_API kn_lr_scheduler *kn_reduce_lr_on_plateau_with(kn_optim *optim, const kn_r
         optim, &(kn_reduce_lr_on_plateau_params){KN_REDUCE_LR_ON_PLATEAU_DEFAULTS, __VA_ARGS__}))
 
 /* --- of several --------------------------------------------------------------------------------------------------- *
- * They take over their schedules, on failure too; all must be of one optimizer, none a kn_reduce_lr_on_plateau. */
+ * They take over their schedules, on failure too; all must be different ones of one optimizer, none a
+ * kn_reduce_lr_on_plateau. */
 
 /* SequentialLR: one after the other; schedule i + 1 starts at epoch milestones[i]. */
 KN_API kn_lr_scheduler *kn_sequential_lr(kn_optim *optim, kn_lr_scheduler *const *schedulers, int count,

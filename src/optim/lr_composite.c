@@ -7,6 +7,15 @@
 
 static const kn_lr_row sequential = {.name = "SequentialLR"}, chained = {.name = "ChainedScheduler"};
 
+/* Is the part already among those before it? It would be freed twice. */
+static bool is_repeated(kn_lr_scheduler *const *parts, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (parts[i] == parts[index])
+            return true;
+    return false;
+}
+
 static kn_status check_parts(const char *name, const kn_optim *optim, kn_lr_scheduler *const *parts, int count)
 {
     if (count < 1 || parts == NULL)
@@ -14,6 +23,8 @@ static kn_status check_parts(const char *name, const kn_optim *optim, kn_lr_sche
     for (int i = 0; i < count; i++) {
         if (parts[i] == NULL)
             return kn_fail(KN_ERR_ARGUMENT, "%s: schedule %d is NULL", name, i);
+        if (is_repeated(parts, i))
+            return kn_fail(KN_ERR_ARGUMENT, "%s: schedule %d (%s) is given twice", name, i, parts[i]->row->name);
         if (parts[i]->row == &kn_lr_plateau)
             return kn_fail(KN_ERR_ARGUMENT, "%s: schedule %d is a ReduceLROnPlateau, which needs a metric", name, i);
         if (parts[i]->optim != (optim != NULL ? optim : parts[0]->optim))
@@ -33,7 +44,8 @@ static kn_lr_scheduler *combine(const kn_lr_row *row, kn_optim *optim, kn_lr_sch
     if (copy != NULL)
         s = kn_lr_new(row, parts[0]->optim, 0, NULL, 0);
     for (int i = 0; s == NULL && parts != NULL && i < count; i++)
-        kn_lr_scheduler_free(parts[i]);
+        if (!is_repeated(parts, i))
+            kn_lr_scheduler_free(parts[i]);
     if (s == NULL) {
         kn_free(copy);
         return kn_error_make_sticky();

@@ -223,6 +223,10 @@ static void test_refusals(void **state)
     expect(kn_chained_scheduler(NULL, 0), "at least one schedule");
     expect(kn_chained_scheduler(SEQUENCE(kn_reduce_lr_on_plateau(o)), 1), "needs a metric");
     expect(kn_sequential_lr(o, SEQUENCE(kn_step_lr(other, 2)), 1, NULL), "another optimizer");
+    kn_lr_scheduler *twice = kn_step_lr(o, 2);
+    expect(kn_chained_scheduler(SEQUENCE(twice, twice), 2), "schedule 1 (StepLR) is given twice");
+    twice = kn_step_lr(o, 2);
+    expect(kn_sequential_lr(o, SEQUENCE(twice, kn_step_lr(o, 3), twice), 3, (int64_t[]){1, 2}), "schedule 2 (StepLR)");
     kn_optim *adagrad = kn_optim_adagrad(((kn_parameter_list){&p, NULL, 1}));
     expect(kn_cyclic_lr(adagrad, 0.1, 1), "neither momentum nor beta1");
     kn_lr_scheduler *s = kn_one_cycle_lr(o, 1, 2);
