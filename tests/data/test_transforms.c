@@ -320,6 +320,26 @@ static void own_steps_take_part(void **state)
     kn_transforms_free(t);
 }
 
+/* Its hue is none of the six sectors. */
+static void a_pixel_that_is_no_number_changes_no_other(void **state)
+{
+    (void)state;
+    KN_SCOPE;
+    float values[] = {NAN, 0.25F, 1, 0.5F, 0.5F, 0}, plain[6], turned[6];
+    kn_transforms *t = kn_transforms_new();
+    assert_int_equal(kn_transforms_color_jitter(t, .hue = {0.2, 0.2}), KN_OK);
+    for (int i = 0; i < 2; i++) {
+        kn_tensor *image = kn_from_data(values, KN_SHAPE(3, 1, 2), .device = kn_device_host());
+        kn_tensor *result = kn_transforms_apply(t, image, 1);
+        assert_non_null(result);
+        assert_int_equal(kn_read(result, i == 0 ? turned : plain, sizeof plain), KN_OK);
+        values[0] = 0.75F;
+    }
+    for (int c = 0; c < 3; c++)
+        assert_true(turned[2 * c + 1] == plain[2 * c + 1]);
+    kn_transforms_free(t);
+}
+
 static void a_refused_step_is_remembered(void **state)
 {
     (void)state;
@@ -381,6 +401,7 @@ int main(void)
         cmocka_unit_test(trivial_augment_stays_in_range),
         cmocka_unit_test(draws_have_their_distributions),
         cmocka_unit_test(own_steps_take_part),
+        cmocka_unit_test(a_pixel_that_is_no_number_changes_no_other),
         cmocka_unit_test(a_refused_step_is_remembered),
         cmocka_unit_test(pictures_are_checked),
     };

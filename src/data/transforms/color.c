@@ -119,7 +119,7 @@ static void rgb_of(hsv color, float rgb[3])
     const float h6 = color.h * 6, sector = floorf(h6), f = h6 - sector, s = color.s, v = color.v;
     const float p = clamp((1 - s) * v, 1), q = clamp((1 - s * f) * v, 1), t = clamp((1 - s * (1 - f)) * v, 1);
     const float choices[6][3] = {{v, t, p}, {q, v, p}, {p, v, t}, {p, q, v}, {t, p, v}, {v, p, q}};
-    const int which = (int)sector % 6;
+    const int which = sector >= 0 && sector < 6 ? (int)sector : 0; /* not a number in floating images may be */
     for (int c = 0; c < 3; c++)
         rgb[c] = choices[which][c];
 }
