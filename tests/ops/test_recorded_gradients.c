@@ -222,6 +222,20 @@ TENSOR_TEST_F64(eigh_has_a_symmetric_gradient)
     assert_true(equal);
 }
 
+/* Of an index without elements the source may have any shape, which its gradient has, too. */
+TENSOR_TEST(source_of_no_places)
+{
+    kn_tensor *x = kn_ones(KN_SHAPE(5, 3), .requires_grad = true), *index = kn_zeros(KN_SHAPE(5, 0), .dtype = KN_I64);
+    kn_tensor *sources[] = {kn_ones(KN_SHAPE(4), .requires_grad = true),
+                            kn_ones(KN_SHAPE(2, 3), .requires_grad = true)};
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(kn_backward(kn_sum(kn_scatter_add(x, 1, index, sources[i]))));
+        CHECK_OK(kn_backward(kn_sum(kn_scatter_reduce(x, 1, index, sources[i], KN_SCATTER_SUM))));
+    }
+    CHECK_VALUES(kn_grad(sources[0]), 0, 0, 0, 0);
+    CHECK_VALUES(kn_grad(sources[1]), 0, 0, 0, 0, 0, 0);
+}
+
 /* The derivative of deg2rad is a text with a number in it. */
 TENSOR_TEST(numbers_do_not_follow_the_locale)
 {
@@ -237,11 +251,12 @@ TENSOR_TEST(numbers_do_not_follow_the_locale)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(recording_changes_no_gradient), TEST(at_certain_numbers),
-        TEST(sinc_near_0_in_float32),        TEST(atan2_at_0),
-        TEST(target_of_infinite_logits),     TEST(prelu_of_infinity),
-        TEST(cross_entropy_of_nothing),      TEST(cdist_of_equal_rows),
-        TEST(eigh_has_a_symmetric_gradient), TEST(numbers_do_not_follow_the_locale),
+        TEST(recording_changes_no_gradient),    TEST(at_certain_numbers),
+        TEST(sinc_near_0_in_float32),           TEST(atan2_at_0),
+        TEST(target_of_infinite_logits),        TEST(prelu_of_infinity),
+        TEST(cross_entropy_of_nothing),         TEST(cdist_of_equal_rows),
+        TEST(eigh_has_a_symmetric_gradient),    TEST(source_of_no_places),
+        TEST(numbers_do_not_follow_the_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,9 +178,12 @@ kn_status kn_index_scatter_forward(kn_call *call)
                             call->inputs[1], call->inputs[2]);
 }
 
-/* The places' gradient in the shape of a source that is larger. */
+/* The places' gradient in the shape of a source that is larger, or, if there are no places, any other. */
 kn_tensor *kn_index_enlarge(kn_tensor *gradient, const kn_input_spec *source)
 {
+    if (gradient && kn_numel(gradient) == 0)
+        return kn_zeros_with(source->ndim, source->shape,
+                             &(kn_tensor_options){.dtype = gradient->dtype, .device = kn_device_of(gradient)});
     for (int d = 0; gradient && d < source->ndim; d++)
         if (gradient->shape[d] != source->shape[d])
             gradient = kn_invoke(&kn_narrow_backward_op,
