@@ -240,15 +240,12 @@ static double cosine_closed(const kn_lr_scheduler *s, int group)
 /* The ratio of two points of the curve; at its lowest point, which no factor leaves, the rise. */
 static double cosine_lr(const kn_lr_scheduler *s, int group, double lr)
 {
-    const int64_t epoch = s->last_epoch, t_max = (int64_t)s->numbers[T_MAX];
-    const double least = s->numbers[ETA_MIN];
+    const double epoch = (double)s->last_epoch, t_max = s->numbers[T_MAX], least = s->numbers[ETA_MIN];
     if (s->is_initial)
         return lr;
-    if ((epoch - 1 - t_max) % (2 * t_max) == 0)
-        return lr + (s->base_lrs[group] - least) * (1 - cos(PI / (double)t_max)) / 2;
-    return (1 + cos(PI * (double)epoch / (double)t_max)) / (1 + cos(PI * (double)(epoch - 1) / (double)t_max)) *
-               (lr - least) +
-           least;
+    if (fmod(epoch - 1 - t_max, 2 * t_max) == 0)
+        return lr + (s->base_lrs[group] - least) * (1 - cos(PI / t_max)) / 2;
+    return (1 + cos(PI * epoch / t_max)) / (1 + cos(PI * (epoch - 1) / t_max)) * (lr - least) + least;
 }
 static double restarts_lr(const kn_lr_scheduler *s, int group, double lr)
 {

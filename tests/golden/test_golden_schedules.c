@@ -229,7 +229,11 @@ static void test_refusals(void **state)
     expect(kn_sequential_lr(o, SEQUENCE(twice, kn_step_lr(o, 3), twice), 3, (int64_t[]){1, 2}), "schedule 2 (StepLR)");
     kn_optim *adagrad = kn_optim_adagrad(((kn_parameter_list){&p, NULL, 1}));
     expect(kn_cyclic_lr(adagrad, 0.1, 1), "neither momentum nor beta1");
-    kn_lr_scheduler *s = kn_one_cycle_lr(o, 1, 2);
+    kn_lr_scheduler *s = kn_cosine_annealing_lr(o, INT64_MAX); /* twice this is no int64 */
+    assert_int_equal(kn_lr_scheduler_step(s), KN_OK);
+    assert_true(kn_lr_scheduler_last_lr(s, 0) > 0);
+    kn_lr_scheduler_free(s);
+    s = kn_one_cycle_lr(o, 1, 2);
     for (int i = 0; i < 2; i++)
         assert_int_equal(kn_lr_scheduler_step(s), KN_OK);
     assert_int_equal(kn_lr_scheduler_step(s), KN_ERR_STATE);
