@@ -114,7 +114,7 @@ static kn_element host_element(const draw *d, kn_dtype dtype, kn_philox state, i
     if (d->kind == DRAW_RANDINT) {
         __extension__ typedef unsigned __int128 wide;
         uint64_t bits = (uint64_t)at[1] << 32 | at[0];
-        return kn_element_whole(d->low + (int64_t)(uint64_t)((wide)bits * d->range >> 64));
+        return kn_element_whole((int64_t)((uint64_t)d->low + (uint64_t)((wide)bits * d->range >> 64)));
     }
     double pair[2];
     host_real_pair(pair, d, per == 2, words + word % 4 / (2 * per) * (2 * per));
