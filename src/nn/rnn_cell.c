@@ -19,10 +19,12 @@ kn_status kn_rnn_check_nonlinearity(const char *name, kn_rnn_nonlinearity nonlin
 
 kn_status kn_rnn_check_sizes(const char *name, int64_t input_size, int64_t hidden_size)
 {
-    return input_size >= 1 && hidden_size >= 1
-               ? KN_OK
-               : kn_fail(KN_ERR_ARGUMENT, "%s: input_size (%lld) and hidden_size (%lld) must be at least 1", name,
-                         (long long)input_size, (long long)hidden_size);
+    if (input_size < 1 || hidden_size < 1)
+        return kn_fail(KN_ERR_ARGUMENT, "%s: input_size (%lld) and hidden_size (%lld) must be at least 1", name,
+                       (long long)input_size, (long long)hidden_size);
+    if (hidden_size > INT64_MAX / 4) /* gates */
+        return kn_fail(KN_ERR_ARGUMENT, "%s: hidden_size (%lld) is too large", name, (long long)hidden_size);
+    return KN_OK;
 }
 
 static kn_status register_all(kn_module *module, kn_tensor *to[KN_RNN_PARAMETERS], kn_rnn_dimensions size,

@@ -163,6 +163,8 @@ TENSOR_TEST(recurrent_layers)
         BAD(all[i](&p), "input_size (0)", ONE);
         p = good, p.hidden_size = -1;
         BAD(all[i](&p), "hidden_size (-1)", ONE);
+        p = good, p.hidden_size = INT64_MAX / 2; /* four gates of this size are no int64 */
+        BAD(all[i](&p), "hidden_size (4611686018427387903) is too large");
         p = good, p.num_layers = 0;
         BAD(all[i](&p), "num_layers (0)", ONE);
         p = good, p.dropout = 1.5;
