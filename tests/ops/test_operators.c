@@ -6,6 +6,7 @@
 #include "ops/dispatch/operators.h"
 #include "ops/pointwise/elementwise.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "support/check.h"
@@ -221,6 +222,19 @@ TENSOR_TEST(a_sum_over_dimensions_of_size_1_is_copied_to_the_given_place)
     CHECK_VALUES(whole, 0, 0, 7, 6, 5, 6);
 }
 
+/* One dimension more adds (p - 1) / 2 log(pi) and a term; p (p - 1) is more than an int here. */
+TENSOR_TEST_F64(mvlgamma_of_many_dimensions)
+{
+    enum { P = 50000 };
+    kn_tensor *x = kn_full(KN_SHAPE(1), 30000.0, .dtype = KN_F64);
+    double more, less;
+    CHECK_OK(kn_item(kn_mvlgamma(x, P), &more));
+    CHECK_OK(kn_item(kn_mvlgamma(x, 40000), &less));
+    for (int p = 40001; p <= P; p++)
+        less += (p - 1) / 2.0 * log(3.14159265358979323846) + lgamma(30000 + (1 - p) / 2.0);
+    assert_true(fabs(more - less) < 1e-9 * fabs(less));
+}
+
 static int64_t allocations(const kn_tensor *x)
 {
     int64_t count = 0;
@@ -384,6 +398,7 @@ int main(void)
         TEST(parameters_start_from_the_defaults),
         TEST(an_output_given_is_computed_into),
         TEST(a_sum_over_dimensions_of_size_1_is_copied_to_the_given_place),
+        TEST(mvlgamma_of_many_dimensions),
         TEST(an_elementwise_result_may_take_the_place_of_an_operand),
         TEST(an_output_that_does_not_fit_is_refused),
         TEST(a_copied_output_that_does_not_fit_is_refused),

@@ -44,7 +44,7 @@ static kn_status mvlgamma_enter(kn_entry *entry)
     const int p = ((const kn_mvlgamma_args *)entry->params)->p;
     kn_tensor *x = entry->inputs[0];
     const kn_dtype dtype = kn_dtype_is_floating(x->dtype) ? x->dtype : KN_F32;
-    const double constant = p * (p - 1) / 4.0 * log(M_PI);
+    const double constant = (double)p * (p - 1) / 4 * log(M_PI);
 
     kn_tensor *shifts = kn_mul_scalar(kn_arange(0, p, 1, .dtype = dtype, .device = kn_device_of(x)), -0.5);
     kn_tensor *terms = kn_lgamma(kn_add(kn_unsqueeze(kn_to_dtype(x, dtype), -1), shifts));
