@@ -363,7 +363,10 @@ def test_arguments_are_attributes():
     layer = nn.Linear(5, 3, bias=False)
     assert (layer.in_features, layer.out_features, layer.bias) == (5, 3, None)
     layer = nn.Conv2d(3, 8, (3, 5), padding=1)
-    assert (layer.in_channels, layer.kernel_size, layer.padding, layer.groups) == (3, (3, 5), 1, 1)
+    assert (layer.in_channels, layer.kernel_size, layer.padding, layer.groups) == (3, (3, 5), (1, 1), 1)
+    assert nn.Conv2d(3, 8, 3, padding='same').padding == 'same' and nn.MaxPool2d(2).stride == 2
+    assert nn.ZeroPad2d(1).padding == (1, 1, 1, 1) and nn.LayerNorm([4, 2]).normalized_shape == (4, 2)
+    assert nn.Embedding(5, 3, padding_idx=-1).padding_idx == 4 and nn.MultiheadAttention(4, 2).kdim == 4
     assert nn.Dropout(0.25).p == 0.25
     assert not hasattr(layer, 'device') and not hasattr(layer, 'dtype')
     with pytest.raises(AttributeError, match="Linear has no attribute 'in_feature'"):

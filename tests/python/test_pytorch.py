@@ -88,6 +88,15 @@ def test_none(name, reduced):
     assert {one: getattr(ours, one) is None for one in named} == {one: value is None for one, value in named.items()}
 
 
+@pytest.mark.parametrize('name', sorted(one for one in ARGUMENTS if not callable(ARGUMENTS[one])))
+def test_attributes(name):
+    """Arguments are shown as PyTorch shows them: kernel_size=3 of a Conv2d as (3, 3)."""
+    ours, theirs = (getattr(library.nn, name)(*ARGUMENTS[name]) for library in (koine, torch))
+    shown = {one: getattr(theirs, one, ...) for one in parameters(type(ours))}
+    shown = {one: value for one, value in shown.items() if isinstance(value, (int, float, str, tuple))}
+    assert {one: getattr(ours, one) for one in shown} == shown
+
+
 # --- pooling, patches, resizing ---------------------------------------------------------------------------------------
 
 IMAGE, VOLUME = (2, 3, 8, 7), (1, 2, 6, 5, 6)

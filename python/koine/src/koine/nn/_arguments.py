@@ -34,6 +34,41 @@ def arguments_of(layer):
     return found
 
 
+# Layers of which PyTorch shows sizes as tuples, one number for each dimension, or for each end of one.
+_BY_DIMENSION = re.compile(r'(?:Conv|ConvTranspose|MaxUnpool|FractionalMaxPool)(\d)d|AvgPool(1)d')
+_BY_END = re.compile(r'(?:Constant|Zero|Reflection|Replication|Circular)Pad(\d)d')
+_SIZES = 'kernel_size', 'stride', 'padding', 'output_padding', 'dilation', 'output_size', 'output_ratio'
+
+
+def attributes_of(layer):
+    """arguments_of(layer) as PyTorch shows them: a number that stands for several as a tuple, and for None what it
+    stands for."""
+    found = arguments_of(layer)
+    if found.get('stride', 0) is None and 'norm_type' not in found:  # LPPool keeps it
+        found['stride'] = found['kernel_size']
+    for name in ('kdim', 'vdim'):
+        if found.get(name, 0) is None:
+            found[name] = found['embed_dim']
+    if (found.get('padding_idx') or 0) < 0:
+        found['padding_idx'] += found['num_embeddings']
+    if 'normalized_shape' in found:
+        found['normalized_shape'] = _tuple(found['normalized_shape'], 1)
+    kinds = [one.__name__ for one in type(layer).__mro__]
+    for pattern, factor in ((_BY_DIMENSION, 1), (_BY_END, 2)):
+        match = next(filter(None, map(pattern.fullmatch, kinds)), None)
+        if match:
+            count = factor * int(match[match.lastindex])
+            found.update((name, _tuple(found[name], count)) for name in _SIZES if name in found)
+    return found
+
+
+def _tuple(value, count):
+    """Of a number, or of several; None and names such as 'same' are what they are."""
+    if value is None or isinstance(value, str):
+        return value
+    return tuple(value) if hasattr(value, '__iter__') else (value,) * count
+
+
 @functools.lru_cache(maxsize=None)
 def _with_effect(kind):
     line = getattr(kind.__init__, 'line', None)

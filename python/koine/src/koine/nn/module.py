@@ -4,7 +4,7 @@ import inspect
 
 from .._c import NULL, adopted, callback, check, checked, encoded, error, ffi, lib, text
 from .._tensor import Tensor, borrowed, new_object, owned, release, wrap
-from ._arguments import arguments_of, check_not_argument, printed_arguments
+from ._arguments import attributes_of, check_not_argument, printed_arguments
 from ._computed import assign, computed
 from ._copy import deep_copy
 from ._hooks import Hooked, around
@@ -354,7 +354,7 @@ class Layer(Module):
         try:
             return super().__getattr__(name)
         except AttributeError:
-            found = {} if name.startswith('_') else arguments_of(self)
+            found = {} if name.startswith('_') else attributes_of(self)
             if name not in found:
                 raise
             return found[name]
