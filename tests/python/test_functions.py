@@ -97,6 +97,29 @@ def test_matrices():
     close(rows, array * numpy.minimum(1, 0.5 / numpy.linalg.norm(array, axis=1))[:, None], 1e-6)
 
 
+def test_results_by_name():
+    """Functions of several results return PyTorch's named tuples."""
+    a = koine.tensor(random(4, 4))
+    positive = a @ a.T + koine.eye(4)
+    for found, names in (
+            (koine.linalg.eigh(positive), ('eigenvalues', 'eigenvectors')), (koine.linalg.svd(a), ('U', 'S', 'Vh')),
+            (koine.svd(a), ('U', 'S', 'V')), (a.qr(), ('Q', 'R')), (a.slogdet(), ('sign', 'logabsdet')),
+            (koine.linalg.slogdet(a), ('sign', 'logabsdet')), (koine.linalg.lu_factor(a), ('LU', 'pivots')),
+            (koine.linalg.cholesky_ex(positive), ('L', 'info')), (koine.linalg.inv_ex(a), ('inverse', 'info')),
+            (koine.linalg.solve_ex(a, a), ('result', 'info')), (koine.linalg.lu(a), ('P', 'L', 'U')),
+            (a.frexp(), ('mantissa', 'exponent')), (a.aminmax(), ('min', 'max')), (a.sort(), ('values', 'indices'))):
+        assert found._fields == names and all(getattr(found, one) is found[i] for i, one in enumerate(names))
+
+
+def test_least_squares():
+    a, b = random(6, 2), random(6, 3)
+    found = koine.linalg.lstsq(koine.tensor(a), koine.tensor(b))
+    solution, residuals, rank, _ = numpy.linalg.lstsq(a, b, rcond=None)
+    close(found.solution, solution), close(found.residuals, residuals)
+    assert found.rank.item() == rank and found.singular_values.numel() == 0
+    assert koine.linalg.lstsq(koine.tensor(a.T), koine.tensor(b[:2])).residuals.numel() == 0
+
+
 def test_draws():
     mean, std = koine.full((20000,), 3.0), koine.full((20000,), 0.5)
     for drawn in (koine.normal(mean, std), koine.normal(mean, 0.5), koine.normal(3.0, std),

@@ -10,6 +10,7 @@ field another name, and `name: _` is an argument without an effect. `output_size
 None is -1; a function is passed as one of C that takes and returns tensors; `return_indices=True` calls the form
 ..._with_indices."""
 import ast
+import collections
 import inspect
 import re
 
@@ -247,9 +248,9 @@ class Binding:
         return function(*passed), further, keep
 
 
-def tensor_function(name, c_name, line, swap=False):
-    """A function that returns a tensor, or with `kn_tensor **` arguments several."""
-    made = []
+def tensor_function(name, c_name, line, results=None):
+    """A function that returns a tensor, or with `kn_tensor **` arguments several: a tuple with the names `results`."""
+    made, several = [], results and collections.namedtuple(name, results, module='koine')._make
 
     def call(*arguments, **keywords):
         from ._tensor import wrap
@@ -265,7 +266,7 @@ def tensor_function(name, c_name, line, swap=False):
         if not handle:
             raise error()
         first = wrap(handle)
-        return (first, *[wrap(one[0]) for one in further]) if further else first
+        return (several or tuple)([first, *[wrap(one[0]) for one in further]]) if further else first
 
     call.__name__ = call.__qualname__ = name
     call.line = line

@@ -1,4 +1,6 @@
 """Linear algebra: torch.linalg, of real matrices in float32 and float64."""
+import collections
+
 from ._bind import tensor_function
 from ._c import KoineValueError as LinAlgError  # noqa: F401
 
@@ -13,7 +15,6 @@ C_FUNCTIONS = {
     'householder_product': ('kn_linalg_householder_product', 'A, tau'),
     'inv': ('kn_linalg_inv', 'A'),
     'inv_ex': ('kn_linalg_inv_ex', 'A'),
-    'lstsq': ('kn_linalg_lstsq', 'A, B'),
     'lu': ('kn_linalg_lu', 'A'),
     'lu_factor': ('kn_linalg_lu_factor', 'A'),
     'lu_factor_ex': ('kn_linalg_lu_factor_ex', 'A'),
@@ -36,8 +37,27 @@ C_FUNCTIONS = {
     'tensorsolve': ('kn_linalg_tensorsolve', 'A, B'),
     'vecdot': ('kn_linalg_vecdot', 'x, y, *, dim=-1'),
 }
+_RESULTS = {
+    'cholesky_ex': 'L info', 'eigh': 'eigenvalues eigenvectors', 'inv_ex': 'inverse info', 'lu': 'P L U',
+    'lu_factor': 'LU pivots', 'lu_factor_ex': 'LU pivots info', 'qr': 'Q R', 'slogdet': 'sign logabsdet',
+    'solve_ex': 'result info', 'svd': 'U S Vh',
+}
 for _name, (_c_name, _line) in C_FUNCTIONS.items():
-    globals()[_name] = tensor_function(_name, _c_name, _line)
+    globals()[_name] = tensor_function(_name, _c_name, _line, _RESULTS.get(_name))
+
+_least_squares = tensor_function('lstsq', 'kn_linalg_lstsq', 'A, B')
+_Lstsq = collections.namedtuple('lstsq', 'solution residuals rank singular_values', module='koine')
+
+
+def lstsq(A, B, rcond=None, *, driver=None):
+    """(solution, residuals, rank, singular_values) of an A [..., m, n] of full rank. The residuals are the sums of
+    squares of each column where m > n, else, as the singular values, without elements."""
+    from ._functions import empty, full
+    x = _least_squares(A, B)
+    rows, columns = A.shape[-2:]
+    none = empty(0, dtype=x.dtype, device=x.device)
+    rank = full(A.shape[:-2], min(rows, columns), dtype='int64', device=x.device)
+    return _Lstsq(x, (A @ x - B).square().sum(-2) if rows > columns else none, rank, none)
 
 
 def norm(A, ord=None, dim=None, keepdim=False):

@@ -74,6 +74,7 @@ C_FUNCTIONS = {
                                           'distance_function=None, margin=1.0, swap=False, reduction="mean"'),
     'uniform_': ('kn_uniform_with_', 'input, low=0.0, high=1.0, *, generator=None'),
 }
+_RESULTS = {'frexp': 'mantissa exponent', 'lu_unpack': 'P L U', 'slogdet': 'sign logabsdet'}
 
 
 def _own(module):
@@ -86,7 +87,8 @@ _made = {}
 for _module in (creation, overloads, pooling, reductions, shapes, calls, names, aliases, windows):
     _made.update(_own(_module))
 for _name, (_c_name, _line) in C_FUNCTIONS.items():
-    _made[_name] = (in_place_function if _name.endswith('_') else tensor_function)(_name, _c_name, _line)
+    _made[_name] = (in_place_function(_name, _c_name, _line) if _name.endswith('_') else
+                    tensor_function(_name, _c_name, _line, _RESULTS.get(_name)))
 globals().update(_made)
 PUBLIC = list(_made)
 

@@ -1,4 +1,6 @@
 """Names that PyTorch has besides others, and questions about tensors and shapes."""
+import collections
+
 import numpy
 
 from .. import _ops, linalg
@@ -51,10 +53,13 @@ def addcmul_(input, tensor1, tensor2, *, value=1):
     return input.copy_(_ops.function('addcmul')(input, tensor1, tensor2, value=value))
 
 
+_Svd = collections.namedtuple('svd', 'U S V', module='koine')
+
+
 def svd(input, some=True):
     """(U, S, V), of which linalg.svd returns V transposed."""
     u, s, vh = linalg.svd(input, full_matrices=not some)
-    return u, s, vh.mT
+    return _Svd(u, s, vh.mT)
 
 
 def qr(input, some=True):

@@ -1,4 +1,5 @@
 """Reductions of all elements or along a dimension; softmax, quantiles, distinct elements."""
+import collections
 import functools
 
 from .. import _ops
@@ -95,8 +96,11 @@ def _spread_and_mean(name):
 std_mean, var_mean = _spread_and_mean('std'), _spread_and_mean('var')
 
 
+_Aminmax = collections.namedtuple('aminmax', 'min max', module='koine')
+
+
 def aminmax(input, *, dim=None, keepdim=False):
-    return op('amin')(input, dim, keepdim), op('amax')(input, dim, keepdim)
+    return _Aminmax(op('amin')(input, dim, keepdim), op('amax')(input, dim, keepdim))
 
 
 def _softmax_dim(input, dim, axis):
