@@ -294,6 +294,15 @@ def test_decoder_and_transformer():
     assert numpy.array_equal(net.generate_square_subsequent_mask(4).numpy(), causal(4))
 
 
+def test_activations_by_function():
+    x, named = koine.randn(2, 3, 8), nn.TransformerEncoderLayer(8, 2, 16, activation='gelu').eval()
+    given = nn.TransformerEncoderLayer(8, 2, 16, activation=nn.functional.gelu).eval()
+    given.load_state_dict(named.state_dict())
+    assert koine.equal(given(x), named(x))
+    with pytest.raises(ValueError, match="'silu' is not one of 'relu', 'gelu'"):
+        nn.TransformerDecoderLayer(8, 2, activation=nn.functional.silu)
+
+
 def test_stacks_copy_their_layer():
     layer, norm = nn.TransformerEncoderLayer(8, 2, 16, dtype='float64').eval(), nn.LayerNorm(8, dtype='float64')
     layer.linear1.weight.requires_grad_(False)

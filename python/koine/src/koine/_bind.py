@@ -23,7 +23,8 @@ _SYNONYMS = {'zeros': 'constant'}
 
 def enumerator(kind, value):
     """The number of 'mean' in the enum kn_reduction: the enumerator that ends with it, of -1 that with MINUS_1. Where
-    none ends with a digit, a number is an enumerator's."""
+    none ends with a digit, a number is an enumerator's. A function such as nn.functional.gelu stands for its name."""
+    value = getattr(value, '__name__', value)
     named = {name: number for number, name in kind.elements.items()}
     words = [_word(value), _word(_SYNONYMS.get(value, value))]
     for word in words:
