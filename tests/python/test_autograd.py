@@ -38,6 +38,14 @@ def test_grad():
         koine.autograd.grad(x.sum(), z)
 
 
+def test_grad_of_parameters():
+    net = koine.nn.Linear(2, 1)
+    weight, bias = koine.autograd.grad(net(koine.ones(3, 2)).sum(), net.parameters())
+    assert weight.tolist() == [[3, 3]] and bias.tolist() == [3]
+    koine.autograd.backward(net(koine.ones(3, 2)).sum(), inputs=net.parameters())
+    assert koine.equal(net.weight.grad, weight)
+
+
 def test_grad_of_unused_inputs():
     x, z = koine.ones(2, requires_grad=True), koine.zeros(3, requires_grad=True)
     found = koine.autograd.grad((x * x).sum(), [x, z], materialize_grads=True)

@@ -3,11 +3,12 @@ import warnings
 
 from .._c import NULL, check, ffi, lib
 from .._functions import zeros_like
-from .._tensor import wrap
+from .._tensor import Tensor, wrap
 
 
 def _list(values):
-    return [] if values is None else list(values) if isinstance(values, (list, tuple)) else [values]
+    """Of a tensor, or of several, also those of module.parameters()."""
+    return [] if values is None else [values] if isinstance(values, Tensor) else list(values)
 
 
 def _weights(function, given, outputs):
