@@ -264,6 +264,10 @@ def test_random():
     first = koine.rand(3)
     koine.set_rng_state(state)
     assert koine.equal(first, koine.rand(3))
+    generator.set_state(state)
+    assert koine.equal(first, koine.rand(3, generator=generator)) and generator.get_state().dtype is koine.uint8
+    with pytest.raises(TypeError, match='that get_rng_state or get_state returned'):
+        koine.set_rng_state(koine.zeros(64))
     assert sorted(koine.randperm(5).tolist()) == [0, 1, 2, 3, 4]
     assert koine.randint(2, 5, (100,)).unique().tolist() == [2, 3, 4]
     assert abs(koine.zeros(1000).normal_(5, 0.1).mean().item() - 5) < 0.05

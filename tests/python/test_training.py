@@ -264,7 +264,9 @@ def test_checkpoint(tmp_path):
     net(koine.ones(1, 3)).sum().backward()
     optimizer.step()
     koine.save({'epoch': 3, 'net': net.state_dict(), 'optimizer': optimizer.state_dict(), 'loss': float('inf'),
-                'rest': (None, 'text', [True, koine.arange(3)]), 'net.weight': koine.zeros(1)}, path)
+                'rest': (None, 'text', [True, koine.arange(3)]), 'net.weight': koine.zeros(1),
+                'random': koine.get_rng_state()}, path)
+    drawn = koine.rand(3)
     loaded = koine.load(path)
     assert (loaded['epoch'], loaded['loss'], loaded['rest'][:2]) == (3, float('inf'), (None, 'text'))
     assert loaded['rest'][2][0] is True and loaded['rest'][2][1].tolist() == [0, 1, 2]
@@ -274,6 +276,8 @@ def test_checkpoint(tmp_path):
     again = optim.AdamW(other.parameters())
     again.load_state_dict(loaded['optimizer'])
     assert again.param_groups[0]['lr'] == 0.05
+    koine.set_rng_state(loaded['random'])
+    assert koine.equal(koine.rand(3), drawn)
     koine.safetensors.save_file({}, path, {'koine.structure': '{"dict": [["a", {"tensor": "b"}]]}'})
     with pytest.raises(ValueError, match="checkpoint: its metadata \"koine.structure\" is damaged: 'b'"):
         koine.load(path)

@@ -1,6 +1,25 @@
-"""Random numbers: seeds, states and generators."""
+"""Random numbers: seeds, states and generators. A state is a tensor of uint8, on the host."""
+import numpy
+
 from ._c import check, checked, ffi, lib
 from ._device import handle
+from ._dtypes import uint8
+from ._tensor import Tensor, tensor
+
+_STATE = 64  # at least KN_RNG_STATE_SIZE, of which the library uses the first bytes
+
+
+def _read(get, *source):
+    state = numpy.zeros(_STATE, 'uint8')
+    check(get(*source, ffi.from_buffer('uint8_t[]', state)))
+    return tensor(state, device='host')
+
+
+def _bytes(state):
+    """Of a state, which load() puts on the current device."""
+    if not isinstance(state, Tensor) or state.shape != (_STATE,) or state.dtype is not uint8:
+        raise TypeError('a state of random numbers is a tensor that get_rng_state or get_state returned')
+    return ffi.from_buffer('uint8_t[]', state.numpy())
 
 
 class Generator:
@@ -17,16 +36,10 @@ class Generator:
         return lib.kn_generator_initial_seed(self._h)
 
     def get_state(self):
-        """The state as bytes."""
-        state = ffi.new('uint8_t[]', _STATE)
-        check(lib.kn_generator_get_state(self._h, state))
-        return bytes(state)
+        return _read(lib.kn_generator_get_state, self._h)
 
     def set_state(self, state):
-        check(lib.kn_generator_set_state(self._h, ffi.new('uint8_t[]', bytes(state))))
-
-
-_STATE = 64  # at least KN_RNG_STATE_SIZE, of which the library uses the first bytes
+        check(lib.kn_generator_set_state(self._h, _bytes(state)))
 
 
 def manual_seed(seed):
@@ -44,10 +57,8 @@ def initial_seed(device=None):
 
 
 def get_rng_state(device=None):
-    state = ffi.new('uint8_t[]', _STATE)
-    check(lib.kn_get_rng_state(handle(device) or lib.kn_device_current(), state))
-    return bytes(state)
+    return _read(lib.kn_get_rng_state, handle(device) or lib.kn_device_current())
 
 
 def set_rng_state(state, device=None):
-    check(lib.kn_set_rng_state(handle(device) or lib.kn_device_current(), ffi.new('uint8_t[]', bytes(state))))
+    check(lib.kn_set_rng_state(handle(device) or lib.kn_device_current(), _bytes(state)))
