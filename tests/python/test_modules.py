@@ -1,6 +1,8 @@
 """Modules: layers, containers, modules of Python, state, ownership."""
+import copy
 import gc
 import inspect
+import weakref
 
 import numpy
 import pytest
@@ -145,6 +147,41 @@ def test_module_of_python():
     net.double()
     assert net[1].scale.dtype is koine.float64 and net(x.double()).dtype is koine.float64
     assert 'Block' in repr(net) and '(8, 8)' not in repr(net)
+
+
+def test_parameters_are_the_same_objects():
+    """Programs tell parameters apart by their id: those of the last layer from the others, say."""
+    net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), Block(8))
+    last = [id(one) for one in net[2].parameters()]
+    others = [name for name, one in net.named_parameters() if id(one) not in last]
+    assert others == ['0.weight', '0.bias', '1.weight', '1.bias']
+    assert net[0].weight is net[0].weight is dict(net.named_parameters())['0.weight']
+    assert net[1].running_mean is dict(net.named_buffers())['1.running_mean']
+    names = {one: name for name, one in net.named_parameters()}
+    assert names[net[2].fc.bias] == '2.fc.bias'
+    net.double()
+    assert {id(one) for one in net.parameters()} == {id(one) for one in names}
+    given = nn.Parameter(koine.ones(8))
+    net[2].scale = given
+    assert net[2].scale is given and any(one is given for one in net.parameters())
+    net[0].weight = net[2].fc.weight
+    assert net[0].weight is net[2].fc.weight
+    optimizer = koine.optim.SGD([{'params': [given]}, {'params': net[2].fc.parameters()}])
+    assert [one is other for group, others in zip(optimizer.param_groups, ([given], net[2].fc.parameters()))
+            for one, other in zip(group['params'], others)] == [True] * 3
+    copied = copy.deepcopy(net)
+    assert copied[2].scale is copied[2].scale is not given
+
+
+def test_objects_do_not_keep_tensors():
+    net = nn.Sequential(nn.Linear(4, 8))
+    known = weakref.ref(net[0].weight), weakref.ref(next(net.parameters()))
+    net[0].weight = nn.Parameter(koine.ones(8, 4))
+    assert len(list(net.parameters())) == 2 and known[0]() is known[1]() is None
+    known = weakref.ref(net[0].bias)
+    del net
+    gc.collect()
+    assert known() is None
 
 
 def test_several_inputs_and_outputs():

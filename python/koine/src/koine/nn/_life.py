@@ -4,6 +4,7 @@ import weakref
 from .._c import ffi, lib
 
 wrappers = weakref.WeakValueDictionary()  # address of a kn_module: its Module
+tensors = weakref.WeakValueDictionary()  # address of a kn_tensor that is registered: its Parameter, or its buffer
 uninitialized = weakref.WeakSet()  # lazy layers before their first call
 
 

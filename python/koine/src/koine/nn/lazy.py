@@ -173,6 +173,7 @@ class LazyModuleMixin:
         _take_over(self, made)
         for name, tensor in tensors.items():
             tensor._become(getattr(self, name))
+            self._note_object(name, tensor)
 
     def _initialize_from(self, state, prefix):
         """With the shapes of the tensors whose names begin so."""

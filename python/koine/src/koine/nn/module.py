@@ -9,7 +9,7 @@ from ._computed import assign, computed
 from ._copy import deep_copy
 from ._hooks import Hooked, around
 from ._inputs import in_order
-from ._life import Life, address, hand_over, wrappers
+from ._life import Life, address, hand_over, tensors, wrappers
 from ._modes import Modes
 from ._parameter import Buffer, Parameter
 from ._state import State
@@ -78,6 +78,7 @@ class Module(Hooked, State, Tree, Modes):
         set_('_h', pointer)
         set_('_life', Life(pointer) if life is None else life)
         set_('_children', {})
+        set_('_objects', {})  # which programs may know by their id: tensors by name, and those of the last two lists
         set_('_places', dict(type(self)._places))
         wrappers[address(pointer)] = self
 
@@ -124,7 +125,7 @@ class Module(Hooked, State, Tree, Modes):
         if name == '_h':
             raise AttributeError('this %s is not there: super().__init__() was not called, or the module was freed '
                                  'when it could not become a part of another' % type(self).__name__)
-        if name in ('_children', '_life', '_places') or name.startswith('__'):
+        if name in ('_children', '_life', '_objects', '_places') or name.startswith('__'):
             raise AttributeError(name)
         if self._places.get(name, 'child') == 'child':
             child = self._child(name)
@@ -134,7 +135,7 @@ class Module(Hooked, State, Tree, Modes):
         if handle:
             is_buffer = self._is_buffer(name)
             self._places.setdefault(name, 'buffer' if is_buffer else 'parameter')  # to know it the next time
-            return _registered(handle, is_buffer)
+            return self._registered(name, handle, is_buffer)
         if self._is_computed(name):
             return computed(self, name)
         if name in self._places:
@@ -181,6 +182,7 @@ class Module(Hooked, State, Tree, Modes):
         child = self._child(name)
         if child is None:
             check(lib.kn_module_remove_tensor(self._h, encoded(name)))
+            self._objects.pop(name, None)
         else:
             child._life.take(checked(lib.kn_module_remove_module(self._h, encoded(name))), self._life)
             del self._children[name]
@@ -201,10 +203,19 @@ class Module(Hooked, State, Tree, Modes):
         return [text(lib.kn_module_child_name(self._h, i)) for i in range(lib.kn_module_child_count(self._h))]
 
     def _parameters(self):
-        return _listed(lib.kn_module_parameters(self._h), False)
+        return self._listed(lib.kn_module_parameters(self._h), False)
 
     def _buffers(self):
-        return _listed(lib.kn_module_buffers(self._h), True)
+        return self._listed(lib.kn_module_buffers(self._h), True)
+
+    def _listed(self, found, are_buffers):
+        made = [(text(found.names[i]), object_of(found.tensors[i], are_buffers)) for i in range(found.count)]
+        self._objects[are_buffers] = made
+        return list(made)
+
+    def _registered(self, name, handle, is_buffer):
+        made = self._objects[name] = object_of(handle, is_buffer)
+        return made
 
     def _tensor(self, name):
         """The handle of a parameter or buffer of its own, or NULL."""
@@ -226,7 +237,8 @@ class Module(Hooked, State, Tree, Modes):
         found = {name: ('parameter', handle) for name, handle in _own(lib.kn_module_parameters(self._h))}
         found.update((name, ('buffer', handle)) for name, handle in _own(lib.kn_module_buffers(self._h)))
         found.update((name, (kind, self._tensor(name))) for name, kind in self._places.items() if name not in found)
-        return [(name, kind, _registered(handle, kind == 'buffer')) for name, (kind, handle) in found.items() if handle]
+        return [(name, kind, self._registered(name, handle, kind == 'buffer'))
+                for name, (kind, handle) in found.items() if handle]
 
     def register_parameter(self, name, param):
         """None: the attribute is None until a parameter takes its place."""
@@ -256,7 +268,13 @@ class Module(Hooked, State, Tree, Modes):
                 checked(register(self._h, encoded(name), tensor._h))
             if isinstance(tensor, Parameter) and not needed:  # frozen: the library registers those that are trained
                 tensor.requires_grad = False
+            if isinstance(tensor, Parameter) == (kind == 'parameter'):
+                self._note_object(name, tensor)
         self._places[name] = kind
+
+    def _note_object(self, name, tensor):
+        """Of a tensor of its own, which the attribute returns from now on."""
+        tensors[address(tensor._h)] = self._objects[name] = tensor
 
     def _check_useful(self, name):
         if name in type(self)._places:
@@ -297,10 +315,6 @@ class Module(Hooked, State, Tree, Modes):
         return self.summary().rstrip('\n')
 
 
-def _listed(found, are_buffers):
-    return [(text(found.names[i]), _registered(found.tensors[i], are_buffers)) for i in range(found.count)]
-
-
 def _own(found):
     """(name, handle) of a module's own in its list, where they come first."""
     for i in range(found.count):
@@ -310,11 +324,16 @@ def _own(found):
         yield name, found.tensors[i]
 
 
-def _registered(handle, is_buffer):
-    """A registered tensor, or one that is computed from others."""
-    made = new_object(Tensor if is_buffer or not lib.kn_is_leaf(handle) else Parameter)
-    made._h = owned(lib.kn_retain(handle), release)
-    return made
+def object_of(handle, is_buffer):
+    """Of a registered tensor, the same each time; a new one of a tensor that is computed from others, for a call."""
+    if not lib.kn_is_leaf(handle):
+        return borrowed(handle)
+    known = tensors.get(address(handle))
+    if known is None or known._h != handle or isinstance(known, Parameter) == is_buffer:
+        known = new_object(Tensor if is_buffer else Parameter)
+        known._h = owned(lib.kn_retain(handle), release)
+        tensors[address(handle)] = known
+    return known
 
 
 def _wrapped(pointer, life):

@@ -7,8 +7,9 @@ import math
 from .. import safetensors
 from .._bind import parse
 from .._c import NULL, KoineError, callback, check, checked, encoded, error, ffi, lib, path
-from .._tensor import Tensor, borrowed, tensor, wrap
+from .._tensor import Tensor, tensor, wrap
 from ..autograd import enable_grad
+from ..nn._life import address
 from ..nn._modes import zero_gradients
 from ..nn.utils import parameter_list
 from ._own import Optimizer, listed_tensors
@@ -85,7 +86,7 @@ class ParamGroup(collections.abc.Mapping):
     def __getitem__(self, name):
         if name == 'params':
             found = lib.kn_optim_group_parameters(self._optimizer._h, self._index)
-            return [borrowed(found.tensors[i]) for i in range(found.count)]
+            return [self._optimizer._objects[address(found.tensors[i])] for i in range(found.count)]
         default = self._optimizer.defaults.get(name)
         if isinstance(default, tuple):
             values = [self._get(part) for part in _parts(name, default)]
@@ -138,7 +139,8 @@ class LibraryOptimizer(Optimizer):
         self.defaults = {name: tuple(value) if isinstance(value, list) else value
                          for name, value in options.items() if name not in _KERNELS}
         groups = params if params and isinstance(params[0], dict) else [{'params': params}]
-        found, keep = parameter_list(listed_tensors(groups[0]['params']))
+        self._objects = {}  # address of a parameter: the object that was given
+        found, keep = parameter_list(self._listed(groups[0]))
         # Those of the first group are set afterwards: given here, they would be the defaults of all groups.
         array, names = _options(self.defaults)
         pointer = checked(lib.kn_optim_named_with(type(self).__name__.encode(), found, array))
@@ -156,8 +158,14 @@ class LibraryOptimizer(Optimizer):
         made.load_state_dict(self.state_dict())
         return made
 
+    def _listed(self, group):
+        """The parameters of a group that is given."""
+        listed = listed_tensors(group['params'])
+        self._objects.update((address(one._h), one) for one in listed)
+        return listed
+
     def add_param_group(self, group):
-        found, keep = parameter_list(listed_tensors(group['params']))
+        found, keep = parameter_list(self._listed(group))
         array, names = _options({name: value for name, value in group.items() if name != 'params'})
         check(lib.kn_optim_add_group_with(self._h, found, array))
         del keep, names

@@ -4,8 +4,8 @@ import contextlib
 import os
 import tempfile
 
-from .._c import ffi
 from .._tensor import Tensor
+from ..nn._life import address
 
 
 @contextlib.contextmanager
@@ -19,24 +19,20 @@ class ParameterStates(collections.abc.Mapping):
     """{parameter: {'step': ..., 'exp_avg': ...}} of those that had a step. Of a parameter any object will do."""
 
     def __init__(self, parameters, states):
-        self._parameters = {_address(one): one for one in parameters}
-        self._states = {_address(parameters[index]): state for index, state in states.items()}
+        self._parameters = {address(one._h): one for one in parameters}
+        self._states = {address(parameters[index]._h): state for index, state in states.items()}
 
     def __getitem__(self, parameter):
         """{} before the parameter's first step."""
-        if not isinstance(parameter, Tensor) or _address(parameter) not in self._parameters:
+        if not isinstance(parameter, Tensor) or address(parameter._h) not in self._parameters:
             raise KeyError('the optimizer has no such parameter')
-        return self._states.get(_address(parameter), {})
+        return self._states.get(address(parameter._h), {})
 
     def __contains__(self, parameter):
-        return isinstance(parameter, Tensor) and _address(parameter) in self._states
+        return isinstance(parameter, Tensor) and address(parameter._h) in self._states
 
     def __iter__(self):
         return (self._parameters[key] for key in self._states)
 
     def __len__(self):
         return len(self._states)
-
-
-def _address(tensor):
-    return int(ffi.cast('uintptr_t', tensor._h))
