@@ -66,6 +66,31 @@ def test_groups_and_state(tmp_path):
         optim.SGD([a], momentun=0.9)
 
 
+def test_what_only_the_program_knows_of_a_group():
+    a, b, c = (nn.Parameter(koine.ones(2)) for _ in range(3))
+    optimizer = optim.SGD([{'params': [a], 'name': 'head', 'factor': 0.5}, {'params': [b]}], lr=0.1)
+    optimizer.add_param_group({'params': [c], 'lr': 0.3, 'name': 'late', 'fused': None})
+    for group in optimizer.param_groups:
+        group['lr'] *= group.get('factor', 1)
+        group.setdefault('initial_lr', group['lr'])
+    head, rest, late = optimizer.param_groups
+    assert (head['lr'], rest['lr'], late['lr'], late['name']) == (0.05, 0.1, 0.3, 'late') and 'name' not in rest
+    assert dict(head)['factor'] == 0.5 and head['initial_lr'] == 0.05 and len(head) == len(rest) + 2
+    again = optim.SGD([{'params': [one]} for one in (a, b, c)], lr=1)
+    again.load_state_dict(optimizer.state_dict())
+    assert [group.get('name') for group in again.param_groups] == ['head', None, 'late']
+    assert again.param_groups[0]['lr'] == 0.05
+    head.update(lr=0.2)
+    assert [dict(group)['lr'] for group in optim.SGD(optimizer.param_groups).param_groups] == [0.2, 0.1, 0.3]
+    del head['name']
+    with pytest.raises(KeyError):
+        head['name']
+    with pytest.raises(KeyError):
+        del head['lr']
+    with pytest.raises(ValueError, match='add_param_group adds others'):
+        head['params'] = [b]
+
+
 def test_lbfgs():
     w = nn.Parameter(koine.tensor([5.0, -3.0]))
     optimizer = optim.LBFGS([w], line_search_fn='strong_wolfe')

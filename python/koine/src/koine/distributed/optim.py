@@ -18,7 +18,7 @@ class ZeroRedundancyOptimizer(LibraryOptimizer):
             raise TypeError('ZeroRedundancyOptimizer: optimizer_class is a class of koine.optim, not %r' % (
                 optimizer_class,))
         whole = optimizer_class(params, **defaults)
-        self.defaults, self._objects = whole.defaults, whole._objects
+        self.defaults, self._objects, self._others = whole.defaults, whole._objects, whole._others
         self._group, pointer = group, whole._h
         ffi.gc(pointer, None)  # kn_optim_zero frees it if it fails
         whole._h = None

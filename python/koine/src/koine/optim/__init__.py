@@ -17,6 +17,7 @@ from ._state import ParameterStates, state_file
 
 # PyTorch's choices among its kernels, which have no effect.
 _KERNELS = ('foreach', 'capturable', 'differentiable', 'fused')
+_WRITTEN = (*_KERNELS, 'decoupled_weight_decay', 'params')  # also of optimizers without them
 _ALL = 'maximize=False, master_weights=False, ' + ', '.join(name + '=None' for name in _KERNELS)
 _ADAM = 'params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0, '
 SIGNATURES = {
@@ -77,8 +78,9 @@ def _options(values):
     return ffi.new('kn_optim_option[]', names + [(NULL, 0)]), names
 
 
-class ParamGroup(collections.abc.Mapping):
-    """The parameters and hyperparameters of a group: group['lr'] reads, group['lr'] = 0.1 sets."""
+class ParamGroup(collections.abc.MutableMapping):
+    """The parameters and hyperparameters of a group: group['lr'] reads, group['lr'] = 0.1 sets. What the optimizer does
+    not know, such as a name, is the program's own."""
 
     def __init__(self, optimizer, index):
         self._optimizer, self._index = optimizer, index
@@ -87,6 +89,8 @@ class ParamGroup(collections.abc.Mapping):
         if name == 'params':
             found = lib.kn_optim_group_parameters(self._optimizer._h, self._index)
             return [self._optimizer._objects[address(found.tensors[i])] for i in range(found.count)]
+        if name in self._others:
+            return self._others[name]
         default = self._optimizer.defaults.get(name)
         if isinstance(default, tuple):
             values = [self._get(part) for part in _parts(name, default)]
@@ -104,12 +108,32 @@ class ParamGroup(collections.abc.Mapping):
             raise KeyError(name)
         return value[0]
 
+    @property
+    def _others(self):
+        return self._optimizer._others[self._index]
+
+    def knows(self, name, value):
+        """Is it one of the library's?"""
+        number = ffi.new('double *')
+        refused = [lib.kn_optim_get(self._optimizer._h, self._index, encoded(part), number)
+                   for part in _parts(name, value)]
+        lib.kn_error_clear()
+        return not any(refused)
+
     def __setitem__(self, name, value):
         self.update({name: value})
 
-    def update(self, values):
+    def __delitem__(self, name):
+        del self._others[name]
+
+    def update(self, values=(), **named):
         """Sets several. What one of them needs of another, as nesterov of momentum, may come later."""
-        left = list(_flat(values))
+        values = {**dict(values), **named}
+        if 'params' in values:
+            raise ValueError('the parameters of a group are fixed: add_param_group adds others')
+        own = {name: value for name, value in values.items() if self.knows(name, value)}
+        self._others.update((name, value) for name, value in values.items() if name not in own)
+        left = list(_flat(own))
         while left:
             refused = []
             for part, number in left:
@@ -124,6 +148,7 @@ class ParamGroup(collections.abc.Mapping):
     def __iter__(self):
         yield 'params'
         yield from (name for name in self._optimizer.defaults if name != 'master_weights')  # which all groups share
+        yield from self._others
 
     def __len__(self):
         return sum(1 for _ in self)
@@ -138,8 +163,9 @@ class LibraryOptimizer(Optimizer):
         params = list(params)
         self.defaults = {name: tuple(value) if isinstance(value, list) else value
                          for name, value in options.items() if name not in _KERNELS}
-        groups = params if params and isinstance(params[0], dict) else [{'params': params}]
+        groups = params if params and isinstance(params[0], collections.abc.Mapping) else [{'params': params}]
         self._objects = {}  # address of a parameter: the object that was given
+        self._others = collections.defaultdict(dict)  # number of a group: what the library does not know
         found, keep = parameter_list(self._listed(groups[0]))
         # Those of the first group are set afterwards: given here, they would be the defaults of all groups.
         array, names = _options(self.defaults)
@@ -166,8 +192,11 @@ class LibraryOptimizer(Optimizer):
 
     def add_param_group(self, group):
         found, keep = parameter_list(self._listed(group))
-        array, names = _options({name: value for name, value in group.items() if name != 'params'})
+        first = self.param_groups[0]
+        own = {name: value for name, value in group.items() if name != 'params' and first.knows(name, value)}
+        array, names = _options(own)
         check(lib.kn_optim_add_group_with(self._h, found, array))
+        self.param_groups[-1].update({name: value for name, value in group.items() if name not in ('params', *own)})
         del keep, names
 
     @property
@@ -219,15 +248,23 @@ class LibraryOptimizer(Optimizer):
         for name, tensor in tensors.items():
             _, index, key = name.split('.', 2)
             state.setdefault(int(index), {})[key] = tensor
-        return {'state': state, 'param_groups': json.loads(groups)}
+        return {'state': state, 'param_groups': [{**group, **self._others[i]} for i, group in
+                                                 enumerate(json.loads(groups))]}
 
     def load_state_dict(self, state_dict):
         """What state_dict() returned, of an optimizer of the same kind with groups of the same sizes."""
         tensors = {'state.%d.%s' % (index, key): tensor for index, of_one in state_dict['state'].items()
                    for key, tensor in of_one.items()}
+        first, others = self.param_groups[0], []
+        for group in state_dict['param_groups']:
+            others.append({name: value for name, value in group.items()
+                           if name not in _WRITTEN and not first.knows(name, value)})
+        groups = [{name: value for name, value in group.items() if name not in theirs}
+                  for group, theirs in zip(state_dict['param_groups'], others)]
         with state_file() as file:
-            safetensors.save_file(tensors, file, {'param_groups': json.dumps(state_dict['param_groups'])})
+            safetensors.save_file(tensors, file, {'param_groups': json.dumps(groups)})
             self.load(file)
+        self._others.update(enumerate(others))
 
 
 def _optimizer(name, line):

@@ -1,5 +1,5 @@
 """Optimizers written in Python."""
-import collections
+import collections.abc
 import copy
 
 from .._tensor import Tensor
@@ -16,7 +16,7 @@ class Optimizer:
         params = list(params)
         if not params:
             raise ValueError('%s: there are no parameters to optimize' % type(self).__name__)
-        for group in params if isinstance(params[0], dict) else [{'params': params}]:
+        for group in params if isinstance(params[0], collections.abc.Mapping) else [{'params': params}]:
             self.add_param_group(group)
 
     @property
