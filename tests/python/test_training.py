@@ -66,6 +66,15 @@ def test_groups_and_state(tmp_path):
         optim.SGD([a], momentun=0.9)
 
 
+def test_text_of_an_optimizer():
+    a, b = nn.Parameter(koine.ones(2)), nn.Parameter(koine.ones(1))
+    optimizer = optim.Rprop([{'params': [a], 'name': 'a'}, {'params': [b], 'lr': 0.5}])
+    assert repr(optimizer) == (
+        'Rprop (\nParameter Group 0\n    etas: (0.5, 1.2)\n    lr: 0.01\n    maximize: False\n    name: a\n'
+        '    step_sizes: (1e-06, 50.0)\n\nParameter Group 1\n    etas: (0.5, 1.2)\n    lr: 0.5\n    maximize: False\n'
+        '    step_sizes: (1e-06, 50.0)\n)')
+
+
 def test_what_only_the_program_knows_of_a_group():
     a, b, c = (nn.Parameter(koine.ones(2)) for _ in range(3))
     optimizer = optim.SGD([{'params': [a], 'name': 'head', 'factor': 0.5}, {'params': [b]}], lr=0.1)

@@ -32,6 +32,13 @@ class Optimizer:
             raise ValueError('%s: a parameter is in several groups' % type(self).__name__)
         self.param_groups.append(group)
 
+    def __repr__(self):
+        """As PyTorch prints it."""
+        groups = ('Parameter Group %d\n' % i + ''.join(
+            '    %s: %s\n' % (name, group[name]) for name in sorted(group) if name != 'params')
+            for i, group in enumerate(self.param_groups))
+        return '%s (\n%s)' % (type(self).__name__, '\n'.join(groups))
+
     def step(self, closure=None):
         raise NotImplementedError('%s: an optimizer needs step' % type(self).__name__)
 
