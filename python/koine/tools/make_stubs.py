@@ -151,7 +151,8 @@ class Stubs:
             made += ['from .%s import %s as %s' % (module, name, name) for name in own]
         made += ['%s: dtype' % name for name in list(koine._dtypes.by_name) + list(koine._dtypes.ALIASES)]
         made += ['inf: float', 'nan: float', 'pi: float', 'e: float', '__version__: str', 'newaxis: None']
-        made += ['%s: None' % name for name in ('contiguous_format', 'preserve_format', 'channels_last')]
+        made += ['%s: None' % name for name in ('contiguous_format', 'preserve_format', 'channels_last',
+                                                   'channels_last_3d')]
         made += list(self.result_types(names)) + self.tensor_class()
         made += ['class %s(Tensor): ...' % name for name in sorted(koine._legacy.TYPES)]
         made += ['def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: bool = ...) -> Tensor: ...',

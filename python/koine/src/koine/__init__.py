@@ -35,7 +35,8 @@ from .train import Trainer  # noqa: E402, F401
 half, float, double, short, int, long, bool = float16, float32, float64, int16, int32, int64, bool_  # noqa: A001
 as_tensor = tensor
 globals().update(_TYPES)
-contiguous_format = preserve_format = channels_last = None  # memory formats: the library chooses its own
+# Memory formats: the library chooses its own.
+contiguous_format = preserve_format = channels_last = channels_last_3d = None
 newaxis = None
 e = __import__('math').e
 inf, nan, pi = __import__('math').inf, __import__('math').nan, __import__('math').pi

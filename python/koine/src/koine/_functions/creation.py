@@ -12,7 +12,7 @@ from .._tensor import options, tensor, wrap
 def _creator(name):
     function = getattr(lib, 'kn_%s_with' % name)
 
-    def create(*shape, size=None, dtype=None, device=None, requires_grad=False, generator=None):
+    def create(*shape, size=None, dtype=None, device=None, requires_grad=False, generator=None, memory_format=None):
         shape = shape_of(shape) if size is None else size
         return wrap(function(*sizes(shape), options(dtype, device, requires_grad, generator)))
 
@@ -117,14 +117,14 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False, device
 
 
 def _like(create):
-    def like(input, *arguments, dtype=None, device=None, requires_grad=False):
+    def like(input, *arguments, dtype=None, device=None, requires_grad=False, memory_format=None):
         """A new tensor with the input's shape, and its dtype and device unless others are given."""
         return create(input.shape, *arguments, dtype=dtype or input.dtype, device=device or input.device,
                       requires_grad=requires_grad)
 
     like.__name__ = like.__qualname__ = create.__name__ + '_like'
     value = 'fill_value, ' if create is full else ''
-    like.line = 'input, ' + value + '*, dtype=None, device=None, requires_grad=False'
+    like.line = 'input, ' + value + '*, dtype=None, device=None, requires_grad=False, memory_format: _=None'
     return like
 
 

@@ -25,7 +25,7 @@ class Tensor(TensorBase, Casts):
 
     # --- other devices and dtypes ---
 
-    def to(self, *arguments, device=None, dtype=None, non_blocking=False, copy=False):
+    def to(self, *arguments, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None):
         """to(device), to(dtype), to(device, dtype), to(other tensor); itself if nothing changes."""
         for one in arguments:
             if isinstance(one, Tensor):

@@ -140,7 +140,7 @@ class TensorBase:
     def element_size(self):
         return self.itemsize
 
-    def is_contiguous(self):
+    def is_contiguous(self, memory_format=None):
         return bool(lib.kn_is_contiguous(self._h))
 
     def is_floating_point(self):

@@ -20,7 +20,7 @@ class Modes:
     def eval(self):
         return self.train(False)
 
-    def to(self, *arguments, device=None, dtype=None, non_blocking=False):
+    def to(self, *arguments, device=None, dtype=None, non_blocking=False, memory_format=None):
         """to(device), to(dtype), to(device, dtype), to(tensor): moves all, and converts what is floating."""
         for one in arguments:
             if isinstance(one, Tensor):
