@@ -141,6 +141,31 @@ def test_schedules():
         made.LambdaLR(optimizer, lambda epoch: 1 / epoch)
 
 
+def test_a_schedule_of_python(tmp_path):
+    class Warmup(optim.lr_scheduler.LRScheduler):
+        def __init__(self, optimizer, steps, last_epoch=-1):
+            self.steps = steps
+            super().__init__(optimizer, last_epoch)
+
+        def get_lr(self):
+            return [rate * min(1, (self.last_epoch + 1) / self.steps) for rate in self.base_lrs]
+
+    a, b = nn.Parameter(koine.ones(1)), nn.Parameter(koine.ones(1))
+    optimizer = optim.SGD([{'params': [a]}, {'params': [b], 'lr': 1.0}], lr=2.0)
+    schedule = Warmup(optimizer, 4)
+    assert schedule.get_last_lr() == [0.5, 0.25] and optimizer.param_groups[0]['initial_lr'] == 2
+    schedule.step()
+    schedule.save(tmp_path / 'schedule')
+    again = Warmup(optim.SGD([{'params': [a]}, {'params': [b]}], lr=1.0), 9)
+    again.load(tmp_path / 'schedule')
+    again.step()
+    assert again.last_epoch == 2 and again.get_last_lr() == [1.5, 0.75]
+    with pytest.raises(TypeError, match='Warmup is a schedule of Python'):
+        optim.lr_scheduler.SequentialLR(optimizer, [schedule], [])
+    with pytest.raises(NotImplementedError, match='LRScheduler: a schedule needs get_lr'):
+        optim.lr_scheduler._LRScheduler(optimizer)
+
+
 def test_state_of_a_schedule():
     made = optim.lr_scheduler
     for make in (lambda o: made.StepLR(o, 2, gamma=0.5), lambda o: made.CosineAnnealingLR(o, 5),

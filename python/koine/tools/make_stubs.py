@@ -9,7 +9,7 @@ import os
 import sys
 
 HEAD = '''# Made by tools/make_stubs.py.
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, Mapping, MutableMapping, NamedTuple, Sequence
 
 '''
 NUMBER, SIZES = 'int | float', 'int | Sequence[int]'
@@ -243,8 +243,7 @@ def plain_class(kind):
 
 def optimizer_head():
     return ['from . import lr_scheduler as lr_scheduler, swa_utils as swa_utils',
-            'class ParamGroup(Mapping[str, Any]):', '    def __getitem__(self, name: str) -> Any: ...',
-            '    def __setitem__(self, name: str, value: Any) -> None: ...', 'class Optimizer:',
+            'class ParamGroup(MutableMapping[str, Any]): ...', 'class Optimizer:',
             '    lr: float', '    param_groups: Sequence[ParamGroup]', '    defaults: Mapping[str, Any]',
             '    state: Mapping[Any, Mapping[str, Any]]',
             '    def state_dict(self) -> dict[str, Any]: ...',
@@ -256,7 +255,10 @@ def optimizer_head():
 
 
 def scheduler_head():
-    return ['class LRScheduler:', '    last_epoch: int', '    def step(self, metrics: float | None = ...) -> None: ...',
+    return ['class LRScheduler:', '    last_epoch: int', '    base_lrs: list[float]', '    optimizer: Any',
+            '    def __init__(self, optimizer: Any, last_epoch: int = ...) -> None: ...',
+            '    def get_lr(self) -> list[float]: ...',
+            '    def step(self, metrics: float | None = ...) -> None: ...',
             '    def state_dict(self) -> dict[str, Any]: ...',
             '    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None: ...',
             '    def get_last_lr(self) -> list[float]: ...', '    def save(self, file: Any) -> None: ...',

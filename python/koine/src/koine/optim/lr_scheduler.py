@@ -1,5 +1,5 @@
 """torch.optim.lr_scheduler."""
-from .. import safetensors
+from .. import safetensors, serialization
 from .._bind import Binding, parse
 from .._c import callback, check, checked, ffi, lib, path, raise_pending
 from .._dtypes import float64
@@ -33,7 +33,56 @@ _WORDS = {'mode="min"': ('mode_max', 'max', 'min'), 'threshold_mode="rel"': ('ab
 
 
 class LRScheduler:
-    """All schedules."""
+    """All schedules. One of Python derives from this class, calls super().__init__(optimizer), and has get_lr(self),
+    which returns the groups' rates at self.last_epoch. A loop of the program steps it: the trainer and other schedules
+    take only the library's."""
+
+    def __init__(self, optimizer, last_epoch=-1):
+        self.optimizer, self.last_epoch = optimizer, last_epoch
+        for group in optimizer.param_groups:
+            group.setdefault('initial_lr', group['lr'])
+        self.base_lrs = [group['initial_lr'] for group in optimizer.param_groups]
+        self.step()
+
+    @property
+    def _h(self):
+        raise TypeError('%s is a schedule of Python: it is stepped by a loop of your own, not by the trainer or by '
+                        'another schedule' % type(self).__name__)
+
+    def get_lr(self):
+        raise NotImplementedError('%s: a schedule needs get_lr' % type(self).__name__)
+
+    def step(self, epoch=None):
+        """To the next epoch, or to that one."""
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        for group, rate in zip(self.optimizer.param_groups, self.get_lr()):
+            group['lr'] = rate
+        self._last_lr = [group['lr'] for group in self.optimizer.param_groups]
+
+    def get_last_lr(self):
+        return self._last_lr
+
+    def state_dict(self):
+        """The attributes but for the optimizer."""
+        return {name: value for name, value in self.__dict__.items() if name != 'optimizer'}
+
+    def load_state_dict(self, state_dict):
+        self.__dict__.update(state_dict)
+
+    def save(self, file):
+        serialization.save(self.state_dict(), file)
+
+    def load(self, file):
+        self.load_state_dict(serialization.load(file))
+
+
+_LRScheduler = LRScheduler
+
+
+class _Library(LRScheduler):
+    """The library's schedules."""
+
+    _h = None
 
     def _keep(self, pointer, *others):
         self._h = ffi.gc(checked(pointer), lib.kn_lr_scheduler_free)
@@ -111,8 +160,8 @@ def _scheduler(name, c_name, line):
         self._keep(made[0]((), values)[0], values['optimizer'])
 
     __init__.line = line
-    return type(name, (LRScheduler,), {'__init__': __init__, '__module__': 'koine.optim.lr_scheduler',
-                                       '__doc__': 'torch.optim.lr_scheduler.%s.' % name})
+    return type(name, (_Library,), {'__init__': __init__, '__module__': 'koine.optim.lr_scheduler',
+                                    '__doc__': 'torch.optim.lr_scheduler.%s.' % name})
 
 
 globals().update({_name: _scheduler(_name, *_row) for _name, _row in SIGNATURES.items()})
@@ -130,15 +179,15 @@ def _by_function(name, c_name):
         self._keep(getattr(lib, c_name)(optimizer._h, function, ffi.NULL, params), optimizer, function)
 
     __init__.line = 'optimizer, lr_lambda, last_epoch=-1'
-    return type(name, (LRScheduler,), {'__init__': __init__, '__module__': 'koine.optim.lr_scheduler',
-                                       '__doc__': 'torch.optim.lr_scheduler.%s.' % name})
+    return type(name, (_Library,), {'__init__': __init__, '__module__': 'koine.optim.lr_scheduler',
+                                    '__doc__': 'torch.optim.lr_scheduler.%s.' % name})
 
 
 LambdaLR = _by_function('LambdaLR', 'kn_lambda_lr_with')
 MultiplicativeLR = _by_function('MultiplicativeLR', 'kn_multiplicative_lr_with')
 
 
-class _Composed(LRScheduler):
+class _Composed(_Library):
     def _take(self, schedulers):
         """Their pointers: the library takes them over."""
         pointers = [one._h for one in schedulers]

@@ -3,7 +3,6 @@ import copy
 import itertools
 import math
 
-from .. import serialization
 from .._c import check, lib
 from .._dtypes import int64
 from .._functions import zeros
@@ -128,45 +127,16 @@ class SWALR(LRScheduler):
             raise ValueError("SWALR: anneal_strategy is 'cos' or 'linear', not %r" % (anneal_strategy,))
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError('SWALR: anneal_epochs is a number of 0 or more, not %r' % (anneal_epochs,))
-        self.optimizer, self.anneal_epochs, self._strategy = optimizer, anneal_epochs, anneal_strategy
-        self._epoch = last_epoch
-        self.step()
+        self.anneal_epochs, self.anneal_strategy = anneal_epochs, anneal_strategy
+        super().__init__(optimizer, last_epoch)
 
-    @property
-    def _h(self):
-        raise TypeError('SWALR is a schedule of Python: it is stepped by a loop of your own, not by the trainer or by '
-                        'another schedule')
-
-    @property
-    def last_epoch(self):
-        return self._epoch
-
-    def step(self, metrics=None):
-        self._epoch += 1
-        step = max(self._epoch, 1) if self.anneal_epochs == 0 else self._epoch
+    def get_lr(self):
+        step = max(self.last_epoch, 1) if self.anneal_epochs == 0 else self.last_epoch
         before, now = self._share(step - 1), self._share(step)
-        for group, swa_lr in zip(self.optimizer.param_groups, self.swa_lrs):
-            start = swa_lr if before == 1 else (group['lr'] - before * swa_lr) / (1 - before)
-            group['lr'] = swa_lr * now + start * (1 - now)
+        return [swa_lr * now + (swa_lr if before == 1 else (group['lr'] - before * swa_lr) / (1 - before)) * (1 - now)
+                for group, swa_lr in zip(self.optimizer.param_groups, self.swa_lrs)]
 
     def _share(self, step):
         """Of swa_lr in the rate."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
-        return t if self._strategy == 'linear' else (1 - math.cos(math.pi * t)) / 2
-
-    def get_last_lr(self):
-        return [group['lr'] for group in self.optimizer.param_groups]
-
-    def state_dict(self):
-        return {'last_epoch': self._epoch, 'swa_lrs': list(self.swa_lrs), 'anneal_epochs': self.anneal_epochs,
-                'anneal_strategy': self._strategy}
-
-    def load_state_dict(self, state_dict):
-        self._epoch, self.swa_lrs = state_dict['last_epoch'], list(state_dict['swa_lrs'])
-        self.anneal_epochs, self._strategy = state_dict['anneal_epochs'], state_dict['anneal_strategy']
-
-    def save(self, file):
-        serialization.save(self.state_dict(), file)
-
-    def load(self, file):
-        self.load_state_dict(serialization.load(file))
+        return t if self.anneal_strategy == 'linear' else (1 - math.cos(math.pi * t)) / 2
