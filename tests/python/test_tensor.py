@@ -242,7 +242,8 @@ def test_copies():
 def test_numbers_of_tensors():
     assert float(koine.tensor(2.5)) == 2.5 and int(koine.tensor(3)) == 3 and bool(koine.tensor([1]))
     assert [10, 20, 30][koine.tensor(1)] == 20 and '%.1f' % koine.tensor(1.25) == '1.2'
-    assert '{:.2f}'.format(koine.tensor(1.239)) == '1.24'
+    assert '{:.2f}'.format(koine.tensor(1.239)) == '1.24' and f'{koine.tensor(3)}' == '3'
+    assert f'{koine.tensor(0.5, requires_grad=True)}' == '0.5' and f'{koine.tensor([3])}'.startswith('tensor([3]')
     assert 3 in koine.tensor([1, 3]) and 4 not in koine.tensor([1, 3])
     with pytest.raises(ValueError, match='any'):
         bool(koine.tensor([1, 2]))

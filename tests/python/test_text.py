@@ -36,6 +36,10 @@ def test_print_options():
     assert '...' not in text([0] * 2000, threshold=math.inf)
 
 
+def test_parameters():
+    assert repr(koine.nn.Parameter(koine.ones(2))).startswith('Parameter containing:\ntensor([1., 1.]')
+
+
 def test_wrong_options():
     koine.set_printoptions(precision=3)
     for wrong, words in (({'profile': 'long'}, "'default', 'short' or 'full', not 'long'"),

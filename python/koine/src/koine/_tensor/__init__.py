@@ -156,7 +156,8 @@ class Tensor(TensorBase, Casts):
         return owned_text(lib.kn_to_string(self._h))
 
     def __format__(self, form):
-        return format(self.item(), form) if form and self.numel() == 1 else str(self)
+        """A number is formatted as one, so that f'{loss}' is short."""
+        return format(self.item(), form) if self.ndim == 0 or form and self.numel() == 1 else str(self)
 
     def __hash__(self):
         return id(self)

@@ -12,6 +12,9 @@ class Parameter(Tensor):
         if requires_grad:
             self.requires_grad_()
 
+    def __repr__(self):
+        return 'Parameter containing:\n' + super().__repr__()
+
 
 class Buffer(Tensor):
     """A tensor that is saved, but not trained. persistent=False: not in state_dict and files."""
