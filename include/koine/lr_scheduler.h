@@ -28,6 +28,10 @@ typedef struct kn_lr_scheduler kn_lr_scheduler;
 
 KN_API void kn_lr_scheduler_free(kn_lr_scheduler *scheduler); /* NULL allowed */
 KN_API kn_status kn_lr_scheduler_step(kn_lr_scheduler *scheduler);
+/* To this epoch, 0 or more, forward or back, by the formula of the epoch where there is one. With warm restarts it may
+ * have a fraction, as in a loop over batches: epoch + batch / batches. Not for schedules that need a metric, and for
+ * several in one. */
+KN_API kn_status kn_lr_scheduler_step_to(kn_lr_scheduler *scheduler, double epoch);
 /* For kn_reduce_lr_on_plateau, which needs the monitored value. */
 KN_API kn_status kn_lr_scheduler_step_metric(kn_lr_scheduler *scheduler, double metric);
 KN_API bool kn_lr_scheduler_takes_metric(const kn_lr_scheduler *scheduler);

@@ -144,6 +144,21 @@ kn_status kn_lr_scheduler_step(kn_lr_scheduler *s)
     return s->num_parts > 0 ? kn_lr_step_parts(s) : step_on(s);
 }
 
+kn_status kn_lr_scheduler_step_to(kn_lr_scheduler *s, double epoch)
+{
+    if (s == NULL)
+        return kn_fail_argument_null("lr_scheduler_step_to", "scheduler");
+    if (s->row == &kn_lr_plateau || s->num_parts > 0)
+        return kn_fail(KN_ERR_STATE, "%s: steps to its next epoch only", s->row->name);
+    if (!kn_is_count(epoch) || (s->row->seek == NULL && epoch != floor(epoch)))
+        return kn_fail(KN_ERR_ARGUMENT, "%s: epoch (%g) must be 0 or more%s", s->row->name, epoch,
+                       s->row->seek == NULL ? ", and a whole number" : "");
+    s->step_count++;
+    if (s->row->seek != NULL)
+        s->row->seek(s, epoch);
+    return kn_lr_step_to(s, (int64_t)epoch);
+}
+
 bool kn_lr_scheduler_takes_metric(const kn_lr_scheduler *s) { return s != NULL && s->row == &kn_lr_plateau; }
 int64_t kn_lr_scheduler_last_epoch(const kn_lr_scheduler *s) { return s != NULL ? s->last_epoch : -1; }
 

@@ -15,6 +15,7 @@ typedef struct kn_lr_row {
     double (*chained)(const kn_lr_scheduler *s, int group, double lr);
     double (*closed)(const kn_lr_scheduler *s, int group);   /* of last_epoch alone; NULL: as `chained` */
     void (*advance)(kn_lr_scheduler *s);                     /* after last_epoch has changed; NULL: nothing */
+    void (*seek)(kn_lr_scheduler *s, double epoch);          /* the state of an epoch; NULL: epochs are whole */
     kn_status (*check)(const kn_lr_scheduler *s);            /* may it have this last_epoch? NULL: yes */
     double (*momentum)(const kn_lr_scheduler *s, int group); /* NULL: none; used if s->momentum is set */
 } kn_lr_row;

@@ -264,10 +264,24 @@ static void restarts_advance(kn_lr_scheduler *s)
         s->state[T_I] *= s->numbers[T_MULT];
     }
 }
+static void restarts_seek(kn_lr_scheduler *s, double epoch)
+{
+    double length = s->numbers[T_MAX];
+    if (s->numbers[T_MULT] == 1)
+        epoch = fmod(epoch, length);
+    while (epoch >= length) {
+        epoch -= length;
+        length *= s->numbers[T_MULT];
+    }
+    s->state[T_CUR] = epoch;
+    s->state[T_I] = length;
+}
 
 static const kn_lr_row cosine_row = {.name = "CosineAnnealingLR", .chained = cosine_lr, .closed = cosine_closed},
-                       restarts_row = {
-                           .name = "CosineAnnealingWarmRestarts", .chained = restarts_lr, .advance = restarts_advance};
+                       restarts_row = {.name = "CosineAnnealingWarmRestarts",
+                                       .chained = restarts_lr,
+                                       .advance = restarts_advance,
+                                       .seek = restarts_seek};
 
 kn_cosine_annealing_lr_params kn_cosine_annealing_lr_params_init(void)
 {

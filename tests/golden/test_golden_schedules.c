@@ -246,6 +246,47 @@ static void test_refusals(void **state)
     kn_optim_free(o);
 }
 
+/* To epochs that have a fraction, as of loops over batches, and back. The rates are PyTorch's. */
+static void test_epochs(void **state)
+{
+    (void)state;
+    KN_SCOPE;
+    const double epochs[] = {0, 0.5, 1.75, 2, 3.5, 6, 13.25, 0.5};
+    const double rates[] = {1, 0.8681980515339464,  0.13425421036992097, 1, 0.7222075445642904,
+                            1, 0.11937684892050604, 0.8681980515339464};
+    kn_tensor *p = kn_zeros(KN_SHAPE(1), .requires_grad = true);
+    kn_optim *o = kn_optim_sgd(((kn_parameter_list){&p, NULL, 1}), .lr = 1);
+    kn_lr_scheduler *s = kn_cosine_annealing_warm_restarts(o, 2, .T_mult = 2, .eta_min = 0.1);
+    for (size_t i = 0; i < sizeof epochs / sizeof epochs[0]; i++) {
+        assert_int_equal(kn_lr_scheduler_step_to(s, epochs[i]), KN_OK);
+        assert_int_equal(kn_lr_scheduler_last_epoch(s), (int64_t)epochs[i]);
+        if (fabs(kn_optim_lr(o) - rates[i]) > 1e-12)
+            fail_msg("epoch %g: the rate is %.17g, not %.17g", epochs[i], kn_optim_lr(o), rates[i]);
+    }
+    assert_int_equal(kn_lr_scheduler_step(s), KN_OK); /* to 1.5 */
+    assert_true(fabs(kn_optim_lr(o) - 0.23180194846605365) < 1e-12);
+    assert_int_equal(kn_lr_scheduler_step_to(s, -1), KN_ERR_ARGUMENT);
+    kn_error_clear();
+    kn_lr_scheduler_free(s);
+    s = kn_cosine_annealing_warm_restarts(o, 2, .eta_min = 0.1);
+    assert_int_equal(kn_lr_scheduler_step_to(s, 4.5), KN_OK);
+    assert_true(fabs(kn_optim_lr(o) - 0.8681980515339464) < 1e-12);
+    kn_lr_scheduler_free(s);
+    s = kn_step_lr(o, 2, .gamma = 0.5);
+    assert_int_equal(kn_lr_scheduler_step_to(s, 5), KN_OK);
+    assert_true(kn_optim_lr(o) == 0.25);
+    assert_int_equal(kn_lr_scheduler_step(s), KN_OK);
+    assert_true(kn_optim_lr(o) == 0.125);
+    assert_int_equal(kn_lr_scheduler_step_to(s, 5.5), KN_ERR_ARGUMENT);
+    kn_error_clear();
+    kn_lr_scheduler_free(s);
+    s = kn_reduce_lr_on_plateau(o);
+    assert_int_equal(kn_lr_scheduler_step_to(s, 1), KN_ERR_STATE);
+    kn_error_clear();
+    kn_lr_scheduler_free(s);
+    kn_optim_free(o);
+}
+
 /* A loop over all steps calls the schedule once more than there are rates: what is there then is one, too. */
 static void test_the_end_of_one_cycle(void **state)
 {
@@ -294,6 +335,7 @@ static void test_no_epochs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_schedules), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_the_end_of_one_cycle), cmocka_unit_test(test_no_epochs)};
+                                       cmocka_unit_test(test_the_end_of_one_cycle), cmocka_unit_test(test_no_epochs),
+                                       cmocka_unit_test(test_epochs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 """Optimizers, schedules, the trainer, files, graphs, the profiler, models."""
+import math
 import os
 import signal
 import subprocess
@@ -139,6 +140,19 @@ def test_schedules():
     assert optimizer.lr == pytest.approx(before * 0.1)
     with pytest.raises(ZeroDivisionError):
         made.LambdaLR(optimizer, lambda epoch: 1 / epoch)
+
+
+def test_schedules_step_to_an_epoch():
+    optimizer = optim.SGD([nn.Parameter(koine.ones(1))], lr=1.0)
+    schedule = optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+    for batch in range(9):
+        schedule.step(batch / 4)
+        assert optimizer.lr == pytest.approx((1 + math.cos(math.pi * (batch / 4 % 2) / 2)) / 2)
+    schedule = optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    schedule.step(epoch=3)
+    assert schedule.get_last_lr() == [0.125] and schedule.last_epoch == 3
+    with pytest.raises(ValueError, match='must be 0 or more, and a whole number'):
+        schedule.step(0.5)
 
 
 def test_a_schedule_of_python(tmp_path):

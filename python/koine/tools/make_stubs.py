@@ -258,7 +258,7 @@ def scheduler_head():
     return ['class LRScheduler:', '    last_epoch: int', '    base_lrs: list[float]', '    optimizer: Any',
             '    def __init__(self, optimizer: Any, last_epoch: int = ...) -> None: ...',
             '    def get_lr(self) -> list[float]: ...',
-            '    def step(self, metrics: float | None = ...) -> None: ...',
+            '    def step(self, metrics: float | None = ..., epoch: float | None = ...) -> None: ...',
             '    def state_dict(self) -> dict[str, Any]: ...',
             '    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None: ...',
             '    def get_last_lr(self) -> list[float]: ...', '    def save(self, file: Any) -> None: ...',

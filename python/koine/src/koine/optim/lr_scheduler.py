@@ -89,11 +89,16 @@ class _Library(LRScheduler):
         self.optimizer, self._others = others[0], others  # which must outlive it
         raise_pending()
 
-    def step(self, metrics=None):
-        if metrics is None:
-            check(lib.kn_lr_scheduler_step(self._h))
-        else:
+    def step(self, metrics=None, epoch=None):
+        """ReduceLROnPlateau takes the metric. Others go to the next epoch, or to the one given first or by name, which
+        of CosineAnnealingWarmRestarts may have a fraction."""
+        epoch = metrics if epoch is None else epoch
+        if lib.kn_lr_scheduler_takes_metric(self._h) and metrics is not None:
             check(lib.kn_lr_scheduler_step_metric(self._h, float(metrics)))
+        elif epoch is not None:
+            check(lib.kn_lr_scheduler_step_to(self._h, float(epoch)))
+        else:
+            check(lib.kn_lr_scheduler_step(self._h))
         raise_pending()
 
     @property
