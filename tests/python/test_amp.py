@@ -35,6 +35,18 @@ def test_autocast():
     assert not koine.is_autocast_enabled()
 
 
+@pytest.mark.filterwarnings('ignore:.*no GPU')
+def test_names_of_cuda():
+    from koine.cuda.amp import GradScaler, autocast, custom_fwd
+    is_there = koine.cuda.is_available()
+    expected = koine.float16 if is_there else koine.float32
+    assert koine.cuda.amp.autocast is autocast
+    with autocast(cache_enabled=False):
+        assert (koine.ones(2, 2) @ koine.ones(2, 2)).dtype is expected
+    assert autocast()(lambda: koine.ones(2, 2) @ koine.ones(2, 2))().dtype is expected
+    assert GradScaler(init_scale=4.0).is_enabled() == is_there and custom_fwd(abs)
+
+
 def test_autocast_decorates():
     net = nn.Linear(3, 3)
 

@@ -101,15 +101,3 @@ def test_mixed_precision_without_gpus():
     x = koine.ones(1)
     assert not scaler.is_enabled() and scaler.scale(x) is x
     assert not koine.amp.GradScaler('cuda', enabled=False).is_enabled()
-
-
-def test_older_names_of_mixed_precision():
-    from koine.cuda.amp import GradScaler, autocast
-    with autocast(enabled=False, cache_enabled=False):
-        assert (koine.ones(2, 2) @ koine.ones(2, 2)).dtype is koine.float32
-    assert isinstance(GradScaler(enabled=False), koine.amp.GradScaler)
-    if GPUS:
-        @autocast()
-        def product():
-            return koine.ones(2, 2) @ koine.ones(2, 2)
-        assert product().dtype is koine.float16 and GradScaler(2.0).get_scale() == 2

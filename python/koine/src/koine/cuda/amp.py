@@ -1,5 +1,10 @@
-"""torch.cuda.amp, the older names of koine.amp on GPUs."""
+"""torch.cuda.amp: what koine.amp has, for 'cuda'."""
+import functools
+
 from .. import amp
+
+custom_fwd = functools.partial(amp.custom_fwd, device_type='cuda')
+custom_bwd = functools.partial(amp.custom_bwd, device_type='cuda')
 
 
 class autocast(amp.autocast):
