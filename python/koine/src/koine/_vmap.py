@@ -81,7 +81,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None):
                 random.set_rng_state(start)
             chosen = (value if dim is None else value.select(dim, i) for value, dim in leaves)
             results.append(func(*_sample(arguments, chosen), **keywords))
-            if randomness == 'error' and random.get_rng_state() != start:
+            if randomness == 'error' and random.get_rng_state().tolist() != start.tolist():
                 raise RuntimeError("vmap: the function draws random numbers; randomness='different' or 'same' says "
                                    'which the samples get')
         return _joined(results, out_dims)
