@@ -99,6 +99,10 @@ def test_small_functions():
     assert koine.broadcast_shapes((2, 1), 3, (1, 3)) == (2, 3) == koine.Size([2, 3]) and koine.Size is type(
         koine.ones(1).shape)
     assert koine.is_nonzero(koine.tensor([2.0])) and not koine.tensor(0).is_nonzero() and not koine.ones(1).is_complex()
+    x = koine.ones(2, requires_grad=True)
+    assert koine.as_tensor(x) is x and koine.as_tensor([1, 2], koine.float32).tolist() == [1, 2]
+    koine.as_tensor(x, dtype=koine.float64).sum().backward()
+    assert x.grad.tolist() == [1, 1] and x.grad.dtype is koine.float32
     x = koine.ones(2)
     assert koine.asarray(x) is x and koine.asarray(x, copy=True) is not x
     assert koine.asarray(x, dtype='int32').tolist() == [1, 1]

@@ -156,7 +156,7 @@ class Stubs:
         made += list(self.result_types(names)) + self.tensor_class()
         made += ['class %s(Tensor): ...' % name for name in sorted(koine._legacy.TYPES)]
         made += ['def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: bool = ...) -> Tensor: ...',
-                 'as_tensor = tensor', 'def from_numpy(array: Any, device: Any = ...) -> Tensor: ...',
+                 'def from_numpy(array: Any, device: Any = ...) -> Tensor: ...',
                  'def from_dlpack(source: Any) -> Tensor: ...']
         made += [self.function(getattr(koine._functions, name), name) for name in sorted(koine._functions.PUBLIC)]
         return made + [self.operator(name) for name in names]

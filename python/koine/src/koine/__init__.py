@@ -33,7 +33,6 @@ from .serialization import load, save  # noqa: E402, F401
 from .train import Trainer  # noqa: E402, F401
 
 half, float, double, short, int, long, bool = float16, float32, float64, int16, int32, int64, bool_  # noqa: A001
-as_tensor = tensor
 globals().update(_TYPES)
 # Memory formats: the library chooses its own.
 contiguous_format = preserve_format = channels_last = channels_last_3d = None

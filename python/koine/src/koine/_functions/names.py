@@ -18,6 +18,11 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     return made.requires_grad_() if requires_grad else made
 
 
+def as_tensor(data, dtype=None, device=None):
+    """The tensor itself, or what `to` makes of it, with its gradient; a copy of all else."""
+    return asarray(data, dtype=dtype, device=device)
+
+
 def scalar_tensor(s, *, dtype='float32', device=None, requires_grad=False):
     return full((), s, dtype=dtype, device=device, requires_grad=requires_grad)
 
