@@ -6,6 +6,7 @@
 #include "common/lanes.clh"
 #include "common/koine.clh"
 #include "common/philox.clh"
+#include "common/philox16.clh"
 
 static T factor_of(uint word, uint threshold, T scale) { return (word >> 8) >= threshold ? scale : (T)0; }
 
@@ -16,50 +17,6 @@ static T factor_of(uint word, uint threshold, T scale) { return (word >> 8) >= t
 #else
 #define MASK(v) (v)
 #endif
-
-/* The upper and lower halves of the lanes' 64-bit products with `factor`; even and odd lanes are multiplied separately,
- * each in its own 64-bit lane. */
-static void multiply(uint16 v, uint factor, uint16 *high, uint16 *low)
-{
-    const ulong8 lower = 0xffffffffUL;
-    const ulong8 even = (as_ulong8(v) & lower) * (ulong8)factor, odd = (as_ulong8(v) >> 32) * (ulong8)factor;
-
-    *high = as_uint16((even >> 32) | (odd & ~lower));
-    *low = as_uint16((even & lower) | (odd << 32));
-}
-
-/* Sixteen blocks at once, from block `at` of the counter on; word j of each block in words[j]. */
-static void philox_sixteen(ulong seed, ulong at, uint16 words[4])
-{
-    const ulong16 block = at + (ulong16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    uint16 x = convert_uint16(block), y = convert_uint16(block >> 32), z = 0, w = 0;
-    uint key0 = (uint)seed, key1 = (uint)(seed >> 32);
-
-    for (int round = 0; round < 10; round++) {
-        uint16 high0, low0, high1, low1;
-        multiply(x, 0xD2511F53u, &high0, &low0);
-        multiply(z, 0xCD9E8D57u, &high1, &low1);
-        x = high1 ^ y ^ key0;
-        y = low1;
-        z = high0 ^ w ^ key1;
-        w = low0;
-        key0 += 0x9E3779B9u;
-        key1 += 0xBB67AE85u;
-    }
-    words[0] = x, words[1] = y, words[2] = z, words[3] = w;
-}
-
-/* The 64 words in order: blocks 4 q .. 4 q + 3 hold words 16 q .. 16 q + 15. */
-#define QUARTER(v, words, part)                                \
-    v.s048c = words[0].part, v.s159d = words[1].part,          \
-    v.s26ae = words[2].part, v.s37bf = words[3].part
-static void in_order(const uint16 words[4], uint16 sorted[4])
-{
-    QUARTER(sorted[0], words, s0123);
-    QUARTER(sorted[1], words, s4567);
-    QUARTER(sorted[2], words, s89ab);
-    QUARTER(sorted[3], words, scdef);
-}
 
 KN_KERNEL_ONCE(dropout,
                (KN_ARG(x), KN_ARG(y), n, seed, offset, threshold, scale),
@@ -72,11 +29,10 @@ KN_KERNEL_ONCE(dropout,
     {
         const long from = group * 64;
         if (from + 64 <= n) {
-            uint16 words[4], sorted[4];
-            philox_sixteen(seed, offset + group * 16, words);
-            in_order(words, sorted);
+            uint16 words[4];
+            philox_words(seed, offset + group * 16, words);
             for (int q = 0; q < 4; q++) {
-                const int16 keep = (sorted[q] >> 8) >= threshold;
+                const int16 keep = (words[q] >> 8) >= threshold;
                 KN_VSTORE(KN_VLOAD(x + from + 16 * q) * select((TV)0, (TV)scale, MASK(keep)), y + from + 16 * q);
             }
             continue;
@@ -100,11 +56,10 @@ KN_KERNEL_ONCE(dropout2d,
     KN_FOR_ONCE(group, (planes + 63) / 64)
     {
         const long count = min(64L, planes - group * 64);
-        uint16 words[4], sorted[4];
-        philox_sixteen(seed, offset + group * 16, words);
-        in_order(words, sorted);
+        uint16 words[4];
+        philox_words(seed, offset + group * 16, words);
         for (long plane = 0; plane < count; plane++) {
-            const T factor = factor_of(((const private uint *)sorted)[plane], threshold, scale);
+            const T factor = factor_of(((const private uint *)words)[plane], threshold, scale);
             const long from = (group * 64 + plane) * inner;
             for (long i = 0; i < inner; i++)
                 y[from + i] = x[from + i] * factor;

@@ -2,6 +2,7 @@
  * (offset + index, sub), so it depends only on seed, offset and its index. */
 #include "common/koine.clh"
 #include "common/philox.clh"
+#include "common/philox16.clh"
 
 static inline uint4 block_of(const ulong seed, const ulong offset, const ulong index, const uint sub)
 {
@@ -15,6 +16,16 @@ KN_KERNEL_ONCE(bernoulli_of, (KN_ARG(p), KN_ARG(x), seed, offset, n),
 {
     KN_BIND_IN(T, p);
     KN_BIND_OUT(T, x);
+#ifdef KN_CPU
+    KN_FOR_ONCE (group, (n + 63) / 64) {
+        uint16 words[4];
+        philox_words(seed, offset + group * 16, words);
+        const private uint *word = (const private uint *)words;
+        const long from = group * 64, count = min(64L, n - from);
+        for (long i = 0; i < count; i++)
+            x[from + i] = (T)(kn_uniform_f32(word[i]) < p[from + i]);
+    }
+#else
     const long blocks = (n + 3) / 4;
     KN_FOR_ONCE (b, blocks) {
         const uint4 words = kn_philox_block(seed, offset, b);
@@ -23,6 +34,7 @@ KN_KERNEL_ONCE(bernoulli_of, (KN_ARG(p), KN_ARG(x), seed, offset, n),
             x[b * 4 + lane] = (T)(kn_uniform_f32(word) < p[b * 4 + lane]);
         }
     }
+#endif
 }
 
 /* log(k!), by Stirling's series from 10 on. */
@@ -144,6 +156,87 @@ KN_KERNEL_ONCE(binomial, (KN_ARG(count), KN_ARG(x), seed, offset, KN_ARG(p), n),
     }
 }
 
+#if defined KN_CPU && !defined KN_USE_F64
+/* Each index of x [rows][samples]: the first whose sum of weights exceeds a uniform part of the total. Sixteen samples
+ * of a row at a time. */
+KN_KERNEL_ONCE(multinomial_with, (KN_ARG(weights), KN_ARG(x), seed, offset, categories, samples, n),
+               KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples, long n)
+{
+    KN_BIND_IN(T, weights);
+    KN_BIND_OUT(long, x);
+    const long parts = (samples + 15) / 16;
+    KN_FOR_ONCE (part, n / samples * parts) {
+        const long first = part / parts * samples + part % parts * 16;
+        const long count = min(16L, samples - part % parts * 16);
+        const global float *row = weights + part / parts * categories;
+        float total = 0, sum = 0;
+        for (long c = 0; c < categories; c++)
+            total += row[c];
+        uint16 words[4];
+        philox_sixteen(seed, offset + first, (uint2)(0, 1), words);
+        const float16 target =
+            total * (convert_float16(words[0]) * 0x1p-32f + convert_float16(words[1]) * 0x1p-64f);
+        int16 found = 0;
+        for (long c = 0; c < categories; c++) {
+            const int16 is_open = ~((float16)sum > target);
+            if (!any(is_open))
+                break;
+            sum += row[c];
+            found = row[c] > 0 ? select(found, (int16)(int)c, is_open) : found;
+        }
+        for (long i = 0; i < count; i++)
+            x[first + i] = total - total == 0 ? ((const private int *)&found)[i] : 0;
+    }
+}
+
+/* Without replacement: the categories with the largest weight / exponential deviate, in that order, which draws one
+ * after the other by weight among those left (Efraimidis and Spirakis 2006). The best KEPT in each pass. */
+#define KEPT 32
+KN_KERNEL_ONCE(multinomial_without, (KN_ARG(weights), KN_ARG(x), seed, offset, categories, samples, rows),
+               KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples, long rows)
+{
+    KN_BIND_IN(T, weights);
+    KN_BIND_OUT(long, x);
+    KN_FOR_ONCE (r, rows) {
+        const global float *row = weights + r * categories;
+        float last = INFINITY;
+        long last_index = -1;
+        for (long s = 0; s < samples; s += KEPT) {
+            const int wanted = (int)min((long)KEPT, samples - s);
+            float best[KEPT];
+            long index[KEPT];
+            for (int k = 0; k < wanted; k++)
+                best[k] = -1, index[k] = 0;
+            for (long c = 0; c < categories; c += 16) {
+                const int count = (int)min(16L, categories - c);
+                float16 weight = 0;
+                if (count == 16)
+                    weight = vload16(0, row + c);
+                else
+                    for (int i = 0; i < count; i++)
+                        ((private float *)&weight)[i] = row[c + i];
+                uint16 words[4];
+                philox_sixteen(seed, offset + r * categories + c, (uint2)(0, 1), words);
+                const float16 key = weight / -log(convert_float16(words[0]) * 0x1p-32f + 0x1p-33f);
+                if (!any(key > (float16)best[wanted - 1]))
+                    continue;
+                for (int i = 0; i < count; i++) {
+                    const float one = ((const private float *)&key)[i];
+                    if (!(one < last || (one == last && c + i > last_index)) || !(one > best[wanted - 1]))
+                        continue;
+                    int at = wanted - 1;
+                    for (; at > 0 && one > best[at - 1]; at--)
+                        best[at] = best[at - 1], index[at] = index[at - 1];
+                    best[at] = one, index[at] = c + i;
+                }
+            }
+            for (int k = 0; k < wanted; k++)
+                x[r * samples + s + k] = index[k];
+            last = best[wanted - 1], last_index = index[wanted - 1];
+        }
+    }
+}
+#else
 /* Each index of x [rows][samples]: the first whose sum of weights exceeds a uniform part of the total. */
 KN_KERNEL_ONCE(multinomial_with, (KN_ARG(weights), KN_ARG(x), seed, offset, categories, samples, n),
                KN_IN(weights), KN_OUT(x), ulong seed, ulong offset, long categories, long samples, long n)
@@ -192,3 +285,4 @@ KN_KERNEL_ONCE(multinomial_without, (KN_ARG(weights), KN_ARG(x), seed, offset, c
         }
     }
 }
+#endif

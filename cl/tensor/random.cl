@@ -1,8 +1,10 @@
 /* tensor/random.cl - fills with random numbers. T is float or double; one Philox block of four words per step
- * (common/philox.clh). Elements depend only on seed, offset and their index; src/tensor/random.c does the same for host
- * tensors, with fma on both sides so that the bits are the same. */
+ * (common/philox.clh), on CPU devices sixteen, in vectors (common/philox16.clh). Elements depend only on seed, offset
+ * and their index; src/tensor/random.c does the same for host tensors, with fma on both sides so that the bits are the
+ * same. */
 #include "common/koine.clh"
 #include "common/philox.clh"
+#include "common/philox16.clh"
 
 #ifdef KN_USE_F64
 #define LANES 2 /* two words per element */
@@ -20,6 +22,25 @@
 #define TINY 0x1p-24f
 #endif
 
+#ifdef KN_CPU
+/* In a loop over groups of 64 words: the words, the first element and the number of elements. */
+#define GROUP(words, from, count, elements)                                                                            \
+    uint16 words[4];                                                                                                   \
+    philox_words(seed, offset + group * 16, words);                                                                    \
+    const long from = group * (elements), count = min((long)(elements), n - from)
+
+static void store_group(const private float16 *made, global float *x, const long count)
+{
+    if (count == 64) {
+        for (int q = 0; q < 4; q++)
+            vstore16(made[q], q, x);
+        return;
+    }
+    for (long i = 0; i < count; i++)
+        x[i] = ((const private float *)made)[i];
+}
+#endif
+
 #ifndef B
 /* low + u (high - low) */
 KN_KERNEL_ONCE(uniform,
@@ -27,12 +48,29 @@ KN_KERNEL_ONCE(uniform,
                KN_OUT(x), ulong seed, ulong offset, long n, T low, T range)
 {
     KN_BIND_OUT(T, x);
+#if defined KN_CPU && defined KN_USE_F64
+    KN_FOR_ONCE(group, (n + 31) / 32) {
+        GROUP(words, from, count, 32);
+        const private uint *word = (const private uint *)words;
+        for (long i = 0; i < count; i++)
+            x[from + i] = fma(kn_uniform_f64(word[2 * i], word[2 * i + 1]), range, low);
+    }
+#elif defined KN_CPU
+    KN_FOR_ONCE(group, (n + 63) / 64) {
+        GROUP(words, from, count, 64);
+        float16 made[4];
+        for (int q = 0; q < 4; q++)
+            made[q] = fma(convert_float16((words[q] & MASK) >> 8) * 0x1p-24f, (float16)range, (float16)low);
+        store_group(made, x + from, count);
+    }
+#else
     const long blocks = (n + LANES - 1) / LANES;
     KN_FOR_ONCE(b, blocks) {
         const uint4 words = kn_philox_block(seed, offset, b);
         for (int lane = 0; lane < LANES && b * LANES + lane < n; lane++)
             x[b * LANES + lane] = fma(UNIFORM(words, lane), range, low);
     }
+#endif
 }
 
 #ifdef LOG_NORMAL
@@ -42,6 +80,31 @@ KN_KERNEL_ONCE(uniform,
 #endif
 
 /* Box-Muller: sqrt(-2 ln u1) cos(2 pi u2) and ... sin(2 pi u2), u1 in (0, 1]. */
+#if defined KN_CPU && !defined KN_USE_F64
+/* Sixteen pairs at a time, also of elements that are not there: the functions of vectors round otherwise than those of
+ * scalars, and an element must not depend on how many follow it. */
+KN_KERNEL_ONCE(normal,
+               (KN_ARG(x), seed, offset, n, mean, std),
+               KN_OUT(x), ulong seed, ulong offset, long n, T mean, T std)
+{
+    KN_BIND_OUT(T, x);
+    KN_FOR_ONCE(group, (n + 63) / 64) {
+        GROUP(words, from, count, 64);
+        float16 made[4];
+        for (int q = 0; q < 4; q += 2) {
+            const uint16 a = words[q], b = words[q + 1];
+            const float16 u1 = convert_float16((uint16)(a.even, b.even) >> 8) * 0x1p-24f,
+                          u2 = convert_float16((uint16)(a.odd, b.odd) >> 8) * 0x1p-24f;
+            const float16 radius = sqrt(-2 * log(u1 + TINY)), angle = TWO_PI * u2;
+            const float16 first = OF_NORMAL(fma(radius * cos(angle), (float16)std, (float16)mean)),
+                          second = OF_NORMAL(fma(radius * sin(angle), (float16)std, (float16)mean));
+            made[q].even = first.lo, made[q].odd = second.lo;
+            made[q + 1].even = first.hi, made[q + 1].odd = second.hi;
+        }
+        store_group(made, x + from, count);
+    }
+}
+#else
 KN_KERNEL_ONCE(normal,
                (KN_ARG(x), seed, offset, n, mean, std),
                KN_OUT(x), ulong seed, ulong offset, long n, T mean, T std)
@@ -61,6 +124,7 @@ KN_KERNEL_ONCE(normal,
         }
     }
 }
+#endif
 
 #else
 /* 1 with probability p, from 24 bits for every dtype of the result; B is its type. */
@@ -69,6 +133,13 @@ KN_KERNEL_ONCE(bernoulli,
                KN_OUT(x), ulong seed, ulong offset, long n, float p)
 {
     KN_BIND_OUT(B, x);
+#ifdef KN_CPU
+    KN_FOR_ONCE(group, (n + 63) / 64) {
+        GROUP(words, from, count, 64);
+        for (long i = 0; i < count; i++)
+            x[from + i] = (B)(kn_uniform_f32(((const private uint *)words)[i]) < p);
+    }
+#else
     const long blocks = (n + 3) / 4;
     KN_FOR_ONCE(b, blocks) {
         const uint4 words = kn_philox_block(seed, offset, b);
@@ -77,6 +148,7 @@ KN_KERNEL_ONCE(bernoulli,
             x[b * 4 + lane] = (B)(kn_uniform_f32(word) < p);
         }
     }
+#endif
 }
 
 /* low + floor(word64 * range / 2^64): biased by less than range / 2^64. */
@@ -85,6 +157,21 @@ KN_KERNEL_ONCE(randint,
                KN_OUT(x), ulong seed, ulong offset, long n, long low, ulong range)
 {
     KN_BIND_OUT(B, x);
+#ifdef KN_CPU
+    KN_FOR_ONCE(group, (n + 31) / 32) {
+        GROUP(words, from, count, 32);
+        long8 made[4];
+        for (int q = 0; q < 4; q++) {
+            const ulong8 bits = as_ulong8(words[q]), lower = 0xffffffffUL;
+            if (range >> 32)
+                made[q] = low + as_long8(mul_hi(bits, (ulong8)range));
+            else /* of 32 bits: two products of vectors */
+                made[q] = low + as_long8(((bits >> 32) * range + ((bits & lower) * range >> 32)) >> 32);
+        }
+        for (long i = 0; i < count; i++)
+            x[from + i] = (B)((const private long *)made)[i];
+    }
+#else
     const long blocks = (n + 1) / 2;
     KN_FOR_ONCE(b, blocks) {
         const uint4 words = kn_philox_block(seed, offset, b);
@@ -92,6 +179,7 @@ KN_KERNEL_ONCE(randint,
         if (b * 2 + 1 < n)
             x[b * 2 + 1] = (B)(low + (long)mul_hi(((ulong)words.w << 32) | words.z, range));
     }
+#endif
 }
 #endif
 
@@ -132,6 +220,24 @@ KN_KERNEL_ONCE(deviate,
                KN_OUT(x), ulong seed, ulong offset, long n, T a, T b, T low, T range, T least, T most)
 {
     KN_BIND_OUT(T, x);
+#if defined KN_CPU && !defined KN_USE_F64 && DEVIATE < 3
+    /* Sixteen at a time, as normal. */
+    KN_FOR_ONCE(group, (n + 63) / 64) {
+        GROUP(words, from, count, 64);
+        float16 made[4];
+        for (int q = 0; q < 4; q++) {
+            const float16 u = convert_float16(words[q] >> 8) * 0x1p-24f + TINY;
+#if DEVIATE == 0
+            made[q] = -log(u) / a;
+#elif DEVIATE == 1
+            made[q] = fmax(ceil(log(u) / a), 1.0f);
+#else
+            made[q] = a + b * tan(TWO_PI / 2 * (u - 0.5f));
+#endif
+        }
+        store_group(made, x + from, count);
+    }
+#else
     const long blocks = (n + LANES - 1) / LANES;
     KN_FOR_ONCE(block, blocks) {
         const uint4 words = kn_philox_block(seed, offset, block);
@@ -150,5 +256,6 @@ KN_KERNEL_ONCE(deviate,
             x[block * LANES + lane] = v;
         }
     }
+#endif
 }
 #endif

@@ -274,6 +274,40 @@ def test_random():
     assert abs(koine.zeros(1000).normal_(5, 0.1).mean().item() - 5) < 0.05
 
 
+@pytest.mark.parametrize('count', [1, 63, 64, 65, 200])
+def test_random_numbers_by_place(count):
+    """A number depends on the seed and its place only: not on the device, and not on how many follow."""
+    for draw in (lambda n, where: koine.rand(n, device=where), lambda n, where: koine.rand(n, device=where).half(),
+                 lambda n, where: koine.rand(n, device=where, dtype='float64'),
+                 lambda n, where: koine.randint(-3, 1000, (n,), device=where),
+                 lambda n, where: koine.randint(0, 2**40, (n,), device=where),
+                 lambda n, where: koine.zeros(n, device=where).bernoulli_(0.3)):
+        found = []
+        for where in (None, 'host'):
+            koine.manual_seed(3)
+            found.append(draw(count, where).numpy())
+        assert (found[0] == found[1]).all()
+    for draw in (koine.randn, koine.rand, lambda n: koine.zeros(n).exponential_(), lambda n: koine.zeros(n).cauchy_(),
+                 lambda n: koine.zeros(n).geometric_(0.2), lambda n: koine.bernoulli(koine.full((n,), 0.4))):
+        koine.manual_seed(3)
+        few = draw(count)
+        koine.manual_seed(3)
+        assert koine.equal(few, draw(count + 70)[:count])
+
+
+def test_multinomial():
+    weights = koine.zeros(2, 100)
+    weights[0, 10:50], weights[1, 99] = 1.0, 3.0
+    drawn = koine.multinomial(weights[:1], 40)[0].tolist()
+    assert sorted(drawn) == list(range(10, 50)) != drawn
+    drawn = koine.multinomial(weights, 40, replacement=True)
+    assert set(drawn[0].tolist()) <= set(range(10, 50)) and set(drawn[1].tolist()) == {99}
+    counts = koine.multinomial(koine.tensor([1.0, 0.0, 3.0]), 4000, replacement=True).bincount().tolist()
+    assert counts[1] == 0 and abs(counts[2] - 3000) < 150
+    first = koine.multinomial(koine.tensor([[1.0, 0.0, 3.0]]).expand(4000, 3), 1).flatten().bincount().tolist()
+    assert first[1] == 0 and abs(first[2] - 3000) < 150
+
+
 def test_devices():
     found = koine.devices()
     assert len(found) == koine.device_count() > 0
