@@ -1,4 +1,5 @@
 """Optimizers, schedules, the trainer, files, graphs, the profiler, models."""
+import io
 import math
 import os
 import signal
@@ -328,6 +329,19 @@ def test_save_and_load(tmp_path):
     with pytest.raises(OSError):
         koine.load(tmp_path / 'none.safetensors')
     assert set(koine.load(path)) == {'weight', 'bias', 'turned'}  # failures left the file as it was
+
+
+def test_saving_to_open_files(tmp_path):
+    buffer, state = io.BytesIO(), {'epoch': 2, 'net': nn.Linear(3, 2).state_dict()}
+    koine.save(state, buffer)
+    buffer.seek(0)
+    loaded = koine.load(buffer, map_location='host')
+    assert loaded['epoch'] == 2 and loaded['net']['weight'].device.type == 'host'
+    with open(tmp_path / 'net', 'wb') as file:
+        koine.save(state['net'], file)
+    with open(tmp_path / 'net', 'rb') as file:
+        assert koine.equal(koine.load(file)['weight'], state['net']['weight'])
+    assert loaded['net']['bias'].tolist() == koine.load(tmp_path / 'net')['bias'].tolist()
 
 
 def test_checkpoint(tmp_path):

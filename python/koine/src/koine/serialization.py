@@ -1,5 +1,9 @@
 """koine.save and koine.load: tensors, and what lists, tuples and dicts of them hold besides, in safetensors files."""
+import contextlib
 import json
+import os
+import shutil
+import tempfile
 
 from . import safetensors
 from ._device import device as Device
@@ -9,9 +13,23 @@ _KEY = 'koine.structure'  # of the metadata: JSON, in which {'tensor': name} sta
 _PLAIN = (str, int, float, bool, type(None))
 
 
+@contextlib.contextmanager
+def _file():
+    """The path of a file for as long as the block runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield os.path.join(folder, 'file')
+
+
 def save(obj, f):
-    """Writes a dict of tensors by name, such as a module's state_dict(), to the safetensors file `f`. Dicts, lists and
-    tuples may hold others of these, numbers, texts and None, too, as checkpoints do."""
+    """Writes a dict of tensors by name, such as a module's state_dict(), to the safetensors file `f`: a path, or an
+    open binary file, such as io.BytesIO. Dicts, lists and tuples may hold others of these, numbers, texts and None,
+    too, as checkpoints do."""
+    if hasattr(f, 'write'):
+        with _file() as file:
+            save(obj, file)
+            with open(file, 'rb') as written:
+                shutil.copyfileobj(written, f)
+        return
     if not isinstance(obj, (dict, list, tuple, Tensor)):
         raise TypeError('koine.save writes tensors, and dicts, lists and tuples of them, not %s%s' % (
             type(obj).__name__, _hint(obj)))
@@ -26,6 +44,11 @@ def save(obj, f):
 def load(f, map_location=None, *, weights_only=True):
     """What save wrote, tensors on the device `map_location`: the current one. Of any other safetensors file
     {name: tensor}. There is no code in such files, whatever weights_only says."""
+    if hasattr(f, 'read'):
+        with _file() as file:
+            with open(file, 'wb') as made:
+                shutil.copyfileobj(f, made)
+            return load(file, map_location)
     if map_location is not None and not isinstance(map_location, (str, Device)):
         raise TypeError('koine.load: map_location is a device or its name, not %s' % type(map_location).__name__)
     tensors, structure = safetensors.load_both(f, _KEY, map_location)
