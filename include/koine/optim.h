@@ -310,7 +310,8 @@ typedef struct kn_optim_option {
     double value;
 } kn_optim_option;
 #define KN_OPTIM_MAX_OPTIONS 16
-/* `options` ends with a NULL name, those with the name "" are skipped; NULL: none. */
+/* `options` ends with a NULL name, those with the name "" are skipped; NULL: none. A group may be empty, but for the
+ * first one. */
 KN_API kn_status kn_optim_add_group_with(kn_optim *optim, kn_parameter_list parameters, const kn_optim_option *options);
 #define kn_optim_add_group(optim, parameters, ...)                                                                     \
     kn_optim_add_group_with(optim, parameters, (const kn_optim_option[KN_OPTIM_MAX_OPTIONS + 2]){{"", 0}, __VA_ARGS__})

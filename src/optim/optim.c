@@ -107,7 +107,8 @@ static kn_status check_parameter(const kn_optim *optim, kn_parameter_list list, 
 
 static kn_status check_parameters(const kn_optim *optim, kn_parameter_list list)
 {
-    if (list.count <= 0 || list.tensors == NULL) {
+    /* A further group may be empty: that of the weights without decay, say. */
+    if (list.count < 0 || list.tensors == NULL || (list.count == 0 && optim->num_groups == 0)) {
         kn_fail(KN_ERR_ARGUMENT, "%s: there are no parameters to optimize", optim->algorithm->name);
         return kn_error_status(); /* a failed module constructor has left a better, sticky error */
     }

@@ -57,6 +57,21 @@ TENSOR_TEST_F64(groups_have_their_own_hyperparameters)
         kn_error_clear();                                                                                              \
     } while (0)
 
+/* As of the weights without decay, of which a network may have none. */
+TENSOR_TEST(a_further_group_may_be_empty)
+{
+    kn_tensor *p = leaf(1, KN_F32), *q = leaf(1, KN_F32);
+    kn_optim *optim = kn_optim_adamw(one(&p));
+    CHECK_OK(kn_optim_add_group(optim, ((kn_parameter_list){&q, NULL, 0}), {"weight_decay", 0}));
+    CHECK_OK(kn_optim_add_group(optim, one(&q)));
+    assert_int_equal(kn_optim_num_groups(optim), 3);
+    assert_int_equal(kn_optim_group_parameters(optim, 1).count, 0);
+    CHECK_OK(kn_backward(kn_sum(kn_add(p, q))));
+    CHECK_OK(kn_optim_step(optim));
+    EXPECT(KN_ERR_ARGUMENT, kn_optim_add_group(optim, ((kn_parameter_list){0})), "no parameters");
+    kn_optim_free(optim);
+}
+
 TENSOR_TEST(groups_and_options_that_do_not_do)
 {
     kn_tensor *p = leaf(1, KN_F32), *q = leaf(1, KN_F32);
@@ -352,6 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(groups_have_their_own_hyperparameters),
+        TEST(a_further_group_may_be_empty),
         TEST(groups_and_options_that_do_not_do),
         TEST(changes_of_state),
         TEST(master_weights_add_up_small_steps),

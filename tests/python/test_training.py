@@ -68,6 +68,16 @@ def test_groups_and_state(tmp_path):
         optim.SGD([a], momentun=0.9)
 
 
+@pytest.mark.parametrize('name', ['AdamW', 'SGD', 'Adafactor', 'Rprop'])
+def test_an_empty_group(name):
+    a, b = nn.Parameter(koine.ones(2, 2)), nn.Parameter(koine.ones(3))
+    optimizer = getattr(optim, name)([{'params': [a]}, {'params': [], 'lr': 0.5}, {'params': [b]}], lr=0.1)
+    (a.sum() + b.sum()).backward()
+    optimizer.step()
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert [len(group['params']) for group in optimizer.param_groups] == [1, 0, 1] and a[0, 0].item() < 1 > b[0].item()
+
+
 def test_text_of_an_optimizer():
     a, b = nn.Parameter(koine.ones(2)), nn.Parameter(koine.ones(1))
     optimizer = optim.Rprop([{'params': [a], 'name': 'a'}, {'params': [b], 'lr': 0.5}])
