@@ -72,6 +72,7 @@ def test_shapes(kind, parameters, value, expected):
     assert made.sample((0,)).shape == (0,) + batch + event
     assert not made.sample().requires_grad and made.has_rsample == (kind not in WITHOUT_RSAMPLE)
     wide = made.expand((4,) + batch)
+    assert type(batch) is type(event) is koine.Size
     assert type(wide) is kind and wide.batch_shape == (4,) + batch and wide.event_shape == event
     samples = wide.sample((2,))
     assert samples.shape == (2, 4) + batch + event and wide.log_prob(samples).shape == (2, 4) + batch

@@ -4,7 +4,7 @@ import functools
 
 from .. import _functions
 from .._dtypes import finfo
-from .._tensor import Tensor
+from .._tensor import Size, Tensor
 from ..autograd import enable_grad, no_grad
 
 
@@ -44,11 +44,11 @@ class Distribution:
 
     @property
     def batch_shape(self):
-        return self._batch_shape
+        return Size(self._batch_shape)
 
     @property
     def event_shape(self):
-        return self._event_shape
+        return Size(self._event_shape)
 
     def _extended_shape(self, sample_shape=()):
         return tuple(sample_shape) + self._batch_shape + self._event_shape
