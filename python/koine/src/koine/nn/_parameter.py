@@ -1,5 +1,7 @@
 """Tensors that a module registers when they become attributes."""
-from .._tensor import Tensor, tensor
+from .._c import lib
+from .._tensor import Tensor, borrowed, new_object, owned, release, tensor
+from ._life import address, tensors
 
 
 class Parameter(Tensor):
@@ -24,3 +26,15 @@ class Buffer(Tensor):
     def __init__(self, data, *, persistent=True):
         self._h = data.detach()._h if isinstance(data, Tensor) else tensor(data)._h
         self.persistent = persistent
+
+
+def object_of(handle, is_buffer):
+    """Of a registered tensor, the same each time; a new one of a tensor that is computed from others, for a call."""
+    if not lib.kn_is_leaf(handle):
+        return borrowed(handle)
+    known = tensors.get(address(handle))
+    if known is None or known._h != handle or isinstance(known, Parameter) == is_buffer:
+        known = new_object(Tensor if is_buffer else Parameter)
+        known._h = owned(lib.kn_retain(handle), release)
+        tensors[address(handle)] = known
+    return known

@@ -11,7 +11,7 @@ from ._hooks import Hooked, around
 from ._inputs import in_order
 from ._life import Life, address, hand_over, tensors, wrappers
 from ._modes import Modes
-from ._parameter import Buffer, Parameter
+from ._parameter import Buffer, Parameter, object_of
 from ._state import State
 from ._tree import Tree
 
@@ -322,18 +322,6 @@ def _own(found):
         if '.' in name:
             return
         yield name, found.tensors[i]
-
-
-def object_of(handle, is_buffer):
-    """Of a registered tensor, the same each time; a new one of a tensor that is computed from others, for a call."""
-    if not lib.kn_is_leaf(handle):
-        return borrowed(handle)
-    known = tensors.get(address(handle))
-    if known is None or known._h != handle or isinstance(known, Parameter) == is_buffer:
-        known = new_object(Tensor if is_buffer else Parameter)
-        known._h = owned(lib.kn_retain(handle), release)
-        tensors[address(handle)] = known
-    return known
 
 
 def _wrapped(pointer, life):
