@@ -96,7 +96,10 @@ static char *measured(kn_metric *metric, kn_tensor *output, kn_tensor *target)
 }
 static char *of_classes(kn_metric *metric) { return measured(metric, matrix(), classes()); }
 static char *of_matrices(kn_metric *metric) { return measured(metric, matrix(), kn_ones(KN_SHAPE(4, 3))); }
-static char *of_scores(kn_metric *metric) { return measured(metric, kn_select(matrix(), 1, 0), classes()); }
+static char *of_scores(kn_metric *metric)
+{
+    return measured(metric, kn_select(matrix(), 1, 0), kn_remainder_scalar(classes(), 2));
+}
 static void give_classes(void *params) { ((kn_metric_class_params *)params)->num_classes = 3; }
 static void give_matrix(void *params) { ((kn_metric_confusion_matrix_params *)params)->num_classes = 3; }
 CALLS(kn_metric_accuracy, kn_metric_accuracy_params, of_classes, kn_metric_accuracy_with(params), kn_metric_accuracy())
