@@ -153,6 +153,7 @@ typedef struct bench_list {
     X(index) \
     X(softmax) \
     X(sort) \
+    X(random) \
     X(attention) \
     X(norm) \
     X(vision) \

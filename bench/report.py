@@ -31,6 +31,7 @@ SECTIONS = (
     ('Float16', ('half/',), 'bytes'),
     ('Indices', ('gather/', 'embedding/'), 'bytes'),
     ('Sorting and scans', ('sort/',), 'bytes'),
+    ('Random numbers', ('random/',), None),
     ('Attention', ('attention/',), 'flops'),
     ('Softmax', ('softmax/', 'log_softmax/'), 'bytes'),
     ('Normalisation', ('batch_norm/', 'layer_norm/', 'group_norm/', 'rms_norm/'), 'bytes'),
@@ -60,6 +61,8 @@ DESCRIPTIONS = {
     'Float16': 'In memory, computed in float32: 2²² elements.',
     'Indices': 'rows, columns: an index for each element of a 1000×1000 matrix; index_select, index_add and '
                'embeddings: rows×columns of the table, indices.',
+    'Random numbers': '2²⁰ numbers; multinomial: 64 rows of 1000 weights, 20 indices each without replacement (few) '
+                      'and 100 with it; one index of 32000.',
     'Start': 'From the start of a process to the end of its first training step (CNN, batch 128): cold, without any '
              'compiled kernels, and warm.',
 }

@@ -9,6 +9,24 @@ static inline uint4 block_of(const ulong seed, const ulong offset, const ulong i
     const ulong at = offset + index;
     return kn_philox4x32((uint4)((uint)at, (uint)(at >> 32), sub, 1), (uint2)((uint)seed, (uint)(seed >> 32)));
 }
+/* Blocks (at, 0) to (at + GROUP - 1, 0), in one go. */
+#ifdef KN_CPU
+#define GROUP 16
+static inline void first_blocks(const ulong seed, const ulong at, uint4 blocks[GROUP])
+{
+    uint16 words[4];
+    philox_sixteen(seed, at, (uint2)(0, 1), words);
+    for (int i = 0; i < GROUP; i++)
+        blocks[i] = (uint4)(((const private uint *)&words[0])[i], ((const private uint *)&words[1])[i],
+                            ((const private uint *)&words[2])[i], ((const private uint *)&words[3])[i]);
+}
+#else
+#define GROUP 1
+static inline void first_blocks(const ulong seed, const ulong at, uint4 blocks[GROUP])
+{
+    blocks[0] = block_of(seed, at, 0, 0);
+}
+#endif
 static inline float open_uniform(const uint word) { return (float)(word >> 8) * 0x1p-24f + 0x1p-25f; } /* (0, 1) */
 
 KN_KERNEL_ONCE(bernoulli_of, (KN_ARG(p), KN_ARG(x), seed, offset, n),
@@ -46,25 +64,29 @@ static float log_factorial(const float k)
     return (x - 0.5f) * log(x) - x + 0.9189385332046727f + 1 / (12 * x) - 1 / (360 * x * x * x) - shift;
 }
 
-/* Small rates: products of uniform numbers (Knuth); others: Hoermann's PTRS (1993). */
-static float poisson_of_rate(const float rate, const ulong seed, const ulong offset, const ulong index)
+static uint word_of(const uint4 words, const uint lane)
+{
+    return lane == 0 ? words.x : lane == 1 ? words.y : lane == 2 ? words.z : words.w;
+}
+
+/* Small rates: products of uniform numbers (Knuth); others: Hoermann's PTRS (1993). words: the element's block 0. */
+static float poisson_of_rate(const float rate, uint4 words, const ulong seed, const ulong offset, const ulong index)
 {
     if (!(rate > 0))
         return rate == 0 ? 0 : NAN;
     if (rate < 10) {
         const float limit = exp(-rate);
         float product = 1;
-        for (uint k = 0;; k++) {
-            const uint4 words = block_of(seed, offset, index, k / 4);
-            product *= open_uniform(k % 4 == 0 ? words.x : k % 4 == 1 ? words.y : k % 4 == 2 ? words.z : words.w);
-            if (product <= limit)
-                return k;
-        }
+        for (uint block = 0;; words = block_of(seed, offset, index, ++block))
+            for (uint lane = 0; lane < 4; lane++) {
+                product *= open_uniform(word_of(words, lane));
+                if (product <= limit)
+                    return 4 * block + lane;
+            }
     }
     const float b = 0.931f + 2.53f * sqrt(rate), a = -0.059f + 0.02483f * b;
     const float inverse = 1.1239f + 1.1328f / (b - 3.4f), edge = 0.9277f - 3.6224f / (b - 2);
-    for (uint k = 0;; k++) {
-        const uint4 words = block_of(seed, offset, index, k);
+    for (uint k = 0;; words = block_of(seed, offset, index, ++k)) {
         const float u = open_uniform(words.x) - 0.5f, v = open_uniform(words.y), us = 0.5f - fabs(u);
         const float count = floor((2 * a / us + b) * u + rate + 0.43f);
         if ((us >= 0.07f && v <= edge) || k > 1000)
@@ -81,8 +103,11 @@ KN_KERNEL_ONCE(poisson, (KN_ARG(rates), KN_ARG(x), seed, offset, n),
 {
     KN_BIND_IN(T, rates);
     KN_BIND_OUT(T, x);
-    KN_FOR_ONCE (i, n) {
-        x[i] = (T)poisson_of_rate((float)rates[i], seed, offset, i);
+    KN_FOR_ONCE (group, (n + GROUP - 1) / GROUP) {
+        uint4 first[GROUP];
+        first_blocks(seed, offset + group * GROUP, first);
+        for (long i = group * GROUP; i < min(n, (group + 1) * GROUP); i++)
+            x[i] = (T)poisson_of_rate((float)rates[i], first[i % GROUP], seed, offset, i);
     }
 }
 
@@ -98,26 +123,25 @@ static float stirling_rest(const float k)
     return log(product) - ((k + 0.5f) * log(x) - x + 0.9189385332046727f);
 }
 
-/* Few successes: the trials up to each one (Devroye); others: Hoermann's BTRS (1993). p up to 1/2. */
-static float binomial_of(const float n, const float p, const ulong seed, const ulong offset, const ulong index)
+/* Few successes: the trials up to each one (Devroye); others: Hoermann's BTRS (1993). p up to 1/2. words: block 0. */
+static float binomial_of(const float n, const float p, uint4 words, const ulong seed, const ulong offset,
+                         const ulong index)
 {
     if (n * p < 10) {
         const float logarithm = log1p(-p);
         float trials = 0;
-        for (uint k = 0;; k++) {
-            const uint4 words = block_of(seed, offset, index, k / 4);
-            const uint word = k % 4 == 0 ? words.x : k % 4 == 1 ? words.y : k % 4 == 2 ? words.z : words.w;
-            trials += ceil(log(open_uniform(word)) / logarithm);
-            if (!(trials <= n))
-                return k;
-        }
+        for (uint block = 0;; words = block_of(seed, offset, index, ++block))
+            for (uint lane = 0; lane < 4; lane++) {
+                trials += ceil(log(open_uniform(word_of(words, lane))) / logarithm);
+                if (!(trials <= n))
+                    return 4 * block + lane;
+            }
     }
     const float deviation = sqrt(n * p * (1 - p)), b = 1.15f + 2.53f * deviation;
     const float a = -0.0873f + 0.0248f * b + 0.01f * p;
     const float edge = 0.92f - 4.2f / b, odds = p / (1 - p), scale = (2.83f + 5.1f / b) * deviation;
     const float mode = floor((n + 1) * p);
-    for (uint k = 0;; k++) {
-        const uint4 words = block_of(seed, offset, index, k);
+    for (uint k = 0;; words = block_of(seed, offset, index, ++k)) {
         const float u = open_uniform(words.x) - 0.5f, v = open_uniform(words.y), us = 0.5f - fabs(u);
         const float count = floor((2 * a / us + b) * u + n * p + 0.5f), left = n - count;
         if (k > 1000)
@@ -141,18 +165,23 @@ KN_KERNEL_ONCE(binomial, (KN_ARG(count), KN_ARG(x), seed, offset, KN_ARG(p), n),
     KN_BIND_IN(T, count);
     KN_BIND_IN(T, p);
     KN_BIND_OUT(T, x);
-    KN_FOR_ONCE (i, n) {
-        const float trials = (float)count[i], chance = (float)p[i];
-        if (trials != trials || chance != chance)
-            x[i] = (T)NAN;
-        else if (trials <= 0 || chance <= 0)
-            x[i] = 0;
-        else if (chance >= 1)
-            x[i] = (T)trials;
-        else if (chance <= 0.5f)
-            x[i] = (T)binomial_of(trials, chance, seed, offset, i);
-        else
-            x[i] = (T)(trials - binomial_of(trials, 1 - chance, seed, offset, i));
+    KN_FOR_ONCE (group, (n + GROUP - 1) / GROUP) {
+        uint4 first[GROUP];
+        first_blocks(seed, offset + group * GROUP, first);
+        for (long i = group * GROUP; i < min(n, (group + 1) * GROUP); i++) {
+            const float trials = (float)count[i], chance = (float)p[i];
+            const uint4 words = first[i % GROUP];
+            if (trials != trials || chance != chance)
+                x[i] = (T)NAN;
+            else if (trials <= 0 || chance <= 0)
+                x[i] = 0;
+            else if (chance >= 1)
+                x[i] = (T)trials;
+            else if (chance <= 0.5f)
+                x[i] = (T)binomial_of(trials, chance, words, seed, offset, i);
+            else
+                x[i] = (T)(trials - binomial_of(trials, 1 - chance, words, seed, offset, i));
+        }
     }
 }
 
