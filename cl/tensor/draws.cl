@@ -9,6 +9,7 @@ static inline uint4 block_of(const ulong seed, const ulong offset, const ulong i
     const ulong at = offset + index;
     return kn_philox4x32((uint4)((uint)at, (uint)(at >> 32), sub, 1), (uint2)((uint)seed, (uint)(seed >> 32)));
 }
+
 /* Blocks (at, 0) to (at + GROUP - 1, 0), in one go. */
 #ifdef KN_CPU
 #define GROUP 16
@@ -27,6 +28,7 @@ static inline void first_blocks(const ulong seed, const ulong at, uint4 blocks[G
     blocks[0] = block_of(seed, at, 0, 0);
 }
 #endif
+
 static inline float open_uniform(const uint word) { return (float)(word >> 8) * 0x1p-24f + 0x1p-25f; } /* (0, 1) */
 
 KN_KERNEL_ONCE(bernoulli_of, (KN_ARG(p), KN_ARG(x), seed, offset, n),
