@@ -76,21 +76,17 @@ static kn_tensor *rows_of(kn_tensor *tensor, int64_t start, int64_t count)
     return tensor ? kn_narrow(tensor, 0, start, count) : NULL;
 }
 
-/* The gradients of all chunks: of the input its rows, of the layer's parameters sums, in float32 for halves. */
-typedef struct gradients {
-    kn_tensor *of[OPERANDS];
-} gradients;
-
-static kn_status begin_gradients(gradients *g, const kn_function_context *context, const operands *o)
+/* Room for the gradients of all chunks: the rows of the input, and sums of the parameters, in float32 for halves. */
+static kn_status begin_gradients(kn_tensor **g, const kn_function_context *context, const operands *o)
 {
     for (int i = 0; i < OPERANDS; i++)
         if (needs(context, o, i)) {
             const kn_tensor *like = o->of[i];
             const kn_dtype dtype = i != INPUT && kn_dtype_is_reduced(like->dtype) ? KN_F32 : like->dtype;
             const kn_tensor_options options = {.dtype = dtype, .device = like->storage->device};
-            g->of[i] = i == INPUT ? kn_empty_with(like->ndim, like->shape, &options)
-                                  : kn_zeros_with(like->ndim, like->shape, &options);
-            if (!g->of[i])
+            g[i] = i == INPUT ? kn_empty_with(like->ndim, like->shape, &options)
+                              : kn_zeros_with(like->ndim, like->shape, &options);
+            if (!g[i])
                 return kn_error_status();
         }
     return KN_OK;
@@ -103,14 +99,14 @@ static kn_status add(kn_tensor *sum, kn_tensor *addend)
 }
 
 /* The loss of rows start .. start + count - 1; adds its gradients, weighted with `weights` unless that is NULL. */
-static kn_tensor *of_chunk(const operands *o, const gradients *g, const kn_linear_cross_entropy_args *args,
+static kn_tensor *of_chunk(const operands *o, kn_tensor *const *g, const kn_linear_cross_entropy_args *args,
                            kn_reduction reduction, int64_t start, int64_t count, kn_tensor *weights)
 {
     kn_tensor *of[OPERANDS], *leaves[OPERANDS], *found[OPERANDS], *loss;
     int which[OPERANDS], wanted = 0;
     for (int i = 0; i < OPERANDS; i++) {
         of[i] = i == INPUT || i == TARGET ? rows_of(o->of[i], start, count) : o->of[i];
-        if (!g->of[i])
+        if (!g[i])
             continue;
         of[i] = kn_detach(of[i]);
         if (kn_set_requires_grad(of[i], true) != KN_OK)
@@ -126,7 +122,7 @@ static kn_tensor *of_chunk(const operands *o, const gradients *g, const kn_linea
     if (kn_autograd_grad(&loss, 1, leaves, wanted, found, .grad_outputs = weights ? &weights : NULL) != KN_OK)
         return NULL;
     for (int i = 0; i < wanted; i++) {
-        kn_tensor *sum = g->of[which[i]];
+        kn_tensor *sum = g[which[i]];
         if ((which[i] == INPUT ? kn_copy(rows_of(sum, start, count), found[i]) : add(sum, found[i])) != KN_OK)
             return NULL;
     }
@@ -148,7 +144,7 @@ static kn_tensor *weight_of_rows(const operands *o, const kn_linear_cross_entrop
 }
 
 /* Goes over all chunks. losses: those of the rows, or NULL; sum: of all losses, or NULL. */
-static kn_status each_chunk(const operands *o, const gradients *g, const kn_linear_cross_entropy_args *args,
+static kn_status each_chunk(const operands *o, kn_tensor *const *g, const kn_linear_cross_entropy_args *args,
                             kn_tensor *weights, kn_tensor *losses, kn_tensor *sum)
 {
     const int64_t rows = o->of[INPUT]->shape[0];
@@ -176,18 +172,18 @@ static kn_status forward(kn_function_context *context, kn_tensor *const *inputs,
     const operands o = operands_of(c, inputs);
     const kn_tensor *x = o.of[INPUT];
     const kn_tensor_options options = {.dtype = x->dtype, .device = x->storage->device};
-    gradients g = {.of = {NULL}};
+    kn_tensor *g[OPERANDS] = {NULL};
 
     if (c->args.reduction == KN_REDUCTION_NONE) {
         outputs[0] = kn_empty_with(1, x->shape, &options);
         for (int i = 0; i < kn_function_num_inputs(context); i++)
             KN_TRY(kn_function_save(context, inputs[i]));
-        return outputs[0] ? each_chunk(&o, &g, &c->args, NULL, outputs[0], NULL) : kn_error_status();
+        return outputs[0] ? each_chunk(&o, g, &c->args, NULL, outputs[0], NULL) : kn_error_status();
     }
     kn_tensor *sum =
         kn_zeros(KN_SHAPE(), .dtype = kn_dtype_is_reduced(x->dtype) ? KN_F32 : x->dtype, .device = x->storage->device);
-    KN_TRY(sum ? begin_gradients(&g, context, &o) : kn_error_status());
-    KN_TRY(each_chunk(&o, &g, &c->args, NULL, NULL, sum));
+    KN_TRY(sum ? begin_gradients(g, context, &o) : kn_error_status());
+    KN_TRY(each_chunk(&o, g, &c->args, NULL, NULL, sum));
     kn_tensor *divisor = kn_ones_like(sum);
     outputs[0] = sum;
     if (c->args.reduction == KN_REDUCTION_MEAN) {
@@ -198,8 +194,8 @@ static kn_status forward(kn_function_context *context, kn_tensor *const *inputs,
     outputs[0] = kn_to_dtype(outputs[0], x->dtype);
     KN_TRY(outputs[0] ? kn_function_save(context, divisor) : kn_error_status());
     for (int i = 0; i < OPERANDS; i++)
-        if (g.of[i])
-            KN_TRY(kn_function_save(context, g.of[i]));
+        if (g[i])
+            KN_TRY(kn_function_save(context, g[i]));
     return KN_OK;
 }
 
@@ -213,21 +209,21 @@ static kn_status backward(kn_function_context *context, kn_tensor *const *grad_o
         if (!(inputs[i] = kn_function_saved(context, i)))
             return kn_error_status();
     const operands o = operands_of(c, inputs);
-    gradients g = {.of = {NULL}};
+    kn_tensor *g[OPERANDS] = {NULL};
 
     if (is_reduced) {
         int next = 0;
         factor = kn_div(grad_outputs[0], kn_function_saved(context, next++));
         for (int i = 0; i < OPERANDS; i++)
-            if (needs(context, &o, i) && !(g.of[i] = kn_function_saved(context, next++)))
+            if (needs(context, &o, i) && !(g[i] = kn_function_saved(context, next++)))
                 return kn_error_status();
     } else {
-        KN_TRY(begin_gradients(&g, context, &o));
-        KN_TRY(each_chunk(&o, &g, &c->args, grad_outputs[0], NULL, NULL));
+        KN_TRY(begin_gradients(g, context, &o));
+        KN_TRY(each_chunk(&o, g, &c->args, grad_outputs[0], NULL, NULL));
     }
     for (int i = 0; i < OPERANDS; i++)
-        if (g.of[i]) {
-            kn_tensor *gradient = is_reduced ? kn_mul(g.of[i], factor) : g.of[i];
+        if (g[i]) {
+            kn_tensor *gradient = is_reduced ? kn_mul(g[i], factor) : g[i];
             grad_inputs[o.place[i]] = kn_to_dtype(gradient, c->dtypes[i]);
             if (!grad_inputs[o.place[i]])
                 return kn_error_status();

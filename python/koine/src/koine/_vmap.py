@@ -3,6 +3,7 @@ import functools
 
 from . import _ops, random
 from ._tensor import Tensor
+from ._trees import like, rebuilt
 
 
 def _bound(dims, value, given):
@@ -23,16 +24,6 @@ def _bound(dims, value, given):
     return [one for dim, part in pairs for one in _bound(dim, part, given)]
 
 
-def _sample(value, chosen):
-    """A tree with the tensors that the iterator `chosen` has for its leaves."""
-    if isinstance(value, dict):
-        return type(value)((key, _sample(part, chosen)) for key, part in value.items())
-    if isinstance(value, (list, tuple)):
-        parts = [_sample(part, chosen) for part in value]
-        return type(value)(*parts) if hasattr(value, '_fields') else type(value)(parts)
-    return next(chosen)
-
-
 def _joined(results, dims):
     """The results of all samples as one, by out_dims."""
     first = results[0]
@@ -42,9 +33,7 @@ def _joined(results, dims):
         if many and len(dims) != len(first):
             raise ValueError('vmap: out_dims has %d entries for %d results' % (len(dims), len(first)))
         parts = [_joined([one[key] for one in results], dims[key] if many else dims) for key in keys]
-        if isinstance(first, dict):
-            return type(first)(zip(keys, parts))
-        return type(first)(*parts) if hasattr(first, '_fields') else type(first)(parts)
+        return rebuilt(first, parts)
     if not isinstance(first, Tensor):
         raise ValueError('vmap: the function must return tensors, not %s' % type(first).__name__)
     return first if dims is None else _ops.function('stack')(results, dims)
@@ -80,7 +69,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None):
             if randomness == 'same':
                 random.set_rng_state(start)
             chosen = (value if dim is None else value.select(dim, i) for value, dim in leaves)
-            results.append(func(*_sample(arguments, chosen), **keywords))
+            results.append(func(*like(arguments, chosen), **keywords))
             if randomness == 'error' and random.get_rng_state().tolist() != start.tolist():
                 raise RuntimeError("vmap: the function draws random numbers; randomness='different' or 'same' says "
                                    'which the samples get')

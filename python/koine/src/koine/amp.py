@@ -8,10 +8,10 @@ from . import safetensors
 from ._c import check, checked, error, ffi, lib, path
 from ._device import device, handle, is_there
 from ._dtypes import bfloat16, by_code, code_of, float16, float64
+from ._files import temporary_file
 from ._region import Region
 from ._tensor import Tensor, tensor, wrap
 from .optim import LibraryOptimizer
-from .optim._state import state_file
 
 
 def _is_there(name, device):
@@ -194,7 +194,7 @@ class GradScaler:
         """PyTorch's, of numbers; {} if disabled. Waits for the device."""
         if not self._enabled:
             return {}
-        with state_file() as file:
+        with temporary_file('state_dict') as file:
             self.save(file)
             found = safetensors.load_file(file, 'host')
         return {'scale': found['scale'].item(), **self._settings, '_growth_tracker': int(found['_growth_tracker'])}
@@ -207,7 +207,7 @@ class GradScaler:
         if missing:
             raise KeyError('GradScaler.load_state_dict: the state has no %s' % ', '.join(missing))
         self._make(state_dict['scale'], *[state_dict[name] for name in _SETTINGS])
-        with state_file() as file:
+        with temporary_file('state_dict') as file:
             safetensors.save_file({name: tensor(float(state_dict[name]), dtype=float64, device='host')
                                    for name in ('scale', '_growth_tracker')}, file)
             self.load(file)

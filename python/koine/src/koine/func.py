@@ -7,6 +7,7 @@ import threading
 
 from . import _functions, _ops
 from ._tensor import Tensor
+from ._trees import like
 from ._vmap import vmap  # noqa: F401
 from .autograd import enable_grad, is_grad_enabled
 from .autograd.functional import _Call, _stacked, _units
@@ -25,16 +26,6 @@ def _leaves(value, what):
     if not isinstance(value, (tuple, list)):
         raise TypeError('%s must be tensors, or dicts, lists and tuples of them, not %s' % (what, type(value).__name__))
     return [leaf for one in value for leaf in _leaves(one, what)]
-
-
-def _like(tree, leaves):
-    """The same with other leaves, which it takes from an iterator."""
-    if isinstance(tree, Tensor):
-        return next(leaves)
-    if isinstance(tree, dict):
-        return type(tree)((name, _like(one, leaves)) for name, one in tree.items())
-    parts = [_like(one, leaves) for one in tree]
-    return type(tree)(*parts) if hasattr(tree, '_fields') else type(tree)(parts)
 
 
 # --- calls ------------------------------------------------------------------------------------------------------------
@@ -63,7 +54,7 @@ class _Derived:
 
     def _flat(self, *leaves):
         given = list(self.arguments)
-        for i, one in zip(self.argnums, _like(self.tree, iter(leaves))):
+        for i, one in zip(self.argnums, like(self.tree, iter(leaves))):
             given[i] = one
         _calls.depth = getattr(_calls, 'depth', 0) + 1
         try:
@@ -78,7 +69,7 @@ class _Derived:
 
     def value(self):
         """What the function returned."""
-        return _like(self.output, iter(self.call.result(self.call.outputs, True)))
+        return like(self.output, iter(self.call.result(self.call.outputs, True)))
 
     def gradients(self, weights, create_graph=None):
         create_graph = self.create_graph if create_graph is None else create_graph
@@ -86,7 +77,7 @@ class _Derived:
 
     def of_arguments(self, leaves, argnums):
         """Of each argument, or of the only one."""
-        found = _like(self.tree, iter(leaves))
+        found = like(self.tree, iter(leaves))
         return found[0] if isinstance(argnums, int) else found
 
     def finished(self, leaves):
@@ -148,7 +139,7 @@ def vjp(func, *primals, has_aux=False):
         with enable_grad():
             leaves = call.gradients(weights, create_graph)
         leaves = leaves if create_graph else [one.detach() for one in leaves]
-        return _like(call.tree, iter(leaves))
+        return like(call.tree, iter(leaves))
 
     call = _derived('vjp', func, primals, {}, tuple(range(len(primals))), has_aux)
     return _with_aux((call.value(), product), call)
@@ -166,7 +157,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         u = tuple(_functions.zeros_like(one, requires_grad=True) for one in call.call.outputs)
         products = call.gradients(u, True)
         leaves = call.finished(call.call.gradients(products, directions, u, call.create_graph))
-    return _with_aux((call.value(), _like(call.output, iter(leaves))), call)
+    return _with_aux((call.value(), like(call.output, iter(leaves))), call)
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
@@ -180,7 +171,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
                 rows = [call.call.gradients([output], [one], inputs, call.create_graph) for one in _units(output)]
                 parts = [_stacked([row[i] for row in rows], output, one) for i, one in enumerate(inputs)]
                 found.append(call.of_arguments(call.finished(parts), argnums))
-        return _with_aux((_like(call.output, iter(found)),), call)
+        return _with_aux((like(call.output, iter(found)),), call)
 
     return jacobian
 

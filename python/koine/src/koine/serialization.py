@@ -1,23 +1,14 @@
 """koine.save and koine.load: tensors, and what lists, tuples and dicts of them hold besides, in safetensors files."""
-import contextlib
 import json
-import os
 import shutil
-import tempfile
 
 from . import safetensors
 from ._device import device as Device
+from ._files import temporary_file
 from ._tensor import Tensor
 
 _KEY = 'koine.structure'  # of the metadata: JSON, in which {'tensor': name} stands for a tensor
 _PLAIN = (str, int, float, bool, type(None))
-
-
-@contextlib.contextmanager
-def _file():
-    """The path of a file for as long as the block runs."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield os.path.join(folder, 'file')
 
 
 def save(obj, f):
@@ -25,7 +16,7 @@ def save(obj, f):
     open binary file, such as io.BytesIO. Dicts, lists and tuples may hold others of these, numbers, texts and None,
     too, as checkpoints do."""
     if hasattr(f, 'write'):
-        with _file() as file:
+        with temporary_file() as file:
             save(obj, file)
             with open(file, 'rb') as written:
                 shutil.copyfileobj(written, f)
@@ -45,7 +36,7 @@ def load(f, map_location=None, *, weights_only=True):
     """What save wrote, tensors on the device `map_location`: the current one. Of any other safetensors file
     {name: tensor}. There is no code in such files, whatever weights_only says."""
     if hasattr(f, 'read'):
-        with _file() as file:
+        with temporary_file() as file:
             with open(file, 'wb') as made:
                 shutil.copyfileobj(f, made)
             return load(file, map_location)

@@ -4,13 +4,18 @@ from .._tensor import Tensor, borrowed, new_object, owned, release, tensor
 from ._life import address, tensors
 
 
+def _shared(data):
+    """The handle of a tensor's memory without its history, or of a new one of what is no tensor."""
+    return (data.detach() if isinstance(data, Tensor) else tensor(data))._h
+
+
 class Parameter(Tensor):
     """A tensor that is trained."""
 
     __slots__ = ()
 
     def __init__(self, data, requires_grad=True):
-        self._h = data.detach()._h if isinstance(data, Tensor) else tensor(data)._h
+        self._h = _shared(data)
         if requires_grad:
             self.requires_grad_()
 
@@ -24,7 +29,7 @@ class Buffer(Tensor):
     __slots__ = ('persistent',)
 
     def __init__(self, data, *, persistent=True):
-        self._h = data.detach()._h if isinstance(data, Tensor) else tensor(data)._h
+        self._h = _shared(data)
         self.persistent = persistent
 
 

@@ -7,13 +7,14 @@ import math
 from .. import safetensors
 from .._bind import parse
 from .._c import NULL, KoineError, callback, check, checked, encoded, error, ffi, lib, path
+from .._files import temporary_file
 from .._tensor import Tensor, tensor, wrap
 from ..autograd import enable_grad
 from ..nn._life import address
 from ..nn._modes import zero_gradients
 from ..nn.utils import parameter_list
 from ._own import Optimizer, listed_tensors
-from ._state import ParameterStates, state_file
+from ._state import ParameterStates
 
 # PyTorch's choices among its kernels, which have no effect.
 _KERNELS = ('foreach', 'capturable', 'differentiable', 'fused')
@@ -241,7 +242,7 @@ class LibraryOptimizer(Optimizer):
 
     def state_dict(self):
         """PyTorch's: {'state': {0: {'step': ..., 'exp_avg': ...}, ...}, 'param_groups': [{'lr': ..., ...}, ...]}."""
-        with state_file() as file:
+        with temporary_file('state_dict') as file:
             self.save(file)
             tensors, groups = safetensors.load_both(file, 'param_groups')
         state = {}
@@ -261,7 +262,7 @@ class LibraryOptimizer(Optimizer):
                            if name not in _WRITTEN and not first.knows(name, value)})
         groups = [{name: value for name, value in group.items() if name not in theirs}
                   for group, theirs in zip(state_dict['param_groups'], others)]
-        with state_file() as file:
+        with temporary_file('state_dict') as file:
             safetensors.save_file(tensors, file, {'param_groups': json.dumps(groups)})
             self.load(file)
         self._others.update(enumerate(others))

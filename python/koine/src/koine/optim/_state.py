@@ -1,18 +1,8 @@
-"""States of optimizers and schedules as dictionaries. The library reads and writes files."""
+"""States of optimizers as dictionaries."""
 import collections.abc
-import contextlib
-import os
-import tempfile
 
 from .._tensor import Tensor
 from ..nn._life import address
-
-
-@contextlib.contextmanager
-def state_file():
-    """The path of a file for as long as the block runs."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield os.path.join(folder, 'state_dict')
 
 
 class ParameterStates(collections.abc.Mapping):

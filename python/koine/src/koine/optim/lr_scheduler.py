@@ -3,8 +3,8 @@ from .. import safetensors, serialization
 from .._bind import Binding, parse
 from .._c import callback, check, checked, ffi, lib, path, raise_pending
 from .._dtypes import float64
+from .._files import temporary_file
 from .._tensor import tensor
-from ._state import state_file
 
 SIGNATURES = {
     'ExponentialLR': ('kn_exponential_lr_with', 'optimizer, gamma, last_epoch=-1'),
@@ -122,7 +122,7 @@ class _Library(LRScheduler):
 
     def state_dict(self):
         """{'kind': the class, ...: numbers}. The rates themselves are in the optimizer's."""
-        with state_file() as file:
+        with temporary_file('state_dict') as file:
             self.save(file)
             tensors, kind = safetensors.load_both(file, 'koine', 'host')
         return {'kind': kind, **{name: one.tolist() for name, one in tensors.items()}}
@@ -131,7 +131,7 @@ class _Library(LRScheduler):
         """What state_dict() returned, of a schedule of the same class."""
         numbers = dict(state_dict)
         kind = numbers.pop('kind')
-        with state_file() as file:
+        with temporary_file('state_dict') as file:
             tensors = {name: tensor(value, dtype=float64, device='host') for name, value in numbers.items()}
             safetensors.save_file(tensors, file, {'koine': kind})
             self.load(file)
