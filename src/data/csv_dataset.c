@@ -2,7 +2,6 @@
 #include <koine/csv.h>
 
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain_numbers.h"
 #include "data/csv.h"
 #include "data/dataset.h"
 #include "io/source.h"
@@ -341,13 +341,10 @@ static void end_reading(reading *r)
 /* strtod follows the thread's locale; numbers in files have a point in every one. */
 static kn_status read_plainly(reading *r)
 {
-    const locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    if (plain == (locale_t)0)
-        return kn_fail(KN_ERR_MEMORY, "kn_csv_dataset: out of host memory");
-    const locale_t before = uselocale(plain);
-    const kn_status status = read_records(r);
-    uselocale(before);
-    freelocale(plain);
+    kn_plain_numbers numbers = kn_plain_numbers_enter();
+    const kn_status status =
+        numbers.plain != (locale_t)0 ? read_records(r) : kn_fail(KN_ERR_MEMORY, "kn_csv_dataset: out of host memory");
+    kn_plain_numbers_leave(&numbers);
     return status;
 }
 
