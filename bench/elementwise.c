@@ -72,6 +72,18 @@ static kn_tensor *gelu_chain(kn_tensor *const *x, const double *p)
             .inputs = {{.ndim = 3, .shape = {i, j, k}}, {.ndim = 3, .shape = {__VA_ARGS__}}}},                         \
     }
 
+/* Matrices, some of which are stored by columns. `passes`: matrices read or written. */
+#define MATRIX(is_transposed)                                                                                          \
+    {                                                                                                                  \
+        .ndim = 2, .shape = {1024, 1024}, .transposed = is_transposed                                                  \
+    }
+#define MATRICES(label, function, passes, ...)                                                                         \
+    {                                                                                                                  \
+        .name = "elementwise/" label, .shape = "1024x1024", .dtype = KN_F32, .flops = 1024 * 1024,                     \
+        .bytes = 4.0 * passes * 1024 * 1024, BENCH_OPERATION,                                                          \
+        .operation = &(const bench_operation){.name = #function, .apply = function, .inputs = {__VA_ARGS__}},          \
+    }
+
 static const bench_case cases[] = {
     SIZES("add", add, 3, 1, 0, 0, TWO),
     SIZES("mul_scalar", multiply_by, 2, 1, 0, 2.5, ONE),
@@ -87,6 +99,9 @@ static const bench_case cases[] = {
     BROADCAST("short_inner", 65536, 16, 4, 65536, 16, 1),
     BROADCAST("short_middle", 65536, 8, 7, 65536, 1, 7),
     BROADCAST("short_outer", 60000, 10, 7, 1, 1, 7),
+    MATRICES("exp/transposed", exponential, 2, MATRIX(true)),
+    MATRICES("add/transposed", add, 3, MATRIX(true), MATRIX(true)),
+    MATRICES("add/one_transposed", add, 3, MATRIX(false), MATRIX(true)),
     HALF("add", add, KN_F16, 6, TWO),
     HALF("relu", relu, KN_F16, 4, ONE),
     HALF("exp", exponential, KN_F16, 4, ONE),

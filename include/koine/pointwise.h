@@ -17,7 +17,11 @@ KN_BEGIN_DECLS
  * Shapes broadcast as in NumPy; the result has the dtype of kn_promote_types, except that a 0-dimensional tensor does
  * not widen a tensor with dimensions of the same kind (bool < integer < floating). Operands are converted to the
  * result's dtype first, so float16 rounds integers above 2048 and bfloat16 those above 256; a 0-dimensional factor or
- * divisor b is not rounded. int8, int16 and uint8 wrap around. */
+ * divisor b is not rounded. int8, int16 and uint8 wrap around.
+ *
+ * As in PyTorch, the results of all elementwise operators, and of kn_to_dtype, are dense and have their dimensions in
+ * the order in memory of the operands, the first one's where they differ: kn_exp of a transposed matrix is a transposed
+ * matrix. kn_contiguous gives row-major ones. */
 
 KN_API kn_tensor *kn_add(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_sub(kn_tensor *a, kn_tensor *b); /* not for bool */

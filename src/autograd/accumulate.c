@@ -90,7 +90,8 @@ kn_status kn_leaf_accumulate(kn_node *node, bool recorded)
     }
     if (recorded && leaf->autograd->grad)
         return kn_gradient_add(&leaf->autograd->grad, gradient, true);
-    if (!recorded && !leaf->autograd->grad && !kn_gradient_is_ours(gradient)) {
+    const bool is_kept = kn_gradient_is_ours(gradient) && kn_is_contiguous(gradient);
+    if (!recorded && !leaf->autograd->grad && !is_kept) {
         kn_tensor *copy;
         kn_status status = kn_gradient_clone(&copy, gradient);
         kn_release(gradient);

@@ -1,6 +1,28 @@
 /* loops/layout.c - see layout.h. */
 #include "loops/layout.h"
 
+#include <stdlib.h>
+
+static void swap_dims(kn_layout *layout, int a, int b)
+{
+    const int64_t size = layout->shape[a];
+    layout->shape[a] = layout->shape[b];
+    layout->shape[b] = size;
+    for (int i = 0; i < layout->lanes; i++) {
+        const int64_t stride = layout->strides[i][a];
+        layout->strides[i][a] = layout->strides[i][b];
+        layout->strides[i][b] = stride;
+    }
+}
+
+void kn_layout_sort(kn_layout *layout)
+{
+    const int64_t *steps = layout->strides[0];
+    for (int d = 1; d < layout->ndim; d++)
+        for (int k = d; k > 0 && llabs(steps[k]) > llabs(steps[k - 1]); k--)
+            swap_dims(layout, k, k - 1);
+}
+
 void kn_layout_collapse(kn_layout *layout)
 {
     int kept = 0;

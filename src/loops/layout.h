@@ -13,6 +13,10 @@ typedef struct kn_layout {
     int64_t strides[KN_LAYOUT_LANES][KN_MAX_DIMS]; /* elements; 0 where broadcast */
 } kn_layout;
 
+/* Orders the dimensions by the steps of lane 0, the smallest innermost, so that its memory is passed through from
+ * beginning to end: for work whose order does not matter. */
+void kn_layout_sort(kn_layout *layout);
+
 /* Drops dimensions of size 1 and merges neighbours that are contiguous in every lane. The shape must not be empty. */
 void kn_layout_collapse(kn_layout *layout);
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "loops/fusion.h"
 #include "loops/pointwise_source.h"
+#include "loops/pointwise_turned.h"
 #include "loops/vec4.h"
 #include "loops/work_size.h"
 
@@ -61,6 +62,7 @@ static void make_layout(kn_layout *layout, kn_pointwise_form *form, const kn_poi
         if (form->inputs[i])
             form->lane[i] = (uint8_t)lane_of(layout, &p->inputs[i]);
     form->lanes = (uint8_t)layout->lanes;
+    kn_layout_sort(layout);
     kn_layout_collapse(layout);
 }
 
@@ -269,27 +271,48 @@ typedef struct choice {
     kn_layout layout;
 } choice;
 
-static kn_status choose(choice *c, kn_device *device, const kn_pointwise_problem *problem)
+static void choose(choice *c, kn_device *device, const kn_pointwise_problem *problem)
 {
     c->limits = kn_device_limits(device);
     note_dtypes(&c->form, problem);
     make_layout(&c->layout, &c->form, problem);
     choose_walk(&c->form, problem, &c->layout, c->limits);
-    return get_kernel(&c->kernel, problem->code, &c->form);
+}
+
+static kn_status enqueue(kn_stream *stream, const kn_pointwise_problem *problem, choice *c)
+{
+    KN_TRY(get_kernel(&c->kernel, problem->code, &c->form));
+    return launch(stream, problem, &c->form, c->kernel, &c->layout, c->limits);
+}
+
+static kn_status enqueue_turned(kn_stream *stream, const kn_pointwise_problem *problem)
+{
+    kn_turned turned;
+    choice c;
+    kn_status status = kn_turned_begin(&turned, stream, problem);
+    if (status == KN_OK) {
+        choose(&c, kn_stream_device(stream), &turned.p);
+        status = enqueue(stream, &turned.p, &c);
+    }
+    kn_turned_end(&turned);
+    return status;
 }
 
 kn_status kn_pointwise_enqueue(kn_stream *stream, const kn_pointwise_problem *problem)
 {
     choice c;
-    KN_TRY(choose(&c, kn_stream_device(stream), problem));
-    return launch(stream, problem, &c.form, c.kernel, &c.layout, c.limits);
+    choose(&c, kn_stream_device(stream), problem);
+    if (c.limits->is_cpu && c.form.walk != KN_WALK_FLAT && kn_pointwise_turns(c.limits, problem))
+        return enqueue_turned(stream, problem);
+    return enqueue(stream, problem, &c);
 }
 
 bool kn_pointwise_builds(kn_device *device, const kn_pointwise_problem *problem)
 {
     choice c;
     KN_PRESERVE_ERROR;
-    return choose(&c, device, problem) == KN_OK &&
+    choose(&c, device, problem);
+    return get_kernel(&c.kernel, problem->code, &c.form) == KN_OK &&
            kn_user_source_tries(device, c.kernel->path, options_of(&c.form), c.kernel->name);
 }
 

@@ -5,37 +5,29 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "loops/pointwise.h"
+#include "loops/transpose.h"
 #include "tensor/copy.h"
 #include "tensor/element.h"
 #include "tensor/host_copies.h"
 
 /* --- two strided layouts of one shape, merged ------------------------------------------------- */
 
-/* Drops dimensions of size 1 and merges neighbours that are contiguous on both sides: fewer divisions, longer rows. */
-static kn_copy_layout merge_layout(const kn_tensor *destination, const kn_tensor *source)
+static kn_layout merged_layout(const kn_tensor *destination, const kn_tensor *source)
 {
-    kn_copy_layout layout = {.ndim = 0};
-    for (int i = 0; i < source->ndim; i++) {
-        int64_t size = source->shape[i], from = source->strides[i], to = destination->strides[i];
-        int last = layout.ndim - 1;
-        if (size == 1)
-            continue;
-        if (last >= 0 && layout.source[last] == from * size && layout.destination[last] == to * size) {
-            layout.shape[last] *= size;
-            layout.source[last] = from;
-            layout.destination[last] = to;
-        } else {
-            layout.shape[layout.ndim] = size;
-            layout.source[layout.ndim] = from;
-            layout.destination[layout.ndim++] = to;
-        }
-    }
-    if (layout.ndim == 0)
-        layout = (kn_copy_layout){.shape = {1}, .source = {1}, .destination = {1}, .ndim = 1};
+    kn_layout layout = {.ndim = source->ndim, .lanes = 2};
+    memcpy(layout.shape, source->shape, sizeof layout.shape);
+    memcpy(layout.strides[KN_TO], destination->strides, sizeof layout.strides[0]);
+    memcpy(layout.strides[KN_FROM], source->strides, sizeof layout.strides[0]);
+    kn_layout_sort(&layout);
+    kn_layout_collapse(&layout);
     return layout;
 }
 
-static int64_t layout_rows(const kn_copy_layout *layout) { return kn_shape_numel(layout->ndim - 1, layout->shape); }
+/* Is each of them one row of elements? */
+static bool is_in_a_row(const kn_layout *layout)
+{
+    return layout->ndim == 1 && layout->strides[KN_TO][0] == 1 && layout->strides[KN_FROM][0] == 1;
+}
 
 /* --- on one device ---------------------------------------------------------------------------- */
 
@@ -105,20 +97,19 @@ static kn_status copy_in_a_row(kn_stream *stream, kn_tensor *destination, const 
 
 kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
 {
-    kn_copy_layout layout = merge_layout(destination, source);
+    const kn_layout layout = merged_layout(destination, source);
+    const bool same_dtype = source->dtype == destination->dtype;
     kn_stream *stream = kn_tensor_stream(source);
     if (!stream)
         return kn_error_status();
-    size_t size = kn_tensor_element_size(source);
-    if (source->dtype == destination->dtype && layout.ndim == 1 && layout.source[0] == 1 && layout.destination[0] == 1)
+    if (same_dtype && is_in_a_row(&layout))
         return copy_in_a_row(stream, destination, source, layout.shape[0]);
-    int transposed =
-        source->dtype == destination->dtype ? kn_copy_transposed_dim(kn_tensor_limits(source), &layout, size) : -1;
-    if (transposed >= 0)
-        return kn_copy_transposed(stream, &layout, transposed, destination, source);
     kn_pointwise_problem p = problem_of(&copying, source->dtype, destination);
     p.num_inputs = 1;
     p.inputs[0] = operand_of(source);
+    const int transposed = same_dtype ? kn_transposed_dim(kn_tensor_limits(source), &layout, source->dtype) : -1;
+    if (transposed >= 0)
+        return kn_copy_transposed(stream, &layout, transposed, &p.outputs[0], &p.inputs[0]);
     return kn_pointwise_run(stream, &p);
 }
 
@@ -128,18 +119,18 @@ kn_status kn_copy_on_host(kn_tensor *destination, const kn_tensor *source)
 {
     KN_TRY(kn_storage_wait(source->storage, KN_HOST_READ));
     KN_TRY(kn_storage_wait(destination->storage, KN_HOST_WRITE));
-    kn_copy_layout l = merge_layout(destination, source);
+    const kn_layout l = merged_layout(destination, source);
     size_t from_size = kn_tensor_element_size(source), to_size = kn_tensor_element_size(destination);
     const char *from = (const char *)source->storage->host + (size_t)source->offset * from_size;
     char *to = (char *)destination->storage->host + (size_t)destination->offset * to_size;
-    int last = l.ndim - 1;
-    int64_t rows = layout_rows(&l), width = l.shape[last];
-    bool plain = source->dtype == destination->dtype && l.source[last] == 1 && l.destination[last] == 1;
+    const int last = l.ndim - 1;
+    int64_t rows = kn_shape_numel(last, l.shape), width = l.shape[last];
+    bool plain = source->dtype == destination->dtype && l.strides[KN_FROM][last] == 1 && l.strides[KN_TO][last] == 1;
     for (int64_t row = 0; row < rows; row++) {
         int64_t rest = row, s = 0, d = 0;
         for (int k = last - 1; k >= 0; k--) {
-            s += rest % l.shape[k] * l.source[k];
-            d += rest % l.shape[k] * l.destination[k];
+            s += rest % l.shape[k] * l.strides[KN_FROM][k];
+            d += rest % l.shape[k] * l.strides[KN_TO][k];
             rest /= l.shape[k];
         }
         if (plain) {
@@ -147,8 +138,8 @@ kn_status kn_copy_on_host(kn_tensor *destination, const kn_tensor *source)
             continue;
         }
         for (int64_t j = 0; j < width; j++)
-            kn_element_set(to, destination->dtype, d + j * l.destination[last],
-                           kn_element_get(from, source->dtype, s + j * l.source[last]), source->dtype);
+            kn_element_set(to, destination->dtype, d + j * l.strides[KN_TO][last],
+                           kn_element_get(from, source->dtype, s + j * l.strides[KN_FROM][last]), source->dtype);
     }
     return KN_OK;
 }

@@ -55,6 +55,9 @@ kn_status kn_tensor_on(kn_tensor **tensor, kn_storage *storage, kn_dtype dtype, 
                        const int64_t *strides, int64_t offset);
 kn_status kn_tensor_view(kn_tensor **view, kn_tensor *base, int ndim, const int64_t *shape, const int64_t *strides,
                          int64_t offset);
+/* The order in memory of a new elementwise result: that of the operands (broadcast; NULL: omitted), of which the first
+ * one that tells two dimensions apart decides. */
+void kn_tensor_arrange(kn_tensor *result, kn_tensor *const *operands, int count);
 /* A contiguous piece of `whole`'s memory, from element `start` on, with its own version counter: unlike a view's, its
  * in-place changes do not count as changes of the whole or of other parts. Parts must not overlap. */
 kn_status kn_tensor_part(kn_tensor **part, kn_tensor *whole, int ndim, const int64_t *shape, int64_t start);

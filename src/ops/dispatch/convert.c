@@ -47,19 +47,22 @@ static kn_status to_dtype_enter(kn_entry *entry)
     return dtype == entry->inputs[0]->dtype ? kn_entry_return_input(entry) : KN_OK;
 }
 
-#define COPY_OP(op_name, params_, enter_)                                                                              \
+/* A conversion keeps the order of the elements in memory. */
+static void convert_arrange(const kn_call *call, kn_tensor *output) { kn_tensor_arrange(output, call->inputs, 1); }
+
+#define COPY_OP(op_name, params_, enter_, ...)                                                                         \
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_to_dtype_args), \
         .shape = convert_shape, .forward = convert_forward, .backward = convert_backward,                              \
         .backward_recorded = convert_backward, .work = kn_work_memory_bound,                                           \
-        .backward_work = kn_grad_work_memory_bound                                                                     \
+        .backward_work = kn_grad_work_memory_bound, __VA_ARGS__                                                        \
     }
 
 static const kn_op_param dtype_row[] = {KN_PARAM(kn_to_dtype_args, dtype)};
-const kn_op kn_to_dtype_op =
-    COPY_OP("to_dtype", KN_PARAMS(kn_to_dtype_args, dtype_row, .dtype = KN_F32), to_dtype_enter);
-const kn_op kn_contiguous_op = COPY_OP("contiguous", KN_NO_PARAMS, contiguous_enter);
-const kn_op kn_clone_op = COPY_OP("clone", KN_NO_PARAMS, clone_enter);
+const kn_op kn_to_dtype_op = COPY_OP("to_dtype", KN_PARAMS(kn_to_dtype_args, dtype_row, .dtype = KN_F32),
+                                     to_dtype_enter, .arrange = convert_arrange);
+const kn_op kn_contiguous_op = COPY_OP("contiguous", KN_NO_PARAMS, contiguous_enter, );
+const kn_op kn_clone_op = COPY_OP("clone", KN_NO_PARAMS, clone_enter, );
 
 /* The tensor itself, with one more reference. */
 static kn_tensor *same(kn_tensor *tensor) { return kn_scope_adopt(kn_retain(tensor)); }
@@ -67,14 +70,32 @@ static kn_tensor *same(kn_tensor *tensor) { return kn_scope_adopt(kn_retain(tens
 /* On the host, or if no gradient is needed, a conversion is a plain copy. */
 static bool is_recorded(const kn_tensor *tensor) { return kn_grad_enabled() && kn_requires_grad(tensor); }
 
-static kn_tensor *plain_copy(const char *function, kn_tensor *tensor, kn_dtype dtype, kn_device *device)
+static kn_tensor *given(const char *function, kn_tensor *copy, kn_status status)
 {
-    kn_tensor *result;
-
-    if (kn_tensor_cast(&result, tensor, dtype, device) == KN_OK)
-        return kn_scope_adopt(result);
+    if (status == KN_OK)
+        return kn_scope_adopt(copy);
     kn_error_prefix("%s", function);
     return kn_error_make_sticky();
+}
+
+static kn_tensor *plain_copy(const char *function, kn_tensor *tensor, kn_dtype dtype, kn_device *device)
+{
+    kn_tensor *copy = NULL;
+    const kn_status status = kn_tensor_cast(&copy, tensor, dtype, device);
+    return given(function, copy, status);
+}
+
+static kn_tensor *plain_conversion(kn_tensor *tensor, kn_dtype dtype)
+{
+    kn_tensor *result;
+    kn_status status = kn_tensor_new(&result, dtype, tensor->ndim, tensor->shape, tensor->storage->device);
+    if (status != KN_OK)
+        return given("to_dtype", NULL, status);
+    kn_tensor_arrange(result, &tensor, 1);
+    status = kn_tensor_copy(result, tensor);
+    if (status != KN_OK)
+        kn_release(result);
+    return given("to_dtype", result, status);
 }
 
 kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
@@ -88,7 +109,7 @@ kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
     if (dtype == tensor->dtype)
         return same(tensor);
     if (!is_recorded(tensor))
-        return plain_copy("to_dtype", tensor, dtype, tensor->storage->device);
+        return plain_conversion(tensor, dtype);
     return kn_invoke(&kn_to_dtype_op, &params, tensor);
 }
 

@@ -217,6 +217,18 @@ static kn_dtype gradient_type(const kn_grad_call *grad, const kn_elementwise *e)
 /* Is the gradient passed on unchanged? */
 static bool is_identity(const char *expression) { return expression && strcmp(expression, "g") == 0; }
 
+/* Gives new results the order in memory of what they are computed from: of the operands rather than the gradient. */
+static void arrange_gradients(kn_tensor *const *results, int count, const kn_grad_call *grad, unsigned bits)
+{
+    kn_tensor *operands[1 + SAVED];
+    for (int k = 0; k < SAVED; k++)
+        operands[k] = bits >> (1 + k) & 1 ? grad->saved[k] : NULL;
+    operands[SAVED] = grad->grad_outputs[0];
+    for (int i = 0; i < count; i++)
+        if (results[i])
+            kn_tensor_arrange(results[i], operands, 1 + SAVED);
+}
+
 kn_status kn_elementwise_backward(kn_grad_call *grad)
 {
     kn_elementwise *e = table_of(grad->op);
@@ -227,6 +239,7 @@ kn_status kn_elementwise_backward(kn_grad_call *grad)
                               .num_outputs = grad->num_inputs,
                               .num_inputs = 1 + SAVED};
     unsigned wanted = 0;
+    bool are_new = true;
 
     set_shape(&p, g);
     for (int i = 0; i < grad->num_inputs; i++) {
@@ -238,15 +251,20 @@ kn_status kn_elementwise_backward(kn_grad_call *grad)
             continue;
         }
         wanted |= 1u << i;
+        are_new = are_new && !grad->grad_inputs[i];
         const kn_tensor_options wide = {.dtype = p.compute, .device = kn_device_of(g)};
         results[i] = is_stretched(&grad->input[i], g) ? kn_empty_with(g->ndim, g->shape, &wide) : kn_grad_new(grad, i);
         if (!results[i])
             return kn_error_status();
-        p.outputs[i] = kn_operand_of(results[i], p.ndim, p.shape);
     }
     if (!wanted)
         return KN_OK;
     const unsigned bits = needed(e, wanted);
+    if (are_new)
+        arrange_gradients(results, grad->num_inputs, grad, bits);
+    for (int i = 0; i < grad->num_inputs; i++)
+        if (results[i])
+            p.outputs[i] = kn_operand_of(results[i], p.ndim, p.shape);
     if (bits & 1)
         p.inputs[0] = kn_operand_of(g, p.ndim, p.shape);
     for (int k = 0; k < SAVED; k++)

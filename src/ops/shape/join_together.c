@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/integer.h"
-#include "tensor/copy.h"
+#include "loops/transpose.h"
 #include "tensor/join.h"
 
 enum { GRAIN = 4096 }; /* elements per work-item, at least */
@@ -43,7 +43,7 @@ static kn_status launch(const kn_call *call, kn_tensor *const *inputs, int count
     const size_t items = n == 0 ? 0 : kn_work_items(kn_tensor_limits(whole), n, GRAIN);
     char options[32];
     plan.chunk = kn_div_up(n, kn_max_i64(1, (int64_t)items));
-    snprintf(options, sizeof options, "-DE=%s", kn_tensor_bits_type(whole->dtype));
+    snprintf(options, sizeof options, "-DE=%s", kn_bits_type(whole->dtype));
     return kn_run(call->stream, .source = "tensor/join.cl", .options = options, .kernel = "join",
                   .operation = call->op->name, .dims = 1, .global = {items}, .local = {1},
                   KN_ARGS(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], kn_arg_tensor(whole),
