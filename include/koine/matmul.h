@@ -8,8 +8,8 @@
 
 KN_BEGIN_DECLS
 
-/* torch.matmul: vectors, matrices, and batches of matrices, whose batch dimensions broadcast. Both of the same floating
- * dtype. */
+/* torch.matmul: vectors, matrices, and batches of matrices, whose batch dimensions broadcast. Both of the same dtype,
+ * not bool; integers wrap around. */
 KN_API kn_tensor *kn_matmul(kn_tensor *a, kn_tensor *b);
 
 /* The same for certain ranks: a matrix by a matrix, batches of equal size, a matrix by a vector. */

@@ -55,8 +55,8 @@ kn_status kn_matmul_shape(kn_call *call)
 {
     const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
     product_shape s;
-    if (!kn_dtype_is_reduced(a->dtype))
-        KN_TRY(kn_call_check_floating(call, 0));
+    if (a->dtype == KN_BOOL)
+        return kn_fail(KN_ERR_DTYPE, "a must be numbers, not bool; convert it with kn_to_dtype first");
     KN_TRY(kn_call_check_same_dtype(call, 0, 1));
     KN_TRY(resolve(&s, a, b));
     int64_t shape[KN_MAX_DIMS];
@@ -157,8 +157,10 @@ kn_status kn_matmul_product(kn_stream *stream, const kn_matmul_problem *problem,
 
 kn_status kn_matmul_run(kn_stream *stream, const kn_matmul_problem *problem)
 {
-    return kn_dtype_is_reduced(problem->y->dtype) ? kn_matmul_f16(stream, problem)
-                                                  : kn_matmul_product(stream, problem, kn_gemm);
+    const kn_dtype dtype = problem->y->dtype;
+    return kn_dtype_is_reduced(dtype)    ? kn_matmul_f16(stream, problem)
+           : kn_dtype_is_floating(dtype) ? kn_matmul_product(stream, problem, kn_gemm)
+                                         : kn_matmul_integers(stream, problem);
 }
 
 kn_status kn_matmul_forward(kn_call *call)
@@ -284,7 +286,7 @@ kn_status kn_matmul_reference(const kn_call *call)
 const kn_op kn_matmul_op = {
     .name = "matmul",
     .inputs = {"a", "b"},
-    .dtypes = {KN_DTYPES_FLOATING},
+    .dtypes = {KN_DTYPES_NUMBERS},
     KN_MATMUL_PASSES,
 };
 

@@ -63,3 +63,6 @@ kn_status kn_matmul_product(kn_stream *stream, const kn_matmul_problem *problem,
 kn_status kn_matmul_f16(kn_stream *stream, const kn_matmul_problem *problem);
 
 extern const kn_implementation_table kn_matmul_f16_implementations;
+
+/* For integers: sums wrap around. Without bias, activation and factors. */
+kn_status kn_matmul_integers(kn_stream *stream, const kn_matmul_problem *problem);

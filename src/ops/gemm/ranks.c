@@ -76,7 +76,7 @@ static kn_status inner_enter(kn_entry *entry)
 #define PRODUCT(id, enter_)                                                                                            \
     const kn_op kn_##id##_op = {.name = #id,                                                                           \
                                 .inputs = {"a", "b"},                                                                  \
-                                .dtypes = {KN_DTYPES_FLOATING},                                                        \
+                                .dtypes = {KN_DTYPES_NUMBERS},                                                         \
                                 .composes = true,                                                                      \
                                 .enter = enter_,                                                                       \
                                 KN_MATMUL_PASSES};                                                                     \
