@@ -104,9 +104,13 @@ kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
         return kn_error_status();
     if (same_dtype && is_in_a_row(&layout))
         return copy_in_a_row(stream, destination, source, layout.shape[0]);
-    kn_pointwise_problem p = problem_of(&copying, source->dtype, destination);
+    /* Halves are copied bit by bit, not through float. */
+    const bool as_bits = same_dtype && kn_dtype_is_reduced(source->dtype);
+    kn_pointwise_problem p = problem_of(&copying, as_bits ? KN_I16 : source->dtype, destination);
     p.num_inputs = 1;
     p.inputs[0] = operand_of(source);
+    if (as_bits)
+        p.inputs[0].dtype = p.outputs[0].dtype = KN_I16;
     const int transposed = same_dtype ? kn_transposed_dim(kn_tensor_limits(source), &layout, source->dtype) : -1;
     if (transposed >= 0)
         return kn_copy_transposed(stream, &layout, transposed, &p.outputs[0], &p.inputs[0]);
