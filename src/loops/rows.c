@@ -43,7 +43,7 @@ static bool are_aligned(const kn_rows_problem *p)
         aligned &= !p->outputs[i].dtype || p->outputs[i].offset % 4 == 0;
     for (int i = 0; p->code->inputs[i]; i++)
         aligned &= p->inputs[i].offset % 4 == 0;
-    return aligned;
+    return aligned && (!p->has_strides || (p->pitch % 4 == 0 && p->step % 4 == 0));
 }
 
 static bool maps(const kn_rows_code *code) { return code->map || code->prepass || code->total; }
@@ -274,6 +274,8 @@ static kn_status launch(kn_stream *stream, const kn_rows_problem *p, kn_rows_sta
     kn_rows_plan plan = {.outer = p->outer,
                          .n = p->n,
                          .inner = p->inner,
+                         .pitch = p->has_strides ? p->pitch : p->n * p->inner,
+                         .step = p->has_strides ? p->step : p->inner,
                          .length = chunks.length,
                          .chunks = chunks.count,
                          .lanes = 1,
@@ -331,6 +333,7 @@ static kn_status run_in_chunks(kn_stream *stream, const kn_rows_problem *p, kn_c
 {
     kn_rows_problem rest = *p;
     rest.n = chunks.count;
+    rest.has_strides = false;
     return launch_twice(stream, p, KN_ROWS_PARTIAL, chunks, &rest, p->outer * chunks.count * p->inner);
 }
 

@@ -98,6 +98,10 @@ typedef struct kn_rows_problem {
     const char *operation; /* for messages and profiles */
     kn_dtype compute;      /* T: float64, float32, int64 or int32 */
     int64_t outer, n, inner;
+    /* For codes without a map and no scan: the elements from one block [n, inner] to the next and from one element of a
+     * row to the next, where these are not n * inner and inner; 1 between neighbours of inner. */
+    bool has_strides;
+    int64_t pitch, step;       /* step: 1 if inner is 1 */
     int64_t segment, segments; /* neighbouring elements that share one of inputs in per_segment; how many those have */
     /* Outputs are [outer, inner]; dtype 0: unwanted. */
     kn_rows_operand outputs[KN_ROWS_OUTPUTS];

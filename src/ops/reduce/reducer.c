@@ -55,13 +55,6 @@ kn_status kn_reducer_shape(kn_call *call)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* The input as [outer, n, inner] if the reduced dimensions are adjacent, otherwise permuted so that they come last. `x`
- * is contiguous and owned. */
-typedef struct rows_of_input {
-    kn_tensor *x;
-    int64_t outer, n, inner;
-} rows_of_input;
-
 static kn_status permute_last(kn_tensor **x, kn_tensor *input, const kn_reduce_params *dims)
 {
     int64_t shape[KN_MAX_DIMS], strides[KN_MAX_DIMS];
@@ -79,7 +72,9 @@ static kn_status permute_last(kn_tensor **x, kn_tensor *input, const kn_reduce_p
     return status;
 }
 
-static kn_status find_rows(rows_of_input *rows, kn_tensor *input, const kn_reduce_params *dims)
+/* A contiguous copy: [outer, n, inner] if the reduced dimensions are adjacent, otherwise permuted so that they come
+ * last. */
+static kn_status copy_rows(kn_reduce_rows *rows, kn_tensor *input, const kn_reduce_params *dims)
 {
     int first = input->ndim, last = -1;
     for (int d = input->ndim - 1; d >= 0; d--)
@@ -87,7 +82,7 @@ static kn_status find_rows(rows_of_input *rows, kn_tensor *input, const kn_reduc
             first = d;
             last = last < 0 ? d : last;
         }
-    *rows = (rows_of_input){.outer = 1, .n = kn_reduce_count(dims, input->ndim, input->shape), .inner = 1};
+    *rows = (kn_reduce_rows){.outer = 1, .n = kn_reduce_count(dims, input->ndim, input->shape), .inner = 1};
     bool are_neighbours = true;
     for (int d = 0; d < input->ndim; d++) {
         const bool goes = dims->over[d] || input->shape[d] == 1;
@@ -95,25 +90,29 @@ static kn_status find_rows(rows_of_input *rows, kn_tensor *input, const kn_reduc
         if (!dims->over[d])
             *(d < first || last < 0 ? &rows->outer : &rows->inner) *= input->shape[d];
     }
-    if (are_neighbours)
-        return kn_tensor_contiguous(&rows->x, input);
-    rows->outer *= rows->inner;
-    rows->inner = 1;
-    return permute_last(&rows->x, input, dims);
+    if (!are_neighbours) {
+        rows->outer *= rows->inner;
+        rows->inner = 1;
+    }
+    rows->pitch = rows->n * rows->inner;
+    rows->step = rows->inner;
+    return are_neighbours ? kn_tensor_contiguous(&rows->x, input) : permute_last(&rows->x, input, dims);
+}
+
+static kn_status find_rows(kn_reduce_rows *rows, kn_tensor *input, const kn_reducer *r, const kn_reduce_params *dims)
+{
+    /* Codes with two passes are maps, which walk contiguous rows. */
+    return !r->prepass && kn_reduce_in_place(rows, input, dims->over) ? KN_OK : copy_rows(rows, input, dims);
 }
 
 /* outputs = code(rows); `m` and `y` are per-row operands, NULL if the code has none. */
 static kn_status run_rows(kn_stream *stream, const char *operation, kn_rows_code *code, kn_dtype compute,
-                          const rows_of_input *rows, const kn_tensor *m, const kn_tensor *y, const double *numbers,
+                          const kn_reduce_rows *rows, const kn_tensor *m, const kn_tensor *y, const double *numbers,
                           kn_tensor *const *outputs, int num_outputs)
 {
-    kn_rows_problem p = {.code = code,
-                         .operation = operation,
-                         .compute = compute,
-                         .outer = rows->outer,
-                         .n = rows->n,
-                         .inner = rows->inner,
-                         .numbers = {numbers[0], numbers[1]}};
+    kn_rows_problem p = kn_reduce_problem(code, operation, compute, rows);
+    p.numbers[0] = numbers[0];
+    p.numbers[1] = numbers[1];
     for (int i = 0; code->inputs[i]; i++)
         p.inputs[i] = kn_row_operand(code->inputs[i] == 'm' ? m : code->inputs[i] == 'y' ? y : rows->x);
     for (int i = 0; i < num_outputs; i++)
@@ -144,13 +143,13 @@ static kn_status save(kn_call *call, const kn_reducer *r, kn_tensor *m)
 }
 
 /* A row that stays whole is in the cache or in registers when the second pass comes. */
-static bool runs_in_one(const kn_call *call, const kn_reducer *r, const rows_of_input *rows)
+static bool runs_in_one(const kn_call *call, const kn_reducer *r, const kn_reduce_rows *rows)
 {
     const kn_limits *limits = kn_tensor_limits(call->outputs[0]);
     return r->in_one && rows->n > 0 && kn_split_middle(limits, rows->outer, rows->n, rows->inner, true).count == 1;
 }
 
-static kn_status run_forward(kn_call *call, kn_reducer *r, const rows_of_input *rows, kn_tensor *m)
+static kn_status run_forward(kn_call *call, kn_reducer *r, const kn_reduce_rows *rows, kn_tensor *m)
 {
     const kn_dtype compute = compute_of(r, call->inputs[0]->dtype);
     const char *name = call->op->name;
@@ -170,11 +169,11 @@ kn_status kn_reducer_forward(kn_call *call)
     kn_reducer *r = table_of(call->op, call->params);
     const kn_reduce_params *dims = dims_of(call->params);
     kn_tensor *x = call->inputs[0], *y = call->outputs[0], *m = NULL;
-    rows_of_input rows = {0};
+    kn_reduce_rows rows = {0};
     kn_status status = KN_OK;
 
     if (kn_numel(y) > 0)
-        status = find_rows(&rows, x, dims);
+        status = find_rows(&rows, x, r, dims);
     if (status == KN_OK && r->prepass && !runs_in_one(call, r, &rows))
         status = kn_tensor_new(&m, compute_of(r, x->dtype), y->ndim, y->shape, x->storage->device);
     if (status == KN_OK)
@@ -204,7 +203,7 @@ static kn_status run_row_values(kn_grad_call *grad, const kn_reducer *r, const k
     kn_tensor *const *saved = grad->saved;
     const kn_tensor *g = grad->grad_outputs[0];
     const kn_dtype compute = compute_of(r, grad->input[0].dtype);
-    rows_of_input rows;
+    kn_reduce_rows rows = {0};
     int count = 0;
 
     KN_TRY(check_result(grad, r->row_values->inputs));
@@ -213,7 +212,7 @@ static kn_status run_row_values(kn_grad_call *grad, const kn_reducer *r, const k
         if (!uv[count++])
             return kn_error_status();
     }
-    KN_TRY(find_rows(&rows, saved[A], dims));
+    KN_TRY(find_rows(&rows, saved[A], r, dims));
     const kn_status status = run_rows(grad->stream, grad->op->name, r->row_values, compute, &rows, saved[M], saved[Y],
                                       (const double[]){0, 0}, uv, count);
     kn_release(rows.x);

@@ -58,6 +58,62 @@ int64_t kn_reduce_count(const kn_reduce_params *params, int ndim, const int64_t 
     return count;
 }
 
+/* --- rows in any layout ------------------------------------------------------------------------------------------- */
+
+typedef struct strided_dim {
+    int64_t size, stride;
+} strided_dim;
+
+/* Appends a dimension, as part of the last one if it continues that. */
+static void append_dim(strided_dim *dims, int *count, strided_dim next)
+{
+    strided_dim *last = *count > 0 ? &dims[*count - 1] : NULL;
+    if (last && last->stride == next.stride * next.size)
+        *last = (strided_dim){last->size * next.size, next.stride};
+    else
+        dims[(*count)++] = next;
+}
+
+/* The dimensions that are kept or that are reduced, in order or, `by_stride`, from the largest stride to the least. */
+static int list_dims(strided_dim *dims, const kn_tensor *x, const bool *over, bool is_over, bool by_stride)
+{
+    strided_dim all[KN_MAX_DIMS];
+    int count = 0, merged = 0;
+    for (int d = 0; d < x->ndim; d++) {
+        int at = count;
+        if (over[d] != is_over || x->shape[d] == 1)
+            continue;
+        for (; by_stride && at > 0 && all[at - 1].stride < x->strides[d]; at--)
+            all[at] = all[at - 1];
+        all[at] = (strided_dim){x->shape[d], x->strides[d]};
+        count++;
+    }
+    for (int i = 0; i < count; i++)
+        append_dim(dims, &merged, all[i]);
+    return merged;
+}
+
+bool kn_reduce_in_place(kn_reduce_rows *rows, kn_tensor *x, const bool *over)
+{
+    strided_dim kept[KN_MAX_DIMS], row[KN_MAX_DIMS];
+    const int num_kept = list_dims(kept, x, over, false, false);
+    if (num_kept > 2 || list_dims(row, x, over, true, true) != 1)
+        return false;
+    *rows = (kn_reduce_rows){.x = x, .outer = 1, .n = row[0].size, .inner = 1, .step = row[0].stride};
+    const strided_dim *last = num_kept > 0 ? &kept[num_kept - 1] : NULL;
+    const bool is_inner = last && last->stride == 1 && (num_kept > 1 || rows->step != 1);
+    if (is_inner)
+        rows->inner = last->size;
+    if (num_kept > is_inner) {
+        rows->outer = kept[0].size;
+        rows->pitch = kept[0].stride;
+    }
+    if ((!is_inner && rows->step != 1) || num_kept > 1 + is_inner)
+        return false;
+    kn_retain(x);
+    return true;
+}
+
 kn_tensor *kn_reduce_spread(kn_tensor *gradient, const kn_reduce_params *params, int ndim, const int64_t *shape)
 {
     int64_t kept[KN_MAX_DIMS];

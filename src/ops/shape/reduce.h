@@ -26,6 +26,15 @@ int64_t kn_reduce_count(const kn_reduce_params *params, int ndim, const int64_t 
 /* The gradient of a reduction, broadcast from the output's to the input's shape: a view. */
 kn_tensor *kn_reduce_spread(kn_tensor *gradient, const kn_reduce_params *params, int ndim, const int64_t *shape);
 
+/* How the engine for rows sees a reduction over some dimensions of a tensor, in any layout: see kn_rows_problem. */
+typedef struct kn_reduce_rows {
+    kn_tensor *x; /* the tensor or a contiguous copy; owned */
+    int64_t outer, n, inner, pitch, step;
+} kn_reduce_rows;
+
+/* False: the strides do not allow it without a copy. The order of the elements of a row is that in memory. */
+bool kn_reduce_in_place(kn_reduce_rows *rows, kn_tensor *x, const bool *over);
+
 /* Contiguous data as [outer, n, inner] round dimension `dim`; without dimensions it is one element. */
 typedef struct kn_along {
     int64_t outer, n, inner;
@@ -38,10 +47,25 @@ static inline kn_rows_operand kn_row_operand(const kn_tensor *t)
     return (kn_rows_operand){.buffer = t->storage->buffer, .offset = t->offset, .dtype = t->dtype};
 }
 
+/* The problem of `rows`, without inputs and outputs. */
+static inline kn_rows_problem kn_reduce_problem(kn_rows_code *code, const char *operation, kn_dtype compute,
+                                                const kn_reduce_rows *rows)
+{
+    return (kn_rows_problem){.code = code,
+                             .operation = operation,
+                             .compute = compute,
+                             .outer = rows->outer,
+                             .n = rows->n,
+                             .inner = rows->inner,
+                             .has_strides = true,
+                             .pitch = rows->pitch,
+                             .step = rows->step};
+}
+
 /* y [outer, inner] = sums over the middle of contiguous x [outer, n, inner], divided by `divisor`; at most two
  * launches. y's dtype is x's for floating dtypes, otherwise int64. */
-kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tensor *x, int64_t outer, int64_t n,
-                        int64_t inner, double divisor, kn_tensor *y);
+kn_status kn_sum_middle(kn_stream *stream, const char *operation, kn_tensor *x, int64_t outer, int64_t n, int64_t inner,
+                        double divisor, kn_tensor *y);
 
 /* The code of that, for floating dtypes: p is the divisor. */
 extern kn_rows_code kn_mean_code;

@@ -11,20 +11,23 @@
 kn_rows_code kn_mean_code = {.name = "sum", .inputs = "a", KN_SUM_OF("a"), .numbers = "p", .values = {"s / p"}};
 static kn_rows_code of_whole_numbers = {.name = "sum", .inputs = "a", KN_SUM_OF("a"), .values = {"s"}};
 
-kn_status kn_sum_middle(kn_stream *stream, const char *operation, const kn_tensor *x, int64_t outer, int64_t n,
-                        int64_t inner, double divisor, kn_tensor *y)
+static kn_status sum_rows(kn_stream *stream, const char *operation, const kn_reduce_rows *rows, double divisor,
+                          const kn_tensor *y)
 {
-    const bool is_real = kn_dtype_is_floating(x->dtype);
-    const kn_rows_problem p = {.code = is_real ? &kn_mean_code : &of_whole_numbers,
-                               .operation = operation,
-                               .compute = is_real ? kn_compute_type(x->dtype) : KN_I64,
-                               .outer = outer,
-                               .n = n,
-                               .inner = inner,
-                               .outputs = {kn_row_operand(y)},
-                               .inputs = {kn_row_operand(x)},
-                               .numbers = {divisor}};
+    const bool is_real = kn_dtype_is_floating(rows->x->dtype);
+    kn_rows_problem p = kn_reduce_problem(is_real ? &kn_mean_code : &of_whole_numbers, operation,
+                                          is_real ? kn_compute_type(rows->x->dtype) : KN_I64, rows);
+    p.inputs[0] = kn_row_operand(rows->x);
+    p.outputs[0] = kn_row_operand(y);
+    p.numbers[0] = divisor;
     return kn_rows_run(stream, &p);
+}
+
+kn_status kn_sum_middle(kn_stream *stream, const char *operation, kn_tensor *x, int64_t outer, int64_t n, int64_t inner,
+                        double divisor, kn_tensor *y)
+{
+    const kn_reduce_rows rows = {x, outer, n, inner, n * inner, inner};
+    return sum_rows(stream, operation, &rows, divisor, y);
 }
 
 /* --- over dimensions ----------------------------------------------------------------------------------------- */
@@ -116,6 +119,7 @@ kn_status kn_sum_divided(kn_call *call, double divisor)
 {
     kn_tensor *x, *flat;
     kn_reduce_groups groups = group_dims(call->params, call->inputs[0]);
+    kn_reduce_rows rows;
     kn_status status;
     int left;
 
@@ -123,6 +127,11 @@ kn_status kn_sum_divided(kn_call *call, double divisor)
         return KN_OK;
     if (kn_numel(call->inputs[0]) == 0)
         return kn_tensor_fill(call->outputs[0], 0.0 / divisor);
+    if (kn_reduce_in_place(&rows, call->inputs[0], ((const kn_reduce_params *)call->params)->over)) {
+        status = sum_rows(call->stream, call->op->name, &rows, divisor, call->outputs[0]);
+        kn_release(rows.x);
+        return status;
+    }
     if (next_group(&groups, &left) >= 0) {
         KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
         return sum_groups(call, x, &groups, divisor);
