@@ -23,14 +23,6 @@ static inline void kn_put_result(const kn_item item, const global BITS *x, globa
         indices[row * plan->k + j] = item.place;
 }
 
-KN_KERNEL_ONCE(sort_keys, (KN_ARG(x), KN_ARG(items), plan), KN_IN(x), KN_OUT(items), const kn_sort_plan plan)
-{
-    KN_BIND_IN(BITS, x);
-    KN_BIND_OUT(kn_item, items);
-    KN_FOR_ONCE (i, plan.rows * plan.n)
-        items[i] = (kn_item){kn_key(x[i], plan.descending), (uint)(i % plan.n)};
-}
-
 /* Results from items in order, of which each row has `length`. */
 KN_KERNEL_ONCE(sort_finish, (KN_ARG(x), KN_ARG(items), KN_ARG(values), KN_ARG(indices), plan),
                KN_IN(x), KN_IN(items), KN_OUT(values), KN_OUT(indices), const kn_sort_plan plan)

@@ -168,13 +168,54 @@ static kn_work_size work_on_chunks(const work *w)
     return w->limits->is_cpu ? (kn_work_size){.global = (size_t)tasks} : kn_work_for_groups(w->limits, tasks);
 }
 
-/* One digit: counts them, and moves `from` to `to`. */
-static kn_status pass(work *w, const kn_buffer *from, const kn_buffer *to, const kn_buffer *counts)
+/* The items before and after a pass, its digits' counts, and on CPU devices what a chunk's keys have in common. */
+typedef struct together {
+    kn_buffer *items[2], *counts, *seen;
+} together;
+
+enum { SEEN = 3 * sizeof(uint64_t) };
+
+static kn_status allocate_together(together *t, work *w, int digit)
 {
-    KN_TRY(LAUNCH(w, "sort_count", work_on_chunks(w), whole(from), whole(counts)));
-    if (!w->limits->is_cpu)
-        KN_TRY(LAUNCH(w, "sort_scan", kn_work_for_groups(w->limits, w->plan.rows), whole(counts)));
-    return LAUNCH(w, "sort_scatter", work_on_chunks(w), whole(from), whole(counts), whole(to));
+    const int64_t pieces = w->plan.rows * w->plan.chunks;
+    KN_TRY(kn_buffer_alloc(&t->counts, w->stream, (size_t)pieces * ((size_t)1 << digit) * sizeof(uint32_t)));
+    KN_TRY(kn_buffer_alloc(&t->seen, w->stream, (size_t)pieces * SEEN));
+    KN_TRY(allocate(&t->items[0], w, w->plan.rows * w->plan.n));
+    return allocate(&t->items[1], w, w->plan.rows * w->plan.n);
+}
+
+/* The kernels find out which passes a row needs, and so which of both has its items. */
+static kn_status sort_together_on_cpu(work *w, const together *t)
+{
+    const kn_sort_problem *p = w->problem;
+    const kn_work_size size = work_on_chunks(w);
+    const int width = (int)(8 * kn_dtype_size(p->x->dtype));
+    const kn_arg items = whole(t->items[0]), others = whole(t->items[1]), seen = whole(t->seen);
+
+    KN_TRY(LAUNCH(w, "sort_keys", size, kn_arg_tensor(p->x), items, seen));
+    for (w->plan.shift = 0; w->plan.shift < width; w->plan.shift += CPU_DIGIT) {
+        KN_TRY(LAUNCH(w, "sort_count", size, items, others, seen, whole(t->counts)));
+        KN_TRY(LAUNCH(w, "sort_scatter", size, items, others, seen, whole(t->counts)));
+    }
+    return LAUNCH(w, "sort_deliver", size, kn_arg_tensor(p->x), items, others, seen, output(w, p->values),
+                  output(w, p->indices));
+}
+
+static kn_status sort_together_on_gpu(work *w, const together *t)
+{
+    const kn_sort_problem *p = w->problem;
+    const int width = (int)(8 * kn_dtype_size(p->x->dtype));
+    int from = 0;
+
+    KN_TRY(LAUNCH(w, "sort_keys", kn_work_for(w->limits, p->rows * p->n), kn_arg_tensor(p->x), whole(t->items[0])));
+    for (w->plan.shift = 0; w->plan.shift < width; w->plan.shift += GPU_DIGIT) {
+        KN_TRY(LAUNCH(w, "sort_count", work_on_chunks(w), whole(t->items[from]), whole(t->counts)));
+        KN_TRY(LAUNCH(w, "sort_scan", kn_work_for_groups(w->limits, w->plan.rows), whole(t->counts)));
+        KN_TRY(LAUNCH(w, "sort_scatter", work_on_chunks(w), whole(t->items[from]), whole(t->counts),
+                      whole(t->items[!from])));
+        from = !from;
+    }
+    return finish(w, t->items[from], p->n);
 }
 
 static kn_status sort_together(work *w)
@@ -182,27 +223,17 @@ static kn_status sort_together(work *w)
     const kn_sort_problem *p = w->problem;
     kn_sort_plan *plan = &w->plan;
     const bool cpu = w->limits->is_cpu;
-    const int digit = cpu ? CPU_DIGIT : GPU_DIGIT, width = (int)(8 * kn_dtype_size(p->x->dtype));
-    kn_buffer *items[2] = {NULL, NULL}, *counts = NULL;
-    int from = 0;
+    together t = {{NULL, NULL}, NULL, NULL};
 
     plan->length = cpu ? kn_div_up(p->n, kn_div_up(2 * w->limits->compute_units, p->rows)) : TILE;
     plan->chunks = kn_div_up(p->n, plan->length);
-    const size_t table = (size_t)(p->rows * plan->chunks) * ((size_t)1 << digit) * sizeof(uint32_t);
-    kn_status status = kn_buffer_alloc(&counts, w->stream, table);
-    for (int i = 0; i < 2 && status == KN_OK; i++)
-        status = allocate(&items[i], w, p->rows * p->n);
+    kn_status status = allocate_together(&t, w, cpu ? CPU_DIGIT : GPU_DIGIT);
     if (status == KN_OK)
-        status = LAUNCH(w, "sort_keys", kn_work_for(w->limits, p->rows * p->n), kn_arg_tensor(p->x), whole(items[0]));
-    for (plan->shift = 0; plan->shift < width && status == KN_OK; plan->shift += digit) {
-        status = pass(w, items[from], items[!from], counts);
-        from = !from;
-    }
-    if (status == KN_OK)
-        status = finish(w, items[from], p->n);
-    kn_buffer_free(counts);
-    kn_buffer_free(items[0]);
-    kn_buffer_free(items[1]);
+        status = (cpu ? sort_together_on_cpu : sort_together_on_gpu)(w, &t);
+    kn_buffer_free(t.counts);
+    kn_buffer_free(t.seen);
+    kn_buffer_free(t.items[0]);
+    kn_buffer_free(t.items[1]);
     return status;
 }
 
