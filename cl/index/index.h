@@ -26,3 +26,13 @@ typedef struct kn_index_walk {
     kn_int unused;
 } kn_index_walk;
 KN_SHARED_SIZE(kn_index_walk, 8 * (9 + KN_MAX_DIMS * 4 + 6) + 12 * (KN_MAX_DIMS + 2) + 8);
+
+/* The true elements of a mask of n elements, in chunks of `length`: coordinate d of number k becomes element k * step +
+ * d * apart of the result. */
+typedef struct kn_index_listing {
+    kn_long ndim;
+    kn_long shape[KN_MAX_DIMS];
+    kn_long n, length, chunks;
+    kn_long step, apart;
+} kn_index_listing;
+KN_SHARED_SIZE(kn_index_listing, 8 * (6 + KN_MAX_DIMS));

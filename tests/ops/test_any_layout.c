@@ -2,6 +2,8 @@
  * small whole numbers, so that sums are the same in any order. */
 #include "support/check.h"
 
+#include <stdlib.h>
+
 #include "support/as_gpu.h"
 #include "support/values.h"
 
@@ -126,9 +128,56 @@ TENSOR_TEST(rows_in_order)
     check_orders(kn_randint(0, 100000, KN_SHAPE(33001), .dtype = KN_I64));
 }
 
+/* --- masks -------------------------------------------------------------------------------------------------------- */
+
+/* The coordinates of the true elements, one after another. */
+static int64_t *coordinates_of(const kn_tensor *mask, int64_t *count)
+{
+    int64_t *is_true = read_integers(mask), *list = malloc(((size_t)kn_numel(mask) * 3 + 1) * sizeof *list);
+    assert_true(is_true && list);
+    *count = 0;
+    for (int64_t i = 0; i < kn_numel(mask); i++) {
+        int64_t rest = i;
+        for (int d = kn_ndim(mask) - 1; d >= 0; d--) {
+            list[*count * kn_ndim(mask) + d] = rest % kn_shape(mask)[d];
+            rest /= kn_shape(mask)[d];
+        }
+        *count += is_true[i] != 0;
+    }
+    free(is_true);
+    return list;
+}
+
+static void check_places(kn_tensor *x, double least)
+{
+    KN_SCOPE;
+    const int ndim = kn_ndim(x);
+    kn_tensor *mask = kn_gt_scalar(x, least), *columns[3], *all = kn_nonzero(mask);
+    int64_t count, *expected = coordinates_of(mask, &count), *found = read_integers(all);
+    CHECK_SHAPE(all, count, ndim);
+    assert_memory_equal(found, expected, (size_t)(count * ndim) * sizeof *found);
+    CHECK_OK(kn_nonzero_as_tuple(mask, columns));
+    check_same_bits(kn_stack(columns, ndim, 1), all);
+    kn_tensor *picked = kn_index(x, columns, ndim), *selected = kn_masked_select(x, mask);
+    check_same_bits(picked, selected);
+    free(expected);
+    free(found);
+}
+
+TENSOR_TEST(places_of_true_elements)
+{
+    const double least[] = {-2, -1, 0.5, 0.99, 2}; /* all, and none */
+    for (int i = 0; i < 5; i++) {
+        check_places(kn_rand(KN_SHAPE(40009)), least[i]);
+        check_places(kn_transpose(kn_rand(KN_SHAPE(301, 57)), 0, 1), least[i]);
+        check_places(kn_rand(KN_SHAPE(17, 101, 5)), least[i]);
+        check_places(kn_expand(kn_rand(KN_SHAPE(3, 1, 7)), KN_SHAPE(3, 90, 7)), least[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
-    const struct CMUnitTest tests[] = {TEST(reductions), TEST(rows_in_order)};
+    const struct CMUnitTest tests[] = {TEST(reductions), TEST(rows_in_order), TEST(places_of_true_elements)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

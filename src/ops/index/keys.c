@@ -1,41 +1,55 @@
 /* ops/index/keys.c - the list of indices of x[a, :, b] as one index: see index.h. */
+#include <koine/autograd.h>
 #include <koine/index.h>
 #include <koine/shape.h>
 #include <stdio.h>
 
+#include "base/integer.h"
 #include "loops/work_size.h"
 #include "ops/index/index.h"
 #include "ops/shape/broadcast.h"
 #include "tensor/strides.h"
 
-/* The indices, one for each indexed dimension of x. */
+/* The indices. Each is along dimension `dim` of x, one that was a mask along several dimensions, the last of which is
+ * `dim`, as if they were one of `size`. */
 typedef struct index_list {
-    int count;
+    int count, num_dims;
     kn_tensor *index[KN_MAX_DIMS];
     int dim[KN_MAX_DIMS];
+    int64_t size[KN_MAX_DIMS];
     bool used[KN_MAX_DIMS];
 } index_list;
 
-static kn_status add_index(index_list *list, const kn_tensor *x, int dim, kn_tensor *index)
+static kn_status use_dimensions(index_list *list, const kn_tensor *x, int first, int count)
 {
     char text[KN_DESCRIBE];
 
-    if (dim >= x->ndim)
-        return kn_fail(KN_ERR_ARGUMENT, "there are more indices than dimensions of %s",
-                       kn_tensor_describe(text, sizeof text, x));
-    if (list->used[dim])
-        return kn_fail(KN_ERR_ARGUMENT, "dimension %d is indexed twice", dim);
-    list->used[dim] = true;
-    list->dim[list->count] = dim;
-    list->index[list->count++] = index;
-    return index ? KN_OK : kn_error_status();
+    list->size[list->count] = 1;
+    for (int dim = first; dim < first + count; dim++) {
+        if (dim >= x->ndim)
+            return kn_fail(KN_ERR_ARGUMENT, "there are more indices than dimensions of %s",
+                           kn_tensor_describe(text, sizeof text, x));
+        if (list->used[dim])
+            return kn_fail(KN_ERR_ARGUMENT, "dimension %d is indexed twice", dim);
+        list->used[dim] = true;
+        list->dim[list->count] = dim;
+        list->size[list->count] *= x->shape[dim];
+    }
+    list->num_dims += count;
+    return KN_OK;
 }
 
-/* A mask is as many indices as it has dimensions. */
+static kn_status add_index(index_list *list, const kn_tensor *x, int dim, kn_tensor *index)
+{
+    KN_TRY(use_dimensions(list, x, dim, 1));
+    list->index[list->count++] = index;
+    return KN_OK;
+}
+
+/* A mask is the index of its true elements' places. */
 static kn_status add_mask(index_list *list, const kn_tensor *x, int dim, kn_tensor *mask)
 {
     char a[KN_DESCRIBE], b[KN_DESCRIBE];
-    kn_tensor *places[KN_MAX_DIMS];
     bool fits = mask->ndim > 0 && dim + mask->ndim <= x->ndim;
 
     for (int d = 0; d < mask->ndim && fits; d++)
@@ -43,10 +57,10 @@ static kn_status add_mask(index_list *list, const kn_tensor *x, int dim, kn_tens
     if (!fits)
         return kn_fail(KN_ERR_SHAPE, "the mask %s does not fit dimension %d of %s",
                        kn_tensor_describe(a, sizeof a, mask), dim, kn_tensor_describe(b, sizeof b, x));
-    KN_TRY(kn_nonzero_as_tuple(mask, places));
-    for (int d = 0; d < mask->ndim; d++)
-        KN_TRY(add_index(list, x, dim + d, places[d]));
-    return KN_OK;
+    KN_TRY(use_dimensions(list, x, dim, mask->ndim));
+    KN_NO_GRAD;
+    kn_tensor *places = list->index[list->count++] = kn_index_places(mask);
+    return places ? KN_OK : kn_error_status();
 }
 
 static kn_status list_indices(index_list *list, const kn_tensor *x, kn_tensor *const *indices, int count,
@@ -87,10 +101,10 @@ static kn_status set_space(kn_index_map *map, const index_list *list, const kn_t
             first = d < first ? d : first;
             last = d;
         }
-    if (x->ndim - list->count + ndim > KN_MAX_DIMS)
-        return kn_fail(KN_ERR_SHAPE, "the result has %d dimensions, more than %d", x->ndim - list->count + ndim,
+    if (x->ndim - list->num_dims + ndim > KN_MAX_DIMS)
+        return kn_fail(KN_ERR_SHAPE, "the result has %d dimensions, more than %d", x->ndim - list->num_dims + ndim,
                        KN_MAX_DIMS);
-    const int start = last - first + 1 == list->count ? first : 0;
+    const int start = last - first + 1 == list->num_dims ? first : 0;
     bool placed = false;
     map->ndim = 0;
     for (int d = 0; d <= x->ndim; d++) {
@@ -106,10 +120,13 @@ static kn_status set_space(kn_index_map *map, const index_list *list, const kn_t
 /* One index is taken as it is. */
 static kn_status use_one(kn_index_map *map, kn_tensor **key, const kn_tensor *x, const index_list *list)
 {
-    map->dim = list->dim[0];
-    map->unit = 1;
-    map->size = x->shape[map->dim];
-    map->wraps = true;
+    int64_t strides[KN_MAX_DIMS];
+
+    kn_strides_contiguous(strides, x->ndim, x->shape);
+    map->dim = list->num_dims == 1 ? list->dim[0] : -1;
+    map->unit = map->dim >= 0 ? 1 : kn_max_i64(strides[list->dim[0]], 1);
+    map->size = list->size[0];
+    map->wraps = map->dim >= 0;
     *key = list->index[0];
     return KN_OK;
 }
@@ -146,7 +163,7 @@ static kn_status join(kn_index_map *map, kn_tensor **key, const kn_tensor *x, co
     map->size = 1;
     *key = kn_empty_with(ndim, shape, &(kn_tensor_options){.dtype = KN_I64, .device = kn_device_of(x)});
     for (int i = 0; i < list->count && *key && kn_numel(*key) > 0; i++) {
-        const int64_t size = x->shape[list->dim[i]], factor = strides[list->dim[i]] / map->unit;
+        const int64_t size = list->size[i], factor = strides[list->dim[i]] / map->unit;
         kn_tensor *expanded = kn_expand(list->index[i], ndim, shape);
         if (!expanded)
             return kn_error_status();

@@ -1,4 +1,4 @@
-/* ops/index/masked.c - masks: masked_fill, masked_select, masked_scatter, nonzero, argwhere. */
+/* ops/index/masked.c - masks: masked_fill, masked_select, masked_scatter; one_hot. */
 #include <koine/autograd.h>
 #include <koine/index.h>
 #include <koine/pointwise.h>
@@ -6,7 +6,6 @@
 #include <koine/shape.h>
 #include <string.h>
 
-#include "loops/work_size.h"
 #include "ops/dispatch/promote.h"
 #include "ops/dispatch/reference.h"
 #include "ops/index/index.h"
@@ -104,128 +103,9 @@ kn_tensor *kn_masked_fill_with_(kn_tensor *x, kn_tensor *mask, kn_scalar value)
     return kn_invoke(&kn_masked_fill__op, &(kn_masked_fill_args){value}, x, mask);
 }
 
-/* --- places ------------------------------------------------------------------------------------------------------- */
-
-static kn_tensor *vector_of(int64_t count, const kn_tensor *like)
-{
-    return kn_empty_with(1, &count, &(kn_tensor_options){.dtype = KN_I64, .device = kn_device_of(like)});
-}
+/* --- masked_select, masked_scatter -------------------------------------------------------------------------------- */
 
 static kn_tensor *flat(kn_tensor *x) { return kn_reshape(x, 1, (const int64_t[]){-1}); }
-
-/* How many elements of a mask are true up to each of them. */
-static kn_tensor *count_places(kn_tensor *mask) { return kn_cumsum(flat(mask), 0); }
-
-static kn_tensor *list_places(kn_tensor *mask, kn_tensor *counts)
-{
-    const int64_t n = kn_numel(mask);
-    int64_t count = 0;
-
-    if (n > 0 && (!counts || kn_item_i64(kn_narrow(counts, 0, n - 1, 1), &count) != KN_OK))
-        return kn_error_make_sticky();
-    kn_tensor *places = vector_of(count, mask);
-    const kn_work_size work = kn_work_for(kn_tensor_limits(mask), n);
-    if (!places || count == 0)
-        return places;
-    return kn_run(kn_tensor_stream(mask), .source = "index/keys.cl", .options = "-DINDEX=long",
-                  .kernel = "index_places", .operation = "nonzero", .dims = 1, .global = {work.global},
-                  .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(mask), kn_arg_tensor(counts), kn_arg_tensor(places), kn_arg_i64(n))) == KN_OK
-               ? places
-               : kn_error_make_sticky();
-}
-
-kn_tensor *kn_index_places(kn_tensor *mask)
-{
-    mask = kn_contiguous(mask);
-    return mask ? list_places(mask, kn_numel(mask) > 0 ? count_places(mask) : NULL) : NULL;
-}
-
-/* Column `d` of `coordinates`, a vector or a matrix, from the places in a tensor of x's shape. */
-static kn_status write_coordinate(const kn_tensor *x, int d, kn_tensor *places, kn_tensor *coordinates, int64_t column)
-{
-    const int64_t count = kn_numel(places), inner = kn_shape_numel(x->ndim - d - 1, x->shape + d + 1);
-    const kn_work_size work = kn_work_for(kn_tensor_limits(places), count);
-    const int64_t offset = (coordinates->offset + column) * (int64_t)sizeof(int64_t);
-
-    return kn_run(kn_tensor_stream(places), .source = "index/keys.cl", .options = "-DINDEX=long",
-                  .kernel = "index_coordinate", .operation = "nonzero", .dims = 1, .global = {work.global},
-                  .local = {work.local},
-                  KN_ARGS(kn_arg_tensor(places), kn_arg_buffer(coordinates->storage->buffer, offset), kn_arg_i64(count),
-                          kn_arg_i64(x->shape[d]), kn_arg_i64(inner), kn_arg_i64(coordinates->strides[0]),
-                          kn_arg_i32(kn_numel(x) <= UINT32_MAX)));
-}
-
-static kn_tensor *mask_of(kn_tensor *x)
-{
-    return x->dtype == KN_BOOL ? x : kn_ne(x, kn_zeros(KN_SCALAR, .dtype = x->dtype, .device = kn_device_of(x)));
-}
-
-static kn_status check_on_device(const char *function, const kn_tensor *x)
-{
-    if (!kn_check_argument(function, "x", x))
-        return kn_error_status();
-    if (kn_device_is_host(x->storage->device))
-        return kn_fail(KN_ERR_DEVICE,
-                       "%s: the tensor is on the host, which runs no operations: move it to a device "
-                       "with kn_to(tensor, device)",
-                       function);
-    return KN_OK;
-}
-
-static kn_tensor *nonzero(kn_tensor *x)
-{
-    KN_NO_GRAD;
-    kn_tensor *places = kn_index_places(mask_of(x));
-    if (!places)
-        return NULL;
-    const int64_t shape[] = {kn_numel(places), x->ndim};
-    kn_tensor *all = kn_empty_with(2, shape, &(kn_tensor_options){.dtype = KN_I64, .device = kn_device_of(x)});
-    for (int d = 0; all && kn_numel(all) > 0 && d < x->ndim; d++)
-        if (write_coordinate(x, d, places, all, d) != KN_OK)
-            return failed("nonzero");
-    return all;
-}
-
-kn_tensor *kn_nonzero(kn_tensor *x)
-{
-    if (check_on_device("nonzero", x) != KN_OK)
-        return kn_error_make_sticky();
-    const int depth = kn_scope_begin();
-    return depth == 0 ? NULL : kn_scope_return(depth, nonzero(x));
-}
-
-kn_tensor *kn_argwhere(kn_tensor *x) { return kn_nonzero(x); }
-
-/* The vectors belong to the scope outside, where there is one. */
-kn_status kn_nonzero_as_tuple(kn_tensor *x, kn_tensor **indices)
-{
-    KN_NO_GRAD;
-    KN_TRY(check_on_device("nonzero_as_tuple", x));
-    if (!indices)
-        return kn_fail_argument_null("nonzero_as_tuple", "indices");
-    const int depth = kn_scope_begin();
-    kn_tensor *own[KN_MAX_DIMS] = {NULL}, *one_by_one = x->ndim > 0 ? x : kn_reshape(x, 1, (const int64_t[]){1});
-    kn_tensor *places = depth > 0 && one_by_one ? kn_index_places(mask_of(one_by_one)) : NULL;
-    kn_status status = places ? KN_OK : kn_error_status();
-    for (int d = 0; status == KN_OK && d < one_by_one->ndim; d++) {
-        kn_tensor *coordinates = vector_of(kn_numel(places), x);
-        status = coordinates ? KN_OK : kn_error_status();
-        if (status == KN_OK && kn_numel(places) > 0)
-            status = write_coordinate(one_by_one, d, places, coordinates, 0);
-        own[d] = status == KN_OK ? kn_retain(coordinates) : NULL;
-    }
-    kn_scope_end(depth);
-    for (int d = 0; d < KN_MAX_DIMS && own[d]; d++) {
-        if (status == KN_OK)
-            status = (indices[d] = kn_scope_adopt(own[d])) ? KN_OK : kn_error_status();
-        else
-            kn_release(own[d]);
-    }
-    return status;
-}
-
-/* --- masked_select, masked_scatter -------------------------------------------------------------------------------- */
 
 static kn_tensor *masked_select(kn_tensor *x, kn_tensor *mask)
 {
@@ -257,7 +137,7 @@ static kn_tensor *masked_scatter(kn_tensor *x, kn_tensor *mask, kn_tensor *sourc
         return failed("masked_scatter");
     if (kn_numel(source) == 0 || kn_numel(x) == 0)
         return kn_clone(x);
-    kn_tensor *before = kn_add_scalar(kn_reshape(count_places(mask), x->ndim, x->shape), -1);
+    kn_tensor *before = kn_add_scalar(kn_reshape(kn_cumsum(flat(mask), 0), x->ndim, x->shape), -1);
     return kn_where(mask, kn_take(source, kn_masked_fill(before, kn_eq(mask, kn_zeros_like(mask)), 0)), x);
 }
 
