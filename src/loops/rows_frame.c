@@ -39,6 +39,8 @@ void kn_rows_write_definitions(const rows_writer *w)
         kn_text_append(w->out, "#define KN_IS_SUM\n");
     if (w->code->takes_long)
         kn_text_append(w->out, "#define KN_TAKES_LONG\n");
+    if (w->code->place)
+        kn_text_append(w->out, "#define KN_HAS_PLACE\n");
     if (f->stage == KN_ROWS_PARTIAL)
         kn_text_append(w->out, "#define KN_IN_CHUNKS\n");
     if (f->walk == KN_ALONG_ROWS)
