@@ -168,6 +168,14 @@ static void make_inner_a_line(kn_index_walk *walk)
     walk->inner = 1;
 }
 
+/* Lines are taken one by one where the indices of one are neighbours in memory or, on CPU devices, the elements that an
+ * index moves between are nearer to each other than those of neighbouring lines. */
+static bool has_near_places(const kn_limits *limits, const kn_index_walk *walk)
+{
+    return walk->inner_strides[KN_INDEX_INDEX] > walk->place_strides[KN_INDEX_INDEX] ||
+           (limits->is_cpu && walk->inner_strides[KN_INDEX_TABLE] > walk->step);
+}
+
 static int64_t between(int64_t least, int64_t value, int64_t most)
 {
     return most < least || value > most ? most : value < least ? least : value;
@@ -279,8 +287,7 @@ static kn_status launch_scatter(kn_stream *stream, const char *operation, const 
     static const char *const words[] = {[1] = "-DT=uchar", [2] = "-DT=ushort", [4] = "-DT=uint", [8] = "-DT=ulong"};
     const kn_limits *limits = kn_tensor_limits(table);
     kn_index_walk walk = walk_of_scatter(map, table, index, values);
-    /* Where indices of one line are neighbours in memory, lines are taken one by one. */
-    if (walk.inner_strides[KN_INDEX_INDEX] > walk.place_strides[KN_INDEX_INDEX] && walk.places > 1)
+    if (walk.places > 1 && has_near_places(limits, &walk))
         make_inner_a_line(&walk);
     char options[96];
 
