@@ -178,6 +178,21 @@ static void test_results_that_are_inputs(void **state)
     kn_release(x);
 }
 
+/* What functions make on the way is released with them, outside of scopes too. */
+static void test_temporaries_of_compositions(void **state)
+{
+    (void)state;
+    kn_tensor *x = kn_ones_with(2, (const int64_t[]){3, 5}, NULL);
+    kn_tensor *results[] = {kn_rot90(x, 1, 0, 1), kn_rot90(x, 3, 0, 1),      kn_roll(x, 1, (const int64_t[]){2}, NULL),
+                            kn_dist(x, x, 2),     kn_renorm(x, 2, 0, 1),     kn_diff(x, .n = 2),
+                            kn_trapezoid(x),      kn_cumulative_trapezoid(x)};
+    for (int i = 0; i < 8; i++) {
+        assert_non_null(results[i]);
+        kn_release(results[i]);
+    }
+    kn_release(x);
+}
+
 int main(void)
 {
     /* clang-format off */
@@ -190,6 +205,7 @@ int main(void)
         TEST(test_masks),
         TEST(test_embedding),
         cmocka_unit_test(test_results_that_are_inputs),
+        TEST(test_temporaries_of_compositions),
     };
     /* clang-format on */
     return cmocka_run_group_tests(tests, NULL, NULL);

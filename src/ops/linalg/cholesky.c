@@ -70,11 +70,17 @@ kn_tensor *kn_linalg_cholesky_ex(kn_tensor *a, bool upper, kn_tensor **info)
     return cholesky(&kn_linalg_cholesky_ex_op, a, upper, info);
 }
 
-kn_tensor *kn_cholesky_solve(kn_tensor *b, kn_tensor *factor, bool upper)
+static kn_tensor *cholesky_solve(kn_tensor *b, kn_tensor *factor, bool upper)
 {
     kn_tensor *l = upper ? kn_matrix_transpose(factor) : factor;
     kn_tensor *middle = kn_linalg_solve_triangular(l, b, false, true, false);
     return kn_linalg_solve_triangular(kn_matrix_transpose(l), middle, true, true, false);
+}
+
+kn_tensor *kn_cholesky_solve(kn_tensor *b, kn_tensor *factor, bool upper)
+{
+    const int depth = kn_scope_begin();
+    return depth == 0 ? NULL : kn_scope_return(depth, cholesky_solve(b, factor, upper));
 }
 
 /* --- triangular systems ------------------------------------------------------------------------------------------- */

@@ -51,9 +51,13 @@ kn_tensor *kn_std_mean_dims(kn_tensor *x, const int *dims, int num_dims, double 
 
 /* --- norms -------------------------------------------------------------------------------------------------------- */
 
-kn_tensor *kn_dist(kn_tensor *a, kn_tensor *b, double p) { return kn_norm(kn_sub(a, b), p); }
+kn_tensor *kn_dist(kn_tensor *a, kn_tensor *b, double p)
+{
+    const int depth = kn_scope_begin();
+    return depth == 0 ? NULL : kn_scope_return(depth, kn_norm(kn_sub(a, b), p));
+}
 
-kn_tensor *kn_renorm(kn_tensor *x, double p, int dim, double maxnorm)
+static kn_tensor *renorm(kn_tensor *x, double p, int dim, double maxnorm)
 {
     int others[KN_MAX_DIMS], at, count = 0;
     if (!x)
@@ -80,6 +84,12 @@ kn_tensor *kn_renorm(kn_tensor *x, double p, int dim, double maxnorm)
     return kn_mul(x, kn_where(kn_gt(norm, limit), factor, one));
 }
 
+kn_tensor *kn_renorm(kn_tensor *x, double p, int dim, double maxnorm)
+{
+    const int depth = kn_scope_begin();
+    return depth == 0 ? NULL : kn_scope_return(depth, renorm(x, p, dim, maxnorm));
+}
+
 /* --- differences -------------------------------------------------------------------------------------------------- */
 
 /* x with `before` and `after`, which may be NULL, along `dim`. */
@@ -104,7 +114,7 @@ static kn_tensor *difference(kn_tensor *x, int dim)
 
 kn_diff_params kn_diff_params_init(void) { return (kn_diff_params){KN_DIFF_DEFAULTS}; }
 
-kn_tensor *kn_diff_with(kn_tensor *x, const kn_diff_params *params)
+static kn_tensor *diff(kn_tensor *x, const kn_diff_params *params)
 {
     const kn_diff_params p = params ? *params : kn_diff_params_init();
     int dim;
@@ -122,6 +132,12 @@ kn_tensor *kn_diff_with(kn_tensor *x, const kn_diff_params *params)
     for (int64_t i = 0; i < p.n && result && (i == 0 || result->shape[dim] > 0); i++)
         result = difference(result, dim);
     return result == x ? kn_scope_adopt(kn_retain(x)) : result;
+}
+
+kn_tensor *kn_diff_with(kn_tensor *x, const kn_diff_params *params)
+{
+    const int depth = kn_scope_begin();
+    return depth == 0 ? NULL : kn_scope_return(depth, diff(x, params));
 }
 
 /* --- integrals ---------------------------------------------------------------------------------------------------- */
@@ -163,13 +179,15 @@ static kn_tensor *areas(const char *function, kn_tensor *y, const kn_trapezoid_p
 kn_tensor *kn_trapezoid_with(kn_tensor *y, const kn_trapezoid_params *params)
 {
     int dim;
-    kn_tensor *parts = areas("trapezoid", y, params, &dim);
-    return parts ? kn_sum_dims(parts, &dim, 1, false) : NULL;
+    const int depth = kn_scope_begin();
+    kn_tensor *parts = depth > 0 ? areas("trapezoid", y, params, &dim) : NULL;
+    return depth == 0 ? NULL : kn_scope_return(depth, parts ? kn_sum_dims(parts, &dim, 1, false) : NULL);
 }
 
 kn_tensor *kn_cumulative_trapezoid_with(kn_tensor *y, const kn_trapezoid_params *params)
 {
     int dim;
-    kn_tensor *parts = areas("cumulative_trapezoid", y, params, &dim);
-    return parts ? kn_cumsum(parts, dim) : NULL;
+    const int depth = kn_scope_begin();
+    kn_tensor *parts = depth > 0 ? areas("cumulative_trapezoid", y, params, &dim) : NULL;
+    return depth == 0 ? NULL : kn_scope_return(depth, parts ? kn_cumsum(parts, dim) : NULL);
 }

@@ -162,12 +162,10 @@ kn_tensor *kn_tile(kn_tensor *x, int ndim, const int64_t *repeats)
     return kn_repeat(x, x->ndim, all);
 }
 
-kn_tensor *kn_rot90(kn_tensor *x, int k, int dim0, int dim1)
+static kn_tensor *rot90(kn_tensor *x, int k, int dim0, int dim1)
 {
     int a, b;
 
-    if (!kn_check_argument("rot90", "x", x))
-        return NULL;
     if (kn_dim_from_front(&a, dim0, x->ndim) != KN_OK || kn_dim_from_front(&b, dim1, x->ndim) != KN_OK)
         return failed("rot90");
     if (x->ndim < 2 || a == b)
@@ -183,6 +181,14 @@ kn_tensor *kn_rot90(kn_tensor *x, int k, int dim0, int dim1)
     default:
         return kn_clone(x);
     }
+}
+
+kn_tensor *kn_rot90(kn_tensor *x, int k, int dim0, int dim1)
+{
+    if (!kn_check_argument("rot90", "x", x))
+        return NULL;
+    const int depth = kn_scope_begin();
+    return depth == 0 ? NULL : kn_scope_return(depth, rot90(x, k, dim0, dim1));
 }
 
 /* --- joining ------------------------------------------------------------------------------------------------------ */
