@@ -234,6 +234,8 @@ static kn_status call(const kn_op *op, kn_dtype autocast, kn_tensor *const *inpu
     entry.op = op;
     entry.autocast = autocast;
     entry.inputs = few;
+    entry.outputs = outputs;
+    entry.num_outputs = num_outputs;
     entry.result = NULL;
     if (num_inputs > KN_OP_MAX_INPUTS && !(entry.inputs = many = kn_malloc((size_t)num_inputs * sizeof *many)))
         return KN_ERR_MEMORY;

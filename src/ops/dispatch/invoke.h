@@ -19,11 +19,19 @@ struct kn_entry {
     int num_inputs;
     const void *record; /* the op's parameters: `params`, unless `enter` makes a record */
     _Alignas(max_align_t) unsigned char space[KN_ENTRY_SPACE];
+    kn_tensor *const *outputs; /* as given by the caller */
+    int num_outputs;
     kn_tensor *result; /* set by `enter` to skip the op: owned like a public function's result */
 };
 
 /* For `enter`: returns input 0 itself as the result. */
 kn_status kn_entry_return_input(kn_entry *entry);
+
+/* Does the caller want this output? For ops with .skips_outputs. */
+static inline bool kn_entry_wants(const kn_entry *entry, int output)
+{
+    return output < entry->num_outputs && entry->outputs[output] != KN_SKIP_OUTPUT;
+}
 
 /* Space for the record of `enter`: `size` bytes, zeroed, at most KN_ENTRY_SPACE. */
 void *kn_entry_record(kn_entry *entry, size_t size);

@@ -11,7 +11,7 @@
 #include "loops/work_size.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/reference.h"
-#include "ops/sort/engine.h"
+#include "ops/sort/along.h"
 #include "ops/sort/taken.h"
 
 /* What `enter` has found: tensors of its scope, which ends after forward. */
@@ -24,6 +24,7 @@ typedef struct unique_params {
 } unique_params;
 
 enum { CHUNKS = 4096 };
+enum { THE_VALUES, INVERSE, COUNTS }; /* the outputs */
 
 /* --- entering ----------------------------------------------------------------------------------------------------- */
 
@@ -49,9 +50,16 @@ static kn_status sort_slices(unique_params *p)
     return p->x ? KN_OK : kn_error_status();
 }
 
-static kn_status sort_all(unique_params *p)
+/* The order is for the inverse alone. */
+static kn_status sort_all(unique_params *p, bool wants_order)
 {
-    p->x = kn_sort(p->x, &p->order);
+    const int64_t n = p->n;
+    const kn_tensor_options options = {.dtype = p->x->dtype, .device = kn_device_of(p->x)};
+    kn_tensor *x = p->x;
+    if (wants_order)
+        p->x = kn_sort(x, &p->order);
+    else if ((p->x = kn_empty_with(1, &n, &options)))
+        KN_TRY(kn_sort_along(kn_tensor_stream(x), "unique", x, 0, n, false, p->x, NULL));
     return p->x ? KN_OK : kn_error_status();
 }
 
@@ -106,7 +114,7 @@ static kn_status prepare(kn_entry *entry, unique_params *p, bool sorts)
     p->n = p->x->shape[0];
     p->m = p->dim < 0 ? 1 : p->x->shape[1];
     if (sorts && p->n > 0)
-        KN_TRY((p->dim < 0 ? sort_all : sort_slices)(p));
+        KN_TRY(p->dim < 0 ? sort_all(p, kn_entry_wants(entry, INVERSE)) : sort_slices(p));
     return p->n > 0 ? count_runs(entry, p) : KN_OK;
 }
 
@@ -118,8 +126,6 @@ static kn_status unique_enter(kn_entry *entry)
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
-
-enum { THE_VALUES, INVERSE, COUNTS };
 
 static kn_status unique_shape(kn_call *call)
 {
@@ -147,28 +153,33 @@ static kn_status deliver_slices(kn_tensor *rows, kn_tensor *output, int dim)
     return moved ? kn_tensor_copy(output, moved) : kn_error_status();
 }
 
+/* The values of single elements come with the marks. */
 static kn_status take_runs(kn_call *call, const unique_params *p, kn_tensor *values)
 {
     const kn_limits *limits = kn_tensor_limits(p->x);
     const kn_work_size of_chunks = kn_work_for(limits, p->chunks * 64), of_runs = kn_work_for(limits, p->count * 4);
     kn_tensor *inverse = call->outputs[INVERSE], *counts = call->outputs[COUNTS], *starts;
+    const bool single = p->m == 1, takes = counts || (values && !single);
+    const int64_t num_starts = takes ? p->count : 1;
     char options[160];
 
     options_of(p, options, sizeof options);
-    KN_TRY(kn_tensor_new(&starts, KN_I64, 1, &p->count, p->x->storage->device));
+    KN_TRY(kn_tensor_new(&starts, KN_I64, 1, &num_starts, p->x->storage->device));
     kn_status status =
         kn_run(call->stream, .source = "sort/unique.cl", .options = options, .kernel = "mark_runs",
                .operation = call->op->name, .dims = 1, .global = {of_chunks.global}, .local = {of_chunks.local},
                KN_ARGS(kn_arg_tensor(p->x), kn_arg_tensor(p->sums), kn_arg_tensor(p->order ? p->order : p->x),
-                       kn_arg_tensor(starts), kn_arg_tensor(inverse ? inverse : starts), kn_arg_i64(p->n),
-                       kn_arg_i64(p->m), kn_arg_i64(p->length), kn_arg_i64(p->chunks), kn_arg_i32(p->order != NULL),
-                       kn_arg_i32(inverse != NULL)));
-    if (status == KN_OK)
+                       kn_arg_tensor(starts), kn_arg_tensor(values && single ? values : starts),
+                       kn_arg_tensor(inverse ? inverse : starts), kn_arg_i64(p->n), kn_arg_i64(p->m),
+                       kn_arg_i64(p->length), kn_arg_i64(p->chunks), kn_arg_i32(p->order != NULL), kn_arg_i32(takes),
+                       kn_arg_i32(values && single), kn_arg_i32(inverse != NULL)));
+    if (status == KN_OK && takes)
         status = kn_run(call->stream, .source = "sort/unique.cl", .options = options, .kernel = "take_runs",
                         .operation = call->op->name, .dims = 1, .global = {of_runs.global}, .local = {of_runs.local},
-                        KN_ARGS(kn_arg_tensor(p->x), kn_arg_tensor(starts), kn_arg_tensor(values ? values : starts),
+                        KN_ARGS(kn_arg_tensor(p->x), kn_arg_tensor(starts),
+                                kn_arg_tensor(values && !single ? values : starts),
                                 kn_arg_tensor(counts ? counts : starts), kn_arg_i64(p->n), kn_arg_i64(p->m),
-                                kn_arg_i64(p->count), kn_arg_i32(values != NULL), kn_arg_i32(counts != NULL)));
+                                kn_arg_i64(p->count), kn_arg_i32(values && !single), kn_arg_i32(counts != NULL)));
     kn_release(starts);
     return status;
 }

@@ -191,6 +191,10 @@ unsqueeze(input, dim)
 squeeze_dim = squeeze(input, dim)
 unique_all = unique(input, dim=None)
 unique_consecutive_all = unique_consecutive(input, dim=None)
+unique_consecutive_inverse = unique_consecutive(input, dim=None) -> 2
+unique_consecutive_values = unique_consecutive(input, dim=None) -> 1
+unique_inverse = unique(input, dim=None) -> 2
+unique_values = unique(input, dim=None) -> 1
 vander(x, N: n=None, increasing=False)
 where_tensors = where(condition, input: a, other: b)
 to_dtype(input, dtype)

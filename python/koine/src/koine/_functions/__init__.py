@@ -113,7 +113,8 @@ unsafe_split unsafe_split_with_sizes var vsplit where xlogy xlogy_ zero_'''.spli
 
 # Forms of operators that only these modules use.
 _FORMS = frozenset(('lerp_tensor where_tensors masked_fill_scalar masked_fill_scalar_ scatter_tensor scatter_tensor_ '
-                    'scatter_value scatter_value_ std_dims var_dims unique_all unique_consecutive_all squeeze_dim '
+                    'scatter_value scatter_value_ std_dims var_dims unique_all unique_inverse unique_values '
+                    'unique_consecutive_all unique_consecutive_inverse unique_consecutive_values squeeze_dim '
                     'reshape_sizes tensor_unfold').split())
 
 

@@ -150,9 +150,11 @@ def _numbers(values, like):
 def _distinct(name):
     def function(input, return_inverse=False, return_counts=False, dim=None):
         """The distinct elements, with what was asked for."""
+        if not return_counts:
+            results = op(name + ('_inverse' if return_inverse else '_values'))(input, dim)
+            return tuple(results) if return_inverse else results
         values, inverse, counts = op(name + '_all')(input, dim)
-        results = [values] + [inverse] * return_inverse + [counts] * return_counts
-        return results[0] if len(results) == 1 else tuple(results)
+        return (values, inverse, counts) if return_inverse else (values, counts)
 
     function.__name__ = function.__qualname__ = name
     function.line = 'input, return_inverse=False, return_counts=False, dim=None'
