@@ -183,10 +183,17 @@ static void test_temporaries_of_compositions(void **state)
 {
     (void)state;
     kn_tensor *x = kn_ones_with(2, (const int64_t[]){3, 3}, NULL);
-    kn_tensor *results[] = {kn_rot90(x, 1, 0, 1), kn_rot90(x, 3, 0, 1),       kn_roll(x, 1, (const int64_t[]){2}, NULL),
-                            kn_dist(x, x, 2),     kn_renorm(x, 2, 0, 1),      kn_diff(x, .n = 2),
-                            kn_trapezoid(x),      kn_cumulative_trapezoid(x), kn_cholesky_solve(x, x, false)};
-    for (int i = 0; i < 9; i++) {
+    kn_tensor *results[] = {kn_rot90(x, 1, 0, 1),
+                            kn_rot90(x, 3, 0, 1),
+                            kn_roll(x, 1, (const int64_t[]){2}, NULL),
+                            kn_dist(x, x, 2),
+                            kn_renorm(x, 2, 0, 1),
+                            kn_diff(x, .n = 2),
+                            kn_trapezoid(x),
+                            kn_cumulative_trapezoid(x),
+                            kn_cholesky_solve(x, x, false),
+                            kn_histogram(x, NULL, .bins = 2)};
+    for (int i = 0; i < 10; i++) {
         assert_non_null(results[i]);
         kn_release(results[i]);
     }

@@ -89,7 +89,10 @@ static const kn_op exponent_op =
 kn_tensor *kn_frexp(kn_tensor *x, kn_tensor **exponent)
 {
     kn_tensor *fraction = kn_invoke(&kn_frexp_op, NULL, x);
-    if (exponent)
-        *exponent = fraction ? kn_to_dtype(kn_invoke(&exponent_op, NULL, kn_detach(x)), KN_I32) : NULL;
+    if (exponent) {
+        const int depth = fraction ? kn_scope_begin() : 0;
+        *exponent =
+            depth > 0 ? kn_scope_return(depth, kn_to_dtype(kn_invoke(&exponent_op, NULL, kn_detach(x)), KN_I32)) : NULL;
+    }
     return !exponent || *exponent ? fraction : NULL;
 }

@@ -11,6 +11,7 @@
 #include <koine/sort.h>
 
 #include "base/error.h"
+#include "tensor/scope.h"
 #include "tensor/tensor.h"
 
 /* --- coordinates -------------------------------------------------------------------------------------------------- */
@@ -113,14 +114,10 @@ static kn_tensor *sums_in(kn_tensor *x, kn_tensor *edges, kn_tensor *weight)
     return kn_to_dtype(sums, kn_dtype_of(x));
 }
 
-kn_tensor *kn_histogram_with(kn_tensor *x, kn_tensor **edges, const kn_histogram_params *params)
+static kn_tensor *histogram(kn_tensor *x, kn_tensor **edges, const kn_histogram_params *params)
 {
     const kn_histogram_params p = params ? *params : kn_histogram_params_init();
 
-    if (edges)
-        *edges = NULL;
-    if (!x)
-        return NULL;
     if (check_histogram(x, &p) != KN_OK) {
         kn_error_prefix("histogram");
         return kn_error_make_sticky();
@@ -130,7 +127,23 @@ kn_tensor *kn_histogram_with(kn_tensor *x, kn_tensor **edges, const kn_histogram
     kn_tensor *result = bounds ? sums_in(x, bounds, p.weight) : NULL;
     if (result && p.density)
         result = kn_div(kn_div(result, kn_sum(result)), kn_diff(bounds));
-    if (result && edges)
-        *edges = bounds;
+    *edges = bounds;
     return result;
+}
+
+kn_tensor *kn_histogram_with(kn_tensor *x, kn_tensor **edges, const kn_histogram_params *params)
+{
+    kn_tensor *results[2] = {NULL, NULL};
+    const int depth = x ? kn_scope_begin() : 0;
+
+    if (edges)
+        *edges = NULL;
+    if (depth == 0)
+        return NULL;
+    results[0] = histogram(x, &results[1], params);
+    if (kn_scope_return_all(depth, results, results[0] ? 1 + (edges != NULL) : 0, results) != KN_OK)
+        return NULL;
+    if (edges && results[0])
+        *edges = results[1];
+    return results[0];
 }
