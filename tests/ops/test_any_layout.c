@@ -84,6 +84,37 @@ TENSOR_TEST(reductions)
             check_reductions(kind, dtypes[i]);
 }
 
+/* --- moves -------------------------------------------------------------------------------------------------------- */
+
+static void check_moves(int kind, kn_dtype dtype)
+{
+    KN_SCOPE;
+    kn_tensor *x = view_of(kind, dtype), *copy = kn_clone(x);
+    const int ndim = kn_ndim(x);
+    const int64_t repeats[] = {2, 1, 3, 2};
+    for (int d = 0; d < ndim; d++) {
+        kn_tensor *places = kn_randint(0, kn_shape(x)[d], KN_SHAPE(23), .dtype = KN_I64);
+        check_same_bits(kn_flip(x, &d, 1), kn_flip(copy, &d, 1));
+        check_same_bits(kn_roll(x, 1, (const int64_t[]){3}, &d), kn_roll(copy, 1, (const int64_t[]){3}, &d));
+        check_same_bits(kn_index_select(x, d, places), kn_index_select(copy, d, places));
+        kn_tensor *added = kn_index_select(copy, d, places), *zeros = kn_zeros_like(copy);
+        check_same_bits(kn_index_add(x, d, places, added), kn_index_add(copy, d, places, added));
+        check_same_bits(kn_index_copy(zeros, d, places, kn_index_select(x, d, places)),
+                        kn_index_copy(zeros, d, places, added));
+    }
+    check_same_bits(kn_tril(x, 1), kn_tril(copy, 1));
+    check_same_bits(kn_repeat(x, ndim, repeats), kn_repeat(copy, ndim, repeats));
+    check_same_bits(kn_repeat(x, ndim + 1, repeats), kn_repeat(copy, ndim + 1, repeats));
+}
+
+TENSOR_TEST(moves)
+{
+    const kn_dtype dtypes[] = {KN_F32, KN_I64, KN_BF16, KN_U8};
+    for (int i = 0; i < 4; i += next_size())
+        for (int kind = 0; kind < VIEWS; kind++)
+            check_moves(kind, dtypes[i]);
+}
+
 /* --- sorting ------------------------------------------------------------------------------------------------------ */
 
 /* Is `values` sorted, `places` a stable order, and are these elements of x? Rows are along the last dimension. */
@@ -126,6 +157,7 @@ TENSOR_TEST(rows_in_order)
         check_orders(whole_numbers(KN_SHAPE(33001), dtypes[i]));
     }
     check_orders(kn_randint(0, 100000, KN_SHAPE(33001), .dtype = KN_I64));
+    check_orders(kn_expand(kn_arange(0, 301, 1), KN_SHAPE(7, 301))); /* no two are equal */
 }
 
 /* --- masks -------------------------------------------------------------------------------------------------------- */
@@ -178,6 +210,7 @@ TENSOR_TEST(places_of_true_elements)
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
-    const struct CMUnitTest tests[] = {TEST(reductions), TEST(rows_in_order), TEST(places_of_true_elements)};
+    const struct CMUnitTest tests[] = {TEST(reductions), TEST(moves), TEST(rows_in_order),
+                                       TEST(places_of_true_elements)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

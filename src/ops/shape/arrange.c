@@ -108,7 +108,26 @@ kn_status kn_broadcast_tensors(kn_tensor *const *tensors, int count, kn_tensor *
 
 /* --- repeat, rot90 ------------------------------------------------------------------------------------------------ */
 
-/* Each dimension n becomes [repeats, n], of which the first is expanded; the reshape then copies once. */
+/* Each dimension n becomes [repeats, n], of which the first is expanded; the reshape then copies once. x has as many
+ * dimensions as there are repeats. NULL without an error: these would be too many dimensions. */
+static kn_tensor *repeat_at_once(kn_tensor *x, const int64_t *repeats)
+{
+    int64_t narrow[2 * KN_MAX_DIMS], wide[2 * KN_MAX_DIMS], joined[KN_MAX_DIMS];
+    int count = 0;
+
+    for (int d = 0; d < x->ndim; d++) {
+        if (repeats[d] != 1) {
+            narrow[count] = 1;
+            wide[count++] = repeats[d];
+        }
+        if (repeats[d] == 1 || x->shape[d] != 1)
+            narrow[count] = wide[count] = x->shape[d], count++;
+        joined[d] = x->shape[d] * repeats[d];
+    }
+    return count > KN_MAX_DIMS ? NULL
+                               : kn_reshape(kn_expand(kn_reshape(x, count, narrow), count, wide), x->ndim, joined);
+}
+
 static kn_tensor *repeat(kn_tensor *x, int ndim, const int64_t *repeats)
 {
     int64_t shape[KN_MAX_DIMS];
@@ -119,7 +138,10 @@ static kn_tensor *repeat(kn_tensor *x, int ndim, const int64_t *repeats)
     x = kn_reshape(x, ndim, shape);
     if (!x)
         return NULL;
-    for (int d = 0; d < ndim && x; d++) { /* in turn, as there are not twice as many dimensions */
+    kn_tensor *result = repeat_at_once(x, repeats);
+    if (result || kn_error_status() != KN_OK)
+        return result;
+    for (int d = 0; d < ndim && x; d++) { /* in turn */
         int64_t wide[KN_MAX_DIMS], joined[KN_MAX_DIMS];
         if (repeats[d] == 1)
             continue;
