@@ -38,6 +38,7 @@ static double count_reference(const double *a, int64_t n, double number)
 }
 
 static kn_reducer any_table = {.rule = KN_REDUCES_BOOL,
+                               .nests = true,
                                .forward = {.name = "any",
                                            .inputs = "a",
                                            .state = "s",
@@ -47,6 +48,7 @@ static kn_reducer any_table = {.rule = KN_REDUCES_BOOL,
                                            .values = {"s"}},
                                .reference = any_reference};
 static kn_reducer all_table = {.rule = KN_REDUCES_BOOL,
+                               .nests = true,
                                .forward = {.name = "all",
                                            .inputs = "a",
                                            .state = "s",

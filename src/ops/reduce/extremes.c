@@ -32,9 +32,9 @@ static kn_rows_code counting = KN_COUNT_OF("count_extremes", "a");
     }
 #define EXTREME_TABLE(name_, noun, relation, first, backward_name, gradient)                                           \
     {                                                                                                                  \
-        .rule = KN_REDUCES_SAME, .identity = noun, .forward = KN_EXTREME_OF(#name_, "a", relation, first),             \
-        .row_values = &counting, .backward = {.name = backward_name, .inputs = "gayu", .values = {gradient}},          \
-        .reference = name_##_reference                                                                                 \
+        .rule = KN_REDUCES_SAME, .nests = true, .identity = noun,                                                      \
+        .forward = KN_EXTREME_OF(#name_, "a", relation, first), .row_values = &counting,                               \
+        .backward = {.name = backward_name, .inputs = "gayu", .values = {gradient}}, .reference = name_##_reference    \
     }
 
 EXTREME_REFERENCE(max, is_above)

@@ -164,6 +164,53 @@ static kn_status run_forward(kn_call *call, kn_reducer *r, const kn_reduce_rows 
     return run_rows(call->stream, name, &r->forward, compute, rows, m, NULL, numbers, call->outputs, 1);
 }
 
+/* Takes the last neighbours among the dimensions out of `dims`. */
+static kn_reduce_params take_neighbours(kn_reduce_params *dims, const kn_tensor *x)
+{
+    kn_reduce_params taken = {.keepdim = true};
+    bool found = false;
+    for (int d = x->ndim - 1; d >= 0 && (!found || dims->over[d] || x->shape[d] == 1); d--) {
+        taken.over[d] = dims->over[d];
+        found = found || (dims->over[d] && x->shape[d] != 1);
+        dims->over[d] = false;
+    }
+    return taken;
+}
+
+/* The rows of what nests, over the last of several groups of dimensions, after reducing over the others: one group
+ * after another reads the tensor where it is. */
+static kn_status find_nested_rows(kn_call *call, kn_reducer *r, kn_reduce_rows *rows)
+{
+    const kn_dtype compute = compute_of(r, call->inputs[0]->dtype);
+    kn_reduce_params dims = *dims_of(call->params);
+    kn_tensor *x = kn_retain(call->inputs[0]);
+    kn_status status = KN_OK;
+
+    while (status == KN_OK && !kn_reduce_in_place(rows, x, dims.over)) {
+        const kn_reduce_params all = dims, part = take_neighbours(&dims, x);
+        int64_t shape[KN_MAX_DIMS];
+        kn_tensor *y = NULL;
+        if (memcmp(all.over, part.over, sizeof all.over) == 0) {
+            status = copy_rows(rows, x, &part);
+            break;
+        }
+        for (int d = 0; d < x->ndim; d++)
+            shape[d] = part.over[d] ? 1 : x->shape[d];
+        status = find_rows(rows, x, r, &part);
+        if (status == KN_OK)
+            status = kn_tensor_new(&y, compute, x->ndim, shape, x->storage->device);
+        if (status == KN_OK)
+            status = run_rows(call->stream, call->op->name, &r->forward, compute, rows, NULL, NULL,
+                              (const double[]){0, 0}, &y, 1);
+        kn_release(rows->x);
+        kn_release(x);
+        rows->x = NULL;
+        x = y;
+    }
+    kn_release(x);
+    return status;
+}
+
 kn_status kn_reducer_forward(kn_call *call)
 {
     kn_reducer *r = table_of(call->op, call->params);
@@ -173,7 +220,7 @@ kn_status kn_reducer_forward(kn_call *call)
     kn_status status = KN_OK;
 
     if (kn_numel(y) > 0)
-        status = find_rows(&rows, x, r, dims);
+        status = r->nests ? find_nested_rows(call, r, &rows) : find_rows(&rows, x, r, dims);
     if (status == KN_OK && r->prepass && !runs_in_one(call, r, &rows))
         status = kn_tensor_new(&m, compute_of(r, x->dtype), y->ndim, y->shape, x->storage->device);
     if (status == KN_OK)

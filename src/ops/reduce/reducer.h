@@ -32,6 +32,7 @@ typedef struct kn_reducer kn_reducer;
 struct kn_reducer {
     kn_reducer_rule rule;
     const char *identity;       /* what is undefined for no elements: "maximum"; NULL: defined */
+    bool nests;                 /* the result of the results of parts is that of all */
     kn_rows_code *prepass;      /* NULL: none */
     kn_rows_code forward;       /* inputs "a" or "am" */
     kn_rows_code *in_one;       /* both in one kernel, for rows that are not cut; input "a"; NULL: m is needed */
