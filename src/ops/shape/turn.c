@@ -189,15 +189,17 @@ static kn_status copy_block(const turn *t, kn_tensor *y, kn_tensor *x, unsigned 
 
 static kn_status roll_forward(kn_call *call)
 {
-    const turn *t = call->params;
+    turn t = *(const turn *)call->params;
     kn_tensor *x = call->inputs[0];
     unsigned shifted = 0;
 
-    for (int d = 0; d < x->ndim; d++)
-        shifted |= t->shift[d] > 0 ? 1u << d : 0;
+    for (int d = 0; d < x->ndim; d++) {
+        t.shift[d] = x->strides[d] == 0 ? 0 : t.shift[d]; /* equal elements */
+        shifted |= t.shift[d] > 0 ? 1u << d : 0;
+    }
     for (unsigned block = 0; block < 1u << x->ndim && kn_numel(x) > 0; block++)
         if ((block & ~shifted) == 0)
-            KN_TRY(copy_block(t, call->outputs[0], x, block));
+            KN_TRY(copy_block(&t, call->outputs[0], x, block));
     return KN_OK;
 }
 
