@@ -125,28 +125,21 @@ static kn_status extreme_shape(kn_call *call)
     return kn_reduce_output(call, &params->reduce, KN_I64);
 }
 
-static kn_status find_rows(kn_reduce_rows *found, kn_tensor *x, const kn_extreme_params *params)
-{
-    const kn_along l = kn_along_dim(x->ndim, x->shape, params->dim);
-    if (kn_reduce_in_place(found, x, params->reduce.over))
-        return KN_OK;
-    *found = (kn_reduce_rows){.outer = l.outer, .n = l.n, .inner = l.inner, .pitch = l.n * l.inner, .step = l.inner};
-    return kn_tensor_contiguous(&found->x, x);
-}
-
 static kn_status extreme_forward(kn_call *call)
 {
     kn_extreme *e = call->op->detail;
     const kn_tensor *x = call->inputs[0];
     const bool is_real = kn_dtype_is_floating(x->dtype);
     const kn_dtype compute = is_real ? kn_compute_type(x->dtype) : x->dtype == KN_I64 ? KN_I64 : KN_I32;
+    const bool *over = ((const kn_extreme_params *)call->params)->reduce.over;
     kn_reduce_rows found;
 
     if (call->needs_grad)
         KN_TRY(kn_call_save(call, call->outputs[1]));
     if (kn_numel(x) == 0)
         return KN_OK;
-    KN_TRY(find_rows(&found, call->inputs[0], call->params));
+    if (!kn_reduce_in_place(&found, call->inputs[0], over))
+        KN_TRY(kn_reduce_copy(&found, call->inputs[0], over));
     kn_rows_problem p = kn_reduce_problem(&e->code, call->op->name, compute, &found);
     p.inputs[0] = kn_row_operand(found.x);
     if (!e->only_place)

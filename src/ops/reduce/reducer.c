@@ -55,54 +55,10 @@ kn_status kn_reducer_shape(kn_call *call)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-static kn_status permute_last(kn_tensor **x, kn_tensor *input, const kn_reduce_params *dims)
-{
-    int64_t shape[KN_MAX_DIMS], strides[KN_MAX_DIMS];
-    kn_tensor *view;
-    int at = 0;
-    for (int over = 0; over < 2; over++)
-        for (int d = 0; d < input->ndim; d++)
-            if (dims->over[d] == (over == 1)) {
-                shape[at] = input->shape[d];
-                strides[at++] = input->strides[d];
-            }
-    KN_TRY(kn_tensor_view(&view, input, input->ndim, shape, strides, input->offset));
-    const kn_status status = kn_tensor_contiguous(x, view);
-    kn_release(view);
-    return status;
-}
-
-/* A contiguous copy: [outer, n, inner] if the reduced dimensions are adjacent, otherwise permuted so that they come
- * last. */
-static kn_status copy_rows(kn_reduce_rows *rows, kn_tensor *input, const kn_reduce_params *dims)
-{
-    int first = input->ndim, last = -1;
-    for (int d = input->ndim - 1; d >= 0; d--)
-        if (dims->over[d] && input->shape[d] != 1) {
-            first = d;
-            last = last < 0 ? d : last;
-        }
-    *rows = (kn_reduce_rows){.outer = 1, .n = kn_reduce_count(dims, input->ndim, input->shape), .inner = 1};
-    bool are_neighbours = true;
-    for (int d = 0; d < input->ndim; d++) {
-        const bool goes = dims->over[d] || input->shape[d] == 1;
-        are_neighbours = are_neighbours && (goes || d < first || d > last);
-        if (!dims->over[d])
-            *(d < first || last < 0 ? &rows->outer : &rows->inner) *= input->shape[d];
-    }
-    if (!are_neighbours) {
-        rows->outer *= rows->inner;
-        rows->inner = 1;
-    }
-    rows->pitch = rows->n * rows->inner;
-    rows->step = rows->inner;
-    return are_neighbours ? kn_tensor_contiguous(&rows->x, input) : permute_last(&rows->x, input, dims);
-}
-
 static kn_status find_rows(kn_reduce_rows *rows, kn_tensor *input, const kn_reducer *r, const kn_reduce_params *dims)
 {
     /* Codes with two passes are maps, which walk contiguous rows. */
-    return !r->prepass && kn_reduce_in_place(rows, input, dims->over) ? KN_OK : copy_rows(rows, input, dims);
+    return !r->prepass && kn_reduce_in_place(rows, input, dims->over) ? KN_OK : kn_reduce_copy(rows, input, dims->over);
 }
 
 /* outputs = code(rows); `m` and `y` are per-row operands, NULL if the code has none. */
@@ -191,7 +147,7 @@ static kn_status find_nested_rows(kn_call *call, kn_reducer *r, kn_reduce_rows *
         int64_t shape[KN_MAX_DIMS];
         kn_tensor *y = NULL;
         if (memcmp(all.over, part.over, sizeof all.over) == 0) {
-            status = copy_rows(rows, x, &part);
+            status = kn_reduce_copy(rows, x, part.over);
             break;
         }
         for (int d = 0; d < x->ndim; d++)

@@ -114,6 +114,47 @@ bool kn_reduce_in_place(kn_reduce_rows *rows, kn_tensor *x, const bool *over)
     return true;
 }
 
+static kn_status permute_last(kn_tensor **x, kn_tensor *input, const bool *over)
+{
+    int64_t shape[KN_MAX_DIMS], strides[KN_MAX_DIMS];
+    kn_tensor *view;
+    int at = 0;
+    for (int is_over = 0; is_over < 2; is_over++)
+        for (int d = 0; d < input->ndim; d++)
+            if (over[d] == (is_over == 1)) {
+                shape[at] = input->shape[d];
+                strides[at++] = input->strides[d];
+            }
+    KN_TRY(kn_tensor_view(&view, input, input->ndim, shape, strides, input->offset));
+    const kn_status status = kn_tensor_contiguous(x, view);
+    kn_release(view);
+    return status;
+}
+
+kn_status kn_reduce_copy(kn_reduce_rows *rows, kn_tensor *input, const bool *over)
+{
+    int first = input->ndim, last = -1;
+    for (int d = input->ndim - 1; d >= 0; d--)
+        if (over[d] && input->shape[d] != 1) {
+            first = d;
+            last = last < 0 ? d : last;
+        }
+    *rows = (kn_reduce_rows){.outer = 1, .n = 1, .inner = 1};
+    bool are_neighbours = true;
+    for (int d = 0; d < input->ndim; d++) {
+        const bool goes = over[d] || input->shape[d] == 1;
+        are_neighbours = are_neighbours && (goes || d < first || d > last);
+        *(over[d] ? &rows->n : d < first || last < 0 ? &rows->outer : &rows->inner) *= input->shape[d];
+    }
+    if (!are_neighbours) {
+        rows->outer *= rows->inner;
+        rows->inner = 1;
+    }
+    rows->pitch = rows->n * rows->inner;
+    rows->step = rows->inner;
+    return are_neighbours ? kn_tensor_contiguous(&rows->x, input) : permute_last(&rows->x, input, over);
+}
+
 kn_tensor *kn_reduce_spread(kn_tensor *gradient, const kn_reduce_params *params, int ndim, const int64_t *shape)
 {
     int64_t kept[KN_MAX_DIMS];

@@ -35,6 +35,10 @@ typedef struct kn_reduce_rows {
 /* False: the strides do not allow it without a copy. The order of the elements of a row is that in memory. */
 bool kn_reduce_in_place(kn_reduce_rows *rows, kn_tensor *x, const bool *over);
 
+/* The rows of a contiguous copy: [outer, n, inner] if the reduced dimensions are neighbours, otherwise permuted so that
+ * they come last. */
+kn_status kn_reduce_copy(kn_reduce_rows *rows, kn_tensor *x, const bool *over);
+
 /* Contiguous data as [outer, n, inner] round dimension `dim`; without dimensions it is one element. */
 typedef struct kn_along {
     int64_t outer, n, inner;
