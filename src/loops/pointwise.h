@@ -20,7 +20,7 @@
 #define KN_POINTWISE_USER_PREFIX "kn_arg_"
 
 /* Is the text also valid for vectors of floating T, and does it call functions that are faster on vectors? */
-typedef enum kn_vectors { KN_NO_VECTORS, KN_VECTORS, KN_F32_VECTORS } kn_vectors;
+typedef enum kn_vectors { KN_NO_VECTORS, KN_VECTORS } kn_vectors;
 
 /* What to compute. Strings must live as long as the code, and the code as long as the process or until
  * kn_pointwise_code_free. */

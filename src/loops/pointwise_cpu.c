@@ -57,8 +57,7 @@ static void write_vector(const kn_writer *w, const char *left, const char *in, c
             continue;
         const char *step = w->form->spread[i] ? "0" : steps[w->form->lane[i]];
         kn_text_format(w->out, "const T %s%c = kn_vector_%s(%s + kn_k * %s, %s, %s); ", w->prefix, w->code->inputs[i],
-                       kn_dtype_kind((kn_dtype)w->form->inputs[i]), kn_writer_pointer(w, i, in, out, name), step, step,
-                       left);
+                       kn_writer_vector_load(w, i), kn_writer_pointer(w, i, in, out, name), step, step, left);
     }
     kn_write_statements(w);
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)

@@ -18,15 +18,23 @@ static bool suits_vectors(const kn_pointwise_code *code, const kn_pointwise_form
 {
     if (!is_real(form->compute))
         return false;
-    for (int i = 0; code->inputs[i]; i++) {
-        const bool own = form->inputs[i] == form->compute || is_reduced(form->inputs[i]);
-        if (form->inputs[i] && (!own || form->rounded[i] || has(code->raw, code->inputs[i])))
+    for (int i = 0; code->inputs[i]; i++)
+        if (form->inputs[i] && (form->rounded[i] || has(code->raw, code->inputs[i])))
             return false;
-    }
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (form->outputs[i] && form->outputs[i] != form->compute && !is_reduced(form->outputs[i]))
             return false;
     return true;
+}
+
+/* Of numbers and vectors alike, with the same bits. */
+static bool is_exact_function(const char *name, size_t length)
+{
+    static const char *const functions[] = {"kn_floor", "kn_ceil", "kn_trunc", "kn_round"};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strlen(functions[i]) == length && memcmp(name, functions[i], length) == 0)
+            return true;
+    return false;
 }
 
 /* Names of one letter are operands, numbers and T; a comparison may decide, but is no value. */
@@ -35,7 +43,7 @@ static bool is_arithmetic(const char *text)
     bool compares = false, decides = false;
     for (const char *at = text; *at; at++) {
         const size_t name = kn_identifier_length(at);
-        if (name > 1 && !isdigit((unsigned char)*at))
+        if (name > 1 && !isdigit((unsigned char)*at) && !is_exact_function(at, name))
             return false;
         compares |= strchr("<>=!&|", *at) != NULL;
         decides |= *at == '?';
@@ -70,7 +78,7 @@ bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_
 {
     if (!code->vectors)
         return kn_pointwise_has(form, KN_F16) && kn_pointwise_could_have_vectors(code, form);
-    return (code->vectors != KN_F32_VECTORS || form->compute == KN_F32) && suits_vectors(code, form);
+    return suits_vectors(code, form);
 }
 
 /* If one of several operands may be broadcast and none needs conversion. */
@@ -159,17 +167,41 @@ static void write_packing_functions(const kn_writer *w)
             kn_text_format(w->out, "KN_DEFINE_PACK(kn_pack%d, %s)\n", i, kn_storage_type(w->form->inputs[i]));
 }
 
+static bool is_converted(const kn_pointwise_form *form, int dtype)
+{
+    return dtype != 0 && dtype != form->compute && !is_reduced(dtype);
+}
+
+const char *kn_writer_vector_load(const kn_writer *w, int i)
+{
+    const int dtype = w->form->inputs[i];
+    return is_converted(w->form, dtype) ? kn_storage_type(dtype) : kn_dtype_kind((kn_dtype)dtype);
+}
+
+static void write_vector_types(const kn_writer *w)
+{
+    kn_text_format(w->out, "#define KN_VECTOR %d\n#define T KN_VECTOR_TYPE\n#include \"pointwise/vectors.clh\"\n",
+                   w->form->vector);
+    for (int i = 0; i < kn_writer_inputs(w); i++) {
+        bool is_new = is_converted(w->form, w->form->inputs[i]);
+        for (int n = 0; n < i && is_new; n++)
+            is_new = strcmp(kn_writer_vector_load(w, n), kn_writer_vector_load(w, i)) != 0;
+        if (is_new)
+            kn_text_format(w->out, "KN_DEFINE_CONVERTED(%s)\n", kn_storage_type(w->form->inputs[i]));
+    }
+}
+
 static void write_types(const kn_writer *w)
 {
     static const char *const headers[] = {[KN_WALK_FLAT] = "#include \"pointwise/flat.clh\"\n",
                                           [KN_WALK_RUNS] = "#include \"pointwise/runs.clh\"\n",
                                           [KN_WALK_TILES] = "#include \"pointwise/tiles.clh\"\n"};
-    const int vector = w->form->vector;
-    kn_text_format(w->out, "#define KN_ELEMENT %s\n%s%s", kn_storage_type(w->form->compute),
-                   is_real(w->form->compute) ? "" : "#define KN_WHOLE\n", w->form->bypass ? "#define KN_BYPASS\n" : "");
-    if (vector)
-        kn_text_format(w->out, "#define KN_VECTOR %d\n#define T KN_VECTOR_TYPE\n#include \"pointwise/vectors.clh\"\n",
-                       vector);
+    kn_text_format(w->out, "#define KN_ELEMENT %s\n%s%s%s", kn_storage_type(w->form->compute),
+                   is_real(w->form->compute) ? "" : "#define KN_WHOLE\n",
+                   w->form->compute == KN_F64 ? "#define KN_DOUBLE\n" : "",
+                   w->form->bypass ? "#define KN_BYPASS\n" : "");
+    if (w->form->vector)
+        write_vector_types(w);
     else
         kn_text_format(w->out, "#define T %s\n",
                        w->form->compute == KN_BOOL && w->code->has_user_code ? "bool" : "KN_ELEMENT");

@@ -32,6 +32,9 @@ static inline const char *kn_storage_type(int dtype) { return kn_dtype_cl((kn_dt
 /* The type of input i in the computation. */
 const char *kn_writer_type(const kn_writer *w, int i);
 
+/* What loads vectors of input i: kn_vector_ and this. */
+const char *kn_writer_vector_load(const kn_writer *w, int i);
+
 /* The pointer for input i: `in` and its number or, if it is changed in place, `out` and the output's number. */
 #define KN_WRITER_NAME 48
 const char *kn_writer_pointer(const kn_writer *w, int i, const char *in, const char *out, char name[KN_WRITER_NAME]);

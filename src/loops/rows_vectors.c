@@ -1,4 +1,4 @@
-/* loops/rows_vectors.c - the functions of vectors of floats that take the place of the driver's
+/* loops/rows_vectors.c - the functions of vectors of floats and doubles that take the place of the driver's
  * (cl/pointwise/vector_math.clh). */
 #include "loops/rows_writer.h"
 
@@ -26,17 +26,20 @@ static bool texts_call_any(const rows_writer *w, const char *const *functions)
 
 bool kn_rows_calls_elementary(const rows_writer *w, const char *text)
 {
-    return w->form->compute == KN_F32 && calls_any(text, elementary);
+    return kn_dtype_is_floating((kn_dtype)w->form->compute) && calls_any(text, elementary);
 }
 
 rows_vector_functions kn_rows_begin_vector_functions(const rows_writer *w, rows_width v)
 {
-    const bool is_vector = v.width == 16 && w->form->compute == KN_F32;
+    const bool is_f64 = w->form->compute == KN_F64;
+    const bool is_vector = v.width == 16 && kn_dtype_is_floating((kn_dtype)w->form->compute);
     const rows_vector_functions called = {is_vector && texts_call_any(w, exponential),
                                           is_vector && texts_call_any(w, elementary)};
     if (called.exponential || called.elementary)
-        kn_text_format(w->out, "#define KN_VECTOR 16\n#include \"pointwise/vector_type.clh\"\n#include \"%s\"\n",
-                       called.elementary ? "pointwise/vector_math.clh" : "pointwise/vector_exp.clh");
+        kn_text_format(w->out,
+                       "#define KN_VECTOR 16\n#include \"pointwise/vector_type.clh\"\n"
+                       "#include \"pointwise/vector_%s.clh\"\n#include \"pointwise/vector_%s.clh\"\n",
+                       is_f64 ? "f64" : "f32", called.elementary ? "math" : "exp");
     if (called.exponential)
         kn_text_append(w->out, "#undef KN_EXP\n#define KN_EXP kn_vector_exp_of_normal\n");
     if (called.elementary)

@@ -1,5 +1,5 @@
-/* test_vector_math.c - functions of float32 are those of double to a few roundings, also in elements next to infinite,
- * huge and subnormal ones, which share a vector with them (cl/pointwise/vector_math.clh). */
+/* test_vector_math.c - functions of float32 and float64 are the mathematical ones to a few roundings, also in elements
+ * next to infinite, huge and subnormal ones, which share a vector with them (cl/pointwise/vector_math.clh). */
 #include "support/check.h"
 
 #include <float.h>
@@ -12,122 +12,202 @@
 
 enum { COUNT = 2011 };
 
-/* `ulps`: the largest error allowed. */
+/* `ulps`: the largest error allowed, of both dtypes. */
 typedef struct function_of_one {
     const char *name;
-    double (*reference)(double);
+    long double (*reference)(long double);
     double low, high, ulps;
 } function_of_one;
 
-static double gelu(double a) { return 0.5 * a * erfc(-a * sqrt(0.5)); }
+static long double gelu(long double a) { return 0.5L * a * erfcl(-a * sqrtl(0.5L)); }
+/* By bisection. */
+static long double inverse_of(long double (*function)(long double), long double value, long double low,
+                              long double high)
+{
+    for (int step = 0; step < 90; step++) {
+        const long double middle = (low + high) / 2;
+        *(function(middle) < value ? &low : &high) = middle;
+    }
+    return (low + high) / 2;
+}
+
+static long double erfinv(long double y)
+{
+    if (fabsl(y) < 1e-10L)
+        return y * sqrtl(atanl(1));
+    return fabsl(y) < 1 ? copysignl(inverse_of(erfl, fabsl(y), 0, 7), y) : fabsl(y) == 1 ? y * INFINITY : NAN;
+}
+
+static long double ndtr(long double x) { return erfcl(-x * sqrtl(0.5L)) / 2; }
+static long double ndtri(long double p)
+{
+    if (p >= 0.5L)
+        return p > 0.5L ? -ndtri(1 - p) : 0;
+    return p == 0 ? -INFINITY : p > 0 ? inverse_of(ndtr, p, -40, 1) : NAN;
+}
+static long double sigmoid(long double a) { return 1 / (1 + expl(-a)); }
 
 static const function_of_one functions_of_one[] = {
-    {"exp", exp, -105, 90, 2},  {"exp2", exp2, -151, 129, 2}, {"expm1", expm1, -20, 90, 2},
-    {"expm1", expm1, -1, 1, 2}, {"tanh", tanh, -10, 10, 3},   {"log", log, 0, 3, 2},
-    {"log2", log2, 0, 3, 2},    {"log10", log10, 0, 3, 2},    {"log1p", log1p, -1, 1, 2},
-    {"sin", sin, -10, 10, 3},   {"sin", sin, -1e6, 1e6, 4},   {"cos", cos, -10, 10, 3},
-    {"cos", cos, -1e6, 1e6, 4}, {"tan", tan, -10, 10, 4},     {"tan", tan, -1e6, 1e6, 4},
-    {"atan", atan, -4, 4, 3},   {"asin", asin, -1, 1, 3},     {"acos", acos, -1, 1, 3},
-    {"erf", erf, -4, 4, 2},     {"erfc", erfc, -6, 10, 8},    {"lgamma", lgamma, 0, 20, 4},
-    {"gelu", gelu, -3, 30, 8},
+    {"exp", expl, -105, 90, 2},  {"exp2", exp2l, -151, 129, 2}, {"expm1", expm1l, -20, 90, 2},
+    {"expm1", expm1l, -1, 1, 2}, {"tanh", tanhl, -10, 10, 3},   {"sigmoid", sigmoid, -40, 40, 3},
+    {"log", logl, 0, 3, 2},      {"log2", log2l, 0, 3, 2},      {"log10", log10l, 0, 3, 2},
+    {"log1p", log1pl, -1, 1, 2}, {"sin", sinl, -10, 10, 3},     {"sin", sinl, -1e6, 1e6, 4},
+    {"cos", cosl, -10, 10, 3},   {"cos", cosl, -1e6, 1e6, 4},   {"sinh", sinhl, -10, 10, 3},
+    {"cosh", coshl, -10, 10, 3}, {"asinh", asinhl, -10, 10, 3}, {"acosh", acoshl, 1, 10, 3},
+    {"atanh", atanhl, -1, 1, 3}, {"erfinv", erfinv, -1, 1, 3},  {"ndtri", ndtri, 0, 1, 8},
+    {"tan", tanl, -10, 10, 4},   {"tan", tanl, -1e6, 1e6, 4},   {"atan", atanl, -4, 4, 3},
+    {"asin", asinl, -1, 1, 3},   {"acos", acosl, -1, 1, 3},     {"erf", erfl, -4, 4, 2},
+    {"erfc", erfcl, -6, 10, 8},  {"lgamma", lgammal, 0, 20, 4}, {"gelu", gelu, -3, 30, 8},
+};
+
+static const function_of_one f64_functions_of_one[] = {
+    {"exp", expl, -746, 710, 2},       {"exp2", exp2l, -1076, 1025, 2},     {"expm1", expm1l, -40, 710, 2},
+    {"expm1", expm1l, -1e-9, 1e-9, 2}, {"tanh", tanhl, -25, 25, 2},         {"log", logl, 0, 1e300, 2},
+    {"log2", log2l, 0, 1e300, 2},      {"log10", log10l, 0, 1e300, 2},      {"log1p", log1pl, -1e-9, 1e-9, 2},
+    {"log1p", log1pl, 0, 1e300, 2},    {"sin", sinl, -1e9, 1e9, 2},         {"cos", cosl, -1e9, 1e9, 2},
+    {"sinh", sinhl, -711, 711, 2},     {"sinh", sinhl, -1e-9, 1e-9, 2},     {"cosh", coshl, -711, 711, 2},
+    {"asinh", asinhl, -1e9, 1e9, 3},   {"asinh", asinhl, -1e300, 1e300, 3}, {"acosh", acoshl, 1, 1e300, 3},
+    {"erfinv", erfinv, 0.99, 1, 3},    {"ndtri", ndtri, 0, 1e-300, 3},      {"lgamma", lgammal, 0, 1e300, 4},
+    {"tan", tanl, -1e9, 1e9, 3},       {"atan", atanl, -1e300, 1e300, 2},   {"erf", erfl, -1e-9, 1e-9, 2},
+    {"erfc", erfcl, -6, 26, 4},
 };
 
 typedef struct function_of_two {
     const char *name;
-    double (*reference)(double, double);
+    long double (*reference)(long double, long double);
     double low, high, other_low, other_high, ulps;
 } function_of_two;
 
-static double modulo(double a, double b)
+static long double modulo(long double a, long double b)
 {
-    const double r = fmod(a, b);
+    const long double r = fmodl(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 static const function_of_two functions_of_two[] = {
-    {"pow", pow, 0, 10, -20, 20, 2},          {"pow", pow, -5, 5, -3, 3, 2},
-    {"pow", pow, 0.9, 1.1, -500, 500, 2},     {"atan2", atan2, -1, 1, -1, 1, 3},
-    {"fmod", fmod, -1e6, 1e6, -3, 3, 0.5},    {"fmod", fmod, -1e9, 1e9, -1, 1, 0.5},
+    {"pow", powl, 0, 10, -20, 20, 2},         {"pow", powl, -5, 5, -3, 3, 2},
+    {"pow", powl, 0.9, 1.1, -500, 500, 2},    {"atan2", atan2l, -1, 1, -1, 1, 3},
+    {"fmod", fmodl, -1e6, 1e6, -3, 3, 0.5},   {"fmod", fmodl, -1e9, 1e9, -1, 1, 0.5},
     {"remainder", modulo, -99, 99, -3, 3, 1},
 };
 
+static const function_of_two f64_functions_of_two[] = {
+    {"pow", powl, 0, 1e3, -110, 110, 2},      {"pow", powl, 0.99, 1.01, -72000, 72000, 2},
+    {"pow", powl, 0, 1e300, -1, 1, 2},        {"atan2", atan2l, -1.7e308, 1.7e308, -1.7e308, 1.7e308, 3},
+    {"fmod", fmodl, -1e20, 1e20, -1, 1, 0.5},
+};
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
 /* Every 7th value is odd; 7 and the numbers of odd values are relatively prime, so that all pairs occur. */
-static void draw(double *values, double low, double high, const char *seed, int odd_step)
+static void draw(double *values, kn_dtype dtype, double low, double high, const char *seed, int odd_step)
 {
     static const double oddities[] = {NAN, -0.0, 0.0, INFINITY, -INFINITY, 1, -1, 0.5, -2, 3e38, -3e38, 1e-40, -1e-40};
+    static const double wide[] = {1.7e308, 1e-310, 1e-320, 1e22, -7e200};
     test_random random = test_random_from(seed);
     for (int i = 0; i < COUNT; i++) {
-        values[i] = (float)test_random_uniform(&random, low, high);
+        const int odd = i / 7 / odd_step;
+        values[i] = test_random_uniform(&random, low, high);
         if (i % 7 == 3)
-            values[i] = (float)oddities[i / 7 / odd_step % (int)(sizeof oddities / sizeof *oddities)];
+            values[i] = oddities[odd % (int)(sizeof oddities / sizeof *oddities)];
+        if (dtype == KN_F64 && i % 35 == 5)
+            values[i] = wide[odd % (int)(sizeof wide / sizeof *wide)];
+        if (dtype == KN_F64)
+            continue;
+        values[i] = (float)values[i];
         if (values[i] != 0 && fabs(values[i]) < FLT_MIN && !check_has_denormals()) /* 0 in one place, not in another */
             values[i] = 0;
     }
 }
 
-static double distance(double found, double wanted)
+/* In units of the last place, which of subnormal results is as large as that of the least normal one. */
+static double distance(kn_dtype dtype, double found, long double wanted)
 {
-    const float nearest = fabsf((float)wanted);
-    if (found == 0 && nearest < FLT_MIN && !check_has_denormals())
+    const bool is_f64 = dtype == KN_F64;
+    const double nearest = is_f64 ? (double)wanted : (double)(float)wanted, size = fabs(nearest);
+    const double next = is_f64 ? nextafter(size, INFINITY) : (double)nextafterf((float)size, INFINITY);
+    if (!is_f64 && found == 0 && size < FLT_MIN && !check_has_denormals())
         return 0;
     if (isnan(found) || isnan(wanted))
         return isnan(found) && isnan(wanted) ? 0 : INFINITY;
     if (isinf(found) || isinf(nearest))
-        return found == (float)wanted || fabs(wanted) > 3.4e38 ? 0 : INFINITY;
-    return fabs(found - wanted) / ((double)nextafterf(nearest, INFINITY) - (double)nearest);
+        return found == nearest || fabsl(wanted) > (is_f64 ? 1.797e308L : 3.4e38L) ? 0 : INFINITY;
+    return (double)(fabsl(found - wanted) / (next - size));
 }
 
-static void check(const char *name, kn_tensor *const *inputs, int num_inputs, const double *wanted, double ulps)
+static void check(const char *name, kn_tensor *const *inputs, int num_inputs, const long double *wanted, double ulps)
 {
     kn_tensor *y = NULL;
-    static float found[COUNT];
+    static double found[COUNT];
+    const kn_dtype dtype = kn_dtype_of(inputs[0]);
     CHECK_OK(kn_op_call(kn_op_find(name), inputs, num_inputs, NULL, &y, 1));
-    CHECK_OK(kn_read(y, found, sizeof found));
-    for (int i = 0; i < COUNT; i++)
-        if (!(distance(found[i], wanted[i]) <= ulps))
-            fail_msg("%s: element %d is %.9g, should be %.9g (%.1f ulp)", name, i, (double)found[i], wanted[i],
-                     distance(found[i], wanted[i]));
+    CHECK_OK(kn_read(kn_to_dtype(y, KN_F64), found, sizeof found));
+    for (int i = 0; i < COUNT; i++) {
+        const double ulp = distance(dtype, found[i], wanted[i]);
+        if (!(ulp <= ulps))
+            fail_msg("%s: element %d is %.17g, should be %.17Lg (%.1f ulp)", name, i, found[i], wanted[i], ulp);
+    }
 }
 
 static const int64_t shape[] = {COUNT};
 
-static void functions_of_one_are_those_of_double(void **state)
+static void check_of_one(kn_dtype dtype, const function_of_one *functions, size_t count)
 {
-    static double x[COUNT], wanted[COUNT];
-    (void)state;
-    for (size_t k = 0; k < sizeof functions_of_one / sizeof *functions_of_one; k++) {
+    static double x[COUNT];
+    static long double wanted[COUNT];
+    for (size_t k = 0; k < count; k++) {
         KN_SCOPE;
-        const function_of_one *f = &functions_of_one[k];
-        draw(x, f->low, f->high, f->name, 1);
+        const function_of_one *f = &functions[k];
+        draw(x, dtype, f->low, f->high, f->name, 1);
         for (int i = 0; i < COUNT; i++)
             wanted[i] = f->reference(x[i]);
-        check(f->name, (kn_tensor *[]){tensor_of_doubles(x, 1, shape, KN_F32, false)}, 1, wanted, f->ulps);
+        check(f->name, (kn_tensor *[]){tensor_of_doubles(x, 1, shape, dtype, false)}, 1, wanted, f->ulps);
     }
 }
 
-static void functions_of_two_are_those_of_double(void **state)
+static void check_of_two(kn_dtype dtype, const function_of_two *functions, size_t count)
 {
-    static double x[COUNT], other[COUNT], wanted[COUNT];
-    (void)state;
-    for (size_t k = 0; k < sizeof functions_of_two / sizeof *functions_of_two; k++) {
+    static double x[COUNT], other[COUNT];
+    static long double wanted[COUNT];
+    for (size_t k = 0; k < count; k++) {
         KN_SCOPE;
-        const function_of_two *f = &functions_of_two[k];
-        draw(x, f->low, f->high, f->name, 1);
-        draw(other, f->other_low, f->other_high, "other", 13);
+        const function_of_two *f = &functions[k];
+        draw(x, dtype, f->low, f->high, f->name, 1);
+        draw(other, dtype, f->other_low, f->other_high, "other", 13);
         for (int i = 0; i < COUNT; i++)
             wanted[i] = f->reference(x[i], other[i]);
         check(f->name,
-              (kn_tensor *[]){tensor_of_doubles(x, 1, shape, KN_F32, false),
-                              tensor_of_doubles(other, 1, shape, KN_F32, false)},
+              (kn_tensor *[]){tensor_of_doubles(x, 1, shape, dtype, false),
+                              tensor_of_doubles(other, 1, shape, dtype, false)},
               2, wanted, f->ulps);
     }
+}
+
+#define LIST(table) table, sizeof table / sizeof *table
+
+static void float_functions_are_exact_to_a_few_roundings(void **state)
+{
+    (void)state;
+    check_of_one(KN_F32, LIST(functions_of_one));
+    check_of_two(KN_F32, LIST(functions_of_two));
+}
+
+static void double_functions_are_exact_to_a_few_roundings(void **state)
+{
+    (void)state;
+    if (!check_has_f64())
+        skip();
+    check_of_one(KN_F64, LIST(functions_of_one));
+    check_of_one(KN_F64, LIST(f64_functions_of_one));
+    check_of_two(KN_F64, LIST(functions_of_two));
+    check_of_two(KN_F64, LIST(f64_functions_of_two));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(functions_of_one_are_those_of_double),
-        TEST(functions_of_two_are_those_of_double),
+        TEST(float_functions_are_exact_to_a_few_roundings),
+        TEST(double_functions_are_exact_to_a_few_roundings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

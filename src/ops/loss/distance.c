@@ -119,7 +119,7 @@ static kn_tensor *squares(kn_tensor *x) { return kn_sum_dims(kn_square(x), (cons
  * gradients of any order are 0: even there they do not divide by 0. */
 #define SQUARE "(b - 2 * a + c)"
 #define SLOPE(g) "y == 0 ? (T)0 : " g " / (y == 0 ? (T)1 : y)"
-KN_ELEMENTWISE_TABLE(distances, KN_FLOATS, "abc", NULL, KN_F32_VECTORS, SQUARE " <= 0 ? (T)0 : sqrt(" SQUARE ")",
+KN_ELEMENTWISE_TABLE(distances, KN_FLOATS, "abc", NULL, KN_VECTORS, SQUARE " <= 0 ? (T)0 : sqrt(" SQUARE ")",
                      KN_GRADIENTS(SLOPE("-g"), SLOPE("g / 2"), SLOPE("g / 2")),
                      b - 2 * a + c <= 0 ? 0 : sqrt(b - 2 * a + c));
 static const kn_op distances_op = KN_ELEMENTWISE_OP("cdist", false, true, &distances_table, KN_DTYPES_FLOATING,

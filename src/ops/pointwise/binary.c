@@ -19,7 +19,7 @@ KN_TWO_TENSORS(hypot, KN_FLOATS, KN_NO_VECTORS, "kn_hypot(a, b)", "g * (a / y)",
                                     "}\n");
 /* At 0, 0 the gradient is 0, as in PyTorch. */
 #define FROM_0 "(a * a + b * b == 0 ? (T)0 : 1 / (a * a + b * b))"
-KN_TWO_TENSORS(atan2, KN_REAL, KN_F32_VECTORS, "atan2(a, b)", "g * b * " FROM_0, "-g * a * " FROM_0, atan2(a, b));
+KN_TWO_TENSORS(atan2, KN_REAL, KN_VECTORS, "atan2(a, b)", "g * b * " FROM_0, "-g * a * " FROM_0, atan2(a, b));
 
 /* log(exp(a) + exp(b)), of equal infinities that infinity; the gradients are the terms' shares of the sum. */
 #define LARGER "(a > b || a != a ? a : b)"

@@ -5,32 +5,7 @@
 
 #include "ops/pointwise/elementwise.h"
 
-/* Of floats, the quotient follows from the remainder, so that a = b * quotient + remainder as nearly as possible. */
-#define QUOTIENTS                                                                                                      \
-    "#ifdef KN_WHOLE\n"                                                                                                \
-    "#define kn_traps(b) ((b) == 0 || ((b) < 0 && (b) == (T)-1))\n"                                                    \
-    "static T kn_div_trunc(T a, T b) { return kn_traps(b) ? (T)(a * b) : (T)(a / b); }\n"                              \
-    "static T kn_fmod(T a, T b) { return kn_traps(b) ? (T)0 : (T)(a % b); }\n"                                         \
-    "#else\n"                                                                                                          \
-    "#define kn_div_trunc(a, b) trunc((a) / (b))\n"                                                                    \
-    "#include \"pointwise/remainder.clh\"\n"                                                                           \
-    "#endif\n"                                                                                                         \
-    "static T kn_modulo(T a, T b)\n"                                                                                   \
-    "{\n"                                                                                                              \
-    "    const T r = kn_fmod(a, b);\n"                                                                                 \
-    "    return r != 0 && (r < 0) != (b < 0) ? (T)(r + b) : r;\n"                                                      \
-    "}\n"                                                                                                              \
-    "static T kn_floor_divide(T a, T b)\n"                                                                             \
-    "{\n"                                                                                                              \
-    "#ifdef KN_WHOLE\n"                                                                                                \
-    "    return (T)(kn_div_trunc(a, b) - (kn_fmod(a, b) != kn_modulo(a, b)));\n"                                       \
-    "#else\n"                                                                                                          \
-    "    const T r = kn_fmod(a, b), less = r != 0 && (r < 0) != (b < 0) ? (T)1 : (T)0;\n"                              \
-    "    const T whole = (a - r) / b - less;\n"                                                                        \
-    "    const T quotient = whole == 0 ? copysign((T)0, a / b) : rint(whole);\n"                                       \
-    "    return b == 0 ? a / b : quotient;\n"                                                                          \
-    "#endif\n"                                                                                                         \
-    "}\n"
+#define QUOTIENTS "#include \"pointwise/quotients.clh\"\n"
 
 static double remainder_of(double a, double b)
 {
@@ -40,10 +15,10 @@ static double remainder_of(double a, double b)
 
 /* The quotients are constant between jumps. */
 #define ROUNDED(function, ...)                                                                                         \
-    KN_NUMBERS, KN_F32_VECTORS, function "(a, b)", "g * 0", "g * 0", __VA_ARGS__, .forward.functions = QUOTIENTS
+    KN_NUMBERS, KN_VECTORS, function "(a, b)", "g * 0", "g * 0", __VA_ARGS__, .forward.functions = QUOTIENTS
 #define FLOOR_DIVIDE ROUNDED("kn_floor_divide", floor(a / b))
 #define REMAINDER(function, quotient, ...)                                                                             \
-    KN_NUMBERS, KN_F32_VECTORS, function "(a, b)", "g", "-g * " quotient "(a, b)", __VA_ARGS__,                        \
+    KN_NUMBERS, KN_VECTORS, function "(a, b)", "g", "-g * " quotient "(a, b)", __VA_ARGS__,                            \
         .forward.functions = QUOTIENTS, .backward.functions = QUOTIENTS
 #define PYTHONS REMAINDER("kn_modulo", "kn_floor_divide", remainder_of(a, b))
 #define CS REMAINDER("kn_fmod", "kn_div_trunc", fmod(a, b))

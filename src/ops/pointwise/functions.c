@@ -29,11 +29,9 @@ KN_FUNCTION(log1p, KN_REAL, "log1p(a)", "g / (a + 1)", log1p(a))
 
 /* --- trigonometric and hyperbolic functions ----------------------------------------------------------------------- */
 
-/* PoCL 3.1's sin, cos and tan of double vectors are wrong in lanes next to one that is infinite or NaN: one by one. */
-#define KN_WAVE(name, value, gradient, reference) KN_UNARY_(name, KN_REAL, KN_F32_VECTORS, value, gradient, reference, )
-KN_WAVE(sin, "sin(a)", "g * cos(a)", sin(a))
-KN_WAVE(cos, "cos(a)", "-g * sin(a)", cos(a))
-KN_WAVE(tan, "tan(a)", "g * (1 + y * y)", tan(a))
+KN_FUNCTION(sin, KN_REAL, "sin(a)", "g * cos(a)", sin(a))
+KN_FUNCTION(cos, KN_REAL, "cos(a)", "-g * sin(a)", cos(a))
+KN_FUNCTION(tan, KN_REAL, "tan(a)", "g * (1 + y * y)", tan(a))
 KN_FUNCTION(asin, KN_REAL, "asin(a)", "g / sqrt(1 - a * a)", asin(a))
 KN_FUNCTION(acos, KN_REAL, "acos(a)", "-g / sqrt(1 - a * a)", acos(a))
 KN_FUNCTION(atan, KN_REAL, "atan(a)", "g / (1 + a * a)", atan(a))

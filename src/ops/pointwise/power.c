@@ -25,13 +25,12 @@
 
 /* d(a^b)/da = b a^(b-1), 0 for b = 0; d(a^b)/db = a^b log a, 0 for a = 0 and b >= 0, its limit. Truncated towards 0 the
  * reference also holds for integers. */
-KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_F32_VECTORS, "kn_power(a, b)",
+KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_VECTORS, "kn_power(a, b)",
                      KN_GRADIENTS("b == 0 ? (T)0 : g * (b * pow(a, b - 1))",
                                   "g * (a == 0 && b >= 0 ? (T)0 : pow(a, b) * log(a))"),
                      pow(a, b), .forward.functions = POWER, .keeps_digits = true);
 
-/* Common powers need no pow(). sqrt matches PyTorch, unlike pow()'s 0 and infinity at -0 and -infinity. PoCL 3.1's pow
- * on double vectors is wrong in lanes next to a 0, a subnormal, infinity or NaN. */
+/* Common powers need no pow(). sqrt matches PyTorch, unlike pow()'s 0 and infinity at -0 and -infinity. */
 #define POWER_OF "#define kn_power_of(a, e) ((e) == (T)0.5 ? sqrt(a) : (e) == (T)-0.5 ? (T)1 / sqrt(a) : pow(a, e))\n"
 #define GENERAL_GRADIENT "p == 0 ? (T)0 : g * (p * kn_power_of(a, (p - 1)))"
 #define POWER_ROW(id, vectors_, value, gradient)                                                                       \
@@ -50,14 +49,14 @@ static kn_status check_exponent(const kn_call *call)
 }
 
 POWER_ROW(square, KN_NO_VECTORS, "a * a", "g * 2 * a");
-POWER_ROW(cube, KN_F32_VECTORS, "a * a * a", "g * (3 * (a * a))");
-POWER_ROW(reciprocal, KN_F32_VECTORS, "1 / a", "g * -(1 / (a * a))");
-POWER_ROW(root, KN_F32_VECTORS, "sqrt(a)", "g * ((T)0.5 * (1 / sqrt(a)))");
-POWER_ROW(reciprocal_root, KN_F32_VECTORS, "(T)1 / sqrt(a)", GENERAL_GRADIENT);
-POWER_ROW(power, KN_F32_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
+POWER_ROW(cube, KN_VECTORS, "a * a * a", "g * (3 * (a * a))");
+POWER_ROW(reciprocal, KN_VECTORS, "1 / a", "g * -(1 / (a * a))");
+POWER_ROW(root, KN_VECTORS, "sqrt(a)", "g * ((T)0.5 * (1 / sqrt(a)))");
+POWER_ROW(reciprocal_root, KN_VECTORS, "(T)1 / sqrt(a)", GENERAL_GRADIENT);
+POWER_ROW(power, KN_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 
 /* A number to the power of a tensor: integers with wrap-around too. */
-KN_ELEMENTWISE_TABLE(rpow_scalar, KN_NUMBERS, "b", "a", KN_F32_VECTORS, "kn_power(a, b)",
+KN_ELEMENTWISE_TABLE(rpow_scalar, KN_NUMBERS, "b", "a", KN_VECTORS, "kn_power(a, b)",
                      KN_GRADIENTS("g * (a == 0 && b >= 0 ? (T)0 : y * log(a))"), pow(a, b), .forward.functions = POWER,
                      .keeps_digits = true, .rounds_number = true);
 

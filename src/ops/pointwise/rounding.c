@@ -6,13 +6,11 @@
 
 #include "ops/pointwise/elementwise.h"
 
-#define ROUNDING(name, function, reference)                                                                            \
-    KN_UNARY(name, KN_NUMBERS, "kn_" #name "(a)", "g * 0", reference,                                                  \
-             .forward.functions = KN_BY_DTYPE("kn_" #name "(x)", "x", function "(x)"))
-ROUNDING(ceil, "ceil", ceil(a))
-ROUNDING(floor, "floor", floor(a))
-ROUNDING(trunc, "trunc", trunc(a))
-KN_UNARY(frac, KN_FLOATS, "a - trunc(a)", "g", a - trunc(a))
+/* kn_ceil and the like: cl/common/rounding.clh. */
+KN_UNARY(ceil, KN_NUMBERS, "kn_ceil(a)", "g * 0", ceil(a))
+KN_UNARY(floor, KN_NUMBERS, "kn_floor(a)", "g * 0", floor(a))
+KN_UNARY(trunc, KN_NUMBERS, "kn_trunc(a)", "g * 0", trunc(a))
+KN_UNARY(frac, KN_FLOATS, "a - kn_trunc(a)", "g", a - trunc(a))
 
 KN_TEST(signbit, KN_COMPARES, "kn_signbit(a)", signbit(a),
         .forward.functions = KN_BY_DTYPE("kn_signbit(x)", "(x) < 0", "signbit(x) != 0"))
@@ -27,12 +25,10 @@ kn_tensor *kn_positive(kn_tensor *x)
 /* --- round -------------------------------------------------------------------------------------------------------- */
 
 /* To a multiple of 1, of 1 / p or of p; halfway cases to the even one. */
-#define ROUND KN_BY_DTYPE("kn_round(x)", "x", "rint(x)")
-KN_ELEMENTWISE_TABLE(round, KN_NUMBERS, "a", NULL, KN_NO_VECTORS, "kn_round(a)", KN_GRADIENTS("g * 0"), nearbyint(a),
-                     .forward.functions = ROUND);
-KN_ELEMENTWISE_TABLE(round_part, KN_FLOATS, "a", "p", KN_NO_VECTORS, "rint(a * p) / p", KN_GRADIENTS("g * 0"),
+KN_ELEMENTWISE_TABLE(round, KN_NUMBERS, "a", NULL, KN_NO_VECTORS, "kn_round(a)", KN_GRADIENTS("g * 0"), nearbyint(a));
+KN_ELEMENTWISE_TABLE(round_part, KN_FLOATS, "a", "p", KN_NO_VECTORS, "kn_round(a * p) / p", KN_GRADIENTS("g * 0"),
                      nearbyint(a *p) / p);
-KN_ELEMENTWISE_TABLE(round_multiple, KN_FLOATS, "a", "p", KN_NO_VECTORS, "rint(a / p) * p", KN_GRADIENTS("g * 0"),
+KN_ELEMENTWISE_TABLE(round_multiple, KN_FLOATS, "a", "p", KN_NO_VECTORS, "kn_round(a / p) * p", KN_GRADIENTS("g * 0"),
                      nearbyint(a / p) * p);
 
 #define ROUND_OP(table, in_place)                                                                                      \

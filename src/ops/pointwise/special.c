@@ -44,8 +44,8 @@ KN_FUNCTION(ndtr, KN_REAL, "(T)0.5 * erfc(a * (T)-0.707106781186547524401)", "g 
 KN_FUNCTION(log_ndtr, KN_REAL, "kn_log_ndtr(a)", "g * kn_log_ndtr_slope(a)", log(ndtr_of(a)),
             .forward.functions = LOG_NDTR, .backward.functions = LOG_NDTR,
             .recorded = {"g * exp(a * a / -2 - kn_log_ndtr(a)) / " SQRT_2_PI})
-KN_UNARY_(ndtri, KN_REAL, KN_F32_VECTORS, "kn_ndtri(a)", "g * " SQRT_2_PI " * exp(y * y / 2)", ndtri_of(a),
-          .forward.functions = "#include \"pointwise/ndtri.clh\"\n", )
+KN_FUNCTION(ndtri, KN_REAL, "kn_ndtri(a)", "g * " SQRT_2_PI " * exp(y * y / 2)", ndtri_of(a),
+            .forward.functions = "#include \"pointwise/ndtri.clh\"\n")
 
 /* --- the gamma function ------------------------------------------------------------------------------------------- */
 
@@ -65,10 +65,10 @@ static double polygamma_of(double n, double x)
     return factor * (sum + rest + pow(x, -s) / 2 + s * pow(x, -s - 1) / 12);
 }
 
-KN_UNARY_(lgamma, KN_REAL, KN_F32_VECTORS, "kn_lgamma(a)", "g * kn_digamma(a)", lgamma(a), .forward.functions = GAMMA,
-          .backward.functions = GAMMA)
-KN_UNARY_(digamma, KN_REAL, KN_F32_VECTORS, "kn_digamma(a)", "g * kn_trigamma(a)", polygamma_of(0, a),
-          .forward.functions = GAMMA, .backward.functions = GAMMA, .recorded = {"g * kn_polygamma(1, a)"})
+KN_FUNCTION(lgamma, KN_REAL, "kn_lgamma(a)", "g * kn_digamma(a)", lgamma(a), .forward.functions = GAMMA,
+            .backward.functions = GAMMA)
+KN_FUNCTION(digamma, KN_REAL, "kn_digamma(a)", "g * kn_trigamma(a)", polygamma_of(0, a), .forward.functions = GAMMA,
+            .backward.functions = GAMMA, .recorded = {"g * kn_polygamma(1, a)"})
 
 KN_ELEMENTWISE_TABLE(polygamma, KN_REAL, "a", "p", KN_NO_VECTORS, "kn_polygamma(p, a)",
                      KN_GRADIENTS("g * kn_polygamma(p + 1, a)"), polygamma_of(p, a), .forward.functions = GAMMA,
@@ -107,8 +107,8 @@ static double bessel_of(int order, double x, double scale)
 }
 
 #define BESSEL_ROW(name, gradient, recorded_, ...)                                                                     \
-    KN_UNARY_(name, KN_REAL, KN_F32_VECTORS, "kn_" #name "(a)", gradient, __VA_ARGS__, .forward.functions = BESSEL,    \
-              .backward.functions = BESSEL, .recorded = {recorded_})
+    KN_FUNCTION(name, KN_REAL, "kn_" #name "(a)", gradient, __VA_ARGS__, .forward.functions = BESSEL,                  \
+                .backward.functions = BESSEL, .recorded = {recorded_})
 BESSEL_ROW(i0, "g * kn_i1(a)", NULL, bessel_of(0, a, 0))
 BESSEL_ROW(i0e, "g * (kn_i1e(a) - (a > 0 ? y : a < 0 ? -y : a * 0))", NULL, bessel_of(0, a, fabs(a)))
 /* i1(a) / a near 0, whose derivative by division would be a difference of equal numbers. */
@@ -136,9 +136,9 @@ BESSEL_ROW(i1e, "g * (kn_i0e(a) - kn_i1e_ratio(a) - fabs(y))",
     "(T)-9.7662231263189277e-05 + a * a * ("                                                                           \
     "(T)4.0499478466192413e-06 + a * a * ("                                                                            \
     "(T)-1.3148481279991983e-07))))))))"
-KN_UNARY_(sinc, KN_REAL, KN_F32_VECTORS, "a == 0 ? (T)1 : sin(" PI " * a) / (" PI " * a)",
-          "fabs(a) < (T)0.3 ? g * a * (" SINC_SERIES ") : g * (cos(" PI " * a) - y) / (fabs(a) < (T)0.3 ? (T)1 : a)",
-          a == 0 ? 1 : sin(M_PI * a) / (M_PI * a), )
+KN_FUNCTION(sinc, KN_REAL, "a == 0 ? (T)1 : sin(" PI " * a) / (" PI " * a)",
+            "fabs(a) < (T)0.3 ? g * a * (" SINC_SERIES ") : g * (cos(" PI " * a) - y) / (fabs(a) < (T)0.3 ? (T)1 : a)",
+            a == 0 ? 1 : sin(M_PI * a) / (M_PI * a))
 KN_FUNCTION(entr, KN_REAL, "a > 0 ? -a * log(a) : a == 0 ? (T)0 : a != a ? a : -(T)INFINITY", "-g * (1 + log(a))",
             a > 0      ? -a * log(a)
             : a == 0   ? 0
