@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "loops/fusion.h"
 #include "loops/pointwise_source.h"
@@ -298,9 +299,35 @@ static kn_status enqueue_turned(kn_stream *stream, const kn_pointwise_problem *p
     return status;
 }
 
+static bool has_bits(const kn_operand *operand, kn_dtype dtype)
+{
+    return !operand->dtype || (operand->dtype == dtype && !operand->rounded);
+}
+
+/* Can the problem be computed from the bits of halves? Then `changed` is that problem. */
+static bool is_of_bits(kn_pointwise_problem *changed, const kn_pointwise_problem *p)
+{
+    const kn_dtype dtype = first_output(p)->dtype;
+    bool suits = p->code->of_bits && kn_dtype_is_reduced(dtype);
+    for (int i = 0; i < p->num_inputs && suits; i++)
+        suits = has_bits(&p->inputs[i], dtype);
+    if (!suits)
+        return false;
+    *changed = *p;
+    changed->code = p->code->of_bits;
+    changed->compute = KN_I16;
+    changed->outputs[0].dtype = KN_I16;
+    for (int i = 0; i < p->num_inputs; i++)
+        changed->inputs[i].dtype = p->inputs[i].dtype ? KN_I16 : KN_DTYPE_DEFAULT;
+    return true;
+}
+
 kn_status kn_pointwise_enqueue(kn_stream *stream, const kn_pointwise_problem *problem)
 {
     choice c;
+    kn_pointwise_problem changed;
+    if (is_of_bits(&changed, problem))
+        problem = &changed;
     choose(&c, kn_stream_device(stream), problem);
     if (c.limits->is_cpu && c.form.walk != KN_WALK_FLAT && kn_pointwise_turns(c.limits, problem))
         return enqueue_turned(stream, problem);

@@ -35,6 +35,8 @@ typedef struct kn_pointwise_code {
     const char *values[KN_POINTWISE_OUTPUTS]; /* one expression per output */
     const char *raw;                          /* inputs not converted to T: conditions; NULL: none */
     kn_vectors vectors;
+    /* For operands that are all float16 or all bfloat16: the same of their bits, as int16; NULL: none. */
+    struct kn_pointwise_code *of_bits;
     /* `functions` is user code and may define macros, so operands and numbers in statements and values are prefixed
      * with KN_POINTWISE_USER_PREFIX. */
     bool has_user_code;

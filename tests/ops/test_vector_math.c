@@ -4,8 +4,10 @@
 
 #include <float.h>
 #include <koine/operators.h>
+#include <koine/shape.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "support/values.h"
 #include "tensor/tensor.h"
@@ -203,11 +205,75 @@ static void double_functions_are_exact_to_a_few_roundings(void **state)
     check_of_two(KN_F64, LIST(f64_functions_of_two));
 }
 
+/* --- other dtypes ------------------------------------------------------------------------------------------------- */
+
+/* Of the same values: `x` and as float32 `y`. */
+static void check_same(const char *name, kn_tensor *x, kn_tensor *y)
+{
+    static float found[COUNT], wanted[COUNT];
+    const size_t size = (size_t)kn_numel(x) * sizeof *found;
+    const int count = strcmp(name, "atan2") == 0 ? 2 : 1;
+    kn_tensor *results[2] = {NULL};
+    CHECK_OK(kn_op_call(kn_op_find(name), (kn_tensor *[]){x, y}, count, NULL, &results[0], 1));
+    CHECK_OK(kn_op_call(kn_op_find(name), (kn_tensor *[]){y, y}, count, NULL, &results[1], 1));
+    CHECK_OK(kn_read(results[0], found, size));
+    CHECK_OK(kn_read(results[1], wanted, size));
+    if (memcmp(found, wanted, size) != 0)
+        fail_msg("%s of %s differs from that of float32", name, kn_dtype_name(kn_dtype_of(x)));
+}
+
+/* Bit by bit, contiguous or not. */
+static void functions_of_integers_are_those_of_floats(void **state)
+{
+    static const kn_dtype dtypes[] = {KN_I64, KN_I32, KN_I16, KN_I8, KN_U8, KN_BOOL};
+    static const char *const names[] = {"sin", "tanh", "exp", "atan2"};
+    static double values[COUNT];
+    (void)state;
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+        KN_SCOPE;
+        for (int i = 0; i < COUNT; i++)
+            values[i] = dtypes[d] == KN_BOOL ? i % 2 : dtypes[d] == KN_U8 ? i % 256 : i % 201 - 100;
+        kn_tensor *x = tensor_of_doubles(values, 1, shape, dtypes[d], false), *y = kn_to_dtype(x, KN_F32);
+        for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+            check_same(names[n], x, y);
+            check_same(names[n], kn_slice(x, 0, 1, COUNT, 3), kn_slice(y, 0, 1, COUNT, 3));
+        }
+    }
+}
+
+/* All halves: neg, abs and copysign, which change bits, are those of float32. */
+static void signs_of_halves_are_those_of_floats(void **state)
+{
+    enum { HALVES = 65536 };
+    static const char *const names[] = {"neg", "abs", "copysign"};
+    static uint16_t bits[HALVES];
+    static float found[HALVES], wanted[HALVES];
+    (void)state;
+    for (int i = 0; i < HALVES; i++)
+        bits[i] = (uint16_t)i;
+    for (int n = 0; n < 6; n++) {
+        KN_SCOPE;
+        kn_tensor *x = kn_from_data(bits, KN_SHAPE(HALVES), .dtype = n < 3 ? KN_F16 : KN_BF16), *y[2] = {NULL};
+        kn_tensor *wide = kn_to_dtype(x, KN_F32), *other = kn_flip(x, (const int[]){0}, 1);
+        const kn_op *op = kn_op_find(names[n % 3]);
+        const int count = n % 3 == 2 ? 2 : 1;
+        CHECK_OK(kn_op_call(op, (kn_tensor *[]){x, other}, count, NULL, &y[0], 1));
+        CHECK_OK(kn_op_call(op, (kn_tensor *[]){wide, kn_to_dtype(other, KN_F32)}, count, NULL, &y[1], 1));
+        CHECK_OK(kn_read(kn_to_dtype(y[0], KN_F32), found, sizeof found));
+        CHECK_OK(kn_read(y[1], wanted, sizeof wanted));
+        for (int i = 0; i < HALVES; i++)
+            if (!(isnan(found[i]) && isnan(wanted[i])) && memcmp(&found[i], &wanted[i], sizeof *found) != 0)
+                fail_msg("%s of half %#x is %g, should be %g", names[n % 3], i, (double)found[i], (double)wanted[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(float_functions_are_exact_to_a_few_roundings),
         TEST(double_functions_are_exact_to_a_few_roundings),
+        TEST(functions_of_integers_are_those_of_floats),
+        TEST(signs_of_halves_are_those_of_floats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,8 @@
 
 /* The sign of a is taken from b; where a is 0, it has no slope. */
 KN_TWO_TENSORS(copysign, KN_REAL, KN_NO_VECTORS, "copysign(a, b)", "g * (a == 0 ? (T)0 : y / (a == 0 ? (T)1 : a))",
-               "g * 0", copysign(a, b));
+               "g * 0", copysign(a, b),
+               .forward.of_bits = KN_OF_BITS("ab", "(a & " KN_OTHER_BITS ") | (b & " KN_SIGN_BIT ")"));
 KN_TWO_TENSORS(hypot, KN_FLOATS, KN_NO_VECTORS, "kn_hypot(a, b)", "g * (a / y)", "g * (b / y)", hypot(a, b),
                .forward.functions = "static T kn_hypot(T a, T b)\n"
                                     "{\n" /* scaled by a power of two, against overflow and underflow */

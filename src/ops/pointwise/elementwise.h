@@ -158,6 +158,15 @@ kn_dtype kn_elementwise_joint_dtype(const kn_elementwise *e, kn_tensor *const *o
         KN_ELEMENTWISE_OP(#name, in_place_, differentiable, &table##_table, dtypes, KN_NO_PARAMS, "x");                \
     kn_tensor *kn_##name(kn_tensor *x) { return kn_invoke(&kn_##name##_op, NULL, x); }
 
+/* Of the bits of halves (kn_pointwise_code's of_bits), whose highest is the sign. */
+#define KN_OF_BITS(letters, text)                                                                                      \
+    &(kn_pointwise_code)                                                                                               \
+    {                                                                                                                  \
+        .name = "bits", .inputs = letters, .values = { text }                                                          \
+    }
+#define KN_SIGN_BIT "(T)-32768"
+#define KN_OTHER_BITS "(T)32767"
+
 /* A function of one tensor: arithmetic (KN_UNARY), or one that calls OpenCL's functions (KN_FUNCTION). Further fields
  * of the table by name. */
 #define KN_UNARY_(name, rule, vectors, value, gradient, reference, ...)                                                \

@@ -3,9 +3,9 @@
 
 #include "ops/pointwise/elementwise.h"
 
-KN_UNARY(neg, KN_NUMBERS, "-a", "-g", -a)
+KN_UNARY(neg, KN_NUMBERS, "-a", "-g", -a, .forward.of_bits = KN_OF_BITS("a", "a ^ " KN_SIGN_BIT))
 KN_UNARY(abs, KN_NUMBERS, "a < 0 ? -a : a == 0 ? (T)0 : a", /* |-0| = 0 */
-         "a > 0 ? g : a < 0 ? -g : g * 0", fabs(a))
+         "a > 0 ? g : a < 0 ? -g : g * 0", fabs(a), .forward.of_bits = KN_OF_BITS("a", "a & " KN_OTHER_BITS))
 KN_UNARY(square, KN_NUMBERS, "a * a", "2 * g * a", a *a)
 KN_UNARY(sign, KN_NUMBERS, "a > 0 ? (T)1 : a < 0 ? -(T)1 : (T)0", "g * 0", (a > 0) - (a < 0))
 
