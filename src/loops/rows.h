@@ -36,7 +36,7 @@ typedef struct kn_rows_pass {
  * texts must be valid for both: conditions are comparisons joined by & and |, stored in type C, and both sides of `x ?
  * y : z` are of type T. KN_LOWEST and KN_HIGHEST are the least and greatest values of T; KN_NAN(x) tests for NaN;
  * KN_POWER(a, p) is pow, KN_EXP(x) is exp or, for a subnormal result, 0. exp, log, log1p and pow of a CPU device's
- * vectors of floats are the library's (pointwise/vector_math.clh). Strings must live as long as the process. */
+ * vectors are the library's (pointwise/vector_math.clh). Strings must live as long as the process. */
 typedef struct kn_rows_code kn_rows_code;
 struct kn_rows_code {
     const char *name;                    /* of the kernels */
