@@ -31,7 +31,7 @@ static bool is_in_a_row(const kn_layout *layout)
 
 /* --- on one device ---------------------------------------------------------------------------- */
 
-static kn_pointwise_code copying = {.name = "copy", .inputs = "a", .values = {"a"}};
+static kn_pointwise_code copying = {.name = "copy", .inputs = "a", .values = {"a"}, .of_bits = &copying};
 static kn_pointwise_code filling = {.name = "fill", .inputs = "", .numbers = "p", .values = {"p"}};
 static kn_pointwise_code accumulating = {.name = "accumulate", .inputs = "ab", .values = {"a + b"}};
 
@@ -104,13 +104,9 @@ kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
         return kn_error_status();
     if (same_dtype && is_in_a_row(&layout))
         return copy_in_a_row(stream, destination, source, layout.shape[0]);
-    /* Halves are copied bit by bit, not through float. */
-    const bool as_bits = same_dtype && kn_dtype_is_reduced(source->dtype);
-    kn_pointwise_problem p = problem_of(&copying, as_bits ? KN_I16 : source->dtype, destination);
+    kn_pointwise_problem p = problem_of(&copying, source->dtype, destination);
     p.num_inputs = 1;
     p.inputs[0] = operand_of(source);
-    if (as_bits)
-        p.inputs[0].dtype = p.outputs[0].dtype = KN_I16;
     const int transposed = same_dtype ? kn_transposed_dim(kn_tensor_limits(source), &layout, source->dtype) : -1;
     if (transposed >= 0)
         return kn_copy_transposed(stream, &layout, transposed, &p.outputs[0], &p.inputs[0]);
