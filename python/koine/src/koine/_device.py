@@ -91,10 +91,17 @@ class device:
         lib.kn_device_leave(self._guards.pop())
 
 
+_cpu = []  # the kn_device of 'cpu', where x.cpu() copies to, once it was found
+
+
 def handle(value):
     """The kn_device of a device or a name; NULL, the current one, for None."""
     if value is None:
         return NULL
+    if value == 'cpu' and type(value) is str:
+        if not _cpu:
+            _cpu.append(device(value)._h)
+        return _cpu[0]
     return value._h if isinstance(value, device) else device(value)._h
 
 

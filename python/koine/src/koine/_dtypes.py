@@ -30,6 +30,7 @@ globals().update(by_name)
 float64, float32, float16, bfloat16 = (by_name[name] for name in ('float64', 'float32', 'float16', 'bfloat16'))
 int64, int32, int16, int8, uint8 = (by_name[name] for name in ('int64', 'int32', 'int16', 'int8', 'uint8'))
 bool_ = by_name['bool']
+by_numpy = {kind.numpy: kind for kind in by_code.values() if kind.numpy is not None}
 ALIASES = {'double': float64, 'float': float32, 'half': float16, 'long': int64, 'int': int32, 'short': int16}
 
 _PYTHON = {float: float32, int: int64, bool: bool_}
@@ -52,6 +53,8 @@ def as_dtype(value):
     """A dtype from one of ours, numpy's, a name, or Python's float, int and bool."""
     if isinstance(value, dtype):
         return value
+    if isinstance(value, numpy.dtype) and value in by_numpy:
+        return by_numpy[value]
     if isinstance(value, type) and value in _PYTHON:
         return _PYTHON[value]
     if isinstance(value, type) and isinstance(getattr(value, 'dtype', None), dtype):  # koine.FloatTensor

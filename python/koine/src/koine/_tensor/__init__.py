@@ -233,7 +233,7 @@ class Tensor(TensorBase, Casts):
         if len(shape) == 1 and not isinstance(shape[0], (tuple, list)) and not hasattr(shape[0], '__index__'):
             return wrap(lib.kn_view_dtype(self._h, code_of(shape[0])))
         seen = self.reshape(*shape)
-        if self.numel() > 0 and seen.data_ptr() != self.data_ptr():
+        if lib.kn_tensor_address(seen._h) != lib.kn_tensor_address(self._h) and self.numel() > 0:
             raise KoineError('view: no strides show %s as %s: use reshape' % (self.shape, seen.shape))
         return seen
 
@@ -248,9 +248,9 @@ class Tensor(TensorBase, Casts):
 
     def permute(self, *dims):
         dims = shape_of(dims)
-        if len(dims) != self.ndim:
+        if len(dims) != lib.kn_ndim(self._h):
             raise ValueError('permute: %d dimensions given for a tensor of %d' % (len(dims), self.ndim))
-        return wrap(lib.kn_permute(self._h, ffi.new('int[]', [self._dim(dim) for dim in dims])))
+        return wrap(lib.kn_permute(self._h, ffi.new('int[]', dims)))
 
     def repeat(self, *repeats):
         return wrap(lib.kn_repeat(self._h, *sizes(shape_of(repeats))))

@@ -52,7 +52,8 @@ class TensorBase:
     @property
     def shape(self):
         handle = self._h
-        return Size(ffi.unpack(lib.kn_shape(handle), lib.kn_ndim(handle)) if lib.kn_ndim(handle) else ())
+        ndim = lib.kn_ndim(handle)
+        return Size(ffi.unpack(lib.kn_shape(handle), ndim)) if ndim else Size()
 
     @property
     def ndim(self):
@@ -91,7 +92,8 @@ class TensorBase:
 
     @property
     def T(self):
-        return self.permute(*range(self.ndim - 1, -1, -1))
+        ndim = lib.kn_ndim(self._h)
+        return self.transpose(0, 1) if ndim == 2 else self.permute(*range(ndim - 1, -1, -1))
 
     @property
     def mT(self):

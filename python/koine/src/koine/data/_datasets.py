@@ -16,6 +16,7 @@ class Dataset:
     and texts, Python makes them. Worker threads call it; Python runs one of them at a time."""
 
     _handle = None
+    _kinds = None  # (numpy's dtype, shape, varies) of each field, once samples were read
     _first = None  # the arrays of sample 0, between the look at it and the making of the kn_dataset
 
     @property
@@ -43,15 +44,17 @@ class Dataset:
 
     def __getitem__(self, index):
         """A sample as numpy arrays."""
-        if not -len(self) <= index < len(self):
-            raise IndexError('sample %d is out of range: there are %d' % (index, len(self)))
-        lengths = ffi.new('int64_t[]', max(len(self.fields), 1))
-        index %= len(self)
+        length = len(self)
+        if not -length <= index < length:
+            raise IndexError('sample %d is out of range: there are %d' % (index, length))
+        if self._kinds is None:
+            self._kinds = [(as_dtype(dtype).numpy, shape, varies) for _, dtype, shape, varies in self.fields]
+        lengths = ffi.new('int64_t[]', max(len(self._kinds), 1))
+        index %= length
         check(lib.kn_dataset_lengths(self._h, index, lengths))
-        arrays = []
-        for i, (_, dtype, shape, varies) in enumerate(self.fields):
-            arrays.append(numpy.empty((lengths[i], *shape[1:]) if varies else shape, as_dtype(dtype).numpy))
-        pointers = ffi.new('void *[]', [ffi.cast('void *', one.ctypes.data) for one in arrays])
+        arrays = [numpy.empty((lengths[i], *shape[1:]) if varies else shape, kind)
+                  for i, (kind, shape, varies) in enumerate(self._kinds)]
+        pointers = ffi.new('void *[]', [ffi.from_buffer(one) if one.size else NULL for one in arrays])
         check(lib.kn_dataset_get(self._h, index, pointers))
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
@@ -99,7 +102,7 @@ def _sample(value):
     arrays = []
     for one in parts:
         one = one.numpy() if isinstance(one, Tensor) else numpy.asarray(one)
-        arrays.append(one.astype(as_dtype(one.dtype).numpy))
+        arrays.append(one.astype(as_dtype(one.dtype).numpy, copy=False))
     return arrays
 
 

@@ -81,5 +81,6 @@ class Modes:
 def zero_gradients(parameters):
     """Those that have one get zeros."""
     for one in parameters:
-        if one.grad is not None:
-            one.grad.detach().zero_()
+        grad = one.grad
+        if grad is not None:
+            (grad.detach() if grad.requires_grad else grad).zero_()

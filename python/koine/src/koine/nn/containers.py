@@ -1,7 +1,7 @@
 """Sequential, lists and dictionaries of modules, and of parameters."""
 from .._c import NULL, check, encoded, lib
 from .._tensor import Tensor
-from ._life import hand_over
+from ._life import address, hand_over, wrappers
 from ._parameter import Parameter
 from .module import Layer, Module
 
@@ -133,6 +133,13 @@ class _Modules(_Made):
     def __len__(self):
         return lib.kn_module_child_count(self._h)
 
+    def _known_at(self, key):
+        """The module at an index that has a Python object; else None."""
+        count = lib.kn_module_child_count(self._h)
+        if type(key) is not int or not -count <= key < count:
+            return None
+        return wrappers.get(address(lib.kn_module_child(self._h, key % count)))
+
 
 class Sequential(_List, _Modules):
     """Applies its modules in order, each to the outputs of the one before."""
@@ -160,7 +167,8 @@ class Sequential(_List, _Modules):
         """Of a slice a Sequential, which shares these modules."""
         if isinstance(key, slice):
             return Sequential(dict(self._named_values()[key]))
-        return super().__getitem__(key)
+        known = self._known_at(key)
+        return super().__getitem__(key) if known is None else known
 
     def __add__(self, other):
         """A new one, which shares the modules of both."""
@@ -180,7 +188,8 @@ class ModuleList(_List, _Modules):
 
     def __getitem__(self, key):
         """Of a slice a ModuleList, which shares these modules."""
-        found = super().__getitem__(key)
+        known = self._known_at(key)
+        found = super().__getitem__(key) if known is None else known
         return ModuleList(found) if isinstance(key, slice) else found
 
 

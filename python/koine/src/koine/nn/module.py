@@ -214,6 +214,9 @@ class Module(Hooked, State, Tree, Modes):
         return list(made)
 
     def _registered(self, name, handle, is_buffer):
+        known = self._objects.get(name)
+        if type(known) is Parameter and not is_buffer and known._h == handle:
+            return known
         made = self._objects[name] = object_of(handle, is_buffer)
         return made
 
