@@ -1,6 +1,9 @@
 /* linalg/jacobi.cl - eigenvalues of symmetric matrices and singular values, by Jacobi's rotations: slow, but accurate
  * to the last bits of small values, too, and deterministic. */
-#include "linalg/lanes.clh"
+#include "linalg/finite.clh"
+#ifdef KN_CPU
+#include "linalg/vectors.clh"
+#endif
 
 #define SWEEPS 40 /* at most; ten are usual */
 
@@ -51,30 +54,9 @@ static inline void scale_by(global T *x, T factor, long count, long stride)
         x[k * stride] *= factor;
 }
 
-static inline void fill_with_nan(global T *x, long count)
-{
-    FOR_LANES(i, 0, count)
-    {
-        x[i] = NAN;
-    }
-}
-
-/* Rotations skip NaN, and would leave it out of some values: of a matrix that is not finite all values and vectors are
- * NaN. Is it such a one? */
-static inline bool is_given_up(global T *x, long count, global T *vectors, long vector_count)
-{
-    T sum = 0;
-    for (long i = 0; i < count; i++)
-        sum += x[i] - x[i];
-    if (sum == 0)
-        return false;
-    SYNC();
-    fill_with_nan(x, count);
-    fill_with_nan(vectors, vector_count);
-    return true;
-}
-
 /* --- eigh: a [n, n], whose lower triangle counts, becomes diagonal; v's columns are the vectors ------------------- */
+
+/* On CPU devices linalg/symmetric.cl does this. */
 
 KN_KERNEL_ONCE(linalg_eigh, (KN_ARG(a), KN_ARG(v), n, tolerance),
                KN_INOUT(a), KN_INOUT(v), const long n, const T tolerance)
@@ -149,12 +131,29 @@ KN_KERNEL_ONCE(linalg_eigh_finish, (KN_ARG(a), KN_ARG(values), KN_ARG(v), n, cou
 
 /* --- svd: of a tall a [m, n], given as its transpose: the rows of u [m or n, m] and v [n, n] are the vectors ------ */
 
-static inline T dot(const global T *x, const global T *y, long count)
+/* `room`: elements that may be read from x and y on. */
+static inline T dot(const global T *x, const global T *y, long count, long x_room, long y_room)
 {
+#ifdef KN_CPU
+    return product_of(x, y, count, x_room, y_room);
+#else
     T sum = 0;
     for (long k = 0; k < count; k++)
         sum += x[k] * y[k];
     return sum;
+#endif
+}
+
+static inline void rotate_vectors(global T *x, global T *y, rotation r, long count)
+{
+#ifdef KN_CPU
+    rotate_rows(x, y, r.c, r.s, count);
+#else
+    FOR_LANES(k, 0, count)
+    {
+        rotate(x + k, y + k, r);
+    }
+#endif
 }
 
 /* u has `rows` rows, n of them from a; they become orthogonal. */
@@ -180,20 +179,16 @@ KN_KERNEL_ONCE(linalg_svd, (KN_ARG(u), KN_ARG(v), m, n_, rows, tolerance),
         for (long p = 0; p < n - 1; p++)
             for (long q = p + 1; q < n; q++) {
                 global T *x = u + p * m, *y = u + q * m;
-                const T alpha = dot(x, x, m), beta = dot(y, y, m), gamma = dot(x, y, m);
+                const long after_x = (rows - p) * m, after_y = (rows - q) * m;
+                const T alpha = dot(x, x, m, after_x, after_x), beta = dot(y, y, m, after_y, after_y),
+                        gamma = dot(x, y, m, after_x, after_y);
                 SYNC();
                 if (!(fabs(gamma) > tolerance * sqrt(alpha) * sqrt(beta))) /* also for NaN */
                     continue;
                 const rotation r = rotation_of(alpha, gamma, beta);
                 changed = true;
-                FOR_LANES(k, 0, m)
-                {
-                    rotate(x + k, y + k, r);
-                }
-                FOR_LANES(k, 0, n)
-                {
-                    rotate(&AT(v, p, k), &AT(v, q, k), r);
-                }
+                rotate_vectors(x, y, r, m);
+                rotate_vectors(&AT(v, p, 0), &AT(v, q, 0), r, n);
                 SYNC();
             }
     }
@@ -210,11 +205,11 @@ static inline void complete(global T *u, long row, long m)
             x[k] = k == axis;
         for (long i = 0; i < 2 * row; i++) {
             const global T *other = u + i % row * m;
-            const T along = dot(other, x, m);
+            const T along = dot(other, x, m, (row - i % row) * m, m);
             for (long k = 0; k < m; k++)
                 x[k] -= along * other[k];
         }
-        square = dot(x, x, m);
+        square = dot(x, x, m, m, m);
     }
     scale_by(x, 1 / sqrt(square), m, 1);
 }
@@ -232,7 +227,7 @@ KN_KERNEL_ONCE(linalg_svd_finish, (KN_ARG(u), KN_ARG(values), KN_ARG(v), m, n, r
     {
         global T *left = u + matrix * rows * m, *right = v + matrix * n * n, *value = values + matrix * n;
         for (long i = 0; i < n; i++)
-            value[i] = sqrt(dot(left + i * m, left + i * m, m));
+            value[i] = sqrt(dot(left + i * m, left + i * m, m, (rows - i) * m, (rows - i) * m));
         for (long i = 0; i < n; i++) {
             long most = i;
             for (long j = i + 1; j < n; j++)

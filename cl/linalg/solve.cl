@@ -3,15 +3,22 @@
  * info: 0, or the order of the first leading minor that is not positive, or the place of the first pivot that is 0.
  * With `reports` a matrix without a factorisation is a fault. */
 #include "linalg/lanes.clh"
+#ifdef KN_CPU
+#include "linalg/vectors.clh"
+#endif
 
 /* --- Cholesky: a = l l^T, of the lower triangle, in place --------------------------------------------------------- */
 
 static inline T row_product(const global T *a, long i, long j, long count, long n)
 {
+#ifdef KN_CPU
+    return product_of(&AT(a, i, 0), &AT(a, j, 0), count, (n - i) * n, (n - j) * n);
+#else
     T sum = 0;
     for (long k = 0; k < count; k++)
         sum += AT(a, i, k) * AT(a, j, k);
     return sum;
+#endif
 }
 
 KN_KERNEL_ONCE(linalg_cholesky, (KN_ARG(a), KN_ARG(info), n, reports, fault, fault_operation),

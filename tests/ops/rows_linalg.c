@@ -173,7 +173,7 @@ static const op_row rows[] = {
     {"linalg_qr/square", build_qr, {FLOATS(4, 4)}, MODE(COMPLETE), 400, .full = true},
     {"linalg_qr/complete", build_qr, {FLOATS(5, 3)}, MODE(COMPLETE), 200, .no_gradient = true},
     {"linalg_qr/r", build_qr, {FLOATS(5, 3)}, MODE(R), 200, .no_gradient = true, .full = true},
-    {"linalg_qr/large", build_qr, {FLOATS(70, 33)}, NULL, 10000, .no_gradient = true},
+    {"linalg_qr/large", build_qr, {FLOATS(100, 67)}, NULL, 10000, .no_gradient = true},
     {"linalg_eigh/batch", build_eigh, {FLOATS(2, 4, 4)}, NULL, 1000},
     {"linalg_eigh/upper", build_eigh, {FLOATS(3, 3)}, YES, 1000, .full = true},
     {"linalg_eigh/large", build_eigh, {FLOATS(23, 23)}, NULL, 30000, .no_gradient = true},

@@ -93,6 +93,27 @@ TENSOR_TEST_F64(full_matrices_are_orthogonal)
     check_svd(kn_zeros(KN_SHAPE(0, 2), .dtype = KN_F64));
 }
 
+/* v is orthogonal, and v w v^T is a, which is not zero. */
+static void check_eigh(kn_tensor *a)
+{
+    kn_tensor *v, *w = kn_linalg_eigh(a, false, &v), *ones = kn_ones(KN_SHAPE(kn_size(a, 0)), .dtype = KN_F64);
+    kn_tensor *product = kn_matmul(kn_mul(v, w), kn_t(v));
+    assert_true(largest(kn_sub(kn_matmul(kn_t(v), v), kn_diag(ones, 0))) < 1e-13);
+    assert_true(largest(kn_sub(product, a)) < 1e-13 * largest(a));
+}
+
+TENSOR_TEST_F64(symmetric_matrices_of_any_scale)
+{
+    kn_tensor *x = kn_randn(KN_SHAPE(37, 37), .dtype = KN_F64), *a = kn_add(x, kn_t(x));
+    kn_tensor *graded = kn_exp(kn_arange(-600, 600, 64, .dtype = KN_F64));
+    check_eigh(a);
+    check_eigh(kn_mul_scalar(a, 1e300));
+    check_eigh(kn_mul_scalar(a, 1e-300));
+    check_eigh(kn_ones(KN_SHAPE(18, 18), .dtype = KN_F64)); /* rank 1 */
+    check_eigh(kn_diag(graded, 0));
+    CHECK_VALUES(kn_linalg_eigvalsh(kn_zeros(KN_SHAPE(3, 3), .dtype = KN_F64), false), 0, 0, 0);
+}
+
 TENSOR_TEST_F64(norms_and_products)
 {
     kn_tensor *a = kn_from_data(((double[]){1, -2, 3, 4, 0, -6}), KN_SHAPE(2, 3), .dtype = KN_F64);
@@ -141,6 +162,7 @@ int main(void)
         TEST(the_factors_of_nan_are_nan),
         TEST(matrices_of_low_rank),
         TEST(full_matrices_are_orthogonal),
+        TEST(symmetric_matrices_of_any_scale),
         TEST(norms_and_products),
         TEST(what_is_no_matrix_is_refused),
     };

@@ -1,4 +1,4 @@
-/* ops/linalg/eigh.c - eigenvalues of symmetric matrices, and singular values, by Jacobi's rotations. */
+/* ops/linalg/eigh.c - eigenvalues of symmetric matrices, and singular values, by rotations. */
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
@@ -28,10 +28,28 @@ static kn_status eigh_shape(kn_call *call)
     return kn_call_output(call, a->dtype, a->ndim, a->shape);
 }
 
+/* a becomes diagonal: by Jacobi's rotations; on a CPU device, where a matrix has one work-item, tridiagonal first. */
+static kn_status diagonalize(kn_call *call, kn_tensor *a)
+{
+    const kn_linalg_launch sweeps = {"linalg/jacobi.cl", "linalg_eigh", call->op->name, a->dtype, kn_matrices(a), 0};
+    const kn_linalg_launch steps = {
+        "linalg/symmetric.cl", "linalg_eigh_symmetric", call->op->name, a->dtype, kn_matrices(a), 0};
+    const kn_arg n = kn_arg_i64(kn_rows(a)), tolerance = kn_arg_real(a->dtype, tolerance_of(a->dtype));
+    const int64_t shape[] = {kn_matrices(a), 3, kn_rows(a)};
+    kn_tensor *scratch;
+
+    if (!kn_tensor_limits(a)->is_cpu)
+        return KN_LINALG_RUN(call->stream, &sweeps, kn_arg_tensor(a), kn_arg_tensor(call->outputs[1]), n, tolerance);
+    KN_TRY(kn_tensor_new(&scratch, a->dtype, 3, shape, a->storage->device));
+    const kn_status status = KN_LINALG_RUN(call->stream, &steps, kn_arg_tensor(a), kn_arg_tensor(call->outputs[1]),
+                                           kn_arg_tensor(scratch), n, tolerance);
+    kn_release(scratch);
+    return status;
+}
+
 static kn_status eigh_forward(kn_call *call)
 {
     const kn_tensor *a = call->inputs[0];
-    const kn_linalg_launch sweeps = {"linalg/jacobi.cl", "linalg_eigh", call->op->name, a->dtype, kn_matrices(a), 0};
     const kn_linalg_launch finish = {"linalg/jacobi.cl", "linalg_eigh_finish", call->op->name, a->dtype, 0,
                                      kn_matrices(a)};
     kn_tensor *work;
@@ -39,8 +57,7 @@ static kn_status eigh_forward(kn_call *call)
     KN_TRY(kn_tensor_new(&work, a->dtype, a->ndim, a->shape, a->storage->device));
     kn_status status = kn_tensor_copy(work, a);
     if (status == KN_OK && kn_numel(a) > 0)
-        status = KN_LINALG_RUN(call->stream, &sweeps, kn_arg_tensor(work), kn_arg_tensor(call->outputs[1]),
-                               kn_arg_i64(kn_rows(a)), kn_arg_real(a->dtype, tolerance_of(a->dtype)));
+        status = diagonalize(call, work);
     if (status == KN_OK && kn_numel(a) > 0)
         status = KN_LINALG_RUN(call->stream, &finish, kn_arg_tensor(work), kn_arg_tensor(call->outputs[0]),
                                kn_arg_tensor(call->outputs[1]), kn_arg_i64(kn_rows(a)), kn_arg_i64(kn_matrices(a)));
