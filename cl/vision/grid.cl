@@ -9,6 +9,7 @@
  * one load then, instead of one element in each of many cache lines. */
 #include "common/koine.clh"
 #include "common/lanes.clh"
+#include "pointwise/remainder.clh"
 #include "vision/grid.h"
 
 #if DIMS == 3
@@ -63,8 +64,9 @@ static T reflect(T x, int size, int align_corners, T *slope)
         *slope = 0;
         return 0;
     }
-    const T distance = fabs(x - low), rest = fmod(distance, span), flips = floor(distance / span);
-    const bool turned = fmod(flips, (T)2) != 0;
+    const T twice = kn_fmod(fabs(x - low), 2 * span);
+    const bool turned = twice >= span;
+    const T rest = turned ? twice - span : twice;
     *slope = (x < low) != turned ? -*slope : *slope;
     return turned ? span - rest + low : rest + low;
 }

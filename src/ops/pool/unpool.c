@@ -73,13 +73,24 @@ static kn_status max_unpool_shape(kn_call *call)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-static kn_status launch(kn_call *call, const kn_tensor *x, const kn_tensor *indices, const kn_tensor *winners)
+/* On a CPU device one pass over whole planes. */
+static kn_status launch_planes(kn_call *call, const kn_tensor *x, const kn_tensor *indices, kn_arg planes,
+                               kn_arg inputs, kn_arg outputs)
 {
-    const int dims = dims_of(call->op);
     const kn_tensor *y = call->outputs[0];
-    const kn_arg planes = kn_arg_i64(kn_shape_numel(x->ndim - dims, x->shape)),
-                 inputs = kn_arg_i64(kn_shape_numel(dims, x->shape + x->ndim - dims)),
-                 outputs = kn_arg_i64(kn_shape_numel(dims, y->shape + y->ndim - dims));
+    const kn_work_size work = kn_work_for(kn_tensor_limits(y), kn_numel(y));
+
+    return kn_run(
+        call->stream, .source = "pool/unpool.cl", .options = kn_dtype_options(x->dtype), .kernel = "max_unpool",
+        .operation = call->op->name, .dims = 1, .global = {work.global}, .local = {work.local},
+        KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(indices), kn_arg_tensor(y), planes, inputs, outputs, kn_arg_fault()));
+}
+
+/* On others each place's last element is found first. */
+static kn_status launch_marks(kn_call *call, const kn_tensor *x, const kn_tensor *indices, const kn_tensor *winners,
+                              kn_arg planes, kn_arg inputs, kn_arg outputs)
+{
+    const kn_tensor *y = call->outputs[0];
     const kn_work_size marks = kn_work_for(kn_tensor_limits(y), kn_numel(x)),
                        work = kn_work_for(kn_tensor_limits(y), kn_numel(y));
 
@@ -93,26 +104,37 @@ static kn_status launch(kn_call *call, const kn_tensor *x, const kn_tensor *indi
                   KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(winners), kn_arg_tensor(y), planes, inputs, outputs));
 }
 
+static kn_status unpool(kn_call *call, const kn_tensor *x, const kn_tensor *indices)
+{
+    const int dims = dims_of(call->op);
+    const kn_tensor *y = call->outputs[0];
+    const kn_arg planes = kn_arg_i64(kn_shape_numel(x->ndim - dims, x->shape)),
+                 inputs = kn_arg_i64(kn_shape_numel(dims, x->shape + x->ndim - dims)),
+                 outputs = kn_arg_i64(kn_shape_numel(dims, y->shape + y->ndim - dims));
+    kn_tensor *winners = NULL;
+
+    if (kn_tensor_limits(y)->is_cpu)
+        return launch_planes(call, x, indices, planes, inputs, outputs);
+    kn_status status = kn_tensor_new(&winners, KN_I32, y->ndim, y->shape, y->storage->device);
+    if (status == KN_OK)
+        status = kn_tensor_fill(winners, 0);
+    if (status == KN_OK)
+        status = launch_marks(call, x, indices, winners, planes, inputs, outputs);
+    kn_release(winners);
+    return status;
+}
+
 static kn_status max_unpool_forward(kn_call *call)
 {
-    const kn_tensor *y = call->outputs[0];
-    kn_tensor *x = NULL, *indices = NULL, *winners = NULL;
+    kn_tensor *x = NULL, *indices = NULL;
     kn_status status = kn_tensor_contiguous(&x, call->inputs[0]);
 
     if (status == KN_OK)
         status = kn_tensor_contiguous(&indices, call->inputs[1]);
     if (status == KN_OK && call->needs_grad)
         status = kn_call_save(call, indices);
-    if (status == KN_OK && kn_numel(x) == 0) {
-        status = kn_tensor_fill(call->outputs[0], 0);
-    } else if (status == KN_OK) {
-        status = kn_tensor_new(&winners, KN_I32, y->ndim, y->shape, y->storage->device);
-        if (status == KN_OK)
-            status = kn_tensor_fill(winners, 0);
-        if (status == KN_OK)
-            status = launch(call, x, indices, winners);
-    }
-    kn_release(winners);
+    if (status == KN_OK)
+        status = kn_numel(x) == 0 ? kn_tensor_fill(call->outputs[0], 0) : unpool(call, x, indices);
     kn_release(indices);
     kn_release(x);
     return status;
