@@ -11,14 +11,20 @@ static T area_of(box b) { return (T)((long)(b.back - b.front) * (b.bottom - b.to
 /* `room` elements of the plane and after it exist. */
 static T window_average(const kn_pool_geometry *p, const global T *plane, long room, box b)
 {
+    const T area = area_of(b);
     TV sum = 0;
+    if (area <= 8) {
+        T few = 0;
+        FOR_BOX(b, d, h, w) few += plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w];
+        return few / area;
+    }
     for (int d = b.front; d < b.back; d++)
         for (int h = b.top; h < b.bottom; h++) {
             const long line = (long)(SLICE(d) * p->size[1] + h) * p->size[2];
             for (int w = b.left; w < b.right; w += 16)
                 sum += load_part(plane + line + w, b.right - w, room - line - w, (T)0);
         }
-    return sum_lanes(sum) / area_of(b);
+    return sum_lanes(sum) / area;
 }
 
 /* The mean of `n` contiguous elements. */
@@ -41,14 +47,17 @@ static T mean_of_run(const global T *run, long n)
 /* The gradients of a plane: each window's, in the order of the outputs. */
 static void add_windows(const kn_pool_geometry *p, const global T *gradient, global T *plane)
 {
-    const int count = (int)out_volume_of(p);
+    const int lines = lines_of(p), columns = p->out_size[2];
     const long size = volume_of(p);
     for (long i = 0; i < size; i++)
         plane[i] = 0;
-    for (int i = 0; i < count; i++) {
-        const box b = window_of(p, i);
-        const T share = gradient[i] / area_of(b);
-        FOR_BOX(b, d, h, w) plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w] += share;
+    for (int line = 0; line < lines; line++) {
+        window_line l = windows_of_line(p, line);
+        for (int i = 0; i < columns; i++, next_window(&l)) {
+            const box b = l.window;
+            const T share = gradient[(long)line * columns + i] / area_of(b);
+            FOR_BOX(b, d, h, w) plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w] += share;
+        }
     }
 }
 
@@ -94,11 +103,12 @@ KN_KERNEL_ONCE(adaptive_avg_pool_forward, (KN_ARG(x), KN_ARG(y), given), KN_IN(x
         }
         return;
     }
-    KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
+    KN_FOR_ONCE(line, p.planes * lines_of(&p))
     {
-        const long plane = i / out_volume_of(&p);
-        y[i] = window_average(&p, x + plane * size, (p.planes - plane) * size,
-                              window_of(&p, (int)(i - plane * out_volume_of(&p))));
+        const long plane = line / lines_of(&p);
+        window_line l = windows_of_line(&p, (int)(line - plane * lines_of(&p)));
+        for (int i = 0; i < p.out_size[2]; i++, next_window(&l))
+            y[line * p.out_size[2] + i] = window_average(&p, x + plane * size, (p.planes - plane) * size, l.window);
     }
 #else
     FIND_PLACE(place);

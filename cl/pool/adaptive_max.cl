@@ -62,17 +62,58 @@ static T max_of_columns(const kn_pool_geometry *p, const global T *plane, long r
     return best;
 }
 
-/* Output number i. */
-static T maximum_of(const kn_pool_geometry *p, const global T *x, long i, int *index)
+/* The same for windows of long lines. */
+static T max_of_lines(const kn_pool_geometry *p, const global T *plane, box b, int *index)
 {
-    const long plane = i / out_volume_of(p), size = volume_of(p);
-    box b = window_of(p, (int)(i - plane * out_volume_of(p)));
-    const int right = b.right;
+    const int width = p->size[2];
     T best = 0;
+    int at = -1;
+    for (int d = b.front; d < b.back; d++)
+        for (int h = b.top; h < b.bottom; h++) {
+            const int from = (SLICE(d) * p->size[1] + h) * width + b.left;
+            T v;
+            const int place = from + (int)max_of_plane(plane + from, b.right - b.left, &v);
+            if (at < 0 || v > best || IS_NAN(v)) {
+                best = v;
+                at = place;
+            }
+        }
+    if (IS_NAN(best)) /* the first one of its line */
+        for (at = at / width * width + b.right - 1; !IS_NAN(plane[at]); at--)
+            ;
+    *index = at;
+    return best;
+}
+
+static T max_of_small(const kn_pool_geometry *p, const global T *plane, box b, int *index)
+{
+    T best = 0;
+    int at = -1;
+    FOR_BOX(b, d, h, w)
+    {
+        const int place = (SLICE(d) * p->size[1] + h) * p->size[2] + w;
+        const T v = plane[place];
+        if (at < 0 || v > best || IS_NAN(v)) {
+            best = v;
+            at = place;
+        }
+    }
+    *index = at;
+    return best;
+}
+
+static T maximum_in(const kn_pool_geometry *p, const global T *plane, long room, box b, int *index)
+{
+    const int right = b.right, wide = right - b.left;
+    T best = 0;
+    if (wide * (b.bottom - b.top) * (b.back - b.front) <= 8)
+        return max_of_small(p, plane, b, index);
+    if (wide >= 32)
+        return max_of_lines(p, plane, b, index);
     *index = -1;
     for (; b.left < right; b.left += 16) {
         b.right = min(right, b.left + 16);
-        best = max_of_columns(p, x + plane * size, (p->planes - plane) * size, b, best, index);
+        best = max_of_columns(p, plane, room, b, best, index);
     }
     return best;
 }
@@ -112,14 +153,17 @@ static bool is_inside(const kn_pool_geometry *p, box b, INDEX at)
 static void add_at_maxima(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index,
                           global T *plane)
 {
-    const int count = (int)out_volume_of(p);
+    const int lines = lines_of(p), columns = p->out_size[2];
     const long size = volume_of(p);
     for (long i = 0; i < size; i++)
         plane[i] = 0;
-    for (int i = 0; i < count; i++) {
-        const INDEX at = index[i];
-        if (at >= 0 && at < size && is_inside(p, window_of(p, i), at))
-            plane[at] += gradient[i];
+    for (int line = 0; line < lines; line++) {
+        window_line l = windows_of_line(p, line);
+        for (int i = line * columns; i < (line + 1) * columns; i++, next_window(&l)) {
+            const INDEX at = index[i];
+            if (at >= 0 && at < size && is_inside(p, l.window, at))
+                plane[at] += gradient[i];
+        }
     }
 }
 
@@ -147,13 +191,26 @@ KN_KERNEL_ONCE(adaptive_max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), 
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
-#ifdef KN_CPU
-    KN_FOR_ONCE(i, p.planes * out_volume_of(&p))
+#ifdef WHOLE_PLANES
+    KN_FOR_ONCE(i, p.planes)
     {
         int at;
         y[i] = maximum_of(&p, x, i, &at);
         if (save)
             index[i] = at;
+    }
+#elif defined(KN_CPU)
+    const long size = volume_of(&p);
+    KN_FOR_ONCE(line, p.planes * lines_of(&p))
+    {
+        const long plane = line / lines_of(&p);
+        window_line l = windows_of_line(&p, (int)(line - plane * lines_of(&p)));
+        for (long i = line * p.out_size[2]; i < (line + 1) * p.out_size[2]; i++, next_window(&l)) {
+            int at;
+            y[i] = maximum_in(&p, x + plane * size, (p.planes - plane) * size, l.window, &at);
+            if (save)
+                index[i] = at;
+        }
     }
 #else
     FIND_PLACE(place);

@@ -147,6 +147,8 @@ static const op_row rows[] = {
     {"avg_pool3d/slice_by_slice", build_avg_pool3d, {FLOATS(2, 3, 5, 6, 8)}, POOL(.kernel_sizes = {1, 2, 2})},
 
     {"adaptive_max_pool1d/uneven", build_adaptive_max_pool1d, {DISTINCT(2, 3, 11)}, SIZE(4), .layouts = true},
+    {"adaptive_max_pool1d_with_indices/long", build_adaptive_max_pool1d_with_indices, {DISTINCT(2, 3, 100)}, SIZE(3)},
+    {"adaptive_max_pool2d_with_indices/wide", build_adaptive_max_pool2d_with_indices, {DISTINCT(3, 7, 70)}, SIZE(3, 2)},
     {"adaptive_max_pool1d/to_1", build_adaptive_max_pool1d, {DISTINCT(2, 3, 37)}, SIZE(1)},
     {"adaptive_max_pool1d/no_batch", build_adaptive_max_pool1d, {FLOATS(0, 3, 11)}, SIZE(4)},
     {"adaptive_max_pool3d/uneven", build_adaptive_max_pool3d, {DISTINCT(2, 3, 5, 7, 4)}, SIZE(3, 2, 3), .layouts = true},
@@ -159,6 +161,8 @@ static const op_row rows[] = {
     {"adaptive_max_pool3d_with_indices/uneven", build_adaptive_max_pool3d_with_indices, {DISTINCT(2, 3, 5, 7, 4)}, SIZE(3, 2, 3)},
     {"adaptive_max_pool3d_with_indices/to_1", build_adaptive_max_pool3d_with_indices, {DISTINCT(2, 3, 3, 4, 5)}, SIZE(1, 1, 1)},
     {"adaptive_avg_pool1d/uneven", build_adaptive_avg_pool1d, {FLOATS(2, 3, 11)}, SIZE(4), .layouts = true},
+    {"adaptive_avg_pool1d/long", build_adaptive_avg_pool1d, {FLOATS(2, 3, 100)}, SIZE(7)},
+    {"adaptive_avg_pool1d/longer", build_adaptive_avg_pool1d, {FLOATS(2, 3, 13)}, SIZE(30)},
     {"adaptive_avg_pool1d/to_1", build_adaptive_avg_pool1d, {FLOATS(2, 3, 37)}, SIZE(1)},
     {"adaptive_avg_pool3d/uneven", build_adaptive_avg_pool3d, {FLOATS(2, 3, 5, 7, 4)}, SIZE(3, 2, 3), .layouts = true},
     {"adaptive_avg_pool3d/to_1", build_adaptive_avg_pool3d, {FLOATS(2, 3, 3, 4, 5)}, SIZE(1, 1, 1)},

@@ -303,6 +303,11 @@ TENSOR_TEST(adaptive_max_pooling_takes_the_last_nan)
     CHECK_OK(kn_set_grad(x, NULL));
     CHECK_OK(kn_backward(kn_sum(kn_adaptive_max_pool2d(x, 3, 3))));
     CHECK_VALUES(kn_grad(x), 0, 1, 0, 0, 2, 0, 0, 1, 0, 0, 3, 0, 1, 0, 0, 1);
+
+    double wide[2 * 64] = {[3] = NAN, [40] = 1, [64 + 5] = NAN, [64 + 7] = NAN, [64 + 50] = 1};
+    x = tensor_of_doubles(wide, KN_SHAPE(1, 1, 2, 64), KN_F32, true);
+    CHECK_OK(kn_backward(kn_sum(kn_adaptive_max_pool2d(x, 1, 2))));
+    CHECK_VALUES(kn_nonzero(kn_flatten(kn_grad(x), 0, -1)), 40, 71);
 }
 
 /* Over some dimensions all gradients are NaN; over all the elements that are NaN share it. */
