@@ -14,6 +14,20 @@ def close(ours, theirs, atol=1e-9):
     numpy.testing.assert_allclose(ours.detach().numpy(), theirs, rtol=1e-6, atol=atol)
 
 
+@pytest.mark.parametrize('dtype', ['int64', 'int32', 'int16', 'int8', 'uint8'])
+def test_products_of_integers_take_the_lower_bits(dtype):
+    random, limits = numpy.random.default_rng(5), numpy.iinfo(dtype)
+    for shapes in [((3, 4), (4, 5)), ((5,), (5,)), ((2, 1, 3, 4), (5, 4, 2)), ((7,), (7, 3)), ((3, 0), (0, 2)),
+                   ((1, 300000), (300000, 1))]:
+        a, b = (random.integers(limits.min, limits.max, shape, dtype, endpoint=True) for shape in shapes)
+        product = koine.matmul(koine.tensor(a), koine.tensor(b))
+        assert product.numpy().dtype == dtype and numpy.array_equal(product.numpy(), numpy.matmul(a, b))
+    with pytest.raises(ValueError, match='cannot be multiplied'):
+        koine.ones(2, dtype=dtype) @ koine.ones(3, dtype=dtype)
+    with pytest.raises(TypeError):
+        koine.ones(2, dtype=dtype) @ koine.ones(2)
+
+
 def test_joining():
     a, b = random(2, 3), random(1, 2)
     expected = numpy.zeros((3, 5))
