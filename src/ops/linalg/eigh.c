@@ -28,7 +28,11 @@ static kn_status eigh_shape(kn_call *call)
     return kn_call_output(call, a->dtype, a->ndim, a->shape);
 }
 
-/* a becomes diagonal: by Jacobi's rotations; on a CPU device, where a matrix has one work-item, tridiagonal first. */
+/* From this size on tridiagonal matrices are faster on CPU devices, where a matrix has one work-item; of smaller ones
+ * Jacobi's rotations have a few times smaller errors. */
+#define LARGE 8
+
+/* a becomes diagonal. */
 static kn_status diagonalize(kn_call *call, kn_tensor *a)
 {
     const kn_linalg_launch sweeps = {"linalg/jacobi.cl", "linalg_eigh", call->op->name, a->dtype, kn_matrices(a), 0};
@@ -38,7 +42,7 @@ static kn_status diagonalize(kn_call *call, kn_tensor *a)
     const int64_t shape[] = {kn_matrices(a), 3, kn_rows(a)};
     kn_tensor *scratch;
 
-    if (!kn_tensor_limits(a)->is_cpu)
+    if (!kn_tensor_limits(a)->is_cpu || kn_rows(a) < LARGE)
         return KN_LINALG_RUN(call->stream, &sweeps, kn_arg_tensor(a), kn_arg_tensor(call->outputs[1]), n, tolerance);
     KN_TRY(kn_tensor_new(&scratch, a->dtype, 3, shape, a->storage->device));
     const kn_status status = KN_LINALG_RUN(call->stream, &steps, kn_arg_tensor(a), kn_arg_tensor(call->outputs[1]),
