@@ -111,17 +111,60 @@ KN_KERNEL_ONCE(linalg_lu, (KN_ARG(a), KN_ARG(pivots), KN_ARG(info), m, n, report
 
 /* --- triangular systems: b [n, columns] = a^-1 b, each lane some columns ------------------------------------------ */
 
+#ifdef KN_CPU
+
+/* Row i of b minus the products of a's row with the rows `from` to `to` of b. */
+static void subtract_products(const global T *a, global T *b, long n, long columns, long i, long from, long to)
+{
+    const global T *row = a + i * n;
+    if (columns == 1) {
+        b[i] -= product_of(row + from, b + from, to - from, n * n - i * n - from, n - from);
+        return;
+    }
+    long c = 0;
+    for (; c + 64 <= columns; c += 64) {
+        global T *at = b + i * columns + c;
+        TV sum[4];
+#pragma unroll
+        for (int w = 0; w < 4; w++)
+            sum[w] = KN_VLOAD(at + 16 * w);
+        for (long k = from; k < to; k++)
+#pragma unroll
+            for (int w = 0; w < 4; w++)
+                sum[w] -= row[k] * KN_VLOAD(b + k * columns + c + 16 * w);
+#pragma unroll
+        for (int w = 0; w < 4; w++)
+            KN_VSTORE(sum[w], at + 16 * w);
+    }
+    for (; c < columns; c += 16) {
+        global T *at = b + i * columns + c;
+        TV sum = load_part(at, columns - c, (n - i) * columns - c, (T)0);
+        for (long k = from; k < to; k++)
+            sum -= row[k] * load_part(b + k * columns + c, columns - c, (n - k) * columns - c, (T)0);
+        store_part(sum, at, columns - c);
+    }
+}
+
+#else
+
+static inline void subtract_products(const global T *a, global T *b, long n, long columns, long i, long from, long to)
+{
+    for (long k = from; k < to; k++) {
+        const T factor = AT(a, i, k);
+        FOR_LANES(c, 0, columns)
+        {
+            b[i * columns + c] -= factor * b[k * columns + c];
+        }
+    }
+}
+
+#endif
+
 static inline void substitute(const global T *a, global T *b, long n, long columns, int upper, int unit)
 {
     for (long step = 0; step < n; step++) {
-        const long i = upper ? n - 1 - step : step, from = upper ? i + 1 : 0, to = upper ? n : i;
-        for (long k = from; k < to; k++) {
-            const T factor = AT(a, i, k);
-            FOR_LANES(c, 0, columns)
-            {
-                b[i * columns + c] -= factor * b[k * columns + c];
-            }
-        }
+        const long i = upper ? n - 1 - step : step;
+        subtract_products(a, b, n, columns, i, upper ? i + 1 : 0, upper ? n : i);
         if (!unit) {
             const T pivot = AT(a, i, i);
             FOR_LANES(c, 0, columns)

@@ -58,6 +58,28 @@ def test_errors_are_koines_own():
 
 # --- ownership --------------------------------------------------------------------------------------------------------
 
+def square():
+    return koine.eye(5) * 2
+
+
+@pytest.mark.parametrize('function', [
+    lambda: koine.linalg.vecdot(square(), square()), lambda: koine.linalg.cross(koine.ones(3), koine.ones(3)),
+    lambda: koine.linalg.inv(square()), lambda: koine.linalg.pinv(square()), lambda: koine.linalg.svd(square()),
+    lambda: koine.linalg.lu(square()), lambda: koine.linalg.cond(square()),
+    lambda: koine.linalg.lstsq(square(), square()),
+    lambda: koine.linalg.matrix_norm(square(), 1), lambda: koine.linalg.cholesky(square(), upper=True),
+    lambda: koine.cholesky_solve(square(), square()), lambda: koine.dist(square(), square()),
+    lambda: koine.renorm(square(), 2, 0, 1.0), lambda: koine.trapezoid(square()), lambda: koine.rot90(square(), 2),
+    lambda: koine.ones(3, dtype=koine.int64) @ koine.ones(3, dtype=koine.int64)])
+def test_functions_of_several_steps_keep_no_memory(function):
+    function()
+    gc.collect()
+    koine.synchronize()
+    before = koine.memory_allocated()
+    function()
+    assert koine.memory_allocated() == before
+
+
 
 def test_memory_is_counted():
     device = koine.current_device()

@@ -207,9 +207,24 @@ class Binding:
         self.fields = {name: field for name, field in fields.items()
                        if self.struct is not None and self.struct.takes(field)}
         self.positional = [name for name in names if name not in self.fields]
+        self._look_for_plain(list(parameters.values()), len(c_names))
+
+    def _look_for_plain(self, parameters, forms):
+        """Where all arguments are tensors and numbers, one for one, they need no looking at."""
+        kinds = self.forms[0][1]
+        self.are_tensors = [_name(kind) == 'kn_tensor *' for kind in kinds]
+        self.plain = forms == 1 and len(kinds) == len(self.positional) == len(parameters) and all(
+            is_tensor or kind.kind == 'primitive' for kind, is_tensor in zip(kinds, self.are_tensors))
+        self.defaults = tuple(one.default for one in parameters)
+        self.required = sum(one is inspect.Parameter.empty for one in self.defaults)
 
     def __call__(self, arguments, keywords):
         """(the C function's result, further results, what must stay alive)."""
+        if self.plain and not keywords and self.required <= len(arguments) <= len(self.defaults):
+            values = arguments + self.defaults[len(arguments):]
+            return self.forms[0][0](*[
+                one if not is_tensor else NULL if one is None else one._h
+                for one, is_tensor in zip(values, self.are_tensors)]), (), ()
         bound = self.signature.bind(*arguments, **keywords)
         bound.apply_defaults()
         values, keep, passed, further = bound.arguments, [], [], []
@@ -257,13 +272,19 @@ def tensor_function(name, c_name, line, results=None):
         from ._tensor import wrap
         if not made:
             made.append(Binding(c_name, line))
+        scope = lib.kn_scope_begin()
         try:
             handle, further, _ = made[0](arguments, keywords)
+            if handle:
+                for one in (handle, *[one[0] for one in further]):
+                    lib.kn_retain(one)
         except AttributeError as problem:
             if '_h' in str(problem):
                 raise TypeError('%s: %s' % (name, str(problem).replace("object has no attribute '_h'",
                                                                         'is no koine.Tensor'))) from None
             raise
+        finally:  # what the C function left over is released
+            lib.kn_scope_end(scope)
         if not handle:
             raise error()
         first = wrap(handle)
@@ -281,7 +302,11 @@ def in_place_function(name, c_name, line):
     def call(input, *arguments, **keywords):
         if not made:
             made.append(Binding(c_name, line))
-        checked(made[0]((input, *arguments), keywords)[0])
+        scope = lib.kn_scope_begin()
+        try:
+            checked(made[0]((input, *arguments), keywords)[0])
+        finally:
+            lib.kn_scope_end(scope)
         return input
 
     call.__name__ = call.__qualname__ = name

@@ -1,7 +1,7 @@
 """Functions that change shapes, and those that split a tensor into several."""
 from .. import _ops
 from .._c import NULL, check, checked, ffi, lib, shape_of, sizes
-from .._tensor import Tensor, wrap
+from .._tensor import Tensor, composed, wrap
 
 op = _ops.function
 
@@ -152,7 +152,7 @@ def flipud(input):
 
 
 def rot90(input, k=1, dims=(0, 1)):
-    return wrap(lib.kn_rot90(input._h, k, dims[0], dims[1]))
+    return composed(lib.kn_rot90, input._h, k, dims[0], dims[1])
 
 
 def broadcast_to(input, size):

@@ -10,8 +10,8 @@ from .._device import handle as device_handle
 from .._dtypes import code_of, is_name
 from .base import Size, TensorBase  # noqa: F401
 from .casts import Casts
-from .handles import (borrowed, from_numpy, is_tensor_class, new_object, options, owned, release,  # noqa: F401
-                      tensor, wrap)
+from .handles import (borrowed, composed, from_numpy, is_tensor_class, new_object, options, owned,  # noqa: F401
+                      release, tensor, wrap)
 from .operators import in_place, operator, reflected, reflected_full
 
 

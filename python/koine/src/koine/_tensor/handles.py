@@ -27,6 +27,16 @@ def wrap(handle):
     return tensor
 
 
+def composed(function, *arguments):
+    """The result of a C function that leaves its temporaries to the innermost scope."""
+    scope, handle = lib.kn_scope_begin(), NULL
+    try:
+        handle = function(*arguments)
+    finally:
+        lib.kn_scope_return(scope, handle)
+    return wrap(handle)
+
+
 def borrowed(handle):
     """A Tensor for a borrowed reference; None for NULL."""
     return wrap(lib.kn_retain(handle)) if handle else None

@@ -3,7 +3,7 @@ import collections
 
 from .._c import NULL, ffi, lib
 from .._functions.names import _lengths
-from .._tensor import wrap
+from .._tensor import composed, wrap
 from ..autograd import no_grad
 from ._packed import PackedSequence, apply_packed
 
@@ -65,12 +65,12 @@ def adaptive(self, input_, target_):
 
 def adaptive_log_prob(self, input):
     """The logarithms of the probabilities of all classes."""
-    return wrap(lib.kn_adaptive_log_softmax_log_prob(self._h, input._h))
+    return composed(lib.kn_adaptive_log_softmax_log_prob, self._h, input._h)
 
 
 def adaptive_predict(self, input):
     """The most probable class of each sample."""
-    return wrap(lib.kn_adaptive_log_softmax_predict(self._h, input._h))
+    return composed(lib.kn_adaptive_log_softmax_predict, self._h, input._h)
 
 
 # --- Transformer ------------------------------------------------------------------------------------------------------
