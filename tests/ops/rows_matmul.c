@@ -32,6 +32,7 @@ static kn_tensor *build_linear_transposed(kn_tensor *const *x, const void *param
 OP_ROWS_BEGIN
 static const op_row rows[] = {
     {"matmul/matrices", build_matmul, {FLOATS(7, 5), FLOATS(5, 3)}, .reduction = 5, .layouts = true, .tables = "gemm"},
+    {"matmul/rows_by_columns", build_matmul, {FLOATS(70, 1, 7), FLOATS(70, 7, 1)}, .reduction = 7},
     {"matmul/batches", build_matmul, {FLOATS(3, 2, 5), FLOATS(3, 5, 4)}, .reduction = 5, .layouts = true,
      .tables = "gemm"},
     {"matmul/batch_of_whole_tiles", build_matmul, {FLOATS(3, 64, 64), FLOATS(3, 64, 64)}, .reduction = 64, .tables = "gemm"},

@@ -51,6 +51,12 @@ static kn_status resolve(product_shape *s, const kn_tensor *a, const kn_tensor *
     return KN_OK;
 }
 
+kn_status kn_matmul_check(const kn_tensor *a, const kn_tensor *b)
+{
+    product_shape s;
+    return resolve(&s, a, b);
+}
+
 kn_status kn_matmul_shape(kn_call *call)
 {
     const kn_tensor *a = call->inputs[0], *b = call->inputs[1];
@@ -287,6 +293,7 @@ const kn_op kn_matmul_op = {
     .name = "matmul",
     .inputs = {"a", "b"},
     .dtypes = {KN_DTYPES_NUMBERS},
+    .enter = kn_inner_products_enter,
     KN_MATMUL_PASSES,
 };
 
