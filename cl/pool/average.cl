@@ -33,13 +33,19 @@ static bool is_empty(const box *b) { return b->back <= b->front || b->bottom <= 
 #define ROW_PASS(step)                \
     for (int k = from; k < to; k++)   \
         sum[k] += line[left + k * (step)];
+#define MOST_COLUMNS 256
 static void row_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first, int count,
                         global T *y)
 {
-    T sum[64];
+    const int stride_x = p->stride[2], start = first * stride_x - p->padding[2];
+    const int span = (count - 1) * stride_x + p->kernel_size[2];
+    const bool by_columns = DEPTH(p->kernel_size[0]) * p->kernel_size[1] > 1 && span <= MOST_COLUMNS;
+    T sum[64], column[MOST_COLUMNS]; /* the sums of the input's columns, if several lines are added */
 
     for (int k = 0; k < count; k++)
         sum[k] = 0;
+    for (int k = 0; by_columns && k < span; k++)
+        column[k] = 0;
     for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {
         const int t = SLICE(lines / p->kernel_size[1]);
         const int d = SLICE(slice * p->stride[0] - p->padding[0] + t);
@@ -47,6 +53,11 @@ static void row_forward(const kn_pool_geometry *p, const global T *volume, int s
         if (!is_within(d, DEPTH(p->size[0])) || !is_within(h, p->size[1]))
             continue;
         const global T *line = volume + ((long)d * p->size[1] + h) * p->size[2];
+        if (by_columns) {
+            for (int k = max(-start, 0); k < min(span, p->size[2] - start); k++)
+                column[k] += line[start + k];
+            continue;
+        }
         for (int s = 0; s < p->kernel_size[2]; s++) {
             const int stride = p->stride[2], left = first * stride - p->padding[2] + s;
             const int from = left >= 0 ? 0 : (-left + stride - 1) / stride;
@@ -59,6 +70,16 @@ static void row_forward(const kn_pool_geometry *p, const global T *volume, int s
                 ROW_PASS(stride)
         }
     }
+    for (int s = 0; by_columns && s < p->kernel_size[2]; s++)
+        if (stride_x == 1)
+            for (int k = 0; k < count; k++)
+                sum[k] += column[k + s];
+        else if (stride_x == 2)
+            for (int k = 0; k < count; k++)
+                sum[k] += column[2 * k + s];
+        else
+            for (int k = 0; k < count; k++)
+                sum[k] += column[k * stride_x + s];
     /* The divisors as computed by `window`, with the row's factor hoisted and no branches. */
     int front = 0, back = 1, top, bottom, places = 1;
 #if VOLUME

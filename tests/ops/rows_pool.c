@@ -135,6 +135,7 @@ static const op_row rows[] = {
     {"avg_pool1d/everything", build_avg_pool1d, {FLOATS(2, 5, 37)}, POOL(EVERYTHING_1D), .layouts = true},
     {"avg_pool1d/without_pad", build_avg_pool1d, {FLOATS(2, 5, 37)}, POOL(EVERYTHING_1D, .count_include_pad = false)},
     {"avg_pool1d/no_batch", build_avg_pool1d, {FLOATS(0, 2, 6)}, POOL(.kernel_size = 2)},
+    {"avg_pool2d/far_windows", build_avg_pool2d, {FLOATS(3, 5, 333)}, POOL(.kernel_sizes = {2, 6}, .strides = {2, 5}, .paddings = {1, 0})},
     {"avg_pool2d/sides", build_avg_pool2d, {FLOATS(2, 3, 7, 8)}, POOL(.kernel_size = 3, .stride = 2, .paddings = {1, 0}, .paddings_after = {0, 1})},
     {"avg_pool2d/sides_without_pad", build_avg_pool2d, {FLOATS(2, 3, 7, 8)},
      POOL(.kernel_size = 3, .stride = 1, .paddings = {1, 0}, .paddings_after = {0, 1}, .count_include_pad = false)},
