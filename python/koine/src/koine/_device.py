@@ -98,7 +98,7 @@ def handle(value):
     """The kn_device of a device or a name; NULL, the current one, for None."""
     if value is None:
         return NULL
-    if value == 'cpu' and type(value) is str:
+    if type(value) is str and value == 'cpu':
         if not _cpu:
             _cpu.append(device(value)._h)
         return _cpu[0]

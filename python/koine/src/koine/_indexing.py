@@ -158,7 +158,7 @@ def _mask_over(view, indices):
 
 
 def _put_number(x, view, indices, value):
-    """True if it is written; False if it must become a tensor."""
+    """True if it is written; False if numpy must convert it."""
     if not indices:
         checked(lib.kn_fill_with_(view, scalar(value)))
         return True
@@ -167,7 +167,10 @@ def _put_number(x, view, indices, value):
     mask = _mask_over(view, indices)
     if mask is not None:
         checked(lib.kn_masked_fill_with_(view, mask._h, scalar(value)))
-    return mask is not None
+    else:
+        made = wrap(lib.kn_full_with(0, NULL, scalar(value), options(x.dtype, x.device)))
+        checked(lib.kn_index_put_with_(view, _handles_of(indices), len(indices), made._h, NULL))
+    return True
 
 
 def put(x, key, value):

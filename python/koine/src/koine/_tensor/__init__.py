@@ -123,6 +123,8 @@ class Tensor(TensorBase, Casts):
         return value[0] != 0 if lib.kn_dtype_of(self._h) == lib.KN_BOOL else value[0]
 
     def tolist(self):
+        if lib.kn_ndim(self._h) == 0:
+            return self.item()
         return (self.float() if self.dtype.numpy is None else self).detach().numpy().tolist()
 
     def __float__(self):
