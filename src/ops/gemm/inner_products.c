@@ -1,5 +1,5 @@
-/* ops/gemm/inner_products.c - batches of short rows times columns, on CPU devices: the products of their elements, and a
- * sum. To prepare a product of matrices takes longer than one of these. */
+/* ops/gemm/inner_products.c - batches of short rows times columns, on CPU devices: the products of their elements, and
+ * a sum. To prepare a product of matrices takes longer than one of these. */
 #include <koine/matmul.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
