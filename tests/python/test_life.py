@@ -223,3 +223,12 @@ def test_declarations_match_the_headers(tmp_path):
         assert info.params_size < 4096 and info.num_params < 32
     assert ffi.sizeof('kn_ints') == 72 and ffi.sizeof('kn_scalar') == 24
     assert koine.version() == koine.__version__
+
+
+def test_tensors_made_of_arguments_belong_to_python():
+    theta, size = koine.ones(1, 2, 3), koine.tensor([1, 1, 2, 2])
+    wanted = koine.nn.functional.affine_grid(theta, (1, 1, 2, 2)).tolist()
+    for _ in range(50):  # each reads the size through tensors of its elements, which die with the call
+        assert koine.nn.functional.affine_grid(theta, size).tolist() == wanted
+    with pytest.raises(ValueError, match='one element'):
+        koine.nn.functional.affine_grid(theta, koine.ones(4, 4))

@@ -192,6 +192,7 @@ static void test_temporaries_of_compositions(void **state)
                             kn_trapezoid(x),
                             kn_cumulative_trapezoid(x),
                             kn_cholesky_solve(x, x, false),
+                            kn_sum_to_size(x, 1, (const int64_t[]){3}),
                             kn_histogram(x, NULL, .bins = 2)};
     for (int i = 0; i < 10; i++) {
         assert_non_null(results[i]);

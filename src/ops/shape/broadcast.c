@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "ops/shape/views.h"
+#include "tensor/scope.h"
 
 /* Broadcasts `shape` with `t`; false if dimension `*at` does not fit. */
 static bool join(int *ndim, int64_t shape[KN_MAX_DIMS], const kn_tensor *t, int *at)
@@ -93,6 +94,9 @@ kn_tensor *kn_sum_to_size(kn_tensor *x, int ndim, const int64_t *shape)
     if (!fits)
         return kn_fail_null(KN_ERR_SHAPE, "sum_to_size: %s does not expand to x, %s",
                             kn_format_shape(wanted, sizeof wanted, ndim, shape), kn_tensor_describe(of, sizeof of, x));
+    const int depth = kn_scope_begin();
+    if (depth == 0)
+        return NULL;
     kn_tensor *sum = kn_sum_to_shape(x, ndim, shape);
-    return sum == x ? kn_scope_adopt(kn_retain(x)) : sum;
+    return kn_scope_return(depth, sum == x ? kn_scope_adopt(kn_retain(x)) : sum);
 }

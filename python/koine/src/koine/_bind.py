@@ -192,10 +192,33 @@ def _several_sizes(name, value, count):
     return [-1 if one is None else one for one in value]
 
 
-class Binding:
-    """A C function and the Python signature it is called with."""
+def _run(function, passed, further):
+    return function(*passed)
 
-    def __init__(self, c_name, line):
+
+def _run_in_scope(function, passed, further, makes_tensors=False):
+    """What the C function leaves over is released; the tensors that it makes belong to Python. The arguments are ready:
+    tensors that Python made while a scope is open would belong to both."""
+    scope = lib.kn_scope_begin()
+    try:
+        result = function(*passed)
+        if makes_tensors and result:
+            for one in (result, *[one[0] for one in further]):
+                lib.kn_retain(one)
+        return result
+    finally:
+        lib.kn_scope_end(scope)
+
+
+def _make_tensors(function, passed, further):
+    return _run_in_scope(function, passed, further, True)
+
+
+class Binding:
+    """A C function, the Python signature it is called with, and how it is run."""
+
+    def __init__(self, c_name, line, run=_run):
+        self.run = run
         self.signature = parse(line)
         parameters = self.signature.parameters
         names = [name for name, one in parameters.items() if name != 'return_indices' and one.annotation != '_']
@@ -222,9 +245,9 @@ class Binding:
         """(the C function's result, further results, what must stay alive)."""
         if self.plain and not keywords and self.required <= len(arguments) <= len(self.defaults):
             values = arguments + self.defaults[len(arguments):]
-            return self.forms[0][0](*[
-                one if not is_tensor else NULL if one is None else one._h
-                for one, is_tensor in zip(values, self.are_tensors)]), (), ()
+            passed = [one if not is_tensor else NULL if one is None else one._h
+                      for one, is_tensor in zip(values, self.are_tensors)]
+            return self.run(self.forms[0][0], passed, ()), (), ()
         bound = self.signature.bind(*arguments, **keywords)
         bound.apply_defaults()
         values, keep, passed, further = bound.arguments, [], [], []
@@ -261,7 +284,7 @@ class Binding:
             else:
                 passed.append(convert(kind, rest.pop(0), keep))
             place += 1
-        return function(*passed), further, keep
+        return self.run(function, passed, further), further, keep
 
 
 def tensor_function(name, c_name, line, results=None):
@@ -271,20 +294,14 @@ def tensor_function(name, c_name, line, results=None):
     def call(*arguments, **keywords):
         from ._tensor import wrap
         if not made:
-            made.append(Binding(c_name, line))
-        scope = lib.kn_scope_begin()
+            made.append(Binding(c_name, line, _make_tensors))
         try:
             handle, further, _ = made[0](arguments, keywords)
-            if handle:
-                for one in (handle, *[one[0] for one in further]):
-                    lib.kn_retain(one)
         except AttributeError as problem:
             if '_h' in str(problem):
                 raise TypeError('%s: %s' % (name, str(problem).replace("object has no attribute '_h'",
                                                                         'is no koine.Tensor'))) from None
             raise
-        finally:  # what the C function left over is released
-            lib.kn_scope_end(scope)
         if not handle:
             raise error()
         first = wrap(handle)
@@ -301,12 +318,8 @@ def in_place_function(name, c_name, line):
 
     def call(input, *arguments, **keywords):
         if not made:
-            made.append(Binding(c_name, line))
-        scope = lib.kn_scope_begin()
-        try:
-            checked(made[0]((input, *arguments), keywords)[0])
-        finally:
-            lib.kn_scope_end(scope)
+            made.append(Binding(c_name, line, _run_in_scope))
+        checked(made[0]((input, *arguments), keywords)[0])
         return input
 
     call.__name__ = call.__qualname__ = name
