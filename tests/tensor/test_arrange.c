@@ -194,7 +194,7 @@ static void test_temporaries_of_compositions(void **state)
                             kn_cholesky_solve(x, x, false),
                             kn_sum_to_size(x, 1, (const int64_t[]){3}),
                             kn_histogram(x, NULL, .bins = 2)};
-    for (int i = 0; i < 10; i++) {
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
         assert_non_null(results[i]);
         kn_release(results[i]);
     }
