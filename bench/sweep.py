@@ -2,7 +2,7 @@
 """Elementwise operators, reductions, copies and products in every dtype and layout, against PyTorch on the CPU: finds
 what the benchmarks of usual sizes, which are float32 and contiguous, do not see.
 
-    python3 bench/sweep.py                       # all, in ten minutes; the slowest by ratio come last
+    python3 bench/sweep.py                       # all, in twenty minutes; the slowest by ratio come last
     python3 bench/sweep.py --dtype float64 --layout transposed --only add,exp --all
     python3 bench/sweep.py --rows 30000 --columns 8
 

@@ -1,5 +1,5 @@
-/* gemm/integers.cl - C = A B of integers, which wrap around; B is row-major. A task is a part of a row of C. Tasks go
- * down the rows first: on CPU devices the next one finds its columns of B in a cache.
+/* gemm/integers.cl - C = A B of integers, which wrap around; the rows of A and B are dense. A task is a part of a row of
+ * C. Tasks go down the rows first: on CPU devices the next one finds its columns of B in a cache.
  *
  * Compiled in: T, an unsigned type as wide as an element. */
 #include "common/koine.clh"
@@ -23,7 +23,7 @@ static inline void multiply_vectors(const global T *x, const global T *y, global
     for (long i = 0; i < p->k; i++)
 #pragma unroll
         for (int j = 0; j < VECTORS; j++)
-            sums[j] += x[i * p->a.column] * KN_VLOAD(y + i * p->b.row + j * KN_LANES);
+            sums[j] += x[i] * KN_VLOAD(y + i * p->b.row + j * KN_LANES);
 #pragma unroll
     for (int j = 0; j < VECTORS; j++)
         KN_VSTORE(sums[j], z + j * KN_LANES);
@@ -32,8 +32,12 @@ static inline void multiply_vectors(const global T *x, const global T *y, global
 static inline void multiply_column(const global T *x, const global T *y, global T *z, const kn_integer_product *p)
 {
     T sum = 0;
-    for (long i = 0; i < p->k; i++)
-        sum += x[i * p->a.column] * y[i * p->b.row];
+    if (p->b.row == 1) /* a vector */
+        for (long i = 0; i < p->k; i++)
+            sum += x[i] * y[i];
+    else
+        for (long i = 0; i < p->k; i++)
+            sum += x[i] * y[i * p->b.row];
     *z = sum;
 }
 

@@ -3,13 +3,13 @@
 
 #include "common/shared.h"
 
-/* Steps in elements: from matrix to matrix, from row to row, and along a row, which is 1 of b and c. */
+/* Steps in elements, from matrix to matrix and from row to row. */
 typedef struct kn_integer_matrix {
-    kn_long batch, row, column;
+    kn_long batch, row;
 } kn_integer_matrix;
 
 typedef struct kn_integer_product {
     kn_long m, n, k, batch;
     kn_integer_matrix a, b, c;
 } kn_integer_product;
-KN_SHARED_SIZE(kn_integer_product, 13 * 8);
+KN_SHARED_SIZE(kn_integer_product, 10 * 8);

@@ -6,10 +6,7 @@
 #include "ops/gemm/matmul.h"
 #include "tensor/tensor.h"
 
-static kn_integer_matrix steps_of(const kn_gemm_operand *x)
-{
-    return (kn_integer_matrix){x->batch_stride, x->transposed ? 1 : x->ld, x->transposed ? x->ld : 1};
-}
+static kn_integer_matrix steps_of(const kn_gemm_operand *x) { return (kn_integer_matrix){x->batch_stride, x->ld}; }
 
 static kn_status multiply(kn_stream *stream, const kn_gemm_params *p, kn_dtype dtype)
 {
@@ -34,21 +31,26 @@ MULTIPLY(shorts, KN_I16)
 MULTIPLY(ints, KN_I32)
 MULTIPLY(longs, KN_I64)
 
-/* The kernel goes along the rows of b. */
+/* The tensor, or a copy, with neighbours along the last dimension. Owned. */
+static kn_status with_rows(kn_tensor **result, kn_tensor *t)
+{
+    if (t->strides[t->ndim - 1] != 1)
+        return kn_tensor_contiguous(result, t);
+    *result = kn_retain(t);
+    return KN_OK;
+}
+
 kn_status kn_matmul_integers(kn_stream *stream, const kn_matmul_problem *problem)
 {
     const size_t size = kn_dtype_size(problem->y->dtype);
     kn_matmul_problem product = *problem;
-    const bool has_rows = problem->b->ndim == 1 || problem->b->strides[problem->b->ndim - 1] == 1;
-    if (has_rows)
-        kn_retain(product.b);
-    else
-        KN_TRY(kn_tensor_contiguous(&product.b, problem->b));
-    const kn_status status = kn_matmul_product(stream, &product,
-                                               size == 1   ? bytes
-                                               : size == 2 ? shorts
-                                               : size == 4 ? ints
-                                                           : longs);
+    product.a = product.b = NULL;
+    kn_status status = with_rows(&product.a, problem->a);
+    if (status == KN_OK)
+        status = with_rows(&product.b, problem->b);
+    if (status == KN_OK)
+        status = kn_matmul_product(stream, &product, size == 1 ? bytes : size == 2 ? shorts : size == 4 ? ints : longs);
+    kn_release(product.a);
     kn_release(product.b);
     return status;
 }
