@@ -1,5 +1,5 @@
-/* gemm/integers.cl - C = A B of integers, which wrap around; the rows of A and B are dense. A task is a part of a row of
- * C. Tasks go down the rows first: on CPU devices the next one finds its columns of B in a cache.
+/* gemm/integers.cl - C = A B of integers, which wrap around; the rows of A and B are dense. A task is a part of a row
+ * of C. Tasks go down the rows first: on CPU devices the next one finds its columns of B in a cache.
  *
  * Compiled in: T, an unsigned type as wide as an element. */
 #include "common/koine.clh"
