@@ -104,7 +104,7 @@ OPERATIONS = {
     'randn_like': lambda x, p: torch.randn_like(x[0]),
     'randint': lambda x, p: torch.randint(0, int(p[0]), (x[0].numel(),), device=x[0].device),
     'bernoulli': lambda x, p: torch.bernoulli(x[0]),
-    'exponential': lambda x, p: x[0].exponential_(p[0]),
+    'exponential_': lambda x, p: x[0].exponential_(p[0]),
     'poisson': lambda x, p: torch.poisson(x[0]),
     'multinomial': lambda x, p: torch.multinomial(x[0], int(p[0]), p[1] != 0),
     'softmax': lambda x, p: torch.softmax(x[0], int(p[0])),

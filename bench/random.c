@@ -5,7 +5,7 @@
 static kn_tensor *rand_like(kn_tensor *const *x, const double *p) { return (void)p, kn_rand_like(x[0]); }
 static kn_tensor *randn_like(kn_tensor *const *x, const double *p) { return (void)p, kn_randn_like(x[0]); }
 static kn_tensor *bernoulli(kn_tensor *const *x, const double *p) { return (void)p, kn_bernoulli(x[0]); }
-static kn_tensor *exponential(kn_tensor *const *x, const double *p) { return kn_exponential_(x[0], p[0]); }
+static kn_tensor *exponential_(kn_tensor *const *x, const double *p) { return kn_exponential_(x[0], p[0]); }
 static kn_tensor *poisson(kn_tensor *const *x, const double *p) { return (void)p, kn_poisson(x[0]); }
 static kn_tensor *randint(kn_tensor *const *x, const double *p)
 {
@@ -32,7 +32,7 @@ static const bench_case cases[] = {
     DRAWS("random/normal", randn_like, 4, 0),
     DRAWS("random/integers", randint, 8, 100),
     DRAWS("random/bernoulli", bernoulli, 8, 0),
-    DRAWS("random/exponential", exponential, 4, 1),
+    DRAWS("random/exponential", exponential_, 4, 1),
     DRAWS("random/poisson", poisson, 8, 0),
     CASE("random/multinomial/few", multinomial, 64 * 20, 8, 64, 1000, 20, 0),
     CASE("random/multinomial/with_replacement", multinomial, 64 * 100, 8, 64, 1000, 100, 1),
