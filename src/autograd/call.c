@@ -18,6 +18,11 @@ kn_status kn_call_output(kn_call *call, kn_dtype dtype, int ndim, const int64_t 
     return KN_OK;
 }
 
+void kn_call_arrange(const kn_call *call, kn_tensor *output)
+{
+    kn_tensor_arrange(output, call->inputs, call->num_inputs);
+}
+
 kn_status kn_call_save(kn_call *call, kn_tensor *tensor)
 {
     if (call->num_saved == KN_OP_MAX_SAVED)

@@ -256,6 +256,9 @@ bool kn_op_is_dry_run(void);
 /* For shape rules: declares the next output. */
 kn_status kn_call_output(kn_call *call, kn_dtype dtype, int ndim, const int64_t *shape);
 
+/* An `arrange`: the output's dimensions lie in memory as the inputs' do. */
+void kn_call_arrange(const kn_call *call, kn_tensor *output);
+
 /* For forward: saves a tensor for backward: an input, an output, or an owned temporary, which the caller still
  * releases. */
 kn_status kn_call_save(kn_call *call, kn_tensor *tensor);

@@ -35,14 +35,6 @@ static void note_dtypes(kn_pointwise_form *form, const kn_pointwise_problem *p)
     }
 }
 
-static const kn_operand *first_output(const kn_pointwise_problem *p)
-{
-    int i = 0;
-    while (!p->outputs[i].dtype)
-        i++;
-    return &p->outputs[i];
-}
-
 /* The lane with the strides of `operand`, added if missing. */
 static int lane_of(kn_layout *layout, const kn_operand *operand)
 {
@@ -58,7 +50,7 @@ static void make_layout(kn_layout *layout, kn_pointwise_form *form, const kn_poi
     layout->ndim = p->ndim;
     layout->lanes = 0;
     memcpy(layout->shape, p->shape, (size_t)p->ndim * sizeof *p->shape);
-    lane_of(layout, first_output(p));
+    lane_of(layout, kn_pointwise_first_output(p));
     for (int i = 0; i < p->num_inputs; i++)
         if (form->inputs[i])
             form->lane[i] = (uint8_t)lane_of(layout, &p->inputs[i]);
@@ -307,7 +299,7 @@ static bool has_bits(const kn_operand *operand, kn_dtype dtype)
 /* Can the problem be computed from the bits of halves? Then `changed` is that problem. */
 static bool is_of_bits(kn_pointwise_problem *changed, const kn_pointwise_problem *p)
 {
-    const kn_dtype dtype = first_output(p)->dtype;
+    const kn_dtype dtype = kn_pointwise_first_output(p)->dtype;
     bool suits = p->code->of_bits && kn_dtype_is_reduced(dtype);
     for (int i = 0; i < p->num_inputs && suits; i++)
         suits = has_bits(&p->inputs[i], dtype);

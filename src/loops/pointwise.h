@@ -63,6 +63,15 @@ typedef struct kn_pointwise_problem {
     kn_scalar numbers[KN_POINTWISE_NUMBERS];
 } kn_pointwise_problem;
 
+/* The first output that is wanted: the others have its strides. */
+static inline const kn_operand *kn_pointwise_first_output(const kn_pointwise_problem *p)
+{
+    int i = 0;
+    while (!p->outputs[i].dtype)
+        i++;
+    return &p->outputs[i];
+}
+
 /* Launches the kernel, or defers that until it can be fused with others (loops/fusion.h). */
 kn_status kn_pointwise_run(kn_stream *stream, const kn_pointwise_problem *problem);
 

@@ -10,14 +10,6 @@
 /* Of fewer elements the copy's launch takes longer than the accesses. */
 enum { FEWEST = 1 << 14 };
 
-static const kn_operand *first_output(const kn_pointwise_problem *p)
-{
-    int i = 0;
-    while (!p->outputs[i].dtype)
-        i++;
-    return &p->outputs[i];
-}
-
 /* Does dimension a change faster than b in the output's memory? */
 static bool is_inside(const kn_operand *output, int a, int b)
 {
@@ -28,7 +20,7 @@ static bool is_inside(const kn_operand *output, int a, int b)
 /* Strides of the input's elements, without what is broadcast, in the order of the output's memory; their number. */
 static int64_t pack(int64_t strides[KN_MAX_DIMS], const kn_pointwise_problem *p, const kn_operand *input)
 {
-    const kn_operand *output = first_output(p);
+    const kn_operand *output = kn_pointwise_first_output(p);
     int64_t count = 1;
     memset(strides, 0, KN_MAX_DIMS * sizeof *strides);
     for (int d = 0; d < p->ndim; d++) {
@@ -43,7 +35,7 @@ static int64_t pack(int64_t strides[KN_MAX_DIMS], const kn_pointwise_problem *p,
     return count;
 }
 
-/* The copy of an input: its strides, its number of elements, and how it is made. */
+/* The copy of an input: its strides, without signs, its number of elements, and how it is made. */
 typedef struct turn {
     int64_t strides[KN_MAX_DIMS], count;
     kn_layout layout;
@@ -53,7 +45,7 @@ typedef struct turn {
 static turn turn_of(const kn_limits *limits, const kn_pointwise_problem *p, const kn_operand *input)
 {
     turn t = {.layout = {.lanes = 2}, .dim = -1};
-    if (!input->dtype || kn_strides_match(input->strides, first_output(p)->strides, p->ndim, p->shape))
+    if (!input->dtype || kn_strides_match(input->strides, kn_pointwise_first_output(p)->strides, p->ndim, p->shape))
         return t;
     t.count = pack(t.strides, p, input);
     if (t.count < FEWEST)
@@ -63,7 +55,7 @@ static turn turn_of(const kn_limits *limits, const kn_pointwise_problem *p, cons
             continue;
         t.layout.shape[t.layout.ndim] = p->shape[d];
         t.layout.strides[KN_TO][t.layout.ndim] = t.strides[d];
-        t.layout.strides[KN_FROM][t.layout.ndim++] = input->strides[d];
+        t.layout.strides[KN_FROM][t.layout.ndim++] = llabs(input->strides[d]);
     }
     kn_layout_sort(&t.layout);
     kn_layout_collapse(&t.layout);
@@ -79,6 +71,22 @@ bool kn_pointwise_turns(const kn_limits *limits, const kn_pointwise_problem *p)
     return false;
 }
 
+/* Makes `input` the copy, and `from` what it is a copy of: both begin at their lowest element, while an operand with
+ * negative strides begins at another. */
+static void replace(kn_operand *input, kn_operand *from, const turn *t, const kn_pointwise_problem *p)
+{
+    *from = *input;
+    input->offset = 0;
+    for (int d = 0; d < p->ndim; d++) {
+        const bool is_backwards = input->strides[d] < 0;
+        if (is_backwards) {
+            from->offset += (p->shape[d] - 1) * input->strides[d];
+            input->offset += (p->shape[d] - 1) * t->strides[d];
+        }
+        input->strides[d] = is_backwards ? -t->strides[d] : t->strides[d];
+    }
+}
+
 kn_status kn_turned_begin(kn_turned *turned, kn_stream *stream, const kn_pointwise_problem *problem)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
@@ -90,11 +98,10 @@ kn_status kn_turned_begin(kn_turned *turned, kn_stream *stream, const kn_pointwi
         if (t.dim < 0)
             continue;
         KN_TRY(kn_buffer_alloc(&turned->copies[i], stream, (size_t)t.count * kn_dtype_size(input->dtype)));
-        const kn_operand from = *input;
-        input->buffer = turned->copies[i];
-        input->offset = 0;
-        memcpy(input->strides, t.strides, sizeof t.strides);
-        KN_TRY(kn_copy_transposed(stream, &t.layout, t.dim, input, &from));
+        kn_operand from, to = {.buffer = turned->copies[i], .dtype = input->dtype};
+        replace(input, &from, &t, problem);
+        input->buffer = to.buffer;
+        KN_TRY(kn_copy_transposed(stream, &t.layout, t.dim, &to, &from));
     }
     return KN_OK;
 }

@@ -87,6 +87,23 @@ TENSOR_TEST(changes_of_transposed_views)
     check_same_bits(x, kn_contiguous(swapped(y)));
 }
 
+/* Read backwards along either dimension or both, from views that lie across. */
+TENSOR_TEST(flips_of_transposed_views)
+{
+    static const kn_dtype dtypes[] = {KN_F32, KN_BF16, KN_U8};
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++) {
+        kn_tensor *x = swapped(random_of(dtypes[t], KN_SHAPE(3, 90, 200))), *plain = kn_contiguous(x);
+        kn_tensor *part = kn_slice(x, 1, 3, 190, 1), *plain_part = kn_slice(plain, 1, 3, 190, 1);
+        for (int first = 0; first < 3; first++)
+            for (int count = 1; first + count <= 3; count++) {
+                const int dims[] = {first, first + 1, first + 2};
+                check_same_bits(kn_flip(x, dims, count), kn_flip(plain, dims, count));
+                check_same_bits(kn_flip(part, dims, count), kn_flip(kn_contiguous(plain_part), dims, count));
+            }
+        check_same_bits(kn_tril(x, 5), kn_tril(plain, 5));
+    }
+}
+
 /* --- gradients ---------------------------------------------------------------------------------------------------- */
 
 static kn_tensor *leaf_of(kn_tensor *x)
@@ -138,11 +155,9 @@ int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
-        TEST(the_bits_of_contiguous_operands),
-        TEST(the_bits_of_contiguous_operands_in_fused_kernels),
-        TEST(changes_of_transposed_views),
-        TEST(gradients_through_other_orders),
-        TEST(the_order_of_results),
+        TEST(the_bits_of_contiguous_operands), TEST(the_bits_of_contiguous_operands_in_fused_kernels),
+        TEST(changes_of_transposed_views),     TEST(flips_of_transposed_views),
+        TEST(gradients_through_other_orders),  TEST(the_order_of_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

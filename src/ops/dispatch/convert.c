@@ -47,9 +47,6 @@ static kn_status to_dtype_enter(kn_entry *entry)
     return dtype == entry->inputs[0]->dtype ? kn_entry_return_input(entry) : KN_OK;
 }
 
-/* A conversion keeps the order of the elements in memory. */
-static void convert_arrange(const kn_call *call, kn_tensor *output) { kn_tensor_arrange(output, call->inputs, 1); }
-
 #define COPY_OP(op_name, params_, enter_, ...)                                                                         \
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .params = params_, .enter = enter_, .record_size = sizeof(kn_to_dtype_args), \
@@ -60,7 +57,7 @@ static void convert_arrange(const kn_call *call, kn_tensor *output) { kn_tensor_
 
 static const kn_op_param dtype_row[] = {KN_PARAM(kn_to_dtype_args, dtype)};
 const kn_op kn_to_dtype_op = COPY_OP("to_dtype", KN_PARAMS(kn_to_dtype_args, dtype_row, .dtype = KN_F32),
-                                     to_dtype_enter, .arrange = convert_arrange);
+                                     to_dtype_enter, .arrange = kn_call_arrange);
 const kn_op kn_contiguous_op = COPY_OP("contiguous", KN_NO_PARAMS, contiguous_enter, );
 const kn_op kn_clone_op = COPY_OP("clone", KN_NO_PARAMS, clone_enter, );
 

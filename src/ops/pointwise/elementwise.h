@@ -55,7 +55,6 @@ typedef struct kn_elementwise {
 /* The op's functions; `detail` of the op is its kn_elementwise, the numbers are the values of its kn_scalar_args. */
 kn_status kn_elementwise_shape(kn_call *call);
 kn_status kn_elementwise_shape_in_place(kn_call *call);
-void kn_elementwise_arrange(const kn_call *call, kn_tensor *output);
 kn_status kn_elementwise_forward(kn_call *call);
 kn_status kn_elementwise_backward(kn_grad_call *grad);
 kn_status kn_elementwise_backward_recorded(kn_grad_call *grad);
@@ -135,7 +134,7 @@ kn_dtype kn_elementwise_joint_dtype(const kn_elementwise *e, kn_tensor *const *o
 /* The fields common to all, for descriptors with further ones. */
 #define KN_ELEMENTWISE_FIELDS(op_name, in_place_, differentiable, table)                                               \
     .name = op_name, .record_size = sizeof(kn_scalar_args), .in_place = in_place_, .strided_outputs = true,            \
-    .elementwise = true, .strided_gradients = true, .arrange = kn_elementwise_arrange,                                 \
+    .elementwise = true, .strided_gradients = true, .arrange = kn_call_arrange,                                        \
     .shape = in_place_ ? kn_elementwise_shape_in_place : kn_elementwise_shape, .forward = kn_elementwise_forward,      \
     .backward = differentiable ? kn_elementwise_backward : NULL,                                                       \
     .backward_recorded = differentiable ? kn_elementwise_backward_recorded : NULL,                                     \

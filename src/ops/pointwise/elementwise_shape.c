@@ -13,11 +13,6 @@ static bool is_beyond(kn_dtype dtype, kn_scalar number)
            (number.whole < kn_dtype_lowest(dtype) || number.whole > kn_dtype_highest(dtype));
 }
 
-void kn_elementwise_arrange(const kn_call *call, kn_tensor *output)
-{
-    kn_tensor_arrange(output, call->inputs, call->num_inputs);
-}
-
 kn_dtype kn_elementwise_joint_dtype(const kn_elementwise *e, kn_tensor *const *operands, int count,
                                     const kn_scalar_args *params)
 {

@@ -4,7 +4,6 @@
 #include "autograd/work.h"
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/elementwise.h"
-#include "ops/shape/views.h"
 
 static kn_pointwise_code lower_code = {.name = "tril",
                                        .inputs = "abc",
@@ -41,21 +40,19 @@ static kn_status count_along(kn_tensor **numbers, const kn_tensor *x, bool colum
 static kn_status run(kn_call *call, kn_pointwise_code *code)
 {
     const kn_scalar diagonal = kn_scalar_int(diagonal_of(call->params));
-    kn_tensor *x = NULL, *rows = NULL, *columns = NULL;
-    const int depth = kn_numel(call->inputs[0]) > 0 ? kn_scope_begin() : 0;
+    const kn_tensor *x = call->inputs[0];
+    kn_tensor *rows = NULL, *columns = NULL;
+    const int depth = kn_numel(x) > 0 ? kn_scope_begin() : 0;
 
-    if (kn_numel(call->inputs[0]) == 0)
+    if (kn_numel(x) == 0)
         return KN_OK;
-    kn_status status = kn_view_in_rows(&x, call->inputs[0]);
-    if (status == KN_OK)
-        status = count_along(&rows, x, true);
+    kn_status status = count_along(&rows, x, true);
     if (status == KN_OK)
         status = count_along(&columns, x, false);
     const kn_tensor *const inputs[] = {x, rows, columns};
     if (status == KN_OK)
         status = kn_elements(call->stream, code, call->op->name, kn_compute_type(x->dtype), call->outputs[0], inputs, 3,
                              &diagonal);
-    kn_release(x);
     kn_release(rows);
     kn_release(columns);
     kn_scope_end(depth);

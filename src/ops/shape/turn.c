@@ -54,37 +54,32 @@ static kn_status flip_enter(kn_entry *entry)
     return KN_OK;
 }
 
-static kn_pointwise_code copy_code = {.name = "flip", .inputs = "a", .values = {"a"}, .backwards = true};
+static kn_pointwise_code copy_code = {
+    .name = "flip", .inputs = "a", .values = {"a"}, .of_bits = &copy_code, .backwards = true};
 
-/* A copy that walks backwards through the input. Halves are moved as whole numbers. */
+/* A copy that walks backwards through the input. */
 static kn_status flip_forward(kn_call *call)
 {
     const turn *t = call->params;
-    const kn_tensor *y = call->outputs[0];
-    const kn_dtype dtype = kn_dtype_is_reduced(y->dtype) ? KN_I16 : y->dtype;
-    kn_tensor *x;
-
-    if (kn_numel(y) == 0)
-        return KN_OK;
-    KN_TRY(kn_view_in_rows(&x, call->inputs[0]));
+    const kn_tensor *x = call->inputs[0], *y = call->outputs[0];
     kn_pointwise_problem p = {.code = &copy_code,
                               .operation = call->op->name,
-                              .compute = dtype,
+                              .compute = kn_compute_type(x->dtype),
                               .ndim = x->ndim,
                               .num_outputs = 1,
                               .num_inputs = 1,
-                              .outputs = {{.buffer = y->storage->buffer, .offset = y->offset, .dtype = dtype}},
-                              .inputs = {{.buffer = x->storage->buffer, .offset = x->offset, .dtype = dtype}}};
+                              .outputs = {{.buffer = y->storage->buffer, .offset = y->offset, .dtype = y->dtype}},
+                              .inputs = {{.buffer = x->storage->buffer, .offset = x->offset, .dtype = x->dtype}}};
 
+    if (kn_numel(x) == 0)
+        return KN_OK;
     memcpy(p.shape, x->shape, sizeof p.shape);
     memcpy(p.outputs[0].strides, y->strides, sizeof y->strides);
     for (int d = 0; d < x->ndim; d++) {
         p.inputs[0].strides[d] = t->mirrored[d] ? -x->strides[d] : x->strides[d];
         p.inputs[0].offset += t->mirrored[d] ? (x->shape[d] - 1) * x->strides[d] : 0;
     }
-    const kn_status status = kn_pointwise_run(call->stream, &p);
-    kn_release(x);
-    return status;
+    return kn_pointwise_run(call->stream, &p);
 }
 
 static kn_status flip_backward(kn_grad_call *grad)

@@ -220,18 +220,6 @@ const kn_op kn_squeeze_op = KN_VIEW_OP("squeeze", KN_PARAMS(kn_dim_args, kn_dim_
 kn_tensor *kn_unsqueeze(kn_tensor *x, int dim) { return kn_invoke(&kn_unsqueeze_op, &(kn_dim_args){dim}, x); }
 kn_tensor *kn_squeeze(kn_tensor *x, int dim) { return kn_invoke(&kn_squeeze_op, &(kn_dim_args){dim}, x); }
 
-kn_status kn_view_in_rows(kn_tensor **rows, kn_tensor *x)
-{
-    const int last = x->ndim - 1;
-    bool is_transposed = false;
-    for (int d = 0; d < last; d++)
-        is_transposed |= x->strides[d] == 1 && x->shape[d] >= 16 && x->strides[last] > 1 && x->shape[last] >= 16;
-    if (is_transposed && kn_tensor_limits(x)->is_cpu)
-        return kn_tensor_contiguous(rows, x);
-    *rows = kn_retain(x);
-    return KN_OK;
-}
-
 /* --- expand ------------------------------------------------------------------------------------------------------ */
 
 static kn_status expand_backward(kn_grad_call *grad)

@@ -48,9 +48,5 @@ bool kn_ints_of(kn_ints *list, const char *function, const char *name, int count
 /* Can x be reshaped to `shape`, of the same number of elements, without a copy? Sets `strides` if so. */
 bool kn_reshape_strides(const kn_tensor *x, int ndim, const int64_t *shape, int64_t strides[KN_MAX_DIMS]);
 
-/* x or, where it is dense in another dimension than the last and the device is a CPU, a contiguous copy: that is made
- * in tiles, and a kernel along rows then takes less time than one across them. An owned reference. */
-kn_status kn_view_in_rows(kn_tensor **rows, kn_tensor *x);
-
 /* The part of `whole` that kn_diagonal_backward_op writes; an owned reference. */
 kn_status kn_diagonal_of_whole(kn_tensor **part, kn_tensor *whole, const kn_diagonal_backward_args *args);
