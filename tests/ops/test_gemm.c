@@ -43,15 +43,19 @@ static void upload(matrix *x, bool f64)
     x->operand.offset = x->tensor->offset + x->first;
 }
 
+/* Dense matrices have nothing between their rows, and nothing between one and the next. */
+typedef enum gaps { DENSE, SPACED, REPEATED } gaps;
+
 static matrix draw_matrix(test_random *random, int64_t rows, int64_t columns, int64_t batch, bool transposed,
-                          bool repeats)
+                          gaps between)
 {
+    const int64_t has_gaps = between != DENSE;
     int64_t stored_rows = transposed ? columns : rows, stored_columns = transposed ? rows : columns;
     matrix x = {.first = draw(random, 0, 5)};
     x.operand.transposed = transposed;
-    x.operand.ld = stored_columns + draw(random, 0, 1) * draw(random, 0, 7);
+    x.operand.ld = stored_columns + has_gaps * draw(random, 0, 1) * draw(random, 0, 7);
     x.operand.ld = x.operand.ld < 1 ? 1 : x.operand.ld;
-    x.operand.batch_stride = repeats ? 0 : stored_rows * x.operand.ld + draw(random, 0, 3);
+    x.operand.batch_stride = between == REPEATED ? 0 : stored_rows * x.operand.ld + has_gaps * draw(random, 0, 3);
     x.count = x.first + (batch - 1) * x.operand.batch_stride + stored_rows * x.operand.ld + 7;
     x.values = malloc((size_t)x.count * sizeof *x.values);
     assert_non_null(x.values);
@@ -66,7 +70,7 @@ static int64_t element_of(const matrix *x, int64_t batch, int64_t row, int64_t c
     return x->first + batch * o->batch_stride + (o->transposed ? column * o->ld + row : row * o->ld + column);
 }
 
-/* Sizes from 1 on, often one of them 1, sometimes one large; k may be 0. */
+/* Sizes from 1 on, often one of them 1, sometimes one large; k may be 0. Sometimes rows times columns. */
 static void draw_sizes(test_random *random, int64_t size[3])
 {
     size[0] = draw(random, 1, 40);
@@ -76,6 +80,8 @@ static void draw_sizes(test_random *random, int64_t size[3])
         size[draw(random, 0, 2)] = 1;
     if (draw(random, 0, 3) == 0)
         size[draw(random, 0, 2)] = draw(random, 100, 1100);
+    if (draw(random, 0, 5) == 0)
+        size[0] = size[1] = 1;
 }
 
 /* Around block boundaries of k, rows, panels and their groups, and columns; strides of 4 KiB. */
@@ -84,28 +90,33 @@ static const int64_t large_sizes[][3] = {{37, 1000, 1100}, {300, 31, 700},  {131
                                          {131, 1024, 300}, {37, 2100, 260}, {900, 70, 520}};
 enum { LARGE_SIZES = sizeof large_sizes / sizeof large_sizes[0] };
 
+static gaps draw_gaps(test_random *random) { return draw(random, 0, 3) == 0 ? REPEATED : SPACED; }
+
+/* Of rows times columns most are plain and dense, and many. */
 static gemm_case draw_case(test_random *random, bool f64, const int64_t size[3])
 {
     kn_gemm_params p = {.f64 = f64, .m = size[0], .n = size[1], .k = size[2], .alpha = 1};
-    p.batch = draw(random, 0, 2) == 0 && size[0] * size[1] < 40000 ? draw(random, 2, 4) : 1;
+    const bool is_dense = p.m == 1 && p.n == 1 && draw(random, 0, 3) > 0;
+    p.batch = draw(random, 0, 2) == 0 && size[0] * size[1] < 40000 ? draw(random, 2, is_dense ? 90 : 4) : 1;
     p.alpha = draw(random, 0, 1) ? 1 : test_random_uniform(random, -2, 2);
-    p.beta = draw(random, 0, 1) ? 0 : test_random_uniform(random, -2, 2);
+    p.beta = is_dense || draw(random, 0, 1) ? 0 : test_random_uniform(random, -2, 2);
     gemm_case g = {.problem = {.product = p}};
-    g.a = draw_matrix(random, p.m, p.k, p.batch, draw(random, 0, 1), draw(random, 0, 3) == 0);
-    g.b = draw_matrix(random, p.k, p.n, p.batch, draw(random, 0, 1), draw(random, 0, 3) == 0);
-    g.c = draw_matrix(random, p.m, p.n, p.batch, false, false);
-    g.bias = draw_matrix(random, 1, p.n, 1, false, false);
+    g.a = draw_matrix(random, p.m, p.k, p.batch, draw(random, 0, 1), is_dense ? DENSE : draw_gaps(random));
+    g.b = draw_matrix(random, p.k, p.n, p.batch, draw(random, 0, 1), is_dense ? DENSE : draw_gaps(random));
+    g.c = draw_matrix(random, p.m, p.n, p.batch, false, is_dense ? DENSE : SPACED);
+    g.bias = draw_matrix(random, 1, p.n, 1, false, SPACED);
     /* C is not read if beta is 0: it may hold anything. */
     for (int64_t i = 0; p.beta == 0 && i < p.batch * p.m * p.n; i++)
         g.c.values[element_of(&g.c, i / p.n / p.m, i / p.n % p.m, i % p.n)] = NAN;
     upload(&g.a, f64);
     upload(&g.b, f64);
     upload(&g.bias, f64);
-    if (draw(random, 0, 1)) {
+    if (!is_dense && draw(random, 0, 1)) {
         g.problem.bias = g.bias.operand.buffer;
         g.problem.bias_offset = g.bias.operand.offset;
     }
-    g.problem.activation = (kn_activation)((p.m + p.n + p.k) % (KN_ACTIVATION_RELU6 + 1));
+    g.problem.activation =
+        is_dense ? KN_ACTIVATION_NONE : (kn_activation)((p.m + p.n + p.k) % (KN_ACTIVATION_RELU6 + 1));
     g.problem.product.a = g.a.operand;
     g.problem.product.b = g.b.operand;
     return g;

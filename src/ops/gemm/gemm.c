@@ -13,6 +13,7 @@
     }
 
 static const kn_implementation rows[] = {
+    ROW(inner, KN_TIMED_ON_CPUS),
     ROW(skinny, KN_TIMED_ON_CPUS),
     ROW(row, KN_TIMED_ON_CPUS),
     ROW(split, KN_TIMED_ANYWHERE),

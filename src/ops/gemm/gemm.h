@@ -85,6 +85,10 @@ kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_bu
 kn_implementation_predicate kn_gemm_prefers_tiles;
 kn_implementation_run kn_gemm_tiles;
 
+/* inner_products.c: batches of short inner products. */
+kn_implementation_predicate kn_gemm_supports_inner, kn_gemm_prefers_inner;
+kn_implementation_run kn_gemm_inner;
+
 /* skinny.c: one row times a tall matrix; tiny results of long sums. */
 kn_implementation_predicate kn_gemm_supports_skinny, kn_gemm_prefers_skinny;
 kn_implementation_run kn_gemm_skinny;

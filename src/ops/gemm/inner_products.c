@@ -1,32 +1,50 @@
-/* ops/gemm/inner_products.c - batches of short rows times columns, on CPU devices: the products of their elements, and
- * a sum. To prepare a product of matrices takes longer than one of these. */
-#include <koine/matmul.h>
-#include <koine/pointwise.h>
-#include <koine/reduce.h>
-#include <koine/shape.h>
-
-#include "ops/dispatch/invoke.h"
-#include "ops/gemm/matmul.h"
+/* ops/gemm/inner_products.c - batches of a short row times a column, on CPU devices: sums of products of neighbours. To
+ * prepare a product of matrices takes longer than one of these. */
+#include "loops/rows.h"
+#include "ops/gemm/gemm.h"
 
 enum { LONGEST = 256, FEWEST = 64 };
 
-static bool suits(const kn_tensor *a, const kn_tensor *b)
+static kn_rows_code code = {
+    .name = "inner_products", .inputs = "ab", KN_SUM_OF("a * b"), .numbers = "p", .values = {"p * s"}};
+
+/* Rows and columns must be contiguous, those of both operands equally far apart, and the results neighbours. */
+bool kn_gemm_supports_inner(const kn_limits *limits, const void *problem_)
 {
-    return a->ndim > 2 && b->ndim > 2 && a->shape[a->ndim - 2] == 1 && b->shape[b->ndim - 1] == 1 &&
-           a->shape[a->ndim - 1] <= LONGEST && kn_shape_numel(a->ndim - 2, a->shape) >= FEWEST &&
-           a->dtype == b->dtype && (a->dtype == KN_F32 || a->dtype == KN_F64) && kn_tensor_limits(a)->is_cpu;
+    const kn_gemm_problem *problem = problem_;
+    const kn_gemm_params *p = &problem->product;
+    const bool is_plain = p->beta == 0 && !problem->bias && !problem->activation && !problem->sums;
+    (void)limits;
+    return p->m == 1 && p->n == 1 && is_plain && (!p->a.transposed || p->a.ld == 1) &&
+           (p->b.transposed || p->b.ld == 1) && p->a.batch_stride == p->b.batch_stride &&
+           (p->c.batch_stride == 1 || p->batch == 1);
 }
 
-kn_status kn_inner_products_enter(kn_entry *entry)
+bool kn_gemm_prefers_inner(const kn_limits *limits, const void *problem)
 {
-    kn_tensor *a = entry->inputs[0], *b = entry->inputs[1];
-    if (!suits(a, b))
-        return KN_OK;
-    KN_TRY(kn_matmul_check(a, b));
-    const int scope = kn_scope_begin();
-    if (scope == 0)
-        return kn_error_status();
-    kn_tensor *products = kn_mul(a, kn_transpose(b, -2, -1));
-    entry->result = kn_scope_return(scope, kn_sum_dims(products, (const int[]){-1}, 1, true));
-    return entry->result ? KN_OK : kn_error_status();
+    const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
+    return limits->is_cpu && p->k <= LONGEST && p->batch >= FEWEST;
+}
+
+static kn_rows_operand operand_of(const kn_gemm_operand *x, kn_dtype dtype)
+{
+    return (kn_rows_operand){.buffer = x->buffer, .offset = x->offset, .dtype = dtype};
+}
+
+kn_status kn_gemm_inner(kn_stream *stream, const void *problem)
+{
+    const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
+    const kn_dtype dtype = p->f64 ? KN_F64 : KN_F32;
+    return kn_rows_run(stream, &(const kn_rows_problem){.code = &code,
+                                                        .operation = "gemm",
+                                                        .compute = dtype,
+                                                        .outer = p->batch,
+                                                        .n = p->k,
+                                                        .inner = 1,
+                                                        .has_strides = true,
+                                                        .pitch = p->a.batch_stride,
+                                                        .step = 1,
+                                                        .inputs = {operand_of(&p->a, dtype), operand_of(&p->b, dtype)},
+                                                        .outputs = {operand_of(&p->c, dtype)},
+                                                        .numbers = {p->alpha}});
 }

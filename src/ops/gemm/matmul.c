@@ -1,5 +1,6 @@
 /* ops/gemm/matmul.c - torch.matmul: vectors, matrices, and batches of matrices whose batch dimensions broadcast. */
 #include <koine/matmul.h>
+#include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
 #include <string.h>
@@ -49,12 +50,6 @@ static kn_status resolve(product_shape *s, const kn_tensor *a, const kn_tensor *
         s->batch[d] = size_a == 1 ? size_b : size_a;
     }
     return KN_OK;
-}
-
-kn_status kn_matmul_check(const kn_tensor *a, const kn_tensor *b)
-{
-    product_shape s;
-    return resolve(&s, a, b);
 }
 
 kn_status kn_matmul_shape(kn_call *call)
@@ -184,6 +179,12 @@ kn_status kn_matmul_forward(kn_call *call)
 
 static kn_tensor *transpose_last(kn_tensor *t) { return kn_transpose(t, -2, -1); }
 
+/* a b of matrices; sums of one term are elementwise work. */
+static kn_tensor *product(kn_tensor *a, kn_tensor *b)
+{
+    return a && b && a->shape[a->ndim - 1] == 1 ? kn_mul(a, b) : kn_matmul(a, b);
+}
+
 static kn_tensor *sum_to_shape(kn_tensor *gradient, int ndim, const int64_t *shape)
 {
     int dims[KN_MAX_DIMS], count = 0, extra = gradient ? gradient->ndim - ndim : 0;
@@ -235,10 +236,10 @@ kn_status kn_matmul_gradients(kn_tensor *a, kn_tensor *b, kn_tensor *gradient, c
     as_matrix(&first, &inputs[0], true);
     as_matrix(&second, &inputs[1], false);
     if (needs[0])
-        results[0] = sum_to_shape(kn_matmul(gradient, transpose_last(b)), first.ndim, first.shape);
+        results[0] = sum_to_shape(product(gradient, transpose_last(b)), first.ndim, first.shape);
     if (needs[1]) {
         kn_tensor *single = second.ndim == 2 && first.ndim > 2 ? gradient_of_single(a, gradient) : NULL;
-        results[1] = single ? single : sum_to_shape(kn_matmul(transpose_last(a), gradient), second.ndim, second.shape);
+        results[1] = single ? single : sum_to_shape(product(transpose_last(a), gradient), second.ndim, second.shape);
     }
     for (int i = 0; i < 2; i++) {
         if (needs[i] && inputs[i].ndim == 1)
@@ -293,7 +294,6 @@ const kn_op kn_matmul_op = {
     .name = "matmul",
     .inputs = {"a", "b"},
     .dtypes = {KN_DTYPES_NUMBERS},
-    .enter = kn_inner_products_enter,
     KN_MATMUL_PASSES,
 };
 

@@ -31,8 +31,6 @@ kn_status kn_matmul_gradients(kn_tensor *a, kn_tensor *b, kn_tensor *gradient, c
     .shape = kn_matmul_shape, .forward = kn_matmul_forward, .backward = kn_matmul_backward,                            \
     .backward_recorded = kn_matmul_backward, .reference = kn_matmul_reference, .work = kn_matmul_work,                 \
     .backward_work = kn_matmul_backward_work
-kn_status kn_inner_products_enter(kn_entry *entry); /* of operators that take batches: inner_products.c */
-kn_status kn_matmul_check(const kn_tensor *a, const kn_tensor *b); /* do their shapes fit? */
 kn_status kn_matmul_shape(kn_call *call);
 kn_status kn_matmul_forward(kn_call *call);
 kn_status kn_matmul_backward(kn_grad_call *grad);
