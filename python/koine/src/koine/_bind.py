@@ -14,7 +14,7 @@ import collections
 import inspect
 import re
 
-from ._c import NULL, callback, checked, encoded, error, ffi, lib, scalar
+from ._c import NULL, callback, checked, encoded, error, ffi, lib, run_in_scope, scalar
 from ._dtypes import code_of
 
 # Of enumerators whose names are not PyTorch's.
@@ -192,33 +192,11 @@ def _several_sizes(name, value, count):
     return [-1 if one is None else one for one in value]
 
 
-def _run(function, passed, further):
-    return function(*passed)
-
-
-def _run_in_scope(function, passed, further, makes_tensors=False):
-    """What the C function leaves over is released; the tensors that it makes belong to Python. The arguments are ready:
-    tensors that Python made while a scope is open would belong to both."""
-    scope = lib.kn_scope_begin()
-    try:
-        result = function(*passed)
-        if makes_tensors and result:
-            for one in (result, *[one[0] for one in further]):
-                lib.kn_retain(one)
-        return result
-    finally:
-        lib.kn_scope_end(scope)
-
-
-def _make_tensors(function, passed, further):
-    return _run_in_scope(function, passed, further, True)
-
-
 class Binding:
-    """A C function, the Python signature it is called with, and how it is run."""
+    """A C function and the Python signature it is called with. `scoped`: it makes or changes tensors."""
 
-    def __init__(self, c_name, line, run=_run):
-        self.run = run
+    def __init__(self, c_name, line, scoped=False, makes_tensors=False):
+        self.scoped, self.makes_tensors = scoped, makes_tensors
         self.signature = parse(line)
         parameters = self.signature.parameters
         names = [name for name, one in parameters.items() if name != 'return_indices' and one.annotation != '_']
@@ -247,7 +225,7 @@ class Binding:
             values = arguments + self.defaults[len(arguments):]
             passed = [one if not is_tensor else NULL if one is None else one._h
                       for one, is_tensor in zip(values, self.are_tensors)]
-            return self.run(self.forms[0][0], passed, ()), (), ()
+            return self._run(self.forms[0][0], passed, ()), (), ()
         bound = self.signature.bind(*arguments, **keywords)
         bound.apply_defaults()
         values, keep, passed, further = bound.arguments, [], [], []
@@ -284,7 +262,10 @@ class Binding:
             else:
                 passed.append(convert(kind, rest.pop(0), keep))
             place += 1
-        return self.run(function, passed, further), further, keep
+        return self._run(function, passed, further), further, keep
+
+    def _run(self, function, passed, further):
+        return run_in_scope(function, passed, self.makes_tensors, further) if self.scoped else function(*passed)
 
 
 def tensor_function(name, c_name, line, results=None):
@@ -294,7 +275,7 @@ def tensor_function(name, c_name, line, results=None):
     def call(*arguments, **keywords):
         from ._tensor import wrap
         if not made:
-            made.append(Binding(c_name, line, _make_tensors))
+            made.append(Binding(c_name, line, scoped=True, makes_tensors=True))
         try:
             handle, further, _ = made[0](arguments, keywords)
         except AttributeError as problem:
@@ -318,7 +299,7 @@ def in_place_function(name, c_name, line):
 
     def call(input, *arguments, **keywords):
         if not made:
-            made.append(Binding(c_name, line, _run_in_scope))
+            made.append(Binding(c_name, line, scoped=True))
         checked(made[0]((input, *arguments), keywords)[0])
         return input
 

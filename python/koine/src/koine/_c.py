@@ -127,6 +127,21 @@ def adopted(tensor):
     return lib.kn_scope_return(lib.kn_scope_begin(), tensor._h)
 
 
+def run_in_scope(function, arguments, makes_tensors=False, further=()):
+    """Calls a C function; what it leaves over is released. The tensors that it makes, its result and those at the
+    pointers `further`, belong to the caller. The arguments are ready: tensors that Python made while a scope is open
+    would belong to both."""
+    scope = lib.kn_scope_begin()
+    try:
+        result = function(*arguments)
+        if makes_tensors and result:
+            for one in (result, *[one[0] for one in further]):
+                lib.kn_retain(one)
+        return result
+    finally:
+        lib.kn_scope_end(scope)
+
+
 def _sentence(exception):
     return ('%s: %s' % (type(exception).__name__, exception)).encode('utf-8', 'replace').replace(b'\0', b' ')
 

@@ -1,7 +1,7 @@
 """Tensors around the library's handles, and tensors of numbers and arrays."""
 import numpy
 
-from .._c import NULL, error, ffi, lib, sizes
+from .._c import NULL, error, ffi, lib, run_in_scope, sizes
 from .._device import handle as device_handle
 from .._dtypes import as_dtype, code_of
 
@@ -29,12 +29,7 @@ def wrap(handle):
 
 def composed(function, *arguments):
     """The result of a C function that leaves its temporaries to the innermost scope."""
-    scope, handle = lib.kn_scope_begin(), NULL
-    try:
-        handle = function(*arguments)
-    finally:
-        lib.kn_scope_return(scope, handle)
-    return wrap(handle)
+    return wrap(run_in_scope(function, arguments, True))
 
 
 def borrowed(handle):
