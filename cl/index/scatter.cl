@@ -77,7 +77,11 @@ static inline void kn_combine_row(global T *to, long to_step, const global T *fr
     if (to_step == 1 && from_step == 1)
         for (long i = 0; i < n; i++)
             to[i] = COMBINE(to[i], from[i]);
-    else
+    else if (to_step == 1 && from_step == 0) {
+        const T value = *from;
+        for (long i = 0; i < n; i++)
+            to[i] = COMBINE(to[i], value);
+    } else
         for (long i = 0; i < n; i++)
             to[i * to_step] = COMBINE(to[i * to_step], from[i * from_step]);
 }

@@ -193,14 +193,6 @@ static kn_tensor *join_equal(const bags *b, kn_tensor *rows, kn_embedding_bag_mo
                                  : kn_amax(all, dim, 1, false);
 }
 
-/* Sums by bag divided by how many rows each had; of a bag without rows 0. */
-static kn_tensor *divided_by_counts(const bags *b, kn_tensor *sums, const kn_tensor_options *options)
-{
-    const int64_t n = kn_numel(b->bag), count = sums->shape[0];
-    kn_tensor *counts = kn_index_add_(kn_zeros_with(1, &count, options), 0, b->bag, kn_ones_with(1, &n, options));
-    return kn_div(sums, kn_unsqueeze(kn_clamp(counts, .min = 1), 1));
-}
-
 /* The rows, of each index, brought together by bag. */
 static kn_tensor *join_bags(const bags *b, kn_tensor *rows, kn_embedding_bag_mode mode)
 {
@@ -210,8 +202,6 @@ static kn_tensor *join_bags(const bags *b, kn_tensor *rows, kn_embedding_bag_mod
 
     if (mode == KN_BAG_SUM)
         joined = kn_index_add(none, 0, b->bag, rows);
-    else if (mode == KN_BAG_MEAN && rows->dtype != KN_F16 && rows->dtype != KN_BF16)
-        joined = divided_by_counts(b, kn_index_add(none, 0, b->bag, rows), &options);
     else
         joined = kn_index_reduce(none, 0, b->bag, rows, mode == KN_BAG_MAX ? KN_SCATTER_AMAX : KN_SCATTER_MEAN,
                                  .include_self = false);

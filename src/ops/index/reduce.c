@@ -38,20 +38,32 @@ static kn_tensor *divided(kn_tensor *sum, kn_tensor *count)
     return mean;
 }
 
-/* The number of values of each element; at least 1. */
+/* The number of values of each element, its own one included or not. It is the same along dimensions that the index
+ * does not know, where it has one element. */
 static kn_tensor *counted(const reduction *own, kn_tensor *x, kn_tensor *index)
 {
-    kn_tensor *count = kn_ones_like(x);
-    if (!own->include_self)
-        count = kn_index_scattered(&own->map, KN_INDEX_SET, count, index, number(0, x));
-    return kn_index_scattered(&own->map, KN_INDEX_ADD, count, index, number(1, x));
+    kn_index_map map = own->map;
+
+    for (int d = 0; d < map.ndim; d++)
+        if (map.own[d] >= 0 && map.along[d] < 0 && map.shape[d] > 1) {
+            x = kn_narrow(x, map.own[d], 0, 1);
+            map.shape[d] = 1;
+        }
+    return kn_index_scattered(&map, KN_INDEX_ADD, own->include_self ? kn_ones_like(x) : kn_zeros_like(x), index,
+                              number(1, x));
 }
 
+/* An element without values keeps its own. */
 static kn_tensor *summed(const reduction *own, kn_tensor *x, kn_tensor *index, kn_tensor *src, bool mean)
 {
-    kn_tensor *sum = own->include_self ? x : kn_index_scattered(&own->map, KN_INDEX_SET, x, index, number(0, x));
-    sum = kn_index_scattered(&own->map, KN_INDEX_ADD, sum, index, src);
-    return mean ? divided(sum, counted(own, x, index)) : sum;
+    kn_tensor *count = mean || !own->include_self ? counted(own, x, index) : NULL;
+    if (!own->include_self) {
+        kn_tensor *has_none = kn_eq(count, number(0, x));
+        x = kn_where(has_none, x, number(0, x));
+        count = mean ? kn_where(has_none, number(1, x), count) : NULL;
+    }
+    kn_tensor *sum = kn_index_scattered(&own->map, KN_INDEX_ADD, x, index, src);
+    return mean ? divided(sum, count) : sum;
 }
 
 static kn_status enter(kn_entry *entry, reduction *own)
