@@ -66,12 +66,20 @@ bool kn_layout_is_flat(const kn_layout *layout)
     return layout->strides[0][0] == 1;
 }
 
-bool kn_layout_has_short_runs(const kn_layout *layout, int64_t run)
+bool kn_layout_begins_contiguous(const kn_layout *layout)
 {
     const int last = layout->ndim - 1;
     const int64_t *strides = layout->strides[0];
     bool is_contiguous = strides[last] == 1;
     for (int d = last; d > 0; d--)
         is_contiguous = is_contiguous && strides[d - 1] == strides[d] * layout->shape[d];
-    return is_contiguous && last > 0 && layout->shape[last] < run;
+    return is_contiguous;
+}
+
+bool kn_layout_has_steps(const kn_layout *layout)
+{
+    for (int n = 0; n < layout->lanes; n++)
+        if (layout->strides[n][layout->ndim - 1] > 1)
+            return true;
+    return false;
 }

@@ -25,5 +25,8 @@ int64_t kn_layout_count(const kn_layout *layout);
 /* Is there a single dimension, with stride 1 or 0 in each lane? */
 bool kn_layout_is_flat(const kn_layout *layout);
 
-/* Is lane 0 contiguous, but not all others, in runs of less than `run` elements? */
-bool kn_layout_has_short_runs(const kn_layout *layout, int64_t run);
+/* Is lane 0 contiguous? */
+bool kn_layout_begins_contiguous(const kn_layout *layout);
+
+/* Are elements of any lane apart along the innermost dimension? */
+bool kn_layout_has_steps(const kn_layout *layout);

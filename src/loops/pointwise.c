@@ -80,7 +80,16 @@ static bool should_bypass(const kn_pointwise_form *form, const kn_layout *layout
     return kn_bypasses_caches(limits, (uint64_t)kn_layout_count(layout) * bytes);
 }
 
+/* Are operands better packed than read where they are? Those that are broadcast along short runs, and those whose
+ * elements are apart. */
 enum { SHORT_RUN = 64 };
+static bool should_pack(const kn_pointwise_form *form, const kn_layout *layout)
+{
+    const int last = layout->ndim - 1;
+    if (!kn_pointwise_could_pack(form) || !kn_layout_begins_contiguous(layout))
+        return false;
+    return kn_layout_has_steps(layout) || (last > 0 && layout->shape[last] < SHORT_RUN && form->inputs[1]);
+}
 
 static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, const kn_layout *layout,
                         const kn_limits *limits)
@@ -100,8 +109,7 @@ static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, 
     }
     if (kn_pointwise_has_vectors(p->code, form))
         form->vector = (uint8_t)kn_pointwise_vector_width(limits, p->compute);
-    if (form->walk == KN_WALK_RUNS && kn_pointwise_could_pack(p->code, form) &&
-        kn_layout_has_short_runs(layout, SHORT_RUN))
+    if (form->walk == KN_WALK_RUNS && should_pack(form, layout))
         form->walk = KN_WALK_TILES;
 }
 

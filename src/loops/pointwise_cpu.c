@@ -198,13 +198,13 @@ void kn_write_tiles(const kn_writer *w)
     for (int i = 0; i < kn_writer_inputs(w); i++)
         if (kn_writer_packs(w, i))
             kn_text_format(w->out, "%s kn_t%d[KN_TILE_BUFFER]; const long kn_reach%d = kn_reach(&kn_plan, %d); ",
-                           kn_storage_type(w->form->inputs[i]), i, i, w->form->lane[i]);
+                           kn_writer_packed_type(w, i), i, i, w->form->lane[i]);
     kn_text_append(w->out, "\nwhile (kn_c.position < kn_c.end) { "
                            "const long kn_size = min((long)KN_TILE, kn_c.end - kn_c.position);\nKN_PIECES(kn_size) {");
     for (int i = 0; i < kn_writer_inputs(w); i++)
         if (kn_writer_packs(w, i))
-            kn_text_format(w->out, " KN_PACK(kn_pack%d, kn_t%d, kn_in%d, %d, kn_reach%d);", i, i, i, w->form->lane[i],
-                           i);
+            kn_text_format(w->out, " KN_PACK(kn_pack%d, kn_t%d, (const global %s *)kn_in%d, %d, kn_reach%d);", i, i,
+                           kn_writer_packed_type(w, i), i, w->form->lane[i], i);
     kn_text_append(w->out, " }\n");
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (kn_writer_wants(w, i))

@@ -81,16 +81,12 @@ bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_
     return suits_vectors(code, form);
 }
 
-/* If one of several operands may be broadcast and none needs conversion. */
-bool kn_pointwise_could_pack(const kn_pointwise_code *code, const kn_pointwise_form *form)
+bool kn_pointwise_could_pack(const kn_pointwise_form *form)
 {
-    int operands = 0;
-    for (int i = 0; code->inputs[i]; i++) {
-        if (form->inputs[i] == KN_F16 || form->aliased[i])
+    for (int i = 0; i < KN_POINTWISE_INPUTS; i++)
+        if (form->aliased[i])
             return false;
-        operands += form->inputs[i] != 0;
-    }
-    return !form->vector && form->lanes > 1 && operands > 1;
+    return !form->vector && form->lanes > 1;
 }
 
 /* --- elements ----------------------------------------------------------------------------------------------------- */
@@ -108,8 +104,10 @@ void kn_write_load(const kn_writer *w, int i, const char *pointer, const char *a
 {
     const kn_pointwise_form *f = w->form;
     const char *type = kn_writer_type(w, i);
-    kn_text_format(w->out, "const %s %s%c = (%s)KN_ROUND_%s(KN_LOAD_%s(%s, %s)); ", type, w->prefix, w->code->inputs[i],
-                   type, kn_dtype_kind((kn_dtype)f->rounded[i]), kn_dtype_kind((kn_dtype)f->inputs[i]), pointer, at);
+    const bool is_packed = f->walk == KN_WALK_TILES && kn_writer_packs(w, i) && f->inputs[i] == KN_F16;
+    kn_text_format(w->out, "const %s %s%c = (%s)KN_ROUND_%s(KN_LOAD_%s%s(%s, %s)); ", type, w->prefix,
+                   w->code->inputs[i], type, kn_dtype_kind((kn_dtype)f->rounded[i]), is_packed ? "PACKED_" : "",
+                   kn_dtype_kind((kn_dtype)f->inputs[i]), pointer, at);
 }
 
 void kn_write_stores(const kn_writer *w, const char *pointer, const char *at)
@@ -164,7 +162,7 @@ static void write_packing_functions(const kn_writer *w)
 {
     for (int i = 0; i < kn_writer_inputs(w); i++)
         if (kn_writer_packs(w, i))
-            kn_text_format(w->out, "KN_DEFINE_PACK(kn_pack%d, %s)\n", i, kn_storage_type(w->form->inputs[i]));
+            kn_text_format(w->out, "KN_DEFINE_PACK(kn_pack%d, %s)\n", i, kn_writer_packed_type(w, i));
 }
 
 static bool is_converted(const kn_pointwise_form *form, int dtype)

@@ -34,8 +34,8 @@ bool kn_pointwise_has_vectors(const kn_pointwise_code *code, const kn_pointwise_
 /* Is a code that is computed in elements arithmetic only, so that vectors give the same bits? */
 bool kn_pointwise_could_have_vectors(const kn_pointwise_code *code, const kn_pointwise_form *form);
 
-/* Is it worth packing short runs? */
-bool kn_pointwise_could_pack(const kn_pointwise_code *code, const kn_pointwise_form *form);
+/* Can operands be packed? Not for explicit vectors, and not if an output is an input. */
+bool kn_pointwise_could_pack(const kn_pointwise_form *form);
 
 #define KN_POINTWISE_PREFIX "pointwise_"
 

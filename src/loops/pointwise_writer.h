@@ -29,6 +29,12 @@ static inline bool kn_writer_packs(const kn_writer *w, int i) { return kn_writer
 /* The OpenCL C storage type of a dtype. */
 static inline const char *kn_storage_type(int dtype) { return kn_dtype_cl((kn_dtype)dtype); }
 
+/* That of an operand that is packed: the bits of float16. */
+static inline const char *kn_writer_packed_type(const kn_writer *w, int i)
+{
+    return w->form->inputs[i] == KN_F16 ? "ushort" : kn_storage_type(w->form->inputs[i]);
+}
+
 /* The type of input i in the computation. */
 const char *kn_writer_type(const kn_writer *w, int i);
 

@@ -104,6 +104,41 @@ TENSOR_TEST(flips_of_transposed_views)
     }
 }
 
+/* --- elements that are apart -------------------------------------------------------------------------------------- */
+
+static kn_tensor *every(kn_tensor *x, int step) { return kn_slice(x, -1, 1, KN_SLICE_END, step); }
+
+static int compute_and_convert(kn_tensor *results[MOST], kn_tensor *a, kn_tensor *b)
+{
+    static const kn_dtype dtypes[] = {KN_F32, KN_F16, KN_BF16, KN_I64, KN_U8, KN_BOOL};
+    int n = 0;
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
+        results[n++] = kn_to_dtype(a, dtypes[t]);
+    results[n++] = kn_where(kn_lt(a, b), b, a);
+    results[n++] = kn_eq(b, a);
+    return n;
+}
+
+/* Rows that are longer and shorter than what is packed at once, and one row only. */
+TENSOR_TEST(the_bits_of_elements_apart)
+{
+    static const kn_dtype dtypes[] = {KN_F32, KN_F16, KN_BF16, KN_I64, KN_U8, KN_BOOL};
+    static const int64_t rows[][2] = {{1, 3001}, {7, 1500}, {60, 77}, {300, 9}};
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+            for (int step = 2; step <= 5; step++) {
+                KN_SCOPE;
+                kn_tensor *a = every(random_of(dtypes[t], 2, rows[r]), step);
+                kn_tensor *b = every(random_of(dtypes[t], 2, rows[r]), step), *line = kn_select(b, 0, 0);
+                kn_tensor *other = kn_contiguous(b), *column = kn_narrow(b, 1, 0, 1);
+                check_as_contiguous(compute_and_convert, a, b);
+                check_as_contiguous(compute_and_convert, a, other);
+                check_as_contiguous(compute_and_convert, other, a);
+                check_as_contiguous(compute_and_convert, a, line);
+                check_as_contiguous(compute_and_convert, a, column);
+            }
+}
+
 /* --- gradients ---------------------------------------------------------------------------------------------------- */
 
 static kn_tensor *leaf_of(kn_tensor *x)
@@ -155,9 +190,13 @@ int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
-        TEST(the_bits_of_contiguous_operands), TEST(the_bits_of_contiguous_operands_in_fused_kernels),
-        TEST(changes_of_transposed_views),     TEST(flips_of_transposed_views),
-        TEST(gradients_through_other_orders),  TEST(the_order_of_results),
+        TEST(the_bits_of_contiguous_operands),
+        TEST(the_bits_of_contiguous_operands_in_fused_kernels),
+        TEST(changes_of_transposed_views),
+        TEST(flips_of_transposed_views),
+        TEST(the_bits_of_elements_apart),
+        TEST(gradients_through_other_orders),
+        TEST(the_order_of_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
