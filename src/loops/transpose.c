@@ -32,6 +32,8 @@ int kn_transposed_dim(const kn_limits *limits, const kn_layout *layout, kn_dtype
 
     if (lanes == 0 || layout->strides[KN_TO][last] != 1 || layout->shape[last] < lanes || layout->shape[last] > LONGEST)
         return -1;
+    if (layout->strides[KN_FROM][last] == 0) /* each row is one element, repeated */
+        return -1;
     for (int d = 0; d < last; d++)
         if (layout->strides[KN_FROM][d] == 1 && layout->shape[d] >= lanes && layout->shape[d] <= LONGEST)
             return d;
