@@ -90,7 +90,7 @@ KN_API kn_status kn_meshgrid(kn_tensor *const *tensors, int count, bool xy, kn_t
 /* --- copies ------------------------------------------------------------------------------------------------------- */
 
 KN_API kn_tensor *kn_contiguous(kn_tensor *x); /* x itself if it is contiguous */
-KN_API kn_tensor *kn_clone(kn_tensor *x);      /* a contiguous copy */
+KN_API kn_tensor *kn_clone(kn_tensor *x);      /* a copy, its dimensions in memory in the order of x's */
 
 KN_API kn_tensor *kn_flip(kn_tensor *x, const int *dims, int num_dims); /* in reverse order along these */
 KN_API kn_tensor *kn_fliplr(kn_tensor *x);                              /* along dimension 1 */

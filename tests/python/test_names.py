@@ -111,6 +111,9 @@ def test_small_functions():
     for one in (x.contiguous(memory_format=koine.contiguous_format), x.clone(memory_format=koine.preserve_format),
                 x.to(memory_format=koine.channels_last), koine.ones_like(x, memory_format=koine.preserve_format)):
         assert one.tolist() == [1, 1] and one.is_contiguous(memory_format=koine.contiguous_format)
+    x = koine.arange(6.0).reshape(2, 3).t()
+    assert x.clone().stride() == (1, 3) and x.clone(memory_format=koine.contiguous_format).stride() == (2, 1)
+    assert x.clone().tolist() == x.clone(memory_format=koine.contiguous_format).tolist() == x.tolist()
     layer = koine.nn.Conv2d(1, 1, 1)
     assert layer.to('cpu', memory_format=koine.channels_last) is layer
     assert koine.empty(2, 3, memory_format=koine.contiguous_format).shape == (2, 3)

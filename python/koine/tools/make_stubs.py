@@ -143,16 +143,14 @@ class Stubs:
     def package(self):
         koine, names = self.koine, self.operator_names()
         made = modules_of(koine) + ['from ._compile import compile as compile', 'from ._tensor import Size as Size']
-        for module in ('_c', '_device', '_dtypes', '_flags', '_vmap', 'amp', 'autograd', 'random', 'serialization',
-                       'train'):
+        for module in ('_c', '_device', '_dtypes', '_flags', '_formats', '_vmap', 'amp', 'autograd', 'random',
+                       'serialization', 'train'):
             values = vars(importlib.import_module('koine.' + module))
             own = [name for name in vars(koine) if name in values and not name.startswith('_') and name not in
                    ('ffi', 'lib', 'annotations') and getattr(values[name], '__module__', '') == 'koine.' + module]
             made += ['from .%s import %s as %s' % (module, name, name) for name in own]
         made += ['%s: dtype' % name for name in list(koine._dtypes.by_name) + list(koine._dtypes.ALIASES)]
         made += ['inf: float', 'nan: float', 'pi: float', 'e: float', '__version__: str', 'newaxis: None']
-        made += ['%s: None' % name for name in ('contiguous_format', 'preserve_format', 'channels_last',
-                                                   'channels_last_3d')]
         made += list(self.result_types(names)) + self.tensor_class()
         made += ['class %s(Tensor): ...' % name for name in sorted(koine._legacy.TYPES)]
         made += ['def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: bool = ...) -> Tensor: ...',

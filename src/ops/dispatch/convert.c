@@ -26,7 +26,7 @@ static kn_status convert_backward(kn_grad_call *grad)
     return grad->grad_inputs[0] ? KN_OK : kn_error_status();
 }
 
-/* A contiguous copy in the same dtype. */
+/* A copy in the same dtype. */
 static kn_status clone_enter(kn_entry *entry)
 {
     kn_to_dtype_args *own = kn_entry_record(entry, sizeof *own);
@@ -59,7 +59,7 @@ static const kn_op_param dtype_row[] = {KN_PARAM(kn_to_dtype_args, dtype)};
 const kn_op kn_to_dtype_op = COPY_OP("to_dtype", KN_PARAMS(kn_to_dtype_args, dtype_row, .dtype = KN_F32),
                                      to_dtype_enter, .arrange = kn_call_arrange);
 const kn_op kn_contiguous_op = COPY_OP("contiguous", KN_NO_PARAMS, contiguous_enter, );
-const kn_op kn_clone_op = COPY_OP("clone", KN_NO_PARAMS, clone_enter, );
+const kn_op kn_clone_op = COPY_OP("clone", KN_NO_PARAMS, clone_enter, .arrange = kn_call_arrange);
 
 /* The tensor itself, with one more reference. */
 static kn_tensor *same(kn_tensor *tensor) { return kn_scope_adopt(kn_retain(tensor)); }
@@ -82,17 +82,18 @@ static kn_tensor *plain_copy(const char *function, kn_tensor *tensor, kn_dtype d
     return given(function, copy, status);
 }
 
-static kn_tensor *plain_conversion(kn_tensor *tensor, kn_dtype dtype)
+/* In the tensor's order. */
+static kn_tensor *plain_conversion(const char *function, kn_tensor *tensor, kn_dtype dtype)
 {
     kn_tensor *result;
     kn_status status = kn_tensor_new(&result, dtype, tensor->ndim, tensor->shape, tensor->storage->device);
     if (status != KN_OK)
-        return given("to_dtype", NULL, status);
+        return given(function, NULL, status);
     kn_tensor_arrange(result, &tensor, 1);
     status = kn_tensor_copy(result, tensor);
     if (status != KN_OK)
         kn_release(result);
-    return given("to_dtype", result, status);
+    return given(function, result, status);
 }
 
 kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
@@ -106,7 +107,7 @@ kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
     if (dtype == tensor->dtype)
         return same(tensor);
     if (!is_recorded(tensor))
-        return plain_conversion(tensor, dtype);
+        return plain_conversion("to_dtype", tensor, dtype);
     return kn_invoke(&kn_to_dtype_op, &params, tensor);
 }
 
@@ -126,7 +127,7 @@ kn_tensor *kn_clone(kn_tensor *x)
     if (!kn_check_argument("clone", "x", x))
         return NULL;
     if (!is_recorded(x))
-        return plain_copy("clone", x, x->dtype, x->storage->device);
+        return plain_conversion("clone", x, x->dtype);
     return kn_invoke(&kn_clone_op, NULL, x);
 }
 

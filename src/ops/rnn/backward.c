@@ -20,7 +20,7 @@ static kn_tensor *uninitialised(int ndim, const int64_t *shape, const kn_tensor 
 /* A gradient that the steps change: a copy of the given one, or zeros. */
 static kn_tensor *started(kn_tensor *gradient, int64_t rows, int64_t columns, const kn_tensor *like)
 {
-    return gradient ? kn_clone(gradient) : zeros(2, (int64_t[]){rows, columns}, like);
+    return gradient ? kn_clone(kn_contiguous(gradient)) : zeros(2, (int64_t[]){rows, columns}, like);
 }
 
 static bool needs(const kn_grad_call *grad, int input)

@@ -28,14 +28,14 @@ from . import (accelerator, amp, backends, cuda, data, distributed, distribution
                models, nn, optim, profiler, safetensors, special, testing, train, utils)
 from ._vmap import vmap  # noqa: E402, F401
 from .amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402, F401
+from ._formats import (channels_last, channels_last_3d, contiguous_format, memory_format,  # noqa: E402, F401
+                       preserve_format)
 from ._legacy import TYPES as _TYPES  # noqa: E402
 from .serialization import load, save  # noqa: E402, F401
 from .train import Trainer  # noqa: E402, F401
 
 half, float, double, short, int, long, bool = float16, float32, float64, int16, int32, int64, bool_  # noqa: A001
 globals().update(_TYPES)
-# Memory formats: the library chooses its own.
-contiguous_format = preserve_format = channels_last = channels_last_3d = None
 newaxis = None
 e = __import__('math').e
 inf, nan, pi = __import__('math').inf, __import__('math').nan, __import__('math').pi

@@ -97,7 +97,7 @@ METHODS = frozenset('''
 add add_ addcdiv_ addcmul_ adjoint allclose aminmax angle argmax argmin argwhere atleast_1d atleast_2d atleast_3d
 bernoulli bernoulli_ bitwise_and bitwise_and_ bitwise_left_shift bitwise_left_shift_ bitwise_or bitwise_or_
 bitwise_right_shift bitwise_right_shift_ bitwise_xor bitwise_xor_ broadcast_to cauchy_ cholesky cholesky_solve chunk
-clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ conj conj_physical copysign copysign_ cross
+clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ clone conj conj_physical copysign copysign_ cross
 cumulative_trapezoid det diag diag_embed diagflat diff dist div div_ divide divide_ dsplit eq eq_ equal expand_as
 exponential_ fill_ fill_diagonal_ fliplr flipud float_power float_power_ floor_divide floor_divide_ fmod fmod_ frexp
 ge ge_ geometric_ ger gradient greater greater_ greater_equal greater_equal_ gt gt_ histogram hsplit index_fill

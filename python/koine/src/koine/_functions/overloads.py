@@ -3,6 +3,7 @@ other operand is a tensor or a number."""
 from .. import _ops
 from .._bind import in_place_function, tensor_function
 from .._c import checked, lib, scalar
+from .._formats import contiguous_format, preserve_format
 from .._tensor import Tensor
 from .creation import empty, full
 from .shapes import nonzero
@@ -134,6 +135,12 @@ def random_(input, from_=0, to=None, *, generator=None):
     """Whole numbers: random_(to) from 0, random_(from, to), without `to` itself."""
     low, high = (0, from_) if to is None else (from_, to)
     return _random_(input, low, high, generator=generator)
+
+
+def clone(input, *, memory_format=preserve_format):
+    if memory_format is contiguous_format and not input.is_contiguous():
+        return input.contiguous()
+    return op('clone')(input)
 
 
 def clamp(input, min=None, max=None):
