@@ -293,9 +293,10 @@ def _not_tensors(name, ones, lists):
 
 
 def _changing(name):
-    """What inplace=True calls."""
-    return lambda input, **params: call(
-        name + '_', input, **{key: value for key, value in params.items() if value is not None})
+    """What inplace=True calls; its parameters have the operator's own names."""
+    def change(input, **params):
+        return function(name + '_')(input, **params)
+    return change
 
 
 def source(described):

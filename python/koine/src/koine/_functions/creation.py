@@ -117,8 +117,12 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False, device
 
 
 def _like(create):
+    plain = getattr(lib, 'kn_%s_like' % create.__name__, None)
+
     def like(input, *arguments, dtype=None, device=None, requires_grad=False, memory_format=None):
         """A new tensor with the input's shape, and its dtype and device unless others are given."""
+        if plain and dtype is None and device is None and not requires_grad and not arguments:
+            return wrap(plain(input._h))
         return create(input.shape, *arguments, dtype=dtype or input.dtype, device=device or input.device,
                       requires_grad=requires_grad)
 

@@ -112,17 +112,18 @@ class TensorBase:
         return lib.kn_ndim(self._h)
 
     def size(self, dim=None):
-        shape = self.shape
-        return shape if dim is None else shape[self._dim(dim)]
+        return self.shape if dim is None else lib.kn_size(self._h, self._dim(dim))
 
     def _dim(self, dim):
-        if not -max(self.ndim, 1) <= dim < max(self.ndim, 1):
-            raise IndexError('dimension %d is out of range for a tensor of %d dimensions' % (dim, self.ndim))
+        ndim = lib.kn_ndim(self._h)
+        if not -ndim <= dim < ndim:
+            raise IndexError('dimension %d is out of range for a tensor of %d dimensions' % (dim, ndim))
         return dim
 
     def stride(self, dim=None):
-        strides = tuple(lib.kn_stride(self._h, i) for i in range(self.ndim))
-        return strides if dim is None else strides[self._dim(dim)]
+        if dim is not None:
+            return lib.kn_stride(self._h, self._dim(dim))
+        return tuple(lib.kn_stride(self._h, i) for i in range(self.ndim))
 
     def storage_offset(self):
         return lib.kn_storage_offset(self._h)

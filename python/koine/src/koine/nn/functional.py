@@ -6,4 +6,10 @@ from .. import _ops as _operators
 def __getattr__(name):
     if name.startswith('__'):
         raise AttributeError(name)
-    return getattr(_functions, name) if name in _functions.PUBLIC else _operators.function(name)
+    found = getattr(_functions, name) if name in _functions.PUBLIC else _operators.function(name)
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_functions.PUBLIC, *_operators.names()})
