@@ -93,16 +93,16 @@ static kn_status flip_backward(kn_grad_call *grad)
     return kn_view_give(grad, kn_flip(grad->grad_outputs[0], dims, count));
 }
 
-#define TURN_OP(op_name, params_, composes_, enter_, forward_, backward_)                                              \
+#define TURN_OP(op_name, params_, composes_, enter_, forward_, backward_, ...)                                         \
     {                                                                                                                  \
         .name = op_name, .inputs = {"x"}, .params = params_, .composes = composes_, .enter = enter_,                   \
         .record_size = sizeof(turn), .strided_outputs = true, .shape = same_shape, .forward = forward_,                \
         .backward = backward_, .backward_recorded = backward_, .reference = turn_reference,                            \
-        .work = kn_work_memory_bound, .backward_work = kn_grad_work_memory_bound                                       \
+        .work = kn_work_memory_bound, .backward_work = kn_grad_work_memory_bound, __VA_ARGS__                          \
     }
 static const kn_op_param flip_rows[] = {KN_PARAM(kn_permute_args, dims)};
-const kn_op kn_flip_op =
-    TURN_OP("flip", KN_PARAMS(kn_permute_args, flip_rows), false, flip_enter, flip_forward, flip_backward);
+const kn_op kn_flip_op = TURN_OP("flip", KN_PARAMS(kn_permute_args, flip_rows), false, flip_enter, flip_forward,
+                                 flip_backward, .arrange = kn_call_arrange);
 
 /* A public function's list of dimensions. */
 static bool read_dims(kn_ints *list, const char *function, const int *dims, int count)
@@ -214,7 +214,7 @@ static kn_status roll_backward(kn_grad_call *grad)
 
 static const kn_op_param roll_rows[] = {KN_PARAM(kn_roll_args, shifts), KN_PARAM(kn_roll_args, dims)};
 const kn_op kn_roll_op =
-    TURN_OP("roll", KN_PARAMS(kn_roll_args, roll_rows), true, roll_enter, roll_forward, roll_backward);
+    TURN_OP("roll", KN_PARAMS(kn_roll_args, roll_rows), true, roll_enter, roll_forward, roll_backward, );
 
 kn_tensor *kn_roll(kn_tensor *x, int num_shifts, const int64_t *shifts, const int *dims)
 {
