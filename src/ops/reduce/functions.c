@@ -217,23 +217,24 @@ static void norm_numbers(double *pq, double p, int64_t n)
 }
 
 /* A norm that is a function of a sum. */
-#define SUM_NORM(id, term, value, names, gradient, ...)                                                                \
+#define SUM_NORM(id, term, value, names, gradient, vectors_, ...)                                                      \
     static kn_reducer id##_table = {                                                                                   \
         .rule = KN_REDUCES_SAME,                                                                                       \
         .forward = {.name = #id, .inputs = "a", .numbers = "pq", KN_SUM_OF(term), .values = {value}, __VA_ARGS__},     \
-        .backward = {.name = #id "_backward", .inputs = names, .numbers = "pq", .values = {gradient}},                 \
+        .backward =                                                                                                    \
+            {.name = #id "_backward", .inputs = names, .numbers = "pq", .values = {gradient}, .vectors = vectors_},    \
         .numbers = norm_numbers,                                                                                       \
         .reference = norm_reference};
 
 #define SIGN_OF_A "(a < 0 ? (T)-1 : a > 0 ? (T)1 : a * 0)"
 
 /* The divisors are never 0, so that at a norm of 0 the gradients of these gradients are 0, not NaN. */
-SUM_NORM(norm_0, "a != 0 ? (T)1 : (T)0", "s", "g", "g * 0")
-SUM_NORM(norm_1, "fabs(a)", "s", "ga", "g * " SIGN_OF_A)
-SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / (y == 0 ? (T)1 : y))")
+SUM_NORM(norm_0, "a != 0 ? (T)1 : (T)0", "s", "g", "g * 0", KN_NO_VECTORS)
+SUM_NORM(norm_1, "fabs(a)", "s", "ga", "g * " SIGN_OF_A, KN_NO_VECTORS)
+SUM_NORM(norm_2, "a * a", "sqrt(s)", "gay", "y == 0 ? (T)0 : g * (a / (y == 0 ? (T)1 : y))", KN_NO_VECTORS)
 SUM_NORM(norm_p, "KN_POWER(fabs(a), p)", "KN_POWER(s, q)", "gay",
          "a == 0 || y == 0 ? (T)0 : g * " SIGN_OF_A " * pow(a == 0 ? (T)1 : fabs(a) / (y == 0 ? (T)1 : y), p - 1)",
-         .takes_long = true)
+         KN_VECTORS, .takes_long = true)
 
 static kn_rows_code counting = KN_COUNT_OF("count_norms", "fabs(a)");
 
