@@ -229,6 +229,7 @@ sh bench/performance.sh ~/torch/bin/python3 /usr/bin/python3        # about 40 m
 python3 bench/compare.py --python ~/torch/bin/python3 --only conv/  # one group
 sh bench/performance.sh --peer-device cuda ~/torch/bin/python3      # on a machine with an NVIDIA GPU: its section
 PYTHONPATH=build/python-package ~/torch/bin/python3 bench/sweep.py  # other dtypes and layouts: where PyTorch is faster
+PYTHONPATH=build/python-package ~/torch/bin/python3 bench/models.py # architectures in Python, the same code for both
 ```
 
 Both sides are separate processes on the same cores with the same number of threads. Each benchmark starts from the same
