@@ -1,7 +1,7 @@
 /* pool/adaptive_avg.cl - adaptive average pooling. */
 #include "pool/adaptive.clh"
 #ifdef KN_CPU
-#include "common/real_lanes.clh"
+#include "pool/sum_runs.clh"
 #endif
 
 static T area_of(box b) { return (T)((long)(b.back - b.front) * (b.bottom - b.top) * (b.right - b.left)); }
@@ -12,47 +12,23 @@ static T area_of(box b) { return (T)((long)(b.back - b.front) * (b.bottom - b.to
 static T window_average(const kn_pool_geometry *p, const global T *plane, long room, box b)
 {
     const T area = area_of(b);
-    TV sum = 0;
     if (area <= 8) {
         T few = 0;
         FOR_BOX(b, d, h, w) few += plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w];
         return few / area;
     }
-    for (int d = b.front; d < b.back; d++)
-        for (int h = b.top; h < b.bottom; h++) {
-            const long line = (long)(SLICE(d) * p->size[1] + h) * p->size[2];
-            for (int w = b.left; w < b.right; w += 16)
-                sum += load_part(plane + line + w, b.right - w, room - line - w, (T)0);
-        }
-    return sum_lanes(sum) / area;
-}
-
-/* The mean of `n` contiguous elements. */
-static T mean_of_run(const global T *run, long n)
-{
-    TV a = 0, b = 0;
-    long k = 0;
-    for (; k + 32 <= n; k += 32) {
-        a += KN_VLOAD(run + k);
-        b += KN_VLOAD(run + k + 16);
-    }
-    for (; k + 16 <= n; k += 16)
-        a += KN_VLOAD(run + k);
-    T sum = sum_lanes(a + b);
-    for (; k < n; k++)
-        sum += run[k];
-    return sum / (T)n;
+    return sum_of_runs(runs_of(p, b, 1, 1), plane, room) / area;
 }
 
 /* The gradients of a plane: each window's, in the order of the outputs. */
 static void add_windows(const kn_pool_geometry *p, const global T *gradient, global T *plane)
 {
-    const int lines = lines_of(p), columns = p->out_size[2];
+    const int rows = p->out_size[1], columns = p->out_size[2], lines = DEPTH(p->out_size[0]) * rows;
     const long size = volume_of(p);
     for (long i = 0; i < size; i++)
         plane[i] = 0;
     for (int line = 0; line < lines; line++) {
-        window_line l = windows_of_line(p, line);
+        window_line l = windows_of_line(p, SLICE(line / rows), line - SLICE(line / rows) * rows);
         for (int i = 0; i < columns; i++, next_window(&l)) {
             const box b = l.window;
             const T share = gradient[(long)line * columns + i] / area_of(b);
@@ -96,19 +72,20 @@ KN_KERNEL_ONCE(adaptive_avg_pool_forward, (KN_ARG(x), KN_ARG(y), given), KN_IN(x
     KN_BIND_OUT(T, y);
 #ifdef KN_CPU
     const long size = volume_of(&p);
-    if (is_one_window(&p) && size > 0) {
+    if (is_one_window(&p)) {
         KN_FOR_ONCE(plane, p.planes)
         {
-            y[plane] = mean_of_run(x + plane * size, size);
+            y[plane] = sum_of_runs(whole_plane(size), x + plane * size, (p.planes - plane) * size) / (T)size;
         }
         return;
     }
-    KN_FOR_ONCE(line, p.planes * lines_of(&p))
+    KN_FOR_ONCE(line, output_lines(&p))
     {
-        const long plane = line / lines_of(&p);
-        window_line l = windows_of_line(&p, (int)(line - plane * lines_of(&p)));
+        const output_line at = find_output_line(&p, line);
+        const global T *plane = x + at.plane * size;
+        window_line l = windows_of_line(&p, at.slice, at.row);
         for (int i = 0; i < p.out_size[2]; i++, next_window(&l))
-            y[line * p.out_size[2] + i] = window_average(&p, x + plane * size, (p.planes - plane) * size, l.window);
+            y[line * p.out_size[2] + i] = window_average(&p, plane, (p.planes - at.plane) * size, l.window);
     }
 #else
     FIND_PLACE(place);

@@ -1,89 +1,13 @@
 /* pool/adaptive_max.cl - adaptive max pooling. The index that is stored, as INDEX, is the maximum's position in its
  * plane. The first among equals wins, but the last NaN, as in PyTorch.
  *
- * Compiled in: INDEX; on CPU devices WHOLE_PLANES: the window is the plane, of 16 elements at least. */
+ * Compiled in: INDEX. */
 #include "pool/adaptive.clh"
-#include "pool/plane_max.clh"
 #ifdef KN_CPU
-#include "common/real_lanes.clh"
+#include "pool/max_runs.clh"
 #endif
 
-#ifdef WHOLE_PLANES
-
-/* Output number i. */
-static T maximum_of(const kn_pool_geometry *p, const global T *x, long i, int *index)
-{
-    const long size = volume_of(p);
-    T best;
-    long at = max_of_plane(x + i * size, size, &best);
-    if (IS_NAN(best))
-        for (at = size - 1; !IS_NAN(x[i * size + at]); at--)
-            ;
-    *index = (int)at;
-    return best;
-}
-
-#elif defined(KN_CPU)
-
-/* Columns `left` to `right`, at most 16, of a window: each column's maximum, and then the largest of them. `room`
- * elements of the plane and after it exist. *index: of the maximum `best` of columns before these, -1 if there are
- * none. */
-static T max_of_columns(const kn_pool_geometry *p, const global T *plane, long room, box b, T best, int *index)
-{
-    const int width = p->size[2], count = b.right - b.left;
-    T value[16];
-    int line_of[16], at = *index;
-    const int first = SLICE(b.front) * p->size[1] + b.top;
-    TV largest = load_part(plane + (long)first * width + b.left, count, room - ((long)first * width + b.left), (T)0);
-    lane_number lines = (lane_number)first;
-
-    for (int d = b.front; d < b.back; d++)
-        for (int h = b.top; h < b.bottom; h++) {
-            const int line = SLICE(d) * p->size[1] + h;
-            const long from = (long)line * width + b.left;
-            const TV v = load_part(plane + from, count, room - from, (T)0), same = v;
-            const lane_number takes = (v > largest) | (v != same);
-            largest = select(largest, v, takes);
-            lines = select(lines, (lane_number)line, takes);
-        }
-    vstore16(largest, 0, value);
-    vstore16(convert_int16(lines), 0, line_of);
-    for (int j = 0; j < count; j++) {
-        const T v = value[j];
-        const int place = line_of[j] * width + b.left + j;
-        const bool takes = IS_NAN(v) ? !IS_NAN(best) || place > at
-                                     : !IS_NAN(best) && (v > best || (v == best && place < at));
-        if (takes || at < 0) {
-            best = v;
-            at = place;
-        }
-    }
-    *index = at;
-    return best;
-}
-
-/* The same for windows of long lines. */
-static T max_of_lines(const kn_pool_geometry *p, const global T *plane, box b, int *index)
-{
-    const int width = p->size[2];
-    T best = 0;
-    int at = -1;
-    for (int d = b.front; d < b.back; d++)
-        for (int h = b.top; h < b.bottom; h++) {
-            const int from = (SLICE(d) * p->size[1] + h) * width + b.left;
-            T v;
-            const int place = from + (int)max_of_plane(plane + from, b.right - b.left, &v);
-            if (at < 0 || v > best || IS_NAN(v)) {
-                best = v;
-                at = place;
-            }
-        }
-    if (IS_NAN(best)) /* the first one of its line */
-        for (at = at / width * width + b.right - 1; !IS_NAN(plane[at]); at--)
-            ;
-    *index = at;
-    return best;
-}
+#ifdef KN_CPU
 
 static T max_of_small(const kn_pool_geometry *p, const global T *plane, box b, int *index)
 {
@@ -93,7 +17,7 @@ static T max_of_small(const kn_pool_geometry *p, const global T *plane, box b, i
     {
         const int place = (SLICE(d) * p->size[1] + h) * p->size[2] + w;
         const T v = plane[place];
-        if (at < 0 || v > best || IS_NAN(v)) {
+        if (at < 0 || v > best || v != v) {
             best = v;
             at = place;
         }
@@ -102,20 +26,11 @@ static T max_of_small(const kn_pool_geometry *p, const global T *plane, box b, i
     return best;
 }
 
-static T maximum_in(const kn_pool_geometry *p, const global T *plane, long room, box b, int *index)
+static T maximum_in(const kn_pool_geometry *p, const global T *plane, long room, box b, int wanted, int *index)
 {
-    const int right = b.right, wide = right - b.left;
-    T best = 0;
-    if (wide * (b.bottom - b.top) * (b.back - b.front) <= 8)
+    if ((b.right - b.left) * (b.bottom - b.top) * (b.back - b.front) <= 8)
         return max_of_small(p, plane, b, index);
-    if (wide >= 32)
-        return max_of_lines(p, plane, b, index);
-    *index = -1;
-    for (; b.left < right; b.left += 16) {
-        b.right = min(right, b.left + 16);
-        best = max_of_columns(p, plane, room, b, best, index);
-    }
-    return best;
+    return max_of_runs(runs_of(p, b, 1, 1), plane, room, wanted, index);
 }
 
 #else
@@ -128,7 +43,7 @@ static T window_max(const kn_pool_geometry *p, const global T *plane, box b, int
     FOR_BOX(b, d, h, w)
     {
         const T v = plane[(SLICE(d) * p->size[1] + h) * p->size[2] + w];
-        if (v > best || IS_NAN(v)) {
+        if (v > best || v != v) {
             best = v;
             at = (SLICE(d) * p->size[1] + h) * p->size[2] + w;
         }
@@ -153,12 +68,12 @@ static bool is_inside(const kn_pool_geometry *p, box b, INDEX at)
 static void add_at_maxima(const kn_pool_geometry *p, const global T *gradient, const global INDEX *index,
                           global T *plane)
 {
-    const int lines = lines_of(p), columns = p->out_size[2];
+    const int rows = p->out_size[1], columns = p->out_size[2], lines = DEPTH(p->out_size[0]) * rows;
     const long size = volume_of(p);
     for (long i = 0; i < size; i++)
         plane[i] = 0;
     for (int line = 0; line < lines; line++) {
-        window_line l = windows_of_line(p, line);
+        window_line l = windows_of_line(p, SLICE(line / rows), line - SLICE(line / rows) * rows);
         for (int i = line * columns; i < (line + 1) * columns; i++, next_window(&l)) {
             const INDEX at = index[i];
             if (at >= 0 && at < size && is_inside(p, l.window, at))
@@ -191,25 +106,28 @@ KN_KERNEL_ONCE(adaptive_max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), 
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
-#ifdef WHOLE_PLANES
-    KN_FOR_ONCE(i, p.planes)
-    {
-        int at;
-        y[i] = maximum_of(&p, x, i, &at);
-        if (save)
-            index[i] = at;
-    }
-#elif defined(KN_CPU)
+#ifdef KN_CPU
     const long size = volume_of(&p);
-    KN_FOR_ONCE(line, p.planes * lines_of(&p))
-    {
-        const long plane = line / lines_of(&p);
-        window_line l = windows_of_line(&p, (int)(line - plane * lines_of(&p)));
-        for (long i = line * p.out_size[2]; i < (line + 1) * p.out_size[2]; i++, next_window(&l)) {
-            int at;
-            y[i] = maximum_in(&p, x + plane * size, (p.planes - plane) * size, l.window, &at);
+    if (is_one_window(&p)) {
+        KN_FOR_ONCE(plane, p.planes)
+        {
+            int best_at;
+            y[plane] = max_of_runs(whole_plane(size), x + plane * size, (p.planes - plane) * size, save, &best_at);
             if (save)
-                index[i] = at;
+                index[plane] = best_at;
+        }
+        return;
+    }
+    KN_FOR_ONCE(line, output_lines(&p))
+    {
+        const output_line at = find_output_line(&p, line);
+        const global T *plane = x + at.plane * size;
+        window_line l = windows_of_line(&p, at.slice, at.row);
+        for (long i = line * p.out_size[2]; i < (line + 1) * p.out_size[2]; i++, next_window(&l)) {
+            int best_at;
+            y[i] = maximum_in(&p, plane, (p.planes - at.plane) * size, l.window, save, &best_at);
+            if (save)
+                index[i] = best_at;
         }
     }
 #else

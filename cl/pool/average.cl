@@ -1,5 +1,7 @@
 /* pool/average.cl - average pooling and its gradient. The divisor is kernel_size, the number of elements inside the
- * padded input, that inside the input, or a given number, as in PyTorch. */
+ * padded input, that inside the input, or a given number, as in PyTorch.
+ *
+ * Compile-time, on CPU devices: LONG, windows of long lines (kn_pool_has_long_lines). */
 #include "pool/pool.clh"
 
 /* One dimension of the window that starts at `at`: the part inside, and its factor of the divisor. */
@@ -28,15 +30,32 @@ static bool is_empty(const box *b) { return b->back <= b->front || b->bottom <= 
 
 #ifdef KN_CPU
 
+/* row_forward: `count` outputs of a row; `room` elements of the plane and after it exist. */
+#ifdef LONG
+#include "pool/sum_runs.clh"
+
+static void row_forward(const kn_pool_geometry *p, const global T *plane, long room, int slice, int row, int first,
+                        int count, global T *y)
+{
+    for (int k = 0; k < count; k++) {
+        box b;
+        const T divisor = window(p, slice, row, first + k, &b);
+        y[k] = is_empty(&b) ? (T)0 : sum_of_runs(runs_of(p, b, 1, 1), plane, room) / divisor;
+    }
+}
+
+#else
+
 /* Up to 64 outputs of a row at a time, with the loop over window elements outside, so that the loop over outputs
  * vectorises. */
 #define ROW_PASS(step)                \
     for (int k = from; k < to; k++)   \
         sum[k] += line[left + k * (step)];
 #define MOST_COLUMNS 256
-static void row_forward(const kn_pool_geometry *p, const global T *volume, int slice, int row, int first, int count,
-                        global T *y)
+static void row_forward(const kn_pool_geometry *p, const global T *volume, long room, int slice, int row, int first,
+                        int count, global T *y)
 {
+    (void)room;
     const int stride_x = p->stride[2], start = first * stride_x - p->padding[2];
     const int span = (count - 1) * stride_x + p->kernel_size[2];
     const bool by_columns = DEPTH(p->kernel_size[0]) * p->kernel_size[1] > 1 && span <= MOST_COLUMNS;
@@ -97,15 +116,18 @@ static void row_forward(const kn_pool_geometry *p, const global T *volume, int s
     }
 }
 
+#endif
+
 KN_KERNEL_ONCE(avg_pool_forward, (KN_ARG(x), KN_ARG(y), p), KN_IN(x), KN_OUT(y), const kn_pool_geometry p)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    KN_FOR_ONCE(line, p.planes * DEPTH(p.out_size[0]) * p.out_size[1])
+    const long size = volume_of(&p);
+    KN_FOR_ONCE(line, output_lines(&p))
     {
-        const global T *volume = x + line / p.out_size[1] / DEPTH(p.out_size[0]) * volume_of(&p);
+        const output_line l = find_output_line(&p, line);
         for (int first = 0; first < p.out_size[2]; first += 64)
-            row_forward(&p, volume, SLICE(line / p.out_size[1] % p.out_size[0]), line % p.out_size[1], first,
+            row_forward(&p, x + l.plane * size, (p.planes - l.plane) * size, l.slice, l.row, first,
                         min(64, p.out_size[2] - first), y + line * p.out_size[2] + first);
     }
 }

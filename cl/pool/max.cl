@@ -5,8 +5,8 @@
  * CPU devices a work-item owns whole planes and adds in the order of the outputs; on others each input element gathers
  * from the windows that cover it.
  *
- * Compile-time, on CPU devices: PAIRS, adjacent windows of 2 x 2 elements only. They are the most usual ones, and a
- * program compiles in proportion to its code. */
+ * Compile-time, on CPU devices: PAIRS, adjacent windows of 2 x 2 elements only, or LONG, windows of long lines
+ * (kn_pool_has_long_lines). The former are the most usual ones, and a program compiles in proportion to its code. */
 #include "common/lanes.clh"
 #include "pool/pool.clh"
 
@@ -28,11 +28,17 @@
 #define ASCENDING_8 ((VEC(LANE_INT, 8))(ASCENDING_4, ASCENDING_4 + 4))
 #define ASCENDING_16 ((VEC(LANE_INT, 16))(ASCENDING_8, ASCENDING_8 + 8))
 
-/* row_forward: a row of outputs, of which y and index have the first; plane_backward: the gradient of a plane. */
+/* row_forward: a row of outputs, of which y and index have the first, from a plane; `room` elements of it and after it
+ * exist. plane_backward: the gradient of a plane. */
 #ifdef PAIRS
 #include "pool/max_pairs.clh"
 #else
+#ifdef LONG
+#include "pool/max_long.clh"
+#else
 #include "pool/max_any.clh"
+#endif
+#include "pool/max_scatter.clh"
 #endif
 
 KN_KERNEL_ONCE(max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), given, save, low, high), KN_IN(x), KN_OUT(y),
@@ -42,12 +48,12 @@ KN_KERNEL_ONCE(max_pool_forward, (KN_ARG(x), KN_ARG(y), KN_ARG(index), given, sa
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
     KN_BIND_OUT(INDEX, index);
-    KN_FOR_ONCE(line, p.planes * DEPTH(p.out_size[0]) * p.out_size[1])
+    const long size = volume_of(&p);
+    KN_FOR_ONCE(line, output_lines(&p))
     {
-        const int row = line % p.out_size[1], slice = SLICE(line / p.out_size[1] % p.out_size[0]);
-        const global T *volume = x + line / p.out_size[1] / DEPTH(p.out_size[0]) * volume_of(&p);
-        const long to = line * p.out_size[2];
-        row_forward(&p, volume, slice, row, y + to, index + to, save, low, high);
+        const output_line l = find_output_line(&p, line);
+        const long to = line * p.out_size[2], room = (p.planes - l.plane) * size;
+        row_forward(&p, x + l.plane * size, room, l.slice, l.row, y + to, index + to, save, low, high);
     }
 }
 

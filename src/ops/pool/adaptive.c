@@ -7,13 +7,6 @@
 #include "ops/pool/pool.h"
 #include "ops/shape/reduce.h"
 
-/* Are windows whole planes, which have code of their own on CPU devices? */
-static bool is_whole_planes(const kn_limits *limits, const kn_pool_geometry *g)
-{
-    const int64_t outputs = kn_shape_numel(3, (int64_t[]){g->out_size[0], g->out_size[1], g->out_size[2]});
-    return limits->is_cpu && outputs == 1 && kn_shape_numel(3, (int64_t[]){g->size[0], g->size[1], g->size[2]}) >= 16;
-}
-
 /* Runs a kernel; those of max pooling have indices of a dtype. `count`: work-items on CPU devices. */
 #define NO_INDICES KN_DTYPE_DEFAULT
 static kn_status launch(kn_stream *stream, const kn_op *op, const char *kernel, kn_dtype index,
@@ -23,8 +16,7 @@ static kn_status launch(kn_stream *stream, const kn_op *op, const char *kernel, 
     const bool has_indices = index != NO_INDICES;
     char options[64] = "";
     if (has_indices)
-        snprintf(options, sizeof options, " -DINDEX=%s%s", index == KN_I64 ? "long" : "int",
-                 is_whole_planes(kn_device_limits(kn_stream_device(stream)), g) ? " -DWHOLE_PLANES" : "");
+        snprintf(options, sizeof options, " -DINDEX=%s", index == KN_I64 ? "long" : "int");
     return kn_pool_launch(stream,
                           &(kn_launch_params){.source = has_indices ? "pool/adaptive_max.cl" : "pool/adaptive_avg.cl",
                                               .options = options,

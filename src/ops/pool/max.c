@@ -44,12 +44,19 @@ static bool are_pairs(const kn_limits *limits, const kn_pool_geometry *g)
     return pairs;
 }
 
+/* Finding the place of a window's maximum takes as long as comparing a few elements. */
+static bool has_long_lines(const kn_tensor *t, const kn_pool_geometry *g)
+{
+    return (int64_t)g->kernel_size[0] * g->kernel_size[1] * g->kernel_size[2] >= 12 &&
+           kn_pool_has_long_lines(kn_tensor_limits(t), g, 8);
+}
+
 /* Those of pool/max.cl; `buffer` has MAX_OPTIONS bytes and is returned. */
 enum { MAX_OPTIONS = 64 };
 static const char *options_of(char *buffer, const kn_tensor *t, const kn_pool_geometry *g, bool is_flat)
 {
-    snprintf(buffer, MAX_OPTIONS, "%s%s", is_flat ? " -DINDEX=long -DFLAT=1" : index_options(g),
-             are_pairs(kn_tensor_limits(t), g) ? " -DPAIRS" : "");
+    const char *form = are_pairs(kn_tensor_limits(t), g) ? " -DPAIRS" : has_long_lines(t, g) ? " -DLONG" : "";
+    snprintf(buffer, MAX_OPTIONS, "%s%s", is_flat ? " -DINDEX=long -DFLAT=1" : index_options(g), form);
     return buffer;
 }
 
@@ -78,7 +85,7 @@ static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const 
                             KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y),
                                     kn_arg_pool(g), kn_arg_i32(index != NULL), kn_arg_real(x->dtype, bounds.low),
                                     kn_arg_real(x->dtype, bounds.high))},
-        g, y, false, kn_numel(y));
+        g, y, false, has_long_lines(y, g) ? kn_numel(x) / 2 : kn_numel(y));
 }
 
 /* Converts indices within windows to indices within planes or back, of volumes before flattening: the kernels

@@ -72,6 +72,15 @@ static inline bool kn_pool_is_image(const kn_pool_geometry *g)
     return g->size[0] == 1 && g->out_size[0] == 1 && g->kernel_size[0] <= 1 && g->padding[0] == 0;
 }
 
+/* Are windows reduced by vectors along their lines, on CPU devices (cl/pool/runs.clh), from `least` contiguous elements
+ * on? Otherwise vectors lie across the outputs, which must be many and close to one another. */
+static inline bool kn_pool_has_long_lines(const kn_limits *limits, const kn_pool_geometry *g, int least)
+{
+    const bool joined = g->kernel_size[2] >= g->size[2] && g->dilation[1] == 1; /* the lines of a window */
+    const int64_t run = joined ? (int64_t)g->kernel_size[1] * g->size[2] : g->kernel_size[2];
+    return limits->is_cpu && g->dilation[2] == 1 && run >= least && (g->stride[2] > 2 || g->out_size[2] < 8);
+}
+
 /* A geometry as a kernel argument; must live until the launch returns. */
 static inline kn_arg kn_arg_pool(const kn_pool_geometry *g) { return kn_arg_struct(g, sizeof *g); }
 
