@@ -2,31 +2,7 @@
  * padded input, that inside the input, or a given number, as in PyTorch.
  *
  * Compile-time, on CPU devices: LONG, windows of long lines (kn_pool_has_long_lines). */
-#include "pool/pool.clh"
-
-/* One dimension of the window that starts at `at`: the part inside, and its factor of the divisor. */
-static int cut_window(const kn_pool_geometry *p, int d, int at, int size, int *first, int *end)
-{
-    const int window_end = min(at + p->kernel_size[d], p->end[d]);
-    *first = max(at, 0);
-    *end = min(window_end, size);
-    return p->count_include_pad ? window_end - at : *end - *first;
-}
-
-/* The part inside the input of an output's window; returns its divisor. */
-static T window(const kn_pool_geometry *p, int slice, int row, int column, box *b)
-{
-    long places = 1;
-    b->front = 0, b->back = 1;
-#if VOLUME
-    places = cut_window(p, 0, slice * p->stride[0] - p->padding[0], p->size[0], &b->front, &b->back);
-#endif
-    places *= cut_window(p, 1, row * p->stride[1] - p->padding[1], p->size[1], &b->top, &b->bottom);
-    places *= cut_window(p, 2, column * p->stride[2] - p->padding[2], p->size[2], &b->left, &b->right);
-    return p->divisor != 0 ? (T)p->divisor : (T)places;
-}
-
-static bool is_empty(const box *b) { return b->back <= b->front || b->bottom <= b->top || b->right <= b->left; }
+#include "pool/average_window.clh"
 
 #ifdef KN_CPU
 

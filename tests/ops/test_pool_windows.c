@@ -128,9 +128,72 @@ TENSOR_TEST(adaptive_windows)
         }
 }
 
+static bool is_close(kn_tensor *a, kn_tensor *b)
+{
+    char message[512];
+    double *left = read_doubles(a), *right = read_doubles(b);
+    assert_non_null(left);
+    assert_non_null(right);
+    const bool close = values_close(left, right, kn_numel(a), (closeness){1e-5, 1e-5}, message, sizeof message);
+    free(left);
+    free(right);
+    return close;
+}
+
+static kn_tensor *average(kn_tensor *x, const kn_pool_params *params) { return kn_avg_pool2d_with(x, params); }
+static kn_tensor *maxima(kn_tensor *x, const kn_pool_params *params) { return kn_max_pool2d_with(x, params); }
+static kn_tensor *adaptive(kn_tensor *x, const kn_pool_params *params)
+{
+    return (void)params, kn_adaptive_avg_pool2d(x, 3, 2);
+}
+
+/* Images [H, W, C] give the same results and gradients, and such images on CPU devices. */
+static void check_channels(kn_tensor *(*pool)(kn_tensor *, const kn_pool_params *), int64_t channels, filling *fill,
+                           const kn_pool_params *params)
+{
+    KN_SCOPE;
+    test_random random = test_random_from("channels");
+    double values[2 * 9 * 7 * 37];
+    for (int64_t i = 0; i < 2 * 9 * 7 * channels; i++)
+        values[i] = fill(&random);
+    kn_tensor *lying = tensor_of_doubles(values, 4, (int64_t[]){2, 9, 7, channels}, KN_F32, true);
+    kn_tensor *x = kn_permute(lying, (const int[]){0, 3, 1, 2}), *y = pool(x, params),
+              *same = pool(kn_contiguous(x), params);
+    CHECK_TENSOR(y);
+    assert_true(is_close(y, same));
+    if (!simulates_gpu() && channels >= 8)
+        assert_true(kn_is_contiguous(kn_permute(y, (const int[]){0, 2, 3, 1})));
+    kn_tensor *g = kn_randn_like(same), *gradients[2];
+    CHECK_OK(kn_autograd_grad(&y, 1, &lying, 1, &gradients[0], .grad_outputs = &g, .retain_graph = true));
+    CHECK_OK(kn_autograd_grad(&same, 1, &lying, 1, &gradients[1], .grad_outputs = &g));
+    assert_true(is_close(gradients[0], gradients[1]));
+}
+
+TENSOR_TEST(inner_channels)
+{
+    const kn_pool_params windows[] = {
+        {KN_POOL_DEFAULTS, .kernel_size = 2},
+        {KN_POOL_DEFAULTS, .kernel_size = 3, .stride = 2, .padding = 1, .ceil_mode = true},
+        {KN_POOL_DEFAULTS, .kernel_sizes = {9, 7}},
+        {KN_POOL_DEFAULTS, .kernel_size = 2, .activation = KN_ACTIVATION_RELU}};
+    kn_pool_params dilated = windows[1];
+    dilated.dilation = 2;
+    const int64_t channels[] = {3, 8, 16, 37};
+    for (int c = 0; c < 4; c++) {
+        for (int w = 0; w < 4; w++)
+            check_channels(average, channels[c], anything, &windows[w]);
+        check_channels(adaptive, channels[c], anything, NULL);
+        for (size_t f = 0; f < sizeof fillings / sizeof fillings[0]; f++) {
+            for (int w = 0; w < 4; w++)
+                check_channels(maxima, channels[c], fillings[f], &windows[w]);
+            check_channels(maxima, channels[c], fillings[f], &dilated);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
-    const struct CMUnitTest tests[] = {TEST(what_wins_in_a_window), TEST(adaptive_windows)};
+    const struct CMUnitTest tests[] = {TEST(what_wins_in_a_window), TEST(adaptive_windows), TEST(inner_channels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

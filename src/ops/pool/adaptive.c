@@ -91,6 +91,8 @@ static kn_status avg_forward(kn_call *call)
     kn_tensor *x, *y = call->outputs[0];
     kn_status status = KN_OK;
 
+    if (kn_pool_has_inner_channels(call))
+        return kn_pool_average_channels(call);
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
     if (!kn_tensor_limits(x)->is_cpu && kn_numel(y) == g.planes) { /* one work-item per plane would be slow */
         status = kn_sum_middle(call->stream, call->op->name, x, g.planes, pixels, 1, (double)pixels, y);
@@ -142,6 +144,7 @@ static const kn_op_param adaptive_row[] = {KN_PARAM(kn_adaptive_pool_args, outpu
         KN_POOL_OP(adaptive_avg_pool##n##d, .dims = n, .adaptive = true, .average = true),                             \
         .params = KN_PARAMS(kn_adaptive_pool_args, adaptive_row, {.count = n}),                                        \
         .shape = kn_pool_shape,                                                                                        \
+        .arrange = kn_pool_arrange,                                                                                    \
         .forward = avg_forward,                                                                                        \
         .backward = avg_backward,                                                                                      \
         KN_RECORDED_AS(adaptive_avg_pool##n##d_backward),                                                              \

@@ -40,6 +40,8 @@ static kn_status avg_pool_forward(kn_call *call)
     kn_tensor *x;
     kn_status status;
 
+    if (kn_pool_has_inner_channels(call))
+        return kn_pool_average_channels(call);
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
     status = launch(call->stream, call->op, &g, x, call->outputs[0], false);
     kn_release(x);
@@ -78,6 +80,7 @@ static kn_tensor *apply(const kn_op *op, kn_tensor *x, const kn_pool_params *giv
     const kn_op kn_avg_pool##count##d_op = {KN_POOL_OP(avg_pool##count##d, .dims = count, .average = true),            \
                                             .params = KN_PARAMS(kn_pool_params, kn_pool_rows, KN_POOL_DEFAULTS),       \
                                             .shape = avg_pool_shape,                                                   \
+                                            .arrange = kn_pool_arrange,                                                \
                                             .forward = avg_pool_forward,                                               \
                                             .backward = avg_pool_backward,                                             \
                                             KN_RECORDED_AS(avg_pool##count##d_backward),                               \

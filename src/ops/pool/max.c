@@ -115,8 +115,38 @@ static kn_status launch_indices(kn_call *call, const kn_tensor *index)
     return convert_places(call->stream, call->op, call->params, &x, "max_pool_indices", index, call->outputs[1], 0);
 }
 
+/* Images whose channels are innermost, also those of the indices within windows that backward takes. */
+static kn_status forward_of_channels(kn_call *call)
+{
+    const kn_bounds bounds = kn_bounds_of(((const kn_pool_params *)call->params)->activation);
+    kn_tensor *x = call->inputs[0], *y = call->outputs[0], *index = NULL;
+    int64_t channels;
+    const kn_pool_geometry g = kn_pool_of_images(call, &channels);
+
+    if (call->needs_grad) {
+        KN_TRY(kn_tensor_new(&index, index_dtype(&g), y->ndim, y->shape, x->storage->device));
+        memcpy(index->strides, y->strides, sizeof index->strides);
+    }
+    kn_status status = index ? kn_call_save(call, index) : KN_OK;
+    if (status == KN_OK)
+        status = kn_pool_launch(
+            call->stream,
+            &(kn_launch_params){.source = "pool/max_channels.cl",
+                                .options = index_options(&g),
+                                .kernel = "max_pool_channels",
+                                .operation = call->op->name,
+                                KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y),
+                                        kn_arg_pool(&g), kn_arg_i64(channels), kn_arg_i32(index != NULL),
+                                        kn_arg_real(x->dtype, bounds.low), kn_arg_real(x->dtype, bounds.high))},
+            &g, y, false, kn_numel(x) / 2);
+    kn_release(index);
+    return status;
+}
+
 static kn_status max_pool_forward(kn_call *call)
 {
+    if (!kn_pool_kind_of(call->op)->indices && kn_pool_has_inner_channels(call))
+        return forward_of_channels(call);
     kn_pool_geometry g = kn_pool_of_call(call);
     const bool is_flat = is_written_flat(call, &g);
     kn_tensor *x, *index = NULL;
@@ -146,20 +176,23 @@ static kn_tensor *empty_like(const kn_tensor *t, kn_dtype dtype)
 static kn_status max_pool_backward(kn_grad_call *grad)
 {
     kn_pool_geometry g = kn_pool_of_gradient(grad);
-    kn_tensor *index = grad->saved[0], *out;
+    kn_tensor *index = kn_contiguous(grad->saved[0]), *out;
     char options[MAX_OPTIONS];
 
+    if (!index)
+        return kn_error_status();
     if (!grad->grad_outputs[0])
         return KN_OK;
     const bool has_indices = index->dtype == KN_I64 && kn_tensor_limits(index)->is_cpu;
     if (has_indices) /* in whole volumes */
         KN_TRY(kn_pool_resolve(&g, grad->op->detail, grad->params, grad->input[0].ndim, grad->input[0].shape));
     if (index->dtype == KN_I64 && !has_indices) { /* of the operator: places in planes */
+        const kn_tensor *given = index;
         index = empty_like(grad->grad_outputs[0], index_dtype(&g));
         if (!index)
             return kn_error_status();
-        KN_TRY(convert_places(grad->stream, grad->op, grad->params, &grad->input[0], "max_pool_places", grad->saved[0],
-                              index, 0));
+        KN_TRY(
+            convert_places(grad->stream, grad->op, grad->params, &grad->input[0], "max_pool_places", given, index, 0));
     }
     out = kn_grad_new(grad, 0);
     if (!out)
@@ -179,16 +212,19 @@ static kn_status max_pool_backward(kn_grad_call *grad)
 static kn_status max_pool_backward_recorded(kn_grad_call *grad)
 {
     kn_pool_params params = *(const kn_pool_params *)grad->params;
-    kn_tensor *indices = grad->saved[0];
+    kn_tensor *indices = kn_contiguous(grad->saved[0]);
 
+    if (!indices)
+        return kn_error_status();
     if (!grad->grad_outputs[0])
         return KN_OK;
     if (indices->dtype != KN_I64) {
+        const kn_tensor *places = indices;
         indices = empty_like(grad->grad_outputs[0], KN_I64);
         if (!indices)
             return kn_error_status();
-        KN_TRY(convert_places(grad->stream, grad->op, &params, &grad->input[0], "max_pool_indices", grad->saved[0],
-                              indices, -1));
+        KN_TRY(
+            convert_places(grad->stream, grad->op, &params, &grad->input[0], "max_pool_indices", places, indices, -1));
     }
     params.activation = KN_ACTIVATION_NONE;
     return kn_pool_max_backward_recorded(grad, indices, &params);
@@ -198,6 +234,7 @@ static kn_status max_pool_backward_recorded(kn_grad_call *grad)
 
 #define MAX_POOL(op, count, with_indices, ...)                                                                         \
     const kn_op kn_##op##_op = {KN_POOL_OP(op, .dims = count, .indices = with_indices),                                \
+                                .arrange = with_indices ? NULL : kn_pool_arrange,                                      \
                                 .outputs = {__VA_ARGS__},                                                              \
                                 .params = KN_PARAMS(kn_pool_params, kn_pool_rows, KN_POOL_DEFAULTS),                   \
                                 .shape = max_pool_shape,                                                               \

@@ -81,6 +81,16 @@ static inline bool kn_pool_has_long_lines(const kn_limits *limits, const kn_pool
     return limits->is_cpu && g->dilation[2] == 1 && run >= least && (g->stride[2] > 2 || g->out_size[2] < 8);
 }
 
+/* On CPU devices images whose channels are innermost in memory, as PyTorch's channels_last has them, are pooled into
+ * such images, by vectors of channels (cl/pool/channels.clh): an `arrange`, and is this such a call? */
+void kn_pool_arrange(const kn_call *call, kn_tensor *output);
+bool kn_pool_has_inner_channels(const kn_call *call);
+/* The geometry of such a call, whose planes are images; *channels of each. */
+kn_pool_geometry kn_pool_of_images(const kn_call *call, int64_t *channels);
+
+/* Forward of an average of such a call, adaptive or not. */
+kn_status kn_pool_average_channels(kn_call *call);
+
 /* A geometry as a kernel argument; must live until the launch returns. */
 static inline kn_arg kn_arg_pool(const kn_pool_geometry *g) { return kn_arg_struct(g, sizeof *g); }
 
