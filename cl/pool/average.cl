@@ -1,12 +1,13 @@
 /* pool/average.cl - average pooling and its gradient. The divisor is kernel_size, the number of elements inside the
  * padded input, that inside the input, or a given number, as in PyTorch.
  *
- * Compile-time, on CPU devices: LONG, windows of long lines (kn_pool_has_long_lines). */
+ * Compile-time, on CPU devices: LONG, windows of long lines. */
 #include "pool/average_window.clh"
 
 #ifdef KN_CPU
 
-/* row_forward: `count` outputs of a row; `room` elements of the plane and after it exist. */
+/* row_forward: `count` outputs of a row; `room` elements of the plane and after it exist. row_backward: adds their
+ * gradient to a plane. */
 #ifdef LONG
 #include "pool/sum_runs.clh"
 
@@ -20,7 +21,45 @@ static void row_forward(const kn_pool_geometry *p, const global T *plane, long r
     }
 }
 
+static void row_backward(const kn_pool_geometry *p, const global T *gradient, int slice, int row, int first, int count,
+                         global T *plane)
+{
+    for (int k = 0; k < count; k++) {
+        box b;
+        const T share = gradient[k] / window(p, slice, row, first + k, &b);
+        FOR_BOX(b, d, h, w) plane[((long)SLICE(d) * p->size[1] + h) * p->size[2] + w] += share;
+    }
+}
+
+static int outputs_at_once(const kn_pool_geometry *p, int rest) { return (void)p, rest; }
+
 #else
+
+/* The divisors of a row of windows, as computed by `window`, with the row's factor hoisted and no branches. */
+typedef struct row_divisors {
+    T rows, fixed;
+    int high;
+} row_divisors;
+
+KN_INLINE row_divisors divisors_of(const kn_pool_geometry *p, int slice, int row)
+{
+    int front = 0, back = 1, top, bottom, places = 1;
+#if VOLUME
+    places = cut_window(p, 0, slice * p->stride[0] - p->padding[0], p->size[0], &front, &back);
+#endif
+    places *= cut_window(p, 1, row * p->stride[1] - p->padding[1], p->size[1], &top, &bottom);
+    return (row_divisors){places, p->divisor, back > front ? bottom - top : 0};
+}
+
+/* 0 for an empty window. */
+KN_INLINE T divide(const kn_pool_geometry *p, row_divisors by, int column, T value)
+{
+    const int w = column * p->stride[2] - p->padding[2], w_end = min(w + p->kernel_size[2], p->end[2]);
+    const int wide = min(w_end, p->size[2]) - max(w, 0);
+    const T columns = p->count_include_pad ? w_end - w : wide;
+    const T divisor = by.fixed != 0 ? by.fixed : by.rows * columns;
+    return ((by.high > 0) & (wide > 0)) ? value / divisor : (T)0;
+}
 
 /* Up to 64 outputs of a row at a time, with the loop over window elements outside, so that the loop over outputs
  * vectorises. */
@@ -75,21 +114,48 @@ static void row_forward(const kn_pool_geometry *p, const global T *volume, long 
         else
             for (int k = 0; k < count; k++)
                 sum[k] += column[k * stride_x + s];
-    /* The divisors as computed by `window`, with the row's factor hoisted and no branches. */
-    int front = 0, back = 1, top, bottom, places = 1;
-#if VOLUME
-    places = cut_window(p, 0, slice * p->stride[0] - p->padding[0], p->size[0], &front, &back);
-#endif
-    places *= cut_window(p, 1, row * p->stride[1] - p->padding[1], p->size[1], &top, &bottom);
-    const T rows = places, fixed = p->divisor;
-    const int high = back > front ? bottom - top : 0;
-    for (int k = 0; k < count; k++) {
-        const int w = (first + k) * p->stride[2] - p->padding[2], w_end = min(w + p->kernel_size[2], p->end[2]);
-        const int wide = min(w_end, p->size[2]) - max(w, 0);
-        const T columns = p->count_include_pad ? w_end - w : wide;
-        const T divisor = fixed != 0 ? fixed : rows * columns;
-        y[k] = ((high > 0) & (wide > 0)) ? sum[k] / divisor : (T)0;
+    const row_divisors by = divisors_of(p, slice, row);
+    for (int k = 0; k < count; k++)
+        y[k] = divide(p, by, first + k, sum[k]);
+}
+
+/* The gradient of `count` outputs of a row, which cover MOST_COLUMNS columns at most: their shares are added column by
+ * column, then to each line of the windows. */
+static void row_backward(const kn_pool_geometry *p, const global T *gradient, int slice, int row, int first, int count,
+                         global T *volume)
+{
+    const int stride = p->stride[2], start = first * stride - p->padding[2];
+    const int span = (count - 1) * stride + p->kernel_size[2];
+    const int from = max(-start, 0), to = min(span, p->size[2] - start);
+    T share[64], column[MOST_COLUMNS];
+
+    const row_divisors by = divisors_of(p, slice, row);
+    for (int k = 0; k < count; k++)
+        share[k] = divide(p, by, first + k, gradient[k]);
+    for (int k = 0; k < span; k++)
+        column[k] = 0;
+    for (int s = 0; s < p->kernel_size[2]; s++)
+        if (stride == 1)
+            for (int k = 0; k < count; k++)
+                column[k + s] += share[k];
+        else
+            for (int k = 0; k < count; k++)
+                column[k * stride + s] += share[k];
+    for (int lines = 0; lines < DEPTH(p->kernel_size[0]) * p->kernel_size[1]; lines++) {
+        const int t = SLICE(lines / p->kernel_size[1]), d = SLICE(slice * p->stride[0] - p->padding[0] + t);
+        const int h = row * p->stride[1] - p->padding[1] + lines - t * p->kernel_size[1];
+        if (!is_within(d, DEPTH(p->size[0])) || !is_within(h, p->size[1]))
+            continue;
+        global T *line = volume + ((long)d * p->size[1] + h) * p->size[2] + start;
+        for (int k = from; k < to; k++)
+            line[k] += column[k];
     }
+}
+
+/* How many outputs of a row are taken at a time, of which `rest` remain. */
+static int outputs_at_once(const kn_pool_geometry *p, int rest)
+{
+    return min(min(64, rest), (MOST_COLUMNS - p->kernel_size[2]) / p->stride[2] + 1);
 }
 
 #endif
@@ -122,11 +188,9 @@ KN_KERNEL_ONCE(avg_pool_backward, (KN_ARG(gradient), KN_ARG(out), p),
             volume[k] = 0;
         for (int rows = 0; rows < DEPTH(p.out_size[0]) * p.out_size[1]; rows++) {
             const int slice = SLICE(rows / p.out_size[1]), row = rows - slice * p.out_size[1];
-            for (int column = 0; column < p.out_size[2]; column++) {
-                box b;
-                const T divisor = window(&p, slice, row, column, &b);
-                const T share = g[(long)rows * p.out_size[2] + column] / divisor;
-                FOR_BOX(b, d, h, w) volume[((long)SLICE(d) * p.size[1] + h) * p.size[2] + w] += share;
+            for (int first = 0, count; first < p.out_size[2]; first += count) {
+                count = outputs_at_once(&p, p.out_size[2] - first);
+                row_backward(&p, g + (long)rows * p.out_size[2] + first, slice, row, first, count, volume);
             }
         }
     }

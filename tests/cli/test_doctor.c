@@ -253,7 +253,7 @@ static void wrong_numbers_name_the_operation(void **state)
 {
     (void)state;
     run_result r = examine_with_kernels(
-        "wrong-numbers", "sed -i 's|sum.k. / divisor|1 + sum[k]|; s|: sum / divisor|: 1 + sum|' average.cl");
+        "wrong-numbers", "sed -i 's|value / divisor|1 + value|; s|: sum / divisor|: 1 + sum|' average.cl");
     assert_status(r, 1);
     assert_contains(r.output, "wrong results from avg_pool2d");
     assert_contains(r.output, "KOINE_KERNEL_DIR is set");

@@ -145,6 +145,8 @@ static const op_row rows[] = {
     {"avg_pool2d/whole_plane", build_avg_pool2d, {FLOATS(2, 3, 7, 7)}, POOL(.kernel_size = 7)},
     {"avg_pool2d/long_lines", build_avg_pool2d, {FLOATS(2, 3, 9, 70)}, POOL(.kernel_sizes = {3, 17}, .strides = {2, 13}, .paddings = {1, 8}, .ceil_mode = true, .count_include_pad = false), .layouts = true},
     {"avg_pool3d/long_lines", build_avg_pool3d, {FLOATS(2, 2, 4, 5, 40)}, POOL(.kernel_sizes = {2, 3, 17}, .strides = {1, 2, 15}, .paddings = {1, 1, 3})},
+    {"avg_pool1d/wide_windows", build_avg_pool1d, {FLOATS(2, 1, 300)}, POOL(.kernel_size = 140, .stride = 2, .padding = 3)},
+    {"avg_pool1d/many_windows", build_avg_pool1d, {FLOATS(2, 1, 500)}, POOL(.kernel_size = 3, .stride = 4, .padding = 1)},
     {"avg_pool2d/far_windows", build_avg_pool2d, {FLOATS(3, 5, 333)}, POOL(.kernel_sizes = {2, 6}, .strides = {2, 5}, .paddings = {1, 0})},
     {"avg_pool2d/sides", build_avg_pool2d, {FLOATS(2, 3, 7, 8)}, POOL(.kernel_size = 3, .stride = 2, .paddings = {1, 0}, .paddings_after = {0, 1})},
     {"avg_pool2d/sides_without_pad", build_avg_pool2d, {FLOATS(2, 3, 7, 8)},

@@ -18,13 +18,16 @@ static kn_status avg_pool_shape(kn_call *call)
     return kn_pool_shape(call);
 }
 
-/* A shorter line of the window is added faster column by column. */
-enum { LONG_LINE = 16 };
+/* Shorter lines of a window are added faster column by column; the columns of longer ones than the last are too many
+ * for backward (cl/pool/average.cl). */
+enum { LONG_LINE = 16, LONG_LINE_BACKWARD = 8, MOST_COLUMNS = 128 };
 
 static kn_status launch(kn_stream *stream, const kn_op *op, const kn_pool_geometry *g, const kn_tensor *from,
                         kn_tensor *to, bool backward)
 {
-    const bool is_long = kn_pool_has_long_lines(kn_tensor_limits(to), g, LONG_LINE);
+    const kn_limits *limits = kn_tensor_limits(to);
+    const bool is_long = kn_pool_has_long_lines(limits, g, backward ? LONG_LINE_BACKWARD : LONG_LINE) ||
+                         (backward && limits->is_cpu && g->kernel_size[2] > MOST_COLUMNS);
     return kn_pool_launch(stream,
                           &(kn_launch_params){.source = "pool/average.cl",
                                               .options = is_long ? " -DLONG" : "",
