@@ -49,6 +49,18 @@ kn_tensor *kn_linalg_vecdot(kn_tensor *a, kn_tensor *b, int dim)
 
 /* --- reflections -------------------------------------------------------------------------------------------------- */
 
+/* So many reflections are applied as one, 1 - v t v^T with a triangular t. */
+enum { BLOCK = 64 };
+
+/* q with the reflections of v [..., m, k] and tau [..., k] applied. t = (1 + d u)^-1 d, where d is tau on the diagonal
+ * and u the part of v^T v above it. */
+static kn_tensor *reflected(kn_tensor *q, kn_tensor *v, kn_tensor *tau)
+{
+    kn_tensor *vt = kn_matrix_transpose(v), *d = kn_unsqueeze(tau, -1);
+    kn_tensor *du = kn_mul(d, kn_matmul(vt, v)), *rest = kn_mul(d, kn_matmul(vt, q));
+    return kn_sub(q, kn_matmul(v, kn_linalg_solve_triangular(du, rest, true, true, true)));
+}
+
 static kn_status householder_enter(kn_entry *entry)
 {
     kn_tensor *a = entry->inputs[0], *tau = entry->inputs[1];
@@ -62,9 +74,10 @@ static kn_status householder_enter(kn_entry *entry)
                        kn_tensor_describe(of, sizeof of, a), kn_tensor_describe(has, sizeof has, tau));
     kn_tensor *one = kn_narrow(kn_identity(kn_rows(a), a->dtype, kn_device_of(a)), 1, 0, kn_columns(a)), *q = one;
     kn_tensor *reflectors = kn_add(kn_lower_part(a, true), one); /* 0 above the diagonal, 1 on it, a below */
-    for (int64_t i = tau->shape[tau->ndim - 1] - 1; i >= 0 && q; i--) {
-        kn_tensor *v = kn_narrow(reflectors, -1, i, 1), *scaled = kn_mul(v, kn_unsqueeze(kn_narrow(tau, -1, i, 1), -1));
-        q = kn_sub(q, kn_matmul(scaled, kn_matmul(kn_matrix_transpose(v), q)));
+    for (int64_t end = tau->shape[tau->ndim - 1]; end > 0 && q;) {
+        const int64_t from = (end - 1) / BLOCK * BLOCK;
+        q = reflected(q, kn_narrow(reflectors, -1, from, end - from), kn_narrow(tau, -1, from, end - from));
+        end = from;
     }
     if (tau->shape[tau->ndim - 1] == 0) /* a's gradient is 0 */
         q = kn_add(one, kn_mul_scalar(a, 0));
