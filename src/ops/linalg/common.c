@@ -1,8 +1,10 @@
 /* ops/linalg/common.c - see linalg.h. */
+#include <koine/pointwise.h>
 #include <koine/shape.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "loops/work_size.h"
 #include "ops/linalg/linalg.h"
 
@@ -182,3 +184,36 @@ kn_tensor *kn_identity(int64_t n, kn_dtype dtype, kn_device *device)
 {
     return kn_diagonal_matrix(kn_ones_with(1, &n, &(kn_tensor_options){.dtype = dtype, .device = device}));
 }
+
+/* --- eigenvalues and singular values ------------------------------------------------------------------------------ */
+
+double kn_linalg_tolerance(kn_dtype dtype) { return dtype == KN_F64 ? 1e-16 : 6e-8; }
+
+/* A matrix has one work-item there. */
+bool kn_linalg_reflects(const kn_tensor *a)
+{
+    enum { LARGE = 8 };
+    return kn_tensor_limits(a)->is_cpu && kn_min_i64(kn_rows(a), kn_columns(a)) >= LARGE;
+}
+
+int64_t kn_linalg_row_size(int64_t n)
+{
+    enum { VECTOR = 16 };
+    return kn_round_up_i64(n, VECTOR);
+}
+
+kn_status kn_linalg_make_skipped(kn_call *call, int i)
+{
+    return call->outputs[i] ? KN_OK
+                            : kn_tensor_new(&call->outputs[i], call->spec[i].dtype, call->spec[i].ndim,
+                                            call->spec[i].shape, call->inputs[0]->storage->device);
+}
+
+kn_tensor *kn_inverse_gaps(kn_tensor *x)
+{
+    kn_tensor *gaps = kn_sub(kn_unsqueeze(x, -2), kn_unsqueeze(x, -1));
+    kn_tensor *ones = kn_identity(kn_size(x, -1), kn_dtype_of(x), kn_device_of(x));
+    return kn_sub(kn_reciprocal(kn_add(gaps, ones)), ones);
+}
+
+kn_tensor *kn_antisymmetric(kn_tensor *x) { return kn_sub(x, kn_matrix_transpose(x)); }

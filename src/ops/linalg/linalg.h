@@ -66,6 +66,23 @@ kn_tensor *kn_identity(int64_t n, kn_dtype dtype, kn_device *device);
 kn_tensor *kn_linalg_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                             kn_tensor **second, kn_tensor **third);
 
+/* --- eigenvalues and singular values ------------------------------------------------------------------------------ */
+
+/* Off-diagonal elements this small, relative to the others, are 0. */
+double kn_linalg_tolerance(kn_dtype dtype);
+
+/* Are a's computed by reflections, not Jacobi's rotations? Those are faster for large matrices on CPU devices; of
+ * smaller ones the rotations have a few times smaller errors. */
+bool kn_linalg_reflects(const kn_tensor *a);
+int64_t kn_linalg_row_size(int64_t n); /* of linalg/reflections.clh, for rows of n elements */
+
+/* An output that the caller does not want, but the method or the backward pass does. */
+kn_status kn_linalg_make_skipped(kn_call *call, int i);
+
+/* 1 / (x_j - x_i) for x [..., n], 0 on the diagonal; x - x^T. */
+kn_tensor *kn_inverse_gaps(kn_tensor *x);
+kn_tensor *kn_antisymmetric(kn_tensor *x);
+
 /* The plain C references (reference.c). */
 kn_status kn_cholesky_reference(const kn_call *call);
 kn_status kn_solve_triangular_reference(const kn_call *call);
