@@ -1,6 +1,7 @@
 /* ops/linalg/products.c - traces, products of vectors, products of reflections, tensors as matrices. Compositions. */
 #include <koine/join.h>
 #include <koine/matmul.h>
+#include <koine/pad.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
@@ -49,16 +50,24 @@ kn_tensor *kn_linalg_vecdot(kn_tensor *a, kn_tensor *b, int dim)
 
 /* --- reflections -------------------------------------------------------------------------------------------------- */
 
-/* So many reflections are applied as one, 1 - v t v^T with a triangular t. */
+/* So many reflections are applied as one, 1 - v t v^T with a triangular t = (1 + d u)^-1 d, where d is tau on the
+ * diagonal and u the part of v^T v above it. */
 enum { BLOCK = 64 };
 
-/* q with the reflections of v [..., m, k] and tau [..., k] applied. t = (1 + d u)^-1 d, where d is tau on the diagonal
- * and u the part of v^T v above it. */
-static kn_tensor *reflected(kn_tensor *q, kn_tensor *v, kn_tensor *tau)
+/* The product of the reflections from one on, less 1, without the rows and columns before it, where it is 0: from v
+ * [..., m, k] and tau [..., k] of the next k, and the same of those after these, `rest`, or NULL. */
+static kn_tensor *product_from(kn_tensor *v, kn_tensor *tau, kn_tensor *rest, int64_t columns)
 {
-    kn_tensor *vt = kn_matrix_transpose(v), *d = kn_unsqueeze(tau, -1);
-    kn_tensor *du = kn_mul(d, kn_matmul(vt, v)), *rest = kn_mul(d, kn_matmul(vt, q));
-    return kn_sub(q, kn_matmul(v, kn_linalg_solve_triangular(du, rest, true, true, true)));
+    const int64_t m = kn_rows(v), k = kn_columns(v);
+    kn_tensor *vt = kn_matrix_transpose(v), *d = kn_unsqueeze(tau, -1), *du = kn_mul(d, kn_matmul(vt, v));
+    kn_tensor *turned = kn_narrow(vt, -1, 0, columns);
+    if (rest) {
+        kn_tensor *inner = kn_matmul(kn_narrow(vt, -1, k, m - k), rest);
+        rest = kn_pad(rest, KN_SHAPE(k, 0, k, 0));
+        turned = kn_add(turned, kn_pad(inner, KN_SHAPE(k, 0)));
+    }
+    kn_tensor *moved = kn_matmul(v, kn_linalg_solve_triangular(du, kn_mul(d, turned), true, true, true));
+    return rest ? kn_sub(rest, moved) : kn_neg(moved);
 }
 
 static kn_status householder_enter(kn_entry *entry)
@@ -72,16 +81,16 @@ static kn_status householder_enter(kn_entry *entry)
     if (!fits || tau->shape[tau->ndim - 1] > kn_columns(a))
         return kn_fail(KN_ERR_SHAPE, "a must be [..., m, n] with m >= n and tau [..., k] with k <= n, not %s and %s",
                        kn_tensor_describe(of, sizeof of, a), kn_tensor_describe(has, sizeof has, tau));
-    kn_tensor *one = kn_narrow(kn_identity(kn_rows(a), a->dtype, kn_device_of(a)), 1, 0, kn_columns(a)), *q = one;
+    const int64_t m = kn_rows(a), n = kn_columns(a), count = tau->shape[tau->ndim - 1];
+    kn_tensor *one = kn_narrow(kn_identity(m, a->dtype, kn_device_of(a)), 1, 0, n), *rest = NULL;
     kn_tensor *reflectors = kn_add(kn_lower_part(a, true), one); /* 0 above the diagonal, 1 on it, a below */
-    for (int64_t end = tau->shape[tau->ndim - 1]; end > 0 && q;) {
-        const int64_t from = (end - 1) / BLOCK * BLOCK;
-        q = reflected(q, kn_narrow(reflectors, -1, from, end - from), kn_narrow(tau, -1, from, end - from));
+    for (int64_t end = count; end > 0 && (rest || end == count);) {
+        const int64_t from = (end - 1) / BLOCK * BLOCK, k = end - from;
+        kn_tensor *v = kn_narrow(kn_narrow(reflectors, -1, from, k), -2, from, m - from);
+        rest = product_from(v, kn_narrow(tau, -1, from, k), rest, n - from);
         end = from;
     }
-    if (tau->shape[tau->ndim - 1] == 0) /* a's gradient is 0 */
-        q = kn_add(one, kn_mul_scalar(a, 0));
-    return kn_status_of(entry->result = q);
+    return kn_status_of(entry->result = kn_add(one, count > 0 ? rest : kn_mul_scalar(a, 0))); /* a's gradient is 0 */
 }
 
 const kn_op kn_linalg_householder_product_op = {.name = "linalg_householder_product",
