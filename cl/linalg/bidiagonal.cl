@@ -8,7 +8,7 @@
 #define STEPS 60 /* for a value, at most; two are usual */
 
 /* Vectors of n_size elements, then some of m_size. */
-enum { D, E, TAU_U, TAU_V, COLUMN, OLD, MOVED, MOVES, RESTS_U, SINES_U, RESTS_V, SINES_V, SHORT_VECTORS };
+enum { D, E, TAU_U, TAU_V, COLUMN, OLD, MOVED, MOVES, TANGENTS_U, SINES_U, TANGENTS_V, SINES_V, SHORT_VECTORS };
 enum { OLD_ROW, NEW_ROW, SUMS, LONG_VECTORS };
 
 /* z = the sum of x_i times row i, from column `begin` on. */
@@ -78,7 +78,7 @@ static void make_bidiagonal(global T *a, global T *v, global T *space, long m, l
     }
 }
 
-/* The rotation (c s; -s c) that makes (f g) (r 0). Of what is below all precision nothing is turned. */
+/* The rotation (c s; -s c) that makes (f g) (r 0), with c >= 0. Of what is below all precision nothing is turned. */
 typedef struct rotation {
     T c, s, r;
 } rotation;
@@ -88,7 +88,7 @@ static inline rotation rotation_of(T f, T g)
     const T square = fma(f, f, g * g);
     if (!(square > NEGLIGIBLE))
         return (rotation){1, 0, f};
-    const T r = sqrt(square);
+    const T r = copysign(sqrt(square), f);
     return (rotation){f / r, g / r, r};
 }
 
@@ -110,8 +110,8 @@ static T least_value(T f, T g, T h)
 /* An implicit QR step for the upper bidiagonal d and e from `first` to `last`, with a shift. */
 static void qr_step(global T *d, global T *e, global T *space, long first, long last, long size, T shift)
 {
-    global T *rests_u = space + RESTS_U * size, *sines_u = space + SINES_U * size;
-    global T *rests_v = space + RESTS_V * size, *sines_v = space + SINES_V * size;
+    global T *tangents_u = space + TANGENTS_U * size, *sines_u = space + SINES_U * size;
+    global T *tangents_v = space + TANGENTS_V * size, *sines_v = space + SINES_V * size;
     T f = (fabs(d[first]) - shift) * (copysign((T)1, d[first]) + shift / d[first]), g = e[first];
 
     for (long i = first; i < last; i++) {
@@ -131,8 +131,8 @@ static void qr_step(global T *d, global T *e, global T *space, long first, long 
             g = left.s * e[i + 1];
             e[i + 1] *= left.c;
         }
-        set_rotation(rests_v, sines_v, i - first, right.c, right.s);
-        set_rotation(rests_u, sines_u, i - first, left.c, left.s);
+        set_rotation(tangents_v, sines_v, i - first, right.c, right.s);
+        set_rotation(tangents_u, sines_u, i - first, left.c, left.s);
     }
 }
 
@@ -140,8 +140,8 @@ static void qr_step(global T *d, global T *e, global T *space, long first, long 
  * (Demmel and Kahan). */
 static void qr_step_of_zero(global T *d, global T *e, global T *space, long first, long last, long size)
 {
-    global T *rests_u = space + RESTS_U * size, *sines_u = space + SINES_U * size;
-    global T *rests_v = space + RESTS_V * size, *sines_v = space + SINES_V * size;
+    global T *tangents_u = space + TANGENTS_U * size, *sines_u = space + SINES_U * size;
+    global T *tangents_v = space + TANGENTS_V * size, *sines_v = space + SINES_V * size;
     rotation left = {1, 0, 0};
     T c = 1;
 
@@ -152,8 +152,8 @@ static void qr_step_of_zero(global T *d, global T *e, global T *space, long firs
         left = rotation_of(left.c * right.r, d[i + 1] * right.s);
         d[i] = left.r;
         c = right.c;
-        set_rotation(rests_v, sines_v, i - first, right.c, right.s);
-        set_rotation(rests_u, sines_u, i - first, left.c, left.s);
+        set_rotation(tangents_v, sines_v, i - first, right.c, right.s);
+        set_rotation(tangents_u, sines_u, i - first, left.c, left.s);
     }
     const T h = d[last] * c;
     d[last] = h * left.c;
@@ -181,8 +181,8 @@ static void make_diagonal(global T *u, global T *v, global T *space, long n, lon
                           bool wants_vectors, T tolerance)
 {
     global T *d = space + D * n_size, *e = space + E * n_size;
-    const global T *rests_u = space + RESTS_U * n_size, *sines_u = space + SINES_U * n_size;
-    const global T *rests_v = space + RESTS_V * n_size, *sines_v = space + SINES_V * n_size;
+    const global T *tangents_u = space + TANGENTS_U * n_size, *sines_u = space + SINES_U * n_size;
+    const global T *tangents_v = space + TANGENTS_V * n_size, *sines_v = space + SINES_V * n_size;
     T least = 0;
 
     for (long i = 0; i < n; i++)
@@ -197,8 +197,8 @@ static void make_diagonal(global T *u, global T *v, global T *space, long n, lon
             step(d, e, space, first, last, n_size, least, tolerance);
             if (!wants_vectors)
                 continue;
-            rotate_chain(u + first * m_size, m_size, rests_u, sines_u, last - first, m_size);
-            rotate_chain(v + first * n_size, n_size, rests_v, sines_v, last - first, n_size);
+            rotate_chain(u + first * m_size, m_size, tangents_u, sines_u, last - first, m_size);
+            rotate_chain(v + first * n_size, n_size, tangents_v, sines_v, last - first, n_size);
         }
 }
 

@@ -7,7 +7,7 @@
 #define STEPS 60 /* for a value, at most; two are usual */
 
 /* Vectors of `size` elements. */
-enum { D, E, TAU, OLD, NEW, MOVED, MOVES, RESTS, SINES, VECTORS };
+enum { D, E, TAU, OLD, NEW, MOVED, MOVES, TANGENTS, SINES, VECTORS };
 
 /* a, of which both triangles count, becomes tridiagonal: d and, from 0 on, e. Row k of a then holds reflection k. Each
  * pass over the rows applies the reflection before, a - w v^T - v w^T, and multiplies by the next one. */
@@ -64,7 +64,7 @@ static T shift_of(const global T *d, T off, long first)
 }
 
 /* An implicit QL step for d and e from `first` to `last`. Returns how many rotations it took, from the last row up. */
-static long ql_step(global T *d, global T *e, global T *rests, global T *sines, long first, long last)
+static long ql_step(global T *d, global T *e, global T *tangents, global T *sines, long first, long last)
 {
     T g = d[last] - d[first] + shift_of(d, e[first], first);
     T s = 1, c = 1, moved = 0;
@@ -84,7 +84,7 @@ static long ql_step(global T *d, global T *e, global T *rests, global T *sines, 
         moved = s * t;
         d[i + 1] = g + moved;
         g = c * t - b;
-        set_rotation(rests, sines, last - 1 - i, c, s);
+        set_rotation(tangents, sines, last - 1 - i, c, s);
     }
     d[first] -= moved;
     e[first] = g;
@@ -126,7 +126,8 @@ static bool is_coupled(const global T *d, T off, long i, T tolerance, bool is_sq
 
 static void make_diagonal(global T *v, global T *space, long n, long size, bool wants_vectors, T tolerance)
 {
-    global T *d = space + D * size, *e = space + E * size, *rests = space + RESTS * size, *sines = space + SINES * size;
+    global T *d = space + D * size, *e = space + E * size;
+    global T *tangents = space + TANGENTS * size, *sines = space + SINES * size;
 
     for (long i = 0; i < n && !wants_vectors; i++)
         e[i] *= e[i];
@@ -137,9 +138,10 @@ static void make_diagonal(global T *v, global T *space, long n, long size, bool 
                 last++;
             if (last == first)
                 break;
-            if (wants_vectors)
-                rotate_chain(v + last * size, -size, rests, sines, ql_step(d, e, rests, sines, first, last), size);
-            else
+            if (wants_vectors) {
+                const long count = ql_step(d, e, tangents, sines, first, last);
+                rotate_chain(v + last * size, -size, tangents, sines, count, size);
+            } else
                 ql_step_of_squares(d, e, first, last);
         }
 }
