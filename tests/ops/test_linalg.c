@@ -153,6 +153,23 @@ TENSOR_TEST_F64(symmetric_matrices_of_any_scale)
     CHECK_VALUES(kn_linalg_eigvalsh(kn_zeros(KN_SHAPE(3, 3), .dtype = KN_F64), false), 0, 0, 0);
 }
 
+/* Of values alone: the sums of their squares are those of the elements. */
+TENSOR_TEST_F64(values_without_vectors_have_gradients)
+{
+    for (int64_t n = 3; n <= 12; n += 9) {
+        kn_tensor *a = kn_randn(KN_SHAPE(n + 2, n), .dtype = KN_F64), *x = kn_randn(KN_SHAPE(n, n), .dtype = KN_F64);
+        kn_tensor *symmetric = kn_detach(kn_add(x, kn_t(x)));
+        CHECK_OK(kn_set_requires_grad(a, true));
+        CHECK_OK(kn_set_requires_grad(symmetric, true));
+        CHECK_OK(kn_backward(kn_sum(kn_square(kn_linalg_svdvals(a)))));
+        CHECK_OK(kn_backward(kn_sum(kn_square(kn_linalg_eigvalsh(symmetric, false)))));
+        kn_tensor *error_a = kn_sub(kn_grad(a), kn_mul_scalar(kn_detach(a), 2));
+        kn_tensor *error = kn_sub(kn_grad(symmetric), kn_mul_scalar(kn_detach(symmetric), 2));
+        assert_true(largest(error_a) < 1e-13 * largest(kn_detach(a)));
+        assert_true(largest(error) < 1e-13 * largest(kn_detach(symmetric)));
+    }
+}
+
 /* More reflections than are applied at once: of a square and a tall matrix. */
 TENSOR_TEST_F64(products_of_many_reflections)
 {
@@ -235,6 +252,7 @@ int main(void)
         TEST(full_matrices_are_orthogonal),
         TEST(singular_values_of_large_matrices),
         TEST(symmetric_matrices_of_any_scale),
+        TEST(values_without_vectors_have_gradients),
         TEST(products_of_many_reflections),
         TEST(exponentials_of_matrices_of_any_norm),
         TEST(norms_and_products),
