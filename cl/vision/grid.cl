@@ -9,6 +9,7 @@
  * one load then, instead of one element in each of many cache lines. */
 #include "common/koine.clh"
 #include "common/lanes.clh"
+#include "common/rounding.clh"
 #include "vision/grid.h"
 
 #if DIMS == 3
@@ -56,35 +57,31 @@ static T clip(T x, int size, T *slope)
     return x >= size - 1 ? (T)(size - 1) : x > 0 ? x : (T)0; /* NaN: 0 */
 }
 
-/* fmod of x >= 0 and y > 0, which takes ten times as long: a quotient that was rounded is at most 1 off, and the
- * remainder is exact where fma is. */
-static T remainder_of(T x, T y)
+/* Of x >= 0 and y > 0. fmod takes ten times as long, and its loop makes no vectors: the quotient of one that is not
+ * far, rounded, is at most 1 off, and the remainder is exact where fma is. */
+static T remainder_of(T x, T y, bool far)
 {
-    const T quotient = x / y;
-    if (!(quotient < 4194304))
+    if (far)
         return fmod(x, y);
-    const T rest = fma(-(T)(int)quotient, y, x);
+    const T rest = fma(-kn_trunc(x / y), y, x);
     return rest < 0 ? rest + y : rest >= y ? rest - y : rest;
 }
 
-static T reflect(T x, int size, int align_corners, T *slope)
+/* With a span of 0 all is at 0. */
+static T reflect(T x, int size, int align_corners, bool far, T *slope)
 {
     const T low = align_corners ? (T)0 : (T)-0.5f, span = align_corners ? (T)(size - 1) : (T)size;
-    if (span == 0) {
-        *slope = 0;
-        return 0;
-    }
-    const T twice = remainder_of(fabs(x - low), 2 * span);
+    const T twice = remainder_of(fabs(x - low), 2 * max(span, (T)1), far);
     const bool turned = twice >= span;
-    const T rest = turned ? twice - span : twice;
-    *slope = (x < low) != turned ? -*slope : *slope;
-    return turned ? span - rest + low : rest + low;
+    const T rest = turned ? span - (twice - span) : twice;
+    *slope = span == 0 ? 0 : (x < low) != turned ? -*slope : *slope;
+    return span == 0 ? (T)0 : rest + low;
 }
 
-static T bring_inside(const kn_grid_geometry *p, T x, int size, T *slope)
+static T bring_inside(const kn_grid_geometry *p, T x, int size, bool far, T *slope)
 {
     if (PADDING == KN_GRID_PADS_REFLECTION)
-        x = reflect(x, size, p->align_corners, slope);
+        x = reflect(x, size, p->align_corners, far, slope);
     return PADDING == KN_GRID_PADS_ZEROS ? x : clip(x, size, slope);
 }
 
@@ -107,22 +104,22 @@ static T cubic_slope(T s)
 }
 #endif
 
-static void find_taps(const kn_grid_geometry *p, int size, T place, taps *t)
+static void find_taps(const kn_grid_geometry *p, int size, T place, bool far, taps *t)
 {
     T slope = p->align_corners ? (T)(size - 1) / 2 : (T)size / 2;
     T x = p->align_corners ? (place + 1) / 2 * (size - 1) : ((place + 1) * size - 1) / 2;
 #if TAPS == 4
-    const T left = floor(x), rest = x - left;
+    const T left = kn_floor(x), rest = x - left;
     for (int k = 0; k < 4; k++) {
         T ignored = 1;
-        t->at[k] = index_of(bring_inside(p, left - 1 + k, size, &ignored), size);
+        t->at[k] = index_of(bring_inside(p, left - 1 + k, size, far, &ignored), size);
         t->weight[k] = cubic(rest + 1 - k);
         t->slope[k] = slope * cubic_slope(rest + 1 - k);
     }
 #else
-    x = bring_inside(p, x, size, &slope);
+    x = bring_inside(p, x, size, far, &slope);
 #if TAPS == 2
-    const T left = floor(x);
+    const T left = kn_floor(x);
     t->at[0] = index_of(left, size);
     t->at[1] = index_of(left + 1, size);
     t->weight[1] = x - left;
@@ -130,7 +127,7 @@ static void find_taps(const kn_grid_geometry *p, int size, T place, taps *t)
     t->slope[0] = -slope;
     t->slope[1] = slope;
 #else
-    t->at[0] = index_of(rint(x), size);
+    t->at[0] = index_of(kn_round(x), size);
     t->weight[0] = 1;
     t->slope[0] = 0;
 #endif
@@ -138,26 +135,24 @@ static void find_taps(const kn_grid_geometry *p, int size, T place, taps *t)
 }
 
 /* The grid lists coordinates from the last dimension on: (x, y, z). */
-static void find_all_taps(const kn_grid_geometry *p, const global T *place, taps t[3])
+static void find_all_taps(const kn_grid_geometry *p, const global T *place, bool far, taps t[3])
 {
-    find_taps(p, p->size[2], place[0], &t[2]);
-    find_taps(p, p->size[1], place[1], &t[1]);
+    find_taps(p, p->size[2], place[0], far, &t[2]);
+    find_taps(p, p->size[1], place[1], far, &t[1]);
 #if DIMS == 3
-    find_taps(p, p->size[0], place[2], &t[0]);
+    find_taps(p, p->size[0], place[2], far, &t[0]);
 #else
     t[0].at[0] = 0;
     t[0].weight[0] = 1;
 #endif
 }
 
-/* For each of the `count` places of a block, the elements that it takes, as offsets in a volume or -1, their weights,
- * and (NULL: not wanted) the weights' derivatives by the place's coordinates. */
-static void find_block(const kn_grid_geometry *p, const global T *grid, int count, int at[PLACES][BLOCK],
-                       T weight[PLACES][BLOCK], T (*slope)[PLACES][BLOCK])
+static void find_places(const kn_grid_geometry *p, const global T *grid, int count, bool far, int at[PLACES][BLOCK],
+                        T weight[PLACES][BLOCK], T (*slope)[PLACES][BLOCK])
 {
     for (int b = 0; b < count; b++) {
         taps t[3];
-        find_all_taps(p, grid + b * DIMS, t);
+        find_all_taps(p, grid + b * DIMS, far, t);
 #pragma unroll
         for (int k = 0; k < PLACES; k++) {
             const int i = k % TAPS, j = k / TAPS % TAPS, l = k / (TAPS * TAPS);
@@ -173,6 +168,26 @@ static void find_block(const kn_grid_geometry *p, const global T *grid, int coun
 #endif
         }
     }
+}
+
+/* Is a place so far outside, or no number, that its quotient by the size may be off by more than 1? */
+static bool are_far(const global T *grid, int count)
+{
+    int far = 0;
+    for (int i = 0; i < count * DIMS; i++)
+        far |= !(fabs(grid[i]) < 4194304);
+    return far;
+}
+
+/* For each of the `count` places of a block, the elements that it takes, as offsets in a volume or -1, their weights,
+ * and (NULL: not wanted) the weights' derivatives by the place's coordinates. */
+static void find_block(const kn_grid_geometry *p, const global T *grid, int count, int at[PLACES][BLOCK],
+                       T weight[PLACES][BLOCK], T (*slope)[PLACES][BLOCK])
+{
+    if (PADDING == KN_GRID_PADS_REFLECTION && are_far(grid, count))
+        find_places(p, grid, count, true, at, weight, slope);
+    else
+        find_places(p, grid, count, false, at, weight, slope);
     for (int b = count; b < BLOCK; b++)
         for (int k = 0; k < PLACES; k++) {
             at[k][b] = -1;
