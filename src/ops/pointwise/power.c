@@ -48,6 +48,8 @@ static kn_status check_exponent(const kn_call *call)
     return KN_OK;
 }
 
+POWER_ROW(none, KN_NO_VECTORS, "(T)1", GENERAL_GRADIENT);
+POWER_ROW(same, KN_NO_VECTORS, "a", "g");
 POWER_ROW(square, KN_NO_VECTORS, "a * a", "g * 2 * a");
 POWER_ROW(cube, KN_VECTORS, "a * a * a", "g * (3 * (a * a))");
 POWER_ROW(reciprocal, KN_VECTORS, "1 / a", "g * -(1 / (a * a))");
@@ -73,14 +75,17 @@ static const kn_op_param exponent_row[] = {KN_PARAM_NAMED("exponent", kn_scalar_
     {                                                                                                                  \
         POWER_OP("pow_scalar", false, table, NULL), POWER_OP("pow_scalar_", true, table, NULL)                         \
     }
-static const kn_op square_ops[] = POWER_OPS(&square_table), cube_ops[] = POWER_OPS(&cube_table),
+static const kn_op none_ops[] = POWER_OPS(&none_table), same_ops[] = POWER_OPS(&same_table),
+                   square_ops[] = POWER_OPS(&square_table), cube_ops[] = POWER_OPS(&cube_table),
                    reciprocal_ops[] = POWER_OPS(&reciprocal_table), root_ops[] = POWER_OPS(&root_table),
                    reciprocal_root_ops[] = POWER_OPS(&reciprocal_root_table);
 
 static kn_status choose_by_exponent(kn_entry *entry)
 {
     const double exponent = ((const kn_scalar_args *)entry->params)->values[0].real;
-    const kn_op *ops = exponent == 2      ? square_ops
+    const kn_op *ops = exponent == 0      ? none_ops
+                       : exponent == 1    ? same_ops
+                       : exponent == 2    ? square_ops
                        : exponent == 3    ? cube_ops
                        : exponent == -1   ? reciprocal_ops
                        : exponent == 0.5  ? root_ops
