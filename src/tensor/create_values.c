@@ -1,5 +1,5 @@
-/* tensor/create_values.c - tensors with regular values: see koine/create.h. Those of whole numbers at equal distances,
- * which operators also need while a graph is captured, come from cl/tensor/arange.cl, others from the host. */
+/* tensor/create_values.c - tensors with regular values: see koine/create.h. Whole numbers, which operators also need
+ * while a graph is captured, come from cl/tensor/arange.cl and triangle.cl, others from the host. */
 #include <koine/create.h>
 #include <math.h>
 
@@ -46,33 +46,46 @@ enum { MANY_NUMBERS = 1024 }; /* of a work-item */
 
 static double stepped(int64_t i, const double *n) { return n[0] + (double)i * n[1]; }
 
-static kn_status count_on_device(kn_tensor *tensor, int64_t start, int64_t step)
+/* Writes whole numbers to a tensor of int64, int32, float64 or float32. */
+typedef kn_status (*on_device)(kn_stream *stream, kn_tensor *tensor, const int64_t *numbers);
+
+static kn_status count_on_device(kn_stream *stream, kn_tensor *tensor, const int64_t *numbers)
 {
     const int64_t n = kn_numel(tensor);
+    return kn_run(stream, .source = "tensor/arange.cl", .options = kn_dtype_options(tensor->dtype), .kernel = "arange",
+                  .dims = 1, .global = {kn_work_items(kn_tensor_limits(tensor), n, MANY_NUMBERS)},
+                  KN_ARGS(kn_arg_tensor(tensor), kn_arg_i64(numbers[0]), kn_arg_i64(numbers[1]), kn_arg_i64(n)));
+}
+
+static kn_status run_on_device(kn_tensor *tensor, on_device write, const int64_t *numbers)
+{
     kn_stream *stream = kn_tensor_stream(tensor);
-    return stream ? kn_run(stream, .source = "tensor/arange.cl", .options = kn_dtype_options(tensor->dtype),
-                           .kernel = "arange", .dims = 1,
-                           .global = {kn_work_items(kn_tensor_limits(tensor), n, MANY_NUMBERS)},
-                           KN_ARGS(kn_arg_tensor(tensor), kn_arg_i64(start), kn_arg_i64(step), kn_arg_i64(n)))
-                  : kn_error_status();
+    return stream ? write(stream, tensor, numbers) : kn_error_status();
 }
 
 /* Numbers of other dtypes are converted from 64-bit ones. */
-static kn_tensor *counted(int64_t count, int64_t start, int64_t step, const kn_tensor_options *options)
+static kn_tensor *whole(int ndim, const int64_t *shape, const kn_tensor_options *options, on_device write,
+                        const int64_t *numbers)
 {
-    kn_tensor *tensor = kn_empty_with(1, &count, options), *numbers = NULL;
-    if (!tensor || count == 0)
+    kn_tensor *tensor = kn_empty_with(ndim, shape, options), *wide = NULL;
+    if (!tensor || kn_numel(tensor) == 0)
         return tensor;
     const kn_dtype dtype = tensor->dtype;
     if (dtype == KN_I64 || dtype == KN_I32 || dtype == KN_F64 || dtype == KN_F32)
-        return count_on_device(tensor, start, step) == KN_OK ? tensor : kn_error_make_sticky();
-    kn_status status = kn_tensor_new(&numbers, KN_I64, 1, &count, tensor->storage->device);
+        return run_on_device(tensor, write, numbers) == KN_OK ? tensor : kn_error_make_sticky();
+    kn_status status = kn_tensor_new(&wide, KN_I64, ndim, shape, tensor->storage->device);
     if (status == KN_OK)
-        status = count_on_device(numbers, start, step);
+        status = run_on_device(wide, write, numbers);
     if (status == KN_OK)
-        status = kn_tensor_copy(tensor, numbers);
-    kn_release(numbers);
+        status = kn_tensor_copy(tensor, wide);
+    kn_release(wide);
     return status == KN_OK ? tensor : kn_error_make_sticky();
+}
+
+static bool is_for_device(const kn_tensor_options *options)
+{
+    kn_device *device = options->device || options->pin_memory ? options->device : kn_device_current();
+    return device && !kn_device_is_host(device);
 }
 
 /* Are whole numbers up to x exact in float64? */
@@ -82,18 +95,16 @@ kn_tensor *kn_arange_with(double start, double end, double step, const kn_tensor
 {
     if (step == 0 || !isfinite(start) || !isfinite(end) || !isfinite(step) || (end - start) / step < 0)
         return kn_fail_null(KN_ERR_ARGUMENT, "arange: cannot get from %g to %g in steps of %g", start, end, step);
-    const bool whole = floor(start) == start && floor(end) == end && floor(step) == step;
+    const bool is_whole = floor(start) == start && floor(end) == end && floor(step) == step;
     const double steps = ceil((end - start) / step);
     if (!(steps < 0x1p63))
         return kn_fail_null(KN_ERR_ARGUMENT, "arange: from %g to %g in steps of %g there are too many numbers", start,
                             end, step);
     const int64_t count = (int64_t)steps;
     kn_tensor_options own = options ? *options : kn_tensor_options_init();
-    kn_device *device = own.device || own.pin_memory ? own.device : kn_device_current();
-    own.dtype = own.dtype == KN_DTYPE_DEFAULT ? (whole ? KN_I64 : KN_F32) : own.dtype;
-    if (device && !kn_device_is_host(device) && is_exact(start) && is_exact(step) &&
-        is_exact(start + step * (double)count))
-        return counted(count, (int64_t)start, (int64_t)step, &own);
+    own.dtype = own.dtype == KN_DTYPE_DEFAULT ? (is_whole ? KN_I64 : KN_F32) : own.dtype;
+    if (is_exact(start) && is_exact(step) && is_exact(start + step * (double)count) && is_for_device(&own))
+        return whole(1, &count, &own, count_on_device, (const int64_t[]){(int64_t)start, (int64_t)step});
     return make("arange", 1, &count, &own, KN_F32, stepped, (const double[]){start, step});
 }
 
@@ -125,14 +136,22 @@ kn_tensor *kn_logspace_with(double start, double end, int64_t steps, double base
 
 /* --- eye ---------------------------------------------------------------------------------------------------------- */
 
-static double on_diagonal(int64_t i, const double *n) { return i / (int64_t)n[0] == i % (int64_t)n[0]; }
-
 kn_tensor *kn_eye_with(int64_t n, int64_t m, const kn_tensor_options *options)
 {
-    const int64_t shape[] = {n, m};
+    const int64_t shape[] = {n, m}, length = n < m ? n : m, step = m + 1;
+    kn_tensor *diagonal;
+
     if (check_sizes("eye", n, m) != KN_OK)
         return kn_error_make_sticky();
-    return make("eye", 2, shape, options, KN_F32, on_diagonal, (const double[]){(double)m});
+    kn_tensor *tensor = kn_zeros_with(2, shape, options);
+    if (!tensor)
+        return kn_error_prefix("eye"), kn_error_make_sticky();
+    kn_status status = kn_tensor_view(&diagonal, tensor, 1, &length, &step, 0);
+    if (status == KN_OK) {
+        status = kn_tensor_fill(diagonal, 1);
+        kn_release(diagonal);
+    }
+    return status == KN_OK ? tensor : kn_error_make_sticky();
 }
 
 /* --- triangles ---------------------------------------------------------------------------------------------------- */
@@ -142,6 +161,16 @@ static int64_t lower(int64_t r, int64_t columns, int64_t offset)
 {
     const int64_t end = r + offset + 1;
     return end < 0 ? 0 : end > columns ? columns : end;
+}
+
+static kn_status triangle_on_device(kn_stream *stream, kn_tensor *tensor, const int64_t *numbers)
+{
+    const int64_t rows = numbers[0], columns = numbers[1];
+    const int64_t grain = columns < MANY_NUMBERS ? MANY_NUMBERS / columns : 1;
+    return kn_run(stream, .source = "tensor/triangle.cl", .options = kn_dtype_options(tensor->dtype),
+                  .kernel = "triangle", .dims = 1, .global = {kn_work_items(kn_tensor_limits(tensor), rows, grain)},
+                  KN_ARGS(kn_arg_tensor(tensor), kn_arg_i64(rows), kn_arg_i64(columns), kn_arg_i64(numbers[2]),
+                          kn_arg_i64(numbers[3]), kn_arg_i64(tensor->shape[1])));
 }
 
 static kn_tensor *triangle(const char *function, int64_t rows, int64_t columns, int64_t offset, bool upper,
@@ -160,6 +189,8 @@ static kn_tensor *triangle(const char *function, int64_t rows, int64_t columns, 
     for (int64_t r = 0; r < rows; r++)
         shape[1] += upper ? columns - lower(r, columns, offset) : lower(r, columns, offset);
     own.dtype = own.dtype == KN_DTYPE_DEFAULT ? KN_I64 : own.dtype;
+    if (is_for_device(&own))
+        return whole(2, shape, &own, triangle_on_device, (const int64_t[]){rows, columns, offset, upper});
     kn_tensor *tensor = kn_empty_with(2, shape, &own);
     const size_t bytes = tensor ? (size_t)kn_numel(tensor) * kn_tensor_element_size(tensor) : 0;
     void *values = bytes > 0 ? kn_malloc(bytes) : NULL;
