@@ -23,14 +23,21 @@ kn_status kn_unravel_index(kn_tensor *indices, int ndim, const int64_t *shape, k
     if (kn_dtype_is_floating(indices->dtype) || indices->dtype == KN_BOOL)
         return kn_fail(KN_ERR_DTYPE, "unravel_index: indices is %s; it must be of integers",
                        kn_dtype_name(indices->dtype));
-    for (int d = ndim - 1; d >= 0; d--) {
+    for (int d = ndim - 1; d >= 0; d--)
         if (shape[d] < 1)
             return kn_fail(KN_ERR_ARGUMENT, "unravel_index: size %d of shape must be at least 1, not %lld", d,
                            (long long)shape[d]);
-        results[d] = kn_remainder_scalar(indices, shape[d]);
-        indices = kn_floor_divide_scalar(indices, shape[d]);
+    const int depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_error_status();
+    for (int d = ndim - 1; d >= 0; d--) {
+        kn_tensor *rows = kn_floor_divide_scalar(indices, shape[d]);
+        results[d] = kn_sub(indices, kn_mul_scalar(rows, shape[d]));
+        indices = rows;
     }
-    return ndim == 0 || results[0] ? KN_OK : kn_error_status();
+    const bool made = ndim == 0 || results[0];
+    const kn_status status = kn_scope_return_all(depth, results, made ? ndim : 0, results);
+    return made ? status : kn_error_status();
 }
 
 kn_tensor *kn_nonzero_static(kn_tensor *x, int64_t size, int64_t fill_value)
