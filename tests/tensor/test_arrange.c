@@ -87,8 +87,14 @@ TENSOR_TEST(test_grids_and_joining)
     CHECK_VALUES(kn_linspace(-1, 2, 4), -1, 0, 1, 2);
     CHECK_VALUES(kn_logspace(0, 3, 4, 2), 1, 2, 4, 8);
     CHECK_VALUES(kn_eye(2, 3), 1, 0, 0, 0, 1, 0);
+    CHECK_VALUES(kn_eye(3, 2, .dtype = KN_BOOL), 1, 0, 0, 1, 0, 0);
+    CHECK_SHAPE(kn_eye(0, 2), 0, 2);
     CHECK_VALUES(kn_tril_indices(3, 3, -1), 1, 2, 2, 0, 0, 1);
     CHECK_VALUES(kn_triu_indices(2, 3, 1), 0, 0, 1, 1, 2, 2);
+    CHECK_VALUES(kn_triu_indices(4, 2, -1, .dtype = KN_I16), 0, 0, 1, 1, 2, 0, 1, 0, 1, 1);
+    CHECK_VALUES(kn_tril_indices(3, 2, 0, .device = kn_device_host()), 0, 1, 1, 2, 2, 0, 0, 1, 0, 1);
+    CHECK_VALUES(kn_tril_indices(3, 2, 0, .dtype = KN_F32), 0, 1, 1, 2, 2, 0, 0, 1, 0, 1);
+    CHECK_SHAPE(kn_tril_indices(3, 0, 0), 2, 0);
 }
 
 /* Sums of sizes and offsets that no int64 holds. */
