@@ -1,4 +1,5 @@
 /* ops/loss/class_margin.c - margins between the scores of classes: compositions. */
+#include <koine/index.h>
 #include <koine/loss.h>
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
@@ -106,17 +107,12 @@ static kn_status check_rows(const kn_entry *entry)
 }
 
 /* How often each class is a target of its row, [N, C], from targets [N, C] up to the first negative one. A class out of
- * range is reported by index_select. */
-static kn_tensor *count_targets(const kn_tensor *x, kn_tensor *target, int64_t classes)
+ * range is reported by scatter_add. */
+static kn_tensor *count_targets(const kn_tensor *x, kn_tensor *target)
 {
-    const int last = 1;
-    kn_tensor *ends = kn_to_dtype(kn_lt(target, like(x, KN_I64, 0)), KN_I64);
-    kn_tensor *counts = kn_eq(kn_cumsum(ends, 1), like(x, KN_I64, 0));
-    kn_tensor *inside = kn_clamp(kn_reshape(target, 1, (const int64_t[]){-1}), .min = 0);
-    kn_tensor *ones = kn_ones_with(1, &classes, &(kn_tensor_options){.dtype = KN_I64, .device = x->storage->device});
-    kn_tensor *taken = kn_mul(counts, kn_reshape(kn_index_select(ones, 0, inside), 2, (const int64_t[]){-1, classes}));
-    kn_tensor *hot = kn_eq(kn_unsqueeze(target, 2), classes_of(x, classes));
-    return kn_sum_dims(kn_mul(hot, kn_unsqueeze(taken, 2)), &last, 1, false);
+    kn_tensor *zero = like(x, KN_I64, 0), *ends = kn_to_dtype(kn_lt(target, zero), KN_I64);
+    kn_tensor *is_counted = kn_to_dtype(kn_eq(kn_cumsum(ends, 1), zero), KN_I64);
+    return kn_scatter_add(kn_zeros_like(target), 1, kn_clamp(target, .min = 0), is_counted);
 }
 
 static kn_status multilabel_enter(kn_entry *entry)
@@ -126,7 +122,7 @@ static kn_status multilabel_enter(kn_entry *entry)
     const int64_t classes = entry->inputs[X]->shape[entry->inputs[X]->ndim - 1];
     if (!x || !target)
         return kn_error_status();
-    kn_tensor *count = count_targets(x, target, classes);
+    kn_tensor *count = count_targets(x, target);
     kn_tensor *others = kn_eq(count, like(x, KN_I64, 0));
     kn_tensor *hinge =
         kn_relu(kn_add_scalar(kn_sub(kn_unsqueeze(x, 1), kn_unsqueeze(x, 2)), 1)); /* [N, target, other] */
