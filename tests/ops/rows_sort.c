@@ -135,6 +135,8 @@ static const op_row rows[] = {
     {"topk/ties", build_topk_indices, {WHOLE(KN_F32, -9, 9, 3, 20011)}, ALONG(1, true, 301), .no_gradient = true},
     {"topk/long", build_topk_indices, {WHOLE(KN_F32, -9999, 9999, 70001)}, ALONG(0, false, 17), .no_gradient = true},
     {"topk/falling", build_topk, {DISTINCT(2, 5003)}, ALONG(1, false, 700), .full = true},
+    {"topk/segments", build_topk_indices, {WHOLE(KN_F32, -99, 99, 3, 527)}, ALONG(1, true, 20), .no_gradient = true},
+    {"topk/few_of_falling", build_topk, {DISTINCT(2, 303)}, ALONG(1, false, 7)},
     {"kthvalue/last", build_kthvalue, {DISTINCT(7, 41)}, ALONG(1, false, 3)},
     {"kthvalue/first", build_kthvalue, {DISTINCT(41, 7)}, ALONG(0, true, 30), .full = true},
     {"kthvalue/ties", build_kthvalue_indices, {WHOLE(KN_F32, -9, 9, 3, 301)}, ALONG(1, true, 7), .no_gradient = true},
