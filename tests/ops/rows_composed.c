@@ -30,6 +30,7 @@ static const op_row rows[] = {
     READS("pdist/p1", "pdist p=1", DISTINCT(4, 3)),
     FURTHER_READS("pdist/inf", "pdist p=inf", FLOATS(4, 3)),
     ROW("pdist/one", "pdist", FLOATS(1, 3)),
+    ROW("multilabel_margin_loss/rows", "multilabel_margin_loss", DISTINCT(4, 7), WHOLE(KN_I64, -1, 7, 4, 7)),
     ROW("cov/matrix", "cov", FLOATS(3, 7)),
     FURTHER("cov/vector", "cov correction=0", FLOATS(7)),
     ROW("cov/weights", "cov", FLOATS(3, 5), WHOLE(KN_I64, 1, 4, 5), CONSTANTS_IN(0.5, 2, 5)),

@@ -4,8 +4,10 @@
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
+#include <math.h>
 
 #include "ops/loss/distance.h"
+#include "ops/pointwise/elementwise.h"
 
 enum { X, TARGET, WEIGHT };
 
@@ -115,6 +117,15 @@ static kn_tensor *count_targets(const kn_tensor *x, kn_tensor *target)
     return kn_scatter_add(kn_zeros_like(target), 1, kn_clamp(target, .min = 0), is_counted);
 }
 
+/* Of the score a of another class, -infinity if it is none, and the score b of a target that is one c times. */
+#define MARGIN "(1 + (a - b))"
+#define PAIRED(value) "c == 0 || (a < 0 && a + a == a) || " MARGIN " <= 0 ? (T)0 : " value
+KN_ELEMENTWISE_TABLE(hinges, KN_FLOATS, "abc", NULL, KN_NO_VECTORS, PAIRED("c * " MARGIN),
+                     KN_GRADIENTS(PAIRED("g * c"), PAIRED("-(g * c)")),
+                     c == 0 || a == -INFINITY || 1 + (a - b) <= 0 ? 0 : c * (1 + (a - b)));
+static const kn_op hinges_op = KN_ELEMENTWISE_OP("multilabel_margin_loss", false, true, &hinges_table,
+                                                 KN_DTYPES_FLOATING, KN_NO_PARAMS, "others", "targets", "counts");
+
 static kn_status multilabel_enter(kn_entry *entry)
 {
     KN_TRY(check_rows(entry));
@@ -122,13 +133,11 @@ static kn_status multilabel_enter(kn_entry *entry)
     const int64_t classes = entry->inputs[X]->shape[entry->inputs[X]->ndim - 1];
     if (!x || !target)
         return kn_error_status();
-    kn_tensor *count = count_targets(x, target);
-    kn_tensor *others = kn_eq(count, like(x, KN_I64, 0));
-    kn_tensor *hinge =
-        kn_relu(kn_add_scalar(kn_sub(kn_unsqueeze(x, 1), kn_unsqueeze(x, 2)), 1)); /* [N, target, other] */
-    kn_tensor *pairs = kn_mul(kn_to_dtype(kn_unsqueeze(count, 2), x->dtype), kn_unsqueeze(others, 1));
-    hinge = kn_where(kn_ne(pairs, like(x, x->dtype, 0)), hinge, like(x, x->dtype, 0)); /* without 0 * inf */
-    kn_tensor *loss = kn_sum_dims(kn_mul(hinge, pairs), (const int[]){1, 2}, 2, false);
+    kn_tensor *count = kn_to_dtype(count_targets(x, target), x->dtype), *none = like(x, x->dtype, -INFINITY);
+    kn_tensor *others = kn_where(kn_ne_scalar(count, 0), none, x);
+    kn_tensor *loss = kn_invoke(&hinges_op, NULL, kn_unsqueeze(others, 1), kn_unsqueeze(x, 2),
+                                kn_unsqueeze(count, 2)); /* [N, target, other] */
+    loss = kn_sum_dims(loss, (const int[]){1, 2}, 2, false);
     loss = kn_mul_scalar(loss, 1.0 / (double)classes);
     if (entry->inputs[X]->ndim == 1)
         loss = kn_reshape(loss, 0, NULL);
