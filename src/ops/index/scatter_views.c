@@ -1,5 +1,5 @@
-/* ops/index/scatter_views.c - copies of a tensor in which what a view shows is replaced: the same view of the elements'
- * places tells where. Compositions. */
+/* ops/index/scatter_views.c - copies of a tensor in which what a view shows is replaced: by indices along a dimension,
+ * or the same view of the elements' places tells where. Compositions. */
 #include <koine/index.h>
 #include <koine/operators.h>
 #include <koine/shape.h>
@@ -15,30 +15,56 @@ static kn_tensor *places_in(kn_tensor *x)
     return kn_reshape(places, x->ndim, x->shape);
 }
 
-static kn_status put(kn_entry *entry, kn_tensor *places)
+/* `part`: the view that source replaces, or one of its shape. */
+static kn_status check_source(const kn_entry *entry, const kn_tensor *part)
 {
-    kn_tensor *x = entry->inputs[X], *source = entry->inputs[SOURCE];
+    const kn_tensor *x = entry->inputs[X], *source = entry->inputs[SOURCE];
     char has[KN_DESCRIBE], wanted[KN_DESCRIBE];
 
-    if (!places)
+    if (!part)
         return kn_error_status();
-    if (!kn_same_shape(places, source) || x->dtype != source->dtype)
+    if (!kn_same_shape(part, source) || x->dtype != source->dtype)
         return kn_fail(KN_ERR_SHAPE, "source is %s, but it replaces %s of %s",
                        kn_tensor_describe(has, sizeof has, source), kn_dtype_name(x->dtype),
-                       kn_format_shape(wanted, sizeof wanted, places->ndim, places->shape));
-    return kn_status_of(entry->result = kn_numel(source) > 0 ? kn_put(x, places, source) : kn_clone(x));
+                       kn_format_shape(wanted, sizeof wanted, part->ndim, part->shape));
+    return KN_OK;
+}
+
+static kn_tensor *places_along(kn_tensor *x, int dim)
+{
+    return kn_arange(0, (double)x->shape[dim], 1, .dtype = KN_I64, .device = kn_device_of(x));
 }
 
 static kn_status select_enter(kn_entry *entry)
 {
     const kn_select_args *args = entry->params;
-    return put(entry, kn_select(places_in(entry->inputs[X]), args->dim, args->index));
+    kn_tensor *x = entry->inputs[X];
+    int dim;
+
+    KN_TRY(check_source(entry, kn_select(x, args->dim, args->index)));
+    KN_TRY(kn_dim_from_front(&dim, args->dim, x->ndim));
+    kn_tensor *place = kn_unsqueeze(kn_select(places_along(x, dim), 0, args->index), 0);
+    kn_tensor *source = kn_unsqueeze(entry->inputs[SOURCE], dim);
+    return kn_status_of(entry->result = kn_index_copy(x, dim, place, source));
 }
 
 static kn_status slice_enter(kn_entry *entry)
 {
     const kn_slice_args *args = entry->params;
-    return put(entry, kn_slice(places_in(entry->inputs[X]), args->dim, args->start, args->stop, args->step));
+    kn_tensor *x = entry->inputs[X];
+    int dim;
+
+    KN_TRY(check_source(entry, kn_slice(x, args->dim, args->start, args->stop, args->step)));
+    KN_TRY(kn_dim_from_front(&dim, args->dim, x->ndim));
+    kn_tensor *places = kn_slice(places_along(x, dim), 0, args->start, args->stop, args->step);
+    return kn_status_of(entry->result = kn_index_copy(x, dim, places, entry->inputs[SOURCE]));
+}
+
+static kn_status put(kn_entry *entry, kn_tensor *places)
+{
+    kn_tensor *x = entry->inputs[X], *source = entry->inputs[SOURCE];
+    KN_TRY(check_source(entry, places));
+    return kn_status_of(entry->result = kn_numel(source) > 0 ? kn_put(x, places, source) : kn_clone(x));
 }
 
 static kn_status diagonal_enter(kn_entry *entry)
