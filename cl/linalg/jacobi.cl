@@ -56,7 +56,7 @@ static inline void scale_by(global T *x, T factor, long count, long stride)
 
 /* --- eigh: a [n, n], whose lower triangle counts, becomes diagonal; v's columns are the vectors ------------------- */
 
-/* On CPU devices linalg/symmetric.cl does this for larger matrices. */
+/* On CPU devices linalg/symmetric.cl does this for larger matrices, and linalg/bidiagonal.cl the svd below. */
 
 KN_KERNEL_ONCE(linalg_eigh, (KN_ARG(a), KN_ARG(v), n, tolerance),
                KN_INOUT(a), KN_INOUT(v), const long n, const T tolerance)

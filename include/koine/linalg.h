@@ -82,7 +82,8 @@ KN_API kn_tensor *kn_linalg_eigh(kn_tensor *a, bool upper, kn_tensor **vectors);
 KN_API kn_tensor *kn_linalg_eigvalsh(kn_tensor *a, bool upper);
 
 /* a = u diag(s) vh: u [..., m, k], the singular values s [..., k], descending, vh [..., k, n] with k = min(m, n); with
- * full_matrices u [..., m, m] and vh [..., n, n]. The gradients of u and vh need distinct singular values. */
+ * full_matrices u [..., m, m] and vh [..., n, n]. The precision of all values is that of the largest. The gradients of
+ * u and vh need distinct singular values. */
 KN_API kn_tensor *kn_linalg_svd(kn_tensor *a, bool full_matrices, kn_tensor **s, kn_tensor **vh);
 KN_API kn_tensor *kn_linalg_svdvals(kn_tensor *a);
 
