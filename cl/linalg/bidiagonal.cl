@@ -2,7 +2,6 @@
  * Kahan's method: reflections from both sides make it bidiagonal, rotations of implicit QR steps then diagonal. All
  * loops run along rows, so the matrix is given as its transpose: the rows of u [rows, m], n of them from a, and of v
  * [n, n] become the vectors. Rows have m_size and n_size elements. */
-#include "linalg/finite.clh"
 #include "linalg/reflections.clh"
 
 #define STEPS 60 /* for a value, at most; two are usual */
@@ -244,7 +243,8 @@ KN_KERNEL_ONCE(linalg_svd_bidiagonal,
     values += MATRIX * n;
     for (long i = 0; i < n; i++)
         fill(u + i * m_size, 0, m_size - m);
-    if (is_given_up(u, n * m_size, values, n)) {
+    if (!is_finite(u, n * m_size)) {
+        fill(values, NAN, n);
         fill(u, NAN, rows * m_size);
         fill(v, NAN, wants_vectors ? n * n_size : 0);
         return;

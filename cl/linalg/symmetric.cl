@@ -1,7 +1,6 @@
 /* linalg/symmetric.cl - eigenvalues and vectors of symmetric matrices on CPU devices, where a work-item has a matrix:
  * Householder's reflections make it tridiagonal, rotations of implicit QL steps with Wilkinson's shifts then diagonal.
  * All loops run along rows: the vectors are rows until the end. */
-#include "linalg/finite.clh"
 #include "linalg/reflections.clh"
 
 #define STEPS 60 /* for a value, at most; two are usual */
@@ -193,7 +192,8 @@ KN_KERNEL_ONCE(linalg_eigh_symmetric,
         for (long j = 0; j <= i; j++)
             work[i * size + pad + j] = work[j * size + pad + i] = AT(a, i, j);
     }
-    if (is_given_up(work, n * size, values, n)) {
+    if (!is_finite(work, n * size)) {
+        fill(values, NAN, n);
         fill(vectors, NAN, wants_vectors ? n * n : 0);
         return;
     }
