@@ -75,10 +75,11 @@ static kn_status launch(kn_call *call, const kn_tensor *x, const kn_tensor *samp
 {
     const kn_tensor *y = call->outputs[0];
     const int dims = dims_of(call->op);
-    const kn_work_size work = kn_work_for(kn_tensor_limits(y), kn_numel(x));
     kn_pool_geometry g;
 
     KN_TRY(resolve(&g, call->params, dims, x->ndim, x->shape));
+    const int64_t window = (int64_t)g.kernel_size[0] * g.kernel_size[1] * g.kernel_size[2];
+    const kn_work_size work = kn_work_for(kn_tensor_limits(y), kn_numel(y) * (window + 8)); /* finding it: as 8 */
     return kn_run(call->stream, .source = "pool/fractional.cl", .options = kn_dtype_options(x->dtype),
                   .kernel = "fractional_max_pool", .operation = call->op->name, .dims = 1, .global = {work.global},
                   .local = {work.local},
