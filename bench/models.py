@@ -16,7 +16,8 @@ import koine
 import numpy as np
 import torch
 
-STEPS = 3  # a round
+STEPS = 5  # a round
+REST = 0.1  # seconds before one: the other's threads still wait for work, busily
 
 
 def architectures(t):
@@ -224,6 +225,7 @@ class Training:
 
 
 def seconds(training, finish):
+    time.sleep(REST)
     begin = time.perf_counter()
     for _ in range(STEPS):
         training.step()
