@@ -1,4 +1,5 @@
 /* ops/linalg/common.c - see linalg.h. */
+#include <koine/create.h>
 #include <koine/pointwise.h>
 #include <koine/shape.h>
 #include <string.h>
@@ -182,7 +183,7 @@ kn_tensor *kn_diagonal_matrix(kn_tensor *x)
 
 kn_tensor *kn_identity(int64_t n, kn_dtype dtype, kn_device *device)
 {
-    return kn_diagonal_matrix(kn_ones_with(1, &n, &(kn_tensor_options){.dtype = dtype, .device = device}));
+    return kn_eye_with(n, n, &(kn_tensor_options){.dtype = dtype, .device = device});
 }
 
 /* --- eigenvalues and singular values ------------------------------------------------------------------------------ */
