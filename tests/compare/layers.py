@@ -117,6 +117,28 @@ def of_probabilities(d, x, c):
     return Case([x, target, weight], params, lambda t, y, w: F.cross_entropy(t, y, w, **params))
 
 
+@cases("linear_cross_entropy")
+def classes_of_layer(d):
+    """The reference is PyTorch's without chunks, which knows second gradients; Koine's chunks have none."""
+    c, within, batch_shape = d.integer(1, 7), d.integer(1, 9), (d.size(),) if d.chance(0.9) else ()
+    outer = d.shape(0, 1) if batch_shape else ()
+    x = d.floats(shape=(*batch_shape, within), special=False)
+    layer = d.like(x, (c, *outer, within), special=False)
+    bias = d.like(x, layer.shape[:-1], special=False) if d.chance(0.5) else None
+    weight = d.like(x, (c,), low=0.2, high=2, grad=False, special=False) if d.chance(0.4) else None
+    params = {"reduction": d.one_of(*REDUCTIONS), "label_smoothing": d.one_of(0.0, 0.1)}
+    if d.chance(0.3):
+        target, some = d.like(x, (*batch_shape, c, *outer), low=0, high=1, special=False), True
+    else:
+        target = d.indices(c, (*batch_shape, *outer))
+        params["ignore_index"] = ignored = d.one_of(-100, 0)
+        some = params["reduction"] != "mean" or bool((target.view() != ignored).any())
+    chunk = d.one_of(0, 0, -1, 1, 2, 3)
+    return Case([x, layer, target, bias, weight], dict(params, chunk_size=chunk),
+                lambda t, l, y, b, w: F.linear_cross_entropy(t, l, y, linear_bias=b, weight=w, **params),
+                twice=some and chunk == 0, scale=9)
+
+
 @cases("mse_loss")
 def element_loss(d):
     x = d.floats()
