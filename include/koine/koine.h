@@ -77,5 +77,6 @@
 #include <koine/usage.h>
 #include <koine/version.h>
 #include <koine/vision.h>
+#include <koine/vmap.h>
 
 #endif

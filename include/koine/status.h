@@ -36,7 +36,8 @@ typedef enum kn_status {
     KN_ERR_STATE,       /* an object in the wrong state (a freed graph, a value modified in place) */
     KN_ERR_NUMERIC,     /* NaN or infinity where training cannot continue */
     KN_ERR_INTERRUPTED, /* stopped on request (Ctrl-C) */
-    KN_ERR_INTERNAL     /* a defect in Koine; please report it */
+    KN_ERR_INTERNAL,    /* a defect in Koine; please report it */
+    KN_ERR_BATCHED      /* vmap: values are needed that differ between the samples of a batch (koine/vmap.h) */
 } kn_status;
 
 /* The name of a status, "KN_ERR_SHAPE" for example; a string constant. Thread-safe. */

@@ -4,6 +4,7 @@
 #include "autograd/engine.h"
 #include "autograd/whole.h"
 #include "base/memory.h"
+#include "tensor/batched.h"
 #include "tensor/liveness.h"
 
 /* --- roots of a pass ---------------------------------------------------------------------------------------------- */
@@ -128,6 +129,14 @@ static kn_status find(kn_pass *pass, kn_pass_endpoint *roots, kn_tensor *const *
     return status == KN_OK ? check_found(pass, params->allow_unused) : status;
 }
 
+kn_batched_grad kn_grad_of_batches;
+
+static int highest_level(kn_tensor *const *outputs, int num_outputs, kn_tensor *const *inputs, int num_inputs)
+{
+    const int of_outputs = kn_batch_level_of(outputs, num_outputs), of_inputs = kn_batch_level_of(inputs, num_inputs);
+    return of_outputs > of_inputs ? of_outputs : of_inputs;
+}
+
 kn_autograd_grad_params kn_autograd_grad_params_init(void)
 {
     return (kn_autograd_grad_params){KN_AUTOGRAD_GRAD_DEFAULTS};
@@ -138,6 +147,9 @@ kn_status kn_autograd_grad_with(kn_tensor *const *outputs, int num_outputs, kn_t
 {
     params = params ? params : &(kn_autograd_grad_params){KN_AUTOGRAD_GRAD_DEFAULTS};
     KN_TRY(check_lists(outputs, num_outputs, inputs, num_inputs, gradients));
+    const int level = highest_level(outputs, num_outputs, inputs, num_inputs);
+    if (level > 0)
+        return kn_grad_of_batches(level, outputs, num_outputs, inputs, num_inputs, gradients, params);
     kn_pass_endpoint *ends = kn_calloc((size_t)num_outputs + (size_t)num_inputs, sizeof *ends);
     if (!ends)
         return KN_ERR_MEMORY;

@@ -37,3 +37,8 @@ typedef struct kn_pass_marks {
 } kn_pass_marks;
 kn_status kn_pass_marks_set(kn_pass_marks *marks, const kn_pass *pass, const kn_pass_endpoint *roots, int num_roots);
 void kn_pass_marks_clear(kn_pass_marks *marks);
+
+/* kn_autograd_grad where tensors stand for batches of that level (tensor/batched.h); set by ops/vmap/gradients.c. */
+typedef kn_status (*kn_batched_grad)(int level, kn_tensor *const *outputs, int num_outputs, kn_tensor *const *inputs,
+                                     int num_inputs, kn_tensor **gradients, const kn_autograd_grad_params *params);
+extern kn_batched_grad kn_grad_of_batches;

@@ -4,6 +4,7 @@
 #include "autograd/tape.h"
 #include "base/load.h"
 #include "base/memory.h"
+#include "tensor/batched.h"
 #include "tensor/hooks.h"
 #include "tensor/liveness.h"
 
@@ -21,6 +22,8 @@ bool kn_set_grad_enabled(bool enabled)
 bool kn_requires_grad(const kn_tensor *tensor) { return kn_autograd_wants(tensor); }
 bool kn_is_leaf(const kn_tensor *tensor)
 {
+    while (tensor && tensor->whole)
+        tensor = tensor->whole;
     if (!kn_autograd_wants(tensor))
         return true;
     return !kn_view_is_outdated(tensor) && (!tensor->autograd->node || !tensor->autograd->node->op);
@@ -42,6 +45,8 @@ static kn_status require_gradient(kn_tensor *tensor)
 kn_status kn_set_requires_grad(kn_tensor *tensor, bool requires_grad)
 {
     KN_TRY(kn_check_tensor("kn_set_requires_grad", "tensor", tensor));
+    while (tensor->whole)
+        tensor = tensor->whole;
     if (!kn_is_leaf(tensor))
         return requires_grad
                    ? KN_OK
@@ -93,6 +98,8 @@ kn_tensor *kn_detach(kn_tensor *tensor)
 {
     if (kn_check_tensor("kn_detach", "tensor", tensor) != KN_OK)
         return kn_error_make_sticky();
+    if (tensor->whole)
+        return kn_batched_like(tensor, kn_detach(tensor->whole));
     kn_tensor *alias = NULL;
     kn_tensor_view(&alias, tensor, tensor->ndim, tensor->shape, tensor->strides, tensor->offset);
     return kn_scope_adopt(alias);

@@ -85,6 +85,10 @@ static kn_node *new_node(const kn_op *op, int num_inputs, int num_outputs, int n
 
 struct kn_autograd *kn_autograd_of(kn_tensor *tensor)
 {
+    if (tensor->whole) {
+        kn_storage_fail_emptied(tensor->storage);
+        return NULL;
+    }
     if (!tensor->autograd)
         tensor->autograd = kn_calloc(1, sizeof *tensor->autograd);
     return tensor->autograd;

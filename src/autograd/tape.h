@@ -103,6 +103,8 @@ void kn_keeper_release(void *keeper);
 /* Does it require gradients, as a leaf or as the result of recorded operations, including changes in place? */
 static inline bool kn_autograd_wants(const kn_tensor *tensor)
 {
+    while (tensor && tensor->whole)
+        tensor = tensor->whole;
     return tensor && tensor->autograd &&
            (tensor->autograd->requires_grad || (tensor->autograd->base && kn_view_is_outdated(tensor)));
 }

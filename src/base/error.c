@@ -168,6 +168,7 @@ const char *kn_status_name(kn_status status)
         [KN_ERR_NUMERIC] = "KN_ERR_NUMERIC",
         [KN_ERR_INTERRUPTED] = "KN_ERR_INTERRUPTED",
         [KN_ERR_INTERNAL] = "KN_ERR_INTERNAL",
+        [KN_ERR_BATCHED] = "KN_ERR_BATCHED",
     };
     size_t index = (size_t)status;
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";

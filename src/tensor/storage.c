@@ -163,6 +163,9 @@ static kn_status check_resize(const kn_storage *storage, size_t bytes)
 
 kn_status kn_storage_fail_emptied(const kn_storage *storage)
 {
+    if (storage->is_batch)
+        return kn_fail(KN_ERR_BATCHED, "a tensor stands for the samples of a batch inside vmap, and has no values that "
+                                       "could be read or changed there; koine/vmap.h");
     return kn_fail(KN_ERR_STATE,
                    "the storage of a tensor was resized to 0 bytes; first resize it to %zu bytes with "
                    "kn_storage_resize",

@@ -192,6 +192,8 @@ void kn_release(kn_tensor *tensor)
         kn_tensor_autograd->free(tensor->autograd);
     kn_device *device = tensor->storage->device;
     kn_storage_release(tensor->storage);
+    kn_release(tensor->whole);
+    tensor->whole = NULL;
     if (kn_tensors_are_guarded())
         kn_tensor_keep_released(tensor, device);
     else

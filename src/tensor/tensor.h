@@ -26,6 +26,7 @@ struct kn_storage {
     atomic_bool is_divided;   /* it is the `whole` of others */
     size_t bytes;
     size_t needed;       /* resized to 0 bytes while tensors used this many: `buffer` is NULL. 0: it has its memory */
+    bool is_batch;       /* of a tensor that stands for the samples of a batch: it never has memory */
     uint64_t address;    /* tensor/storage_address.c; 0: not requested yet */
     kn_treap_node place; /* in the tree of addresses */
 };
@@ -41,6 +42,8 @@ struct kn_tensor {
     int64_t strides[KN_MAX_DIMS]; /* elements */
     int64_t offset;               /* in elements, from the start of the storage */
     struct kn_autograd *autograd; /* NULL: requires no gradient, and none is recorded */
+    kn_tensor *whole;             /* the batch for whose samples it stands (tensor/batched.h); NULL: for itself */
+    int batch_level;              /* the vmap that did that, counted from the outermost, 1; 0 if `whole` is NULL */
     bool scope_released;          /* guard mode: the last reference was a scope's */
 };
 

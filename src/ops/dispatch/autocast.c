@@ -161,7 +161,7 @@ KN_AT_LOAD register_left(void) { kn_autocast_set_left(drop_entries); }
 /* A captured graph must convert parameters itself at each replay. */
 static bool is_kept(const kn_tensor *tensor)
 {
-    return kn_grad_enabled() && kn_is_leaf(tensor) && kn_requires_grad(tensor) &&
+    return kn_grad_enabled() && !tensor->whole && kn_is_leaf(tensor) && kn_requires_grad(tensor) &&
            !kn_is_current_stream_capturing(kn_device_of(tensor));
 }
 

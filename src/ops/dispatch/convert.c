@@ -7,6 +7,7 @@
 #include "autograd/work.h"
 #include "ops/dispatch/invoke.h"
 #include "ops/dispatch/promote.h"
+#include "tensor/batched.h"
 
 /* --- copies on one device ---------------------------------------------------------------------------------------- */
 
@@ -66,6 +67,7 @@ static kn_tensor *same(kn_tensor *tensor) { return kn_scope_adopt(kn_retain(tens
 
 /* On the host, or if no gradient is needed, a conversion is a plain copy. */
 static bool is_recorded(const kn_tensor *tensor) { return kn_grad_enabled() && kn_requires_grad(tensor); }
+static bool needs_op(const kn_tensor *tensor) { return tensor->whole || is_recorded(tensor); }
 
 static kn_tensor *given(const char *function, kn_tensor *copy, kn_status status)
 {
@@ -106,7 +108,7 @@ kn_tensor *kn_to_dtype(kn_tensor *tensor, kn_dtype dtype)
         return kn_fail_null(KN_ERR_ARGUMENT, "to_dtype: %d is not a dtype", (int)dtype);
     if (dtype == tensor->dtype)
         return same(tensor);
-    if (!is_recorded(tensor))
+    if (!needs_op(tensor))
         return plain_conversion("to_dtype", tensor, dtype);
     return kn_invoke(&kn_to_dtype_op, &params, tensor);
 }
@@ -117,7 +119,7 @@ kn_tensor *kn_contiguous(kn_tensor *x)
         return NULL;
     if (kn_is_contiguous(x))
         return same(x);
-    if (!is_recorded(x))
+    if (!needs_op(x))
         return plain_copy("contiguous", x, x->dtype, x->storage->device);
     return kn_invoke(&kn_contiguous_op, NULL, x);
 }
@@ -126,7 +128,7 @@ kn_tensor *kn_clone(kn_tensor *x)
 {
     if (!kn_check_argument("clone", "x", x))
         return NULL;
-    if (!is_recorded(x))
+    if (!needs_op(x))
         return plain_conversion("clone", x, x->dtype);
     return kn_invoke(&kn_clone_op, NULL, x);
 }
@@ -183,6 +185,8 @@ kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
     const bool stays = device == tensor->storage->device && dtype == tensor->dtype;
     if (stays && !params->copy)
         return same(tensor);
+    if (tensor->whole)
+        return kn_batched_like(tensor, kn_to_with(tensor->whole, params));
     if (device == tensor->storage->device && !kn_device_is_host(device))
         return stays ? kn_clone(tensor) : kn_to_dtype(tensor, dtype);
 

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "ops/dispatch/autocast.h"
+#include "tensor/batched.h"
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
 
@@ -217,10 +218,18 @@ static kn_status apply_widened(kn_entry *entry, kn_tensor **outputs, int num_out
     return KN_OK;
 }
 
+/* `enter` of a composition may have chosen another op. */
+static bool is_batched(const kn_entry *entry)
+{
+    return kn_vmap_level() > 0 && kn_batch_level_of(entry->inputs, entry->num_inputs) > 0;
+}
+
 static kn_status apply_entry(kn_entry *entry, kn_tensor **outputs, int num_outputs)
 {
     if (entry->result)
         return num_outputs > 0 ? deliver(entry->op, 0, &outputs[0], entry->result) : KN_OK;
+    if (is_batched(entry) && !entry->op->enter)
+        return kn_op_invoke_batched(entry->op, entry->inputs, entry->num_inputs, entry->record, outputs, num_outputs);
     return has_halves(entry->op, entry->inputs, entry->num_inputs)
                ? apply_widened(entry, outputs, num_outputs)
                : kn_op_apply_to(entry->op, entry->inputs, entry->num_inputs, entry->record, outputs, num_outputs);
@@ -267,13 +276,23 @@ static kn_status call_in_scope(const kn_op *op, kn_dtype autocast, kn_tensor *co
     return status;
 }
 
+kn_status kn_op_invoke_unbatched(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                                 kn_tensor **outputs, int num_outputs)
+{
+    const kn_dtype autocast = kn_autocast_type(op, inputs, num_inputs);
+    const bool scoped = op->composes || autocast || has_halves(op, inputs, num_inputs);
+    return (scoped ? call_in_scope : call)(op, autocast, inputs, num_inputs, params, outputs, num_outputs);
+}
+
+kn_op_invoker kn_op_invoke_batched;
+
 kn_status kn_op_invoke_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                           kn_tensor **outputs, int num_outputs)
 {
     KN_TRY(kn_op_check_given(op, inputs, num_inputs));
-    const kn_dtype autocast = kn_autocast_type(op, inputs, num_inputs);
-    const bool scoped = op->composes || autocast || has_halves(op, inputs, num_inputs);
-    return (scoped ? call_in_scope : call)(op, autocast, inputs, num_inputs, params, outputs, num_outputs);
+    const bool is_batched = kn_vmap_level() > 0 && kn_batch_level_of(inputs, num_inputs) > 0;
+    return (is_batched ? kn_op_invoke_batched : kn_op_invoke_unbatched)(op, inputs, num_inputs, params, outputs,
+                                                                        num_outputs);
 }
 
 kn_tensor *kn_op_invoke(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params)

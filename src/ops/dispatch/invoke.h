@@ -54,6 +54,15 @@ kn_tensor *kn_op_invoke(const kn_op *op, kn_tensor *const *inputs, int num_input
 kn_status kn_op_invoke_to(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
                           kn_tensor **outputs, int num_outputs);
 
+/* The same where an input stands for a batch (tensor/batched.h); set by ops/vmap/dispatch.c. */
+typedef kn_status (*kn_op_invoker)(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                                   kn_tensor **outputs, int num_outputs);
+extern kn_op_invoker kn_op_invoke_batched;
+
+/* The same without looking for such inputs, or for missing ones. */
+kn_status kn_op_invoke_unbatched(const kn_op *op, kn_tensor *const *inputs, int num_inputs, const void *params,
+                                 kn_tensor **outputs, int num_outputs);
+
 /* kn_invoke(&kn_softmax_op, &params, x): the common case. */
 #define kn_invoke(op, params, ...)                                                                                     \
     kn_op_invoke(op, (kn_tensor *const[]){__VA_ARGS__},                                                                \

@@ -163,7 +163,10 @@ static kn_status check_on_device(const char *function, const kn_tensor *x)
                        "%s: the tensor is on the host, which runs no operations: move it to a device "
                        "with kn_to(tensor, device)",
                        function);
-    return KN_OK;
+    const kn_status status = kn_tensor_check_memory(x);
+    if (status != KN_OK)
+        kn_error_prefix("%s", function);
+    return status;
 }
 
 kn_tensor *kn_nonzero(kn_tensor *x)

@@ -1,0 +1,27 @@
+/* tensor/batched.h - tensors that stand for each sample of a batch, which vmap (koine/vmap.h) gives to functions.
+ *
+ * Such a tensor has the dtype, device and shape of one sample. `whole` has all of them, along a dimension 0 before
+ * those of a sample; inside another vmap it stands for a batch itself, of a lower level. The tensor has no memory of
+ * its own: what asks for that gets KN_ERR_BATCHED. Operators look for such inputs when they are called
+ * (ops/vmap/dispatch.h). */
+#pragma once
+
+#include <koine/vmap.h>
+
+#include "tensor/tensor.h"
+
+/* 0: it stands for itself. */
+static inline int kn_batch_level(const kn_tensor *tensor) { return tensor ? tensor->batch_level : 0; }
+
+/* The highest of their levels; NULL tensors have 0. */
+int kn_batch_level_of(kn_tensor *const *tensors, int count);
+
+/* How many samples that vmap of the calling thread has. */
+int64_t kn_vmap_size(int level);
+
+/* An owned tensor that stands for the samples of `whole`. */
+kn_status kn_batched_new(kn_tensor **tensor, kn_tensor *whole, int level);
+
+/* For public functions: a tensor of the level of `like` around `whole`, which a public function has returned; NULL for
+ * NULL. */
+kn_tensor *kn_batched_like(const kn_tensor *like, kn_tensor *whole);
