@@ -63,6 +63,66 @@ def test_randomness():
         koine.vmap(lambda row: row + koine.rand(4))(x)
 
 
+def counted(function):
+    """The function, which counts its calls in .calls."""
+    def call(*arguments):
+        call.calls += 1
+        return function(*arguments)
+
+    call.calls = 0
+    return call
+
+
+def test_all_samples_at_once():
+    x, w = koine.randn(6, 3), koine.randn(3)
+    once = counted(lambda row: koine.softmax(koine.relu(row) @ w + row, -1))
+    close(koine.vmap(once)(x), koine.stack([once(row) for row in x]).numpy())
+    assert once.calls == 1 + 6
+    chunked = counted(lambda row: (row * 2, row.sum()))
+    double, total = koine.vmap(chunked, out_dims=(1, 0), chunk_size=4)(x)
+    close(double, 2 * x.numpy().T)
+    close(total, x.numpy().sum(1))
+    assert chunked.calls == 2
+    with pytest.raises(ValueError, match='chunk_size must be at least 1, not 0'):
+        koine.vmap(koine.sin, chunk_size=0)
+
+
+def test_what_depends_on_values_goes_sample_by_sample():
+    x = koine.tensor([[1., 2.], [-1., -2.], [3., -1.]])
+    for function in (lambda row: row * 2 if row.sum() > 0 else -row, lambda row: row * row.sum().item(),
+                     lambda row: row[row > 0].sum(), lambda row: koine.tensor(row.numpy() + 1)):
+        repeated = counted(function)
+        close(koine.vmap(repeated)(x), koine.stack([function(row) for row in x]).numpy())
+        assert repeated.calls > 3
+
+
+def test_in_place():
+    x, out = koine.zeros(3, 2), koine.zeros(2)
+    koine.vmap(lambda row, i: row.add_(i))(x, koine.arange(3.))
+    assert x.tolist() == [[0, 0], [1, 1], [2, 2]]
+    total = koine.vmap(lambda row: koine.zeros_like(row).add_(row)[0])(x)
+    assert total.tolist() == [0, 1, 2]
+    koine.vmap(lambda row: out.add_(row))(x)  # one after another
+    assert out.tolist() == [3, 3]
+
+
+def test_derivatives_at_once():
+    w, x = koine.randn(4, 3), koine.randn(5, 3)
+    layer = counted(lambda row: (w @ row).tanh())
+    jacobian = func.jacrev(layer)(x[0])
+    assert jacobian.shape == (4, 3) and layer.calls == 2
+    slopes = 1 - (w @ x[0]).tanh() ** 2
+    close(jacobian, (slopes.unsqueeze(1) * w).numpy())
+    close(func.jacrev(layer, chunk_size=3)(x[0]), jacobian.numpy())
+    close(koine.vmap(func.jacrev(layer))(x)[0], jacobian.numpy())
+    close(koine.vmap(func.hessian(lambda row: layer(row).sum()))(x)[0],
+          func.hessian(lambda row: layer(row).sum())(x[0]).numpy())
+    branches = counted(lambda row: row * 2 if row[0] > -1e9 else row)
+    close(func.jacrev(branches)(x[0]), 2 * numpy.eye(3))
+    drawn = func.jacrev(lambda row: row * koine.rand(3))(x[0])
+    assert drawn.shape == (3, 3) and (drawn.diagonal() > 0).all()
+
+
 def test_errors_of_vmap():
     x = koine.ones(2, 3)
     for wrong, said in ((lambda: koine.vmap(koine.add)(x, koine.ones(3)), r'have the sizes \[2, 3\]'),
@@ -71,6 +131,7 @@ def test_errors_of_vmap():
                         (lambda: koine.vmap(koine.add, (None, None))(x, x), 'names no dimension'),
                         (lambda: koine.vmap(lambda x: 3)(x), 'must return tensors, not int'),
                         (lambda: koine.vmap(koine.sin)(koine.ones(0, 2)), 'no samples'),
+                        (lambda: koine.vmap(koine.sin, out_dims=None)(x), 'differs between the samples'),
                         (lambda: koine.vmap(lambda x: (x, x), out_dims=(0,))(x), 'out_dims has 1 entries for 2'),
                         (lambda: koine.vmap(koine.add, ([0], 0))(x, x), 'argument 0 does not have its structure')):
         with pytest.raises(ValueError, match=said):

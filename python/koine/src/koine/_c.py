@@ -57,9 +57,13 @@ class KoineNumericError(KoineError, ArithmeticError):
     """NaN or infinity where training cannot continue."""
 
 
+class KoineBatchedError(KoineError):
+    """Inside vmap values are needed that differ between the samples."""
+
+
 _CLASSES = {lib.KN_ERR_ARGUMENT: KoineValueError, lib.KN_ERR_SHAPE: KoineValueError, lib.KN_ERR_FORMAT: KoineValueError,
             lib.KN_ERR_DTYPE: KoineTypeError, lib.KN_ERR_MEMORY: KoineMemoryError, lib.KN_ERR_IO: KoineIOError,
-            lib.KN_ERR_NUMERIC: KoineNumericError}
+            lib.KN_ERR_NUMERIC: KoineNumericError, lib.KN_ERR_BATCHED: KoineBatchedError}
 _raised = threading.local()  # .exception: what a Python function raised that the library called
 
 

@@ -5,12 +5,13 @@ The derivatives are those of koine.autograd.functional. They have gradients them
 require one, and where one of these functions is applied inside another."""
 import threading
 
-from . import _functions, _ops
+from . import _functions, _ops, random
+from ._c import KoineError
 from ._tensor import Tensor
 from ._trees import like
-from ._vmap import vmap  # noqa: F401
+from ._vmap import batch, inside, of_each_sample, outside, vmap  # noqa: F401
 from .autograd import enable_grad, is_grad_enabled
-from .autograd.functional import _Call, _stacked, _units
+from .autograd.functional import _Call
 from .nn._functional_call import functional_call  # noqa: F401
 
 _calls = threading.local()  # .depth: in how many functions that are differentiated
@@ -70,6 +71,13 @@ class _Derived:
     def value(self):
         """What the function returned."""
         return like(self.output, iter(self.call.result(self.call.outputs, True)))
+
+    def again(self, inputs):
+        """The outputs for other values of the inputs."""
+        before = self.output, self.aux
+        outputs = self._flat(*inputs)
+        self.output, self.aux = before
+        return outputs
 
     def gradients(self, weights, create_graph=None):
         create_graph = self.create_graph if create_graph is None else create_graph
@@ -160,17 +168,50 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     return _with_aux((call.value(), like(call.output, iter(leaves))), call)
 
 
+def _rows_at_once(call, number, units):
+    """The gradients of elements of an output, each weighted with one of the units [rows, sizes of the output...]: the
+    function is called again for as many samples, which have the same values and gradients of their own."""
+    place = random.Place()
+    with batch(units.size(0)):
+        inputs = [of_each_sample(one if one.requires_grad and call.create_graph else one.detach().requires_grad_())
+                  for one in call.call.inputs]
+        output = call.again(inputs)[number]
+        rows = call.call.gradients([output], [inside(units)], inputs, call.create_graph)
+        rows = [outside(row) for row in rows]
+    if place.has_passed():  # other values than before
+        place.go_back()
+        return None
+    return rows
+
+
+def _rows_one_by_one(call, number, units):
+    output, inputs = call.call.outputs[number], call.call.inputs
+    rows = [call.call.gradients([output], [one], inputs, call.create_graph) for one in units.unbind(0)]
+    return [_ops.function('stack')([row[i] for row in rows]) for i in range(len(inputs))]
+
+
+def _rows(call, number, chunk_size):
+    """The derivatives of an output with respect to each input."""
+    output, parts = call.call.outputs[number], []
+    units = _functions.eye(output.numel(), dtype=output.dtype, device=output.device).reshape(-1, *output.shape)
+    for some in units.split(chunk_size or max(output.numel(), 1)):
+        try:
+            parts.append(_rows_at_once(call, number, some) or _rows_one_by_one(call, number, some))
+        except KoineError:  # the function needs values
+            parts.append(_rows_one_by_one(call, number, some))
+    return [_ops.function('cat')(rows).reshape(*output.shape, *one.shape) for rows, one in zip(zip(*parts),
+                                                                                               call.call.inputs)]
+
+
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
     """A function that returns the derivative of each element of func's output with respect to each of the arguments: of
-    the shape of the output followed by that of the argument."""
+    the shape of the output followed by that of the argument. func is called twice, the second time by vmap for all
+    elements at once, or for chunk_size of them, which takes less memory."""
     def jacobian(*arguments, **keywords):
         call = _derived('jacrev', func, arguments, keywords, argnums, has_aux)
-        inputs, found = call.call.inputs, []
         with enable_grad():
-            for output in call.call.outputs:
-                rows = [call.call.gradients([output], [one], inputs, call.create_graph) for one in _units(output)]
-                parts = [_stacked([row[i] for row in rows], output, one) for i, one in enumerate(inputs)]
-                found.append(call.of_arguments(call.finished(parts), argnums))
+            found = [call.of_arguments(call.finished(_rows(call, i, chunk_size)), argnums)
+                     for i in range(len(call.call.outputs))]
         return _with_aux((like(call.output, iter(found)),), call)
 
     return jacobian

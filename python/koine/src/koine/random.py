@@ -9,6 +9,25 @@ from ._tensor import Tensor, tensor
 _STATE = 64  # at least KN_RNG_STATE_SIZE, of which the library uses the first bytes
 
 
+class Place:
+    """Where the current device's random numbers are: whether any have been drawn since, and the way back."""
+
+    def __init__(self):
+        self.device = lib.kn_device_current()
+        self.state = self._now()
+
+    def _now(self):
+        state = bytearray(_STATE)
+        check(lib.kn_get_rng_state(self.device, ffi.from_buffer('uint8_t[]', state)))
+        return state
+
+    def has_passed(self):
+        return self._now() != self.state
+
+    def go_back(self):
+        check(lib.kn_set_rng_state(self.device, ffi.from_buffer('uint8_t[]', self.state)))
+
+
 def _read(get, *source):
     state = numpy.zeros(_STATE, 'uint8')
     check(get(*source, ffi.from_buffer('uint8_t[]', state)))

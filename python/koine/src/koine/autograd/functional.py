@@ -5,6 +5,7 @@ of derivatives. With `strict` a result that does not depend on an input is an er
 from .. import _functions, _ops
 from .._c import lib
 from .._tensor import Tensor
+from .._vmap import of_each_sample
 from ._gradients import grad
 
 # --- arguments and results --------------------------------------------------------------------------------------------
@@ -28,7 +29,7 @@ class _Call:
         self.name, self.create_graph, self.strict, self.of = name, create_graph, strict, of
         self.is_tuple, given = _tuple(inputs, name + ': inputs')
         self.inputs = tuple(one.clone() if create_graph and one.requires_grad else one.detach().requires_grad_()
-                            for one in given)
+                            for one in map(of_each_sample, given))
         self.several_outputs, self.outputs = _tuple(func(*self.inputs), name + ': the result of the function')
         for i, one in enumerate(self.outputs):
             if strict and not one.requires_grad:
