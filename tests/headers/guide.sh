@@ -9,7 +9,7 @@ cd "$folder"
 awk '/^```c$/ { on = 1; file = "program" ++n ".c"; next }
     /^```$/ { on = 0 }
     on { print > file }' "$source/docs/guide.md"
-[ -e program5.c ] && [ ! -e program6.c ] || { echo "docs/guide.md has not five programs" >&2; exit 1; }
+[ -e program6.c ] && [ ! -e program7.c ] || { echo "docs/guide.md has not six programs" >&2; exit 1; }
 
 number=0
 # next PIECE...: builds and runs the next program; its output holds every piece.
@@ -27,6 +27,7 @@ next '^epoch 1: loss 0' '^epoch 10: loss 0\.0'
 next '^(0.0, 0.0): inside, 0\.9\|^(0.0, 0.0): inside, 1' '^(0.9, 0.9): outside' '^(-0.1, 0.3): inside'
 next '^thread 0: 1[5-9] of 25 inside $' '^thread 3: 1[5-9] of 25 inside $'
 next '(1): Residual' '^1\.scale$' '^1\.body\.0\.weight$'
+next '\[ -4\., *-8\., -12\.\]'
 next '^best epoch [1-8] of [1-8], accuracy \(0\.9\|1\.000\)'
 for file in history.csv checkpoint.safetensors last.safetensors; do
     [ -s run/$file ] || { echo "docs/guide.md: the trainer wrote no run/$file"; exit 1; }
