@@ -62,12 +62,24 @@ def test_the_other_arguments_of_grad():
     numpy.testing.assert_allclose(x.grad.numpy(), [6 * 2 * (3 * 2 ** 0.5 - 1) / 2 ** 0.5] * 2, rtol=1e-5)
     with pytest.warns(FutureWarning, match='only_inputs=False has no effect'):
         koine.autograd.grad(x.sum(), x, only_inputs=False)
-    with pytest.raises(NotImplementedError, match='is_grads_batched'):
-        koine.autograd.grad(x * 2, x, koine.ones(3, 2), is_grads_batched=True)
     with pytest.raises(ValueError, match='grad: there are 1 gradients for 2 outputs'):
         koine.autograd.grad([x.sum(), x.sum()], x, [koine.ones(())])
     with pytest.raises(ValueError, match='backward: there are 1 gradients for 2 outputs'):
         koine.autograd.backward([x.sum(), x.sum()], [koine.ones(())])
+
+
+def test_batches_of_gradients():
+    x, other = koine.tensor([1., 2.], requires_grad=True), koine.ones(3, requires_grad=True)
+    y, weights = x * x, koine.tensor([[1., 0.], [0., 1.], [1., 1.]])
+    first, unused = koine.autograd.grad(y, (x, other), weights, is_grads_batched=True, materialize_grads=True,
+                                        retain_graph=True)
+    assert first.tolist() == [[2, 0], [0, 4], [2, 4]] and unused.tolist() == [[0] * 3] * 3
+    assert koine.autograd.grad(y, (x, other), weights, is_grads_batched=True, allow_unused=True)[1] is None
+    with pytest.raises(koine.KoineError, match='freed'):
+        koine.autograd.grad(y, x, weights[0])
+    for wrong in (None, koine.ones(0, 2)):
+        with pytest.raises(ValueError, match='batches of one size, at least 1'):
+            koine.autograd.grad(x * x, x, wrong, is_grads_batched=True)
 
 
 def test_backward_to_inputs():

@@ -3,6 +3,7 @@ import warnings
 
 from .._c import NULL, check, ffi, lib
 from .._functions import zeros_like
+from .._ops import function
 from .._tensor import Tensor, wrap
 
 
@@ -32,22 +33,41 @@ def _gradients(outputs, inputs, weights, retain_graph, create_graph, allow_unuse
     return tuple(wrap(one) if one else None for one in found[0:len(inputs)])
 
 
+def _batch_size(weights):
+    sizes = {len(one) for one in weights if one is not None}
+    if len(sizes) != 1 or 0 in sizes:
+        raise ValueError('grad: with is_grads_batched grad_outputs has batches of one size, at least 1, not %s'
+                         % (sorted(sizes) or None))
+    return sizes.pop()
+
+
+def _of_batch(outputs, inputs, weights, retain_graph, create_graph, allow_unused):
+    """A backward pass for each row of the weights."""
+    size, keeps = _batch_size(weights), create_graph if retain_graph is None else retain_graph
+    rows = [_gradients(outputs, inputs, [None if one is None else one[i] for one in weights],
+                       keeps or i < size - 1, create_graph, allow_unused) for i in range(size)]
+    return tuple(None if parts[0] is None else function('stack')(list(parts)) for parts in zip(*rows))
+
+
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True,
          allow_unused=None, is_grads_batched=False, materialize_grads=False):
     """The gradients of outputs with respect to inputs, a tuple; changes no `grad`. An input that the outputs do not
-    depend on is an error, with allow_unused None, with materialize_grads zeros."""
-    if is_grads_batched:
-        raise NotImplementedError('grad: is_grads_batched: call it once for each gradient, with retain_graph=True')
+    depend on is an error, with allow_unused None, with materialize_grads zeros. is_grads_batched: grad_outputs has a
+    further dimension 0, and so have the gradients: one for each of its slices."""
     if not only_inputs:
         warnings.warn('grad: only_inputs=False has no effect: koine.autograd.backward adds the gradients of all leaves',
                       FutureWarning, stacklevel=2)
     if materialize_grads and allow_unused is not None and not allow_unused:
         raise ValueError('grad: materialize_grads=True allows unused inputs: leave out allow_unused=False')
     outputs, inputs = _list(outputs), _list(inputs)
-    found = _gradients(outputs, inputs, _weights('grad', grad_outputs, outputs), retain_graph, create_graph,
-                       bool(materialize_grads if allow_unused is None else allow_unused))
+    weights = _weights('grad', grad_outputs, outputs)
+    found = (_of_batch if is_grads_batched else _gradients)(
+        outputs, inputs, weights, retain_graph, create_graph,
+        bool(materialize_grads if allow_unused is None else allow_unused))
     if materialize_grads:
-        found = tuple(zeros_like(one) if gradient is None else gradient for one, gradient in zip(inputs, found))
+        rows = (_batch_size(weights),) if is_grads_batched else ()
+        found = tuple(zeros_like(one).expand(*rows, *one.shape) if gradient is None else gradient
+                      for one, gradient in zip(inputs, found))
     return found
 
 
