@@ -78,6 +78,10 @@ def test_all_samples_at_once():
     once = counted(lambda row: koine.softmax(koine.relu(row) @ w + row, -1))
     close(koine.vmap(once)(x), koine.stack([once(row) for row in x]).numpy())
     assert once.calls == 1 + 6
+    y = koine.tensor([0, 2, 1, 1, 0, 2])
+    picking = counted(lambda row, i: -row.log_softmax(0)[i])
+    close(koine.vmap(picking)(x, y), nn.functional.cross_entropy(x, y, reduction='none').numpy())
+    assert picking.calls == 1
     chunked = counted(lambda row: (row * 2, row.sum()))
     double, total = koine.vmap(chunked, out_dims=(1, 0), chunk_size=4)(x)
     close(double, 2 * x.numpy().T)

@@ -24,7 +24,9 @@ def _as_index(key, x):
 
 
 def _is_number(index):
-    return lib.kn_ndim(index._h) == 0 and lib.kn_dtype_of(index._h) in (lib.KN_I64, lib.KN_I32, lib.KN_I16, lib.KN_I8)
+    """One number, the same for all samples of a vmap."""
+    return (lib.kn_ndim(index._h) == 0 and not lib.kn_vmap_level_of(index._h)
+            and lib.kn_dtype_of(index._h) in (lib.KN_I64, lib.KN_I32, lib.KN_I16, lib.KN_I8))
 
 
 def _width(key):
