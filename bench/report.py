@@ -230,6 +230,7 @@ python3 bench/compare.py --python ~/torch/bin/python3 --only conv/  # one group
 sh bench/performance.sh --peer-device cuda ~/torch/bin/python3      # on a machine with an NVIDIA GPU: its section
 PYTHONPATH=build/python-package ~/torch/bin/python3 bench/sweep.py  # other dtypes and layouts: where PyTorch is faster
 PYTHONPATH=build/python-package ~/torch/bin/python3 bench/models.py # architectures in Python, the same code for both
+PYTHONPATH=build/python-package ~/torch/bin/python3 bench/programs.py # optimizers, loaders, indices, vmap
 ```
 
 Both sides are separate processes on the same cores with the same number of threads. Each benchmark starts from the same
