@@ -299,6 +299,51 @@ def _changing(name):
     return change
 
 
+def _direct(operator, outputs):
+    """The operator's C function, if it takes one or two tensors and nothing else: its call takes less time. With more
+    tensors, or optional ones, the function may have them in another order."""
+    made = getattr(lib, 'kn_' + operator.name, None)
+    if (made is None or operator.params or outputs != 1 or len(operator.inputs) > 2
+            or any(one.is_list or one.is_optional for one in operator.inputs)):
+        return None
+    kind, tensor = ffi.typeof(made), ffi.typeof('kn_tensor *')
+    return made if (*kind.args, kind.result) == (tensor,) * (len(operator.inputs) + 1) else None
+
+
+# Of these kinds equal values are packed alike, but for 1 and True, which mean the same.
+_REMEMBERED = {lib.KN_PARAM_BOOL, lib.KN_PARAM_INT, lib.KN_PARAM_INT64, lib.KN_PARAM_INTS, lib.KN_PARAM_ENUM}
+_MOST_REMEMBERED = 64
+
+
+def _remember(known, key, params):
+    """Keeps the packed parameters for the next call with equal ones, if those cannot change."""
+    if len(known) < _MOST_REMEMBERED and all(
+            type(one) in (int, bool, str, type(None)) or type(one) is tuple and {*map(type, one)} <= {int}
+            for one in key):
+        known[key] = params
+
+
+def _params_code(operator, arguments, lines, packed, names, name):
+    """Lines that set `params`, of which `lines` set what is packed."""
+    pack = [*lines, 'try: params = from_buffer(pack(%s))' % ', '.join(packed),
+            'except StructError as problem: raise TypeError(%r + str(problem)) from None' % (name + ': ')]
+    given = [one.name for one in arguments if one.target in [param.name for param in operator.params]]
+    if not given or not {one.kind for one in operator.params} <= _REMEMBERED:
+        return pack
+    key = '(%s,)' % ', '.join(given)
+    names.update(known={}, remember=_remember)
+    return ['try: params = known[%s]' % key, 'except (KeyError, TypeError): params = None', 'if params is None:',
+            *['    ' + line for line in pack], '    remember(known, %s, params)' % key]
+
+
+def _call_code(operator, outputs):
+    """Lines that call the operator with `inputs`."""
+    params = 'params' if operator.params else 'NULL'
+    if operator.in_place:
+        return ['if call(op, inputs, len(inputs), %s, NULL, 0): raise error()' % params]
+    return ['out = new(out_type)', 'if call(op, inputs, len(inputs), %s, out, %d): raise error()' % (params, outputs)]
+
+
 def source(described):
     """The text of the function, and the names that it uses."""
     name, operator, arguments, outputs = described
@@ -307,11 +352,13 @@ def source(described):
              'out_type': ffi.typeof('kn_tensor *[%d]' % outputs), 'StructError': struct.error}
     inputs = [one for one in arguments if one.target in operator.input_names]
     lists = [name for name, one in zip(operator.input_names, operator.inputs) if one.is_list]
-    lines, packed = _parameters_code(operator, arguments, names)
     converts = any(one.target == 'dtype' for one in arguments) and 'dtype' not in [one.name for one in operator.params]
-    if converts:
-        lines.insert(0, 'if dtype is not None: input = input.to(dtype)')
-    lines += ['try:', '    inputs = (%s,)' % ', '.join(_inputs_code(operator, arguments)),
+    lines = ['if dtype is not None: input = input.to(dtype)'] * converts
+    if operator.params:
+        lines += _params_code(operator, arguments, *_parameters_code(operator, arguments, names), names, name)
+    direct = names['direct'] = _direct(operator, outputs)
+    handles = ', '.join(_inputs_code(operator, arguments))
+    lines += ['try:', '    handle = direct(%s)' % handles if direct else '    inputs = (%s,)' % handles,
               'except AttributeError as problem:',
               '    raise not_tensors(%r, dict(%s), dict(%s)) or problem from None' % (
                   name, ', '.join('{0}={0}'.format(one.name) for one in inputs if one.target not in lists),
@@ -321,21 +368,15 @@ def source(described):
         own = [one.name for one in operator.params]
         lines.insert(0, 'if inplace: return change(input, %s)' % ', '.join(
             '{0}={1}'.format(one.target, one.name) for one in arguments if one.target in own))
-    params = 'NULL'
-    if operator.params:
-        lines += ['try: params = from_buffer(pack(%s))' % ', '.join(packed),
-                  'except StructError as problem: raise TypeError(%r + str(problem)) from None' % (name + ': ')]
-        params = 'params'
+    lines += ['if not handle: raise error()'] if direct else _call_code(operator, outputs)
     if operator.in_place:
-        lines += ['if call(op, inputs, len(inputs), %s, NULL, 0): raise error()' % params, 'return ' + inputs[0].name]
+        lines.append('return ' + inputs[0].name)
+    elif outputs == 1:  # sums of int32 are int64
+        lines += ['result = new_object(tensor_class)', 'result._h = owned(%s, release)' % (
+            'handle' if direct else 'out[0]'), 'return result' + ' if dtype is None else result.to(dtype)' * converts]
     else:
-        lines += ['out = new(out_type)',
-                  'if call(op, inputs, len(inputs), %s, out, %d): raise error()' % (params, outputs)]
-        if outputs == 1:  # sums of int32 are int64
-            lines.append('return wrap(out[0])' + ' if dtype is None else wrap(out[0]).to(dtype)' * converts)
-        else:
-            names['result'] = _result_type(tuple(operator.outputs[:outputs]))
-            lines.append('return result(%s)' % ', '.join('wrap(out[%d])' % i for i in range(outputs)))
+        names['result'] = _result_type(tuple(operator.outputs[:outputs]))
+        lines.append('return result(%s)' % ', '.join('wrap(out[%d])' % i for i in range(outputs)))
     doubled = dict(_numpy_names(arguments))
     lines[:0] = ['if {0} is not None: {1} = {0}'.format(*pair) for pair in doubled.items()] + [
         'if {0} is None: raise TypeError("{1}() missing 1 required argument: {0!r}")'.format(one.name, name)
@@ -350,10 +391,11 @@ def function(name):
     """koine.NAME; AttributeError if the list has no such operator."""
     made = _functions.get(name)
     if made is None:
-        from ._tensor import wrap
+        from ._tensor import handles
         described = signature(name)
         text, names_used = source(described)
-        names_used['wrap'] = wrap
+        for used in ('new_object', 'owned', 'release', 'tensor_class', 'wrap'):
+            names_used[used] = getattr(handles, used)
         exec(compile(text, '<koine.%s>' % name, 'exec'), names_used)
         made = names_used[name]
         made.__module__, made.operator = 'koine', described.operator
