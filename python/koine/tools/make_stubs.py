@@ -23,7 +23,7 @@ def type_of_default(value):
 
 class Stubs:
     def __init__(self, koine):
-        self.koine, self.ops, self.lib = koine, koine._ops, koine._c.lib
+        self.koine, self.ops, self.lib = koine, koine._operators, koine._c.lib
 
     # --- operators ---
 
