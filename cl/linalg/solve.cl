@@ -3,6 +3,7 @@
  * info: 0, or the order of the first leading minor that is not positive, or the place of the first pivot that is 0.
  * With `reports` a matrix without a factorisation is a fault. */
 #include "linalg/lanes.clh"
+#include "linalg/pivots.clh"
 #ifdef KN_CPU
 #include "linalg/vectors.clh"
 #endif
@@ -181,16 +182,6 @@ KN_KERNEL_ONCE(linalg_solve_triangular, (KN_ARG(a), KN_ARG(b), n, columns, upper
     KN_BIND_IN(T, a);
     KN_BIND_OUT(T, b);
     substitute(a + MATRIX * n * n, b + MATRIX * n * columns, n, columns, upper, unit);
-}
-
-/* The row that row k was exchanged with. A pivot that is none is a fault, and exchanges nothing. */
-static inline long exchanged_with(const global int *pivots, long k, long n, KN_FAULT)
-{
-    const long row = pivots[k] - 1;
-    if (row >= k && row < n)
-        return row;
-    kn_report_index(fault, row + 1, n + 1);
-    return k;
 }
 
 KN_KERNEL_ONCE(linalg_lu_solve, (KN_ARG(lu), KN_ARG(pivots), KN_ARG(b), n, columns, fault, fault_operation),

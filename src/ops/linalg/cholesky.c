@@ -85,18 +85,29 @@ kn_tensor *kn_cholesky_solve(kn_tensor *b, kn_tensor *factor, bool upper)
 
 /* --- triangular systems ------------------------------------------------------------------------------------------- */
 
-static kn_status triangular_forward(kn_call *call)
+/* x = a^-1 x. */
+static kn_status solve_triangular(kn_call *call, const kn_tensor *a, const kn_tensor *x)
 {
     const kn_solve_triangular_args *args = call->params;
-    kn_tensor *x = call->outputs[0], *a;
     const kn_linalg_launch launch = {
         "linalg/solve.cl", "linalg_solve_triangular", call->op->name, x->dtype, kn_matrices(x), 0};
 
+    if (kn_numel(x) == 0)
+        return KN_OK;
+    if (kn_linalg_solves_in_blocks(x))
+        return kn_linalg_solve_blocks(call->stream, call->op->name, a, x, args->upper, args->unitriangular);
+    return KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(a), kn_arg_tensor(x), kn_arg_i64(kn_rows(x)),
+                         kn_arg_i64(kn_columns(x)), kn_arg_i32(args->upper), kn_arg_i32(args->unitriangular));
+}
+
+static kn_status triangular_forward(kn_call *call)
+{
+    kn_tensor *x = call->outputs[0], *a;
+
     KN_TRY(kn_tensor_contiguous(&a, call->inputs[0]));
     kn_status status = kn_tensor_copy(x, call->inputs[1]);
-    if (status == KN_OK && kn_numel(x) > 0)
-        status = KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(a), kn_arg_tensor(x), kn_arg_i64(kn_rows(x)),
-                               kn_arg_i64(kn_columns(x)), kn_arg_i32(args->upper), kn_arg_i32(args->unitriangular));
+    if (status == KN_OK)
+        status = solve_triangular(call, a, x);
     kn_release(a);
     if (status == KN_OK && call->needs_grad)
         status = kn_call_save(call, call->inputs[0]);

@@ -49,6 +49,21 @@ kn_status kn_lu_factored(kn_call *call, kn_tensor **lu, kn_tensor **pivots, kn_t
 kn_status kn_lu_solve_run(kn_stream *stream, const char *operation, const kn_tensor *lu, const kn_tensor *pivots,
                           const kn_tensor *x);
 
+/* Factors of matrices in `lu`, which become them. `reports`: a singular matrix is a fault. */
+typedef struct kn_lu_factors {
+    const kn_tensor *lu, *pivots, *info;
+    bool reports;
+} kn_lu_factors;
+
+/* Large ones, block by block (blocks.c): factors; x = a^-1 x of triangular a; x with rows exchanged by its pivots. */
+bool kn_linalg_factors_in_blocks(const kn_tensor *a);
+kn_status kn_linalg_factor_blocks(kn_stream *stream, const char *operation, const kn_lu_factors *factors);
+bool kn_linalg_solves_in_blocks(const kn_tensor *x);
+kn_status kn_linalg_solve_blocks(kn_stream *stream, const char *operation, const kn_tensor *a, const kn_tensor *x,
+                                 bool upper, bool unit);
+kn_status kn_linalg_exchange_rows(kn_stream *stream, const char *operation, const kn_tensor *pivots,
+                                  const kn_tensor *x);
+
 /* p [..., m, m] of the factors' pivots [..., count], of m rows: p l u = a. Not recorded. */
 kn_tensor *kn_lu_permutation(kn_tensor *pivots, int64_t m, kn_dtype dtype);
 

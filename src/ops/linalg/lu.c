@@ -7,19 +7,26 @@
 
 #include "ops/linalg/linalg.h"
 
+static kn_status factor_whole(kn_stream *stream, const char *operation, const kn_lu_factors *f)
+{
+    const kn_tensor *lu = f->lu;
+    const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_lu", operation, lu->dtype, kn_matrices(lu), 0};
+    return KN_LINALG_RUN(stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(f->pivots), kn_arg_tensor(f->info),
+                         kn_arg_i64(kn_rows(lu)), kn_arg_i64(kn_columns(lu)), kn_arg_i32(f->reports), kn_arg_fault());
+}
+
 /* Factors `lu`, a contiguous copy of the matrices, in place. info may be NULL; then `reports` says whether a singular
  * matrix is a fault. */
 static kn_status factor(kn_call *call, kn_tensor *lu, kn_tensor *pivots, kn_tensor *info, bool reports)
 {
     const int64_t matrices = kn_matrices(lu);
-    const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_lu", call->op->name, lu->dtype, matrices, 0};
     kn_tensor *own = kn_retain(info);
     kn_status status = own ? KN_OK : kn_tensor_new(&own, KN_I32, 1, &matrices, lu->storage->device);
+    const kn_lu_factors factors = {lu, pivots, own, reports && !info};
 
     if (status == KN_OK && kn_numel(lu) > 0)
-        status = KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(pivots), kn_arg_tensor(own),
-                               kn_arg_i64(kn_rows(lu)), kn_arg_i64(kn_columns(lu)), kn_arg_i32(reports && !info),
-                               kn_arg_fault());
+        status = (kn_linalg_factors_in_blocks(lu) ? kn_linalg_factor_blocks : factor_whole)(call->stream,
+                                                                                            call->op->name, &factors);
     else if (status == KN_OK)
         status = kn_tensor_fill(own, 0);
     kn_release(own);
@@ -161,6 +168,11 @@ kn_status kn_lu_solve_run(kn_stream *stream, const char *operation, const kn_ten
                           const kn_tensor *x)
 {
     const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_lu_solve", operation, x->dtype, kn_matrices(x), 0};
+    if (kn_linalg_solves_in_blocks(x)) {
+        KN_TRY(kn_linalg_exchange_rows(stream, operation, pivots, x));
+        KN_TRY(kn_linalg_solve_blocks(stream, operation, lu, x, false, true));
+        return kn_linalg_solve_blocks(stream, operation, lu, x, true, false);
+    }
     return kn_numel(x) == 0 ? KN_OK
                             : KN_LINALG_RUN(stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(pivots), kn_arg_tensor(x),
                                             kn_arg_i64(kn_rows(x)), kn_arg_i64(kn_columns(x)), kn_arg_fault());

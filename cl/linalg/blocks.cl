@@ -1,0 +1,289 @@
+/* linalg/blocks.cl - LU factorisation and triangular systems of large matrices, a block of BLOCK rows and columns at a
+ * time; products of matrices do most of the work (ops/linalg/blocks.c). Where columns are independent, each work-group
+ * has BLOCK of those from `begin` on: `chunks` work-groups per matrix. */
+#include "linalg/lanes.clh"
+#include "linalg/pivots.clh"
+#ifdef KN_CPU
+#include "common/real_lanes.clh"
+#endif
+
+#define BLOCK 64
+#define FIRST_COLUMN(begin, chunks) ((begin) + MATRIX % (chunks) * BLOCK)
+
+/* --- panels: columns `from` to `to` of a [m, n], with rows from `from` on, factored as in linalg/solve.cl --------- */
+
+#ifdef KN_CPU
+
+/* The panel is copied to t, a column after the other in `ld` elements each, of which the last ones are unused, so that
+ * columns are vectors and do not share a set of the cache. Its rows count from 0. */
+
+static void copy_panel(const global T *a, global T *t, long rows, long width, long n, long ld)
+{
+    T part[16];
+    for (long r = 0; r < ld - 16; r += 16)
+        for (long c = 0; c < width; c++) {
+            for (long i = 0; i < 16; i++)
+                part[i] = r + i < rows ? AT(a, r + i, c) : (T)0;
+            KN_VSTORE(vload16(0, part), t + c * ld + r);
+        }
+}
+
+static void copy_back(global T *a, const global T *t, long rows, long width, long n, long ld)
+{
+    T part[16];
+    for (long r = 0; r < rows; r++) {
+        long c = 0;
+        for (; c + 16 <= width; c += 16) {
+            for (long j = 0; j < 16; j++)
+                part[j] = t[(c + j) * ld + r];
+            KN_VSTORE(vload16(0, part), &AT(a, r, c));
+        }
+        for (; c < width; c++)
+            AT(a, r, c) = t[c * ld + r];
+    }
+}
+
+typedef struct largest {
+    TV size;
+    lane_number row;
+} largest;
+
+/* BLOCK rows of column x from row r on minus the products of the j columns of t before it with u; those above row j
+ * stay. `found` learns of the others. */
+static inline largest update_rows(global T *x, const global T *t, const T *u, long j, long r, long rows, long ld,
+                                  largest found)
+{
+    const lane_number lane = (lane_number)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    TV sum[BLOCK / 16];
+#pragma unroll
+    for (int w = 0; w < BLOCK / 16; w++)
+        sum[w] = KN_VLOAD(x + r + 16 * w);
+    for (long k = 0; k < j; k++)
+#pragma unroll
+        for (int w = 0; w < BLOCK / 16; w++)
+            sum[w] -= u[k] * KN_VLOAD(t + k * ld + r + 16 * w);
+#pragma unroll
+    for (int w = 0; w < BLOCK / 16; w++) {
+        const lane_number row = lane + (lane_number)(r + 16 * w);
+        const lane_number takes = (row >= (lane_number)j) & (row < (lane_number)rows);
+        const TV before = KN_VLOAD(x + r + 16 * w), size = fabs(sum[w]);
+        KN_VSTORE(select(before, sum[w], takes), x + r + 16 * w);
+        const lane_number is_larger = takes & (size > found.size);
+        found.size = select(found.size, size, is_larger);
+        found.row = select(found.row, row, is_larger);
+    }
+    return found;
+}
+
+/* Column j of the panel after the elimination of those before it; returns the row of its pivot, the first of the
+ * largest elements from row j on. */
+static long eliminate(global T *t, long j, long rows, long ld)
+{
+    global T *x = t + j * ld;
+    T u[BLOCK];
+    largest found = {(TV)-1, (lane_number)j};
+    for (long k = 0; k < j; k++) {
+        u[k] = x[k];
+        for (long i = k + 1; i < j; i++)
+            x[i] -= t[k * ld + i] * u[k];
+    }
+    for (long r = 0; r < rows; r += BLOCK)
+        found = update_rows(x, t, u, j, r, rows, ld, found);
+    T sizes[16], most = -1;
+    long places[16], best = j;
+    vstore16(found.size, 0, sizes);
+    vstore16(convert_long16(found.row), 0, places);
+    for (int lane = 0; lane < 16; lane++)
+        if (sizes[lane] > most || (sizes[lane] == most && places[lane] < best)) {
+            most = sizes[lane];
+            best = places[lane];
+        }
+    return best;
+}
+
+/* Exchanges rows j and p, and divides the column below the diagonal by the pivot. */
+static void apply_pivot(global T *t, long j, long p, long rows, long width, long ld)
+{
+    for (long c = 0; c < width && p != j; c++) {
+        const T before = t[c * ld + j];
+        t[c * ld + j] = t[c * ld + p];
+        t[c * ld + p] = before;
+    }
+    const T pivot = t[j * ld + j];
+    for (long i = j + 1; i < rows && pivot != 0; i++)
+        t[j * ld + i] /= pivot;
+}
+
+/* Returns the first pivot that is 0, counted from 1, or 0. `rows` rows of a, whose columns are the panel. */
+static int factor_panel(global T *a, global int *pivots, global T *t, long from, long rows, long width, long n, long ld)
+{
+    int singular = 0;
+    copy_panel(a, t, rows, width, n, ld);
+    for (long j = 0; j < width; j++) {
+        const long p = eliminate(t, j, rows, ld);
+        pivots[j] = (int)(from + p) + 1;
+        apply_pivot(t, j, p, rows, width, ld);
+        if (t[j * ld + j] == 0 && !singular)
+            singular = (int)(from + j) + 1;
+    }
+    copy_back(a, t, rows, width, n, ld);
+    return singular;
+}
+
+#else
+
+static inline long largest_from(const global T *a, long k, long rows, long n)
+{
+    long best = k;
+    T most = fabs(AT(a, k, k));
+    for (long i = k + 1; i < rows; i++)
+        if (fabs(AT(a, i, k)) > most) {
+            most = fabs(AT(a, i, k));
+            best = i;
+        }
+    return best;
+}
+
+static int factor_panel(global T *a, global int *pivots, global T *t, long from, long rows, long width, long n, long ld)
+{
+    int singular = 0;
+    for (long k = 0; k < width; k++) {
+        const long p = largest_from(a, k, rows, n);
+        const T pivot = AT(a, p, k);
+        SYNC();
+        if (LANE == 0)
+            pivots[k] = (int)(from + p) + 1;
+        FOR_LANES(j, 0, width)
+        {
+            const T before = AT(a, k, j);
+            AT(a, k, j) = AT(a, p, j);
+            AT(a, p, j) = before;
+        }
+        SYNC();
+        if (pivot == 0) {
+            singular = singular ? singular : (int)(from + k) + 1;
+            continue;
+        }
+        FOR_LANES(i, k + 1, rows)
+        {
+            const T factor = AT(a, i, k) / pivot;
+            AT(a, i, k) = factor;
+            for (long j = k + 1; j < width; j++)
+                AT(a, i, j) -= factor * AT(a, k, j);
+        }
+        SYNC();
+    }
+    return singular;
+}
+
+#endif
+
+/* info holds the first zero pivot of the panels before. space [.., BLOCK, ld] on CPU devices. */
+KN_KERNEL_ONCE(linalg_lu_panel,
+               (KN_ARG(a), KN_ARG(pivots), KN_ARG(info), KN_ARG(space), m, n, ld, from, to, reports, fault,
+                fault_operation),
+               KN_INOUT(a), KN_INOUT(pivots), KN_INOUT(info), KN_INOUT(space), const long m, const long n,
+               const long ld, const long from, const long to, const int reports, KN_FAULT)
+{
+    KN_BIND_OUT(T, a);
+    KN_BIND_OUT(int, pivots);
+    KN_BIND_OUT(int, info);
+    KN_BIND_OUT(T, space);
+    const long count = min(m, n);
+    int singular = from == 0 ? 0 : info[MATRIX];
+    const int found = factor_panel(a + (MATRIX * m + from) * n + from, pivots + MATRIX * count + from,
+                                   space + MATRIX * BLOCK * ld, from, m - from, to - from, n, ld);
+    singular = singular ? singular : found;
+    if (LANE == 0) {
+        info[MATRIX] = singular;
+        if (singular && reports && to == count)
+            kn_report_matrix(fault, KN_FAULT_SINGULAR, MATRIX, singular);
+    }
+}
+
+/* --- rows exchanged as pivots `from` to `to` say, in columns outside a panel -------------------------------------- */
+
+KN_KERNEL_ONCE(linalg_exchange,
+               (KN_ARG(x), KN_ARG(pivots), rows, columns, chunks, count, from, to, panel, fault, fault_operation),
+               KN_INOUT(x), KN_IN(pivots), const long rows, const long columns, const long chunks, const long count,
+               const long from, const long to, const int panel, KN_FAULT)
+{
+    KN_BIND_OUT(T, x);
+    KN_BIND_IN(int, pivots);
+    const long matrix = MATRIX / chunks, begin = FIRST_COLUMN(0, chunks), end = min(begin + BLOCK, columns);
+    x += matrix * rows * columns;
+    for (long k = from; k < to; k++) {
+        const long p = exchanged_with(pivots + matrix * count, k, rows, fault, fault_operation);
+        if (p == k)
+            continue;
+        FOR_LANES(c, begin, end)
+        {
+            if (panel && c >= from && c < to)
+                continue;
+            const T before = x[k * columns + c];
+            x[k * columns + c] = x[p * columns + c];
+            x[p * columns + c] = before;
+        }
+    }
+}
+
+/* --- a block of a triangular system ------------------------------------------------------------------------------- */
+
+/* Rows `from` to `to` of x, [.., columns] from column `begin` on, solved with the block of a on its diagonal. */
+#ifdef KN_CPU
+
+static void substitute_vectors(const global T *a, global T *x, long n, long columns, long i, long from, long to)
+{
+    TV sum[BLOCK / 16];
+    for (int w = 0; w < BLOCK / 16; w++)
+        sum[w] = KN_VLOAD(x + i * columns + 16 * w);
+    for (long k = from; k < to; k++)
+        for (int w = 0; w < BLOCK / 16; w++)
+            sum[w] -= AT(a, i, k) * KN_VLOAD(x + k * columns + 16 * w);
+    for (int w = 0; w < BLOCK / 16; w++)
+        KN_VSTORE(sum[w], x + i * columns + 16 * w);
+}
+
+#endif
+
+/* Row i of x, in so many columns, minus the products of a's row with x's rows `from` to `to`. */
+static inline void subtract_products(const global T *a, global T *x, long n, long columns, long i, long from, long to,
+                                     long width)
+{
+#ifdef KN_CPU
+    if (width == BLOCK) {
+        substitute_vectors(a, x, n, columns, i, from, to);
+        return;
+    }
+#endif
+    for (long k = from; k < to; k++) {
+        const T factor = AT(a, i, k);
+        FOR_LANES(c, 0, width)
+        {
+            x[i * columns + c] -= factor * x[k * columns + c];
+        }
+    }
+}
+
+KN_KERNEL_ONCE(linalg_substitute_block,
+               (KN_ARG(a), KN_ARG(x), a_rows, n_, x_rows, columns, begin, chunks, from, to, upper, unit),
+               KN_IN(a), KN_INOUT(x), const long a_rows, const long n_, const long x_rows, const long columns,
+               const long begin, const long chunks, const long from, const long to, const int upper, const int unit)
+{
+    KN_BIND_IN(T, a);
+    KN_BIND_OUT(T, x);
+    const long n = n_, first = FIRST_COLUMN(begin, chunks), width = min((long)BLOCK, columns - first);
+    a += MATRIX / chunks * a_rows * n;
+    x += MATRIX / chunks * x_rows * columns + first;
+    for (long step = 0; step < to - from; step++) {
+        const long i = upper ? to - 1 - step : from + step;
+        subtract_products(a, x, n, columns, i, upper ? i + 1 : from, upper ? to : i, width);
+        if (!unit) {
+            const T pivot = AT(a, i, i);
+            FOR_LANES(c, 0, width)
+            {
+                x[i * columns + c] /= pivot;
+            }
+        }
+    }
+}

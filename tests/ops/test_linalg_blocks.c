@@ -1,0 +1,98 @@
+/* test_linalg_blocks.c - LU factors and triangular systems of matrices that are large enough for blocks: whole and
+ * partial ones, batches, singular matrices. */
+#include "support/as_gpu.h"
+#include "support/check.h"
+
+#include <float.h>
+
+static kn_tensor *normal(kn_dtype dtype, int ndim, const int64_t *shape)
+{
+    return kn_randn_with(ndim, shape, &(kn_tensor_options){.dtype = dtype});
+}
+
+/* x is y but for rounding errors of so many terms. */
+static void check_near(kn_tensor *x, kn_tensor *y, double terms)
+{
+    const double eps = kn_dtype_of(x) == KN_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    double difference, size;
+    CHECK_TENSOR(x);
+    CHECK_OK(kn_item(kn_max(kn_abs(kn_sub(x, y))), &difference));
+    CHECK_OK(kn_item(kn_max(kn_abs(y)), &size));
+    if (!(difference <= eps * terms * (size + 1)))
+        fail_msg("off by %g, of %g", difference, size);
+}
+
+static void check_factors(kn_dtype dtype, int ndim, const int64_t *shape)
+{
+    KN_SCOPE;
+    kn_tensor *a = normal(dtype, ndim, shape), *pivots, *l, *u;
+    kn_tensor *lu = kn_linalg_lu_factor(a, &pivots);
+    CHECK_TENSOR(lu);
+    kn_tensor *p = kn_lu_unpack(lu, pivots, &l, &u);
+    double most;
+    check_near(kn_matmul(p, kn_matmul(l, u)), a, 100);
+    CHECK_OK(kn_item(kn_max(kn_abs(l)), &most));
+    assert_true(most <= 1); /* the largest of each column was the pivot */
+}
+
+static void check_all_factors(kn_dtype dtype)
+{
+    check_factors(dtype, KN_SHAPE(192, 192)); /* whole blocks */
+    check_factors(dtype, KN_SHAPE(161, 161));
+    check_factors(dtype, KN_SHAPE(2, 225, 225));
+    check_factors(dtype, KN_SHAPE(300, 170));
+    check_factors(dtype, KN_SHAPE(170, 300));
+}
+
+TENSOR_TEST(factors) { check_all_factors(KN_F32); }
+TENSOR_TEST_F64(factors_in_float64) { check_all_factors(KN_F64); }
+
+TENSOR_TEST(solutions)
+{
+    kn_tensor *a = normal(KN_F32, KN_SHAPE(2, 180, 180));
+    for (int64_t columns = 1; columns <= 100; columns += 33) {
+        KN_SCOPE;
+        kn_tensor *x = normal(KN_F32, KN_SHAPE(2, 180, columns)), *b = kn_matmul(a, x);
+        check_near(kn_matmul(a, kn_linalg_solve(a, b)), b, 3000);
+    }
+    check_near(kn_matmul(a, kn_linalg_inv(a)), kn_eye(180, 180, .dtype = KN_F32), 30000);
+}
+
+/* A diagonal that dominates, and other elements on the other side that must not matter. */
+TENSOR_TEST(triangular_systems)
+{
+    kn_tensor *a =
+        kn_add(kn_mul_scalar(normal(KN_F32, KN_SHAPE(2, 200, 200)), 0.02), kn_eye(200, 200, .dtype = KN_F32));
+    for (int kind = 0; kind < 4; kind++) {
+        KN_SCOPE;
+        const bool upper = kind & 1, unit = kind & 2;
+        kn_tensor *part = upper ? kn_triu(a, unit) : kn_tril(a, unit ? -1 : 0);
+        kn_tensor *triangle = unit ? kn_add(part, kn_eye(200, 200, .dtype = KN_F32)) : part;
+        kn_tensor *x = normal(KN_F32, KN_SHAPE(2, 200, 70)), *b = kn_matmul(triangle, x);
+        check_near(kn_linalg_solve_triangular(a, b, upper, true, unit), x, 3000);
+        check_near(kn_linalg_solve_triangular(a, kn_transpose(b, 1, 2), upper, false, unit),
+                   kn_linalg_solve_triangular(kn_clone(a), kn_clone(kn_transpose(b, 1, 2)), upper, false, unit), 1);
+    }
+}
+
+TENSOR_TEST(singular_matrices)
+{
+    kn_tensor *a = kn_mul_scalar(normal(KN_F32, KN_SHAPE(2, 170, 170)), 0.08), *pivots, *info;
+    CHECK_TENSOR(kn_fill_(kn_select(kn_select(a, 0, 1), 1, 100), 0.0)); /* a column */
+    kn_tensor *lu = kn_linalg_lu_factor_ex(a, &pivots, &info);
+    CHECK_TENSOR(lu);
+    CHECK_VALUES(info, 0, 101);
+    CHECK_VALUES(kn_select(kn_linalg_det(a), 0, 1), 0);
+    CHECK_TENSOR(kn_linalg_lu_factor(a, &pivots));
+    assert_int_equal(kn_synchronize(NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "linalg_lu_factor: matrix 1 of the batch is singular: pivot 101 is 0");
+}
+
+int main(int argc, char **argv)
+{
+    obey_as_gpu(argc, argv);
+    const struct CMUnitTest tests[] = {
+        TEST(factors), TEST(factors_in_float64), TEST(solutions), TEST(triangular_systems), TEST(singular_matrices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
