@@ -4,44 +4,17 @@
 #include "linalg/lanes.clh"
 #include "linalg/pivots.clh"
 #ifdef KN_CPU
-#include "common/real_lanes.clh"
+#include "linalg/panels.clh"
+#else
+#define BLOCK 64
 #endif
 
-#define BLOCK 64
 #define FIRST_COLUMN(begin, chunks) ((begin) + MATRIX % (chunks) * BLOCK)
 
-/* --- panels: columns `from` to `to` of a [m, n], with rows from `from` on, factored as in linalg/solve.cl --------- */
+/* --- panels: columns `from` to `to` of a [m, n], with rows from `from` on, factored as in linalg/solve.cl --------- *
+ * On CPU devices in a copy (linalg/panels.clh), t. Its rows count from 0. */
 
 #ifdef KN_CPU
-
-/* The panel is copied to t, a column after the other in `ld` elements each, of which the last ones are unused, so that
- * columns are vectors and do not share a set of the cache. Its rows count from 0. */
-
-static void copy_panel(const global T *a, global T *t, long rows, long width, long n, long ld)
-{
-    T part[16];
-    for (long r = 0; r < ld - 16; r += 16)
-        for (long c = 0; c < width; c++) {
-            for (long i = 0; i < 16; i++)
-                part[i] = r + i < rows ? AT(a, r + i, c) : (T)0;
-            KN_VSTORE(vload16(0, part), t + c * ld + r);
-        }
-}
-
-static void copy_back(global T *a, const global T *t, long rows, long width, long n, long ld)
-{
-    T part[16];
-    for (long r = 0; r < rows; r++) {
-        long c = 0;
-        for (; c + 16 <= width; c += 16) {
-            for (long j = 0; j < 16; j++)
-                part[j] = t[(c + j) * ld + r];
-            KN_VSTORE(vload16(0, part), &AT(a, r, c));
-        }
-        for (; c < width; c++)
-            AT(a, r, c) = t[c * ld + r];
-    }
-}
 
 typedef struct largest {
     TV size;

@@ -136,7 +136,7 @@ KN_KERNEL_ONCE(linalg_qr, (KN_ARG(a), KN_ARG(tau), KN_ARG(q), m, n_, columns),
         reflect_columns(q, a, tau[k], k, FIRST_OF_Q(k), m, columns, n);
 }
 
-/* The first rows of r [rows, n], 0 below the diagonal, from a [m, n]. */
+/* The first rows of r [rows, n], 0 below the diagonal, from a [m, n]: `count` rows of all matrices. */
 KN_KERNEL_ONCE(linalg_upper, (KN_ARG(a), KN_ARG(r), m, rows, n, count),
                KN_IN(a), KN_OUT(r), const long m, const long rows, const long n, const long count)
 {
@@ -144,7 +144,11 @@ KN_KERNEL_ONCE(linalg_upper, (KN_ARG(a), KN_ARG(r), m, rows, n, count),
     KN_BIND_OUT(T, r);
     KN_FOR_ONCE(e, count)
     {
-        const long i = e / n % rows, j = e % n;
-        r[e] = i <= j ? a[(e / n / rows * m + i) * n + j] : (T)0;
+        const long i = e % rows, diagonal = min(i, n);
+        const global T *from = a + (e / rows * m + i) * n;
+        for (long j = 0; j < diagonal; j++)
+            r[e * n + j] = 0;
+        for (long j = diagonal; j < n; j++)
+            r[e * n + j] = from[j];
     }
 }

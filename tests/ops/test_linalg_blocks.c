@@ -1,4 +1,4 @@
-/* test_linalg_blocks.c - LU factors and triangular systems of matrices that are large enough for blocks: whole and
+/* test_linalg_blocks.c - LU factors, triangular systems and QR of matrices that are large enough for blocks: whole and
  * partial ones, batches, singular matrices. */
 #include "support/as_gpu.h"
 #include "support/check.h"
@@ -21,6 +21,8 @@ static void check_near(kn_tensor *x, kn_tensor *y, double terms)
     if (!(difference <= eps * terms * (size + 1)))
         fail_msg("off by %g, of %g", difference, size);
 }
+
+/* --- LU ----------------------------------------------------------------------------------------------------------- */
 
 static void check_factors(kn_dtype dtype, int ndim, const int64_t *shape)
 {
@@ -46,6 +48,50 @@ static void check_all_factors(kn_dtype dtype)
 
 TENSOR_TEST(factors) { check_all_factors(KN_F32); }
 TENSOR_TEST_F64(factors_in_float64) { check_all_factors(KN_F64); }
+
+/* --- QR ----------------------------------------------------------------------------------------------------------- */
+
+static void check_qr(kn_tensor *a, kn_qr_mode mode)
+{
+    KN_SCOPE;
+    kn_tensor *r, *q = kn_linalg_qr(a, mode, &r);
+    CHECK_TENSOR(q);
+    check_near(kn_matmul(q, r), a, 200);
+    check_near(kn_matmul(kn_transpose(q, -2, -1), q), kn_eye(kn_size(q, -1), kn_size(q, -1), .dtype = kn_dtype_of(a)),
+               200);
+    check_near(kn_tril(r, -1), kn_zeros_like(r), 0);
+}
+
+static void check_all_qr(kn_dtype dtype)
+{
+    const kn_qr_mode modes[] = {KN_QR_REDUCED, KN_QR_COMPLETE};
+    for (int i = 0; i < 2; i++) {
+        check_qr(normal(dtype, KN_SHAPE(192, 192)), modes[i]); /* whole blocks */
+        check_qr(normal(dtype, KN_SHAPE(165, 165)), modes[i]);
+        check_qr(normal(dtype, KN_SHAPE(2, 300, 100)), modes[i]);
+        check_qr(normal(dtype, KN_SHAPE(100, 300)), modes[i]);
+        check_qr(normal(dtype, KN_SHAPE(520, 17)), modes[i]); /* one narrow panel */
+    }
+}
+
+TENSOR_TEST(orthogonal_factors) { check_all_qr(KN_F32); }
+TENSOR_TEST_F64(orthogonal_factors_in_float64) { check_all_qr(KN_F64); }
+
+/* A column of zeros, two alike, and one that is in order: their reflections are none, or of rounding errors. */
+TENSOR_TEST_F64(orthogonal_factors_of_low_rank)
+{
+    kn_tensor *a = normal(KN_F64, KN_SHAPE(170, 170)), *r;
+    CHECK_TENSOR(kn_fill_(kn_select(a, 1, 50), 0.0));
+    CHECK_OK(kn_copy_(kn_select(a, 1, 90), kn_select(a, 1, 3)));
+    CHECK_TENSOR(kn_fill_(kn_slice(kn_select(a, 1, 0), 0, 1, 170, 1), 0.0));
+    check_qr(a, KN_QR_REDUCED);
+    CHECK_TENSOR(kn_linalg_qr(a, KN_QR_R, &r));
+    kn_tensor *of_q, *q = kn_linalg_qr(a, KN_QR_REDUCED, &of_q);
+    CHECK_TENSOR(q);
+    check_near(r, of_q, 0);
+}
+
+/* --- systems ------------------------------------------------------------------------------------------------------ */
 
 TENSOR_TEST(solutions)
 {
@@ -92,7 +138,14 @@ int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     const struct CMUnitTest tests[] = {
-        TEST(factors), TEST(factors_in_float64), TEST(solutions), TEST(triangular_systems), TEST(singular_matrices),
+        TEST(factors),
+        TEST(factors_in_float64),
+        TEST(orthogonal_factors),
+        TEST(orthogonal_factors_in_float64),
+        TEST(orthogonal_factors_of_low_rank),
+        TEST(solutions),
+        TEST(triangular_systems),
+        TEST(singular_matrices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,47 +1,43 @@
 /* ops/linalg/blocks.c - LU factors and triangular systems of large matrices, block by block: what is left of them is
  * products of matrices, which take the device's full speed. */
+#include "ops/linalg/blocks.h"
+
 #include "base/integer.h"
-#include "ops/gemm/gemm.h"
-#include "ops/linalg/linalg.h"
 
 enum {
-    BLOCK = 64,        /* of linalg/blocks.cl */
     LARGE = 160,       /* rows or columns from which blocks take less time */
     LARGE_SYSTEM = 16, /* right-hand sides */
 };
 
-/* The part of a batch of matrices [rows, columns] that begins there. */
-static kn_gemm_operand block_of(const kn_tensor *t, int64_t row, int64_t column)
+kn_status kn_multiply_blocks(kn_stream *stream, const kn_block_product *p)
 {
-    return (kn_gemm_operand){.buffer = t->storage->buffer,
-                             .offset = t->offset + row * kn_columns(t) + column,
-                             .ld = kn_columns(t),
-                             .batch_stride = kn_rows(t) * kn_columns(t)};
+    if (p->m == 0 || p->n == 0)
+        return KN_OK;
+    const kn_gemm_params product = {.f64 = p->dtype == KN_F64,
+                                    .m = p->m,
+                                    .n = p->n,
+                                    .k = p->k,
+                                    .batch = p->batch,
+                                    .alpha = p->alpha,
+                                    .beta = p->beta,
+                                    .a = p->a,
+                                    .b = p->b,
+                                    .c = p->c};
+    return kn_gemm(stream, &(kn_gemm_problem){.product = product, .full_precision = true});
 }
 
-/* c [m, n] -= a [m, k] b [k, n], of blocks. */
+/* c [m, n] -= a [m, k] b [k, n]. */
 static kn_status subtract_product(kn_stream *stream, const kn_tensor *of, kn_gemm_operand a, kn_gemm_operand b,
                                   kn_gemm_operand c, int64_t m, int64_t n, int64_t k)
 {
-    if (m == 0 || n == 0)
-        return KN_OK;
-    const kn_gemm_params product = {.f64 = of->dtype == KN_F64,
-                                    .m = m,
-                                    .n = n,
-                                    .k = k,
-                                    .batch = kn_matrices(of),
-                                    .alpha = -1,
-                                    .beta = 1,
-                                    .a = a,
-                                    .b = b,
-                                    .c = c};
-    return kn_gemm(stream, &(kn_gemm_problem){.product = product, .full_precision = true});
+    const kn_block_product product = {of->dtype, kn_matrices(of), m, n, k, .alpha = -1, .beta = 1, a, b, c};
+    return kn_multiply_blocks(stream, &product);
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
-/* How many work-groups take BLOCK columns each of those of x from `begin` on. */
-static int64_t chunks(const kn_tensor *x, int64_t begin) { return kn_div_up(kn_columns(x) - begin, BLOCK); }
+/* How many work-groups take KN_LINALG_BLOCK columns each of those of x from `begin` on. */
+static int64_t chunks(const kn_tensor *x, int64_t begin) { return kn_div_up(kn_columns(x) - begin, KN_LINALG_BLOCK); }
 
 static kn_linalg_launch in_chunks(const char *kernel, const char *operation, const kn_tensor *x, int64_t begin)
 {
@@ -80,13 +76,14 @@ bool kn_linalg_solves_in_blocks(const kn_tensor *x) { return kn_rows(x) >= LARGE
 kn_status kn_linalg_solve_blocks(kn_stream *stream, const char *operation, const kn_tensor *a, const kn_tensor *x,
                                  bool upper, bool unit)
 {
-    const int64_t n = kn_rows(x), columns = kn_columns(x), blocks = kn_div_up(n, BLOCK);
+    const int64_t n = kn_rows(x), columns = kn_columns(x), blocks = kn_div_up(n, KN_LINALG_BLOCK);
     for (int64_t step = 0; step < blocks; step++) {
-        const int64_t from = (upper ? blocks - 1 - step : step) * BLOCK, to = kn_min_i64(from + BLOCK, n);
+        const int64_t from = (upper ? blocks - 1 - step : step) * KN_LINALG_BLOCK,
+                      to = kn_min_i64(from + KN_LINALG_BLOCK, n);
         const int64_t rest = upper ? 0 : to, rows = upper ? from : n - to; /* what is not solved yet */
         KN_TRY(substitute(stream, operation, a, x, (triangle){upper, unit}, 0, from, to));
-        KN_TRY(subtract_product(stream, x, block_of(a, rest, from), block_of(x, from, 0), block_of(x, rest, 0), rows,
-                                columns, to - from));
+        KN_TRY(subtract_product(stream, x, kn_block_of(a, rest, from), kn_block_of(x, from, 0), kn_block_of(x, rest, 0),
+                                rows, columns, to - from));
     }
     return KN_OK;
 }
@@ -100,14 +97,6 @@ kn_status kn_linalg_exchange_rows(kn_stream *stream, const char *operation, cons
 
 bool kn_linalg_factors_in_blocks(const kn_tensor *a) { return kn_min_i64(kn_rows(a), kn_columns(a)) >= LARGE; }
 
-/* What a panel is copied to on CPU devices: its columns one after another, with a space that keeps those of a power of
- * two of rows out of each other's places in the cache. */
-static int64_t column_size(int64_t rows)
-{
-    enum { SPACE = 16 };
-    return kn_round_up_i64(rows, BLOCK) + SPACE;
-}
-
 static kn_status factor_panel(kn_stream *stream, const char *operation, const kn_lu_factors *f, const kn_tensor *space,
                               int64_t from, int64_t to)
 {
@@ -115,7 +104,7 @@ static kn_status factor_panel(kn_stream *stream, const char *operation, const kn
     const kn_linalg_launch launch = {"linalg/blocks.cl", "linalg_lu_panel", operation, lu->dtype, kn_matrices(lu), 0};
     return KN_LINALG_RUN(stream, &launch, kn_arg_tensor(lu), kn_arg_tensor(f->pivots), kn_arg_tensor(f->info),
                          kn_arg_tensor(space), kn_arg_i64(kn_rows(lu)), kn_arg_i64(kn_columns(lu)),
-                         kn_arg_i64(column_size(kn_rows(lu) - from)), kn_arg_i64(from), kn_arg_i64(to),
+                         kn_arg_i64(kn_panel_column(kn_rows(lu) - from)), kn_arg_i64(from), kn_arg_i64(to),
                          kn_arg_i32(f->reports), kn_arg_fault());
 }
 
@@ -123,14 +112,14 @@ static kn_status factor_blocks(kn_stream *stream, const char *operation, const k
 {
     const kn_tensor *lu = f->lu;
     const int64_t m = kn_rows(lu), n = kn_columns(lu), count = kn_min_i64(m, n);
-    for (int64_t from = 0; from < count; from += BLOCK) {
-        const int64_t to = kn_min_i64(from + BLOCK, count);
+    for (int64_t from = 0; from < count; from += KN_LINALG_BLOCK) {
+        const int64_t to = kn_min_i64(from + KN_LINALG_BLOCK, count);
         KN_TRY(factor_panel(stream, operation, f, space, from, to));
         KN_TRY(exchange(stream, operation, lu, f->pivots, count, from, to, true));
         if (to < n)
             KN_TRY(substitute(stream, operation, lu, lu, (triangle){.unit = true}, to, from, to));
-        KN_TRY(subtract_product(stream, lu, block_of(lu, to, from), block_of(lu, from, to), block_of(lu, to, to),
-                                m - to, n - to, to - from));
+        KN_TRY(subtract_product(stream, lu, kn_block_of(lu, to, from), kn_block_of(lu, from, to),
+                                kn_block_of(lu, to, to), m - to, n - to, to - from));
     }
     return KN_OK;
 }
@@ -139,7 +128,8 @@ kn_status kn_linalg_factor_blocks(kn_stream *stream, const char *operation, cons
 {
     const kn_tensor *lu = f->lu;
     kn_tensor *space = NULL;
-    const int64_t shape[] = {kn_matrices(lu), BLOCK, kn_tensor_limits(lu)->is_cpu ? column_size(kn_rows(lu)) : 1};
+    const int64_t shape[] = {kn_matrices(lu), KN_LINALG_BLOCK,
+                             kn_tensor_limits(lu)->is_cpu ? kn_panel_column(kn_rows(lu)) : 1};
     KN_TRY(kn_tensor_new(&space, lu->dtype, 3, shape, lu->storage->device));
     const kn_status status = factor_blocks(stream, operation, f, space);
     kn_release(space);

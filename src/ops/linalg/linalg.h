@@ -64,6 +64,10 @@ kn_status kn_linalg_solve_blocks(kn_stream *stream, const char *operation, const
 kn_status kn_linalg_exchange_rows(kn_stream *stream, const char *operation, const kn_tensor *pivots,
                                   const kn_tensor *x);
 
+/* a = q r of large matrices (qr_blocks.c): a, contiguous, becomes r above the diagonal; q may have no columns. */
+bool kn_linalg_qr_in_blocks(const kn_tensor *a);
+kn_status kn_linalg_qr_blocks(kn_stream *stream, const char *operation, const kn_tensor *a, const kn_tensor *q);
+
 /* p [..., m, m] of the factors' pivots [..., count], of m rows: p l u = a. Not recorded. */
 kn_tensor *kn_lu_permutation(kn_tensor *pivots, int64_t m, kn_dtype dtype);
 

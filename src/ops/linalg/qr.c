@@ -23,21 +23,32 @@ static kn_status qr_shape(kn_call *call)
     return kn_linalg_output(call, a->dtype, 2, mode == KN_QR_COMPLETE ? kn_rows(a) : k, kn_columns(a));
 }
 
+/* `work` becomes r above the diagonal; q. */
+static kn_status factor(kn_call *call, kn_tensor *work, kn_tensor *tau)
+{
+    kn_tensor *q = call->outputs[0];
+    const kn_linalg_launch launch = {"linalg/qr.cl", "linalg_qr", call->op->name, work->dtype, kn_matrices(work), 0};
+    if (kn_linalg_qr_in_blocks(work))
+        return kn_linalg_qr_blocks(call->stream, call->op->name, work, q);
+    return KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(work), kn_arg_tensor(tau), kn_arg_tensor(q),
+                         kn_arg_i64(kn_rows(work)), kn_arg_i64(kn_columns(work)),
+                         kn_arg_i64(kn_numel(q) > 0 ? kn_columns(q) : 0));
+}
+
 static kn_status run(kn_call *call, kn_tensor *work, kn_tensor *tau)
 {
-    kn_tensor *q = call->outputs[0], *r = call->outputs[1];
+    kn_tensor *r = call->outputs[1];
     const int64_t m = kn_rows(work), n = kn_columns(work);
-    const kn_linalg_launch factor = {"linalg/qr.cl", "linalg_qr", call->op->name, work->dtype, kn_matrices(work), 0};
-    const kn_linalg_launch copy = {"linalg/qr.cl", "linalg_upper", call->op->name, work->dtype, 0, kn_numel(r)};
+    const int64_t rows = kn_matrices(r) * kn_rows(r);
+    const kn_linalg_launch copy = {"linalg/qr.cl", "linalg_upper", call->op->name, work->dtype, 0, rows};
 
     KN_TRY(kn_tensor_copy(work, call->inputs[0]));
     if (kn_matrices(work) * m == 0)
         return KN_OK;
-    KN_TRY(KN_LINALG_RUN(call->stream, &factor, kn_arg_tensor(work), kn_arg_tensor(tau), kn_arg_tensor(q),
-                         kn_arg_i64(m), kn_arg_i64(n), kn_arg_i64(kn_numel(q) > 0 ? kn_columns(q) : 0)));
+    KN_TRY(factor(call, work, tau));
     return kn_numel(r) == 0 ? KN_OK
                             : KN_LINALG_RUN(call->stream, &copy, kn_arg_tensor(work), kn_arg_tensor(r), kn_arg_i64(m),
-                                            kn_arg_i64(kn_rows(r)), kn_arg_i64(n), kn_arg_i64(kn_numel(r)));
+                                            kn_arg_i64(kn_rows(r)), kn_arg_i64(n), kn_arg_i64(rows));
 }
 
 static kn_status qr_forward(kn_call *call)
