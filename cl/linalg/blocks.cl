@@ -6,6 +6,7 @@
 #ifdef KN_CPU
 #include "linalg/panels.clh"
 #else
+#include "linalg/lu.clh"
 #define BLOCK 64
 #endif
 
@@ -105,48 +106,9 @@ static int factor_panel(global T *a, global int *pivots, global T *t, long from,
 
 #else
 
-static inline long largest_from(const global T *a, long k, long rows, long n)
-{
-    long best = k;
-    T most = fabs(AT(a, k, k));
-    for (long i = k + 1; i < rows; i++)
-        if (fabs(AT(a, i, k)) > most) {
-            most = fabs(AT(a, i, k));
-            best = i;
-        }
-    return best;
-}
-
 static int factor_panel(global T *a, global int *pivots, global T *t, long from, long rows, long width, long n, long ld)
 {
-    int singular = 0;
-    for (long k = 0; k < width; k++) {
-        const long p = largest_from(a, k, rows, n);
-        const T pivot = AT(a, p, k);
-        SYNC();
-        if (LANE == 0)
-            pivots[k] = (int)(from + p) + 1;
-        FOR_LANES(j, 0, width)
-        {
-            const T before = AT(a, k, j);
-            AT(a, k, j) = AT(a, p, j);
-            AT(a, p, j) = before;
-        }
-        SYNC();
-        if (pivot == 0) {
-            singular = singular ? singular : (int)(from + k) + 1;
-            continue;
-        }
-        FOR_LANES(i, k + 1, rows)
-        {
-            const T factor = AT(a, i, k) / pivot;
-            AT(a, i, k) = factor;
-            for (long j = k + 1; j < width; j++)
-                AT(a, i, j) -= factor * AT(a, k, j);
-        }
-        SYNC();
-    }
-    return singular;
+    return factor_columns(a, pivots, from, rows, width, width, n);
 }
 
 #endif

@@ -3,6 +3,7 @@
  * info: 0, or the order of the first leading minor that is not positive, or the place of the first pivot that is 0.
  * With `reports` a matrix without a factorisation is a fault. */
 #include "linalg/lanes.clh"
+#include "linalg/lu.clh"
 #include "linalg/pivots.clh"
 #ifdef KN_CPU
 #include "linalg/vectors.clh"
@@ -55,18 +56,6 @@ KN_KERNEL_ONCE(linalg_cholesky, (KN_ARG(a), KN_ARG(info), n, reports, fault, fau
 
 /* --- LU: p a = l u with the largest pivot of each column, in place; a is m by n ----------------------------------- */
 
-static inline long largest_below(const global T *a, long k, long m, long n)
-{
-    long best = k;
-    T most = fabs(AT(a, k, k));
-    for (long i = k + 1; i < m; i++)
-        if (fabs(AT(a, i, k)) > most) {
-            most = fabs(AT(a, i, k));
-            best = i;
-        }
-    return best;
-}
-
 /* pivots: the row, from 1, that was exchanged with each. */
 KN_KERNEL_ONCE(linalg_lu, (KN_ARG(a), KN_ARG(pivots), KN_ARG(info), m, n, reports, fault, fault_operation),
                KN_INOUT(a), KN_OUT(pivots), KN_OUT(info), const long m, const long n, const int reports, KN_FAULT)
@@ -75,34 +64,7 @@ KN_KERNEL_ONCE(linalg_lu, (KN_ARG(a), KN_ARG(pivots), KN_ARG(info), m, n, report
     KN_BIND_OUT(int, pivots);
     KN_BIND_OUT(int, info);
     const long count = min(m, n);
-    int singular = 0;
-    a += MATRIX * m * n;
-    for (long k = 0; k < count; k++) {
-        const long p = largest_below(a, k, m, n);
-        const T pivot = AT(a, p, k);
-        SYNC();
-        if (LANE == 0)
-            pivots[MATRIX * count + k] = (int)p + 1;
-        FOR_LANES(j, 0, n)
-        {
-            const T before = AT(a, k, j);
-            AT(a, k, j) = AT(a, p, j);
-            AT(a, p, j) = before;
-        }
-        SYNC();
-        if (pivot == 0) {
-            singular = singular ? singular : (int)k + 1;
-            continue;
-        }
-        FOR_LANES(i, k + 1, m)
-        {
-            const T factor = AT(a, i, k) / pivot;
-            AT(a, i, k) = factor;
-            for (long j = k + 1; j < n; j++)
-                AT(a, i, j) -= factor * AT(a, k, j);
-        }
-        SYNC();
-    }
+    const int singular = factor_columns(a + MATRIX * m * n, pivots + MATRIX * count, 0, m, count, n, n);
     if (LANE == 0) {
         info[MATRIX] = singular;
         if (singular && reports)
