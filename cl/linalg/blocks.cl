@@ -17,38 +17,6 @@
 
 #ifdef KN_CPU
 
-typedef struct largest {
-    TV size;
-    lane_number row;
-} largest;
-
-/* BLOCK rows of column x from row r on minus the products of the j columns of t before it with u; those above row j
- * stay. `found` learns of the others. */
-static inline largest update_rows(global T *x, const global T *t, const T *u, long j, long r, long rows, long ld,
-                                  largest found)
-{
-    const lane_number lane = (lane_number)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    TV sum[BLOCK / 16];
-#pragma unroll
-    for (int w = 0; w < BLOCK / 16; w++)
-        sum[w] = KN_VLOAD(x + r + 16 * w);
-    for (long k = 0; k < j; k++)
-#pragma unroll
-        for (int w = 0; w < BLOCK / 16; w++)
-            sum[w] -= u[k] * KN_VLOAD(t + k * ld + r + 16 * w);
-#pragma unroll
-    for (int w = 0; w < BLOCK / 16; w++) {
-        const lane_number row = lane + (lane_number)(r + 16 * w);
-        const lane_number takes = (row >= (lane_number)j) & (row < (lane_number)rows);
-        const TV before = KN_VLOAD(x + r + 16 * w), size = fabs(sum[w]);
-        KN_VSTORE(select(before, sum[w], takes), x + r + 16 * w);
-        const lane_number is_larger = takes & (size > found.size);
-        found.size = select(found.size, size, is_larger);
-        found.row = select(found.row, row, is_larger);
-    }
-    return found;
-}
-
 /* Column j of the panel after the elimination of those before it; returns the row of its pivot, the first of the
  * largest elements from row j on. */
 static long eliminate(global T *t, long j, long rows, long ld)
@@ -84,8 +52,8 @@ static void apply_pivot(global T *t, long j, long p, long rows, long width, long
         t[c * ld + p] = before;
     }
     const T pivot = t[j * ld + j];
-    for (long i = j + 1; i < rows && pivot != 0; i++)
-        t[j * ld + i] /= pivot;
+    if (pivot != 0)
+        divide_rows(t + j * ld, pivot, j, rows);
 }
 
 /* Returns the first pivot that is 0, counted from 1, or 0. `rows` rows of a, whose columns are the panel. */

@@ -1,9 +1,10 @@
-/* test_linalg_blocks.c - LU factors, triangular systems and QR of matrices that are large enough for blocks: whole and
- * partial ones, batches, singular matrices. */
+/* test_linalg_blocks.c - LU and Cholesky factors, triangular systems and QR of matrices that are large enough for
+ * blocks: whole and partial ones, batches, singular matrices. */
 #include "support/as_gpu.h"
 #include "support/check.h"
 
 #include <float.h>
+#include <math.h>
 
 static kn_tensor *normal(kn_dtype dtype, int ndim, const int64_t *shape)
 {
@@ -48,6 +49,44 @@ static void check_all_factors(kn_dtype dtype)
 
 TENSOR_TEST(factors) { check_all_factors(KN_F32); }
 TENSOR_TEST_F64(factors_in_float64) { check_all_factors(KN_F64); }
+
+/* --- Cholesky ----------------------------------------------------------------------------------------------------- */
+
+/* Symmetric, with a large diagonal; NaN above it, where nothing is read. */
+static void check_cholesky(kn_dtype dtype, int ndim, const int64_t *shape)
+{
+    KN_SCOPE;
+    const int64_t n = shape[ndim - 1];
+    kn_tensor *x = normal(dtype, ndim, shape);
+    kn_tensor *a =
+        kn_add(kn_mul_scalar(kn_matmul(x, kn_transpose(x, -2, -1)), 1 / (double)n), kn_eye(n, n, .dtype = dtype));
+    kn_tensor *above = kn_triu(kn_ones(KN_SHAPE(n, n), .dtype = KN_U8), 1);
+    kn_tensor *l = kn_linalg_cholesky(kn_masked_fill(a, kn_to_dtype(above, KN_BOOL), (double)NAN), false);
+    check_near(kn_matmul(l, kn_transpose(l, -2, -1)), a, 50);
+    check_near(kn_triu(l, 1), kn_zeros_like(l), 0);
+}
+
+static void check_all_cholesky(kn_dtype dtype)
+{
+    check_cholesky(dtype, KN_SHAPE(192, 192));
+    check_cholesky(dtype, KN_SHAPE(2, 165, 165));
+    check_cholesky(dtype, KN_SHAPE(400, 400)); /* more than one strip */
+}
+
+TENSOR_TEST(symmetric_factors) { check_all_cholesky(KN_F32); }
+TENSOR_TEST_F64(symmetric_factors_in_float64) { check_all_cholesky(KN_F64); }
+
+TENSOR_TEST(matrices_that_are_not_positive_definite)
+{
+    kn_tensor *a = kn_clone(kn_expand(kn_eye(170, 170, .dtype = KN_F32), KN_SHAPE(3, 170, 170))), *info;
+    CHECK_TENSOR(kn_fill_(kn_select(kn_select(kn_select(a, 0, 1), 0, 99), 0, 99), -1.0));
+    CHECK_TENSOR(kn_fill_(kn_select(kn_select(kn_select(a, 0, 2), 0, 3), 0, 3), (double)NAN));
+    CHECK_TENSOR(kn_linalg_cholesky_ex(a, false, &info));
+    CHECK_VALUES(info, 0, 100, 4);
+    CHECK_TENSOR(kn_linalg_cholesky(kn_narrow(a, 0, 0, 2), false));
+    assert_int_equal(kn_synchronize(NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "matrix 1 of the batch is not positive definite: its leading minor of order 100");
+}
 
 /* --- QR ----------------------------------------------------------------------------------------------------------- */
 
@@ -140,6 +179,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(factors),
         TEST(factors_in_float64),
+        TEST(symmetric_factors),
+        TEST(symmetric_factors_in_float64),
+        TEST(matrices_that_are_not_positive_definite),
         TEST(orthogonal_factors),
         TEST(orthogonal_factors_in_float64),
         TEST(orthogonal_factors_of_low_rank),

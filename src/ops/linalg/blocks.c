@@ -1,5 +1,5 @@
-/* ops/linalg/blocks.c - LU factors and triangular systems of large matrices, block by block: what is left of them is
- * products of matrices, which take the device's full speed. */
+/* ops/linalg/blocks.c - LU and Cholesky factors and triangular systems of large matrices, block by block: what is left
+ * of them is products of matrices, which take the device's full speed. */
 #include "ops/linalg/blocks.h"
 
 #include "base/integer.h"
@@ -132,6 +132,53 @@ kn_status kn_linalg_factor_blocks(kn_stream *stream, const char *operation, cons
                              kn_tensor_limits(lu)->is_cpu ? kn_panel_column(kn_rows(lu)) : 1};
     KN_TRY(kn_tensor_new(&space, lu->dtype, 3, shape, lu->storage->device));
     const kn_status status = factor_blocks(stream, operation, f, space);
+    kn_release(space);
+    return status;
+}
+
+/* --- Cholesky ----------------------------------------------------------------------------------------------------- */
+
+bool kn_linalg_has_cholesky_blocks(const kn_tensor *a) { return kn_tensor_limits(a)->is_cpu && kn_rows(a) >= LARGE; }
+
+/* The lower triangle from row and column `to` on, minus the products of the panel's rows: strips of columns, of which
+ * each begins at its diagonal. */
+static kn_status subtract_squares(kn_stream *stream, const kn_tensor *a, int64_t from, int64_t to)
+{
+    enum { STRIP = 256 };
+    const int64_t n = kn_rows(a);
+    for (int64_t column = to; column < n; column += STRIP) {
+        kn_gemm_operand transposed = kn_block_of(a, column, from);
+        transposed.transposed = true;
+        KN_TRY(subtract_product(stream, a, kn_block_of(a, column, from), transposed, kn_block_of(a, column, column),
+                                n - column, kn_min_i64(STRIP, n - column), to - from));
+    }
+    return KN_OK;
+}
+
+static kn_status cholesky_blocks(kn_stream *stream, const char *operation, const kn_tensor *a, const kn_tensor *info,
+                                 bool reports, const kn_tensor *space)
+{
+    const int64_t n = kn_rows(a), rows = kn_matrices(a) * n;
+    const kn_linalg_launch panel = {
+        "linalg/cholesky_blocks.cl", "linalg_cholesky_panel", operation, a->dtype, kn_matrices(a), 0};
+    const kn_linalg_launch clear = {"linalg/cholesky_blocks.cl", "linalg_clear_upper", operation, a->dtype, 0, rows};
+    for (int64_t from = 0; from < n; from += KN_LINALG_BLOCK) {
+        const int64_t to = kn_min_i64(from + KN_LINALG_BLOCK, n);
+        KN_TRY(KN_LINALG_RUN(stream, &panel, kn_arg_tensor(a), kn_arg_tensor(info), kn_arg_tensor(space), kn_arg_i64(n),
+                             kn_arg_i64(kn_panel_column(n - from)), kn_arg_i64(from), kn_arg_i64(to),
+                             kn_arg_i32(reports), kn_arg_fault()));
+        KN_TRY(subtract_squares(stream, a, from, to));
+    }
+    return KN_LINALG_RUN(stream, &clear, kn_arg_tensor(a), kn_arg_i64(n), kn_arg_i64(rows));
+}
+
+kn_status kn_linalg_cholesky_blocks(kn_stream *stream, const char *operation, const kn_tensor *a, const kn_tensor *info,
+                                    bool reports)
+{
+    kn_tensor *space = NULL;
+    const int64_t shape[] = {kn_matrices(a), KN_LINALG_BLOCK, kn_panel_column(kn_rows(a))};
+    KN_TRY(kn_tensor_new(&space, a->dtype, 3, shape, a->storage->device));
+    const kn_status status = cholesky_blocks(stream, operation, a, info, reports, space);
     kn_release(space);
     return status;
 }

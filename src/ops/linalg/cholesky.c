@@ -15,18 +15,27 @@ static kn_status cholesky_shape(kn_call *call)
     return call->op->outputs[1] ? kn_linalg_output(call, KN_I32, 0, 0, 0) : KN_OK;
 }
 
+/* l becomes its own lower factor. */
+static kn_status factor(kn_stream *stream, const kn_op *op, const kn_tensor *l, const kn_tensor *info)
+{
+    const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_cholesky", op->name, l->dtype, kn_matrices(l), 0};
+    const bool reports = op->outputs[1] == NULL;
+    if (kn_linalg_has_cholesky_blocks(l))
+        return kn_linalg_cholesky_blocks(stream, op->name, l, info, reports);
+    return KN_LINALG_RUN(stream, &launch, kn_arg_tensor(l), kn_arg_tensor(info), kn_arg_i64(kn_rows(l)),
+                         kn_arg_i32(reports), kn_arg_fault());
+}
+
 static kn_status cholesky_forward(kn_call *call)
 {
     kn_tensor *l = call->outputs[0], *info = kn_retain(call->num_outputs > 1 ? call->outputs[1] : NULL);
     const int64_t matrices = kn_matrices(l);
-    const kn_linalg_launch launch = {"linalg/solve.cl", "linalg_cholesky", call->op->name, l->dtype, matrices, 0};
     kn_status status = kn_tensor_copy(l, call->inputs[0]);
 
     if (status == KN_OK && !info)
         status = kn_tensor_new(&info, KN_I32, 1, &matrices, l->storage->device);
     if (status == KN_OK && kn_numel(l) > 0)
-        status = KN_LINALG_RUN(call->stream, &launch, kn_arg_tensor(l), kn_arg_tensor(info), kn_arg_i64(kn_rows(l)),
-                               kn_arg_i32(call->op->outputs[1] == NULL), kn_arg_fault());
+        status = factor(call->stream, call->op, l, info);
     else if (status == KN_OK)
         status = kn_tensor_fill(info, 0);
     kn_release(info);

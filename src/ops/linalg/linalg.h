@@ -64,6 +64,11 @@ kn_status kn_linalg_solve_blocks(kn_stream *stream, const char *operation, const
 kn_status kn_linalg_exchange_rows(kn_stream *stream, const char *operation, const kn_tensor *pivots,
                                   const kn_tensor *x);
 
+/* Of a, which becomes its lower factor, on CPU devices. */
+bool kn_linalg_has_cholesky_blocks(const kn_tensor *a);
+kn_status kn_linalg_cholesky_blocks(kn_stream *stream, const char *operation, const kn_tensor *a, const kn_tensor *info,
+                                    bool reports);
+
 /* a = q r of large matrices (qr_blocks.c): a, contiguous, becomes r above the diagonal; q may have no columns. */
 bool kn_linalg_qr_in_blocks(const kn_tensor *a);
 kn_status kn_linalg_qr_blocks(kn_stream *stream, const char *operation, const kn_tensor *a, const kn_tensor *q);
