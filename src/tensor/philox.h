@@ -18,6 +18,21 @@ static inline void kn_philox4x32(uint32_t counter[4], uint32_t key0, uint32_t ke
     }
 }
 
+/* The same for `count` blocks, with counters a, b, c, d. */
+static inline void kn_philox_blocks(uint32_t *restrict a, uint32_t *restrict b, uint32_t *restrict c,
+                                    uint32_t *restrict d, int count, uint64_t seed)
+{
+    uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++, key0 += 0x9E3779B9u, key1 += 0xBB67AE85u)
+        for (int i = 0; i < count; i++) {
+            const uint64_t product0 = (uint64_t)0xD2511F53u * a[i], product1 = (uint64_t)0xCD9E8D57u * c[i];
+            a[i] = (uint32_t)(product1 >> 32) ^ b[i] ^ key0;
+            b[i] = (uint32_t)product1;
+            c[i] = (uint32_t)(product0 >> 32) ^ d[i] ^ key1;
+            d[i] = (uint32_t)product0;
+        }
+}
+
 /* The four words of one block of a draw. */
 static inline void kn_philox_block(uint32_t words[4], uint64_t seed, uint64_t offset, uint64_t block)
 {
