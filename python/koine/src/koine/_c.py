@@ -207,10 +207,23 @@ def plain_number(value):
     return number
 
 
+_known_sizes = {}
+_MOST_SIZES = 1024
+
+
 def sizes(shape):
-    """(ndim, int64_t *) of a shape."""
-    shape = [int(size) for size in shape]
-    return len(shape), ffi.new('int64_t[]', shape)
+    """(ndim, const int64_t *) of a shape."""
+    try:
+        return _known_sizes[shape]
+    except (KeyError, TypeError):
+        pass
+    numbers = [int(size) for size in shape]
+    made = len(numbers), ffi.new('int64_t[]', numbers)
+    if type(shape) is tuple and {*map(type, shape)} <= {int}:
+        if len(_known_sizes) == _MOST_SIZES:
+            _known_sizes.clear()
+        _known_sizes[shape] = made
+    return made
 
 
 def shape_of(arguments):

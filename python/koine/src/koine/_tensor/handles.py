@@ -37,9 +37,18 @@ def borrowed(handle):
     return wrap(lib.kn_retain(handle)) if handle else None
 
 
+_known_options = {}  # of the current device
+
+
 def options(dtype=None, device=None, requires_grad=False, generator=None):
-    made = ffi.new('kn_tensor_options *', (code_of(dtype), device_handle(device), requires_grad, False,
-                                           generator._h if generator is not None else NULL))
+    """const kn_tensor_options *"""
+    if device is not None or generator is not None:
+        return ffi.new('kn_tensor_options *', (code_of(dtype), device_handle(device), requires_grad, False,
+                                               generator._h if generator is not None else NULL))
+    key = code_of(dtype), bool(requires_grad)
+    made = _known_options.get(key)
+    if made is None:
+        made = _known_options[key] = ffi.new('kn_tensor_options *', (key[0], NULL, key[1], False, NULL))
     return made
 
 
