@@ -36,7 +36,8 @@ KN_API kn_tensor *kn_pairwise_distance_with(kn_tensor *x1, kn_tensor *x2, const 
 
 /* The p-norms, p >= 0, of the differences of all pairs of rows: x1 [..., P, M] and x2 [..., R, M] give [..., P, R]; the
  * leading dimensions broadcast. With p = 2 and more than 25 rows in x1 or x2, by a matrix product, as torch.cdist by
- * default: distances far below the rows' norms lose digits. Else the differences are in memory. */
+ * default: distances far below the rows' norms lose digits. Else from the differences, which are not in memory. With
+ * p = inf all of the largest differences get the whole gradient. */
 KN_API kn_tensor *kn_cdist(kn_tensor *x1, kn_tensor *x2, double p);
 
 /* The p-norms of the differences of rows i < j of x [N, M]: [N (N - 1) / 2], in the order (0, 1), (0, 2), ... */

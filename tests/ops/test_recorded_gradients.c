@@ -210,6 +210,23 @@ TENSOR_TEST(cdist_of_equal_rows)
     CHECK_VALUES(kn_sum(kn_abs(second)), 0);
 }
 
+TENSOR_TEST(pdist_of_equal_rows)
+{
+    const double norms[] = {0, 1, 2, 3, INFINITY};
+    for (int i = 0; i < 5; i++) {
+        kn_tensor *x = kn_ones(KN_SHAPE(3, 20), .requires_grad = true), *y = kn_pdist(x, norms[i]);
+        kn_tensor *g = kn_full(KN_SHAPE(3), 3, .requires_grad = true), *plain, *first, *second;
+        CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &plain, .grad_outputs = &g, .retain_graph = true));
+        CHECK_OK(kn_autograd_grad(&y, 1, &x, 1, &first, .grad_outputs = &g, .create_graph = true));
+        kn_tensor *sum = kn_sum(first);
+        CHECK_OK(kn_autograd_grad(&sum, 1, &g, 1, &second));
+        CHECK_VALUES(kn_sum(kn_abs(y)), 0);
+        CHECK_VALUES(kn_sum(kn_abs(plain)), 0);
+        CHECK_VALUES(kn_sum(kn_abs(first)), 0);
+        CHECK_VALUES(kn_sum(kn_abs(second)), 0);
+    }
+}
+
 TENSOR_TEST_F64(eigh_has_a_symmetric_gradient)
 {
     kn_tensor *x = kn_from_data(((double[]){2, 0.5, 0.5, -1}), KN_SHAPE(2, 2), .dtype = KN_F64, .requires_grad = true);
@@ -251,12 +268,12 @@ TENSOR_TEST(numbers_do_not_follow_the_locale)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(recording_changes_no_gradient),    TEST(at_certain_numbers),
-        TEST(sinc_near_0_in_float32),           TEST(atan2_at_0),
-        TEST(target_of_infinite_logits),        TEST(prelu_of_infinity),
-        TEST(cross_entropy_of_nothing),         TEST(cdist_of_equal_rows),
-        TEST(eigh_has_a_symmetric_gradient),    TEST(source_of_no_places),
-        TEST(numbers_do_not_follow_the_locale),
+        TEST(recording_changes_no_gradient), TEST(at_certain_numbers),
+        TEST(sinc_near_0_in_float32),        TEST(atan2_at_0),
+        TEST(target_of_infinite_logits),     TEST(prelu_of_infinity),
+        TEST(cross_entropy_of_nothing),      TEST(cdist_of_equal_rows),
+        TEST(pdist_of_equal_rows),           TEST(eigh_has_a_symmetric_gradient),
+        TEST(source_of_no_places),           TEST(numbers_do_not_follow_the_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
