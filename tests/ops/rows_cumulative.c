@@ -34,6 +34,8 @@ ALONG_DIM(renorm, kn_renorm(x[0], 2, dim, 1.5))
 ALONG_DIM(dist, kn_dist(x[0], x[1], 3))
 ALONG_DIM(diff, kn_diff(x[0], .n = 2, .dim = dim, .append = x[1]))
 ALONG_DIM(trapezoid, kn_trapezoid(x[0], .x = x[1], .dim = dim))
+ALONG_DIM(trapezoid_dx, kn_trapezoid(x[0], .dx = 0.5, .dim = dim))
+ALONG_DIM(cumulative_trapezoid_x, kn_cumulative_trapezoid(x[0], .x = x[1], .dim = dim))
 ALONG_DIM(cumulative_trapezoid, kn_cumulative_trapezoid(x[0], .dx = 0.5, .dim = dim))
 
 /* clang-format off */
@@ -80,6 +82,11 @@ static const op_row rows[] = {
     {"dist/matrix", build_dist, {DISTINCT(5, 3), DISTINCT(3)}},
     {"diff/last", build_diff, {FLOATS(3, 5), FLOATS(3, 2)}, DIM(1)},
     {"trapezoid/last", build_trapezoid, {FLOATS(3, 5), FLOATS(5)}, DIM(1)},
+    {"trapezoid/dx_first", build_trapezoid_dx, {FLOATS(5, 3)}, DIM(0)},
+    {"trapezoid/dx_two", build_trapezoid_dx, {FLOATS(3, 2, 4)}, DIM(1)},
+    {"trapezoid/dx_one", build_trapezoid_dx, {FLOATS(3, 1)}, DIM(1)},
+    {"trapezoid/dx_int32", build_trapezoid_dx, {WHOLE(KN_I32, -9, 9, 4, 7)}, DIM(1), .no_gradient = true, .full = true},
+    {"cumulative_trapezoid/last", build_cumulative_trapezoid_x, {FLOATS(3, 5), FLOATS(3, 5)}, DIM(1), .full = true},
     {"cumulative_trapezoid/first", build_cumulative_trapezoid, {FLOATS(5, 3)}, DIM(0)},
 };
 OP_ROWS_END

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "ops/dispatch/invoke.h"
+#include "ops/pointwise/elementwise.h"
 #include "tensor/liveness.h"
 
 static kn_tensor_options like(const kn_tensor *t)
@@ -144,50 +145,84 @@ kn_tensor *kn_diff_with(kn_tensor *x, const kn_diff_params *params)
 
 kn_trapezoid_params kn_trapezoid_params_init(void) { return (kn_trapezoid_params){KN_TRAPEZOID_DEFAULTS}; }
 
-/* The areas between neighbours along `*dim`, counted from the front. */
-static kn_tensor *areas(const char *function, kn_tensor *y, const kn_trapezoid_params *params, int *dim)
+/* Each in one pass: areas between neighbours, their distance or half of it given, and the sum of all of them, of which
+ * only the first and last heights count half. */
+KN_ELEMENTWISE_TABLE(areas_by_half, KN_REAL, "ab", "p", KN_NO_VECTORS, "(a + b) * p", KN_GRADIENTS("g * p", "g * p"),
+                     (a + b) * p);
+KN_ELEMENTWISE_TABLE(areas_by_step, KN_REAL, "abc", NULL, KN_NO_VECTORS, "(a + b) * c / 2",
+                     KN_GRADIENTS("g * c / 2", "g * c / 2", "g * (a + b) / 2"), (a + b) * c / 2);
+KN_ELEMENTWISE_TABLE(integral, KN_REAL, "abc", "p", KN_NO_VECTORS, "(a + (b + c) / 2) * p",
+                     KN_GRADIENTS("g * p", "g * p / 2", "g * p / 2"), (a + (b + c) / 2) * p);
+static const kn_op_param dx_row[] = {KN_PARAM_NAMED("dx", kn_scalar_args, values[0])};
+#define DX KN_PARAMS(kn_scalar_args, dx_row)
+static const kn_op areas_by_half_op =
+                       KN_ELEMENTWISE_OP("trapezoid", false, true, &areas_by_half_table, KN_DTYPES_ALL, DX, "a", "b"),
+                   areas_by_step_op = KN_ELEMENTWISE_OP("trapezoid", false, true, &areas_by_step_table, KN_DTYPES_ALL,
+                                                        KN_NO_PARAMS, "a", "b", "c"),
+                   integral_op = KN_ELEMENTWISE_OP("trapezoid", false, true, &integral_table, KN_DTYPES_ALL, DX,
+                                                   "inner", "a", "b");
+
+/* The number of heights along `*dim`, then counted from the front; -1 with an error. */
+static int64_t check_heights(const char *function, const kn_tensor *y, const kn_trapezoid_params *p, int *dim)
 {
-    const kn_trapezoid_params p = params ? *params : kn_trapezoid_params_init();
-    int64_t shape[KN_MAX_DIMS];
+    const kn_tensor *x = p->x;
     if (kn_check_tensor(function, "y", y) != KN_OK)
-        return kn_error_make_sticky();
+        return -1;
     if (y->ndim == 0)
-        return kn_fail_null(KN_ERR_SHAPE, "%s: y has no dimensions; it must have at least 1", function);
-    if (kn_dim_from_front(dim, p.dim, y->ndim) != KN_OK) {
+        kn_fail(KN_ERR_SHAPE, "%s: y has no dimensions; it must have at least 1", function);
+    else if (kn_dim_from_front(dim, p->dim, y->ndim) != KN_OK)
         kn_error_prefix("%s", function);
-        return kn_error_make_sticky();
-    }
-    const int64_t n = y->shape[*dim], left = n > 1 ? n - 1 : 0;
-    kn_tensor *sums = kn_add(kn_narrow(y, *dim, 0, left), kn_narrow(y, *dim, n > 1, left));
-    if (!p.x)
-        return kn_mul_scalar(sums, p.dx / 2);
-    if (p.x->ndim != 1 && p.x->ndim != y->ndim)
-        return kn_fail_null(KN_ERR_SHAPE, "%s: x has %d dimensions; it must have 1, or %d as y", function, p.x->ndim,
-                            y->ndim);
-    const int of_x = p.x->ndim == 1 ? 0 : *dim;
-    if (p.x->shape[of_x] != n)
-        return kn_fail_null(KN_ERR_SHAPE, "%s: x has %lld places along dimension %d, but y has %lld", function,
-                            (long long)p.x->shape[of_x], of_x, (long long)n);
-    kn_tensor *steps = difference(p.x, of_x);
-    for (int d = 0; d < y->ndim && steps && p.x->ndim == 1; d++)
-        shape[d] = d == *dim ? left : 1;
-    if (steps && p.x->ndim == 1)
+    else if (x && x->ndim != 1 && x->ndim != y->ndim)
+        kn_fail(KN_ERR_SHAPE, "%s: x has %d dimensions; it must have 1, or %d as y", function, x->ndim, y->ndim);
+    else if (x && x->shape[x->ndim == 1 ? 0 : *dim] != y->shape[*dim])
+        kn_fail(KN_ERR_SHAPE, "%s: x has %lld places along dimension %d, but y has %lld", function,
+                (long long)x->shape[x->ndim == 1 ? 0 : *dim], x->ndim == 1 ? 0 : *dim, (long long)y->shape[*dim]);
+    else
+        return y->shape[*dim];
+    return -1;
+}
+
+/* The areas between neighbours of n along `dim`. */
+static kn_tensor *areas(kn_tensor *y, const kn_trapezoid_params *p, int64_t n, int dim)
+{
+    int64_t shape[KN_MAX_DIMS];
+    const int64_t left = n > 1 ? n - 1 : 0;
+    kn_tensor *earlier = kn_narrow(y, dim, 0, left), *later = kn_narrow(y, dim, n > 1, left);
+    if (!p->x)
+        return kn_invoke(&areas_by_half_op, &(kn_scalar_args){{kn_scalar_real(p->dx / 2)}}, earlier, later);
+    kn_tensor *steps = difference(p->x, p->x->ndim == 1 ? 0 : dim);
+    for (int d = 0; d < y->ndim && p->x->ndim == 1; d++)
+        shape[d] = d == dim ? left : 1;
+    if (p->x->ndim == 1)
         steps = kn_reshape(steps, y->ndim, shape);
-    return kn_mul_scalar(kn_mul(sums, steps), 0.5);
+    return kn_invoke(&areas_by_step_op, NULL, earlier, later, steps);
+}
+
+static kn_tensor *integral(kn_tensor *y, const kn_trapezoid_params *p, int64_t n, int dim)
+{
+    if (p->x || n < 2)
+        return kn_sum_dims(areas(y, p, n, dim), &dim, 1, false);
+    return kn_invoke(&integral_op, &(kn_scalar_args){{kn_scalar_real(p->dx)}},
+                     kn_sum_dims(kn_narrow(y, dim, 1, n - 2), &dim, 1, false), kn_select(y, dim, 0),
+                     kn_select(y, dim, -1));
 }
 
 kn_tensor *kn_trapezoid_with(kn_tensor *y, const kn_trapezoid_params *params)
 {
+    const kn_trapezoid_params p = params ? *params : kn_trapezoid_params_init();
     int dim;
-    const int depth = kn_scope_begin();
-    kn_tensor *parts = depth > 0 ? areas("trapezoid", y, params, &dim) : NULL;
-    return depth == 0 ? NULL : kn_scope_return(depth, parts ? kn_sum_dims(parts, &dim, 1, false) : NULL);
+    const int64_t n = check_heights("trapezoid", y, &p, &dim);
+    const int depth = n < 0 ? 0 : kn_scope_begin();
+    return n < 0 ? kn_error_make_sticky() : depth == 0 ? NULL : kn_scope_return(depth, integral(y, &p, n, dim));
 }
 
 kn_tensor *kn_cumulative_trapezoid_with(kn_tensor *y, const kn_trapezoid_params *params)
 {
+    const kn_trapezoid_params p = params ? *params : kn_trapezoid_params_init();
     int dim;
-    const int depth = kn_scope_begin();
-    kn_tensor *parts = depth > 0 ? areas("cumulative_trapezoid", y, params, &dim) : NULL;
-    return depth == 0 ? NULL : kn_scope_return(depth, parts ? kn_cumsum(parts, dim) : NULL);
+    const int64_t n = check_heights("cumulative_trapezoid", y, &p, &dim);
+    const int depth = n < 0 ? 0 : kn_scope_begin();
+    return n < 0        ? kn_error_make_sticky()
+           : depth == 0 ? NULL
+                        : kn_scope_return(depth, kn_cumsum(areas(y, &p, n, dim), dim));
 }
