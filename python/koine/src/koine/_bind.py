@@ -109,7 +109,15 @@ class Struct:
         self.name = _name(pointer_type.item)
         self.pointer = ffi.typeof(self.name + ' *')
         self.fields = {name: field.type for name, field in pointer_type.item.fields}
+        self.plain = {name: self._plain_kind(name) for name in self.fields}
         self.init = getattr(lib, self.name + '_init')
+
+    def _plain_kind(self, name):
+        """What its values are, where any of them is stored as it stands: 'number' or 'tensor'."""
+        kind = self.fields[name]
+        if name in ('momentum', 'padding') or {name + 's', 'num_' + name} & self.fields.keys():
+            return None
+        return 'number' if kind.kind == 'primitive' else 'tensor' if _name(kind) == 'kn_tensor *' else None
 
     def takes(self, name):
         several = self.fields.get(name + 's')
@@ -123,31 +131,38 @@ class Struct:
     def fill(self, values, keep):
         made = ffi.new(self.pointer, self.init())
         for name, value in values.items():
-            if value is None and name == 'momentum':  # of batch and instance normalisation
-                name, value = ('cumulative_average', True) if 'cumulative_average' in self.fields else (name, 0.0)
-            if value is None:
-                continue
-            several = self.fields.get(name + 's')
-            by_dimension = several is not None and several.kind == 'array'
-            if by_dimension and isinstance(value, (list, tuple)) and alone(name, value, self.dims):
-                value = value[0]
-            if self.takes_each(name, value):
-                setattr(made, name + 's', convert(several, value, keep))
-            elif by_dimension and not isinstance(value, (int, float, str)):
-                setattr(made, name + 's', list(value))
-            elif name not in self.fields:  # only the form with several numbers
-                setattr(made, name + 's', [value] * self.fields[name + 's'].length)
-            elif name == 'padding' and isinstance(value, str):
-                if value not in ('same', 'valid'):
-                    raise ValueError("padding is 'same', 'valid', a number or a tuple, not %r" % value)
-                made.padding = -1 if value == 'same' else 0  # KN_PADDING_SAME
-            elif name == 'padding' and isinstance(value, int) and value < 0:
-                raise ValueError('padding must be at least 0, not %d' % value)
-            else:
-                setattr(made, name, convert(self.fields[name], value, keep))
-                if 'num_' + name in self.fields:
-                    setattr(made, 'num_' + name, len(value))
+            kind = self.plain.get(name)
+            if kind is None:
+                self._store(made, name, value, keep)
+            elif value is not None:
+                setattr(made, name, value if kind == 'number' else value._h)
         return made
+
+    def _store(self, made, name, value, keep):
+        if value is None and name == 'momentum':  # of batch and instance normalisation
+            name, value = ('cumulative_average', True) if 'cumulative_average' in self.fields else (name, 0.0)
+        if value is None:
+            return
+        several = self.fields.get(name + 's')
+        by_dimension = several is not None and several.kind == 'array'
+        if by_dimension and isinstance(value, (list, tuple)) and alone(name, value, self.dims):
+            value = value[0]
+        if self.takes_each(name, value):
+            setattr(made, name + 's', convert(several, value, keep))
+        elif by_dimension and not isinstance(value, (int, float, str)):
+            setattr(made, name + 's', list(value))
+        elif name not in self.fields:  # only the form with several numbers
+            setattr(made, name + 's', [value] * self.fields[name + 's'].length)
+        elif name == 'padding' and isinstance(value, str):
+            if value not in ('same', 'valid'):
+                raise ValueError("padding is 'same', 'valid', a number or a tuple, not %r" % value)
+            made.padding = -1 if value == 'same' else 0  # KN_PADDING_SAME
+        elif name == 'padding' and isinstance(value, int) and value < 0:
+            raise ValueError('padding must be at least 0, not %d' % value)
+        else:
+            setattr(made, name, convert(self.fields[name], value, keep))
+            if 'num_' + name in self.fields:
+                setattr(made, 'num_' + name, len(value))
 
 
 def alone(name, value, dims):
@@ -181,6 +196,10 @@ def parse(line):
     return inspect.Signature(made)
 
 
+# What an argument of a C function is made of.
+_TENSOR, _NUMBER, _FIELDS, _RESULT, _SHAPE, _LIST, _SIZES, _OTHER = range(8)
+
+
 def _with_indices(c_name):
     return c_name[:-len('_with')] + '_with_indices_with' if c_name.endswith('_with') else c_name + '_with_indices'
 
@@ -192,92 +211,114 @@ def _several_sizes(name, value, count):
     return [-1 if one is None else one for one in value]
 
 
+def _reader(name, signature):
+    """A function with that signature that returns its arguments as a dict: Python binds them."""
+    parts, starred = [], False
+    for one in signature.parameters.values():
+        if one.kind == one.KEYWORD_ONLY and not starred:
+            parts.append('*')
+            starred = True
+        parts.append(one.name + ('' if one.default is one.empty else '=%r' % (one.default,)))
+    text = 'def %s(%s):\n    return {%s}\n' % (
+        name, ', '.join(parts), ', '.join('{0!r}: {0}'.format(one) for one in signature.parameters))
+    made = {}
+    exec(compile(text, '<koine.%s>' % name, 'exec'), made)
+    return made[name]
+
+
 class Binding:
     """A C function and the Python signature it is called with. `scoped`: it makes or changes tensors."""
 
-    def __init__(self, c_name, line, scoped=False, makes_tensors=False):
+    def __init__(self, c_name, line, scoped=False, makes_tensors=False, name=None):
         self.scoped, self.makes_tensors = scoped, makes_tensors
         self.signature = parse(line)
+        self.read = _reader(name or re.sub('^kn_|_with(?=_?$)', '', c_name), self.signature)
         parameters = self.signature.parameters
         names = [name for name, one in parameters.items() if name != 'return_indices' and one.annotation != '_']
         c_names = [c_name, _with_indices(c_name)] if 'return_indices' in parameters else [c_name]
-        self.forms = [(getattr(lib, one), ffi.typeof(getattr(lib, one)).args) for one in c_names]
+        forms = [(getattr(lib, one), ffi.typeof(getattr(lib, one)).args) for one in c_names]
         dims = dimensions(c_name)
-        self.struct = next((Struct(kind, dims) for kind in self.forms[0][1] if _is_params(kind)), None)
+        self.struct = next((Struct(kind, dims) for kind in forms[0][1] if _is_params(kind)), None)
         fields = {name: parameters[name].annotation for name in names}
         self.fields = {name: field for name, field in fields.items()
                        if self.struct is not None and self.struct.takes(field)}
         self.positional = [name for name in names if name not in self.fields]
-        self._look_for_plain(list(parameters.values()), len(c_names))
+        self.forms = [(function, list(self._steps(kinds))) for function, kinds in forms]
+        self.several = [name for name in self.positional if self.struct is not None and
+                        getattr(self.struct.fields.get(name + 's'), 'kind', None) == 'pointer']
 
-    def _look_for_plain(self, parameters, forms):
-        """Where all arguments are tensors and numbers, one for one, they need no looking at."""
-        kinds = self.forms[0][1]
-        self.are_tensors = [_name(kind) == 'kn_tensor *' for kind in kinds]
-        self.plain = forms == 1 and len(kinds) == len(self.positional) == len(parameters) and all(
-            is_tensor or kind.kind == 'primitive' for kind, is_tensor in zip(kinds, self.are_tensors))
-        self.defaults = tuple(one.default for one in parameters)
-        self.required = sum(one is inspect.Parameter.empty for one in self.defaults)
-
-    def __call__(self, arguments, keywords):
-        """(the C function's result, further results, what must stay alive)."""
-        if self.plain and not keywords and self.required <= len(arguments) <= len(self.defaults):
-            values = arguments + self.defaults[len(arguments):]
-            passed = [one if not is_tensor else NULL if one is None else one._h
-                      for one, is_tensor in zip(values, self.are_tensors)]
-            return self._run(self.forms[0][0], passed, ()), (), ()
-        bound = self.signature.bind(*arguments, **keywords)
-        bound.apply_defaults()
-        values, keep, passed, further = bound.arguments, [], [], []
-        given = {field: values[name] for name, field in self.fields.items()}
-        rest = [values[name] for name in self.positional]
-        for i, name in enumerate(self.positional):
-            if self.struct is not None and self.struct.takes_each(name, rest[i]):
-                given[name + 's'], rest[i] = rest[i], rest[i][0]
-        function, kinds = self.forms[bool(values.get('return_indices'))]
+    def _steps(self, kinds):
+        """How the C function's arguments are made of those by name: (what, name, C type)."""
+        rest = list(self.positional)
         place = 0
         while place < len(kinds):
             kind = kinds[place]
             after = kinds[place + 1].cname if place + 1 < len(kinds) else ''
             if _is_params(kind):
-                passed.append(self.struct.fill(given, keep))
+                yield _FIELDS, None, kind
             elif _name(kind) == 'kn_tensor * *' and after != 'int':
-                further.append(ffi.new('kn_tensor *[1]'))
-                passed.append(further[-1])
+                yield _RESULT, None, kind
             elif kind.cname == 'int' and after.startswith('int64_t'):
-                shape = rest.pop(0)
-                shape = [shape] if isinstance(shape, int) else list(shape)
-                passed += [len(shape), ffi.new('int64_t[]', shape)]
+                yield _SHAPE, rest.pop(0), kind
                 place += 1
             elif _name(kind) in ('int *', 'int64_t *', 'kn_tensor * *', 'kn_module * *') and after == 'int':
-                many = rest.pop(0)
-                many = [many] if isinstance(many, int) else list(many or [])
-                passed += [ffi.new(kind.item.cname + '[]', [one if isinstance(one, int) else one._h for one in many]),
-                           len(many)]
+                yield _LIST, rest.pop(0), ffi.typeof(kind.item.cname + '[]')
                 place += 1
-            elif kind.cname == 'int64_t' and self.positional[-len(rest)] == 'output_size':
+            elif kind.cname == 'int64_t' and rest[0] == 'output_size':
                 count = next(i for i in range(1, 4) if kinds[place + i:place + i + 1] != (kind,))
-                passed += _several_sizes('output_size', rest.pop(0), count)
+                yield _SIZES, rest.pop(0), count
                 place += count - 1
             else:
-                passed.append(convert(kind, rest.pop(0), keep))
+                name = rest.pop(0)
+                yield (_TENSOR if _name(kind) == 'kn_tensor *' else
+                       _NUMBER if kind.kind == 'primitive' else _OTHER), name, kind
             place += 1
-        return self._run(function, passed, further), further, keep
 
-    def _run(self, function, passed, further):
-        return run_in_scope(function, passed, self.makes_tensors, further) if self.scoped else function(*passed)
+    def __call__(self, arguments, keywords):
+        """(the C function's result, further results, what must stay alive)."""
+        values, keep, passed, further = self.read(*arguments, **keywords), [], [], []
+        function, steps = self.forms[bool(values.get('return_indices')) if len(self.forms) > 1 else 0]
+        given = {field: values[name] for name, field in self.fields.items()}
+        for name in self.several:
+            if self.struct.takes_each(name, values[name]):
+                given[name + 's'], values[name] = values[name], values[name][0]
+        for what, name, kind in steps:
+            value = values[name] if name else None
+            if what == _TENSOR:
+                passed.append(NULL if value is None else value._h)
+            elif what == _NUMBER:
+                passed.append(value)
+            elif what == _FIELDS:
+                passed.append(self.struct.fill(given, keep))
+            elif what == _RESULT:
+                further.append(ffi.new('kn_tensor *[1]'))
+                passed.append(further[-1])
+            elif what == _SHAPE:
+                shape = [value] if isinstance(value, int) else list(value)
+                passed += [len(shape), ffi.new('int64_t[]', shape)]
+            elif what == _LIST:
+                many = [value] if isinstance(value, int) else list(value or [])
+                passed += [ffi.new(kind, [one if isinstance(one, int) else one._h for one in many]), len(many)]
+            elif what == _SIZES:
+                passed += _several_sizes(name, value, kind)
+            else:
+                passed.append(convert(kind, value, keep))
+        result = run_in_scope(function, passed, self.makes_tensors, further) if self.scoped else function(*passed)
+        return result, further, keep
 
 
 def tensor_function(name, c_name, line, results=None):
     """A function that returns a tensor, or with `kn_tensor **` arguments several: a tuple with the names `results`."""
-    made, several = [], results and collections.namedtuple(name, results, module='koine')._make
+    several = results and collections.namedtuple(name, results, module='koine')._make
+    binding = wrap = None
 
     def call(*arguments, **keywords):
-        from ._tensor import wrap
-        if not made:
-            made.append(Binding(c_name, line, scoped=True, makes_tensors=True))
+        nonlocal binding, wrap
+        if binding is None:
+            from ._tensor import wrap
+            binding = Binding(c_name, line, scoped=True, makes_tensors=True, name=name)
         try:
-            handle, further, _ = made[0](arguments, keywords)
+            handle, further, _ = binding(arguments, keywords)
         except AttributeError as problem:
             if '_h' in str(problem):
                 raise TypeError('%s: %s' % (name, str(problem).replace("object has no attribute '_h'",
@@ -295,12 +336,13 @@ def tensor_function(name, c_name, line, results=None):
 
 def in_place_function(name, c_name, line):
     """A function that changes its first argument and returns it: the C function does so without a new reference."""
-    made = []
+    binding = None
 
     def call(input, *arguments, **keywords):
-        if not made:
-            made.append(Binding(c_name, line, scoped=True))
-        checked(made[0]((input, *arguments), keywords)[0])
+        nonlocal binding
+        if binding is None:
+            binding = Binding(c_name, line, scoped=True, name=name)
+        checked(binding((input, *arguments), keywords)[0])
         return input
 
     call.__name__ = call.__qualname__ = name
