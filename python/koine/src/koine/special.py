@@ -60,8 +60,10 @@ def _erfcx_of_large(x):
 # --- orthogonal polynomials -------------------------------------------------------------------------------------------
 
 
-def _polynomial(name, first, following):
-    """Those of degree 0, 1, 2, ... are 1, first(x), and following(x, k, p, q) after p of degree k and q of k - 1."""
+def _polynomial(name, first, following, shifted=False):
+    """Of degree 0 it is 1, of degree 1 a x + b with (a, b) = first, and p of degree k and q of k - 1 are followed by
+    (a x + b) p - c q with (a, b, c) = following(k). Without factors in front of them, one pass over memory per degree:
+    q + v (x + b / a) p, where the factor that is left out is known."""
 
     def function(input, n):
         if not isinstance(input, Tensor):
@@ -71,29 +73,28 @@ def _polynomial(name, first, following):
         x = input if input.is_floating_point() else input.float()
         if n < 1:
             return _functions.full_like(x, n == 0)
-        before, found = 1, first(x)
+        x = 2 * x - 1 if shifted else x
+        p, of_p = (first[0] * x + first[1], 1) if first[1] else (x, first[0])
+        q, of_q = _functions.full((), 1.0, dtype=x.dtype, device=x.device) if n > 1 else None, 1
         for k in range(1, n):
-            before, found = found, following(x, k, found, before)
-        return found
+            a, b, c = following(k)
+            following_of = -c * of_q
+            p, q = _ops.function('addcmul')(q, x + b / a if b else x, p, value=a * of_p / following_of), p
+            of_p, of_q = following_of, of_p
+        return p if of_p == 1 else p * of_p
 
     function.__name__ = function.__qualname__ = name
     return function
 
 
-def _chebyshev(x, k, p, q):
-    return 2 * x * p - q
+for _kind, _first in (('t', (1, 0)), ('u', (2, 0)), ('v', (2, -1)), ('w', (2, 1))):
+    for _shifted in (False, True):
+        _name = 'shifted_' * _shifted + 'chebyshev_polynomial_' + _kind
+        globals()[_name] = _polynomial(_name, _first, lambda k: (2, 0, 1), _shifted)
 
-
-for _kind, _start in (('t', lambda x: x), ('u', lambda x: 2 * x), ('v', lambda x: 2 * x - 1),
-                      ('w', lambda x: 2 * x + 1)):
-    _name = 'chebyshev_polynomial_' + _kind
-    globals()[_name] = _polynomial(_name, _start, _chebyshev)
-    globals()['shifted_' + _name] = _polynomial(
-        'shifted_' + _name, lambda x, start=_start: start(2 * x - 1), lambda x, *rest: _chebyshev(2 * x - 1, *rest))
-
-hermite_polynomial_h = _polynomial('hermite_polynomial_h', lambda x: 2 * x, lambda x, k, p, q: 2 * (x * p - k * q))
-hermite_polynomial_he = _polynomial('hermite_polynomial_he', lambda x: x, lambda x, k, p, q: x * p - k * q)
-laguerre_polynomial_l = _polynomial('laguerre_polynomial_l', lambda x: 1 - x,
-                                    lambda x, k, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1))
-legendre_polynomial_p = _polynomial('legendre_polynomial_p', lambda x: x,
-                                    lambda x, k, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1))
+hermite_polynomial_h = _polynomial('hermite_polynomial_h', (2, 0), lambda k: (2, 0, 2 * k))
+hermite_polynomial_he = _polynomial('hermite_polynomial_he', (1, 0), lambda k: (1, 0, k))
+laguerre_polynomial_l = _polynomial('laguerre_polynomial_l', (-1, 1),
+                                    lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1)))
+legendre_polynomial_p = _polynomial('legendre_polynomial_p', (1, 0),
+                                    lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1)))

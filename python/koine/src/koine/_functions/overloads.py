@@ -80,8 +80,7 @@ def _with_numbers(name):
     return function
 
 
-xlogy, xlog1py, copysign, float_power = (
-    _with_numbers(name) for name in ('xlogy', 'xlog1py', 'copysign', 'float_power'))
+xlogy, xlog1py, copysign = (_with_numbers(name) for name in ('xlogy', 'xlog1py', 'copysign'))
 xlogy_, copysign_, float_power_ = (_with_numbers(name) for name in ('xlogy_', 'copysign_', 'float_power_'))
 bitwise_and_, bitwise_or_, bitwise_xor_ = (_with_numbers('bitwise_%s_' % name) for name in ('and', 'or', 'xor'))
 bitwise_left_shift_, bitwise_right_shift_ = (_with_numbers('bitwise_%s_shift_' % name) for name in ('left', 'right'))
@@ -100,6 +99,11 @@ def pow(input, exponent):
     if not isinstance(input, Tensor):
         return op('rpow_scalar')(exponent, input)
     return op('pow')(input, exponent) if isinstance(exponent, Tensor) else op('pow_scalar')(input, exponent)
+
+
+def float_power(input, exponent):
+    """pow in float64."""
+    return pow(*(one.double() if isinstance(one, Tensor) else one for one in (input, exponent)))
 
 
 def rsub(input, other, *, alpha=1):
