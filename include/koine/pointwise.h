@@ -146,6 +146,7 @@ KN_API kn_tensor *kn_asinh(kn_tensor *x);
 KN_API kn_tensor *kn_acosh(kn_tensor *x);
 KN_API kn_tensor *kn_atanh(kn_tensor *x);
 KN_API kn_tensor *kn_sgn(kn_tensor *x);      /* kn_sign */
+KN_API kn_tensor *kn_angle(kn_tensor *x);    /* pi of negative numbers, 0 of others, NaN of NaN; integers as float32 */
 KN_API kn_tensor *kn_positive(kn_tensor *x); /* x itself; not for bool */
 
 /* Rounding; integers stay as they are, and the gradient is 0. Not for bool. */

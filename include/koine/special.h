@@ -11,6 +11,7 @@ KN_BEGIN_DECLS
 
 KN_API kn_tensor *kn_erf(kn_tensor *x);
 KN_API kn_tensor *kn_erfc(kn_tensor *x);
+KN_API kn_tensor *kn_erfcx(kn_tensor *x);    /* exp(x^2) erfc(x), also where the one is infinite and the other 0 */
 KN_API kn_tensor *kn_erfinv(kn_tensor *x);   /* infinite at -1 and 1, NaN beyond */
 KN_API kn_tensor *kn_ndtr(kn_tensor *x);     /* the probability of a normally distributed number below x */
 KN_API kn_tensor *kn_log_ndtr(kn_tensor *x); /* its logarithm, exact where it is close to 0 */

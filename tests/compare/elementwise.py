@@ -15,7 +15,7 @@ def named(d, x, function=None, tolerance=0, **params):
 
 
 @cases("ceil", "floor", "trunc", "frac", "sgn", "signbit", "isnan", "isinf", "isfinite", "isposinf",
-       "isneginf", "logical_not", "bitwise_not", "erfinv", "deg2rad", "rad2deg", "entr")
+       "isneginf", "logical_not", "bitwise_not", "erfinv", "deg2rad", "rad2deg", "entr", "angle")
 def plain(d):
     return Case([d.tensor(extremes=True)], function=torch_function(d.name))
 
@@ -33,7 +33,7 @@ def selu(d):
     return Case([without_gradient_of_nan(d.tensor())], function=F.selu)
 
 
-@cases("i0", "i0e", "i1", "i1e", "ndtr", "log_ndtr", "sinc", "lgamma", "digamma")
+@cases("erfcx", "i0", "i0e", "i1", "i1e", "ndtr", "log_ndtr", "sinc", "lgamma", "digamma")
 def special(d):
     x = d.tensor(low=0.25 if d.name in ("lgamma", "digamma") else -3, special=False)
     # PyTorch's second derivative of sinc at 0 is 0 or NaN.

@@ -155,6 +155,12 @@ def special(folder):
         f.listed('polygamma_%d' % n, 'polygamma', [f.uniform(9, low=0.2, high=9)], lambda x: torch.polygamma(n, x), n=n)
     f.listed('polygamma_1_below_0', 'polygamma', [exact([-0.25, -1.5, -7.75])], lambda x: torch.polygamma(1, x), gradient=False, n=1)
     f.listed('logit_clipped', 'logit', [exact([-1.0, 0.0, 0.05, 0.3, 0.95, 1.0, 2.0, NAN])], lambda x: torch.logit(x, 0.1), eps=0.1)
+    f.listed('angle', 'angle', [f.uniform(3, 7, low=-5, high=5)], torch.angle)
+    f.listed('angle_special', 'angle', [exact(SPECIAL)], torch.angle, gradient=False)
+    f.listed('angle_integers', 'angle', [torch.tensor([-3, 0, 5])], torch.angle, gradient=False)
+    f.listed('erfcx', 'erfcx', [f.uniform(3, 7, low=-3, high=4)], torch.special.erfcx)
+    f.listed('erfcx_far', 'erfcx', [exact([-9.0, 8.75, 9.25, 10.5, 11.5, 25.5, 26.5, 1e6, 1e20])], torch.special.erfcx, gradient=False)
+    f.listed('erfcx_special', 'erfcx', [exact([x for x in SPECIAL if x != -21])], torch.special.erfcx, gradient=False)
     f.save(folder)
 
 

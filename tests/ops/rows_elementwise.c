@@ -144,6 +144,8 @@ static const op_row rows[] = {
     WITHOUT_GRADIENT("round_/matrix", "round_", WIDE(7, 11)),
     FURTHER_WITHOUT_GRADIENT("round_/decimals", "round_ decimals=1", WIDE(7, 11)),
     WITHOUT_GRADIENT("sgn/matrix", "sgn", DISTINCT(7, 11)),
+    ROW("angle/matrix", "angle", DISTINCT(7, 11)),
+    WITHOUT_GRADIENT("angle/int64", "angle", INTEGERS(31)),
     WITHOUT_GRADIENT("signbit/matrix", "signbit", DISTINCT(7, 11)),
     WITHOUT_GRADIENT("signbit/int64", "signbit", INTEGERS(31)),
     WITHOUT_GRADIENT("isnan/matrix", "isnan", FLOATS(7, 11)),
@@ -196,6 +198,8 @@ static const op_row rows[] = {
     WITHOUT_GRADIENT("lcm/int64", "lcm", WHOLE(KN_I64, -99, 99, 131), WHOLE(KN_I64, -99, 99, 131)),
 
     ROW("erfinv/matrix", "erfinv", FLOATS_IN(-0.95, 0.95, 7, 11)),
+    ROW("erfcx/near", "erfcx", WIDE(7, 11)),
+    ROW("erfcx/far", "erfcx", FLOATS_IN(5, 40, 7, 11)),
     ROW("ndtr/matrix", "ndtr", WIDE(7, 11)),
     ROW("log_ndtr/matrix", "log_ndtr", FLOATS_IN(-20, 5, 7, 11)),
     ROW("ndtri/matrix", "ndtri", PROPER(7, 11)),

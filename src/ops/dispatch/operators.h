@@ -40,6 +40,7 @@
     X(amax_backward) \
     X(amin) \
     X(amin_backward) \
+    X(angle) \
     X(any) \
     X(argmax) \
     X(argmin) \
@@ -141,6 +142,7 @@
     X(eq_scalar) \
     X(erf) \
     X(erfc) \
+    X(erfcx) \
     X(erfinv) \
     X(exp) \
     X(exp2) \

@@ -12,6 +12,13 @@ KN_UNARY(floor, KN_NUMBERS, "kn_floor(a)", "g * 0", floor(a))
 KN_UNARY(trunc, KN_NUMBERS, "kn_trunc(a)", "g * 0", trunc(a))
 KN_UNARY(frac, KN_FLOATS, "a - kn_trunc(a)", "g", a - trunc(a))
 
+static double angle_of(double x) { return x < 0 ? 3.14159265358979323846 : x == x ? 0 : x; }
+
+/* The argument of a complex number without an imaginary part. As a sum: compilers load a constant that a condition
+ * selects under a mask, which stalls some processors while no element is selected. */
+#define HALF_PI "(T)1.57079632679489661923"
+KN_FUNCTION(angle, KN_REAL, "a != a ? a : " HALF_PI " - copysign(" HALF_PI ", a + 0)", "g * 0", angle_of(a))
+
 KN_TEST(signbit, KN_COMPARES, "kn_signbit(a)", signbit(a),
         .forward.functions = KN_BY_DTYPE("kn_signbit(x)", "(x) < 0", "signbit(x) != 0"))
 

@@ -18,6 +18,19 @@
 KN_FUNCTION(erf, KN_REAL, "erf(a)", "g * " TWO_OVER_SQRT_PI " * exp(-a * a)", erf(a))
 KN_FUNCTION(erfc, KN_REAL, "erfc(a)", "-g * " TWO_OVER_SQRT_PI " * exp(-a * a)", erfc(a))
 
+/* exp(x^2) erfc(x): where that would be 0 times infinity, the first terms for large x. */
+static double erfcx_of(double x)
+{
+    const double z = 1 / (x * x);
+    return x < 25 ? exp(x * x) * erfc(x)
+                  : (1 - z / 2 + z * z * 3 / 4 - z * z * z * 15 / 8) / (x * 1.77245385090551602730);
+}
+
+#define ERFCX "#include \"pointwise/erfcx.clh\"\n"
+KN_FUNCTION(erfcx, KN_REAL, "kn_scaled_erfc(a)", "g * kn_scaled_erfc_slope(a, y)", erfcx_of(a),
+            .forward.functions = ERFCX, .backward.functions = ERFCX,
+            .recorded = {"g * (2 * a * y - " TWO_OVER_SQRT_PI ")"})
+
 /* By bisection. */
 static double inverse_of(double (*function)(double), double value, double low, double high)
 {

@@ -94,7 +94,7 @@ PUBLIC = list(_made)
 
 # Functions here that are also methods: those whose first argument is the tensor.
 METHODS = frozenset('''
-add add_ addcdiv_ addcmul_ adjoint allclose aminmax angle argmax argmin argwhere atleast_1d atleast_2d atleast_3d
+add add_ addcdiv_ addcmul_ adjoint allclose aminmax argmax argmin argwhere atleast_1d atleast_2d atleast_3d
 bernoulli bernoulli_ bitwise_and bitwise_and_ bitwise_left_shift bitwise_left_shift_ bitwise_or bitwise_or_
 bitwise_right_shift bitwise_right_shift_ bitwise_xor bitwise_xor_ broadcast_to cauchy_ cholesky cholesky_solve chunk
 clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ clone conj conj_physical copysign copysign_ cross

@@ -4,7 +4,6 @@ import math
 
 from .. import _ops, linalg
 from .creation import ones_like
-from .overloads import masked_fill, where
 
 op = _ops.function
 
@@ -22,13 +21,6 @@ conj = conj_physical = resolve_conj = resolve_neg = real
 def adjoint(input):
     """The transposed matrices."""
     return input.mT
-
-
-def angle(input):
-    """0, pi of negative numbers, and NaN of NaN."""
-    input = input if input.is_floating_point() else input.float()
-    angles = where(input < 0, math.pi, 0 * input.sign())
-    return masked_fill(angles, input.isnan(), math.nan)
 
 
 def isreal(input):
