@@ -83,16 +83,32 @@ KN_ELEMENTWISE_TABLE(frexp, KN_FLOATS, "a", NULL, KN_NO_VECTORS, "ldexp(a, -" EX
                      .recorded = {"g * kn_fraction_scale(a)"});
 KN_ELEMENTWISE_TABLE(exponent, KN_FLOATS, "a", NULL, KN_NO_VECTORS, "(T)" EXPONENT, KN_GRADIENTS(NULL), exponent_of(a));
 const kn_op kn_frexp_op = KN_ELEMENTWISE_OP("frexp", false, true, &frexp_table, KN_DTYPES_FLOATING, KN_NO_PARAMS, "x");
-static const kn_op exponent_op =
-    KN_ELEMENTWISE_OP("frexp", false, false, &exponent_table, KN_DTYPES_FLOATING, KN_NO_PARAMS, "x");
+
+static kn_status exponent_shape(kn_call *call)
+{
+    KN_TRY(kn_elementwise_shape(call));
+    call->spec[0].dtype = KN_I32;
+    return KN_OK;
+}
+
+static const kn_op exponent_op = {.name = "frexp",
+                                  .inputs = {"x"},
+                                  .dtypes = {KN_DTYPES_FLOATING},
+                                  .record_size = sizeof(kn_scalar_args),
+                                  .strided_outputs = true,
+                                  .elementwise = true,
+                                  .arrange = kn_call_arrange,
+                                  .shape = exponent_shape,
+                                  .forward = kn_elementwise_forward,
+                                  .reference = kn_elementwise_reference,
+                                  .detail = &exponent_table};
 
 kn_tensor *kn_frexp(kn_tensor *x, kn_tensor **exponent)
 {
     kn_tensor *fraction = kn_invoke(&kn_frexp_op, NULL, x);
     if (exponent) {
         const int depth = fraction ? kn_scope_begin() : 0;
-        *exponent =
-            depth > 0 ? kn_scope_return(depth, kn_to_dtype(kn_invoke(&exponent_op, NULL, kn_detach(x)), KN_I32)) : NULL;
+        *exponent = depth > 0 ? kn_scope_return(depth, kn_invoke(&exponent_op, NULL, kn_detach(x))) : NULL;
     }
     return !exponent || *exponent ? fraction : NULL;
 }
