@@ -8,6 +8,7 @@
 
 #include "ops/gemm/matmul.h"
 #include "ops/linalg/linalg.h"
+#include "tensor/batched.h"
 #include "tensor/scope.h"
 
 /* A number to compare or combine with s. */
@@ -48,6 +49,8 @@ kn_tensor *kn_linalg_pinv(kn_tensor *a)
 
 kn_tensor *kn_linalg_matrix_rank(kn_tensor *a)
 {
+    if (a && a->whole)
+        return kn_batched_like(a, kn_linalg_matrix_rank(a->whole));
     kn_tensor *s = kn_has_matrices("linalg_matrix_rank", a) ? kn_linalg_svdvals(kn_detach(a)) : NULL;
 
     s = s ? kn_contiguous(kn_to_dtype(s, kn_compute_type(s->dtype))) : NULL;

@@ -134,7 +134,7 @@ def _mapped(func, leaves, arguments, keywords, out_dims, randomness):
     size, place = _batch_size(leaves), random.Place()
     try:
         results = _at_once(func, leaves, arguments, keywords, size, out_dims)
-    except KoineError:  # values are needed, or there are too many dimensions; other errors come again
+    except (KoineError, TypeError):  # a value is needed, as of a number, or a dimension too many; others come again
         results = None
     if results is not None:
         if randomness == 'error':
