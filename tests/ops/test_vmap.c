@@ -324,6 +324,18 @@ TENSOR_TEST(errors_are_those_of_a_sample)
     kn_vmap_end(level);
 }
 
+/* Each sample has a table of its own: an index beyond it is no row of the next one. */
+TENSOR_TEST(indices_outside_a_samples_table)
+{
+    kn_tensor *tables = kn_ones(KN_SHAPE(3, 4, 2)), *indices = kn_full(KN_SHAPE(3, 2), 4.0, .dtype = KN_I64);
+    const int level = kn_vmap_begin(3);
+    kn_tensor *rows = kn_embedding(kn_vmap_in(indices, 0), kn_vmap_in(tables, 0));
+    kn_vmap_end(level);
+    CHECK_TENSOR(rows);
+    assert_int_equal(kn_synchronize(NULL), KN_ERR_ARGUMENT);
+    CHECK_ERROR(KN_ERR_ARGUMENT, "embedding", "out of range");
+}
+
 TENSOR_TEST(bad_levels)
 {
     assert_int_equal(kn_vmap_begin(0), 0);
@@ -357,6 +369,7 @@ int main(void)
         cmocka_unit_test(gradients_from_outside),
         cmocka_unit_test(values_are_not_there),
         cmocka_unit_test(errors_are_those_of_a_sample),
+        cmocka_unit_test(indices_outside_a_samples_table),
         cmocka_unit_test(bad_levels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,9 +43,9 @@ kn_tensor *kn_vmap_aligned(const kn_vmap_call *call, int i, int dims)
     return x;
 }
 
-kn_status kn_vmap_apply(kn_vmap_call *call, const kn_op *op, kn_tensor *const *inputs, const void *params)
+kn_status kn_vmap_apply(kn_vmap_call *call, kn_tensor *const *inputs, const void *params)
 {
-    return kn_op_invoke_to(op, inputs, call->num_inputs, params, call->outputs, call->num_outputs);
+    return kn_op_invoke_to(call->op, inputs, call->num_inputs, params, call->outputs, call->num_outputs);
 }
 
 void kn_vmap_copy_params(kn_vmap_params *copy, const kn_vmap_call *call)
@@ -113,7 +113,7 @@ kn_status kn_vmap_pointwise(kn_vmap_call *call)
     for (int i = 0; i < call->num_inputs; i++)
         if (!(aligned[i] = kn_vmap_aligned(call, i, dims)) && call->inputs[i])
             return kn_error_status();
-    return kn_vmap_apply(call, call->op, aligned, call->params);
+    return kn_vmap_apply(call, aligned, call->params);
 }
 
 /* --- whole batches ------------------------------------------------------------------------------------------------ */
@@ -137,7 +137,7 @@ kn_status kn_vmap_leading(kn_vmap_call *call)
 {
     kn_tensor *inputs[KN_OP_MAX_INPUTS];
     KN_TRY(batches(call, 0, inputs));
-    return kn_vmap_apply(call, call->op, inputs, call->params);
+    return kn_vmap_apply(call, inputs, call->params);
 }
 
 /* --- along dimensions --------------------------------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ static kn_status along(kn_vmap_call *call, const kn_vmap_params *params)
         if (!call->is_batched[i])
             return KN_VMAP_DECLINE;
     KN_TRY(batches(call, 0, inputs));
-    return kn_vmap_apply(call, call->op, inputs, params->bytes);
+    return kn_vmap_apply(call, inputs, params->bytes);
 }
 
 kn_status kn_vmap_along(kn_vmap_call *call)
@@ -217,7 +217,7 @@ kn_status kn_vmap_indexed(kn_vmap_call *call)
     if (!inputs[0])
         return kn_error_status();
     KN_TRY(batches(call, 2, inputs));
-    return kn_vmap_apply(call, call->op, inputs, params.bytes);
+    return kn_vmap_apply(call, inputs, params.bytes);
 }
 
 /* --- images ------------------------------------------------------------------------------------------------------- */
@@ -247,7 +247,7 @@ static kn_status of_images(kn_vmap_call *call, int images)
         if (!inputs[i])
             return kn_error_status();
     }
-    KN_TRY(kn_vmap_apply(call, call->op, inputs, call->params));
+    KN_TRY(kn_vmap_apply(call, inputs, call->params));
     for (int i = 0; merges && i < call->num_outputs; i++)
         if (call->outputs[i] && call->outputs[i] != KN_SKIP_OUTPUT &&
             !(call->outputs[i] = kn_vmap_unmerged(call->outputs[i], call->size)))

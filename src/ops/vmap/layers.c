@@ -42,14 +42,14 @@ static kn_status normalize_then_scale(kn_vmap_call *call, int first)
     inputs[1] = NULL;
     if (call->num_inputs > 2)
         inputs[2] = NULL;
-    KN_TRY(kn_vmap_apply(call, call->op, inputs, call->params));
+    KN_TRY(kn_vmap_apply(call, inputs, call->params));
     return kn_status_of(call->outputs[0] = scale_and_shift(call, call->outputs[0], first));
 }
 
 kn_status kn_vmap_row_norm(kn_vmap_call *call)
 {
     if (!kn_vmap_any_batched(call, 1))
-        return kn_vmap_apply(call, call->op, call->inputs, call->params);
+        return kn_vmap_apply(call, call->inputs, call->params);
     return call->is_batched[0] ? normalize_then_scale(call, call->inputs[0]->ndim - kn_vmap_sample_dims(call, 1))
                                : KN_VMAP_DECLINE;
 }
@@ -89,7 +89,7 @@ static kn_status norm_of_batches(kn_vmap_call *call)
     for (int i = 1; i < 3 && i < call->num_inputs; i++)
         if (call->inputs[i] && !(inputs[i] = kn_vmap_merged(kn_vmap_batch(call, i))))
             return kn_error_status();
-    KN_TRY(kn_vmap_apply(call, call->op, inputs, call->params));
+    KN_TRY(kn_vmap_apply(call, inputs, call->params));
     return kn_status_of(call->outputs[0] = kn_vmap_from_channels(call->outputs[0], call->size));
 }
 
@@ -126,7 +126,7 @@ static kn_status unreduced(kn_vmap_call *call, kn_tensor *const *inputs)
     kn_vmap_params params;
     kn_vmap_copy_params(&params, call);
     *(kn_reduction *)kn_vmap_field(call, &params, "reduction") = KN_REDUCTION_NONE;
-    return kn_vmap_apply(call, call->op, inputs, params.bytes);
+    return kn_vmap_apply(call, inputs, params.bytes);
 }
 
 static kn_reduction reduction_of(const kn_vmap_call *call)

@@ -126,7 +126,7 @@ static kn_status linear_by_own(kn_vmap_call *call)
 kn_status kn_vmap_linear(kn_vmap_call *call)
 {
     if (!kn_vmap_any_batched(call, 1))
-        return kn_vmap_apply(call, call->op, call->inputs, call->params);
+        return kn_vmap_apply(call, call->inputs, call->params);
     return ((const kn_linear_params *)call->params)->activation == KN_ACTIVATION_NONE ? linear_by_own(call)
                                                                                       : KN_VMAP_DECLINE;
 }

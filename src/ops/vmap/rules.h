@@ -23,8 +23,8 @@ kn_tensor *kn_vmap_aligned(const kn_vmap_call *call, int i, int dims);
 /* Is one of the inputs from `first` on a batch? */
 bool kn_vmap_any_batched(const kn_vmap_call *call, int first);
 
-/* Calls an operator for the call's outputs. */
-kn_status kn_vmap_apply(kn_vmap_call *call, const kn_op *op, kn_tensor *const *inputs, const void *params);
+/* Calls the operator on as many inputs, for the call's outputs. */
+kn_status kn_vmap_apply(kn_vmap_call *call, kn_tensor *const *inputs, const void *params);
 
 /* A copy of the parameters, and its field of a name; NULL where the operator has none. */
 typedef struct kn_vmap_params {

@@ -70,7 +70,7 @@ kn_status kn_vmap_permute(kn_vmap_call *call)
     if (dims->count != kn_vmap_sample_dims(call, 0))
         return KN_VMAP_DECLINE;
     *dims = after(0, dims, 1);
-    return kn_vmap_apply(call, call->op, call->inputs, params.bytes);
+    return kn_vmap_apply(call, call->inputs, params.bytes);
 }
 
 kn_status kn_vmap_t(kn_vmap_call *call)
@@ -89,7 +89,7 @@ kn_status kn_vmap_roll(kn_vmap_call *call)
     kn_ints *dims = kn_vmap_field(call, &params, "dims");
     for (int i = 0; i < dims->count; i++)
         dims->values[i] += dims->values[i] < 0 ? 0 : 1;
-    return dims->count == 0 ? KN_VMAP_DECLINE : kn_vmap_apply(call, call->op, call->inputs, params.bytes);
+    return dims->count == 0 ? KN_VMAP_DECLINE : kn_vmap_apply(call, call->inputs, params.bytes);
 }
 
 /* By amax and amin, with the gradient of max and min: equal ones share it. */
@@ -147,13 +147,14 @@ static kn_status index_by_own(kn_vmap_call *call, kn_ints *dims, const kn_vmap_p
     for (int i = 1; i < call->num_inputs; i++)
         if (!(inputs[i + 1] = kn_vmap_aligned(call, i, most)))
             return kn_error_status();
+    if (!call->is_batched[0]) { /* all from the same */
+        inputs[1] = call->inputs[0];
+        return kn_vmap_apply(call, inputs + 1, params->bytes);
+    }
     inputs[0] = call->inputs[0];
     inputs[1] = numbers(call, inputs[0], most + 1);
     if (!inputs[1])
         return kn_error_status();
-    if (!call->is_batched[0]) /* all from the same */
-        return kn_op_invoke_to(call->op, (inputs[1] = inputs[0], inputs + 1), call->num_inputs, params->bytes,
-                               call->outputs, call->num_outputs);
     *dims = after(0, dims, 1);
     return kn_op_invoke_to(call->op, inputs, call->num_inputs + 1, params->bytes, call->outputs, call->num_outputs);
 }
@@ -164,7 +165,7 @@ static kn_status index_by_shared(kn_vmap_call *call, kn_ints *dims, const kn_vma
     const bool are_apart = !are_neighbours(dims);
     for (int i = 0; i < dims->count; i++)
         dims->values[i]++;
-    KN_TRY(kn_vmap_apply(call, call->op, call->inputs, params->bytes));
+    KN_TRY(kn_vmap_apply(call, call->inputs, params->bytes));
     if (are_apart)
         call->outputs[0] = kn_movedim(call->outputs[0], most_index_dims(call), 0);
     return kn_status_of(call->outputs[0]);
@@ -192,20 +193,27 @@ kn_status kn_vmap_index(kn_vmap_call *call)
     return (kn_vmap_any_batched(call, 1) ? index_by_own : index_by_shared)(call, dims, &params);
 }
 
+/* indices plus those of the samples' first rows in a table of all; -1, an error, for those outside their sample's V. */
+static kn_tensor *places_of(const kn_vmap_call *call, kn_tensor *indices, kn_tensor *table, int64_t rows)
+{
+    kn_tensor *first = numbers(call, table, indices->ndim);
+    kn_tensor *places = kn_add(indices, kn_mul_scalar_with(first, kn_scalar_int(rows)));
+    kn_tensor *outside =
+        kn_logical_or(kn_lt_scalar_with(indices, kn_scalar_int(0)), kn_ge_scalar_with(indices, kn_scalar_int(rows)));
+    return kn_masked_fill_with(places, outside, kn_scalar_int(-1));
+}
+
 /* Of tables of their own: as one, in which those of sample i begin at row i * V. */
 static kn_status rows_of_own(kn_vmap_call *call, const kn_embedding_params *args)
 {
     kn_tensor *table = kn_vmap_merged(call->inputs[0]), *indices = kn_vmap_batch(call, 1);
     if (args->padding_idx != KN_NO_PADDING_IDX || args->max_norm != 0 || args->scale_grad_by_freq)
         return KN_VMAP_DECLINE;
-    kn_tensor *first = table && indices ? numbers(call, table, indices->ndim) : NULL;
-    first = first ? kn_mul_scalar_with(first, kn_scalar_int(call->inputs[0]->shape[1])) : NULL;
-    kn_tensor *places = first ? kn_add(indices, first) : NULL;
-    return places ? kn_vmap_apply(call, call->op, (kn_tensor *[]){table, places}, call->params) : kn_error_status();
+    kn_tensor *places = table && indices ? places_of(call, indices, table, call->inputs[0]->shape[1]) : NULL;
+    return places ? kn_vmap_apply(call, (kn_tensor *[]){table, places}, call->params) : kn_error_status();
 }
 
 kn_status kn_vmap_embedding(kn_vmap_call *call)
 {
-    return call->is_batched[0] ? rows_of_own(call, call->params)
-                               : kn_vmap_apply(call, call->op, call->inputs, call->params);
+    return call->is_batched[0] ? rows_of_own(call, call->params) : kn_vmap_apply(call, call->inputs, call->params);
 }
