@@ -319,6 +319,8 @@ TENSOR_TEST(errors_are_those_of_a_sample)
     CHECK_ERROR(KN_ERR_SHAPE, "mm", "[2, 4]", "[5, 2]");
     assert_null(kn_bmm(kn_vmap_in(kn_ones(KN_SHAPE(3, 1, 2, 4)), 0), kn_ones(KN_SHAPE(2, 4, 2))));
     CHECK_ERROR(KN_ERR_SHAPE, "bmm", "not 1 and 2");
+    assert_null(kn_as_strided(kn_vmap_in(kn_ones(KN_SHAPE(3, 4)), 0), KN_SHAPE(3), (int64_t[]){2}, 0));
+    CHECK_ERROR(KN_ERR_ARGUMENT, "as_strided");
     assert_null(kn_sum_dims(kn_vmap_in(kn_ones(KN_SHAPE(3, 2)), 0), (int[]){1}, 1, false));
     CHECK_ERROR(KN_ERR_ARGUMENT, "dimension 1 is out of range for a tensor of 1 dimensions");
     kn_vmap_end(level);

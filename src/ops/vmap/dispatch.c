@@ -8,14 +8,22 @@
 
 #include "base/load.h"
 #include "base/memory.h"
+#include "ops/dispatch/operators.h"
 #include "tensor/scope.h"
 
 /* --- sample by sample --------------------------------------------------------------------------------------------- */
 
+/* as_strided counts from the start of the memory, which must be the sample's own. */
+static kn_tensor *sample_of(const kn_vmap_call *call, int i, int64_t sample)
+{
+    kn_tensor *x = kn_select(call->inputs[i], 0, sample);
+    return x && call->op == &kn_as_strided_op ? kn_clone(x) : x;
+}
+
 static kn_status of_sample(const kn_vmap_call *call, int64_t sample, kn_tensor **inputs, kn_tensor **outputs)
 {
     for (int i = 0; i < call->num_inputs; i++) {
-        inputs[i] = call->is_batched[i] ? kn_select(call->inputs[i], 0, sample) : call->inputs[i];
+        inputs[i] = call->is_batched[i] ? sample_of(call, i, sample) : call->inputs[i];
         if (call->is_batched[i] && !inputs[i])
             return kn_error_status();
     }

@@ -7,6 +7,7 @@
 
 #include "ops/dispatch/operators.h"
 #include "ops/vmap/rules.h"
+#include "tensor/strides.h"
 
 /* --- shapes and orders -------------------------------------------------------------------------------------------- */
 
@@ -57,6 +58,9 @@ kn_status kn_vmap_as_strided(kn_vmap_call *call)
     kn_tensor *x = kn_contiguous(call->inputs[0]);
     if (!x)
         return kn_error_status();
+    const int64_t extent = kn_strides_extent(args->shape.count, args->shape.values, args->strides.values);
+    if (args->offset < 0 || extent < 0 || extent > kn_numel(x) / call->size - args->offset)
+        return KN_VMAP_DECLINE; /* it would reach into another sample */
     kn_as_strided_args whole = {.shape = after(call->size, &args->shape, 0), .offset = x->offset + args->offset};
     whole.strides = after(kn_numel(x) / call->size, &args->strides, 0);
     return kn_op_invoke_to(call->op, &x, 1, &whole, call->outputs, 1);
