@@ -99,7 +99,7 @@ kn_tensor *kn_detach(kn_tensor *tensor)
     if (kn_check_tensor("kn_detach", "tensor", tensor) != KN_OK)
         return kn_error_make_sticky();
     if (tensor->whole)
-        return kn_batched_like(tensor, kn_detach(tensor->whole));
+        KN_RETURN_BATCHED(tensor, kn_detach(tensor->whole));
     kn_tensor *alias = NULL;
     kn_tensor_view(&alias, tensor, tensor->ndim, tensor->shape, tensor->strides, tensor->offset);
     return kn_scope_adopt(alias);

@@ -99,7 +99,7 @@ kn_tensor *kn_empty_like(const kn_tensor *like)
     if (kn_check_tensor("kn_empty_like", "like", like) != KN_OK)
         return kn_error_make_sticky();
     if (like->whole)
-        return kn_batched_like(like, kn_empty_like(like->whole));
+        KN_RETURN_BATCHED(like, kn_empty_like(like->whole));
     kn_tensor_options options = like_options(like);
     return kn_empty_with(like->ndim, like->shape, &options);
 }
@@ -109,7 +109,7 @@ kn_tensor *kn_full_like_with(const kn_tensor *like, kn_scalar value)
     if (kn_check_tensor("kn_full_like", "like", like) != KN_OK)
         return kn_error_make_sticky();
     if (like->whole)
-        return kn_batched_like(like, kn_full_like_with(like->whole, value));
+        KN_RETURN_BATCHED(like, kn_full_like_with(like->whole, value));
     kn_tensor_options options = like_options(like);
     return kn_full_with(like->ndim, like->shape, value, &options);
 }

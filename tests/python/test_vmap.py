@@ -111,6 +111,26 @@ def test_in_place():
     assert out.tolist() == [3, 3]
 
 
+def test_nothing_is_kept():
+    x, w = koine.randn(8, 5), koine.randn(3, 5)
+    square = koine.eye(5) + x[:5]
+
+    def used(function):
+        function()
+        before = koine.accelerator.memory_allocated()
+        for _ in range(3):
+            function()
+        return koine.accelerator.memory_allocated() - before
+
+    for function in (lambda: koine.vmap(func.grad(lambda w, row: (w @ row).sum()), (None, 0))(w, x),
+                     lambda: koine.vmap(lambda row: koine.zeros_like(row) + row.detach().to(koine.float64))(x),
+                     lambda: koine.vmap(lambda row: koine.empty_like(row).copy_(row) if row.sum() > 0 else row)(x),
+                     lambda: koine.vmap(koine.linalg.matrix_rank)(koine.stack([square, square])),
+                     lambda: koine.vmap(koine.linalg.lu)(koine.stack([square, square])),
+                     lambda: func.jacrev(lambda v: w @ v)(x[0]), lambda: func.hessian(lambda v: (w @ v).sum())(x[0])):
+        assert used(function) == 0
+
+
 def test_derivatives_at_once():
     w, x = koine.randn(4, 3), koine.randn(5, 3)
     layer = counted(lambda row: (w @ row).tanh())

@@ -186,7 +186,7 @@ kn_tensor *kn_to_with(kn_tensor *tensor, const kn_to_params *params)
     if (stays && !params->copy)
         return same(tensor);
     if (tensor->whole)
-        return kn_batched_like(tensor, kn_to_with(tensor->whole, params));
+        KN_RETURN_BATCHED(tensor, kn_to_with(tensor->whole, params));
     if (device == tensor->storage->device && !kn_device_is_host(device))
         return stays ? kn_clone(tensor) : kn_to_dtype(tensor, dtype);
 

@@ -50,7 +50,7 @@ kn_tensor *kn_linalg_pinv(kn_tensor *a)
 kn_tensor *kn_linalg_matrix_rank(kn_tensor *a)
 {
     if (a && a->whole)
-        return kn_batched_like(a, kn_linalg_matrix_rank(a->whole));
+        KN_RETURN_BATCHED(a, kn_linalg_matrix_rank(a->whole));
     kn_tensor *s = kn_has_matrices("linalg_matrix_rank", a) ? kn_linalg_svdvals(kn_detach(a)) : NULL;
 
     s = s ? kn_contiguous(kn_to_dtype(s, kn_compute_type(s->dtype))) : NULL;

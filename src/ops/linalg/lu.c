@@ -50,7 +50,7 @@ kn_status kn_lu_factored(kn_call *call, kn_tensor **lu, kn_tensor **pivots, kn_t
 kn_tensor *kn_lu_permutation(kn_tensor *pivots, int64_t m, kn_dtype dtype)
 {
     if (pivots->whole)
-        return kn_batched_like(pivots, kn_lu_permutation(pivots->whole, m, dtype));
+        KN_RETURN_BATCHED(pivots, kn_lu_permutation(pivots->whole, m, dtype));
     kn_tensor *p = NULL, *ordered = NULL;
     int64_t shape[KN_MAX_DIMS];
     const int ndim = pivots->ndim + 1;
