@@ -366,3 +366,19 @@ def test_lengths_in_lists():
     expected = nn.functional.ctc_loss(scores, targets, *[koine.tensor(one) for one in lengths], zero_infinity=True)
     assert koine.equal(nn.functional.ctc_loss(scores, targets, *lengths, zero_infinity=True), expected)
     assert koine.equal(nn.CTCLoss(zero_infinity=True)(scores, targets, *lengths), expected)
+
+
+def test_steps_in_between_are_released():
+    """Of results that are views, whose steps would keep the memory."""
+    x, square = koine.randn(4, 5), koine.randn(4, 4) + 4 * koine.eye(4)
+
+    def use():
+        row = x[0].clone()
+        koine.meshgrid(row, row, indexing='xy')
+        koine.vstack([row, row]), koine.atleast_2d(row), koine.atleast_3d(row)
+        koine.linalg_solve(square, square[0].clone()), koine.linalg.solve(square, square[0].clone())
+
+    use()
+    before = koine.memory_allocated()
+    use()
+    assert koine.memory_allocated() == before

@@ -7,6 +7,7 @@
 
 #include "ops/linalg/linalg.h"
 #include "tensor/batched.h"
+#include "tensor/scope.h"
 
 static kn_status factor_whole(kn_stream *stream, const char *operation, const kn_lu_factors *f)
 {
@@ -222,6 +223,22 @@ static kn_status solve_backward(kn_grad_call *grad)
 const kn_op kn_linalg_solve_op = SOLVE("linalg_solve", "result");
 const kn_op kn_linalg_solve_ex_op = SOLVE("linalg_solve_ex", "result", "info");
 
+static kn_tensor *solve_vector(const kn_op *op, kn_tensor *a, kn_tensor *b, kn_tensor **info)
+{
+    kn_tensor *results[2] = {NULL};
+    const int depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_error_make_sticky();
+    kn_tensor *column = kn_unsqueeze(b, -1);
+    kn_tensor *x = kn_linalg_invoke(op, (kn_tensor *[]){a, column}, 2, NULL, info ? &results[1] : NULL, NULL);
+    results[0] = x ? kn_squeeze(x, -1) : NULL;
+    if (kn_scope_return_all(depth, results, 2, results) != KN_OK || !results[0])
+        return kn_error_make_sticky();
+    if (info)
+        *info = results[1];
+    return results[0];
+}
+
 /* b is a batch of vectors if it has a's batch, and no columns, or is one vector. */
 static kn_tensor *solve(const kn_op *op, kn_tensor *a, kn_tensor *b, kn_tensor **info)
 {
@@ -229,8 +246,7 @@ static kn_tensor *solve(const kn_op *op, kn_tensor *a, kn_tensor *b, kn_tensor *
 
     for (int d = 0; is_vector && b->ndim > 1 && d < b->ndim; d++)
         is_vector = b->shape[d] == a->shape[d];
-    kn_tensor *x = kn_linalg_invoke(op, (kn_tensor *[]){a, is_vector ? kn_unsqueeze(b, -1) : b}, 2, NULL, info, NULL);
-    return is_vector ? kn_squeeze(x, -1) : x;
+    return is_vector ? solve_vector(op, a, b, info) : kn_linalg_invoke(op, (kn_tensor *[]){a, b}, 2, NULL, info, NULL);
 }
 
 kn_tensor *kn_linalg_solve(kn_tensor *a, kn_tensor *b) { return solve(&kn_linalg_solve_op, a, b, NULL); }

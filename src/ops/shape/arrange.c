@@ -8,6 +8,7 @@
 #include "ops/dispatch/promote.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/views.h"
+#include "tensor/scope.h"
 
 /* Makes the pending error sticky, with the name of the function. */
 static void *failed(const char *function) { return kn_error_prefix("%s", function), kn_error_make_sticky(); }
@@ -81,8 +82,29 @@ kn_tensor *kn_unflatten(kn_tensor *x, int dim, int ndim, const int64_t *sizes)
 
 static kn_tensor *itself(kn_tensor *x) { return kn_reshape(x, x->ndim, x->shape); }
 kn_tensor *kn_atleast_1d(kn_tensor *x) { return x && x->ndim > 0 ? itself(x) : kn_ravel(x); }
-kn_tensor *kn_atleast_2d(kn_tensor *x) { return x && x->ndim > 1 ? itself(x) : kn_unsqueeze(kn_atleast_1d(x), 0); }
-kn_tensor *kn_atleast_3d(kn_tensor *x) { return x && x->ndim > 2 ? itself(x) : kn_unsqueeze(kn_atleast_2d(x), -1); }
+
+/* With one dimension more than `made`, which is made in a scope that begins at `depth`. */
+static kn_tensor *raised(int depth, kn_tensor *made, int dim)
+{
+    kn_tensor *result = kn_scope_return(depth, kn_unsqueeze(made, dim));
+    return result ? result : kn_error_make_sticky();
+}
+
+kn_tensor *kn_atleast_2d(kn_tensor *x)
+{
+    if (x && x->ndim > 1)
+        return itself(x);
+    const int depth = kn_scope_begin();
+    return depth ? raised(depth, kn_atleast_1d(x), 0) : kn_error_make_sticky();
+}
+
+kn_tensor *kn_atleast_3d(kn_tensor *x)
+{
+    if (x && x->ndim > 2)
+        return itself(x);
+    const int depth = kn_scope_begin();
+    return depth ? raised(depth, kn_atleast_2d(x), -1) : kn_error_make_sticky();
+}
 
 static kn_status check_lists(const char *function, kn_tensor *const *tensors, kn_tensor **results)
 {
@@ -294,20 +316,9 @@ kn_tensor *kn_block_diag(kn_tensor *const *tensors, int count)
 
 /* --- grids -------------------------------------------------------------------------------------------------------- */
 
-kn_status kn_meshgrid(kn_tensor *const *tensors, int count, bool xy, kn_tensor **results)
+/* The views leave their steps to the scope. */
+static kn_status grids(kn_tensor *const *tensors, int count, bool xy, const int64_t *shape, kn_tensor **results)
 {
-    int64_t shape[KN_MAX_DIMS];
-
-    KN_TRY(check_lists("meshgrid", tensors, results));
-    if (count < 1 || count > KN_MAX_DIMS)
-        return kn_fail(KN_ERR_ARGUMENT, "meshgrid: takes 1 to %d tensors, not %d", KN_MAX_DIMS, count);
-    for (int i = 0; i < count; i++) {
-        if (!kn_check_argument("meshgrid", "tensors", tensors[i]))
-            return kn_error_status();
-        if (tensors[i]->ndim > 1)
-            return kn_fail(KN_ERR_SHAPE, "meshgrid: tensor %d has %d dimensions, more than 1", i, tensors[i]->ndim);
-        shape[i] = kn_numel(tensors[i]);
-    }
     for (int i = 0; i < count; i++) {
         int64_t own[KN_MAX_DIMS];
         for (int d = 0; d < count; d++)
@@ -319,6 +330,31 @@ kn_status kn_meshgrid(kn_tensor *const *tensors, int count, bool xy, kn_tensor *
             return kn_error_status();
     }
     return KN_OK;
+}
+
+kn_status kn_meshgrid(kn_tensor *const *tensors, int count, bool xy, kn_tensor **results)
+{
+    int64_t shape[KN_MAX_DIMS];
+    kn_tensor *made[KN_MAX_DIMS];
+
+    KN_TRY(check_lists("meshgrid", tensors, results));
+    if (count < 1 || count > KN_MAX_DIMS)
+        return kn_fail(KN_ERR_ARGUMENT, "meshgrid: takes 1 to %d tensors, not %d", KN_MAX_DIMS, count);
+    for (int i = 0; i < count; i++) {
+        if (!kn_check_argument("meshgrid", "tensors", tensors[i]))
+            return kn_error_status();
+        if (tensors[i]->ndim > 1)
+            return kn_fail(KN_ERR_SHAPE, "meshgrid: tensor %d has %d dimensions, more than 1", i, tensors[i]->ndim);
+        shape[i] = kn_numel(tensors[i]);
+    }
+    const int depth = kn_scope_begin();
+    if (depth == 0)
+        return kn_error_status();
+    const kn_status status = grids(tensors, count, xy, shape, made);
+    if (status == KN_OK)
+        return kn_scope_return_all(depth, made, count, results);
+    kn_scope_end(depth);
+    return status;
 }
 
 static kn_tensor *cartesian(kn_tensor *const *tensors, int count)
