@@ -64,11 +64,11 @@ kn_status kn_batched_new(kn_tensor **tensor, kn_tensor *whole, int level)
     return KN_OK;
 }
 
-kn_tensor *kn_batched_like(const kn_tensor *like, kn_tensor *whole)
+kn_tensor *kn_batched(kn_tensor *whole, int level)
 {
     kn_tensor *tensor = NULL;
     if (!whole)
         return NULL;
-    kn_batched_new(&tensor, whole, like->batch_level);
+    kn_batched_new(&tensor, whole, level);
     return kn_scope_adopt(tensor);
 }

@@ -23,14 +23,14 @@ int64_t kn_vmap_size(int level);
 /* An owned tensor that stands for the samples of `whole`. */
 kn_status kn_batched_new(kn_tensor **tensor, kn_tensor *whole, int level);
 
-/* For public functions: a tensor of the level of `like` around `whole`, which a public function has returned to an open
- * scope; NULL for NULL. */
-kn_tensor *kn_batched_like(const kn_tensor *like, kn_tensor *whole);
+/* For public functions: a tensor of that level around `whole`, which a public function has returned to an open scope;
+ * NULL for NULL. */
+kn_tensor *kn_batched(kn_tensor *whole, int level);
 
-/* Returns such a tensor from a public function of one that stands for a batch; `made`, an expression, is evaluated in a
- * scope. */
+/* Returns such a tensor, of the level of `like`, from a public function of one that stands for a batch; `made`, an
+ * expression, is evaluated in a scope. */
 #define KN_RETURN_BATCHED(like, made)                                                                                  \
     do {                                                                                                               \
         const int depth_ = kn_scope_begin();                                                                           \
-        return depth_ ? kn_scope_return(depth_, kn_batched_like(like, made)) : kn_error_make_sticky();                 \
+        return depth_ ? kn_scope_return(depth_, kn_batched(made, (like)->batch_level)) : kn_error_make_sticky();       \
     } while (0)

@@ -14,8 +14,7 @@ typedef struct kn_vmap_call {
     int level;
     int64_t size; /* of the batch */
     int num_inputs;
-    kn_tensor *
-        *inputs; /* whole batches, along dimension 0, where is_batched; the others are the same for all samples */
+    kn_tensor **inputs; /* whole batches, along dimension 0, where is_batched; the others are for all samples */
     bool *is_batched;
     int num_outputs;
     kn_tensor **outputs; /* set by the rule: the batches of the results. KN_SKIP_OUTPUT: not wanted */

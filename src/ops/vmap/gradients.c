@@ -20,8 +20,10 @@ static bool stands(const pass *p, const kn_tensor *tensor) { return kn_batch_lev
 /* What an output of the batch is weighted with: the given weight, in each sample, or 1. */
 static kn_tensor *weight_of(const pass *p, kn_tensor *output, kn_tensor *given)
 {
+    if (!given && kn_numel(output) != 1)
+        return kn_fail_null(KN_ERR_SHAPE, "kn_autograd_grad: without a given gradient an output must have one element");
     if (!given)
-        return kn_numel(output) == 1 ? kn_ones_like(output->whole) : NULL; /* else an error in each sample */
+        return kn_ones_like(output->whole);
     if (stands(p, given))
         return given->whole;
     kn_tensor *repeated = kn_vmap_repeat(given, p->size);
@@ -38,8 +40,6 @@ static kn_status open_outputs(pass *p, kn_tensor *const *outputs, kn_tensor *con
             continue;
         p->size = outputs[i]->whole->shape[0];
         p->weights[i] = weight_of(p, outputs[i], p->weights[i]);
-        if (!p->weights[i] && kn_numel(outputs[i]) != 1)
-            return kn_fail(KN_ERR_SHAPE, "kn_autograd_grad: without a given gradient an output must have one element");
         if (!p->weights[i])
             return kn_error_status();
     }

@@ -3,7 +3,6 @@
 #include <koine/pointwise.h>
 #include <koine/reduce.h>
 #include <koine/shape.h>
-#include <string.h>
 
 #include "ops/dispatch/operators.h"
 #include "ops/vmap/rules.h"
@@ -34,42 +33,38 @@ static kn_tensor *scale_and_shift(const kn_vmap_call *call, kn_tensor *y, int fi
     return y;
 }
 
-/* Without scale and shift, which follow. */
-static kn_status normalize_then_scale(kn_vmap_call *call, int first)
+/* By `rule` without scale and shift, which follow, for dimensions from `first` on. */
+static kn_status normalize_then_scale(kn_vmap_call *call, kn_vmap_rule rule, int first)
 {
     kn_tensor *inputs[KN_OP_MAX_INPUTS];
-    memcpy(inputs, call->inputs, (size_t)call->num_inputs * sizeof *inputs);
-    inputs[1] = NULL;
-    if (call->num_inputs > 2)
-        inputs[2] = NULL;
-    KN_TRY(kn_vmap_apply(call, inputs, call->params));
+    bool is_batched[KN_OP_MAX_INPUTS];
+    kn_vmap_call plain = *call;
+    for (int i = 0; i < call->num_inputs; i++) {
+        const bool is_left_out = i == 1 || i == 2;
+        inputs[i] = is_left_out ? NULL : call->inputs[i];
+        is_batched[i] = !is_left_out && call->is_batched[i];
+    }
+    plain.inputs = inputs;
+    plain.is_batched = is_batched;
+    KN_TRY(rule(&plain));
     return kn_status_of(call->outputs[0] = scale_and_shift(call, call->outputs[0], first));
 }
+
+static kn_status as_given(kn_vmap_call *call) { return kn_vmap_apply(call, call->inputs, call->params); }
 
 kn_status kn_vmap_row_norm(kn_vmap_call *call)
 {
     if (!kn_vmap_any_batched(call, 1))
-        return kn_vmap_apply(call, call->inputs, call->params);
-    return call->is_batched[0] ? normalize_then_scale(call, call->inputs[0]->ndim - kn_vmap_sample_dims(call, 1))
-                               : KN_VMAP_DECLINE;
+        return as_given(call);
+    if (!call->is_batched[0])
+        return KN_VMAP_DECLINE;
+    return normalize_then_scale(call, as_given, call->inputs[0]->ndim - kn_vmap_sample_dims(call, 1));
 }
 
-/* As images, without scale and shift, which follow: x [B, N, C, ...]. */
+/* x [B, N, C, ...]; scale and shift are of the channels. */
 static kn_status images_then_scale(kn_vmap_call *call)
 {
-    kn_tensor *none[KN_OP_MAX_INPUTS];
-    bool is_batched[KN_OP_MAX_INPUTS];
-    kn_vmap_call of_images = *call;
-    memcpy(none, call->inputs, (size_t)call->num_inputs * sizeof *none);
-    memcpy(is_batched, call->is_batched, (size_t)call->num_inputs * sizeof *is_batched);
-    for (int i = 1; i < 3 && i < call->num_inputs; i++) {
-        none[i] = NULL;
-        is_batched[i] = false;
-    }
-    of_images.inputs = none;
-    of_images.is_batched = is_batched;
-    KN_TRY(kn_vmap_layer_of_images(&of_images));
-    return kn_status_of(call->outputs[0] = scale_and_shift(call, call->outputs[0], 2));
+    return normalize_then_scale(call, kn_vmap_layer_of_images, 2);
 }
 
 kn_status kn_vmap_group_norm(kn_vmap_call *call)
@@ -152,7 +147,7 @@ kn_status kn_vmap_element_loss(kn_vmap_call *call)
     kn_tensor *inputs[KN_OP_MAX_INPUTS] = {NULL};
     const kn_reduction reduction = reduction_of(call);
     const int dims = kn_vmap_sample_dims(call, 0);
-    if (reduction == KN_REDUCTION_BATCHMEAN || (call->num_inputs > 2 && kn_vmap_any_batched(call, 2)))
+    if (reduction == KN_REDUCTION_BATCHMEAN)
         return KN_VMAP_DECLINE;
     for (int i = 2; i < call->num_inputs; i++) /* weights: those of a mean divide it in some operators */
         if (call->inputs[i])

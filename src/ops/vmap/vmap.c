@@ -11,12 +11,6 @@
 
 /* --- one level ---------------------------------------------------------------------------------------------------- */
 
-/* `whole`, which a public function has returned, as a tensor of that level. */
-static kn_tensor *batched(kn_tensor *whole, int level)
-{
-    return kn_batched_like(&(kn_tensor){.batch_level = level}, whole);
-}
-
 /* Another tensor than `tensor`, so that requiring gradients of it does not affect that. */
 static kn_tensor *alias(kn_tensor *moved, const kn_tensor *tensor)
 {
@@ -37,7 +31,7 @@ static kn_tensor *in(kn_tensor *tensor, int dim)
         return kn_fail_null(KN_ERR_SHAPE,
                             "kn_vmap_in: dimension %d of the tensor %s must have the batch's size, %" PRId64, dim,
                             kn_tensor_describe(text, sizeof text, tensor), kn_vmap_size(kn_vmap_level()));
-    return batched(alias(kn_movedim(tensor, dim, 0), tensor), kn_vmap_level());
+    return kn_batched(alias(kn_movedim(tensor, dim, 0), tensor), kn_vmap_level());
 }
 
 /* The same for each sample of that level. */
@@ -58,7 +52,7 @@ static kn_tensor *expand(kn_tensor *tensor, int level)
     kn_tensor *lower = expand(stands ? tensor->whole : tensor, level - 1);
     if (stands && lower == tensor->whole)
         return tensor;
-    return lower ? batched(stands ? lower : repeated(lower, level), level) : NULL;
+    return lower ? kn_batched(stands ? lower : repeated(lower, level), level) : NULL;
 }
 
 /* --- public functions --------------------------------------------------------------------------------------------- */
