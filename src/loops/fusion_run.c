@@ -145,6 +145,10 @@ kn_status kn_fusion_enqueue(kn_deferral *deferral, const kn_buffer *const *used,
     if (kn_fusion_runs_here(f))
         return KN_OK;
     kn_lock(&f->lock);
+    if (kn_stream_captured_elsewhere(f->stream)) { /* with the lock: whoever captures notes its launches with it */
+        kn_unlock(&f->lock);
+        return KN_OK;
+    }
     for (int i = 0; i < count; i++)
         if (used[i])
             choose_for(f, used[i]);

@@ -8,7 +8,8 @@
 #include "base/fork.h"
 #include "base/memory.h"
 #include "rt/memory/blocks.h"
-#include "rt/stream/capturing.h"
+#include "rt/stream/deferral.h"
+#include "rt/stream/stream_struct.h"
 
 static _Thread_local kn_mem_pool *current[KN_MAX_DEVICES];
 
@@ -113,16 +114,15 @@ void kn_mem_pool_leave(kn_mem_pool_guard *guard)
 
 kn_mem_pool *kn_mem_pool_for(const kn_stream *stream)
 {
-    bool redirected = stream->redirected_to && !kn_stream_captured_elsewhere(stream);
-    return redirected ? stream->redirected_to : current[stream->device->slot];
+    kn_mem_pool *redirected = atomic_load(&((kn_stream *)(uintptr_t)stream)->redirected_to);
+    return redirected && !kn_stream_captured_elsewhere(stream) ? redirected : current[stream->device->slot];
 }
 
 void kn_stream_redirect_allocations(kn_stream *stream, kn_mem_pool *pool)
 {
     kn_mem_pool_retain(pool);
     kn_lock(&stream->device->pool->lock);
-    kn_mem_pool *before = stream->redirected_to;
-    stream->redirected_to = pool;
+    kn_mem_pool *before = atomic_exchange(&stream->redirected_to, pool);
     kn_unlock(&stream->device->pool->lock);
     kn_mem_pool_release(before);
 }

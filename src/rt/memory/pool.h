@@ -97,8 +97,8 @@ kn_mem_pool *kn_mem_pool_retain(kn_mem_pool *pool);
 void kn_mem_pool_release(kn_mem_pool *pool);
 kn_device *kn_mem_pool_device(const kn_mem_pool *pool);
 
-/* From now on every allocation on the stream, by any thread, comes from `pool` (of the same device), even inside a
- * KN_MEM_POOL block; NULL ends it. Holds a reference. */
+/* From now on every allocation on the stream, by the thread that captures it or else by any, comes from `pool` (of the
+ * same device), even inside a KN_MEM_POOL block; NULL ends it. Holds a reference. */
 void kn_stream_redirect_allocations(kn_stream *stream, kn_mem_pool *pool);
 
 /* Does the buffer's memory belong to the private pool? NULL stands for the ordinary pool. */

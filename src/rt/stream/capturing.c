@@ -26,8 +26,6 @@ static bool is_own(const kn_stream *stream)
     return atomic_load(&((kn_stream *)(uintptr_t)stream)->capturer) == kn_this_thread();
 }
 
-bool kn_stream_captured_elsewhere(const kn_stream *stream) { return kn_stream_has_capture(stream) && !is_own(stream); }
-
 kn_capture *kn_stream_own_capture(const kn_stream *stream)
 {
     return is_own(stream) ? atomic_load(&((kn_stream *)(uintptr_t)stream)->capture) : NULL;
@@ -52,13 +50,11 @@ kn_status kn_capture_note(kn_capture *capture, kn_status status)
     return status;
 }
 
-kn_status kn_stream_refuse_capture(kn_stream *stream, const char *what)
+kn_status kn_stream_refuse_own_capture(kn_stream *stream, const char *what)
 {
-    if (!kn_stream_has_capture(stream))
-        return KN_OK;
-    kn_capture *capture = kn_stream_require_capture(stream);
+    kn_capture *capture = kn_stream_own_capture(stream);
     if (!capture)
-        return KN_ERR_STATE;
+        return KN_OK;
     return kn_capture_note(capture, kn_fail(KN_ERR_STATE,
                                             "%s cannot be part of a graph, and one is being captured on this stream of "
                                             "%s: do it before the capture or after the replay",

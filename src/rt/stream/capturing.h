@@ -17,7 +17,6 @@ static inline bool kn_stream_has_capture(const kn_stream *stream)
 {
     return atomic_load_explicit(&((kn_stream *)(uintptr_t)stream)->capture, memory_order_acquire) != NULL;
 }
-bool kn_stream_captured_elsewhere(const kn_stream *stream);
 
 /* The calling thread's capture on the stream, NULL: none. */
 kn_capture *kn_stream_own_capture(const kn_stream *stream);
@@ -33,4 +32,10 @@ void kn_stream_stop_capture(kn_stream *stream);
 kn_status kn_capture_note(kn_capture *capture, kn_status status);
 
 /* KN_ERR_STATE when the stream is being captured: "WHAT cannot be part of a graph". Fails the capture too. */
-kn_status kn_stream_refuse_capture(kn_stream *stream, const char *what);
+kn_status kn_stream_refuse_own_capture(kn_stream *stream, const char *what); /* of the calling thread, not of others */
+static inline kn_status kn_stream_refuse_capture(kn_stream *stream, const char *what)
+{
+    if (!kn_stream_has_capture(stream))
+        return KN_OK;
+    return kn_stream_require_capture(stream) ? kn_stream_refuse_own_capture(stream, what) : KN_ERR_STATE;
+}

@@ -28,6 +28,11 @@ kn_status kn_stream_enqueue_deferred(kn_stream *stream) { return kn_stream_settl
 
 bool kn_stream_captured_here(const kn_stream *stream) { return kn_stream_own_capture(stream) != NULL; }
 
+bool kn_stream_captured_elsewhere(const kn_stream *stream)
+{
+    return kn_stream_has_capture(stream) && !kn_stream_captured_here(stream);
+}
+
 bool kn_stream_may_defer(const kn_stream *stream)
 {
     return !kn_stream_captured_elsewhere(stream) && !kn_launches_block();

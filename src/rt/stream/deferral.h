@@ -12,7 +12,8 @@ typedef struct kn_buffer kn_buffer;
 typedef struct kn_deferral kn_deferral;
 struct kn_deferral {
     atomic_int pending; /* launches; set with kn_stream_set_pending */
-    /* Enqueues what must precede a command that may read and write these buffers; `count` < 0: everything. */
+    /* Enqueues what must precede a command that may read and write these buffers; `count` < 0: everything. Launches of
+     * another thread's capture, which may begin during the call, stay pending: they are that thread's to record. */
     kn_status (*enqueue)(kn_deferral *deferral, const kn_buffer *const *used, int count);
     /* A buffer marked with kn_buffer_claim is being freed. True: its memory is still needed, and the deferral frees the
      * buffer later. */
@@ -25,11 +26,12 @@ bool kn_stream_set_deferral(kn_stream *stream, kn_deferral *deferral);
 
 void kn_stream_set_pending(kn_stream *stream, int launches);
 
-/* Enqueues everything that is pending. */
+/* Enqueues everything that is pending, but not what another thread captures. */
 kn_status kn_stream_enqueue_deferred(kn_stream *stream);
 
-/* Is the calling thread capturing on the stream? */
+/* Is the calling thread capturing on the stream? Is another? */
 bool kn_stream_captured_here(const kn_stream *stream);
+bool kn_stream_captured_elsewhere(const kn_stream *stream);
 
 /* False while another thread captures on it, and with KOINE_LAUNCH_BLOCKING=1. */
 bool kn_stream_may_defer(const kn_stream *stream);

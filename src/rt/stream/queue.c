@@ -21,14 +21,22 @@ kn_status kn_stream_enter(kn_stream *stream, const char *what)
 kn_status kn_stream_enter_settled(kn_stream *stream, const char *what)
 {
     KN_TRY(kn_device_check_lost(stream->device));
-    if (kn_stream_has_capture(stream))
-        return kn_stream_refuse_capture(stream, what);
+    KN_TRY(kn_stream_refuse_capture(stream, what));
     kn_stream_note_busy(stream);
     if (atomic_load_explicit(&stream->submitter, memory_order_acquire)) {
         kn_submitter_drain(stream);
         KN_TRY(kn_submitter_report(stream));
     }
     return kn_stream_follow_timing(stream);
+}
+
+kn_status kn_stream_enter_wait(kn_stream *stream, const char *what)
+{
+    KN_TRY(kn_device_check_lost(stream->device));
+    KN_TRY(kn_stream_refuse_own_capture(stream, what));
+    KN_TRY(kn_stream_settle(stream));
+    kn_submitter_drain(stream);
+    return kn_submitter_report(stream);
 }
 
 kn_status kn_stream_enter_unless_idle(kn_stream *stream, const char *what, bool *idle)

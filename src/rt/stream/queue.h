@@ -25,7 +25,11 @@ kn_status kn_stream_enter(kn_stream *stream, const char *what);
 /* The same after kn_stream_settle_for: other deferred launches may stay so. */
 kn_status kn_stream_enter_settled(kn_stream *stream, const char *what);
 
-/* The same, unless the stream is known to be idle: then it stays so, and nothing may be enqueued. */
+/* Called before the host waits for the stream's work instead. What another thread captures there does not run, so the
+ * wait passes over it, whenever its capture begins. */
+kn_status kn_stream_enter_wait(kn_stream *stream, const char *what);
+
+/* The same as kn_stream_enter, unless the stream is known to be idle: then it stays so, and nothing may be enqueued. */
 kn_status kn_stream_enter_unless_idle(kn_stream *stream, const char *what, bool *idle);
 
 /* Changes to the queue that is wanted now; kn_stream_enter does it. */

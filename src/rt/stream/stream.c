@@ -143,12 +143,10 @@ int kn_stream_priority(const kn_stream *stream) { return stream ? stream->priori
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* Waits and reports errors; the caller counts the host wait. If another thread is capturing, only the work before its
- * capture is waited for, since what is captured does not run. */
+/* Waits and reports errors; the caller counts the host wait. */
 static kn_status synchronize(kn_stream *stream, cl_command_queue queue)
 {
-    if (!kn_stream_captured_elsewhere(stream))
-        KN_TRY(kn_stream_enter(stream, "kn_stream_synchronize"));
+    KN_TRY(kn_stream_enter_wait(stream, "kn_stream_synchronize"));
     bool armed = kn_stream_take_armed(stream);
     cl_int error = kn_stream_finish_queue(stream, queue);
     if (error != CL_SUCCESS) {

@@ -27,13 +27,13 @@ struct kn_stream {
     atomic_ullong id;     /* unique in the process; 0 once destroyed */
     bool is_default;
     int priority;
-    kn_mem_pool *redirected_to;          /* the pool of allocations on the stream; NULL: no redirection */
-    kn_stream *next;                     /* the device's list of streams, or of destroyed ones */
-    cl_mem fault;                        /* four ints: code, value, limit, operation; see cl/common/koine.clh */
-    int *fault_start;                    /* its address in kernels, where they get addresses; else NULL */
-    kn_mutex lock;                       /* guards what follows: a stream may be shared by threads */
-    unsigned launches;                   /* since the last marker */
-    cl_event markers[KN_STREAM_MARKERS]; /* a ring; the oldest is waited for when it is full */
+    _Atomic(kn_mem_pool *) redirected_to; /* the pool of allocations on the stream; NULL: no redirection */
+    kn_stream *next;                      /* the device's list of streams, or of destroyed ones */
+    cl_mem fault;                         /* four ints: code, value, limit, operation; see cl/common/koine.clh */
+    int *fault_start;                     /* its address in kernels, where they get addresses; else NULL */
+    kn_mutex lock;                        /* guards what follows: a stream may be shared by threads */
+    unsigned launches;                    /* since the last marker */
+    cl_event markers[KN_STREAM_MARKERS];  /* a ring; the oldest is waited for when it is full */
     unsigned next_marker;
     atomic_bool fault_armed;           /* a launch since the last check may have written it */
     _Atomic(kn_capture *) capture;     /* the capture that records commands; NULL: commands run */
