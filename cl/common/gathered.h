@@ -4,9 +4,10 @@
 
 #include "common/shared.h"
 
-/* told: 0; or the address at which the kernel is to store that of its code, instead of running it. */
+/* told: 0; or the address at which the kernel is to store that of its code, instead of running it.
+ * size: the work-items, which the work-groups divide among them. */
 typedef struct kn_call_head {
-    kn_long told;
+    kn_long told, size[3];
 } kn_call_head;
-#define KN_CALL_BYTES 8
+#define KN_CALL_BYTES 32
 KN_SHARED_SIZE(kn_call_head, KN_CALL_BYTES);

@@ -10,7 +10,7 @@
 #include "rt/device/lost.h"
 #include "rt/memory/place.h"
 #include "rt/program/build_progress.h"
-#include "rt/stream/queue.h"
+#include "rt/stream/lone.h"
 #include "rt/stream/settle.h"
 #include "rt/trace/watch.h"
 
@@ -118,8 +118,11 @@ static CLBlastStatusCode run_product(kn_stream *stream, const kn_gemm_call *call
     kn_build_wait wait = first ? kn_build_begin("CLBlast GEMM") : (kn_build_wait){0};
     kn_turn turn = kn_stream_turn(stream);
     cl_event *watched = kn_watch_event(turn, event);
-    CLBlastStatusCode code =
-        f64 ? gemm_f64(&turn.queue, call, scratch, watched) : gemm_f32(&turn.queue, call, scratch, watched);
+    CLBlastStatusCode code = (CLBlastStatusCode)kn_lone_begin(stream, turn);
+    if (code == CLBlastSuccess) {
+        code = f64 ? gemm_f64(&turn.queue, call, scratch, watched) : gemm_f32(&turn.queue, call, scratch, watched);
+        kn_lone_end(stream);
+    }
     if (code == CLBlastSuccess)
         code = (CLBlastStatusCode)kn_stream_enqueued(stream, turn, CL_SUCCESS);
     if (first)
@@ -173,8 +176,7 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_params *p)
                          .c_offset = element_offset(&p->c, element)};
     const kn_buffer *used[] = {p->a.buffer, p->b.buffer, p->c.buffer};
     kn_buffer *scratch = NULL;
-    if (!kn_stream_captured_elsewhere(stream))
-        KN_TRY(kn_stream_settle_for(stream, used, 3));
+    KN_TRY(kn_stream_settle_for(stream, used, 3));
     if (!kn_stream_has_capture(stream))
         KN_TRY(kn_stream_enter_settled(stream, "gemm"));
     kn_status status = allocate_scratch(&scratch, stream, &call);

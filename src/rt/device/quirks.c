@@ -32,6 +32,13 @@ static const quirk_row rows[] = {
      .evidence = "PoCL 3.1: the tests that simulate a GPU compiled conv_im2col for 21 local sizes from 64 to 2048. "
                  "docs/platforms.md"},
     {.platform = "Portable Computing Language",
+     .last = 5.9,
+     QUIRK(confuses_sizes),
+     .evidence =
+         "PoCL 3.1: `pocl_release_dlhandle_cache: Assertion `found->ref_count > 0' failed` with eight queues, "
+         "on seven of which a kernel runs when it is enqueued on the last with more work-items than ever before; "
+         "not with 6.0. tests/rt/stream/test_concurrent_sizes.c, docs/platforms.md"},
+    {.platform = "Portable Computing Language",
      .first = 3.1,
      .last = 3.1,
      QUIRK(reads_long_header),

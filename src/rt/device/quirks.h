@@ -16,6 +16,10 @@ typedef struct kn_quirks {
     /* Compiles a kernel anew for each local size, also for those that it chooses itself, which follow the global one:
      * kernels that may run in work-groups of any size run in groups of one size. */
     bool compiles_each_local_size;
+    /* Keeps a kernel's code once more for a launch of more work-items than before, and counts the launches that use
+     * each copy, but takes one for another when a launch ends: if launches of different sizes run at a time, the count
+     * may fall below 0, and the process is aborted. */
+    bool confuses_sizes;
     /* Supports f16 arithmetic without announcing the extension. */
     bool f16_unannounced;
     /* Allows buffers larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE, so that figure does not explain a failure. */

@@ -134,15 +134,16 @@ static page *page_with_room(kn_calls *calls)
     return calls->current = current->next = fresh;
 }
 
-cl_int kn_calls_begin(kn_calls *calls, cl_kernel kernel, const kn_values *values, cl_event **end)
+cl_int kn_calls_begin(kn_calls *calls, cl_kernel kernel, const kn_values *values, const size_t size[3], cl_event **end)
 {
+    const kn_call_head head = {.size = {(kn_long)size[0], (kn_long)size[1], (kn_long)size[2]}};
     kn_lock(&calls->lock);
     page *current = page_with_room(calls);
     if (!current)
         return CL_OUT_OF_HOST_MEMORY;
     unsigned char *place = current->first + current->used;
     current->used += (KN_CALL_BYTES + values->size + LINE - 1) / LINE * LINE;
-    memset(place, 0, KN_CALL_BYTES);
+    memcpy(place, &head, KN_CALL_BYTES);
     memcpy(place + KN_CALL_BYTES, values->bytes, values->size);
     *end = PAGE_BYTES - current->used < MOST_BYTES ? &current->end : NULL;
     const cl_long call = (cl_long)(uintptr_t)place;

@@ -38,7 +38,7 @@ cl_int kn_calling_find(kn_calling *calling, cl_kernel kernel, const kn_device *d
 kn_calls *kn_calls_new(void);
 void kn_calls_free(kn_calls *calls);
 
-/* Around the enqueueing of a launch: its arguments' place, as the kernel's only argument. *end: NULL, or where the
- * launch's event belongs, as it is the last of its page; a reference. */
-cl_int kn_calls_begin(kn_calls *calls, cl_kernel kernel, const kn_values *values, cl_event **end);
+/* Around the enqueueing of a launch of so many work-items: its arguments' place, as the kernel's only argument. *end:
+ * NULL, or where the launch's event belongs, as it is the last of its page; a reference. */
+cl_int kn_calls_begin(kn_calls *calls, cl_kernel kernel, const kn_values *values, const size_t size[3], cl_event **end);
 void kn_calls_end(kn_calls *calls);
