@@ -108,15 +108,6 @@ def test_small_functions():
     assert koine.asarray(x, dtype='int32').tolist() == [1, 1]
     assert koine.asarray([1.0], requires_grad=True).requires_grad and koine.scalar_tensor(3).dtype is koine.float32
     assert x[koine.newaxis].shape == (1, 2) and x.ndimension() == 1 and koine.e == pytest.approx(2.718281828)
-    for one in (x.contiguous(memory_format=koine.contiguous_format), x.clone(memory_format=koine.preserve_format),
-                x.to(memory_format=koine.channels_last), koine.ones_like(x, memory_format=koine.preserve_format)):
-        assert one.tolist() == [1, 1] and one.is_contiguous(memory_format=koine.contiguous_format)
-    x = koine.arange(6.0).reshape(2, 3).t()
-    assert x.clone().stride() == (1, 3) and x.clone(memory_format=koine.contiguous_format).stride() == (2, 1)
-    assert x.clone().tolist() == x.clone(memory_format=koine.contiguous_format).tolist() == x.tolist()
-    layer = koine.nn.Conv2d(1, 1, 1)
-    assert layer.to('cpu', memory_format=koine.channels_last) is layer
-    assert koine.empty(2, 3, memory_format=koine.contiguous_format).shape == (2, 3)
 
 
 def test_names_of_layers():

@@ -6,6 +6,7 @@ import numpy
 from .. import _ops
 from .._c import lib, plain_number, scalar, shape_of, sizes
 from .._dtypes import as_dtype
+from .._formats import create_like, preserve_format, to_format
 from .._tensor import options, tensor, wrap
 
 
@@ -14,10 +15,13 @@ def _creator(name):
 
     def create(*shape, size=None, dtype=None, device=None, requires_grad=False, generator=None, memory_format=None):
         shape = shape_of(shape) if size is None else size
+        if memory_format is not None:
+            made = wrap(function(*sizes(shape), options(dtype, device, False, generator)))
+            return to_format(made, memory_format).requires_grad_(requires_grad)
         return wrap(function(*sizes(shape), options(dtype, device, requires_grad, generator)))
 
     create.__name__ = create.__qualname__ = name
-    create.line = '*size, dtype=None, device=None, requires_grad=False'
+    create.line = '*size, dtype=None, device=None, requires_grad=False, memory_format: _=None'
     return create
 
 
@@ -119,12 +123,13 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False, device
 def _like(create):
     plain = getattr(lib, 'kn_%s_like' % create.__name__, None)
 
-    def like(input, *arguments, dtype=None, device=None, requires_grad=False, memory_format=None):
-        """A new tensor with the input's shape, and its dtype and device unless others are given."""
-        if plain and dtype is None and device is None and not requires_grad and not arguments:
+    def like(input, *arguments, dtype=None, device=None, requires_grad=False, memory_format=preserve_format):
+        """A new tensor with the input's shape, and its dtype, device and order in memory unless others are given."""
+        if plain and dtype is None and device is None and not requires_grad and not arguments and (
+                memory_format is preserve_format and input.is_contiguous()):
             return wrap(plain(input._h))
-        return create(input.shape, *arguments, dtype=dtype or input.dtype, device=device or input.device,
-                      requires_grad=requires_grad)
+        return create_like(input, memory_format or preserve_format, lambda shape: create(
+            shape, *arguments, dtype=dtype or input.dtype, device=device or input.device)).requires_grad_(requires_grad)
 
     like.__name__ = like.__qualname__ = create.__name__ + '_like'
     value = 'fill_value, ' if create is full else ''

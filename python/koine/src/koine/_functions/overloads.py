@@ -3,7 +3,7 @@ other operand is a tensor or a number."""
 from .. import _ops
 from .._bind import in_place_function, tensor_function
 from .._c import checked, lib, scalar
-from .._formats import contiguous_format, preserve_format
+from .._formats import preserve_format, to_format
 from .._tensor import Tensor
 from .creation import empty, full
 from .shapes import nonzero
@@ -142,9 +142,8 @@ def random_(input, from_=0, to=None, *, generator=None):
 
 
 def clone(input, *, memory_format=preserve_format):
-    if memory_format is contiguous_format and not input.is_contiguous():
-        return input.contiguous()
-    return op('clone')(input)
+    made = to_format(input, memory_format)
+    return op('clone')(input) if made is input else made
 
 
 def clamp(input, min=None, max=None):

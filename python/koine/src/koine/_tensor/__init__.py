@@ -8,6 +8,7 @@ from .._c import NULL, KoineError, check, checked, ffi, lib, owned_text, shape_o
 from .._device import device as Device
 from .._device import handle as device_handle
 from .._dtypes import code_of, is_name
+from .._formats import to_format
 from .base import Size, TensorBase  # noqa: F401
 from .casts import Casts
 from .handles import (borrowed, composed, from_numpy, is_tensor_class, new_object, options, owned,  # noqa: F401
@@ -27,6 +28,9 @@ class Tensor(TensorBase, Casts):
 
     def to(self, *arguments, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None):
         """to(device), to(dtype), to(device, dtype), to(other tensor); itself if nothing changes."""
+        if memory_format is not None:
+            moved = self.to(*arguments, device=device, dtype=dtype, non_blocking=non_blocking, copy=copy)
+            return to_format(moved, memory_format)
         for one in arguments:
             if isinstance(one, Tensor):
                 device, dtype = one.device, one.dtype
@@ -314,8 +318,8 @@ class Tensor(TensorBase, Casts):
         return Tensor(*data, dtype=self.dtype, device=self.device)
 
     def contiguous(self, memory_format=None):
-        """Without gaps, in the order of the dimensions, whatever the format."""
-        return wrap(lib.kn_contiguous(self._h))
+        """Without gaps, in the order of the dimensions or in that of a format: koine.channels_last."""
+        return to_format(self, memory_format) if memory_format else wrap(lib.kn_contiguous(self._h))
 
     def new_tensor(self, data, dtype=None, device=None):
         return tensor(data, dtype or self.dtype, device or self.device)

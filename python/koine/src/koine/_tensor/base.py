@@ -5,6 +5,7 @@ import numbers
 from .._c import NULL, check, checked, ffi, lib, sizes, text
 from .._device import device as Device
 from .._dtypes import by_code, float32
+from .._formats import is_in
 from .handles import borrowed, options, tensor, wrap
 
 
@@ -144,7 +145,7 @@ class TensorBase:
         return self.itemsize
 
     def is_contiguous(self, memory_format=None):
-        return bool(lib.kn_is_contiguous(self._h))
+        return is_in(self, memory_format) if memory_format else bool(lib.kn_is_contiguous(self._h))
 
     def is_floating_point(self):
         return self.dtype.is_floating_point

@@ -21,7 +21,8 @@ class Modes:
         return self.train(False)
 
     def to(self, *arguments, device=None, dtype=None, non_blocking=False, memory_format=None):
-        """to(device), to(dtype), to(device, dtype), to(tensor): moves all, and converts what is floating."""
+        """to(device), to(dtype), to(device, dtype), to(tensor): moves all, and converts what is floating. Weights have
+        no memory_format: layers lay them out as they need."""
         for one in arguments:
             if isinstance(one, Tensor):
                 device, dtype = one.device, one.dtype
