@@ -209,8 +209,11 @@ kn_status kn_fusion_take(kn_stream *stream, const kn_pointwise_problem *problem,
         return KN_OK;
     KN_TRY(leave_last(stream));
     kn_lock(&f->lock);
-    const kn_status status = take(f, problem, deferred);
+    const bool may = kn_stream_may_defer(stream); /* a capture may have begun; see kn_stream_has_deferred */
+    const kn_status status = may ? take(f, problem, deferred) : KN_OK;
     kn_unlock(&f->lock);
+    if (!may)
+        return KN_OK;
     last = stream;
     last_id = kn_stream_id(stream);
     return kn_capture_fail(stream, status);

@@ -225,9 +225,9 @@ static void refused(void **state)
     assert_new(dataset = make_texts(&t));
     t.bad = 6;
     for (int workers = 0; workers <= 2; workers += 2) {
-        kn_loader *loader = kn_loader_new(dataset, .batch_size = 4, .num_workers = workers);
         t.fails = false;
         t.bad_length = LONGEST + 1;
+        kn_loader *loader = kn_loader_new(dataset, .batch_size = 4, .num_workers = workers);
         assert_new(loader);
         int batches = 0;
         KN_FOR_BATCHES (batch, loader, 0)
@@ -235,7 +235,9 @@ static void refused(void **state)
         assert_int_equal(batches, 1);
         assert_fails(kn_loader_status(loader), KN_ERR_SHAPE,
                      "loader: sample 6: dataset: the length of the field \"tokens\" is 10; it must be from 0 to 9");
+        kn_loader_free(loader); /* its threads read `t` */
         t.fails = true;
+        assert_new(loader = kn_loader_new(dataset, .batch_size = 4, .num_workers = workers));
         KN_FOR_BATCHES (batch, loader, 0)
             batches++;
         assert_fails(kn_loader_status(loader), KN_ERR_IO, "loader: sample 6: sample 6 has no length");

@@ -48,17 +48,30 @@ static kn_status prepare_pool(kn_graph *graph, kn_device *device)
                    kn_device_string(kn_mem_pool_device(graph->pool)), kn_device_string(device));
 }
 
+/* What another thread has deferred on the stream is not the capture's to record. */
+static kn_status start(kn_stream *stream, kn_graph_capture *capture)
+{
+    for (;;) {
+        KN_TRY(kn_stream_enter(stream, "another capture"));
+        if (!kn_stream_start_capture(stream, &capture->base))
+            return kn_fail(KN_ERR_STATE, "kn_graph_capture_begin: another thread is capturing on this stream");
+        if (!kn_stream_has_deferred(stream))
+            return KN_OK;
+        kn_stream_stop_capture(stream);
+    }
+}
+
 static kn_status begin(kn_graph *graph, kn_stream *stream)
 {
-    KN_TRY(kn_stream_enter(stream, "another capture"));
     KN_TRY(prepare_pool(graph, stream->device));
     kn_graph_capture *capture = kn_graph_capture_new(stream->device, graph->pool);
     if (!capture)
         return KN_ERR_MEMORY;
-    if (!kn_stream_start_capture(stream, &capture->base)) {
+    const kn_status status = start(stream, capture);
+    if (status != KN_OK) {
         kn_recording_free(capture->recording);
         kn_free(capture);
-        return kn_fail(KN_ERR_STATE, "kn_graph_capture_begin: another thread is capturing on this stream");
+        return status;
     }
     kn_stream_redirect_allocations(stream, graph->pool);
     if (!capture->base.blind)

@@ -26,6 +26,14 @@ void kn_stream_set_pending(kn_stream *stream, int launches)
 
 kn_status kn_stream_enqueue_deferred(kn_stream *stream) { return kn_stream_settle(stream); }
 
+bool kn_stream_has_deferred(kn_stream *stream)
+{
+    kn_deferral *deferral = kn_stream_deferral(stream);
+    if (deferral)
+        deferral->enqueue(deferral, NULL, 0); /* nothing, with its lock: who has it may be about to defer */
+    return kn_stream_deferred(stream) != NULL;
+}
+
 bool kn_stream_captured_here(const kn_stream *stream) { return kn_stream_own_capture(stream) != NULL; }
 
 bool kn_stream_captured_elsewhere(const kn_stream *stream)

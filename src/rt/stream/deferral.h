@@ -29,6 +29,10 @@ void kn_stream_set_pending(kn_stream *stream, int launches);
 /* Enqueues everything that is pending, but not what another thread captures. */
 kn_status kn_stream_enqueue_deferred(kn_stream *stream);
 
+/* Is anything pending? No thread is just about to defer something, unknowing that the calling one has begun to
+ * capture. */
+bool kn_stream_has_deferred(kn_stream *stream);
+
 /* Is the calling thread capturing on the stream? Is another? */
 bool kn_stream_captured_here(const kn_stream *stream);
 bool kn_stream_captured_elsewhere(const kn_stream *stream);
