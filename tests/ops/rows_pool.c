@@ -125,6 +125,10 @@ static const op_row rows[] = {
     {"max_pool3d/everything", build_max_pool3d, {DISTINCT(2, 3, 5, 8, 7)}, POOL(EVERYTHING_3D, .dilations = {3, 1, 2}), .layouts = true},
     {"max_pool3d/large_window", build_max_pool3d, {DISTINCT(2, 1, 8, 9, 10)}, POOL(.kernel_size = 7, .stride = 2)},
     {"max_pool3d/long_lines", build_max_pool3d, {DISTINCT(2, 2, 4, 5, 40)}, POOL(.kernel_sizes = {2, 3, 17}, .strides = {1, 2, 15}, .paddings = {1, 1, 3}, .dilations = {2, 1, 1})},
+    {"max_pool1d/planes", build_max_pool1d, {DISTINCT(2, 9, 23)}, POOL(EVERYTHING_1D, .dilation = 3)},
+    {"max_pool3d/planes", build_max_pool3d, {DISTINCT(2, 9, 5, 8, 7)}, POOL(EVERYTHING_3D, .dilations = {3, 1, 2})},
+    {"avg_pool3d/planes", build_avg_pool3d, {FLOATS(2, 9, 5, 8, 7)}, POOL(EVERYTHING_3D, .count_include_pad = false)},
+    {"adaptive_avg_pool3d/planes", build_adaptive_avg_pool3d, {FLOATS(2, 9, 5, 7, 4)}, SIZE(3, 2, 3)},
     {"max_pool3d/relu", build_max_pool3d, {DISTINCT(2, 3, 4, 5, 6)}, POOL(.kernel_size = 2, .activation = KN_ACTIVATION_RELU)},
 
     {"max_pool1d_with_indices/everything", build_max_pool1d_with_indices, {DISTINCT(2, 5, 37)}, POOL(EVERYTHING_1D, .dilation = 3), .layouts = true},

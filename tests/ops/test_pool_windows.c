@@ -8,7 +8,7 @@
 #include "support/as_gpu.h"
 #include "support/values.h"
 
-enum { PLANES = 3 };
+enum { PLANES = 3, MANY_PLANES = 19 /* more than are the lanes of a vector: cl/pool/planes.clh */ };
 
 typedef double filling(test_random *random);
 static double anything(test_random *random) { return test_random_uniform(random, -100, 100); }
@@ -35,6 +35,9 @@ static const window_case cases[] = {
     WINDOWS(1, 40, .kernel_sizes = {1, 33}, .strides = {1, 1}),
     WINDOWS(7, 7, .kernel_size = 7),
     WINDOWS(8, 8, .kernel_size = 4),
+    WINDOWS(7, 9, .kernel_size = 3, .strides = {1, 1}, .paddings = {1, 1}),
+    WINDOWS(10, 5, .kernel_sizes = {3, 2}, .strides = {2, 1}, .paddings = {1, 1}, .dilations = {2, 3},
+            .ceil_mode = true),
     WINDOWS(9, 70, .kernel_sizes = {3, 17}, .strides = {2, 13}, .paddings = {1, 8}, .dilations = {2, 1}),
     WINDOWS(20, 64, .kernel_sizes = {10, 32}, .ceil_mode = true),
     WINDOWS(9, 70, .kernel_sizes = {2, 9}, .strides = {1, 5}, .dilations = {3, 2}),
@@ -71,7 +74,7 @@ static void check_outputs(const window_case *c, const double *values, kn_tensor 
     assert_non_null(maxima);
     assert_non_null(others);
     assert_non_null(places);
-    for (int64_t i = 0; i < PLANES * rows * columns; i++) {
+    for (int64_t i = 0; i < kn_numel(y); i++) {
         const double *plane = values + i / (rows * columns) * area;
         const int64_t at =
             winner(c, plane, i / columns % rows * down - p->paddings[0], i % columns * across - p->paddings[1]);
@@ -83,11 +86,11 @@ static void check_outputs(const window_case *c, const double *values, kn_tensor 
     free(places);
 }
 
-static void check_case(const window_case *c, filling *fill, kn_dtype dtype)
+static void check_case(const window_case *c, filling *fill, kn_dtype dtype, int64_t planes)
 {
     KN_SCOPE;
     test_random random = test_random_from("pool windows");
-    const int64_t shape[] = {PLANES, c->height, c->width}, count = PLANES * c->height * c->width;
+    const int64_t shape[] = {planes, c->height, c->width}, count = planes * c->height * c->width;
     double *drawn = malloc((size_t)count * sizeof *drawn);
     assert_non_null(drawn);
     for (int64_t i = 0; i < count; i++)
@@ -107,7 +110,8 @@ TENSOR_TEST(what_wins_in_a_window)
     for (int d = 0; d < (check_has_f64() ? 4 : 3); d++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
             for (size_t f = 0; f < sizeof fillings / sizeof fillings[0]; f++)
-                check_case(&cases[i], fillings[f], dtypes[d]);
+                for (int64_t planes = PLANES; planes <= MANY_PLANES; planes += MANY_PLANES - PLANES)
+                    check_case(&cases[i], fillings[f], dtypes[d], planes);
 }
 
 /* Adaptive windows of these lengths, by those of a usual pooling. */

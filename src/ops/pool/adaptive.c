@@ -96,6 +96,8 @@ static kn_status avg_forward(kn_call *call)
     KN_TRY(kn_tensor_contiguous(&x, call->inputs[0]));
     if (!kn_tensor_limits(x)->is_cpu && kn_numel(y) == g.planes) { /* one work-item per plane would be slow */
         status = kn_sum_middle(call->stream, call->op->name, x, g.planes, pixels, 1, (double)pixels, y);
+    } else if (kn_pool_has_small_planes(kn_tensor_limits(x), &g)) {
+        status = kn_pool_average_planes(call->stream, call->op, &g, x, y, false);
     } else if (kn_numel(y) > 0) {
         const kn_arg args[] = {kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_pool(&g)};
         status =
@@ -112,6 +114,8 @@ static kn_status avg_backward(kn_grad_call *grad)
 
     if (!out)
         return kn_error_status();
+    if (kn_pool_has_small_planes(kn_tensor_limits(out), &g))
+        return kn_pool_average_planes(grad->stream, grad->op, &g, grad->grad_outputs[0], out, true);
     const kn_arg args[] = {kn_arg_tensor(grad->grad_outputs[0]), kn_arg_tensor(out), kn_arg_pool(&g)};
     return launch(grad->stream, grad->op, "adaptive_avg_pool_backward", NO_INDICES, &g, out, true, 4 * kn_numel(out),
                   args, 3);

@@ -26,6 +26,8 @@ static kn_status launch(kn_stream *stream, const kn_op *op, const kn_pool_geomet
                         kn_tensor *to, bool backward)
 {
     const kn_limits *limits = kn_tensor_limits(to);
+    if (kn_pool_has_small_planes(limits, g))
+        return kn_pool_average_planes(stream, op, g, from, to, backward);
     const bool is_long = kn_pool_has_long_lines(limits, g, backward ? LONG_LINE_BACKWARD : LONG_LINE) ||
                          (backward && limits->is_cpu && g->kernel_size[2] > MOST_COLUMNS);
     return kn_pool_launch(stream,

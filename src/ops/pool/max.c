@@ -68,14 +68,44 @@ static kn_status max_pool_shape(kn_call *call)
     return kn_pool_shape(call);
 }
 
-/* Indices are written only if needed; otherwise `index` is any buffer. */
+/* By vectors of `channels`, which are innermost in memory, or of small planes: 0. Indices are written only if needed;
+ * otherwise `index` is any buffer. */
+static kn_status launch_lanes(kn_call *call, const kn_pool_geometry *g, const kn_tensor *x, const kn_tensor *index,
+                              int64_t channels)
+{
+    const kn_bounds bounds = kn_bounds_of(((const kn_pool_params *)call->params)->activation);
+    kn_tensor *y = call->outputs[0];
+    const kn_arg args[] = {kn_arg_tensor(x),
+                           kn_arg_tensor(y),
+                           kn_arg_tensor(index ? index : y),
+                           kn_arg_pool(g),
+                           kn_arg_i32(index != NULL),
+                           kn_arg_real(x->dtype, bounds.low),
+                           kn_arg_real(x->dtype, bounds.high),
+                           kn_arg_i64(channels)};
+    char options[MAX_OPTIONS];
+
+    snprintf(options, sizeof options, "%s%s", index_options(g), channels == 0 ? " -DPLANES" : "");
+    return kn_pool_launch(call->stream,
+                          &(kn_launch_params){.source = "pool/max_lanes.cl",
+                                              .options = options,
+                                              .kernel = channels == 0 ? "max_pool_planes" : "max_pool_channels",
+                                              .operation = call->op->name,
+                                              .args = args,
+                                              .num_args = channels == 0 ? 7 : 8},
+                          g, y, false, kn_numel(x) / 2);
+}
+
 static kn_status launch_forward(kn_call *call, const kn_pool_geometry *g, const kn_tensor *x, const kn_tensor *index,
                                 bool is_flat)
 {
     const kn_bounds bounds = kn_bounds_of(((const kn_pool_params *)call->params)->activation);
     kn_tensor *y = call->outputs[0];
+    const kn_limits *limits = kn_tensor_limits(y);
     char options[MAX_OPTIONS];
 
+    if (!is_flat && !are_pairs(limits, g) && kn_pool_has_small_planes(limits, g))
+        return launch_lanes(call, g, x, index, 0);
     return kn_pool_launch(
         call->stream,
         &(kn_launch_params){.source = "pool/max.cl",
@@ -118,7 +148,6 @@ static kn_status launch_indices(kn_call *call, const kn_tensor *index)
 /* Images whose channels are innermost, also those of the indices within windows that backward takes. */
 static kn_status forward_of_channels(kn_call *call)
 {
-    const kn_bounds bounds = kn_bounds_of(((const kn_pool_params *)call->params)->activation);
     kn_tensor *x = call->inputs[0], *y = call->outputs[0], *index = NULL;
     int64_t channels;
     const kn_pool_geometry g = kn_pool_of_images(call, &channels);
@@ -129,16 +158,7 @@ static kn_status forward_of_channels(kn_call *call)
     }
     kn_status status = index ? kn_call_save(call, index) : KN_OK;
     if (status == KN_OK)
-        status = kn_pool_launch(
-            call->stream,
-            &(kn_launch_params){.source = "pool/max_channels.cl",
-                                .options = index_options(&g),
-                                .kernel = "max_pool_channels",
-                                .operation = call->op->name,
-                                KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_tensor(index ? index : y),
-                                        kn_arg_pool(&g), kn_arg_i64(channels), kn_arg_i32(index != NULL),
-                                        kn_arg_real(x->dtype, bounds.low), kn_arg_real(x->dtype, bounds.high))},
-            &g, y, false, kn_numel(x) / 2);
+        status = launch_lanes(call, &g, x, index, channels);
     kn_release(index);
     return status;
 }

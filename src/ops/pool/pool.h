@@ -91,6 +91,14 @@ kn_pool_geometry kn_pool_of_images(const kn_call *call, int64_t *channels);
 /* Forward of an average of such a call, adaptive or not. */
 kn_status kn_pool_average_channels(kn_call *call);
 
+/* Does a contiguous input have small planes, and so many that they are pooled as the lanes of vectors
+ * (cl/pool/planes.clh)? */
+bool kn_pool_has_small_planes(const kn_limits *limits, const kn_pool_geometry *g);
+
+/* The average of such, adaptive or not, or its gradient. */
+kn_status kn_pool_average_planes(kn_stream *stream, const kn_op *op, const kn_pool_geometry *g, const kn_tensor *from,
+                                 kn_tensor *to, bool backward);
+
 /* A geometry as a kernel argument; must live until the launch returns. */
 static inline kn_arg kn_arg_pool(const kn_pool_geometry *g) { return kn_arg_struct(g, sizeof *g); }
 

@@ -1,5 +1,7 @@
-/* ops/pool/channels.c - images whose channels are innermost in memory; see pool.h. */
+/* ops/pool/lanes.c - pooling by vectors of channels, where these are innermost in memory, or of planes; see pool.h. */
 #include "ops/pool/pool.h"
+
+#include "pool/lanes.h"
 
 /* Fewer do not fill a vector. */
 enum { LEAST_CHANNELS = 8 };
@@ -62,10 +64,38 @@ kn_status kn_pool_average_channels(kn_call *call)
     const kn_pool_geometry g = kn_pool_of_images(call, &channels);
     return kn_pool_launch(
         call->stream,
-        &(kn_launch_params){.source = "pool/average_channels.cl",
+        &(kn_launch_params){.source = "pool/average_lanes.cl",
                             .options = kn_pool_kind_of(call->op)->adaptive ? " -DADAPTIVE" : "",
                             .kernel = "average_pool_channels",
                             .operation = call->op->name,
                             KN_ARGS(kn_arg_tensor(x), kn_arg_tensor(y), kn_arg_pool(&g), kn_arg_i64(channels))},
         &g, y, false, kn_numel(x) / 2);
+}
+
+/* --- small planes ------------------------------------------------------------------------------------------------- */
+
+/* Planes that fill vectors; columns of outputs that do without. */
+enum { LEAST_PLANES = 8, MANY_COLUMNS = 16 };
+
+static int64_t volume_of(const int32_t size[3]) { return (int64_t)size[0] * size[1] * size[2]; }
+
+bool kn_pool_has_small_planes(const kn_limits *limits, const kn_pool_geometry *g)
+{
+    const int64_t pixels = volume_of(g->size), outputs = volume_of(g->out_size);
+    const int64_t least = g->out_size[2] < MANY_COLUMNS ? LEAST_PLANES : (int64_t)KN_POOL_LANES * limits->compute_units;
+    return limits->is_cpu && g->planes >= least && pixels <= KN_POOL_MOST_PIXELS && outputs <= KN_POOL_MOST_PIXELS &&
+           outputs > 1;
+}
+
+kn_status kn_pool_average_planes(kn_stream *stream, const kn_op *op, const kn_pool_geometry *g, const kn_tensor *from,
+                                 kn_tensor *to, bool backward)
+{
+    return kn_pool_launch(
+        stream,
+        &(kn_launch_params){.source = "pool/average_lanes.cl",
+                            .options = kn_pool_kind_of(op)->adaptive ? " -DPLANES -DADAPTIVE" : " -DPLANES",
+                            .kernel = backward ? "average_pool_planes_backward" : "average_pool_planes",
+                            .operation = op->name,
+                            KN_ARGS(kn_arg_tensor(from), kn_arg_tensor(to), kn_arg_pool(g))},
+        g, to, backward, kn_numel(backward ? to : from) / 2);
 }
