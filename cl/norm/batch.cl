@@ -1,6 +1,5 @@
 /* norm/batch.cl - batch normalisation on CPU devices, forward: y = (x - mean) / sqrt(variance + eps) * weight + bias,
  * with mean and variance of each channel over all dimensions but 1, clamped by the activation. The sums are moments. */
-#include "common/two_sum.clh"
 #include "norm/batch.clh"
 
 /* The number of a channel's elements in a chunk. */
@@ -97,27 +96,25 @@ static void sums_of_tile(long first, long chunk, operands in, kn_batch_shape s)
 {
     const long from = chunk * s.length, to = min(from + s.length, s.outer), some = min(s.tile, s.channels - first);
     const long line = some * s.inner, stride = s.channels * s.inner, start = first * s.inner;
-    TV mean[TILE_VECTORS], m2[TILE_VECTORS];
+    const global T *x = in.x + start;
+    global T *partial = in.partial + 2 * (chunk * s.channels + first);
+    TV mean[TILE_VECTORS], m2[TILE_VECTORS], relative[TILE_VECTORS];
 
     for (long v = 0; v < (line + 15) / 16; v++)
         mean[v] = m2[v] = 0;
-    moments_down(in.x + start, from, to, stride, line, s.outer * stride - start, mean, m2);
-    for (long c = 0; c < some; c++) {
-        const global T *shifts = in.x + start + c * s.inner;
-        const private T *means = (const private T *)mean + c * s.inner, *m2s = (const private T *)m2 + c * s.inner;
-        T middle = 0, lost = 0, total = 0, between = 0;
-        for (long e = 0; e < s.inner; e++) { /* compensated: the first element may be far from the mean */
-            KN_TWO_SUM(T, middle, lost, (shifts[e] - shifts[0]) + means[e]);
-            total += m2s[e];
-        }
-        middle = (middle + lost) / s.inner;
-        for (long e = 0; e < s.inner; e++) {
-            const T apart = (shifts[e] - shifts[0]) + means[e] - middle;
-            between += apart * apart;
-        }
-        in.partial[2 * (chunk * s.channels + first + c)] = middle;
-        in.partial[2 * (chunk * s.channels + first + c) + 1] = total + between * (to - from);
+    moments_down(x, from, to, stride, line, s.outer * stride - start, mean, m2);
+    SPREAD(relative, line, first, x[e_]);
+    for (long k = 0; k < line; k += 16) /* means relative to each channel's first element, and then to their mean */
+        mean[k / 16] += load_part(x + k, line - k, s.outer * stride - start - k, 0) - relative[k / 16];
+    for (long c = 0; c < some; c++)
+        partial[2 * c] = sum_of_channel(mean, c * s.inner, s.inner) / s.inner;
+    SPREAD(relative, line, 0, partial[2 * channel]);
+    for (long v = 0; v < (line + 15) / 16; v++) {
+        const TV apart = mean[v] - relative[v];
+        m2[v] += apart * apart * (to - from);
     }
+    for (long c = 0; c < some; c++)
+        partial[2 * c + 1] = sum_of_channel(m2, c * s.inner, s.inner);
 }
 
 /* One channel: y = (x - mean) scale + bias, clamped. */

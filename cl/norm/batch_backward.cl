@@ -151,13 +151,8 @@ static void sums_of_tile(long first, long chunk, operands in, kn_batch_shape s)
             sum_gc[v] += g * c;
         }
     for (long c = 0; c < some; c++) {
-        T a = 0, b = 0;
-        for (long e = c * s.inner; e < (c + 1) * s.inner; e++) {
-            a += ((const private T *)sum_g)[e];
-            b += ((const private T *)sum_gc)[e];
-        }
-        in.partial[2 * (chunk * s.channels + first + c)] = a;
-        in.partial[2 * (chunk * s.channels + first + c) + 1] = b;
+        in.partial[2 * (chunk * s.channels + first + c)] = sum_of_channel(sum_g, c * s.inner, s.inner);
+        in.partial[2 * (chunk * s.channels + first + c) + 1] = sum_of_channel(sum_gc, c * s.inner, s.inner);
     }
 }
 
