@@ -309,8 +309,10 @@ bool kn_conv_has_winograd_channels(const kn_limits *limits, const kn_winograd_ti
     return kn_min_i64(read, written) >= least || (halves && 2 * read >= least && written >= 2 * least);
 }
 
-/* Transforming weights needs several tiles to pay off, transforming tiles several channels; with relatively much
- * padding, implementations that skip it do less work. */
+/* Transforming weights needs tiles to pay off: two take 0.6 of a direct convolution's time, as its weights are brought
+ * into another order, too. Transforming tiles needs channels; with relatively much padding, implementations that skip
+ * it do less work. */
+enum { LEAST_TILES = 2 };
 bool kn_conv_prefers_winograd(const kn_limits *limits, const void *problem)
 {
     const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
@@ -319,6 +321,6 @@ bool kn_conv_prefers_winograd(const kn_limits *limits, const void *problem)
         return false;
     const int64_t images = ((const kn_conv_problem *)problem)->shape.images;
     return kn_conv_has_winograd_channels(limits, &tile, from.channels, to.channels) &&
-           images * kn_winograd_tiles_per_image(&tile, to.size) >= 16 &&
+           images * kn_winograd_tiles_per_image(&tile, to.size) >= LEAST_TILES &&
            kn_winograd_saving(&tile, to.size) > 1.3 * kn_conv_padding_factor(problem);
 }
