@@ -184,6 +184,8 @@ static const op_row rows[] = {
     {"mean_dims/last", build_mean_dims, {FLOATS(7, 11)}, DIMS(false, 1), .layouts = true},
     {"mean_dims/spatial", build_mean_dims, {FLOATS(2, 3, 5, 7)}, DIMS(true, 2, 3)},
     {"mean_dims/empty", build_mean_dims, {FLOATS(3, 0)}, DIMS(false, 1), .no_gradient = true},
+    {"max_dim/long", build_max_dim, {DISTINCT(3, 37)}, DIMS(false, 1), .layouts = true},
+    {"min_dim/down_long_columns", build_min_dim, {DISTINCT(2, 41, 3)}, DIMS(true, 1), .layouts = true},
     {"max_dim/first", build_max_dim, {DISTINCT(7, 11)}, DIMS(false, 0), .layouts = true},
     {"max_dim/last", build_max_dim, {DISTINCT(7, 11)}, DIMS(true, -1), .layouts = true},
     {"max_dim/middle", build_max_dim, {DISTINCT(3, 5, 4)}, DIMS(false, 1), .layouts = true},

@@ -7,6 +7,7 @@
 #include "ops/dispatch/reference.h"
 #include "ops/pointwise/elementwise.h"
 #include "ops/reduce/reducer.h"
+#include "ops/reduce/taken.h"
 
 static bool is_above(double v, double best) { return v > best || (isnan(v) && !isnan(best)); }
 static bool is_below(double v, double best) { return v < best || (isnan(v) && !isnan(best)); }
@@ -166,6 +167,9 @@ static kn_tensor *places_along(const kn_grad_call *grad, int dim)
     return kn_reshape(places, input->ndim, shape);
 }
 
+/* From so many elements on zeros are written first, and then the gradients at their places. */
+enum { LONG_ROW = 24 };
+
 static kn_status extreme_backward(kn_grad_call *grad)
 {
     const kn_extreme_params *params = grad->params;
@@ -174,6 +178,8 @@ static kn_status extreme_backward(kn_grad_call *grad)
 
     if (!grad->grad_outputs[0])
         return KN_OK;
+    if (input->ndim > 0 && input->shape[params->dim] >= LONG_ROW)
+        return kn_taken_backward(grad, grad->grad_outputs[0], grad->saved[0], params->dim);
     result = kn_grad_new(grad, 0);
     if (!result)
         return kn_error_status();

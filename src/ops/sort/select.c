@@ -98,9 +98,10 @@ static kn_status pick_sorted(kn_call *call, const kn_sorted_rows *rows)
     return status;
 }
 
-/* LANES: keys that cl/sort/nth.cl reads at once. SHORT_ROW: elements that one work-item counts in soon enough. FIRST:
- * the first 1 in FIRST elements are selected by all work-items sooner than one of them counts. */
-enum { LANES = 16, SHORT_ROW = 32768, FIRST = 2048 };
+/* LANES: keys that cl/sort/nth.cl reads at once. SORTED_ROW: so few elements are sorted sooner than counted.
+ * SHORT_ROW: elements that one work-item counts in soon enough. FIRST: the first 1 in FIRST elements are selected by all
+ * work-items sooner than one of them counts. */
+enum { LANES = 16, SORTED_ROW = 23, SHORT_ROW = 32768, FIRST = 2048 };
 
 /* A work-item per row finds the element by counting. */
 static kn_status pick_by_counting(kn_call *call, const kn_sorted_rows *rows)
@@ -121,7 +122,8 @@ static bool counts(const kn_call *call, const kn_sorted_rows *rows)
 {
     const kn_limits *limits = kn_tensor_limits(rows->x);
     const which w = which_of(call->op);
-    if (!limits->is_cpu || w == MODE || (w == KTH && ((const pick_params *)call->params)->k < rows->n / FIRST))
+    if (!limits->is_cpu || w == MODE || rows->n <= SORTED_ROW ||
+        (w == KTH && ((const pick_params *)call->params)->k < rows->n / FIRST))
         return false;
     return rows->n <= SHORT_ROW || (rows->n <= INT32_MAX && rows->rows * 8 >= limits->compute_units);
 }

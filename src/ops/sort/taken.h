@@ -2,14 +2,10 @@
  * indices: maxima, cumulative ones, sorted elements. */
 #pragma once
 
-#include "ops/dispatch/backward.h"
+#include "ops/reduce/taken.h"
 #include "ops/shape/reduce.h"
 
-/* The gradient of outputs whose elements were taken from input 0 along a dimension, at int64 `indices` of the
- * gradient's shape: all different in each row, so that each gradient goes to one place, the other places are 0. */
-kn_status kn_taken_backward(kn_grad_call *grad, kn_tensor *gradient, kn_tensor *indices, int dim);
-
-/* The same of recorded operations. */
+/* kn_taken_backward of recorded operations. */
 kn_status kn_taken_backward_recorded(kn_grad_call *grad, kn_tensor *gradient, kn_tensor *indices, int dim);
 
 /* Gives up the indices, output 1, in `indices` if that is not NULL. */
