@@ -125,6 +125,28 @@ static inline T dot_run(const global T *restrict a, const global T *restrict b, 
     return total + sum_lanes((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
+/* The dot products of a with rows of x of at most 2 VW elements: `head` and `tail` are a's vectors, padded with zeros.
+ * Each row may be read up to 2 VW elements from its start. */
+static inline V dot_short_rows(const V head, const V tail, const global T *x, long k, long stride)
+{
+    const T numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const V lane = VLOAD(0, numbers);
+    V rows[VW];
+#pragma unroll
+    for (int l = 0; l < VW; l++) { /* what is not of the row may be infinite */
+        const global T *row = x + l * stride;
+        rows[l] = head * select((V)0, VLOAD(0, row), lane < (V)k);
+        if (k > VW)
+            rows[l] = fma(tail, select((V)0, VLOAD(0, row + VW), lane < (V)(k - VW)), rows[l]);
+    }
+    zip_transpose(rows);
+#pragma unroll
+    for (int span = VW / 2; span > 0; span /= 2)
+        for (int l = 0; l < span; l++)
+            rows[l] += rows[l + span];
+    return rows[0];
+}
+
 /* One row times the transpose of x [n, k], k contiguous in both. */
 KN_KERNEL_ONCE(gemm_dot_rows, (KN_ARG(a), KN_ARG(x), KN_ARG(bias), KN_ARG(c), n, k, x_stride, bias_stride, finish),
                KN_IN(a), KN_IN(x), KN_IN(bias), KN_OUT(c), long n, long k, long x_stride, long bias_stride,
@@ -134,13 +156,27 @@ KN_KERNEL_ONCE(gemm_dot_rows, (KN_ARG(a), KN_ARG(x), KN_ARG(bias), KN_ARG(c), n,
     KN_BIND_IN(T, x);
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
-    KN_FOR_ONCE (j, n)
+    const long chunk = (n + KN_SIZE(0) - 1) / KN_SIZE(0), end = min(n, (long)(KN_ID(0) + 1) * chunk);
+    long j = KN_ID(0) * chunk;
+    if (k <= 2 * VW) {
+        T padded[2 * VW], sums[VW];
+        for (long i = 0; i < 2 * VW; i++)
+            padded[i] = i < k ? a[i] : 0;
+        const long readable = (n - 1) * x_stride + k - 2 * VW;
+        for (; j + VW <= end && (j + VW - 1) * x_stride <= readable; j += VW) {
+            VSTORE(dot_short_rows(VLOAD(0, padded), VLOAD(1, padded), x + j * x_stride, k, x_stride), 0, sums);
+            for (int l = 0; l < VW; l++)
+                c[j + l] = finish_value(finish, sums[l], c + j + l, bias + (j + l) * bias_stride);
+        }
+    }
+    for (; j < end; j++)
         c[j] = finish_value(finish, dot_run(a, x + j * x_stride, k), c + j, bias + j * bias_stride);
 }
 
 /* --- few long sums: C is tiny, k long; slices of k are summed separately, gemm_long_total adds them in order ------ */
 
-#define MAX_RESULTS 16
+#define MAX_RESULTS 32
+#define MAX_COLUMNS 16
 
 /* sum[j] += a[i] * b[i][j] over `count` contiguous rows b of `width` columns; `width` is a constant after inlining.
  * Lane l takes every VW-th row. */
@@ -167,6 +203,33 @@ static inline void accumulate_rows(T *restrict sum, const global T *restrict a, 
             sum[j] = fma(a[i], b[i * width + j], sum[j]);
 }
 
+/* The same of up to MAX_COLUMNS columns: the lanes of vectors. `readable`: rows that may be read up to MAX_COLUMNS
+ * elements from their start. */
+static inline void accumulate_columns(T *restrict sum, const global T *restrict a, const global T *restrict b,
+                                      const int width, long stride, long count, long readable)
+{
+    V total[4][MAX_COLUMNS / VW];
+    long i = 0;
+#pragma unroll
+    for (int row = 0; row < 4; row++)
+        for (int v = 0; v < MAX_COLUMNS / VW; v++)
+            total[row][v] = (V)0;
+    for (; i + 4 <= min(count, readable); i += 4)
+#pragma unroll
+        for (int row = 0; row < 4; row++)
+            for (int v = 0; v < MAX_COLUMNS / VW; v++)
+                total[row][v] = fma((V)a[i + row], VLOAD(v, b + (i + row) * stride), total[row][v]);
+    for (int v = 0; v < MAX_COLUMNS / VW; v++) {
+        T lane[VW];
+        VSTORE((total[0][v] + total[1][v]) + (total[2][v] + total[3][v]), 0, lane);
+        for (int l = 0; l < VW && v * VW + l < width; l++)
+            sum[v * VW + l] += lane[l];
+    }
+    for (; i < count; i++)
+        for (int j = 0; j < width; j++)
+            sum[j] = fma(a[i], b[i * stride + j], sum[j]);
+}
+
 /* op(A) [m, k], op(B) [k, n], m * n <= MAX_RESULTS; one slice per work-item into part[slice][m * n]. A slice is summed
  * in runs of RUN, so that rounding errors stay small. */
 #define RUN 4096
@@ -190,8 +253,9 @@ KN_KERNEL_ONCE(gemm_long_sums, (KN_ARG(a), KN_ARG(b), KN_ARG(part), m, n, k, a_r
         T sum[MAX_RESULTS];
         for (int e = 0; e < m * n; e++)
             sum[e] = 0;
-        if (m == 1 && n == 1 && a_k == 1 && b_k == 1) {
-            sum[0] = dot_run(a + k0, b + k0, count);
+        if (a_k == 1 && b_k == 1) {
+            for (int e = 0; e < m * n; e++)
+                sum[e] = dot_run(a + row[e] + k0, b + column[e] + k0, count);
         } else if (m == 1 && n <= 4 && a_k == 1 && b_column == 1 && b_k == n) {
             switch (n) {
             case 2:
@@ -204,6 +268,9 @@ KN_KERNEL_ONCE(gemm_long_sums, (KN_ARG(a), KN_ARG(b), KN_ARG(part), m, n, k, a_r
                 accumulate_rows(sum, a + k0, b + k0 * 4, 4, count);
                 break;
             }
+        } else if (m == 1 && n <= MAX_COLUMNS && a_k == 1 && b_column == 1 && b_k >= n) {
+            accumulate_columns(sum, a + k0, b + k0 * b_k, n, b_k, count,
+                               ((k - 1) * b_k + n - MAX_COLUMNS) / b_k + 1 - k0);
         } else {
             for (long i = k0; i < k0 + count; i++)
                 for (int e = 0; e < m * n; e++)

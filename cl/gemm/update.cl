@@ -27,7 +27,7 @@ static inline void update(global T *restrict c, const global T *restrict bias, c
         VSTORE(plain ? sum[v] : finish_vector(f, sum[v], c + v * VW, bias + v * VW, true), v, c);
 }
 
-/* dim 0: rows_per_item rows of C, counted through all matrices. */
+/* dim 0: rows_per_item rows of C, counted through all matrices; dim 1: columns_per_item columns. */
 KN_KERNEL_ONCE(gemm_update,
                    (KN_ARG(a), KN_ARG(b), KN_ARG(bias), KN_ARG(c), s, a_layout, b_layout, c_layout, finish), KN_IN(a),
                    KN_IN(b), KN_IN(bias), KN_OUT(c), kn_gemm_update_size s, kn_gemm_layout a_layout,
@@ -38,18 +38,19 @@ KN_KERNEL_ONCE(gemm_update,
     KN_BIND_IN(T, bias);
     KN_BIND_OUT(T, c);
     const long first = KN_ID(0) * s.rows_per_item, last = min(s.m * s.batch, first + s.rows_per_item);
+    const long begin = KN_ID(1) * s.columns_per_item, end = min(s.n, begin + s.columns_per_item);
     const bool plain = keeps_sums(finish) && !finish.has_bias;
     for (long row = first; row < last; row++) {
         const long matrix = row / s.m, i = row - matrix * s.m;
         const global T *a_row = a + matrix * a_layout.batch_stride + i * a_layout.row_stride,
                        *b_rows = b + matrix * b_layout.batch_stride;
         global T *c_row = c + matrix * c_layout.batch_stride + i * c_layout.row_stride;
-        long j = 0;
-        for (; j + VECTORS * VW <= s.n; j += VECTORS * VW)
+        long j = begin;
+        for (; j + VECTORS * VW <= end; j += VECTORS * VW)
             update(c_row + j, bias + j, a_row, a_layout.col_stride, b_rows + j, b_layout.row_stride, s.k, finish,
                    plain);
         KN_NOT_UNROLLED
-        for (; j < s.n; j++) {
+        for (; j < end; j++) {
             T sum = 0;
             KN_NOT_UNROLLED
             for (int k = 0; k < s.k; k++)

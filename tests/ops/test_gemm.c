@@ -84,10 +84,12 @@ static void draw_sizes(test_random *random, int64_t size[3])
         size[0] = size[1] = 1;
 }
 
-/* Around block boundaries of k, rows, panels and their groups, and columns; strides of 4 KiB. */
-static const int64_t large_sizes[][3] = {{37, 1000, 1100}, {300, 31, 700},  {131, 257, 1024},
-                                         {1, 4099, 203},   {4099, 1, 203},  {523, 33, 17},
-                                         {131, 1024, 300}, {37, 2100, 260}, {900, 70, 520}};
+/* Around block boundaries of k, rows, panels and their groups, and columns; strides of 4 KiB; few long sums, and long
+ * rows and columns of short ones. */
+static const int64_t large_sizes[][3] = {
+    {37, 1000, 1100}, {300, 31, 700}, {131, 257, 1024}, {1, 4099, 203}, {4099, 1, 203}, {523, 33, 17}, {131, 1024, 300},
+    {37, 2100, 260},  {900, 70, 520}, {1, 7, 5003},     {13, 1, 4999},  {3, 8, 4100},   {5, 6, 8200},  {2, 1, 70001},
+    {2003, 1, 11},    {1, 2003, 19},  {1, 70001, 3},    {70001, 1, 4},  {1, 1500, 9},   {1500, 1, 30}};
 enum { LARGE_SIZES = sizeof large_sizes / sizeof large_sizes[0] };
 
 static gaps draw_gaps(test_random *random) { return draw(random, 0, 3) == 0 ? REPEATED : SPACED; }

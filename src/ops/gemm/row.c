@@ -5,6 +5,8 @@
 enum { COLUMNS = 4096 }; /* their sums stay in the level-1 cache: 16 KiB of f32 */
 /* Fixed, so that the order of sums does not depend on the number of cores. */
 enum { MIN_SLICE = 64, MAX_SLICES = 64 };
+/* Worth it: long sums of so many columns, and shorter ones of more. */
+enum { FEW_COLUMNS = 16, FEW_ROWS = 5, MANY_COLUMNS = 1024 };
 
 /* x [k] times b [k, n]. */
 typedef struct row_product {
@@ -32,7 +34,8 @@ bool kn_gemm_supports_row(const kn_limits *limits, const void *problem)
 bool kn_gemm_prefers_row(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
-    return limits->is_cpu && p->k >= MIN_SLICE && p->m * p->n >= MIN_SLICE;
+    const int64_t n = p->m * p->n;
+    return limits->is_cpu && (p->k >= MIN_SLICE ? n >= FEW_COLUMNS : p->k >= FEW_ROWS && n >= MANY_COLUMNS);
 }
 
 kn_status kn_gemm_row(kn_stream *stream, const void *problem_)

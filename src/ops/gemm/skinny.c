@@ -2,11 +2,12 @@
  * regression's forward and backward, matrix times vector, dot products. */
 #include "ops/gemm/gemm.h"
 
-enum { SHORT_ROW = 4 };    /* cases of the kernel gemm_short_rows */
-enum { MAX_RESULTS = 16 }; /* as in the kernel gemm_long_sums */
+enum { SHORT_ROW = 4 };                   /* cases of the kernel gemm_short_rows */
+enum { MAX_RESULTS = 16, MAX_DOTS = 32 }; /* of gemm_long_sums, and where all operands are contiguous along k */
 enum { LONG_SUM = 4096 };
-enum { LONG_DOT = 128 * 1024 }; /* the same of one result: below, a second launch takes longer than other cores save */
-enum { SLICES = 64 };           /* fixed, so that the order of sums does not depend on the number of cores */
+enum { LONG_DOT = 128 * 1024 }; /* elements of dot products: of fewer a second launch takes longer than it saves */
+enum { SHORT_DOT = 5 };
+enum { SLICES = 64 }; /* fixed, so that the order of sums does not depend on the number of cores */
 
 typedef enum skinny_case { NOT_SKINNY, SHORT_ROWS, DOT_ROWS, LONG_SUMS } skinny_case;
 
@@ -32,12 +33,14 @@ static skinny_product classify(const kn_gemm_params *p)
         s = (skinny_product){
             NOT_SKINNY, 1,     p->m, p->k, flip(kn_gemm_operand_layout(&p->b)), flip(kn_gemm_operand_layout(&p->a)),
             &p->b,      &p->a, 0};
-    bool b_rows_along_k = s.b.row_stride == 1 || s.k == 1, few_results = s.m <= MAX_RESULTS / s.n;
+    const bool are_dots = s.a.col_stride == 1 && s.b.row_stride == 1;
+    bool b_rows_along_k = s.b.row_stride == 1 || s.k == 1,
+         few_results = s.m <= (are_dots ? MAX_DOTS : MAX_RESULTS) / s.n;
     bool short_rows =
         s.m == 1 && s.k >= 1 && s.k <= SHORT_ROW && b_rows_along_k && s.b.col_stride == s.k && p->beta == 0;
-    bool dot_rows = s.m == 1 && s.b.row_stride == 1 && s.a.col_stride == 1;
-    const int64_t long_sum = dot_rows && s.n == 1 ? LONG_DOT : LONG_SUM;
-    if (few_results && (s.k >= long_sum || (s.k > 0 && !short_rows && !dot_rows)))
+    bool dot_rows = s.m == 1 && are_dots;
+    const bool is_long = dot_rows ? s.k >= LONG_DOT / s.n : s.k >= LONG_SUM;
+    if (few_results && (is_long || (s.k > 0 && !short_rows && !dot_rows)))
         s.kind = LONG_SUMS;
     else if (short_rows)
         s.kind = SHORT_ROWS;
@@ -55,7 +58,7 @@ bool kn_gemm_supports_skinny(const kn_limits *limits, const void *problem)
 bool kn_gemm_prefers_skinny(const kn_limits *limits, const void *problem)
 {
     skinny_product s = classify(&((const kn_gemm_problem *)problem)->product);
-    bool long_enough = s.kind == SHORT_ROWS || s.k >= (s.kind == LONG_SUMS ? LONG_SUM : 16);
+    bool long_enough = s.kind == SHORT_ROWS || s.k >= (s.kind == LONG_SUMS ? LONG_SUM : SHORT_DOT);
     return limits->is_cpu && long_enough;
 }
 

@@ -99,8 +99,8 @@ static kn_status pick_sorted(kn_call *call, const kn_sorted_rows *rows)
 }
 
 /* LANES: keys that cl/sort/nth.cl reads at once. SORTED_ROW: so few elements are sorted sooner than counted.
- * SHORT_ROW: elements that one work-item counts in soon enough. FIRST: the first 1 in FIRST elements are selected by all
- * work-items sooner than one of them counts. */
+ * SHORT_ROW: elements that one work-item counts in soon enough. FIRST: the first 1 in FIRST elements are selected by
+ * all work-items sooner than one of them counts. */
 enum { LANES = 16, SORTED_ROW = 23, SHORT_ROW = 32768, FIRST = 2048 };
 
 /* A work-item per row finds the element by counting. */
