@@ -128,7 +128,7 @@ void kn_rows_write_tiles(const rows_writer *w, rows_width v)
 {
     const char *as = "KN_JOIN(as_, KN_VECTOR_OF(KN_ELEMENT, KN_W))";
     kn_text_format(w->out,
-                   "#define KN_ROW(kn_at, kn_count) kn_part0(x->in0, kn_at, 1, kn_count, kn_count)\n"
+                   "#define KN_ROW(kn_at, kn_count, kn_room) kn_part0(x->in0, kn_at, 1, kn_count, kn_room)\n"
                    "#define KN_RESULTS %d\n"
                    "KN_INLINE void kn_results(const kn_state%s *kn_s, const kn_fixed%s *kn_f, T kn_tiles[][KN_W], "
                    "const int kn_column) { ",
