@@ -82,13 +82,16 @@ static bool should_bypass(const kn_pointwise_form *form, const kn_layout *layout
 
 /* Are operands better packed than read where they are? Those that are broadcast along short runs, and those whose
  * elements are apart. */
-enum { SHORT_RUN = 64 };
+enum { SHORT_RUN = 64, SHORT_RUN_OF_VECTORS = 256 };
 static bool should_pack(const kn_pointwise_form *form, const kn_layout *layout)
 {
     const int last = layout->ndim - 1;
     if (!kn_pointwise_could_pack(form) || !kn_layout_begins_contiguous(layout))
         return false;
-    return kn_layout_has_steps(layout) || (last > 0 && layout->shape[last] < SHORT_RUN && form->inputs[1]);
+    const int64_t run = last > 0 ? layout->shape[last] : INT64_MAX;
+    if (form->vector) /* explicit ones, of which a run's last is seldom whole */
+        return run < SHORT_RUN_OF_VECTORS;
+    return kn_layout_has_steps(layout) || (run < SHORT_RUN && form->inputs[1]);
 }
 
 static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, const kn_layout *layout,

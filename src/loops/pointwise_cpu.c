@@ -47,7 +47,8 @@ static void write_loop(const kn_writer *w, const char *begin, const char *end, c
     kn_text_append(w->out, "} }\n");
 }
 
-/* What a vector of elements takes, of which `left` are left. `steps` are the expressions of each lane's step. */
+/* What a vector of elements takes, of which `left` are left. `steps` are the expressions of each lane's step; packed
+ * inputs have none. */
 static void write_vector(const kn_writer *w, const char *left, const char *in, const char *out,
                          char (*steps)[KN_WRITER_NAME])
 {
@@ -56,6 +57,11 @@ static void write_vector(const kn_writer *w, const char *left, const char *in, c
         if (!kn_writer_reads(w, i))
             continue;
         const char *step = w->form->spread[i] ? "0" : steps[w->form->lane[i]];
+        if (w->form->walk == KN_WALK_TILES && kn_writer_packs(w, i)) {
+            kn_text_format(w->out, "const T %s%c = kn_vector_packed_%s(%s%d + kn_k); ", w->prefix, w->code->inputs[i],
+                           kn_writer_vector_load(w, i), in, i);
+            continue;
+        }
         kn_text_format(w->out, "const T %s%c = kn_vector_%s(%s + kn_k * %s, %s, %s); ", w->prefix, w->code->inputs[i],
                        kn_writer_vector_load(w, i), kn_writer_pointer(w, i, in, out, name), step, step, left);
     }
@@ -192,6 +198,7 @@ static void write_run_loops(const kn_writer *w, int lanes)
 void kn_write_tiles(const kn_writer *w)
 {
     const advance unit[KN_POINTWISE_INPUTS] = {UNIT};
+    char steps[KN_LAYOUT_LANES][KN_WRITER_NAME] = {"1"};
     kn_write_parameters(w, "kn_runs");
     write_bindings(w);
     kn_text_append(w->out, "kn_cursor kn_c; kn_begin(&kn_plan, KN_ID(0), KN_SIZE(0), &kn_c);\n");
@@ -214,7 +221,10 @@ void kn_write_tiles(const kn_writer *w)
         if (kn_writer_reads(w, i) && w->form->lane[i] == 0)
             kn_text_format(w->out, "const global %s *kn_t%d = kn_in%d + kn_c.position; ",
                            kn_storage_type(w->form->inputs[i]), i, i);
-    write_loop(w, "0", "kn_size", "kn_t", "kn_y", unit, true);
+    if (w->form->vector)
+        write_vector_loop(w, "0", "kn_size", "kn_t", "kn_y", steps);
+    else
+        write_loop(w, "0", "kn_size", "kn_t", "kn_y", unit, true);
     kn_text_append(w->out, "kn_c.position += kn_size; } }\n");
 }
 

@@ -86,7 +86,7 @@ bool kn_pointwise_could_pack(const kn_pointwise_form *form)
     for (int i = 0; i < KN_POINTWISE_INPUTS; i++)
         if (form->aliased[i])
             return false;
-    return !form->vector && form->lanes > 1;
+    return form->lanes > 1;
 }
 
 /* --- elements ----------------------------------------------------------------------------------------------------- */
