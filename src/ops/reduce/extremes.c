@@ -151,10 +151,6 @@ static kn_status extreme_forward(kn_call *call)
     return status;
 }
 
-/* i is an element's index in its row, k that of the extreme. */
-static kn_pointwise_code where_found = {
-    .name = "where_found", .inputs = "gki", .raw = "ki", .values = {"i == k ? g : (T)0"}};
-
 /* 0, 1, ... along dimension `dim`, broadcast along the others. */
 static kn_tensor *places_along(const kn_grad_call *grad, int dim)
 {
@@ -167,31 +163,10 @@ static kn_tensor *places_along(const kn_grad_call *grad, int dim)
     return kn_reshape(places, input->ndim, shape);
 }
 
-/* From so many elements on zeros are written first, and then the gradients at their places. */
-enum { LONG_ROW = 24 };
-
 static kn_status extreme_backward(kn_grad_call *grad)
 {
     const kn_extreme_params *params = grad->params;
-    const kn_input_spec *input = &grad->input[0];
-    kn_tensor *result;
-
-    if (!grad->grad_outputs[0])
-        return KN_OK;
-    if (input->ndim > 0 && input->shape[params->dim] >= LONG_ROW)
-        return kn_taken_backward(grad, grad->grad_outputs[0], grad->saved[0], params->dim);
-    result = kn_grad_new(grad, 0);
-    if (!result)
-        return kn_error_status();
-    if (kn_numel(result) == 0)
-        return KN_OK;
-    const kn_tensor *operands[] = {kn_reduce_spread(grad->grad_outputs[0], &params->reduce, input->ndim, input->shape),
-                                   kn_reduce_spread(grad->saved[0], &params->reduce, input->ndim, input->shape),
-                                   places_along(grad, params->dim)};
-    if (!operands[0] || !operands[1] || !operands[2])
-        return kn_error_status();
-    return kn_elements(grad->stream, &where_found, grad->op->name, kn_compute_type(input->dtype), result, operands, 3,
-                       NULL);
+    return kn_taken_backward(grad, grad->grad_outputs[0], grad->saved[0], params->dim);
 }
 
 /* The same of recorded operations. */
