@@ -57,13 +57,13 @@ static void write_vector(const kn_writer *w, const char *left, const char *in, c
         if (!kn_writer_reads(w, i))
             continue;
         const char *step = w->form->spread[i] ? "0" : steps[w->form->lane[i]];
-        if (w->form->walk == KN_WALK_TILES && kn_writer_packs(w, i)) {
-            kn_text_format(w->out, "const T %s%c = kn_vector_packed_%s(%s%d + kn_k); ", w->prefix, w->code->inputs[i],
-                           kn_writer_vector_load(w, i), in, i);
-            continue;
-        }
-        kn_text_format(w->out, "const T %s%c = kn_vector_%s(%s + kn_k * %s, %s, %s); ", w->prefix, w->code->inputs[i],
-                       kn_writer_vector_load(w, i), kn_writer_pointer(w, i, in, out, name), step, step, left);
+        kn_text_format(w->out, "const T %s%c = KN_VECTOR_ROUND_%s(", w->prefix, w->code->inputs[i],
+                       kn_dtype_kind((kn_dtype)w->form->rounded[i]));
+        if (w->form->walk == KN_WALK_TILES && kn_writer_packs(w, i))
+            kn_text_format(w->out, "kn_vector_packed_%s(%s%d + kn_k)); ", kn_writer_vector_load(w, i), in, i);
+        else
+            kn_text_format(w->out, "kn_vector_%s(%s + kn_k * %s, %s, %s)); ", kn_writer_vector_load(w, i),
+                           kn_writer_pointer(w, i, in, out, name), step, step, left);
     }
     kn_write_statements(w);
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)

@@ -19,7 +19,7 @@ static bool suits_vectors(const kn_pointwise_code *code, const kn_pointwise_form
     if (!is_real(form->compute))
         return false;
     for (int i = 0; code->inputs[i]; i++)
-        if (form->inputs[i] && (form->rounded[i] || has(code->raw, code->inputs[i])))
+        if (form->inputs[i] && has(code->raw, code->inputs[i]))
             return false;
     for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
         if (form->outputs[i] && form->outputs[i] != form->compute && !is_reduced(form->outputs[i]))

@@ -393,6 +393,33 @@ static void the_host_may_round_in_other_ways(void **state)
 #endif
 }
 
+/* All pages of PoCL's libraries, one for each kernel (read_pages in rt/direct/entry.c): this kernel's only constant is
+ * loaded where a norm is 0, which it is not. */
+static void the_code_is_there(void **state)
+{
+    (void)state;
+    const char *wish = getenv("KOINE_DIRECT");
+    char line[4096];
+    bool is_code = false;
+    long size = 0, resident;
+    KN_SCOPE;
+    kn_tensor *x = kn_ones(KN_SHAPE(20, 1000), .dtype = KN_F16);
+    assert_ok(kn_set_requires_grad(x, true));
+    assert_ok(kn_backward(kn_sum(kn_norm_dims(x, 2, (const int[]){1}, 1, false))));
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    if ((wish && strcmp(wish, "0") == 0) || !maps)
+        skip();
+    while (fgets(line, sizeof line, maps)) {
+        if (strchr(line, '-') && strstr(line, " r")) /* begin-end, permissions, ..., file */
+            is_code = strstr(line, "/pointwise_norm_2_backward.so") != NULL;
+        if (is_code && sscanf(line, "Size: %ld kB", &size) == 1)
+            assert_true(size > 0);
+        if (is_code && sscanf(line, "Rss: %ld kB", &resident) == 1)
+            assert_int_equal(resident, size);
+    }
+    fclose(maps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_team_runs_each_item_once),
         cmocka_unit_test(numbers_of_threads),
         cmocka_unit_test(the_host_may_round_in_other_ways),
+        cmocka_unit_test(the_code_is_there),
     };
     if (kn_user_source_add(&source, "count", text, false) != KN_OK)
         return 1;
