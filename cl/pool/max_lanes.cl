@@ -24,14 +24,13 @@ static span cut_window(const kn_pool_geometry *p, int d, int output)
     return (span){start, before, min(p->kernel_size[d], until)};
 }
 
-/* The maxima of an output's window in a vector of channels, and their places in the window. Without `nans` NaN may be
- * missed: the maximum then takes a fraction of the time, as it does not wait for comparisons. Returns where there was
- * one. */
+/* The maxima of an output's window in a vector of channels, and their places in the window. */
 typedef struct maxima {
     TV values;
-    lane_number places, nans;
+    lane_number places, nans; /* nans: not 0 where there was NaN */
 } maxima;
 
+/* Without `nans` the values may miss NaN, and take half the time: they do not wait for comparisons. */
 KN_INLINE maxima find_maxima(const kn_pool_geometry *p, pixels x, const span s, const span r, const span c,
                              long channel, const bool nans)
 {

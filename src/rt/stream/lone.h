@@ -1,5 +1,5 @@
 /* rt/stream/lone.h - launches that may not run beside those of other streams: see confuses_sizes in
- * rt/device/quirks.h. Kernels that gather their arguments need it not (rt/command/enqueue.c). */
+ * rt/device/quirks.h. Kernels that gather their arguments do not need it (rt/command/enqueue.c). */
 #pragma once
 
 #include "rt/stream/queue.h"
