@@ -78,11 +78,10 @@ KN_KERNEL_ONCE(average_pool_planes, (KN_ARG(x), KN_ARG(y), given), KN_IN(x), KN_
     KN_BIND_OUT(T, y);
     TV image[KN_POOL_MOST_PIXELS], averages[KN_POOL_MOST_PIXELS];
     const long size = volume_of(&p), out_size = out_volume_of(&p);
-    KN_FOR_ONCE(group, (p.planes + 15) / 16)
+    KN_FOR_ONCE(group, (p.planes + VW - 1) / VW)
     {
-        const long first = group * 16;
-        const int count = (int)min(16L, p.planes - first);
-        read_planes(image, x + first * size, count, size, (p.planes - first) * size);
+        const long first = group * VW, planes = p.planes - first;
+        read_planes(image, x + first * size, size, planes);
         const pixels pixels = {image, 16};
         FOR_OUTPUTS(&p, slice, row, column, to)
         {
@@ -90,7 +89,7 @@ KN_KERNEL_ONCE(average_pool_planes, (KN_ARG(x), KN_ARG(y), given), KN_IN(x), KN_
             const box b = window_of(&p, slice, row, column, &divisor);
             averages[to] = window_sum(&p, pixels, b, 0) / divisor;
         }
-        write_planes(averages, y + first * out_size, count, out_size);
+        write_planes(averages, y + first * out_size, out_size, planes);
     }
 }
 
@@ -102,11 +101,10 @@ KN_KERNEL_ONCE(average_pool_planes_backward, (KN_ARG(gradient), KN_ARG(out), giv
     KN_BIND_OUT(T, out);
     TV image[KN_POOL_MOST_PIXELS], gradients[KN_POOL_MOST_PIXELS];
     const long size = volume_of(&p), out_size = out_volume_of(&p);
-    KN_FOR_ONCE(group, (p.planes + 15) / 16)
+    KN_FOR_ONCE(group, (p.planes + VW - 1) / VW)
     {
-        const long first = group * 16;
-        const int count = (int)min(16L, p.planes - first);
-        read_planes(gradients, gradient + first * out_size, count, out_size, (p.planes - first) * out_size);
+        const long first = group * VW, planes = p.planes - first;
+        read_planes(gradients, gradient + first * out_size, out_size, planes);
         for (long i = 0; i < size; i++)
             image[i] = 0;
         FOR_OUTPUTS(&p, slice, row, column, from)
@@ -117,7 +115,7 @@ KN_KERNEL_ONCE(average_pool_planes_backward, (KN_ARG(gradient), KN_ARG(out), giv
             FOR_BOX(b, d, h, w)
                 image[place_in(&p, d, h, w)] += part;
         }
-        write_planes(image, out + first * size, count, size);
+        write_planes(image, out + first * size, size, planes);
     }
 }
 

@@ -122,15 +122,13 @@ KN_KERNEL_ONCE(max_pool_channels,
 #define AS_NUMBERS as_int16
 #endif
 
-static void write_places(const TV *image, global INDEX *index, int count, long size)
+static void write_places(const TV *image, global INDEX *index, long size, long planes)
 {
     FOR_TILES(at, size)
     {
         TV rows[VW];
-        for (int k = 0; k < VW; k++)
-            rows[k] = image[at + k];
-        zip_transpose(rows);
-        for (int k = 0; k < count; k++)
+        take_tile(rows, image, at);
+        for (long k = 0; k < min((long)VW, planes); k++)
             store_places(AS_NUMBERS(rows[k]), index + k * size + at, size);
     }
 }
@@ -144,11 +142,10 @@ KN_KERNEL_ONCE(max_pool_planes, (KN_ARG(x), KN_ARG(y), KN_ARG(index), given, sav
     KN_BIND_OUT(INDEX, index);
     TV image[KN_POOL_MOST_PIXELS], values[KN_POOL_MOST_PIXELS], places[KN_POOL_MOST_PIXELS];
     const long size = volume_of(&p), out_size = out_volume_of(&p);
-    KN_FOR_ONCE(group, (p.planes + 15) / 16)
+    KN_FOR_ONCE(group, (p.planes + VW - 1) / VW)
     {
-        const long first = group * 16;
-        const int count = (int)min(16L, p.planes - first);
-        read_planes(image, x + first * size, count, size, (p.planes - first) * size);
+        const long first = group * VW, planes = p.planes - first;
+        read_planes(image, x + first * size, size, planes);
         const pixels pixels = {image, 16};
         FOR_OUTPUTS(&p, slice, row, column, to)
         {
@@ -156,9 +153,9 @@ KN_KERNEL_ONCE(max_pool_planes, (KN_ARG(x), KN_ARG(y), KN_ARG(index), given, sav
             values[to] = window_maxima(&p, pixels, slice, row, column, 0, low, high, &at);
             places[to] = AS_ELEMENTS(at);
         }
-        write_planes(values, y + first * out_size, count, out_size);
+        write_planes(values, y + first * out_size, out_size, planes);
         if (save)
-            write_places(places, index + first * out_size, count, out_size);
+            write_places(places, index + first * out_size, out_size, planes);
     }
 }
 
