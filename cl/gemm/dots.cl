@@ -5,30 +5,54 @@
  * vector whose lanes are added at the end: per vector of k, DOT_ROWS + DOT_COLUMNS loads feed DOT_ROWS * DOT_COLUMNS
  * multiply-adds. A tile's rows of B stay in the level-1 cache for all rows of A.
  *
- * Compiled in: T, VW, REGISTERS (vector registers). Local size 1, no local memory, no barrier. */
+ * Compiled in: T, VW, REGISTERS (vector registers); PAIRS: operands and results are of bf16, and a vector along k is of
+ * words of two elements (gemm/pair_words.clh). Local size 1, no local memory, no barrier. */
 #include "common/koine.clh"
+#include "common/bfloat.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
 #include "common/lane_sums.clh"
+#ifdef PAIRS
+#include "gemm/pair_dots.clh"
+#include "gemm/pair_finish.clh"
+#include "gemm/pair_words.clh"
+typedef ushort element;
+typedef U vector;
+enum { LANES = PAIR_LANES };
+#define LOAD load_pairs
+#define LOAD_LAST load_last_pairs
+#define ADD_PRODUCT add_pairs
+#define VALUE KN_BFLOAT_TO_FLOAT
+#define FINISH finish_sum
+#else
+typedef T element;
+typedef V vector;
+enum { LANES = VW };
+#define LOAD(x) VLOAD(0, x)
+#define LOAD_LAST load_rest
+#define ADD_PRODUCT(sum, a, b) fma(a, b, sum)
+#define VALUE(x) (x)
+#define FINISH(f, sum, c, bias) *(c) = finish_value(f, sum, c, bias)
+#endif
 
 #define DOT_ROWS (REGISTERS >= 32 || VW == 16 ? 4 : 2) /* VW divides the number of sums */
 #define DOT_COLUMNS 4
 
-KN_INLINE void add_products(V *sum, const V *row, const V *column)
+KN_INLINE void add_products(V *sum, const vector *row, const vector *column)
 {
 #pragma unroll
     for (int i = 0; i < DOT_ROWS; i++)
 #pragma unroll
         for (int j = 0; j < DOT_COLUMNS; j++)
-            sum[i * DOT_COLUMNS + j] = fma(row[i], column[j], sum[i * DOT_COLUMNS + j]);
+            sum[i * DOT_COLUMNS + j] = ADD_PRODUCT(sum[i * DOT_COLUMNS + j], row[i], column[j]);
 }
 
 /* C[i, j] for `rows` (at most DOT_ROWS) and `columns` (at most DOT_COLUMNS). */
-static inline void dot_tile(global T *restrict c, const global T *restrict a, const global T *restrict b,
-                            const global T *restrict bias, long ldc, long a_stride, long b_stride, long k, int rows,
-                            int columns, kn_gemm_finish f)
+static inline void dot_tile(global element *restrict c, const global element *restrict a,
+                            const global element *restrict b, const global element *restrict bias, long ldc,
+                            long a_stride, long b_stride, long k, int rows, int columns, kn_gemm_finish f)
 {
-    const global T *x[DOT_ROWS], *y[DOT_COLUMNS];
+    const global element *x[DOT_ROWS], *y[DOT_COLUMNS];
     V sum[DOT_ROWS * DOT_COLUMNS];
     /* Rows and columns beyond the edge repeat the last one and are not stored. */
 #pragma unroll
@@ -41,24 +65,24 @@ static inline void dot_tile(global T *restrict c, const global T *restrict a, co
         for (int j = 0; j < DOT_COLUMNS; j++)
             sum[i * DOT_COLUMNS + j] = (V)0;
     }
-    V row[DOT_ROWS], column[DOT_COLUMNS];
+    vector row[DOT_ROWS], column[DOT_COLUMNS];
     long p = 0;
-    for (; p + VW <= k; p += VW) {
+    for (; p + LANES <= k; p += LANES) {
 #pragma unroll
         for (int j = 0; j < DOT_COLUMNS; j++)
-            column[j] = VLOAD(0, y[j] + p);
+            column[j] = LOAD(y[j] + p);
 #pragma unroll
         for (int i = 0; i < DOT_ROWS; i++)
-            row[i] = VLOAD(0, x[i] + p);
+            row[i] = LOAD(x[i] + p);
         add_products(sum, row, column);
     }
     if (p > 0 && p < k) {
 #pragma unroll
         for (int j = 0; j < DOT_COLUMNS; j++)
-            column[j] = load_rest(y[j], k, (int)(k - p));
+            column[j] = LOAD_LAST(y[j], k, (int)(k - p));
 #pragma unroll
         for (int i = 0; i < DOT_ROWS; i++)
-            row[i] = load_rest(x[i], k, (int)(k - p));
+            row[i] = LOAD_LAST(x[i], k, (int)(k - p));
         add_products(sum, row, column);
         p = k;
     }
@@ -70,8 +94,8 @@ static inline void dot_tile(global T *restrict c, const global T *restrict a, co
         for (int j = 0; j < columns; j++) {
             T value = total[i * DOT_COLUMNS + j];
             for (long q = p; q < k; q++)
-                value = fma(x[i][q], y[j][q], value);
-            c[i * ldc + j] = finish_value(f, value, c + i * ldc + j, bias + j);
+                value = fma(VALUE(x[i][q]), VALUE(y[j][q]), value);
+            FINISH(f, value, c + i * ldc + j, bias + j);
         }
 }
 
@@ -84,10 +108,10 @@ KN_KERNEL_ONCE(gemm_dots,
                const kn_gemm_finish given)
 {
     const kn_gemm_finish finish = given;
-    KN_BIND_IN(T, a);
-    KN_BIND_IN(T, b);
-    KN_BIND_IN(T, bias);
-    KN_BIND_OUT(T, c);
+    KN_BIND_IN(element, a);
+    KN_BIND_IN(element, b);
+    KN_BIND_IN(element, bias);
+    KN_BIND_OUT(element, c);
     const long batch = KN_ID(1), first = KN_ID(0) * columns_per_item,
                last = min(n, first + columns_per_item);
     a += batch * a_batch_stride;

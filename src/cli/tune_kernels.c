@@ -7,6 +7,7 @@
 #include "cli/tune.h"
 #include "ops/gemm/blocked.h"
 #include "ops/gemm/gemm.h"
+#include "ops/gemm/instructions.h"
 #include "rt/clblast/parameters.h"
 #include "tensor/tensor.h"
 

@@ -8,6 +8,7 @@
 
 #include "ops/dispatch/choice.h"
 #include "ops/gemm/blocked.h"
+#include "ops/gemm/instructions.h"
 #include "support/values.h"
 
 enum { MATMUL = KN_MATMUL_ALLOW_TF32, CONV = KN_CONV_ALLOW_TF32 };

@@ -29,7 +29,7 @@ static inline int next_size(void) { return (simulates_gpu() || simulates_vectors
 /* The portable minimum of limits. */
 static inline void simulate_gpu(kn_limits *limits)
 {
-    limits->is_cpu = limits->has_entries = false;
+    limits->is_cpu = limits->has_entries = limits->multiplies_pairs = false;
     limits->is_gpu = true;
     limits->unified_memory = false;
     limits->vector_width_f32 = limits->vector_width_f64 = 1;
@@ -76,7 +76,7 @@ static inline bool can_force(const kn_implementation_table *table, const kn_impl
 {
     const kn_limits *limits = kn_device_limits(kn_device_current());
     return kn_implementation_allowed(row, kn_implementation_flags(table)) &&
-           (!row->works || limits->ptx_capability >= 80) &&
+           (!row->works || limits->ptx_capability >= 80 || limits->is_cpu) &&
            (test_full() || (is_for_device(table, row) && is_in_question(table, row)));
 }
 
@@ -111,7 +111,7 @@ static inline void obey_as_gpu(int argc, char **argv)
 static inline void simulate_vectors(kn_limits *limits, bool avx2)
 {
     limits->is_cpu = true; /* Oclgrind's device says it is a GPU */
-    limits->is_gpu = false;
+    limits->is_gpu = limits->multiplies_pairs = false;
     limits->vector_width_f32 = avx2 ? 8 : 4;
     limits->vector_width_f64 = avx2 ? 4 : 2;
     limits->vector_registers = avx2 ? 16 : 32;

@@ -58,6 +58,9 @@ static bool was_seen(const char *name)
     return false;
 }
 
+/* A part of a function that is no operator itself. */
+static bool is_part(const char *name) { return strcmp(name, "trapezoid") == 0; }
+
 bool op_all_seen(FILE *file)
 {
     bool all = true;
@@ -70,9 +73,10 @@ bool op_all_seen(FILE *file)
         all = all && was_seen(name);
     }
     for (int i = 0; i < num_seen; i++) {
-        if (!kn_op_find(seen[i].name))
+        const bool known = kn_op_find(seen[i].name) || is_part(seen[i].name);
+        if (!known)
             fprintf(file, "FAIL the operator %s is not in the list (src/ops/dispatch/operators.h)\n", seen[i].name);
-        all = all && kn_op_find(seen[i].name);
+        all = all && known;
     }
     return all;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "ops/gemm/blocked.h"
+#include "ops/gemm/instructions.h"
 
 static int describe(const void *problem_, int64_t numbers[KN_PROBLEM_NUMBERS])
 {

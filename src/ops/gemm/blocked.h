@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/integer.h"
-#include "ops/dispatch/trial.h"
+#include "rt/rt.h"
 
 /* How to multiply: in f32 or f64, or on tensor cores: f32 data in TF32, or f16 data (cl/gemm/halves.cl). */
 typedef enum kn_block_arithmetic { KN_BLOCK_F32, KN_BLOCK_F64, KN_BLOCK_TF32, KN_BLOCK_F16 } kn_block_arithmetic;
@@ -68,12 +68,3 @@ const char *kn_gemm_halves_options(char *buffer, const kn_limits *limits, const 
  * columns. The number of blocks does not matter: if there are too few to fill the device, other implementations, which
  * also use blocks, have no more. */
 bool kn_block_pays(const kn_limits *limits, int64_t rows, int64_t columns);
-
-/* tensor_cores.c: whether the tensor cores of the stream's device compute correct results in TF32, in f16. Checked at
- * the first call for the device, which waits, by comparing products with and without them. If they do not, a warning is
- * logged once. */
-bool kn_tensor_cores_work(kn_stream *stream);
-bool kn_tensor_cores_work_in_f16(kn_stream *stream);
-
-/* The trial that decides it, in this process: for `koine --trial`. */
-kn_verdict kn_tensor_cores_try(kn_device *device, bool f16);

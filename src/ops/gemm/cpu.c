@@ -106,10 +106,11 @@ static void choose_units(const kn_limits *limits, const kn_tile_product *x, kn_t
 /* Blocks of nearly equal size, each at most `most` long. */
 static int64_t even_block(int64_t size, int64_t most) { return kn_div_up(size, kn_div_up(size, kn_max_i64(1, most))); }
 
-static kn_tile_blocking divide(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile, bool a_staged)
+kn_tile_blocking kn_tile_divide(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile, bool a_staged,
+                                bool b_staged)
 {
     const int64_t element = x->f64 ? 8 : 4, columns = kn_tile_columns(tile), k = kn_max_i64(1, x->k);
-    kn_tile_blocking cut = {.a_staged = a_staged, .b_staged = stages_b(limits, x, a_staged)};
+    kn_tile_blocking cut = {.a_staged = a_staged, .b_staged = b_staged};
     choose_units(limits, x, tile, &cut);
     cut.k_block = kn_round_up_i64(even_block(k, PANEL_BYTES / (columns * element)), 16);
     const int64_t k_count = kn_min_i64(k, cut.k_block), tiles = cut.rows_per_unit / tile.rows;
@@ -131,7 +132,7 @@ kn_status kn_tile_run(kn_stream *stream, const kn_tile_product *x)
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     const bool a_staged = stages_a(x);
     const kn_tile_shape tile = kn_tile_choose(limits, x, a_staged);
-    return kn_tile_multiply(stream, x, tile, divide(limits, x, tile, a_staged));
+    return kn_tile_multiply(stream, x, tile, kn_tile_divide(limits, x, tile, a_staged, stages_b(limits, x, a_staged)));
 }
 
 kn_status kn_gemm_tiles(kn_stream *stream, const void *problem_)

@@ -1,5 +1,7 @@
 /* ops/gemm/dots.c - matrix products on CPU devices of few rows times a transposed matrix, read in place
- * (cl/gemm/dots.cl): a linear layer on a small batch, or a small layer. */
+ * (cl/gemm/dots.cl), also of bf16: a linear layer on a small batch, or a small layer. */
+#include <string.h>
+
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/tile.h"
 
@@ -18,15 +20,26 @@ bool kn_gemm_supports_dots(const kn_limits *limits, const void *problem)
 #define STAGING 15.0
 #define SLOWER 1.1 /* than multiplications of tiles, since rows of B are not aligned */
 
+/* Instead of tiles. */
+static bool pays(const kn_limits *limits, const kn_tile_product *x)
+{
+    const double lanes = LANE * kn_limits_vector_width(limits, x->f64), k = (double)x->k, batch = (double)x->batch;
+    const double results = (double)x->m * (double)kn_round_up_i64(x->n, TILE_COLUMNS) * batch;
+    return SLOWER * results * (k + lanes) < kn_tile_cost(limits, x) + STAGING * (double)x->n * k * batch;
+}
+
 bool kn_gemm_prefers_dots(const kn_limits *limits, const void *problem)
 {
-    const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
     if (!limits->is_cpu)
         return false;
-    const kn_tile_product tiles = kn_tile_product_of(problem, false);
-    const double lanes = LANE * kn_limits_vector_width(limits, p->f64), k = (double)p->k, batch = (double)p->batch;
-    const double results = (double)p->m * (double)kn_round_up_i64(p->n, TILE_COLUMNS) * batch;
-    return SLOWER * results * (k + lanes) < kn_tile_cost(limits, &tiles) + STAGING * (double)p->n * k * batch;
+    const kn_tile_product x = kn_tile_product_of(problem, false);
+    return pays(limits, &x);
+}
+
+bool kn_gemm_pair_dots_pay(const kn_limits *limits, int64_t m, int64_t n, int64_t k, int64_t batch)
+{
+    const kn_tile_product words = {.m = m, .n = n, .k = kn_div_up(k, 2), .batch = batch};
+    return pays(limits, &words);
 }
 
 /* About 32 work-items per compute unit, each a multiple of the tile width. */
@@ -38,21 +51,56 @@ static int64_t choose_columns_per_item(const kn_limits *limits, const kn_gemm_pa
     return (tiles_per_item > 1 ? tiles_per_item : 1) * TILE_COLUMNS;
 }
 
-kn_status kn_gemm_dots(kn_stream *stream, const void *problem_)
+/* `size`: bytes of an element; `more`: options. */
+static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, int64_t size, const char *more)
 {
-    const kn_gemm_problem *problem = problem_;
     const kn_gemm_params *p = &problem->product;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     char options[KN_GEMM_OPTIONS];
     kn_gemm_finish finish;
+    kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
     int64_t columns = choose_columns_per_item(limits, p);
     kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
-    return kn_run(stream, .source = "gemm/dots.cl", .kernel = "gemm_dots", .operation = "gemm",
-                  .options = kn_gemm_vector_options(options, limits, p->f64), .dims = 2,
-                  .global = {(size_t)((p->n + columns - 1) / columns), (size_t)p->batch}, .local = {1, 1},
-                  KN_ARGS(kn_gemm_arg(p, &p->a), kn_gemm_arg(p, &p->b), kn_gemm_bias_arg(problem),
-                          kn_gemm_arg(p, &p->c), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k),
-                          kn_arg_i64(a.row_stride), kn_arg_i64(a.batch_stride), kn_arg_i64(b.col_stride),
-                          kn_arg_i64(b.batch_stride), kn_arg_i64(p->c.ld), kn_arg_i64(p->c.batch_stride),
-                          kn_arg_i64(columns), kn_gemm_finish_arg(&finish, problem)));
+    kn_gemm_vector_options(options, limits, p->f64);
+    strcat(options, more);
+    return kn_run(
+        stream, .source = "gemm/dots.cl", .kernel = "gemm_dots", .operation = "gemm", .options = options, .dims = 2,
+        .global = {(size_t)((p->n + columns - 1) / columns), (size_t)p->batch}, .local = {1, 1},
+        KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * size), kn_arg_buffer(p->b.buffer, p->b.offset * size),
+                kn_arg_buffer(bias, problem->bias_offset * size), kn_arg_buffer(p->c.buffer, p->c.offset * size),
+                kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k), kn_arg_i64(a.row_stride),
+                kn_arg_i64(a.batch_stride), kn_arg_i64(b.col_stride), kn_arg_i64(b.batch_stride), kn_arg_i64(p->c.ld),
+                kn_arg_i64(p->c.batch_stride), kn_arg_i64(columns), kn_gemm_finish_arg(&finish, problem)));
+}
+
+kn_status kn_gemm_dots(kn_stream *stream, const void *problem_)
+{
+    const kn_gemm_problem *problem = problem_;
+    return multiply(stream, problem, problem->product.f64 ? 8 : 4, "");
+}
+
+/* One column is computed as one row, whose elements are divided among work-items. */
+static kn_gemm_problem turn_column(const kn_gemm_problem *problem)
+{
+    kn_gemm_problem turned = *problem;
+    kn_gemm_params *p = &turned.product;
+    p->m = 1;
+    p->n = problem->product.m;
+    p->a = problem->product.b;
+    p->a.transposed = false;
+    p->b = problem->product.a;
+    p->b.transposed = true;
+    p->c.ld = p->n;
+    return turned;
+}
+
+kn_status kn_gemm_pair_dots(kn_stream *stream, const kn_gemm_problem *problem)
+{
+    const bool has_instruction = kn_device_limits(kn_stream_device(stream))->multiplies_pairs;
+    const kn_gemm_params *p = &problem->product;
+    if (!kn_gemm_supports_dots(NULL, problem)) /* a copy, because elements overlapped or batches have several strides */
+        return kn_gemm_pairs(stream, problem);
+    const bool turns = p->n == 1 && p->c.ld == 1 && !p->a.transposed && !problem->bias;
+    const kn_gemm_problem turned = turns ? turn_column(problem) : *problem;
+    return multiply(stream, &turned, 2, has_instruction ? " -DPAIRS -DDOTS" : " -DPAIRS");
 }

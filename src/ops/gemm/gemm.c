@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops/gemm/blocked.h"
+#include "ops/gemm/instructions.h"
 
 #define ROW(id, devices)                                                                                               \
     {                                                                                                                  \

@@ -129,3 +129,9 @@ kn_implementation_run kn_gemm_clblast, kn_gemm_reference;
  * cores. */
 bool kn_gemm_supports_halves(const kn_limits *limits, int64_t m, int64_t n, int64_t k);
 kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem);
+
+/* pairs.c, dots.c, of the same table: A, B, C and the bias in bf16, sums in f32, to which two products at a time are
+ * added; CPU devices. alpha is 1, beta 0. Dots read A and B in place, which are contiguous along k; do they pay? */
+kn_status kn_gemm_pairs(kn_stream *stream, const kn_gemm_problem *problem);
+kn_status kn_gemm_pair_dots(kn_stream *stream, const kn_gemm_problem *problem);
+bool kn_gemm_pair_dots_pay(const kn_limits *limits, int64_t m, int64_t n, int64_t k, int64_t batch);

@@ -1,8 +1,9 @@
-/* ops/gemm/matmul_f16.c - products of f16 tensors, on tensor cores directly, elsewhere converted to f32, as those of
- * bf16 are. */
+/* ops/gemm/matmul_f16.c - products of f16 and bf16 tensors: of f16 on tensor cores, of bf16 by processors that multiply
+ * pairs of them; else converted to f32. */
 #include <string.h>
 
 #include "ops/gemm/blocked.h"
+#include "ops/gemm/instructions.h"
 #include "ops/gemm/matmul.h"
 #include "tensor/tensor.h"
 
@@ -26,6 +27,45 @@ static bool prefers_tensor(const kn_limits *limits, const void *problem)
 static kn_status run_tensor(kn_stream *stream, const void *problem)
 {
     return kn_matmul_product(stream, &((const matmul_f16 *)problem)->product, kn_gemm_halves);
+}
+
+static bool supports_pairs(const kn_limits *limits, const void *problem)
+{
+    return limits->is_cpu && ((const matmul_f16 *)problem)->product.a->dtype == KN_BF16;
+}
+
+/* Not if there are so few results of so long sums that these are divided among the cores in f32. */
+enum { FEW_PER_ELEMENT = 32 };
+static bool prefers_pairs(const kn_limits *limits, const void *problem)
+{
+    const matmul_f16 *p = problem;
+    return limits->multiplies_pairs && p->k <= FEW_PER_ELEMENT * kn_numel(p->product.y);
+}
+
+static kn_status run_pairs(kn_stream *stream, const void *problem)
+{
+    return kn_matmul_product(stream, &((const matmul_f16 *)problem)->product, kn_gemm_pairs);
+}
+
+/* Both operands must be contiguous along k. */
+static bool supports_dots(const kn_limits *limits, const void *problem)
+{
+    const matmul_f16 *p = problem;
+    const kn_tensor *a = p->product.a, *b = p->product.b;
+    return supports_pairs(limits, problem) &&
+           (p->k <= 1 || (a->strides[a->ndim - 1] == 1 && b->strides[b->ndim > 1 ? b->ndim - 2 : 0] == 1));
+}
+
+static bool prefers_dots(const kn_limits *limits, const void *problem)
+{
+    const matmul_f16 *p = problem;
+    return prefers_pairs(limits, problem) &&
+           kn_gemm_pair_dots_pay(limits, p->m, p->n, p->k, kn_numel(p->product.y) / (p->m * p->n));
+}
+
+static kn_status run_dots(kn_stream *stream, const void *problem)
+{
+    return kn_matmul_product(stream, &((const matmul_f16 *)problem)->product, kn_gemm_pair_dots);
 }
 
 /* A copy in f32, contiguous, or transposed if `t` is. Owned. */
@@ -102,6 +142,18 @@ static const kn_implementation rows[] = {
      .works = kn_tensor_cores_work_in_f16,
      .run = run_tensor,
      .timed_on = KN_TIMED_ON_OTHERS},
+    {.name = "dots",
+     .supports = supports_dots,
+     .prefers = prefers_dots,
+     .works = kn_pairs_work,
+     .run = run_dots,
+     .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "pairs",
+     .supports = supports_pairs,
+     .prefers = prefers_pairs,
+     .works = kn_pairs_work,
+     .run = run_pairs,
+     .timed_on = KN_TIMED_ON_CPUS},
     {.name = "reference", .run = run_converted},
 };
 const kn_implementation_table kn_matmul_f16_implementations =

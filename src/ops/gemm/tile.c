@@ -1,5 +1,4 @@
 /* ops/gemm/tile.c - tile shapes, and the launch of gemm/tile.cl. */
-#include "gemm/tile.h"
 #include "ops/gemm/tile.h"
 
 #include <stdio.h>
@@ -117,7 +116,7 @@ kn_tile_product kn_tile_product_of(const kn_gemm_problem *problem, bool turned)
 
 /* --- the launch --------------------------------------------------------------------------------------------------- */
 
-static kn_gemm_tile_plan make_plan(const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut)
+kn_gemm_tile_plan kn_tile_plan_of(const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut)
 {
     const int64_t columns = kn_tile_columns(tile), k_count = kn_min_i64(x->k, kn_max_i64(1, cut.k_block));
     const int64_t panels = kn_div_up(x->n, columns), row_units = kn_div_up(x->m, cut.rows_per_unit);
@@ -151,7 +150,7 @@ kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_
     char options[KN_GEMM_OPTIONS];
     const kn_gemm_problem *problem = x->problem;
     kn_gemm_finish finish;
-    kn_gemm_tile_plan plan = make_plan(x, tile, cut);
+    kn_gemm_tile_plan plan = kn_tile_plan_of(x, tile, cut);
     int64_t element = x->f64 ? 8 : 4, items = kn_div_up(plan.units, plan.units_per_item);
     const bool of_b = problem->sums && problem->sums->of_b != x->turned;
     kn_gemm_sums *sums = x->batch == 1 && (of_b ? cut.b_staged : cut.a_staged) ? problem->sums : NULL;

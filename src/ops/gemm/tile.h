@@ -1,6 +1,7 @@
 /* ops/gemm/tile.h - products in tiles (cl/gemm/tile.cl), for the implementations based on them. */
 #pragma once
 
+#include "gemm/tile.h"
 #include "ops/gemm/gemm.h"
 
 typedef struct kn_tile_operand {
@@ -53,6 +54,11 @@ typedef struct kn_tile_blocking {
     int64_t k_block, row_block, panel_block, rows_per_unit, panels_per_unit, units_per_item;
     bool a_staged, b_staged;
 } kn_tile_blocking;
+
+/* In units of nearly equal size (cpu.c). */
+kn_tile_blocking kn_tile_divide(const kn_limits *limits, const kn_tile_product *x, kn_tile_shape tile, bool a_staged,
+                                bool b_staged);
+kn_gemm_tile_plan kn_tile_plan_of(const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut);
 
 kn_status kn_tile_multiply(kn_stream *stream, const kn_tile_product *x, kn_tile_shape tile, kn_tile_blocking cut);
 

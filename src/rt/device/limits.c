@@ -38,6 +38,16 @@ static int count_vector_registers(const kn_limits *limits)
     return limits->is_cpu && (arm || limits->vector_width_f32 >= 16) ? 32 : 16;
 }
 
+static bool multiplies_pairs(const kn_limits *limits)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    return limits->is_cpu && limits->vector_width_f32 >= 16 && __builtin_cpu_supports("avx512bf16");
+#else
+    (void)limits;
+    return false;
+#endif
+}
+
 /* OpenCL tells the size of one cache, but not whose it is. The system's answers may be 0, as on Arm. */
 static void query_caches(kn_limits *limits)
 {
@@ -121,6 +131,7 @@ void kn_query_limits(kn_query *query, kn_device *device)
     limits->global_memory = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_SIZE);
     limits->max_allocation = kn_query_number(query, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     limits->vector_registers = count_vector_registers(limits);
+    limits->multiplies_pairs = multiplies_pairs(limits);
     query_caches(limits);
     limits->global_cache = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
     query_capability(query, device);

@@ -24,6 +24,7 @@ typedef struct kn_limits {
     int vector_width_f32; /* native, in elements: 16 with AVX-512, 8 with AVX2, 4 with NEON, 1 on most GPUs */
     int vector_width_f64;
     int vector_registers;       /* of a CPU device: 32 with AVX-512 and on 64-bit Arm, 16 elsewhere; of others 16 */
+    bool multiplies_pairs;      /* a CPU device that adds two products of bf16 to an f32 at a time (AVX512_BF16) */
     size_t max_work_group_size; /* work-items */
     size_t core_cache;          /* of a CPU device: bytes of the largest cache that a core has for itself, about */
     size_t first_cache;         /* of a CPU device: bytes of a core's first cache of data; 0: unknown */

@@ -1,0 +1,55 @@
+/* ops/gemm/pairs.c - products of bf16 matrices on CPU devices, by words of two elements (cl/gemm/pairs.cl). */
+#include "gemm/pairs.h"
+
+#include <string.h>
+
+#include "ops/gemm/tile.h"
+
+enum { BYTES = 2, VECTORS = 2, ROWS = 12, ROWS_OF_16_REGISTERS = 6 };
+
+/* Does `x` consist of whole words along k? */
+static bool in_words(const kn_gemm_operand *x, bool along_rows, int64_t batch)
+{
+    return x->transposed != along_rows && x->offset % 2 == 0 && x->ld % 2 == 0 &&
+           (batch == 1 || x->batch_stride % 2 == 0);
+}
+
+/* Tiles of words: k counts these. Layouts are in elements. */
+static kn_tile_product words_of(const kn_gemm_problem *problem)
+{
+    kn_tile_product x = kn_tile_product_of(problem, false);
+    x.k = kn_div_up(x.k, 2);
+    return x;
+}
+
+kn_status kn_gemm_pairs(kn_stream *stream, const kn_gemm_problem *problem)
+{
+    const kn_gemm_params *p = &problem->product;
+    const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
+    const kn_tile_product x = words_of(problem);
+    const kn_tile_shape tile = {kn_limits_vector_width(limits, false), VECTORS,
+                                limits->vector_registers >= 32 ? ROWS : ROWS_OF_16_REGISTERS};
+    const kn_gemm_words operands = {p->k, in_words(&p->a, true, p->batch), in_words(&p->b, false, p->batch)};
+    const bool a_staged = !operands.a_words || p->k % 2 != 0;
+    const kn_gemm_tile_plan plan = kn_tile_plan_of(&x, tile, kn_tile_divide(limits, &x, tile, a_staged, true));
+    const int64_t items = kn_div_up(plan.units, plan.units_per_item), staged = items * plan.scratch;
+    const int64_t sums = plan.k > plan.k_block ? p->batch * p->m * p->n : 0;
+    kn_buffer *scratch = NULL, *bias = problem->bias ? problem->bias : p->b.buffer;
+    kn_gemm_finish finish;
+    char options[KN_GEMM_OPTIONS];
+    kn_tile_options(options, tile, false);
+    if (limits->multiplies_pairs)
+        strcat(options, " -DDOTS");
+    KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(staged + sums) * sizeof(float)));
+    const kn_status status = kn_run(
+        stream, .source = "gemm/pairs.cl", .kernel = "gemm_pairs", .operation = "gemm", .options = options, .dims = 1,
+        .global = {(size_t)items}, .local = {1},
+        KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * BYTES), kn_arg_buffer(p->b.buffer, p->b.offset * BYTES),
+                kn_arg_buffer(bias, problem->bias_offset * BYTES), kn_arg_buffer(p->c.buffer, p->c.offset * BYTES),
+                kn_arg_buffer(scratch, staged * (int64_t)sizeof(float)), kn_arg_buffer(scratch, 0),
+                kn_arg_struct(&plan, sizeof plan), kn_arg_struct(&operands, sizeof operands),
+                kn_arg_struct(&x.a.layout, sizeof x.a.layout), kn_arg_struct(&x.b.layout, sizeof x.b.layout),
+                kn_arg_struct(&x.c, sizeof x.c), kn_gemm_finish_arg(&finish, problem)));
+    kn_buffer_free(scratch);
+    return status;
+}
