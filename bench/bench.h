@@ -73,7 +73,8 @@ typedef struct bench_training {
     kn_tensor *output, *loss;
     kn_dataset *dataset;
     kn_loader *loader;
-    bool stepped; /* after the first step: the optimizer has its state */
+    bool stepped;   /* after the first step: the optimizer has its state */
+    bool autocasts; /* forward pass and loss under autocast in bf16: a case with that dtype */
     kn_graph *graph;
 } bench_training;
 

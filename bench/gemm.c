@@ -1,6 +1,6 @@
 /* gemm.c - matrix products: squares, DeepBench's shapes, the layers of a perceptron forward and backward, batches (the
- * two products of attention); operands plain or transposed. For GPUs also large squares in other precisions: TF32
- * allowed, f16, f64. */
+ * two products of attention); operands plain or transposed; some in bf16. For GPUs also large squares in other
+ * precisions: TF32 allowed, f16, f64. */
 #include "bench.h"
 
 static kn_tensor *matmul(kn_tensor *const *x, const double *parameters)
@@ -15,7 +15,7 @@ static kn_tensor *matmul_nt(kn_tensor *const *x, const double *parameters)
     return kn_matmul(x[0], kn_transpose(x[1], -2, -1));
 }
 
-#define SIZE(type) (type == KN_F64 ? 8.0 : type == KN_F16 ? 2.0 : 4.0)
+#define SIZE(type) (type == KN_F64 ? 8.0 : type == KN_F16 || type == KN_BF16 ? 2.0 : 4.0)
 #define NAMED(group, m, n, k, type, suffix, a_transposed, b_transposed, tf32_)                                         \
     {                                                                                                                  \
         .name = group "gemm/" #m "x" #n "x" #k suffix, .shape = #m "x" #n "x" #k, .dtype = type,                       \
@@ -40,6 +40,9 @@ static kn_tensor *matmul_nt(kn_tensor *const *x, const double *parameters)
     NAMED("gpu/", m, n, k, KN_F32, "", false, false, false),                                                           \
         NAMED("gpu/", m, n, k, KN_F32, "/tf32", false, false, true),                                                   \
         NAMED("gpu/", m, n, k, KN_F16, "/f16", false, false, false)
+
+#define GEMM_BF16(m, n, k, suffix, a_transposed, b_transposed)                                                         \
+    NAMED("bf16/", m, n, k, KN_BF16, suffix, a_transposed, b_transposed, false)
 
 #define BATCHED(count, m, n, k, suffix, op, ...)                                                                       \
     {                                                                                                                  \
@@ -86,6 +89,16 @@ static const bench_case cases[] = {
     BATCHED(64, 128, 128, 64, "/nt", matmul_nt, 128, 64),
     BATCHED(64, 128, 64, 128, "", matmul, 128, 64),
     BATCHED(1000, 16, 16, 16, "", matmul, 16, 16),
+    GEMM_BF16(256, 256, 256, "/nt", false, true),
+    GEMM_BF16(1024, 1024, 1024, "", false, false),
+    GEMM_BF16(1024, 1024, 1024, "/nt", false, true),
+    GEMM_BF16(1024, 1024, 1024, "/tn", true, false),
+    GEMM_BF16(2048, 2048, 2048, "", false, false),
+    GEMM_BF16(1024, 1024, 256, "/nt", false, true),
+    GEMM_BF16(1024, 256, 1024, "", false, false),
+    GEMM_BF16(1024, 256, 1024, "/tn", true, false),
+    GEMM_BF16(16, 4096, 4096, "/nt", false, true),
+    GEMM_BF16(1, 4096, 4096, "/nt", false, true),
     NAMED("gpu/", 1024, 1024, 1024, KN_F32, "/tf32", false, false, true),
     NAMED("gpu/", 1024, 1024, 1024, KN_F16, "/f16", false, false, false),
     LARGE(4096, 4096, 4096),

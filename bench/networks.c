@@ -1,5 +1,5 @@
 /* networks.c - one training step of whole networks: a multilayer perceptron, LeNet, ResNet-18 and -50, MobileNetV2.
- * Each eager and replayed. */
+ * Each eager and replayed, some under autocast. */
 #include "networks.h"
 
 /* --- layers that count their work--------------------------------------------------------------------- */
@@ -112,18 +112,19 @@ static kn_status setup(const bench_case *self, bench_state *state)
     return t->optim && t->x && t->y ? KN_OK : kn_error_status();
 }
 
-#define STEP(label, batch, channels, side, which, replayed_)                                                           \
+#define STEP(label, type, batch, channels, side, which, replayed_)                                                     \
     {                                                                                                                  \
-        .name = label, .shape = "batch " #batch ", " #channels "x" #side "x" #side, .dtype = KN_F32, .setup = setup,   \
+        .name = label, .shape = "batch " #batch ", " #channels "x" #side "x" #side, .dtype = type, .setup = setup,     \
         BENCH_TRAINING, .size = {batch, channels, side, which}, .replayed = replayed_,                                 \
     }
-#define NETWORK(label, batch, channels, side, which)                                                                   \
-    STEP(label, batch, channels, side, which, false), STEP(label "/replayed", batch, channels, side, which, true)
+#define NETWORK(label, ...) STEP(label, KN_F32, __VA_ARGS__, false), STEP(label "/replayed", KN_F32, __VA_ARGS__, true)
+#define AUTOCAST(label, ...) STEP(label "/autocast", KN_BF16, __VA_ARGS__, false)
 
 static const bench_case cases[] = {
     NETWORK("mlp", 128, 1, 28, PERCEPTRON),         NETWORK("lenet", 128, 1, 28, LENET),
     NETWORK("resnet18", 32, 3, 32, RESNET18),       NETWORK("resnet50", 8, 3, 224, RESNET50),
     NETWORK("mobilenetv2", 32, 3, 32, MOBILENETV2), NETWORK("gpu/resnet18", 128, 3, 32, RESNET18),
+    AUTOCAST("mlp", 128, 1, 28, PERCEPTRON),        AUTOCAST("resnet18", 32, 3, 32, RESNET18),
     NETWORK("gpu/resnet50", 64, 3, 224, RESNET50),  NETWORK("gpu/mobilenetv2", 128, 3, 32, MOBILENETV2),
 };
 const bench_list bench_networks = {cases, sizeof cases / sizeof cases[0]};

@@ -6,8 +6,8 @@ import struct
 
 import torch
 
-DTYPES = {'F64': torch.float64, 'F32': torch.float32, 'F16': torch.float16, 'I64': torch.int64, 'I32': torch.int32,
-          'U8': torch.uint8, 'BOOL': torch.bool}
+DTYPES = {'F64': torch.float64, 'F32': torch.float32, 'F16': torch.float16, 'BF16': torch.bfloat16,
+          'I64': torch.int64, 'I32': torch.int32, 'U8': torch.uint8, 'BOOL': torch.bool}
 
 
 def read_tensors(path):

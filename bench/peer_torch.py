@@ -31,8 +31,9 @@ from peer_networks import TRAINING
 from peer_training import Epoch, Inference, Start, Training, compile_afresh, first_step, network_of
 
 # The largest differences allowed, relative to the largest magnitude: sums of thousands of products in another order
-# differ by some 1e-6 in f32; f16 results are rounded to 11 bits, as are TF32's operands. Of steps: peer_training.py.
-TOLERANCE = {'float32': 1e-4, 'float64': 1e-10, 'float16': 2e-3}
+# differ by some 1e-6 in f32; f16 results are rounded to 11 bits, as are TF32's operands, and bf16's to 8. Of steps:
+# peer_training.py.
+TOLERANCE = {'float32': 1e-4, 'float64': 1e-10, 'float16': 2e-3, 'bfloat16': 1.6e-2}
 TOLERANCE_OF_TF32 = 2e-3
 # How far the share of zeros may be from dropout's p.
 DROPOUT_SHARE = 0.01
@@ -263,7 +264,7 @@ def make(case, tensors, mode, threads):
     if network_of(name) in TRAINING and tensors and name.endswith('/inference'):
         return Inference(network_of(name), tensors, compiled)
     if network_of(name) in TRAINING and tensors:
-        return Training(network_of(name), tensors, compiled, case['replayed'])
+        return Training(network_of(name), tensors, compiled, case['replayed'], case['dtype'] == 'bfloat16')
     if name.startswith('fusion/') and tensors:
         return Fusion(name, tensors, compiled)
     if name.startswith('optim/') and hasattr(torch.optim, name[len('optim/'):]) and not compiled:

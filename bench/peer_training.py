@@ -14,6 +14,10 @@ from peer_networks import TRAINING
 # As in peer_torch.py. A step moves each weight by up to the learning rate in the gradient's direction, however small
 # the gradient is (Adam), so the loss after it may differ more.
 TOLERANCE_OF = {'output': 1e-3, 'loss': 1e-4, 'loss_after_a_step': 5e-3, 'loss_after_a_replay': 5e-3}
+# Under autocast in bf16, which keeps 8 bits of what 24 are in f32; 50 times as much.
+TOLERANCE_OF_AUTOCAST = 50
+# What is appended to a network's name.
+ENDINGS = ('/replayed', '/inference', '/autocast')
 
 
 def compile_afresh(net):
@@ -23,9 +27,10 @@ def compile_afresh(net):
 
 
 class Training:
-    """A training step on one batch. `replayed`: on a GPU later steps replay a CUDA graph; on a CPU it has no effect."""
+    """A training step on one batch. `replayed`: on a GPU later steps replay a CUDA graph; on a CPU it has no effect.
+    `autocasts`: forward pass and loss under autocast in bf16."""
 
-    def __init__(self, name, tensors, compiled, replayed=False):
+    def __init__(self, name, tensors, compiled, replayed=False, autocasts=False):
         make, optimizer, self.loss, self.has_dropout = TRAINING[name]
         self.net = make().to(peer_device.DEVICE)
         if tensors:
@@ -33,6 +38,7 @@ class Training:
             state = {key[len('module.'):]: value for key, value in tensors.items() if key.startswith('module.')}
             self.net.load_state_dict(state)
             self.net.train(not self.has_dropout)
+        self.autocasts = autocasts
         self.recorded = replayed and peer_device.DEVICE.type == 'cuda'
         self.optimizer = optimizer(self.net.parameters(), self.recorded)
         self.forward = compile_afresh(self.net) if compiled else self.net
@@ -41,8 +47,9 @@ class Training:
     def step(self, x, y):
         x, y = x.to(peer_device.DEVICE, non_blocking=True), y.to(peer_device.DEVICE, non_blocking=True)
         self.optimizer.zero_grad()
-        output = self.forward(x)
-        loss = self.loss(output, y)
+        with torch.autocast(x.device.type, torch.bfloat16, self.autocasts):
+            output = self.forward(x)
+            loss = self.loss(output, y)
         loss.backward()
         self.optimizer.step()
         return output, loss
@@ -73,7 +80,8 @@ class Training:
         self.graph.replay()
 
     def present_loss(self):
-        with torch.no_grad():  # not the compiled network: compiling it again without gradients would take minutes
+        # Not the compiled network: compiling it again without gradients would take minutes.
+        with torch.no_grad(), torch.autocast(self.x.device.type, torch.bfloat16, self.autocasts):
             return self.loss(self.net(self.x), self.y)
 
     def memory(self):
@@ -91,10 +99,12 @@ class Training:
             self.step(self.x, self.y)
             mine['loss_after_a_replay'] = self.present_loss()
         mine = {name: t.cpu() for name, t in mine.items()}
-        found = [(difference(t, mine[name]) / TOLERANCE_OF[name], name, difference(t, mine[name]))
+        allowed = {name: value * (TOLERANCE_OF_AUTOCAST if self.autocasts else 1)
+                   for name, value in TOLERANCE_OF.items()}
+        found = [(difference(t, mine[name]) / allowed[name], name, difference(t, mine[name]))
                  for name, t in theirs.items()]
         worst = max(found)
-        return {'difference': worst[2], 'tolerance': TOLERANCE_OF[worst[1]], 'what': worst[1]}
+        return {'difference': worst[2], 'tolerance': allowed[worst[1]], 'what': worst[1]}
 
 
 class Inference(Training):
@@ -170,7 +180,7 @@ class Start:
 
 def network_of(name):
     """gpu/resnet18/replayed is the network resnet18; gpu/gpt is its own."""
-    for ending in ('/replayed', '/inference'):
+    for ending in ENDINGS:
         name = name[:-len(ending)] if name.endswith(ending) else name
     return name[len('gpu/'):] if name.startswith('gpu/') and name not in TRAINING else name
 

@@ -23,6 +23,7 @@ SECTIONS = (
     ('Programs', ('matmul', 'linear_regression', 'cnn_step', 'mnist_epoch'), None),
     ('Networks', ('mlp', 'lenet', 'resnet18', 'resnet50', 'mobilenetv2', 'gpt', 'vit', 'lstm', 'gru'), 'flops'),
     ('Matrix products', ('gemm/',), 'flops'),
+    ('Bfloat16', ('bf16/',), 'flops'),
     ('Convolution', ('conv/', 'conv1d/', 'conv3d/', 'conv_transpose1d/', 'conv_transpose3d/'), 'flops'),
     ('Pooling', ('pool/',), 'bytes'),
     ('Elementwise', ('elementwise/', 'dropout'), 'bytes'),
@@ -45,10 +46,13 @@ DESCRIPTIONS = {
                 'training step of the CNN (batch 128); an epoch of Fashion-MNIST with its loader. replayed: the '
                 'recorded step.',
     'Networks': 'One training step: forward, cross entropy, backward, optimizer; replayed: the recorded step; '
-                'inference: the forward pass alone, in evaluation mode without gradients; gpu: GPU batch sizes. The '
+                'autocast: forward pass and loss under autocast in bfloat16; inference: the forward pass alone, in '
+                'evaluation mode without gradients; gpu: GPU batch sizes. The '
                 'operation counts are those of the products, three per layer and step.',
     'Matrix products': 'rows×columns×inner; f32 unless marked; nt, tn, tt: the second, the first or both operands are '
                        'transposed views; batched: count×rows×columns×inner.',
+    'Bfloat16': 'Matrix products of bfloat16, as under autocast; results in bfloat16, sums in float32. The peak is '
+                'that of float32.',
     'Convolution': 'images,channels,height,width-outputs,kernel; s: stride, p: padding unless it is half the kernel, '
                    'g: groups. f32 unless marked.',
     'Pooling': 'images×channels×height×width; max_3s2: 3×3 windows with stride 2, max_2: 2×2, mean: over each image.',
@@ -152,7 +156,7 @@ def read_notes(path):
 
 def belongs(name, prefixes):
     name = name[len('gpu/'):] if name.startswith('gpu/') else name
-    for ending in ('/replayed', '/inference'):
+    for ending in ('/replayed', '/inference', '/autocast'):
         name = name[:-len(ending)] if name.endswith(ending) else name
     return any(name.startswith(prefix) if prefix.endswith('/') else name == prefix for prefix in prefixes)
 

@@ -25,11 +25,19 @@ static void keep(bench_training *t, kn_tensor *output, kn_tensor *loss)
     t->keep = false;
 }
 
+/* The loss, and the output. */
+static kn_tensor *loss_of(bench_training *t, kn_tensor *x, kn_tensor *y, kn_tensor **output)
+{
+    KN_AUTOCAST(t->autocasts ? KN_BF16 : kn_autocast_dtype());
+    *output = kn_forward(t->module, x);
+    return t->criterion(*output, y);
+}
+
 kn_status bench_training_step(bench_training *t, kn_tensor *x, kn_tensor *y)
 {
     KN_SCOPE;
     kn_optim_zero_grad(t->optim);
-    kn_tensor *output = kn_forward(t->module, x), *loss = t->criterion(output, y);
+    kn_tensor *output, *loss = loss_of(t, x, y, &output);
     kn_status status = kn_backward(loss);
     if (status == KN_OK)
         status = kn_optim_step(t->optim);
@@ -50,6 +58,7 @@ static kn_status capture(bench_training *t)
 kn_status bench_training_run(const bench_case *self, bench_state *state)
 {
     bench_training *t = state->data;
+    t->autocasts = self->dtype == KN_BF16;
     if (!self->replayed || !t->stepped) {
         t->stepped = true;
         return bench_training_step(t, t->x, t->y);
@@ -93,7 +102,7 @@ static kn_status put_present_loss(bench_training *t, kn_tensor_file *file, const
     kn_status status = KN_ERR_STATE;
 
     KN_SCOPE;
-    kn_tensor *loss = t->criterion(kn_forward(t->module, t->x), t->y);
+    kn_tensor *output, *loss = loss_of(t, t->x, t->y, &output);
     status = loss ? kn_tensor_file_put(file, name, loss) : kn_error_status();
 
     return status;

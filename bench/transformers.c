@@ -64,15 +64,16 @@ static kn_status setup(const bench_case *self, bench_state *state)
     return t->optim && t->x && t->y ? KN_OK : kn_error_status();
 }
 
-#define CASE(label, text, batch, length, which, inference, ...)                                                        \
+#define CASE(label, type, text, batch, length, which, inference, ...)                                                  \
     {                                                                                                                  \
-        .name = label, .shape = text, .dtype = KN_F32, .setup = setup, .size = {batch, length, which, inference},      \
+        .name = label, .shape = text, .dtype = type, .setup = setup, .size = {batch, length, which, inference},        \
         __VA_ARGS__                                                                                                    \
     }
 #define NETWORK(label, ...)                                                                                            \
-    CASE(label, __VA_ARGS__, 0, BENCH_TRAINING),                                                                       \
-        CASE(label "/replayed", __VA_ARGS__, 0, BENCH_TRAINING, .replayed = true),                                     \
-        CASE(label "/inference", __VA_ARGS__, 1, BENCH_INFERENCE)
+    CASE(label, KN_F32, __VA_ARGS__, 0, BENCH_TRAINING),                                                               \
+        CASE(label "/replayed", KN_F32, __VA_ARGS__, 0, BENCH_TRAINING, .replayed = true),                             \
+        CASE(label "/autocast", KN_BF16, __VA_ARGS__, 0, BENCH_TRAINING),                                              \
+        CASE(label "/inference", KN_F32, __VA_ARGS__, 1, BENCH_INFERENCE)
 
 static const bench_case cases[] = {
     NETWORK("gpt", "batch 8, 128 tokens; 4 layers of 256", 8, 128, GPT),

@@ -38,12 +38,13 @@ static int count_vector_registers(const kn_limits *limits)
     return limits->is_cpu && (arm || limits->vector_width_f32 >= 16) ? 32 : 16;
 }
 
-static bool multiplies_pairs(const kn_limits *limits)
+static bool multiplies_pairs(const kn_device *device)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
-    return limits->is_cpu && limits->vector_width_f32 >= 16 && __builtin_cpu_supports("avx512bf16");
+    return device->limits.is_cpu && device->limits.vector_width_f32 >= 16 && device->quirks.takes_assembly &&
+           __builtin_cpu_supports("avx512bf16");
 #else
-    (void)limits;
+    (void)device;
     return false;
 #endif
 }
@@ -131,7 +132,7 @@ void kn_query_limits(kn_query *query, kn_device *device)
     limits->global_memory = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_SIZE);
     limits->max_allocation = kn_query_number(query, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     limits->vector_registers = count_vector_registers(limits);
-    limits->multiplies_pairs = multiplies_pairs(limits);
+    limits->multiplies_pairs = multiplies_pairs(device);
     query_caches(limits);
     limits->global_cache = kn_query_number(query, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
     query_capability(query, device);

@@ -52,6 +52,10 @@ static const quirk_row rows[] = {
      QUIRK(runs_in_process),
      .evidence = "PoCL 3.1 on two cores of a Xeon: a launch takes 3.3 us as a command of the driver and 0.7 us as a "
                  "call, relu of 2^16 floats 10.4 and 4.7 us. docs/platforms.md"},
+    {.platform = "Portable Computing Language",
+     QUIRK(takes_assembly),
+     .evidence = "PoCL 3.1 and 6.0 multiply by `vdpbf16ps` on a Zen 4. Intel's driver, which compiles to SPIR-V first: "
+                 "`invalid output constraint '+v' in asm`. tests/ops/test_pairs.c"},
     {.platform = "NVIDIA CUDA",
      .first = 520,
      QUIRK(f16_unannounced),

@@ -51,6 +51,8 @@ typedef struct kn_quirks {
     /* Of a CPU device: a kernel is code in this process's memory, linked by the system's linker, and may be called as a
      * C function is; a memory object is memory of this process, and stays where it is. */
     bool runs_in_process;
+    /* Of a CPU device: kernels are compiled for its processor at once, so they may contain assembly for it. */
+    bool takes_assembly;
 } kn_quirks;
 
 /* The quirks of a platform's driver: all rows of the table that match. */
