@@ -61,8 +61,8 @@ count=0
 for python; do
     count=$((count + 1))
     # shellcheck disable=SC2086 # words; gpu/ names all GPU-sized benchmarks
-    measure "peer$count" "$python" $mode matmul mnist_epoch $networks resnet50 $sizes gemm/ conv/ conv1d/ conv3d/ \
-        conv_transpose pool/ elementwise/ dropout reduce/ half/ gather/ embedding/ sort/ random/ attention/ \
+    measure "peer$count" "$python" $mode matmul mnist_epoch $networks resnet50 $sizes gemm/ bf16/ conv/ conv1d/ \
+        conv3d/ conv_transpose pool/ elementwise/ dropout reduce/ half/ gather/ embedding/ sort/ random/ attention/ \
         softmax/ log_softmax/ batch_norm/ layer_norm/ group_norm/ rms_norm/ vision/ transpose/ startup/
     # shellcheck disable=SC2086
     [ $count -gt 1 ] ||

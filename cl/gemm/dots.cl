@@ -6,7 +6,8 @@
  * multiply-adds. A tile's rows of B stay in the level-1 cache for all rows of A.
  *
  * Compiled in: T, VW, REGISTERS (vector registers); PAIRS: operands and results are of bf16, and a vector along k is of
- * words of two elements (gemm/pair_words.clh). Local size 1, no local memory, no barrier. */
+ * words of two elements (gemm/pair_words.clh); ONE_ROW: A has one row, and a tile so many columns. Local size 1, no
+ * local memory, no barrier. */
 #include "common/koine.clh"
 #include "common/bfloat.clh"
 #include "gemm/finish.clh"
@@ -35,8 +36,14 @@ enum { LANES = VW };
 #define FINISH(f, sum, c, bias) *(c) = finish_value(f, sum, c, bias)
 #endif
 
-#define DOT_ROWS (REGISTERS >= 32 || VW == 16 ? 4 : 2) /* VW divides the number of sums */
+/* VW divides the number of sums. */
+#ifdef ONE_ROW
+#define DOT_ROWS 1
+#define DOT_COLUMNS ONE_ROW
+#else
+#define DOT_ROWS (REGISTERS >= 32 || VW == 16 ? 4 : 2)
 #define DOT_COLUMNS 4
+#endif
 
 KN_INLINE void add_products(V *sum, const vector *row, const vector *column)
 {

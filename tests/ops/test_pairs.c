@@ -94,9 +94,10 @@ static int64_t check_size(test_random *random, const char *row, const int64_t si
     return ran;
 }
 
-/* Edges of tiles, of words, and of blocks of k, which are of 2048. */
-static const int64_t pair_sizes[][3] = {{1, 1, 1},    {1, 50, 70},   {50, 1, 70},   {5, 3, 31},    {12, 32, 64},
-                                        {13, 33, 65}, {131, 77, 43}, {24, 65, 300}, {7, 40, 2049}, {30, 35, 4103}};
+/* Edges of tiles, of words, and of blocks of k, which are of 2048; rows of A that share a set of the cache. */
+static const int64_t pair_sizes[][3] = {{1, 1, 1},     {1, 50, 70},    {50, 1, 70},   {5, 3, 31},
+                                        {12, 32, 64},  {13, 33, 65},   {131, 77, 43}, {24, 65, 300},
+                                        {7, 40, 2049}, {30, 35, 4103}, {14, 33, 4096}};
 
 static void test_products(void **state)
 {

@@ -1,11 +1,12 @@
 /* ops/gemm/dots.c - matrix products on CPU devices of few rows times a transposed matrix, read in place
  * (cl/gemm/dots.cl), also of bf16: a linear layer on a small batch, or a small layer. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/tile.h"
 
-enum { TILE_COLUMNS = 4 }; /* DOT_COLUMNS of the kernel */
+enum { TILE_COLUMNS = 4, COLUMNS_OF_ONE_ROW = 16 }; /* DOT_COLUMNS of the kernel */
 
 /* Both operands must be contiguous along k. */
 bool kn_gemm_supports_dots(const kn_limits *limits, const void *problem)
@@ -42,27 +43,38 @@ bool kn_gemm_pair_dots_pay(const kn_limits *limits, int64_t m, int64_t n, int64_
     return pays(limits, &words);
 }
 
-/* About 32 work-items per compute unit, each a multiple of the tile width. */
-static int64_t choose_columns_per_item(const kn_limits *limits, const kn_gemm_params *p)
+/* One row of pairs has wide tiles, as far as their sums fit in the registers: it takes 0.7 to 0.9 of the time. Of f32,
+ * which memory keeps waiting anyway, as long. */
+static int64_t tile_columns(const kn_limits *limits, const kn_gemm_params *p, bool pairs)
 {
-    int64_t tiles = (p->n + TILE_COLUMNS - 1) / TILE_COLUMNS, most = 32 * limits->compute_units;
-    int64_t tiles_per_item = tiles * p->batch / most;
-    tiles_per_item = tiles_per_item < tiles ? tiles_per_item : tiles;
-    return (tiles_per_item > 1 ? tiles_per_item : 1) * TILE_COLUMNS;
+    const bool many = limits->vector_registers >= 32 || kn_limits_vector_width(limits, false) >= COLUMNS_OF_ONE_ROW;
+    return !pairs || p->m > 1 ? TILE_COLUMNS : many ? COLUMNS_OF_ONE_ROW : COLUMNS_OF_ONE_ROW / 2;
 }
 
-/* `size`: bytes of an element; `more`: options. */
-static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, int64_t size, const char *more)
+/* About 32 work-items per compute unit, each a multiple of the tile width. */
+static int64_t choose_columns_per_item(const kn_limits *limits, const kn_gemm_params *p, int64_t tile)
+{
+    int64_t tiles = (p->n + tile - 1) / tile, most = 32 * limits->compute_units;
+    int64_t tiles_per_item = tiles * p->batch / most;
+    tiles_per_item = tiles_per_item < tiles ? tiles_per_item : tiles;
+    return (tiles_per_item > 1 ? tiles_per_item : 1) * tile;
+}
+
+static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, bool pairs)
 {
     const kn_gemm_params *p = &problem->product;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     char options[KN_GEMM_OPTIONS];
     kn_gemm_finish finish;
     kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
-    int64_t columns = choose_columns_per_item(limits, p);
+    const int64_t size = pairs ? 2 : p->f64 ? 8 : 4; /* bytes of an element */
+    const int64_t tile = tile_columns(limits, p, pairs), columns = choose_columns_per_item(limits, p, tile);
     kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
     kn_gemm_vector_options(options, limits, p->f64);
-    strcat(options, more);
+    if (pairs)
+        strcat(options, limits->multiplies_pairs ? " -DPAIRS -DDOTS" : " -DPAIRS");
+    if (tile != TILE_COLUMNS)
+        snprintf(options + strlen(options), sizeof options - strlen(options), " -DONE_ROW=%d", (int)tile);
     return kn_run(
         stream, .source = "gemm/dots.cl", .kernel = "gemm_dots", .operation = "gemm", .options = options, .dims = 2,
         .global = {(size_t)((p->n + columns - 1) / columns), (size_t)p->batch}, .local = {1, 1},
@@ -73,11 +85,7 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, int
                 kn_arg_i64(p->c.batch_stride), kn_arg_i64(columns), kn_gemm_finish_arg(&finish, problem)));
 }
 
-kn_status kn_gemm_dots(kn_stream *stream, const void *problem_)
-{
-    const kn_gemm_problem *problem = problem_;
-    return multiply(stream, problem, problem->product.f64 ? 8 : 4, "");
-}
+kn_status kn_gemm_dots(kn_stream *stream, const void *problem) { return multiply(stream, problem, false); }
 
 /* One column is computed as one row, whose elements are divided among work-items. */
 static kn_gemm_problem turn_column(const kn_gemm_problem *problem)
@@ -96,11 +104,10 @@ static kn_gemm_problem turn_column(const kn_gemm_problem *problem)
 
 kn_status kn_gemm_pair_dots(kn_stream *stream, const kn_gemm_problem *problem)
 {
-    const bool has_instruction = kn_device_limits(kn_stream_device(stream))->multiplies_pairs;
     const kn_gemm_params *p = &problem->product;
     if (!kn_gemm_supports_dots(NULL, problem)) /* a copy, because elements overlapped or batches have several strides */
         return kn_gemm_pairs(stream, problem);
     const bool turns = p->n == 1 && p->c.ld == 1 && !p->a.transposed && !problem->bias;
     const kn_gemm_problem turned = turns ? turn_column(problem) : *problem;
-    return multiply(stream, &turned, 2, has_instruction ? " -DPAIRS -DDOTS" : " -DPAIRS");
+    return multiply(stream, &turned, true);
 }

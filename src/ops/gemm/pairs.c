@@ -14,6 +14,11 @@ static bool in_words(const kn_gemm_operand *x, bool along_rows, int64_t batch)
            (batch == 1 || x->batch_stride % 2 == 0);
 }
 
+/* Rows of A in place that are a multiple of 4 KiB apart share one set of the level-1 cache, of 8 or 12 lines: without
+ * staging, products take 1.1 to 1.3 times as long (EPYC of family 25, model 17). */
+enum { SET_STRIDE = 4096 };
+static bool rows_collide(const kn_gemm_params *p) { return p->m > 1 && p->a.ld * BYTES % SET_STRIDE == 0; }
+
 /* Tiles of words: k counts these. Layouts are in elements. */
 static kn_tile_product words_of(const kn_gemm_problem *problem)
 {
@@ -30,7 +35,7 @@ kn_status kn_gemm_pairs(kn_stream *stream, const kn_gemm_problem *problem)
     const kn_tile_shape tile = {kn_limits_vector_width(limits, false), VECTORS,
                                 limits->vector_registers >= 32 ? ROWS : ROWS_OF_16_REGISTERS};
     const kn_gemm_words operands = {p->k, in_words(&p->a, true, p->batch), in_words(&p->b, false, p->batch)};
-    const bool a_staged = !operands.a_words || p->k % 2 != 0;
+    const bool a_staged = !operands.a_words || p->k % 2 != 0 || rows_collide(p);
     const kn_gemm_tile_plan plan = kn_tile_plan_of(&x, tile, kn_tile_divide(limits, &x, tile, a_staged, true));
     const int64_t items = kn_div_up(plan.units, plan.units_per_item), staged = items * plan.scratch;
     const int64_t sums = plan.k > plan.k_block ? p->batch * p->m * p->n : 0;
