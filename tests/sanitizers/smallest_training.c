@@ -196,6 +196,21 @@ static void run_copies(kn_dtype dtype)
     }
 }
 
+/* Of bf16, by pairs (gemm/pairs.cl, dots.cl). */
+static void run_products(void)
+{
+    static const char *const rows[] = {"pairs", "dots"};
+    for (int i = 0; i < 2; i++) {
+        KN_SCOPE;
+        kn_force_implementation("matmul_f16", rows[i]);
+        kn_tensor *x = kn_ones(KN_SHAPE(13, 35), .dtype = KN_BF16), *w = kn_ones(KN_SHAPE(9, 35), .dtype = KN_BF16);
+        double sum = 0;
+        expect(kn_item(kn_sum(kn_to_dtype(kn_linear(x, w, NULL), KN_F32)), &sum) == KN_OK && sum == 13 * 9 * 35,
+               "a product of bf16");
+    }
+    kn_force_implementation("matmul_f16", NULL);
+}
+
 int main(int argc, char **argv)
 {
     static const kn_dtype dtypes[] = {KN_F32, KN_F16, KN_F64, KN_U8};
@@ -211,6 +226,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 4; i++)
         run_copies(dtypes[i]);
     run_random();
+    run_products();
     printf("0 operators ran, %d runs failed\n", failures);
     fflush(stdout);
     _Exit(failures > 0); /* Oclgrind 21.10 breaks the heap when a function called at exit waits for its queue */
