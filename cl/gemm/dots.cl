@@ -5,35 +5,29 @@
  * vector whose lanes are added at the end: per vector of k, DOT_ROWS + DOT_COLUMNS loads feed DOT_ROWS * DOT_COLUMNS
  * multiply-adds. A tile's rows of B stay in the level-1 cache for all rows of A.
  *
- * Compiled in: T, VW, REGISTERS (vector registers); PAIRS: operands and results are of bf16, and a vector along k is of
- * words of two elements (gemm/pair_words.clh); ONE_ROW: A has one row, and a tile so many columns. Local size 1, no
+ * Compiled in: T, VW, REGISTERS (vector registers); BFLOAT (gemm/element.clh): a vector along k is of words of two
+ * elements (gemm/pair_words.clh), DOTS as there; ONE_ROW: A has one row, and a tile so many columns. Local size 1, no
  * local memory, no barrier. */
 #include "common/koine.clh"
 #include "common/bfloat.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
 #include "common/lane_sums.clh"
-#ifdef PAIRS
+#include "gemm/element.clh"
+#ifdef BFLOAT
 #include "gemm/pair_dots.clh"
-#include "gemm/pair_finish.clh"
 #include "gemm/pair_words.clh"
-typedef ushort element;
 typedef U vector;
 enum { LANES = PAIR_LANES };
 #define LOAD load_pairs
 #define LOAD_LAST load_last_pairs
 #define ADD_PRODUCT add_pairs
-#define VALUE KN_BFLOAT_TO_FLOAT
-#define FINISH finish_sum
 #else
-typedef T element;
 typedef V vector;
 enum { LANES = VW };
 #define LOAD(x) VLOAD(0, x)
 #define LOAD_LAST load_rest
 #define ADD_PRODUCT(sum, a, b) fma(a, b, sum)
-#define VALUE(x) (x)
-#define FINISH(f, sum, c, bias) *(c) = finish_value(f, sum, c, bias)
 #endif
 
 /* VW divides the number of sums. */

@@ -11,7 +11,7 @@
 #include "common/prefetch.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
-#include "gemm/pair_finish.clh"
+#include "gemm/bfloat_finish.clh"
 #include "gemm/pair_dots.clh"
 #include "gemm/pairs.h"
 #include "gemm/tile.h"

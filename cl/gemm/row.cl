@@ -3,31 +3,34 @@
  * The matrix is read in place, in slices of rows: a slice's row of sums stays in the level-1 cache while eight rows at
  * a time are added to it. gemm/total.cl adds the slices.
  *
- * Compiled in: T, VW. Local size 1. */
+ * Compiled in: T, VW; BFLOAT (gemm/element.clh). Local size 1. */
 #include "common/koine.clh"
+#include "common/bfloat.clh"
+#include "gemm/finish.clh"
 #include "gemm/pack.clh"
+#include "gemm/element.clh"
 
 #define ROWS 8
 
 /* sum[first..last) += x[r] * b[r], over `rows` rows, a constant after inlining: a translator to SPIR-V fails where the
  * length of an unrolled loop is not known. */
-KN_INLINE void add_rows(global T *restrict sum, const global T *restrict x, long x_stride, const global T *restrict b,
-                        long b_stride, const int rows, long first, long last)
+KN_INLINE void add_rows(global T *restrict sum, const global element *restrict x, long x_stride,
+                        const global element *restrict b, long b_stride, const int rows, long first, long last)
 {
     T factor[ROWS];
     for (int r = 0; r < rows; r++)
-        factor[r] = x[r * x_stride];
+        factor[r] = VALUE(x[r * x_stride]);
     long j = first;
     for (; j + VW <= last; j += VW) {
         V s = VLOAD(0, sum + j);
 #pragma unroll
         for (int r = 0; r < rows; r++)
-            s = fma((V)factor[r], VLOAD(0, b + r * b_stride + j), s);
+            s = fma((V)factor[r], VALUES(b + r * b_stride + j), s);
         VSTORE(s, 0, sum + j);
     }
     for (; j < last; j++)
         for (int r = 0; r < rows; r++)
-            sum[j] = fma(factor[r], b[r * b_stride + j], sum[j]);
+            sum[j] = fma(factor[r], VALUE(b[r * b_stride + j]), sum[j]);
 }
 
 /* part[slice][n]. dim 0: block of `columns`, dim 1: slice of `slice` rows. */
@@ -35,8 +38,8 @@ KN_KERNEL_ONCE(gemm_row_sums,
                (KN_ARG(x), KN_ARG(b), KN_ARG(part), n, k, x_stride, b_stride, columns, slice),
                KN_IN(x), KN_IN(b), KN_OUT(part), long n, long k, long x_stride, long b_stride, long columns, long slice)
 {
-    KN_BIND_IN(T, x);
-    KN_BIND_IN(T, b);
+    KN_BIND_IN(element, x);
+    KN_BIND_IN(element, b);
     KN_BIND_OUT(T, part);
     const long first = KN_ID(0) * columns, last = min(n, first + columns),
                end = min(k, (KN_ID(1) + 1) * slice);

@@ -1,5 +1,6 @@
-/* test_pairs.c - products of bf16 by pairs of elements (cl/gemm/pairs.cl, dots.cl): values, and an instruction that
- * does something else. test_pairs [works|wrong]; "wrong": the environment has such a one (KOINE_KERNEL_DIR). */
+/* test_pairs.c - products of bf16 on CPU devices, by pairs of elements (cl/gemm/pairs.cl, dots.cl) or by rows (row.cl):
+ * values, and an instruction that does something else. test_pairs [works|wrong]; "wrong": the environment has such an
+ * instruction (KOINE_KERNEL_DIR). */
 #include "support/check.h"
 
 #include <math.h>
@@ -109,6 +110,8 @@ static void test_products(void **state)
         assert_true(check_size(&random, "dots", pair_sizes[i], &unsupported) >= 2);
     }
     assert_true(unsupported > 0); /* by dots, whose operands are in place */
+    for (int i = 1; i < 3; i++)   /* one row, one column */
+        assert_true(check_size(&random, "row", pair_sizes[i], &unsupported) >= 4);
 }
 
 /* What lies beside an operand, and the zeros that fill up words, touch no result. */

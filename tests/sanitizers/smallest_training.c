@@ -1,5 +1,6 @@
-/* smallest_training.c - runs the kernels that no operator uses, those of optimizers, gradients, metrics, logs on the
- * device, random numbers and transposed copies, for Oclgrind (kernels.sh): smallest_training [--as-gpu | --as-neon]
+/* smallest_training.c - runs the kernels that no operator's smallest case uses, those of optimizers, gradients,
+ * metrics, logs on the device, random numbers, transposed copies and products of bf16, for Oclgrind (kernels.sh):
+ * smallest_training [--as-gpu | --as-neon]
  *
  * Results are not compared with anything: other tests do. */
 #include <koine/averaged_model.h>
@@ -196,16 +197,18 @@ static void run_copies(kn_dtype dtype)
     }
 }
 
-/* Of bf16, by pairs (gemm/pairs.cl, dots.cl). */
+/* Of bf16 (gemm/pairs.cl, dots.cl, row.cl). */
 static void run_products(void)
 {
-    static const char *const rows[] = {"pairs", "dots"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const rows[] = {"pairs", "dots", "row"};
+    for (int i = 0; i < 3; i++) {
         KN_SCOPE;
         kn_force_implementation("matmul_f16", rows[i]);
-        kn_tensor *x = kn_ones(KN_SHAPE(13, 35), .dtype = KN_BF16), *w = kn_ones(KN_SHAPE(9, 35), .dtype = KN_BF16);
+        const int64_t m = i < 2 ? 13 : 1;
+        kn_tensor *x = kn_ones(KN_SHAPE(m, 35), .dtype = KN_BF16), *w = kn_ones(KN_SHAPE(9, 35), .dtype = KN_BF16);
+        kn_tensor *product = i < 2 ? kn_linear(x, w, NULL) : kn_matmul(x, kn_reshape(w, 2, (int64_t[]){35, 9}));
         double sum = 0;
-        expect(kn_item(kn_sum(kn_to_dtype(kn_linear(x, w, NULL), KN_F32)), &sum) == KN_OK && sum == 13 * 9 * 35,
+        expect(kn_item(kn_sum(kn_to_dtype(product, KN_F32)), &sum) == KN_OK && sum == (double)(m * 9 * 35),
                "a product of bf16");
     }
     kn_force_implementation("matmul_f16", NULL);

@@ -72,7 +72,7 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, boo
     kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
     kn_gemm_vector_options(options, limits, p->f64);
     if (pairs)
-        strcat(options, limits->multiplies_pairs ? " -DPAIRS -DDOTS" : " -DPAIRS");
+        strcat(options, limits->multiplies_pairs ? " -DBFLOAT -DDOTS" : " -DBFLOAT");
     if (tile != TILE_COLUMNS)
         snprintf(options + strlen(options), sizeof options - strlen(options), " -DONE_ROW=%d", (int)tile);
     return kn_run(

@@ -76,8 +76,9 @@ kn_arg kn_gemm_finish_arg(kn_gemm_finish *storage, const kn_gemm_problem *proble
 #define KN_GEMM_OPTIONS 160
 const char *kn_gemm_vector_options(char *buffer, const kn_limits *limits, bool f64);
 
-/* C = the finished sum, in order, of `count` products [m, n] in `products` (split.c). */
-kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_buffer *products, int64_t count);
+/* C = the finished sum, in order, of `count` products [m, n] in `products` (split.c). bf16: C and the bias are. */
+kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_buffer *products, int64_t count,
+                        bool bf16);
 
 /* Rows of the table, each with its predicates (ops/dispatch/choice.h); none: always true. */
 
@@ -129,6 +130,10 @@ kn_implementation_run kn_gemm_clblast, kn_gemm_reference;
  * cores. */
 bool kn_gemm_supports_halves(const kn_limits *limits, int64_t m, int64_t n, int64_t k);
 kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem);
+
+/* row.c, of the same table: A, B, C and the bias in bf16; CPU devices. */
+kn_status kn_gemm_bf16_row(kn_stream *stream, const kn_gemm_problem *problem);
+bool kn_gemm_row_pays(int64_t n, int64_t k); /* a row of n results, sums of k */
 
 /* pairs.c, dots.c, of the same table: A, B, C and the bias in bf16, sums in f32, to which two products at a time are
  * added; CPU devices. alpha is 1, beta 0. Dots read A and B in place, which are contiguous along k; do they pay? */

@@ -47,6 +47,28 @@ static kn_status run_pairs(kn_stream *stream, const void *problem)
     return kn_matmul_product(stream, &((const matmul_f16 *)problem)->product, kn_gemm_pairs);
 }
 
+/* One row and a matrix of contiguous rows, or a matrix of contiguous columns and one column. */
+static bool supports_row(const kn_limits *limits, const void *problem)
+{
+    const matmul_f16 *p = problem;
+    const kn_tensor *a = p->product.a, *b = p->product.b;
+    const int64_t results = kn_numel(p->product.y);
+    return supports_pairs(limits, problem) && p->k > 0 &&
+           ((p->m == 1 && results == p->n && b->strides[b->ndim - 1] == 1) ||
+            (p->n == 1 && results == p->m && a->ndim > 1 && a->strides[a->ndim - 2] == 1));
+}
+
+static bool prefers_row(const kn_limits *limits, const void *problem)
+{
+    const matmul_f16 *p = problem;
+    return limits->is_cpu && kn_gemm_row_pays(p->m * p->n, p->k);
+}
+
+static kn_status run_row(kn_stream *stream, const void *problem)
+{
+    return kn_matmul_product(stream, &((const matmul_f16 *)problem)->product, kn_gemm_bf16_row);
+}
+
 /* Both operands must be contiguous along k. */
 static bool supports_dots(const kn_limits *limits, const void *problem)
 {
@@ -148,6 +170,7 @@ static const kn_implementation rows[] = {
      .works = kn_pairs_work,
      .run = run_dots,
      .timed_on = KN_TIMED_ON_CPUS},
+    {.name = "row", .supports = supports_row, .prefers = prefers_row, .run = run_row, .timed_on = KN_TIMED_ON_CPUS},
     {.name = "pairs",
      .supports = supports_pairs,
      .prefers = prefers_pairs,

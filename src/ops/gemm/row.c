@@ -1,5 +1,7 @@
 /* ops/gemm/row.c - one row times a matrix with contiguous rows, or a matrix with contiguous columns times one column,
- * on CPU devices (cl/gemm/row.cl). */
+ * on CPU devices (cl/gemm/row.cl), also of bf16. */
+#include <string.h>
+
 #include "ops/gemm/gemm.h"
 
 enum { COLUMNS = 4096 }; /* their sums stay in the level-1 cache: 16 KiB of f32 */
@@ -31,32 +33,45 @@ bool kn_gemm_supports_row(const kn_limits *limits, const void *problem)
     return classify(&((const kn_gemm_problem *)problem)->product).possible;
 }
 
+bool kn_gemm_row_pays(int64_t n, int64_t k)
+{
+    return k >= MIN_SLICE ? n >= FEW_COLUMNS : k >= FEW_ROWS && n >= MANY_COLUMNS;
+}
+
 bool kn_gemm_prefers_row(const kn_limits *limits, const void *problem)
 {
     const kn_gemm_params *p = &((const kn_gemm_problem *)problem)->product;
-    const int64_t n = p->m * p->n;
-    return limits->is_cpu && (p->k >= MIN_SLICE ? n >= FEW_COLUMNS : p->k >= FEW_ROWS && n >= MANY_COLUMNS);
+    return limits->is_cpu && kn_gemm_row_pays(p->m * p->n, p->k);
 }
 
-kn_status kn_gemm_row(kn_stream *stream, const void *problem_)
+static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, bool bf16)
 {
-    const kn_gemm_problem *problem = problem_;
     const kn_gemm_params *p = &problem->product;
     row_product r = classify(p);
     char options[KN_GEMM_OPTIONS];
-    int64_t element = p->f64 ? 8 : 4, slice = kn_div_up(p->k, MAX_SLICES);
+    int64_t element = p->f64 ? 8 : 4, size = bf16 ? 2 : element, slice = kn_div_up(p->k, MAX_SLICES);
     slice = slice < MIN_SLICE ? MIN_SLICE : slice;
     int64_t slices = kn_div_up(p->k, slice);
     kn_buffer *part = NULL;
+    kn_gemm_vector_options(options, kn_device_limits(kn_stream_device(stream)), p->f64);
+    strcat(options, bf16 ? " -DBFLOAT" : "");
     KN_TRY(kn_buffer_alloc(&part, stream, (size_t)(slices * r.n * element)));
-    kn_status status = kn_run(
-        stream, .source = "gemm/row.cl", .kernel = "gemm_row_sums", .operation = "gemm",
-        .options = kn_gemm_vector_options(options, kn_device_limits(kn_stream_device(stream)), p->f64), .dims = 2,
-        .global = {(size_t)kn_div_up(r.n, COLUMNS), (size_t)slices}, .local = {1, 1},
-        KN_ARGS(kn_gemm_arg(p, r.x), kn_gemm_arg(p, r.b), kn_arg_buffer(part, 0), kn_arg_i64(r.n), kn_arg_i64(p->k),
-                kn_arg_i64(r.x_stride), kn_arg_i64(r.b_stride), kn_arg_i64(COLUMNS), kn_arg_i64(slice)));
+    kn_status status =
+        kn_run(stream, .source = "gemm/row.cl", .kernel = "gemm_row_sums", .operation = "gemm", .options = options,
+               .dims = 2, .global = {(size_t)kn_div_up(r.n, COLUMNS), (size_t)slices}, .local = {1, 1},
+               KN_ARGS(kn_arg_buffer(r.x->buffer, r.x->offset * size), kn_arg_buffer(r.b->buffer, r.b->offset * size),
+                       kn_arg_buffer(part, 0), kn_arg_i64(r.n), kn_arg_i64(p->k), kn_arg_i64(r.x_stride),
+                       kn_arg_i64(r.b_stride), kn_arg_i64(COLUMNS), kn_arg_i64(slice)));
     if (status == KN_OK)
-        status = kn_gemm_total(stream, problem, part, slices);
+        status = kn_gemm_total(stream, problem, part, slices, bf16);
     kn_buffer_free(part);
     return status;
+}
+
+kn_status kn_gemm_row(kn_stream *stream, const void *problem) { return multiply(stream, problem, false); }
+
+/* A copy, because elements overlapped, may have its rows the other way round. */
+kn_status kn_gemm_bf16_row(kn_stream *stream, const kn_gemm_problem *problem)
+{
+    return classify(&problem->product).possible ? multiply(stream, problem, true) : kn_gemm_pairs(stream, problem);
 }

@@ -1,6 +1,8 @@
 /* ops/gemm/split.c - matrix products with a small result and a long sum (a layer's weight gradient over a large batch):
  * k is split into parts, which form the batch of one product, and the parts are added in order. Otherwise the few tiles
  * of the result would use few cores. */
+#include <string.h>
+
 #include "ops/gemm/blocked.h"
 #include "ops/gemm/gemm.h"
 
@@ -57,7 +59,8 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_params *whole, kn_buf
                                                               : kn_gemm_blocked(stream, &problem);
 }
 
-kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_buffer *products, int64_t count)
+kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_buffer *products, int64_t count,
+                        bool bf16)
 {
     const kn_gemm_params *p = &problem->product;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
@@ -65,13 +68,17 @@ kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_bu
     int64_t results = p->m * p->n;
     int64_t chunk = limits->is_cpu ? (results / (32 * limits->compute_units) / CHUNK + 1) * CHUNK
                                    : kn_limits_vector_width(limits, p->f64);
+    const int64_t size = bf16 ? 2 : p->f64 ? 8 : 4;
+    kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
     const size_t group = limits->is_cpu ? 1 : 64, items = (size_t)kn_div_up(results, chunk);
     kn_gemm_finish finish;
-    return kn_run(stream, .source = "gemm/total.cl", .kernel = "gemm_total", .operation = "gemm",
-                  .options = kn_gemm_vector_options(options, limits, p->f64), .dims = 1,
-                  .global = {(items + group - 1) / group * group}, .local = {group},
-                  KN_ARGS(kn_arg_buffer(products, 0), kn_gemm_bias_arg(problem), kn_gemm_arg(p, &p->c),
-                          kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(count), kn_arg_i64(p->c.ld), kn_arg_i64(chunk),
+    kn_gemm_vector_options(options, limits, p->f64);
+    strcat(options, bf16 ? " -DBFLOAT" : "");
+    return kn_run(stream, .source = "gemm/total.cl", .kernel = "gemm_total", .operation = "gemm", .options = options,
+                  .dims = 1, .global = {(items + group - 1) / group * group}, .local = {group},
+                  KN_ARGS(kn_arg_buffer(products, 0), kn_arg_buffer(bias, problem->bias_offset * size),
+                          kn_arg_buffer(p->c.buffer, p->c.offset * size), kn_arg_i64(p->m), kn_arg_i64(p->n),
+                          kn_arg_i64(count), kn_arg_i64(p->c.ld), kn_arg_i64(chunk),
                           kn_gemm_finish_arg(&finish, problem)));
 }
 
@@ -87,7 +94,7 @@ kn_status kn_gemm_split(kn_stream *stream, const void *problem_)
     if (status == KN_OK && s.rest > 0)
         status = multiply(stream, p, products, s.part * s.whole_parts, s.rest, 1, s.whole_parts);
     if (status == KN_OK)
-        status = kn_gemm_total(stream, problem, products, count);
+        status = kn_gemm_total(stream, problem, products, count, false);
     kn_buffer_free(products);
     return status;
 }

@@ -135,7 +135,7 @@ kn_status kn_gemm_thin(kn_stream *stream, const void *problem_)
         .product = {.f64 = p->f64, .m = p->m, .n = p->n, .k = p->k, .batch = 1, .alpha = 1, .b = p->b}};
     kn_status status = launch(stream, &plain, &t, kn_arg_buffer(products, 0));
     if (status == KN_OK)
-        status = kn_gemm_total(stream, problem, products, t.parts);
+        status = kn_gemm_total(stream, problem, products, t.parts, false);
     kn_buffer_free(products);
     return status;
 }
