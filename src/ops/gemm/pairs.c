@@ -5,7 +5,33 @@
 
 #include "ops/gemm/tile.h"
 
-enum { BYTES = 2, VECTORS = 2, ROWS = 12, ROWS_OF_16_REGISTERS = 6 };
+enum { BYTES = 2 };
+
+/* Rows and vectors of a tile, the usual one first: 24 sums of 32 registers, or 16, or 12 of 16 registers. */
+typedef struct shape {
+    int rows, vectors;
+} shape;
+static const shape shapes_of_32[] = {{12, 2}, {8, 3}, {4, 4}}, shapes_of_16[] = {{6, 2}};
+
+/* With whole tiles, at least a tenth less work than with the usual shape: the compiler takes long for each. */
+static kn_tile_shape choose_shape(const kn_limits *limits, int64_t m, int64_t n)
+{
+    const bool many = limits->vector_registers >= 32;
+    const shape *shapes = many ? shapes_of_32 : shapes_of_16;
+    const int count = many ? (int)(sizeof shapes_of_32 / sizeof shapes_of_32[0]) : 1;
+    const int width = kn_limits_vector_width(limits, false);
+    int best = 0;
+    int64_t least = 0;
+    for (int i = 0; i < count; i++) {
+        const int64_t work =
+            kn_round_up_i64(m, shapes[i].rows) * kn_round_up_i64(n, (int64_t)width * shapes[i].vectors);
+        if (i == 0 || 10 * work < 9 * least) {
+            best = i;
+            least = work;
+        }
+    }
+    return (kn_tile_shape){width, shapes[best].vectors, shapes[best].rows};
+}
 
 /* Does `x` consist of whole words along k? */
 static bool in_words(const kn_gemm_operand *x, bool along_rows, int64_t batch)
@@ -32,8 +58,7 @@ kn_status kn_gemm_pairs(kn_stream *stream, const kn_gemm_problem *problem)
     const kn_gemm_params *p = &problem->product;
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     const kn_tile_product x = words_of(problem);
-    const kn_tile_shape tile = {kn_limits_vector_width(limits, false), VECTORS,
-                                limits->vector_registers >= 32 ? ROWS : ROWS_OF_16_REGISTERS};
+    const kn_tile_shape tile = choose_shape(limits, p->m, p->n);
     const kn_gemm_words operands = {p->k, in_words(&p->a, true, p->batch), in_words(&p->b, false, p->batch)};
     const bool a_staged = !operands.a_words || p->k % 2 != 0 || rows_collide(p);
     const kn_gemm_tile_plan plan = kn_tile_plan_of(&x, tile, kn_tile_divide(limits, &x, tile, a_staged, true));
