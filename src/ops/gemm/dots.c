@@ -66,8 +66,7 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, boo
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     char options[KN_GEMM_OPTIONS];
     kn_gemm_finish finish;
-    kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
-    const int64_t size = pairs ? 2 : p->f64 ? 8 : 4; /* bytes of an element */
+    const int64_t size = pairs ? KN_GEMM_HALF : kn_gemm_element(p);
     const int64_t tile = tile_columns(limits, p, pairs), columns = choose_columns_per_item(limits, p, tile);
     kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
     kn_gemm_vector_options(options, limits, p->f64);
@@ -75,14 +74,13 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, boo
         strcat(options, limits->multiplies_pairs ? " -DBFLOAT -DDOTS" : " -DBFLOAT");
     if (tile != TILE_COLUMNS)
         snprintf(options + strlen(options), sizeof options - strlen(options), " -DONE_ROW=%d", (int)tile);
-    return kn_run(
-        stream, .source = "gemm/dots.cl", .kernel = "gemm_dots", .operation = "gemm", .options = options, .dims = 2,
-        .global = {(size_t)((p->n + columns - 1) / columns), (size_t)p->batch}, .local = {1, 1},
-        KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * size), kn_arg_buffer(p->b.buffer, p->b.offset * size),
-                kn_arg_buffer(bias, problem->bias_offset * size), kn_arg_buffer(p->c.buffer, p->c.offset * size),
-                kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(p->k), kn_arg_i64(a.row_stride),
-                kn_arg_i64(a.batch_stride), kn_arg_i64(b.col_stride), kn_arg_i64(b.batch_stride), kn_arg_i64(p->c.ld),
-                kn_arg_i64(p->c.batch_stride), kn_arg_i64(columns), kn_gemm_finish_arg(&finish, problem)));
+    return kn_run(stream, .source = "gemm/dots.cl", .kernel = "gemm_dots", .operation = "gemm", .options = options,
+                  .dims = 2, .global = {(size_t)((p->n + columns - 1) / columns), (size_t)p->batch}, .local = {1, 1},
+                  KN_ARGS(kn_gemm_sized_arg(&p->a, size), kn_gemm_sized_arg(&p->b, size),
+                          kn_gemm_sized_bias_arg(problem, size), kn_gemm_sized_arg(&p->c, size), kn_arg_i64(p->m),
+                          kn_arg_i64(p->n), kn_arg_i64(p->k), kn_arg_i64(a.row_stride), kn_arg_i64(a.batch_stride),
+                          kn_arg_i64(b.col_stride), kn_arg_i64(b.batch_stride), kn_arg_i64(p->c.ld),
+                          kn_arg_i64(p->c.batch_stride), kn_arg_i64(columns), kn_gemm_finish_arg(&finish, problem)));
 }
 
 kn_status kn_gemm_dots(kn_stream *stream, const void *problem) { return multiply(stream, problem, false); }

@@ -44,16 +44,27 @@ kn_status kn_gemm(kn_stream *stream, const kn_gemm_problem *problem);
 
 kn_gemm_layout kn_gemm_operand_layout(const kn_gemm_operand *operand);
 
-/* Operands as kernel arguments; the bias, or some buffer if there is none. */
+/* Bytes of an element; of f16 and bf16, which a problem does not tell, KN_GEMM_HALF. */
+enum { KN_GEMM_HALF = 2 };
+static inline int64_t kn_gemm_element(const kn_gemm_params *p) { return p->f64 ? 8 : 4; }
+
+/* Operands of elements of `size` bytes as kernel arguments; the bias, or some buffer if there is none. */
+static inline kn_arg kn_gemm_sized_arg(const kn_gemm_operand *x, int64_t size)
+{
+    return kn_arg_buffer(x->buffer, x->offset * size);
+}
+static inline kn_arg kn_gemm_sized_bias_arg(const kn_gemm_problem *problem, int64_t size)
+{
+    return problem->bias ? kn_arg_buffer(problem->bias, problem->bias_offset * size)
+                         : kn_gemm_sized_arg(&problem->product.b, size);
+}
 static inline kn_arg kn_gemm_arg(const kn_gemm_params *p, const kn_gemm_operand *x)
 {
-    return kn_arg_buffer(x->buffer, x->offset * (p->f64 ? 8 : 4));
+    return kn_gemm_sized_arg(x, kn_gemm_element(p));
 }
 static inline kn_arg kn_gemm_bias_arg(const kn_gemm_problem *problem)
 {
-    const kn_gemm_params *p = &problem->product;
-    return problem->bias ? kn_arg_buffer(problem->bias, problem->bias_offset * (p->f64 ? 8 : 4))
-                         : kn_gemm_arg(p, &p->b);
+    return kn_gemm_sized_bias_arg(problem, kn_gemm_element(&problem->product));
 }
 
 /* The kernel argument that says whether vectors of `quantum` elements are aligned. */

@@ -34,11 +34,9 @@ kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem)
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
     const kn_block_shape *s = kn_choose_block(limits, KN_BLOCK_F16, p->m, p->n, p->batch);
     const size_t items = (size_t)kn_block_items(s);
-    const int64_t element = sizeof(uint16_t);
     const int quantum = kn_block_quantum(KN_BLOCK_F16);
     const kn_gemm_layout a = kn_gemm_operand_layout(&p->a), b = kn_gemm_operand_layout(&p->b);
     const kn_bounds bounds = kn_bounds_of(problem->activation);
-    kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
     char options[KN_BLOCK_OPTIONS];
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return KN_OK;
@@ -46,10 +44,8 @@ kn_status kn_gemm_halves(kn_stream *stream, const kn_gemm_problem *problem)
                   .options = kn_gemm_halves_options(options, limits, s, !p->a.transposed, p->b.transposed), .dims = 1,
                   .global = {(size_t)(kn_div_up(p->n, s->columns) * kn_div_up(p->m, s->rows) * p->batch) * items},
                   .local = {items},
-                  KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * element),
-                          kn_arg_buffer(p->b.buffer, p->b.offset * element),
-                          kn_arg_buffer(p->c.buffer, p->c.offset * element),
-                          kn_arg_buffer(bias, problem->bias ? problem->bias_offset * element : 0),
+                  KN_ARGS(kn_gemm_sized_arg(&p->a, KN_GEMM_HALF), kn_gemm_sized_arg(&p->b, KN_GEMM_HALF),
+                          kn_gemm_sized_arg(&p->c, KN_GEMM_HALF), kn_gemm_sized_bias_arg(problem, KN_GEMM_HALF),
                           kn_arg_i32(problem->bias != NULL), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i32(p->k),
                           kn_arg_struct(&a, sizeof a), kn_arg_struct(&b, sizeof b), kn_arg_i64(p->c.ld),
                           kn_arg_i64(p->c.batch_stride), kn_arg_f32(p->alpha), kn_arg_f32(p->beta),

@@ -5,8 +5,6 @@
 
 #include "ops/gemm/tile.h"
 
-enum { BYTES = 2 };
-
 /* Rows and vectors of a tile, the usual one first: 24 sums of 32 registers, or 16, or 12 of 16 registers. */
 typedef struct shape {
     int rows, vectors;
@@ -43,7 +41,7 @@ static bool in_words(const kn_gemm_operand *x, bool along_rows, int64_t batch)
 /* Rows of A in place that are a multiple of 4 KiB apart share one set of the level-1 cache, of 8 or 12 lines: without
  * staging, products take 1.1 to 1.3 times as long (EPYC of family 25, model 17). */
 enum { SET_STRIDE = 4096 };
-static bool rows_collide(const kn_gemm_params *p) { return p->m > 1 && p->a.ld * BYTES % SET_STRIDE == 0; }
+static bool rows_collide(const kn_gemm_params *p) { return p->m > 1 && p->a.ld * KN_GEMM_HALF % SET_STRIDE == 0; }
 
 /* Tiles of words: k counts these. Layouts are in elements. */
 static kn_tile_product words_of(const kn_gemm_problem *problem)
@@ -64,22 +62,22 @@ kn_status kn_gemm_pairs(kn_stream *stream, const kn_gemm_problem *problem)
     const kn_gemm_tile_plan plan = kn_tile_plan_of(&x, tile, kn_tile_divide(limits, &x, tile, a_staged, true));
     const int64_t items = kn_div_up(plan.units, plan.units_per_item), staged = items * plan.scratch;
     const int64_t sums = plan.k > plan.k_block ? p->batch * p->m * p->n : 0;
-    kn_buffer *scratch = NULL, *bias = problem->bias ? problem->bias : p->b.buffer;
+    kn_buffer *scratch = NULL;
     kn_gemm_finish finish;
     char options[KN_GEMM_OPTIONS];
     kn_tile_options(options, tile, false);
     if (limits->multiplies_pairs)
         strcat(options, " -DDOTS");
     KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(staged + sums) * sizeof(float)));
-    const kn_status status = kn_run(
-        stream, .source = "gemm/pairs.cl", .kernel = "gemm_pairs", .operation = "gemm", .options = options, .dims = 1,
-        .global = {(size_t)items}, .local = {1},
-        KN_ARGS(kn_arg_buffer(p->a.buffer, p->a.offset * BYTES), kn_arg_buffer(p->b.buffer, p->b.offset * BYTES),
-                kn_arg_buffer(bias, problem->bias_offset * BYTES), kn_arg_buffer(p->c.buffer, p->c.offset * BYTES),
-                kn_arg_buffer(scratch, staged * (int64_t)sizeof(float)), kn_arg_buffer(scratch, 0),
-                kn_arg_struct(&plan, sizeof plan), kn_arg_struct(&operands, sizeof operands),
-                kn_arg_struct(&x.a.layout, sizeof x.a.layout), kn_arg_struct(&x.b.layout, sizeof x.b.layout),
-                kn_arg_struct(&x.c, sizeof x.c), kn_gemm_finish_arg(&finish, problem)));
+    const kn_status status =
+        kn_run(stream, .source = "gemm/pairs.cl", .kernel = "gemm_pairs", .operation = "gemm", .options = options,
+               .dims = 1, .global = {(size_t)items}, .local = {1},
+               KN_ARGS(kn_gemm_sized_arg(&p->a, KN_GEMM_HALF), kn_gemm_sized_arg(&p->b, KN_GEMM_HALF),
+                       kn_gemm_sized_bias_arg(problem, KN_GEMM_HALF), kn_gemm_sized_arg(&p->c, KN_GEMM_HALF),
+                       kn_arg_buffer(scratch, staged * (int64_t)sizeof(float)), kn_arg_buffer(scratch, 0),
+                       kn_arg_struct(&plan, sizeof plan), kn_arg_struct(&operands, sizeof operands),
+                       kn_arg_struct(&x.a.layout, sizeof x.a.layout), kn_arg_struct(&x.b.layout, sizeof x.b.layout),
+                       kn_arg_struct(&x.c, sizeof x.c), kn_gemm_finish_arg(&finish, problem)));
     kn_buffer_free(scratch);
     return status;
 }

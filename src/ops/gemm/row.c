@@ -49,7 +49,7 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, boo
     const kn_gemm_params *p = &problem->product;
     row_product r = classify(p);
     char options[KN_GEMM_OPTIONS];
-    int64_t element = p->f64 ? 8 : 4, size = bf16 ? 2 : element, slice = kn_div_up(p->k, MAX_SLICES);
+    int64_t element = kn_gemm_element(p), size = bf16 ? KN_GEMM_HALF : element, slice = kn_div_up(p->k, MAX_SLICES);
     slice = slice < MIN_SLICE ? MIN_SLICE : slice;
     int64_t slices = kn_div_up(p->k, slice);
     kn_buffer *part = NULL;
@@ -59,9 +59,9 @@ static kn_status multiply(kn_stream *stream, const kn_gemm_problem *problem, boo
     kn_status status =
         kn_run(stream, .source = "gemm/row.cl", .kernel = "gemm_row_sums", .operation = "gemm", .options = options,
                .dims = 2, .global = {(size_t)kn_div_up(r.n, COLUMNS), (size_t)slices}, .local = {1, 1},
-               KN_ARGS(kn_arg_buffer(r.x->buffer, r.x->offset * size), kn_arg_buffer(r.b->buffer, r.b->offset * size),
-                       kn_arg_buffer(part, 0), kn_arg_i64(r.n), kn_arg_i64(p->k), kn_arg_i64(r.x_stride),
-                       kn_arg_i64(r.b_stride), kn_arg_i64(COLUMNS), kn_arg_i64(slice)));
+               KN_ARGS(kn_gemm_sized_arg(r.x, size), kn_gemm_sized_arg(r.b, size), kn_arg_buffer(part, 0),
+                       kn_arg_i64(r.n), kn_arg_i64(p->k), kn_arg_i64(r.x_stride), kn_arg_i64(r.b_stride),
+                       kn_arg_i64(COLUMNS), kn_arg_i64(slice)));
     if (status == KN_OK)
         status = kn_gemm_total(stream, problem, part, slices, bf16);
     kn_buffer_free(part);

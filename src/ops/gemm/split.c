@@ -68,18 +68,16 @@ kn_status kn_gemm_total(kn_stream *stream, const kn_gemm_problem *problem, kn_bu
     int64_t results = p->m * p->n;
     int64_t chunk = limits->is_cpu ? (results / (32 * limits->compute_units) / CHUNK + 1) * CHUNK
                                    : kn_limits_vector_width(limits, p->f64);
-    const int64_t size = bf16 ? 2 : p->f64 ? 8 : 4;
-    kn_buffer *bias = problem->bias ? problem->bias : p->b.buffer;
+    const int64_t size = bf16 ? KN_GEMM_HALF : kn_gemm_element(p);
     const size_t group = limits->is_cpu ? 1 : 64, items = (size_t)kn_div_up(results, chunk);
     kn_gemm_finish finish;
     kn_gemm_vector_options(options, limits, p->f64);
     strcat(options, bf16 ? " -DBFLOAT" : "");
     return kn_run(stream, .source = "gemm/total.cl", .kernel = "gemm_total", .operation = "gemm", .options = options,
                   .dims = 1, .global = {(items + group - 1) / group * group}, .local = {group},
-                  KN_ARGS(kn_arg_buffer(products, 0), kn_arg_buffer(bias, problem->bias_offset * size),
-                          kn_arg_buffer(p->c.buffer, p->c.offset * size), kn_arg_i64(p->m), kn_arg_i64(p->n),
-                          kn_arg_i64(count), kn_arg_i64(p->c.ld), kn_arg_i64(chunk),
-                          kn_gemm_finish_arg(&finish, problem)));
+                  KN_ARGS(kn_arg_buffer(products, 0), kn_gemm_sized_bias_arg(problem, size),
+                          kn_gemm_sized_arg(&p->c, size), kn_arg_i64(p->m), kn_arg_i64(p->n), kn_arg_i64(count),
+                          kn_arg_i64(p->c.ld), kn_arg_i64(chunk), kn_gemm_finish_arg(&finish, problem)));
 }
 
 kn_status kn_gemm_split(kn_stream *stream, const void *problem_)
@@ -89,7 +87,7 @@ kn_status kn_gemm_split(kn_stream *stream, const void *problem_)
     split s = choose_split(p->k);
     int64_t count = s.whole_parts + (s.rest > 0);
     kn_buffer *products = NULL;
-    KN_TRY(kn_buffer_alloc(&products, stream, (size_t)(count * p->m * p->n) * (p->f64 ? 8 : 4)));
+    KN_TRY(kn_buffer_alloc(&products, stream, (size_t)(count * p->m * p->n * kn_gemm_element(p))));
     kn_status status = multiply(stream, p, products, 0, s.part, s.whole_parts, 0);
     if (status == KN_OK && s.rest > 0)
         status = multiply(stream, p, products, s.part * s.whole_parts, s.rest, 1, s.whole_parts);
