@@ -15,13 +15,13 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
 
 #define OUT(size, r, stride, padding, dilation)                                                                        \
     ((double)((size + 2 * (padding) - (dilation) * ((r)-1) - 1) / (stride) + 1))
-#define PASS(group, label, wanted, tf32_, suffix, n, c, h, w, k, r, s, p, g, d)                                        \
+#define TYPED(group, label, wanted, type, size, tf32_, suffix, n, c, h, w, k, r, s, p, g, d)                           \
     {                                                                                                                  \
         .name = group "conv/" #n "," #c "," #h "," #w "-" #k "," #r "x" #r suffix "/" label,                           \
-        .shape = #n "," #c "," #h "," #w "-" #k "," #r "x" #r suffix, .dtype = KN_F32,                                 \
+        .shape = #n "," #c "," #h "," #w "-" #k "," #r "x" #r suffix, .dtype = type,                                   \
         .flops = 2.0 * n * k * (c / (g)) * r * r * OUT(h, r, s, p, d) * OUT(w, r, s, p, d),                            \
-        .bytes = 4.0 * ((double)n * c * h * w + (double)k * (c / (g)) * r * r +                                        \
-                        n * k * OUT(h, r, s, p, d) * OUT(w, r, s, p, d)),                                              \
+        .bytes = size * ((double)n * c * h * w + (double)k * (c / (g)) * r * r +                                       \
+                         n * k * OUT(h, r, s, p, d) * OUT(w, r, s, p, d)),                                             \
         BENCH_OPERATION,                                                                                               \
         .operation = &(const bench_operation){                                                                         \
             .name = "conv2d",                                                                                          \
@@ -31,6 +31,8 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
             .gradients = wanted,                                                                                       \
             .tf32 = tf32_},                                                                                            \
     }
+#define PASS(group, label, wanted, tf32, suffix, n, c, h, w, k, r, s, p, g, d)                                         \
+    TYPED(group, label, wanted, KN_F32, 4.0, tf32, suffix, n, c, h, w, k, r, s, p, g, d)
 #define WITH(group, suffix, n, c, h, w, k, r, s, p, g, d)                                                              \
     PASS(group, "fwd", 0, false, suffix, n, c, h, w, k, r, s, p, g, d),                                                \
         PASS(group, "bwd_data", 1, false, suffix, n, c, h, w, k, r, s, p, g, d),                                       \
@@ -39,6 +41,10 @@ static kn_tensor *apply(kn_tensor *const *x, const double *parameters)
     PASS(group, "fwd/tf32", 0, true, "", n, c, h, w, k, r, 1, r / 2, 1, 1),                                            \
         PASS(group, "bwd_data/tf32", 1, true, "", n, c, h, w, k, r, 1, r / 2, 1, 1),                                   \
         PASS(group, "bwd_weights/tf32", 2, true, "", n, c, h, w, k, r, 1, r / 2, 1, 1)
+#define BF16(suffix, n, c, h, w, k, r, s, p)                                                                           \
+    TYPED("bf16/", "fwd", 0, KN_BF16, 2.0, false, suffix, n, c, h, w, k, r, s, p, 1, 1),                               \
+        TYPED("bf16/", "bwd_data", 1, KN_BF16, 2.0, false, suffix, n, c, h, w, k, r, s, p, 1, 1),                      \
+        TYPED("bf16/", "bwd_weights", 2, KN_BF16, 2.0, false, suffix, n, c, h, w, k, r, s, p, 1, 1)
 
 #define LAYER(group, n, c, h, w, k, r) WITH(group, "", n, c, h, w, k, r, 1, r / 2, 1, 1)
 #define STRIDED(group, n, c, h, w, k, r, s) WITH(group, "s" #s, n, c, h, w, k, r, s, r / 2, 1, 1)
@@ -120,6 +126,15 @@ static const bench_case cases[] = {
     LAYER("", 32, 24, 32, 32, 144, 1),
     LAYER("", 32, 144, 32, 32, 24, 1),
     LAYER("", 32, 96, 8, 8, 576, 1),
+    /* Of ResNet and ViT. */
+    BF16("", 8, 64, 56, 56, 64, 3, 1, 1),
+    BF16("", 8, 256, 56, 56, 64, 1, 1, 0),
+    BF16("", 8, 128, 28, 28, 512, 1, 1, 0),
+    BF16("", 8, 1024, 14, 14, 256, 1, 1, 0),
+    BF16("", 8, 512, 7, 7, 2048, 1, 1, 0),
+    BF16("s2", 8, 256, 56, 56, 512, 1, 2, 0),
+    BF16("s2", 8, 128, 56, 56, 128, 3, 2, 1),
+    BF16("s16p0", 8, 3, 224, 224, 768, 16, 16, 0),
     LAYERS("gpu/", 128, 32),
     LAYER("gpu/", 128, 96, 27, 27, 256, 5),
     DEPTHWISE("gpu/", 128, 192, 16, 16),

@@ -51,8 +51,8 @@ DESCRIPTIONS = {
                 'operation counts are those of the products, three per layer and step.',
     'Matrix products': 'rows×columns×inner; f32 unless marked; nt, tn, tt: the second, the first or both operands are '
                        'transposed views; batched: count×rows×columns×inner.',
-    'Bfloat16': 'Matrix products of bfloat16, as under autocast; results in bfloat16, sums in float32. The peak is '
-                'that of float32.',
+    'Bfloat16': 'Matrix products and convolutions of bfloat16, as under autocast; results in bfloat16, sums in '
+                'float32. The peak is that of float32.',
     'Convolution': 'images,channels,height,width-outputs,kernel; s: stride, p: padding unless it is half the kernel, '
                    'g: groups. f32 unless marked.',
     'Pooling': 'images×channels×height×width; max_3s2: 3×3 windows with stride 2, max_2: 2×2, mean: over each image.',

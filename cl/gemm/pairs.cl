@@ -20,37 +20,56 @@
 #define STAGED(words, width) ((words) * (width) + STAGED_GAP)
 
 /* Where a tile is stored: in C, or, if more blocks of k follow, in `sums`, f32 in the same order, to which the next
- * block adds. */
+ * block adds. A bias of the rows is added here, one of the columns by the epilogue. */
 typedef struct pair_target {
     global ushort *c;
     const global ushort *bias;
     global float *sums;
     long row;
+    long place, at; /* of the tile's first column: in C's first row, and in its segment */
+    long bias_row, bias_column;
     bool first, last; /* block of k */
 } pair_target;
 
-/* Stores the first rows by columns of a tile, whose sums [MR][NR] are in memory, so that the code is shared. */
-static inline void store_tile(pair_target to, const float *part, int rows, int columns, kn_gemm_finish f)
+/* Stores some columns of a tile's row, which follow each other in C, too. */
+static inline void store_row(pair_target to, const float *restrict part, int columns, float row_bias, kn_gemm_finish f)
 {
-    for (int i = 0; i < rows; i++, part += NR) {
-        global float *sums = to.sums + i * to.row;
-        global ushort *c = to.c + i * to.row;
-        int j = 0;
-        for (; j + VW <= columns; j += VW) {
-            const V sum = VLOAD(0, part + j) + (to.first ? (V)0 : VLOAD(0, sums + j));
-            if (to.last)
-                finish_sums(f, sum, c + j, to.bias + j);
-            else
-                VSTORE(sum, 0, sums + j);
-        }
-        KN_NOT_UNROLLED
-        for (; j < columns; j++) {
-            const float sum = part[j] + (to.first ? 0 : sums[j]);
-            if (to.last)
-                finish_sum(f, sum, c + j, to.bias + j);
-            else
-                sums[j] = sum;
-        }
+    global float *sums = to.sums + to.place;
+    global ushort *c = to.c + to.place;
+    int j = 0;
+    for (; j + VW <= columns; j += VW) {
+        const V sum = VLOAD(0, part + j) + (to.first ? (V)0 : VLOAD(0, sums + j));
+        if (to.last)
+            finish_sums(f, sum + row_bias, c + j, to.bias + j);
+        else
+            VSTORE(sum, 0, sums + j);
+    }
+    KN_NOT_UNROLLED
+    for (; j < columns; j++) {
+        const float sum = part[j] + (to.first ? 0 : sums[j]);
+        if (to.last)
+            finish_sum(f, sum + row_bias, c + j, to.bias + j);
+        else
+            sums[j] = sum;
+    }
+}
+
+/* Stores the first rows by columns of a tile, whose sums [MR][NR] are in memory, so that the code is shared. */
+static inline void store_tile(pair_target to, const float *part, int rows, int columns, kn_gemm_words operands,
+                              kn_gemm_finish f)
+{
+    const bool adds = to.bias_row != 0 && f.has_bias;
+    f.has_bias &= to.bias_column != 0;
+    while (columns > 0) {
+        const int count = (int)min((long)columns, operands.segment - to.at);
+        pair_target row = to;
+        for (int i = 0; i < rows; i++, row.place += to.row)
+            store_row(row, part + i * NR, count, adds ? KN_BFLOAT_TO_FLOAT(to.bias[i]) : 0, f);
+        part += count;
+        columns -= count;
+        to.bias += count * to.bias_column;
+        to.place += operands.c_segment - to.at; /* the next segment's start, if there is one */
+        to.at = 0;
     }
 }
 
@@ -77,24 +96,45 @@ KN_INLINE void join_rows(global uint *restrict to, const global ushort *restrict
         to[j] = 0;
 }
 
+/* Columns of an operand, which are contiguous in segments of `length`: the first is `at` in its segment. */
+typedef struct columns_in {
+    long count, at, length, step; /* elements from one segment to the next */
+} columns_in;
+
 /* Of an operand whose elements are contiguous across k. */
 enum { ROWS_AHEAD = 16 };
-KN_INLINE void stage_rows(global uint *restrict to, const global ushort *restrict x, long count, long k_count,
-                          long k_stride, const int panel_width)
+KN_INLINE void stage_rows(global uint *restrict to, const global ushort *restrict x, const columns_in columns,
+                          long k_count, long k_stride, const int panel_width)
 {
     const long words = (k_count + 1) / 2;
     for (long p = 0; p < words; p++) {
         const bool pair = 2 * p + 1 < k_count;
-        const global ushort *row = x + 2 * p * k_stride, *next = row + (pair ? k_stride : 0);
         const uint upper = pair ? 0xffff0000u : 0;
-        for (long j = 0; j < count; j += panel_width) {
+        const long second = pair ? k_stride : 0;
+        const global ushort *row = x + 2 * p * k_stride;
+        long at = columns.at;
+        for (long j = 0; j < columns.count; j += panel_width) {
             global uint *panel = to + j / panel_width * STAGED(words, panel_width) + p * panel_width;
-            PREFETCH(row + ROWS_AHEAD * k_stride + j);
-            PREFETCH(next + ROWS_AHEAD * k_stride + j);
-            if (j + panel_width <= count)
-                join_rows(panel, row + j, next + j, upper, panel_width, panel_width);
-            else
-                join_rows(panel, row + j, next + j, upper, (int)(count - j), panel_width);
+            PREFETCH(row + ROWS_AHEAD * k_stride + at);
+            PREFETCH(row + (ROWS_AHEAD + 1) * k_stride + at);
+            if (j + panel_width <= columns.count && at + panel_width <= columns.length) {
+                join_rows(panel, row + at, row + second + at, upper, panel_width, panel_width);
+                at += panel_width;
+                continue;
+            }
+            const int width = (int)min((long)panel_width, columns.count - j);
+            KN_NOT_UNROLLED
+            for (int done = 0; done < width;) {
+                if (at == columns.length) {
+                    at = 0;
+                    row += columns.step;
+                }
+                const int part = (int)min((long)(width - done), columns.length - at);
+                const int filled = done + part < width ? part : panel_width - done;
+                join_rows(panel + done, row + at, row + second + at, upper, part, filled);
+                at += part;
+                done += part;
+            }
         }
     }
 }
@@ -112,17 +152,17 @@ static inline void gather_words(global uint *restrict panel, const global ushort
     }
 }
 
-/* Stages `count` columns of B, or rows of A, as panels of words [k][panel_width]. */
-KN_INLINE void stage(global uint *restrict to, const global ushort *restrict x, long count, long k_count, long k_stride,
-                     long stride, bool in_words, const int panel_width)
+/* Stages columns of B, or rows of A, as panels of words [k][panel_width]. */
+KN_INLINE void stage(global uint *restrict to, const global ushort *restrict x, const columns_in columns, long k_count,
+                     long k_stride, long stride, bool in_words, const int panel_width)
 {
     if (stride == 1) {
-        stage_rows(to, x, count, k_count, k_stride, panel_width);
+        stage_rows(to, x, columns, k_count, k_stride, panel_width);
         return;
     }
     const long whole = in_words ? k_count / 2 : 0;
-    for (long j = 0; j < count; j += panel_width, to += STAGED((k_count + 1) / 2, panel_width)) {
-        const int width = (int)min((long)panel_width, count - j);
+    for (long j = 0; j < columns.count; j += panel_width, to += STAGED((k_count + 1) / 2, panel_width)) {
+        const int width = (int)min((long)panel_width, columns.count - j);
         const global ushort *from = x + j * stride;
         if (whole > 0)
             pack_panel((global float *)to, (const global float *)from, whole, width, panel_width, 1, stride / 2);
@@ -133,12 +173,15 @@ KN_INLINE void stage(global uint *restrict to, const global ushort *restrict x, 
 KN_ONCE void stage_a(global uint *restrict to, const global ushort *restrict x, long rows, long k_count,
                      kn_gemm_layout layout, bool in_words)
 {
-    stage(to, x, rows, k_count, layout.col_stride, layout.row_stride, in_words, MR);
+    stage(to, x, (columns_in){rows, 0, rows, 0}, k_count, layout.col_stride, layout.row_stride, in_words, MR);
 }
-KN_ONCE void stage_b(global uint *restrict to, const global ushort *restrict x, long columns, long k_count,
-                     kn_gemm_layout layout, bool in_words)
+KN_ONCE void stage_b(global uint *restrict to, const global ushort *restrict x, long first, long last, long k_count,
+                     kn_gemm_layout layout, kn_gemm_words operands)
 {
-    stage(to, x, columns, k_count, layout.row_stride, layout.col_stride, in_words, NR);
+    const long segment = first / operands.segment, at = first % operands.segment;
+    const columns_in columns = {last - first, at, operands.segment, operands.b_segment};
+    x += segment * operands.b_segment + (layout.col_stride == 1 ? 0 : at * layout.col_stride);
+    stage(to, x, columns, k_count, layout.row_stride, layout.col_stride, operands.b_words, NR);
 }
 
 /* --- sums --------------------------------------------------------------------------------------------------------- */
@@ -185,7 +228,7 @@ enum { STEPS = 4 };
 
 /* A tile: rows (at most MR) by columns (at most NR). A's rows are a_row elements apart; 0: `a` is a staged panel. */
 static inline void tile(pair_target to, const global ushort *restrict a, long a_row, const global uint *restrict b,
-                        long words, int rows, int columns, kn_gemm_finish f)
+                        long words, int rows, int columns, kn_gemm_words operands, kn_gemm_finish f)
 {
     V sum[MR][NV];
 #pragma unroll
@@ -209,7 +252,35 @@ static inline void tile(pair_target to, const global ushort *restrict a, long a_
 #pragma unroll
         for (int v = 0; v < NV; v++)
             VSTORE(sum[i][v], 0, part + i * NR + v * VW);
-    store_tile(to, part, rows, columns, f);
+    store_tile(to, part, rows, columns, operands, f);
+}
+
+/* A block of B, staged, times the rows from row0 to end_row of A; `rows`: these, in place or staged. */
+typedef struct pair_block {
+    const global ushort *rows; /* of A, at the block's first k; staged: not read */
+    global uint *a, *b;        /* staged */
+    long words, row0, end_row, first_panel, end_panel;
+} pair_block;
+
+static inline void multiply_block(pair_target to, pair_block block, kn_gemm_tile_plan p, kn_gemm_words operands,
+                                  long a_row, kn_gemm_finish finish)
+{
+    const global ushort *bias = to.bias;
+    for (long panel = block.first_panel; panel < block.end_panel; panel++) {
+        const long column = panel * NR, segment = column / operands.segment;
+        const global uint *b = block.b + (panel - block.first_panel) * STAGED(block.words, NR);
+        to.at = column % operands.segment;
+        for (long i = block.row0; i < block.end_row; i += MR) {
+            const long above = i - block.row0;
+            to.place = i * to.row + segment * operands.c_segment + to.at;
+            to.bias = bias + i * to.bias_row + column * to.bias_column;
+            tile(to,
+                 p.a_staged ? (const global ushort *)(block.a + above / MR * STAGED(block.words, MR))
+                            : block.rows + above * a_row,
+                 p.a_staged ? 0 : a_row, b, block.words, (int)min((long)MR, block.end_row - i),
+                 (int)min((long)NR, p.n - column), operands, finish);
+        }
+    }
 }
 
 /* The rows from first_row on of the panels from first_panel on; a, b and those of `to`: this matrix of the batch. As in
@@ -221,31 +292,27 @@ KN_ONCE void multiply_unit(pair_target to, const global ushort *restrict a, cons
 {
     const long last_row = min(p.m, first_row + p.rows_per_unit);
     const long last_panel = min(p.panels, first_panel + p.panels_per_unit);
-    const bool a_stays = p.k <= p.k_block && p.rows_per_unit <= p.row_block;
-    global uint *b_scratch = scratch + (p.a_staged ? p.row_block / MR * STAGED(min(p.k, p.k_block), MR) : 0);
-    for (long group = first_panel; group < last_panel; group += p.panel_block)
-        for (long k0 = 0; k0 == 0 || k0 < p.k; k0 += p.k_block) {
-            const long k_count = min(2 * p.k_block, operands.k - 2 * k0), words = (k_count + 1) / 2;
-            const long end_panel = min(last_panel, group + p.panel_block);
-            to.first = k0 == 0;
-            to.last = k0 + p.k_block >= p.k;
-            stage_b(b_scratch, b + group * NR * b_layout.col_stride + 2 * k0 * b_layout.row_stride,
-                    min(p.n, end_panel * NR) - group * NR, k_count, b_layout, operands.b_words);
-            for (long row0 = first_row; row0 < last_row; row0 += p.row_block) {
-                const long end_row = min(last_row, row0 + p.row_block);
-                const global ushort *rows = a + row0 * a_layout.row_stride + 2 * k0 * a_layout.col_stride;
-                if (p.a_staged && !(a_stays && group > first_panel))
-                    stage_a(scratch, rows, end_row - row0, k_count, a_layout, operands.a_words);
-                for (long panel = group; panel < end_panel; panel++)
-                    for (long i = row0; i < end_row; i += MR) {
-                        const long place = i * to.row + panel * NR;
-                        const pair_target at = {to.c + place, to.bias + panel * NR, to.sums + place,
-                                                to.row,       to.first,             to.last};
-                        const global uint *staged = scratch + (i - row0) / MR * STAGED(words, MR);
-                        tile(at, p.a_staged ? (const global ushort *)staged : rows + (i - row0) * a_layout.row_stride,
-                             p.a_staged ? 0 : a_layout.row_stride, b_scratch + (panel - group) * STAGED(words, NR),
-                             words, (int)min((long)MR, end_row - i), (int)min((long)NR, p.n - panel * NR), finish);
-                    }
+    const long blocks = p.k > p.k_block ? (p.k + p.k_block - 1) / p.k_block : 1, all = blocks * operands.parts;
+    const bool a_stays = all == 1 && p.rows_per_unit <= p.row_block;
+    pair_block x = {a, scratch, scratch, 0, 0, 0, 0, 0};
+    x.b += p.a_staged ? p.row_block / MR * STAGED(min(p.k, p.k_block), MR) : 0;
+    for (x.first_panel = first_panel; x.first_panel < last_panel; x.first_panel += p.panel_block)
+        for (long i = 0; i < all; i++) {
+            const long part = i / blocks, k0 = i % blocks * 2 * p.k_block;
+            const long k_count = min(2 * p.k_block, operands.k - k0);
+            const global ushort *const a_block = a + part * operands.a_part + k0 * a_layout.col_stride;
+            x.words = (k_count + 1) / 2;
+            x.end_panel = min(last_panel, x.first_panel + p.panel_block);
+            to.first = i == 0;
+            to.last = i == all - 1;
+            stage_b(x.b, b + part * operands.b_part + k0 * b_layout.row_stride, x.first_panel * NR,
+                    min(p.n, x.end_panel * NR), k_count, b_layout, operands);
+            for (x.row0 = first_row; x.row0 < last_row; x.row0 = x.end_row) {
+                x.end_row = min(last_row, x.row0 + p.row_block);
+                x.rows = a_block + x.row0 * a_layout.row_stride;
+                if (p.a_staged && !(a_stays && x.first_panel > first_panel))
+                    stage_a(x.a, x.rows, x.end_row - x.row0, k_count, a_layout, operands.a_words);
+                multiply_block(to, x, p, operands, a_layout.row_stride, finish);
             }
         }
 }
@@ -268,7 +335,8 @@ KN_KERNEL_ONCE(gemm_pairs,
     scratch += item * p.scratch;
     for (long unit = item * p.units_per_item; unit < min(p.units, (item + 1) * p.units_per_item); unit++) {
         const long batch = unit / per_matrix, in_matrix = unit % per_matrix, place = batch * c_layout.batch_stride;
-        const pair_target to = {c + place, bias, sums + place, c_layout.row_stride, true, true};
+        const pair_target to = {c + place,  bias,         sums + place, c_layout.row_stride, 0, 0,
+                                p.bias_row, p.bias_column, true,        true};
         multiply_unit(to, a + batch * a_layout.batch_stride, b + batch * b_layout.batch_stride, scratch, p, operands,
                       a_layout, b_layout, in_matrix / p.panel_units * p.rows_per_unit,
                       in_matrix % p.panel_units * p.panels_per_unit, finish);

@@ -1,7 +1,8 @@
 /* vision/fold.cl - patches as columns (im2col), and the sum of all patches at an element (col2im), in a fixed order.
  * Columns are [plane, kernel place, window].
  *
- * Compiled in: T, VOLUME. One line at a time on CPU devices, elsewhere one element. */
+ * Compiled in: T, VOLUME. For elements of 16 bits T is ushort: sums of windows that do not overlap are copies. One line
+ * at a time on CPU devices, elsewhere one element. */
 #include "common/koine.clh"
 #include "common/volume.clh"
 #include "vision/fold.h"
@@ -39,53 +40,101 @@ static void windows_inside(const kn_fold_geometry *p, int place, int *first, int
 
 /* --- unfold ------------------------------------------------------------------------------------------------------- */
 
-/* Where a line of columns comes from: the element of x that its row starts at (-1: it is outside), and the column's
- * place in the kernel. */
-static long find_row(const kn_fold_geometry *p, long line, int *place)
+/* A row of columns, of which each plane has one for each place in the kernel: its slice, row and column. */
+typedef struct column_row {
+    long plane;
+    int u, i, j;
+} column_row;
+
+static column_row column_row_at(const kn_fold_geometry *p, long number)
 {
-    const long at = line / lines_of(p->windows), plane = at / area_of(p);
-    const int window = (int)(line - at * lines_of(p->windows)), area = (int)(at - plane * area_of(p));
-    const int o = SLICE(window / p->windows[1]), i = area / p->kernel_size[2], u = SLICE(i / p->kernel_size[1]);
-    const int slice = SLICE(element_at(p, 0, o, u));
-    const int row = element_at(p, 1, window - o * p->windows[1], i - u * p->kernel_size[1]);
-    *place = area - i * p->kernel_size[2];
+    const long plane = number / area_of(p);
+    const int place = (int)(number - plane * area_of(p)), line = place / p->kernel_size[2];
+    const int u = SLICE(line / p->kernel_size[1]);
+    return (column_row){plane, u, line - u * p->kernel_size[1], place - line * p->kernel_size[2]};
+}
+
+/* The element of x at which the row begins that a line of windows has at this place; -1: it is outside. */
+static long find_row(const kn_fold_geometry *p, column_row r, int line)
+{
+    const int o = SLICE(line / p->windows[1]), slice = SLICE(element_at(p, 0, o, r.u));
+    const int row = element_at(p, 1, line - o * p->windows[1], r.i);
     if ((VOLUME && !is_inside(p, 0, slice)) || !is_inside(p, 1, row))
         return -1;
-    return ((plane * DEPTH(p->size[0]) + slice) * p->size[1] + row) * p->size[2];
+    return ((r.plane * DEPTH(p->size[0]) + slice) * p->size[1] + row) * p->size[2];
 }
+
+#ifdef KN_CPU
+/* What is left of a line, in vectors of w elements; of every second element only if another follows the vector. */
+#define COPY_NEXT(w)                                                                                                   \
+    for (; i + w <= n; i += w)                                                                                         \
+    vstore##w(vload##w(0, from + i), 0, to + i)
+#define COPY_NEXT_OF_TWO(w, both)                                                                                      \
+    for (; i + w < n; i += w)                                                                                          \
+    vstore##w(vload##both(0, from + 2 * i).even, 0, to + i)
+
+/* to[i] = from[i * step]. */
+static void copy_line(global T *restrict to, const global T *restrict from, int n, long step)
+{
+    int i = 0;
+    if (step == 1) {
+        COPY_NEXT(16);
+        COPY_NEXT(8);
+        COPY_NEXT(4);
+    } else if (step == 2) {
+        COPY_NEXT_OF_TWO(8, 16);
+        COPY_NEXT_OF_TWO(4, 8);
+    }
+    KN_NOT_UNROLLED
+    for (; i < n; i++)
+        to[i] = from[i * step];
+}
+
+static void clear_line(global T *restrict to, int n)
+{
+    KN_NOT_UNROLLED
+    for (int i = 0; i < n; i++)
+        to[i] = 0;
+}
+
+/* Lines of a row of columns that a work-item copies one after the other: what they share is computed once. */
+enum { LINES_AT_ONCE = 16 };
+static void copy_lines(global T *restrict to, const global T *restrict x, const kn_fold_geometry *p, column_row r,
+                       int line, int end)
+{
+    int first, last;
+    windows_inside(p, r.j, &first, &last);
+    for (; line < end; line++, to += p->windows[2]) {
+        const long start = find_row(p, r, line);
+        if (start < 0) {
+            clear_line(to, p->windows[2]);
+            continue;
+        }
+        clear_line(to, first);
+        copy_line(to + first, x + start + element_at(p, 2, first, r.j), last - first, p->stride[2]);
+        clear_line(to + last, p->windows[2] - last);
+    }
+}
+#endif
 
 KN_KERNEL_ONCE(unfold, (KN_ARG(x), KN_ARG(y), p), KN_IN(x), KN_OUT(y), const kn_fold_geometry p)
 {
     KN_BIND_IN(T, x);
     KN_BIND_OUT(T, y);
-    const long lines = p.planes * area_of(&p) * lines_of(p.windows);
-    int place;
+    const long lines = lines_of(p.windows), rows = p.planes * area_of(&p);
 #ifdef KN_CPU
-    KN_FOR_ONCE (line, lines) {
-        const long start = find_row(&p, line, &place);
-        const global T *from = x + start + element_at(&p, 2, 0, place);
-        global T *to = y + line * p.windows[2];
-        int first = 0, end = 0;
-        if (start >= 0)
-            windows_inside(&p, place, &first, &end);
-        for (int w = 0; w < first; w++)
-            to[w] = 0;
-        if (p.stride[2] == 1)
-            for (int w = first; w < end; w++)
-                to[w] = from[w];
-        else if (p.stride[2] == 2)
-            for (int w = first; w < end; w++)
-                to[w] = from[2 * w];
-        else
-            for (int w = first; w < end; w++)
-                to[w] = from[w * p.stride[2]];
-        for (int w = end; w < p.windows[2]; w++)
-            to[w] = 0;
+    const long parts = (lines + LINES_AT_ONCE - 1) / LINES_AT_ONCE;
+    KN_FOR_ONCE (part, rows * parts) {
+        const long row = part / parts, line = (part - row * parts) * LINES_AT_ONCE;
+        copy_lines(y + (row * lines + line) * p.windows[2], x, &p, column_row_at(&p, row), (int)line,
+                   (int)min(lines, line + LINES_AT_ONCE));
     }
 #else
-    KN_FOR_ONCE (e, lines * p.windows[2]) {
-        const long line = e / p.windows[2], start = find_row(&p, line, &place);
-        const int column = element_at(&p, 2, (int)(e - line * p.windows[2]), place);
+    KN_FOR_ONCE (e, rows * lines * p.windows[2]) {
+        const long line = e / p.windows[2], row = line / lines;
+        const column_row r = column_row_at(&p, row);
+        const long start = find_row(&p, r, (int)(line - row * lines));
+        const int column = element_at(&p, 2, (int)(e - line * p.windows[2]), r.j);
         y[e] = start >= 0 && is_inside(&p, 2, column) ? x[start + column] : (T)0;
     }
 #endif

@@ -45,7 +45,7 @@ kn_status kn_call_save_for(kn_call *call, int index, kn_tensor *tensor)
 kn_status kn_call_check_floating(const kn_call *call, int index)
 {
     kn_dtype dtype = call->inputs[index]->dtype;
-    if (dtype == KN_F32 || dtype == KN_F64)
+    if (dtype == KN_F32 || dtype == KN_F64 || (call->op->reads_halves && kn_dtype_is_reduced(dtype)))
         return KN_OK;
     const char *name = call->op->inputs[index] ? call->op->inputs[index] : "the input";
     return kn_fail(KN_ERR_DTYPE, "%s is %s; it must be %s", name + strspn(name, "?*"), kn_dtype_name(dtype),

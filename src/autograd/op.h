@@ -104,7 +104,9 @@ struct kn_op {
     kn_op_params params; /* KN_PARAMS */
     bool widens_halves;  /* float16 and bfloat16 are computed in float32, floating results converted back */
     int num_widened;     /* how many leading inputs widens_halves applies to; 0: all */
-    bool composes;       /* `enter` creates tensors, released after the op was applied */
+    /* Of widens_halves: are these inputs computed without, by kernels that read halves? NULL: never. */
+    bool (*reads_halves)(const kn_entry *entry);
+    bool composes; /* `enter` creates tensors, released after the op was applied */
     /* Translates the caller's inputs and parameters into the op's (ops/dispatch/invoke.h). NULL: used unchanged. Of a
      * composition, this is all there is. */
     kn_status (*enter)(kn_entry *entry);

@@ -112,6 +112,7 @@ def test_fold():
             expected[0, 0, window // 2 + tap // 2, window % 2 + tap % 2] += columns[0, tap, window]
     close(nn.Fold((3, 3), 2)(koine.tensor(columns)), expected)
     close(nn.Fold(3, (2, 2))(koine.tensor(columns)), expected)
+    close(nn.functional.fold(koine.tensor(columns), 3, 2), expected)
 
 
 def test_upsampling():

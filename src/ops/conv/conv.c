@@ -116,7 +116,7 @@ static kn_status run_transposed(kn_stream *stream, const kn_conv_problem *proble
 static kn_status conv_forward(kn_call *call)
 {
     kn_tensor *inputs[3] = {NULL, NULL, NULL}; /* contiguous */
-    kn_conv_problem problem = {.activation = params_of(call)->activation};
+    kn_conv_problem problem = {.activation = params_of(call)->activation, .bf16 = call->inputs[0]->dtype == KN_BF16};
     kn_status status = kn_conv_resolve_call(&problem.shape, call, call->inputs[0]->dtype);
     flatten(&problem.shape);
     for (int i = 0; status == KN_OK && i < call->num_inputs && i < 3; i++)
@@ -142,7 +142,7 @@ static kn_status new_gradient(kn_grad_call *grad, int index, kn_conv_operand *ta
     return gradient ? KN_OK : kn_error_status();
 }
 
-static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
+static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem, kn_tensor *gradient)
 {
     KN_TRY(new_gradient(grad, 0, operand_of(&problem, grad->op, false)));
     if (kn_numel(grad->grad_inputs[0]) == 0)
@@ -150,12 +150,15 @@ static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem)
     if (kn_numel(grad->grad_outputs[0]) == 0)
         return kn_tensor_fill(grad->grad_inputs[0], 0);
     problem.pass = is_transposed(grad->op) ? KN_CONV_FORWARD : KN_CONV_DATA;
-    return kn_conv_run(grad->stream, &problem);
+    return problem.bf16 && !kn_conv_data_supports_pairs(&problem.shape) ? kn_conv_data_in_f32(grad, &problem, gradient)
+                                                                        : kn_conv_run(grad->stream, &problem);
 }
 
 /* Sums the gradient of the op's output, which is either side of the problem. */
-static kn_status bias_gradient(kn_grad_call *grad, kn_conv_problem problem)
+static kn_status bias_gradient(kn_grad_call *grad, kn_conv_problem problem, kn_tensor *gradient)
 {
+    if (problem.bf16)
+        return kn_conv_bias_gradient_bf16(grad, gradient);
     KN_TRY(new_gradient(grad, 2, &problem.bias));
     if (is_transposed(grad->op)) {
         kn_conv_shape *s = &problem.shape;
@@ -167,14 +170,14 @@ static kn_status bias_gradient(kn_grad_call *grad, kn_conv_problem problem)
 }
 
 /* Backward-weights also computes the bias's gradient if that is the sum of dy. */
-static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem)
+static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem, kn_tensor *gradient)
 {
     const bool bias = grad->num_inputs > 2 && grad->needs[2];
     const bool empty =
         problem.shape.images == 0 || problem.shape.in_channels == 0 || kn_conv_volume(problem.shape.in_size) == 0;
-    const bool apart = is_transposed(grad->op) || !grad->needs[1] || empty;
+    const bool apart = is_transposed(grad->op) || !grad->needs[1] || empty || problem.bf16;
     if (bias && apart)
-        KN_TRY(bias_gradient(grad, problem));
+        KN_TRY(bias_gradient(grad, problem, gradient));
     if (!grad->needs[1])
         return KN_OK;
     KN_TRY(new_gradient(grad, 1, &problem.weight));
@@ -194,7 +197,7 @@ static kn_status conv_backward(kn_grad_call *grad)
     kn_tensor *gradient = kn_activation_gradient(grad, params->activation, grad->saved[2]);
     if (!gradient)
         return kn_error_status();
-    kn_conv_problem problem = {0};
+    kn_conv_problem problem = {.bf16 = x->dtype == KN_BF16};
     kn_status status = kn_conv_resolve(&problem.shape, grad->op->detail, params, x->dtype, x->ndim, x->shape,
                                        weight->ndim, weight->shape);
     flatten(&problem.shape);
@@ -206,9 +209,9 @@ static kn_status conv_backward(kn_grad_call *grad)
         problem.weight = operand(inputs[1]);
     }
     if (status == KN_OK && grad->needs[0])
-        status = backward_data(grad, problem);
+        status = backward_data(grad, problem, gradient);
     if (status == KN_OK && (grad->needs[1] || (grad->num_inputs > 2 && grad->needs[2])))
-        status = backward_weights(grad, problem);
+        status = backward_weights(grad, problem, gradient);
     release_all(inputs, 2);
     return status;
 }
@@ -307,6 +310,7 @@ static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
                                 .dtypes = {KN_DTYPES_FLOATING},                                                        \
                                 .params = KN_PARAMS(kn_conv_params, conv_rows, KN_CONV_DEFAULTS),                      \
                                 .widens_halves = true,                                                                 \
+                                .reads_halves = kn_conv_reads_halves,                                                  \
                                 .enter = conv_enter,                                                                   \
                                 .shape = kn_conv_shape_rule,                                                           \
                                 .forward = conv_forward,                                                               \

@@ -110,5 +110,6 @@ bool kn_conv_slices_run_directly(const kn_limits *limits, const kn_conv_problem 
 
 kn_status kn_conv_run(kn_stream *stream, const kn_conv_problem *problem)
 {
-    return kn_run_implementation(&kn_conv_implementations[problem->pass], stream, problem);
+    return problem->bf16 ? kn_conv_run_pairs(stream, problem)
+                         : kn_run_implementation(&kn_conv_implementations[problem->pass], stream, problem);
 }

@@ -195,13 +195,20 @@ bool kn_implementation_can_run(const kn_implementation *row, kn_stream *stream, 
     return kn_implementation_allowed(row, flags) && holds(row->supports, limits, problem) && works(row, stream);
 }
 
+const char *kn_forced_implementation(const char *operation)
+{
+    const struct forced_by_test *by_test = find_from_tests(operation);
+    pthread_once(&parsed, parse_environment);
+    return by_test && by_test->name ? by_test->name : find_in_environment(operation);
+}
+
 /* *row is the one forced by a test or KOINE_IMPL, or NULL. */
 static kn_status find_forced(const kn_implementation_table *table, kn_stream *stream, const void *problem,
                              unsigned flags, const kn_implementation **row)
 {
     struct forced_by_test *by_test = find_from_tests(table->operation);
     bool tested = by_test && by_test->name;
-    const char *name = tested ? by_test->name : find_in_environment(table->operation);
+    const char *name = kn_forced_implementation(table->operation);
     *row = name ? find_row(table, name) : NULL;
     if (!name)
         return KN_OK;

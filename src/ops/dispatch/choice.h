@@ -72,6 +72,9 @@ bool kn_implementation_allowed(const kn_implementation *row, unsigned flags);
 /* Is the row allowed, does it support the problem, and does it work on the stream's device? */
 bool kn_implementation_can_run(const kn_implementation *row, kn_stream *stream, const void *problem, unsigned flags);
 
+/* The name of the row that KOINE_IMPL or a test forces; NULL: none. */
+const char *kn_forced_implementation(const char *operation);
+
 /* All tables, NULL after the last (set by ops/tables.c); that of an operation, NULL if it has none. */
 extern const kn_implementation_table *const *kn_implementation_tables;
 const kn_implementation_table *kn_implementation_table_find(const char *operation);

@@ -184,6 +184,8 @@ static bool has_halves(const kn_op *op, kn_tensor *const *inputs, int num_inputs
     return false;
 }
 
+static bool reads_halves(const kn_entry *entry) { return entry->op->reads_halves && entry->op->reads_halves(entry); }
+
 /* Is output `index`, computed in float32 for a half, returned as a half? */
 static bool is_rounded(const kn_op *op, int index, const kn_tensor *result)
 {
@@ -230,7 +232,7 @@ static kn_status apply_entry(kn_entry *entry, kn_tensor **outputs, int num_outpu
         return num_outputs > 0 ? deliver(entry->op, 0, &outputs[0], entry->result) : KN_OK;
     if (is_batched(entry) && !entry->op->enter)
         return kn_op_invoke_batched(entry->op, entry->inputs, entry->num_inputs, entry->record, outputs, num_outputs);
-    return has_halves(entry->op, entry->inputs, entry->num_inputs)
+    return has_halves(entry->op, entry->inputs, entry->num_inputs) && !reads_halves(entry)
                ? apply_widened(entry, outputs, num_outputs)
                : kn_op_apply_to(entry->op, entry->inputs, entry->num_inputs, entry->record, outputs, num_outputs);
 }

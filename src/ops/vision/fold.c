@@ -82,8 +82,8 @@ static kn_status unfold_shape(kn_call *call)
 
 static int64_t product_of(const int32_t sizes[3]) { return (int64_t)sizes[0] * sizes[1] * sizes[2]; }
 
-kn_status kn_fold_run(kn_stream *stream, const char *kernel, const char *operation, const kn_fold_geometry *g, bool f64,
-                      kn_arg x, kn_arg y)
+kn_status kn_fold_run(kn_stream *stream, const char *kernel, const char *operation, const kn_fold_geometry *g,
+                      int64_t element, kn_arg x, kn_arg y)
 {
     const int64_t elements =
         g->planes *
@@ -91,7 +91,8 @@ kn_status kn_fold_run(kn_stream *stream, const char *kernel, const char *operati
     const kn_work_size work = kn_work_for(kn_device_limits(kn_stream_device(stream)), elements);
     const bool is_image = g->size[0] == 1 && g->windows[0] == 1 && g->kernel_size[0] == 1;
     char options[64];
-    snprintf(options, sizeof options, "%s -DVOLUME=%d", kn_options_f64_or_f32(f64), !is_image);
+    snprintf(options, sizeof options, "%s -DVOLUME=%d",
+             element == 2 ? "-DT=ushort" : kn_options_f64_or_f32(element == 8), !is_image);
     return kn_run(stream, .source = "vision/fold.cl", .options = options, .kernel = kernel, .operation = operation,
                   .dims = 1, .global = {work.global}, .local = {work.local},
                   KN_ARGS(x, y, kn_arg_struct(g, sizeof *g)));
@@ -105,7 +106,7 @@ static kn_status launch(kn_stream *stream, const char *kernel, const kn_fold_geo
         return KN_OK;
     KN_TRY(kn_tensor_contiguous(&x, from));
     const kn_status status =
-        kn_fold_run(stream, kernel, kernel, g, to->dtype == KN_F64, kn_arg_tensor(x), kn_arg_tensor(to));
+        kn_fold_run(stream, kernel, kernel, g, kn_dtype_size(to->dtype), kn_arg_tensor(x), kn_arg_tensor(to));
     kn_release(x);
     return status;
 }
@@ -132,10 +133,11 @@ static kn_status unfold_backward(kn_grad_call *grad)
 
 static kn_status fold_geometry(kn_fold_geometry *g, const kn_fold_args *args, int ndim, const int64_t *shape)
 {
+    const kn_ints *sides = &args->output_size;
     *g = image_geometry;
-    if (args->output_size.count != 2)
-        return kn_fail(KN_ERR_ARGUMENT, "output_size has %d numbers; it needs 2", args->output_size.count);
-    KN_TRY(kn_fold_resolve(g, args, 0, args->output_size.values));
+    if (sides->count != 1 && sides->count != 2)
+        return kn_fail(KN_ERR_ARGUMENT, "output_size has %d numbers; it needs 1 or 2", sides->count);
+    KN_TRY(kn_fold_resolve(g, args, 0, (int64_t[]){sides->values[0], sides->values[sides->count - 1]}));
     g->planes = kn_shape_numel(ndim - 1, shape) / area_of(g);
     return KN_OK;
 }
@@ -158,10 +160,10 @@ static kn_status fold_shape(kn_call *call)
         return kn_fail(KN_ERR_SHAPE, "dimension %d of %s must be divisible by the product of kernel_size (%d, %d)",
                        x->ndim - 2, text, (int)g.kernel_size[1], (int)g.kernel_size[2]);
     if (x->shape[x->ndim - 1] != windows)
-        return kn_fail(
-            KN_ERR_SHAPE, "images of %lld x %lld have %lld windows, %d x %d, but the last dimension of %s has %lld",
-            (long long)args->output_size.values[0], (long long)args->output_size.values[1], (long long)windows,
-            (int)g.windows[1], (int)g.windows[2], text, (long long)x->shape[x->ndim - 1]);
+        return kn_fail(KN_ERR_SHAPE,
+                       "images of %d x %d have %lld windows, %d x %d, but the last dimension of %s has %lld",
+                       (int)g.size[1], (int)g.size[2], (long long)windows, (int)g.windows[1], (int)g.windows[2], text,
+                       (long long)x->shape[x->ndim - 1]);
     const int64_t shape[] = {x->shape[0], channels / area_of(&g), g.size[1], g.size[2]};
     return kn_call_output(call, x->dtype, x->ndim + 1, shape + 3 - x->ndim);
 }

@@ -59,6 +59,14 @@ bool kn_conv_supports_lowered(const kn_limits *limits, const void *problem)
     return largest * (s->f64 ? 8 : 4) <= (double)limits->max_allocation;
 }
 
+bool kn_conv_windows_are_apart(const kn_conv_shape *s)
+{
+    for (int d = 0; d < 3; d++)
+        if (s->stride[d] < (s->kernel_size[d] - 1) * s->dilation[d] + 1)
+            return false;
+    return true;
+}
+
 /* For depthwise convolutions the products would be matrix-vector products. */
 bool kn_conv_prefers_lowered(const kn_limits *limits, const void *problem)
 {
@@ -73,10 +81,7 @@ bool kn_conv_supports_patches(const kn_limits *limits, const void *problem_)
 {
     const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
-    for (int d = 0; d < 3; d++)
-        if (s->stride[d] < (s->kernel_size[d] - 1) * s->dilation[d] + 1)
-            return false;
-    return problem->pass == KN_CONV_DATA && kn_conv_volume(s->kernel_size) > 1 &&
+    return kn_conv_windows_are_apart(s) && problem->pass == KN_CONV_DATA && kn_conv_volume(s->kernel_size) > 1 &&
            kn_conv_supports_lowered(limits, problem);
 }
 
@@ -102,7 +107,7 @@ static kn_gemm_operand columns_operand(const lowered *l, int64_t first, bool tra
     return (kn_gemm_operand){l->in_place ? x->buffer : l->columns, offset, l->pixels, 0, transposed};
 }
 
-static kn_fold_geometry patches_of(const kn_conv_shape *s, int64_t images)
+kn_fold_geometry kn_conv_patches_of(const kn_conv_shape *s, int64_t images)
 {
     kn_fold_geometry g = {.planes = images * s->in_channels};
     for (int d = 0; d < 3; d++) {
@@ -121,13 +126,13 @@ static kn_status launch_columns(const lowered *l, kn_stream *stream, int64_t fir
 {
     const kn_conv_problem *problem = l->problem;
     const kn_conv_shape *s = &problem->shape;
-    const kn_fold_geometry g = patches_of(s, images);
+    const kn_fold_geometry g = kn_conv_patches_of(s, images);
     const bool folds = problem->pass == KN_CONV_DATA;
     const int64_t image = s->in_channels * kn_conv_volume(s->in_size);
     const kn_arg columns = kn_arg_buffer(l->columns, 0);
     const kn_arg x = kn_conv_arg(s, (kn_conv_operand){problem->x.buffer, problem->x.offset + first * image});
-    return kn_fold_run(stream, folds ? "fold" : "unfold", kn_conv_operation(problem), &g, s->f64, folds ? columns : x,
-                       folds ? x : columns);
+    return kn_fold_run(stream, folds ? "fold" : "unfold", kn_conv_operation(problem), &g, l->element,
+                       folds ? columns : x, folds ? x : columns);
 }
 
 /* One product per image of the chunk and group. Each operand has its own stride per image and per group. */

@@ -23,6 +23,7 @@
 #include "ops/dispatch/choice.h"
 #include "ops/pointwise/epilogue.h"
 #include "rt/rt.h"
+#include "vision/fold.h"
 
 typedef struct kn_conv_operand {
     kn_buffer *buffer; /* NULL: absent */
@@ -38,12 +39,18 @@ typedef struct kn_conv_problem {
     kn_conv_shape shape;
     kn_conv_operand x, weight, bias, y; /* bias: absent in backward-data */
     kn_activation activation;           /* forward only: applied to the sum including bias */
+    bool bf16;                          /* all four are; only if kn_conv_supports_pairs, and without db */
 } kn_conv_problem;
 
 extern const kn_implementation_table kn_conv_implementations[KN_CONV_PASSES];
 
 /* Chooses an implementation of the problem's pass and enqueues it. */
 kn_status kn_conv_run(kn_stream *stream, const kn_conv_problem *problem);
+
+/* Does the device compute problems of this shape in bf16, faster than in f32 (cpu/pairs.c)? Of those it does, is
+ * backward-data one, or is it to be computed in f32? */
+bool kn_conv_supports_pairs(kn_stream *stream, const kn_conv_shape *s);
+bool kn_conv_data_supports_pairs(const kn_conv_shape *s);
 
 /* The convolution of an op: number of dimensions, and whether transposed. */
 typedef struct kn_conv_kind {
@@ -61,6 +68,15 @@ struct kn_call;
 kn_status kn_conv_resolve_call(kn_conv_shape *s, const struct kn_call *call, kn_dtype dtype);
 kn_status kn_conv_shape_rule(struct kn_call *call);
 kn_status kn_conv_reference(const struct kn_call *call);
+
+/* Of bf16 (halves.c): is this call computed as such; gradients of those that are, of the bias by the operator for sums,
+ * of x in f32. */
+struct kn_entry;
+struct kn_grad_call;
+struct kn_tensor;
+bool kn_conv_reads_halves(const struct kn_entry *entry);
+kn_status kn_conv_bias_gradient_bf16(struct kn_grad_call *grad, struct kn_tensor *dy);
+kn_status kn_conv_data_in_f32(struct kn_grad_call *grad, const kn_conv_problem *problem, struct kn_tensor *dy);
 
 /* --- between the files of this op --------------------------------------------------------------------------------- */
 
@@ -182,6 +198,13 @@ KN_CONV_ROW(lowered);
 KN_CONV_ROW(patches);
 /* Any device, one sum per element; supports everything. */
 kn_implementation_run kn_conv_run_reference;
+
+/* Patches as columns (any/lowered.c): the geometry, and whether no two windows have an element in common. */
+kn_fold_geometry kn_conv_patches_of(const kn_conv_shape *s, int64_t images);
+bool kn_conv_windows_are_apart(const kn_conv_shape *s);
+
+/* All passes of problems in bf16, which have no table. */
+kn_implementation_run kn_conv_run_pairs;
 
 /* Work-items for `elements` results, each computed by itself. */
 size_t kn_conv_work_items(kn_stream *stream, int64_t elements);

@@ -3,9 +3,9 @@
  *
  *     forward:        y = W x
  *     backward-data:  dx = W^T dy */
+#include "ops/conv/cpu/products.h"
+
 #include "base/integer.h"
-#include "ops/conv/common/conv.h"
-#include "ops/gemm/tile.h"
 
 static kn_gemm_layout weight_layout(const kn_conv_problem *problem) /* to.channels rows */
 {
@@ -13,13 +13,12 @@ static kn_gemm_layout weight_layout(const kn_conv_problem *problem) /* to.channe
     return problem->pass == KN_CONV_DATA ? (kn_gemm_layout){1, row, 0} : (kn_gemm_layout){row, 1, 0};
 }
 
-kn_status kn_conv_run_products(kn_stream *stream, const void *problem_)
+kn_tile_product kn_conv_product_of(kn_gemm_problem *gemm, const kn_conv_problem *problem)
 {
-    const kn_conv_problem *problem = problem_;
     const kn_conv_shape *s = &problem->shape;
     const kn_conv_side from = kn_conv_from(problem), to = kn_conv_to(problem);
     const int64_t pixels = kn_conv_volume(s->out_size);
-    const kn_gemm_problem gemm = {
+    *gemm = (kn_gemm_problem){
         .product = {.f64 = s->f64,
                     .alpha = 1,
                     .b = {.buffer = from.operand.buffer, .offset = from.operand.offset},
@@ -28,8 +27,8 @@ kn_status kn_conv_run_products(kn_stream *stream, const void *problem_)
         .bias_offset = problem->bias.offset,
         .activation = problem->activation,
     };
-    const kn_tile_product x = {
-        .problem = &gemm,
+    return (kn_tile_product){
+        .problem = gemm,
         .turned = true, /* the bias belongs to the rows */
         .f64 = s->f64,
         .m = to.channels,
@@ -40,6 +39,12 @@ kn_status kn_conv_run_products(kn_stream *stream, const void *problem_)
         .b = {from.operand.buffer, from.operand.offset, {pixels, 1, from.channels * pixels}},
         .c = {pixels, 1, to.channels * pixels},
     };
+}
+
+kn_status kn_conv_run_products(kn_stream *stream, const void *problem)
+{
+    kn_gemm_problem gemm;
+    const kn_tile_product x = kn_conv_product_of(&gemm, problem);
     return kn_tile_run(stream, &x);
 }
 
