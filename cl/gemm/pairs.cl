@@ -20,7 +20,7 @@
 #define STAGED(words, width) ((words) * (width) + STAGED_GAP)
 
 /* Where a tile is stored: in C, or, if more blocks of k follow, in `sums`, f32 in the same order, to which the next
- * block adds. A bias of the rows is added here, one of the columns by the epilogue. */
+ * block adds. A bias of the rows is added here, if alpha is 1, one of the columns by the epilogue. */
 typedef struct pair_target {
     global ushort *c;
     const global ushort *bias;

@@ -114,6 +114,27 @@ static void test_products(void **state)
         assert_true(check_size(&random, "row", pair_sizes[i], &unsupported) >= 4);
 }
 
+/* 0.5 a b + 2 input, in which all rows of the table take the factors into account. */
+static void test_factors(void **state)
+{
+    static const char *const table[] = {"pairs", "dots", "row", "reference"};
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        KN_SCOPE;
+        const bool column = strcmp(table[i], "row") == 0; /* contiguous along m */
+        kn_force_implementation("matmul_f16", table[i]);
+        kn_tensor *a = kn_full(KN_SHAPE(35, 70), 0.5, .dtype = KN_BF16), *b = kn_ones_like(a);
+        kn_tensor *left = column ? kn_transpose(kn_reshape(a, 2, (int64_t[]){70, 35}), 0, 1) : a;
+        kn_tensor *right = column ? kn_reshape(kn_slice(b, 0, 0, 1, 1), 2, (int64_t[]){70, 1}) : kn_transpose(b, 0, 1);
+        kn_tensor *sums = kn_addmm(kn_full(KN_SHAPE(35, 1), 3, .dtype = KN_BF16), left, right, .beta = 2, .alpha = 0.5);
+        CHECK_DTYPE(sums, KN_BF16);
+        sums = kn_to_dtype(sums, KN_F32);
+        CHECK_VALUES(kn_stack((kn_tensor *[]){kn_min(sums), kn_max(sums)}, 2, 0), 23.5, 23.5);
+        assert_int_equal(kn_count_forced("matmul_f16").ran, 1);
+    }
+    kn_force_implementation("matmul_f16", NULL);
+}
+
 /* What lies beside an operand, and the zeros that fill up words, touch no result. */
 static void test_infinities(void **state)
 {
@@ -167,7 +188,8 @@ int main(int argc, char **argv)
     }
     kn_log_set_handler(count_warnings, NULL);
     limits->multiplies_pairs |= wrong;
-    const struct CMUnitTest working[] = {TEST(test_products), TEST(test_infinities), TEST(test_repeated)},
+    const struct CMUnitTest working[] = {TEST(test_products), TEST(test_factors), TEST(test_infinities),
+                                         TEST(test_repeated)},
                             mistaken[] = {TEST(test_wrong)};
     return wrong ? cmocka_run_group_tests(mistaken, NULL, NULL) : cmocka_run_group_tests(working, NULL, NULL);
 }

@@ -152,7 +152,6 @@ static const kn_op_param rows[] = {KN_PARAM(kn_addmm_params, beta), KN_PARAM(kn_
                                 .inputs = {"input", "a", "b"},                                                         \
                                 .dtypes = {KN_DTYPES_FLOATING},                                                        \
                                 .params = KN_PARAMS(kn_addmm_params, rows, KN_ADDMM_DEFAULTS),                         \
-                                .widens_halves = true,                                                                 \
                                 .composes = true,                                                                      \
                                 .enter = id##_enter,                                                                   \
                                 .shape = addmm_shape,                                                                  \

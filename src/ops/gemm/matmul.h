@@ -5,7 +5,7 @@
 #include "ops/gemm/gemm.h"
 #include "tensor/tensor.h"
 
-/* Other factors than 1 and 0: y = alpha a b + beta y. Not for f16. */
+/* Other factors than 1 and 0: y = alpha a b + beta y. */
 typedef struct kn_matmul_factors {
     double alpha, beta;
 } kn_matmul_factors;

@@ -122,14 +122,16 @@ static kn_status widen(kn_tensor **wide, kn_tensor *t)
 static kn_status run_converted(kn_stream *stream, const void *problem)
 {
     const kn_matmul_problem *p = &((const matmul_f16 *)problem)->product;
-    kn_matmul_problem wide = {.activation = p->activation};
+    kn_matmul_problem wide = {.activation = p->activation, .factors = p->factors};
     kn_status status = widen(&wide.a, p->a);
     if (status == KN_OK)
         status = widen(&wide.b, p->b);
     if (status == KN_OK && p->bias)
         status = widen(&wide.bias, p->bias);
     if (status == KN_OK)
-        status = kn_tensor_new(&wide.y, KN_F32, p->y->ndim, p->y->shape, kn_stream_device(stream));
+        status = p->factors && p->factors->beta != 0
+                     ? widen(&wide.y, p->y)
+                     : kn_tensor_new(&wide.y, KN_F32, p->y->ndim, p->y->shape, kn_stream_device(stream));
     if (status == KN_OK)
         status = kn_matmul_product(stream, &wide, kn_gemm);
     if (status == KN_OK)
