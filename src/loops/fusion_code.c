@@ -52,7 +52,7 @@ static void write_value(kn_text *out, const kn_fused *k, int member, int i)
     else if (dtype == KN_BOOL)
         kn_text_format(out, "(%s) != 0; ", value);
     else if (strcmp(kind, "WHOLE") == 0)
-        kn_text_format(out, "(%s)convert_long_sat(%s); ", kn_dtype_cl(dtype), value);
+        kn_text_format(out, "KN_TO_WHOLE(%s, %s); ", kn_dtype_cl(dtype), value);
     else
         kn_text_format(out, "(%s)(%s); ", kn_dtype_cl(dtype), value);
 }

@@ -107,6 +107,47 @@ TENSOR_TEST(test_whole_numbers)
     CHECK_VALUES(kn_mul(flags, kn_zeros(KN_SHAPE(2), .dtype = KN_BOOL)), 0, 0);
 }
 
+/* What C makes of the value, clamped to the range of int64 and NaN 0: its lower bits (docs/dtypes.md). */
+static int64_t whole_of(double value, kn_dtype dtype)
+{
+    const int64_t whole = isnan(value)       ? 0
+                          : value >= 0x1p63  ? INT64_MAX
+                          : value <= -0x1p63 ? INT64_MIN
+                                             : (int64_t)value;
+    return dtype == KN_I32   ? (int32_t)(uint32_t)(uint64_t)whole
+           : dtype == KN_I16 ? (int16_t)(uint16_t)(uint64_t)whole
+           : dtype == KN_I8  ? (int8_t)(uint8_t)(uint64_t)whole
+           : dtype == KN_U8  ? (uint8_t)(uint64_t)whole
+                             : whole;
+}
+
+/* Among the values multiples of 2^32 and those halfway between, at all places of vectors. */
+TENSOR_TEST_F64(test_floats_to_integers)
+{
+    static const double values[] = {
+        0,      -1.5,    0.99,     -128.5,    255.5,        65535.75, -65536.25, 0x1p24,      0x1p31 - 128,
+        0x1p31, -0x1p31, 0x1.8p32, -0x1.8p32, 0x1p32 - 256, 0x1.4p33, -0x1.cp34, 0x1.2345p40, -0x1.2345p41,
+        0x1p62, 0x1p63,  -0x1p63,  1e30,      -1e30,        INFINITY, -INFINITY, NAN};
+    static const kn_dtype floats[] = {KN_F32, KN_F64, KN_BF16}, dtypes[] = {KN_I64, KN_I32, KN_I16, KN_I8, KN_U8};
+    enum { VALUES = sizeof values / sizeof values[0], COUNT = 3 * VALUES };
+    double all[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        all[i] = values[i % VALUES];
+    for (size_t i = 0; i < sizeof floats / sizeof floats[0]; i++) {
+        kn_tensor *x = kn_to_dtype(kn_from_data(all, KN_SHAPE(COUNT), .dtype = KN_F64), floats[i]);
+        double *stored = read_doubles(x);
+        for (size_t j = 0; j < sizeof dtypes / sizeof dtypes[0]; j++) {
+            int64_t whole[COUNT];
+            CHECK_OK(kn_read(kn_to_dtype(kn_to_dtype(x, dtypes[j]), KN_I64), whole, sizeof whole));
+            for (int k = 0; k < COUNT; k++)
+                if (whole[k] != whole_of(stored[k], dtypes[j]))
+                    fail_msg("%g of %s becomes %lld in %s", stored[k], kn_dtype_name(floats[i]), (long long)whole[k],
+                             kn_dtype_name(dtypes[j]));
+        }
+        free(stored);
+    }
+}
+
 /* A naive float sum of ten million times 0.1 is off by 8 %. */
 TENSOR_TEST(test_long_sums)
 {
@@ -176,11 +217,17 @@ TENSOR_TEST_F64(test_conversions_of_special_values)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_nan_propagates),     TEST(test_nan_in_long_rows),
-        TEST(test_first_among_equals), TEST(test_every_place_of_a_maximum),
-        TEST(test_empty_reductions),   TEST(test_whole_numbers),
-        TEST(test_long_sums),          TEST(test_conversions_of_special_values),
-        TEST(test_in_place_on_itself), TEST(test_in_place_on_expanded),
+        TEST(test_nan_propagates),
+        TEST(test_nan_in_long_rows),
+        TEST(test_first_among_equals),
+        TEST(test_every_place_of_a_maximum),
+        TEST(test_empty_reductions),
+        TEST(test_whole_numbers),
+        TEST(test_long_sums),
+        TEST(test_conversions_of_special_values),
+        TEST(test_floats_to_integers),
+        TEST(test_in_place_on_itself),
+        TEST(test_in_place_on_expanded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
