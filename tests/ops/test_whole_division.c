@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "support/as_gpu.h"
+
 static const int64_t numbers[] = {1,
                                   2,
                                   3,
@@ -90,12 +92,13 @@ TENSOR_TEST(coordinates_leave_no_temporaries)
     CHECK_VALUES(at[2], 0, 1, 3, 0, 3);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(quotients_of_tensors_are_exact),
         TEST(quotients_by_numbers_are_exact),
         TEST(coordinates_leave_no_temporaries),
     };
+    obey_as_gpu(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,7 @@ typedef struct op_row {
     bool on_cpu;        /* by default not with --as-gpu, where other rows run the same kernels */
     bool full;          /* only with KOINE_TEST_FULL=1: other rows cover the same code */
     bool reads;         /* reads values or makes tensors from host memory, which cannot be part of a graph */
+    bool draws;         /* random numbers, others in each dtype: gradients in f32 are not those in f64 */
     bool wide;          /* computes in float64 whatever its inputs are: not on devices without */
     const char *tables; /* implementation tables to force, blank-separated: "gemm conv2d" */
 } op_row;
