@@ -12,11 +12,11 @@ static long elements_of(long chunk, kn_batch_shape s)
 /* What a channel's moments are computed relative to. The mean's error is a few roundings of its distance from here. */
 static T shift_of(long channel, operands in, kn_batch_shape s)
 {
-    const global T *x = in.x + channel * s.inner;
+    const global element *x = in.x + channel * s.inner;
 
     if (s.tile > 1)
-        return x[0];
-    return sum_lanes((KN_VLOAD(x) / 64 + KN_VLOAD(x + 16) / 64) + (KN_VLOAD(x + 32) / 64 + KN_VLOAD(x + 48) / 64));
+        return VALUE(x[0]);
+    return sum_lanes((LOAD(x) / 64 + LOAD(x + 16) / 64) + (LOAD(x + 32) / 64 + LOAD(x + 48) / 64));
 }
 
 /* The channel's statistics from its chunks' moments. */
@@ -64,30 +64,31 @@ static void sums_of_group(long first, long chunk, operands in, kn_batch_shape s)
 }
 
 /* Moments over the rows of each element of the line, shifted by its value in row 0. */
-static void moments_down(const global T *x, long from, long to, long stride, long line, long room, TV *mean, TV *m2)
+static void moments_down(const global element *x, long from, long to, long stride, long line, long room, TV *mean,
+                         TV *m2)
 {
     const long whole = line / 16 * 16;
     T count = 0;
     long row = from;
 
-#define AT(i) (KN_VLOAD(x + (row + (i)) * stride + k) - shift)
+#define AT(i) (LOAD(x + (row + (i)) * stride + k) - shift)
     for (; row + 8 <= to; row += 8, count += 8)
         for (long k = 0; k < whole; k += 16) {
-            const TV shift = KN_VLOAD(x + k);
+            const TV shift = LOAD(x + k);
             add_eight(&mean[k / 16], &m2[k / 16], count, AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), AT(6), AT(7));
         }
     for (; row < to; row++, count += 1)
         for (long k = 0; k < whole; k += 16) {
-            const TV shift = KN_VLOAD(x + k);
+            const TV shift = LOAD(x + k);
             KN_MERGE(TV, mean[k / 16], m2[k / 16], count, AT(0), 0, 1);
         }
 #undef AT
     if (whole == line)
         return;
-    const TV shift = load_part(x + whole, line - whole, room - whole, 0);
+    const TV shift = load_some(x + whole, line - whole, room - whole, 0);
     for (row = from, count = 0; row < to; row++, count += 1) {
         const long at = row * stride + whole;
-        const TV d = load_part(x + at, line - whole, room - at, 0) - shift;
+        const TV d = load_some(x + at, line - whole, room - at, 0) - shift;
         KN_MERGE(TV, mean[whole / 16], m2[whole / 16], count, d, 0, 1);
     }
 }
@@ -96,16 +97,16 @@ static void sums_of_tile(long first, long chunk, operands in, kn_batch_shape s)
 {
     const long from = chunk * s.length, to = min(from + s.length, s.outer), some = min(s.tile, s.channels - first);
     const long line = some * s.inner, stride = s.channels * s.inner, start = first * s.inner;
-    const global T *x = in.x + start;
+    const global element *x = in.x + start;
     global T *partial = in.partial + 2 * (chunk * s.channels + first);
     TV mean[TILE_VECTORS], m2[TILE_VECTORS], relative[TILE_VECTORS];
 
     for (long v = 0; v < (line + 15) / 16; v++)
         mean[v] = m2[v] = 0;
     moments_down(x, from, to, stride, line, s.outer * stride - start, mean, m2);
-    SPREAD(relative, line, first, x[e_]);
+    SPREAD(relative, line, first, VALUE(x[e_]));
     for (long k = 0; k < line; k += 16) /* means relative to each channel's first element, and then to their mean */
-        mean[k / 16] += load_part(x + k, line - k, s.outer * stride - start - k, 0) - relative[k / 16];
+        mean[k / 16] += load_some(x + k, line - k, s.outer * stride - start - k, 0) - relative[k / 16];
     for (long c = 0; c < some; c++)
         partial[2 * c] = sum_of_channel(mean, c * s.inner, s.inner) / s.inner;
     SPREAD(relative, line, 0, partial[2 * channel]);
@@ -118,7 +119,8 @@ static void sums_of_tile(long first, long chunk, operands in, kn_batch_shape s)
 }
 
 /* One channel: y = (x - mean) scale + bias, clamped. */
-static void apply_to_run(const global T *x, global T *y, long run, long room, statistics stats, T scale, T bias, cut c)
+static void apply_to_run(const global element *x, global element *y, long run, long room, statistics stats, T scale,
+                         T bias, cut c)
 {
 #define STEP(LOAD, STORE) STORE(cut_off(KN_CENTRED(LOAD(x), stats) * scale + bias, c), y)
     FOR_VECTORS(STEP, run, room);

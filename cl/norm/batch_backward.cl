@@ -57,8 +57,8 @@ typedef struct run_sums {
 } run_sums;
 
 /* `run` elements of one channel; `room` may be read. */
-static void add_sums(run_sums *sums, const global T *g, const global T *x, long run, long room, statistics s, T scale,
-                     T bias, cut bounds)
+static void add_sums(run_sums *sums, const global element *g, const global element *x, long run, long room,
+                     statistics s, T scale, T bias, cut bounds)
 {
     run_sums r = *sums;
     long k = 0;
@@ -70,7 +70,7 @@ static void add_sums(run_sums *sums, const global T *g, const global T *x, long 
         r.g##i += g_;                                                      \
         r.gc##i += g_ * c_;                                                \
     } while (0)
-#define ADD_WHOLE(i) ADD(i, KN_VLOAD(g + k + 16 * i), KN_VLOAD(x + k + 16 * i))
+#define ADD_WHOLE(i) ADD(i, LOAD(g + k + 16 * i), LOAD(x + k + 16 * i))
     for (; k + 64 <= run; k += 64) {
         ADD_WHOLE(0);
         ADD_WHOLE(1);
@@ -80,7 +80,7 @@ static void add_sums(run_sums *sums, const global T *g, const global T *x, long 
     for (; k + 16 <= run; k += 16)
         ADD_WHOLE(0);
     if (k < run)
-        ADD(1, load_part(g + k, run - k, room - k, 0), load_part(x + k, run - k, room - k, s.high));
+        ADD(1, load_some(g + k, run - k, room - k, 0), load_some(x + k, run - k, room - k, s.high));
 #undef ADD_WHOLE
 #undef ADD
     *sums = r;
@@ -123,8 +123,8 @@ static void sums_of_tile(long first, long chunk, operands in, kn_batch_shape s)
     SPREAD(bias, line, first, bias_of(channel, in, s));
     for (long v = 0; v < (line + 15) / 16; v++)
         sum_g[v] = sum_gc[v] = 0;
-#define C(i) (KN_VLOAD(in.x + at + (i) * stride) - high[v] - low[v])
-#define G(i, c) let_through(KN_VLOAD(in.g + at + (i) * stride), (c) * scale[v] + bias[v], in.bounds)
+#define C(i) (LOAD(in.x + at + (i) * stride) - high[v] - low[v])
+#define G(i, c) let_through(LOAD(in.g + at + (i) * stride), (c) * scale[v] + bias[v], in.bounds)
     for (; row + 4 <= to; row += 4)
         for (long v = 0; 16 * v + 16 <= line; v++) {
             const long at = row * stride + start + 16 * v;
@@ -145,8 +145,8 @@ static void sums_of_tile(long first, long chunk, operands in, kn_batch_shape s)
     if (line % 16 != 0)
         for (row = from; row < to; row++) {
             const long v = line / 16, at = row * stride + start + 16 * v;
-            const TV c = load_part(in.x + at, line % 16, all - at, 0) - high[v] - low[v];
-            const TV g = let_through(load_part(in.g + at, line % 16, all - at, 0), c * scale[v] + bias[v], in.bounds);
+            const TV c = load_some(in.x + at, line % 16, all - at, 0) - high[v] - low[v];
+            const TV g = let_through(load_some(in.g + at, line % 16, all - at, 0), c * scale[v] + bias[v], in.bounds);
             sum_g[v] += g;
             sum_gc[v] += g * c;
         }
@@ -156,8 +156,8 @@ static void sums_of_tile(long first, long chunk, operands in, kn_batch_shape s)
     }
 }
 
-static void apply_to_run(const global T *g, const global T *x, global T *grad_x, long run, long room, statistics stats,
-                         T scale, T bias, T middle, T slope, cut bounds)
+static void apply_to_run(const global element *g, const global element *x, global element *grad_x, long run, long room,
+                         statistics stats, T scale, T bias, T middle, T slope, cut bounds)
 {
 #define STEP(LOAD, STORE)                                                                     \
     do {                                                                                      \

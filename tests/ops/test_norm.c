@@ -197,6 +197,41 @@ TENSOR_TEST(half_precision)
     check_close(y, kn_layer_norm(x, KN_SHAPE(9)), 2e-3);
 }
 
+/* bfloat16 with weights in float32, as under autocast, which CPU devices read and write as it is: all ways to split
+ * the channels, and both modes. Results are rounded once, gradients of weights not at all. */
+TENSOR_TEST_F64(bfloat16_with_weights_of_float32)
+{
+    static const int64_t shapes[][4] = {{8, 5, 1, 1}, {300, 3, 1, 1}, {2, 37, 3, 5}, {4, 70, 8, 8}, {2, 3, 120, 151}};
+    for (int i = 0; i < 2 * (int)(sizeof shapes / sizeof shapes[0]); i++) {
+        enum { Y, DX, DW, DB, RESULTS };
+        const int64_t *shape = shapes[i / 2], channels = shape[1];
+        kn_tensor *results[2][RESULTS];
+        for (int f64 = 0; f64 < 2; f64++) {
+            const kn_dtype dtype = f64 ? KN_F64 : KN_F32;
+            kn_tensor *x = kn_to_dtype(kn_detach(values_about(3, 2, 4, shape, dtype, "x")), KN_BF16);
+            x = kn_detach(f64 ? kn_to_dtype(x, KN_F64) : x);
+            CHECK_OK(kn_set_requires_grad(x, true));
+            kn_tensor *weight = values_about(1, 0.5, 1, &channels, dtype, "weight");
+            kn_tensor *bias = values_about(0, 1, 1, &channels, dtype, "bias");
+            kn_tensor *mean = kn_detach(values_about(3, 1, 1, &channels, dtype, "mean"));
+            kn_tensor *var = kn_detach(values_about(2, 1, 1, &channels, dtype, "var"));
+            kn_tensor **r = results[f64];
+            r[Y] = kn_batch_norm(x, .weight = weight, .bias = bias, .running_mean = mean, .running_var = var,
+                                 .training = i % 2, .activation = KN_ACTIVATION_RELU);
+            kn_tensor *g = kn_to_dtype(kn_detach(values_about(0, 1, 4, shape, dtype, "g")), KN_BF16);
+            CHECK_OK(kn_backward_with(r[Y], f64 ? kn_to_dtype(g, KN_F64) : g, false));
+            r[DX] = kn_grad(x);
+            r[DW] = kn_grad(weight);
+            r[DB] = kn_grad(bias);
+        }
+        CHECK_DTYPE(results[0][Y], KN_BF16);
+        CHECK_DTYPE(results[0][DX], KN_BF16);
+        CHECK_DTYPE(results[0][DW], KN_F32);
+        for (int j = 0; j < RESULTS; j++)
+            check_close(kn_to_dtype(results[0][j], KN_F64), results[1][j], j <= DX ? 0x1.1p-8 : 2e-5);
+    }
+}
+
 /* An empty batch does not change the estimates, as in PyTorch. */
 TENSOR_TEST(nothing_to_normalise)
 {
@@ -399,6 +434,7 @@ int main(int argc, char **argv)
         TEST(running_estimates_follow_the_batches),
         TEST(running_estimates_of_another_layout_or_dtype),
         TEST(half_precision),
+        TEST(bfloat16_with_weights_of_float32),
         TEST(nothing_to_normalise),
         TEST(a_constant_channel_becomes_the_bias),
         TEST(other_channels_do_not_see_a_nan),

@@ -59,7 +59,7 @@ static kn_status batch_norm_shape(kn_call *call)
     char text[KN_DESCRIBE];
 
     KN_TRY(kn_call_check_floating(call, X));
-    KN_TRY(kn_call_check_same_dtype(call, X, BIAS));
+    KN_TRY(kn_call_check_same_dtype(call, kn_dtype_is_reduced(x->dtype) ? WEIGHT : X, BIAS));
     if (x->ndim < 2)
         return kn_fail(KN_ERR_SHAPE, "the input must be [N, C] or [N, C, d...], not %s",
                        kn_tensor_describe(text, sizeof text, x));
@@ -78,7 +78,7 @@ static kn_status batch_norm_shape(kn_call *call)
 static kn_status borrow_running(kn_call *call, int index, kn_tensor **running)
 {
     kn_tensor *given = call->inputs[index];
-    const kn_dtype dtype = call->inputs[X]->dtype;
+    const kn_dtype dtype = kn_compute_type(call->inputs[X]->dtype);
 
     if (!given)
         return KN_OK;
@@ -155,7 +155,8 @@ static kn_status batch_norm_forward(kn_call *call)
 {
     const kn_tensor *x = call->inputs[X];
     kn_tensor *in[INPUTS] = {NULL}, *table = NULL;
-    kn_status status = kn_tensor_new(&table, x->dtype, 2, (const int64_t[]){x->shape[1], 3}, x->storage->device);
+    kn_status status =
+        kn_tensor_new(&table, kn_compute_type(x->dtype), 2, (const int64_t[]){x->shape[1], 3}, x->storage->device);
 
     for (int i = X; i <= BIAS && status == KN_OK; i++)
         if (call->inputs[i])
@@ -275,6 +276,18 @@ static kn_status batch_norm_enter(kn_entry *entry)
     return KN_OK;
 }
 
+/* In bf16, with weights in f32 as under autocast, on CPU devices. */
+static bool batch_norm_reads_halves(const kn_entry *entry)
+{
+    const kn_tensor *x = entry->inputs[X];
+    if (x->dtype != KN_BF16 || kn_device_is_host(x->storage->device) || !kn_tensor_limits(x)->is_cpu)
+        return false;
+    for (int i = WEIGHT; i <= BIAS; i++)
+        if (i < entry->num_inputs && entry->inputs[i] && entry->inputs[i]->dtype != KN_F32)
+            return false;
+    return true;
+}
+
 static const kn_op_param batch_norm_rows[] = {KN_PARAM(kn_batch_norm_args, training),
                                               KN_PARAM(kn_batch_norm_args, cumulative),
                                               KN_PARAM(kn_batch_norm_args, momentum, .min = 0, .max = (double)INFINITY),
@@ -288,6 +301,7 @@ const kn_op kn_batch_norm_op = {
     .params = KN_PARAMS(kn_batch_norm_args, batch_norm_rows, KN_BATCH_NORM_DEFAULTS),
     .widens_halves = true,
     .num_widened = BIAS + 1, /* in-place operands keep their dtype */
+    .reads_halves = batch_norm_reads_halves,
     .enter = batch_norm_enter,
     .record_size = sizeof(kn_batch_norm_op_params),
     .shape = batch_norm_shape,

@@ -112,7 +112,7 @@ static void add_args(batch_launcher *l, const kn_batch_pass *pass, const kn_tens
     l->args[n++] = kn_arg_tensor(scratch ? scratch : pass->x);
     l->args[n++] = kn_arg_struct(l->shape, sizeof *l->shape);
     for (int i = 0; i < 4; i++)
-        l->args[n++] = kn_arg_real(pass->x->dtype, numbers[i]);
+        l->args[n++] = kn_arg_real(kn_compute_type(pass->x->dtype), numbers[i]);
 }
 
 static kn_status launch(const batch_launcher *l, const char *kernel, kn_work_size work)
@@ -174,6 +174,7 @@ kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_pass *pass)
     static const char *const sources[2][2] = {{"norm/batch_gpu.cl", "norm/batch_gpu_backward.cl"},
                                               {"norm/batch.cl", "norm/batch_backward.cl"}};
     const kn_limits *limits = kn_tensor_limits(pass->x);
+    const kn_dtype compute = kn_compute_type(pass->x->dtype); /* another one: of bf16 */
     const kn_batch_shape shape = shape_of(limits, pass);
     const size_t bytes = (pass->is_backward ? 3 : 2) * kn_dtype_size(pass->x->dtype); /* per element, with the result */
     batch_launcher l = {
@@ -183,11 +184,12 @@ kn_status kn_batch_norm_run(kn_stream *stream, const kn_batch_pass *pass)
     if (pass->flags & KN_NORM_CUMULATIVE)
         KN_TRY(kn_batch_norm_count(stream, pass->tensors[KN_BATCH_COUNTER]));
     if (shape.summed > 0 && (limits->is_cpu || shape.chunks > 1))
-        KN_TRY(kn_tensor_new(&scratch, pass->x->dtype, 1, (const int64_t[]){2 * (shape.chunks + 1) * shape.channels},
+        KN_TRY(kn_tensor_new(&scratch, compute, 1, (const int64_t[]){2 * (shape.chunks + 1) * shape.channels},
                              pass->x->storage->device));
     add_args(&l, pass, scratch);
     if (limits->is_cpu)
-        snprintf(l.options, sizeof l.options, "%s%s", kn_dtype_options(pass->x->dtype),
+        snprintf(l.options, sizeof l.options, "%s%s%s", kn_dtype_options(compute),
+                 compute != pass->x->dtype ? " -DBFLOAT" : "",
                  kn_bypasses_caches(limits, (uint64_t)kn_numel(pass->x) * bytes) ? " -DKN_BYPASS" : "");
     else
         write_options(&l, pass);

@@ -162,9 +162,11 @@ kn_status kn_batch_norm_backward_recorded(kn_grad_call *grad)
     const kn_batch_norm_op_params *params = grad->params;
     const kn_input_spec *in = grad->input;
     const int ndim = in[X].ndim;
-    kn_tensor *x = kn_grad_saved_input(grad, 0, X);
+    const kn_dtype compute = kn_compute_type(in[X].dtype);
+    kn_tensor *x = kn_to_dtype(kn_grad_saved_input(grad, 0, X), compute);
     kn_tensor *weight = of_channels(kn_grad_saved_input(grad, 2, WEIGHT), ndim);
-    kn_tensor *bias = of_channels(kn_grad_saved_input(grad, 3, BIAS), ndim), *g = grad->grad_outputs[0];
+    kn_tensor *bias = of_channels(kn_grad_saved_input(grad, 3, BIAS), ndim);
+    kn_tensor *g = kn_to_dtype(grad->grad_outputs[0], compute);
     int dims[KN_MAX_DIMS] = {0};
 
     if (kn_shape_numel(ndim, in[X].shape) == 0)
@@ -177,8 +179,9 @@ kn_status kn_batch_norm_backward_recorded(kn_grad_call *grad)
         g = kn_activation_gradient_recorded(g, params->activation, bias ? kn_add(y, bias) : y);
     }
     if (grad->needs[X])
-        grad->grad_inputs[X] =
-            params->training ? gradient_of_x(n, times(g, weight), dims, ndim - 1) : kn_mul(times(g, weight), n.r);
+        grad->grad_inputs[X] = kn_to_dtype(params->training ? gradient_of_x(n, times(g, weight), dims, ndim - 1)
+                                                            : kn_mul(times(g, weight), n.r),
+                                           in[X].dtype);
     if (grad->needs[WEIGHT])
         grad->grad_inputs[WEIGHT] = kn_sum_dims(kn_mul(g, n.x_hat), dims, ndim - 1, false);
     if (grad->needs[BIAS])

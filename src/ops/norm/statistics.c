@@ -14,8 +14,9 @@ kn_status kn_norm_statistics_shape(kn_call *call, int ndim, const int64_t *shape
 {
     if ((call->skipped & BOTH_SKIPPED) == BOTH_SKIPPED)
         return KN_OK;
-    KN_TRY(kn_call_output(call, call->inputs[0]->dtype, ndim, shape));
-    return kn_call_output(call, call->inputs[0]->dtype, ndim, shape);
+    const kn_dtype dtype = kn_compute_type(call->inputs[0]->dtype);
+    KN_TRY(kn_call_output(call, dtype, ndim, shape));
+    return kn_call_output(call, dtype, ndim, shape);
 }
 
 /* The mean is saved in two parts. */
