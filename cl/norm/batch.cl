@@ -16,7 +16,7 @@ static T shift_of(long channel, operands in, kn_batch_shape s)
 
     if (s.tile > 1)
         return VALUE(x[0]);
-    return sum_lanes((LOAD(x) / 64 + LOAD(x + 16) / 64) + (LOAD(x + 32) / 64 + LOAD(x + 48) / 64));
+    return sum_lanes((LOAD_16(x) / 64 + LOAD_16(x + 16) / 64) + (LOAD_16(x + 32) / 64 + LOAD_16(x + 48) / 64));
 }
 
 /* The channel's statistics from its chunks' moments. */
@@ -71,15 +71,15 @@ static void moments_down(const global element *x, long from, long to, long strid
     T count = 0;
     long row = from;
 
-#define AT(i) (LOAD(x + (row + (i)) * stride + k) - shift)
+#define AT(i) (LOAD_16(x + (row + (i)) * stride + k) - shift)
     for (; row + 8 <= to; row += 8, count += 8)
         for (long k = 0; k < whole; k += 16) {
-            const TV shift = LOAD(x + k);
+            const TV shift = LOAD_16(x + k);
             add_eight(&mean[k / 16], &m2[k / 16], count, AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), AT(6), AT(7));
         }
     for (; row < to; row++, count += 1)
         for (long k = 0; k < whole; k += 16) {
-            const TV shift = LOAD(x + k);
+            const TV shift = LOAD_16(x + k);
             KN_MERGE(TV, mean[k / 16], m2[k / 16], count, AT(0), 0, 1);
         }
 #undef AT

@@ -70,7 +70,7 @@ static void add_sums(run_sums *sums, const global element *g, const global eleme
         r.g##i += g_;                                                      \
         r.gc##i += g_ * c_;                                                \
     } while (0)
-#define ADD_WHOLE(i) ADD(i, LOAD(g + k + 16 * i), LOAD(x + k + 16 * i))
+#define ADD_WHOLE(i) ADD(i, LOAD_16(g + k + 16 * i), LOAD_16(x + k + 16 * i))
     for (; k + 64 <= run; k += 64) {
         ADD_WHOLE(0);
         ADD_WHOLE(1);
@@ -123,8 +123,8 @@ static void sums_of_tile(long first, long chunk, operands in, kn_batch_shape s)
     SPREAD(bias, line, first, bias_of(channel, in, s));
     for (long v = 0; v < (line + 15) / 16; v++)
         sum_g[v] = sum_gc[v] = 0;
-#define C(i) (LOAD(in.x + at + (i) * stride) - high[v] - low[v])
-#define G(i, c) let_through(LOAD(in.g + at + (i) * stride), (c) * scale[v] + bias[v], in.bounds)
+#define C(i) (LOAD_16(in.x + at + (i) * stride) - high[v] - low[v])
+#define G(i, c) let_through(LOAD_16(in.g + at + (i) * stride), (c) * scale[v] + bias[v], in.bounds)
     for (; row + 4 <= to; row += 4)
         for (long v = 0; 16 * v + 16 <= line; v++) {
             const long at = row * stride + start + 16 * v;

@@ -56,12 +56,6 @@ static kn_conv_operand operand(const kn_tensor *t)
     return t ? (kn_conv_operand){t->storage->buffer, t->offset} : (kn_conv_operand){0};
 }
 
-static void release_all(kn_tensor **tensors, int count)
-{
-    for (int i = 0; i < count; i++)
-        kn_release(tensors[i]);
-}
-
 /* Does each position along the dimension read itself alone? */
 static bool is_pointwise_along(const kn_conv_shape *s, int d)
 {
@@ -115,104 +109,158 @@ static kn_status run_transposed(kn_stream *stream, const kn_conv_problem *proble
 
 static kn_status conv_forward(kn_call *call)
 {
-    kn_tensor *inputs[3] = {NULL, NULL, NULL}; /* contiguous */
-    kn_conv_problem problem = {.activation = params_of(call)->activation, .bf16 = call->inputs[0]->dtype == KN_BF16};
-    kn_status status = kn_conv_resolve_call(&problem.shape, call, call->inputs[0]->dtype);
+    enum { BIAS = 2, RESULT, TENSORS }; /* after x and weight */
+    kn_tensor *made[TENSORS] = {NULL, NULL, NULL, NULL};
+    const kn_dtype dtype = call->inputs[0]->dtype;
+    kn_conv_problem problem = {.activation = params_of(call)->activation};
+    kn_status status = kn_conv_resolve_call(&problem.shape, call, dtype);
     flatten(&problem.shape);
-    for (int i = 0; status == KN_OK && i < call->num_inputs && i < 3; i++)
-        if (call->inputs[i])
-            status = kn_tensor_contiguous(&inputs[i], call->inputs[i]);
     if (status == KN_OK && kn_numel(call->outputs[0]) > 0) {
-        *operand_of(&problem, call->op, false) = operand(inputs[0]);
-        *operand_of(&problem, call->op, true) = operand(call->outputs[0]);
-        problem.weight = operand(inputs[1]);
-        problem.bias = operand(inputs[2]);
-        status = (is_transposed(call->op) ? run_transposed : kn_conv_run)(call->stream, &problem);
+        problem.bf16 = kn_conv_is_bf16(call->op, call->stream, dtype, &problem.shape);
+        const kn_dtype compute = problem.bf16 ? dtype : kn_compute_type(dtype);
+        for (int i = 0; status == KN_OK && i <= BIAS && i < call->num_inputs; i++)
+            status = kn_conv_operand_as(&made[i], call->inputs[i], compute);
+        if (status == KN_OK)
+            status = kn_conv_result_as(&made[RESULT], call->outputs[0], compute);
+        *operand_of(&problem, call->op, false) = operand(made[0]);
+        *operand_of(&problem, call->op, true) = operand(made[RESULT]);
+        problem.weight = operand(made[1]);
+        problem.bias = operand(made[BIAS]);
+        if (status == KN_OK)
+            status = (is_transposed(call->op) ? run_transposed : kn_conv_run)(call->stream, &problem);
+        if (status == KN_OK)
+            status = kn_conv_deliver(call->outputs[0], made[RESULT]);
     }
-    release_all(inputs, 3);
+    for (int i = 0; i < TENSORS; i++)
+        kn_release(made[i]);
     return status == KN_OK && call->needs_grad ? save(call) : status;
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-static kn_status new_gradient(kn_grad_call *grad, int index, kn_conv_operand *target)
+/* The passes compute in bf16 or in f32: what they read, by these, and the gradients of x, weight and bias. */
+enum { IN, WEIGHTS, OUT, READ, GRADIENTS = 3 };
+typedef struct backward_passes {
+    kn_grad_call *grad;
+    kn_tensor *given[READ], *made[2][READ], *results[GRADIENTS];
+    kn_conv_problem problem;
+} backward_passes;
+
+static kn_dtype compute_of(const backward_passes *p)
 {
-    const kn_tensor *gradient = kn_grad_new(grad, index);
-    *target = operand(gradient);
-    return gradient ? KN_OK : kn_error_status();
+    const kn_dtype dtype = p->grad->input[0].dtype;
+    return p->problem.bf16 ? dtype : kn_compute_type(dtype);
 }
 
-static kn_status backward_data(kn_grad_call *grad, kn_conv_problem problem, kn_tensor *gradient)
+/* The op's output's gradient, and its input or the weight. */
+static kn_status read_operands(backward_passes *p, int other)
 {
-    KN_TRY(new_gradient(grad, 0, operand_of(&problem, grad->op, false)));
-    if (kn_numel(grad->grad_inputs[0]) == 0)
+    const kn_op *op = p->grad->op;
+    kn_tensor **made = p->made[p->problem.bf16];
+    for (int i = 0; i < READ; i++)
+        if ((i == OUT || i == other) && !made[i])
+            KN_TRY(kn_conv_operand_as(&made[i], p->given[i], compute_of(p)));
+    *operand_of(&p->problem, op, false) = operand(made[IN]);
+    *operand_of(&p->problem, op, true) = operand(made[OUT]);
+    p->problem.weight = operand(made[WEIGHTS]);
+    return KN_OK;
+}
+
+static kn_status new_gradient(backward_passes *p, int index, kn_conv_operand *target)
+{
+    kn_tensor *gradient = kn_grad_new(p->grad, index);
+    if (!gradient)
+        return kn_error_status();
+    KN_TRY(kn_conv_result_as(&p->results[index], gradient, compute_of(p)));
+    *target = operand(p->results[index]);
+    return KN_OK;
+}
+
+static kn_status backward_data(backward_passes *p)
+{
+    const kn_op *op = p->grad->op;
+    p->problem.bf16 &= kn_conv_data_is_bf16(&p->problem.shape);
+    KN_TRY(read_operands(p, WEIGHTS));
+    KN_TRY(new_gradient(p, 0, operand_of(&p->problem, op, false)));
+    if (kn_numel(p->results[0]) == 0)
         return KN_OK;
-    if (kn_numel(grad->grad_outputs[0]) == 0)
-        return kn_tensor_fill(grad->grad_inputs[0], 0);
-    problem.pass = is_transposed(grad->op) ? KN_CONV_FORWARD : KN_CONV_DATA;
-    return problem.bf16 && !kn_conv_data_supports_pairs(&problem.shape) ? kn_conv_data_in_f32(grad, &problem, gradient)
-                                                                        : kn_conv_run(grad->stream, &problem);
+    if (kn_numel(p->given[OUT]) == 0)
+        return kn_tensor_fill(p->results[0], 0);
+    p->problem.pass = is_transposed(op) ? KN_CONV_FORWARD : KN_CONV_DATA;
+    return kn_conv_run(p->grad->stream, &p->problem);
 }
 
 /* Sums the gradient of the op's output, which is either side of the problem. */
-static kn_status bias_gradient(kn_grad_call *grad, kn_conv_problem problem, kn_tensor *gradient)
+static kn_status bias_gradient(backward_passes *p)
 {
-    if (problem.bf16)
-        return kn_conv_bias_gradient_bf16(grad, gradient);
-    KN_TRY(new_gradient(grad, 2, &problem.bias));
-    if (is_transposed(grad->op)) {
+    if (p->problem.bf16)
+        return kn_conv_bias_gradient_bf16(p->grad, p->given[OUT]);
+    kn_conv_problem problem = p->problem;
+    KN_TRY(new_gradient(p, 2, &problem.bias));
+    if (is_transposed(p->grad->op)) {
         kn_conv_shape *s = &problem.shape;
         problem.y = problem.x;
         s->out_channels = s->in_channels;
         memcpy(s->out_size, s->in_size, sizeof s->out_size);
     }
-    return kn_conv_bias_gradient(grad->stream, &problem);
+    return kn_conv_bias_gradient(p->grad->stream, &problem);
 }
 
 /* Backward-weights also computes the bias's gradient if that is the sum of dy. */
-static kn_status backward_weights(kn_grad_call *grad, kn_conv_problem problem, kn_tensor *gradient)
+static kn_status backward_weights(backward_passes *p)
 {
+    const kn_grad_call *grad = p->grad;
+    const kn_conv_shape *s = &p->problem.shape;
     const bool bias = grad->num_inputs > 2 && grad->needs[2];
-    const bool empty =
-        problem.shape.images == 0 || problem.shape.in_channels == 0 || kn_conv_volume(problem.shape.in_size) == 0;
-    const bool apart = is_transposed(grad->op) || !grad->needs[1] || empty || problem.bf16;
+    const bool empty = s->images == 0 || s->in_channels == 0 || kn_conv_volume(s->in_size) == 0;
+    const bool apart = is_transposed(grad->op) || !grad->needs[1] || empty || p->problem.bf16;
+    KN_TRY(read_operands(p, IN));
     if (bias && apart)
-        KN_TRY(bias_gradient(grad, problem, gradient));
+        KN_TRY(bias_gradient(p));
     if (!grad->needs[1])
         return KN_OK;
-    KN_TRY(new_gradient(grad, 1, &problem.weight));
+    KN_TRY(new_gradient(p, 1, &p->problem.weight));
     if (empty)
-        return kn_tensor_fill(grad->grad_inputs[1], 0); /* the empty sum */
+        return kn_tensor_fill(p->results[1], 0); /* the empty sum */
     if (bias && !apart)
-        KN_TRY(new_gradient(grad, 2, &problem.bias));
-    problem.pass = KN_CONV_WEIGHTS;
-    return kn_conv_run(grad->stream, &problem);
+        KN_TRY(new_gradient(p, 2, &p->problem.bias));
+    p->problem.pass = KN_CONV_WEIGHTS;
+    return kn_conv_run(grad->stream, &p->problem);
+}
+
+static kn_status run_backward(backward_passes *p)
+{
+    const kn_grad_call *grad = p->grad;
+    const kn_input_spec *x = &grad->input[0], *weight = &grad->input[1];
+    KN_TRY(kn_conv_resolve(&p->problem.shape, grad->op->detail, grad->params, x->dtype, x->ndim, x->shape, weight->ndim,
+                           weight->shape));
+    flatten(&p->problem.shape);
+    const bool bf16 = kn_conv_is_bf16(grad->op, grad->stream, x->dtype, &p->problem.shape);
+    p->problem.bf16 = bf16;
+    if (grad->needs[0])
+        KN_TRY(backward_data(p));
+    p->problem.bf16 = bf16;
+    if (grad->needs[1] || (grad->num_inputs > 2 && grad->needs[2]))
+        KN_TRY(backward_weights(p));
+    for (int i = 0; i < GRADIENTS; i++)
+        if (p->results[i])
+            KN_TRY(kn_conv_deliver(grad->grad_inputs[i], p->results[i]));
+    return KN_OK;
 }
 
 static kn_status conv_backward(kn_grad_call *grad)
 {
     const kn_conv_params *params = grad->params;
-    const kn_input_spec *x = &grad->input[0], *weight = &grad->input[1];
-    kn_tensor *inputs[2] = {NULL, NULL}; /* contiguous */
-    kn_tensor *gradient = kn_activation_gradient(grad, params->activation, grad->saved[2]);
-    if (!gradient)
+    kn_tensor *dy = kn_activation_gradient(grad, params->activation, grad->saved[2]);
+    if (!dy)
         return kn_error_status();
-    kn_conv_problem problem = {.bf16 = x->dtype == KN_BF16};
-    kn_status status = kn_conv_resolve(&problem.shape, grad->op->detail, params, x->dtype, x->ndim, x->shape,
-                                       weight->ndim, weight->shape);
-    flatten(&problem.shape);
-    for (int i = 0; status == KN_OK && i < 2; i++)
-        status = kn_tensor_contiguous(&inputs[i], grad->saved[i]);
-    if (status == KN_OK) {
-        *operand_of(&problem, grad->op, false) = operand(inputs[0]);
-        *operand_of(&problem, grad->op, true) = operand(gradient);
-        problem.weight = operand(inputs[1]);
+    backward_passes p = {.grad = grad, .given = {grad->saved[0], grad->saved[1], dy}};
+    const kn_status status = run_backward(&p);
+    for (int i = 0; i < READ; i++) {
+        kn_release(p.made[0][i]);
+        kn_release(p.made[1][i]);
+        kn_release(p.results[i]);
     }
-    if (status == KN_OK && grad->needs[0])
-        status = backward_data(grad, problem, gradient);
-    if (status == KN_OK && (grad->needs[1] || (grad->num_inputs > 2 && grad->needs[2])))
-        status = backward_weights(grad, problem, gradient);
-    release_all(inputs, 2);
     return status;
 }
 
@@ -309,8 +357,6 @@ static const kn_op_param conv_rows[] = {KN_PARAM(kn_conv_params, stride),
                                 .inputs = {"x", "weight", "?bias"},                                                    \
                                 .dtypes = {KN_DTYPES_FLOATING},                                                        \
                                 .params = KN_PARAMS(kn_conv_params, conv_rows, KN_CONV_DEFAULTS),                      \
-                                .widens_halves = true,                                                                 \
-                                .reads_halves = kn_conv_reads_halves,                                                  \
                                 .enter = conv_enter,                                                                   \
                                 .shape = kn_conv_shape_rule,                                                           \
                                 .forward = conv_forward,                                                               \

@@ -50,7 +50,7 @@ kn_status kn_conv_run(kn_stream *stream, const kn_conv_problem *problem);
 /* Does the device compute problems of this shape in bf16, faster than in f32 (cpu/pairs.c)? Of those it does, is
  * backward-data one, or is it to be computed in f32? */
 bool kn_conv_supports_pairs(kn_stream *stream, const kn_conv_shape *s);
-bool kn_conv_data_supports_pairs(const kn_conv_shape *s);
+bool kn_conv_data_is_bf16(const kn_conv_shape *s);
 
 /* The convolution of an op: number of dimensions, and whether transposed. */
 typedef struct kn_conv_kind {
@@ -69,14 +69,16 @@ kn_status kn_conv_resolve_call(kn_conv_shape *s, const struct kn_call *call, kn_
 kn_status kn_conv_shape_rule(struct kn_call *call);
 kn_status kn_conv_reference(const struct kn_call *call);
 
-/* Of bf16 (halves.c): is this call computed as such; gradients of those that are, of the bias by the operator for sums,
- * of x in f32. */
-struct kn_entry;
+/* Halves (halves.c): is the op computed in bf16? What it reads, contiguous in a dtype, and where it writes, owned; the
+ * latter is delivered by a conversion if it is not what was given. The bias's gradient by the operator for sums. */
 struct kn_grad_call;
+struct kn_op;
 struct kn_tensor;
-bool kn_conv_reads_halves(const struct kn_entry *entry);
+bool kn_conv_is_bf16(const struct kn_op *op, kn_stream *stream, kn_dtype dtype, const kn_conv_shape *s);
+kn_status kn_conv_operand_as(struct kn_tensor **operand, struct kn_tensor *given, kn_dtype dtype); /* NULL: KN_OK */
+kn_status kn_conv_result_as(struct kn_tensor **result, struct kn_tensor *given, kn_dtype dtype);
+kn_status kn_conv_deliver(struct kn_tensor *given, const struct kn_tensor *result);
 kn_status kn_conv_bias_gradient_bf16(struct kn_grad_call *grad, struct kn_tensor *dy);
-kn_status kn_conv_data_in_f32(struct kn_grad_call *grad, const kn_conv_problem *problem, struct kn_tensor *dy);
 
 /* --- between the files of this op --------------------------------------------------------------------------------- */
 

@@ -126,7 +126,7 @@ bool kn_conv_supports_pairs(kn_stream *stream, const kn_conv_shape *s)
 }
 
 /* Sums of several windows would be of rounded products. */
-bool kn_conv_data_supports_pairs(const kn_conv_shape *s)
+bool kn_conv_data_is_bf16(const kn_conv_shape *s)
 {
     return kn_conv_reads_each_pixel_once(s) || kn_conv_windows_are_apart(s);
 }
