@@ -1,5 +1,6 @@
-/* gemm/pairs.cl - products of bf16 matrices on CPU devices: C = clamp(A B + bias), where two products at a time are
- * added to a sum in f32 (gemm/pair_dots.clh).
+/* gemm/pairs.cl - products of bf16 matrices on CPU devices: C = finish(A B), where two products at a time are added to
+ * a sum in f32 (gemm/pair_dots.clh). For convolutions sums may be of several products, and columns in segments, which
+ * are images (gemm/pairs.h).
  *
  * Operands are read as words of two elements that follow each other along k; a last one of its own is with a zero. The
  * work is divided as in gemm/tile.cl. B is staged block by block in this work-item's part of `scratch`, as panels of
@@ -255,10 +256,10 @@ static inline void tile(pair_target to, const global ushort *restrict a, long a_
     store_tile(to, part, rows, columns, operands, f);
 }
 
-/* A block of B, staged, times the rows from row0 to end_row of A; `rows`: these, in place or staged. */
+/* A staged block of B, panels of `words` steps of k, and the rows of A that it is multiplied by. */
 typedef struct pair_block {
-    const global ushort *rows; /* of A, at the block's first k; staged: not read */
-    global uint *a, *b;        /* staged */
+    const global ushort *rows; /* in place */
+    global uint *a, *b;        /* staged: the same, or unused; the panels */
     long words, row0, end_row, first_panel, end_panel;
 } pair_block;
 
